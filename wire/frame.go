@@ -1,0 +1,194 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// ID is the id of a JSON-RPC message as JSON text, its type included: `7`,
+// `"7"`, `null`; "" if there is none. Strings that are equal have equal IDs,
+// however they were escaped.
+type ID string
+
+// FrameKind tells the four kinds of frames apart.
+type FrameKind uint8
+
+// The kinds of frames. Malformed is whatever is not exactly one of the others.
+const (
+	Malformed FrameKind = iota
+	Request
+	Notification
+	Response
+)
+
+// String names the kind in lower case.
+func (k FrameKind) String() string {
+	return [...]string{"malformed", "request", "notification", "response"}[min(k, Response)]
+}
+
+// Frame is one JSON-RPC 2.0 message taken apart. In a malformed frame ID and
+// Method are those that could be read.
+type Frame struct {
+	Kind   FrameKind
+	ID     ID
+	Method string
+	// Params, Result and Error are as on the wire, of any kind: their shape is
+	// for the protocol to judge.
+	Params, Result, Error Value
+	// Extra is the key, if there is one, of a member that JSON-RPC does not know.
+	Extra Value
+	// Problem is why the frame is malformed, a sentence without a full stop.
+	Problem string
+}
+
+// Classify takes a JSON-RPC 2.0 message apart. A frame is a request (method and
+// id), a notification (method, no id) or a response (id, and either result or
+// error); an id is a string, an integer or null (JSON-RPC 2.0, sections 4, 5).
+func Classify(v Value) Frame {
+	if v.Kind() == Array {
+		return Frame{Problem: "the line is a JSON array: ACP version 1 has no batches, every message is a line of its own"}
+	}
+	if v.Kind() != Object {
+		return Frame{Problem: fmt.Sprintf("the line is a JSON %s, not a JSON-RPC message, which is an object", v.Kind())}
+	}
+	var f Frame
+	var version, id, method Value
+	for key, value := range v.Fields() {
+		switch {
+		case key.Is("jsonrpc"):
+			version = value
+		case key.Is("id"):
+			id = value
+		case key.Is("method"):
+			method = value
+		case key.Is("params"):
+			f.Params = value
+		case key.Is("result"):
+			f.Result = value
+		case key.Is("error"):
+			f.Error = value
+		default:
+			f.Extra = key
+		}
+	}
+	f.ID = idOf(id)
+	f.Method = method.Str()
+	f.Kind, f.Problem = kindOf(f, version, id, method)
+	return f
+}
+
+func kindOf(f Frame, version, id, method Value) (FrameKind, string) {
+	switch {
+	case !version.Exists():
+		return Malformed, `the message has no "jsonrpc" member, which must be "2.0"`
+	case !version.Is("2.0"):
+		return Malformed, fmt.Sprintf(`"jsonrpc" is %s, and must be "2.0"`, excerpt(version.Raw()))
+	case id.Exists() && f.ID == "":
+		return Malformed, fmt.Sprintf("the id is %s, and must be a string, an integer or null", excerpt(id.Raw()))
+	case method.Exists() && method.Kind() != String:
+		return Malformed, fmt.Sprintf("the method is %s, and must be a string", excerpt(method.Raw()))
+	case method.Exists() && (f.Result.Exists() || f.Error.Exists()):
+		return Malformed, "the message has a method, as a request does, and also a result or an error, as a response does"
+	case method.Exists() && id.Exists():
+		return Request, ""
+	case method.Exists():
+		return Notification, ""
+	case f.Result.Exists() && f.Error.IsNull():
+		return Malformed, `the response has a result and also "error": null; a successful response has no error member at all`
+	case f.Error.Exists() && f.Result.IsNull():
+		return Malformed, `the response has an error and also "result": null; a failed response has no result member at all`
+	case f.Result.Exists() && f.Error.Exists():
+		return Malformed, "the response has both a result and an error, and must have exactly one"
+	case f.Error.IsNull():
+		return Malformed, `the response has "error": null and no result, so it neither succeeds nor fails`
+	case !f.Result.Exists() && !f.Error.Exists():
+		return Malformed, "the message has neither a method nor a result nor an error"
+	case !id.Exists():
+		return Malformed, "the response has no id, so nobody knows what it answers"
+	}
+	return Response, ""
+}
+
+// idOf returns "" for a value that cannot be an id.
+func idOf(v Value) ID {
+	switch v.Kind() {
+	case Null:
+		return "null"
+	case Number:
+		if v.Whole() {
+			return ID(v.Raw())
+		}
+	case String:
+		if v.node().is(flagEscaped) {
+			return ID(AppendString(nil, v.Str()))
+		}
+		return ID(v.Raw())
+	}
+	return ""
+}
+
+// ClassifyLine parses a line into d and classifies it. A line that is no JSON
+// is a malformed frame like any other. White space around the message, such as
+// the carriage return of a Windows line end, is allowed. The frame refers to d
+// and line. After a line that is no JSON, d.Root() is Missing.
+func ClassifyLine(d *Doc, line []byte) Frame {
+	err := d.Parse(line)
+	if err == nil {
+		return Classify(d.Root())
+	}
+	return Frame{Problem: whyNotJSON(line, err)}
+}
+
+func whyNotJSON(line []byte, err error) string {
+	text := bytes.TrimSpace(line)
+	switch {
+	case len(text) == 0:
+		return "the line is empty"
+	case bytes.HasPrefix(text, []byte("\uFEFF")):
+		return "the line begins with a byte order mark, which JSON does not allow"
+	case text[0] != '{' && text[0] != '[' && !utf8.Valid(text):
+		return "the line is not text: it is not valid UTF-8"
+	case looksLikeLog(text):
+		return "the line is no JSON but other text, such as a log line, which belongs on stderr: " + excerpt(text)
+	}
+	var syntax *SyntaxError
+	if errors.As(err, &syntax) && syntax.Offset >= len(bytes.TrimRight(line, " \t\r\n")) {
+		return "the line is cut off: " + err.Error()
+	}
+	return "the line is not valid JSON: " + err.Error()
+}
+
+// looksLikeLog reports whether text cannot have been meant as a message: it
+// does not begin like an object, nor like an array of anything.
+func looksLikeLog(text []byte) bool {
+	if text[0] == '{' {
+		return false
+	}
+	if text[0] != '[' {
+		return true
+	}
+	// "[INFO] started" and "[2026-01-01] …" are log lines, "[{…" is a batch.
+	inner := bytes.TrimLeft(text[1:], " \t")
+	return len(inner) > 0 && inner[0] != '{' && inner[0] != '[' && inner[0] != '"'
+}
+
+// excerpt quotes the beginning of text for a sentence.
+func excerpt(text []byte) string {
+	const limit = 60
+	head, dots := text, ""
+	if len(head) > limit {
+		head, dots = head[:limit], "…"
+		for len(head) > 0 && !utf8.RuneStart(text[len(head)]) {
+			head = head[:len(head)-1]
+		}
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || 0x80 <= r && r < 0xa0 {
+			return '·'
+		}
+		return r
+	}, string(head)) + dots
+}

@@ -1,0 +1,153 @@
+package wire
+
+import (
+	"bytes"
+	"io"
+)
+
+const (
+	defaultMaxLine = 256 << 20 // bytes of a line that are kept
+	firstBuffer    = 64 << 10
+	idleBuffer     = 1 << 20 // a larger buffer is given back after its line
+)
+
+// Line is one line of a stream.
+type Line struct {
+	// Bytes are the bytes before the newline; a carriage return stays. They
+	// are good until the next call of Next.
+	Bytes []byte
+	// Terminated is false for what stands after the last newline.
+	Terminated bool
+	// Size is the full length in bytes, more than len(Bytes) if the line was
+	// longer than the limit.
+	Size int
+}
+
+// Splitter cuts a stream into lines. It never loses a line and never needs
+// much more memory than its limit: of a longer line it keeps the head and
+// counts the rest.
+type Splitter struct {
+	r       io.Reader
+	maxLine int
+	buf     []byte
+	from    int    // buf[from:to] has been read but not returned
+	to      int    //
+	rest    []byte // read beyond the end of an oversize line, not in buf yet
+	err     error  // of r, returned after the last line
+}
+
+// NewSplitter reads lines from r and keeps at most maxLine bytes of each;
+// 0 means 256 MiB.
+func NewSplitter(r io.Reader, maxLine int) *Splitter {
+	if maxLine <= 0 {
+		maxLine = defaultMaxLine
+	}
+	return &Splitter{r: r, maxLine: maxLine}
+}
+
+// Next returns the next line. What stands after the last newline is returned
+// as an unterminated line; then Next returns the error of the reader, io.EOF at
+// its end.
+func (s *Splitter) Next() (Line, error) {
+	if s.rest != nil {
+		s.buf, s.from, s.to, s.rest = s.rest, 0, len(s.rest), nil
+	}
+	if s.from == s.to {
+		s.from, s.to = 0, 0
+		if len(s.buf) > idleBuffer {
+			s.buf = nil
+		}
+	}
+	searched := s.from
+	for {
+		if i := bytes.IndexByte(s.buf[searched:s.to], '\n'); i >= 0 && searched+i-s.from <= s.maxLine {
+			return s.take(searched+i, true), nil
+		}
+		searched = s.to
+		if s.to-s.from > s.maxLine {
+			return s.oversize(), nil
+		}
+		if s.err != nil {
+			if s.from < s.to {
+				return s.take(s.to, false), nil
+			}
+			return Line{}, s.err
+		}
+		if s.to == len(s.buf) {
+			searched -= s.from
+			s.makeRoom()
+		}
+		s.fill()
+	}
+}
+
+// take returns buf[from:end] as a line and goes behind it.
+func (s *Splitter) take(end int, terminated bool) Line {
+	line := Line{Bytes: s.buf[s.from:end:end], Terminated: terminated, Size: end - s.from}
+	s.from = end
+	if terminated {
+		s.from++
+	}
+	return line
+}
+
+// makeRoom moves what is pending to the front of the buffer, or of a better
+// fitting one, so that there is space behind it.
+func (s *Splitter) makeRoom() {
+	pending, buf := s.buf[s.from:s.to], s.buf
+	switch {
+	case len(buf) == 0 || len(pending) > len(buf)/2:
+		// One byte more than the limit tells a line of just that length from
+		// a longer one.
+		buf = make([]byte, max(min(2*len(buf), s.maxLine+1), min(firstBuffer, s.maxLine+1), len(pending)+1))
+	case len(buf) > idleBuffer && len(pending) < firstBuffer:
+		buf = make([]byte, 2*firstBuffer)
+	}
+	copy(buf, pending)
+	s.buf, s.from, s.to = buf, 0, len(pending)
+}
+
+func (s *Splitter) fill() {
+	n, err := s.read(s.buf[s.to:])
+	s.to += n
+	s.err = err
+}
+
+// read is Read without the permission to return nothing for ever.
+func (s *Splitter) read(into []byte) (int, error) {
+	for range 100 {
+		n, err := s.r.Read(into)
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+	return 0, io.ErrNoProgress
+}
+
+// oversize returns the head of the pending line and reads over the rest.
+func (s *Splitter) oversize() Line {
+	head := s.buf[s.from : s.from+s.maxLine : s.from+s.maxLine]
+	size := s.maxLine
+	rest := s.buf[s.from+s.maxLine : s.to]
+	var scratch []byte
+	for {
+		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+			// The head stays untouched until the next call, so what follows
+			// the newline needs a place of its own.
+			s.rest = append(make([]byte, 0, firstBuffer), rest[i+1:]...)
+			s.buf, s.from, s.to = nil, 0, 0
+			return Line{Bytes: head, Terminated: true, Size: size + i}
+		}
+		size += len(rest)
+		if s.err != nil {
+			s.buf, s.from, s.to = nil, 0, 0
+			return Line{Bytes: head, Size: size}
+		}
+		if scratch == nil {
+			scratch = make([]byte, firstBuffer)
+		}
+		var n int
+		n, s.err = s.read(scratch)
+		rest = scratch[:n]
+	}
+}

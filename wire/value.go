@@ -1,0 +1,269 @@
+// Package wire is the lowest layer: bytes of a connection in, lines and JSON
+// values out. It loses nothing: every value keeps the exact bytes it came
+// from, numbers of any size included, and no input makes it panic.
+// JSON is read strictly (RFC 8259, valid UTF-8) in one pass into a flat table
+// that can be used again, so looking at a frame allocates nothing.
+package wire
+
+import (
+	"iter"
+	"strconv"
+)
+
+// Kind is the kind of a JSON value.
+type Kind uint8
+
+// The kinds. Missing is the kind of a value that is not there at all, such as
+// the result of looking up an absent key; it is not JSON null.
+const (
+	Missing Kind = iota
+	Null
+	Bool
+	Number
+	String
+	Array
+	Object
+)
+
+// String names the kind as messages for people do: "null", "boolean", …
+func (k Kind) String() string {
+	return [...]string{"missing", "null", "boolean", "number", "string", "array", "object"}[min(k, Object)]
+}
+
+// Value is one value of a parsed text. It is small and passed by value; it is
+// good until its Doc parses another text. The zero Value is Missing, and every
+// method may be called on it.
+type Value struct {
+	d *Doc
+	i uint32
+}
+
+func (v Value) node() *node { return &v.d.nodes[v.i] }
+
+// Kind returns the kind of the value.
+func (v Value) Kind() Kind {
+	if v.d == nil {
+		return Missing
+	}
+	return v.node().kind()
+}
+
+// Exists reports whether there is a value, null included.
+func (v Value) Exists() bool { return v.d != nil }
+
+// IsNull reports whether the value is there and is null.
+func (v Value) IsNull() bool { return v.Kind() == Null }
+
+// Raw returns the exact bytes of the value, without the space around it, and
+// nil if it is Missing. The slice is part of the parsed text.
+func (v Value) Raw() []byte {
+	if v.d == nil {
+		return nil
+	}
+	n := v.node()
+	return v.d.raw[n.start:n.end:n.end]
+}
+
+// Offset returns where Raw begins in the parsed text, in bytes.
+func (v Value) Offset() int {
+	if v.d == nil {
+		return 0
+	}
+	return int(v.node().start)
+}
+
+// Get returns the member of an object, and Missing if there is none or the
+// value is no object. Of members with the same key the last one counts.
+func (v Value) Get(key string) Value {
+	var found Value
+	if v.Kind() != Object {
+		return found
+	}
+	nodes := v.d.nodes
+	for i, end := v.i+1, nodes[v.i].next; i < end; i = nodes[i+1].next {
+		if (Value{v.d, i}).Is(key) {
+			found = Value{v.d, i + 1}
+		}
+	}
+	return found
+}
+
+// Path follows keys and array positions separated by dots, such as
+// "params.options.0.kind". The empty path is the value itself.
+func (v Value) Path(dotted string) Value {
+	for dotted != "" && v.Exists() {
+		step := dotted
+		if dot := indexByte(dotted, '.'); dot >= 0 {
+			step, dotted = dotted[:dot], dotted[dot+1:]
+		} else {
+			dotted = ""
+		}
+		if v.Kind() == Array {
+			at, err := strconv.Atoi(step)
+			if err != nil {
+				return Value{}
+			}
+			v = v.item(at)
+		} else {
+			v = v.Get(step)
+		}
+	}
+	return v
+}
+
+// PathTo returns the dotted path that leads from v to a value inside it; ok is
+// false if inner is not inside v. A key with a dot in it gives a path that
+// Path cannot follow.
+func (v Value) PathTo(inner Value) (path string, ok bool) {
+	if v.d == nil || inner.d != v.d || inner.i < v.i || inner.i >= v.node().next {
+		return "", false
+	}
+	for v.i != inner.i {
+		step := ""
+		if v.Kind() == Array {
+			at := 0
+			for item := range v.Items() {
+				if inner.i < item.node().next {
+					v = item
+					break
+				}
+				at++
+			}
+			step = strconv.Itoa(at)
+		} else {
+			for key, value := range v.Fields() {
+				if inner.i < value.node().next {
+					step = key.Str()
+					v = value
+					break
+				}
+			}
+			if inner.i < v.i { // a key: the path of its value
+				inner = v
+			}
+		}
+		if path != "" {
+			path += "."
+		}
+		path += step
+	}
+	return path, true
+}
+
+func indexByte(s string, c byte) int {
+	for i := 0; i < len(s); i++ {
+		if s[i] == c {
+			return i
+		}
+	}
+	return -1
+}
+
+func (v Value) item(at int) Value {
+	for item := range v.Items() {
+		if at == 0 {
+			return item
+		}
+		at--
+	}
+	return Value{}
+}
+
+// Len returns the number of items of an array or members of an object
+// (members with equal keys counted each), the length in bytes of a string
+// as Str gives it, and 0 for anything else.
+func (v Value) Len() int {
+	switch v.Kind() {
+	case Array, Object:
+		return int(v.node().count())
+	case String:
+		if inner, ok := v.Plain(); ok {
+			return len(inner)
+		}
+		return len(v.Str())
+	}
+	return 0
+}
+
+// Items yields the items of an array in order, and nothing for other kinds.
+func (v Value) Items() iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		if v.Kind() != Array {
+			return
+		}
+		nodes := v.d.nodes
+		for i, end := v.i+1, nodes[v.i].next; i < end; i = nodes[i].next {
+			if !yield(Value{v.d, i}) {
+				return
+			}
+		}
+	}
+}
+
+// Members yields the decoded keys and the values of an object in the order of
+// the text, repeated keys included, and nothing for other kinds.
+func (v Value) Members() iter.Seq2[string, Value] {
+	return func(yield func(string, Value) bool) {
+		for key, value := range v.Fields() {
+			if !yield(key.Str(), value) {
+				return
+			}
+		}
+	}
+}
+
+// Fields is Members with the keys as String values: nothing is decoded or
+// allocated.
+func (v Value) Fields() iter.Seq2[Value, Value] {
+	return func(yield func(Value, Value) bool) {
+		if v.Kind() != Object {
+			return
+		}
+		nodes := v.d.nodes
+		for i, end := v.i+1, nodes[v.i].next; i < end; i = nodes[i+1].next {
+			if !yield(Value{v.d, i}, Value{v.d, i + 1}) {
+				return
+			}
+		}
+	}
+}
+
+// Whole reports whether the value is a number of any size that is written
+// without fraction and exponent.
+func (v Value) Whole() bool { return v.Kind() == Number && v.node().is(flagInteger) }
+
+// Int returns a number that is written without fraction and exponent and fits
+// into 64 bits.
+func (v Value) Int() (int64, bool) {
+	if !v.Whole() {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(v.Raw()), 10, 64)
+	return n, err == nil
+}
+
+// Float returns a number as the nearest float64; false if it is no number or
+// beyond the range of float64.
+func (v Value) Float() (float64, bool) {
+	if v.Kind() != Number {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(string(v.Raw()), 64)
+	return f, err == nil
+}
+
+// Bool returns the value of a boolean; ok is false if it is none.
+func (v Value) Bool() (value, ok bool) {
+	if v.Kind() != Bool {
+		return false, false
+	}
+	return v.d.raw[v.node().start] == 't', true
+}
+
+// Text returns a string decoded and any other value as its raw text.
+func (v Value) Text() string {
+	if v.Kind() == String {
+		return v.Str()
+	}
+	return string(v.Raw())
+}
