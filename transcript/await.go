@@ -1,0 +1,132 @@
+package transcript
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Outcome is how a wait or a judgement ended.
+type Outcome struct {
+	Verdict Verdict
+	// Reason is why, a phrase: the expectation's last reason, or that the
+	// agent exited.
+	Reason string
+	// Entry is the one that decided; zero if none did.
+	Entry Entry
+	// Cause is the cause of the context that ended the wait; nil if the
+	// expectation was decided.
+	Cause error
+	// Waited is how long Await took.
+	Waited time.Duration
+}
+
+// Met reports whether the expectation was met.
+func (o Outcome) Met() bool { return o.Verdict == Met }
+
+type waiter struct {
+	part    *part
+	decided chan Outcome // buffered, so that a waiter that left blocks nobody
+}
+
+// see feeds an entry and reports whether that decided the expectation. gone
+// says that no agent runs after this entry.
+func (w *waiter) see(e Entry, gone bool) bool {
+	w.part.see(e)
+	if w.part.verdict == Unmet && gone && e.Source == Process && e.Kind == Exited && !w.part.x.Outlives {
+		w.part.verdict = Unmeetable
+		w.part.reason = exitReason(e, w.part.reason)
+	}
+	if w.part.verdict == Unmet {
+		return false
+	}
+	w.decided <- Outcome{Verdict: w.part.verdict, Reason: w.part.reason, Entry: e.Detached()}
+	return true
+}
+
+func exitReason(e Entry, before string) string {
+	v := e.JSON()
+	how := "the agent exited"
+	if sig := v.Get("signal").Str(); sig != "" {
+		how = "the agent was ended by " + sig
+	} else if code, ok := v.Get("code").Int(); ok {
+		how = fmt.Sprintf("the agent exited with status %d", code)
+	}
+	if before != "" {
+		return how + "; " + before
+	}
+	return how
+}
+
+// Await waits until the entries with Seq > after decide x, or ctx ends. Past
+// entries count. When the last agent has exited, what is still undecided is
+// unmeetable, unless it outlives agents. The context should carry a cause that
+// names the timer; it is returned as Outcome.Cause.
+func (t *Transcript) Await(ctx context.Context, after int, x Expectation) Outcome {
+	began := t.now()
+	w := &waiter{part: x.begin(), decided: make(chan Outcome, 1)}
+	finish := func(o Outcome) Outcome {
+		o.Waited = t.now().Sub(began)
+		return o
+	}
+	t.mu.Lock()
+	if w.part.verdict != Unmet {
+		t.mu.Unlock()
+		return finish(Outcome{Verdict: w.part.verdict, Reason: w.part.reason})
+	}
+	decided := false
+	t.past(max(after, 0)+1, func(e Entry) bool {
+		decided = w.see(e, false) // whether an exit was the last one is known only at the end
+		return !decided
+	})
+	if decided {
+		t.mu.Unlock()
+		return finish(<-w.decided)
+	}
+	if t.agents.gone() && !x.Outlives {
+		exit := t.store.lastExit()
+		t.mu.Unlock()
+		return finish(Outcome{Verdict: Unmeetable, Reason: exitReason(exit, w.part.reason), Entry: exit})
+	}
+	t.waiters[w] = struct{}{}
+	t.mu.Unlock()
+	select {
+	case o := <-w.decided:
+		return finish(o)
+	case <-ctx.Done():
+	}
+	t.mu.Lock()
+	delete(t.waiters, w)
+	reason := w.part.reason
+	t.mu.Unlock()
+	select {
+	case o := <-w.decided: // it was decided while the context ended
+		return finish(o)
+	default:
+	}
+	return finish(Outcome{Verdict: Unmet, Reason: reason, Cause: context.Cause(ctx)})
+}
+
+// Judge answers x over the entries with after < Seq <= to, without waiting. A
+// negative to means all there are. The verdict is that over the whole stretch,
+// Unmet if the stretch leaves it open; Outcome.Entry is where it became so.
+func (t *Transcript) Judge(after, to int, x Expectation) Outcome {
+	if to < 0 {
+		to = t.Len()
+	}
+	p := x.begin()
+	var at Entry
+	for e := range t.shown(max(after, 0)+1, to) {
+		before := p.verdict
+		if p.see(e); p.verdict != before {
+			at = e.Detached()
+		}
+		if p.final() {
+			break
+		}
+	}
+	if p.verdict == Unmet {
+		at = Entry{}
+	}
+	return Outcome{Verdict: p.verdict, Reason: p.reason, Entry: at}
+}

@@ -1,0 +1,170 @@
+package transcript
+
+import (
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// disk is the file behind a store. Lines collect in memory and reach the kernel
+// in large writes, from a goroutine of its own unless the file is written
+// through or temporary. After the first error nothing more is written, so that
+// the file is valid up to its last whole line.
+type disk struct {
+	mu        *sync.Mutex // the transcript's; guards pending, spare and end
+	file      *os.File
+	through   bool
+	temporary bool // holds only what was moved out of memory
+
+	pending []byte // lines not yet handed to the kernel
+	spare   []byte
+	end     int64 // offset of the end of pending
+
+	wake, quit, stopped chan struct{} // nil without a goroutine
+
+	writing sync.Mutex // held while the file is written, so that writes keep their order
+	failure atomic.Pointer[error]
+}
+
+const (
+	// backlog is how many bytes may wait for a disk that is slower than the
+	// wire, before Append waits for it.
+	backlog = 4 << 20
+	// collect is how long lines gather before they are written together: one
+	// write for each line would cost more than all the rest.
+	collect = time.Millisecond
+	// keepBuffer is the largest buffer kept for reuse.
+	keepBuffer = 2 * backlog
+)
+
+func createDisk(path string, h Header, through bool, mu *sync.Mutex) (*disk, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &disk{mu: mu, file: f, through: through, pending: appendHeader(nil, h)}
+	d.end = int64(len(d.pending))
+	if through {
+		d.flush()
+		return d, nil
+	}
+	d.wake, d.quit, d.stopped = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	d.wake <- struct{}{} // for the header
+	go d.run()
+	return d, nil
+}
+
+// temporaryDisk makes a file without a name where the system allows that, so
+// that it cannot be left behind.
+func temporaryDisk(mu *sync.Mutex) (*disk, error) {
+	f, err := os.CreateTemp("", "acp-test-transcript-*")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(f.Name())
+	return &disk{mu: mu, file: f, temporary: true}, nil
+}
+
+// write encodes an entry behind what waits to be written.
+func (d *disk) write(e Entry) {
+	if d.err() != nil {
+		return
+	}
+	n := len(d.pending)
+	d.pending = appendEntry(d.pending, e)
+	d.end += int64(len(d.pending) - n)
+	if d.through || len(d.pending) > backlog {
+		d.flush()
+		return
+	}
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// err is the first error of the file.
+func (d *disk) err() error {
+	if err := d.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// put writes to the file. The caller holds writing.
+func (d *disk) put(lines []byte) {
+	if d.err() != nil {
+		return // a gap would spoil what follows it
+	}
+	if _, err := d.file.Write(lines); err != nil {
+		d.failure.Store(&err)
+	}
+}
+
+// flush hands all lines to the kernel, after those the goroutine is writing.
+func (d *disk) flush() {
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	if len(d.pending) > 0 {
+		d.put(d.pending)
+		d.pending = reuse(d.pending)
+	}
+}
+
+// run writes in the background until quit is closed; what is left then is for
+// flush. It swaps buffers under the transcript's lock and writes outside of it.
+func (d *disk) run() {
+	defer close(d.stopped)
+	collected := time.NewTimer(collect)
+	defer collected.Stop()
+	for {
+		select {
+		case <-d.wake:
+		case <-d.quit:
+			return
+		}
+		collected.Reset(collect)
+		select {
+		case <-collected.C:
+		case <-d.quit:
+			return
+		}
+		d.mu.Lock()
+		out := d.pending
+		d.pending, d.spare = d.spare, nil
+		d.writing.Lock()
+		d.mu.Unlock()
+		d.put(out)
+		d.writing.Unlock()
+		d.mu.Lock()
+		d.spare = reuse(out)
+		d.mu.Unlock()
+	}
+}
+
+func reuse(b []byte) []byte {
+	if cap(b) > keepBuffer {
+		return nil
+	}
+	return b[:0]
+}
+
+// read returns the bytes between two offsets.
+func (d *disk) read(off, end int64) ([]byte, error) {
+	d.flush()
+	buf := make([]byte, end-off)
+	_, err := io.ReadFull(io.NewSectionReader(d.file, off, end-off), buf)
+	return buf, err
+}
+
+// stop ends the goroutine. It must run without the transcript's lock.
+func (d *disk) stop() {
+	if d.quit != nil {
+		close(d.quit)
+		<-d.stopped
+	}
+}
+
+func (d *disk) close() error { return d.file.Close() }

@@ -1,0 +1,190 @@
+package transcript
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Source says who made an entry happen.
+type Source string
+
+// The sources of entries. Editor and Agent are the two ends of the wire; the
+// others are what the harness saw beside it.
+const (
+	Editor   Source = "editor"
+	Agent    Source = "agent"
+	Stderr   Source = "stderr"
+	Process  Source = "process"
+	Model    Source = "model"
+	Terminal Source = "terminal"
+	Note     Source = "note"
+)
+
+// Kind says what an entry is. The set is open: a recording made by a later
+// version may hold kinds this one does not know, and they are kept.
+type Kind string
+
+// Kinds of frames, for the sources Editor and Agent.
+const (
+	Request      Kind = "request"
+	Response     Kind = "response"
+	Notification Kind = "notification"
+	// Malformed is a line that is no JSON-RPC message. Problem says why.
+	Malformed Kind = "malformed"
+	// Written says that the write of the editor's frame Ref ended, after it
+	// blocked, or that it failed (Problem). A frame without a Written entry
+	// was handed to the kernel at once.
+	Written Kind = "written"
+)
+
+// Kinds of the sources Stderr, Process, Terminal and Note.
+const (
+	Chunk       Kind = "chunk"        // bytes the agent wrote to stderr
+	Started     Kind = "started"      // a process runs
+	StdinClosed Kind = "stdin-closed" // we closed the agent's input
+	Signalled   Kind = "signal"       // we sent a signal
+	Exited      Kind = "exit"         // the agent is gone, and all it wrote has been read
+	Descendant  Kind = "descendant"   // a process that outlived the agent
+
+	TermStarted  Kind = "term-started"
+	TermOutput   Kind = "term-output"
+	TermExit     Kind = "term-exit"
+	TermReleased Kind = "term-released"
+
+	Remark      Kind = "note"  // something the harness decided and a reader should know
+	Phase       Kind = "phase" // a comment line of the scenario
+	CheckOpened Kind = "check" // a check of the scenario begins
+	Act         Kind = "act"   // a line of the scenario that sends no frame
+)
+
+// Kinds of the source Model: what the fake model server saw and did.
+const (
+	ModelRequest   Kind = "model-request"
+	ModelChunk     Kind = "model-chunk"
+	Gate           Kind = "gate"
+	GateReleased   Kind = "gate-released"
+	ModelAborted   Kind = "model-aborted"
+	ModelDone      Kind = "model-done"
+	ModelFault     Kind = "model-fault"
+	ModelUnmatched Kind = "model-unmatched"
+	ModelUnused    Kind = "model-unused"
+)
+
+// Entry is one thing that happened in a run. Entries are immutable: whoever
+// gets one may read it at any time and must not write to its slices.
+type Entry struct {
+	// Seq is the place in the transcript, from 1. The transcript assigns it.
+	Seq int
+	// At is the time since the transcript began, by a monotonic clock, in
+	// whole microseconds. Order is told by Seq, never by At.
+	At time.Duration
+	// Conn tells the agent processes of one run apart: 0 is the first, 1 the
+	// one after a restart, and so on.
+	Conn   int
+	Source Source
+	Kind   Kind
+
+	// ID is the JSON-RPC id with its JSON type; empty where there is none.
+	ID wire.ID
+	// Method is the method of a frame. A response has the method of the
+	// request it answers, or none if it answers no request of this
+	// connection.
+	Method string
+	// Session is the ACP session the entry belongs to, where that can be
+	// told: from the params, from the request a response answers, or from
+	// the result that creates the session.
+	Session string
+	// Ref is the Seq of the entry this one completes: of a response's
+	// request, of a Written entry's frame. 0 if there is none.
+	Ref int
+	// Problem is one sentence: why a line is malformed, why a write failed.
+	Problem string
+	// Size is the number of bytes on the wire when Raw holds fewer, because
+	// the line was longer than the reader's limit; else 0.
+	Size int
+	// Redacted lists the paths in Raw that hold a placeholder instead of a
+	// secret. Only frames without any promise identical bytes.
+	Redacted []string
+	// Raw is a frame exactly as it was on the wire, without the newline; for
+	// stderr the bytes read; for any other entry one JSON object of details.
+	Raw []byte
+
+	sound bool  // Raw is one JSON text
+	lens  *lens // while the entry is shown to observers and folds
+}
+
+// Frame reports whether the entry is a line that crossed the wire.
+func (e Entry) Frame() bool {
+	return (e.Source == Agent || e.Source == Editor) && e.Kind != Written
+}
+
+// JSON is the parsed Raw, or a missing value if Raw is not JSON or was cut.
+// Within an observer or a fold it costs one parse for all who ask, and the
+// value must not be kept: the next entry reuses its memory. Elsewhere each
+// call parses anew.
+func (e Entry) JSON() wire.Value {
+	if !e.sound {
+		return wire.Value{}
+	}
+	if e.lens != nil && e.lens.shows.Load() == int64(e.Seq) {
+		return e.lens.value(e.Raw)
+	}
+	v, err := wire.Parse(e.Raw)
+	if err != nil {
+		return wire.Value{}
+	}
+	return v
+}
+
+// Detached is the entry without the memory it shares while it is shown. An
+// observer or fold that hands an entry to another goroutine hands on this;
+// one that only keeps it for later need not.
+func (e Entry) Detached() Entry {
+	e.lens = nil
+	return e
+}
+
+// Update is the kind of a session/update notification ("tool_call", …), or ""
+// for any other entry.
+func (e Entry) Update() string {
+	if e.Kind != Notification || e.Method != "session/update" {
+		return ""
+	}
+	return e.JSON().Get("params").Get("update").Get("sessionUpdate").Str()
+}
+
+// lens holds the parsed form of one entry after the other while they are
+// shown, so that one parse serves all who look. It belongs to one transcript,
+// within which a Seq names one entry: an entry kept from an earlier showing
+// sees by it that the lens has moved on.
+type lens struct {
+	doc    wire.Doc
+	parsed bool
+	shows  atomic.Int64 // Seq of the entry it shows, 0 between two
+}
+
+// show puts the entry under the lens, to be parsed when somebody asks.
+func (l *lens) show(e *Entry) {
+	l.parsed = false
+	l.shows.Store(int64(e.Seq))
+	e.lens = l
+}
+
+func (l *lens) value(raw []byte) wire.Value {
+	if !l.parsed {
+		l.parsed = true
+		_ = l.doc.Parse(raw) // an error leaves the root missing
+	}
+	return l.doc.Root()
+}
+
+// isJSON reports whether an entry's Raw is one JSON text.
+func isJSON(e Entry) bool {
+	if len(e.Raw) == 0 || e.Source == Stderr || e.Size > 0 {
+		return false
+	}
+	_, err := wire.Parse(e.Raw)
+	return err == nil
+}

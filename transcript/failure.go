@@ -1,0 +1,159 @@
+package transcript
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Failure is the one text of a failure: what was required, what was expected,
+// what came instead, why that cannot change any more, and what happened last.
+// Nothing else formats a failure. Empty parts are left out.
+type Failure struct {
+	// Where is the place in the scenario, "file:line".
+	Where string `json:"where,omitempty"`
+	// Requirement is the ids of the requirements at stake; Statement says in
+	// plain words what they ask, with the citation.
+	Requirement []string `json:"requirement,omitempty"`
+	Statement   string   `json:"statement,omitempty"`
+	// Expected lists every acceptable answer.
+	Expected []string `json:"expected,omitempty"`
+	// Observed is what came instead, one line for each fact.
+	Observed string `json:"observed,omitempty"`
+	// Verdict is how the wait ended: "unmet", "unmeetable", or "".
+	Verdict string `json:"verdict,omitempty"`
+	// Reason is why the verdict is what it is.
+	Reason string `json:"reason,omitempty"`
+	// Timer is the name of the timer that ended the wait, with its length.
+	Timer string `json:"timer,omitempty"`
+	// Entries are the Seqs of the entries it is about.
+	Entries []int `json:"entries,omitempty"`
+	// Diff is a "-want +got" difference.
+	Diff string `json:"diff,omitempty"`
+	// Tail is the last entries, one line each, oldest first.
+	Tail []string `json:"tail,omitempty"`
+	// Stderr is the end of what the agent wrote to stderr.
+	Stderr string `json:"stderr,omitempty"`
+	// Process is the state of the agent: "running", "exited with status 1".
+	Process string `json:"process,omitempty"`
+	// Advice is what to do next.
+	Advice string `json:"advice,omitempty"`
+}
+
+// Error is the first line of the failure: what was expected and what came.
+func (f *Failure) Error() string {
+	want := strings.Join(f.Expected, " or ")
+	switch {
+	case want == "" && f.Observed == "":
+		return f.Reason
+	case want == "":
+		return harmless(firstLine(f.Observed))
+	case f.Observed == "":
+		return "expected " + want
+	}
+	return "expected " + want + ", got " + harmless(firstLine(f.Observed))
+}
+
+// Text is the whole failure on at most 40 lines, each of which begins with
+// indent. What is longer is cut where it matters least: the head of logs, the
+// end of differences. Control characters, which an agent could use to rewrite
+// a terminal, are shown as dots.
+func (f *Failure) Text(indent string) string {
+	var b strings.Builder
+	put := func(label string, lines ...string) {
+		for _, line := range lines {
+			fmt.Fprintf(&b, "%s%-12s %s\n", indent, label, harmless(line))
+			label = ""
+		}
+	}
+	put("requirement", head(spaced(strings.Join(f.Requirement, " "), f.Statement), 3)...)
+	for i, want := range head(strings.Join(f.Expected, "\n"), 5) {
+		if i == 0 {
+			put("expected", want)
+		} else {
+			put("or", want)
+		}
+	}
+	put("observed", head(f.Observed, 4)...)
+	put("because", head(f.Reason, 3)...)
+	put("timer", head(f.Timer, 1)...)
+	put("where", head(f.Where, 1)...)
+	last, logs := 8, 8
+	if f.Diff != "" {
+		last, logs = 3, 3
+		put("difference", head(f.Diff, 13)...)
+	}
+	put("last", tail(strings.Join(f.Tail, "\n"), last)...)
+	put("stderr", tail(f.Stderr, logs)...)
+	put("agent", head(f.Process, 1)...)
+	put("what to do", head(f.Advice, 3)...)
+	return b.String()
+}
+
+func spaced(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "  " + b
+}
+
+func firstLine(s string) string {
+	line, rest, _ := strings.Cut(s, "\n")
+	if rest != "" {
+		return strings.TrimSuffix(line, "\r") + " …"
+	}
+	return line
+}
+
+// head is the first lines of a text, at most n, the last of which says how many
+// are left out.
+func head(s string, n int) []string {
+	all := lines(s)
+	if len(all) <= n {
+		return all
+	}
+	if n == 1 {
+		return []string{all[0] + " …"}
+	}
+	return append(all[:n-1:n-1], fmt.Sprintf("… %d more lines", len(all)-n+1))
+}
+
+// tail is the last lines of a text, at most n, the first of which says how many
+// are left out.
+func tail(s string, n int) []string {
+	all := lines(s)
+	if len(all) <= n {
+		return all
+	}
+	left := len(all) - n + 1
+	return append([]string{fmt.Sprintf("… %d earlier lines", left)}, all[left:]...)
+}
+
+func lines(s string) []string {
+	s = strings.TrimRight(s, "\r\n")
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, "\n")
+}
+
+// widest is how many characters of a line are shown.
+const widest = 160
+
+// harmless is a line fit for a terminal: not too long, no control characters.
+func harmless(line string) string {
+	line = strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    ")
+	n := 0
+	for i := range line {
+		if n++; n > widest {
+			line = line[:i] + fmt.Sprintf("… (%d bytes)", len(line))
+			break
+		}
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return '·'
+		}
+		return r
+	}, line)
+}

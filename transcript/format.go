@@ -1,0 +1,214 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Format is the version of the file form this package writes. A reader takes
+// any version up to its own.
+//
+// The first line is a header object with the key "acp-test" holding the
+// version. Each further line is one entry:
+//
+//	{"seq":7,"ms":12.345,"from":"agent","kind":"response","id":2,
+//	 "method":"session/prompt","session":"s1","ref":5,"msg":{…}}
+//
+// conn, id, method, session, ref, problem, size and redacted are left out when
+// empty. The bytes of the entry stand under "msg", byte for byte, if they are a
+// JSON value on one line; else under "text" if they are UTF-8; else under
+// "raw64". An entry without any of the three has no bytes.
+const Format = 1
+
+type headerLine struct {
+	Format   int       `json:"acp-test"`
+	Tool     string    `json:"tool,omitempty"`
+	Agent    string    `json:"agent,omitempty"`
+	Scenario string    `json:"scenario,omitempty"`
+	Protocol string    `json:"protocol,omitempty"`
+	Seed     int64     `json:"seed"`
+	Started  time.Time `json:"started"`
+}
+
+func appendHeader(b []byte, h Header) []byte {
+	line, err := json.Marshal(headerLine(h))
+	if err != nil { // only a time outside years 0 to 9999 can do this
+		h.Started = time.Time{}
+		line, _ = json.Marshal(headerLine(h))
+	}
+	return append(append(b, line...), '\n')
+}
+
+func appendEntry(b []byte, e Entry) []byte {
+	b = append(b, `{"seq":`...)
+	b = strconv.AppendInt(b, int64(e.Seq), 10)
+	b = append(b, `,"ms":`...)
+	us := e.At.Microseconds()
+	b = strconv.AppendInt(b, us/1000, 10)
+	if us %= 1000; us > 0 {
+		b = append(b, '.', byte('0'+us/100), byte('0'+us/10%10), byte('0'+us%10))
+	}
+	if e.Conn != 0 {
+		b = append(b, `,"conn":`...)
+		b = strconv.AppendInt(b, int64(e.Conn), 10)
+	}
+	b = appendString(b, "from", string(e.Source))
+	b = appendString(b, "kind", string(e.Kind))
+	if e.ID != "" {
+		b = append(b, `,"id":`...)
+		b = append(b, e.ID...)
+	}
+	b = appendString(b, "method", e.Method)
+	b = appendString(b, "session", e.Session)
+	if e.Ref != 0 {
+		b = append(b, `,"ref":`...)
+		b = strconv.AppendInt(b, int64(e.Ref), 10)
+	}
+	b = appendString(b, "problem", e.Problem)
+	if e.Size != 0 {
+		b = append(b, `,"size":`...)
+		b = strconv.AppendInt(b, int64(e.Size), 10)
+	}
+	for i, p := range e.Redacted {
+		if i == 0 {
+			b = append(b, `,"redacted":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = wire.AppendString(b, p)
+		if i == len(e.Redacted)-1 {
+			b = append(b, ']')
+		}
+	}
+	if len(e.Raw) > 0 {
+		b = appendRaw(b, e)
+	}
+	return append(b, '}', '\n')
+}
+
+func appendRaw(b []byte, e Entry) []byte {
+	if e.embeds() {
+		b = append(b, `,"msg":`...)
+		return append(b, e.Raw...)
+	}
+	if utf8.Valid(e.Raw) {
+		before := len(b)
+		b = append(b, `,"text":`...)
+		b = wire.AppendString(b, string(e.Raw))
+		if len(b)-before <= 1024+3*len(e.Raw)/2 {
+			return b
+		}
+		b = b[:before] // mostly escapes: longer than base64, and no more readable
+	}
+	b = append(b, `,"raw64":"`...)
+	b = base64.StdEncoding.AppendEncode(b, e.Raw)
+	return append(b, '"')
+}
+
+func appendString(b []byte, key, s string) []byte {
+	if s == "" {
+		return b
+	}
+	b = append(b, ',', '"')
+	b = append(b, key...)
+	b = append(b, '"', ':')
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+			return wire.AppendString(b, s)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+// embeds reports whether Raw can stand in a line as it is and be found again
+// byte for byte: it is JSON, on one line, without white space around it.
+func (e Entry) embeds() bool {
+	if !e.sound || e.Raw[0] <= ' ' || e.Raw[len(e.Raw)-1] <= ' ' || bytes.IndexByte(e.Raw, '\n') >= 0 {
+		return false
+	}
+	if len(e.Raw) < 2*deep || bytes.Count(e.Raw, []byte("["))+bytes.Count(e.Raw, []byte("{")) < deep {
+		return true
+	}
+	// The line nests one deeper, which the parser may refuse.
+	_, err := wire.Parse(append(append([]byte("["), e.Raw...), ']'))
+	return err == nil
+}
+
+// deep is the nesting that the parser takes for sure.
+const deep = 9_000
+
+func decodeEntry(line []byte) (Entry, error) {
+	v, err := wire.Parse(line)
+	if err != nil {
+		return Entry{}, err
+	}
+	if v.Kind() != wire.Object {
+		return Entry{}, errors.New("an entry is a JSON object")
+	}
+	var e Entry
+	embedded := false
+	for key, m := range v.Members() {
+		switch key {
+		case "seq":
+			e.Seq = asInt(m)
+		case "ms":
+			if ms, ok := m.Float(); ok && ms > 0 && ms < 1e12 {
+				e.At = time.Duration(ms*1000+0.5) * time.Microsecond
+			}
+		case "conn":
+			e.Conn = asInt(m)
+		case "from":
+			e.Source = Source(m.Str())
+		case "kind":
+			e.Kind = Kind(m.Str())
+		case "id":
+			e.ID = wire.ID(m.Raw())
+		case "method":
+			e.Method = m.Str()
+		case "session":
+			e.Session = m.Str()
+		case "ref":
+			e.Ref = asInt(m)
+		case "problem":
+			e.Problem = m.Str()
+		case "size":
+			e.Size = asInt(m)
+		case "redacted":
+			for p := range m.Items() {
+				e.Redacted = append(e.Redacted, p.Str())
+			}
+		case "msg":
+			e.Raw, embedded = bytes.Clone(m.Raw()), true
+		case "text":
+			e.Raw = []byte(m.Str())
+		case "raw64":
+			if e.Raw, err = base64.StdEncoding.DecodeString(m.Str()); err != nil {
+				return Entry{}, fmt.Errorf("raw64: %w", err)
+			}
+		}
+	}
+	if e.Source == "" || e.Kind == "" {
+		return Entry{}, errors.New(`an entry needs "from" and "kind"`)
+	}
+	if embedded && e.Source != Stderr && e.Size == 0 {
+		e.sound = true
+	} else {
+		e.sound = isJSON(e)
+	}
+	return e, nil
+}
+
+func asInt(v wire.Value) int {
+	n, _ := v.Int()
+	return int(n)
+}

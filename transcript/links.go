@@ -1,0 +1,113 @@
+package transcript
+
+import "github.com/acp-test/acp-test/wire"
+
+// links remembers requests, so that a response knows what it answers. Answered
+// requests are remembered for a while, so that a second answer is attributed
+// too. A request that reuses an id takes the place of the earlier one.
+type links struct {
+	requests map[link]asked
+	answered []answered // ring of the last answered ones
+	next     int
+	names    map[string]string // session ids, by their raw JSON text
+}
+
+const (
+	remembered = 4096    // answered requests kept for late second answers
+	knownNames = 1 << 14 // session ids kept, so that an agent that invents them cannot fill our memory
+	nameLength = 256     // bytes of the longest name kept
+)
+
+type link struct {
+	conn int
+	from Source
+	id   wire.ID
+}
+
+type asked struct {
+	seq     int
+	method  string
+	session string
+}
+
+type answered struct {
+	link
+	seq int
+}
+
+// fill sets what a frame tells of itself and of the request it answers: ID,
+// Method, Session and Ref.
+func (l *links) fill(e *Entry, f wire.Frame) {
+	e.ID = f.ID
+	switch e.Kind {
+	case Request, Notification:
+		e.Method = f.Method
+		if s := f.Params.Get("sessionId"); s.Kind() == wire.String {
+			e.Session = l.name(s)
+		}
+	case Response:
+		q, ok := l.requests[answers(*e)]
+		if !ok {
+			return
+		}
+		e.Method, e.Session, e.Ref = q.method, q.session, q.seq
+		if q.method == "session/new" || q.method == "session/fork" {
+			// The result names the session that the request made.
+			if s := f.Result.Get("sessionId"); s.Kind() == wire.String {
+				e.Session = l.name(s)
+			}
+		}
+	}
+}
+
+// answers is the request that a response with this source and id answers.
+func answers(e Entry) link {
+	asker := Editor
+	if e.Source == Editor {
+		asker = Agent
+	}
+	return link{e.Conn, asker, e.ID}
+}
+
+// note remembers a request under its Seq, and that a response answered one.
+func (l *links) note(e Entry) {
+	switch {
+	case !e.Frame():
+	case e.Kind == Request:
+		if l.requests == nil {
+			l.requests = map[link]asked{}
+		}
+		l.requests[link{e.Conn, e.Source, e.ID}] = asked{e.Seq, e.Method, e.Session}
+	case e.Kind == Response && e.Ref > 0:
+		l.retire(answered{answers(e), e.Ref})
+	}
+}
+
+func (l *links) retire(a answered) {
+	if len(l.answered) < remembered {
+		l.answered = append(l.answered, a)
+		return
+	}
+	old := l.answered[l.next]
+	if l.requests[old.link].seq == old.seq { // else the id is in use again
+		delete(l.requests, old.link)
+	}
+	l.answered[l.next] = a
+	l.next = (l.next + 1) % remembered
+}
+
+// name decodes a JSON string, once for each different text.
+func (l *links) name(v wire.Value) string {
+	raw := v.Raw()
+	if s, ok := l.names[string(raw)]; ok {
+		return s
+	}
+	s := v.Str()
+	if len(l.names) < knownNames && len(raw) <= nameLength {
+		if l.names == nil {
+			l.names = map[string]string{}
+		}
+		l.names[string(raw)] = s
+	}
+	return s
+}

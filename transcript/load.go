@@ -1,0 +1,130 @@
+package transcript
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Save writes the whole transcript in its file form, redacted as its file is.
+func (t *Transcript) Save(w io.Writer) error {
+	buf := appendHeader(nil, t.header)
+	for e := range t.Between(1, t.Len()) {
+		buf = appendEntry(buf, t.store.redacted(e))
+		if len(buf) > 256<<10 {
+			if _, err := w.Write(buf); err != nil {
+				return fmt.Errorf("saving the transcript: %w", err)
+			}
+			buf = reuse(buf)
+		}
+	}
+	if _, err := w.Write(buf); err != nil {
+		return fmt.Errorf("saving the transcript: %w", err)
+	}
+	return nil
+}
+
+// FormatError says which line of a transcript file is wrong.
+type FormatError struct {
+	Line int // from 1
+	Err  error
+}
+
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("line %d of the transcript: %v", e.Line, e.Err)
+}
+
+func (e *FormatError) Unwrap() error { return e.Err }
+
+var errNoHeader = errors.New(`not a transcript: the first line should be a header such as {"acp-test":1,…}`)
+
+// Load reads the file form. A last line that is not whole is left out and
+// reported by Torn; any other bad line is a *FormatError. An entry's Seq is its
+// place in the file; where lines were taken out of it, Ref follows.
+func Load(r io.Reader) (*Transcript, error) {
+	in := bufio.NewReaderSize(r, 256<<10)
+	line, err := in.ReadBytes('\n')
+	if err != nil && err != io.EOF {
+		return nil, fmt.Errorf("reading the transcript: %w", err)
+	}
+	h, bad := decodeHeader(line)
+	if bad != nil {
+		return nil, &FormatError{1, bad}
+	}
+	t, err := New(h, Options{})
+	if err != nil {
+		return nil, err
+	}
+	t.header = h // New would invent a start
+	var places renumbered
+	for n := 2; ; n++ {
+		line, err = in.ReadBytes('\n')
+		if err != nil && err != io.EOF {
+			return nil, fmt.Errorf("reading the transcript: %w", err)
+		}
+		whole := err == nil
+		if len(line) == 0 {
+			break
+		}
+		e, bad := decodeEntry(bytes.TrimSuffix(line, []byte("\n")))
+		if bad != nil && whole {
+			return nil, &FormatError{n, bad}
+		}
+		if bad != nil {
+			t.torn = true
+			break
+		}
+		e.Seq, e.Ref = places.at(e.Seq, t.store.len()+1, e.Ref)
+		t.restore(e)
+	}
+	t.start = t.start.Add(-t.last) // what is appended goes on from there
+	return t, nil
+}
+
+func decodeHeader(line []byte) (Header, error) {
+	var h headerLine
+	if json.Unmarshal(line, &h) != nil || h.Format < 1 {
+		return Header{}, errNoHeader
+	}
+	if h.Format > Format {
+		return Header{}, fmt.Errorf("format %d is newer than %d, the newest this program reads", h.Format, Format)
+	}
+	return Header(h), nil
+}
+
+// renumbered maps the numbers in a file to places, from where they differ.
+type renumbered struct {
+	before int // numbers up to this one are places
+	places map[int]int
+}
+
+func (r *renumbered) at(number, place, ref int) (seq, newRef int) {
+	if number == 0 {
+		number = place // written by hand
+	}
+	if r.places == nil && number == place {
+		r.before = number
+		return place, ref
+	}
+	if r.places == nil {
+		r.places = map[int]int{}
+	}
+	r.places[number] = place
+	if ref > r.before {
+		ref = r.places[ref] // 0, no reference, if that entry is not there
+	}
+	return place, ref
+}
+
+// restore adds an entry of a file, keeping its time.
+func (t *Transcript) restore(e Entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.last = max(t.last, e.At)
+	t.links.note(e)
+	t.agents.note(e)
+	t.store.add(e)
+}

@@ -1,0 +1,232 @@
+package transcript
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"sort"
+	"sync"
+)
+
+// store keeps the entries: the newest in memory, the older ones only on disk.
+// Without a file of its own it makes a temporary one when memory fills. All
+// its methods but close run under the transcript's lock.
+type store struct {
+	mu     *sync.Mutex // the transcript's
+	limit  int
+	redact func(Entry) Entry
+
+	count  int     // entries in all
+	recent []block // in memory, oldest first
+	bytes  int     // memory the recent blocks take, roughly
+	old    []place // on disk only, oldest first
+	cache  block   // the block read back last
+
+	disk *disk // nil until needed
+	done bool  // closed: nothing more goes to disk
+	err  error // the first error of the disk
+}
+
+// block is a stretch of entries that go to disk, and come back, together.
+type block struct {
+	first   int // Seq of entries[0]
+	entries []Entry
+	bytes   int
+	off     int64 // where its first line begins, if it is in the file
+}
+
+// place is where a block is in the file.
+type place struct {
+	first, n int
+	off, end int64
+}
+
+const (
+	blockEntries = 256     // at most, in one block
+	blockBytes   = 1 << 20 // at most, but for the last entry
+	overhead     = 256     // what an entry takes in memory besides its bytes, roughly
+)
+
+func (s *store) open(mu *sync.Mutex, h Header, o Options) error {
+	s.mu, s.redact, s.limit = mu, o.Redact, o.Memory
+	if s.limit <= 0 {
+		s.limit = 64 << 20
+	}
+	if o.Path == "" {
+		return nil
+	}
+	d, err := createDisk(o.Path, h, o.Through, mu)
+	if err != nil {
+		return fmt.Errorf("making the transcript's file: %w", err)
+	}
+	s.disk = d
+	return d.err()
+}
+
+func (s *store) len() int { return s.count }
+
+// stretch returns entries from the one with the given Seq on: at least one, if
+// there is one, and not more than are in one block. The slice is never written
+// to again.
+func (s *store) stretch(seq int) []Entry {
+	if seq < 1 || seq > s.count {
+		return nil
+	}
+	if first := s.recent[0].first; seq >= first {
+		i := sort.Search(len(s.recent), func(i int) bool { return s.recent[i].first > seq }) - 1
+		return s.recent[i].from(seq)
+	}
+	if seq < s.cache.first || seq >= s.cache.first+len(s.cache.entries) {
+		i := sort.Search(len(s.old), func(i int) bool { return s.old[i].first > seq }) - 1
+		s.cache = s.read(s.old[i])
+	}
+	return s.cache.from(seq)
+}
+
+func (b block) from(seq int) []Entry {
+	return slices.Clip(b.entries[seq-b.first:])
+}
+
+func (s *store) add(e Entry) {
+	s.count++
+	size := len(e.Raw) + overhead
+	n := len(s.recent)
+	if n == 0 || len(s.recent[n-1].entries) == blockEntries || s.recent[n-1].bytes+size > min(blockBytes, s.limit/4) {
+		b := block{first: s.count}
+		if n > 0 && len(s.recent[n-1].entries) == blockEntries {
+			b.entries = make([]Entry, 0, blockEntries)
+		}
+		if s.disk != nil {
+			b.off = s.disk.end
+		}
+		s.recent = append(s.recent, b)
+		n++
+	}
+	b := &s.recent[n-1]
+	b.entries = append(b.entries, e)
+	b.bytes += size
+	s.bytes += size
+	if s.writes() && !s.disk.temporary {
+		s.disk.write(s.redacted(e))
+		s.fail(s.disk.err())
+	}
+	if s.bytes > s.limit {
+		s.spill()
+	}
+}
+
+// writes reports whether there is a file that still takes entries.
+func (s *store) writes() bool { return s.disk != nil && !s.done && s.err == nil }
+
+func (s *store) redacted(e Entry) Entry {
+	if s.redact == nil {
+		return e
+	}
+	r := s.redact(e)
+	if len(r.Raw) != len(e.Raw) || len(r.Raw) > 0 && &r.Raw[0] != &e.Raw[0] {
+		r.sound = isJSON(r)
+	}
+	return r
+}
+
+// spill forgets the older blocks, until half of the memory is free. What is
+// forgotten is on disk. The block that grows is kept, and so is everything
+// when the disk has failed: memory is then the only place left.
+func (s *store) spill() {
+	if s.done || s.err != nil || len(s.recent) < 2 {
+		return
+	}
+	if s.disk == nil {
+		d, err := temporaryDisk(s.mu)
+		if err != nil {
+			s.fail(fmt.Errorf("moving old entries of the transcript to disk: %w", err))
+			return
+		}
+		s.disk = d
+	}
+	var places []place
+	drop, freed := 0, 0
+	for drop < len(s.recent)-1 && s.bytes-freed > s.limit/2 {
+		b := s.recent[drop]
+		if s.disk.temporary {
+			b.off = s.disk.end
+			for _, e := range b.entries {
+				s.disk.write(s.redacted(e))
+			}
+		}
+		end := s.disk.end
+		if !s.disk.temporary {
+			end = s.recent[drop+1].off
+		}
+		places = append(places, place{b.first, len(b.entries), b.off, end})
+		freed += b.bytes
+		drop++
+	}
+	s.disk.flush()
+	if s.disk.err() != nil {
+		s.fail(s.disk.err())
+		return
+	}
+	s.old = append(s.old, places...)
+	s.recent = append(s.recent[:0:0], s.recent[drop:]...)
+	s.bytes -= freed
+}
+
+// read brings a block back. What cannot be read is replaced, entry by entry,
+// by a remark that says so.
+func (s *store) read(p place) block {
+	b := block{first: p.first, entries: make([]Entry, p.n)}
+	text, err := s.disk.read(p.off, p.end)
+	for i := range b.entries {
+		var line []byte
+		line, text, _ = bytes.Cut(text, []byte("\n"))
+		if err == nil {
+			b.entries[i], err = decodeEntry(line)
+		}
+		if err != nil {
+			s.fail(fmt.Errorf("reading entry %d of the transcript back: %w", p.first+i, err))
+			b.entries[i] = Entry{Source: Note, Kind: Remark, Problem: s.err.Error()}
+		}
+		b.entries[i].Seq = p.first + i
+	}
+	return b
+}
+
+func (s *store) fail(err error) {
+	if s.err == nil && err != nil {
+		s.err = err
+	}
+}
+
+// lastExit is the entry of the last agent's exit.
+func (s *store) lastExit() Entry {
+	for seq := s.count; seq > 0; seq-- {
+		if e := s.stretch(seq)[0]; e.Source == Process && e.Kind == Exited {
+			return e
+		}
+	}
+	return Entry{}
+}
+
+// close writes the rest. The file stays open only if entries must be read back
+// from it.
+func (s *store) close() error {
+	s.mu.Lock()
+	d := s.disk
+	first := !s.done
+	s.done = true
+	s.mu.Unlock()
+	if d != nil && first {
+		d.stop()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d != nil && first {
+		d.flush()
+		s.fail(d.err())
+		if len(s.old) == 0 {
+			s.fail(d.close())
+		}
+	}
+	return s.err
+}

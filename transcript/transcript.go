@@ -1,0 +1,340 @@
+package transcript
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Header describes the run a transcript belongs to. It is the first line of
+// the file form.
+type Header struct {
+	// Format is the version of the file form; 0 means the newest.
+	Format int
+	// Tool is the name and version of the program that made the transcript.
+	Tool string
+	// Agent and Scenario name what ran; both may be empty in a recording.
+	Agent, Scenario string
+	// Protocol is the ACP version offered, as text ("1").
+	Protocol string
+	Seed     int64
+	// Started is when the run began; New sets it if it is zero.
+	Started time.Time
+}
+
+// Options of a transcript. The zero value keeps everything in memory up to
+// 64 MiB and then moves the oldest entries to a temporary file.
+type Options struct {
+	// Path of a file that is written while the transcript grows. An existing
+	// file is replaced. "" writes none.
+	Path string
+	// Through writes each entry to the file before Append returns, so that
+	// not even a crash of this process loses one. By default entries reach
+	// the kernel a moment later, from a goroutine of their own.
+	Through bool
+	// Memory is how many bytes of entries are kept in memory; older ones are
+	// read back from disk when asked for. 0 means 64 MiB.
+	Memory int
+	// Redact is applied to each entry on its way to the disk and in Save. It
+	// must leave alone what it has redacted before. Observers and entries
+	// still in memory have the original. Nil changes nothing.
+	Redact func(Entry) Entry
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// Transcript is the log of one run. All methods may be called from any
+// goroutine; what is appended later has the higher Seq.
+type Transcript struct {
+	header Header
+	now    func() time.Time
+	start  time.Time
+	lenses sync.Pool // of *lens
+
+	mu        sync.Mutex
+	last      time.Duration // At of the last entry
+	store     store
+	links     links
+	observers []func(Entry)
+	waiters   map[*waiter]struct{}
+	agents    agents
+	torn      bool
+}
+
+// New makes an empty transcript. The error says why the file at Options.Path
+// could not be made. A transcript with a Path must be closed.
+func New(h Header, o Options) (*Transcript, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if h.Format == 0 {
+		h.Format = Format
+	}
+	if h.Started.IsZero() {
+		h.Started = o.Now()
+	}
+	t := &Transcript{header: h, now: o.Now, start: o.Now(), waiters: map[*waiter]struct{}{}}
+	t.lenses.New = func() any { return new(lens) }
+	if err := t.store.open(&t.mu, h, o); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Header returns the description of the run.
+func (t *Transcript) Header() Header { return t.header }
+
+// AppendFrame appends one line that crossed the wire: raw without its newline,
+// from the Editor or the Agent of connection conn. It parses and classifies the
+// line and finds the request a response answers. The transcript keeps raw. size
+// is the length on the wire when raw was cut, else 0.
+func (t *Transcript) AppendFrame(conn int, from Source, raw []byte, size int) Entry {
+	l := t.lenses.Get().(*lens)
+	e := Entry{Conn: conn, Source: from, Kind: Malformed, Raw: raw}
+	var f wire.Frame
+	if size > len(raw) {
+		e.Size = size
+		e.Problem = fmt.Sprintf("the line is %d bytes long, more than the limit; the first %d are kept", size, len(raw))
+	} else {
+		f = wire.ClassifyLine(&l.doc, raw)
+		e.Problem = f.Problem
+		e.sound = l.doc.Root().Exists()
+	}
+	switch f.Kind {
+	case wire.Request:
+		e.Kind = Request
+	case wire.Notification:
+		e.Kind = Notification
+	case wire.Response:
+		e.Kind = Response
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.links.fill(&e, f)
+	e.lens = l
+	return t.append(e, true)
+}
+
+// Append appends an entry as it is, but for Seq and At, which the transcript
+// assigns. It never fails: a disk that does not take the entry shows in Err,
+// and the entry stays in memory. An ID that is no JSON text is taken as the
+// text of a string.
+func (t *Transcript) Append(e Entry) Entry {
+	e.sound = isJSON(e)
+	if e.ID != "" {
+		if _, err := wire.Parse([]byte(e.ID)); err != nil {
+			e.ID = wire.ID(wire.AppendString(nil, string(e.ID)))
+		}
+	}
+	return t.add(e)
+}
+
+// Event appends an entry that is no frame. details becomes its Raw, as one
+// JSON object; a value that cannot be marshalled is replaced by the error.
+func (t *Transcript) Event(conn int, s Source, k Kind, session string, details any) Entry {
+	raw, err := json.Marshal(details)
+	if err != nil {
+		raw = wire.AppendString([]byte(`{"error":`), err.Error())
+		raw = append(raw, '}')
+	}
+	return t.add(Entry{Conn: conn, Source: s, Kind: k, Session: session, Raw: raw, sound: s != Stderr})
+}
+
+// Events appends entries of one kind, one behind the other with nothing between
+// them, and returns the last. Each of details becomes the Raw of one, as it is:
+// it must be one JSON object, is not checked, and belongs to the transcript
+// from then on.
+func (t *Transcript) Events(conn int, s Source, k Kind, session string, details ...[]byte) (last Entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, raw := range details {
+		last = t.append(Entry{Conn: conn, Source: s, Kind: k, Session: session, Raw: raw, sound: true, lens: t.lenses.Get().(*lens)}, false)
+	}
+	return last
+}
+
+func (t *Transcript) add(e Entry) Entry {
+	e.lens = t.lenses.Get().(*lens)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.append(e, false)
+}
+
+// append stores an entry and shows it to all who watch. The entry brings a
+// lens of its own, which has parsed it if it says so.
+func (t *Transcript) append(e Entry, parsed bool) Entry {
+	e.Seq = t.store.len() + 1
+	t.last = max(t.last, t.now().Sub(t.start).Truncate(time.Microsecond))
+	e.At = t.last
+	t.agents.note(e)
+	t.links.note(e)
+	l := e.lens
+	stored := e
+	stored.lens = nil
+	t.store.add(stored)
+	if len(t.observers) > 0 || len(t.waiters) > 0 {
+		l.show(&e)
+		l.parsed = parsed
+		t.tell(e)
+		l.shows.Store(0)
+	}
+	t.lenses.Put(l)
+	return stored
+}
+
+func (t *Transcript) tell(e Entry) {
+	for _, f := range t.observers {
+		f(e)
+	}
+	for w := range t.waiters {
+		if w.see(e, t.agents.gone()) {
+			delete(t.waiters, w)
+		}
+	}
+}
+
+// agents keeps account of the agents that run, so that waiting ends with the
+// last of them.
+type agents struct {
+	running map[int]struct{} // by connection
+	exited  bool
+}
+
+func (a *agents) note(e Entry) {
+	if e.Source != Process {
+		return
+	}
+	switch e.Kind {
+	case Started:
+		if a.running == nil {
+			a.running = map[int]struct{}{}
+		}
+		a.running[e.Conn] = struct{}{}
+	case Exited:
+		delete(a.running, e.Conn)
+		a.exited = true
+	}
+}
+
+// gone reports whether an agent has exited and none runs.
+func (a *agents) gone() bool { return a.exited && len(a.running) == 0 }
+
+// Len is the number of entries, which is also the Seq of the last one.
+func (t *Transcript) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.store.len()
+}
+
+// At returns the entry with the given Seq; a zero Entry if there is none.
+func (t *Transcript) At(seq int) Entry {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if stretch := t.store.stretch(seq); len(stretch) > 0 {
+		return stretch[0]
+	}
+	return Entry{}
+}
+
+// All yields the entries from the first on, up to the last there is when the
+// loop gets there.
+func (t *Transcript) All() iter.Seq[Entry] { return t.From(1) }
+
+// From yields the entries from the one with the given Seq on. The lock is not
+// held while the loop's body runs.
+func (t *Transcript) From(seq int) iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for next := max(seq, 1); ; {
+			t.mu.Lock()
+			stretch := t.store.stretch(next)
+			t.mu.Unlock()
+			if len(stretch) == 0 {
+				return
+			}
+			for _, e := range stretch {
+				if !yield(e) {
+					return
+				}
+			}
+			next += len(stretch)
+		}
+	}
+}
+
+// Between yields the entries with first <= Seq <= last.
+func (t *Transcript) Between(first, last int) iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for e := range t.From(first) {
+			if e.Seq > last || !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// shown is Between with each entry under a lens, for folds.
+func (t *Transcript) shown(first, last int) iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		var l lens
+		for e := range t.Between(first, last) {
+			l.show(&e)
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// past shows the entries from first on, under the lock that the caller holds,
+// until f returns false.
+func (t *Transcript) past(first int, f func(Entry) bool) {
+	var l lens
+	for next := first; ; {
+		stretch := t.store.stretch(next)
+		if len(stretch) == 0 {
+			return
+		}
+		for _, e := range stretch {
+			l.show(&e)
+			if !f(e) {
+				return
+			}
+		}
+		next += len(stretch)
+	}
+}
+
+// Observe calls f for every entry, those already there first, in order, each
+// once. f runs under the transcript's lock: it must be quick and must not call
+// the transcript.
+func (t *Transcript) Observe(f func(Entry)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.past(1, func(e Entry) bool {
+		f(e)
+		return true
+	})
+	t.observers = append(t.observers, f)
+}
+
+// Err is the first error of the file or of the store; nil if all is well.
+func (t *Transcript) Err() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.store.disk != nil {
+		t.store.fail(t.store.disk.err())
+	}
+	return t.store.err
+}
+
+// Torn reports whether the loaded file ended in the middle of a line, as it
+// does after a crash. That line is not an entry.
+func (t *Transcript) Torn() bool { return t.torn }
+
+// Close writes what is still on its way to the file and closes it. Entries
+// stay readable, and what is appended later is kept in memory only.
+func (t *Transcript) Close() error { return t.store.close() }
