@@ -1,0 +1,214 @@
+package protocol
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Severity says what a problem does.
+type Severity uint8
+
+// The severities, the worst first.
+const (
+	// Fatal: readers that keep to the schema drop the whole message.
+	Fatal Severity = iota
+	// Lossy: they keep the message and silently lose the value.
+	Lossy
+	// Unknown: a key, method or value that the protocol does not have.
+	Unknown
+	// Unstable: something that only the unstable schema has, or a fault in it.
+	Unstable
+	// Style: harmless, but some readers or people stumble over it.
+	Style
+)
+
+// String names the severity in lower case.
+func (s Severity) String() string {
+	return [...]string{"fatal", "lossy", "unknown", "unstable", "style"}[min(s, Style)]
+}
+
+// Problem is one thing that is wrong with a frame.
+type Problem struct {
+	Severity Severity
+	// Path leads from the frame to the value or to the missing or unknown key,
+	// such as "params.update.content.type"; array positions are numbers.
+	Path string
+	// Message says what is wrong with it, such as `must be a string, is null`.
+	Message string
+	// Type is the innermost named type of the schema that is broken.
+	Type string
+}
+
+// String returns path and message as one line.
+func (p Problem) String() string { return p.Path + ": " + p.Message }
+
+// Check calls report for everything that is wrong with the shape of a frame.
+// For a response, answered is the method of the request it answers, and ""
+// leaves its result unchecked. Malformed frames and extensions, whose methods
+// begin with "_", have no shape. Check does not allocate when all is well.
+func (v *Version) Check(d Direction, f wire.Frame, answered string, report func(Problem)) {
+	w := walk{report: report}
+	if f.Extra.Exists() && f.Kind != wire.Malformed {
+		w.report(Problem{Unknown, f.Extra.Str(), "is no member of a JSON-RPC message", ""})
+	}
+	switch f.Kind {
+	case wire.Request, wire.Notification:
+		v.checkCall(&w, d, f)
+	case wire.Response:
+		v.checkAnswer(&w, d, f, answered)
+	}
+}
+
+// CheckType checks a value as a type of the schema. Paths begin at the value.
+// An unknown type name allows everything.
+func (v *Version) CheckType(typeName string, value wire.Value, report func(Problem)) {
+	if s := v.shapes[typeName]; s != nil {
+		w := walk{report: report, root: value}
+		w.check(ref{shape: s}, value, Fatal, s, "")
+	}
+}
+
+func (v *Version) checkCall(w *walk, d Direction, f wire.Frame) {
+	w.root, w.prefix = f.Params, "params"
+	m := v.methods[f.Method]
+	if m == nil {
+		v.unknownMethod(w, f.Method)
+		return
+	}
+	sev := Fatal
+	if !m.Stable {
+		sev = Unstable
+		w.say(Unstable, "method", "is a method of the unstable schema", m.Params)
+	}
+	switch {
+	case m.Direction&d == 0:
+		w.say(sev, "method", f.Method+" is sent "+m.Direction.String()+", not "+d.String(), m.Params)
+		return
+	case f.Kind == wire.Request && !m.Request:
+		w.say(sev, "id", f.Method+" is a notification and has no id", m.Params)
+	case f.Kind == wire.Notification && !m.Notification:
+		w.say(sev, "id", f.Method+" is a request and needs an id", m.Params)
+	}
+	if f.Kind == wire.Request {
+		w.id(f.ID)
+		if f.ID == "null" {
+			w.say(Style, "id", "is null, which JSON-RPC discourages in a request", "RequestId")
+		}
+	}
+	switch {
+	case f.Params.Exists() && !f.Params.IsNull():
+		w.check(m.params, f.Params, sev, m.params.shape, "")
+	case m.params.kind == record && m.params.required == 0, m.params.kind == anyObject:
+		if f.Params.IsNull() {
+			w.say(Style, "params", "is null, and should be an object or be left out", m.Params)
+		}
+	case f.Params.IsNull():
+		w.say(sev, "params", "is null, must be an object", m.Params)
+	default:
+		w.say(sev, "params", "is missing", m.Params)
+	}
+}
+
+// unknownMethod reports a method that is neither known nor an extension.
+func (v *Version) unknownMethod(w *walk, name string) {
+	switch {
+	case strings.HasPrefix(name, "_"):
+	case strings.HasPrefix(name, "$/"):
+		w.say(Unknown, "method", wire.Quote(name)+" is not known; names that begin with $/ are reserved for the protocol itself", "")
+	default:
+		w.say(Unknown, "method", wire.Quote(name)+" is not known"+meant(closest(name, v.order))+"; methods of an extension begin with _", "")
+	}
+}
+
+func (v *Version) checkAnswer(w *walk, d Direction, f wire.Frame, answered string) {
+	w.id(f.ID)
+	if f.Error.Exists() {
+		w.root, w.prefix = f.Error, "error"
+		s := v.shapes["Error"]
+		w.check(ref{shape: s}, f.Error, Fatal, s, "")
+		v.reservedCode(w, f.Error.Get("code"))
+		return
+	}
+	m := v.methods[answered]
+	if m == nil || !m.Request {
+		return
+	}
+	w.root, w.prefix = f.Result, "result"
+	sev := Fatal
+	if !m.Stable {
+		sev = Unstable
+	}
+	if m.result.nullSeen && f.Result.IsNull() {
+		w.say(Style, "result", "is null, as in an example of the protocol's pages; the schema wants an object", m.Result)
+		return
+	}
+	w.check(m.result, f.Result, sev, m.result.shape, "")
+}
+
+// reservedCode reports a code that JSON-RPC keeps for itself and that has no
+// meaning (JSON-RPC 2.0, section 5.1).
+func (v *Version) reservedCode(w *walk, value wire.Value) {
+	if code, ok := value.Int(); ok && code >= -32768 && code < -32099 && v.ErrorMeaning(int(code)) == "" {
+		w.say(Style, "error.code", string(value.Raw())+" is reserved by JSON-RPC and has no meaning", "ErrorCode")
+	}
+}
+
+// walk is one look at a frame.
+type walk struct {
+	report func(Problem) // nil: only count
+	root   wire.Value    // where paths begin
+	prefix string        // what they begin with
+	bad    int           // values that do not fit
+}
+
+// say reports a problem at a path of the frame itself.
+func (w *walk) say(sev Severity, path, message, typeName string) {
+	w.report(Problem{sev, path, message, typeName})
+}
+
+// at reports a problem with a value, or with a key of it that is missing.
+func (w *walk) at(sev Severity, v wire.Value, key, message string, s *shape) {
+	path := w.prefix
+	inner, _ := w.root.PathTo(v)
+	for _, step := range [...]string{inner, key} {
+		if path != "" && step != "" {
+			path += "."
+		}
+		path += step
+	}
+	w.report(Problem{sev, path, message, s.name})
+}
+
+func (w *walk) id(id wire.ID) {
+	if id == "" || id[0] == '"' || id == "null" {
+		return
+	}
+	if !inRange([]byte(id), "-9223372036854775808", "9223372036854775807") {
+		w.say(Fatal, "id", string(id)+" does not fit into 64 bits", "RequestId")
+	}
+}
+
+// inRange reports whether low <= n <= high, all of them whole numbers as JSON
+// writes them.
+func inRange(n []byte, low, high string) bool {
+	if n[0] == '-' {
+		if string(n) == "-0" {
+			return true
+		}
+		if low[0] != '-' {
+			return false
+		}
+		return !longer(n[1:], low[1:])
+	}
+	return !longer(n, high)
+}
+
+// longer compares decimal digits without leading zeros.
+func longer(n []byte, bound string) bool {
+	if len(n) != len(bound) {
+		return len(n) > len(bound)
+	}
+	return bytes.Compare(n, []byte(bound)) > 0
+}

@@ -1,0 +1,345 @@
+package protocol_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/protocol"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// fragments are types of the schema that are no values of their own. Ours are
+// whole, and compared where the fragments are used.
+var fragments = map[string]string{
+	"AgentRequest":               "the envelope: package wire takes it apart",
+	"AgentResponse":              "the envelope",
+	"AgentNotification":          "the envelope",
+	"ClientRequest":              "the envelope",
+	"ClientResponse":             "the envelope",
+	"ClientNotification":         "the envelope",
+	"ExtRequest":                 "allows everything",
+	"ExtResponse":                "allows everything",
+	"ExtNotification":            "allows everything",
+	"ProtocolVersion":            "uint16",
+	"SessionConfigSelect":        "part of SessionConfigOption",
+	"SessionConfigBoolean":       "part of SessionConfigOption",
+	"ElicitationSessionScope":    "part of CreateElicitationRequest",
+	"ElicitationRequestScope":    "part of CreateElicitationRequest",
+	"ElicitationFormMode":        "part of CreateElicitationRequest",
+	"ElicitationUrlMode":         "part of CreateElicitationRequest",
+	"ErrorStopReason":            "part of IdleStateUpdate",
+	"MessageMcpRequest":          "of mcp/message only the name is known to us",
+	"MessageMcpResponse":         "the same",
+	"MessageMcpNotification":     "the same",
+	"McpError":                   "the same",
+	"McpRequestId":               "the same",
+	"ProxyRequest":               "of proxies only the names of the methods are known to us",
+	"ProxyResponse":              "the same",
+	"ProxyNotification":          "the same",
+	"InitializeProxyRequest":     "the same",
+	"InitializeProxyResponse":    "the same",
+	"ProxySuccessorRequest":      "the same",
+	"ProxySuccessorResponse":     "the same",
+	"ProxySuccessorNotification": "the same",
+}
+
+// verdict is what we say about a value.
+func verdict(typeName string, value any) (all []protocol.Problem, valid bool) {
+	GinkgoHelper()
+	text, err := json.Marshal(value)
+	Expect(err).NotTo(HaveOccurred())
+	v, err := wire.Parse(text)
+	Expect(err).NotTo(HaveOccurred())
+	protocol.V1().CheckType(typeName, v, func(p protocol.Problem) { all = append(all, p) })
+	valid = protocol.V1().Fits(typeName, v)
+	if !valid {
+		Expect(all).NotTo(BeEmpty(), "%s does not fit %s, and nothing is said", text, typeName)
+	}
+	return all, valid
+}
+
+// damage compares what the marks of the schema say about a wrong value of each
+// property with our severity, and returns the differences.
+func damage(s *schema, name string) (differences []string) {
+	forms := s.forms(s.defs[name])
+	for _, f := range forms {
+		for _, prop := range slices.Sorted(maps.Keys(f.props)) {
+			if slices.ContainsFunc(forms, func(f form) bool { return f.props[prop]["const"] != nil }) {
+				continue // with another tag it is another type, and other things are wrong
+			}
+			whole := s.fill(f).(map[string]any)
+			if !s.allows(name, whole) {
+				continue
+			}
+			for _, wrong := range wrongs() {
+				if object, ok := wrong.(map[string]any); ok && object["type"] != nil {
+					continue // wrong inside, perhaps at a key that is lenient again
+				}
+				changed := maps.Clone(whole)
+				changed[prop] = wrong
+				if s.allows(name, changed) {
+					continue
+				}
+				want := protocol.Fatal
+				if node := f.props[prop]; node["x-deserialize-default-on-error"] == true || node["x-deserialize-default-on-null"] == true && wrong == nil {
+					want = protocol.Lossy
+				}
+				ours, _ := verdict(name, changed)
+				worst := protocol.Style
+				for _, p := range ours {
+					worst = min(worst, p.Severity)
+				}
+				if worst != want {
+					text, _ := json.Marshal(changed)
+					differences = append(differences, fmt.Sprintf("%s.%s: the schema says %v, we say %v: %s", name, prop, want, ours, text))
+				}
+			}
+		}
+	}
+	return differences
+}
+
+var _ = Describe("the tables, beside the official schema", Ordered, func() {
+	var stable, unstable *schema
+	var differences []string
+
+	BeforeAll(func() {
+		stable, unstable = loadSchema("schema.json"), loadSchema("schema.unstable.json")
+	})
+
+	// compare notes a difference of verdicts. There is no list of exceptions:
+	// on all types that both know they agree.
+	compare := func(s *schema, name string, value any) {
+		ours, valid := verdict(name, value)
+		if valid == s.allows(name, value) {
+			return
+		}
+		text, _ := json.Marshal(value)
+		differences = append(differences, fmt.Sprintf("%s: the schema says valid=%v, we say %v to %s", name, !valid, ours, text))
+	}
+
+	compareAll := func(s *schema, names []string) {
+		differences = nil
+		for _, name := range names {
+			if fragments[name] != "" {
+				continue
+			}
+			def := s.defs[name]
+			for _, wrong := range wrongs() {
+				compare(s, name, wrong)
+			}
+			for _, f := range s.forms(def) {
+				// Every property of every form: valid, absent, null, wrong.
+				for range 3 {
+					compare(s, name, s.fill(f))
+				}
+				for _, prop := range slices.Sorted(maps.Keys(f.props)) {
+					whole, ok := s.fill(f).(map[string]any)
+					Expect(ok).To(BeTrue())
+					for _, wrong := range wrongs() {
+						changed := maps.Clone(whole)
+						changed[prop] = wrong
+						compare(s, name, changed)
+					}
+					changed := maps.Clone(whole)
+					delete(changed, prop)
+					compare(s, name, changed)
+				}
+			}
+			// And changes anywhere inside.
+			for range 300 {
+				value := s.mutate(s.value(def))
+				if s.rng.IntN(3) == 0 {
+					value = s.mutate(value)
+				}
+				compare(s, name, value)
+			}
+		}
+		Expect(strings.Join(differences[:min(len(differences), 40)], "\n")).To(BeEmpty(), "%d differences", len(differences))
+	}
+
+	It("knows every type, and no other", func() {
+		known := protocol.V1().Types()
+		for name := range unstable.defs {
+			Expect(slices.Contains(known, name)).To(Equal(fragments[name] == ""), "type %s", name)
+			if fragments[name] == "" {
+				_, isStable := stable.defs[name]
+				Expect(protocol.V1().StableType(name)).To(Equal(isStable), "type %s is stable", name)
+			}
+		}
+		for name := range fragments {
+			_, inSchema := unstable.defs[name]
+			Expect(inSchema).To(BeTrue(), "the fragment %s is no longer in the schema", name)
+		}
+		for name := range stable.defs {
+			Expect(unstable.defs).To(HaveKey(name))
+		}
+	})
+
+	It("gives the verdict of the schema on every stable type", func() {
+		compareAll(stable, slices.Sorted(maps.Keys(stable.defs)))
+	})
+
+	It("gives the verdict of the unstable schema on every type", func() {
+		compareAll(unstable, slices.Sorted(maps.Keys(unstable.defs)))
+	})
+
+	It("knows what is lost and what is refused", func() {
+		var differences []string
+		for _, name := range slices.Sorted(maps.Keys(unstable.defs)) {
+			s := stable
+			if s.defs[name] == nil {
+				s = unstable
+			}
+			if fragments[name] == "" {
+				differences = append(differences, damage(s, name)...)
+			}
+		}
+		Expect(strings.Join(differences, "\n")).To(BeEmpty())
+	})
+
+	It("knows every key, and tells the unstable ones apart", func() {
+		for _, name := range slices.Sorted(maps.Keys(unstable.defs)) {
+			if fragments[name] != "" {
+				continue
+			}
+			was := map[string]bool{}
+			if def, ok := stable.defs[name]; ok {
+				for _, f := range stable.forms(def) {
+					for prop := range f.props {
+						was[prop] = true
+					}
+				}
+			}
+			for _, f := range unstable.forms(unstable.defs[name]) {
+				for range 5 {
+					value := unstable.fill(f)
+					ours, _ := verdict(name, value)
+					calledUnstable := false
+					for _, p := range ours {
+						Expect(p.Message).NotTo(HavePrefix("unknown key"), "%s.%s in %v", name, p.Path, value)
+						calledUnstable = calledUnstable || p.Severity == protocol.Unstable
+					}
+					object, _ := value.(map[string]any)
+					for prop := range object {
+						if _, isStable := stable.defs[name]; isStable && !was[prop] {
+							Expect(calledUnstable).To(BeTrue(), "%s.%s in %v", name, prop, value)
+						}
+					}
+				}
+			}
+		}
+	})
+
+	It("has no key that the schema does not have", func() {
+		known, seen := map[string]bool{}, map[string]bool{}
+		for _, name := range protocol.V1().Types() {
+			def, ok := unstable.defs[name]
+			if !ok {
+				continue
+			}
+			clear(known)
+			for _, f := range unstable.forms(def) {
+				for prop := range f.props {
+					known[prop] = true
+				}
+			}
+			was := map[string]bool{}
+			if def, ok := stable.defs[name]; ok {
+				for _, f := range stable.forms(def) {
+					for prop := range f.props {
+						was[prop] = true
+					}
+				}
+			}
+			keys, more := protocol.V1().Fields(name)
+			for _, key := range append(slices.Clone(keys), more...) {
+				seen[name+"."+key] = true
+			}
+			for _, key := range keys {
+				Expect(was[key]).To(Equal(ownKeys[name+"."+key] == ""), "stable key %s.%s", name, key)
+			}
+			for _, key := range more {
+				Expect(known[key] && !was[key]).To(Equal(ownKeys[name+"."+key] == ""), "unstable key %s.%s", name, key)
+			}
+		}
+		for key := range ownKeys {
+			Expect(seen).To(HaveKey(key), "own key that is gone")
+		}
+	})
+
+	It("knows every method with its direction and types", func() {
+		for name, def := range unstable.defs {
+			methodName, ok := def["x-method"].(string)
+			if !ok {
+				continue
+			}
+			m, ok := protocol.V1().Method(methodName)
+			Expect(ok).To(BeTrue(), "method %s of %s", methodName, name)
+			_, isStable := stable.defs[name]
+			Expect(m.Stable).To(Equal(isStable), methodName)
+			if fragments[name] != "" {
+				continue
+			}
+			want := map[string]protocol.Direction{"agent": protocol.ToAgent, "client": protocol.ToEditor, "protocol": protocol.Both}[def["x-side"].(string)]
+			Expect(m.Direction).To(Equal(want), methodName)
+			Expect([]string{m.Params, m.Result}).To(ContainElement(name), methodName)
+		}
+	})
+
+	It("has every value of every enum, in the order of the schema", func() {
+		for name, def := range unstable.defs {
+			var want []string
+			open := false
+			for _, key := range []string{"oneOf", "anyOf"} {
+				for _, part := range sequence(def[key]) {
+					part := part.(map[string]any)
+					if c, ok := part["const"].(string); ok {
+						want = append(want, c)
+					} else if part["type"] == "string" {
+						open = true
+					}
+				}
+			}
+			if len(want) == 0 {
+				continue
+			}
+			got, gotOpen := protocol.V1().Enum(name)
+			Expect(got).To(Equal(want), name)
+			Expect(gotOpen).To(Equal(open), name)
+		}
+	})
+
+	It("knows the error codes", func() {
+		var want []string
+		for _, part := range sequence(stable.defs["ErrorCode"]["anyOf"]) {
+			if c, ok := part.(map[string]any)["const"]; ok {
+				want = append(want, fmt.Sprint(c))
+			}
+		}
+		var got []string
+		for _, code := range protocol.V1().ErrorCodes() {
+			got = append(got, fmt.Sprint(code.Code))
+		}
+		Expect(got).To(ConsistOf(want))
+	})
+})
+
+// ownKeys are keys that we know and the pinned schema does not have.
+var ownKeys = map[string]string{
+	"ClientCapabilities.nes":               "unstable once, and still sent; it left the schema for an extension of its own",
+	"ClientCapabilities.positionEncodings": "the same",
+	"AgentCapabilities.nes":                "the same",
+	"AgentCapabilities.positionEncoding":   "the same",
+	"NewSessionResponse.models":            "a withdrawn draft that agents still send",
+	"LoadSessionResponse.models":           "the same",
+	"ResumeSessionResponse.models":         "the same",
+	"AuthMethodAgent.type":                 "any type but terminal means this form",
+	"TitledMultiSelectItems.type":          "allowed beside anyOf, as any other key, and usual in JSON Schema",
+}

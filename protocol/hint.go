@@ -1,0 +1,147 @@
+package protocol
+
+import (
+	"strings"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// article names a kind in a sentence.
+func article(k wire.Kind) string {
+	switch k {
+	case wire.Null, wire.Missing:
+		return k.String()
+	case wire.Array, wire.Object:
+		return "an " + k.String()
+	}
+	return "a " + k.String()
+}
+
+// excerpt is a value in a sentence, short.
+func excerpt(v wire.Value) string {
+	const limit = 40
+	raw := string(v.Raw())
+	if len(raw) <= limit {
+		return raw
+	}
+	return strings.ToValidUTF8(raw[:limit], "") + "…"
+}
+
+// either lists values: "a", "b" or "c".
+func either(values []string) string {
+	var b strings.Builder
+	for i, value := range values {
+		switch {
+		case i > 0 && i == len(values)-1:
+			b.WriteString(" or ")
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(wire.Quote(value))
+	}
+	return b.String()
+}
+
+func meant(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " (" + wire.Quote(name) + " is meant?)"
+}
+
+// listed returns the values of an enum or the stable tags of a union.
+func (s *shape) listed() []string {
+	if s.kind == enum {
+		return s.values
+	}
+	var tags []string
+	for _, v := range s.variants {
+		if !v.unstable {
+			tags = append(tags, v.tag)
+		}
+	}
+	return tags
+}
+
+func startsCustom(v wire.Value) bool { return strings.HasPrefix(v.Str(), "_") }
+
+// closestKey returns the field of a record that an unknown key probably means.
+// Fields that are there already are not meant.
+func (s *shape) closestKey(name string, v wire.Value) string {
+	var free []string
+	for i := range s.fields {
+		if !v.Get(s.fields[i].name).Exists() {
+			free = append(free, s.fields[i].name)
+		}
+	}
+	return closest(name, free)
+}
+
+// closest returns the known name that another one is probably meant to be, ""
+// if there is none: one that differs in case and separators only, one of which
+// it is the end or whose end it is (modeId for currentModeId), or one with at
+// most two letters changed.
+func closest(name string, known []string) string {
+	folded := fold(name)
+	if len(folded) < 2 {
+		return ""
+	}
+	for _, k := range known {
+		if fold(k) == folded {
+			return k
+		}
+	}
+	for _, k := range known {
+		f := fold(k)
+		if short, long := min(len(f), len(folded)), max(len(f), len(folded)); short >= 4 && short*3 >= long &&
+			(strings.HasSuffix(f, folded) || strings.HasSuffix(folded, f)) {
+			return k
+		}
+	}
+	best, least := "", 3
+	for _, k := range known {
+		if d := distance(folded, fold(k)); d < least && d*3 < len(folded) {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// fold leaves what is the same in session_id, sessionId and Session-ID.
+func fold(name string) string {
+	folded := make([]byte, 0, len(name))
+	for i := 0; i < len(name); i++ {
+		switch c := name[i]; {
+		case c == '_' || c == '-' || c == ' ':
+		case 'A' <= c && c <= 'Z':
+			folded = append(folded, c+'a'-'A')
+		default:
+			folded = append(folded, c)
+		}
+	}
+	return string(folded)
+}
+
+// distance is the Levenshtein distance of two short names, in bytes.
+func distance(a, b string) int {
+	if len(a) > 64 || len(b) > 64 {
+		return 64
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			diagonal = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}

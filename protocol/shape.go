@@ -1,0 +1,111 @@
+package protocol
+
+import "github.com/acp-test/acp-test/wire"
+
+// shapeKind says which JSON values a shape allows.
+type shapeKind uint8
+
+const (
+	anyValue shapeKind = iota
+	anyObject
+	text       // any string
+	filledText // a string that is not empty
+	otherText  // any string but one
+	boolean
+	number
+	integer // within min and max
+	list    // an array of elem
+	dict    // an object with values of elem
+	record  // an object with fields
+	union   // an object whose member says which variant it is
+	choice  // whatever fits one of the alternatives
+	enum    // one of the values
+)
+
+// shape is one type of the protocol.
+type shape struct {
+	kind shapeKind
+	name string // as in the schema; "" for what has no name
+
+	word string // literal, notLiteral: the string; union: the key that tells
+	low  string // integer: the bounds, as decimal text
+	high string //
+	elem ref    // list, dict
+	open bool   // union, enum: values that are not listed are allowed
+	rest *shape // union: what the others look like
+
+	fields   []field
+	required uint64 // record: bit i is set if fields[i] must be there
+	nullOK   bool   // null fits wherever the shape is used
+	noMeta   bool   // record: _meta is an unknown key
+	loose    bool   // record: unknown keys are allowed
+	nullSeen bool   // record: null in its place is known from the protocol's pages
+
+	variants []variant
+	values   []string
+}
+
+// ref is the use of a shape in one place.
+type ref struct {
+	*shape
+	nullable bool
+}
+
+// field is one member of a record.
+type field struct {
+	name string
+	ref
+	onError  bool // d: a value that does not fit is taken as absent
+	onNull   bool // n: null is taken as absent
+	unstable bool
+}
+
+// variant is one member of a union or one alternative of a choice.
+type variant struct {
+	key string // choice: a member that must be tag, "" if there is none
+	tag string
+	ref
+	gate     string
+	content  bool
+	unstable bool
+}
+
+// find returns the field with that key, -1 if there is none.
+func (s *shape) find(key wire.Value) int {
+	plain, ok := key.Plain()
+	if !ok {
+		for i := range s.fields {
+			if key.Is(s.fields[i].name) {
+				return i
+			}
+		}
+		return -1
+	}
+	for i := range s.fields {
+		if s.fields[i].name == string(plain) {
+			return i
+		}
+	}
+	return -1
+}
+
+// variant returns the variant of a union with that tag, nil if there is none.
+func (s *shape) variant(tag wire.Value) *variant {
+	plain, ok := tag.Plain()
+	for i := range s.variants {
+		if name := s.variants[i].tag; ok && name == string(plain) || !ok && tag.Is(name) {
+			return &s.variants[i]
+		}
+	}
+	return nil
+}
+
+func (s *shape) has(value wire.Value) bool {
+	plain, ok := value.Plain()
+	for _, known := range s.values {
+		if ok && known == string(plain) || !ok && value.Is(known) {
+			return true
+		}
+	}
+	return false
+}

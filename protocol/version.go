@@ -1,0 +1,218 @@
+// Package protocol is the Agent Client Protocol as data: methods, shapes,
+// enums, error codes and capability gates of each version, and Check, which
+// says what is wrong with a frame and what damage it does. The tables are our
+// own, read from text files; a test compares them with the official schema.
+package protocol
+
+import (
+	"embed"
+	"io/fs"
+	"slices"
+	"sync"
+)
+
+//go:embed v1/*.txt
+var tables embed.FS
+
+// Direction is the way a frame goes.
+type Direction uint8
+
+// The directions. Both is only a property of methods.
+const (
+	ToAgent  Direction = 1
+	ToEditor Direction = 2
+	Both     Direction = ToAgent | ToEditor
+)
+
+// String returns "to the agent" or "to the editor".
+func (d Direction) String() string {
+	return [...]string{"nowhere", "to the agent", "to the editor", "either way"}[d&Both]
+}
+
+// Version is the table of one version of the protocol. It never changes.
+type Version struct {
+	number   int
+	methods  map[string]*method
+	order    []string
+	shapes   map[string]*shape
+	unstable map[string]bool // names of shapes
+	codes    []ErrorCode
+}
+
+// V1 returns version 1: schema v1 of the protocol, with the unstable schema
+// told apart.
+func V1() *Version { return v1() }
+
+var v1 = sync.OnceValue(func() *Version {
+	files, err := fs.Sub(tables, "v1")
+	if err != nil {
+		panic(err)
+	}
+	v, err := compile(1, files, "unstable.txt")
+	if err != nil {
+		panic("protocol: embedded table v1/" + err.Error())
+	}
+	return v
+})
+
+// Number returns the protocolVersion of initialize that stands for the table.
+func (v *Version) Number() int { return v.number }
+
+// Method is what is known of a method.
+type Method struct {
+	Name      string
+	Direction Direction
+	// Request and Notification say whether it may be sent with an id, and
+	// without.
+	Request, Notification bool
+	// Gate is the capability that the receiver must have advertised, as a path
+	// for Enabled; "" if the method is always available.
+	Gate   string
+	Stable bool
+	// Params and Result are the names of its types; Result is "" for a
+	// notification.
+	Params, Result string
+}
+
+type method struct {
+	Method
+	params, result ref
+}
+
+// Method returns the method with that name. Extension methods, which begin
+// with "_", are not known.
+func (v *Version) Method(name string) (Method, bool) {
+	m, ok := v.methods[name]
+	if !ok {
+		return Method{}, false
+	}
+	return m.Method, true
+}
+
+// Methods returns all methods in the order of the tables.
+func (v *Version) Methods() []Method {
+	all := make([]Method, len(v.order))
+	for i, name := range v.order {
+		all[i] = v.methods[name].Method
+	}
+	return all
+}
+
+// Update is what is known of one kind of session/update.
+type Update struct {
+	Kind string // the value of sessionUpdate
+	Type string
+	// Content says that the update is part of the conversation, so that its
+	// place among the others is meaning; else it tells a state, of which only
+	// the last counts.
+	Content bool
+	Gate    string // see Method
+	Stable  bool
+}
+
+// Updates returns all kinds of session/update, the stable ones first.
+func (v *Version) Updates() []Update {
+	var all []Update
+	for _, u := range v.shapes["SessionUpdate"].variants {
+		all = append(all, updateOf(u))
+	}
+	return all
+}
+
+// Update returns the kind of session/update with that name.
+func (v *Version) Update(kind string) (Update, bool) {
+	for _, u := range v.shapes["SessionUpdate"].variants {
+		if u.tag == kind {
+			return updateOf(u), true
+		}
+	}
+	return Update{}, false
+}
+
+func updateOf(u variant) Update {
+	return Update{Kind: u.tag, Type: u.name, Content: u.content, Gate: u.gate, Stable: !u.unstable}
+}
+
+// Variant is one form of a union, such as the image of a ContentBlock.
+type Variant struct {
+	Tag    string // "" in a union without a tag
+	Type   string
+	Gate   string // see Method
+	Stable bool
+}
+
+// Variants returns the forms of a type that has several, nil for all others.
+func (v *Version) Variants(typeName string) []Variant {
+	s := v.shapes[typeName]
+	if s == nil || s.kind != union && s.kind != choice {
+		return nil
+	}
+	var all []Variant
+	for _, u := range s.variants {
+		all = append(all, Variant{Tag: u.tag, Type: u.name, Gate: u.gate, Stable: !u.unstable})
+	}
+	return all
+}
+
+// Enum returns the values of an enum such as StopReason or ToolKind in the
+// order of the schema, nil if there is no such enum. Others are allowed too if
+// open is true; those of implementers begin with "_".
+func (v *Version) Enum(typeName string) (values []string, open bool) {
+	s := v.shapes[typeName]
+	if s == nil || s.kind != enum {
+		return nil, false
+	}
+	return slices.Clone(s.values), s.open
+}
+
+// StopReasons returns the ways a turn can end.
+func (v *Version) StopReasons() []string { return v.values("StopReason") }
+
+// ToolKinds returns the kinds of tool calls.
+func (v *Version) ToolKinds() []string { return v.values("ToolKind") }
+
+// ToolCallStatuses returns the states of a tool call in the order it may go
+// through them.
+func (v *Version) ToolCallStatuses() []string { return v.values("ToolCallStatus") }
+
+// PermissionKinds returns the kinds of permission options.
+func (v *Version) PermissionKinds() []string { return v.values("PermissionOptionKind") }
+
+func (v *Version) values(enum string) []string {
+	values, _ := v.Enum(enum)
+	return values
+}
+
+// ErrorCode is a code of an error response that has a meaning.
+type ErrorCode struct {
+	Code    int
+	Meaning string // such as "method not found"
+}
+
+// ErrorCodes returns the codes that JSON-RPC and the protocol give a meaning.
+func (v *Version) ErrorCodes() []ErrorCode { return slices.Clone(v.codes) }
+
+// ErrorMeaning returns the meaning of a code, "" if it has none.
+func (v *Version) ErrorMeaning(code int) string {
+	for _, known := range v.codes {
+		if known.Code == code {
+			return known.Meaning
+		}
+	}
+	return ""
+}
+
+// Types returns the names of all types that Check knows, sorted.
+func (v *Version) Types() []string {
+	var names []string
+	for name := range v.shapes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// StableType reports whether there is a type of that name and it is stable.
+func (v *Version) StableType(name string) bool {
+	return v.shapes[name] != nil && !v.unstable[name]
+}

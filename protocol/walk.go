@@ -1,0 +1,283 @@
+package protocol
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// check looks at a value. A break has the severity sev and is reported for the
+// named shape in. tag is the key that the union around it has looked at.
+func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag string) {
+	if v.IsNull() && (r.nullable || r.nullOK) {
+		return
+	}
+	if r.name != "" && r.kind >= record {
+		in = r.shape
+	}
+	switch r.kind {
+	case anyObject:
+		w.mustBe(v, wire.Object, sev, in)
+	case text:
+		w.mustBe(v, wire.String, sev, in)
+	case filledText:
+		if w.mustBe(v, wire.String, sev, in) && v.Is("") && w.breaks() {
+			w.at(sev, v, "", "must not be empty", in)
+		}
+	case otherText:
+		if w.mustBe(v, wire.String, sev, in) && v.Is(r.word) && w.breaks() {
+			w.at(sev, v, "", "must not be "+wire.Quote(r.word), in)
+		}
+	case boolean:
+		w.mustBe(v, wire.Bool, sev, in)
+	case number:
+		w.mustBe(v, wire.Number, sev, in)
+	case integer:
+		w.integer(r.shape, v, sev, in)
+	case list:
+		if w.mustBe(v, wire.Array, sev, in) {
+			for item := range v.Items() {
+				w.check(r.elem, item, sev, in, "")
+			}
+		}
+	case dict:
+		if w.mustBe(v, wire.Object, sev, in) {
+			for _, value := range v.Fields() {
+				w.check(r.elem, value, sev, in, "")
+			}
+		}
+	case record:
+		if w.mustBe(v, wire.Object, sev, in) {
+			w.record(r.shape, v, sev, tag)
+		}
+	case union:
+		if w.mustBe(v, wire.Object, sev, in) {
+			w.union(r.shape, v, sev)
+		}
+	case choice:
+		w.choice(r.shape, v, sev, tag)
+	case enum:
+		if w.mustBe(v, wire.String, sev, in) && !r.has(v) {
+			w.unlisted(r.shape, v, sev)
+		}
+	}
+}
+
+func (w *walk) mustBe(v wire.Value, kind wire.Kind, sev Severity, in *shape) bool {
+	if v.Kind() == kind {
+		return true
+	}
+	if w.breaks() {
+		w.at(sev, v, "", "must be "+article(kind)+", is "+article(v.Kind()), in)
+	}
+	return false
+}
+
+// breaks counts a value that does not fit and reports whether somebody wants to
+// hear about it: messages are made only then.
+func (w *walk) breaks() bool {
+	w.bad++
+	return w.report != nil
+}
+
+// note reports what does not make the value unfit.
+func (w *walk) note(sev Severity, v wire.Value, message string, in *shape) {
+	if w.report != nil {
+		w.at(sev, v, "", message, in)
+	}
+}
+
+func (w *walk) integer(s *shape, v wire.Value, sev Severity, in *shape) {
+	if !w.mustBe(v, wire.Number, sev, in) {
+		return
+	}
+	fits, strict := v.Whole() && inRange(v.Raw(), s.low, s.high), v.Whole()
+	if !strict {
+		// 1.0 and 1e2 are whole numbers to the schema, but not to every reader.
+		f, ok := v.Float()
+		fits = ok && f == math.Trunc(f) && math.Abs(f) < 1<<63 &&
+			inRange(strconv.AppendInt(nil, int64(f), 10), s.low, s.high)
+	}
+	switch {
+	case !fits && w.breaks():
+		w.at(sev, v, "", "must be a whole number from "+s.low+" to "+s.high+", is "+excerpt(v), in)
+	case fits && !strict && w.report != nil:
+		w.at(Style, v, "", "is a whole number written as "+excerpt(v)+", which strict readers refuse", in)
+	}
+}
+
+func (w *walk) record(s *shape, v wire.Value, sev Severity, tag string) {
+	var seen uint64
+	for key, value := range v.Fields() {
+		i := s.find(key)
+		if i < 0 {
+			w.otherKey(s, v, key, value, sev, tag)
+			continue
+		}
+		if seen&(1<<i) != 0 {
+			w.note(Style, value, "the key is there twice; readers take one of the values or refuse the message", s)
+		}
+		seen |= 1 << i
+		f := &s.fields[i]
+		inner := sev
+		if f.unstable {
+			w.note(Unstable, value, "is a key of the unstable schema", s)
+			inner = Unstable
+		}
+		if inner == Fatal && (f.onError || f.onNull && value.IsNull()) {
+			inner = Lossy
+		}
+		w.check(f.ref, value, inner, s, "")
+	}
+	if missing := s.required &^ seen; missing != 0 {
+		for i := range s.fields {
+			if missing&(1<<i) == 0 {
+				continue
+			}
+			if w.breaks() {
+				w.at(sev, v, s.fields[i].name, "is missing", s)
+			}
+		}
+	}
+}
+
+// otherKey deals with a key that is no field of the record.
+func (w *walk) otherKey(s *shape, v, key, value wire.Value, sev Severity, tag string) {
+	switch {
+	case tag != "" && key.Is(tag):
+		return
+	case key.Is("_meta") && !s.noMeta:
+		if value.Kind() != wire.Object && value.Kind() != wire.Null {
+			if sev == Fatal {
+				sev = Lossy
+			}
+			if w.breaks() {
+				w.at(sev, value, "", "must be an object or null, is "+article(value.Kind()), s)
+			}
+		}
+		return
+	case s.loose || w.report == nil:
+		return
+	}
+	if sev != Unstable {
+		sev = Unknown
+	}
+	name := key.Str()
+	message := "unknown key" + meant(s.closestKey(name, v))
+	if name == "_meta" {
+		message = "this type has no _meta"
+	} else if name != "" && name[0] == '_' {
+		message = "unknown key; data of an extension belongs into _meta"
+	}
+	w.at(sev, v, name, message, s)
+}
+
+func (w *walk) union(s *shape, v wire.Value, sev Severity) {
+	tag := v.Get(s.word)
+	if tag.Kind() != wire.String {
+		if !w.breaks() {
+			return
+		}
+		if !tag.Exists() {
+			w.at(sev, v, s.word, "is missing", s)
+		} else {
+			w.at(sev, tag, "", "must be a string, is "+article(tag.Kind()), s)
+		}
+		return
+	}
+	variant := s.variant(tag)
+	if variant == nil {
+		w.unlisted(s, tag, sev)
+		if s.open && s.rest != nil {
+			w.check(ref{shape: s.rest}, v, sev, s, s.word)
+		}
+		return
+	}
+	if variant.unstable {
+		w.note(Unstable, tag, "is a value of the unstable schema", s)
+		sev = Unstable
+	}
+	w.check(variant.ref, v, sev, s, s.word)
+}
+
+// unlisted deals with a string that is none of the values of an enum or union.
+func (w *walk) unlisted(s *shape, v wire.Value, sev Severity) {
+	if s.open {
+		if w.report == nil || startsCustom(v) {
+			return
+		}
+		if sev != Unstable {
+			sev = Unknown
+		}
+		known := s.listed()
+		w.at(sev, v, "", excerpt(v)+" is none of "+either(known)+meant(closest(v.Str(), known))+"; values of an extension begin with _", s)
+		return
+	}
+	if w.breaks() {
+		known := s.listed()
+		w.at(sev, v, "", "must be one of "+either(known)+", is "+excerpt(v)+meant(closest(v.Str(), known)), s)
+	}
+}
+
+// choice takes the first alternative that fits, else the one that fits best.
+func (w *walk) choice(s *shape, v wire.Value, sev Severity, tag string) {
+	var best, claimed *variant
+	least := 0
+	for i := range s.variants {
+		alternative := &s.variants[i]
+		bad := w.breaksOf(alternative, v, s, tag)
+		if claimed == nil && alternative.key != "" && v.Get(alternative.key).Is(alternative.tag) {
+			claimed = alternative
+		}
+		if alternative.unstable && claimed != alternative {
+			continue // nobody meant it
+		}
+		if best == nil || bad < least {
+			best, least = alternative, bad
+		}
+		if least == 0 {
+			break
+		}
+	}
+	if w.report == nil {
+		w.bad += least
+		return
+	}
+	if best.unstable {
+		w.note(Unstable, v, "is a form of the unstable schema: "+best.name, s)
+		sev = Unstable
+	}
+	if least == 0 && claimed != nil && claimed != best {
+		w.note(Style, v, "says that it is a "+claimed.name+" but fits only "+best.name, s)
+	}
+	w.alternative(best, v, sev, s, tag)
+}
+
+// breaksOf says how badly a value fits an alternative, and reports nothing.
+func (w *walk) breaksOf(a *variant, v wire.Value, s *shape, tag string) int {
+	report, before := w.report, w.bad
+	w.report, w.bad = nil, 0
+	w.alternative(a, v, Fatal, s, tag)
+	bad := w.bad
+	w.report, w.bad = report, before
+	return bad
+}
+
+// alternative checks a value as one of the alternatives of a choice.
+func (w *walk) alternative(a *variant, v wire.Value, sev Severity, s *shape, tag string) {
+	if a.key != "" && v.Kind() == wire.Object {
+		if tag == "" {
+			tag = a.key
+		}
+		if is := v.Get(a.key); !is.Is(a.tag) {
+			if is.Exists() {
+				w.bad += 2 // it claims to be something else
+			}
+			if w.breaks() {
+				w.at(sev, v, a.key, "must be "+wire.Quote(a.tag), s)
+			}
+		}
+	}
+	w.check(a.ref, v, sev, s, tag)
+}
