@@ -1,0 +1,252 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// slowCancel is how long a cancelled turn may take to end before that is worth
+// a warning; a convention, the specification names no time.
+const slowCancel = 5 * time.Second
+
+// cancelReason judges how a cancelled turn ends. A stop reason other than
+// cancelled counts against the agent only if the transcript proves work open
+// from the end of the cancel's write until the response: a reply of the model
+// that a gate holds, or a request of the agent that the editor has not
+// answered. Else the two may have crossed on the wire.
+func cancelReason() Rule {
+	const (
+		reason = iota
+		fault
+		closeReason
+		closeFault
+		unproven
+		silent
+		slow
+	)
+	return Rule{
+		ID:       "CANCEL-REASON",
+		Sentence: "A prompt that is cancelled ends with stop reason cancelled, neither with an error nor with another reason.",
+		Points: []Point{
+			reason:      {"other-reason", Fail, []string{"CANCEL-001"}, "a cancelled turn ended with another stop reason although its work was still open"},
+			fault:       {"error", Fail, []string{"CANCEL-002", "CANCEL-001"}, "a cancelled turn ended with an error"},
+			closeReason: {"close-other-reason", Fail, []string{"CLOSE-002"}, "a turn open at session/close ended with another stop reason although its work was still open"},
+			closeFault:  {"close-error", Fail, []string{"CLOSE-002"}, "a turn open at session/close ended with an error"},
+			unproven:    {"unproven", Inconclusive, []string{"CANCEL-001"}, "a cancelled turn ended with another stop reason, and nothing proves that work was open"},
+			silent:      {"no-response", Fail, []string{"CANCEL-001"}, "a cancelled turn got no response"},
+			slow:        {"slow", Warn, []string{"CANCEL-003"}, "a cancelled turn took more than five seconds to end"},
+		},
+		start: func(w *watch) {
+			var suspects []suspect
+			confirm := func(ev *event) {
+				for _, s := range suspects {
+					if ev == nil || s.conn == ev.Conn {
+						w.report(s.point, s.conn, s.session, s.object, s.entries, "%s", s.message)
+					}
+				}
+				suspects = keep(suspects, func(s suspect) bool { return ev != nil && s.conn != ev.Conn })
+			}
+			acquit := func(ev *event) {
+				for _, s := range suspects {
+					if s.conn == ev.Conn && s.act.seq == ev.Ref {
+						w.report(unproven, s.conn, s.session, s.object, s.entries,
+							"The response came before the write of the cancel had ended, so the agent need not have known of it.")
+					}
+				}
+				suspects = keep(suspects, func(s suspect) bool { return s.conn != ev.Conn || s.act.seq != ev.Ref })
+			}
+
+			w.on(acquit, writeEnded)
+			w.on(confirm, editorRequests()...)
+			w.on(confirm, editorAnswers()...)
+			w.on(confirm, cancelTold, editorTakesBack, editorOtherTold, editorNoise)
+			w.on(func(ev *event) {
+				t := ev.turn
+				a, closing := t.stopper()
+				if a == nil || t.concurrent || a.failed || !t.session.ready() {
+					return
+				}
+				w.saw(pick(closing, closeReason, reason))
+				w.saw(pick(closing, closeFault, fault))
+				object := fmt.Sprint(t.started)
+				word := pick(closing, "session/close", "session/cancel")
+				if ev.err.Exists() {
+					if t.request.back == nil || ev.code() != -32800 {
+						w.find(pick(closing, closeFault, fault), ev, object, []int{t.started, a.seq},
+							"The prompt that %s had stopped was answered with an error (%d %q) instead of stop reason cancelled.",
+							word, ev.code(), clip(ev.err.Get("message").Str()))
+					}
+					return
+				}
+				if ev.stop == "cancelled" {
+					w.saw(slow)
+					if took := ev.At - max(a.at, ev.conn.answeredAt); took > slowCancel {
+						w.find(slow, ev, object, []int{a.seq}, "The turn ended %s after %s.", took.Round(time.Millisecond), word)
+					}
+					return
+				}
+				proof, at := w.world.openWork(t, a)
+				if proof == "" {
+					w.find(unproven, ev, object, []int{t.started, a.seq},
+						"After %s the turn ended with %q; nothing proves that work was still open, so the two may have crossed.", word, ev.stop)
+					return
+				}
+				suspects = append(suspects, suspect{
+					conn: ev.Conn, session: ev.Session, act: a, object: object,
+					point:   pick(closing, closeReason, reason),
+					entries: []int{t.started, at, a.seq, ev.Seq},
+					message: fmt.Sprintf("After %s the turn ended with %q instead of cancelled, although %s.", word, ev.stop, proof),
+				})
+				if a.ended > 0 { // its write is known to have ended, nothing can excuse it
+					confirm(ev)
+				}
+			}, answered(prompt))
+			w.finish(func(end End) {
+				confirm(nil)
+				w.unanswered(end, OfClient, func(r *request, waited time.Duration) {
+					if r.verb != prompt || r.turn == nil || r.turn.concurrent {
+						return
+					}
+					if a, _ := r.turn.stopper(); a != nil && !a.failed {
+						w.report(silent, r.conn.n, r.session.id, fmt.Sprint(r.seq), []int{r.seq, a.seq},
+							"The cancelled prompt got no response within %s.", waited.Round(time.Second))
+					}
+				})
+			})
+		},
+	}
+}
+
+// suspect is a breach that only a late end of the cancel's write could excuse.
+// Since the editor writes one frame at a time, its next frame settles that.
+type suspect struct {
+	point           int
+	conn            int
+	session, object string
+	act             *act
+	entries         []int
+	message         string
+}
+
+// stopper is the act that told the agent to stop the turn, nil if there was
+// none; closing is true if it closed the session.
+func (t *turn) stopper() (a *act, closing bool) {
+	if t == nil {
+		return nil, false
+	}
+	if t.cancel != nil && (t.close == nil || t.cancel.seq < t.close.seq) {
+		return t.cancel, false
+	}
+	return t.close, t.close != nil
+}
+
+// openWork says what work of the turn was open when the write of the act ended
+// and still is, and the entry that opened it; "" if nothing proves any.
+func (w *world) openWork(t *turn, a *act) (proof string, at int) {
+	known := max(a.ended, a.seq)
+	if held := w.models.heldFor(t.session, t); held != nil && held.held < known {
+		return fmt.Sprintf("the model's reply was held at gate %q all the while", held.gate), held.held
+	}
+	for _, r := range t.session.conn.open {
+		if r.by == OfAgent && r.turn == t && r.seq < known && r.back == nil && r.awaited(t) && (at == 0 || r.seq < at) {
+			proof, at = fmt.Sprintf("its own %s was still waiting for an answer", r.method), r.seq
+		}
+	}
+	if proof != "" {
+		return proof, at
+	}
+	for _, tool := range t.tools {
+		for _, id := range tool.terminals {
+			term := t.session.conn.terminals[id]
+			if term == nil || tool.status.final() || term.turn != t || term.exited || term.killed || term.released > 0 || term.created >= known {
+				continue
+			}
+			return fmt.Sprintf("the terminal %q of its unfinished tool call was still running", term.id), term.created
+		}
+	}
+	return "", 0
+}
+
+// awaited reports whether an agent surely waits for the answer before it goes
+// on: not when it only cleans up, nor for an extension of its own, nor for the
+// end of a command that may be meant to outlive the turn.
+func (r *request) awaited(t *turn) bool {
+	switch r.verb {
+	case killTerminal, releaseTerminal, otherOfAgent:
+		return false
+	case waitForExit, terminalOutput:
+		return slices.ContainsFunc(t.tools, func(tool *tool) bool { return !tool.status.final() })
+	}
+	return true
+}
+
+// cancelCause judges whether a turn that ends cancelled was cancelled.
+func cancelCause() Rule {
+	const (
+		uncalled = iota
+		denied
+		stale
+		foreign
+	)
+	return Rule{
+		ID:       "CANCEL-CAUSE",
+		Sentence: "A prompt ends with stop reason cancelled only if the client cancelled that prompt.",
+		Points: []Point{
+			uncalled: {"not-cancelled", Fail, []string{"CANCEL-015", "PROMPT-005"}, "a turn that nobody cancelled ended with stop reason cancelled"},
+			denied:   {"denied-permission", Warn, []string{"CANCEL-015", "PROMPT-005"}, "a turn ended cancelled because a permission was denied"},
+			stale:    {"earlier-cancel", Fail, []string{"CANCEL-015", "CANCEL-009"}, "a cancel sent before the prompt ended the turn"},
+			foreign:  {"other-session", Fail, []string{"CANCEL-010", "CANCEL-015"}, "the cancel of another session ended the turn"},
+		},
+		start: func(w *watch) {
+			type told struct {
+				session *session
+				seq     int
+			}
+			last := map[*conn]told{}
+			idle := map[*session]int{} // cancels after the last turn and before the next
+			refused := map[*turn]int{}
+			w.on(func(ev *event) {
+				last[ev.conn] = told{ev.session, ev.Seq}
+				if ev.session != nil && ev.turn == nil {
+					idle[ev.session] = ev.Seq
+				}
+			}, cancelTold)
+			w.on(func(ev *event) {
+				if t := ev.request.turn; t != nil && denial(ev) != "" {
+					refused[t] = ev.Seq
+				}
+			}, answered(permission))
+			w.on(func(ev *event) {
+				t := ev.turn
+				if t == nil {
+					return
+				}
+				before, refusal := idle[t.session], refused[t]
+				delete(refused, t)
+				delete(idle, t.session)
+				w.saw(uncalled)
+				w.saw(stale)
+				w.saw(foreign)
+				if ev.stop != "cancelled" || t.cancel != nil || t.close != nil || t.request.back != nil || t.disturbed || ev.conn.closedIn > 0 || ev.conn.signalled > 0 {
+					return
+				}
+				object := fmt.Sprint(t.started)
+				other := last[ev.conn]
+				switch {
+				case refusal > 0:
+					w.find(denied, ev, object, []int{t.started, refusal},
+						"The turn ended cancelled although nobody cancelled it; only a permission had been denied.")
+				case before > 0 && before < t.started:
+					w.find(stale, ev, object, []int{before, t.started},
+						"The turn ended cancelled because of a cancel that was sent before its prompt.")
+				case other.seq > t.started && other.session != t.session:
+					w.find(foreign, ev, object, []int{t.started, other.seq},
+						"The turn ended cancelled, but the cancel was for another session.")
+				default:
+					w.find(uncalled, ev, object, []int{t.started}, "The turn ended cancelled, but nobody had cancelled it.")
+				}
+			}, answered(prompt))
+		},
+	}
+}

@@ -1,0 +1,58 @@
+package rules
+
+import "fmt"
+
+// clientPermCancel judges the answers to permission requests of a turn that
+// was cancelled.
+func clientPermCancel() Rule {
+	const answer = 0
+	return Rule{
+		ID: "C-PERM-CANCEL", Side: OfClient,
+		Sentence: "Permission requests of a cancelled turn are answered with outcome cancelled.",
+		Points: []Point{
+			{"outcome", Fail, []string{"CANCEL-006", "PERM-011"}, "a permission request of a cancelled turn got another answer than cancelled"},
+		},
+		versions: []int{1},
+		start: func(w *watch) {
+			w.on(func(ev *event) {
+				t := ev.request.turn
+				if t == nil || t.cancel == nil || t.ended > 0 {
+					return
+				}
+				w.saw(answer)
+				if ev.result.Get("outcome").Get("outcome").Is("cancelled") || ev.request.back != nil && ev.code() == -32800 {
+					return
+				}
+				w.find(answer, ev, fmt.Sprint(ev.Ref), []int{t.cancel.seq, ev.Ref}, "The client had cancelled the turn, but did not answer its permission request with cancelled.")
+			}, answered(permission))
+		},
+	}
+}
+
+// clientPermOffered judges that a selected option was offered.
+func clientPermOffered() Rule {
+	const offered = 0
+	return Rule{
+		ID: "C-PERM-OFFERED", Side: OfClient,
+		Sentence: "The option selected in a permission's answer was offered in the request.",
+		Points: []Point{
+			{"option", Fail, []string{"PERM-010"}, "the selected option was not offered"},
+		},
+		start: func(w *watch) {
+			w.on(func(ev *event) {
+				outcome := ev.result.Get("outcome")
+				if !outcome.Get("outcome").Is("selected") {
+					return
+				}
+				w.saw(offered)
+				id := outcome.Get("optionId").Str()
+				for _, o := range ev.request.options {
+					if o.id == id {
+						return
+					}
+				}
+				w.find(offered, ev, fmt.Sprint(ev.Ref), []int{ev.Ref}, "The client selected option %q, which was not offered.", clip(id))
+			}, answered(permission))
+		},
+	}
+}

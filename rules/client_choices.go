@@ -1,0 +1,181 @@
+package rules
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// clientModeListed judges that the client chooses from what was offered.
+func clientModeListed() Rule {
+	const (
+		mode = iota
+		option
+		login
+		terminal
+	)
+	return Rule{
+		ID: "C-MODE-LISTED", Side: OfClient,
+		Sentence: "The client chooses modes, config values and auth methods from what the agent offered.",
+		Points: []Point{
+			mode:     {"mode", Fail, []string{"MODE-003"}, "a mode was set that is not available"},
+			option:   {"option", Fail, []string{"CONFIG-016"}, "a config option was set that is not offered, or to a value that is not"},
+			login:    {"auth-method", Fail, []string{"AUTH-005"}, "authenticate names a method that was not offered"},
+			terminal: {"terminal-method", Fail, []string{"AUTH-004"}, "authenticate names a method of type terminal"},
+		},
+		start: func(w *watch) {
+			w.on(func(ev *event) {
+				if s := ev.session; s != nil && s.modes != nil {
+					w.saw(mode)
+					if id := ev.params.Get("modeId").Str(); !s.modes.has(id) {
+						w.find(mode, ev, id, nil, "The client set mode %q, which is not available.", clip(id))
+					}
+				}
+			}, asked(setMode))
+			w.on(func(ev *event) {
+				s := ev.session
+				if s == nil || s.options == nil {
+					return
+				}
+				w.saw(option)
+				id, value := ev.params.Get("configId").Str(), ev.params.Get("value")
+				o := findOption(s.options, id)
+				switch {
+				case o == nil:
+					w.find(option, ev, id, nil, "The client set config option %q, which is not offered.", clip(id))
+				case o.boolean && value.Kind() != wire.Bool:
+					w.find(option, ev, id, nil, "The client set the boolean config option %q to %s.", clip(id), clip(string(value.Raw())))
+				case o.selects && !o.has(value.Str()):
+					w.find(option, ev, id, nil, "The client set config option %q to %s, which is not offered.", clip(id), clip(string(value.Raw())))
+				}
+			}, asked(setOption))
+			w.on(func(ev *event) {
+				if ev.conn.initDone == 0 {
+					return
+				}
+				w.saw(login)
+				w.saw(terminal)
+				id := ev.params.Get("methodId").Str()
+				needsTerminal, offered := ev.conn.methods[id]
+				if !offered {
+					w.find(login, ev, id, []int{ev.conn.initDone}, "The client authenticates with method %q, which was not offered.", clip(id))
+				} else if needsTerminal {
+					w.find(terminal, ev, id, []int{ev.conn.initDone}, "The client authenticates with method %q, which is for a terminal.", clip(id))
+				}
+			}, asked(authenticate))
+		},
+	}
+}
+
+// clientCursor judges that cursors come from the agent.
+func clientCursor() Rule {
+	const cursor = 0
+	return Rule{
+		ID: "C-CURSOR", Side: OfClient,
+		Sentence: "A cursor is one that the agent gave on this connection.",
+		Points: []Point{
+			{"cursor", Fail, []string{"LIST-010"}, "a list was asked for with a cursor that the agent never gave"},
+		},
+		start: func(w *watch) {
+			given := map[*conn]map[string]bool{}
+			w.on(func(ev *event) {
+				if next := ev.result.Get("nextCursor"); next.Kind() == wire.String {
+					if given[ev.conn] == nil {
+						given[ev.conn] = map[string]bool{}
+					}
+					if len(given[ev.conn]) < rememberedRequests {
+						given[ev.conn][next.Str()] = true
+					}
+				}
+			}, answered(listSessions))
+			w.on(func(ev *event) {
+				c := ev.params.Get("cursor")
+				if c.Kind() != wire.String || len(given[ev.conn]) >= rememberedRequests {
+					return
+				}
+				w.saw(cursor)
+				if !given[ev.conn][c.Str()] {
+					w.find(cursor, ev, c.Str(), nil, "The client used cursor %q, which the agent never gave.", clip(c.Str()))
+				}
+			}, asked(listSessions))
+		},
+	}
+}
+
+// clientElicitCode judges how unadvertised elicitations are refused.
+func clientElicitCode() Rule {
+	const code = 0
+	return Rule{
+		ID: "C-ELICIT-CODE", Side: OfClient,
+		Sentence: "An elicitation in a mode that was not advertised is answered with -32602.",
+		Points: []Point{
+			{"code", Fail, []string{"ELICIT-016"}, "an unadvertised elicitation got another answer than -32602"},
+		},
+		start: func(w *watch) {
+			w.on(func(ev *event) {
+				c := ev.conn.client
+				mode := ev.request.target
+				if ev.conn.initAsked == 0 || !c.form && !c.url || mode == "form" && c.form || mode == "url" && c.url {
+					return
+				}
+				w.saw(code)
+				if ev.code() != -32602 {
+					w.find(code, ev, fmt.Sprint(ev.Ref), []int{ev.Ref}, "The client did not advertise elicitation in mode %q, but did not answer with -32602.", clip(mode))
+				}
+			}, answered(elicit))
+		},
+	}
+}
+
+// clientTermUTF8 judges the output of terminals.
+func clientTermUTF8() Rule {
+	const (
+		limit = iota
+		text
+	)
+	return Rule{
+		ID: "C-TERM-UTF8", Side: OfClient,
+		Sentence: "The output of a terminal is cut to its byte limit at the boundary of a character.",
+		Points: []Point{
+			limit: {"limit", Fail, []string{"TERM-011"}, "the output of a terminal is longer than its limit"},
+			text:  {"boundary", Fail, []string{"TERM-011"}, "the output of a terminal begins in the middle of a character"},
+		},
+		start: func(w *watch) {
+			limits := map[*conn]map[string]int64{}
+			w.on(func(ev *event) {
+				id := ev.result.Get("terminalId").Str()
+				if id == "" || ev.request.limit < 0 {
+					return
+				}
+				if limits[ev.conn] == nil {
+					limits[ev.conn] = map[string]int64{}
+				}
+				if len(limits[ev.conn]) < rememberedTerms {
+					limits[ev.conn][id] = ev.request.limit
+				}
+			}, answered(createTerminal))
+			w.on(func(ev *event) {
+				output := ev.result.Get("output")
+				if output.Kind() != wire.String {
+					return
+				}
+				content := output.Str()
+				w.saw(text)
+				if cut, _ := ev.result.Get("truncated").Bool(); cut || output.LoneSurrogate() {
+					if r, size := utf8.DecodeRuneInString(content); r == utf8.RuneError && size > 0 || output.LoneSurrogate() {
+						w.find(text, ev, ev.request.terminal, []int{ev.Ref}, "The output of terminal %q was cut in the middle of a character.", clip(ev.request.terminal))
+					}
+				}
+				most, limited := limits[ev.conn][ev.request.terminal]
+				if !limited {
+					return
+				}
+				w.saw(limit)
+				if int64(len(content)) > most {
+					w.find(limit, ev, ev.request.terminal, []int{ev.Ref}, "The output of terminal %q is %d bytes long, its limit is %d.", clip(ev.request.terminal), len(content), most)
+				}
+			}, answered(terminalOutput))
+		},
+	}
+}

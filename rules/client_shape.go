@@ -1,0 +1,60 @@
+package rules
+
+import (
+	"strings"
+
+	"github.com/acp-test/acp-test/protocol"
+)
+
+// clientShape judges the frames of the editor by the types of the schema.
+func clientShape() Rule {
+	const (
+		noise = iota
+		request
+		answer
+		key
+	)
+	return Rule{
+		ID: "C-SHAPE", Side: OfClient,
+		Sentence: "The client sends nothing but messages that have the shape of their methods.",
+		Points: []Point{
+			noise:   {"noise", Fail, []string{"STDIO-002"}, "a line of the client is no message"},
+			request: {"request", Fail, []string{"SESSION-010", "SESSION-017", "LOAD-002", "RESUME-002", "CONFIG-016"}, "a message of the client does not have the shape of its method"},
+			answer:  {"answer", Fail, []string{"FS-007", "TERM-012", "TERM-013", "PERM-010", "ELICIT-017"}, "an answer of the client does not have its shape"},
+			key:     {"unknown-key", Fail, []string{"EXT-001"}, "a message of the client has a key that the schema does not know"},
+		},
+		versions: []int{1},
+		start: func(w *watch) {
+			w.clientShapes = true
+			w.on(func(ev *event) {
+				w.saw(noise)
+				if len(ev.Raw) > 0 {
+					w.find(noise, ev, "", nil, "A line of the client is no message: %s.", ev.Problem)
+				}
+			}, editorNoise)
+			judge := func(point int) func(*event) {
+				return func(ev *event) {
+					w.saw(noise)
+					w.saw(point)
+					for _, p := range ev.problems {
+						at := point
+						if p.Type == "McpServerStdio" && strings.HasSuffix(p.Path, ".type") {
+							continue // editors send it, and it validates
+						}
+						if p.Severity == protocol.Unknown && strings.Contains(p.Message, "unknown key") {
+							at = key
+						} else if p.Severity > protocol.Lossy {
+							continue
+						}
+						if f := w.find(at, ev, ev.Method+plainPath(p.Path), nil, "In the client's %s, %s %s.", frameName(ev), p.Path, p.Message); f != nil && p.Severity <= protocol.Lossy {
+							f.Damage = p.Severity.String()
+						}
+					}
+				}
+			}
+			w.on(judge(request), editorRequests()...)
+			w.on(judge(request), cancelTold, editorTakesBack, editorOtherTold)
+			w.on(judge(answer), editorAnswers()...)
+		},
+	}
+}

@@ -1,0 +1,126 @@
+package rules
+
+// loadWindow judges the replay of a loaded session.
+func loadWindow() Rule {
+	const (
+		late = iota
+		empty
+		user
+		unfinished
+		request
+	)
+	return Rule{
+		ID:       "LOAD-WINDOW",
+		Sentence: "History is replayed between session/load and its response, all of it and not later.",
+		Points: []Point{
+			late:       {"late-history", Fail, []string{"LOAD-004"}, "history came after the response to session/load"},
+			empty:      {"no-history", Fail, []string{"LOAD-003"}, "a session that had spoken was loaded without its history"},
+			user:       {"no-user-message", Fail, []string{"LOAD-003", "LOAD-005"}, "a session was loaded without what the user said"},
+			unfinished: {"unfinished-tool", Lint, []string{"LOAD-013"}, "a replayed tool call has no final status"},
+			request:    {"request", Lint, []string{"LOAD-014"}, "the agent asked for something while it replayed"},
+		},
+		versions: []int{1},
+		start: func(w *watch) {
+			type replay struct{ user, agent int }
+			replays := map[*session]*replay{}
+			w.on(func(ev *event) {
+				if ev.session != nil {
+					replays[ev.session] = &replay{}
+				}
+			}, asked(loadSession))
+			w.on(func(ev *event) {
+				s := ev.session
+				if s == nil {
+					return
+				}
+				if s.window != nil && s.window.verb == loadSession {
+					if r := replays[s]; r != nil {
+						if ev.topic == userChunk {
+							r.user++
+						} else {
+							r.agent++
+						}
+					}
+					return
+				}
+				if s.restored == nil || s.restored.verb != loadSession || len(s.open) > 0 || ev.topic == toolUpdate || ev.topic == planUpdate {
+					return
+				}
+				w.find(late, ev, "", []int{s.restored.seq, s.restSeq}, "%s came after the response to session/load and before the next prompt.", describe(ev))
+			}, contentUpdates()...)
+			w.on(func(ev *event) {
+				if s := ev.session; s != nil && s.window != nil && s.window.verb == loadSession && len(s.open) == 0 {
+					w.find(request, ev, ev.Method, []int{s.window.seq}, "The agent sent %s while it replayed history.", ev.Method)
+				}
+			}, agentRequests()...)
+			w.on(func(ev *event) {
+				s := ev.session
+				r := replays[s]
+				delete(replays, s)
+				if s == nil || r == nil || !ev.succeeded() {
+					return
+				}
+				w.saw(late)
+				w.saw(request)
+				because := []int{ev.request.seq}
+				if life := w.world.lives[s.id]; life.turns > 0 {
+					w.saw(empty)
+					w.saw(user)
+					switch {
+					case r.user+r.agent == 0:
+						w.find(empty, ev, "", because, "The session had %s in this transcript, but session/load replayed nothing.", count(life.turns, "finished turn"))
+					case r.user == 0:
+						w.find(user, ev, "", because, "session/load replayed no user_message_chunk, although the user had spoken.")
+					case r.agent == 0:
+						w.find(empty, ev, "", because, "session/load replayed nothing of what the agent had said.")
+					}
+				}
+				for _, t := range s.order {
+					if t.first < ev.request.seq || t.by != byCall {
+						continue
+					}
+					w.saw(unfinished)
+					if !t.status.final() {
+						w.find(unfinished, ev, t.id, []int{t.first}, "The replayed tool call %q is left %s.", clip(t.id), t.status)
+					}
+				}
+			}, answered(loadSession))
+		},
+	}
+}
+
+// resumeSilent judges that resuming replays nothing.
+func resumeSilent() Rule {
+	const (
+		during = iota
+		after
+	)
+	return Rule{
+		ID:       "RESUME-SILENT",
+		Sentence: "session/resume replays no history.",
+		Points: []Point{
+			during: {"history", Fail, []string{"RESUME-003"}, "history came between session/resume and its response"},
+			after:  {"late-history", Lint, []string{"RESUME-008"}, "history came after the response to session/resume"},
+		},
+		versions: []int{1},
+		start: func(w *watch) {
+			w.on(func(ev *event) {
+				s := ev.session
+				if s == nil || len(s.open) > 0 {
+					return
+				}
+				if s.window != nil && s.window.verb == resumeSession {
+					w.find(during, ev, "", []int{s.window.seq}, "%s came between session/resume and its response.", describe(ev))
+				} else if s.window == nil && s.restored != nil && s.restored.verb == resumeSession {
+					w.find(after, ev, "", []int{s.restored.seq, s.restSeq}, "%s came after the response to session/resume and before the next prompt.", describe(ev))
+				}
+			}, contentUpdates()...)
+			w.on(func(ev *event) {
+				if ev.succeeded() {
+					w.saw(during)
+					w.saw(after)
+				}
+			}, answered(resumeSession))
+		},
+	}
+}

@@ -1,0 +1,67 @@
+package rules
+
+import (
+	"strings"
+
+	"github.com/acp-test/acp-test/protocol"
+)
+
+// rootKeys judges what the schema does not know: keys, methods and kinds of
+// updates. Extensions have their places, in _meta and behind an underscore.
+func rootKeys() Rule {
+	const (
+		key = iota
+		method
+		tag
+		meta
+		value
+		unstable
+	)
+	return Rule{
+		ID:       "ROOT-KEYS",
+		Sentence: "Objects of the protocol have no keys of their own making, and methods of an extension begin with an underscore.",
+		Points: []Point{
+			key:      {"unknown-key", Fail, []string{"EXT-001", "PROMPT-022", "INFO-002", "SESSION-003", "AUTH-006", "AUTH-011", "CLOSE-004", "DELETE-002", "MODE-005"}, "an object of the protocol has a key that the schema does not know"},
+			method:   {"unknown-method", Fail, []string{"EXT-002"}, "a method is not known and does not begin with an underscore"},
+			tag:      {"unknown-update", Fail, []string{"SESSION-025", "INIT-008"}, "a kind of session/update is not known"},
+			meta:     {"meta", Fail, []string{"EXT-007"}, "_meta is neither an object nor null"},
+			value:    {"unknown-value", Warn, []string{"CONFIG-011", "ELICIT-026"}, "a value of an extension does not begin with an underscore"},
+			unstable: {"unstable", Info, []string{"USTB-007", "USTB-014"}, "something of the unstable schema is in use"},
+		},
+		versions: []int{1},
+		start: func(w *watch) {
+			w.shapes = true
+			w.on(func(ev *event) {
+				w.saw(key)
+				if ev.Method != "" && ev.ID == "" || ev.params.Exists() {
+					w.saw(method)
+				}
+				if isUpdate(ev.topic) {
+					w.saw(tag)
+				}
+				for _, p := range ev.problems {
+					object := p.Type + " " + p.Path[strings.LastIndexByte(p.Path, '.')+1:]
+					switch {
+					case isMeta(p):
+						w.find(meta, ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
+					case unknownTag(ev, p) && p.Severity <= protocol.Lossy:
+						kind := clip(ev.update.Get("sessionUpdate").Str())
+						w.find(tag, ev, kind, nil, "There is no kind of session/update %q; a notification of an extension would be legal.", kind)
+					case p.Severity == protocol.Unknown && p.Path == "method":
+						w.find(method, ev, ev.Method, nil, "The agent's method %s.", p.Message)
+					case p.Severity == protocol.Unknown && strings.Contains(p.Message, "unknown key") || p.Severity == protocol.Unknown && strings.Contains(p.Message, "is no member"):
+						if p.Type == "AuthMethodTerminal" && strings.HasSuffix(p.Path, ".command") {
+							continue // AUTH-METHODS
+						}
+						f := w.find(key, ev, object, nil, "In %s, %s: %s.", frameName(ev), p.Path, p.Message)
+						w.only(f, append([]string{"EXT-001"}, ownResult(p.Type)...)...)
+					case p.Severity == protocol.Unknown:
+						w.find(value, ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
+					case p.Severity == protocol.Unstable:
+						w.find(unstable, ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
+					}
+				}
+			}, agentMessages()...)
+		},
+	}
+}

@@ -1,0 +1,106 @@
+package rules
+
+import (
+	"strings"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// userEcho judges that a live prompt is not echoed.
+func userEcho() Rule {
+	const echo = 0
+	return Rule{
+		ID:       "USER-ECHO",
+		Sentence: "A live prompt is not sent back as user_message_chunk.",
+		Points: []Point{
+			{"echo", Lint, []string{"PROMPT-020"}, "the text of a prompt came back while the prompt was open"},
+		},
+		versions: []int{1},
+		start: func(w *watch) {
+			w.on(func(ev *event) {
+				t := ev.turn
+				if t == nil || ev.session.window != nil {
+					return
+				}
+				text := ev.update.Get("content").Get("text").Str()
+				if strings.TrimSpace(text) != "" && strings.Contains(t.text, text) {
+					w.find(echo, ev, "", []int{t.started}, "The agent sent the user's prompt back as user_message_chunk; clients show it twice.")
+				}
+			}, userChunk)
+			w.on(func(*event) { w.saw(echo) }, answered(prompt))
+		},
+	}
+}
+
+// msgRuns judges that the chunks of a message stand together.
+func msgRuns() Rule {
+	const (
+		returns = iota
+		kinds
+		mixed
+	)
+	const rememberedIDs = 1 << 12
+	return Rule{
+		ID:       "MSG-RUNS",
+		Sentence: "Chunks with one messageId stand together, and no later message has that id.",
+		Points: []Point{
+			returns: {"id-returns", Warn, []string{"MSG-002", "MSG-004", "LOAD-008"}, "the id of a message came back after another message had begun"},
+			kinds:   {"two-kinds", Lint, []string{"MSG-004"}, "messages of two kinds have the same id"},
+			mixed:   {"mixed", Lint, []string{"MSG-006"}, "some chunks of a turn have a messageId and others have none"},
+		},
+		start: func(w *watch) {
+			type ids struct {
+				seen          [3]map[string]int
+				turn          *turn
+				with, without int
+			}
+			all := map[*session]*ids{}
+			reset := func(ev *event) { delete(all, ev.session) }
+			w.on(reset, asked(loadSession), answered(loadSession), asked(resumeSession))
+			w.on(func(ev *event) {
+				s := ev.session
+				if s == nil {
+					return
+				}
+				m := all[s]
+				if m == nil {
+					m = &ids{}
+					all[s] = m
+				}
+				kind := int(ev.topic - userChunk)
+				id := ev.update.Get("messageId")
+				if t := ev.turn; t != m.turn {
+					m.turn, m.with, m.without = t, 0, 0
+				}
+				if id.Kind() != wire.String {
+					m.without = ev.Seq
+					if m.with > 0 && m.turn != nil {
+						w.find(mixed, ev, "", []int{m.with}, "Some chunks of the turn have a messageId and others have none.")
+					}
+					return
+				}
+				if m.without > 0 && m.turn != nil {
+					w.find(mixed, ev, "", []int{m.without}, "Some chunks of the turn have a messageId and others have none.")
+				}
+				m.with = ev.Seq
+				w.saw(returns)
+				if id.Is(s.messages[kind]) && m.seen[kind] != nil {
+					return // the message goes on
+				}
+				text := id.Str()
+				if at := m.seen[kind][text]; at > 0 {
+					w.find(returns, ev, text, []int{at}, "The messageId %q came back after another message had begun.", clip(text))
+				}
+				for other := range m.seen {
+					if at := m.seen[other][text]; at > 0 && other != kind {
+						w.find(kinds, ev, text, []int{at}, "The messageId %q names messages of two kinds.", clip(text))
+					}
+				}
+				if m.seen[kind] == nil || len(m.seen[kind]) >= rememberedIDs {
+					m.seen[kind] = map[string]int{}
+				}
+				m.seen[kind][text] = ev.Seq
+			}, userChunk, agentChunk, thoughtChunk)
+		},
+	}
+}

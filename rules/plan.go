@@ -1,0 +1,68 @@
+package rules
+
+// planFull judges that each plan update is the whole plan; its shape is for
+// SHAPE.
+func planFull() Rule {
+	const (
+		delta = iota
+		shrunk
+		back
+	)
+	const planSize = 1000
+	return Rule{
+		ID:       "PLAN-FULL",
+		Sentence: "Each plan update is the whole plan.",
+		Points: []Point{
+			delta:  {"delta", Lint, []string{"PLAN-004"}, "a plan update has one entry where the plan before it had several"},
+			shrunk: {"shrunk", Lint, []string{"PLAN-004"}, "a plan update lacks entries that were not finished"},
+			back:   {"back", Lint, []string{"PLAN-008"}, "a completed entry of a plan went back"},
+		},
+		versions: []int{1},
+		start: func(w *watch) {
+			type plan struct {
+				seq      int
+				turn     *turn
+				statuses map[string]string
+				size     int
+			}
+			last := map[*session]*plan{}
+			w.on(func(ev *event) { delete(last, ev.session) }, asked(loadSession), asked(resumeSession), answered(loadSession))
+			w.on(func(ev *event) {
+				if ev.session == nil {
+					return
+				}
+				next := &plan{seq: ev.Seq, turn: ev.turn, statuses: map[string]string{}}
+				for e := range ev.update.Get("entries").Items() {
+					next.size++
+					if len(next.statuses) < planSize {
+						next.statuses[e.Get("content").Str()] = e.Get("status").Str()
+					}
+				}
+				before := last[ev.session]
+				last[ev.session] = next
+				if before == nil || before.turn != next.turn { // a new turn may have a new plan
+					return
+				}
+				w.saw(delta)
+				w.saw(shrunk)
+				w.saw(back)
+				lost := 0
+				for content, status := range before.statuses {
+					now, kept := next.statuses[content]
+					if !kept && status != "completed" {
+						lost++
+					}
+					if kept && status == "completed" && now != "completed" {
+						w.find(back, ev, content, []int{before.seq}, "The plan entry %q went from completed back to %s.", clip(content), clip(now))
+					}
+				}
+				switch {
+				case next.size == 1 && before.size > 1 && lost > 0:
+					w.find(delta, ev, "", []int{before.seq}, "The plan update has one entry, the plan before it had %d: it looks like a change instead of the whole plan.", before.size)
+				case next.size < before.size && lost > 0:
+					w.find(shrunk, ev, "", []int{before.seq}, "The plan update has %d entries instead of %d, and lacks %d that had not been finished.", next.size, before.size, lost)
+				}
+			}, planUpdate)
+		},
+	}
+}

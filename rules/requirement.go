@@ -1,0 +1,239 @@
+package rules
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Requirement is one sentence of the specification that can be tested.
+type Requirement struct {
+	ID   string
+	Side Side
+	// Level is "must", "should", "may" or "informational"; Basis says what it
+	// rests on: "rfc2119", "prose", "schema", "schema-doc", "jsonrpc", "rfd" or
+	// "convention".
+	Level, Basis string
+	// Core requirements are stable, about the agent, and backed.
+	Core bool
+	// Tier says what it counts for in the verdict.
+	Tier Tier
+	// AppliesWhen is the condition under which it applies: "always", a path of
+	// a capability, the same with "!" for its absence, or "feature:X".
+	AppliesWhen string
+	// Statement is the requirement in our words, HowToTest how to see it.
+	Statement, HowToTest string
+	Cite                 Cite
+	// Kit is the id of the same requirement in acp-tck, or "".
+	Kit string
+	// Rules and Checks are what can show it broken; Excluded is why nothing
+	// can, or "".
+	Rules, Checks []string
+	Excluded      string
+	// Sentence is the wording behind a must of the pages, where a Fail rests
+	// on it; else "".
+	Sentence string
+}
+
+// Cite is a passage of the specification: a file of its repository, a heading
+// or definition in it, and at most six words that stand there.
+type Cite struct{ File, Anchor, Quote string }
+
+// String returns the citation as one line.
+func (c Cite) String() string { return fmt.Sprintf("%s#%s %q", c.File, c.Anchor, c.Quote) }
+
+// Tier is the part a requirement has in the verdict.
+type Tier uint8
+
+// The tiers. A failure of a Mandatory or Capability requirement is a failure of
+// the agent; the others are told and do not count.
+const (
+	Mandatory     Tier = iota // core, must, whatever the agent offers
+	Capability                // the other core musts
+	Advisory                  // core shoulds
+	Informational             // the rest
+)
+
+func (t Tier) String() string {
+	return [...]string{"MANDATORY", "CAPABILITY", "ADVISORY", "INFORMATIONAL"}[min(t, Informational)]
+}
+
+// MarshalText writes the name of the tier.
+func (t Tier) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+//go:embed requirements.txt
+var requirementsText string
+
+//go:embed bindings.yaml
+var bindingsText []byte
+
+//go:embed prose.yaml
+var proseText []byte
+
+type registry struct {
+	all    []Requirement
+	byID   map[string]int
+	prose  map[string]string
+	checks bindings
+}
+
+// bindings is what bindings.yaml holds, by requirement.
+type bindings struct {
+	// Checks are ids of checks that test a requirement.
+	Checks map[string][]string
+	// Waiting are requirements that still need a check.
+	Waiting []string
+	// Excluded are requirements that no test can show broken, and why.
+	Excluded map[string]string
+}
+
+var requirements = sync.OnceValue(func() *registry {
+	r, err := readRegistry(requirementsText, bindingsText, proseText)
+	if err != nil {
+		panic("rules: embedded registry: " + err.Error())
+	}
+	return r
+})
+
+// Requirements returns all requirements in the order of the specification's
+// subjects.
+func Requirements() []Requirement { return slices.Clone(requirements().all) }
+
+// Lookup returns the requirement with an id; letter case does not matter.
+func Lookup(id string) (Requirement, bool) {
+	r := requirements()
+	i, ok := r.byID[strings.ToUpper(id)]
+	if !ok {
+		return Requirement{}, false
+	}
+	return r.all[i], true
+}
+
+// citation is where the specification says the first of some requirements.
+func citation(ids []string) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	r, _ := Lookup(ids[0])
+	return r.Cite.String()
+}
+
+func readRegistry(text string, bound, prose []byte) (*registry, error) {
+	r := &registry{byID: map[string]int{}}
+	if err := yaml.UnmarshalWithOptions(bound, &r.checks, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("bindings.yaml: %w", err)
+	}
+	if err := yaml.Unmarshal(prose, &r.prose); err != nil {
+		return nil, fmt.Errorf("prose.yaml: %w", err)
+	}
+	for i, line := range strings.Split(text, "\n") {
+		if err := r.line(line); err != nil {
+			return nil, fmt.Errorf("requirements.txt:%d: %w", i+1, err)
+		}
+	}
+	for _, rule := range Rules() {
+		for _, id := range rule.Requirements() {
+			i, ok := r.byID[id]
+			if !ok {
+				return nil, fmt.Errorf("rule %s names requirement %s, which does not exist", rule.ID, id)
+			}
+			r.all[i].Rules = append(r.all[i].Rules, rule.ID)
+		}
+	}
+	for i := range r.all {
+		q := &r.all[i]
+		q.Tier = tierOf(*q)
+		q.Checks, q.Excluded, q.Sentence = r.checks.Checks[q.ID], r.checks.Excluded[q.ID], r.prose[q.ID]
+	}
+	return r, nil
+}
+
+// line reads one line of requirements.txt.
+func (r *registry) line(line string) error {
+	if line == "" || line[0] == '#' {
+		return nil
+	}
+	if line[0] != ' ' {
+		return r.head(strings.Fields(line))
+	}
+	if len(r.all) == 0 {
+		return fmt.Errorf("text before the first requirement")
+	}
+	q := &r.all[len(r.all)-1]
+	line = strings.TrimSpace(line)
+	word, rest, _ := strings.Cut(line, " ")
+	switch word {
+	case "when":
+		q.AppliesWhen = rest
+	case "test":
+		q.HowToTest = rest
+	case "cite":
+		where, quote, ok := strings.Cut(rest, ": ")
+		file, anchor, ok2 := strings.Cut(where, "#")
+		if !ok || !ok2 {
+			return fmt.Errorf("cite %q is not FILE#ANCHOR: QUOTE", rest)
+		}
+		q.Cite = Cite{file, anchor, quote}
+	default:
+		q.Statement = line
+	}
+	return nil
+}
+
+func (r *registry) head(words []string) error {
+	if len(words) != 5 && (len(words) != 7 || words[5] != "tck") {
+		return fmt.Errorf("want ID SIDE LEVEL BASIS TIER [tck ID]")
+	}
+	q := Requirement{ID: words[0], Level: words[2], Basis: words[3], Core: words[4] == "core", AppliesWhen: "always"}
+	if err := q.Side.UnmarshalText([]byte(words[1])); err != nil {
+		return err
+	}
+	if len(words) == 7 {
+		q.Kit = words[6]
+	}
+	if _, twice := r.byID[q.ID]; twice {
+		return fmt.Errorf("requirement %s stands there twice", q.ID)
+	}
+	r.byID[q.ID] = len(r.all)
+	r.all = append(r.all, q)
+	return nil
+}
+
+func tierOf(q Requirement) Tier {
+	switch {
+	case q.Core && q.Level == "must" && q.always():
+		return Mandatory
+	case q.Core && q.Level == "must":
+		return Capability
+	case q.Core && q.Level == "should":
+		return Advisory
+	}
+	return Informational
+}
+
+// always reports whether the requirement applies to every agent: on stdio, and
+// whatever the client leaves out, since the client is ours to choose.
+func (q Requirement) always() bool {
+	return q.AppliesWhen == "always" || q.AppliesWhen == "transport:stdio" || strings.HasPrefix(q.AppliesWhen, "!clientCapabilities")
+}
+
+// strict reports whether a breach of the requirement may be a Fail: a must
+// that a keyword, the schema or JSON-RPC backs, or one whose sentence is quoted
+// in prose.yaml.
+func (q Requirement) strict() bool {
+	if q.Level != "must" {
+		return false
+	}
+	switch q.Basis {
+	case "rfc2119", "schema", "jsonrpc":
+		return true
+	}
+	return q.Sentence != ""
+}
+
+// Waiting are the core requirements that still need a check.
+func Waiting() []string { return slices.Clone(requirements().checks.Waiting) }

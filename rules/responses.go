@@ -1,0 +1,245 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// unanswered calls f for each request of one side that is still open at a
+// clean end and had its full time to be answered.
+func (w *watch) unanswered(end End, by Side, f func(r *request, waited time.Duration)) {
+	if !end.Clean {
+		return
+	}
+	for _, c := range w.world.ordered() {
+		until := w.lastEntry.At
+		if c.closedIn > 0 {
+			until = c.closedAt
+		}
+		if c.exited > 0 && c.exitedAt < until {
+			until = c.exitedAt
+		}
+		for _, r := range c.pending(by) {
+			if waited := until - r.at; waited >= w.config.Patience {
+				f(r, waited)
+			}
+		}
+	}
+}
+
+// oneResponse judges that requests and responses of the agent pair up.
+func oneResponse() Rule {
+	const (
+		twice = iota
+		unknown
+		idType
+		missing
+		nullID
+		reused
+	)
+	return Rule{
+		ID:       "ONE-RESPONSE",
+		Sentence: "Each request is answered once, under the id it came with, type included.",
+		Points: []Point{
+			twice:   {"twice", Fail, []string{"RPC-005"}, "a request was answered twice"},
+			unknown: {"unknown-id", Fail, []string{"RPC-004", "RPC-005"}, "a response answers no request"},
+			idType:  {"id-type", Fail, []string{"RPC-004"}, "a response has its request's id with another JSON type"},
+			missing: {"unanswered", Fail, []string{"RPC-005", "PROMPT-003", "EXT-003"}, "a request was never answered"},
+			nullID:  {"null-id", Lint, []string{"RPC-007"}, "a request of the agent has the id null"},
+			reused:  {"id-in-use", Warn, []string{"RPC-008"}, "two open requests of the agent have the same id"},
+		},
+		start: func(w *watch) {
+			w.on(func(ev *event) {
+				w.saw(twice)
+				w.saw(unknown)
+				w.saw(idType)
+				w.saw(missing)
+			}, agentAnswers()...)
+			// What is no request may be answered with an error under the id
+			// that it seems to have.
+			unreadable := map[*conn]map[wire.ID]bool{}
+			w.on(func(ev *event) {
+				note := func(v wire.Value) {
+					if id := idOf(v.Get("id")); id != "" && len(unreadable[ev.conn]) < rememberedRequests {
+						if unreadable[ev.conn] == nil {
+							unreadable[ev.conn] = map[wire.ID]bool{}
+						}
+						unreadable[ev.conn][id] = true
+					}
+				}
+				note(ev.body)
+				for item := range ev.body.Items() {
+					note(item)
+				}
+			}, editorNoise)
+			w.on(func(ev *event) {
+				c := ev.conn
+				if ev.ID == "null" || ev.ID == "" {
+					return // NOTIFY-SILENT
+				}
+				if ev.err.Exists() && unreadable[c][ev.ID] {
+					return
+				}
+				object := string(ev.ID)
+				if ev.Ref > 0 {
+					w.find(twice, ev, object, []int{ev.Ref}, "The request %s (%s) was answered a second time.", ev.ID, ev.Method)
+					return
+				}
+				if r := c.ids[OfClient][otherType(ev.ID)]; r != nil {
+					w.find(idType, ev, object, []int{r.seq}, "The response has id %s, but the %s it seems to answer has id %s: the type differs.", ev.ID, r.method, r.id)
+					return
+				}
+				if c.initAsked > 0 {
+					w.find(unknown, ev, object, nil, "The response with id %s answers no request of the client.", ev.ID)
+				}
+			}, agentAnswersNone)
+			w.on(func(ev *event) {
+				w.saw(nullID)
+				w.saw(reused)
+				if ev.ID == "null" {
+					w.find(nullID, ev, ev.Method, nil, "The agent's %s has the id null, which JSON-RPC discourages.", ev.Method)
+				} else if r := ev.conn.ids[OfAgent][ev.ID]; r != nil {
+					w.find(reused, ev, string(ev.ID), []int{r.seq}, "The agent's %s has the id %s of its %s, which was still open.", ev.Method, ev.ID, r.method)
+				}
+			}, agentRequests()...)
+			w.finish(func(end End) {
+				w.unanswered(end, OfClient, func(r *request, waited time.Duration) {
+					if r.turn != nil {
+						if a, _ := r.turn.stopper(); a != nil && !r.turn.concurrent {
+							return // CANCEL-REASON
+						}
+					}
+					session := ""
+					if r.session != nil {
+						session = r.session.id
+					}
+					f := w.report(missing, r.conn.n, session, fmt.Sprint(r.seq), []int{r.seq}, "The client's %s was not answered within %s.", r.method, waited.Round(time.Second))
+					broken := []string{"RPC-005"}
+					if r.verb == prompt {
+						broken = append(broken, "PROMPT-003")
+					} else if strings.HasPrefix(r.method, "_") {
+						broken = append(broken, "EXT-003")
+					}
+					w.only(f, broken...)
+				})
+			})
+		},
+	}
+}
+
+// otherType is the id with the same digits and the other JSON type.
+func otherType(id wire.ID) wire.ID {
+	if s := string(id); len(s) > 1 && s[0] == '"' {
+		return wire.ID(strings.Trim(s, `"`))
+	}
+	return `"` + id + `"`
+}
+
+// notifySilent judges that notifications are never answered.
+func notifySilent() Rule {
+	const answeredNotice = 0
+	return Rule{
+		ID:       "NOTIFY-SILENT",
+		Sentence: "Notifications are never answered, not even with an error.",
+		Points: []Point{
+			{"answered", Fail, []string{"RPC-006", "CANCEL-005", "EXT-005", "RCANCEL-002", "RCANCEL-007"}, "a response has no id, or the id null, and no unreadable line explains it"},
+		},
+		start: func(w *watch) {
+			unreadable := map[*conn]int{}
+			type notice struct {
+				seq   int
+				topic topic
+			}
+			last := map[*conn]notice{}
+			w.on(func(ev *event) { unreadable[ev.conn] += max(1, ev.body.Len()) }, editorNoise)
+			w.on(func(ev *event) { last[ev.conn] = notice{ev.Seq, ev.topic}; w.saw(answeredNotice) }, cancelTold, editorTakesBack, editorOtherTold)
+			judge := func(ev *event) {
+				c := ev.conn
+				if unreadable[c] > 0 {
+					unreadable[c]--
+					return
+				}
+				n := last[c]
+				f := w.find(answeredNotice, ev, "", []int{n.seq}, "A response without the id of a request came, as if a notification had been answered.")
+				broken := []string{"RPC-006"}
+				switch n.topic {
+				case cancelTold:
+					broken = append(broken, "CANCEL-005")
+				case editorTakesBack:
+					broken = append(broken, "RCANCEL-002", "RCANCEL-007")
+				case editorOtherTold:
+					broken = append(broken, "EXT-005")
+				}
+				w.only(f, broken...)
+			}
+			w.on(func(ev *event) {
+				if ev.ID == "null" && ev.Ref == 0 {
+					judge(ev)
+				}
+			}, agentAnswersNone)
+			w.on(func(ev *event) {
+				b := ev.body
+				if b.Get("jsonrpc").Is("2.0") && isAnswer(b) && !b.Get("id").Exists() && b.Get("result").Exists() != b.Get("error").Exists() {
+					judge(ev)
+				}
+			}, agentNoise)
+		},
+	}
+}
+
+// rcancelOwn judges $/cancel_request in both directions.
+func rcancelOwn() Rule {
+	const (
+		foreign = iota
+		done
+		code
+	)
+	return Rule{
+		ID:       "RCANCEL-OWN",
+		Sentence: "$/cancel_request names an open request of its sender, and that request is answered with a result or with code -32800.",
+		Points: []Point{
+			foreign: {"not-own", Fail, []string{"RCANCEL-010", "RCANCEL-001"}, "the agent takes back a request it never made"},
+			done:    {"already-answered", Lint, []string{"RCANCEL-001"}, "the agent takes back a request that was answered before"},
+			code:    {"error-code", Lint, []string{"RCANCEL-003"}, "a request that was taken back failed with another code than -32800"},
+		},
+		start: func(w *watch) {
+			made := map[*conn]map[wire.ID]bool{}
+			w.on(func(ev *event) {
+				ids := made[ev.conn]
+				if ids == nil {
+					ids = map[wire.ID]bool{}
+					made[ev.conn] = ids
+				}
+				if len(ids) < rememberedRequests {
+					ids[ev.ID] = true
+				}
+			}, agentRequests()...)
+			w.on(func(ev *event) {
+				w.saw(foreign)
+				w.saw(done)
+				ids := made[ev.conn]
+				switch id := idOf(ev.params.Get("requestId")); {
+				case ev.conn.ids[OfAgent][id] != nil || len(ids) >= rememberedRequests:
+				case ids[id]:
+					w.find(done, ev, string(id), nil, "The agent takes back its request %s, which was answered before.", id)
+				default:
+					w.find(foreign, ev, string(id), nil, "The agent takes back a request %s that it never made.", orEmpty(string(id)))
+				}
+			}, agentTakesBack)
+			w.on(func(ev *event) {
+				if ev.request.back == nil {
+					return
+				}
+				w.saw(code)
+				stopped, _ := ev.request.turn.stopper()
+				if ev.err.Exists() && ev.code() != -32800 && stopped == nil {
+					w.find(code, ev, fmt.Sprint(ev.request.seq), []int{ev.request.seq, ev.request.back.seq},
+						"The %s that was taken back failed with code %d; -32800 is the code for that.", ev.Method, ev.code())
+				}
+			}, agentAnswers()...)
+		},
+	}
+}

@@ -1,0 +1,20 @@
+package rules
+
+import (
+	"testing"
+
+	"github.com/acp-test/acp-test/protocol"
+)
+
+// A subject that names a type the protocol does not have would never be found.
+func TestShapeSubjectsAreTypes(t *testing.T) {
+	known := map[string]bool{}
+	for _, name := range protocol.V1().Types() {
+		known[name] = true
+	}
+	for name := range shapePoints() {
+		if !known[name] {
+			t.Errorf("the protocol has no type %s", name)
+		}
+	}
+}

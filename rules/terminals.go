@@ -1,0 +1,146 @@
+package rules
+
+import "github.com/acp-test/acp-test/wire"
+
+// termLife judges the life of the editor's terminals.
+func termLife() Rule {
+	const (
+		unknown = iota
+		foreign
+		after
+		twice
+		leaked
+		killed
+		turnEnd
+	)
+	return Rule{
+		ID:       "TERM-LIFE",
+		Sentence: "A terminal is created, used under its own session, released once, and not used after that.",
+		Points: []Point{
+			unknown: {"unknown", Fail, []string{"TERM-007"}, "a terminal was used that was never created"},
+			foreign: {"other-session", Fail, []string{"TERM-007"}, "a terminal was used under another session"},
+			after:   {"after-release", Fail, []string{"TERM-006"}, "a terminal was used after its release"},
+			twice:   {"released-twice", Fail, []string{"TERM-006"}, "a terminal was released twice"},
+			leaked:  {"not-released", Fail, []string{"TERM-004"}, "a terminal was never released"},
+			killed:  {"killed-not-released", Fail, []string{"TERM-005", "TERM-004"}, "a terminal was killed but never released"},
+			turnEnd: {"open-at-turn-end", Lint, []string{"TERM-008"}, "a terminal was not released when its turn ended"},
+		},
+		versions: []int{1},
+		start: func(w *watch) {
+			w.on(func(ev *event) {
+				id := ev.params.Get("terminalId")
+				if id.Kind() != wire.String {
+					return
+				}
+				w.saw(unknown)
+				w.saw(foreign)
+				w.saw(after)
+				c := ev.conn
+				name := id.Str()
+				t := c.terminals[name]
+				switch {
+				case t == nil:
+					if c.initAsked > 0 && len(c.termOrder) < rememberedTerms {
+						w.find(unknown, ev, name, nil, "%s names terminal %q, which terminal/create never returned.", ev.Method, clip(name))
+					}
+				case t.session != ev.session:
+					w.find(foreign, ev, name, []int{t.created}, "%s uses terminal %q under another session than the one that created it.", ev.Method, clip(name))
+				case t.released > 0 && ev.verb == releaseTerminal:
+					w.saw(twice)
+					w.find(twice, ev, name, []int{t.created, t.released}, "Terminal %q was released twice.", clip(name))
+				case t.released > 0:
+					w.find(after, ev, name, []int{t.created, t.released}, "%s uses terminal %q after its release.", ev.Method, clip(name))
+				}
+			}, terminalUses()...)
+			w.on(func(ev *event) {
+				if ev.turn == nil {
+					return
+				}
+				for _, t := range ev.conn.termOrder {
+					if t.turn != ev.turn {
+						continue
+					}
+					w.saw(turnEnd)
+					if t.released == 0 {
+						w.find(turnEnd, ev, t.id, []int{t.created}, "Terminal %q was not released when its turn ended.", clip(t.id))
+					}
+				}
+			}, answered(prompt))
+			w.finish(func(end End) {
+				if !end.Clean {
+					return
+				}
+				for _, c := range w.world.ordered() {
+					if c.exited > 0 && (c.closedIn == 0 || c.exited < c.closedIn) {
+						continue // it was killed, or died: it had no time to release anything
+					}
+					for _, t := range c.termOrder {
+						if t.turn != nil && t.turn.ended == 0 {
+							continue // its turn was cut off
+						}
+						w.saw(leaked)
+						if t.killed {
+							w.saw(killed)
+						}
+						if t.released > 0 {
+							continue
+						}
+						if t.killed {
+							w.report(killed, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was killed but never released.", clip(t.id))
+						} else {
+							w.report(leaked, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was never released.", clip(t.id))
+						}
+					}
+				}
+			})
+		},
+	}
+}
+
+// terminalRef judges terminals that tool calls show.
+func terminalRef() Rule {
+	const (
+		unknown = iota
+		released
+		foreign
+	)
+	return Rule{
+		ID:       "TERMINAL-REF",
+		Sentence: "A tool call shows only terminals that exist, of its own session, and not yet released.",
+		Points: []Point{
+			unknown:  {"unknown", Fail, []string{"TOOL-018"}, "a tool call shows a terminal that was never created"},
+			released: {"released", Fail, []string{"TOOL-018"}, "a tool call shows a terminal only after its release"},
+			foreign:  {"other-session", Fail, []string{"TOOL-018"}, "a tool call shows a terminal of another session"},
+		},
+		versions: []int{1},
+		start: func(w *watch) {
+			w.on(func(ev *event) {
+				s, c := ev.session, ev.conn
+				if s == nil || s.window != nil || c.initAsked == 0 || len(c.termOrder) >= rememberedTerms {
+					return
+				}
+				for item := range ev.update.Get("content").Items() {
+					if !item.Get("type").Is("terminal") {
+						continue
+					}
+					name := item.Get("terminalId").Str()
+					if ev.tool != nil && (contains(ev.tool.terminals, name) || ev.tool.turn == nil) {
+						continue // shown before, or replayed
+					}
+					w.saw(unknown)
+					w.saw(released)
+					w.saw(foreign)
+					t := c.terminals[name]
+					switch {
+					case t == nil:
+						w.find(unknown, ev, name, nil, "A tool call shows terminal %q, which terminal/create never returned.", clip(name))
+					case t.session != s:
+						w.find(foreign, ev, name, []int{t.created}, "A tool call shows terminal %q of another session.", clip(name))
+					case t.released > 0:
+						w.find(released, ev, name, []int{t.created, t.released}, "A tool call shows terminal %q for the first time after its release.", clip(name))
+					}
+				}
+			}, toolCall, toolUpdate)
+		},
+	}
+}

@@ -1,0 +1,172 @@
+package rules
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Outcome is what a run, or several, showed about one requirement.
+type Outcome uint8
+
+// The outcomes, mildest first. Of several the worst counts.
+const (
+	Untested   Outcome = iota // nothing judged it
+	Passed                    // something judged it, and nothing broke it
+	Undecided                 // it could not be judged
+	NotReached                // its check was not reached, because something before it failed
+	Broken                    // a finding of class Fail, or a failed check
+)
+
+var outcomeNames = [...]string{"untested", "pass", "inconclusive", "not reached", "fail"}
+
+func (o Outcome) String() string { return outcomeNames[min(o, Broken)] }
+
+// MarshalText writes the name of the outcome.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// Verdict is the answer of a conformance run.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Conformant Verdict = iota
+	InconclusiveVerdict
+	NotConformant
+)
+
+func (v Verdict) String() string {
+	return [...]string{"CONFORMANT", "INCONCLUSIVE", "NOT CONFORMANT"}[min(v, NotConformant)]
+}
+
+// MarshalText writes the verdict in capitals.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// Conclusion is a verdict and what it rests on.
+type Conclusion struct {
+	Verdict Verdict
+	// Because are the requirements that decided it, in the registry's order;
+	// empty if the verdict is CONFORMANT.
+	Because []string
+	// Counts are outcomes by tier.
+	Counts map[Tier]map[Outcome]int
+}
+
+// Conclude draws the verdict from the outcomes of requirements. A missing
+// requirement is Untested. The agent is not conformant if a MANDATORY
+// requirement is broken or was not reached, or a CAPABILITY one is broken; else
+// the run is inconclusive if a MANDATORY one could not be judged. It depends
+// on nothing but its argument.
+func Conclude(outcomes map[string]Outcome) Conclusion {
+	c := Conclusion{Counts: map[Tier]map[Outcome]int{}}
+	var broken, undecided []string
+	for _, q := range requirements().all {
+		o := outcomes[q.ID]
+		if c.Counts[q.Tier] == nil {
+			c.Counts[q.Tier] = map[Outcome]int{}
+		}
+		c.Counts[q.Tier][o]++
+		switch {
+		case q.Tier == Mandatory && (o == Broken || o == NotReached), q.Tier == Capability && o == Broken:
+			broken = append(broken, q.ID)
+		case q.Tier == Mandatory && o == Undecided:
+			undecided = append(undecided, q.ID)
+		}
+	}
+	switch {
+	case len(broken) > 0:
+		c.Verdict, c.Because = NotConformant, broken
+	case len(undecided) > 0:
+		c.Verdict, c.Because = InconclusiveVerdict, undecided
+	}
+	return c
+}
+
+// Tally collects what several runs showed about the requirements. The zero
+// value is empty.
+type Tally struct {
+	outcomes map[string]Outcome
+	evidence map[string]int
+	sources  map[string]map[string]bool
+}
+
+// AddFindings takes the findings of one run, and how often its rules had
+// something to judge by each requirement (Checker.Support). Findings about the
+// client say nothing about the agent and are left out.
+func (t *Tally) AddFindings(findings []Finding, support map[string]int) {
+	for id, n := range support {
+		if n > 0 {
+			t.add(id, Passed, n, "")
+		}
+	}
+	for _, f := range findings {
+		outcome := Passed
+		switch {
+		case f.Side == OfClient:
+			continue
+		case f.Class == Fail:
+			outcome = Broken
+		case f.Class == Inconclusive:
+			outcome = Undecided
+		}
+		for _, id := range f.Requirements {
+			t.add(id, outcome, 0, f.Rule)
+		}
+	}
+}
+
+// AddCheck takes the outcome of one check of a scenario and the requirements
+// it is about. An Untested check, one that was skipped, changes nothing.
+func (t *Tally) AddCheck(check string, about []string, o Outcome) {
+	if o == Untested {
+		return
+	}
+	for _, id := range about {
+		t.add(id, o, 1, check)
+	}
+}
+
+func (t *Tally) add(id string, o Outcome, evidence int, source string) {
+	if t.outcomes == nil {
+		t.outcomes, t.evidence, t.sources = map[string]Outcome{}, map[string]int{}, map[string]map[string]bool{}
+	}
+	if o > t.outcomes[id] {
+		t.outcomes[id] = o
+		t.sources[id] = nil
+	}
+	t.evidence[id] += evidence
+	if o == t.outcomes[id] && o > Passed && source != "" {
+		if t.sources[id] == nil {
+			t.sources[id] = map[string]bool{}
+		}
+		t.sources[id][source] = true
+	}
+}
+
+// Outcomes are the outcomes so far, for Conclude.
+func (t *Tally) Outcomes() map[string]Outcome { return maps.Clone(t.outcomes) }
+
+// Row is the line of one requirement in a table.
+type Row struct {
+	Requirement Requirement
+	Outcome     Outcome
+	// Evidence is how often something had to be judged by it. A pass with
+	// none would be vacuous, and is Untested.
+	Evidence int
+	// Sources are the rules and checks behind an outcome worse than a pass.
+	Sources []string
+}
+
+// Rows are the lines of all requirements, in the registry's order.
+func (t *Tally) Rows() []Row {
+	var rows []Row
+	for _, q := range Requirements() {
+		rows = append(rows, Row{q, t.outcomes[q.ID], t.evidence[q.ID], slices.Sorted(maps.Keys(t.sources[q.ID]))})
+	}
+	return rows
+}
+
+// String is the row for a person.
+func (r Row) String() string {
+	return fmt.Sprintf("%s %s %s (evidence: %d)", r.Requirement.ID, r.Requirement.Tier, r.Outcome, r.Evidence)
+}
