@@ -1,0 +1,50 @@
+package golden_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// FuzzRender feeds lines of any content, every second one from the editor: it
+// must not fail, must say the same each time, and give one line a message.
+func FuzzRender(f *testing.F) {
+	for _, frames := range [][]frame{edit(), everything()} {
+		var lines []string
+		for _, frame := range frames {
+			lines = append(lines, frame.raw)
+		}
+		f.Add([]byte(strings.Join(lines, "\n")), true)
+		for _, line := range lines {
+			f.Add([]byte(line), false)
+		}
+	}
+	f.Add([]byte("\n\xff\n{}\n[]\n"+`{"jsonrpc":"2.0","id":1,"result":{}}`), false)
+	f.Fuzz(func(t *testing.T, data []byte, editorFirst bool) {
+		log, err := transcript.New(transcript.Header{}, transcript.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := map[bool]transcript.Source{true: transcript.Editor, false: transcript.Agent}
+		n := 0
+		for line := range bytes.SplitSeq(data, []byte("\n")) {
+			e := log.AppendFrame(0, from[editorFirst == (n%2 == 0)], line, 0)
+			n++
+			if text := golden.Line(e); strings.ContainsAny(text, "\n\r") {
+				t.Fatalf("the text of one entry has several lines: %q", text)
+			}
+		}
+		exact := golden.Render(log.All(), golden.Options{Exact: true})
+		sections := strings.Count("\n"+exact, "\n== ")
+		if got := strings.Count(exact, "\n") - sections; got != n {
+			t.Fatalf("%d lines for %d messages:\n%s", got, n, exact)
+		}
+		one, other := golden.Render(log.All(), golden.Options{}), golden.Render(log.All(), golden.Options{})
+		if one != other {
+			t.Fatalf("two renderings of one log differ:\n%s", golden.Diff(one, other))
+		}
+	})
+}

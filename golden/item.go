@@ -1,0 +1,390 @@
+package golden
+
+import (
+	"iter"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// role says how a message may move among the others of its section.
+type role uint8
+
+const (
+	content role = iota // what the agent says and asks, and its answers
+	act                 // what the editor asks and says
+	answer              // what the editor answers
+	update              // a later update of a tool call
+	state               // an update of how the session is
+	free                // declared free by the profile
+	end                 // the exit of the process
+)
+
+// item is one line of the text: a message of the wire, or several chunks that
+// make one.
+type item struct {
+	entry transcript.Entry
+	lane  int // 0: the connection; from 1: its sessions
+	role  role
+	kind  string // of an update
+	call  string // the tool call it is about
+	open  bool   // update: the call had not ended before
+
+	moves    bool   // of a tool call: it starts or ends it, so it shows whether the agent waited for an answer
+	boundary bool   // content: an answer of the agent, which bounds state updates
+	opening  bool   // act: it opens a session
+	effect   string // content: the path written or the command started
+	request  int    // answer: the item of its request; -1 if unknown
+	prompt   int    // the answer to a prompt while another one was open: which it is, from 1
+
+	joinKey string
+	joined  []string // the texts of the chunks that make this message
+	text    string   // free: what it is sorted by
+
+	order  int // answer: of its request; update: of its call
+	before int // how many items must come first and have not
+	after  []int
+}
+
+// reader makes items of the entries of one connection after the other.
+type reader struct {
+	o        Options
+	m        *mask
+	opened   map[int]string // the session that a session/new or session/fork opened, by Seq
+	lanes    map[string]int
+	requests map[int]int // item of a request, by Seq
+	called   map[link]transcript.Entry
+	labels   map[int]map[string]string // names of the options, by Seq of the permission request
+	calls    map[callKey]*call
+	speaking []int // per lane: the message that goes on, or -1
+	prompts  map[turns]prompts
+	items    []item
+}
+
+// turns names what prompts are open in: a process that is gone answers none.
+type turns struct {
+	conn    int
+	session string
+}
+
+// prompts are those of one session.
+type prompts struct {
+	count int
+	open  map[int]int // their numbers, by Seq
+}
+
+type link struct {
+	conn int
+	from transcript.Source
+	id   wire.ID
+}
+
+type callKey struct{ session, id string }
+
+// call is what is known of a tool call.
+type call struct {
+	order int
+	ended bool
+	raws  [][]byte
+}
+
+func newReader(o Options) *reader {
+	return &reader{o: o, m: newMask(o), opened: map[int]string{}, lanes: map[string]int{}, requests: map[int]int{},
+		called: map[link]transcript.Entry{}, labels: map[int]map[string]string{}, calls: map[callKey]*call{}, speaking: []int{-1}, prompts: map[turns]prompts{}}
+}
+
+// shown picks the entries a golden is made of: lines of the wire, and what
+// happened to the process after it was started.
+func shown(e transcript.Entry) bool {
+	if e.Source == transcript.Process {
+		return e.Kind == transcript.StdinClosed || e.Kind == transcript.Signalled || e.Kind == transcript.Exited
+	}
+	return e.Frame()
+}
+
+// read makes the items. A session that session/new opens begins with its
+// request, which does not name it yet: so the entries are seen first.
+func (r *reader) read(entries iter.Seq[transcript.Entry]) []item {
+	var kept []transcript.Entry
+	for e := range entries {
+		if !shown(e) {
+			continue
+		}
+		kept = append(kept, e)
+		if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Session != "" && creates(e.Method) {
+			r.opened[e.Ref] = e.Session
+		}
+	}
+	for _, e := range kept {
+		r.add(e)
+	}
+	return r.items
+}
+
+func creates(method string) bool { return method == "session/new" || method == "session/fork" }
+
+func opens(method string) bool {
+	return creates(method) || method == "session/load" || method == "session/resume"
+}
+
+// lane is the section of a session, by first use.
+func (r *reader) lane(session string) int {
+	if session == "" {
+		return 0
+	}
+	n, ok := r.lanes[session]
+	if !ok {
+		n = len(r.lanes) + 1
+		r.lanes[session] = n
+		r.speaking = append(r.speaking, -1)
+		r.m.learn(sessionID, session)
+		r.m.learnSession(session)
+	}
+	return n
+}
+
+func (r *reader) session(e transcript.Entry) string {
+	if s := r.opened[e.Seq]; s != "" && e.Kind == transcript.Request {
+		return s
+	}
+	if e.Method == "$/cancel_request" && e.Session == "" {
+		return r.called[link{e.Conn, e.Source, wire.ID(e.JSON().Path("params.requestId").Raw())}].Session
+	}
+	return e.Session
+}
+
+func (r *reader) add(e transcript.Entry) {
+	v := e.JSON()
+	e.Session = r.session(e)
+	it := item{entry: e, request: -1, lane: r.lane(e.Session)}
+	switch {
+	case e.Source == transcript.Process:
+		it.role = act
+		if e.Kind == transcript.Exited {
+			it.role = end
+		}
+	case e.Source == transcript.Editor:
+		r.editor(&it, v)
+	default:
+		r.agent(&it, v)
+	}
+	if e.Kind == transcript.Request {
+		r.requests[e.Seq] = len(r.items)
+		r.called[link{e.Conn, e.Source, e.ID}] = e
+	}
+	if !r.o.Exact && r.join(&it, v) {
+		return
+	}
+	r.items = append(r.items, it)
+}
+
+func (r *reader) editor(it *item, v wire.Value) {
+	it.role = act
+	it.opening = opens(it.entry.Method) && it.entry.Kind == transcript.Request
+	if it.entry.Method == "session/prompt" && it.entry.Kind == transcript.Request {
+		p := r.prompts[turns{it.entry.Conn, it.entry.Session}]
+		if p.open == nil {
+			p.open = map[int]int{}
+		}
+		p.count++
+		p.open[it.entry.Seq] = p.count
+		r.prompts[turns{it.entry.Conn, it.entry.Session}] = p
+	}
+	if it.entry.Kind != transcript.Response {
+		return
+	}
+	it.role = answer
+	if at, ok := r.requests[it.entry.Ref]; ok {
+		it.request, it.order = at, at
+		it.call = r.items[at].call
+	}
+	r.m.learn(terminalID, v.Path("result.terminalId").Str())
+}
+
+func (r *reader) agent(it *item, v wire.Value) {
+	e := it.entry
+	params := v.Get("params")
+	switch {
+	case e.Kind == transcript.Response:
+		it.boundary = true
+		if p := r.prompts[turns{e.Conn, e.Session}]; len(p.open) > 1 {
+			it.prompt = p.open[e.Ref]
+		}
+		delete(r.prompts[turns{e.Conn, e.Session}].open, e.Ref)
+	case e.Kind == transcript.Notification && e.Method == "session/update":
+		u := params.Get("update")
+		it.kind = u.Get("sessionUpdate").Str()
+		switch {
+		case isState(it.kind) && it.lane != 0:
+			it.role = state
+		case it.kind == "tool_call" || it.kind == "tool_call_update":
+			r.tool(it, u, v)
+		case isChunk(it.kind):
+			r.m.learn(messageID, u.Get("messageId").Str())
+		}
+	case e.Method == "session/request_permission":
+		r.labels[e.Seq] = optionLabels(params.Get("options"))
+		r.tool(it, params.Get("toolCall"), v)
+	case e.Method == "fs/write_text_file":
+		it.effect = params.Get("path").Str()
+	case e.Method == "terminal/create":
+		it.effect = params.Get("command").Str()
+	}
+	if r.isFree(it) {
+		it.role = free
+	}
+}
+
+// tool notes what a frame says of a tool call. A call is first seen in a
+// tool_call, or in the permission request or update that names it first.
+func (r *reader) tool(it *item, v, frame wire.Value) {
+	id := v.Get("toolCallId")
+	if id.Kind() != wire.String {
+		return
+	}
+	it.call = id.Str()
+	key := callKey{it.entry.Session, it.call}
+	c := r.calls[key]
+	first := c == nil
+	if first {
+		r.m.learn(callID, it.call)
+		c = &call{order: len(r.calls) + 1}
+		r.calls[key] = c
+	}
+	c.raws = append(c.raws, it.entry.Raw)
+	it.order = c.order
+	if !first && it.kind == "tool_call_update" && it.lane != 0 {
+		it.role, it.open = update, !c.ended
+	}
+	status := v.Get("status")
+	it.moves = status.Is("in_progress") || status.Is("completed") || status.Is("failed")
+	if status.Is("completed") || status.Is("failed") {
+		c.ended = true
+	}
+}
+
+// optionLabels names the options of a permission request by their kinds; the
+// second of a kind is "allow_once#2".
+func optionLabels(options wire.Value) map[string]string {
+	labels, seen := map[string]string{}, map[string]int{}
+	for o := range options.Items() {
+		kind, id := o.Get("kind").Str(), o.Get("optionId").Str()
+		if !isWord(kind) || o.Get("optionId").Kind() != wire.String || labels[id] != "" {
+			continue
+		}
+		labels[id] = kind
+		if seen[kind]++; seen[kind] > 1 {
+			labels[id] += "#" + strconv.Itoa(seen[kind])
+		}
+	}
+	return labels
+}
+
+func (r *reader) isFree(it *item) bool {
+	if it.entry.Kind != transcript.Notification {
+		return false
+	}
+	name := it.kind
+	if name == "" {
+		name = it.entry.Method
+	}
+	for _, pattern := range r.o.Unordered {
+		if ok, _ := path.Match(pattern, name); ok || pattern == name {
+			return true
+		}
+	}
+	return false
+}
+
+// join adds a chunk to the message that goes on, and reports whether it did.
+func (r *reader) join(it *item, v wire.Value) bool {
+	if it.role == free || it.role == content && isChunk(it.kind) {
+		it.joinKey = joinKey(it, v)
+	}
+	if it.role == free {
+		return it.joinKey != "" && r.joinFree(it, v)
+	}
+	at := r.speaking[it.lane]
+	if it.joinKey != "" && at >= 0 && r.items[at].joinKey == it.joinKey && r.items[at].entry.Conn == it.entry.Conn {
+		r.items[at].joined = append(r.items[at].joined, chunkText(v))
+		return true
+	}
+	switch {
+	case it.joinKey != "":
+		it.joined = []string{chunkText(v)}
+		r.speaking[it.lane] = len(r.items)
+	case !ends(it):
+	case it.lane == 0:
+		for lane := range r.speaking {
+			r.speaking[lane] = -1
+		}
+	default:
+		r.speaking[it.lane] = -1
+	}
+	return false
+}
+
+// ends reports whether an item ends the message before it: other content does,
+// and the beginning and end of a turn; what the editor answers or says while
+// the agent speaks does not.
+func ends(it *item) bool {
+	switch it.role {
+	case content:
+		return !it.boundary || it.entry.Method == "session/prompt" || opens(it.entry.Method)
+	case update:
+		return true
+	case act:
+		return it.entry.Method == "session/prompt" || it.opening
+	}
+	return false
+}
+
+// joinFree joins chunks that are declared free with those of the same turn.
+func (r *reader) joinFree(it *item, v wire.Value) bool {
+	for at := len(r.items) - 1; at >= 0; at-- {
+		other := &r.items[at]
+		if other.entry.Conn != it.entry.Conn || other.lane == it.lane && other.entry.Method == "session/prompt" {
+			break
+		}
+		if other.lane == it.lane && other.joinKey == it.joinKey && other.role == free {
+			other.joined = append(other.joined, chunkText(v))
+			return true
+		}
+	}
+	it.joined = []string{chunkText(v)}
+	return false
+}
+
+func chunkText(v wire.Value) string { return v.Path("params.update.content.text").Str() }
+
+// joinKey is equal for chunks that differ in their text only, and "" for what
+// is never joined.
+func joinKey(it *item, v wire.Value) string {
+	params := v.Get("params")
+	u := params.Get("update")
+	c := u.Get("content")
+	if !isChunk(it.kind) || !c.Get("type").Is("text") || c.Get("text").Kind() != wire.String {
+		return ""
+	}
+	key := it.kind + "\n" + string(u.Get("messageId").Raw())
+	if v.Len() == 3 && params.Len() == 2 && c.Len() == 2 && u.Len() == 2 {
+		return key
+	}
+	l := line{m: &mask{blind: true, classes: map[string]idClass{}}}
+	for _, part := range []struct {
+		v     wire.Value
+		known []string
+	}{{v, []string{"jsonrpc", "method", "params"}}, {params, []string{"sessionId", "update"}},
+		{u, []string{"sessionUpdate", "content", "messageId"}}, {c, []string{"type", "text"}}} {
+		o := open(part.v)
+		for _, k := range part.known {
+			o.taken[k] = true
+		}
+		l.rest(o)
+		l.b = append(l.b, '\n')
+	}
+	return key + strings.TrimRight(l.String(), "\n")
+}

@@ -1,0 +1,204 @@
+package golden
+
+import (
+	"path"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Replacement masks text that one agent prints differently in each run. With
+// may refer to groups of the pattern ("$1").
+type Replacement struct {
+	Pattern *regexp.Regexp
+	With    string
+}
+
+// idClass says what an opaque id names, and is how its label begins.
+type idClass string
+
+const (
+	sessionID  idClass = "sess"
+	callID     idClass = "call"
+	terminalID idClass = "term"
+	messageID  idClass = "msg"
+	uuid       idClass = "uuid"
+)
+
+// mask replaces what differs from run to run. It numbers ids in the order in
+// which they are shown, so it is used in the order of the text only.
+type mask struct {
+	plain    bool // change nothing
+	blind    bool // ids without their numbers: text that does not depend on what was shown before
+	places   []place
+	replace  []Replacement
+	sessions []string           // ids known to be sessions, longest first
+	classes  map[string]idClass // what other whole strings are known to be
+	labels   map[idClass]map[string]string
+}
+
+type place struct{ path, name string }
+
+func newMask(o Options) *mask {
+	m := &mask{replace: o.Replace, classes: map[string]idClass{}, labels: map[idClass]map[string]string{}}
+	for _, p := range []place{{o.Work, "$WORK"}, {o.Home, "$HOME"}, {o.Temp, "$TMP"}} {
+		if p.path = strings.TrimSuffix(p.path, "/"); p.path != "" {
+			m.places = append(m.places, p)
+		}
+	}
+	// The workspace may lie inside the temporary directory.
+	sort.SliceStable(m.places, func(i, j int) bool { return len(m.places[i].path) > len(m.places[j].path) })
+	return m
+}
+
+// blinded is the same mask without numbers, for keys to sort by.
+func (m *mask) blinded() *mask {
+	other := *m
+	other.blind = true
+	return &other
+}
+
+// learnSession makes the id known, so that it is replaced inside other text
+// too. Short ids are left alone there: they may be ordinary words.
+func (m *mask) learnSession(id string) {
+	const shortest = 6
+	if len(id) < shortest {
+		return
+	}
+	at := sort.Search(len(m.sessions), func(i int) bool { return len(m.sessions[i]) <= len(id) })
+	m.sessions = append(m.sessions[:at], append([]string{id}, m.sessions[at:]...)...)
+}
+
+// learn makes a whole string known as an id.
+func (m *mask) learn(class idClass, id string) {
+	if _, known := m.classes[id]; !known && id != "" {
+		m.classes[id] = class
+	}
+}
+
+// id is the label of an id, by first use: "call#1".
+func (m *mask) id(class idClass, id string) string {
+	if m.plain {
+		return pathText(id)
+	}
+	if m.blind {
+		return string(class) + "#"
+	}
+	labels := m.labels[class]
+	if labels == nil {
+		labels = map[string]string{}
+		m.labels[class] = labels
+	}
+	label, ok := labels[id]
+	if !ok {
+		label = string(class) + "#" + strconv.Itoa(len(labels)+1)
+		labels[id] = label
+	}
+	return label
+}
+
+var (
+	uuids  = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+	dates  = regexp.MustCompile(`\b(?:19|20)\d\d-[01]\d-[0-3]\d(?:[T ][0-2]\d:[0-5]\d(?::[0-6]\d(?:[.,]\d+)?)?(?: ?(?:Z|[+-]\d\d:?\d\d))?)?\b`)
+	digits = regexp.MustCompile(`\d+`)
+)
+
+// text is s with everything volatile replaced.
+func (m *mask) text(s string) string {
+	if m.plain || s == "" {
+		return s
+	}
+	if class, ok := m.classes[s]; ok {
+		return m.id(class, s)
+	}
+	for _, p := range m.places {
+		s = replacePath(s, p)
+	}
+	for _, id := range m.sessions {
+		if strings.Contains(s, id) {
+			s = strings.ReplaceAll(s, id, m.id(sessionID, id))
+		}
+	}
+	for _, r := range m.replace {
+		s = r.Pattern.ReplaceAllString(s, r.With)
+	}
+	if !strings.ContainsAny(s, "0123456789") {
+		return s
+	}
+	if strings.Contains(s, "-") {
+		s = uuids.ReplaceAllStringFunc(s, func(id string) string { return m.id(uuid, strings.ToLower(id)) })
+		s = dates.ReplaceAllStringFunc(s, func(date string) string {
+			if len(date) == len("2006-01-02") {
+				return "<date>"
+			}
+			return "<time>"
+		})
+	}
+	return digits.ReplaceAllStringFunc(s, func(n string) string {
+		if epochMillis(n) {
+			return "<ms>"
+		}
+		return n
+	})
+}
+
+// epochMillis reports whether a run of digits is a time in milliseconds since
+// 1970, between 2017 and 2033.
+func epochMillis(n string) bool {
+	return len(n) == 13 && n[0] == '1' && '5' <= n[1] && n[1] <= '9'
+}
+
+// volatileKeys are members whose number says when or for how long, or which
+// process: no two runs agree on them.
+var volatileKeys = regexp.MustCompile(`^(?:.+At|.+_at|.+(?:_at_ms|AtMs)|(?i:.*(?:timestamp|duration|elapsed|latency)(?:_?ms|_?secs?|_?seconds)?|pid|process_?id|pgid))$`)
+
+// number is a JSON number as it may be shown under a key.
+func (m *mask) number(key, raw string) string {
+	if m.plain {
+		return raw
+	}
+	if epochMillis(raw) {
+		return "<ms>"
+	}
+	if volatile(key) {
+		return "<n>"
+	}
+	return raw
+}
+
+func volatile(key string) bool { return volatileKeys.MatchString(key) }
+
+// isDigits reports whether a string is a number in quotes.
+func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// replacePath replaces a directory where it is a whole path or the beginning
+// of one: not /tmp/work in /tmp/workshop, nor in /var/tmp/work.
+func replacePath(s string, p place) string {
+	if !strings.Contains(s, p.path) {
+		return s
+	}
+	var b strings.Builder
+	for {
+		at := strings.Index(s, p.path)
+		if at < 0 {
+			break
+		}
+		end := at + len(p.path)
+		before, _ := utf8.DecodeLastRuneInString(s[:at])
+		after, _ := utf8.DecodeRuneInString(s[end:])
+		whole := !(end < len(s) && (unicode.IsLetter(after) || unicode.IsDigit(after) || strings.ContainsRune("_-", after))) &&
+			!(at > 0 && path.IsAbs(p.path) && (unicode.IsLetter(before) || unicode.IsDigit(before)))
+		b.WriteString(s[:at])
+		if whole {
+			b.WriteString(p.name)
+		} else {
+			b.WriteString(p.path)
+		}
+		s = s[end:]
+	}
+	b.WriteString(s)
+	return b.String()
+}

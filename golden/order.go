@@ -1,0 +1,331 @@
+package golden
+
+import (
+	"bytes"
+	"container/heap"
+	"encoding/json"
+)
+
+// The canonical order.
+//
+// Within a section (a session, or the connection for what belongs to none)
+// content keeps its order of arrival: messages, thoughts, plans, the first
+// appearance of each tool call, permission requests, requests to the editor,
+// and the agent's answers; so do the editor's own requests and notifications
+// among it. What may commute is put into a fixed order:
+//
+//   - Sections are independent of one another, and are shown in the order in
+//     which their sessions were first asked for. What belongs to no session
+//     (initialize, session/list, a malformed line) keeps its place in all of
+//     them.
+//   - Later updates of different tool calls that are both open are grouped by
+//     call, in the order of the calls.
+//   - State updates (commands, mode, config, info, usage) keep their order for
+//     each kind. When one comes is a matter of timing (commands are often sent
+//     while the first prompt is on its way), so all that come after the answer
+//     to one prompt and before the answer to the next are shown together, just
+//     above that answer; what comes after the last answer stands at the end.
+//     The answers to session/new, load and resume bound them likewise, those
+//     to set_mode and set_config_option only modes and options.
+//   - When our own answer is written is our timing: it stands below its
+//     request. It moves down only past what proves that the agent did not
+//     wait: an update that starts or ends the tool call, a file written or a
+//     command started for it, and what the editor itself sent in between.
+//   - Entries declared free stand at the end, sorted by text.
+//
+// Two items are dependent when neither of these lets them pass each other; the
+// order is the one that a list sorted by (section, rank, number) is nearest to
+// without changing the order of dependent items, so it is the same for every
+// arrival order that keeps them.
+
+// lane collects, for one section, the last items that later ones depend on.
+type lane struct {
+	strong   int            // the last content, act or line of the connection
+	acted    int            // the last act
+	opened   int            // the first act that opened the session
+	updates  map[string]int // since strong: the last of each call
+	states   map[string]int // the last of each kind
+	gates    map[string]int // the last bound of each kind; "" for all kinds
+	since    []int          // since the last act: what shows whether the agent waited
+	answered map[int]int    // the last answer to each request
+}
+
+func newLane(strong int) *lane {
+	return &lane{strong: strong, acted: -1, opened: -1, updates: map[string]int{}, states: map[string]int{},
+		gates: map[string]int{}, answered: map[int]int{}}
+}
+
+// orderer finds what depends on what among the items of one connection.
+type orderer struct {
+	items   []item
+	lanes   map[int]*lane
+	barrier int // the last item of the connection as a whole
+	related func(effect, answer *item) bool
+}
+
+// edge says that a comes before b.
+func (o *orderer) edge(a, b int) {
+	if a >= 0 && a != b {
+		o.items[a].after = append(o.items[a].after, b)
+		o.items[b].before++
+	}
+}
+
+func (o *orderer) lane(n int) *lane {
+	l := o.lanes[n]
+	if l == nil {
+		l = newLane(o.barrier)
+		o.lanes[n] = l
+	}
+	return l
+}
+
+// link adds the edges of all items.
+func (o *orderer) link() {
+	for i := range o.items {
+		it := &o.items[i]
+		switch {
+		case it.role == free || it.role == end:
+		case it.role == answer:
+			o.answer(i)
+		case it.role == state:
+			o.state(i)
+		case it.role == update:
+			o.update(i)
+		case it.lane == 0:
+			o.connection(i)
+		default:
+			o.strong(i, o.lane(it.lane))
+			if l := o.lane(it.lane); it.opening && l.opened < 0 {
+				l.opened = i
+			}
+		}
+	}
+}
+
+// strong links an item that keeps its place among all content of a section.
+func (o *orderer) strong(i int, l *lane) {
+	it := &o.items[i]
+	o.edge(l.strong, i)
+	for _, u := range l.updates {
+		o.edge(u, i)
+	}
+	clear(l.updates)
+	if it.boundary && it.lane != 0 {
+		o.bound(i, l)
+	}
+	if it.role == act {
+		l.acted, l.since = i, l.since[:0]
+	} else if it.moves || it.effect != "" {
+		l.since = append(l.since, i)
+	}
+	l.strong = i
+}
+
+// connection links an item that belongs to no session: it keeps its place
+// among the content of all.
+func (o *orderer) connection(i int) {
+	o.lane(0)
+	for _, l := range o.lanes {
+		o.strong(i, l)
+	}
+	o.barrier = i
+}
+
+func (o *orderer) update(i int) {
+	it := &o.items[i]
+	l := o.lane(it.lane)
+	o.edge(l.strong, i)
+	for call, u := range l.updates {
+		if call == it.call || !it.open || !o.items[u].open {
+			o.edge(u, i)
+		}
+	}
+	if it.moves {
+		l.since = append(l.since, i)
+	}
+	l.updates[it.call] = i
+}
+
+// answer links our answer with what it comes after. Nothing need be linked with
+// what comes after it: an answer is shown as soon as it can be.
+func (o *orderer) answer(i int) {
+	it := &o.items[i]
+	l := o.lane(it.lane)
+	switch {
+	case it.request < 0:
+		o.edge(l.strong, i)
+	case l.acted > it.request:
+		o.edge(l.acted, i)
+	}
+	o.edge(it.request, i)
+	if other, ok := l.answered[it.request]; ok {
+		o.edge(other, i)
+	}
+	l.answered[it.request] = i
+	if it.entry.Method != "session/request_permission" {
+		return
+	}
+	for at := len(l.since) - 1; at >= 0 && l.since[at] > it.request; at-- {
+		if o.shows(l.since[at], i) {
+			o.edge(l.since[at], i)
+		}
+	}
+}
+
+// shows reports whether the order of an item and the answer to a permission
+// request says whether the agent waited for it.
+func (o *orderer) shows(i, a int) bool {
+	it, ans := &o.items[i], &o.items[a]
+	if it.effect != "" {
+		return o.related(it, ans)
+	}
+	return it.call == ans.call
+}
+
+func (o *orderer) state(i int) {
+	it := &o.items[i]
+	l := o.lane(it.lane)
+	o.edge(l.opened, i)
+	if last, ok := l.states[it.kind]; ok {
+		o.edge(last, i)
+	}
+	if gate, ok := l.gates[it.kind]; ok {
+		o.edge(gate, i)
+	} else if gate, ok := l.gates[""]; ok {
+		o.edge(gate, i)
+	}
+	l.states[it.kind] = i
+}
+
+// bound makes an answer of the agent a bound of state updates.
+func (o *orderer) bound(i int, l *lane) {
+	switch o.items[i].entry.Method {
+	case "session/set_mode", "session/set_config_option":
+		for _, kind := range []string{"current_mode_update", "config_option_update"} {
+			if last, ok := l.states[kind]; ok {
+				o.edge(last, i)
+			}
+			l.gates[kind] = i
+		}
+	default:
+		for _, last := range l.states {
+			o.edge(last, i)
+		}
+		clear(l.gates)
+		l.gates[""] = i
+	}
+}
+
+// relation tells whether an effect may be that of the call an answer is about:
+// unless it is named by another call and not by this one.
+func (r *reader) relation() func(effect, answer *item) bool {
+	return func(effect, answer *item) bool {
+		if answer.call == "" {
+			return true
+		}
+		named := false
+		name, _ := json.Marshal(effect.effect)
+		name = bytes.Trim(name, `"`)
+		for key, c := range r.calls {
+			if key.session != effect.entry.Session || !c.names(name) {
+				continue
+			}
+			if key.id == answer.call {
+				return true
+			}
+			named = true
+		}
+		return !named
+	}
+}
+
+func (c *call) names(text []byte) bool {
+	for _, raw := range c.raws {
+		if bytes.Contains(raw, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// canonical calls show for each item in the canonical order. The items are
+// those of one connection.
+func canonical(items []item, related func(effect, answer *item) bool, show func(*item)) {
+	o := orderer{items: items, lanes: map[int]*lane{}, barrier: -1, related: related}
+	o.link()
+	ready := &queue{items: items}
+	for i := range items {
+		if items[i].before == 0 && items[i].role != free && items[i].role != end {
+			heap.Push(ready, i)
+		}
+	}
+	for ready.Len() > 0 {
+		i := heap.Pop(ready).(int)
+		show(&items[i])
+		for _, next := range items[i].after {
+			if items[next].before--; items[next].before == 0 {
+				heap.Push(ready, next)
+			}
+		}
+	}
+	var last queue
+	last.items = items
+	for i := range items {
+		if items[i].role == free || items[i].role == end {
+			heap.Push(&last, i)
+		}
+	}
+	for last.Len() > 0 {
+		show(&items[heap.Pop(&last).(int)])
+	}
+}
+
+// queue is a heap of items that may be shown next.
+type queue struct {
+	items []item
+	heap  []int
+}
+
+func (q *queue) Len() int      { return len(q.heap) }
+func (q *queue) Swap(i, j int) { q.heap[i], q.heap[j] = q.heap[j], q.heap[i] }
+func (q *queue) Push(x any)    { q.heap = append(q.heap, x.(int)) }
+func (q *queue) Pop() any {
+	last := q.heap[len(q.heap)-1]
+	q.heap = q.heap[:len(q.heap)-1]
+	return last
+}
+
+func (q *queue) Less(i, j int) bool {
+	a, b := &q.items[q.heap[i]], &q.items[q.heap[j]]
+	if (a.role == end) != (b.role == end) {
+		return b.role == end
+	}
+	if (a.role == answer) != (b.role == answer) {
+		return a.role == answer // just below its request, before any other section
+	}
+	if a.lane != b.lane {
+		return a.lane < b.lane
+	}
+	if a.rank() != b.rank() {
+		return a.rank() < b.rank()
+	}
+	if a.order != b.order {
+		return a.order < b.order
+	}
+	if a.kind != b.kind {
+		return a.kind < b.kind
+	}
+	return a.text < b.text
+}
+
+// rank puts state updates last, just above what bounds them.
+func (it *item) rank() int {
+	switch it.role {
+	case state:
+		return 1
+	case free:
+		return 2
+	}
+	return 0
+}

@@ -1,0 +1,13 @@
+package golden
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:embed reference
+var shipped embed.FS
+
+// Shipped holds the goldens of the reference agent for the suites in the
+// binary, as Store.Embedded takes them. It is read-only.
+func Shipped() fs.FS { return shipped }

@@ -1,0 +1,154 @@
+package golden
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// extension of the files of a store.
+const extension = ".golden"
+
+// Store keeps goldens as <agent>/<scenario>.golden. Those in Dir come before
+// those in Embedded; either may be left out. Only Dir is written.
+type Store struct {
+	Dir      string
+	Embedded fs.FS
+}
+
+// Name is where a golden lies in a store, with slashes.
+func Name(agent, scenario string) string { return agent + "/" + scenario + extension }
+
+// Read returns the golden of a scenario and where it was found: the path of a
+// file, or "embedded:" and its name. The error is fs.ErrNotExist if there is
+// none, or says why a file could not be read.
+func (s Store) Read(agent, scenario string) (text, source string, err error) {
+	name, err := safeName(agent, scenario)
+	if err != nil {
+		return "", "", err
+	}
+	if s.Dir != "" {
+		file := filepath.Join(s.Dir, filepath.FromSlash(name))
+		data, err := os.ReadFile(file)
+		if err == nil {
+			return normal(data), file, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", file, fmt.Errorf("reading the golden of %q: %w", scenario, err)
+		}
+	}
+	if s.Embedded != nil {
+		data, err := fs.ReadFile(s.Embedded, name)
+		if err == nil {
+			return normal(data), "embedded:" + name, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", "embedded:" + name, fmt.Errorf("reading the golden of %q: %w", scenario, err)
+		}
+	}
+	return "", "", fmt.Errorf("golden of %q for agent %q: %w", scenario, agent, fs.ErrNotExist)
+}
+
+// normal takes back what git does to line ends on Windows.
+func normal(data []byte) string { return strings.ReplaceAll(string(data), "\r\n", "\n") }
+
+// Write writes a golden into Dir, whole or not at all.
+func (s Store) Write(agent, scenario, text string) error {
+	name, err := safeName(agent, scenario)
+	if err != nil {
+		return err
+	}
+	if s.Dir == "" {
+		return fmt.Errorf("writing the golden of %q: the store has no directory", scenario)
+	}
+	if err := write(filepath.Join(s.Dir, filepath.FromSlash(name)), text); err != nil {
+		return fmt.Errorf("writing the golden of %q: %w", scenario, err)
+	}
+	return nil
+}
+
+func write(file, text string) (err error) {
+	dir := filepath.Dir(file)
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(dir, ".golden-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(tmp.Name())
+		}
+	}()
+	_, err = tmp.WriteString(text)
+	if err == nil {
+		err = tmp.Chmod(0o644)
+	}
+	if closeErr := tmp.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), file)
+}
+
+// List returns the scenarios that have a golden for the agent, in Dir or
+// Embedded, sorted.
+func (s Store) List(agent string) []string {
+	var all []string
+	for _, root := range s.roots() {
+		sub, err := fs.Sub(root, agent)
+		if err != nil {
+			continue
+		}
+		// A directory that cannot be read has no goldens to speak of; Read
+		// says why when one of them is wanted.
+		_ = fs.WalkDir(sub, ".", func(name string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && strings.HasSuffix(name, extension) {
+				all = append(all, strings.TrimSuffix(name, extension))
+			}
+			return nil
+		})
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (s Store) roots() []fs.FS {
+	var roots []fs.FS
+	if s.Dir != "" {
+		roots = append(roots, os.DirFS(s.Dir))
+	}
+	if s.Embedded != nil {
+		roots = append(roots, s.Embedded)
+	}
+	return roots
+}
+
+// Stale returns those of the goldens that no scenario has the id of, sorted.
+// scenarios must be the ids of all scenarios there are, not of those selected.
+func Stale(goldens, scenarios []string) []string {
+	var stale []string
+	for _, g := range goldens {
+		if !slices.Contains(scenarios, g) {
+			stale = append(stale, g)
+		}
+	}
+	slices.Sort(stale)
+	return stale
+}
+
+// safeName refuses names that would lie outside the store.
+func safeName(agent, scenario string) (string, error) {
+	name := Name(agent, scenario)
+	if agent == "" || scenario == "" || strings.Contains(agent, "/") || !fs.ValidPath(name) || strings.Contains(name, `\`) {
+		return "", fmt.Errorf("%q of agent %q is no name for a golden", scenario, agent)
+	}
+	return name, nil
+}

@@ -1,0 +1,143 @@
+package golden
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Text up to whole bytes is shown whole; of longer text the first head
+// characters, with size and hash.
+const (
+	whole = 400
+	head  = 200
+)
+
+// quote shows text on one line.
+func quote(s string) string {
+	if len(s) <= whole {
+		return strconv.Quote(s)
+	}
+	cut := 0
+	for i := 0; i < head; i++ {
+		_, size := utf8.DecodeRuneInString(s[cut:])
+		cut += size
+	}
+	return strconv.Quote(s[:cut]+"…") + " " + digest(s)
+}
+
+// digest is the size and the beginning of the hash of text.
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return thousands(len(s)) + " bytes sha256:" + hex.EncodeToString(sum[:4])
+}
+
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// isWord reports whether s can stand without quotes and not be mistaken.
+func isWord(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || !('0' <= c && c <= '9' || c == '-')) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func quoteUnlessWord(s string) string {
+	if isWord(s) {
+		return s
+	}
+	return quote(s)
+}
+
+// pathText shows a path without quotes where it can stand so.
+func pathText(s string) string {
+	if s == "" || strings.ContainsAny(s, " \t\n\r\"=[]{},") || strconv.Quote(s) != `"`+s+`"` {
+		return quote(s)
+	}
+	return s
+}
+
+// compact appends a JSON value on one line: keys sorted, as their order means
+// nothing, and without quotes where they need none; nothing is left out. key
+// is the member the value stands under.
+func compact(b []byte, m *mask, key string, v wire.Value) []byte {
+	switch v.Kind() {
+	case wire.String:
+		if isVersion(key) && !m.plain {
+			return append(b, "<version>"...)
+		}
+		if s := v.Str(); isDigits(s) && volatile(key) && !m.plain {
+			return append(b, "<n>"...)
+		}
+		return append(b, quote(m.text(v.Str()))...)
+	case wire.Number:
+		return append(b, m.number(key, string(v.Raw()))...)
+	case wire.Array:
+		b = append(b, '[')
+		first := true
+		for item := range v.Items() {
+			if !first {
+				b = append(b, ", "...)
+			}
+			first = false
+			b = compact(b, m, key, item)
+		}
+		return append(b, ']')
+	case wire.Object:
+		b = append(b, '{')
+		for i, member := range sortedMembers(v) {
+			if i > 0 {
+				b = append(b, ", "...)
+			}
+			b = append(b, quoteUnlessWord(m.text(member.key))...)
+			b = append(b, ": "...)
+			under := member.key
+			if under == "version" && (key == "agentInfo" || key == "clientInfo") {
+				under = softwareVersion
+			}
+			if volatile(key) {
+				under = key // a duration in parts
+			}
+			b = compact(b, m, under, member.value)
+		}
+		return append(b, '}')
+	case wire.Missing:
+		return append(b, "<missing>"...)
+	}
+	return append(b, v.Raw()...)
+}
+
+// softwareVersion stands for the key of the version of an Implementation,
+// which is no part of what is compared. It cannot be a key of its own.
+const softwareVersion = "\x00version"
+
+func isVersion(key string) bool { return key == softwareVersion }
+
+type member struct {
+	key   string
+	value wire.Value
+}
+
+func sortedMembers(v wire.Value) []member {
+	members := make([]member, 0, v.Len())
+	for key, value := range v.Members() {
+		members = append(members, member{key, value})
+	}
+	sort.SliceStable(members, func(i, j int) bool { return members[i].key < members[j].key })
+	return members
+}
