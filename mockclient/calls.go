@@ -1,0 +1,217 @@
+package mockclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// IDs makes the id of the n-th request of a connection, n from 0.
+type IDs func(n int) wire.ID
+
+// CountingIDs counts up from a number, which may be negative.
+func CountingIDs(from int64) IDs {
+	return func(n int) wire.ID { return wire.ID(strconv.FormatInt(from+int64(n), 10)) }
+}
+
+// StringIDs makes ids like "a-1".
+func StringIDs(prefix string) IDs {
+	return func(n int) wire.ID {
+		return wire.ID(wire.AppendString(nil, prefix+strconv.Itoa(n+1)))
+	}
+}
+
+// ListedIDs takes ids from a list and then counts up from a number that no
+// JavaScript agent rounds: CountingIDs(1000).
+func ListedIDs(ids ...wire.ID) IDs {
+	rest := CountingIDs(1000)
+	return func(n int) wire.ID {
+		if n < len(ids) {
+			return ids[n]
+		}
+		return rest(n - len(ids))
+	}
+}
+
+// Call is a request of ours and, once it has come, its answer.
+type Call struct {
+	// Entry is the request. Its Seq is 0 if the request was not sent.
+	Entry transcript.Entry
+
+	e    *Editor
+	done chan struct{}
+	resp transcript.Entry
+	err  error
+}
+
+func (c *Call) finish(resp transcript.Entry, err error) {
+	c.resp, c.err = resp, err
+	close(c.done)
+}
+
+// Done is closed when the answer is in the transcript, or can never come.
+func (c *Call) Done() <-chan struct{} { return c.done }
+
+// Response returns the answer, if it has come.
+func (c *Call) Response() (transcript.Entry, bool) {
+	select {
+	case <-c.done:
+		return c.resp, c.resp.Seq != 0
+	default:
+		return transcript.Entry{}, false
+	}
+}
+
+// Wait returns the answer. The error is an *RPCError if the agent answered with
+// one, ErrExited if the agent is gone without an answer, why the request could
+// not be written, or the cause of ctx.
+func (c *Call) Wait(ctx context.Context) (transcript.Entry, error) {
+	select {
+	case <-c.done:
+	default:
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+			return transcript.Entry{}, fmt.Errorf("waiting for the answer to %s: %w", c.Entry.Method, context.Cause(ctx))
+		}
+	}
+	if c.err != nil {
+		return c.resp, fmt.Errorf("%s: %w", c.Entry.Method, c.err)
+	}
+	if rpc := errorOf(c.resp); rpc != nil {
+		return c.resp, fmt.Errorf("%s: %w", c.Entry.Method, rpc)
+	}
+	return c.resp, nil
+}
+
+// errorOf is the error of a response, nil if it has a result.
+func errorOf(resp transcript.Entry) *RPCError {
+	v := resp.JSON().Get("error")
+	if v.Kind() != wire.Object {
+		return nil
+	}
+	code, _ := v.Get("code").Int()
+	rpc := &RPCError{Code: code, Message: v.Get("message").Str()}
+	if d := v.Get("data"); d.Exists() {
+		rpc.Data = string(d.Raw())
+	}
+	return rpc
+}
+
+// Cancel sends $/cancel_request for this request. The answer still comes, as
+// a result or as error -32800.
+func (c *Call) Cancel() (transcript.Entry, error) {
+	return c.e.Notify("$/cancel_request", map[string]any{"requestId": rawJSON(c.Entry.ID)})
+}
+
+type rawJSON string
+
+func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
+
+// Call sends a request. It returns when the request is written, or the agent is
+// gone: a request that could not be sent is a Call that is done, with the error
+// in Wait. params is any value that marshals to JSON, raw JSON as []byte, or
+// nil for no params.
+func (e *Editor) Call(method string, params any) *Call {
+	return e.CallContext(context.Background(), method, params)
+}
+
+// CallContext is Call, and stops waiting for a blocked write when ctx ends. The
+// write goes on, and the answer may still come.
+func (e *Editor) CallContext(ctx context.Context, method string, params any) *Call {
+	c := &Call{e: e, done: make(chan struct{})}
+	raw, err := encode(params)
+	if err != nil {
+		c.Entry.Method = method
+		c.finish(transcript.Entry{}, fmt.Errorf("encoding params: %w", err))
+		return c
+	}
+	var release []*Request
+	entry, err := e.agent.write(ctx, func() (transcript.Entry, bool) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		id := e.ids(e.nextID)
+		e.nextID++
+		f := e.append(message(id, method, raw))
+		c.Entry = f
+		release = e.sent(f, c)
+		return f, true
+	})
+	if entry.Seq == 0 {
+		c.Entry.Method = method
+	}
+	if err != nil {
+		e.fail(c, entry, err)
+	}
+	e.answerCancelled(release)
+	return c
+}
+
+// fail ends a call whose request was not written, unless the answer is there.
+// A write that ctx gave up on may still succeed: such a call stays open.
+func (e *Editor) fail(c *Call, entry transcript.Entry, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if entry.Seq != 0 {
+		var broken *writeError
+		if _, open := e.pending[entry.Seq]; !open || !errors.As(err, &broken) {
+			return
+		}
+		delete(e.pending, entry.Seq)
+		if w, ok := e.sessions[entry.Session]; ok {
+			delete(w.prompts, entry.Seq)
+			delete(w.cancelled, entry.Seq)
+		}
+	}
+	c.finish(transcript.Entry{}, err)
+}
+
+// Notify sends a notification. The entry is there also if the write failed.
+func (e *Editor) Notify(method string, params any) (transcript.Entry, error) {
+	return e.NotifyContext(context.Background(), method, params)
+}
+
+// NotifyContext is Notify, and stops waiting for a blocked write when ctx ends.
+func (e *Editor) NotifyContext(ctx context.Context, method string, params any) (transcript.Entry, error) {
+	raw, err := encode(params)
+	if err != nil {
+		return transcript.Entry{}, fmt.Errorf("encoding params of %s: %w", method, err)
+	}
+	return e.sendLine(ctx, message("", method, raw), "\n")
+}
+
+// Send sends a line as it is, with a newline added: what no editor would send.
+// A request among them gets its answer into the transcript.
+func (e *Editor) Send(raw []byte) (transcript.Entry, error) {
+	return e.sendLine(context.Background(), append([]byte{}, raw...), "\n")
+}
+
+// SendBytes sends bytes as they are, without a newline. They are one entry of
+// their own, whatever part of a line they are.
+func (e *Editor) SendBytes(raw []byte) (transcript.Entry, error) {
+	return e.sendLine(context.Background(), append([]byte{}, raw...), "")
+}
+
+func (e *Editor) sendLine(ctx context.Context, raw []byte, tail string) (transcript.Entry, error) {
+	var release []*Request
+	entry, err := e.agent.do(ctx, &job{tail: tail, begin: func() (transcript.Entry, bool) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		f := e.append(raw)
+		release = e.sent(f, nil)
+		return f, true
+	}})
+	e.answerCancelled(release)
+	if err != nil {
+		return entry, fmt.Errorf("sending: %w", err)
+	}
+	return entry, nil
+}
+
+func (e *Editor) append(raw []byte) transcript.Entry {
+	return e.t.AppendFrame(e.agent.conn, transcript.Editor, raw, 0)
+}

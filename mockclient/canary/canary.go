@@ -1,0 +1,191 @@
+// Package canary is an MCP server with one tool. A test names it in
+// session/new, lets the model call the tool, and then knows whether the servers
+// of the session really reached the agent: each contact is a Sighting, and the
+// tool's result carries a word that nobody can guess.
+package canary
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/acp-test/acp-test/mockclient"
+)
+
+// Tool is the name of the tool. It takes a text and answers "TOKEN: text".
+const Tool = "canary_sing"
+
+// Variable and Header carry the token to a server over stdio and over http:
+// the agent must pass them on as it was told in session/new.
+const (
+	Variable = "CANARY_TOKEN"
+	Header   = "X-Canary-Token"
+)
+
+// Sighting is one contact with the server.
+type Sighting struct {
+	// What is "initialized" (an MCP client shook hands) or "called".
+	What string `json:"what"`
+	// Text is the argument of a call.
+	Text string `json:"text,omitempty"`
+	// Token reports whether the token arrived by the variable or the header.
+	Token bool `json:"token"`
+}
+
+// NewToken makes up a token.
+func NewToken() string { return "canary-" + rand.Text()[:12] }
+
+func newServer(token string, arrived func(context.Context, mcp.Request) bool, see func(Sighting)) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "canary", Version: "1"}, &mcp.ServerOptions{
+		InitializedHandler: func(ctx context.Context, r *mcp.InitializedRequest) {
+			see(Sighting{What: "initialized", Token: arrived(ctx, r)})
+		},
+	})
+	type song struct {
+		Text string `json:"text" jsonschema:"any text"`
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: Tool, Description: "Answers with the text it is given, and a word of its own."},
+		func(ctx context.Context, r *mcp.CallToolRequest, in song) (*mcp.CallToolResult, any, error) {
+			see(Sighting{What: "called", Text: in.Text, Token: arrived(ctx, r)})
+			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: token + ": " + in.Text}}}, nil, nil
+		})
+	return server
+}
+
+// Stdio is the entry of session/new for a canary that is started as a process:
+// command is the absolute path of a program that calls Main, with its first
+// arguments. Sightings are appended to the file log, see Read.
+func Stdio(name, token, log string, command string, args ...string) mockclient.MCPServer {
+	return mockclient.MCPServer{
+		Name: name, Command: command, Args: append(append([]string{}, args...), log),
+		Env: []mockclient.EnvVariable{{Name: Variable, Value: token}},
+	}
+}
+
+// Main is the body of the command that Stdio names: an MCP server on in and
+// out until in ends. args is the name of the log file; getenv is os.Getenv. It
+// returns the exit status.
+func Main(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out io.Writer) int {
+	if len(args) != 1 {
+		return 2
+	}
+	log, err := os.OpenFile(args[0], os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return 1
+	}
+	defer log.Close()
+	token := getenv(Variable)
+	var mu sync.Mutex
+	see := func(s Sighting) {
+		line, err := json.Marshal(s)
+		if err != nil {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		_, _ = log.Write(append(line, '\n'))
+	}
+	server := newServer(token, func(context.Context, mcp.Request) bool { return token != "" }, see)
+	if err := server.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: writeCloser{out}}); err != nil && !errors.Is(err, io.EOF) {
+		return 1
+	}
+	return 0
+}
+
+type writeCloser struct{ io.Writer }
+
+func (writeCloser) Close() error { return nil }
+
+// Read returns the sightings of a log. A log that is not there has none: nobody
+// started the server.
+func Read(log string) ([]Sighting, error) {
+	raw, err := os.ReadFile(log)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the canary's log: %w", err)
+	}
+	var sightings []Sighting
+	lines := bufio.NewScanner(bytes.NewReader(raw))
+	lines.Buffer(nil, len(raw)+1)
+	for lines.Scan() {
+		var s Sighting
+		if json.Unmarshal(lines.Bytes(), &s) == nil { // the last line may be torn
+			sightings = append(sightings, s)
+		}
+	}
+	return sightings, nil
+}
+
+// Server is a canary behind streamable HTTP on the loopback interface.
+type Server struct {
+	token string
+	http  *http.Server
+	url   string
+	doing sync.WaitGroup
+
+	mu        sync.Mutex
+	sightings []Sighting
+}
+
+// Start starts a canary over HTTP.
+func Start(token string) (*Server, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("starting the canary: %w", err)
+	}
+	s := &Server{token: token, url: "http://" + listener.Addr().String() + "/mcp"}
+	arrived := func(_ context.Context, r mcp.Request) bool {
+		extra := r.GetExtra()
+		return extra != nil && extra.Header.Get(Header) == token
+	}
+	server := newServer(token, arrived, s.see)
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	s.Serve(listener)
+	return s, nil
+}
+
+// Serve takes connections from one more listener, until Close, which closes it.
+func (s *Server) Serve(l net.Listener) {
+	s.doing.Go(func() { _ = s.http.Serve(l) }) // always an error: the server was closed
+}
+
+func (s *Server) see(sighting Sighting) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sightings = append(s.sightings, sighting)
+}
+
+// Entry is the entry of session/new for this server.
+func (s *Server) Entry(name string) mockclient.HTTPServer {
+	return mockclient.HTTPServer{Type: "http", Name: name, URL: s.url, Headers: []mockclient.EnvVariable{{Name: Header, Value: s.token}}}
+}
+
+// Sightings are the contacts so far.
+func (s *Server) Sightings() []Sighting {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Sighting{}, s.sightings...)
+}
+
+// Close stops the server and ends what is open.
+func (s *Server) Close() error {
+	err := s.http.Close()
+	s.doing.Wait()
+	return err
+}

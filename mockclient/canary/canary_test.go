@@ -1,0 +1,78 @@
+package canary_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/mockclient/canary"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "canary" {
+		os.Exit(canary.Main(context.Background(), os.Args[2:], os.Getenv, os.Stdin, os.Stdout))
+	}
+	os.Exit(m.Run())
+}
+
+func TestCanary(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "canary")
+}
+
+// sing calls the tool as an agent would.
+func sing(t mcp.Transport) string {
+	GinkgoHelper()
+	ctx := context.Background()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(ctx, t, nil)
+	Expect(err).NotTo(HaveOccurred())
+	defer session.Close()
+	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: canary.Tool, Arguments: map[string]any{"text": "tweet"}})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(result.Content).To(HaveLen(1))
+	return result.Content[0].(*mcp.TextContent).Text
+}
+
+type withHeader struct{ name, value string }
+
+func (h withHeader) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set(h.name, h.value)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+var _ = Describe("a canary", func() {
+	It("sings over stdio and is seen", func() {
+		self, err := os.Executable()
+		Expect(err).NotTo(HaveOccurred())
+		log, token := GinkgoT().TempDir()+"/log", canary.NewToken()
+		Expect(canary.Read(log)).To(BeEmpty())
+		entry := canary.Stdio("c", token, log, self, "canary")
+		cmd := exec.Command(entry.Command, entry.Args...)
+		cmd.Env = []string{entry.Env[0].Name + "=" + entry.Env[0].Value}
+		Expect(sing(&mcp.CommandTransport{Command: cmd})).To(Equal(token + ": tweet"))
+		Expect(canary.Read(log)).To(ContainElement(canary.Sighting{What: "called", Text: "tweet", Token: true}))
+		cmd = exec.Command(entry.Command, entry.Args...)
+		cmd.Env = []string{}
+		Expect(sing(&mcp.CommandTransport{Command: cmd})).To(Equal(": tweet"))
+		Expect(canary.Read(log)).To(ContainElement(canary.Sighting{What: "called", Text: "tweet"}), "an agent that drops the environment shows")
+	})
+	It("sings over http and is seen", func() {
+		token := canary.NewToken()
+		s, err := canary.Start(token)
+		Expect(err).NotTo(HaveOccurred())
+		defer s.Close()
+		entry := s.Entry("c")
+		client := &http.Client{Transport: withHeader{entry.Headers[0].Name, entry.Headers[0].Value}}
+		Expect(sing(&mcp.StreamableClientTransport{Endpoint: entry.URL, HTTPClient: client})).To(Equal(token + ": tweet"))
+		Expect(s.Sightings()).To(ContainElement(canary.Sighting{What: "called", Text: "tweet", Token: true}))
+		Expect(sing(&mcp.StreamableClientTransport{Endpoint: entry.URL})).To(Equal(token + ": tweet"))
+		Expect(s.Sightings()).To(ContainElement(canary.Sighting{What: "called", Text: "tweet"}), "an agent that drops the headers shows")
+	})
+})

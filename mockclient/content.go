@@ -1,0 +1,145 @@
+package mockclient
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// Content is a content block of a prompt (ACP v1, ContentBlock). Blocks are
+// made by Text and its siblings; any JSON object will do.
+type Content map[string]any
+
+// Text is a text block.
+func Text(text string) Content { return Content{"type": "text", "text": text} }
+
+// Image is an image block of raw bytes, such as a PNG.
+func Image(mimeType string, data []byte) Content {
+	return Content{"type": "image", "mimeType": mimeType, "data": base64.StdEncoding.EncodeToString(data)}
+}
+
+// Audio is an audio block of raw bytes, such as a WAV.
+func Audio(mimeType string, data []byte) Content {
+	return Content{"type": "audio", "mimeType": mimeType, "data": base64.StdEncoding.EncodeToString(data)}
+}
+
+// ResourceLink is a link the agent may follow by itself.
+func ResourceLink(name, uri string) Content {
+	return Content{"type": "resource_link", "name": name, "uri": uri}
+}
+
+// TextResource is an embedded text; mimeType may be "".
+func TextResource(uri, mimeType, text string) Content {
+	return resource(uri, mimeType, "text", text)
+}
+
+// BlobResource is an embedded file that is no text; mimeType may be "".
+func BlobResource(uri, mimeType string, data []byte) Content {
+	return resource(uri, mimeType, "blob", base64.StdEncoding.EncodeToString(data))
+}
+
+func resource(uri, mimeType, key, value string) Content {
+	r := map[string]any{"uri": uri, key: value}
+	if mimeType != "" {
+		r["mimeType"] = mimeType
+	}
+	return Content{"type": "resource", "resource": r}
+}
+
+// Attach makes the block an editor sends for a file: an image or audio block or
+// an embedded resource if the agent takes such, else a link. kind ("image",
+// "audio", "resource", "resource_link", "text") forces one. A nil info takes
+// nothing.
+func Attach(path, kind string, info *AgentInfo) (Content, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("attaching %q: %w", path, err)
+	}
+	data, err := os.ReadFile(absolute)
+	if err != nil {
+		return nil, fmt.Errorf("attaching %q: %w", path, err)
+	}
+	mimeType := mimeOf(path, data)
+	if kind == "" {
+		kind = kindFor(mimeType, info)
+	}
+	uri := FileURI(absolute)
+	switch kind {
+	case "text":
+		if !utf8.Valid(data) {
+			return nil, fmt.Errorf("attaching %q as text: it is not UTF-8", path)
+		}
+		return Text(string(data)), nil
+	case "image":
+		return Image(mimeType, data), nil
+	case "audio":
+		return Audio(mimeType, data), nil
+	case "resource":
+		if utf8.Valid(data) {
+			return TextResource(uri, mimeType, string(data)), nil
+		}
+		return BlobResource(uri, mimeType, data), nil
+	case "resource_link":
+		link := ResourceLink(filepath.Base(path), uri)
+		link["mimeType"], link["size"] = mimeType, len(data)
+		return link, nil
+	}
+	return nil, fmt.Errorf("attaching %q: unknown kind of block %q: want text, image, audio, resource or resource_link", path, kind)
+}
+
+func kindFor(mimeType string, info *AgentInfo) string {
+	const prompt = "agentCapabilities.promptCapabilities."
+	switch family, _, _ := strings.Cut(mimeType, "/"); {
+	case family == "image" && info.Has(prompt+"image"):
+		return "image"
+	case family == "audio" && info.Has(prompt+"audio"):
+		return "audio"
+	case info.Has(prompt + "embeddedContext"):
+		return "resource"
+	}
+	return "resource_link"
+}
+
+// types are the extensions that matter here. The system's table is not asked:
+// what a prompt says must not depend on the machine.
+var types = map[string]string{
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".svg": "image/svg+xml",
+	".wav": "audio/wav", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".flac": "audio/flac",
+	".txt": "text/plain", ".md": "text/markdown", ".go": "text/x-go", ".py": "text/x-python", ".json": "application/json",
+	".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".ts": "text/typescript", ".pdf": "application/pdf",
+}
+
+func mimeOf(path string, data []byte) string {
+	if t := types[strings.ToLower(filepath.Ext(path))]; t != "" {
+		return t
+	}
+	if utf8.Valid(data) {
+		return "text/plain"
+	}
+	return "application/octet-stream"
+}
+
+// FileURI is the file:// URI of an absolute path.
+func FileURI(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String()
+}
+
+// TraceContext is a _meta object with a W3C trace context (ACP v1,
+// Extensibility); empty members are left out.
+func TraceContext(traceparent, tracestate, baggage string) map[string]any {
+	meta := map[string]any{}
+	for key, value := range map[string]string{"traceparent": traceparent, "tracestate": tracestate, "baggage": baggage} {
+		if value != "" {
+			meta[key] = value
+		}
+	}
+	return meta
+}

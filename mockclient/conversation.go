@@ -1,0 +1,113 @@
+package mockclient
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+)
+
+// String renders the conversation for people, one paragraph a part.
+func (h History) String() string {
+	return h.render(view{thoughts: true, plans: true, statuses: true})
+}
+
+// Same says how two histories of one conversation differ, as a conversation
+// with the lines of want marked - and those of got marked +; "" if they tell
+// the same. Where chunks were cut and how ids divide messages does not matter.
+// Thoughts and plans count only if both histories have some, because the
+// protocol does not say that they are part of a conversation; a tool call that
+// want left open may have any status in got.
+func Same(want, got History) string {
+	both := func(kind string) bool { return want.has(kind) && got.has(kind) }
+	v := view{thoughts: both("thought"), plans: both("plan"), statuses: true, open: map[string]bool{}}
+	for _, m := range want {
+		for _, p := range m.Parts {
+			if p.Tool != nil && (p.Tool.Status == "pending" || p.Tool.Status == "in_progress") {
+				v.open[p.Tool.ID] = true
+			}
+		}
+	}
+	a, b := want.render(v), got.render(v)
+	if a == b {
+		return ""
+	}
+	return udiff.Unified("want", "got", a, b)
+}
+
+func (h History) has(kind string) bool {
+	for _, m := range h {
+		for _, p := range m.Parts {
+			if p.Kind == kind {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+type view struct {
+	thoughts, plans, statuses bool
+	open                      map[string]bool // tool calls whose status is left out
+}
+
+func (h History) render(v view) string {
+	var b strings.Builder
+	role := ""
+	last := "" // kind of the part whose text is still open
+	flush := func() {
+		if last != "" {
+			b.WriteByte('\n')
+		}
+		last = ""
+	}
+	for _, m := range h {
+		for _, p := range m.Parts {
+			if p.Kind == "thought" && !v.thoughts || p.Kind == "plan" && !v.plans {
+				continue
+			}
+			if p.Text == "" && (p.Kind == "text" || p.Kind == "thought") {
+				continue // an empty chunk says nothing
+			}
+			if m.Role != role {
+				flush()
+				role = m.Role
+			}
+			switch p.Kind {
+			case "text", "thought":
+				if last != p.Kind {
+					flush()
+					b.WriteString(role + map[string]string{"text": ": ", "thought": " thinks: "}[p.Kind])
+					last = p.Kind
+				}
+				b.WriteString(strings.ReplaceAll(p.Text, "\n", "\n  "))
+				continue
+			}
+			flush()
+			switch p.Kind {
+			case "tool":
+				p.Tool.render(&b, v)
+			case "plan":
+				b.WriteString("agent plans:\n")
+				for _, e := range p.Plan {
+					fmt.Fprintf(&b, "  [%s] %s (%s)\n", e.Status, e.Content, e.Priority)
+				}
+			default:
+				fmt.Fprintf(&b, "%s: [%s %s]\n", role, p.Kind, p.Text)
+			}
+		}
+	}
+	flush()
+	return b.String()
+}
+
+func (t *ToolCall) render(b *strings.Builder, v view) {
+	fmt.Fprintf(b, "agent uses %s: %s", t.Kind, t.Title)
+	if v.statuses && !v.open[t.ID] {
+		fmt.Fprintf(b, " (%s)", t.Status)
+	}
+	b.WriteByte('\n')
+	for _, d := range t.Diffs {
+		fmt.Fprintf(b, "  changes %s\n", d.Path)
+	}
+}

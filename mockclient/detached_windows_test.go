@@ -1,0 +1,5 @@
+package mockclient_test
+
+import "syscall"
+
+func detached() *syscall.SysProcAttr { return nil }

@@ -1,0 +1,271 @@
+package mockclient
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Implementation names the editor in initialize.
+type Implementation struct {
+	Name    string `json:"name"`
+	Title   string `json:"title,omitempty"`
+	Version string `json:"version"`
+}
+
+// Options of an editor. The zero value is the default editor: fs both ways, a
+// scripted terminal, no elicitation, and a user who rejects every permission.
+type Options struct {
+	Capabilities Capabilities   // nil means DefaultCapabilities
+	Info         Implementation // empty means acp-test
+	Version      int            // protocol version offered; 0 means 1
+	Meta         map[string]any // _meta of initialize
+	Policy       *Policy        // nil rejects, see Policy
+	Files        *Files         // nil means the plain disk
+	Terminals    *Terminals     // nil means scripted, with no output
+	Elicitation  *Elicitation   // nil declines; matters only if advertised
+	// IDs makes the ids of our requests; nil counts from 1.
+	IDs IDs
+	// Handlers answer further methods of the agent, or replace the built-in
+	// answer of one. A handler runs in the goroutine of all handlers, in the
+	// order of arrival: one that waits must hand off to a goroutine.
+	Handlers map[string]func(*Request)
+	// Hold names methods whose requests are left open for Answer.
+	Hold []string
+	// IgnoreCancelRequest makes the editor ignore $/cancel_request, as
+	// editors may that do not support it.
+	IgnoreCancelRequest bool
+}
+
+// Editor is one connection as an editor sees it. All methods may be called from
+// any goroutine.
+type Editor struct {
+	agent *Agent
+	t     *transcript.Transcript
+	opts  Options
+	caps  Capabilities
+	tools *toolNames
+	ended chan struct{}
+
+	files     *Files
+	terminals *ledger
+
+	// mu guards what follows. It is held while an own frame is appended, so
+	// that state and transcript change together. Lock order: mu, then the
+	// transcript's; an observer must not take mu.
+	mu       sync.Mutex
+	nextID   int
+	ids      IDs
+	policy   *Policy
+	elicit   *Elicitation
+	hold     map[string]bool
+	pending  map[int]*pending      // by the Seq of our request
+	requests map[int]*Request      // the agent's, not answered, by Seq
+	sessions map[string]*workspace // by session id
+	info     *AgentInfo
+	over     bool
+}
+
+// NewEditor takes over the agent's connection. One editor per agent.
+func NewEditor(a *Agent, o Options) *Editor {
+	if o.Capabilities == nil {
+		o.Capabilities = DefaultCapabilities()
+	}
+	if o.Info == (Implementation{}) {
+		o.Info = Implementation{Name: "acp-test", Title: "acp-test", Version: "1"}
+	}
+	if o.Version == 0 {
+		o.Version = 1
+	}
+	if o.IDs == nil {
+		o.IDs = CountingIDs(1)
+	}
+	if o.Policy == nil {
+		o.Policy = &Policy{}
+	}
+	if o.Files == nil {
+		o.Files = &Files{}
+	}
+	if o.Elicitation == nil {
+		o.Elicitation = &Elicitation{}
+	}
+	e := &Editor{
+		agent: a, t: a.t, opts: o, caps: o.Capabilities.clone(),
+		tools: newToolNames(a.conn), ended: make(chan struct{}),
+		files: o.Files, ids: o.IDs, policy: o.Policy, elicit: o.Elicitation,
+		hold: map[string]bool{}, pending: map[int]*pending{},
+		requests: map[int]*Request{}, sessions: map[string]*workspace{},
+	}
+	for _, m := range o.Hold {
+		e.hold[m] = true
+	}
+	e.terminals = newLedger(a, o.Terminals)
+	e.t.Observe(e.tools.observe)
+	a.mu.Lock()
+	a.onResponse = e.received
+	a.mu.Unlock()
+
+	handled := make(chan struct{})
+	go func() {
+		defer close(handled)
+		for {
+			seq, ok := a.inbox.get()
+			if !ok {
+				return
+			}
+			e.handle(e.t.At(seq))
+		}
+	}()
+	go func() {
+		defer close(e.ended)
+		<-a.exited
+		<-handled
+		e.end()
+	}()
+	a.atEnd(func() { <-e.ended })
+	return e
+}
+
+// Transcript is the log of the run.
+func (e *Editor) Transcript() *transcript.Transcript { return e.t }
+
+// Agent is the agent this editor talks to.
+func (e *Editor) Agent() *Agent { return e.agent }
+
+// Close ends the agent as Agent.Stop does, and all the editor still does for
+// it: delayed answers, terminals.
+func (e *Editor) Close(ctx context.Context) Shutdown { return e.agent.Stop(ctx) }
+
+// SetPolicy replaces the permission policy for requests not decided yet.
+func (e *Editor) SetPolicy(p *Policy) {
+	if p == nil {
+		p = &Policy{}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.policy = p
+}
+
+// SetElicitation replaces how elicitations are answered.
+func (e *Editor) SetElicitation(p *Elicitation) {
+	if p == nil {
+		p = &Elicitation{}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.elicit = p
+}
+
+// SetHold makes the editor leave the agent's requests of a method open, for
+// Answer, or ends that for later ones.
+func (e *Editor) SetHold(method string, hold bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.hold[method] = hold
+}
+
+// Files are the editor's files.
+func (e *Editor) Files() *Files { return e.files }
+
+// end runs once the agent is gone.
+func (e *Editor) end() {
+	e.terminals.closeAll()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.over = true
+	for _, p := range e.pending {
+		if p.call != nil {
+			p.call.finish(transcript.Entry{}, ErrExited)
+		}
+	}
+	clear(e.pending)
+	for _, r := range e.requests {
+		r.stopTimer()
+	}
+	for _, w := range e.sessions {
+		w.close()
+	}
+}
+
+func (e *Editor) remark(session string, r Remark) { e.agent.remark(session, r) }
+
+// pending is a request of ours that has no answer yet.
+type pending struct {
+	call    *Call // nil for a raw line
+	method  string
+	session string
+	roots   []string // of a request that opens a session
+}
+
+// sent notes what an own frame means. It runs under mu, right after the frame
+// was appended. It returns the permission requests that the frame obliges us to
+// answer with cancelled.
+func (e *Editor) sent(f transcript.Entry, call *Call) []*Request {
+	switch f.Kind {
+	case transcript.Request:
+		p := &pending{call: call, method: f.Method, session: f.Session}
+		e.pending[f.Seq] = p
+		switch f.Method {
+		case "session/new", "session/load", "session/resume", "session/fork":
+			params := f.JSON().Get("params")
+			p.roots = rootsOf(params)
+			// The agent may ask for files before it has answered a load.
+			if f.Session != "" && f.Method != "session/fork" {
+				e.openWorkspace(f.Session, p.roots)
+			}
+		case "session/prompt":
+			w := e.workspace(f.Session)
+			w.prompts[f.Seq] = true
+		case "session/close":
+			return e.openPermissions(f.Session)
+		}
+	case transcript.Notification:
+		if f.Method == "session/cancel" {
+			if w, ok := e.sessions[f.Session]; ok {
+				for seq := range w.prompts {
+					w.cancelled[seq] = true
+				}
+			}
+			return e.openPermissions(f.Session)
+		}
+	}
+	return nil
+}
+
+// received notes what an answer means and completes its call. It runs in the
+// reading goroutine.
+func (e *Editor) received(f transcript.Entry) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p := e.pending[f.Ref]
+	if p == nil || f.Ref == 0 {
+		return
+	}
+	delete(e.pending, f.Ref)
+	switch p.method {
+	case "initialize":
+		if v := f.JSON().Get("result"); v.Kind() == wire.Object {
+			e.info = &AgentInfo{result: v}
+		}
+	case "session/new", "session/fork":
+		if id := f.JSON().Path("result.sessionId"); id.Kind() == wire.String {
+			e.openWorkspace(id.Str(), p.roots)
+		}
+	case "session/prompt":
+		if w, ok := e.sessions[p.session]; ok {
+			delete(w.prompts, f.Ref)
+			delete(w.cancelled, f.Ref)
+		}
+	}
+	if p.call != nil {
+		p.call.finish(f, nil)
+	}
+}
+
+// Format prints the editor by the agent it talks to, whatever the verb. A
+// matcher library that prints an editor by reflection would read what other
+// goroutines change.
+func (e *Editor) Format(s fmt.State, _ rune) { fmt.Fprint(s, e.agent) }

@@ -1,0 +1,142 @@
+package mockclient
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Elicitation is how the editor answers elicitation/create, if it advertises
+// elicitation.form or elicitation.url. The first rule that matches decides;
+// without one the user declines, and a Remark says so. An Elicitation counts:
+// do not copy it, and use one for each connection.
+type Elicitation struct {
+	Rules []ElicitRule
+
+	mu      sync.Mutex
+	matched []int
+}
+
+// ElicitRule is one line of an Elicitation. Empty conditions match everything.
+type ElicitRule struct {
+	Mode    string // "form" or "url"
+	Message string // a glob, or a regular expression between slashes
+	Nth     int    // the n-th request that meets the other conditions, from 1
+	Answer  ElicitAnswer
+}
+
+// ElicitAnswer is what to do with an elicitation. Exactly one of the first six
+// fields should be set; the first that is set counts, and nothing declines.
+type ElicitAnswer struct {
+	Hold   bool // for Editor.Answer
+	Error  *RPCError
+	Result any // any JSON, on purpose
+	Cancel bool
+	// Accept accepts: a form with Content, or, if that is nil, with the
+	// defaults and otherwise the smallest values the schema allows; a url
+	// with no content. Nothing is opened or fetched.
+	Accept  bool
+	Decline bool
+
+	Content map[string]any
+	Delay   time.Duration
+}
+
+func (p *Elicitation) decide(mode, message string) (ElicitAnswer, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.matched) < len(p.Rules) {
+		p.matched = append(p.matched, 0)
+	}
+	var found *ElicitRule
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		if r.Mode != "" && r.Mode != mode || r.Message != "" && !titleMatches(r.Message, message) {
+			continue
+		}
+		p.matched[i]++
+		if found == nil && (r.Nth == 0 || r.Nth == p.matched[i]) {
+			found = r // go on: later rules count too
+		}
+	}
+	if found == nil {
+		return ElicitAnswer{Decline: true}, false
+	}
+	return found.Answer, true
+}
+
+type elicited struct {
+	Action  string         `json:"action"`
+	Content map[string]any `json:"content,omitempty"`
+}
+
+// elicitation answers elicitation/create (ACP v1, Elicitation). A mode that was
+// not advertised is -32602.
+func (e *Editor) elicitation(r *Request) {
+	mode := r.Params.Get("mode")
+	if (!mode.Is("form") && !mode.Is("url")) || !e.caps.On("elicitation."+mode.Str()) {
+		r.Fail(codeInvalidParams, "the client did not advertise elicitation mode %q", clip(mode.Text(), 50))
+		return
+	}
+	message := r.Params.Get("message")
+	if message.Kind() != wire.String {
+		r.Fail(codeInvalidParams, "message is a required string")
+		return
+	}
+	schema := r.Params.Get("requestedSchema")
+	if mode.Is("form") && schema.Kind() != wire.Object {
+		r.Fail(codeInvalidParams, "requestedSchema is a required object")
+		return
+	}
+	e.mu.Lock()
+	policy := e.elicit
+	e.mu.Unlock()
+	answer, ruled := policy.decide(mode.Str(), message.Str())
+	if !ruled {
+		e.remark(r.Entry.Session, Remark{Code: "elicitation-default", Request: r.Entry.Seq, Text: "no rule for this elicitation; it was declined"})
+	}
+	act := e.elicitAct(r, mode.Str(), schema, answer)
+	if act == nil {
+		return
+	}
+	if answer.Delay <= 0 {
+		act()
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.over && !r.answered {
+		r.timer = time.AfterFunc(answer.Delay, act)
+	}
+}
+
+// elicitAct is how the answer is given; nil leaves the request open.
+func (e *Editor) elicitAct(r *Request, mode string, schema wire.Value, a ElicitAnswer) func() {
+	switch {
+	case a.Hold:
+		return nil
+	case a.Error != nil:
+		return func() { r.respond(func() (any, *RPCError) { return nil, a.Error }) }
+	case a.Result != nil:
+		return func() { r.Reply(a.Result) }
+	case a.Cancel:
+		return func() { r.Reply(elicited{Action: "cancel"}) }
+	case !a.Accept:
+		return func() { r.Reply(elicited{Action: "decline"}) }
+	case mode == "url":
+		return func() { r.Reply(elicited{Action: "accept"}) }
+	}
+	content, problem := a.Content, ""
+	if content == nil {
+		content = FillForm(schema)
+		problem = "no value could be made up that fits the form"
+	} else {
+		problem = "the values the test gives do not fit the form"
+	}
+	if problems := CheckForm(schema, content); len(problems) > 0 {
+		e.remark(r.Entry.Session, Remark{Code: "elicitation-content", Request: r.Entry.Seq, Text: fmt.Sprintf("%s: %s", problem, problems[0]), Inconclusive: true})
+	}
+	return func() { r.Reply(elicited{"accept", content}) }
+}

@@ -1,0 +1,114 @@
+package mockclient
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// What an agent does, as conditions on a transcript. They are gomega matchers
+// and combine with Before, After, AllOf and the like:
+//
+//	Expect(t).To(ToolCallUpdated("in_progress").After(PermissionRequested()))
+
+func fromAgent(what string, match func(transcript.Entry) bool) transcript.Expectation {
+	return transcript.First(what, func(f transcript.Entry) bool {
+		return f.Source == transcript.Agent && match(f)
+	})
+}
+
+// Updated is a session/update of a kind, such as "plan"; "" is any.
+func Updated(kind string) transcript.Expectation {
+	what := "a session/update"
+	if kind != "" {
+		what = "an update " + kind
+	}
+	return fromAgent(what, func(f transcript.Entry) bool {
+		u := f.Update()
+		return u != "" && (kind == "" || u == kind)
+	})
+}
+
+// MessageSaid is an agent_message_chunk; with a text, one that contains it.
+// A text that the agent cut into chunks is not found: see History.
+func MessageSaid(text string) transcript.Expectation {
+	what := "an agent message"
+	if text != "" {
+		what = fmt.Sprintf("an agent message with %q", text)
+	}
+	return fromAgent(what, func(f transcript.Entry) bool {
+		return f.Update() == "agent_message_chunk" && contains(f.JSON().Path("params.update.content.text"), text)
+	})
+}
+
+// ToolCalled is the announcement of a tool call of a kind, such as "edit"; ""
+// is any. A call without a kind has the kind other.
+func ToolCalled(kind string) transcript.Expectation {
+	return fromAgent(trimmed("a tool call", kind), func(f transcript.Entry) bool {
+		if f.Update() != "tool_call" {
+			return false
+		}
+		k := f.JSON().Path("params.update.kind")
+		return kind == "" || k.Is(kind) || kind == "other" && !k.Exists()
+	})
+}
+
+// ToolCallUpdated is a tool call reaching a status, in its announcement or in
+// an update; "" is any update.
+func ToolCallUpdated(status string) transcript.Expectation {
+	return fromAgent(trimmed("a tool call", status), func(f transcript.Entry) bool {
+		u := f.Update()
+		if u != "tool_call_update" && (u != "tool_call" || status == "") {
+			return false
+		}
+		s := f.JSON().Path("params.update.status")
+		return status == "" || s.Is(status) || status == "pending" && u == "tool_call" && !s.Exists()
+	})
+}
+
+// PermissionRequested is a session/request_permission of the agent.
+func PermissionRequested() transcript.Expectation { return Requested("session/request_permission") }
+
+// Requested is a request of the agent by its method.
+func Requested(method string) transcript.Expectation {
+	return fromAgent("the agent's "+method, func(f transcript.Entry) bool {
+		return f.Kind == transcript.Request && f.Method == method
+	})
+}
+
+// PermissionAnswered is the editor's answer to a permission request; with an
+// outcome ("selected", "cancelled"), one of that outcome.
+func PermissionAnswered(outcome string) transcript.Expectation {
+	return transcript.First(trimmed("an answered permission", outcome), func(f transcript.Entry) bool {
+		return f.Source == transcript.Editor && f.Kind == transcript.Response && f.Method == "session/request_permission" &&
+			(outcome == "" || f.JSON().Path("result.outcome.outcome").Is(outcome))
+	})
+}
+
+// Answered is any answer of the agent to a request of ours.
+func (c *Call) Answered() transcript.Expectation {
+	return fromAgent("the answer to "+c.Entry.Method, func(f transcript.Entry) bool {
+		return f.Kind == transcript.Response && f.Ref == c.Entry.Seq && f.Ref != 0
+	})
+}
+
+// AgentExited is the exit of an agent.
+func AgentExited() transcript.Expectation {
+	return transcript.First("the agent's exit", func(f transcript.Entry) bool { return f.Kind == transcript.Exited })
+}
+
+func trimmed(what, which string) string {
+	if which == "" {
+		return what
+	}
+	return what + " " + which
+}
+
+func contains(v wire.Value, text string) bool {
+	if text == "" {
+		return v.Exists()
+	}
+	return v.Kind() == wire.String && strings.Contains(v.Str(), text)
+}

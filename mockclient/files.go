@@ -1,0 +1,197 @@
+package mockclient
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Files is how the editor answers fs/read_text_file and fs/write_text_file. The
+// zero value reads and writes the disk, within the session's cwd and additional
+// directories; what leaves them, also through a symbolic link, is refused with
+// -32602 and a Remark. The fields must not change while an editor uses them;
+// the methods may be called at any time.
+type Files struct {
+	// MissingEmpty answers the read of a missing file with "" instead of
+	// -32002.
+	MissingEmpty bool
+	// ReplaceInvalid reads files that are not UTF-8 with U+FFFD in place of
+	// what is not. By default that is error -32603.
+	ReplaceInvalid bool
+	// Faults are errors on demand; the first that matches answers.
+	Faults []FileFault
+
+	mu      sync.Mutex
+	buffers map[string]string
+}
+
+// FileFault makes the editor answer an error for some paths.
+type FileFault struct {
+	Path  string // glob over the absolute path (* crosses slashes); "" is every path
+	Read  bool
+	Write bool
+	Error RPCError
+}
+
+// Open puts an unsaved buffer over a file: reads of the absolute path see text,
+// whatever is on the disk. A write by the agent saves and closes the buffer.
+func (f *Files) Open(path, text string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.buffers == nil {
+		f.buffers = map[string]string{}
+	}
+	f.buffers[filepath.Clean(path)] = text
+}
+
+// Discard closes an unsaved buffer.
+func (f *Files) Discard(path string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.buffers, filepath.Clean(path))
+}
+
+func (f *Files) buffer(path string) (string, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	text, ok := f.buffers[path]
+	return text, ok
+}
+
+func (f *Files) fault(path string, write bool) *RPCError {
+	for i := range f.Faults {
+		x := &f.Faults[i]
+		if (x.Write && write || x.Read && !write) && (x.Path == "" || glob(x.Path, path)) {
+			return &x.Error
+		}
+	}
+	return nil
+}
+
+// readFile answers fs/read_text_file (ACP v1, File System): line counts from 1,
+// limit is a number of lines; lines keep their ends, so that ranges join to the
+// whole text.
+func (e *Editor) readFile(r *Request) {
+	at, ok := e.locate(r)
+	if !ok {
+		return
+	}
+	if fault := e.files.fault(at.path, false); fault != nil {
+		r.respond(func() (any, *RPCError) { return nil, fault })
+		return
+	}
+	line, limit := positive(r.Params.Get("line"), 1), positive(r.Params.Get("limit"), -1)
+	text, open := e.files.buffer(at.path)
+	if open {
+		text = Range(text, line, limit)
+	} else {
+		var err error
+		text, err = at.read(line, limit)
+		if escapes(err) {
+			if at, ok = e.resolve(r, at); !ok {
+				return
+			}
+			text, err = at.read(line, limit)
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, fs.ErrNotExist) && e.files.MissingEmpty:
+			text = ""
+		case errors.Is(err, fs.ErrNotExist):
+			r.Fail(codeNotFound, "no such file: %s", at.path)
+			return
+		case escapes(err):
+			e.refuse(r, r.Params.Get("path").Str())
+			return
+		default:
+			r.Fail(codeInternal, "reading %s: %v", at.path, cause(err))
+			return
+		}
+	}
+	if !utf8.ValidString(text) {
+		if !e.files.ReplaceInvalid {
+			r.Fail(codeInternal, "reading %s: the file is not UTF-8 text", at.path)
+			return
+		}
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	r.Reply(content{text})
+}
+
+type content struct {
+	Content string `json:"content"`
+}
+
+// positive reads a line number or a count. A value the reference peers would
+// read as absent (null, a string, a negative number) is absent here too.
+func positive(v wire.Value, absent int) int {
+	n, ok := v.Int()
+	if !ok || n < 0 || n > 1<<32-1 {
+		return absent
+	}
+	return int(n)
+}
+
+// Range cuts a text to some of its lines. line counts from 1, and 0 is 1 too;
+// limit is the number of lines, negative for all. A line ends with its newline,
+// which belongs to it; what is beyond the text is "".
+func Range(text string, line, limit int) string {
+	for n := 1; n < line; n++ {
+		i := strings.IndexByte(text, '\n')
+		if i < 0 {
+			return ""
+		}
+		text = text[i+1:]
+	}
+	if limit < 0 {
+		return text
+	}
+	end := 0
+	for range limit {
+		i := strings.IndexByte(text[end:], '\n')
+		if i < 0 {
+			return text
+		}
+		end += i + 1
+	}
+	return text[:end]
+}
+
+// writeFile answers fs/write_text_file. A missing file is created (ACP v1, File
+// System), and so are the directories above it.
+func (e *Editor) writeFile(r *Request) {
+	at, ok := e.locate(r)
+	if !ok {
+		return
+	}
+	text := r.Params.Get("content")
+	if text.Kind() != wire.String {
+		r.Fail(codeInvalidParams, "content is a required string")
+		return
+	}
+	if fault := e.files.fault(at.path, true); fault != nil {
+		r.respond(func() (any, *RPCError) { return nil, fault })
+		return
+	}
+	err := at.write(text.Str())
+	if escapes(err) {
+		if at, ok = e.resolve(r, at); !ok {
+			return
+		}
+		err = at.write(text.Str())
+	}
+	switch {
+	case err == nil:
+		e.files.Discard(at.path)
+		r.Reply(empty{})
+	case escapes(err):
+		e.refuse(r, r.Params.Get("path").Str())
+	default:
+		r.Fail(codeInternal, "writing %s: %v", at.path, cause(err))
+	}
+}

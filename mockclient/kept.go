@@ -1,0 +1,255 @@
+package mockclient
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// The harness and its keeper speak JSON Lines: orders on the keeper's fd 3,
+// reports on its fd 4. The first order starts the agent. End of file of the
+// orders is the death of the harness.
+
+type order struct {
+	Spawn  *spawn         `json:",omitempty"`
+	Signal syscall.Signal `json:",omitempty"`
+	Group  bool           `json:",omitempty"`
+	Kill   bool           `json:",omitempty"`
+	List   bool           `json:",omitempty"`
+	Quit   bool           `json:",omitempty"`
+}
+
+type report struct {
+	Kind      string // started, failed, exited, survivors, gone, list, signalled
+	PID       int    `json:",omitempty"`
+	Error     string `json:",omitempty"`
+	Exit      *Exit  `json:",omitempty"`
+	Processes []Process
+}
+
+// kept is an agent that runs under a keeper.
+type kept struct {
+	cmd     *exec.Cmd
+	orders  *os.File
+	reports *os.File
+	agent   int
+	run     string
+	conn    int
+
+	ordering sync.Mutex
+	asking   sync.Mutex // one List or Signal at a time
+	answers  chan report
+
+	done      chan struct{}
+	exit      Exit
+	survivors []Process
+}
+
+func startKept(ctx context.Context, keeper []string, remove string, s spawn, files *pipes) (process, error) {
+	if len(keeper) == 0 {
+		return nil, errors.New("the keeper's command line is empty")
+	}
+	k, err := startKeeper(keeper, keeperArgs{run: s.RunID, conn: s.Conn, remove: remove}, files)
+	if err != nil {
+		return nil, err
+	}
+	// A failed write shows as the end of the reports, which says more.
+	_ = k.order(order{Spawn: &s})
+	stop := context.AfterFunc(ctx, func() { _ = k.reports.SetReadDeadline(time.Unix(1, 0)) })
+	in := bufio.NewReader(k.reports)
+	first, err := readReport(in)
+	if !stop() { // the agent may run already
+		_ = k.order(order{Kill: true})
+		k.release()
+		return nil, context.Cause(ctx)
+	}
+	if err == nil && first.Kind == "failed" {
+		err = errors.New(first.Error)
+	} else if err != nil {
+		err = fmt.Errorf("the keeper %q ended without a report (%w); it must be a command that calls KeeperMain", keeper, err)
+	}
+	if err != nil {
+		k.release()
+		return nil, err
+	}
+	k.agent = first.PID
+	go k.listen(in)
+	return k, nil
+}
+
+// startKeeper starts a keeper with the agent's pipes as its own 0, 1 and 2.
+// files may be nil.
+func startKeeper(keeper []string, args keeperArgs, files *pipes) (*kept, error) {
+	orderR, orderW, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	reportR, reportW, err := os.Pipe()
+	if err != nil {
+		closeAll(orderR, orderW)
+		return nil, err
+	}
+	defer closeAll(orderR, reportW)
+	cmd := exec.Command(keeper[0], append(append([]string{}, keeper[1:]...), args.words()...)...)
+	cmd.Env = []string{} // nothing of ours may change how it behaves
+	if files != nil {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = files.inR, files.outW, files.errW
+	}
+	cmd.ExtraFiles = []*os.File{orderR, reportW}
+	cmd.SysProcAttr = keeperAttr()
+	if err := cmd.Start(); err != nil {
+		closeAll(orderW, reportR)
+		return nil, fmt.Errorf("starting the keeper: %w", err)
+	}
+	return &kept{cmd: cmd, run: args.run, conn: args.conn, orders: orderW, reports: reportR, answers: make(chan report, 1), done: make(chan struct{}), exit: Exit{Code: -1, Error: "the keeper died"}}, nil
+}
+
+func (k *kept) order(o order) error {
+	line, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	k.ordering.Lock()
+	defer k.ordering.Unlock()
+	_, err = k.orders.Write(append(line, '\n'))
+	return err
+}
+
+func readReport(in *bufio.Reader) (report, error) {
+	line, err := in.ReadBytes('\n')
+	if err != nil {
+		return report{}, err
+	}
+	var r report
+	if err := json.Unmarshal(line, &r); err != nil {
+		return report{}, fmt.Errorf("a report of the keeper: %w", err)
+	}
+	return r, nil
+}
+
+func (k *kept) listen(in *bufio.Reader) {
+	defer close(k.done)
+	for {
+		r, err := readReport(in)
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				k.exit.Error = err.Error()
+			}
+			return
+		}
+		switch r.Kind {
+		case "exited":
+			if r.Exit != nil {
+				k.exit = *r.Exit
+			}
+		case "survivors":
+			k.survivors = r.Processes
+		case "gone":
+			return
+		case "list", "signalled":
+			select {
+			case k.answers <- r:
+			default: // nobody asks any more
+			}
+		}
+	}
+}
+
+func (k *kept) ask(o order) (report, error) {
+	k.asking.Lock()
+	defer k.asking.Unlock()
+	if err := k.order(o); err != nil {
+		return report{}, err
+	}
+	select {
+	case r := <-k.answers:
+		return r, nil
+	case <-k.done:
+		return report{}, ErrExited
+	}
+}
+
+func (k *kept) pid() int { return k.agent }
+
+func (k *kept) signal(s syscall.Signal, group bool) error {
+	r, err := k.ask(order{Signal: s, Group: group})
+	if err != nil {
+		return err
+	}
+	if r.Error != "" {
+		return errors.New(r.Error)
+	}
+	return nil
+}
+
+func (k *kept) kill() { _ = k.order(order{Kill: true}) }
+
+func (k *kept) descendants() []Process {
+	r, err := k.ask(order{List: true})
+	if err != nil {
+		return nil
+	}
+	return r.Processes
+}
+
+func (k *kept) wait() (Exit, []Process) {
+	<-k.done
+	if k.exit.Error != "" { // the keeper is gone, and with it who would have killed
+		sweepRun(k.run, k.conn)
+	}
+	k.release()
+	return k.exit, k.survivors
+}
+
+// release lets the keeper go. It does not remove the directory: the harness
+// lives, and the directory is its own.
+func (k *kept) release() {
+	_ = k.order(order{Quit: true})
+	k.orders.Close()
+	_ = k.cmd.Wait() // its status says nothing the reports did not
+	k.reports.Close()
+}
+
+// keeperArgs are the words after the keeper's command line. They are words and
+// not an order, so that a keeper whose harness dies before the first order
+// still knows what to remove.
+type keeperArgs struct {
+	run    string
+	conn   int // -1: a guard, which keeps a directory and no agent
+	remove string
+}
+
+func (k keeperArgs) words() []string {
+	return []string{"--run", k.run, "--conn", strconv.Itoa(k.conn), "--remove", k.remove}
+}
+
+func parseKeeperArgs(args []string) (k keeperArgs, err error) {
+	for i := 0; i+1 < len(args); i += 2 {
+		switch args[i] {
+		case "--run":
+			k.run = args[i+1]
+		case "--conn":
+			k.conn, err = strconv.Atoi(args[i+1])
+		case "--remove":
+			k.remove = args[i+1]
+		default:
+			err = fmt.Errorf("unknown word %q", args[i])
+		}
+		if err != nil {
+			return k, err
+		}
+	}
+	if k.run == "" || len(args)%2 != 0 {
+		return k, errors.New("the keeper is started by acp-test itself")
+	}
+	return k, nil
+}

@@ -1,0 +1,3 @@
+package mockclient
+
+const openNonblock = 0

@@ -1,0 +1,200 @@
+package mockclient
+
+import (
+	"cmp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+type outcome struct {
+	Outcome struct {
+		Outcome  string `json:"outcome"`
+		OptionID string `json:"optionId,omitempty"`
+	} `json:"outcome"`
+}
+
+// Selected is the result of a permission request that chooses an option.
+func Selected(optionID string) any {
+	var o outcome
+	o.Outcome.Outcome, o.Outcome.OptionID = "selected", optionID
+	return o
+}
+
+// CancelledOutcome is the result of a permission request of a cancelled turn.
+func CancelledOutcome() any {
+	var o outcome
+	o.Outcome.Outcome = "cancelled"
+	return o
+}
+
+// permission answers session/request_permission by the policy. Deciding and
+// becoming open are one step: a cancel either comes before, and is seen here,
+// or finds the request among the open ones.
+func (e *Editor) permission(r *Request) {
+	a := e.askOf(r)
+	e.mu.Lock()
+	d := e.policy.decide(a)
+	r.stubborn = d.Never || d.AfterCancel
+	e.requests[r.Entry.Seq] = r
+	cancelled := e.cancelledTurn(a.session)
+	wait := d.Delay > 0 && !d.Never && !d.Hold
+	if wait && !e.over {
+		r.timer = time.AfterFunc(d.Delay, func() { e.act(r, d) })
+	}
+	e.mu.Unlock()
+	switch {
+	case cancelled && !r.stubborn:
+		e.answerCancelled([]*Request{r})
+	case d.Never, d.Hold, wait:
+	default:
+		e.act(r, d)
+	}
+}
+
+// act gives the decided answer. Whether the turn was cancelled is looked at in
+// the moment the answer is appended: no choice may follow a cancel (ACP v1,
+// Prompt Turn, Cancellation).
+func (e *Editor) act(r *Request, d decision) {
+	body := func() (any, *RPCError) {
+		if !d.AfterCancel && e.cancelledTurn(r.Entry.Session) {
+			return CancelledOutcome(), nil
+		}
+		if d.remark != nil {
+			d.remark.Request = r.Entry.Seq
+			e.remark(r.Entry.Session, *d.remark)
+		}
+		switch {
+		case d.Error != nil:
+			return nil, d.Error
+		case d.Result != nil:
+			return d.Result, nil
+		case d.Cancelled:
+			return CancelledOutcome(), nil
+		}
+		return Selected(d.chosen), nil
+	}
+	r.respond(body)
+	if d.Twice {
+		_, _ = e.respond(r, body, true)
+	}
+}
+
+// cancelledTurn reports whether a turn of the session was cancelled and has not
+// ended. The caller holds mu.
+func (e *Editor) cancelledTurn(session string) bool {
+	w, ok := e.sessions[session]
+	return ok && len(w.cancelled) > 0
+}
+
+// openPermissions are the permission requests of a session that a cancel must
+// answer. The caller holds mu.
+func (e *Editor) openPermissions(session string) []*Request {
+	var open []*Request
+	for _, r := range e.requests {
+		if r.Entry.Method == "session/request_permission" && r.Entry.Session == session && !r.stubborn {
+			open = append(open, r)
+		}
+	}
+	for i := 1; i < len(open); i++ { // in order of arrival; there are hardly ever two
+		for j := i; j > 0 && open[j].Entry.Seq < open[j-1].Entry.Seq; j-- {
+			open[j], open[j-1] = open[j-1], open[j]
+		}
+	}
+	return open
+}
+
+func (e *Editor) answerCancelled(open []*Request) {
+	for _, r := range open {
+		r.respond(func() (any, *RPCError) { return CancelledOutcome(), nil })
+	}
+}
+
+// AnswerPermission answers a held permission request, by the Seq of its entry,
+// with a choice as in ParseAnswer; also one that has an answer, on purpose.
+func (e *Editor) AnswerPermission(request int, answer Answer) (transcript.Entry, error) {
+	f := e.t.At(request)
+	r := &Request{Entry: f, Params: f.JSON().Get("params"), e: e}
+	d := choose(answer, e.askOf(r))
+	if d.remark != nil {
+		d.remark.Request = request
+		e.remark(f.Session, *d.remark)
+	}
+	switch {
+	case d.Error != nil:
+		return e.Answer(request, nil, d.Error)
+	case d.Result != nil:
+		return e.Answer(request, d.Result, nil)
+	case d.Cancelled:
+		return e.Answer(request, CancelledOutcome(), nil)
+	}
+	return e.Answer(request, Selected(d.chosen), nil)
+}
+
+func (e *Editor) askOf(r *Request) ask { return e.tools.ask(r.Entry.Session, r.Params) }
+
+// ask reads the params of a permission request.
+func (n *toolNames) ask(session string, params wire.Value) ask {
+	call := params.Get("toolCall")
+	a := ask{session: session, kind: call.Get("kind").Str(), title: call.Get("title").Str()}
+	known := n.of(session, call.Get("toolCallId").Str())
+	a.kind = cmp.Or(a.kind, known.kind, "other") // the schema's default
+	a.title = cmp.Or(a.title, known.title)
+	for o := range params.Get("options").Items() {
+		if id := o.Get("optionId"); id.Kind() == wire.String {
+			a.options = append(a.options, option{id.Str(), o.Get("kind").Str()})
+		}
+	}
+	return a
+}
+
+// toolNames remembers kind and title of announced tool calls, because a
+// permission request need only name the call's id.
+type toolNames struct {
+	conn  int
+	mu    sync.Mutex
+	known map[[2]string]toolName
+}
+
+type toolName struct{ kind, title string }
+
+// mostTools bounds what an agent can make us remember.
+const mostTools = 1 << 16
+
+func newToolNames(conn int) *toolNames {
+	return &toolNames{conn: conn, known: map[[2]string]toolName{}}
+}
+
+// observe watches the transcript. It must not call it.
+func (n *toolNames) observe(f transcript.Entry) {
+	if f.Kind != transcript.Notification || f.Conn != n.conn || f.Source != transcript.Agent || f.Method != "session/update" {
+		return
+	}
+	update := f.JSON().Get("params").Get("update")
+	if kind := update.Get("sessionUpdate"); !kind.Is("tool_call") && !kind.Is("tool_call_update") {
+		return
+	}
+	key := [2]string{f.Session, update.Get("toolCallId").Str()}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	name, ok := n.known[key]
+	if !ok && len(n.known) >= mostTools {
+		return
+	}
+	if v := update.Get("kind"); v.Kind() == wire.String {
+		name.kind = strings.Clone(v.Str())
+	}
+	if v := update.Get("title"); v.Kind() == wire.String {
+		name.title = clip(strings.Clone(v.Str()), 1000)
+	}
+	n.known[key] = name
+}
+
+func (n *toolNames) of(session, id string) toolName {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.known[[2]string{session, id}]
+}

@@ -1,0 +1,152 @@
+package mockclient
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// subreaper says that orphans among the descendants become the keeper's.
+const subreaper = true
+
+func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
+
+// agentAttr puts the agent into a process group of its own and lets it die with
+// the thread that started it.
+func agentAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// processes lists the living descendants of root and whatever carries the run
+// in its environment: of one connection, without the editor's own terminals,
+// or, if conn is negative, of the whole run with them. Neither root nor this
+// process is listed. The agent's process group, which other systems need, says
+// nothing more here.
+func processes(root, _ int, run string, conn int) []Process {
+	type proc struct {
+		parent int
+		state  byte
+	}
+	all := map[int]proc{}
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil {
+			continue
+		}
+		if parent, state, ok := readStat(dir); ok {
+			all[pid] = proc{parent, state}
+		}
+	}
+	under := func(pid int) bool {
+		for range len(all) {
+			p, ok := all[pid]
+			if !ok {
+				return false
+			}
+			if p.parent == root {
+				return true
+			}
+			pid = p.parent
+		}
+		return false
+	}
+	var found []Process
+	for pid, p := range all {
+		if pid == root || pid == os.Getpid() || p.state == 'Z' || p.state == 'X' {
+			continue
+		}
+		if under(pid) || carries(pid, run, conn) {
+			found = append(found, Process{PID: pid, Parent: p.parent, Command: commandLine(pid)})
+		}
+	}
+	return found
+}
+
+func readStat(dir string) (parent int, state byte, ok bool) {
+	stat, err := os.ReadFile(dir + "/stat")
+	if err != nil {
+		return 0, 0, false
+	}
+	// The name is in parentheses and may hold anything, also parentheses.
+	end := bytes.LastIndexByte(stat, ')')
+	if end < 0 {
+		return 0, 0, false
+	}
+	fields := bytes.Fields(stat[end+1:])
+	if len(fields) < 2 {
+		return 0, 0, false
+	}
+	parent, err = strconv.Atoi(string(fields[1]))
+	return parent, fields[0][0], err == nil
+}
+
+func carries(pid int, run string, conn int) bool {
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil || !bytes.Contains(env, []byte(run)) {
+		return false
+	}
+	var sameRun, sameConn, terminal bool
+	for kv := range bytes.SplitSeq(env, []byte{0}) {
+		name, value, _ := bytes.Cut(kv, []byte{'='})
+		switch string(name) {
+		case envRun:
+			sameRun = string(value) == run
+		case envConn:
+			sameConn = string(value) == strconv.Itoa(conn)
+		case envTerminal:
+			terminal = true
+		}
+	}
+	return sameRun && (conn < 0 || sameConn && !terminal)
+}
+
+func commandLine(pid int) string {
+	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil || len(line) == 0 {
+		name, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+		return string(bytes.TrimSpace(name))
+	}
+	line = bytes.TrimRight(line, "\x00")
+	const most = 500 // a command line is a name here, not evidence
+	if len(line) > most {
+		line = append(line[:most:most], "…"...)
+	}
+	return string(bytes.ReplaceAll(line, []byte{0}, []byte{' '}))
+}
+
+// killCarriers kills every process that has this variable in its environment.
+func killCarriers(variable string) {
+	for range 100 { // one may be forked while we look
+		found := false
+		dirs, _ := filepath.Glob("/proc/[0-9]*")
+		for _, dir := range dirs {
+			env, err := os.ReadFile(dir + "/environ")
+			if err != nil || !bytes.Contains(append([]byte{0}, env...), []byte("\x00"+variable+"\x00")) {
+				continue
+			}
+			if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil && pid != os.Getpid() {
+				found = true
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		if !found {
+			return
+		}
+	}
+}
+
+// FIONREAD has the name TIOCINQ here; it works on either end of a pipe.
+func unreadFile(f *os.File) (n int, ok bool) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return 0, false
+	}
+	var asked error
+	err = conn.Control(func(fd uintptr) { n, asked = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+	return n, err == nil && asked == nil
+}

@@ -1,0 +1,88 @@
+//go:build unix && !linux
+
+package mockclient
+
+import (
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// What is missing here: no subreaper and no Pdeathsig. The keeper finds the
+// agent's children and process groups through ps; a descendant that left the
+// group and whose parent died is lost.
+
+const subreaper = false
+
+func becomeSubreaper() error { return nil }
+
+func agentAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// processes lists the living descendants of root and the process group of the
+// agent, which keeps its number when the agent is gone. Environments cannot be
+// read here.
+func processes(root, agent int, _ string, _ int) []Process {
+	ps := exec.Command("ps", "-axo", "pid=,ppid=,pgid=,state=,command=")
+	ps.Env = []string{}
+	out, err := ps.Output()
+	if err != nil {
+		return nil
+	}
+	type proc struct {
+		Process
+		group int
+	}
+	all := map[int]proc{}
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		if len(f) < 5 || strings.HasPrefix(f[3], "Z") {
+			continue
+		}
+		pid, _ := strconv.Atoi(f[0])
+		parent, _ := strconv.Atoi(f[1])
+		group, _ := strconv.Atoi(f[2])
+		if pid != ps.Process.Pid {
+			all[pid] = proc{Process{pid, parent, strings.Join(f[4:], " ")}, group}
+		}
+	}
+	groups := map[int]bool{}
+	if agent > 0 {
+		groups[agent] = true
+	}
+	under := func(pid int) bool {
+		for range len(all) {
+			p, ok := all[pid]
+			if !ok {
+				return false
+			}
+			if p.Parent == root {
+				return true
+			}
+			pid = p.Parent
+		}
+		return false
+	}
+	for pid, p := range all {
+		if pid != os.Getpid() && p.Parent == root {
+			groups[p.group] = true
+		}
+	}
+	var found []Process
+	for pid, p := range all {
+		if pid == root || pid == os.Getpid() {
+			continue
+		}
+		if under(pid) || groups[p.group] {
+			found = append(found, p.Process)
+		}
+	}
+	return found
+}
+
+// killCarriers cannot look into environments here: a terminal's descendants
+// that left its process group are lost.
+func killCarriers(string) {}
+
+func unreadFile(*os.File) (int, bool) { return 0, false }

@@ -1,0 +1,189 @@
+package mockclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Request is a request of the agent. It is answered at most once, unless
+// Editor.Answer is told to do it again.
+type Request struct {
+	// Entry is the request; Params its params, missing if it has none.
+	Entry  transcript.Entry
+	Params wire.Value
+
+	e *Editor
+	// guarded by e.mu
+	answered bool
+	stubborn bool // a cancel of the turn does not answer it
+	timer    *time.Timer
+	onCancel func() // ends what works on the answer
+}
+
+// Reply answers with a result: any value that marshals to JSON, or raw JSON.
+func (r *Request) Reply(result any) {
+	r.respond(func() (any, *RPCError) { return result, nil })
+}
+
+// Fail answers with an error.
+func (r *Request) Fail(code int64, format string, args ...any) {
+	r.respond(func() (any, *RPCError) {
+		return nil, &RPCError{Code: code, Message: fmt.Sprintf(format, args...)}
+	})
+}
+
+// respond answers unless that has been done. body runs under mu, right before
+// the answer is appended, so that nothing can come between what it decides by
+// and the answer.
+func (r *Request) respond(body func() (any, *RPCError)) {
+	_, _ = r.e.respond(r, body, false) // a dead agent needs no answer; a failed write is an entry
+}
+
+func (e *Editor) respond(r *Request, body func() (any, *RPCError), again bool) (transcript.Entry, error) {
+	var failed error
+	entry, err := e.agent.write(context.Background(), func() (transcript.Entry, bool) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if r.answered && !again {
+			return transcript.Entry{}, false
+		}
+		result, rpcErr := body()
+		raw, err := response(r.Entry.ID, result, rpcErr)
+		if err != nil {
+			failed = fmt.Errorf("encoding the answer: %w", err)
+			if raw, err = response(r.Entry.ID, nil, &RPCError{codeInternal, failed.Error(), nil}); err != nil {
+				return transcript.Entry{}, false
+			}
+		}
+		r.answered = true
+		r.stopTimer()
+		delete(e.requests, r.Entry.Seq)
+		return e.append(raw), true
+	})
+	return entry, errors.Join(failed, err)
+}
+
+func (r *Request) stopTimer() {
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+}
+
+// handle deals with one request or notification of the agent, in the goroutine
+// of all handlers.
+func (e *Editor) handle(f transcript.Entry) {
+	doc := f.JSON()
+	params := doc.Get("params")
+	if f.Kind == transcript.Notification {
+		e.cancelledByAgent(params.Get("requestId"))
+		return
+	}
+	r := &Request{Entry: f, Params: params, e: e}
+	e.mu.Lock()
+	held := e.hold[f.Method]
+	h, custom := e.opts.Handlers[f.Method]
+	permission := f.Method == "session/request_permission" && !held && !custom
+	if !permission { // which becomes open in the moment it is decided
+		e.requests[f.Seq] = r
+	}
+	e.mu.Unlock()
+	if held {
+		return
+	}
+	if custom {
+		h(r)
+		return
+	}
+	if permission {
+		e.permission(r)
+		return
+	}
+	if gate, ok := gates[f.Method]; ok && !e.caps.On(gate) {
+		r.Fail(codeMethodNotFound, "%s: the client did not advertise %s", f.Method, gate)
+		return
+	}
+	switch f.Method {
+	case "fs/read_text_file":
+		e.readFile(r)
+	case "fs/write_text_file":
+		e.writeFile(r)
+	case "terminal/create", "terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release":
+		e.terminal(r)
+	case "elicitation/create":
+		e.elicitation(r)
+	default:
+		r.Fail(codeMethodNotFound, "method not found: %s", clip(f.Method, 200))
+	}
+}
+
+// clip shortens a text for a message.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// Held lists the agent's requests that have no answer yet, in order of arrival.
+func (e *Editor) Held() []transcript.Entry {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	held := make([]transcript.Entry, 0, len(e.requests))
+	for _, r := range e.requests {
+		held = append(held, r.Entry)
+	}
+	sortBySeq(held)
+	return held
+}
+
+// Answer answers a request of the agent, by the Seq of its entry: one that is
+// held, or one that has an answer already, on purpose.
+func (e *Editor) Answer(request int, result any, rpcErr *RPCError) (transcript.Entry, error) {
+	f := e.t.At(request)
+	if f.Source != transcript.Agent || f.Kind != transcript.Request || f.Conn != e.agent.conn {
+		return transcript.Entry{}, fmt.Errorf("answering #%d: that is no request of this agent", request)
+	}
+	e.mu.Lock()
+	r := e.requests[request]
+	e.mu.Unlock()
+	if r == nil {
+		r = &Request{Entry: f, e: e}
+	}
+	return e.respond(r, func() (any, *RPCError) { return result, rpcErr }, true)
+}
+
+// cancelledByAgent honours $/cancel_request: an open request is answered with
+// error -32800 (ACP v1, Cancellation).
+func (e *Editor) cancelledByAgent(id wire.Value) {
+	if e.opts.IgnoreCancelRequest || !id.Exists() {
+		return
+	}
+	e.mu.Lock()
+	var found *Request
+	for _, r := range e.requests {
+		if string(r.Entry.ID) == string(id.Raw()) && !r.stubborn {
+			found = r
+		}
+	}
+	var stop func()
+	if found != nil {
+		stop = found.onCancel
+	}
+	e.mu.Unlock()
+	if found == nil {
+		return
+	}
+	if stop != nil {
+		stop()
+	}
+	found.Fail(codeCancelled, "the request was cancelled")
+}

@@ -1,0 +1,199 @@
+package mockclient
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Where agents advertise the optional session methods, as paths in the result
+// of initialize (ACP v1, AgentCapabilities and SessionCapabilities).
+const (
+	canLoad   = "agentCapabilities.loadSession"
+	canResume = "agentCapabilities.sessionCapabilities.resume"
+	canList   = "agentCapabilities.sessionCapabilities.list"
+	canClose  = "agentCapabilities.sessionCapabilities.close"
+	canDelete = "agentCapabilities.sessionCapabilities.delete"
+	canLogout = "agentCapabilities.auth.logout"
+)
+
+// LoadSession opens an earlier conversation; the agent replays it before it
+// answers. The options are given in full, as for a new session.
+func (e *Editor) LoadSession(ctx context.Context, id string, o SessionOptions) (*Session, error) {
+	return e.reopen(ctx, "session/load", canLoad, id, o)
+}
+
+// ResumeSession opens an earlier conversation without a replay.
+func (e *Editor) ResumeSession(ctx context.Context, id string, o SessionOptions) (*Session, error) {
+	return e.reopen(ctx, "session/resume", canResume, id, o)
+}
+
+func (e *Editor) reopen(ctx context.Context, method, capability, id string, o SessionOptions) (*Session, error) {
+	if err := e.need(method, capability); err != nil {
+		return nil, err
+	}
+	params, err := e.params(method, o)
+	if err != nil {
+		return nil, err
+	}
+	params["sessionId"] = id
+	return e.open(ctx, method, id, o, params)
+}
+
+// EnsureSession opens the conversation id by the best means there is: load,
+// else resume, else a new session. Session.How says which, and Session.Tried
+// what failed before. An empty id opens a new one.
+func (e *Editor) EnsureSession(ctx context.Context, id string, o SessionOptions) (*Session, error) {
+	var tried []error
+	if id != "" {
+		for _, open := range []func(context.Context, string, SessionOptions) (*Session, error){e.LoadSession, e.ResumeSession} {
+			s, err := open(ctx, id, o)
+			if err == nil {
+				s.Tried = tried
+				return s, nil
+			}
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			tried = append(tried, err)
+		}
+	}
+	s, err := e.NewSession(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s.Tried = tried
+	return s, nil
+}
+
+// SessionInfo is one line of session/list.
+type SessionInfo struct {
+	ID         string
+	Cwd        string
+	Additional []string
+	Title      string
+	UpdatedAt  string // ISO 8601, as the agent wrote it
+}
+
+// SessionPage is one answer of session/list.
+type SessionPage struct {
+	Sessions []SessionInfo
+	// Next is the cursor of the next page, an opaque string; "" if there is
+	// none.
+	Next     string
+	Response transcript.Entry
+}
+
+// ListSessions asks for one page of sessions: those of a directory, which must
+// be absolute, or all if cwd is "". cursor is "" for the first page.
+func (e *Editor) ListSessions(ctx context.Context, cwd, cursor string) (*SessionPage, error) {
+	if err := e.need("session/list", canList); err != nil {
+		return nil, err
+	}
+	params := map[string]any{}
+	if cwd != "" {
+		if !filepath.IsAbs(cwd) {
+			return nil, fmt.Errorf("session/list: the cwd %q is not absolute", cwd)
+		}
+		params["cwd"] = cwd
+	}
+	if cursor != "" {
+		params["cursor"] = cursor
+	}
+	resp, err := e.CallContext(ctx, "session/list", params).Wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result := resp.JSON().Get("result")
+	page := &SessionPage{Next: result.Get("nextCursor").Str(), Response: resp}
+	for v := range result.Get("sessions").Items() {
+		info := SessionInfo{ID: v.Get("sessionId").Str(), Cwd: v.Get("cwd").Str(), Title: v.Get("title").Str(), UpdatedAt: v.Get("updatedAt").Str()}
+		for dir := range v.Get("additionalDirectories").Items() {
+			info.Additional = append(info.Additional, dir.Str())
+		}
+		page.Sessions = append(page.Sessions, info)
+	}
+	return page, nil
+}
+
+// AllSessions asks for every page. A cursor that comes again is an error: the
+// list would never end.
+func (e *Editor) AllSessions(ctx context.Context, cwd string) ([]SessionInfo, error) {
+	var all []SessionInfo
+	seen := map[string]bool{}
+	for cursor := ""; ; {
+		page, err := e.ListSessions(ctx, cwd, cursor)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, page.Sessions...)
+		if page.Next == "" {
+			return all, nil
+		}
+		if seen[page.Next] {
+			return all, fmt.Errorf("session/list: the cursor %q came twice", page.Next)
+		}
+		seen[page.Next] = true
+		cursor = page.Next
+	}
+}
+
+// CloseSession frees a session in the agent. Its open permission requests are
+// answered with cancelled.
+func (s *Session) CloseSession(ctx context.Context) error {
+	return s.e.simple(ctx, "session/close", canClose, map[string]any{"sessionId": s.ID})
+}
+
+// DeleteSession removes an earlier conversation from the agent's list.
+func (e *Editor) DeleteSession(ctx context.Context, id string) error {
+	return e.simple(ctx, "session/delete", canDelete, map[string]any{"sessionId": id})
+}
+
+func (e *Editor) simple(ctx context.Context, method, capability string, params map[string]any) error {
+	if err := e.need(method, capability); err != nil {
+		return err
+	}
+	_, err := e.CallContext(ctx, method, params).Wait(ctx)
+	return err
+}
+
+// SetMode switches the session's mode, to one of those the agent named when the
+// session was opened.
+func (s *Session) SetMode(ctx context.Context, mode string) error {
+	known := false
+	for m := range s.Result().Path("modes.availableModes").Items() {
+		known = known || m.Get("id").Is(mode)
+	}
+	if !known {
+		return fmt.Errorf("session/set_mode: the session has no mode %q", mode)
+	}
+	return s.e.simple(ctx, "session/set_mode", "", map[string]any{"sessionId": s.ID, "modeId": mode})
+}
+
+// SetConfigOption sets an option of the session: a string is the value of a
+// select, a bool that of a boolean option. It returns the complete list of
+// options after the change.
+func (s *Session) SetConfigOption(ctx context.Context, id string, value any) (wire.Value, error) {
+	params := map[string]any{"sessionId": s.ID, "configId": id, "value": value}
+	switch value.(type) {
+	case string:
+	case bool:
+		if !s.e.caps.On("session.configOptions.boolean") {
+			return wire.Value{}, fmt.Errorf("session/set_config_option: this editor does not advertise session.configOptions.boolean")
+		}
+		params["type"] = "boolean"
+	default:
+		return wire.Value{}, fmt.Errorf("session/set_config_option: the value of %q is a %T, want string or bool", id, value)
+	}
+	if err := s.e.need("session/set_config_option", ""); err != nil {
+		return wire.Value{}, err
+	}
+	resp, err := s.e.CallContext(ctx, "session/set_config_option", params).Wait(ctx)
+	if err != nil {
+		return wire.Value{}, err
+	}
+	return resp.JSON().Path("result.configOptions"), nil
+}

@@ -1,0 +1,93 @@
+package mockclient
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Shelter is a temporary directory that does not outlive this process. Where
+// there is a keeper, that holds also if the process is killed with SIGKILL.
+type Shelter struct {
+	dir    string
+	keeper *kept
+	once   sync.Once
+	err    error
+}
+
+// NewShelter makes a directory in parent ("" is the system's), watched by a
+// keeper of its own; keeper is as in Command, and nil means none. What runs
+// with ACP_TEST_RUN set to runID is killed before the directory is removed;
+// "" makes one up that nothing has.
+func NewShelter(keeper []string, parent, runID string) (*Shelter, error) {
+	s, err := newShelter(keeper, parent, runID)
+	if err != nil {
+		return nil, fmt.Errorf("making a directory for the run: %w", err)
+	}
+	return s, nil
+}
+
+func newShelter(keeper []string, parent, runID string) (*Shelter, error) {
+	if parent == "" {
+		parent = os.TempDir()
+	}
+	parent, err := filepath.Abs(parent)
+	if err != nil {
+		return nil, err
+	}
+	if runID == "" {
+		runID = newRunID()
+	}
+	if keeper == nil {
+		dir, err := os.MkdirTemp(parent, "acp-test-")
+		return &Shelter{dir: dir}, err
+	}
+	if len(keeper) == 0 {
+		return nil, errors.New("the keeper's command line is empty")
+	}
+	// The keeper first: a directory that exists is a directory it knows of.
+	dir := filepath.Join(parent, "acp-test-"+newRunID())
+	k, err := startKeeper(keeper, keeperArgs{run: runID, conn: -1, remove: dir}, nil)
+	if err != nil {
+		return nil, err
+	}
+	close(k.done)
+	if first, err := readReport(bufio.NewReader(k.reports)); err != nil || first.Kind != "started" {
+		k.release()
+		return nil, fmt.Errorf("the keeper %q did not start: %s %v", keeper, first.Error, err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		k.release()
+		return nil, err
+	}
+	return &Shelter{dir: dir, keeper: k}, nil
+}
+
+// Dir is the directory.
+func (s *Shelter) Dir() string { return s.dir }
+
+// Keep lets the directory stay, also after Close.
+func (s *Shelter) Keep() { s.end(false) }
+
+// Close removes the directory, unless Keep was called before.
+func (s *Shelter) Close() error {
+	s.end(true)
+	return s.err
+}
+
+func (s *Shelter) end(remove bool) {
+	s.once.Do(func() {
+		if remove {
+			removeDir(s.dir)
+			if _, err := os.Stat(s.dir); err == nil {
+				s.err = fmt.Errorf("removing %s: something in it cannot be removed", s.dir)
+			}
+		}
+		if s.keeper != nil {
+			s.keeper.release()
+		}
+	})
+}

@@ -1,0 +1,123 @@
+//go:build unix
+
+package mockclient
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/creack/pty"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// startReal runs a command on a pty. It leads a session of its own, and carries
+// the run and its terminal in the environment: the keeper kills by the first,
+// we by the second.
+func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, env []string) {
+	if !l.allowed(t.Command) {
+		r.e.remark(t.Session, Remark{Code: "command-refused", Request: r.Entry.Seq, Refused: t.Command, Text: "the command is not among those the test allows"})
+		r.Fail(codeInvalidParams, "the command %q is not allowed here", clip(t.Command, 200))
+		return
+	}
+	mark := l.a.runID + "/" + strconv.Itoa(l.a.conn) + "/" + strconv.Itoa(r.Entry.Seq)
+	cmd := &exec.Cmd{Args: words, Dir: dir}
+	cmd.Env = append(without(append(append([]string{}, l.opts.Env...), env...), envRun, envConn, envTerminal),
+		envRun+"="+l.a.runID, envConn+"="+strconv.Itoa(l.a.conn), envTerminal+"="+mark)
+	var err error
+	if cmd.Path, err = lookIn(cmd.Env, dir, words[0]); err != nil {
+		r.Fail(codeNotFound, "no such command: %s", clip(words[0], 200))
+		return
+	}
+	size := pty.Winsize{Rows: l.opts.Rows, Cols: l.opts.Cols}
+	if size.Rows == 0 || size.Cols == 0 {
+		size = pty.Winsize{Rows: 24, Cols: 80}
+	}
+	screen, err := pty.StartWithAttrs(cmd, &size, terminalAttr())
+	if err != nil {
+		r.Fail(codeInternal, "starting %q: %v", clip(words[0], 200), err)
+		return
+	}
+	l.add(t)
+	l.event(t, transcript.TermStarted, termEvent{Command: words[0], Args: words[1:], Dir: dir, PID: cmd.Process.Pid})
+	var once sync.Once
+	t.free = func() { once.Do(func() { screen.Close() }) }
+	exited := make(chan struct{})
+	t.kill = func() {
+		select {
+		case <-exited:
+		default: // the pid is still ours
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		}
+		killCarriers(envTerminal + "=" + mark)
+	}
+	read := make(chan struct{})
+	l.waits.Go(func() {
+		defer close(read)
+		buf := make([]byte, 32<<10)
+		for {
+			n, err := screen.Read(buf)
+			if n > 0 {
+				l.print(t, buf[:n])
+			}
+			if err != nil { // EIO: nobody holds the other side any more
+				return
+			}
+		}
+	})
+	l.waits.Go(func() {
+		err := cmd.Wait()
+		close(exited)
+		select { // what the command left running may hold the pty
+		case <-read:
+		case <-time.After(200 * time.Millisecond):
+		}
+		how := exitOf(err, cmd)
+		status := ExitStatus{Signal: how.Signal}
+		if how.Signal == "" {
+			status.ExitCode = &how.Code
+		}
+		l.exited(t, status)
+	})
+	r.Reply(created{t.ID})
+}
+
+// lookIn finds a program by the PATH of the command's own environment, not by
+// that of this process.
+func lookIn(env []string, dir, name string) (string, error) {
+	if strings.ContainsRune(name, '/') {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		return exec.LookPath(name)
+	}
+	for i := len(env) - 1; i >= 0; i-- { // the last one counts
+		if list, ok := strings.CutPrefix(env[i], "PATH="); ok {
+			for _, in := range filepath.SplitList(list) {
+				if found, err := exec.LookPath(filepath.Join(in, name)); err == nil && filepath.IsAbs(found) {
+					return found, nil
+				}
+			}
+			break
+		}
+	}
+	return "", exec.ErrNotFound
+}
+
+func (l *ledger) allowed(command string) bool {
+	for _, pattern := range l.opts.Allow {
+		if glob(pattern, command) {
+			return true
+		}
+	}
+	return false
+}
+
+func terminalAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Setctty: true}
+}

@@ -1,0 +1,7 @@
+package mockclient
+
+// What is missing here: real terminals.
+
+func (l *ledger) startReal(r *Request, _ *terminal, _ []string, _ string, _ []string) {
+	r.Fail(codeInternal, "real terminals are not available on Windows")
+}

@@ -1,0 +1,361 @@
+package mockclient
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Terminals is how the editor answers terminal/*. The zero value is a scripted
+// terminal that runs nothing: every command exits with 0 at once and prints
+// nothing.
+type Terminals struct {
+	// Real runs commands on a pty, with this environment and size.
+	Real       bool
+	Env        []string
+	Rows, Cols uint16 // 0 means 24 and 80
+	// Allow are globs over command lines (the words joined with spaces) that a
+	// real terminal may run. Anything else is refused with -32602 and a
+	// Remark; nothing is allowed by default.
+	Allow []string
+	// Script is what commands do in a scripted terminal; the first that
+	// matches counts.
+	Script []ScriptedCommand
+}
+
+// ScriptedCommand is what a command does in a scripted terminal.
+type ScriptedCommand struct {
+	Match  string // glob over the command line; "" is every command
+	Output string
+	Exit   int
+	Signal string // ends by a signal instead
+	Hold   bool   // runs until it is killed, released, or Editor.EndTerminal
+	// Error answers terminal/create with an error.
+	Error *RPCError
+}
+
+// mostOutput is kept of a terminal whose agent set no limit, in bytes.
+const mostOutput = 64 << 20
+
+// ExitStatus is how a terminal's command ended (ACP v1, TerminalExitStatus).
+type ExitStatus struct {
+	ExitCode *int   `json:"exitCode,omitempty"`
+	Signal   string `json:"signal,omitempty"`
+}
+
+// TerminalState is one line of the ledger of terminals.
+type TerminalState struct {
+	ID, Session, Command string
+	Created              int // Seq of the terminal/create request
+	Exit                 *ExitStatus
+	Released             bool
+}
+
+// ledger holds every terminal of a connection.
+type ledger struct {
+	a    *Agent
+	opts Terminals
+
+	mu    sync.Mutex
+	terms map[string]*terminal
+	list  []*terminal
+	over  chan struct{}
+	waits sync.WaitGroup
+}
+
+// terminal is one terminal. The ledger's lock guards its fields.
+type terminal struct {
+	TerminalState
+	limit     int
+	output    []byte
+	truncated bool
+	done      chan struct{} // closed at the command's end
+	kill      func()        // ends a running command
+	free      func()        // gives back what the terminal holds
+}
+
+func newLedger(a *Agent, o *Terminals) *ledger {
+	l := &ledger{a: a, terms: map[string]*terminal{}, over: make(chan struct{})}
+	if o != nil {
+		l.opts = *o
+	}
+	return l
+}
+
+// Terminals lists every terminal of the connection, in order of creation.
+func (e *Editor) Terminals() []TerminalState {
+	l := e.terminals
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	states := make([]TerminalState, 0, len(l.list))
+	for _, t := range l.list {
+		states = append(states, t.TerminalState)
+	}
+	return states
+}
+
+// EndTerminal ends the held command of a scripted terminal.
+func (e *Editor) EndTerminal(id string, status ExitStatus) bool {
+	t := e.terminals.find(id)
+	if t == nil || e.terminals.opts.Real {
+		return false
+	}
+	return e.terminals.exited(t, status)
+}
+
+type termEvent struct {
+	Terminal string   `json:"terminal"`
+	Command  string   `json:"command,omitempty"`
+	Args     []string `json:"args,omitempty"`
+	Dir      string   `json:"cwd,omitempty"`
+	PID      int      `json:"pid,omitempty"`
+	Bytes    int      `json:"bytes,omitempty"`
+	Data     string   `json:"data,omitempty"`
+	ExitStatus
+}
+
+func (l *ledger) event(t *terminal, k transcript.Kind, v termEvent) {
+	v.Terminal = t.ID
+	l.a.t.Event(l.a.conn, transcript.Terminal, k, t.Session, v)
+}
+
+func (l *ledger) find(id string) *terminal {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.terms[id]
+	if t == nil || t.Released {
+		return nil
+	}
+	return t
+}
+
+// terminal answers the five terminal methods (ACP v1, Terminals).
+func (e *Editor) terminal(r *Request) {
+	if r.Entry.Method == "terminal/create" {
+		e.createTerminal(r)
+		return
+	}
+	l := e.terminals
+	id, session := r.Params.Get("terminalId"), r.Params.Get("sessionId")
+	if id.Kind() != wire.String || session.Kind() != wire.String {
+		r.Fail(codeInvalidParams, "sessionId and terminalId are required strings")
+		return
+	}
+	t := l.find(id.Str())
+	if t == nil || t.Session != session.Str() {
+		r.Fail(codeNotFound, "no terminal %q in this session", clip(id.Str(), 100))
+		return
+	}
+	switch r.Entry.Method {
+	case "terminal/output":
+		r.Reply(l.outputOf(t))
+	case "terminal/wait_for_exit":
+		l.await(r, t)
+	case "terminal/kill":
+		t.kill()
+		r.Reply(empty{})
+	case "terminal/release":
+		l.release(t)
+		r.Reply(empty{})
+	}
+}
+
+func (e *Editor) createTerminal(r *Request) {
+	l := e.terminals
+	session, command := r.Params.Get("sessionId"), r.Params.Get("command")
+	if session.Kind() != wire.String || command.Kind() != wire.String || command.Str() == "" {
+		r.Fail(codeInvalidParams, "sessionId and command are required strings")
+		return
+	}
+	dir, ok := e.terminalDir(r)
+	if !ok {
+		return
+	}
+	words := []string{command.Str()}
+	for arg := range r.Params.Get("args").Items() {
+		if arg.Kind() == wire.String {
+			words = append(words, arg.Str())
+		}
+	}
+	t := &terminal{
+		TerminalState: TerminalState{Session: session.Str(), Command: strings.Join(words, " "), Created: r.Entry.Seq},
+		limit:         positive64(r.Params.Get("outputByteLimit"), mostOutput),
+		done:          make(chan struct{}),
+		kill:          func() {}, free: func() {},
+	}
+	if l.opts.Real {
+		l.startReal(r, t, words, dir, environ(r.Params.Get("env")))
+		return
+	}
+	var does ScriptedCommand
+	for _, s := range l.opts.Script {
+		if s.Match == "" || glob(s.Match, t.Command) {
+			does = s
+			break
+		}
+	}
+	if does.Error != nil {
+		r.respond(func() (any, *RPCError) { return nil, does.Error })
+		return
+	}
+	l.add(t)
+	l.event(t, transcript.TermStarted, termEvent{Command: words[0], Args: words[1:], Dir: dir})
+	t.kill = func() { l.exited(t, ExitStatus{Signal: "SIGKILL"}) }
+	if does.Output != "" {
+		l.print(t, []byte(does.Output))
+	}
+	if !does.Hold {
+		status := ExitStatus{Signal: does.Signal}
+		if does.Signal == "" {
+			status.ExitCode = &does.Exit
+		}
+		l.exited(t, status)
+	}
+	r.Reply(created{t.ID})
+}
+
+type created struct {
+	TerminalID string `json:"terminalId"`
+}
+
+// terminalDir is the directory of a command: cwd, which must lie in the
+// session's directories, or the first of those.
+func (e *Editor) terminalDir(r *Request) (string, bool) {
+	e.mu.Lock()
+	w := e.sessions[r.Params.Get("sessionId").Str()]
+	var roots []*root
+	if w != nil && w.known {
+		roots = w.roots
+	}
+	known := w != nil && w.known
+	e.mu.Unlock()
+	if !known {
+		r.Fail(codeInvalidParams, "unknown session %q", clip(r.Params.Get("sessionId").Str(), 100))
+		return "", false
+	}
+	cwd := r.Params.Get("cwd")
+	if cwd.Kind() != wire.String {
+		if len(roots) == 0 {
+			return "", true
+		}
+		return roots[0].dir, true
+	}
+	if !filepath.IsAbs(cwd.Str()) {
+		r.Fail(codeInvalidParams, "the cwd %q is not absolute", clip(cwd.Str(), 300))
+		return "", false
+	}
+	clean := filepath.Clean(cwd.Str())
+	for _, root := range roots {
+		if rel, ok := root.within(clean); ok {
+			if info, err := root.Stat(rel); err == nil && info.IsDir() {
+				return clean, true
+			} else if !escapes(err) {
+				r.Fail(codeNotFound, "no such directory: %s", clean)
+				return "", false
+			}
+		}
+	}
+	e.refuse(r, cwd.Str())
+	return "", false
+}
+
+func positive64(v wire.Value, absent int) int {
+	if n, ok := v.Int(); ok && n >= 0 {
+		return int(min(n, int64(absent)))
+	}
+	return absent
+}
+
+func environ(list wire.Value) []string {
+	var env []string
+	for v := range list.Items() {
+		name, value := v.Get("name"), v.Get("value")
+		if name.Kind() == wire.String && value.Kind() == wire.String {
+			env = append(env, name.Str()+"="+value.Str())
+		}
+	}
+	return env
+}
+
+func (l *ledger) add(t *terminal) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t.ID = "term-" + strconv.Itoa(l.a.conn) + "-" + strconv.Itoa(len(l.list)+1)
+	l.terms[t.ID] = t
+	l.list = append(l.list, t)
+}
+
+func (l *ledger) exited(t *terminal, status ExitStatus) bool {
+	l.mu.Lock()
+	if t.Exit != nil {
+		l.mu.Unlock()
+		return false
+	}
+	t.Exit = &status
+	l.mu.Unlock()
+	l.event(t, transcript.TermExit, termEvent{ExitStatus: status})
+	close(t.done)
+	return true
+}
+
+// await answers terminal/wait_for_exit when the command has ended. It waits in
+// a goroutine of its own: other requests go on.
+func (l *ledger) await(r *Request, t *terminal) {
+	cancelled := make(chan struct{})
+	var once sync.Once
+	r.e.mu.Lock()
+	r.onCancel = func() { once.Do(func() { close(cancelled) }) }
+	r.e.mu.Unlock()
+	l.waits.Go(func() {
+		select {
+		case <-t.done:
+			l.mu.Lock()
+			status := *t.Exit
+			l.mu.Unlock()
+			r.Reply(status)
+		case <-cancelled:
+		case <-l.over:
+		}
+	})
+}
+
+func (l *ledger) release(t *terminal) {
+	l.mu.Lock()
+	was := t.Released
+	t.Released = true
+	l.mu.Unlock()
+	if was {
+		return
+	}
+	t.kill()
+	t.free()
+	l.event(t, transcript.TermReleased, termEvent{})
+	l.mu.Lock()
+	t.output = nil
+	l.mu.Unlock()
+}
+
+// closeAll ends every terminal when the connection ends. Those the agent did
+// not release stay unreleased in the ledger.
+func (l *ledger) closeAll() {
+	l.mu.Lock()
+	list := l.list
+	l.mu.Unlock()
+	for _, t := range list {
+		t.kill()
+		t.free()
+	}
+	for _, t := range list {
+		select { // a real command has been killed; it takes a moment
+		case <-t.done:
+		case <-time.After(5 * time.Second):
+		}
+	}
+	close(l.over)
+	l.waits.Wait()
+}

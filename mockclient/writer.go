@@ -1,0 +1,218 @@
+package mockclient
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Shape is how frames to the agent are cut into writes. The zero value writes
+// each frame with one call. A frame always reaches the agent whole in the end.
+type Shape struct {
+	// Coalesce holds frames back and joins them into one write, which happens
+	// at Flush, when the shape changes, or when stdin is closed. A held frame
+	// has its entry at once, and a Written entry when it is really written.
+	Coalesce bool
+	// Split cuts each write into pieces of this many bytes; 1 is byte by
+	// byte, 0 does not cut. On Linux, and in process, a piece is written when
+	// the agent has taken the one before, unless it takes more than 1 s
+	// over the frame; elsewhere an agent may read several at once.
+	Split int
+}
+
+// heldFrame is a frame that a coalescing shape holds back.
+type heldFrame struct {
+	transcript.Entry
+	tail string
+}
+
+// job is one act of the writing goroutine. begin appends the entry and returns
+// it, or returns false if nothing is to be written.
+type job struct {
+	begin func() (transcript.Entry, bool)
+	flush bool
+	tail  string // what ends the frame; a newline but for SendBytes
+
+	entry transcript.Entry
+	err   error
+	begun chan struct{}
+	done  chan struct{}
+}
+
+// write lets begin run in the writing goroutine and then writes the frame it
+// appended: what begin sees cannot be overtaken by another frame. It returns
+// when the write ended or, with the cause of ctx, when ctx did; a write that
+// has begun goes on.
+func (a *Agent) write(ctx context.Context, begin func() (transcript.Entry, bool)) (transcript.Entry, error) {
+	return a.do(ctx, &job{begin: begin, tail: "\n"})
+}
+
+func (a *Agent) do(ctx context.Context, j *job) (transcript.Entry, error) {
+	j.begun, j.done = make(chan struct{}), make(chan struct{})
+	select {
+	case <-a.exited: // select picks at random; a dead agent gets no frame
+		return transcript.Entry{}, ErrExited
+	default:
+	}
+	select {
+	case a.jobs <- j:
+	case <-a.exited:
+		return transcript.Entry{}, ErrExited
+	case <-ctx.Done():
+		return transcript.Entry{}, fmt.Errorf("waiting to write: %w", context.Cause(ctx))
+	}
+	select {
+	case <-j.done:
+		return j.entry, j.err
+	case <-ctx.Done():
+	}
+	select {
+	case <-j.begun:
+		return j.entry, fmt.Errorf("writing: %w", context.Cause(ctx))
+	case <-j.done:
+		return j.entry, j.err
+	}
+}
+
+func (a *Agent) writeLoop() {
+	for {
+		select {
+		case j := <-a.jobs:
+			a.perform(j)
+			close(j.done)
+		case <-a.exited:
+			return
+		}
+	}
+}
+
+func (a *Agent) perform(j *job) {
+	a.mu.Lock()
+	closed, shape := a.stdinClosed, a.shape
+	a.mu.Unlock()
+	if j.flush {
+		j.err = a.writeHeld(shape)
+		close(j.begun)
+		return
+	}
+	if closed {
+		j.err = ErrStdinClosed
+		close(j.begun)
+		return
+	}
+	entry, ok := j.begin()
+	j.entry = entry
+	close(j.begun)
+	if !ok {
+		return
+	}
+	if shape.Coalesce {
+		a.mu.Lock()
+		a.held = append(a.held, heldFrame{entry, j.tail})
+		a.mu.Unlock()
+		return
+	}
+	buf := make([]byte, 0, len(entry.Raw)+1)
+	buf = append(append(buf, entry.Raw...), j.tail...)
+	start := time.Now()
+	err := a.put(buf, shape.Split)
+	if took := time.Since(start); err != nil || took > blocked {
+		a.written(entry, took, err)
+	}
+	j.err = err
+}
+
+// writeHeld writes the coalesced frames with one call.
+func (a *Agent) writeHeld(shape Shape) error {
+	a.mu.Lock()
+	held := a.held
+	a.held = nil
+	a.mu.Unlock()
+	if len(held) == 0 {
+		return nil
+	}
+	var buf []byte
+	for _, e := range held {
+		buf = append(append(buf, e.Raw...), e.tail...)
+	}
+	start := time.Now()
+	err := a.put(buf, shape.Split)
+	took := time.Since(start)
+	for _, e := range held {
+		a.written(e.Entry, took, err)
+	}
+	return err
+}
+
+func (a *Agent) put(buf []byte, split int) error {
+	if split <= 0 {
+		split = len(buf)
+	}
+	patience := time.Second // for the whole of it: the agent may not be reading
+	for len(buf) > 0 {
+		n := min(split, len(buf))
+		if _, err := a.stdin.Write(buf[:n]); err != nil {
+			return &writeError{err}
+		}
+		if buf = buf[n:]; len(buf) > 0 {
+			patience -= a.drain(patience)
+		}
+	}
+	return nil
+}
+
+// drain waits until the agent has taken what was written, or patience ends, so
+// that the next piece is a read of its own. The kernel tells nobody when a pipe
+// becomes empty; it can only be asked.
+func (a *Agent) drain(patience time.Duration) time.Duration {
+	start := time.Now()
+	for waited := time.Duration(0); waited < patience; waited = time.Since(start) {
+		if left, ok := unread(a.stdin); !ok || left == 0 {
+			break
+		}
+		time.Sleep(50 * time.Microsecond)
+	}
+	return time.Since(start)
+}
+
+// writeError is a write that failed, as against one that was given up.
+type writeError struct{ cause error }
+
+func (e *writeError) Error() string { return "writing to the agent: " + e.cause.Error() }
+func (e *writeError) Unwrap() error { return e.cause }
+
+func (a *Agent) written(frame transcript.Entry, took time.Duration, err error) {
+	e := transcript.Entry{
+		Conn: a.conn, Source: transcript.Editor, Kind: transcript.Written,
+		ID: frame.ID, Method: frame.Method, Session: frame.Session, Ref: frame.Seq,
+		Raw: fmt.Appendf(nil, `{"took_us":%d}`, took.Microseconds()),
+	}
+	if err != nil {
+		e.Problem = err.Error()
+	}
+	a.t.Append(e)
+}
+
+// WriteShape sets how the next frames are written. Frames held by the shape
+// before are written first.
+func (a *Agent) WriteShape(ctx context.Context, s Shape) error {
+	err := a.Flush(ctx)
+	a.mu.Lock()
+	a.shape = s
+	a.mu.Unlock()
+	return err
+}
+
+// Flush writes the frames held by a coalescing shape, in one write.
+func (a *Agent) Flush(ctx context.Context) error {
+	a.mu.Lock()
+	nothing := len(a.held) == 0
+	a.mu.Unlock()
+	if nothing {
+		return nil
+	}
+	_, err := a.do(ctx, &job{flush: true})
+	return err
+}
