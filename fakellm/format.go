@@ -1,0 +1,110 @@
+package fakellm
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Names of the wire formats.
+const (
+	OpenAIChat      = "openai-chat"
+	OpenAIResponses = "openai-responses"
+	Anthropic       = "anthropic"
+	Gemini          = "gemini"
+)
+
+// Wires are the names of all wire formats.
+func Wires() []string { return []string{OpenAIChat, OpenAIResponses, Anthropic, Gemini} }
+
+// format is one API: how it asks, and how it is answered.
+type format interface {
+	name() string
+	// parse fills the request from its body.
+	parse(r *request, v wire.Value) *problem
+	// encoder makes what writes one answer.
+	encoder(r *request, a *answer) encoder
+	// problem is the body of an error answer.
+	problem(p *problem) []byte
+	// key returns the API key a request was sent with; ok is false if it was
+	// sent in a form the API does not know.
+	key(h http.Header, query string) (key string, ok bool)
+}
+
+// encoder writes one answer, piece by piece or whole. All append to b.
+type encoder interface {
+	contentType() string
+	open(b []byte) []byte
+	start(b []byte, bl *block) []byte
+	piece(b []byte, bl *block, s string) []byte
+	end(b []byte, bl *block) []byte
+	close(b []byte) []byte
+	// fail is the event that reports an error inside a stream.
+	fail(b []byte, p *problem) []byte
+	// event wraps data that may be anything the way the stream does.
+	event(b []byte, data string) []byte
+	// whole is the body of an answer that is not streamed.
+	whole(b []byte) []byte
+}
+
+// created is the time every answer was made.
+const created = 1735689600 // 2025-01-01T00:00:00Z
+
+const sse = "text/event-stream"
+
+// data appends one SSE event that has only data.
+func data(b []byte, body func([]byte) []byte) []byte {
+	b = append(b, "data: "...)
+	b = body(b)
+	return append(b, "\n\n"...)
+}
+
+// errorKind names an error by its status where the script names none.
+func errorKind(p *problem, names map[int]string, other string) string {
+	if p.kind != "" {
+		return p.kind
+	}
+	if n, ok := names[p.status]; ok {
+		return n
+	}
+	if p.status >= 500 {
+		return names[500]
+	}
+	return other
+}
+
+// bearer reads an Authorization header.
+func bearer(h http.Header) (string, bool) {
+	v := h.Get("Authorization")
+	if v == "" {
+		return "", true
+	}
+	scheme, key, _ := strings.Cut(v, " ")
+	key = strings.TrimSpace(key)
+	return key, strings.EqualFold(scheme, "Bearer") && key != "" && !strings.ContainsAny(key, " \t")
+}
+
+// joined reads a content that is a text or a list of parts with texts.
+func joined(v wire.Value) string {
+	if v.Kind() == wire.String {
+		return v.Str()
+	}
+	var texts []string
+	for part := range v.Items() {
+		for _, key := range []string{"text", "refusal", "output"} {
+			if t := part.Get(key); t.Kind() == wire.String {
+				texts = append(texts, t.Str())
+				break
+			}
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+func messageOr(p *problem, other string) string {
+	if p.message != "" {
+		return p.message
+	}
+	return other
+}

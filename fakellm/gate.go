@@ -1,0 +1,80 @@
+package fakellm
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// gate holds every stream that reaches it until it is released, once and for
+// all.
+type gate struct {
+	open     chan struct{}
+	released bool
+	entry    transcript.Entry
+	holding  []int // the requests held
+}
+
+// Release opens a gate: what it holds goes on, and it will hold nothing any
+// more. It may be called before any stream has reached the gate. A second call
+// changes nothing and returns the entry of the first. The error says that the
+// script has no gate of that name.
+func (s *Server) Release(name string) (transcript.Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g, ok := s.gates[name]
+	if !ok {
+		hint := suggest(name, s.cfg.Script.gates)
+		if hint != "" {
+			hint = " (" + hint + ")"
+		}
+		return transcript.Entry{}, fmt.Errorf("releasing gate %q: the script has no gate of that name%s", name, hint)
+	}
+	if !g.released {
+		g.released = true
+		// The entry stands before anything the release causes.
+		n := 0 // no one request: none waits yet, or several do
+		if len(g.holding) == 1 {
+			n = g.holding[0]
+		}
+		g.entry = s.event(transcript.GateReleased, "", object{{"n", n}, {"gate", name}})
+		close(g.open)
+	}
+	return g.entry, nil
+}
+
+// reach enters a gate. It returns nil if the gate is open already.
+func (s *Server) reach(name string, n int, session string) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.gates[name]
+	if g == nil || g.released {
+		return nil
+	}
+	g.holding = append(g.holding, n)
+	s.event(transcript.Gate, session, object{{"n", n}, {"gate", name}})
+	return g.open
+}
+
+// leave says that a request is gone from a gate that did not open.
+func (s *Server) leave(name string, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.gates[name]
+	g.holding = slices.DeleteFunc(g.holding, func(m int) bool { return m == n })
+}
+
+// Held returns the names of the gates that hold a stream now, sorted.
+func (s *Server) Held() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []string
+	for name, g := range s.gates {
+		if len(g.holding) > 0 && !g.released {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,282 @@
+package fakellm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// place is what a request is: its lane and its key.
+type place struct {
+	lane   string
+	prompt *Prompt // nil if the request holds no known prompt
+	index  int     // of the prompt, from 1; 0 unknown
+	step   int
+	reply  *Reply // nil: the lane's built-in answer, or unmatched
+	turn   int    // of the reply in the script, from 1; 0 for a lane
+	number int    // of the reply in its turn, from 1
+	why    string // why nothing matched
+	near   string // the reply that came closest, and what it wanted
+}
+
+// key tells the same question apart from others, whenever it is asked.
+func (p place) key(run string) string {
+	k := "p" + strconv.Itoa(p.index) + "s" + strconv.Itoa(p.step)
+	if p.lane != LaneMain {
+		k = p.lane + "_" + k
+	}
+	if run != "" {
+		k = run + "_" + k
+	}
+	return k
+}
+
+// find decides from the content of a request which reply it gets.
+func (s *Server) find(r *request) place {
+	pl := place{lane: LaneMain, step: 1}
+	prompts := s.known()
+	at := -1
+	if len(prompts) > 0 {
+		pl.prompt, at = findPrompt(prompts, r)
+		if pl.prompt != nil {
+			pl.index = pl.prompt.Index
+		}
+	} else {
+		n, from := r.turns()
+		pl.index, at = n, from
+	}
+	if at >= 0 && at < len(r.items) {
+		pl.step = r.stepsAfter(at) + 1
+	}
+	f := &facts{r: r, prompt: pl.prompt}
+	if s.lane(&pl, f, len(prompts) > 0) {
+		return pl
+	}
+	s.turn(&pl, f)
+	return pl
+}
+
+// lane finds out whether the request is not the conversation.
+func (s *Server) lane(pl *place, f *facts, registered bool) bool {
+	off := map[string]bool{}
+	own := map[string]*Lane{}
+	for _, l := range s.lanes {
+		switch l.Name {
+		case LaneSchema, LaneNoTools, LaneAfter:
+			if len(l.When) == 0 {
+				if own[l.Name] == nil {
+					own[l.Name], off[l.Name] = l, l.Main
+				}
+				continue
+			}
+		}
+		if ok, _ := f.holds(l.When); !ok {
+			continue
+		}
+		if l.Main {
+			return false
+		}
+		pl.lane, pl.reply = l.Name, choose(&l.Reply, f)
+		return true
+	}
+	name := ""
+	switch {
+	case f.r.wantJSON && !off[LaneSchema]:
+		name = LaneSchema
+	case len(f.r.tools) == 0 && !off[LaneNoTools] && registered && s.aside(pl, f):
+		name = LaneNoTools
+	default:
+		return false
+	}
+	pl.lane = name
+	if l := own[name]; l != nil {
+		pl.reply = choose(&l.Reply, f)
+	}
+	return true
+}
+
+// aside decides about a request without tools. An agent whose tools are known
+// offers them in the conversation. Of an agent never seen before that cannot
+// be said: there, only a request that reads like a side job is one.
+func (s *Server) aside(pl *place, f *facts) bool {
+	if s.cfg.Tools != nil || pl.prompt == nil {
+		return true
+	}
+	head := f.r.systemText() + "\n" + strings.ReplaceAll(f.text("user"), pl.prompt.Text, "")
+	return sideJob(head)
+}
+
+func sideJob(text string) bool {
+	text = strings.ToLower(text[:min(len(text), 2000)])
+	for _, w := range []string{"title", "summar", "classif", "topic", "categor", "name for this", "name the ", "suggest"} {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// turn finds the reply of the conversation.
+func (s *Server) turn(pl *place, f *facts) {
+	turns := s.cfg.Script.Turns
+	switch {
+	case pl.index == 0:
+		pl.why = "the request holds the text of no prompt of this scenario"
+		pl.near = s.nearestPrompt(f)
+		return
+	case pl.index > len(turns):
+		pl.why = fmt.Sprintf("prompt %d has no replies: the script has %s", pl.index, count(len(turns), "turn"))
+		return
+	}
+	t := &turns[pl.index-1]
+	if pl.step > len(t.Replies) {
+		pl.lane = LaneAfter
+		for _, l := range s.lanes {
+			if l.Name == LaneAfter {
+				pl.reply = choose(&l.Reply, f)
+				break
+			}
+		}
+		return
+	}
+	r := &t.Replies[pl.step-1]
+	pl.turn, pl.number = pl.index, pl.step
+	if pl.reply = choose(r, f); pl.reply == nil {
+		pl.why = fmt.Sprintf("the guard of reply %d to prompt %d does not hold", pl.step, pl.index)
+		pl.near = s.near(r, f)
+	}
+}
+
+// choose returns the reply, or its first alternative, whose guard holds.
+func choose(r *Reply, f *facts) *Reply {
+	if ok, _ := f.holds(r.When); !ok {
+		return nil
+	}
+	if len(r.Alternatives) == 0 {
+		return r
+	}
+	for i := range r.Alternatives {
+		if c := choose(&r.Alternatives[i], f); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// near says which guard came closest to holding, and on what it failed.
+func (s *Server) near(r *Reply, f *facts) string {
+	best, ratio := "", -1.0
+	var look func(*Reply)
+	look = func(r *Reply) {
+		held := 0
+		var misses []string
+		for _, c := range r.When {
+			if f.check(c) {
+				held++
+				continue
+			}
+			misses = append(misses, fmt.Sprintf("%s, but %s is %q", c, c.Field, clip(f.text(c.Field), 80)))
+		}
+		if q := float64(held) / float64(max(1, len(r.When))); len(misses) > 0 && q > ratio {
+			ratio = q
+			best = fmt.Sprintf("%s:%d: %d of %s hold; wanted %s", s.cfg.Script.Name, r.Line, held, count(len(r.When), "condition"), strings.Join(misses, "; "))
+		}
+		for i := range r.Alternatives {
+			look(&r.Alternatives[i])
+		}
+	}
+	look(r)
+	return best
+}
+
+// nearestPrompt names the registered prompt that shares most words with what
+// the user said.
+func (s *Server) nearestPrompt(f *facts) string {
+	said := map[string]bool{}
+	for _, w := range strings.Fields(f.text("user")) {
+		said[w] = true
+	}
+	best, most := "", 0
+	for _, p := range s.known() {
+		n := 0
+		for _, w := range strings.Fields(p.Text) {
+			if said[w] {
+				n++
+			}
+		}
+		if n > most {
+			best, most = fmt.Sprintf("prompt %d %q shares %s with the user's text %q", p.Index, clip(p.Text, 80), count(n, "word"), clip(f.text("user"), 80)), n
+		}
+	}
+	return best
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// findPrompt returns the prompt whose text occurs last in what the user said,
+// and the item it occurs in. Agents wrap, prefix and append to the text.
+func findPrompt(prompts []Prompt, r *request) (*Prompt, int) {
+	for i := len(r.items) - 1; i >= 0; i-- {
+		if r.items[i].role != roleUser {
+			continue
+		}
+		if p := lastIn(prompts, r.items[i].text); p != nil {
+			return nth(prompts, p, r.items[:i+1]), i
+		}
+	}
+	// A prompt without text (only an image, say) cannot be found; it is the
+	// one meant if it was the last to be sent.
+	if n := len(prompts); n > 0 && strings.TrimSpace(prompts[n-1].Text) == "" {
+		if turns, from := r.turns(); turns > 0 {
+			return &prompts[n-1], from
+		}
+	}
+	return nil, -1
+}
+
+// lastIn returns the prompt whose text ends last in s, the longest if several
+// end there.
+func lastIn(prompts []Prompt, s string) *Prompt {
+	var best *Prompt
+	end, length := 0, 0
+	s = squeeze(s)
+	for i := range prompts {
+		t := squeeze(prompts[i].Text)
+		at := strings.LastIndex(s, t)
+		if t == "" || at < 0 {
+			continue
+		}
+		if e := at + len(t); best == nil || e > end || e == end && len(t) > length {
+			best, end, length = &prompts[i], e, len(t)
+		}
+	}
+	return best
+}
+
+// squeeze makes texts comparable that differ in white space only.
+func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// nth tells prompts of equal text apart by how often the text was said.
+func nth(prompts []Prompt, p *Prompt, items []item) *Prompt {
+	var same []*Prompt
+	for i := range prompts {
+		if prompts[i].Text == p.Text {
+			same = append(same, &prompts[i])
+		}
+	}
+	if len(same) < 2 {
+		return p
+	}
+	said := 0
+	for _, it := range items {
+		if it.role == roleUser && strings.Contains(squeeze(it.text), squeeze(p.Text)) {
+			said++
+		}
+	}
+	return same[min(said, len(same))-1]
+}

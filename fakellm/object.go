@@ -1,0 +1,73 @@
+package fakellm
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// object is a JSON object that keeps the order of its members, so that the
+// arguments of a tool are sent as the script wrote them.
+type object []member
+
+type member struct {
+	key   string
+	value any // nil, bool, int64, uint64, float64, string, object, []any
+}
+
+func (o object) get(key string) (any, bool) {
+	for _, m := range o {
+		if m.key == key {
+			return m.value, true
+		}
+	}
+	return nil, false
+}
+
+// appendJSON writes a value of an object, or anything encoding/json takes.
+func appendJSON(b []byte, v any) []byte {
+	switch v := v.(type) {
+	case nil:
+		return append(b, "null"...)
+	case string:
+		return wire.AppendString(b, v)
+	case bool:
+		return strconv.AppendBool(b, v)
+	case int:
+		return strconv.AppendInt(b, int64(v), 10)
+	case int64:
+		return strconv.AppendInt(b, v, 10)
+	case uint64:
+		return strconv.AppendUint(b, v, 10)
+	case json.RawMessage:
+		return append(b, v...)
+	case wire.Value:
+		return append(b, v.Raw()...)
+	case object:
+		b = append(b, '{')
+		for i, m := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = wire.AppendString(b, m.key)
+			b = append(b, ':')
+			b = appendJSON(b, m.value)
+		}
+		return append(b, '}')
+	case []any:
+		b = append(b, '[')
+		for i, item := range v {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendJSON(b, item)
+		}
+		return append(b, ']')
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return append(b, "null"...)
+	}
+	return append(b, raw...)
+}

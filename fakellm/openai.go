@@ -1,0 +1,52 @@
+package fakellm
+
+import (
+	"net/http"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// What Chat Completions and Responses have in common.
+
+func openaiProblem(p *problem) []byte {
+	kind := errorKind(p, map[int]string{
+		401: "invalid_request_error", 404: "invalid_request_error", 413: "invalid_request_error",
+		429: "rate_limit_exceeded", 500: "server_error",
+	}, "invalid_request_error")
+	var code any
+	if p.code != "" {
+		code = p.code
+	}
+	return appendJSON(nil, object{{"error", object{
+		{"message", messageOr(p, http.StatusText(p.status))}, {"type", kind}, {"param", nil}, {"code", code},
+	}}})
+}
+
+func openaiKey(h http.Header, _ string) (string, bool) {
+	if k := h.Get("Api-Key"); k != "" {
+		return k, true
+	}
+	return bearer(h)
+}
+
+// formatWanted reads response_format, or text.format of Responses.
+func formatWanted(r *request, v wire.Value) {
+	switch {
+	case v.Get("type").Is("json_object"):
+		r.wantJSON = true
+	case v.Get("type").Is("json_schema"):
+		r.wantJSON = true
+		if r.schema = v.Get("schema"); !r.schema.Exists() {
+			r.schema = v.Path("json_schema.schema")
+		}
+	}
+}
+
+// forcedTool recognises structured output by way of a tool: the only tool
+// there is must be called.
+func forcedTool(r *request, name string) {
+	if name == "" || len(r.tools) != 1 || r.tools[0].name != name || r.wantJSON {
+		return
+	}
+	r.wantJSON, r.forced, r.schema = true, name, r.tools[0].schema
+}

@@ -1,0 +1,289 @@
+package fakellm
+
+import (
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// defaultUsage is small, so that no agent begins to compress its history.
+var defaultUsage = Usage{Input: 10, Output: 5}
+
+// block is a part of a reply with a beginning and an end: a text, thinking, a
+// tool call.
+type block struct {
+	kind  StepKind
+	index int    // among all blocks, from 0
+	tool  int    // among the tool calls, from 0
+	id    string // of the tool call, without the prefix of an API
+	call  call
+	text  string // the whole text or arguments
+}
+
+// answer is a reply in neutral form, ready to be sent in any wire format.
+type answer struct {
+	id     string // unique for the key, without the prefix of an API
+	model  string
+	blocks []block
+	ops    []op
+	stop   Stop
+	usage  Usage
+}
+
+type opKind uint8
+
+const (
+	opOpen opKind = iota
+	opStart
+	opPiece
+	opEnd
+	opClose
+	opGate
+	opWait
+	opFault
+)
+
+// op is one thing to do while a reply is sent.
+type op struct {
+	kind  opKind
+	block int
+	text  string // a piece, or the name of a gate
+	wait  time.Duration
+	fault *Fail
+}
+
+// planner turns the steps of a reply into an answer.
+type planner struct {
+	s      *Server
+	r      *request
+	key    string
+	a      *answer
+	open   bool // opOpen was planned
+	in     int  // the open block, -1 if none
+	chunks int
+	delay  Delay
+	seeded uint64
+}
+
+// plan makes the answer for a request at its place. It counts the faults that
+// apply to it.
+func (s *Server) plan(r *request, pl place) *answer {
+	key := pl.key(r.run)
+	a, ok := s.answers.Get().(*answer)
+	if !ok {
+		a = &answer{}
+	}
+	*a = answer{id: s.answerID(r, key), model: r.model, usage: defaultUsage, blocks: a.blocks[:0], ops: a.ops[:0]}
+	p := &planner{s: s, r: r, key: key, a: a, in: -1, delay: s.cfg.Script.Delay}
+	var steps []Step
+	switch {
+	case pl.reply != nil:
+		steps = pl.reply.Steps
+	case pl.lane == LaneSchema && r.forced != "":
+		steps = []Step{{Kind: StepTool, Tool: r.forced, Raw: true, Chunks: []string{string(appendJSON(nil, fit(r.schema, "")))}}}
+	case pl.lane == LaneSchema:
+		steps = []Step{{Kind: StepText, Chunks: []string{string(appendJSON(nil, fit(r.schema, "")))}}}
+	case pl.lane == LaneNoTools:
+		steps = []Step{{Kind: StepText, Chunks: []string{"A short text."}}}
+	default:
+		steps = []Step{{Kind: StepText, Chunks: []string{"Done."}}}
+	}
+	for i := range steps {
+		p.step(&steps[i])
+	}
+	p.ready()
+	p.close()
+	a.ops = append(a.ops, op{kind: opClose})
+	a.ops = placeFaults(a.ops)
+	if a.stop == StopAuto {
+		a.stop = StopEnd
+		for _, b := range a.blocks {
+			if b.kind == StepTool {
+				a.stop = StopTool
+			}
+		}
+	}
+	return a
+}
+
+func (p *planner) do(o op) { p.a.ops = append(p.a.ops, o) }
+
+// ready plans the first byte, after what stands before it.
+func (p *planner) ready() {
+	if p.open {
+		return
+	}
+	p.open = true
+	if d := p.pick(p.delay.TTFT); d > 0 {
+		p.do(op{kind: opWait, wait: d})
+	}
+	p.do(op{kind: opOpen})
+}
+
+func (p *planner) close() {
+	if p.in >= 0 {
+		p.do(op{kind: opEnd, block: p.in})
+		p.in = -1
+	}
+}
+
+// enter makes the block of that kind the open one. Texts on both sides of a
+// gate are one block, each tool call is its own.
+func (p *planner) enter(kind StepKind) *block {
+	p.ready()
+	if p.in >= 0 && kind != StepTool && p.a.blocks[p.in].kind == kind {
+		return &p.a.blocks[p.in]
+	}
+	p.close()
+	p.in = len(p.a.blocks)
+	b := block{kind: kind, index: p.in}
+	if kind == StepTool {
+		for _, other := range p.a.blocks {
+			if other.kind == StepTool {
+				b.tool++
+			}
+		}
+		b.id = p.a.id + "t" + strconv.Itoa(b.tool+1)
+	}
+	p.a.blocks = append(p.a.blocks, b)
+	return &p.a.blocks[p.in]
+}
+
+func (p *planner) piece(text string) {
+	if p.chunks > 0 {
+		if d := p.pick(p.delay.PerChunk); d > 0 {
+			p.do(op{kind: opWait, wait: d})
+		}
+	}
+	p.chunks++
+	p.do(op{kind: opPiece, block: p.in, text: text})
+}
+
+func (p *planner) step(st *Step) {
+	switch st.Kind {
+	case StepText, StepThinking, StepRefusal:
+		fresh := p.in
+		b := p.enter(st.Kind)
+		if p.in != fresh {
+			p.do(op{kind: opStart, block: p.in})
+		}
+		if st.Kind == StepRefusal && p.a.stop == StopAuto {
+			p.a.stop = StopRefusal
+		}
+		b.text += strings.Join(st.Chunks, "")
+		for _, c := range st.Chunks {
+			p.piece(c)
+		}
+	case StepTool:
+		p.toolStep(st)
+	case StepGate:
+		p.do(op{kind: opGate, text: st.Gate})
+	case StepPause:
+		p.do(op{kind: opWait, wait: p.pick(st.Pause)})
+	case StepDelay:
+		p.delay = st.Delay
+	case StepUsage:
+		p.a.usage = st.Usage
+	case StepStop:
+		p.a.stop = st.Stop
+	case StepFail:
+		if p.s.faultApplies(p.key, st.Fail) {
+			p.do(op{kind: opFault, fault: st.Fail})
+		}
+	}
+}
+
+func (p *planner) toolStep(st *Step) {
+	b := p.enter(StepTool)
+	b.call = p.s.toolCall(st, p.r)
+	b.text = b.call.args
+	p.do(op{kind: opStart, block: p.in})
+	pieces := cut(b.call.args, st.Pieces)
+	if st.Raw {
+		pieces = st.Chunks
+	}
+	if st.Gate == "" {
+		for _, c := range pieces {
+			p.piece(c)
+		}
+		return
+	}
+	at := st.GateAt
+	if n := len([]rune(b.call.args)); at == 0 || at > n {
+		at = n / 2
+	}
+	held := false
+	for _, c := range pieces {
+		runes := []rune(c)
+		if !held && at <= len(runes) {
+			held = true
+			if at > 0 {
+				p.piece(string(runes[:at]))
+			}
+			p.do(op{kind: opGate, text: st.Gate})
+			c = string(runes[at:])
+		}
+		at -= len(runes)
+		if c != "" {
+			p.piece(c)
+		}
+	}
+}
+
+// placeFaults moves each fault behind the chunks it lets pass, at most to the
+// end of the content.
+func placeFaults(ops []op) []op {
+	for i := 0; i < len(ops); i++ {
+		if ops[i].kind != opFault || ops[i].fault.AfterChunks == 0 {
+			continue
+		}
+		o, to := ops[i], i+1
+		for left := o.fault.AfterChunks; to < len(ops)-1 && left > 0; to++ {
+			if ops[to].kind == opPiece {
+				left--
+			}
+		}
+		copy(ops[i:], ops[i+1:to])
+		ops[to-1] = o
+		if to-1 > i {
+			passed := *o.fault
+			passed.AfterChunks = 0
+			ops[to-1].fault = &passed
+			i--
+		}
+	}
+	return ops
+}
+
+// pick takes the value of a span that belongs to the seed, the key and the
+// place in the reply.
+func (p *planner) pick(s Span) time.Duration {
+	if s.Max <= s.Min {
+		return s.Min
+	}
+	p.seeded++
+	h := fnv.New64a()
+	h.Write([]byte(p.key))
+	h.Write(strconv.AppendInt(nil, p.s.cfg.Seed, 10))
+	h.Write(strconv.AppendUint([]byte{':'}, p.seeded, 10))
+	x := h.Sum64()
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	return s.Min + time.Duration(x%uint64(s.Max-s.Min+1))
+}
+
+// answerID is unique for the key. Where no prompts are known, conversations
+// of several clients share keys; there the conversation is part of the id.
+func (s *Server) answerID(r *request, key string) string {
+	if len(s.known()) > 0 {
+		return key
+	}
+	h := fnv.New64a()
+	for _, it := range r.items {
+		h.Write([]byte{byte(it.role)})
+		h.Write([]byte(it.text))
+	}
+	return key + "x" + strconv.FormatUint(h.Sum64(), 36)
+}

@@ -1,0 +1,308 @@
+package fakellm
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// player sends one answer, op by op.
+type player struct {
+	*exchange
+	a   *answer
+	enc encoder
+	// next is what befalls the next bytes: "" nothing, "disconnect" or
+	// "truncate" in their middle.
+	next        string
+	contentType string
+	malformed   string // for a body that is not streamed
+}
+
+// errOver says that a fault has ended the answer.
+var errOver = errors.New("over")
+
+func (x *exchange) play(a *answer) {
+	p := &player{exchange: x, a: a, enc: x.route.format.encoder(x.request, a)}
+	defer x.s.answers.Put(a)
+	var err error
+	for i := range a.ops {
+		if err = p.do(&a.ops[i]); err != nil {
+			break
+		}
+		if err = x.out.spill(); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		// The entry stands before what the client does next.
+		x.done(x.out.status, "")
+		err = x.out.last()
+	}
+	switch {
+	case err == nil, errors.Is(err, errOver):
+	case errors.Is(err, errClosed):
+		x.out.cut()
+	default:
+		x.aborted()
+		x.out.cut()
+	}
+}
+
+func (p *player) do(o *op) error {
+	switch o.kind {
+	case opGate:
+		return p.gate(o.text)
+	case opWait:
+		if err := p.out.flush(); err != nil {
+			return err
+		}
+		return p.out.wait(o.wait)
+	case opFault:
+		return p.fault(o.fault)
+	}
+	if !p.request.stream {
+		return p.whole(o)
+	}
+	from := len(p.out.buf)
+	bl := (*block)(nil)
+	if len(p.a.blocks) > 0 {
+		bl = &p.a.blocks[o.block]
+	}
+	switch o.kind {
+	case opOpen:
+		p.out.begin(http.StatusOK, p.kind(p.enc.contentType()), -1)
+		p.out.buf = p.enc.open(p.out.buf)
+	case opStart:
+		p.out.buf = p.enc.start(p.out.buf, bl)
+	case opPiece:
+		p.out.buf = p.enc.piece(p.out.buf, bl, o.text)
+		p.chunk(o.text)
+	case opEnd:
+		p.out.buf = p.enc.end(p.out.buf, bl)
+	case opClose:
+		p.out.buf = p.enc.close(p.out.buf)
+	}
+	if p.next != "" && len(p.out.buf) > from {
+		p.out.buf = p.out.buf[:from+(len(p.out.buf)-from)/2]
+		return p.end()
+	}
+	return nil
+}
+
+// whole handles the ops of an answer that is sent as one body.
+func (p *player) whole(o *op) error {
+	switch o.kind {
+	case opPiece:
+		p.chunk(o.text)
+	case opClose:
+		body := p.enc.whole(nil)
+		switch p.malformed {
+		case "sse":
+			body = body[:len(body)/2]
+		case "shape":
+			body = []byte(`{"unexpected":true}`)
+		}
+		length := len(body)
+		if p.next != "" {
+			body = body[:length/2]
+			if p.next == "truncate" {
+				length = len(body)
+			}
+		}
+		p.out.begin(http.StatusOK, p.kind("application/json"), length)
+		p.out.buf = append(p.out.buf, body...)
+		if p.next != "" {
+			return p.end()
+		}
+	}
+	return nil
+}
+
+func (p *player) kind(other string) string {
+	if p.contentType != "" {
+		return p.contentType
+	}
+	return other
+}
+
+// chunk counts a chunk and notes its entry, which is appended before the chunk
+// leaves. It is written by hand because there are many.
+func (p *player) chunk(s string) {
+	p.chunks++
+	if p.s.cfg.Transcript == nil {
+		return
+	}
+	need := len(s) + len(s)/8 + 48
+	if cap(p.text)-len(p.text) < need {
+		// The transcript keeps it, so it should fit: a few for a short answer.
+		p.text = make([]byte, 0, max(need, min(len(p.a.ops)*need, 4<<10)))
+	}
+	from := len(p.text)
+	raw := append(p.text, `{"n":`...)
+	raw = strconv.AppendInt(raw, int64(p.n), 10)
+	raw = append(raw, `,"i":`...)
+	raw = strconv.AppendInt(raw, int64(p.chunks), 10)
+	raw = append(raw, `,"data":`...)
+	raw = append(wire.AppendString(raw, s), '}')
+	p.text = raw
+	p.said = append(p.said, raw[from:len(raw):len(raw)])
+}
+
+// told appends the entries of the chunks that are about to leave.
+func (x *exchange) told() {
+	if len(x.said) > 0 {
+		x.s.cfg.Transcript.Events(0, transcript.Model, transcript.ModelChunk, x.session, x.said...)
+		x.said = x.said[:0]
+	}
+}
+
+func (p *player) gate(name string) error {
+	if err := p.out.flush(); err != nil {
+		return err
+	}
+	open := p.s.reach(name, p.n, p.session)
+	if open == nil {
+		return nil
+	}
+	err := until(p.out, open)
+	if err != nil {
+		p.s.leave(name, p.n)
+	}
+	return err
+}
+
+// end carries out what was to befall the bytes just cut.
+func (p *player) end() error {
+	p.done(p.out.status, p.next)
+	if err := p.out.flush(); err != nil {
+		return err
+	}
+	if p.next == "disconnect" {
+		if !p.out.stream {
+			_ = p.out.rc.Flush() // so that the half arrives; the cut follows anyway
+		}
+		p.out.cut()
+	}
+	return errOver
+}
+
+// fault carries out a deliberate fault.
+func (p *player) fault(f *Fail) error {
+	p.event(transcript.ModelFault, member{"fault", f.describe()}, member{"chunks", p.chunks}, member{"line", f.Line})
+	if f.Slow != nil {
+		if err := p.out.flush(); err != nil {
+			return err
+		}
+		p.out.slow = f.Slow
+	}
+	if f.ContentType != "" {
+		p.contentType = f.ContentType
+	}
+	for _, h := range f.Headers {
+		if !p.out.begun {
+			p.out.w.Header().Set(h[0], h[1])
+		}
+	}
+	if f.Malformed != "" {
+		p.malform(f.Malformed)
+	}
+	switch {
+	case f.Hang:
+		if err := p.out.flush(); err != nil {
+			return err
+		}
+		return p.out.hang()
+	case f.Disconnect == "now":
+		p.done(p.out.status, "disconnect")
+		if err := p.out.flush(); err != nil {
+			return err
+		}
+		p.out.cut()
+	case f.Disconnect != "":
+		p.next = "disconnect"
+	case f.Truncate == "end":
+		if !p.request.stream {
+			p.next = "truncate"
+			return nil
+		}
+		p.out.begin(http.StatusOK, p.kind(p.enc.contentType()), -1)
+		p.done(p.out.status, "truncate")
+		if err := p.out.flush(); err != nil {
+			return err
+		}
+		return errOver
+	case f.Truncate != "":
+		p.next = "truncate"
+	case f.Status != 0 || f.Body != nil:
+		return p.status(f)
+	}
+	return nil
+}
+
+func (p *player) malform(how string) {
+	p.malformed = how
+	if !p.request.stream {
+		return
+	}
+	event := `{"id":"broken`
+	if how == "shape" {
+		event = `{"unexpected":true}`
+	}
+	p.out.begin(http.StatusOK, p.kind(p.enc.contentType()), -1)
+	p.out.buf = p.enc.event(p.out.buf, event)
+}
+
+// status answers with an error, or reports it inside the stream.
+func (p *player) status(f *Fail) error {
+	pr := &problem{status: f.Status, kind: f.Type, message: f.Message}
+	if pr.status == 0 {
+		pr.status = http.StatusOK
+	}
+	if pr.message == "" {
+		pr.message = "The script says to answer with status " + strconv.Itoa(pr.status) + "."
+	}
+	if p.out.begun {
+		p.out.buf = p.enc.fail(p.out.buf, pr)
+		p.done(p.out.status, pr.message)
+		if err := p.out.flush(); err != nil {
+			return err
+		}
+		return errOver
+	}
+	if f.HasRetryAfter {
+		h := p.out.w.Header()
+		h.Set("Retry-After", strconv.Itoa(int((f.RetryAfter+time.Second-1)/time.Second)))
+		h.Set("Retry-After-Ms", strconv.Itoa(int(f.RetryAfter/time.Millisecond)))
+	}
+	body := p.route.format.problem(pr)
+	if f.Body != nil {
+		body = []byte(*f.Body)
+	}
+	p.exchange.fault(pr.status, nil, body, p.kind("application/json"), pr.message)
+	return errOver
+}
+
+// describe names a fault for its entry.
+func (f *Fail) describe() string {
+	switch {
+	case f.Hang:
+		return "hang"
+	case f.Disconnect != "":
+		return "disconnect " + f.Disconnect
+	case f.Truncate != "":
+		return "truncate " + f.Truncate
+	case f.Status != 0:
+		return "status " + strconv.Itoa(f.Status)
+	case f.Malformed != "":
+		return "malformed " + f.Malformed
+	case f.Body != nil:
+		return "body"
+	case f.Slow != nil:
+		return "slow"
+	}
+	return "content type " + f.ContentType
+}

@@ -1,0 +1,262 @@
+package fakellm
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// RecordConfig says what is recorded.
+type RecordConfig struct {
+	// Upstream is the provider's base URL, http or https, without the path of
+	// an endpoint; Upstreams has one for each wire format that goes elsewhere.
+	Upstream  string
+	Upstreams map[string]string
+	// Transcript gets an entry for each request and answer, without secrets.
+	Transcript *transcript.Transcript
+	// Listen is the address; "" means any free port on 127.0.0.1.
+	Listen string
+	// Transport makes the calls; nil means HTTP(S) without a proxy.
+	Transport http.RoundTripper
+}
+
+// Recorder passes requests on to a provider and keeps what it answered, as a
+// script that says the same again, chunk for chunk.
+type Recorder struct {
+	cfg      RecordConfig
+	targets  map[string]*url.URL
+	listener net.Listener
+	http     *http.Server
+	served   chan struct{}
+	chains   chains
+
+	mu      sync.Mutex
+	n       int
+	takes   []*take
+	secrets []string
+}
+
+// take is one request and what was answered.
+type take struct {
+	n        int
+	format   format
+	turns    int    // the user's turns in the request
+	said     string // the user's text of the newest
+	last     string // what the user said last, as conditions see it
+	step     int
+	hasTools bool
+	wantJSON bool
+	status   int
+	retry    string
+	errBody  string
+	heard    *heard
+	broken   bool // the provider's answer broke off
+	cut      bool // it ended, but without the end of an answer
+}
+
+// Record starts a recorder. The error says which URL is wrong, or why the
+// address cannot be used.
+func Record(c RecordConfig) (*Recorder, error) {
+	r := &Recorder{cfg: c, targets: map[string]*url.URL{}, served: make(chan struct{})}
+	for _, name := range Wires() {
+		raw := c.Upstream
+		if u := c.Upstreams[name]; u != "" {
+			raw = u
+		}
+		if raw == "" {
+			continue
+		}
+		u, err := url.Parse(raw)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fmt.Errorf("recording: %q is no http or https URL", raw)
+		}
+		r.targets[name] = u
+	}
+	if len(r.targets) == 0 {
+		return nil, errors.New("recording: no upstream URL")
+	}
+	if c.Listen == "" {
+		c.Listen = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	r.listener = l
+	if r.cfg.Transport == nil {
+		r.cfg.Transport = &http.Transport{DisableCompression: true, IdleConnTimeout: time.Minute}
+	}
+	r.http = &http.Server{Handler: http.HandlerFunc(r.serve), ReadHeaderTimeout: 30 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
+	go func() {
+		defer close(r.served)
+		_ = r.http.Serve(l) // ends with ErrServerClosed in Close
+	}()
+	return r, nil
+}
+
+// URL is the base of all paths, without a slash at its end.
+func (r *Recorder) URL() string { return "http://" + r.listener.Addr().String() }
+
+// Close cuts all connections off.
+func (r *Recorder) Close() error {
+	err := r.http.Close()
+	<-r.served
+	if t, ok := r.cfg.Transport.(*http.Transport); ok {
+		t.CloseIdleConnections()
+	}
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("closing the recorder: %w", err)
+	}
+	return nil
+}
+
+func (r *Recorder) serve(w http.ResponseWriter, hr *http.Request) {
+	rt := findRoute(hr)
+	target := r.targets[rt.format.name()]
+	if target == nil {
+		http.Error(w, "no upstream for "+rt.format.name(), http.StatusBadGateway)
+		return
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(w, hr.Body, 128<<20))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	hr.Body = io.NopCloser(bytes.NewReader(raw))
+	hr.ContentLength = int64(len(raw))
+	r.remember(hr)
+
+	req := &request{wire: rt.format.name(), path: hr.URL.Path, run: rt.run}
+	var t *take
+	if rt.task == taskGenerate && req.parse(raw, rt, hr.URL.Query()) == nil && r.chains.goOn(req) == nil {
+		t = r.begin(req, rt, hr, raw)
+	}
+	proxy := &httputil.ReverseProxy{
+		Transport:     r.cfg.Transport,
+		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0),
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(withoutVersion(target, p.In.URL.Path))
+			p.Out.Header.Del("Accept-Encoding") // what is recorded must be readable
+		},
+		ModifyResponse: func(res *http.Response) error {
+			if t != nil {
+				res.Body = &tap{ReadCloser: res.Body, done: func(body []byte, err error) { r.end(t, req, res, body, err) }}
+			}
+			return nil
+		},
+	}
+	proxy.ServeHTTP(w, hr)
+}
+
+// withoutVersion drops the version at the end of a base URL that the path
+// begins with too, so that both https://host and https://host/v1 work.
+func withoutVersion(u *url.URL, path string) *url.URL {
+	base := strings.TrimRight(u.Path, "/")
+	first := "/" + strings.SplitN(strings.TrimPrefix(path, "/"), "/", 2)[0]
+	if !strings.HasSuffix(base, first) {
+		return u
+	}
+	out := *u
+	out.Path, out.RawPath = strings.TrimSuffix(base, first), ""
+	return &out
+}
+
+// tap reads along until the end, or until the body is closed early.
+type tap struct {
+	io.ReadCloser
+	seen bytes.Buffer
+	done func([]byte, error)
+	once sync.Once
+}
+
+func (t *tap) Read(p []byte) (int, error) {
+	n, err := t.ReadCloser.Read(p)
+	t.seen.Write(p[:n])
+	if err != nil {
+		t.once.Do(func() { t.done(t.seen.Bytes(), err) })
+	}
+	return n, err
+}
+
+func (t *tap) Close() error {
+	t.once.Do(func() { t.done(t.seen.Bytes(), io.ErrUnexpectedEOF) })
+	return t.ReadCloser.Close()
+}
+
+func (r *Recorder) begin(req *request, rt route, hr *http.Request, raw []byte) *take {
+	t := &take{format: rt.format, hasTools: len(req.tools) > 0, wantJSON: req.wantJSON, step: 1}
+	var from int
+	t.turns, from = req.turns()
+	if from < len(req.items) {
+		t.step = req.stepsAfter(from) + 1
+		end := from
+		for end < len(req.items) && req.items[end].role == roleUser {
+			end++
+		}
+		t.said = req.items[end-1].text
+	}
+	t.last = req.lastRun(roleUser, len(req.items))
+	r.mu.Lock()
+	r.n++
+	t.n = r.n
+	r.mu.Unlock()
+	r.event(transcript.ModelRequest, object{
+		{"n", t.n}, {"wire", req.wire}, {"method", hr.Method}, {"path", cleanPath(hr)}, {"lane", "record"}, {"prompt", t.turns}, {"step", t.step},
+		{"user", t.said}, {"headers", headers(hr.Header)}, {"body", oneLine(raw)},
+	})
+	return t
+}
+
+func (r *Recorder) end(t *take, req *request, res *http.Response, body []byte, err error) {
+	t.status, t.retry = res.StatusCode, res.Header.Get("Retry-After")
+	if res.StatusCode >= 400 {
+		t.errBody = string(body)
+	} else {
+		t.heard = listen(t.format, body)
+		t.broken = !errors.Is(err, io.EOF) && !t.heard.ended
+		t.cut = !t.broken && req.stream && !t.heard.ended
+	}
+	if req.wire == OpenAIResponses {
+		if id := responseID(body); id != "" {
+			r.chains.keep(req, id)
+		}
+	}
+	r.mu.Lock()
+	r.takes = append(r.takes, t)
+	r.mu.Unlock()
+	r.event(transcript.ModelDone, object{{"n", t.n}, {"status", t.status}, {"bytes", len(body)}})
+}
+
+// responseID finds the id of the response in a body or in its first event.
+func responseID(body []byte) string {
+	at := bytes.Index(body, []byte(`"id":"resp_`))
+	if at < 0 {
+		return ""
+	}
+	rest := body[at+len(`"id":"`):]
+	end := bytes.IndexByte(rest, '"')
+	if end < 0 {
+		return ""
+	}
+	return string(rest[:end])
+}
+
+func (r *Recorder) event(k transcript.Kind, o object) {
+	if r.cfg.Transcript == nil {
+		return
+	}
+	raw := appendJSON(nil, o)
+	r.cfg.Transcript.Append(transcript.Entry{Source: transcript.Model, Kind: k, Raw: []byte(r.redact(string(raw)))})
+}

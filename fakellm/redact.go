@@ -1,0 +1,66 @@
+package fakellm
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// placeholder stands where a secret was.
+const placeholder = "REDACTED"
+
+// keyShapes are what keys of well-known services look like.
+func keyShapes() *regexp.Regexp {
+	return regexp.MustCompile(`\b(sk-[A-Za-z0-9_-]{16,}|AIza[A-Za-z0-9_-]{30,}|gh[pousr]_[A-Za-z0-9]{30,}|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[A-Z0-9]{16}|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})`)
+}
+
+// remember notes the secrets a request carries, to find them in texts.
+func (r *Recorder) remember(hr *http.Request) {
+	var found []string
+	for name, values := range hr.Header {
+		if !secret(name) {
+			continue
+		}
+		for _, v := range values {
+			found = append(found, v)
+			if _, key, ok := strings.Cut(v, " "); ok {
+				found = append(found, key)
+			}
+		}
+	}
+	for _, c := range hr.Cookies() {
+		found = append(found, c.Value)
+	}
+	found = append(found, hr.URL.Query().Get("key"))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range found {
+		// Shorter ones are no secrets, and would blot out common words.
+		if len(s) >= 8 && !slices.Contains(r.secrets, s) {
+			r.secrets = append(r.secrets, s)
+		}
+	}
+	// A secret that holds another one must go first.
+	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
+}
+
+func (r *Recorder) redact(s string) string {
+	r.mu.Lock()
+	secrets := slices.Clone(r.secrets)
+	r.mu.Unlock()
+	for _, k := range secrets {
+		s = strings.ReplaceAll(s, k, placeholder)
+	}
+	return keyShapes().ReplaceAllString(s, placeholder)
+}
+
+// redactChunks redacts a text that was cut into pieces: a secret may lie
+// across them, and then they become one.
+func (r *Recorder) redactChunks(chunks []string) []string {
+	whole := strings.Join(chunks, "")
+	if clean := r.redact(whole); clean != whole {
+		return []string{clean}
+	}
+	return chunks
+}

@@ -1,0 +1,160 @@
+package fakellm
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// role says whose part of a conversation an item is.
+type role uint8
+
+const (
+	roleUser role = iota
+	roleModel
+	roleResult // the result of a tool
+)
+
+// item is a part of the conversation in a request, in order.
+type item struct {
+	role role
+	text string
+}
+
+// offer is a tool the client offers.
+type offer struct {
+	name   string
+	custom bool // takes a text, not JSON (OpenAI's custom tools)
+	schema wire.Value
+}
+
+// request is a model request in neutral form. It may point into doc.
+type request struct {
+	doc    wire.Doc
+	body   wire.Value
+	raw    []byte
+	wire   string
+	path   string
+	run    string
+	model  string
+	stream bool
+
+	system   []string
+	items    []item
+	tools    []offer
+	schema   wire.Value // the JSON schema wanted; Missing if none or any JSON
+	wantJSON bool
+	forced   string // the tool that must be called
+	previous string // id of the response this one goes on from
+
+	includeUsage bool   // Chat Completions: a chunk with usage is wanted
+	array        bool   // Gemini: a JSON array instead of SSE
+	instructions string // Responses: echoed
+}
+
+func (r *request) add(who role, text string) { r.items = append(r.items, item{who, text}) }
+
+func (r *request) reset() {
+	*r = request{doc: r.doc, system: r.system[:0], items: r.items[:0], tools: r.tools[:0]}
+}
+
+// parse reads a body; path, route and query have the rest.
+func (r *request) parse(raw []byte, rt route, query url.Values) *problem {
+	if err := r.doc.Parse(raw); err != nil {
+		return &problem{status: 400, message: "The body of the request is not valid JSON: " + err.Error()}
+	}
+	r.raw, r.body = raw, r.doc.Root()
+	if r.body.Kind() != wire.Object {
+		return &problem{status: 400, message: "The body of the request must be a JSON object."}
+	}
+	if r.model = rt.model; r.model == "" {
+		r.model = r.body.Get("model").Str()
+	}
+	if r.model == "" {
+		return &problem{status: 400, message: "model: you must provide a model parameter"}
+	}
+	if p := rt.format.parse(r, r.body); p != nil {
+		return p
+	}
+	if rt.model != "" {
+		r.stream = rt.stream
+		r.array = query.Get("alt") != "sse"
+	}
+	return nil
+}
+
+func (r *request) systemText() string { return strings.Join(r.system, "\n") }
+
+// lastRun joins the texts of the last run of items with the given role that
+// ends before item end.
+func (r *request) lastRun(who role, end int) string {
+	for end > 0 && r.items[end-1].role != who {
+		end--
+	}
+	from := end
+	for from > 0 && r.items[from-1].role == who {
+		from--
+	}
+	var texts []string
+	for _, it := range r.items[from:end] {
+		texts = append(texts, it.text)
+	}
+	return strings.Join(texts, "\n")
+}
+
+// results joins the tool results since the last reply of the model.
+func (r *request) results() string {
+	var texts []string
+	for _, it := range r.items {
+		switch it.role {
+		case roleModel:
+			texts = texts[:0]
+		case roleResult:
+			texts = append(texts, it.text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// stepsAfter counts the replies of the model from item i on. What the model
+// said without a pause is one reply, into however many items it was split.
+func (r *request) stepsAfter(i int) int {
+	n, in := 0, false
+	for _, it := range r.items[i:] {
+		if it.role == roleModel && !in {
+			n++
+		}
+		in = it.role == roleModel
+	}
+	return n
+}
+
+// turns counts the user's turns: runs of items between two replies of the
+// model that hold no tool result. last is where the newest begins.
+func (r *request) turns() (n, last int) {
+	for i := 0; i < len(r.items); {
+		from, user, result := i, false, false
+		for ; i < len(r.items) && r.items[i].role != roleModel; i++ {
+			user = user || r.items[i].role == roleUser
+			result = result || r.items[i].role == roleResult
+		}
+		if user && !result {
+			n, last = n+1, from
+		}
+		for ; i < len(r.items) && r.items[i].role == roleModel; i++ {
+			continue
+		}
+	}
+	return n, last
+}
+
+// problem is an error the server answers in the form of the API.
+type problem struct {
+	status  int
+	kind    string // "" derives it from the status
+	code    string
+	message string
+}
+
+func (p *problem) Error() string { return p.message }

@@ -1,0 +1,119 @@
+package fakellm
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// responses is OpenAI's Responses API: how it asks.
+type responses struct{}
+
+func (responses) name() string                                   { return OpenAIResponses }
+func (responses) problem(p *problem) []byte                      { return openaiProblem(p) }
+func (responses) key(h http.Header, query string) (string, bool) { return openaiKey(h, query) }
+func (responses) encoder(r *request, a *answer) encoder {
+	return &responsesEncoder{r: r, a: a, at: make([]int, len(a.blocks))}
+}
+
+func (responses) parse(r *request, v wire.Value) *problem {
+	input := v.Get("input")
+	r.stream, _ = v.Get("stream").Bool()
+	r.previous = v.Get("previous_response_id").Str()
+	if s := v.Get("instructions"); s.Kind() == wire.String {
+		r.instructions = s.Str()
+		r.system = append(r.system, r.instructions)
+	}
+	r.offers(v.Get("tools"), "")
+	switch input.Kind() {
+	case wire.String:
+		r.add(roleUser, input.Str())
+	case wire.Array:
+		for it := range input.Items() {
+			r.input(it)
+		}
+	default:
+		return &problem{status: 400, code: "missing_required_parameter", message: "Missing required parameter: 'input'."}
+	}
+	formatWanted(r, v.Path("text.format"))
+	if name := v.Path("tool_choice.name"); name.Exists() {
+		forcedTool(r, name.Str())
+	}
+	return nil
+}
+
+// offers reads tools; those of a namespace have its name before their own.
+func (r *request) offers(tools wire.Value, prefix string) {
+	for t := range tools.Items() {
+		name := t.Get("name").Str()
+		switch kind := t.Get("type").Str(); {
+		case kind == "namespace":
+			r.offers(t.Get("tools"), name)
+		case name != "":
+			r.tools = append(r.tools, offer{prefix + name, kind == "custom", t.Get("parameters")})
+		case kind == "local_shell":
+			r.tools = append(r.tools, offer{name: kind})
+		}
+	}
+}
+
+// input reads one item of the input.
+func (r *request) input(it wire.Value) {
+	kind := it.Get("type").Str()
+	switch {
+	case kind == "" || kind == "message":
+		content := joined(it.Get("content"))
+		switch it.Get("role").Str() {
+		case "system", "developer":
+			r.system = append(r.system, content)
+		case "assistant":
+			r.add(roleModel, content)
+		default:
+			r.add(roleUser, content)
+		}
+	case strings.HasSuffix(kind, "_call_output"):
+		r.add(roleResult, joined(it.Get("output")))
+	case strings.HasSuffix(kind, "_call"):
+		r.add(roleModel, "")
+	case kind == "reasoning":
+		// Reasoning alone is no reply: a reply that was cut off in it is
+		// asked for again.
+	case kind == "additional_tools":
+		r.offers(it.Get("tools"), "")
+	}
+}
+
+// chains are the responses that may be gone on from, each with all that was
+// said up to it.
+type chains struct {
+	mu    sync.Mutex
+	items map[string][]item
+}
+
+// goOn puts what came before previous_response_id in front of the request.
+func (c *chains) goOn(r *request) *problem {
+	if r.previous == "" {
+		return nil
+	}
+	c.mu.Lock()
+	before, ok := c.items[r.run+" "+r.previous]
+	c.mu.Unlock()
+	if !ok {
+		return &problem{status: 400, code: "previous_response_not_found", message: "Previous response with id '" + r.previous + "' not found."}
+	}
+	r.items = append(append([]item(nil), before...), r.items...)
+	return nil
+}
+
+// keep remembers a response for those that go on from it.
+func (c *chains) keep(r *request, id string) {
+	items := append(append([]item(nil), r.items...), item{role: roleModel})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.items == nil {
+		c.items = map[string][]item{}
+	}
+	c.items[r.run+" "+id] = items
+}

@@ -1,0 +1,298 @@
+package fakellm
+
+import (
+	"strconv"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// responsesEncoder writes answers of the Responses API. Texts and refusals are
+// parts of one message until another kind of block comes between.
+type responsesEncoder struct {
+	r   *request
+	a   *answer
+	seq int
+	at  []int // the output index of each block that was begun
+	n   int   // output items begun
+	// current is the block whose reference is kept: most events are its.
+	current   *block
+	reference []byte
+}
+
+func (*responsesEncoder) contentType() string { return sse }
+
+// named appends one event; body continues after its type and number.
+func (e *responsesEncoder) named(b []byte, name string, body func([]byte) []byte) []byte {
+	b = append(b, "event: "...)
+	b = append(b, name...)
+	b = append(b, "\ndata: {\"type\":\""...)
+	b = append(b, name...)
+	b = append(b, `","sequence_number":`...)
+	b = strconv.AppendInt(b, int64(e.seq), 10)
+	e.seq++
+	b = body(b)
+	return append(b, "}\n\n"...)
+}
+
+func (e *responsesEncoder) open(b []byte) []byte {
+	for _, name := range []string{"response.created", "response.in_progress"} {
+		b = e.named(b, name, func(b []byte) []byte {
+			return e.response(append(b, `,"response":`...), "in_progress", nil)
+		})
+	}
+	return b
+}
+
+// response appends a response object. Its output is full only once it ended.
+func (e *responsesEncoder) response(b []byte, status string, failure *problem) []byte {
+	b = wire.AppendString(append(b, `{"id":`...), "resp_"+e.a.id)
+	b = append(b, `,"object":"response","created_at":`...)
+	b = strconv.AppendInt(b, created, 10)
+	b = wire.AppendString(append(b, `,"status":`...), status)
+	b = append(b, `,"background":false,"error":`...)
+	if failure == nil {
+		b = append(b, "null"...)
+	} else {
+		b = appendJSON(b, object{{"code", errorKind(failure, map[int]string{429: "rate_limit_exceeded", 500: "server_error"}, "server_error")}, {"message", failure.message}})
+	}
+	b = append(b, `,"incomplete_details":`...)
+	switch {
+	case status != "incomplete":
+		b = append(b, "null"...)
+	case e.a.stop == StopLength:
+		b = append(b, `{"reason":"max_output_tokens"}`...)
+	default:
+		b = append(b, `{"reason":"content_filter"}`...)
+	}
+	b = append(b, `,"instructions":`...)
+	if e.r.instructions == "" {
+		b = append(b, "null"...)
+	} else {
+		b = wire.AppendString(b, e.r.instructions)
+	}
+	b = wire.AppendString(append(b, `,"max_output_tokens":null,"model":`...), e.a.model)
+	b = append(b, `,"output":[`...)
+	if status == "completed" || status == "incomplete" {
+		for i := range e.a.blocks {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = e.item(b, &e.a.blocks[i], true)
+		}
+	}
+	b = append(b, `],"parallel_tool_calls":true,"previous_response_id":`...)
+	if e.r.previous == "" {
+		b = append(b, "null"...)
+	} else {
+		b = wire.AppendString(b, e.r.previous)
+	}
+	b = append(b, `,"reasoning":{"effort":null,"summary":null},"store":true,"temperature":1,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":1,"truncation":"disabled","usage":`...)
+	if status == "in_progress" || status == "failed" {
+		b = append(b, "null"...)
+	} else {
+		u := e.a.usage
+		b = appendJSON(b, object{
+			{"input_tokens", u.Input}, {"input_tokens_details", object{{"cached_tokens", u.Cached}}},
+			{"output_tokens", u.Output}, {"output_tokens_details", object{{"reasoning_tokens", u.Reasoning}}},
+			{"total_tokens", u.Input + u.Output},
+		})
+	}
+	return append(b, `,"user":null,"metadata":{}}`...)
+}
+
+// itemID is the id of an output item.
+func (e *responsesEncoder) itemID(bl *block) string {
+	prefix := "msg_"
+	switch {
+	case bl.kind == StepThinking:
+		prefix = "rs_"
+	case bl.kind == StepTool && bl.call.custom:
+		prefix = "ctc_"
+	case bl.kind == StepTool:
+		prefix = "fc_"
+	}
+	return prefix + e.a.id + "i" + strconv.Itoa(bl.index+1)
+}
+
+// item appends an output item, begun or complete.
+func (e *responsesEncoder) item(b []byte, bl *block, full bool) []byte {
+	text, status := "", "in_progress"
+	if full {
+		text, status = bl.text, "completed"
+		if e.a.stop == StopLength && bl.index == len(e.a.blocks)-1 {
+			status = "incomplete"
+		}
+	}
+	b = wire.AppendString(append(b, `{"id":`...), e.itemID(bl))
+	switch bl.kind {
+	case StepThinking:
+		b = append(b, `,"type":"reasoning","summary":[`...)
+		if full {
+			b = append(e.part(b, bl, text), ']')
+		} else {
+			b = append(b, ']')
+		}
+		return append(b, '}')
+	case StepTool:
+		kind, member := "function_call", "arguments"
+		if bl.call.custom {
+			kind, member = "custom_tool_call", "input"
+		}
+		b = append(b, `,"type":"`+kind+`","status":"`+status+`","call_id":`...)
+		b = wire.AppendString(b, "call_"+bl.id)
+		b = wire.AppendString(append(b, `,"name":`...), bl.call.name)
+		b = wire.AppendString(append(b, `,"`+member+`":`...), text)
+		return append(b, '}')
+	}
+	b = append(b, `,"type":"message","status":"`+status+`","role":"assistant","content":[`...)
+	if full {
+		b = e.part(b, bl, text)
+	}
+	return append(b, `]}`...)
+}
+
+// part appends a content part, or a part of a reasoning summary.
+func (e *responsesEncoder) part(b []byte, bl *block, text string) []byte {
+	switch bl.kind {
+	case StepThinking:
+		return append(wire.AppendString(append(b, `{"type":"summary_text","text":`...), text), '}')
+	case StepRefusal:
+		return append(wire.AppendString(append(b, `{"type":"refusal","refusal":`...), text), '}')
+	}
+	return append(wire.AppendString(append(b, `{"type":"output_text","annotations":[],"logprobs":[],"text":`...), text), '}')
+}
+
+// ref appends what says which item and part an event belongs to.
+func (e *responsesEncoder) ref(b []byte, bl *block) []byte {
+	if e.current != bl {
+		e.current, e.reference = bl, e.newRef(bl)
+	}
+	return append(b, e.reference...)
+}
+
+func (e *responsesEncoder) newRef(bl *block) []byte {
+	b := wire.AppendString([]byte(`,"item_id":`), e.itemID(bl))
+	b = append(b, `,"output_index":`...)
+	b = strconv.AppendInt(b, int64(e.at[bl.index]), 10)
+	switch bl.kind {
+	case StepThinking:
+		b = append(b, `,"summary_index":0`...)
+	case StepText, StepRefusal:
+		b = append(b, `,"content_index":0`...)
+	}
+	return b
+}
+
+func (e *responsesEncoder) wrap(b []byte, name string, bl *block, full bool) []byte {
+	return e.named(b, name, func(b []byte) []byte {
+		b = append(b, `,"output_index":`...)
+		b = strconv.AppendInt(b, int64(e.at[bl.index]), 10)
+		return e.item(append(b, `,"item":`...), bl, full)
+	})
+}
+
+func (e *responsesEncoder) start(b []byte, bl *block) []byte {
+	e.at[bl.index] = e.n
+	e.n++
+	b = e.wrap(b, "response.output_item.added", bl, false)
+	if name := partEvent(bl.kind); name != "" {
+		b = e.named(b, name+".added", func(b []byte) []byte {
+			return e.part(append(e.ref(b, bl), `,"part":`...), bl, "")
+		})
+	}
+	return b
+}
+
+func partEvent(kind StepKind) string {
+	switch kind {
+	case StepThinking:
+		return "response.reasoning_summary_part"
+	case StepTool:
+		return ""
+	}
+	return "response.content_part"
+}
+
+// deltaEvent returns the name of the events that carry the content, and of
+// the member that has all of it in the last.
+func deltaEvent(bl *block) (name, whole string) {
+	switch {
+	case bl.kind == StepThinking:
+		return "response.reasoning_summary_text", "text"
+	case bl.kind == StepRefusal:
+		return "response.refusal", "refusal"
+	case bl.kind == StepTool && bl.call.custom:
+		return "response.custom_tool_call_input", "input"
+	case bl.kind == StepTool:
+		return "response.function_call_arguments", "arguments"
+	}
+	return "response.output_text", "text"
+}
+
+func (e *responsesEncoder) piece(b []byte, bl *block, s string) []byte {
+	name, _ := deltaEvent(bl)
+	return e.named(b, name+".delta", func(b []byte) []byte {
+		b = wire.AppendString(append(e.ref(b, bl), `,"delta":`...), s)
+		if bl.kind == StepText {
+			b = append(b, `,"logprobs":[]`...)
+		}
+		return b
+	})
+}
+
+func (e *responsesEncoder) end(b []byte, bl *block) []byte {
+	name, whole := deltaEvent(bl)
+	b = e.named(b, name+".done", func(b []byte) []byte {
+		b = wire.AppendString(append(e.ref(b, bl), `,"`+whole+`":`...), bl.text)
+		switch {
+		case bl.kind == StepText:
+			b = append(b, `,"logprobs":[]`...)
+		case bl.kind == StepTool:
+			b = wire.AppendString(append(b, `,"name":`...), bl.call.name)
+		}
+		return b
+	})
+	if name := partEvent(bl.kind); name != "" {
+		b = e.named(b, name+".done", func(b []byte) []byte {
+			return e.part(append(e.ref(b, bl), `,"part":`...), bl, bl.text)
+		})
+	}
+	return e.wrap(b, "response.output_item.done", bl, true)
+}
+
+// status is how the response ends. A refusal in words is a complete response;
+// without words it is one that was filtered.
+func (e *responsesEncoder) status() string {
+	switch e.a.stop {
+	case StopLength:
+		return "incomplete"
+	case StopRefusal:
+		for _, bl := range e.a.blocks {
+			if bl.kind == StepRefusal {
+				return "completed"
+			}
+		}
+		return "incomplete"
+	}
+	return "completed"
+}
+
+func (e *responsesEncoder) close(b []byte) []byte {
+	status := e.status()
+	return e.named(b, "response."+status, func(b []byte) []byte {
+		return e.response(append(b, `,"response":`...), status, nil)
+	})
+}
+
+func (e *responsesEncoder) fail(b []byte, p *problem) []byte {
+	return e.named(b, "response.failed", func(b []byte) []byte {
+		return e.response(append(b, `,"response":`...), "failed", p)
+	})
+}
+
+func (e *responsesEncoder) event(b []byte, s string) []byte {
+	b = append(b, "event: response.output_text.delta\ndata: "...)
+	return append(append(b, s...), "\n\n"...)
+}
+
+func (e *responsesEncoder) whole(b []byte) []byte { return e.response(b, e.status(), nil) }

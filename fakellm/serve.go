@@ -1,0 +1,290 @@
+package fakellm
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// exchange is one request and its answer.
+type exchange struct {
+	s       *Server
+	n       int
+	route   route
+	request *request
+	http    *http.Request
+	session string
+	out     *sink
+	chunks  int
+	said    [][]byte // details of chunks that have no entry yet
+	text    []byte   // where they are written
+}
+
+var requests = sync.Pool{New: func() any { return new(request) }}
+
+// ServeHTTP answers one request. It lets a Server stand behind a listener of
+// the caller's, too.
+func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
+	s.mu.Lock()
+	select {
+	case <-s.closed:
+		s.mu.Unlock()
+		panic(http.ErrAbortHandler)
+	default:
+		s.handlers.Add(1)
+	}
+	s.mu.Unlock()
+	defer s.handlers.Done()
+
+	req := requests.Get().(*request)
+	req.reset()
+	defer requests.Put(req)
+	x := &exchange{s: s, n: int(s.requests.Add(1)), http: hr, request: req, route: findRoute(hr)}
+	x.out = newSink(w, hr.Context(), s.closed, s.cfg.WriteTimeout)
+	defer x.out.release()
+	x.out.leaving = x.told
+	if x.route.run != "" {
+		req.run = x.route.run
+	}
+	req.path = hr.URL.Path
+	req.wire = x.route.format.name()
+	if p := x.read(); p != nil {
+		x.begin("invalid", place{}, nil)
+		x.refuse(p)
+		return
+	}
+	switch x.route.task {
+	case taskModels:
+		x.begin("models", place{}, nil)
+		x.reply(http.StatusOK, s.modelList(x.route.format))
+	case taskModel:
+		x.begin("models", place{}, nil)
+		if !s.exists(x.route.model) {
+			x.refuse(noSuchModel(x.route.format, x.route.model))
+			return
+		}
+		x.reply(http.StatusOK, appendJSON(nil, modelInfo(x.route.format, x.route.model)))
+	case taskCount:
+		x.begin("count-tokens", place{}, req.raw)
+		x.reply(http.StatusOK, tokens(x.route.format, req))
+	default:
+		x.generate()
+	}
+}
+
+// read reads and checks all there is before the script is asked.
+func (x *exchange) read() *problem {
+	s, f, r := x.s, x.route.format, x.request
+	if x.route.task == taskUnknown {
+		return &problem{status: 404, message: fmt.Sprintf("Invalid URL (%s %s)", x.http.Method, x.http.URL.Path)}
+	}
+	if key, ok := f.key(x.http.Header, x.http.URL.RawQuery); !ok || s.cfg.Script.APIKey != "" && key != s.cfg.Script.APIKey {
+		return &problem{status: 401, code: "invalid_api_key", message: "Incorrect API key provided."}
+	} else if name, ok := strings.CutPrefix(key, "run-"); ok && r.run == "" {
+		r.run = name
+	}
+	if x.http.Method != http.MethodPost {
+		return nil
+	}
+	if s.cfg.Wire != "" && f.name() != s.cfg.Wire {
+		return &problem{status: 404, message: fmt.Sprintf("This server speaks %s; %s was asked for %s.", s.cfg.Wire, x.http.URL.Path, f.name())}
+	}
+	raw, p := x.body()
+	if p != nil {
+		return p
+	}
+	if p := r.parse(raw, x.route, x.http.URL.Query()); p != nil {
+		return p
+	}
+	if !s.exists(r.model) {
+		return noSuchModel(f, r.model)
+	}
+	return s.chains.goOn(r)
+}
+
+// body reads the body, unpacked, up to the limit.
+func (x *exchange) body() ([]byte, *problem) {
+	limit := x.s.cfg.MaxBody
+	var in io.Reader = http.MaxBytesReader(x.out.w, x.http.Body, limit)
+	var err error
+	switch x.http.Header.Get("Content-Encoding") {
+	case "", "identity":
+	case "gzip":
+		in, err = gzip.NewReader(in)
+	case "deflate":
+		in = flate.NewReader(in)
+	default:
+		return nil, &problem{status: 415, message: "Unsupported content encoding: " + x.http.Header.Get("Content-Encoding")}
+	}
+	var raw []byte
+	if err == nil {
+		var buf bytes.Buffer
+		if n := x.http.ContentLength; n > 0 && n <= limit {
+			buf.Grow(int(n) + bytes.MinRead)
+		}
+		_, err = buf.ReadFrom(io.LimitReader(in, limit+1))
+		raw = buf.Bytes()
+	}
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large), int64(len(raw)) > limit:
+		return nil, &problem{status: 413, message: fmt.Sprintf("Request exceeds the maximum size of %d bytes.", limit)}
+	case err != nil:
+		return nil, &problem{status: 400, message: "Could not read the body of the request: " + err.Error()}
+	}
+	return raw, nil
+}
+
+// generate answers a model request.
+func (x *exchange) generate() {
+	s, r := x.s, x.request
+	s.mu.Lock()
+	if s.wire == "" {
+		s.wire = r.wire
+	}
+	s.mu.Unlock()
+	pl := s.find(r)
+	if pl.prompt != nil {
+		x.session = pl.prompt.Session
+	}
+	x.begin(pl.lane, pl, r.raw)
+	if pl.lane == LaneMain && pl.reply == nil {
+		x.unmatched(pl)
+		return
+	}
+	if pl.reply != nil {
+		s.mu.Lock()
+		s.used[pl.reply] = true
+		s.mu.Unlock()
+	}
+	a := s.plan(r, pl)
+	if r.wire == OpenAIResponses {
+		s.chains.keep(r, "resp_"+a.id)
+	}
+	x.play(a)
+}
+
+func (x *exchange) event(k transcript.Kind, details ...member) {
+	x.told()
+	x.s.event(k, x.session, append(object{{"n", x.n}}, details...))
+}
+
+// begin appends the request's entry.
+func (x *exchange) begin(lane string, pl place, body []byte) {
+	if x.s.cfg.Transcript == nil {
+		return
+	}
+	r := x.request
+	o := object{{"wire", r.wire}, {"method", x.http.Method}, {"path", cleanPath(x.http)}, {"lane", lane}, {"prompt", pl.index}, {"step", pl.step}}
+	if pl.turn > 0 && pl.reply != nil {
+		o = append(o, member{"line", pl.reply.Line})
+	}
+	if pl.prompt != nil {
+		o = append(o, member{"user", pl.prompt.Text}, member{"name", pl.prompt.Name})
+	} else {
+		o = append(o, member{"user", ""})
+	}
+	if r.run != "" {
+		o = append(o, member{"run", r.run})
+	}
+	if x.route.task == taskGenerate {
+		o = append(o, member{"model", r.model}, member{"stream", r.stream}, member{"tools", len(r.tools)})
+	}
+	o = append(o, member{"headers", headers(x.http.Header)})
+	if body != nil {
+		o = append(o, member{"body", oneLine(body)})
+	}
+	x.event(transcript.ModelRequest, o...)
+}
+
+// oneLine is a JSON text without line breaks: an entry is one line.
+func oneLine(raw []byte) json.RawMessage {
+	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
+		return raw
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return json.RawMessage("null")
+	}
+	return b.Bytes()
+}
+
+func cleanPath(r *http.Request) string {
+	q := r.URL.Query()
+	if q.Has("key") {
+		q.Set("key", "redacted")
+	}
+	if len(q) == 0 {
+		return r.URL.Path
+	}
+	return r.URL.Path + "?" + q.Encode()
+}
+
+func headers(h http.Header) object {
+	o := object{}
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		v := strings.Join(h[name], ", ")
+		if secret(name) {
+			v = "redacted"
+		}
+		o = append(o, member{name, v})
+	}
+	return o
+}
+
+// unmatched answers a request of the conversation that the script does not
+// foresee.
+func (x *exchange) unmatched(pl place) {
+	x.event(transcript.ModelUnmatched, member{"why", pl.why}, member{"closest", pl.near}, member{"prompt", pl.index}, member{"step", pl.step}, member{"tools", len(x.request.tools)})
+	message := "No reply in the script: " + pl.why
+	if pl.near != "" {
+		message += ". Closest: " + pl.near
+	}
+	x.refuse(&problem{status: 400, code: "no_scripted_reply", message: message})
+}
+
+// refuse answers with an error in the form of the API.
+func (x *exchange) refuse(p *problem) {
+	if p.status == http.StatusRequestEntityTooLarge {
+		x.out.w.Header().Set("Connection", "close")
+	}
+	x.fault(p.status, nil, x.route.format.problem(p), "application/json", p.message)
+}
+
+// reply sends a body at once.
+func (x *exchange) reply(status int, body []byte) {
+	x.fault(status, nil, body, "application/json", "")
+}
+
+func (x *exchange) fault(status int, headers [][2]string, body []byte, contentType, why string) {
+	for _, h := range headers {
+		x.out.w.Header().Set(h[0], h[1])
+	}
+	x.out.begin(status, contentType, len(body))
+	x.out.buf = append(x.out.buf, body...)
+	x.done(status, why)
+	if err := x.out.flush(); err != nil {
+		x.aborted()
+	}
+}
+
+func (x *exchange) done(status int, why string) {
+	o := object{{"chunks", x.chunks}, {"status", status}}
+	if why != "" {
+		o = append(o, member{"why", why})
+	}
+	x.event(transcript.ModelDone, o...)
+}
+
+func (x *exchange) aborted() { x.event(transcript.ModelAborted, member{"chunks", x.chunks}) }

@@ -1,0 +1,265 @@
+package fakellm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Prompt is a text the editor sends to the agent.
+type Prompt struct {
+	Session string // ACP session id; "" until it is known
+	Name    string // the session's name in the scenario
+	Index   int    // among the prompts of the scenario, from 1
+	Text    string
+}
+
+// Config of a server. Only Script is needed.
+type Config struct {
+	Script *Script
+	// Transcript gets an entry for everything that happens; nil keeps none.
+	Transcript *transcript.Transcript
+	// Wire is the only wire format that is answered; "" means all.
+	Wire string
+	// Tools maps neutral tools to the agent's; nil learns them from the tools
+	// a request offers.
+	Tools map[string]Tool
+	// Lanes are the profile's. Those of the script are tried first.
+	Lanes []Lane
+	Seed  int64
+	// Prompts are the scenario's. Without any, and without Begin, the number
+	// of the user's turns in a request says which turn of the script it is.
+	Prompts []Prompt
+	// Listen is the address; "" means any free port on 127.0.0.1.
+	Listen string
+	// MaxBody is how many bytes a request may have; 0 means 32 MiB.
+	MaxBody int64
+	// WriteTimeout is how long a client may leave one write unread before it
+	// is cut off; 0 means 30 s.
+	WriteTimeout time.Duration
+}
+
+// Server is a running model server.
+type Server struct {
+	cfg      Config
+	lanes    []*Lane
+	listener net.Listener
+	http     *http.Server
+	closed   chan struct{}
+	serving  sync.WaitGroup
+	handlers sync.WaitGroup
+	requests atomic.Int64
+	answers  sync.Pool // of *answer, for their memory
+	chains   chains
+
+	mu      sync.Mutex
+	prompts []Prompt // those of the configuration
+	begun   []Prompt
+	gates   map[string]*gate
+	faults  map[faultKey]int
+	used    map[*Reply]bool
+	wire    string
+	learned map[string]string
+	lacking map[string]bool
+}
+
+type faultKey struct {
+	key   string
+	fault *Fail
+}
+
+// Start listens and serves until Close. The error says why the address cannot
+// be used.
+func Start(c Config) (*Server, error) {
+	if c.Script == nil {
+		c.Script = &Script{}
+	}
+	if c.MaxBody == 0 {
+		c.MaxBody = 32 << 20
+	}
+	if c.WriteTimeout == 0 {
+		c.WriteTimeout = 30 * time.Second
+	}
+	if c.Listen == "" {
+		c.Listen = "127.0.0.1:0"
+	}
+	l, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("starting the model server: %w", err)
+	}
+	s := &Server{
+		cfg: c, listener: l, closed: make(chan struct{}),
+		prompts: c.Prompts, gates: map[string]*gate{}, faults: map[faultKey]int{},
+		used: map[*Reply]bool{}, learned: map[string]string{}, lacking: map[string]bool{},
+	}
+	for i := range c.Script.Turns {
+		if t := &c.Script.Turns[i]; t.Prompt != "" && len(c.Prompts) == 0 {
+			s.prompts = append(s.prompts, Prompt{Index: i + 1, Text: t.Prompt})
+		}
+	}
+	for i := range c.Script.Lanes {
+		s.lanes = append(s.lanes, &c.Script.Lanes[i])
+	}
+	for i := range c.Lanes {
+		s.lanes = append(s.lanes, &c.Lanes[i])
+	}
+	for _, name := range c.Script.gates {
+		s.gates[name] = &gate{open: make(chan struct{})}
+	}
+	s.http = &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: 30 * time.Second,
+		ErrorLog:          log.New(io.Discard, "", 0),
+	}
+	s.Serve(l)
+	return s, nil
+}
+
+// Serve takes connections from one more listener, until Close, which closes it.
+func (s *Server) Serve(l net.Listener) {
+	s.serving.Go(func() { _ = s.http.Serve(l) }) // ends with ErrServerClosed in Close
+}
+
+// URL is the base of all paths, without a slash at its end.
+func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+
+// Port is the TCP port.
+func (s *Server) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }
+
+// Close cuts all connections off and waits for what was going on in them.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	select {
+	case <-s.closed:
+		s.mu.Unlock()
+		return nil
+	default:
+	}
+	close(s.closed)
+	s.mu.Unlock()
+	err := s.http.Close()
+	s.serving.Wait()
+	s.handlers.Wait()
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("closing the model server: %w", err)
+	}
+	return nil
+}
+
+// Begin says that the editor is about to send a prompt. From then on, only
+// prompts that were begun are looked for in requests.
+func (s *Server) Begin(p Prompt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// A new slice: requests being matched keep the one they have.
+	begun := make([]Prompt, 0, len(s.begun)+1)
+	for _, b := range s.begun {
+		if b.Index != p.Index {
+			begun = append(begun, b)
+		}
+	}
+	s.begun = append(begun, p)
+}
+
+// known returns the prompts a request can belong to.
+func (s *Server) known() []Prompt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.begun) > 0 {
+		return s.begun
+	}
+	return s.prompts
+}
+
+// Learned returns the wire format of the first model request and which tool of
+// the agent was taken for each neutral one.
+func (s *Server) Learned() (wire string, tools map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wire, maps.Clone(s.learned)
+}
+
+// Lacking returns the neutral tools the script called although the agent's
+// requests offered nothing like them, sorted. Such calls go out under the
+// neutral name. With Config.Tools nothing is learned, and nothing lacking.
+func (s *Server) Lacking() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.lacking))
+}
+
+func (s *Server) note(neutral, name string, offered bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !offered {
+		s.lacking[neutral] = true
+		return
+	}
+	s.learned[neutral] = name
+}
+
+// Finish appends an entry for each reply of the conversation that nobody asked
+// for.
+func (s *Server) Finish() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for t := range s.cfg.Script.Turns {
+		replies := s.cfg.Script.Turns[t].Replies
+		for i := range replies {
+			if !s.wasUsed(&replies[i]) {
+				s.event(transcript.ModelUnused, "", object{{"turn", t + 1}, {"reply", i + 1}, {"must", replies[i].Must}, {"line", replies[i].Line}})
+			}
+		}
+	}
+}
+
+func (s *Server) wasUsed(r *Reply) bool {
+	if s.used[r] {
+		return true
+	}
+	for i := range r.Alternatives {
+		if s.wasUsed(&r.Alternatives[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// faultApplies counts a fault for a key and says whether it happens once more.
+func (s *Server) faultApplies(key string, f *Fail) bool {
+	if f.Times == 0 {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := faultKey{key, f}
+	s.faults[k]++
+	return s.faults[k] <= f.Times
+}
+
+func (s *Server) event(k transcript.Kind, session string, details object) transcript.Entry {
+	if s.cfg.Transcript == nil {
+		return transcript.Entry{}
+	}
+	return s.cfg.Transcript.Events(0, transcript.Model, k, session, appendJSON(make([]byte, 0, 256), details))
+}
+
+// secret reports whether a header must not be recorded.
+func secret(name string) bool {
+	switch strings.ToLower(name) {
+	case "authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "set-cookie", "openai-organization", "openai-project":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,183 @@
+package fakellm
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Tool is an agent's own tool for a neutral one. Strings in Args may hold $path
+// and the other arguments of the neutral call: a string that is just "$path"
+// becomes the value itself, elsewhere its text is put in. A member whose only
+// content is an argument the call does not have is left out. Nil Args passes
+// the neutral arguments on. For mcp, Name may hold $server and $tool, and nil
+// Args passes the arguments of the MCP tool on.
+type Tool struct {
+	Name string
+	Args map[string]any
+}
+
+// call is a tool call as it goes on the wire.
+type call struct {
+	name   string
+	custom bool
+	args   string // JSON text, or anything at all if the script gave it raw
+}
+
+// toolCall maps a step's neutral tool to the agent's tool.
+func (s *Server) toolCall(st *Step, r *request) call {
+	if st.Raw {
+		c := call{name: st.Tool, args: strings.Join(st.Chunks, "")}
+		c.custom = r.offered(st.Tool).custom
+		return c
+	}
+	name, args := st.Tool, st.Args
+	switch t, mapped := s.cfg.Tools[st.Tool]; {
+	case mapped:
+		name, args = t.apply(st.Tool, st.Args)
+	case s.cfg.Tools == nil:
+		name, args = learn(r, st.Tool, st.Args)
+		s.note(st.Tool, name, r.offered(name).name != "")
+	}
+	c := call{name: name}
+	if o := r.offered(name); o.custom {
+		c.custom = true
+		c.args = textOf(args)
+		return c
+	}
+	if args == nil {
+		args = object{}
+	}
+	c.args = string(appendJSON(nil, args))
+	return c
+}
+
+func (r *request) offered(name string) offer {
+	for _, t := range r.tools {
+		if t.name == name {
+			return t
+		}
+	}
+	return offer{}
+}
+
+// textOf is the input of a tool that takes a text: its only argument, or all
+// of them as JSON.
+func textOf(args object) string {
+	if len(args) == 1 {
+		if s, ok := args[0].value.(string); ok {
+			return s
+		}
+	}
+	return string(appendJSON(nil, args))
+}
+
+func (t Tool) apply(neutral string, args object) (string, object) {
+	name := insert(t.Name, args)
+	if t.Args == nil {
+		if inner, ok := args.get("args"); ok && neutral == "mcp" {
+			o, _ := inner.(object)
+			return name, o
+		}
+		return name, args
+	}
+	filled, _ := fill(t.Args, args)
+	return name, filled.(object)
+}
+
+// fill puts the neutral arguments into a template. ok is false for a template
+// that is nothing but an argument the call does not have.
+func fill(template any, args object) (value any, ok bool) {
+	switch t := template.(type) {
+	case string:
+		if name, whole := strings.CutPrefix(t, "$"); whole && isName(name) {
+			return args.get(name)
+		}
+		return insert(t, args), true
+	case map[string]any:
+		o := object{}
+		keys := make([]string, 0, len(t))
+		for k := range t {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		for _, k := range keys {
+			if v, ok := fill(t[k], args); ok {
+				o = append(o, member{k, v})
+			}
+		}
+		return o, true
+	case []any:
+		list := []any{}
+		for _, item := range t {
+			if v, ok := fill(item, args); ok {
+				list = append(list, v)
+			}
+		}
+		return list, true
+	}
+	return template, true
+}
+
+func isName(s string) bool {
+	for _, c := range s {
+		if c != '_' && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// insert replaces $name by the text of the argument; $$ is a dollar.
+func insert(s string, args object) string {
+	if !strings.Contains(s, "$") {
+		return s
+	}
+	var b strings.Builder
+	for len(s) > 0 {
+		at := strings.IndexByte(s, '$')
+		if at < 0 {
+			break
+		}
+		b.WriteString(s[:at])
+		s = s[at+1:]
+		if strings.HasPrefix(s, "$") {
+			b.WriteByte('$')
+			s = s[1:]
+			continue
+		}
+		n := 0
+		for n < len(s) && isName(s[:n+1]) {
+			n++
+		}
+		// A name may be followed by more letters: mcp__$server__$tool.
+		for m := n; m > 0; m-- {
+			if _, ok := args.get(s[:m]); ok {
+				n = m
+				break
+			}
+		}
+		switch v, ok := args.get(s[:n]); {
+		case !ok:
+			b.WriteString("$" + s[:n])
+		default:
+			if text, isText := v.(string); isText {
+				b.WriteString(text)
+			} else {
+				b.Write(appendJSON(nil, v))
+			}
+		}
+		s = s[n:]
+	}
+	return b.String() + s
+}
+
+// needs lists the schema's required members.
+func needs(schema wire.Value) []string {
+	var out []string
+	for v := range schema.Get("required").Items() {
+		out = append(out, v.Str())
+	}
+	return out
+}

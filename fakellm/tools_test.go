@@ -1,0 +1,94 @@
+package fakellm_test
+
+import (
+	"encoding/json"
+	"fmt"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/fakellm"
+)
+
+// call asks once and returns name and arguments of the only tool call.
+func (r rig) call(tools string) string {
+	GinkgoHelper()
+	got := r.chat(fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[%s]}`, tools))
+	var v struct {
+		Choices []struct {
+			Message struct {
+				ToolCalls []struct {
+					Function struct{ Name, Arguments string }
+					Custom   struct{ Name, Input string }
+				} `json:"tool_calls"`
+			}
+		}
+	}
+	Expect(json.Unmarshal([]byte(got.body), &v)).To(Succeed(), "%s", got.body)
+	Expect(v.Choices[0].Message.ToolCalls).To(HaveLen(1))
+	c := v.Choices[0].Message.ToolCalls[0]
+	return c.Function.Name + c.Custom.Name + " " + c.Function.Arguments + c.Custom.Input
+}
+
+func tool(name, properties, required string) string {
+	return fmt.Sprintf(`{"type":"function","function":{"name":%q,"parameters":{"type":"object","properties":{%s},"required":[%s]}}}`, name, properties, required)
+}
+
+var _ = Describe("a neutral tool", func() {
+	DescribeTable("is learned from what the request offers",
+		func(step, offered, want string) {
+			r := serving("replies:\n  - - " + step + "\n")
+			Expect(r.call(offered)).To(Equal(want))
+		},
+		Entry("by name and spelling", `{tool: write_file, args: {path: /a, content: x}}`,
+			tool("Read", `"file_path":{"type":"string"}`, ``)+","+tool("Write", `"file_path":{"type":"string"},"content":{"type":"string"}`, `"file_path","content"`),
+			`Write {"file_path":"/a","content":"x"}`),
+		Entry("with what else is required", `{tool: edit_file, args: {path: /a, old: b, new: c}}`,
+			tool("replace", `"file_path":{"type":"string"},"instruction":{"type":"string"},"old_string":{"type":"string"},"new_string":{"type":"string"}`, `"file_path","instruction","old_string","new_string"`),
+			`replace {"file_path":"/a","old_string":"b","new_string":"c","instruction":"ok"}`),
+		Entry("as a list of edits", `{tool: edit_file, args: {path: /a, old: b, new: c}}`,
+			tool("edit", `"path":{"type":"string"},"edits":{"type":"array","items":{"type":"object","properties":{"oldText":{"type":"string"},"newText":{"type":"string"}}}}`, `"path","edits"`),
+			`edit {"path":"/a","edits":[{"oldText":"b","newText":"c"}]}`),
+		Entry("a command as a list of words", `{tool: run_shell, args: {command: ls -l}}`,
+			tool("shell", `"command":{"type":"array","items":{"type":"string"}}`, `"command"`),
+			`shell {"command":["bash","-lc","ls -l"]}`),
+		Entry("a verb of an editor tool", `{tool: write_file, args: {path: /a, content: x}}`,
+			tool("str_replace_editor", `"command":{"type":"string","enum":["view","create","str_replace"]},"path":{"type":"string"},"file_text":{"type":"string"}`, `"command","path"`),
+			`str_replace_editor {"path":"/a","file_text":"x","command":"create"}`),
+		Entry("a tool of an MCP server", `{tool: mcp, args: {server: canary, tool: echo, args: {text: hi}}}`,
+			tool("mcp__other__echo", ``, ``)+","+tool("mcp__canary__echo", ``, ``), `mcp__canary__echo {"text":"hi"}`),
+		Entry("a custom tool", `{tool: apply_patch, args: {input: "*** Begin"}}`,
+			`{"type":"custom","custom":{"name":"apply_patch"}}`, `apply_patch *** Begin`),
+		Entry("nothing, if nothing resembles", `{tool: write_file, args: {path: /a}}`, tool("ponder", ``, ``), `write_file {"path":"/a"}`),
+		Entry("raw arguments, whatever they are", `{tool: write_file, raw: '{"path":'}`, tool("Write", ``, ``), `write_file {"path":`),
+	)
+
+	It("is mapped by the profile", func() {
+		r := start(fakellm.Config{
+			Script: script("replies:\n  - - tool: write_file\n      args: {path: /a, content: [1]}\n  - - tool: mcp\n      args: {server: s, tool: t, args: {n: 1}}\n"),
+			Tools: map[string]fakellm.Tool{
+				"write_file": {Name: "fs.put", Args: map[string]any{"where": "file://$path", "what": "$content", "mode": "$mode", "nested": []any{map[string]any{"p": "$path"}}, "n": 3}},
+				"mcp":        {Name: "$server-$tool"},
+			}})
+		Expect(r.call(tool("x", ``, ``))).To(Equal(`fs.put {"n":3,"nested":[{"p":"/a"}],"what":[1],"where":"file:///a"}`))
+		got := r.chat(chatRequest(msg("user", "x") + "," + msg("assistant", "y") + "," + msg("tool", "z")))
+		Expect(got.body).To(ContainSubstring(`"name":"s-t","arguments":"{\"n\":1}"`))
+	})
+
+	It("tells what was learned", func() {
+		r := serving("replies:\n  - - tool: write_file\n      args: {path: /a, content: x}\n")
+		r.call(tool("Write", `"file_path":{"type":"string"}`, ``))
+		wire, tools := r.Learned()
+		Expect(wire).To(Equal(fakellm.OpenAIChat))
+		Expect(tools).To(Equal(map[string]string{"write_file": "Write"}))
+		Expect(r.Lacking()).To(BeEmpty())
+	})
+
+	It("tells what the agent lacks", func() {
+		r := serving("replies:\n  - - tool: write_file\n      args: {path: /a, content: x}\n")
+		r.call(tool("ponder", ``, ``))
+		Expect(r.Lacking()).To(Equal([]string{"write_file"}))
+		_, tools := r.Learned()
+		Expect(tools).To(BeEmpty())
+	})
+})

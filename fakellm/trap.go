@@ -1,0 +1,166 @@
+package fakellm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Egress is the kind of the entry for a connection the trap refused, with
+// method, host and path. Its source is transcript.Process: the agent did it.
+const Egress transcript.Kind = "egress"
+
+// Trap is an HTTP proxy, also for HTTPS, that refuses and notes whatever goes
+// beyond this machine. Connections to loopback pass. It sees only what honours
+// a proxy setting.
+type Trap struct {
+	log      *transcript.Transcript
+	reach    []string
+	listener net.Listener
+	http     *http.Server
+	serving  sync.WaitGroup
+	tunnels  sync.WaitGroup
+
+	mu   sync.Mutex
+	open map[net.Conn]struct{}
+	seen []string
+}
+
+// StartTrap starts a trap on a free port of loopback. t may be nil. Where
+// addresses of loopback (host:port) are given, only those can be reached
+// through it, and the rest is refused too.
+func StartTrap(t *transcript.Transcript, reach ...string) (*Trap, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("starting the trap for outside connections: %w", err)
+	}
+	p := &Trap{log: t, reach: reach, listener: l, open: map[net.Conn]struct{}{}}
+	p.http = &http.Server{Handler: http.HandlerFunc(p.serve), ReadHeaderTimeout: 30 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
+	p.Serve(l)
+	return p, nil
+}
+
+// Serve takes connections from one more listener, until Close, which closes it.
+func (p *Trap) Serve(l net.Listener) {
+	p.serving.Go(func() { _ = p.http.Serve(l) }) // ends with ErrServerClosed in Close
+}
+
+// Port is the TCP port.
+func (p *Trap) Port() int { return p.listener.Addr().(*net.TCPAddr).Port }
+
+// URL is the value for HTTP_PROXY and HTTPS_PROXY.
+func (p *Trap) URL() string { return "http://" + p.listener.Addr().String() }
+
+// Seen returns the hosts that were asked for and refused, in order, each once.
+func (p *Trap) Seen() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.seen)
+}
+
+// Close ends the trap and all connections through it.
+func (p *Trap) Close() error {
+	err := p.http.Close()
+	p.serving.Wait()
+	p.mu.Lock()
+	for c := range p.open {
+		c.Close()
+	}
+	p.mu.Unlock()
+	p.tunnels.Wait()
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("closing the trap: %w", err)
+	}
+	return nil
+}
+
+func (p *Trap) serve(w http.ResponseWriter, r *http.Request) {
+	host := r.Host
+	if r.URL.Host != "" {
+		host = r.URL.Host
+	}
+	switch {
+	case !p.passes(host):
+		p.refuse(w, r, host)
+	case r.Method == http.MethodConnect:
+		p.tunnel(w, host)
+	case r.URL.Host == "":
+		http.Error(w, "this is a proxy", http.StatusBadRequest)
+	default:
+		(&httputil.ReverseProxy{
+			Rewrite:       func(*httputil.ProxyRequest) {},
+			Transport:     &http.Transport{DisableKeepAlives: true},
+			FlushInterval: -1,
+			ErrorLog:      log.New(io.Discard, "", 0),
+		}).ServeHTTP(w, r)
+	}
+}
+
+func (p *Trap) passes(host string) bool {
+	if len(p.reach) > 0 {
+		return slices.Contains(p.reach, host)
+	}
+	return isLoopback(host)
+}
+
+func isLoopback(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	ip := net.ParseIP(name)
+	return name == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func (p *Trap) refuse(w http.ResponseWriter, r *http.Request, host string) {
+	p.mu.Lock()
+	if !slices.Contains(p.seen, host) {
+		p.seen = append(p.seen, host)
+	}
+	p.mu.Unlock()
+	if p.log != nil {
+		p.log.Append(transcript.Entry{Source: transcript.Process, Kind: Egress, Raw: appendJSON(nil, object{
+			{"method", r.Method}, {"host", host}, {"path", r.URL.Path}, {"seen_by", "proxy"},
+		})})
+	}
+	http.Error(w, "acp-test lets no agent out: "+host+" was refused", http.StatusForbidden)
+}
+
+// tunnel joins the client with a server on this machine.
+func (p *Trap) tunnel(w http.ResponseWriter, host string) {
+	server, err := net.DialTimeout("tcp", host, 10*time.Second)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	client, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		server.Close()
+		return
+	}
+	fmt.Fprint(client, "HTTP/1.1 200 Connection established\r\n\r\n")
+	p.tunnels.Add(2)
+	p.mu.Lock()
+	p.open[client], p.open[server] = struct{}{}, struct{}{}
+	p.mu.Unlock()
+	join := func(to, from net.Conn) {
+		defer p.tunnels.Done()
+		_, _ = io.Copy(to, from) // either end may close at any time
+		to.Close()
+		from.Close()
+		p.mu.Lock()
+		delete(p.open, from)
+		p.mu.Unlock()
+	}
+	go join(client, server)
+	go join(server, client)
+}
