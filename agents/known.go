@@ -1,0 +1,123 @@
+package agents
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// KnownFailure is a failure of an agent that a run expects, and why.
+type KnownFailure struct {
+	// Scenario is a glob over scenario ids: * stands for any text without a
+	// slash, ** for any text.
+	Scenario string
+	// ID names the check (the part after the # of its id) or the rule.
+	ID      string
+	Reason  string
+	Link    string    // where more is said; may be empty
+	Expires time.Time // the day from which the entry no longer counts; zero: never
+	// Flaky: what the entry expects may also not happen. Such an entry is
+	// never stale.
+	Flaky bool
+	File  string
+	Line  int
+}
+
+// Covers reports whether the entry expects this check or rule of this scenario
+// to fail. id may be a check's whole id, with the scenario before the #.
+func (k KnownFailure) Covers(scenario, id string) bool {
+	if _, slug, ok := strings.Cut(id, "#"); ok {
+		id = slug
+	}
+	return k.ID == id && k.Selects(scenario)
+}
+
+// Selects reports whether the entry speaks of this scenario.
+func (k KnownFailure) Selects(scenario string) bool {
+	return glob(k.Scenario).MatchString(scenario)
+}
+
+// Expired reports whether the entry has ceased to count.
+func (k KnownFailure) Expired(now time.Time) bool {
+	return !k.Expires.IsZero() && !now.Before(k.Expires)
+}
+
+func glob(pattern string) *regexp.Regexp {
+	s := regexp.QuoteMeta(pattern)
+	s = strings.ReplaceAll(s, `\*\*`, `.*`)
+	s = strings.ReplaceAll(s, `\*`, `[^/]*`)
+	s = strings.ReplaceAll(s, `\?`, `[^/]`)
+	return regexp.MustCompile(`^` + s + `$`)
+}
+
+// ParseKnownFailures reads a list of known failures in YAML. name stands in
+// messages; every error is a *Mistake.
+func ParseKnownFailures(name string, src []byte) (out []KnownFailure, err error) {
+	defer catch(&err)
+	r := &reader{file: name, src: src}
+	root := r.parse()
+	if root == nil {
+		return nil, nil
+	}
+	for _, item := range r.items(root, "the file of known failures") {
+		k := KnownFailure{File: name, Line: place(item).Line}
+		ids := 0
+		for _, m := range r.known(item, "a known failure", "scenario", "check", "rule", "reason", "link", "expires", "flaky") {
+			switch m.key {
+			case "scenario":
+				k.Scenario = r.text(m.value, "scenario")
+			case "check", "rule":
+				k.ID = r.text(m.value, m.key)
+				ids++
+			case "reason":
+				k.Reason = r.text(m.value, "reason")
+			case "link":
+				k.Link = r.text(m.value, "link")
+			case "expires":
+				k.Expires = r.date(m.value, "expires")
+			case "flaky":
+				k.Flaky = r.flag(m.value, "flaky")
+			}
+		}
+		switch {
+		case k.Scenario == "":
+			r.fail(item, "", "a known failure needs a scenario: an id or a glob such as load/*")
+		case ids != 1 || k.ID == "":
+			r.fail(item, "", "a known failure needs either a check or a rule")
+		case strings.TrimSpace(k.Reason) == "":
+			r.fail(item, "", "a known failure needs a reason")
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+// FormatKnownFailures writes a list as ParseKnownFailures reads it.
+func FormatKnownFailures(list []KnownFailure) []byte {
+	var b strings.Builder
+	for _, k := range list {
+		// A rule is in capitals, the slug of a check is not. The reader takes
+		// both for either, so a wrong guess does no harm.
+		kind := "check"
+		if k.ID == strings.ToUpper(k.ID) {
+			kind = "rule"
+		}
+		b.WriteString("- scenario: " + strconv.Quote(k.Scenario) + "\n")
+		b.WriteString("  " + kind + ": " + strconv.Quote(k.ID) + "\n")
+		b.WriteString("  reason: " + strconv.Quote(k.Reason) + "\n")
+		if k.Link != "" {
+			b.WriteString("  link: " + strconv.Quote(k.Link) + "\n")
+		}
+		if !k.Expires.IsZero() {
+			b.WriteString("  expires: " + k.Expires.Format(time.DateOnly) + "\n")
+		}
+		if k.Flaky {
+			b.WriteString("  flaky: true\n")
+		}
+	}
+	if b.Len() == 0 {
+		return []byte("[]\n")
+	}
+	return []byte(b.String())
+}

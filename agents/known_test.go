@@ -1,0 +1,26 @@
+package agents_test
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/agents"
+)
+
+var _ = Describe("a list of known failures", func() {
+	It("is read as it was written", func() {
+		list := []agents.KnownFailure{
+			{Scenario: "load/*", ID: "TURN-END", Reason: "it says \"no\": 'x' # é \t\x07\U0001F600", Link: "https://example.org/#1", Expires: time.Date(2999, 1, 31, 0, 0, 0, 0, time.UTC), Flaky: true},
+			{Scenario: "cancel/idle", ID: "ends", Reason: "{not: a map}"},
+		}
+		read, err := agents.ParseKnownFailures("", agents.FormatKnownFailures(list))
+		Expect(err).NotTo(HaveOccurred())
+		for i := range read {
+			read[i].Line = 0
+		}
+		Expect(read).To(Equal(list))
+		Expect(agents.ParseKnownFailures("", agents.FormatKnownFailures(nil))).To(BeEmpty())
+	})
+})

@@ -1,0 +1,194 @@
+package agents
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Where says in which of the places an agent's program was found.
+type Where string
+
+// The places a program is looked for, in this order.
+const (
+	InSelf     Where = "built in"
+	InPlace    Where = "as given"         // the command names a file
+	InAgents   Where = "$ACP_TEST_AGENTS" // a list of folders
+	InCheckout Where = "ci/agents"        // of the nearest checkout
+	InPath     Where = "PATH"
+)
+
+// Found is a program and how it was found.
+type Found struct {
+	Path  string
+	Where Where
+	// AgentDir is the folder the agent is installed in, the one that holds
+	// node_modules or the program; "" in PATH.
+	AgentDir string
+}
+
+// bin is the folder with an agent's own node_modules/.bin, if it has one.
+func (f Found) bin() string {
+	if dir := filepath.Dir(f.Path); filepath.Base(dir) == ".bin" {
+		return dir
+	}
+	return ""
+}
+
+// MissingError says that an agent's program is not there, and the command that
+// fixes it.
+type MissingError struct {
+	Agent   string // the profile's name
+	Program string
+	Looked  []string // where
+	Fix     string   // one command, or what to do if no command can; may be ""
+}
+
+func (e *MissingError) Error() string {
+	s := fmt.Sprintf("starting %s: no program %q in %s", e.Agent, e.Program, strings.Join(e.Looked, ", "))
+	if e.Fix != "" {
+		s += "; to fix it: " + e.Fix
+	}
+	return s
+}
+
+// Locate finds the agent's program: a path is taken as it is, a name is looked
+// up in the folders of the host's ACP_TEST_AGENTS, then in ci/agents of the
+// nearest checkout, both with and without NAME/node_modules/.bin, then in PATH.
+// One that is not found is a *MissingError.
+func (p *Profile) Locate(s Sandbox) (Found, error) {
+	host := environment(s.HostEnv)
+	program := p.Command[0]
+	if program == "$SELF" && s.Self != "" {
+		return Found{Path: s.Self, Where: InSelf, AgentDir: filepath.Dir(s.Self)}, nil
+	}
+	missing := &MissingError{Agent: p.Name, Program: program}
+	if strings.ContainsAny(program, `/\`) {
+		values := map[string]string{"WORK": s.Work, "HOME": s.Home, "TMP": s.Temp, "CWD": s.Cwd}
+		path := p.absolute(expand(program, values, p.literal), s.Cwd)
+		for _, try := range executables(path, host) {
+			if isProgram(try) {
+				return Found{Path: try, Where: InPlace, AgentDir: filepath.Dir(try)}, nil
+			}
+		}
+		missing.Program = path
+		missing.Looked = []string{filepath.Dir(path)}
+		missing.Fix = p.fix("")
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			missing.Looked = []string{filepath.Dir(path) + " that may be executed"}
+			missing.Fix = "chmod +x " + path
+		}
+		return Found{}, missing
+	}
+	for _, dir := range filepath.SplitList(host["ACP_TEST_AGENTS"]) {
+		missing.Looked = append(missing.Looked, dir)
+		if f, ok := p.installed(dir, program, host); ok {
+			f.Where = InAgents
+			return f, nil
+		}
+	}
+	checkout := nearest(s.Cwd, filepath.Join("ci", "agents"))
+	if checkout != "" {
+		dir := filepath.Join(checkout, "ci", "agents")
+		missing.Looked = append(missing.Looked, filepath.Join(dir, p.Name))
+		if f, ok := p.installed(dir, program, host); ok {
+			f.Where = InCheckout
+			return f, nil
+		}
+	}
+	path := host["PATH"]
+	if path == "" {
+		path = host["Path"]
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue // what the user's folder holds is no installed program
+		}
+		for _, try := range executables(filepath.Join(dir, program), host) {
+			if isProgram(try) {
+				return Found{Path: try, Where: InPath}, nil
+			}
+		}
+	}
+	missing.Looked = append(missing.Looked, "PATH")
+	missing.Fix = p.fix(checkout)
+	return Found{}, missing
+}
+
+// installed looks below one folder of agents.
+func (p *Profile) installed(dir, program string, host map[string]string) (Found, bool) {
+	own := filepath.Join(dir, p.Name)
+	for _, c := range []struct{ path, agent string }{
+		{filepath.Join(own, "node_modules", ".bin", program), own},
+		{filepath.Join(own, program), own},
+		{filepath.Join(dir, program), dir},
+	} {
+		for _, try := range executables(c.path, host) {
+			if isProgram(try) {
+				return Found{Path: try, AgentDir: c.agent}, true
+			}
+		}
+	}
+	return Found{}, false
+}
+
+// fix is the one command that installs the agent.
+func (p *Profile) fix(checkout string) string {
+	script := filepath.Join(checkout, "ci", "agents", "install")
+	if info, err := os.Stat(script); checkout != "" && err == nil && !info.IsDir() {
+		if _, err := os.Stat(filepath.Join(checkout, "ci", "agents", p.Name, "package.json")); err == nil {
+			return script + " " + p.Name
+		}
+	}
+	switch {
+	case p.Install.NPM != "":
+		return "npm install --global " + p.Install.NPM
+	case p.Install.Note != "":
+		return p.Install.Note
+	}
+	return ""
+}
+
+// nearest goes up from dir to the first folder that holds name.
+func nearest(dir, name string) string {
+	for filepath.IsAbs(dir) {
+		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
+			return dir
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			break
+		}
+		dir = up
+	}
+	return ""
+}
+
+func isProgram(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() {
+		return false
+	}
+	return runtime.GOOS == "windows" || info.Mode()&0o111 != 0
+}
+
+// executables are the names a program may have on this system.
+func executables(path string, host map[string]string) []string {
+	if runtime.GOOS != "windows" {
+		return []string{path}
+	}
+	exts := host["PATHEXT"]
+	if exts == "" {
+		exts = ".COM;.EXE;.BAT;.CMD"
+	}
+	out := []string{}
+	if filepath.Ext(path) != "" {
+		out = append(out, path)
+	}
+	for _, ext := range strings.Split(exts, ";") {
+		out = append(out, path+strings.ToLower(ext))
+	}
+	return out
+}

@@ -1,0 +1,140 @@
+package agents
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// Profile says how to run one agent. The zero value of every field but Name and
+// Command is useful.
+//
+// Words of Command, values of Env, Dir and the files of Home may name
+// variables: $LLM (the model server's base URL, without a version path), $WORK,
+// $HOME and $TMP (the run's directories), $AGENT_DIR (the folder the agent is
+// installed in), $SELF (this program) and $CWD (where the user started it). $$
+// is a dollar.
+type Profile struct {
+	Name    string   // what goldens and reports call it: letters, digits, dots, dashes
+	Title   string   // for people; Name if empty
+	Command []string // the program and its arguments
+	// Dir is where the agent is started: $WORK if empty. A relative one is
+	// taken from the folder of the profile's file.
+	Dir     string
+	Install Install
+	Env     map[string]string
+	Home    map[string]string // files below HOME: name, with slashes, to content
+	// NoCaches keeps the caches of package managers and toolchains away from
+	// the agent; see Launch.
+	NoCaches bool
+	Model    Model
+	// Tools maps the neutral tools of scenarios to the agent's own. Nil: the
+	// model server learns them from the agent's first request.
+	Tools         map[string]Tool
+	Lanes         Lanes
+	Normalize     Normalize
+	Timeouts      Timeouts
+	Policy        map[string]string // what the agent promises where the protocol leaves a choice
+	KnownFailures []KnownFailure
+	// Source is the file the profile was read from, "shipped", "command line"
+	// or the settings file that names the agent.
+	Source string
+
+	// literal: Command was typed by a user. Names it does not know stay as
+	// they are, since the command may be a shell's.
+	literal bool
+	base    string // folder a relative Dir and relative programs are taken from
+}
+
+// Install says what to tell a user who lacks the agent, and what ci/agents
+// installs.
+type Install struct {
+	NPM  string // package and version, such as "@google/gemini-cli@0.61.0"
+	Node int    // least major version of Node it runs on; 0: any
+	Note string // what else is needed
+}
+
+// Model says how the agent talks to its model.
+type Model struct {
+	// Wire is the format of its requests: openai-chat, openai-responses,
+	// anthropic or gemini. "" is learned from its first request.
+	Wire string
+}
+
+// Tool is an agent's own tool for a neutral one. Strings in Args may hold the
+// neutral call's arguments: $path, $content and so on. Nil Args passes the
+// neutral arguments on.
+type Tool struct {
+	Name string
+	Args map[string]any
+}
+
+// Lanes are the agent's requests that are not the conversation, in the form
+// that a model script has under `lanes`. YAML keeps the lines and columns of
+// File, so that whoever reads it can name the place of a mistake.
+type Lanes struct {
+	File string
+	YAML []byte // nil: none
+}
+
+// Normalize hides what differs from run to run in this agent's messages.
+type Normalize struct {
+	Replace []Replacement
+	// Unordered are update kinds, methods or patterns of them whose place in
+	// the stream is left to chance.
+	Unordered []string
+}
+
+// Replacement puts With, which may use $1 as in package regexp, in the place
+// of what Pattern matches.
+type Replacement struct {
+	Pattern *regexp.Regexp
+	With    string
+}
+
+// Timeouts are an agent's own; 0 leaves the run's default.
+type Timeouts struct {
+	Start    time.Duration // until the answer to initialize
+	Step     time.Duration // of one line of a script
+	Scenario time.Duration // of a whole scenario
+}
+
+// Shown is the name for people.
+func (p *Profile) Shown() string {
+	if p.Title != "" {
+		return p.Title
+	}
+	return p.Name
+}
+
+// HasTool reports whether scenarios may use a neutral tool with this agent. An
+// agent whose tools are still to be learned may have any.
+func (p *Profile) HasTool(neutral string) bool {
+	if p.Tools == nil {
+		return true
+	}
+	_, ok := p.Tools[neutral]
+	return ok
+}
+
+// WithCommand is the profile with another command, as a user typed it: what
+// `--agent NAME -- COMMAND` runs. It starts where the user is.
+func (p *Profile) WithCommand(argv []string) *Profile {
+	q := *p
+	q.Command = slices.Clone(argv)
+	q.Dir = "$CWD"
+	q.literal = true
+	return &q
+}
+
+// WithEnv is the profile with more environment; the new values win.
+func (p *Profile) WithEnv(env map[string]string) *Profile {
+	q := *p
+	q.Env = maps.Clone(p.Env)
+	if q.Env == nil {
+		q.Env = map[string]string{}
+	}
+	maps.Copy(q.Env, env)
+	return &q
+}
