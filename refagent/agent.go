@@ -1,0 +1,242 @@
+package refagent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"sync"
+	"time"
+)
+
+// agent is one connection's worth of state.
+type agent struct {
+	ctx     context.Context
+	end     context.CancelCauseFunc
+	options Options
+	hooks   Hooks
+	log     *log.Logger
+	store   *store
+	model   *model
+	conn    *connection
+	tasks   sync.WaitGroup // turns and other work that outlives the line that started it
+
+	gate    sync.RWMutex // held for reading while a line is handled
+	stopped bool         // guarded by gate: no line is handled any more
+
+	mu            sync.Mutex
+	initialized   bool
+	authenticated bool
+	client        ClientCapabilities
+	sessions      map[string]*session
+}
+
+// errExit ends Run without a goodbye; only hooks cause it.
+var errExit = errors.New("the agent was told to exit")
+
+// linger bounds how long the end of a connection waits for what it ended:
+// turns to unwind, the editor to take the last frames.
+const linger = 2 * time.Second
+
+func (a *agent) serve() error {
+	a.conn = newConnection(&a.hooks, a.options.AnswerGrace)
+	port := &Port{
+		out:     a.conn.out,
+		deliver: a.receive,
+		ctx:     a.ctx,
+		exit:    func() { a.conn.out.close(); a.end(errExit) },
+	}
+	a.conn.port = port
+	if a.hooks.Start != nil {
+		a.hooks.Start(port)
+	}
+
+	written := make(chan error, 1)
+	go func() { written <- a.conn.out.run(a.options.Out) }()
+	read := make(chan error, 1)
+	go func() {
+		read <- readLines(a.options.In, func(line []byte) {
+			if a.hooks.Receive != nil {
+				a.hooks.Receive(port, line)
+				return
+			}
+			a.receive(line)
+		})
+	}()
+
+	var err error
+	select {
+	case err = <-read:
+	case err = <-written:
+	case <-a.ctx.Done():
+		err = context.Cause(a.ctx)
+	}
+	close(a.conn.closed)
+	if err == errExit {
+		a.conn.out.close()
+		a.wait(func() { <-a.conn.out.done })
+		return err
+	}
+	a.shutdown()
+	if a.hooks.End != nil {
+		a.hooks.End(a.ctx)
+	}
+	a.end(nil)
+	a.wait(port.finish)
+	a.conn.out.close()
+	a.wait(func() { <-a.conn.out.done })
+	if c, ok := a.options.In.(io.Closer); ok {
+		c.Close()
+	}
+	return err
+}
+
+// shutdown ends every session and everything they started.
+func (a *agent) shutdown() {
+	a.gate.Lock()
+	a.stopped = true
+	a.gate.Unlock()
+	a.mu.Lock()
+	live := make([]*session, 0, len(a.sessions))
+	for _, s := range a.sessions {
+		live = append(live, s)
+	}
+	a.mu.Unlock()
+	for _, s := range live {
+		s.cancelTurn()
+		s.mcp.stop()
+	}
+	a.wait(a.tasks.Wait)
+	for _, s := range live {
+		s.release()
+	}
+	a.model.close()
+}
+
+func (a *agent) wait(f func()) {
+	done := make(chan struct{})
+	go func() { f(); close(done) }()
+	t := time.NewTimer(linger)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+	}
+}
+
+// receive handles one line of the editor. It never waits: whatever takes time
+// goes on in a goroutine, so that a cancel is always read.
+func (a *agent) receive(line []byte) {
+	a.gate.RLock()
+	defer a.gate.RUnlock()
+	if a.stopped || a.ctx.Err() != nil {
+		return
+	}
+	m, err := parseLine(line)
+	switch {
+	case err != nil:
+		a.conn.reject(m.id, err)
+	case m.method == "":
+		a.conn.answered(m)
+	case m.id == nil:
+		a.notification(m)
+	default:
+		r := a.conn.accept(m)
+		h, known := a.methods()[m.method]
+		if !known {
+			a.conn.respond(r, nil, fault(codeMethodNotFound, "the agent has no method %q", m.method))
+			return
+		}
+		if err := a.permitted(m.method); err != nil {
+			a.conn.respond(r, nil, err)
+			return
+		}
+		h(r, m.params)
+	}
+}
+
+type handler func(r *request, params json.RawMessage)
+
+func (a *agent) methods() map[string]handler {
+	m := map[string]handler{
+		"initialize":                a.initialize,
+		"session/new":               a.newSession,
+		"session/load":              a.loadSession,
+		"session/resume":            a.resumeSession,
+		"session/list":              a.listSessions,
+		"session/close":             a.closeSession,
+		"session/delete":            a.deleteSession,
+		"session/prompt":            a.prompt,
+		"session/set_mode":          a.setMode,
+		"session/set_config_option": a.setConfigOption,
+	}
+	if a.authEnabled() {
+		m["authenticate"] = a.authenticate
+		m["logout"] = a.logout
+	}
+	return m
+}
+
+// permitted refuses what needs an initialized connection or a login.
+func (a *agent) permitted(method string) *rpcError {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if method == "initialize" {
+		return nil
+	}
+	if !a.initialized {
+		return fault(codeInvalidRequest, "%s before initialize", method)
+	}
+	switch method {
+	case "session/new", "session/load", "session/resume", "session/list", "session/delete":
+		if a.authEnabled() && !a.authenticated {
+			return fault(codeAuthRequired, "authentication required")
+		}
+	}
+	return nil
+}
+
+func (a *agent) notification(m incoming) {
+	switch m.method {
+	case "session/cancel":
+		var p struct{ SessionID string }
+		if err := decodeParams(m.params, &p); err != nil {
+			a.log.Printf("session/cancel ignored: %v", err)
+			return
+		}
+		a.cancel(p.SessionID)
+	case "$/cancel_request":
+		var p struct{ RequestID json.RawMessage }
+		if err := decodeParams(m.params, &p); err == nil && p.RequestID != nil {
+			a.conn.cancelRequest(p.RequestID)
+		}
+	}
+}
+
+func (a *agent) cancel(id string) {
+	if s := a.find(id); s != nil {
+		s.cancelTurn()
+	}
+}
+
+func (a *agent) find(id string) *session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.sessions[id]
+}
+
+// known decodes the sessionId that most requests carry.
+func (a *agent) known(params json.RawMessage) (*session, *rpcError) {
+	var p struct{ SessionID *string }
+	if err := decodeParams(params, &p); err != nil {
+		return nil, err
+	}
+	if p.SessionID == nil {
+		return nil, badParams("sessionId is missing")
+	}
+	if s := a.find(*p.SessionID); s != nil {
+		return s, nil
+	}
+	return nil, fault(codeUnknownSession, "unknown session %q", *p.SessionID)
+}

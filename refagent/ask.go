@@ -1,0 +1,106 @@
+package refagent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// askTool is the tool by which the model asks the user something: with a form
+// of one field, or by having a page opened.
+const askTool = "ask_user"
+
+// answerKey is the one property of the form.
+const answerKey = "answer"
+
+func askSchema() map[string]any {
+	s := schema("question", "url?")
+	s["properties"].(map[string]any)["options"] = map[string]any{
+		"type": "array", "items": map[string]any{"type": "string"}, "description": "The answers to choose from",
+	}
+	return s
+}
+
+// askUser puts the model's question to the user. An editor that cannot show it
+// leaves the asking to the model, in its answer.
+func askUser(ctx context.Context, w *work) error {
+	caps, url := w.a.capabilities(), w.args.str("url")
+	var params map[string]any
+	switch {
+	case url != "" && caps.ElicitURL:
+		params = map[string]any{"mode": "url", "url": url, "elicitationId": w.s.id + "/" + w.id}
+	case url == "" && caps.ElicitForm:
+		params = map[string]any{"mode": "form", "requestedSchema": w.form()}
+	default:
+		w.say("The editor cannot show this to the user. Ask in your answer instead.")
+		return nil
+	}
+	params["sessionId"], params["toolCallId"], params["message"] = w.s.id, w.id, w.args.str("question")
+	var result struct {
+		Action  string
+		Content json.RawMessage
+	}
+	if err := w.a.conn.call(ctx, "elicitation/create", w.s.id, params, &result); err != nil {
+		return fmt.Errorf("the question did not reach the user: %w", err)
+	}
+	switch {
+	case result.Action == "decline":
+		w.say("The user declined to answer.")
+	case result.Action == "cancel":
+		w.say("The user closed the question without an answer.")
+	case result.Action != "accept":
+		w.say("The question was not answered.")
+	case url != "":
+		// Consent to open the page is all that accept means.
+		w.say("The user agreed to open the page. What came of it is not known.")
+	default:
+		answer, err := w.chosen(result.Content)
+		if err != nil {
+			return err
+		}
+		w.say("The user answered: " + answer)
+	}
+	return nil
+}
+
+func (w *work) say(text string) { w.content, w.result = textContent(text), text }
+
+func (w *work) form() map[string]any {
+	field := map[string]any{"type": "string", "title": "Answer"}
+	if options := w.choices(); len(options) > 0 {
+		field["enum"] = options
+	}
+	return map[string]any{"type": "object", "properties": map[string]any{answerKey: field}, "required": []string{answerKey}}
+}
+
+func (w *work) choices() []string {
+	list, _ := w.args["options"].([]any)
+	var out []string
+	for _, v := range list {
+		if s, ok := v.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// chosen checks the user's answer again: what an editor sends need not fit.
+func (w *work) chosen(content json.RawMessage) (string, error) {
+	var form map[string]any
+	_ = json.Unmarshal(content, &form) // nothing or nonsense has no answer in it
+	answer, ok := form[answerKey].(string)
+	if !ok {
+		return "", errors.New("the form came back without an answer")
+	}
+	options := w.choices()
+	for _, o := range options {
+		if o == answer {
+			return answer, nil
+		}
+	}
+	if len(options) > 0 {
+		return "", errors.New("the answer is none of those to choose from")
+	}
+	return answer, nil
+}

@@ -1,0 +1,42 @@
+package refagent
+
+import (
+	"slices"
+	"strings"
+)
+
+// command is a slash command that the agent advertises.
+type command struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+// commands are answered by the agent itself, without the model.
+var commands = []command{
+	{"status", "Show the mode and the working directory of this session"},
+	{"tools", "List the tools of the agent"},
+}
+
+// slashCommand tells whether a prompt names one of the commands.
+func slashCommand(prompt string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(prompt, "/")
+	name, _, _ = strings.Cut(name, " ")
+	return name, ok && slices.ContainsFunc(commands, func(c command) bool { return c.Name == name })
+}
+
+func (a *agent) runCommand(s *session, name string) (stop string) {
+	s.mu.Lock()
+	answer := "Mode: " + s.rec.mode + "\nDirectory: " + s.cwd
+	id := s.rec.messageID()
+	s.mu.Unlock()
+	if name == "tools" {
+		var b strings.Builder
+		for _, t := range builtin() {
+			b.WriteString("- `" + t.name + "`: " + t.about + "\n")
+		}
+		answer = b.String()
+	}
+	a.record(s, update{Tag: "agent_message_chunk", MessageID: id, Content: text(answer)})
+	s.write(event{Type: eventMessage, Message: &ModelMessage{Role: roleAssistant, Text: answer}})
+	return stopEndTurn
+}

@@ -1,0 +1,239 @@
+package refagent
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// errDisconnected fails requests to an editor that closed its side.
+var errDisconnected = errors.New("the editor has gone")
+
+// connection is the JSON-RPC layer: it frames, matches answers to requests in
+// both directions and keeps the order of what it is told to send.
+type connection struct {
+	hooks  *Hooks
+	port   *Port
+	out    *outbox
+	grace  time.Duration
+	closed chan struct{} // closed at the end of input
+
+	mu      sync.Mutex
+	next    int64
+	pending map[int64]chan incoming // our requests that are not answered
+	open    map[string]*request     // the editor's requests that are not answered
+}
+
+// request is one request of the editor.
+type request struct {
+	id      json.RawMessage
+	method  string
+	session string
+	cancel  func() // what $/cancel_request does; nil: nothing
+}
+
+func newConnection(h *Hooks, grace time.Duration) *connection {
+	return &connection{
+		hooks:   h,
+		out:     newOutbox(),
+		next:    1,
+		grace:   grace,
+		closed:  make(chan struct{}),
+		pending: map[int64]chan incoming{},
+		open:    map[string]*request{},
+	}
+}
+
+// readLines calls handle for every line, whatever its length, until the input
+// ends. A last line without a newline is a line.
+func readLines(r io.Reader, handle func([]byte)) error {
+	b := bufio.NewReaderSize(r, 64<<10)
+	for {
+		line, err := b.ReadBytes('\n')
+		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
+			handle(line)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading from the editor: %w", err)
+		}
+	}
+}
+
+// send queues one message, by way of the Send hook if there is one.
+func (c *connection) send(v any, method, session string) {
+	frame := encode(v)
+	if c.hooks.Send == nil {
+		c.out.put(frame)
+		return
+	}
+	c.hooks.Send(c.port, Frame{Message: decodeMessage(frame), Method: method, Session: session})
+}
+
+func (c *connection) notify(method, session string, params any) {
+	c.send(outRequest{JSONRPC: "2.0", Method: method, Params: params}, method, session)
+}
+
+// respond answers a request of the editor, once: it forgets the request.
+func (c *connection) respond(r *request, result any, err *rpcError) {
+	c.mu.Lock()
+	if c.open[idKey(r.id)] == r {
+		delete(c.open, idKey(r.id))
+	}
+	c.mu.Unlock()
+	if err == nil && result == nil {
+		result = struct{}{}
+	}
+	if err != nil {
+		result = nil
+	}
+	c.send(outResponse{JSONRPC: "2.0", ID: r.id, Result: result, Error: err}, r.method, r.session)
+}
+
+// reject answers a line that is not a request we could name.
+func (c *connection) reject(id json.RawMessage, err *rpcError) {
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	c.send(outResponse{JSONRPC: "2.0", ID: id, Error: err}, "", "")
+}
+
+// accept remembers a request of the editor until it is answered.
+func (c *connection) accept(m incoming) *request {
+	r := &request{id: m.id, method: m.method}
+	c.mu.Lock()
+	c.open[idKey(m.id)] = r
+	c.mu.Unlock()
+	return r
+}
+
+// cancelable says what $/cancel_request for r does.
+func (c *connection) cancelable(r *request, cancel func()) {
+	c.mu.Lock()
+	r.cancel = cancel
+	c.mu.Unlock()
+}
+
+// cancelRequest is $/cancel_request of the editor.
+func (c *connection) cancelRequest(id json.RawMessage) {
+	c.mu.Lock()
+	r := c.open[idKey(id)]
+	var cancel func()
+	if r != nil {
+		cancel = r.cancel
+	}
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// call is one request to the editor that is on its way.
+type call struct {
+	c       *connection
+	id      int64
+	session string
+	answer  chan incoming
+}
+
+// begin sends a request and returns without waiting.
+func (c *connection) begin(method, session string, params any) *call {
+	c.mu.Lock()
+	id := c.next
+	c.next++
+	ch := make(chan incoming, 1)
+	c.pending[id] = ch
+	c.mu.Unlock()
+	c.send(outRequest{JSONRPC: "2.0", ID: &id, Method: method, Params: params}, method, session)
+	return &call{c: c, id: id, session: session, answer: ch}
+}
+
+// await waits for the answer, or for the context, and decodes the result.
+func (k *call) await(ctx context.Context, result any) error {
+	select {
+	case m := <-k.answer:
+		return decodeAnswer(m, result)
+	default:
+	}
+	select {
+	case m := <-k.answer:
+		return decodeAnswer(m, result)
+	case <-k.c.closed:
+		return errDisconnected
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// awaitGrace gives an editor whose turn was cancelled a moment to answer, as
+// the protocol asks of it, and then takes the request back.
+func (k *call) awaitGrace(result any) error {
+	ctx, stop := context.WithTimeout(context.Background(), k.c.grace)
+	defer stop()
+	err := k.await(ctx, result)
+	if errors.Is(err, context.DeadlineExceeded) {
+		k.c.mu.Lock()
+		delete(k.c.pending, k.id)
+		k.c.mu.Unlock()
+		k.c.notify("$/cancel_request", k.session, map[string]any{"requestId": k.id})
+	}
+	return err
+}
+
+// call sends a request and waits for its answer, unless the context is done
+// already.
+func (c *connection) call(ctx context.Context, method, session string, params, result any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return c.callEvenSo(ctx, method, session, params, result)
+}
+
+// callEvenSo sends the request also in a cancelled turn. When the context is
+// done it waits a moment longer; what it returns then is the answer or an
+// error.
+func (c *connection) callEvenSo(ctx context.Context, method, session string, params, result any) error {
+	k := c.begin(method, session, params)
+	err := k.await(ctx, result)
+	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return k.awaitGrace(result)
+	}
+	return err
+}
+
+// answered hands a response to the request it belongs to; any other response
+// is ignored.
+func (c *connection) answered(m incoming) {
+	var id int64
+	if json.Unmarshal(m.id, &id) != nil || string(m.id) == "null" {
+		return
+	}
+	c.mu.Lock()
+	ch := c.pending[id]
+	delete(c.pending, id)
+	c.mu.Unlock()
+	if ch != nil {
+		ch <- m
+	}
+}
+
+func decodeAnswer(m incoming, result any) error {
+	if m.err != nil {
+		return m.err
+	}
+	if result == nil || len(m.result) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(m.result, result); err != nil {
+		return fmt.Errorf("the editor's answer is malformed: %s", plain(err))
+	}
+	return nil
+}

@@ -1,0 +1,15 @@
+//go:build unix
+
+package faults
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// inOwnSession makes a command the leader of a session, of which a cancel
+// ends only the leader.
+func inOwnSession(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Cancel = func() error { return cmd.Process.Kill() }
+}

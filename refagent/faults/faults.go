@@ -1,0 +1,52 @@
+// Package faults holds deliberate defects of the reference agent, one value
+// each, most of them copied from public bug reports. They prove that a rule or
+// a check can fail. Each works through refagent.Hooks alone: the correct
+// agent's code knows none of them.
+package faults
+
+import (
+	"slices"
+
+	"github.com/acp-test/acp-test/refagent"
+)
+
+// Fault is one defect.
+type Fault struct {
+	Name    string // kebab case, unique
+	Summary string // what the agent does wrong, in plain words
+	Copies  string // the public report it copies (owner/repo#number), or ""
+	// Hooks makes fresh hooks for one run of the agent.
+	Hooks func() refagent.Hooks
+	// Reddens is the exact set of rules (LATE-CONTENT) and checks
+	// (scenario#slug) that find it in Scenarios and in the ten scenarios that
+	// the proof always runs. A name that ends in ? may be missing: whether it is
+	// found depends on a race that is the fault's own.
+	Reddens []string
+	// Scenarios are the ids of scenarios that show it.
+	Scenarios []string
+	// Hangs says that the agent stops answering, so that a run needs a short
+	// step timeout.
+	Hangs bool
+}
+
+// All lists the faults by topic.
+func All() []Fault {
+	all := slices.Concat(cancelFaults(), turnFaults(), setupFaults(), toolFaults(), permissionFaults(),
+		loadFaults(), sessionFaults(), listFaults(), transportFaults(), errorFaults(), fileFaults(), terminalFaults(),
+		capabilityFaults(), modeFaults(), updateFaults(), elicitationFaults(), narrowFaults(), staleFaults())
+	for i, f := range all {
+		e := effects()[f.Name]
+		all[i].Reddens, all[i].Scenarios = e.reddens, e.scenarios
+	}
+	return all
+}
+
+// Find returns the fault of a name.
+func Find(name string) (Fault, bool) {
+	all := All()
+	i := slices.IndexFunc(all, func(f Fault) bool { return f.Name == name })
+	if i < 0 {
+		return Fault{}, false
+	}
+	return all[i], true
+}

@@ -1,0 +1,103 @@
+package faults_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/refagent"
+	"github.com/acp-test/acp-test/refagent/faults"
+)
+
+var _ = Describe("the list of faults", func() {
+	It("is long, and every entry is documented", func() {
+		all := faults.All()
+		Expect(len(all)).To(BeNumerically(">=", 80))
+		seen := map[string]bool{}
+		for _, f := range all {
+			Expect(f.Name).To(MatchRegexp(`^[a-z0-9]+(-[a-z0-9]+)*$`))
+			Expect(seen).NotTo(HaveKey(f.Name))
+			seen[f.Name] = true
+			Expect(f.Summary).NotTo(BeEmpty(), f.Name)
+			Expect(f.Copies).To(MatchRegexp(`^$|^[\w.-]+/[\w.-]+#\d+$`), f.Name)
+			Expect(f.Reddens).NotTo(BeEmpty(), f.Name)
+			if f.Reddens[0] != "-" { // what nothing sees has no scenario that shows it
+				Expect(f.Scenarios).NotTo(BeEmpty(), f.Name)
+			}
+			Expect(reflect.ValueOf(f.Hooks()).IsZero()).To(BeFalse(), f.Name)
+			found, ok := faults.Find(f.Name)
+			Expect(ok).To(BeTrue())
+			Expect(found.Summary).To(Equal(f.Summary))
+		}
+		_, ok := faults.Find("none")
+		Expect(ok).To(BeFalse())
+	})
+
+	It("names every agent rule", func() {
+		named := map[string]bool{}
+		for _, f := range faults.All() {
+			for _, r := range f.Reddens {
+				named[r] = true
+			}
+		}
+		Expect(slices.Sorted(maps.Keys(named))).To(ContainElements(agentRules))
+	})
+})
+
+var agentRules = regexp.MustCompile(`\s+`).Split(`LATE-CONTENT STDOUT-CLEAN SESSION-KNOWN-FIRST TOOL-CLOSED CANCEL-REASON
+	TOOL-ANNOUNCED SHAPE CONFIG-COMPLETE MODE-SYNC LOAD-WINDOW RESUME-SILENT AUTH-CODE CAP-GATE PATH-ABS ROOT-KEYS
+	CANCEL-CAUSE ONE-RESPONSE TOOL-RESEND USER-ECHO STATUS-FORWARD PERM-GUARD USAGE-SANE TERM-LIFE PLAN-FULL MSG-RUNS
+	LIST-SANE NOTIFY-SILENT INIT-ECHO TERMINAL-REF ELICIT-SCOPE CLOSE-SETTLES DELETE-GONE RCANCEL-OWN AUTH-METHODS ERR-FORM`, -1)
+
+var _ = Describe("a fault", func() {
+	// play runs one chapter in directories of its own.
+	play := func(root, chapter string, hooks func() refagent.Hooks, patience time.Duration) string {
+		dir := filepath.Join(root, "work")
+		Expect(os.MkdirAll(dir, 0o755)).To(Succeed())
+		return run(dir, filepath.Join(root, "state"), hooks, patience, chapter == "bare", chapters[chapter])
+	}
+
+	It("changes what can be seen, and the correct agent is always the same", func() {
+		root := GinkgoT().TempDir()
+		baseline := map[string]string{}
+		for name := range chapters {
+			baseline[name] = play(filepath.Join(root, "first", name), name, nil, time.Minute)
+			Expect(baseline[name]).NotTo(ContainSubstring("stuck"), name)
+			Expect(play(filepath.Join(root, "second", name), name, nil, time.Minute)).To(Equal(baseline[name]), name)
+		}
+		for name := range chapters {
+			Expect(play(filepath.Join(root, "tap", name), name, faults.Nothing, time.Minute)).To(Equal(baseline[name]), name)
+		}
+		var mu sync.Mutex
+		var silent []string
+		var all sync.WaitGroup
+		slots := make(chan struct{}, 12)
+		for _, f := range faults.All() {
+			all.Add(1)
+			slots <- struct{}{}
+			go func() {
+				defer GinkgoRecover()
+				defer all.Done()
+				defer func() { <-slots }()
+				for _, name := range slices.Sorted(maps.Keys(chapters)) {
+					if play(filepath.Join(root, f.Name, name), name, f.Hooks, time.Second) != baseline[name] {
+						return
+					}
+				}
+				mu.Lock()
+				silent = append(silent, f.Name)
+				mu.Unlock()
+			}()
+		}
+		all.Wait()
+		Expect(silent).To(ConsistOf())
+	})
+})

@@ -1,0 +1,327 @@
+package faults
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/refagent"
+)
+
+func loadFaults() []Fault {
+	return []Fault{
+		{
+			Name:    "load-replays-nothing",
+			Summary: "answers session/load at once and replays nothing",
+			Copies:  "NousResearch/hermes-agent#12285",
+			Hooks:   with(func(t *tap) { duringLoad(t, func(frame) bool { return false }) }),
+		},
+		{
+			Name:    "load-replays-late",
+			Summary: "replays the history after the answer to session/load",
+			Copies:  "NousResearch/hermes-agent#26957",
+			Hooks:   with(replayLate),
+		},
+		{
+			Name:    "load-without-user",
+			Summary: "leaves what the user said out of a replay",
+			Copies:  "anomalyco/opencode#30761",
+			Hooks: with(func(t *tap) {
+				duringLoad(t, func(f frame) bool { _, tag := f.Update(); return tag != "user_message_chunk" })
+			}),
+		},
+		{
+			Name:    "load-without-tools",
+			Summary: "leaves the tool calls out of a replay",
+			Copies:  "agentclientprotocol/codex-acp#206",
+			Hooks: with(func(t *tap) {
+				duringLoad(t, func(f frame) bool { _, tag := f.Update(); return tag != "tool_call" })
+			}),
+		},
+		{
+			Name:    "load-tools-unnamed",
+			Summary: "replays tool calls without kind and with the name of the tool as their title",
+			Copies:  "zed-industries/codex-acp#191",
+			Hooks: with(func(t *tap) {
+				duringLoad(t, func(f frame) bool {
+					if u, tag := f.Update(); tag == "tool_call" {
+						u["title"] = "exec_command"
+						delete(u, "kind")
+					}
+					return true
+				})
+			}),
+		},
+		{
+			Name:    "load-tools-pending",
+			Summary: "replays tool calls as if they were still pending",
+			Hooks:   with(replayPending),
+		},
+		{
+			Name:    "load-varies",
+			Summary: "replays something else each time",
+			Copies:  "Hezaerd/noyau#64",
+			Hooks:   with(varyReplay),
+		},
+		{
+			Name:    "load-asks-again",
+			Summary: "asks for permission while it replays a tool call",
+			Hooks:   with(askInReplay),
+		},
+		{
+			Name:    "load-within-a-minute-erases",
+			Summary: "loses the history of a session that is loaded within a minute of its creation",
+			Copies:  "google-gemini/gemini-cli#28693",
+			Hooks:   eraseYoung,
+		},
+		{
+			Name:    "load-forgets",
+			Summary: "replays the history but does not show it to the model",
+			Copies:  "cline/cline#14045",
+			Hooks:   forgetOnReopen,
+		},
+		{
+			Name:    "load-unknown-succeeds",
+			Summary: "answers session/load for a session that does not exist as if all were well",
+			Copies:  "NousResearch/hermes-agent#62780",
+			Hooks:   with(loadAnything),
+		},
+		{
+			Name:    "load-only-own",
+			Summary: "cannot load a session that another process made",
+			Copies:  "google-gemini/gemini-cli#29288",
+			Hooks:   with(loadOnlyOwn),
+		},
+		{
+			Name:    "load-answers-null",
+			Summary: "answers session/load with null",
+			Hooks:   onOut(func(f frame) bool { nullResult(f, "session/load"); return true }),
+		},
+		{
+			Name:    "resume-replays",
+			Summary: "replays the history on session/resume",
+			Copies:  "NousResearch/hermes-agent#17874",
+			Hooks:   with(resumeAsLoad),
+		},
+		{
+			Name:    "saves-at-end-of-turn",
+			Summary: "writes a turn down only when it has ended, so that a kill loses it",
+			Copies:  "kurrent-io/kcap-cli#458",
+			Hooks:   saveLate,
+		},
+		{
+			Name:    "kill-breaks-session",
+			Summary: "fails every prompt of a loaded session whose last turn was cut short",
+			Copies:  "bug-ops/zeph#5646",
+			Hooks:   brokenByKill,
+		},
+	}
+}
+
+// duringLoad filters the content updates between a load and its answer.
+func duringLoad(t *tap, keep func(f frame) bool) {
+	loading := map[string]any{}
+	t.in = func(m message) bool {
+		if is(m, "session/load") {
+			loading[sessionOf(m)] = m["id"]
+		}
+		return true
+	}
+	t.out = func(f frame) bool {
+		if answers(f, "session/load") {
+			delete(loading, f.Session)
+		}
+		_, open := loading[f.Session]
+		_, tag := f.Update()
+		return !open || !isContent(tag) || keep(f)
+	}
+}
+
+func replayLate(t *tap) {
+	held := map[string][]message{}
+	duringLoad(t, func(f frame) bool {
+		held[f.Session] = append(held[f.Session], f.Message)
+		return false
+	})
+	filter := t.out
+	t.out = func(f frame) bool {
+		pass := filter(f)
+		if answers(f, "session/load") {
+			t.Emit(f.Message)
+			for _, m := range held[f.Session] {
+				t.Emit(m)
+			}
+			delete(held, f.Session)
+			return false
+		}
+		return pass
+	}
+}
+
+func replayPending(t *tap) {
+	duringLoad(t, func(f frame) bool {
+		if u, tag := f.Update(); tag == "tool_call" {
+			u["status"] = "pending"
+		}
+		return true
+	})
+}
+
+func varyReplay(t *tap) {
+	n := 0
+	duringLoad(t, func(f frame) bool {
+		if _, tag := f.Update(); tag == "agent_message_chunk" {
+			n++
+			return n%2 == 1
+		}
+		return true
+	})
+}
+
+func askInReplay(t *tap) {
+	duringLoad(t, func(f frame) bool {
+		if u, tag := f.Update(); tag == "tool_call" {
+			t.Emit(f.Message)
+			t.Emit(message{"jsonrpc": "2.0", "id": "replay", "method": "session/request_permission", "params": object{
+				"sessionId": f.Session, "toolCall": object{"toolCallId": u["toolCallId"]},
+				"options": []any{
+					object{"optionId": "yes", "name": "Allow", "kind": "allow_once"},
+					object{"optionId": "no", "name": "Reject", "kind": "reject_once"},
+				},
+			}})
+			return false
+		}
+		return true
+	})
+}
+
+func eraseYoung() refagent.Hooks {
+	return refagent.Hooks{Restore: func(_ string, lines [][]byte) [][]byte {
+		var first struct{ At time.Time }
+		if len(lines) > 0 && json.Unmarshal(lines[0], &first) == nil && time.Since(first.At) < time.Minute {
+			return lines[:1]
+		}
+		return lines
+	}}
+}
+
+func forgetOnReopen() refagent.Hooks {
+	var mu sync.Mutex
+	reopened := map[string]bool{}
+	return refagent.Hooks{
+		Restore: func(session string, lines [][]byte) [][]byte {
+			mu.Lock()
+			defer mu.Unlock()
+			reopened[session] = true
+			return lines
+		},
+		Request: func(session string, messages []refagent.ModelMessage) []refagent.ModelMessage {
+			mu.Lock()
+			defer mu.Unlock()
+			if reopened[session] {
+				return sinceLastUser(session, messages)
+			}
+			return messages
+		},
+	}
+}
+
+func loadAnything(t *tap) {
+	t.out = func(f frame) bool {
+		if answers(f, "session/load") && f.Message["error"] != nil {
+			delete(f.Message, "error")
+			f.Message["result"] = object{}
+		}
+		return true
+	}
+}
+
+func loadOnlyOwn(t *tap) {
+	made := map[string]bool{}
+	t.in = func(m message) bool {
+		if is(m, "session/load") && !made[sessionOf(m)] {
+			t.Emit(refuse(m["id"], -32602, "invalid session identifier"))
+			return false
+		}
+		return true
+	}
+	t.out = func(f frame) bool {
+		if answers(f, "session/new") {
+			made[f.Session] = true
+		}
+		return true
+	}
+}
+
+func nullResult(f frame, method string) {
+	if answers(f, method) && f.Message["error"] == nil {
+		f.Message["result"] = nil
+	}
+}
+
+// resumeAsLoad serves resume with load, so that its replay comes out.
+func resumeAsLoad(t *tap) {
+	t.in = func(m message) bool {
+		if is(m, "session/resume") {
+			m["method"] = "session/load"
+			if p := m.Object("params"); p != nil && p["mcpServers"] == nil {
+				p["mcpServers"] = []any{}
+			}
+		}
+		return true
+	}
+}
+
+func saveLate() refagent.Hooks {
+	var mu sync.Mutex
+	waiting := map[string][]byte{}
+	return refagent.Hooks{Persist: func(session string, line []byte) []byte {
+		mu.Lock()
+		defer mu.Unlock()
+		waiting[session] = append(waiting[session], line...)
+		if kind := eventType(line); kind != "end" && kind != "session" {
+			return nil
+		}
+		out := waiting[session]
+		delete(waiting, session)
+		return out
+	}}
+}
+
+func brokenByKill() refagent.Hooks {
+	var mu sync.Mutex
+	broken := map[string]bool{}
+	return refagent.Hooks{
+		Restore: func(session string, lines [][]byte) [][]byte {
+			running := false
+			for _, line := range lines {
+				switch eventType(line) {
+				case "prompt":
+					running = true
+				case "end":
+					running = false
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			broken[session] = broken[session] || running
+			return lines
+		},
+		Stop: func(session, reason string, err error) (string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if broken[session] && reason != "cancelled" {
+				return "", errors.New("tool calls without results in the history")
+			}
+			return reason, err
+		},
+	}
+}
+
+func eventType(line []byte) string {
+	var e struct{ Type string }
+	_ = json.Unmarshal(bytes.TrimSpace(line), &e) // a torn line has no type
+	return e.Type
+}

@@ -1,0 +1,193 @@
+package faults
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/refagent"
+)
+
+// narrowFaults are agents that work only with the editor, the folders or the
+// words they were made for.
+func narrowFaults() []Fault {
+	return []Fault{
+		{
+			Name:    "capabilities-indispensable",
+			Summary: "makes no session for an editor that cannot read files",
+			Hooks:   with(func(t *tap) { t.in = refuseWithoutFiles(t) }),
+		},
+		{
+			Name:    "capabilities-lumped",
+			Summary: "believes that an editor that reads files also writes them",
+			Hooks:   withClient(func(c *client) { c.WriteTextFile = c.WriteTextFile || c.ReadTextFile }),
+		},
+		{
+			Name:    "capabilities-unknown-refused",
+			Summary: "refuses an editor that has a capability it does not know",
+			Hooks:   with(func(t *tap) { t.in = refuseCapabilities(t) }),
+		},
+		{
+			Name:    "directories-instead-of-cwd",
+			Summary: "works in the first additional directory instead of cwd",
+			Hooks: onSetup(func(p object) {
+				if dirs, _ := p["additionalDirectories"].([]any); len(dirs) > 0 {
+					p["cwd"] = dirs[0]
+				}
+			}),
+		},
+		{
+			Name:    "directories-remembered",
+			Summary: "brings the additional directories of former sessions back on resume and load",
+			Hooks:   rememberDirectories,
+		},
+		{
+			Name:    "mcp-only-first",
+			Summary: "connects only to the first of the MCP servers",
+			Hooks: onSetup(func(p object) {
+				if servers, _ := p["mcpServers"].([]any); len(servers) > 1 {
+					p["mcpServers"] = servers[:1]
+				}
+			}),
+		},
+		{
+			Name:    "meta-refused",
+			Summary: "refuses requests that carry _meta",
+			Hooks: with(func(t *tap) {
+				t.in = func(m message) bool {
+					_, has := m.Object("params")["_meta"]
+					_, asks := m["id"]
+					if has && asks {
+						t.Emit(refuse(m["id"], -32602, "unknown field _meta"))
+					}
+					return !has
+				}
+			}),
+		},
+		{
+			Name:    "pictures-refused",
+			Summary: "refuses prompts with a picture, which it says it takes",
+			Hooks: with(func(t *tap) {
+				t.in = func(m message) bool {
+					blocks, _ := m.Object("params")["prompt"].([]any)
+					for _, b := range blocks {
+						if b, _ := b.(object); b["type"] == "image" {
+							t.Emit(refuse(m["id"], -32602, "pictures are not supported"))
+							return false
+						}
+					}
+					return true
+				}
+			}),
+		},
+		{
+			Name:    "commands-as-text",
+			Summary: "asks the model what its own slash commands may mean",
+			Hooks: with(func(t *tap) {
+				t.in = func(m message) bool {
+					blocks, _ := m.Object("params")["prompt"].([]any)
+					for _, b := range blocks {
+						block, _ := b.(object)
+						if s, _ := block["text"].(string); strings.HasPrefix(s, "/") {
+							block["text"] = "The user says: " + s
+						}
+					}
+					return true
+				}
+			}),
+		},
+		{
+			Name:    "paths-escaped",
+			Summary: "escapes the paths of files as in a URL",
+			Hooks: onOut(func(f frame) bool {
+				if p := f.Message.Object("params"); p != nil && strings.HasPrefix(f.Method, "fs/") {
+					path, _ := p["path"].(string)
+					p["path"] = strings.ReplaceAll(path, " ", "%20")
+				}
+				return true
+			}),
+		},
+		{
+			Name:    "refusal-remembered",
+			Summary: "shows the model again what it has refused",
+			Hooks:   rememberRefusals,
+		},
+	}
+}
+
+func refuseWithoutFiles(t *tap) func(m message) bool {
+	bare := false
+	return func(m message) bool {
+		if is(m, "initialize") {
+			bare = m.Object("params", "clientCapabilities", "fs")["readTextFile"] != true
+		}
+		if bare && is(m, "session/new") {
+			t.Emit(refuse(m["id"], -32603, "this agent needs an editor with files"))
+			return false
+		}
+		return true
+	}
+}
+
+func refuseCapabilities(t *tap) func(m message) bool {
+	return func(m message) bool {
+		if !is(m, "initialize") {
+			return true
+		}
+		for _, c := range slices.Sorted(maps.Keys(m.Object("params", "clientCapabilities"))) {
+			if c != "fs" && c != "terminal" {
+				t.Emit(refuse(m["id"], -32602, "unknown field "+c))
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// onSetup is a tap that changes the parameters of session/new.
+func onSetup(change func(params object)) func() hooks {
+	return with(func(t *tap) {
+		t.in = func(m message) bool {
+			if is(m, "session/new") {
+				change(m.Object("params"))
+			}
+			return true
+		}
+	})
+}
+
+func rememberDirectories() hooks {
+	var known any
+	t := &tap{in: func(m message) bool {
+		p := m.Object("params")
+		switch {
+		case is(m, "session/new"):
+			known = p["additionalDirectories"]
+		case (is(m, "session/resume") || is(m, "session/load")) && p["additionalDirectories"] == nil && known != nil:
+			p["additionalDirectories"] = known
+		}
+		return true
+	}}
+	return t.hooks()
+}
+
+func rememberRefusals() hooks {
+	said, refused := map[string][]refagent.ModelMessage{}, map[string][]refagent.ModelMessage{}
+	t := &tap{}
+	h := t.hooks()
+	h.Request = func(session string, messages []refagent.ModelMessage) []refagent.ModelMessage {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		said[session] = slices.Clone(messages)
+		return slices.Concat(refused[session], messages)
+	}
+	h.Stop = func(session, reason string, err error) (string, error) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if reason == "refusal" {
+			refused[session] = append(said[session], refagent.ModelMessage{Role: "assistant", Text: "No."})
+		}
+		return reason, err
+	}
+	return h
+}

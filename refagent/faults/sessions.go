@@ -1,0 +1,169 @@
+package faults
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/refagent"
+)
+
+func sessionFaults() []Fault {
+	return []Fault{
+		{
+			Name:    "close-returns-early",
+			Summary: "answers session/close before the prompt that runs has stopped",
+			Copies:  "anomalyco/opencode#49563",
+			Hooks:   with(func(t *tap) { closeEarly(t, 200*time.Millisecond) }),
+		},
+		{
+			Name:    "close-leaves-prompt",
+			Summary: "forgets the running prompt of a session that is closed",
+			Copies:  "PrimeIntellect-ai/prime-agent#613",
+			Hooks:   with(func(t *tap) { closeEarly(t, time.Hour) }),
+			Hangs:   true,
+		},
+		{
+			Name:    "close-keeps-talking",
+			Summary: "sends updates of a session after it was closed",
+			Copies:  "openclaw/openclaw#109973",
+			Hooks: with(func(t *tap) {
+				t.out = func(f frame) bool {
+					if answers(f, "session/close") && f.Session != "" {
+						t.Emit(f.Message)
+						t.Emit(updateOf(f.Session, object{"sessionUpdate": "session_info_update", "title": "Closed"}))
+						return false
+					}
+					return true
+				}
+			}),
+		},
+		{
+			Name:    "deleted-session-listed",
+			Summary: "keeps listing sessions that were deleted",
+			Copies:  "shindgew/agy-acp#77",
+			Hooks:   func() refagent.Hooks { return refagent.Hooks{Keep: true} },
+		},
+		{
+			Name:    "unknown-session-made",
+			Summary: "answers a prompt for an unknown session as if it were there",
+			Hooks:   with(answerUnknown),
+		},
+		{
+			Name:    "second-prompt-steals-cancel",
+			Summary: "runs a second prompt beside the first, which no cancel reaches any more",
+			Copies:  "zeroclaw-labs/zeroclaw#6408",
+			Hooks:   func() refagent.Hooks { return refagent.Hooks{Busy: func(string, bool) bool { return false }} },
+			Hangs:   true,
+		},
+		{
+			Name:    "second-prompt-swallowed",
+			Summary: "answers a prompt to a busy session with end_turn and does nothing",
+			Copies:  "XiaomiMiMo/MiMo-Code#2290",
+			Hooks: with(func(t *tap) {
+				t.in = func(m message) bool {
+					if _, busy := t.open[sessionOf(m)]; is(m, "session/prompt") && busy {
+						t.Emit(respond(m["id"], object{"stopReason": "end_turn"}))
+						return false
+					}
+					return true
+				}
+			}),
+		},
+		{
+			Name:    "new-session-ends-others",
+			Summary: "cancels the prompts of other sessions when a session is made",
+			Copies:  "svkozak/pi-acp#131",
+			Hooks: with(func(t *tap) {
+				t.in = func(m message) bool {
+					for s := range t.open {
+						if is(m, "session/new") {
+							t.give(cancelOf(s))
+						}
+					}
+					return true
+				}
+			}),
+		},
+		{
+			Name:    "sessions-block-each-other",
+			Summary: "runs one prompt at a time, whatever session it belongs to",
+			Hooks:   oneAtATime,
+			Hangs:   true,
+		},
+		{
+			Name:    "sessions-share-history",
+			Summary: "shows the model the conversations of all sessions",
+			Hooks:   shareHistory,
+		},
+	}
+}
+
+func closeEarly(t *tap, wait time.Duration) {
+	closing := map[string]any{}
+	t.in = func(m message) bool {
+		s := sessionOf(m)
+		if _, open := t.open[s]; !is(m, "session/close") || !open {
+			return true
+		}
+		closing[s] = m["id"]
+		t.Emit(respond(m["id"], object{}))
+		t.later(wait, func() []message { return []message{m} })
+		return false
+	}
+	t.out = func(f frame) bool { return !answers(f, "session/close") || closing[f.Session] == nil }
+}
+
+func answerUnknown(t *tap) {
+	t.out = func(f frame) bool {
+		if answers(f, "session/prompt") && f.Session == "" && f.Message["error"] != nil {
+			delete(f.Message, "error")
+			f.Message["result"] = object{"stopReason": "end_turn"}
+		}
+		return true
+	}
+}
+
+// oneAtATime holds a turn at its start until every other one has ended.
+func oneAtATime() refagent.Hooks {
+	turn := make(chan struct{}, 1)
+	var mu sync.Mutex
+	holder := ""
+	return refagent.Hooks{
+		TurnStart: func(ctx context.Context, session string) {
+			select {
+			case turn <- struct{}{}:
+				mu.Lock()
+				holder = session
+				mu.Unlock()
+			case <-ctx.Done():
+			}
+		},
+		Stop: func(session, reason string, err error) (string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if holder == session {
+				holder = ""
+				<-turn
+			}
+			return reason, err
+		},
+	}
+}
+
+func shareHistory() refagent.Hooks {
+	var mu sync.Mutex
+	said := map[string][]refagent.ModelMessage{}
+	return refagent.Hooks{Request: func(session string, messages []refagent.ModelMessage) []refagent.ModelMessage {
+		mu.Lock()
+		defer mu.Unlock()
+		var all []refagent.ModelMessage
+		for s, list := range said {
+			if s != session {
+				all = append(all, list...)
+			}
+		}
+		said[session] = messages
+		return append(all, messages...)
+	}}
+}

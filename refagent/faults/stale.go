@@ -1,0 +1,192 @@
+package faults
+
+import "github.com/acp-test/acp-test/refagent"
+
+// staleFaults tell the editor something else than what is so.
+func staleFaults() []Fault {
+	return []Fault{
+		{
+			Name:    "list-replays",
+			Summary: "replays a message of the newest session whenever sessions are listed",
+			Hooks:   onOutTap(replayOnList),
+		},
+		{
+			Name:    "list-without-titles",
+			Summary: "lists sessions without the titles it gave them",
+			Hooks: onResult("session/list", func(r object) {
+				sessions, _ := r["sessions"].([]any)
+				for _, s := range sessions {
+					if s, ok := s.(object); ok {
+						delete(s, "title")
+					}
+				}
+			}),
+		},
+		{
+			Name:    "usage-only-in-turns",
+			Summary: "does not say how full the context of a loaded session is",
+			Hooks:   onOutTap(usageOnlyInTurns),
+		},
+		{
+			Name:    "diff-former-text-wrong",
+			Summary: "shows every change as if the file had been empty before",
+			Hooks: onUpdate(func(u object, _ string) bool {
+				content, _ := u["content"].([]any)
+				for _, c := range content {
+					if c, ok := c.(object); ok && c["type"] == "diff" {
+						c["oldText"] = ""
+					}
+				}
+				return true
+			}),
+		},
+		{
+			Name:    "tool-in-first-session",
+			Summary: "shows the tool calls of all sessions in the one made first",
+			Hooks:   onOutTap(toolsInFirstSession),
+		},
+		{
+			Name:    "words-in-first-session",
+			Summary: "says what belongs to any session in the one that came first",
+			Hooks:   onOutTap(wordsInFirstSession),
+		},
+		{
+			Name:    "tool-results-hidden",
+			Summary: "does not tell the model what its tools returned",
+			Hooks: func() hooks {
+				return hooks{Request: func(_ string, messages []refagent.ModelMessage) []refagent.ModelMessage {
+					for i := range messages {
+						if messages[i].Role == "tool" {
+							messages[i].Text = "done"
+						}
+					}
+					return messages
+				}}
+			},
+		},
+		{
+			Name:    "failed-edit-writes",
+			Summary: "says that an edit failed, but writes the new text over the file",
+			Hooks:   onOutTap(writeAfterFailure),
+		},
+		{
+			Name:    "mode-option-behind",
+			Summary: "shows a mode that was set in its option only when the option is asked for",
+			Hooks: onUpdate(func(_ object, tag string) bool {
+				return tag != "config_option_update"
+			}),
+		},
+		{
+			Name:    "login-unneeded",
+			Summary: "says that a login is needed, but makes sessions without one",
+			Hooks:   with(loginUnneeded),
+		},
+		{
+			Name:    "login-answers-null",
+			Summary: "answers authenticate and logout with null",
+			Hooks:   onOut(nullLogin),
+		},
+		{
+			Name:    "login-any-method",
+			Summary: "accepts a way to log in that it never offered",
+			Hooks: with(func(t *tap) {
+				t.in = func(m message) bool {
+					if is(m, "authenticate") {
+						m.Object("params")["methodId"] = "agent"
+					}
+					return true
+				}
+			}),
+		},
+	}
+}
+
+// onOutTap is a tap whose out needs the tap itself.
+func onOutTap(build func(t *tap) func(f frame) bool) func() hooks {
+	return with(func(t *tap) { t.out = build(t) })
+}
+
+func replayOnList(t *tap) func(f frame) bool {
+	newest := ""
+	return func(f frame) bool {
+		if answers(f, "session/new") {
+			newest, _ = f.Message.Object("result")["sessionId"].(string)
+		}
+		if answers(f, "session/list") && newest != "" {
+			t.Emit(updateOf(newest, object{"sessionUpdate": "user_message_chunk", "content": object{"type": "text", "text": "Hello again."}}))
+		}
+		return true
+	}
+}
+
+func usageOnlyInTurns(t *tap) func(f frame) bool {
+	return func(f frame) bool {
+		_, tag := f.Update()
+		_, busy := t.open[f.Session]
+		return tag != "usage_update" || busy
+	}
+}
+
+func toolsInFirstSession(*tap) func(f frame) bool {
+	first := ""
+	return func(f frame) bool {
+		if answers(f, "session/new") && first == "" {
+			first, _ = f.Message.Object("result")["sessionId"].(string)
+		}
+		if _, tag := f.Update(); tag == "tool_call" || tag == "tool_call_update" {
+			f.Message.Object("params")["sessionId"] = first
+		}
+		return true
+	}
+}
+
+func wordsInFirstSession(*tap) func(f frame) bool {
+	first := ""
+	return func(f frame) bool {
+		if first == "" {
+			first = f.Session
+		}
+		if _, tag := f.Update(); tag == "agent_message_chunk" {
+			f.Message.Object("params")["sessionId"] = first
+		}
+		return true
+	}
+}
+
+func writeAfterFailure(t *tap) func(f frame) bool {
+	input := map[string]object{}
+	return func(f frame) bool {
+		u, tag := f.Update()
+		id, _ := u["toolCallId"].(string)
+		switch in, _ := u["rawInput"].(object); {
+		case tag == "tool_call":
+			input[id] = in
+		case tag == "tool_call_update" && u["status"] == "failed" && input[id]["old"] != nil:
+			t.Emit(message{"jsonrpc": "2.0", "id": "write-" + id, "method": "fs/write_text_file",
+				"params": object{"sessionId": f.Session, "path": input[id]["path"], "content": input[id]["new"]}})
+		}
+		return true
+	}
+}
+
+// loginUnneeded logs in for the editor as soon as it is initialized, and again
+// after each logout.
+func loginUnneeded(t *tap) {
+	own := "login"
+	t.out = func(f frame) bool {
+		if f.Message["id"] == own {
+			return false
+		}
+		if answers(f, "initialize") || answers(f, "logout") {
+			t.give(message{"jsonrpc": "2.0", "id": own, "method": "authenticate", "params": object{"methodId": "agent"}})
+		}
+		return true
+	}
+}
+
+func nullLogin(f frame) bool {
+	if _, ok := f.Message["result"]; ok && (answers(f, "authenticate") || answers(f, "logout")) {
+		f.Message["result"] = nil
+	}
+	return true
+}

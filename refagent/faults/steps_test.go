@@ -1,0 +1,257 @@
+package faults_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// chapters are the batteries. A fault has to change what is seen of at least
+// one of them.
+var chapters = map[string]func(b *battery){
+	"transport": func(b *battery) {
+		b.call("vendor/unknown", object{})
+		b.call("session/new", object{"cwd": "relative"})
+		b.call("session/new", object{"cwd": "/", "mcpServers": []any{}, "additionalDirectories": []any{"relative"}})
+		b.notify("vendor/unknown", object{})
+		b.raw(`{"jsonrpc":"2.0","id":77,"result":{}}` + "\n")
+		b.raw("{nonsense\n")
+		b.settle()
+		b.call("session/list", object{"_meta": object{"x": strings.Repeat("x", 70<<10)}})
+		b.call("initialize", object{"protocolVersion": 7})
+		b.call("authenticate", object{"methodId": "login"})
+	},
+	"text": func(b *battery) {
+		s := b.newSession()
+		b.turn(s, "say one")
+		b.call("session/prompt", prompt(s, "say two"))
+		b.call("session/prompt", prompt(s, "say three"))
+		b.turn(s, "stop length")
+		b.turn(s, "stop content_filter")
+		b.turn(s, "fail now")
+		b.turn(s, "say", object{"type": "resource_link", "name": "n", "uri": "file:///x"})
+		b.turn(s, "use think {\"thought\":\"again\"}")
+		b.turn("sess_00000000000000000000000000000000", "say x")
+	},
+	"tools": func(b *battery) {
+		s := b.newSession()
+		b.turn(s, `use read_file {"path":"x.txt"}`)
+		b.turn(s, `use write_file {"path":"x.txt","content":"hello"}`)
+		b.turn(s, `use edit_file {"path":"x.txt","old":"unsaved","new":"saved"}`)
+		b.turn(s, `use run_shell {"command":"ls"}`)
+		b.turn(s, `use fly {}`)
+		time.Sleep(10 * time.Millisecond) // lets a fault's stray request come
+		b.settle()
+	},
+	"permission": func(b *battery) {
+		s := b.newSession()
+		for _, choice := range []string{"allow-once", "reject-once", "no-such", "error", "cancelled", "allow-once", "reject-always", "allow-once"} {
+			b.choice = choice
+			b.turn(s, `use write_file {"path":"`+choice+`.txt","content":"x"}`)
+		}
+		b.choice = "allow-always"
+		b.turn(s, `use delete_file {"path":"none"}`)
+		b.turn(s, `use delete_file {"path":"none"}`)
+		other := b.newSession()
+		b.choice = "reject-once"
+		b.turn(other, `use delete_file {"path":"none"}`)
+	},
+	"cancel": func(b *battery) {
+		s := b.newSession()
+		b.notify("session/cancel", object{"sessionId": s})
+		b.turn(s, "say after an idle cancel")
+		id := b.request("session/prompt", prompt(s, "hold one"))
+		b.until("first text", func(m object) bool { return strings.Contains(text(m), "First.") })
+		b.notify("session/cancel", object{"sessionId": s})
+		b.notify("session/cancel", object{"sessionId": s})
+		b.response(id)
+		b.wait("the abort", b.model.aborted)
+		time.Sleep(40 * time.Millisecond) // lets a fault's late text come
+		b.settle()
+		b.turn(s, `use write_file {"path":"x.txt","content":"hello"}`)
+		b.choice = "hold"
+		id = b.request("session/prompt", prompt(s, `use write_file {"path":"x.txt","content":"hello"}`))
+		b.until("permission", func(m object) bool { return m["method"] == "session/request_permission" })
+		b.notify("session/cancel", object{"sessionId": s})
+		for _, held := range b.held {
+			b.send(object{"jsonrpc": "2.0", "id": held, "result": object{"outcome": object{"outcome": "cancelled"}}})
+		}
+		b.response(id)
+		b.turn(s, "say again")
+		id = b.request("session/prompt", prompt(s, `use write_file {"path":"x.txt","content":"hello"}`))
+		b.until("permission", func(m object) bool { return m["method"] == "session/request_permission" })
+		b.notify("session/cancel", object{"sessionId": s})
+		b.response(id)
+		b.settle()
+	},
+	"cancel-early": func(b *battery) {
+		s := b.newSession()
+		id := b.request("session/prompt", prompt(s, "hold"))
+		b.notify("session/cancel", object{"sessionId": s})
+		b.response(id)
+	},
+	"cancel-request": func(b *battery) {
+		s := b.newSession()
+		id := b.request("session/prompt", prompt(s, "hold"))
+		b.until("first text", func(m object) bool { return strings.Contains(text(m), "First.") })
+		b.notify("$/cancel_request", object{"requestId": id})
+		b.response(id)
+	},
+	"two": func(b *battery) {
+		x, y := b.newSession(), b.newSession()
+		b.turn(y, "say something to y")
+		id := b.request("session/prompt", prompt(x, "hold"))
+		b.until("first text", func(m object) bool { return strings.Contains(text(m), "First.") })
+		b.turn(y, "say something else to y")
+		b.call("session/prompt", prompt(x, "say busy"))
+		b.call("session/new", object{"cwd": b.dir, "mcpServers": []any{}})
+		second := b.request("session/prompt", prompt(y, "hold on"))
+		b.until("first text", func(m object) bool { return strings.Contains(text(m), "First.") })
+		b.notify("session/cancel", object{"sessionId": y})
+		b.response(second)
+		b.model.release <- struct{}{}
+		b.response(id)
+		b.choice = "reject-once"
+		b.turn(x, `use write_file {"path":"x","content":""}`)
+	},
+	"slow": func(b *battery) {
+		s := b.newSession()
+		release := sync.OnceFunc(b.stall.Unlock)
+		id := b.request("session/prompt", prompt(s, "flood"))
+		b.until("text", func(m object) bool { return text(m) != "" })
+		b.stall.Lock()
+		defer release()
+		b.wait("the second request", b.model.reached)
+		release()
+		b.response(id)
+	},
+	"close": func(b *battery) {
+		s := b.newSession()
+		b.call("session/list", object{"cwd": b.dir})
+		b.call("session/list", object{"cursor": "again"})
+		id := b.request("session/prompt", prompt(s, "hold"))
+		b.until("first text", func(m object) bool { return strings.Contains(text(m), "First.") })
+		closing := b.request("session/close", object{"sessionId": s})
+		b.response(id)
+		b.response(closing)
+		b.settle()
+		b.call("session/delete", object{"sessionId": s})
+		b.call("session/list", object{})
+	},
+	"modes": func(b *battery) {
+		s := b.newSession()
+		b.call("session/set_mode", object{"sessionId": s, "modeId": "planning"})
+		b.turn(s, `use write_file {"path":"a","content":""}`)
+		b.turn(s, `use write_file {"path":"b","content":""}`)
+		b.call("session/set_config_option", object{"sessionId": s, "configId": "mode", "value": "readonly"})
+		b.turn(s, `use write_file {"path":"c","content":""}`)
+	},
+	"load": func(b *battery) {
+		s := b.newSession()
+		b.turn(s, "say one")
+		b.turn(s, `use write_file {"path":"x.txt","content":"hello"}`)
+		b.end()
+		b.start()
+		load := object{"sessionId": s, "cwd": b.dir, "mcpServers": []any{}}
+		b.call("session/load", load)
+		b.settle()
+		b.call("session/load", load)
+		b.turn(s, "say two")
+		b.call("session/resume", object{"sessionId": s, "cwd": b.dir})
+		b.settle()
+		b.call("session/load", object{"sessionId": "sess_00000000000000000000000000000000", "cwd": b.dir, "mcpServers": []any{}})
+	},
+	"kill": func(b *battery) {
+		s := b.newSession()
+		b.request("session/prompt", prompt(s, "hold"))
+		b.until("first text", func(m object) bool { return strings.Contains(text(m), "First.") })
+		killed := b.state + "-killed"
+		if err := os.CopyFS(killed, os.DirFS(b.state)); err != nil {
+			panic(err)
+		}
+		b.in.Close()
+		b.stop()
+		b.wait("the abort", b.model.aborted)
+		b.state = killed
+		b.start()
+		b.call("session/load", object{"sessionId": s, "cwd": b.dir, "mcpServers": []any{}})
+		b.turn(s, "say two")
+	},
+	"bare": func(b *battery) {
+		s := b.newSession()
+		b.turn(s, `use write_file {"path":"x.txt","content":"hello"}`)
+		b.turn(s, `use read_file {"path":"x.txt"}`)
+		b.turn(s, `use run_shell {"command":"echo hello"}`)
+	},
+	"ask": func(b *battery) {
+		ask := `use ask_user {"question":"Which?"}`
+		b.turn(b.newSession(), ask)
+		b.end()
+		b.able = true
+		b.start()
+		s := b.newSession()
+		for _, choice := range []string{"accept", "decline", "_later", "wrong type", "error"} {
+			b.choice = choice
+			b.turn(s, ask)
+		}
+		b.choice = "decline"
+		b.turn(s, `use ask_user {"question":"Look","url":"https://example.com/"}`)
+	},
+	"login": func(b *battery) {
+		b.end()
+		b.login = true
+		b.start()
+		setup := object{"cwd": b.dir, "mcpServers": []any{}}
+		b.call("session/new", setup)
+		b.call("authenticate", object{"methodId": "none"})
+		b.call("session/new", setup)
+		b.call("authenticate", object{"methodId": "agent"})
+		b.turn(b.newSession(), "say hello")
+		b.call("logout", object{})
+		b.call("session/new", setup)
+	},
+	"reader": func(b *battery) {
+		b.end()
+		b.reads = true
+		b.start()
+		b.turn(b.newSession(), `use write_file {"path":"x.txt","content":"hello"}`)
+	},
+	"corners": func(b *battery) {
+		dirs := func(name string) string {
+			dir := filepath.Join(b.dir, name)
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				panic(err)
+			}
+			return dir
+		}
+		main, extra := dirs("main"), dirs("extra")
+		s, _ := b.call("session/new", object{"cwd": main, "mcpServers": []any{}, "additionalDirectories": []any{extra}})["sessionId"].(string)
+		b.turn(s, "/status")
+		b.turn(s, "say", object{"type": "image", "mimeType": "image/png", "data": "aGVsbG8="})
+		b.turn(s, `use read_file {"path":"a name.txt"}`)
+		b.turn(s, `use edit_file {"path":"x.txt","old":"not there","new":"new"}`)
+		b.call("session/list", object{"_meta": object{"x": 1}})
+		b.call("session/list", object{})
+		b.call("session/resume", object{"sessionId": s, "cwd": main})
+		b.settle()
+		b.turn(s, `use read_file {"path":"`+extra+`/x.txt"}`)
+	},
+	"mcp": func(b *battery) {
+		marker := filepath.Join(b.dir, "started")
+		server := func(name string) object {
+			return object{"name": name, "command": "/bin/sh", "args": []any{"-c", "echo started > " + marker + name}, "env": []any{}}
+		}
+		s, _ := b.call("session/new", object{"cwd": b.dir, "mcpServers": []any{server("m"), server("n")}})["sessionId"].(string)
+		b.turn(s, "say hello")
+	},
+}
+
+func text(m object) string {
+	params, _ := m["params"].(object)
+	update, _ := params["update"].(object)
+	content, _ := update["content"].(object)
+	s, _ := content["text"].(string)
+	return s
+}

@@ -1,0 +1,119 @@
+package faults
+
+import "time"
+
+func terminalFaults() []Fault {
+	return []Fault{
+		{
+			Name:    "terminal-never-released",
+			Summary: "never releases a terminal",
+			Copies:  "can1357/oh-my-pi#12435",
+			Hooks:   with(neverRelease),
+		},
+		{
+			Name:    "terminal-killed-not-released",
+			Summary: "kills a terminal and believes that this releases it",
+			Hooks: with(func(t *tap) {
+				t.out = func(f frame) bool { asMethod(f, "terminal/release", "terminal/kill"); return true }
+			}),
+		},
+		{
+			Name:    "terminal-released-twice",
+			Summary: "releases every terminal twice",
+			Hooks:   with(func(t *tap) { afterRelease(t, "terminal/release") }),
+		},
+		{
+			Name:    "terminal-used-after-release",
+			Summary: "asks for the output of a terminal it has released",
+			Hooks:   with(func(t *tap) { afterRelease(t, "terminal/output") }),
+		},
+		{
+			Name:    "terminal-unknown",
+			Summary: "asks for the output of a terminal that was never created",
+			Hooks: with(func(t *tap) {
+				t.out = func(f frame) bool {
+					if f.IsRequest() && f.Method == "terminal/wait_for_exit" {
+						ghost := clone(f.Message)
+						ghost["id"], ghost["method"] = "ghost", "terminal/output"
+						ghost.Object("params")["terminalId"] = "term_ghost"
+						t.Emit(ghost)
+					}
+					return true
+				}
+			}),
+		},
+		{
+			Name:    "terminal-shown-unknown",
+			Summary: "shows a terminal in a tool call that does not exist",
+			Hooks: onUpdate(func(u object, _ string) bool {
+				list, _ := u["content"].([]any)
+				for _, c := range list {
+					if o, ok := c.(object); ok && o["type"] == "terminal" {
+						o["terminalId"] = "term_ghost"
+					}
+				}
+				return true
+			}),
+		},
+		{
+			Name:    "terminal-shown-too-late",
+			Summary: "shows a terminal in a tool call only after its release",
+			Hooks:   with(showLate),
+		},
+		{
+			Name:    "terminal-relative-cwd",
+			Summary: "starts terminals in the directory \".\"",
+			Hooks: onRequest("terminal/create", func(p object) {
+				p["cwd"] = "."
+			}),
+		},
+	}
+}
+
+func asMethod(f frame, from, to string) {
+	if f.IsRequest() && f.Method == from {
+		f.Message["method"] = to
+	}
+}
+
+// neverRelease answers the agent's own release, which the editor never sees.
+func neverRelease(t *tap) {
+	t.out = func(f frame) bool {
+		if f.IsRequest() && f.Method == "terminal/release" {
+			t.give(respond(f.Message["id"], object{}))
+			return false
+		}
+		return true
+	}
+}
+
+// afterRelease sends another request for a terminal right after its release.
+func afterRelease(t *tap, method string) {
+	t.out = func(f frame) bool {
+		if f.IsRequest() && f.Method == "terminal/release" {
+			again := clone(f.Message)
+			again["id"], again["method"] = "again-"+key(f.Message["id"]), method
+			t.later(time.Millisecond, func() []message { t.Emit(again); return nil })
+		}
+		return true
+	}
+}
+
+func showLate(t *tap) {
+	held := map[string]any{}
+	t.out = func(f frame) bool {
+		u, tag := f.Update()
+		id := key(u["toolCallId"])
+		if tag != "tool_call_update" {
+			return true
+		}
+		if list, _ := u["content"].([]any); len(list) > 0 && list[0].(object)["type"] == "terminal" {
+			held[id] = list
+			delete(u, "content")
+		}
+		if final(u["status"]) && held[id] != nil {
+			u["content"] = held[id]
+		}
+		return true
+	}
+}

@@ -1,0 +1,213 @@
+package refagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// inRoots finds the root of the session that holds a path.
+func (s *session) inRoots(path string) (root, rel string, err error) {
+	for _, r := range s.roots {
+		if rel, err := filepath.Rel(r, path); err == nil && filepath.IsLocal(rel) {
+			return r, rel, nil
+		}
+	}
+	return "", "", fmt.Errorf("%s is outside the session's directories", path)
+}
+
+// onDisk opens the root of a path, through which no link leads outside.
+func (s *session) onDisk(path string) (*os.Root, string, error) {
+	root, rel, err := s.inRoots(path)
+	if err != nil {
+		return nil, "", err
+	}
+	r, err := os.OpenRoot(root)
+	return r, rel, err
+}
+
+// read gets a text file from the editor, which knows unsaved changes, or from
+// the disk if the editor has no files. line counts from 1; 0 for both means
+// the whole file.
+func (w *work) read(ctx context.Context, path string, line, limit int) (string, error) {
+	if _, _, err := w.s.inRoots(path); err != nil {
+		return "", err
+	}
+	if !w.a.capabilities().ReadTextFile {
+		content, err := w.s.readDisk(path)
+		return lines(content, line, limit), err
+	}
+	params := map[string]any{"sessionId": w.s.id, "path": path}
+	if line > 0 {
+		params["line"] = line
+	}
+	if limit > 0 {
+		params["limit"] = limit
+	}
+	var result struct{ Content *string }
+	if err := w.a.conn.call(ctx, "fs/read_text_file", w.s.id, params, &result); err != nil {
+		return "", err
+	}
+	if result.Content == nil {
+		return "", errors.New("the editor's answer holds no content")
+	}
+	return *result.Content, nil
+}
+
+func (w *work) write(ctx context.Context, path, content string) error {
+	if _, _, err := w.s.inRoots(path); err != nil {
+		return err
+	}
+	if w.a.capabilities().WriteTextFile {
+		return w.a.conn.call(ctx, "fs/write_text_file", w.s.id,
+			map[string]any{"sessionId": w.s.id, "path": path, "content": content}, nil)
+	}
+	root, rel, err := w.s.onDisk(path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
+		return err
+	}
+	return root.WriteFile(rel, []byte(content), 0o644)
+}
+
+func (s *session) readDisk(path string) (string, error) {
+	root, rel, err := s.onDisk(path)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	f, err := root.Open(rel)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	return strings.ToValidUTF8(string(data), "\uFFFD"), err
+}
+
+// lines cuts limit lines from line on out of a text.
+func lines(content string, line, limit int) string {
+	if line <= 1 && limit <= 0 {
+		return content
+	}
+	all := strings.SplitAfter(content, "\n")
+	from := min(max(line-1, 0), len(all))
+	to := len(all)
+	if limit > 0 {
+		to = min(from+limit, to)
+	}
+	return strings.Join(all[from:to], "")
+}
+
+// showPath says which file a call is about.
+func showPath(w *work) {
+	if p := w.args.str("path"); p != "" {
+		w.locations = []location{{Path: w.s.absolute(p), Line: w.args.number("line")}}
+	}
+}
+
+// showWrite shows the change before the user is asked. The former text comes
+// from the disk: asking the editor would be a read nobody has allowed yet.
+func showWrite(w *work) {
+	showPath(w)
+	if w.locations == nil {
+		return
+	}
+	path := w.locations[0].Path
+	w.content = diffContent(path, w.s.before(path), w.args.str("content"))
+}
+
+func showEdit(w *work) {
+	showPath(w)
+	if w.locations == nil {
+		return
+	}
+	old := w.args.str("old")
+	w.content = diffContent(w.locations[0].Path, &old, w.args.str("new"))
+}
+
+// before is the text of a file on the disk, nil if there is none.
+func (s *session) before(path string) *string {
+	content, err := s.readDisk(path)
+	if err != nil {
+		return nil
+	}
+	return &content
+}
+
+func readFile(ctx context.Context, w *work) error {
+	content, err := w.read(ctx, w.locations[0].Path, w.args.number("line"), w.args.number("limit"))
+	if err != nil {
+		return err
+	}
+	w.content, w.result = textContent(content), content
+	return nil
+}
+
+func writeFile(ctx context.Context, w *work) error {
+	path, content := w.locations[0].Path, w.args.str("content")
+	before := w.s.before(path)
+	if err := w.write(ctx, path, content); err != nil {
+		return err
+	}
+	w.content = diffContent(path, before, content)
+	w.result = fmt.Sprintf("Wrote %d bytes to %s.", len(content), path)
+	return nil
+}
+
+func editFile(ctx context.Context, w *work) error {
+	path, old := w.locations[0].Path, w.args.str("old")
+	before, err := w.read(ctx, path, 0, 0)
+	if err != nil {
+		return err
+	}
+	switch n := strings.Count(before, old); {
+	case old == "" || n == 0:
+		return errors.New("the old text is not in the file")
+	case n > 1:
+		return fmt.Errorf("the old text is in the file %d times", n)
+	}
+	after := strings.Replace(before, old, w.args.str("new"), 1)
+	if ctx.Err() != nil {
+		return errCancelled
+	}
+	if err := w.write(ctx, path, after); err != nil {
+		return err
+	}
+	w.content, w.result = diffContent(path, &before, after), "Edited "+path+"."
+	return nil
+}
+
+func deleteFile(_ context.Context, w *work) error {
+	path := w.locations[0].Path
+	root, rel, err := w.s.onDisk(path)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	w.result = "Deleted " + path + "."
+	return root.Remove(rel)
+}
+
+func moveFile(_ context.Context, w *work) error {
+	from, to := w.locations[0].Path, w.s.absolute(w.args.str("to"))
+	root, rel, err := w.s.onDisk(from)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	target, err := filepath.Rel(root.Name(), to)
+	if err != nil || !filepath.IsLocal(target) {
+		return fmt.Errorf("%s is not in the same directory tree", to)
+	}
+	w.locations = append(w.locations, location{Path: to})
+	w.result = "Moved " + from + " to " + to + "."
+	return root.Rename(rel, target)
+}

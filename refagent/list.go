@@ -1,0 +1,79 @@
+package refagent
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// pageSize bounds one answer to session/list.
+const pageSize = 50
+
+type sessionInfo struct {
+	SessionID string `json:"sessionId"`
+	Cwd       string `json:"cwd"`
+	Title     string `json:"title,omitempty"`
+	UpdatedAt string `json:"updatedAt"`
+
+	key string // its place in the list: time of creation, then id
+}
+
+// listSessions answers with the stored sessions, the newest first. A cursor
+// names the last entry of the page before, so that pages neither repeat nor
+// skip when sessions come and go.
+func (a *agent) listSessions(r *request, params json.RawMessage) {
+	var p struct{ Cwd, Cursor *string }
+	if err := decodeParams(params, &p); err != nil {
+		a.conn.respond(r, nil, err)
+		return
+	}
+	if p.Cwd != nil && !filepath.IsAbs(*p.Cwd) {
+		a.conn.respond(r, nil, badParams("cwd has to be an absolute path"))
+		return
+	}
+	after := ""
+	if p.Cursor != nil {
+		raw, err := base64.RawURLEncoding.DecodeString(*p.Cursor)
+		if _, id, ok := strings.Cut(string(raw), " "); err != nil || !ok || !sessionID.MatchString(id) {
+			a.conn.respond(r, nil, badParams("unknown cursor"))
+			return
+		}
+		after = string(raw)
+	}
+	ids, err := a.store.ids()
+	if err != nil {
+		a.conn.respond(r, nil, fault(codeInternal, "%v", err))
+		return
+	}
+	all := []sessionInfo{}
+	for _, id := range ids {
+		lines, err := a.store.lines(id)
+		if err != nil {
+			continue // deleted meanwhile
+		}
+		rec := fold(lines, false)
+		key := rec.created.Format(sortable) + " " + id
+		if rec.cwd == "" || p.Cwd != nil && filepath.Clean(*p.Cwd) != rec.cwd || after != "" && key >= after {
+			continue
+		}
+		all = append(all, sessionInfo{id, rec.cwd, rec.title, rec.updated.Format(time.RFC3339Nano), key})
+	}
+	slices.SortFunc(all, func(x, y sessionInfo) int { return -cmp.Compare(x.key, y.key) })
+
+	result := struct {
+		Sessions   []sessionInfo `json:"sessions"`
+		NextCursor string        `json:"nextCursor,omitempty"`
+	}{Sessions: all}
+	if len(all) > pageSize {
+		result.Sessions = all[:pageSize]
+		result.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(all[pageSize-1].key))
+	}
+	a.conn.respond(r, result, nil)
+}
+
+// sortable is a time whose text sorts like the time.
+const sortable = "2006-01-02T15:04:05.000000000Z"

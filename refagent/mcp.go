@@ -1,0 +1,173 @@
+package refagent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// mcpPatience bounds how long a turn waits for MCP servers to come up, and how
+// long a server has to end.
+const mcpPatience = 5 * time.Second
+
+// mcpServer is an entry of mcpServers: stdio, or http with type "http".
+type mcpServer struct {
+	Type, Name, Command, URL string
+	Args                     []string
+	Env, Headers             []struct{ Name, Value string }
+}
+
+// mcpServers are the servers of one session. They are started beside the
+// session and fail softly: one that does not come up is logged and missing.
+type mcpServers struct {
+	stop  context.CancelFunc
+	ready chan struct{} // closed when all servers are up or given up
+
+	mu       sync.Mutex
+	sessions []*mcp.ClientSession
+	offered  []tool
+}
+
+func (a *agent) connectServers(entries []json.RawMessage) *mcpServers {
+	ctx, stop := context.WithCancel(a.ctx)
+	m := &mcpServers{stop: stop, ready: make(chan struct{})}
+	var all sync.WaitGroup
+	for _, raw := range entries {
+		var e mcpServer
+		if json.Unmarshal(raw, &e) != nil || e.Name == "" {
+			a.log.Printf("an MCP server was skipped: its entry is malformed")
+			continue
+		}
+		all.Add(1)
+		a.spawn(func() {
+			defer all.Done()
+			if err := m.connect(ctx, e); err != nil && ctx.Err() == nil {
+				a.log.Printf("MCP server %q is not available: %v", e.Name, err)
+			}
+		})
+	}
+	a.spawn(func() { all.Wait(); close(m.ready) })
+	return m
+}
+
+func (m *mcpServers) connect(ctx context.Context, e mcpServer) error {
+	var t mcp.Transport
+	switch {
+	case e.Type == "http" && e.URL != "":
+		t = &mcp.StreamableClientTransport{Endpoint: e.URL, HTTPClient: &http.Client{Transport: withHeaders(e)}, MaxRetries: -1}
+	case e.Command != "":
+		cmd := exec.Command(e.Command, e.Args...)
+		cmd.Env = cmd.Environ()
+		for _, v := range e.Env {
+			cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
+		}
+		t = &mcp.CommandTransport{Command: cmd, TerminateDuration: linger / 4}
+	default:
+		return fmt.Errorf("transport %q is not supported", e.Type)
+	}
+	starting, done := context.WithTimeout(ctx, mcpPatience)
+	defer done()
+	client := mcp.NewClient(&mcp.Implementation{Name: "acp-test-refagent", Version: Version}, nil)
+	cs, err := client.Connect(starting, t, nil)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.sessions = append(m.sessions, cs)
+	m.mu.Unlock()
+	for found, err := range cs.Tools(starting, nil) {
+		if err != nil {
+			return err
+		}
+		m.mu.Lock()
+		m.offered = append(m.offered, mcpTool(e.Name, cs, found))
+		m.mu.Unlock()
+	}
+	return nil
+}
+
+type headers struct {
+	next http.RoundTripper
+	list []struct{ Name, Value string }
+}
+
+func withHeaders(e mcpServer) http.RoundTripper { return headers{&http.Transport{}, e.Headers} }
+
+func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	for _, v := range h.list {
+		r.Header.Set(v.Name, v.Value)
+	}
+	return h.next.RoundTrip(r)
+}
+
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+
+// mcpTool offers a tool of a server as mcp__server__tool.
+func mcpTool(server string, cs *mcp.ClientSession, found *mcp.Tool) tool {
+	name := notInNames.ReplaceAllString("mcp__"+server+"__"+found.Name, "_")
+	shape, _ := found.InputSchema.(map[string]any)
+	if shape == nil {
+		shape = map[string]any{"type": "object"}
+	}
+	return tool{
+		name: name[:min(len(name), 64)], about: found.Description, schema: shape,
+		run: func(ctx context.Context, w *work) error {
+			res, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: found.Name, Arguments: map[string]any(w.args)})
+			if err != nil {
+				return err
+			}
+			var texts []string
+			for _, c := range res.Content {
+				if t, ok := c.(*mcp.TextContent); ok {
+					texts = append(texts, t.Text)
+				} else {
+					texts = append(texts, fmt.Sprintf("(%T)", c))
+				}
+			}
+			w.result = strings.Join(texts, "\n")
+			if res.IsError {
+				return errors.New(w.result)
+			}
+			w.content = textContent(w.result)
+			return nil
+		},
+	}
+}
+
+// tools waits until the servers are up, within bounds, and lists what they
+// offer in a fixed order.
+func (m *mcpServers) tools(ctx context.Context) []tool {
+	select {
+	case <-m.ready:
+	case <-ctx.Done():
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := slices.Clone(m.offered)
+	slices.SortFunc(list, func(x, y tool) int { return strings.Compare(x.name, y.name) })
+	return list
+}
+
+// close ends the servers.
+func (m *mcpServers) close() {
+	m.stop()
+	<-m.ready
+	m.mu.Lock()
+	sessions := m.sessions
+	m.sessions = nil
+	m.mu.Unlock()
+	for _, cs := range sessions {
+		cs.Close()
+	}
+}

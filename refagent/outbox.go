@@ -1,0 +1,104 @@
+package refagent
+
+import (
+	"context"
+	"io"
+	"sync"
+)
+
+// maxQueued is how many bytes may wait for a slow reader before the turns that
+// produce them are held back.
+const maxQueued = 8 << 20
+
+// outbox is the single writer of the output. Putting a frame never blocks, so
+// the loop that reads input never waits for the editor to read; turns call
+// pace to be held back.
+type outbox struct {
+	mu     sync.Mutex
+	frames [][]byte
+	bytes  int
+	closed bool
+	err    error
+	wake   chan struct{} // capacity 1: something to do
+	room   chan struct{} // closed and replaced whenever a frame has left
+	done   chan struct{} // closed when run has ended
+}
+
+func newOutbox() *outbox {
+	return &outbox{wake: make(chan struct{}, 1), room: make(chan struct{}), done: make(chan struct{})}
+}
+
+// put queues one frame. After close or a write error it drops it.
+func (o *outbox) put(frame []byte) {
+	o.mu.Lock()
+	if !o.closed && o.err == nil {
+		o.frames = append(o.frames, frame)
+		o.bytes += len(frame)
+	}
+	o.mu.Unlock()
+	o.poke()
+}
+
+func (o *outbox) poke() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// pace waits while too much is queued.
+func (o *outbox) pace(ctx context.Context) {
+	for {
+		o.mu.Lock()
+		full, room := o.bytes > maxQueued && o.err == nil, o.room
+		o.mu.Unlock()
+		if !full {
+			return
+		}
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// close lets run end after the last queued frame.
+func (o *outbox) close() {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	o.poke()
+}
+
+// run writes frames, one Write each, until close or the first write error.
+func (o *outbox) run(w io.Writer) error {
+	defer close(o.done)
+	for {
+		o.mu.Lock()
+		if len(o.frames) == 0 {
+			closed := o.closed
+			o.mu.Unlock()
+			if closed {
+				return nil
+			}
+			<-o.wake
+			continue
+		}
+		frame := o.frames[0]
+		o.frames = o.frames[1:]
+		o.mu.Unlock()
+
+		_, err := w.Write(frame)
+
+		o.mu.Lock()
+		o.bytes -= len(frame)
+		o.err = err
+		close(o.room)
+		o.room = make(chan struct{})
+		o.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}

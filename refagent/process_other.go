@@ -1,0 +1,19 @@
+//go:build !unix
+
+package refagent
+
+import (
+	"os"
+	"os/exec"
+)
+
+// inOwnGroup does nothing here: without process groups only the command
+// itself is killed, its children may stay.
+func inOwnGroup(*exec.Cmd) {}
+
+func endGroup(*exec.Cmd) {}
+
+func exitOf(p *os.ProcessState) exitStatus {
+	code := p.ExitCode()
+	return exitStatus{ExitCode: &code}
+}

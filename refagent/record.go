@@ -1,0 +1,247 @@
+package refagent
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The kinds of event in a session's log.
+const (
+	eventSession = "session" // the first line: Cwd
+	eventPrompt  = "prompt"  // a turn began: Blocks, MessageID, Message
+	eventUpdate  = "update"  // a content update was sent
+	eventMessage = "message" // the model's context grew
+	eventState   = "state"   // Mode, Thoughts or Title changed
+	eventEnd     = "end"     // a turn ended: Stop, or "" after an error
+)
+
+// event is one line of a session's log, written when it happens.
+type event struct {
+	Type      string            `json:"type"`
+	At        time.Time         `json:"at"`
+	Cwd       string            `json:"cwd,omitempty"`
+	Blocks    []json.RawMessage `json:"blocks,omitempty"`
+	MessageID string            `json:"messageId,omitempty"`
+	Message   *ModelMessage     `json:"message,omitempty"`
+	Update    *update           `json:"update,omitempty"`
+	Mode      string            `json:"mode,omitempty"`
+	Thoughts  *bool             `json:"thoughts,omitempty"`
+	Title     string            `json:"title,omitempty"`
+	Stop      string            `json:"stop,omitempty"`
+}
+
+// record is what a session's log adds up to. The same fold runs while the
+// session lives and when a log is read, also one that a crash cut short.
+type record struct {
+	cwd              string
+	created, updated time.Time
+	title            string
+	mode             string
+	thoughts         bool
+	history          []ModelMessage // the model's context
+	plan             []planEntry
+	usage            *update
+	messages         int // message ids given out
+	calls            map[string]bool
+
+	showing bool // collect shown
+	shown   []update
+
+	partial strings.Builder // text of a reply that is not complete
+	started int             // length of history when the turn began
+	open    map[string]int  // unfinished tool calls → index in shown
+}
+
+func newRecord() *record {
+	return &record{mode: modeAgentic, thoughts: true, calls: map[string]bool{}, open: map[string]int{}}
+}
+
+func (r *record) apply(e event) {
+	r.updated = e.At
+	switch e.Type {
+	case eventSession:
+		r.cwd, r.created = e.Cwd, e.At
+	case eventPrompt:
+		r.settle()
+		r.started = len(r.history)
+		r.count(e.MessageID)
+		if e.Message != nil {
+			r.history = append(r.history, *e.Message)
+		}
+		for _, b := range e.Blocks {
+			r.show(update{Tag: "user_message_chunk", MessageID: e.MessageID, Content: b})
+		}
+	case eventMessage:
+		if e.Message != nil {
+			if e.Message.Role == roleAssistant {
+				r.partial.Reset()
+			}
+			r.history = append(r.history, *e.Message)
+		}
+	case eventUpdate:
+		if e.Update != nil {
+			r.update(*e.Update)
+		}
+	case eventState:
+		if e.Mode != "" {
+			r.mode = e.Mode
+		}
+		if e.Thoughts != nil {
+			r.thoughts = *e.Thoughts
+		}
+		if e.Title != "" {
+			r.title = e.Title
+		}
+	case eventEnd:
+		r.settle()
+		if e.Stop == stopRefusal {
+			// A refused prompt and what came of it stay out of the context.
+			r.history = r.history[:min(r.started, len(r.history))]
+		}
+	}
+}
+
+func (r *record) update(u update) {
+	switch u.Tag {
+	case "agent_message_chunk", "agent_thought_chunk":
+		r.count(u.MessageID)
+		s := chunkText(u)
+		if u.Tag == "agent_message_chunk" {
+			r.partial.WriteString(s)
+		}
+		if n := len(r.shown); r.showing && n > 0 && r.shown[n-1].Tag == u.Tag && r.shown[n-1].MessageID == u.MessageID {
+			// One chunk for each message is enough for a replay.
+			r.shown[n-1].Content = text(chunkText(r.shown[n-1]) + s)
+			return
+		}
+		u.Content = text(s)
+		r.show(u)
+	case "tool_call":
+		r.calls[u.ToolCallID] = true
+		r.open[u.ToolCallID] = len(r.shown)
+		r.show(u)
+	case "tool_call_update":
+		at, open := r.open[u.ToolCallID]
+		if !open {
+			return
+		}
+		if at < len(r.shown) && r.showing {
+			r.shown[at] = merged(r.shown[at], u)
+		}
+		if u.Status == statusCompleted || u.Status == statusFailed {
+			delete(r.open, u.ToolCallID)
+		}
+	case "plan":
+		r.plan = u.Entries
+		r.show(u)
+	case "usage_update":
+		r.usage = &u
+	}
+}
+
+func (r *record) show(u update) {
+	if r.showing {
+		r.shown = append(r.shown, u)
+	}
+}
+
+// settle makes what an interrupted turn left behind well formed: no tool call
+// stays open, every call of the model has a result, every question an answer.
+func (r *record) settle() {
+	for _, id := range slices.Sorted(maps.Keys(r.open)) {
+		r.update(update{Tag: "tool_call_update", ToolCallID: id, Status: statusFailed, Content: textContent(interrupted)})
+	}
+	for i := len(r.history) - 1; i >= 0; i-- {
+		m := r.history[i]
+		if m.Role == roleTool {
+			continue
+		}
+		for _, c := range m.Calls[min(len(r.history)-1-i, len(m.Calls)):] {
+			r.history = append(r.history, ModelMessage{Role: roleTool, CallID: c.ID, Text: interrupted})
+		}
+		break
+	}
+	if r.partial.Len() > 0 {
+		r.history = append(r.history, ModelMessage{Role: roleAssistant, Text: r.partial.String()})
+		r.partial.Reset()
+	}
+	if n := len(r.history); n > 0 && r.history[n-1].Role != roleAssistant {
+		r.history = append(r.history, ModelMessage{Role: roleAssistant, Text: interrupted})
+	}
+}
+
+const interrupted = "[interrupted]"
+
+// merged is a tool call after an update. A terminal is gone when a log is
+// read, so what it printed takes its place.
+func merged(call, u update) update {
+	call.Status = u.Status
+	if u.Content != nil {
+		call.Content = u.Content
+	}
+	if u.RawOutput != nil {
+		call.RawOutput = u.RawOutput
+	}
+	if u.Locations != nil {
+		call.Locations = u.Locations
+	}
+	if holdsTerminal(call.Content) {
+		call.Content = nil
+	}
+	if out, ok := call.RawOutput.(map[string]any); ok && call.Content == nil {
+		if s, ok := out["output"].(string); ok && s != "" {
+			call.Content = textContent(s)
+		}
+	}
+	return call
+}
+
+func holdsTerminal(content any) bool {
+	list, _ := content.([]any)
+	for _, item := range list {
+		if m, ok := item.(map[string]any); ok && m["type"] == "terminal" {
+			return true
+		}
+	}
+	return false
+}
+
+func chunkText(u update) string {
+	switch c := u.Content.(type) {
+	case textBlock:
+		return c.Text
+	case map[string]any:
+		s, _ := c["text"].(string)
+		return s
+	}
+	return ""
+}
+
+// messageID gives out the next message id; they are never reused in a session.
+func (r *record) messageID() string {
+	r.messages++
+	return "msg-" + strconv.Itoa(r.messages)
+}
+
+func (r *record) count(id string) {
+	if n, err := strconv.Atoi(strings.TrimPrefix(id, "msg-")); err == nil {
+		r.messages = max(r.messages, n)
+	}
+}
+
+// callID makes the model's id of a call unique within the session.
+func (r *record) callID(id string) string {
+	if id == "" {
+		id = "call"
+	}
+	unique := id
+	for n := 2; r.calls[unique]; n++ {
+		unique = id + "-" + strconv.Itoa(n)
+	}
+	r.calls[unique] = true
+	return unique
+}

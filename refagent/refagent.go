@@ -1,0 +1,121 @@
+// Package refagent is a small but genuine coding agent that speaks the Agent
+// Client Protocol v1 on a pair of streams and reaches its model through an
+// OpenAI Chat Completions endpoint. It is correct on purpose: with zero Hooks
+// it breaks no rule of the protocol. It shares no code with the rest of
+// acp-test, so that it stays a second opinion of the specification.
+package refagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"path/filepath"
+	"time"
+)
+
+// Environment variables that the agent reads through Options.Getenv.
+const (
+	// EnvBaseURL is the model's base URL, with its version path
+	// (http://127.0.0.1:1234/v1). Without it every prompt fails.
+	EnvBaseURL = "OPENAI_BASE_URL"
+	// EnvAPIKey is sent as the bearer token; "none" if unset.
+	EnvAPIKey = "OPENAI_API_KEY"
+	// EnvModel names the model; DefaultModel if unset.
+	EnvModel = "OPENAI_MODEL"
+	// EnvState is the state directory; see Options.StateDir.
+	EnvState = "ACP_TEST_REFAGENT_STATE"
+	// EnvAuth set to "agent" makes the agent advertise one authentication
+	// method with that id, and logout; session/new, load, resume, list and
+	// delete then fail with -32000 until authenticate succeeded.
+	EnvAuth = "ACP_TEST_REFAGENT_AUTH"
+)
+
+// DefaultModel is the model asked for when EnvModel is not set.
+const DefaultModel = "reference-model"
+
+// Version is what the agent says of itself in agentInfo.
+const Version = "1.0.0"
+
+// Options is everything that a run of the agent depends on. In and Out are
+// required, the rest has useful zero values.
+type Options struct {
+	In  io.Reader // messages of the editor; closed when the context ends, if it is an io.Closer
+	Out io.Writer // messages to the editor, each frame in one Write
+	Log io.Writer // log lines for people (stderr); nil: none
+
+	// Getenv looks up the settings named by the Env constants, XDG_STATE_HOME
+	// and HOME. nil: nothing is set.
+	Getenv func(string) string
+
+	// StateDir keeps the sessions. Default: EnvState, else
+	// XDG_STATE_HOME/acp-test-refagent, else HOME/.local/state/acp-test-refagent.
+	StateDir string
+
+	// AnswerGrace is how long a cancelled turn waits for the editor to answer
+	// a request that is still open (the protocol asks the editor to answer
+	// permissions with outcome cancelled) before the agent sends
+	// $/cancel_request and goes on. Default: half a second.
+	AnswerGrace time.Duration
+
+	// Hooks are the seams that faults use. Zero: the correct agent.
+	Hooks Hooks
+}
+
+// Run serves one connection until the input ends, the context is done or the
+// output breaks. At the end of input it cancels what runs, kills what it
+// started and returns nil. A missing option, a state directory that cannot be
+// used, and a broken stream are errors.
+func Run(ctx context.Context, o Options) error {
+	if o.In == nil || o.Out == nil {
+		return errors.New("starting the reference agent: In and Out are required")
+	}
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	if o.AnswerGrace <= 0 {
+		o.AnswerGrace = time.Second / 2
+	}
+	dir := o.StateDir
+	if dir == "" {
+		dir = defaultStateDir(o.Getenv)
+	}
+	if dir == "" {
+		return fmt.Errorf("starting the reference agent: no state directory: set %s or HOME", EnvState)
+	}
+	st, err := openStore(dir)
+	if err != nil {
+		return err
+	}
+
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	a := &agent{
+		ctx:      ctx,
+		end:      end,
+		options:  o,
+		hooks:    o.Hooks,
+		log:      log.New(o.Log, "refagent: ", 0),
+		store:    st,
+		model:    newModel(o.Getenv),
+		sessions: map[string]*session{},
+	}
+	return a.serve()
+}
+
+func defaultStateDir(getenv func(string) string) string {
+	if d := getenv(EnvState); d != "" {
+		return d
+	}
+	if d := getenv("XDG_STATE_HOME"); d != "" {
+		return filepath.Join(d, "acp-test-refagent")
+	}
+	if d := getenv("HOME"); d != "" {
+		return filepath.Join(d, ".local", "state", "acp-test-refagent")
+	}
+	return ""
+}

@@ -1,0 +1,120 @@
+package refagent
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxMatches  = 100
+	maxSearched = 1 << 20 // bytes; larger files are not searched
+	maxFetched  = 1 << 20 // bytes of a fetched page
+)
+
+// search looks for a regular expression in the text files below the session's
+// directory, in the order of their names. An invalid expression is looked for
+// as it stands.
+func search(ctx context.Context, w *work) error {
+	pattern := w.args.str("pattern")
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		re = regexp.MustCompile(regexp.QuoteMeta(pattern))
+	}
+	dir := w.s.cwd
+	if p := w.args.str("path"); p != "" {
+		dir = w.s.absolute(p)
+	}
+	root, rel, err := w.s.onDisk(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var found []string
+	err = fs.WalkDir(root.FS(), filepath.ToSlash(rel), func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return errCancelled
+		case err != nil:
+			return nil // an unreadable part is passed over
+		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != ".":
+			return fs.SkipDir
+		case !d.Type().IsRegular():
+			return nil
+		}
+		if info, err := d.Info(); err != nil || info.Size() > maxSearched {
+			return nil
+		}
+		data, err := fs.ReadFile(root.FS(), name)
+		if err != nil || !utf8.Valid(data) {
+			return nil
+		}
+		for i, line := range strings.Split(string(data), "\n") {
+			if !re.MatchString(line) {
+				continue
+			}
+			found = append(found, fmt.Sprintf("%s:%d: %s", name, i+1, line))
+			path := filepath.Join(root.Name(), filepath.FromSlash(name))
+			w.locations = append(w.locations, location{Path: path, Line: i + 1})
+			if len(found) == maxMatches {
+				return fs.SkipAll
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	w.result = strings.Join(found, "\n")
+	if w.result == "" {
+		w.result = "Nothing found."
+	}
+	w.content = textContent(w.result)
+	return nil
+}
+
+// fetch gets a web page as text.
+func fetch(ctx context.Context, w *work) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.args.str("url"), nil)
+	if err != nil {
+		return err
+	}
+	res, err := (&http.Client{Transport: w.a.model.transport}).Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxFetched))
+	if err != nil {
+		return err
+	}
+	if res.StatusCode >= 400 {
+		return fmt.Errorf("the server answered with HTTP status %d", res.StatusCode)
+	}
+	w.result = strings.ToValidUTF8(string(body), "\uFFFD")
+	w.content = textContent(w.result)
+	return nil
+}
+
+// think gives the model room to reason; it has no effect.
+func think(_ context.Context, w *work) error {
+	w.content, w.result = textContent(w.args.str("thought")), "Noted."
+	return nil
+}
+
+// switchMode lets the model leave or enter a mode, if the user agrees.
+func switchMode(_ context.Context, w *work) error {
+	id := w.args.str("mode")
+	if !knownMode(id) {
+		return fmt.Errorf("there is no mode %q", id)
+	}
+	w.a.switchMode(w.s, id)
+	w.result = "The session is now in " + id + " mode."
+	return nil
+}

@@ -1,0 +1,179 @@
+package refagent
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+)
+
+// session is one conversation that this process serves.
+type session struct {
+	a     *agent
+	id    string
+	cwd   string
+	roots []string // cwd and the additional directories
+	mcp   *mcpServers
+
+	mu     sync.Mutex
+	rec    *record
+	log    *appender // nil once released
+	turn   *turn     // the prompt that runs
+	always map[string]bool
+}
+
+// turn is one prompt that runs.
+type turn struct {
+	request   *request
+	ctx       context.Context
+	stop      context.CancelFunc
+	cancelled bool // by the editor; guarded by the session
+	done      chan struct{}
+}
+
+// open makes a session live. Whatever was live under its id is replaced.
+func (a *agent) open(id string, p setup, rec *record) (*session, *rpcError) {
+	log, err := a.store.appender(id)
+	if err != nil {
+		return nil, fault(codeInternal, "%v", err)
+	}
+	cwd := p.cwd
+	if a.hooks.Cwd != nil {
+		cwd = a.hooks.Cwd(cwd)
+	}
+	s := &session{
+		a: a, id: id, cwd: cwd, roots: append([]string{cwd}, p.directories...),
+		rec: rec, log: log, always: map[string]bool{}, mcp: a.connectServers(p.servers),
+	}
+	a.mu.Lock()
+	old := a.sessions[id]
+	a.sessions[id] = s
+	a.mu.Unlock()
+	if old != nil {
+		a.spawn(old.release)
+	}
+	return s, nil
+}
+
+// spawn runs f beside the loop that reads input; the end of the connection
+// waits for it.
+func (a *agent) spawn(f func()) {
+	a.tasks.Add(1)
+	go func() {
+		defer a.tasks.Done()
+		f()
+	}()
+}
+
+// write adds an event to the record and its log.
+func (s *session) write(e event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writeLocked(e)
+}
+
+func (s *session) writeLocked(e event) {
+	e.At = time.Now().UTC()
+	s.rec.apply(e)
+	line := encode(e)
+	if s.a.hooks.Persist != nil {
+		line = s.a.hooks.Persist(s.id, line)
+	}
+	if s.log == nil || line == nil {
+		return
+	}
+	if err := s.log.append(line); err != nil {
+		s.a.log.Printf("session %s is not being saved: %v", s.id, err)
+	}
+}
+
+func (s *session) busy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.turn != nil
+}
+
+// cancelTurn ends the running prompt, if any, as the editor's wish.
+func (s *session) cancelTurn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn != nil {
+		s.turn.cancelled = true
+		s.turn.stop()
+	}
+}
+
+// settle cancels the running prompt and waits until it has been answered.
+func (s *session) settle() {
+	s.mu.Lock()
+	t := s.turn
+	s.mu.Unlock()
+	if t == nil {
+		return
+	}
+	s.cancelTurn()
+	<-t.done
+}
+
+// release frees what a session holds. Its log stays.
+func (s *session) release() {
+	s.mcp.close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.log != nil {
+		s.log.close()
+		s.log = nil
+	}
+}
+
+// retire takes the session out of service: no prompt finds it any more.
+func (s *session) retire() {
+	s.a.mu.Lock()
+	if s.a.sessions[s.id] == s {
+		delete(s.a.sessions, s.id)
+	}
+	s.a.mu.Unlock()
+	s.settle()
+	s.release()
+}
+
+func (a *agent) closeSession(r *request, params json.RawMessage) {
+	s, err := a.known(params)
+	if err != nil {
+		a.conn.respond(r, nil, err)
+		return
+	}
+	r.session = s.id
+	a.spawn(func() {
+		s.retire()
+		a.conn.respond(r, nil, nil)
+	})
+}
+
+// deleteSession removes a session for good; one that is not there is deleted
+// already.
+func (a *agent) deleteSession(r *request, params json.RawMessage) {
+	var p struct{ SessionID *string }
+	err := decodeParams(params, &p)
+	if err == nil && p.SessionID == nil {
+		err = badParams("sessionId is missing")
+	}
+	if err != nil {
+		a.conn.respond(r, nil, err)
+		return
+	}
+	r.session = *p.SessionID
+	live := a.find(*p.SessionID)
+	a.spawn(func() {
+		if live != nil {
+			live.retire()
+		}
+		var failed *rpcError
+		if !a.hooks.Keep {
+			if err := a.store.remove(*p.SessionID); err != nil {
+				failed = fault(codeInternal, "%v", err)
+			}
+		}
+		a.conn.respond(r, nil, failed)
+	})
+}

@@ -1,0 +1,140 @@
+package refagent
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+)
+
+// setup is what session/new, load and resume have in common.
+type setup struct {
+	cwd         string
+	directories []string
+	servers     []json.RawMessage
+}
+
+func decodeSetup(params json.RawMessage, serversRequired bool) (setup, *rpcError) {
+	var p struct {
+		Cwd                   *string
+		AdditionalDirectories json.RawMessage
+		McpServers            json.RawMessage
+	}
+	if err := decodeParams(params, &p); err != nil {
+		return setup{}, err
+	}
+	if p.Cwd == nil || !filepath.IsAbs(*p.Cwd) {
+		return setup{}, badParams("cwd has to be an absolute path")
+	}
+	s := setup{cwd: filepath.Clean(*p.Cwd)}
+	if p.AdditionalDirectories != nil {
+		var list []string
+		if json.Unmarshal(p.AdditionalDirectories, &list) != nil || list == nil {
+			return setup{}, badParams("additionalDirectories has to be a list of absolute paths")
+		}
+		for _, dir := range list {
+			if !filepath.IsAbs(dir) {
+				return setup{}, badParams("additionalDirectories: %q is not an absolute path", dir)
+			}
+			s.directories = append(s.directories, filepath.Clean(dir))
+		}
+	}
+	if p.McpServers == nil && !serversRequired {
+		return s, nil
+	}
+	if json.Unmarshal(p.McpServers, &s.servers) != nil || s.servers == nil {
+		return setup{}, badParams("mcpServers has to be a list")
+	}
+	return s, nil
+}
+
+// opened is the part of the result that the three calls share.
+type opened struct {
+	SessionID string         `json:"sessionId,omitempty"`
+	Modes     *modeState     `json:"modes"`
+	Options   []configOption `json:"configOptions"`
+}
+
+func (a *agent) newSession(r *request, params json.RawMessage) {
+	p, err := decodeSetup(params, true)
+	if err != nil {
+		a.conn.respond(r, nil, err)
+		return
+	}
+	s, err := a.open(newSessionID(), p, newRecord())
+	if err != nil {
+		a.conn.respond(r, nil, err)
+		return
+	}
+	s.write(event{Type: eventSession, Cwd: p.cwd})
+	r.session = s.id
+	a.conn.respond(r, opened{SessionID: s.id, Modes: s.modes(), Options: s.options()}, nil)
+	a.announce(s)
+}
+
+// announce sends the state that an editor wants right after a setup call.
+func (a *agent) announce(s *session) {
+	a.tell(s, update{Tag: "available_commands_update", Commands: commands})
+	s.mu.Lock()
+	usage := s.rec.usage
+	s.mu.Unlock()
+	if usage != nil {
+		a.tell(s, *usage)
+	}
+}
+
+func (a *agent) loadSession(r *request, params json.RawMessage) {
+	s, err := a.reopen(r, params, true)
+	if err != nil {
+		a.conn.respond(r, nil, err)
+		return
+	}
+	for _, u := range s.rec.shown {
+		a.tell(s, u)
+	}
+	s.rec.showing, s.rec.shown = false, nil
+	a.conn.respond(r, opened{Modes: s.modes(), Options: s.options()}, nil)
+	a.announce(s)
+}
+
+func (a *agent) resumeSession(r *request, params json.RawMessage) {
+	s, err := a.reopen(r, params, false)
+	if err != nil {
+		a.conn.respond(r, nil, err)
+		return
+	}
+	a.conn.respond(r, opened{Modes: s.modes(), Options: s.options()}, nil)
+	a.announce(s)
+}
+
+// reopen brings a stored session to life. One whose prompt is running is
+// refused: replaying it beside its own live updates would mix the two.
+func (a *agent) reopen(r *request, params json.RawMessage, showing bool) (*session, *rpcError) {
+	var p struct{ SessionID *string }
+	if err := decodeParams(params, &p); err != nil {
+		return nil, err
+	}
+	if p.SessionID == nil {
+		return nil, badParams("sessionId is missing")
+	}
+	set, err := decodeSetup(params, showing)
+	if err != nil {
+		return nil, err
+	}
+	id := *p.SessionID
+	if live := a.find(id); live != nil && live.busy() {
+		return nil, fault(codeInvalidRequest, "a prompt is running in session %q: cancel it first", id)
+	}
+	lines, failed := a.store.lines(id)
+	if errors.Is(failed, fs.ErrNotExist) {
+		return nil, fault(codeUnknownSession, "unknown session %q", id)
+	}
+	if failed != nil {
+		return nil, fault(codeInternal, "reading the session: %v", failed)
+	}
+	if a.hooks.Restore != nil {
+		lines = a.hooks.Restore(id, lines)
+	}
+	r.session = id
+	return a.open(id, set, fold(lines, showing))
+}

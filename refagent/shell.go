@@ -1,0 +1,151 @@
+package refagent
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// outputLimit is how many bytes at the end of a command's output are kept.
+const outputLimit = 256 << 10
+
+type exitStatus struct {
+	ExitCode *int    `json:"exitCode"`
+	Signal   *string `json:"signal"`
+}
+
+func (e exitStatus) err() error {
+	switch {
+	case e.Signal != nil && *e.Signal != "":
+		return fmt.Errorf("the command was ended by %s", *e.Signal)
+	case e.ExitCode != nil && *e.ExitCode != 0:
+		return fmt.Errorf("the command ended with exit status %d", *e.ExitCode)
+	}
+	return nil
+}
+
+// runShell runs a command in a terminal of the editor, if it has terminals,
+// else in a process group of the agent.
+func runShell(ctx context.Context, w *work) error {
+	var status exitStatus
+	var output string
+	var err error
+	if w.a.capabilities().Terminal {
+		status, output, err = w.inTerminal(ctx)
+	} else {
+		status, output, err = w.inProcess(ctx)
+		if err == nil && output != "" {
+			w.content = textContent(output)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	raw := map[string]any{"output": output}
+	if status.ExitCode != nil {
+		raw["exitCode"] = *status.ExitCode
+	}
+	if status.Signal != nil {
+		raw["signal"] = *status.Signal
+	}
+	w.rawOutput = raw
+	if err := status.err(); err != nil {
+		return fmt.Errorf("%w\n%s", err, output)
+	}
+	w.result = output
+	return nil
+}
+
+// inTerminal follows the life of a terminal: create, wait, output, release,
+// with a kill when the turn is cancelled.
+func (w *work) inTerminal(ctx context.Context) (status exitStatus, output string, err error) {
+	conn, id := w.a.conn, w.s.id
+	var created struct{ TerminalID string }
+	create := map[string]any{
+		"sessionId": id, "command": "sh", "args": []string{"-c", w.args.str("command")},
+		"cwd": w.s.cwd, "outputByteLimit": outputLimit,
+	}
+	if err := conn.call(ctx, "terminal/create", id, create, &created); err != nil {
+		return status, "", fmt.Errorf("creating a terminal: %w", err)
+	}
+	terminal := map[string]any{"sessionId": id, "terminalId": created.TerminalID}
+	// From here on the terminal has to be released, also in a cancelled turn.
+	defer conn.callEvenSo(ctx, "terminal/release", id, terminal, nil)
+
+	if ctx.Err() == nil {
+		w.progress([]toolContent{{Type: "terminal", TerminalID: created.TerminalID}})
+	}
+	waiting := conn.begin("terminal/wait_for_exit", id, terminal)
+	err = waiting.await(ctx, &status)
+	if ctx.Err() != nil {
+		if err != nil {
+			_ = conn.callEvenSo(ctx, "terminal/kill", id, terminal, nil) // releasing kills as well
+			_ = waiting.awaitGrace(&status)
+		}
+		return status, "", errCancelled
+	}
+	if err != nil {
+		return status, "", fmt.Errorf("waiting for the command: %w", err)
+	}
+	var out struct{ Output string }
+	if err := conn.call(ctx, "terminal/output", id, terminal, &out); err != nil {
+		return status, "", fmt.Errorf("reading the command's output: %w", err)
+	}
+	return status, out.Output, nil
+}
+
+// inProcess runs the command itself. The whole process group is killed when
+// the turn is cancelled.
+func (w *work) inProcess(ctx context.Context) (status exitStatus, output string, err error) {
+	cmd := exec.CommandContext(ctx, "sh", "-c", w.args.str("command"))
+	cmd.Dir = w.s.cwd
+	var out tail
+	cmd.Stdout, cmd.Stderr = &out, &out
+	inOwnGroup(cmd)
+	cmd.WaitDelay = linger / 4
+	if w.a.hooks.Command != nil {
+		w.a.hooks.Command(cmd)
+	}
+	err = cmd.Run()
+	endGroup(cmd) // what the command left running in the background
+	if ctx.Err() != nil {
+		return status, "", errCancelled
+	}
+	if cmd.ProcessState == nil {
+		return status, "", fmt.Errorf("starting the command: %w", err)
+	}
+	status = exitOf(cmd.ProcessState)
+	return status, out.String(), nil
+}
+
+// tail keeps the last outputLimit bytes written to it.
+type tail struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf.Write(p)
+	if over := t.buf.Len() - outputLimit; over > 0 {
+		_, _ = io.CopyN(io.Discard, &t.buf, int64(over))
+	}
+	return len(p), nil
+}
+
+// String is the text, cut at the boundary of a character.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b := t.buf.Bytes()
+	for len(b) > 0 && t.buf.Len() == outputLimit && !utf8.RuneStart(b[0]) {
+		b = b[1:]
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD")
+}

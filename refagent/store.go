@@ -1,0 +1,114 @@
+package refagent
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// store keeps one log per session: JSON Lines, each event appended in one
+// write when it happens, so that a session can be loaded after any crash. A
+// torn last line is ignored.
+type store struct{ dir string }
+
+var sessionID = regexp.MustCompile(`^sess_[0-9a-f]{32}$`)
+
+func newSessionID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails since Go 1.24
+	return "sess_" + hex.EncodeToString(b[:])
+}
+
+func openStore(dir string) (*store, error) {
+	dir = filepath.Join(dir, "sessions")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("opening the state directory: %w", err)
+	}
+	return &store{dir: dir}, nil
+}
+
+func (st *store) path(id string) string { return filepath.Join(st.dir, id+".jsonl") }
+
+// ids lists the stored sessions.
+func (st *store) ids() ([]string, error) {
+	entries, err := os.ReadDir(st.dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing sessions: %w", err)
+	}
+	var ids []string
+	for _, e := range entries {
+		if id, ok := strings.CutSuffix(e.Name(), ".jsonl"); ok && sessionID.MatchString(id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// lines reads the log of a session; fs.ErrNotExist if there is none.
+func (st *store) lines(id string) ([][]byte, error) {
+	if !sessionID.MatchString(id) {
+		return nil, fs.ErrNotExist
+	}
+	data, err := os.ReadFile(st.path(id))
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Split(data, []byte("\n")), nil
+}
+
+// fold adds up the log of a session.
+func fold(lines [][]byte, showing bool) *record {
+	r := newRecord()
+	r.showing = showing
+	for _, line := range lines {
+		var e event
+		if len(line) > 0 && json.Unmarshal(line, &e) == nil {
+			r.apply(e)
+		}
+	}
+	r.settle()
+	return r
+}
+
+func (st *store) remove(id string) error {
+	if !sessionID.MatchString(id) {
+		return nil
+	}
+	if err := os.Remove(st.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("deleting the session: %w", err)
+	}
+	return nil
+}
+
+// appender is the open log of a live session.
+type appender struct{ file *os.File }
+
+func (st *store) appender(id string) (*appender, error) {
+	f, err := os.OpenFile(st.path(id), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the session's log: %w", err)
+	}
+	// After a crash the last line may be torn: start on a fresh one.
+	if info, err := f.Stat(); err == nil && info.Size() > 0 {
+		last := make([]byte, 1)
+		if _, err := f.ReadAt(last, info.Size()-1); err == nil && last[0] != '\n' {
+			_, _ = f.Write([]byte("\n"))
+		}
+	}
+	return &appender{f}, nil
+}
+
+func (l *appender) append(line []byte) error {
+	_, err := l.file.Write(line)
+	return err
+}
+
+func (l *appender) close() { l.file.Close() }

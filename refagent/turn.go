@@ -1,0 +1,206 @@
+package refagent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+)
+
+// The stop reasons of the protocol.
+const (
+	stopEndTurn   = "end_turn"
+	stopMaxTokens = "max_tokens"
+	stopRequests  = "max_turn_requests"
+	stopRefusal   = "refusal"
+	stopCancelled = "cancelled"
+)
+
+// maxRequests is how often one turn may ask the model.
+const maxRequests = 20
+
+// contextSize is the context window that usage is reported against.
+const contextSize = 128_000
+
+// prompt starts a turn. All that a cancel needs exists before the next line is
+// read, so that a cancel in the same write hits this turn.
+func (a *agent) prompt(r *request, params json.RawMessage) {
+	s, err := a.known(params)
+	if err != nil {
+		a.conn.respond(r, nil, err)
+		return
+	}
+	r.session = s.id
+	var p struct{ Prompt []json.RawMessage }
+	if err := decodeParams(params, &p); err != nil {
+		a.conn.respond(r, nil, err)
+		return
+	}
+	if len(p.Prompt) == 0 {
+		a.conn.respond(r, nil, badParams("prompt has to hold at least one content block"))
+		return
+	}
+	message, err := promptMessage(p.Prompt)
+	if err != nil {
+		a.conn.respond(r, nil, err)
+		return
+	}
+
+	t := &turn{request: r, done: make(chan struct{})}
+	t.ctx, t.stop = context.WithCancel(a.ctx)
+	s.mu.Lock()
+	busy := s.turn != nil
+	if a.hooks.Busy != nil {
+		busy = a.hooks.Busy(s.id, busy)
+	}
+	if busy {
+		s.mu.Unlock()
+		t.stop()
+		a.conn.respond(r, nil, fault(codeInvalidRequest, "a prompt is already running in this session"))
+		return
+	}
+	s.turn = t
+	s.mu.Unlock()
+	a.conn.cancelable(r, func() { a.cancelOne(s, t) })
+	a.spawn(func() { a.run(s, t, p.Prompt, message) })
+}
+
+// cancelOne is $/cancel_request for one prompt.
+func (a *agent) cancelOne(s *session, t *turn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.cancelled = true
+	t.stop()
+}
+
+// run is the whole of a turn, from the prompt to its answer.
+func (a *agent) run(s *session, t *turn, blocks []json.RawMessage, message ModelMessage) {
+	defer close(t.done)
+	defer t.stop()
+	s.mu.Lock()
+	s.writeLocked(event{Type: eventPrompt, Blocks: blocks, MessageID: s.rec.messageID(), Message: &message})
+	s.mu.Unlock()
+	if a.hooks.TurnStart != nil {
+		a.hooks.TurnStart(t.ctx, s.id)
+	}
+
+	stop, err := a.converse(s, t, plainText(blocks))
+	if err == nil || t.ctx.Err() != nil {
+		a.nameSession(s, plainText(blocks))
+	}
+
+	// The answer is decided and queued under the lock that a cancel takes:
+	// either the cancel came first and the turn is cancelled, or it finds no
+	// turn.
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.cancelled || t.ctx.Err() != nil {
+		stop, err = stopCancelled, nil
+	}
+	if a.hooks.Stop != nil {
+		stop, err = a.hooks.Stop(s.id, stop, err)
+	}
+	if err != nil {
+		stop = ""
+	}
+	s.writeLocked(event{Type: eventEnd, Stop: stop})
+	if s.turn == t {
+		s.turn = nil
+	}
+	if err != nil {
+		a.conn.respond(t.request, nil, turnError(err))
+		return
+	}
+	a.conn.respond(t.request, map[string]any{"stopReason": stop}, nil)
+}
+
+func turnError(err error) *rpcError {
+	var own *rpcError
+	if errors.As(err, &own) {
+		return own
+	}
+	return modelError(err)
+}
+
+// nameSession gives the session a title, once.
+func (a *agent) nameSession(s *session, prompt string) {
+	s.mu.Lock()
+	title := titleOf(prompt)
+	if s.rec.title != "" || title == "" {
+		s.mu.Unlock()
+		return
+	}
+	s.writeLocked(event{Type: eventState, Title: title})
+	s.mu.Unlock()
+	a.tell(s, update{Tag: "session_info_update", Title: title})
+}
+
+// converse asks the model, runs the tools it wants, and asks again, until the
+// model is done or a limit is reached.
+func (a *agent) converse(s *session, t *turn, prompt string) (stop string, err error) {
+	if name, ok := slashCommand(prompt); ok {
+		return a.runCommand(s, name), nil
+	}
+	tools := a.tools(t.ctx, s)
+	for range maxRequests {
+		if t.ctx.Err() != nil {
+			return stopCancelled, nil
+		}
+		r, err := a.reply(s, t, tools)
+		if err != nil {
+			return "", err
+		}
+		message := ModelMessage{Role: roleAssistant, Text: r.text}
+		if r.finish != "length" && r.finish != "content_filter" && !r.refused {
+			for _, c := range r.calls {
+				if c.Name != "" {
+					message.Calls = append(message.Calls, c)
+				}
+			}
+		}
+		s.write(event{Type: eventMessage, Message: &message})
+		switch {
+		case r.finish == "length":
+			return stopMaxTokens, nil
+		case r.finish == "content_filter" || r.refused:
+			return stopRefusal, nil
+		case len(message.Calls) == 0:
+			return stopEndTurn, nil
+		}
+		a.runTools(s, t, tools, message.Calls)
+	}
+	return stopRequests, nil
+}
+
+// reply asks the model once and passes on what it says while it says it.
+func (a *agent) reply(s *session, t *turn, tools []tool) (reply, error) {
+	s.mu.Lock()
+	history := append([]ModelMessage(nil), s.rec.history...)
+	thoughts := s.rec.thoughts
+	s.mu.Unlock()
+	if a.hooks.Request != nil {
+		history = a.hooks.Request(s.id, history)
+	}
+	tag, id := "", ""
+	r, err := a.model.ask(t.ctx, history, tools, func(thought bool, piece string) {
+		if t.ctx.Err() != nil || thought && !thoughts {
+			return
+		}
+		kind := "agent_message_chunk"
+		if thought {
+			kind = "agent_thought_chunk"
+		}
+		if kind != tag {
+			tag = kind
+			s.mu.Lock()
+			id = s.rec.messageID()
+			s.mu.Unlock()
+		}
+		a.record(s, update{Tag: tag, MessageID: id, Content: text(piece)})
+		a.conn.out.pace(t.ctx)
+	})
+	if r.used > 0 && t.ctx.Err() == nil {
+		size := int64(contextSize)
+		a.record(s, update{Tag: "usage_update", Used: &r.used, Size: &size})
+	}
+	return r, err
+}

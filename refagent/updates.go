@@ -1,0 +1,86 @@
+package refagent
+
+// update is the payload of session/update; which fields are set depends on the
+// tag, as schema v1 says. Content is a block for chunks and a list of
+// toolContent for tools.
+type update struct {
+	Tag        string         `json:"sessionUpdate"`
+	MessageID  string         `json:"messageId,omitempty"`
+	ToolCallID string         `json:"toolCallId,omitempty"`
+	Title      string         `json:"title,omitempty"`
+	Kind       string         `json:"kind,omitempty"`
+	Status     string         `json:"status,omitempty"`
+	Content    any            `json:"content,omitempty"`
+	Locations  []location     `json:"locations,omitempty"`
+	RawInput   any            `json:"rawInput,omitempty"`
+	RawOutput  any            `json:"rawOutput,omitempty"`
+	Entries    []planEntry    `json:"entries,omitempty"`
+	Commands   []command      `json:"availableCommands,omitempty"`
+	Mode       string         `json:"currentModeId,omitempty"`
+	Options    []configOption `json:"configOptions,omitempty"`
+	Used       *int64         `json:"used,omitempty"`
+	Size       *int64         `json:"size,omitempty"`
+}
+
+type location struct {
+	Path string `json:"path"`
+	Line int    `json:"line,omitempty"` // from 1
+}
+
+type planEntry struct {
+	Content  string `json:"content"`
+	Priority string `json:"priority"`
+	Status   string `json:"status"`
+}
+
+type textBlock struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+func text(s string) textBlock { return textBlock{"text", s} }
+
+// toolContent is one entry of a tool call's content.
+type toolContent struct {
+	Type       string  `json:"type"` // content, diff or terminal
+	Content    any     `json:"content,omitempty"`
+	Path       string  `json:"path,omitempty"`
+	OldText    *string `json:"oldText,omitempty"` // nil: a new file
+	NewText    *string `json:"newText,omitempty"`
+	TerminalID string  `json:"terminalId,omitempty"`
+}
+
+func textContent(s string) []toolContent {
+	return []toolContent{{Type: "content", Content: text(s)}}
+}
+
+func diffContent(path string, before *string, after string) []toolContent {
+	return []toolContent{{Type: "diff", Path: path, OldText: before, NewText: &after}}
+}
+
+// tell sends one update of the session.
+func (a *agent) tell(s *session, u update) {
+	a.conn.notify("session/update", s.id, struct {
+		SessionID string `json:"sessionId"`
+		Update    update `json:"update"`
+	}{s.id, u})
+}
+
+// record sends an update that belongs to the conversation, after writing it
+// down: what an editor has seen, a load can show again.
+func (a *agent) record(s *session, u update) {
+	s.write(event{Type: eventUpdate, Update: &u})
+	a.tell(s, u)
+}
+
+// asToolCall is the update without its tag, as a permission request shows it.
+func (u update) asToolCall() map[string]any {
+	m := map[string]any{"toolCallId": u.ToolCallID, "title": u.Title, "kind": u.Kind, "status": u.Status, "rawInput": u.RawInput}
+	if u.Locations != nil {
+		m["locations"] = u.Locations
+	}
+	if u.Content != nil {
+		m["content"] = u.Content
+	}
+	return m
+}
