@@ -1,0 +1,476 @@
+package scenarios
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+func backCommands() []*Command {
+	return []*Command{
+		{
+			Name: "saw", Group: "back", Args: "PATTERN [count=N|count>=N] [before PATTERN] [after PATTERN] [in=run|turn=N]", Negatable: true,
+			Summary: "ask whether an entry came, without waiting",
+			Detail: "Looks at the entries from the session's latest prompt to now; in=run and turn=N\n" +
+				"look elsewhere. count=N is exact, the default is at least one. before and after\n" +
+				"refer to the first match of their pattern; after permission means after its\n" +
+				"answer was written; where it never came, everything is before and nothing after.",
+			Compile: compileSaw,
+		}, {
+			Name: "text", Group: "back", Args: "~ REGEXP [in=run|turn=N]", Negatable: true, Effect: true,
+			Summary: "ask what the agent's messages of the turn say, joined",
+			Compile: compileText,
+		}, {
+			Name: "cmp", Group: "back", Args: "FILE WANT", Effect: true,
+			Summary: "compare a file of the workspace with an expected one",
+			Detail:  "WANT is the name of a file of the archive, usually want/FILE. Variables in it are\nexpanded. FILE may be absolute.",
+			Compile: compileCmp,
+		}, {
+			Name: "exists", Group: "back", Args: "FILE…", Negatable: true, Effect: true,
+			Summary: "ask whether files of the workspace exist",
+			Compile: compileExists,
+		}, {
+			Name: "model", Group: "back", Args: "requests==N | requests<=N | requests>=N | saw [path=value…]", Negatable: true, Effect: true,
+			Summary: "ask what the model server was asked",
+			Detail: "requests counts the requests of the conversation since the latest prompt, without\n" +
+				"side requests and retries. \"model saw\" looks for a request with the conditions\n" +
+				"given: text~REGEXP searches its body, the other paths are those of the\n" +
+				"model-request entry (lane, step, wire, body.…).",
+			Compile: compileModel,
+		}, {
+			Name: "descendants", Group: "back", Args: "none", Effect: true,
+			Summary: "ask that the agent has no child processes now",
+			Compile: compileDescendants,
+		}, {
+			Name: "stderr", Group: "back", Args: "~ REGEXP", Negatable: true,
+			Summary: "ask what the agent has written to stderr",
+			Compile: compileStderr,
+		},
+	}
+}
+
+// looker is what saw and its kin share: the window.
+type looker struct {
+	in   string
+	turn int
+}
+
+func (l *line) looker(extra ...string) (looker, map[string]word, *Mistake) {
+	opts, m := l.options(append(extra, "in", "turn")...)
+	if m != nil {
+		return looker{}, nil, m
+	}
+	var k looker
+	if w, ok := opts["in"]; ok {
+		if k.in = w.raw(); k.in != "run" && k.in != "turn" {
+			return k, nil, l.usage(w.column, "in= is run or turn")
+		}
+	}
+	if w, ok := opts["turn"]; ok {
+		n, err := strconv.Atoi(w.raw())
+		if err != nil || n < 1 {
+			return k, nil, l.usage(w.column, "turn= is the number of a turn, from 1")
+		}
+		k.turn = n
+	}
+	return k, opts, nil
+}
+
+// back is a look-back miss: the script goes on.
+func (b *branch) back(l *line, effect bool, expected, observed string, entries ...int) error {
+	f := b.run.failure(l, transcript.Outcome{})
+	f.Expected, f.Observed, f.Entries = []string{expected}, observed, entries
+	return &miss{failure: f, effect: effect, soft: true}
+}
+
+func compileSaw(l *line) (func(context.Context, *branch) error, error) {
+	// count is an option with two operators.
+	want, exact, counted := 1, false, false
+	var rest []word
+	for _, w := range l.words {
+		key, op, value, ok := w.cut(">=", "=")
+		if !ok || key != "count" {
+			rest = append(rest, w)
+			continue
+		}
+		n, err := strconv.Atoi(value.raw())
+		if err != nil || n < 0 {
+			return nil, l.usage(w.column, "count is a number")
+		}
+		want, exact, counted = n, op == "=", true
+	}
+	l.words = rest
+	if l.negate && counted {
+		return nil, l.usage(1, "\"! saw\" and count exclude each other")
+	}
+	k, _, m := l.looker()
+	if m != nil {
+		return nil, m
+	}
+	p, next, m := l.pattern(0, "before", "after")
+	if m != nil {
+		return nil, m
+	}
+	var before, after *pattern
+	for next < len(l.words) {
+		where := l.words[next].raw()
+		q, n, m := l.pattern(next+1, "before", "after")
+		if m != nil {
+			return nil, m
+		}
+		if where == "before" {
+			before = q
+		} else {
+			after = q
+		}
+		next = n
+	}
+	return func(ctx context.Context, b *branch) error {
+		if err := b.run.begin(ctx); err != nil {
+			return err
+		}
+		x, err := p.bind(b)
+		if err != nil {
+			return l.runtime(err)
+		}
+		from, to, err := b.window(k.in, k.turn)
+		if err != nil {
+			return l.runtime(err)
+		}
+		if to < 0 {
+			to = b.run.t.Len()
+		}
+		if before != nil {
+			at, err := b.first(before, from, to, false)
+			if err != nil {
+				return l.runtime(err)
+			}
+			if at > 0 {
+				to = at - 1
+			}
+		}
+		if after != nil {
+			at, err := b.first(after, from, to, true)
+			if err != nil {
+				return l.runtime(err)
+			}
+			if at == 0 {
+				at = to
+			}
+			from = at
+		}
+		var seen []int
+		for e := range b.run.t.Between(from+1, to) {
+			if x.counts(e) {
+				seen = append(seen, e.Seq)
+			}
+		}
+		says := l.text
+		switch {
+		case l.negate && len(seen) > 0:
+			return b.back(l, false, "no "+strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(says, "!"), " saw")),
+				fmt.Sprintf("%s, the first at #%d:\n%s", times(len(seen)), seen[0], golden.Line(b.run.t.At(seen[0]))), seen...)
+		case !l.negate && exact && len(seen) != want, !l.negate && len(seen) < want:
+			expected := x.text
+			if counted {
+				expected = fmt.Sprintf("%s, %s", x.text, map[bool]string{true: "exactly", false: "at least"}[exact]+" "+times(want))
+			}
+			got := times(len(seen))
+			if len(seen) == 0 {
+				got = "none"
+			}
+			return b.back(l, false, expected, got, seen...)
+		}
+		return nil
+	}, nil
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "one"
+	}
+	return strconv.Itoa(n)
+}
+
+// first is the Seq of the first match of p in a stretch, 0 if there is none.
+// For after, a permission counts from its answer on.
+func (b *branch) first(p *pattern, from, to int, after bool) (int, error) {
+	x, err := p.bind(b)
+	if err != nil {
+		return 0, err
+	}
+	for e := range b.run.t.Between(from+1, to) {
+		if !x.counts(e) {
+			continue
+		}
+		if after && p.kind == "permission" {
+			for a := range b.run.t.Between(e.Seq+1, to) {
+				if a.Source == transcript.Editor && a.Kind == transcript.Response && a.Ref == e.Seq {
+					return a.Seq, nil
+				}
+			}
+			return 0, nil
+		}
+		return e.Seq, nil
+	}
+	return 0, nil
+}
+
+// tilde reads "~ REGEXP".
+func (l *line) tilde() (*regexp.Regexp, *Mistake) {
+	if len(l.words) < 2 || l.words[0].raw() != "~" {
+		return nil, l.usage(len(l.name.raw())+2, "a ~ and a regular expression are expected")
+	}
+	if m := l.atMost(2); m != nil {
+		return nil, m
+	}
+	s, ok := l.words[1].literal()
+	if !ok {
+		return nil, l.usage(l.words[1].column, "a regular expression must not hold a variable")
+	}
+	re, err := regexp.Compile(s)
+	if err != nil {
+		return nil, l.mistake(l.words[1].column, "", "bad regular expression: %v", err)
+	}
+	return re, nil
+}
+
+func compileText(l *line) (func(context.Context, *branch) error, error) {
+	k, _, m := l.looker()
+	if m != nil {
+		return nil, m
+	}
+	re, m := l.tilde()
+	if m != nil {
+		return nil, m
+	}
+	return func(_ context.Context, b *branch) error {
+		from, to, err := b.window(k.in, k.turn)
+		if err != nil {
+			return l.runtime(err)
+		}
+		if to < 0 {
+			to = b.run.t.Len()
+		}
+		text := b.run.said(b.current(), from, to)
+		if re.MatchString(text) == l.negate {
+			return b.back(l, true, strings.TrimPrefix(l.text, "! "), fmt.Sprintf("the text %q", clip(text, 600)))
+		}
+		return nil
+	}, nil
+}
+
+// said is the agent's text in a stretch, joined.
+func (r *run) said(s *session, from, to int) string {
+	var b strings.Builder
+	for e := range r.t.Between(from+1, to) {
+		if e.Source == transcript.Agent && e.Update() == "agent_message_chunk" && (s == nil || e.Session == s.id) {
+			b.WriteString(e.JSON().Path("params.update.content.text").Str())
+		}
+	}
+	return b.String()
+}
+
+func compileCmp(l *line) (func(context.Context, *branch) error, error) {
+	file, m := l.need(0, "a file of the workspace")
+	if m != nil {
+		return nil, m
+	}
+	want, m := l.one(1, "a file of the archive")
+	if m != nil {
+		return nil, m
+	}
+	if m := l.atMost(2); m != nil {
+		return nil, m
+	}
+	data, ok := l.p.scenario.archived(want)
+	if !ok {
+		return nil, l.mistake(l.words[1].column, "add it below as -- "+want+" --", "the archive holds no file %q", want)
+	}
+	return func(_ context.Context, b *branch) error {
+		name, err := b.expand(file)
+		if err != nil {
+			return l.runtime(err)
+		}
+		expect, err := expandText(want, string(data), b.run.fixed)
+		if err != nil {
+			return err
+		}
+		got, err := os.ReadFile(b.run.inWork(name))
+		if err != nil {
+			what := err.Error()
+			if errors.Is(err, fs.ErrNotExist) {
+				what = name + " does not exist"
+			}
+			return b.back(l, true, name+" like "+want, what)
+		}
+		if !bytes.Equal(got, []byte(expect)) {
+			err := b.back(l, true, name+" like "+want, "another content")
+			err.(*miss).failure.Diff = golden.Diff(expect, string(got))
+			return err
+		}
+		return nil
+	}, nil
+}
+
+// archived is a file of the archive by its name there.
+func (s *Scenario) archived(name string) ([]byte, bool) {
+	if rest, ok := strings.CutPrefix(name, "want/"); ok {
+		data, ok := s.want[rest]
+		return data, ok
+	}
+	data, ok := s.files[name]
+	return data, ok
+}
+
+func compileExists(l *line) (func(context.Context, *branch) error, error) {
+	if _, m := l.need(0, "a file"); m != nil {
+		return nil, m
+	}
+	return func(_ context.Context, b *branch) error {
+		for _, w := range l.words {
+			name, err := b.expand(w)
+			if err != nil {
+				return l.runtime(err)
+			}
+			_, err = os.Lstat(b.run.inWork(name))
+			switch {
+			case err == nil && l.negate:
+				return b.back(l, true, "no file "+name, "it exists")
+			case err != nil && !l.negate:
+				return b.back(l, true, "a file "+name, "it does not exist")
+			}
+		}
+		return nil
+	}, nil
+}
+
+func compileModel(l *line) (func(context.Context, *branch) error, error) {
+	w, m := l.need(0, "requests or saw")
+	if m != nil {
+		return nil, m
+	}
+	if w.raw() == "saw" {
+		return compileModelSaw(l)
+	}
+	key, op, value, ok := w.cut("==", "<=", ">=")
+	if !ok || key != "requests" {
+		return nil, l.usage(w.column, "%q is neither requests==N nor saw", w.raw())
+	}
+	if m := l.atMost(1); m != nil {
+		return nil, m
+	}
+	n, err := strconv.Atoi(value.raw())
+	if err != nil {
+		return nil, l.usage(value.column, "%q is no number", value.raw())
+	}
+	return func(_ context.Context, b *branch) error {
+		from, _, err := b.window("", 0)
+		if err != nil {
+			return l.runtime(err)
+		}
+		steps := map[string]bool{}
+		for e := range b.run.t.From(from + 1) {
+			if v := e.JSON(); e.Kind == transcript.ModelRequest && v.Get("lane").Is("main") && b.owns(e) {
+				steps[v.Get("prompt").Text()+"/"+v.Get("step").Text()] = true
+			}
+		}
+		got := len(steps)
+		if op == "==" && got != n || op == "<=" && got > n || op == ">=" && got < n {
+			return b.back(l, true, fmt.Sprintf("model requests %s %d", op, n), fmt.Sprintf("%d", got))
+		}
+		return nil
+	}, nil
+}
+
+func (b *branch) owns(e transcript.Entry) bool {
+	s := b.current()
+	return s == nil || e.Session == "" || e.Session == s.id
+}
+
+func compileModelSaw(l *line) (func(context.Context, *branch) error, error) {
+	p := &pattern{kind: "model", text: l.text}
+	p.arg, p.hasArg = word{parts: []part{{text: "request"}}}, true
+	for _, w := range l.words[1:] {
+		f, m := l.field(w)
+		if m != nil {
+			return nil, m
+		}
+		if f.path == "text" {
+			f.path = "raw"
+		}
+		p.fields = append(p.fields, *f)
+	}
+	return func(_ context.Context, b *branch) error {
+		x, err := p.bind(b)
+		if err != nil {
+			return l.runtime(err)
+		}
+		from, _, err := b.window("", 0)
+		if err != nil {
+			return l.runtime(err)
+		}
+		found := 0
+		for e := range b.run.t.From(from + 1) {
+			if x.match(e) {
+				found = e.Seq
+				break
+			}
+		}
+		if found > 0 && l.negate {
+			return b.back(l, true, "no such model request", fmt.Sprintf("#%d is one", found), found)
+		}
+		if found == 0 && !l.negate {
+			return b.back(l, true, "a model request with "+strings.TrimPrefix(l.text, "model saw "), "none of the requests since the prompt")
+		}
+		return nil
+	}, nil
+}
+
+func compileDescendants(l *line) (func(context.Context, *branch) error, error) {
+	if s, m := l.one(0, "none"); m != nil {
+		return nil, m
+	} else if s != "none" {
+		return nil, l.usage(l.words[0].column, "only \"descendants none\" can be asked")
+	}
+	return func(_ context.Context, b *branch) error {
+		var lines []string
+		for _, d := range b.run.agent.Descendants() {
+			lines = append(lines, fmt.Sprintf("pid %d: %s", d.PID, d.Command))
+		}
+		if len(lines) > 0 {
+			return b.back(l, true, "no process started by the agent", strings.Join(lines, "\n"))
+		}
+		return nil
+	}, nil
+}
+
+func compileStderr(l *line) (func(context.Context, *branch) error, error) {
+	re, m := l.tilde()
+	if m != nil {
+		return nil, m
+	}
+	return func(_ context.Context, b *branch) error {
+		text := b.run.stderr(1 << 20)
+		if re.MatchString(text) == l.negate {
+			return b.back(l, false, strings.TrimPrefix(l.text, "! "), fmt.Sprintf("%q", clip(text, 600)))
+		}
+		return nil
+	}, nil
+}
+
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return s[:n] + fmt.Sprintf("… (%d bytes)", len(s))
+}

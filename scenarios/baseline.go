@@ -1,0 +1,211 @@
+package scenarios
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/agents"
+)
+
+// unclaimed says which goldens no scenario has.
+func (e *Engine) unclaimed(all []*Scenario) []string {
+	var out []string
+	if e.Golden != nil && e.wholeCollection(all) {
+		for _, id := range e.Golden.List(e.Profile.Name) {
+			if !slices.ContainsFunc(all, func(s *Scenario) bool { return s.ID == id }) {
+				out = append(out, fmt.Sprintf("golden %s/%s belongs to no scenario: delete it", e.Profile.Name, id))
+			}
+		}
+	}
+	return out
+}
+
+// expected lists the known failures of the baseline and of the profile.
+func (e *Engine) expected() []Expected {
+	return expectations(append(slices.Clone(e.Known), e.Profile.KnownFailures...))
+}
+
+func expectations(list []agents.KnownFailure) []Expected {
+	var out []Expected
+	for _, k := range list {
+		out = append(out, Expected{Scenario: k.Scenario, ID: k.ID, Flaky: k.Flaky, Expires: k.Expires})
+	}
+	return out
+}
+
+// staleEntries says which known failures no longer fail, or have expired. An
+// entry is stale only by demonstration: every scenario it selects ran to its
+// end, what it names had evidence, and nothing was found.
+func staleEntries(run *Run, list []Expected, now time.Time) []string {
+	var out []string
+	for _, x := range list {
+		k := x.entry()
+		if k.Expired(now) {
+			out = append(out, fmt.Sprintf("known failure %s of %s has expired: mend it or extend it", k.ID, k.Scenario))
+			continue
+		}
+		if !k.Flaky && run.disproves(k) {
+			out = append(out, fmt.Sprintf("known failure %s of %s no longer fails: delete it", k.ID, k.Scenario))
+		}
+	}
+	return out
+}
+
+// Rebase makes a baseline of a run: the entries of e.Known that are not stale,
+// and one more for each failure that nothing lists. The run is then judged as
+// if it had had this baseline. What no baseline can list stays a failure: an
+// agent that does not start, a scenario that hits its deadline.
+func (e *Engine) Rebase(run *Run) []agents.KnownFailure {
+	now := time.Now()
+	var list []agents.KnownFailure
+	for _, k := range e.Known {
+		stale := staleEntries(run, expectations([]agents.KnownFailure{k}), now)
+		run.Stale = slices.DeleteFunc(run.Stale, func(s string) bool { return slices.Contains(stale, s) })
+		if len(stale) == 0 {
+			list = append(list, k)
+		}
+	}
+	list = append(list, run.unlisted(append(slices.Clone(list), e.Profile.KnownFailures...))...)
+	for i := range run.Results {
+		r := &run.Results[i]
+		r.mark(func(ids ...string) bool {
+			return covered(append(slices.Clone(list), e.Profile.KnownFailures...), r.ID, ids...)
+		})
+	}
+	run.Counts, run.Verdict, run.Flaky = Counts{}, "", nil
+	run.sum()
+	run.Exit = run.exit()
+	return list
+}
+
+// unlisted are entries for what failed and is not in a list. An entry is flaky
+// if what it names did not fail in each run of its scenario.
+func (run *Run) unlisted(list []agents.KnownFailure) []agents.KnownFailure {
+	type name struct{ scenario, id string }
+	var order []name
+	title, times, runs := map[name]string{}, map[name]int{}, map[string]int{}
+	for _, r := range run.Results {
+		if r.Verdict == Skip || r.Verdict == Error || r.NotStarted {
+			continue
+		}
+		runs[r.ID]++
+		said := map[name]bool{}
+		note := func(id, why string) {
+			n := name{r.ID, id}
+			if said[n] || covered(list, r.ID, id) {
+				return
+			}
+			said[n] = true
+			if times[n]++; times[n] == 1 {
+				order, title[n] = append(order, n), why
+			}
+		}
+		for _, c := range r.Checks {
+			if c.Verdict == Fail || c.Verdict == Inconclusive && r.Verdict == Fail {
+				note(c.Slug, orElse(c.Title, c.Reason))
+			}
+		}
+		for _, f := range r.Findings {
+			if f.Class == Fail || f.Class == Inconclusive && r.Verdict == Fail {
+				note(f.Rule, f.Message)
+			}
+		}
+		if r.Golden.failed() {
+			note("golden", "the messages differ from the golden")
+		}
+	}
+	slices.SortFunc(order, func(a, b name) int {
+		return cmp.Or(cmp.Compare(a.scenario, b.scenario), cmp.Compare(a.id, b.id))
+	})
+	var out []agents.KnownFailure
+	for _, n := range order {
+		why := "not looked into yet"
+		if t := strings.Join(strings.Fields(title[n]), " "); t != "" {
+			why += ": " + t
+		}
+		out = append(out, agents.KnownFailure{Scenario: n.scenario, ID: n.id, Reason: why, Flaky: times[n] < runs[n.scenario]})
+	}
+	return out
+}
+
+// wholeCollection reports whether all is a complete collection, so that a
+// golden without a scenario is really without one.
+func (e *Engine) wholeCollection(all []*Scenario) bool { return e.Complete && len(all) > 0 }
+
+func (run *Run) disproves(k agents.KnownFailure) bool {
+	evidence := 0
+	for _, r := range run.Results {
+		if !k.Selects(r.ID) {
+			continue
+		}
+		if r.Verdict == Skip || r.Verdict == Inconclusive || r.Verdict == Error {
+			return false
+		}
+		for _, c := range r.Checks {
+			if k.Covers(r.ID, c.ID) || k.Covers(r.ID, c.Slug) {
+				if c.Verdict != Pass {
+					return false
+				}
+				evidence++
+			}
+		}
+		for _, f := range r.Findings {
+			if k.Covers(r.ID, f.Rule) {
+				return false
+			}
+		}
+		for rule, n := range r.Evidence {
+			if n > 0 && k.Covers(r.ID, rule) {
+				evidence++
+			}
+		}
+		if g := r.Golden; g != nil && k.Covers(r.ID, "golden") {
+			if g.State == "differs" {
+				return false
+			}
+			evidence++
+		}
+	}
+	return evidence > 0
+}
+
+// advice is what to do next.
+func (run *Run) advice() []string {
+	var out []string
+	if run.Agent.AdHoc {
+		var tools []string
+		wire := ""
+		for _, r := range run.Results {
+			if r.Wire != "" {
+				wire = r.Wire
+			}
+			for neutral, own := range r.Tools {
+				if t := neutral + "=" + own; !slices.Contains(tools, t) {
+					tools = append(tools, t)
+				}
+			}
+		}
+		slices.Sort(tools)
+		if wire != "" {
+			out = append(out, fmt.Sprintf("the agent talks %s to its model; tools learned: %s", wire, orElse(strings.Join(tools, ", "), "none")))
+		} else {
+			out = append(out, "the agent never called a model at the base URLs in its environment ("+strings.Join([]string{"OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"}, ", ")+"): what needs the model could not be judged; a profile says how it is reached")
+		}
+		out = append(out, "no goldens for a command without a profile; a profile keeps them: see docs/profiles.md, then acp-test run --agent FILE --update")
+	} else if run.Counts.NewGoldens > 0 {
+		out = append(out, fmt.Sprintf("without a golden yet: %d; write them with: %s", run.Counts.NewGoldens, updating(run.Command)))
+	}
+	return out
+}
+
+// updating is a command line with --update among its flags, before the agent's.
+func updating(command string) string {
+	before, agent, ok := strings.Cut(command, " -- ")
+	if ok {
+		return before + " --update -- " + agent
+	}
+	return orElse(command, "acp-test run") + " --update"
+}

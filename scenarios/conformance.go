@@ -1,0 +1,100 @@
+package scenarios
+
+import (
+	"strings"
+
+	"github.com/acp-test/acp-test/rules"
+)
+
+// Conform adds the requirement table and its verdict to a run: what checks and
+// rules showed about each requirement, over all scenarios and repeats. Known
+// failures count like others, since a specification knows no baseline. The exit
+// status becomes 0 only for CONFORMANT, and stays 2 where the harness could
+// not judge.
+func Conform(run *Run) {
+	var t rules.Tally
+	for _, r := range run.Results {
+		if r.Verdict == Error {
+			continue // the harness is at fault: what it saw proves nothing
+		}
+		var findings []rules.Finding
+		for _, f := range r.Findings {
+			if class, ok := classOfAgent(f.Class); ok {
+				findings = append(findings, rules.Finding{Rule: f.Rule, Class: class, Requirements: f.Requirements})
+			}
+		}
+		t.AddFindings(findings, r.Support)
+		for _, c := range r.Checks {
+			t.AddCheck(c.ID, c.Requirements, c.outcome())
+		}
+	}
+	end := rules.Conclude(t.Outcomes())
+	table := &Conformance{Verdict: end.Verdict.String(), Because: end.Because}
+	for _, row := range t.Rows() {
+		q := row.Requirement
+		if q.Side == rules.OfClient {
+			continue
+		}
+		out := RequirementOutcome{ID: q.ID, Tier: q.Tier.String(), Level: q.Level, TCK: q.Kit, Verdict: verdictOfOutcome(row.Outcome), Evidence: row.Evidence,
+			Checks: q.Checks, Rules: q.Rules}
+		switch {
+		case len(row.Sources) > 0:
+			out.Reason = strings.Join(row.Sources, ", ")
+		case row.Outcome == rules.Untested && q.Excluded != "":
+			out.Reason = q.Excluded
+		case row.Outcome == rules.Untested:
+			out.Reason = "nothing in this run judged it"
+		}
+		table.Requirements = append(table.Requirements, out)
+	}
+	run.Conformance = table
+	if run.Exit != 2 {
+		run.Exit = 0
+		if end.Verdict != rules.Conformant {
+			run.Exit = 1
+		}
+	}
+}
+
+// classOfAgent is a finding's class in package rules; false if the finding is
+// not about the agent.
+func classOfAgent(v Verdict) (rules.Class, bool) {
+	switch v {
+	case Fail:
+		return rules.Fail, true
+	case Warn:
+		return rules.Warn, true
+	case Lint:
+		return rules.Lint, true
+	case Inconclusive:
+		return rules.Inconclusive, true
+	}
+	return rules.Fail, false
+}
+
+// outcome is what a check showed about its requirements.
+func (c *Check) outcome() rules.Outcome {
+	switch {
+	case c.NotReached && c.Verdict != Inconclusive:
+		return rules.NotReached
+	case c.Verdict == Pass:
+		return rules.Passed
+	case c.Verdict == Inconclusive:
+		return rules.Undecided
+	case c.Verdict == Fail, c.Verdict == Warn, c.Verdict == Lint:
+		return rules.Broken
+	}
+	return rules.Untested
+}
+
+func verdictOfOutcome(o rules.Outcome) Verdict {
+	switch o {
+	case rules.Passed:
+		return Pass
+	case rules.Undecided:
+		return Inconclusive
+	case rules.NotReached, rules.Broken:
+		return Fail
+	}
+	return Skip
+}

@@ -1,0 +1,433 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Engine runs scenarios against the agent of one profile. It is not changed by
+// running; many scenarios may run at once. Profile is needed, the rest has
+// useful zero values.
+type Engine struct {
+	Profile *agents.Profile
+	// Self is the path of this program: it is the keeper of agents, and the
+	// reference agent. "" runs agents without a keeper.
+	Self string
+	// ExtraArgs are added to the agent's command line.
+	ExtraArgs []string
+	// Command is the command line, as the user would type it again.
+	Command string
+	// Tool is the name and version of this program, for headers.
+	Tool string
+	// Out is the directory for artifacts; "" writes none.
+	Out string
+	// Temp is where runs get their directories; "" is the system's place.
+	Temp string
+	// Cwd is where the user is, absolute; Host the environment as os.Environ
+	// gives it; PassEnv the names to pass to the agent.
+	Cwd     string
+	Host    []string
+	Env     map[string]string
+	PassEnv []string
+
+	// Golden is where goldens are; nil compares none.
+	Golden *golden.Store
+	// Update writes goldens instead of comparing; GoldenRequired makes a
+	// missing one a failure.
+	Update, GoldenRequired bool
+	// Complete says that the scenarios of RunAll are a whole collection, so that
+	// a golden without a scenario is stale.
+	Complete bool
+	// Known are failures that are expected, beside those of the profile.
+	Known []agents.KnownFailure
+
+	Seed        int64
+	Severity    string        // a set of severities of package rules; "" is v1
+	Timeout     time.Duration // of a scenario; 0 means 60 s
+	StepTimeout time.Duration // of a line; 0 means 10 s
+	Grace       time.Duration // of each step of ending an agent; 0 means 2 s
+	// Linger is how long a transcript stays open after the last line without
+	// a frame; nil means 250 ms for scenarios tagged cancel, load or close,
+	// and nothing for others.
+	Linger *time.Duration
+	// Debug turns all timeouts off and calls Launched before initialize.
+	Debug    bool
+	Launched func(id string, pid int)
+	// NoTrap leaves agents the network without a proxy. By default they are told
+	// of one that refuses what is not on this machine, notes it, and so makes
+	// findings; launchers that may have to fetch the agent are not.
+	NoTrap bool
+	// Isolate runs agents where they reach the servers of the run and nothing
+	// else; see mockclient.CanIsolate. It needs Self.
+	Isolate bool
+	// Keep moves the directory of each run to Out instead of removing it.
+	Keep bool
+	// Step hears what each running scenario does.
+	Step func(id, step string)
+	// Slot, if set, is called when a run has nothing left to do but to listen,
+	// so that another may begin; what it returns, when it has listened.
+	Slot func(id string) (listened func())
+}
+
+func (e *Engine) step(id, step string) {
+	if e.Step != nil {
+		e.Step(id, step)
+	}
+}
+
+func (e *Engine) launched(r *run, a *mockclient.Agent) {
+	if e.Launched != nil {
+		e.Launched(r.scenario.ID, a.PID())
+	}
+}
+
+func (e *Engine) withDefaults() *Engine {
+	c := *e
+	if c.Timeout == 0 {
+		c.Timeout = 60 * time.Second
+	}
+	if c.StepTimeout == 0 {
+		c.StepTimeout = 10 * time.Second
+	}
+	if t := e.Profile.Timeouts; true {
+		c.StepTimeout, c.Timeout = max(c.StepTimeout, t.Step), max(c.Timeout, t.Scenario)
+	}
+	return &c
+}
+
+// Run runs one scenario once. It always returns a result; when ctx ends, what
+// has not happened is missing from it, and Reason says so.
+func (e *Engine) Run(ctx context.Context, s *Scenario) Result {
+	e = e.withDefaults()
+	began := time.Now()
+	res := Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Verdict: Pass, Started: began}
+	if reason := e.inapplicable(s); reason != "" {
+		res.Verdict, res.Reason = Skip, reason
+		return res
+	}
+	r, err := e.prepare(s)
+	if err != nil {
+		res.Verdict, res.Reason = Error, err.Error()
+		return res
+	}
+	r.play(ctx, &res)
+	res.Duration = time.Since(began)
+	return res
+}
+
+// inapplicable says why the scenario cannot mean anything with this profile.
+func (e *Engine) inapplicable(s *Scenario) string {
+	for _, n := range s.needs {
+		if n.what == "tool" && !e.Profile.HasTool(n.name) {
+			return fmt.Sprintf("%s has no tool for %s", e.Profile.Shown(), n.name)
+		}
+	}
+	return ""
+}
+
+// prepare makes what a run needs before its first line.
+func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
+	r := &run{engine: e, scenario: s, client: mockclient.DefaultCapabilities(),
+		names: map[string]transcript.Entry{}, lawless: map[int]bool{}}
+	r.setup.env, r.setup.home, r.setup.policy = map[string]string{}, map[string][]byte{}, map[string]string{}
+	for k, v := range e.Env {
+		r.setup.env[k] = v
+	}
+	for k, v := range e.Profile.Policy {
+		r.setup.policy[k] = v
+	}
+	implicit := &checkState{reached: true}
+	r.checks, r.current = []*checkState{implicit}, implicit
+	for _, d := range s.checks {
+		r.checks = append(r.checks, &checkState{decl: d})
+	}
+	if r.box, err = newSandbox(e.Temp); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.box.remove())
+		}
+	}()
+	files := map[string][]byte{}
+	for name, data := range s.files {
+		text, err := expandText(name, string(data), keepUnknown(r.fixed))
+		if err != nil {
+			return nil, err
+		}
+		files[name] = []byte(text)
+	}
+	if err := writeFiles(r.box.work, files); err != nil {
+		return nil, fmt.Errorf("preparing the workspace: %w", err)
+	}
+	path := ""
+	if e.Out != "" {
+		dir := filepath.Join(e.Out, filepath.FromSlash(s.ID))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, fmt.Errorf("making the directory for artifacts: %w", err)
+		}
+		path = filepath.Join(dir, "transcript.jsonl")
+	}
+	r.t, err = transcript.New(transcript.Header{Tool: e.Tool, Agent: e.Profile.Name, Scenario: s.ID, Protocol: "1", Seed: e.Seed},
+		transcript.Options{Path: path})
+	if err != nil {
+		return nil, err
+	}
+	r.checker = rules.NewChecker(rules.Config{Version: 1, Severity: e.Severity, Off: s.decl.rulesOff, Start: r.box.work, Roots: []string{r.box.root}, Patience: e.StepTimeout})
+	r.t.Observe(r.checker.Observe)
+	if err := r.serveModel(); err != nil {
+		return nil, errors.Join(err, r.t.Close())
+	}
+	if err := r.setTrap(); err != nil {
+		return nil, errors.Join(err, r.model.Close(), r.t.Close())
+	}
+	return r, nil
+}
+
+// keepUnknown leaves what is no variable of ours in workspace files as it is:
+// they hold code, and code holds dollars.
+func keepUnknown(lookup func(string) (string, error)) func(string) (string, error) {
+	return func(name string) (string, error) {
+		if v, err := lookup(name); err == nil {
+			return v, nil
+		}
+		return "$" + name, nil
+	}
+}
+
+// serveModel starts the fake model with the scenario's script.
+func (r *run) serveModel() error {
+	s, p := r.scenario, r.engine.Profile
+	src := s.model
+	name := s.File
+	if src == nil {
+		src = []byte("replies: []\n")
+	}
+	script, err := fakellm.ParseScript(name, src, r.expandFixed)
+	if err != nil {
+		var bad *fakellm.ScriptError
+		if errors.As(err, &bad) {
+			return &Mistake{File: s.File, Line: s.modelAt + bad.Line - 1, Column: bad.Column, Message: "llm.yaml: " + bad.Msg, Hint: bad.Hint}
+		}
+		return err
+	}
+	lanes, err := profileLanes(p)
+	if err != nil {
+		return err
+	}
+	var tools map[string]fakellm.Tool
+	if p.Tools != nil {
+		tools = map[string]fakellm.Tool{}
+		for neutral, t := range p.Tools {
+			tools[neutral] = fakellm.Tool{Name: t.Name, Args: t.Args}
+		}
+	}
+	var prompts []fakellm.Prompt
+	for i, d := range s.prompts {
+		text, err := expandText(s.File, d.text, keepUnknown(r.fixed))
+		if err != nil {
+			return err
+		}
+		prompts = append(prompts, fakellm.Prompt{Name: d.session, Index: i + 1, Text: text})
+	}
+	r.model, err = fakellm.Start(fakellm.Config{Script: script, Transcript: r.t, Wire: p.Model.Wire, Tools: tools, Lanes: lanes, Seed: r.engine.Seed, Prompts: prompts})
+	return err
+}
+
+// expandFixed replaces the variables that are known before the run in a text
+// whose place the caller knows.
+func (r *run) expandFixed(text string) (string, error) {
+	out, err := expandText("", text, r.fixed)
+	var m *Mistake
+	if errors.As(err, &m) {
+		return "", errors.New(m.Message)
+	}
+	return out, err
+}
+
+func profileLanes(p *agents.Profile) ([]fakellm.Lane, error) {
+	if p.Lanes.YAML == nil {
+		return nil, nil
+	}
+	lanes, err := fakellm.ParseLanes(p.Lanes.File, p.Lanes.YAML)
+	if err != nil {
+		return nil, fmt.Errorf("lanes of profile %s: %w", p.Name, err)
+	}
+	return lanes, nil
+}
+
+// play runs the script and judges what happened.
+func (r *run) play(ctx context.Context, res *Result) {
+	e, s := r.engine, r.scenario
+	deadline := s.timeoutOf(e.Timeout)
+	inner, cancel := ctx, context.CancelFunc(func() {})
+	if !e.Debug {
+		inner, cancel = context.WithTimeoutCause(ctx, deadline, &timerError{"scenario deadline", deadline})
+	}
+	before, _ := takeSnapshot(r.box.work)
+	err := r.script(inner)
+	cancel()
+	clean := r.concludes(err)
+	if clean && ctx.Err() == nil {
+		res.Linger = r.linger(ctx)
+	}
+	if r.agent != nil && r.isReady() && !r.ended {
+		res.AgentName, res.AgentVersion = r.agentInfo()
+	}
+	r.stopAgent(ctx)
+	r.model.Finish()
+	closing := r.model.Close()
+	if r.trap != nil {
+		closing = errors.Join(closing, r.trap.Close())
+	}
+	if c := r.setup.http; c != nil {
+		closing = errors.Join(closing, c.Close())
+	}
+	after, _ := takeSnapshot(r.box.work)
+	r.judge(ctx, res, err, clean)
+	r.artifacts(res, before.difference(after))
+	for _, problem := range []error{closing, r.t.Close(), r.discard(res)} {
+		if problem != nil {
+			res.Notes = append(res.Notes, problem.Error())
+		}
+	}
+}
+
+// script runs the lines. A panic is a fault of this program: it ends the run,
+// not the process, and keeps the evidence.
+func (r *run) script(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("acp-test failed: %v\n%s", p, debug.Stack())
+		}
+	}()
+	b := &branch{run: r}
+	r.engine.step(r.scenario.ID, "starting")
+	err = b.play(ctx, r.scenario.steps)
+	return err
+}
+
+// concludes reports whether the script got to an end of its own, good or bad,
+// rather than being cut off.
+func (r *run) concludes(err error) bool {
+	var m *miss
+	var s *skipped
+	return err == nil || errors.As(err, &m) || errors.As(err, &s)
+}
+
+// lingering is the default for scenarios whose findings may come late.
+const lingering = 250 * time.Millisecond
+
+// linger keeps the transcript open until no frame has come for a while.
+func (r *run) linger(ctx context.Context) time.Duration {
+	d := time.Duration(0)
+	if r.engine.Linger != nil {
+		d = *r.engine.Linger
+	} else if slices.ContainsFunc(r.scenario.Tags, func(t string) bool { return t == "cancel" || t == "load" || t == "close" }) {
+		d = lingering
+	}
+	if d == 0 || r.agent == nil {
+		return 0
+	}
+	if r.engine.Slot != nil {
+		defer r.engine.Slot(r.scenario.ID)()
+	}
+	r.engine.step(r.scenario.ID, "lingering")
+	const most = 10 // an agent that never falls silent must not hold the run
+	last := r.t.Len()
+	for range most {
+		wait, cancel := context.WithTimeoutCause(ctx, d, errQuiet)
+		o := r.t.Await(wait, last, agentFrame)
+		cancel()
+		if !o.Met() {
+			break
+		}
+		last = o.Entry.Seq
+	}
+	return d
+}
+
+func (r *run) agentInfo() (name, version string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v, err := parseJSON(r.init)
+	if err != nil {
+		return "", ""
+	}
+	info := v.Get("agentInfo")
+	return info.Get("name").Str(), info.Get("version").Str()
+}
+
+// artifacts writes what belongs to this run into the out directory.
+func (r *run) artifacts(res *Result, workspace string) {
+	if r.engine.Out == "" {
+		return
+	}
+	dir := filepath.Join(r.engine.Out, filepath.FromSlash(r.scenario.ID))
+	res.Artifacts = map[string]string{"transcript": filepath.ToSlash(filepath.Join(r.scenario.ID, "transcript.jsonl"))}
+	put := func(what, name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			res.Notes = append(res.Notes, fmt.Sprintf("writing %s: %v", name, err))
+			return
+		}
+		res.Artifacts[what] = filepath.ToSlash(filepath.Join(r.scenario.ID, name))
+	}
+	put("rendered", "rendered.golden", r.rendered)
+	put("stderr", "stderr.txt", r.stderr(16<<20))
+	put("workspace", "workspace.diff", workspace)
+}
+
+// discard removes the run's directory, or moves it to the artifacts.
+func (r *run) discard(res *Result) error {
+	if r.engine.Keep && r.engine.Out != "" {
+		to := filepath.Join(r.engine.Out, filepath.FromSlash(r.scenario.ID), "run")
+		if err := os.CopyFS(to, os.DirFS(r.box.root)); err != nil {
+			return fmt.Errorf("keeping the run's directory: %w", err)
+		}
+		res.Artifacts["run"] = filepath.ToSlash(filepath.Join(r.scenario.ID, "run"))
+	}
+	if err := r.box.remove(); err != nil {
+		return fmt.Errorf("removing the run's directory: %w", err)
+	}
+	return nil
+}
+
+// slots bounds how many scenarios run at once, and lets one that only lingers
+// step aside.
+type slots struct {
+	free chan struct{}
+	once sync.Once
+}
+
+func newSlots(n int) *slots { return &slots{free: make(chan struct{}, max(n, 1))} }
+
+func (s *slots) take(ctx context.Context) bool {
+	select {
+	case s.free <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *slots) give() { <-s.free }
+
+// profileTitle is the agent as results name it.
+func profileTitle(p *agents.Profile, extra []string) Agent {
+	return Agent{Profile: p.Name, Title: p.Shown(), Command: append(slices.Clone(p.Command), extra...), Wire: p.Model.Wire, AdHoc: strings.HasPrefix(p.Source, "command line")}
+}

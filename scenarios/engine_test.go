@@ -1,0 +1,344 @@
+package scenarios_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// engine runs scenarios against the reference agent, which is this binary.
+func engine() *scenarios.Engine {
+	p, err := agents.Shipped("reference")
+	Expect(err).NotTo(HaveOccurred())
+	return engineFor(p)
+}
+
+func engineFor(p *agents.Profile) *scenarios.Engine {
+	self, err := os.Executable()
+	Expect(err).NotTo(HaveOccurred())
+	return &scenarios.Engine{Profile: p, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(), Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(),
+		Grace: time.Second}
+}
+
+func run(e *scenarios.Engine, script string) scenarios.Result {
+	s, err := scenarios.Parse("case", "case.txtar", []byte(script))
+	Expect(err).NotTo(HaveOccurred())
+	return e.Run(context.Background(), s)
+}
+
+// text is a result as failures show it.
+func text(r scenarios.Result) string {
+	var b strings.Builder
+	b.WriteString(string(r.Verdict) + " " + r.Reason + "\n")
+	if r.Failure != nil {
+		b.WriteString(r.Failure.Text(""))
+	}
+	for _, c := range r.Checks {
+		b.WriteString(string(c.Verdict) + " " + c.ID + " " + c.Reason + "\n")
+		if c.Failure != nil {
+			b.WriteString(c.Failure.Text("  "))
+		}
+	}
+	for _, f := range r.Findings {
+		b.WriteString(string(f.Class) + " " + f.Rule + " " + f.Message + "\n")
+	}
+	return b.String()
+}
+
+const hello = `
+-- llm.yaml --
+replies:
+  - - text: Hello.
+`
+
+var _ = Describe("await", func() {
+	It("takes entries in order, and those that came before it asks", func() {
+		r := run(engine(), "check a\nprompt 'Say hello.'\nawait agent_message text~^Hello\nawait turn end_turn\n"+hello)
+		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+	})
+
+	It("never jumps back", func() {
+		r := run(engine(), "check a\nprompt 'Say hello.'\nawait turn\nawait agent_message within=50ms\n"+hello)
+		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r)) // the check names no requirement that asks for it
+		Expect(r.Checks[0].Failure.Timer).To(Equal("within 50ms"))
+	})
+
+	It("gives up as soon as the turn has ended without it", func() {
+		r := run(engine(), "check PERM-006\nprompt 'Say hello.'\nawait tool_call\n"+hello)
+		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Checks[0].Failure.Reason).To(ContainSubstring("the turn ended first"))
+		Expect(r.Checks[0].Failure.Timer).To(BeEmpty())
+	})
+
+	It("is inconclusive about what never opened", func() {
+		r := run(engine(), "prompt 'Say hello.'\nawait permission\ncheck CANCEL-001\ncancel\nawait turn cancelled\n"+hello)
+		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Checks[0].NotReached).To(BeTrue())
+		Expect(r.Checks[0].Verdict).To(Equal(scenarios.Inconclusive))
+	})
+
+	It("fails on another stop reason and says which", func() {
+		r := run(engine(), "check a\nprompt 'Say hello.'\nawait turn refusal\ncheck b\n"+hello)
+		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Checks[0].Failure.Error()).To(ContainSubstring("expected turn refusal, got #"))
+		Expect(r.Checks[1].NotReached).To(BeTrue())
+	})
+
+	It("names the timer and what was last seen", func() {
+		e := engine()
+		e.StepTimeout = 100 * time.Millisecond
+		r := run(e, "check a\nprompt 'Say hello.'\nawait turn\n-- llm.yaml --\nreplies:\n  - - gate: g\n")
+		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		f := r.Checks[0].Failure
+		Expect(f.Timer).To(Equal("step timeout 100ms"))
+		Expect(strings.Join(f.Tail, "\n")).To(ContainSubstring(`gate="g"`))
+		Expect(f.Process).To(HavePrefix("running"))
+		Expect(f.Where).To(HavePrefix("case.txtar:3"))
+		Expect(strings.Count(f.Text(""), "\n")).To(BeNumerically("<=", 24))
+	})
+
+	It("takes different entries in a group, in any order", func() {
+		r := run(engine(), "check a\nprompt 'Say hello.'\ngroup {\n  await turn\n  await agent_message text~^A\n  await agent_message text~B\n}\n-- llm.yaml --\nreplies:\n  - - text: AB\n      chunks: 2\n")
+		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+	})
+
+	It("has a cursor for each side of both", func() {
+		r := run(engine(), "session new a\nsession new b\ncheck x\nboth {\n  prompt a 'In a.'\n  await turn end_turn\n}{\n  prompt b 'In b.'\n  await turn end_turn\n}\n-- llm.yaml --\nturns:\n  - - - text: A\n  - - - text: B\n")
+		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+	})
+})
+
+var _ = Describe("looking back", func() {
+	const write = `
+-- llm.yaml --
+replies:
+  - - tool: write_file
+      args: {path: $WORK/a.txt, content: "x\n"}
+  - - text: Done.
+-- want/a.txt --
+y
+-- want/same.txt --
+x
+`
+	It("goes on after a miss and shows the difference", func() {
+		r := run(engine(), "permit allow_once\nprompt 'Write.'\nawait turn\ncheck a\ncmp a.txt want/a.txt\ncheck b\ncmp a.txt want/same.txt\ncheck c\n! exists a.txt\n"+write)
+		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Checks[0].Failure.Diff).To(ContainSubstring("-y\n+x"))
+		Expect(r.Checks[1].Verdict).To(Equal(scenarios.Pass))
+		Expect(r.Checks[2].Verdict).To(Equal(scenarios.Fail))
+	})
+
+	DescribeTable("answers",
+		func(line string, want scenarios.Verdict) {
+			r := run(engine(), "permit allow_once\nprompt 'Write.'\nawait turn\ncheck PERM-006\n"+line+"\n"+write)
+			Expect(r.Checks[0].Verdict).To(Equal(want), text(r))
+		},
+		Entry(nil, "saw permission", scenarios.Pass),
+		Entry(nil, "! saw permission", scenarios.Fail),
+		Entry(nil, "saw permission count=1", scenarios.Pass),
+		Entry(nil, "saw permission count=2", scenarios.Fail),
+		Entry(nil, "saw agent_message count>=1", scenarios.Pass),
+		Entry(nil, "saw fs/write_text_file after permission", scenarios.Pass),
+		Entry(nil, "! saw fs/write_text_file before answer", scenarios.Pass),
+		Entry(nil, "! saw fs/write_text_file after permission", scenarios.Fail),
+		Entry(nil, "saw permission after turn", scenarios.Fail),
+		Entry(nil, "saw tool_call kind=edit status=pending|in_progress title~a.txt", scenarios.Pass),
+		Entry(nil, "saw tool_call kind=read", scenarios.Fail),
+		Entry(nil, "saw tool_call kind!=read", scenarios.Pass),
+		Entry(nil, "saw tool_call nothing?", scenarios.Fail),
+		Entry(nil, "saw permission toolCall.kind=edit", scenarios.Pass),
+		Entry(nil, "saw permission turn=1", scenarios.Pass),
+		Entry(nil, "saw sent initialize in=run", scenarios.Pass),
+		Entry(nil, "saw sent initialize", scenarios.Fail),
+		Entry(nil, "saw turn end_turn", scenarios.Pass),
+		Entry(nil, "saw turn cancelled", scenarios.Fail),
+		Entry(nil, "! saw turn error", scenarios.Pass),
+		Entry(nil, "text ~ ^Done", scenarios.Pass),
+		Entry(nil, "! text ~ ^Done", scenarios.Fail),
+		Entry(nil, "model requests==2", scenarios.Pass),
+		Entry(nil, "model requests<=1", scenarios.Fail),
+		Entry(nil, "model saw text~Write step=1", scenarios.Pass),
+		Entry(nil, "! model saw text~Write", scenarios.Fail),
+		Entry(nil, "descendants none", scenarios.Pass),
+		Entry(nil, "exec sh -c 'grep -q session/prompt'", scenarios.Pass),
+		Entry(nil, "exec sh -c 'exit 3'", scenarios.Fail),
+	)
+})
+
+var _ = Describe("a verdict", func() {
+	It("is skip where a capability is not advertised", func() {
+		r := run(engine(), "needs agent:sessionCapabilities.dreams\ncheck a\nprompt 'x'\n")
+		Expect(r.Verdict).To(Equal(scenarios.Skip))
+		Expect(r.Reason).To(Equal("the agent does not advertise sessionCapabilities.dreams"))
+	})
+
+	It("is skip where the profile has no such tool", func() {
+		r := run(engine(), "needs tool:teleport\ncheck a\nprompt 'x'\n")
+		Expect(r.Verdict).To(Equal(scenarios.Skip), text(r))
+	})
+
+	It("is error where the scenario is wrong", func() {
+		r := run(engine(), "check a\nprompt $NOBODY\n")
+		Expect(r.Verdict).To(Equal(scenarios.Error))
+		Expect(r.Reason).To(Equal("case.txtar:2: unknown variable $NOBODY"))
+	})
+
+	It("is error with the place of a mistake in llm.yaml", func() {
+		r := run(engine(), "check a\nprompt 'x'\n-- llm.yaml --\nreplies:\n  - - txet: Hello\n")
+		Expect(r.Verdict).To(Equal(scenarios.Error))
+		Expect(r.Reason).To(HavePrefix("case.txtar:5:"))
+	})
+
+	It("is inconclusive where the permission cannot be answered as scripted", func() {
+		r := run(engine(), "permit hold\nprompt 'Write.'\nawait permission as P\ncheck PERM-008\nanswer P allow_maybe\nawait turn\n-- llm.yaml --\nreplies:\n  - - tool: write_file\n      args: {path: $WORK/a.txt, content: x}\n  - - text: Done.\n")
+		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+	})
+
+	It("is the worst of the parts", func() {
+		Expect(scenarios.Worst(scenarios.Pass, scenarios.Warn)).To(Equal(scenarios.Pass))
+		Expect(scenarios.Worst(scenarios.Skip, scenarios.Inconclusive)).To(Equal(scenarios.Inconclusive))
+		Expect(scenarios.Worst(scenarios.Fail, scenarios.Inconclusive)).To(Equal(scenarios.Fail))
+		Expect(scenarios.Worst(scenarios.Fail, scenarios.Error)).To(Equal(scenarios.Error))
+	})
+})
+
+var _ = Describe("an agent that does not work", func() {
+	adHoc := func(argv ...string) *scenarios.Engine {
+		p := agents.AdHoc(argv)
+		p.Timeouts.Start = 0
+		e := engineFor(p)
+		e.StepTimeout = 2 * time.Second
+		return e
+	}
+	const script = "check a\nprompt 'Say hello.'\nawait turn\n" + hello
+
+	It("does not exist: error, with what to do", func() {
+		r := run(adHoc("no-such-agent-anywhere"), script)
+		Expect(r.Verdict).To(Equal(scenarios.Error), text(r))
+		Expect(r.Reason).To(ContainSubstring("no-such-agent-anywhere"))
+	})
+
+	It("exits at once: a failure with its status and stderr", func() {
+		r := run(adHoc("sh", "-c", "echo cannot find my soul >&2; exit 3"), script)
+		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		f := r.Checks[0].Failure
+		Expect(f.Process).To(Equal("exited with status 3"))
+		Expect(f.Stderr).To(ContainSubstring("cannot find my soul"))
+		Expect(f.Advice).NotTo(BeEmpty())
+	})
+
+	It("prints a banner and nothing else: a failure that says so", func() {
+		e := adHoc("sh", "-c", "echo Welcome to my agent; cat >/dev/null")
+		e.StepTimeout = 300 * time.Millisecond
+		r := run(e, script)
+		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Checks[0].Failure.Advice).To(ContainSubstring("stdout"))
+		Expect(r.Findings).To(ContainElement(HaveField("Rule", "STDOUT-CLEAN")))
+	})
+
+	It("never answers: the timer is named", func() {
+		e := adHoc("sh", "-c", "cat >/dev/null")
+		e.StepTimeout = 200 * time.Millisecond
+		r := run(e, script)
+		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Checks[0].Failure.Timer).To(ContainSubstring("200ms"))
+	})
+
+	It("prints a line of 50 MB: it is kept, and named", func() {
+		e := adHoc("sh", "-c", "head -c 50000000 /dev/zero | tr '\\0' x; echo; cat >/dev/null")
+		r := run(e, script)
+		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		f, err := os.Open(filepath.Join(e.Out, r.Artifacts["transcript"]))
+		Expect(err).NotTo(HaveOccurred())
+		defer f.Close()
+		t, err := transcript.Load(f)
+		Expect(err).NotTo(HaveOccurred())
+		longest := 0
+		for x := range t.All() {
+			if x.Kind == transcript.Malformed {
+				longest = max(longest, len(x.Raw))
+			}
+		}
+		Expect(longest).To(Equal(50000000))
+	})
+})
+
+var _ = Describe("RunAll", func() {
+	list := func(names ...string) []*scenarios.Scenario {
+		var out []*scenarios.Scenario
+		for _, n := range names {
+			s, err := scenarios.Parse(n, n+".txtar", []byte("check a\nprompt 'Say hello.'\nawait turn end_turn\n"+hello))
+			Expect(err).NotTo(HaveOccurred())
+			out = append(out, s)
+		}
+		return out
+	}
+
+	It("keeps the order of the list whatever ends first, and survives JSON", func() {
+		r := engine().RunAll(context.Background(), list("a", "b", "c", "d"), scenarios.Plan{Jobs: 4, Repeat: 2})
+		var ids []string
+		for _, x := range r.Results {
+			ids = append(ids, x.ID)
+		}
+		Expect(ids).To(Equal([]string{"a", "b", "c", "d", "a", "b", "c", "d"}))
+		Expect(r.Counts.Pass).To(Equal(8))
+		Expect(r.Exit).To(Equal(0))
+		data, err := json.Marshal(r)
+		Expect(err).NotTo(HaveOccurred())
+		var back scenarios.Run
+		Expect(json.Unmarshal(data, &back)).To(Succeed())
+		Expect(back.Results).To(HaveLen(8))
+	})
+
+	It("stops trying an agent that never starts", func() {
+		e := engineFor(agents.AdHoc([]string{"sh", "-c", "exit 1"}))
+		r := e.RunAll(context.Background(), list("a", "b", "c", "d", "e", "f"), scenarios.Plan{Jobs: 1})
+		Expect(r.Counts.Fail).To(Equal(3))
+		Expect(r.Counts.Skip).To(Equal(3))
+		Expect(r.Exit).To(Equal(1))
+	})
+
+	It("ends soon when it is interrupted, and keeps what has finished", func() {
+		s, err := scenarios.Parse("held", "held.txtar", []byte("check a\nprompt 'Wait.'\nawait gate g\nawait turn\n-- llm.yaml --\nreplies:\n  - - gate: g\n"))
+		Expect(err).NotTo(HaveOccurred())
+		ctx, cancel := context.WithCancel(context.Background())
+		e := engine()
+		e.Step = func(id, step string) {
+			if id == "held" && step == "check a" {
+				cancel()
+			}
+		}
+		r := e.RunAll(ctx, append(list("a"), s), scenarios.Plan{Jobs: 1})
+		Expect(r.Interrupted).To(BeTrue())
+		Expect(r.Results).To(HaveLen(1))
+		Expect(r.Results[0].ID).To(Equal("a"))
+	})
+
+	It("is an error if nothing gave a verdict", func() {
+		s, err := scenarios.Parse("s", "s.txtar", []byte("needs agent:dreams\ncheck a\nprompt 'x'\n"))
+		Expect(err).NotTo(HaveOccurred())
+		r := engine().RunAll(context.Background(), []*scenarios.Scenario{s}, scenarios.Plan{})
+		Expect(r.Exit).To(Equal(2))
+	})
+
+	It("gives each scenario to exactly one shard", func() {
+		all := list("a", "b", "c", "d", "e")
+		seen := map[string]int{}
+		for i := 1; i <= 3; i++ {
+			for _, s := range scenarios.Select(all, &scenarios.Shard{Index: i, Of: 3}, nil) {
+				seen[s.ID]++
+			}
+		}
+		Expect(seen).To(Equal(map[string]int{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1}))
+	})
+})

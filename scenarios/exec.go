@@ -1,0 +1,65 @@
+package scenarios
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+func compileExec(l *line) (func(context.Context, *branch) error, error) {
+	if _, m := l.need(0, "a program"); m != nil {
+		return nil, m
+	}
+	return func(ctx context.Context, b *branch) error {
+		var argv []string
+		for _, w := range l.words {
+			s, err := b.expand(w)
+			if err != nil {
+				return l.runtime(err)
+			}
+			argv = append(argv, s)
+		}
+		return b.run.exec(ctx, b, l, argv)
+	}, nil
+}
+
+// exec runs a check of the user's in any language. The program is the user's,
+// so it runs with the user's environment.
+func (r *run) exec(ctx context.Context, b *branch, l *line, argv []string) error {
+	wait, cancel := r.stepTimeout(ctx, 0)
+	defer cancel()
+	var in, out bytes.Buffer
+	if err := r.t.Save(&in); err != nil {
+		return err
+	}
+	c := exec.CommandContext(wait, argv[0], argv[1:]...)
+	if strings.Contains(argv[0], "/") {
+		c.Path = r.inWork(argv[0])
+		c.Err = nil
+	}
+	c.Dir, c.Stdin, c.Stdout, c.Stderr = r.box.work, &in, &out, &out
+	c.WaitDelay = time.Second
+	id := ""
+	if s := b.current(); s != nil {
+		id = s.id
+	}
+	c.Env = append(append([]string{}, r.engine.Host...), "WORK="+r.box.work, "HOME="+r.box.home, "ACP_TEST_SESSION="+id)
+	err := c.Run()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		r.did(l)
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case wait.Err() != nil:
+		return b.back(l, true, "an end of "+argv[0], context.Cause(wait).Error())
+	case errors.As(err, &exit):
+		return b.back(l, true, argv[0]+" to end with status 0", fmt.Sprintf("%v\n%s", err, clip(out.String(), 2000)))
+	}
+	return l.runtime(fmt.Errorf("running %s: %w", argv[0], err))
+}

@@ -1,0 +1,161 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+func forwardCommands() []*Command {
+	return []*Command{{
+		Name: "await", Group: "forward", Args: "PATTERN [within=D]", Captures: true, Effect: false,
+		Summary: "wait for the next entry that matches",
+		Detail: "Takes the first matching entry after the cursor, whether or not it has already\n" +
+			"arrived, and moves the cursor there. An entry that can no longer come ends the\n" +
+			"wait at once. \"await turn\" looks from the session's latest prompt on, since acts\n" +
+			"that follow the prompt may cross the end of its turn. \"await quiet D\" waits until the agent has sent nothing for D.\n" +
+			"See acp-test help patterns.",
+		Compile: compileAwait,
+	}}
+}
+
+func compileAwait(l *line) (func(context.Context, *branch) error, error) {
+	opts, m := l.options("within")
+	if m != nil {
+		return nil, m
+	}
+	var within time.Duration
+	if w, ok := opts["within"]; ok {
+		if within, m = l.duration(w); m != nil {
+			return nil, m
+		}
+	}
+	if len(l.words) > 0 && l.words[0].raw() == "quiet" {
+		w, m := l.need(1, "how long")
+		if m != nil {
+			return nil, m
+		}
+		d, m := l.duration(w)
+		if m != nil {
+			return nil, m
+		}
+		return func(ctx context.Context, b *branch) error { return b.quiet(ctx, l, d, within) }, nil
+	}
+	p, _, m := l.pattern(0)
+	if m != nil {
+		return nil, m
+	}
+	return func(ctx context.Context, b *branch) error { return b.await(ctx, l, p, within) }, nil
+}
+
+// await is the one place where a script waits for the agent or the model.
+func (b *branch) await(ctx context.Context, l *line, p *pattern, within time.Duration) error {
+	if err := b.run.begin(ctx); err != nil {
+		return err
+	}
+	x, err := p.bind(b)
+	if err != nil {
+		return l.runtime(err)
+	}
+	after := b.at()
+	if p.kind == "response" {
+		after = x.ref
+	}
+	if s := b.sessionOf(x); s != nil && len(s.prompts) > 0 && p.kind != "response" {
+		x.prompt = s.prompts[len(s.prompts)-1]
+		if p.session != "" && p.session != "any" {
+			after = s.cursor
+		}
+		if p.kind == "turn" {
+			after = max(x.prompt, s.ended)
+		}
+	}
+	var taken map[int]bool
+	if b.group != nil {
+		after, taken = b.group.start, b.group.taken
+	}
+	wait, cancel := b.run.stepTimeout(ctx, within)
+	defer cancel()
+	o := b.run.t.Await(wait, after, x.expectation(taken))
+	if o.Met() {
+		if s := b.sessionOf(x); s != nil && p.kind == "turn" {
+			s.ended = o.Entry.Seq
+		}
+		if b.group == nil && p.session != "" && p.session != "any" {
+			b.run.settle(o.Entry)
+			b.sessionOf(x).cursor = max(b.sessionOf(x).cursor, o.Entry.Seq)
+		} else {
+			b.reach(o.Entry)
+		}
+		b.run.name(l.as, o.Entry)
+		return nil
+	}
+	if ctx.Err() != nil && errors.Is(o.Cause, context.Cause(ctx)) {
+		return context.Cause(ctx)
+	}
+	f := b.run.failure(l, o)
+	f.Expected = []string{x.text}
+	miss := &miss{failure: f, effect: x.kind == "turn" || x.kind == "exit" || x.kind == "model"}
+	if o.Entry.Seq > 0 {
+		f.Observed = observed(o.Entry)
+		f.Entries = append(f.Entries, o.Entry.Seq)
+	}
+	if x.kind == "turn" && oneOf("cancelled", x.arg) && turnEnd(o.Entry) && stopReason(o.Entry) != "error" {
+		miss.turnEnd = o.Entry.Seq
+	}
+	// Without what had to open, or before any check and outside of what a
+	// requirement asks, there is no situation to judge.
+	if c := b.run.check(); x.opens() || !miss.effect && (c.decl == nil || len(c.decl.requirements) == 0) {
+		miss.verdict = Inconclusive
+	}
+	return miss
+}
+
+func (b *branch) sessionOf(x *bound) *session {
+	b.run.mu.Lock()
+	defer b.run.mu.Unlock()
+	for i := len(b.run.sessions) - 1; i >= 0; i-- {
+		if b.run.sessions[i].id == x.session {
+			return b.run.sessions[i]
+		}
+	}
+	return nil
+}
+
+// quiet waits until no frame of the agent has come for d.
+func (b *branch) quiet(ctx context.Context, l *line, d, within time.Duration) error {
+	if err := b.run.begin(ctx); err != nil {
+		return err
+	}
+	wait, cancel := b.run.stepTimeout(ctx, max(within, d+b.run.engine.StepTimeout))
+	defer cancel()
+	last := b.run.t.Len()
+	for {
+		pause, stop := context.WithTimeoutCause(wait, d, errQuiet)
+		o := b.run.t.Await(pause, last, agentFrame)
+		stop()
+		switch {
+		case o.Met():
+			last = o.Entry.Seq
+		case errors.Is(o.Cause, errQuiet) || o.Verdict == transcript.Unmeetable:
+			b.acted(b.current(), b.run.t.At(last))
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		default:
+			f := b.run.failure(l, o)
+			f.Expected = []string{fmt.Sprintf("no frame of the agent for %v", d)}
+			f.Observed = observed(b.run.t.At(last))
+			return &miss{failure: f, effect: true}
+		}
+	}
+}
+
+var errQuiet = errors.New("quiet")
+
+var agentFrame = transcript.First("a frame of the agent", func(e transcript.Entry) bool {
+	return e.Source == transcript.Agent
+})

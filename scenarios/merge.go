@@ -1,0 +1,204 @@
+package scenarios
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/agents"
+)
+
+// Shard says which part of a run this is, and what the parts need to become
+// one run again.
+type Shard struct {
+	Index int    `json:"index"` // from 1
+	Of    int    `json:"of"`
+	Hash  string `json:"hash"` // of the list of all scenarios
+	// List are the ids of the scenarios of all parts, in the order in which one
+	// run would have had them.
+	List []string `json:"list"`
+	// Expected are the known failures. Whether one is stale shows only when all
+	// parts are there.
+	Expected []Expected `json:"expected,omitempty"`
+	// Unclaimed are sentences about goldens that no scenario has.
+	Unclaimed []string `json:"unclaimed,omitempty"`
+}
+
+// Expected is a known failure, as far as it must be known to tell whether it is
+// stale.
+type Expected struct {
+	Scenario string    `json:"scenario"` // a glob
+	ID       string    `json:"id"`       // of a check or a rule
+	Flaky    bool      `json:"flaky,omitempty"`
+	Expires  time.Time `json:"expires,omitzero"`
+}
+
+func (x Expected) entry() agents.KnownFailure {
+	return agents.KnownFailure{Scenario: x.Scenario, ID: x.ID, Flaky: x.Flaky, Expires: x.Expires}
+}
+
+// Merge makes one run of the parts that --shard made of it, in any order. The
+// result is the run as it would have been without parts, but for times: it
+// begins with the first part and takes as long as the longest. Artifacts are
+// named as in the parts; Out is empty. The error joins everything that keeps the
+// parts from being one whole run.
+func Merge(parts []Run) (Run, error) {
+	parts = slices.Clone(parts)
+	slices.SortStableFunc(parts, func(a, b Run) int { return cmp.Compare(a.part(), b.part()) })
+	if err := alike(parts); err != nil {
+		return Run{}, err
+	}
+	first := parts[0]
+	whole := Run{Version: first.Version, Tool: first.Tool, Command: unsharded(first.Command), Agent: first.Agent, Protocol: first.Protocol,
+		Seed: first.Seed, Started: first.Started, Strict: first.Strict}
+	whole.Agent.Name, whole.Agent.Version = "", ""
+	for _, p := range parts {
+		if p.Started.Before(whole.Started) {
+			whole.Started = p.Started
+		}
+		whole.Duration = max(whole.Duration, p.Duration)
+		whole.Results = append(whole.Results, p.Results...)
+	}
+	order := map[string]int{}
+	for i, id := range first.Shard.List {
+		order[id] = i
+	}
+	slices.SortStableFunc(whole.Results, func(a, b Result) int {
+		return cmp.Or(cmp.Compare(a.Repeat, b.Repeat), cmp.Compare(order[a.ID], order[b.ID]))
+	})
+	whole.sum()
+	whole.Stale = append(slices.Clone(first.Shard.Unclaimed), staleEntries(&whole, first.Shard.Expected, time.Now())...)
+	whole.finish()
+	if first.Conformance != nil {
+		Conform(&whole)
+	}
+	return whole, nil
+}
+
+func (run *Run) part() int {
+	if run.Shard == nil {
+		return 0
+	}
+	return run.Shard.Index
+}
+
+// alike says why runs are not the parts of one, nil if they are.
+func alike(parts []Run) error {
+	if len(parts) == 0 {
+		return errors.New("there is nothing to merge")
+	}
+	first := parts[0]
+	var errs []error
+	say := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	have := map[int]bool{}
+	for _, p := range parts {
+		switch s := p.Shard; {
+		case s == nil && len(p.Notes) > 0 && len(p.Results) == 0:
+			say("one of the runs did not begin: %s", p.Notes[0])
+		case s == nil:
+			say("the run started at %s is whole: it was not made with --shard", p.Started.Format(time.RFC3339))
+		case have[s.Index]:
+			say("part %d is there twice", s.Index)
+		case s.Hash != hashOf(s.List):
+			say("part %d has been changed: its list of scenarios does not have the hash it says", s.Index)
+		}
+		have[p.part()] = true
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
+	}
+	for i := 1; i <= first.Shard.Of; i++ {
+		if !have[i] {
+			say("part %d of %d is missing", i, first.Shard.Of)
+		}
+	}
+	for _, p := range parts {
+		if p.Shard.Index < 1 || p.Shard.Index > first.Shard.Of {
+			say("part %d of %d cannot be", p.Shard.Index, first.Shard.Of)
+		}
+		if p.Sweep != nil {
+			say("part %d is a sweep: its map cannot be merged", p.Shard.Index)
+		}
+		if p.Interrupted {
+			say("part %d was interrupted", p.Shard.Index)
+		}
+		for _, x := range []struct{ what, got, want string }{
+			{"number of parts", fmt.Sprint(p.Shard.Of), fmt.Sprint(first.Shard.Of)},
+			{"list of scenarios", p.Shard.Hash, first.Shard.Hash},
+			{"version of acp-test", p.Tool, first.Tool},
+			{"agent", p.Agent.Profile, first.Agent.Profile},
+			{"agent's command", strings.Join(p.Agent.Command, " "), strings.Join(first.Agent.Command, " ")},
+			{"protocol", p.Protocol, first.Protocol},
+			{"seed", fmt.Sprint(p.Seed), fmt.Sprint(first.Seed)},
+			{"strictness", fmt.Sprint(p.Strict), fmt.Sprint(first.Strict)},
+			{"kind of run", p.kind(), first.kind()},
+			{"known failures", fmt.Sprint(p.Shard.Expected), fmt.Sprint(first.Shard.Expected)},
+			{"goldens", fmt.Sprint(p.Shard.Unclaimed), fmt.Sprint(first.Shard.Unclaimed)},
+		} {
+			if x.got != x.want {
+				say("part %d has another %s than part %d: %s, not %s", p.Shard.Index, x.what, first.Shard.Index, x.got, x.want)
+			}
+		}
+		if a, b := p.Agent.Version, first.Agent.Version; a != "" && b != "" && a != b {
+			say("part %d tested version %s of the agent, part %d version %s", p.Shard.Index, a, first.Shard.Index, b)
+		}
+	}
+	if len(errs) == 0 {
+		errs = append(errs, once(parts)...)
+	}
+	return errors.Join(errs...)
+}
+
+func (run *Run) kind() string {
+	if run.Conformance != nil {
+		return "conformance"
+	}
+	return "run"
+}
+
+// once checks that every scenario of the list is there, once in each repeat,
+// and nothing else.
+func once(parts []Run) []error {
+	type place struct {
+		id     string
+		repeat int
+	}
+	var errs []error
+	by := map[place]int{}
+	ran := map[string]bool{}
+	list := parts[0].Shard.List
+	for _, p := range parts {
+		for _, r := range p.Results {
+			at := place{r.ID, r.Repeat}
+			switch other, twice := by[at]; {
+			case !slices.Contains(list, r.ID):
+				errs = append(errs, fmt.Errorf("part %d ran %s, which is not in the list of scenarios", p.Shard.Index, r.ID))
+			case twice:
+				errs = append(errs, fmt.Errorf("%s ran in part %d and in part %d; did both have the same file of durations?", r.ID, other, p.Shard.Index))
+			}
+			by[at], ran[r.ID] = p.Shard.Index, true
+		}
+	}
+	for _, id := range list {
+		if !ran[id] {
+			errs = append(errs, fmt.Errorf("%s ran in none of the parts", id))
+		}
+	}
+	return errs
+}
+
+var shardFlag = regexp.MustCompile(` --shard[ =]\S+`)
+
+// unsharded is the command line of the whole run.
+func unsharded(command string) string {
+	ours, agent, split := strings.Cut(command, " -- ")
+	ours = shardFlag.ReplaceAllString(ours, "")
+	if split {
+		return ours + " -- " + agent
+	}
+	return ours
+}

@@ -1,0 +1,107 @@
+package scenarios
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/mockclient"
+)
+
+// EgressRule is the rule of findings about what an agent wanted from other
+// machines.
+const EgressRule = "EGRESS"
+
+// trapped reports whether outside connections are refused and noted. A
+// launcher that may have to fetch the agent must get out.
+func (e *Engine) trapped() bool { return !e.NoTrap && !e.Profile.Fetches() }
+
+// setTrap starts the proxy that agents are told to use. Nothing but the
+// servers of the run can be reached through it by an isolated agent, which
+// else would have a way round.
+func (r *run) setTrap() (err error) {
+	if !r.engine.trapped() {
+		return nil
+	}
+	var reach []string
+	if r.engine.Isolate {
+		reach = []string{net.JoinHostPort("127.0.0.1", strconv.Itoa(r.model.Port()))}
+	}
+	r.trap, err = fakellm.StartTrap(r.t, reach...)
+	return err
+}
+
+// proxy is the URL of the trap, "" without one.
+func (r *run) proxy() string {
+	if r.trap == nil {
+		return ""
+	}
+	return r.trap.URL()
+}
+
+// isolation is how the agent is cut off, nil if it is not: what is left are
+// the servers of this run.
+func (r *run) isolation() (*mockclient.Isolation, error) {
+	if !r.engine.Isolate {
+		return nil, nil
+	}
+	if r.engine.Self == "" {
+		return nil, fmt.Errorf("isolating the agent takes this program, whose path the engine was not told")
+	}
+	i := &mockclient.Isolation{Helper: []string{r.engine.Self, "isolate"}, Dir: r.box.root}
+	i.Doors = append(i.Doors, mockclient.Door{Port: r.model.Port(), Serve: r.model.Serve})
+	if r.trap != nil {
+		i.Doors = append(i.Doors, mockclient.Door{Port: r.trap.Port(), Serve: r.trap.Serve})
+	}
+	if c := r.setup.http; c != nil {
+		u, err := url.Parse(c.Entry(canaryName).URL)
+		if err != nil {
+			return nil, err
+		}
+		port, err := strconv.Atoi(u.Port())
+		if err != nil {
+			return nil, err
+		}
+		i.Doors = append(i.Doors, mockclient.Door{Port: port, Serve: c.Serve})
+	}
+	return i, nil
+}
+
+// launched reports whether an agent runs.
+func (r *run) launched() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.agent != nil
+}
+
+// egress is a finding for each host the agent asked the proxy for.
+func (r *run) egress() []Finding {
+	var out []Finding
+	at := map[string]int{}
+	for e := range r.t.All() {
+		if e.Kind != fakellm.Egress {
+			continue
+		}
+		v := e.JSON()
+		host := v.Get("host").Str()
+		i, seen := at[host]
+		if !seen {
+			i = len(out)
+			at[host] = i
+			out = append(out, Finding{Rule: EgressRule, Class: Lint,
+				Message: fmt.Sprintf("The agent wanted to reach %s and was refused, as seen by the proxy.", host),
+				Detail:  fmt.Sprintf("%s %s%s; connections that go round the proxy are not seen", v.Get("method").Str(), host, v.Get("path").Str())})
+		}
+		out[i].Entries = append(out[i].Entries, e.Seq)
+		out[i].Count = len(out[i].Entries)
+	}
+	for i := range out {
+		if out[i].Count == 1 {
+			out[i].Count = 0
+		}
+		out[i].Tail = r.around(out[i].Entries)
+	}
+	return out
+}

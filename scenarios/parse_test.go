@@ -1,0 +1,111 @@
+package scenarios_test
+
+import (
+	"errors"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+func parse(script string) (*scenarios.Scenario, error) {
+	return scenarios.Parse("suite/case", "suite/case.txtar", []byte(script))
+}
+
+var _ = Describe("a mistake in a scenario", func() {
+	DescribeTable("is told with its place and what would be right",
+		func(script, want string) {
+			_, err := parse(script)
+			var m *scenarios.Mistake
+			Expect(errors.As(err, &m)).To(BeTrue(), "got %v", err)
+			Expect(err.Error()).To(Equal("suite/case.txtar:" + want))
+		},
+		Entry("unknown command", "# t\nawiat turn\n", `2:1: unknown command "awiat" (did you mean "await"?)`),
+		Entry("unknown command, indented", "group {\n  awiat turn\n}\n", `2:3: unknown command "awiat" (did you mean "await"?)`),
+		Entry("bad pattern", "await tool_cal\n", `1:7: "tool_cal" is no pattern (did you mean "tool_call"? a pattern begins with a kind of entry: acp-test help patterns)`),
+		Entry("bad condition", "await tool_call completed\n", `1:17: "completed" is no condition (a condition is path=value, path!=value, path~regexp or path?)`),
+		Entry("bad stop reason", "await turn end_trun\n", `1:12: "end_trun" is no stop reason (did you mean "end_turn"?)`),
+		Entry("bad regular expression", "await tool_call title~(\n", "1:23: bad regular expression: error parsing regexp: missing closing ): `(`"),
+		Entry("open quote", "prompt 'Hello\n", `1:8: the quote that begins here is not closed (write '' for a quote inside quotes)`),
+		Entry("missing file", "prompt 'x'\ncmp a.txt want/a.txt\n", `2:11: the archive holds no file "want/a.txt" (add it below as -- want/a.txt --)`),
+		Entry("unquoted text", "prompt Hello there you\n", `1:14: "there" is one word too many (quote the text: prompt 'Do this.')`),
+		Entry("two prompts alike", "prompt 'x'\nprompt 'x'\n", `2:8: two prompts have the same text; the model's turns are found by it (the first is on line 1)`),
+		Entry("unknown session", "cancel b\n", `1:8: no session b is open (open it with session new NAME)`),
+		Entry("unknown name", "await response R\n", `1:16: no line above is named R (name a request with "… as NAME" first)`),
+		Entry("negated act", "! prompt 'x'\n", `1:1: prompt cannot be negated (only looking back can be negated)`),
+		Entry("open block", "group {\nawait turn\n", `1:7: the block that begins here is not closed`),
+		Entry("stray brace", "await turn\n}\n", `2:1: this } closes no block`),
+		Entry("block for none", "await turn {\n", `1:12: await takes no block (usage: await PATTERN [within=D])`),
+		Entry("act in a group", "group {\n  cancel\n}\n", `2:3: a group only holds await lines`),
+		Entry("one side of both", "both {\n await turn\n}\n", `1:6: both needs a second block (both { … }{ … })`),
+		Entry("check without a name", "check\n", `1:6: a check needs a requirement or a slug (usage: check [REQUIREMENT…] [SLUG])`),
+		Entry("two checks alike", "check a\ncheck a\n", `2:1: two checks have the id "a" (the first is on line 1)`),
+		Entry("bad duration", "await turn within=5\n", `1:19: "5" is no duration (a duration is a number with a unit, such as 250ms or 2s)`),
+		Entry("bad choice", "permit alow_once\n", `1:8: unknown answer "alow_once": want allow_once, allow_always, reject_once, reject_always, cancelled, hold, never, error, error:CODE or option:ID (usage: permit CHOICE [kind=K] [title=GLOB] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice])`),
+		Entry("condition", "[v3] cancel\n", `1:1: unknown condition [v3] (conditions are [v1] [v2] [linux] [darwin] [windows], each also with !)`),
+		Entry("variable in a name", "cancel as $X\n", `1:11: "$X" cannot name what this line gives (a name is letters, digits and _)`),
+		Entry("count of an absence", "! saw tool_call count=2\n", `1:1: "! saw" and count exclude each other (usage: saw PATTERN [count=N|count>=N] [before PATTERN] [after PATTERN] [in=run|turn=N])`),
+		Entry("name outside the workspace", "prompt 'x'\n-- ../a --\n", `2:1: "../a" is no path inside the workspace`),
+	)
+
+	It("does not hide a line whose condition does not hold here", func() {
+		_, err := parse("[v2] awiat turn\n")
+		Expect(err).To(MatchError(ContainSubstring(`unknown command "awiat"`)))
+	})
+})
+
+var _ = Describe("a scenario", func() {
+	It("has the ids of its checks and requirements", func() {
+		s, err := parse("# One sentence.\ncheck PROMPT-003\nprompt 'x'\ncheck PERM-006 PERM-007 nothing-before\ncheck effects\n")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(s.Title).To(Equal("One sentence."))
+		Expect(s.Checks()).To(Equal([]string{"suite/case#prompt-003", "suite/case#nothing-before", "suite/case#effects"}))
+		Expect(s.Requirements()).To(Equal([]string{"PERM-006", "PERM-007", "PROMPT-003"}))
+		Expect(s.Tags).To(ContainElement("suite"))
+	})
+
+	It("never panics on any text", func() {
+		for _, script := range []string{"", "\n", "-- --", "!", "[", "[]", "as", "await as", "check 'x'", "group {", "both {\n}{", "}{", "prompt '''", "$", "permit", "rules off", "session", "exec", "model", "send $X", "-- llm.yaml --\n: [", "text", "saw", "\x00", strings.Repeat("{", 1000)} {
+			_, err := parse(script)
+			_ = err
+		}
+	})
+})
+
+var _ = Describe("Review", func() {
+	DescribeTable("doubts what cannot be meant",
+		func(script, want string) {
+			s, err := parse(script)
+			Expect(err).NotTo(HaveOccurred())
+			var got []string
+			for _, m := range scenarios.Review(s) {
+				got = append(got, m.Error())
+			}
+			Expect(strings.Join(got, "\n")).To(ContainSubstring(want))
+		},
+		Entry("no check", "# t\nprompt 'x'\n", "has no check"),
+		Entry("no title", "check a\n", "does not say what it is about"),
+		Entry("unknown requirement", "# t\ncheck CANCEL-999\n", "there is no requirement CANCEL-999"),
+		Entry("unknown gate", "# t\ncheck a\nawait gate b\n-- llm.yaml --\nreplies:\n  - - gate: c\n", `the model has no gate "b"`),
+		Entry("gate nobody opens", "# t\ncheck a\nprompt 'x'\n-- llm.yaml --\nreplies:\n  - - gate: c\n", `nothing awaits or releases the gate "c"`),
+		Entry("a pause", "# t\ncheck a\npause 10ms\n", "the scenario pauses"),
+		Entry("prompts that hold one another", "# t\ncheck a\nprompt 'x'\nprompt 'xy'\n", "holds that of line"),
+		Entry("a wanted file nobody compares", "# t\ncheck a\n-- want/a --\nx\n", "nothing compares want/a"),
+		Entry("a bad model script", "# t\ncheck a\nprompt 'x'\n-- llm.yaml --\nreplys: []\n", "llm.yaml"),
+	)
+
+	It("has nothing against the suites in the binary", func() {
+		list, err := scenarios.Shipped()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(len(list)).To(BeNumerically(">=", 30))
+		var doubts []string
+		for _, s := range list {
+			for _, m := range scenarios.Review(s) {
+				doubts = append(doubts, m.Error())
+			}
+		}
+		Expect(doubts).To(BeEmpty())
+	})
+})

@@ -1,0 +1,276 @@
+package scenarios
+
+import (
+	"time"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Verdict is the judgement of a scenario, or of a part of one.
+type Verdict string
+
+// The verdicts, worst first: a whole has the worst verdict of its parts.
+const (
+	// Error: the command line, scenario, profile, environment or harness is
+	// at fault, not the agent.
+	Error Verdict = "error"
+	// Fail: the agent broke something that was required of it.
+	Fail Verdict = "fail"
+	// Inconclusive: the harness could not make the situation it needed, so
+	// neither pass nor fail would be honest.
+	Inconclusive Verdict = "inconclusive"
+	// Skip: the agent did not advertise what the scenario needs.
+	Skip Verdict = "skip"
+	Pass Verdict = "pass"
+	// Warn and Lint are verdicts of checks and findings only; they never
+	// change that of the scenario.
+	Warn Verdict = "warn"
+	Lint Verdict = "lint"
+)
+
+// Worst returns the worse of two verdicts. Warn and Lint count as Pass.
+func Worst(a, b Verdict) Verdict {
+	if a.rank() >= b.rank() {
+		return a.sober()
+	}
+	return b.sober()
+}
+
+func (v Verdict) rank() int {
+	switch v {
+	case Error:
+		return 5
+	case Fail:
+		return 4
+	case Inconclusive:
+		return 3
+	case Skip:
+		return 2
+	case Pass, Warn, Lint:
+		return 1
+	}
+	return 0
+}
+
+func (v Verdict) sober() Verdict {
+	if v == Warn || v == Lint {
+		return Pass
+	}
+	return v
+}
+
+// Run is the outcome of one command: all that reports need. It is plain data
+// and round-trips through JSON.
+type Run struct {
+	// Version is the version of this form; see docs/schema/results.schema.json.
+	Version int `json:"version"`
+	// Tool is name and version of this program.
+	Tool string `json:"tool"`
+	// Command is the command line, as a user would type it again.
+	Command string `json:"command"`
+	// Agent is the profile the scenarios ran with.
+	Agent    Agent         `json:"agent"`
+	Protocol string        `json:"protocol"`
+	Seed     int64         `json:"seed"`
+	Started  time.Time     `json:"started"`
+	Duration time.Duration `json:"duration_ns"`
+	Out      string        `json:"out,omitempty"`
+	// Strict: an inconclusive scenario makes the exit status 1.
+	Strict bool `json:"strict,omitempty"`
+	// Interrupted: the run was stopped before all scenarios ran.
+	Interrupted bool     `json:"interrupted,omitempty"`
+	Shard       *Shard   `json:"shard,omitempty"`
+	Verdict     Verdict  `json:"verdict"`
+	Counts      Counts   `json:"counts"`
+	Exit        int      `json:"exit"`
+	Results     []Result `json:"results"`
+	// Flaky lists the scenarios that passed in some repeats only.
+	Flaky []Flaky `json:"flaky,omitempty"`
+	// Against is what changed since an earlier run, if one was named.
+	Against *Against `json:"against,omitempty"`
+	// Stale lists goldens no scenario has, and known failures that no longer
+	// fail. Each makes the exit status 1.
+	Stale []string `json:"stale,omitempty"`
+	// Notes are sentences for the reader: what to do next, what was new.
+	Notes []string `json:"notes,omitempty"`
+	// Conformance is filled by the conformance command.
+	Conformance *Conformance `json:"conformance,omitempty"`
+	// Sweep is filled by the sweep command.
+	Sweep *Sweep `json:"sweep,omitempty"`
+}
+
+// Agent identifies what was tested.
+type Agent struct {
+	Profile string   `json:"profile"`
+	Title   string   `json:"title,omitempty"`
+	Command []string `json:"command"`
+	// Name and Version are what the agent said of itself in initialize.
+	Name    string `json:"name,omitempty"`
+	Version string `json:"version,omitempty"`
+	Wire    string `json:"wire,omitempty"`
+	AdHoc   bool   `json:"ad_hoc,omitempty"`
+}
+
+// Flaky is a scenario whose repeats did not agree: it passed Passed of Of times.
+type Flaky struct {
+	ID     string `json:"id"`
+	Passed int    `json:"passed"`
+	Of     int    `json:"of"`
+}
+
+// Counts of scenarios by verdict.
+type Counts struct {
+	Total        int `json:"total"`
+	Pass         int `json:"pass"`
+	Fail         int `json:"fail"`
+	Known        int `json:"known"` // failed as known-failures says; not in Fail
+	Skip         int `json:"skip"`
+	Inconclusive int `json:"inconclusive"`
+	Error        int `json:"error"`
+	Flaky        int `json:"flaky"`
+	NewGoldens   int `json:"new_goldens"`
+	Warnings     int `json:"warnings"` // findings and checks of class warn
+	Lints        int `json:"lints"`
+}
+
+// Result is the outcome of one scenario, run once.
+type Result struct {
+	// ID is the scenario's path without extension, "cancel/mid-stream".
+	ID    string   `json:"id"`
+	File  string   `json:"file"`
+	Title string   `json:"title,omitempty"` // its first comment line
+	Tags  []string `json:"tags,omitempty"`
+	// Repeat counts from 1 under --repeat; 0 for a single run.
+	Repeat  int     `json:"repeat,omitempty"`
+	Verdict Verdict `json:"verdict"`
+	// Known: the verdict was fail, and every failure is listed in the
+	// profile's known failures or the baseline. It does not count as a fail.
+	Known bool `json:"known,omitempty"`
+	// Reason is one sentence for skip, inconclusive and error.
+	Reason string `json:"reason,omitempty"`
+	// NotStarted: the agent did not get through initialize.
+	NotStarted bool          `json:"not_started,omitempty"`
+	Started    time.Time     `json:"started"`
+	Duration   time.Duration `json:"duration_ns"`
+	Checks     []Check       `json:"checks,omitempty"`
+	Findings   []Finding     `json:"findings,omitempty"`
+	Golden     *Golden       `json:"golden,omitempty"`
+	// Failure is an error that belongs to no check: the agent did not start,
+	// the scenario hit its deadline.
+	Failure *transcript.Failure `json:"failure,omitempty"`
+	// Notes are decisions of the harness a reader should know.
+	Notes []string `json:"notes,omitempty"`
+	// Evidence counts, per rule, how often it had something to judge.
+	Evidence map[string]int `json:"evidence,omitempty"`
+	// Support counts, per requirement, how often a rule had something to judge
+	// by it.
+	Support map[string]int `json:"support,omitempty"`
+	// Frames is the number of frames that crossed the wire.
+	Frames int `json:"frames"`
+	// Linger is how long the transcript stayed open after the last line.
+	Linger time.Duration `json:"linger_ns,omitempty"`
+	// Artifacts maps what ("transcript", "rendered", "stderr", "workspace")
+	// to a path relative to the run's out directory.
+	Artifacts map[string]string `json:"artifacts,omitempty"`
+	// Rerun is the command that runs just this scenario again.
+	Rerun string `json:"rerun,omitempty"`
+	// AgentName, AgentVersion are what this process said of itself.
+	AgentName    string `json:"agent_name,omitempty"`
+	AgentVersion string `json:"agent_version,omitempty"`
+	// Wire and Tools are what an ad-hoc agent showed of itself: the wire format
+	// of its model requests and its tools by neutral name.
+	Wire  string            `json:"wire,omitempty"`
+	Tools map[string]string `json:"tools,omitempty"`
+}
+
+// Check is one named expectation of a scenario.
+type Check struct {
+	// ID is "scenario#slug".
+	ID   string `json:"id"`
+	Slug string `json:"slug"`
+	Line int    `json:"line"`
+	// Title is the comment above the check.
+	Title        string   `json:"title,omitempty"`
+	Requirements []string `json:"requirements,omitempty"`
+	// Class is what a miss counts as: fail, warn or lint.
+	Class      Verdict `json:"class"`
+	Verdict    Verdict `json:"verdict"`
+	NotReached bool    `json:"not_reached,omitempty"`
+	Known      bool    `json:"known,omitempty"`
+	// Reason is one sentence for inconclusive and skip.
+	Reason  string              `json:"reason,omitempty"`
+	Failure *transcript.Failure `json:"failure,omitempty"`
+}
+
+// Finding is one place where a rule is broken.
+type Finding struct {
+	Rule string `json:"rule"`
+	// Point is the part of the rule that is broken.
+	Point string `json:"point,omitempty"`
+	// Class is fail, warn, lint or inconclusive; error if the editor broke
+	// a rule for clients, which is a fault of the harness.
+	Class        Verdict  `json:"class"`
+	Sub          string   `json:"sub,omitempty"` // fatal, lossy
+	Requirements []string `json:"requirements,omitempty"`
+	Citation     string   `json:"citation,omitempty"`
+	Session      string   `json:"session,omitempty"`
+	Entries      []int    `json:"entries,omitempty"`
+	Message      string   `json:"message"`
+	Detail       string   `json:"detail,omitempty"`
+	Count        int      `json:"count,omitempty"` // places, when one stands for several
+	Known        bool     `json:"known,omitempty"`
+	// Tail is the frames around it, one line each.
+	Tail []string `json:"tail,omitempty"`
+}
+
+// Golden is the outcome of comparing a run with its golden.
+type Golden struct {
+	// State is match, differs, new, updated or off.
+	State string `json:"state"`
+	Path  string `json:"path,omitempty"`
+	Diff  string `json:"diff,omitempty"`
+	Known bool   `json:"known,omitempty"`
+}
+
+// Conformance is the requirement table with its verdict.
+type Conformance struct {
+	Verdict string `json:"verdict"` // CONFORMANT, NOT CONFORMANT, INCONCLUSIVE
+	// Because are the requirements that decided the verdict.
+	Because      []string             `json:"because,omitempty"`
+	Requirements []RequirementOutcome `json:"requirements"`
+}
+
+// RequirementOutcome is one line of the requirement table.
+type RequirementOutcome struct {
+	ID       string   `json:"id"`
+	Tier     string   `json:"tier"`
+	Level    string   `json:"level"`
+	TCK      string   `json:"tck,omitempty"`
+	Verdict  Verdict  `json:"verdict"`
+	Evidence int      `json:"evidence"`
+	Reason   string   `json:"reason,omitempty"`
+	Checks   []string `json:"checks,omitempty"`
+	Rules    []string `json:"rules,omitempty"`
+}
+
+// Sweep is the map of a sweep.
+type Sweep struct {
+	Points       []string    `json:"points"`
+	Actions      []string    `json:"actions"`
+	Cells        []SweepCell `json:"cells"`
+	Explored     int         `json:"explored"`
+	Pruned       int         `json:"pruned"`
+	Inconclusive int         `json:"inconclusive"`
+	Unexplored   int         `json:"unexplored"`
+	Repros       []string    `json:"repros,omitempty"`
+}
+
+// SweepCell is one schedule: an action at a point of a scenario.
+type SweepCell struct {
+	Scenario string  `json:"scenario"`
+	Point    string  `json:"point"`
+	Action   string  `json:"action"`
+	Verdict  Verdict `json:"verdict"`
+	Out      string  `json:"out,omitempty"`
+	Finding  string  `json:"finding,omitempty"`
+}

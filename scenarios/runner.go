@@ -1,0 +1,299 @@
+package scenarios
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/mockclient"
+)
+
+// Plan says how many scenarios of a list run, how often and how many at once.
+type Plan struct {
+	// Jobs is how many scenarios run at once; 0 is the number of CPUs.
+	Jobs int
+	// Repeat runs each scenario so often; 0 is once.
+	Repeat int
+	// UntilFail repeats until something fails, at most Repeat times, or
+	// without end if Repeat is 0.
+	UntilFail bool
+	// FailFast stops at the first fail or error.
+	FailFast bool
+	// Shard runs only part of the list: Index and Of say which. Durations say
+	// how long scenarios take, so that the parts take equally long; they may be
+	// nil, and must be the same for all parts.
+	Shard     *Shard
+	Durations map[string]time.Duration
+	// Strict makes an inconclusive scenario count.
+	Strict bool
+	// Started and Finished hear of each scenario.
+	Started  func(id string)
+	Finished func(Result)
+}
+
+// startTries is how many scenarios may fail to start the agent before the
+// rest is given up: an agent that never answers must not cost its timeout for
+// each of them.
+const startTries = 3
+
+// RunAll runs scenarios and sums up. Results are in the order of the list, and
+// of the repeats. When ctx ends, the run stops, and what has finished is
+// summed up.
+func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
+	run := Run{Version: 1, Tool: e.Tool, Command: e.Command, Agent: profileTitle(e.Profile, e.ExtraArgs), Protocol: "1", Seed: e.Seed,
+		Started: time.Now(), Out: e.Out, Strict: plan.Strict}
+	if plan.Shard != nil {
+		run.Shard = &Shard{Index: plan.Shard.Index, Of: plan.Shard.Of, Hash: Hash(list), List: idsOf(list), Expected: e.expected(), Unclaimed: e.unclaimed(list)}
+	}
+	mine := Select(list, plan.Shard, plan.Durations)
+	jobs := plan.Jobs
+	if jobs <= 0 {
+		jobs = runtime.NumCPU()
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	shelter, err := mockclient.NewShelter(e.keeper(), e.Temp, "")
+	if err != nil {
+		run.Verdict, run.Exit, run.Notes = Error, 2, []string{err.Error()}
+		return run
+	}
+	defer shelter.Close()
+	x := &execution{engine: *e, plan: plan, slots: newSlots(jobs), stop: stop}
+	x.engine.Temp = shelter.Dir()
+	repeats := max(plan.Repeat, 1)
+	for round := 1; ctx.Err() == nil && (round <= repeats || plan.UntilFail && plan.Repeat == 0); round++ {
+		number := 0
+		if plan.Repeat > 1 || plan.UntilFail {
+			number = round
+		}
+		x.round(ctx, mine, number)
+		if plan.UntilFail && x.failed {
+			break
+		}
+	}
+	x.wait.Wait()
+	run.Interrupted = ctx.Err() != nil && !x.failedFast
+	order := map[string]int{}
+	for i, s := range mine {
+		order[s.ID] = i
+	}
+	slices.SortStableFunc(x.results, func(a, b Result) int {
+		if a.Repeat != b.Repeat {
+			return a.Repeat - b.Repeat
+		}
+		return order[a.ID] - order[b.ID]
+	})
+	run.Results = x.results
+	run.Duration = time.Since(run.Started)
+	e.conclude(&run, list)
+	return run
+}
+
+// keeper is the command line of the keeper, nil if this program's path is not
+// known.
+func (e *Engine) keeper() []string {
+	if e.Self == "" {
+		return nil
+	}
+	return []string{e.Self, "keeper"}
+}
+
+// execution is the state of RunAll.
+type execution struct {
+	engine Engine
+	plan   Plan
+	slots  *slots
+	stop   func()
+	wait   sync.WaitGroup
+
+	mu         sync.Mutex
+	results    []Result
+	failed     bool
+	failedFast bool
+	unstarted  int // scenarios in which the agent did not start
+	started    int // scenarios in which it did
+}
+
+func (x *execution) round(ctx context.Context, list []*Scenario, number int) {
+	for _, s := range list {
+		if !x.slots.take(ctx) {
+			return
+		}
+		x.wait.Add(1)
+		go func() {
+			defer x.wait.Done()
+			var once sync.Once
+			done := func() { once.Do(x.slots.give) }
+			defer done()
+			x.one(ctx, s, number, done)
+		}()
+	}
+	if x.plan.UntilFail {
+		x.wait.Wait()
+	}
+}
+
+func (x *execution) one(ctx context.Context, s *Scenario, number int, lingers func()) {
+	if x.plan.Started != nil {
+		x.plan.Started(s.ID)
+	}
+	e := x.engine
+	// What is left after listening is short: waiting for a slot again would
+	// take longer.
+	e.Slot = func(string) func() { lingers(); return func() {} }
+	if number > 0 && e.Out != "" {
+		e.Out = fmt.Sprintf("%s/repeat-%d", e.Out, number)
+	}
+	var res Result
+	if x.hopeless() {
+		res = Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Verdict: Skip, Started: time.Now(),
+			Reason: fmt.Sprintf("not tried: the agent did not start in %d scenarios before", startTries)}
+	} else {
+		res = e.Run(ctx, s)
+	}
+	if ctx.Err() != nil && res.Reason == "interrupted" {
+		return
+	}
+	res.Repeat = number
+	if number > 0 {
+		for k, v := range res.Artifacts {
+			res.Artifacts[k] = fmt.Sprintf("repeat-%d/%s", number, v)
+		}
+	}
+	x.mu.Lock()
+	x.results = append(x.results, res)
+	if res.NotStarted {
+		x.unstarted++
+	} else if res.Verdict != Skip {
+		x.started++
+	}
+	bad := !res.Known && (res.Verdict == Fail || res.Verdict == Error)
+	x.failed = x.failed || bad
+	if bad && x.plan.FailFast {
+		x.failedFast = true
+		x.stop()
+	}
+	x.mu.Unlock()
+	if x.plan.Finished != nil {
+		x.plan.Finished(res)
+	}
+}
+
+func (x *execution) hopeless() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.unstarted >= startTries && x.started == 0
+}
+
+// conclude sums a run up: counts, stale entries, notes, verdict, exit status.
+func (e *Engine) conclude(run *Run, all []*Scenario) {
+	run.sum()
+	if !e.NoTrap && !e.trapped() {
+		run.Notes = append(run.Notes, fmt.Sprintf("no proxy kept the agent from other machines: %s may have to fetch it first; name the agent's own program to have one", e.Profile.Command[0]))
+	}
+	if run.Shard == nil && !run.Interrupted {
+		run.Stale = append(e.unclaimed(all), staleEntries(run, e.expected(), time.Now())...)
+	}
+	run.finish()
+}
+
+// sum counts the results and takes the worst verdict of them.
+func (run *Run) sum() {
+	c := &run.Counts
+	for i := range run.Results {
+		r := &run.Results[i]
+		c.Total++
+		run.Verdict = Worst(run.Verdict, r.counted())
+		switch {
+		case r.Known:
+			c.Known++
+		case r.Verdict == Pass:
+			c.Pass++
+		case r.Verdict == Fail:
+			c.Fail++
+		case r.Verdict == Skip:
+			c.Skip++
+		case r.Verdict == Inconclusive:
+			c.Inconclusive++
+		case r.Verdict == Error:
+			c.Error++
+		}
+		for _, f := range r.Findings {
+			c.count(f.Class)
+		}
+		for _, k := range r.Checks {
+			c.count(k.Verdict)
+		}
+		if r.Golden != nil && r.Golden.State == "new" {
+			c.NewGoldens++
+		}
+		if r.AgentName != "" && run.Agent.Name == "" {
+			run.Agent.Name, run.Agent.Version = r.AgentName, r.AgentVersion
+		}
+		if r.Wire != "" && run.Agent.Wire == "" {
+			run.Agent.Wire = r.Wire
+		}
+	}
+	run.Flaky = flaky(run.Results)
+	c.Flaky = len(run.Flaky)
+}
+
+// flaky lists the scenarios that passed in some repeats and not in others.
+func flaky(results []Result) []Flaky {
+	at := map[string]int{}
+	var all []Flaky
+	for _, r := range results {
+		if r.Repeat == 0 || r.Verdict == Skip {
+			continue
+		}
+		i, ok := at[r.ID]
+		if !ok {
+			i = len(all)
+			at[r.ID], all = i, append(all, Flaky{ID: r.ID})
+		}
+		all[i].Of++
+		if r.Verdict == Pass {
+			all[i].Passed++
+		}
+	}
+	return slices.DeleteFunc(all, func(f Flaky) bool { return f.Passed == 0 || f.Passed == f.Of })
+}
+
+// finish adds the advice and the exit status to a run that has been summed up.
+func (run *Run) finish() {
+	run.Notes = append(run.Notes, run.advice()...)
+	run.Exit = run.exit()
+}
+
+func (c *Counts) count(v Verdict) {
+	switch v {
+	case Warn:
+		c.Warnings++
+	case Lint:
+		c.Lints++
+	}
+}
+
+// counted is the verdict of a result for the whole: a known failure is none.
+func (r *Result) counted() Verdict {
+	if r.Known {
+		return Pass
+	}
+	return r.Verdict
+}
+
+// exit is the exit status: 2 if the harness could not judge, 1 for an
+// unexpected failure, else 0.
+func (run *Run) exit() int {
+	c := run.Counts
+	switch {
+	case c.Error > 0, c.Pass+c.Fail+c.Known == 0:
+		return 2
+	case c.Fail > 0, len(run.Stale) > 0, run.Strict && c.Inconclusive > 0, run.Interrupted:
+		return 1
+	}
+	return 0
+}

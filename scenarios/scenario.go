@@ -1,0 +1,152 @@
+package scenarios
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/tools/txtar"
+)
+
+// Scenario is one scenario, read and compiled: all that can be wrong with its
+// text is known.
+type Scenario struct {
+	// ID is the path without extension, relative to the root of its
+	// collection, with slashes.
+	ID string
+	// File is the name to show to the user.
+	File string
+	// Title is the first comment line.
+	Title string
+	// Tags are those given with tag, and the folder's name.
+	Tags []string
+	// Role is "editor", or "agent" for a scenario that scripts the agent.
+	Role string
+	// Agent is the script of a scenario with the role agent; else nil.
+	Agent *AgentScript
+	// Suite is the name of the shipped suite it belongs to, or "".
+	Suite string
+
+	steps   []step
+	checks  []*checkDecl
+	prompts []promptDecl
+	needs   []needDecl
+	gates   []gateUse         // those the script awaits or releases
+	files   map[string][]byte // the workspace
+	want    map[string][]byte // expected files, without want/
+	model   []byte            // llm.yaml
+	aside   map[string][]byte // files used as @file only; also in the workspace
+	modelAt int               // line of the scenario where llm.yaml begins
+	decl    declarations
+}
+
+// declarations are what set-up lines outside the order of the script say.
+type declarations struct {
+	golden   string // "", off, exact, canonical
+	timeout  time.Duration
+	rulesOff map[string]string
+}
+
+type checkDecl struct {
+	slug         string
+	requirements []string
+	title        string
+	line, column int
+}
+
+type promptDecl struct {
+	session string
+	text    string
+	line    int
+}
+
+type gateUse struct {
+	name string
+	line int
+}
+
+type needDecl struct {
+	what, name string // agent:CAP, model, tool:NAME
+	line       int
+}
+
+// HasModel reports whether the scenario scripts the model.
+func (s *Scenario) HasModel() bool { return s.model != nil }
+
+// Checks returns the ids of the scenario's checks, in order.
+func (s *Scenario) Checks() []string {
+	var ids []string
+	for _, c := range s.checks {
+		ids = append(ids, s.ID+"#"+c.slug)
+	}
+	return ids
+}
+
+// Requirements returns the ids of all requirements its checks name.
+func (s *Scenario) Requirements() []string {
+	seen := map[string]bool{}
+	for _, c := range s.checks {
+		for _, r := range c.requirements {
+			seen[r] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// Parse reads one scenario. id and file name it in results and messages. The
+// error is a *Mistake.
+func Parse(id, file string, text []byte) (*Scenario, error) {
+	archive := txtar.Parse(text)
+	s := &Scenario{ID: id, File: file, Role: "editor",
+		files: map[string][]byte{}, want: map[string][]byte{}, decl: declarations{rulesOff: map[string]string{}}}
+	line := strings.Count(string(archive.Comment), "\n") + 2 // of the first file's first line
+	seen := map[string]bool{}
+	for _, f := range archive.Files {
+		if m := checkName(f.Name, seen); m != "" {
+			return nil, &Mistake{File: file, Line: line - 1, Column: 1, Message: m}
+		}
+		seen[f.Name] = true
+		switch {
+		case f.Name == "llm.yaml":
+			s.model, s.modelAt = f.Data, line
+		case strings.HasPrefix(f.Name, "want/"):
+			s.want[strings.TrimPrefix(f.Name, "want/")] = f.Data
+		default:
+			s.files[f.Name] = f.Data
+		}
+		line += strings.Count(string(f.Data), "\n") + 1
+	}
+	p := &parser{scenario: s, file: file, commands: commandTable(), lines: strings.Split(string(archive.Comment), "\n")}
+	if isAgentSide(p.lines) {
+		s.Role, p.names = "agent", map[string]bool{}
+		script, err := p.agentScript()
+		if err != nil {
+			return nil, err
+		}
+		s.Agent = script
+	} else {
+		steps, err := p.parse()
+		if err != nil {
+			return nil, err
+		}
+		s.steps = steps
+	}
+	if folder := path.Dir(id); folder != "." {
+		s.Tags = append(s.Tags, strings.Split(folder, "/")...)
+	}
+	return s, nil
+}
+
+func checkName(name string, seen map[string]bool) string {
+	switch {
+	case seen[name]:
+		return fmt.Sprintf("the archive holds %q twice", name)
+	case !fs.ValidPath(name):
+		return fmt.Sprintf("%q is no path inside the workspace", name)
+	}
+	return ""
+}

@@ -1,0 +1,300 @@
+package scenarios
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+func conditionCommands() []*Command {
+	return []*Command{{
+		Name: "needs", Group: "conditions", Args: "agent:CAPABILITY | model | tool:NAME … | saw PATTERN", Captures: true,
+		Summary: "skip the scenario where it does not apply",
+		Detail: "agent:CAPABILITY is a path below agentCapabilities, such as loadSession or\n" +
+			"sessionCapabilities.list; agent:modes and agent:configOptions ask for what\n" +
+			"session/new returned. tool:NAME asks that the profile maps the neutral tool.\n" +
+			"model asks for a model under our control. saw PATTERN asks, at this line, that\n" +
+			"such an entry has come, for what agents may do but need not; a name is that of\n" +
+			"the last one. A line may also begin with conditions in brackets: [v2] [linux]\n" +
+			"[!windows].",
+		Compile: compileNeeds,
+	}}
+}
+
+func compileNeeds(l *line) (func(context.Context, *branch) error, error) {
+	first, m := l.need(0, "what is needed")
+	if m != nil {
+		return nil, m
+	}
+	if first.raw() == "saw" {
+		return compileNeedsSaw(l)
+	}
+	var agent []string
+	for _, w := range l.words {
+		s, ok := w.literal()
+		what, name, _ := strings.Cut(s, ":")
+		switch {
+		case !ok:
+			return nil, l.usage(w.column, "needs takes no variables")
+		case what == "agent" && name != "":
+			agent = append(agent, name)
+		case what == "tool" && name != "", what == "model" && name == "":
+		default:
+			return nil, l.usage(w.column, "%q is nothing that could be needed", s)
+		}
+		l.p.scenario.needs = append(l.p.scenario.needs, needDecl{what, name, l.number})
+	}
+	if len(agent) == 0 {
+		return nil, nil
+	}
+	// What the agent advertises is known once it has answered; a script may
+	// still have to say how it is initialized.
+	return func(_ context.Context, b *branch) error {
+		b.run.setup.needs = append(b.run.setup.needs, agent...)
+		return b.run.applies()
+	}, nil
+}
+
+// compileNeedsSaw skips the scenario if what an agent may send has not come.
+func compileNeedsSaw(l *line) (func(context.Context, *branch) error, error) {
+	p, next, m := l.pattern(1)
+	if m != nil {
+		return nil, m
+	}
+	if next < len(l.words) {
+		return nil, l.usage(l.words[next].column, "needs saw takes one pattern")
+	}
+	return func(_ context.Context, b *branch) error {
+		x, err := p.bind(b)
+		if err != nil {
+			return l.runtime(err)
+		}
+		var last transcript.Entry
+		for e := range b.run.t.All() {
+			if x.counts(e) {
+				last = e
+			}
+		}
+		if last.Seq == 0 {
+			return &skipped{"the agent has sent no " + x.text}
+		}
+		b.run.name(l.as, last)
+		return nil
+	}, nil
+}
+
+// applies ends the scenario if the agent lacks what is needed, as far as it has
+// said what it has.
+func (r *run) applies() error {
+	for _, c := range r.setup.needs {
+		known := r.initialized()
+		if c == "modes" || c == "configOptions" {
+			known = r.setup.session.Seq > 0
+		}
+		if known && !r.advertised(c) {
+			return &skipped{"the agent does not advertise " + c}
+		}
+	}
+	return nil
+}
+
+func structureCommands() []*Command {
+	return []*Command{
+		{
+			Name: "check", Group: "structure", Args: "[REQUIREMENT…] [SLUG]",
+			Summary: "open a check, which ends at the next one",
+			Detail: "Its id is scenario#slug: the slug, else the first requirement in lower case. Its\n" +
+				"class is that of its strongest requirement: must fails, should warns, anything\n" +
+				"else is lint. A check without requirements fails on effects and ends.",
+			Compile: compileCheck,
+		}, {
+			Name: "group", Group: "structure", Args: "", Blocks: 1,
+			Summary: "await several entries in any order",
+			Detail:  "All lines look forward from the same place, each takes another entry, and the\ncursor ends at the last of them.",
+			Compile: compileGroup,
+		}, {
+			Name: "both", Group: "structure", Args: "", Blocks: 2,
+			Summary: "run two blocks at the same time",
+			Detail:  "Write both { … }{ … }: each side has a cursor of its own and speaks of the\nsession it named last.",
+			Compile: compileBoth,
+		}, {
+			Name: "exec", Group: "structure", Args: "PROGRAM [ARG…]", Effect: true,
+			Summary: "run a program in the workspace with the transcript on its input",
+			Detail:  "The program gets the transcript so far as JSON Lines on stdin and WORK, HOME and\nACP_TEST_SESSION in its environment. A status other than 0 is a miss; what it\nprints is shown.",
+			Compile: compileExec,
+		}, {
+			Name: "tag", Group: "structure", Args: "NAME…",
+			Summary: "tag the scenario, for --tag",
+			Compile: func(l *line) (func(context.Context, *branch) error, error) {
+				for i := range l.words {
+					s, m := l.one(i, "a tag")
+					if m != nil {
+						return nil, m
+					}
+					l.p.scenario.Tags = append(l.p.scenario.Tags, s)
+				}
+				return nil, nil
+			},
+		}, {
+			Name: "role", Group: "structure", Args: "editor|agent",
+			Summary: "say which side the file scripts; the default is editor",
+			Compile: func(l *line) (func(context.Context, *branch) error, error) {
+				s, m := l.one(0, "editor or agent")
+				if m != nil {
+					return nil, m
+				}
+				if s != "editor" && s != "agent" {
+					return nil, l.usage(l.words[0].column, "%q is no role", s)
+				}
+				l.p.scenario.Role = s
+				return nil, nil
+			},
+		},
+	}
+}
+
+var requirementID = regexp.MustCompile(`^[A-Z][A-Z0-9]*-[0-9]{3}$`)
+var slugForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
+
+func compileCheck(l *line) (func(context.Context, *branch) error, error) {
+	d := &checkDecl{line: l.number, column: l.name.column, title: strings.Join(l.p.comment, " ")}
+	for i, w := range l.words {
+		s, m := l.one(i, "a requirement or a slug")
+		switch {
+		case m != nil:
+			return nil, m
+		case requirementID.MatchString(s):
+			d.requirements = append(d.requirements, s)
+		case slugForm.MatchString(s) && i == len(l.words)-1:
+			d.slug = s
+		default:
+			return nil, l.usage(w.column, "%q is neither a requirement like CANCEL-001 nor, at the end, a slug of lower-case words joined by -", s)
+		}
+	}
+	if d.slug == "" && len(d.requirements) > 0 {
+		d.slug = strings.ToLower(d.requirements[0])
+	}
+	if d.slug == "" {
+		return nil, l.usage(len(l.text)+1, "a check needs a requirement or a slug")
+	}
+	for _, c := range l.p.scenario.checks {
+		if c.slug == d.slug {
+			return nil, l.mistake(l.name.column, fmt.Sprintf("the first is on line %d", c.line), "two checks have the id %q", d.slug)
+		}
+	}
+	l.p.scenario.checks = append(l.p.scenario.checks, d)
+	return func(_ context.Context, b *branch) error {
+		b.run.open(d)
+		return nil
+	}, nil
+}
+
+// open makes a check the one that misses belong to.
+func (r *run) open(d *checkDecl) {
+	r.t.Event(r.conn, transcript.Note, transcript.CheckOpened, "", map[string]any{"check": d.slug, "requirements": d.requirements})
+	r.engine.step(r.scenario.ID, "check "+d.slug)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.checks {
+		if c.decl == d {
+			c.reached = true
+			r.current = c
+		}
+	}
+}
+
+func (r *run) check() *checkState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.current
+}
+
+func compileGroup(l *line) (func(context.Context, *branch) error, error) {
+	steps, closed, err := l.p.block()
+	if err != nil {
+		return nil, err
+	}
+	if closed == nil {
+		return nil, l.mistake(len(l.text), "", "the block that begins here is not closed")
+	}
+	for _, s := range steps {
+		if s.command != nil && s.command.Name != "await" {
+			return nil, &Mistake{File: l.p.file, Line: s.line, Column: s.column, Message: "a group only holds await lines"}
+		}
+	}
+	return func(ctx context.Context, b *branch) error {
+		g := &group{start: b.at(), end: b.at(), taken: map[int]bool{}}
+		b.group = g
+		defer func() { b.group = nil }()
+		for _, s := range steps {
+			if err := s.run(ctx, b); err != nil {
+				return err
+			}
+		}
+		b.group = nil
+		b.reach(b.run.t.At(g.end))
+		return nil
+	}, nil
+}
+
+func compileBoth(l *line) (func(context.Context, *branch) error, error) {
+	first, closed, err := l.p.block()
+	if err != nil {
+		return nil, err
+	}
+	if closed == nil || closed.text != "}{" && closed.text != "} {" {
+		return nil, l.mistake(len(l.text), "both { … }{ … }", "both needs a second block")
+	}
+	second, closed, err := l.p.block()
+	if err != nil {
+		return nil, err
+	}
+	if closed == nil {
+		return nil, l.mistake(len(l.text), "", "the second block of both is not closed")
+	}
+	return func(ctx context.Context, b *branch) error {
+		if err := b.run.begin(ctx); err != nil {
+			return err
+		}
+		done := make(chan error, 1)
+		side := func(steps []step) error {
+			own := &branch{run: b.run, session: b.current(), cursor: b.cursor, apart: true}
+			return own.play(ctx, steps)
+		}
+		go func() { done <- side(second) }()
+		err := side(first)
+		if other := <-done; err == nil {
+			err = other
+		}
+		return err
+	}, nil
+}
+
+// play runs steps until one ends the script. Soft misses are recorded and the
+// script goes on.
+func (b *branch) play(ctx context.Context, steps []step) error {
+	for _, s := range steps {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		err := s.run(ctx, b)
+		if m, ok := err.(*miss); ok && m.soft {
+			b.run.missed(m)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// missed notes a miss against the open check.
+func (r *run) missed(m *miss) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.current.misses = append(r.current.misses, m)
+}

@@ -1,0 +1,190 @@
+package scenarios
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+)
+
+//go:embed */*.txtar
+var shipped embed.FS
+
+// SuiteNames are the names of the suites in the binary, sorted.
+func SuiteNames() []string {
+	entries, err := shipped.ReadDir(".")
+	if err != nil {
+		return nil // an embedded directory can be read
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Name() != editorsFolder {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// editorsFolder holds the scenarios that script the agent's side. They are no
+// suite: an agent cannot run them.
+const editorsFolder = "editors"
+
+// ForEditors reads the agent-side scenarios in the binary, in the order of their
+// ids.
+func ForEditors() ([]*Scenario, error) { return shippedIn(editorsFolder) }
+
+// Shipped reads the scenarios of suites in the binary, all of them if none is
+// named, in the order of their ids. The error joins every *Mistake.
+func Shipped(names ...string) ([]*Scenario, error) {
+	known := SuiteNames()
+	if len(names) == 0 {
+		names = known
+	}
+	var all []*Scenario
+	var bad []error
+	for _, n := range names {
+		if !slices.Contains(known, n) {
+			bad = append(bad, &Mistake{File: "--suite " + n, Message: "there is no suite of that name", Hint: orElse(nearest(n, known), "they are: "+strings.Join(known, ", "))})
+			continue
+		}
+		list, err := shippedIn(n)
+		all = append(all, list...)
+		if err != nil {
+			bad = append(bad, err)
+		}
+	}
+	return all, errors.Join(bad...)
+}
+
+// shippedIn reads the scenarios of one folder in the binary.
+func shippedIn(folder string) (all []*Scenario, err error) {
+	files, err := fs.Glob(shipped, folder+"/*.txtar")
+	if err != nil {
+		return nil, err
+	}
+	var bad []error
+	for _, f := range files {
+		text, err := shipped.ReadFile(f)
+		if err != nil {
+			return nil, err
+		}
+		s, err := Parse(strings.TrimSuffix(f, ".txtar"), "scenarios/"+f, text)
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		s.Suite = folder
+		all = append(all, s)
+	}
+	return all, errors.Join(bad...)
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// Config is the name of the file at the root of a collection of scenarios.
+const Config = "acp-test.yaml"
+
+// Load reads scenarios from files and directories, recursively. The id of a
+// scenario is its path without extension, relative to the nearest directory
+// above it that holds acp-test.yaml, else to the directory given, else to its
+// own. The error joins every *Mistake.
+func Load(paths ...string) ([]*Scenario, error) {
+	var all []*Scenario
+	var bad []error
+	seen := map[string]string{}
+	add := func(file, given string) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			bad = append(bad, &Mistake{File: file, Message: err.Error()})
+			return
+		}
+		s, err := Parse(identify(file, given), file, text)
+		if err != nil {
+			bad = append(bad, err)
+			return
+		}
+		if other, twice := seen[s.ID]; twice && other != file {
+			bad = append(bad, &Mistake{File: file, Message: fmt.Sprintf("%s has the same id %q", other, s.ID), Hint: "put an acp-test.yaml at the root of both"})
+			return
+		} else if twice {
+			return
+		}
+		seen[s.ID] = file
+		all = append(all, s)
+	}
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		switch {
+		case err != nil:
+			bad = append(bad, &Mistake{File: p, Message: "there is no such file or directory", Hint: suiteHint(p)})
+		case !info.IsDir():
+			add(p, filepath.Dir(p))
+		default:
+			n := len(all) + len(bad)
+			err := filepath.WalkDir(p, func(file string, d fs.DirEntry, err error) error {
+				if err != nil {
+					return err
+				}
+				if d.IsDir() && strings.HasPrefix(d.Name(), ".") && file != p {
+					return fs.SkipDir
+				}
+				if !d.IsDir() && filepath.Ext(file) == ".txtar" {
+					add(file, p)
+				}
+				return nil
+			})
+			if err != nil {
+				bad = append(bad, &Mistake{File: p, Message: err.Error()})
+			} else if len(all)+len(bad) == n {
+				bad = append(bad, &Mistake{File: p, Message: "no scenario here: a scenario is a file that ends in .txtar"})
+			}
+		}
+	}
+	sort.SliceStable(all, func(i, j int) bool { return all[i].ID < all[j].ID })
+	return all, errors.Join(bad...)
+}
+
+// suiteHint helps who gives the name of a suite as a path.
+func suiteHint(p string) string {
+	name, _, _ := strings.Cut(filepath.ToSlash(p), "/")
+	if slices.Contains(SuiteNames(), name) {
+		return "--suite " + name + " names a suite in the binary"
+	}
+	return ""
+}
+
+func identify(file, given string) string {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		abs = file
+	}
+	root, err := filepath.Abs(given)
+	if err != nil {
+		root = given
+	}
+	for dir := filepath.Dir(abs); ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, Config)); err == nil {
+			root = dir
+			break
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	rel, err := filepath.Rel(root, abs)
+	if err != nil {
+		rel = filepath.Base(abs)
+	}
+	return strings.TrimSuffix(path.Clean(filepath.ToSlash(rel)), path.Ext(rel))
+}

@@ -1,0 +1,218 @@
+package scenarios
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+func transportCommands() []*Command {
+	return []*Command{
+		{
+			Name: "send", Group: "acts", Args: "RAW", Captures: true,
+			Summary: "write a raw line to the agent, lawful or not",
+			Detail:  "Variables outside quotes are expanded. Rules for clients do not judge it.",
+			Compile: compileSend,
+		}, {
+			Name: "write-shape", Group: "acts", Args: "coalesce|flush|split=N|bytewise|normal",
+			Summary: "choose how frames are written from now on",
+			Detail: "coalesce holds frames back and writes them in one write at flush, or when the\n" +
+				"shape changes; split=N writes pieces of N bytes; bytewise single bytes.",
+			Compile: compileShape,
+		}, {
+			Name: "stall", Group: "acts", Args: "D",
+			Summary: "read nothing from the agent for a time, as a slow editor",
+			Compile: func(l *line) (func(context.Context, *branch) error, error) {
+				d, m := l.onlyDuration()
+				if m != nil {
+					return nil, m
+				}
+				return func(ctx context.Context, b *branch) error {
+					if err := b.run.begin(ctx); err != nil {
+						return err
+					}
+					b.run.agent.Stall(d)
+					b.run.did(l)
+					return nil
+				}, nil
+			},
+		}, {
+			Name: "pause", Group: "acts", Args: "D",
+			Summary: "do nothing for a time; for schedules whose point is time",
+			Detail:  "Where something can be awaited, await it: lint asks why a scenario pauses.",
+			Compile: func(l *line) (func(context.Context, *branch) error, error) {
+				d, m := l.onlyDuration()
+				if m != nil {
+					return nil, m
+				}
+				return func(ctx context.Context, b *branch) error {
+					b.run.did(l)
+					timer := time.NewTimer(d)
+					defer timer.Stop()
+					select {
+					case <-timer.C:
+						return nil
+					case <-ctx.Done():
+						return context.Cause(ctx)
+					}
+				}, nil
+			},
+		}, {
+			Name: "close-stdin", Group: "acts", Summary: "close the agent's input",
+			Compile: plain(func(ctx context.Context, b *branch, _ *line) error {
+				if err := b.run.begin(ctx); err != nil {
+					return err
+				}
+				b.run.ended = true
+				b.run.agent.CloseStdin()
+				return nil
+			}),
+		}, {
+			Name: "signal", Group: "acts", Args: "SIGNAL",
+			Summary: "send a signal to the agent: INT, TERM, HUP, KILL",
+			Compile: compileSignal,
+		}, {
+			Name: "kill", Group: "acts", Summary: "kill the agent and all it started with SIGKILL, and wait for its end",
+			Compile: plain(func(ctx context.Context, b *branch, l *line) error {
+				if err := b.run.begin(ctx); err != nil {
+					return err
+				}
+				return b.run.killAgent(ctx, l)
+			}),
+		}, {
+			Name: "restart", Group: "acts",
+			Summary: "start the agent again with the same HOME and workspace, and initialize it",
+			Detail:  "Ends the running one first: end of input, and harder if that does not help.\nSessions keep their ids, so that they can be loaded.",
+			Compile: plain(func(ctx context.Context, b *branch, l *line) error {
+				if err := b.run.begin(ctx); err != nil {
+					return err
+				}
+				b.run.did(l)
+				b.run.stopAgent(ctx)
+				if err := b.run.launchAgent(ctx); err != nil {
+					return err
+				}
+				return b.initialize(ctx, l, []byte("1"))
+			}),
+		},
+	}
+}
+
+// did logs an act that sends no frame.
+func (r *run) did(l *line) {
+	r.t.Event(r.conn, transcript.Note, transcript.Act, "", map[string]string{"text": l.text})
+}
+
+func (l *line) onlyDuration() (time.Duration, *Mistake) {
+	w, m := l.need(0, "a duration")
+	if m != nil {
+		return 0, m
+	}
+	if m := l.atMost(1); m != nil {
+		return 0, m
+	}
+	return l.duration(w)
+}
+
+func compileSend(l *line) (func(context.Context, *branch) error, error) {
+	if _, m := l.need(0, "what to send"); m != nil {
+		return nil, m
+	}
+	if m := l.atMost(1); m != nil {
+		m.Hint = "quote the line"
+		return nil, m
+	}
+	source, err := l.p.source(l, l.words[0])
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, b *branch) error {
+		r := b.run
+		if err := r.launchAgent(ctx); err != nil {
+			return err
+		}
+		text, err := b.expand(source)
+		if err != nil {
+			return l.runtime(err)
+		}
+		if text, err = expandText(l.p.file, text, b.variable); err != nil {
+			return l.runtime(err)
+		}
+		e, err := r.editor.Send([]byte(strings.TrimSuffix(text, "\n")))
+		if err != nil && e.Seq == 0 {
+			return r.unsent(l, err)
+		}
+		r.mu.Lock()
+		r.lawless[e.Seq] = true
+		r.unlawful = true
+		r.mu.Unlock()
+		b.acted(b.current(), e)
+		r.name(l.as, e)
+		return nil
+	}, nil
+}
+
+func compileShape(l *line) (func(context.Context, *branch) error, error) {
+	s, m := l.one(0, "a shape")
+	if m != nil {
+		return nil, m
+	}
+	if m := l.atMost(1); m != nil {
+		return nil, m
+	}
+	var shape mockclient.Shape
+	switch {
+	case s == "normal":
+	case s == "coalesce":
+		shape.Coalesce = true
+	case s == "flush":
+	case s == "bytewise":
+		shape.Split = 1
+	case strings.HasPrefix(s, "split="):
+		n, err := strconv.Atoi(strings.TrimPrefix(s, "split="))
+		if err != nil || n < 1 {
+			return nil, l.usage(l.words[0].column, "split= is a number of bytes")
+		}
+		shape.Split = n
+	default:
+		return nil, l.usage(l.words[0].column, "%q is no shape %s", s, nearest(s, []string{"coalesce", "flush", "split=", "bytewise", "normal"}))
+	}
+	return func(ctx context.Context, b *branch) error {
+		if err := b.run.begin(ctx); err != nil {
+			return err
+		}
+		b.run.did(l)
+		if s == "flush" {
+			return b.run.agent.Flush(ctx)
+		}
+		return b.run.agent.WriteShape(ctx, shape)
+	}, nil
+}
+
+func compileSignal(l *line) (func(context.Context, *branch) error, error) {
+	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}
+	s, m := l.one(0, "a signal")
+	if m != nil {
+		return nil, m
+	}
+	sig, ok := signals[strings.TrimPrefix(s, "SIG")]
+	if !ok {
+		return nil, l.usage(l.words[0].column, "%q is no signal", s)
+	}
+	return func(ctx context.Context, b *branch) error {
+		if err := b.run.begin(ctx); err != nil {
+			return err
+		}
+		b.run.ended = true
+		if err := b.run.agent.Signal(sig); err != nil {
+			return l.runtime(fmt.Errorf("sending %s: %w", s, err))
+		}
+		return nil
+	}, nil
+}
