@@ -1,0 +1,373 @@
+package sweep
+
+import (
+	"slices"
+	"strings"
+)
+
+// Action is something an editor, a user or the model does at a point.
+type Action struct {
+	Name string
+
+	rank    int
+	needs   string // a capability of the agent
+	answers bool   // it is an answer to a permission: nothing else is held
+	free    bool   // the model is not held
+	whole   bool   // it shapes the whole connection, and so needs it open
+	sticky  bool   // it leaves a permit line behind
+	at      func(Point) bool
+	before  func(*builder)      // right before the prompt
+	model   func(*builder) turn // what the model says instead
+	permits string              // how the permission is held open
+	write   func(b *builder)    // the act and what must follow
+}
+
+func (a Action) permit() string {
+	if a.permits == "" {
+		return "hold"
+	}
+	return a.permits
+}
+
+func anywhere(Point) bool { return true }
+
+// letGo are the points from which the turn can be let come to its end.
+func letGo(p Point) bool { return p.kind != atTerminal && !p.many }
+
+func kinds(list ...pointKind) func(Point) bool {
+	return func(p Point) bool { return slices.Contains(list, p.kind) }
+}
+
+// inTurn are the points at which the turn is surely open.
+func inTurn(p Point) bool { return p.open() }
+
+// actions lists everything that can be done, the likeliest to hurt first.
+func actions() []Action {
+	all := []Action{
+		{Name: "cancel", at: anywhere, write: func(b *builder) { b.key("cancel"); b.cancelled() }},
+		{Name: "cancel twice", rank: 1, at: anywhere, write: func(b *builder) {
+			b.key("cancel")
+			b.key("cancel")
+			b.cancelled()
+		}},
+		{Name: "$/cancel_request", rank: 1, at: func(p Point) bool { return p.kind < atEnd && p.kind != atPermission }, write: cancelRequest},
+		{Name: "close", rank: 1, needs: "close", at: anywhere, write: closes},
+		{Name: "load", rank: 0, needs: "load", at: letGo, write: loads},
+		{Name: "second prompt", rank: 1, at: func(p Point) bool { return p.kind <= atEnd && letGo(p) }, write: secondPrompt},
+		{Name: "kill and load", rank: 1, needs: "load", at: anywhere, write: killAndLoad},
+		{Name: "end of input", rank: 1, at: anywhere, write: endOfInput},
+		{Name: "new session", rank: 2, at: letGo, write: newSession},
+		{Name: "slow reader", rank: 3, at: func(p Point) bool { return p.kind <= atGate && p.kind != atWrite || p.kind == atIdle }, write: func(b *builder) {
+			b.key("stall 150ms")
+			b.natural()
+		}},
+		{Name: "model disconnect", rank: 3, at: kinds(atGate), free: true, write: func(b *builder) { b.hangUp() },
+			model: func(b *builder) turn {
+				return b.model.cutAt(*b.point.hold, step{kind: "fail", text: "fail: {disconnect: now}"})
+			}},
+		{Name: "nothing", rank: 1, at: kinds(atSecond, atIdle), write: func(b *builder) { b.natural() }},
+		{Name: "split writes", rank: 3, at: kinds(atOnce), whole: true, before: func(b *builder) { b.key("write-shape split=7") }, write: func(b *builder) { b.natural() }},
+		{Name: "bytewise writes", rank: 4, at: kinds(atOnce), whole: true, before: func(b *builder) { b.key("write-shape bytewise") }, write: func(b *builder) { b.key("cancel"); b.cancelled() }},
+		{Name: "second prompt + cancel", rank: 1, at: inTurn, write: func(b *builder) { promptThenCancel(b) }},
+		{Name: "load + cancel", rank: 2, needs: "load", at: func(p Point) bool { return p.open() && p.kind != atWrite && p.kind != atSecond }, write: loadThenCancel},
+		{Name: "new session + cancel", rank: 3, at: func(p Point) bool { return p.open() && p.kind != atWrite }, write: newThenCancel},
+		{Name: "cancel + close", rank: 3, needs: "close", at: inTurn, write: cancelThenClose},
+		{Name: "cancel + load", rank: 3, needs: "load", at: func(p Point) bool { return p.open() && p.kind != atWrite }, write: cancelThenLoad},
+		{Name: "resume", rank: 0, needs: "resume", at: kinds(atIdle, atLoaded), write: resumes},
+		{Name: "delete", rank: 0, needs: "delete", at: kinds(atIdle), write: deletes},
+		{Name: "unknown session", rank: 0, at: kinds(atIdle), write: unknownSession},
+	}
+	return append(all, answers()...)
+}
+
+// cancelled is what must follow a cancel.
+func (b *builder) cancelled() {
+	b.written()
+	switch {
+	case b.point.kind == atIdle, b.point.kind == atLoaded:
+		b.check("CANCEL-009", "idle-cancel-does-nothing")
+	case b.point.open():
+		if b.probes["clings"] {
+			b.check("CANCEL-003", "lets-go-of-the-model")
+			b.add("await model aborted")
+		}
+		b.check("CANCEL-001", "ends-as-cancelled")
+		b.ends("cancelled")
+	default: // the turn may end before the cancel reaches it
+		b.check("CANCEL-001", "ends")
+		b.ends("any")
+	}
+	if b.point.kind == atPermission && b.asking {
+		b.untouched()
+	}
+	b.again("", "CANCEL-011")
+}
+
+// natural lets the turn come to its own end and compares it with the baseline.
+func (b *builder) natural() {
+	b.finish()
+	if b.point.kind != atIdle && b.point.kind != atLoaded {
+		b.check("PROMPT-003", "ends-as-before")
+		b.ends(orElse(b.seen.stop, "any"))
+	}
+	if b.seen.text != "" && !strings.ContainsAny(b.seen.text, "$/") {
+		b.check("PROMPT-015", "says-the-same")
+		b.add("text ~ %s", quote("^"+literal(b.seen.text)+"$"))
+	}
+	if b.point.kind == atSecond {
+		b.check("SESSION-020", "sessions-are-apart")
+		b.add("! model saw text~%s", quote("Keep talking elsewhere"))
+	}
+	b.again("", "PROMPT-014")
+}
+
+func (b *builder) hangUp() {
+	b.check("", "ends")
+	b.ends("any|error")
+	b.again("", "")
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// literal is a regular expression that only matches the text.
+func literal(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune(`\.+*?()|[]{}^`, r) {
+			b.WriteByte('\\')
+		}
+		if r == '\n' {
+			b.WriteString(`\n`)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func cancelRequest(b *builder) {
+	b.key("cancel-request P")
+	b.written()
+	how := "cancelled|error"
+	if !b.point.open() {
+		how = "any|error"
+	}
+	b.check("RCANCEL-003", "takes-the-prompt-back")
+	b.ends(how)
+	b.again("", "CANCEL-011")
+}
+
+func closes(b *builder) {
+	b.key("session close %s wait=no as C", b.target.main)
+	b.written()
+	switch {
+	case b.point.kind == atIdle, b.point.kind == atLoaded:
+		b.check("CLOSE-004", "closes")
+		b.add("await response C result?")
+	default:
+		how := "cancelled"
+		if !b.point.open() {
+			how = "any"
+		}
+		b.check("CLOSE-002", "ends-as-cancelled")
+		b.add("await turn %s", how)
+		b.add("await response C result?")
+	}
+	b.closed()
+}
+
+// closed asks for what holds after a close: the agent works in a new session,
+// and is silent in the old one.
+func (b *builder) closed() {
+	b.fresh("CLOSE-003")
+	b.check("CLOSE-006", "silent-after-close")
+	b.add("! saw update session=%s in=run after response C", b.target.main)
+}
+
+// fresh is again in a new session, for what ends the old one.
+func (b *builder) fresh(requirement string) {
+	b.add("session new fresh")
+	b.again("fresh", requirement)
+}
+
+func loads(b *builder) {
+	if b.point.kind != atIdle && b.point.kind != atLoaded {
+		b.key("session load %s wait=no as L", b.target.main)
+		b.finish()
+		b.check("", "both-are-answered")
+		b.add("await response L")
+		b.add("await turn any")
+		b.again("", "LOAD-007")
+		return
+	}
+	b.check("LOAD-003", "loads")
+	b.key("session load %s as L", b.target.main)
+	b.add("await response L result?")
+	b.check("LOAD-003", "same-as-before")
+	b.add("same-history %s L", b.former())
+	b.check("LOAD-005", "same-twice")
+	b.key("session load %s as M", b.target.main)
+	b.add("await response M result?")
+	b.add("same-history L M")
+	b.again("", "LOAD-007")
+	b.remembers()
+	b.check("LOAD-011", "no-such-session")
+	b.add("session load ghost id=no-such-session as G")
+	b.add("await response G code?")
+}
+
+// former names the account of the conversation that a load must give again.
+func (b *builder) former() string {
+	if b.point.kind == atLoaded {
+		return "FIRST"
+	}
+	return "live"
+}
+
+// remembers asks that the model is still told of the swept turn.
+func (b *builder) remembers() {
+	if strings.ContainsAny(b.target.text, "$@") {
+		return
+	}
+	b.check("LOAD-007", "remembers")
+	b.add("model saw text~%s", quote(literal(strings.ReplaceAll(strings.Trim(b.target.text, "'"), "''", "'"))))
+}
+
+func secondPrompt(b *builder) {
+	b.second()
+	b.finish()
+	b.check("PROMPT-018", "both-are-answered")
+	b.add("await response P")
+	b.add("await response TWO")
+	if b.probes["swallowed"] {
+		b.check("", "second-prompt-is-worked-on")
+		b.add("model saw text~%s", quote("And another thing"))
+	}
+	b.again("", "")
+}
+
+func (b *builder) second() {
+	b.prompt(b.mainName(), "'And another thing.'", "TWO", turn{replies: []reply{{steps: []step{said("text", "Noted.")}}}})
+	b.keep[b.lines[len(b.lines)-1]] = true
+}
+
+func promptThenCancel(b *builder) {
+	b.second()
+	b.key("cancel %s", b.target.main)
+	b.written()
+	b.check("CANCEL-001", "ends-as-cancelled")
+	b.add("await response P")
+	b.add("await response TWO")
+	b.again("", "CANCEL-011")
+}
+
+func loadThenCancel(b *builder) {
+	b.key("session load %s wait=no as L", b.target.main)
+	b.key("await response L")
+	b.key("cancel")
+	b.cancelled()
+}
+
+func newThenCancel(b *builder) {
+	b.key("session new another")
+	b.key("cancel %s", b.target.main)
+	b.check("CANCEL-001", "ends-as-cancelled")
+	b.ends("cancelled")
+	b.again(b.target.main, "CANCEL-011")
+}
+
+func cancelThenClose(b *builder) {
+	b.key("cancel")
+	b.key("session close %s wait=no as C", b.target.main)
+	b.written()
+	b.check("CLOSE-002", "ends-as-cancelled")
+	b.add("await turn cancelled")
+	b.add("await response C result?")
+	b.closed()
+}
+
+func cancelThenLoad(b *builder) {
+	b.key("cancel")
+	b.check("CANCEL-001", "ends-as-cancelled")
+	b.ends("cancelled")
+	b.check("LOAD-003", "loads")
+	b.key("session load %s as L", b.target.main)
+	b.add("await response L result?")
+	b.check("LOAD-005", "same-twice")
+	b.key("session load %s as M", b.target.main)
+	b.add("await response M result?")
+	b.add("same-history L M")
+	b.again("", "LOAD-007")
+}
+
+func killAndLoad(b *builder) {
+	b.written()
+	b.key("kill")
+	b.key("restart")
+	b.check("LOAD-009", "loads")
+	b.key("session load %s as L", b.target.main)
+	b.add("await response L result?")
+	if b.point.kind == atIdle || b.point.kind == atLoaded {
+		b.check("LOAD-003", "same-as-before")
+		b.add("same-history %s L", b.former())
+	} else if b.point.kind != atWrite && b.point.kind != atOnce && b.point.kind != atSecond {
+		// Nothing says that a turn cut short must be replayed; but losing what
+		// the user had said and seen answered hurts.
+		b.check("", "keeps-what-was-said")
+		b.add("saw user_message in=run after sent session/load")
+	}
+	if b.point.kind == atSecond {
+		b.turnless = true // the other session's turn died with the process
+	}
+	b.again("", "LOAD-007")
+}
+
+func endOfInput(b *builder) {
+	b.written()
+	b.key("close-stdin")
+	b.check("STDIO-007", "exits")
+	b.add("await exit")
+}
+
+func newSession(b *builder) {
+	b.key("session new another wait=no as N")
+	b.written()
+	b.check("PROMPT-019", "opens-beside-the-turn")
+	b.add("await response N result?")
+	b.finish()
+	if b.point.kind != atIdle && b.point.kind != atLoaded {
+		b.check("PROMPT-003", "ends-as-before")
+		b.add("await turn %s", orElse(b.seen.stop, "any"))
+	}
+	b.again("", "")
+}
+
+func resumes(b *builder) {
+	b.check("RESUME-004", "resumes")
+	b.key("session resume %s as R", b.target.main)
+	b.add("await response R result?")
+	b.again("", "RESUME-004")
+	b.remembers()
+}
+
+func deletes(b *builder) {
+	b.check("DELETE-002", "deletes")
+	b.key("session delete %s as D", b.target.main)
+	b.add("await response D result?")
+	if b.seen.able["list"] {
+		b.add("session list")
+	}
+	b.fresh("")
+}
+
+func unknownSession(b *builder) {
+	b.check("SESSION-023", "unknown-session-is-refused")
+	b.key(`request session/prompt '{"sessionId": "no-such-session", "prompt": [{"type": "text", "text": "Anyone there?"}]}' as U`)
+	b.add("await response U code?")
+	b.again("", "")
+}

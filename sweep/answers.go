@@ -1,0 +1,161 @@
+package sweep
+
+import (
+	"fmt"
+	"strings"
+)
+
+// answers are the ways to answer a permission, and to cancel around it.
+func answers() []Action {
+	permission := kinds(atPermission)
+	all := []Action{
+		{Name: "answer + cancel", rank: 1, at: permission, write: func(b *builder) {
+			b.key("answer ASK %s", b.choice())
+			b.asking = false
+			b.key("cancel")
+			b.check("CANCEL-001", "ends")
+			if b.held {
+				b.ends("cancelled")
+			} else {
+				b.ends("any")
+			}
+			b.again("", "CANCEL-011")
+		}},
+		{Name: "cancel + answer late", rank: 1, at: permission, permits: "hold late", sticky: true, write: func(b *builder) {
+			b.key("cancel")
+			b.check("CANCEL-016", "ends-as-cancelled")
+			b.key("answer ASK cancelled")
+			b.ends("cancelled")
+			b.asking = true
+			b.untouched()
+			b.again("", "CANCEL-011")
+		}},
+		{Name: "cancel + allow too late", rank: 2, at: permission, permits: "hold late", sticky: true, write: func(b *builder) {
+			b.key("cancel")
+			b.check("CANCEL-001", "ends-as-cancelled")
+			b.ends("cancelled")
+			b.key("answer ASK allow_once")
+			b.untouched()
+			b.again("", "CANCEL-011")
+		}},
+		{Name: "cancel + never answer", rank: 1, at: permission, permits: "never", sticky: true, write: func(b *builder) {
+			b.key("cancel")
+			b.check("CANCEL-001", "ends-as-cancelled")
+			b.ends("cancelled")
+			b.untouched()
+			b.again("", "CANCEL-011")
+		}},
+		{Name: "answer late", rank: 2, at: permission, free: true, write: func(b *builder) {
+			b.add("await quiet 100ms")
+			b.untouched()
+			b.key("answer ASK %s", b.choice())
+			b.asking = false
+			b.check("PROMPT-003", "ends-as-before")
+			b.ends(orElse(b.seen.stop, "any"))
+			b.again("", "")
+		}},
+		{Name: "allow in another session", rank: 2, at: permission, answers: true, free: true, write: func(b *builder) {
+			b.once("allow_once")
+			b.ends("any")
+			b.restore()
+			b.key("session new another")
+			b.check("PERM-007", "asks-in-the-other-session")
+			b.prompt("another", "'The same in another session.'", "", b.base.spoken.turns[b.target.turn].plain())
+			b.add("await turn any|error")
+			b.add("saw permission")
+			b.probe()
+		}},
+	}
+	for _, a := range []struct {
+		name, permit string
+		allowed      bool
+		always       bool
+		rank         int
+	}{
+		{"allow once", "allow_once", true, false, 1},
+		{"allow always", "allow_always", true, true, 2},
+		{"reject once", "reject_once", false, false, 1},
+		{"reject always", "reject_always", false, true, 2},
+		{"dismiss", "cancelled", false, false, 1},
+		{"answer with an error", "error", false, false, 2},
+		{"an option never offered", "option:no-such-option", false, false, 2},
+	} {
+		all = append(all, Action{Name: a.name, rank: a.rank, at: permission, answers: true, free: true, write: func(b *builder) {
+			b.once(a.permit)
+			b.add("await permission")
+			b.check("PERM-013", "ends")
+			b.ends("any|error")
+			if !a.allowed {
+				b.untouched()
+			}
+			b.repeat(a.permit, a.always, a.allowed)
+		}})
+	}
+	for i := range all { // there are few, and much depends on them
+		all[i].rank -= 3
+	}
+	return all
+}
+
+// once answers the permission of the point. The line stands before the prompt.
+func (b *builder) once(choice string) {
+	i := b.at("prompt ", b.target.text)
+	l := fmt.Sprintf("permit %s", choice)
+	b.keep[l] = true
+	b.lines = append(b.lines[:i], append([]string{l}, b.lines[i:]...)...)
+}
+
+// at is the index of the target's prompt.
+func (b *builder) at(parts ...string) int {
+	for i := len(b.lines) - 1; i >= 0; i-- {
+		found := true
+		for _, p := range parts {
+			found = found && strings.Contains(b.lines[i], p)
+		}
+		if found && !strings.HasPrefix(b.lines[i], "#") {
+			return i
+		}
+	}
+	return len(b.lines)
+}
+
+// repeat runs the turn once more: what was said once is asked again, what was
+// said for always is not.
+func (b *builder) repeat(choice string, always, allowed bool) {
+	b.restore()
+	name, requirement := "asks-again", "PERM-008"
+	if always {
+		name, requirement = "remembers", "PERM-009"
+	}
+	b.check(requirement, name)
+	b.key("prompt 'Once more, please.'")
+	b.turns = append(b.turns, b.base.spoken.turns[b.target.turn].plain())
+	b.add("await turn any|error")
+	if always {
+		b.add("! saw permission")
+	} else {
+		b.add("saw permission")
+	}
+	if !allowed {
+		b.untouched()
+	}
+	b.probe()
+}
+
+// restore puts the files back that the turn changes, so that it can run again.
+func (b *builder) restore() {
+	for _, e := range b.seen.effects {
+		what, name, _ := strings.Cut(e, " ")
+		if what != "new" && b.base.holds(name) {
+			b.add("write %s @%s", name, name)
+		}
+	}
+}
+
+// probe asks what the run itself made questionable.
+func (b *builder) probe() {
+	if b.probes["unasked"] {
+		b.check("PERM-007", "asks-before-the-effect")
+		b.add("saw permission in=run")
+	}
+}

@@ -1,0 +1,350 @@
+package sweep
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// schedule is one thing an editor does at one point of a turn.
+type schedule struct {
+	base   *base
+	target target
+	seen   seen
+	point  Point
+	action Action
+	round  int // how many of its state and action come before it
+	// probes are questions that came up when the schedule first ran: the
+	// script asks them too, so that it fails for the same reason.
+	probes map[string]bool
+}
+
+// id names the run of a schedule: a path below the out folder.
+func (s schedule) id() string {
+	return fmt.Sprintf("sweep/%s/%d/%s/%s", s.base.id, s.target.turn+1, slug(s.point.Name), slug(s.action.Name))
+}
+
+func slug(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.', r == '-', r == '_':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, s)
+}
+
+// builder writes the scenario of a schedule.
+type builder struct {
+	schedule
+	lines []string
+	// keep are the lines without which it would be another schedule.
+	keep   map[string]bool
+	turns  []turn
+	held   bool // the model is held at the gate
+	asking bool // a permission is open, named ASK
+	asked  bool // a request is open, named REQ
+	joined bool // writes are held back
+	// turnless says that no turn of the other session runs any more.
+	turnless bool
+	model    turn // of the target, as it is played
+	slugs    map[string]int
+}
+
+const hold = "hold"
+
+// setup are the commands that must stand before the agent starts, or may.
+var setup = []string{"needs", "client", "permit", "hold", "files", "buffer", "env", "home", "ids", "policy", "rules", "timeout", "terminal", "elicit", "mcp"}
+
+// text is the scenario of a schedule.
+func (s schedule) text() archive {
+	b := &builder{schedule: s, keep: map[string]bool{}, slugs: map[string]int{}}
+	b.add("# %s: %s of %s.", s.action.Name, s.point.Name, s.target.text)
+	b.add("golden off")
+	b.add("tag cancel") // so that it stays open for late frames
+	if strings.Contains(s.action.Name, "load") && s.point.kind <= atEnd && s.action.Name != "kill and load" {
+		// Nobody can tell the messages of a running turn from history that is
+		// replayed beside them.
+		b.add("rules off TOOL-ANNOUNCED TOOL-CLOSED MSG-RUNS 'history and live messages mix'")
+	}
+	if s.action.Name == "end of input" {
+		b.add("rules off TERM-LIFE 'an editor that has gone has no terminals'")
+	}
+	b.lead()
+	s.action.write(b)
+	a := archive{lines: b.lines, files: slices.Clone(s.base.files)}
+	a.model = model{rest: s.base.spoken.rest, turns: b.turns}.text()
+	return a
+}
+
+// kept are the lines of a schedule that make it what it is.
+func (s schedule) kept() map[string]bool {
+	b := &builder{schedule: s, keep: map[string]bool{}, slugs: map[string]int{}}
+	b.lead()
+	s.action.write(b)
+	return b.keep
+}
+
+func (b *builder) add(format string, args ...any) {
+	b.lines = append(b.lines, fmt.Sprintf(format, args...))
+}
+
+// key adds a line that must stay.
+func (b *builder) key(format string, args ...any) {
+	b.add(format, args...)
+	b.keep[b.lines[len(b.lines)-1]] = true
+}
+
+// check opens a check. Slugs are made distinct.
+func (b *builder) check(requirement, name string) {
+	b.slugs[name]++
+	if n := b.slugs[name]; n > 1 {
+		name = fmt.Sprintf("%s-%d", name, n)
+	}
+	b.add("check %s", strings.TrimSpace(requirement+" "+name))
+}
+
+// prompt sends a prompt, quoted or with variables as the script has it.
+func (b *builder) prompt(session, text, as string, says turn) {
+	l := "prompt " + strings.TrimSpace(session+" "+text)
+	if as != "" {
+		l += " as " + as
+	}
+	b.add("%s", l)
+	b.turns = append(b.turns, says)
+}
+
+// lead writes everything up to the point.
+func (b *builder) lead() {
+	p, t := b.point, b.target
+	before := b.base.before(t)
+	if p.kind == atTerminal {
+		before = slices.DeleteFunc(before, func(l string) bool { return command(l) == "terminal" })
+		b.key("terminal scripted hold")
+	}
+	if p.kind == atSecond {
+		set := func(l string) bool { return slices.Contains(setup, command(l)) }
+		for _, l := range before {
+			if set(l) {
+				b.add("%s", l)
+			}
+		}
+		before = slices.DeleteFunc(before, set)
+		b.key("session new other")
+		if !slices.ContainsFunc(before, func(l string) bool { return strings.HasPrefix(l, "session new "+t.main) }) {
+			b.add("session new %s", t.main)
+		}
+	}
+	n := 0
+	for _, l := range before {
+		if command(l) == "prompt" {
+			b.turns = append(b.turns, b.base.spoken.turns[n])
+			n++
+		}
+		b.add("%s", l)
+	}
+	if !t.opened && (p.kind == atWrite || b.action.whole) {
+		b.add("session new %s", t.main)
+	}
+	b.model = b.base.spoken.turns[t.turn].plain()
+	b.held = p.hold != nil && p.kind != atEnd && !b.action.free
+	if p.hold != nil && !b.action.free {
+		b.model = b.model.with(*p.hold, gate(hold))
+	}
+	if b.action.model != nil {
+		b.model = b.action.model(b)
+	}
+	if p.kind == atTool {
+		r, i := p.nth/1000, p.nth%1000
+		b.model.replies[r] = reply{steps: slices.Clone(b.model.replies[r].steps)}
+		for j, s := range b.model.replies[r].steps {
+			if s.kind == "tool" && s.text == b.base.spoken.turns[t.turn].plain().replies[r].steps[i].text {
+				b.model.replies[r].steps[j].text = "tool: run_shell\nargs: {command: \"while [ ! -e go ]; do sleep 0.02; done\"}"
+			}
+		}
+	}
+	switch p.kind {
+	case atSecond:
+		b.prompt("other", "'Keep talking elsewhere.'", "", turn{replies: []reply{{steps: []step{gate("elsewhere"), said("text", "Elsewhere.")}}}})
+		b.keep[b.lines[len(b.lines)-1]] = true
+		b.key("await gate elsewhere")
+	case atPermission:
+		if !b.action.answers {
+			b.key("permit %s nth=%d", b.action.permit(), p.nth)
+		}
+	case atRequest:
+		b.key("hold %s", p.what)
+	}
+	if b.action.before != nil {
+		b.action.before(b)
+	}
+	if p.kind == atWrite {
+		b.joined = true
+		b.key("write-shape coalesce")
+	}
+	b.prompt(b.mainName(), strings.TrimSpace(t.text+" "+t.rest), "P", b.model)
+	b.keep[b.lines[len(b.lines)-1]] = true
+	b.reach()
+}
+
+func (b *builder) mainName() string {
+	if b.point.kind == atSecond || b.target.main != "main" {
+		return b.target.main
+	}
+	return ""
+}
+
+// reach waits until the point has come.
+func (b *builder) reach() {
+	p := b.point
+	switch p.kind {
+	case atWrite, atOnce, atSecond:
+		return
+	case atIdle, atLoaded:
+		b.add("await turn any")
+		if p.kind == atLoaded {
+			b.key("restart")
+			b.key("session load %s as FIRST", b.target.main)
+			b.key("await response FIRST result?")
+		}
+		return
+	case atEnd:
+		b.key("await gate %s", hold)
+		b.key("release %s", hold)
+		return
+	}
+	if b.action.answers {
+		return
+	}
+	var all []string
+	for _, k := range p.until {
+		all = append(all, "await "+k)
+	}
+	if p.gated {
+		all = append(all, "await gate "+hold)
+	}
+	switch p.kind {
+	case atPermission:
+		all[len(all)-1] += " as ASK"
+		b.asking = true
+	case atRequest:
+		all[len(all)-1] += " as REQ"
+		b.asked = true
+	case atTerminal:
+		all = append(all, "await terminal started")
+	}
+	if len(all) > 1 && (p.gated || p.kind == atTerminal) {
+		b.key("group {")
+		for _, l := range all {
+			b.key("  %s", l)
+		}
+		b.key("}")
+		return
+	}
+	for _, l := range all {
+		b.key("%s", l)
+	}
+}
+
+// written ends a write that was held back for the act.
+func (b *builder) written() {
+	if b.joined {
+		b.key("write-shape normal")
+		b.joined = false
+	}
+}
+
+// finish lets go of all that holds the turn up.
+func (b *builder) finish() {
+	b.written()
+	switch {
+	case b.asking:
+		b.add("answer ASK %s", b.choice())
+	case b.asked:
+		b.add("answer REQ error=-32603")
+	case b.point.kind == atTool:
+		b.add("write go ''")
+	}
+	b.asking, b.asked = false, false
+	if b.held && b.point.kind != atEnd {
+		b.add("release %s", hold)
+		b.held = false
+	}
+}
+
+func (b *builder) choice() string {
+	if b.seen.choice == "cancelled" {
+		return "cancelled"
+	}
+	return b.seen.choice
+}
+
+// ends awaits the end of the target's turn.
+func (b *builder) ends(how string) {
+	session := ""
+	if b.point.kind == atSecond || strings.Contains(strings.Join(b.lines, "\n"), "session new another") {
+		session = " session=" + b.target.main
+	}
+	b.add("await turn %s%s", how, session)
+}
+
+// again sends a prompt that must work, and ends the other session's turn.
+// A turn that asked for permission is asked for once more, since what a cancel
+// leaves behind may show only there.
+func (b *builder) again(session, requirement string) {
+	b.check(requirement, "works-again")
+	says := turn{replies: []reply{{steps: []step{said("text", "Still here.")}}}}
+	if b.seen.asked > 0 && b.seen.stop == "end_turn" && session != "fresh" {
+		says = b.base.spoken.turns[b.target.turn].plain()
+		if b.point.kind == atPermission || b.action.sticky {
+			b.add("permit %s", b.choice())
+		}
+		if b.point.kind == atTerminal {
+			says = turn{replies: []reply{{steps: []step{said("text", "Still here.")}}}}
+		}
+	}
+	if b.point.kind == atRequest && len(says.replies) > 1 {
+		says = turn{replies: []reply{{steps: []step{said("text", "Still here.")}}}}
+	}
+	b.prompt(session, "'Are you still there?'", "", says)
+	if session == "" {
+		b.add("await turn end_turn")
+	} else {
+		b.add("await turn end_turn session=%s", session)
+	}
+	b.elsewhere()
+}
+
+// elsewhere ends the turn of the other session, which nothing may have
+// touched.
+func (b *builder) elsewhere() {
+	if b.point.kind != atSecond || b.turnless || slices.Contains(b.lines, "release elsewhere") {
+		return
+	}
+	b.check("CANCEL-010", "other-session-goes-on")
+	b.add("release elsewhere")
+	b.add("await turn end_turn session=other")
+}
+
+// untouched asks that nothing the turn changes has changed.
+func (b *builder) untouched() {
+	var lines []string
+	for _, e := range b.seen.effects {
+		what, name, _ := strings.Cut(e, " ")
+		switch {
+		case what == "new":
+			lines = append(lines, "! exists "+name)
+		case b.base.holds(name):
+			lines = append(lines, fmt.Sprintf("cmp %s %s", name, name))
+		}
+	}
+	if len(lines) == 0 {
+		return
+	}
+	b.check("PERM-007", "no-effect")
+	for _, l := range lines {
+		b.add("%s", l)
+	}
+}

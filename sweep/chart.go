@@ -1,0 +1,141 @@
+package sweep
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// marks are how cells of a map show their verdict.
+var marks = []struct {
+	verdict scenarios.Verdict
+	mark    string
+}{
+	{scenarios.Error, "E"}, {scenarios.Fail, "X"}, {scenarios.Warn, "w"}, {scenarios.Lint, "l"},
+	{scenarios.Inconclusive, "?"}, {scenarios.Skip, "-"}, {scenarios.Pass, "·"},
+}
+
+// Chart writes the map of a sweep as text: a row for each point, a column for
+// each action. Neighbouring points with the same row share one.
+func Chart(w io.Writer, s *scenarios.Sweep) error {
+	var b strings.Builder
+	var names []string
+	for _, c := range s.Cells {
+		if !slices.Contains(names, c.Scenario) {
+			names = append(names, c.Scenario)
+		}
+	}
+	for _, name := range names {
+		chartOf(&b, s, name)
+	}
+	if len(names) > 0 {
+		b.WriteString("X fail, w warn, l lint, ? inconclusive, · nothing found")
+		if slices.ContainsFunc(s.Cells, func(c scenarios.SweepCell) bool { return c.Verdict == scenarios.Error }) {
+			b.WriteString(", E error")
+		}
+		b.WriteString("\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func chartOf(b *strings.Builder, s *scenarios.Sweep, name string) {
+	at := map[[2]string]scenarios.Verdict{}
+	var actions []string
+	for _, c := range s.Cells {
+		if c.Scenario == name {
+			at[[2]string{c.Point, c.Action}] = c.Verdict
+			if !slices.Contains(actions, c.Action) {
+				actions = append(actions, c.Action)
+			}
+		}
+	}
+	slices.SortFunc(actions, func(a, b string) int { return slices.Index(s.Actions, a) - slices.Index(s.Actions, b) })
+	type row struct{ first, last, cells string }
+	var rows []row
+	for _, p := range s.Points {
+		cells, any := "", false
+		for _, a := range actions {
+			m := " "
+			if v, ok := at[[2]string{p, a}]; ok {
+				m, any = mark(v), true
+			}
+			cells += "  " + m + " "
+		}
+		if !any {
+			continue
+		}
+		if n := len(rows); n > 0 && rows[n-1].cells == cells && sameSort(rows[n-1].first, p) {
+			rows[n-1].last = p
+			continue
+		}
+		rows = append(rows, row{p, p, cells})
+	}
+	width := 0
+	title := func(r row) string {
+		if r.first == r.last {
+			return r.first
+		}
+		return r.first + " … " + r.last
+	}
+	for _, r := range rows {
+		width = max(width, utf8.RuneCountInString(title(r)))
+	}
+	fmt.Fprintf(b, "%s\n", name)
+	for i, a := range actions {
+		fmt.Fprintf(b, "  %2d %s\n", i+1, a)
+	}
+	fmt.Fprintf(b, "  %s", strings.Repeat(" ", width))
+	for i := range actions {
+		fmt.Fprintf(b, " %2d ", i+1)
+	}
+	b.WriteString("\n")
+	for _, r := range rows {
+		t := title(r)
+		fmt.Fprintf(b, "  %s%s%s\n", t, strings.Repeat(" ", width-utf8.RuneCountInString(t)), strings.TrimRight(r.cells, " "))
+	}
+}
+
+// sameSort reports whether two points only differ by a number.
+func sameSort(a, b string) bool {
+	strip := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if r >= '0' && r <= '9' || r == '.' {
+				return -1
+			}
+			return r
+		}, s)
+	}
+	return strip(a) == strip(b)
+}
+
+func mark(v scenarios.Verdict) string {
+	for _, m := range marks {
+		if m.verdict == v {
+			return m.mark
+		}
+	}
+	return "?"
+}
+
+// Describe is a finding for people, in a few lines.
+func Describe(f Finding) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s  %s\n  %s\n", f.Class, f.Rule, f.Scenario, sentence(f.Message))
+	if f.Action == "" {
+		b.WriteString("  in the baseline: nothing had to be done for it")
+		return b.String()
+	}
+	fmt.Fprintf(&b, "  %s, %s; in %d schedules", f.Action, f.Point, f.Seen)
+	if f.Runs > 0 {
+		fmt.Fprintf(&b, "; %d of %d when run again", f.Hits, f.Runs)
+	}
+	if f.File != "" {
+		fmt.Fprintf(&b, "\n  acp-test run %s", f.File)
+	}
+	return b.String()
+}

@@ -1,0 +1,6 @@
+// Package sweep finds ordering and cancellation bugs without being told where.
+// A baseline run of a scenario shows the points at which an editor could act;
+// each point with each action is written as a scenario of its own, run in a
+// fresh process and judged. What fails is repeated, shrunk and kept as a file
+// that runs like any other. One seed decides every order.
+package sweep

@@ -1,0 +1,45 @@
+package sweep
+
+import (
+	"context"
+
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// Texts are the scenarios of all schedules of a scenario, by id.
+func Texts(ctx context.Context, w *Sweeper, sc *scenarios.Scenario) (map[string][]byte, []string, error) {
+	s := newSweep(w)
+	list, err := s.plan(ctx, []*scenarios.Scenario{sc})
+	out := map[string][]byte{}
+	var order []string
+	for _, sch := range list {
+		out[sch.id()] = sch.text().text()
+		order = append(order, sch.id())
+	}
+	return out, order, err
+}
+
+// Rewrite reads the model's part of a scenario and writes it again.
+func Rewrite(model string) string { return readModel(model).text() }
+
+// Held is the model's part, held at each place of its first turn in turn.
+func Held(src string) []string {
+	m := readModel(src)
+	var out []string
+	for _, at := range m.turns[0].places() {
+		h := m
+		h.turns = append([]turn{m.turns[0].with(at, gate(hold))}, m.turns[1:]...)
+		out = append(out, h.text())
+	}
+	return out
+}
+
+// Targets are the lines of a scenario whose turns can be swept, and why others
+// cannot.
+func Targets(text string) (lines []int, notes []string) {
+	b := readBase("case", "case.txtar", []byte(text))
+	for _, t := range b.targets {
+		lines = append(lines, t.line+1)
+	}
+	return lines, b.notes
+}

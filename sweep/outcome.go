@@ -1,0 +1,175 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// outcome sums a sweep up.
+func (s *sweep) outcome(ctx context.Context, findings []Finding, all []schedule, began time.Time) Outcome {
+	e := s.engine
+	p := e.Profile
+	run := scenarios.Run{
+		Version: 1, Tool: e.Tool, Command: e.Command, Protocol: "1", Seed: e.Seed, Started: began, Out: e.Out,
+		Agent:   scenarios.Agent{Profile: p.Name, Title: p.Shown(), Command: append(slices.Clone(p.Command), e.ExtraArgs...), Wire: p.Model.Wire},
+		Verdict: scenarios.Pass, Interrupted: ctx.Err() != nil,
+	}
+	m := &scenarios.Sweep{Explored: s.explored, Pruned: s.pruned, Inconclusive: s.unsure, Cells: s.cells}
+	m.Unexplored = s.skipped + len(all) - s.explored - s.given
+	points, actions := map[string]bool{}, map[string]bool{}
+	for _, sch := range all { // in the order of a turn, not of likelihood
+		points[sch.where()], actions[sch.action.Name] = true, true
+	}
+	for _, sch := range ordered(all) {
+		if w := sch.where(); points[w] {
+			m.Points = append(m.Points, w)
+			points[w] = false
+		}
+	}
+	for _, a := range sortedActions() {
+		if actions[a] {
+			m.Actions = append(m.Actions, a)
+		}
+	}
+	slices.SortStableFunc(m.Cells, func(a, b scenarios.SweepCell) int {
+		if c := strings.Compare(a.Scenario, b.Scenario); c != 0 {
+			return c
+		}
+		if d := slices.Index(m.Points, a.Point) - slices.Index(m.Points, b.Point); d != 0 {
+			return d
+		}
+		return slices.Index(m.Actions, a.Action) - slices.Index(m.Actions, b.Action)
+	})
+	slices.SortStableFunc(s.baselines, func(a, b scenarios.Result) int { return strings.Compare(a.ID, b.ID) })
+	run.Results = append(run.Results, s.baselines...)
+	listed := map[string]bool{}
+	for _, f := range findings {
+		if f.File != "" {
+			m.Repros = append(m.Repros, f.File)
+		}
+		if f.Action != "" && !listed[f.result.ID] {
+			listed[f.result.ID] = true
+			run.Results = append(run.Results, f.result)
+		}
+	}
+	for _, r := range s.errors {
+		if !listed[r.ID] {
+			listed[r.ID] = true
+			run.Results = append(run.Results, r)
+		}
+	}
+	run.Sweep = m
+	for i := range run.Results {
+		r := &run.Results[i]
+		if r.AgentName != "" && run.Agent.Name == "" {
+			run.Agent.Name, run.Agent.Version = r.AgentName, r.AgentVersion
+		}
+		count(&run.Counts, r)
+		run.Verdict = scenarios.Worst(run.Verdict, r.Verdict)
+	}
+	run.Notes = append(run.Notes, s.notes...)
+	if m.Unexplored > 0 {
+		run.Notes = append(run.Notes, fmt.Sprintf("%d schedules were not explored: give more --budget, or fewer --points or --actions", m.Unexplored))
+	}
+	run.Duration = time.Since(began)
+	run.Exit = exit(run, findings)
+	return Outcome{Run: run, Findings: findings, Notes: s.notes}
+}
+
+// exit is the exit status: 2 if the harness could not judge, 1 for a finding
+// of class fail, else 0.
+func exit(run scenarios.Run, findings []Finding) int {
+	switch {
+	case run.Counts.Error > 0, run.Sweep.Explored == 0 && len(findings) == 0:
+		return 2
+	case slices.ContainsFunc(findings, func(f Finding) bool { return f.Class == scenarios.Fail }), run.Interrupted:
+		return 1
+	}
+	return 0
+}
+
+func count(c *scenarios.Counts, r *scenarios.Result) {
+	c.Total++
+	switch {
+	case r.Known:
+		c.Known++
+	case r.Verdict == scenarios.Pass:
+		c.Pass++
+	case r.Verdict == scenarios.Fail:
+		c.Fail++
+	case r.Verdict == scenarios.Skip:
+		c.Skip++
+	case r.Verdict == scenarios.Inconclusive:
+		c.Inconclusive++
+	case r.Verdict == scenarios.Error:
+		c.Error++
+	}
+	class := func(v scenarios.Verdict) {
+		switch v {
+		case scenarios.Warn:
+			c.Warnings++
+		case scenarios.Lint:
+			c.Lints++
+		}
+	}
+	for _, f := range r.Findings {
+		class(f.Class)
+	}
+	for _, k := range r.Checks {
+		class(k.Verdict)
+	}
+}
+
+// ordered are schedules in the order of their turns and of the points in them.
+func ordered(all []schedule) []schedule {
+	out := slices.Clone(all)
+	slices.SortStableFunc(out, func(a, b schedule) int {
+		if d := a.target.turn - b.target.turn; d != 0 {
+			return d
+		}
+		if d := int(a.point.kind) - int(b.point.kind); d != 0 {
+			return d
+		}
+		if d := len(a.point.until) - len(b.point.until); d != 0 && a.point.kind == atGate {
+			return d
+		}
+		return compareNatural(a.point.Name, b.point.Name)
+	})
+	return out
+}
+
+// compareNatural compares names so that frame 9 comes before frame 10.
+func compareNatural(a, b string) int {
+	fa, fb := strings.FieldsFunc(a, separator), strings.FieldsFunc(b, separator)
+	for i := range min(len(fa), len(fb)) {
+		if d := len(fa[i]) - len(fb[i]); d != 0 && digits(fa[i]) && digits(fb[i]) {
+			return d
+		}
+		if c := strings.Compare(fa[i], fb[i]); c != 0 {
+			return c
+		}
+	}
+	return len(fa) - len(fb)
+}
+
+func separator(r rune) bool { return r == ' ' || r == '.' }
+
+func digits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// Actions are the names of all actions.
+func Actions() []string { return sortedActions() }
+
+func sortedActions() []string {
+	var out []string
+	for _, a := range actions() {
+		out = append(out, a.Name)
+	}
+	return out
+}

@@ -1,0 +1,48 @@
+package sweep
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// writeRepro writes a finding as a scenario of its own.
+func writeRepro(dir, name string, a archive, f *Finding) (string, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("making the folder for repros: %w", err)
+	}
+	head := []string{
+		fmt.Sprintf("# %s: %s.", f.Rule, situation(f)),
+		fmt.Sprintf("# Expect %s of %s, in %d of %d runs: %s", article(string(f.Class)), f.Rule, f.Hits, f.Runs, sentence(f.Message)),
+		fmt.Sprintf("# Found by a sweep of %s.", f.Scenario),
+		"",
+	}
+	lines := a.lines
+	if len(lines) > 0 && strings.HasPrefix(lines[0], "#") {
+		lines = lines[1:]
+	}
+	a.lines = append(head, lines...)
+	file := filepath.Join(dir, name+".txtar")
+	if err := os.WriteFile(file, a.text(), 0o644); err != nil {
+		return "", fmt.Errorf("writing a repro: %w", err)
+	}
+	return file, nil
+}
+
+func situation(f *Finding) string { return f.Action + ", " + f.Point }
+
+func article(class string) string { return "a " + class }
+
+// sentence is a message on one line, cut where it gets long.
+func sentence(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	const most = 200
+	if r := []rune(s); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	if !strings.HasSuffix(s, ".") && !strings.HasSuffix(s, "…") {
+		s += "."
+	}
+	return s
+}

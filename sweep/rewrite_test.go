@@ -1,0 +1,79 @@
+package sweep_test
+
+import (
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/sweep"
+)
+
+var _ = Describe("the model's part", func() {
+	It("says the same when it is written again, for every shipped scenario", func() {
+		all, err := scenarios.Shipped()
+		Expect(err).NotTo(HaveOccurred())
+		for _, s := range all {
+			text, err := s.Source()
+			Expect(err).NotTo(HaveOccurred())
+			_, src, found := strings.Cut(string(text), "-- llm.yaml --\n")
+			if !found {
+				continue
+			}
+			src, _, _ = strings.Cut(src, "\n-- ")
+			want, err := fakellm.ParseScript(s.ID, []byte(src), nil)
+			Expect(err).NotTo(HaveOccurred(), s.ID)
+			got, err := fakellm.ParseScript(s.ID, []byte(sweep.Rewrite(src)), nil)
+			Expect(err).NotTo(HaveOccurred(), "%s:\n%s", s.ID, sweep.Rewrite(src))
+			Expect(shape(got)).To(Equal(shape(want)), "%s:\n%s", s.ID, sweep.Rewrite(src))
+		}
+	})
+
+	It("is held before, between and behind all pieces", func() {
+		held := sweep.Held("replies:\n  - - thinking: Well.\n    - text: abcd\n      chunks: 2\n    - usage: {input: 1}\n  - - tool: read_file\n      args: {path: x}\n")
+		Expect(held).To(HaveLen(6))
+		for _, h := range held {
+			s, err := fakellm.ParseScript("", []byte(h), nil)
+			Expect(err).NotTo(HaveOccurred(), h)
+			Expect(s.Gates()).To(Equal([]string{"hold"}), h)
+		}
+		Expect(held[2]).To(ContainSubstring("- text: \"ab\"\n    - gate: hold\n    - text: \"cd\"\n"))
+		Expect(held[3]).To(ContainSubstring("- gate: hold\n    - usage"))
+	})
+})
+
+// shape is a script without lines of the file, and with the gates' places.
+func shape(s *fakellm.Script) []string {
+	var out []string
+	for _, t := range s.Turns {
+		if len(t.Replies) > 0 {
+			out = append(out, "turn")
+		}
+		for _, r := range t.Replies {
+			out = append(out, "reply")
+			for _, a := range append([]fakellm.Reply{r}, r.Alternatives...) {
+				for _, st := range a.Steps {
+					out = append(out, strings.Join(append([]string{string(rune('a' + int(st.Kind))), st.Tool, st.Gate}, st.Chunks...), "|"))
+				}
+			}
+		}
+	}
+	return out
+}
+
+var _ = Describe("the turns of a script", func() {
+	It("are those into which the script itself does not act", func() {
+		model := "\n-- llm.yaml --\nturns:\n  - - - text: One.\n  - - - gate: g\n      - text: Two.\n  - - - text: Three.\n"
+		lines, notes := sweep.Targets("prompt 'One'\nawait turn\ncheck a\nprompt 'Two'\nawait gate g\ncancel\nawait turn\nprompt 'Three'\nsaw agent_message\nawait turn" + model)
+		Expect(lines).To(Equal([]int{1, 8}))
+		Expect(notes).To(ConsistOf(ContainSubstring("line 4 is not swept: the script acts in it")))
+	})
+
+	It("are none while another one runs", func() {
+		lines, notes := sweep.Targets("session new a\nsession new b\nprompt a 'One'\nawait gate g\nprompt b 'Two'\nawait turn session=b\nrelease g\nawait turn session=a\n-- llm.yaml --\nturns:\n  - - - gate: g\n  - - - text: Two.\n")
+		Expect(lines).To(BeEmpty())
+		Expect(notes).To(ContainElement(ContainSubstring("another one runs")))
+	})
+})

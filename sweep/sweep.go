@@ -1,0 +1,367 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Sweeper explores what an editor could do in the turns of scenarios. Engine
+// is needed, the rest has useful zero values.
+type Sweeper struct {
+	// Engine runs the schedules. Its goldens are not used; Out must be set.
+	Engine *scenarios.Engine
+	// Jobs is how many schedules run at once; 0 is the number of CPUs.
+	Jobs int
+	// Budget bounds the exploration, and once more half of that what is done
+	// about its findings; 0 is no bound.
+	Budget time.Duration
+	// Points and Actions are globs over the names or states of points and the
+	// names of actions; none means all.
+	Points, Actions []string
+	// Max bounds the number of schedules; 0 is no bound.
+	Max int
+	// Confirm is how often a finding is run again; 0 means 5.
+	Confirm int
+	// Repro is the folder for the files that reproduce findings; "" writes
+	// none.
+	Repro string
+	// Found and Progress hear of each new finding and of each schedule.
+	Found    func(Finding)
+	Progress func(Progress)
+}
+
+// Progress says how far a sweep is.
+type Progress struct {
+	Phase       string // baseline, explore, confirm, shrink
+	Done, Total int
+	Now         string // the schedule that has just ended
+	Verdict     scenarios.Verdict
+}
+
+// Finding is what several schedules showed: one rule, broken in one situation
+// by one action.
+type Finding struct {
+	Signature
+	Class    scenarios.Verdict
+	Message  string
+	Scenario string // that was swept
+	Point    string
+	// Seen is how many schedules showed it; Hits of Runs is how often its
+	// representative did when run again.
+	Seen, Hits, Runs int
+	// File is the repro, Lines the length of its script.
+	File  string
+	Lines int
+
+	schedule schedule
+	result   scenarios.Result
+}
+
+// Signature tells findings apart.
+type Signature struct {
+	// Rule is the id of a rule, or the slug of a check of the schedule.
+	Rule, State, Action string
+}
+
+func (s Signature) String() string {
+	if s.Action == "" {
+		return s.Rule + " in the baseline"
+	}
+	return fmt.Sprintf("%s: %s, %s", s.Rule, s.State, s.Action)
+}
+
+// Outcome is a sweep's result: the run for reports, and the findings.
+type Outcome struct {
+	Run      scenarios.Run
+	Findings []Finding
+	// Notes say what was not swept, and why.
+	Notes []string
+}
+
+// sweep is the state of one sweep.
+type sweep struct {
+	*Sweeper
+	engine scenarios.Engine
+	slots  chan struct{}
+	// whole is the caller's context: the end of the budget starts nothing new,
+	// but cuts nothing off that runs.
+	whole context.Context
+
+	mu        sync.Mutex
+	cells     []scenarios.SweepCell
+	findings  map[Signature]*Finding
+	order     []Signature
+	baseline  map[string]map[string]bool // scenario: rules its baseline breaks
+	silent    map[string]int             // state and action: schedules that ran into a deadline
+	explored  int
+	unsure    int
+	skipped   int
+	pruned    int
+	given     int // planned, but pruned while exploring
+	errors    []scenarios.Result
+	baselines []scenarios.Result
+	notes     []string
+}
+
+func newSweep(w *Sweeper) *sweep {
+	s := &sweep{Sweeper: w, whole: context.Background(), engine: *w.Engine, findings: map[Signature]*Finding{}, baseline: map[string]map[string]bool{}, silent: map[string]int{}}
+	s.engine.Golden, s.engine.Update, s.engine.Step = nil, false, nil
+	jobs := w.Jobs
+	if jobs <= 0 {
+		jobs = runtime.NumCPU()
+	}
+	s.slots = make(chan struct{}, jobs)
+	s.engine.Slot = func(string) func() {
+		<-s.slots
+		return func() { s.slots <- struct{}{} }
+	}
+	return s
+}
+
+// Run sweeps scenarios. When ctx ends or the budget is used up, it stops
+// cleanly and says what was not explored.
+func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome, error) {
+	if w.Engine.Out == "" {
+		return Outcome{}, errors.New("a sweep needs a folder for transcripts")
+	}
+	s := newSweep(w)
+	s.whole = ctx
+	began := time.Now()
+	explore, stop := ctx, context.CancelFunc(func() {})
+	if w.Budget > 0 {
+		explore, stop = context.WithTimeoutCause(ctx, w.Budget, errBudget)
+	}
+	defer stop()
+
+	schedules, err := s.plan(explore, list)
+	if err != nil {
+		return Outcome{}, err
+	}
+	s.explore(explore, schedules)
+	settle, end := ctx, context.CancelFunc(func() {})
+	if w.Budget > 0 {
+		settle, end = context.WithDeadlineCause(ctx, began.Add(w.Budget+w.Budget/2), errBudget)
+	}
+	defer end()
+	findings := s.reduce(settle)
+	return s.outcome(ctx, findings, schedules, began), nil
+}
+
+var errBudget = errors.New("the budget is used up")
+
+// plan runs the baselines and lists all schedules in the order in which they
+// will run.
+func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]schedule, error) {
+	var bases []*base
+	for _, sc := range list {
+		text, err := sc.Source()
+		if err != nil {
+			return nil, fmt.Errorf("reading scenario %s: %w", sc.ID, err)
+		}
+		bases = append(bases, readBase(sc.ID, sc.File, text))
+	}
+	lists := make([][]schedule, len(bases))
+	s.each(ctx, len(bases), func(i int) { lists[i] = s.schedules(ctx, bases[i], list[i]) })
+	var all []schedule
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	s.sort(all)
+	if s.Max > 0 && len(all) > s.Max {
+		s.skipped += len(all) - s.Max
+		all = all[:s.Max]
+	}
+	return all, nil
+}
+
+// sort puts schedules into the order in which they run. Each action is tried
+// once in each situation before any is tried twice; within that the likeliest
+// come first, and among equals the seed decides.
+func (s *sweep) sort(all []schedule) {
+	r := rand.New(rand.NewPCG(uint64(s.engine.Seed), 0x5eed))
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	likely := func(a, b schedule) int { return a.point.rank + a.action.rank - b.point.rank - b.action.rank }
+	slices.SortStableFunc(all, likely)
+	tried := map[[3]string]int{}
+	for i := range all {
+		k := [3]string{all[i].point.State, all[i].action.Name}
+		switch all[i].point.kind {
+		case atPermission, atIdle, atLoaded: // what a tool does and a replay shows differs by scenario
+			k[2] = all[i].base.id
+		}
+		all[i].round = tried[k]
+		tried[k]++
+	}
+	slices.SortStableFunc(all, func(a, b schedule) int {
+		if d := a.round - b.round; d != 0 {
+			return d
+		}
+		return likely(a, b)
+	})
+}
+
+// schedules runs the baseline of one scenario and lists what can be done in
+// its turns.
+func (s *sweep) schedules(ctx context.Context, b *base, sc *scenarios.Scenario) []schedule {
+	s.take()
+	e := s.engine
+	e.Out = filepath.Join(s.engine.Out, "sweep", "baseline")
+	res := e.Run(s.whole, sc)
+	s.give()
+	if s.whole.Err() != nil {
+		return nil
+	}
+	for k, v := range res.Artifacts {
+		res.Artifacts[k] = "sweep/baseline/" + v
+	}
+	s.progress("baseline", 0, 0, sc.ID, res.Verdict)
+	broken := map[string]bool{}
+	for _, f := range found(res) {
+		broken[f.rule] = true
+		s.report(Signature{Rule: f.rule}, f, schedule{base: b}, res)
+	}
+	s.mu.Lock()
+	s.baseline[b.id] = broken
+	s.baselines = append(s.baselines, res)
+	s.notes = append(s.notes, b.notes...)
+	s.mu.Unlock()
+	if res.Verdict == scenarios.Skip || res.Verdict == scenarios.Error {
+		return nil
+	}
+	t, err := readTranscript(filepath.Join(e.Out, filepath.FromSlash(sc.ID), "transcript.jsonl"))
+	if err != nil {
+		s.note("%s: its baseline cannot be read: %v", b.id, err)
+		return nil
+	}
+	diff, _ := os.ReadFile(filepath.Join(e.Out, filepath.FromSlash(sc.ID), "workspace.diff"))
+	var out []schedule
+	texts := map[string]bool{}
+	for _, tg := range b.targets {
+		m := b.spoken.turns[tg.turn].plain()
+		saw := look(t, tg.turn, m)
+		if saw.session == "" {
+			s.note("%s: the turn on line %d is not swept: the baseline did not get there", b.id, tg.line+1)
+			continue
+		}
+		saw.effects = effects(string(diff))
+		pts, same := points(saw, m)
+		for _, a := range actions() {
+			if !s.wanted(s.Actions, a.Name) || a.needs != "" && !saw.able[a.needs] {
+				continue
+			}
+			for _, p := range pts {
+				if !a.at(p) || !s.wanted(s.Points, p.Name, p.State) {
+					continue
+				}
+				sch := schedule{base: b, target: tg, seen: saw, point: p, action: a}
+				// The first line only names the schedule: the rest is it.
+				text := sch.text()
+				text.lines = text.lines[1:]
+				if key := string(text.text()); !texts[key] {
+					texts[key] = true
+					out = append(out, sch)
+				} else {
+					s.prune(1)
+				}
+			}
+			s.prune(same)
+		}
+	}
+	return out
+}
+
+// effects reads which files a run changed out of the difference of its
+// workspace.
+func effects(diff string) []string {
+	var out []string
+	for line := range strings.Lines(diff) {
+		for _, p := range []string{"new file ", "changed ", "deleted "} {
+			if name, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), p); ok {
+				out = append(out, strings.Fields(p)[0]+" "+name)
+			}
+		}
+	}
+	return out
+}
+
+func readTranscript(file string) (*transcript.Transcript, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return transcript.Load(f)
+}
+
+// wanted reports whether any of the names matches one of the globs.
+func (s *sweep) wanted(globs []string, names ...string) bool {
+	return len(globs) == 0 || slices.ContainsFunc(globs, func(g string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return Matches(g, n) })
+	})
+}
+
+// Matches reports whether a glob (* and ?) matches the name of a point or an
+// action. A slash is a character like any other.
+func Matches(glob, name string) bool {
+	ok, err := path.Match(strings.ReplaceAll(glob, "/", "|"), strings.ReplaceAll(name, "/", "|"))
+	return ok || err != nil && glob == name
+}
+
+// each calls f for 0 to n-1, as many at once as there are slots, in order.
+func (s *sweep) each(ctx context.Context, n int, f func(i int)) {
+	var wait sync.WaitGroup
+	next := make(chan int)
+	for range cap(s.slots) * 4 { // a schedule that only lingers holds no slot
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for i := range next {
+				f(i)
+			}
+		}()
+	}
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	wait.Wait()
+}
+
+func (s *sweep) take() { s.slots <- struct{}{} }
+func (s *sweep) give() { <-s.slots }
+
+func (s *sweep) note(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}
+
+func (s *sweep) prune(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pruned += n
+}
+
+func (s *sweep) progress(phase string, done, total int, now string, v scenarios.Verdict) {
+	if s.Progress != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.Progress(Progress{phase, done, total, now, v})
+	}
+}
