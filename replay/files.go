@@ -1,0 +1,63 @@
+package replay
+
+import (
+	"path"
+	"strings"
+
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Files are the files of the workspace as far as the recording shows what was
+// in them before anybody wrote: what the agent read through the editor, and the
+// old text of its edits. Names are relative to the workspace, with slashes.
+func Files(t *transcript.Transcript) map[string][]byte {
+	work, _ := directories(t)
+	files := map[string][]byte{}
+	touched := map[string]bool{}
+	put := func(name, text string) {
+		rel, ok := strings.CutPrefix(name, strings.TrimSuffix(work, "/")+"/")
+		if !ok || work == "" || touched[name] || rel != path.Clean(rel) || strings.HasPrefix(rel, "../") {
+			return
+		}
+		touched[name] = true
+		files[rel] = []byte(text)
+	}
+	asked := map[int]wire.Value{}
+	for e := range Frames(t) {
+		v := e.JSON()
+		switch {
+		case e.Kind == transcript.Request && e.Method == "fs/read_text_file":
+			asked[e.Seq] = v.Get("params")
+		case e.Kind == transcript.Request && e.Method == "fs/write_text_file":
+			touched[v.Path("params.path").Str()] = true
+		case e.Kind == transcript.Response && e.Method == "fs/read_text_file":
+			p := asked[e.Ref]
+			if c := v.Path("result.content"); c.Kind() == wire.String && !p.Get("line").Exists() && !p.Get("limit").Exists() {
+				put(p.Get("path").Str(), c.Str())
+			}
+		case e.Update() == "tool_call", e.Update() == "tool_call_update", e.Method == "session/request_permission" && e.Kind == transcript.Request:
+			content := v.Path("params.update.content")
+			if !content.Exists() {
+				content = v.Path("params.toolCall.content")
+			}
+			for c := range content.Items() {
+				if c.Get("type").Is("diff") && c.Get("oldText").Kind() == wire.String && c.Get("oldText").Str() != "" {
+					put(c.Get("path").Str(), c.Get("oldText").Str())
+				}
+			}
+		}
+	}
+	return files
+}
+
+// Prompts are the texts of the recorded prompts, in order.
+func Prompts(t *transcript.Transcript) []string {
+	var out []string
+	for e := range Frames(t) {
+		if e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt" {
+			out = append(out, promptText(e))
+		}
+	}
+	return out
+}

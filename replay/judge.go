@@ -1,0 +1,137 @@
+package replay
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Judged says which of the two sides is under test: findings about the other
+// one are left out.
+type Judged uint8
+
+// The sides.
+const (
+	Both Judged = iota
+	TheAgent
+	TheEditor
+)
+
+// Check judges a transcript that is complete by the rules alone.
+func Check(id string, t *transcript.Transcript, severity string) scenarios.Result {
+	res := scenarios.Result{ID: id, File: id, Verdict: scenarios.Pass, Started: t.Header().Started}
+	checker := rules.NewChecker(rules.Config{Severity: severity})
+	for e := range t.All() {
+		checker.Observe(e)
+	}
+	// Of a recording nobody knows whether its end is the end of the session.
+	conclude(&res, t, checker, rules.End{Clean: hasExit(t)}, Both)
+	return res
+}
+
+func hasExit(t *transcript.Transcript) bool {
+	for e := range t.All() {
+		if e.Source == transcript.Process && e.Kind == transcript.Exited {
+			return true
+		}
+	}
+	return false
+}
+
+// conclude puts into a result what the rules found and what the transcript
+// tells of itself.
+func conclude(res *scenarios.Result, t *transcript.Transcript, c *rules.Checker, end rules.End, side Judged) {
+	for _, f := range c.Finish(end) {
+		if side == TheAgent && f.Side == rules.OfClient || side == TheEditor && f.Side == rules.OfAgent {
+			continue
+		}
+		found := finding(f, t)
+		if side == Both && f.Side == rules.OfClient {
+			found.Message = "The editor: " + found.Message
+		}
+		res.Findings = append(res.Findings, found)
+		res.Verdict = scenarios.Worst(res.Verdict, found.Class)
+		if found.Class == scenarios.Inconclusive && res.Reason == "" {
+			res.Reason = found.Message
+		}
+	}
+	res.Evidence, res.Linger = c.Evidence(), end.Linger
+	var last time.Duration
+	for e := range t.All() {
+		last = e.At
+		if !e.Frame() {
+			continue
+		}
+		res.Frames++
+		if e.Method == "initialize" && e.Kind == transcript.Response && res.AgentName == "" {
+			info := e.JSON().Path("result.agentInfo")
+			res.AgentName, res.AgentVersion = info.Get("name").Str(), info.Get("version").Str()
+		}
+	}
+	res.Duration = last
+}
+
+func finding(f rules.Finding, t *transcript.Transcript) scenarios.Finding {
+	class := map[rules.Class]scenarios.Verdict{rules.Fail: scenarios.Fail, rules.Warn: scenarios.Warn, rules.Inconclusive: scenarios.Inconclusive}[f.Class]
+	if class == "" {
+		class = scenarios.Lint
+	}
+	return scenarios.Finding{Rule: f.Rule, Class: class, Sub: f.Damage, Requirements: f.Requirements, Citation: f.Citation,
+		Session: f.Session, Entries: f.Entries, Message: f.Message, Detail: f.Detail, Count: f.Count, Tail: around(t, f.Entries)}
+}
+
+// around is the entries a finding names and those right before the last.
+func around(t *transcript.Transcript, seqs []int) []string {
+	if len(seqs) == 0 {
+		return nil
+	}
+	var lines []string
+	last := slices.Max(seqs)
+	for e := range t.Between(slices.Min(seqs), last+1) {
+		named := slices.Contains(seqs, e.Seq)
+		if !named && (!e.Frame() || e.Seq < last-2) {
+			continue
+		}
+		mark := "  "
+		if named {
+			mark = "> "
+		}
+		lines = append(lines, shorten(mark+numbers([]int{e.Seq})+" "+golden.Line(e)))
+	}
+	if len(lines) > 8 {
+		lines = append(lines[:2:2], append([]string{"  …"}, lines[len(lines)-5:]...)...)
+	}
+	return lines
+}
+
+func shorten(s string) string {
+	const most = 200
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}
+
+// Canonical is the text of a recording for comparison: what crossed the wire
+// and how the agent ended by itself, with directions masked.
+func Canonical(t *transcript.Transcript) string {
+	o := golden.Options{}
+	o.Work, o.Home = directories(t)
+	return golden.Render(Frames(t), o)
+}
+
+// Frames yields what crossed the wire.
+func Frames(t *transcript.Transcript) func(yield func(transcript.Entry) bool) {
+	return func(yield func(transcript.Entry) bool) {
+		for e := range t.All() {
+			if e.Frame() && !yield(e) {
+				return
+			}
+		}
+	}
+}

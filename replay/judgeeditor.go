@@ -1,0 +1,241 @@
+package replay
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Session is one connection of an editor with our agent, as it was logged.
+type Session struct {
+	Log *transcript.Transcript
+	// Left are processes of ours that the editor left running when it ended.
+	Left []string
+}
+
+// JudgeEditor judges an editor by the connections it had with our agent: by the
+// rules for clients and by the checks of the script, which may be nil. A check
+// is about all connections together.
+func JudgeEditor(res scenarios.Result, script *Script, sessions []Session, severity string) scenarios.Result {
+	res.Verdict = scenarios.Pass
+	if len(sessions) == 0 {
+		res.Verdict, res.Reason = scenarios.Error, "the editor never started the agent: is {agent} or ACP_TEST_AGENT in its command line?"
+		return res
+	}
+	for _, s := range sessions {
+		c := rules.Config{Severity: severity}
+		if script != nil {
+			c.Off = script.RulesOff
+		}
+		checker := rules.NewChecker(c)
+		for e := range s.Log.All() {
+			checker.Observe(e)
+		}
+		one := scenarios.Result{Verdict: scenarios.Pass}
+		conclude(&one, s.Log, checker, rules.End{Clean: hasExit(s.Log)}, TheEditor)
+		res.Findings = append(res.Findings, one.Findings...)
+		res.Verdict = scenarios.Worst(res.Verdict, one.Verdict)
+		res.Frames += one.Frames
+		if res.Evidence == nil {
+			res.Evidence = map[string]int{}
+		}
+		for id, n := range one.Evidence {
+			res.Evidence[id] += n
+		}
+		if res.Reason == "" {
+			res.Reason = one.Reason
+		}
+	}
+	if script == nil {
+		return res
+	}
+	reached := 0
+	for i := range script.Checks {
+		k := judgeCheck(res.ID, &script.Checks[i], sessions)
+		if k.Verdict != scenarios.Skip {
+			reached++
+		}
+		res.Checks = append(res.Checks, k)
+		if k.Verdict != scenarios.Skip {
+			res.Verdict = scenarios.Worst(res.Verdict, k.Verdict)
+		}
+	}
+	if reached == 0 && len(script.Checks) > 0 && res.Verdict == scenarios.Pass {
+		res.Verdict, res.Reason = scenarios.Skip, "the editor did nothing that the checks are about"
+	}
+	return res
+}
+
+func judgeCheck(id string, c *scenarios.AgentCheck, sessions []Session) scenarios.Check {
+	k := scenarios.Check{ID: id + "#" + c.Slug, Slug: c.Slug, Line: c.Line, Title: c.Title, Requirements: c.Requirements, Class: classOf(c.Requirements), Verdict: scenarios.Pass}
+	for i := range c.Lines {
+		observed, ok, applies := expect(&c.Lines[i], sessions)
+		switch {
+		case !applies:
+			k.Verdict, k.Reason = scenarios.Skip, observed
+			return k
+		case !ok:
+			k.Verdict = k.Class
+			k.Failure = &transcript.Failure{Expected: []string{c.Lines[i].Text}, Observed: observed, Tail: tail(sessions)}
+			return k
+		}
+	}
+	return k
+}
+
+// classOf is what a miss counts as: the level of the strongest requirement, and
+// a fail without any, since what no requirement backs is an effect.
+func classOf(ids []string) scenarios.Verdict {
+	if len(ids) == 0 {
+		return scenarios.Fail
+	}
+	class := scenarios.Lint
+	for _, id := range ids {
+		switch q, ok := rules.Lookup(id); {
+		case ok && q.Level == "must":
+			return scenarios.Fail
+		case ok && q.Level == "should":
+			class = scenarios.Warn
+		}
+	}
+	return class
+}
+
+// expect looks for what a line says. applies is false if the editor never came
+// to where it could have been seen.
+func expect(x *scenarios.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
+	if x.What == "left-running" {
+		var left []string
+		for _, s := range sessions {
+			left = append(left, s.Left...)
+		}
+		if len(left) == 0 {
+			return "nothing was left running", x.Negate, true
+		}
+		return "left running: " + strings.Join(left, "; "), !x.Negate, true
+	}
+	matched, seen := 0, 0
+	var others []string
+	asked := false
+	for _, s := range sessions {
+		for e := range s.Log.All() {
+			v := e.JSON()
+			switch {
+			case x.What == "answered" && e.Source == transcript.Note && e.Kind == named && v.Get("name").Is(x.About):
+				asked = true
+			case x.What == "answered" && e.Source == transcript.Editor && e.Kind == transcript.Response && isAsked(s.Log, x.About, e.Ref),
+				x.What == "sent" && e.Source == transcript.Editor && e.Kind != transcript.Response && e.Method == x.About:
+				seen++
+				if fits := matches(x, s.Log, e); fits {
+					matched++
+				} else if len(others) < 3 {
+					others = append(others, shorten(golden.Line(e)))
+				}
+			}
+		}
+	}
+	if x.What == "answered" && !asked {
+		return "the agent never came to ask " + x.About, false, false
+	}
+	ok = matched >= 1
+	if x.Count != "" {
+		number := strings.TrimLeft(x.Count, "<>=")
+		n, _ := strconv.Atoi(number) // the parser has seen to that
+		switch {
+		case strings.HasPrefix(x.Count, ">="):
+			ok = matched >= n
+		case strings.HasPrefix(x.Count, "<="):
+			ok = matched <= n
+		default:
+			ok = matched == n
+		}
+	}
+	observed = fmt.Sprintf("%d of %d fit", matched, seen)
+	if seen == 0 {
+		observed = "there was none"
+	} else if len(others) > 0 {
+		observed = strings.Join(others, "; ")
+	}
+	return observed, ok != x.Negate, true
+}
+
+// isAsked reports whether a request of the agent has a name. A note follows the
+// request at once, but the answer may come before it.
+func isAsked(t *transcript.Transcript, name string, seq int) bool {
+	for e := range t.All() {
+		if e.Source == transcript.Note && e.Kind == named && e.JSON().Get("name").Is(name) {
+			if n, _ := e.JSON().Get("seq").Int(); int(n) == seq {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func matches(x *scenarios.AgentExpectation, t *transcript.Transcript, e transcript.Entry) bool {
+	for _, f := range x.Fields {
+		want, err := f.Value.Expand(func(name string) (string, error) { return "$" + name, nil })
+		if err != nil {
+			return false
+		}
+		got, there := field(f.Path, t, e)
+		fits := false
+		switch f.Operator {
+		case "=", "!=":
+			fits = there && slices.Contains(strings.Split(want, "|"), got)
+		case "~", "!~":
+			re, err := regexp.Compile(want)
+			fits = err == nil && there && re.MatchString(got)
+		}
+		if fits == strings.HasPrefix(f.Operator, "!") {
+			return false
+		}
+	}
+	return true
+}
+
+// field is a value of an editor's frame.
+func field(path string, t *transcript.Transcript, e transcript.Entry) (string, bool) {
+	v := e.JSON()
+	switch path {
+	case "error":
+		code := v.Path("error.code")
+		return code.Text(), code.Exists()
+	case "outcome":
+		o := v.Path("result.outcome.outcome")
+		return o.Text(), o.Exists()
+	case "option":
+		o := v.Path("result.outcome.optionId")
+		return o.Text(), o.Exists()
+	case "kind":
+		kind, _ := kindOf(t.At(e.Ref).JSON().Get("params"), v.Path("result.outcome.optionId").Str())
+		return kind, kind != ""
+	}
+	for _, root := range []wire.Value{v.Get("params"), v.Get("result"), v.Get("error"), v} {
+		if found := root.Path(path); found.Exists() {
+			return found.Text(), true
+		}
+	}
+	return "", false
+}
+
+// tail is the last of what happened.
+func tail(sessions []Session) []string {
+	t := sessions[len(sessions)-1].Log
+	var lines []string
+	for e := range Frames(t) {
+		lines = append(lines, shorten(numbers([]int{e.Seq})+" "+golden.Line(e)))
+		if len(lines) > 8 {
+			lines = lines[1:]
+		}
+	}
+	return lines
+}

@@ -1,0 +1,432 @@
+package replay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Player plays the editor of a recording to a live agent. Recording and Start
+// are needed.
+type Player struct {
+	Recording *transcript.Transcript
+	Mode      Mode // "" means Ordered
+	// Speed is how many times faster than recorded the editor acts; 0 is at
+	// once, as soon as what it reacted to has happened.
+	Speed float64
+	// Work and Home are the directories that take the place of the recorded
+	// ones.
+	Work, Home string
+	// Patience is how long nothing may happen before the replay goes on without
+	// what it waits for; 0 means 30 s.
+	Patience time.Duration
+	// Start runs the agent of a connection.
+	Start func(ctx context.Context, conn int) (*mockclient.Agent, error)
+	// Prompting, if set, hears of each prompt before it is sent.
+	Prompting func(session string, n int, text string)
+}
+
+// Played says how a replay went.
+type Played struct {
+	// Missed are sentences about what the recording has and the agent did not
+	// do, or did without a model in the recording.
+	Missed []string
+	// Shutdowns are the ends of the agents, by connection.
+	Shutdowns []mockclient.Shutdown
+}
+
+// settle is how long an agent may take for the last of what it did in the
+// recording, once the editor has nothing left to do.
+const settle = 2 * time.Second
+
+// Play plays all connections of the recording, one after the other. The error
+// says why an agent could not be started, or is the cause of ctx.
+func (p *Player) Play(ctx context.Context, log *transcript.Transcript) (Played, error) {
+	conns := map[int]bool{}
+	for e := range Frames(p.Recording) {
+		conns[e.Conn] = true
+	}
+	work, home := directories(p.Recording)
+	s := &stage{Player: p, log: log, names: newBinding([][2]string{{work, p.Work}, {home, p.Home}}), wake: make(chan struct{}, 1)}
+	if s.Mode == "" {
+		s.Mode = Ordered
+	}
+	if s.Patience == 0 {
+		s.Patience = 30 * time.Second
+	}
+	s.sessions = map[string]string{}
+	log.Observe(s.see)
+	for _, conn := range slices.Sorted(maps.Keys(conns)) {
+		if err := s.connection(ctx, conn); err != nil {
+			return s.played, err
+		}
+	}
+	return s.played, nil
+}
+
+// stage is a replay under way.
+type stage struct {
+	*Player
+	log    *transcript.Transcript
+	played Played
+	wake   chan struct{} // something happened
+	editor *mockclient.Editor
+
+	mu       sync.Mutex // not held while the log is called
+	score    *score
+	count    *tally
+	names    *binding
+	sessions map[string]string  // recorded name of a live session
+	sending  *act               // which becomes an entry now
+	sent     map[int]*act       // by live Seq
+	tools    map[string]int     // tool calls so far, by turn
+	extras   []transcript.Entry // requests that the recording has nothing for
+	gone     bool
+	prompts  int
+}
+
+func (s *stage) connection(ctx context.Context, conn int) error {
+	s.mu.Lock()
+	s.score, s.count, s.sent, s.tools, s.gone = newScore(s.Recording, conn, s.Mode), newTally(), map[int]*act{}, map[string]int{}, false
+	s.mu.Unlock()
+	agent, err := s.Start(ctx, conn)
+	if err != nil {
+		return err
+	}
+	hold := []string{"fs/read_text_file", "fs/write_text_file", "terminal/create", "terminal/output",
+		"terminal/wait_for_exit", "terminal/kill", "terminal/release", "elicitation/create"}
+	for _, q := range s.score.requests {
+		if q.entry.Method != "session/request_permission" { // which the policy leaves open, also when a turn is cancelled
+			hold = append(hold, q.entry.Method)
+		}
+	}
+	// The recording alone decides: this editor does nothing by itself.
+	s.editor = mockclient.NewEditor(agent, mockclient.Options{Policy: mockclient.Always(mockclient.Answer{Never: true}), Hold: hold, IgnoreCancelRequest: true})
+	go func() {
+		<-agent.Exited()
+		s.mu.Lock()
+		s.gone = true
+		s.mu.Unlock()
+		s.nudge()
+	}()
+	err = s.perform(ctx)
+	s.played.Shutdowns = append(s.played.Shutdowns, s.editor.Close(ctx))
+	return err
+}
+
+func (s *stage) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// perform does the acts, each as soon as what it waits for has happened.
+func (s *stage) perform(ctx context.Context) error {
+	quiet := time.NewTimer(s.Patience)
+	defer quiet.Stop()
+	for {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("replaying: %w", context.Cause(ctx))
+		}
+		s.answerExtras()
+		a, wait, left := s.next(time.Now())
+		switch {
+		case a != nil:
+			if err := s.do(a); err != nil {
+				if errors.Is(err, mockclient.ErrExited) {
+					s.abandon("the agent had exited")
+					return nil
+				}
+				s.skip(a, err.Error())
+			}
+			quiet.Reset(s.Patience)
+			continue
+		case !left:
+			return s.finish(ctx)
+		case s.isGone():
+			s.abandon("the agent had exited")
+			return nil
+		}
+		var pace <-chan time.Time
+		if wait > 0 {
+			pace = time.After(wait)
+		}
+		select {
+		case <-s.wake:
+			quiet.Reset(s.Patience)
+		case <-pace:
+		case <-quiet.C:
+			s.force()
+			quiet.Reset(s.Patience)
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (s *stage) isGone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gone
+}
+
+// next finds an act that may be done now; or how long the first one must still
+// wait for the pace; and whether there is anything left.
+func (s *stage) next(now time.Time) (a *act, wait time.Duration, left bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, a := range s.score.acts {
+		if a.done {
+			continue
+		}
+		if s.void(a) {
+			a.done, a.skipped = true, "the agent did not ask for it"
+			s.miss(a)
+			continue
+		}
+		left = true
+		if !s.turnOf(i) || s.waits(a) != "" {
+			continue
+		}
+		if a.ready.IsZero() {
+			a.ready = now
+		}
+		if s.Speed > 0 {
+			if d := time.Duration(float64(a.pause)/s.Speed) - now.Sub(a.ready); d > 0 {
+				if wait == 0 || d < wait {
+					wait = d
+				}
+				continue
+			}
+		}
+		return a, 0, true
+	}
+	return nil, wait, left
+}
+
+// turnOf reports whether all acts that must come before the i-th are done. An
+// answer does not wait for other answers: their order is the agent's.
+func (s *stage) turnOf(i int) bool {
+	a := s.score.acts[i]
+	for _, b := range s.score.acts[:i] {
+		switch {
+		case b.done:
+		case s.Mode == Strict:
+			return false
+		case a.answers > 0 && b.answers > 0:
+		case b.lane == a.lane, b.lane == "" && b.answers == 0:
+			return false
+		}
+	}
+	return true
+}
+
+// waits says what the act still waits for; "" if nothing.
+func (s *stage) waits(a *act) string {
+	if a.answers > 0 {
+		if q := s.askedBy(a); q == nil || q.live == 0 {
+			return "the request it answers"
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(a.needs)) {
+		if s.count.counts[key] >= a.needs[key] {
+			continue
+		}
+		if _, turn, ok := strings.Cut(key, " in turn "); ok && s.count.over["turn "+turn] {
+			continue // whatever was to come in that turn has come
+		}
+		return key
+	}
+	return ""
+}
+
+func (s *stage) askedBy(a *act) *asked {
+	for _, q := range s.score.requests {
+		if q.entry.Seq == a.answers {
+			return q
+		}
+	}
+	return nil
+}
+
+// void reports that the request an act answers can no longer come: the turn it
+// was asked in is over.
+func (s *stage) void(a *act) bool {
+	q := s.askedBy(a)
+	if a.answers == 0 || q == nil || q.live != 0 {
+		return false
+	}
+	turn := s.turnOfRequest(q)
+	return turn != "" && s.count.over[turn]
+}
+
+// turnOfRequest is the turn in which the recorded agent asked.
+func (s *stage) turnOfRequest(q *asked) string {
+	n := 0
+	for _, a := range s.score.acts {
+		if a.entry.Seq > q.entry.Seq {
+			break
+		}
+		if a.entry.Method == "session/prompt" && a.entry.Kind == transcript.Request && a.lane == q.entry.Session {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("turn %d of %s", n, q.entry.Session)
+}
+
+// do sends an act's frame.
+func (s *stage) do(a *act) error {
+	s.mu.Lock()
+	raw, method := a.entry.Raw, a.entry.Method
+	if a.answers > 0 {
+		q := s.askedBy(a)
+		live := q.live
+		s.mu.Unlock()
+		request := s.log.At(live)
+		if method == "session/request_permission" {
+			raw = choose(raw, q.entry.JSON().Get("params"), request.JSON().Get("params"))
+		}
+		s.mu.Lock()
+		raw = s.names.frame(raw, request.ID)
+	} else {
+		raw = s.names.frame(raw, "")
+	}
+	a.done, s.sending = true, a
+	s.mu.Unlock()
+	if method == "session/prompt" && a.entry.Kind == transcript.Request && s.Prompting != nil {
+		s.prompts++
+		s.Prompting(s.liveName(a.lane), s.prompts, promptText(a.entry))
+	}
+	_, err := s.editor.Send(raw)
+	s.mu.Lock()
+	s.sending = nil
+	s.mu.Unlock()
+	return err
+}
+
+func (s *stage) liveName(session string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.names.text(session)
+}
+
+func promptText(e transcript.Entry) string {
+	var parts []string
+	for b := range e.JSON().Path("params.prompt").Items() {
+		if b.Get("type").Is("text") {
+			parts = append(parts, b.Get("text").Str())
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+func (s *stage) skip(a *act, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a.done, a.skipped = true, why
+	s.miss(a)
+}
+
+func (s *stage) miss(a *act) {
+	s.played.Missed = append(s.played.Missed, fmt.Sprintf("the editor's #%d (%s) was not sent: %s", a.entry.Seq, describe(a.entry), a.skipped))
+}
+
+func describe(e transcript.Entry) string {
+	if e.Kind == transcript.Response {
+		return "answer to " + e.Method
+	}
+	if e.Method == "" {
+		return string(e.Kind)
+	}
+	return e.Method
+}
+
+// abandon gives up what is left.
+func (s *stage) abandon(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.score.acts {
+		if !a.done {
+			a.done, a.skipped = true, why
+			s.miss(a)
+		}
+	}
+}
+
+// force goes on without what the first act in line waits for.
+func (s *stage) force() {
+	s.mu.Lock()
+	for i, a := range s.score.acts {
+		if a.done || !s.turnOf(i) {
+			continue
+		}
+		for _, key := range slices.Sorted(maps.Keys(a.needs)) {
+			if s.count.counts[key] < a.needs[key] {
+				s.played.Missed = append(s.played.Missed, fmt.Sprintf("the editor's #%d (%s) was sent without %s: it did not come within %v", a.entry.Seq, describe(a.entry), key, s.Patience))
+			}
+		}
+		a.needs = nil
+		if q := s.askedBy(a); q != nil && q.live == 0 {
+			a.done, a.skipped = true, fmt.Sprintf("the agent did not ask for it within %v", s.Patience)
+			s.miss(a)
+		}
+		break
+	}
+	s.mu.Unlock()
+}
+
+// finish waits for what the agent did last.
+func (s *stage) finish(ctx context.Context) error {
+	owed, last := time.NewTimer(s.Patience), time.NewTimer(settle)
+	defer owed.Stop()
+	defer last.Stop()
+	for {
+		s.answerExtras()
+		missing, answers := s.lacking()
+		if missing == "" || s.isGone() {
+			return nil
+		}
+		var timer <-chan time.Time = last.C
+		if answers {
+			timer = owed.C
+		}
+		select {
+		case <-s.wake:
+		case <-timer:
+			s.played.Missed = append(s.played.Missed, missing+" did not come")
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("replaying: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// lacking names something the recorded agent did and the live one has not done
+// yet, answers first.
+func (s *stage) lacking() (what string, answer bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, key := range slices.Sorted(maps.Keys(s.score.total)) {
+		if s.count.counts[key] >= s.score.total[key] {
+			continue
+		}
+		if isResponseKey(key) {
+			return key, true
+		}
+		if what == "" {
+			what = key
+		}
+	}
+	return what, false
+}

@@ -1,0 +1,210 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Forms of recordings that Read takes.
+const (
+	Ours        = "acp-test"     // a transcript of this program
+	JSONLines   = "JSON lines"   // frames, one a line, maybe in an envelope with direction and time
+	ACPDevtools = "acp-devtools" // the JSON export of that program
+)
+
+// Read reads a recording in any known form, and says which it is. acpx writes
+// JSON lines: its event log has frames alone, its flows wrap them. Without
+// directions they are told from the methods and the ids.
+func Read(r io.Reader) (t *transcript.Transcript, form string, err error) {
+	in := bufio.NewReaderSize(r, 256<<10)
+	head, err := in.Peek(4096)
+	if err != nil && err != io.EOF {
+		return nil, "", fmt.Errorf("reading the recording: %w", err)
+	}
+	if bytes.HasPrefix(head, []byte(`{"acp-test":`)) {
+		t, err = transcript.Load(in)
+		return t, Ours, err
+	}
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return nil, "", fmt.Errorf("reading the recording: %w", err)
+	}
+	if v, err := wire.Parse(bytes.TrimSpace(text)); err == nil {
+		if v.Get("messages").Kind() == wire.Array && v.Get("session").Exists() {
+			t, err := devtools(v)
+			return t, ACPDevtools, err
+		}
+		if v.Kind() == wire.Array {
+			t, err := importAll(func(yield func(wire.Value) error) error {
+				for item := range v.Items() {
+					if err := yield(item); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			return t, JSONLines, err
+		}
+	}
+	t, err = importAll(func(yield func(wire.Value) error) error {
+		n := 0
+		for line := range bytes.Lines(text) {
+			n++
+			line = bytes.TrimSpace(line)
+			if len(line) == 0 {
+				continue
+			}
+			v, err := wire.Parse(line)
+			if err == nil {
+				err = yield(v)
+			}
+			if err != nil {
+				return fmt.Errorf("line %d: %w", n, err)
+			}
+		}
+		return nil
+	})
+	return t, JSONLines, err
+}
+
+// importer makes a transcript of frames that come with what another program
+// noted about them.
+type importer struct {
+	t      *transcript.Transcript
+	clock  time.Time
+	first  float64 // the first time seen, in ms
+	timed  bool
+	guess  guesser
+	frames int
+}
+
+func newImporter(h transcript.Header) (*importer, error) {
+	i := &importer{clock: time.Unix(0, 0)}
+	h.Protocol = "1"
+	var err error
+	i.t, err = transcript.New(h, transcript.Options{Now: func() time.Time { return i.clock }})
+	return i, err
+}
+
+func (i *importer) at(ms float64) {
+	if !i.timed {
+		i.first, i.timed = ms, true
+	}
+	if ms >= i.first {
+		i.clock = time.Unix(0, 0).Add(time.Duration((ms - i.first) * float64(time.Millisecond)))
+	}
+}
+
+func (i *importer) frame(conn int, from transcript.Source, raw []byte) {
+	if from == "" {
+		from = i.guess.source(raw)
+	}
+	i.frames++
+	e := i.t.AppendFrame(conn, from, bytes.Clone(raw), 0)
+	i.guess.note(e)
+}
+
+var errNoFrames = errors.New("this is no recording: no line holds a JSON-RPC message")
+
+func importAll(each func(yield func(wire.Value) error) error) (*transcript.Transcript, error) {
+	i, err := newImporter(transcript.Header{Tool: "imported"})
+	if err != nil {
+		return nil, err
+	}
+	if err := each(i.line); err != nil {
+		return nil, fmt.Errorf("reading the recording: %w", err)
+	}
+	if i.frames == 0 {
+		return nil, errNoFrames
+	}
+	return i.t, nil
+}
+
+// line takes a frame, or an envelope around one. An object without either is
+// something else the other program noted, and is left out.
+func (i *importer) line(v wire.Value) error {
+	if v.Kind() != wire.Object {
+		return errors.New("a JSON object is expected")
+	}
+	if v.Get("jsonrpc").Exists() {
+		i.frame(0, "", v.Raw())
+		return nil
+	}
+	for _, key := range []string{"t", "ts", "timestamp", "time", "at"} {
+		if ms, ok := v.Get(key).Float(); ok {
+			i.at(ms)
+		} else if when, err := time.Parse(time.RFC3339Nano, v.Get(key).Str()); err == nil {
+			i.at(float64(when.UnixMicro()) / 1000)
+		}
+	}
+	conn := 0
+	if n, ok := v.Get("proc").Int(); ok && n > 0 {
+		conn = int(n) - 1
+	}
+	var from transcript.Source
+	for _, key := range []string{"dir", "direction", "from", "source"} {
+		if s := v.Get(key).Str(); s != "" {
+			var ok bool
+			if from, ok = direction(s); !ok {
+				return nil
+			}
+		}
+	}
+	for _, key := range []string{"frame", "message", "msg", "payload", "raw", "data"} {
+		switch f := v.Get(key); f.Kind() {
+		case wire.Object:
+			i.frame(conn, from, f.Raw())
+			return nil
+		case wire.String:
+			i.frame(conn, from, []byte(strings.TrimRight(f.Str(), "\r\n")))
+			return nil
+		}
+	}
+	return nil
+}
+
+// direction reads what other programs call the two ways.
+func direction(s string) (transcript.Source, bool) {
+	switch strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(s)) {
+	case "c2a", "clienttoagent", "editortoagent", "e2a", "client", "editor", "outbound", "out", "send", "sent", "stdin", ">", "→":
+		return transcript.Editor, true
+	case "a2c", "agenttoclient", "agenttoeditor", "a2e", "agent", "inbound", "in", "recv", "received", "stdout", "<", "←":
+		return transcript.Agent, true
+	}
+	return "", false
+}
+
+func devtools(v wire.Value) (*transcript.Transcript, error) {
+	s := v.Get("session")
+	i, err := newImporter(transcript.Header{
+		Tool:  strings.TrimSpace(v.Path("tool.name").Str() + " " + v.Path("tool.version").Str()),
+		Agent: s.Get("agentCommand").Str(), Scenario: s.Get("name").Str(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	for m := range v.Get("messages").Items() {
+		n++
+		from, ok := direction(m.Get("direction").Str())
+		if !ok {
+			return nil, fmt.Errorf("message %d has the direction %q, which is neither editor-to-agent nor agent-to-editor", n, m.Get("direction").Text())
+		}
+		if ms, ok := m.Get("timestamp").Float(); ok {
+			i.at(ms)
+		}
+		i.frame(0, from, []byte(strings.TrimRight(m.Get("raw").Str(), "\r\n")))
+	}
+	if i.frames == 0 {
+		return nil, errNoFrames
+	}
+	return i.t, nil
+}

@@ -1,0 +1,103 @@
+package replay_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// conversation is a short session; > is the editor.
+const conversation = `> {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true}}}}
+< {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentInfo":{"name":"a","version":"1"}}}
+> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/home/me/w","mcpServers":[]}}
+< {"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1"}}
+> {"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s1","prompt":[{"type":"text","text":"hi"}]}}
+< {"jsonrpc":"2.0","id":2,"method":"fs/read_text_file","params":{"sessionId":"s1","path":"/home/me/w/a.txt"}}
+> {"jsonrpc":"2.0","id":2,"result":{"content":"x"}}
+< {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hello"}}}}
+< {"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`
+
+func eachFrame(f func(i int, editor bool, raw string)) {
+	for i, line := range strings.Split(conversation, "\n") {
+		f(i, line[0] == '>', line[2:])
+	}
+}
+
+func ours() *transcript.Transcript {
+	t, err := transcript.New(transcript.Header{}, transcript.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	eachFrame(func(_ int, editor bool, raw string) {
+		from := transcript.Agent
+		if editor {
+			from = transcript.Editor
+		}
+		t.AppendFrame(0, from, []byte(raw), 0)
+	})
+	return t
+}
+
+// importable is the conversation in the forms of others.
+func importable() map[string]string {
+	var plain, directed, wrapped strings.Builder
+	var messages []any
+	eachFrame(func(i int, editor bool, raw string) {
+		plain.WriteString(raw + "\n")
+		dir, flow, long := "a2c", "inbound", "agent-to-editor"
+		if editor {
+			dir, flow, long = "c2a", "outbound", "editor-to-agent"
+		}
+		fmt.Fprintf(&directed, "{\"t\":%d.5,\"proc\":1,\"dir\":%q,\"frame\":%s}\n", i, dir, raw)
+		fmt.Fprintf(&wrapped, "{\"seq\":%d,\"at\":\"2026-01-02T03:04:%02d.000Z\",\"direction\":%q,\"message\":%s}\n", i, i, flow, raw)
+		messages = append(messages, map[string]any{"seq": i + 1, "timestamp": 1781278066196 + i, "direction": long, "kind": "request", "raw": raw, "payload": nil})
+	})
+	export, err := json.MarshalIndent(map[string]any{"version": 1, "exportedAt": 1, "tool": map[string]any{"name": "acp-devtools", "version": "0.3.0"},
+		"session": map[string]any{"id": 1, "name": nil, "agentCommand": "a", "clientName": nil, "startedAt": 1, "endedAt": nil}, "messages": messages}, "", "    ")
+	Expect(err).NotTo(HaveOccurred())
+	return map[string]string{"frames alone": plain.String(), "frames with directions": directed.String(), "acpx flow": wrapped.String(), "acp-devtools": string(export)}
+}
+
+var _ = Describe("reading recordings of others", func() {
+	for _, form := range []string{"frames alone", "frames with directions", "acpx flow", "acp-devtools"} {
+		It("takes "+form, func() {
+			t, _, err := replay.Read(strings.NewReader(importable()[form]))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(replay.Canonical(t)).To(Equal(replay.Canonical(ours())))
+		})
+	}
+
+	It("takes our own", func() {
+		var b bytes.Buffer
+		Expect(ours().Save(&b)).To(Succeed())
+		t, form, err := replay.Read(&b)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(form).To(Equal(replay.Ours))
+		Expect(t.Len()).To(Equal(9))
+	})
+
+	It("says what is wrong with a file", func() {
+		_, _, err := replay.Read(strings.NewReader("{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\nhello\n"))
+		Expect(err).To(MatchError(ContainSubstring("line 2")))
+		_, _, err = replay.Read(strings.NewReader("{\"a\":1}\n"))
+		Expect(err).To(MatchError(ContainSubstring("no recording")))
+	})
+
+	It("judges both sides", func() {
+		res := replay.Check("x", ours(), "v1")
+		Expect(res.Verdict).To(Equal(scenarios.Pass))
+		broken := strings.Replace(importable()["frames with directions"], `"optionId"`, `"x"`, 1)
+		broken = strings.Replace(broken, `{"sessionId":"s1","prompt"`, `{"sessionId":"other","prompt"`, 1)
+		t, _, err := replay.Read(strings.NewReader(broken))
+		Expect(err).NotTo(HaveOccurred())
+		res = replay.Check("x", t, "v1")
+		Expect(res.Verdict).To(Equal(scenarios.Fail))
+		Expect(res.Findings[0].Message).To(HavePrefix("The editor:"))
+	})
+})

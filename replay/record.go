@@ -1,0 +1,187 @@
+package replay
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Proxy stands between an editor and an agent. In, Out, Log and Agent are
+// needed.
+type Proxy struct {
+	// Agent is how the agent is run. Without a keeper it may outlive a proxy
+	// that is killed.
+	Agent mockclient.Command
+	// In and Out are the editor's side, Err takes the agent's stderr. In and
+	// Out are closed, if they can be, when the agent closes its side.
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+	// Log takes what happens. To lose nothing in a crash it must write
+	// through (transcript.Options.Through).
+	Log *transcript.Transcript
+	// Home is the user's home directory, noted for a replay elsewhere.
+	Home string
+	// Signals are passed on to the agent.
+	Signals <-chan os.Signal
+	// Live takes one line for each finding of the rules, as soon as it is
+	// known; nil judges nothing.
+	Live io.Writer
+	// Severity names a set of severities of package rules, for Live.
+	Severity string
+}
+
+// drained is how long the pipes of an agent that is gone may take to end.
+const drained = 2 * time.Second
+
+// Run passes everything on until the agent and its descendants are gone, and
+// returns how the agent ended. A read of In that does not return is left
+// behind. When ctx ends the agent is killed. The error says why the agent could
+// not be started, or what of the log is missing.
+func (p *Proxy) Run(ctx context.Context) (mockclient.Exit, error) {
+	p.Log.Event(0, transcript.Note, places, "", placesNote{Work: p.Agent.Dir, Home: p.Home})
+	agent, err := mockclient.StartPiped(ctx, p.Log, 0, p.Agent)
+	if err != nil {
+		return mockclient.Exit{Code: -1}, err
+	}
+	stop := context.AfterFunc(ctx, agent.Kill)
+	defer stop()
+	over := make(chan struct{})
+	defer close(over)
+	go p.passSignals(agent, over)
+	judge := p.judge()
+
+	b := &book{t: p.Log}
+	in := &pump{book: b, from: transcript.Editor, r: p.In, w: agent.Stdin}
+	go func() {
+		if in.run() {
+			agent.StdinClosed()
+		} else {
+			closeIf(p.In) // the agent takes no more; the editor shall see that too
+		}
+		agent.Stdin.Close()
+	}()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		errs := make(chan struct{})
+		go func() {
+			defer close(errs)
+			(&chunks{t: p.Log, r: agent.Stderr, w: p.Err}).run()
+		}()
+		out := &pump{book: b, from: transcript.Agent, r: agent.Stdout, w: p.Out}
+		if out.run() {
+			closeIf(p.Out)
+		} else {
+			agent.Stdout.Close() // nobody reads it; the agent shall see that too
+		}
+		<-errs
+	}()
+	exit, survivors := agent.Wait()
+	select {
+	case <-ended:
+	case <-time.After(drained):
+		agent.Stdout.Close()
+		agent.Stderr.Close()
+		<-ended
+	}
+	agent.Stdout.Close()
+	agent.Stderr.Close()
+	b.wait()
+	agent.Exited(exit, survivors)
+	judge()
+	if err := p.Log.Err(); err != nil {
+		return exit, fmt.Errorf("the recording is not whole: %w", err)
+	}
+	return exit, nil
+}
+
+func closeIf(x any) {
+	if c, ok := x.(io.Closer); ok {
+		c.Close()
+	}
+}
+
+func (p *Proxy) passSignals(agent *mockclient.Piped, over <-chan struct{}) {
+	for {
+		select {
+		case s, ok := <-p.Signals:
+			if !ok {
+				return
+			}
+			if sig, ok := s.(syscall.Signal); ok {
+				_ = agent.Signal(sig) // an agent that is gone needs none
+			}
+		case <-over:
+			return
+		}
+	}
+}
+
+// judge lets the rules watch in a goroutine of their own, so that they delay
+// nothing. The function it returns ends that after the last entry.
+func (p *Proxy) judge() (finish func()) {
+	if p.Live == nil {
+		return func() {}
+	}
+	wake, quit, done := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	p.Log.Observe(func(transcript.Entry) {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	})
+	checker := rules.NewChecker(rules.Config{Severity: p.Severity})
+	next, told := 1, 0
+	look := func() {
+		for e := range p.Log.From(next) {
+			checker.Observe(e)
+			next = e.Seq + 1
+			told = tell(p.Live, checker.Findings(), told)
+		}
+	}
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-wake:
+				look()
+			case <-quit:
+				look()
+				tell(p.Live, checker.Finish(rules.End{Clean: true}), told)
+				return
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-done
+	}
+}
+
+// tell prints the findings from the n-th on.
+func tell(w io.Writer, all []rules.Finding, n int) int {
+	for ; n < len(all); n++ {
+		f := all[n]
+		fmt.Fprintf(w, "acp-test: %s of the %s: %s: %s (%s)\n", f.Class, f.Side, f.Rule, f.Message, numbers(f.Entries))
+	}
+	return n
+}
+
+func numbers(seqs []int) string {
+	text := ""
+	for i, n := range seqs {
+		if i > 0 {
+			text += " "
+		}
+		text += fmt.Sprintf("#%d", n)
+	}
+	return text
+}

@@ -1,0 +1,214 @@
+package replay
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Mode says how closely the recorded order binds a replay.
+type Mode string
+
+const (
+	// Ordered keeps the recorded order within each session: an act waits for
+	// what its session had seen when it happened.
+	Ordered Mode = "ordered"
+	// Strict keeps the recorded order of everything.
+	Strict Mode = "strict"
+	// Lenient keeps only what an act cannot do without: the answer it rests on,
+	// the request it answers, a turn that has begun to show something.
+	Lenient Mode = "lenient"
+)
+
+// act is one thing that the recorded editor did.
+type act struct {
+	entry transcript.Entry
+	// lane is the session it belongs to; "" is the connection.
+	lane string
+	// answers is the Seq of the agent's request that it answers; 0 if none.
+	answers int
+	// needs is how often things must have happened before, by their key.
+	needs map[string]int
+	// pause is how long after the entry before it the act came.
+	pause time.Duration
+
+	done    bool
+	ready   time.Time // since when nothing but the pace holds it back
+	skipped string    // why it was not done
+}
+
+// score is a recording made ready to be played: what the editor did on one
+// connection, what each act waited for, and what the agent did in all.
+type score struct {
+	acts     []*act
+	requests []*asked // of the agent
+	total    map[string]int
+	conn     int
+}
+
+// asked is a request of the recorded agent, and what it was answered.
+type asked struct {
+	entry  transcript.Entry
+	about  string
+	answer *act // nil: never answered
+	live   int  // Seq of the live request that took its place; 0: none did
+}
+
+// tally counts what an agent did. Its keys mean the same in a recording and in
+// a replay of it: sessions and requests go by their recorded names.
+type tally struct {
+	counts map[string]int
+	turns  map[string]int  // prompts so far, by session
+	over   map[string]bool // turns that have ended, by turnKey
+	prompt map[int]string  // turnKey of prompts, by Seq of the act's recorded entry
+}
+
+func newTally() *tally {
+	return &tally{counts: map[string]int{}, turns: map[string]int{}, over: map[string]bool{}, prompt: map[int]string{}}
+}
+
+func (t *tally) turnKey(session string) string {
+	return fmt.Sprintf("turn %d of %s", t.turns[session], session)
+}
+
+// sent notes a request of the editor.
+func (t *tally) sent(session, method string, seq int) {
+	if method == "session/prompt" {
+		t.turns[session]++
+		t.prompt[seq] = t.turnKey(session)
+	}
+}
+
+// responseKey is the key of the response to the recorded request seq.
+func responseKey(seq int) string { return fmt.Sprintf("the response to #%d", seq) }
+
+// answered notes the response to the recorded request seq.
+func (t *tally) answered(seq int) {
+	t.counts[responseKey(seq)]++
+	if turn := t.prompt[seq]; turn != "" {
+		t.over[turn] = true
+	}
+}
+
+// came notes a request or notification of the agent in a session.
+func (t *tally) came(session string, e transcript.Entry) {
+	t.counts[t.key(session, e)]++
+}
+
+func (t *tally) key(session string, e transcript.Entry) string {
+	what := e.Method
+	if u := e.Update(); u != "" {
+		what = u
+		if u == "tool_call_update" {
+			what += " " + e.JSON().Path("params.update.status").Str()
+		}
+		if isState(u) {
+			return what + " of " + session // whose turn it falls into is chance
+		}
+	}
+	return what + " in " + t.turnKey(session)
+}
+
+// state updates may come at any time, so that only a strict replay waits for
+// them.
+func isState(update string) bool {
+	switch update {
+	case "available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "usage_update", "plan":
+		return true
+	}
+	return false
+}
+
+// newScore reads the part of a recording that belongs to one connection.
+func newScore(t *transcript.Transcript, conn int, mode Mode) *score {
+	s := &score{conn: conn}
+	count := newTally()
+	open := map[int]*asked{}
+	state := map[string]bool{} // keys of state updates
+	chunk := map[string]bool{} // keys of chunks
+	owner := map[string]string{}
+	var before time.Duration
+	for e := range Frames(t) {
+		if e.Conn != conn {
+			continue
+		}
+		switch {
+		case e.Source == transcript.Agent && e.Kind == transcript.Response:
+			if e.Ref > 0 {
+				count.answered(e.Ref)
+				owner[responseKey(e.Ref)] = laneOf(e)
+			}
+		case e.Source == transcript.Agent && e.Kind != transcript.Malformed:
+			key := count.key(e.Session, e)
+			count.came(e.Session, e)
+			owner[key] = e.Session
+			state[key] = isState(e.Update())
+			chunk[key] = e.Update() == "agent_message_chunk" || e.Update() == "agent_thought_chunk" || e.Update() == "user_message_chunk"
+			if e.Kind == transcript.Request {
+				a := &asked{entry: e, about: about(e)}
+				open[e.Seq] = a
+				s.requests = append(s.requests, a)
+			}
+		case e.Source == transcript.Editor:
+			a := &act{entry: e, lane: laneOf(e), needs: map[string]int{}, pause: e.At - before}
+			if e.Kind == transcript.Response && e.Ref > 0 {
+				if q := open[e.Ref]; q != nil {
+					a.answers = e.Ref
+					if q.answer == nil {
+						q.answer = a
+					}
+				}
+			}
+			a.wait(mode, count, owner, state, chunk)
+			s.acts = append(s.acts, a)
+			if e.Kind == transcript.Request {
+				count.sent(e.Session, e.Method, e.Seq)
+			}
+		}
+		before = e.At
+	}
+	s.total = count.counts
+	return s
+}
+
+// laneOf is the session an editor's frame belongs to. What opens a new session
+// belongs to the connection.
+func laneOf(e transcript.Entry) string {
+	if e.Method == "session/new" || e.Method == "session/fork" {
+		return ""
+	}
+	return e.Session
+}
+
+// wait fills in what the act waits for.
+func (a *act) wait(mode Mode, count *tally, owner map[string]string, state, chunk map[string]bool) {
+	turn := " in " + count.turnKey(a.lane)
+	for key, n := range count.counts {
+		mine := owner[key] == a.lane || owner[key] == ""
+		response := isResponseKey(key)
+		now := len(key) > len(turn) && key[len(key)-len(turn):] == turn
+		switch {
+		case mode == Strict:
+		case !mine:
+			continue
+		case response:
+		case a.answers > 0: // its request is open: that is enough
+			continue
+		case !now || state[key]:
+			continue
+		case mode == Lenient:
+			if a.entry.Method != "session/cancel" {
+				continue
+			}
+			n = 1
+		case chunk[key] && a.entry.Method != "session/cancel":
+			n = 1
+		}
+		a.needs[key] = n
+	}
+}
+
+func isResponseKey(key string) bool {
+	return len(key) > 16 && key[:16] == "the response to "
+}

@@ -1,0 +1,268 @@
+package replay_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	acpgo "github.com/coder/acp-go-sdk"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// goClient is a client on the Go library that takes a moment over each update.
+type goClient struct {
+	acpgo.Client
+	pause time.Duration
+}
+
+func (c goClient) SessionUpdate(context.Context, acpgo.SessionNotification) error {
+	time.Sleep(c.pause) // what a user interface does with it
+	return nil
+}
+
+// dial plays a script or a recording in this process, to be talked to on the
+// two pipes.
+func dial(s *replay.Server) (in io.WriteCloser, out io.ReadCloser, done chan int) {
+	inR, inW, err := os.Pipe()
+	Expect(err).NotTo(HaveOccurred())
+	outR, outW, err := os.Pipe()
+	Expect(err).NotTo(HaveOccurred())
+	s.In, s.Out, s.Err = inR, outW, io.Discard
+	done = make(chan int, 1)
+	go func() {
+		code := s.Serve(context.Background())
+		outW.Close()
+		inR.Close()
+		done <- code
+	}()
+	return inW, outR, done
+}
+
+func script(text string) *replay.Script {
+	s, err := scenarios.Parse("x/y", "y.txtar", []byte("# Test.\nrole agent\n"+text))
+	ExpectWithOffset(1, err).NotTo(HaveOccurred())
+	return &replay.Script{AgentScript: s.Agent}
+}
+
+// drive lets our own editor prompt an agent once, and cancel if asked to.
+func drive(s *replay.Server, cancel bool) scenarios.Result {
+	log, err := transcript.New(transcript.Header{}, transcript.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	s.Log = log
+	view, err := transcript.New(transcript.Header{}, transcript.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	defer stop()
+	agent := mockclient.InProcess(view, 0, func(ctx context.Context, in io.Reader, out io.Writer) error {
+		s.In, s.Out, s.Err = in, out, io.Discard
+		if code := s.Serve(ctx); code != 0 {
+			return fmt.Errorf("exit status %d", code)
+		}
+		return nil
+	})
+	e := mockclient.NewEditor(agent, mockclient.Options{Policy: mockclient.Allow()})
+	defer e.Close(ctx)
+	if _, err := e.Initialize(ctx); err == nil {
+		if session, err := e.NewSession(ctx, mockclient.SessionOptions{Cwd: "/work"}); err == nil {
+			turn := session.Prompt(ctx, mockclient.Text("Say hello."))
+			if cancel {
+				view.Await(ctx, turn.Entry.Seq, mockclient.Updated("agent_message_chunk"))
+				_, _ = session.Cancel()
+			}
+			_, _ = turn.Wait(ctx)
+		}
+	}
+	e.Close(ctx)
+	return replay.JudgeEditor(scenarios.Result{ID: "x"}, s.Script, []replay.Session{{Log: log}}, "v1")
+}
+
+var _ = Describe("serve", func() {
+	It("judges by checks what the editor did", func() {
+		res := drive(&replay.Server{Script: script(`
+on prompt {
+	tool a 'Edit' kind=edit status=pending
+	permission a allow_once:yes reject_once:no as P
+	await P
+	text 'It was $P.outcome.optionId'
+	end end_turn
+}
+check allowed
+answered P kind=allow_once option=yes
+check denied
+answered P kind=reject_once
+check never-asked
+sent session/prompt count=1 sessionId=session-1
+! sent session/cancel
+`)}, false)
+		Expect(res.Verdict).To(Equal(scenarios.Fail))
+		Expect(res.Checks).To(HaveLen(3))
+		Expect(res.Checks[0].Verdict).To(Equal(scenarios.Pass))
+		Expect(res.Checks[1].Verdict).To(Equal(scenarios.Fail))
+		Expect(res.Checks[2].Verdict).To(Equal(scenarios.Pass))
+		Expect(res.Findings).To(BeEmpty())
+	})
+
+	It("waits for a cancel, and skips checks about what the editor never came to", func() {
+		s := script(`
+on prompt {
+	text 'A long answer'
+	await cancel
+	permission a reject_once:no as LATE
+	await LATE
+	end cancelled
+}
+on close {
+	request _x '{}' as NEVER
+}
+check late
+answered LATE outcome=cancelled
+check never
+answered NEVER
+`)
+		res := drive(&replay.Server{Script: s}, true)
+		Expect(res.Verdict).To(Equal(scenarios.Pass), "%v %v", res.Checks, res.Findings)
+		Expect(res.Checks[1].Verdict).To(Equal(scenarios.Skip))
+	})
+
+	It("finds an editor that breaks the rules", func() {
+		log, err := transcript.New(transcript.Header{}, transcript.Options{})
+		Expect(err).NotTo(HaveOccurred())
+		s := &replay.Server{Log: log, Script: script("on prompt {\nend end_turn\n}\ncheck x\nsent session/prompt\n")}
+		in, out, done := dial(s)
+		for _, line := range []string{
+			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`,
+			`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`,
+			`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"nobody","prompt":[]}}`,
+		} {
+			fmt.Fprintln(in, line)
+			_, err = out.Read(make([]byte, 1000))
+			Expect(err).NotTo(HaveOccurred())
+		}
+		in.Close()
+		Expect(<-done).To(Equal(0))
+		out.Close()
+		res := replay.JudgeEditor(scenarios.Result{ID: "x"}, s.Script, []replay.Session{{Log: log}}, "v1")
+		Expect(res.Verdict).To(Equal(scenarios.Fail))
+	})
+
+	It("plays every shipped scenario to a correct editor", func() {
+		list, err := scenarios.ForEditors()
+		Expect(err).NotTo(HaveOccurred())
+		for _, s := range list {
+			base := filepath.Base(s.ID)
+			if strings.HasPrefix(base, "m20") || strings.HasPrefix(base, "m12-") || strings.HasPrefix(base, "m11") || base == "m10-crash-mid-turn" || base == "m09-cancel-unanswered" {
+				continue // slow, or about processes: the command's tests run them
+			}
+			cancel := strings.HasPrefix(base, "m09") || strings.HasPrefix(base, "m08")
+			srv := &replay.Server{Script: &replay.Script{AgentScript: s.Agent}}
+			if base == "m08-permission-and-cancel" {
+				cancel = false // nothing shows that it begins but the permission, which our editor answers
+				continue
+			}
+			res := drive(srv, cancel)
+			for _, k := range res.Checks {
+				if base == "m15-files" || base == "m16-terminals" {
+					continue // the workspace is not there
+				}
+				Expect(k.Verdict).To(BeElementOf(scenarios.Pass, scenarios.Skip), "%s: %v", k.ID, k.Failure)
+			}
+		}
+	})
+
+	It("plays a recording to an editor, with the paths of now", func() {
+		res := drive(&replay.Server{Recording: recorded()}, false)
+		Expect(res.Verdict).To(Equal(scenarios.Pass), "%v", res.Findings)
+	})
+})
+
+var _ = Describe("a client on the Go library", func() {
+	It("loses the connection in a long burst", func() {
+		list, err := scenarios.ForEditors()
+		Expect(err).NotTo(HaveOccurred())
+		log, err := transcript.New(transcript.Header{}, transcript.Options{})
+		Expect(err).NotTo(HaveOccurred())
+		s := &replay.Server{Log: log}
+		for _, x := range list {
+			if x.ID == "editors/m01-burst-long" {
+				s.Script = &replay.Script{AgentScript: x.Agent}
+			}
+		}
+		in, out, done := dial(s)
+		c := acpgo.NewClientSideConnection(goClient{pause: 5 * time.Millisecond}, in, out)
+		ctx := context.Background()
+		_, err = c.Initialize(ctx, acpgo.InitializeRequest{ProtocolVersion: acpgo.ProtocolVersionNumber})
+		Expect(err).NotTo(HaveOccurred())
+		session, err := c.NewSession(ctx, acpgo.NewSessionRequest{Cwd: "/work", McpServers: []acpgo.McpServer{}})
+		Expect(err).NotTo(HaveOccurred())
+		_, err = c.Prompt(ctx, acpgo.PromptRequest{SessionId: session.SessionId, Prompt: []acpgo.ContentBlock{acpgo.TextBlock("Say hello.")}})
+		Expect(err).To(HaveOccurred())
+		out.Close() // as the library left it
+		in.Close()
+		<-done
+		res := replay.JudgeEditor(scenarios.Result{ID: "editors/m01-burst-long"}, s.Script, []replay.Session{{Log: log}}, "v1")
+		Expect(res.Verdict).To(Equal(scenarios.Fail))
+		Expect(res.Checks[0].Verdict).To(Equal(scenarios.Fail))
+		Expect(res.Checks[0].Slug).To(Equal("connection-survives"))
+	})
+})
+
+// editors are the clients from npm that tests talk to.
+func editors() string {
+	dir, err := filepath.Abs("../ci/editors")
+	Expect(err).NotTo(HaveOccurred())
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", ".installed-from")); err != nil {
+		Fail("the clients from npm are not installed; run: ci/install-npm ci/editors")
+	}
+	return dir
+}
+
+var _ = Describe("clients from npm", func() {
+	// The agent is a recording, played by the command.
+	play := func(run func(dir string, agent []string) *exec.Cmd) string {
+		dir := GinkgoT().TempDir()
+		bin := filepath.Join(dir, "acp-test")
+		build := exec.Command("go", "build", "-o", bin, "../cmd/acp-test")
+		text, err := build.CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(text))
+		file := filepath.Join(dir, "session.jsonl")
+		f, err := os.Create(file)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(recorded().Save(f)).To(Succeed())
+		Expect(f.Close()).To(Succeed())
+		work, home := place()
+		cmd := run(editors(), []string{bin, "serve", file, "--out", filepath.Join(dir, "out")})
+		cmd.Dir = work
+		cmd.Env = append(os.Environ(), "HOME="+home, "PROMPT="+prompts[0])
+		out, err := cmd.CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(out))
+		return string(out)
+	}
+	node := func(dir string) string { return filepath.Join(dir, "node_modules", "node", "bin", "node") }
+
+	It("the official TypeScript library finishes normally", func() {
+		out := play(func(dir string, agent []string) *exec.Cmd {
+			return exec.Command(node(dir), append([]string{filepath.Join(dir, "sdk-client.mjs")}, agent...)...)
+		})
+		Expect(out).To(ContainSubstring(`{"stopReason":"end_turn","text":"I'll rename it.Renamed."}`))
+	})
+
+	It("acpx finishes normally", func() {
+		out := play(func(dir string, agent []string) *exec.Cmd {
+			return exec.Command(node(dir), filepath.Join(dir, "node_modules", "acpx", "dist", "cli.js"), "--approve-all", "--agent", strings.Join(agent, " "), "exec", prompts[0])
+		})
+		Expect(bytes.Contains([]byte(out), []byte("Renamed."))).To(BeTrue(), out)
+		Expect(out).To(ContainSubstring("end_turn"))
+	})
+})
