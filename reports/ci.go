@@ -1,0 +1,258 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// writeTAP writes TAP version 14: a test point a scenario, with what went wrong
+// as a YAML block.
+func writeTAP(run scenarios.Run, w io.Writer) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "TAP version 14\n1..%d\n", len(run.Results))
+	for i, r := range run.Results {
+		title, text := explain(r)
+		ok, directive := "ok", ""
+		switch {
+		case r.Verdict == scenarios.Skip:
+			directive = " # SKIP " + tapText(title)
+		case r.Verdict == scenarios.Fail && r.Known:
+			ok, directive = "not ok", " # TODO known failure: "+tapText(title)
+		case r.Verdict == scenarios.Inconclusive && !run.Strict:
+			directive = " # SKIP inconclusive: " + tapText(title)
+		case r.Verdict != scenarios.Pass:
+			ok = "not ok"
+		}
+		fmt.Fprintf(&b, "%s %d - %s%s\n", ok, i+1, tapText(name(r)), directive)
+		if ok == "not ok" {
+			fmt.Fprintf(&b, "  ---\n  severity: %s\n  duration_ms: %d\n  file: %q\n  message: |\n", r.Verdict, r.Duration.Milliseconds(), r.File)
+			for line := range strings.SplitSeq(strings.TrimRight(harmless(text), "\n"), "\n") {
+				b.WriteString("    " + strings.ReplaceAll(line, "\t", "    ") + "\n")
+			}
+			b.WriteString("  ...\n")
+		}
+	}
+	if run.Interrupted {
+		b.WriteString("Bail out! interrupted\n")
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// tapText keeps a description from ending early: a number sign begins a directive.
+func tapText(s string) string {
+	return strings.NewReplacer(`\`, `\\`, "#", `\#`).Replace(harmless(firstLine(s)))
+}
+
+// writeGitHub writes workflow commands, which GitHub shows at the lines of the
+// scenarios they name. It shows ten of a kind in a step, so the worst come
+// first.
+func writeGitHub(run scenarios.Run, w io.Writer) error {
+	var b bytes.Buffer
+	for _, level := range []string{"error", "warning", "notice"} {
+		for _, r := range run.Results {
+			for _, p := range problems(r) {
+				if annotation(p) == level {
+					title := r.ID
+					if p.id != "" && p.id != r.ID {
+						title = p.id
+						if !strings.HasPrefix(p.id, r.ID) {
+							title = r.ID + " " + p.id
+						}
+					}
+					message := strings.Join(append([]string{p.title}, p.why...), "\n")
+					fmt.Fprintf(&b, "::%s file=%s,line=%d,title=%s::%s\n", level, property(r.File), max(p.line, 1), property(title), data(harmless(message)))
+				}
+			}
+		}
+	}
+	for _, s := range run.Stale {
+		fmt.Fprintf(&b, "::error title=stale::%s\n", data(harmless(s)))
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func annotation(p problem) string {
+	switch {
+	case p.known || p.class == scenarios.Lint:
+		return "notice"
+	case p.class == scenarios.Fail || p.class == scenarios.Error:
+		return "error"
+	case p.class == scenarios.Warn || p.class == scenarios.Inconclusive:
+		return "warning"
+	}
+	return ""
+}
+
+// data and property escape as the runner of GitHub unescapes.
+func data(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
+}
+
+func property(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
+}
+
+// writeMarkdown writes a step summary: the verdict, failures with their causes,
+// the requirement table. GitHub takes at most a megabyte, so what is long is cut.
+func writeMarkdown(run scenarios.Run, w io.Writer) error {
+	var b bytes.Buffer
+	mark := map[scenarios.Verdict]string{scenarios.Pass: "✅", scenarios.Fail: "❌", scenarios.Error: "💥", scenarios.Inconclusive: "❔"}[run.Verdict]
+	fmt.Fprintf(&b, "## %s %s: %s\n\n", mark, markdown(strings.TrimSpace(run.Agent.Profile+" "+run.Agent.Version)), run.Verdict)
+	fmt.Fprintf(&b, "%s, %s\n", counts(run.Counts), short(run.Duration))
+	if c := run.Conformance; c != nil {
+		fmt.Fprintf(&b, "\n**%s**\n", markdown(c.Verdict))
+	}
+	const most = 50
+	shown := 0
+	for _, r := range run.Results {
+		if r.Verdict != scenarios.Fail && r.Verdict != scenarios.Error || r.Known {
+			continue
+		}
+		if shown++; shown > most {
+			continue
+		}
+		fmt.Fprintf(&b, "\n### %s %s\n\n", markdown(shownVerdict(r)), markdown(name(r)))
+		if r.File != "" {
+			fmt.Fprintf(&b, "%s, %s\n\n", code(r.File), short(r.Duration))
+		}
+		for _, p := range problems(r) {
+			if p.known || severity(p) < 4 {
+				continue
+			}
+			fmt.Fprintf(&b, "- **%s** %s\n", markdown(label(p)), markdown(firstLine(p.title)))
+			for _, why := range p.why[:min(3, len(p.why))] {
+				fmt.Fprintf(&b, "  - %s\n", code(firstLine(why)))
+			}
+		}
+		if r.Rerun != "" {
+			fmt.Fprintf(&b, "\nRun again: %s\n", code(r.Rerun))
+		}
+	}
+	if shown > most {
+		fmt.Fprintf(&b, "\nand %d more\n", shown-most)
+	}
+	if len(run.Flaky) > 0 {
+		b.WriteString("\n### Flaky\n\n")
+		for _, t := range run.Flaky {
+			fmt.Fprintf(&b, "- %s passed %d of %d times\n", markdown(t.ID), t.Passed, t.Of)
+		}
+	}
+	if a := run.Against; a != nil {
+		fmt.Fprintf(&b, "\n### Changed since %s\n\n", markdown(a.Run))
+		for _, c := range a.Changes[:min(most, len(a.Changes))] {
+			fmt.Fprintf(&b, "- %s\n", markdown(change(c)))
+			if c.Diff != "" {
+				b.WriteString(fenced("diff", cut(c.Diff, 40), "  "))
+			}
+		}
+		switch n := len(a.Changes); {
+		case n == 0:
+			b.WriteString("nothing\n")
+		case n > most:
+			fmt.Fprintf(&b, "\nand %d more\n", n-most)
+		}
+	}
+	for _, list := range []struct {
+		title string
+		items []string
+	}{{"Stale", run.Stale}, {"Notes", run.Notes}} {
+		if len(list.items) > 0 {
+			fmt.Fprintf(&b, "\n### %s\n\n", list.title)
+			for _, item := range list.items {
+				fmt.Fprintf(&b, "- %s\n", markdown(firstLine(item)))
+			}
+		}
+	}
+	if c := run.Conformance; c != nil {
+		b.WriteString("\n<details><summary>Requirements</summary>\n\n| id | tier | level | verdict | evidence | reason |\n|---|---|---|---|---|---|\n")
+		for _, q := range c.Requirements {
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s |\n", markdown(q.ID), markdown(q.Tier), markdown(q.Level), markdown(string(q.Verdict)), q.Evidence, markdown(firstLine(q.Reason)))
+		}
+		b.WriteString("\n</details>\n")
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// markdown makes text show as it is, wherever it stands.
+func markdown(s string) string {
+	var b strings.Builder
+	for _, r := range harmless(strings.ReplaceAll(s, "\n", " ")) {
+		switch {
+		case r == '<':
+			b.WriteString("&lt;")
+		case r == '&':
+			b.WriteString("&amp;")
+		default:
+			if strings.ContainsRune("\\`*_{}[]>()#!|~@", r) {
+				b.WriteByte('\\')
+			}
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// code is a code span, with as many backquotes as its text asks for.
+func code(s string) string {
+	s = cutText(harmless(strings.ReplaceAll(s, "\n", " ")), 300)
+	fence := "`"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
+		s = " " + s + " "
+	}
+	return fence + s + fence
+}
+
+// fenced is a code block, with as many backquotes as its text asks for.
+func fenced(language, text, indent string) string {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s%s%s\n", indent, fence, language)
+	for line := range strings.SplitSeq(strings.TrimRight(harmless(text), "\n"), "\n") {
+		b.WriteString(indent + line + "\n")
+	}
+	b.WriteString(indent + fence + "\n")
+	return b.String()
+}
+
+func cutText(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit] + "…"
+}
+
+// writeBadge writes a badge: the agent's name and what came out.
+func writeBadge(run scenarios.Run, w io.Writer) error {
+	left, right := "ACP", fmt.Sprintf("%d/%d pass", run.Counts.Pass+run.Counts.Known, run.Counts.Total-run.Counts.Skip)
+	if c := run.Conformance; c != nil {
+		left, right = "ACP v"+run.Protocol, strings.ToLower(c.Verdict)
+	}
+	color := map[scenarios.Verdict]string{scenarios.Pass: "#2e7d32", scenarios.Fail: "#c62828", scenarios.Error: "#6a1b9a", scenarios.Inconclusive: "#b26a00"}[run.Verdict]
+	if color == "" {
+		color = "#616161"
+	}
+	// Fonts differ: textLength makes the text as wide as the box expects.
+	a, b := 10+7*utf8.RuneCountInString(left), 10+7*utf8.RuneCountInString(right)
+	left, right = html.EscapeString(harmless(left)), html.EscapeString(harmless(right))
+	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="20" role="img" aria-label="%[4]s: %[5]s"><title>%[4]s: %[5]s</title><clipPath id="r"><rect width="%[1]d" height="20" rx="3"/></clipPath><g clip-path="url(#r)"><rect width="%[2]d" height="20" fill="#444"/><rect x="%[2]d" width="%[3]d" height="20" fill="%[6]s"/></g><g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11"><text x="5" y="14" textLength="%[7]d">%[4]s</text><text x="%[8]d" y="14" textLength="%[9]d">%[5]s</text></g></svg>
+`, a+b, a, b, left, right, color, a-10, a+5, b-10)
+	return err
+}

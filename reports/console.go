@@ -1,0 +1,403 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// ConsoleOptions of a Console. The zero value writes plain lines.
+type ConsoleOptions struct {
+	// Total is the number of scenarios that will run; 0 if unknown.
+	Total int
+	// Terminal keeps a live line at the bottom: elapsed time, counts, what
+	// runs. Elsewhere each finished scenario is a line of its own.
+	Terminal bool
+	// Color uses colours.
+	Color bool
+	// Width is the number of columns, asked before each live line; nil means 80.
+	Width func() int
+	// Quiet shows failures and the summary only; Verbose also what passed, on
+	// a terminal too, with its checks and notes, and each step elsewhere.
+	Quiet, Verbose bool
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Every is how often the live line is renewed; 0 means 100 ms.
+	Every time.Duration
+}
+
+// Console shows a run while it goes on. The engine calls Started, Step and
+// Finished, from any goroutine; Summary ends it. Errors of the writer do not
+// stop a run: Summary returns the first.
+type Console struct {
+	o ConsoleOptions
+	w io.Writer
+
+	mu      sync.Mutex
+	err     error
+	start   time.Time
+	running []running // longest first
+	counts  scenarios.Counts
+	live    bool // the cursor is on the live line
+	stop    chan struct{}
+	stopped chan struct{}
+}
+
+type running struct {
+	id, step string
+	since    time.Time
+}
+
+// NewConsole begins to show a run.
+func NewConsole(w io.Writer, o ConsoleOptions) *Console {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Width == nil {
+		o.Width = func() int { return 80 }
+	}
+	if o.Every == 0 {
+		o.Every = 100 * time.Millisecond
+	}
+	c := &Console{o: o, w: w, start: o.Now(), stop: make(chan struct{}), stopped: make(chan struct{})}
+	if !o.Terminal {
+		close(c.stopped)
+		return c
+	}
+	go c.tick()
+	return c
+}
+
+// tick renews the live line, so that elapsed time shows a hanging agent.
+func (c *Console) tick() {
+	defer close(c.stopped)
+	t := time.NewTicker(c.o.Every)
+	defer t.Stop()
+	for {
+		select {
+		case <-c.stop:
+			return
+		case <-t.C:
+			c.mu.Lock()
+			c.paint()
+			c.mu.Unlock()
+		}
+	}
+}
+
+// Started says that a scenario began.
+func (c *Console) Started(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running = append(c.running, running{id: id, since: c.o.Now()})
+	c.paint()
+}
+
+// Step says what a running scenario does now.
+func (c *Console) Step(id, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.running {
+		if c.running[i].id == id {
+			c.running[i].step = harmless(firstLine(text))
+		}
+	}
+	if c.o.Verbose && !c.o.Terminal {
+		c.print(fmt.Sprintf("      %s: %s\n", id, harmless(firstLine(text))))
+	}
+}
+
+// Finished shows a result: a line, and what went wrong if something did.
+func (c *Console) Finished(r scenarios.Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.running {
+		if c.running[i].id == r.ID {
+			c.running = slices.Delete(c.running, i, i+1)
+			break
+		}
+	}
+	c.count(r)
+	serious := r.Verdict == scenarios.Error || r.Verdict == scenarios.Fail && !r.Known || r.Verdict == scenarios.Inconclusive
+	if serious || c.o.Verbose || !c.o.Terminal && !c.o.Quiet {
+		c.print(c.result(r, serious))
+	}
+	c.paint()
+}
+
+func (c *Console) count(r scenarios.Result) {
+	n := &c.counts
+	n.Total++
+	switch {
+	case r.Verdict == scenarios.Error:
+		n.Error++
+	case r.Verdict == scenarios.Fail && r.Known:
+		n.Known++
+	case r.Verdict == scenarios.Fail:
+		n.Fail++
+	case r.Verdict == scenarios.Inconclusive:
+		n.Inconclusive++
+	case r.Verdict == scenarios.Skip:
+		n.Skip++
+	default:
+		n.Pass++
+	}
+}
+
+// A failure takes at most a screen.
+const (
+	blocks     = 2  // problems shown in full
+	blockLines = 40 // of all of them together
+)
+
+func (c *Console) result(r scenarios.Result, serious bool) string {
+	var b strings.Builder
+	line := fmt.Sprintf(" %s  %s", name(r), short(r.Duration))
+	if r.Reason != "" && !serious {
+		line += "  " + firstLine(r.Reason)
+	}
+	if r.Golden != nil && (r.Golden.State == "new" || r.Golden.State == "updated") {
+		line += "  golden " + r.Golden.State
+	}
+	b.WriteString(c.verdict(r) + harmless(line) + "\n")
+	if serious {
+		b.WriteString(harmless(c.failure(r)))
+	}
+	if c.o.Verbose {
+		for _, k := range r.Checks {
+			fmt.Fprintf(&b, "       %-12s %s  %s\n", k.Verdict, k.Slug, harmless(k.Title))
+		}
+		for _, n := range r.Notes {
+			fmt.Fprintf(&b, "       note         %s\n", harmless(n))
+		}
+	}
+	return b.String()
+}
+
+// failure is what went wrong, at most a screen of it.
+func (c *Console) failure(r scenarios.Result) string {
+	const indent = "      "
+	var b strings.Builder
+	var more []string
+	shown := 0
+	for _, p := range problems(r) {
+		if p.known || severity(p) < 3 {
+			continue
+		}
+		if shown == blocks {
+			more = append(more, label(p))
+			continue
+		}
+		shown++
+		b.WriteString(p.head(r, indent) + p.body(indent))
+	}
+	text := cut(b.String(), blockLines-2-min(1, len(more)))
+	if !strings.HasSuffix(text, "\n") {
+		text = strings.Replace(text, "\n… ", "\n"+indent+"… ", 1) + "\n"
+	}
+	if len(more) > 0 {
+		text += block(indent, "also", strings.Join(more[:min(4, len(more))], ", ")+andMore(len(more)-4))
+	}
+	return text + block(indent, "run again", r.Rerun, "evidence", r.Artifacts["transcript"])
+}
+
+func label(p problem) string {
+	if p.id == "" {
+		return firstLine(p.title)
+	}
+	return p.id
+}
+
+func andMore(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}
+
+// failures are the scenarios that failed or could not be judged, each once,
+// and how often each did.
+func failures(results []scenarios.Result) (bad []scenarios.Result, times map[string]int) {
+	times = map[string]int{}
+	for _, r := range results {
+		if r.Verdict != scenarios.Error && (r.Verdict != scenarios.Fail || r.Known) {
+			continue
+		}
+		if times[r.ID]++; times[r.ID] == 1 {
+			bad = append(bad, r)
+		}
+	}
+	return bad, times
+}
+
+// Summary ends the live line and shows the counts, what failed and the slowest.
+// It returns the first error of the writer.
+func (c *Console) Summary(run scenarios.Run) error {
+	c.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var b strings.Builder
+	bad, times := failures(run.Results)
+	fmt.Fprintf(&b, "\n")
+	if len(bad) > 0 {
+		b.WriteString("failed:\n")
+		const most = 40
+		for _, r := range bad[:min(most, len(bad))] {
+			reason := r.Reason
+			if all := problems(r); len(all) > 0 {
+				reason = all[0].title
+			}
+			which := name(r)
+			if n := times[r.ID]; n > 1 {
+				which = fmt.Sprintf("%s (%d times)", r.ID, n)
+			}
+			fmt.Fprintf(&b, "  %s %s  %s\n", c.verdict(r), which, harmless(firstLine(reason)))
+		}
+		if len(bad) > most {
+			fmt.Fprintf(&b, "  and %d more\n", len(bad)-most)
+		}
+	}
+	for _, t := range run.Flaky {
+		fmt.Fprintf(&b, "flaky: %s passed %d of %d times\n", t.ID, t.Passed, t.Of)
+	}
+	b.WriteString(harmless(changes(run.Against, 40)))
+	for _, s := range run.Stale {
+		fmt.Fprintf(&b, "stale: %s\n", harmless(s))
+	}
+	if slow := slowest(run.Results, 3); len(run.Results) > 3 && !c.o.Quiet {
+		var parts []string
+		for _, r := range slow {
+			parts = append(parts, name(r)+" "+short(r.Duration))
+		}
+		fmt.Fprintf(&b, "slowest: %s\n", strings.Join(parts, ", "))
+	}
+	for _, n := range run.Notes {
+		fmt.Fprintf(&b, "%s\n", harmless(n))
+	}
+	if run.Conformance != nil {
+		b.WriteString("\n" + requirementTable(run.Conformance, c.o.Verbose))
+		fmt.Fprintf(&b, "%s\n", run.Conformance.Verdict)
+	}
+	if s := run.Sweep; s != nil {
+		fmt.Fprintf(&b, "sweep: %d schedules explored, %d pruned, %d inconclusive, %d unexplored; %s\n", s.Explored, s.Pruned, s.Inconclusive, s.Unexplored, plural(len(s.Repros), "repro", "repros"))
+	}
+	if run.Interrupted {
+		b.WriteString("interrupted: not all scenarios ran\n")
+	}
+	who := run.Agent.Profile
+	if run.Agent.Version != "" {
+		who += " " + run.Agent.Version
+	}
+	fmt.Fprintf(&b, "%s  %s  %s, %s\n", c.paintVerdict(run.Verdict, strings.ToUpper(string(run.Verdict))), harmless(who), counts(run.Counts), short(run.Duration))
+	c.print(b.String())
+	return c.err
+}
+
+// Close ends the live line, for a run that has no summary.
+func (c *Console) Close() {
+	select {
+	case <-c.stop:
+	default:
+		close(c.stop)
+	}
+	<-c.stopped
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clear()
+	c.running, c.o.Terminal = nil, false
+}
+
+// print writes lines above the live line.
+func (c *Console) print(s string) {
+	c.clear()
+	c.write(s)
+}
+
+func (c *Console) write(s string) {
+	if _, err := io.WriteString(c.w, s); err != nil && c.err == nil {
+		c.err = err
+	}
+}
+
+func (c *Console) clear() {
+	if c.live {
+		c.write("\r\x1b[K")
+		c.live = false
+	}
+}
+
+// paint renews the live line. It is never wider than the terminal, or it would
+// leave lines behind.
+func (c *Console) paint() {
+	if !c.o.Terminal {
+		return
+	}
+	n := c.counts
+	done := fmt.Sprint(n.Total)
+	if c.o.Total > 0 {
+		done = fmt.Sprintf("%d/%d", n.Total, c.o.Total)
+	}
+	line := fmt.Sprintf("%s  %s", short(c.o.Now().Sub(c.start)), done)
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{n.Fail, "fail"}, {n.Error, "error"}, {n.Inconclusive, "inconclusive"}, {n.Skip, "skip"}} {
+		if p.n > 0 {
+			line += fmt.Sprintf("  %d %s", p.n, p.what)
+		}
+	}
+	for _, r := range c.running {
+		part := "  " + r.id
+		if r.step != "" {
+			part += ": " + r.step
+		}
+		if d := c.o.Now().Sub(r.since); d >= time.Second {
+			part += " " + short(d)
+		}
+		line += part
+	}
+	c.write("\r" + fit(line, c.o.Width()-1) + "\x1b[K")
+	c.live = true
+}
+
+// fit cuts a line to a number of columns, counting wide characters as two.
+func fit(line string, columns int) string {
+	used := 0
+	for i, r := range line {
+		w := 1
+		if r >= 0x1100 {
+			w = 2
+		}
+		if used+w > max(columns, 1) {
+			return line[:i]
+		}
+		used += w
+	}
+	return line
+}
+
+// verdict is the word a line begins with, of one width.
+func (c *Console) verdict(r scenarios.Result) string {
+	v := shownVerdict(r)
+	word := map[string]string{"pass": "ok   ", "fail": "FAIL ", "error": "ERROR", "skip": "skip ", "inconclusive": "?    ", "known": "known"}[v]
+	if word == "" {
+		word = v
+	}
+	return c.paintVerdict(scenarios.Verdict(v), word)
+}
+
+func (c *Console) paintVerdict(v scenarios.Verdict, word string) string {
+	if !c.o.Color {
+		return word
+	}
+	color := map[scenarios.Verdict]string{scenarios.Pass: "32", scenarios.Fail: "31", scenarios.Error: "35", scenarios.Inconclusive: "33"}[v]
+	if color == "" {
+		color = "2"
+	}
+	return "\x1b[" + color + "m" + word + "\x1b[0m"
+}

@@ -1,0 +1,182 @@
+package reports_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/creack/pty"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gleak"
+
+	"github.com/acp-test/acp-test/reports"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// buffer may be read while the console writes.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// lines are what a terminal shows of the live output after each write.
+func last(text string) string {
+	at := strings.LastIndex(text, "\r")
+	return strings.TrimSuffix(text[at+1:], "\x1b[K")
+}
+
+var _ = Describe("the console", func() {
+	BeforeEach(func() {
+		before := gleak.Goroutines()
+		DeferCleanup(func() { Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before)) })
+	})
+
+	now := time.Unix(0, 0)
+	clock := func() time.Time { return now }
+
+	It("keeps a failure on a screen", func() {
+		var b bytes.Buffer
+		reports.NewConsole(&b, reports.ConsoleOptions{}).Finished(screens())
+		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+		Expect(len(lines)).To(BeNumerically("<=", 45))
+		Expect(b.String()).To(ContainSubstring("more lines"))
+		Expect(b.String()).To(ContainSubstring("also         long/story#c2, long/story#c3, long/story#c4, long/story#c5 and 3 more"))
+		Expect(lines[len(lines)-1]).To(Equal("      run again    acp-test run --run long/story"))
+	})
+
+	It("shows time, counts and what runs in one line of a terminal", func() {
+		now = time.Unix(0, 0)
+		var b buffer
+		c := reports.NewConsole(&b, reports.ConsoleOptions{Total: 3, Terminal: true, Now: clock, Every: time.Hour})
+		c.Started("a/one")
+		c.Started("a/two")
+		c.Step("a/one", "await turn\nmore")
+		c.Finished(scenarios.Result{ID: "a/two", Verdict: scenarios.Pass})
+		now = time.Unix(2, 0)
+		c.Started("a/three")
+		Expect(last(b.String())).To(Equal("2.0s  1/3  a/one: await turn … 2.0s  a/three"))
+		Expect(b.String()).NotTo(ContainSubstring("\n"), "what passes leaves no line")
+		c.Finished(scenarios.Result{ID: "a/one", Verdict: scenarios.Fail, Reason: "it broke"})
+		Expect(b.String()).To(ContainSubstring("\r\x1b[KFAIL  a/one"))
+		Expect(last(b.String())).To(Equal("2.0s  2/3  1 fail  a/three"))
+		c.Close()
+		Expect(b.String()).To(HaveSuffix("\r\x1b[K"))
+	})
+
+	It("is never wider than the terminal", func() {
+		var b buffer
+		c := reports.NewConsole(&b, reports.ConsoleOptions{Terminal: true, Every: time.Hour, Width: func() int { return 20 }})
+		c.Started("a/very/long/name/indeed/日本語日本語日本語")
+		Expect(len(last(b.String()))).To(BeNumerically("<", 20))
+		c.Close()
+	})
+
+	It("renews the line while nothing happens", func() {
+		var b buffer
+		c := reports.NewConsole(&b, reports.ConsoleOptions{Terminal: true, Every: time.Millisecond})
+		c.Started("a")
+		Eventually(func() int { return strings.Count(b.String(), "\r") }).Should(BeNumerically(">", 3))
+		c.Close()
+	})
+
+	It("works on a real terminal", func() {
+		p, tty, err := pty.Open()
+		Expect(err).NotTo(HaveOccurred())
+		defer p.Close()
+		var b buffer
+		read := make(chan struct{})
+		go func() {
+			defer close(read)
+			part := make([]byte, 4096)
+			for {
+				n, err := p.Read(part)
+				b.Write(part[:n])
+				if err != nil {
+					return
+				}
+			}
+		}()
+		c := reports.NewConsole(tty, reports.ConsoleOptions{Terminal: true, Color: true, Total: 1, Every: time.Hour})
+		c.Started("a")
+		r := screens()
+		r.ID = "a"
+		c.Finished(r)
+		Expect(c.Summary(scenarios.Run{Verdict: scenarios.Fail, Results: []scenarios.Result{r}})).To(Succeed())
+		Eventually(b.String).Should(ContainSubstring("\x1b[31mFAIL\x1b[0m"))
+		tty.Close()
+		p.SetReadDeadline(time.Now().Add(-time.Second))
+		p.Close()
+		<-read
+	})
+
+	It("says little when quiet and more when verbose", func() {
+		show := func(o reports.ConsoleOptions) string {
+			var b bytes.Buffer
+			c := reports.NewConsole(&b, o)
+			for _, r := range sample().Results {
+				c.Started(r.ID)
+				c.Step(r.ID, "prompt")
+				c.Finished(r)
+			}
+			return b.String()
+		}
+		Expect(show(reports.ConsoleOptions{Quiet: true})).NotTo(ContainSubstring("prompt/text"))
+		Expect(show(reports.ConsoleOptions{Quiet: true})).To(ContainSubstring("cancel/mid-stream"))
+		Expect(show(reports.ConsoleOptions{Verbose: true})).To(ContainSubstring("prompt/text: prompt"))
+		Expect(show(reports.ConsoleOptions{Verbose: true})).To(ContainSubstring("The turn ends."))
+	})
+
+	It("lists what failed once, however often it was repeated", func() {
+		var b bytes.Buffer
+		var run scenarios.Run
+		for i := range 3 {
+			run.Results = append(run.Results, scenarios.Result{ID: "a/b", Repeat: i + 1, Verdict: scenarios.Fail, Reason: "it broke"})
+		}
+		Expect(reports.NewConsole(&b, reports.ConsoleOptions{}).Summary(run)).To(Succeed())
+		Expect(b.String()).To(ContainSubstring("failed:\n  FAIL  a/b (3 times)  it broke\n"))
+	})
+
+	It("may be told things by many at once", func() {
+		c := reports.NewConsole(&buffer{}, reports.ConsoleOptions{Terminal: true, Every: time.Millisecond})
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				for j := range 50 {
+					id := fmt.Sprintf("%d/%d", i, j)
+					c.Started(id)
+					c.Step(id, "x")
+					c.Finished(scenarios.Result{ID: id, Verdict: scenarios.Pass})
+				}
+			})
+		}
+		all.Wait()
+		Expect(c.Summary(scenarios.Run{})).To(Succeed())
+	})
+
+	It("returns the writer's error at the end", func() {
+		r, w, err := os.Pipe()
+		Expect(err).NotTo(HaveOccurred())
+		r.Close()
+		w.Close()
+		c := reports.NewConsole(w, reports.ConsoleOptions{})
+		c.Finished(scenarios.Result{ID: "a"})
+		Expect(errors.Is(c.Summary(scenarios.Run{}), os.ErrClosed)).To(BeTrue())
+	})
+})

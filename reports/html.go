@@ -1,0 +1,185 @@
+package reports
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// The page is one file. What a scenario did is in it as compressed text, which
+// the page unpacks when the scenario is opened; so it opens at once, however
+// long the run. It makes all of its elements with textContent, and its policy
+// allows the one script below and no connection: nothing an agent sent can run.
+var (
+	//go:embed page/page.css
+	pageStyle string
+	//go:embed page/page.js
+	pageScript string
+)
+
+// What is too long for the page is cut there; it is whole in the transcript.
+const (
+	rawLimit      = 16 << 10
+	artifactLimit = 256 << 10
+)
+
+func writeHTML(run scenarios.Run, w io.Writer) error {
+	run.Version = Version
+	data, err := json.Marshal(run) // escapes <, > and &, so it cannot end the element
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriterSize(w, 1<<16)
+	hash := sha256.Sum256([]byte(pageScript))
+	title := strings.TrimSpace(run.Agent.Profile + " " + run.Agent.Version)
+	fmt.Fprintf(b, `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; base-uri 'none'; form-action 'none'">
+<title>%s: %s</title>
+<style>
+%s</style>
+</head>
+<body>
+<noscript>This page needs JavaScript. The same results are in results.json and junit.xml beside it.</noscript>
+<div id="app"></div>
+<script type="application/json" id="run">%s</script>
+`, base64.StdEncoding.EncodeToString(hash[:]), html.EscapeString(harmless(title)), html.EscapeString(string(run.Verdict)), pageStyle, data)
+	for i, packed := range packAll(run) {
+		fmt.Fprintf(b, "<script type=\"text/plain\" id=\"t%d\">%s</script>\n", i, <-packed)
+	}
+	fmt.Fprintf(b, "<script>%s</script>\n</body>\n</html>\n", pageScript)
+	return b.Flush()
+}
+
+// packAll packs the transcripts on all processors; they come in order.
+func packAll(run scenarios.Run) []chan string {
+	packed := make([]chan string, len(run.Results))
+	for i := range packed {
+		packed[i] = make(chan string, 1)
+	}
+	if len(packed) == 0 {
+		return nil
+	}
+	next := make(chan int, len(packed))
+	for i := range packed {
+		next <- i
+	}
+	close(next)
+	for range min(runtime.GOMAXPROCS(0), len(packed)) {
+		go func() {
+			for i := range next {
+				packed[i] <- pack(run.Out, run.Results[i])
+			}
+		}()
+	}
+	return packed
+}
+
+// detail is what the page shows of one scenario besides its result.
+type detail struct {
+	Entries   [][]any `json:"entries"` // seq, microseconds, connection, source, kind, ref, text, raw
+	Cut       []int   `json:"cut,omitempty"`
+	Rendered  string  `json:"rendered,omitempty"`
+	Workspace string  `json:"workspace,omitempty"`
+	Problem   string  `json:"problem,omitempty"`
+}
+
+// pack reads what belongs to a result and compresses it. What cannot be read is
+// told on the page, not to the caller: the rest of the report stands.
+func pack(out string, r scenarios.Result) string {
+	d := detail{Entries: [][]any{}}
+	root, err := os.OpenRoot(orDot(out))
+	if err != nil {
+		d.Problem = fmt.Sprintf("the files of this run cannot be read: %v", err)
+		return compress(d)
+	}
+	defer root.Close()
+	if err := d.read(root, r.Artifacts["transcript"]); err != nil {
+		d.Problem = fmt.Sprintf("the transcript cannot be read: %v", err)
+	}
+	d.Rendered = readSome(root, r.Artifacts["rendered"])
+	d.Workspace = readSome(root, r.Artifacts["workspace"])
+	return compress(d)
+}
+
+func orDot(dir string) string {
+	if dir == "" {
+		return "."
+	}
+	return dir
+}
+
+func (d *detail) read(root *os.Root, name string) error {
+	if name == "" {
+		return fmt.Errorf("the run kept none")
+	}
+	file, err := root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	t, err := transcript.Load(file)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	for e := range t.All() {
+		text := cutText(harmless(golden.Line(e)), 600)
+		raw := string(bytes.ToValidUTF8(e.Raw, []byte("\ufffd")))
+		if len(raw) > rawLimit {
+			raw = cutText(raw, rawLimit)
+			d.Cut = append(d.Cut, e.Seq)
+		}
+		d.Entries = append(d.Entries, []any{e.Seq, e.At.Microseconds(), e.Conn, e.Source, e.Kind, e.Ref, text, raw})
+	}
+	return nil
+}
+
+func readSome(root *os.Root, name string) string {
+	if name == "" {
+		return ""
+	}
+	file, err := root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return "(cannot be read: " + err.Error() + ")"
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, artifactLimit+1))
+	if err != nil {
+		return "(cannot be read: " + err.Error() + ")"
+	}
+	if !utf8.Valid(data) {
+		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
+	}
+	return cutText(string(data), artifactLimit)
+}
+
+func compress(d detail) string {
+	var b bytes.Buffer
+	text := base64.NewEncoder(base64.StdEncoding, &b)
+	z := gzip.NewWriter(text)
+	// Writing to memory does not fail, and every field can be marshalled.
+	_ = json.NewEncoder(z).Encode(d)
+	_ = z.Close()
+	_ = text.Close()
+	return b.String()
+}

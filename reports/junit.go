@@ -1,0 +1,177 @@
+package reports
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// The elements of JUnit XML that GitHub, GitLab and Jenkins read. The encoder
+// escapes text and replaces characters that XML does not have by U+FFFD.
+type (
+	junitSuites struct {
+		XMLName  xml.Name     `xml:"testsuites"`
+		Name     string       `xml:"name,attr"`
+		Tests    int          `xml:"tests,attr"`
+		Failures int          `xml:"failures,attr"`
+		Errors   int          `xml:"errors,attr"`
+		Skipped  int          `xml:"skipped,attr"`
+		Time     string       `xml:"time,attr"`
+		Suites   []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name       string          `xml:"name,attr"`
+		Tests      int             `xml:"tests,attr"`
+		Failures   int             `xml:"failures,attr"`
+		Errors     int             `xml:"errors,attr"`
+		Skipped    int             `xml:"skipped,attr"`
+		Time       string          `xml:"time,attr"`
+		Timestamp  string          `xml:"timestamp,attr"`
+		Properties []junitProperty `xml:"properties>property,omitempty"`
+		Cases      []junitCase     `xml:"testcase"`
+		duration   time.Duration
+	}
+	junitProperty struct {
+		Name  string `xml:"name,attr"`
+		Value string `xml:"value,attr"`
+	}
+	junitCase struct {
+		Name      string        `xml:"name,attr"`
+		Classname string        `xml:"classname,attr"`
+		File      string        `xml:"file,attr,omitempty"`
+		Time      string        `xml:"time,attr"`
+		Failure   *junitProblem `xml:"failure"`
+		Error     *junitProblem `xml:"error"`
+		Skipped   *junitSkipped `xml:"skipped"`
+		Out       string        `xml:"system-out,omitempty"`
+	}
+	junitProblem struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr"`
+		Text    string `xml:",chardata"`
+	}
+	junitSkipped struct {
+		Message string `xml:"message,attr"`
+	}
+)
+
+// writeJUnit makes a suite of each folder of scenarios and a case of each
+// scenario. A fail is a failure, an error is an error. Inconclusive is a
+// failure where the run is strict; elsewhere it is skipped, with its reason,
+// as are known failures.
+func writeJUnit(run scenarios.Run, w io.Writer) error {
+	agent := run.Agent.Profile
+	if agent == "" {
+		agent = "acp-test"
+	}
+	all := junitSuites{Name: "acp-test " + agent, Time: seconds(run.Duration)}
+	at := map[string]int{}
+	for _, r := range run.Results {
+		folder := path.Dir(r.ID)
+		i, ok := at[folder]
+		if !ok {
+			i = len(all.Suites)
+			at[folder] = i
+			all.Suites = append(all.Suites, junitSuite{Name: agent + "/" + folder, Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05"),
+				Properties: []junitProperty{{"agent", agent}, {"agent.version", run.Agent.Version}, {"seed", strconv.FormatInt(run.Seed, 10)}, {"command", run.Command}}})
+		}
+		s := &all.Suites[i]
+		c := junitCaseOf(run, r, agent)
+		s.Cases = append(s.Cases, c)
+		s.Tests++
+		s.duration += r.Duration
+		switch {
+		case c.Failure != nil:
+			s.Failures++
+		case c.Error != nil:
+			s.Errors++
+		case c.Skipped != nil:
+			s.Skipped++
+		}
+	}
+	for i := range all.Suites {
+		s := &all.Suites[i]
+		s.Time = seconds(s.duration)
+		all.Tests += s.Tests
+		all.Failures += s.Failures
+		all.Errors += s.Errors
+		all.Skipped += s.Skipped
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(all); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func junitCaseOf(run scenarios.Run, r scenarios.Result, agent string) junitCase {
+	c := junitCase{Name: name(r), Classname: agent + "." + strings.ReplaceAll(path.Dir(r.ID), "/", "."), File: r.File, Time: seconds(r.Duration)}
+	title, text := explain(r)
+	if k := passes(run, r.ID); k != "" {
+		title, text = strings.TrimPrefix(title+" ("+k+")", " "), k+"\n"+text
+	}
+	switch {
+	case r.Verdict == scenarios.Error:
+		c.Error = &junitProblem{title, "error", text}
+	case r.Verdict == scenarios.Fail && r.Known:
+		c.Skipped = &junitSkipped{"known failure: " + title}
+	case r.Verdict == scenarios.Fail:
+		c.Failure = &junitProblem{title, "fail", text}
+	case r.Verdict == scenarios.Inconclusive && run.Strict:
+		c.Failure = &junitProblem{title, "inconclusive", text}
+	case r.Verdict == scenarios.Inconclusive:
+		c.Skipped = &junitSkipped{"inconclusive: " + title}
+	case r.Verdict == scenarios.Skip:
+		c.Skipped = &junitSkipped{title}
+	default:
+		c.Out = strings.Join(slices.Concat(nonEmpty(passes(run, r.ID)), minor(r), r.Notes), "\n")
+	}
+	return c
+}
+
+// explain is what went wrong with a scenario: one sentence, and all of it.
+func explain(r scenarios.Result) (title, text string) {
+	var b strings.Builder
+	for _, p := range problems(r) {
+		if severity(p) < 3 && !(r.Known && p.known) {
+			continue
+		}
+		if title == "" {
+			title = firstLine(p.title)
+			if p.id != "" {
+				title = p.id + ": " + title
+			}
+		}
+		b.WriteString(p.head(r, "") + p.body("  "))
+	}
+	if title == "" {
+		title = firstLine(r.Reason)
+	}
+	b.WriteString(block("  ", "run again", r.Rerun, "evidence", r.Artifacts["transcript"]))
+	return title, b.String()
+}
+
+// minor lists warnings and lints, a line each.
+func minor(r scenarios.Result) []string {
+	var lines []string
+	for _, p := range problems(r) {
+		if p.class == scenarios.Warn || p.class == scenarios.Lint {
+			lines = append(lines, fmt.Sprintf("%s: %s: %s", p.class, p.id, firstLine(p.title)))
+		}
+	}
+	return lines
+}
+
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }

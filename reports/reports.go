@@ -1,0 +1,267 @@
+package reports
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// Version is the version of results.json that Write makes and Read takes. It
+// changes when a reader of the older form would misunderstand the newer one;
+// docs/schema/results.schema.json describes it.
+const Version = 1
+
+// format is one form of report.
+type format struct {
+	name  string
+	file  string // where it goes unless told otherwise
+	about string
+	write func(scenarios.Run, io.Writer) error
+}
+
+func formats() []format {
+	return []format{
+		{"json", "results.json", "everything, for programs", writeJSON},
+		{"junit", "junit.xml", "JUnit XML, for CI systems", writeJUnit},
+		{"html", "report.html", "one page for people, with every transcript", writeHTML},
+		{"markdown", "summary.md", "a summary for a pull request or a CI job", writeMarkdown},
+		{"tap", "results.tap", "TAP version 14", writeTAP},
+		{"github", "annotations.txt", "GitHub workflow commands that mark lines of scenarios", writeGitHub},
+		{"badge", "badge.svg", "a badge with the verdict", writeBadge},
+		{"text", "report.txt", "what the console shows", writeText},
+		{"durations", "durations.txt", "how long each scenario took, to cut equal shards", writeDurations},
+	}
+}
+
+// Formats lists the names that Write takes.
+func Formats() []string {
+	var names []string
+	for _, f := range formats() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// File is the usual name of the file of a format, and what it is for; "" if
+// there is no such format.
+func File(name string) (file, about string) {
+	for _, f := range formats() {
+		if f.name == name {
+			return f.file, f.about
+		}
+	}
+	return "", ""
+}
+
+// Write writes a run in one of the Formats. The page (html) also reads the
+// transcripts named in Result.Artifacts below run.Out; one that cannot be read
+// is left out, and the page says so. The error names an unknown format, or is
+// that of the writer.
+func Write(name string, run scenarios.Run, w io.Writer) error {
+	for _, f := range formats() {
+		if f.name == name {
+			if err := f.write(run, w); err != nil {
+				return fmt.Errorf("writing the %s report: %w", name, err)
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("there is no report format %q: the formats are %s", name, strings.Join(Formats(), ", "))
+}
+
+func writeJSON(run scenarios.Run, w io.Writer) error {
+	run.Version = Version
+	if run.Results == nil {
+		run.Results = []scenarios.Result{} // the schema asks for a list
+	}
+	if run.Agent.Command == nil {
+		run.Agent.Command = []string{}
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(run)
+}
+
+// Read reads results.json. The error says so if it is of another version.
+func Read(r io.Reader) (scenarios.Run, error) {
+	var run scenarios.Run
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return run, fmt.Errorf("reading results: %w", err)
+	}
+	var of struct{ Version *int }
+	if err := json.Unmarshal(data, &of); err != nil {
+		return run, fmt.Errorf("reading results: %w", err)
+	}
+	switch {
+	case of.Version == nil:
+		return run, fmt.Errorf("reading results: no version: this is no results.json of acp-test")
+	case *of.Version != Version:
+		return run, fmt.Errorf("reading results: they are of version %d, this program reads version %d", *of.Version, Version)
+	}
+	if err := json.Unmarshal(data, &run); err != nil {
+		return run, fmt.Errorf("reading results: %w", err)
+	}
+	return run, nil
+}
+
+// problem is one thing that went wrong in a scenario, in the one form that all
+// reports show.
+type problem struct {
+	class scenarios.Verdict
+	id    string // of the check or rule; "golden"; "" for the scenario itself
+	title string // one sentence
+	line  int    // in the scenario file; 0 if it belongs to none
+	known bool
+	// consequence: it follows from another problem.
+	consequence bool
+	// placed: the body says where it is.
+	placed bool
+	body   func(indent string) string
+	why    []string // up to three lines: what was expected, what came, why
+}
+
+// head is its first line, with where it is if the body does not say so.
+func (p problem) head(r scenarios.Result, indent string) string {
+	head := strings.TrimSpace(p.id + "  " + firstLine(p.title))
+	if p.placed {
+		return indent + head + "\n"
+	}
+	at := r.File
+	if p.line > 0 {
+		at = fmt.Sprintf("%s:%d", r.File, p.line)
+	}
+	return indent + head + "\n" + block(indent, "where", at)
+}
+
+// problems lists what went wrong, the worst first. Known ones and those of
+// class warn and lint are among them.
+func problems(r scenarios.Result) []problem {
+	var all []problem
+	if f := r.Failure; f != nil {
+		all = append(all, problem{class: r.Verdict, title: f.Error(), body: f.Text, line: lineOf(f.Where), placed: f.Where != "", why: causes(f)})
+	}
+	for _, c := range r.Checks {
+		if p, ok := checkProblem(c); ok {
+			all = append(all, p)
+		}
+	}
+	for _, f := range r.Findings {
+		all = append(all, findingProblem(f))
+	}
+	if g := r.Golden; g != nil && g.State == "differs" {
+		all = append(all, problem{class: scenarios.Fail, id: "golden", title: "the messages differ from the golden", known: g.Known,
+			body: func(indent string) string { return block(indent, "golden", g.Path, "difference", cut(g.Diff, 24)) },
+			why:  append([]string{"differs from " + g.Path}, changed(g.Diff)...)})
+	} else if g != nil && g.State == "new" && g.Diff != "" {
+		all = append(all, problem{class: scenarios.Fail, id: "golden", title: firstLine(g.Diff), known: g.Known, body: func(string) string { return "" }})
+	}
+	if len(all) == 0 && r.Reason != "" && r.Verdict != scenarios.Pass {
+		all = append(all, problem{class: r.Verdict, title: r.Reason,
+			body: func(string) string { return "" }})
+	}
+	slices.SortStableFunc(all, func(a, b problem) int { return rank(b) - rank(a) })
+	return all
+}
+
+// rank orders problems: the worst first, what follows from others last of its
+// kind.
+func rank(p problem) int {
+	if p.consequence {
+		return 2*severity(p) - 1
+	}
+	return 2 * severity(p)
+}
+
+func severity(p problem) int {
+	if p.known {
+		return 0
+	}
+	switch p.class {
+	case scenarios.Error:
+		return 6
+	case scenarios.Fail:
+		return 5
+	case scenarios.Inconclusive:
+		return 4
+	case scenarios.Skip:
+		return 3
+	case scenarios.Warn:
+		return 2
+	}
+	return 1
+}
+
+func checkProblem(c scenarios.Check) (problem, bool) {
+	if c.Verdict == scenarios.Pass || c.Verdict == "" {
+		return problem{}, false
+	}
+	p := problem{class: c.Verdict, id: c.ID, line: c.Line, known: c.Known, title: c.Title}
+	switch {
+	case c.NotReached:
+		p.title, p.consequence = "not reached: an earlier line failed", true
+		if c.Title != "" {
+			p.title = c.Title + " (not reached: an earlier line failed)"
+		}
+		p.body = func(indent string) string {
+			return block(indent, "requirement", strings.Join(c.Requirements, " "), "because", "an earlier line failed, so it was not reached")
+		}
+	case c.Failure != nil:
+		if p.title == "" {
+			p.title = c.Failure.Error()
+		}
+		p.body, p.why, p.placed = c.Failure.Text, causes(c.Failure), c.Failure.Where != ""
+	default:
+		if p.title == "" {
+			p.title = c.Reason
+		}
+		p.why = []string{c.Reason}
+		p.body = func(indent string) string {
+			return block(indent, "requirement", strings.Join(c.Requirements, " "), "because", c.Reason)
+		}
+	}
+	return p, true
+}
+
+func findingProblem(f scenarios.Finding) problem {
+	title := f.Message
+	if f.Count > 1 {
+		title += fmt.Sprintf(" (%d places)", f.Count)
+	}
+	return problem{class: f.Class, id: f.Rule, title: title, known: f.Known, why: nonEmpty(f.Detail, f.Citation),
+		body: func(indent string) string {
+			return block(indent, "requirement", strings.Join(f.Requirements, " "), "citation", f.Citation,
+				"detail", cut(f.Detail, 12), "session", f.Session, "frames", strings.Join(f.Tail, "\n"))
+		}}
+}
+
+// writeDurations writes the longest time of each scenario, sorted by id, so that
+// the file is good to commit.
+func writeDurations(run scenarios.Run, w io.Writer) error {
+	longest := map[string]time.Duration{}
+	for _, r := range run.Results {
+		longest[r.ID] = max(longest[r.ID], r.Duration)
+	}
+	var b strings.Builder
+	b.WriteString("# Seconds of each scenario, for --durations.\n")
+	for _, id := range slices.Sorted(maps.Keys(longest)) {
+		fmt.Fprintf(&b, "%s %.2f\n", id, longest[id].Seconds())
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeText(run scenarios.Run, w io.Writer) error {
+	c := NewConsole(w, ConsoleOptions{Total: len(run.Results)})
+	for _, r := range run.Results {
+		c.Finished(r)
+	}
+	return c.Summary(run)
+}

@@ -1,0 +1,257 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// block is a list of labelled texts; empty ones are left out.
+func block(indent string, pairs ...string) string {
+	var b strings.Builder
+	for i := 0; i+1 < len(pairs); i += 2 {
+		label := pairs[i]
+		text := strings.TrimRight(pairs[i+1], "\n")
+		if text == "" {
+			continue
+		}
+		for line := range strings.SplitSeq(text, "\n") {
+			fmt.Fprintf(&b, "%s%-12s %s\n", indent, label, line)
+			label = ""
+		}
+	}
+	return b.String()
+}
+
+// cut keeps the first lines of a text and says how many are missing.
+func cut(text string, lines int) string {
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if len(all) <= lines {
+		return text
+	}
+	return strings.Join(all[:lines], "\n") + fmt.Sprintf("\n… %d more lines", len(all)-lines)
+}
+
+// causes are up to three lines that say what a failure is about.
+func causes(f *transcript.Failure) []string {
+	why := []string{}
+	if len(f.Expected) > 0 {
+		why = append(why, "expected "+strings.Join(f.Expected, " or "))
+	}
+	if f.Observed != "" {
+		why = append(why, "observed "+firstLine(f.Observed))
+	}
+	if f.Reason != "" {
+		why = append(why, "because "+firstLine(f.Reason))
+	}
+	if len(why) == 0 {
+		why = append(why, changed(f.Diff)...)
+	}
+	return why
+}
+
+// changed is the first missing and the first additional line of a difference.
+func changed(diff string) []string {
+	var minus, plus []string
+	for line := range strings.SplitSeq(diff, "\n") {
+		switch {
+		case line == "-want +got":
+		case strings.HasPrefix(line, "-") && minus == nil:
+			minus = []string{line}
+		case strings.HasPrefix(line, "+") && plus == nil:
+			plus = []string{line}
+		}
+	}
+	return append(minus, plus...)
+}
+
+func firstLine(s string) string {
+	line, _, more := strings.Cut(strings.TrimRight(s, "\n"), "\n")
+	if more {
+		line += " …"
+	}
+	return line
+}
+
+func nonEmpty(all ...string) []string {
+	var some []string
+	for _, s := range all {
+		if s != "" {
+			some = append(some, firstLine(s))
+		}
+	}
+	return some
+}
+
+// lineOf is the line of "file:line" or "file:line:column"; 0 if there is none.
+func lineOf(where string) int {
+	for part := range strings.SplitSeq(where, ":") {
+		if n, err := strconv.Atoi(part); err == nil && n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// harmless makes text of an agent safe for a terminal: control characters,
+// with which it could move the cursor, hide or fake output, become visible.
+// Line breaks and tabs stay.
+func harmless(s string) string {
+	clean := true
+	for _, r := range s {
+		if r != '\n' && r != '\t' && (r == utf8.RuneError || !unicode.IsPrint(r)) {
+			clean = false
+			break
+		}
+	}
+	if clean {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || r == '\t' || unicode.IsPrint(r) && r != utf8.RuneError:
+			b.WriteRune(r)
+		case r == utf8.RuneError:
+			b.WriteRune(r)
+		case r < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// short is a duration for people: 340ms, 2.3s, 4m05s.
+func short(d time.Duration) string {
+	switch {
+	case d < 0:
+		return "0ms"
+	case d < time.Second:
+		return strconv.FormatInt(d.Milliseconds(), 10) + "ms"
+	case d < time.Minute:
+		return strconv.FormatFloat(float64(d.Truncate(100*time.Millisecond))/1e9, 'f', 1, 64) + "s"
+	}
+	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// counts is "3 scenarios: 1 pass, 2 fail".
+func counts(c scenarios.Counts) string {
+	parts := []string{}
+	for _, p := range []struct {
+		n         int
+		one, many string
+	}{
+		{c.Pass, "pass", "pass"}, {c.Fail, "fail", "fail"}, {c.Error, "error", "errors"}, {c.Inconclusive, "inconclusive", "inconclusive"},
+		{c.Known, "known failure", "known failures"}, {c.Skip, "skip", "skip"}, {c.Flaky, "flaky", "flaky"},
+		{c.NewGoldens, "new golden", "new goldens"}, {c.Warnings, "warning", "warnings"}, {c.Lints, "lint", "lints"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, plural(p.n, p.one, p.many))
+		}
+	}
+	head := plural(c.Total, "scenario", "scenarios")
+	if len(parts) == 0 {
+		return head
+	}
+	return head + ": " + strings.Join(parts, ", ")
+}
+
+// name is the id of a result, with its number under --repeat.
+func name(r scenarios.Result) string {
+	if r.Repeat > 0 {
+		return fmt.Sprintf("%s (%d)", r.ID, r.Repeat)
+	}
+	return r.ID
+}
+
+// shownVerdict is the verdict as people read it.
+func shownVerdict(r scenarios.Result) string {
+	if r.Known && r.Verdict == scenarios.Fail {
+		return "known"
+	}
+	return string(r.Verdict)
+}
+
+// slowest are the n results that took longest, longest first.
+func slowest(results []scenarios.Result, n int) []scenarios.Result {
+	sorted := make([]scenarios.Result, len(results))
+	copy(sorted, results)
+	slices.SortStableFunc(sorted, func(a, b scenarios.Result) int { return int(b.Duration - a.Duration) })
+	return sorted[:min(n, len(sorted))]
+}
+
+// passes is "passed 2 of 3 times" for a scenario that did not always; "" for
+// others.
+func passes(run scenarios.Run, id string) string {
+	for _, f := range run.Flaky {
+		if f.ID == id {
+			return fmt.Sprintf("passed %d of %d times", f.Passed, f.Of)
+		}
+	}
+	return ""
+}
+
+// changes is what changed since an earlier run, a line each and the differences
+// of texts below theirs, at most so many changes.
+func changes(a *scenarios.Against, most int) string {
+	if a == nil {
+		return ""
+	}
+	var b strings.Builder
+	if len(a.Changes) == 0 {
+		return "nothing changed since " + a.Run + "\n"
+	}
+	fmt.Fprintf(&b, "changed since %s:\n", a.Run)
+	for _, c := range a.Changes[:min(most, len(a.Changes))] {
+		fmt.Fprintf(&b, "  %s\n", change(c))
+		if c.Diff != "" {
+			b.WriteString(block("    ", "", cut(c.Diff, 24)))
+		}
+	}
+	if n := len(a.Changes) - most; n > 0 {
+		fmt.Fprintf(&b, "  and %d more\n", n)
+	}
+	return b.String()
+}
+
+// change is one change in a line.
+func change(c scenarios.Change) string {
+	switch {
+	case c.What == "text":
+		return c.ID + ": the messages changed"
+	case c.What == "scenario" && c.Was == "":
+		return fmt.Sprintf("%s: new, %s", c.ID, c.Is)
+	case c.What == "scenario":
+		return fmt.Sprintf("%s: did not run, was %s", c.ID, c.Was)
+	case c.What == "rule" && c.Was == "":
+		return fmt.Sprintf("%s: rule %s is now broken (%s)", c.ID, c.Name, c.Is)
+	case c.What == "rule" && c.Is == "":
+		return fmt.Sprintf("%s: rule %s is no longer broken (%s)", c.ID, c.Name, c.Was)
+	case c.What == "verdict":
+		return fmt.Sprintf("%s: was %s, is %s", c.ID, c.Was, c.Is)
+	}
+	return fmt.Sprintf("%s: %s %s was %s, is %s", c.ID, c.What, c.Name, orNone(c.Was), orNone(c.Is))
+}
+
+func orNone(v scenarios.Verdict) string {
+	if v == "" {
+		return "not there"
+	}
+	return string(v)
+}
