@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// earlier is a run that a new one is compared with. It is read before the new
+// one begins, which may replace its folder.
+type earlier struct {
+	run   scenarios.Run
+	texts map[string]string
+}
+
+func (o *options) earlier() (*earlier, error) {
+	if o.against == "" {
+		return nil, nil
+	}
+	run, err := readResults(o.against)
+	if err != nil {
+		return nil, fmt.Errorf("--against: %w", err)
+	}
+	return &earlier{run, canonicalTexts(run)}, nil
+}
+
+// compare says what changed in the scenarios that ran now: one that was left
+// out by choice has not changed.
+func (e *earlier) compare(run *scenarios.Run, chosen []*scenarios.Scenario) {
+	if e == nil {
+		return
+	}
+	old := e.run
+	old.Results = slices.DeleteFunc(slices.Clone(old.Results), func(r scenarios.Result) bool {
+		return !slices.ContainsFunc(chosen, func(s *scenarios.Scenario) bool { return s.ID == r.ID })
+	})
+	run.Against = scenarios.Compare(old, *run, e.texts, canonicalTexts(*run))
+}
+
+// canonicalTexts reads the text of each scenario, of the first repeat. One that
+// is not there is not compared.
+func canonicalTexts(run scenarios.Run) map[string]string {
+	texts := map[string]string{}
+	root, err := os.OpenRoot(run.Out)
+	if err != nil {
+		return texts
+	}
+	defer root.Close()
+	for _, r := range run.Results {
+		if name := r.Artifacts["rendered"]; name != "" && r.Repeat <= 1 {
+			if text, err := root.ReadFile(filepath.FromSlash(name)); err == nil {
+				texts[r.ID] = string(text)
+			}
+		}
+	}
+	return texts
+}
+
+// writeBaseline lists all that fails as known, and judges the run by that.
+func (o *options) writeBaseline(e *scenarios.Engine, run *scenarios.Run) error {
+	if o.baselineWrite == "" {
+		return nil
+	}
+	list := e.Rebase(run)
+	text := "# What is known to fail with " + run.Agent.Profile + ". Say why, and delete what is mended.\n" + string(agents.FormatKnownFailures(list))
+	if err := os.WriteFile(o.baselineWrite, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("--baseline-write: %w", err)
+	}
+	run.Notes = append(run.Notes, fmt.Sprintf("known failures in %s: %d", o.baselineWrite, len(list)))
+	return nil
+}

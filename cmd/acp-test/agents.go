@@ -1,0 +1,169 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/agents"
+)
+
+func agentsCommand(h *host) *cobra.Command {
+	var settings string
+	c := &cobra.Command{
+		Use:   "agents [NAME|FILE]",
+		Short: "the profiles, and whether each can run here",
+		Args:  cobra.MaximumNArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return agents.Names(), cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				p, err := h.profile(args[0], settings, nil)
+				if err != nil {
+					return err
+				}
+				return h.showAgent(p)
+			}
+			return h.listAgents(settings)
+		},
+	}
+	c.Flags().StringVar(&settings, "settings", "", "also the agents of an editor's settings.json `FILE`")
+	return c
+}
+
+// profile is the agent that --agent, --settings and the words after -- choose.
+func (h *host) profile(name, settings string, command []string) (*agents.Profile, error) {
+	p, err := h.named(name, settings, command)
+	if err != nil {
+		return nil, err
+	}
+	if len(command) > 0 && p.Source != adHoc {
+		p = p.WithCommand(command)
+	}
+	return p, nil
+}
+
+const adHoc = "command line" // the source of an ad-hoc profile
+
+func (h *host) named(name, settings string, command []string) (*agents.Profile, error) {
+	switch {
+	case settings != "":
+		list, skipped, err := agents.Settings(settings)
+		if err != nil {
+			return nil, err
+		}
+		var names []string
+		for _, p := range list {
+			if p.Name == name || name == "" && len(list) == 1 {
+				return p, nil
+			}
+			names = append(names, p.Name)
+		}
+		if name == "" && len(list) > 0 {
+			return nil, fmt.Errorf("%s names several agents; choose one with --agent: %s", settings, strings.Join(names, ", "))
+		}
+		if name != "" && slices.Contains(agents.Names(), name) {
+			return agents.Shipped(name)
+		}
+		return nil, fmt.Errorf("%s has no agent %q%s%s", settings, name, meant(name, names), because(skipped))
+	case name != "":
+		return agents.Find(name)
+	case len(command) > 0:
+		return agents.AdHoc(command), nil
+	}
+	return agents.Shipped("reference")
+}
+
+func because(skipped []string) string {
+	if len(skipped) == 0 {
+		return ""
+	}
+	return "; left out: " + strings.Join(skipped, "; ")
+}
+
+// sandbox is enough of one to say where a program would be found.
+func (h *host) sandbox() agents.Sandbox {
+	return agents.Sandbox{Self: h.self, Cwd: h.cwd, HostEnv: h.env}
+}
+
+func (h *host) listAgents(settings string) error {
+	var list []*agents.Profile
+	for _, name := range agents.Names() {
+		p, err := agents.Shipped(name)
+		if err != nil {
+			return err
+		}
+		list = append(list, p)
+	}
+	var skipped []string
+	if settings != "" {
+		more, left, err := agents.Settings(settings)
+		if err != nil {
+			return err
+		}
+		list, skipped = append(list, more...), left
+	}
+	w := tabwriter.NewWriter(h.out, 0, 0, 2, ' ', 0)
+	for _, p := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", p.Name, p.Shown(), h.whether(p))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, s := range skipped {
+		fmt.Fprintf(h.out, "left out: %s\n", s)
+	}
+	return nil
+}
+
+// whether says where an agent's program is, or how to get it.
+func (h *host) whether(p *agents.Profile) string {
+	found, err := p.Locate(h.sandbox())
+	var missing *agents.MissingError
+	switch {
+	case err == nil && found.Where == agents.InSelf:
+		return string(found.Where)
+	case err == nil:
+		return fmt.Sprintf("%s (%s)", found.Path, found.Where)
+	case errors.As(err, &missing) && missing.Fix != "":
+		return "not here; " + missing.Fix
+	}
+	return err.Error()
+}
+
+func (h *host) showAgent(p *agents.Profile) error {
+	w := tabwriter.NewWriter(h.out, 0, 0, 2, ' ', 0)
+	put := func(label, text string) {
+		if text != "" {
+			fmt.Fprintf(w, "%s\t%s\n", label, text)
+		}
+	}
+	put("name", p.Name)
+	put("title", p.Shown())
+	put("profile", p.Source)
+	put("command", strings.Join(p.Command, " "))
+	put("found", h.whether(p))
+	put("install", p.Install.NPM)
+	put("", p.Install.Note)
+	wire := p.Model.Wire
+	if wire == "" {
+		wire = "learned from its first request"
+	}
+	put("model", wire)
+	if p.Tools == nil {
+		put("tools", "learned from its first request")
+	}
+	for _, neutral := range slices.Sorted(maps.Keys(p.Tools)) {
+		put("tool", neutral+" = "+p.Tools[neutral].Name)
+	}
+	for _, k := range p.KnownFailures {
+		put("known failure", fmt.Sprintf("%s %s: %s", k.Scenario, k.ID, k.Reason))
+	}
+	return w.Flush()
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/reports"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+func checkCommand(h *host) *cobra.Command {
+	var asked []string
+	var severity string
+	var verbose bool
+	c := &cobra.Command{
+		Use:   "check FILE…",
+		Short: "the rules over transcripts",
+		Long: `Judges recorded sessions, both sides of them. A FILE is a transcript or recording
+of this program, the folder that holds one, or - for stdin; an export of
+acp-devtools; an event log of acpx; or JSON lines: frames as they are, or in
+envelopes such as {"t":…, "dir":"c2a", "frame":{…}}.
+
+The exit status is 1 if something is broken, 2 if a file cannot be read.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return fmt.Errorf("check: a transcript is missing; usage: %s", c.UseLine())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			run := scenarios.Run{Version: 1, Tool: tool(), Command: h.commandLine(), Protocol: "1", Started: time.Now()}
+			for _, name := range args {
+				t, err := h.recordingOf(name)
+				if err != nil {
+					return err
+				}
+				run.Results = append(run.Results, replay.Check(name, t, severity))
+			}
+			return h.conclude(&run, asked, verbose)
+		},
+	}
+	c.Flags().StringVar(&severity, "severity", "v1", "the set of severities: "+strings.Join(rules.SeverityNames(), ", "))
+	c.Flags().StringArrayVar(&asked, "report", nil, "a report, `FORMAT[=FILE]`, - is stdout: "+strings.Join(reports.Formats(), ", "))
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "show warnings, lints and notes too")
+	completeWords(c, "severity", rules.SeverityNames)
+	completeWords(c, "report", reports.Formats)
+	return c
+}
+
+func diffCommand(h *host) *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff A B",
+		Short: "two transcripts, canonically",
+		Long: `Compares two recorded sessions by their canonical text: ids, paths and times do
+not count, nor does an order that the protocol leaves open. Files are as check
+takes them. The exit status is 1 if they differ.`,
+		Args: exactArgs(2, "a transcript"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			a, err := h.recordingOf(args[0])
+			if err != nil {
+				return err
+			}
+			b, err := h.recordingOf(args[1])
+			if err != nil {
+				return err
+			}
+			diff := golden.Diff(replay.Canonical(a), replay.Canonical(b))
+			if diff == "" {
+				return nil
+			}
+			if _, err := io.WriteString(h.out, diff); err != nil {
+				return err
+			}
+			return status(1)
+		},
+	}
+}
+
+// recordingOf reads the recording that a command line names, in any form.
+func (h *host) recordingOf(name string) (*transcript.Transcript, error) {
+	in := h.in
+	if name != "-" {
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			name = filepath.Join(name, "transcript.jsonl")
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	t, _, err := replay.Read(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return t, nil
+}
+
+// conclude sums up a run without an engine, and shows and reports it.
+func (h *host) conclude(run *scenarios.Run, asked []string, verbose bool) error {
+	run.Duration = time.Since(run.Started)
+	run.Conclude()
+	console := h.console(&options{verbose: verbose}, len(run.Results))
+	defer console.Close()
+	for _, r := range run.Results {
+		console.Finished(r)
+	}
+	if run.Out != "" || len(asked) > 0 {
+		if err := h.writeAsked(*run, asked); err != nil {
+			return err
+		}
+	}
+	if err := console.Summary(*run); err != nil {
+		return err
+	}
+	if run.Exit != 0 {
+		return status(run.Exit)
+	}
+	return nil
+}
+
+// writeAsked writes the reports of a run: all of them into its folder, if it has
+// one, and those that were asked for.
+func (h *host) writeAsked(run scenarios.Run, asked []string) error {
+	if run.Out != "" {
+		return h.writeReports(run, run.Out, asked)
+	}
+	for _, r := range asked {
+		format, file, _ := strings.Cut(r, "=")
+		if file == "" {
+			file, _ = reports.File(format)
+		}
+		if file == "-" {
+			if err := reports.Write(format, run, h.out); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := writeFile(file, func(w io.Writer) error { return reports.Write(format, run, w) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}

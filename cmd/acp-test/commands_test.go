@@ -1,0 +1,277 @@
+package main_test
+
+import (
+	"bufio"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = Describe("A command line that is wrong", func() {
+	DescribeTable("gets one message and exit status 2",
+		func(line, message string) {
+			p := newPlace()
+			p.write("s.txtar", good)
+			p.write("bad.txtar", "promt 'x'\n")
+			p.write("full/notes.txt", "mine")
+			got := p.run(strings.Fields(line)...)
+			Expect(got.err).To(Equal("acp-test: " + message + "\n"))
+			Expect([]any{got.code, got.out}).To(Equal([]any{2, ""}))
+		},
+		Entry(nil, "rnu", `there is no command "rnu" (did you mean "run"?): acp-test help lists them`),
+		Entry(nil, "xyz", `there is no command "xyz": acp-test help lists them`),
+		Entry(nil, "run --repaet 3", `run: there is no flag --repaet (did you mean --repeat?)`),
+		Entry(nil, "run -x", `run: there is no flag -x: acp-test help run lists them`),
+		Entry(nil, "run --timeout soon", `run: invalid argument "soon" for "--timeout" flag: time: invalid duration "soon"`),
+		Entry(nil, "run --timeout 0s", `a timeout must be longer than 0; --debug turns all off`),
+		Entry(nil, "run -j 0", `-j 0: at least 1 scenario must run`),
+		Entry(nil, "run --repeat 0", `--repeat 0: a scenario must run at least once`),
+		Entry(nil, "run --run a[", "--run: error parsing regexp: missing closing ]: `[`"),
+		Entry(nil, "run --run nothing s.txtar", `none of 1 scenarios matches --run "nothing"; --list lists what does`),
+		Entry(nil, "run --suite cancl", `--suite cancl: there is no suite of that name (did you mean "cancel"?)`),
+		Entry(nil, "run no.txtar", `no.txtar: there is no such file or directory`),
+		Entry(nil, "run --severity v2", `--severity: there is no set "v2" (did you mean "v1"?); they are emacs, jetbrains, pedantic, v1, zed`),
+		Entry(nil, "run --report jnit", `--report: there is no format "jnit" (did you mean "junit"?); they are json, junit, html, markdown, tap, github, badge, text, durations`),
+		Entry(nil, "run --shard 3/2", `--shard "3/2": I/N is expected, with I from 1 to N`),
+		Entry(nil, "run --shard 1/2x", `--shard "1/2x": I/N is expected, with I from 1 to N`),
+		Entry(nil, "run --env X", `--env "X": K=V is expected`),
+		Entry(nil, "run -v -q", `-v and -q contradict each other`),
+		Entry(nil, "run --update --golden-required", `--update and --golden-required contradict each other: one writes what the other asks for`),
+		Entry(nil, "run s.txtar --update -- true", `goldens belong to a profile: a command alone has none; name one with --agent`),
+		Entry(nil, "run s.txtar --fault x -- true", `--fault x: only the reference agent has faults, true has its own`),
+		Entry(nil, "run s.txtar --baseline no.yaml", `--baseline: open no.yaml: no such file or directory`),
+		Entry(nil, "run s.txtar --out full", `--out: full holds files that acp-test did not write; name a new or an empty folder`),
+		Entry(nil, "run s.txtar --", `run: after -- the agent's command is missing`),
+		Entry(nil, "show", `show: a transcript is missing; usage: acp-test show FILE [flags]`),
+		Entry(nil, "show a b", `show: "b" is too much; usage: acp-test show FILE [flags]`),
+		Entry(nil, "show no.jsonl", `open no.jsonl: no such file or directory`),
+		Entry(nil, "show s.txtar", `s.txtar: line 1 of the transcript: not a transcript: the first line should be a header such as {"acp-test":1,…}`),
+		Entry(nil, "help rnu", `there is no help on "rnu" (did you mean "run"?): acp-test help help lists the topics`),
+		Entry(nil, "help run lint", `help: "lint" is too much; usage: acp-test help [TOPIC]`),
+		Entry(nil, "lint", `lint: a file or a folder with scenarios is missing; usage: acp-test lint PATH…`),
+		Entry(nil, "agents --settings no.json nobody", `reading editor settings no.json: no such file or directory`),
+		Entry(nil, "fakellm no.yaml", `open no.yaml: no such file or directory`),
+		Entry(nil, "fakellm --upstream http://127.0.0.1:1", `fakellm: --upstream needs --record OUT.yaml, the script to write`),
+		Entry(nil, "fakellm --upstream gemni=http://127.0.0.1:1 --record x.yaml", `--upstream: there is no wire format "gemni" (did you mean "gemini"?); they are openai-chat, openai-responses, anthropic, gemini`),
+		Entry(nil, "fakellm --upstream example.com --record x.yaml", `recording: "example.com" is no http or https URL`),
+		Entry(nil, "fakellm no.yaml --wire openai", `--wire: there is no wire format "openai" (did you mean "openai-chat"?); they are openai-chat, openai-responses, anthropic, gemini`),
+	)
+
+	It("is told where a scenario is wrong", func() {
+		p := newPlace()
+		p.write("bad.txtar", "# x\ncheck x\nprompt 'x'\npromt 'x'\n")
+		got := p.run("run", "bad.txtar")
+		Expect(got.err).To(MatchRegexp(`^acp-test: bad\.txtar:4:1: .*"promt".*did you mean "prompt"`))
+		Expect(got.code).To(Equal(2))
+	})
+})
+
+var _ = Describe("help", func() {
+	It("shows what there is", func() {
+		p := newPlace()
+		for _, args := range [][]string{{}, {"help"}, {"-h"}, {"--help"}} {
+			got := p.run(args...)
+			Expect(got.code).To(Equal(0))
+			Expect(got.out).To(ContainSubstring("Agent Client Protocol"))
+			Expect(got.out).To(ContainSubstring("  run "))
+			Expect(got.out).NotTo(ContainSubstring("keeper"))
+		}
+	})
+
+	DescribeTable("explains", func(topic, want string) {
+		got := newPlace().run("help", topic)
+		Expect(got.code).To(Equal(0))
+		Expect(got.out).To(ContainSubstring(want))
+	},
+		Entry("a command", "run", "--step-timeout duration"),
+		Entry("a word of the language", "await", "await PATTERN"),
+		Entry("patterns", "patterns", "A pattern is"),
+		Entry("all words", "commands", "prompt"),
+		Entry("the language as a page", "reference", "# Scenario language"),
+		Entry("scenarios", "scenario", "-- llm.yaml --"),
+		Entry("suites", "suites", "cancel/"),
+		Entry("itself", "help", "a topic"),
+	)
+
+	It("shows a scenario that is well", func() {
+		p := newPlace()
+		_, example, _ := strings.Cut(p.run("help", "scenario").out, "\n\n")
+		example, _, _ = strings.Cut(example, "\n\nA prompt starts")
+		var lines []string
+		for line := range strings.Lines(example) {
+			lines = append(lines, strings.TrimPrefix(line, "  "))
+		}
+		p.write("s.txtar", strings.Join(lines, "")+"\n")
+		Expect(p.run("lint", "s.txtar")).To(Equal(ended{0, "1 scenario is well\n", ""}))
+		Expect(p.run("run", "s.txtar").code).To(Equal(0))
+	})
+
+	It("completes words in a shell", func() {
+		p := newPlace()
+		Expect(p.run("completion", "bash").out).To(ContainSubstring("complete -o default"))
+		Expect(p.run("__complete", "run", "--agent", "").out).To(ContainSubstring("gemini-cli\n"))
+		Expect(p.run("__complete", "run", "--suite", "").out).To(ContainSubstring("cancel\n"))
+		Expect(p.run("__complete", "help", "awa").out).To(ContainSubstring("await"))
+		Expect(p.run("__complete", "").out).NotTo(ContainSubstring("keeper"))
+	})
+})
+
+var _ = Describe("version", func() {
+	It("says which program this is", func() {
+		got := newPlace().run("version")
+		Expect(got.out).To(MatchRegexp(`^acp-test \S+ go1\.\S+ \w+/\w+\n`))
+	})
+})
+
+var _ = Describe("lint", func() {
+	It("says what is wrong and what is doubtful, each with its place", func() {
+		p := newPlace()
+		p.write("a.txtar", "# x\ncheck x\npromt 'x'\n")
+		p.write("b.txtar", "check y\nprompt 'x'\nawait turn\n-- llm.yaml --\nreplies:\n  - - text: a\n    - gate: mid\n")
+		p.write("c.txtar", good)
+		got := p.run("lint", ".")
+		Expect(got.code).To(Equal(2))
+		Expect(got.out).To(MatchRegexp(`(?m)^a\.txtar:3:1: `))
+		Expect(got.out).To(MatchRegexp(`(?m)^b\.txtar:1: the scenario does not say what it is about`))
+		Expect(got.out).To(MatchRegexp(`(?m)^b\.txtar:\d+: nothing awaits or releases the gate "mid"`))
+		Expect(got.out).NotTo(ContainSubstring("c.txtar"))
+	})
+
+	It("finds nothing in the suites of this program", func() {
+		args := []string{"lint"}
+		for line := range strings.Lines(newPlace().run("help", "suites").out) {
+			if !strings.HasPrefix(line, " ") {
+				args = append(args, "--suite", strings.TrimSpace(line))
+			}
+		}
+		Expect(newPlace().run(args...).out).To(MatchRegexp(`^\d+ scenarios are well\n$`))
+	})
+})
+
+var _ = Describe("agents", func() {
+	It("lists the profiles and whether each can run", func() {
+		got := newPlace().run("agents")
+		Expect(got.code).To(Equal(0))
+		Expect(got.out).To(MatchRegexp(`(?m)^reference +Reference agent +built in$`))
+		Expect(got.out).To(MatchRegexp(`(?m)^gemini-cli +Gemini CLI `))
+	})
+
+	It("shows one", func() {
+		got := newPlace().run("agents", "reference")
+		Expect(got.out).To(MatchRegexp(`(?m)^model +openai-chat$`))
+		got = newPlace().run("agents", "refrence")
+		Expect(got.err).To(MatchRegexp(`did you mean "?reference"?\?`))
+	})
+
+	It("reads an editor's settings", func() {
+		p := newPlace()
+		p.write("settings.json", `{"agent_servers": {"Mine": {"command": "./agent", "args": ["--acp"]}, /* c */ "Other": {"command": "sh"}}}`)
+		p.write("agent", "#!/bin/sh\n")
+		got := p.run("agents", "--settings", "settings.json")
+		Expect(got.out).To(ContainSubstring("mine"))
+		got = p.run("run", "--settings", "settings.json")
+		Expect(got.err).To(ContainSubstring("settings.json names several agents; choose one with --agent: "))
+	})
+})
+
+var _ = Describe("fakellm", func() {
+	It("serves a script until it is interrupted", func() {
+		p := newPlace()
+		p.write("llm.yaml", "replies:\n  - - text: Hello\n    - gate: mid\n    - text: ' there.'\n")
+		c := p.command("fakellm", "llm.yaml", "--transcript", "t.jsonl")
+		out, err := c.StdoutPipe()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(c.Start()).To(Succeed())
+		DeferCleanup(func() { _ = c.Process.Kill() })
+		url, err := bufio.NewReader(out).ReadString('\n')
+		Expect(err).NotTo(HaveOccurred())
+		r, err := http.Post(strings.TrimSpace(url)+"/v1/chat/completions", "application/json",
+			strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"Hi"}]}`))
+		Expect(err).NotTo(HaveOccurred())
+		defer r.Body.Close()
+		Expect(r).To(HaveHTTPBody(ContainSubstring("Hello there.")))
+		Expect(c.Process.Signal(os.Interrupt)).To(Succeed())
+		Expect(c.Wait()).To(Succeed())
+		Expect(p.run("show", "t.jsonl").out).To(ContainSubstring("model"))
+	})
+
+	It("says where a script is wrong", func() {
+		p := newPlace()
+		p.write("llm.yaml", "replies:\n  - - txt: Hello\n")
+		got := p.run("fakellm", "llm.yaml")
+		Expect(got.code).To(Equal(2))
+		Expect(got.err).To(MatchRegexp(`^acp-test: llm\.yaml:2:\d+: .*txt`))
+	})
+})
+
+var _ = Describe("refagent", func() {
+	It("is an agent on stdin and stdout, until the input ends", func() {
+		p := newPlace()
+		got := p.with(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`+"\n", "refagent")
+		Expect(got.code).To(Equal(0))
+		Expect(got.out).To(HavePrefix(`{"jsonrpc":"2.0","id":1,"result":{`))
+		Expect(strings.Count(got.out, "\n")).To(Equal(1))
+	})
+
+	It("has faults on request", func() {
+		p := newPlace()
+		list := p.run("refagent", "--faults").out
+		Expect(strings.Count(list, "\n")).To(BeNumerically(">", 10))
+		name := strings.Fields(list)[0]
+		Expect(p.run("__complete", "run", "--fault", name).out).To(ContainSubstring(name + "\n"))
+		got := p.run("refagent", "--fault", name+"x")
+		Expect([]any{got.code, got.out}).To(Equal([]any{2, ""}))
+		Expect(got.err).To(Equal("acp-test: --fault: there is no fault \"" + name + "x\" (did you mean \"" + name + "\"?): acp-test refagent --faults lists them\n"))
+		Expect(p.run("run", "--fault", name+"x").err).To(Equal(got.err))
+	})
+})
+
+var _ = Describe("show", func() {
+	var p *place
+	BeforeEach(func() {
+		p = newPlace()
+		p.write("s.txtar", good)
+		Expect(p.run("run", "s.txtar").code).To(Equal(0))
+	})
+
+	It("prints a transcript for people, from a file, a folder or stdin", func() {
+		file := "acp-test-out/s/transcript.jsonl"
+		got := p.run("show", file)
+		Expect(got.code).To(Equal(0))
+		Expect(got.out).To(HavePrefix("# s, reference, acp-test "))
+		Expect(got.out).To(MatchRegexp(`(?m)^#\d+ +\d+\.\d{3}  --> session/prompt `))
+		Expect(got.out).NotTo(ContainSubstring("\x1b"))
+		Expect(p.run("show", filepath.Dir(file))).To(Equal(got))
+		Expect(p.with(p.read(file), "show", "-")).To(Equal(got))
+	})
+
+	It("prints the canonical text", func() {
+		got := p.run("show", "-f", "acp-test-out/s")
+		Expect(got.code).To(Equal(0))
+		Expect(got.out).To(ContainSubstring(`"Hello."`))
+		Expect(got.out).To(ContainSubstring(`cwd="$WORK"`))
+		Expect(p.run("show", "--exact", "acp-test-out/s").out).To(ContainSubstring("Hello."))
+	})
+
+	It("says that a file ends too early", func() {
+		text := p.read("acp-test-out/s/transcript.jsonl")
+		got := p.with(text[:len(text)-10], "show", "-")
+		Expect(got.out).To(HaveSuffix("# the file ends in the middle of a line\n"))
+	})
+
+	It("ends quietly when nobody reads any more", func() {
+		c := p.command("show", "acp-test-out/s")
+		r, w, err := os.Pipe()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(r.Close()).To(Succeed())
+		c.Stdout = w
+		err = c.Run()
+		Expect(w.Close()).To(Succeed())
+		Expect(err).To(MatchError(ContainSubstring(syscall.SIGPIPE.String())))
+	})
+})

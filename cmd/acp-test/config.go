@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// config is what acp-test.yaml at the root of a repository says, so that
+// acp-test run alone is enough there. Flags win. Paths are relative to the
+// file.
+type config struct {
+	Agent       string            `yaml:"agent"`
+	Command     []string          `yaml:"command"`
+	Scenarios   []string          `yaml:"scenarios"`
+	Suites      []string          `yaml:"suites"`
+	Goldens     string            `yaml:"goldens"`
+	Baseline    string            `yaml:"baseline"`
+	Severity    string            `yaml:"severity"`
+	Strict      bool              `yaml:"strict"`
+	Timeout     string            `yaml:"timeout"`
+	StepTimeout string            `yaml:"step-timeout"`
+	Env         map[string]string `yaml:"env"`
+	PassEnv     []string          `yaml:"pass-env"`
+	Reports     []string          `yaml:"reports"`
+	Out         string            `yaml:"out"`
+	Durations   string            `yaml:"durations"`
+}
+
+func configKeys() []string {
+	return []string{"agent", "command", "scenarios", "suites", "goldens", "baseline", "severity", "strict",
+		"timeout", "step-timeout", "env", "pass-env", "reports", "out", "durations"}
+}
+
+// findConfig reads the acp-test.yaml of the nearest folder from dir upwards, to
+// the root of the repository. Without one it is empty.
+func findConfig(dir string) (config, error) {
+	for {
+		file := filepath.Join(dir, scenarios.Config)
+		src, err := os.ReadFile(file)
+		if err == nil {
+			return parseConfig(file, src)
+		}
+		if !errors.Is(err, os.ErrNotExist) {
+			return config{}, err
+		}
+		_, err = os.Lstat(filepath.Join(dir, ".git"))
+		if parent := filepath.Dir(dir); err != nil && parent != dir {
+			dir = parent
+			continue
+		}
+		return config{}, nil
+	}
+}
+
+func parseConfig(file string, src []byte) (config, error) {
+	var c config
+	if err := yaml.UnmarshalWithOptions(src, &c, yaml.Strict()); err != nil {
+		var y yaml.Error
+		if !errors.As(err, &y) || y.GetToken() == nil {
+			return c, fmt.Errorf("%s: %w", file, err)
+		}
+		at, hint := y.GetToken(), ""
+		if n := nearest(at.Value, configKeys()); n != "" && !slices.Contains(configKeys(), at.Value) {
+			hint = fmt.Sprintf(" (did you mean %q?)", n)
+		}
+		return c, fmt.Errorf("%s:%d:%d: %s%s", file, at.Position.Line, at.Position.Column, y.GetMessage(), hint)
+	}
+	for key, d := range map[string]string{"timeout": c.Timeout, "step-timeout": c.StepTimeout} {
+		if _, err := duration(d); err != nil {
+			return c, fmt.Errorf("%s: %s: %w", file, key, err)
+		}
+	}
+	from := func(path string) string {
+		if path == "" || filepath.IsAbs(path) {
+			return path
+		}
+		return filepath.Join(filepath.Dir(file), path)
+	}
+	for _, path := range []*string{&c.Goldens, &c.Baseline, &c.Out, &c.Durations} {
+		*path = from(*path)
+	}
+	for i := range c.Scenarios {
+		c.Scenarios[i] = from(c.Scenarios[i])
+	}
+	if isFile(c.Agent) {
+		c.Agent = from(c.Agent)
+	}
+	if len(c.Command) > 0 && strings.ContainsRune(c.Command[0], '/') {
+		c.Command[0] = from(c.Command[0])
+	}
+	return c, nil
+}
+
+// duration reads a time that may be left out.
+func duration(s string) (time.Duration, error) {
+	if s == "" {
+		return 0, nil
+	}
+	return time.ParseDuration(s)
+}
+
+// isFile reports whether the name of an agent is that of a profile's file.
+func isFile(agent string) bool {
+	return strings.ContainsRune(agent, '/') || strings.HasSuffix(agent, ".yaml") || strings.HasSuffix(agent, ".yml")
+}

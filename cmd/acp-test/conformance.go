@@ -1,0 +1,43 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// conformanceLinger is how long conformance listens for late messages of
+// agents other than the reference, unless --linger says otherwise.
+const conformanceLinger = 2 * time.Second
+
+func conformanceCommand(h *host) *cobra.Command {
+	o := options{conformance: true}
+	c := &cobra.Command{
+		Use:   "conformance [-- AGENT…]",
+		Short: "judges an agent by the specification: CONFORMANT or not",
+		Long: `Runs the suites in this program and tells for each requirement of the
+specification what was seen of it: the verdict, the evidence behind it, and the
+rule or check that decided. The whole is CONFORMANT, NOT CONFORMANT (a MANDATORY
+requirement is broken or was not reached, or a CAPABILITY one is broken), or
+INCONCLUSIVE (a MANDATORY requirement could not be judged).
+
+The exit status is 0 for CONFORMANT, 1 for the other two, and 2 if the harness
+could not judge. Known failures count: a specification has no baseline. With -v
+every requirement is listed.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			def, err := findConfig(h.cwd)
+			if err != nil {
+				return err
+			}
+			def.Scenarios = nil // conformance is what the suites here say, not a repository's own scenarios
+			o.complete(c, args, def)
+			if err := o.check(c); err != nil {
+				return err
+			}
+			return h.run(c, &o)
+		},
+	}
+	o.flags(c)
+	return c
+}

@@ -1,0 +1,134 @@
+//go:build unix
+
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// fence is a fenced block of Markdown: what stands after the backquotes, its
+// text, and the line it begins in.
+type fence struct {
+	info []string
+	text string
+	line int
+}
+
+func fences(page string) (all []fence) {
+	var in *fence
+	for i, line := range strings.Split(page, "\n") {
+		switch {
+		case in == nil && strings.HasPrefix(line, "```"):
+			in = &fence{info: strings.Fields(line[3:]), line: i + 1}
+		case in != nil && line == "```":
+			all, in = append(all, *in), nil
+		case in != nil:
+			in.text += line + "\n"
+		}
+	}
+	return all
+}
+
+// prose is a page without its fenced blocks.
+func prose(page string) string {
+	return regexp.MustCompile("(?ms)^```.*?^```$").ReplaceAllString(page, "")
+}
+
+// elsewhere are command lines of the pages that are not executed here, and why.
+var elsewhere = map[string]string{
+	"go install github.com/acp-test/acp-test/cmd/acp-test@latest": "it installs what this test has just built",
+	"./ci/test":                          "it is what runs this test",
+	"ci/agents/install gemini-cli":       "phase install of ci/test runs it",
+	"acp-test run --agent gemini-cli":    "phase gemini-cli of ci/test runs it",
+	"go run ./cmd/acp-test run":          "phase reference of ci/test runs it, and it needs the sources",
+	"acp-test run -- npx -y my-agent":    "the package does not exist; the line below it is the same with a file",
+	"acp-test run -- python -m my_agent": "the module does not exist; the line above it is the same with a file",
+}
+
+var comment = regexp.MustCompile(` +#.*$`)
+
+// script is the command lines of a block that are to be executed.
+func script(block string) string {
+	var b strings.Builder
+	for line := range strings.Lines(block) {
+		if elsewhere[strings.TrimSpace(comment.ReplaceAllString(strings.TrimSpace(line), ""))] == "" {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+func pagesOfDocs() []string {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) < 8 {
+		panic(fmt.Sprint("the pages are not where they should be: ", pages, err))
+	}
+	return append(pages, "../../README.md")
+}
+
+var _ = Describe("the pages of docs", func() {
+	for _, page := range pagesOfDocs() {
+		name := filepath.Base(filepath.Dir(page)) + "/" + filepath.Base(page)
+
+		// Each page is followed literally, in a folder of its own with nothing
+		// but Node and the program: a block that names a file is that file, a
+		// block of sh is executed, and ends with the status it names.
+		It("can be followed: "+name, func() {
+			src, err := os.ReadFile(page)
+			Expect(err).NotTo(HaveOccurred())
+			p := newPlace()
+			p.env = append(p.env, "LANG=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1")
+			if filepath.Base(page) == "README.md" {
+				// Who reads it has an agent and wrote the scenario; and all
+				// suites would take a while.
+				p.write("my-agent", "#!/bin/sh\nexec acp-test refagent\n")
+				p.write("my.txtar", good)
+				p.write("acp-test.yaml", "suites: [content]\n")
+			}
+			for _, block := range fences(string(src)) {
+				switch {
+				case len(block.info) == 2 && block.info[0] != "sh":
+					p.write(block.info[1], block.text)
+				case len(block.info) > 0 && block.info[0] == "sh":
+					want := 0
+					if len(block.info) == 2 {
+						_, err := fmt.Sscanf(block.info[1], "exit=%d", &want)
+						Expect(err).NotTo(HaveOccurred(), "%s:%d", page, block.line)
+					}
+					c := exec.Command("bash", "-euo", "pipefail", "-c", script(block.text))
+					c.Dir, c.Env = p.dir, p.env
+					out, err := c.CombinedOutput()
+					Expect(status(err)).To(Equal(want), "%s:%d: %s\n%s", page, block.line, block.text, out)
+				}
+			}
+		})
+
+		It("lead somewhere: "+name, func() {
+			src, err := os.ReadFile(page)
+			Expect(err).NotTo(HaveOccurred())
+			for _, link := range regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`).FindAllStringSubmatch(prose(string(src)), -1) {
+				Expect(filepath.Join(filepath.Dir(page), link[1])).To(BeAnExistingFile(), "%s links to it", page)
+			}
+		})
+	}
+
+	It("name only commands that there are as not executed here", func() {
+		var all strings.Builder
+		for _, page := range pagesOfDocs() {
+			src, err := os.ReadFile(page)
+			Expect(err).NotTo(HaveOccurred())
+			all.Write(src)
+		}
+		for line, why := range elsewhere {
+			Expect(all.String()).To(ContainSubstring(line), why)
+		}
+	})
+})

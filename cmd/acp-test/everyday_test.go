@@ -1,0 +1,146 @@
+//go:build unix
+
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
+)
+
+var _ = Describe("--baseline-write", func() {
+	var p *place
+	BeforeEach(func() {
+		p = newPlace()
+		p.write("all/good.txtar", good)
+		p.write("all/bad.txtar", scenario("prompt 'Say hello.'", "await turn refusal"))
+	})
+
+	It("lists what fails, and with that the run passes", func() {
+		got := p.run("run", "all", "--baseline-write", "known.yaml")
+		Expect(got.code).To(Equal(0), got.out)
+		Expect(got.out).To(ContainSubstring("known failures in known.yaml: 1"))
+		Expect(p.read("known.yaml")).To(Equal("# What is known to fail with reference. Say why, and delete what is mended.\n" +
+			"- scenario: \"bad\"\n  check: \"hello\"\n  reason: \"not looked into yet: A greeting.\"\n"))
+		Expect(p.results().Counts.Known).To(Equal(1))
+		Expect(p.run("run", "all").code).To(Equal(1))
+		Expect(p.run("run", "all", "--baseline", "known.yaml").code).To(Equal(0))
+	})
+
+	It("keeps what still fails as it is written, and drops what is stale", func() {
+		p.write("known.yaml", "- {scenario: bad, check: hello, reason: as agreed, link: https://example.org/1, expires: 2999-01-31}\n- {scenario: good, check: hello, reason: mended}\n")
+		got := p.run("run", "all", "--baseline", "known.yaml", "--baseline-write", "known.yaml")
+		Expect(got.code).To(Equal(0), got.out)
+		Expect(got.out).NotTo(ContainSubstring("stale"))
+		Expect(p.read("known.yaml")).To(HaveSuffix("\n- scenario: \"bad\"\n  check: \"hello\"\n  reason: \"as agreed\"\n  link: \"https://example.org/1\"\n  expires: 2999-01-31\n"))
+	})
+
+	It("lists nothing when nothing fails", func() {
+		Expect(p.run("run", "all/good.txtar", "--baseline-write", "known.yaml").code).To(Equal(0))
+		Expect(p.read("known.yaml")).To(HaveSuffix("\n[]\n"))
+		Expect(p.run("run", "all/good.txtar", "--baseline", "known.yaml").code).To(Equal(0))
+	})
+
+	It("cannot list an agent that does not start", func() {
+		got := p.run("run", "all", "--baseline-write", "known.yaml", "--", "false")
+		Expect(got.code).To(Equal(1), got.out)
+	})
+})
+
+var _ = Describe("a flaky scenario", func() {
+	It("is shown as k of n in the console, the results and JUnit, and in a baseline as flaky", func() {
+		p := newPlace()
+		p.write("once", "#!/bin/sh\ntest -f "+p.dir+"/seen || { touch "+p.dir+"/seen; exit 1; }\n")
+		p.write("s.txtar", "# Moody.\ncheck moody\nprompt 'Say hello.'\nawait turn end_turn\nexec "+p.dir+"/once\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n")
+		got := p.run("run", "s.txtar", "--repeat", "3", "-j", "1", "--baseline-write", "known.yaml")
+		Expect(got.out).To(ContainSubstring("flaky: s passed 2 of 3 times"))
+		Expect(p.read("acp-test-out/results.json")).To(MatchRegexp(`"flaky": \[\s*\{\s*"id": "s",\s*"passed": 2,\s*"of": 3`))
+		Expect(strings.Count(p.read("acp-test-out/junit.xml"), "passed 2 of 3 times")).To(BeNumerically(">=", 3))
+		Expect(p.read("known.yaml")).To(HaveSuffix("  flaky: true\n"))
+	})
+})
+
+var _ = Describe("--against", func() {
+	var p *place
+	BeforeEach(func() {
+		p = newPlace()
+		p.write("all/a.txtar", good)
+		p.write("all/b.txtar", good)
+		p.write("all/gone.txtar", good)
+		Expect(p.run("run", "all").code).To(Equal(0))
+	})
+
+	It("says what changed since an earlier run, even where that is replaced", func() {
+		Expect(os.Remove(filepath.Join(p.dir, "all/gone.txtar"))).To(Succeed())
+		p.write("all/new.txtar", good)
+		p.write("all/a.txtar", strings.ReplaceAll(good, "Hello.", "Good day."))
+		p.write("all/b.txtar", scenario("prompt 'Say hello.'", "await turn refusal"))
+		got := p.run("run", "all", "--against", "acp-test-out", "--report", "markdown=sum.md")
+		Expect(got.code).To(Equal(1))
+		Expect(got.out).To(MatchRegexp(`(?m)^changed since reference \S+, 20\d\d-\d\d-\d\d \d\d:\d\d UTC:$`))
+		for _, line := range []string{"  a: the messages changed", "  b: was pass, is fail", "  b: check hello was pass, is fail", "  new: new, pass"} {
+			Expect(got.out).To(ContainSubstring(line+"\n"), line)
+		}
+		Expect(got.out).To(MatchRegexp(`(?m)^ +-<-- agent_message .*"Hello\."`))
+		Expect(got.out).NotTo(ContainSubstring("gone"), "what was not chosen has not changed")
+		Expect(p.read("sum.md")).To(ContainSubstring("### Changed since"))
+		Expect(p.results().Against.Changes).To(HaveLen(4))
+	})
+
+	It("says that nothing changed", func() {
+		got := p.run("run", "all", "--against", "acp-test-out")
+		Expect(got.code).To(Equal(0))
+		Expect(got.out).To(MatchRegexp(`(?m)^nothing changed since reference`))
+	})
+
+	It("needs a run", func() {
+		Expect(p.run("run", "all", "--against", "nowhere").err).To(Equal("acp-test: --against: open nowhere: no such file or directory\n"))
+	})
+})
+
+var _ = Describe("--watch", func() {
+	It("runs again what a saved file touches, until it is interrupted", func() {
+		p := newPlace()
+		p.write("all/a.txtar", good)
+		p.write("all/b.txtar", good)
+		p.write("agent.sh", "#!/bin/sh\nexec "+program+" refagent\n")
+		c := p.command("run", "all", "--watch", "--", "./agent.sh")
+		out := gbytes.NewBuffer()
+		c.Stdout, c.Stderr = out, out
+		Expect(c.Start()).To(Succeed())
+		DeferCleanup(func() { _ = c.Process.Kill() })
+		says := func(what string) {
+			GinkgoHelper()
+			Eventually(out).WithTimeout(30 * time.Second).Should(gbytes.Say(what))
+		}
+		waits := "waiting for a file to be saved"
+		says(`2 scenarios: 2 pass`)
+		says(waits)
+		p.write("all/a.txtar", good+"\n")
+		says(`1 scenario: 1 pass`)
+		says(waits)
+		p.write("all/c.txtar", scenario("prompt 'Say hello.'", "await turn refusal"))
+		says(`FAIL +c `)
+		says(waits)
+		p.write("all/deep/down/d.txtar", good)
+		says(`ok +deep/down/d `)
+		says(waits)
+		p.write("notes.txt", "nothing to do with it")
+		p.write("all/b.txtar", "promt\n")
+		says(`b\.txtar:1:1: .*did you mean "prompt"`)
+		says(waits)
+		p.write("all/b.txtar", good)
+		says(`ok +b `)
+		says(waits)
+		p.write("agent.sh", "#!/bin/sh\n# better\nexec "+program+" refagent\n")
+		says(`4 scenarios: 3 pass, 1 fail`)
+		says(waits)
+		Expect(c.Process.Signal(os.Interrupt)).To(Succeed())
+		Expect(status(c.Wait())).To(Equal(1), "as the last run")
+	})
+})

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// modelServer are the flags of fakellm.
+type modelServer struct {
+	port                     int
+	wire, record, transcript string
+	upstreams                []string
+}
+
+func fakellmCommand(h *host) *cobra.Command {
+	var o modelServer
+	c := &cobra.Command{
+		Use:   "fakellm SCRIPT | --upstream URL --record OUT.yaml",
+		Short: "the model server alone",
+		Long: `Serves the model script SCRIPT (the llm.yaml of a scenario; - is stdin) and prints
+the base URL, to be given to an agent without a version path: $URL/v1 for OpenAI's
+formats, $URL for Anthropic's and Gemini's. Variables of scenarios stay as they
+are, and gates open at once, since nobody else could release them. Each request
+and reply is a line on stderr. It runs until it is interrupted.
+
+With --upstream it makes a script instead: it passes requests on to a provider, or
+to another fake server, and writes to OUT.yaml what was answered, so that SCRIPT
+says the same to the same requests, chunk for chunk. OUT.yaml is whole after each
+answer. Keys and cookies are taken out before anything is written. The API key is
+the client's own, which passes through.`,
+		Example: `  acp-test fakellm llm.yaml --port 4010
+  acp-test fakellm --upstream https://api.openai.com --record llm.yaml
+  acp-test fakellm --upstream anthropic=https://api.anthropic.com --upstream gemini=https://generativelanguage.googleapis.com --record llm.yaml`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(o.upstreams) == 0 {
+				return exactArgs(1, "a model script")(c, args)
+			}
+			if len(args) > 0 {
+				return fmt.Errorf("fakellm: %q is too much: with --upstream the provider answers, not a script", args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case o.wire != "" && !slices.Contains(fakellm.Wires(), o.wire):
+				return unknownWire("--wire", o.wire)
+			case len(o.upstreams) > 0 && o.record == "":
+				return fmt.Errorf("fakellm: --upstream needs --record OUT.yaml, the script to write")
+			case len(o.upstreams) == 0 && o.record != "":
+				return fmt.Errorf("fakellm: --record needs --upstream URL, whose answers to write (--transcript FILE keeps what this server says)")
+			}
+			t, err := transcript.New(transcript.Header{Tool: tool()}, transcript.Options{Path: o.transcript})
+			if err != nil {
+				return err
+			}
+			defer t.Close()
+			t.Observe(func(e transcript.Entry) { fmt.Fprintln(h.err, golden.Line(e)) })
+			if len(o.upstreams) > 0 {
+				err = h.recordModel(c.Context(), &o, t)
+			} else {
+				err = h.serveModel(c.Context(), &o, args[0], t)
+			}
+			if err != nil {
+				return err
+			}
+			return t.Close()
+		},
+	}
+	f := c.Flags()
+	f.SortFlags = false
+	f.IntVar(&o.port, "port", 0, "the TCP port; 0 takes a free one")
+	f.StringVar(&o.wire, "wire", "", "the only wire `FORMAT` to answer: openai-chat, openai-responses, anthropic or gemini")
+	f.StringArrayVar(&o.upstreams, "upstream", nil, "pass requests on to a provider, `[FORMAT=]URL` (repeatable: one for each wire format)")
+	f.StringVar(&o.record, "record", "", "the script to make of what --upstream answers, `OUT.yaml`; must not exist yet")
+	f.StringVar(&o.transcript, "transcript", "", "also write what happens to a transcript `FILE`")
+	completeWords(c, "wire", fakellm.Wires)
+	return c
+}
+
+func unknownWire(flag, name string) error {
+	return fmt.Errorf("%s: there is no wire format %q%s; they are %s", flag, name, meant(name, fakellm.Wires()), strings.Join(fakellm.Wires(), ", "))
+}
+
+func (o *modelServer) listen() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)) }
+
+// serveModel serves a script until ctx ends.
+func (h *host) serveModel(ctx context.Context, o *modelServer, file string, t *transcript.Transcript) error {
+	src, err := h.read(file)
+	if err != nil {
+		return err
+	}
+	script, err := fakellm.ParseScript(file, src, func(text string) (string, error) { return text, nil })
+	if err != nil {
+		return err
+	}
+	server, err := fakellm.Start(fakellm.Config{Script: script, Transcript: t, Wire: o.wire, Listen: o.listen()})
+	if err != nil {
+		return err
+	}
+	for _, gate := range script.Gates() {
+		if _, err := server.Release(gate); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(h.out, server.URL())
+	<-ctx.Done()
+	return server.Close()
+}
+
+// read reads a file that a command line names; - is stdin.
+func (h *host) read(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(h.in)
+	}
+	return os.ReadFile(name)
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// helpCommand explains commands of the program, and words and topics of the
+// scenario language. Where both have a word, it shows both.
+func helpCommand(h *host) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [TOPIC]",
+		Short: "explains a command, a word of the scenario language, or a topic",
+		Long: `Explains a command of acp-test, or a topic:
+
+  scenario      how a scenario is written
+  commands      all commands of the scenario language
+  patterns      how to say which message is meant
+  reference     the whole language as one page of Markdown
+  model         what a model script is made of
+  rules         what is watched in every run
+  requirements  what the specification asks
+  suites        the suites in this program
+  WORD          a command of the scenario language, such as prompt or await
+  ID            a rule or a requirement, such as CANCEL-REASON or PROMPT-003`,
+		ValidArgsFunction: func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return topics(c.Root()), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			root := c.Root()
+			if len(args) == 0 {
+				return root.Help()
+			}
+			if len(args) > 1 {
+				return fmt.Errorf("help: %q is too much; usage: acp-test help [TOPIC]", args[1])
+			}
+			return h.help(root, args[0])
+		},
+	}
+}
+
+func topics(root *cobra.Command) []string {
+	names := []string{"scenario", "commands", "patterns", "reference", "model", "rules", "requirements", "suites"}
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	for _, c := range scenarios.Commands() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+func (h *host) help(root *cobra.Command, topic string) error {
+	switch topic {
+	case "scenario", "scenarios":
+		fmt.Fprint(h.out, scenarioHelp)
+		return nil
+	case "reference":
+		fmt.Fprint(h.out, scenarios.Reference())
+		return nil
+	case "model":
+		fmt.Fprint(h.out, fakellm.Reference())
+		return nil
+	case "rules", "requirements":
+		fmt.Fprint(h.out, pages(root)[topic])
+		return nil
+	case "suites":
+		return h.suites()
+	}
+	if r, ok := rules.LookupRule(topic); ok {
+		fmt.Fprint(h.out, ruleText(r))
+		return nil
+	}
+	if q, ok := rules.Lookup(topic); ok {
+		fmt.Fprint(h.out, requirementText(q))
+		return nil
+	}
+	found := false
+	for _, c := range root.Commands() {
+		if c.Name() == topic && !c.Hidden {
+			if err := c.Help(); err != nil {
+				return err
+			}
+			found = true
+		}
+	}
+	page, err := scenarios.Help(topic)
+	switch {
+	case err == nil && found:
+		fmt.Fprintf(h.out, "\nIn a scenario:\n\n%s", page)
+	case err == nil:
+		fmt.Fprint(h.out, page)
+	case !found:
+		return fmt.Errorf("there is no help on %q%s: acp-test help help lists the topics", topic, meant(topic, topics(root)))
+	}
+	return nil
+}
+
+const scenarioHelp = `A scenario is one text file that ends in .txtar. It begins with a script, one
+command a line; then come files, each below a line -- NAME --. They are the
+agent's workspace, but for llm.yaml, which is what the model says, and want/…,
+which is what files should be like at the end.
+
+  # An edit the user allows.
+  needs tool:write_file
+  permit allow_once
+
+  # The turn ends, and the file is as the user wanted it.
+  check edit-was-made
+  prompt 'Write hello into greeting.txt.'
+  await turn end_turn
+  cmp greeting.txt want/greeting.txt
+  -- llm.yaml --
+  replies:
+    - - tool: write_file
+        args: {path: $WORK/greeting.txt, content: "hello\n"}
+    - - text: Done.
+  -- want/greeting.txt --
+  hello
+
+A prompt starts the agent and opens a session if the script did not. Run it with
+acp-test run FILE -- AGENT…, and check it without an agent with acp-test lint FILE.
+
+See also: acp-test help commands, acp-test help patterns, acp-test help WORD.
+`
+
+// suites lists the suites in this program with their scenarios.
+func (h *host) suites() error {
+	list, err := scenarios.Shipped()
+	if err != nil {
+		return err
+	}
+	suite := ""
+	for _, s := range list {
+		if s.Suite != suite {
+			suite = s.Suite
+			fmt.Fprintf(h.out, "%s\n", suite)
+		}
+		fmt.Fprintf(h.out, "  %-32s %s\n", s.ID, strings.TrimSuffix(s.Title, "."))
+	}
+	return nil
+}

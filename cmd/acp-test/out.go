@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/acp-test/acp-test/reports"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// marker is the file that makes a folder ours to empty.
+const (
+	marker     = ".acp-test-out"
+	markerText = "acp-test writes this folder, and replaces it with each run.\n"
+)
+
+// prepareOut makes an empty folder for a run. What the previous run left is
+// kept beside it, with .previous after the name. A folder with anything that is
+// not ours is refused.
+func prepareOut(dir string) error {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("--out: %w", err)
+	case len(entries) > 0:
+		if !ours(dir) {
+			return fmt.Errorf("--out: %s holds files that acp-test did not write; name a new or an empty folder", dir)
+		}
+		if err := setAside(dir); err != nil {
+			return fmt.Errorf("--out: keeping the previous run: %w", err)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, marker), []byte(markerText), 0o644); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	// The folder hides itself from git, wherever it is put: evidence of a run
+	// does not belong into a commit, and nobody has to think of it.
+	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o644); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
+}
+
+func ours(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, marker))
+	return err == nil
+}
+
+func setAside(dir string) error {
+	previous := filepath.Clean(dir) + ".previous"
+	if _, err := os.Lstat(previous); err == nil {
+		if !ours(previous) {
+			return fmt.Errorf("%s is not ours", previous)
+		}
+		if err := os.RemoveAll(previous); err != nil {
+			return err
+		}
+	}
+	return os.Rename(dir, previous)
+}
+
+// writeReports writes the reports every run gets, and those that were asked
+// for. One that cannot be written does not keep the others back.
+func (h *host) writeReports(run scenarios.Run, out string, asked []string) error {
+	var errs []error
+	write := func(format, file string) {
+		if file == "-" {
+			errs = append(errs, reports.Write(format, run, h.out))
+			return
+		}
+		errs = append(errs, writeFile(file, func(w io.Writer) error { return reports.Write(format, run, w) }))
+	}
+	for _, format := range []string{"json", "junit", "html"} {
+		name, _ := reports.File(format)
+		write(format, filepath.Join(out, name))
+	}
+	for _, r := range asked {
+		format, file, named := strings.Cut(r, "=")
+		if !named || file == "" {
+			name, _ := reports.File(format)
+			file = filepath.Join(out, name)
+		}
+		write(format, file)
+	}
+	return errors.Join(errs...)
+}
+
+func writeFile(name string, write func(io.Writer) error) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// pages are the references that are written from the program itself, by their
+// name below docs/reference and as topics of help.
+func pages(root *cobra.Command) map[string]string {
+	return map[string]string{
+		"commands":          commandsPage(root),
+		"scenario-language": scenarios.Reference(),
+		"model-script":      fakellm.Reference(),
+		"rules":             rulesPage(),
+		"requirements":      requirementsPage(),
+	}
+}
+
+// commandsPage describes the command line.
+func commandsPage(root *cobra.Command) string {
+	var b strings.Builder
+	b.WriteString("# Commands\n\n```\n" + root.Long + "\n```\n")
+	var add func(c *cobra.Command)
+	add = func(c *cobra.Command) {
+		if c != root {
+			fmt.Fprintf(&b, "\n## %s\n\n```\n%s\n```\n\n%s\n", c.CommandPath(), c.UseLine(), sentence(c))
+			if c.LocalFlags().HasAvailableFlags() {
+				fmt.Fprintf(&b, "\n```\n%s\n```\n", strings.TrimRight(c.LocalFlags().FlagUsages(), "\n"))
+			}
+		}
+		for _, sub := range c.Commands() {
+			// help and completion are the command line's own.
+			if sub.IsAvailableCommand() && sub.Name() != "completion" {
+				add(sub)
+			}
+		}
+	}
+	add(root)
+	return b.String()
+}
+
+// sentence is what a command says of itself; lines that are indented are shown
+// as they are.
+func sentence(c *cobra.Command) string {
+	if c.Long == "" {
+		return strings.ToUpper(c.Short[:1]) + c.Short[1:] + "."
+	}
+	var b strings.Builder
+	code, blank := false, ""
+	for line := range strings.Lines(strings.TrimRight(c.Long, "\n") + "\n") {
+		if strings.TrimSpace(line) == "" {
+			blank += line
+			continue
+		}
+		in := strings.HasPrefix(line, "  ")
+		if code && !in {
+			b.WriteString("```\n")
+		}
+		b.WriteString(blank)
+		if in && !code {
+			b.WriteString("```\n")
+		}
+		code, blank = in, ""
+		b.WriteString(line)
+	}
+	if code {
+		b.WriteString("```\n")
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+func rulesPage() string {
+	var b strings.Builder
+	b.WriteString("# Rules\n\nRules watch every frame of every run. Each has points, which are the ways to break it, with a class each: *fail* is against the specification, *warn* against its prose, *lint* against what works, *inconclusive* where nothing was provably open, *info* for the reader.\n")
+	for _, side := range []rules.Side{rules.OfAgent, rules.OfClient} {
+		fmt.Fprintf(&b, "\n## About the %s\n", side)
+		for _, r := range rules.Rules() {
+			if r.Side == side {
+				b.WriteString("\n" + ruleText(r))
+			}
+		}
+	}
+	return b.String()
+}
+
+func ruleText(r rules.Rule) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### %s\n\n%s\n\n", r.ID, text(r.Sentence))
+	for _, p := range r.Points {
+		name := "`" + p.ID + "`"
+		if p.ID == "" {
+			name = "`" + r.ID + "`"
+		}
+		fmt.Fprintf(&b, "- %s, %s: %s", name, p.Class, text(p.Says))
+		if len(p.Requirements) > 0 {
+			fmt.Fprintf(&b, " (%s)", strings.Join(p.Requirements, ", "))
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func requirementsPage() string {
+	var b strings.Builder
+	b.WriteString("# Requirements\n\nWhat the specification asks of agents, sentence by sentence, and what here shows it broken. MANDATORY and CAPABILITY requirements decide `acp-test conformance`.\n")
+	var tiers []rules.Tier
+	for _, q := range rules.Requirements() {
+		if q.Side != rules.OfClient && !slices.Contains(tiers, q.Tier) {
+			tiers = append(tiers, q.Tier)
+		}
+	}
+	slices.Sort(tiers)
+	for _, tier := range tiers {
+		fmt.Fprintf(&b, "\n## %s\n", tier)
+		for _, q := range rules.Requirements() {
+			if q.Side != rules.OfClient && q.Tier == tier {
+				b.WriteString("\n" + requirementText(q))
+			}
+		}
+	}
+	b.WriteString("\n## Of editors\n")
+	for _, q := range rules.Requirements() {
+		if q.Side == rules.OfClient {
+			b.WriteString("\n" + requirementText(q))
+		}
+	}
+	return b.String()
+}
+
+func requirementText(q rules.Requirement) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "### %s\n\n%s\n\n- %s (%s)", q.ID, text(q.Statement), q.Level, q.Basis)
+	if q.AppliesWhen != "" && q.AppliesWhen != "always" {
+		fmt.Fprintf(&b, ", applies with `%s`", q.AppliesWhen)
+	}
+	if q.Kit != "" {
+		fmt.Fprintf(&b, ", `%s` in acp-tck", q.Kit)
+	}
+	fmt.Fprintf(&b, "\n- specification: %s\n", text(q.Cite.String()))
+	for _, list := range []struct {
+		what string
+		ids  []string
+	}{{"rules", q.Rules}, {"checks", q.Checks}} {
+		if len(list.ids) > 0 {
+			fmt.Fprintf(&b, "- %s: %s\n", list.what, strings.Join(list.ids, ", "))
+		}
+	}
+	if q.Excluded != "" {
+		fmt.Fprintf(&b, "- not judged: %s\n", text(q.Excluded))
+	}
+	return b.String()
+}
+
+// text keeps Markdown from reading anything into a sentence.
+func text(s string) string {
+	return strings.NewReplacer("<", "&lt;", "*", "\\*", "_", "\\_", "|", "\\|", "\n", " ").Replace(s)
+}

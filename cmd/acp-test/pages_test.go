@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sebdah/goldie/v2"
+)
+
+// The pages of docs/reference are written from the program. After a change to
+// what they describe:
+//
+//	go test ./cmd/acp-test -run TestReferencePages -update
+func TestReferencePages(t *testing.T) {
+	g := goldie.New(t, goldie.WithFixtureDir("../../docs/reference"), goldie.WithNameSuffix(".md"), goldie.WithDiffEngine(goldie.ClassicDiff))
+	all := pages(rootCommand(&host{}))
+	all["results"] = resultsPage(t)
+	for name, text := range all {
+		const from = "<!-- Written from the program: go test ./cmd/acp-test -run TestReferencePages -update -->\n"
+		g.Assert(t, name, []byte(from+text))
+	}
+}
+
+// resultsPage describes results.json by its schema.
+func resultsPage(t *testing.T) string {
+	src, err := os.ReadFile("../../docs/schema/results.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type shape struct {
+		Description string
+		Ref         string `json:"$ref"`
+		Type        any
+		Enum        []any
+		Const       any
+		Items       *shape
+		Required    []string
+		Properties  map[string]*shape
+		More        json.RawMessage   `json:"additionalProperties"`
+		Defs        map[string]*shape `json:"$defs"`
+	}
+	var schema shape
+	if err := json.Unmarshal(src, &schema); err != nil {
+		t.Fatal(err)
+	}
+	var kind func(s *shape) string
+	kind = func(s *shape) string {
+		switch {
+		case s.Ref != "":
+			name := s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]
+			return "[" + name + "](#" + name + ")"
+		case s.Const != nil:
+			return fmt.Sprint(s.Const)
+		case s.Items != nil:
+			return "list of " + kind(s.Items)
+		}
+		return fmt.Sprint(s.Type)
+	}
+	var b strings.Builder
+	b.WriteString("# results.json\n\nThe outcome of a run, for programs. [results.schema.json](../schema/results.schema.json) is the same for validators. `version` changes when a reader of the older form would misunderstand the newer one.\n")
+	table := func(title string, s *shape) {
+		fmt.Fprintf(&b, "\n## %s\n\n", title)
+		if s.Description != "" {
+			b.WriteString(strings.ToUpper(s.Description[:1]) + s.Description[1:] + ".\n\n")
+		}
+		if len(s.Enum) > 0 {
+			fmt.Fprintf(&b, "One of %v.\n", strings.Trim(fmt.Sprint(s.Enum), "[]"))
+			return
+		}
+		b.WriteString("| member | type | |\n|---|---|---|\n")
+		for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+			p := s.Properties[name]
+			about := p.Description
+			if !slices.Contains(s.Required, name) {
+				about = strings.TrimPrefix(about+"; may be absent", "; ")
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, kind(p), about)
+		}
+	}
+	table("The file", &schema)
+	for _, name := range slices.Sorted(maps.Keys(schema.Defs)) {
+		table(name, schema.Defs[name])
+	}
+	return b.String()
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// callBook knows the tool calls of all sessions, from their updates and from
+// permission requests: either may name no more than the id.
+type callBook struct {
+	mu    sync.Mutex
+	known map[[2]string]*toolCall // by session and id
+}
+
+// observe watches the transcript, under its lock.
+func (b *callBook) observe(e transcript.Entry) {
+	var said wire.Value
+	switch {
+	case e.Source == transcript.Agent && e.Kind == transcript.Notification && e.Method == "session/update":
+		said = e.JSON().Path("params.update")
+		if kind := said.Get("sessionUpdate"); !kind.Is("tool_call") && !kind.Is("tool_call_update") {
+			return
+		}
+	case e.Source == transcript.Agent && e.Kind == transcript.Request && e.Method == "session/request_permission":
+		said = e.JSON().Path("params.toolCall")
+	default:
+		return
+	}
+	key := [2]string{e.Session, said.Get("toolCallId").Str()}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.known[key] == nil {
+		b.known[key] = &toolCall{id: key[1], kind: "other", status: "pending"} // the schema's defaults
+	}
+	b.known[key].learn(said)
+}
+
+// get is what is known of a tool call by now.
+func (b *callBook) get(session, id string) toolCall {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	known := b.known[[2]string{session, id}]
+	if known == nil {
+		return toolCall{id: id, kind: "other"}
+	}
+	c := *known
+	c.paths = slices.Clone(c.paths)
+	return c
+}
+
+// pathKeys are the members of rawInput in which known agents name a file.
+var pathKeys = []string{"path", "file_path", "filePath", "filepath", "abs_path", "absolute_path", "notebook_path", "to"}
+
+// toolCall is what is known of a tool call. Paths are all that were ever named.
+type toolCall struct {
+	id, title, kind, status string
+	paths                   []string
+	diff                    bool // it shows a change
+}
+
+// learn adds what an announcement, an update or a permission request says.
+func (c *toolCall) learn(v wire.Value) {
+	set := func(to *string, key string) {
+		if v := v.Get(key); v.Kind() == wire.String {
+			*to = v.Str()
+		}
+	}
+	set(&c.title, "title")
+	set(&c.kind, "kind")
+	set(&c.status, "status")
+	add := func(v wire.Value) {
+		if v.Kind() == wire.String && !slices.Contains(c.paths, v.Str()) {
+			c.paths = append(c.paths, v.Str())
+		}
+	}
+	for l := range v.Get("locations").Items() {
+		add(l.Get("path"))
+	}
+	for x := range v.Get("content").Items() {
+		if x.Get("type").Is("diff") {
+			c.diff = true
+			add(x.Get("path"))
+		}
+	}
+	for _, key := range pathKeys {
+		add(v.Get("rawInput").Get(key))
+	}
+}

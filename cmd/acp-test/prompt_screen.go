@@ -1,0 +1,266 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// screen shows a session while it goes on. It reads the transcript in a
+// goroutine of its own: who reads what it prints may be slow, and must not hold
+// up the agent or a cancel.
+type screen struct {
+	mode     string
+	log      *transcript.Transcript
+	out, err io.Writer
+	colour   style
+	plain    bool // out is a terminal: what could change its state is left out
+	both     bool // out and err are one terminal or file
+	calls    *callBook
+	wake     chan struct{}
+	quit     chan struct{}
+	done     chan struct{}
+	failed   error // of writing to out; read after done
+
+	mu      sync.Mutex // for lines on err
+	reasons map[int]string
+
+	// of the goroutine
+	prompted bool
+	session  string
+	message  string   // id of the last message
+	broken   bool     // something came since
+	open     []string // ids of tool calls of this turn that have no line yet
+	told     []string // and of those that have one
+	midLine  bool
+}
+
+func (h *host) screen(mode string, log *transcript.Transcript) *screen {
+	s := &screen{
+		mode: mode, log: log, out: h.out, err: h.err, colour: h.style(h.err),
+		plain: isTerminal(h.out), both: sameFile(h.out, h.err),
+		calls: &callBook{known: map[[2]string]*toolCall{}}, reasons: map[int]string{},
+		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	log.Observe(func(e transcript.Entry) {
+		s.calls.observe(e)
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+	})
+	go s.follow()
+	return s
+}
+
+func (s *screen) follow() {
+	defer close(s.done)
+	for next := 1; ; {
+		for ; next <= s.log.Len(); next++ {
+			s.show(s.log.At(next))
+		}
+		select {
+		case <-s.wake:
+			continue
+		case <-s.quit:
+		}
+		if next > s.log.Len() {
+			s.endLine()
+			return
+		}
+	}
+}
+
+// finish shows what is left, unless ctx ends: then whoever reads does not.
+func (s *screen) finish(ctx context.Context) error {
+	close(s.quit)
+	select {
+	case <-s.done:
+		return s.failed
+	default:
+	}
+	select {
+	case <-s.done:
+		return s.failed
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// tell puts a line beside what the agent says.
+func (s *screen) tell(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintln(s.err, s.colour.faint(line))
+}
+
+// because notes why a permission request is rejected.
+func (s *screen) because(request int, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reasons[request] = why
+}
+
+func (s *screen) put(text []byte) {
+	if s.failed == nil && len(text) > 0 {
+		_, s.failed = s.out.Write(text)
+		s.midLine = text[len(text)-1] != '\n'
+	}
+}
+
+func (s *screen) endLine() {
+	if s.midLine {
+		s.put([]byte("\n"))
+	}
+}
+
+// aside is a line about what the agent does.
+func (s *screen) aside(line string) {
+	if s.mode != "text" {
+		return
+	}
+	if s.both {
+		s.endLine()
+	}
+	s.tell(line)
+}
+
+func (s *screen) show(e transcript.Entry) {
+	if s.mode == "jsonl" {
+		if e.Frame() {
+			s.put(append(slices.Clone(e.Raw), '\n'))
+		}
+		return
+	}
+	mine := e.Session == s.session
+	switch {
+	case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
+		s.prompted, s.session = true, e.Session // what came before is history
+	case !s.prompted:
+	case e.Source == transcript.Agent && e.Kind == transcript.Notification && e.Method == "session/update" && mine:
+		s.update(e.JSON().Path("params.update"))
+	case e.Source == transcript.Agent && e.Kind == transcript.Response && e.Method == "session/prompt":
+		for _, id := range s.open {
+			s.tool(id, "")
+		}
+		s.open = nil
+	case e.Source == transcript.Editor && e.Kind == transcript.Response && e.Method == "session/request_permission":
+		s.permission(e)
+	case e.Source == transcript.Note && e.Kind == transcript.Remark:
+		if r := e.JSON(); r.Get("refused").Exists() {
+			s.aside("refused: " + oneLine(r.Get("refused").Str()) + ": " + r.Get("text").Str())
+		}
+	}
+}
+
+func (s *screen) update(u wire.Value) {
+	switch u.Get("sessionUpdate").Str() {
+	case "agent_message_chunk":
+		s.say(u.Get("messageId").Str(), u.Get("content"))
+	case "agent_thought_chunk", "user_message_chunk", "plan":
+		s.broken = true
+	case "tool_call", "tool_call_update":
+		id := u.Get("toolCallId").Str()
+		if slices.Contains(s.told, id) {
+			return
+		}
+		// One that had to be permitted may never have been announced.
+		if !slices.Contains(s.open, id) {
+			s.broken = true
+			s.open = append(s.open, id)
+		}
+		if status := u.Get("status").Str(); status == "completed" || status == "failed" {
+			s.open = slices.DeleteFunc(s.open, func(o string) bool { return o == id })
+			s.told = append(s.told, id)
+			s.tool(id, status)
+		}
+	}
+}
+
+// say puts out a piece of a message. A new message begins on a new line.
+func (s *screen) say(id string, content wire.Value) {
+	other := s.broken
+	if id != "" && s.message != "" {
+		other = id != s.message
+	}
+	if other {
+		s.endLine()
+	}
+	s.message, s.broken = id, false
+	if !content.Get("type").Is("text") {
+		what := cmp.Or(content.Get("uri").Str(), content.Path("resource.uri").Str(), content.Get("mimeType").Str())
+		s.aside("[" + oneLine(content.Get("type").Str()+" "+what) + "]")
+		return
+	}
+	text := content.Get("text").Str()
+	if s.plain {
+		text = printable(text)
+	}
+	s.put([]byte(text))
+}
+
+// tool is the one line of a tool call. An empty status is the latest.
+func (s *screen) tool(id, status string) {
+	c := s.calls.get(s.session, id)
+	s.aside(fmt.Sprintf("tool: %s (%s, %s)", oneLine(cmp.Or(c.title, c.id)), oneLine(c.kind), oneLine(cmp.Or(status, c.status))))
+}
+
+func (s *screen) permission(e transcript.Entry) {
+	asked := s.log.At(e.Ref).JSON().Get("params")
+	c := s.calls.get(e.Session, asked.Path("toolCall.toolCallId").Str())
+	answer := e.JSON().Path("result.outcome")
+	said := "cancelled"
+	for o := range asked.Get("options").Items() {
+		if answer.Get("outcome").Is("selected") && o.Get("optionId").Is(answer.Get("optionId").Str()) {
+			said = map[string]string{mockclient.AllowOnce: "allowed once", mockclient.RejectOnce: "rejected", mockclient.RejectAlways: "rejected for always"}[o.Get("kind").Str()]
+			break
+		}
+	}
+	s.mu.Lock()
+	if why := s.reasons[e.Ref]; why != "" {
+		said += ", " + oneLine(why)
+	}
+	s.mu.Unlock()
+	s.aside(fmt.Sprintf("permission: %s (%s): %s", oneLine(cmp.Or(c.title, c.id)), oneLine(c.kind), said))
+}
+
+func sameFile(a, b io.Writer) bool {
+	f, ok := a.(*os.File)
+	g, too := b.(*os.File)
+	if !ok || !too {
+		return false
+	}
+	one, err1 := f.Stat()
+	other, err2 := g.Stat()
+	return err1 == nil && err2 == nil && os.SameFile(one, other)
+}
+
+// printable leaves out what could change the state of a terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// oneLine makes what an agent names fit a line.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(printable(text)), " ")
+	const most = 200
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}

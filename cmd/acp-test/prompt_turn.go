@@ -1,0 +1,312 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// talk is one connection with a user's agent, and the turn on it.
+type talk struct {
+	host    *host
+	options *prompting
+	agent   ownAgent
+	work    string
+	log     *transcript.Transcript
+	screen  *screen
+	abort   context.CancelCauseFunc
+
+	editor  *mockclient.Editor
+	session *mockclient.Session
+	// interrupted is the exit status the first signal asks for, else 0.
+	interrupted atomic.Int32
+
+	// mu makes a step of each of these: to prompt, to cancel, to answer a
+	// permission request. After a cancel, no answer may be a choice any more.
+	mu        sync.Mutex
+	turning   bool
+	cancelled bool
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// hold starts the agent, does what the user wants and ends the agent.
+func (t *talk) hold(ctx context.Context, resume, text string) error {
+	err := t.start(ctx, resume)
+	began := err == nil && !t.options.listCommands
+	var stop string
+	var commands wire.Value
+	switch {
+	case err != nil:
+	case t.options.listCommands:
+		commands, err = t.commands(ctx)
+	default:
+		stop, err = t.turn(ctx, text)
+	}
+	code := t.interrupted.Load()
+	if t.editor != nil {
+		err = t.explained(ctx, err)
+		t.editor.Close(ctx)
+	}
+	if failed := t.screen.finish(ctx); failed != nil {
+		return fmt.Errorf("writing to stdout: %w", failed)
+	}
+	if err == nil && code == 0 && t.options.listCommands {
+		return t.list(commands)
+	}
+	return t.verdict(int(code), began, stop, err)
+}
+
+// verdict is the exit status of the command, with the reason on stderr. code is
+// what an interrupt asked for.
+func (t *talk) verdict(code int, began bool, stop string, err error) error {
+	end := func(code int, format string, args ...any) error {
+		fmt.Fprintf(t.host.err, "acp-test: "+format+"\n", args...)
+		return status(code)
+	}
+	switch {
+	case code != 0 && !began:
+		return end(code, "interrupted before a turn began")
+	case code != 0 && err == nil && stop == "cancelled":
+		return end(code, "cancelled")
+	case code != 0 && err == nil:
+		return end(code, "cancelled, but the turn ended with %q", oneLine(stop))
+	case code != 0 && errors.Is(err, errInterrupted):
+		return end(code, "cancelled, and the agent was ended before it answered")
+	case code != 0:
+		return end(code, "cancelled, but %v", err)
+	case err != nil && began:
+		return end(1, "%v", err)
+	case err != nil:
+		return fmt.Errorf("%s: %w", t.agent.name, err)
+	case stop == "":
+		return end(1, "the turn ended without a stop reason")
+	case stop != "end_turn":
+		return end(1, "the turn ended with %q", oneLine(stop))
+	}
+	return nil
+}
+
+// start brings the agent to where it takes prompts.
+func (t *talk) start(ctx context.Context, resume string) error {
+	agent, err := mockclient.Start(ctx, t.log, 0, t.agent.command)
+	if err != nil {
+		return err
+	}
+	writes := t.options.write || t.options.yolo
+	caps := mockclient.Capabilities{"fs": map[string]any{"readTextFile": true, "writeTextFile": writes}}
+	if t.options.yolo {
+		caps["terminal"] = true
+	}
+	t.editor = mockclient.NewEditor(agent, mockclient.Options{
+		Capabilities: caps,
+		Info:         mockclient.Implementation{Name: "acp-test", Title: "acp-test prompt", Version: version()},
+		Terminals:    &mockclient.Terminals{Real: true, Allow: []string{"*"}, Env: t.agent.command.Env},
+		Handlers:     map[string]func(*mockclient.Request){"session/request_permission": t.permission},
+	})
+	late := fmt.Errorf("nothing came in %v (--start-timeout)", t.agent.start)
+	wait, cancel := context.WithTimeoutCause(ctx, t.agent.start, late)
+	defer cancel()
+	if _, err := t.editor.Initialize(wait); err != nil {
+		return err
+	}
+	wait, cancel = context.WithTimeoutCause(ctx, t.agent.start, late)
+	defer cancel()
+	t.session, err = t.editor.EnsureSession(wait, resume, mockclient.SessionOptions{Cwd: t.work})
+	if err != nil {
+		return t.loginAdvice(err)
+	}
+	t.sayHow(resume)
+	return nil
+}
+
+// loginAdvice says how to log in, if that is what the agent wants.
+func (t *talk) loginAdvice(err error) error {
+	const authRequired = -32000 // ACP v1, ErrorCode
+	var rpc *mockclient.RPCError
+	if !errors.As(err, &rpc) || rpc.Code != authRequired {
+		return err
+	}
+	advice := "log in with the agent's own program first, or give it a key with --env"
+	if methods := t.editor.Info().AuthMethods(); len(methods) > 0 {
+		var names []string
+		for _, m := range methods {
+			names = append(names, oneLine(strings.TrimSpace(m.Name+" ("+m.ID+")")))
+		}
+		advice += "; it knows " + strings.Join(names, ", ")
+	}
+	return fmt.Errorf("%w: %s", err, advice)
+}
+
+// sayHow says which session this is, and how it was opened if that was asked.
+func (t *talk) sayHow(resume string) {
+	if resume == "" && t.options.output != "text" {
+		return
+	}
+	how := map[string]string{"session/load": "loaded", "session/resume": "resumed", "session/new": "new"}[t.session.How]
+	for _, err := range t.session.Tried {
+		how += "; " + oneLine(err.Error())
+	}
+	t.screen.tell("session " + oneLine(t.session.ID) + ": " + how)
+}
+
+// turn gives the prompt and waits for the stop reason.
+func (t *talk) turn(ctx context.Context, text string) (string, error) {
+	t.mu.Lock()
+	if t.interrupted.Load() != 0 {
+		t.mu.Unlock()
+		return "", errInterrupted
+	}
+	t.turning = true
+	turn := t.session.Prompt(ctx, mockclient.Text(text))
+	t.mu.Unlock()
+	stop, err := turn.Wait(ctx)
+	var rpc *mockclient.RPCError
+	if errors.As(err, &rpc) && rpc.Data != nil {
+		err = fmt.Errorf("%w: %s", err, oneLine(fmt.Sprint(rpc.Data)))
+	}
+	// From now on an interrupt has no turn to cancel. An agent that takes
+	// nothing may hold mu until it is ended.
+	if ctx.Err() == nil {
+		t.mu.Lock()
+		t.turning = false
+		t.mu.Unlock()
+	}
+	return stop, err
+}
+
+// interrupt is what a signal does: the first one cancels the turn, if there is
+// one; the next ends everything.
+func (t *talk) interrupt(s os.Signal) {
+	code := int32(130)
+	if s == syscall.SIGTERM {
+		code = 143
+	}
+	if !t.interrupted.CompareAndSwap(0, code) {
+		t.abort(errInterrupted)
+		return
+	}
+	go func() { // an agent that takes nothing must not hold up the second one
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if !t.turning {
+			t.abort(errInterrupted)
+			return
+		}
+		t.cancelled = true
+		_, _ = t.session.Cancel() // an agent that is gone has no turn either
+	}()
+}
+
+// explained is an error of the agent with all there is to say about it.
+func (t *talk) explained(ctx context.Context, err error) error {
+	if err == nil || t.editor == nil || errors.Is(err, errInterrupted) {
+		return err
+	}
+	var rpc *mockclient.RPCError
+	if errors.As(err, &rpc) {
+		return err // it said itself what is wrong
+	}
+	if errors.Is(err, syscall.EPIPE) { // how it ends says more
+		select {
+		case <-t.editor.Agent().Exited():
+		case <-time.After(10 * time.Second):
+		case <-ctx.Done():
+		}
+	}
+	stderr, asked, noise := "", "", false
+	for e := range t.log.All() {
+		switch {
+		case e.Source == transcript.Editor && e.Kind == transcript.Request:
+			asked = e.Method
+		case e.Source == transcript.Stderr:
+			stderr += string(e.Raw)
+			if len(stderr) > 32<<10 {
+				stderr = stderr[len(stderr)-16<<10:]
+			}
+		case e.Source == transcript.Agent && e.Kind == transcript.Malformed:
+			noise = true
+		}
+	}
+	text := err.Error()
+	if exit, gone := t.editor.Agent().Exit(); gone {
+		text = fmt.Sprintf("the agent ended with status %d before it answered %s", exit.Code, asked)
+		if exit.Signal != "" {
+			text = fmt.Sprintf("the agent was ended by %s before it answered %s", exit.Signal, asked)
+		}
+	}
+	if noise {
+		text += "; it wrote lines to stdout that are no messages: is a flag such as --acp missing?"
+	}
+	if lines := strings.Split(strings.TrimSpace(printable(stderr)), "\n"); lines[0] != "" {
+		lines = lines[max(0, len(lines)-8):]
+		text += "; the end of its stderr:\n  " + strings.Join(lines, "\n  ")
+	}
+	return errors.New(text)
+}
+
+// How long an agent may take to name its commands, and after that to change its
+// mind: some send a list at once and a better one later.
+const (
+	commandsWait   = 5 * time.Second
+	commandsSettle = time.Second
+)
+
+// commands is the last list of commands the agent sends after it opened the
+// session; missing if there is none.
+func (t *talk) commands(ctx context.Context) (wire.Value, error) {
+	var list wire.Value
+	after, patience := t.session.Request.Seq, commandsWait
+	for {
+		wait, cancel := context.WithTimeout(ctx, patience)
+		o := t.log.Await(wait, after, mockclient.Updated("available_commands_update"))
+		cancel()
+		if o.Verdict != transcript.Met {
+			break
+		}
+		after = o.Entry.Seq
+		if o.Entry.Session == t.session.ID {
+			list, patience = t.log.At(after).JSON().Path("params.update.availableCommands"), commandsSettle
+		}
+	}
+	if ctx.Err() != nil {
+		return list, errInterrupted
+	}
+	if _, gone := t.editor.Agent().Exit(); gone && !list.Exists() {
+		return list, mockclient.ErrExited
+	}
+	return list, nil
+}
+
+// list prints commands as text or as names.
+func (t *talk) list(commands wire.Value) error {
+	if commands.Len() == 0 {
+		t.screen.tell("the agent names no commands")
+		return nil
+	}
+	var b strings.Builder
+	for c := range commands.Items() {
+		name := "/" + oneLine(c.Get("name").Str())
+		switch t.options.output {
+		case "simple":
+			fmt.Fprintln(&b, name)
+		case "text":
+			if hint := c.Path("input.hint").Str(); hint != "" {
+				name += " <" + oneLine(hint) + ">"
+			}
+			fmt.Fprintf(&b, "%-24s %s\n", name, oneLine(c.Get("description").Str()))
+		}
+	}
+	_, err := fmt.Fprint(t.host.out, b.String())
+	return err
+}

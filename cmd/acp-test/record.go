@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// recording are the flags of record.
+type recording struct {
+	out, live, llm     string
+	redact             []string
+	keepText, maskText bool
+}
+
+func recordCommand(h *host) *cobra.Command {
+	var o recording
+	c := &cobra.Command{
+		Use:   "record --out FILE -- AGENT…",
+		Short: "a transparent proxy that an editor starts instead of the agent",
+		Long: `Starts AGENT and passes everything on, byte for byte, in both directions: frames,
+stderr, signals and the exit status. What passes is in FILE before it is passed
+on. A FILE that exists is never replaced: the next one gets a number. A FILE that
+is a folder, or ends in a slash, gets one dated file for each session.
+
+Secrets are taken out before anything reaches the disk: values of variables such
+as *_API_KEY, keys of known services, what authenticates, and what --redact
+matches.`,
+		Example: `  Zed, in settings.json:
+    "agent_servers": {"Recorded": {"type": "custom", "command": "acp-test",
+      "args": ["record", "--out", "/home/me/acp/", "--", "gemini", "--acp"]}}`,
+		Args: func(c *cobra.Command, args []string) error {
+			dash := c.ArgsLenAtDash()
+			switch {
+			case dash < 0 || len(args) == dash:
+				return fmt.Errorf("record: the agent's command is missing; usage: %s", c.UseLine())
+			case dash > 0:
+				return fmt.Errorf("record: %q is too much; usage: %s", args[0], c.UseLine())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error { return h.record(&o, args) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.out, "out", "", "the recording, a `FILE` or folder")
+	f.StringVar(&o.live, "live", "", "judge as it goes on and print findings to stderr, or to the Unix socket `PATH`")
+	f.Lookup("live").NoOptDefVal = "stderr"
+	f.StringVar(&o.llm, "llm", "", "record the model's side too, with the provider at `URL` (default that of the environment)")
+	f.Lookup("llm").NoOptDefVal = "environment"
+	f.StringArrayVar(&o.redact, "redact", nil, "what else is a secret, `REGEXP` (repeatable; of one with a group only the group)")
+	f.BoolVar(&o.keepText, "keep-text", false, "leave prompts, messages and file contents as they are, secrets in them too")
+	f.BoolVar(&o.maskText, "mask-text", false, "take prompts, messages and file contents out")
+	_ = c.MarkFlagRequired("out")
+	c.MarkFlagsMutuallyExclusive("keep-text", "mask-text")
+	return c
+}
+
+func (h *host) record(o *recording, argv []string) (err error) {
+	// All signals are the agent's. A broken pipe is an error to pass on, and
+	// not the end of this process.
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, append(passedOn(), syscall.SIGPIPE)...)
+	defer signal.Stop(signals)
+
+	patterns, err := compileAll("--redact", o.redact)
+	if err != nil {
+		return err
+	}
+	file, err := reserve(o.out, agents.AdHoc(argv).Name)
+	if err != nil {
+		return err
+	}
+	redaction := replay.Redaction{Env: h.env, Patterns: patterns, KeepText: o.keepText, MaskText: o.maskText}
+	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: agents.AdHoc(argv).Name, Protocol: "1"},
+		transcript.Options{Path: file, Through: true, Memory: 8 << 20, Redact: redaction.Func()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	env := h.env
+	if o.llm != "" {
+		recorder, err := fakellm.Record(h.upstreams(o.llm, log))
+		if err != nil {
+			return err
+		}
+		env = pointed(env, recorder.URL())
+		defer func() {
+			script := strings.TrimSuffix(file, ".jsonl") + ".llm.yaml"
+			err = errors.Join(err, recorder.Close(), os.WriteFile(script, recorder.Script(), 0o600))
+		}()
+	}
+	live, err := h.live(o.live)
+	if err != nil {
+		return err
+	}
+	home, _ := h.getenv("HOME") // none is noted then
+	proxy := replay.Proxy{
+		Home:  home,
+		Agent: mockclient.Command{Path: argv[0], Args: argv[1:], Env: env, Dir: h.cwd, Keeper: []string{h.self, "keeper"}},
+		In:    h.in, Out: h.out, Err: h.err, Log: log, Signals: signals, Live: live,
+	}
+	// Not the command's context: a signal is for the agent, which may live on.
+	exit, err := proxy.Run(context.Background())
+	switch {
+	case err != nil:
+		return err
+	case exit.Signal != "":
+		return endBy(exit.Signal)
+	case exit.Code != 0:
+		return status(exit.Code)
+	}
+	return nil
+}
+
+func compileAll(flag string, patterns []string) ([]*regexp.Regexp, error) {
+	var out []*regexp.Regexp
+	for _, p := range patterns {
+		re, err := regexp.Compile(p)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", flag, err)
+		}
+		out = append(out, re)
+	}
+	return out, nil
+}
+
+// reserve makes the empty file of a recording, which others may not read.
+func reserve(out, agent string) (string, error) {
+	info, err := os.Stat(out)
+	if err == nil && info.IsDir() || strings.HasSuffix(out, "/") {
+		if err := os.MkdirAll(out, 0o700); err != nil {
+			return "", fmt.Errorf("--out: %w", err)
+		}
+		out = filepath.Join(out, time.Now().Format("2006-01-02T15-04-05")+"-"+agent+".jsonl")
+	}
+	ext := filepath.Ext(out)
+	for n := 1; ; n++ {
+		name := out
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(out, ext), n, ext)
+		}
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		switch {
+		case err == nil:
+			return name, f.Close()
+		case !errors.Is(err, os.ErrExist):
+			return "", fmt.Errorf("--out: %w", err)
+		}
+	}
+}
+
+// live is where findings go.
+func (h *host) live(to string) (io.Writer, error) {
+	switch to {
+	case "":
+		return nil, nil
+	case "stderr":
+		return h.err, nil
+	}
+	c, err := net.Dial("unix", to)
+	if err != nil {
+		return nil, fmt.Errorf("--live: %w", err)
+	}
+	return c, nil
+}
+
+// providers are the variables that hold base URLs, with the wire formats behind
+// them, the path that belongs to the variable's value and the vendor's address.
+func providers() []struct{ variable, wire, path, vendor string } {
+	return []struct{ variable, wire, path, vendor string }{
+		{"OPENAI_BASE_URL", fakellm.OpenAIChat, "/v1", "https://api.openai.com"},
+		{"OPENAI_BASE_URL", fakellm.OpenAIResponses, "/v1", "https://api.openai.com"},
+		{"ANTHROPIC_BASE_URL", fakellm.Anthropic, "", "https://api.anthropic.com"},
+		{"GOOGLE_GEMINI_BASE_URL", fakellm.Gemini, "", "https://generativelanguage.googleapis.com"},
+	}
+}
+
+// upstreams is where requests of the model go on to.
+func (h *host) upstreams(url string, log *transcript.Transcript) fakellm.RecordConfig {
+	c := fakellm.RecordConfig{Transcript: log}
+	if url != "environment" {
+		c.Upstream = url
+		return c
+	}
+	c.Upstreams = map[string]string{}
+	for _, p := range providers() {
+		c.Upstreams[p.wire] = p.vendor
+		if set, ok := h.getenv(p.variable); ok && set != "" {
+			c.Upstreams[p.wire] = set
+		}
+	}
+	return c
+}
+
+// pointed is the environment with the base URLs of all providers at url.
+func pointed(env []string, url string) []string {
+	out := append([]string{}, env...)
+	for _, p := range providers() {
+		out = append(out, p.variable+"="+url+p.path)
+	}
+	return out
+}

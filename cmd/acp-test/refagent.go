@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/refagent"
+	"github.com/acp-test/acp-test/refagent/faults"
+)
+
+func refagentCommand(h *host) *cobra.Command {
+	var fault string
+	var list bool
+	c := &cobra.Command{
+		Use:   "refagent",
+		Short: "the reference agent itself, on stdin and stdout",
+		Long: fmt.Sprintf(`Serves one editor on stdin and stdout, as an agent of any editor does. The model
+is reached with %s and %s; the model's name is in
+%s.`, refagent.EnvBaseURL, refagent.EnvAPIKey, refagent.EnvModel),
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if list {
+				return h.listFaults()
+			}
+			hooks, err := hooksOf(fault)
+			if err != nil {
+				return err
+			}
+			err = refagent.Run(c.Context(), refagent.Options{
+				In: h.in, Out: h.out, Log: h.err, Hooks: hooks,
+				Getenv: func(name string) string {
+					v, _ := h.getenv(name)
+					return v
+				},
+			})
+			if err != nil {
+				return fmt.Errorf("refagent: %w", err)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&fault, "fault", "", "with one deliberate fault, by `NAME`")
+	c.Flags().BoolVar(&list, "faults", false, "list the faults")
+	completeWords(c, "fault", faultNames)
+	return c
+}
+
+func faultNames() []string {
+	var names []string
+	for _, f := range faults.All() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// hooksOf is what a fault changes; nothing for "".
+func hooksOf(fault string) (refagent.Hooks, error) {
+	if fault == "" {
+		return refagent.Hooks{}, nil
+	}
+	f, ok := faults.Find(fault)
+	if !ok {
+		return refagent.Hooks{}, fmt.Errorf("--fault: there is no fault %q%s: acp-test refagent --faults lists them", fault, meant(fault, faultNames()))
+	}
+	return f.Hooks(), nil
+}
+
+func (h *host) listFaults() error {
+	w := tabwriter.NewWriter(h.out, 0, 0, 2, ' ', 0)
+	for _, f := range faults.All() {
+		fmt.Fprintf(w, "%s\t%s\n", f.Name, f.Summary)
+	}
+	return w.Flush()
+}

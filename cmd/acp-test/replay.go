@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// replaying are the flags of replay.
+type replaying struct {
+	mode, against, llm, files string
+	speed                     float64
+	patience                  time.Duration
+}
+
+func replayCommand(h *host) *cobra.Command {
+	var o options
+	var r replaying
+	c := &cobra.Command{
+		Use:   "replay FILE… -- AGENT…",
+		Short: "plays the recorded editor against a live agent, with a verdict",
+		Long: `Plays the editor's side of each recording to the agent, in a fresh workspace and
+with a fresh HOME: what the editor did is done again as soon as what it reacted to
+has happened. Ids, sessions, options and paths are those of the live agent. The
+verdict is that of the rules, and the canonical difference to the recording.
+
+A model that was recorded too (FILE with .llm.yaml for its ending) answers again.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if dash := c.ArgsLenAtDash(); len(args) == 0 || dash == 0 {
+				return fmt.Errorf("replay: a recording is missing; usage: %s", c.UseLine())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			o.complete(c, args, config{})
+			if r.against != "recording" && r.against != "golden" && r.against != "nothing" {
+				return fmt.Errorf("--against %s: recording, golden or nothing is expected", r.against)
+			}
+			if m := replay.Mode(r.mode); m != replay.Strict && m != replay.Ordered && m != replay.Lenient {
+				return fmt.Errorf("--mode %s: strict, ordered or lenient is expected", r.mode)
+			}
+			return h.replay(c.Context(), &o, &r)
+		},
+	}
+	f := c.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.agent, "agent", "", "the agent, by the `NAME` or file of its profile (default reference)")
+	f.StringVar(&o.settings, "settings", "", "take agents from an editor's settings.json `FILE`")
+	f.StringVar(&o.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
+	f.StringVar(&r.mode, "mode", "ordered", "how closely the recorded order binds: strict, ordered (within a session) or lenient")
+	f.Float64Var(&r.speed, "speed", 0, "the recorded pace, so many times faster; 0 does not wait")
+	f.StringVar(&r.against, "against", "recording", "compare with the recording, a golden, or nothing")
+	f.StringVar(&r.llm, "llm", "", "the model's script, a `FILE`")
+	f.StringVar(&r.files, "files", "", "the files of the workspace, copied from `DIR` (default those the recording shows)")
+	f.DurationVar(&r.patience, "patience", 30*time.Second, "how long to wait for what the agent did in the recording")
+	f.DurationVar(&o.timeout, "timeout", time.Minute, "how long a replay may take")
+	f.IntVar(&o.repeat, "repeat", 1, "replay each recording so often")
+	f.StringArrayVar(&o.env, "env", nil, "more environment for the agent, `K=V` (repeatable)")
+	f.StringSliceVar(&o.passEnv, "pass-env", nil, "pass a variable of this environment to the agent, by `NAME` (repeatable)")
+	f.StringVar(&o.golden, "golden", "golden", "the folder of goldens, `DIR`")
+	f.BoolVar(&o.update, "update", false, "write goldens instead of comparing")
+	f.StringVar(&o.severity, "severity", "v1", "the set of severities")
+	f.StringVar(&o.out, "out", "acp-test-out", "the folder for transcripts and reports, `DIR`")
+	f.StringArrayVar(&o.reports, "report", nil, "one more report, `FORMAT[=FILE]`, - is stdout")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "show notes too")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "show failures and the summary only")
+	completeWords(c, "fault", faultNames)
+	return c
+}
+
+func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
+	p, err := h.profile(o.agent, o.settings, o.command)
+	if err != nil {
+		return err
+	}
+	if o.fault != "" {
+		if p.Name != "reference" {
+			return fmt.Errorf("--fault %s: only the reference agent has faults, %s has its own", o.fault, p.Name)
+		}
+		if _, err := hooksOf(o.fault); err != nil {
+			return err
+		}
+		p = p.WithCommand(append(append([]string{}, p.Command...), "--fault", o.fault))
+	}
+	if err := prepareOut(o.out); err != nil {
+		return err
+	}
+	out, err := filepath.Abs(o.out)
+	if err != nil {
+		return err
+	}
+	run := scenarios.Run{Version: 1, Tool: tool(), Command: h.commandLine(), Agent: scenarios.Agent{Profile: p.Name, Title: p.Shown(), Command: p.Command},
+		Protocol: "1", Started: time.Now(), Out: out}
+	for _, file := range o.paths {
+		for n := range max(o.repeat, 1) {
+			if ctx.Err() != nil {
+				run.Interrupted = true
+				break
+			}
+			res, err := h.replayOne(ctx, o, r, p, file, out, n)
+			if err != nil {
+				return err
+			}
+			run.Results = append(run.Results, res)
+		}
+	}
+	return h.conclude(&run, o.reports, o.verbose)
+}
+
+// replayOne replays one recording once, in directories of its own.
+func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agents.Profile, file, out string, n int) (res scenarios.Result, err error) {
+	recording, err := h.recordingOf(file)
+	if err != nil {
+		return res, err
+	}
+	shelter, err := mockclient.NewShelter([]string{h.self, "keeper"}, "", "")
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, shelter.Close()) }()
+	box, err := h.furnish(shelter.Dir(), recording, r.files)
+	if err != nil {
+		return res, err
+	}
+	id := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	dir := id
+	if o.repeat > 1 {
+		dir = fmt.Sprintf("repeat-%d/%s", n+1, id)
+	}
+	if err := os.MkdirAll(filepath.Join(out, dir), 0o755); err != nil {
+		return res, err
+	}
+	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: p.Name, Scenario: id, Protocol: "1"}, transcript.Options{Path: filepath.Join(out, dir, "transcript.jsonl")})
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	box.Env, box.Pass = o.environment(), o.passEnv
+	job := replay.Replay{ID: id, File: file, Log: log, Severity: o.severity}
+	job.Recording, job.Mode, job.Speed, job.Patience, job.Work, job.Home = recording, replay.Mode(r.mode), r.speed, r.patience, box.Work, box.Home
+	model, err := h.replayModel(r.llm, file, recording, p, box, log)
+	if err != nil {
+		return res, err
+	}
+	if model != nil {
+		defer func() { err = errors.Join(err, model.Close()) }()
+		box.LLM = model.URL()
+		job.Prompting = func(session string, n int, text string) {
+			model.Begin(fakellm.Prompt{Session: session, Index: n, Text: text})
+		}
+	}
+	job.Start = func(ctx context.Context, conn int) (*mockclient.Agent, error) {
+		l, err := p.Launch(box)
+		if err != nil {
+			return nil, err
+		}
+		for name, data := range l.Files {
+			if err := writeBelow(box.Home, name, data); err != nil {
+				return nil, err
+			}
+		}
+		dir := l.Dir
+		if dir == "" {
+			dir = box.Work
+		}
+		return mockclient.Start(ctx, log, conn, mockclient.Command{Path: l.Path, Args: l.Args, Env: l.Env, Dir: dir, Keeper: []string{h.self, "keeper"}})
+	}
+	for _, x := range p.Normalize.Replace {
+		job.Golden.Replace = append(job.Golden.Replace, golden.Replacement{Pattern: x.Pattern, With: x.With})
+	}
+	job.Golden.Unordered = p.Normalize.Unordered
+	store := golden.Store{Dir: o.golden}
+	switch r.against {
+	case "recording":
+		job.Want = job.Against()
+	case "golden":
+		if text, _, err := store.Read(p.Name, id); err == nil {
+			job.Want = &text
+		} else if !o.update {
+			return res, fmt.Errorf("--against golden: %w; --update writes it", err)
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("timeout %v", o.timeout))
+	defer cancel()
+	res = job.Run(ctx)
+	if o.repeat > 1 {
+		res.Repeat = n + 1
+	}
+	res.Artifacts = map[string]string{"transcript": dir + "/transcript.jsonl"}
+	if r.against == "golden" && o.update {
+		if err := store.Write(p.Name, id, job.Text()); err != nil {
+			return res, err
+		}
+		res.Golden = &scenarios.Golden{State: "updated"}
+	}
+	return res, nil
+}
+
+// furnish makes the directories of a replay, with the files of the workspace.
+func (h *host) furnish(root string, recording *transcript.Transcript, files string) (agents.Sandbox, error) {
+	root, err := filepath.EvalSymlinks(root) // agents report resolved paths
+	if err != nil {
+		return agents.Sandbox{}, err
+	}
+	box := agents.Sandbox{Work: filepath.Join(root, "work"), Home: filepath.Join(root, "home"), Temp: filepath.Join(root, "tmp"), Self: h.self, Cwd: h.cwd, HostEnv: h.env}
+	for _, d := range []string{box.Work, box.Home, box.Temp} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			return box, err
+		}
+	}
+	if files != "" {
+		return box, os.CopyFS(box.Work, os.DirFS(files))
+	}
+	for name, data := range replay.Files(recording) {
+		if err := writeBelow(box.Work, name, data); err != nil {
+			return box, err
+		}
+	}
+	return box, nil
+}
+
+// writeBelow writes a file below a directory, which its name must not leave.
+func writeBelow(dir, name string, data []byte) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if d := filepath.Dir(filepath.FromSlash(name)); d != "." {
+		if err := root.MkdirAll(d, 0o755); err != nil {
+			return err
+		}
+	}
+	return root.WriteFile(filepath.FromSlash(name), data, 0o644)
+}
+
+// replayModel serves the model's script, if there is one.
+func (h *host) replayModel(script, file string, recording *transcript.Transcript, p *agents.Profile, box agents.Sandbox, log *transcript.Transcript) (*fakellm.Server, error) {
+	if script == "" {
+		script = strings.TrimSuffix(file, ".jsonl") + ".llm.yaml"
+		if _, err := os.Stat(script); err != nil {
+			return nil, nil
+		}
+	}
+	src, err := os.ReadFile(script)
+	if err != nil {
+		return nil, fmt.Errorf("--llm: %w", err)
+	}
+	here := strings.NewReplacer("$WORK", box.Work, "$HOME", box.Home)
+	parsed, err := fakellm.ParseScript(script, src, func(s string) (string, error) { return here.Replace(s), nil })
+	if err != nil {
+		return nil, err
+	}
+	c := fakellm.Config{Script: parsed, Transcript: log, Wire: p.Model.Wire}
+	for i, text := range replay.Prompts(recording) {
+		c.Prompts = append(c.Prompts, fakellm.Prompt{Index: i + 1, Text: text})
+	}
+	if p.Tools != nil {
+		c.Tools = map[string]fakellm.Tool{}
+		for neutral, t := range p.Tools {
+			c.Tools[neutral] = fakellm.Tool{Name: t.Name, Args: t.Args}
+		}
+	}
+	server, err := fakellm.Start(c)
+	if err != nil {
+		return nil, err
+	}
+	for _, gate := range parsed.Gates() {
+		if _, err := server.Release(gate); err != nil {
+			return nil, errors.Join(err, server.Close())
+		}
+	}
+	return server, nil
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/reports"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+func reportCommand(h *host) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "report",
+		Short: "joins the results of shards, and changes their format",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return fmt.Errorf("report: there is no command %q%s: acp-test help report lists them", args[0], meant(args[0], []string{"merge", "convert"}))
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(mergeCommand(h), convertCommand(h))
+	return c
+}
+
+func mergeCommand(h *host) *cobra.Command {
+	var out string
+	var asked []string
+	var quiet bool
+	c := &cobra.Command{
+		Use:   "merge FILE…",
+		Short: "joins the parts of a run that --shard made",
+		Long: `Joins the results of all parts of a run into one, with the reports, the files of
+each scenario and the exit status that the run would have had without --shard.
+FILE is the results.json of a part, or the folder that holds it; the files of its
+scenarios are expected beside it.
+
+The exit status is 2 unless the parts are those of one run: all there, of the
+same scenarios, agent, seed and program, and every scenario in one of them.
+Whether a known failure is stale is decided here, not in the parts.`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("report merge: the results of the parts are missing; usage: acp-test report merge FILE…")
+			}
+			if err := checkFormats("--report", asked); err != nil {
+				return err
+			}
+			return h.merge(args, out, asked, quiet)
+		},
+	}
+	c.Flags().StringVar(&out, "out", "acp-test-out", "the folder for the whole, `DIR`")
+	c.Flags().StringArrayVar(&asked, "report", nil, "one more report, `FORMAT[=FILE]` (repeatable)")
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "only what failed and the summary")
+	completeWords(c, "report", reports.Formats)
+	return c
+}
+
+func (h *host) merge(files []string, out string, asked []string, quiet bool) error {
+	var parts []scenarios.Run
+	for _, file := range files {
+		run, err := readResults(file)
+		if err != nil {
+			return err
+		}
+		if within(out, run.Out) {
+			return fmt.Errorf("--out: %s is emptied first, and %s lies in it; name another folder", out, file)
+		}
+		parts = append(parts, run)
+	}
+	whole, err := scenarios.Merge(parts)
+	if err != nil {
+		return fmt.Errorf("these are not the parts of one run:\n%w", err)
+	}
+	if err := prepareOut(out); err != nil {
+		return err
+	}
+	if whole.Out, err = filepath.Abs(out); err != nil {
+		return err
+	}
+	var lost []string
+	for _, p := range parts {
+		missing, err := collect(p, whole.Out)
+		if err != nil {
+			return err
+		}
+		lost = append(lost, missing...)
+	}
+	if len(lost) > 0 {
+		whole.Notes = append(whole.Notes, fmt.Sprintf("%d files of scenarios are not beside the results of their part, the first is %s", len(lost), lost[0]))
+	}
+	console := reports.NewConsole(h.out, reports.ConsoleOptions{Color: h.style(h.out).colours, Quiet: quiet})
+	for _, r := range whole.Results {
+		console.Finished(r)
+	}
+	if err := errors.Join(h.writeReports(whole, whole.Out, asked), console.Summary(whole)); err != nil {
+		return err
+	}
+	if whole.Exit != 0 {
+		return status(whole.Exit)
+	}
+	return nil
+}
+
+// within reports whether a path is a folder or lies below it.
+func within(folder, name string) bool {
+	a, err1 := filepath.Abs(folder)
+	b, err2 := filepath.Abs(name)
+	rel, err3 := filepath.Rel(a, b)
+	return err1 == nil && err2 == nil && err3 == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// readResults reads the results.json that a command line names, itself or by
+// its folder. Out becomes the folder it lies in now: artifacts are there, on
+// whatever machine it was written.
+func readResults(name string) (scenarios.Run, error) {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		name = filepath.Join(name, "results.json")
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return scenarios.Run{}, err
+	}
+	defer f.Close()
+	run, err := reports.Read(f)
+	if err != nil {
+		return run, fmt.Errorf("%s: %w", name, err)
+	}
+	run.Out, err = filepath.Abs(filepath.Dir(name))
+	return run, err
+}
+
+// collect copies the files of a part's scenarios, and says which are not there.
+// Their names come from a file, so both folders are roots that nothing escapes.
+func collect(part scenarios.Run, out string) (missing []string, err error) {
+	from, err := os.OpenRoot(part.Out)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	to, err := os.OpenRoot(out)
+	if err != nil {
+		return nil, err
+	}
+	defer to.Close()
+	for _, r := range part.Results {
+		for _, what := range slices.Sorted(maps.Keys(r.Artifacts)) {
+			name := path.Clean(r.Artifacts[what])
+			err := fs.WalkDir(from.FS(), name, func(file string, d fs.DirEntry, err error) error {
+				if err != nil || !d.Type().IsRegular() {
+					return err
+				}
+				return copyFile(from, to, file)
+			})
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				missing = append(missing, name)
+			case err != nil:
+				return nil, fmt.Errorf("copying %s of %s: %w", what, r.ID, err)
+			}
+		}
+	}
+	return missing, nil
+}
+
+func copyFile(from, to *os.Root, name string) error {
+	in, err := from.Open(name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := to.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	f, err := to.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, in)
+	return errors.Join(err, f.Close())
+}
+
+func convertCommand(h *host) *cobra.Command {
+	var to, out string
+	c := &cobra.Command{
+		Use:   "convert FILE",
+		Short: "changes results.json into another format",
+		Long:  "Writes a results.json in another format. FILE may be the folder that holds it; the\npage (html) takes the transcripts that lie beside it.\n\n" + formatList(),
+		Args:  exactArgs(1, "a results.json"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkFormats("--to", []string{to}); err != nil {
+				return err
+			}
+			run, err := readResults(args[0])
+			if err != nil {
+				return err
+			}
+			if out == "-" {
+				return reports.Write(to, run, h.out)
+			}
+			return writeFile(out, func(w io.Writer) error { return reports.Write(to, run, w) })
+		},
+	}
+	c.Flags().StringVar(&to, "to", "", "the `FORMAT`")
+	c.Flags().StringVarP(&out, "out", "o", "-", "the `FILE` to write; - is stdout")
+	_ = c.MarkFlagRequired("to") // the error says only that there is no such flag
+	completeWords(c, "to", reports.Formats)
+	return c
+}
+
+func formatList() string {
+	var b strings.Builder
+	for _, name := range reports.Formats() {
+		_, about := reports.File(name)
+		fmt.Fprintf(&b, "  %-10s %s\n", name, about)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// checkFormats says which of FORMAT[=FILE] is no format.
+func checkFormats(flag string, asked []string) error {
+	for _, r := range asked {
+		format, _, _ := strings.Cut(r, "=")
+		if !slices.Contains(reports.Formats(), format) {
+			return fmt.Errorf("%s: there is no format %q%s; they are %s", flag, format, meant(format, reports.Formats()), strings.Join(reports.Formats(), ", "))
+		}
+	}
+	return nil
+}

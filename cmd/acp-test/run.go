@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/reports"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+func runCommand(h *host) *cobra.Command {
+	var o options
+	c := &cobra.Command{
+		Use:   "run [PATH…] [-- AGENT…]",
+		Short: "runs scenarios against an agent",
+		Long: `Runs scenarios against an agent and judges it: each PATH is a scenario or a folder
+of them, else the suites in this program run. The agent is the reference agent,
+the profile that --agent names, or the command after --, for which nothing else
+need be known.
+
+The exit status is 0 if nothing failed, 1 if the agent failed or a golden or a
+known failure is stale, and 2 if the command line, a scenario or this machine is
+at fault, or if nothing could be judged.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			def, err := findConfig(h.cwd)
+			if err != nil {
+				return err
+			}
+			o.complete(c, args, def)
+			if err := o.check(c); err != nil {
+				return err
+			}
+			return h.run(c, &o)
+		},
+	}
+	o.flags(c)
+	return c
+}
+
+func (h *host) run(c *cobra.Command, o *options) error {
+	if o.watch {
+		return h.watch(c, o)
+	}
+	return h.once(c, o, nil)
+}
+
+// once runs the chosen scenarios, or those of them that lie in some files.
+func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
+	chosen, err := o.selection()
+	if err != nil {
+		return err
+	}
+	if files != nil {
+		chosen.whole = false
+		chosen.list = slices.DeleteFunc(chosen.list, func(s *scenarios.Scenario) bool { return !files[h.absolute(s.File)] })
+	}
+	shard, from, err := h.shard(o.shard)
+	if err != nil {
+		return err
+	}
+	durations, err := readDurations(o.durations)
+	if err != nil {
+		return err
+	}
+	mine := scenarios.Select(chosen.list, shard, durations)
+	if o.list {
+		for _, s := range mine {
+			fmt.Fprintf(h.out, "%-32s %s\n", s.ID, s.Title)
+		}
+		return nil
+	}
+	engine, err := h.engine(c, o, chosen)
+	if err != nil {
+		return err
+	}
+	before, err := o.earlier()
+	if err != nil {
+		return err
+	}
+	if err := prepareOut(o.out); err != nil {
+		return err
+	}
+	if _, err := engine.Profile.Locate(h.sandbox()); err != nil {
+		return h.unable(engine, o, err)
+	}
+	if o.isolate {
+		if err := mockclient.CanIsolate([]string{h.self, "isolate"}); err != nil {
+			return h.unable(engine, o, fmt.Errorf("--isolate: %w", err))
+		}
+	}
+	console := h.console(o, len(mine)*max(o.repeat, 1))
+	defer console.Close()
+	again := rerun(c, o)
+	engine.Step = console.Step
+	run := engine.RunAll(c.Context(), chosen.list, scenarios.Plan{
+		Jobs: o.jobs, Repeat: o.repeat, UntilFail: o.untilFail, FailFast: o.failFast, Shard: shard, Durations: durations, Strict: o.strict,
+		Started: console.Started,
+		Finished: func(r scenarios.Result) {
+			r.Rerun = again(r.ID)
+			console.Finished(r)
+		},
+	})
+	if err := o.writeBaseline(engine, &run); err != nil {
+		return err
+	}
+	if o.conformance {
+		scenarios.Conform(&run)
+	}
+	before.compare(&run, mine)
+	for i := range run.Results {
+		run.Results[i].Rerun = again(run.Results[i].ID)
+	}
+	if shard != nil {
+		run.Notes = append(run.Notes, fmt.Sprintf("part %d of %d, by %s: %d of %d scenarios", shard.Index, shard.Of, from, len(mine), len(chosen.list)))
+	}
+	err = errors.Join(h.writeReports(run, engine.Out, o.reports), console.Summary(run))
+	if err != nil {
+		return err
+	}
+	if run.Exit != 0 {
+		return status(run.Exit)
+	}
+	return nil
+}
+
+// unable ends a run that cannot begin: reports say why, and so does the error.
+func (h *host) unable(e *scenarios.Engine, o *options, why error) error {
+	p := e.Profile
+	return errors.Join(why, h.writeReports(scenarios.Run{
+		Tool: e.Tool, Command: h.commandLine(), Agent: scenarios.Agent{Profile: p.Name, Title: p.Shown(), Command: p.Command},
+		Protocol: "1", Seed: e.Seed, Started: time.Now(), Out: e.Out, Strict: o.strict,
+		Verdict: scenarios.Error, Exit: 2, Notes: []string{why.Error()},
+	}, e.Out, o.reports))
+}
+
+// commandLine is what the user typed, to type it again.
+func (h *host) commandLine() string { return quoted(append([]string{"acp-test"}, h.args...)) }
+
+// engine wires what runs the scenarios.
+func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenarios.Engine, error) {
+	p, err := h.profile(o.agent, o.settings, o.command)
+	if err != nil {
+		return nil, err
+	}
+	known, err := o.known()
+	if err != nil {
+		return nil, err
+	}
+	e := &scenarios.Engine{
+		Profile: p, Self: h.self, Tool: tool(), Command: h.commandLine(), Cwd: h.cwd, Host: h.env, Env: o.environment(), PassEnv: o.passEnv,
+		Update: o.update, GoldenRequired: o.goldenRequired, Known: known,
+		Seed: o.seed, Severity: o.severity, Timeout: o.timeout, StepTimeout: o.stepTimeout,
+		Debug: o.debug, Keep: o.keep, NoTrap: o.noTrap, Isolate: o.isolate,
+	}
+	if e.Out, err = filepath.Abs(o.out); err != nil {
+		return nil, err
+	}
+	if o.fault != "" {
+		if p.Name != "reference" || len(o.command) > 0 {
+			return nil, fmt.Errorf("--fault %s: only the reference agent has faults, %s has its own", o.fault, p.Name)
+		}
+		if _, err := hooksOf(o.fault); err != nil {
+			return nil, err
+		}
+		e.ExtraArgs = []string{"--fault", o.fault}
+	}
+	switch {
+	case p.Source != adHoc:
+		e.Golden = &golden.Store{Dir: o.golden}
+		if chosen.shipped {
+			e.Golden.Embedded = golden.Shipped()
+		}
+		e.Complete = chosen.complete(e.Golden, p.Name)
+	case o.update, o.goldenRequired:
+		return nil, errors.New("goldens belong to a profile: a command alone has none; name one with --agent")
+	}
+	late := conformanceLinger
+	switch {
+	case c.Flags().Changed("linger"):
+		e.Linger = &o.linger
+	case o.conformance && p.Name != "reference":
+		e.Linger = &late
+	}
+	if o.debug {
+		e.Launched = h.waitForDebugger()
+	}
+	return e, nil
+}
+
+// waitForDebugger lets a user attach to an agent before anything happens.
+func (h *host) waitForDebugger() func(id string, pid int) {
+	var mu sync.Mutex
+	in := bufio.NewReader(h.in)
+	return func(id string, pid int) {
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(h.err, "\n%s: the agent runs as process %d; press Enter to go on\n", id, pid)
+		_, _ = in.ReadString('\n') // at the end of input there is nobody to wait for
+	}
+}
+
+func (h *host) console(o *options, total int) *reports.Console {
+	if o.untilFail {
+		total = 0
+	}
+	return reports.NewConsole(h.out, reports.ConsoleOptions{
+		Total: total, Terminal: isTerminal(h.out) && !o.debug, Color: h.style(h.out).colours,
+		Width: func() int { return width(h.out) }, Quiet: o.quiet, Verbose: o.verbose,
+	})
+}
+
+func width(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			return columns
+		}
+	}
+	return 80
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/reports"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+func serveCommand(h *host) *cobra.Command {
+	var out, severity string
+	var quiet, child bool
+	c := &cobra.Command{
+		Use:   "serve FILE",
+		Short: "is the agent, for one editor, and judges the editor",
+		Long: `Is the agent on stdin and stdout, as an editor starts it. FILE is a recording, whose
+agent is played: the editor's n-th request of a method gets what was answered then;
+or an agent-side scenario, a file that begins with "role agent"; or the name of one
+in this program, such as m07. What the editor does is judged by the rules for
+clients and by the scenario's checks; transcript and report are in --out.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if child {
+				return nil
+			}
+			return exactArgs(1, "a recording or an agent-side scenario")(c, args)
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if child {
+				time.Sleep(time.Minute) // the grandchild that a script forks
+				return nil
+			}
+			return h.serve(args[0], out, severity, quiet)
+		},
+	}
+	c.Flags().StringVar(&out, "out", "acp-test-out", "the folder for transcript and report, `DIR`")
+	c.Flags().StringVar(&severity, "severity", "v1", "the set of severities")
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "only write the transcript")
+	c.Flags().BoolVar(&child, "child", false, "be the child that a script forks")
+	_ = c.Flags().MarkHidden("child") // a flag that is there can be hidden
+	return c
+}
+
+func (h *host) serve(name, out, severity string, quiet bool) (err error) {
+	terminated := make(chan os.Signal, 4)
+	signal.Notify(terminated, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(terminated)
+	// An editor that is gone is the end of output, not of this process.
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+
+	script, recording, id, err := h.agentSide(name)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	file, err := reserve(out+"/", path.Base(id))
+	if err != nil {
+		return err
+	}
+	log, err := transcript.New(transcript.Header{Tool: tool(), Scenario: id, Protocol: "1"}, transcript.Options{Path: file, Through: true, Memory: 16 << 20})
+	if err != nil {
+		return err
+	}
+	server := replay.Server{
+		In: h.in, Out: h.out, Err: h.err, Log: log, Script: script, Recording: recording, Terminated: terminated,
+		Child: func() error { return exec.Command(h.self, "serve", "--child").Start() },
+		Die: func() {
+			if p, err := os.FindProcess(os.Getpid()); err == nil {
+				_ = p.Kill()
+			}
+		},
+	}
+	// Not the command's context: it ends with SIGTERM, which a script may ignore.
+	code := server.Serve(context.Background())
+	if err := log.Close(); err != nil {
+		return err
+	}
+	if !quiet {
+		res := replay.JudgeEditor(scenarios.Result{ID: id, File: name, Started: log.Header().Started}, script, []replay.Session{{Log: log}}, severity)
+		run := scenarios.Run{Version: 1, Tool: tool(), Command: h.commandLine(), Protocol: "1", Started: log.Header().Started, Results: []scenarios.Result{res}}
+		run.Conclude()
+		console := reports.NewConsole(h.err, reports.ConsoleOptions{Total: 1, Quiet: true})
+		console.Finished(res)
+		err = errors.Join(err, console.Summary(run))
+		report, werr := os.Create(strings.TrimSuffix(file, ".jsonl") + ".results.json")
+		if werr == nil {
+			werr = errors.Join(reports.Write("json", run, report), report.Close())
+		}
+		err = errors.Join(err, werr)
+	}
+	if err == nil && code != 0 {
+		return status(code)
+	}
+	return err
+}
+
+// agentSide is what a name on a command line stands for.
+func (h *host) agentSide(name string) (script *replay.Script, recording *transcript.Transcript, id string, err error) {
+	if _, err := os.Stat(name); err != nil {
+		s, err := agentScenario(name)
+		if err != nil {
+			return nil, nil, "", err
+		}
+		return &replay.Script{AgentScript: s.Agent}, nil, s.ID, nil
+	}
+	if filepath.Ext(name) == ".txtar" {
+		list, err := scenarios.Load(name)
+		if err != nil {
+			return nil, nil, "", err
+		}
+		if list[0].Agent == nil {
+			return nil, nil, "", fmt.Errorf("%s scripts the editor: an agent-side scenario begins with \"role agent\"", name)
+		}
+		return &replay.Script{AgentScript: list[0].Agent}, nil, list[0].ID, nil
+	}
+	recording, err = h.recordingOf(name)
+	return nil, recording, strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)), err
+}
+
+// agentScenario is an agent-side scenario in this program, by its id or the
+// beginning of its name.
+func agentScenario(name string) (*scenarios.Scenario, error) {
+	list, err := scenarios.ForEditors()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, s := range list {
+		short := path.Base(s.ID)
+		if s.ID == name || short == name || strings.HasPrefix(short, strings.ToLower(name)+"-") {
+			return s, nil
+		}
+		names = append(names, short)
+	}
+	return nil, fmt.Errorf("there is no file and no agent-side scenario %q%s", name, meant(name, names))
+}

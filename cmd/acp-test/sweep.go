@@ -1,0 +1,191 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/sweep"
+)
+
+// sweeping are the flags that only sweep has.
+type sweeping struct {
+	options
+	budget          time.Duration
+	points, actions []string
+	max, confirm    int
+	repro           string
+}
+
+func sweepCommand(h *host) *cobra.Command {
+	var o sweeping
+	c := &cobra.Command{
+		Use:   "sweep [PATH…] [-- AGENT…]",
+		Short: "finds ordering and cancellation bugs by acting at every point of a turn",
+		Long: `Runs each scenario once and finds the points at which an editor could act: with
+the prompt, after each message, between the pieces of the model's reply, while a
+permission, a file or a terminal is open, at the end and after it. At each point
+each action is tried in a fresh process: cancel, close, load, a second prompt,
+a kill, the end of input and so on. What fails is repeated, shrunk and written
+to --repro as a scenario that acp-test run executes.
+
+The exit status is 0 if nothing failed, 1 if something did, and 2 if the command
+line, a scenario or this machine is at fault.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			def, err := findConfig(h.cwd)
+			if err != nil {
+				return err
+			}
+			o.complete(c, args, def)
+			if err := o.check(c); err != nil {
+				return err
+			}
+			return h.sweep(c, &o)
+		},
+	}
+	o.flags(c)
+	f := c.Flags()
+	f.DurationVar(&o.budget, "budget", 0, "stop exploring after `TIME` (default: when all is explored)")
+	f.StringSliceVar(&o.points, "points", nil, "only points whose name or situation matches `GLOB` (repeatable)")
+	f.StringSliceVar(&o.actions, "actions", nil, "only actions whose name matches `GLOB` (repeatable)")
+	f.IntVar(&o.max, "max", 0, "explore at most `N` schedules, the likeliest to fail")
+	f.IntVar(&o.confirm, "confirm", 5, "run each finding `N` times again")
+	f.StringVar(&o.repro, "repro", "repro", "the folder for what reproduces findings, `DIR`")
+	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "shard", "update", "golden", "golden-required", "debug", "keep"} {
+		_ = f.MarkHidden(flag) // of run; a sweep has its own way
+	}
+	completeWords(c, "actions", sweep.Actions)
+	return c
+}
+
+func (h *host) sweep(c *cobra.Command, o *sweeping) error {
+	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "shard", "update", "golden-required", "debug"} {
+		if c.Flags().Changed(flag) {
+			return fmt.Errorf("sweep: --%s is a flag of run", flag)
+		}
+	}
+	for _, a := range o.actions {
+		if !slices.ContainsFunc(sweep.Actions(), func(n string) bool { return sweep.Matches(a, n) }) {
+			return fmt.Errorf("--actions: no action matches %q%s", a, meant(a, sweep.Actions()))
+		}
+	}
+	chosen, err := o.selection()
+	if err != nil {
+		return err
+	}
+	if o.list {
+		for _, s := range chosen.list {
+			fmt.Fprintf(h.out, "%-32s %s\n", s.ID, s.Title)
+		}
+		return nil
+	}
+	engine, err := h.engine(c, &o.options, chosen)
+	if err != nil {
+		return err
+	}
+	if engine.Linger == nil && engine.Profile.Name != "reference" {
+		long := 2 * time.Second // an agent we do not know may be late
+		engine.Linger = &long
+	}
+	if err := prepareOut(o.out); err != nil {
+		return err
+	}
+	if _, err := engine.Profile.Locate(h.sandbox()); err != nil {
+		return h.unable(engine, &o.options, err)
+	}
+	engine.Command = h.commandLine()
+	jobs := o.jobs
+	if jobs <= 0 {
+		jobs = runtime.NumCPU()
+	}
+	s := &sweep.Sweeper{
+		Engine: engine, Jobs: jobs, Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max, Confirm: o.confirm, Repro: o.repro,
+		Found: func(f sweep.Finding) {
+			if o.verbose {
+				fmt.Fprintf(h.out, "%-5s %s: %s\n", f.Class, f.Scenario, f.Signature)
+			}
+		},
+		Progress: h.sweepProgress(o),
+	}
+	out, err := s.Run(c.Context(), chosen.list)
+	if err != nil {
+		return err
+	}
+	run := out.Run
+	again := rerun(c, &o.options)
+	for i := range run.Results {
+		if id := run.Results[i].ID; len(run.Results[i].Artifacts["scenario"]) == 0 {
+			run.Results[i].Rerun = again(id)
+		} else {
+			run.Results[i].Rerun = quoted([]string{"acp-test", "run", filepath.Join(o.out, filepath.FromSlash(run.Results[i].Artifacts["scenario"]))})
+		}
+	}
+	h.clearLine()
+	err = errors.Join(h.writeReports(run, engine.Out, o.reports), h.sweepSummary(o, out))
+	if err != nil {
+		return err
+	}
+	if run.Exit != 0 {
+		return status(run.Exit)
+	}
+	return nil
+}
+
+// sweepProgress keeps one line with what is happening, on a terminal.
+func (h *host) sweepProgress(o *sweeping) func(sweep.Progress) {
+	if o.quiet || !isTerminal(h.out) {
+		return nil
+	}
+	began := time.Now()
+	return func(p sweep.Progress) {
+		line := fmt.Sprintf("%s %s", time.Since(began).Round(time.Second), p.Phase)
+		if p.Total > 0 {
+			line += fmt.Sprintf(" %d/%d", p.Done, p.Total)
+		}
+		line += " " + p.Now
+		if w := width(h.out) - 1; len(line) > w {
+			line = line[:w]
+		}
+		fmt.Fprintf(h.out, "\r\x1b[K%s", line)
+	}
+}
+
+func (h *host) clearLine() {
+	if isTerminal(h.out) {
+		fmt.Fprint(h.out, "\r\x1b[K")
+	}
+}
+
+func (h *host) sweepSummary(o *sweeping, out sweep.Outcome) error {
+	run := out.Run
+	if !o.quiet {
+		if err := sweep.Chart(h.out, run.Sweep); err != nil {
+			return err
+		}
+	}
+	for _, r := range run.Results {
+		if r.Verdict == scenarios.Error {
+			fmt.Fprintf(h.out, "error %s: %s\n", r.ID, r.Reason)
+		}
+	}
+	for _, f := range out.Findings {
+		fmt.Fprintf(h.out, "\n%s\n", sweep.Describe(f))
+	}
+	if len(out.Findings) > 0 {
+		fmt.Fprintln(h.out)
+	}
+	for _, n := range run.Notes {
+		fmt.Fprintln(h.out, n)
+	}
+	s := run.Sweep
+	_, err := fmt.Fprintf(h.out, "%d schedules explored, %d pruned, %d inconclusive, %d unexplored; %d findings; %s, seed %d\n",
+		s.Explored, s.Pruned, s.Inconclusive, s.Unexplored, len(out.Findings), run.Duration.Round(100*time.Millisecond), run.Seed)
+	return err
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// settle is how long nothing must be saved before a new run: editors and
+// compilers write a file in several steps.
+const settle = 100 * time.Millisecond
+
+// watch runs everything once and then, until it is interrupted, what the saved
+// files touch: a scenario or its golden that scenario, the agent's program, a
+// profile or a setting everything. The exit status is that of the last run.
+func (h *host) watch(c *cobra.Command, o *options) error {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return fmt.Errorf("--watch: %w", err)
+	}
+	defer w.Close()
+	ctx := c.Context()
+	last := h.once(c, o, nil)
+	for {
+		x := h.watched(o)
+		for _, dir := range x.folders {
+			// A folder that has gone is no reason to end: it may come back.
+			if err := w.Add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("--watch: %s: %w", dir, err)
+			}
+		}
+		if last != nil {
+			var s status
+			if !errors.As(last, &s) {
+				complain(h, last)
+			}
+		}
+		fmt.Fprintln(h.out, "waiting for a file to be saved; Ctrl-C ends")
+		for {
+			saved, err := savedFiles(ctx, w)
+			if err != nil || ctx.Err() != nil {
+				return errors.Join(last, err)
+			}
+			if all, files := x.touched(saved); all {
+				last = h.once(c, o, nil)
+				break
+			} else if len(files) > 0 {
+				last = h.once(c, o, files)
+				break
+			}
+		}
+	}
+}
+
+// savedFiles waits for files to change and gives their absolute names, once
+// nothing changes any more.
+func savedFiles(ctx context.Context, w *fsnotify.Watcher) (map[string]bool, error) {
+	names := map[string]bool{}
+	var quiet <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case err := <-w.Errors:
+			return nil, fmt.Errorf("--watch: %w", err)
+		case e := <-w.Events:
+			if e.Has(fsnotify.Write) || e.Has(fsnotify.Create) || e.Has(fsnotify.Rename) || e.Has(fsnotify.Remove) {
+				names[e.Name] = true
+				quiet = time.After(settle)
+			}
+		case <-quiet:
+			return names, nil
+		}
+	}
+}
+
+// watched is which files mean what.
+type watched struct {
+	folders    []string          // to watch
+	roots      []string          // folders whose scenarios run, also new ones
+	everything map[string]bool   // files that every scenario depends on
+	scenario   map[string]string // goldens, to the file of their scenario
+	update     bool              // goldens are written by the runs themselves
+}
+
+func (h *host) watched(o *options) *watched {
+	x := &watched{everything: map[string]bool{}, scenario: map[string]string{}, update: o.update}
+	depend := func(file string) {
+		abs := h.absolute(file)
+		if info, err := os.Stat(abs); file != "" && err == nil && info.Mode().IsRegular() {
+			x.everything[abs] = true
+			x.folders = append(x.folders, filepath.Dir(abs))
+		}
+	}
+	depend(o.baseline)
+	depend(o.settings)
+	for dir := h.cwd; ; dir = filepath.Dir(dir) {
+		depend(filepath.Join(dir, scenarios.Config))
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	if isFile(o.agent) {
+		depend(o.agent)
+	}
+	if p, err := h.profile(o.agent, o.settings, o.command); err == nil {
+		h.dependOnAgent(p, depend)
+		if chosen, err := o.selection(); err == nil {
+			for _, s := range chosen.list {
+				golden := filepath.Join(h.absolute(o.golden), p.Name, filepath.FromSlash(s.ID)+".golden")
+				x.scenario[golden] = h.absolute(s.File)
+				x.folders = append(x.folders, filepath.Dir(golden))
+			}
+		}
+	}
+	for _, path := range o.paths {
+		x.addRoot(h.absolute(path), h.absolute(o.out))
+	}
+	slices.Sort(x.folders)
+	x.folders = slices.DeleteFunc(slices.Compact(x.folders), func(dir string) bool {
+		info, err := os.Stat(dir)
+		return err != nil || !info.IsDir()
+	})
+	return x
+}
+
+// dependOnAgent names the agent's program, and the words of its command that are
+// files: a script is what changes, not the interpreter.
+func (h *host) dependOnAgent(p *agents.Profile, depend func(string)) {
+	if found, err := p.Locate(h.sandbox()); err == nil && found.Where != agents.InSelf && found.Where != agents.InPath {
+		depend(found.Path)
+	}
+	for _, word := range p.Command[min(1, len(p.Command)):] {
+		depend(word)
+	}
+}
+
+func (x *watched) addRoot(path, out string) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return
+	}
+	x.roots = append(x.roots, path)
+	if !info.IsDir() {
+		x.folders = append(x.folders, filepath.Dir(path))
+		return
+	}
+	// What cannot be read is not watched; the run itself says so.
+	_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !d.IsDir():
+			return nil
+		case name != path && strings.HasPrefix(d.Name(), "."), strings.HasPrefix(name, out):
+			return fs.SkipDir
+		}
+		x.folders = append(x.folders, name)
+		return nil
+	})
+}
+
+func (h *host) absolute(name string) string {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(h.cwd, name)
+}
+
+// touched says what the saved files mean: everything, or these scenarios.
+func (x *watched) touched(saved map[string]bool) (all bool, files map[string]bool) {
+	files = map[string]bool{}
+	for name := range saved {
+		// A new folder may hold what was saved before it was watched.
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			for _, inside := range scenariosIn(name) {
+				saved[inside] = true
+			}
+		}
+	}
+	for name := range saved {
+		switch {
+		case x.everything[name]:
+			return true, nil
+		case x.scenario[name] != "" && !x.update:
+			files[x.scenario[name]] = true
+		case filepath.Ext(name) == ".txtar" && slices.ContainsFunc(x.roots, func(r string) bool { return within(r, name) }):
+			if _, err := os.Stat(name); err == nil {
+				files[name] = true
+			}
+		}
+	}
+	return false, files
+}
+
+func scenariosIn(folder string) (files []string) {
+	// What cannot be read is not watched; the run itself says so.
+	_ = filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(name) == ".txtar" {
+			files = append(files, name)
+		}
+		return nil
+	})
+	return files
+}
