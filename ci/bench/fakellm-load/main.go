@@ -1,0 +1,264 @@
+// Command fakellm-load measures a fake model server from outside: it keeps a
+// number of connections busy with one request and prints what came back, as
+// one line of figures. With -serve it is the server that is measured.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+func main() {
+	serve := flag.String("serve", "", "serve this script instead, on -addr")
+	evidence := flag.Bool("evidence", false, "with -serve: keep a transcript")
+	addr := flag.String("addr", "127.0.0.1:4010", "host:port of the server")
+	path := flag.String("path", "/v1/chat/completions", "path to post to")
+	body := flag.String("body", "", "body to post")
+	conns := flag.Int("c", 64, "connections")
+	span := flag.Duration("d", 5*time.Second, "how long")
+	pid := flag.Int("pid", 0, "process whose memory is read")
+	flag.Parse()
+	err := error(nil)
+	if *serve != "" {
+		err = server(*serve, *addr, *evidence)
+	} else {
+		err = load(*addr, *path, *body, *conns, *span, *pid)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fakellm-load:", err)
+		os.Exit(1)
+	}
+}
+
+func server(file, addr string, evidence bool) error {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	script, err := fakellm.ParseScript(file, src, nil)
+	if err != nil {
+		return err
+	}
+	c := fakellm.Config{Script: script, Listen: addr}
+	if evidence {
+		if c.Transcript, err = transcript.New(transcript.Header{}, transcript.Options{}); err != nil {
+			return err
+		}
+		defer c.Transcript.Close()
+	}
+	s, err := fakellm.Start(c)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt)
+	<-stop
+	return nil
+}
+
+// tally is what one connection saw.
+type tally struct {
+	requests, events int
+	first            []time.Duration
+	err              error
+}
+
+func load(addr, path, body string, conns int, span time.Duration, pid int) error {
+	request := []byte(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAuthorization: Bearer sk-test\r\nX-Api-Key: sk-test\r\nAnthropic-Version: 2023-06-01\r\nContent-Length: %d\r\n\r\n%s", path, addr, len(body), body))
+	// The first answers are not measured: they warm the server up.
+	if err := run(addr, request, conns, span/5, nil); err != nil {
+		return err
+	}
+	tallies := make([]tally, conns)
+	before := cpu(pid)
+	began := time.Now()
+	if err := run(addr, request, conns, span, tallies); err != nil {
+		return err
+	}
+	took := time.Since(began).Seconds()
+	spent := cpu(pid) - before
+	var sum tally
+	for _, t := range tallies {
+		sum.requests += t.requests
+		sum.events += t.events
+		sum.first = append(sum.first, t.first...)
+	}
+	slices.Sort(sum.first)
+	at := func(q float64) float64 {
+		return float64(sum.first[int(q*float64(len(sum.first)-1))].Microseconds()) / 1000
+	}
+	fmt.Printf("%.0f %.0f %.0f %.2f %.2f %s\n", float64(sum.requests)/took, float64(sum.events)/took, float64(spent.Microseconds())/float64(sum.requests), at(0.5), at(0.99), memory(pid))
+	return nil
+}
+
+func run(addr string, request []byte, conns int, span time.Duration, tallies []tally) error {
+	if tallies == nil {
+		tallies = make([]tally, conns)
+	}
+	end := time.Now().Add(span)
+	var all sync.WaitGroup
+	for i := range tallies {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			tallies[i].err = keepBusy(addr, request, end, &tallies[i])
+		}()
+	}
+	all.Wait()
+	for _, t := range tallies {
+		if t.err != nil {
+			return t.err
+		}
+		if t.requests == 0 {
+			return errors.New("a connection got no answer in time")
+		}
+	}
+	return nil
+}
+
+func keepBusy(addr string, request []byte, end time.Time, t *tally) error {
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	in := bufio.NewReaderSize(c, 64<<10)
+	for time.Now().Before(end) {
+		sent := time.Now()
+		if _, err := c.Write(request); err != nil {
+			return err
+		}
+		if _, err := in.Peek(1); err != nil {
+			return err
+		}
+		t.first = append(t.first, time.Since(sent))
+		events, err := response(in)
+		if err != nil {
+			return err
+		}
+		t.requests++
+		t.events += events
+	}
+	return nil
+}
+
+// response reads one answer and counts its events.
+func response(in *bufio.Reader) (events int, err error) {
+	length, chunked := -1, false
+	for first := true; ; first = false {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			return 0, err
+		}
+		if first && !bytes.Contains(line, []byte(" 200 ")) {
+			return 0, fmt.Errorf("the answer is %q", line)
+		}
+		if len(line) == 2 {
+			break
+		}
+		name, value, _ := strings.Cut(strings.TrimSpace(string(line)), ":")
+		switch strings.ToLower(name) {
+		case "content-length":
+			length, err = strconv.Atoi(strings.TrimSpace(value))
+		case "transfer-encoding":
+			chunked = true
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	if !chunked {
+		_, err := in.Discard(length)
+		return 0, err
+	}
+	// Only the last byte of one piece can belong to a blank line of the next.
+	var last byte
+	for {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			return events, err
+		}
+		n, err := strconv.ParseInt(strings.TrimSpace(string(line)), 16, 64)
+		if err != nil {
+			return events, err
+		}
+		for left := int(n); left > 0; {
+			part, err := in.Peek(min(left, max(1, in.Buffered())))
+			if err != nil {
+				return events, err
+			}
+			events += bytes.Count(part, []byte("\n\n"))
+			if last == '\n' && part[0] == '\n' {
+				events++
+			}
+			last = part[len(part)-1]
+			left -= len(part)
+			if _, err := in.Discard(len(part)); err != nil {
+				return events, err
+			}
+		}
+		if _, err := in.Discard(2); err != nil {
+			return events, err
+		}
+		if n == 0 {
+			return events, nil
+		}
+	}
+}
+
+// cpu is the processor time a process has used. It tells servers apart also
+// where other work, the load itself for one, shares the machine.
+func cpu(pid int) time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	// The name in parentheses may hold spaces; the fields count from its end.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// memory is the resident set of a process, now and at its highest, in MiB.
+func memory(pid int) string {
+	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return "- -"
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		return "- -"
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if w := strings.Fields(line); len(w) > 1 {
+			out[w[0]] = w[1]
+		}
+	}
+	mib := func(kb string) string {
+		n, err := strconv.Atoi(kb)
+		if err != nil {
+			return "-"
+		}
+		return strconv.Itoa(n / 1024)
+	}
+	return mib(out["VmRSS:"]) + " " + mib(out["VmHWM:"])
+}

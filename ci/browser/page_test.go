@@ -1,0 +1,184 @@
+// Package browser holds the test of report.html in a browser; ci/browser/run
+// makes the page and runs it.
+package browser
+
+import (
+	"bytes"
+	"context"
+	"image/png"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// page is the report in a browser, and what its console said.
+type page struct {
+	context.Context
+	t       *testing.T
+	address string
+	mu      sync.Mutex
+	console []string
+}
+
+func open(t *testing.T) *page {
+	t.Helper()
+	file, program := os.Getenv("ACP_TEST_PAGE"), os.Getenv("ACP_TEST_CHROMIUM")
+	if file == "" || program == "" {
+		t.Fatal("ci/browser/run makes the page and runs this test")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(2*time.Minute))
+	all, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel := chromedp.NewContext(all)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 4*time.Minute)
+	t.Cleanup(cancel)
+	p := &page{Context: ctx, t: t, address: (&url.URL{Scheme: "file", Path: file}).String()}
+	chromedp.ListenTarget(ctx, func(e any) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		switch e := e.(type) {
+		case *runtime.EventExceptionThrown:
+			p.console = append(p.console, e.ExceptionDetails.Error())
+		case *runtime.EventConsoleAPICalled:
+			p.console = append(p.console, string(e.Type))
+		case *log.EventEntryAdded:
+			p.console = append(p.console, e.Entry.Text)
+		}
+	})
+	return p
+}
+
+func (p *page) do(what string, actions ...chromedp.Action) {
+	p.t.Helper()
+	if err := chromedp.Run(p, actions...); err != nil {
+		p.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// text is what a user reads in an element.
+func (p *page) text(selector string) string {
+	p.t.Helper()
+	var s string
+	p.do("reading "+selector, chromedp.Text(selector, &s, chromedp.ByQuery))
+	return s
+}
+
+func (p *page) eval(script string) (v any) {
+	p.t.Helper()
+	p.do(script, chromedp.Evaluate(script, &v))
+	return v
+}
+
+// until waits for something to become true in the page.
+func (p *page) until(condition string) {
+	p.t.Helper()
+	p.do("waiting for "+condition, chromedp.Poll(condition, nil, chromedp.WithPollingTimeout(time.Minute)))
+}
+
+func (p *page) want(what string, got, want any) {
+	p.t.Helper()
+	if got != want {
+		p.t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+const shownRows = `document.querySelectorAll("tbody tr").length`
+
+func TestPage(t *testing.T) {
+	p := open(t)
+	p.do("opening the page", chromedp.Navigate(p.address), chromedp.WaitVisible("#search", chromedp.ByQuery))
+
+	p.want("rows", p.eval(shownRows), 3.0)
+	if got := p.text("h1"); !strings.Contains(got, "fail") {
+		t.Errorf("the heading says %q, want the verdict", got)
+	}
+
+	// Search and filter.
+	p.do("searching", chromedp.SendKeys("#search", "wrong", chromedp.ByQuery))
+	p.want("rows that match", p.eval(shownRows), 1.0)
+	p.do("clearing the search", chromedp.SendKeys("#search", strings.Repeat(kb.Backspace, len("wrong")), chromedp.ByQuery))
+	p.want("rows after clearing", p.eval(shownRows), 3.0)
+	p.do("showing what failed", chromedp.Click("button.fail", chromedp.ByQuery))
+	p.want("rows that failed", p.eval(shownRows), 1.0)
+
+	// A click opens a scenario, another a frame.
+	p.do("opening a scenario", chromedp.Click("tbody a", chromedp.ByQuery), chromedp.WaitVisible(".row", chromedp.ByQuery))
+	p.want("the address", p.eval("location.hash"), "#/s/wrong")
+	if got := p.text(".problem"); !strings.Contains(got, "turn refusal") || !strings.Contains(got, "end_turn") {
+		t.Errorf("the failure says %q, want what was expected and what came", got)
+	}
+	p.do("opening a frame", chromedp.Click(".row.fail, .row", chromedp.ByQuery), chromedp.WaitVisible("pre.json", chromedp.ByQuery))
+	p.do("closing it", chromedp.Click(".row.fail, .row", chromedp.ByQuery))
+	p.want("open frames", p.eval(`document.querySelectorAll("pre.json").length`), 0.0)
+
+	// What a hostile agent sent is text.
+	if got, _ := p.eval(`document.getElementById("app").textContent`).(string); !strings.Contains(got, "Say <script>window.hostile =") {
+		t.Error("the prompt is not shown as it was")
+	}
+	p.want("scripts that ran", p.eval("typeof window.hostile"), "undefined")
+	p.want("elements made of what an agent sent", p.eval(`document.querySelectorAll("#app script, #app img, #app b b").length`), 0.0)
+
+	// Keys: to the overview, to the next failure.
+	p.do("going up", chromedp.KeyEvent("u"))
+	p.until(`location.hash === "#/"`)
+	p.do("going to the next failure", chromedp.KeyEvent("n"))
+	p.until(`location.hash === "#/s/wrong"`)
+
+	// A deep link leads to a frame, in a page that was just opened.
+	p.do("following a deep link", chromedp.Navigate("about:blank"), chromedp.Navigate(p.address+"#/s/one/f/4"), chromedp.WaitVisible("#f4.at", chromedp.ByQuery))
+	p.do("a link to nothing", chromedp.Navigate("about:blank"), chromedp.Navigate(p.address+"#/s/nothing"), chromedp.WaitVisible("nav", chromedp.ByQuery))
+	if got := p.text("body"); !strings.Contains(got, "There is no scenario nothing") {
+		t.Errorf("a link to nothing shows %q", got)
+	}
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.console) > 0 {
+		t.Errorf("the console says: %s", strings.Join(p.console, "\n"))
+	}
+}
+
+// A coarse look: the page is neither empty nor wider than a phone, in both
+// colour schemes.
+func TestLooks(t *testing.T) {
+	p := open(t)
+	light := map[string]uint32{}
+	for _, scheme := range []string{"light", "dark"} {
+		var shot []byte
+		p.do("opening the page on a phone", chromedp.EmulateViewport(390, 800), emulate(scheme), chromedp.Navigate(p.address),
+			chromedp.WaitVisible("#search", chromedp.ByQuery), chromedp.CaptureScreenshot(&shot))
+		p.want("width of the page", p.eval("document.documentElement.scrollWidth <= 390"), true)
+		img, err := png.Decode(bytes.NewReader(shot))
+		if err != nil {
+			t.Fatal(err)
+		}
+		colours := map[uint32]int{}
+		for y := img.Bounds().Min.Y; y < img.Bounds().Max.Y; y += 4 {
+			for x := img.Bounds().Min.X; x < img.Bounds().Max.X; x += 4 {
+				r, g, b, _ := img.At(x, y).RGBA()
+				colours[(r+g+b)/3>>12]++ // sixteen shades
+			}
+		}
+		if len(colours) < 3 {
+			t.Errorf("%s: the page has %d shades, it shows nothing", scheme, len(colours))
+		}
+		for shade, n := range colours {
+			if n > colours[light[scheme]] {
+				light[scheme] = shade
+			}
+		}
+	}
+	if light["light"] <= light["dark"] {
+		t.Errorf("most of the page has shade %d in light and %d in dark", light["light"], light["dark"])
+	}
+}

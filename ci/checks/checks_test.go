@@ -1,0 +1,176 @@
+// Package checks holds tests of the files that ci/ gives to other systems.
+package checks
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rhysd/actionlint"
+	batch "k8s.io/api/batch/v1"
+	core "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func lint(t *testing.T, name string, src []byte) []*actionlint.Error {
+	t.Helper()
+	l, err := actionlint.NewLinter(&bytes.Buffer{}, &actionlint.LinterOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs, err := l.Lint(name, src, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return errs
+}
+
+func TestWorkflow(t *testing.T) {
+	src, err := os.ReadFile("../samples/github.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range lint(t, "github.yml", src) {
+		t.Error(e)
+	}
+	if len(lint(t, "github.yml", bytes.Replace(src, []byte("runs-on"), []byte("run-on"), 1))) == 0 {
+		t.Error("a workflow with a mistake passes")
+	}
+}
+
+// TestAction lints the steps of the action as those of a workflow, since
+// actionlint reads workflows only.
+func TestAction(t *testing.T) {
+	src, err := os.ReadFile("../action.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var action struct {
+		Name, Description, Author string
+		Branding                  map[string]string
+		Inputs                    map[string]struct{ Description, Default string }
+		Outputs                   map[string]struct{ Description, Value string }
+		Runs                      struct {
+			Using string
+			Steps []map[string]any
+		}
+	}
+	if err := yaml.UnmarshalStrict(src, &action); err != nil {
+		t.Fatal(err)
+	}
+	inputs := map[string]any{}
+	for name, in := range action.Inputs {
+		if in.Description == "" {
+			t.Errorf("input %s has no description", name)
+		}
+		inputs[name] = map[string]any{"type": "string", "description": in.Description}
+		if !strings.Contains(string(src), "inputs."+name+" ") {
+			t.Errorf("nothing uses the input %s", name)
+		}
+	}
+	for _, s := range action.Runs.Steps {
+		if s["run"] != nil && s["shell"] == nil {
+			t.Errorf("the step %v of a composite action needs a shell", s)
+		}
+		if run, _ := s["run"].(string); strings.Contains(run, "${{") {
+			t.Errorf("an input is text of the command %q: it could be any command", run)
+		}
+	}
+	workflow, err := yaml.Marshal(map[string]any{
+		"on":   map[string]any{"workflow_call": map[string]any{"inputs": inputs}},
+		"jobs": map[string]any{"x": map[string]any{"runs-on": "ubuntu-latest", "steps": action.Runs.Steps}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range lint(t, "action.yml", workflow) {
+		t.Error(e)
+	}
+	if info, err := os.Stat("../action"); err != nil || info.Mode()&0o111 == 0 {
+		t.Errorf("the script of the action cannot be executed: %v", err)
+	}
+}
+
+// TestKubernetes decodes the manifests strictly into the types of Kubernetes.
+func TestKubernetes(t *testing.T) {
+	src, err := os.ReadFile("../kubernetes.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var claim core.PersistentVolumeClaim
+	var parts, report batch.Job
+	documents := strings.Split(string(src), "\n---\n")
+	if len(documents) != 3 {
+		t.Fatalf("got %d documents, want 3", len(documents))
+	}
+	for i, into := range []any{&claim, &parts, &report} {
+		if err := yaml.UnmarshalStrict([]byte(documents[i]), into); err != nil {
+			t.Errorf("document %d: %v", i+1, err)
+		}
+		mistaken := strings.Replace(documents[i], "\nspec:", "\nspce:", 1)
+		if err := yaml.UnmarshalStrict([]byte(mistaken), into); err == nil {
+			t.Errorf("document %d passes with a mistake", i+1)
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	env := func(j batch.Job, name string) string {
+		for _, v := range j.Spec.Template.Spec.Containers[0].Env {
+			if v.Name == name {
+				return v.Value
+			}
+		}
+		return ""
+	}
+	if *parts.Spec.CompletionMode != batch.IndexedCompletion || *parts.Spec.Completions != 4 || *parts.Spec.Parallelism != 4 ||
+		env(parts, "JOB_COMPLETIONS") != "4" || env(report, "PARTS") != "4" {
+		t.Error("the number of parts is not the same everywhere")
+	}
+	for _, j := range []batch.Job{parts, report} {
+		mounted := j.Spec.Template.Spec.Volumes[0].PersistentVolumeClaim.ClaimName
+		if mounted != claim.Name {
+			t.Errorf("%s mounts %s, the claim is %s", j.Name, mounted, claim.Name)
+		}
+	}
+}
+
+func TestSamplesAreKnown(t *testing.T) {
+	files, err := filepath.Glob("../samples/*")
+	if err != nil || len(files) != 3 {
+		t.Errorf("got samples %v (%v), want those of GitHub, GitLab and Jenkins: a new one needs a check", files, err)
+	}
+	src, err := os.ReadFile("../samples/gitlab.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var jobs map[string]struct {
+		Image        string
+		Stage        string
+		When         string
+		Parallel     int
+		Needs        []string
+		BeforeScript []string `json:"before_script"`
+		Script       []string
+		Artifacts    struct {
+			When    string
+			Paths   []string
+			Reports map[string]string
+		}
+	}
+	if err := yaml.UnmarshalStrict(src, &jobs); err != nil {
+		t.Error(err)
+	}
+	for name, j := range jobs {
+		if len(j.Script) == 0 || j.Image == "" {
+			t.Errorf("the job %s has no script or no image", name)
+		}
+		for _, n := range j.Needs {
+			if _, ok := jobs[n]; !ok {
+				t.Errorf("the job %s needs %s, which is not there", name, n)
+			}
+		}
+	}
+}

@@ -1,0 +1,65 @@
+// A client on the official TypeScript library: opens one session, prompts, and
+// prints what the agent said. Permissions are answered with the first option
+// that allows once.
+// usage: node sdk-client.mjs AGENT [ARG…]; PROMPT is the text of the prompt.
+import { spawn } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { Readable, Writable } from "node:stream";
+import * as acp from "@agentclientprotocol/sdk";
+
+const [command, ...args] = process.argv.slice(2);
+const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+const ended = new Promise((resolve) => child.once("exit", resolve));
+let text = "";
+const app = acp
+  .client({ name: "sdk-client" })
+  .onRequest(acp.methods.client.session.requestPermission, ({ params }) => {
+    const option = params.options.find((o) => o.kind === "allow_once") ?? params.options[0];
+    return { outcome: option ? { outcome: "selected", optionId: option.optionId } : { outcome: "cancelled" } };
+  })
+  .onRequest(acp.methods.client.fs.readTextFile, async ({ params }) => ({ content: part(await readFile(params.path, "utf8"), params.line, params.limit) }))
+  .onRequest(acp.methods.client.fs.writeTextFile, async ({ params }) => {
+    await writeFile(params.path, params.content).catch(() => {});
+    return {};
+  })
+  .onNotification(acp.methods.client.session.update, ({ params }) => {
+    if (params.update.sessionUpdate === "agent_message_chunk" && params.update.content.type === "text") text += params.update.content.text;
+  });
+
+// part is the lines from a line on, which counts from 1, with their ends.
+function part(content, line, limit) {
+  const lines = content.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+  const from = Math.max((line ?? 1) - 1, 0);
+  return lines.slice(from, limit == null ? undefined : from + limit).join("");
+}
+
+// A turn that takes longer is cancelled, and then given up.
+const patience = Number(process.env.PATIENCE_MS ?? 8000);
+const stream = acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
+const done = app.connectWith(stream, async (agent) => {
+  const { protocolVersion } = await agent.request(acp.methods.agent.initialize, {
+    protocolVersion: acp.PROTOCOL_VERSION,
+    clientCapabilities: { fs: { readTextFile: true, writeTextFile: true } },
+    clientInfo: { name: "sdk-client", version: "1" },
+  });
+  if (protocolVersion !== acp.PROTOCOL_VERSION) throw new Error(`the agent speaks version ${protocolVersion}`);
+  const { sessionId } = await agent.request(acp.methods.agent.session.new, { cwd: process.cwd(), mcpServers: [] });
+  const cancel = setTimeout(() => {
+    agent.notify(acp.methods.agent.session.cancel, { sessionId });
+    setTimeout(() => child.kill("SIGKILL"), patience).unref();
+  }, patience);
+  const { stopReason } = await agent.request(acp.methods.agent.session.prompt, {
+    sessionId,
+    prompt: [{ type: "text", text: process.env.PROMPT ?? "Say hello." }],
+  });
+  clearTimeout(cancel);
+  console.log(JSON.stringify({ stopReason, text }));
+});
+await done.catch((err) => {
+  console.error(`sdk-client: ${err.message}`);
+  process.exitCode = 1;
+});
+child.stdin.end();
+const timer = setTimeout(() => child.kill("SIGKILL"), 5000);
+await ended;
+clearTimeout(timer);
