@@ -1,0 +1,486 @@
+// Package acptest_test holds the rules about which package may know which.
+package acptest_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/acp-test/acp-test"
+
+// layers are the packages from the top down. A package may import those of the
+// layers below its own, never one of its own layer: what two of them share
+// belongs below both.
+var layers = [][]string{
+	{"cmd/acp-test"},
+	{"reports", "sweep", "replay"},
+	{"scenarios"},
+	{"rules", "golden", "mockclient", "fakellm", "agents"},
+	{"protocol", "transcript"},
+	{"wire"},
+}
+
+// alone are packages that import none of ours, and only the commands import
+// them: the reference agent is an independent second opinion of the protocol,
+// which it could not be if it shared code with what judges it.
+var alone = []string{"refagent", "refagent/faults"}
+
+// forbidden says what a library package must not import, and why.
+var forbidden = []struct{ path, why string }{
+	{"testing", "a library that imports it registers its flags in every program"},
+	{"github.com/onsi/ginkgo", "users choose their own test framework"},
+	{"github.com/onsi/gomega", "matchers are plain values with gomega's methods; only tests need the library"},
+	{"github.com/sebdah/goldie", "it registers global flags"},
+	{"flag", "flags belong to the command; a library has options"},
+	{"github.com/spf13/cobra", "flags belong to the command; a library has options"},
+	{"github.com/spf13/pflag", "flags belong to the command; a library has options"},
+	{"math/rand", "randomness comes from a seed, through math/rand/v2"},
+}
+
+// only says which packages alone may import what, and why.
+var only = []struct {
+	path, why string
+	by        []string
+}{
+	{"github.com/creack/pty", "the protocol runs over pipes; pseudo-terminals are for terminal/* alone", []string{"mockclient"}},
+	{"github.com/goccy/go-yaml", "formats of files are the business of who owns them", []string{"agents", "fakellm", "scenarios", "rules", "protocol", "cmd/acp-test"}},
+	{"encoding/json/v2", "it is an experiment of the standard library", nil},
+	{"github.com/openai/openai-go", "the agent under test has a client; the fake model is a server", []string{"refagent"}},
+	{"github.com/anthropics/anthropic-sdk-go", "only tests use it, as a client of the fake model", nil},
+	{"google.golang.org/genai", "only tests use it, as a client of the fake model", nil},
+}
+
+// standardOnly are packages that need nothing but the standard library and
+// ours, because everything else rests on them.
+var standardOnly = []string{"wire", "transcript", "protocol"}
+
+// calls that a library must not make, and why.
+var calls = []struct{ call, why string }{
+	{"os.Getenv", "the environment is handed in"},
+	{"os.LookupEnv", "the environment is handed in"},
+	{"os.Environ", "the environment is handed in"},
+	{"os.ExpandEnv", "the environment is handed in"},
+	{"os.Setenv", "it changes the caller's process"},
+	{"os.Unsetenv", "it changes the caller's process"},
+	{"os.Chdir", "it changes the caller's process"},
+	{"os.Exit", "a library returns errors"},
+	{"syscall.Exit", "a library returns errors"},
+	{"runtime.Goexit", "a library returns errors"},
+	{"signal.Notify", "signals belong to the command"},
+	{"signal.NotifyContext", "signals belong to the command"},
+	{"log.Print", "who prints is the caller's business"},
+	{"log.Printf", "who prints is the caller's business"},
+	{"log.Println", "who prints is the caller's business"},
+	{"log.Fatal", "a library returns errors"},
+	{"log.Fatalf", "a library returns errors"},
+	{"log.Fatalln", "a library returns errors"},
+	{"log.Panic", "a library returns errors"},
+	{"log.Panicf", "a library returns errors"},
+	{"log.Default", "who prints is the caller's business"},
+	{"log.SetOutput", "it changes the caller's process"},
+	{"slog.Default", "who prints is the caller's business"},
+	{"slog.SetDefault", "it changes the caller's process"},
+	{"fmt.Print", "standard output belongs to the command"},
+	{"fmt.Printf", "standard output belongs to the command"},
+	{"fmt.Println", "standard output belongs to the command"},
+}
+
+// exempt are the calls that have a reason of their own: file and call.
+var exempt = map[string]string{
+	"mockclient/isolate_linux.go os.Environ":  "the helper is a program of its own, which becomes the agent and passes its environment on",
+	"mockclient/keeper_unix.go signal.Notify": "it is the body of a command, which must survive its parent's signals",
+}
+
+// nameless are package names that say nothing.
+var nameless = []string{"util", "utils", "common", "types", "helpers", "helper", "base", "misc", "shared", "lib", "pkg", "internal"}
+
+// source is one parsed file of the module, tests left out.
+type source struct {
+	dir  string // with slashes, relative to the root
+	file string
+	ast  *ast.File
+	pos  *token.FileSet
+}
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	var out []source
+	set := token.NewFileSet()
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if base := d.Name(); name != "." && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "acp-test-out") || slices.Contains([]string{"node_modules", "testdata", "vendor"}, base)) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		out = append(out, source{path.Dir(filepath.ToSlash(name)), name, f, set})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func (s source) at(n ast.Node) string { return s.pos.Position(n.Pos()).String() }
+
+// layer is the index of a package's layer from the top; -1: none.
+func layer(dir string) int {
+	return slices.IndexFunc(layers, func(l []string) bool {
+		return slices.ContainsFunc(l, func(p string) bool { return dir == p || strings.HasPrefix(dir, p+"/") })
+	})
+}
+
+// owner is the package of the table that a folder belongs to.
+func owner(dir string) string {
+	for _, l := range append(slices.Clone(layers), alone) {
+		for _, p := range l {
+			if dir == p || strings.HasPrefix(dir, p+"/") {
+				return p
+			}
+		}
+	}
+	return dir
+}
+
+func isLibrary(dir string) bool {
+	return !strings.HasPrefix(dir, "cmd/") && !strings.HasPrefix(dir, "ci/")
+}
+
+// matches reports whether an import is of the module or package named.
+func matches(imported, name string) bool {
+	return imported == name || strings.HasPrefix(imported, name+"/")
+}
+
+// complaint is nil if from may import ours.
+func complaint(from, ours string) error {
+	switch {
+	case owner(from) == owner(ours):
+		return nil
+	case slices.Contains(alone, owner(from)) && slices.Contains(alone, owner(ours)):
+		return nil
+	case slices.Contains(alone, owner(from)):
+		return fmt.Errorf("%s imports none of ours: it is an independent second opinion of the protocol", from)
+	case slices.Contains(alone, owner(ours)):
+		if strings.HasPrefix(from, "cmd/") {
+			return nil
+		}
+		return fmt.Errorf("only the command knows %s: to everything else it is an agent like any other", ours)
+	}
+	above, below := layer(from), layer(ours)
+	switch {
+	case below < 0:
+		return fmt.Errorf("%s has no place in the table of layers", ours)
+	case above < 0 && strings.HasPrefix(from, "ci/"):
+		return nil
+	case above < 0:
+		return fmt.Errorf("%s has no place in the table of layers", from)
+	case above == below:
+		return fmt.Errorf("%s and %s are of one layer: what they share belongs below both", from, ours)
+	case above > below:
+		return fmt.Errorf("%s is above %s", ours, from)
+	}
+	return nil
+}
+
+func TestImports(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, spec := range s.ast.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ours, ok := strings.CutPrefix(imported, module+"/"); ok {
+				if err := complaint(s.dir, ours); err != nil {
+					t.Errorf("%s imports %s, but %v", s.at(spec), ours, err)
+				}
+				continue
+			}
+			if !isLibrary(s.dir) {
+				continue
+			}
+			for _, f := range forbidden {
+				if imported == f.path || strings.Contains(f.path, ".") && matches(imported, f.path) {
+					t.Errorf("%s imports %s: %s", s.at(spec), imported, f.why)
+				}
+			}
+			for _, o := range only {
+				if matches(imported, o.path) && !slices.Contains(o.by, owner(s.dir)) {
+					t.Errorf("%s imports %s: %s", s.at(spec), imported, o.why)
+				}
+			}
+			first, _, _ := strings.Cut(imported, "/")
+			if strings.Contains(first, ".") && slices.Contains(standardOnly, owner(s.dir)) {
+				t.Errorf("%s imports %s: %s rests on the standard library alone", s.at(spec), imported, s.dir)
+			}
+		}
+	}
+}
+
+func TestCallsOfLibraries(t *testing.T) {
+	for _, s := range sources(t) {
+		if !isLibrary(s.dir) {
+			continue
+		}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			x, ok := sel.X.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			for _, c := range calls {
+				if x.Name+"."+sel.Sel.Name == c.call && exempt[filepath.ToSlash(s.file)+" "+c.call] == "" {
+					t.Errorf("%s uses %s: %s", s.at(n), c.call, c.why)
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestNamesOfPackages(t *testing.T) {
+	for _, s := range sources(t) {
+		if slices.Contains(nameless, s.ast.Name.Name) {
+			t.Errorf("%s: package %s: the name says nothing about what is in it", s.file, s.ast.Name.Name)
+		}
+	}
+}
+
+// Package-level variables hold what is fixed once: tables, errors, regular
+// expressions, embedded files. None is assigned, appended to, incremented or
+// written through an index or a field, and none has its address taken.
+func TestNoMutableState(t *testing.T) {
+	byDir := map[string][]source{}
+	for _, s := range sources(t) {
+		if isLibrary(s.dir) {
+			byDir[s.dir] = append(byDir[s.dir], s)
+		}
+	}
+	for _, files := range byDir {
+		vars := map[string]bool{}
+		for _, s := range files {
+			for _, d := range s.ast.Decls {
+				g, ok := d.(*ast.GenDecl)
+				if !ok || g.Tok != token.VAR {
+					continue
+				}
+				for _, spec := range g.Specs {
+					v := spec.(*ast.ValueSpec)
+					for _, name := range v.Names {
+						if name.Name != "_" {
+							vars[name.Name] = true
+						}
+					}
+					if stateful(v) {
+						t.Errorf("%s: %s is state of the package", s.at(v), v.Names[0].Name)
+					}
+				}
+			}
+		}
+		for _, s := range files {
+			for _, d := range s.ast.Decls {
+				f, ok := d.(*ast.FuncDecl)
+				if !ok || f.Body == nil {
+					continue
+				}
+				for _, w := range writes(f) {
+					if vars[w.Name] && !shadowed(f, w) {
+						t.Errorf("%s changes the package's variable %s", s.at(w), w.Name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// stateful reports a variable whose type exists to change. A sync.Pool is none:
+// nobody can tell what was in it.
+func stateful(v *ast.ValueSpec) bool {
+	typ := v.Type
+	if len(v.Values) > 0 && typ == nil {
+		if lit, ok := v.Values[0].(*ast.CompositeLit); ok {
+			typ = lit.Type
+		}
+	}
+	sel, ok := typ.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	x, _ := sel.X.(*ast.Ident)
+	return x != nil && (x.Name == "atomic" || x.Name == "sync" && sel.Sel.Name != "Pool")
+}
+
+// writes lists the variables a function changes: the first name of what stands
+// to the left of an assignment, of ++ and --, and behind &.
+func writes(f *ast.FuncDecl) []*ast.Ident {
+	var out []*ast.Ident
+	add := func(e ast.Expr) {
+		for {
+			switch x := e.(type) {
+			case *ast.Ident:
+				out = append(out, x)
+				return
+			case *ast.SelectorExpr:
+				e = x.X
+			case *ast.IndexExpr:
+				e = x.X
+			case *ast.StarExpr:
+				e = x.X
+			case *ast.ParenExpr:
+				e = x.X
+			default:
+				return
+			}
+		}
+	}
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			if n.Tok != token.DEFINE {
+				for _, e := range n.Lhs {
+					add(e)
+				}
+			}
+		case *ast.IncDecStmt:
+			add(n.X)
+		case *ast.UnaryExpr:
+			// The address of an element of a table is how it is read without
+			// a copy; of the variable itself, how it is changed elsewhere.
+			if x, ok := n.X.(*ast.Ident); ok && n.Op == token.AND {
+				out = append(out, x)
+			}
+		case *ast.CallExpr:
+			if fun, ok := n.Fun.(*ast.Ident); ok && (fun.Name == "delete" || fun.Name == "clear") && len(n.Args) > 0 {
+				add(n.Args[0])
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// shadowed reports whether the function has a variable of that name of its own.
+// It looks at the whole function, which is coarse but needs no type checker.
+func shadowed(f *ast.FuncDecl, use *ast.Ident) bool {
+	found := false
+	note := func(names []*ast.Ident) {
+		for _, n := range names {
+			found = found || n.Name == use.Name
+		}
+	}
+	fields := func(l *ast.FieldList) {
+		if l != nil {
+			for _, x := range l.List {
+				note(x.Names)
+			}
+		}
+	}
+	fields(f.Recv)
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncType:
+			fields(n.Params)
+			fields(n.Results)
+		case *ast.AssignStmt:
+			if n.Tok == token.DEFINE {
+				for _, e := range n.Lhs {
+					if id, ok := e.(*ast.Ident); ok {
+						note([]*ast.Ident{id})
+					}
+				}
+			}
+		case *ast.ValueSpec:
+			note(n.Names)
+		case *ast.RangeStmt:
+			for _, e := range []ast.Expr{n.Key, n.Value} {
+				if id, ok := e.(*ast.Ident); ok && n.Tok == token.DEFINE {
+					note([]*ast.Ident{id})
+				}
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// The rules above can fail: each of these breaks one.
+func TestTheTableCanFail(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		allowed  bool
+	}{
+		{"cmd/acp-test", "refagent", true},
+		{"cmd/acp-test", "wire", true},
+		{"scenarios", "rules", true},
+		{"reports", "scenarios", true},
+		{"mockclient", "transcript", true},
+		{"transcript", "wire", true},
+		{"refagent", "refagent/faults", true},
+		{"refagent", "wire", false},
+		{"scenarios", "refagent", false},
+		{"scenarios", "reports", false},
+		{"rules", "golden", false},
+		{"agents", "fakellm", false},
+		{"protocol", "transcript", false},
+		{"wire", "protocol", false},
+		{"reports", "sweep", false},
+		{"helpers", "wire", false},
+		{"rules", "stuff", false},
+	} {
+		if err := complaint(c.from, c.to); (err == nil) != c.allowed {
+			t.Errorf("%s imports %s: got %v, want allowed %v", c.from, c.to, err, c.allowed)
+		}
+	}
+	for _, c := range []struct {
+		code string
+		want string
+	}{
+		{"func f() { v = 1 }", "v"},
+		{"func f() { v++ }", "v"},
+		{"func f() { v[1] = 2 }", "v"},
+		{"func f() { v.x.y = 2 }", "v"},
+		{"func f() { g(&v) }", "v"},
+		{"func f() { delete(v, 1) }", "v"},
+		{"func f() { v := 1; v = 2 }", ""},
+		{"func f(v int) { v = 2 }", ""},
+		{"func f() { g(&v[1]) }", ""},
+		{"func f() { x := v; _ = x }", ""},
+	} {
+		file, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\n"+c.code, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := file.Decls[0].(*ast.FuncDecl)
+		got := ""
+		for _, w := range writes(f) {
+			if w.Name == "v" && !shadowed(f, w) {
+				got = "v"
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", c.code, got, c.want)
+		}
+	}
+}
