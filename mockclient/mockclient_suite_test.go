@@ -30,13 +30,16 @@ var (
 )
 
 // The test binary is also every program the tests start.
+//
+// The others leave by syscall.Exit: built with the race detector, os.Exit
+// sleeps for a second first.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch program, ok := programs[os.Args[1]]; {
 		case os.Args[1] == "keeper":
-			os.Exit(mockclient.KeeperMain(os.Args[2:]))
+			syscall.Exit(mockclient.KeeperMain(os.Args[2:]))
 		case ok:
-			os.Exit(program(os.Args[2:]))
+			syscall.Exit(program(os.Args[2:]))
 		}
 	}
 	os.Exit(m.Run())

@@ -22,29 +22,32 @@ import (
 )
 
 // The test binary is also the programs that the tests start.
+//
+// The others leave by syscall.Exit: built with the race detector, os.Exit
+// sleeps for a second first.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "keeper":
-			os.Exit(mockclient.KeeperMain(os.Args[2:]))
+			syscall.Exit(mockclient.KeeperMain(os.Args[2:]))
 		case "cat":
 			_, _ = io.Copy(os.Stdout, os.Stdin)
-			os.Exit(0)
+			syscall.Exit(0)
 		case "valid":
-			os.Exit(validPipe())
+			syscall.Exit(validPipe())
 		case "exit":
 			fmt.Fprintln(os.Stderr, "going")
-			os.Exit(7)
+			syscall.Exit(7)
 		case "wait-for-signal":
 			c := make(chan os.Signal, 1)
 			signal.Notify(c, syscall.SIGUSR1)
 			fmt.Println(`{"jsonrpc":"2.0","method":"_ready"}`)
 			<-c
-			os.Exit(3)
+			syscall.Exit(3)
 		case "proxy": // proxy FILE AGENT…
-			os.Exit(proxyMain(os.Args[2], os.Args[3:]))
+			syscall.Exit(proxyMain(os.Args[2], os.Args[3:]))
 		case "refagent": // refagent [FAULT]
-			os.Exit(refagentMain(os.Args[2:]))
+			syscall.Exit(refagentMain(os.Args[2:]))
 		}
 	}
 	os.Exit(m.Run())

@@ -184,8 +184,9 @@ func (r *run) unsent(l *line, err error) error {
 	return &miss{failure: f, effect: true}
 }
 
-// expectExit gives an agent that takes no input any more a moment to be gone:
-// it is most likely on its way out, and how it ends explains more.
+// expectExit waits for the end of an agent that takes no input any more: it is
+// most likely on its way out, and how it ends explains more. One that stays all
+// the same is told by the step timeout.
 func (r *run) expectExit() {
 	r.mu.Lock()
 	agent := r.agent
@@ -195,7 +196,7 @@ func (r *run) expectExit() {
 	}
 	select {
 	case <-agent.Exited():
-	case <-time.After(time.Second):
+	case <-time.After(r.engine.StepTimeout):
 	}
 }
 

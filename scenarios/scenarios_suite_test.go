@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"syscall"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -17,32 +18,35 @@ import (
 
 // TestMain lets this binary be the keeper and the reference agent, so that the
 // tests run real processes without building anything.
+//
+// The others leave by syscall.Exit: built with the race detector, os.Exit
+// sleeps for a second first.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "keeper":
-			os.Exit(mockclient.KeeperMain(os.Args[2:]))
+			syscall.Exit(mockclient.KeeperMain(os.Args[2:]))
 		case "isolate":
-			os.Exit(mockclient.IsolateMain(os.Args[2:]))
+			syscall.Exit(mockclient.IsolateMain(os.Args[2:]))
 		case "caller":
-			os.Exit(call(os.Args[2:]))
+			syscall.Exit(call(os.Args[2:]))
 		case "canary":
-			os.Exit(canary.Main(context.Background(), os.Args[2:], os.Getenv, os.Stdin, os.Stdout))
+			syscall.Exit(canary.Main(context.Background(), os.Args[2:], os.Getenv, os.Stdin, os.Stdout))
 		case "refagent":
 			o := refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Getenv: os.Getenv}
 			if len(os.Args) == 4 && os.Args[2] == "--fault" {
 				f, ok := faults.Find(os.Args[3])
 				if !ok {
 					fmt.Fprintln(os.Stderr, "no such fault")
-					os.Exit(2)
+					syscall.Exit(2)
 				}
 				o.Hooks = f.Hooks()
 			}
 			if err := refagent.Run(context.Background(), o); err != nil {
 				fmt.Fprintln(os.Stderr, err)
-				os.Exit(1)
+				syscall.Exit(1)
 			}
-			os.Exit(0)
+			syscall.Exit(0)
 		}
 	}
 	os.Exit(m.Run())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"syscall"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -18,26 +19,29 @@ import (
 // TestMain lets this binary be the keeper and the reference agent, with and
 // without a fault, so that the tests run real processes without building
 // anything.
+//
+// The others leave by syscall.Exit: built with the race detector, os.Exit
+// sleeps for a second first.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "keeper":
-			os.Exit(mockclient.KeeperMain(os.Args[2:]))
+			syscall.Exit(mockclient.KeeperMain(os.Args[2:]))
 		case "refagent":
 			o := refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Getenv: os.Getenv}
 			if i := slices.Index(os.Args, "--fault"); i > 0 {
 				f, ok := faults.Find(os.Args[i+1])
 				if !ok {
 					fmt.Fprintln(os.Stderr, "there is no fault", os.Args[i+1])
-					os.Exit(2)
+					syscall.Exit(2)
 				}
 				o.Hooks = f.Hooks()
 			}
 			if err := refagent.Run(context.Background(), o); err != nil {
 				fmt.Fprintln(os.Stderr, err)
-				os.Exit(1)
+				syscall.Exit(1)
 			}
-			os.Exit(0)
+			syscall.Exit(0)
 		}
 	}
 	os.Exit(m.Run())
