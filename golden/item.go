@@ -214,6 +214,9 @@ func (r *reader) agent(it *item, v wire.Value) {
 			it.prompt = p.open[e.Ref]
 		}
 		delete(r.prompts[turns{e.Conn, e.Session}].open, e.Ref)
+		if e.Method == "session/list" {
+			r.m.learn(cursor, v.Path("result.nextCursor").Str())
+		}
 	case e.Kind == transcript.Notification && e.Method == "session/update":
 		u := params.Get("update")
 		it.kind = u.Get("sessionUpdate").Str()

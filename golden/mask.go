@@ -25,6 +25,7 @@ const (
 	callID     idClass = "call"
 	terminalID idClass = "term"
 	messageID  idClass = "msg"
+	cursor     idClass = "cursor"
 	uuid       idClass = "uuid"
 )
 

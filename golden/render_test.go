@@ -172,6 +172,18 @@ var _ = Describe("rendering", func() {
 		Expect(render([]frame{ask(1), done(1), ask(2), done(2)}, places)).NotTo(ContainSubstring("prompt#"))
 	})
 
+	It("numbers the cursors an agent gives, not those it did not", func() {
+		list := func(id int, cursor string) frame {
+			return toAgent("%s", request(id, "session/list", `{"cursor":"`+cursor+`"}`))
+		}
+		page := func(id int, next string) frame {
+			return toEditor("%s", result(id, `{"sessions":[],"nextCursor":"`+next+`"}`))
+		}
+		Expect(render([]frame{list(1, "bogus"), page(1, "abc"), list(2, "abc"), page(2, "xyz")}, places)).To(Equal(
+			"--> session/list cursor=\"bogus\"\n<-- ok sessions=[] nextCursor=\"cursor#1\"\n" +
+				"--> session/list cursor=\"cursor#1\"\n<-- ok sessions=[] nextCursor=\"cursor#2\"\n"))
+	})
+
 	It("shows members that are there twice", func() {
 		Expect(render([]frame{toEditor(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"current_mode_update","currentModeId":"a","currentModeId":"b"}}}`)}, places)).
 			To(Equal("<-- current_mode_update b +currentModeId=\"a\"\n"))

@@ -82,8 +82,8 @@ func (a *agent) serve() error {
 	if a.hooks.End != nil {
 		a.hooks.End(a.ctx)
 	}
+	a.wait(port.finish) // before the context ends: what is late still comes
 	a.end(nil)
-	a.wait(port.finish)
 	a.conn.out.close()
 	a.wait(func() { <-a.conn.out.done })
 	if c, ok := a.options.In.(io.Closer); ok {

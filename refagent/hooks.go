@@ -137,8 +137,8 @@ func (p *Port) Queued() int {
 	return p.out.bytes
 }
 
-// After runs f on a goroutine of its own once d has passed, unless the agent
-// ends before.
+// After runs f on a goroutine of its own once d has passed. The agent's end
+// waits for it, but not for long.
 func (p *Port) After(d time.Duration, f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

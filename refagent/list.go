@@ -11,7 +11,7 @@ import (
 )
 
 // pageSize bounds one answer to session/list.
-const pageSize = 50
+const pageSize = 10
 
 type sessionInfo struct {
 	SessionID string `json:"sessionId"`

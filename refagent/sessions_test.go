@@ -187,7 +187,7 @@ var _ = Describe("sessions", func() {
 		e := run(newModelServer(answer("Hi.")))
 		other := GinkgoT().TempDir()
 		var made []string
-		for i := range 53 {
+		for i := range 13 {
 			cwd := dir
 			if i == 10 {
 				cwd = other

@@ -47,6 +47,9 @@ var _ = Describe("a mistake in a scenario", func() {
 		Entry("condition", "[v3] cancel\n", `1:1: unknown condition [v3] (conditions are [v1] [v2] [linux] [darwin] [windows], each also with !)`),
 		Entry("variable in a name", "cancel as $X\n", `1:11: "$X" cannot name what this line gives (a name is letters, digits and _)`),
 		Entry("count of an absence", "! saw tool_call count=2\n", `1:1: "! saw" and count exclude each other (usage: saw PATTERN [count=N|count>=N] [before PATTERN] [after PATTERN] [in=run|turn=N])`),
+		Entry("word after list", "session list evrything\n", `1:14: session list takes all and the names of sessions, not "evrything" (usage: session new|load|resume|close|delete NAME [cwd=DIR] [add=DIR]… [meta=JSON] [wait=no] | list [cwd=DIR] [cursor=TEXT] | list all [NAME…] [cwd=DIR])`),
+		Entry("list all of an unknown session", "session list all b\n", `1:18: no session b is open (open it with session new NAME)`),
+		Entry("list all from a cursor", "session list all cursor=x\n", `1:25: list all begins without a cursor (usage: session new|load|resume|close|delete NAME [cwd=DIR] [add=DIR]… [meta=JSON] [wait=no] | list [cwd=DIR] [cursor=TEXT] | list all [NAME…] [cwd=DIR])`),
 		Entry("name outside the workspace", "prompt 'x'\n-- ../a --\n", `2:1: "../a" is no path inside the workspace`),
 	)
 

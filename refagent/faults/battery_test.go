@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/acp-test/acp-test/refagent"
@@ -38,11 +39,25 @@ type battery struct {
 	nextID int
 	choice string // how permissions are answered: an option id, cancelled, error, hold
 	held   []any
-	stall  sync.Mutex // locked: nothing is read
+	pauses atomic.Pointer[pause]
 	bare   bool       // an editor without capabilities
 	reads  bool       // an editor that only reads files
 	able   bool       // an editor that shows forms and opens pages
 	login  bool       // the agent wants a login
+}
+
+// pause keeps the editor from reading on after a line that holds a text.
+type pause struct {
+	after string
+	over  chan struct{}
+}
+
+// pauseAfter stops the reading at the next line that holds text, until the
+// function it returns is called.
+func (b *battery) pauseAfter(text string) (goOn func()) {
+	p := &pause{after: text, over: make(chan struct{})}
+	b.pauses.Store(p)
+	return sync.OnceFunc(func() { close(p.over) })
 }
 
 func (b *battery) note(format string, args ...any) {
@@ -59,6 +74,9 @@ func (b *battery) start() {
 		hooks = b.hooks()
 	}
 	ended, lines, env := b.ended, b.lines, map[string]string{refagent.EnvBaseURL: b.model.URL + "/v1"}
+	if b.login {
+		env[refagent.EnvAuth] = "agent"
+	}
 	go func() {
 		err := refagent.Run(ctx, refagent.Options{
 			In: inR, Out: outW, StateDir: b.state, AnswerGrace: 150 * time.Millisecond, Hooks: hooks,
@@ -71,11 +89,12 @@ func (b *battery) start() {
 	go func() {
 		r := bufio.NewReader(outR)
 		for {
-			b.stall.Lock()
 			line, err := r.ReadString('\n')
-			b.stall.Unlock()
 			if line != "" {
 				lines <- line
+			}
+			if p := b.pauses.Load(); p != nil && strings.Contains(line, p.after) {
+				<-p.over
 			}
 			if err != nil {
 				close(lines)
@@ -83,9 +102,6 @@ func (b *battery) start() {
 			}
 		}
 	}()
-	if b.login {
-		env[refagent.EnvAuth] = "agent"
-	}
 	b.note("== start")
 	caps := object{"fs": object{"readTextFile": true, "writeTextFile": true}, "terminal": true}
 	if b.bare {

@@ -10,7 +10,7 @@ import (
 )
 
 // model answers by the last user message: "say …", "use TOOL {json}", "hold",
-// "fail", "stop REASON"; after a tool's result it says what it was told.
+// "mute", "fail", "stop REASON"; after a tool's result it says what it was told.
 type model struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -54,10 +54,6 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 			told = content
 		}
 	}
-	m.mu.Lock()
-	m.seen = append(m.seen, fmt.Sprintf("%q, %d tools", all, len(body.Tools)))
-	m.mu.Unlock()
-
 	emit := func(data string) {
 		fmt.Fprintf(w, "data: %s\n\n", data)
 		w.(http.Flusher).Flush()
@@ -72,6 +68,14 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 		emit("[DONE]")
 	}
 	verb, rest, _ := strings.Cut(ask, " ")
+	if verb == "mute" {
+		// Whether a turn that is cancelled at once asks at all is left to chance.
+		<-r.Context().Done()
+		return
+	}
+	m.mu.Lock()
+	m.seen = append(m.seen, fmt.Sprintf("%q, %d tools", all, len(body.Tools)))
+	m.mu.Unlock()
 	if verb == "fail" {
 		w.WriteHeader(http.StatusInternalServerError)
 		return

@@ -4,8 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"time"
 )
 
 // chapters are the batteries. A fault has to change what is seen of at least
@@ -42,8 +40,6 @@ var chapters = map[string]func(b *battery){
 		b.turn(s, `use edit_file {"path":"x.txt","old":"unsaved","new":"saved"}`)
 		b.turn(s, `use run_shell {"command":"ls"}`)
 		b.turn(s, `use fly {}`)
-		time.Sleep(10 * time.Millisecond) // lets a fault's stray request come
-		b.settle()
 	},
 	"permission": func(b *battery) {
 		s := b.newSession()
@@ -68,7 +64,6 @@ var chapters = map[string]func(b *battery){
 		b.notify("session/cancel", object{"sessionId": s})
 		b.response(id)
 		b.wait("the abort", b.model.aborted)
-		time.Sleep(40 * time.Millisecond) // lets a fault's late text come
 		b.settle()
 		b.turn(s, `use write_file {"path":"x.txt","content":"hello"}`)
 		b.choice = "hold"
@@ -88,7 +83,7 @@ var chapters = map[string]func(b *battery){
 	},
 	"cancel-early": func(b *battery) {
 		s := b.newSession()
-		id := b.request("session/prompt", prompt(s, "hold"))
+		id := b.request("session/prompt", prompt(s, "mute"))
 		b.notify("session/cancel", object{"sessionId": s})
 		b.response(id)
 	},
@@ -111,6 +106,7 @@ var chapters = map[string]func(b *battery){
 		b.until("first text", func(m object) bool { return strings.Contains(text(m), "First.") })
 		b.notify("session/cancel", object{"sessionId": y})
 		b.response(second)
+		b.wait("the abort", b.model.aborted) // else it could be released instead of the other
 		b.model.release <- struct{}{}
 		b.response(id)
 		b.choice = "reject-once"
@@ -118,13 +114,11 @@ var chapters = map[string]func(b *battery){
 	},
 	"slow": func(b *battery) {
 		s := b.newSession()
-		release := sync.OnceFunc(b.stall.Unlock)
+		goOn := b.pauseAfter("flood")
+		defer goOn()
 		id := b.request("session/prompt", prompt(s, "flood"))
-		b.until("text", func(m object) bool { return text(m) != "" })
-		b.stall.Lock()
-		defer release()
 		b.wait("the second request", b.model.reached)
-		release()
+		goOn()
 		b.response(id)
 	},
 	"close": func(b *battery) {

@@ -1,0 +1,150 @@
+package scenarios
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"mime"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/wire"
+)
+
+func compilePrompt(l *line) (func(context.Context, *branch) error, error) {
+	var files []word
+	var rest []word
+	var extra word
+	for _, w := range l.words {
+		switch key, _, value, ok := w.cut("="); {
+		case ok && key == "attach" && !strings.HasPrefix(w.raw(), "'"):
+			files = append(files, value)
+		case ok && key == "meta":
+			extra = value
+		default:
+			rest = append(rest, w)
+		}
+	}
+	l.words = rest
+	meta, m := l.json(extra)
+	if m != nil {
+		return nil, m
+	}
+	name := ""
+	if len(l.words) == 2 {
+		var ok bool
+		if name, ok = l.session(0); !ok {
+			return nil, l.mistake(l.words[0].column, "open it with session new NAME, or quote the text", "no session %s is open", l.words[0].raw())
+		}
+		l.words = l.words[1:]
+	}
+	if m := l.atMost(1); m != nil {
+		m.Hint = "quote the text: prompt 'Do this.'"
+		return nil, m
+	}
+	w, m := l.need(0, "the text")
+	if m != nil {
+		return nil, m
+	}
+	text, err := l.p.source(l, w)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range l.p.scenario.prompts {
+		if p.text == text.raw() {
+			return nil, l.mistake(w.column, fmt.Sprintf("the first is on line %d", p.line), "two prompts have the same text; the model's turns are found by it")
+		}
+	}
+	l.p.scenario.prompts = append(l.p.scenario.prompts, promptDecl{name, text.raw(), l.number})
+	index := len(l.p.scenario.prompts)
+	return func(ctx context.Context, b *branch) error {
+		s, err := b.need(ctx, name)
+		if err != nil {
+			return err
+		}
+		words, err := b.expand(text)
+		if err != nil {
+			return l.runtime(err)
+		}
+		blocks := []any{map[string]any{"type": "text", "text": words}}
+		for _, f := range files {
+			block, err := b.attachment(f)
+			if err != nil {
+				return l.runtime(err)
+			}
+			blocks = append(blocks, block)
+		}
+		if b.run.model != nil {
+			b.run.model.Begin(fakellm.Prompt{Session: s.id, Name: s.name, Index: index, Text: words})
+		}
+		params := map[string]any{"sessionId": s.id, "prompt": blocks}
+		if meta != nil {
+			params["_meta"] = meta
+		}
+		c := b.run.editor.Call("session/prompt", params)
+		if c.Entry.Seq == 0 {
+			_, err := c.Wait(ctx)
+			return b.run.unsent(l, err)
+		}
+		s.prompts = append(s.prompts, c.Entry.Seq)
+		b.acted(s, c.Entry)
+		b.run.name(l.as, c.Entry)
+		return nil
+	}, nil
+}
+
+// source is the text of a word, which may be @FILE for a file of the archive.
+func (p *parser) source(l *line, w word) (word, error) {
+	s, ok := w.literal()
+	if !ok || w.quoted || !strings.HasPrefix(s, "@") {
+		return w, nil
+	}
+	data, ok := p.scenario.archived(s[1:])
+	if !ok {
+		return word{}, l.mistake(w.column, "add it below as -- "+s[1:]+" --", "the archive holds no file %q", s[1:])
+	}
+	return word{parts: []part{{text: string(data)}}, column: w.column, quoted: true}, nil
+}
+
+// attachment is a file of the workspace as a content block.
+func (b *branch) attachment(w word) (any, error) {
+	name, err := b.expand(w)
+	if err != nil {
+		return nil, err
+	}
+	path := b.run.inWork(name)
+	kind, _, _ := strings.Cut(mime.TypeByExtension(filepath.Ext(name)), ";")
+	uri := (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
+	caps := b.run.capability("promptCapabilities")
+	switch {
+	case strings.HasPrefix(kind, "image/"), strings.HasPrefix(kind, "audio/"):
+		data, err := readFile(path)
+		if err != nil {
+			return nil, err
+		}
+		what, _, _ := strings.Cut(kind, "/")
+		block := map[string]any{"type": what, "mimeType": kind, "data": base64.StdEncoding.EncodeToString(data)}
+		if what == "image" {
+			block["uri"] = uri
+		}
+		return block, nil
+	case on(caps.Get("embeddedContext")):
+		data, err := readFile(path)
+		if err != nil {
+			return nil, err
+		}
+		resource := map[string]any{"uri": uri, "text": string(data)}
+		if kind != "" {
+			resource["mimeType"] = kind
+		}
+		return map[string]any{"type": "resource", "resource": resource}, nil
+	}
+	return map[string]any{"type": "resource_link", "uri": uri, "name": filepath.Base(name)}, nil
+}
+
+func on(v wire.Value) bool {
+	b, ok := v.Bool()
+	return ok && b || v.Kind() == wire.Object
+}

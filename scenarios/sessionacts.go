@@ -1,0 +1,327 @@
+package scenarios
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+func compileSession(l *line) (func(context.Context, *branch) error, error) {
+	var add []word
+	var rest []word
+	for _, w := range l.words {
+		if key, _, value, ok := w.cut("="); ok && key == "add" {
+			add = append(add, value)
+			continue
+		}
+		rest = append(rest, w)
+	}
+	l.words = rest
+	opts, m := l.options("cwd", "wait", "cursor", "id", "meta")
+	if m != nil {
+		return nil, m
+	}
+	verb, m := l.one(0, "new, load, resume, list, close or delete")
+	if m != nil {
+		return nil, m
+	}
+	wait := true
+	if w, ok := opts["wait"]; ok {
+		if w.raw() != "no" && w.raw() != "yes" {
+			return nil, l.usage(w.column, "wait= is yes or no")
+		}
+		wait = w.raw() == "yes"
+	}
+	meta, m := l.json(opts["meta"])
+	if m != nil {
+		return nil, m
+	}
+	a := &sessionAct{l: l, verb: verb, opts: opts, add: add, wait: wait, meta: meta}
+	switch verb {
+	case "list":
+		if m := a.listWords(); m != nil {
+			return nil, m
+		}
+		return a.list, nil
+	case "new", "load", "resume", "close", "delete":
+	default:
+		return nil, l.usage(l.words[0].column, "%q is nothing to do with a session %s", verb, nearest(verb, []string{"new", "load", "resume", "list", "close", "delete"}))
+	}
+	if a.name, m = l.one(1, "a name for the session"); m != nil {
+		return nil, m
+	}
+	if !isName(a.name) || slices.Contains([]string{"new", "load", "resume", "list", "close", "delete", "any"}, a.name) {
+		return nil, l.usage(l.words[1].column, "%q cannot name a session: use letters, digits and _", a.name)
+	}
+	if m := l.atMost(2); m != nil {
+		return nil, m
+	}
+	if _, other := opts["id"]; verb != "new" && !other && !l.p.sessions[a.name] {
+		return nil, l.mistake(l.words[1].column, "open it with session new "+a.name, "no session %s is open", a.name)
+	}
+	l.p.sessions[a.name] = true
+	return a.run, nil
+}
+
+// listWords takes what follows "list": nothing, or all and names of sessions.
+func (a *sessionAct) listWords() *Mistake {
+	l := a.l
+	if len(l.words) == 1 {
+		return nil
+	}
+	if l.words[1].raw() != "all" {
+		return l.usage(l.words[1].column, "session list takes all and the names of sessions, not %q", l.words[1].raw())
+	}
+	if w, ok := a.opts["cursor"]; ok {
+		return l.usage(w.column, "list all begins without a cursor")
+	}
+	if w, ok := a.opts["wait"]; ok && !a.wait {
+		return l.usage(w.column, "list all has to wait for each page")
+	}
+	a.all = true
+	for i := 2; i < len(l.words); i++ {
+		name, ok := l.session(i)
+		if !ok {
+			return l.mistake(l.words[i].column, "open it with session new NAME", "no session %s is open", l.words[i].raw())
+		}
+		a.names = append(a.names, name)
+	}
+	return nil
+}
+
+type sessionAct struct {
+	l          *line
+	verb, name string
+	opts       map[string]word
+	add        []word
+	wait       bool
+	meta       json.RawMessage // nil: none
+	all        bool            // list every page
+	names      []string        // sessions that list all has to find
+}
+
+// json is a literal word that has to be JSON; nil if it is not there.
+func (l *line) json(w word) (json.RawMessage, *Mistake) {
+	if w.parts == nil {
+		return nil, nil
+	}
+	if text := w.raw(); json.Valid([]byte(text)) {
+		return json.RawMessage(text), nil
+	}
+	return nil, l.usage(w.column, "%s is no JSON", w.raw())
+}
+
+// dir is a directory of a session: absolute, by default below the workspace.
+func (b *branch) dir(w word) (string, error) {
+	s, err := b.expand(w)
+	if err != nil {
+		return "", err
+	}
+	if s == "" || filepath.IsAbs(s) || strings.HasPrefix(s, "./") {
+		return s, nil
+	}
+	return filepath.Join(b.run.box.work, s), nil
+}
+
+func (a *sessionAct) run(ctx context.Context, b *branch) error {
+	r := b.run
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
+	s := r.session(a.name)
+	params := map[string]any{}
+	if a.meta != nil {
+		params["_meta"] = a.meta
+	}
+	cwd := r.box.work
+	if w, ok := a.opts["cwd"]; ok {
+		var err error
+		if cwd, err = b.dir(w); err != nil {
+			return a.l.runtime(err)
+		}
+	} else if s != nil {
+		cwd = s.cwd
+	}
+	if a.verb == "new" || a.verb == "load" || a.verb == "resume" {
+		params["cwd"] = cwd
+		params["mcpServers"] = r.mcpServers()
+		var dirs []string
+		for _, w := range a.add {
+			d, err := b.dir(w)
+			if err != nil {
+				return a.l.runtime(err)
+			}
+			dirs = append(dirs, d)
+		}
+		if dirs != nil {
+			params["additionalDirectories"] = dirs
+		}
+	}
+	if w, ok := a.opts["id"]; ok {
+		id, err := b.expand(w)
+		if err != nil {
+			return a.l.runtime(err)
+		}
+		params["sessionId"] = id
+	} else if a.verb != "new" {
+		if s == nil {
+			return a.l.runtime(fmt.Errorf("session %s is not open", a.name))
+		}
+		params["sessionId"] = s.id
+	}
+	if a.verb == "new" || s == nil {
+		s = &session{name: a.name, cwd: cwd, cursor: b.at()}
+		if id, ok := params["sessionId"].(string); ok {
+			s.id = id
+		}
+	}
+	if a.verb == "load" || a.verb == "resume" {
+		r.opened(s)
+		b.speak(s)
+	}
+	e, err := b.call(ctx, a.l, s, "session/"+a.verb, params, a.wait)
+	if err != nil {
+		return err
+	}
+	if a.verb == "new" && a.wait {
+		if s.id = e.JSON().Path("result.sessionId").Str(); s.id != "" {
+			r.opened(s)
+			b.speak(s)
+			r.setup.session = e
+			return r.applies()
+		}
+	}
+	return nil
+}
+
+// list sends session/list once, or with all until no cursor comes back.
+func (a *sessionAct) list(ctx context.Context, b *branch) error {
+	if err := b.run.begin(ctx); err != nil {
+		return err
+	}
+	params := map[string]any{}
+	if a.meta != nil {
+		params["_meta"] = a.meta
+	}
+	if w, ok := a.opts["cwd"]; ok {
+		d, err := b.dir(w)
+		if err != nil {
+			return a.l.runtime(err)
+		}
+		params["cwd"] = d
+	}
+	if w, ok := a.opts["cursor"]; ok {
+		c, err := b.expand(w)
+		if err != nil {
+			return a.l.runtime(err)
+		}
+		params["cursor"] = c
+	}
+	if a.all {
+		return a.pages(ctx, b, params)
+	}
+	_, err := b.call(ctx, a.l, nil, "session/list", params, a.wait)
+	return err
+}
+
+// maxPages ends a list whose cursors never come twice and never end.
+const maxPages = 1000
+
+// pages follows the cursors of session/list to the end: no cursor may come
+// twice, no session either, and each named session has to be there.
+func (a *sessionAct) pages(ctx context.Context, b *branch, params map[string]any) error {
+	cursors, sessions := map[string]int{}, map[string]int{}
+	for page := 1; ; page++ {
+		e, err := b.call(ctx, a.l, nil, "session/list", params, true)
+		if err != nil {
+			return err
+		}
+		for s := range e.JSON().Path("result.sessions").Items() {
+			id := s.Get("sessionId").Str()
+			if first := sessions[id]; first > 0 {
+				return b.back(a.l, true, "each session once", "session "+id+" came twice", first, e.Seq)
+			}
+			sessions[id] = e.Seq
+		}
+		next := e.JSON().Path("result.nextCursor")
+		if !next.Exists() || next.Kind() == wire.Null {
+			return a.listed(b, sessions, e)
+		}
+		cursor := next.Str()
+		if first := cursors[cursor]; first > 0 {
+			return b.back(a.l, true, "a cursor that leads on, or none at the end", fmt.Sprintf("the cursor %q came twice: the list would never end", cursor), first, e.Seq)
+		}
+		if page == maxPages {
+			return b.back(a.l, true, "an end of the list", fmt.Sprintf("%d pages and yet another cursor", maxPages), e.Seq)
+		}
+		cursors[cursor] = e.Seq
+		params["cursor"] = cursor
+	}
+}
+
+// listed compares what all pages held with the sessions the line names.
+func (a *sessionAct) listed(b *branch, sessions map[string]int, last transcript.Entry) error {
+	for _, name := range a.names {
+		s := b.run.session(name)
+		if s == nil {
+			return a.l.runtime(fmt.Errorf("session %s is not open", name))
+		}
+		if sessions[s.id] == 0 {
+			return b.back(a.l, true, "session "+name+" in the list", fmt.Sprintf("%d sessions without %s", len(sessions), s.id), last.Seq)
+		}
+	}
+	return nil
+}
+
+// opened makes a session the one opened last.
+func (r *run) opened(s *session) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sessions = append(slices.DeleteFunc(r.sessions, func(o *session) bool { return o == s }), s)
+}
+
+// optionalSession takes a session's name, if there is a word.
+func (l *line) optionalSession() (string, *Mistake) {
+	if len(l.words) == 0 {
+		return "", nil
+	}
+	name, ok := l.session(0)
+	if !ok {
+		return "", l.mistake(l.words[0].column, "open it with session new NAME", "no session %s is open", l.words[0].raw())
+	}
+	return name, nil
+}
+
+// need is the session an act is about. It starts what is not started.
+func (b *branch) need(ctx context.Context, name string) (*session, error) {
+	if err := b.run.begin(ctx); err != nil {
+		return nil, err
+	}
+	if name != "" {
+		s := b.run.session(name)
+		if s == nil {
+			return nil, fmt.Errorf("session %s is not open", name)
+		}
+		b.speak(s)
+		return s, nil
+	}
+	if s := b.current(); s != nil {
+		return s, nil
+	}
+	a := &sessionAct{l: &line{p: &parser{}, text: "session new main"}, verb: "new", name: "main", wait: true}
+	if err := a.run(ctx, b); err != nil {
+		return nil, err
+	}
+	if s := b.current(); s != nil {
+		return s, nil
+	}
+	f := b.run.failure(a.l, transcript.Outcome{})
+	f.Expected, f.Observed = []string{"a session id in the answer to session/new"}, "none"
+	return nil, &miss{failure: f, effect: true}
+}
