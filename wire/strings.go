@@ -50,13 +50,13 @@ func (v Value) AppendStr(dst []byte) []byte {
 
 // Is reports whether the value is a string equal to s. It does not allocate.
 func (v Value) Is(s string) bool {
-	if inner, ok := v.Plain(); ok {
-		return string(inner) == s
-	}
 	if v.Kind() != String {
 		return false
 	}
 	n := v.node()
+	if !n.is(flagEscaped) {
+		return int(n.end-n.start)-2 == len(s) && string(v.d.raw[n.start+1:n.end-1]) == s
+	}
 	rest := v.d.raw[n.start+1 : n.end-1]
 	var buf [utf8.UTFMax]byte
 	for len(rest) > 0 {

@@ -79,9 +79,17 @@ func (v Value) Get(key string) Value {
 	if v.Kind() != Object {
 		return found
 	}
-	nodes := v.d.nodes
+	nodes, raw := v.d.nodes, v.d.raw
 	for i, end := v.i+1, nodes[v.i].next; i < end; i = nodes[i+1].next {
-		if (Value{v.d, i}).Is(key) {
+		n := &nodes[i]
+		if n.is(flagEscaped) {
+			if (Value{v.d, i}).Is(key) {
+				found = Value{v.d, i + 1}
+			}
+			continue
+		}
+		// Most keys differ in length already. This loop is the hottest of all.
+		if int(n.end-n.start)-2 == len(key) && string(raw[n.start+1:n.end-1]) == key {
 			found = Value{v.d, i + 1}
 		}
 	}

@@ -1,0 +1,66 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+)
+
+// update is one frame of the burst: a piece of text, as an agent streams it.
+const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess-1","update":{"sessionUpdate":"agent_message_chunk","messageId":"msg-1","content":{"type":"text","text":"word %d of a long answer "}}}}` + "\n"
+
+// agent answers initialize and session/new and sends a burst of updates, as
+// fast as the pipe takes them, in each turn.
+func agent(args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("the number of updates is needed")
+	}
+	n, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	// Made before anybody waits for it: the clients are measured, not this.
+	var updates []byte
+	for i := range n {
+		updates = fmt.Appendf(updates, update, i)
+	}
+	in := bufio.NewReader(os.Stdin)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		if err := json.Unmarshal(line, &m); err != nil {
+			return err
+		}
+		result := "{}"
+		switch m.Method {
+		case "initialize":
+			result = `{"protocolVersion":1,"agentCapabilities":{},"authMethods":[]}`
+		case "session/new":
+			result = `{"sessionId":"sess-1"}`
+		case "session/prompt":
+			result = `{"stopReason":"end_turn"}`
+			if _, err := os.Stdout.Write(updates); err != nil {
+				return err
+			}
+		}
+		if m.ID == nil {
+			continue
+		}
+		if _, err := fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result); err != nil {
+			return err
+		}
+	}
+}
