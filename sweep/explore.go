@@ -34,14 +34,8 @@ func (s *sweep) explore(ctx context.Context, list []schedule) {
 			s.mu.Unlock()
 			return
 		}
-		s.take()
-		if ctx.Err() != nil {
-			s.give()
-			return
-		}
-		res := s.play(sch, sch.id())
-		s.give()
-		if s.whole.Err() != nil {
+		res, began := s.play(ctx, sch, sch.id())
+		if !began || s.whole.Err() != nil {
 			return // an end that was cut short says nothing about the agent
 		}
 		s.record(sch, res, kind)
@@ -51,24 +45,27 @@ func (s *sweep) explore(ctx context.Context, list []schedule) {
 
 // play runs the scenario of a schedule, and once more if the run made
 // something questionable that its script did not ask.
-func (s *sweep) play(sch schedule, id string) scenarios.Result {
-	res := s.runText(sch.text(), id)
+func (s *sweep) play(start context.Context, sch schedule, id string) (scenarios.Result, bool) {
+	res, began := s.runText(start, sch.text(), id)
+	if !began {
+		return res, false
+	}
 	if probes := s.doubts(sch, res); len(probes) > 0 && s.whole.Err() == nil {
 		sch.probes = probes
-		res = s.runText(sch.text(), id)
+		return s.runText(s.whole, sch.text(), id)
 	}
-	return res
+	return res, true
 }
 
 // runText runs one generated scenario, and keeps its text beside what it did.
-func (s *sweep) runText(a archive, id string) scenarios.Result {
+func (s *sweep) runText(start context.Context, a archive, id string) (scenarios.Result, bool) {
 	text := a.text()
 	sc, err := scenarios.Parse(id, id+".txtar", text)
 	if err != nil {
-		return scenarios.Result{ID: id, Verdict: scenarios.Error, Reason: "the schedule is no scenario: " + err.Error()}
+		return scenarios.Result{ID: id, Verdict: scenarios.Error, Reason: "the schedule is no scenario: " + err.Error()}, true
 	}
-	res := s.engine.Run(s.whole, sc)
-	if s.engine.Out != "" && id != "" {
+	res, began := s.run(start, s.whole, s.engine, sc)
+	if began {
 		file := filepath.Join(s.engine.Out, filepath.FromSlash(id), "schedule.txtar")
 		if err := os.WriteFile(file, text, 0o644); err == nil {
 			if res.Artifacts == nil {
@@ -77,7 +74,7 @@ func (s *sweep) runText(a archive, id string) scenarios.Result {
 			res.Artifacts["scenario"] = id + "/schedule.txtar"
 		}
 	}
-	return res
+	return res, began
 }
 
 // record files what a schedule showed.

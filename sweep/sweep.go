@@ -124,10 +124,6 @@ func newSweep(w *Sweeper) *sweep {
 		jobs = runtime.NumCPU()
 	}
 	s.slots = make(chan struct{}, jobs)
-	s.engine.Slot = func(string) func() {
-		<-s.slots
-		return func() { s.slots <- struct{}{} }
-	}
 	return s
 }
 
@@ -216,12 +212,10 @@ func (s *sweep) sort(all []schedule) {
 // schedules runs the baseline of one scenario and lists what can be done in
 // its turns.
 func (s *sweep) schedules(ctx context.Context, b *base, sc *scenarios.Scenario) []schedule {
-	s.take()
 	e := s.engine
 	e.Out = filepath.Join(s.engine.Out, "sweep", "baseline")
-	res := e.Run(s.whole, sc)
-	s.give()
-	if s.whole.Err() != nil {
+	res, began := s.run(ctx, s.whole, e, sc)
+	if !began || s.whole.Err() != nil {
 		return nil
 	}
 	for k, v := range res.Artifacts {
@@ -343,8 +337,21 @@ func (s *sweep) each(ctx context.Context, n int, f func(i int)) {
 	wait.Wait()
 }
 
-func (s *sweep) take() { s.slots <- struct{}{} }
-func (s *sweep) give() { <-s.slots }
+// run runs one scenario when there is a slot for it, unless start has ended by
+// then.
+func (s *sweep) run(start, ctx context.Context, e scenarios.Engine, sc *scenarios.Scenario) (res scenarios.Result, began bool) {
+	s.slots <- struct{}{}
+	var once sync.Once
+	give := func() { once.Do(func() { <-s.slots }) }
+	defer give()
+	if start.Err() != nil {
+		return res, false
+	}
+	// What is left after listening is short: waiting for a slot again would
+	// take longer, and the agent would still be there.
+	e.Slot = func(string) func() { give(); return func() {} }
+	return e.Run(ctx, sc), true
+}
 
 func (s *sweep) note(format string, args ...any) {
 	s.mu.Lock()

@@ -1,0 +1,361 @@
+package sweep
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// reducer makes one script shorter while it keeps showing one rule.
+type reducer struct {
+	*sweep
+	ctx   context.Context
+	rule  string
+	keep  map[string]bool
+	id    string
+	tries int
+	sure  bool // it shows in every run
+	brief bool // the end and whole checks only
+	// step bounds a line while changes are tried: most of them make a script
+	// that waits for what cannot come. What is kept is confirmed without it.
+	step time.Duration
+}
+
+// change is one way to make a script shorter, and whether it applies.
+type change func(archive) (archive, bool)
+
+// longest is how many lines a repro may have.
+const longest = 25
+
+// thorough is how many findings of one rule are made as short as they get. The
+// others differ by situation only, and are cut roughly.
+const thorough = 2
+
+// shows runs a script until it shows the rule, at most as often as is tried.
+func (x *reducer) shows(ctx context.Context, a archive) bool {
+	if _, err := scenarios.Parse(x.id, x.id, a.text()); err != nil {
+		return false
+	}
+	for range max(x.tries, 1) {
+		if ctx.Err() != nil {
+			return false
+		}
+		if hit, _ := x.once(ctx, a, x.step); hit {
+			if !x.sure {
+				return true
+			}
+			// What always shows must not become a race.
+			hits, _ := x.repeat(ctx, a, 2, x.step)
+			return hits == 2
+		}
+	}
+	return false
+}
+
+// once runs a script and reports whether it shows the rule, and whether there
+// was still time to run it. A step of 0 is the engine's.
+func (x *reducer) once(ctx context.Context, a archive, step time.Duration) (hit, ran bool) {
+	e := x.engine
+	e.Out = "" // only its verdict matters
+	if step > 0 {
+		e.StepTimeout = step
+	}
+	sc, err := scenarios.Parse(x.id, x.id+".txtar", a.text())
+	if err != nil {
+		return false, false
+	}
+	res, ran := x.run(x.ctx, ctx, e, sc)
+	ran = ran && ctx.Err() == nil
+	return ran && slices.ContainsFunc(found(res), func(g sign) bool { return g.rule == x.rule }), ran
+}
+
+func (x *reducer) repeat(ctx context.Context, a archive, n int, step time.Duration) (hits, runs int) {
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	for range n {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			hit, ran := x.once(ctx, a, step)
+			mu.Lock()
+			defer mu.Unlock()
+			if ran {
+				runs++
+			}
+			if hit {
+				hits++
+			}
+		}()
+	}
+	wait.Wait()
+	return hits, runs
+}
+
+// confirm runs a script n times, as patiently as it was explored. The end of the
+// budget cuts nothing off: that would count as not shown.
+func (x *reducer) confirm(a archive, n int) (hits, runs int) { return x.repeat(x.whole, a, n, 0) }
+
+// shrink takes away what can go: lines, replies and pieces of the model, files.
+func (x *reducer) shrink(a archive) archive {
+	ctx, stop := context.WithTimeout(x.ctx, 20*time.Second)
+	defer stop()
+	for round := 0; round < 3; round++ {
+		before := string(a.text())
+		passes := []func(archive) []change{x.tail, x.blocks, x.series, x.lines, x.turns, x.files}
+		if x.brief && scriptLines(a) <= longest {
+			passes = passes[:3]
+		}
+		for _, pass := range passes {
+			a = x.apply(ctx, a, pass(a))
+		}
+		if string(a.text()) == before || x.brief || ctx.Err() != nil {
+			break
+		}
+	}
+	return a
+}
+
+// apply makes the changes, one after the other, that keep the rule showing.
+// Several are tried at once: those before the first that holds have been seen
+// not to, those behind it are tried again on what it made.
+func (x *reducer) apply(ctx context.Context, a archive, changes []change) archive {
+	for len(changes) > 0 && ctx.Err() == nil {
+		batch := changes[:min(len(changes), cap(x.slots))]
+		tried := make([]archive, len(batch))
+		holds := make([]bool, len(batch))
+		// What comes behind a change that holds need not be waited for.
+		inner, cut := make([]context.Context, len(batch)), make([]context.CancelFunc, len(batch))
+		for i := range batch {
+			inner[i], cut[i] = context.WithCancel(ctx)
+		}
+		var wait sync.WaitGroup
+		for i, c := range batch {
+			var ok bool
+			if tried[i], ok = c(a); !ok {
+				continue
+			}
+			wait.Add(1)
+			go func() {
+				defer wait.Done()
+				if holds[i] = x.shows(inner[i], tried[i]); holds[i] {
+					for _, c := range cut[i+1:] {
+						c()
+					}
+				}
+			}()
+		}
+		wait.Wait()
+		for _, c := range cut {
+			c()
+		}
+		first := slices.Index(holds, true)
+		if first < 0 {
+			changes = changes[len(batch):]
+			continue
+		}
+		a, changes = tried[first], changes[first+1:]
+	}
+	return a
+}
+
+// tail cuts the end of the script off, the most first.
+func (x *reducer) tail(a archive) []change {
+	var out []change
+	for _, keep := range []int{50, 70, 85} {
+		out = append(out, func(a archive) (archive, bool) {
+			at := len(a.lines) * keep / 100
+			for at < len(a.lines) && command(a.lines[at]) != "check" {
+				at++
+			}
+			return x.without(a, at, len(a.lines))
+		})
+	}
+	return out
+}
+
+// blocks takes checks away with what belongs to them, the last first.
+func (x *reducer) blocks(a archive) []change {
+	var out []change
+	for i := len(a.lines) - 1; i >= 0; i-- {
+		if command(a.lines[i]) != "check" {
+			continue
+		}
+		line := a.lines[i]
+		out = append(out, func(a archive) (archive, bool) {
+			from := slices.Index(a.lines, line)
+			if from < 0 {
+				return a, false
+			}
+			to := from + 1
+			for to < len(a.lines) && command(a.lines[to]) != "check" {
+				to++
+			}
+			return x.without(a, from, to)
+		})
+	}
+	return out
+}
+
+// series takes all but one of lines that stand several times in a row, and
+// half of them if one is too few.
+func (x *reducer) series(a archive) []change {
+	var out []change
+	for to := len(a.lines); to > 0; {
+		from := to - 1
+		for from > 0 && a.lines[from-1] == a.lines[to-1] {
+			from--
+		}
+		if n := to - from; n > 2 {
+			back := len(a.lines) - to
+			for _, most := range []int{1, n / 2} {
+				out = append(out, func(b archive) (archive, bool) {
+					end := len(b.lines) - back
+					begin := end
+					for begin > 0 && b.lines[begin-1] == b.lines[end-1] {
+						begin--
+					}
+					if end-begin <= most {
+						return b, false
+					}
+					return x.without(b, begin+most, end)
+				})
+			}
+		}
+		to = from
+	}
+	return out
+}
+
+// lines takes single lines away, the last first. A group goes as a whole.
+func (x *reducer) lines(a archive) []change {
+	var out []change
+	for i := len(a.lines) - 1; i > 0; i-- {
+		back := len(a.lines) - i
+		out = append(out, func(b archive) (archive, bool) {
+			at := len(b.lines) - back
+			if at < 1 {
+				return b, false
+			}
+			to := at + 1
+			if strings.HasSuffix(strings.TrimSpace(b.lines[at]), "{") {
+				for to < len(b.lines) && strings.TrimSpace(b.lines[to-1]) != "}" {
+					to++
+				}
+			}
+			return x.without(b, at, to)
+		})
+	}
+	return out
+}
+
+// without is the archive without some lines, as far as they may go, and
+// without what the model says to their prompts.
+func (x *reducer) without(a archive, from, to int) (archive, bool) {
+	out := archive{files: a.files, lines: slices.Clone(a.lines[:from])}
+	m := readModel(a.model)
+	n, gone := 0, 0
+	for _, l := range a.lines[:from] {
+		if command(l) == "prompt" {
+			n++
+		}
+	}
+	turns := slices.Clone(m.turns)
+	group := false
+	left := map[string]int{} // of lines that stand several times one has to stay
+	for _, l := range a.lines {
+		left[l]++
+	}
+	for _, l := range a.lines[from:to] {
+		t := strings.TrimSpace(l)
+		if left[l]--; x.keep[l] && (left[l] == 0 || t == "}" || command(l) != "await") || group && t == "}" {
+			out.lines = append(out.lines, l)
+			if command(l) == "prompt" {
+				n++
+			}
+			group = strings.HasSuffix(t, "{") || group && t != "}"
+			continue
+		}
+		gone++
+		if command(l) == "prompt" && n < len(turns) {
+			turns = slices.Delete(turns, n, n+1)
+		}
+	}
+	out.lines = append(out.lines, a.lines[to:]...)
+	if gone == 0 {
+		return a, false
+	}
+	if len(turns) != len(m.turns) {
+		out.model = model{rest: m.rest, turns: turns}.text()
+	} else {
+		out.model = a.model
+	}
+	return out, true
+}
+
+// turns makes the model say less.
+func (x *reducer) turns(a archive) []change {
+	var out []change
+	change := func(f func(m *model) bool) {
+		out = append(out, func(a archive) (archive, bool) {
+			m := readModel(a.model)
+			if !f(&m) {
+				return a, false
+			}
+			b := a
+			b.model = m.text()
+			return b, true
+		})
+	}
+	m := readModel(a.model)
+	for t := len(m.turns) - 1; t >= 0; t-- {
+		for r := len(m.turns[t].replies) - 1; r >= 0; r-- {
+			change(func(m *model) bool { // a whole reply
+				if t >= len(m.turns) || r >= len(m.turns[t].replies) || len(m.turns[t].replies) < 2 {
+					return false
+				}
+				m.turns[t].replies = slices.Delete(m.turns[t].replies, r, r+1)
+				return true
+			})
+			for i := len(m.turns[t].replies[r].steps) - 1; i >= 0; i-- {
+				change(func(m *model) bool { // a step
+					if t >= len(m.turns) || r >= len(m.turns[t].replies) || i >= len(m.turns[t].replies[r].steps) || len(m.turns[t].replies[r].steps) < 2 {
+						return false
+					}
+					m.turns[t].replies[r].steps = slices.Delete(m.turns[t].replies[r].steps, i, i+1)
+					return true
+				})
+				change(func(m *model) bool { // all but one piece of a text
+					if t >= len(m.turns) || r >= len(m.turns[t].replies) || i >= len(m.turns[t].replies[r].steps) || len(m.turns[t].replies[r].steps[i].pieces) < 2 {
+						return false
+					}
+					s := m.turns[t].replies[r].steps[i]
+					m.turns[t].replies[r].steps[i] = said(s.kind, s.pieces[0])
+					return true
+				})
+			}
+		}
+	}
+	return out
+}
+
+// files takes files of the workspace away.
+func (x *reducer) files(a archive) []change {
+	var out []change
+	for _, f := range a.files {
+		out = append(out, func(a archive) (archive, bool) {
+			b := a
+			b.files = nil
+			for _, g := range a.files {
+				if g.Name != f.Name {
+					b.files = append(b.files, g)
+				}
+			}
+			return b, len(b.files) < len(a.files)
+		})
+	}
+	return out
+}
