@@ -62,6 +62,7 @@ type take struct {
 	errBody  string
 	heard    *heard
 	broken   bool // the provider's answer broke off
+	left     bool // the agent hung up before its end
 	cut      bool // it ended, but without the end of an answer
 }
 
@@ -152,7 +153,7 @@ func (r *Recorder) serve(w http.ResponseWriter, hr *http.Request) {
 		},
 		ModifyResponse: func(res *http.Response) error {
 			if t != nil {
-				res.Body = &tap{ReadCloser: res.Body, done: func(body []byte, err error) { r.end(t, req, res, body, err) }}
+				res.Body = &tap{ReadCloser: res.Body, done: func(body []byte, err error) { r.end(t, req, res, body, err, hr.Context().Err() != nil) }}
 			}
 			return nil
 		},
@@ -219,13 +220,14 @@ func (r *Recorder) begin(req *request, rt route, hr *http.Request, raw []byte) *
 	return t
 }
 
-func (r *Recorder) end(t *take, req *request, res *http.Response, body []byte, err error) {
+func (r *Recorder) end(t *take, req *request, res *http.Response, body []byte, err error, left bool) {
 	t.status, t.retry = res.StatusCode, res.Header.Get("Retry-After")
 	if res.StatusCode >= 400 {
 		t.errBody = string(body)
 	} else {
 		t.heard = listen(t.format, body)
 		t.broken = !errors.Is(err, io.EOF) && !t.heard.ended
+		t.left = t.broken && left
 		t.cut = !t.broken && req.stream && !t.heard.ended
 	}
 	if req.wire == OpenAIResponses {

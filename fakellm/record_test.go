@@ -3,6 +3,7 @@ package fakellm_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -96,6 +97,21 @@ replies:
 		for e := range log.All() {
 			Expect(string(e.Raw)).NotTo(Or(ContainSubstring("sk-very-secret-key"), ContainSubstring("abcdefgh12345")))
 		}
+	})
+
+	It("goes on for ever where the agent hung up", func() {
+		r := serving("replies:\n  - - text: Once upon\n    - fail: {hang: true, after_chunks: 1}\n")
+		rec, _ := recording(r.URL())
+		ctx, hangUp := context.WithCancel(context.Background())
+		defer hangUp()
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, rec.URL()+"/v1/messages", strings.NewReader(endpoints[2].body(true, "a story")))
+		Expect(err).NotTo(HaveOccurred())
+		res, err := http.DefaultClient.Do(req)
+		Expect(err).NotTo(HaveOccurred())
+		defer res.Body.Close()
+		Expect(io.ReadFull(res.Body, make([]byte, 20))).To(Equal(20))
+		hangUp()
+		Eventually(func() string { return string(rec.Script()) }).Should(MatchRegexp(`text: \["Once upon"\]\n( .*\n)* +- fail: \{hang: true\}\n$`))
 	})
 
 	It("says which URL is wrong", func() {

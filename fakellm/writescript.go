@@ -199,6 +199,8 @@ func (w *scriptWriter) steps(depth int, first string, takes []*take) {
 		step("usage: {input: %d, output: %d, cached: %d, reasoning: %d}", u.Input, u.Output, u.Cached, u.Reasoning)
 	}
 	switch {
+	case t.left: // nobody knows how it would have gone on
+		step("fail: {hang: true}")
 	case t.broken:
 		step("fail: {disconnect: now}")
 	case t.cut:

@@ -7,21 +7,64 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
 )
+
+// talk is a recording of lines: > is the editor, < the agent, and == is where
+// another process begins, or the first one goes on.
+func talk(lines ...string) *transcript.Transcript {
+	GinkgoHelper()
+	t, err := transcript.New(transcript.Header{}, transcript.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	conn := 0
+	for _, l := range lines {
+		switch {
+		case l == "==":
+			conn = 1 - conn
+		case l[0] == '>':
+			t.AppendFrame(conn, transcript.Editor, []byte(l[2:]), 0)
+		default:
+			t.AppendFrame(conn, transcript.Agent, []byte(l[2:]), 0)
+		}
+	}
+	return t
+}
+
+const (
+	initialized = `> {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientInfo":{"name":"zed","version":"9"},"clientCapabilities":{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}}}`
+	welcome     = `< {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}`
+	opened      = `> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/home/me/w","mcpServers":[]}}`
+	session1    = `< {"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1"}}`
+	end         = `< {"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`
+)
+
+func prompted(text string) string {
+	return `> {"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s1","prompt":[{"type":"text","text":` + text + `}]}}`
+}
+
+func converted(lines ...string) *replay.Converted {
+	GinkgoHelper()
+	c, err := replay.Convert(talk(lines...), "A recorded session.", nil)
+	Expect(err).NotTo(HaveOccurred())
+	return c
+}
 
 var _ = Describe("convert", func() {
 	It("makes a scenario that says what the editor did", func() {
-		text, err := replay.Convert(recorded(), "A recorded session.", []byte(story))
+		made, err := replay.Convert(recorded(), "A recorded session.", []byte(story))
 		Expect(err).NotTo(HaveOccurred())
-		script, rest, _ := bytes.Cut(text, []byte("-- main.go --\n"))
+		Expect(made.Left).To(BeEmpty())
+		script, rest, _ := bytes.Cut(made.Text, []byte("-- main.go --\n"))
 		Expect(string(script)).To(Equal(`# A recorded session.
+tag cancel load
 needs agent:loadSession
-permit allow_once nth=1
 session new main
 
 check recorded
+permit allow_once
 prompt main 'Rename foo to bar in main.go.'
 await turn end_turn
 prompt main 'Tell me a long story.'
@@ -34,16 +77,91 @@ await turn end_turn
 
 `))
 		Expect(string(rest)).To(HavePrefix("package main // foo\n"))
-		s, err := scenarios.Parse("x", "x.txtar", text)
+		s, err := scenarios.Parse("x", "x.txtar", made.Text)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(s.HasModel()).To(BeTrue())
 		Expect(scenarios.Review(s)).To(BeEmpty())
 	})
 
-	It("says what a scenario cannot say", func() {
-		t, _, err := replay.Read(strings.NewReader(`{"dir":"c2a","frame":{"jsonrpc":"2.0","id":1,"method":"session/load","params":{"sessionId":"old","cwd":"/w","mcpServers":[]}}}`))
+	It("says what the agent said in a golden, with the editor as the scenario has it", func() {
+		c := converted(initialized, welcome, opened, session1, prompted(`"hi"`),
+			`< {"jsonrpc":"2.0","id":7,"method":"fs/read_text_file","params":{"sessionId":"s1","path":"/home/me/w/no.txt"}}`,
+			`> {"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"ENOENT","data":{"errno":2}}}`, end)
+		Expect(c.Golden(golden.Options{})).To(Equal(`--> initialize protocolVersion=1 clientInfo={name: "acp-test", title: "acp-test", version: <version>} clientCapabilities={fs: {readTextFile: true, writeTextFile: true}, terminal: true}
+<-- ok protocolVersion=1 agentCapabilities={loadSession: true}
+--> session/new cwd="$WORK" mcpServers=[]
+<-- ok sess#1
+--> session/prompt sess#1 "hi"
+<-- fs/read_text_file $WORK/no.txt
+--> error -32002 "Resource not found: $WORK/no.txt"
+<-- end_turn
+`))
+	})
+
+	It("restarts the agent where the recording has another process", func() {
+		c := converted(initialized, welcome, opened, session1, prompted(`"one"`), end, "==", initialized, welcome,
+			`> {"jsonrpc":"2.0","id":1,"method":"session/load","params":{"sessionId":"s1","cwd":"/home/me/w","mcpServers":[]}}`,
+			`< {"jsonrpc":"2.0","id":1,"result":{}}`, prompted(`"two"`), end)
+		Expect(string(c.Text)).To(ContainSubstring("prompt main 'one'\nawait turn end_turn\nrestart\nsession load main\nprompt main 'two'\nawait turn end_turn\n"))
+		Expect(c.Golden(golden.Options{})).To(ContainSubstring("<-- end_turn\n--> end of input\n<-- exit code=0\n== agent started again\n--> initialize "))
+	})
+
+	It("waits in the middle of a turn for what the turn had shown", func() {
+		call := `< {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"tool_call","toolCallId":"a","title":"A"}}}`
+		c := converted(initialized, welcome, opened, session1, prompted(`"go"`), call, call,
+			`> {"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s1"}}`, `< {"jsonrpc":"2.0","id":2,"result":{"stopReason":"cancelled"}}`)
+		Expect(string(c.Text)).To(ContainSubstring("prompt main 'go'\nawait tool_call\nawait tool_call\ncancel main\nawait turn cancelled\n"))
+	})
+
+	It("answers the permissions of each turn as they were", func() {
+		ask := func(id string) string {
+			return `< {"jsonrpc":"2.0","id":` + id + `,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"a"},"options":[{"optionId":"y","name":"Yes","kind":"allow_once"},{"optionId":"z","name":"Yes!","kind":"allow_once"},{"optionId":"n","name":"No","kind":"reject_once"}]}}`
+		}
+		choose := func(id, option string) string {
+			return `> {"jsonrpc":"2.0","id":` + id + `,"result":{"outcome":{"outcome":"selected","optionId":"` + option + `"}}}`
+		}
+		c := converted(initialized, welcome, opened, session1, prompted(`"one"`), ask("5"), choose("5", "y"), ask("6"), choose("6", "n"), end,
+			prompted(`"two"`), ask("7"), choose("7", "z"), end, prompted(`"three"`), ask("8"), choose("8", "z"), end)
+		Expect(string(c.Text)).To(ContainSubstring("permit allow_once nth=1\npermit reject_once nth=2\nprompt main 'one'\nawait turn end_turn\npermit 'option:z'\nprompt main 'two'\nawait turn end_turn\nprompt main 'three'\n"))
+	})
+
+	It("keeps texts with line breaks and quotes, and files without an end of line", func() {
+		c := converted(initialized, welcome, opened, session1, prompted(`"It's\n/home/me/w/a.txt:\n$x"`),
+			`< {"jsonrpc":"2.0","id":7,"method":"fs/read_text_file","params":{"sessionId":"s1","path":"/home/me/w/a.txt"}}`,
+			`> {"jsonrpc":"2.0","id":7,"result":{"content":"no end"}}`, end)
+		Expect(string(c.Text)).To(ContainSubstring(`prompt main 'It''s'$NL''$WORK'/a.txt:'$NL'$x'`))
+		Expect(string(c.Text)).To(ContainSubstring("write 'a.txt' 'no end'\n"))
+	})
+
+	It("has the capabilities of the recorded editor", func() {
+		c := converted(`> {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true,"writeTextFile":false},"_meta":{"a.b":true}}}}`,
+			welcome, opened, session1)
+		Expect(string(c.Text)).To(ContainSubstring(`client _meta='{"a.b":true}' fs='{"readTextFile":true,"writeTextFile":false}' terminal=none` + "\n"))
+	})
+
+	It("names in its head what a scenario cannot have", func() {
+		c := converted(initialized, welcome, strings.Replace(opened, "[]", `[{"name":"x","command":"/bin/x","args":[],"env":[]}]`, 1), session1,
+			strings.Replace(prompted(`"look"`), "}]}}", `},{"type":"resource_link","uri":"file:///a","name":"a"}]}}`, 1), end)
+		Expect(string(c.Text)).To(HavePrefix("# A recorded session.\n# Left out: the MCP servers that the editor's #3 named\n# Left out: a resource_link in the prompt #5; "))
+		Expect(c.Golden(golden.Options{})).To(And(ContainSubstring("mcpServers=[]\n"), ContainSubstring(`sess#1 "look"`+"\n")))
+	})
+
+	DescribeTable("says what cannot be a scenario", func(want string, lines ...string) {
+		_, err := replay.Convert(talk(lines...), "x", nil)
+		Expect(err).To(MatchError(ContainSubstring(want)))
+	},
+		Entry("a session of another recording", "#3 opens a session that was not made in this recording", initialized, welcome,
+			`> {"jsonrpc":"2.0","id":1,"method":"session/load","params":{"sessionId":"old","cwd":"/w","mcpServers":[]}}`, `< {"jsonrpc":"2.0","id":1,"result":{}}`),
+		Entry("two agents at a time", "two agent processes run at the same time", initialized, "==", initialized, "==", initialized),
+		Entry("a prompt twice", "the prompts #5 and #7 have the same text", initialized, welcome, opened, session1, prompted(`"on"`), end, prompted(`"on"`), end),
+		Entry("a session elsewhere", "not below the first session's folder /home/me/w", initialized, welcome, opened, session1, strings.Replace(opened, "/me/w", "/me/v", 1), session1),
+	)
+
+	It("finds directories that the model's answer has in pieces", func() {
+		made, err := replay.Convert(talk(initialized, welcome, opened, session1, prompted(`"hi"`), end), "x",
+			[]byte("turns:\n  - replies:\n      - - text: [\"costs $5 in /ho\", \"me/me\", \"/w/a\", \" or $WORK\"]\n"))
 		Expect(err).NotTo(HaveOccurred())
-		_, err = replay.Convert(t, "x", nil)
-		Expect(err).To(MatchError(ContainSubstring("loads a session that the recording did not open")))
+		Expect(string(made.Text)).To(ContainSubstring(`- text: ["costs $$5 in $WORK/a", " or $WORK"]`))
+		Expect(string(replay.ModelHere([]byte(`        raw: ["{\"p\":\"/home/m", "e/w", "/a\"}"]`), talk(opened), "/x", "/y"))).To(Equal(`        raw: ["{\"p\":\"/x", "/a\"}"]`))
 	})
 })

@@ -69,7 +69,8 @@ func (w word) cut(separators ...string) (key, separator string, value word, ok b
 }
 
 // split breaks a line into words: on white space, with '…' literal (” in it
-// is a quote), $NAME or $NAME(ARG) a variable outside quotes, $$ a dollar.
+// is a quote), $NAME or $NAME(ARG) a variable outside quotes, $$ a dollar, $NL a line
+// break.
 func split(line string) ([]word, *Mistake) {
 	var words []word
 	i := 0
@@ -116,9 +117,12 @@ func split(line string) ([]word, *Mistake) {
 					return nil, &Mistake{Column: i + 1, Message: err, Hint: "write $$ for a dollar"}
 				}
 				i += n
-				if name == "" {
+				switch name {
+				case "":
 					text.WriteByte('$')
-				} else {
+				case "NL":
+					text.WriteByte('\n')
+				default:
 					flush()
 					w.parts = append(w.parts, part{name, true})
 				}
@@ -174,7 +178,7 @@ func variable(s string) (name string, n int, problem string) {
 func pathLike(name string) bool {
 	head, _, _ := strings.Cut(name, ".")
 	switch head {
-	case "WORK", "HOME", "TMP", "LLM", "SELF":
+	case "WORK", "HOME", "TMP", "LLM", "SELF", "NL":
 		return false
 	}
 	return true

@@ -10,59 +10,144 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
 )
 
+// converting are the flags of convert.
+type converting struct {
+	to, llm, out, title, agent, golden string
+}
+
 func convertRecordingCommand(h *host) *cobra.Command {
-	var to, llm, out, title string
+	var o converting
 	c := &cobra.Command{
 		Use:   "convert FILE --to scenario",
 		Short: "a recording as a scenario",
 		Long: `Makes a scenario of a recording: the prompts with what each waited for, the answers
 to permissions, the cancels, the files that were read, and the model's script, where
-the model was recorded too (FILE with .llm.yaml for its ending). It goes to stdout,
-or to --out. acp-test run --update writes its golden.`,
+the model was recorded too (FILE with .llm.yaml for its ending). A recording of
+several processes, one after the other, restarts the agent. What a scenario cannot
+say is named in its first lines. FILE is one of those that check takes.
+
+It goes to stdout, or to --out. Then its golden is written too, for the profile that
+--agent names or that the recorded command belongs to: what the agent said in the
+recording.`,
 		Args: exactArgs(1, "a recording"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if to != "scenario" {
-				return fmt.Errorf("convert --to %s: scenario is expected", to)
+			if o.to != "scenario" {
+				return fmt.Errorf("convert --to %s: scenario is expected", o.to)
 			}
-			t, err := h.recordingOf(args[0])
-			if err != nil {
-				return err
-			}
-			var model []byte
-			if llm == "" {
-				model, err = os.ReadFile(strings.TrimSuffix(args[0], ".jsonl") + ".llm.yaml")
-				if errors.Is(err, os.ErrNotExist) {
-					model, err = nil, nil
-				}
-			} else {
-				model, err = os.ReadFile(llm)
-			}
-			if err != nil {
-				return fmt.Errorf("--llm: %w", err)
-			}
-			if title == "" {
-				title = "Recorded: " + strings.TrimSuffix(filepath.Base(args[0]), ".jsonl") + "."
-			}
-			text, err := replay.Convert(t, title, model)
-			if err != nil {
-				return err
-			}
-			if out == "" {
-				_, err = h.out.Write(text)
-				return err
-			}
-			return writeFile(out, func(w io.Writer) error {
-				_, err := w.Write(text)
-				return err
-			})
+			return h.convert(&o, args[0])
 		},
 	}
-	c.Flags().StringVar(&to, "to", "scenario", "what to make of it: scenario")
-	c.Flags().StringVar(&llm, "llm", "", "the model's script, a `FILE`")
-	c.Flags().StringVar(&out, "out", "", "write to `FILE`")
-	c.Flags().StringVar(&title, "title", "", "the first line, a sentence")
+	f := c.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.to, "to", "scenario", "what to make of it: scenario")
+	f.StringVar(&o.out, "out", "", "write the scenario to `FILE`, and its golden")
+	f.StringVar(&o.agent, "agent", "", "the agent whose golden it is, by the `NAME` or file of its profile")
+	f.StringVar(&o.golden, "golden", "golden", "the folder of goldens, `DIR`")
+	f.StringVar(&o.llm, "llm", "", "the model's script, a `FILE`")
+	f.StringVar(&o.title, "title", "", "the first line, a sentence")
 	return c
+}
+
+func (h *host) convert(o *converting, file string) error {
+	t, err := h.recordingOf(file)
+	if err != nil {
+		return err
+	}
+	model, err := modelOf(file, o.llm)
+	if err != nil {
+		return err
+	}
+	title := o.title
+	if title == "" {
+		title = "Recorded: " + strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) + "."
+	}
+	made, err := replay.Convert(t, title, model)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if o.out == "" {
+		_, err = h.out.Write(made.Text)
+		return err
+	}
+	p, err := profileOf(o.agent, t)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(o.out, func(w io.Writer) error {
+		_, err := w.Write(made.Text)
+		return err
+	}); err != nil {
+		return err
+	}
+	if p == nil {
+		fmt.Fprintf(h.err, "acp-test: %s has no golden: it belongs to a profile; name that of the agent with --agent\n", o.out)
+		return nil
+	}
+	return writeGolden(o, made, p)
+}
+
+// modelOf is the script of the model that was recorded with a file; nil if none
+// was.
+func modelOf(file, named string) ([]byte, error) {
+	if named == "" {
+		text, err := os.ReadFile(scriptOf(file))
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, nil
+		}
+		return text, err
+	}
+	text, err := os.ReadFile(named)
+	if err != nil {
+		return nil, fmt.Errorf("--llm: %w", err)
+	}
+	return text, nil
+}
+
+// scriptOf is where record --llm puts the model's side of a recording.
+func scriptOf(recording string) string {
+	return strings.TrimSuffix(recording, filepath.Ext(recording)) + ".llm.yaml"
+}
+
+// profileOf is the profile of the recorded agent: the one named, or the shipped
+// one with the recorded name or command; nil if there is none.
+func profileOf(name string, t *transcript.Transcript) (*agents.Profile, error) {
+	if name != "" {
+		return agents.Find(name)
+	}
+	for _, shipped := range agents.Names() {
+		p, err := agents.Shipped(shipped)
+		if err != nil {
+			return nil, err
+		}
+		if recorded := t.Header().Agent; recorded == p.Name || recorded == agents.AdHoc(p.Command).Name {
+			return p, nil
+		}
+	}
+	return nil, nil
+}
+
+// writeGolden writes what the scenario's run should say, under the id it has
+// where it lies.
+func writeGolden(o *converting, made *replay.Converted, p *agents.Profile) error {
+	list, err := scenarios.Load(o.out)
+	if err != nil {
+		return err
+	}
+	return golden.Store{Dir: o.golden}.Write(p.Name, list[0].ID, made.Golden(goldenOptions(p)))
+}
+
+// goldenOptions are what a profile says about the text of its agent.
+func goldenOptions(p *agents.Profile) golden.Options {
+	o := golden.Options{Unordered: p.Normalize.Unordered}
+	for _, x := range p.Normalize.Replace {
+		o.Replace = append(o.Replace, golden.Replacement{Pattern: x.Pattern, With: x.With})
+	}
+	return o
 }

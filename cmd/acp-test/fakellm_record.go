@@ -25,15 +25,37 @@ func (h *host) recordModel(ctx context.Context, o *modelServer, t *transcript.Tr
 	if err != nil {
 		return err
 	}
-	c.Transcript, c.Listen = t, o.listen()
-	// The way out is the user's: here the proxy of the environment counts.
-	c.Transport = &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true, IdleConnTimeout: time.Minute}
+	c.Transcript, c.Listen, c.Transport = t, o.listen(), wayOut()
 	rec, err := fakellm.Record(c)
 	if err != nil {
 		return err
 	}
-	// A recording may have cost money: it is on the disk after each answer.
-	answered := make(chan struct{}, 1)
+	failed, stop := keepScript(rec, t, o.record)
+	fmt.Fprintln(h.out, rec.URL())
+	select {
+	case <-ctx.Done():
+	case <-failed:
+	}
+	if err := stop(); err != nil {
+		return err
+	}
+	if len(rec.Script()) == 0 {
+		return fmt.Errorf("--record %s: nothing was recorded, because no model was asked", o.record)
+	}
+	return nil
+}
+
+// wayOut makes the calls to providers. It is the user's: here the proxy of the
+// environment counts.
+func wayOut() *http.Transport {
+	return &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true, IdleConnTimeout: time.Minute}
+}
+
+// keepScript writes what is recorded to a file after each answer, since it may
+// have cost money. failed is closed when that is not possible; stop ends the
+// recorder, and returns what went wrong. Without an answer no file is made.
+func keepScript(rec *fakellm.Recorder, t *transcript.Transcript, file string) (failed <-chan struct{}, stop func() error) {
+	answered, quit, bad := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	t.Observe(func(e transcript.Entry) {
 		if e.Kind == transcript.ModelDone {
 			select {
@@ -42,26 +64,32 @@ func (h *host) recordModel(ctx context.Context, o *modelServer, t *transcript.Tr
 			}
 		}
 	})
-	fmt.Fprintln(h.out, rec.URL())
-	for open := true; open; {
-		select {
-		case <-answered:
-			err = saveScript(o.record, rec.Script())
-		case <-ctx.Done():
-			open = false
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-answered:
+				if err := saveScript(file, rec.Script()); err != nil {
+					close(bad)
+					ended <- err
+					return
+				}
+			case <-quit:
+				ended <- nil
+				return
+			}
 		}
-		if err != nil {
-			return errors.Join(err, rec.Close())
+	}()
+	return bad, func() error {
+		close(quit)
+		if err := errors.Join(<-ended, rec.Close()); err != nil {
+			return err
 		}
+		if script := rec.Script(); len(script) > 0 {
+			return saveScript(file, script)
+		}
+		return nil
 	}
-	if err := rec.Close(); err != nil {
-		return err
-	}
-	script := rec.Script()
-	if len(script) == 0 {
-		return fmt.Errorf("--record %s: nothing was recorded, because no model was asked", o.record)
-	}
-	return saveScript(o.record, script)
 }
 
 // recording takes [FORMAT=]URL apart.

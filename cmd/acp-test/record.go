@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -101,10 +103,8 @@ func (h *host) record(o *recording, argv []string) (err error) {
 			return err
 		}
 		env = pointed(env, recorder.URL())
-		defer func() {
-			script := strings.TrimSuffix(file, ".jsonl") + ".llm.yaml"
-			err = errors.Join(err, recorder.Close(), os.WriteFile(script, recorder.Script(), 0o600))
-		}()
+		_, stop := keepScript(recorder, log, scriptOf(file)) // what fails is told at the end: the session goes on
+		defer func() { err = errors.Join(err, stop()) }()
 	}
 	live, err := h.live(o.live)
 	if err != nil {
@@ -194,7 +194,7 @@ func providers() []struct{ variable, wire, path, vendor string } {
 
 // upstreams is where requests of the model go on to.
 func (h *host) upstreams(url string, log *transcript.Transcript) fakellm.RecordConfig {
-	c := fakellm.RecordConfig{Transcript: log}
+	c := fakellm.RecordConfig{Transcript: log, Transport: wayOut()}
 	if url != "environment" {
 		c.Upstream = url
 		return c
@@ -209,11 +209,19 @@ func (h *host) upstreams(url string, log *transcript.Transcript) fakellm.RecordC
 	return c
 }
 
-// pointed is the environment with the base URLs of all providers at url.
+// pointed is the environment with the base URLs of all providers at url, each
+// once: which of two of a name counts is up to the agent's runtime.
 func pointed(env []string, url string) []string {
-	out := append([]string{}, env...)
+	values := map[string]string{}
 	for _, p := range providers() {
-		out = append(out, p.variable+"="+url+p.path)
+		values[p.variable] = url + p.path
+	}
+	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return values[name] != ""
+	})
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		out = append(out, name+"="+values[name])
 	}
 	return out
 }

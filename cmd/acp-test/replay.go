@@ -179,10 +179,7 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 		}
 		return mockclient.Start(ctx, log, conn, mockclient.Command{Path: l.Path, Args: l.Args, Env: l.Env, Dir: dir, Keeper: []string{h.self, "keeper"}})
 	}
-	for _, x := range p.Normalize.Replace {
-		job.Golden.Replace = append(job.Golden.Replace, golden.Replacement{Pattern: x.Pattern, With: x.With})
-	}
-	job.Golden.Unordered = p.Normalize.Unordered
+	job.Golden = goldenOptions(p)
 	store := golden.Store{Dir: o.golden}
 	switch r.against {
 	case "recording":
@@ -250,16 +247,14 @@ func writeBelow(dir, name string, data []byte) error {
 
 // replayModel serves the model's script, if there is one.
 func (h *host) replayModel(script, file string, recording *transcript.Transcript, p *agents.Profile, box agents.Sandbox, log *transcript.Transcript) (*fakellm.Server, error) {
+	src, err := modelOf(file, script)
+	if src == nil || err != nil {
+		return nil, err
+	}
 	if script == "" {
-		script = strings.TrimSuffix(file, ".jsonl") + ".llm.yaml"
-		if _, err := os.Stat(script); err != nil {
-			return nil, nil
-		}
+		script = scriptOf(file)
 	}
-	src, err := os.ReadFile(script)
-	if err != nil {
-		return nil, fmt.Errorf("--llm: %w", err)
-	}
+	src = replay.ModelHere(src, recording, box.Work, box.Home)
 	here := strings.NewReplacer("$WORK", box.Work, "$HOME", box.Home)
 	parsed, err := fakellm.ParseScript(script, src, func(s string) (string, error) { return here.Replace(s), nil })
 	if err != nil {

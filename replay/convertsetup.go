@@ -1,0 +1,264 @@
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// conditions are the lines with tags and with what the agent must be able to do.
+func (c *converter) conditions() (lines []string) {
+	if len(c.tags) > 0 {
+		lines = append(lines, "tag "+strings.Join(c.tags, " "))
+	}
+	if len(c.needs) > 0 {
+		lines = append(lines, "needs "+strings.Join(c.needs, " "))
+	}
+	return lines
+}
+
+// setUp are the lines that make the scenario's editor like the recorded one.
+func (c *converter) setUp() (lines []string) {
+	lines = append(lines, c.elicitations()...)
+	lines = append(lines, c.terminals()...)
+	return append(lines, c.capabilities()...)
+}
+
+// capabilities is the line for what this editor advertised and the scenario's
+// does not, or the other way round.
+func (c *converter) capabilities() []string {
+	var got map[string]json.RawMessage
+	for e := range Frames(c.t) {
+		if e.Source == transcript.Editor && e.Method == "initialize" {
+			_ = json.Unmarshal([]byte(e.JSON().Path("params.clientCapabilities").Raw()), &got) // none is none
+			break
+		}
+	}
+	if got == nil {
+		return nil
+	}
+	want := map[string]string{}
+	for key, value := range mockclient.DefaultCapabilities() {
+		text, err := marshal(value)
+		if err != nil {
+			continue
+		}
+		want[key] = string(text)
+	}
+	var words []string
+	for _, key := range slices.Sorted(maps.Keys(got)) {
+		if v, err := marshal(got[key]); err == nil && want[key] != string(v) {
+			words = append(words, key+"='"+strings.ReplaceAll(string(v), "'", "''")+"'")
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if _, there := got[key]; !there {
+			words = append(words, key+"=none")
+		}
+	}
+	if words == nil {
+		return nil
+	}
+	return []string{"client " + strings.Join(words, " ")}
+}
+
+// initialize is the frame as the scenario's editor sends it.
+func (c *converter) initialize(e transcript.Entry) []byte {
+	p := e.JSON().Get("params")
+	text := `{"protocolVersion":1`
+	if n, ok := p.Get("protocolVersion").Int(); ok {
+		text = `{"protocolVersion":` + strconv.FormatInt(n, 10)
+	}
+	text += `,"clientInfo":{"name":"acp-test","title":"acp-test","version":"1"}`
+	if caps := p.Get("clientCapabilities"); caps.Exists() {
+		text += `,"clientCapabilities":` + string(caps.Raw())
+	} else {
+		text += `,"clientCapabilities":{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}`
+	}
+	return replaced(e.Raw, "params", text+"}")
+}
+
+// permissions makes the lines for the answers to the permissions that are asked
+// for from one prompt up to the next.
+func (c *converter) permissions(prompt int) {
+	var choices []string
+	for e := range c.t.From(prompt + 1) {
+		if e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt" {
+			break
+		}
+		if e.Source == transcript.Agent && e.Kind == transcript.Request && e.Method == "session/request_permission" {
+			choices = append(choices, c.choice(e))
+		}
+	}
+	switch same := slices.Compact(slices.Clone(choices)); {
+	case len(same) == 1 && same[0] != c.permit:
+		c.permit = same[0]
+		c.line("permit %s", same[0])
+	case len(same) > 1:
+		c.permit = ""
+		for i, choice := range choices {
+			c.line("permit %s nth=%d", choice, i+1)
+		}
+	}
+}
+
+// choice is what the editor chose, as permit has it.
+func (c *converter) choice(asked transcript.Entry) string {
+	a, ok := c.answers[asked.Seq]
+	v := a.JSON()
+	switch {
+	case !ok:
+		return "hold"
+	case v.Get("error").Exists():
+		return "error:" + v.Path("error.code").Text()
+	case v.Path("result.outcome.outcome").Is("selected"):
+		id := v.Path("result.outcome.optionId").Str()
+		kind, nth := kindOf(asked.JSON().Get("params"), id)
+		if kind == "" || nth > 0 { // of two of a kind, the kind means the first
+			return c.word("option:" + id)
+		}
+		return kind
+	case c.cancelledBefore(asked, a):
+		return "hold"
+	}
+	return "cancelled"
+}
+
+// cancelledBefore reports whether a turn was cancelled while a request was open:
+// the editor answers it then by itself.
+func (c *converter) cancelledBefore(q, a transcript.Entry) bool {
+	for e := range c.t.Between(q.Seq, a.Seq) {
+		if e.Method == "session/cancel" && e.Session == q.Session {
+			return true
+		}
+	}
+	return false
+}
+
+// asked yields the agent's requests of a method.
+func (c *converter) asked(method string, f func(transcript.Entry)) {
+	for e := range Frames(c.t) {
+		if e.Source == transcript.Agent && e.Kind == transcript.Request && e.Method == method {
+			f(e)
+		}
+	}
+}
+
+// elicitations are the lines for the answers to forms and links.
+func (c *converter) elicitations() (lines []string) {
+	c.asked("elicitation/create", func(q transcript.Entry) {
+		result := c.answers[q.Seq].JSON().Get("result")
+		action := result.Get("action").Str()
+		if !slices.Contains([]string{"accept", "decline", "cancel"}, action) {
+			action = "hold"
+		}
+		line := fmt.Sprintf("elicit %s mode=%s nth=%d", action, q.JSON().Path("params.mode").Text(), len(lines)+1)
+		if content := result.Get("content"); content.Kind() == wire.Object {
+			line += " content='" + strings.ReplaceAll(string(content.Raw()), "'", "''") + "'"
+		}
+		lines = append(lines, line)
+	})
+	return lines
+}
+
+// terminals are the lines for commands that printed something or failed.
+func (c *converter) terminals() (lines []string) {
+	c.asked("terminal/create", func(q transcript.Entry) {
+		id := c.answers[q.Seq].JSON().Path("result.terminalId").Str()
+		output, status := "", wire.Value{}
+		c.asked("terminal/output", func(o transcript.Entry) {
+			if r := c.answers[o.Seq].JSON().Get("result"); o.Conn == q.Conn && o.JSON().Path("params.terminalId").Is(id) {
+				output = r.Get("output").Str()
+				if s := r.Get("exitStatus"); s.Kind() == wire.Object {
+					status = s
+				}
+			}
+		})
+		c.asked("terminal/wait_for_exit", func(o transcript.Entry) {
+			if r := c.answers[o.Seq].JSON().Get("result"); o.Conn == q.Conn && o.JSON().Path("params.terminalId").Is(id) && r.Kind() == wire.Object {
+				status = r
+			}
+		})
+		line := "terminal scripted match=" + c.word(strings.TrimSpace(about(q)))
+		if output != "" {
+			line += " output=" + c.word(output)
+		}
+		if signal := status.Get("signal").Str(); signal != "" {
+			line += " signal=" + c.word(signal)
+		} else if code, ok := status.Get("exitCode").Int(); ok && code != 0 {
+			line += fmt.Sprintf(" exit=%d", code)
+		}
+		if !status.Exists() {
+			line += " hold"
+		}
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	})
+	return lines
+}
+
+// reply is an answer as the scenario's editor gives it.
+func (c *converter) reply(e transcript.Entry) []byte {
+	v := e.JSON()
+	failed := v.Get("error").Exists()
+	fail := func(code int, message string) []byte {
+		return errorOf(e.ID, strconv.Itoa(code), message)
+	}
+	path := c.t.At(e.Ref).JSON().Path("params.path").Str()
+	switch e.Method {
+	case "fs/read_text_file":
+		if failed {
+			return fail(-32002, "Resource not found: "+path)
+		}
+		return resultOf(e.ID, `{"content":`+string(v.Path("result.content").Raw())+`}`)
+	case "fs/write_text_file":
+		if failed {
+			c.leave("the error that the editor's #%d answers: the scenario's editor writes %s", e.Seq, c.vary(path, func(s string) string { return s }))
+		}
+		return resultOf(e.ID, "{}")
+	case "session/request_permission":
+		if failed {
+			return errorOf(e.ID, v.Path("error.code").Text(), "the client failed, as the scenario says")
+		}
+		outcome := v.Path("result.outcome")
+		if id := outcome.Get("optionId"); outcome.Get("outcome").Is("selected") {
+			return resultOf(e.ID, `{"outcome":{"outcome":"selected","optionId":`+string(id.Raw())+`}}`)
+		}
+		return resultOf(e.ID, `{"outcome":{"outcome":"cancelled"}}`)
+	case "terminal/kill", "terminal/release":
+		return resultOf(e.ID, "{}")
+	case "terminal/create", "terminal/output", "terminal/wait_for_exit", "elicitation/create":
+		return e.Raw
+	}
+	if !v.Path("error.code").Exists() || v.Path("error.code").Text() != "-32601" {
+		c.leave("the editor's #%d, an answer to %s: the scenario's editor does not know that method", e.Seq, e.Method)
+	}
+	return fail(-32601, "method not found: "+e.Method)
+}
+
+// files are those of the workspace as far as they are known. A text that an
+// archive cannot hold as it is, since it ends without a line break or has a line
+// like a file's name, is written by a line of the script.
+func (c *converter) files() (files []txtar.File, writes []string) {
+	known := Files(c.t)
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		data := known[name]
+		again := txtar.Parse(txtar.Format(&txtar.Archive{Files: []txtar.File{{Name: name, Data: data}}}))
+		if len(again.Files) == 1 && string(again.Files[0].Data) == string(data) && name != "llm.yaml" && !strings.HasPrefix(name, "want/") {
+			files = append(files, txtar.File{Name: name, Data: data})
+			continue
+		}
+		writes = append(writes, "write "+c.word(name)+" "+c.word(string(data)))
+	}
+	return files, writes
+}
