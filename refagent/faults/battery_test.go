@@ -20,7 +20,7 @@ import (
 
 type object = map[string]any
 
-var errStuck = errors.New("stuck")
+var errOver = errors.New("over")
 
 // battery drives one agent through everything the faults are about and keeps
 // what an editor, the model and the disk saw of it. It ends at the first step
@@ -40,10 +40,10 @@ type battery struct {
 	choice string // how permissions are answered: an option id, cancelled, error, hold
 	held   []any
 	pauses atomic.Pointer[pause]
-	bare   bool       // an editor without capabilities
-	reads  bool       // an editor that only reads files
-	able   bool       // an editor that shows forms and opens pages
-	login  bool       // the agent wants a login
+	bare   bool // an editor without capabilities
+	reads  bool // an editor that only reads files
+	able   bool // an editor that shows forms and opens pages
+	login  bool // the agent wants a login
 }
 
 // pause keeps the editor from reading on after a line that holds a text.
@@ -136,9 +136,11 @@ func (b *battery) end() {
 	}
 }
 
-func (b *battery) stuck(at string) {
-	b.note("== stuck at %s", at)
-	panic(errStuck)
+func (b *battery) stuck(at string) { b.over("stuck", at) }
+
+func (b *battery) over(how, at string) {
+	b.note("== %s at %s", how, at)
+	panic(errOver)
 }
 
 func (b *battery) send(v any) {
@@ -230,7 +232,7 @@ func (b *battery) until(what string, fits func(m object) bool) object {
 		select {
 		case line, open := <-b.lines:
 			if !open {
-				b.stuck(what + ": the agent is gone")
+				b.over("gone", what)
 			}
 			if m := b.take(line); m != nil && fits(m) {
 				return m
@@ -241,8 +243,18 @@ func (b *battery) until(what string, fits func(m object) bool) object {
 	}
 }
 
+func answersTo(m object, id int) bool { return m["method"] == nil && m["id"] == float64(id) }
+
+// during is until, as long as the prompt with an id runs.
+func (b *battery) during(id int, what string, fits func(m object) bool) {
+	m := b.until(what, func(m object) bool { return fits(m) || answersTo(m, id) })
+	if answersTo(m, id) {
+		b.over("an answer instead of", what)
+	}
+}
+
 func (b *battery) response(id int) object {
-	m := b.until(fmt.Sprintf("answer %d", id), func(m object) bool { return m["method"] == nil && m["id"] == float64(id) })
+	m := b.until(fmt.Sprintf("answer %d", id), func(m object) bool { return answersTo(m, id) })
 	result, _ := m["result"].(object)
 	return result
 }
@@ -318,7 +330,7 @@ func run(dir, state string, hooks func() refagent.Hooks, patience time.Duration,
 	func() {
 		defer func() {
 			if r := recover(); r != nil {
-				if r != errStuck {
+				if r != errOver {
 					panic(r)
 				}
 				b.in.Close()

@@ -8,6 +8,7 @@ import (
 )
 
 func TestFaults(t *testing.T) {
+	t.Chdir(t.TempDir()) // some faults make the agent work where it was started
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "faults")
 }

@@ -57,6 +57,13 @@ var agentRules = regexp.MustCompile(`\s+`).Split(`LATE-CONTENT STDOUT-CLEAN SESS
 	CANCEL-CAUSE ONE-RESPONSE TOOL-RESEND USER-ECHO STATUS-FORWARD PERM-GUARD USAGE-SANE TERM-LIFE PLAN-FULL MSG-RUNS
 	LIST-SANE NOTIFY-SILENT INIT-ECHO TERMINAL-REF ELICIT-SCOPE CLOSE-SETTLES DELETE-GONE RCANCEL-OWN AUTH-METHODS ERR-FORM`, -1)
 
+// stuck is the line of a battery whose agent did not go on.
+var stuck = regexp.MustCompile(`== stuck.*`)
+
+// withholding are faults that do not hang, but keep back what a step of the
+// battery waits for.
+var withholding = []string{"chunks-swapped", "close-returns-early", "new-session-ends-others"}
+
 var _ = Describe("a fault", func() {
 	// play runs one chapter in directories of its own.
 	play := func(root, chapter string, hooks func() refagent.Hooks, patience time.Duration) string {
@@ -70,7 +77,7 @@ var _ = Describe("a fault", func() {
 		baseline := map[string]string{}
 		for name := range chapters {
 			baseline[name] = play(filepath.Join(root, "first", name), name, nil, time.Minute)
-			Expect(baseline[name]).NotTo(ContainSubstring("stuck"), name)
+			Expect(stuck.FindString(baseline[name])).To(BeEmpty(), name)
 			Expect(play(filepath.Join(root, "second", name), name, nil, time.Minute)).To(Equal(baseline[name]), name)
 		}
 		for name := range chapters {
@@ -87,8 +94,16 @@ var _ = Describe("a fault", func() {
 				defer GinkgoRecover()
 				defer all.Done()
 				defer func() { <-slots }()
+				patience, waits := time.Minute, f.Hangs || slices.Contains(withholding, f.Name)
+				if waits {
+					patience = time.Second
+				}
 				for _, name := range slices.Sorted(maps.Keys(chapters)) {
-					if play(filepath.Join(root, f.Name, name), name, f.Hooks, time.Second) != baseline[name] {
+					seen := play(filepath.Join(root, f.Name, name), name, f.Hooks, patience)
+					if !waits {
+						Expect(stuck.FindString(seen)).To(BeEmpty(), "%s in chapter %s", f.Name, name)
+					}
+					if seen != baseline[name] {
 						return
 					}
 				}
@@ -98,6 +113,6 @@ var _ = Describe("a fault", func() {
 			}()
 		}
 		all.Wait()
-		Expect(silent).To(ConsistOf())
+		Expect(silent).To(BeEmpty())
 	})
 })

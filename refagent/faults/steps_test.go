@@ -59,7 +59,7 @@ var chapters = map[string]func(b *battery){
 		b.notify("session/cancel", object{"sessionId": s})
 		b.turn(s, "say after an idle cancel")
 		id := b.request("session/prompt", prompt(s, "hold one"))
-		b.until("first text", func(m object) bool { return strings.Contains(text(m), "First.") })
+		b.during(id, "first text", saysFirst)
 		b.notify("session/cancel", object{"sessionId": s})
 		b.notify("session/cancel", object{"sessionId": s})
 		b.response(id)
@@ -68,7 +68,7 @@ var chapters = map[string]func(b *battery){
 		b.turn(s, `use write_file {"path":"x.txt","content":"hello"}`)
 		b.choice = "hold"
 		id = b.request("session/prompt", prompt(s, `use write_file {"path":"x.txt","content":"hello"}`))
-		b.until("permission", func(m object) bool { return m["method"] == "session/request_permission" })
+		b.during(id, "permission", asksPermission)
 		b.notify("session/cancel", object{"sessionId": s})
 		for _, held := range b.held {
 			b.send(object{"jsonrpc": "2.0", "id": held, "result": object{"outcome": object{"outcome": "cancelled"}}})
@@ -76,7 +76,7 @@ var chapters = map[string]func(b *battery){
 		b.response(id)
 		b.turn(s, "say again")
 		id = b.request("session/prompt", prompt(s, `use write_file {"path":"x.txt","content":"hello"}`))
-		b.until("permission", func(m object) bool { return m["method"] == "session/request_permission" })
+		b.during(id, "permission", asksPermission)
 		b.notify("session/cancel", object{"sessionId": s})
 		b.response(id)
 		b.settle()
@@ -90,7 +90,7 @@ var chapters = map[string]func(b *battery){
 	"cancel-request": func(b *battery) {
 		s := b.newSession()
 		id := b.request("session/prompt", prompt(s, "hold"))
-		b.until("first text", func(m object) bool { return strings.Contains(text(m), "First.") })
+		b.during(id, "first text", saysFirst)
 		b.notify("$/cancel_request", object{"requestId": id})
 		b.response(id)
 	},
@@ -98,12 +98,12 @@ var chapters = map[string]func(b *battery){
 		x, y := b.newSession(), b.newSession()
 		b.turn(y, "say something to y")
 		id := b.request("session/prompt", prompt(x, "hold"))
-		b.until("first text", func(m object) bool { return strings.Contains(text(m), "First.") })
+		b.during(id, "first text", saysFirst)
 		b.turn(y, "say something else to y")
 		b.call("session/prompt", prompt(x, "say busy"))
 		b.call("session/new", object{"cwd": b.dir, "mcpServers": []any{}})
 		second := b.request("session/prompt", prompt(y, "hold on"))
-		b.until("first text", func(m object) bool { return strings.Contains(text(m), "First.") })
+		b.during(second, "first text", saysFirst)
 		b.notify("session/cancel", object{"sessionId": y})
 		b.response(second)
 		b.wait("the abort", b.model.aborted) // else it could be released instead of the other
@@ -126,7 +126,7 @@ var chapters = map[string]func(b *battery){
 		b.call("session/list", object{"cwd": b.dir})
 		b.call("session/list", object{"cursor": "again"})
 		id := b.request("session/prompt", prompt(s, "hold"))
-		b.until("first text", func(m object) bool { return strings.Contains(text(m), "First.") })
+		b.during(id, "first text", saysFirst)
 		closing := b.request("session/close", object{"sessionId": s})
 		b.response(id)
 		b.response(closing)
@@ -159,8 +159,8 @@ var chapters = map[string]func(b *battery){
 	},
 	"kill": func(b *battery) {
 		s := b.newSession()
-		b.request("session/prompt", prompt(s, "hold"))
-		b.until("first text", func(m object) bool { return strings.Contains(text(m), "First.") })
+		id := b.request("session/prompt", prompt(s, "hold"))
+		b.during(id, "first text", saysFirst)
 		killed := b.state + "-killed"
 		if err := os.CopyFS(killed, os.DirFS(b.state)); err != nil {
 			panic(err)
@@ -249,3 +249,7 @@ func text(m object) string {
 	s, _ := content["text"].(string)
 	return s
 }
+
+func saysFirst(m object) bool { return strings.Contains(text(m), "First.") }
+
+func asksPermission(m object) bool { return m["method"] == "session/request_permission" }

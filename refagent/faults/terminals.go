@@ -1,7 +1,5 @@
 package faults
 
-import "time"
-
 func terminalFaults() []Fault {
 	return []Fault{
 		{
@@ -93,7 +91,9 @@ func afterRelease(t *tap, method string) {
 		if f.IsRequest() && f.Method == "terminal/release" {
 			again := clone(f.Message)
 			again["id"], again["method"] = "again-"+key(f.Message["id"]), method
-			t.later(time.Millisecond, func() []message { t.Emit(again); return nil })
+			t.Emit(f.Message)
+			t.Emit(again)
+			return false
 		}
 		return true
 	}
