@@ -66,7 +66,9 @@ func (w *world) readFrame(ev *event) {
 		ev.turn = ev.session.turn()
 	}
 	switch ev.topic {
-	case toolCall, toolUpdate:
+	case toolCall:
+		ev.tool = ev.session.announced(ev.update.Get("toolCallId"))
+	case toolUpdate:
 		ev.tool = ev.session.tool(ev.update.Get("toolCallId"))
 	case asked(permission):
 		ev.tool = ev.session.tool(ev.params.Get("toolCall").Get("toolCallId"))

@@ -40,6 +40,11 @@ func (w *world) foldAnswerOfAgent(ev *event) {
 		}
 		if s.window == r {
 			s.window = nil
+			if ev.succeeded() {
+				s.forget()
+			} else {
+				s.recall()
+			}
 		}
 		if ev.succeeded() {
 			s.restored, s.restSeq, s.closed, s.deleted = r, ev.Seq, 0, false
@@ -126,6 +131,9 @@ func (w *world) endTurn(ev *event) {
 	}
 	t.tools, t.text = nil, "" // only an open turn needs them
 	s.last = t
+	if s.window == nil {
+		s.past = nil
+	}
 }
 
 // leavesHistory reports whether a replay must show the turn: not a command,

@@ -40,7 +40,10 @@ func (w *world) foldEditorRequest(ev *event) {
 		s.cwd, s.roots = ev.params.Get("cwd").Str(), splitRoots(readRoots(ev.params))
 		s.window, s.restored = r, nil
 		if ev.verb == loadSession {
-			s.forget()
+			s.setAside()
+			for _, t := range s.open {
+				t.mixed = true
+			}
 		} else {
 			s.resumed = true
 		}

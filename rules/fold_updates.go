@@ -40,6 +40,9 @@ func (s *session) foldTool(ev *event) {
 			return
 		}
 		t = &tool{id: id.Str(), turn: ev.turn, first: ev.Seq}
+		if s.replaying() {
+			t.turn = nil // as far as anybody can tell
+		}
 		s.note(t)
 	}
 	t.seq = ev.Seq
@@ -52,6 +55,9 @@ func (s *session) foldTool(ev *event) {
 	}
 	if st != unsaid && st != unknownStatus {
 		t.status = st
+		if old := s.past[t.id]; old != nil && ev.topic == toolUpdate {
+			old.status, old.seq = st, ev.Seq // the same call, replayed and live
+		}
 	}
 	if content := u.Get("content"); content.Kind() == wire.Array {
 		t.terminals = t.terminals[:0]

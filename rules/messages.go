@@ -69,6 +69,9 @@ func msgRuns() Rule {
 				}
 				kind := int(ev.topic - userChunk)
 				id := ev.update.Get("messageId")
+				if ev.turn != nil && ev.turn.mixed {
+					return
+				}
 				if t := ev.turn; t != m.turn {
 					m.turn, m.with, m.without = t, 0, 0
 				}

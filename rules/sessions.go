@@ -96,8 +96,7 @@ func closeSettles() Rule {
 				}
 				w.find(speaks, ev, ev.Method, []int{s.closed}, "The agent sent %s for the session after it was closed.", ev.Method)
 			}
-			// State updates are legal at any time.
-			w.on(speak, contentUpdates()...)
+			w.on(speak, allUpdates()...)
 			w.on(speak, agentRequests()...)
 			w.on(func(ev *event) {
 				if !ev.succeeded() || ev.session == nil {

@@ -53,8 +53,8 @@ func termLife() Rule {
 				}
 			}, terminalUses()...)
 			w.on(func(ev *event) {
-				if ev.turn == nil {
-					return
+				if ev.turn == nil || ev.conn.closedIn > 0 {
+					return // an editor that has gone has no terminals
 				}
 				for _, t := range ev.conn.termOrder {
 					if t.turn != ev.turn {
@@ -75,8 +75,8 @@ func termLife() Rule {
 						continue // it was killed, or died: it had no time to release anything
 					}
 					for _, t := range c.termOrder {
-						if t.turn != nil && t.turn.ended == 0 {
-							continue // its turn was cut off
+						if t.turn != nil && (t.turn.ended == 0 || c.closedIn > 0 && t.turn.ended > c.closedIn) {
+							continue // its turn was cut off, or the editor had gone before it ended
 						}
 						w.saw(leaked)
 						if t.killed {

@@ -145,7 +145,7 @@ func toolResend() Rule {
 				w.saw(ended)
 				t := ev.tool
 				switch {
-				case t == nil || t.by != byCall:
+				case t == nil || t.by != byCall || ev.turn != nil && ev.turn.mixed:
 				case t.status.final():
 					w.find(ended, ev, t.id, []int{t.first}, "A second tool_call has the id %q of a tool call that had %s.", clip(t.id), ending(t.status))
 				case t.turn != ev.turn:
@@ -176,7 +176,7 @@ func statusForward() Rule {
 		start: func(w *watch) {
 			w.on(func(ev *event) {
 				t, next := ev.tool, readStatus(ev.update.Get("status"))
-				if t == nil || next == unsaid || next == unknownStatus || t.status == unsaid {
+				if t == nil || next == unsaid || next == unknownStatus || t.status == unsaid || ev.turn != nil && ev.turn.mixed {
 					return
 				}
 				w.saw(back)

@@ -114,6 +114,7 @@ type session struct {
 	restSeq                     int      // Seq of its response
 	tools                       map[string]*tool
 	order                       []*tool
+	past                        map[string]*tool // those of before the load that runs, or whose turn it broke into
 	messages                    [3]string // current message id of user, agent, thought
 
 	modes   *modeState
@@ -133,6 +134,9 @@ type turn struct {
 	// disturbed: the editor did what may end a turn without a cancel, such as
 	// another prompt, or loading or deleting the session.
 	disturbed bool
+	// mixed: a load was asked for while it ran, and nobody can tell what is
+	// its own from what is replayed beside it.
+	mixed bool
 	spoke     bool // had content of the agent
 	acted     bool // the agent asked for something
 	tools     []*tool
@@ -243,14 +247,48 @@ func (s *session) known() bool { return s.created > 0 || s.named > 0 }
 // ready reports whether the session is set up.
 func (s *session) ready() bool { return !s.deleted && (s.created > 0 || s.restSeq > 0) }
 
-// forget drops what a new replay makes void.
-func (s *session) forget() {
-	s.tools, s.order = map[string]*tool{}, nil
-	s.messages = [3]string{}
+// setAside makes room for a replay: the tool calls come again, or the load is
+// refused and they go on.
+func (s *session) setAside() {
+	s.recall()
+	s.past, s.tools, s.order = s.tools, map[string]*tool{}, nil
 }
 
-// tool finds a tool call by the JSON string of its id, without allocating.
+// recall takes up the tool calls of before a load that was refused.
+func (s *session) recall() {
+	for id, t := range s.past {
+		if s.tools[id] == nil {
+			s.tools[id] = t
+			s.order = append(s.order, t)
+		}
+	}
+	slices.SortFunc(s.order, func(a, b *tool) int { return a.first - b.first })
+	s.past = nil
+}
+
+// forget drops what a replay has made void: all but what runs.
+func (s *session) forget() {
+	maps.DeleteFunc(s.past, func(_ string, t *tool) bool { return t.turn == nil || t.turn.ended > 0 })
+	if len(s.open) == 0 {
+		s.messages = [3]string{}
+	}
+}
+
+// replaying reports whether a load runs.
+func (s *session) replaying() bool { return s.window != nil && s.window.verb == loadSession }
+
+// tool finds a tool call by the JSON string of its id.
 func (s *session) tool(id wire.Value) *tool {
+	t := s.announced(id)
+	if t == nil && s != nil && len(s.past) > 0 {
+		t = s.past[id.Str()]
+	}
+	return t
+}
+
+// announced is tool, but for calls that a replay may announce again. It does
+// not allocate.
+func (s *session) announced(id wire.Value) *tool {
 	if s == nil {
 		return nil
 	}
