@@ -87,6 +87,33 @@ var _ = Describe("await", func() {
 		Expect(r.Checks[0].Verdict).To(Equal(scenarios.Inconclusive))
 	})
 
+	It("finds a file, and gives no verdict without it", func() {
+		const left = `
+-- llm.yaml --
+replies:
+  - - tool: run_shell
+      args: {command: touch left}
+  - - gate: g
+`
+		const begin = "client terminal=false\npermit allow_once\n"
+		r := run(engine(), begin+"check a\nprompt 'Leave a file.'\nawait file left\nawait gate g\nrelease g\nawait turn\n"+left)
+		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		r = run(engine(), "check CANCEL-001\nprompt 'Say hello.'\nawait file left\n"+hello)
+		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Checks[0].Failure.Reason).To(ContainSubstring("the turn ended first"))
+		r = run(engine(), begin+"check CANCEL-001\nprompt 'Leave a file.'\nawait gate g\nawait file right within=50ms\n"+left)
+		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Checks[0].Failure.Timer).To(Equal("within 50ms"))
+	})
+
+	It("holds nothing against an agent that was left in the middle", func() {
+		e := engine()
+		e.StepTimeout = 100 * time.Millisecond
+		r := run(e, "prompt 'Wait.'\nawait permission\ncheck a\nawait turn\n-- llm.yaml --\nreplies:\n  - - gate: g\n")
+		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Findings).To(BeEmpty(), text(r))
+	})
+
 	It("fails on another stop reason and says which", func() {
 		r := run(engine(), "check a\nprompt 'Say hello.'\nawait turn refusal\ncheck b\n"+hello)
 		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
@@ -185,6 +212,20 @@ var _ = Describe("a verdict", func() {
 	It("is skip where the profile has no such tool", func() {
 		r := run(engine(), "needs tool:teleport\ncheck a\nprompt 'x'\n")
 		Expect(r.Verdict).To(Equal(scenarios.Skip), text(r))
+	})
+
+	It("is fail where a check had failed before the scenario turned out not to apply", func() {
+		r := run(engine(), "check a\nprompt 'x'\nawait turn end_turn\nexists nothing.txt\ncheck b\nneeds saw plan\nawait plan\ncheck c\nprompt 'y'\n")
+		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Checks).To(HaveLen(1))
+		Expect(r.Checks[0].Slug).To(Equal("a"))
+		Expect(r.Notes).To(ContainElement(HavePrefix("the rest was skipped: the agent has sent no plan")))
+	})
+
+	It("is skip where nothing had failed before the scenario turned out not to apply", func() {
+		r := run(engine(), "check a\nprompt 'x'\nawait turn end_turn\ncheck b\nneeds saw plan\nawait plan\n")
+		Expect(r.Verdict).To(Equal(scenarios.Skip), text(r))
+		Expect(r.Checks).To(BeEmpty())
 	})
 
 	It("is error where the scenario is wrong", func() {

@@ -24,7 +24,11 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 	if r.engine.Profile.Tools == nil {
 		res.Wire, res.Tools = r.model.Learned()
 	}
-	end := rules.End{Clean: clean && !r.killed, Linger: res.Linger}
+	var m *miss
+	// Where a situation did not come about, what was left open for the script
+	// to go on from is not the agent's debt.
+	brokeOff := errors.As(err, &m) && m.verdict == Inconclusive
+	end := rules.End{Clean: clean && !r.killed && !brokeOff, Linger: res.Linger}
 	for _, f := range r.checker.Finish(end) {
 		if f.Class == rules.Info {
 			res.Notes = append(res.Notes, f.Rule+": "+r.plain(f.Message))
@@ -36,7 +40,6 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 	res.Findings = append(res.Findings, r.egress()...)
 	res.Evidence, res.Support = r.checker.Evidence(), r.checker.Support()
 
-	var m *miss
 	var sk *skipped
 	var timer *timerError
 	switch {
@@ -44,8 +47,7 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 	case errors.As(err, &m):
 		r.missed(m)
 	case errors.As(err, &sk):
-		res.Verdict, res.Reason = Skip, sk.reason
-		res.Checks = nil
+		r.judgeSkip(res, sk)
 		r.known(res)
 		return
 	case errors.As(err, &timer):
@@ -79,6 +81,19 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 		}
 	}
 	r.known(res)
+}
+
+// judgeSkip judges a scenario that turned out not to apply, in its middle
+// perhaps: what failed before that has failed.
+func (r *run) judgeSkip(res *Result, sk *skipped) {
+	r.checks = slices.DeleteFunc(r.checks, func(c *checkState) bool { return c.decl != nil && !c.reached })
+	r.judgeChecks(res, nil)
+	res.Checks = slices.DeleteFunc(res.Checks, func(c Check) bool { return c.Verdict == Pass || c.Verdict == Inconclusive })
+	if res.Verdict == Fail || res.Verdict == Error {
+		res.Notes = append(res.Notes, "the rest was skipped: "+sk.reason)
+		return
+	}
+	res.Verdict, res.Reason = Skip, sk.reason
 }
 
 // judgeChecks turns misses into verdicts of checks. fatal is the miss that
@@ -341,7 +356,7 @@ func (r *run) compare(res *Result, whole bool) {
 		res.Verdict, res.Reason = Error, err.Error()
 	case err != nil:
 		g.State = "new"
-		if e.Update && !r.unlisted(res) {
+		if e.Update && !r.unlisted(res) && !r.isKnown("golden") {
 			r.update(res, g)
 		} else if e.GoldenRequired {
 			res.Verdict = Worst(res.Verdict, Fail)
@@ -352,7 +367,7 @@ func (r *run) compare(res *Result, whole bool) {
 	default:
 		g.State = "differs"
 		g.Diff = golden.Diff(want, r.rendered)
-		if e.Update && !r.unlisted(res) {
+		if e.Update && !r.unlisted(res) && !r.isKnown("golden") {
 			r.update(res, g)
 		} else {
 			res.Verdict = Worst(res.Verdict, Fail)

@@ -64,14 +64,6 @@ func (s schedule) text() archive {
 	b.add("# %s: %s of %s.", s.action.Name, s.point.Name, s.target.text)
 	b.add("golden off")
 	b.add("tag cancel") // so that it stays open for late frames
-	if strings.Contains(s.action.Name, "load") && s.point.kind <= atEnd && s.action.Name != "kill and load" {
-		// Nobody can tell the messages of a running turn from history that is
-		// replayed beside them.
-		b.add("rules off TOOL-ANNOUNCED TOOL-CLOSED MSG-RUNS 'history and live messages mix'")
-	}
-	if s.action.Name == "end of input" {
-		b.add("rules off TERM-LIFE 'an editor that has gone has no terminals'")
-	}
 	b.lead()
 	s.action.write(b)
 	a := archive{lines: b.lines, files: slices.Clone(s.base.files)}
