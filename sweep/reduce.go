@@ -66,6 +66,9 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string, number int)
 	sch := f.schedule
 	sch.probes = s.doubts(sch, f.result)
 	x := &reducer{sweep: s, ctx: ctx, rule: f.Rule, keep: sch.kept(), id: "sweep/reduced/" + slug(name), step: s.brisk(sch.base.id)}
+	for _, g := range found(f.result) {
+		x.late = x.late || g.rule == f.Rule && g.late
+	}
 	a := sch.text()
 	x.brief = number > thorough
 	f.Hits, f.Runs = x.confirm(a, s.times())

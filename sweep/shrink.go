@@ -13,8 +13,11 @@ import (
 // reducer makes one script shorter while it keeps showing one rule.
 type reducer struct {
 	*sweep
-	ctx   context.Context
-	rule  string
+	ctx  context.Context
+	rule string
+	// late says that the finding is a deadline that passed. A script that
+	// shows the rule the other way shows something else.
+	late  bool
 	keep  map[string]bool
 	id    string
 	tries int
@@ -70,7 +73,7 @@ func (x *reducer) once(ctx context.Context, a archive, step time.Duration) (hit,
 	}
 	res, ran := x.run(x.ctx, ctx, e, sc)
 	ran = ran && ctx.Err() == nil
-	return ran && slices.ContainsFunc(found(res), func(g sign) bool { return g.rule == x.rule }), ran
+	return ran && slices.ContainsFunc(found(res), func(g sign) bool { return g.rule == x.rule && g.late == x.late }), ran
 }
 
 func (x *reducer) repeat(ctx context.Context, a archive, n int, step time.Duration) (hits, runs int) {
