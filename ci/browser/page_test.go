@@ -22,13 +22,13 @@ import (
 // page is the report in a browser, and what its console said.
 type page struct {
 	context.Context
-	t       *testing.T
+	t       testing.TB
 	address string
 	mu      sync.Mutex
 	console []string
 }
 
-func open(t *testing.T) *page {
+func open(t testing.TB) *page {
 	t.Helper()
 	file, program := os.Getenv("ACP_TEST_PAGE"), os.Getenv("ACP_TEST_CHROMIUM")
 	if file == "" || program == "" {
