@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/acp-test/acp-test/transcript"
@@ -16,7 +17,10 @@ func forwardCommands() []*Command {
 		Detail: "Takes the first matching entry after the cursor, whether or not it has already\n" +
 			"arrived, and moves the cursor there. An entry that can no longer come ends the\n" +
 			"wait at once. \"await turn\" looks from the session's latest prompt on, since acts\n" +
-			"that follow the prompt may cross the end of its turn. \"await quiet D\" waits until the agent has sent nothing for D.\n" +
+			"that follow the prompt may cross the end of its turn. \"await quiet D\" waits until\n" +
+			"the agent has sent nothing for D. \"await file NAME\" waits until there is such a\n" +
+			"file, which a command of the agent can leave to show that it runs: an agent need\n" +
+			"not say so.\n" +
 			"See acp-test help patterns.",
 		Compile: compileAwait,
 	}}
@@ -43,6 +47,16 @@ func compileAwait(l *line) (func(context.Context, *branch) error, error) {
 			return nil, m
 		}
 		return func(ctx context.Context, b *branch) error { return b.quiet(ctx, l, d, within) }, nil
+	}
+	if len(l.words) > 0 && l.words[0].raw() == "file" {
+		name, m := l.need(1, "a file")
+		if m == nil {
+			m = l.atMost(2)
+		}
+		if m != nil {
+			return nil, m
+		}
+		return func(ctx context.Context, b *branch) error { return b.file(ctx, l, name, within) }, nil
 	}
 	p, _, m := l.pattern(0)
 	if m != nil {
@@ -154,7 +168,54 @@ func (b *branch) quiet(ctx context.Context, l *line, d, within time.Duration) er
 	}
 }
 
-var errQuiet = errors.New("quiet")
+// file waits until a file is there, or the turn within which it was to be made
+// has ended. Without it there is no situation to judge.
+func (b *branch) file(ctx context.Context, l *line, name word, within time.Duration) error {
+	if err := b.run.begin(ctx); err != nil {
+		return err
+	}
+	file, err := b.expand(name)
+	if err != nil {
+		return l.runtime(err)
+	}
+	prompt := 0
+	if s := b.current(); s != nil && len(s.prompts) > 0 {
+		prompt = s.prompts[len(s.prompts)-1]
+	}
+	ends := transcript.First("the end of the turn", func(e transcript.Entry) bool {
+		return prompt > 0 && e.Ref == prompt && turnEnd(e)
+	})
+	wait, cancel := b.run.stepTimeout(ctx, within)
+	defer cancel()
+	for {
+		// Looked for before the file is: a command may make it just before.
+		glance, stop := context.WithTimeoutCause(wait, 10*time.Millisecond, errGlance)
+		o := b.run.t.Await(glance, prompt, ends)
+		stop()
+		if _, err := os.Lstat(b.run.inWork(file)); err == nil {
+			b.run.did(l)
+			return nil
+		}
+		if !o.Met() && errors.Is(o.Cause, errGlance) {
+			continue
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		f := b.run.failure(l, o)
+		f.Expected = []string{"a file " + file}
+		if o.Met() {
+			f.Observed, f.Reason = observed(o.Entry), fmt.Sprintf("the turn ended first, at #%d, with %s", o.Entry.Seq, stopReason(o.Entry))
+			f.Entries = append(f.Entries, o.Entry.Seq)
+		}
+		return &miss{failure: f, verdict: Inconclusive}
+	}
+}
+
+var (
+	errQuiet  = errors.New("quiet")
+	errGlance = errors.New("time to look again")
+)
 
 var agentFrame = transcript.First("a frame of the agent", func(e transcript.Entry) bool {
 	return e.Source == transcript.Agent

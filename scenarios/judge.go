@@ -354,9 +354,11 @@ func (r *run) compare(res *Result, whole bool) {
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		res.Verdict, res.Reason = Error, err.Error()
+	case err != nil && r.isKnown("golden"):
+		g.State = "off" // there is none that would be right
 	case err != nil:
 		g.State = "new"
-		if e.Update && !r.unlisted(res) && !r.isKnown("golden") {
+		if e.Update && !r.unlisted(res) {
 			r.update(res, g)
 		} else if e.GoldenRequired {
 			res.Verdict = Worst(res.Verdict, Fail)
