@@ -103,7 +103,7 @@ func (e *Editor) readFile(r *Request) {
 		case errors.Is(err, fs.ErrNotExist) && e.files.MissingEmpty:
 			text = ""
 		case errors.Is(err, fs.ErrNotExist):
-			r.Fail(codeNotFound, "no such file: %s", at.path)
+			r.Fail(codeNotFound, "Resource not found: %s", at.path)
 			return
 		case escapes(err):
 			e.refuse(r, r.Params.Get("path").Str())
