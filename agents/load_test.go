@@ -1,6 +1,7 @@
 package agents_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -33,7 +34,11 @@ var _ = Describe("a shipped profile", func() {
 			Expect(p.Tools).NotTo(BeEmpty())
 			Expect(p.Timeouts.Start).To(BeNumerically(">", 0))
 			Expect(p.Source).To(Equal("shipped"))
-			if name != "reference" {
+			switch name {
+			case "reference":
+			case "langchain-agent": // its sources are here
+				Expect(p.Install.Note).To(ContainSubstring("ci/agents/install"))
+			default:
 				Expect(p.Install.NPM).To(MatchRegexp(`@\d+\.\d+\.\d+$`), "pinned")
 			}
 		})
@@ -53,8 +58,29 @@ var _ = Describe("a shipped profile", func() {
 			Expect(err).NotTo(HaveOccurred())
 			p, err := agents.Shipped(name)
 			Expect(err).NotTo(HaveOccurred())
-			at := strings.LastIndex(p.Install.NPM, "@")
-			Expect(string(src)).To(ContainSubstring(`"` + p.Install.NPM[:at] + `": "` + p.Install.NPM[at+1:] + `"`))
+			if at := strings.LastIndex(p.Install.NPM, "@"); at > 0 {
+				Expect(string(src)).To(ContainSubstring(`"` + p.Install.NPM[:at] + `": "` + p.Install.NPM[at+1:] + `"`))
+			}
+		}
+	})
+
+	It("can be installed from ci, with every package pinned by its hash", func() {
+		for _, name := range agents.Names() {
+			if name == "reference" {
+				continue
+			}
+			src, err := os.ReadFile(filepath.Join("..", "ci", "agents", name, "package-lock.json"))
+			Expect(err).NotTo(HaveOccurred())
+			var lock struct {
+				Packages map[string]struct{ Integrity, Resolved string }
+			}
+			Expect(json.Unmarshal(src, &lock)).To(Succeed())
+			for at, p := range lock.Packages {
+				Expect(p.Resolved).To(BeEmpty(), "%s: %s names the registry of one machine", name, at)
+				if at != "" {
+					Expect(p.Integrity).NotTo(BeEmpty(), "%s: %s", name, at)
+				}
+			}
 		}
 	})
 })

@@ -1,0 +1,9 @@
+#!/usr/bin/env node
+// The program: ACP on standard input and output.
+import { Readable, Writable } from "node:stream"
+import { ndJsonStream } from "@agentclientprotocol/sdk"
+import { app } from "./app.js"
+
+const connection = app().connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>))
+await connection.closed
+process.exit(0) // an MCP server or a model that still talks must not keep it

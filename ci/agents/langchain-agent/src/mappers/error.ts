@@ -1,0 +1,10 @@
+// Errors of the model's provider as errors of the protocol.
+import { RequestError } from "@agentclientprotocol/sdk"
+
+export function toRequestError(e: unknown): RequestError {
+	if (e instanceof RequestError) return e
+	const { status, message } = e as { status?: number; message?: string }
+	const details = { message: message ?? String(e), ...(status ? { status } : {}) }
+	if (status === 401 || status === 403) return RequestError.authRequired(details, "the model's provider refuses the key")
+	return RequestError.internalError(details, details.message)
+}

@@ -1,0 +1,37 @@
+// What a session remembers from turn to turn: how many there were, how the last
+// one ended, and a history that a model takes.
+import { AIMessage, HumanMessage, RemoveMessage, ToolMessage, type BaseMessage } from "@langchain/core/messages"
+import { createMiddleware } from "langchain"
+import { z } from "zod"
+import { stopOf } from "../mappers/stop.js"
+
+const stateSchema = z.object({ turns: z.number().default(0), stop: z.string().default("end_turn") })
+
+export function sessionMiddleware() {
+	return createMiddleware({
+		name: "SessionMiddleware",
+		stateSchema,
+		beforeAgent: (state) => ({ turns: state.turns + 1 }),
+		wrapModelCall: (request, handler) => handler({ ...request, messages: withResults(request.messages) }),
+		afterAgent: (state) => {
+			const reply = state.messages.findLast((m) => AIMessage.isInstance(m))
+			const stop = reply ? stopOf(reply) : "end_turn"
+			if (stop !== "refusal") return { stop }
+			// The specification: a refused prompt and all that came after it are
+			// no part of the next prompt's context.
+			const from = state.messages.findLastIndex((m) => HumanMessage.isInstance(m))
+			return { stop, messages: state.messages.slice(from).map((m) => new RemoveMessage({ id: m.id! })) }
+		},
+	})
+}
+
+/** A turn that was cancelled leaves calls without a result, which providers refuse. */
+function withResults(messages: BaseMessage[]): BaseMessage[] {
+	const done = new Set(messages.filter((m) => ToolMessage.isInstance(m)).map((m) => m.tool_call_id))
+	return messages.flatMap((m) => [
+		m,
+		...(AIMessage.isInstance(m) ? (m.tool_calls ?? []) : [])
+			.filter((call) => !done.has(call.id!))
+			.map((call) => new ToolMessage({ tool_call_id: call.id!, name: call.name, status: "error", content: "The user cancelled the turn." })),
+	])
+}

@@ -1,0 +1,25 @@
+// The conversation of a loaded session, told again from its last checkpoint.
+import { AIMessage, HumanMessage, ToolMessage, type BaseMessage } from "@langchain/core/messages"
+import { reasoningOf, textOf, toPrompt } from "./mappers/content.js"
+import { shown, outcome } from "./middleware/tool.js"
+import type { Session } from "./session.js"
+
+export async function replay(session: Session) {
+	const { values } = await session.agent.graph.getState(session.config)
+	const messages: BaseMessage[] = values.messages ?? []
+	const results = new Map(messages.filter((m) => ToolMessage.isInstance(m)).map((m) => [m.tool_call_id, m]))
+	for (const message of messages) {
+		if (HumanMessage.isInstance(message)) {
+			for (const content of toPrompt(message)) await session.update({ sessionUpdate: "user_message_chunk", content })
+		} else if (AIMessage.isInstance(message)) {
+			const thought = reasoningOf(message)
+			if (thought) await session.update({ sessionUpdate: "agent_thought_chunk", content: { type: "text", text: thought } })
+			const text = textOf(message)
+			if (text) await session.update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } })
+			for (const call of message.tool_calls ?? []) {
+				const result = results.get(call.id!)
+				await session.update({ sessionUpdate: "tool_call", ...shown(call, session), ...(result ? outcome(result) : { status: "failed" }) })
+			}
+		}
+	}
+}

@@ -1,0 +1,34 @@
+// Tokens as they come from the model: text is the agent's message, reasoning
+// its thoughts.
+import { BaseCallbackHandler, type HandleLLMNewTokenCallbackFields } from "@langchain/core/callbacks/base"
+import type { AIMessage, AIMessageChunk } from "@langchain/core/messages"
+import type { Generation, LLMResult } from "@langchain/core/outputs"
+import { reasoningOf } from "./mappers/content.js"
+import type { Session } from "./session.js"
+
+export class Tokens extends BaseCallbackHandler {
+	name = "acp-tokens"
+	// Models stream for such a handler. With their own option to stream, some
+	// then fetch an encoding from another host to count tokens.
+	readonly lc_prefer_streaming = true
+	// The turn must not end before its last token is on its way.
+	override awaitHandlers = true
+
+	constructor(private readonly session: Session) {
+		super()
+	}
+
+	override async handleLLMNewToken(token: string, _index: unknown, _run: string, _parent?: string, _tags?: string[], fields?: HandleLLMNewTokenCallbackFields) {
+		const chunk = fields?.chunk as { message?: AIMessageChunk } | undefined
+		const thought = chunk?.message ? reasoningOf(chunk.message) : ""
+		if (thought) await this.session.update({ sessionUpdate: "agent_thought_chunk", content: { type: "text", text: thought } })
+		if (token) await this.session.update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: token } })
+	}
+
+	/** The finish reason of a streamed reply lies beside the message; the graph keeps the message alone. */
+	override handleLLMEnd({ generations }: LLMResult) {
+		for (const { generationInfo, message } of generations.flat() as (Generation & { message?: AIMessage })[]) {
+			if (message && generationInfo?.["finish_reason"]) message.response_metadata["finish_reason"] = generationInfo["finish_reason"]
+		}
+	}
+}

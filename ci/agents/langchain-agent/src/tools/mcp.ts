@@ -1,0 +1,26 @@
+// MCP servers that the editor names, as tools mcp__SERVER__TOOL.
+import type { McpServer } from "@agentclientprotocol/sdk"
+import type { StructuredToolInterface } from "@langchain/core/tools"
+import { MultiServerMCPClient, type Connection } from "@langchain/mcp-adapters"
+
+export type Servers = { tools: StructuredToolInterface[]; close(): Promise<void> }
+
+/** Connects what can be connected: one broken server must not cost the session. */
+export async function connect(servers: McpServer[]): Promise<Servers> {
+	if (servers.length === 0) return { tools: [], close: async () => undefined }
+	const client = new MultiServerMCPClient({
+		mcpServers: Object.fromEntries(servers.map((s) => [s.name, connection(s)])),
+		prefixToolNameWithServerName: true,
+		additionalToolNamePrefix: "mcp",
+		throwOnLoadError: false,
+		onConnectionError: "ignore",
+	})
+	return { tools: await client.getTools(), close: () => client.close() }
+}
+
+function connection(server: McpServer): Connection {
+	const pairs = (list: { name: string; value: string }[]) => Object.fromEntries(list.map((p) => [p.name, p.value]))
+	if (!("type" in server)) return { transport: "stdio", command: server.command, args: server.args, env: pairs(server.env) }
+	if (server.type !== "http") throw new Error(`MCP servers over ${server.type} are not supported`)
+	return { transport: "http", url: server.url, headers: pairs(server.headers), automaticSSEFallback: false }
+}

@@ -1,0 +1,48 @@
+// A turn: the agent runs until it has nothing more to do, and asks the user
+// wherever it is interrupted.
+import type { ContentBlock, PromptResponse, StopReason } from "@agentclientprotocol/sdk"
+import { RequestError } from "@agentclientprotocol/sdk"
+import type { ToolCall } from "@langchain/core/messages/tool"
+import { Command } from "@langchain/langgraph"
+import { fromPrompt } from "./mappers/content.js"
+import { toRequestError } from "./mappers/error.js"
+import { stopOfError } from "./mappers/stop.js"
+import { answer } from "./middleware/permission.js"
+import { endAll } from "./middleware/tool.js"
+import type { Session } from "./session.js"
+import { Tokens } from "./stream.js"
+
+export async function prompt(session: Session, blocks: ContentBlock[], request: AbortSignal): Promise<PromptResponse> {
+	if (session.running) throw RequestError.invalidRequest({ sessionId: session.id }, "a turn of this session is running")
+	const cancel = (session.running = new AbortController())
+	request.addEventListener("abort", () => cancel.abort())
+	const turn = run(session, blocks, cancel.signal)
+	session.ended = turn.catch(() => undefined)
+	try {
+		return await turn
+	} finally {
+		delete session.running
+	}
+}
+
+async function run(session: Session, blocks: ContentBlock[], signal: AbortSignal): Promise<PromptResponse> {
+	const config = { ...session.config, signal, callbacks: [new Tokens(session)], recursionLimit: 200 }
+	try {
+		let result = await session.agent.invoke({ messages: [fromPrompt(blocks)] }, config)
+		for (let asked = interrupts(result); asked.length > 0; asked = interrupts(result)) {
+			result = await session.agent.invoke(new Command({ resume: await answer(session, asked[0]!.value, signal) }), config)
+		}
+		return { stopReason: result.stop as StopReason, _meta: { "langchain-agent/turn": result.turns } }
+	} catch (e) {
+		if (signal.aborted) return { stopReason: "cancelled" }
+		const stop = stopOfError(e)
+		if (stop) return { stopReason: stop }
+		throw toRequestError(e)
+	} finally {
+		await endAll(session)
+	}
+}
+
+function interrupts(result: object): { value: ToolCall }[] {
+	return (result as { __interrupt__?: { value: ToolCall }[] }).__interrupt__ ?? []
+}
