@@ -183,6 +183,13 @@ var _ = Describe("The file form", func() {
 		Expect(back.At(1).Ref).To(Equal(0))
 	})
 
+	It("prints by its length, since its fields change meanwhile", func() {
+		t, err := transcript.New(transcript.Header{}, transcript.Options{})
+		Expect(err).NotTo(HaveOccurred())
+		t.AppendFrame(0, transcript.Agent, []byte("{}"), 0)
+		Expect(fmt.Sprintf("%v %#v", t, t)).To(Equal("transcript of 1 entries transcript of 1 entries"))
+	})
+
 	It("can be written by hand, and goes on from there", func() {
 		t, err := transcript.Load(strings.NewReader(`{"acp-test":1,"new":true}
 {"from":"process","kind":"started","msg":{"pid":7},"later":[1]}

@@ -230,6 +230,12 @@ func (t *Transcript) Len() int {
 	return t.store.len()
 }
 
+// Format prints the transcript by its length. Without it a failed assertion
+// would print the fields, while goroutines change them.
+func (t *Transcript) Format(s fmt.State, _ rune) {
+	fmt.Fprintf(s, "transcript of %d entries", t.Len())
+}
+
 // At returns the entry with the given Seq; a zero Entry if there is none.
 func (t *Transcript) At(seq int) Entry {
 	t.mu.Lock()
