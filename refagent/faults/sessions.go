@@ -20,7 +20,7 @@ func sessionFaults() []Fault {
 			Name:    "close-leaves-prompt",
 			Summary: "forgets the running prompt of a session that is closed",
 			Copies:  "PrimeIntellect-ai/prime-agent#613",
-			Hooks:   with(func(t *tap) { closeEarly(t, time.Hour) }),
+			Hooks:   with(func(t *tap) { closeEarly(t, 0) }),
 			Hangs:   true,
 		},
 		{
@@ -99,6 +99,8 @@ func sessionFaults() []Fault {
 	}
 }
 
+// closeEarly answers session/close by itself, and lets the agent know of it
+// some time after, or never.
 func closeEarly(t *tap, wait time.Duration) {
 	closing := map[string]any{}
 	t.in = func(m message) bool {
@@ -108,7 +110,9 @@ func closeEarly(t *tap, wait time.Duration) {
 		}
 		closing[s] = m["id"]
 		t.Emit(respond(m["id"], object{}))
-		t.later(wait, func() []message { return []message{m} })
+		if wait > 0 {
+			t.later(wait, func() []message { return []message{m} })
+		}
 		return false
 	}
 	t.out = func(f frame) bool { return !answers(f, "session/close") || closing[f.Session] == nil }
