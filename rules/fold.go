@@ -35,7 +35,7 @@ func (w *world) readFrame(ev *event) {
 	ev.body = ev.JSON()
 	ev.frame = wire.Frame{}
 	if ev.Kind != transcript.Malformed {
-		ev.frame = wire.Classify(ev.body)
+		ev.frame = ev.Message()
 		ev.params, ev.result, ev.err = ev.frame.Params, ev.frame.Result, ev.frame.Error
 	}
 	switch ev.Kind {

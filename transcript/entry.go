@@ -138,6 +138,15 @@ func (e Entry) JSON() wire.Value {
 	return v
 }
 
+// Message is the parsed Raw taken apart as a JSON-RPC message. It costs and
+// lasts as JSON does.
+func (e Entry) Message() wire.Frame {
+	if e.sound && e.lens != nil && e.lens.shows.Load() == int64(e.Seq) {
+		return e.lens.message(e.Raw)
+	}
+	return wire.Classify(e.JSON())
+}
+
 // Detached is the entry without the memory it shares while it is shown. An
 // observer or fold that hands an entry to another goroutine hands on this;
 // one that only keeps it for later need not.
@@ -162,12 +171,15 @@ func (e Entry) Update() string {
 type lens struct {
 	doc    wire.Doc
 	parsed bool
+	frame  wire.Frame   // if classified
 	shows  atomic.Int64 // Seq of the entry it shows, 0 between two
+
+	classified bool
 }
 
 // show puts the entry under the lens, to be parsed when somebody asks.
 func (l *lens) show(e *Entry) {
-	l.parsed = false
+	l.parsed, l.classified = false, false
 	l.shows.Store(int64(e.Seq))
 	e.lens = l
 }
@@ -178,6 +190,13 @@ func (l *lens) value(raw []byte) wire.Value {
 		_ = l.doc.Parse(raw) // an error leaves the root missing
 	}
 	return l.doc.Root()
+}
+
+func (l *lens) message(raw []byte) wire.Frame {
+	if !l.classified {
+		l.frame, l.classified = wire.Classify(l.value(raw)), true
+	}
+	return l.frame
 }
 
 // isJSON reports whether an entry's Raw is one JSON text.

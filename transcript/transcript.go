@@ -115,7 +115,7 @@ func (t *Transcript) AppendFrame(conn int, from Source, raw []byte, size int) En
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.links.fill(&e, f)
-	e.lens = l
+	e.lens, l.frame = l, f
 	return t.append(e, true)
 }
 
@@ -165,7 +165,7 @@ func (t *Transcript) add(e Entry) Entry {
 }
 
 // append stores an entry and shows it to all who watch. The entry brings a
-// lens of its own, which has parsed it if it says so.
+// lens of its own, which has parsed and classified it if it says so.
 func (t *Transcript) append(e Entry, parsed bool) Entry {
 	e.Seq = t.store.len() + 1
 	t.last = max(t.last, t.now().Sub(t.start).Truncate(time.Microsecond))
@@ -178,7 +178,7 @@ func (t *Transcript) append(e Entry, parsed bool) Entry {
 	t.store.add(stored)
 	if len(t.observers) > 0 || len(t.waiters) > 0 {
 		l.show(&e)
-		l.parsed = parsed
+		l.parsed, l.classified = parsed, parsed
 		t.tell(e)
 		l.shows.Store(0)
 	}

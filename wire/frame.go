@@ -75,7 +75,7 @@ func Classify(v Value) Frame {
 		}
 	}
 	f.ID = idOf(id)
-	f.Method = method.Str()
+	f.Method = method.again()
 	f.Kind, f.Problem = kindOf(f, version, id, method)
 	return f
 }

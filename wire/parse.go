@@ -31,6 +31,8 @@ type Doc struct {
 	raw   []byte
 	nodes []node
 	lone  bool // some string has a lone surrogate
+
+	method string // the last one, see again
 }
 
 // node is one value or key. A container is followed by its content; next is

@@ -29,6 +29,19 @@ func (v Value) Str() string {
 	return string(v.AppendStr(nil))
 }
 
+// again is Str for a value that is often the same from one text to the next: it
+// is then the same string, and nothing is allocated.
+func (v Value) again() string {
+	inner, ok := v.Plain()
+	if !ok {
+		return v.Str()
+	}
+	if string(inner) != v.d.method {
+		v.d.method = string(inner)
+	}
+	return v.d.method
+}
+
 // AppendStr appends what Str returns to dst.
 func (v Value) AppendStr(dst []byte) []byte {
 	if v.Kind() != String {
