@@ -2,6 +2,7 @@ package scenarios_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -110,5 +111,17 @@ var _ = Describe("Review", func() {
 			}
 		}
 		Expect(doubts).To(BeEmpty())
+	})
+
+	It("has a choice for agents that take long to start", func() {
+		list, err := scenarios.Shipped()
+		Expect(err).NotTo(HaveOccurred())
+		n := 0
+		for _, s := range list {
+			if slices.Contains(s.Tags, "matrix") {
+				n++
+			}
+		}
+		Expect(n).To(And(BeNumerically(">=", 25), BeNumerically("<=", 40)))
 	})
 })
