@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"scenarios"},
 	{"rules", "golden", "mockclient", "fakellm", "agents"},
 	{"protocol", "transcript"},
-	{"wire"},
+	{"wire", "mistake"},
 }
 
 // alone are packages that import none of ours, and only the commands import
@@ -52,7 +52,7 @@ var only = []struct {
 	by        []string
 }{
 	{"github.com/creack/pty", "the protocol runs over pipes; pseudo-terminals are for terminal/* alone", []string{"mockclient"}},
-	{"github.com/goccy/go-yaml", "formats of files are the business of who owns them", []string{"agents", "fakellm", "scenarios", "rules", "protocol", "cmd/acp-test"}},
+	{"github.com/goccy/go-yaml", "formats of files are the business of who owns them", []string{"mistake", "agents", "fakellm", "scenarios", "rules", "protocol", "cmd/acp-test"}},
 	{"encoding/json/v2", "it is an experiment of the standard library", nil},
 	{"github.com/openai/openai-go", "the agent under test has a client; the fake model is a server", []string{"refagent"}},
 	{"github.com/anthropics/anthropic-sdk-go", "only tests use it, as a client of the fake model", nil},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/goccy/go-yaml/ast"
 )
 
@@ -17,7 +18,7 @@ func (r *reader) variables(at ast.Node, text string) {
 	for _, v := range reference.FindAllString(text, -1) {
 		name := v[1:]
 		if v != "$$" && !slices.Contains(variables, name) {
-			r.fail(at, suggest(name, variables)+"; $$ is a dollar", "unknown variable %q", v)
+			r.fail(at, mistake.Suggest(name, variables)+"; $$ is a dollar", "unknown variable %q", v)
 		}
 	}
 }

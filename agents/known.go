@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/acp-test/acp-test/mistake"
 )
 
 // KnownFailure is a failure of an agent that a run expects, and why.
@@ -54,7 +56,7 @@ func glob(pattern string) *regexp.Regexp {
 // ParseKnownFailures reads a list of known failures in YAML. name stands in
 // messages; every error is a *Mistake.
 func ParseKnownFailures(name string, src []byte) (out []KnownFailure, err error) {
-	defer catch(&err)
+	defer mistake.Catch(&err)
 	r := &reader{file: name, src: src}
 	root := r.parse()
 	if root == nil {

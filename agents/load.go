@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/goccy/go-yaml/ast"
 )
 
@@ -40,7 +41,7 @@ func Names() []string {
 // one.
 func Shipped(name string) (*Profile, error) {
 	if !slices.Contains(Names(), name) {
-		return nil, fmt.Errorf("no profile is named %q (%s)", name, suggest(name, Names()))
+		return nil, fmt.Errorf("no profile is named %q (%s)", name, mistake.Suggest(name, Names()))
 	}
 	dir, err := fs.Sub(shipped, "profiles")
 	if err != nil {
@@ -80,7 +81,7 @@ func Find(name string) (*Profile, error) {
 
 // load reads the profile name of dir; shown names it in messages.
 func load(dir fs.FS, name, shown string) (p *Profile, err error) {
-	defer catch(&err)
+	defer mistake.Catch(&err)
 	src, err := fs.ReadFile(dir, name)
 	if err != nil {
 		return nil, fmt.Errorf("reading profile %s: %w", shown, cause(err))
@@ -117,7 +118,7 @@ var profileKeys = []string{"name", "title", "command", "dir", "install", "env", 
 // gives.
 func (r *reader) profile(root ast.Node) (p *Profile, known ast.Node) {
 	if root == nil {
-		panic(&Mistake{File: r.file, Line: 1, Column: 1, Msg: "the profile is empty", Hint: "it needs at least name and command"})
+		panic(&Mistake{File: r.file, Line: 1, Column: 1, Message: "the profile is empty", Hint: "it needs at least name and command"})
 	}
 	p = &Profile{}
 	for i, list := 0, r.known(root, "a profile", profileKeys...); i < len(list); i++ {
@@ -225,7 +226,7 @@ func (r *reader) model(n ast.Node) (out Model) {
 	for _, m := range r.known(n, "model", "wire") {
 		out.Wire = r.text(m.value, "model.wire")
 		if !slices.Contains(wires, out.Wire) {
-			r.fail(m.value, suggest(out.Wire, wires), "unknown wire format %q", out.Wire)
+			r.fail(m.value, mistake.Suggest(out.Wire, wires), "unknown wire format %q", out.Wire)
 		}
 	}
 	return out
@@ -295,7 +296,7 @@ func (r *reader) arguments(at ast.Node, tool string, v any) {
 			// A name may be followed by more letters: mcp_$server_$tool.
 			fits := func(k string) bool { return strings.HasPrefix(m[1], k) }
 			if m[1] != "" && !slices.ContainsFunc(known, fits) {
-				r.fail(at, suggest(m[1], known), "%s has no argument %q", tool, m[1])
+				r.fail(at, mistake.Suggest(m[1], known), "%s has no argument %q", tool, m[1])
 			}
 		}
 	case map[string]any:

@@ -46,7 +46,7 @@ var _ = Describe("a shipped profile", func() {
 
 	It("has a name that is suggested for a misspelt one", func() {
 		_, err := agents.Shipped("gemini-cil")
-		Expect(err).To(MatchError(`no profile is named "gemini-cil" (did you mean gemini-cli?)`))
+		Expect(err).To(MatchError(`no profile is named "gemini-cil" (did you mean "gemini-cli"?)`))
 	})
 
 	It("is what the packages of ci are pinned to", func() {
@@ -144,16 +144,16 @@ policy: {concurrent-prompts: reject}
 			Expect(strings.Replace(err.Error(), file, "F", 1)).To(Equal(want))
 		},
 		Entry("nothing", "# empty\n", "F:1:1: the profile is empty (it needs at least name and command)"),
-		Entry("a misspelt key", "name: a\ncomand: [b]\n", `F:2:1: unknown key "comand" in a profile (did you mean command?)`),
-		Entry("a key of a key", "name: a\ncommand: b\nmodel:\n  wires: gemini\n", `F:4:3: unknown key "wires" in model (did you mean wire?)`),
-		Entry("a wire format", "name: a\ncommand: b\nmodel: {wire: openai}\n", `F:3:15: unknown wire format "openai" (known: openai-chat, openai-responses, anthropic, gemini)`),
+		Entry("a misspelt key", "name: a\ncomand: [b]\n", `F:2:1: unknown key "comand" in a profile (did you mean "command"?)`),
+		Entry("a key of a key", "name: a\ncommand: b\nmodel:\n  wires: gemini\n", `F:4:3: unknown key "wires" in model (did you mean "wire"?)`),
+		Entry("a wire format", "name: a\ncommand: b\nmodel: {wire: openai}\n", `F:3:15: unknown wire format "openai" (did you mean "openai-chat"?)`),
 		Entry("a list for a text", "name: [a]\ncommand: b\n", `F:1:7: name must be a text, not a list`),
 		Entry("a text for a mapping", "name: a\ncommand: b\nenv: A=b\n", `F:3:6: env must be a mapping, not "A=b"`),
 		Entry("a mapping for a word", "name: a\ncommand: [b, {c: d}]\n", `F:2:14: a word of command must be a text, not a mapping`),
 		Entry("a duration", "name: a\ncommand: b\ntimeouts: {start: 20}\n", `F:3:19: timeouts.start must be a duration such as 20s or 1m30s, not 20`),
-		Entry("a variable", "name: a\ncommand: b\nenv: {A: $LMM/v1}\n", `F:3:10: unknown variable "$LMM" (did you mean LLM?; $$ is a dollar)`),
-		Entry("a neutral tool", "name: a\ncommand: b\ntools: {writefile: w}\n", `F:3:9: unknown key "writefile" in tools (did you mean write_file?)`),
-		Entry("an argument of one", "name: a\ncommand: b\ntools: {write_file: {name: w, args: {p: $paht}}}\n", `F:3:37: write_file has no argument "paht" (did you mean path?)`),
+		Entry("a variable", "name: a\ncommand: b\nenv: {A: $LMM/v1}\n", `F:3:10: unknown variable "$LMM" (did you mean "LLM"?; $$ is a dollar)`),
+		Entry("a neutral tool", "name: a\ncommand: b\ntools: {writefile: w}\n", `F:3:9: unknown key "writefile" in tools (did you mean "write_file"?)`),
+		Entry("an argument of one", "name: a\ncommand: b\ntools: {write_file: {name: w, args: {p: $paht}}}\n", `F:3:37: write_file has no argument "paht" (did you mean "path"?)`),
 		Entry("a tool without a name", "name: a\ncommand: b\ntools: {write_file: {args: {p: $path}}}\n", `F:3:9: tools.write_file has no name`),
 		Entry("a pattern", "name: a\ncommand: b\nnormalize: {replace: [{pattern: '(', with: x}]}\n", "F:3:33: pattern: missing closing ): `(`"),
 		Entry("a path out of HOME", "name: a\ncommand: b\nhome: {../x: y}\n", `F:3:8: "../x" is no path below HOME: write it with slashes, without a leading one and without ..`),
@@ -214,7 +214,7 @@ var _ = Describe("a known failure", func() {
 		Entry("no reason", "- {scenario: a, rule: B}\n", "k.yaml:1:3: a known failure needs a reason"),
 		Entry("check and rule", "- {scenario: a, rule: B, check: c, reason: d}\n", "k.yaml:1:3: a known failure needs either a check or a rule"),
 		Entry("no scenario", "- {rule: B, reason: d}\n", "k.yaml:1:3: a known failure needs a scenario: an id or a glob such as load/*"),
-		Entry("a misspelt key", "- {scenari: a}\n", `k.yaml:1:4: unknown key "scenari" in a known failure (did you mean scenario?)`),
+		Entry("a misspelt key", "- {scenari: a}\n", `k.yaml:1:4: unknown key "scenari" in a known failure (did you mean "scenario"?)`),
 		Entry("a date", "- {scenario: a, expires: soon}\n", `k.yaml:1:26: expires must be a date such as 2027-01-31, not "soon"`),
 		Entry("flaky", "- {scenario: a, flaky: maybe}\n", `k.yaml:1:24: flaky must be true or false, not "maybe"`),
 		Entry("no list", "scenario: a\n", "k.yaml:1:1: the file of known failures must be a list, not a mapping"),

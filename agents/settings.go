@@ -114,7 +114,7 @@ func settingsMistake(name string, text []byte, err error) error {
 	before := text[:max(0, offset-1)]
 	line := 1 + bytes.Count(before, []byte("\n"))
 	column := 1 + len(before) - (bytes.LastIndexByte(before, '\n') + 1)
-	return &Mistake{File: name, Line: line, Column: column, Msg: msg}
+	return &Mistake{File: name, Line: line, Column: column, Message: msg}
 }
 
 func jsonType(goType string) string {

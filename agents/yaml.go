@@ -1,63 +1,33 @@
 package agents
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
 
-// Mistake is an error in a profile or a file that belongs to one: where, what,
-// and a suggestion.
-type Mistake struct {
-	File         string
-	Line, Column int // from 1
-	Msg          string
-	Hint         string // "" if there is none
-}
-
-func (m *Mistake) Error() string {
-	s := fmt.Sprintf("%s:%d:%d: %s", m.File, m.Line, m.Column, m.Msg)
-	if m.Hint != "" {
-		s += " (" + m.Hint + ")"
-	}
-	return s
-}
+// Mistake is an error in a profile or a file that belongs to one.
+type Mistake = mistake.Mistake
 
 // reader walks a YAML file and stops at the first mistake, by a panic that
-// catch turns into an error.
+// mistake.Catch turns into an error.
 type reader struct {
 	file string
 	src  []byte
-}
-
-func catch(err *error) {
-	switch p := recover().(type) {
-	case nil:
-	case *Mistake:
-		*err = p
-	default:
-		panic(p)
-	}
 }
 
 // parse gives the file's only document; nil if it is empty.
 func (r *reader) parse() ast.Node {
 	f, err := parser.ParseBytes(r.src, 0)
 	if err != nil {
-		var y yaml.Error
-		if !errors.As(err, &y) || y.GetToken() == nil {
-			panic(&Mistake{File: r.file, Line: 1, Column: 1, Msg: err.Error()})
-		}
-		p := y.GetToken().Position
-		panic(&Mistake{File: r.file, Line: p.Line, Column: p.Column, Msg: y.GetMessage()})
+		panic(mistake.OfYAML(r.file, err))
 	}
 	var root ast.Node
 	for _, d := range f.Docs {
@@ -74,7 +44,7 @@ func (r *reader) parse() ast.Node {
 
 func (r *reader) fail(n ast.Node, hint, format string, args ...any) {
 	p := place(n)
-	panic(&Mistake{File: r.file, Line: p.Line, Column: p.Column, Msg: fmt.Sprintf(format, args...), Hint: hint})
+	panic(&Mistake{File: r.file, Line: p.Line, Column: p.Column, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
 // place is where a value begins; the parser gives a mapping that of its first
@@ -132,7 +102,7 @@ func (r *reader) known(n ast.Node, what string, keys ...string) []member {
 	list := r.members(n, what)
 	for _, m := range list {
 		if !slices.Contains(keys, m.key) {
-			r.fail(m.at, suggest(m.key, keys), "unknown key %q in %s", m.key, what)
+			r.fail(m.at, mistake.Suggest(m.key, keys), "unknown key %q in %s", m.key, what)
 		}
 	}
 	return list

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/mistake"
 )
 
 // Whatever stands in a script, the parser says what is wrong, and where.
@@ -17,9 +18,9 @@ func FuzzParseScript(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, src string) {
 		_, err := fakellm.ParseScript("llm.yaml", []byte(src), nil)
-		var e *fakellm.ScriptError
-		if err != nil && (!errors.As(err, &e) || e.Line < 1 || e.Msg == "") {
-			t.Errorf("got %#v, want a ScriptError with a line", err)
+		var e *mistake.Mistake
+		if err != nil && (!errors.As(err, &e) || e.Line < 1 || e.Message == "") {
+			t.Errorf("got %#v, want a mistake with a line", err)
 		}
 	})
 }

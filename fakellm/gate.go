@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -25,7 +26,7 @@ func (s *Server) Release(name string) (transcript.Entry, error) {
 	defer s.mu.Unlock()
 	g, ok := s.gates[name]
 	if !ok {
-		hint := suggest(name, s.cfg.Script.gates)
+		hint := mistake.Suggest(name, s.cfg.Script.gates)
 		if hint != "" {
 			hint = " (" + hint + ")"
 		}

@@ -100,7 +100,7 @@ var _ = Describe("a gate", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(again.Seq).To(Equal(first.Seq))
 		_, err = r.Release("mit")
-		Expect(err).To(MatchError(`releasing gate "mit": the script has no gate of that name (did you mean mid?)`))
+		Expect(err).To(MatchError(`releasing gate "mit": the script has no gate of that name (did you mean "mid"?)`))
 	})
 
 	It("holds longer than a client may take to read", func() {

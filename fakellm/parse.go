@@ -5,18 +5,20 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/mistake"
 )
 
 // ParseScript reads a script in YAML. name stands in messages. expand, if not
 // nil, is applied to texts, arguments and prompts (not to names and regular
 // expressions) and puts the values of variables in. Every error is a
-// *ScriptError.
+// *mistake.Mistake.
 func ParseScript(name string, src []byte, expand func(string) (string, error)) (s *Script, err error) {
 	root, err := readYAML(name, src)
 	if err != nil {
 		return nil, err
 	}
-	defer catch(&err)
+	defer mistake.Catch(&err)
 	p := &scriptParser{file: name, expand: expand}
 	return p.script(root), nil
 }
@@ -28,7 +30,7 @@ func ParseLanes(name string, src []byte) (lanes []Lane, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer catch(&err)
+	defer mistake.Catch(&err)
 	p := &scriptParser{file: name}
 	return p.lanes(root), nil
 }
@@ -40,7 +42,7 @@ type scriptParser struct {
 }
 
 func (p *scriptParser) fail(n *node, hint, format string, a ...any) {
-	panic(&ScriptError{File: p.file, Line: n.line, Column: n.column, Msg: fmt.Sprintf(format, a...), Hint: hint})
+	panic(&mistake.Mistake{File: p.file, Line: n.line, Column: n.column, Message: fmt.Sprintf(format, a...), Hint: hint})
 }
 
 // keys demands a mapping of known keys.
@@ -50,7 +52,7 @@ func (p *scriptParser) keys(n *node, what string, known ...string) {
 	}
 	for _, f := range n.fields {
 		if !slices.Contains(known, f.key) {
-			p.fail(f.at, suggest(f.key, known), "unknown key %q in %s", f.key, what)
+			p.fail(f.at, mistake.Suggest(f.key, known), "unknown key %q in %s", f.key, what)
 		}
 	}
 }
@@ -232,7 +234,7 @@ func (p *scriptParser) guard(n *node) Guard {
 			}
 			c.Value = fmt.Sprint(p.flag(f.node, name))
 		case !slices.Contains(textFields, name):
-			p.fail(f.at, suggest(name, known), "unknown field %q in a condition", name)
+			p.fail(f.at, mistake.Suggest(name, known), "unknown field %q in a condition", name)
 		case isPattern:
 			var err error
 			if c.Pattern, err = regexp.Compile(p.word(f.node, f.key)); err != nil {

@@ -9,26 +9,27 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/mistake"
 )
 
 var _ = Describe("a script", func() {
 	DescribeTable("says where a mistake is and what was meant",
 		func(src, want string) {
 			_, err := fakellm.ParseScript("llm.yaml", []byte(src), nil)
-			var e *fakellm.ScriptError
+			var e *mistake.Mistake
 			Expect(errors.As(err, &e)).To(BeTrue(), "got %v", err)
 			Expect(err.Error()).To(Equal(want))
 		},
-		Entry("a key of the script", "replis: []\n", `llm.yaml:1:1: unknown key "replis" in a script (did you mean replies?)`),
-		Entry("a step", "replies:\n  - - txet: hi\n", `llm.yaml:2:7: unknown step "txet" (did you mean text?)`),
-		Entry("a key of a step", "replies:\n  - - text: hi\n      chunk: 2\n", `llm.yaml:3:7: unknown key "chunk" in a text step (did you mean chunks?)`),
+		Entry("a key of the script", "replis: []\n", `llm.yaml:1:1: unknown key "replis" in a script (did you mean "replies"?)`),
+		Entry("a step", "replies:\n  - - txet: hi\n", `llm.yaml:2:7: unknown step "txet" (did you mean "text"?)`),
+		Entry("a key of a step", "replies:\n  - - text: hi\n      chunk: 2\n", `llm.yaml:3:7: unknown key "chunk" in a text step (did you mean "chunks"?)`),
 		Entry("two steps in one", "replies:\n  - - text: hi\n      gate: mid\n", `llm.yaml:3:7: a step does one thing: "text" and "gate" must be two steps, each with its own dash`),
 		Entry("a reply that is no list", "replies:\n  - text: hi\n", `llm.yaml:2:5: a reply must be a list of steps (write it as a list of steps: "- - text: …")`),
-		Entry("a stop", "replies:\n  - - stop: lenght\n", `llm.yaml:2:13: stop cannot be "lenght" (did you mean length?)`),
-		Entry("a fault", "replies:\n  - - fail: {statsu: 500}\n", `llm.yaml:2:14: unknown key "statsu" in fail (did you mean status?)`),
+		Entry("a stop", "replies:\n  - - stop: lenght\n", `llm.yaml:2:13: stop cannot be "lenght" (did you mean "length"?)`),
+		Entry("a fault", "replies:\n  - - fail: {statsu: 500}\n", `llm.yaml:2:14: unknown key "statsu" in fail (did you mean "status"?)`),
 		Entry("two ends", "replies:\n  - - fail: {status: 500, hang: true}\n", `llm.yaml:2:14: a fault does one of status and hang, not both`),
 		Entry("nothing", "replies:\n  - - fail: {times: 2}\n", `llm.yaml:2:14: this fault does nothing (one of status, disconnect, hang, malformed, truncate, content_type, body, slow)`),
-		Entry("a condition", "replies:\n  - - when: {usr~: x}\n", `llm.yaml:2:14: unknown field "usr" in a condition (did you mean user?)`),
+		Entry("a condition", "replies:\n  - - when: {usr~: x}\n", `llm.yaml:2:14: unknown field "usr" in a condition (did you mean "user"?)`),
 		Entry("a regular expression", "replies:\n  - - when: {user~: \"(\"}\n", "llm.yaml:2:21: bad regular expression: missing closing ): `(`"),
 		Entry("chunks that are not the text", "replies:\n  - - text: hello\n      chunks: [he, lo]\n", `llm.yaml:3:15: the chunks are not the pieces of text (together they are "helo")`),
 		Entry("a lane without a condition", "lanes:\n  title: {reply: [{text: T}]}\n", `llm.yaml:2:3: lane "title" says not when: it would take every request`),

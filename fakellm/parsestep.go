@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/mistake"
 )
 
 // stepOptions are the kinds of steps, each with the keys it takes beside its
@@ -46,7 +48,7 @@ func (p *scriptParser) step(r *Reply, n *node) {
 		}
 	}
 	if kind == "" {
-		p.fail(n.fields[0].at, suggest(n.fields[0].key, stepKeys()), "unknown step %q", n.fields[0].key)
+		p.fail(n.fields[0].at, mistake.Suggest(n.fields[0].key, stepKeys()), "unknown step %q", n.fields[0].key)
 	}
 	for _, f := range n.fields {
 		if f.key == kind || slices.Contains(options, f.key) {
@@ -55,7 +57,7 @@ func (p *scriptParser) step(r *Reply, n *node) {
 		if slices.Contains(stepKeys(), f.key) {
 			p.fail(f.at, "", "a step does one thing: %q and %q must be two steps, each with its own dash", kind, f.key)
 		}
-		p.fail(f.at, suggest(f.key, options), "unknown key %q in a %s step", f.key, kind)
+		p.fail(f.at, mistake.Suggest(f.key, options), "unknown key %q in a %s step", f.key, kind)
 	}
 	v := n.field(kind)
 	s := Step{Line: n.line}
@@ -93,7 +95,7 @@ func (p *scriptParser) step(r *Reply, n *node) {
 func (p *scriptParser) oneOf(n *node, what string, known ...string) string {
 	w := p.word(n, what)
 	if !slices.Contains(known, w) {
-		p.fail(n, suggest(w, known), "%s cannot be %q", what, w)
+		p.fail(n, mistake.Suggest(w, known), "%s cannot be %q", what, w)
 	}
 	return w
 }

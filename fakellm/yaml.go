@@ -1,31 +1,14 @@
 package fakellm
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
-
-// ScriptError is a mistake in a script: where, what, and a suggestion.
-type ScriptError struct {
-	File         string
-	Line, Column int // from 1
-	Msg          string
-	Hint         string // "" if there is none
-}
-
-func (e *ScriptError) Error() string {
-	s := fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Msg)
-	if e.Hint != "" {
-		s += " (" + e.Hint + ")"
-	}
-	return s
-}
 
 type nodeKind uint8
 
@@ -75,11 +58,11 @@ type yamlReader struct {
 
 // readYAML parses src into a tree. An empty document is a null node.
 func readYAML(file string, src []byte) (root *node, err error) {
-	defer catch(&err)
+	defer mistake.Catch(&err)
 	r := &yamlReader{file: file, anchors: map[string]*node{}}
 	tree, err := parser.ParseBytes(src, 0)
 	if err != nil {
-		return nil, r.syntax(err)
+		return nil, mistake.OfYAML(file, err)
 	}
 	root = &node{line: 1, column: 1}
 	seen := false
@@ -88,35 +71,15 @@ func readYAML(file string, src []byte) (root *node, err error) {
 			continue
 		}
 		if seen {
-			return nil, &ScriptError{File: file, Line: d.Body.GetToken().Position.Line, Column: 1, Msg: "a script is one YAML document, here is a second one"}
+			return nil, &mistake.Mistake{File: file, Line: d.Body.GetToken().Position.Line, Column: 1, Message: "a script is one YAML document, here is a second one"}
 		}
 		root, seen = r.read(d.Body), true
 	}
 	return root, nil
 }
 
-func (r *yamlReader) syntax(err error) error {
-	var y yaml.Error
-	if !errors.As(err, &y) || y.GetToken() == nil {
-		return &ScriptError{File: r.file, Line: 1, Column: 1, Msg: err.Error()}
-	}
-	p := y.GetToken().Position
-	return &ScriptError{File: r.file, Line: p.Line, Column: p.Column, Msg: y.GetMessage()}
-}
-
 func (r *yamlReader) fail(t *token.Token, format string, a ...any) {
-	panic(&ScriptError{File: r.file, Line: t.Position.Line, Column: t.Position.Column, Msg: fmt.Sprintf(format, a...)})
-}
-
-// catch turns the panic of a fail into the error it carries.
-func catch(err *error) {
-	switch p := recover().(type) {
-	case nil:
-	case *ScriptError:
-		*err = p
-	default:
-		panic(p)
-	}
+	panic(&mistake.Mistake{File: r.file, Line: t.Position.Line, Column: t.Position.Column, Message: fmt.Sprintf(format, a...)})
 }
 
 func (r *yamlReader) read(a ast.Node) *node {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/acp-test/acp-test/mistake"
 )
 
 // agentScript compiles an agent-side script.
@@ -83,7 +85,7 @@ func (p *parser) agentScript() (*AgentScript, error) {
 			last.Lines = append(last.Lines, *x)
 		default:
 			known := []string{"tag", "timeout", "capabilities", "rules", "on", "check", "sent", "answered", "left-running"}
-			hint := nearest(name, known)
+			hint := mistake.Nearest(name, known)
 			if slices.Contains(agentActNames(), name) {
 				hint = "acts stand inside a handler: on EVENT { … }"
 			}
@@ -199,7 +201,7 @@ func (p *parser) agentAct(l *line) (*AgentAct, error) {
 	name := l.name.raw()
 	i := slices.IndexFunc(agentActs(), func(a agentAct) bool { return a.name == name })
 	if i < 0 {
-		return nil, l.mistake(l.name.column, nearest(name, agentActNames()), "unknown act %q", name)
+		return nil, l.mistake(l.name.column, mistake.Nearest(name, agentActNames()), "unknown act %q", name)
 	}
 	d := agentActs()[i]
 	usage := "usage: " + strings.TrimSpace(d.name+" "+d.args)

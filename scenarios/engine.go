@@ -15,6 +15,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
@@ -220,9 +221,9 @@ func (r *run) serveModel() error {
 	}
 	script, err := fakellm.ParseScript(name, src, r.expandFixed)
 	if err != nil {
-		var bad *fakellm.ScriptError
+		var bad *mistake.Mistake
 		if errors.As(err, &bad) {
-			return &Mistake{File: s.File, Line: s.modelAt + bad.Line - 1, Column: bad.Column, Message: "llm.yaml: " + bad.Msg, Hint: bad.Hint}
+			return &Mistake{File: s.File, Line: s.modelAt + bad.Line - 1, Column: bad.Column, Message: "llm.yaml: " + bad.Message, Hint: bad.Hint}
 		}
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/acp-test/acp-test/mistake"
 )
 
 // step is one compiled line.
@@ -174,7 +176,7 @@ func (p *parser) compile(l *line) (*step, error) {
 	name := l.name.raw()
 	c, ok := p.commands[name]
 	if !ok || l.name.quoted {
-		return nil, l.mistake(l.name.column, nearest(name, slices.Collect(maps.Keys(p.commands))), "unknown command %q", name)
+		return nil, l.mistake(l.name.column, mistake.Nearest(name, slices.Collect(maps.Keys(p.commands))), "unknown command %q", name)
 	}
 	if l.negate && !c.Negatable {
 		return nil, l.mistake(1, "only looking back can be negated", "%s cannot be negated", name)

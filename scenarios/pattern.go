@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -110,7 +111,7 @@ func (l *line) pattern(from int, stop ...string) (*pattern, int, *Mistake) {
 	case strings.Contains(name, "/"):
 		p.kind, p.arg, p.hasArg = "method", first, true
 	default:
-		return nil, 0, l.mistake(first.column, strings.TrimSpace(nearest(name, kindNames())+" a pattern begins with a kind of entry: acp-test help patterns"), "%q is no pattern", name)
+		return nil, 0, l.mistake(first.column, strings.TrimSpace(mistake.Nearest(name, kindNames())+" a pattern begins with a kind of entry: acp-test help patterns"), "%q is no pattern", name)
 	}
 	i := from + 1
 	for ; i < len(l.words); i++ {
@@ -171,7 +172,7 @@ func (l *line) checkArg(p *pattern) *Mistake {
 	case "turn":
 		for _, r := range strings.Split(s, "|") {
 			if !slices.Contains(stopReasons, r) && r != "any" && r != "error" {
-				return l.mistake(p.arg.column, nearest(r, append(stopReasons, "any", "error")), "%q is no stop reason", r)
+				return l.mistake(p.arg.column, mistake.Nearest(r, append(stopReasons, "any", "error")), "%q is no stop reason", r)
 			}
 		}
 	case "model":

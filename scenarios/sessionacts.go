@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -51,7 +52,7 @@ func compileSession(l *line) (func(context.Context, *branch) error, error) {
 		return a.list, nil
 	case "new", "load", "resume", "close", "delete":
 	default:
-		return nil, l.usage(l.words[0].column, "%q is nothing to do with a session %s", verb, nearest(verb, []string{"new", "load", "resume", "list", "close", "delete"}))
+		return nil, l.usage(l.words[0].column, "%q is nothing to do with a session %s", verb, mistake.Nearest(verb, []string{"new", "load", "resume", "list", "close", "delete"}))
 	}
 	if a.name, m = l.one(1, "a name for the session"); m != nil {
 		return nil, m

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/acp-test/acp-test/mistake"
 )
 
 //go:embed */*.txtar
@@ -50,7 +52,7 @@ func Shipped(names ...string) ([]*Scenario, error) {
 	var bad []error
 	for _, n := range names {
 		if !slices.Contains(known, n) {
-			bad = append(bad, &Mistake{File: "--suite " + n, Message: "there is no suite of that name", Hint: orElse(nearest(n, known), "they are: "+strings.Join(known, ", "))})
+			bad = append(bad, &Mistake{File: "--suite " + n, Message: "there is no suite of that name", Hint: orElse(mistake.Nearest(n, known), "they are: "+strings.Join(known, ", "))})
 			continue
 		}
 		list, err := shippedIn(n)

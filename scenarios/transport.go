@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -181,7 +182,7 @@ func compileShape(l *line) (func(context.Context, *branch) error, error) {
 		}
 		shape.Split = n
 	default:
-		return nil, l.usage(l.words[0].column, "%q is no shape %s", s, nearest(s, []string{"coalesce", "flush", "split=", "bytewise", "normal"}))
+		return nil, l.usage(l.words[0].column, "%q is no shape %s", s, mistake.Nearest(s, []string{"coalesce", "flush", "split=", "bytewise", "normal"}))
 	}
 	return func(ctx context.Context, b *branch) error {
 		if err := b.run.begin(ctx); err != nil {

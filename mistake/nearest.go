@@ -1,0 +1,58 @@
+package mistake
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Nearest returns "did you mean …?" for the known word closest to a misspelt
+// one, or "" if none is close.
+func Nearest(word string, known []string) string {
+	best, distance := "", len(word)/3+2
+	for _, k := range slices.Sorted(slices.Values(known)) {
+		if strings.HasPrefix(k, word) && len(word) > 2 {
+			return fmt.Sprintf("did you mean %q?", k)
+		}
+		if d := edits([]rune(strings.ToLower(word)), []rune(strings.ToLower(k))); d < distance {
+			best, distance = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q?", best)
+}
+
+// Suggest is Nearest, or the list of all if none is close.
+func Suggest(word string, known []string) string {
+	if s := Nearest(word, known); s != "" || len(known) == 0 {
+		return s
+	}
+	return "known: " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
+}
+
+// edits counts the letters to insert, delete, replace or swap with the next to
+// turn a into b.
+func edits(a, b []rune) int {
+	before, row := []int(nil), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next := make([]int, len(b)+1)
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				next[j] = min(next[j], before[j-2]+1)
+			}
+		}
+		before, row = row, next
+	}
+	return row[len(b)]
+}
