@@ -117,12 +117,16 @@ func shorten(s string) string {
 	return s
 }
 
-// Canonical is the text of a recording for comparison: what crossed the wire
-// and how the agent ended by itself, with directions masked.
+// Canonical is the text of a recording for comparison: what crossed the wire,
+// with directories masked.
 func Canonical(t *transcript.Transcript) string {
-	o := golden.Options{}
+	return golden.Render(Frames(t), Masked(t, golden.Options{}))
+}
+
+// Masked adds the directories of a recording to what a text of it does not show.
+func Masked(t *transcript.Transcript, o golden.Options) golden.Options {
 	o.Work, o.Home = directories(t)
-	return golden.Render(Frames(t), o)
+	return o
 }
 
 // Frames yields what crossed the wire.

@@ -66,7 +66,9 @@ func Read(r io.Reader) (t *transcript.Transcript, form string, err error) {
 			if err == nil {
 				err = yield(v)
 			}
-			if err != nil {
+			if err != nil && n == 1 {
+				return fmt.Errorf("this is no recording: line 1: %w", err)
+			} else if err != nil {
 				return fmt.Errorf("line %d: %w", n, err)
 			}
 		}

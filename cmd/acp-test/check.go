@@ -38,6 +38,12 @@ The exit status is 1 if something is broken, 2 if a file cannot be read.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkSeverity(severity); err != nil {
+				return err
+			}
+			if err := checkFormats("--report", asked); err != nil {
+				return err
+			}
 			run := scenarios.Run{Version: 1, Tool: tool(), Command: h.commandLine(), Protocol: "1", Started: time.Now()}
 			for _, name := range args {
 				t, err := h.recordingOf(name)
@@ -86,8 +92,17 @@ takes them. The exit status is 1 if they differ.`,
 	}
 }
 
-// recordingOf reads the recording that a command line names, in any form.
+// recordingOf reads the recording that a command line names, in any form. One
+// that a crash cut off is good for what stands before that.
 func (h *host) recordingOf(name string) (*transcript.Transcript, error) {
+	t, err := h.openRecording(name)
+	if err == nil && t.Torn() {
+		fmt.Fprintf(h.err, "acp-test: %s ends in the middle of a line, as after a crash; what stands before that counts\n", name)
+	}
+	return t, err
+}
+
+func (h *host) openRecording(name string) (*transcript.Transcript, error) {
 	in := h.in
 	if name != "-" {
 		if info, err := os.Stat(name); err == nil && info.IsDir() {

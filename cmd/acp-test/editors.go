@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +45,15 @@ itself.`,
 			if dash := c.ArgsLenAtDash(); dash >= 0 {
 				paths, client = args[:dash], args[dash:]
 			}
+			if o.timeout <= 0 {
+				return errors.New("--timeout: it must be longer than 0")
+			}
+			if err := checkSeverity(o.severity); err != nil {
+				return err
+			}
+			if err := checkFormats("--report", o.reports); err != nil {
+				return err
+			}
 			return h.editors(c.Context(), &o, paths, client)
 		},
 	}
@@ -71,6 +82,9 @@ func (h *host) editors(ctx context.Context, o *judging, paths, client []string) 
 	}
 	if len(client) == 0 {
 		return errors.New("editors: the client's command is missing: acp-test editors -- CLIENT… {agent}")
+	}
+	if _, err := exec.LookPath(client[0]); err != nil {
+		return fmt.Errorf("editors: the client cannot be started: %w", err)
 	}
 	if err := prepareOut(o.out); err != nil {
 		return err
@@ -106,16 +120,27 @@ func (h *host) agentSideScenarios(o *judging, paths []string) ([]*scenarios.Scen
 	if err != nil {
 		return nil, fmt.Errorf("--run: %w", err)
 	}
+	list = slices.DeleteFunc(list, func(s *scenarios.Scenario) bool { return s.Agent == nil })
+	if len(list) == 0 {
+		return nil, errors.New("editors: there are no agent-side scenarios to run: such a file begins with \"role agent\"")
+	}
 	var mine []*scenarios.Scenario
 	for _, s := range list {
-		if s.Agent != nil && match.MatchString(s.ID) && tagged(s.Tags, o.tags) {
+		if match.MatchString(s.ID) && tagged(s.Tags, o.tags) {
 			mine = append(mine, s)
 		}
 	}
 	if len(mine) == 0 {
-		return nil, errors.New("editors: there are no agent-side scenarios to run: such a file begins with \"role agent\"")
+		return nil, fmt.Errorf("no agent-side scenario matches --run %q%s; --list lists what there is", o.match, tagsOf(o.tags))
 	}
 	return mine, nil
+}
+
+func tagsOf(tags []string) string {
+	if tags == nil {
+		return ""
+	}
+	return " and --tag " + strings.Join(tags, ",")
 }
 
 // judgeClient runs one scenario.

@@ -129,6 +129,9 @@ which is what files should be like at the end.
 A prompt starts the agent and opens a session if the script did not. Run it with
 acp-test run FILE -- AGENT…, and check it without an agent with acp-test lint FILE.
 
+Words are split at spaces; '…' is one word as it stands, with '' for a quote in it.
+Outside quotes $NAME is a variable, $NL a line break and $$ a dollar.
+
 See also: acp-test help commands, acp-test help patterns, acp-test help WORD.
 `
 

@@ -29,6 +29,7 @@ type options struct {
 
 	jobs, repeat                int
 	untilFail, failFast, strict bool
+	perturb                     bool // of run alone
 	watch                       bool
 	seed                        int64
 	shard, durations            string
@@ -166,6 +167,14 @@ func (o *options) complete(c *cobra.Command, args []string, def config) {
 	}
 }
 
+// checkSeverity says whether there is a set of severities of a name.
+func checkSeverity(name string) error {
+	if slices.Contains(rules.SeverityNames(), name) {
+		return nil
+	}
+	return fmt.Errorf("--severity: there is no set %q%s; they are %s", name, meant(name, rules.SeverityNames()), strings.Join(rules.SeverityNames(), ", "))
+}
+
 // check says what is wrong with the values.
 func (o *options) check(c *cobra.Command) error {
 	switch {
@@ -179,12 +188,19 @@ func (o *options) check(c *cobra.Command) error {
 		return fmt.Errorf("-j %d: at least 1 scenario must run", o.jobs)
 	case o.repeat < 1 && !o.untilFail:
 		return fmt.Errorf("--repeat %d: a scenario must run at least once", o.repeat)
+	case o.perturb && o.repeat < 2 && !o.untilFail:
+		return fmt.Errorf("--perturb leaves the first round as it is: say how many there are with --repeat")
+	case o.perturb && (o.update || o.baselineWrite != ""):
+		return fmt.Errorf("--perturb contradicts --update and --baseline-write: they keep what an undisturbed run shows")
+	case o.perturb && o.debug:
+		return fmt.Errorf("--perturb and --debug contradict each other: one is about time, the other takes it away")
 	case o.timeout <= 0, o.stepTimeout <= 0:
 		return fmt.Errorf("a timeout must be longer than 0; --debug turns all off")
 	case o.linger < 0:
 		return fmt.Errorf("--linger %v: a time cannot be negative", o.linger)
-	case !slices.Contains(rules.SeverityNames(), o.severity):
-		return fmt.Errorf("--severity: there is no set %q%s; they are %s", o.severity, meant(o.severity, rules.SeverityNames()), strings.Join(rules.SeverityNames(), ", "))
+	}
+	if err := checkSeverity(o.severity); err != nil {
+		return err
 	}
 	switch {
 	case o.baselineWrite != "" && o.shard != "":

@@ -55,6 +55,10 @@ matches.`,
 				return fmt.Errorf("record: the agent's command is missing; usage: %s", c.UseLine())
 			case dash > 0:
 				return fmt.Errorf("record: %q is too much; usage: %s", args[0], c.UseLine())
+			case o.out == "":
+				return fmt.Errorf("record: --out FILE is missing; usage: %s", c.UseLine())
+			case o.keepText && o.maskText:
+				return errors.New("--keep-text and --mask-text contradict each other")
 			}
 			return nil
 		},
@@ -69,8 +73,6 @@ matches.`,
 	f.StringArrayVar(&o.redact, "redact", nil, "what else is a secret, `REGEXP` (repeatable; of one with a group only the group)")
 	f.BoolVar(&o.keepText, "keep-text", false, "leave prompts, messages and file contents as they are, secrets in them too")
 	f.BoolVar(&o.maskText, "mask-text", false, "take prompts, messages and file contents out")
-	_ = c.MarkFlagRequired("out")
-	c.MarkFlagsMutuallyExclusive("keep-text", "mask-text")
 	return c
 }
 
@@ -85,10 +87,20 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	if err != nil {
 		return err
 	}
+	live, err := h.live(o.live)
+	if err != nil {
+		return err
+	}
 	file, err := reserve(o.out, agents.AdHoc(argv).Name)
 	if err != nil {
 		return err
 	}
+	ran := false
+	defer func() {
+		if !ran {
+			_ = os.Remove(file) // there is nothing in it
+		}
+	}()
 	redaction := replay.Redaction{Env: h.env, Patterns: patterns, KeepText: o.keepText, MaskText: o.maskText}
 	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: agents.AdHoc(argv).Name, Protocol: "1"},
 		transcript.Options{Path: file, Through: true, Memory: 8 << 20, Redact: redaction.Func()})
@@ -106,10 +118,6 @@ func (h *host) record(o *recording, argv []string) (err error) {
 		_, stop := keepScript(recorder, log, scriptOf(file)) // what fails is told at the end: the session goes on
 		defer func() { err = errors.Join(err, stop()) }()
 	}
-	live, err := h.live(o.live)
-	if err != nil {
-		return err
-	}
 	home, _ := h.getenv("HOME") // none is noted then
 	proxy := replay.Proxy{
 		Home:  home,
@@ -118,6 +126,7 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	}
 	// Not the command's context: a signal is for the agent, which may live on.
 	exit, err := proxy.Run(context.Background())
+	ran = log.Len() > 1 // beside the note of where it is made
 	switch {
 	case err != nil:
 		return err

@@ -36,7 +36,8 @@ func replayCommand(h *host) *cobra.Command {
 		Long: `Plays the editor's side of each recording to the agent, in a fresh workspace and
 with a fresh HOME: what the editor did is done again as soon as what it reacted to
 has happened. Ids, sessions, options and paths are those of the live agent. The
-verdict is that of the rules, and the canonical difference to the recording.
+verdict is that of the rules, and the canonical difference to the recording; a rule
+that is broken in the recording too is known to be.
 
 A model that was recorded too (FILE with .llm.yaml for its ending) answers again.`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -52,6 +53,20 @@ A model that was recorded too (FILE with .llm.yaml for its ending) answers again
 			}
 			if m := replay.Mode(r.mode); m != replay.Strict && m != replay.Ordered && m != replay.Lenient {
 				return fmt.Errorf("--mode %s: strict, ordered or lenient is expected", r.mode)
+			}
+			switch {
+			case r.speed < 0:
+				return fmt.Errorf("--speed %v: a pace cannot be negative", r.speed)
+			case o.repeat < 1:
+				return fmt.Errorf("--repeat %d: a recording must be replayed at least once", o.repeat)
+			case o.timeout <= 0, r.patience <= 0:
+				return errors.New("a timeout must be longer than 0")
+			}
+			if err := checkSeverity(o.severity); err != nil {
+				return err
+			}
+			if err := checkFormats("--report", o.reports); err != nil {
+				return err
 			}
 			return h.replay(c.Context(), &o, &r)
 		},
@@ -106,7 +121,7 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 	run := scenarios.Run{Version: 1, Tool: tool(), Command: h.commandLine(), Agent: scenarios.Agent{Profile: p.Name, Title: p.Shown(), Command: p.Command},
 		Protocol: "1", Started: time.Now(), Out: out}
 	for _, file := range o.paths {
-		for n := range max(o.repeat, 1) {
+		for n := range o.repeat {
 			if ctx.Err() != nil {
 				run.Interrupted = true
 				break
@@ -183,7 +198,7 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 	store := golden.Store{Dir: o.golden}
 	switch r.against {
 	case "recording":
-		job.Want = job.Against()
+		job.Want, job.AsRecorded = job.Against(), true
 	case "golden":
 		if text, _, err := store.Read(p.Name, id); err == nil {
 			job.Want = &text
@@ -220,7 +235,10 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 		}
 	}
 	if files != "" {
-		return box, os.CopyFS(box.Work, os.DirFS(files))
+		if err := os.CopyFS(box.Work, os.DirFS(files)); err != nil {
+			return box, fmt.Errorf("--files %s: %w", files, err)
+		}
+		return box, nil
 	}
 	for name, data := range replay.Files(recording) {
 		if err := writeBelow(box.Work, name, data); err != nil {

@@ -43,6 +43,9 @@ clients and by the scenario's checks; transcript and report are in --out.`,
 				time.Sleep(time.Minute) // the grandchild that a script forks
 				return nil
 			}
+			if err := checkSeverity(severity); err != nil {
+				return err
+			}
 			return h.serve(args[0], out, severity, quiet)
 		},
 	}

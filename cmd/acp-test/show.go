@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,26 +12,37 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/reports"
+	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
 
 func showCommand(h *host) *cobra.Command {
 	var canonical, exact bool
+	var page string
 	c := &cobra.Command{
 		Use:   "show FILE",
 		Short: "a transcript for people",
 		Long: `Prints a transcript, one line an entry, with its number and its time in
-milliseconds. FILE is a transcript.jsonl, the folder that holds one, or - for
-stdin. With -f it is the canonical text that goldens keep: only what crossed the
-wire, in an order that does not depend on chance.`,
+milliseconds. FILE is a recording in any of the forms that check takes, the folder
+that holds a transcript.jsonl, or - for stdin. With -f it is the canonical text that
+goldens keep: only what crossed the wire, in an order that does not depend on chance.
+With --html it is the page of a report, with the rules' findings.`,
 		Args: exactArgs(1, "a transcript"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			t, err := h.transcript(args[0])
+			if page != "" && (canonical || exact) {
+				return errors.New("--html and the canonical text contradict each other")
+			}
+			t, err := h.openRecording(args[0])
 			if err != nil {
 				return err
 			}
-			if canonical || exact {
-				_, err = io.WriteString(h.out, golden.Render(t.All(), golden.Options{Exact: exact, Work: workspace(t)}))
+			switch {
+			case page != "":
+				return h.page(args[0], t, page)
+			case canonical || exact:
+				_, err = io.WriteString(h.out, golden.Render(t.All(), replay.Masked(t, golden.Options{Exact: exact})))
 				return err
 			}
 			return h.show(t)
@@ -38,28 +50,35 @@ wire, in an order that does not depend on chance.`,
 	}
 	c.Flags().BoolVarP(&canonical, "canonical", "f", false, "the canonical text, as goldens have it")
 	c.Flags().BoolVar(&exact, "exact", false, "as -f, but every chunk, in the order of arrival")
+	c.Flags().StringVar(&page, "html", "", "write the page of a report to `OUT`, - is stdout")
 	return c
 }
 
-// transcript loads the file that a command line names.
-func (h *host) transcript(name string) (*transcript.Transcript, error) {
-	in := h.in
-	if name != "-" {
-		if info, err := os.Stat(name); err == nil && info.IsDir() {
-			name = filepath.Join(name, "transcript.jsonl")
-		}
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
-	}
-	t, err := transcript.Load(in)
+// page writes a transcript as the report of a run that it alone makes up.
+func (h *host) page(name string, t *transcript.Transcript, out string) (err error) {
+	dir, err := os.MkdirTemp("", "acp-test-show-")
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return err
 	}
-	return t, nil
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	const entries, text = "transcript.jsonl", "rendered.txt"
+	if err := writeFile(filepath.Join(dir, entries), t.Save); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, text), []byte(replay.Canonical(t)), 0o600); err != nil {
+		return err
+	}
+	head := t.Header()
+	res := replay.Check(name, t, "v1")
+	res.Artifacts = map[string]string{"transcript": entries, "rendered": text}
+	run := scenarios.Run{Version: 1, Tool: tool(), Command: h.commandLine(), Agent: scenarios.Agent{Profile: head.Agent, Version: res.AgentVersion},
+		Protocol: head.Protocol, Started: head.Started, Duration: res.Duration, Out: dir, Results: []scenarios.Result{res}}
+	run.Conclude()
+	write := func(w io.Writer) error { return reports.Write("html", run, w) }
+	if out == "-" {
+		return write(h.out)
+	}
+	return writeFile(out, write)
 }
 
 func (h *host) show(t *transcript.Transcript) error {
@@ -91,16 +110,6 @@ func (h *host) show(t *transcript.Transcript) error {
 		fmt.Fprintln(w, s.red("# the file ends in the middle of a line"))
 	}
 	return w.Flush()
-}
-
-// workspace is the folder of the first session, which a canonical text masks.
-func workspace(t *transcript.Transcript) string {
-	for e := range t.All() {
-		if e.Kind == transcript.Request && e.Source == transcript.Editor && e.Method == "session/new" {
-			return e.JSON().Path("params.cwd").Str()
-		}
-	}
-	return ""
 }
 
 func headline(h transcript.Header) string {

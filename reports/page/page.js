@@ -103,6 +103,10 @@
       h("div", { class: "tools" }, search, Object.values(chips), count),
       h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "verdict"), h("th", {}, "scenario"), h("th", { class: "wide" }, "what happened"), h("th", { class: "right" }, "time"))), list),
       flaky.length > 0 && [h("h2", {}, "Flaky"), h("ul", {}, flaky.map(f => h("li", {}, f.id + " passed " + f.passed + " of " + f.of + " times")))],
+      (run.differences || []).map(d => [h("h2", {}, "Differs: ", d.id), h("p", {}, `round ${d.rounds[0]} (${d.verdicts[0]}) and round ${d.rounds[1]} (${d.verdicts[1]}): ${d.explanation}`),
+        d.how && h("p", { class: "dim" }, `round ${d.rounds[1]}: ` + d.how.join(", ")),
+        h("table", { class: "map beside" }, h("tr", {}, d.rounds.map(n => h("th", {}, h("a", { href: "#/s/" + encodeURIComponent(d.id + "~" + n) }, "round " + n)))),
+          (d.rows || []).map(r => h("tr", { class: r[0] === r[1] ? "dim" : "" }, r.map(t => h("td", {}, t)))))]).flat(),
       since && [h("h2", {}, "Changed since " + since.run), !since.changes && h("p", {}, "nothing"), h("ul", { id: "changes" }, (since.changes || []).map(c => h("li", {}, h("a", { href: "#/s/" + encodeURIComponent(c.id) }, c.id), " ",
         [c.what, c.name, c.was || c.is ? (c.was || "not there") + " → " + (c.is || "not there") : "changed"].filter(Boolean).join(" "), c.diff && diff(c.diff))))],
       h("h2", {}, "Slowest"), h("ul", {}, slow.map(r => h("li", {}, h("a", { href: link(r) }, key(r)), " ", ms(r.duration_ns)))),
@@ -206,6 +210,12 @@
       h("table", {}, h("thead", {}, h("tr", {}, ["verdict", "id", "tier"].map(t => h("th", {}, t)), h("th", { class: "wide" }, "level"), h("th", {}, "evidence"), h("th", {}, "why"))), list)];
   }
 
+  // Runs with a finding are on this page; the transcripts of the others lie
+  // beside it.
+  function cellLink(c) {
+    const id = c.out.replace(/\/transcript\.jsonl$/, "");
+    return byKey.has(id) ? { href: "#/s/" + encodeURIComponent(id) } : { href: c.out.split("/").map(encodeURIComponent).join("/"), title: "acp-test show " + c.out };
+  }
   function sweep() {
     const s = run.sweep || {};
     const cells = s.cells || [];
@@ -215,7 +225,7 @@
         h("tr", {}, h("th", {}, ""), (s.actions || []).map(a => h("th", {}, a))),
         (s.points || []).filter(p => cells.some(c => c.scenario === name && c.point === p)).map(p => h("tr", {}, h("th", {}, p), (s.actions || []).map(a => {
           const here = cells.filter(c => c.scenario === name && c.point === p && c.action === a);
-          return h("td", { class: "cell" }, here.map(c => h("div", { class: c.verdict }, c.finding || c.verdict)));
+          return h("td", { class: "cell" }, here.map(c => h("div", { class: c.verdict }, c.out ? h("a", cellLink(c), c.finding || c.verdict) : c.finding || c.verdict)));
         }))))]).flat(),
       (s.repros || []).length > 0 && [h("h2", {}, "Repros"), h("ul", {}, s.repros.map(f => h("li", {}, h("code", {}, "acp-test run " + f))))]].flat(2);
   }
@@ -227,6 +237,8 @@
     return [what, name, frame];
   }
   function show() {
+    // What there is only one of is shown at once; u leads to the overview.
+    if (!location.hash && results.length === 1 && !run.conformance && !run.sweep) return location.replace(link(results[0]));
     const [what, name, frame] = place();
     let page;
     if (what === "s") {

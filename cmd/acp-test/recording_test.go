@@ -1,0 +1,405 @@
+//go:build unix
+
+package main_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// session is a conversation with all that a recording has to keep: a tool call,
+// a permission, a cancel, a load, and a prompt of two lines.
+const session = `# A session to record.
+needs agent:loadSession
+permit allow_once
+
+check recorded
+prompt 'Rename foo'$NL'to bar in main.go.'
+await turn end_turn
+prompt 'Tell me a long story.'
+await agent_message
+cancel
+await turn cancelled
+session load main
+prompt 'Go on please.'
+await turn end_turn
+-- main.go --
+package main // foo
+-- llm.yaml --
+turns:
+  - - - text: I'll rename it, for $$5.
+      - tool: write_file
+        args: {path: $WORK/main.go, content: "package main // bar\n"}
+    - - text: Renamed.
+  - - - text: Once upon a time
+      - fail: {hang: true, after_chunks: 1}
+  - - - text: Done.
+`
+
+// recorded is a place with session.jsonl and session.llm.yaml, made of the
+// reference agent and a model behind it.
+func recorded() *place {
+	GinkgoHelper()
+	p := newPlace()
+	p.write("session.txtar", session)
+	got := p.run("run", "session.txtar", "--agent", "reference", "--", "acp-test", "record", "--out", filepath.Join(p.dir, "session.jsonl"), "--llm", "--", "acp-test", "refagent")
+	Expect(got.code).To(Equal(0), got.out+got.err)
+	return p
+}
+
+// hello is what an editor says that only says hello.
+const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}` + "\n"
+
+var _ = Describe("a recorded session, with the model's side", Ordered, func() {
+	var p *place
+	BeforeAll(func() { p = recorded() })
+
+	It("is on the disk without what it should not hold", func() {
+		Expect(p.read("session.llm.yaml")).To(And(ContainSubstring(`text: ["I'll rename it, for $5."]`), ContainSubstring("fail: {hang: true}")))
+		info, err := os.Stat(filepath.Join(p.dir, "session.jsonl"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o600)))
+	})
+
+	It("is replayed without a provider, in another place", func() {
+		got := p.run("replay", "session.jsonl", "--agent", "reference", "--repeat", "3")
+		Expect(got.code).To(Equal(0), got.out)
+		run := p.results()
+		Expect(run.Results).To(HaveLen(3))
+		for _, r := range run.Results {
+			Expect(r.Golden.State).To(Equal("match"))
+			Expect(r.Notes).To(BeEmpty())
+			t := p.read("acp-test-out/" + r.Artifacts["transcript"])
+			Expect(t).To(ContainSubstring(`"kind":"model-request"`))
+			Expect(t).NotTo(ContainSubstring(`"kind":"model-unmatched"`))
+		}
+	})
+
+	It("shows what an agent does otherwise, and with a golden of its own", func() {
+		got := p.run("replay", "session.jsonl", "--agent", "reference", "--fault", "cancel-end-turn-settled")
+		Expect(got.code).To(Equal(1))
+		Expect(got.out).To(MatchRegexp(`(?m)^ +-<-- cancelled\n +\+<-- end_turn$`))
+		Expect(p.run("replay", "session.jsonl", "--agent", "reference", "--against", "golden").err).To(HaveSuffix("--update writes it\n"))
+		Expect(p.run("replay", "session.jsonl", "--agent", "reference", "--against", "golden", "--update").code).To(Equal(0))
+		Expect(p.run("replay", "session.jsonl", "--agent", "reference", "--against", "golden").code).To(Equal(0))
+		Expect(p.run("replay", "session.jsonl", "--agent", "reference", "--against", "nothing").code).To(Equal(0))
+		Expect(p.results().Results[0].Golden.State).To(Equal("off"))
+	})
+
+	It("becomes a scenario with a golden, which passes with the same agent and no other", func() {
+		got := p.run("convert", "session.jsonl", "--to", "scenario", "--agent", "reference", "--out", "again.txtar")
+		Expect(got).To(Equal(ended{}))
+		Expect(p.read("again.txtar")).To(ContainSubstring(`prompt main 'Rename foo'$NL'to bar in main.go.'`))
+		Expect(p.read("golden/reference/again.golden")).To(ContainSubstring("\n<-- agent_message msg#1 \"I'll rename it, for $5.\"\n"))
+		Expect(p.run("lint", "again.txtar").code).To(Equal(0))
+		got = p.run("run", "again.txtar", "--golden-required")
+		Expect(got.code).To(Equal(0), got.out)
+		Expect(p.results().Results[0].Golden.State).To(Equal("match"))
+		got = p.run("run", "again.txtar", "--fault", "tool-status-back")
+		Expect(got.code).To(Equal(1))
+		Expect(p.results().Results[0].Golden.State).To(Equal("differs"))
+	})
+
+	It("plays the agent, also to an editor that goes another way", func() {
+		got := p.with(hello, "serve", "session.jsonl")
+		Expect(got.code).To(Equal(0), got.err)
+		Expect(got.out).To(HavePrefix(`{"jsonrpc":"2.0","id":0,"result":{`))
+		got = p.run("prompt", "Anything.", "--", "acp-test", "serve", "session.jsonl")
+		Expect(got.code).To(Equal(0), got.err)
+		Expect(got.out).To(ContainSubstring("I'll rename it, for $5."))
+	})
+
+	It("differs from another one by a few lines, and from itself by none", func() {
+		text := p.read("session.jsonl")
+		p.write("other.jsonl", strings.Replace(text, `"stopReason":"cancelled"`, `"stopReason":"refusal"`, 1))
+		Expect(p.run("diff", "session.jsonl", "session.jsonl")).To(Equal(ended{}))
+		got := p.run("diff", "session.jsonl", "other.jsonl")
+		Expect(got.code).To(Equal(1))
+		Expect(got.out).To(ContainSubstring("-<-- cancelled\n+<-- refusal\n"))
+		Expect(strings.Count(got.out, "\n")).To(BeNumerically("<", 15))
+	})
+
+	It("is good up to where a crash cut it off", func() {
+		text := p.read("session.jsonl")
+		cut := strings.Index(text, `"method":"session/load"`)
+		p.write("torn.jsonl", text[:cut])
+		warning := "acp-test: torn.jsonl ends in the middle of a line, as after a crash; what stands before that counts\n"
+		p.write("torn.llm.yaml", p.read("session.llm.yaml"))
+		got := p.run("replay", "torn.jsonl", "--agent", "reference")
+		Expect(got.err).To(HavePrefix(warning))
+		Expect(got.code).To(Equal(0), got.out)
+		got = p.run("convert", "torn.jsonl")
+		Expect([]any{got.code, got.err}).To(Equal([]any{0, warning}))
+		Expect(got.out).NotTo(ContainSubstring("session load"))
+		Expect(p.with(hello, "serve", "torn.jsonl").err).To(HavePrefix(warning))
+		Expect(p.run("diff", "torn.jsonl", "torn.jsonl").err).To(Equal(warning + warning))
+		got = p.run("show", "torn.jsonl")
+		Expect(got.err).To(BeEmpty())
+		Expect(got.out).To(HaveSuffix("# the file ends in the middle of a line\n"))
+	})
+})
+
+var _ = Describe("convert", func() {
+	It("takes a run in which the agent was started twice", func() {
+		p := newPlace()
+		p.write("twice.txtar", `# Loaded by a second process.
+needs agent:loadSession
+check twice
+prompt 'Remember the number seven.'
+await turn end_turn
+restart
+session load main
+prompt 'Which number was it?'
+await turn end_turn
+-- llm.yaml --
+turns:
+  - - - text: Seven, noted.
+  - - - text: It was seven.
+`)
+		Expect(p.run("run", "twice.txtar").code).To(Equal(0))
+		p.write("model.yaml", p.read("twice.txtar")[strings.Index(p.read("twice.txtar"), "turns:"):])
+		got := p.run("convert", "acp-test-out/twice", "--llm", "model.yaml", "--out", "again.txtar")
+		Expect(got).To(Equal(ended{}))
+		Expect(p.read("again.txtar")).To(ContainSubstring("await turn end_turn\nrestart\nsession load main\n"))
+		got = p.run("run", "again.txtar", "--golden-required")
+		Expect(got.code).To(Equal(0), got.out)
+	})
+
+	It("says that a golden needs a profile", func() {
+		p := newPlace()
+		Expect(p.with(hello, "record", "--out", "r.jsonl", "--", "acp-test", "refagent").code).To(Equal(0))
+		got := p.run("convert", "r.jsonl", "--out", "r.txtar")
+		Expect(got).To(Equal(ended{0, "", "acp-test: r.txtar has no golden: it belongs to a profile; name that of the agent with --agent\n"}))
+		Expect(p.run("convert", "r.jsonl").out).To(Equal("# Recorded: r.\ninitialize\n\n"))
+	})
+})
+
+var _ = Describe("record", func() {
+	It("replaces no recording, and dates those in a folder", func() {
+		p := newPlace()
+		for range 2 {
+			Expect(p.with(hello, "record", "--out", "r.jsonl", "--", "acp-test", "refagent").out).To(HavePrefix(`{"jsonrpc":"2.0","id":0,"result":`))
+			Expect(p.with(hello, "record", "--out", "many/", "--", "acp-test", "refagent").code).To(Equal(0))
+		}
+		Expect(p.read("r-2.jsonl")).To(ContainSubstring(`"method":"initialize"`))
+		files, err := filepath.Glob(filepath.Join(p.dir, "many", "2*-acp-test*.jsonl"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(files).To(HaveLen(2))
+	})
+
+	It("ends as the agent does, with its stderr", func() {
+		p := newPlace()
+		p.write("agent", "#!/bin/sh\necho going >&2\nexit 7\n")
+		Expect(p.run("record", "--out", "r.jsonl", "--", "./agent")).To(Equal(ended{7, "", "going\n"}))
+		Expect(p.read("r.jsonl")).To(ContainSubstring(`"text":"going\n"`))
+		p.write("agent", "#!/bin/sh\nkill -TERM $$\n")
+		err := p.command("record", "--out", "s.jsonl", "--", "./agent").Run()
+		Expect(err).To(MatchError("signal: terminated"))
+	})
+
+	It("prints what is wrong while it goes on, to stderr or a socket", func() {
+		p := newPlace()
+		wrong := hello + `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{}}` + "\n"
+		Expect(p.with(wrong, "record", "--live", "--out", "r.jsonl", "--", "acp-test", "refagent").err).To(ContainSubstring("acp-test: fail of the client: "))
+		l, err := net.Listen("unix", filepath.Join(p.dir, "sock"))
+		Expect(err).NotTo(HaveOccurred())
+		defer l.Close()
+		heard := make(chan string, 1)
+		go func() {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			var b bytes.Buffer
+			_, _ = b.ReadFrom(c)
+			heard <- b.String()
+		}()
+		Expect(p.with(wrong, "record", "--live="+filepath.Join(p.dir, "sock"), "--out", "r.jsonl", "--", "acp-test", "refagent").err).NotTo(ContainSubstring("acp-test: "))
+		Eventually(heard).Should(Receive(ContainSubstring("acp-test: fail of the client: ")))
+	})
+
+	It("takes out what is secret", func() {
+		p := newPlace()
+		p.env = append(p.env, "MY_API_KEY=very-secret-value")
+		in := hello + `{"jsonrpc":"2.0","method":"_x","params":{"a":"very-secret-value","b":"ticket-4711","c":"plain"}}` + "\n"
+		Expect(p.with(in, "record", "--redact", `ticket-\d+`, "--out", "r.jsonl", "--", "acp-test", "refagent").code).To(Equal(0))
+		Expect(p.read("r.jsonl")).To(And(Not(ContainSubstring("very-secret-value")), Not(ContainSubstring("4711")), ContainSubstring(`"c":"plain"`)))
+	})
+
+	It("leaves no empty file of an agent that is not there", func() {
+		p := newPlace()
+		got := p.run("record", "--out", "r.jsonl", "--", "no-such-agent")
+		Expect(got).To(Equal(ended{2, "", `acp-test: starting agent "no-such-agent": exec: "no-such-agent": executable file not found in $PATH` + "\n"}))
+		Expect(filepath.Join(p.dir, "r.jsonl")).NotTo(BeAnExistingFile())
+	})
+})
+
+// forms are one session as three other programs write it down.
+func forms() map[string]string {
+	frames := []struct{ dir, raw string }{
+		{"c2a", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}`},
+		{"a2c", `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}`},
+		{"c2a", `{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`},
+		{"a2c", `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}`},
+	}
+	var lines, flow strings.Builder
+	var messages []any
+	for i, f := range frames {
+		lines.WriteString(f.raw + "\n")
+		long, short := "editor-to-agent", "outbound"
+		if f.dir == "a2c" {
+			long, short = "agent-to-editor", "inbound"
+		}
+		fmt.Fprintf(&flow, `{"seq":%d,"at":"2026-01-02T03:04:05.%03dZ","direction":%q,"message":%s}`+"\n", i, i, short, f.raw)
+		messages = append(messages, map[string]any{"timestamp": 1000 + i, "direction": long, "raw": f.raw})
+	}
+	export, err := json.Marshal(map[string]any{"version": 1, "tool": map[string]any{"name": "acp-devtools", "version": "1"}, "session": map[string]any{"agentCommand": "x"}, "messages": messages})
+	Expect(err).NotTo(HaveOccurred())
+	return map[string]string{"lines.jsonl": lines.String(), "flow.jsonl": flow.String(), "export.json": string(export)}
+}
+
+var _ = Describe("recordings of other programs", func() {
+	for _, name := range []string{"lines.jsonl", "flow.jsonl", "export.json"} {
+		It("are shown, compared, converted and judged: "+name, func() {
+			p := newPlace()
+			for file, text := range forms() {
+				p.write(file, text)
+			}
+			Expect(p.run("show", "-f", name)).To(Equal(p.run("show", "-f", "lines.jsonl")))
+			Expect(p.run("show", name).out).To(MatchRegexp(`(?m)^#4 .* <-- session/new ok s$`))
+			Expect(p.run("diff", name, "lines.jsonl")).To(Equal(ended{}))
+			Expect(p.run("convert", name).out).To(ContainSubstring("session new main\n"))
+			Expect(p.run("check", name).code).To(Equal(0))
+		})
+	}
+})
+
+var _ = Describe("show --html", func() {
+	It("is the page of a report, in a file or on stdout", func() {
+		p := newPlace()
+		p.write("r.jsonl", forms()["lines.jsonl"])
+		Expect(p.run("show", "r.jsonl", "--html", "r.html")).To(Equal(ended{}))
+		page := p.read("r.html")
+		Expect(page).To(And(HavePrefix("<!doctype html>"), ContainSubstring(`<script type="text/plain" id="t0">`), ContainSubstring(`"id":"r.jsonl"`)))
+		Expect(unpack(page)).To(And(ContainSubstring(`session/new ok`), ContainSubstring(`cwd=\"$WORK\"`)))
+		Expect(p.run("show", "--html", "-", "r.jsonl").out).To(HavePrefix("<!doctype html>"))
+		left, err := os.ReadDir(filepath.Join(p.dir, ".tmp"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(left).To(BeEmpty())
+	})
+})
+
+var _ = Describe("editors", func() {
+	It("starts a client with our agent, and judges it", func() {
+		p := newPlace()
+		got := p.run("editors", "--run", "m02", "--", "acp-test", "prompt", "Say hello.", "--", "{agent}")
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		Expect(p.results().Results).NotTo(BeEmpty())
+		p.write("agents/greets.txtar", "# It greets.\nrole agent\non prompt {\n  text 'Hello.'\n  end end_turn\n}\ncheck prompted-twice\nsent session/prompt count=2\n")
+		got = p.run("editors", "agents", "--", "sh", "-c", `eval exec acp-test prompt hi -- "$ACP_TEST_AGENT"`)
+		Expect(got.code).To(Equal(1), got.out+got.err)
+		Expect(got.out).To(ContainSubstring("prompted-twice"))
+	})
+
+	It("lists what there is", func() {
+		got := newPlace().run("editors", "--list")
+		Expect(got.code).To(Equal(0))
+		Expect(strings.Count(got.out, "\n")).To(BeNumerically(">=", 20))
+		Expect(got.out).To(MatchRegexp(`(?m)^editors/m07-`))
+	})
+
+	It("says that the client never started the agent", func() {
+		got := newPlace().run("editors", "--run", "m02", "--", "true")
+		Expect(got.code).To(Equal(2))
+		Expect(got.out).To(ContainSubstring("the editor never started the agent: is {agent} or ACP_TEST_AGENT in its command line?"))
+	})
+})
+
+var _ = Describe("A wrong command line about recordings", func() {
+	DescribeTable("gets one message and exit status 2",
+		func(line, message string) {
+			p := newPlace()
+			p.write("s.txtar", good)
+			p.write("r.jsonl", forms()["lines.jsonl"])
+			p.write("empty.jsonl", "")
+			p.write("torn.jsonl", `{"jsonrpc":"2.0","method":"x"}`+"\n"+`{"jsonrpc":"2.0","me`)
+			p.write("notes.txt", "hello\n")
+			p.write("dir/x", "")
+			got := p.run(strings.Fields(line)...)
+			Expect(got.err).To(Equal("acp-test: " + message + "\n"))
+			Expect([]any{got.code, got.out}).To(Equal([]any{2, ""}))
+		},
+		Entry(nil, "record", `record: the agent's command is missing; usage: acp-test record --out FILE -- AGENT… [flags]`),
+		Entry(nil, "record -- true", `record: --out FILE is missing; usage: acp-test record --out FILE -- AGENT… [flags]`),
+		Entry(nil, "record --out x --keep-text --mask-text -- true", `--keep-text and --mask-text contradict each other`),
+		Entry(nil, "record --out no/such/x.jsonl -- true", `--out: open no/such/x.jsonl: no such file or directory`),
+		Entry(nil, "record --out x --redact a[ -- true", "--redact: error parsing regexp: missing closing ]: `[`"),
+		Entry(nil, "record --out x --live=no.sock -- true", `--live: dial unix no.sock: connect: no such file or directory`),
+		Entry(nil, "record --out x --llm=example.com -- true", `recording: "example.com" is no http or https URL`),
+		Entry(nil, "replay", `replay: a recording is missing; usage: acp-test replay FILE… -- AGENT… [flags]`),
+		Entry(nil, "replay no.jsonl", `open no.jsonl: no such file or directory`),
+		Entry(nil, "replay empty.jsonl", `empty.jsonl: this is no recording: no line holds a JSON-RPC message`),
+		Entry(nil, "replay torn.jsonl", `torn.jsonl: reading the recording: line 2: JSON text ends inside a string at byte 20`),
+		Entry(nil, "replay notes.txt", `notes.txt: reading the recording: this is no recording: line 1: invalid character 'h' where a value should begin at byte 0`),
+		Entry(nil, "replay dir", `open dir/transcript.jsonl: no such file or directory`),
+		Entry(nil, "replay r.jsonl --mode fast", `--mode fast: strict, ordered or lenient is expected`),
+		Entry(nil, "replay r.jsonl --against all", `--against all: recording, golden or nothing is expected`),
+		Entry(nil, "replay r.jsonl --speed -1", `--speed -1: a pace cannot be negative`),
+		Entry(nil, "replay r.jsonl --repeat 0", `--repeat 0: a recording must be replayed at least once`),
+		Entry(nil, "replay r.jsonl --timeout 0s", `a timeout must be longer than 0`),
+		Entry(nil, "replay r.jsonl --severity v2", `--severity: there is no set "v2" (did you mean "v1"?); they are emacs, jetbrains, pedantic, v1, zed`),
+		Entry(nil, "replay r.jsonl --llm no.yaml", `--llm: open no.yaml: no such file or directory`),
+		Entry(nil, "replay r.jsonl --files no", `--files no: stat .: no such file or directory`),
+		Entry(nil, "replay r.jsonl --fault nothing", `--fault: there is no fault "nothing": acp-test refagent --faults lists them`),
+		Entry(nil, "serve", `serve: a recording or an agent-side scenario is missing; usage: acp-test serve FILE [flags]`),
+		Entry(nil, "serve m99", `there is no file and no agent-side scenario "m99"`),
+		Entry(nil, "serve s.txtar", `s.txtar scripts the editor: an agent-side scenario begins with "role agent"`),
+		Entry(nil, "serve empty.jsonl", `empty.jsonl: this is no recording: no line holds a JSON-RPC message`),
+		Entry(nil, "serve torn.jsonl", `torn.jsonl: reading the recording: line 2: JSON text ends inside a string at byte 20`),
+		Entry(nil, "serve r.jsonl --severity v2", `--severity: there is no set "v2" (did you mean "v1"?); they are emacs, jetbrains, pedantic, v1, zed`),
+		Entry(nil, "editors", `editors: the client's command is missing: acp-test editors -- CLIENT… {agent}`),
+		Entry(nil, "editors -- no-such-client {agent}", `editors: the client cannot be started: exec: "no-such-client": executable file not found in $PATH`),
+		Entry(nil, "editors no.txtar -- true", `no.txtar: there is no such file or directory`),
+		Entry(nil, "editors s.txtar -- true", `editors: there are no agent-side scenarios to run: such a file begins with "role agent"`),
+		Entry(nil, "editors --run zzz -- true", `no agent-side scenario matches --run "zzz"; --list lists what there is`),
+		Entry(nil, "editors --timeout 0s -- true", `--timeout: it must be longer than 0`),
+		Entry(nil, "convert", `convert: a recording is missing; usage: acp-test convert FILE --to scenario [flags]`),
+		Entry(nil, "convert r.jsonl --to golden", `convert --to golden: scenario is expected`),
+		Entry(nil, "convert no.jsonl", `open no.jsonl: no such file or directory`),
+		Entry(nil, "convert empty.jsonl", `empty.jsonl: this is no recording: no line holds a JSON-RPC message`),
+		Entry(nil, "convert r.jsonl --llm no.yaml", `--llm: open no.yaml: no such file or directory`),
+		Entry(nil, "diff r.jsonl", `diff: a transcript is missing; usage: acp-test diff A B [flags]`),
+		Entry(nil, "diff r.jsonl no.jsonl", `open no.jsonl: no such file or directory`),
+		Entry(nil, "diff r.jsonl empty.jsonl", `empty.jsonl: this is no recording: no line holds a JSON-RPC message`),
+		Entry(nil, "show empty.jsonl", `empty.jsonl: this is no recording: no line holds a JSON-RPC message`),
+		Entry(nil, "show torn.jsonl", `torn.jsonl: reading the recording: line 2: JSON text ends inside a string at byte 20`),
+		Entry(nil, "show r.jsonl -f --html x", `--html and the canonical text contradict each other`),
+		Entry(nil, "show r.jsonl --html dir", `open dir: is a directory`),
+		Entry(nil, "check empty.jsonl", `empty.jsonl: this is no recording: no line holds a JSON-RPC message`),
+		Entry(nil, "check r.jsonl --severity v2", `--severity: there is no set "v2" (did you mean "v1"?); they are emacs, jetbrains, pedantic, v1, zed`),
+	)
+})
+
+// unpack is what a page has of its first transcript.
+func unpack(page string) string {
+	GinkgoHelper()
+	_, rest, _ := strings.Cut(page, `id="t0">`)
+	packed, _, _ := strings.Cut(rest, "<")
+	z, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(packed)))
+	Expect(err).NotTo(HaveOccurred())
+	text, err := io.ReadAll(z)
+	Expect(err).NotTo(HaveOccurred())
+	return string(text)
+}
