@@ -92,6 +92,7 @@ type Agent struct {
 	shape       Shape
 	held        []heldFrame // coalesced, not yet written
 	inbox       *queue
+	pace        Pace
 	onResponse  func(transcript.Entry)
 	ends        []func() // what Stop waits for once the agent is gone
 	exit        Exit
@@ -123,6 +124,7 @@ func (a *Agent) run(p process, stderr io.Reader, maxLine int, abandon func()) {
 	go a.writeLoop()
 	go func() {
 		exit, survivors := p.wait()
+		a.SetPace(Pace{})
 		// Whatever is still in the pipes comes before the exit. All holders
 		// of the other ends are dead, so that end of file is near; one that
 		// could not be killed must not hold the run.
@@ -301,6 +303,9 @@ func (a *Agent) read(maxLine int) {
 	defer a.inbox.close()
 	lines := wire.NewSplitter(a.stdout, maxLine)
 	for {
+		if d := a.readPace(); d > 0 {
+			time.Sleep(d)
+		}
 		line, err := lines.Next()
 		if err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, os.ErrClosed) {

@@ -36,8 +36,12 @@ func CancelledOutcome() any {
 // or finds the request among the open ones.
 func (e *Editor) permission(r *Request) {
 	a := e.askOf(r)
+	pace := e.agent.answerPace()
 	e.mu.Lock()
 	d := e.policy.decide(a)
+	if d.Delay == 0 {
+		d.Delay = pace
+	}
 	r.stubborn = d.Never || d.AfterCancel
 	e.requests[r.Entry.Seq] = r
 	cancelled := e.cancelledTurn(a.session)

@@ -104,6 +104,9 @@ func (e *Editor) handle(f transcript.Entry) {
 		e.permission(r)
 		return
 	}
+	if d := e.agent.answerPace(); d > 0 {
+		time.Sleep(d)
+	}
 	if gate, ok := gates[f.Method]; ok && !e.caps.On(gate) {
 		r.Fail(codeMethodNotFound, "%s: the client did not advertise %s", f.Method, gate)
 		return

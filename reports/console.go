@@ -265,6 +265,7 @@ func (c *Console) Summary(run scenarios.Run) error {
 	for _, t := range run.Flaky {
 		fmt.Fprintf(&b, "flaky: %s passed %d of %d times\n", t.ID, t.Passed, t.Of)
 	}
+	b.WriteString(harmless(differences(run, c.o.Width())))
 	b.WriteString(harmless(changes(run.Against, 40)))
 	for _, s := range run.Stale {
 		fmt.Fprintf(&b, "stale: %s\n", harmless(s))

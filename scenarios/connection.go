@@ -63,9 +63,9 @@ func (r *run) launchAgent(ctx context.Context) error {
 		Terminals: &r.setup.terminals, Elicitation: &mockclient.Elicitation{Rules: r.setup.elicits},
 	})
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.agent, r.editor, r.launch = agent, editor, launch
-	return nil
+	r.mu.Unlock()
+	return r.perturb(ctx, agent)
 }
 
 // begin makes sure that the agent runs and is initialized.

@@ -80,6 +80,8 @@ type Engine struct {
 	Keep bool
 	// Step hears what each running scenario does.
 	Step func(id, step string)
+	// Perturb is what the editor does without meaning anything by it.
+	Perturb Perturbation
 	// Slot, if set, is called when a run has nothing left to do but to listen,
 	// so that another may begin; what it returns, when it has listened.
 	Slot func(id string) (listened func())

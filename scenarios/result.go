@@ -86,6 +86,9 @@ type Run struct {
 	Results     []Result `json:"results"`
 	// Flaky lists the scenarios that passed in some repeats only.
 	Flaky []Flaky `json:"flaky,omitempty"`
+	// Differences are the scenarios that a perturbation made come out
+	// differently, passed or not.
+	Differences []Difference `json:"differences,omitempty"`
 	// Against is what changed since an earlier run, if one was named.
 	Against *Against `json:"against,omitempty"`
 	// Stale lists goldens no scenario has, and known failures that no longer

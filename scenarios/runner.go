@@ -29,6 +29,9 @@ type Plan struct {
 	Durations map[string]time.Duration
 	// Strict makes an inconclusive scenario count.
 	Strict bool
+	// Perturb, if set, is what a scenario is perturbed with in a round; rounds
+	// count from 1.
+	Perturb func(id string, round int) Perturbation
 	// Started and Finished hear of each scenario.
 	Started  func(id string)
 	Finished func(Result)
@@ -144,6 +147,9 @@ func (x *execution) one(ctx context.Context, s *Scenario, number int, lingers fu
 	// What is left after listening is short: waiting for a slot again would
 	// take longer.
 	e.Slot = func(string) func() { lingers(); return func() {} }
+	if x.plan.Perturb != nil {
+		e.Perturb = x.plan.Perturb(s.ID, number)
+	}
 	if number > 0 && e.Out != "" {
 		e.Out = fmt.Sprintf("%s/repeat-%d", e.Out, number)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/sweep"
 )
 
 func runCommand(h *host) *cobra.Command {
@@ -47,6 +48,7 @@ at fault, or if nothing could be judged.`,
 		},
 	}
 	o.flags(c)
+	c.Flags().BoolVar(&o.perturb, "perturb", false, "from the second of --repeat on, write in pieces, read and answer late, and tell what comes out differently")
 	return c
 }
 
@@ -105,14 +107,21 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	defer console.Close()
 	again := rerun(c, o)
 	engine.Step = console.Step
-	run := engine.RunAll(c.Context(), chosen.list, scenarios.Plan{
+	plan := scenarios.Plan{
 		Jobs: o.jobs, Repeat: o.repeat, UntilFail: o.untilFail, FailFast: o.failFast, Shard: shard, Durations: durations, Strict: o.strict,
 		Started: console.Started,
 		Finished: func(r scenarios.Result) {
 			r.Rerun = again(r.ID)
 			console.Finished(r)
 		},
-	})
+	}
+	if o.perturb {
+		plan.Perturb = func(id string, round int) scenarios.Perturbation { return sweep.Perturb(o.seed, id, round) }
+	}
+	run := engine.RunAll(c.Context(), chosen.list, plan)
+	if o.perturb {
+		run.Differences = sweep.Differences(run)
+	}
 	if err := o.writeBaseline(engine, &run); err != nil {
 		return err
 	}

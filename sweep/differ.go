@@ -1,0 +1,278 @@
+package sweep
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// Differences compares the rounds of each scenario of a run with its first, by
+// verdict and canonical text, and says what explains the first that differs.
+func Differences(run scenarios.Run) []scenarios.Difference {
+	first := map[string]scenarios.Result{}
+	at := map[string]int{}
+	var out []scenarios.Difference
+	for _, r := range run.Results {
+		one, ok := first[r.ID]
+		if !ok {
+			first[r.ID] = r
+			continue
+		}
+		a, b := rendered(run.Out, one), rendered(run.Out, r)
+		if a == b && one.Verdict == r.Verdict {
+			continue
+		}
+		if i, ok := at[r.ID]; ok {
+			out[i].Times++
+			continue
+		}
+		at[r.ID] = len(out)
+		out = append(out, scenarios.Difference{
+			ID: r.ID, Rounds: [2]int{one.Repeat, r.Repeat}, Verdicts: [2]scenarios.Verdict{one.Verdict, r.Verdict}, Times: 1,
+			How: Perturb(run.Seed, r.ID, r.Repeat).How, Rows: sideBySide(a, b), Explanation: explain(a, b, one, r),
+		})
+	}
+	return out
+}
+
+func rendered(out string, r scenarios.Result) string {
+	text, err := os.ReadFile(filepath.Join(out, filepath.FromSlash(r.Artifacts["rendered"])))
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// sideBySide puts two texts beside each other, around each difference.
+func sideBySide(a, b string) [][2]string {
+	var rows [][2]string
+	var left, right []string
+	flush := func() {
+		for i := range max(len(left), len(right)) {
+			var row [2]string
+			if i < len(left) {
+				row[0] = left[i]
+			}
+			if i < len(right) {
+				row[1] = right[i]
+			}
+			rows = append(rows, row)
+		}
+		left, right = nil, nil
+	}
+	for line := range strings.SplitSeq(golden.Diff(a, b), "\n") {
+		switch {
+		case line == "", line == "-want +got", strings.HasPrefix(line, `\`):
+		case strings.HasPrefix(line, "@@"):
+			flush()
+			rows = append(rows, [2]string{"…", "…"})
+		case line[0] == '-':
+			left = append(left, line[1:])
+		case line[0] == '+':
+			right = append(right, line[1:])
+		default:
+			flush()
+			rows = append(rows, [2]string{line[1:], line[1:]})
+		}
+	}
+	flush()
+	return rows
+}
+
+// explain names what makes two texts of one scenario the same, tried on them: a
+// normaliser of the profile; else the race that they show.
+func explain(a, b string, one, other scenarios.Result) string {
+	if a == b {
+		return "the messages are the same; " + orElse(verdictOf(one, other), "the judgement of time or of the workspace differs")
+	}
+	left, right := lines(a), lines(b)
+	if kind := freeKind(left, right); kind != "" {
+		return fmt.Sprintf("%s comes at another place: normalize.unordered: [%s] in the profile makes them the same, if its place means nothing", kind, kind)
+	}
+	if pattern := changing(left, right); pattern != "" {
+		return fmt.Sprintf("text that changes from run to run: normalize.replace: [{pattern: %s, with: N}] in the profile makes them the same", quote(pattern))
+	}
+	race := order(left, right, one.Repeat, other.Repeat)
+	if more := verdictOf(one, other); more != "" {
+		race += "; " + more
+	}
+	return race
+}
+
+func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }
+
+// verdictOf is what the worse of two results says against the agent.
+func verdictOf(one, other scenarios.Result) string {
+	for _, r := range []scenarios.Result{other, one} {
+		if list := found(r); r.Verdict != scenarios.Pass && len(list) > 0 {
+			return fmt.Sprintf("round %d breaks %s: %s", r.Repeat, list[0].rule, sentence(list[0].message))
+		}
+		if r.Verdict != scenarios.Pass && r.Reason != "" {
+			return fmt.Sprintf("round %d: %s", r.Repeat, r.Reason)
+		}
+	}
+	return ""
+}
+
+// freeKind is the kind of notification without whose lines two texts are equal,
+// when both have the same of them.
+func freeKind(left, right []string) string {
+	for _, kind := range kindsOf(append(only(left, right), only(right, left)...), left, right) {
+		var rest, free [2][]string
+		for i, text := range [][]string{left, right} {
+			for _, l := range text {
+				if kindOfLine(l) == kind {
+					free[i] = append(free[i], l)
+				} else {
+					rest[i] = append(rest[i], l)
+				}
+			}
+			slices.Sort(free[i])
+		}
+		if slices.Equal(rest[0], rest[1]) && slices.Equal(free[0], free[1]) {
+			return kind
+		}
+	}
+	return ""
+}
+
+// kindsOf are the kinds of notifications that could be what moved: those of
+// lines that only one text has, else all.
+func kindsOf(differing, left, right []string) []string {
+	var kinds []string
+	for _, l := range append(differing, append(slices.Clone(left), right...)...) {
+		if k := kindOfLine(l); k != "" && !slices.Contains(kinds, k) {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+// kindOfLine is the kind of an update of state, or the method of another
+// notification, as profiles name them. Content of a turn is none: its order is
+// what a user sees.
+func kindOfLine(l string) string {
+	word, ok := strings.CutPrefix(l, "<-- ")
+	if !ok {
+		return ""
+	}
+	word, _, _ = strings.Cut(word, " ")
+	if strings.HasPrefix(word, "_") || strings.HasSuffix(word, "_update") && word != "tool_call_update" {
+		return word
+	}
+	return ""
+}
+
+// volatile are forms of text that programs make anew each time.
+var volatile = []string{`\d+`, `[0-9a-f]{4,}(?:-[0-9a-f]{4,})*`, `[A-Za-z0-9_-]{8,}`}
+
+// changing is a pattern that, masked in both texts, makes them equal: the first
+// differing piece in its form, between the words around it.
+func changing(left, right []string) string {
+	if len(left) != len(right) {
+		return ""
+	}
+	for _, form := range volatile {
+		mask := regexp.MustCompile(form)
+		var patterns []string
+		for i := range left {
+			if left[i] == right[i] {
+				continue
+			}
+			if mask.ReplaceAllString(left[i], "N") != mask.ReplaceAllString(right[i], "N") {
+				patterns = nil
+				break
+			}
+			if p := around(left[i], right[i], mask, form); !slices.Contains(patterns, p) {
+				patterns = append(patterns, p)
+			}
+		}
+		if len(patterns) == 0 {
+			continue
+		}
+		p := strings.Join(patterns, "|")
+		re := regexp.MustCompile(p)
+		if slices.EqualFunc(left, right, func(a, b string) bool { return re.ReplaceAllString(a, "N") == re.ReplaceAllString(b, "N") }) {
+			return p
+		}
+	}
+	return ""
+}
+
+// around is the pattern of the first piece in which two lines differ, with the
+// text before it back to the last space but one.
+func around(a, b string, mask *regexp.Regexp, form string) string {
+	x, y := mask.FindAllStringIndex(a, -1), mask.FindAllStringIndex(b, -1)
+	for i := range min(len(x), len(y)) {
+		if a[x[i][0]:x[i][1]] == b[y[i][0]:y[i][1]] {
+			continue
+		}
+		before := a[:x[i][0]]
+		if words := strings.Fields(before); len(words) > 0 {
+			last := strings.LastIndex(before, words[len(words)-1])
+			before = strings.TrimLeft(before[last:], `"({[`)
+		}
+		if mask.MatchString(before) {
+			before = ""
+		}
+		return regexp.QuoteMeta(before) + form
+	}
+	return form
+}
+
+// order says which message overtook which, or which is missing.
+func order(left, right []string, one, other int) string {
+	onlyLeft, onlyRight := only(left, right), only(right, left)
+	if len(onlyLeft) == 0 && len(onlyRight) == 0 {
+		for i := range left {
+			if i >= len(right) || left[i] == right[i] {
+				continue
+			}
+			return fmt.Sprintf("the same messages in another order, a race that the agent shows: round %d has %s before %s, round %d after it", one, brief(left[i]), brief(right[i]), other)
+		}
+	}
+	var parts []string
+	if len(onlyLeft) > 0 {
+		parts = append(parts, fmt.Sprintf("%s in round %d alone, the first of them %s", messages(len(onlyLeft)), one, brief(onlyLeft[0])))
+	}
+	if len(onlyRight) > 0 {
+		parts = append(parts, fmt.Sprintf("%s in round %d alone, the first of them %s", messages(len(onlyRight)), other, brief(onlyRight[0])))
+	}
+	return "the agent does something else: " + strings.Join(parts, "; ")
+}
+
+// only are the lines of one text that the other has not, or not as often.
+func only(text, other []string) []string {
+	have := map[string]int{}
+	for _, l := range other {
+		have[l]++
+	}
+	var out []string
+	for _, l := range text {
+		if have[l]--; have[l] < 0 {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func brief(line string) string {
+	const most = 60
+	if r := []rune(line); len(r) > most {
+		return "“" + string(r[:most]) + "…”"
+	}
+	return "“" + line + "”"
+}
+
+func messages(n int) string {
+	if n == 1 {
+		return "1 message is"
+	}
+	return fmt.Sprintf("%d messages are", n)
+}
