@@ -30,7 +30,7 @@ func rootCommand(h *host) *cobra.Command {
 	root.AddCommand(
 		runCommand(h), conformanceCommand(h), lintCommand(h), showCommand(h), agentsCommand(h),
 		reportCommand(h), initCommand(h),
-		sweepCommand(h), promptCommand(h), fakellmCommand(h), refagentCommand(h), versionCommand(h),
+		sweepCommand(h), matrixCommand(h), promptCommand(h), fakellmCommand(h), refagentCommand(h), versionCommand(h),
 	)
 	root.AddCommand(recordingCommands(h)...)
 	root.SetHelpCommand(helpCommand(h))

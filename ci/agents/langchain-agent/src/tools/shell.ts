@@ -30,7 +30,7 @@ async function inTerminal(session: Session, command: string, toolCallId: string,
 	try {
 		signal?.throwIfAborted()
 		signal?.addEventListener("abort", stop)
-		await session.update({ sessionUpdate: "tool_call_update", toolCallId, content })
+		await session.update({ sessionUpdate: "tool_call_update", toolCallId, status: "in_progress", content })
 		const { exitCode, signal: by } = await terminal.waitForExit()
 		const { output } = await terminal.currentOutput()
 		const status = by ? `ended by ${by}` : exitCode ? `exit status ${exitCode}` : null

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/reports"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// Tags of scenarios: what a matrix runs, and what it runs a second time to see
+// which fields differ.
+const (
+	matrixTag = "matrix"
+	twiceTag  = "twice"
+)
+
+func matrixCommand(h *host) *cobra.Command {
+	o := options{repeat: 1, seed: 1, severity: "v1"}
+	c := &cobra.Command{
+		Use:   "matrix [AGENT…]",
+		Short: "several agents beside each other, requirement by requirement",
+		Long: `Runs the scenarios with the tag matrix against each AGENT, a profile by its name
+or file, and shows side by side what became of each requirement of the
+specification. Beside each failure stands the command that shows it again.
+Without AGENT all profiles in this program take part; one that cannot run here
+is named with the command that changes it.
+
+The folder of --out gets the table as matrix.md and matrix.html, and for each
+agent what acp-test run leaves. Known failures are failures in the table, with
+their reasons. Times, and what else is not the same on another day, stand in a
+part of their own.
+
+The exit status is 1 if a scenario failed that is not known to fail, and 2 if one
+could not be judged for a fault of this machine, or if no agent ran.`,
+		Args: cobra.ArbitraryArgs,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return agents.Names(), cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.check(c); err != nil {
+				return err
+			}
+			return h.matrix(c, &o, args)
+		},
+	}
+	f := c.Flags()
+	f.SortFlags = false
+	f.StringSliceVar(&o.tags, "tag", []string{matrixTag}, "the scenarios with one of these tags, or without !`TAG` (repeatable)")
+	f.StringVar(&o.match, "run", "", "of those only the ones whose id matches `REGEXP`")
+	f.IntVarP(&o.jobs, "jobs", "j", runtime.NumCPU(), "how many scenarios run at once")
+	f.Lookup("jobs").DefValue = "the number of CPUs"
+	f.DurationVar(&o.timeout, "timeout", time.Minute, "how long a scenario may take")
+	f.DurationVar(&o.stepTimeout, "step-timeout", 10*time.Second, "how long a line of a scenario may take")
+	f.StringVar(&o.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
+	f.BoolVar(&o.noTrap, "no-trap", false, "let the agents reach other machines; else a proxy refuses and reports what honours HTTP_PROXY")
+	f.BoolVar(&o.isolate, "isolate", false, "run the agents where they reach nothing but the model (Linux, in user and network namespaces)")
+	f.StringVar(&o.out, "out", "acp-test-matrix", "the folder for the table and what each agent did, `DIR`")
+	completeWords(c, "fault", faultNames)
+	return c
+}
+
+func (h *host) matrix(c *cobra.Command, o *options, names []string) error {
+	if len(names) == 0 {
+		names = agents.Names()
+	}
+	chosen, err := o.selection()
+	if err != nil {
+		return err
+	}
+	out := o.out
+	if err := prepareOut(out); err != nil {
+		return err
+	}
+	var columns []reports.Column
+	worst := 0
+	ran := false
+	for i, name := range names {
+		mine := *o
+		mine.agent = name
+		column, err := h.column(c, &mine, chosen, fmt.Sprintf("%d of %d", i+1, len(names)))
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(columns, func(x reports.Column) bool { return x.Name == column.Name }) {
+			return fmt.Errorf("two agents are named %s", column.Name)
+		}
+		columns = append(columns, column)
+		if c.Context().Err() != nil {
+			return errors.New("interrupted")
+		}
+		ran = ran || column.Absent == ""
+		switch n := column.Run.Counts; {
+		case n.Error > 0:
+			worst = 2
+		case n.Fail > 0:
+			worst = max(worst, 1)
+		}
+	}
+	m := reports.NewMatrix(columns)
+	for format, file := range map[string]string{"markdown": "matrix.md", "html": "matrix.html"} {
+		err = errors.Join(err, writeFile(filepath.Join(out, file), func(w io.Writer) error { return reports.WriteMatrix(format, m, w) }))
+	}
+	if err := errors.Join(err, reports.WriteMatrix("text", m, h.out)); err != nil {
+		return err
+	}
+	if !ran {
+		worst = 2
+	}
+	if worst != 0 {
+		return status(worst)
+	}
+	return nil
+}
+
+// column runs one agent.
+func (h *host) column(c *cobra.Command, o *options, chosen selection, place string) (reports.Column, error) {
+	p, err := h.profile(o.agent, "", nil)
+	if err != nil {
+		return reports.Column{}, err
+	}
+	column := reports.Column{Name: p.Name, Known: p.KnownFailures}
+	if _, err := p.Locate(h.sandbox()); err != nil {
+		column.Absent = err.Error()
+		fmt.Fprintf(h.err, "%s: %s: %s\n", place, p.Name, h.whether(p))
+		return column, nil
+	}
+	if o.fault != "" && p.Name != "reference" {
+		o.fault = ""
+	}
+	o.out = filepath.Join(o.out, p.Name)
+	e, err := h.engine(c, o, chosen)
+	if err != nil {
+		return column, err
+	}
+	e.Golden = nil // whether the words are the same is not the question here
+	began := time.Now()
+	fmt.Fprintf(h.err, "%s: %s runs %d scenarios\n", place, p.Name, len(chosen.list))
+	again := rerunIn(o)
+	column.Run = e.RunAll(c.Context(), chosen.list, scenarios.Plan{Jobs: o.jobs})
+	for i := range column.Run.Results {
+		column.Run.Results[i].Rerun = again(column.Run.Results[i].ID)
+	}
+	twice := slices.DeleteFunc(slices.Clone(chosen.list), func(s *scenarios.Scenario) bool { return !slices.Contains(s.Tags, twiceTag) })
+	if len(twice) > 0 {
+		second := *e
+		second.Out = filepath.Join(e.Out, "again")
+		column.Again = second.RunAll(c.Context(), twice, scenarios.Plan{Jobs: o.jobs})
+	}
+	fmt.Fprintf(h.err, "%s: %s is done after %v\n", place, p.Name, time.Since(began).Truncate(time.Second))
+	return column, h.writeReports(column.Run, e.Out, nil)
+}
+
+// rerunIn makes the command that shows one scenario of a matrix again.
+func rerunIn(o *options) func(id string) string {
+	words := []string{"acp-test", "run", "--agent", o.agent}
+	if o.fault != "" {
+		words = append(words, "--fault", o.fault)
+	}
+	words = slices.Clip(words)
+	return func(id string) string {
+		return quoted(append(words, "--run", "^"+regexp.QuoteMeta(id)+"$"))
+	}
+}

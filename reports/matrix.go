@@ -1,0 +1,251 @@
+package reports
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// Column is what a matrix is made of: one agent, and what it did.
+type Column struct {
+	// Name is the agent's, as a user gives it.
+	Name string
+	Run  scenarios.Run
+	// Again is a second run of a few of the scenarios. What differs is
+	// volatile.
+	Again scenarios.Run
+	// Known are the agent's known failures: their reasons stand in the notes.
+	Known []agents.KnownFailure
+	// Absent says why the agent did not run here, and how to change it; "" if
+	// it ran.
+	Absent string
+}
+
+// Matrix is several agents beside each other: what each requirement came to.
+type Matrix struct {
+	Columns []MatrixColumn
+	Rows    []MatrixRow
+	Notes   []MatrixNote
+}
+
+// MatrixColumn is one agent of a matrix.
+type MatrixColumn struct {
+	Name, Version string
+	Absent        string
+	Counts        scenarios.Counts
+	Reached       []string // hosts it wanted to reach, as seen by the proxy
+	Volatile      []string // what differs when the same is done twice
+	Measures      Measures
+}
+
+// MatrixRow is what came of one requirement, for each agent.
+type MatrixRow struct {
+	Requirement rules.Requirement
+	Cells       []MatrixCell
+}
+
+// MatrixCell is what came of one requirement for one agent.
+type MatrixCell struct {
+	// Outcome is pass, lint, warn, inconclusive, not reached or fail; "" if
+	// nothing judged it.
+	Outcome string
+	Notes   []int // numbers of the notes that say why it is no pass, from 1
+}
+
+// MatrixNote says what stands behind cells that are no pass.
+type MatrixNote struct {
+	Number   int
+	Agent    string
+	Outcome  string
+	Source   string // the check or rule
+	Scenario string // the first that shows it
+	Title    string
+	Known    string // why it is a known failure; "" if it is none
+	Command  string // what shows it again
+}
+
+// notReached is the outcome of a requirement whose check came after a line
+// that failed.
+const notReached = "not reached"
+
+// outcomes of cells, best first.
+var outcomes = []string{"", string(scenarios.Pass), string(scenarios.Lint), string(scenarios.Warn), string(scenarios.Inconclusive), notReached, string(scenarios.Fail)}
+
+// NewMatrix puts agents beside each other. Known failures count like others: a
+// specification knows no baseline.
+func NewMatrix(columns []Column) Matrix {
+	var m Matrix
+	rows := map[string][]MatrixCell{}
+	for i, c := range columns {
+		m.Columns = append(m.Columns, describe(c))
+		g := &gathering{matrix: &m, column: c, numbers: map[string]int{}}
+		cell := func(id string) *MatrixCell {
+			if rows[id] == nil {
+				rows[id] = make([]MatrixCell, len(columns))
+			}
+			return &rows[id][i]
+		}
+		for _, r := range c.Run.Results {
+			if r.Verdict == scenarios.Error {
+				continue // the harness is at fault: what it saw proves nothing
+			}
+			g.result(r, cell)
+		}
+	}
+	for _, q := range rules.Requirements() {
+		if cells := rows[q.ID]; cells != nil && q.Side != rules.OfClient {
+			m.Rows = append(m.Rows, MatrixRow{Requirement: q, Cells: cells})
+		}
+	}
+	slices.SortStableFunc(m.Rows, func(a, b MatrixRow) int { return cmp.Compare(a.Requirement.Tier, b.Requirement.Tier) })
+	m.renumber()
+	return m
+}
+
+// gathering collects the notes of one agent.
+type gathering struct {
+	matrix  *Matrix
+	column  Column
+	numbers map[string]int // of notes by what they are about
+}
+
+// result adds what one scenario showed.
+func (g *gathering) result(r scenarios.Result, cell func(id string) *MatrixCell) {
+	for id, times := range r.Support {
+		if times > 0 {
+			cell(id).worsen(string(scenarios.Pass), 0)
+		}
+	}
+	for _, c := range r.Checks {
+		outcome, note := string(c.Verdict), 0
+		if c.NotReached && c.Verdict != scenarios.Inconclusive {
+			outcome = notReached
+		}
+		if c.Verdict == scenarios.Skip || c.Verdict == "" {
+			continue
+		}
+		if c.Verdict != scenarios.Pass {
+			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Scenario: r.ID, Title: asked(c, r), Known: g.reason(r.ID, c.Slug, c.Known)}, r)
+		}
+		for _, id := range c.Requirements {
+			cell(id).worsen(outcome, note)
+		}
+	}
+	for _, f := range r.Findings {
+		if f.Class == scenarios.Error || len(f.Requirements) == 0 {
+			continue
+		}
+		note := g.note(f.Rule+" "+f.Point+" "+string(f.Class), MatrixNote{Outcome: string(f.Class), Source: f.Rule, Scenario: r.ID, Title: broken(f), Known: g.reason(r.ID, f.Rule, f.Known)}, r)
+		for _, id := range f.Requirements {
+			cell(id).worsen(string(f.Class), note)
+		}
+	}
+}
+
+// note gives the number of the note about something, and makes it if there is
+// none: what many scenarios show is said once, with the first of them.
+func (g *gathering) note(about string, n MatrixNote, r scenarios.Result) int {
+	if number, ok := g.numbers[about]; ok {
+		return number
+	}
+	n.Number, n.Agent, n.Command = len(g.matrix.Notes)+1, g.column.Name, r.Rerun
+	g.matrix.Notes = append(g.matrix.Notes, n)
+	g.numbers[about] = n.Number
+	return n.Number
+}
+
+func (g *gathering) reason(scenario, id string, known bool) string {
+	for _, k := range g.column.Known {
+		if known && k.Covers(scenario, id) {
+			return k.Reason
+		}
+	}
+	return ""
+}
+
+// asked says what a check asks. What came instead has ids and times in it, and
+// a table must be the same again: the command shows it.
+func asked(c scenarios.Check, r scenarios.Result) string {
+	if c.Title != "" {
+		return c.Title
+	}
+	for _, id := range c.Requirements {
+		if q, ok := rules.Lookup(id); ok {
+			return q.Statement
+		}
+	}
+	return r.Title
+}
+
+// broken says which point of a rule is broken, in the rule's words.
+func broken(f scenarios.Finding) string {
+	r, ok := rules.LookupRule(f.Rule)
+	if !ok {
+		return f.Message // it is no rule about frames
+	}
+	for _, p := range r.Points {
+		if p.ID == f.Point && p.Says != "" {
+			return p.Says
+		}
+	}
+	return r.Sentence
+}
+
+// worsen takes an outcome into a cell; of the notes it keeps those of the worst.
+func (c *MatrixCell) worsen(outcome string, note int) {
+	before, now := slices.Index(outcomes, c.Outcome), slices.Index(outcomes, outcome)
+	if now < before {
+		return
+	}
+	if now > before {
+		c.Outcome, c.Notes = outcome, nil
+	}
+	if note > 0 && !slices.Contains(c.Notes, note) {
+		c.Notes = append(c.Notes, note)
+	}
+}
+
+// renumber leaves out the notes no cell speaks of, and numbers the rest in the
+// order of their place in the table.
+func (m *Matrix) renumber() {
+	now := map[int]int{}
+	var kept []MatrixNote
+	for i := range m.Rows {
+		for j := range m.Rows[i].Cells {
+			cell := &m.Rows[i].Cells[j]
+			for k, n := range cell.Notes {
+				if now[n] == 0 {
+					note := m.Notes[n-1]
+					note.Number = len(kept) + 1
+					now[n], kept = note.Number, append(kept, note)
+				}
+				cell.Notes[k] = now[n]
+			}
+			slices.Sort(cell.Notes)
+		}
+	}
+	m.Notes = kept
+}
+
+// describe is what a matrix says of one agent beside its cells.
+func describe(c Column) MatrixColumn {
+	m := MatrixColumn{Name: c.Name, Version: c.Run.Agent.Version, Absent: c.Absent, Counts: c.Run.Counts}
+	for _, r := range c.Run.Results {
+		for _, f := range r.Findings {
+			if f.Rule != scenarios.EgressRule {
+				continue
+			}
+			if host, _, _ := strings.Cut(f.Detail, ";"); !slices.Contains(m.Reached, host) {
+				m.Reached = append(m.Reached, host)
+			}
+		}
+	}
+	slices.Sort(m.Reached)
+	m.Measures = measure(c.Run)
+	m.Volatile = volatileFields(c.Run, c.Again)
+	return m
+}

@@ -1,0 +1,156 @@
+package reports
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Measures are what an agent costs: they differ from run to run and machine to
+// machine. Times are medians; 0 if nothing was measured.
+type Measures struct {
+	Start  time.Duration // from the start of the process to the answer to initialize
+	Open   time.Duration // from session/new to its answer
+	Cancel time.Duration // from session/cancel to the end of the turn
+	// TextTurn and ToolTurn are the model requests of a turn without and with
+	// one tool call, as "1" or "1–2"; "" if there was none.
+	TextTurn, ToolTurn string
+	// Side are the lanes of requests that are not the conversation.
+	Side []string
+}
+
+// measure reads the transcripts of a run.
+func measure(run scenarios.Run) Measures {
+	var f figures
+	for _, r := range run.Results {
+		// A transcript that is not there or is broken has nothing to measure.
+		if t, err := transcriptOf(run, r); err == nil {
+			f.add(t)
+		}
+	}
+	slices.Sort(f.side)
+	return Measures{Start: median(f.start), Open: median(f.open), Cancel: median(f.cancel),
+		TextTurn: span(f.text), ToolTurn: span(f.tool), Side: slices.Compact(f.side)}
+}
+
+func transcriptOf(run scenarios.Run, r scenarios.Result) (*transcript.Transcript, error) {
+	file, err := os.Open(filepath.Join(run.Out, filepath.FromSlash(r.Artifacts["transcript"])))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return transcript.Load(file)
+}
+
+// figures are what the transcripts of one agent show.
+type figures struct {
+	start, open, cancel []time.Duration
+	text, tool          []int
+	side                []string
+}
+
+// turn is a prompt that has not been answered.
+type turn struct {
+	requests, calls int
+	cancelled       bool
+	cancelledAt     time.Duration
+}
+
+// mainLanes are the lanes of requests that belong to the conversation.
+var mainLanes = []string{"main", "after"}
+
+func (f *figures) add(t *transcript.Transcript) {
+	var started time.Duration
+	asked := map[int]time.Duration{} // requests of the editor, by their number
+	turns := map[string]*turn{}      // by session
+	prompts := map[int]bool{}
+	for e := range t.All() {
+		open := turns[e.Session]
+		switch {
+		case e.Kind == transcript.Started && e.Source == transcript.Process:
+			started = e.At
+		case e.Source == transcript.Editor && e.Kind == transcript.Request:
+			asked[e.Seq] = e.At
+			if e.Method == "session/prompt" {
+				prompts[e.Seq], turns[e.Session] = true, &turn{}
+			}
+		case e.Source == transcript.Editor && e.Method == "session/cancel" && open != nil && !open.cancelled:
+			open.cancelled, open.cancelledAt = true, e.At
+		case e.Update() == "tool_call" && open != nil:
+			open.calls++
+		case e.Kind == transcript.ModelRequest:
+			if lane := e.JSON().Get("lane").Str(); !slices.Contains(mainLanes, lane) {
+				f.side = append(f.side, lane)
+			} else if open != nil {
+				open.requests++
+			}
+		case e.Source == transcript.Agent && e.Kind == transcript.Response:
+			since, ours := asked[e.Ref]
+			switch {
+			case !ours:
+			case e.Method == "initialize":
+				f.start = append(f.start, e.At-started)
+			case e.Method == "session/new":
+				f.open = append(f.open, e.At-since)
+			case prompts[e.Ref] && open != nil:
+				f.ended(*open, e)
+				delete(turns, e.Session)
+			}
+		}
+	}
+}
+
+// ended counts a turn whose end has come.
+func (f *figures) ended(t turn, end transcript.Entry) {
+	stop := end.JSON().Get("result").Get("stopReason").Str()
+	switch {
+	case t.cancelled && stop == "cancelled":
+		f.cancel = append(f.cancel, end.At-t.cancelledAt)
+	case t.cancelled || stop != "end_turn" || t.requests == 0:
+	case t.calls == 0:
+		f.text = append(f.text, t.requests)
+	case t.calls == 1:
+		f.tool = append(f.tool, t.requests)
+	}
+}
+
+func median(all []time.Duration) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// span is what most of them are, and what all of them are if they differ: one
+// number, or the least and the greatest.
+func span(all []int) string {
+	if len(all) == 0 {
+		return ""
+	}
+	least, most := slices.Min(all), slices.Max(all)
+	if least == most {
+		return strconv.Itoa(least)
+	}
+	return strconv.Itoa(least) + "–" + strconv.Itoa(most)
+}
+
+// about is a time in steps so wide that a machine gives the same one again.
+func about(d time.Duration) string {
+	if d == 0 {
+		return "–"
+	}
+	steps := []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
+		time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second}
+	for _, s := range steps {
+		if d < s {
+			return "< " + s.String()
+		}
+	}
+	return "≥ " + steps[len(steps)-1].String()
+}

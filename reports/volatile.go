@@ -1,0 +1,114 @@
+package reports
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// volatileFields names the fields of an agent's messages whose values are
+// others when the same scenario runs again. The folders of the runs count as
+// the same.
+func volatileFields(first, again scenarios.Run) []string {
+	found := map[string]bool{}
+	for _, b := range again.Results {
+		for _, a := range first.Results {
+			if a.ID != b.ID {
+				continue
+			}
+			one, err1 := transcriptOf(first, a)
+			two, err2 := transcriptOf(again, b)
+			if err1 != nil || err2 != nil {
+				continue
+			}
+			x, y := valuesOf(one), valuesOf(two)
+			for path := range x {
+				if !slices.Equal(x[path], y[path]) {
+					found[path] = true
+				}
+			}
+			for path := range y {
+				if x[path] == nil {
+					found[path] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// valuesOf are the values of each field of the agent's messages. The pieces of
+// a text are one value, wherever the agent cuts it.
+func valuesOf(t *transcript.Transcript) map[string][]string {
+	values := map[string][]string{}
+	root := "\x00" // the folder of the run; nothing says so before the agent runs
+	texts := map[string]string{}
+	for e := range t.All() {
+		if dir := e.JSON().Get("dir").Str(); e.Kind == transcript.Started && e.Source == transcript.Process && dir != "" {
+			root = filepath.Dir(dir)
+		}
+		if e.Source != transcript.Agent || !e.Frame() {
+			continue
+		}
+		var frame any
+		if json.Unmarshal(e.Raw, &frame) != nil {
+			continue
+		}
+		name := e.Method
+		if u := e.Update(); u != "" {
+			name = u
+			if strings.HasSuffix(u, "_chunk") {
+				texts[u] += e.JSON().Path("params.update.content.text").Str()
+			}
+		}
+		flatten(frame, name, func(path, value string) {
+			values[path] = append(values[path], strings.ReplaceAll(value, root, "$RUN"))
+		})
+	}
+	for kind, text := range texts {
+		values[kind+" content.text"] = []string{strings.ReplaceAll(text, root, "$RUN")}
+		delete(values, kind+" content.type")
+	}
+	for path, v := range values {
+		slices.Sort(v)
+		values[path] = slices.Compact(v) // how often is a matter of pieces
+	}
+	return values
+}
+
+// flatten calls put for each value in a frame. Paths leave out what all frames
+// share, and the places of lists.
+func flatten(v any, path string, put func(path, value string)) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, member := range v {
+			switch k {
+			case "jsonrpc", "method":
+				continue
+			case "sessionId":
+				put("sessionId", fmt.Sprint(member)) // the same everywhere
+				continue
+			case "params", "result", "update":
+				flatten(member, path, put)
+				continue
+			}
+			separator := "."
+			if !strings.Contains(path, " ") {
+				separator = " "
+			}
+			flatten(member, path+separator+k, put)
+		}
+	case []any:
+		for _, item := range v {
+			flatten(item, path, put)
+		}
+	default:
+		put(path, fmt.Sprint(v))
+	}
+}
