@@ -42,7 +42,7 @@ func (c *Converted) Golden(o golden.Options) string {
 // the other, restarts the agent. Title is its first line. The error says what of
 // the recording a scenario cannot say.
 func Convert(t *transcript.Transcript, title string, model []byte) (*Converted, error) {
-	c := &converter{t: t, names: map[string]string{}, refs: map[int]string{}, answers: map[int]transcript.Entry{}, seen: map[string]*seen{}}
+	c := &converter{t: t, names: map[string]string{}, refs: map[int]string{}, answers: map[int]transcript.Entry{}, seen: map[string]*seen{}, late: map[string][]string{}}
 	c.out.work, c.out.home = directories(t)
 	c.lookAhead()
 	if err := c.acts(); err != nil {
@@ -80,6 +80,7 @@ type converter struct {
 	answers map[int]transcript.Entry // the first answer to each request, by its Seq
 	ends    []ending                 // of the processes, in order
 	seen    map[string]*seen         // of the open turn, by session
+	late    map[string][]string      // what came since the end of a turn or a load, by session
 	prompts map[string]int           // Seq by text
 	needs   []string                 // capabilities of the agent
 	tags    []string

@@ -113,6 +113,16 @@ await turn end_turn
 		Expect(string(c.Text)).To(ContainSubstring("prompt main 'go'\nawait tool_call\nawait tool_call\ncancel main\nawait turn cancelled\n"))
 	})
 
+	It("waits for what comes between turns, message by message", func() {
+		says := func(who, text string) string {
+			return `< {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"` + who + `_message_chunk","content":{"type":"text","text":"` + text + `"}}}}`
+		}
+		c := converted(initialized, welcome, opened, session1, prompted(`"one"`), end, says("agent", "late"),
+			`> {"jsonrpc":"2.0","id":3,"method":"session/load","params":{"sessionId":"s1","cwd":"/home/me/w","mcpServers":[]}}`, says("user", "on"),
+			`< {"jsonrpc":"2.0","id":3,"result":{}}`, says("user", "e"), says("agent", "l"), says("agent", "ate"), prompted(`"two"`), end)
+		Expect(string(c.Text)).To(ContainSubstring("await turn end_turn\nawait agent_message\nsession load main as R8\nawait response R8\nawait user_message\nawait agent_message\nprompt main 'two'\n"))
+	})
+
 	It("answers the permissions of each turn as they were", func() {
 		ask := func(id string) string {
 			return `< {"jsonrpc":"2.0","id":` + id + `,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"a"},"options":[{"optionId":"y","name":"Yes","kind":"allow_once"},{"optionId":"z","name":"Yes!","kind":"allow_once"},{"optionId":"n","name":"No","kind":"reject_once"}]}}`

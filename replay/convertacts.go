@@ -131,9 +131,16 @@ func (c *converter) heard(e transcript.Entry) {
 	case update != "" && !isState(update):
 		pattern = strings.TrimSuffix(update, "_chunk")
 	}
-	if s := c.seen[e.Session]; s != nil && pattern != "" {
+	s := c.seen[e.Session]
+	switch late := c.late[e.Session]; {
+	case pattern == "":
+	case s == nil: // message by message: there is nothing else to tell the last by
+		if n := len(late); n == 0 || late[n-1] != pattern || !isChunk(e.Update()) {
+			c.late[e.Session] = append(late, pattern)
+		}
+	default:
 		s.pattern = pattern
-		if chunk := strings.HasSuffix(e.Update(), "_chunk"); chunk {
+		if isChunk(e.Update()) {
 			s.counts[pattern] = 1 // how a text is cut is chance
 		} else {
 			s.counts[pattern]++
@@ -155,6 +162,7 @@ func (c *converter) answered(e transcript.Entry) {
 	case e.Ref == 0:
 	case e.Method == "session/prompt":
 		delete(c.seen, asked.Session)
+		delete(c.late, asked.Session)
 		stop := e.JSON().Path("result.stopReason").Str()
 		switch {
 		case e.JSON().Get("error").Exists():
@@ -163,9 +171,33 @@ func (c *converter) answered(e transcript.Entry) {
 			stop = "any"
 		}
 		c.line("await turn %s%s", stop, c.of(asked.Session))
+	case e.Method == "session/load", e.Method == "session/resume":
+		delete(c.late, asked.Session)
+		if ref := c.refs[asked.Seq]; ref != "" {
+			c.line("await response %s", ref) // what is awaited next comes after it
+		}
 	case c.refs[asked.Seq] != "" && !waits(asked.Method):
 		c.line("await response %s", c.refs[asked.Seq])
 	}
+}
+
+// followed reports whether content comes after the answer to a load, before the
+// editor does anything else in that session.
+func (c *converter) followed(load transcript.Entry) bool {
+	answer := c.answers[load.Seq].Seq
+	if answer == 0 {
+		return false
+	}
+	for e := range c.t.From(answer + 1) {
+		switch {
+		case e.Session != load.Session:
+		case e.Source == transcript.Editor:
+			return false
+		case e.Update() != "" && !isState(e.Update()):
+			return true
+		}
+	}
+	return false
 }
 
 // waits reports whether the act for a request waits for the answer.
@@ -239,7 +271,9 @@ func params(v wire.Value) string {
 // as names the request of a line, if another line speaks of it or its answer
 // was an error, which a line without a name takes for a failure.
 func (c *converter) as(e transcript.Entry) string {
-	if a := c.answers[e.Seq]; waits(e.Method) && a.JSON().Get("error").Exists() {
+	a := c.answers[e.Seq]
+	loaded := e.Method == "session/load" || e.Method == "session/resume"
+	if waits(e.Method) && a.JSON().Get("error").Exists() || loaded && c.followed(e) {
 		c.refs[e.Seq] = fmt.Sprintf("R%d", e.Seq)
 	}
 	if ref := c.refs[e.Seq]; ref != "" {
@@ -258,9 +292,13 @@ func (c *converter) cancelled(e transcript.Entry) string {
 	return ""
 }
 
-// awaitSeen makes an act in the middle of a turn wait for what the turn had
-// shown by then.
+// awaitSeen makes an act wait for what had come by then: in the middle of a turn
+// for the newest, between turns for all.
 func (c *converter) awaitSeen(session string) {
+	for _, pattern := range c.late[session] {
+		c.line("await %s%s", pattern, c.of(session))
+	}
+	delete(c.late, session)
 	s := c.seen[session]
 	if s == nil || s.pattern == "" {
 		return

@@ -61,8 +61,8 @@ func environment(home, llm string) []string {
 }
 
 // recorded is a session with the reference agent through the proxy: a tool
-// call, a permission, a cancel, a load.
-func recorded() *transcript.Transcript {
+// call, a permission, a cancel, a load. A fault makes the agent another one.
+func recorded(fault ...string) *transcript.Transcript {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	work, home := place()
@@ -72,7 +72,7 @@ func recorded() *transcript.Transcript {
 	Expect(err).NotTo(HaveOccurred())
 	llm := model(log, work)
 	defer llm.Close()
-	agent, err := mockclient.Start(ctx, log, 0, mockclient.Command{Path: self(), Args: []string{"proxy", file, self(), "refagent"}, Env: environment(home, llm.URL()), Dir: work, Grace: 30 * time.Second})
+	agent, err := mockclient.Start(ctx, log, 0, mockclient.Command{Path: self(), Args: append([]string{"proxy", file, self(), "refagent"}, fault...), Env: environment(home, llm.URL()), Dir: work, Grace: 30 * time.Second})
 	Expect(err).NotTo(HaveOccurred())
 	e := mockclient.NewEditor(agent, mockclient.Options{Policy: mockclient.Allow()})
 	defer e.Close(ctx)
@@ -146,6 +146,15 @@ var _ = Describe("replay", Ordered, func() {
 
 	It("knows what was in the workspace", func() {
 		Expect(replay.Files(recording)).To(HaveKeyWithValue("main.go", []byte("package main // foo\n")))
+	})
+
+	It("waits for what the agent says between turns", func() {
+		late := recorded("load-replays-late")
+		for range 5 {
+			res := again(late, replay.Ordered, "load-replays-late")
+			Expect(res.Golden.State).To(Equal("match"), res.Golden.Diff)
+			Expect(res.Notes).To(BeEmpty())
+		}
 	})
 
 	DescribeTable("has other modes", func(mode replay.Mode) {

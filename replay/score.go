@@ -2,6 +2,8 @@ package replay
 
 import (
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/transcript"
@@ -59,13 +61,22 @@ type asked struct {
 // a replay of it: sessions and requests go by their recorded names.
 type tally struct {
 	counts map[string]int
-	turns  map[string]int  // prompts so far, by session
-	over   map[string]bool // turns that have ended, by turnKey
-	prompt map[int]string  // turnKey of prompts, by Seq of the act's recorded entry
+	turns  map[string]int    // prompts so far, by session
+	loads  map[string]int    // loads so far, by session
+	phases map[string]string // what a session is in, by session
+	latest map[string]string // the newest kind of content in that phase
+	over   map[string]bool   // turns that have ended, by turnKey
+	prompt map[int]string    // turnKey of prompts, by Seq of the act's recorded entry
 }
 
 func newTally() *tally {
-	return &tally{counts: map[string]int{}, turns: map[string]int{}, over: map[string]bool{}, prompt: map[int]string{}}
+	return &tally{counts: map[string]int{}, turns: map[string]int{}, loads: map[string]int{}, phases: map[string]string{},
+		latest: map[string]string{}, over: map[string]bool{}, prompt: map[int]string{}}
+}
+
+// enter begins a phase of a session: a turn, what comes after it, a load.
+func (t *tally) enter(session, phase string) {
+	t.phases[session], t.latest[session] = phase, ""
 }
 
 func (t *tally) turnKey(session string) string {
@@ -74,9 +85,14 @@ func (t *tally) turnKey(session string) string {
 
 // sent notes a request of the editor.
 func (t *tally) sent(session, method string, seq int) {
-	if method == "session/prompt" {
+	switch method {
+	case "session/prompt":
 		t.turns[session]++
 		t.prompt[seq] = t.turnKey(session)
+		t.enter(session, t.turnKey(session))
+	case "session/load", "session/resume":
+		t.loads[session]++
+		t.enter(session, fmt.Sprintf("load %d of %s", t.loads[session], session))
 	}
 }
 
@@ -88,13 +104,32 @@ func (t *tally) answered(seq int) {
 	t.counts[responseKey(seq)]++
 	if turn := t.prompt[seq]; turn != "" {
 		t.over[turn] = true
+		for session, phase := range t.phases {
+			if phase == turn {
+				t.enter(session, "the time after "+turn)
+			}
+		}
 	}
 }
 
-// came notes a request or notification of the agent in a session.
+// came notes a request or notification of the agent in a session. A text counts
+// by its chunks, and as one message however it was cut.
 func (t *tally) came(session string, e transcript.Entry) {
 	t.counts[t.key(session, e)]++
+	if u := e.Update(); u != "" && !isState(u) {
+		if t.latest[session] != u && isChunk(u) {
+			t.counts[t.messageKey(session, e)]++
+		}
+		t.latest[session] = u
+	}
 }
+
+// messageKey is the key of the message that a chunk belongs to.
+func (t *tally) messageKey(session string, e transcript.Entry) string {
+	return strings.TrimSuffix(e.Update(), "_chunk") + " in " + t.phases[session]
+}
+
+func isChunk(update string) bool { return strings.HasSuffix(update, "_chunk") }
 
 func (t *tally) key(session string, e transcript.Entry) string {
 	what := e.Method
@@ -107,7 +142,7 @@ func (t *tally) key(session string, e transcript.Entry) string {
 			return what + " of " + session // whose turn it falls into is chance
 		}
 	}
-	return what + " in " + t.turnKey(session)
+	return what + " in " + t.phases[session]
 }
 
 // state updates may come at any time, so that only a strict replay waits for
@@ -144,7 +179,10 @@ func newScore(t *transcript.Transcript, conn int, mode Mode) *score {
 			count.came(e.Session, e)
 			owner[key] = e.Session
 			state[key] = isState(e.Update())
-			chunk[key] = e.Update() == "agent_message_chunk" || e.Update() == "agent_thought_chunk" || e.Update() == "user_message_chunk"
+			if isChunk(e.Update()) {
+				chunk[key] = true
+				owner[count.messageKey(e.Session, e)] = e.Session
+			}
 			if e.Kind == transcript.Request {
 				a := &asked{entry: e, about: about(e)}
 				open[e.Seq] = a
@@ -168,7 +206,8 @@ func newScore(t *transcript.Transcript, conn int, mode Mode) *score {
 		}
 		before = e.At
 	}
-	s.total = count.counts
+	s.total = maps.Clone(count.counts)
+	maps.DeleteFunc(s.total, func(key string, _ int) bool { return chunk[key] }) // how a text is cut is the agent's
 	return s
 }
 
@@ -183,11 +222,11 @@ func laneOf(e transcript.Entry) string {
 
 // wait fills in what the act waits for.
 func (a *act) wait(mode Mode, count *tally, owner map[string]string, state, chunk map[string]bool) {
-	turn := " in " + count.turnKey(a.lane)
+	phase := " in " + count.phases[a.lane]
 	for key, n := range count.counts {
 		mine := owner[key] == a.lane || owner[key] == ""
 		response := isResponseKey(key)
-		now := len(key) > len(turn) && key[len(key)-len(turn):] == turn
+		now := strings.HasSuffix(key, phase)
 		switch {
 		case mode == Strict:
 		case !mine:
@@ -203,12 +242,10 @@ func (a *act) wait(mode Mode, count *tally, owner map[string]string, state, chun
 			}
 			n = 1
 		case chunk[key] && a.entry.Method != "session/cancel":
-			n = 1
+			continue
 		}
 		a.needs[key] = n
 	}
 }
 
-func isResponseKey(key string) bool {
-	return len(key) > 16 && key[:16] == "the response to "
-}
+func isResponseKey(key string) bool { return strings.HasPrefix(key, "the response to ") }
