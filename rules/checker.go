@@ -54,6 +54,7 @@ type Checker struct {
 	shapes, clientShapes bool
 	problems             []protocol.Problem
 	complain             func(protocol.Problem)
+	foreign              map[int]bool // connections on which the agent chose another version
 	cite                 func(requirements []string) string // a field, so that rules do not depend on the registry that lists them
 	lastEntry            transcript.Entry
 }
@@ -90,6 +91,7 @@ func NewChecker(c Config) *Checker {
 		cite:     citation,
 		index:    map[findingKey]*Finding{},
 		distinct: map[pointKey]int{},
+		foreign:  map[int]bool{},
 	}
 	checker.complain = func(p protocol.Problem) { checker.problems = append(checker.problems, p) }
 	for _, rule := range Rules() {
@@ -121,7 +123,16 @@ func (c *Checker) Observe(e transcript.Entry) {
 }
 
 // checkShape finds what is wrong with the shape of a frame, once for all rules.
+// An agent that answers initialize with another version answers in the form of
+// that one, and it is the editor's to leave.
 func (c *Checker) checkShape(e transcript.Entry, ev *event) {
+	if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Method == "initialize" {
+		chosen, whole := ev.result.Get("protocolVersion").Int()
+		c.foreign[e.Conn] = whole && chosen > 0 && chosen != int64(c.config.Version)
+	}
+	if c.foreign[e.Conn] && e.Source == transcript.Agent {
+		return
+	}
 	towards, wanted := protocol.ToEditor, c.shapes
 	if e.Source == transcript.Editor {
 		towards, wanted = protocol.ToAgent, c.clientShapes
