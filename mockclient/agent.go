@@ -366,6 +366,21 @@ func (a *Agent) PauseReading() { a.stdout.shut() }
 // ResumeReading ends PauseReading.
 func (a *Agent) ResumeReading() { a.stdout.open() }
 
+// CatchUp waits until the editor has read all that the agent has written by now,
+// so that what it did elsewhere, such as a file it left, does not overtake its
+// messages. It returns at once on Windows, and where the agent has ended.
+func (a *Agent) CatchUp(ctx context.Context) {
+	done, ok := a.stdout.drained()
+	if !ok {
+		return
+	}
+	select {
+	case <-done:
+	case <-a.exited:
+	case <-ctx.Done():
+	}
+}
+
 // Stall is PauseReading for a time. It returns at once.
 func (a *Agent) Stall(d time.Duration) {
 	a.stdout.shut()

@@ -1,17 +1,21 @@
 package mockclient
 
 import (
+	"errors"
 	"io"
 	"os"
 	"sync"
+	"time"
 )
 
-// valve is a reader that can be shut: a shut valve hands nothing over.
+// valve is a reader that can be shut: a shut valve hands nothing over. And it
+// can be asked to say when all that had been written has been handed over.
 type valve struct {
 	r       io.Reader
 	mu      sync.Mutex
 	cond    *sync.Cond
 	shutNow bool
+	asked   []chan struct{} // by drained, closed when nothing is left to read
 }
 
 func newValve(r io.Reader) *valve {
@@ -22,10 +26,65 @@ func newValve(r io.Reader) *valve {
 
 func (v *valve) Read(p []byte) (int, error) {
 	v.pass()
-	n, err := v.r.Read(p)
+	n, err := v.read(p)
 	// The read may have begun before the valve was shut.
 	v.pass()
 	return n, err
+}
+
+func (v *valve) read(p []byte) (int, error) {
+	for {
+		if f, asked := v.take(); asked != nil {
+			if n, some, err := readNow(f, p); some || err != nil {
+				v.ask(f, asked...)
+				return n, err
+			}
+			for _, c := range asked {
+				close(c)
+			}
+		}
+		n, err := v.r.Read(p)
+		// The deadline has passed only while somebody asks.
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
+	}
+}
+
+// drained is closed when all that is in the pipe now has been handed over and
+// the reader has come back for more. ok is false where that cannot be told.
+func (v *valve) drained() (done <-chan struct{}, ok bool) {
+	f, ok := v.r.(*os.File)
+	if !ok {
+		return nil, false
+	}
+	c := make(chan struct{})
+	return c, v.ask(f, c)
+}
+
+// ask makes a reader that waits look what there is.
+func (v *valve) ask(f *os.File, asked ...chan struct{}) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := f.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		return false
+	}
+	v.asked = append(v.asked, asked...)
+	return true
+}
+
+// take is what is asked, and lets the reader wait again.
+func (v *valve) take() (*os.File, []chan struct{}) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	f, ok := v.r.(*os.File)
+	if !ok || len(v.asked) == 0 {
+		return nil, nil
+	}
+	_ = f.SetReadDeadline(time.Time{}) // it could be set before
+	asked := v.asked
+	v.asked = nil
+	return f, asked
 }
 
 func (v *valve) pass() {

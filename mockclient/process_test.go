@@ -201,6 +201,22 @@ var _ = Describe("an agent's process", func() {
 		}
 	})
 
+	It("can be caught up with: what it wrote before something else has then been read", func() {
+		file := filepath.Join(GinkgoT().TempDir(), "started")
+		t := newTranscript()
+		a, err := mockclient.Start(within(), t, 0, mockclient.Command{
+			Path: "/bin/sh", Args: []string{"-c", `for i in 1 2 3 4 5 6 7 8 9; do echo "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}"; done; : > "$0"; read -r line`, file},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		a.SetPace(mockclient.Pace{Read: func() time.Duration { return 10 * time.Millisecond }})
+		Eventually(func() error { _, err := os.Stat(file); return err }).WithTimeout(patient).Should(Succeed())
+		a.CatchUp(within())
+		Expect(kinds(t, transcript.Agent)).To(HaveLen(9))
+		a.CatchUp(within()) // there is nothing more
+		a.Stop(within())
+		a.CatchUp(within()) // nor will there be
+	})
+
 	It("does not start when the context has ended", func() {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		cancel(fmt.Errorf("too late"))

@@ -193,6 +193,8 @@ func (b *branch) file(ctx context.Context, l *line, name word, within time.Durat
 		o := b.run.t.Await(glance, prompt, ends)
 		stop()
 		if _, err := os.Lstat(b.run.inWork(file)); err == nil {
+			// What the agent said before it made the file came before it.
+			b.run.agent.CatchUp(wait)
 			b.run.did(l)
 			return nil
 		}
