@@ -37,6 +37,7 @@ type MatrixColumn struct {
 	Name, Version string
 	Absent        string
 	Counts        scenarios.Counts
+	Flaky         int      // scenarios that are known to fail now and then
 	Reached       []string // hosts it wanted to reach, as seen by the proxy
 	Volatile      []string // what differs when the same is done twice
 	Measures      Measures
@@ -50,8 +51,8 @@ type MatrixRow struct {
 
 // MatrixCell is what came of one requirement for one agent.
 type MatrixCell struct {
-	// Outcome is pass, lint, warn, inconclusive, not reached or fail; "" if
-	// nothing judged it.
+	// Outcome is pass, lint, warn, inconclusive, not reached, flaky or fail; ""
+	// if nothing judged it.
 	Outcome string
 	Notes   []int // numbers of the notes that say why it is no pass, from 1
 }
@@ -72,8 +73,12 @@ type MatrixNote struct {
 // that failed.
 const notReached = "not reached"
 
+// nowAndThen is the outcome of what is known to fail sometimes: whether it did
+// in this run says nothing.
+const nowAndThen = "flaky"
+
 // outcomes of cells, best first.
-var outcomes = []string{"", string(scenarios.Pass), string(scenarios.Lint), string(scenarios.Warn), string(scenarios.Inconclusive), notReached, string(scenarios.Fail)}
+var outcomes = []string{"", string(scenarios.Pass), string(scenarios.Lint), string(scenarios.Warn), string(scenarios.Inconclusive), notReached, nowAndThen, string(scenarios.Fail)}
 
 // NewMatrix puts agents beside each other. Known failures count like others: a
 // specification knows no baseline.
@@ -116,10 +121,12 @@ type gathering struct {
 // result adds what one scenario showed.
 func (g *gathering) result(r scenarios.Result, cell func(id string) *MatrixCell) {
 	for id, times := range r.Support {
-		if times > 0 {
+		// What happens in a scenario that fails now and then is up to chance.
+		if times > 0 && !g.column.unsteady(r.ID) {
 			cell(id).worsen(string(scenarios.Pass), 0)
 		}
 	}
+	g.flakyRules(r, cell)
 	for _, c := range r.Checks {
 		outcome, note := string(c.Verdict), 0
 		if c.NotReached && c.Verdict != scenarios.Inconclusive {
@@ -128,7 +135,10 @@ func (g *gathering) result(r scenarios.Result, cell func(id string) *MatrixCell)
 		if c.Verdict == scenarios.Skip || c.Verdict == "" {
 			continue
 		}
-		if c.Verdict != scenarios.Pass {
+		if k, ok := g.column.flaky(r.ID, c.Slug); ok {
+			outcome = nowAndThen
+			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Scenario: r.ID, Title: asked(c, r), Known: k.Reason}, r)
+		} else if c.Verdict != scenarios.Pass {
 			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Scenario: r.ID, Title: asked(c, r), Known: g.reason(r.ID, c.Slug, c.Known)}, r)
 		}
 		for _, id := range c.Requirements {
@@ -136,7 +146,7 @@ func (g *gathering) result(r scenarios.Result, cell func(id string) *MatrixCell)
 		}
 	}
 	for _, f := range r.Findings {
-		if f.Class == scenarios.Error || len(f.Requirements) == 0 {
+		if _, ok := g.column.flaky(r.ID, f.Rule); ok || f.Class == scenarios.Error || len(f.Requirements) == 0 {
 			continue
 		}
 		note := g.note(f.Rule+" "+f.Point+" "+string(f.Class), MatrixNote{Outcome: string(f.Class), Source: f.Rule, Scenario: r.ID, Title: broken(f), Known: g.reason(r.ID, f.Rule, f.Known)}, r)
@@ -144,6 +154,36 @@ func (g *gathering) result(r scenarios.Result, cell func(id string) *MatrixCell)
 			cell(id).worsen(string(f.Class), note)
 		}
 	}
+}
+
+// flakyRules takes the rules that are broken now and then in a scenario.
+func (g *gathering) flakyRules(r scenarios.Result, cell func(id string) *MatrixCell) {
+	for _, k := range g.column.Known {
+		rule, ok := rules.LookupRule(k.ID)
+		if !ok || !k.Flaky || !k.Selects(r.ID) || r.Verdict == scenarios.Skip {
+			continue
+		}
+		note := g.note(rule.ID+" "+nowAndThen, MatrixNote{Outcome: nowAndThen, Source: rule.ID, Scenario: r.ID, Title: rule.Sentence, Known: k.Reason}, r)
+		for _, id := range rule.Requirements() {
+			cell(id).worsen(nowAndThen, note)
+		}
+	}
+}
+
+// flaky is the entry that says of a check or rule that it fails now and then.
+func (c Column) flaky(scenario, id string) (agents.KnownFailure, bool) {
+	for _, k := range c.Known {
+		if k.Flaky && k.Covers(scenario, id) {
+			return k, true
+		}
+	}
+	return agents.KnownFailure{}, false
+}
+
+// unsteady reports whether a scenario itself is known to fail now and then. An
+// entry for many scenarios says nothing about one.
+func (c Column) unsteady(scenario string) bool {
+	return slices.ContainsFunc(c.Known, func(k agents.KnownFailure) bool { return k.Flaky && k.Scenario == scenario && k.ID != "golden" })
 }
 
 // note gives the number of the note about something, and makes it if there is
@@ -235,6 +275,10 @@ func (m *Matrix) renumber() {
 func describe(c Column) MatrixColumn {
 	m := MatrixColumn{Name: c.Name, Version: c.Run.Agent.Version, Absent: c.Absent, Counts: c.Run.Counts}
 	for _, r := range c.Run.Results {
+		if c.unsteady(r.ID) && r.Verdict != scenarios.Skip {
+			m.Flaky++
+			without(&m.Counts, r)
+		}
 		for _, f := range r.Findings {
 			if f.Rule != scenarios.EgressRule {
 				continue
@@ -248,4 +292,20 @@ func describe(c Column) MatrixColumn {
 	m.Measures = measure(c.Run)
 	m.Volatile = volatileFields(c.Run, c.Again)
 	return m
+}
+
+// without takes a scenario out of the counts by verdict.
+func without(c *scenarios.Counts, r scenarios.Result) {
+	switch {
+	case r.Known:
+		c.Known--
+	case r.Verdict == scenarios.Pass:
+		c.Pass--
+	case r.Verdict == scenarios.Fail:
+		c.Fail--
+	case r.Verdict == scenarios.Inconclusive:
+		c.Inconclusive--
+	case r.Verdict == scenarios.Error:
+		c.Error--
+	}
 }

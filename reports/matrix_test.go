@@ -20,7 +20,7 @@ import (
 func good() reports.Column {
 	return reports.Column{Name: "good", Run: scenarios.Run{Agent: scenarios.Agent{Version: "1.0"}, Counts: scenarios.Counts{Total: 2, Pass: 2}, Results: []scenarios.Result{
 		{ID: "cancel/mid", Verdict: scenarios.Pass, Support: map[string]int{"MSG-010": 3, "MSG-001": 0},
-			Checks: []scenarios.Check{{ID: "cancel/mid#ends", Slug: "ends", Verdict: scenarios.Pass, Requirements: []string{"CANCEL-001"}}}},
+			Checks: []scenarios.Check{{ID: "cancel/mid#ends", Slug: "ends", Title: "The turn ends.", Verdict: scenarios.Pass, Requirements: []string{"CANCEL-001"}}}},
 		{ID: "load/new", Verdict: scenarios.Pass,
 			Checks: []scenarios.Check{{ID: "load/new#all", Slug: "all", Verdict: scenarios.Pass, Requirements: []string{"LOAD-003"}}}},
 	}}}
@@ -95,6 +95,22 @@ var _ = Describe("a matrix", func() {
 		other.Run.Results[0].Findings[0].Message = "at #8"
 		n := reports.NewMatrix([]reports.Column{good(), other, {Name: "away", Absent: "no program; run ci/agents/install away"}})
 		Expect(page("markdown", n)).To(Equal(page("markdown", m)))
+	})
+
+	It("is the same whether what is flaky passed or failed", func() {
+		known := []agents.KnownFailure{{Scenario: "cancel/mid", ID: "ends", Flaky: true, Reason: "by the clock"}, {Scenario: "cancel/*", ID: "LATE-CONTENT", Flaky: true, Reason: "by the clock"},
+			{Scenario: "cancel/mid", ID: "later", Flaky: true, Reason: "by the clock"}}
+		passed, failed := good(), bad()
+		failed.Run.Results[0].Known, failed.Run.Results[0].Findings = true, failed.Run.Results[0].Findings[:1]
+		failed.Run.Results[1], failed.Run.Counts = good().Run.Results[1], scenarios.Counts{Total: 2, Pass: 1, Known: 1}
+		failed.Run.Results = failed.Run.Results[:2]
+		passed.Run.Results[0].Rerun, passed.Run.Agent = failed.Run.Results[0].Rerun, failed.Run.Agent
+		passed.Run.Results[0].Checks = append(passed.Run.Results[0].Checks, scenarios.Check{ID: "cancel/mid#later", Slug: "later", Verdict: scenarios.Pass, Requirements: []string{"CANCEL-011"}})
+		passed.Name, passed.Known, failed.Known = "bad", known, known
+		one, two := reports.NewMatrix([]reports.Column{passed}), reports.NewMatrix([]reports.Column{failed})
+		Expect(cells(one, "CANCEL-001")).To(Equal([]string{"flaky"}))
+		Expect(one.Columns[0]).To(And(HaveField("Flaky", 1), HaveField("Counts.Pass", 1)))
+		Expect(page("markdown", one)).To(Equal(page("markdown", two)))
 	})
 
 	It("shows on a terminal what does not hold for all", func() {

@@ -43,10 +43,11 @@ func (c MatrixCell) word(numbers bool) string {
 	return word
 }
 
-// Legend says what the words in cells mean.
+// matrixLegend says what the words in cells mean.
 const matrixLegend = `ok: seen to hold. FAIL: broken. n/r: not reached, because an earlier line of
-the scenario failed. ?: could not be judged. warn, lint: broken, where the
-specification only advises or says nothing. –: nothing judged it.`
+the scenario failed. flaky: known to break now and then. ?: could not be judged.
+warn, lint: broken, where the specification only advises or says nothing. –:
+nothing judged it.`
 
 // matrixText is the matrix for a terminal: the requirements that do not hold
 // for all agents.
@@ -106,6 +107,7 @@ func aboutAgents(m Matrix) [][]string {
 		{"passed", func(c MatrixColumn) string { return strconv.Itoa(c.Counts.Pass) }},
 		{"failed", func(c MatrixColumn) string { return strconv.Itoa(c.Counts.Fail) }},
 		{"failed as known", func(c MatrixColumn) string { return strconv.Itoa(c.Counts.Known) }},
+		{"flaky", func(c MatrixColumn) string { return strconv.Itoa(c.Flaky) }},
 		{"not judged", func(c MatrixColumn) string { return strconv.Itoa(c.Counts.Inconclusive + c.Counts.Error) }},
 		{"skipped", func(c MatrixColumn) string { return strconv.Itoa(c.Counts.Skip) }},
 	}
