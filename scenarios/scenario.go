@@ -77,6 +77,10 @@ type needDecl struct {
 // HasModel reports whether the scenario scripts the model.
 func (s *Scenario) HasModel() bool { return s.model != nil }
 
+// Comparable reports whether two runs of the scenario say the same: not if it
+// turns its golden off, because an agent may do this or that.
+func (s *Scenario) Comparable() bool { return s.decl.golden != "off" }
+
 // Checks returns the ids of the scenario's checks, in order.
 func (s *Scenario) Checks() []string {
 	var ids []string

@@ -120,7 +120,7 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	}
 	run := engine.RunAll(c.Context(), chosen.list, plan)
 	if o.perturb {
-		run.Differences = sweep.Differences(run)
+		run.Differences = sweep.Differences(run, chosen.list)
 	}
 	if err := o.writeBaseline(engine, &run); err != nil {
 		return err
