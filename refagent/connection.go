@@ -158,18 +158,20 @@ func (c *connection) begin(method, session string, params any) *call {
 
 // await waits for the answer, or for the context, and decodes the result.
 func (k *call) await(ctx context.Context, result any) error {
-	select {
-	case m := <-k.answer:
-		return decodeAnswer(m, result)
-	default:
-	}
+	var err error
 	select {
 	case m := <-k.answer:
 		return decodeAnswer(m, result)
 	case <-k.c.closed:
-		return errDisconnected
+		err = errDisconnected
 	case <-ctx.Done():
-		return ctx.Err()
+		err = ctx.Err()
+	}
+	select {
+	case m := <-k.answer: // it had come, too
+		return decodeAnswer(m, result)
+	default:
+		return err
 	}
 }
 
