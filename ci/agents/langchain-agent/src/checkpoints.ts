@@ -37,6 +37,7 @@ export class FileSaver extends MemorySaver {
 
 	override async put(...args: Put) {
 		const config = await super.put(...args)
+		this.forget(args[0].configurable!["thread_id"], args[1].id)
 		this.save(args[0].configurable!["thread_id"])
 		return config
 	}
@@ -44,6 +45,18 @@ export class FileSaver extends MemorySaver {
 	override async putWrites(...args: PutWrites) {
 		await super.putWrites(...args)
 		this.save(args[0].configurable!["thread_id"])
+	}
+
+	/** Keeps the newest checkpoint only: nobody goes back to an older one. */
+	private forget(thread: string, newest: string) {
+		for (const checkpoints of Object.values(this.storage[thread]!)) {
+			if (!(newest in checkpoints)) continue
+			for (const id of Object.keys(checkpoints)) if (id !== newest) delete checkpoints[id]
+		}
+		for (const key of Object.keys(this.writes)) {
+			const [of, , id] = JSON.parse(key)
+			if (of === thread && id !== newest) delete this.writes[key]
+		}
 	}
 
 	private save(thread: string) {

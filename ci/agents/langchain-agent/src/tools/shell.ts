@@ -26,18 +26,23 @@ function told({ output, status }: Ended): string {
 async function inTerminal(session: Session, command: string, toolCallId: string, signal?: AbortSignal): Promise<[string, Artifact]> {
 	const terminal = await session.client.createTerminal({ sessionId: session.id, command: "sh", args: ["-c", command], cwd: session.cwd, outputByteLimit: 100_000 })
 	const content: Artifact["content"] = [{ type: "terminal", terminalId: terminal.id }]
-	const stop = () => void terminal.kill().catch(() => undefined) // it may have ended by itself
+	// Both are on their way before the turn ends. It may have ended by itself.
+	const stop = () => {
+		terminal.kill().catch(() => undefined)
+		terminal.release().catch(() => undefined)
+	}
 	try {
-		signal?.throwIfAborted()
 		signal?.addEventListener("abort", stop)
+		if (signal?.aborted) stop()
 		await session.update({ sessionUpdate: "tool_call_update", toolCallId, status: "in_progress", content })
 		const { exitCode, signal: by } = await terminal.waitForExit()
+		signal?.throwIfAborted()
 		const { output } = await terminal.currentOutput()
 		const status = by ? `ended by ${by}` : exitCode ? `exit status ${exitCode}` : null
 		return [told({ output, status }), { content, failed: status !== null }]
 	} finally {
 		signal?.removeEventListener("abort", stop)
-		await terminal.release()
+		if (!signal?.aborted) await terminal.release()
 	}
 }
 
