@@ -342,5 +342,10 @@ func (l *line) runtime(err error) error {
 	if errors.As(err, &m) {
 		return m
 	}
+	var lack *lacking
+	if errors.As(err, &lack) && lack.entry.Source == transcript.Agent {
+		lack.line = l
+		return lack
+	}
 	return &Mistake{File: l.p.file, Line: l.number, Message: err.Error()}
 }

@@ -202,6 +202,13 @@ x
 	)
 })
 
+var _ = Describe("the response to a named request", func() {
+	It("is found in a group, also where another act came after it", func() {
+		r := run(engine(), "check a\nprompt 'x' as ONE\nawait turn\nsession new other\ngroup {\n  await response ONE\n}\n")
+		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+	})
+})
+
 var _ = Describe("a verdict", func() {
 	It("is skip where a capability is not advertised", func() {
 		r := run(engine(), "needs agent:sessionCapabilities.dreams\ncheck a\nprompt 'x'\n")
@@ -232,6 +239,12 @@ var _ = Describe("a verdict", func() {
 		r := run(engine(), "check a\nprompt $NOBODY\n")
 		Expect(r.Verdict).To(Equal(scenarios.Error))
 		Expect(r.Reason).To(Equal("case.txtar:2: unknown variable $NOBODY"))
+	})
+
+	It("is inconclusive where the agent's message lacks what a line wants of it", func() {
+		r := run(engine(), "check a\nprompt 'x'\nawait turn end_turn as T\nprompt 'Again $T'\nprompt $T.result.nothing\n")
+		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Reason).To(ContainSubstring("expected T.result.nothing"))
 	})
 
 	It("is error with the place of a mistake in llm.yaml", func() {

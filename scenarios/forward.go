@@ -89,7 +89,10 @@ func (b *branch) await(ctx context.Context, l *line, p *pattern, within time.Dur
 	}
 	var taken map[int]bool
 	if b.group != nil {
-		after, taken = b.group.start, b.group.taken
+		taken = b.group.taken
+		if p.kind != "response" { // which has its own place to look from
+			after = b.group.start
+		}
 	}
 	wait, cancel := b.run.stepTimeout(ctx, within)
 	defer cancel()

@@ -254,11 +254,13 @@ func (b *branch) variable(name string) (string, error) {
 		return "", unknownVariable(name, []string{"WORK", "HOME", "TMP", "SESSION", "TOOL"})
 	}
 	// A request of ours stands for its answer, once that is there.
+	from := e
 	if e.Source == transcript.Editor && e.Kind == transcript.Request {
 		if a := r.t.At(r.answerTo(e.Seq)); a.Ref == e.Seq {
 			if _, text, ok := lookup(a, orElse(path, "sessionId")); ok {
 				return text, nil
 			}
+			from = a
 		}
 	}
 	if path == "" {
@@ -267,7 +269,26 @@ func (b *branch) variable(name string) (string, error) {
 	if _, text, ok := lookup(e, path); ok {
 		return text, nil
 	}
-	return "", fmt.Errorf("%s has no %s", head, path)
+	return "", &lacking{what: head + "." + path, entry: from}
+}
+
+// lacking is what a line wants of an entry that has it not. If the entry is the
+// agent's that is no mistake of the scenario.
+type lacking struct {
+	line  *line
+	what  string
+	entry transcript.Entry
+}
+
+func (e *lacking) Error() string {
+	return fmt.Sprintf("there is no %s in #%d", e.what, e.entry.Seq)
+}
+
+// miss says that without it there is no situation to judge.
+func (e *lacking) miss(r *run) *miss {
+	f := r.failure(e.line, transcript.Outcome{})
+	f.Expected, f.Observed, f.Entries = []string{e.what}, observed(e.entry), []int{e.entry.Seq}
+	return &miss{failure: f, verdict: Inconclusive}
 }
 
 // fixed are the variables that are known before the script begins.

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -281,6 +282,10 @@ func (b *branch) play(ctx context.Context, steps []step) error {
 			return context.Cause(ctx)
 		}
 		err := s.run(ctx, b)
+		var lack *lacking
+		if errors.As(err, &lack) {
+			err = lack.miss(b.run)
+		}
 		if m, ok := err.(*miss); ok && m.soft {
 			b.run.missed(m)
 			continue

@@ -24,8 +24,8 @@ type Fault struct {
 	Reddens []string
 	// Scenarios are the ids of scenarios that show it.
 	Scenarios []string
-	// Hangs says that the agent stops answering, so that a run needs a short
-	// step timeout.
+	// Hangs says that what an editor waits for never comes, so that a run needs
+	// a short step timeout.
 	Hangs bool
 }
 

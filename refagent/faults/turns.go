@@ -14,12 +14,14 @@ func turnFaults() []Fault {
 			Summary: "sends the last piece of text after the answer to the prompt",
 			Copies:  "anomalyco/opencode#17505",
 			Hooks:   with(func(t *tap) { holdLastChunk(t, true) }),
+			Hangs:   true,
 		},
 		{
 			Name:    "last-chunk-lost",
 			Summary: "never sends the last piece of text",
 			Copies:  "anomalyco/opencode#29492",
 			Hooks:   with(func(t *tap) { holdLastChunk(t, false) }),
+			Hangs:   true,
 		},
 		{
 			Name:    "text-truncated",
@@ -32,6 +34,7 @@ func turnFaults() []Fault {
 				}
 				return true
 			}),
+			Hangs: true,
 		},
 		{
 			Name:    "text-twice",
@@ -44,6 +47,7 @@ func turnFaults() []Fault {
 			Summary: "sends neighbouring pieces of text in the wrong order",
 			Copies:  "coder/acp-go-sdk#27",
 			Hooks:   with(swapChunks),
+			Hangs:   true,
 		},
 		{
 			Name:    "characters-broken",
@@ -164,7 +168,7 @@ func turnFaults() []Fault {
 		},
 		{
 			Name:    "answers-before-it-is-free",
-			Summary: "refuses a prompt that comes within 100 ms of the answer to the one before",
+			Summary: "refuses a prompt that comes within a second of the answer to the one before",
 			Copies:  "can1357/oh-my-pi#1070",
 			Hooks:   with(refuseQuickPrompts),
 		},
@@ -288,7 +292,7 @@ func echoPrompt(t *tap) {
 func refuseQuickPrompts(t *tap) {
 	ended := map[string]time.Time{}
 	t.in = func(m message) bool {
-		if is(m, "session/prompt") && time.Since(ended[sessionOf(m)]) < 100*time.Millisecond {
+		if is(m, "session/prompt") && time.Since(ended[sessionOf(m)]) < time.Second {
 			t.Emit(refuse(m["id"], -32600, "a prompt is already running in this session"))
 			return false
 		}
