@@ -44,7 +44,7 @@ func (chat) parse(r *request, v wire.Value) *problem {
 			f = t.Get("custom")
 		}
 		if name := f.Get("name").Str(); name != "" {
-			r.tools = append(r.tools, offer{name, t.Get("type").Is("custom"), f.Get("parameters")})
+			r.tools = append(r.tools, offer{name: name, custom: t.Get("type").Is("custom"), schema: f.Get("parameters")})
 		}
 	}
 	formatWanted(r, v.Get("response_format"))

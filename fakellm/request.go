@@ -27,6 +27,9 @@ type offer struct {
 	name   string
 	custom bool // takes a text, not JSON (OpenAI's custom tools)
 	schema wire.Value
+	// namespace is the beginning of name that a call gives apart (OpenAI's
+	// Responses).
+	namespace string
 }
 
 // request is a model request in neutral form. It may point into doc.

@@ -52,7 +52,7 @@ func (r *request) offers(tools wire.Value, prefix string) {
 		case kind == "namespace":
 			r.offers(t.Get("tools"), name)
 		case name != "":
-			r.tools = append(r.tools, offer{prefix + name, kind == "custom", t.Get("parameters")})
+			r.tools = append(r.tools, offer{prefix + name, kind == "custom", t.Get("parameters"), prefix})
 		case kind == "local_shell":
 			r.tools = append(r.tools, offer{name: kind})
 		}

@@ -2,6 +2,7 @@ package fakellm
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/acp-test/acp-test/wire"
 )
@@ -140,7 +141,10 @@ func (e *responsesEncoder) item(b []byte, bl *block, full bool) []byte {
 		}
 		b = append(b, `,"type":"`+kind+`","status":"`+status+`","call_id":`...)
 		b = wire.AppendString(b, "call_"+bl.id)
-		b = wire.AppendString(append(b, `,"name":`...), bl.call.name)
+		b = wire.AppendString(append(b, `,"name":`...), strings.TrimPrefix(bl.call.name, bl.call.namespace))
+		if bl.call.namespace != "" {
+			b = wire.AppendString(append(b, `,"namespace":`...), bl.call.namespace)
+		}
 		b = wire.AppendString(append(b, `,"`+member+`":`...), text)
 		return append(b, '}')
 	}
@@ -248,7 +252,7 @@ func (e *responsesEncoder) end(b []byte, bl *block) []byte {
 		case bl.kind == StepText:
 			b = append(b, `,"logprobs":[]`...)
 		case bl.kind == StepTool:
-			b = wire.AppendString(append(b, `,"name":`...), bl.call.name)
+			b = wire.AppendString(append(b, `,"name":`...), strings.TrimPrefix(bl.call.name, bl.call.namespace))
 		}
 		return b
 	})

@@ -22,14 +22,18 @@ type Tool struct {
 type call struct {
 	name   string
 	custom bool
-	args   string // JSON text, or anything at all if the script gave it raw
+	// namespace is what name begins with and the call says apart; "" if the tool
+	// is in none.
+	namespace string
+	args      string // JSON text, or anything at all if the script gave it raw
 }
 
 // toolCall maps a step's neutral tool to the agent's tool.
 func (s *Server) toolCall(st *Step, r *request) call {
 	if st.Raw {
 		c := call{name: st.Tool, args: strings.Join(st.Chunks, "")}
-		c.custom = r.offered(st.Tool).custom
+		o := r.offered(st.Tool)
+		c.custom, c.namespace = o.custom, o.namespace
 		return c
 	}
 	name, args := st.Tool, st.Args
@@ -40,8 +44,9 @@ func (s *Server) toolCall(st *Step, r *request) call {
 		name, args = learn(r, st.Tool, st.Args)
 		s.note(st.Tool, name, r.offered(name).name != "")
 	}
-	c := call{name: name}
-	if o := r.offered(name); o.custom {
+	o := r.offered(name)
+	c := call{name: name, namespace: o.namespace}
+	if o.custom {
 		c.custom = true
 		c.args = textOf(args)
 		return c

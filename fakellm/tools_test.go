@@ -3,6 +3,7 @@ package fakellm_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -74,6 +75,22 @@ var _ = Describe("a neutral tool", func() {
 		got := r.chat(chatRequest(msg("user", "x") + "," + msg("assistant", "y") + "," + msg("tool", "z")))
 		Expect(got.body).To(ContainSubstring(`"name":"s-t","arguments":"{\"n\":1}"`))
 	})
+
+	// As Codex offers the tools of MCP servers, in the tools or in an item of
+	// the input; the call must name tool and namespace apart.
+	DescribeTable("may lie in a namespace",
+		func(body string) {
+			r := start(fakellm.Config{
+				Script: script("replies:\n  - - tool: mcp\n      args: {server: canary, tool: sing, args: {text: la}}\n"),
+				Tools:  map[string]fakellm.Tool{"mcp": {Name: "mcp__$server$tool"}},
+			})
+			got := post(r.URL()+"/v1/responses", strings.ReplaceAll(body, "SPACE", `{"type":"namespace","name":"mcp__canary","tools":[{"type":"function","name":"sing","parameters":{"type":"object"}}]}`))
+			Expect(got.status).To(Equal(200), got.body)
+			Expect(got.body).To(ContainSubstring(`"name":"sing","namespace":"mcp__canary","arguments":"{\"text\":\"la\"}"`))
+		},
+		Entry("of the tools", `{"model":"m","input":"x","tools":[SPACE]}`),
+		Entry("of the input", `{"model":"m","input":[{"role":"user","content":"x"},{"type":"additional_tools","tools":[SPACE]}]}`),
+	)
 
 	It("tells what was learned", func() {
 		r := serving("replies:\n  - - tool: write_file\n      args: {path: /a, content: x}\n")
