@@ -86,8 +86,10 @@ func recorded(fault ...string) *transcript.Transcript {
 	_, err = s.Cancel()
 	Expect(err).NotTo(HaveOccurred())
 	Expect(turn.Wait(ctx)).To(Equal("cancelled"))
+	before := log.Len()
 	s, err = e.LoadSession(ctx, s.ID, mockclient.SessionOptions{Cwd: work})
 	Expect(err).NotTo(HaveOccurred())
+	Expect(log.Await(ctx, before, mockclient.MessageSaid("Once upon a time")).Met()).To(BeTrue()) // the end of the history
 	Expect(s.Prompt(ctx, mockclient.Text(prompts[2])).Wait(ctx)).To(Equal("end_turn"))
 	Expect(e.Close(ctx).Exit.Code).To(Equal(0))
 

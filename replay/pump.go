@@ -31,15 +31,19 @@ func (b *book) frames(from transcript.Source, lines []byte) {
 	lines = bytes.Clone(lines) // the transcript keeps them
 	b.order.Lock()
 	defer b.order.Unlock()
-	for len(lines) > 0 {
-		line := lines
-		if i := bytes.IndexByte(lines, '\n'); i >= 0 {
-			line, lines = lines[:i:i], lines[i+1:]
-		} else {
-			lines = nil
+	b.t.AppendFrames(0, from, func(yield func([]byte) bool) {
+		for len(lines) > 0 {
+			line := lines
+			if i := bytes.IndexByte(lines, '\n'); i >= 0 {
+				line, lines = lines[:i:i], lines[i+1:]
+			} else {
+				lines = nil
+			}
+			if !yield(line) {
+				return
+			}
 		}
-		b.t.AppendFrame(0, from, line, 0)
-	}
+	})
 }
 
 // long logs a line in the background; what is logged next waits for it.
@@ -67,10 +71,11 @@ type pump struct {
 	r    io.Reader
 	w    io.Writer
 
-	buf  []byte
-	n    int    // bytes of buf in use: the beginning of a line
-	big  []byte // the line that is being forwarded already
-	size int    // how long it is so far; 0: none is
+	buf   []byte
+	n     int    // bytes of buf in use: the beginning of a line
+	big   []byte // as much of a line that is being forwarded already as is kept
+	size  int    // how long that line is so far; 0: there is none
+	large int    // how long the longest such line was
 }
 
 // run forwards until the end of the input, and reports whether that is why it
@@ -78,11 +83,9 @@ type pump struct {
 func (p *pump) run() (ended bool) {
 	p.buf = make([]byte, 2*readSize)
 	for {
-		if p.n == len(p.buf) {
-			p.buf = append(p.buf, make([]byte, len(p.buf))...)
-		}
-		m, err := p.r.Read(p.buf[p.n:])
-		if !p.take(m) {
+		into := p.room()
+		m, err := p.r.Read(into)
+		if !p.take(into[:m]) {
 			return false
 		}
 		if err != nil {
@@ -91,26 +94,31 @@ func (p *pump) run() (ended bool) {
 	}
 }
 
-// take deals with m new bytes behind those in use.
-func (p *pump) take(m int) bool {
-	fresh := p.buf[p.n : p.n+m]
-	p.n += m
-	if p.size > 0 {
-		i := bytes.IndexByte(fresh, '\n')
-		if i < 0 {
-			p.keep(fresh)
-			p.n = 0
-			return p.write(fresh)
+// room is where the next bytes go: behind those that are kept of the line they
+// may belong to.
+func (p *pump) room() []byte {
+	if p.size > 0 && p.size < kept {
+		if free := cap(p.big) - len(p.big); free < readSize {
+			p.grow(2 * cap(p.big))
 		}
-		p.keep(fresh[:i])
-		p.book.long(p.from, p.big, p.size)
-		p.big, p.size = nil, 0
-		if !p.write(fresh[:i+1]) {
-			return false
-		}
-		p.n = copy(p.buf, fresh[i+1:])
-		fresh = p.buf[:p.n]
+		return p.big[len(p.big):min(cap(p.big), len(p.big)+4*readSize)]
 	}
+	if p.n == len(p.buf) {
+		p.buf = append(p.buf, make([]byte, len(p.buf))...)
+	}
+	return p.buf[p.n:]
+}
+
+func (p *pump) grow(to int) {
+	p.big = append(make([]byte, 0, min(to, kept+readSize)), p.big...)
+}
+
+// take deals with new bytes, which stand where room said.
+func (p *pump) take(fresh []byte) bool {
+	if p.size > 0 {
+		return p.more(fresh)
+	}
+	p.n += len(fresh)
 	if last := bytes.LastIndexByte(fresh, '\n'); last >= 0 {
 		end := p.n - len(fresh) + last + 1
 		p.book.frames(p.from, p.buf[:end])
@@ -119,30 +127,48 @@ func (p *pump) take(m int) bool {
 		}
 		p.n = copy(p.buf, p.buf[end:p.n])
 	}
-	if p.n > whole {
-		p.big = make([]byte, 0, 4*whole)
-		p.keep(p.buf[:p.n])
-		ok := p.write(p.buf[:p.n])
-		p.n = 0
-		p.buf = make([]byte, 2*readSize)
-		return ok
+	if p.n <= whole {
+		return true
 	}
-	return true
+	p.grow(max(4*whole, p.large+readSize))
+	p.big, p.size = append(p.big, p.buf[:p.n]...), p.n
+	p.n, p.buf = 0, make([]byte, 2*readSize)
+	return p.write(p.big)
 }
 
-// keep remembers more of a long line.
-func (p *pump) keep(b []byte) {
-	p.size += len(b)
-	if room := kept - len(p.big); len(b) > room {
-		b = b[:room]
+// more deals with new bytes while a long line is forwarded.
+func (p *pump) more(fresh []byte) bool {
+	i := bytes.IndexByte(fresh, '\n')
+	part := fresh
+	if i >= 0 {
+		part = fresh[:i]
 	}
-	p.big = append(p.big, b...)
+	if p.size < kept { // else it is in buf, and not kept
+		p.big = p.big[:len(p.big)+len(part)]
+	}
+	p.size += len(part)
+	if i < 0 {
+		return p.write(fresh)
+	}
+	next := bytes.Clone(fresh[i+1:]) // the log has the memory of the line soon
+	p.large = max(p.large, min(p.size, 16*whole))
+	// Before its last byte, so that nothing that answers it is logged first.
+	p.book.long(p.from, p.big[:min(len(p.big), kept)], p.size)
+	p.big, p.size, p.n = nil, 0, 0
+	if !p.write(fresh[:i+1]) {
+		return false
+	}
+	if len(p.buf) < len(next) {
+		p.buf = make([]byte, len(next)+readSize)
+	}
+	copy(p.buf, next)
+	return p.take(p.buf[:len(next)])
 }
 
 // finish deals with what stands after the last newline.
 func (p *pump) finish() bool {
 	if p.size > 0 {
-		p.book.long(p.from, p.big, p.size)
+		p.book.long(p.from, p.big[:min(len(p.big), kept)], p.size)
 		return true
 	}
 	if p.n > 0 {

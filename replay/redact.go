@@ -68,7 +68,7 @@ func (r Redaction) Func() func(transcript.Entry) transcript.Entry {
 	}
 	slices.SortFunc(d.secrets, func(a, b string) int { return len(b) - len(a) }) // one may hold another
 	d.secrets = slices.Compact(d.secrets)
-	d.rewriter.change = d.change
+	d.rewriter.change, d.rewriter.skip = d.change, d.harmless
 	return d.entry
 }
 
@@ -79,7 +79,6 @@ type redactor struct {
 	mu       sync.Mutex
 	numbers  map[string]int  // of placeholders, by secret
 	names    map[string]bool // what Secret says of keys
-	doc      wire.Doc
 	rewriter rewriter
 
 	// of the entry at hand
@@ -120,8 +119,8 @@ func (d *redactor) entry(e transcript.Entry) transcript.Entry {
 	d.source, d.kind, d.paths = e.Source, e.Kind, nil
 	d.texts = mayHoldText(e)
 	d.suspect = d.looks(e.Raw)
-	if e.Source != transcript.Stderr && e.Size == 0 && d.doc.Parse(e.Raw) == nil {
-		e.Raw = d.rewriter.rewrite(e.Raw, d.doc.Root())
+	if root := e.JSON(); root.Exists() {
+		e.Raw = d.rewriter.rewrite(e.Raw, root)
 		if d.suspect && !(d.KeepText && d.texts) {
 			e.Raw = d.bytes(e.Raw) // also in keys
 		}
@@ -171,6 +170,16 @@ func (d *redactor) isText(at place) bool {
 	return at.within("rawInput", "rawOutput", "body")
 }
 
+// harmless reports that a value need not be looked at: what may be a secret by
+// itself has been looked for in the whole text, and only escapes hide it there.
+func (d *redactor) harmless(at place, v wire.Value) bool {
+	if d.suspect || d.MaskText && d.texts || d.secretKey(at.key()) || d.sensitive(at) {
+		return false
+	}
+	_, plain := v.Plain()
+	return plain || v.Kind() == wire.Number
+}
+
 // change decides about one value.
 func (d *redactor) change(at place, v wire.Value, text string) (string, bool) {
 	if v.Kind() == wire.Number {
@@ -192,11 +201,6 @@ func (d *redactor) change(at place, v wire.Value, text string) (string, bool) {
 	case len(text) >= 4 && d.secretKey(at.key()),
 		d.sensitive(at) && random(text):
 		return d.changed(at, d.placeholder(text))
-	}
-	// What stands in the text as it is has been looked for in all of it; only
-	// escapes may have hidden something.
-	if !d.suspect && len(v.Raw()) == len(text)+2 {
-		return "", false
 	}
 	if clean := d.text(text); clean != text {
 		return d.changed(at, clean)
@@ -276,49 +280,60 @@ func (d *redactor) replace(b []byte, p *regexp.Regexp) []byte {
 	return append(out, b[end:]...)
 }
 
-// rare are the bytes by which hint finds the beginnings of keys.
-var rare = [256]bool{'-': true, '_': true, 'A': true, 'J': true, '.': true, ' ': true}
-
-// hint reports in one pass whether the slow patterns may find something: the
-// most frames hold no secret, and all of them pass here.
+// hint reports whether the slow patterns may find something: the most frames hold
+// no secret, and all of them pass here. It looks for the rarest letter of each
+// beginning, in one stretch after the other that stays in the processor's cache.
 func hint(b []byte) bool {
-	for i, c := range b {
-		if !rare[c] || i < 2 && c != 'A' {
-			continue
+	const stretch, overlap = 16 << 10, 8 // longer than what the patterns begin with
+	for from := 0; from < len(b); from += stretch {
+		if hinted(b[max(from-overlap, 0):min(from+stretch+overlap, len(b))]) {
+			return true
 		}
-		third := byte(0) // before it
-		if i >= 3 {
-			third = b[i-3]
+	}
+	return false
+}
+
+func hinted(b []byte) bool {
+	return found(b, 'J', 2, func(b []byte, i int) bool { return b[i-1] == 'y' && b[i-2] == 'e' }) ||
+		found(b, '-', 2, func(b []byte, i int) bool {
+			return b[i-1] == 'k' && b[i-2] == 's' || b[i-1] == '-' && b[i-2] == '-' ||
+				i >= 3 && (string(b[i-3:i]) == "pat" || b[i-3] == 'o' && b[i-2] == 'x')
+		}) ||
+		found(b, '_', 2, func(b []byte, i int) bool {
+			return b[i-1] == 'f' && b[i-2] == 'h' || i >= 3 && (string(b[i-3:i]) == "pat" || string(b[i-3:i]) == "npm" || b[i-3] == 'g' && b[i-2] == 'h')
+		}) ||
+		found(b, 'A', 0, func(b []byte, i int) bool {
+			return i+4 <= len(b) && (string(b[i:i+4]) == "AIza" || string(b[i:i+4]) == "AKIA" || string(b[i:i+4]) == "ASIA")
+		}) ||
+		found(b, '9', 2, func(b []byte, i int) bool { return b[i-1] == '2' && b[i-2] == 'a' }) ||
+		found(b, 'B', 0, authenticates) || found(b, 'b', 0, authenticates)
+}
+
+// found calls check for each place of a letter, from a place on, until it
+// reports true.
+func found(b []byte, letter byte, from int, check func(b []byte, i int) bool) bool {
+	for i := from; i < len(b); i++ {
+		n := bytes.IndexByte(b[i:], letter)
+		if n < 0 {
+			return false
 		}
-		switch c {
-		case ' ':
-			if before := b[i-1] | 0x20; (before == 'r' || before == 'c') && i >= 5 {
-				word := strings.ToLower(string(b[i-5 : i]))
-				if word == "earer" || word == "basic" {
-					return true
-				}
-			}
-		case '-':
-			if b[i-1] == 'k' && b[i-2] == 's' || b[i-1] == 't' && b[i-2] == 'a' && third == 'p' || b[i-2] == 'x' && third == 'o' || b[i-1] == '-' && b[i-2] == '-' {
-				return true
-			}
-		case '_':
-			if third == 'g' && b[i-2] == 'h' || b[i-2] == 'h' && b[i-1] == 'f' || third == 'n' && b[i-2] == 'p' && b[i-1] == 'm' || third == 'p' && b[i-2] == 'a' && b[i-1] == 't' {
-				return true
-			}
-		case 'A':
-			if i+3 < len(b) && (string(b[i:i+4]) == "AIza" || string(b[i:i+4]) == "AKIA" || string(b[i:i+4]) == "ASIA") {
-				return true
-			}
-		case 'J':
-			if b[i-1] == 'y' && b[i-2] == 'e' {
-				return true
-			}
-		case '.':
-			if b[i-1] == '9' && b[i-2] == '2' && third == 'a' {
-				return true
-			}
+		if i += n; check(b, i) {
+			return true
 		}
+	}
+	return false
+}
+
+// authenticates reports whether "bearer" or "basic" begins at a place.
+func authenticates(b []byte, i int) bool {
+	if len(b)-i < 6 {
+		return false
+	}
+	switch b[i+1] | 0x20 {
+	case 'e':
+		return bytes.EqualFold(b[i:i+6], []byte("bearer"))
+	case 'a':
+		return bytes.EqualFold(b[i:i+5], []byte("basic"))
 	}
 	return false
 }

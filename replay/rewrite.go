@@ -36,6 +36,8 @@ type rewriter struct {
 	// change returns the JSON text that replaces a string or number, and
 	// whether it does. text is the decoded string, or the number as written.
 	change func(at place, v wire.Value, text string) (string, bool)
+	// skip, if set, reports that a value stays as it is, before it is decoded.
+	skip func(at place, v wire.Value) bool
 
 	at  place
 	out []byte
@@ -66,6 +68,9 @@ func (r *rewriter) walk(v wire.Value) {
 			r.walk(m)
 		}
 	case wire.String, wire.Number:
+		if r.skip != nil && r.skip(r.at, v) {
+			return
+		}
 		text, changed := r.change(r.at, v, v.Text())
 		if !changed {
 			return

@@ -17,6 +17,7 @@ type disk struct {
 	file      *os.File
 	through   bool
 	temporary bool // holds only what was moved out of memory
+	gathers   bool // more lines come at once
 
 	pending []byte // lines not yet handed to the kernel
 	spare   []byte
@@ -35,8 +36,8 @@ const (
 	// collect is how long lines gather before they are written together: one
 	// write for each line would cost more than all the rest.
 	collect = time.Millisecond
-	// keepBuffer is the largest buffer kept for reuse.
-	keepBuffer = 2 * backlog
+	// keepBuffer is the largest buffer kept for reuse: that of a line of 8 MiB.
+	keepBuffer = 4 * backlog
 )
 
 func createDisk(path string, h Header, through bool, mu *sync.Mutex) (*disk, error) {
@@ -75,7 +76,7 @@ func (d *disk) write(e Entry) {
 	n := len(d.pending)
 	d.pending = appendEntry(d.pending, e)
 	d.end += int64(len(d.pending) - n)
-	if d.through || len(d.pending) > backlog {
+	if d.through && !d.gathers || len(d.pending) > backlog {
 		d.flush()
 		return
 	}

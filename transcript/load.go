@@ -126,5 +126,5 @@ func (t *Transcript) restore(e Entry) {
 	t.last = max(t.last, e.At)
 	t.links.note(e)
 	t.agents.note(e)
-	t.store.add(e)
+	t.store.add(e, e)
 }

@@ -87,7 +87,8 @@ func (b block) from(seq int) []Entry {
 	return slices.Clip(b.entries[seq-b.first:])
 }
 
-func (s *store) add(e Entry) {
+// add keeps an entry. shown is the same, while it is under a lens.
+func (s *store) add(e, shown Entry) {
 	s.count++
 	size := len(e.Raw) + overhead
 	n := len(s.recent)
@@ -107,11 +108,29 @@ func (s *store) add(e Entry) {
 	b.bytes += size
 	s.bytes += size
 	if s.writes() && !s.disk.temporary {
-		s.disk.write(s.redacted(e))
+		s.disk.write(s.redacted(shown))
 		s.fail(s.disk.err())
 	}
 	if s.bytes > s.limit {
 		s.spill()
+	}
+}
+
+// gather keeps lines from the kernel until handOver, which gives it all of them.
+func (s *store) gather() {
+	if s.writes() {
+		s.disk.gathers = true
+	}
+}
+
+func (s *store) handOver() {
+	if s.disk == nil || !s.disk.gathers {
+		return
+	}
+	s.disk.gathers = false
+	if s.disk.through {
+		s.disk.flush()
+		s.fail(s.disk.err())
 	}
 }
 
@@ -123,6 +142,7 @@ func (s *store) redacted(e Entry) Entry {
 		return e
 	}
 	r := s.redact(e)
+	r.lens = nil // it shows what was there before
 	if len(r.Raw) != len(e.Raw) || len(r.Raw) > 0 && &r.Raw[0] != &e.Raw[0] {
 		r.sound = isJSON(r)
 	}

@@ -42,6 +42,35 @@ var _ = Describe("A transcript's file", func() {
 		Expect(bytes.Equal(text, saved(t))).To(BeTrue())
 	})
 
+	It("holds all of the frames before AppendFrames returns, with Through, and not one by one", func() {
+		t := with(transcript.Options{Path: path, Through: true})
+		size := func() int64 {
+			info, err := os.Stat(path)
+			Expect(err).NotTo(HaveOccurred())
+			return info.Size()
+		}
+		before, lines := size(), []string{`{"jsonrpc":"2.0","id":1,"method":"a"}`, "noise", `{"jsonrpc":"2.0","method":"b"}`}
+		t.AppendFrames(2, transcript.Editor, func(yield func([]byte) bool) {
+			for _, l := range lines {
+				Expect(size()).To(Equal(before))
+				if !yield([]byte(l)) {
+					return
+				}
+			}
+		})
+		text, err := os.ReadFile(path)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(strings.Count(string(text), "\n")).To(Equal(4))
+		var kinds []transcript.Kind
+		for e := range t.All() {
+			Expect([]any{e.Conn, e.Source, string(e.Raw)}).To(Equal([]any{2, transcript.Editor, lines[e.Seq-1]}))
+			kinds = append(kinds, e.Kind)
+		}
+		Expect(kinds).To(Equal([]transcript.Kind{transcript.Request, transcript.Malformed, transcript.Notification}))
+		t.AppendFrame(2, transcript.Agent, []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`), 0)
+		Expect(size()).To(BeNumerically(">", len(text)), "a single frame is not kept back afterwards")
+	})
+
 	It("holds each entry before Append returns, with Through", func() {
 		t := with(transcript.Options{Path: path, Through: true})
 		defer t.Close()

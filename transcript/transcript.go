@@ -93,18 +93,41 @@ func (t *Transcript) Header() Header { return t.header }
 // line and finds the request a response answers. The transcript keeps raw. size
 // is the length on the wire when raw was cut, else 0.
 func (t *Transcript) AppendFrame(conn int, from Source, raw []byte, size int) Entry {
+	e, f := t.classify(conn, from, raw, size)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.links.fill(&e, f)
+	return t.append(e, true)
+}
+
+// AppendFrames appends lines that came together, each as AppendFrame does, with
+// nothing between them. They reach the kernel in one write.
+func (t *Transcript) AppendFrames(conn int, from Source, lines iter.Seq[[]byte]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.store.gather()
+	for raw := range lines {
+		e, f := t.classify(conn, from, raw, 0)
+		t.links.fill(&e, f)
+		t.append(e, true)
+	}
+	t.store.handOver()
+}
+
+// classify makes the entry of a line, with a lens that has parsed it.
+func (t *Transcript) classify(conn int, from Source, raw []byte, size int) (Entry, wire.Frame) {
 	l := t.lenses.Get().(*lens)
-	e := Entry{Conn: conn, Source: from, Kind: Malformed, Raw: raw}
-	var f wire.Frame
+	e := Entry{Conn: conn, Source: from, Kind: Malformed, Raw: raw, lens: l}
 	if size > len(raw) {
 		e.Size = size
 		e.Problem = fmt.Sprintf("the line is %d bytes long, more than the limit; the first %d are kept", size, len(raw))
-	} else {
-		f = wire.ClassifyLine(&l.doc, raw)
-		e.Problem = f.Problem
-		e.sound = l.doc.Root().Exists()
+		l.frame = wire.Frame{}
+		return e, l.frame
 	}
-	switch f.Kind {
+	l.frame = wire.ClassifyLine(&l.doc, raw)
+	e.Problem = l.frame.Problem
+	e.sound = l.doc.Root().Exists()
+	switch l.frame.Kind {
 	case wire.Request:
 		e.Kind = Request
 	case wire.Notification:
@@ -112,11 +135,7 @@ func (t *Transcript) AppendFrame(conn int, from Source, raw []byte, size int) En
 	case wire.Response:
 		e.Kind = Response
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.links.fill(&e, f)
-	e.lens, l.frame = l, f
-	return t.append(e, true)
+	return e, l.frame
 }
 
 // Append appends an entry as it is, but for Seq and At, which the transcript
@@ -175,13 +194,16 @@ func (t *Transcript) append(e Entry, parsed bool) Entry {
 	l := e.lens
 	stored := e
 	stored.lens = nil
-	t.store.add(stored)
-	if len(t.observers) > 0 || len(t.waiters) > 0 {
+	watched := len(t.observers) > 0 || len(t.waiters) > 0
+	if watched || t.store.redact != nil {
 		l.show(&e)
 		l.parsed, l.classified = parsed, parsed
-		t.tell(e)
-		l.shows.Store(0)
 	}
+	t.store.add(stored, e)
+	if watched {
+		t.tell(e)
+	}
+	l.shows.Store(0)
 	t.lenses.Put(l)
 	return stored
 }
