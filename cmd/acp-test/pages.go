@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
 )
@@ -20,6 +21,7 @@ func pages(root *cobra.Command) map[string]string {
 		"scenario-language": scenarios.Reference(),
 		"model-script":      fakellm.Reference(),
 		"rules":             rulesPage(),
+		"faults":            faultsPage(),
 		"requirements":      requirementsPage(),
 	}
 }
@@ -75,6 +77,28 @@ func sentence(c *cobra.Command) string {
 		b.WriteString("```\n")
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// faultsPage says how each way of judging is known to work.
+func faultsPage() string {
+	var b strings.Builder
+	b.WriteString("# Faults\n\nThe reference agent with one deliberate defect, `acp-test refagent --fault NAME`, shows that the rules and checks can fail: a test runs each over the scenarios named for it and ten others, and wants exactly these found. A name with ? may be missing, where a race of the fault's own decides.\n")
+	b.WriteString("\n| fault | what the agent does wrong | copied from | found by |\n|---|---|---|---|\n")
+	for _, f := range faults.All() {
+		copied := ""
+		if repo, number, ok := strings.Cut(f.Copies, "#"); ok {
+			copied = fmt.Sprintf("[%s](https://github.com/%s/issues/%s)", f.Copies, repo, number)
+		}
+		var found []string
+		for _, name := range f.Reddens {
+			if !strings.Contains(name, "/") && !strings.HasPrefix(name, "EXIT-") {
+				name = fmt.Sprintf("[%s](rules.md#%s)", name, strings.ToLower(strings.TrimSuffix(name, "?")))
+			}
+			found = append(found, name)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, text(f.Summary), copied, strings.Join(found, ", "))
+	}
+	return b.String()
 }
 
 func rulesPage() string {
