@@ -258,6 +258,15 @@ var _ = Describe("a verdict", func() {
 		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
 	})
 
+	It("is inconclusive also for what no check says, where the permission cannot be answered as scripted", func() {
+		e := engine()
+		e.ExtraArgs = []string{"--fault", "permission-one-way"}
+		r := run(e, "permit reject_once\nprompt 'Write.'\nawait turn refusal\ncheck a\nexists a.txt\n-- llm.yaml --\nreplies:\n  - - tool: write_file\n      args: {path: $WORK/a.txt, content: x}\n  - - text: Done.\n")
+		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Reason).To(ContainSubstring("is not offered"))
+		Expect(r.Failure).To(BeNil())
+	})
+
 	It("is the worst of the parts", func() {
 		Expect(scenarios.Worst(scenarios.Pass, scenarios.Warn)).To(Equal(scenarios.Pass))
 		Expect(scenarios.Worst(scenarios.Skip, scenarios.Inconclusive)).To(Equal(scenarios.Inconclusive))

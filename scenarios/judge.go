@@ -111,6 +111,14 @@ func (r *run) judgeChecks(res *Result, fatal *miss) {
 				if v == Warn || v == Lint {
 					v = Fail // nobody gave it a lesser class
 				}
+				if unsure != "" && v == Fail {
+					// The agent went on from an answer it was not meant to get.
+					res.Verdict, res.Reason = Worst(res.Verdict, Inconclusive), unsure
+					if m == fatal {
+						stopped = Inconclusive
+					}
+					continue
+				}
 				res.Verdict = Worst(res.Verdict, v)
 				if res.Failure == nil {
 					res.Failure = m.failure
