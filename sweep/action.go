@@ -57,6 +57,7 @@ func actions() []Action {
 		{Name: "kill and load", rank: 1, needs: "load", at: anywhere, write: killAndLoad},
 		{Name: "end of input", rank: 1, at: anywhere, write: endOfInput},
 		{Name: "new session", rank: 2, at: letGo, write: newSession},
+		{Name: "turn in another session", rank: 2, at: func(p Point) bool { return letGo(p) && p.kind != atWrite }, write: beside},
 		{Name: "slow reader", rank: 3, at: func(p Point) bool { return p.kind <= atGate && p.kind != atWrite || p.kind == atIdle }, write: func(b *builder) {
 			b.key("stall 150ms")
 			b.natural()

@@ -142,7 +142,11 @@ func (b *builder) lead() {
 	}
 	b.model = b.base.spoken.turns[t.turn].plain()
 	b.held = p.hold != nil && p.kind != atEnd && !b.action.free
-	if p.hold != nil && !b.action.free {
+	switch {
+	case p.hold == nil || b.action.free:
+	case p.merge != nil:
+		b.model = p.stepped(b.model)
+	default:
 		b.model = b.model.with(*p.hold, gate(hold))
 	}
 	if b.action.model != nil {
@@ -159,9 +163,9 @@ func (b *builder) lead() {
 	}
 	switch p.kind {
 	case atSecond:
-		b.prompt("other", "'Keep talking elsewhere.'", "", turn{replies: []reply{{steps: []step{gate("elsewhere"), said("text", "Elsewhere.")}}}})
+		b.prompt("other", "'Keep talking elsewhere.'", "", p.elsewhere())
 		b.keep[b.lines[len(b.lines)-1]] = true
-		b.key("await gate elsewhere")
+		b.key("await gate %s", p.first())
 	case atPermission:
 		if !b.action.answers {
 			b.key("permit %s nth=%d", b.action.permit(), p.nth)
@@ -192,7 +196,12 @@ func (b *builder) mainName() string {
 func (b *builder) reach() {
 	p := b.point
 	switch p.kind {
-	case atWrite, atOnce, atSecond:
+	case atSecond:
+		if p.merge != nil {
+			b.walk()
+		}
+		return
+	case atWrite, atOnce:
 		return
 	case atIdle, atLoaded:
 		b.add("await turn any")

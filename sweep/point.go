@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -24,6 +25,7 @@ type Point struct {
 	what  string   // the method of a held request
 	nth   int      // of a permission
 	many  bool     // other requests of the method are held, too
+	merge []bool   // the steps of two sessions: true is the target's
 }
 
 type pointKind uint8
@@ -203,7 +205,7 @@ func (t turn) next(at place) *place {
 
 // points lists the points of a turn, the likeliest first, and how many more
 // there were that are the same for the agent.
-func points(s seen, m turn) (list []Point, same int) {
+func points(s seen, m turn, r *rand.Rand) (list []Point, same int) {
 	all := m.places()
 	start := &all[0]
 	add := func(p Point) { list = append(list, p) }
@@ -288,6 +290,9 @@ func points(s seen, m turn) (list []Point, same int) {
 		add(Point{Name: "after load", State: "loaded", kind: atLoaded})
 	}
 	add(Point{Name: "second session streaming", State: "second session", kind: atSecond, hold: start})
+	for i, m := range merges(all, r) {
+		add(Point{Name: fmt.Sprintf("merge %d", i+1), State: "two sessions merged", kind: atSecond, hold: m.hold, merge: m.order, rank: min(2*i, 9)})
+	}
 	slices.SortStableFunc(list, func(a, b Point) int { return a.rank - b.rank })
 	return list, same
 }

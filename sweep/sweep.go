@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -251,7 +252,7 @@ func (s *sweep) schedules(ctx context.Context, b *base, sc *scenarios.Scenario) 
 			continue
 		}
 		saw.effects = effects(string(diff))
-		pts, same := points(saw, m)
+		pts, same := points(saw, m, s.drawn(b.id, tg.turn))
 		for _, a := range actions() {
 			if !s.wanted(s.Actions, a.Name) || a.needs != "" && !saw.able[a.needs] {
 				continue
@@ -275,6 +276,14 @@ func (s *sweep) schedules(ctx context.Context, b *base, sc *scenarios.Scenario) 
 		}
 	}
 	return out
+}
+
+// drawn is what a turn of a scenario draws from: the seed decides, and not what
+// other turns have drawn.
+func (s *sweep) drawn(id string, turn int) *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %d", id, turn)
+	return rand.New(rand.NewPCG(uint64(s.engine.Seed), h.Sum64()))
 }
 
 // effects reads which files a run changed out of the difference of its

@@ -1,0 +1,127 @@
+package sweep
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// mostMerges is how many merges of two sessions are drawn for a turn, and
+// mostSteps how many steps each session takes in one: a repro must stay short.
+const mostMerges, mostSteps = 6, 3
+
+// merged is one order in which two sessions stream side by side, up to a place
+// at which the model holds the target.
+type merged struct {
+	hold  *place
+	order []bool // true is a step of the target
+}
+
+// merges draws orders of the steps of two sessions, each one once.
+func merges(all []place, r *rand.Rand) []merged {
+	var out []merged
+	tried := map[string]bool{}
+	for range 4 * mostMerges {
+		at := r.IntN(len(all))
+		m := merged{hold: &all[at], order: make([]bool, 1+r.IntN(mostSteps))}
+		for range min(at, r.IntN(mostSteps+1)) {
+			m.order = append(m.order, true)
+		}
+		r.Shuffle(len(m.order), func(i, j int) { m.order[i], m.order[j] = m.order[j], m.order[i] })
+		if key := fmt.Sprint(at, m.order); !tried[key] && len(out) < mostMerges {
+			tried[key] = true
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// elsewhere is what the model says in the other session, with a gate before
+// each of its steps and one before its end.
+func (p Point) elsewhere() turn {
+	var steps []step
+	n := 0
+	for _, mine := range p.merge {
+		if !mine {
+			n++
+			steps = append(steps, gate(fmt.Sprintf("b%d", n)), said("text", fmt.Sprintf("Part %d. ", n)))
+		}
+	}
+	return turn{replies: []reply{{steps: append(steps, gate("elsewhere"), said("text", "Elsewhere."))}}}
+}
+
+// stepped is what the model says to the target: it stops at gates before the
+// one that holds it.
+func (p Point) stepped(t turn) turn {
+	n := 0
+	for _, mine := range p.merge {
+		if mine {
+			n++
+		}
+	}
+	all := t.places()
+	end := 0
+	for end < len(all) && all[end] != *p.hold {
+		end++
+	}
+	// From the last on, so that the places before stay where they are.
+	t = t.with(*p.hold, gate(hold))
+	for i := n; i > 0; i-- {
+		t = t.with(all[(i-1)*end/n], gate(fmt.Sprintf("a%d", i)))
+	}
+	return t
+}
+
+// first is the gate at which the other session stops first.
+func (p Point) first() string {
+	if slices.Contains(p.merge, false) {
+		return "b1"
+	}
+	return "elsewhere"
+}
+
+// walk takes the steps of both sessions in the order of the merge. Each release
+// is followed by the gate at which its session stops next: what has come before
+// an act is not awaited after it.
+func (b *builder) walk() {
+	mine, other := []string{}, []string{}
+	for _, m := range b.point.merge {
+		if m {
+			mine = append(mine, fmt.Sprintf("a%d", len(mine)+1))
+		} else {
+			other = append(other, fmt.Sprintf("b%d", len(other)+1))
+		}
+	}
+	mine, other = append(mine, hold), append(other, "elsewhere")
+	b.key("await gate %s", mine[0])
+	for _, m := range b.point.merge {
+		list := &other
+		if m {
+			list = &mine
+		}
+		b.key("release %s", (*list)[0])
+		*list = (*list)[1:]
+		b.key("await gate %s", (*list)[0])
+	}
+}
+
+// beside is an action: a whole turn in another session.
+func beside(b *builder) {
+	says := turn{replies: []reply{{steps: []step{said("text", "Aside.")}}}}
+	stop := "end_turn"
+	if own := b.base.spoken.turns[b.target.turn].plain(); len(b.seen.effects) == 0 && b.point.kind != atRequest && b.seen.asked == 0 {
+		says, stop = own, orElse(b.seen.stop, "any")
+	}
+	b.key("session new another")
+	b.prompt("another", "'Something else meanwhile.'", "", says)
+	b.keep[b.lines[len(b.lines)-1]] = true
+	b.written()
+	b.check("PROMPT-019", "other-turn-ends")
+	b.add("await turn %s session=another", stop)
+	b.finish()
+	if b.point.kind != atIdle && b.point.kind != atLoaded {
+		b.check("PROMPT-003", "ends-as-before")
+		b.ends(orElse(b.seen.stop, "any"))
+	}
+	b.again(b.target.main, "PROMPT-014")
+}
