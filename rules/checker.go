@@ -54,7 +54,7 @@ type Checker struct {
 	shapes, clientShapes bool
 	problems             []protocol.Problem
 	complain             func(protocol.Problem)
-	foreign              map[int]bool // connections on which the agent chose another version
+	foreign              map[int]bool                       // connections on which the agent chose another version
 	cite                 func(requirements []string) string // a field, so that rules do not depend on the registry that lists them
 	lastEntry            transcript.Entry
 }
