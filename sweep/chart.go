@@ -137,5 +137,8 @@ func Describe(f Finding) string {
 	if f.File != "" {
 		fmt.Fprintf(&b, "\n  acp-test run %s", f.File)
 	}
+	if t := f.result.Artifacts["transcript"]; t != "" {
+		fmt.Fprintf(&b, "\n  evidence %s", t)
+	}
 	return b.String()
 }
