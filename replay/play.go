@@ -22,6 +22,9 @@ type Player struct {
 	// Speed is how many times faster than recorded the editor acts; 0 is at
 	// once, as soon as what it reacted to has happened.
 	Speed float64
+	// Now and After are the clock of that pace; nil means that of package time.
+	Now   func() time.Time
+	After func(time.Duration) <-chan time.Time
 	// Work and Home are the directories that take the place of the recorded
 	// ones.
 	Work, Home string
@@ -61,6 +64,12 @@ func (p *Player) Play(ctx context.Context, log *transcript.Transcript) (Played, 
 	}
 	if s.Patience == 0 {
 		s.Patience = 30 * time.Second
+	}
+	if s.Now == nil {
+		s.Now = time.Now
+	}
+	if s.After == nil {
+		s.After = time.After
 	}
 	s.sessions = map[string]string{}
 	log.Observe(s.see)
@@ -138,7 +147,7 @@ func (s *stage) perform(ctx context.Context) error {
 			return fmt.Errorf("replaying: %w", context.Cause(ctx))
 		}
 		s.answerExtras()
-		a, wait, left := s.next(time.Now())
+		a, wait, left := s.next(s.Now())
 		switch {
 		case a != nil:
 			if err := s.do(a); err != nil {
@@ -158,7 +167,7 @@ func (s *stage) perform(ctx context.Context) error {
 		}
 		var pace <-chan time.Time
 		if wait > 0 {
-			pace = time.After(wait)
+			pace = s.After(wait)
 		}
 		select {
 		case <-s.wake:

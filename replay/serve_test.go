@@ -56,8 +56,9 @@ func script(text string) *replay.Script {
 	return &replay.Script{AgentScript: s.Agent}
 }
 
-// drive lets our own editor prompt an agent once, and cancel if asked to.
-func drive(s *replay.Server, cancel bool) scenarios.Result {
+// drive lets our own editor prompt an agent once, and cancel if asked to. It
+// leaves when the turn has ended and what is said to come after that has come.
+func drive(s *replay.Server, cancel bool, after ...transcript.Expectation) scenarios.Result {
 	log, err := transcript.New(transcript.Header{}, transcript.Options{})
 	Expect(err).NotTo(HaveOccurred())
 	s.Log = log
@@ -82,6 +83,9 @@ func drive(s *replay.Server, cancel bool) scenarios.Result {
 				_, _ = session.Cancel()
 			}
 			_, _ = turn.Wait(ctx)
+			for _, x := range after {
+				view.Await(ctx, turn.Entry.Seq, x)
+			}
 		}
 	}
 	e.Close(ctx)
@@ -174,7 +178,11 @@ answered NEVER
 				cancel = false // nothing shows that it begins but the permission, which our editor answers
 				continue
 			}
-			res := drive(srv, cancel)
+			var after []transcript.Expectation
+			if base == "m05-after-the-turn" {
+				after = append(after, mockclient.ToolCallUpdated("completed"))
+			}
+			res := drive(srv, cancel, after...)
 			for _, k := range res.Checks {
 				Expect(k.Verdict).To(BeElementOf(scenarios.Pass, scenarios.Skip), "%s: %v", k.ID, k.Failure)
 			}
