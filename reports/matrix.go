@@ -225,7 +225,10 @@ func asked(c scenarios.Check, r scenarios.Result) string {
 func broken(f scenarios.Finding) string {
 	r, ok := rules.LookupRule(f.Rule)
 	if !ok {
-		return f.Message // it is no rule about frames
+		// It is no rule about frames. After a colon stands what it saw here,
+		// such as the path of a program.
+		what, _, _ := strings.Cut(f.Message, ": ")
+		return what
 	}
 	for _, p := range r.Points {
 		if p.ID == f.Point && p.Says != "" {

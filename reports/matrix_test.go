@@ -89,6 +89,15 @@ var _ = Describe("a matrix", func() {
 		Expect(known.Known).To(Equal("It keeps no <history>."))
 	})
 
+	It("does not tell what lies where on one machine", func() {
+		c := bad()
+		c.Run.Results[0].Findings = append(c.Run.Results[0].Findings, scenarios.Finding{Rule: "EXIT-LEFTOVER", Class: scenarios.Warn, Requirements: []string{"STDIO-007"},
+			Message: "A process outlived the agent and was killed: /home/me/bin/agent"})
+		text := page("markdown", reports.NewMatrix([]reports.Column{c}))
+		Expect(text).To(ContainSubstring("A process outlived the agent and was killed\n"))
+		Expect(text).NotTo(ContainSubstring("/home/me"))
+	})
+
 	It("is the same page when only ids and times were others", func() {
 		other := bad()
 		other.Run.Results[0].Checks[0].Failure = &transcript.Failure{Observed: "#99 end_turn"}
