@@ -1,6 +1,10 @@
 package faults
 
-import "github.com/acp-test/acp-test/refagent"
+import (
+	"os"
+
+	"github.com/acp-test/acp-test/refagent"
+)
 
 // staleFaults tell the editor something else than what is so.
 func staleFaults() []Fault {
@@ -153,17 +157,22 @@ func wordsInFirstSession(*tap) func(f frame) bool {
 	}
 }
 
-func writeAfterFailure(t *tap) func(f frame) bool {
-	input := map[string]object{}
+func writeAfterFailure(*tap) func(f frame) bool {
+	edits := map[string]func(){}
 	return func(f frame) bool {
 		u, tag := f.Update()
 		id, _ := u["toolCallId"].(string)
-		switch in, _ := u["rawInput"].(object); {
-		case tag == "tool_call":
-			input[id] = in
-		case tag == "tool_call_update" && u["status"] == "failed" && input[id]["old"] != nil:
-			t.Emit(message{"jsonrpc": "2.0", "id": "write-" + id, "method": "fs/write_text_file",
-				"params": object{"sessionId": f.Session, "path": input[id]["path"], "content": input[id]["new"]}})
+		in, _ := u["rawInput"].(object)
+		switch text, edit := in["new"].(string); {
+		case tag == "tool_call" && edit:
+			list, _ := u["locations"].([]any)
+			for _, l := range list {
+				at, _ := l.(object)
+				path, _ := at["path"].(string)
+				edits[id] = func() { _ = os.WriteFile(path, []byte(text), 0o644) }
+			}
+		case tag == "tool_call_update" && u["status"] == "failed" && edits[id] != nil:
+			edits[id]()
 		}
 		return true
 	}

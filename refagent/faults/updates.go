@@ -51,9 +51,9 @@ func updateFaults() []Fault {
 		},
 		{
 			Name:    "plan-as-changes",
-			Summary: "sends only the newest entry of a plan",
+			Summary: "sends only the newest entry of a plan that had several",
 			Hooks: onUpdate(func(u object, tag string) bool {
-				if list, ok := u["entries"].([]any); ok && tag == "plan" && len(list) > 1 {
+				if list, ok := u["entries"].([]any); ok && tag == "plan" && len(list) > 2 {
 					u["entries"] = list[len(list)-1:]
 				}
 				return true
