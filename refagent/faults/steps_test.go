@@ -139,6 +139,7 @@ var chapters = map[string]func(b *battery){
 		b.call("session/set_mode", object{"sessionId": s, "modeId": "planning"})
 		b.turn(s, `use write_file {"path":"a","content":""}`)
 		b.turn(s, `use write_file {"path":"b","content":""}`)
+		b.turn(s, `use write_file {"path":"d","content":""}`)
 		b.call("session/set_config_option", object{"sessionId": s, "configId": "mode", "value": "readonly"})
 		b.turn(s, `use write_file {"path":"c","content":""}`)
 	},
