@@ -47,10 +47,16 @@ func (o *outbox) poke() {
 }
 
 // pace waits while too much is queued.
-func (o *outbox) pace(ctx context.Context) {
+func (o *outbox) pace(ctx context.Context) { o.drain(ctx, maxQueued) }
+
+// flush waits until all that was put is written.
+func (o *outbox) flush(ctx context.Context) { o.drain(ctx, 0) }
+
+// drain waits until no more than so many bytes are queued.
+func (o *outbox) drain(ctx context.Context, most int) {
 	for {
 		o.mu.Lock()
-		full, room := o.bytes > maxQueued && o.err == nil, o.room
+		full, room := o.bytes > most && o.err == nil, o.room
 		o.mu.Unlock()
 		if !full {
 			return
