@@ -115,7 +115,7 @@ type session struct {
 	tools                       map[string]*tool
 	order                       []*tool
 	past                        map[string]*tool // those of before the load that runs, or whose turn it broke into
-	messages                    [3]string // current message id of user, agent, thought
+	messages                    [3]string        // current message id of user, agent, thought
 
 	modes   *modeState
 	options []option
@@ -136,12 +136,12 @@ type turn struct {
 	disturbed bool
 	// mixed: a load was asked for while it ran, and nobody can tell what is
 	// its own from what is replayed beside it.
-	mixed bool
-	spoke     bool // had content of the agent
-	acted     bool // the agent asked for something
-	tools     []*tool
-	messages  [3]string // current message ids when it ended
-	text      string    // what the user wrote, cut
+	mixed    bool
+	spoke    bool // had content of the agent
+	acted    bool // the agent asked for something
+	tools    []*tool
+	messages [3]string // current message ids when it ended
+	text     string    // what the user wrote, cut
 }
 
 // status of a tool call, in its order.
