@@ -107,6 +107,8 @@ func (w *work) inProcess(ctx context.Context) (status exitStatus, output string,
 	var out tail
 	cmd.Stdout, cmd.Stderr = &out, &out
 	inOwnGroup(cmd)
+	// Who sees what the command does has been told that it runs.
+	w.a.conn.out.flush(ctx)
 	cmd.WaitDelay = linger / 4
 	if w.a.hooks.Command != nil {
 		w.a.hooks.Command(cmd)

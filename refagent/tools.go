@@ -203,8 +203,6 @@ func (a *agent) runTool(s *session, t *turn, tools []tool, c ModelCall, skip err
 		if err == nil {
 			w.progress(nil)
 			a.planStep(s, w.title, statusInProgress)
-			// Who sees what the tool does has been told that it runs.
-			a.conn.out.flush(t.ctx)
 			w.content = nil
 			err = chosen.run(t.ctx, w)
 		}
