@@ -237,6 +237,7 @@ func (k *keeper) killAll(list func() []Process) {
 func (k *keeper) clear() {
 	k.killAll(func() []Process { return processes(os.Getpid(), k.agent, k.args.run, -1) })
 	removeDir(k.args.remove)
+	trimFile(k.args.trim)
 }
 
 // guard keeps a directory and no agent.

@@ -54,11 +54,11 @@ type kept struct {
 	survivors []Process
 }
 
-func startKept(ctx context.Context, keeper []string, remove string, s spawn, files *pipes) (process, error) {
+func startKept(ctx context.Context, keeper []string, remove, trim string, s spawn, files *pipes) (process, error) {
 	if len(keeper) == 0 {
 		return nil, errors.New("the keeper's command line is empty")
 	}
-	k, err := startKeeper(keeper, keeperArgs{run: s.RunID, conn: s.Conn, remove: remove}, files)
+	k, err := startKeeper(keeper, keeperArgs{run: s.RunID, conn: s.Conn, remove: remove, trim: trim}, files)
 	if err != nil {
 		return nil, err
 	}
@@ -226,10 +226,11 @@ type keeperArgs struct {
 	run    string
 	conn   int // -1: a guard, which keeps a directory and no agent
 	remove string
+	trim   string
 }
 
 func (k keeperArgs) words() []string {
-	return []string{"--run", k.run, "--conn", strconv.Itoa(k.conn), "--remove", k.remove}
+	return []string{"--run", k.run, "--conn", strconv.Itoa(k.conn), "--remove", k.remove, "--trim", k.trim}
 }
 
 func parseKeeperArgs(args []string) (k keeperArgs, err error) {
@@ -241,6 +242,8 @@ func parseKeeperArgs(args []string) (k keeperArgs, err error) {
 			k.conn, err = strconv.Atoi(args[i+1])
 		case "--remove":
 			k.remove = args[i+1]
+		case "--trim":
+			k.trim = args[i+1]
 		default:
 			err = fmt.Errorf("unknown word %q", args[i])
 		}

@@ -36,6 +36,10 @@ type Command struct {
 	// RemoveOnExit is a directory the keeper removes if this process dies
 	// without calling Stop. After Stop the directory is the caller's.
 	RemoveOnExit string
+	// TrimOnExit is a file of lines, by its absolute path, which the keeper
+	// ends with a whole line if this process dies without calling Stop: a
+	// process that is killed while it writes leaves half of one.
+	TrimOnExit string
 	// RunID attributes processes to the run. "" makes one up.
 	RunID string
 	// Grace is the time for each step of Stop; 0 means 2 s.
@@ -116,7 +120,7 @@ func launch(ctx context.Context, t *transcript.Transcript, conn int, c *Command)
 	}
 	var p process
 	if c.Keeper != nil {
-		p, err = startKept(ctx, c.Keeper, c.RemoveOnExit, s, &files)
+		p, err = startKept(ctx, c.Keeper, c.RemoveOnExit, c.TrimOnExit, s, &files)
 	} else {
 		p, err = startBare(s, &files)
 	}

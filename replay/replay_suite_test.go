@@ -92,7 +92,7 @@ func proxyMain(file string, argv []string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	p := replay.Proxy{Agent: mockclient.Command{Path: argv[0], Args: argv[1:], Env: os.Environ(), Keeper: keeper()}, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Log: log}
+	p := replay.Proxy{Agent: mockclient.Command{Path: argv[0], Args: argv[1:], Env: os.Environ(), Keeper: keeper(), TrimOnExit: file}, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Log: log}
 	exit, err := p.Run(context.Background())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -118,10 +118,14 @@ func (h *host) record(o *recording, argv []string) (err error) {
 		_, stop := keepScript(recorder, log, scriptOf(file)) // what fails is told at the end: the session goes on
 		defer func() { err = errors.Join(err, stop()) }()
 	}
+	whole, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
 	home, _ := h.getenv("HOME") // none is noted then
 	proxy := replay.Proxy{
 		Home:  home,
-		Agent: mockclient.Command{Path: argv[0], Args: argv[1:], Env: env, Dir: h.cwd, Keeper: []string{h.self, "keeper"}},
+		Agent: mockclient.Command{Path: argv[0], Args: argv[1:], Env: env, Dir: h.cwd, Keeper: []string{h.self, "keeper"}, TrimOnExit: whole},
 		In:    h.in, Out: h.out, Err: h.err, Log: log, Signals: signals, Live: live,
 	}
 	// Not the command's context: a signal is for the agent, which may live on.

@@ -1,0 +1,41 @@
+//go:build unix
+
+package mockclient
+
+import (
+	"bytes"
+	"io"
+	"os"
+)
+
+// trimFile cuts off what stands behind the last newline of a file. What fails
+// is left as it is: whoever could be told is dead.
+func trimFile(path string) {
+	if path == "" {
+		return
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	end, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return
+	}
+	whole := int64(0)
+	block := make([]byte, 1<<20)
+	for at := end; at > 0 && whole == 0; {
+		n := min(at, int64(len(block)))
+		at -= n
+		if _, err := f.ReadAt(block[:n], at); err != nil {
+			return
+		}
+		if i := bytes.LastIndexByte(block[:n], '\n'); i >= 0 {
+			whole = at + int64(i) + 1
+		}
+	}
+	if whole < end {
+		_ = f.Truncate(whole)
+	}
+}
