@@ -227,14 +227,17 @@ var _ = Describe(proof, Ordered, ContinueOnFailure, func() {
 			for _, name := range f.Reddens {
 				sure := strings.TrimSuffix(name, "?")
 				may[sure] = true
-				if sure == name && found[name] == nil {
+				// Where the agent and the editor race, a name that is red
+				// nearly always is no proof of anything when it is not:
+				// ci/soak wants them all, elsewhere one that is sure is enough.
+				if everywhere && sure == name && found[name] == nil {
 					wrong = append(wrong, name+" is not red")
 				}
 			}
 			killed := !slices.ContainsFunc(f.Reddens, func(name string) bool { return !strings.HasSuffix(name, "?") })
 			declares := chosen(all, f.Scenarios)
 			for name, where := range found {
-				killed = killed || may[name]
+				killed = killed || slices.Contains(f.Reddens, name)
 				here := slices.ContainsFunc(declares, func(s *scenarios.Scenario) bool { return slices.Contains(where, s.ID) })
 				if !may[name] && (here || name == failed) {
 					wrong = append(wrong, fmt.Sprintf("%s is red in %v", name, where))
