@@ -54,7 +54,9 @@ var only = []struct {
 	{"github.com/creack/pty", "the protocol runs over pipes; pseudo-terminals are for terminal/* alone", []string{"mockclient"}},
 	{"github.com/goccy/go-yaml", "formats of files are the business of who owns them", []string{"mistake", "agents", "fakellm", "scenarios", "rules", "protocol", "cmd/acp-test"}},
 	{"encoding/json/v2", "it is an experiment of the standard library", nil},
-	{"github.com/openai/openai-go", "the agent under test has a client; the fake model is a server", []string{"refagent"}},
+	{"github.com/openai/openai-go", "only tests use it, as a client of the fake model", nil},
+	{"github.com/tmaxmax/go-sse", "the reference agent reads a stream; the fake model writes its own", []string{"refagent"}},
+	{"github.com/hashicorp/go-retryablehttp", "an agent retries; a test tool must not", []string{"refagent"}},
 	{"github.com/anthropics/anthropic-sdk-go", "only tests use it, as a client of the fake model", nil},
 	{"google.golang.org/genai", "only tests use it, as a client of the fake model", nil},
 }

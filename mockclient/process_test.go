@@ -217,6 +217,28 @@ var _ = Describe("an agent's process", func() {
 		a.CatchUp(within()) // nor will there be
 	})
 
+	It("is told apart from one that has not yet taken what was written to it", func() {
+		if runtime.GOOS != "linux" {
+			Skip("no other kernel tells what is left in a pipe")
+		}
+		dir := GinkgoT().TempDir()
+		a, err := mockclient.Start(within(), newTranscript(), 0, mockclient.Command{
+			Path: "/bin/sh", Dir: dir, Args: []string{"-c", `until [ -e go ]; do :; done; : > reads; read -r line; read -r more`},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		_, err = mockclient.NewEditor(a, mockclient.Options{}).Notify("m", nil)
+		Expect(err).NotTo(HaveOccurred())
+		ended, end := context.WithCancel(context.Background())
+		end()
+		a.Taken(ended)
+		Expect(filepath.Join(dir, "reads")).NotTo(BeAnExistingFile())
+		Expect(os.WriteFile(filepath.Join(dir, "go"), nil, 0o600)).To(Succeed())
+		a.Taken(within())
+		Expect(filepath.Join(dir, "reads")).To(BeAnExistingFile())
+		a.Stop(within())
+		a.Taken(within()) // nothing more will be taken
+	})
+
 	It("does not start when the context has ended", func() {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		cancel(fmt.Errorf("too late"))

@@ -150,31 +150,36 @@ func (a *Agent) put(buf []byte, split int) error {
 	if split <= 0 {
 		split = len(buf)
 	}
-	patience := time.Second // for the whole of it: the agent may not be reading
+	// For the whole of it: the agent may not be reading.
+	patience, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
 	for len(buf) > 0 {
 		n := min(split, len(buf))
 		if _, err := a.stdin.Write(buf[:n]); err != nil {
 			return &writeError{err}
 		}
 		if buf = buf[n:]; len(buf) > 0 {
-			patience -= a.drain(patience)
+			a.Taken(patience) // so that the next piece is a read of its own
 		}
 	}
 	return nil
 }
 
-// drain waits until the agent has taken what was written, or patience ends, so
-// that the next piece is a read of its own. The kernel tells nobody when a pipe
-// becomes empty; it can only be asked.
-func (a *Agent) drain(patience time.Duration) time.Duration {
-	start := time.Now()
-	for waited := time.Duration(0); waited < patience; waited = time.Since(start) {
+// Taken waits until the agent has taken from its stdin all that was written to
+// it, or has ended, or ctx ends. It returns at once where that cannot be told:
+// with a process on another system than Linux.
+func (a *Agent) Taken(ctx context.Context) {
+	// The kernel tells nobody when a pipe becomes empty; it can only be asked.
+	for ctx.Err() == nil {
 		if left, ok := unread(a.stdin); !ok || left == 0 {
-			break
+			return
 		}
-		time.Sleep(50 * time.Microsecond)
+		select {
+		case <-a.exited:
+			return
+		case <-time.After(50 * time.Microsecond):
+		}
 	}
-	return time.Since(start)
 }
 
 // writeError is a write that failed, as against one that was given up.

@@ -1,18 +1,19 @@
 package refagent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/shared"
+	"github.com/hashicorp/go-retryablehttp"
+	"github.com/tmaxmax/go-sse"
 )
 
 // The roles of a ModelMessage.
@@ -57,45 +58,63 @@ type reply struct {
 const systemPrompt = "You are a coding agent inside an editor. Work in the user's workspace with the tools you have. " +
 	"Answer in Markdown and keep it short. When the user refuses a tool, say so and go on without it."
 
-// model is the OpenAI Chat Completions endpoint.
+// model is an OpenAI Chat Completions endpoint. One request in two lines of JSON
+// needs no vendor's SDK: OpenAI's own is as large as all the rest of the program
+// and takes longer to compile.
 type model struct {
-	chat      openai.ChatCompletionService
+	http      *retryablehttp.Client
 	transport *http.Transport
+	url, key  string
 	name      string
-	ready     bool
 }
 
 func newModel(getenv func(string) string) *model {
-	m := &model{name: getenv(EnvModel), transport: &http.Transport{}}
+	m := &model{name: getenv(EnvModel), key: getenv(EnvAPIKey), transport: &http.Transport{}}
 	if m.name == "" {
 		m.name = DefaultModel
 	}
-	base, key := getenv(EnvBaseURL), getenv(EnvAPIKey)
-	if key == "" {
-		key = "none"
+	if base := getenv(EnvBaseURL); base != "" {
+		m.url = strings.TrimSuffix(base, "/") + "/chat/completions"
 	}
-	m.ready = base != ""
-	// The service is made by hand because openai.NewClient reads the
-	// process's environment.
-	m.chat = openai.NewChatCompletionService(
-		option.WithBaseURL(base),
-		option.WithAPIKey(key),
-		option.WithHTTPClient(&http.Client{Transport: m.transport}),
-		option.WithMaxRetries(2),
-		option.WithMaxRetryDelay(5*time.Second),
-		option.WithMiddleware(noRetryOnServerErrors),
-	)
+	m.http = &retryablehttp.Client{
+		HTTPClient:   &http.Client{Transport: m.transport},
+		RetryMax:     2,
+		RetryWaitMin: 500 * time.Millisecond,
+		RetryWaitMax: maxRetryWait,
+		CheckRetry:   noRetryOnServerErrors,
+		Backoff:      retryWait,
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
 	return m
 }
 
+const (
+	maxRetryWait = 5 * time.Second
+	// maxEvent is the longest event of a stream: a model may send a whole file
+	// as one piece.
+	maxEvent = 64 << 20
+	// maxErrorBody is how much of a refusal is read to explain it.
+	maxErrorBody = 64 << 10
+)
+
 // noRetryOnServerErrors leaves retries to rate limits and broken connections:
 // a 5xx is reported to the user at once.
-func noRetryOnServerErrors(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-	res, err := next(r)
-	if res != nil && res.StatusCode >= 500 {
-		res.Header.Set("x-should-retry", "false")
+func noRetryOnServerErrors(ctx context.Context, r *http.Response, err error) (bool, error) {
+	if r != nil && r.StatusCode >= 500 {
+		return false, nil
 	}
-	return res, err
+	return retryablehttp.DefaultRetryPolicy(ctx, r, err)
+}
+
+// retryWait is what the server asks for, but not for ever. OpenAI's own servers
+// ask in milliseconds.
+func retryWait(lo, hi time.Duration, attempt int, r *http.Response) time.Duration {
+	if r != nil {
+		if ms, err := strconv.Atoi(r.Header.Get("Retry-After-Ms")); err == nil && ms >= 0 {
+			return min(time.Duration(ms)*time.Millisecond, hi)
+		}
+	}
+	return min(retryablehttp.DefaultBackoff(lo, hi, attempt, r), hi)
 }
 
 func (m *model) close() { m.transport.CloseIdleConnections() }
@@ -103,40 +122,24 @@ func (m *model) close() { m.transport.CloseIdleConnections() }
 // ask streams one reply. on gets each piece as it arrives: thought true for
 // reasoning. A stream that ends without a finish reason is an error.
 func (m *model) ask(ctx context.Context, history []ModelMessage, tools []tool, on func(thought bool, piece string)) (reply, error) {
-	if !m.ready {
+	if m.url == "" {
 		return reply{}, errors.New(EnvBaseURL + " is not set")
 	}
-	p := openai.ChatCompletionNewParams{
-		Model:         m.name,
-		Messages:      []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(systemPrompt)},
-		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
+	stream, err := m.open(ctx, chatRequestOf(m.name, history, tools))
+	if err != nil {
+		return reply{}, err
 	}
-	for _, h := range history {
-		p.Messages = append(p.Messages, wireMessage(h))
-	}
-	for _, t := range tools {
-		p.Tools = append(p.Tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
-			Name: t.name, Description: param.NewOpt(t.about), Parameters: t.schema,
-		}))
-	}
-
-	stream := m.chat.NewStreaming(ctx, p)
 	defer stream.Close()
 	var out reply
 	var text strings.Builder
-	for stream.Next() {
-		chunk := stream.Current()
-		if t := chunk.Usage.TotalTokens; t > 0 {
-			out.used = t
+	err = chunks(stream, func(c chatChunk) {
+		if c.Usage.TotalTokens > 0 {
+			out.used = c.Usage.TotalTokens
 		}
-		for _, c := range chunk.Choices {
-			d := c.Delta
-			for _, key := range []string{"reasoning_content", "reasoning"} {
-				var thought string
-				if raw := d.JSON.ExtraFields[key].Raw(); raw != "" && json.Unmarshal([]byte(raw), &thought) == nil && thought != "" {
-					on(true, thought)
-					break
-				}
+		for _, choice := range c.Choices {
+			d := choice.Delta
+			if thought := cmp.Or(d.ReasoningContent, d.Reasoning); thought != "" {
+				on(true, thought)
 			}
 			if d.Refusal != "" {
 				out.refused = true
@@ -145,22 +148,63 @@ func (m *model) ask(ctx context.Context, history []ModelMessage, tools []tool, o
 				text.WriteString(piece)
 				on(false, piece)
 			}
-			for _, tc := range d.ToolCalls {
-				out.calls = grow(out.calls, int(tc.Index), tc.ID, tc.Function.Name, tc.Function.Arguments)
+			for _, call := range d.ToolCalls {
+				out.calls = grow(out.calls, call.Index, call.ID, call.Function.Name, call.Function.Arguments)
 			}
-			if c.FinishReason != "" {
-				out.finish = c.FinishReason
+			if choice.FinishReason != "" {
+				out.finish = choice.FinishReason
 			}
 		}
-	}
+	})
 	out.text = text.String()
-	if err := stream.Err(); err != nil {
-		return out, err
+	if err == nil && out.finish == "" {
+		err = errors.New("the reply broke off")
 	}
-	if out.finish == "" {
-		return out, errors.New("the reply broke off")
+	return out, err
+}
+
+// open sends a request and returns the stream of its answer.
+func (m *model) open(ctx context.Context, body chatRequest) (io.ReadCloser, error) {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
 	}
-	return out, nil
+	r, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, m.url, raw)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Authorization", "Bearer "+cmp.Or(m.key, "none"))
+	answer, err := m.http.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		defer answer.Body.Close()
+		raw, _ := io.ReadAll(io.LimitReader(answer.Body, maxErrorBody))
+		return nil, statusError{answer.StatusCode, errorMessage(raw)}
+	}
+	return answer.Body, nil
+}
+
+// chunks reads a stream to its end.
+func chunks(stream io.Reader, on func(chatChunk)) (err error) {
+	sse.Read(stream, &sse.ReadConfig{MaxEventSize: maxEvent})(func(e sse.Event, readErr error) bool {
+		if err = readErr; err != nil || e.Data == "[DONE]" {
+			return false
+		}
+		var c chatChunk
+		if err = json.Unmarshal([]byte(e.Data), &c); err == nil && len(c.Error) > 0 {
+			err = fmt.Errorf("the model broke off: %s", errorMessage([]byte(e.Data)))
+		}
+		if err != nil {
+			return false
+		}
+		on(c)
+		return true
+	})
+	return err
 }
 
 // grow adds a fragment to the call at an index; a fragment with a new id that
@@ -181,62 +225,22 @@ func grow(calls []ModelCall, index int, id, name, arguments string) []ModelCall 
 	return calls
 }
 
-func wireMessage(m ModelMessage) openai.ChatCompletionMessageParamUnion {
-	switch m.Role {
-	case roleTool:
-		return openai.ToolMessage(m.Text, m.CallID)
-	case roleAssistant:
-		a := openai.AssistantMessage(m.Text)
-		for _, c := range m.Calls {
-			a.OfAssistant.ToolCalls = append(a.OfAssistant.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
-				OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-					ID:       c.ID,
-					Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: c.Arguments},
-				},
-			})
-		}
-		return a
-	}
-	if len(m.Parts) == 0 {
-		return openai.UserMessage(m.Text)
-	}
-	parts := make([]openai.ChatCompletionContentPartUnionParam, len(m.Parts))
-	for i, p := range m.Parts {
-		switch kind, format, _ := strings.Cut(p.MimeType, "/"); {
-		case p.Data == "":
-			parts[i] = openai.TextContentPart(p.Text)
-		case kind == "audio":
-			parts[i] = openai.InputAudioContentPart(openai.ChatCompletionContentPartInputAudioInputAudioParam{
-				Data: p.Data, Format: audioFormat(format),
-			})
-		default:
-			parts[i] = openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{
-				URL: "data:" + p.MimeType + ";base64," + p.Data,
-			})
-		}
-	}
-	return openai.UserMessage(parts)
+// statusError is an answer other than 200.
+type statusError struct {
+	status int
+	detail string
 }
 
-func audioFormat(subtype string) string {
-	if subtype == "mpeg" || subtype == "mp3" {
-		return "mp3"
-	}
-	return "wav"
-}
+func (e statusError) Error() string { return fmt.Sprintf("HTTP status %d: %s", e.status, e.detail) }
 
 // modelError is a failed model request as the editor gets to see it.
 func modelError(err error) *rpcError {
-	var api *openai.Error
-	if errors.As(err, &api) {
-		detail := api.Message
-		if detail == "" {
-			detail = http.StatusText(api.StatusCode)
-		}
+	var refused statusError
+	if errors.As(err, &refused) {
 		return &rpcError{
 			Code:    codeModelFailed,
-			Message: fmt.Sprintf("the model answered with HTTP status %d", api.StatusCode),
-			Data:    map[string]any{"status": api.StatusCode, "detail": detail},
+			Message: fmt.Sprintf("the model answered with HTTP status %d", refused.status),
+			Data:    map[string]any{"status": refused.status, "detail": cmp.Or(refused.detail, http.StatusText(refused.status))},
 		}
 	}
 	return &rpcError{Code: codeModelFailed, Message: "the model request failed", Data: map[string]any{"detail": err.Error()}}

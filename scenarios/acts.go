@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
@@ -96,7 +97,8 @@ func actCommands() []*Command {
 		}, {
 			Name: "release", Group: "acts", Args: "GATE",
 			Summary: "release a gate of the model",
-			Detail:  "A gate that is not reached yet will not hold.",
+			Detail: "A gate that is not reached yet will not hold. What was written to the agent\n" +
+				"before comes before: up to a second is given to it to take that from its stdin.",
 			Compile: compileRelease,
 		}, {
 			Name: "write", Group: "acts", Args: "FILE @SOURCE|TEXT",
@@ -275,6 +277,11 @@ func compileRelease(l *line) (func(context.Context, *branch) error, error) {
 		if err := b.run.begin(ctx); err != nil {
 			return err
 		}
+		// Else the agent may see the model go on before it sees a cancel that
+		// the script sent first.
+		taken, cancel := context.WithTimeout(ctx, time.Second)
+		b.run.agent.Taken(taken)
+		cancel()
 		e, err := b.run.model.Release(gate)
 		if err != nil {
 			return l.runtime(err)
