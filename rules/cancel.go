@@ -13,7 +13,7 @@ const slowCancel = 5 * time.Second
 // cancelReason judges how a cancelled turn ends. A stop reason other than
 // cancelled counts against the agent only if the transcript proves work open
 // from the end of the cancel's write until the response: a reply of the model
-// that a gate holds, or a request of the agent that the editor has not
+// that a gate holds, were it until the agent itself hangs up, or a request of the agent that the editor has not
 // answered. Else the two may have crossed on the wire.
 func cancelReason() Rule {
 	const (
@@ -142,11 +142,13 @@ func (t *turn) stopper() (a *act, closing bool) {
 }
 
 // openWork says what work of the turn was open when the write of the act ended
-// and still is, and the entry that opened it; "" if nothing proves any.
+// and still is, or was given up by the agent since, and the entry that opened it;
+// "" if nothing proves any.
 func (w *world) openWork(t *turn, a *act) (proof string, at int) {
 	known := max(a.ended, a.seq)
-	if held := w.models.heldFor(t.session, t); held != nil && held.held < known {
-		return fmt.Sprintf("the model's reply was held at gate %q all the while", held.gate), held.held
+	if held := w.models.heldFor(t.session, t, known); held != nil {
+		return fmt.Sprintf("the model's reply was held at gate %q %s", held.gate,
+			pick(held.left > 0, "until the agent hung up on it", "all the while")), held.held
 	}
 	for _, r := range t.session.conn.open {
 		if r.by == OfAgent && r.turn == t && r.seq < known && r.back == nil && r.awaited(t) && (at == 0 || r.seq < at) {

@@ -227,10 +227,7 @@ var _ = Describe(proof, Ordered, ContinueOnFailure, func() {
 			for _, name := range f.Reddens {
 				sure := strings.TrimSuffix(name, "?")
 				may[sure] = true
-				// Where the agent and the editor race, a name that is red
-				// nearly always is no proof of anything when it is not:
-				// ci/soak wants them all, elsewhere one that is sure is enough.
-				if everywhere && sure == name && found[name] == nil {
+				if sure == name && found[name] == nil {
 					wrong = append(wrong, name+" is not red")
 				}
 			}
