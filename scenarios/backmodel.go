@@ -1,0 +1,92 @@
+package scenarios
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+func compileModel(l *line) (func(context.Context, *branch) error, error) {
+	w, m := l.need(0, "requests or saw")
+	if m != nil {
+		return nil, m
+	}
+	if w.raw() == "saw" {
+		return compileModelSaw(l)
+	}
+	key, op, value, ok := w.cut("==", "<=", ">=")
+	if !ok || key != "requests" {
+		return nil, l.usage(w.column, "%q is neither requests==N nor saw", w.raw())
+	}
+	if m := l.atMost(1); m != nil {
+		return nil, m
+	}
+	n, err := strconv.Atoi(value.raw())
+	if err != nil {
+		return nil, l.usage(value.column, "%q is no number", value.raw())
+	}
+	return func(_ context.Context, b *branch) error {
+		from, _, err := b.window("", 0)
+		if err != nil {
+			return l.runtime(err)
+		}
+		steps := map[string]bool{}
+		for e := range b.run.t.From(from + 1) {
+			if v := e.JSON(); e.Kind == transcript.ModelRequest && v.Get("lane").Is("main") && b.owns(e) {
+				steps[v.Get("prompt").Text()+"/"+v.Get("step").Text()] = true
+			}
+		}
+		got := len(steps)
+		if op == "==" && got != n || op == "<=" && got > n || op == ">=" && got < n {
+			return b.back(l, true, fmt.Sprintf("model requests %s %d", op, n), fmt.Sprintf("%d", got))
+		}
+		return nil
+	}, nil
+}
+
+func (b *branch) owns(e transcript.Entry) bool {
+	s := b.current()
+	return s == nil || e.Session == "" || e.Session == s.id
+}
+
+func compileModelSaw(l *line) (func(context.Context, *branch) error, error) {
+	p := &pattern{kind: "model", text: l.text}
+	p.arg, p.hasArg = word{parts: []part{{text: "request"}}}, true
+	for _, w := range l.words[1:] {
+		f, m := l.field(w)
+		if m != nil {
+			return nil, m
+		}
+		if f.path == "text" {
+			f.path = "raw"
+		}
+		p.fields = append(p.fields, *f)
+	}
+	return func(_ context.Context, b *branch) error {
+		x, err := p.bind(b)
+		if err != nil {
+			return l.runtime(err)
+		}
+		from, _, err := b.window("", 0)
+		if err != nil {
+			return l.runtime(err)
+		}
+		found := 0
+		for e := range b.run.t.From(from + 1) {
+			if x.match(e) {
+				found = e.Seq
+				break
+			}
+		}
+		if found > 0 && l.negate {
+			return b.back(l, true, "no such model request", fmt.Sprintf("#%d is one", found), found)
+		}
+		if found == 0 && !l.negate {
+			return b.back(l, true, "a model request with "+strings.TrimPrefix(l.text, "model saw "), "none of the requests since the prompt")
+		}
+		return nil
+	}, nil
+}

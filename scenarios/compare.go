@@ -1,0 +1,68 @@
+package scenarios
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/acp-test/acp-test/golden"
+)
+
+// compare compares the run with its golden.
+func (r *run) compare(res *Result, whole bool) {
+	s, e := r.scenario, r.engine
+	n := e.Profile.Normalize
+	o := golden.Options{Exact: s.decl.golden == "exact", Work: r.box.work, Home: r.box.home, Temp: r.box.temp, Unordered: n.Unordered}
+	o.Replace = r.places()
+	for _, x := range n.Replace {
+		o.Replace = append(o.Replace, golden.Replacement{Pattern: x.Pattern, With: x.With})
+	}
+	r.rendered = golden.Render(r.t.Between(1, r.settled), o)
+	if s.decl.golden == "off" || e.Golden == nil {
+		res.Golden = &Golden{State: "off"}
+		return
+	}
+	if !whole || res.Verdict == Inconclusive || res.Verdict == Skip {
+		return // half a conversation differs from a whole one
+	}
+	want, source, err := e.Golden.Read(e.Profile.Name, s.ID)
+	g := &Golden{Path: source}
+	res.Golden = g
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		res.Verdict, res.Reason = Error, err.Error()
+	case err != nil && r.isKnown("golden"):
+		g.State = "off" // there is none that would be right
+	case err != nil:
+		g.State = "new"
+		if e.Update && !r.unlisted(res) {
+			r.update(res, g)
+		} else if e.GoldenRequired {
+			res.Verdict = Worst(res.Verdict, Fail)
+			g.Diff = "there is no golden; run with --update to write it"
+		}
+	case want == r.rendered:
+		g.State = "match"
+	default:
+		g.State = "differs"
+		g.Diff = golden.Diff(want, r.rendered)
+		if e.Update && !r.unlisted(res) && !r.isKnown("golden") {
+			r.update(res, g)
+		} else {
+			res.Verdict = Worst(res.Verdict, Fail)
+		}
+	}
+}
+
+func (r *run) update(res *Result, g *Golden) {
+	if err := r.engine.Golden.Write(r.engine.Profile.Name, r.scenario.ID, r.rendered); err != nil {
+		res.Verdict, res.Reason = Error, err.Error()
+		return
+	}
+	g.State = "updated"
+}
+
+// failed reports whether the comparison counts: the text differs, or there was
+// none and one is required, which the difference then says.
+func (g *Golden) failed() bool {
+	return g != nil && (g.State == "differs" || g.State == "new" && g.Diff != "")
+}

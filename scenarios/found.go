@@ -1,0 +1,78 @@
+package scenarios
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/rules"
+)
+
+// finding is a rule's finding in the form of results.
+func (r *run) finding(f rules.Finding) Finding {
+	out := Finding{Rule: f.Rule, Point: f.Point, Sub: f.Damage, Requirements: f.Requirements, Citation: f.Citation, Session: f.Session,
+		Entries: f.Entries, Message: r.plain(f.Message), Detail: r.plain(f.Detail), Count: f.Count}
+	switch f.Class {
+	case rules.Fail:
+		out.Class = Fail
+	case rules.Warn:
+		out.Class = Warn
+	case rules.Lint:
+		out.Class = Lint
+	case rules.Inconclusive:
+		out.Class = Inconclusive
+	}
+	if f.Side == rules.OfClient {
+		out.Class = Error
+		if r.unlawful || slices.ContainsFunc(f.Entries, func(seq int) bool { return r.lawless[seq] }) {
+			out.Class = Lint
+			out.Message += " (the scenario does this on purpose)"
+		}
+	}
+	if len(f.Entries) > 0 {
+		out.Tail = r.around(f.Entries)
+	}
+	return out
+}
+
+func (r *run) plain(s string) string {
+	return strings.NewReplacer(r.box.work, "$WORK", r.box.home, "$HOME", r.box.root, "$RUN").Replace(s)
+}
+
+// around is the entries a finding names and the frames next to the last one.
+func (r *run) around(seqs []int) []string {
+	last := slices.Max(seqs)
+	want := map[int]bool{}
+	for _, s := range seqs {
+		want[s] = true
+	}
+	var lines []string
+	for e := range r.t.Between(1, last+1) {
+		if want[e.Seq] || e.Frame() && e.Seq >= last-2 {
+			mark := "  "
+			if want[e.Seq] {
+				mark = "> "
+			}
+			lines = append(lines, r.short(fmt.Sprintf("%s#%d %s", mark, e.Seq, golden.Line(e))))
+		}
+	}
+	if len(lines) > 8 {
+		lines = append(lines[:2], append([]string{"  …"}, lines[len(lines)-5:]...)...)
+	}
+	return lines
+}
+
+// leftovers are findings about the end of the agent, which no frame shows.
+func (r *run) leftovers() []Finding {
+	var out []Finding
+	for _, p := range r.survivors {
+		out = append(out, Finding{Rule: "EXIT-LEFTOVER", Class: Warn, Requirements: []string{"STDIO-007"},
+			Message: fmt.Sprintf("A process outlived the agent and was killed: %s", r.plain(p.Command)), Detail: fmt.Sprintf("pid %d, parent %d", p.PID, p.Parent)})
+	}
+	if steps := r.shutdown.Steps; slices.Contains(steps, "SIGTERM") && !r.killed {
+		out = append(out, Finding{Rule: "EXIT-EOF", Class: Lint, Requirements: []string{"STDIO-007"},
+			Message: fmt.Sprintf("The agent did not end when its input was closed; it took %s.", strings.Join(steps[1:], ", then "))})
+	}
+	return out
+}

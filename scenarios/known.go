@@ -1,0 +1,71 @@
+package scenarios
+
+import (
+	"slices"
+
+	"github.com/acp-test/acp-test/agents"
+)
+
+// unlisted reports whether there is a failure that no list of known failures
+// has: then a golden must not be blessed.
+func (r *run) unlisted(res *Result) bool {
+	for _, c := range res.Checks {
+		if c.Verdict == Fail && !r.isKnown(c.ID, c.Slug) {
+			return true
+		}
+	}
+	for _, f := range res.Findings {
+		if f.Class == Fail && !r.isKnown(f.Rule) {
+			return true
+		}
+	}
+	return res.Failure != nil || res.Verdict == Error
+}
+
+func (r *run) isKnown(ids ...string) bool {
+	return covered(append(slices.Clone(r.engine.Known), r.engine.Profile.KnownFailures...), r.scenario.ID, ids...)
+}
+
+// covered reports whether a list of known failures has one of these checks or
+// rules of a scenario.
+func covered(list []agents.KnownFailure, scenario string, ids ...string) bool {
+	for _, k := range list {
+		for _, id := range ids {
+			if k.Covers(scenario, id) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// known marks the parts that are known to fail, and the whole if nothing else
+// does.
+func (r *run) known(res *Result) { res.mark(r.isKnown) }
+
+func (r *Result) mark(isKnown func(ids ...string) bool) {
+	all := true
+	for i, c := range r.Checks {
+		if c.Verdict == Pass || c.Verdict == Skip {
+			continue
+		}
+		r.Checks[i].Known = isKnown(c.ID, c.Slug)
+		if (c.Verdict == Fail || c.Verdict == Inconclusive) && !r.Checks[i].Known {
+			all = false
+		}
+	}
+	for i, f := range r.Findings {
+		r.Findings[i].Known = isKnown(f.Rule)
+		if (f.Class == Fail || f.Class == Inconclusive) && !r.Findings[i].Known {
+			all = false
+		}
+	}
+	if r.Golden.failed() {
+		r.Golden.Known = isKnown("golden")
+		all = all && r.Golden.Known
+	}
+	if r.Failure != nil || r.Verdict == Error {
+		all = false
+	}
+	r.Known = all && (r.Verdict == Fail || r.Verdict == Inconclusive)
+}
