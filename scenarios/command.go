@@ -123,7 +123,8 @@ func patternHelp() string {
 	b.WriteString("A pattern is a kind of entry and any number of conditions:\n\n" +
 		"  KIND [path=value] [path!=value] [path~regexp] [path!~regexp] [path?]\n\n" +
 		"A path is looked up in the update, the params or the result, then in the whole\n" +
-		"message. value may be a|b. path? asks that the field is there and not null.\n" +
+		"message. value may be a|b. path? asks that the field is there and not null;\n" +
+		"result? asks only that a response is no error.\n" +
 		"session=NAME asks for another session than the current one, session=any for none.\n" +
 		"A method with a slash, such as fs/read_text_file, is a pattern of its own.\n\n")
 	for _, k := range patternKinds {
