@@ -124,13 +124,15 @@ func expect(x *scenarios.AgentExpectation, sessions []Session) (observed string,
 	}
 	matched, seen := 0, 0
 	var others []string
-	asked := false
+	asked, gone := false, false
 	for _, s := range sessions {
 		for e := range s.Log.All() {
 			v := e.JSON()
 			switch {
 			case x.What == "answered" && e.Source == transcript.Note && e.Kind == named && v.Get("name").Is(x.About):
 				asked = true
+				seq, _ := v.Get("seq").Int()
+				gone = leftAtOnce(s.Log, int(seq))
 			case x.What == "answered" && e.Source == transcript.Editor && e.Kind == transcript.Response && isAsked(s.Log, x.About, e.Ref),
 				x.What == "sent" && e.Source == transcript.Editor && e.Kind != transcript.Response && e.Method == x.About:
 				seen++
@@ -144,6 +146,9 @@ func expect(x *scenarios.AgentExpectation, sessions []Session) (observed string,
 	}
 	if x.What == "answered" && !asked {
 		return "the agent never came to ask " + x.About, false, false
+	}
+	if x.What == "answered" && seen == 0 && gone {
+		return "the editor ended the agent's input when " + x.About + " was asked, perhaps without having seen it", false, false
 	}
 	ok = matched >= 1
 	if x.Count != "" {
@@ -165,6 +170,21 @@ func expect(x *scenarios.AgentExpectation, sessions []Session) (observed string,
 		observed = strings.Join(others, "; ")
 	}
 	return observed, ok != x.Negate, true
+}
+
+// leftAtOnce reports whether the editor ended the agent's input right after an
+// entry: no frame of either side lies between.
+func leftAtOnce(t *transcript.Transcript, seq int) bool {
+	for e := range t.All() {
+		switch {
+		case e.Seq <= seq:
+		case e.Source == transcript.Process && e.Kind == transcript.StdinClosed:
+			return true
+		case e.Source == transcript.Editor || e.Source == transcript.Agent:
+			return false
+		}
+	}
+	return false
 }
 
 // isAsked reports whether a request of the agent has a name. A note follows the

@@ -1,6 +1,7 @@
 package replay_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -139,6 +140,37 @@ answered NEVER
 		Expect(res.Verdict).To(Equal(scenarios.Pass), "%v %v", res.Checks, res.Findings)
 		Expect(res.Checks[1].Verdict).To(Equal(scenarios.Skip))
 	})
+
+	DescribeTable("asks of an editor that left only what it can have seen", func(then string, want scenarios.Verdict) {
+		log, err := transcript.New(transcript.Header{}, transcript.Options{})
+		Expect(err).NotTo(HaveOccurred())
+		s := &replay.Server{Log: log, Script: script("on prompt {\nend end_turn\npermission a allow_once:yes as P\n" + then + "\n}\ncheck x\nanswered P\n")}
+		in, out, done := dial(s)
+		go func() {
+			defer in.Close()
+			lines := bufio.NewScanner(out)
+			for _, line := range []string{
+				`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`,
+				`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`,
+				`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"session-1","prompt":[]}}`,
+			} {
+				fmt.Fprintln(in, line)
+				lines.Scan()
+			}
+			for lines.Scan() && !strings.Contains(lines.Text(), "request_permission") {
+			}
+			if then != "await P" {
+				lines.Scan() // what the agent says after it has asked
+			}
+		}()
+		Expect(<-done).To(Equal(0))
+		out.Close()
+		res := replay.JudgeEditor(scenarios.Result{ID: "x"}, s.Script, []replay.Session{{Log: log}}, "v1")
+		Expect(res.Checks[0].Verdict).To(Equal(want), "%+v", res.Checks[0])
+	},
+		Entry("a request that it left beside", "await P", scenarios.Skip),
+		Entry("a request that it let pass", "text late", scenarios.Fail),
+	)
 
 	It("finds an editor that breaks the rules", func() {
 		log, err := transcript.New(transcript.Header{}, transcript.Options{})
