@@ -17,6 +17,8 @@ type schedule struct {
 	// probes are questions that came up when the schedule first ran: the
 	// script asks them too, so that it fails for the same reason.
 	probes map[string]bool
+	// parts are the schedules of a chain, which has no turn of its own.
+	parts []schedule
 }
 
 // id names the run of a schedule: a path below the out folder.
@@ -60,6 +62,10 @@ var setup = []string{"needs", "client", "permit", "hold", "files", "buffer", "en
 
 // text is the scenario of a schedule.
 func (s schedule) text() archive {
+	if len(s.parts) > 0 {
+		a, _ := s.joined()
+		return a
+	}
 	b := &builder{schedule: s, keep: map[string]bool{}, slugs: map[string]int{}}
 	b.add("# %s: %s of %s.", s.action.Name, s.point.Name, s.target.text)
 	b.add("golden off")
@@ -73,6 +79,10 @@ func (s schedule) text() archive {
 
 // kept are the lines of a schedule that make it what it is.
 func (s schedule) kept() map[string]bool {
+	if len(s.parts) > 0 {
+		_, keep := s.joined()
+		return keep
+	}
 	b := &builder{schedule: s, keep: map[string]bool{}, slugs: map[string]int{}}
 	b.lead()
 	s.action.write(b)
@@ -223,7 +233,7 @@ func (b *builder) reach() {
 	for _, k := range p.until {
 		all = append(all, "await "+k)
 	}
-	if p.gated {
+	if p.gated && b.held {
 		all = append(all, "await gate "+hold)
 	}
 	switch p.kind {
@@ -236,7 +246,7 @@ func (b *builder) reach() {
 	case atTerminal:
 		all = append(all, "await terminal started")
 	}
-	if len(all) > 1 && (p.gated || p.kind == atTerminal) {
+	if len(all) > 1 && (p.gated && b.held || p.kind == atTerminal) {
 		b.key("group {")
 		for _, l := range all {
 			b.key("  %s", l)

@@ -130,7 +130,11 @@ func Describe(f Finding) string {
 		b.WriteString("  in the baseline: nothing had to be done for it")
 		return b.String()
 	}
-	fmt.Fprintf(&b, "  %s, %s; in %d schedules", f.Action, f.Point, f.Seen)
+	seen := fmt.Sprintf("in %d schedules", f.Seen)
+	if f.shared() {
+		seen = "none of the schedules shows it in a process of its own"
+	}
+	fmt.Fprintf(&b, "  %s, %s; %s", f.Action, f.Point, seen)
 	if f.Runs > 0 {
 		fmt.Fprintf(&b, "; %d of %d when run again", f.Hits, f.Runs)
 	}

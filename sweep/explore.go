@@ -18,30 +18,61 @@ import (
 // that hangs must not cost its timeout everywhere.
 const patience = 3
 
-// explore runs schedules, each in a fresh process.
+// explore runs schedules, each in a fresh process or, where that is wanted, in
+// chains first.
 func (s *sweep) explore(ctx context.Context, list []schedule) {
 	var done atomic.Int64
-	s.each(ctx, len(list), func(i int) {
-		sch := list[i]
-		kind := sch.point.State + "\n" + sch.action.Name
-		s.mu.Lock()
-		known := s.silent[kind] >= patience
-		s.mu.Unlock()
-		if known {
-			s.mu.Lock()
-			s.pruned++
-			s.given++
-			s.mu.Unlock()
-			return
-		}
-		res, began := s.play(ctx, sch, sch.id())
-		if !began || s.whole.Err() != nil {
-			return // an end that was cut short says nothing about the agent
-		}
-		s.record(sch, res, kind)
+	ended := func(sch schedule, res scenarios.Result) {
+		s.record(sch, res)
 		s.progress("explore", int(done.Add(1)), len(list), sch.id(), res.Verdict)
+	}
+	units := s.units(list)
+	s.each(ctx, len(units), func(i int) {
+		var shared schedule
+		var res scenarios.Result
+		if len(units[i]) > 1 {
+			shared = chain(units[i])
+			clean := false
+			if res, clean = s.together(ctx, shared, fmt.Sprintf("sweep/one-process/%d", i+1)); clean {
+				for _, sch := range units[i] {
+					ended(sch, res)
+				}
+				return
+			}
+		}
+		var alone []scenarios.Result
+		for _, sch := range units[i] {
+			if s.hopeless(sch) {
+				continue
+			}
+			r, began := s.play(ctx, sch, sch.id())
+			if !began || s.whole.Err() != nil {
+				return // an end that was cut short says nothing about the agent
+			}
+			ended(sch, r)
+			alone = append(alone, r)
+		}
+		if len(alone) == len(shared.parts) && len(alone) > 0 {
+			s.only(shared, res, alone)
+		}
 	})
 }
+
+// hopeless reports whether a schedule is taken to run into a deadline, like
+// others of its kind.
+func (s *sweep) hopeless(sch schedule) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.silent[sch.kind()] < patience {
+		return false
+	}
+	s.pruned++
+	s.given++
+	return true
+}
+
+// kind is the state and the action of a schedule.
+func (s schedule) kind() string { return s.point.State + "\n" + s.action.Name }
 
 // play runs the scenario of a schedule, and once more if the run made
 // something questionable that its script did not ask.
@@ -78,20 +109,14 @@ func (s *sweep) runText(start context.Context, a archive, id string) (scenarios.
 }
 
 // record files what a schedule showed.
-func (s *sweep) record(sch schedule, res scenarios.Result, kind string) {
+func (s *sweep) record(sch schedule, res scenarios.Result) {
 	cell := scenarios.SweepCell{Scenario: sch.base.id, Point: sch.where(), Action: sch.action.Name, Verdict: res.Verdict, Out: res.Artifacts["transcript"]}
 	var names []string
-	s.mu.Lock()
-	known := s.baseline[sch.base.id]
-	s.mu.Unlock()
 	worst := scenarios.Pass
-	for _, f := range found(res) {
-		if known[f.rule] {
-			continue
-		}
+	for _, f := range s.unknown(sch, res) {
 		if f.late {
 			s.mu.Lock()
-			s.silent[kind]++
+			s.silent[sch.kind()]++
 			s.mu.Unlock()
 		}
 		names = append(names, f.rule)
@@ -137,8 +162,8 @@ type sign struct {
 	late    bool // a deadline passed
 }
 
-// numbered is what makes the slugs of a schedule distinct.
-var numbered = regexp.MustCompile(`-[0-9]$`)
+// numbered is what makes the slugs of a schedule, and of a chain, distinct.
+var numbered = regexp.MustCompile(`(-[0-9])?(\.[0-9])?$`)
 
 // found lists what a result says against the agent, each rule once.
 func found(res scenarios.Result) []sign {
@@ -229,7 +254,7 @@ func (s *sweep) report(sig Signature, g sign, sch schedule, res scenarios.Result
 func (s *sweep) doubts(sch schedule, res scenarios.Result) map[string]bool {
 	two := sch.action.Name == "second prompt"
 	effect := sch.seen.asked > 0 && len(sch.seen.effects) > 0 && !strings.Contains(sch.action.Name, "always")
-	cut := sch.point.gated && sch.point.open() && strings.HasPrefix(sch.action.Name, "cancel")
+	cut := sch.cuts()
 	if res.Verdict == scenarios.Error || res.Verdict == scenarios.Skip || !two && !effect && !cut {
 		return nil
 	}
@@ -260,37 +285,59 @@ func (s *sweep) doubts(sch schedule, res scenarios.Result) map[string]bool {
 	return out
 }
 
-// swallowed reports whether the second prompt of a schedule was answered with
-// the end of a turn although the model never heard of it.
-func swallowed(t *transcript.Transcript) bool {
-	seq, ended := 0, false
-	for e := range t.All() {
-		switch {
-		case e.Source == transcript.Editor && e.Method == "session/prompt" && e.Kind == transcript.Request && strings.Contains(string(e.Raw), "And another thing."):
-			seq = e.Seq
-		case seq > 0 && e.Source == transcript.Agent && e.Kind == transcript.Response && e.Ref == seq:
-			ended = e.JSON().Path("result.stopReason").Is("end_turn")
-		case seq > 0 && e.Source == transcript.Model && e.Kind == transcript.ModelRequest && strings.Contains(string(e.Raw), "And another thing."):
-			return false
-		}
-	}
-	return ended
+// cuts reports whether a schedule cancels a turn while a gate holds the model's
+// reply.
+func (s schedule) cuts() bool {
+	return s.point.gated && s.point.open() && strings.HasPrefix(s.action.Name, "cancel")
 }
 
-// clings reports whether the agent kept the model's reply open that a gate
+// swallowed reports whether a second prompt was answered with the end of a turn
+// although the model never heard of it.
+func swallowed(t *transcript.Transcript) bool {
+	asked := map[int]string{}
+	ended, heard := map[string]bool{}, map[string]bool{}
+	for e := range t.All() {
+		switch {
+		case e.Source == transcript.Editor && e.Method == "session/prompt" && e.Kind == transcript.Request:
+			if text := second.FindString(string(e.Raw)); text != "" {
+				asked[e.Seq] = text
+			}
+		case e.Source == transcript.Agent && e.Kind == transcript.Response && asked[e.Ref] != "":
+			ended[asked[e.Ref]] = e.JSON().Path("result.stopReason").Is("end_turn")
+		case e.Source == transcript.Model && e.Kind == transcript.ModelRequest:
+			for _, text := range second.FindAllString(string(e.Raw), -1) {
+				heard[text] = true
+			}
+		}
+	}
+	for text, end := range ended {
+		if end && !heard[text] {
+			return true
+		}
+	}
+	return false
+}
+
+// clings reports whether the agent kept a reply of the model open that a gate
 // held, from the cancel to the end of the run.
 func clings(t *transcript.Transcript) bool {
-	held := int64(0)
+	held := map[int64]bool{}
 	for e := range t.All() {
 		n, _ := e.JSON().Get("n").Int()
 		switch {
-		case e.Kind == transcript.Gate && e.JSON().Get("gate").Is(hold):
-			held = n
-		case held > 0 && n == held && (e.Kind == transcript.ModelAborted || e.Kind == transcript.ModelDone || e.Kind == transcript.GateReleased):
-			return false
+		case e.Kind == transcript.Gate && gateOf(e) == hold:
+			held[n] = true
+		case e.Kind == transcript.ModelAborted || e.Kind == transcript.ModelDone || e.Kind == transcript.GateReleased:
+			delete(held, n)
 		case e.Kind == transcript.StdinClosed || e.Kind == transcript.Exited:
-			return held > 0
+			return len(held) > 0
 		}
 	}
-	return held > 0
+	return len(held) > 0
+}
+
+// gateOf is the name of a gate without the number it has in a chain.
+func gateOf(e transcript.Entry) string {
+	name, _, _ := strings.Cut(e.JSON().Get("gate").Str(), ".")
+	return name
 }

@@ -82,6 +82,10 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string, number int)
 		// shorter script may be said not to show it.
 		x.sure = f.Hits == f.Runs
 		x.tries = min(max(1, (2*f.Runs+f.Hits-1)/f.Hits-1), 4)
+		if len(sch.parts) > 0 {
+			sch = x.fewer(sch)
+			a, x.keep = sch.joined()
+		}
 		a = x.shrink(a)
 		if h, n := x.confirm(a, s.times()); h > 0 && (h == n || !x.sure) {
 			f.Hits, f.Runs = h, n

@@ -16,8 +16,11 @@ func writeRepro(dir, name string, a archive, f *Finding) (string, error) {
 		fmt.Sprintf("# %s: %s.", f.Rule, situation(f)),
 		fmt.Sprintf("# Expect %s of %s, in %d of %d runs: %s", article(string(f.Class)), f.Rule, f.Hits, f.Runs, sentence(f.Message)),
 		fmt.Sprintf("# Found by a sweep of %s.", f.Scenario),
-		"",
 	}
+	if f.shared() {
+		head = append(head, "# Only sessions that share a process show it: what each of them does shows nothing alone.")
+	}
+	head = append(head, "")
 	lines := a.lines
 	if len(lines) > 0 && strings.HasPrefix(lines[0], "#") {
 		lines = lines[1:]

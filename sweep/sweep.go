@@ -34,6 +34,10 @@ type Sweeper struct {
 	Points, Actions []string
 	// Max bounds the number of schedules; 0 is no bound.
 	Max int
+	// Reuse runs schedules one after another in one process of the agent, each in
+	// sessions of its own, where they leave nothing else behind. What comes of it
+	// is looked for in a process for each.
+	Reuse bool
 	// Confirm is how often a finding is run again; 0 means 5.
 	Confirm int
 	// Repro is the folder for the files that reproduce findings; "" writes

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -37,6 +38,9 @@ func TestMain(m *testing.M) {
 				}
 				o.Hooks = f.Hooks()
 			}
+			if slices.Contains(os.Args, "--wears-out") {
+				o.Hooks = wearsOut()
+			}
 			if err := refagent.Run(context.Background(), o); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				syscall.Exit(1)
@@ -45,6 +49,19 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(m.Run())
+}
+
+// wearsOut is an agent that counts the cancels of its process instead of a
+// session's: after the first it says that a cancelled turn ended by itself. No
+// cancel of one turn alone shows it.
+func wearsOut() refagent.Hooks {
+	var cancelled atomic.Int32
+	return refagent.Hooks{Stop: func(_, reason string, err error) (string, error) {
+		if reason == "cancelled" && cancelled.Add(1) > 1 {
+			return "end_turn", err
+		}
+		return reason, err
+	}}
 }
 
 func TestSweep(t *testing.T) {

@@ -165,6 +165,62 @@ var _ = Describe("a sweep", func() {
 		wait.Wait()
 	})
 
+	It("cuts the model off where it would be held", func() {
+		out := swept(&sweep.Sweeper{Engine: engine(""), Actions: []string{"model disconnect"}}, "prompt-turn/two-turns")
+		Expect(out.Run.Sweep.Explored).To(Equal(2))
+		Expect(out.Run.Sweep.Inconclusive).To(BeZero())
+		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
+	})
+
+	It("runs schedules in sessions of one process, which changes nothing for the correct agent", func() {
+		out := swept(&sweep.Sweeper{Engine: engine(""), Jobs: 4, Max: 150, Reuse: true}, "prompt-turn/two-turns")
+		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
+		Expect(out.Run.Counts.Error).To(BeZero(), "%+v", out.Run.Results)
+		Expect(out.Run.Sweep.Explored).To(Equal(150))
+		runs := map[string]int{} // transcripts of chains: their schedules
+		for _, c := range out.Run.Sweep.Cells {
+			Expect(c.Verdict).To(Equal(scenarios.Pass), "%+v", c)
+			if strings.Contains(c.Out, "/one-process/") {
+				runs[c.Out]++
+			}
+			if slices.Contains([]string{"kill and load", "end of input"}, c.Action) || c.Point == "after load" {
+				Expect(c.Out).NotTo(ContainSubstring("/one-process/"), "%+v", c)
+			}
+		}
+		Expect(len(runs)).To(BeNumerically(">", 8))
+		Expect(runs).To(HaveEach(BeNumerically(">", 1)))
+	})
+
+	It("finds what only sessions of one process show, and says so", func() {
+		e, dir := engine(""), GinkgoT().TempDir()
+		e.ExtraArgs = []string{"--wears-out"}
+		w := &sweep.Sweeper{Engine: e, Jobs: 4, Points: []string{"gate*", "frame*"}, Actions: []string{"cancel"}, Max: 4, Confirm: 2, Repro: dir}
+		out := swept(w, "prompt-turn/text")
+		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
+		w.Reuse = true
+		out = swept(w, "prompt-turn/text")
+		i := slices.IndexFunc(out.Findings, func(f sweep.Finding) bool { return f.Rule == "CANCEL-REASON" })
+		Expect(i).To(BeNumerically(">=", 0), told(out.Findings))
+		hit := out.Findings[i]
+		Expect(hit.Signature.String()).To(Equal("CANCEL-REASON: in one process, one after another"))
+		Expect([]int{hit.Hits, hit.Runs}).To(Equal([]int{2, 2}))
+		text, err := os.ReadFile(hit.File)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(text)).To(ContainSubstring("# Only sessions that share a process show it"))
+		Expect(strings.Count(string(text), "\ncancel\n")).To(Equal(2), string(text))
+		list, err := scenarios.Load(hit.File)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(shown(e.Run(context.Background(), list[0]))).To(ContainElement("CANCEL-REASON"), string(text))
+	})
+
+	It("looks for what a shared process shows in a process for each", func() {
+		out := swept(&sweep.Sweeper{Engine: engine("cancel-error"), Jobs: 4, Points: []string{"frame*"}, Actions: []string{"cancel"}, Max: 2, Confirm: 1, Reuse: true}, "prompt-turn/two-turns")
+		Expect(out.Findings).NotTo(BeEmpty())
+		for _, f := range out.Findings {
+			Expect(f.Action).To(Equal("cancel"), told(out.Findings))
+		}
+	})
+
 	It("reports what the scenario shows by itself once, as of the baseline", func() {
 		out := swept(&sweep.Sweeper{Engine: engine("always-cancelled"), Actions: []string{"nothing"}, Confirm: 1}, "prompt-turn/text")
 		Expect(out.Findings).NotTo(BeEmpty())

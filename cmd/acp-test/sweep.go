@@ -21,6 +21,7 @@ type sweeping struct {
 	points, actions []string
 	max, confirm    int
 	repro           string
+	reuse           bool
 }
 
 func sweepCommand(h *host) *cobra.Command {
@@ -33,7 +34,9 @@ the prompt, after each message, between the pieces of the model's reply, while a
 permission, a file or a terminal is open, at the end and after it. At each point
 each action is tried in a fresh process: cancel, close, load, a second prompt,
 a kill, the end of input and so on. What fails is repeated, shrunk and written
-to --repro as a scenario that acp-test run executes.
+to --repro as a scenario that acp-test run executes. With --reuse several
+schedules share a process; what comes of it is looked for in each of them alone,
+and a finding that needs the others says so.
 
 The exit status is 0 if nothing failed, 1 if something did, and 2 if the command
 line, a scenario or this machine is at fault.`,
@@ -57,6 +60,7 @@ line, a scenario or this machine is at fault.`,
 	f.StringSliceVar(&o.actions, "actions", nil, "only actions whose name matches `GLOB` (repeatable)")
 	f.IntVar(&o.max, "max", 0, "explore at most `N` schedules, the likeliest to fail")
 	f.IntVar(&o.confirm, "confirm", 5, "run each finding `N` times again")
+	f.BoolVar(&o.reuse, "reuse", false, "run schedules in sessions of one process of the agent, where they leave nothing else behind")
 	f.StringVar(&o.repro, "repro", "repro", "the folder for what reproduces findings, `DIR`")
 	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "shard", "update", "golden", "golden-required", "debug", "keep"} {
 		_ = f.MarkHidden(flag) // of run; a sweep has its own way
@@ -106,7 +110,7 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		jobs = runtime.NumCPU()
 	}
 	s := &sweep.Sweeper{
-		Engine: engine, Jobs: jobs, Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max, Confirm: o.confirm, Repro: o.repro,
+		Engine: engine, Jobs: jobs, Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max, Confirm: o.confirm, Repro: o.repro, Reuse: o.reuse,
 		Found: func(f sweep.Finding) {
 			if o.verbose {
 				fmt.Fprintf(h.out, "%-5s %s: %s\n", f.Class, f.Scenario, f.Signature)
