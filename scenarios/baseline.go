@@ -103,6 +103,9 @@ func (run *Run) unlisted(list []agents.KnownFailure) []agents.KnownFailure {
 				order, title[n] = append(order, n), why
 			}
 		}
+		if r.missedBefore() && r.Verdict == Fail {
+			note(beforeChecks, r.Failure.Error())
+		}
 		for _, c := range r.Checks {
 			if c.Verdict == Fail || c.Verdict == Inconclusive && r.Verdict == Fail {
 				note(c.Slug, orElse(c.Title, c.Reason))
@@ -143,6 +146,12 @@ func (run *Run) disproves(k agents.KnownFailure) bool {
 		}
 		if r.Verdict == Skip || r.Verdict == Inconclusive || r.Verdict == Error {
 			return false
+		}
+		if k.Covers(r.ID, beforeChecks) {
+			if r.Failure != nil {
+				return false
+			}
+			evidence++
 		}
 		for _, c := range r.Checks {
 			if k.Covers(r.ID, c.ID) || k.Covers(r.ID, c.Slug) {

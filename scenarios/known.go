@@ -22,6 +22,16 @@ func (r *run) unlisted(res *Result) bool {
 	return res.Failure != nil || res.Verdict == Error
 }
 
+// beforeChecks is what lists of known failures call a line that missed before
+// the first check. An agent that does not start and a scenario that hits its
+// deadline are no such lines, and cannot be listed.
+const beforeChecks = "before-checks"
+
+// missedBefore reports whether a line missed before the first check.
+func (r *Result) missedBefore() bool {
+	return r.Failure != nil && r.Failure.Where != "" && !r.NotStarted
+}
+
 func (r *run) isKnown(ids ...string) bool {
 	return covered(append(slices.Clone(r.engine.Known), r.engine.Profile.KnownFailures...), r.scenario.ID, ids...)
 }
@@ -64,7 +74,7 @@ func (r *Result) mark(isKnown func(ids ...string) bool) {
 		r.Golden.Known = isKnown("golden")
 		all = all && r.Golden.Known
 	}
-	if r.Failure != nil || r.Verdict == Error {
+	if r.Failure != nil && !(r.missedBefore() && isKnown(beforeChecks)) || r.Verdict == Error {
 		all = false
 	}
 	r.Known = all && (r.Verdict == Fail || r.Verdict == Inconclusive)

@@ -46,6 +46,19 @@ var _ = Describe("--baseline-write", func() {
 		Expect(p.run("run", "all/good.txtar", "--baseline", "known.yaml").code).To(Equal(0))
 	})
 
+	It("lists a line before the first check, and says when it no longer misses", func() {
+		p.write("all/bad.txtar", "# Early.\nprompt 'Say hello.'\nawait turn refusal\ncheck late\nexists x\n-- x --\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n")
+		Expect(p.run("run", "all").code).To(Equal(1))
+		got := p.run("run", "all", "--baseline-write", "known.yaml")
+		Expect(got.code).To(Equal(0), got.out)
+		Expect(p.read("known.yaml")).To(ContainSubstring("- scenario: \"bad\"\n  check: \"before-checks\"\n  reason: \"not looked into yet: expected turn refusal"))
+		Expect(p.run("run", "all", "--baseline", "known.yaml").code).To(Equal(0))
+		p.write("all/bad.txtar", strings.Replace(p.read("all/bad.txtar"), "refusal", "end_turn", 1))
+		got = p.run("run", "all", "--baseline", "known.yaml")
+		Expect(got.code).To(Equal(1), got.out)
+		Expect(got.out).To(ContainSubstring("known failure before-checks of bad no longer fails: delete it"))
+	})
+
 	It("cannot list an agent that does not start", func() {
 		got := p.run("run", "all", "--baseline-write", "known.yaml", "--", "false")
 		Expect(got.code).To(Equal(1), got.out)
