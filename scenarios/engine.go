@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,8 +60,8 @@ type Engine struct {
 
 	Seed        int64
 	Severity    string        // a set of severities of package rules; "" is v1
-	Timeout     time.Duration // of a scenario; 0 means 60 s
-	StepTimeout time.Duration // of a line; 0 means 10 s
+	Timeout     time.Duration // of a scenario; 0 means the profile's, else 60 s
+	StepTimeout time.Duration // of a line; 0 means the profile's, else 10 s
 	Grace       time.Duration // of each step of ending an agent; 0 means 2 s
 	// Linger is how long a transcript stays open after the last line without
 	// a frame; nil means 250 ms for scenarios tagged cancel, load or close,
@@ -87,6 +88,12 @@ type Engine struct {
 	Slot func(id string) (listened func())
 }
 
+// How long a scenario, and a line of it, may take where nobody says.
+const (
+	DefaultTimeout     = time.Minute
+	DefaultStepTimeout = 10 * time.Second
+)
+
 func (e *Engine) step(id, step string) {
 	if e.Step != nil {
 		e.Step(id, step)
@@ -101,15 +108,8 @@ func (e *Engine) launched(r *run, a *mockclient.Agent) {
 
 func (e *Engine) withDefaults() *Engine {
 	c := *e
-	if c.Timeout == 0 {
-		c.Timeout = 60 * time.Second
-	}
-	if c.StepTimeout == 0 {
-		c.StepTimeout = 10 * time.Second
-	}
-	if t := e.Profile.Timeouts; true {
-		c.StepTimeout, c.Timeout = max(c.StepTimeout, t.Step), max(c.Timeout, t.Scenario)
-	}
+	c.Timeout = cmp.Or(c.Timeout, e.Profile.Timeouts.Scenario, DefaultTimeout)
+	c.StepTimeout = cmp.Or(c.StepTimeout, e.Profile.Timeouts.Step, DefaultStepTimeout)
 	return &c
 }
 

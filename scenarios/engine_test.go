@@ -121,6 +121,16 @@ replies:
 		Expect(r.Checks[1].NotReached).To(BeTrue())
 	})
 
+	It("waits as long as it is told, else as long as the profile says", func() {
+		const held = "check a\nprompt 'Say hello.'\nawait turn\n-- llm.yaml --\nreplies:\n  - - gate: g\n"
+		e := engine()
+		e.Profile.Timeouts.Step = 90 * time.Millisecond
+		Expect(run(e, held).Checks[0].Failure.Timer).To(Equal("step timeout 90ms"))
+		e.Profile.Timeouts.Step = time.Hour
+		e.StepTimeout = 80 * time.Millisecond
+		Expect(run(e, held).Checks[0].Failure.Timer).To(Equal("step timeout 80ms"))
+	})
+
 	It("names the timer and what was last seen", func() {
 		e := engine()
 		e.StepTimeout = 100 * time.Millisecond

@@ -59,8 +59,7 @@ could not be judged for a fault of this machine, or if no agent ran.`,
 	f.StringVar(&o.match, "run", "", "of those only the ones whose id matches `REGEXP`")
 	f.IntVarP(&o.jobs, "jobs", "j", runtime.NumCPU(), "how many scenarios run at once")
 	f.Lookup("jobs").DefValue = "the number of CPUs"
-	f.DurationVar(&o.timeout, "timeout", time.Minute, "how long a scenario may take")
-	f.DurationVar(&o.stepTimeout, "step-timeout", 10*time.Second, "how long a line of a scenario may take")
+	o.timeouts(f)
 	f.StringVar(&o.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
 	f.BoolVar(&o.noTrap, "no-trap", false, "let the agents reach other machines; else a proxy refuses and reports what honours HTTP_PROXY")
 	f.BoolVar(&o.isolate, "isolate", false, "run the agents where they reach nothing but the model (Linux, in user and network namespaces)")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/reports"
@@ -73,8 +74,7 @@ func (o *options) flags(c *cobra.Command) {
 
 	f.StringVar(&o.durations, "durations", "", "cut parts so that they take equally long, by the durations in `FILE`")
 
-	f.DurationVar(&o.timeout, "timeout", time.Minute, "how long a scenario may take")
-	f.DurationVar(&o.stepTimeout, "step-timeout", 10*time.Second, "how long a line of a scenario may take")
+	o.timeouts(f)
 	f.DurationVar(&o.linger, "linger", 0, "how long a scenario stays open for late messages (default 250ms where they matter)")
 	f.BoolVar(&o.debug, "debug", false, "no timeouts; print the agent's pid and wait for Enter before initialize")
 	f.BoolVar(&o.keep, "keep", false, "keep workspace and HOME of each scenario in --out")
@@ -112,6 +112,13 @@ func completeWords(c *cobra.Command, flag string, words func() []string) {
 	_ = c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words(), cobra.ShellCompDirectiveNoFileComp
 	})
+}
+
+// timeouts are of scenarios and of their lines; 0, which they are unless set,
+// leaves it to the engine.
+func (o *options) timeouts(f *pflag.FlagSet) {
+	f.DurationVar(&o.timeout, "timeout", 0, fmt.Sprintf("how long a scenario may take (default the profile's, else %v)", scenarios.DefaultTimeout))
+	f.DurationVar(&o.stepTimeout, "step-timeout", 0, fmt.Sprintf("how long a line of a scenario may take (default the profile's, else %v)", scenarios.DefaultStepTimeout))
 }
 
 // complete adds the words of the command line, and the defaults of the
@@ -194,7 +201,7 @@ func (o *options) check(c *cobra.Command) error {
 		return fmt.Errorf("--perturb contradicts --update and --baseline-write: they keep what an undisturbed run shows")
 	case o.perturb && o.debug:
 		return fmt.Errorf("--perturb and --debug contradict each other: one is about time, the other takes it away")
-	case o.timeout <= 0, o.stepTimeout <= 0:
+	case c.Flags().Changed("timeout") && o.timeout <= 0, c.Flags().Changed("step-timeout") && o.stepTimeout <= 0:
 		return fmt.Errorf("a timeout must be longer than 0; --debug turns all off")
 	case o.linger < 0:
 		return fmt.Errorf("--linger %v: a time cannot be negative", o.linger)
