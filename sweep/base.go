@@ -13,8 +13,16 @@ type base struct {
 	spoken model
 	// targets are the turns into which an editor can be made to act.
 	targets []target
+	// reached are the targets that the baseline got to, as they were there.
+	reached []observed
 	// notes say which turns are not swept, and why.
 	notes []string
+}
+
+// observed is a turn and what the baseline showed of it.
+type observed struct {
+	target target
+	seen   seen
 }
 
 // target is one turn of a base.

@@ -73,6 +73,13 @@ func (s schedule) text() archive {
 	b.lead()
 	s.action.write(b)
 	a := archive{lines: b.lines, files: slices.Clone(s.base.files)}
+	if w := s.point.with; w != nil {
+		for _, f := range w.base.files {
+			if !a.holds(f.Name) {
+				a.files = append(a.files, f)
+			}
+		}
+	}
 	a.model = model{rest: s.base.spoken.rest, turns: b.turns}.text()
 	return a
 }
@@ -134,6 +141,9 @@ func (b *builder) lead() {
 			}
 		}
 		before = slices.DeleteFunc(before, set)
+		if p.with != nil && p.with.seen.asked > 0 && len(b.base.permits()) == 0 {
+			b.lines = append(b.lines, p.with.base.permits()...)
+		}
 		b.key("session new other")
 		if !slices.ContainsFunc(before, func(l string) bool { return strings.HasPrefix(l, "session new "+t.main) }) {
 			b.add("session new %s", t.main)
@@ -173,7 +183,7 @@ func (b *builder) lead() {
 	}
 	switch p.kind {
 	case atSecond:
-		b.prompt("other", "'Keep talking elsewhere.'", "", p.elsewhere())
+		b.prompt("other", p.otherText(), "", p.elsewhere())
 		b.keep[b.lines[len(b.lines)-1]] = true
 		b.key("await gate %s", p.first())
 	case atPermission:
@@ -336,7 +346,12 @@ func (b *builder) elsewhere() {
 	}
 	b.check("CANCEL-010", "other-session-goes-on")
 	b.add("release elsewhere")
-	b.add("await turn end_turn session=other")
+	b.add("await turn %s session=other", b.point.otherStop())
+	if w := b.point.with; w != nil {
+		for _, l := range w.effected() {
+			b.add("%s", l)
+		}
+	}
 }
 
 // untouched asks that nothing the turn changes has changed.

@@ -6,10 +6,10 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-// Texts are the scenarios of all schedules of a scenario, by id.
-func Texts(ctx context.Context, w *Sweeper, sc *scenarios.Scenario) (map[string][]byte, []string, error) {
+// Texts are the scenarios of all schedules of scenarios, by id.
+func Texts(ctx context.Context, w *Sweeper, scs ...*scenarios.Scenario) (map[string][]byte, []string, error) {
 	s := newSweep(w)
-	list, err := s.plan(ctx, []*scenarios.Scenario{sc})
+	list, err := s.plan(ctx, scs)
 	out := map[string][]byte{}
 	var order []string
 	for _, sch := range list {
@@ -17,6 +17,19 @@ func Texts(ctx context.Context, w *Sweeper, sc *scenarios.Scenario) (map[string]
 		order = append(order, sch.id())
 	}
 	return out, order, err
+}
+
+// Explored are the findings of a sweep as they are found, neither confirmed nor
+// shrunk.
+func Explored(ctx context.Context, w *Sweeper, scs ...*scenarios.Scenario) ([]Finding, error) {
+	s := newSweep(w)
+	list, err := s.plan(ctx, scs)
+	s.explore(ctx, list)
+	var out []Finding
+	for _, sig := range s.order {
+		out = append(out, *s.findings[sig])
+	}
+	return out, err
 }
 
 // Rewrite reads the model's part of a scenario and writes it again.

@@ -17,18 +17,19 @@ type merged struct {
 	order []bool // true is a step of the target
 }
 
-// merges draws orders of the steps of two sessions, each one once.
-func merges(all []place, r *rand.Rand) []merged {
+// merges draws orders of the steps of two sessions, at most so many, each one
+// once. The other session has at least one step, and at most as many as given.
+func merges(all []place, most, others int, r *rand.Rand) []merged {
 	var out []merged
 	tried := map[string]bool{}
-	for range 4 * mostMerges {
+	for range 4 * most {
 		at := r.IntN(len(all))
-		m := merged{hold: &all[at], order: make([]bool, 1+r.IntN(mostSteps))}
+		m := merged{hold: &all[at], order: make([]bool, 1+r.IntN(others))}
 		for range min(at, r.IntN(mostSteps+1)) {
 			m.order = append(m.order, true)
 		}
 		r.Shuffle(len(m.order), func(i, j int) { m.order[i], m.order[j] = m.order[j], m.order[i] })
-		if key := fmt.Sprint(at, m.order); !tried[key] && len(out) < mostMerges {
+		if key := fmt.Sprint(at, m.order); !tried[key] && len(out) < most {
 			tried[key] = true
 			out = append(out, m)
 		}
@@ -39,6 +40,9 @@ func merges(all []place, r *rand.Rand) []merged {
 // elsewhere is what the model says in the other session, with a gate before
 // each of its steps and one before its end.
 func (p Point) elsewhere() turn {
+	if p.with != nil {
+		return p.with.says().stopped(p.with.end(), "elsewhere", "b", p.steps(false))
+	}
 	var steps []step
 	n := 0
 	for _, mine := range p.merge {
@@ -50,24 +54,29 @@ func (p Point) elsewhere() turn {
 	return turn{replies: []reply{{steps: append(steps, gate("elsewhere"), said("text", "Elsewhere."))}}}
 }
 
-// stepped is what the model says to the target: it stops at gates before the
-// one that holds it.
-func (p Point) stepped(t turn) turn {
+// steps is how many steps the target takes in a merge, or the other session.
+func (p Point) steps(target bool) int {
 	n := 0
 	for _, mine := range p.merge {
-		if mine {
+		if mine == target {
 			n++
 		}
 	}
+	return n
+}
+
+// stepped is what the model says to the target: it stops at gates before the
+// one that holds it.
+func (p Point) stepped(t turn) turn { return t.stopped(*p.hold, hold, "a", p.steps(true)) }
+
+// stopped is the turn with a gate at a place, and so many others before it.
+func (t turn) stopped(at place, name, before string, n int) turn {
 	all := t.places()
-	end := 0
-	for end < len(all) && all[end] != *p.hold {
-		end++
-	}
+	end := slices.Index(all, at)
 	// From the last on, so that the places before stay where they are.
-	t = t.with(*p.hold, gate(hold))
+	t = t.with(at, gate(name))
 	for i := n; i > 0; i-- {
-		t = t.with(all[(i-1)*end/n], gate(fmt.Sprintf("a%d", i)))
+		t = t.with(all[(i-1)*end/n], gate(fmt.Sprintf("%s%d", before, i)))
 	}
 	return t
 }

@@ -26,6 +26,7 @@ type Point struct {
 	nth   int      // of a permission
 	many  bool     // other requests of the method are held, too
 	merge []bool   // the steps of two sessions: true is the target's
+	with  *partner // the other session's turn, if another scenario has it
 }
 
 type pointKind uint8
@@ -290,7 +291,7 @@ func points(s seen, m turn, r *rand.Rand) (list []Point, same int) {
 		add(Point{Name: "after load", State: "loaded", kind: atLoaded})
 	}
 	add(Point{Name: "second session streaming", State: "second session", kind: atSecond, hold: start})
-	for i, m := range merges(all, r) {
+	for i, m := range merges(all, mostMerges, mostSteps, r) {
 		add(Point{Name: fmt.Sprintf("merge %d", i+1), State: "two sessions merged", kind: atSecond, hold: m.hold, merge: m.order, rank: min(2*i, 9)})
 	}
 	slices.SortStableFunc(list, func(a, b Point) int { return a.rank - b.rank })

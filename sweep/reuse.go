@@ -50,7 +50,7 @@ func (s *sweep) units(list []schedule) [][]schedule {
 // chainable reports whether a schedule leaves the process as it found it, and
 // names what it must have in common with those it shares the process with.
 func (s schedule) chainable() (key string, ok bool) {
-	if s.seen.asked > 0 || len(s.seen.effects) > 0 || s.point.kind == atTerminal {
+	if s.seen.asked > 0 || len(s.seen.effects) > 0 || s.point.kind == atTerminal || s.point.with != nil {
 		return "", false // answers and files belong to no session
 	}
 	for _, t := range s.base.spoken.turns {

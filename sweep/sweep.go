@@ -174,11 +174,10 @@ func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]schedul
 		}
 		bases = append(bases, readBase(sc.ID, sc.File, text))
 	}
-	lists := make([][]schedule, len(bases))
-	s.each(ctx, len(bases), func(i int) { lists[i] = s.schedules(ctx, bases[i], list[i]) })
+	s.each(ctx, len(bases), func(i int) { s.observe(ctx, bases[i], list[i]) })
 	var all []schedule
-	for _, l := range lists {
-		all = append(all, l...)
+	for _, b := range bases {
+		all = append(all, s.schedules(b, bases)...)
 	}
 	s.sort(all)
 	if s.Max > 0 && len(all) > s.Max {
@@ -214,14 +213,14 @@ func (s *sweep) sort(all []schedule) {
 	})
 }
 
-// schedules runs the baseline of one scenario and lists what can be done in
-// its turns.
-func (s *sweep) schedules(ctx context.Context, b *base, sc *scenarios.Scenario) []schedule {
+// observe runs the baseline of one scenario and reads what happens in the turns
+// that can be swept.
+func (s *sweep) observe(ctx context.Context, b *base, sc *scenarios.Scenario) {
 	e := s.engine
 	e.Out = filepath.Join(s.engine.Out, "sweep", "baseline")
 	res, began := s.run(ctx, s.whole, e, sc)
 	if !began || s.whole.Err() != nil {
-		return nil
+		return
 	}
 	for k, v := range res.Artifacts {
 		res.Artifacts[k] = "sweep/baseline/" + v
@@ -238,25 +237,36 @@ func (s *sweep) schedules(ctx context.Context, b *base, sc *scenarios.Scenario) 
 	s.notes = append(s.notes, b.notes...)
 	s.mu.Unlock()
 	if res.Verdict == scenarios.Skip || res.Verdict == scenarios.Error {
-		return nil
+		return
 	}
 	t, err := readTranscript(filepath.Join(e.Out, filepath.FromSlash(sc.ID), "transcript.jsonl"))
 	if err != nil {
 		s.note("%s: its baseline cannot be read: %v", b.id, err)
-		return nil
+		return
 	}
 	diff, _ := os.ReadFile(filepath.Join(e.Out, filepath.FromSlash(sc.ID), "workspace.diff"))
-	var out []schedule
-	texts := map[string]bool{}
 	for _, tg := range b.targets {
-		m := b.spoken.turns[tg.turn].plain()
-		saw := look(t, tg.turn, m)
+		saw := look(t, tg.turn, b.spoken.turns[tg.turn].plain())
 		if saw.session == "" {
 			s.note("%s: the turn on line %d is not swept: the baseline did not get there", b.id, tg.line+1)
 			continue
 		}
 		saw.effects = effects(string(diff))
-		pts, same := points(saw, m, s.drawn(b.id, tg.turn))
+		b.reached = append(b.reached, observed{tg, saw})
+	}
+}
+
+// schedules lists what can be done in the turns of one scenario, alone and
+// beside those of others.
+func (s *sweep) schedules(b *base, all []*base) []schedule {
+	var out []schedule
+	texts := map[string]bool{}
+	for _, o := range b.reached {
+		tg, saw := o.target, o.seen
+		m := b.spoken.turns[tg.turn].plain()
+		drawn := s.drawn(b.id, tg.turn)
+		pts, same := points(saw, m, drawn)
+		pts = append(pts, beyond(b, all, m, drawn)...)
 		for _, a := range actions() {
 			if !s.wanted(s.Actions, a.Name) || a.needs != "" && !saw.able[a.needs] {
 				continue

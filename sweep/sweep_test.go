@@ -2,6 +2,7 @@ package sweep_test
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,6 +86,29 @@ var _ = Describe("a schedule", func() {
 		}
 	})
 
+	It("merges a turn with those of other scenarios in orders that only the seed decides", func() {
+		merged := func(seed int64) (names []string, text string) {
+			e := engine("")
+			e.Seed = seed
+			texts, _, err := sweep.Texts(context.Background(), &sweep.Sweeper{Engine: e, Points: []string{"merge * with *"}, Actions: []string{"nothing"}},
+				scenario("prompt-turn/two-turns"), scenario("permission/allow-once-edit"), scenario("tool-calls/read"))
+			Expect(err).NotTo(HaveOccurred())
+			for _, name := range slices.Sorted(maps.Keys(texts)) {
+				names = append(names, name)
+				text += string(texts[name])
+			}
+			return names, text
+		}
+		names, text := merged(7)
+		Expect(names).To(ContainElement(ContainSubstring("two-turns/1/merge-1-with-permission-allow-once-edit")))
+		Expect(names).To(ContainElement(ContainSubstring("allow-once-edit/1/merge-1-with-prompt-turn-two-turns")))
+		Expect(text).To(MatchRegexp("(?m)^cmp main.go want/main.go$"))
+		_, again := merged(7)
+		Expect(again).To(Equal(text))
+		_, other := merged(8)
+		Expect(other).NotTo(Equal(text))
+	})
+
 	It("comes at a place that only the seed decides", func() {
 		order := func(seed int64) []string {
 			e := engine("")
@@ -151,6 +175,7 @@ var _ = Describe("a sweep", func() {
 			{"cancel-error", "frame 39 *", "cancel", "prompt-turn/many-chunks", "CANCEL-REASON"},
 			{"saves-at-end-of-turn", "frame*", "kill*", "prompt-turn/two-turns", "keeps-what-was-said"},
 			{"cancel-hits-every-session", "second*", "cancel", "prompt-turn/two-turns", "CANCEL-CAUSE"},
+			{"cancel-hits-every-session", "merge * with *", "cancel", "permission/allow-once-edit prompt-turn/two-turns", "CANCEL-CAUSE"},
 		}
 		var wait sync.WaitGroup
 		for _, l := range list {
@@ -214,11 +239,25 @@ var _ = Describe("a sweep", func() {
 	})
 
 	It("looks for what a shared process shows in a process for each", func() {
-		out := swept(&sweep.Sweeper{Engine: engine("cancel-error"), Jobs: 4, Points: []string{"frame*"}, Actions: []string{"cancel"}, Max: 2, Confirm: 1, Reuse: true}, "prompt-turn/two-turns")
-		Expect(out.Findings).NotTo(BeEmpty())
-		for _, f := range out.Findings {
-			Expect(f.Action).To(Equal("cancel"), told(out.Findings))
-		}
+		w := &sweep.Sweeper{Engine: engine("cancel-error"), Jobs: 4, Points: []string{"frame*"}, Actions: []string{"cancel"}, Max: 4, Reuse: true}
+		list, err := sweep.Explored(context.Background(), w, scenario("prompt-turn/two-turns"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(list).NotTo(BeEmpty())
+		Expect(list).To(HaveEach(HaveField("Action", "cancel")), told(list))
+	})
+
+	It("finds nothing in the correct agent where two scenarios are merged", func() {
+		out := swept(&sweep.Sweeper{Engine: engine(""), Jobs: 4, Points: []string{"merge * with *"}, Max: 60}, "permission/allow-once-edit", "prompt-turn/two-turns")
+		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
+		Expect(out.Run.Sweep.Explored).To(Equal(60))
+		Expect(out.Run.Sweep.Inconclusive).To(BeZero())
+	})
+
+	It("finds by merging two scenarios what mixes sessions up", func() {
+		w := &sweep.Sweeper{Engine: engine("words-in-first-session"), Jobs: 4, Points: []string{"merge * with *"}, Actions: []string{"nothing"}, Max: 4}
+		list, err := sweep.Explored(context.Background(), w, scenario("permission/allow-once-edit"), scenario("prompt-turn/two-turns"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(list).To(ContainElement(HaveField("Signature", sweep.Signature{Rule: "says-the-same", State: "two scenarios merged", Action: "nothing"})), told(list))
 	})
 
 	It("reports what the scenario shows by itself once, as of the baseline", func() {
@@ -230,11 +269,11 @@ var _ = Describe("a sweep", func() {
 
 // search is a fault, the part of a sweep that is enough to find it, and the rule
 // that tells it.
-type search struct{ fault, point, action, scenario, rule string }
+type search struct{ fault, point, action, scenarios, rule string }
 
 func (l search) succeeds(e *scenarios.Engine, dir string) {
 	w := &sweep.Sweeper{Engine: e, Jobs: 4, Points: []string{l.point}, Actions: []string{l.action}, Max: 3, Confirm: 2, Repro: dir}
-	out := swept(w, l.scenario)
+	out := swept(w, strings.Fields(l.scenarios)...)
 	Expect(out.Run.Exit).NotTo(Equal(2), "%s: %+v", l.fault, out.Run.Results)
 	i := slices.IndexFunc(out.Findings, func(f sweep.Finding) bool { return f.Rule == l.rule && f.File != "" })
 	Expect(i).To(BeNumerically(">=", 0), "%s: %s", l.fault, told(out.Findings))

@@ -1,0 +1,154 @@
+package sweep
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// mostPartners is how many other scenarios a turn is merged with, and
+// mostBeyond how often with each.
+const mostPartners, mostBeyond = 2, 3
+
+// partner is a turn of another scenario that runs in a session of its own
+// beside the target.
+type partner struct {
+	base *base
+	observed
+}
+
+// says is what the model says in the partner's turn.
+func (p *partner) says() turn { return p.base.spoken.turns[p.target.turn].plain() }
+
+// end is the last place of the partner's turn at which it can be held.
+func (p *partner) end() place {
+	all := p.says().places()
+	return all[len(all)-1]
+}
+
+// effected are the lines that ask whether the partner's turn had its effects.
+func (p *partner) effected() []string {
+	var out []string
+	for _, e := range p.seen.effects {
+		what, name, _ := strings.Cut(e, " ")
+		switch {
+		case what == "new":
+			out = append(out, "exists "+name)
+		case what == "changed" && p.base.holds("want/"+name):
+			out = append(out, fmt.Sprintf("cmp %s want/%s", name, name))
+		}
+	}
+	return out
+}
+
+// beyond lists the points at which a turn of another scenario has come so far
+// beside the target. The seed decides which scenario, and in which order both
+// take their steps.
+func beyond(b *base, all []*base, m turn, r *rand.Rand) []Point {
+	var can []*partner
+	for _, o := range all {
+		if p := o.partnerOf(b); p != nil {
+			can = append(can, p)
+		}
+	}
+	r.Shuffle(len(can), func(i, j int) { can[i], can[j] = can[j], can[i] })
+	var out []Point
+	for _, p := range can[:min(len(can), mostPartners)] {
+		others := min(mostSteps, len(p.says().places())-1)
+		for i, g := range merges(m.places(), mostBeyond, others, r) {
+			out = append(out, Point{Name: fmt.Sprintf("merge %d with %s", i+1, p.base.id), State: "two scenarios merged",
+				kind: atSecond, hold: g.hold, merge: g.order, with: p, rank: min(2*i, 9)})
+		}
+	}
+	return out
+}
+
+// partnerOf is the first turn of a scenario if it can run beside another
+// scenario: nothing but set-up leads up to it, and what both set up and what
+// both find in the workspace does not differ.
+func (b *base) partnerOf(o *base) *partner {
+	if b.id == o.id || len(b.reached) == 0 || b.reached[0].target.turn != 0 {
+		return nil
+	}
+	p := &partner{b, b.reached[0]}
+	text := said1(p.target.text)
+	for _, l := range b.before(p.target) {
+		if !slices.Contains(setup, command(l)) {
+			return nil
+		}
+	}
+	own, others := b.permits(), o.permits()
+	switch {
+	case text == "" || strings.HasPrefix(text, "'/") || p.target.rest != "" || p.seen.stop == "":
+	case len(p.says().places()) < 2, b.spoken.rest != "" && b.spoken.rest != o.spoken.rest:
+	case slices.ContainsFunc(o.lines, func(l string) bool { return command(l) == "prompt" && said1(l) == text }):
+	case !slices.Equal(b.settings(), o.settings()) || !agree(b.archive, o.archive):
+	case !slices.Equal(own, others) && p.seen.asked > 0 && (len(others) > 0 || o.asks()):
+	case slices.ContainsFunc(o.reached, func(t observed) bool { return both(t.seen.effects, p.seen.effects) }):
+	default:
+		return p
+	}
+	return nil
+}
+
+// both reports whether two turns change one file.
+func both(a, b []string) bool {
+	return slices.ContainsFunc(a, func(e string) bool {
+		_, name, _ := strings.Cut(e, " ")
+		return slices.ContainsFunc(b, func(f string) bool { return strings.HasSuffix(f, " "+name) })
+	})
+}
+
+// permits are the lines of a scenario that answer permissions.
+func (b *base) permits() []string { return b.commands("permit") }
+
+// settings are the set-up lines of a scenario that two scenarios in one process
+// must have in common.
+func (b *base) settings() []string {
+	return b.commands(slices.DeleteFunc(slices.Clone(setup), func(c string) bool { return c == "needs" || c == "permit" })...)
+}
+
+func (b *base) commands(names ...string) []string {
+	var out []string
+	for _, l := range b.lines {
+		if slices.Contains(names, command(l)) {
+			out = append(out, strings.TrimSpace(l))
+		}
+	}
+	return out
+}
+
+// asks reports whether a turn of the scenario asks for a permission.
+func (b *base) asks() bool {
+	return slices.ContainsFunc(b.reached, func(o observed) bool { return o.seen.asked > 0 })
+}
+
+// agree reports whether files of one name are the same in both archives.
+func agree(a, b archive) bool {
+	for _, f := range a.files {
+		for _, g := range b.files {
+			if f.Name == g.Name && !bytes.Equal(f.Data, g.Data) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// otherText is the prompt of the other session, quoted.
+func (p Point) otherText() string {
+	if p.with != nil {
+		return p.with.target.text
+	}
+	return "'Keep talking elsewhere.'"
+}
+
+// otherStop is how the other session's turn ends when it is left alone.
+func (p Point) otherStop() string {
+	if p.with != nil {
+		return p.with.seen.stop
+	}
+	return "end_turn"
+}
