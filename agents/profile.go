@@ -84,6 +84,9 @@ type Normalize struct {
 	// Unordered are update kinds, methods or patterns of them whose place in
 	// the stream is left to chance.
 	Unordered []string
+	// Omit are those of which chance decides whether they come at all before
+	// the last thing a scenario waits for.
+	Omit []string
 }
 
 // Replacement puts With, which may use $1 as in package regexp, in the place

@@ -170,6 +170,9 @@ func (r *reader) add(e transcript.Entry) {
 		r.editor(&it, v)
 	default:
 		r.agent(&it, v)
+		if it.among(r.o.Omit) {
+			return
+		}
 	}
 	if e.Kind == transcript.Request {
 		r.requests[e.Seq] = len(r.items)
@@ -236,7 +239,7 @@ func (r *reader) agent(it *item, v wire.Value) {
 	case e.Method == "terminal/create":
 		it.effect = params.Get("command").Str()
 	}
-	if r.isFree(it) {
+	if it.among(r.o.Unordered) {
 		it.role = free
 	}
 }
@@ -286,7 +289,8 @@ func optionLabels(options wire.Value) map[string]string {
 	return labels
 }
 
-func (r *reader) isFree(it *item) bool {
+// among reports whether it is a notification of one of these kinds or methods.
+func (it *item) among(patterns []string) bool {
 	if it.entry.Kind != transcript.Notification {
 		return false
 	}
@@ -294,7 +298,7 @@ func (r *reader) isFree(it *item) bool {
 	if name == "" {
 		name = it.entry.Method
 	}
-	for _, pattern := range r.o.Unordered {
+	for _, pattern := range patterns {
 		if ok, _ := path.Match(pattern, name); ok || pattern == name {
 			return true
 		}

@@ -23,6 +23,8 @@ type Options struct {
 	// other notifications, with * and ?, that a profile declares free: they
 	// stand at the end, sorted.
 	Unordered []string
+	// Omit are those that are not shown, in the same form.
+	Omit []string
 }
 
 // Render returns the text of the frames among entries, one line each, and of

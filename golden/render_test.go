@@ -220,6 +220,13 @@ var _ = Describe("rendering", func() {
 		Expect(render([]frame{note("a"), note("b"), message}, o)).To(Equal(one))
 	})
 
+	It("leaves out what a profile says may come or not", func() {
+		message := toEditor("%s", chunk("s", "agent_message_chunk", "hello"))
+		info := toEditor("%s", updates("s", "session_info_update", `"title":"x"`))
+		o := golden.Options{Omit: []string{"_x/*", "session_info_update"}}
+		Expect(render([]frame{info, toEditor("%s", notification("_x/note", `{}`)), message}, o)).To(Equal(render([]frame{message}, golden.Options{})))
+	})
+
 	It("renders a long run in time that grows with its length", func() {
 		const n = 20000
 		var frames []frame
