@@ -136,7 +136,7 @@ func Describe(f Finding) string {
 	}
 	fmt.Fprintf(&b, "  %s, %s; %s", f.Action, f.Point, seen)
 	if f.Runs > 0 {
-		fmt.Fprintf(&b, "; %d of %d when run again", f.Hits, f.Runs)
+		fmt.Fprintf(&b, "; again in %s", f.often())
 	}
 	if f.File != "" {
 		fmt.Fprintf(&b, "\n  acp-test run %s", f.File)

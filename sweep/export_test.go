@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"os"
 
 	"github.com/acp-test/acp-test/scenarios"
 )
@@ -30,6 +31,24 @@ func Explored(ctx context.Context, w *Sweeper, scs ...*scenarios.Scenario) ([]Fi
 		out = append(out, *s.findings[sig])
 	}
 	return out, err
+}
+
+// Repro is the file that is written for a finding.
+func Repro(f Finding, script string) string {
+	dir, err := os.MkdirTemp("", "repro-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	file, err := writeRepro(dir, "r", split([]byte(script)), &f)
+	if err != nil {
+		panic(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
 }
 
 // Rewrite reads the model's part of a scenario and writes it again.

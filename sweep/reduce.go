@@ -29,6 +29,7 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 		places[i] = numbers[f.Rule]
 		names[i] = fmt.Sprintf("%s-%d", f.Rule, numbers[f.Rule])
 	}
+	scripts := make([]*reducer, len(list))
 	var wait sync.WaitGroup
 	next := make(chan int)
 	done := 0
@@ -37,7 +38,7 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 		go func() {
 			defer wait.Done()
 			for i := range next {
-				s.settle(ctx, list[i], names[i], places[i])
+				scripts[i] = s.settle(ctx, list[i], names[i], places[i])
 				s.mu.Lock()
 				done++
 				n := done
@@ -52,16 +53,19 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 	close(next)
 	wait.Wait()
 	var out []Finding
-	for _, f := range list {
+	for i, f := range list {
+		if x := scripts[i]; x != nil {
+			x.finish(f, names[i])
+		}
 		out = append(out, *f)
 	}
 	return out
 }
 
-// settle confirms and shrinks one finding and writes its repro.
-func (s *sweep) settle(ctx context.Context, f *Finding, name string, number int) {
+// settle confirms and shrinks one finding. What it returns has the script.
+func (s *sweep) settle(ctx context.Context, f *Finding, name string, number int) *reducer {
 	if f.Action == "" {
-		return // the scenario itself is the repro
+		return nil // the scenario itself is the repro
 	}
 	sch := f.schedule
 	sch.probes = s.doubts(sch, f.result)
@@ -86,23 +90,52 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string, number int)
 			sch = x.fewer(sch)
 			a, x.keep = sch.joined()
 		}
-		a = x.shrink(a)
-		if h, n := x.confirm(a, s.times()); h > 0 && (h == n || !x.sure) {
-			f.Hits, f.Runs = h, n
-		} else if n > 0 {
-			a = sch.text() // as long as it was, but as sure
+		// What a race depends on is not known: only what comes after it goes.
+		x.brief = x.brief || !x.sure
+		short := x.shrink(a)
+		if h, n := x.confirm(short, s.times()); h > 0 && h*f.Runs >= f.Hits*n {
+			a, f.Hits, f.Runs = short, h, n
+		} // else it stays as long as it was, but as sure
+	}
+	x.script = a
+	f.Lines = scriptLines(a)
+	return x
+}
+
+// finish writes the repro of a finding. While others are looked into, a race
+// has another outcome than when acp-test run runs it alone: that is tried here,
+// where nothing else runs any more.
+func (x *reducer) finish(f *Finding, name string) {
+	if f.Hits > 0 && f.races() {
+		for range x.times() {
+			if x.ctx.Err() != nil {
+				break
+			}
+			hit, ran := x.once(x.whole, x.script, 0)
+			if ran {
+				f.AloneRuns++
+			}
+			if hit {
+				f.Alone++
+			}
 		}
 	}
-	f.Lines = scriptLines(a)
-	if s.Repro == "" {
+	if x.Repro == "" {
 		return
 	}
-	file, err := writeRepro(s.Repro, name, a, f)
+	file, err := writeRepro(x.Repro, name, x.script, f)
 	if err != nil {
-		s.note("%v", err)
+		x.note("%v", err)
 		return
 	}
 	f.File = file
+}
+
+// races reports whether the finding is one that another order of what happens
+// at once may hide.
+func (f *Finding) races() bool {
+	p := f.schedule.point
+	return f.Hits < f.Runs || p.kind == atEnd || p.kind == atFrame && p.hold == nil
 }
 
 // brisk is how long a line may take while a script is made shorter: longer than

@@ -14,8 +14,11 @@ func writeRepro(dir, name string, a archive, f *Finding) (string, error) {
 	}
 	head := []string{
 		fmt.Sprintf("# %s: %s.", f.Rule, situation(f)),
-		fmt.Sprintf("# Expect %s of %s, in %d of %d runs: %s", article(string(f.Class)), f.Rule, f.Hits, f.Runs, sentence(f.Message)),
+		fmt.Sprintf("# Expect %s of %s, in %s: %s", article(string(f.Class)), f.Rule, f.often(), sentence(f.Message)),
 		fmt.Sprintf("# Found by a sweep of %s.", f.Scenario),
+	}
+	if f.Hits < f.Runs || f.Alone < f.AloneRuns {
+		head = append(head, "# It is a race: run it with --repeat 100, and with a higher --jobs if it does not show.")
 	}
 	if f.shared() {
 		head = append(head, "# Only sessions that share a process show it: what each of them does shows nothing alone.")
@@ -31,6 +34,14 @@ func writeRepro(dir, name string, a archive, f *Finding) (string, error) {
 		return "", fmt.Errorf("writing a repro: %w", err)
 	}
 	return file, nil
+}
+
+// often says how often a finding was seen again.
+func (f *Finding) often() string {
+	if f.AloneRuns > 0 {
+		return fmt.Sprintf("%d of %d runs beside others and %d of %d alone", f.Hits, f.Runs, f.Alone, f.AloneRuns)
+	}
+	return fmt.Sprintf("%d of %d runs", f.Hits, f.Runs)
 }
 
 func situation(f *Finding) string { return f.Action + ", " + f.Point }

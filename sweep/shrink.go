@@ -23,6 +23,8 @@ type reducer struct {
 	tries int
 	sure  bool // it shows in every run
 	brief bool // the end and whole checks only
+	// script is what is left.
+	script archive
 	// step bounds a line while changes are tried: most of them make a script
 	// that waits for what cannot come. What is kept is confirmed without it.
 	step time.Duration
@@ -274,7 +276,7 @@ func (x *reducer) without(a archive, from, to int) (archive, bool) {
 	}
 	for _, l := range a.lines[from:to] {
 		t := strings.TrimSpace(l)
-		if left[l]--; x.keep[l] && (left[l] == 0 || t == "}" || command(l) != "await") || group && t == "}" {
+		if left[l]--; t == "golden off" || x.keep[l] && (left[l] == 0 || t == "}" || command(l) != "await") || group && t == "}" {
 			out.lines = append(out.lines, l)
 			if command(l) == "prompt" {
 				n++

@@ -67,6 +67,9 @@ type Finding struct {
 	// Seen is how many schedules showed it; Hits of Runs is how often its
 	// representative did when run again.
 	Seen, Hits, Runs int
+	// Alone of AloneRuns is how often a race was seen again while nothing else
+	// ran.
+	Alone, AloneRuns int
 	// File is the repro, Lines the length of its script.
 	File  string
 	Lines int

@@ -260,6 +260,25 @@ var _ = Describe("a sweep", func() {
 		Expect(list).To(ContainElement(HaveField("Signature", sweep.Signature{Rule: "says-the-same", State: "two scenarios merged", Action: "nothing"})), told(list))
 	})
 
+	It("says of a race how often it is seen beside others and alone", func() {
+		f := sweep.Finding{Signature: sweep.Signature{Rule: "R", State: "racing the end", Action: "cancel"}, Class: scenarios.Fail, Hits: 3, Runs: 5, Alone: 1, AloneRuns: 4}
+		Expect(sweep.Describe(f)).To(ContainSubstring("; again in 3 of 5 runs beside others and 1 of 4 alone"))
+		text := sweep.Repro(f, "golden off\nprompt 'Hi.'\n")
+		Expect(text).To(ContainSubstring("# Expect a fail of R, in 3 of 5 runs beside others and 1 of 4 alone: "))
+		Expect(text).To(ContainSubstring("# It is a race: run it with --repeat 100"))
+		f.Hits, f.AloneRuns, f.Alone = 5, 0, 0
+		Expect(sweep.Repro(f, "prompt 'Hi.'\n")).To(And(ContainSubstring("in 5 of 5 runs: "), Not(ContainSubstring("race"))))
+	})
+
+	It("tries what races with the end once more while nothing else runs", func() {
+		out := swept(&sweep.Sweeper{Engine: engine("cancel-error"), Jobs: 2, Points: []string{"racing*"}, Actions: []string{"cancel"}, Max: 1, Confirm: 3}, "prompt-turn/text")
+		for _, f := range out.Findings { // a race need not show
+			if f.Hits > 0 {
+				Expect(f.AloneRuns).To(Equal(3), told(out.Findings))
+			}
+		}
+	})
+
 	It("reports what the scenario shows by itself once, as of the baseline", func() {
 		out := swept(&sweep.Sweeper{Engine: engine("always-cancelled"), Actions: []string{"nothing"}, Confirm: 1}, "prompt-turn/text")
 		Expect(out.Findings).NotTo(BeEmpty())
@@ -283,6 +302,7 @@ func (l search) succeeds(e *scenarios.Engine, dir string) {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(hit.Lines).To(BeNumerically("<=", 25), "%s:\n%s", l.fault, text)
 	Expect(string(text)).To(ContainSubstring("# Expect a " + string(hit.Class) + " of " + l.rule))
+	Expect(string(text)).To(MatchRegexp("(?m)^golden off$"))
 	list, err := scenarios.Load(hit.File)
 	Expect(err).NotTo(HaveOccurred())
 	res := e.Run(context.Background(), list[0])
