@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -41,6 +44,14 @@ func TestMain(m *testing.M) {
 			if slices.Contains(os.Args, "--wears-out") {
 				o.Hooks = wearsOut()
 			}
+			if i := slices.Index(os.Args, "--stays"); i > 0 {
+				n, err := strconv.Atoi(os.Args[i+2])
+				if err != nil {
+					fmt.Fprintln(os.Stderr, err)
+					syscall.Exit(2)
+				}
+				o.Hooks = stays(os.Args[i+1], n)
+			}
 			if err := refagent.Run(context.Background(), o); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				syscall.Exit(1)
@@ -61,6 +72,28 @@ func wearsOut() refagent.Hooks {
 			return "end_turn", err
 		}
 		return reason, err
+	}}
+}
+
+// stays is an agent of which the n-th process to end does not end until it is
+// killed. The processes are counted by the files they make in a folder.
+func stays(dir string, n int) refagent.Hooks {
+	return refagent.Hooks{End: func(context.Context) {
+		for i := 1; ; i++ {
+			f, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(i)), os.O_CREATE|os.O_EXCL, 0o600)
+			if os.IsExist(err) {
+				continue
+			}
+			if err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return
+			}
+			_ = f.Close()
+			if i == n {
+				time.Sleep(time.Hour) // with nothing to wait for, Go would end it
+			}
+			return
+		}
 	}}
 }
 

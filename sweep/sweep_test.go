@@ -279,6 +279,16 @@ var _ = Describe("a sweep", func() {
 		}
 	})
 
+	It("only notes that an agent once took long to end, and never again", func() {
+		e := engine("")
+		e.Grace = 2 * time.Second
+		e.ExtraArgs = []string{"--stays", GinkgoT().TempDir(), "3"}
+		out := swept(&sweep.Sweeper{Engine: e, Jobs: 4, Points: []string{"0 ms"}, Actions: []string{"cancel*"}, Confirm: 1}, "prompt-turn/text")
+		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
+		Expect(out.Notes).To(ConsistOf(And(ContainSubstring("EXIT-EOF (cancel"), ContainSubstring("in none of 3 runs again"))))
+		Expect(out.Run.Counts.Lints).To(BeZero())
+	})
+
 	It("reports what the scenario shows by itself once, as of the baseline", func() {
 		out := swept(&sweep.Sweeper{Engine: engine("always-cancelled"), Actions: []string{"nothing"}, Confirm: 1}, "prompt-turn/text")
 		Expect(out.Findings).NotTo(BeEmpty())
