@@ -26,13 +26,7 @@ could not judge. Known failures count: a specification has no baseline. With -v
 every requirement is listed.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			def, err := findConfig(h.cwd)
-			if err != nil {
-				return err
-			}
-			def.Scenarios = nil // conformance is what the suites here say, not a repository's own scenarios
-			o.complete(c, args, def)
-			if err := o.check(c); err != nil {
+			if err := o.settle(h, c, args); err != nil {
 				return err
 			}
 			return h.run(c, &o)

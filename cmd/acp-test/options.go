@@ -121,6 +121,20 @@ func (o *options) timeouts(f *pflag.FlagSet) {
 	f.DurationVar(&o.stepTimeout, "step-timeout", 0, fmt.Sprintf("how long a line of a scenario may take (default the profile's, else %v)", scenarios.DefaultStepTimeout))
 }
 
+// settle makes the options what they are for a run, and says what is wrong with
+// them.
+func (o *options) settle(h *host, c *cobra.Command, args []string) error {
+	def, err := findConfig(h.cwd)
+	if err != nil {
+		return err
+	}
+	if o.conformance {
+		def.Scenarios = nil // it is what the suites here say, not a repository's own scenarios
+	}
+	o.complete(c, args, def)
+	return o.check(c)
+}
+
 // complete adds the words of the command line, and the defaults of the
 // repository for what the command line leaves open.
 func (o *options) complete(c *cobra.Command, args []string, def config) {

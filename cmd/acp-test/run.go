@@ -36,12 +36,7 @@ known failure is stale, and 2 if the command line, a scenario or this machine is
 at fault, or if nothing could be judged.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			def, err := findConfig(h.cwd)
-			if err != nil {
-				return err
-			}
-			o.complete(c, args, def)
-			if err := o.check(c); err != nil {
+			if err := o.settle(h, c, args); err != nil {
 				return err
 			}
 			return h.run(c, &o)

@@ -42,12 +42,7 @@ The exit status is 0 if nothing failed, 1 if something did, and 2 if the command
 line, a scenario or this machine is at fault.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			def, err := findConfig(h.cwd)
-			if err != nil {
-				return err
-			}
-			o.complete(c, args, def)
-			if err := o.check(c); err != nil {
+			if err := o.settle(h, c, args); err != nil {
 				return err
 			}
 			return h.sweep(c, &o)
