@@ -69,6 +69,8 @@ type process interface {
 	// kill ends the whole tree, now.
 	kill()
 	descendants() []Process
+	// ended is closed when the agent itself has ended, whatever it left behind.
+	ended() <-chan struct{}
 	// wait returns when the agent and all its descendants are gone.
 	wait() (Exit, []Process)
 }
@@ -247,14 +249,15 @@ func (a *Agent) Stop(ctx context.Context) Shutdown {
 	if !a.within(ctx, 0) {
 		s.Steps = append(s.Steps, "stdin-closed")
 		a.CloseStdin()
-		if !a.within(ctx, a.grace) {
+		if !a.within(ctx, a.grace) && ctx.Err() == nil {
 			s.Steps = append(s.Steps, "SIGTERM")
 			a.t.Event(a.conn, transcript.Process, transcript.Signalled, "", signalled{"SIGTERM", true})
 			_ = a.proc.signal(syscall.SIGTERM, true)
-			if !a.within(ctx, a.grace) {
-				s.Steps = append(s.Steps, "SIGKILL")
-				a.Kill()
-			}
+			a.within(ctx, a.grace)
+		}
+		if !a.within(ctx, 0) {
+			s.Steps = append(s.Steps, "SIGKILL")
+			a.Kill()
 		}
 	}
 	<-a.exited
@@ -270,10 +273,11 @@ func (a *Agent) Stop(ctx context.Context) Shutdown {
 	return s
 }
 
-// within reports whether the agent exits within d, or before ctx ends.
+// within reports whether the agent itself ends within d, or before ctx ends. What
+// it left behind has a time of its own, which is no part of the agent's.
 func (a *Agent) within(ctx context.Context, d time.Duration) bool {
 	select {
-	case <-a.exited:
+	case <-a.proc.ended():
 		return true
 	default:
 	}
@@ -283,7 +287,7 @@ func (a *Agent) within(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-a.exited:
+	case <-a.proc.ended():
 		return true
 	case <-timer.C:
 	case <-ctx.Done():

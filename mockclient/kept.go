@@ -49,7 +49,8 @@ type kept struct {
 	asking   sync.Mutex // one List or Signal at a time
 	answers  chan report
 
-	done      chan struct{}
+	over      chan struct{} // the agent has ended
+	done      chan struct{} // and so has all that it left behind
 	exit      Exit
 	survivors []Process
 }
@@ -110,7 +111,7 @@ func startKeeper(keeper []string, args keeperArgs, files *pipes) (*kept, error) 
 		closeAll(orderW, reportR)
 		return nil, fmt.Errorf("starting the keeper: %w", err)
 	}
-	return &kept{cmd: cmd, run: args.run, conn: args.conn, orders: orderW, reports: reportR, answers: make(chan report, 1), done: make(chan struct{}), exit: Exit{Code: -1, Error: "the keeper died"}}, nil
+	return &kept{cmd: cmd, run: args.run, conn: args.conn, orders: orderW, reports: reportR, answers: make(chan report, 1), over: make(chan struct{}), done: make(chan struct{}), exit: Exit{Code: -1, Error: "the keeper died"}}, nil
 }
 
 func (k *kept) order(o order) error {
@@ -138,6 +139,8 @@ func readReport(in *bufio.Reader) (report, error) {
 
 func (k *kept) listen(in *bufio.Reader) {
 	defer close(k.done)
+	over := sync.OnceFunc(func() { close(k.over) })
+	defer over()
 	for {
 		r, err := readReport(in)
 		if err != nil {
@@ -151,6 +154,7 @@ func (k *kept) listen(in *bufio.Reader) {
 			if r.Exit != nil {
 				k.exit = *r.Exit
 			}
+			over()
 		case "survivors":
 			k.survivors = r.Processes
 		case "gone":
@@ -200,6 +204,8 @@ func (k *kept) descendants() []Process {
 	}
 	return r.Processes
 }
+
+func (k *kept) ended() <-chan struct{} { return k.over }
 
 func (k *kept) wait() (Exit, []Process) {
 	<-k.done

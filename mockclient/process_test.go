@@ -107,7 +107,9 @@ var _ = Describe("an agent's process", func() {
 				await(t, named("ready"))
 				ctx, cancel := context.WithCancel(context.Background())
 				cancel()
-				Expect(a.Stop(ctx).Exit.Signal).To(Equal("SIGKILL"))
+				s := a.Stop(ctx)
+				Expect(s.Exit.Signal).To(Equal("SIGKILL"))
+				Expect(s.Steps).To(Equal([]string{"stdin-closed", "SIGKILL"}))
 			})
 			It("can be signalled alone", func() {
 				a, t := startAgent(how.keeper, patient, "agent-polite")
@@ -179,6 +181,17 @@ var _ = Describe("an agent's process", func() {
 				}
 				want := []any{HaveSuffix("child setsid"), HaveSuffix("child plain"), HaveSuffix("child bare")}
 				Expect(commands).To(ConsistOf(want[:len(kinds)]...))
+			})
+			It("is not taken to stay because of what outlives it", func() {
+				t := newTranscript()
+				a, err := mockclient.Start(within(), t, 0, mockclient.Command{
+					Path: self, Args: []string{"agent-parent", "plain"}, Keeper: how.keeper, Grace: 2 * time.Second, Linger: 3 * time.Second,
+				})
+				Expect(err).NotTo(HaveOccurred())
+				await(t, named("ready"))
+				s := a.Stop(within())
+				Expect(s.Steps).To(Equal([]string{"stdin-closed"}))
+				Expect(s.Survivors).To(HaveLen(1))
 			})
 			It("says what is wrong with a command that does not exist", func() {
 				_, err := mockclient.Start(within(), newTranscript(), 0, mockclient.Command{Path: "no-such-agent", Keeper: how.keeper})

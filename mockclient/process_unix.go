@@ -91,6 +91,8 @@ func (b *bare) descendants() []Process {
 	return found
 }
 
+func (b *bare) ended() <-chan struct{} { return b.done }
+
 func (b *bare) wait() (Exit, []Process) {
 	<-b.done
 	var survivors []Process

@@ -71,6 +71,8 @@ func (b *bare) signal(s syscall.Signal, _ bool) error {
 
 func (b *bare) kill()                  { _ = b.cmd.Process.Kill() }
 func (b *bare) descendants() []Process { return nil }
+func (b *bare) ended() <-chan struct{} { return b.done }
+
 func (b *bare) wait() (Exit, []Process) {
 	<-b.done
 	return b.exit, nil

@@ -292,6 +292,8 @@ func (l *local) kill() {
 
 func (l *local) descendants() []Process { return nil }
 
+func (l *local) ended() <-chan struct{} { return l.done }
+
 func (l *local) wait() (Exit, []Process) {
 	select {
 	case <-l.done:
