@@ -311,8 +311,10 @@ func (r *reader) arguments(at ast.Node, tool string, v any) {
 }
 
 func (r *reader) normalize(n ast.Node) (out Normalize) {
-	for _, m := range r.known(n, "normalize", "replace", "unordered", "omit") {
+	for _, m := range r.known(n, "normalize", "replace", "unordered", "omit", "values") {
 		switch m.key {
+		case "values":
+			out.Values = r.texts(m.value, "normalize.values")
 		case "omit":
 			out.Omit = r.texts(m.value, "normalize.omit")
 		case "unordered":

@@ -104,6 +104,7 @@ normalize:
   replace: [{pattern: 'took \d+ ms', with: took N ms}]
   unordered: [usage_update]
   omit: [session_info_update]
+  values: [cost]
 timeouts: {start: 20s, step: 1m30s, scenario: 5m}
 policy: {concurrent-prompts: reject}
 `))
@@ -121,6 +122,7 @@ policy: {concurrent-prompts: reject}
 		Expect(p.Normalize.Replace[0].Pattern.ReplaceAllString("it took 12 ms", p.Normalize.Replace[0].With)).To(Equal("it took N ms"))
 		Expect(p.Normalize.Unordered).To(Equal([]string{"usage_update"}))
 		Expect(p.Normalize.Omit).To(Equal([]string{"session_info_update"}))
+		Expect(p.Normalize.Values).To(Equal([]string{"cost"}))
 		Expect(p.Timeouts).To(Equal(agents.Timeouts{Start: 20 * time.Second, Step: 90 * time.Second, Scenario: 5 * time.Minute}))
 		Expect(p.Policy).To(Equal(map[string]string{"concurrent-prompts": "reject"}))
 	})

@@ -87,6 +87,8 @@ type Normalize struct {
 	// Omit are those of which chance decides whether they come at all before
 	// the last thing a scenario waits for.
 	Omit []string
+	// Values are members of JSON objects whose value is left to chance.
+	Values []string
 }
 
 // Replacement puts With, which may use $1 as in package regexp, in the place

@@ -36,6 +36,7 @@ type mask struct {
 	blind    bool // ids without their numbers: text that does not depend on what was shown before
 	places   []place
 	replace  []Replacement
+	values   []string
 	sessions []string           // ids known to be sessions, longest first
 	classes  map[string]idClass // what other whole strings are known to be
 	labels   map[idClass]map[string]string
@@ -44,7 +45,7 @@ type mask struct {
 type place struct{ path, name string }
 
 func newMask(o Options) *mask {
-	m := &mask{replace: o.Replace, classes: map[string]idClass{}, labels: map[idClass]map[string]string{}}
+	m := &mask{replace: o.Replace, values: o.Values, classes: map[string]idClass{}, labels: map[idClass]map[string]string{}}
 	for _, p := range []place{{o.Work, "$WORK"}, {o.Home, "$HOME"}, {o.Temp, "$TMP"}} {
 		if p.path = strings.TrimSuffix(p.path, "/"); p.path != "" {
 			m.places = append(m.places, p)

@@ -25,6 +25,9 @@ type Options struct {
 	Unordered []string
 	// Omit are those that are not shown, in the same form.
 	Omit []string
+	// Values are members whose value one agent makes differently in each run;
+	// they show as <any>.
+	Values []string
 }
 
 // Render returns the text of the frames among entries, one line each, and of

@@ -227,6 +227,14 @@ var _ = Describe("rendering", func() {
 		Expect(render([]frame{info, toEditor("%s", notification("_x/note", `{}`)), message}, o)).To(Equal(render([]frame{message}, golden.Options{})))
 	})
 
+	It("shows nothing of values that a profile says are left to chance", func() {
+		usage := func(cost string) string {
+			return render([]frame{toEditor("%s", updates("s", "usage_update", `"used":1,"size":2,"cost":`+cost+`,"_meta":{"a":{"quota":`+cost+`}}`))}, golden.Options{Values: []string{"cost", "quota"}})
+		}
+		Expect(usage(`{"amount":1,"currency":"USD"}`)).To(Equal("<-- usage_update used=1 size=2 cost=<any> _meta={a: {quota: <any>}}\n"))
+		Expect(usage(`[1,2]`)).To(Equal(usage(`"three"`)))
+	})
+
 	It("renders a long run in time that grows with its length", func() {
 		const n = 20000
 		var frames []frame

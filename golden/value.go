@@ -3,6 +3,7 @@ package golden
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -76,6 +77,9 @@ func pathText(s string) string {
 // nothing, and without quotes where they need none; nothing is left out. key
 // is the member the value stands under.
 func compact(b []byte, m *mask, key string, v wire.Value) []byte {
+	if key != "" && !m.plain && slices.Contains(m.values, key) {
+		return append(b, "<any>"...)
+	}
 	switch v.Kind() {
 	case wire.String:
 		if isVersion(key) && !m.plain {
