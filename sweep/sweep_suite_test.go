@@ -2,11 +2,13 @@ package sweep_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -44,6 +46,9 @@ func TestMain(m *testing.M) {
 			if slices.Contains(os.Args, "--wears-out") {
 				o.Hooks = wearsOut()
 			}
+			if slices.Contains(os.Args, "--one-turn") {
+				o.Hooks = oneTurn()
+			}
 			if i := slices.Index(os.Args, "--stays"); i > 0 {
 				n, err := strconv.Atoi(os.Args[i+2])
 				if err != nil {
@@ -70,6 +75,17 @@ func wearsOut() refagent.Hooks {
 	return refagent.Hooks{Stop: func(_, reason string, err error) (string, error) {
 		if reason == "cancelled" && cancelled.Add(1) > 1 {
 			return "end_turn", err
+		}
+		return reason, err
+	}}
+}
+
+// oneTurn is an agent whose sessions take one prompt each.
+func oneTurn() refagent.Hooks {
+	var turns sync.Map
+	return refagent.Hooks{Stop: func(session, reason string, err error) (string, error) {
+		if _, had := turns.LoadOrStore(session, true); had {
+			return "", errors.New("the session is over")
 		}
 		return reason, err
 	}}

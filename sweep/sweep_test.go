@@ -19,7 +19,8 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// engine runs the reference agent, which is this binary, with a fault or none.
+// engine runs the reference agent, which is this binary, with a fault or none: one
+// of the package faults, or a flag of TestMain.
 func engine(fault string) *scenarios.Engine {
 	p, err := agents.Shipped("reference")
 	Expect(err).NotTo(HaveOccurred())
@@ -27,7 +28,9 @@ func engine(fault string) *scenarios.Engine {
 	Expect(err).NotTo(HaveOccurred())
 	e := &scenarios.Engine{Profile: p, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(), Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(),
 		Grace: time.Second, Seed: 1}
-	if fault != "" {
+	if strings.HasPrefix(fault, "--") { // one of this binary
+		e.ExtraArgs = []string{fault}
+	} else if fault != "" {
 		f, ok := faults.Find(fault)
 		Expect(ok).To(BeTrue(), fault)
 		e.ExtraArgs = []string{"--fault", fault}
@@ -175,6 +178,8 @@ var _ = Describe("a sweep", func() {
 			{"cancel-error", "frame 39 *", "cancel", "prompt-turn/many-chunks", "CANCEL-REASON"},
 			{"saves-at-end-of-turn", "frame*", "kill*", "prompt-turn/two-turns", "keeps-what-was-said"},
 			{"cancel-hits-every-session", "second*", "cancel", "prompt-turn/two-turns", "CANCEL-CAUSE"},
+			{"--one-turn", "racing*", "cancel", "prompt-turn/text", "works-again"},
+			{"--wears-out", "[fg]*", "cancel", "prompt-turn/text", "CANCEL-REASON"},
 			{"cancel-hits-every-session", "merge * with *", "cancel", "permission/allow-once-edit prompt-turn/two-turns", "CANCEL-CAUSE"},
 		}
 		var wait sync.WaitGroup
@@ -198,13 +203,15 @@ var _ = Describe("a sweep", func() {
 	})
 
 	It("runs schedules in sessions of one process, which changes nothing for the correct agent", func() {
-		out := swept(&sweep.Sweeper{Engine: engine(""), Jobs: 4, Max: 150, Reuse: true}, "prompt-turn/two-turns")
+		out := swept(&sweep.Sweeper{Engine: engine(""), Jobs: 4, Max: 90, Reuse: true}, "prompt-turn/two-turns")
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
 		Expect(out.Run.Counts.Error).To(BeZero(), "%+v", out.Run.Results)
-		Expect(out.Run.Sweep.Explored).To(Equal(150))
+		Expect(out.Run.Sweep.Explored).To(Equal(90))
 		runs := map[string]int{} // transcripts of chains: their schedules
 		for _, c := range out.Run.Sweep.Cells {
-			Expect(c.Verdict).To(Equal(scenarios.Pass), "%+v", c)
+			if !strings.HasSuffix(c.Point, "racing the end") { // a race may come out so that it says nothing
+				Expect(c.Verdict).To(Equal(scenarios.Pass), "%+v", c)
+			}
 			if strings.Contains(c.Out, "/one-process/") {
 				runs[c.Out]++
 			}
@@ -212,30 +219,21 @@ var _ = Describe("a sweep", func() {
 				Expect(c.Out).NotTo(ContainSubstring("/one-process/"), "%+v", c)
 			}
 		}
-		Expect(len(runs)).To(BeNumerically(">", 8))
+		Expect(len(runs)).To(BeNumerically(">", 5))
 		Expect(runs).To(HaveEach(BeNumerically(">", 1)))
 	})
 
 	It("finds what only sessions of one process show, and says so", func() {
-		e, dir := engine(""), GinkgoT().TempDir()
-		e.ExtraArgs = []string{"--wears-out"}
-		w := &sweep.Sweeper{Engine: e, Jobs: 4, Points: []string{"gate*", "frame*"}, Actions: []string{"cancel"}, Max: 4, Confirm: 2, Repro: dir}
-		out := swept(w, "prompt-turn/text")
-		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
+		w := &sweep.Sweeper{Engine: engine("--wears-out"), Jobs: 4, Points: []string{"[fg]*"}, Actions: []string{"cancel"}, Max: 2}
+		list, err := sweep.Explored(context.Background(), w, scenario("prompt-turn/text"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(list).To(BeEmpty(), told(list))
 		w.Reuse = true
-		out = swept(w, "prompt-turn/text")
-		i := slices.IndexFunc(out.Findings, func(f sweep.Finding) bool { return f.Rule == "CANCEL-REASON" })
-		Expect(i).To(BeNumerically(">=", 0), told(out.Findings))
-		hit := out.Findings[i]
-		Expect(hit.Signature.String()).To(Equal("CANCEL-REASON: in one process, one after another"))
-		Expect([]int{hit.Hits, hit.Runs}).To(Equal([]int{2, 2}))
-		text, err := os.ReadFile(hit.File)
+		list, err = sweep.Explored(context.Background(), w, scenario("prompt-turn/text"))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(string(text)).To(ContainSubstring("# Only sessions that share a process show it"))
-		Expect(strings.Count(string(text), "\ncancel\n")).To(Equal(2), string(text))
-		list, err := scenarios.Load(hit.File)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(shown(e.Run(context.Background(), list[0]))).To(ContainElement("CANCEL-REASON"), string(text))
+		Expect(list).NotTo(BeEmpty())
+		Expect(list[0].Signature.String()).To(Equal("CANCEL-REASON: in one process, one after another"))
+		Expect(told(list)).To(ContainSubstring("none of the schedules shows it in a process of its own"))
 	})
 
 	It("looks for what a shared process shows in a process for each", func() {
@@ -247,9 +245,9 @@ var _ = Describe("a sweep", func() {
 	})
 
 	It("finds nothing in the correct agent where two scenarios are merged", func() {
-		out := swept(&sweep.Sweeper{Engine: engine(""), Jobs: 4, Points: []string{"merge * with *"}, Max: 60}, "permission/allow-once-edit", "prompt-turn/two-turns")
+		out := swept(&sweep.Sweeper{Engine: engine(""), Jobs: 4, Points: []string{"merge * with *"}, Max: 40}, "permission/allow-once-edit", "prompt-turn/two-turns")
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
-		Expect(out.Run.Sweep.Explored).To(Equal(60))
+		Expect(out.Run.Sweep.Explored).To(Equal(40))
 		Expect(out.Run.Sweep.Inconclusive).To(BeZero())
 	})
 
@@ -270,15 +268,6 @@ var _ = Describe("a sweep", func() {
 		Expect(sweep.Repro(f, "prompt 'Hi.'\n")).To(And(ContainSubstring("in 5 of 5 runs: "), Not(ContainSubstring("race"))))
 	})
 
-	It("tries what races with the end once more while nothing else runs", func() {
-		out := swept(&sweep.Sweeper{Engine: engine("cancel-error"), Jobs: 2, Points: []string{"racing*"}, Actions: []string{"cancel"}, Max: 1, Confirm: 3}, "prompt-turn/text")
-		for _, f := range out.Findings { // a race need not show
-			if f.Hits > 0 {
-				Expect(f.AloneRuns).To(Equal(3), told(out.Findings))
-			}
-		}
-	})
-
 	It("only notes that an agent once took long to end, and never again", func() {
 		e := engine("")
 		e.Grace = 2 * time.Second
@@ -290,9 +279,14 @@ var _ = Describe("a sweep", func() {
 	})
 
 	It("reports what the scenario shows by itself once, as of the baseline", func() {
-		out := swept(&sweep.Sweeper{Engine: engine("always-cancelled"), Actions: []string{"nothing"}, Confirm: 1}, "prompt-turn/text")
-		Expect(out.Findings).NotTo(BeEmpty())
-		Expect(out.Findings[0].Signature.String()).To(ContainSubstring("in the baseline"))
+		w := &sweep.Sweeper{Engine: engine("always-cancelled"), Actions: []string{"nothing"}, Max: 1}
+		list, err := sweep.Explored(context.Background(), w, scenario("prompt-turn/text"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(list).NotTo(BeEmpty())
+		Expect(list[0].Signature.String()).To(ContainSubstring("in the baseline"))
+		for _, f := range list[1:] {
+			Expect(f.Rule).NotTo(Equal(list[0].Rule), told(list))
+		}
 	})
 })
 
@@ -301,18 +295,25 @@ var _ = Describe("a sweep", func() {
 type search struct{ fault, point, action, scenarios, rule string }
 
 func (l search) succeeds(e *scenarios.Engine, dir string) {
-	w := &sweep.Sweeper{Engine: e, Jobs: 4, Points: []string{l.point}, Actions: []string{l.action}, Max: 3, Confirm: 2, Repro: dir}
+	w := &sweep.Sweeper{Engine: e, Jobs: 4, Points: []string{l.point}, Actions: []string{l.action}, Max: 3, Confirm: 2, Repro: dir, Reuse: l.fault == "--wears-out"}
 	out := swept(w, strings.Fields(l.scenarios)...)
 	Expect(out.Run.Exit).NotTo(Equal(2), "%s: %+v", l.fault, out.Run.Results)
 	i := slices.IndexFunc(out.Findings, func(f sweep.Finding) bool { return f.Rule == l.rule && f.File != "" })
 	Expect(i).To(BeNumerically(">=", 0), "%s: %s", l.fault, told(out.Findings))
 	hit := out.Findings[i]
 	Expect(hit.Hits).To(Equal(hit.Runs), "%s: %s", l.fault, told(out.Findings))
+	if hit.State == "racing the end" { // it is tried while nothing else runs, too
+		Expect(hit.AloneRuns).To(Equal(2), "%s: %s", l.fault, told(out.Findings))
+	}
 	text, err := os.ReadFile(hit.File)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(hit.Lines).To(BeNumerically("<=", 25), "%s:\n%s", l.fault, text)
 	Expect(string(text)).To(ContainSubstring("# Expect a " + string(hit.Class) + " of " + l.rule))
 	Expect(string(text)).To(MatchRegexp("(?m)^golden off$"))
+	if w.Reuse {
+		Expect(string(text)).To(ContainSubstring("# Only sessions that share a process show it"))
+		Expect(strings.Count(string(text), "\ncancel\n")).To(Equal(2), string(text))
+	}
 	list, err := scenarios.Load(hit.File)
 	Expect(err).NotTo(HaveOccurred())
 	res := e.Run(context.Background(), list[0])
