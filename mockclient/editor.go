@@ -64,6 +64,8 @@ type Editor struct {
 	hold     map[string]bool
 	pending  map[int]*pending      // by the Seq of our request
 	requests map[int]*Request      // the agent's, not answered, by Seq
+	handled  int                   // Seq of the latest request that is or was handled
+	early    map[int]bool          // Seqs of later ones, which a caller has answered
 	sessions map[string]*workspace // by session id
 	info     *AgentInfo
 	over     bool
@@ -97,7 +99,7 @@ func NewEditor(a *Agent, o Options) *Editor {
 		tools: newToolNames(a.conn), ended: make(chan struct{}),
 		files: o.Files, ids: o.IDs, policy: o.Policy, elicit: o.Elicitation,
 		hold: map[string]bool{}, pending: map[int]*pending{},
-		requests: map[int]*Request{}, sessions: map[string]*workspace{},
+		requests: map[int]*Request{}, early: map[int]bool{}, sessions: map[string]*workspace{},
 	}
 	for _, m := range o.Hold {
 		e.hold[m] = true

@@ -31,19 +31,23 @@ func CancelledOutcome() any {
 	return o
 }
 
-// permission answers session/request_permission by the policy. Deciding and
-// becoming open are one step: a cancel either comes before, and is seen here,
-// or finds the request among the open ones.
+// permission answers session/request_permission by the policy, unless a caller
+// of Answer was faster. Deciding and becoming open to a cancel are one step: a
+// cancel either comes before, and is seen here, or finds the request among the
+// open ones.
 func (e *Editor) permission(r *Request) {
 	a := e.askOf(r)
 	pace := e.agent.answerPace()
 	e.mu.Lock()
+	if r.answered {
+		e.mu.Unlock()
+		return
+	}
 	d := e.policy.decide(a)
 	if d.Delay == 0 {
 		d.Delay = pace
 	}
-	r.stubborn = d.Never || d.AfterCancel
-	e.requests[r.Entry.Seq] = r
+	r.undecided, r.stubborn = false, d.Never || d.AfterCancel
 	cancelled := e.cancelledTurn(a.session)
 	wait := d.Delay > 0 && !d.Never && !d.Hold
 	if wait && !e.over {
@@ -99,7 +103,7 @@ func (e *Editor) cancelledTurn(session string) bool {
 func (e *Editor) openPermissions(session string) []*Request {
 	var open []*Request
 	for _, r := range e.requests {
-		if r.Entry.Method == "session/request_permission" && r.Entry.Session == session && !r.stubborn {
+		if r.Entry.Method == "session/request_permission" && r.Entry.Session == session && !r.undecided && !r.stubborn {
 			open = append(open, r)
 		}
 	}

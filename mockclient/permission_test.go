@@ -241,6 +241,50 @@ var _ = Describe("a cancel", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(next(answers)).To(Equal("1 cancelled"), "a second answer, on purpose")
 	})
+	It("leaves a request alone that was answered before its turn to be handled came", func() {
+		busy, answers := make(chan struct{}), make(chan string, 10)
+		e := edit(mockclient.Options{
+			Policy:   mockclient.Always(hold),
+			Handlers: map[string]func(*mockclient.Request){"slow": func(r *mockclient.Request) { <-busy; r.Reply(nil) }},
+		}, func(p *peer) {
+			p.handshake()
+			prompt := p.until("session/prompt", "")
+			p.send(`{"jsonrpc":"2.0","id":8,"method":"slow"}`)
+			p.send(`{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":%s}`, permissionParams)
+			for {
+				m, ok := p.read()
+				switch {
+				case !ok:
+					return
+				case m.method == "end":
+					p.reply(prompt, `{"stopReason":"cancelled"}`)
+				case m.method == "session/cancel":
+					answers <- "cancel"
+				case string(m.id) == "8":
+					answers <- "slow"
+				case m.method == "":
+					answers <- string(m.id) + " " + outcome(m)
+				}
+			}
+		})
+		s := open(e, GinkgoT().TempDir())
+		turn := s.Prompt(within(), mockclient.Text("go"))
+		asked := await(e.Transcript(), mockclient.PermissionRequested())
+		Expect(e.Held()).To(HaveLen(2))
+		_, err := e.AnswerPermission(asked.Seq, mockclient.Answer{Kind: "allow_once"})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(next(answers)).To(Equal("1 selected yes"))
+		Expect(e.Held()).To(HaveLen(1))
+		close(busy)
+		Expect(next(answers)).To(Equal("slow"))
+		_, err = s.Cancel()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(next(answers)).To(Equal("cancel"))
+		notify(s, "end")
+		Expect(turn.Wait(within())).To(Equal("cancelled"))
+		Expect(e.Held()).To(BeEmpty())
+		Expect(answers).To(BeEmpty())
+	})
 	It("is written before the answers it causes, also when they are joined", func() {
 		s, _, answers := running(mockclient.Always(hold))
 		a := s.Editor().Agent()

@@ -20,10 +20,11 @@ type Request struct {
 
 	e *Editor
 	// guarded by e.mu
-	answered bool
-	stubborn bool // a cancel of the turn does not answer it
-	timer    *time.Timer
-	onCancel func() // ends what works on the answer
+	answered  bool
+	undecided bool // the policy has not been asked: a cancel waits for what it says
+	stubborn  bool // a cancel of the turn does not answer it
+	timer     *time.Timer
+	onCancel  func() // ends what works on the answer
 }
 
 // Reply answers with a result: any value that marshals to JSON, or raw JSON.
@@ -80,6 +81,14 @@ func (r *Request) stopTimer() {
 func (e *Editor) handle(f transcript.Entry) {
 	doc := f.JSON()
 	params := doc.Get("params")
+	e.mu.Lock()
+	e.handled = f.Seq
+	early := e.early[f.Seq]
+	delete(e.early, f.Seq)
+	e.mu.Unlock()
+	if early {
+		return
+	}
 	if f.Kind == transcript.Notification {
 		e.cancelledByAgent(params.Get("requestId"))
 		return
@@ -89,9 +98,8 @@ func (e *Editor) handle(f transcript.Entry) {
 	held := e.hold[f.Method]
 	h, custom := e.opts.Handlers[f.Method]
 	permission := f.Method == "session/request_permission" && !held && !custom
-	if !permission { // which becomes open in the moment it is decided
-		e.requests[f.Seq] = r
-	}
+	r.undecided = permission
+	e.requests[f.Seq] = r
 	e.mu.Unlock()
 	if held {
 		return
@@ -145,18 +153,31 @@ func (e *Editor) Held() []transcript.Entry {
 		held = append(held, r.Entry)
 	}
 	sortBySeq(held)
+	for f := range e.t.From(e.handled + 1) { // what came and was not looked at yet
+		if e.asks(f) && !e.early[f.Seq] {
+			held = append(held, f)
+		}
+	}
 	return held
+}
+
+// asks reports whether an entry is a request of this editor's agent.
+func (e *Editor) asks(f transcript.Entry) bool {
+	return f.Source == transcript.Agent && f.Kind == transcript.Request && f.Conn == e.agent.conn
 }
 
 // Answer answers a request of the agent, by the Seq of its entry: one that is
 // held, or one that has an answer already, on purpose.
 func (e *Editor) Answer(request int, result any, rpcErr *RPCError) (transcript.Entry, error) {
 	f := e.t.At(request)
-	if f.Source != transcript.Agent || f.Kind != transcript.Request || f.Conn != e.agent.conn {
+	if !e.asks(f) {
 		return transcript.Entry{}, fmt.Errorf("answering #%d: that is no request of this agent", request)
 	}
 	e.mu.Lock()
 	r := e.requests[request]
+	if request > e.handled {
+		e.early[request] = true // the caller saw it before the handler of requests did
+	}
 	e.mu.Unlock()
 	if r == nil {
 		r = &Request{Entry: f, e: e}

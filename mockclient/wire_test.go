@@ -105,8 +105,14 @@ var _ = Describe("writing", func() {
 		})
 		e := mockclient.NewEditor(a, mockclient.Options{})
 		defer e.Close(within())
-		ctx, cancel := context.WithTimeoutCause(context.Background(), 20*time.Millisecond, errors.New("too slow"))
-		defer cancel()
+		ctx, cancel := context.WithCancelCause(context.Background())
+		go func() {
+			for mockclient.Unread(a) == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(2 * time.Millisecond) // what blocks for less than one is not noted
+			cancel(errors.New("too slow"))
+		}()
 		c := e.CallContext(ctx, "big", strings.Repeat("x", 200<<10))
 		Expect(c.Entry.Seq).To(BeNumerically(">", 0), "the write has begun")
 		Expect(c.Done()).NotTo(BeClosed())
