@@ -81,7 +81,7 @@ func (r rig) field(k transcript.Kind, path string) string {
 // await waits for an entry of a kind to appear.
 func (r rig) await(k transcript.Kind) transcript.Entry {
 	GinkgoHelper()
-	Eventually(func() int { return len(r.entries(k)) }).WithTimeout(5 * time.Second).WithPolling(time.Millisecond).Should(BeNumerically(">", 0))
+	Eventually(func() int { return len(r.entries(k)) }).WithPolling(time.Millisecond).Should(BeNumerically(">", 0))
 	all := r.entries(k)
 	return all[len(all)-1]
 }

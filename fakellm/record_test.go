@@ -198,6 +198,6 @@ func aimock(ctx context.Context) string {
 			res.Body.Close()
 		}
 		return err
-	}).WithTimeout(20 * time.Second).WithPolling(20 * time.Millisecond).Should(Succeed())
+	}).WithPolling(20 * time.Millisecond).Should(Succeed())
 	return base
 }

@@ -53,7 +53,7 @@ var _ = Describe("MCP servers", func() {
 		Expect(told).To(Equal("tool: tweet"))
 		Expect(e.update("tool_call").up("kind")).To(Equal("other"))
 		e.in.Close()
-		Eventually(e.ended, "3s").Should(Receive(BeNil()))
+		Eventually(e.ended).Should(Receive(BeNil()))
 		e.ended <- nil
 	})
 

@@ -210,7 +210,7 @@ var _ = Describe("the end", func() {
 		defer fifo.Close()
 		Expect(io.ReadFull(fifo, make([]byte, 3))).To(Equal(3))
 		e.in.Close()
-		Eventually(e.ended, 2*time.Second).Should(Receive(BeNil()))
+		Eventually(e.ended).Should(Receive(BeNil()))
 		e.ended <- nil
 		Expect(e.stopReason(id)).To(Equal("cancelled"))
 		Expect(io.ReadAll(fifo)).To(BeEmpty())
@@ -223,7 +223,7 @@ var _ = Describe("the end", func() {
 		e.prompt(e.newSession(GinkgoT().TempDir()), "Write")
 		e.asked("session/request_permission")
 		e.in.Close()
-		Eventually(e.ended, 2*time.Second).Should(Receive(BeNil()))
+		Eventually(e.ended).Should(Receive(BeNil()))
 		e.ended <- nil
 	})
 
@@ -250,7 +250,7 @@ var _ = Describe("the end", func() {
 		Eventually(e.ended).Should(Receive(BeNil()))
 		e.ended <- nil
 		m.Close()
-		Eventually(gleak.Goroutines, 3*time.Second).ShouldNot(gleak.HaveLeaked(before))
+		Eventually(gleak.Goroutines).ShouldNot(gleak.HaveLeaked(before))
 	})
 })
 

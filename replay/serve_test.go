@@ -65,7 +65,7 @@ func drive(s *replay.Server, cancel bool, after ...transcript.Expectation) scena
 	s.Log = log
 	view, err := transcript.New(transcript.Header{}, transcript.Options{})
 	Expect(err).NotTo(HaveOccurred())
-	ctx, stop := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer stop()
 	agent := mockclient.InProcess(view, 0, func(ctx context.Context, in io.Reader, out io.Writer) error {
 		s.In, s.Out, s.Err = in, out, io.Discard

@@ -16,6 +16,7 @@ import (
 
 func TestTranscript(t *testing.T) {
 	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(2 * time.Minute) // the end of it is a failure, never a verdict on speed
 	RunSpecs(t, "transcript")
 }
 

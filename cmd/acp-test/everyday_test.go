@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -129,7 +128,7 @@ var _ = Describe("--watch", func() {
 		DeferCleanup(func() { _ = c.Process.Kill() })
 		says := func(what string) {
 			GinkgoHelper()
-			Eventually(out).WithTimeout(30 * time.Second).Should(gbytes.Say(what))
+			Eventually(out).Should(gbytes.Say(what))
 		}
 		waits := "waiting for a file to be saved"
 		says(`2 scenarios: 2 pass`)

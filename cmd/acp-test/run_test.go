@@ -11,7 +11,6 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/creack/pty"
 	. "github.com/onsi/ginkgo/v2"
@@ -331,7 +330,7 @@ var _ = Describe("run", func() {
 			c = p.command("run", "done.txtar", "s.txtar", "-j", "1", "--", "./agent.sh")
 			Expect(c.Start()).To(Succeed())
 			DeferCleanup(func() { _ = c.Process.Kill() })
-			Eventually(filepath.Join(p.dir, "pid")).WithTimeout(20 * time.Second).Should(BeARegularFile())
+			Eventually(filepath.Join(p.dir, "pid")).Should(BeARegularFile())
 			_, err := fmt.Sscan(p.read("pid"), &agent)
 			Expect(err).NotTo(HaveOccurred())
 			return agent
@@ -347,8 +346,8 @@ var _ = Describe("run", func() {
 			agent := hanging()
 			Expect(c.Process.Signal(os.Interrupt)).To(Succeed())
 			Expect(status(c.Wait())).To(Equal(1))
-			Eventually(gone(agent)).WithTimeout(10 * time.Second).Should(MatchError(syscall.ESRCH))
-			Eventually(left).WithTimeout(10 * time.Second).Should(BeEmpty())
+			Eventually(gone(agent)).Should(MatchError(syscall.ESRCH))
+			Eventually(left).Should(BeEmpty())
 			run := p.results()
 			Expect([]any{run.Interrupted, run.Counts.Pass}).To(Equal([]any{true, 1}))
 			Expect(p.read("acp-test-out/junit.xml")).To(ContainSubstring("done"))
@@ -361,8 +360,8 @@ var _ = Describe("run", func() {
 			agent := hanging()
 			Expect(c.Process.Kill()).To(Succeed())
 			_ = c.Wait()
-			Eventually(gone(agent)).WithTimeout(10 * time.Second).Should(MatchError(syscall.ESRCH))
-			Eventually(left).WithTimeout(10 * time.Second).Should(BeEmpty())
+			Eventually(gone(agent)).Should(MatchError(syscall.ESRCH))
+			Eventually(left).Should(BeEmpty())
 		})
 	})
 })
