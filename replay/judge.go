@@ -26,26 +26,43 @@ const (
 func Check(id string, t *transcript.Transcript, severity string) scenarios.Result {
 	res := scenarios.Result{ID: id, File: id, Verdict: scenarios.Pass, Started: t.Header().Started}
 	checker := rules.NewChecker(rules.Config{Severity: severity})
-	for e := range t.All() {
-		checker.Observe(e)
-	}
+	told := telling(t, checker.Observe)
 	// Of a recording nobody knows whether its end is the end of the session.
-	conclude(&res, t, checker, rules.End{Clean: hasExit(t)}, Both)
+	conclude(&res, t, checker, rules.End{Clean: told.exited}, told, Both)
 	return res
 }
 
-func hasExit(t *transcript.Transcript) bool {
-	for e := range t.All() {
-		if e.Source == transcript.Process && e.Kind == transcript.Exited {
-			return true
+// account is what a transcript tells of itself.
+type account struct {
+	frames         int
+	last           time.Duration
+	agent, version string
+	exited         bool
+}
+
+// telling reads a transcript once; each gets the entries as they pass.
+func telling(t *transcript.Transcript, each func(transcript.Entry)) account {
+	var a account
+	for e := range t.Shown() {
+		each(e)
+		a.last = e.At
+		switch {
+		case e.Source == transcript.Process && e.Kind == transcript.Exited:
+			a.exited = true
+		case e.Frame():
+			a.frames++
+			if e.Method == "initialize" && e.Kind == transcript.Response && a.agent == "" {
+				info := e.JSON().Path("result.agentInfo")
+				a.agent, a.version = info.Get("name").Str(), info.Get("version").Str()
+			}
 		}
 	}
-	return false
+	return a
 }
 
 // conclude puts into a result what the rules found and what the transcript
 // tells of itself.
-func conclude(res *scenarios.Result, t *transcript.Transcript, c *rules.Checker, end rules.End, side Judged) {
+func conclude(res *scenarios.Result, t *transcript.Transcript, c *rules.Checker, end rules.End, told account, side Judged) {
 	for _, f := range c.Finish(end) {
 		if side == TheAgent && f.Side == rules.OfClient || side == TheEditor && f.Side == rules.OfAgent {
 			continue
@@ -61,19 +78,8 @@ func conclude(res *scenarios.Result, t *transcript.Transcript, c *rules.Checker,
 		}
 	}
 	res.Evidence, res.Linger = c.Evidence(), end.Linger
-	var last time.Duration
-	for e := range t.All() {
-		last = e.At
-		if !e.Frame() {
-			continue
-		}
-		res.Frames++
-		if e.Method == "initialize" && e.Kind == transcript.Response && res.AgentName == "" {
-			info := e.JSON().Path("result.agentInfo")
-			res.AgentName, res.AgentVersion = info.Get("name").Str(), info.Get("version").Str()
-		}
-	}
-	res.Duration = last
+	res.Frames, res.Duration = told.frames, told.last
+	res.AgentName, res.AgentVersion = told.agent, told.version
 }
 
 func finding(f rules.Finding, t *transcript.Transcript) scenarios.Finding {

@@ -36,11 +36,9 @@ func JudgeEditor(res scenarios.Result, script *Script, sessions []Session, sever
 			c.Off = script.RulesOff
 		}
 		checker := rules.NewChecker(c)
-		for e := range s.Log.All() {
-			checker.Observe(e)
-		}
+		told := telling(s.Log, checker.Observe)
 		one := scenarios.Result{Verdict: scenarios.Pass}
-		conclude(&one, s.Log, checker, rules.End{Clean: hasExit(s.Log)}, TheEditor)
+		conclude(&one, s.Log, checker, rules.End{Clean: told.exited}, told, TheEditor)
 		res.Findings = append(res.Findings, one.Findings...)
 		res.Verdict = scenarios.Worst(res.Verdict, one.Verdict)
 		res.Frames += one.Frames

@@ -50,7 +50,8 @@ func (r *Replay) Run(ctx context.Context) scenarios.Result {
 	checker := rules.NewChecker(rules.Config{Severity: r.Severity, Start: r.Work, Roots: slices.Compact([]string{r.Work, r.Home})})
 	r.Log.Observe(checker.Observe)
 	played, err := r.Play(ctx, r.Log)
-	conclude(&res, r.Log, checker, rules.End{Clean: err == nil && ctx.Err() == nil}, TheAgent)
+	told := telling(r.Log, func(transcript.Entry) {})
+	conclude(&res, r.Log, checker, rules.End{Clean: err == nil && ctx.Err() == nil}, told, TheAgent)
 	res.Duration = time.Since(began)
 	res.Notes = played.Missed
 	for _, s := range played.Shutdowns {

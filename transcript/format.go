@@ -147,11 +147,35 @@ func (e Entry) embeds() bool {
 // deep is the nesting that the parser takes for sure.
 const deep = 9_000
 
-func decodeEntry(line []byte) (Entry, error) {
-	v, err := wire.Parse(line)
+// decoder reads entries, one after the other, with the same memory.
+type decoder struct {
+	doc   wire.Doc
+	names map[string]string // by their JSON: methods, sessions and such come again and again
+}
+
+// name is a string that many entries have in common.
+func (d *decoder) name(v wire.Value) string {
+	const most = 1000 // an entry may have a name of its own
+	raw := v.Raw()
+	if s, ok := d.names[string(raw)]; ok {
+		return s
+	}
+	s := v.Str()
+	if d.names == nil {
+		d.names = map[string]string{}
+	}
+	if len(d.names) < most {
+		d.names[string(raw)] = s
+	}
+	return s
+}
+
+func (d *decoder) entry(line []byte) (Entry, error) {
+	err := d.doc.Parse(line)
 	if err != nil {
 		return Entry{}, err
 	}
+	v := d.doc.Root()
 	if v.Kind() != wire.Object {
 		return Entry{}, errors.New("an entry is a JSON object")
 	}
@@ -168,15 +192,15 @@ func decodeEntry(line []byte) (Entry, error) {
 		case "conn":
 			e.Conn = asInt(m)
 		case "from":
-			e.Source = Source(m.Str())
+			e.Source = Source(d.name(m))
 		case "kind":
-			e.Kind = Kind(m.Str())
+			e.Kind = Kind(d.name(m))
 		case "id":
 			e.ID = wire.ID(m.Raw())
 		case "method":
-			e.Method = m.Str()
+			e.Method = d.name(m)
 		case "session":
-			e.Session = m.Str()
+			e.Session = d.name(m)
 		case "ref":
 			e.Ref = asInt(m)
 		case "problem":

@@ -60,8 +60,9 @@ func Load(r io.Reader) (*Transcript, error) {
 	}
 	t.header = h // New would invent a start
 	var places renumbered
+	var d decoder
 	for n := 2; ; n++ {
-		line, err = in.ReadBytes('\n')
+		line, err = readLine(in, line[:0])
 		if err != nil && err != io.EOF {
 			return nil, fmt.Errorf("reading the transcript: %w", err)
 		}
@@ -69,7 +70,7 @@ func Load(r io.Reader) (*Transcript, error) {
 		if len(line) == 0 {
 			break
 		}
-		e, bad := decodeEntry(bytes.TrimSuffix(line, []byte("\n")))
+		e, bad := d.entry(bytes.TrimSuffix(line, []byte("\n")))
 		if bad != nil && whole {
 			return nil, &FormatError{n, bad}
 		}
@@ -82,6 +83,17 @@ func Load(r io.Reader) (*Transcript, error) {
 	}
 	t.start = t.start.Add(-t.last) // what is appended goes on from there
 	return t, nil
+}
+
+// readLine appends the next line, with its newline, to buf.
+func readLine(in *bufio.Reader, buf []byte) ([]byte, error) {
+	for {
+		piece, err := in.ReadSlice('\n')
+		buf = append(buf, piece...)
+		if err != bufio.ErrBufferFull {
+			return buf, err
+		}
+	}
 }
 
 func decodeHeader(line []byte) (Header, error) {

@@ -21,6 +21,7 @@ type store struct {
 	bytes  int     // memory the recent blocks take, roughly
 	old    []place // on disk only, oldest first
 	cache  block   // the block read back last
+	reads  decoder // what is read back
 
 	disk *disk // nil until needed
 	done bool  // closed: nothing more goes to disk
@@ -201,7 +202,7 @@ func (s *store) read(p place) block {
 		var line []byte
 		line, text, _ = bytes.Cut(text, []byte("\n"))
 		if err == nil {
-			b.entries[i], err = decodeEntry(line)
+			b.entries[i], err = s.reads.entry(line)
 		}
 		if err != nil {
 			s.fail(fmt.Errorf("reading entry %d of the transcript back: %w", p.first+i, err))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
 	"sync"
 	"time"
 
@@ -303,6 +304,10 @@ func (t *Transcript) Between(first, last int) iter.Seq[Entry] {
 		}
 	}
 }
+
+// Shown is All with each entry as observers get it: one parse serves all who look,
+// and what JSON and Message give must not be kept for the next entry.
+func (t *Transcript) Shown() iter.Seq[Entry] { return t.shown(1, math.MaxInt) }
 
 // shown is Between with each entry under a lens, for folds.
 func (t *Transcript) shown(first, last int) iter.Seq[Entry] {
