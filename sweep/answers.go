@@ -59,8 +59,9 @@ func answers() []Action {
 			b.ends("any")
 			b.restore()
 			b.key("session new another")
-			b.check("PERM-007", "asks-in-the-other-session")
 			b.prompt("another", "'The same in another session.'", "", b.base.spoken.turns[b.target.turn].plain())
+			b.key("await tool_call") // who calls no tool has nothing to ask for
+			b.check("PERM-007", "asks-in-the-other-session")
 			b.add("await turn any|error")
 			b.add("saw permission")
 			b.probe()

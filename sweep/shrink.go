@@ -246,6 +246,9 @@ func (x *reducer) lines(a archive) []change {
 				return b, false
 			}
 			to := at + 1
+			if command(b.lines[at]) == "prompt" && to < len(b.lines) && strings.HasPrefix(b.lines[to], "await turn") {
+				to++
+			}
 			if strings.HasSuffix(strings.TrimSpace(b.lines[at]), "{") {
 				for to < len(b.lines) && strings.TrimSpace(b.lines[to-1]) != "}" {
 					to++
@@ -274,9 +277,13 @@ func (x *reducer) without(a archive, from, to int) (archive, bool) {
 	for _, l := range a.lines {
 		left[l]++
 	}
+	spoken := false // the prompt of a turn is gone, and its end may go with it
 	for _, l := range a.lines[from:to] {
 		t := strings.TrimSpace(l)
-		if left[l]--; t == "golden off" || x.keep[l] && (left[l] == 0 || t == "}" || command(l) != "await") || group && t == "}" {
+		left[l]--
+		paced := to < len(a.lines) && paces(l) && !spoken && left[l] == 0
+		spoken = command(l) == "prompt" && !x.keep[l]
+		if t == "golden off" || paced || x.keep[l] && (left[l] == 0 || t == "}" || command(l) != "await") || group && t == "}" {
 			out.lines = append(out.lines, l)
 			if command(l) == "prompt" {
 				n++
@@ -299,6 +306,16 @@ func (x *reducer) without(a archive, from, to int) (archive, bool) {
 		out.model = a.model
 	}
 	return out, true
+}
+
+// paces reports whether what follows a line depends on what it waited for or let
+// go on. Without it the script itself comes too early, for any agent.
+func paces(line string) bool {
+	switch command(line) {
+	case "await", "release", "answer", "write":
+		return true
+	}
+	return false
 }
 
 // turns makes the model say less.

@@ -316,6 +316,9 @@ func (l search) succeeds(e *scenarios.Engine, dir string) {
 	}
 	list, err := scenarios.Load(hit.File)
 	Expect(err).NotTo(HaveOccurred())
+	correct := *e
+	correct.ExtraArgs = nil
+	Expect(shown(correct.Run(context.Background(), list[0]))).NotTo(ContainElement(l.rule), "%s shows the correct agent:\n%s", filepath.Base(hit.File), text)
 	res := e.Run(context.Background(), list[0])
 	Expect(shown(res)).To(ContainElement(l.rule), "%s: %s\n%s", l.fault, filepath.Base(hit.File), text)
 }
@@ -326,7 +329,7 @@ func shown(r scenarios.Result) []string {
 		out = append(out, f.Rule)
 	}
 	for _, c := range r.Checks {
-		if c.Verdict != scenarios.Pass {
+		if c.Verdict != scenarios.Pass && c.Verdict != scenarios.Inconclusive {
 			out = append(out, c.Slug)
 		}
 	}
