@@ -16,8 +16,9 @@ func backCommands() []*Command {
 		{
 			Name: "saw", Group: "back", Args: "PATTERN [count=N|count>=N] [before PATTERN] [after PATTERN] [in=run|turn=N]", Negatable: true,
 			Summary: "ask whether an entry came, without waiting",
-			Detail: "Looks at the entries from the session's latest prompt to now; in=run and turn=N\n" +
-				"look elsewhere. count=N is exact, the default is at least one. before and after\n" +
+			Detail: "Looks at the entries from the session's latest prompt to now, of the session that\n" +
+				"the pattern names or else the current one; in=run and turn=N look elsewhere.\n" +
+				"count=N is exact, the default is at least one. before and after\n" +
 				"refer to the first match of their pattern; after permission means after its\n" +
 				"answer was written; where it never came, everything is before and nothing after.",
 			Compile: compileSaw,
@@ -138,7 +139,11 @@ func compileSaw(l *line) (func(context.Context, *branch) error, error) {
 		if err != nil {
 			return l.runtime(err)
 		}
-		from, to, err := b.window(k.in, k.turn)
+		about := b.current()
+		if p.session != "" && p.session != "any" {
+			about = b.sessionOf(x)
+		}
+		from, to, err := window(about, k.in, k.turn)
 		if err != nil {
 			return l.runtime(err)
 		}
@@ -250,7 +255,7 @@ func compileText(l *line) (func(context.Context, *branch) error, error) {
 		return nil, m
 	}
 	return func(_ context.Context, b *branch) error {
-		from, to, err := b.window(k.in, k.turn)
+		from, to, err := window(b.current(), k.in, k.turn)
 		if err != nil {
 			return l.runtime(err)
 		}

@@ -131,6 +131,13 @@ replies:
 		Expect(run(e, held).Checks[0].Failure.Timer).To(Equal("step timeout 80ms"))
 	})
 
+	It("looks back as far as the session that a line names had its prompt", func() {
+		const talk = "session new a\nprompt a 'Say hello.'\nawait turn\nsession new b\nprompt b 'Say more.'\nawait turn\n" +
+			"check a\nsaw agent_message session=a\nsaw agent_message session=b count=1\n-- llm.yaml --\nturns:\n  - - - text: hello\n  - - - text: more\n"
+		r := run(engine(), talk)
+		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+	})
+
 	It("names the timer and what was last seen", func() {
 		e := engine()
 		e.StepTimeout = 100 * time.Millisecond

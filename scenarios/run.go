@@ -348,10 +348,9 @@ func natural(e transcript.Entry) string {
 	return string(e.Raw)
 }
 
-// window is the stretch saw and its kin look at: from the session's latest
-// prompt on, or all, or the n-th turn.
-func (b *branch) window(in string, turn int) (after, to int, err error) {
-	s := b.current()
+// window is the stretch saw and its kin look at: from the latest prompt of a
+// session on, or all, or its n-th turn.
+func window(s *session, in string, turn int) (after, to int, err error) {
 	switch {
 	case in == "run" || s == nil:
 		return 0, -1, nil
