@@ -222,14 +222,19 @@ var _ = Describe(proof, Ordered, ContinueOnFailure, func() {
 	for _, f := range faults.All() {
 		It("finds "+f.Name, func() {
 			found := b.of(f.Name)
-			var wrong []string
 			may := map[string]bool{}
 			for _, name := range f.Reddens {
-				sure := strings.TrimSuffix(name, "?")
-				may[sure] = true
-				if sure == name && found[name] == nil {
-					wrong = append(wrong, name+" is not red")
-				}
+				may[strings.TrimSuffix(name, "?")] = true
+			}
+			wrong := missed(f, found)
+			if len(wrong) > 0 && !everywhere {
+				// A faulty agent and the editor race as any two processes do. A
+				// rule that has lost its fault misses it again; ci/soak wants
+				// each name the first time.
+				AddReportEntry("missed once", strings.Join(wrong, ", "))
+				second := newBench([]*trial{{fault: f, list: chosen(all, f.Scenarios)}})
+				wrong = slices.DeleteFunc(missed(f, second.of(f.Name)), func(s string) bool { return !slices.Contains(wrong, s) })
+				second.close()
 			}
 			killed := !slices.ContainsFunc(f.Reddens, func(name string) bool { return !strings.HasSuffix(name, "?") })
 			declares := chosen(all, f.Scenarios)
@@ -246,6 +251,16 @@ var _ = Describe(proof, Ordered, ContinueOnFailure, func() {
 		})
 	}
 })
+
+// missed lists the declared names that are surely red and were not.
+func missed(f faults.Fault, found map[string][]string) (list []string) {
+	for _, name := range f.Reddens {
+		if !strings.HasSuffix(name, "?") && found[name] == nil {
+			list = append(list, name+" is not red")
+		}
+	}
+	return list
+}
 
 // measure writes what each fault reddens: what is red each time surely, the
 // rest perhaps. A fault that its own scenarios do not show is tried in all of
