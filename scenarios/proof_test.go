@@ -223,17 +223,6 @@ var _ = Describe(proof, Ordered, ContinueOnFailure, func() {
 		It("finds "+f.Name, func() {
 			found, declares := b.of(f.Name), chosen(all, f.Scenarios)
 			wrong := undeclared(f, declares, found)
-			if len(wrong) > 0 && !everywhere {
-				// A faulty agent and the editor race as any two processes do. A
-				// rule that has lost its fault, or finds too much, does so again;
-				// ci/soak wants each name the first time, and no other.
-				AddReportEntry("once", strings.Join(wrong, ", "))
-				again := newBench([]*trial{{fault: f, list: declares}})
-				found = again.of(f.Name)
-				again.close()
-				second := undeclared(f, declares, found)
-				wrong = slices.DeleteFunc(wrong, func(s string) bool { return !slices.Contains(second, s) })
-			}
 			Expect(wrong).To(BeEmpty(), "the fault: %s\nred: %v", f.Summary, found)
 			killed := slices.ContainsFunc(f.Reddens, func(name string) bool { return found[strings.TrimSuffix(name, "?")] != nil }) ||
 				!slices.ContainsFunc(f.Reddens, func(name string) bool { return !strings.HasSuffix(name, "?") })
