@@ -25,9 +25,6 @@ var (
 	ErrStdinClosed = errors.New("the agent's stdin is closed")
 )
 
-// blocked is how long a write may take before it gets a Written entry.
-const blocked = time.Millisecond
-
 // Exit says how an agent ended.
 type Exit struct {
 	// Code is the exit status; -1 if a signal ended the agent or if nobody

@@ -191,15 +191,19 @@ func (p *pipe) Read(b []byte) (int, error) {
 }
 
 func (p *pipe) Write(b []byte) (int, error) {
+	n, _, err := p.write(b)
+	return n, err
+}
+
+func (p *pipe) write(b []byte) (n int, waited bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	n := 0
 	for {
 		if p.ended {
-			return n, os.ErrClosed
+			return n, waited, os.ErrClosed
 		}
 		if p.readClosed {
-			return n, io.ErrClosedPipe
+			return n, waited, io.ErrClosedPipe
 		}
 		if room := pipeSize - len(p.buf); room > 0 && len(b) > 0 {
 			k := min(room, len(b))
@@ -208,8 +212,9 @@ func (p *pipe) Write(b []byte) (int, error) {
 			p.cond.Broadcast()
 		}
 		if len(b) == 0 {
-			return n, nil
+			return n, waited, nil
 		}
+		waited = true
 		p.cond.Wait()
 	}
 }
@@ -229,6 +234,21 @@ func (p *pipe) closeRead() {
 	defer p.mu.Unlock()
 	p.readClosed = true
 	p.cond.Broadcast()
+}
+
+// writeTold writes all of b and reports whether the pipe was full meanwhile. How
+// long it took would not tell: the writer may have had to wait for a processor
+// when the reader had all of it and had answered.
+func writeTold(w io.Writer, b []byte) (waited bool, err error) {
+	switch w := w.(type) {
+	case *pipe:
+		_, waited, err = w.write(b)
+	case *os.File:
+		waited, err = writeFileTold(w, b)
+	default:
+		_, err = w.Write(b)
+	}
+	return waited, err
 }
 
 // unread is how many bytes of what was written to a pipe have not been taken.

@@ -252,6 +252,29 @@ var _ = Describe("an agent's process", func() {
 		a.Taken(within()) // nothing more will be taken
 	})
 
+	It("has the end of a write noted that had to wait for it, and of no other", func() {
+		if runtime.GOOS == "windows" {
+			Skip("a pipe does not say there that it is full")
+		}
+		t, dir := newTranscript(), GinkgoT().TempDir()
+		a, err := mockclient.Start(within(), t, 0, mockclient.Command{
+			Path: "/bin/sh", Dir: dir, Args: []string{"-c", `until [ -e go ]; do :; done; cat > all`},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		defer a.Stop(within())
+		e := mockclient.NewEditor(a, mockclient.Options{})
+		_, err = e.Notify("fits", strings.Repeat("x", 30<<10))
+		Expect(err).NotTo(HaveOccurred())
+		full, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		defer cancel()
+		_, err = e.NotifyContext(full, "fills", strings.Repeat("x", 60<<10))
+		Expect(err).To(MatchError(context.DeadlineExceeded), "there is room for 64 KiB")
+		Expect(os.WriteFile(filepath.Join(dir, "go"), nil, 0o600)).To(Succeed())
+		_, err = e.Notify("after", nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(kinds(t, transcript.Editor)).To(Equal([]string{"notification", "notification", "written", "notification"}))
+	})
+
 	It("does not start when the context has ended", func() {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		cancel(fmt.Errorf("too late"))

@@ -110,7 +110,6 @@ var _ = Describe("writing", func() {
 			for mockclient.Unread(a) == 0 {
 				time.Sleep(time.Millisecond)
 			}
-			time.Sleep(2 * time.Millisecond) // what blocks for less than one is not noted
 			cancel(errors.New("too slow"))
 		}()
 		c := e.CallContext(ctx, "big", strings.Repeat("x", 200<<10))

@@ -117,9 +117,9 @@ func (a *Agent) perform(j *job) {
 	buf := make([]byte, 0, len(entry.Raw)+1)
 	buf = append(append(buf, entry.Raw...), j.tail...)
 	start := time.Now()
-	err := a.put(buf, shape.Split)
-	if took := time.Since(start); err != nil || took > blocked {
-		a.written(entry, took, err)
+	waited, err := a.put(buf, shape.Split)
+	if err != nil || waited {
+		a.written(entry, time.Since(start), err)
 	}
 	j.err = err
 }
@@ -138,7 +138,7 @@ func (a *Agent) writeHeld(shape Shape) error {
 		buf = append(append(buf, e.Raw...), e.tail...)
 	}
 	start := time.Now()
-	err := a.put(buf, shape.Split)
+	_, err := a.put(buf, shape.Split)
 	took := time.Since(start)
 	for _, e := range held {
 		a.written(e.Entry, took, err)
@@ -146,7 +146,9 @@ func (a *Agent) writeHeld(shape Shape) error {
 	return err
 }
 
-func (a *Agent) put(buf []byte, split int) error {
+// put writes and reports whether the agent kept it waiting: whether the end of
+// buf was handed over later than its beginning.
+func (a *Agent) put(buf []byte, split int) (waited bool, err error) {
 	if split <= 0 {
 		split = len(buf)
 	}
@@ -155,14 +157,17 @@ func (a *Agent) put(buf []byte, split int) error {
 	defer cancel()
 	for len(buf) > 0 {
 		n := min(split, len(buf))
-		if _, err := a.stdin.Write(buf[:n]); err != nil {
-			return &writeError{err}
+		held, err := writeTold(a.stdin, buf[:n])
+		waited = waited || held
+		if err != nil {
+			return waited, &writeError{err}
 		}
 		if buf = buf[n:]; len(buf) > 0 {
 			a.Taken(patience) // so that the next piece is a read of its own
+			waited = true
 		}
 	}
-	return nil
+	return waited, nil
 }
 
 // Taken waits until the agent has taken from its stdin all that was written to

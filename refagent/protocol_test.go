@@ -153,11 +153,17 @@ var _ = Describe("the model", func() {
 		},
 		Entry("500", status(500)), Entry("502", status(502)), Entry("401", status(401)), Entry("400", status(400)),
 		Entry("no finish reason", say("half")), Entry("the line is cut", say("half"), hangUp()),
-		Entry("an error in the stream", say("half"), func(_ *modelServer, w http.ResponseWriter, _ *http.Request) bool {
+	)
+
+	It("failing in the middle of a reply is an error that says what the provider said", func() {
+		e, m, id := ask([]step{say("half"), func(_ *modelServer, w http.ResponseWriter, _ *http.Request) bool {
 			sse(w, `{"error":{"message":"overloaded"}}`)
 			return false
-		}),
-	)
+		}})
+		Expect(e.code(id)).To(Equal(-32050))
+		Expect(e.response(id).at("error", "data", "detail")).To(ContainSubstring("overloaded"))
+		Expect(m.count()).To(Equal(1))
+	})
 
 	It("is asked again after a 429, within reason", func() {
 		e, m, id := ask(reply(status(429, "Retry-After-Ms", "1")), answer("Hi."))

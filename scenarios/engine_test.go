@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -34,6 +35,16 @@ func run(e *scenarios.Engine, script string) scenarios.Result {
 	s, err := scenarios.Parse("case", "case.txtar", []byte(script))
 	Expect(err).NotTo(HaveOccurred())
 	return e.Run(context.Background(), s)
+}
+
+func transcriptOf(e *scenarios.Engine, r scenarios.Result) *transcript.Transcript {
+	GinkgoHelper()
+	f, err := os.Open(filepath.Join(e.Out, r.Artifacts["transcript"]))
+	Expect(err).NotTo(HaveOccurred())
+	defer f.Close()
+	t, err := transcript.Load(f)
+	Expect(err).NotTo(HaveOccurred())
+	return t
 }
 
 // text is a result as failures show it.
@@ -334,19 +345,32 @@ var _ = Describe("an agent that does not work", func() {
 		Expect(r.Checks[0].Failure.Timer).To(ContainSubstring("200ms"))
 	})
 
+	It("does not read: a gate is not released before it has had a second to", func() {
+		if runtime.GOOS != "linux" {
+			Skip("no other kernel tells what is left in a pipe")
+		}
+		e := adHoc("sh", "-c", `read -r line; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}'; sleep 60`)
+		r := run(e, "golden off\ninitialize\nsend unread\ncheck a\nrelease g\n-- llm.yaml --\nreplies:\n  - - gate: g\n")
+		var sent, released time.Duration
+		for x := range transcriptOf(e, r).All() {
+			switch {
+			case x.Source == transcript.Editor:
+				sent = x.At
+			case x.Kind == transcript.GateReleased:
+				released = x.At
+			}
+		}
+		Expect(released).To(BeNumerically(">=", sent+time.Second), text(r))
+	})
+
 	It("prints a line of 50 MB: it is kept, and named", func() {
 		e := adHoc("sh", "-c", "head -c 50000000 /dev/zero | tr '\\0' x; echo")
 		// Its exit ends the run, and not before all of the line has come.
 		e.StepTimeout = time.Minute
 		r := run(e, script)
 		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
-		f, err := os.Open(filepath.Join(e.Out, r.Artifacts["transcript"]))
-		Expect(err).NotTo(HaveOccurred())
-		defer f.Close()
-		t, err := transcript.Load(f)
-		Expect(err).NotTo(HaveOccurred())
 		longest := 0
-		for x := range t.All() {
+		for x := range transcriptOf(e, r).All() {
 			if x.Kind == transcript.Malformed {
 				longest = max(longest, len(x.Raw))
 			}

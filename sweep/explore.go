@@ -53,7 +53,7 @@ func (s *sweep) explore(ctx context.Context, list []schedule) {
 			alone = append(alone, r)
 		}
 		if len(alone) == len(shared.parts) && len(alone) > 0 {
-			s.only(shared, res, alone)
+			s.reportShared(shared, res, alone)
 		}
 	})
 }

@@ -73,7 +73,7 @@ func (b *base) partnerOf(o *base) *partner {
 		return nil
 	}
 	p := &partner{b, b.reached[0]}
-	text := said1(p.target.text)
+	text := plainPrompt(p.target.text)
 	for _, l := range b.before(p.target) {
 		if !slices.Contains(setup, command(l)) {
 			return nil
@@ -83,7 +83,7 @@ func (b *base) partnerOf(o *base) *partner {
 	switch {
 	case text == "" || strings.HasPrefix(text, "'/") || p.target.rest != "" || p.seen.stop == "":
 	case len(p.says().places()) < 2, b.spoken.rest != "" && b.spoken.rest != o.spoken.rest:
-	case slices.ContainsFunc(o.lines, func(l string) bool { return command(l) == "prompt" && said1(l) == text }):
+	case slices.ContainsFunc(o.lines, func(l string) bool { return command(l) == "prompt" && plainPrompt(l) == text }):
 	case !slices.Equal(b.settings(), o.settings()) || !agree(b.archive, o.archive):
 	case !slices.Equal(own, others) && p.seen.asked > 0 && (len(others) > 0 || o.asks()):
 	case slices.ContainsFunc(o.reached, func(t observed) bool { return both(t.seen.effects, p.seen.effects) }):

@@ -69,7 +69,7 @@ func (s schedule) chainable() (key string, ok bool) {
 			return "", false
 		case c == "write-shape" && words(l)[1] != "coalesce" && words(l)[1] != "normal":
 			return "", false
-		case c == "prompt" && (said1(l) == "" || strings.HasPrefix(said1(l), "'/")):
+		case c == "prompt" && (plainPrompt(l) == "" || strings.HasPrefix(plainPrompt(l), "'/")):
 			return "", false
 		}
 	}
@@ -82,8 +82,8 @@ func chainHead(command string) bool {
 	return command == "" || strings.HasPrefix(command, "#") || command == "golden" || command == "tag"
 }
 
-// said1 is the quoted text of a prompt, "" if it has none.
-func said1(line string) string {
+// plainPrompt is the quoted text of a prompt, "" if it has none.
+func plainPrompt(line string) string {
 	for _, w := range words(line) {
 		if strings.HasPrefix(w, "'") && strings.HasSuffix(w, "'") && !strings.ContainsAny(w, "$@") {
 			return w
@@ -142,7 +142,7 @@ func numberedLine(line string, n int) string {
 	w := words(line)
 	switch {
 	case w[0] == "prompt":
-		text := said1(line)
+		text := plainPrompt(line)
 		return strings.Replace(line, text, fmt.Sprintf("%s (schedule %d)'", text[:len(text)-1], n), 1)
 	case w[0] == "check":
 		return fmt.Sprintf("%s.%d", line, n)
@@ -205,8 +205,8 @@ func (s *sweep) doubtful(sch schedule, res scenarios.Result) bool {
 	return err != nil || swallowed(t) || slices.ContainsFunc(sch.parts, schedule.cuts) && clings(t)
 }
 
-// only files what a chain showed and none of its schedules did alone.
-func (s *sweep) only(sch schedule, res scenarios.Result, alone []scenarios.Result) {
+// reportShared files what a chain showed and none of its schedules did alone.
+func (s *sweep) reportShared(sch schedule, res scenarios.Result, alone []scenarios.Result) {
 	for _, g := range s.unknown(sch, res) {
 		if !slices.ContainsFunc(alone, func(r scenarios.Result) bool {
 			return slices.ContainsFunc(found(r), func(o sign) bool { return o.rule == g.rule })
