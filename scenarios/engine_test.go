@@ -125,6 +125,18 @@ replies:
 		Expect(r.Findings).To(BeEmpty(), text(r))
 	})
 
+	It("takes no second answer to a prompt for the end of the next turn", func() {
+		const agent = `
+read -r initialize; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}'
+read -r new; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+read -r prompt; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
+read -r prompt; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; echo '{"jsonrpc":"2.0","id":4,"result":{"stopReason":"refusal"}}'
+cat >/dev/null`
+		r := run(engineFor(agents.AdHoc([]string{"sh", "-c", agent})), "check a\nprompt One.\nawait turn end_turn\ncheck b\nprompt Two.\nawait turn refusal\n")
+		Expect(r.Checks).To(HaveEach(HaveField("Verdict", scenarios.Pass)), text(r))
+		Expect(r.Findings).To(ContainElement(HaveField("Rule", "ONE-RESPONSE")))
+	})
+
 	It("fails on another stop reason and says which", func() {
 		r := run(engine(), "check a\nprompt 'Say hello.'\nawait turn refusal\ncheck b\n"+hello)
 		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))

@@ -85,6 +85,7 @@ func (b *branch) await(ctx context.Context, l *line, p *pattern, within time.Dur
 		}
 		if p.kind == "turn" {
 			after = max(x.prompt, s.ended)
+			x.over = s.over
 		}
 	}
 	var taken map[int]bool
@@ -100,6 +101,7 @@ func (b *branch) await(ctx context.Context, l *line, p *pattern, within time.Dur
 	if o.Met() {
 		if s := b.sessionOf(x); s != nil && p.kind == "turn" {
 			s.ended = o.Entry.Seq
+			s.over = append(s.over, o.Entry.Ref)
 		}
 		if b.group == nil && p.session != "" && p.session != "any" {
 			b.run.settle(o.Entry)

@@ -227,7 +227,8 @@ type bound struct {
 	ref     int // of response
 	session string
 	fields  []boundField
-	prompt  int // Seq of the prompt that is open where we look from; 0 if none
+	prompt  int   // Seq of the prompt that is open where we look from; 0 if none
+	over    []int // prompts whose turns have ended: a second answer to one ends no other
 }
 
 type boundField struct {
@@ -311,7 +312,7 @@ func (x *bound) matchKind(e transcript.Entry) bool {
 	case "answer":
 		return own && e.Source == transcript.Editor && e.Kind == transcript.Response && e.Method == "session/request_permission" && (x.arg == "" || answerKind(e) == x.arg)
 	case "turn":
-		return own && turnEnd(e)
+		return own && turnEnd(e) && !slices.Contains(x.over, e.Ref)
 	case "response":
 		return fromAgent && e.Kind == transcript.Response && e.Ref == x.ref
 	case "malformed":

@@ -66,6 +66,7 @@ type session struct {
 	cursor        int   // Seq from which await looks forward
 	ended         int   // Seq of the last end of a turn that was awaited
 	prompts       []int // Seqs of its prompts
+	over          []int // those whose turn was awaited to its end
 }
 
 // branch is a line of control: the script, or one side of both. It has a
