@@ -116,6 +116,10 @@ type queue struct {
 	cond   *sync.Cond
 	seqs   []int
 	closed bool
+	// resting is whether all that was taken has been handled; atRest are those
+	// who wait for that.
+	resting bool
+	atRest  []chan struct{}
 }
 
 func newQueue() *queue {
@@ -142,15 +146,34 @@ func (q *queue) close() {
 func (q *queue) get() (seq int, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.seqs) == 0 && !q.closed {
+	for len(q.seqs) == 0 {
+		q.resting = true
+		for _, c := range q.atRest {
+			close(c)
+		}
+		q.atRest = nil
+		if q.closed {
+			return 0, false
+		}
 		q.cond.Wait()
 	}
-	if len(q.seqs) == 0 {
-		return 0, false
-	}
+	q.resting = false
 	seq = q.seqs[0]
 	q.seqs = q.seqs[1:]
 	return seq, true
+}
+
+// rest is closed when nothing is left and what was taken last is handled.
+func (q *queue) rest() <-chan struct{} {
+	c := make(chan struct{})
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.resting && len(q.seqs) == 0 {
+		close(c)
+	} else {
+		q.atRest = append(q.atRest, c)
+	}
+	return c
 }
 
 // pipe is an in-memory pipe that behaves as the kernel's does: it buffers

@@ -133,6 +133,16 @@ func (e *Editor) handle(f transcript.Entry) {
 	}
 }
 
+// Settle waits until each request that the agent has made by now is dealt with:
+// answered, or left open on purpose or while a terminal runs. What it asked the
+// editor to write is then on the disk. It also returns when ctx ends.
+func (e *Editor) Settle(ctx context.Context) {
+	select {
+	case <-e.agent.inbox.rest():
+	case <-ctx.Done():
+	}
+}
+
 // clip shortens a text for a message.
 func clip(s string, n int) string {
 	if len(s) <= n {

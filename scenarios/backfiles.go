@@ -27,11 +27,12 @@ func compileCmp(l *line) (func(context.Context, *branch) error, error) {
 	if !ok {
 		return nil, l.mistake(l.words[1].column, "add it below as -- "+want+" --", "the archive holds no file %q", want)
 	}
-	return func(_ context.Context, b *branch) error {
+	return func(ctx context.Context, b *branch) error {
 		name, err := b.expand(file)
 		if err != nil {
 			return l.runtime(err)
 		}
+		b.settleFiles(ctx)
 		expect, err := expandText(want, string(data), b.run.fixed)
 		if err != nil {
 			return err
@@ -53,6 +54,17 @@ func compileCmp(l *line) (func(context.Context, *branch) error, error) {
 	}, nil
 }
 
+// settleFiles waits until what the agent asked the editor to write is written: an
+// agent may end its turn without waiting for the answer.
+func (b *branch) settleFiles(ctx context.Context) {
+	if b.run.editor == nil {
+		return
+	}
+	wait, cancel := b.run.stepTimeout(ctx, 0)
+	defer cancel()
+	b.run.editor.Settle(wait)
+}
+
 // archived is a file of the archive by its name there.
 func (s *Scenario) archived(name string) ([]byte, bool) {
 	if rest, ok := strings.CutPrefix(name, "want/"); ok {
@@ -67,7 +79,8 @@ func compileExists(l *line) (func(context.Context, *branch) error, error) {
 	if _, m := l.need(0, "a file"); m != nil {
 		return nil, m
 	}
-	return func(_ context.Context, b *branch) error {
+	return func(ctx context.Context, b *branch) error {
+		b.settleFiles(ctx)
 		for _, w := range l.words {
 			name, err := b.expand(w)
 			if err != nil {

@@ -117,6 +117,23 @@ replies:
 		Expect(r.Checks[0].Failure.Timer).To(Equal("within 50ms"))
 	})
 
+	It("compares a file when the editor has written it, also for an agent that waits for no answer", func() {
+		const agent = `
+read -r initialize; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}'
+read -r new; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+work=$(printf %s "$new" | sed 's/.*"cwd":"\([^"]*\)".*/\1/')
+read -r prompt
+big=$(head -c 1000000 /dev/zero | tr '\0' x)
+for i in 1 2 3 4 5 6 7 8 9; do
+	printf '{"jsonrpc":"2.0","id":%s,"method":"fs/write_text_file","params":{"sessionId":"s","path":"%s/other.txt","content":"%s"}}\n' $i "$work" "$big"
+done
+printf '{"jsonrpc":"2.0","id":10,"method":"fs/write_text_file","params":{"sessionId":"s","path":"%s/last.txt","content":"written\\n"}}\n' "$work"
+echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
+cat >/dev/null`
+		r := run(engineFor(agents.AdHoc([]string{"sh", "-c", agent})), "check a\nprompt Write.\nawait turn\ncmp last.txt want/last.txt\n-- want/last.txt --\nwritten\n")
+		Expect(r.Checks).To(HaveEach(HaveField("Verdict", scenarios.Pass)), text(r))
+	})
+
 	It("holds nothing against an agent that was left in the middle", func() {
 		e := engine()
 		e.StepTimeout = 100 * time.Millisecond
