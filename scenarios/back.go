@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -45,7 +46,7 @@ func backCommands() []*Command {
 			Compile: compileModel,
 		}, {
 			Name: "descendants", Group: "back", Args: "none", Effect: true,
-			Summary: "ask that the agent has no child processes now",
+			Summary: "ask that the agent has no processes now but those it had before the first prompt",
 			Compile: compileDescendants,
 		}, {
 			Name: "stderr", Group: "back", Args: "~ REGEXP", Negatable: true,
@@ -287,16 +288,39 @@ func compileDescendants(l *line) (func(context.Context, *branch) error, error) {
 	} else if s != "none" {
 		return nil, l.usage(l.words[0].column, "only \"descendants none\" can be asked")
 	}
+	l.p.scenario.orphans = true
 	return func(_ context.Context, b *branch) error {
 		var lines []string
 		for _, d := range b.run.agent.Descendants() {
+			if b.run.resides(d) {
+				continue
+			}
 			lines = append(lines, fmt.Sprintf("pid %d: %s", d.PID, d.Command))
 		}
 		if len(lines) > 0 {
-			return b.back(l, true, "no process started by the agent", strings.Join(lines, "\n"))
+			return b.back(l, true, "no process that the agent started since the first prompt", strings.Join(lines, "\n"))
 		}
 		return nil
 	}, nil
+}
+
+// countResidents notes what runs before the first prompt.
+func (r *run) countResidents() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.scenario.orphans || r.residents != nil {
+		return
+	}
+	r.residents = map[int]bool{}
+	for _, d := range r.agent.Descendants() {
+		r.residents[d.PID] = true
+	}
+}
+
+func (r *run) resides(d mockclient.Process) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.residents[d.PID]
 }
 
 func compileStderr(l *line) (func(context.Context, *branch) error, error) {

@@ -259,6 +259,20 @@ x
 	)
 })
 
+var _ = Describe("descendants none", func() {
+	It("means those that a turn has left, not what a launcher keeps", func() {
+		const script = "client terminal=false\npermit allow_once\ncheck a\nprompt 'Say hello.'\nawait turn\ndescendants none\n" +
+			"check b\nprompt 'Leave one.'\nawait turn\ndescendants none\n-- llm.yaml --\nturns:\n  - - - text: Hello.\n" +
+			"  - - - tool: run_shell\n        args: {command: \"setsid sh -c 'touch up; exec sleep 601' >/dev/null 2>&1 & until [ -e up ]; do :; done\"}\n    - - text: Left.\n"
+		e := engine()
+		e.Profile.Command = []string{"sh", "-c", "sleep 600 & exec '" + e.Self + "' refagent"}
+		r := run(e, script)
+		Expect(r.Checks[0].Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Checks[1].Failure).NotTo(BeNil(), text(r))
+		Expect(r.Checks[1].Failure.Observed).To(And(ContainSubstring("sleep 601"), Not(ContainSubstring("sleep 600"))))
+	})
+})
+
 var _ = Describe("the response to a named request", func() {
 	It("is found in a group, also where another act came after it", func() {
 		r := run(engine(), "check a\nprompt 'x' as ONE\nawait turn\nsession new other\ngroup {\n  await response ONE\n}\n")

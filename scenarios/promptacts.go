@@ -83,6 +83,7 @@ func compilePrompt(l *line) (func(context.Context, *branch) error, error) {
 		if meta != nil {
 			params["_meta"] = meta
 		}
+		b.run.countResidents()
 		c := b.run.editor.Call("session/prompt", params)
 		if c.Entry.Seq == 0 {
 			_, err := c.Wait(ctx)

@@ -40,9 +40,12 @@ type run struct {
 	sessions []*session
 	names    map[string]transcript.Entry
 	prompts  int // prompts sent so far
-	checks   []*checkState
-	current  *checkState
-	notes    []string
+	// residents are the processes of the agent, besides itself, before the first
+	// prompt, by their id: a launcher's child, a language server.
+	residents map[int]bool
+	checks    []*checkState
+	current   *checkState
+	notes     []string
 	// lawless are the entries of the editor that break the protocol on
 	// purpose; rules for clients do not judge the harness by them.
 	lawless   map[int]bool
