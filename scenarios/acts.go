@@ -59,7 +59,7 @@ func actCommands() []*Command {
 					return nil, m
 				}
 				return func(ctx context.Context, b *branch) error {
-					s, err := b.need(ctx, name)
+					s, err := b.need(ctx, l, name)
 					if err != nil {
 						return err
 					}

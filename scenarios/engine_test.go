@@ -134,6 +134,16 @@ cat >/dev/null`
 		Expect(r.Checks).To(HaveEach(HaveField("Verdict", scenarios.Pass)), text(r))
 	})
 
+	It("is inconclusive about a session that the agent refused to open", func() {
+		e := engine()
+		e.ExtraArgs = []string{"--fault", "login-without-effect"}
+		for _, line := range []string{"set-mode a any", "session resume a", "prompt a $SESSION(a)", "! saw agent_message session=a"} {
+			r := run(e, "session new a as N\ncheck MODE-005\n"+line+"\n")
+			Expect(r.Verdict).To(Equal(scenarios.Inconclusive), line+"\n"+text(r))
+			Expect(r.Checks[0].Failure.Observed).To(ContainSubstring("authentication required"), line)
+		}
+	})
+
 	It("holds nothing against an agent that was left in the middle", func() {
 		e := engine()
 		e.StepTimeout = 100 * time.Millisecond

@@ -261,7 +261,7 @@ func (p *pattern) bind(b *branch) (*bound, error) {
 	default:
 		s := b.run.session(p.session)
 		if s == nil {
-			return nil, fmt.Errorf("session %s is not open", p.session)
+			return nil, b.run.notOpen(p.session)
 		}
 		x.session = s.id
 	}

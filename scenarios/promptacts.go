@@ -60,7 +60,7 @@ func compilePrompt(l *line) (func(context.Context, *branch) error, error) {
 	l.p.scenario.prompts = append(l.p.scenario.prompts, promptDecl{name, text.raw(), l.number})
 	index := len(l.p.scenario.prompts)
 	return func(ctx context.Context, b *branch) error {
-		s, err := b.need(ctx, name)
+		s, err := b.need(ctx, l, name)
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func compileSet(method, key, value string) func(*line) (func(context.Context, *b
 			return nil, m
 		}
 		return func(ctx context.Context, b *branch) error {
-			s, err := b.need(ctx, name)
+			s, err := b.need(ctx, l, name)
 			if err != nil {
 				return err
 			}

@@ -241,7 +241,7 @@ func (b *branch) variable(name string) (string, error) {
 		if s := r.session(arg); s != nil {
 			return s.id, nil
 		}
-		return "", fmt.Errorf("session %s is not open", arg)
+		return "", r.notOpen(arg)
 	case call && head == "TOOL":
 		return r.tool(arg)
 	case name == "SESSION":
@@ -293,6 +293,21 @@ func (e *lacking) miss(r *run) *miss {
 	f := r.failure(e.line, transcript.Outcome{})
 	f.Expected, f.Observed, f.Entries = []string{e.what}, observed(e.entry), []int{e.entry.Seq}
 	return &miss{failure: f, verdict: Inconclusive}
+}
+
+// notOpen is a session that a line names and that is not open: a mistake of the
+// scenario, unless the agent refused to open it.
+func (r *run) notOpen(name string) error {
+	refusal := 0
+	for e := range r.t.All() {
+		if e.Source == transcript.Agent && e.Kind == transcript.Response && strings.HasPrefix(e.Method, "session/") && e.JSON().Get("error").Exists() {
+			refusal = e.Seq
+		}
+	}
+	if refusal > 0 {
+		return &lacking{what: "session " + name, entry: r.t.At(refusal)}
+	}
+	return fmt.Errorf("session %s is not open", name)
 }
 
 // fixed are the variables that are known before the script begins.

@@ -172,7 +172,7 @@ func (a *sessionAct) run(ctx context.Context, b *branch) error {
 		params["sessionId"] = id
 	} else if a.verb != "new" {
 		if s == nil {
-			return a.l.runtime(fmt.Errorf("session %s is not open", a.name))
+			return a.l.runtime(r.notOpen(a.name))
 		}
 		params["sessionId"] = s.id
 	}
@@ -271,7 +271,7 @@ func (a *sessionAct) listed(b *branch, sessions map[string]int, last transcript.
 	for _, name := range a.names {
 		s := b.run.session(name)
 		if s == nil {
-			return a.l.runtime(fmt.Errorf("session %s is not open", name))
+			return a.l.runtime(b.run.notOpen(name))
 		}
 		if sessions[s.id] == 0 {
 			return b.back(a.l, true, "session "+name+" in the list", fmt.Sprintf("%d sessions without %s", len(sessions), s.id), last.Seq)
@@ -300,14 +300,14 @@ func (l *line) optionalSession() (string, *Mistake) {
 }
 
 // need is the session an act is about. It starts what is not started.
-func (b *branch) need(ctx context.Context, name string) (*session, error) {
+func (b *branch) need(ctx context.Context, l *line, name string) (*session, error) {
 	if err := b.run.begin(ctx); err != nil {
 		return nil, err
 	}
 	if name != "" {
 		s := b.run.session(name)
 		if s == nil {
-			return nil, fmt.Errorf("session %s is not open", name)
+			return nil, l.runtime(b.run.notOpen(name))
 		}
 		b.speak(s)
 		return s, nil
