@@ -340,6 +340,8 @@ var ownKeys = map[string]string{
 	"NewSessionResponse.models":            "a withdrawn draft that agents still send",
 	"LoadSessionResponse.models":           "the same",
 	"ResumeSessionResponse.models":         "the same",
+	"AuthMethodAgent.vars":                 "a withdrawn draft that agents still send",
+	"AuthMethodAgent.link":                 "the same",
 	"AuthMethodAgent.type":                 "any type but terminal means this form",
 	"TitledMultiSelectItems.type":          "allowed beside anyOf, as any other key, and usual in JSON Schema",
 }
