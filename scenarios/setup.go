@@ -69,6 +69,8 @@ func setupCommands() []*Command {
 		}, {
 			Name: "files", Group: "setup", Args: "missing=error|empty [invalid=error|replace]",
 			Summary: "say how the editor answers for files that are missing or not UTF-8",
+			Detail: "With missing=empty also agents that read a file before they write it can make\n" +
+				"a new one: some take the error for a failure of their own.",
 			Compile: compileFiles,
 		}, {
 			Name: "buffer", Group: "setup", Args: "FILE @SOURCE|TEXT",
