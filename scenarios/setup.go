@@ -156,7 +156,7 @@ func setupCommands() []*Command {
 			},
 		}, {
 			Name: "timeout", Group: "setup", Args: "DURATION",
-			Summary: "give this scenario another deadline",
+			Summary: "give this scenario at least so long",
 			Compile: func(l *line) (func(context.Context, *branch) error, error) {
 				w, m := l.need(0, "a duration")
 				if m != nil {
@@ -383,10 +383,8 @@ func compileIDs(l *line) (func(context.Context, *branch) error, error) {
 	}, nil
 }
 
-// timeoutOf is the scenario's own deadline, or the one given.
+// timeoutOf is the longer of the scenario's own deadline and the one given: an
+// agent that needs its time needs it here, too.
 func (s *Scenario) timeoutOf(d time.Duration) time.Duration {
-	if s.decl.timeout > 0 {
-		return s.decl.timeout
-	}
-	return d
+	return max(s.decl.timeout, d)
 }
