@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"slices"
+	"time"
 
 	"github.com/acp-test/acp-test/agents"
 )
@@ -34,6 +35,17 @@ func (r *Result) missedBefore() bool {
 
 func (r *run) isKnown(ids ...string) bool {
 	return covered(append(slices.Clone(r.engine.Known), r.engine.Profile.KnownFailures...), r.scenario.ID, ids...)
+}
+
+// Expects says why a check or a rule of a scenario is expected to fail, by the
+// baseline or the profile; ok is false if it is not.
+func (e *Engine) Expects(scenario, id string) (reason string, ok bool) {
+	for _, k := range append(slices.Clone(e.Known), e.Profile.KnownFailures...) {
+		if k.Covers(scenario, id) && !k.Expired(time.Now()) {
+			return k.Reason, true
+		}
+	}
+	return "", false
 }
 
 // covered reports whether a list of known failures has one of these checks or

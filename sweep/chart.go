@@ -125,7 +125,14 @@ func mark(v scenarios.Verdict) string {
 // Describe is a finding for people, in a few lines.
 func Describe(f Finding) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s  %s\n  %s\n", f.Class, f.Rule, f.Scenario, sentence(f.Message))
+	class := string(f.Class)
+	if f.Known != "" {
+		class = "known"
+	}
+	fmt.Fprintf(&b, "%s  %s  %s\n  %s\n", class, f.Rule, f.Scenario, sentence(f.Message))
+	if f.Known != "" {
+		fmt.Fprintf(&b, "  expected: %s\n", f.Known)
+	}
 	if f.Action == "" {
 		b.WriteString("  in the baseline: nothing had to be done for it")
 		return b.String()

@@ -180,12 +180,12 @@ func found(res scenarios.Result) []sign {
 		out = append(out, g)
 	}
 	for _, f := range res.Findings {
-		if !f.Known && rank(f.Class) > 0 && !strings.HasPrefix(f.Rule, "C-") { // those judge our editor
+		if rank(f.Class) > 0 && !strings.HasPrefix(f.Rule, "C-") { // those judge our editor
 			add(sign{rule: f.Rule, class: f.Class, message: f.Message})
 		}
 	}
 	for _, c := range res.Checks {
-		if c.NotReached || c.Known || rank(c.Verdict) == 0 {
+		if c.NotReached || rank(c.Verdict) == 0 {
 			continue
 		}
 		g := sign{rule: numbered.ReplaceAllString(c.Slug, ""), class: c.Verdict}
@@ -233,11 +233,16 @@ func rank(v scenarios.Verdict) int {
 func (s *sweep) report(sig Signature, g sign, sch schedule, res scenarios.Result) {
 	s.mu.Lock()
 	f := s.findings[sig]
-	fresh := f == nil
-	if fresh {
-		f = &Finding{Signature: sig, Class: g.class, Message: g.message, Scenario: sch.base.id, Point: sch.point.Name, schedule: sch, result: res}
+	known, _ := s.engine.Expects(sch.base.id, g.rule)
+	// What one scenario is expected to show does not stand for another.
+	fresh := f == nil || f.Known != "" && known == ""
+	if f == nil {
+		f = &Finding{}
 		s.findings[sig] = f
 		s.order = append(s.order, sig)
+	}
+	if fresh {
+		*f = Finding{Known: known, Seen: f.Seen, Signature: sig, Class: g.class, Message: g.message, Scenario: sch.base.id, Point: sch.point.Name, schedule: sch, result: res}
 	}
 	f.Seen++
 	c := *f

@@ -1,12 +1,14 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -16,8 +18,8 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []schedule,
 	p := e.Profile
 	run := scenarios.Run{
 		Version: 1, Tool: e.Tool, Command: e.Command, Protocol: "1", Seed: e.Seed, Started: began, Out: e.Out,
-		Agent:   scenarios.Agent{Profile: p.Name, Title: p.Shown(), Command: append(slices.Clone(p.Command), e.ExtraArgs...), Wire: p.Model.Wire},
-		Verdict: scenarios.Pass, Interrupted: ctx.Err() != nil,
+		Agent:       scenarios.Agent{Profile: p.Name, Title: p.Shown(), Command: append(slices.Clone(p.Command), e.ExtraArgs...), Wire: p.Model.Wire},
+		Interrupted: ctx.Err() != nil,
 	}
 	m := &scenarios.Sweep{Explored: s.explored, Pruned: s.pruned, Inconclusive: s.unsure, Cells: s.cells}
 	m.Unexplored = s.skipped + len(all) - s.explored - s.given
@@ -69,25 +71,75 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []schedule,
 		if r.AgentName != "" && run.Agent.Name == "" {
 			run.Agent.Name, run.Agent.Version = r.AgentName, r.AgentVersion
 		}
-		count(&run.Counts, r)
-		run.Verdict = scenarios.Worst(run.Verdict, r.Verdict)
 	}
 	run.Notes = append(run.Notes, s.notes...)
 	if m.Unexplored > 0 {
 		run.Notes = append(run.Notes, fmt.Sprintf("%d schedules were not explored: give more --budget, or fewer --points or --actions", m.Unexplored))
 	}
 	run.Duration = time.Since(began)
-	run.Exit = exit(run, findings)
-	return Outcome{Run: run, Findings: findings, Notes: s.notes}
+	out := Outcome{Run: run, Findings: findings, Notes: s.notes}
+	out.judge(&e)
+	return out
+}
+
+// Rebase makes a list of known failures of a sweep: those of its engine, and one
+// more for each failure that is in none. The sweep is then judged as if it had
+// had this list.
+func (o *Outcome) Rebase(e *scenarios.Engine) []agents.KnownFailure {
+	list := slices.Clone(e.Known)
+	for _, f := range o.Findings {
+		if _, expected := e.Expects(f.Scenario, f.Rule); f.Class != scenarios.Fail || expected {
+			continue
+		}
+		if !slices.ContainsFunc(list, func(k agents.KnownFailure) bool { return k.Covers(f.Scenario, f.Rule) }) {
+			// Not each sweep explores the schedules that show it.
+			list = append(list, agents.KnownFailure{Scenario: f.Scenario, ID: f.Rule, Flaky: true, Reason: "not looked into yet: " + strings.Join(strings.Fields(f.Message), " ")})
+		}
+	}
+	with := *e
+	with.Known = list
+	o.judge(&with)
+	return list
+}
+
+// judge marks what is known to fail and sums the sweep up without it.
+func (o *Outcome) judge(e *scenarios.Engine) {
+	run := &o.Run
+	swept := map[string]string{} // scenarios, by the ids of the results that show findings in them
+	for i := range o.Findings {
+		f := &o.Findings[i]
+		f.Known, _ = e.Expects(f.Scenario, f.Rule)
+		swept[f.result.ID] = f.Scenario
+	}
+	run.Counts, run.Verdict = scenarios.Counts{}, scenarios.Pass
+	for i := range run.Results {
+		r := &run.Results[i]
+		expected := func(rule string) bool {
+			_, ok := e.Expects(cmp.Or(swept[r.ID], r.ID), rule)
+			return ok
+		}
+		for k, x := range r.Findings {
+			r.Findings[k].Known = expected(x.Rule)
+		}
+		for k, x := range r.Checks {
+			r.Checks[k].Known = x.Verdict != scenarios.Pass && expected(x.Slug)
+		}
+		r.Known = r.Verdict == scenarios.Fail && !slices.ContainsFunc(found(*r), func(g sign) bool { return g.class == scenarios.Fail && !expected(g.rule) })
+		count(&run.Counts, r)
+		if !r.Known {
+			run.Verdict = scenarios.Worst(run.Verdict, r.Verdict)
+		}
+	}
+	run.Exit = exit(*run, o.Findings)
 }
 
 // exit is the exit status: 2 if the harness could not judge, 1 for a finding
-// of class fail, else 0.
+// of class fail that nobody expects, else 0.
 func exit(run scenarios.Run, findings []Finding) int {
 	switch {
 	case run.Counts.Error > 0, run.Sweep.Explored == 0 && len(findings) == 0:
 		return 2
-	case slices.ContainsFunc(findings, func(f Finding) bool { return f.Class == scenarios.Fail }), run.Interrupted:
+	case slices.ContainsFunc(findings, func(f Finding) bool { return f.Class == scenarios.Fail && f.Known == "" }), run.Interrupted:
 		return 1
 	}
 	return 0

@@ -74,6 +74,9 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string, number int)
 	if f.Action == "" {
 		return nil // the scenario itself is the repro
 	}
+	if f.Known != "" {
+		return nil
+	}
 	sch := f.schedule
 	sch.probes = s.doubts(sch, f.result)
 	x := &reducer{sweep: s, ctx: ctx, rule: f.Rule, keep: sch.kept(), id: "sweep/reduced/" + slug(name), step: s.brisk(sch.base.id)}

@@ -70,6 +70,10 @@ type Finding struct {
 	// Alone of AloneRuns is how often a race was seen again while nothing else
 	// ran.
 	Alone, AloneRuns int
+	// Known is why it is expected, by the engine's known failures of the
+	// scenario that was swept; "" if it is not. A known finding is neither run
+	// again nor made shorter.
+	Known string
 	// File is the repro, Lines the length of its script.
 	File  string
 	Lines int

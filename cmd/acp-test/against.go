@@ -8,6 +8,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/sweep"
 )
 
 // earlier is a run that a new one is compared with. It is read before the new
@@ -65,7 +66,18 @@ func (o *options) writeBaseline(e *scenarios.Engine, run *scenarios.Run) error {
 	if o.baselineWrite == "" {
 		return nil
 	}
-	list := e.Rebase(run)
+	return o.keepBaseline(e.Rebase(run), run)
+}
+
+// writeSweepBaseline lists all that a sweep has found as known, beside what was.
+func (o *options) writeSweepBaseline(e *scenarios.Engine, out *sweep.Outcome) error {
+	if o.baselineWrite == "" {
+		return nil
+	}
+	return o.keepBaseline(out.Rebase(e), &out.Run)
+}
+
+func (o *options) keepBaseline(list []agents.KnownFailure, run *scenarios.Run) error {
 	text := "# What is known to fail with " + run.Agent.Profile + ". Say why, and delete what is mended.\n" + string(agents.FormatKnownFailures(list))
 	if err := os.WriteFile(o.baselineWrite, []byte(text), 0o644); err != nil {
 		return fmt.Errorf("--baseline-write: %w", err)

@@ -126,6 +126,10 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 			run.Results[i].Rerun = quoted([]string{"acp-test", "run", filepath.Join(o.out, filepath.FromSlash(run.Results[i].Artifacts["scenario"]))})
 		}
 	}
+	if err := o.writeSweepBaseline(engine, &out); err != nil {
+		return err
+	}
+	run = out.Run
 	h.clearLine()
 	err = errors.Join(h.writeReports(run, engine.Out, o.reports), h.sweepSummary(o, out))
 	if err != nil {
@@ -183,8 +187,17 @@ func (h *host) sweepSummary(o *sweeping, out sweep.Outcome) error {
 	for _, n := range run.Notes {
 		fmt.Fprintln(h.out, n)
 	}
-	s := run.Sweep
-	_, err := fmt.Fprintf(h.out, "%d schedules explored, %d pruned, %d inconclusive, %d unexplored; %d findings; %s, seed %d\n",
-		s.Explored, s.Pruned, s.Inconclusive, s.Unexplored, len(out.Findings), run.Duration.Round(100*time.Millisecond), run.Seed)
+	s, findings := run.Sweep, fmt.Sprintf("%d findings", len(out.Findings))
+	known := 0
+	for _, f := range out.Findings {
+		if f.Known != "" {
+			known++
+		}
+	}
+	if known > 0 {
+		findings += fmt.Sprintf(", %d known", known)
+	}
+	_, err := fmt.Fprintf(h.out, "%d schedules explored, %d pruned, %d inconclusive, %d unexplored; %s; %s, seed %d\n",
+		s.Explored, s.Pruned, s.Inconclusive, s.Unexplored, findings, run.Duration.Round(100*time.Millisecond), run.Seed)
 	return err
 }
