@@ -332,11 +332,14 @@ func (x *reducer) turns(a archive) []change {
 			return b, true
 		})
 	}
+	// Which of the tools an agent has to ask for is up to the agent: without it
+	// there is nothing to ask, and the script would blame who does not.
+	needed := func(s step) bool { return s.kind == "tool" && strings.HasPrefix(x.rule, "asks-") }
 	m := readModel(a.model)
 	for t := len(m.turns) - 1; t >= 0; t-- {
 		for r := len(m.turns[t].replies) - 1; r >= 0; r-- {
 			change(func(m *model) bool { // a whole reply
-				if t >= len(m.turns) || r >= len(m.turns[t].replies) || len(m.turns[t].replies) < 2 {
+				if t >= len(m.turns) || r >= len(m.turns[t].replies) || len(m.turns[t].replies) < 2 || slices.ContainsFunc(m.turns[t].replies[r].steps, needed) {
 					return false
 				}
 				m.turns[t].replies = slices.Delete(m.turns[t].replies, r, r+1)
@@ -344,7 +347,7 @@ func (x *reducer) turns(a archive) []change {
 			})
 			for i := len(m.turns[t].replies[r].steps) - 1; i >= 0; i-- {
 				change(func(m *model) bool { // a step
-					if t >= len(m.turns) || r >= len(m.turns[t].replies) || i >= len(m.turns[t].replies[r].steps) || len(m.turns[t].replies[r].steps) < 2 {
+					if t >= len(m.turns) || r >= len(m.turns[t].replies) || i >= len(m.turns[t].replies[r].steps) || len(m.turns[t].replies[r].steps) < 2 || needed(m.turns[t].replies[r].steps[i]) {
 						return false
 					}
 					m.turns[t].replies[r].steps = slices.Delete(m.turns[t].replies[r].steps, i, i+1)
