@@ -5,11 +5,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/rules"
 )
 
 var _ = Describe("A command line that is wrong", func() {
@@ -52,7 +55,7 @@ var _ = Describe("A command line that is wrong", func() {
 		Entry(nil, "show no.jsonl", `open no.jsonl: no such file or directory`),
 		Entry(nil, "show s.txtar", `s.txtar: reading the recording: this is no recording: line 1: invalid character '#' where a value should begin at byte 0`),
 		Entry(nil, "help rnu", `there is no help on "rnu" (did you mean "run"?): acp-test help help lists the topics`),
-		Entry(nil, "help run lint", `help: "lint" is too much; usage: acp-test help [TOPIC]`),
+		Entry(nil, "help run lint", `help: "lint" is too much; usage: acp-test help [KIND] [TOPIC]`),
 		Entry(nil, "lint", `lint: a file or a folder with scenarios is missing; usage: acp-test lint PATH…`),
 		Entry(nil, "agents --settings no.json nobody", `reading editor settings no.json: no such file or directory`),
 		Entry(nil, "fakellm no.yaml", `open no.yaml: no such file or directory`),
@@ -97,6 +100,26 @@ var _ = Describe("help", func() {
 		Entry("suites", "suites", "cancel/"),
 		Entry("itself", "help", "a topic"),
 	)
+
+	It("explains a requirement with what passes and what fails", func() {
+		p := newPlace()
+		got := p.run("help", "requirement", "CANCEL-001")
+		Expect(got.out).To(And(ContainSubstring("MUST respond to the original session/prompt"), ContainSubstring("cancel/mid-stream-at-gate#cancel-001"),
+			MatchRegexp(`(?s)is kept here.*"stopReason":"cancelled".*and broken here \(fail\).*"stopReason":"end_turn"`)))
+		Expect(p.run("help", "CANCEL-001")).To(Equal(got))
+		Expect(p.run("help", "rule", "CANCEL-REASON").out).To(ContainSubstring("and broken here"))
+		Expect(p.run("help", "PROMPT-014").out).To(And(ContainSubstring("asks for it:\n\n  # "), ContainSubstring("is passed with:\n\n  --> initialize"), ContainSubstring("acp-test run --fault ")))
+		Expect(p.run("help", "FS-006").out).To(ContainSubstring("on prompt {"))
+		Expect(p.run("help", "nonsense", "CANCEL-001").err).To(ContainSubstring(`"CANCEL-001" is too much`))
+		for _, q := range rules.Requirements() {
+			want := []string{"and broken here", "asks for it:"}
+			if len(q.Rules)+len(q.Checks) == 0 {
+				want = []string{"Nothing here judges it.", "- not judged: "}
+			}
+			text := p.run("help", q.ID).out
+			Expect(slices.ContainsFunc(want, func(w string) bool { return strings.Contains(text, w) })).To(BeTrue(), text)
+		}
+	})
 
 	It("shows a scenario that is well", func() {
 		p := newPlace()

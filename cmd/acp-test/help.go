@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,7 @@ import (
 // scenario language. Where both have a word, it shows both.
 func helpCommand(h *host) *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [TOPIC]",
+		Use:   "help [KIND] [TOPIC]",
 		Short: "explains a command, a word of the scenario language, or a topic",
 		Long: `Explains a command of acp-test, or a topic:
 
@@ -28,7 +29,11 @@ func helpCommand(h *host) *cobra.Command {
   requirements  what the specification asks
   suites        the suites in this program
   WORD          a command of the scenario language, such as prompt or await
-  ID            a rule or a requirement, such as CANCEL-REASON or PROMPT-003`,
+  ID            a rule or a requirement, such as CANCEL-REASON or PROMPT-003,
+                with a transcript that passes and one that fails
+
+KIND may stand before a TOPIC, as in help requirement PROMPT-003: it is command,
+rule, requirement or word.`,
 		ValidArgsFunction: func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return topics(c.Root()), cobra.ShellCompDirectiveNoFileComp
 		},
@@ -37,13 +42,19 @@ func helpCommand(h *host) *cobra.Command {
 			if len(args) == 0 {
 				return root.Help()
 			}
+			if len(args) == 2 && slices.Contains(kinds, args[0]) {
+				args = args[1:]
+			}
 			if len(args) > 1 {
-				return fmt.Errorf("help: %q is too much; usage: acp-test help [TOPIC]", args[1])
+				return fmt.Errorf("help: %q is too much; usage: acp-test help [KIND] [TOPIC]", args[1])
 			}
 			return h.help(root, args[0])
 		},
 	}
 }
+
+// kinds may stand before a topic, which says enough without.
+var kinds = []string{"command", "rule", "requirement", "word"}
 
 func topics(root *cobra.Command) []string {
 	names := []string{"scenario", "commands", "patterns", "reference", "model", "rules", "requirements", "suites"}
@@ -76,11 +87,11 @@ func (h *host) help(root *cobra.Command, topic string) error {
 		return h.suites()
 	}
 	if r, ok := rules.LookupRule(topic); ok {
-		fmt.Fprint(h.out, ruleText(r))
+		fmt.Fprint(h.out, explainRule(r))
 		return nil
 	}
 	if q, ok := rules.Lookup(topic); ok {
-		fmt.Fprint(h.out, requirementText(q))
+		fmt.Fprint(h.out, explainRequirement(q))
 		return nil
 	}
 	found := false

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/refagent/faults"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// notation says how the examples of rules are written.
+const notation = `
+(--> the editor, <-- the agent; start is initialize with all capabilities, session
+is session/new, model is what the model server did, also is what else is found.)
+`
+
+// explainRule is a rule with a transcript that keeps it and one that breaks it.
+func explainRule(r rules.Rule) string {
+	return ruleText(r) + examplesOf(r.ID, everyPoint)
+}
+
+// explainRequirement is a requirement, how it is tested, and what passes and fails.
+// A rule has transcripts of its own. Where only scenarios judge, one of them and
+// what the reference agent does in it stand for them.
+func explainRequirement(q rules.Requirement) string {
+	about := func(p rules.Point) bool { return slices.Contains(p.Requirements, q.ID) }
+	for _, fits := range []func(rules.Point) bool{about, everyPoint} {
+		for _, id := range q.Rules {
+			if shown := examplesOf(id, fits); shown != "" {
+				return requirementText(q) + shown
+			}
+		}
+	}
+	switch {
+	case len(q.Checks) == 0 && q.Excluded == "":
+		return requirementText(q) + "\nNothing here judges it.\n"
+	case len(q.Checks) == 0:
+		return requirementText(q)
+	}
+	check := q.Checks[0]
+	if i := slices.IndexFunc(q.Checks, func(id string) bool { return faultOf(id) != nil }); i >= 0 {
+		check = q.Checks[i]
+	}
+	return requirementText(q) + scenarioOf(check)
+}
+
+// faultOf is the first fault of the reference agent that a check finds surely, nil
+// if there is none.
+func faultOf(check string) *faults.Fault {
+	for _, f := range faults.All() {
+		if slices.Contains(f.Reddens, check) {
+			return &f
+		}
+	}
+	return nil
+}
+
+func everyPoint(rules.Point) bool { return true }
+
+func examplesOf(rule string, about func(rules.Point) bool) string {
+	r, ok := rules.LookupRule(rule)
+	if !ok {
+		return ""
+	}
+	pass, fail := "", ""
+	for _, x := range rules.Examples(rule) {
+		i := slices.IndexFunc(r.Points, func(p rules.Point) bool { return p.ID == x.Point && about(p) })
+		switch {
+		case x.Class == 0 && x.Point == "" && pass == "":
+			pass = fmt.Sprintf("\n%s is kept here%s:\n\n%s", rule, remark(x.Remark), indented(x.Text))
+		case (x.Class != 0 || x.Point != "") && i >= 0 && fail == "":
+			fail = fmt.Sprintf("\nand broken here (%s)%s:\n\n%s", x.Class, remark(x.Remark), indented(x.Text))
+		}
+	}
+	if fail == "" {
+		return ""
+	}
+	return pass + fail + notation
+}
+
+func remark(s string) string {
+	if s == "" {
+		return ""
+	}
+	return ", " + strings.TrimPrefix(s, "- ")
+}
+
+// scenarioOf shows the scenario of a check, what the reference agent passes it with,
+// if that is kept, and how to see it fail, if one of its faults does.
+func scenarioOf(check string) string {
+	id, _, _ := strings.Cut(check, "#")
+	suite, _, _ := strings.Cut(id, "/")
+	read := func() ([]*scenarios.Scenario, error) { return scenarios.Shipped(suite) }
+	if suite == "editors" {
+		read = scenarios.ForEditors
+	}
+	all, err := read()
+	if err != nil {
+		return ""
+	}
+	i := slices.IndexFunc(all, func(s *scenarios.Scenario) bool { return s.ID == id })
+	if i < 0 {
+		return ""
+	}
+	source, err := all[i].Source()
+	if err != nil {
+		return ""
+	}
+	shown := fmt.Sprintf("\n%s asks for it:\n\n%s", id, indented(string(source)))
+	if passes, err := fs.ReadFile(golden.Shipped(), "reference/"+id+".golden"); err == nil {
+		shown += fmt.Sprintf("\nand is passed with:\n\n%s", indented(clipLines(string(passes), 160)))
+	}
+	if f := faultOf(check); f != nil {
+		shown += fmt.Sprintf("\nAn agent that %s fails it:\n\n  acp-test run --fault %s --run '^%s$'\n", f.Summary, f.Name, id)
+	}
+	return shown
+}
+
+func indented(s string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.TrimRight(s, "\n") + "\n") {
+		b.WriteString(strings.TrimRight("  "+line, " \n") + "\n")
+	}
+	return b.String()
+}
+
+// clipLines cuts each line that is longer than n bytes.
+func clipLines(s string, n int) string {
+	var b strings.Builder
+	for line := range strings.Lines(s) {
+		line = strings.TrimSuffix(line, "\n")
+		if len(line) > n {
+			line = strings.ToValidUTF8(line[:n], "") + "…"
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
