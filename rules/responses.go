@@ -202,34 +202,46 @@ func rcancelOwn() Rule {
 		Sentence: "$/cancel_request names an open request of its sender, and that request is answered with a result or with code -32800.",
 		Points: []Point{
 			foreign: {"not-own", Fail, []string{"RCANCEL-010", "RCANCEL-001"}, "the agent takes back a request it never made"},
-			done:    {"already-answered", Lint, []string{"RCANCEL-001"}, "the agent takes back a request that was answered before"},
+			done:    {"already-answered", Lint, []string{"RCANCEL-001"}, "the agent takes back a request although it has read the answer"},
 			code:    {"error-code", Lint, []string{"RCANCEL-003"}, "a request that was taken back failed with another code than -32800"},
 		},
 		start: func(w *watch) {
-			made := map[*conn]map[wire.ID]bool{}
+			// made has the agent's requests, with the Seq of their latest answer, and
+			// taken the latest frame of the editor that the agent is known to have
+			// read: a request that it has answered.
+			made, taken := map[*conn]map[wire.ID]int{}, map[*conn]int{}
 			w.on(func(ev *event) {
 				ids := made[ev.conn]
 				if ids == nil {
-					ids = map[wire.ID]bool{}
+					ids = map[wire.ID]int{}
 					made[ev.conn] = ids
 				}
 				if len(ids) < rememberedRequests {
-					ids[ev.ID] = true
+					ids[ev.ID] = 0
 				}
 			}, agentRequests()...)
+			w.on(func(ev *event) {
+				if _, ok := made[ev.conn][ev.ID]; ok {
+					made[ev.conn][ev.ID] = ev.Seq
+				}
+			}, editorAnswers()...)
 			w.on(func(ev *event) {
 				w.saw(foreign)
 				w.saw(done)
 				ids := made[ev.conn]
-				switch id := idOf(ev.params.Get("requestId")); {
+				id := idOf(ev.params.Get("requestId"))
+				answer, own := ids[id]
+				switch {
 				case ev.conn.ids[OfAgent][id] != nil || len(ids) >= rememberedRequests:
-				case ids[id]:
-					w.find(done, ev, string(id), nil, "The agent takes back its request %s, which was answered before.", id)
+				case own && answer < taken[ev.conn]:
+					w.find(done, ev, string(id), []int{answer}, "The agent takes back its request %s, whose answer it had read.", id)
+				case own: // the two may have crossed
 				default:
 					w.find(foreign, ev, string(id), nil, "The agent takes back a request %s that it never made.", orEmpty(string(id)))
 				}
 			}, agentTakesBack)
 			w.on(func(ev *event) {
+				taken[ev.conn] = max(taken[ev.conn], ev.request.seq)
 				if ev.request.back == nil {
 					return
 				}
