@@ -74,16 +74,7 @@ func sessionFaults() []Fault {
 			Name:    "new-session-ends-others",
 			Summary: "cancels the prompts of other sessions when a session is made",
 			Copies:  "svkozak/pi-acp#131",
-			Hooks: with(func(t *tap) {
-				t.in = func(m message) bool {
-					for s := range t.open {
-						if is(m, "session/new") {
-							t.give(cancelOf(s))
-						}
-					}
-					return true
-				}
-			}),
+			Hooks:   with(newEndsOthers),
 		},
 		{
 			Name:    "sessions-block-each-other",
@@ -170,4 +161,27 @@ func shareHistory() refagent.Hooks {
 		said[session] = messages
 		return append(all, messages...)
 	}}
+}
+
+// newEndsOthers makes the new session when the prompts of the others have ended, as
+// an agent does that has one place for what runs.
+func newEndsOthers(t *tap) {
+	var made message // the session/new that waits
+	t.in = func(m message) bool {
+		if !is(m, "session/new") || len(t.open) == 0 {
+			return true
+		}
+		for s := range t.open {
+			t.give(cancelOf(s))
+		}
+		made = m
+		return false
+	}
+	t.out = func(f frame) bool {
+		if _, open := t.open[f.Session]; made != nil && open && answers(f, "session/prompt") && len(t.open) == 1 {
+			t.give(made)
+			made = nil
+		}
+		return true
+	}
 }
