@@ -51,10 +51,13 @@ func frame(size int) []byte {
 // proxy adds.
 func BenchmarkRoundTrip(b *testing.B) {
 	for _, size := range []int{200, 1024} {
-		for _, way := range []string{"direct", "proxy"} {
+		for _, way := range []string{"direct", "cats", "proxy"} {
 			b.Run(fmt.Sprintf("%s/%dB", way, size), func(b *testing.B) {
 				argv := []string{self(), "cat"}
-				if way == "proxy" {
+				switch way {
+				case "cats": // what two programs that only pass bytes on cost
+					argv = []string{"sh", "-c", `cat | "$0" cat | cat`, self()}
+				case "proxy":
 					argv = append([]string{self(), "proxy", filepath.Join(b.TempDir(), "r.jsonl")}, argv...)
 				}
 				in, out := program(b, argv...)
