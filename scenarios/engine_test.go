@@ -270,16 +270,25 @@ x
 })
 
 var _ = Describe("descendants none", func() {
-	It("means those that a turn has left, not what a launcher keeps", func() {
-		const script = "client terminal=false\npermit allow_once\ncheck a\nprompt 'Say hello.'\nawait turn\ndescendants none\n" +
-			"check b\nprompt 'Leave one.'\nawait turn\ndescendants none\n-- llm.yaml --\nturns:\n  - - - text: Hello.\n" +
-			"  - - - tool: run_shell\n        args: {command: \"setsid sh -c 'touch up; exec sleep 601' >/dev/null 2>&1 & until [ -e up ]; do :; done\"}\n    - - text: Left.\n"
+	// left is a scenario whose second turn leaves a process behind.
+	left := func(process string) (r scenarios.Result) {
+		GinkgoHelper()
 		e := engine()
 		e.Profile.Command = []string{"sh", "-c", "sleep 600 & exec '" + e.Self + "' refagent"}
-		r := run(e, script)
+		r = run(e, "client terminal=false\npermit allow_once\ncheck a\nprompt 'Say hello.'\nawait turn\ndescendants none\n"+
+			"check b\nprompt 'Leave one.'\nawait turn\ndescendants none\n-- llm.yaml --\nturns:\n  - - - text: Hello.\n"+
+			"  - - - tool: run_shell\n        args: {command: \"setsid sh -c 'touch up; exec "+process+"' >/dev/null 2>&1 & until [ -e up ]; do :; done\"}\n    - - text: Left.\n")
 		Expect(r.Checks[0].Verdict).To(Equal(scenarios.Pass), text(r))
+		return r
+	}
+	It("means those that a turn has left, not what a launcher keeps", func() {
+		r := left("sleep 601")
 		Expect(r.Checks[1].Failure).NotTo(BeNil(), text(r))
 		Expect(r.Checks[1].Failure.Observed).To(And(ContainSubstring("sleep 601"), Not(ContainSubstring("sleep 600"))))
+	})
+	It("blames no agent for a process that is about to be gone", func() {
+		r := left("sleep 0.3")
+		Expect(r.Checks[1].Failure).To(BeNil(), text(r))
 	})
 })
 
