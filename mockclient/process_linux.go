@@ -2,6 +2,7 @@ package mockclient
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -149,4 +150,38 @@ func unreadFile(f *os.File) (n int, ok bool) {
 	var asked error
 	err = conn.Control(func(fd uintptr) { n, asked = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
 	return n, err == nil && asked == nil
+}
+
+// Dying reports whether the process has been killed and is only not gone yet: it is
+// on its way out, or the kernel has a SIGKILL for it. It is false on other systems
+// than Linux.
+func (p Process) Dying() bool {
+	// The command may hold anything, also parentheses: what is read begins after
+	// the last one, with the state; see proc_pid_stat(5).
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID))
+	if err != nil {
+		return true // it is gone
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) > 6 {
+		const exiting = 0x4 // PF_EXITING
+		flags, _ := strconv.ParseUint(string(fields[6]), 10, 64)
+		if state := string(fields[0]); state == "Z" || state == "X" || flags&exiting != 0 {
+			return true
+		}
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
+	if err != nil {
+		return true
+	}
+	for line := range bytes.Lines(status) {
+		name, mask, _ := bytes.Cut(line, []byte(":"))
+		if string(name) == "SigPnd" || string(name) == "ShdPnd" {
+			pending, _ := strconv.ParseUint(string(bytes.TrimSpace(mask)), 16, 64)
+			if pending&(1<<(unix.SIGKILL-1)) != 0 {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -275,6 +275,20 @@ var _ = Describe("an agent's process", func() {
 		Expect(kinds(t, transcript.Editor)).To(Equal([]string{"notification", "notification", "written", "notification"}))
 	})
 
+	It("tells a process that is killed from one that runs", func() {
+		if runtime.GOOS != "linux" {
+			Skip("no other kernel tells")
+		}
+		cmd := exec.Command("sleep", "600")
+		Expect(cmd.Start()).To(Succeed())
+		p := mockclient.Process{PID: cmd.Process.Pid}
+		Expect(p.Dying()).To(BeFalse())
+		Expect(cmd.Process.Kill()).To(Succeed())
+		Expect(p.Dying()).To(BeTrue(), "from the moment of the kill")
+		Expect(cmd.Wait()).To(HaveOccurred())
+		Expect(p.Dying()).To(BeTrue(), "gone")
+	})
+
 	It("does not start when the context has ended", func() {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		cancel(fmt.Errorf("too late"))

@@ -79,3 +79,6 @@ func (b *bare) wait() (Exit, []Process) {
 }
 
 func unreadFile(*os.File) (int, bool) { return 0, false }
+
+// Dying cannot be told here.
+func (p Process) Dying() bool { return false }
