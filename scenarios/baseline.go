@@ -25,7 +25,7 @@ func (e *Engine) unclaimed(all []*Scenario) []string {
 
 // expected lists the known failures of the baseline and of the profile.
 func (e *Engine) expected() []Expected {
-	return expectations(append(slices.Clone(e.Known), e.Profile.KnownFailures...))
+	return expectations(e.knownFailures())
 }
 
 func expectations(list []agents.KnownFailure) []Expected {

@@ -34,18 +34,23 @@ func (r *Result) missedBefore() bool {
 }
 
 func (r *run) isKnown(ids ...string) bool {
-	return covered(append(slices.Clone(r.engine.Known), r.engine.Profile.KnownFailures...), r.scenario.ID, ids...)
+	return covered(r.engine.knownFailures(), r.scenario.ID, ids...)
 }
 
 // Expects says why a check or a rule of a scenario is expected to fail, by the
 // baseline or the profile; ok is false if it is not.
 func (e *Engine) Expects(scenario, id string) (reason string, ok bool) {
-	for _, k := range append(slices.Clone(e.Known), e.Profile.KnownFailures...) {
+	for _, k := range e.knownFailures() {
 		if k.Covers(scenario, id) && !k.Expired(time.Now()) {
 			return k.Reason, true
 		}
 	}
 	return "", false
+}
+
+// knownFailures are those of the baseline and those of the profile.
+func (e *Engine) knownFailures() []agents.KnownFailure {
+	return append(slices.Clone(e.Known), e.Profile.KnownFailures...)
 }
 
 // covered reports whether a list of known failures has one of these checks or
