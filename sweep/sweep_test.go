@@ -189,6 +189,11 @@ var _ = Describe("a sweep", func() {
 		Expect(out.Run.Sweep.Explored).To(Equal(2000))
 		// A cancel that crosses the turn's own end proves nothing. Few do.
 		Expect(out.Run.Sweep.Inconclusive).To(BeNumerically("<", 20))
+		for _, c := range out.Run.Sweep.Cells {
+			if c.Verdict == scenarios.Inconclusive {
+				Expect(c.Action).To(MatchRegexp("cancel|close"), c.Point)
+			}
+		}
 	})
 
 	// One fault for each way in which a sweep judges. They are swept side by
