@@ -181,6 +181,18 @@ func (a *Agent) Descendants() []Process {
 	}
 }
 
+// Busy reports whether a thread of the agent's tree runs, or waits for a processor
+// or a disk, so that there may be more to come. It is false on other systems than
+// Linux, and after the exit.
+func (a *Agent) Busy() bool {
+	select {
+	case <-a.exited:
+		return false
+	default:
+	}
+	return busy(a.PID())
+}
+
 // CloseStdin closes the agent's input, as an editor that quits does. Held
 // frames are written first. A write that is blocked ends with an error.
 func (a *Agent) CloseStdin() {

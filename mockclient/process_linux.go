@@ -185,3 +185,22 @@ func (p Process) Dying() bool {
 	}
 	return false
 }
+
+// busy reports whether a thread of the process or of its descendants is on a
+// processor, in line for one, or waits for a disk. It goes down the tree alone:
+// who asks may ask often, where looking at all processes would keep them busy.
+func busy(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
+	for _, dir := range threads {
+		if _, state, ok := readStat(dir); ok && (state == 'R' || state == 'D') {
+			return true
+		}
+		children, _ := os.ReadFile(dir + "/children")
+		for child := range bytes.FieldsSeq(children) {
+			if pid, err := strconv.Atoi(string(child)); err == nil && busy(pid) {
+				return true
+			}
+		}
+	}
+	return false
+}

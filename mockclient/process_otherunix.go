@@ -89,3 +89,6 @@ func unreadFile(*os.File) (int, bool) { return 0, false }
 
 // Dying cannot be told here.
 func (p Process) Dying() bool { return false }
+
+// busy cannot be told here.
+func busy(int) bool { return false }

@@ -275,6 +275,24 @@ var _ = Describe("an agent's process", func() {
 		Expect(kinds(t, transcript.Editor)).To(Equal([]string{"notification", "notification", "written", "notification"}))
 	})
 
+	It("is busy while a process of its tree runs, and not while all wait", func() {
+		if runtime.GOOS != "linux" {
+			Skip("no other kernel tells")
+		}
+		dir := GinkgoT().TempDir()
+		a, err := mockclient.Start(within(), newTranscript(), 0, mockclient.Command{
+			Path: "/bin/sh", Dir: dir, Args: []string{"-c", `sh -c 'until [ -e go ]; do :; done; : > waits; read -r line' <&0 & read -r line; wait`},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(a.Busy).WithTimeout(patient).Should(BeTrue())
+		Expect(a.Busy()).To(BeTrue(), "the child never waits")
+		Expect(os.WriteFile(filepath.Join(dir, "go"), nil, 0o600)).To(Succeed())
+		Eventually(func() error { _, err := os.Stat(filepath.Join(dir, "waits")); return err }).WithTimeout(patient).Should(Succeed())
+		Eventually(a.Busy).WithTimeout(patient).Should(BeFalse())
+		a.Stop(within())
+		Expect(a.Busy()).To(BeFalse(), "it has ended")
+	})
+
 	It("tells a process that is killed from one that runs", func() {
 		if runtime.GOOS != "linux" {
 			Skip("no other kernel tells")

@@ -64,8 +64,8 @@ type Engine struct {
 	StepTimeout time.Duration // of a line; 0 means the profile's, else 10 s
 	Grace       time.Duration // of each step of ending an agent; 0 means 2 s
 	// Linger is how long a transcript stays open after the last line without
-	// a frame; nil means 250 ms for scenarios tagged cancel, load or close,
-	// and nothing for others.
+	// a frame, while the agent has nothing to do; nil means 250 ms for scenarios
+	// tagged cancel, load or close, and nothing for others.
 	Linger *time.Duration
 	// Debug turns all timeouts off and calls Launched before initialize.
 	Debug    bool
@@ -331,38 +331,6 @@ func (r *run) concludes(err error) bool {
 	var m *miss
 	var s *skipped
 	return err == nil || errors.As(err, &m) || errors.As(err, &s)
-}
-
-// lingering is the default for scenarios whose findings may come late.
-const lingering = 250 * time.Millisecond
-
-// linger keeps the transcript open until no frame has come for a while.
-func (r *run) linger(ctx context.Context) time.Duration {
-	d := time.Duration(0)
-	if r.engine.Linger != nil {
-		d = *r.engine.Linger
-	} else if slices.ContainsFunc(r.scenario.Tags, func(t string) bool { return t == "cancel" || t == "load" || t == "close" }) {
-		d = lingering
-	}
-	if d == 0 || r.agent == nil {
-		return 0
-	}
-	if r.engine.Slot != nil {
-		defer r.engine.Slot(r.scenario.ID)()
-	}
-	r.engine.step(r.scenario.ID, "lingering")
-	const most = 10 // an agent that never falls silent must not hold the run
-	last := r.t.Len()
-	for range most {
-		wait, cancel := context.WithTimeoutCause(ctx, d, errQuiet)
-		o := r.t.Await(wait, last, agentFrame)
-		cancel()
-		if !o.Met() {
-			break
-		}
-		last = o.Entry.Seq
-	}
-	return d
 }
 
 func (r *run) agentInfo() (name, version string) {

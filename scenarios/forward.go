@@ -152,13 +152,15 @@ func (b *branch) quiet(ctx context.Context, l *line, d, within time.Duration) er
 	wait, cancel := b.run.stepTimeout(ctx, max(within, d+b.run.engine.StepTimeout))
 	defer cancel()
 	last := b.run.t.Len()
-	for {
+	for woken := 0; ; {
 		pause, stop := context.WithTimeoutCause(wait, d, errQuiet)
 		o := b.run.t.Await(pause, last, agentFrame)
 		stop()
 		switch {
 		case o.Met():
 			last = o.Entry.Seq
+		case errors.Is(o.Cause, errQuiet) && woken < wakings && !idle(wait, b.run.t, last, d, b.run.agent):
+			woken++
 		case errors.Is(o.Cause, errQuiet) || o.Verdict == transcript.Unmeetable:
 			b.acted(b.current(), b.run.t.At(last))
 			return nil

@@ -106,11 +106,16 @@ func (x *reducer) confirm(a archive, n int) (hits, runs int) { return x.repeat(x
 
 // shrink takes away what can go: lines, replies and pieces of the model, files.
 func (x *reducer) shrink(a archive) archive {
-	ctx, stop := context.WithTimeout(x.ctx, 20*time.Second)
+	most := x.Shrink
+	if most <= 0 {
+		most = 20 * time.Second
+	}
+	ctx, stop := context.WithTimeout(x.ctx, most)
 	defer stop()
 	for round := 0; round < 3; round++ {
 		before := string(a.text())
-		passes := []func(archive) []change{x.tail, x.blocks, x.series, x.lines, x.turns, x.files}
+		// What stands many times goes first: it takes away the most for one try.
+		passes := []func(archive) []change{x.series, x.tail, x.blocks, x.lines, x.turns, x.files}
 		if x.brief && scriptLines(a) <= longest {
 			passes = passes[:3]
 		}

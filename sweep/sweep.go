@@ -40,6 +40,8 @@ type Sweeper struct {
 	Reuse bool
 	// Confirm is how often a finding is run again; 0 means 5.
 	Confirm int
+	// Shrink bounds how long one finding is made shorter; 0 means 20 s.
+	Shrink time.Duration
 	// Repro is the folder for the files that reproduce findings; "" writes
 	// none.
 	Repro string

@@ -326,7 +326,7 @@ var _ = Describe("a sweep", func() {
 type search struct{ fault, point, action, scenarios, rule string }
 
 func (l search) succeeds(e *scenarios.Engine, dir string) {
-	w := &sweep.Sweeper{Engine: e, Jobs: 4, Points: []string{l.point}, Actions: []string{l.action}, Max: 3, Confirm: 2, Repro: dir, Reuse: l.fault == "--wears-out"}
+	w := &sweep.Sweeper{Engine: e, Jobs: 4, Points: []string{l.point}, Actions: []string{l.action}, Max: 3, Confirm: 2, Shrink: time.Minute, Repro: dir, Reuse: l.fault == "--wears-out"}
 	out := swept(w, strings.Fields(l.scenarios)...)
 	Expect(out.Run.Exit).NotTo(Equal(2), "%s: %+v", l.fault, out.Run.Results)
 	i := slices.IndexFunc(out.Findings, func(f sweep.Finding) bool { return f.Rule == l.rule && f.File != "" })

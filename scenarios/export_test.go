@@ -1,0 +1,4 @@
+package scenarios
+
+// Silence is silence, for its test.
+var Silence = silence

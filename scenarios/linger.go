@@ -1,0 +1,76 @@
+package scenarios
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// lingering is the default for scenarios whose findings may come late.
+const lingering = 250 * time.Millisecond
+
+// linger keeps the transcript open until no frame has come for a while.
+func (r *run) linger(ctx context.Context) time.Duration {
+	d := time.Duration(0)
+	if r.engine.Linger != nil {
+		d = *r.engine.Linger
+	} else if slices.ContainsFunc(r.scenario.Tags, func(t string) bool { return t == "cancel" || t == "load" || t == "close" }) {
+		d = lingering
+	}
+	if d == 0 || r.agent == nil {
+		return 0
+	}
+	if r.engine.Slot != nil {
+		defer r.engine.Slot(r.scenario.ID)()
+	}
+	r.engine.step(r.scenario.ID, "lingering")
+	silence(ctx, r.t, d, r.agent)
+	return d
+}
+
+// talker is whose silence is waited for: an agent.
+type talker interface {
+	Taken(context.Context)
+	Busy() bool
+	CatchUp(context.Context)
+}
+
+// wakings is how often an agent may turn out not to be silent yet: one that never
+// is must not hold the run.
+const wakings = 10
+
+// silence waits until the agent has written nothing for d.
+func silence(ctx context.Context, t *transcript.Transcript, d time.Duration, agent talker) {
+	last := t.Len()
+	for range wakings {
+		wait, cancel := context.WithTimeoutCause(ctx, d, errQuiet)
+		o := t.Await(wait, last, agentFrame)
+		cancel()
+		if o.Met() {
+			last = o.Entry.Seq
+		} else if ctx.Err() != nil || idle(ctx, t, last, d, agent) {
+			return
+		}
+	}
+}
+
+// idle reports whether an agent that has written nothing for d since an entry is
+// silent of its own accord. On a machine with much to do the time alone does not
+// say so: the agent has to have taken what was written to it, to have nothing more
+// to do, and its words have to be read.
+func idle(ctx context.Context, t *transcript.Transcript, last int, d time.Duration, agent talker) bool {
+	wait, cancel := context.WithTimeoutCause(ctx, d, errQuiet)
+	defer cancel()
+	agent.Taken(wait)
+	if agent.Busy() {
+		return false
+	}
+	agent.CatchUp(wait)
+	if wait.Err() != nil {
+		return false
+	}
+	cancel() // only what is there already counts
+	return !t.Await(wait, last, agentFrame).Met()
+}
