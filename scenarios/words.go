@@ -90,6 +90,9 @@ func split(line string) ([]word, *Mistake) {
 			}
 		}
 		for i < len(line) && line[i] != ' ' && line[i] != '\t' {
+			if line[i] == '"' && i+1 == w.column && !w.quoted {
+				return nil, &Mistake{Column: w.column, Message: "text is quoted with ', not with \"", Hint: "a text that begins with \" is quoted, too: '\"yes\"'"}
+			}
 			switch c := line[i]; c {
 			case '\'':
 				w.quoted = true
