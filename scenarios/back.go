@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/mockclient"
@@ -46,7 +47,7 @@ func backCommands() []*Command {
 			Compile: compileModel,
 		}, {
 			Name: "descendants", Group: "back", Args: "none", Effect: true,
-			Summary: "ask that the agent has no processes now but those it had before the first prompt, and those it has killed",
+			Summary: "ask that within a second the agent has no processes but those it had before the first prompt",
 			Compile: compileDescendants,
 		}, {
 			Name: "stderr", Group: "back", Args: "~ REGEXP", Negatable: true,
@@ -289,19 +290,34 @@ func compileDescendants(l *line) (func(context.Context, *branch) error, error) {
 		return nil, l.usage(l.words[0].column, "only \"descendants none\" can be asked")
 	}
 	l.p.scenario.orphans = true
-	return func(_ context.Context, b *branch) error {
-		var lines []string
-		for _, d := range b.run.agent.Descendants() {
-			if !b.run.resides(d) && !d.Dying() {
-				lines = append(lines, fmt.Sprintf("pid %d: %s", d.PID, d.Command))
+	return func(ctx context.Context, b *branch) error {
+		patience, cancel := context.WithTimeout(ctx, dying)
+		defer cancel()
+		for {
+			var lines []string
+			for _, d := range b.run.agent.Descendants() {
+				if !b.run.resides(d) && !d.Dying() {
+					lines = append(lines, fmt.Sprintf("pid %d: %s", d.PID, d.Command))
+				}
+			}
+			switch {
+			case len(lines) == 0:
+				return nil
+			case patience.Err() != nil:
+				return b.back(l, true, "no process that the agent started since the first prompt", strings.Join(lines, "\n"))
+			}
+			// The kernel tells nobody of the end of another's child.
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-patience.Done():
 			}
 		}
-		if len(lines) > 0 {
-			return b.back(l, true, "no process that the agent started since the first prompt", strings.Join(lines, "\n"))
-		}
-		return nil
 	}, nil
 }
+
+// dying is how long a process may take to be gone that was told to end, and a
+// helper that ends others: agents are asked to stop quickly, not at once.
+const dying = time.Second
 
 // countResidents notes what runs before the first prompt.
 func (r *run) countResidents() {

@@ -286,6 +286,11 @@ var _ = Describe("descendants none", func() {
 		Expect(r.Checks[1].Failure).NotTo(BeNil(), text(r))
 		Expect(r.Checks[1].Failure.Observed).To(And(ContainSubstring("sleep 601"), Not(ContainSubstring("sleep 600"))))
 	})
+
+	It("blames no agent for a process that is about to be gone", func() {
+		r := left("sleep 0.3")
+		Expect(r.Checks[1].Failure).To(BeNil(), text(r))
+	})
 })
 
 var _ = Describe("the response to a named request", func() {

@@ -100,7 +100,7 @@ func cancelFaults() []Fault {
 			Name:    "cancel-keeps-working",
 			Summary: "says cancelled at once, but goes on with the model and the tools for a while",
 			Copies:  "can1357/oh-my-pi#862",
-			Hooks:   with(func(t *tap) { endEarly(t, 0, 400*time.Millisecond, "cancelled") }),
+			Hooks:   with(func(t *tap) { endEarly(t, 0, 10*time.Second, "cancelled") }),
 		},
 		{
 			Name:    "cancel-then-late-text",
