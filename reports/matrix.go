@@ -18,6 +18,9 @@ type Column struct {
 	// Again is a second run of a few of the scenarios. What differs is
 	// volatile.
 	Again scenarios.Run
+	// Omit are kinds of update and methods of which chance decides whether they
+	// come at all: what they hold is not called volatile. * stands for any part.
+	Omit []string
 	// Known are the agent's known failures: their reasons stand in the notes.
 	Known []agents.KnownFailure
 	// Absent says why the agent did not run here, and how to change it; "" if
@@ -293,7 +296,7 @@ func describe(c Column) MatrixColumn {
 	}
 	slices.Sort(m.Reached)
 	m.Measures = measure(c.Run)
-	m.Volatile = volatileFields(c.Run, c.Again)
+	m.Volatile = volatileFields(c.Run, c.Again, c.Omit)
 	return m
 }
 

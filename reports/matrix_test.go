@@ -226,5 +226,7 @@ var _ = Describe("what a matrix measures", func() {
 		Expect(same.Columns[0].Volatile).To(BeEmpty())
 		other := reports.NewMatrix([]reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-1", "/tmp/two", "Goodbye")}})
 		Expect(other.Columns[0].Volatile).To(Equal([]string{"agent_message_chunk content.text"}))
+		omitted := reports.NewMatrix([]reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-2", "/tmp/two", "Goodbye"), Omit: []string{"agent_*_chunk", "tool_call"}}})
+		Expect(omitted.Columns[0].Volatile).To(Equal([]string{"sessionId"}))
 	})
 })

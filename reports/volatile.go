@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,8 +15,8 @@ import (
 
 // volatileFields names the fields of an agent's messages whose values are
 // others when the same scenario runs again. The folders of the runs count as
-// the same.
-func volatileFields(first, again scenarios.Run) []string {
+// the same; updates and methods in omit count for nothing.
+func volatileFields(first, again scenarios.Run, omit []string) []string {
 	found := map[string]bool{}
 	for _, b := range again.Results {
 		for _, a := range first.Results {
@@ -27,15 +28,15 @@ func volatileFields(first, again scenarios.Run) []string {
 			if err1 != nil || err2 != nil {
 				continue
 			}
-			x, y := valuesOf(one), valuesOf(two)
-			for path := range x {
-				if !slices.Equal(x[path], y[path]) {
-					found[path] = true
+			x, y := valuesOf(one, omit), valuesOf(two, omit)
+			for field := range x {
+				if !slices.Equal(x[field], y[field]) {
+					found[field] = true
 				}
 			}
-			for path := range y {
-				if x[path] == nil {
-					found[path] = true
+			for field := range y {
+				if x[field] == nil {
+					found[field] = true
 				}
 			}
 		}
@@ -45,7 +46,7 @@ func volatileFields(first, again scenarios.Run) []string {
 
 // valuesOf are the values of each field of the agent's messages. The pieces of
 // a text are one value, wherever the agent cuts it.
-func valuesOf(t *transcript.Transcript) map[string][]string {
+func valuesOf(t *transcript.Transcript, omit []string) map[string][]string {
 	values := map[string][]string{}
 	root := "\x00" // the folder of the run; nothing says so before the agent runs
 	texts := map[string]string{}
@@ -60,24 +61,29 @@ func valuesOf(t *transcript.Transcript) map[string][]string {
 		if json.Unmarshal(e.Raw, &frame) != nil {
 			continue
 		}
-		name := e.Method
-		if u := e.Update(); u != "" {
+		name, u := e.Method, e.Update()
+		if u != "" {
 			name = u
+		}
+		if slices.ContainsFunc(omit, func(glob string) bool { ok, _ := path.Match(glob, name); return ok }) {
+			continue
+		}
+		if u != "" {
 			if strings.HasSuffix(u, "_chunk") {
 				texts[u] += e.JSON().Path("params.update.content.text").Str()
 			}
 		}
-		flatten(frame, name, func(path, value string) {
-			values[path] = append(values[path], strings.ReplaceAll(value, root, "$RUN"))
+		flatten(frame, name, func(field, value string) {
+			values[field] = append(values[field], strings.ReplaceAll(value, root, "$RUN"))
 		})
 	}
 	for kind, text := range texts {
 		values[kind+" content.text"] = []string{strings.ReplaceAll(text, root, "$RUN")}
 		delete(values, kind+" content.type")
 	}
-	for path, v := range values {
+	for field, v := range values {
 		slices.Sort(v)
-		values[path] = slices.Compact(v) // how often is a matter of pieces
+		values[field] = slices.Compact(v) // how often is a matter of pieces
 	}
 	return values
 }
