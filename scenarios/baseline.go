@@ -25,13 +25,13 @@ func (e *Engine) unclaimed(all []*Scenario) []string {
 
 // expected lists the known failures of the baseline and of the profile.
 func (e *Engine) expected() []Expected {
-	return expectations(e.knownFailures())
+	return e.expectations(e.knownFailures())
 }
 
-func expectations(list []agents.KnownFailure) []Expected {
+func (e *Engine) expectations(list []agents.KnownFailure) []Expected {
 	var out []Expected
 	for _, k := range list {
-		out = append(out, Expected{Scenario: k.Scenario, ID: k.ID, Flaky: k.Flaky, Expires: k.Expires})
+		out = append(out, Expected{Scenario: k.Scenario, ID: k.ID, Flaky: k.Flaky, Expires: k.Expires, Part: !e.Whole && strings.ContainsAny(k.Scenario, "*?")})
 	}
 	return out
 }
@@ -47,7 +47,7 @@ func staleEntries(run *Run, list []Expected, now time.Time) []string {
 			out = append(out, fmt.Sprintf("known failure %s of %s has expired: mend it or extend it", k.ID, k.Scenario))
 			continue
 		}
-		if !k.Flaky && run.disproves(k) {
+		if !k.Flaky && !x.Part && run.disproves(k) {
 			out = append(out, fmt.Sprintf("known failure %s of %s no longer fails: delete it", k.ID, k.Scenario))
 		}
 	}
@@ -62,7 +62,7 @@ func (e *Engine) Rebase(run *Run) []agents.KnownFailure {
 	now := time.Now()
 	var list []agents.KnownFailure
 	for _, k := range e.Known {
-		stale := staleEntries(run, expectations([]agents.KnownFailure{k}), now)
+		stale := staleEntries(run, e.expectations([]agents.KnownFailure{k}), now)
 		run.Stale = slices.DeleteFunc(run.Stale, func(s string) bool { return slices.Contains(stale, s) })
 		if len(stale) == 0 {
 			list = append(list, k)

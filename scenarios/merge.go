@@ -35,6 +35,7 @@ type Expected struct {
 	ID       string    `json:"id"`       // of a check or a rule
 	Flaky    bool      `json:"flaky,omitempty"`
 	Expires  time.Time `json:"expires,omitzero"`
+	Part     bool      `json:"part,omitempty"` // not all of what the glob selects was to run
 }
 
 func (x Expected) entry() agents.KnownFailure {

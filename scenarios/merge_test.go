@@ -80,7 +80,7 @@ var _ = Describe("the parts of a run", func() {
 		whole, err := scenarios.Merge(cut(3, func(r *scenarios.Run) {
 			r.Shard.Unclaimed = []string{"golden x/gone belongs to no scenario: delete it"}
 			r.Shard.Expected = []scenarios.Expected{
-				{Scenario: "*", ID: "TURN-END"}, {Scenario: "b", ID: "TURN-END", Flaky: true}, {Scenario: "*", ID: "OTHER"},
+				{Scenario: "*", ID: "TURN-END"}, {Scenario: "b", ID: "TURN-END", Flaky: true}, {Scenario: "*", ID: "OTHER"}, {Scenario: "**", ID: "TURN-END", Part: true},
 				{Scenario: "a", ID: "OTHER", Expires: time.Unix(1, 0)}, {Scenario: "c", ID: "#check"},
 			}
 		}))

@@ -58,6 +58,16 @@ var _ = Describe("--baseline-write", func() {
 		Expect(got.out).To(ContainSubstring("known failure before-checks of bad no longer fails: delete it"))
 	})
 
+	It("calls an entry for a glob stale in a run of everything only", func() {
+		p.write("known.yaml", "- {scenario: '*', check: before-checks, reason: not yet}\n")
+		got := p.run("run", "all", "--run", "^good$", "--baseline", "known.yaml")
+		Expect(got.code).To(Equal(0), got.out)
+		p.write("all/bad.txtar", p.read("all/good.txtar"))
+		got = p.run("run", "all", "--baseline", "known.yaml")
+		Expect(got.code).To(Equal(1), got.out)
+		Expect(got.out).To(ContainSubstring("known failure before-checks of * no longer fails: delete it"))
+	})
+
 	It("cannot list an agent that does not start", func() {
 		got := p.run("run", "all", "--baseline-write", "known.yaml", "--", "false")
 		Expect(got.code).To(Equal(1), got.out)
