@@ -22,8 +22,11 @@ type KnownFailure struct {
 	// Flaky: what the entry expects may also not happen. Such an entry is
 	// never stale.
 	Flaky bool
-	File  string
-	Line  int
+	// Requirements are those that the agent breaks, where the rule stands for
+	// more; empty means all of the rule's.
+	Requirements []string
+	File         string
+	Line         int
 }
 
 // Covers reports whether the entry expects this check or rule of this scenario
@@ -65,7 +68,7 @@ func ParseKnownFailures(name string, src []byte) (out []KnownFailure, err error)
 	for _, item := range r.items(root, "the file of known failures") {
 		k := KnownFailure{File: name, Line: place(item).Line}
 		ids := 0
-		for _, m := range r.known(item, "a known failure", "scenario", "check", "rule", "reason", "link", "expires", "flaky") {
+		for _, m := range r.known(item, "a known failure", "scenario", "check", "rule", "reason", "link", "expires", "flaky", "requirements") {
 			switch m.key {
 			case "scenario":
 				k.Scenario = r.text(m.value, "scenario")
@@ -80,6 +83,8 @@ func ParseKnownFailures(name string, src []byte) (out []KnownFailure, err error)
 				k.Expires = r.date(m.value, "expires")
 			case "flaky":
 				k.Flaky = r.flag(m.value, "flaky")
+			case "requirements":
+				k.Requirements = r.texts(m.value, "requirements")
 			}
 		}
 		switch {
@@ -116,6 +121,9 @@ func FormatKnownFailures(list []KnownFailure) []byte {
 		}
 		if k.Flaky {
 			b.WriteString("  flaky: true\n")
+		}
+		if len(k.Requirements) > 0 {
+			b.WriteString("  requirements: [" + strings.Join(k.Requirements, ", ") + "]\n")
 		}
 	}
 	if b.Len() == 0 {

@@ -12,7 +12,7 @@ import (
 var _ = Describe("a list of known failures", func() {
 	It("is read as it was written", func() {
 		list := []agents.KnownFailure{
-			{Scenario: "load/*", ID: "TURN-END", Reason: "it says \"no\": 'x' # é \t\x07\U0001F600", Link: "https://example.org/#1", Expires: time.Date(2999, 1, 31, 0, 0, 0, 0, time.UTC), Flaky: true},
+			{Scenario: "load/*", ID: "TURN-END", Reason: "it says \"no\": 'x' # é \t\x07\U0001F600", Link: "https://example.org/#1", Expires: time.Date(2999, 1, 31, 0, 0, 0, 0, time.UTC), Flaky: true, Requirements: []string{"PROMPT-003", "RPC-005"}},
 			{Scenario: "cancel/idle", ID: "ends", Reason: "{not: a map}"},
 		}
 		read, err := agents.ParseKnownFailures("", agents.FormatKnownFailures(list))

@@ -167,7 +167,11 @@ func (g *gathering) flakyRules(r scenarios.Result, cell func(id string) *MatrixC
 			continue
 		}
 		note := g.note(rule.ID+" "+nowAndThen, MatrixNote{Outcome: nowAndThen, Source: rule.ID, Scenario: r.ID, Title: rule.Sentence, Known: k.Reason}, r)
-		for _, id := range rule.Requirements() {
+		broken := k.Requirements
+		if len(broken) == 0 {
+			broken = rule.Requirements()
+		}
+		for _, id := range broken {
 			cell(id).worsen(nowAndThen, note)
 		}
 	}

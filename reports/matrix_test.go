@@ -120,6 +120,9 @@ var _ = Describe("a matrix", func() {
 		Expect(cells(one, "CANCEL-001")).To(Equal([]string{"flaky"}))
 		Expect(one.Columns[0]).To(And(HaveField("Flaky", 1), HaveField("Counts.Pass", 1)))
 		Expect(page("markdown", one)).To(Equal(page("markdown", two)))
+		Expect(cells(one, "CANCEL-004")).To(Equal([]string{"flaky"}))
+		passed.Known[1].Requirements = []string{"CANCEL-001"}
+		Expect(cells(reports.NewMatrix([]reports.Column{passed}), "CANCEL-004")).NotTo(ContainElement("flaky"))
 	})
 
 	It("shows on a terminal what does not hold for all", func() {
