@@ -22,8 +22,8 @@ type KnownFailure struct {
 	// Flaky: what the entry expects may also not happen. Such an entry is
 	// never stale.
 	Flaky bool
-	// Requirements are those that the agent breaks, where the rule stands for
-	// more; empty means all of the rule's.
+	// Requirements are those that the agent breaks, where a flaky rule stands for
+	// more; empty means all of the rule's. Of others each finding names its own.
 	Requirements []string
 	File         string
 	Line         int
@@ -94,6 +94,8 @@ func ParseKnownFailures(name string, src []byte) (out []KnownFailure, err error)
 			r.fail(item, "", "a known failure needs either a check or a rule")
 		case strings.TrimSpace(k.Reason) == "":
 			r.fail(item, "", "a known failure needs a reason")
+		case len(k.Requirements) > 0 && (!k.Flaky || k.ID != strings.ToUpper(k.ID)):
+			r.fail(item, "", "requirements say which of a flaky rule's are broken; a check, and what always fails, names its own")
 		}
 		out = append(out, k)
 	}

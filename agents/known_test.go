@@ -23,4 +23,11 @@ var _ = Describe("a list of known failures", func() {
 		Expect(read).To(Equal(list))
 		Expect(agents.ParseKnownFailures("", agents.FormatKnownFailures(nil))).To(BeEmpty())
 	})
+
+	It("narrows flaky rules only", func() {
+		for _, entry := range []string{"rule: TURN-END", "check: ends, flaky: true"} {
+			_, err := agents.ParseKnownFailures("known.yaml", []byte("- {scenario: a, "+entry+", reason: r, requirements: [RPC-005]}\n"))
+			Expect(err).To(MatchError(ContainSubstring("requirements say which of a flaky rule's are broken")))
+		}
+	})
 })

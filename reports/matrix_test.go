@@ -12,6 +12,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/reports"
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -231,5 +232,21 @@ var _ = Describe("what a matrix measures", func() {
 		Expect(other.Columns[0].Volatile).To(Equal([]string{"agent_message_chunk content.text"}))
 		omitted := reports.NewMatrix([]reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-2", "/tmp/two", "Goodbye"), Omit: []string{"agent_*_chunk", "tool_call"}}})
 		Expect(omitted.Columns[0].Volatile).To(Equal([]string{"sessionId"}))
+	})
+})
+
+var _ = Describe("the known failures of the shipped profiles", func() {
+	It("name requirements that their rules stand for", func() {
+		for _, name := range agents.Names() {
+			p, err := agents.Shipped(name)
+			Expect(err).NotTo(HaveOccurred())
+			for _, k := range p.KnownFailures {
+				if len(k.Requirements) > 0 {
+					rule, ok := rules.LookupRule(k.ID)
+					Expect(ok).To(BeTrue(), k.ID)
+					Expect(rule.Requirements()).To(ContainElements(k.Requirements))
+				}
+			}
+		}
 	})
 })

@@ -68,10 +68,8 @@ func valuesOf(t *transcript.Transcript, omit []string) map[string][]string {
 		if slices.ContainsFunc(omit, func(glob string) bool { ok, _ := path.Match(glob, name); return ok }) {
 			continue
 		}
-		if u != "" {
-			if strings.HasSuffix(u, "_chunk") {
-				texts[u] += e.JSON().Path("params.update.content.text").Str()
-			}
+		if strings.HasSuffix(u, "_chunk") {
+			texts[u] += e.JSON().Path("params.update.content.text").Str()
 		}
 		flatten(frame, name, func(field, value string) {
 			values[field] = append(values[field], strings.ReplaceAll(value, root, "$RUN"))
