@@ -14,7 +14,8 @@ func (h History) String() string {
 
 // Same says how two histories of one conversation differ, as a conversation
 // with the lines of want marked - and those of got marked +; "" if they tell
-// the same. Where chunks were cut and how ids divide messages does not matter.
+// the same. Where chunks were cut, how ids divide messages, and white space
+// around what was said does not matter.
 // Thoughts and plans count only if both histories have some, because the
 // protocol does not say that they are part of a conversation; a tool call that
 // want left open may have any status in got.
@@ -54,11 +55,15 @@ type view struct {
 func (h History) render(v view) string {
 	var b strings.Builder
 	role := ""
-	last := "" // kind of the part whose text is still open
+	var said strings.Builder // the text that is still open, of the kind last
+	last := ""
 	flush := func() {
-		if last != "" {
-			b.WriteByte('\n')
+		// Providers begin reasoning with empty lines, which a replay need not keep.
+		if text := strings.TrimSpace(said.String()); text != "" {
+			b.WriteString(role + map[string]string{"text": ": ", "thought": " thinks: "}[last])
+			b.WriteString(strings.ReplaceAll(text, "\n", "\n  ") + "\n")
 		}
+		said.Reset()
 		last = ""
 	}
 	for _, m := range h {
@@ -67,7 +72,7 @@ func (h History) render(v view) string {
 				continue
 			}
 			if p.Text == "" && (p.Kind == "text" || p.Kind == "thought") {
-				continue // an empty chunk says nothing
+				continue // an empty chunk ends no other
 			}
 			if m.Role != role {
 				flush()
@@ -77,10 +82,9 @@ func (h History) render(v view) string {
 			case "text", "thought":
 				if last != p.Kind {
 					flush()
-					b.WriteString(role + map[string]string{"text": ": ", "thought": " thinks: "}[p.Kind])
 					last = p.Kind
 				}
-				b.WriteString(strings.ReplaceAll(p.Text, "\n", "\n  "))
+				said.WriteString(p.Text)
 				continue
 			}
 			flush()

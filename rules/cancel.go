@@ -196,7 +196,7 @@ func cancelCause() Rule {
 		Sentence: "A prompt ends with stop reason cancelled only if the client cancelled that prompt.",
 		Points: []Point{
 			uncalled: {"not-cancelled", Fail, []string{"CANCEL-015", "PROMPT-005"}, "a turn that nobody cancelled ended with stop reason cancelled"},
-			denied:   {"denied-permission", Warn, []string{"CANCEL-015", "PROMPT-005"}, "a turn ended cancelled because a permission was denied"},
+			denied:   {"denied-permission", Warn, []string{"CANCEL-015", "PROMPT-005"}, "a turn ended cancelled because a permission was not given"},
 			stale:    {"earlier-cancel", Fail, []string{"CANCEL-015", "CANCEL-009"}, "a cancel sent before the prompt ended the turn"},
 			foreign:  {"other-session", Fail, []string{"CANCEL-010", "CANCEL-015"}, "the cancel of another session ended the turn"},
 		},
@@ -215,7 +215,7 @@ func cancelCause() Rule {
 				}
 			}, cancelTold)
 			w.on(func(ev *event) {
-				if t := ev.request.turn; t != nil && denial(ev) != "" {
+				if t := ev.request.turn; t != nil && !granted(ev) {
 					refused[t] = ev.Seq
 				}
 			}, answered(permission))
@@ -238,7 +238,7 @@ func cancelCause() Rule {
 				switch {
 				case refusal > 0:
 					w.find(denied, ev, object, []int{t.started, refusal},
-						"The turn ended cancelled although nobody cancelled it; only a permission had been denied.")
+						"The turn ended cancelled although nobody cancelled it; only a permission had not been given.")
 				case before > 0 && before < t.started:
 					w.find(stale, ev, object, []int{before, t.started},
 						"The turn ended cancelled because of a cancel that was sent before its prompt.")

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/wire"
@@ -197,4 +198,12 @@ func denial(ev *event) string {
 		}
 	}
 	return ""
+}
+
+// granted says whether a permission's answer chose an option that was offered
+// and is no rejection. What an agent makes of a choice it never offered is its
+// own affair, but to go on with the tool call.
+func granted(ev *event) bool {
+	chosen := ev.result.Path("outcome.optionId").Str()
+	return denial(ev) == "" && slices.ContainsFunc(ev.request.options, func(o permit) bool { return o.id == chosen })
 }

@@ -326,6 +326,22 @@ var _ = Describe("a verdict", func() {
 		Expect(r.Checks).To(BeEmpty())
 	})
 
+	It("is skip where the agent takes its turn without what is waited for", func() {
+		r := run(engine(), "prompt 'x'\nneeds await plan as P\ncheck a\nprompt $P.nothing\n")
+		Expect(r.Verdict).To(Equal(scenarios.Skip), text(r))
+		Expect(r.Reason).To(Equal("the agent took its turn without plan"))
+	})
+
+	It("goes on where what is waited for comes", func() {
+		r := run(engine(), "prompt 'x'\nneeds await agent_message\ncheck a\nawait turn end_turn\ntext ~ Done\n")
+		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+	})
+
+	It("is no skip where an error kept the agent from what is waited for", func() {
+		r := run(engine(), "prompt 'x'\nneeds await plan\n-- llm.yaml --\nreplies:\n  - - fail: {status: 400, times: 100}\n")
+		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+	})
+
 	It("is error where the scenario is wrong", func() {
 		r := run(engine(), "check a\nprompt $NOBODY\n")
 		Expect(r.Verdict).To(Equal(scenarios.Error))

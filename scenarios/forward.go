@@ -117,7 +117,7 @@ func (b *branch) await(ctx context.Context, l *line, p *pattern, within time.Dur
 	}
 	f := b.run.failure(l, o)
 	f.Expected = []string{x.text}
-	miss := &miss{failure: f, effect: x.kind == "turn" || x.kind == "exit" || x.kind == "model"}
+	miss := &miss{failure: f, effect: x.kind == "turn" || x.kind == "exit" || x.kind == "model", by: o.Entry}
 	if o.Entry.Seq > 0 {
 		f.Observed = observed(o.Entry)
 		f.Entries = append(f.Entries, o.Entry.Seq)

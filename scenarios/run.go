@@ -110,6 +110,9 @@ type miss struct {
 	// turnEnd is the Seq of a turn's end that came with another reason than
 	// cancelled after a cancel: whether that is a fail, the rule decides.
 	turnEnd int
+	// by is the entry after which what was awaited can no longer come, if one
+	// is to blame.
+	by transcript.Entry
 }
 
 func (m *miss) Error() string { return m.failure.Error() }

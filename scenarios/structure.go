@@ -12,15 +12,16 @@ import (
 
 func conditionCommands() []*Command {
 	return []*Command{{
-		Name: "needs", Group: "conditions", Args: "agent:CAPABILITY | model | tool:NAME … | saw PATTERN", Captures: true,
+		Name: "needs", Group: "conditions", Args: "agent:CAPABILITY | model | tool:NAME … | saw PATTERN | await PATTERN", Captures: true,
 		Summary: "skip the scenario where it does not apply",
 		Detail: "agent:CAPABILITY is a path below agentCapabilities, such as loadSession or\n" +
 			"sessionCapabilities.list; agent:modes and agent:configOptions ask for what\n" +
 			"session/new returned. tool:NAME asks that the profile maps the neutral tool.\n" +
 			"model asks for a model under our control. saw PATTERN asks, at this line, that\n" +
 			"such an entry has come, for what agents may do but need not; a name is that of\n" +
-			"the last one. A line may also begin with conditions in brackets: [v2] [linux]\n" +
-			"[!windows].",
+			"the last one. await PATTERN waits for it as await does: an agent that ends its\n" +
+			"turn without, and without an error, need not. A line may also begin with\n" +
+			"conditions in brackets: [v2] [linux] [!windows].",
 		Compile: compileNeeds,
 	}}
 }
@@ -30,8 +31,11 @@ func compileNeeds(l *line) (func(context.Context, *branch) error, error) {
 	if m != nil {
 		return nil, m
 	}
-	if first.raw() == "saw" {
+	switch first.raw() {
+	case "saw":
 		return compileNeedsSaw(l)
+	case "await":
+		return compileNeedsAwait(l)
 	}
 	var agent []string
 	for _, w := range l.words {
@@ -59,14 +63,40 @@ func compileNeeds(l *line) (func(context.Context, *branch) error, error) {
 	}, nil
 }
 
-// compileNeedsSaw skips the scenario if what an agent may send has not come.
-func compileNeedsSaw(l *line) (func(context.Context, *branch) error, error) {
+// neededPattern is the pattern after needs saw and needs await.
+func neededPattern(l *line) (*pattern, error) {
 	p, next, m := l.pattern(1)
+	if m == nil && next < len(l.words) {
+		m = l.usage(l.words[next].column, "needs %s takes one pattern", l.words[0].raw())
+	}
 	if m != nil {
 		return nil, m
 	}
-	if next < len(l.words) {
-		return nil, l.usage(l.words[next].column, "needs saw takes one pattern")
+	return p, nil
+}
+
+// compileNeedsAwait skips the scenario if the agent took its turn without what
+// it may send.
+func compileNeedsAwait(l *line) (func(context.Context, *branch) error, error) {
+	p, err := neededPattern(l)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, b *branch) error {
+		err := b.await(ctx, l, p, 0)
+		var m *miss
+		if errors.As(err, &m) && turnEnd(m.by) && stopReason(m.by) != "error" {
+			return &skipped{"the agent took its turn without " + strings.Join(m.failure.Expected, " ")}
+		}
+		return err
+	}, nil
+}
+
+// compileNeedsSaw skips the scenario if what an agent may send has not come.
+func compileNeedsSaw(l *line) (func(context.Context, *branch) error, error) {
+	p, err := neededPattern(l)
+	if err != nil {
+		return nil, err
 	}
 	return func(_ context.Context, b *branch) error {
 		x, err := p.bind(b)
