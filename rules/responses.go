@@ -145,7 +145,7 @@ func notifySilent() Rule {
 		ID:       "NOTIFY-SILENT",
 		Sentence: "Notifications are never answered, not even with an error.",
 		Points: []Point{
-			{"answered", Fail, []string{"RPC-006", "CANCEL-005", "EXT-005", "RCANCEL-002", "RCANCEL-007"}, "a response has no id, or the id null, and no unreadable line explains it"},
+			{"answered", Fail, []string{"RPC-006", "CANCEL-005", "EXT-005", "RCANCEL-002", "RCANCEL-007"}, "a response has no id, or the id null, and neither an unreadable line nor a parse error explains it"},
 		},
 		start: func(w *watch) {
 			unreadable := map[*conn]int{}
@@ -156,7 +156,11 @@ func notifySilent() Rule {
 			last := map[*conn]notice{}
 			w.on(func(ev *event) { unreadable[ev.conn] += max(1, ev.body.Len()) }, editorNoise)
 			w.on(func(ev *event) { last[ev.conn] = notice{ev.Seq, ev.topic}; w.saw(answeredNotice) }, cancelTold, editorTakesBack, editorOtherTold)
-			judge := func(ev *event) {
+			judge := func(ev *event, message wire.Value) {
+				// Who could not read a line does not know that it was a notification.
+				if code, _ := message.Path("error.code").Int(); code == -32700 {
+					return
+				}
 				c := ev.conn
 				if unreadable[c] > 0 {
 					unreadable[c]--
@@ -177,13 +181,13 @@ func notifySilent() Rule {
 			}
 			w.on(func(ev *event) {
 				if ev.ID == "null" && ev.Ref == 0 {
-					judge(ev)
+					judge(ev, ev.JSON())
 				}
 			}, agentAnswersNone)
 			w.on(func(ev *event) {
 				b := ev.body
 				if b.Get("jsonrpc").Is("2.0") && isAnswer(b) && !b.Get("id").Exists() && b.Get("result").Exists() != b.Get("error").Exists() {
-					judge(ev)
+					judge(ev, b)
 				}
 			}, agentNoise)
 		},
