@@ -86,9 +86,11 @@ func (h *host) editors(ctx context.Context, o *judging, paths, client []string) 
 	if _, err := exec.LookPath(client[0]); err != nil {
 		return fmt.Errorf("editors: the client cannot be started: %w", err)
 	}
-	if err := prepareOut(o.out); err != nil {
+	release, err := prepareOut(o.out)
+	if err != nil {
 		return err
 	}
+	defer release()
 	out, err := filepath.Abs(o.out)
 	if err != nil {
 		return err

@@ -77,9 +77,11 @@ func (h *host) matrix(c *cobra.Command, o *options, names []string) error {
 		return err
 	}
 	out := o.out
-	if err := prepareOut(out); err != nil {
+	release, err := prepareOut(out)
+	if err != nil {
 		return err
 	}
+	defer release()
 	var columns []reports.Column
 	worst := 0
 	ran := false

@@ -8,45 +8,66 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/gofrs/flock"
+
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-// marker is the file that makes a folder ours to empty.
+// marker is the file that makes a folder ours to empty. A run that writes the
+// folder holds a lock on it.
 const (
 	marker     = ".acp-test-out"
 	markerText = "acp-test writes this folder, and replaces it with each run.\n"
 )
 
-// prepareOut makes an empty folder for a run. What the previous run left is
-// kept beside it, with .previous after the name. A folder with anything that is
-// not ours is refused.
-func prepareOut(dir string) error {
+// prepareOut makes an empty folder for one run, which nobody else can have until
+// release is called. What the previous run left is kept beside it, with .previous
+// after the name. A folder with anything that is not ours is refused.
+func prepareOut(dir string) (release func(), err error) {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 	case err != nil:
-		return fmt.Errorf("--out: %w", err)
+		return nil, fmt.Errorf("--out: %w", err)
 	case len(entries) > 0:
 		if !ours(dir) {
-			return fmt.Errorf("--out: %s holds files that acp-test did not write; name a new or an empty folder", dir)
+			return nil, fmt.Errorf("--out: %s holds files that acp-test did not write; name a new or an empty folder", dir)
 		}
+		release, err := claim(dir)
+		if err != nil {
+			return nil, err
+		}
+		release()
 		if err := setAside(dir); err != nil {
-			return fmt.Errorf("--out: keeping the previous run: %w", err)
+			return nil, fmt.Errorf("--out: keeping the previous run: %w", err)
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, marker), []byte(markerText), 0o644); err != nil {
-		return fmt.Errorf("--out: %w", err)
+		return nil, fmt.Errorf("--out: %w", err)
 	}
 	// The folder hides itself from git, wherever it is put: evidence of a run
 	// does not belong into a commit, and nobody has to think of it.
-	if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o644); err != nil {
-		return fmt.Errorf("--out: %w", err)
+	for name, text := range map[string]string{marker: markerText, ".gitignore": "*\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return nil, fmt.Errorf("--out: %w", err)
+		}
 	}
-	return nil
+	return claim(dir)
+}
+
+// claim takes a folder of ours for one run. The system gives it back when the
+// run ends, however it ends.
+func claim(dir string) (release func(), err error) {
+	lock := flock.New(filepath.Join(dir, marker))
+	got, err := lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("--out: %w", err)
+	}
+	if !got {
+		return nil, fmt.Errorf("--out: another run is writing %s; wait for its end or name another folder", dir)
+	}
+	return func() { _ = lock.Close() }, nil
 }
 
 func ours(dir string) bool {

@@ -111,9 +111,11 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 		}
 		p = p.WithCommand(append(append([]string{}, p.Command...), "--fault", o.fault))
 	}
-	if err := prepareOut(o.out); err != nil {
+	release, err := prepareOut(o.out)
+	if err != nil {
 		return err
 	}
+	defer release()
 	out, err := filepath.Abs(o.out)
 	if err != nil {
 		return err

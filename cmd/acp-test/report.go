@@ -82,9 +82,11 @@ func (h *host) merge(files []string, out string, asked []string, quiet bool) err
 	if err != nil {
 		return fmt.Errorf("these are not the parts of one run:\n%w", err)
 	}
-	if err := prepareOut(out); err != nil {
+	release, err := prepareOut(out)
+	if err != nil {
 		return err
 	}
+	defer release()
 	if whole.Out, err = filepath.Abs(out); err != nil {
 		return err
 	}

@@ -87,9 +87,11 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	if err != nil {
 		return err
 	}
-	if err := prepareOut(o.out); err != nil {
+	release, err := prepareOut(o.out)
+	if err != nil {
 		return err
 	}
+	defer release()
 	if _, err := engine.Profile.Locate(h.sandbox()); err != nil {
 		return h.unable(engine, o, err)
 	}

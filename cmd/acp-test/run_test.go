@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/creack/pty"
+	"github.com/gofrs/flock"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -207,6 +208,27 @@ var _ = Describe("run", func() {
 			}
 			Expect(p.results().Seed).To(Equal(int64(2)))
 			Expect(p.read("acp-test-out.previous/results.json")).To(MatchRegexp(`"seed": 1\b`))
+		})
+
+		It("belongs to one run at a time", func() {
+			Expect(p.run("run", "s.txtar").code).To(Equal(0))
+			lock := flock.New(filepath.Join(p.dir, "acp-test-out", ".acp-test-out"))
+			Expect(lock.TryLock()).To(BeTrue())
+			got := p.run("run", "s.txtar", "--seed", "2")
+			Expect(got.code).To(Equal(2))
+			Expect(got.err).To(Equal("acp-test: --out: another run is writing acp-test-out; wait for its end or name another folder\n"))
+			Expect(p.results().Seed).To(Equal(int64(1)))
+			Expect(lock.Close()).To(Succeed())
+			Expect(p.run("run", "s.txtar", "--seed", "2").code).To(Equal(0))
+		})
+
+		It("is the run's for as long as it takes", func() {
+			inner := fmt.Sprintf("cd %s && acp-test run s.txtar >inner 2>&1; test $? = 2", p.dir)
+			p.write("two.txtar", "prompt 'x'\nawait turn end_turn\nexec sh -c '"+inner+"'\n")
+			got := p.run("run", "two.txtar")
+			Expect(got.code).To(Equal(0), got.out)
+			Expect(p.read("inner")).To(ContainSubstring("another run is writing acp-test-out"))
+			Expect(p.results().Results).To(HaveLen(1))
 		})
 
 		It("is where --out says, with the reports that were asked for", func() {

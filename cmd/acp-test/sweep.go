@@ -93,9 +93,11 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		long := 2 * time.Second // an agent we do not know may be late
 		engine.Linger = &long
 	}
-	if err := prepareOut(o.out); err != nil {
+	release, err := prepareOut(o.out)
+	if err != nil {
 		return err
 	}
+	defer release()
 	if _, err := engine.Profile.Locate(h.sandbox()); err != nil {
 		return h.unable(engine, &o.options, err)
 	}
