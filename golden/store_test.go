@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"testing/fstest"
 
@@ -85,6 +86,22 @@ var _ = Describe("a store", func() {
 	It("finds the stale ones", func() {
 		Expect(golden.Stale([]string{"b", "a", "c"}, []string{"b", "d"})).To(Equal([]string{"a", "c"}))
 		Expect(golden.Stale(nil, nil)).To(BeEmpty())
+	})
+})
+
+var _ = Describe("the goldens of this project", func() {
+	It("are as they were rendered: no heading stands alone", func() {
+		files := 0
+		Expect(fs.WalkDir(os.DirFS("."), ".", func(name string, _ fs.DirEntry, err error) error {
+			if path.Ext(name) != ".golden" {
+				return err
+			}
+			files++
+			text, err := os.ReadFile(name)
+			Expect(string(text)).NotTo(MatchRegexp(`(?m)^== .*\n(== |\z)`), name)
+			return err
+		})).To(Succeed())
+		Expect(files).To(BeNumerically(">", 192))
 	})
 })
 
