@@ -311,10 +311,14 @@ func (r *reader) arguments(at ast.Node, tool string, v any) {
 }
 
 func (r *reader) normalize(n ast.Node) (out Normalize) {
-	for _, m := range r.known(n, "normalize", "replace", "unordered", "omit", "values") {
+	for _, m := range r.known(n, "normalize", "replace", "unordered", "omit", "values", "without", "merge-tool-calls") {
 		switch m.key {
 		case "values":
 			out.Values = r.texts(m.value, "normalize.values")
+		case "without":
+			out.Without = r.texts(m.value, "normalize.without")
+		case "merge-tool-calls":
+			out.MergeCalls = r.flag(m.value, "normalize.merge-tool-calls")
 		case "omit":
 			out.Omit = r.texts(m.value, "normalize.omit")
 		case "unordered":

@@ -105,6 +105,8 @@ normalize:
   unordered: [usage_update]
   omit: [session_info_update]
   values: [cost]
+  without: [trace]
+  merge-tool-calls: true
 timeouts: {start: 20s, step: 1m30s, scenario: 5m}
 policy: {concurrent-prompts: reject}
 `))
@@ -123,6 +125,8 @@ policy: {concurrent-prompts: reject}
 		Expect(p.Normalize.Unordered).To(Equal([]string{"usage_update"}))
 		Expect(p.Normalize.Omit).To(Equal([]string{"session_info_update"}))
 		Expect(p.Normalize.Values).To(Equal([]string{"cost"}))
+		Expect(p.Normalize.Without).To(Equal([]string{"trace"}))
+		Expect(p.Normalize.MergeCalls).To(BeTrue())
 		Expect(p.Timeouts).To(Equal(agents.Timeouts{Start: 20 * time.Second, Step: 90 * time.Second, Scenario: 5 * time.Minute}))
 		Expect(p.Policy).To(Equal(map[string]string{"concurrent-prompts": "reject"}))
 	})

@@ -89,6 +89,11 @@ type Normalize struct {
 	Omit []string
 	// Values are members of JSON objects whose value is left to chance.
 	Values []string
+	// Without are members of which chance decides whether they are there.
+	Without []string
+	// MergeCalls makes one of all updates of a tool call, because chance decides
+	// what each of them tells.
+	MergeCalls bool
 }
 
 // Replacement puts With, which may use $1 as in package regexp, in the place

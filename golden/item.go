@@ -41,8 +41,9 @@ type item struct {
 	prompt   int    // the answer to a prompt while another one was open: which it is, from 1
 
 	joinKey string
-	joined  []string // the texts of the chunks that make this message
-	text    string   // free: what it is sorted by
+	joined  []string   // the texts of the chunks that make this message
+	text    string     // free: what it is sorted by
+	merged  wire.Value // of a tool call that is one line: what its updates came to
 
 	order  int // answer: of its request; update: of its call
 	before int // how many items must come first and have not
@@ -88,6 +89,7 @@ type callKey struct{ session, id string }
 type call struct {
 	order int
 	ended bool
+	shown int // with MergeCalls: its item, from 1
 	raws  [][]byte
 }
 
@@ -178,7 +180,7 @@ func (r *reader) add(e transcript.Entry) {
 		r.requests[e.Seq] = len(r.items)
 		r.called[link{e.Conn, e.Source, e.ID}] = e
 	}
-	if !r.o.Exact && r.join(&it, v) {
+	if !r.o.Exact && (r.o.MergeCalls && r.merge(&it, v) || r.join(&it, v)) {
 		return
 	}
 	r.items = append(r.items, it)

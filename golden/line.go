@@ -22,6 +22,8 @@ type line struct {
 	session string
 	// joined is the text of a message that came in several chunks.
 	joined *string
+	// merged is shown for the update of a tool call.
+	merged wire.Value
 }
 
 func (l *line) String() string { return string(l.b) }
@@ -78,7 +80,7 @@ func (l *line) bare(o object, key string, vocabulary ...string) {
 
 // known shows a member that has no form of its own, if it is there.
 func (l *line) known(key string, v wire.Value) {
-	if v.Exists() {
+	if v.Exists() && !l.m.hides(key) {
 		l.pair(key, v)
 	}
 }
@@ -134,7 +136,7 @@ func (l *line) rest(o object) {
 		last[m.key] = i
 	}
 	for i, m := range members {
-		if o.taken[m.key] && last[m.key] == i {
+		if o.taken[m.key] && last[m.key] == i || l.m.hides(m.key) {
 			continue
 		}
 		l.b = append(l.b, " +"...)

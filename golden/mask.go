@@ -3,6 +3,7 @@ package golden
 import (
 	"path"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -37,6 +38,7 @@ type mask struct {
 	places   []place
 	replace  []Replacement
 	values   []string
+	without  []string
 	sessions []string           // ids known to be sessions, longest first
 	classes  map[string]idClass // what other whole strings are known to be
 	labels   map[idClass]map[string]string
@@ -45,7 +47,7 @@ type mask struct {
 type place struct{ path, name string }
 
 func newMask(o Options) *mask {
-	m := &mask{replace: o.Replace, values: o.Values, classes: map[string]idClass{}, labels: map[idClass]map[string]string{}}
+	m := &mask{replace: o.Replace, values: o.Values, without: o.Without, classes: map[string]idClass{}, labels: map[idClass]map[string]string{}}
 	for _, p := range []place{{o.Work, "$WORK"}, {o.Home, "$HOME"}, {o.Temp, "$TMP"}} {
 		if p.path = strings.TrimSuffix(p.path, "/"); p.path != "" {
 			m.places = append(m.places, p)
@@ -55,6 +57,9 @@ func newMask(o Options) *mask {
 	sort.SliceStable(m.places, func(i, j int) bool { return len(m.places[i].path) > len(m.places[j].path) })
 	return m
 }
+
+// hides reports whether a member is left out.
+func (m *mask) hides(key string) bool { return !m.plain && slices.Contains(m.without, key) }
 
 // blinded is the same mask without numbers, for keys to sort by.
 func (m *mask) blinded() *mask {

@@ -28,6 +28,11 @@ type Options struct {
 	// Values are members whose value one agent makes differently in each run;
 	// they show as <any>.
 	Values []string
+	// Without are members that are not shown, wherever they are.
+	Without []string
+	// MergeCalls shows each tool call as one line, where it is first told of,
+	// with all that its updates said.
+	MergeCalls bool
 }
 
 // Render returns the text of the frames among entries, one line each, and of
@@ -85,7 +90,7 @@ func (r *reader) renderFree() {
 
 // line is the text of an item.
 func (r *reader) line(it *item, m *mask, shown bool) string {
-	l := line{m: m, exact: r.o.Exact, prompt: it.prompt}
+	l := line{m: m, exact: r.o.Exact, prompt: it.prompt, merged: it.merged}
 	if len(it.joined) > 1 {
 		joined := strings.Join(it.joined, "")
 		l.joined = &joined

@@ -235,6 +235,42 @@ var _ = Describe("rendering", func() {
 		Expect(usage(`[1,2]`)).To(Equal(usage(`"three"`)))
 	})
 
+	It("shows nothing of members that a profile says may be there or not", func() {
+		usage := func(rest string) string {
+			return render([]frame{toEditor("%s", updates("s", "usage_update", `"used":1,"size":2`+rest))}, golden.Options{Without: []string{"cost", "trace"}})
+		}
+		Expect(usage(`,"cost":{"amount":1},"trace":1,"_meta":{"a":1,"trace":2}`)).To(Equal("<-- usage_update used=1 size=2 _meta={a: 1}\n"))
+		Expect(usage(`,"_meta":{"trace":2,"a":1}`)).To(Equal(usage(`,"trace":null,"_meta":{"a":1}`)))
+	})
+
+	Describe("with the updates of a tool call as one line", func() {
+		call := func(id, rest string) frame {
+			return toEditor("%s", updates("s", "tool_call", `"toolCallId":"`+id+`"`+rest))
+		}
+		update := func(id, rest string) frame {
+			return toEditor("%s", updates("s", "tool_call_update", `"toolCallId":"`+id+`"`+rest))
+		}
+		message := toEditor("%s", chunk("s", "agent_message_chunk", "hello"))
+		merged := func(frames ...frame) string { return render(frames, golden.Options{MergeCalls: true}) }
+
+		It("shows what they come to, however it is cut up", func() {
+			one := merged(call("c", `,"title":"Read a","kind":"read","status":"completed","rawInput":{"a":1},"_meta":{"x":{"n":"t","r":1}}`), message)
+			Expect(one).To(Equal("<-- tool_call call#1 read \"Read a\" completed rawInput={a: 1} _meta={x: {n: \"t\", r: 1}}\n<-- agent_message \"hello\"\n"))
+			Expect(merged(call("c", `,"title":"…","kind":"read","status":"pending","rawInput":{},"_meta":{"x":{"n":"t"}}`), message,
+				update("c", `,"title":"Read a","rawInput":{"a":1}`), update("c", `,"title":null,"_meta":{"x":{"r":1}}`), update("c", `,"status":"completed"`))).To(Equal(one))
+		})
+		It("keeps calls apart, and what ends differently", func() {
+			lines := merged(call("c", `,"title":"1"`), call("d", `,"title":"2"`), update("d", `,"status":"failed"`), update("c", `,"status":"completed"`))
+			Expect(lines).To(Equal("<-- tool_call call#1 \"1\" completed\n<-- tool_call call#2 \"2\" failed\n"))
+		})
+		It("shows an update of a call that nothing has told of", func() {
+			Expect(merged(update("c", `,"status":"failed"`), update("c", `,"title":"x"`))).To(Equal("<-- tool_call_update call#1 \"x\" failed\n"))
+		})
+		It("does not merge what makes no sense", func() {
+			Expect(strings.Count(merged(call("c", `,"_meta":7`), update("c", `,"_meta":[]`), toEditor("%s", notification("session/update", `{"sessionId":"s","update":7}`))), "\n")).To(Equal(2))
+		})
+	})
+
 	It("renders a long run in time that grows with its length", func() {
 		const n = 20000
 		var frames []frame

@@ -21,6 +21,9 @@ func (l *line) update(params wire.Value) {
 	p := open(params)
 	l.ownSession(p)
 	u := open(p.take("update"))
+	if l.merged.Exists() {
+		u = open(l.merged)
+	}
 	kind := u.take("sessionUpdate")
 	if kind.Kind() != wire.String {
 		l.word("session/update")

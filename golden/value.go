@@ -104,10 +104,15 @@ func compact(b []byte, m *mask, key string, v wire.Value) []byte {
 		return append(b, ']')
 	case wire.Object:
 		b = append(b, '{')
-		for i, member := range sortedMembers(v) {
-			if i > 0 {
+		first := true
+		for _, member := range sortedMembers(v) {
+			if m.hides(member.key) {
+				continue
+			}
+			if !first {
 				b = append(b, ", "...)
 			}
+			first = false
 			b = append(b, quoteUnlessWord(m.text(member.key))...)
 			b = append(b, ": "...)
 			under := member.key

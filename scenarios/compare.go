@@ -11,7 +11,7 @@ import (
 func (r *run) compare(res *Result, whole bool) {
 	s, e := r.scenario, r.engine
 	n := e.Profile.Normalize
-	o := golden.Options{Exact: s.decl.golden == "exact", Work: r.box.work, Home: r.box.home, Temp: r.box.temp, Unordered: n.Unordered, Omit: n.Omit, Values: n.Values}
+	o := golden.Options{Exact: s.decl.golden == "exact", Work: r.box.work, Home: r.box.home, Temp: r.box.temp, Unordered: n.Unordered, Omit: n.Omit, Values: n.Values, Without: n.Without, MergeCalls: n.MergeCalls}
 	o.Replace = r.places()
 	for _, x := range n.Replace {
 		o.Replace = append(o.Replace, golden.Replacement{Pattern: x.Pattern, With: x.With})

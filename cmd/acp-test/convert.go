@@ -145,7 +145,8 @@ func writeGolden(o *converting, made *replay.Converted, p *agents.Profile) error
 
 // goldenOptions are what a profile says about the text of its agent.
 func goldenOptions(p *agents.Profile) golden.Options {
-	o := golden.Options{Unordered: p.Normalize.Unordered, Omit: p.Normalize.Omit, Values: p.Normalize.Values}
+	o := golden.Options{Unordered: p.Normalize.Unordered, Omit: p.Normalize.Omit, Values: p.Normalize.Values,
+		Without: p.Normalize.Without, MergeCalls: p.Normalize.MergeCalls}
 	for _, x := range p.Normalize.Replace {
 		o.Replace = append(o.Replace, golden.Replacement{Pattern: x.Pattern, With: x.With})
 	}
