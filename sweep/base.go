@@ -41,6 +41,12 @@ type target struct {
 func readBase(id, path string, text []byte) *base {
 	b := &base{id: id, path: path, archive: split(text)}
 	b.spoken = readModel(b.model)
+	for i, l := range b.lines {
+		// The baseline shows that it comes; a schedule has to wait for it, too.
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(l), "needs await "); ok {
+			b.lines[i] = "await " + rest
+		}
+	}
 	open, prompts := 0, 0
 	session, opened := "main", false
 	for i, l := range b.lines {
