@@ -21,6 +21,9 @@ type Column struct {
 	// Omit are kinds of update and methods of which chance decides whether they
 	// come at all: what they hold is not called volatile. * stands for any part.
 	Omit []string
+	// Chance are members of which chance decides what they hold or whether they
+	// are there: they are not called volatile either, since that takes chance, too.
+	Chance []string
 	// Known are the agent's known failures: their reasons stand in the notes.
 	Known []agents.KnownFailure
 	// Absent says why the agent did not run here, and how to change it; "" if
@@ -300,7 +303,10 @@ func describe(c Column) MatrixColumn {
 	}
 	slices.Sort(m.Reached)
 	m.Measures = measure(c.Run)
-	m.Volatile = volatileFields(c.Run, c.Again, c.Omit)
+	m.Volatile = slices.DeleteFunc(volatileFields(c.Run, c.Again, c.Omit), func(field string) bool {
+		_, path, _ := strings.Cut(field, " ")
+		return slices.ContainsFunc(strings.Split(path, "."), func(member string) bool { return slices.Contains(c.Chance, member) })
+	})
 	return m
 }
 

@@ -232,6 +232,8 @@ var _ = Describe("what a matrix measures", func() {
 		Expect(other.Columns[0].Volatile).To(Equal([]string{"agent_message_chunk content.text"}))
 		omitted := reports.NewMatrix([]reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-2", "/tmp/two", "Goodbye"), Omit: []string{"agent_*_chunk", "tool_call"}}})
 		Expect(omitted.Columns[0].Volatile).To(Equal([]string{"sessionId"}))
+		chance := reports.NewMatrix([]reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-2", "/tmp/two", "Goodbye"), Chance: []string{"toolCallId", "message"}}})
+		Expect(chance.Columns[0].Volatile).To(Equal([]string{"agent_message_chunk content.text", "sessionId"}))
 	})
 })
 
