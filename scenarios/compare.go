@@ -4,18 +4,26 @@ import (
 	"errors"
 	"io/fs"
 
+	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
 )
+
+// GoldenOptions are what a profile says about the text of its agent.
+func GoldenOptions(p *agents.Profile) golden.Options {
+	n := p.Normalize
+	o := golden.Options{Unordered: n.Unordered, Omit: n.Omit, Values: n.Values, Without: n.Without, MergeCalls: n.MergeCalls}
+	for _, x := range n.Replace {
+		o.Replace = append(o.Replace, golden.Replacement{Pattern: x.Pattern, With: x.With})
+	}
+	return o
+}
 
 // compare compares the run with its golden.
 func (r *run) compare(res *Result, whole bool) {
 	s, e := r.scenario, r.engine
-	n := e.Profile.Normalize
-	o := golden.Options{Exact: s.decl.golden == "exact", Work: r.box.work, Home: r.box.home, Temp: r.box.temp, Unordered: n.Unordered, Omit: n.Omit, Values: n.Values, Without: n.Without, MergeCalls: n.MergeCalls}
-	o.Replace = r.places()
-	for _, x := range n.Replace {
-		o.Replace = append(o.Replace, golden.Replacement{Pattern: x.Pattern, With: x.With})
-	}
+	o := GoldenOptions(e.Profile)
+	o.Exact, o.Work, o.Home, o.Temp = s.decl.golden == "exact", r.box.work, r.box.home, r.box.temp
+	o.Replace = append(r.places(), o.Replace...)
 	r.rendered = golden.Render(r.t.Between(1, r.settled), o)
 	if s.decl.golden == "off" || e.Golden == nil {
 		res.Golden = &Golden{State: "off"}

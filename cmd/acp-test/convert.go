@@ -140,15 +140,5 @@ func writeGolden(o *converting, made *replay.Converted, p *agents.Profile) error
 	if err != nil {
 		return err
 	}
-	return golden.Store{Dir: o.golden}.Write(p.Name, list[0].ID, made.Golden(goldenOptions(p)))
-}
-
-// goldenOptions are what a profile says about the text of its agent.
-func goldenOptions(p *agents.Profile) golden.Options {
-	o := golden.Options{Unordered: p.Normalize.Unordered, Omit: p.Normalize.Omit, Values: p.Normalize.Values,
-		Without: p.Normalize.Without, MergeCalls: p.Normalize.MergeCalls}
-	for _, x := range p.Normalize.Replace {
-		o.Replace = append(o.Replace, golden.Replacement{Pattern: x.Pattern, With: x.With})
-	}
-	return o
+	return golden.Store{Dir: o.golden}.Write(p.Name, list[0].ID, made.Golden(scenarios.GoldenOptions(p)))
 }

@@ -196,7 +196,7 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 		}
 		return mockclient.Start(ctx, log, conn, mockclient.Command{Path: l.Path, Args: l.Args, Env: l.Env, Dir: dir, Keeper: []string{h.self, "keeper"}})
 	}
-	job.Golden = goldenOptions(p)
+	job.Golden = scenarios.GoldenOptions(p)
 	store := golden.Store{Dir: o.golden}
 	switch r.against {
 	case "recording":
