@@ -157,7 +157,11 @@ func problems(r scenarios.Result) []problem {
 		all = append(all, findingProblem(f))
 	}
 	if g := r.Golden; g != nil && g.State == "differs" {
-		all = append(all, problem{class: scenarios.Fail, id: "golden", title: "the messages differ from the golden", known: g.Known,
+		title := "the messages differ from the golden"
+		if r.Reason != "" {
+			title += ": " + r.Reason // of a scenario that does not apply any more
+		}
+		all = append(all, problem{class: scenarios.Fail, id: "golden", title: title, known: g.Known,
 			body: func(indent string) string { return block(indent, "golden", g.Path, "difference", cut(g.Diff, 24)) },
 			why:  append([]string{"differs from " + g.Path}, changed(g.Diff)...)})
 	} else if g != nil && g.State == "new" && g.Diff != "" {

@@ -13,7 +13,7 @@ import (
 // unclaimed says which goldens no scenario has.
 func (e *Engine) unclaimed(all []*Scenario) []string {
 	var out []string
-	if e.Golden != nil && e.wholeCollection(all) {
+	if e.Golden != nil && e.Complete && len(all) > 0 {
 		for _, id := range e.Golden.List(e.Profile.Name) {
 			if !slices.ContainsFunc(all, func(s *Scenario) bool { return s.ID == id }) {
 				out = append(out, fmt.Sprintf("golden %s/%s belongs to no scenario: delete it", e.Profile.Name, id))
@@ -31,7 +31,7 @@ func (e *Engine) expected() []Expected {
 func (e *Engine) expectations(list []agents.KnownFailure) []Expected {
 	var out []Expected
 	for _, k := range list {
-		out = append(out, Expected{Scenario: k.Scenario, ID: k.ID, Flaky: k.Flaky, Expires: k.Expires, Part: !e.Whole && strings.ContainsAny(k.Scenario, "*?")})
+		out = append(out, Expected{Scenario: k.Scenario, ID: k.ID, Flaky: k.Flaky, Expires: k.Expires, Part: !e.Unfiltered && strings.ContainsAny(k.Scenario, "*?")})
 	}
 	return out
 }
@@ -133,10 +133,6 @@ func (run *Run) unlisted(list []agents.KnownFailure) []agents.KnownFailure {
 	}
 	return out
 }
-
-// wholeCollection reports whether all is a complete collection, so that a
-// golden without a scenario is really without one.
-func (e *Engine) wholeCollection(all []*Scenario) bool { return e.Complete && len(all) > 0 }
 
 func (run *Run) disproves(k agents.KnownFailure) bool {
 	evidence := 0

@@ -55,10 +55,10 @@ type Engine struct {
 	// Complete says that the scenarios of RunAll are a whole collection, so that
 	// a golden without a scenario is stale.
 	Complete bool
-	// Whole says that no filter left scenarios of the collection out. Otherwise a
-	// known failure whose scenario is a glob is never stale: what it was written
-	// for may be among those.
-	Whole bool
+	// Unfiltered says that no filter left scenarios of the collection out.
+	// Otherwise a known failure whose scenario is a glob is never stale: what it
+	// was written for may be among those.
+	Unfiltered bool
 	// Known are failures that are expected, beside those of the profile.
 	Known []agents.KnownFailure
 

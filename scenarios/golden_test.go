@@ -1,6 +1,9 @@
 package scenarios_test
 
 import (
+	"path"
+	"slices"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
@@ -39,5 +42,45 @@ var _ = Describe("an update of goldens", func() {
 		e.Golden = &golden.Store{Dir: GinkgoT().TempDir()}
 		Expect(run(e, script).Golden.State).To(Equal("off"))
 		Expect(e.Golden.List("reference")).To(BeEmpty())
+	})
+})
+
+var _ = Describe("an agent that asks for no permission, which it need not", func() {
+	permissions := func() []*scenarios.Scenario {
+		var list []*scenarios.Scenario
+		for id, s := range suite() {
+			if ok, _ := path.Match("permission/*", id); ok || slices.Contains([]string{
+				"cancel/late-permission-answer", "cancel/permission-answered", "cancel/permission-unanswered", "transport/second-answer",
+			}, id) {
+				list = append(list, s)
+			}
+		}
+		return list
+	}
+
+	It("is blamed by no scenario: what is about permissions is skipped", func(ctx SpecContext) {
+		e := engine()
+		e.ExtraArgs = []string{"--fault", "permission-never-asked"}
+		list := permissions()
+		for _, r := range e.RunAll(ctx, list, scenarios.Plan{Jobs: 3}).Results {
+			Expect(r.Verdict).To(Equal(scenarios.Skip), "%s\n%s", r.ID, text(r))
+			Expect(r.Reason).To(ContainSubstring("permission"), r.ID)
+		}
+		Expect(len(list)).To(BeNumerically(">=", 17))
+	})
+
+	It("is seen to have stopped asking where a golden shows that it did", func(ctx SpecContext) {
+		e := engine()
+		e.Golden = &golden.Store{Embedded: golden.Shipped()}
+		e.ExtraArgs = []string{"--fault", "permission-never-asked"}
+		r := e.Run(ctx, suite()["permission/reject-once"])
+		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Reason).To(Equal("the agent took its turn without permission"))
+		Expect(r.Golden.Diff).To(And(ContainSubstring("-<-- request_permission call#1"), ContainSubstring("+<-- fs/write_text_file $WORK/main.go")))
+
+		e.Known = []agents.KnownFailure{{Scenario: "permission/*", ID: "golden", Reason: "a test"}}
+		r = e.Run(ctx, suite()["permission/reject-once"])
+		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Known).To(BeTrue())
 	})
 })

@@ -91,6 +91,7 @@ func (r *run) judgeSkip(res *Result, sk *skipped) {
 		return
 	}
 	res.Verdict, res.Reason = Skip, sk.reason
+	r.compareSkipped(res)
 }
 
 // judgeChecks turns misses into verdicts of checks. fatal is the miss that

@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
 )
@@ -134,6 +135,7 @@ func (b *bench) close() {
 func engineOf(f faults.Fault) *scenarios.Engine {
 	e := engine()
 	e.Out = ""
+	e.Golden = &golden.Store{Embedded: golden.Shipped()}
 	// Some rules want half a second of silence before they judge.
 	linger := 600 * time.Millisecond
 	e.Linger = &linger
@@ -182,6 +184,11 @@ func sum(results []scenarios.Result, found map[string][]string) {
 		}
 		if r.Failure != nil && r.Verdict == scenarios.Fail {
 			found[r.ID] = append(found[r.ID], r.ID)
+		}
+		if r.Golden != nil && r.Golden.State == "differs" && r.Reason != "" {
+			// The fault is to do no more what no agent has to. Other goldens
+			// differ for what rules and checks find too.
+			found[r.ID+"#golden"] = append(found[r.ID+"#golden"], r.ID)
 		}
 		if r.Verdict == scenarios.Error {
 			found[failed] = append(found[failed], r.ID+": "+r.Reason)

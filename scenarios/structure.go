@@ -86,6 +86,7 @@ func compileNeedsAwait(l *line) (func(context.Context, *branch) error, error) {
 		err := b.await(ctx, l, p, 0)
 		var m *miss
 		if errors.As(err, &m) && turnEnd(m.by) && stopReason(m.by) != "error" {
+			b.run.settle(m.by)
 			return &skipped{"the agent took its turn without " + strings.Join(m.failure.Expected, " ")}
 		}
 		return err

@@ -16,10 +16,10 @@ import (
 )
 
 // kinds are the faults that sweeps are for, by the first and the last of each
-// topic.
+// topic. An agent that never asks for a permission is none: it need not.
 var kinds = [][2]string{
 	{"cancel-end-turn", "cancel-request-of-nothing"},
-	{"permission-never-asked", "permission-answer-never-read"},
+	{"permission-global", "permission-answer-never-read"},
 	{"load-replays-nothing", "kill-breaks-session"},
 	{"close-returns-early", "sessions-share-history"},
 }

@@ -183,7 +183,7 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 		}
 		e.ExtraArgs = []string{"--fault", o.fault}
 	}
-	e.Whole = chosen.whole
+	e.Unfiltered = chosen.whole
 	switch {
 	case p.Source != adHoc:
 		e.Golden = &golden.Store{Dir: o.golden}
