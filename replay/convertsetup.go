@@ -254,7 +254,7 @@ func (c *converter) files() (files []txtar.File, writes []string) {
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		data := known[name]
 		again := txtar.Parse(txtar.Format(&txtar.Archive{Files: []txtar.File{{Name: name, Data: data}}}))
-		if len(again.Files) == 1 && string(again.Files[0].Data) == string(data) && name != "llm.yaml" && !strings.HasPrefix(name, "want/") {
+		if len(again.Files) == 1 && string(again.Files[0].Data) == string(data) && name != "llm.yaml" && !strings.HasPrefix(name, "want/") && !strings.HasSuffix(name, ".base64") {
 			files = append(files, txtar.File{Name: name, Data: data})
 			continue
 		}

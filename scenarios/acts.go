@@ -43,7 +43,9 @@ func actCommands() []*Command {
 			Summary: "send a prompt, and do not wait for the end of the turn",
 			Detail: "Starts the agent, initializes it and opens a session with defaults unless the\n" +
 				"script did. attach= adds a file of the workspace: as an image or audio block by\n" +
-				"its extension, embedded if the agent takes embedded context, else as a link. meta= is _meta.\n" +
+				"its extension, embedded if the agent takes embedded context, else as a link. An\n" +
+				"agent may look into a picture: give it a real one, as -- dot.png.base64 --.\n" +
+				"meta= is _meta.\n" +
 				"Each prompt's text must be unique in the scenario: the model's turns are found by it.",
 			Compile: compilePrompt,
 		}, {

@@ -52,6 +52,8 @@ var _ = Describe("a mistake in a scenario", func() {
 		Entry("word after list", "session list evrything\n", `1:14: session list takes all and the names of sessions, not "evrything" (usage: session new|load|resume|close|delete NAME [cwd=DIR] [add=DIR]… [meta=JSON] [wait=no] | list [cwd=DIR] [cursor=TEXT] | list all [NAME…] [cwd=DIR])`),
 		Entry("list all of an unknown session", "session list all b\n", `1:18: no session b is open (open it with session new NAME)`),
 		Entry("list all from a cursor", "session list all cursor=x\n", `1:25: list all begins without a cursor (usage: session new|load|resume|close|delete NAME [cwd=DIR] [add=DIR]… [meta=JSON] [wait=no] | list [cwd=DIR] [cursor=TEXT] | list all [NAME…] [cwd=DIR])`),
+		Entry("no base64", "prompt 'x'\n-- a.png.base64 --\nno picture\n", `2:1: "a.png.base64" does not hold base64: illegal base64 data at input byte 8`),
+		Entry("a file as text and in base64", "prompt 'x'\n-- a --\n-- a.base64 --\n", `3:1: the archive holds "a" twice`),
 		Entry("name outside the workspace", "prompt 'x'\n-- ../a --\n", `2:1: "../a" is no path inside the workspace`),
 	)
 

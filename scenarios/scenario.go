@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"encoding/base64"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -111,17 +112,22 @@ func Parse(id, file string, text []byte) (*Scenario, error) {
 	line := strings.Count(string(archive.Comment), "\n") + 2 // of the first file's first line
 	seen := map[string]bool{}
 	for _, f := range archive.Files {
-		if m := checkName(f.Name, seen); m != "" {
+		name, data, err := decoded(f)
+		m := checkName(name, seen)
+		if err != nil {
+			m = fmt.Sprintf("%q does not hold base64: %v", f.Name, err)
+		}
+		if m != "" {
 			return nil, &Mistake{File: file, Line: line - 1, Column: 1, Message: m}
 		}
-		seen[f.Name] = true
+		seen[name] = true
 		switch {
-		case f.Name == "llm.yaml":
-			s.model, s.modelAt = f.Data, line
-		case strings.HasPrefix(f.Name, "want/"):
-			s.want[strings.TrimPrefix(f.Name, "want/")] = f.Data
+		case name == "llm.yaml":
+			s.model, s.modelAt = data, line
+		case strings.HasPrefix(name, "want/"):
+			s.want[strings.TrimPrefix(name, "want/")] = data
 		default:
-			s.files[f.Name] = f.Data
+			s.files[name] = data
 		}
 		line += strings.Count(string(f.Data), "\n") + 1
 	}
@@ -144,6 +150,17 @@ func Parse(id, file string, text []byte) (*Scenario, error) {
 		s.Tags = append(s.Tags, strings.Split(folder, "/")...)
 	}
 	return s, nil
+}
+
+// decoded is a file of an archive under the name it has in the workspace: an
+// archive is text, so a picture stands in it as NAME.base64.
+func decoded(f txtar.File) (name string, data []byte, err error) {
+	name, ok := strings.CutSuffix(f.Name, ".base64")
+	if !ok {
+		return f.Name, f.Data, nil
+	}
+	data, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(f.Data)), ""))
+	return name, data, err
 }
 
 func checkName(name string, seen map[string]bool) string {

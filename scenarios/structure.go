@@ -76,7 +76,9 @@ func neededPattern(l *line) (*pattern, error) {
 }
 
 // compileNeedsAwait skips the scenario if the agent took its turn without what
-// it may send.
+// it may send. await is inconclusive there, because a situation that was needed
+// did not come about; this is for situations that the specification leaves to
+// the agent (PERM-001: asking is optional), which no run would bring about.
 func compileNeedsAwait(l *line) (func(context.Context, *branch) error, error) {
 	p, err := neededPattern(l)
 	if err != nil {

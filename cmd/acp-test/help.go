@@ -118,7 +118,8 @@ func (h *host) help(root *cobra.Command, topic string) error {
 const scenarioHelp = `A scenario is one text file that ends in .txtar. It begins with a script, one
 command a line; then come files, each below a line -- NAME --. They are the
 agent's workspace, but for llm.yaml, which is what the model says, and want/…,
-which is what files should be like at the end.
+which is what files should be like at the end. A NAME that ends in .base64 is of
+a file that is no text, such as a picture: it is decoded, and loses the ending.
 
   # An edit the user allows.
   needs tool:write_file
