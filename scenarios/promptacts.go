@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"mime"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -116,7 +115,7 @@ func (b *branch) attachment(w word) (any, error) {
 		return nil, err
 	}
 	path := b.run.inWork(name)
-	kind, _, _ := strings.Cut(mime.TypeByExtension(filepath.Ext(name)), ";")
+	kind := mediaType(name)
 	uri := (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
 	caps := b.run.capability("promptCapabilities")
 	switch {
