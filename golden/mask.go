@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -49,8 +50,13 @@ type place struct{ path, name string }
 func newMask(o Options) *mask {
 	m := &mask{replace: o.Replace, values: o.Values, without: o.Without, classes: map[string]idClass{}, labels: map[idClass]map[string]string{}}
 	for _, p := range []place{{o.Work, "$WORK"}, {o.Home, "$HOME"}, {o.Temp, "$TMP"}} {
-		if p.path = strings.TrimSuffix(p.path, "/"); p.path != "" {
-			m.places = append(m.places, p)
+		if p.path = strings.TrimSuffix(p.path, "/"); p.path == "" {
+			continue
+		}
+		m.places = append(m.places, p)
+		// In a URI a blank of the path is %20.
+		if u := (&url.URL{Path: p.path}).EscapedPath(); u != p.path {
+			m.places = append(m.places, place{u, p.name})
 		}
 	}
 	// The workspace may lie inside the temporary directory.

@@ -203,6 +203,12 @@ var _ = Describe("rendering", func() {
 		Entry("not versions in text", "go1.26.0", `"go1.26.0"`),
 	)
 
+	It("masks a directory in a URI too, where a blank is escaped", func() {
+		text := chunk("s", "agent_message_chunk", "/tmp/a b/work/x file:///tmp/a%20b/work/x")
+		Expect(render([]frame{toEditor("%s", text)}, golden.Options{Work: "/tmp/a b/work"})).
+			To(Equal("<-- agent_message \"$WORK/x file://$WORK/x\"\n"))
+	})
+
 	It("hashes long text after masking it", func() {
 		long := func(dir string) string {
 			return render([]frame{toEditor("%s", chunk("s", "agent_message_chunk", strings.Repeat(dir+"/a ", 100)))}, golden.Options{Work: dir})

@@ -61,6 +61,15 @@ var _ = Describe("the console", func() {
 		Expect(lines[len(lines)-1]).To(Equal("      run again    acp-test run --run long/story"))
 	})
 
+	It("says why there is no verdict before what was therefore not reached", func() {
+		var b bytes.Buffer
+		reports.NewConsole(&b, reports.ConsoleOptions{}).Finished(scenarios.Result{
+			ID: "files/crlf", File: "files/crlf.txtar", Verdict: scenarios.Error, Reason: "files/crlf.txtar:4: no sh",
+			Checks: []scenarios.Check{{ID: "files/crlf#kept", Slug: "kept", Line: 8, Verdict: scenarios.Fail, NotReached: true}},
+		})
+		Expect(b.String()).To(MatchRegexp(`(?s)^ERROR files/crlf .*\n +files/crlf.txtar:4: no sh\n.*not reached`))
+	})
+
 	It("shows time, counts and what runs in one line of a terminal", func() {
 		now = time.Unix(0, 0)
 		var b buffer

@@ -167,7 +167,12 @@ func problems(r scenarios.Result) []problem {
 	} else if g != nil && g.State == "new" && g.Diff != "" {
 		all = append(all, problem{class: scenarios.Fail, id: "golden", title: firstLine(g.Diff), known: g.Known, body: func(string) string { return "" }})
 	}
-	if len(all) == 0 && r.Reason != "" && r.Verdict != scenarios.Pass {
+	told := len(all) > 0
+	if r.Verdict == scenarios.Error {
+		// What is not reached does not say what was in the way.
+		told = slices.ContainsFunc(all, func(p problem) bool { return p.class == scenarios.Error && !p.consequence })
+	}
+	if !told && r.Reason != "" && r.Verdict != scenarios.Pass {
 		all = append(all, problem{class: r.Verdict, title: r.Reason,
 			body: func(string) string { return "" }})
 	}
