@@ -117,7 +117,7 @@ func (b *builder) natural() {
 	}
 	if b.point.kind == atSecond {
 		b.check("SESSION-020", "sessions-are-apart")
-		b.add("! model saw text~%s", quote(literal(strings.ReplaceAll(strings.Trim(b.point.otherText(), "'."), "''", "'"))))
+		b.add("! model saw text~%s", quote(literal(strings.ReplaceAll(strings.Trim(b.otherText(), "'."), "''", "'"))))
 	}
 	b.again("", "PROMPT-014")
 }

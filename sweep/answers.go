@@ -129,7 +129,7 @@ func (b *builder) repeat(choice string, always, allowed bool) {
 		name, requirement = "remembers", "PERM-009"
 	}
 	b.check(requirement, name)
-	b.key("prompt 'Once more, please.'")
+	b.key("prompt %s", b.own("Once more, please."))
 	b.turns = append(b.turns, b.base.spoken.turns[b.target.turn].plain())
 	b.add("await turn any|error")
 	if always {

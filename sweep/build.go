@@ -26,6 +26,20 @@ func (s schedule) id() string {
 	return fmt.Sprintf("sweep/%s/%d/%s/%s", s.base.id, s.target.turn+1, slug(s.point.Name), slug(s.action.Name))
 }
 
+// own is a prompt of the sweep, quoted, that the scenario does not have already:
+// the model's turns are found by their prompts.
+func (s schedule) own(text string) string {
+	for s.base.prompts(quote(text)) || s.point.with != nil && s.point.with.base.prompts(quote(text)) {
+		text = "Now: " + text
+	}
+	return quote(text)
+}
+
+// prompts reports whether a line of the scenario has this prompt.
+func (b *base) prompts(text string) bool {
+	return slices.ContainsFunc(b.lines, func(l string) bool { return command(l) == "prompt" && plainPrompt(l) == text })
+}
+
 func slug(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -59,6 +73,12 @@ const hold = "hold"
 
 // setup are the commands that must stand before the agent starts, or may.
 var setup = []string{"needs", "client", "permit", "hold", "files", "buffer", "env", "home", "ids", "policy", "rules", "timeout", "terminal", "elicit", "mcp"}
+
+// setsUp reports whether a line stands before the agent starts, or may. One that
+// asks what has come is none.
+func setsUp(line string) bool {
+	return slices.Contains(setup, command(line)) && !slices.Contains(words(line), "saw")
+}
 
 // text is the scenario of a schedule.
 func (s schedule) text() archive {
@@ -134,13 +154,12 @@ func (b *builder) lead() {
 		b.key("terminal scripted hold")
 	}
 	if p.kind == atSecond {
-		set := func(l string) bool { return slices.Contains(setup, command(l)) }
 		for _, l := range before {
-			if set(l) {
+			if setsUp(l) {
 				b.add("%s", l)
 			}
 		}
-		before = slices.DeleteFunc(before, set)
+		before = slices.DeleteFunc(before, setsUp)
 		if p.with != nil && p.with.seen.asked > 0 && len(b.base.permits()) == 0 {
 			b.lines = append(b.lines, p.with.base.permits()...)
 		}
@@ -183,7 +202,7 @@ func (b *builder) lead() {
 	}
 	switch p.kind {
 	case atSecond:
-		b.prompt("other", p.otherText(), "", p.elsewhere())
+		b.prompt("other", b.otherText(), "", p.elsewhere())
 		b.keep[b.lines[len(b.lines)-1]] = true
 		b.key("await gate %s", p.first())
 	case atPermission:
@@ -329,7 +348,7 @@ func (b *builder) again(session, requirement string) {
 	if b.point.kind == atRequest && len(says.replies) > 1 {
 		says = turn{replies: []reply{{steps: []step{said("text", "Still here.")}}}}
 	}
-	b.prompt(session, "'Are you still there?'", "", says)
+	b.prompt(session, b.own("Are you still there?"), "", says)
 	if session == "" {
 		b.add("await turn end_turn")
 	} else {

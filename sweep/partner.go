@@ -75,7 +75,7 @@ func (b *base) partnerOf(o *base) *partner {
 	p := &partner{b, b.reached[0]}
 	text := plainPrompt(p.target.text)
 	for _, l := range b.before(p.target) {
-		if !slices.Contains(setup, command(l)) {
+		if !setsUp(l) {
 			return nil
 		}
 	}
@@ -83,7 +83,7 @@ func (b *base) partnerOf(o *base) *partner {
 	switch {
 	case text == "" || strings.HasPrefix(text, "'/") || p.target.rest != "" || p.seen.stop == "":
 	case len(p.says().places()) < 2, b.spoken.rest != "" && b.spoken.rest != o.spoken.rest:
-	case slices.ContainsFunc(o.lines, func(l string) bool { return command(l) == "prompt" && plainPrompt(l) == text }):
+	case o.prompts(text):
 	case !slices.Equal(b.settings(), o.settings()) || !agree(b.archive, o.archive):
 	case !slices.Equal(own, others) && p.seen.asked > 0 && (len(others) > 0 || o.asks()):
 	case slices.ContainsFunc(o.reached, func(t observed) bool { return both(t.seen.effects, p.seen.effects) }):
@@ -138,11 +138,11 @@ func agree(a, b archive) bool {
 }
 
 // otherText is the prompt of the other session, quoted.
-func (p Point) otherText() string {
-	if p.with != nil {
-		return p.with.target.text
+func (s schedule) otherText() string {
+	if s.point.with != nil {
+		return s.point.with.target.text
 	}
-	return "'Keep talking elsewhere.'"
+	return s.own("Keep talking elsewhere.")
 }
 
 // otherStop is how the other session's turn ends when it is left alone.

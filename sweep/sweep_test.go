@@ -89,6 +89,27 @@ var _ = Describe("a schedule", func() {
 		}
 	})
 
+	It("is one of every shipped scenario, also where that says what sweeps say", func() {
+		all, err := scenarios.Shipped()
+		Expect(err).NotTo(HaveOccurred())
+		all = slices.DeleteFunc(all, func(s *scenarios.Scenario) bool { return s.Role == "agent" })
+		own := filepath.Join(GinkgoT().TempDir(), "own.txtar")
+		Expect(os.WriteFile(own, []byte("prompt 'Keep talking elsewhere.'\nawait turn any\n"+
+			"prompt 'Once more, please.'\nawait turn any\nprompt 'Are you still there?'\nawait turn any\n"), 0o600)).To(Succeed())
+		owns, err := scenarios.Load(own)
+		Expect(err).NotTo(HaveOccurred())
+		texts, _, err := sweep.Texts(context.Background(), &sweep.Sweeper{Engine: engine("")}, append(all, owns...)...)
+		Expect(err).NotTo(HaveOccurred())
+		var wrong []string
+		for name, text := range texts {
+			if _, err := scenarios.Parse(name, name, text); err != nil {
+				wrong = append(wrong, name+": "+err.Error()[strings.Index(err.Error(), ":"):])
+			}
+		}
+		GinkgoWriter.Println(len(texts), "schedules")
+		Expect(wrong).To(BeEmpty())
+	})
+
 	It("merges a turn with those of other scenarios in orders that only the seed decides", func() {
 		merged := func(seed int64) (names []string, text string) {
 			e := engine("")
