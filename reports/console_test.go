@@ -70,6 +70,18 @@ var _ = Describe("the console", func() {
 		Expect(b.String()).To(MatchRegexp(`(?s)^ERROR files/crlf .*\n +files/crlf.txtar:4: no sh\n.*not reached`))
 	})
 
+	It("says of a golden whose scenario would be skipped why, and what to do if that is meant", func() {
+		shown := func(g scenarios.Golden) string {
+			var b bytes.Buffer
+			reports.NewConsole(&b, reports.ConsoleOptions{}).Finished(scenarios.Result{ID: "a/b", File: "a/b.txtar", Verdict: scenarios.Fail, Golden: &g})
+			return b.String()
+		}
+		g := scenarios.Golden{State: "differs", Path: "golden/x/a/b.golden", Diff: "-want +got\n"}
+		Expect(shown(g)).NotTo(ContainSubstring("if meant"))
+		g.Skipped = "the agent asks for nothing"
+		Expect(shown(g)).To(And(ContainSubstring("differ from the golden: the agent asks for nothing\n"), ContainSubstring("if meant     delete the golden")))
+	})
+
 	It("shows time, counts and what runs in one line of a terminal", func() {
 		now = time.Unix(0, 0)
 		var b buffer

@@ -22,7 +22,8 @@ type Column struct {
 	// come at all: what they hold is not called volatile. * stands for any part.
 	Omit []string
 	// Chance are members of which chance decides what they hold or whether they
-	// are there: they are not called volatile either, since that takes chance, too.
+	// are there. They are not called volatile either: whether two runs differ in
+	// them is chance, too.
 	Chance []string
 	// Known are the agent's known failures: their reasons stand in the notes.
 	Known []agents.KnownFailure

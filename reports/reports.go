@@ -157,13 +157,16 @@ func problems(r scenarios.Result) []problem {
 		all = append(all, findingProblem(f))
 	}
 	if g := r.Golden; g != nil && g.State == "differs" {
-		title := "the messages differ from the golden"
-		if r.Reason != "" {
-			title += ": " + r.Reason // of a scenario that does not apply any more
+		title, meant := "the messages differ from the golden", ""
+		if g.Skipped != "" {
+			title += ": " + g.Skipped
+			meant = "delete the golden, or list it as a known failure (check: golden)"
 		}
 		all = append(all, problem{class: scenarios.Fail, id: "golden", title: title, known: g.Known,
-			body: func(indent string) string { return block(indent, "golden", g.Path, "difference", cut(g.Diff, 24)) },
-			why:  append([]string{"differs from " + g.Path}, changed(g.Diff)...)})
+			body: func(indent string) string {
+				return block(indent, "golden", g.Path, "difference", cut(g.Diff, 24), "if meant", meant)
+			},
+			why: append([]string{"differs from " + g.Path}, changed(g.Diff)...)})
 	} else if g != nil && g.State == "new" && g.Diff != "" {
 		all = append(all, problem{class: scenarios.Fail, id: "golden", title: firstLine(g.Diff), known: g.Known, body: func(string) string { return "" }})
 	}

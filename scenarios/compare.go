@@ -85,7 +85,7 @@ func (r *run) compareSkipped(res *Result) {
 		if want == r.rendered {
 			return
 		}
-		res.Golden = &Golden{Path: source, State: "differs", Diff: golden.Diff(want, r.rendered)}
+		res.Golden = &Golden{Path: source, State: "differs", Diff: golden.Diff(want, r.rendered), Skipped: res.Reason}
 		res.Verdict = Fail
 	}
 }

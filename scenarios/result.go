@@ -232,7 +232,10 @@ type Golden struct {
 	State string `json:"state"`
 	Path  string `json:"path,omitempty"`
 	Diff  string `json:"diff,omitempty"`
-	Known bool   `json:"known,omitempty"`
+	// Skipped is why the scenario would be skipped, where the golden shows that
+	// it once was not; the state is differs.
+	Skipped string `json:"skipped,omitempty"`
+	Known   bool   `json:"known,omitempty"`
 }
 
 // Conformance is the requirement table with its verdict.

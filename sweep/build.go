@@ -74,10 +74,11 @@ const hold = "hold"
 // setup are the commands that must stand before the agent starts, or may.
 var setup = []string{"needs", "client", "permit", "hold", "files", "buffer", "env", "home", "ids", "policy", "rules", "timeout", "terminal", "elicit", "mcp"}
 
-// setsUp reports whether a line stands before the agent starts, or may. One that
-// asks what has come is none.
+// setsUp reports whether a line stands before the agent starts, or may. needs saw
+// asks what has come, so it does not.
 func setsUp(line string) bool {
-	return slices.Contains(setup, command(line)) && !slices.Contains(words(line), "saw")
+	c := command(line)
+	return slices.Contains(setup, c) && !(c == "needs" && slices.Contains(words(line), "saw"))
 }
 
 // text is the scenario of a schedule.

@@ -106,8 +106,16 @@ var _ = Describe("a schedule", func() {
 				wrong = append(wrong, name+": "+err.Error()[strings.Index(err.Error(), ":"):])
 			}
 		}
-		GinkgoWriter.Println(len(texts), "schedules")
 		Expect(wrong).To(BeEmpty())
+		said := 0
+		for _, text := range texts {
+			if strings.Contains(string(text), "'Now: Are you still there?'") {
+				said++
+			}
+		}
+		GinkgoWriter.Println(len(texts), "schedules, of which in", said, "the sweep had to say something else")
+		Expect(said).To(BeNumerically(">", 100))
+		Expect(len(texts)).To(BeNumerically(">", 10_000))
 	})
 
 	It("merges a turn with those of other scenarios in orders that only the seed decides", func() {

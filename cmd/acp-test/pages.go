@@ -82,7 +82,7 @@ func sentence(c *cobra.Command) string {
 // faultsPage says how each way of judging is known to work.
 func faultsPage() string {
 	var b strings.Builder
-	b.WriteString("# Faults\n\nThe reference agent with one deliberate defect, `acp-test refagent --fault NAME`, shows that the rules and checks can fail: a test runs each over the scenarios named for it and ten others, and wants exactly these found. A name with ? may be missing, where a race of the fault's own decides. SCENARIO#golden: the scenario does not apply to this agent, as it may not, but its golden shows that it once did.\n")
+	b.WriteString("# Faults\n\nThe reference agent with one deliberate defect, `acp-test refagent --fault NAME`, shows that the rules and checks can fail: a test runs each over the scenarios named for it and ten others, and wants exactly these found. A name with ? may be missing, where a race of the fault's own decides. SCENARIO#golden: the scenario would be skipped, since no agent has to do what it is about, but its golden shows that this one once did.\n")
 	b.WriteString("\n| fault | what the agent does wrong | copied from | found by |\n|---|---|---|---|\n")
 	for _, f := range faults.All() {
 		copied := ""
