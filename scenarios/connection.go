@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -325,8 +324,6 @@ func agentAdvice(f *transcript.Failure, r *run) string {
 	}
 	return "run the command by hand: it has to speak ACP on stdin and stdout, perhaps behind a flag such as --acp"
 }
-
-func readFile(path string) ([]byte, error) { return os.ReadFile(path) }
 
 func wireIDs(list []json.RawMessage) []wire.ID {
 	ids := make([]wire.ID, len(list))

@@ -36,6 +36,12 @@ var _ = Describe("an attachment", func() {
 		Entry("one that only this machine knows", "a.dot", `"type":"resource"`),
 	)
 
+	It("must be in the workspace", func() {
+		r := run(engine(), "check a\nprompt 'Look.' attach=a.png\nawait turn\n")
+		Expect(r.Verdict).To(Equal(scenarios.Error))
+		Expect(r.Reason).To(HaveSuffix(`:2: the workspace holds no file "a.png" to attach: add it below as -- a.png --, or write it first`))
+	})
+
 	It("is the text of the archive's file as it stands, or decoded", func() {
 		Expect(attached("a.txt", "a.txt", "AAEC")).To(ContainSubstring(`"text":"AAEC\n"`))
 		Expect(attached("a.txt", "a.txt.base64", "SGVs\nbG8=")).To(ContainSubstring(`"text":"Hello"`))

@@ -3,8 +3,11 @@ package scenarios
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -117,31 +120,29 @@ func (b *branch) attachment(w word) (any, error) {
 	path := b.run.inWork(name)
 	kind := mediaType(name)
 	uri := (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
-	caps := b.run.capability("promptCapabilities")
+	what, _, _ := strings.Cut(kind, "/")
+	media := what == "image" || what == "audio"
+	if !media && !on(b.run.capability("promptCapabilities").Get("embeddedContext")) {
+		return map[string]any{"type": "resource_link", "uri": uri, "name": filepath.Base(name)}, nil
+	}
+	data, err := os.ReadFile(path)
 	switch {
-	case strings.HasPrefix(kind, "image/"), strings.HasPrefix(kind, "audio/"):
-		data, err := readFile(path)
-		if err != nil {
-			return nil, err
-		}
-		what, _, _ := strings.Cut(kind, "/")
-		block := map[string]any{"type": what, "mimeType": kind, "data": base64.StdEncoding.EncodeToString(data)}
-		if what == "image" {
-			block["uri"] = uri
-		}
-		return block, nil
-	case on(caps.Get("embeddedContext")):
-		data, err := readFile(path)
-		if err != nil {
-			return nil, err
-		}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("the workspace holds no file %q to attach: add it below as -- %s --, or write it first", name, name)
+	case err != nil:
+		return nil, err
+	case !media:
 		resource := map[string]any{"uri": uri, "text": string(data)}
 		if kind != "" {
 			resource["mimeType"] = kind
 		}
 		return map[string]any{"type": "resource", "resource": resource}, nil
 	}
-	return map[string]any{"type": "resource_link", "uri": uri, "name": filepath.Base(name)}, nil
+	block := map[string]any{"type": what, "mimeType": kind, "data": base64.StdEncoding.EncodeToString(data)}
+	if what == "image" {
+		block["uri"] = uri
+	}
+	return block, nil
 }
 
 func on(v wire.Value) bool {
