@@ -19,7 +19,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/mockclient"
-	"github.com/acp-test/acp-test/protocol"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -287,8 +287,8 @@ func honest(t *transcript.Transcript) {
 		var doc wire.Doc
 		f := wire.ClassifyLine(&doc, e.Raw)
 		Expect(f.Kind).NotTo(Equal(wire.Malformed), "%s", e.Raw)
-		protocol.V1().Check(protocol.ToAgent, f, e.Method, func(p protocol.Problem) {
-			if p.Severity == protocol.Fatal || p.Severity == protocol.Lossy {
+		schema.V1().Check(schema.ToAgent, f, e.Method, func(p schema.Problem) {
+			if p.Severity == schema.Fatal || p.Severity == schema.Lossy {
 				Fail(fmt.Sprintf("the editor wrote %.300s: %s %s", e.Raw, p.Path, p.Message))
 			}
 		})

@@ -1,7 +1,7 @@
 package replay
 
 import (
-	"github.com/acp-test/acp-test/protocol"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -17,8 +17,8 @@ func (g *guesser) source(raw []byte) transcript.Source {
 	f := wire.ClassifyLine(&doc, raw)
 	switch f.Kind {
 	case wire.Request, wire.Notification:
-		if m, ok := protocol.V1().Method(f.Method); ok {
-			if m.Direction == protocol.ToAgent {
+		if m, ok := schema.V1().Method(f.Method); ok {
+			if m.Direction == schema.ToAgent {
 				return transcript.Editor
 			}
 			return transcript.Agent

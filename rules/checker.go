@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/acp-test/acp-test/protocol"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -41,7 +41,7 @@ type End struct {
 type Checker struct {
 	config   Config
 	world    *world
-	shape    *protocol.Version
+	shape    *schema.Version
 	severity severity
 	hear     [topics][]func(*event)
 	atEnd    []func(End)
@@ -52,8 +52,8 @@ type Checker struct {
 	event    event
 	// Whether some rule wants to know what is wrong with shapes.
 	shapes, clientShapes bool
-	problems             []protocol.Problem
-	complain             func(protocol.Problem)
+	problems             []schema.Problem
+	complain             func(schema.Problem)
 	foreign              map[int]bool                       // connections on which the agent chose another version
 	cite                 func(requirements []string) string // a field, so that rules do not depend on the registry that lists them
 	lastEntry            transcript.Entry
@@ -86,14 +86,14 @@ func NewChecker(c Config) *Checker {
 	checker := &Checker{
 		config:   c,
 		world:    newWorld(),
-		shape:    protocol.V1(),
+		shape:    schema.V1(),
 		severity: severityNamed(c.Severity),
 		cite:     citation,
 		index:    map[findingKey]*Finding{},
 		distinct: map[pointKey]int{},
 		foreign:  map[int]bool{},
 	}
-	checker.complain = func(p protocol.Problem) { checker.problems = append(checker.problems, p) }
+	checker.complain = func(p schema.Problem) { checker.problems = append(checker.problems, p) }
 	for _, rule := range Rules() {
 		if _, off := c.Off[rule.ID]; off || rule.versions != nil && !slices.Contains(rule.versions, c.Version) {
 			continue
@@ -133,9 +133,9 @@ func (c *Checker) checkShape(e transcript.Entry, ev *event) {
 	if c.foreign[e.Conn] && e.Source == transcript.Agent {
 		return
 	}
-	towards, wanted := protocol.ToEditor, c.shapes
+	towards, wanted := schema.ToEditor, c.shapes
 	if e.Source == transcript.Editor {
-		towards, wanted = protocol.ToAgent, c.clientShapes
+		towards, wanted = schema.ToAgent, c.clientShapes
 	}
 	if wanted {
 		c.problems = c.problems[:0]

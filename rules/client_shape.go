@@ -3,7 +3,7 @@ package rules
 import (
 	"strings"
 
-	"github.com/acp-test/acp-test/protocol"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 )
 
 // clientShape judges the frames of the editor by the types of the schema.
@@ -41,12 +41,12 @@ func clientShape() Rule {
 						if p.Type == "McpServerStdio" && strings.HasSuffix(p.Path, ".type") {
 							continue // editors send it, and it validates
 						}
-						if p.Severity == protocol.Unknown && strings.Contains(p.Message, "unknown key") {
+						if p.Severity == schema.Unknown && strings.Contains(p.Message, "unknown key") {
 							at = key
-						} else if p.Severity > protocol.Lossy {
+						} else if p.Severity > schema.Lossy {
 							continue
 						}
-						if f := w.find(at, ev, ev.Method+plainPath(p.Path), nil, "In the client's %s, %s %s.", frameName(ev), p.Path, p.Message); f != nil && p.Severity <= protocol.Lossy {
+						if f := w.find(at, ev, ev.Method+plainPath(p.Path), nil, "In the client's %s, %s %s.", frameName(ev), p.Path, p.Message); f != nil && p.Severity <= schema.Lossy {
 							f.Damage = p.Severity.String()
 						}
 					}

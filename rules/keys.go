@@ -3,7 +3,7 @@ package rules
 import (
 	"strings"
 
-	"github.com/acp-test/acp-test/protocol"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 )
 
 // rootKeys judges what the schema does not know: keys, methods and kinds of
@@ -44,20 +44,20 @@ func rootKeys() Rule {
 					switch {
 					case isMeta(p):
 						w.find(meta, ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
-					case unknownTag(ev, p) && p.Severity <= protocol.Lossy:
+					case unknownTag(ev, p) && p.Severity <= schema.Lossy:
 						kind := clip(ev.update.Get("sessionUpdate").Str())
 						w.find(tag, ev, kind, nil, "There is no kind of session/update %q; a notification of an extension would be legal.", kind)
-					case p.Severity == protocol.Unknown && p.Path == "method":
+					case p.Severity == schema.Unknown && p.Path == "method":
 						w.find(method, ev, ev.Method, nil, "The agent's method %s.", p.Message)
-					case p.Severity == protocol.Unknown && strings.Contains(p.Message, "unknown key") || p.Severity == protocol.Unknown && strings.Contains(p.Message, "is no member"):
+					case p.Severity == schema.Unknown && strings.Contains(p.Message, "unknown key") || p.Severity == schema.Unknown && strings.Contains(p.Message, "is no member"):
 						if p.Type == "AuthMethodTerminal" && strings.HasSuffix(p.Path, ".command") {
 							continue // AUTH-METHODS
 						}
 						f := w.find(key, ev, object, nil, "In %s, %s: %s.", frameName(ev), p.Path, p.Message)
 						w.only(f, append([]string{"EXT-001"}, ownResult(p.Type)...)...)
-					case p.Severity == protocol.Unknown:
+					case p.Severity == schema.Unknown:
 						w.find(value, ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
-					case p.Severity == protocol.Unstable:
+					case p.Severity == schema.Unstable:
 						w.find(unstable, ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
 					}
 				}

@@ -3,7 +3,7 @@ package rules
 import (
 	"strings"
 
-	"github.com/acp-test/acp-test/protocol"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -108,8 +108,8 @@ func promptAccepted() Rule {
 				}
 				c := ev.conn.agent
 				allowed := point < image || point == image && c.image || point == audio && c.audio || point == resource && c.embedded
-				w.shape.CheckType("PromptRequest", ev.params, func(p protocol.Problem) {
-					allowed = allowed && p.Severity > protocol.Lossy
+				w.shape.CheckType("PromptRequest", ev.params, func(p schema.Problem) {
+					allowed = allowed && p.Severity > schema.Lossy
 				})
 				if blocks > 0 && allowed && !isCommand(ev.params) {
 					strongest[s] = point

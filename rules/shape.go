@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/acp-test/acp-test/protocol"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -87,12 +87,12 @@ func shape() Rule {
 					w.saw(about)
 				}
 				for _, p := range ev.problems {
-					if p.Severity > protocol.Lossy && p.Severity != protocol.Style || notShape(ev, p) {
+					if p.Severity > schema.Lossy && p.Severity != schema.Style || notShape(ev, p) {
 						continue
 					}
 					point, known := points[p.Type]
 					switch {
-					case p.Severity == protocol.Style:
+					case p.Severity == schema.Style:
 						point = shapeStyle
 					case strings.HasSuffix(p.Path, ".messageId"):
 						point = shapeMessageID
@@ -105,10 +105,10 @@ func shape() Rule {
 					if f == nil {
 						continue
 					}
-					if p.Severity <= protocol.Lossy {
+					if p.Severity <= schema.Lossy {
 						f.Damage = p.Severity.String()
 					}
-					if p.Severity != protocol.Style {
+					if p.Severity != schema.Style {
 						w.only(f, brokenBy(point, p, w.rule.Points[point].Requirements)...)
 					} else if ev.topic == answered(loadSession) {
 						w.only(f, "LOAD-006")
@@ -121,7 +121,7 @@ func shape() Rule {
 }
 
 // brokenBy are the requirements of a point that one problem breaks.
-func brokenBy(point int, p protocol.Problem, all []string) []string {
+func brokenBy(point int, p schema.Problem, all []string) []string {
 	general := "RPC-014"
 	about := func(end string) bool { return strings.HasSuffix(p.Path, end) }
 	switch point {
@@ -192,16 +192,16 @@ func ownResult(typeName string) []string {
 
 // notShape tells the problems that other rules report: errors by ERR-FORM,
 // _meta and unknown kinds of updates by ROOT-KEYS, null ids by ONE-RESPONSE.
-func notShape(ev *event, p protocol.Problem) bool {
+func notShape(ev *event, p schema.Problem) bool {
 	return p.Type == "Error" || p.Type == "ErrorCode" || p.Path == "id" ||
 		isMeta(p) || unknownTag(ev, p) || p.Path == "method"
 }
 
-func isMeta(p protocol.Problem) bool {
-	return strings.HasSuffix(p.Path, "._meta") && p.Severity <= protocol.Lossy
+func isMeta(p schema.Problem) bool {
+	return strings.HasSuffix(p.Path, "._meta") && p.Severity <= schema.Lossy
 }
 
-func unknownTag(ev *event, p protocol.Problem) bool {
+func unknownTag(ev *event, p schema.Problem) bool {
 	return p.Type == "SessionUpdate" && strings.HasSuffix(p.Path, ".sessionUpdate") &&
 		ev.update.Get("sessionUpdate").Kind() == wire.String
 }

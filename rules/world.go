@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/acp-test/acp-test/protocol"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -392,7 +392,7 @@ type event struct {
 	hasOptions                  bool
 	modes                       *modeState
 	stop                        string
-	problems                    []protocol.Problem
+	problems                    []schema.Problem
 }
 
 // succeeded reports whether a response is a result.

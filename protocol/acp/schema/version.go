@@ -2,7 +2,7 @@
 // enums, error codes and capability gates of each version, and Check, which
 // says what is wrong with a frame and what damage it does. The tables are our
 // own, read from text files; a test compares them with the official schema.
-package protocol
+package schema
 
 import (
 	"embed"
@@ -50,7 +50,7 @@ var v1 = sync.OnceValue(func() *Version {
 	}
 	v, err := compile(1, files, "unstable.txt")
 	if err != nil {
-		panic("protocol: embedded table v1/" + err.Error())
+		panic("schema: embedded table v1/" + err.Error())
 	}
 	return v
 })

@@ -1,4 +1,4 @@
-package protocol_test
+package schema_test
 
 import (
 	"encoding/json"
@@ -16,16 +16,16 @@ import (
 
 // schema is an official JSON Schema: it judges values of its types and makes
 // up values to be judged.
-type schema struct {
+type official struct {
 	defs     map[string]map[string]any
 	compiler *jsonschema.Compiler
 	compiled map[string]*jsonschema.Schema
 	rng      *rand.Rand
 }
 
-func loadSchema(name string) *schema {
+func loadSchema(name string) *official {
 	GinkgoHelper()
-	path := filepath.Join("..", "ci", "schema", "node_modules", "@agentclientprotocol", "sdk", "schema", "v1", name)
+	path := filepath.Join("..", "..", "..", "ci", "schema", "node_modules", "@agentclientprotocol", "sdk", "schema", "v1", name)
 	file, err := os.Open(path)
 	if err != nil {
 		Fail(fmt.Sprintf("the official schema is not installed: run ci/test (or: npm ci --prefix ci/schema): %v", err))
@@ -35,7 +35,7 @@ func loadSchema(name string) *schema {
 	if err != nil {
 		Fail(err.Error())
 	}
-	s := &schema{
+	s := &official{
 		defs:     map[string]map[string]any{},
 		compiler: jsonschema.NewCompiler(),
 		compiled: map[string]*jsonschema.Schema{},
@@ -71,7 +71,7 @@ func loadSchema(name string) *schema {
 }
 
 // allows is the verdict of the schema about a JSON text.
-func (s *schema) allows(name string, value any) bool {
+func (s *official) allows(name string, value any) bool {
 	GinkgoHelper()
 	c := s.compiled[name]
 	if c == nil {
@@ -93,7 +93,7 @@ type form struct {
 }
 
 // forms resolves references and multiplies out unions.
-func (s *schema) forms(node map[string]any) []form {
+func (s *official) forms(node map[string]any) []form {
 	if target, ok := node["$ref"].(string); ok {
 		return s.forms(s.defs[filepath.Base(target)])
 	}
@@ -160,12 +160,12 @@ func sequence(v any) []any {
 }
 
 // value makes up a value; it nearly always satisfies the schema.
-func (s *schema) value(node map[string]any) any {
+func (s *official) value(node map[string]any) any {
 	forms := s.forms(node)
 	return s.fill(forms[s.rng.IntN(len(forms))])
 }
 
-func (s *schema) fill(f form) any {
+func (s *official) fill(f form) any {
 	if f.plain != nil {
 		return s.plain(f.plain)
 	}
@@ -178,7 +178,7 @@ func (s *schema) fill(f form) any {
 	return object
 }
 
-func (s *schema) plain(node map[string]any) any {
+func (s *official) plain(node map[string]any) any {
 	if c, ok := node["const"]; ok {
 		return c
 	}
@@ -230,10 +230,10 @@ func wrongs() []any {
 	}
 }
 
-func (s *schema) junk() any { return pick(s.rng, wrongs()...) }
+func (s *official) junk() any { return pick(s.rng, wrongs()...) }
 
 // mutate changes one place of a value, which may be the value itself.
-func (s *schema) mutate(value any) any {
+func (s *official) mutate(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		if len(v) == 0 || s.rng.IntN(6) == 0 {

@@ -1,4 +1,4 @@
-package protocol
+package schema
 
 import "github.com/acp-test/acp-test/wire"
 

@@ -1,4 +1,4 @@
-package protocol_test
+package schema_test
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-func TestProtocol(t *testing.T) {
+func TestSchema(t *testing.T) {
 	RegisterFailHandler(Fail)
-	RunSpecs(t, "protocol")
+	RunSpecs(t, "schema")
 }

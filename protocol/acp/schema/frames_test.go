@@ -1,4 +1,4 @@
-package protocol_test
+package schema_test
 
 import (
 	"bufio"
@@ -10,13 +10,13 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/acp-test/acp-test/protocol"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/wire"
 )
 
 // realFrame is a frame as an agent or an editor really sent it.
 type realFrame struct {
-	to      protocol.Direction
+	to      schema.Direction
 	answers string
 	frame   wire.Frame
 	raw     []byte
@@ -35,9 +35,9 @@ func realFrames(t testing.TB) []realFrame {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := realFrame{to: protocol.ToAgent, answers: v.Get("answers").Str(), frame: wire.Classify(v.Get("frame")), raw: v.Get("frame").Raw()}
+		f := realFrame{to: schema.ToAgent, answers: v.Get("answers").Str(), frame: wire.Classify(v.Get("frame")), raw: v.Get("frame").Raw()}
 		if v.Get("to").Is("editor") {
-			f.to = protocol.ToEditor
+			f.to = schema.ToEditor
 		}
 		for want := range v.Get("want").Items() {
 			f.want = append(f.want, want.Str())
@@ -48,8 +48,8 @@ func realFrames(t testing.TB) []realFrame {
 }
 
 // problems is what Check says, a line for each.
-func problems(d protocol.Direction, f wire.Frame, answered string) (all []string) {
-	protocol.V1().Check(d, f, answered, func(p protocol.Problem) {
+func problems(d schema.Direction, f wire.Frame, answered string) (all []string) {
+	schema.V1().Check(d, f, answered, func(p schema.Problem) {
 		all = append(all, p.Severity.String()+" "+p.String())
 	})
 	return all
@@ -66,8 +66,8 @@ var _ = Describe("real frames", func() {
 	})
 
 	It("cost no allocation when nothing is wrong", func() {
-		v := protocol.V1()
-		report := func(protocol.Problem) {}
+		v := schema.V1()
+		report := func(schema.Problem) {}
 		for _, f := range soundFrames(GinkgoTB()) {
 			Expect(testing.AllocsPerRun(10, func() {
 				v.Check(f.to, f.frame, f.answers, report)
@@ -83,12 +83,12 @@ func soundFrames(t testing.TB) []realFrame {
 
 func BenchmarkCheck(b *testing.B) {
 	frames := soundFrames(b)
-	v := protocol.V1()
+	v := schema.V1()
 	size := 0
 	for _, f := range frames {
 		size += len(f.raw)
 	}
-	report := func(protocol.Problem) {}
+	report := func(schema.Problem) {}
 	b.ReportAllocs()
 	b.SetBytes(int64(size / len(frames)))
 	for i := 0; b.Loop(); i++ {
@@ -101,12 +101,12 @@ func BenchmarkCheck(b *testing.B) {
 // taking apart and checking.
 func BenchmarkFrame(b *testing.B) {
 	frames := soundFrames(b)
-	v := protocol.V1()
+	v := schema.V1()
 	size := 0
 	for _, f := range frames {
 		size += len(f.raw)
 	}
-	report := func(protocol.Problem) {}
+	report := func(schema.Problem) {}
 	var d wire.Doc
 	b.ReportAllocs()
 	b.SetBytes(int64(size / len(frames)))
@@ -118,15 +118,15 @@ func BenchmarkFrame(b *testing.B) {
 
 func FuzzCheck(f *testing.F) {
 	for _, real := range realFrames(f) {
-		f.Add(real.raw, real.to == protocol.ToAgent, real.answers)
+		f.Add(real.raw, real.to == schema.ToAgent, real.answers)
 	}
 	f.Fuzz(func(t *testing.T, line []byte, toAgent bool, answered string) {
-		d := protocol.ToEditor
+		d := schema.ToEditor
 		if toAgent {
-			d = protocol.ToAgent
+			d = schema.ToAgent
 		}
 		var doc wire.Doc
-		protocol.V1().Check(d, wire.ClassifyLine(&doc, line), answered, func(p protocol.Problem) {
+		schema.V1().Check(d, wire.ClassifyLine(&doc, line), answered, func(p schema.Problem) {
 			if p.Path == "" || p.Message == "" {
 				t.Fatalf("%q: got a problem without a place or a message: %+v", line, p)
 			}

@@ -1,4 +1,4 @@
-package protocol_test
+package schema_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/acp-test/acp-test/protocol"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -50,14 +50,14 @@ var fragments = map[string]string{
 }
 
 // verdict is what we say about a value.
-func verdict(typeName string, value any) (all []protocol.Problem, valid bool) {
+func verdict(typeName string, value any) (all []schema.Problem, valid bool) {
 	GinkgoHelper()
 	text, err := json.Marshal(value)
 	Expect(err).NotTo(HaveOccurred())
 	v, err := wire.Parse(text)
 	Expect(err).NotTo(HaveOccurred())
-	protocol.V1().CheckType(typeName, v, func(p protocol.Problem) { all = append(all, p) })
-	valid = protocol.V1().Fits(typeName, v)
+	schema.V1().CheckType(typeName, v, func(p schema.Problem) { all = append(all, p) })
+	valid = schema.V1().Fits(typeName, v)
 	if !valid {
 		Expect(all).NotTo(BeEmpty(), "%s does not fit %s, and nothing is said", text, typeName)
 	}
@@ -66,7 +66,7 @@ func verdict(typeName string, value any) (all []protocol.Problem, valid bool) {
 
 // damage compares what the marks of the schema say about a wrong value of each
 // property with our severity, and returns the differences.
-func damage(s *schema, name string) (differences []string) {
+func damage(s *official, name string) (differences []string) {
 	forms := s.forms(s.defs[name])
 	for _, f := range forms {
 		for _, prop := range slices.Sorted(maps.Keys(f.props)) {
@@ -86,12 +86,12 @@ func damage(s *schema, name string) (differences []string) {
 				if s.allows(name, changed) {
 					continue
 				}
-				want := protocol.Fatal
+				want := schema.Fatal
 				if node := f.props[prop]; node["x-deserialize-default-on-error"] == true || node["x-deserialize-default-on-null"] == true && wrong == nil {
-					want = protocol.Lossy
+					want = schema.Lossy
 				}
 				ours, _ := verdict(name, changed)
-				worst := protocol.Style
+				worst := schema.Style
 				for _, p := range ours {
 					worst = min(worst, p.Severity)
 				}
@@ -106,7 +106,7 @@ func damage(s *schema, name string) (differences []string) {
 }
 
 var _ = Describe("the tables, beside the official schema", Ordered, func() {
-	var stable, unstable *schema
+	var stable, unstable *official
 	var differences []string
 
 	BeforeAll(func() {
@@ -115,7 +115,7 @@ var _ = Describe("the tables, beside the official schema", Ordered, func() {
 
 	// compare notes a difference of verdicts. There is no list of exceptions:
 	// on all types that both know they agree.
-	compare := func(s *schema, name string, value any) {
+	compare := func(s *official, name string, value any) {
 		ours, valid := verdict(name, value)
 		if valid == s.allows(name, value) {
 			return
@@ -124,7 +124,7 @@ var _ = Describe("the tables, beside the official schema", Ordered, func() {
 		differences = append(differences, fmt.Sprintf("%s: the schema says valid=%v, we say %v to %s", name, !valid, ours, text))
 	}
 
-	compareAll := func(s *schema, names []string) {
+	compareAll := func(s *official, names []string) {
 		differences = nil
 		for _, name := range names {
 			if fragments[name] != "" {
@@ -165,12 +165,12 @@ var _ = Describe("the tables, beside the official schema", Ordered, func() {
 	}
 
 	It("knows every type, and no other", func() {
-		known := protocol.V1().Types()
+		known := schema.V1().Types()
 		for name := range unstable.defs {
 			Expect(slices.Contains(known, name)).To(Equal(fragments[name] == ""), "type %s", name)
 			if fragments[name] == "" {
 				_, isStable := stable.defs[name]
-				Expect(protocol.V1().StableType(name)).To(Equal(isStable), "type %s is stable", name)
+				Expect(schema.V1().StableType(name)).To(Equal(isStable), "type %s is stable", name)
 			}
 		}
 		for name := range fragments {
@@ -224,7 +224,7 @@ var _ = Describe("the tables, beside the official schema", Ordered, func() {
 					calledUnstable := false
 					for _, p := range ours {
 						Expect(p.Message).NotTo(HavePrefix("unknown key"), "%s.%s in %v", name, p.Path, value)
-						calledUnstable = calledUnstable || p.Severity == protocol.Unstable
+						calledUnstable = calledUnstable || p.Severity == schema.Unstable
 					}
 					object, _ := value.(map[string]any)
 					for prop := range object {
@@ -239,7 +239,7 @@ var _ = Describe("the tables, beside the official schema", Ordered, func() {
 
 	It("has no key that the schema does not have", func() {
 		known, seen := map[string]bool{}, map[string]bool{}
-		for _, name := range protocol.V1().Types() {
+		for _, name := range schema.V1().Types() {
 			def, ok := unstable.defs[name]
 			if !ok {
 				continue
@@ -258,7 +258,7 @@ var _ = Describe("the tables, beside the official schema", Ordered, func() {
 					}
 				}
 			}
-			keys, more := protocol.V1().Fields(name)
+			keys, more := schema.V1().Fields(name)
 			for _, key := range append(slices.Clone(keys), more...) {
 				seen[name+"."+key] = true
 			}
@@ -280,14 +280,14 @@ var _ = Describe("the tables, beside the official schema", Ordered, func() {
 			if !ok {
 				continue
 			}
-			m, ok := protocol.V1().Method(methodName)
+			m, ok := schema.V1().Method(methodName)
 			Expect(ok).To(BeTrue(), "method %s of %s", methodName, name)
 			_, isStable := stable.defs[name]
 			Expect(m.Stable).To(Equal(isStable), methodName)
 			if fragments[name] != "" {
 				continue
 			}
-			want := map[string]protocol.Direction{"agent": protocol.ToAgent, "client": protocol.ToEditor, "protocol": protocol.Both}[def["x-side"].(string)]
+			want := map[string]schema.Direction{"agent": schema.ToAgent, "client": schema.ToEditor, "protocol": schema.Both}[def["x-side"].(string)]
 			Expect(m.Direction).To(Equal(want), methodName)
 			Expect([]string{m.Params, m.Result}).To(ContainElement(name), methodName)
 		}
@@ -310,7 +310,7 @@ var _ = Describe("the tables, beside the official schema", Ordered, func() {
 			if len(want) == 0 {
 				continue
 			}
-			got, gotOpen := protocol.V1().Enum(name)
+			got, gotOpen := schema.V1().Enum(name)
 			Expect(got).To(Equal(want), name)
 			Expect(gotOpen).To(Equal(open), name)
 		}
@@ -324,7 +324,7 @@ var _ = Describe("the tables, beside the official schema", Ordered, func() {
 			}
 		}
 		var got []string
-		for _, code := range protocol.V1().ErrorCodes() {
+		for _, code := range schema.V1().ErrorCodes() {
 			got = append(got, fmt.Sprint(code.Code))
 		}
 		Expect(got).To(ConsistOf(want))

@@ -1,4 +1,4 @@
-package protocol_test
+package schema_test
 
 import (
 	"testing/fstest"
@@ -6,23 +6,23 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/acp-test/acp-test/protocol"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/wire"
 )
 
 var _ = Describe("Version", func() {
-	v := protocol.V1()
+	v := schema.V1()
 
 	It("knows methods", func() {
 		Expect(v.Number()).To(Equal(1))
 		m, ok := v.Method("session/load")
 		Expect(ok).To(BeTrue())
-		Expect(m).To(Equal(protocol.Method{
-			Name: "session/load", Direction: protocol.ToAgent, Request: true, Stable: true,
+		Expect(m).To(Equal(schema.Method{
+			Name: "session/load", Direction: schema.ToAgent, Request: true, Stable: true,
 			Gate: "agentCapabilities.loadSession", Params: "LoadSessionRequest", Result: "LoadSessionResponse",
 		}))
 		m, _ = v.Method("$/cancel_request")
-		Expect(m.Direction).To(Equal(protocol.Both))
+		Expect(m.Direction).To(Equal(schema.Both))
 		Expect(m.Notification && !m.Request).To(BeTrue())
 		m, _ = v.Method("session/fork")
 		Expect(m.Stable).To(BeFalse())
@@ -52,7 +52,7 @@ var _ = Describe("Version", func() {
 		Expect(state).To(Equal([]string{"available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "usage_update", "notice", "compaction_update", "compaction_summary_chunk"}))
 		u, ok := v.Update("plan_update")
 		Expect(ok).To(BeTrue())
-		Expect(u).To(Equal(protocol.Update{Kind: "plan_update", Type: "PlanUpdate", Gate: "clientCapabilities.plan"}))
+		Expect(u).To(Equal(schema.Update{Kind: "plan_update", Type: "PlanUpdate", Gate: "clientCapabilities.plan"}))
 		_, ok = v.Update("nothing")
 		Expect(ok).To(BeFalse())
 	})
@@ -64,8 +64,8 @@ var _ = Describe("Version", func() {
 		Expect(v.PermissionKinds()).To(Equal([]string{"allow_once", "allow_always", "reject_once", "reject_always"}))
 		_, open := v.Enum("SessionConfigOptionCategory")
 		Expect(open).To(BeTrue())
-		Expect(v.Variants("ContentBlock")[1]).To(Equal(protocol.Variant{Tag: "image", Type: "ImageContent", Gate: "agentCapabilities.promptCapabilities.image", Stable: true}))
-		Expect(v.Variants("McpServer")[3]).To(Equal(protocol.Variant{Tag: "acp", Type: "McpServerAcp", Gate: "agentCapabilities.mcpCapabilities.acp"}))
+		Expect(v.Variants("ContentBlock")[1]).To(Equal(schema.Variant{Tag: "image", Type: "ImageContent", Gate: "agentCapabilities.promptCapabilities.image", Stable: true}))
+		Expect(v.Variants("McpServer")[3]).To(Equal(schema.Variant{Tag: "acp", Type: "McpServerAcp", Gate: "agentCapabilities.mcpCapabilities.acp"}))
 		Expect(v.Variants("Diff")).To(BeNil())
 		Expect(v.ErrorMeaning(-32601)).To(Equal("method not found"))
 		Expect(v.ErrorMeaning(1)).To(BeEmpty())
@@ -92,7 +92,7 @@ var _ = Describe("Version", func() {
 	DescribeTable("Enabled", func(caps string, want bool) {
 		value, err := wire.Parse([]byte(caps))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(protocol.Enabled(value, "agentCapabilities.sessionCapabilities.list")).To(Equal(want))
+		Expect(schema.Enabled(value, "agentCapabilities.sessionCapabilities.list")).To(Equal(want))
 	},
 		Entry(nil, `{}`, false),
 		Entry(nil, `{"agentCapabilities":null}`, false),
@@ -104,14 +104,14 @@ var _ = Describe("Version", func() {
 		Entry(nil, `{"agentCapabilities":{"sessionCapabilities":{"list":{}}}}`, true))
 
 	It("is on without a gate, and off without capabilities", func() {
-		Expect(protocol.Enabled(wire.Value{}, "")).To(BeTrue())
-		Expect(protocol.Enabled(wire.Value{}, "agentCapabilities.loadSession")).To(BeFalse())
+		Expect(schema.Enabled(wire.Value{}, "")).To(BeTrue())
+		Expect(schema.Enabled(wire.Value{}, "agentCapabilities.loadSession")).To(BeFalse())
 	})
 })
 
 // gateType follows a gate through the tables and returns "found" if all of its
 // steps are keys of the types on the way.
-func gateType(v *protocol.Version, gate string) string {
+func gateType(v *schema.Version, gate string) string {
 	found := ""
 	for _, start := range []string{"InitializeRequest", "InitializeResponse"} {
 		if v.HasPath(start, gate) {
@@ -123,7 +123,7 @@ func gateType(v *protocol.Version, gate string) string {
 
 var _ = Describe("a table with a mistake", func() {
 	DescribeTable("is refused with its place", func(text, want string) {
-		_, err := protocol.Compile(9, fstest.MapFS{"a.txt": {Data: []byte(text)}}, "unstable.txt")
+		_, err := schema.Compile(9, fstest.MapFS{"a.txt": {Data: []byte(text)}}, "unstable.txt")
 		Expect(err).To(MatchError(want))
 	},
 		Entry(nil, "type A\n  b C\n", `"C" is used and not defined`),

@@ -1,4 +1,4 @@
-package protocol_test
+package schema_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/acp-test/acp-test/protocol"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -33,12 +33,12 @@ func notification(method, params string) string {
 func result(value string) string { return `{"jsonrpc":"2.0","id":1,"result":` + value + `}` }
 
 const (
-	toAgent  = protocol.ToAgent
-	toEditor = protocol.ToEditor
+	toAgent  = schema.ToAgent
+	toEditor = schema.ToEditor
 )
 
 var _ = Describe("Check", func() {
-	DescribeTable("finds", func(d protocol.Direction, answered, text string, want ...string) {
+	DescribeTable("finds", func(d schema.Direction, answered, text string, want ...string) {
 		Expect(strings.Join(problems(d, frame(text), answered), "\n")).To(Equal(strings.Join(want, "\n")))
 	},
 		Entry("a stop reason that does not exist", toEditor, "session/prompt", result(`{"stopReason":"error"}`),
@@ -162,7 +162,7 @@ var _ = Describe("Check", func() {
 		Entry("no fault in other error codes", toEditor, "session/prompt", `{"jsonrpc":"2.0","id":1,"error":{"code":42,"message":"","data":[null]}}`),
 	)
 
-	DescribeTable("elicitation", func(d protocol.Direction, answered, text string, want ...string) {
+	DescribeTable("elicitation", func(d schema.Direction, answered, text string, want ...string) {
 		Expect(strings.Join(problems(d, frame(text), answered), "\n")).To(Equal(strings.Join(want, "\n")))
 	},
 		Entry("a form", toEditor, "", request("elicitation/create", `{"mode":"form","message":"?","sessionId":"s","toolCallId":null,"requestedSchema":{"type":"object","properties":{"a":{"type":"string","format":"email"},"b":{"type":"array","items":{"anyOf":[{"const":"1","title":"one"}]}}},"required":["a"]}}`)),
@@ -187,7 +187,7 @@ var _ = Describe("Check", func() {
 
 	It("names the type that is broken", func() {
 		types := map[string]string{}
-		protocol.V1().Check(toEditor, frame(update(`"sessionUpdate":"tool_call","toolCallId":"c","kind":"write","content":[{"type":"diff","path":1,"newText":""}],"x":1`)), "", func(p protocol.Problem) {
+		schema.V1().Check(toEditor, frame(update(`"sessionUpdate":"tool_call","toolCallId":"c","kind":"write","content":[{"type":"diff","path":1,"newText":""}],"x":1`)), "", func(p schema.Problem) {
 			types[p.Path] = p.Type
 		})
 		Expect(types).To(Equal(map[string]string{
@@ -202,8 +202,8 @@ var _ = Describe("Check", func() {
 		v, err := wire.Parse([]byte(`{"type":"text"}`))
 		Expect(err).NotTo(HaveOccurred())
 		var got []string
-		protocol.V1().CheckType("ContentBlock", v, func(p protocol.Problem) { got = append(got, p.String()) })
+		schema.V1().CheckType("ContentBlock", v, func(p schema.Problem) { got = append(got, p.String()) })
 		Expect(got).To(Equal([]string{"text: is missing"}))
-		protocol.V1().CheckType("NoSuchType", v, func(protocol.Problem) { Fail("an unknown type allows everything") })
+		schema.V1().CheckType("NoSuchType", v, func(schema.Problem) { Fail("an unknown type allows everything") })
 	})
 })
