@@ -1,12 +1,15 @@
 package scenarios
 
-import "os"
+import (
+	"os"
+	"path"
+)
 
 // Source returns the text of a scenario as it was written: of a shipped one
 // from the binary, of any other from its file.
 func (s *Scenario) Source() ([]byte, error) {
 	if s.Suite != "" {
-		return shipped.ReadFile(s.ID + ".txtar")
+		return archive.ReadFile(path.Join(folder, s.ID+".txtar"))
 	}
 	return os.ReadFile(s.File)
 }

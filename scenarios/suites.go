@@ -15,12 +15,15 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-//go:embed */*.txtar
-var shipped embed.FS
+//go:embed suites/*/*.txtar
+var archive embed.FS
+
+// folder is where the suites lie in the source tree and in the binary.
+const folder = "suites"
 
 // SuiteNames are the names of the suites in the binary, sorted.
 func SuiteNames() []string {
-	entries, err := shipped.ReadDir(".")
+	entries, err := archive.ReadDir(folder)
 	if err != nil {
 		return nil // an embedded directory can be read
 	}
@@ -65,23 +68,23 @@ func Shipped(names ...string) ([]*Scenario, error) {
 }
 
 // shippedIn reads the scenarios of one folder in the binary.
-func shippedIn(folder string) (all []*Scenario, err error) {
-	files, err := fs.Glob(shipped, folder+"/*.txtar")
+func shippedIn(suite string) (all []*Scenario, err error) {
+	files, err := fs.Glob(archive, path.Join(folder, suite, "*.txtar"))
 	if err != nil {
 		return nil, err
 	}
 	var bad []error
 	for _, f := range files {
-		text, err := shipped.ReadFile(f)
+		text, err := archive.ReadFile(f)
 		if err != nil {
 			return nil, err
 		}
-		s, err := Parse(strings.TrimSuffix(f, ".txtar"), "scenarios/"+f, text)
+		s, err := Parse(suite+"/"+strings.TrimSuffix(path.Base(f), ".txtar"), "scenarios/"+f, text)
 		if err != nil {
 			bad = append(bad, err)
 			continue
 		}
-		s.Suite = folder
+		s.Suite = suite
 		all = append(all, s)
 	}
 	return all, errors.Join(bad...)
