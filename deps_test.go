@@ -25,6 +25,7 @@ var layers = [][]string{
 	{"reports", "sweep", "replay"},
 	{"scenarios"},
 	{"rules", "golden", "mockclient", "fakellm", "agents"},
+	{"protocol/acp/acpframe"},
 	{"protocol/acp/schema", "transcript"},
 	{"wire", "mistake"},
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -24,7 +25,7 @@ func FuzzRender(f *testing.F) {
 	}
 	f.Add([]byte("\n\xff\n{}\n[]\n"+`{"jsonrpc":"2.0","id":1,"result":{}}`), false)
 	f.Fuzz(func(t *testing.T, data []byte, editorFirst bool) {
-		log, err := transcript.New(transcript.Header{}, transcript.Options{})
+		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -49,7 +50,7 @@ func chunk(session, kind, text string) string {
 }
 
 func transcriptOf(frames []frame) *transcript.Transcript {
-	t, err := transcript.New(transcript.Header{}, transcript.Options{})
+	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	Expect(err).NotTo(HaveOccurred())
 	for _, f := range frames {
 		from := transcript.Agent

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -92,7 +93,7 @@ func TerminalLogin(ctx context.Context, c Command, info *AgentInfo, method strin
 		c.Env = append(without(c.Env, name), name+"="+value)
 	}
 	c.RemoveOnExit = ""
-	t, err := transcript.New(transcript.Header{Scenario: "login"}, transcript.Options{})
+	t, err := transcript.New(transcript.Header{Scenario: "login"}, transcript.Options{Classifier: acpframe.Classifier{}})
 	if err != nil {
 		return Exit{}, fmt.Errorf("logging in: %w", err)
 	}

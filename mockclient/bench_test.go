@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
 // BenchmarkUpdates is one notification of an agent, from its write to the
 // transcript.
 func BenchmarkUpdates(b *testing.B) {
-	log, err := transcript.New(transcript.Header{}, transcript.Options{})
+	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -37,7 +38,7 @@ func BenchmarkUpdates(b *testing.B) {
 
 // BenchmarkCall is one request to an agent and its answer.
 func BenchmarkCall(b *testing.B) {
-	log, err := transcript.New(transcript.Header{}, transcript.Options{})
+	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func BenchmarkStart(b *testing.B) {
 	for _, keeper := range [][]string{nil, keeperCommand} {
 		b.Run(fmt.Sprintf("keeper=%v", keeper != nil), func(b *testing.B) {
 			for b.Loop() {
-				log, err := transcript.New(transcript.Header{}, transcript.Options{})
+				log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -14,7 +15,7 @@ import (
 // takes an hour, and a reader that stalls for ten seconds, take no time.
 func TestNoHiddenClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log, err := transcript.New(transcript.Header{}, transcript.Options{})
+		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +49,7 @@ func TestNoHiddenClock(t *testing.T) {
 		}
 		updates := 0
 		for e := range log.All() {
-			if e.Update() != "" {
+			if acpframe.Update(e) != "" {
 				updates++
 			}
 		}
@@ -63,7 +64,7 @@ func TestNoHiddenClock(t *testing.T) {
 // an hour late: what the agent sees is the same, but for the time.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		log, err := transcript.New(transcript.Header{}, transcript.Options{})
+		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		if err != nil {
 			t.Fatal(err)
 		}

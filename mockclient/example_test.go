@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -31,7 +32,7 @@ func friendly(_ context.Context, in io.Reader, out io.Writer) error {
 // An agent written in Go needs no process: it runs behind two pipes.
 func ExampleInProcess() {
 	ctx := context.Background()
-	log, err := transcript.New(transcript.Header{}, transcript.Options{})
+	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -76,7 +77,7 @@ func ExamplePolicy() {
 // The conditions of this package combine, and are gomega matchers as well.
 func ExampleTurn_Ended() {
 	ctx := context.Background()
-	log, _ := transcript.New(transcript.Header{}, transcript.Options{})
+	log, _ := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	editor := mockclient.NewEditor(mockclient.InProcess(log, 0, friendly), mockclient.Options{Policy: mockclient.Allow()})
 	defer editor.Close(ctx)
 	_, _ = editor.Initialize(ctx)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -26,7 +27,7 @@ func Updated(kind string) transcript.Expectation {
 		what = "an update " + kind
 	}
 	return fromAgent(what, func(f transcript.Entry) bool {
-		u := f.Update()
+		u := acpframe.Update(f)
 		return u != "" && (kind == "" || u == kind)
 	})
 }
@@ -39,7 +40,7 @@ func MessageSaid(text string) transcript.Expectation {
 		what = fmt.Sprintf("an agent message with %q", text)
 	}
 	return fromAgent(what, func(f transcript.Entry) bool {
-		return f.Update() == "agent_message_chunk" && contains(f.JSON().Path("params.update.content.text"), text)
+		return acpframe.Update(f) == "agent_message_chunk" && contains(f.JSON().Path("params.update.content.text"), text)
 	})
 }
 
@@ -47,7 +48,7 @@ func MessageSaid(text string) transcript.Expectation {
 // is any. A call without a kind has the kind other.
 func ToolCalled(kind string) transcript.Expectation {
 	return fromAgent(trimmed("a tool call", kind), func(f transcript.Entry) bool {
-		if f.Update() != "tool_call" {
+		if acpframe.Update(f) != "tool_call" {
 			return false
 		}
 		k := f.JSON().Path("params.update.kind")
@@ -59,7 +60,7 @@ func ToolCalled(kind string) transcript.Expectation {
 // an update; "" is any update.
 func ToolCallUpdated(status string) transcript.Expectation {
 	return fromAgent(trimmed("a tool call", status), func(f transcript.Entry) bool {
-		u := f.Update()
+		u := acpframe.Update(f)
 		if u != "tool_call_update" && (u != "tool_call" || status == "") {
 			return false
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -48,7 +49,7 @@ func FuzzAgent(f *testing.F) {
 	f.Add([]byte("{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"fs/read_text_file\",\"params\":{\"sessionId\":\"s\",\"path\":\"/\\u0000/..\",\"line\":1e99}}"))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, wrote []byte) {
-		log, err := transcript.New(transcript.Header{}, transcript.Options{})
+		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,6 +19,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -145,7 +146,7 @@ var programs = map[string]func(args []string) int{
 			fmt.Println("error", err)
 			return 1
 		}
-		t, err := transcript.New(transcript.Header{}, transcript.Options{})
+		t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		if err != nil {
 			fmt.Println("error", err)
 			return 1
@@ -259,7 +260,7 @@ type agentFunc func(p *peer)
 
 func newTranscript() *transcript.Transcript {
 	GinkgoHelper()
-	t, err := transcript.New(transcript.Header{}, transcript.Options{})
+	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	Expect(err).NotTo(HaveOccurred())
 	return t
 }

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -154,7 +155,7 @@ var _ = Describe("reading", func() {
 		await(e.Transcript(), named("end"))
 		i := 0
 		for f := range e.Transcript().All() {
-			if f.Update() == "" {
+			if acpframe.Update(f) == "" {
 				continue
 			}
 			text := f.JSON().Path("params.update.content.text").Str()

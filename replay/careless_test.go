@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -24,7 +25,7 @@ func edit(name string, careless map[string]func(*mockclient.Request)) []string {
 	list, err := scenarios.ForEditors()
 	Expect(err).NotTo(HaveOccurred())
 	work := GinkgoT().TempDir()
-	log, err := transcript.New(transcript.Header{}, transcript.Options{})
+	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	Expect(err).NotTo(HaveOccurred())
 	s := &replay.Server{Log: log}
 	for _, x := range list {
@@ -37,7 +38,7 @@ func edit(name string, careless map[string]func(*mockclient.Request)) []string {
 		}
 	}
 	Expect(s.Script).NotTo(BeNil(), "no scenario %s", name)
-	view, err := transcript.New(transcript.Header{}, transcript.Options{})
+	view, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	Expect(err).NotTo(HaveOccurred())
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer stop()

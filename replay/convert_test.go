@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -17,7 +18,7 @@ import (
 // another process begins, or the first one goes on.
 func talk(lines ...string) *transcript.Transcript {
 	GinkgoHelper()
-	t, err := transcript.New(transcript.Header{}, transcript.Options{})
+	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	Expect(err).NotTo(HaveOccurred())
 	conn := 0
 	for _, l := range lines {

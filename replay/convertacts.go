@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -117,7 +118,7 @@ func (c *converter) restart(first transcript.Entry) {
 // heard makes the line for what the script has to wait for.
 func (c *converter) heard(e transcript.Entry) {
 	pattern := ""
-	switch update := e.Update(); {
+	switch update := acpframe.Update(e); {
 	case e.Kind == transcript.Response:
 		c.answered(e)
 		return
@@ -135,12 +136,12 @@ func (c *converter) heard(e transcript.Entry) {
 	switch late := c.late[e.Session]; {
 	case pattern == "":
 	case s == nil: // message by message: there is nothing else to tell the last by
-		if n := len(late); n == 0 || late[n-1] != pattern || !isChunk(e.Update()) {
+		if n := len(late); n == 0 || late[n-1] != pattern || !isChunk(acpframe.Update(e)) {
 			c.late[e.Session] = append(late, pattern)
 		}
 	default:
 		s.pattern = pattern
-		if isChunk(e.Update()) {
+		if isChunk(acpframe.Update(e)) {
 			s.counts[pattern] = 1 // how a text is cut is chance
 		} else {
 			s.counts[pattern]++
@@ -193,7 +194,7 @@ func (c *converter) followed(load transcript.Entry) bool {
 		case e.Session != load.Session:
 		case e.Source == transcript.Editor:
 			return false
-		case e.Update() != "" && !isState(e.Update()):
+		case acpframe.Update(e) != "" && !isState(acpframe.Update(e)):
 			return true
 		}
 	}

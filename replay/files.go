@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -36,7 +37,8 @@ func Files(t *transcript.Transcript) map[string][]byte {
 			if c := v.Path("result.content"); c.Kind() == wire.String && !p.Get("line").Exists() && !p.Get("limit").Exists() {
 				put(p.Get("path").Str(), c.Str())
 			}
-		case e.Update() == "tool_call", e.Update() == "tool_call_update", e.Method == "session/request_permission" && e.Kind == transcript.Request:
+		case acpframe.Update(e) == "tool_call", acpframe.Update(e) == "tool_call_update",
+			e.Method == "session/request_permission" && e.Kind == transcript.Request:
 			content := v.Path("params.update.content")
 			if !content.Exists() {
 				content = v.Path("params.toolCall.content")

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
@@ -19,7 +20,7 @@ import (
 func paced(speed float64) (waits []time.Duration, missed []string) {
 	GinkgoHelper()
 	clock := time.Unix(0, 0)
-	recording, err := transcript.New(transcript.Header{}, transcript.Options{Now: func() time.Time { return clock }})
+	recording, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Now: func() time.Time { return clock }})
 	Expect(err).NotTo(HaveOccurred())
 	for _, l := range []struct {
 		after time.Duration
@@ -30,7 +31,7 @@ func paced(speed float64) (waits []time.Duration, missed []string) {
 		recording.AppendFrame(0, l.from, []byte(l.line), 0)
 	}
 
-	log, err := transcript.New(transcript.Header{}, transcript.Options{})
+	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	Expect(err).NotTo(HaveOccurred())
 	work, home := place()
 	now := time.Unix(0, 0)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -68,7 +69,7 @@ func recorded(fault ...string) *transcript.Transcript {
 	work, home := place()
 	Expect(os.WriteFile(filepath.Join(work, "main.go"), []byte("package main // foo\n"), 0o644)).To(Succeed())
 	file := filepath.Join(GinkgoT().TempDir(), "r.jsonl")
-	log, err := transcript.New(transcript.Header{}, transcript.Options{})
+	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	Expect(err).NotTo(HaveOccurred())
 	llm := model(log, work)
 	defer llm.Close()
@@ -109,7 +110,7 @@ func again(recording *transcript.Transcript, mode replay.Mode, fault string) sce
 	for name, data := range replay.Files(recording) {
 		Expect(os.WriteFile(filepath.Join(work, name), data, 0o644)).To(Succeed())
 	}
-	log, err := transcript.New(transcript.Header{}, transcript.Options{})
+	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	Expect(err).NotTo(HaveOccurred())
 	llm := model(log, work)
 	defer llm.Close()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -30,7 +31,7 @@ func Read(r io.Reader) (t *transcript.Transcript, form string, err error) {
 		return nil, "", fmt.Errorf("reading the recording: %w", err)
 	}
 	if bytes.HasPrefix(head, []byte(`{"acp-test":`)) {
-		t, err = transcript.Load(in)
+		t, err = transcript.Load(in, acpframe.Classifier{})
 		return t, Ours, err
 	}
 	text, err := io.ReadAll(in)
@@ -92,7 +93,8 @@ func newImporter(h transcript.Header) (*importer, error) {
 	i := &importer{clock: time.Unix(0, 0)}
 	h.Protocol = "1"
 	var err error
-	i.t, err = transcript.New(h, transcript.Options{Now: func() time.Time { return i.clock }})
+	i.t, err = transcript.New(h,
+		transcript.Options{Classifier: acpframe.Classifier{}, Now: func() time.Time { return i.clock }})
 	return i, err
 }
 

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -32,7 +33,7 @@ func eachFrame(f func(i int, editor bool, raw string)) {
 }
 
 func ours() *transcript.Transcript {
-	t, err := transcript.New(transcript.Header{}, transcript.Options{})
+	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	Expect(err).NotTo(HaveOccurred())
 	eachFrame(func(_ int, editor bool, raw string) {
 		from := transcript.Agent

@@ -18,6 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -45,7 +46,7 @@ func (c *collector) String() string {
 }
 
 func logAt(file string) *transcript.Transcript {
-	t, err := transcript.New(transcript.Header{}, transcript.Options{Path: file, Through: true, Redact: replay.Redaction{}.Func()})
+	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Redact: replay.Redaction{}.Func()})
 	Expect(err).NotTo(HaveOccurred())
 	return t
 }
@@ -109,7 +110,7 @@ var _ = Describe("record", func() {
 		f, err := os.Open(file)
 		Expect(err).NotTo(HaveOccurred())
 		defer f.Close()
-		loaded, err := transcript.Load(f)
+		loaded, err := transcript.Load(f, acpframe.Classifier{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(loaded.Torn()).To(BeFalse())
 		for _, from := range []transcript.Source{transcript.Editor, transcript.Agent} {
@@ -208,7 +209,7 @@ var _ = Describe("record", func() {
 				f, err := os.Open(file)
 				g.Expect(err).NotTo(HaveOccurred())
 				defer f.Close()
-				loaded, err = transcript.Load(f)
+				loaded, err = transcript.Load(f, acpframe.Classifier{})
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(loaded.Torn()).To(BeFalse())
 			}, time.Minute).Should(Succeed())

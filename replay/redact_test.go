@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	"pgregory.net/rapid"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -18,7 +19,7 @@ import (
 
 // saved is the text of a recording of lines from the agent.
 func saved(r replay.Redaction, fill func(t *transcript.Transcript)) string {
-	t, err := transcript.New(transcript.Header{}, transcript.Options{Redact: r.Func()})
+	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Redact: r.Func()})
 	if err != nil {
 		panic(err)
 	}
@@ -60,7 +61,7 @@ func TestNoSecretReachesTheDisk(t *testing.T) {
 				t.Fatalf("secret %q is in the file:\n%s", s, text)
 			}
 		}
-		loaded, err := transcript.Load(strings.NewReader(text))
+		loaded, err := transcript.Load(strings.NewReader(text), acpframe.Classifier{})
 		if err != nil {
 			t.Fatalf("the file cannot be read back: %v\n%s", err, text)
 		}

@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/replay"
@@ -89,7 +90,7 @@ func validPipe() int {
 }
 
 func proxyMain(file string, argv []string) int {
-	log, err := transcript.New(transcript.Header{}, transcript.Options{Path: file, Through: true, Memory: 8 << 20, Redact: replay.Redaction{}.Func()})
+	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Memory: 8 << 20, Redact: replay.Redaction{}.Func()})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2

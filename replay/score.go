@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -116,7 +117,7 @@ func (t *tally) answered(seq int) {
 // by its chunks, and as one message however it was cut.
 func (t *tally) came(session string, e transcript.Entry) {
 	t.counts[t.key(session, e)]++
-	if u := e.Update(); u != "" && !isState(u) {
+	if u := acpframe.Update(e); u != "" && !isState(u) {
 		if t.latest[session] != u && isChunk(u) {
 			t.counts[t.messageKey(session, e)]++
 		}
@@ -126,14 +127,14 @@ func (t *tally) came(session string, e transcript.Entry) {
 
 // messageKey is the key of the message that a chunk belongs to.
 func (t *tally) messageKey(session string, e transcript.Entry) string {
-	return strings.TrimSuffix(e.Update(), "_chunk") + " in " + t.phases[session]
+	return strings.TrimSuffix(acpframe.Update(e), "_chunk") + " in " + t.phases[session]
 }
 
 func isChunk(update string) bool { return strings.HasSuffix(update, "_chunk") }
 
 func (t *tally) key(session string, e transcript.Entry) string {
 	what := e.Method
-	if u := e.Update(); u != "" {
+	if u := acpframe.Update(e); u != "" {
 		what = u
 		if u == "tool_call_update" {
 			what += " " + e.JSON().Path("params.update.status").Str()
@@ -178,8 +179,8 @@ func newScore(t *transcript.Transcript, conn int, mode Mode) *score {
 			key := count.key(e.Session, e)
 			count.came(e.Session, e)
 			owner[key] = e.Session
-			state[key] = isState(e.Update())
-			if isChunk(e.Update()) {
+			state[key] = isState(acpframe.Update(e))
+			if isChunk(acpframe.Update(e)) {
 				chunk[key] = true
 				owner[count.messageKey(e.Session, e)] = e.Session
 			}

@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -70,7 +71,7 @@ func (s *stage) response(a *act, e transcript.Entry) {
 
 // learn binds the ids of tool calls: the n-th of a turn is the n-th recorded.
 func (s *stage) learn(session string, e transcript.Entry) {
-	if e.Update() != "tool_call" {
+	if acpframe.Update(e) != "tool_call" {
 		return
 	}
 	turn := s.count.turnKey(session)
@@ -89,7 +90,7 @@ func (s *stage) recordedTool(session string, turn, nth int) string {
 		case e.Session != session || e.Conn != s.score.conn:
 		case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
 			turns++
-		case turns == turn && e.Update() == "tool_call":
+		case turns == turn && acpframe.Update(e) == "tool_call":
 			if nth--; nth == 0 {
 				return e.JSON().Path("params.update.toolCallId").Str()
 			}

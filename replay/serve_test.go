@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -60,10 +61,10 @@ func script(text string) *replay.Script {
 // drive lets our own editor prompt an agent once, and cancel if asked to. It
 // leaves when the turn has ended and what is said to come after that has come.
 func drive(s *replay.Server, cancel bool, after ...transcript.Expectation) scenarios.Result {
-	log, err := transcript.New(transcript.Header{}, transcript.Options{})
+	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	Expect(err).NotTo(HaveOccurred())
 	s.Log = log
-	view, err := transcript.New(transcript.Header{}, transcript.Options{})
+	view, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	Expect(err).NotTo(HaveOccurred())
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer stop()
@@ -142,7 +143,7 @@ answered NEVER
 	})
 
 	DescribeTable("asks of an editor that left only what it can have seen", func(then string, want scenarios.Verdict) {
-		log, err := transcript.New(transcript.Header{}, transcript.Options{})
+		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
 		s := &replay.Server{Log: log, Script: script("on prompt {\nend end_turn\npermission a allow_once:yes as P\n" + then + "\n}\ncheck x\nanswered P\n")}
 		in, out, done := dial(s)
@@ -173,7 +174,7 @@ answered NEVER
 	)
 
 	It("finds an editor that breaks the rules", func() {
-		log, err := transcript.New(transcript.Header{}, transcript.Options{})
+		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
 		s := &replay.Server{Log: log, Script: script("on prompt {\nend end_turn\n}\ncheck x\nsent session/prompt\n")}
 		in, out, done := dial(s)
@@ -231,7 +232,7 @@ var _ = Describe("a client on the Go library", func() {
 	It("loses the connection in a long burst", func() {
 		list, err := scenarios.ForEditors()
 		Expect(err).NotTo(HaveOccurred())
-		log, err := transcript.New(transcript.Header{}, transcript.Options{})
+		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
 		s := &replay.Server{Log: log}
 		for _, x := range list {

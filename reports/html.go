@@ -137,7 +137,7 @@ func (d *detail) read(root *os.Root, name string) error {
 		return err
 	}
 	defer file.Close()
-	t, err := transcript.Load(file)
+	t, err := transcript.Load(file, nil)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -24,7 +25,7 @@ import (
 
 // keep writes a transcript of about n frames to dir/<id>/transcript.jsonl.
 func keep(dir, id string, n int, text string) error {
-	t, err := transcript.New(transcript.Header{Scenario: id}, transcript.Options{})
+	t, err := transcript.New(transcript.Header{Scenario: id}, transcript.Options{Classifier: acpframe.Classifier{}})
 	if err != nil {
 		return err
 	}

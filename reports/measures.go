@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -44,7 +45,7 @@ func transcriptOf(run scenarios.Run, r scenarios.Result) (*transcript.Transcript
 		return nil, err
 	}
 	defer file.Close()
-	return transcript.Load(file)
+	return transcript.Load(file, nil)
 }
 
 // figures are what the transcripts of one agent show.
@@ -81,7 +82,7 @@ func (f *figures) add(t *transcript.Transcript) {
 			}
 		case e.Source == transcript.Editor && e.Method == "session/cancel" && open != nil && !open.cancelled:
 			open.cancelled, open.cancelledAt = true, e.At
-		case e.Update() == "tool_call" && open != nil:
+		case acpframe.Update(e) == "tool_call" && open != nil:
 			open.calls++
 		case e.Kind == transcript.ModelRequest:
 			if lane := e.JSON().Get("lane").Str(); !slices.Contains(mainLanes, lane) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -61,7 +62,7 @@ func valuesOf(t *transcript.Transcript, omit []string) map[string][]string {
 		if json.Unmarshal(e.Raw, &frame) != nil {
 			continue
 		}
-		name, u := e.Method, e.Update()
+		name, u := e.Method, acpframe.Update(e)
 		if u != "" {
 			name = u
 		}

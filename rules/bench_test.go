@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -71,7 +72,7 @@ func BenchmarkObserve(b *testing.B) {
 	best := math.Inf(1) // the least disturbed round tells most
 	for b.Loop() {
 		var spent time.Duration
-		t, err := transcript.New(transcript.Header{}, transcript.Options{})
+		t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -112,7 +113,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	var after []uint64
 	var talk conversation
 	for range 4 {
-		tr, err := transcript.New(transcript.Header{}, transcript.Options{Memory: 1 << 20})
+		tr, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Memory: 1 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}

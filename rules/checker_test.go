@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -126,7 +127,7 @@ func FuzzChecker(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		tr, err := transcript.New(transcript.Header{}, transcript.Options{})
+		tr, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		if err != nil {
 			t.Fatal(err)
 		}

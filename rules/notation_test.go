@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -42,7 +43,7 @@ func transcriptOf(text string) *transcript.Transcript {
 
 func perform(text string, config rules.Config) *play {
 	p := &play{now: time.Unix(0, 0), config: config, end: rules.End{Clean: true, Linger: time.Second}}
-	t, err := transcript.New(transcript.Header{}, transcript.Options{Now: func() time.Time { p.now = p.now.Add(time.Millisecond); return p.now }})
+	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Now: func() time.Time { p.now = p.now.Add(time.Millisecond); return p.now }})
 	if err != nil {
 		panic(err)
 	}

@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -27,7 +28,7 @@ func importTrace(path string) (*transcript.Transcript, error) {
 		return nil, err
 	}
 	now, begun := time.Unix(0, 0), time.Unix(0, 0)
-	t, err := transcript.New(transcript.Header{}, transcript.Options{Now: func() time.Time { return now }})
+	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Now: func() time.Time { return now }})
 	if err != nil {
 		return nil, err
 	}

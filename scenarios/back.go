@@ -10,6 +10,7 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -276,7 +277,7 @@ func compileText(l *line) (func(context.Context, *branch) error, error) {
 func (r *run) said(s *session, from, to int) string {
 	var b strings.Builder
 	for e := range r.t.Between(from+1, to) {
-		if e.Source == transcript.Agent && e.Update() == "agent_message_chunk" && (s == nil || e.Session == s.id) {
+		if e.Source == transcript.Agent && acpframe.Update(e) == "agent_message_chunk" && (s == nil || e.Session == s.id) {
 			b.WriteString(e.JSON().Path("params.update.content.text").Str())
 		}
 	}

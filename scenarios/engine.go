@@ -18,6 +18,7 @@ import (
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -191,7 +192,7 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 		path = filepath.Join(dir, "transcript.jsonl")
 	}
 	r.t, err = transcript.New(transcript.Header{Tool: e.Tool, Agent: e.Profile.Name, Scenario: s.ID, Protocol: "1", Seed: e.Seed},
-		transcript.Options{Path: path})
+		transcript.Options{Classifier: acpframe.Classifier{}, Path: path})
 	if err != nil {
 		return nil, err
 	}

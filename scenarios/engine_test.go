@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -42,7 +43,7 @@ func transcriptOf(e *scenarios.Engine, r scenarios.Result) *transcript.Transcrip
 	f, err := os.Open(filepath.Join(e.Out, r.Artifacts["transcript"]))
 	Expect(err).NotTo(HaveOccurred())
 	defer f.Close()
-	t, err := transcript.Load(f)
+	t, err := transcript.Load(f, acpframe.Classifier{})
 	Expect(err).NotTo(HaveOccurred())
 	return t
 }

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -15,7 +16,7 @@ var _ = Describe("listening on after the last line", func() {
 	var t *transcript.Transcript
 	BeforeEach(func() {
 		var err error
-		t, err = transcript.New(transcript.Header{}, transcript.Options{})
+		t, err = transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(t.Close)
 	})

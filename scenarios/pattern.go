@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/mistake"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -335,7 +336,7 @@ func (x *bound) matchKind(e transcript.Entry) bool {
 	if !own || !fromAgent {
 		return false
 	}
-	switch u := e.Update(); {
+	switch u := acpframe.Update(e); {
 	case u == "":
 		return false
 	case x.kind == "update":

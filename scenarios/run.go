@@ -12,6 +12,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -341,7 +342,7 @@ func (r *run) tool(arg string) (string, error) {
 	}
 	seen := map[string]bool{}
 	for e := range r.t.All() {
-		if e.Update() != "tool_call" {
+		if acpframe.Update(e) != "tool_call" {
 			continue
 		}
 		id := e.JSON().Path("params.update.toolCallId").Str()

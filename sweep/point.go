@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -132,7 +133,7 @@ func kindOf(e transcript.Entry) string {
 		}
 		return e.Method
 	}
-	switch u := e.Update(); u {
+	switch u := acpframe.Update(e); u {
 	case "agent_message_chunk", "agent_thought_chunk":
 		return strings.TrimSuffix(u, "_chunk")
 	case "tool_call", "tool_call_update", "plan":

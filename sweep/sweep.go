@@ -329,7 +329,7 @@ func readTranscript(file string) (*transcript.Transcript, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return transcript.Load(f)
+	return transcript.Load(f, nil)
 }
 
 // wanted reports whether any of the names matches one of the globs.

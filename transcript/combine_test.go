@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 	"pgregory.net/rapid"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -184,7 +185,7 @@ var _ = Describe("Combinators", func() {
 		rapid.Check(GinkgoTB(), func(r *rapid.T) {
 			m := models(3).Draw(r, "expectation")
 			s := rapid.StringMatching(`[abcde]{0,8}`).Draw(r, "stretch")
-			t, _ := transcript.New(transcript.Header{}, transcript.Options{})
+			t, _ := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 			for _, c := range s {
 				note(t, string(c))
 			}
@@ -200,7 +201,7 @@ var _ = Describe("Combinators", func() {
 		rapid.Check(GinkgoTB(), func(r *rapid.T) {
 			m := models(3).Draw(r, "expectation")
 			s := rapid.StringMatching(`[abcde]{0,8}`).Draw(r, "stretch")
-			t, _ := transcript.New(transcript.Header{}, transcript.Options{})
+			t, _ := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 			for _, c := range s {
 				note(t, string(c))
 			}

@@ -31,7 +31,7 @@ const (
 	Request      Kind = "request"
 	Response     Kind = "response"
 	Notification Kind = "notification"
-	// Malformed is a line that is no JSON-RPC message. Problem says why.
+	// Malformed is a line that is no message of the protocol. Problem says why.
 	Malformed Kind = "malformed"
 	// Written says that the write of the editor's frame Ref ended, after it
 	// blocked, or that it failed (Problem). A frame without a Written entry
@@ -86,15 +86,14 @@ type Entry struct {
 	Source Source
 	Kind   Kind
 
-	// ID is the JSON-RPC id with its JSON type; empty where there is none.
+	// ID is the id of a message with its JSON type; empty where there is none.
 	ID wire.ID
 	// Method is the method of a frame. A response has the method of the
 	// request it answers, or none if it answers no request of this
 	// connection.
 	Method string
-	// Session is the ACP session the entry belongs to, where that can be
-	// told: from the params, from the request a response answers, or from
-	// the result that creates the session.
+	// Session is the session of the protocol that the entry belongs to, where
+	// the Classifier or the request that a response answers tells it.
 	Session string
 	// Ref is the Seq of the entry this one completes: of a response's
 	// request, of a Written entry's frame. 0 if there is none.
@@ -111,8 +110,9 @@ type Entry struct {
 	// stderr the bytes read; for any other entry one JSON object of details.
 	Raw []byte
 
-	sound bool  // Raw is one JSON text
-	lens  *lens // while the entry is shown to observers and folds
+	sound   bool       // Raw is one JSON text
+	lens    *lens      // while the entry is shown to observers and folds
+	classes Classifier // of the transcript; nil means JSONRPC
 }
 
 // Frame reports whether the entry is a line that crossed the wire.
@@ -138,13 +138,23 @@ func (e Entry) JSON() wire.Value {
 	return v
 }
 
-// Message is the parsed Raw taken apart as a JSON-RPC message. It costs and
-// lasts as JSON does.
+// Message is the parsed Raw taken apart by the transcript's Classifier. It
+// costs and lasts as JSON does.
 func (e Entry) Message() wire.Frame {
 	if e.sound && e.lens != nil && e.lens.shows.Load() == int64(e.Seq) {
-		return e.lens.message(e.Raw)
+		return e.lens.message(e)
 	}
-	return wire.Classify(e.JSON())
+	return e.classified(e.JSON())
+}
+
+func (e Entry) classified(v wire.Value) wire.Frame {
+	switch {
+	case !v.Exists():
+		return wire.Frame{Problem: e.Problem}
+	case e.classes == nil:
+		return wire.Classify(v)
+	}
+	return e.classes.Frame(e.Source, e.Raw, v, nil)
 }
 
 // Detached is the entry without the memory it shares while it is shown. An
@@ -153,15 +163,6 @@ func (e Entry) Message() wire.Frame {
 func (e Entry) Detached() Entry {
 	e.lens = nil
 	return e
-}
-
-// Update is the kind of a session/update notification ("tool_call", …), or ""
-// for any other entry.
-func (e Entry) Update() string {
-	if e.Kind != Notification || e.Method != "session/update" {
-		return ""
-	}
-	return e.JSON().Get("params").Get("update").Get("sessionUpdate").Str()
 }
 
 // lens holds the parsed form of one entry after the other while they are
@@ -192,9 +193,9 @@ func (l *lens) value(raw []byte) wire.Value {
 	return l.doc.Root()
 }
 
-func (l *lens) message(raw []byte) wire.Frame {
+func (l *lens) message(e Entry) wire.Frame {
 	if !l.classified {
-		l.frame, l.classified = wire.Classify(l.value(raw)), true
+		l.frame, l.classified = e.classified(l.value(e.Raw)), true
 	}
 	return l.frame
 }

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
 // A turn must end with cancelled, and nothing may come after its end.
 func Example() {
-	t, err := transcript.New(transcript.Header{}, transcript.Options{})
+	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	if err != nil {
 		fmt.Println(err)
 		return

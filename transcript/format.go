@@ -149,8 +149,9 @@ const deep = 9_000
 
 // decoder reads entries, one after the other, with the same memory.
 type decoder struct {
-	doc   wire.Doc
-	names map[string]string // by their JSON: methods, sessions and such come again and again
+	classes Classifier
+	doc     wire.Doc
+	names   map[string]string // by their JSON: methods, sessions and such come again and again
 }
 
 // name is a string that many entries have in common.
@@ -179,7 +180,7 @@ func (d *decoder) entry(line []byte) (Entry, error) {
 	if v.Kind() != wire.Object {
 		return Entry{}, errors.New("an entry is a JSON object")
 	}
-	var e Entry
+	e := Entry{classes: d.classes}
 	embedded := false
 	for key, m := range v.Members() {
 		switch key {

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	"pgregory.net/rapid"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -65,7 +66,7 @@ var _ = Describe("The file form", func() {
 	It("is a header and one line an entry", func() {
 		t, err := transcript.New(transcript.Header{
 			Tool: "acp-test 1.0", Agent: "reference", Scenario: "cancel/idle", Protocol: "1", Seed: 7,
-		}, transcript.Options{Now: ticks(1500 * time.Microsecond)})
+		}, transcript.Options{Classifier: acpframe.Classifier{}, Now: ticks(1500 * time.Microsecond)})
 		Expect(err).NotTo(HaveOccurred())
 		editor(t, `{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}`)
 		agent(t, `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1"}}`)
@@ -83,7 +84,7 @@ var _ = Describe("The file form", func() {
 
 	It("brings back every byte of every entry", func() {
 		rapid.Check(GinkgoTB(), func(r *rapid.T) {
-			t, _ := transcript.New(transcript.Header{Seed: rapid.Int64().Draw(r, "seed")}, transcript.Options{Now: ticks(777 * time.Microsecond)})
+			t, _ := transcript.New(transcript.Header{Seed: rapid.Int64().Draw(r, "seed")}, transcript.Options{Classifier: acpframe.Classifier{}, Now: ticks(777 * time.Microsecond)})
 			for _, e := range rapid.SliceOfN(entries(), 0, 6).Draw(r, "entries") {
 				t.Append(e)
 			}
@@ -91,7 +92,7 @@ var _ = Describe("The file form", func() {
 				t.AppendFrame(0, transcript.Agent, line, 0)
 			}
 			text := saved(t)
-			back, err := transcript.Load(bytes.NewReader(text))
+			back, err := transcript.Load(bytes.NewReader(text), acpframe.Classifier{})
 			if err != nil {
 				r.Fatal(err)
 			}
@@ -127,7 +128,7 @@ var _ = Describe("The file form", func() {
 				}
 				end += len(line)
 			}
-			back, err := transcript.Load(bytes.NewReader(text[:n]))
+			back, err := transcript.Load(bytes.NewReader(text[:n]), acpframe.Classifier{})
 			if whole < 0 {
 				Expect(err).To(MatchError(ContainSubstring("line 1 of the transcript: not a transcript")))
 				continue
@@ -139,7 +140,7 @@ var _ = Describe("The file form", func() {
 
 	DescribeTable("says which line is wrong",
 		func(text, want string) {
-			_, err := transcript.Load(strings.NewReader(text))
+			_, err := transcript.Load(strings.NewReader(text), acpframe.Classifier{})
 			Expect(err).To(MatchError(ContainSubstring(want)))
 			var bad *transcript.FormatError
 			Expect(errors.As(err, &bad)).To(BeTrue())
@@ -155,9 +156,9 @@ var _ = Describe("The file form", func() {
 
 	It("passes on why a file cannot be read", func() {
 		why := errors.New("the tape is torn")
-		_, err := transcript.Load(iotest.ErrReader(why))
+		_, err := transcript.Load(iotest.ErrReader(why), acpframe.Classifier{})
 		Expect(err).To(MatchError(why))
-		_, err = transcript.Load(io.MultiReader(strings.NewReader("{\"acp-test\":1}\n{\"fr"), iotest.ErrReader(why)))
+		_, err = transcript.Load(io.MultiReader(strings.NewReader("{\"acp-test\":1}\n{\"fr"), iotest.ErrReader(why)), acpframe.Classifier{})
 		Expect(err).To(MatchError("reading the transcript: the tape is torn"))
 		Expect(empty().Save(failingWriter{})).To(MatchError("saving the transcript: no room"))
 	})
@@ -175,16 +176,16 @@ var _ = Describe("The file form", func() {
 				kept = append(kept, line)
 			}
 		}
-		back, err := transcript.Load(strings.NewReader(strings.Join(kept, "")))
+		back, err := transcript.Load(strings.NewReader(strings.Join(kept, "")), acpframe.Classifier{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect([]int{back.Len(), back.At(2).Seq, back.At(2).Ref, back.At(3).Ref}).To(Equal([]int{3, 2, 1, 1}))
-		back, err = transcript.Load(strings.NewReader(kept[0] + kept[2]))
+		back, err = transcript.Load(strings.NewReader(kept[0]+kept[2]), acpframe.Classifier{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(back.At(1).Ref).To(Equal(0))
 	})
 
 	It("prints by its length, since its fields change meanwhile", func() {
-		t, err := transcript.New(transcript.Header{}, transcript.Options{})
+		t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
 		t.AppendFrame(0, transcript.Agent, []byte("{}"), 0)
 		Expect(fmt.Sprintf("%v %#v", t, t)).To(Equal("transcript of 1 entries transcript of 1 entries"))
@@ -195,7 +196,7 @@ var _ = Describe("The file form", func() {
 {"from":"process","kind":"started","msg":{"pid":7},"later":[1]}
 {"ms":5000,"from":"editor","kind":"request","id":1,"method":"m","msg":{"jsonrpc":"2.0","id":1,"method":"m"}}
 {"ms":-5,"from":"process","kind":"exit"}
-{"ms":1e300,"from":"agent","kind":"response","ref":2}`))
+{"ms":1e300,"from":"agent","kind":"response","ref":2}`), acpframe.Classifier{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(t.Header()).To(Equal(transcript.Header{Format: 1}))
 		Expect([]any{t.Len(), t.Torn(), t.At(2).At, t.At(3).At, t.At(4).Ref}).To(Equal([]any{4, false, 5 * time.Second, time.Duration(0), 2}))

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -90,8 +91,8 @@ var _ = Describe("AppendFrame", func() {
 			Expect(e.Frame()).To(BeTrue())
 			Expect(t.At(e.Seq)).To(Equal(e))
 		}
-		Expect(t.At(2).Update()).To(Equal("plan"))
-		Expect(t.At(1).Update()).To(BeEmpty())
+		Expect(acpframe.Update(t.At(2))).To(Equal("plan"))
+		Expect(acpframe.Update(t.At(1))).To(BeEmpty())
 		Expect(t.At(5).JSON().Exists()).To(BeFalse())
 	})
 

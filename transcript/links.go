@@ -37,26 +37,22 @@ type answered struct {
 
 // fill sets what a frame tells of itself and of the request it answers: ID,
 // Method, Session and Ref.
-func (l *links) fill(e *Entry, f wire.Frame) {
+func (l *links) fill(e *Entry, f wire.Frame, c Classifier) {
 	e.ID = f.ID
 	switch e.Kind {
 	case Request, Notification:
 		e.Method = f.Method
-		if s := f.Params.Get("sessionId"); s.Kind() == wire.String {
-			e.Session = l.name(s)
-		}
 	case Response:
 		q, ok := l.requests[answers(*e)]
 		if !ok {
 			return
 		}
 		e.Method, e.Session, e.Ref = q.method, q.session, q.seq
-		if q.method == "session/new" || q.method == "session/fork" {
-			// The result names the session that the request made.
-			if s := f.Result.Get("sessionId"); s.Kind() == wire.String {
-				e.Session = l.name(s)
-			}
-		}
+	default:
+		return
+	}
+	if s := c.Session(e.Method, f); s.Kind() == wire.String {
+		e.Session = l.name(s)
 	}
 }
 

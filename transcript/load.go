@@ -43,8 +43,9 @@ var errNoHeader = errors.New(`not a transcript: the first line should be a heade
 
 // Load reads the file form. A last line that is not whole is left out and
 // reported by Torn; any other bad line is a *FormatError. An entry's Seq is its
-// place in the file; where lines were taken out of it, Ref follows.
-func Load(r io.Reader) (*Transcript, error) {
+// place in the file; where lines were taken out of it, Ref follows. c is as in
+// Options: it says what is appended later, and how Message reads an entry.
+func Load(r io.Reader, c Classifier) (*Transcript, error) {
 	in := bufio.NewReaderSize(r, 256<<10)
 	line, err := in.ReadBytes('\n')
 	if err != nil && err != io.EOF {
@@ -54,13 +55,13 @@ func Load(r io.Reader) (*Transcript, error) {
 	if bad != nil {
 		return nil, &FormatError{1, bad}
 	}
-	t, err := New(h, Options{})
+	t, err := New(h, Options{Classifier: c})
 	if err != nil {
 		return nil, err
 	}
 	t.header = h // New would invent a start
 	var places renumbered
-	var d decoder
+	d := decoder{classes: t.classes}
 	for n := 2; ; n++ {
 		line, err = readLine(in, line[:0])
 		if err != nil && err != io.EOF {

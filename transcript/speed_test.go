@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -13,7 +14,7 @@ import (
 // with a file and one observer that looks at each frame. BenchmarkValid is the
 // bare loop it is measured beside.
 func BenchmarkAppendFrame(b *testing.B) {
-	t, err := transcript.New(transcript.Header{}, transcript.Options{Path: filepath.Join(b.TempDir(), "t")})
+	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Path: filepath.Join(b.TempDir(), "t")})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func BenchmarkValid(b *testing.B) {
 }
 
 func BenchmarkLoad(b *testing.B) {
-	t, _ := transcript.New(transcript.Header{}, transcript.Options{})
+	t, _ := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	for i := range 10_000 {
 		agent(t, update(i))
 	}
@@ -52,7 +53,7 @@ func BenchmarkLoad(b *testing.B) {
 	b.SetBytes(int64(text.Len()))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := transcript.Load(bytes.NewReader(text.Bytes())); err != nil {
+		if _, err := transcript.Load(bytes.NewReader(text.Bytes()), acpframe.Classifier{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -63,7 +64,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte("{\"acp-test\":1,\"seed\":3}\n{\"seq\":4,\"ms\":1.001,\"from\":\"editor\",\"kind\":\"request\",\"id\":1,\"msg\":{\"a\":[1]}}\n{\"seq\":9,\"from\":\"agent\",\"kind\":\"response\",\"ref\":4,\"raw64\":\"/w==\"}\n{\"fr"))
 	f.Add([]byte("{\"acp-test\":1}\n{\"from\":\"process\",\"kind\":\"exit\",\"size\":-1,\"redacted\":[1,\"a\"],\"msg\":3}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		x, err := transcript.Load(bytes.NewReader(text))
+		x, err := transcript.Load(bytes.NewReader(text), acpframe.Classifier{})
 		if err != nil {
 			return
 		}
@@ -71,7 +72,7 @@ func FuzzLoad(f *testing.F) {
 		if err := x.Save(&first); err != nil {
 			t.Fatal(err)
 		}
-		y, err := transcript.Load(bytes.NewReader(first.Bytes()))
+		y, err := transcript.Load(bytes.NewReader(first.Bytes()), acpframe.Classifier{})
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, first.Bytes())
 		}

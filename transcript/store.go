@@ -49,7 +49,7 @@ const (
 )
 
 func (s *store) open(mu *sync.Mutex, h Header, o Options) error {
-	s.mu, s.redact, s.limit = mu, o.Redact, o.Memory
+	s.mu, s.redact, s.limit, s.reads.classes = mu, o.Redact, o.Memory, o.Classifier
 	if s.limit <= 0 {
 		s.limit = 64 << 20
 	}

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/gomega"
 	"pgregory.net/rapid"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -21,7 +22,7 @@ func loaded(path string) *transcript.Transcript {
 	f, err := os.Open(path)
 	Expect(err).NotTo(HaveOccurred())
 	defer f.Close()
-	t, err := transcript.Load(f)
+	t, err := transcript.Load(f, acpframe.Classifier{})
 	Expect(err).NotTo(HaveOccurred())
 	return t
 }
@@ -102,7 +103,7 @@ var _ = Describe("A transcript's file", func() {
 	})
 
 	It("must be in a folder that is there", func() {
-		_, err := transcript.New(transcript.Header{}, transcript.Options{Path: filepath.Join(path, "no", "folder")})
+		_, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Path: filepath.Join(path, "no", "folder")})
 		Expect(err).To(MatchError(ContainSubstring("making the transcript's file: open ")))
 	})
 
@@ -159,7 +160,7 @@ var _ = Describe("A full disk", func() {
 	})
 
 	It("is found at once with Through", func() {
-		_, err := transcript.New(transcript.Header{}, transcript.Options{Path: "/dev/full", Through: true})
+		_, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Path: "/dev/full", Through: true})
 		Expect(err).To(MatchError(ContainSubstring("no space left")))
 	})
 })

@@ -20,7 +20,7 @@ type Header struct {
 	Tool string
 	// Agent and Scenario name what ran; both may be empty in a recording.
 	Agent, Scenario string
-	// Protocol is the ACP version offered, as text ("1").
+	// Protocol is the version of the protocol that was offered, as text ("1").
 	Protocol string
 	Seed     int64
 	// Started is when the run began; New sets it if it is zero.
@@ -46,15 +46,18 @@ type Options struct {
 	Redact func(Entry) Entry
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+	// Classifier says what frames are; nil means JSONRPC.
+	Classifier Classifier
 }
 
 // Transcript is the log of one run. All methods may be called from any
 // goroutine; what is appended later has the higher Seq.
 type Transcript struct {
-	header Header
-	now    func() time.Time
-	start  time.Time
-	lenses sync.Pool // of *lens
+	header  Header
+	now     func() time.Time
+	start   time.Time
+	lenses  sync.Pool // of *lens
+	classes Classifier
 
 	mu        sync.Mutex
 	last      time.Duration // At of the last entry
@@ -72,13 +75,16 @@ func New(h Header, o Options) (*Transcript, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Classifier == nil {
+		o.Classifier = JSONRPC{}
+	}
 	if h.Format == 0 {
 		h.Format = Format
 	}
 	if h.Started.IsZero() {
 		h.Started = o.Now()
 	}
-	t := &Transcript{header: h, now: o.Now, start: o.Now(), waiters: map[*waiter]struct{}{}}
+	t := &Transcript{header: h, now: o.Now, start: o.Now(), classes: o.Classifier, waiters: map[*waiter]struct{}{}}
 	t.lenses.New = func() any { return new(lens) }
 	if err := t.store.open(&t.mu, h, o); err != nil {
 		return nil, err
@@ -97,7 +103,7 @@ func (t *Transcript) AppendFrame(conn int, from Source, raw []byte, size int) En
 	e, f := t.classify(conn, from, raw, size)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.links.fill(&e, f)
+	t.links.fill(&e, f, t.classes)
 	return t.append(e, true)
 }
 
@@ -109,7 +115,7 @@ func (t *Transcript) AppendFrames(conn int, from Source, lines iter.Seq[[]byte])
 	t.store.gather()
 	for raw := range lines {
 		e, f := t.classify(conn, from, raw, 0)
-		t.links.fill(&e, f)
+		t.links.fill(&e, f, t.classes)
 		t.append(e, true)
 	}
 	t.store.handOver()
@@ -125,9 +131,10 @@ func (t *Transcript) classify(conn int, from Source, raw []byte, size int) (Entr
 		l.frame = wire.Frame{}
 		return e, l.frame
 	}
-	l.frame = wire.ClassifyLine(&l.doc, raw)
+	err := l.doc.Parse(raw)
+	l.frame = t.classes.Frame(from, raw, l.doc.Root(), err)
 	e.Problem = l.frame.Problem
-	e.sound = l.doc.Root().Exists()
+	e.sound = err == nil
 	switch l.frame.Kind {
 	case wire.Request:
 		e.Kind = Request
@@ -192,6 +199,7 @@ func (t *Transcript) append(e Entry, parsed bool) Entry {
 	e.At = t.last
 	t.agents.note(e)
 	t.links.note(e)
+	e.classes = t.classes
 	l := e.lens
 	stored := e
 	stored.lens = nil

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gleak"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -33,6 +34,9 @@ func empty() *transcript.Transcript {
 
 func with(o transcript.Options) *transcript.Transcript {
 	GinkgoHelper()
+	if o.Classifier == nil {
+		o.Classifier = acpframe.Classifier{}
+	}
 	t, err := transcript.New(transcript.Header{}, o)
 	Expect(err).NotTo(HaveOccurred())
 	return t

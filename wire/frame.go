@@ -29,8 +29,9 @@ func (k FrameKind) String() string {
 	return [...]string{"malformed", "request", "notification", "response"}[min(k, Response)]
 }
 
-// Frame is one JSON-RPC 2.0 message taken apart. In a malformed frame ID and
-// Method are those that could be read.
+// Frame is one message taken apart, into the parts that JSON-RPC 2.0 gives a
+// message; one of another protocol fills those it has. In a malformed frame ID
+// and Method are those that could be read.
 type Frame struct {
 	Kind   FrameKind
 	ID     ID
@@ -49,7 +50,7 @@ type Frame struct {
 // error); an id is a string, an integer or null (JSON-RPC 2.0, sections 4, 5).
 func Classify(v Value) Frame {
 	if v.Kind() == Array {
-		return Frame{Problem: "the line is a JSON array: ACP version 1 has no batches, every message is a line of its own"}
+		return Frame{Problem: "the line is a JSON array, a batch, and every message must be a line of its own"}
 	}
 	if v.Kind() != Object {
 		return Frame{Problem: fmt.Sprintf("the line is a JSON %s, not a JSON-RPC message, which is an object", v.Kind())}
@@ -135,14 +136,14 @@ func idOf(v Value) ID {
 // the carriage return of a Windows line end, is allowed. The frame refers to d
 // and line. After a line that is no JSON, d.Root() is Missing.
 func ClassifyLine(d *Doc, line []byte) Frame {
-	err := d.Parse(line)
-	if err == nil {
-		return Classify(d.Root())
+	if err := d.Parse(line); err != nil {
+		return Frame{Problem: WhyNotJSON(line, err)}
 	}
-	return Frame{Problem: whyNotJSON(line, err)}
+	return Classify(d.Root())
 }
 
-func whyNotJSON(line []byte, err error) string {
+// WhyNotJSON says in one sentence why Parse refused a line with err.
+func WhyNotJSON(line []byte, err error) string {
 	text := bytes.TrimSpace(line)
 	switch {
 	case len(text) == 0:

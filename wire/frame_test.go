@@ -46,7 +46,7 @@ var _ = Describe("ClassifyLine", func() {
 		Entry("LSP header", `Content-Length: 12`, `the line is no JSON but other text, such as a log line, which belongs on stderr: Content-Length: 12`),
 		Entry("long text", strings.Repeat("é", 100), `the line is no JSON but other text, such as a log line, which belongs on stderr: `+strings.Repeat("é", 30)+"…"),
 		Entry("number", `42`, `the line is a JSON number, not a JSON-RPC message, which is an object`),
-		Entry("batch", `[{"jsonrpc":"2.0","method":"m"}]`, `the line is a JSON array: ACP version 1 has no batches, every message is a line of its own`),
+		Entry("batch", `[{"jsonrpc":"2.0","method":"m"}]`, `the line is a JSON array, a batch, and every message must be a line of its own`),
 		Entry("BOM", "\uFEFF{}", `the line begins with a byte order mark, which JSON does not allow`),
 		Entry("binary", "\x80\x81", `the line is not text: it is not valid UTF-8`),
 		Entry("bad UTF-8", "{\"a\":\"\xff\"}", `the line is not valid JSON: invalid UTF-8 in a string at byte 6`),

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -176,7 +177,8 @@ func (h *host) judgeClient(ctx context.Context, o *judging, s *scenarios.Scenari
 	}
 	words := []string{h.self, "serve", file, "--quiet", "--out", agentOut}
 	argv := expandAgent(client, words)
-	log, err := transcript.New(transcript.Header{Tool: tool(), Scenario: s.ID}, transcript.Options{})
+	log, err := transcript.New(transcript.Header{Tool: tool(), Scenario: s.ID},
+		transcript.Options{Classifier: acpframe.Classifier{}})
 	if err != nil {
 		return res, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -225,7 +226,7 @@ func sessionOf(word string) (string, error) {
 	if info, err := f.Stat(); err != nil || info.IsDir() {
 		return word, err
 	}
-	saved, err := transcript.Load(f)
+	saved, err := transcript.Load(f, acpframe.Classifier{})
 	if err != nil {
 		return "", fmt.Errorf("--resume: %s: %w", word, err)
 	}
@@ -247,12 +248,13 @@ func sessionOf(word string) (string, error) {
 func newSessionLog(file string, agent ownAgent) (*transcript.Transcript, error) {
 	header := transcript.Header{Tool: tool(), Agent: agent.name, Protocol: "1"}
 	if file == "" {
-		return transcript.New(header, transcript.Options{})
+		return transcript.New(header, transcript.Options{Classifier: acpframe.Classifier{}})
 	}
 	if err := mayReplace(file); err != nil {
 		return nil, fmt.Errorf("--save-session: %w", err)
 	}
-	log, err := transcript.New(header, transcript.Options{Path: file, Redact: replay.Redaction{Env: agent.command.Env}.Func()})
+	log, err := transcript.New(header, transcript.Options{Classifier: acpframe.Classifier{}, Path: file,
+		Redact: replay.Redaction{Env: agent.command.Env}.Func()})
 	if err != nil {
 		return nil, fmt.Errorf("--save-session: %w", err)
 	}
@@ -268,7 +270,7 @@ func mayReplace(file string) error {
 	if info, err := f.Stat(); err != nil || info.Size() == 0 {
 		return err
 	}
-	old, err := transcript.Load(f)
+	old, err := transcript.Load(f, acpframe.Classifier{})
 	if err != nil {
 		return fmt.Errorf("%s is no saved session, and is not replaced", file)
 	}

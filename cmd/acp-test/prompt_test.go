@@ -22,6 +22,7 @@ import (
 	"github.com/onsi/gomega/gbytes"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -37,7 +38,7 @@ func (p *place) model(script string) model {
 		return strings.ReplaceAll(s, "$DIR", p.dir), nil
 	})
 	Expect(err).NotTo(HaveOccurred())
-	log, err := transcript.New(transcript.Header{}, transcript.Options{})
+	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	Expect(err).NotTo(HaveOccurred())
 	s, err := fakellm.Start(fakellm.Config{Script: parsed, Transcript: log})
 	Expect(err).NotTo(HaveOccurred())
@@ -159,7 +160,7 @@ $`))
 			p.model(renames)
 			got := p.ask("--output", "jsonl", "--write", "--save-session", "talk.jsonl", "Rename föö \U0001F600")
 			Expect([]any{got.code, got.err}).To(Equal([]any{0, ""}))
-			log, err := transcript.Load(strings.NewReader(p.read("talk.jsonl")))
+			log, err := transcript.Load(strings.NewReader(p.read("talk.jsonl")), acpframe.Classifier{})
 			Expect(err).NotTo(HaveOccurred())
 			want, methods := "", []string{}
 			for e := range log.All() {

@@ -21,6 +21,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -103,7 +104,8 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	}()
 	redaction := replay.Redaction{Env: h.env, Patterns: patterns, KeepText: o.keepText, MaskText: o.maskText}
 	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: agents.AdHoc(argv).Name, Protocol: "1"},
-		transcript.Options{Path: file, Through: true, Memory: 8 << 20, Redact: redaction.Func()})
+		transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Memory: 8 << 20,
+			Redact: redaction.Func()})
 	if err != nil {
 		return err
 	}

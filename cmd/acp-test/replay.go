@@ -15,6 +15,7 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -161,7 +162,8 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 	if err := os.MkdirAll(filepath.Join(out, dir), 0o755); err != nil {
 		return res, err
 	}
-	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: p.Name, Scenario: id, Protocol: "1"}, transcript.Options{Path: filepath.Join(out, dir, "transcript.jsonl")})
+	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: p.Name, Scenario: id, Protocol: "1"},
+		transcript.Options{Classifier: acpframe.Classifier{}, Path: filepath.Join(out, dir, "transcript.jsonl")})
 	if err != nil {
 		return res, err
 	}

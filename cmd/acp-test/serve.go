@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -76,7 +77,8 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 	if err != nil {
 		return err
 	}
-	log, err := transcript.New(transcript.Header{Tool: tool(), Scenario: id, Protocol: "1"}, transcript.Options{Path: file, Through: true, Memory: 16 << 20})
+	log, err := transcript.New(transcript.Header{Tool: tool(), Scenario: id, Protocol: "1"},
+		transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Memory: 16 << 20})
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -100,7 +101,7 @@ var _ = Describe("the renamer", func() {
 	begin := func(ctx SpecContext, policy *mockclient.Policy) {
 		dir = GinkgoT().TempDir()
 		Expect(os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main // func foo\n"), 0o600)).To(Succeed())
-		log, err := transcript.New(transcript.Header{Agent: "renamer"}, transcript.Options{})
+		log, err := transcript.New(transcript.Header{Agent: "renamer"}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
 		editor = mockclient.NewEditor(mockclient.InProcess(log, 0, renamer), mockclient.Options{Policy: policy})
 		DeferCleanup(func(ctx SpecContext) { editor.Close(ctx) })

@@ -20,6 +20,7 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -120,7 +121,8 @@ func takeOurs(argv []string) (seen int, took time.Duration, err error) {
 		return 0, 0, err
 	}
 	defer os.RemoveAll(dir)
-	log, err := transcript.New(transcript.Header{}, transcript.Options{Path: filepath.Join(dir, "transcript.jsonl")})
+	log, err := transcript.New(transcript.Header{},
+		transcript.Options{Classifier: acpframe.Classifier{}, Path: filepath.Join(dir, "transcript.jsonl")})
 	if err != nil {
 		return 0, 0, err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -20,7 +21,7 @@ func transcriptFile(args []string) error {
 	if err != nil {
 		return err
 	}
-	log, err := transcript.New(transcript.Header{}, transcript.Options{Path: args[1]})
+	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Path: args[1]})
 	if err != nil {
 		return err
 	}

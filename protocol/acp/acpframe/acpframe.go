@@ -1,0 +1,40 @@
+// Package acpframe says what the frames of ACP version 1 are: JSON-RPC 2.0
+// messages, most of which belong to a session.
+package acpframe
+
+import (
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Classifier classifies the frames of ACP version 1 for a transcript.
+type Classifier struct{ transcript.JSONRPC }
+
+// Frame takes one message apart.
+func (c Classifier) Frame(from transcript.Source, line []byte, v wire.Value, err error) wire.Frame {
+	if v.Kind() == wire.Array {
+		return wire.Frame{Problem: "the line is a JSON array: ACP version 1 has no batches, every message is a line of its own"}
+	}
+	return c.JSONRPC.Frame(from, line, v, err)
+}
+
+// Session is the sessionId of a request's or a notification's params, or of the
+// result that creates a session.
+func (Classifier) Session(method string, f wire.Frame) wire.Value {
+	switch {
+	case f.Kind != wire.Response:
+		return f.Params.Get("sessionId")
+	case method == "session/new" || method == "session/fork":
+		return f.Result.Get("sessionId")
+	}
+	return wire.Value{}
+}
+
+// Update is the kind of a session/update notification ("tool_call", …), or ""
+// for any other entry.
+func Update(e transcript.Entry) string {
+	if e.Kind != transcript.Notification || e.Method != "session/update" {
+		return ""
+	}
+	return e.JSON().Get("params").Get("update").Get("sessionUpdate").Str()
+}

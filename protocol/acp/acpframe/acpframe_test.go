@@ -1,0 +1,34 @@
+package acpframe_test
+
+import (
+	"testing"
+
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+func TestClassifier(t *testing.T) {
+	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const batch = "the line is a JSON array: ACP version 1 has no batches, every message is a line of its own"
+	for _, c := range []struct {
+		from                             transcript.Source
+		line                             string
+		kind                             transcript.Kind
+		method, session, update, problem string
+	}{
+		{transcript.Editor, `{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}`, transcript.Request, "session/new", "", "", ""},
+		{transcript.Agent, `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}`, transcript.Response, "session/new", "s", "", ""},
+		{transcript.Agent, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"plan"}}}`,
+			transcript.Notification, "session/update", "s", "plan", ""},
+		{transcript.Agent, `[{"jsonrpc":"2.0","method":"m"}]`, transcript.Malformed, "", "", "", batch},
+		{transcript.Agent, `{}`, transcript.Malformed, "", "", "", `the message has no "jsonrpc" member, which must be "2.0"`},
+	} {
+		e := log.AppendFrame(0, c.from, []byte(c.line), 0)
+		if e.Kind != c.kind || e.Method != c.method || e.Session != c.session || acpframe.Update(e) != c.update || e.Problem != c.problem {
+			t.Errorf("%s: %s %s in %s, update %q, problem %q", c.line, e.Kind, e.Method, e.Session, acpframe.Update(e), e.Problem)
+		}
+	}
+}
