@@ -121,7 +121,11 @@ func plain(run func(context.Context, *branch, *line) error) func(*line) (func(co
 
 // notify sends a notification and sets the cursor to it.
 func (b *branch) notify(l *line, s *session, method string, params any) error {
-	e, err := b.run.editor.Notify(method, params)
+	_, editor, err := b.run.live(l)
+	if err != nil {
+		return err
+	}
+	e, err := editor.Notify(method, params)
 	if err != nil && e.Seq == 0 {
 		return b.run.unsent(l, err)
 	}
@@ -134,17 +138,27 @@ func (b *branch) notify(l *line, s *session, method string, params any) error {
 // error answer ends the script, unless the line has a name and so judges it
 // itself.
 func (b *branch) call(ctx context.Context, l *line, s *session, method string, params any, wait bool) (transcript.Entry, error) {
-	c := b.run.editor.Call(method, params)
+	c, err := b.send(ctx, l, s, method, params)
+	if err != nil || !wait {
+		return transcript.Entry{}, err
+	}
+	return b.answer(ctx, l, c, l.as == "")
+}
+
+// send sends a request and sets the cursor to it.
+func (b *branch) send(ctx context.Context, l *line, s *session, method string, params any) (*mockclient.Call, error) {
+	_, editor, err := b.run.live(l)
+	if err != nil {
+		return nil, err
+	}
+	c := editor.Call(method, params)
 	if c.Entry.Seq == 0 {
 		_, err := c.Wait(ctx)
-		return transcript.Entry{}, b.run.unsent(l, err)
+		return nil, b.run.unsent(l, err)
 	}
 	b.acted(s, c.Entry)
 	b.run.name(l.as, c.Entry)
-	if !wait {
-		return transcript.Entry{}, nil
-	}
-	return b.answer(ctx, l, c, l.as == "")
+	return c, nil
 }
 
 // answer waits for the answer to a request.
@@ -190,7 +204,7 @@ func (b *branch) answer(ctx context.Context, l *line, c *mockclient.Call, must b
 	}
 	if c.Entry.Method == "initialize" && rpc == nil {
 		f.Advice = agentAdvice(f, r)
-		r.started = f
+		r.change(func(s *state) { s.unstarted = f })
 	}
 	return e, m
 }
@@ -220,18 +234,22 @@ func compileInitialize(l *line) (func(context.Context, *branch) error, error) {
 
 // initialize sends initialize and remembers what the agent says of itself.
 func (b *branch) initialize(ctx context.Context, l *line, version json.RawMessage) error {
+	var offer json.RawMessage
+	var err error
+	b.run.change(func(s *state) { offer, err = json.Marshal(s.client) })
+	if err != nil {
+		return err
+	}
 	e, err := b.call(ctx, l, nil, "initialize", map[string]any{
 		"protocolVersion":    version,
-		"clientCapabilities": b.run.client,
+		"clientCapabilities": offer,
 		"clientInfo":         map[string]any{"name": "acp-test", "title": "acp-test", "version": "1"},
 	}, true)
 	if err != nil {
 		return err
 	}
 	r := b.run
-	r.mu.Lock()
-	r.ready, r.init = true, slices.Clone(e.JSON().Get("result").Raw())
-	r.mu.Unlock()
+	r.change(func(s *state) { s.ready, s.init = true, slices.Clone(e.JSON().Get("result").Raw()) })
 	return r.applies()
 }
 
@@ -282,7 +300,9 @@ func compileRelease(l *line) (func(context.Context, *branch) error, error) {
 		// Else the agent may see the model go on before it sees a cancel that
 		// the script sent first.
 		taken, cancel := context.WithTimeout(ctx, time.Second)
-		b.run.agent.Taken(taken)
+		if agent := b.run.running(); agent != nil {
+			agent.Taken(taken)
+		}
 		cancel()
 		e, err := b.run.model.Release(gate)
 		if err != nil {

@@ -15,9 +15,9 @@ func compileCancelRequest(l *line) (func(context.Context, *branch) error, error)
 		return nil, m
 	}
 	return func(_ context.Context, b *branch) error {
-		e, ok := b.run.names[ref]
-		if !ok {
-			return l.runtime(fmt.Errorf("%s has not happened", ref))
+		e, err := b.run.referred(l, ref)
+		if err != nil {
+			return err
 		}
 		return b.notify(l, b.current(), "$/cancel_request", map[string]any{"requestId": json.RawMessage(e.ID)})
 	}, nil
@@ -52,22 +52,23 @@ func compileAnswer(l *line) (func(context.Context, *branch) error, error) {
 	}
 	return func(_ context.Context, b *branch) error {
 		r := b.run
-		e, ok := r.names[ref]
-		if !ok {
-			return l.runtime(fmt.Errorf("%s has not happened", ref))
+		e, err := r.referred(l, ref)
+		if err != nil {
+			return err
 		}
 		result, rpc, err := b.answerOf(l, opts, e)
 		if err != nil {
 			return err
 		}
-		sent, err := r.editor.Answer(e.Seq, result, rpc)
+		_, editor, err := r.live(l)
+		if err != nil {
+			return err
+		}
+		sent, err := editor.Answer(e.Seq, result, rpc)
 		if err != nil && sent.Seq == 0 {
 			return r.unsent(l, err)
 		}
-		r.mu.Lock()
-		r.lawless[sent.Seq] = true
-		r.lawless[e.Seq] = true
-		r.mu.Unlock()
+		r.excuse(sent.Seq, e.Seq)
 		b.acted(b.current(), sent)
 		r.name(l.as, sent)
 		return nil

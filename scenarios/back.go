@@ -146,7 +146,7 @@ func compileSaw(l *line) (func(context.Context, *branch) error, error) {
 		if p.session != "" && p.session != "any" {
 			about = b.sessionOf(x)
 		}
-		from, to, err := window(about, k.in, k.turn)
+		from, to, err := b.run.window(about, k.in, k.turn)
 		if err != nil {
 			return l.runtime(err)
 		}
@@ -258,7 +258,7 @@ func compileText(l *line) (func(context.Context, *branch) error, error) {
 		return nil, m
 	}
 	return func(_ context.Context, b *branch) error {
-		from, to, err := window(b.current(), k.in, k.turn)
+		from, to, err := b.run.window(b.current(), k.in, k.turn)
 		if err != nil {
 			return l.runtime(err)
 		}
@@ -296,7 +296,11 @@ func compileDescendants(l *line) (func(context.Context, *branch) error, error) {
 		defer cancel()
 		for {
 			var lines []string
-			for _, d := range b.run.agent.Descendants() {
+			agent, _, err := b.run.live(l)
+			if err != nil {
+				return err
+			}
+			for _, d := range agent.Descendants() {
 				if !b.run.resides(d) && !d.Dying() {
 					lines = append(lines, fmt.Sprintf("pid %d: %s", d.PID, d.Command))
 				}
@@ -322,21 +326,20 @@ const dying = time.Second
 
 // countResidents notes what runs before the first prompt.
 func (r *run) countResidents() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.scenario.orphans || r.residents != nil {
-		return
-	}
-	r.residents = map[int]bool{}
-	for _, d := range r.agent.Descendants() {
-		r.residents[d.PID] = true
-	}
+	r.change(func(s *state) {
+		if !r.scenario.orphans || s.residents != nil || s.agent == nil {
+			return
+		}
+		s.residents = map[int]bool{}
+		for _, d := range s.agent.Descendants() {
+			s.residents[d.PID] = true
+		}
+	})
 }
 
-func (r *run) resides(d mockclient.Process) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.residents[d.PID]
+func (r *run) resides(d mockclient.Process) (resides bool) {
+	r.change(func(s *state) { resides = s.residents[d.PID] })
+	return resides
 }
 
 func compileStderr(l *line) (func(context.Context, *branch) error, error) {

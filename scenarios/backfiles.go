@@ -57,12 +57,13 @@ func compileCmp(l *line) (func(context.Context, *branch) error, error) {
 // settleFiles waits until what the agent asked the editor to write is written: an
 // agent may end its turn without waiting for the answer.
 func (b *branch) settleFiles(ctx context.Context) {
-	if b.run.editor == nil {
+	editor := b.run.talking()
+	if editor == nil {
 		return
 	}
 	wait, cancel := b.run.stepTimeout(ctx, 0)
 	defer cancel()
-	b.run.editor.Settle(wait)
+	editor.Settle(wait)
 }
 
 // archived is a file of the archive by its name there.

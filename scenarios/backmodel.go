@@ -29,7 +29,7 @@ func compileModel(l *line) (func(context.Context, *branch) error, error) {
 		return nil, l.usage(value.column, "%q is no number", value.raw())
 	}
 	return func(_ context.Context, b *branch) error {
-		from, _, err := window(b.current(), "", 0)
+		from, _, err := b.run.window(b.current(), "", 0)
 		if err != nil {
 			return l.runtime(err)
 		}
@@ -70,7 +70,7 @@ func compileModelSaw(l *line) (func(context.Context, *branch) error, error) {
 		if err != nil {
 			return l.runtime(err)
 		}
-		from, _, err := window(b.current(), "", 0)
+		from, _, err := b.run.window(b.current(), "", 0)
 		if err != nil {
 			return l.runtime(err)
 		}

@@ -20,23 +20,29 @@ import (
 
 // launchAgent starts the agent's process, unless one runs.
 func (r *run) launchAgent(ctx context.Context) error {
-	r.mu.Lock()
-	running := r.agent != nil
-	r.mu.Unlock()
-	if running {
+	r.launching.Lock()
+	defer r.launching.Unlock()
+	if r.running() != nil {
 		return nil
 	}
+	var conn int
+	env, home := map[string]string{}, map[string][]byte{}
+	r.change(func(s *state) {
+		conn = s.conn
+		maps.Copy(env, s.setup.env)
+		maps.Copy(home, s.setup.home)
+	})
 	launch, err := r.engine.Profile.Launch(agents.Sandbox{
 		Work: r.box.work, Home: r.box.home, Temp: r.box.temp, LLM: r.model.URL(), Proxy: r.proxy(), Self: r.engine.Self,
-		Cwd: r.engine.Cwd, HostEnv: r.engine.Host, Env: r.setup.env, Pass: r.engine.PassEnv,
+		Cwd: r.engine.Cwd, HostEnv: r.engine.Host, Env: env, Pass: r.engine.PassEnv,
 	})
 	if err != nil {
 		return err
 	}
 	files := map[string][]byte{}
 	maps.Copy(files, launch.Files)
-	maps.Copy(files, r.setup.home)
-	if r.conn == 0 {
+	maps.Copy(files, home)
+	if conn == 0 {
 		if err := writeFiles(r.box.home, files); err != nil {
 			return fmt.Errorf("preparing the agent's HOME: %w", err)
 		}
@@ -51,19 +57,18 @@ func (r *run) launchAgent(ctx context.Context) error {
 	if c.Isolation, err = r.isolation(); err != nil {
 		return err
 	}
-	agent, err := mockclient.Start(ctx, r.t, r.conn, c)
+	agent, err := mockclient.Start(ctx, r.t, conn, c)
 	if err != nil {
 		return err
 	}
 	r.engine.launched(r, agent)
-	r.setup.terminals.Env = launch.Env
-	editor := mockclient.NewEditor(agent, mockclient.Options{
-		Capabilities: r.client, Policy: r.setup.permissions(), Files: &r.setup.files, IDs: r.setup.ids, Hold: r.setup.hold,
-		Terminals: &r.setup.terminals, Elicitation: &mockclient.Elicitation{Rules: r.setup.elicits},
+	r.change(func(s *state) {
+		s.setup.terminals.Env = launch.Env
+		s.agent, s.editor = agent, mockclient.NewEditor(agent, mockclient.Options{
+			Capabilities: s.client, Policy: s.setup.permissions(), Files: &s.setup.files, IDs: s.setup.ids, Hold: s.setup.hold,
+			Terminals: &s.setup.terminals, Elicitation: &mockclient.Elicitation{Rules: s.setup.elicits},
+		})
 	})
-	r.mu.Lock()
-	r.agent, r.editor, r.launch = agent, editor, launch
-	r.mu.Unlock()
 	return r.perturb(ctx, agent)
 }
 
@@ -81,49 +86,48 @@ func (r *run) begin(ctx context.Context) error {
 
 // beginFor is begin, but for acts that themselves are the start.
 func (r *run) beginFor(ctx context.Context, method string) error {
-	if method == "initialize" || r.ended {
+	if method == "initialize" || r.hasEnded() {
 		return r.launchAgent(ctx)
 	}
 	return r.begin(ctx)
 }
 
-func (r *run) isReady() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.ready || r.ended
+func (r *run) isReady() (ready bool) {
+	r.change(func(s *state) { ready = s.ready || s.ended })
+	return ready
 }
 
 // initialized reports whether the agent has said what it can.
-func (r *run) initialized() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.init != nil
+func (r *run) initialized() bool { return r.greeting().Exists() }
+
+// greeting returns the result of initialize; it does not exist before that.
+func (r *run) greeting() (v wire.Value) {
+	r.change(func(s *state) { v, _ = wire.Parse(s.init) })
+	return v
 }
 
 // stopAgent ends the agent that runs; the next launch is another connection.
 func (r *run) stopAgent(ctx context.Context) {
-	r.mu.Lock()
-	agent := r.agent
-	r.mu.Unlock()
+	agent := r.running()
 	if agent == nil {
 		return
 	}
-	s := agent.Stop(ctx)
-	for _, p := range s.Survivors {
-		r.survivors = append(r.survivors, p)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.shutdown = s
-	r.agent, r.editor, r.ready = nil, nil, false
-	r.conn++
+	shutdown := agent.Stop(ctx)
+	r.change(func(s *state) {
+		s.shutdown, s.survivors = shutdown, append(s.survivors, shutdown.Survivors...)
+		s.agent, s.editor, s.ready = nil, nil, false
+		s.conn++
+	})
 }
 
 // killAgent ends the whole tree with SIGKILL and waits for its end.
 func (r *run) killAgent(ctx context.Context, l *line) error {
-	agent := r.agent
+	agent, _, err := r.live(l)
+	if err != nil {
+		return err
+	}
 	agent.Kill()
-	r.killed = true
+	r.change(func(s *state) { s.killed = true })
 	wait, cancel := r.stepTimeout(ctx, 0)
 	defer cancel()
 	select {
@@ -147,25 +151,22 @@ func (r *run) patience(ctx context.Context, method string) (context.Context, con
 
 // capability is a value below agentCapabilities.
 func (r *run) capability(path string) wire.Value {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	v, err := wire.Parse(r.init)
-	if err != nil {
-		return wire.Value{}
-	}
-	return v.Get("agentCapabilities").Path(path)
+	return r.greeting().Get("agentCapabilities").Path(path)
+}
+
+// opening returns the answer to the latest session/new.
+func (r *run) opening() (e transcript.Entry) {
+	r.change(func(s *state) { e = s.setup.session })
+	return e
 }
 
 // advertised reports whether the agent has a capability.
 func (r *run) advertised(c string) bool {
 	switch c {
 	case "modes", "configOptions":
-		return r.setup.session.JSON().Path("result." + c).Exists()
+		return r.opening().JSON().Path("result." + c).Exists()
 	case "authMethods":
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		v, err := wire.Parse(r.init)
-		return err == nil && v.Get("authMethods").Len() > 0
+		return r.greeting().Get("authMethods").Len() > 0
 	}
 	return on(r.capability(c))
 }
@@ -187,9 +188,7 @@ func (r *run) unsent(l *line, err error) error {
 // most likely on its way out, and how it ends explains more. One that stays all
 // the same is told by the step timeout.
 func (r *run) expectExit() {
-	r.mu.Lock()
-	agent := r.agent
-	r.mu.Unlock()
+	agent := r.running()
 	if agent == nil {
 		return
 	}
@@ -288,15 +287,14 @@ func lastLines(s string, n int) string {
 
 // process is the state of the agent, for a failure.
 func (r *run) process() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.agent == nil {
+	agent := r.running()
+	if agent == nil {
 		return "not running"
 	}
-	exit, gone := r.agent.Exit()
+	exit, gone := agent.Exit()
 	switch {
 	case !gone:
-		return fmt.Sprintf("running, pid %d", r.agent.PID())
+		return fmt.Sprintf("running, pid %d", agent.PID())
 	case exit.Signal != "":
 		return "ended by " + exit.Signal
 	default:

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -150,19 +150,16 @@ func (e *Engine) inapplicable(s *Scenario) string {
 
 // prepare makes what a run needs before its first line.
 func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
-	r := &run{engine: e, scenario: s, client: mockclient.DefaultCapabilities(),
-		names: map[string]transcript.Entry{}, lawless: map[int]bool{}}
-	r.setup.env, r.setup.home, r.setup.policy = map[string]string{}, map[string][]byte{}, map[string]string{}
-	for k, v := range e.Env {
-		r.setup.env[k] = v
-	}
-	for k, v := range e.Profile.Policy {
-		r.setup.policy[k] = v
-	}
-	implicit := &checkState{reached: true}
-	r.checks, r.current = []*checkState{implicit}, implicit
+	r := &run{engine: e, scenario: s}
+	st := &r.state
+	st.client, st.names, st.excused = mockclient.DefaultCapabilities(), map[string]transcript.Entry{}, map[int]bool{}
+	st.setup.env, st.setup.home, st.setup.policy = map[string]string{}, map[string][]byte{}, map[string]string{}
+	maps.Copy(st.setup.env, e.Env)
+	maps.Copy(st.setup.policy, e.Profile.Policy)
+	st.current = &checkState{reached: true}
+	st.checks = []*checkState{st.current}
 	for _, d := range s.checks {
-		r.checks = append(r.checks, &checkState{decl: d})
+		st.checks = append(st.checks, &checkState{decl: d})
 	}
 	if r.box, err = newSandbox(e.Temp); err != nil {
 		return nil, err
@@ -294,7 +291,7 @@ func (r *run) play(ctx context.Context, res *Result) {
 	if clean && ctx.Err() == nil {
 		res.Linger = r.linger(ctx)
 	}
-	if r.agent != nil && r.isReady() && !r.ended {
+	if r.running() != nil && r.isReady() && !r.hasEnded() {
 		res.AgentName, res.AgentVersion = r.agentInfo()
 	}
 	r.stopAgent(ctx)
@@ -303,7 +300,7 @@ func (r *run) play(ctx context.Context, res *Result) {
 	if r.trap != nil {
 		closing = errors.Join(closing, r.trap.Close())
 	}
-	if c := r.setup.http; c != nil {
+	if c := r.state.setup.http; c != nil {
 		closing = errors.Join(closing, c.Close())
 	}
 	after, _ := takeSnapshot(r.box.work)
@@ -316,18 +313,11 @@ func (r *run) play(ctx context.Context, res *Result) {
 	}
 }
 
-// script runs the lines. A panic is a fault of this program: it ends the run,
-// not the process, and keeps the evidence.
-func (r *run) script(ctx context.Context) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("acp-test failed: %v\n%s", p, debug.Stack())
-		}
-	}()
+// script runs the lines.
+func (r *run) script(ctx context.Context) error {
 	b := &branch{run: r}
 	r.engine.step(r.scenario.ID, "starting")
-	err = b.play(ctx, r.scenario.steps)
-	return err
+	return b.play(ctx, r.scenario.steps)
 }
 
 // concludes reports whether the script got to an end of its own, good or bad,
@@ -339,13 +329,7 @@ func (r *run) concludes(err error) bool {
 }
 
 func (r *run) agentInfo() (name, version string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	v, err := parseJSON(r.init)
-	if err != nil {
-		return "", ""
-	}
-	info := v.Get("agentInfo")
+	info := r.greeting().Get("agentInfo")
 	return info.Get("name").Str(), info.Get("version").Str()
 }
 

@@ -207,6 +207,19 @@ cat >/dev/null`
 		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
 	})
 
+	It("lets both sides of both await the same entries of one session", func() {
+		side := "  await agent_message text~^Hello\n  await turn end_turn\n"
+		r := run(engine(), "session new a\nprompt a 'Say hello.'\ncheck x\nboth {\n"+side+"}{\n"+side+"}\n"+hello)
+		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		r = run(engine(), "session new a\nprompt a 'Say hello.'\nboth {\n"+side+"}{\n"+side+"}\ncheck PERM-006\nawait agent_message within=50ms\n"+hello)
+		Expect(r.Verdict).To(Equal(scenarios.Fail), "after both, the cursor is where the farther side has come to")
+	})
+
+	It("makes an error of a panic, whichever side it is on", func() {
+		err := scenarios.Guarded(func() { panic("a bug") })
+		Expect(err).To(MatchError(ContainSubstring("acp-test failed: a bug")))
+	})
+
 	It("has a cursor for each side of both", func() {
 		r := run(engine(), "session new a\nsession new b\ncheck x\nboth {\n  prompt a 'In a.'\n  await turn end_turn\n}{\n  prompt b 'In b.'\n  await turn end_turn\n}\n-- llm.yaml --\nturns:\n  - - - text: A\n  - - - text: B\n")
 		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))

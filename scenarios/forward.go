@@ -78,14 +78,15 @@ func (b *branch) await(ctx context.Context, l *line, p *pattern, within time.Dur
 	if p.kind == "response" {
 		after = x.ref
 	}
-	if s := b.sessionOf(x); s != nil && len(s.prompts) > 0 && p.kind != "response" {
-		x.prompt = s.prompts[len(s.prompts)-1]
+	about := b.sessionOf(x)
+	if prompt := b.run.lastPrompt(about); prompt > 0 && p.kind != "response" {
+		x.prompt = prompt
 		if p.session != "" && p.session != "any" {
-			after = s.cursor
+			after = b.view(about).cursor
 		}
 		if p.kind == "turn" {
-			after = max(x.prompt, s.ended)
-			x.over = s.over
+			after = max(prompt, b.view(about).ended)
+			x.over = b.view(about).over
 		}
 	}
 	var taken map[int]bool
@@ -99,13 +100,12 @@ func (b *branch) await(ctx context.Context, l *line, p *pattern, within time.Dur
 	defer cancel()
 	o := b.run.t.Await(wait, after, x.expectation(taken))
 	if o.Met() {
-		if s := b.sessionOf(x); s != nil && p.kind == "turn" {
-			s.ended = o.Entry.Seq
-			s.over = append(s.over, o.Entry.Ref)
+		if about = b.sessionOf(x); about != nil && p.kind == "turn" {
+			v := b.view(about)
+			v.ended, v.over = o.Entry.Seq, append(v.over, o.Entry.Ref)
 		}
-		if b.group == nil && p.session != "" && p.session != "any" {
-			b.run.settle(o.Entry)
-			b.sessionOf(x).cursor = max(b.sessionOf(x).cursor, o.Entry.Seq)
+		if b.group == nil && about != nil && p.session != "" && p.session != "any" {
+			b.acted(about, o.Entry)
 		} else {
 			b.reach(o.Entry)
 		}
@@ -134,14 +134,7 @@ func (b *branch) await(ctx context.Context, l *line, p *pattern, within time.Dur
 }
 
 func (b *branch) sessionOf(x *bound) *session {
-	b.run.mu.Lock()
-	defer b.run.mu.Unlock()
-	for i := len(b.run.sessions) - 1; i >= 0; i-- {
-		if b.run.sessions[i].id == x.session {
-			return b.run.sessions[i]
-		}
-	}
-	return nil
+	return b.run.lastSession(func(s *session) bool { return s.id == x.session })
 }
 
 // quiet waits until no frame of the agent has come for d.
@@ -151,7 +144,7 @@ func (b *branch) quiet(ctx context.Context, l *line, d, within time.Duration) er
 	}
 	wait, cancel := b.run.stepTimeout(ctx, max(within, d+b.run.engine.StepTimeout))
 	defer cancel()
-	last := b.run.t.Len()
+	last, agent := b.run.t.Len(), b.run.running()
 	for woken := 0; ; {
 		pause, stop := context.WithTimeoutCause(wait, d, errQuiet)
 		o := b.run.t.Await(pause, last, agentFrame)
@@ -159,7 +152,7 @@ func (b *branch) quiet(ctx context.Context, l *line, d, within time.Duration) er
 		switch {
 		case o.Met():
 			last = o.Entry.Seq
-		case errors.Is(o.Cause, errQuiet) && woken < wakings && !idle(wait, b.run.t, last, d, b.run.agent):
+		case errors.Is(o.Cause, errQuiet) && woken < wakings && agent != nil && !idle(wait, b.run.t, last, d, agent):
 			woken++
 		case errors.Is(o.Cause, errQuiet) || o.Verdict == transcript.Unmeetable:
 			b.acted(b.current(), b.run.t.At(last))
@@ -185,10 +178,7 @@ func (b *branch) file(ctx context.Context, l *line, name word, within time.Durat
 	if err != nil {
 		return l.runtime(err)
 	}
-	prompt := 0
-	if s := b.current(); s != nil && len(s.prompts) > 0 {
-		prompt = s.prompts[len(s.prompts)-1]
-	}
+	prompt := b.run.lastPrompt(b.current())
 	ends := transcript.First("the end of the turn", func(e transcript.Entry) bool {
 		return prompt > 0 && e.Ref == prompt && turnEnd(e)
 	})
@@ -201,7 +191,9 @@ func (b *branch) file(ctx context.Context, l *line, name word, within time.Durat
 		stop()
 		if _, err := os.Lstat(b.run.inWork(file)); err == nil {
 			// What the agent said before it made the file came before it.
-			b.run.agent.CatchUp(wait)
+			if agent := b.run.running(); agent != nil {
+				agent.CatchUp(wait)
+			}
 			b.run.did(l)
 			return nil
 		}

@@ -25,7 +25,7 @@ func (r *run) finding(f rules.Finding) Finding {
 	}
 	if f.Side == rules.OfClient {
 		out.Class = Error
-		if r.unlawful || slices.ContainsFunc(f.Entries, func(seq int) bool { return r.lawless[seq] }) {
+		if r.state.allExcused || slices.ContainsFunc(f.Entries, func(seq int) bool { return r.state.excused[seq] }) {
 			out.Class = Lint
 			out.Message += " (the scenario does this on purpose)"
 		}
@@ -66,11 +66,11 @@ func (r *run) around(seqs []int) []string {
 // leftovers are findings about the end of the agent, which no frame shows.
 func (r *run) leftovers() []Finding {
 	var out []Finding
-	for _, p := range r.survivors {
+	for _, p := range r.state.survivors {
 		out = append(out, Finding{Rule: "EXIT-LEFTOVER", Class: Warn, Requirements: []string{"STDIO-007"},
 			Message: fmt.Sprintf("A process outlived the agent and was killed: %s", r.plain(p.Command)), Detail: fmt.Sprintf("pid %d, parent %d", p.PID, p.Parent)})
 	}
-	if steps := r.shutdown.Steps; slices.Contains(steps, "SIGTERM") && !r.killed {
+	if steps := r.state.shutdown.Steps; slices.Contains(steps, "SIGTERM") && !r.state.killed {
 		out = append(out, Finding{Rule: "EXIT-EOF", Class: Lint, Requirements: []string{"STDIO-007"},
 			Message: fmt.Sprintf("The agent did not end when its input was closed; it took %s.", strings.Join(steps[1:], ", then "))})
 	}

@@ -15,8 +15,8 @@ import (
 // judge fills a result from what happened. err is how the script ended.
 func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 	res.Frames = r.frames()
-	res.NotStarted = r.started != nil
-	res.Notes = append(res.Notes, r.notes...)
+	res.NotStarted = r.state.unstarted != nil
+	res.Notes = append(res.Notes, r.state.notes...)
 	res.Notes = append(res.Notes, r.remarks()...)
 	if r.engine.Profile.Tools == nil {
 		res.Wire, res.Tools = r.model.Learned()
@@ -25,7 +25,7 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 	// Where a situation did not come about, what was left open for the script
 	// to go on from is not the agent's debt.
 	brokeOff := errors.As(err, &m) && m.verdict == Inconclusive
-	end := rules.End{Clean: clean && !r.killed && !brokeOff, Linger: res.Linger}
+	end := rules.End{Clean: clean && !r.state.killed && !brokeOff, Linger: res.Linger}
 	for _, f := range r.checker.Finish(end) {
 		if f.Class == rules.Info {
 			res.Notes = append(res.Notes, f.Rule+": "+r.plain(f.Message))
@@ -83,7 +83,7 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 // judgeSkip judges a scenario that turned out not to apply, in its middle
 // perhaps: what failed before that has failed.
 func (r *run) judgeSkip(res *Result, sk *skipped) {
-	r.checks = slices.DeleteFunc(r.checks, func(c *checkState) bool { return c.decl != nil && !c.reached })
+	r.state.checks = slices.DeleteFunc(r.state.checks, func(c *checkState) bool { return c.decl != nil && !c.reached })
 	r.judgeChecks(res, nil)
 	res.Checks = slices.DeleteFunc(res.Checks, func(c Check) bool { return c.Verdict == Pass || c.Verdict == Inconclusive })
 	if res.Verdict == Fail || res.Verdict == Error {
@@ -99,7 +99,7 @@ func (r *run) judgeSkip(res *Result, sk *skipped) {
 func (r *run) judgeChecks(res *Result, fatal *miss) {
 	unsure := r.unsure()
 	stopped := Verdict("")
-	for _, c := range r.checks {
+	for _, c := range r.state.checks {
 		if c.decl == nil { // lines before the first check
 			for _, m := range c.misses {
 				v := r.verdictOf(m, c, res)
@@ -251,7 +251,7 @@ func (r *run) remarks() []string {
 	var out []string
 	for e := range r.t.All() {
 		if e.Kind == transcript.Remark || e.Kind == transcript.ModelUnmatched || e.Kind == transcript.ModelUnused {
-			if text := e.JSON().Get("text").Str(); text != "" && !slices.Contains(out, text) && !slices.Contains(r.notes, text) {
+			if text := e.JSON().Get("text").Str(); text != "" && !slices.Contains(out, text) && !slices.Contains(r.state.notes, text) {
 				out = append(out, text)
 			}
 		}

@@ -19,14 +19,15 @@ func (r *run) linger(ctx context.Context) time.Duration {
 	} else if slices.ContainsFunc(r.scenario.Tags, func(t string) bool { return t == "cancel" || t == "load" || t == "close" }) {
 		d = lingering
 	}
-	if d == 0 || r.agent == nil {
+	agent := r.running()
+	if d == 0 || agent == nil {
 		return 0
 	}
 	if r.engine.Slot != nil {
 		defer r.engine.Slot(r.scenario.ID)()
 	}
 	r.engine.step(r.scenario.ID, "lingering")
-	silence(ctx, r.t, d, r.agent)
+	silence(ctx, r.t, d, agent)
 	return d
 }
 

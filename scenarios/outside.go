@@ -55,7 +55,7 @@ func (r *run) isolation() (*mockclient.Isolation, error) {
 	if r.trap != nil {
 		i.Doors = append(i.Doors, mockclient.Door{Port: r.trap.Port(), Serve: r.trap.Serve})
 	}
-	if c := r.setup.http; c != nil {
+	if c := r.state.setup.http; c != nil {
 		u, err := url.Parse(c.Entry(canaryName).URL)
 		if err != nil {
 			return nil, err
@@ -67,13 +67,6 @@ func (r *run) isolation() (*mockclient.Isolation, error) {
 		i.Doors = append(i.Doors, mockclient.Door{Port: port, Serve: c.Serve})
 	}
 	return i, nil
-}
-
-// launched reports whether an agent runs.
-func (r *run) launched() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.agent != nil
 }
 
 // egress is a finding for each host the agent asked the proxy for.

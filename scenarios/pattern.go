@@ -247,7 +247,7 @@ func (p *pattern) bind(b *branch) (*bound, error) {
 		x.arg = arg
 	}
 	if p.kind == "response" {
-		e, ok := b.run.names[x.arg]
+		e, ok := b.run.named(x.arg)
 		if !ok {
 			return nil, fmt.Errorf("%s has not happened", x.arg)
 		}

@@ -26,7 +26,7 @@ func (r *run) perturb(ctx context.Context, a *mockclient.Agent) error {
 		return nil
 	}
 	a.SetPace(p.Pace)
-	if r.conn == 0 {
+	if r.connection() == 0 {
 		r.note("perturbed: %s", strings.Join(p.How, ", "))
 	}
 	if p.Split == 0 {

@@ -86,15 +86,11 @@ func compilePrompt(l *line) (func(context.Context, *branch) error, error) {
 			params["_meta"] = meta
 		}
 		b.run.countResidents()
-		c := b.run.editor.Call("session/prompt", params)
-		if c.Entry.Seq == 0 {
-			_, err := c.Wait(ctx)
-			return b.run.unsent(l, err)
+		c, err := b.send(ctx, l, s, "session/prompt", params)
+		if err == nil {
+			b.run.change(func(*state) { s.prompts = append(s.prompts, c.Entry.Seq) })
 		}
-		s.prompts = append(s.prompts, c.Entry.Seq)
-		b.acted(s, c.Entry)
-		b.run.name(l.as, c.Entry)
-		return nil
+		return err
 	}, nil
 }
 

@@ -45,7 +45,7 @@ func compileSet(method, key, value string) func(*line) (func(context.Context, *b
 				}
 			}
 			if l.as != "" { // the script judges the answer: it may ask for what is not on offer
-				defer func(from int) { b.run.excuse(from, method) }(b.run.t.Len())
+				defer func(from int) { b.run.excuseSince(from, method) }(b.run.t.Len())
 			}
 			_, err = b.call(ctx, l, s, method, params, true)
 			return err
@@ -84,7 +84,7 @@ func compileRaw(request bool) func(*line) (func(context.Context, *branch) error,
 			}
 			// Whatever the script writes by hand may break the protocol on
 			// purpose, so rules for clients do not judge it.
-			defer func(from int) { r.excuse(from, method) }(r.t.Len())
+			defer func(from int) { r.excuseSince(from, method) }(r.t.Len())
 			if !request {
 				return b.notify(l, b.current(), method, params)
 			}
@@ -94,13 +94,11 @@ func compileRaw(request bool) func(*line) (func(context.Context, *branch) error,
 	}
 }
 
-// excuse marks the frames of a method that were written since an entry.
-func (r *run) excuse(from int, method string) {
+// excuseSince excuses the frames of a method that were written since an entry.
+func (r *run) excuseSince(from int, method string) {
 	for e := range r.t.From(from + 1) {
 		if e.Source == transcript.Editor && e.Method == method {
-			r.mu.Lock()
-			r.lawless[e.Seq] = true
-			r.mu.Unlock()
+			r.excuse(e.Seq)
 		}
 	}
 }

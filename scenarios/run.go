@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
-	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
@@ -26,51 +25,26 @@ type run struct {
 	t        *transcript.Transcript
 	model    *fakellm.Server
 	trap     *fakellm.Trap // nil if outside connections are left alone
-	launch   agents.Launch
-
-	// What set-up lines say before the agent starts.
-	client mockclient.Capabilities
-	setup  setup
-
-	mu       sync.Mutex // guards what follows: the branches of both share it
-	agent    *mockclient.Agent
-	editor   *mockclient.Editor
-	conn     int
-	ready    bool   // initialized
-	init     []byte // result of initialize
-	sessions []*session
-	names    map[string]transcript.Entry
-	prompts  int // prompts sent so far
-	// residents are the processes of the agent, besides itself, before the first
-	// prompt, by their id: a launcher's child, a language server.
-	residents map[int]bool
-	checks    []*checkState
-	current   *checkState
-	notes     []string
-	// lawless are the entries of the editor that break the protocol on
-	// purpose; rules for clients do not judge the harness by them.
-	lawless   map[int]bool
-	unlawful  bool                // the script answers or writes what no editor may
-	started   *transcript.Failure // why the agent did not start, if it did not
-	ended     bool                // the script closed its input or signalled it
-	killed    bool                // the script killed it
-	shutdown  mockclient.Shutdown
-	survivors []mockclient.Process
 
 	checker *rules.Checker
-	// settled is the last entry the script waited for or made itself. What
-	// came after it may or may not have come in time: no golden shows it.
-	settled  int
-	rendered string
+	state   state
+	// launching is held while an agent starts.
+	launching sync.Mutex
+	rendered  string
 }
 
 // session is an ACP session the script opened.
 type session struct {
 	name, id, cwd string
-	cursor        int   // Seq from which await looks forward
-	ended         int   // Seq of the last end of a turn that was awaited
-	prompts       []int // Seqs of its prompts
-	over          []int // those whose turn was awaited to its end
+	begin         int   // Seq from which await looks forward at first
+	prompts       []int // Seqs of its prompts, under the lock of the run's state
+}
+
+// view is how far one branch has looked in one session.
+type view struct {
+	cursor int   // Seq from which await looks forward
+	ended  int   // Seq of the last end of a turn that was awaited
+	over   []int // prompts whose turn was awaited to its end
 }
 
 // branch is a line of control: the script, or one side of both. It has a
@@ -79,8 +53,46 @@ type branch struct {
 	run     *run
 	session *session
 	cursor  int // where there is no session
+	views   map[*session]*view
 	group   *group
 	apart   bool // one side of both
+}
+
+// view returns the branch's own view of a session.
+func (b *branch) view(s *session) *view {
+	v := b.views[s]
+	if v == nil {
+		v = &view{cursor: s.begin}
+		if b.views == nil {
+			b.views = map[*session]*view{}
+		}
+		b.views[s] = v
+	}
+	return v
+}
+
+// fork returns a branch for one side of both, which looks on by itself from
+// where b is.
+func (b *branch) fork() *branch {
+	own := &branch{run: b.run, session: b.current(), cursor: b.cursor, views: map[*session]*view{}, apart: true}
+	for s, v := range b.views {
+		own.views[s] = &view{v.cursor, v.ended, slices.Clone(v.over)}
+	}
+	return own
+}
+
+// join moves b to the farthest point that a side of both has come to.
+func (b *branch) join(side *branch) {
+	b.cursor = max(b.cursor, side.cursor)
+	for s, v := range side.views {
+		mine := b.view(s)
+		mine.cursor, mine.ended = max(mine.cursor, v.cursor), max(mine.ended, v.ended)
+		for _, prompt := range v.over {
+			if !slices.Contains(mine.over, prompt) {
+				mine.over = append(mine.over, prompt)
+			}
+		}
+	}
 }
 
 // group is the state of a group { } while it runs.
@@ -129,10 +141,11 @@ func (b *branch) current() *session {
 	if b.session != nil {
 		return b.session
 	}
-	b.run.mu.Lock()
-	defer b.run.mu.Unlock()
-	if n := len(b.run.sessions); n > 0 {
-		return b.run.sessions[n-1]
+	st := &b.run.state
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if n := len(st.sessions); n > 0 {
+		return st.sessions[n-1]
 	}
 	return nil
 }
@@ -145,21 +158,10 @@ func (b *branch) speak(s *session) {
 	}
 }
 
-func (r *run) session(name string) *session {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := len(r.sessions) - 1; i >= 0; i-- {
-		if r.sessions[i].name == name {
-			return r.sessions[i]
-		}
-	}
-	return nil
-}
-
 // at is the branch's cursor.
 func (b *branch) at() int {
 	if s := b.current(); s != nil {
-		return max(s.cursor, b.cursor)
+		return max(b.view(s).cursor, b.cursor)
 	}
 	return b.cursor
 }
@@ -171,7 +173,8 @@ func (b *branch) acted(s *session, e transcript.Entry) {
 	}
 	b.run.settle(e)
 	if s != nil {
-		s.cursor = max(s.cursor, e.Seq)
+		v := b.view(s)
+		v.cursor = max(v.cursor, e.Seq)
 	} else {
 		b.cursor = max(b.cursor, e.Seq)
 	}
@@ -186,35 +189,6 @@ func (b *branch) reach(e transcript.Entry) {
 		return
 	}
 	b.acted(b.current(), e)
-}
-
-func (r *run) settle(e transcript.Entry) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.settled = max(r.settled, e.Seq)
-}
-
-// name remembers an entry under the name a line gave it.
-func (r *run) name(as string, e transcript.Entry) {
-	if as == "" {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.names[as] = e
-}
-
-func (r *run) note(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	r.t.Event(r.conn, transcript.Note, transcript.Remark, "", map[string]string{"text": text})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.notes = append(r.notes, text)
-}
-
-func (r *run) phase(text string) {
-	r.t.Event(r.conn, transcript.Note, transcript.Phase, "", map[string]string{"text": text})
-	r.engine.step(r.scenario.ID, text)
 }
 
 // expand replaces the variables of a word.
@@ -255,9 +229,7 @@ func (b *branch) variable(name string) (string, error) {
 		return "", errors.New("no session is open")
 	}
 	head, path, _ := strings.Cut(name, ".")
-	r.mu.Lock()
-	e, ok := r.names[head]
-	r.mu.Unlock()
+	e, ok := r.named(head)
 	if !ok {
 		return "", unknownVariable(name, []string{"WORK", "HOME", "TMP", "SESSION", "TOOL"})
 	}
@@ -373,23 +345,24 @@ func natural(e transcript.Entry) string {
 
 // window is the stretch saw and its kin look at: from the latest prompt of a
 // session on, or all, or its n-th turn.
-func window(s *session, in string, turn int) (after, to int, err error) {
+func (r *run) window(s *session, in string, turn int) (after, to int, err error) {
+	prompts := r.promptsOf(s)
 	switch {
 	case in == "run" || s == nil:
 		return 0, -1, nil
 	case turn > 0:
-		if turn > len(s.prompts) {
-			return 0, 0, fmt.Errorf("turn=%d: the session has had %d", turn, len(s.prompts))
+		if turn > len(prompts) {
+			return 0, 0, fmt.Errorf("turn=%d: the session has had %d", turn, len(prompts))
 		}
 		to := -1
-		if turn < len(s.prompts) {
-			to = s.prompts[turn] - 1
+		if turn < len(prompts) {
+			to = prompts[turn] - 1
 		}
-		return s.prompts[turn-1] - 1, to, nil
-	case len(s.prompts) == 0:
+		return prompts[turn-1] - 1, to, nil
+	case len(prompts) == 0:
 		return 0, -1, nil
 	}
-	return s.prompts[len(s.prompts)-1] - 1, -1, nil
+	return prompts[len(prompts)-1] - 1, -1, nil
 }
 
 // stepTimeout bounds one line.

@@ -34,21 +34,28 @@ func (r *run) token() string { return "canary-" + strconv.FormatInt(r.engine.See
 
 func (r *run) canaryLog() string { return filepath.Join(r.box.temp, "canary.log") }
 
+// services returns what set-up lines have said of them so far.
+func (r *run) services() (given services) {
+	r.change(func(s *state) { given = s.setup.services })
+	return given
+}
+
 // mcpServers are the servers given in session/new.
 func (r *run) mcpServers() []any {
 	out := []any{}
-	if r.setup.broken {
+	s := r.services()
+	if s.broken {
 		out = append(out, canary.Stdio("broken", r.token(), r.canaryLog(), filepath.Join(r.box.temp, "no-such-program")))
 	}
-	if r.setup.stdio {
+	if s.stdio {
 		out = append(out, canary.Stdio(canaryName, r.token(), r.canaryLog(), r.engine.Self, "canary"))
 	}
-	if r.setup.http != nil {
+	if s.http != nil {
 		name := canaryName
-		if r.setup.stdio {
+		if s.stdio {
 			name += "_http"
 		}
-		out = append(out, r.setup.http.Entry(name))
+		out = append(out, s.http.Entry(name))
 	}
 	return out
 }
@@ -135,19 +142,21 @@ func compileTerminal(l *line) (func(context.Context, *branch) error, error) {
 		if err := l.early(b, "terminals"); err != nil {
 			return err
 		}
-		t := &b.run.setup.terminals
 		if kind == "real" {
-			t.Real = true
+			globs := []string{"*"}
+			if allow != nil {
+				globs = nil
+			}
 			for _, w := range allow {
 				glob, err := b.expand(w)
 				if err != nil {
 					return l.runtime(err)
 				}
-				t.Allow = append(t.Allow, glob)
+				globs = append(globs, glob)
 			}
-			if allow == nil {
-				t.Allow = append(t.Allow, "*")
-			}
+			b.run.change(func(s *state) {
+				s.setup.terminals.Real, s.setup.terminals.Allow = true, append(s.setup.terminals.Allow, globs...)
+			})
 			return nil
 		}
 		output, err := b.expand(opts["output"])
@@ -156,7 +165,7 @@ func compileTerminal(l *line) (func(context.Context, *branch) error, error) {
 		}
 		c := command
 		c.Output = output
-		t.Script = append(t.Script, c)
+		b.run.change(func(s *state) { s.setup.terminals.Script = append(s.setup.terminals.Script, c) })
 		return nil
 	}, nil
 }
@@ -201,20 +210,17 @@ func compileElicit(l *line) (func(context.Context, *branch) error, error) {
 		}
 	}
 	return func(_ context.Context, b *branch) error {
-		r := b.run
-		if !r.isReady() {
+		b.run.change(func(s *state) {
 			for _, mode := range []string{"form", "url"} {
-				if rule.Mode == "" || rule.Mode == mode {
-					r.client.Set("elicitation."+mode, map[string]any{})
+				if !s.ready && !s.ended && (rule.Mode == "" || rule.Mode == mode) {
+					s.client.Set("elicitation."+mode, map[string]any{})
 				}
 			}
-		}
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.setup.elicits = append([]mockclient.ElicitRule{rule}, r.setup.elicits...)
-		if r.editor != nil {
-			r.editor.SetElicitation(&mockclient.Elicitation{Rules: r.setup.elicits})
-		}
+			s.setup.elicits = append([]mockclient.ElicitRule{rule}, s.setup.elicits...)
+			if s.editor != nil {
+				s.editor.SetElicitation(&mockclient.Elicitation{Rules: s.setup.elicits})
+			}
+		})
 		return nil
 	}, nil
 }
@@ -228,7 +234,10 @@ func compileMCP(l *line) (func(context.Context, *branch) error, error) {
 		return nil, m
 	}
 	if what == "broken" && len(l.words) == 1 {
-		return func(_ context.Context, b *branch) error { b.run.setup.broken = true; return nil }, nil
+		return func(_ context.Context, b *branch) error {
+			b.run.change(func(s *state) { s.setup.broken = true })
+			return nil
+		}, nil
 	}
 	if what != "canary" {
 		return nil, l.usage(l.words[0].column, "%q is no MCP server", what)
@@ -246,16 +255,16 @@ func compileMCP(l *line) (func(context.Context, *branch) error, error) {
 			if r.engine.Self == "" {
 				return l.runtime(fmt.Errorf("the canary over stdio is this program, whose path the engine was not told"))
 			}
-			r.setup.stdio = true
+			r.change(func(s *state) { s.setup.stdio = true })
 			return nil
 		}
-		if r.setup.http == nil {
-			s, err := canary.Start(r.token())
+		if given := r.services(); given.http == nil {
+			server, err := canary.Start(r.token())
 			if err != nil {
 				return fmt.Errorf("starting the canary: %w", err)
 			}
-			r.setup.http = s
-			if r.engine.Isolate && r.launched() {
+			r.change(func(s *state) { s.setup.http = server })
+			if r.engine.Isolate && r.running() != nil {
 				return &skipped{"an isolated agent reaches the canary over http only if it is set up before the agent starts"}
 			}
 		}
@@ -278,14 +287,15 @@ func compileCanary(l *line) (func(context.Context, *branch) error, error) {
 	return func(_ context.Context, b *branch) error {
 		r := b.run
 		var seen []canary.Sighting
-		if r.setup.stdio {
+		given := r.services()
+		if given.stdio {
 			var err error
 			if seen, err = canary.Read(r.canaryLog()); err != nil {
 				return l.runtime(err)
 			}
 		}
-		if r.setup.http != nil {
-			seen = append(seen, r.setup.http.Sightings()...)
+		if given.http != nil {
+			seen = append(seen, given.http.Sightings()...)
 		}
 		text, err := b.expand(opts["text"])
 		if err != nil {
@@ -322,13 +332,16 @@ func compileSameHistory(l *line) (func(context.Context, *branch) error, error) {
 	return func(_ context.Context, b *branch) error {
 		r := b.run
 		var told [2]mockclient.History
-		second := r.names[refs[1]]
+		second, err := r.referred(l, refs[1])
+		if err != nil {
+			return err
+		}
 		for i, ref := range refs {
 			first, last := 1, second.Seq-1
-			load, ok := r.names[ref]
 			if ref != "live" {
-				if !ok {
-					return l.runtime(fmt.Errorf("%s has not happened", ref))
+				load, err := r.referred(l, ref)
+				if err != nil {
+					return err
 				}
 				first, last = load.Seq, r.answerTo(load.Seq)
 			}
@@ -360,8 +373,8 @@ func (r *run) places() []golden.Replacement {
 	if r.engine.Self != "" {
 		names[r.engine.Self] = "$SELF"
 	}
-	if r.setup.http != nil {
-		names[r.setup.http.Entry(canaryName).URL] = "$CANARY"
+	if http := r.services().http; http != nil {
+		names[http.Entry(canaryName).URL] = "$CANARY"
 	}
 	var out []golden.Replacement
 	for _, place := range slices.SortedFunc(maps.Keys(names), func(a, b string) int { return len(b) - len(a) }) {

@@ -177,7 +177,7 @@ func (a *sessionAct) run(ctx context.Context, b *branch) error {
 		params["sessionId"] = s.id
 	}
 	if a.verb == "new" || s == nil {
-		s = &session{name: a.name, cwd: cwd, cursor: b.at()}
+		s = &session{name: a.name, cwd: cwd, begin: b.at()}
 		if id, ok := params["sessionId"].(string); ok {
 			s.id = id
 		}
@@ -194,7 +194,7 @@ func (a *sessionAct) run(ctx context.Context, b *branch) error {
 		if s.id = e.JSON().Path("result.sessionId").Str(); s.id != "" {
 			r.opened(s)
 			b.speak(s)
-			r.setup.session = e
+			r.change(func(st *state) { st.setup.session = e })
 			return r.applies()
 		}
 	}
@@ -282,9 +282,9 @@ func (a *sessionAct) listed(b *branch, sessions map[string]int, last transcript.
 
 // opened makes a session the one opened last.
 func (r *run) opened(s *session) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.sessions = append(slices.DeleteFunc(r.sessions, func(o *session) bool { return o == s }), s)
+	r.change(func(st *state) {
+		st.sessions = append(slices.DeleteFunc(st.sessions, func(o *session) bool { return o == s }), s)
+	})
 }
 
 // optionalSession takes a session's name, if there is a word.

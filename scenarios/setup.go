@@ -57,11 +57,13 @@ func setupCommands() []*Command {
 				return func(_ context.Context, b *branch) error {
 					for _, w := range l.words {
 						method := w.raw()
-						b.run.setup.hold = append(b.run.setup.hold, method)
-						b.run.unlawful = true // the script may leave it open for good
-						if b.run.editor != nil {
-							b.run.editor.SetHold(method, true)
-						}
+						b.run.change(func(s *state) {
+							s.setup.hold = append(s.setup.hold, method)
+							s.allExcused = true // the script may leave it open for good
+							if s.editor != nil {
+								s.editor.SetHold(method, true)
+							}
+						})
 					}
 					return nil
 				}, nil
@@ -93,7 +95,7 @@ func setupCommands() []*Command {
 						if err != nil {
 							return l.runtime(err)
 						}
-						b.run.setup.env[key] = v
+						b.run.change(func(s *state) { s.setup.env[key] = v })
 					}
 					return nil
 				}, nil
@@ -122,7 +124,7 @@ func setupCommands() []*Command {
 				}
 				return func(_ context.Context, b *branch) error {
 					for k, w := range opts {
-						b.run.setup.policy[k] = w.raw()
+						b.run.change(func(s *state) { s.setup.policy[k] = w.raw() })
 					}
 					return nil
 				}, nil
@@ -175,7 +177,7 @@ func setupCommands() []*Command {
 
 // early is the mistake of a set-up line that comes too late.
 func (l *line) early(b *branch, what string) error {
-	if b.run.agent == nil {
+	if b.run.running() == nil {
 		return nil
 	}
 	return l.runtime(fmt.Errorf("%s must be set before the agent starts", what))
@@ -208,9 +210,11 @@ func compileClient(l *line) (func(context.Context, *branch) error, error) {
 		if b.run.isReady() {
 			return l.runtime(fmt.Errorf("capabilities must be set before the agent is initialized"))
 		}
-		for _, c := range changes {
-			b.run.client.Set(c.path, c.value)
-		}
+		b.run.change(func(s *state) {
+			for _, c := range changes {
+				s.client.Set(c.path, c.value)
+			}
+		})
 		return nil
 	}, nil
 }
@@ -271,16 +275,15 @@ func compilePermit(l *line) (func(context.Context, *branch) error, error) {
 		return nil, l.usage(l.name.column, "%v", err)
 	}
 	return func(_ context.Context, b *branch) error {
-		r := b.run
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.setup.permits = append([]mockclient.Rule{rule}, r.setup.permits...)
-		if answer.AfterCancel || answer.Twice || answer.Never || answer.Option != "" || answer.Result != nil {
-			r.unlawful = true
-		}
-		if r.editor != nil {
-			r.editor.SetPolicy(r.setup.permissions())
-		}
+		b.run.change(func(s *state) {
+			s.setup.permits = append([]mockclient.Rule{rule}, s.setup.permits...)
+			if answer.AfterCancel || answer.Twice || answer.Never || answer.Option != "" || answer.Result != nil {
+				s.allExcused = true
+			}
+			if s.editor != nil {
+				s.editor.SetPolicy(s.setup.permissions())
+			}
+		})
 		return nil
 	}, nil
 }
@@ -306,14 +309,15 @@ func compileFiles(l *line) (func(context.Context, *branch) error, error) {
 		if err := l.early(b, "files"); err != nil {
 			return err
 		}
-		b.run.setup.files.MissingEmpty = missing == "empty"
-		b.run.setup.files.ReplaceInvalid = invalid == "replace"
+		b.run.change(func(s *state) {
+			s.setup.files.MissingEmpty, s.setup.files.ReplaceInvalid = missing == "empty", invalid == "replace"
+		})
 		return nil
 	}, nil
 }
 
 func openBuffer(b *branch, _ *line, name, text string) error {
-	b.run.setup.files.Open(b.run.inWork(name), text)
+	b.run.change(func(s *state) { s.setup.files.Open(b.run.inWork(name), text) })
 	return nil
 }
 
@@ -341,7 +345,7 @@ func compileHome(l *line) (func(context.Context, *branch) error, error) {
 		if err != nil {
 			return err
 		}
-		b.run.setup.home[name] = []byte(text)
+		b.run.change(func(s *state) { s.setup.home[name] = []byte(text) })
 		return nil
 	}, nil
 }
@@ -378,7 +382,7 @@ func compileIDs(l *line) (func(context.Context, *branch) error, error) {
 		if err := l.early(b, "ids"); err != nil {
 			return err
 		}
-		b.run.setup.ids = ids
+		b.run.change(func(s *state) { s.setup.ids = ids })
 		return nil
 	}, nil
 }

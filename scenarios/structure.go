@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime/debug"
 	"strings"
 
 	"github.com/acp-test/acp-test/transcript"
@@ -58,7 +59,7 @@ func compileNeeds(l *line) (func(context.Context, *branch) error, error) {
 	// What the agent advertises is known once it has answered; a script may
 	// still have to say how it is initialized.
 	return func(_ context.Context, b *branch) error {
-		b.run.setup.needs = append(b.run.setup.needs, agent...)
+		b.run.change(func(s *state) { s.setup.needs = append(s.setup.needs, agent...) })
 		return b.run.applies()
 	}, nil
 }
@@ -123,10 +124,12 @@ func compileNeedsSaw(l *line) (func(context.Context, *branch) error, error) {
 // applies ends the scenario if the agent lacks what is needed, as far as it has
 // said what it has.
 func (r *run) applies() error {
-	for _, c := range r.setup.needs {
+	var needs []string
+	r.change(func(s *state) { needs = s.setup.needs })
+	for _, c := range needs {
 		known := r.initialized()
 		if c == "modes" || c == "configOptions" {
-			known = r.setup.session.Seq > 0
+			known = r.opening().Seq > 0
 		}
 		if known && !r.advertised(c) {
 			return &skipped{"the agent does not advertise " + c}
@@ -228,22 +231,21 @@ func compileCheck(l *line) (func(context.Context, *branch) error, error) {
 
 // open makes a check the one that misses belong to.
 func (r *run) open(d *checkDecl) {
-	r.t.Event(r.conn, transcript.Note, transcript.CheckOpened, "", map[string]any{"check": d.slug, "requirements": d.requirements})
+	r.t.Event(r.connection(), transcript.Note, transcript.CheckOpened, "", map[string]any{"check": d.slug, "requirements": d.requirements})
 	r.engine.step(r.scenario.ID, "check "+d.slug)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, c := range r.checks {
-		if c.decl == d {
-			c.reached = true
-			r.current = c
+	r.change(func(s *state) {
+		for _, c := range s.checks {
+			if c.decl == d {
+				c.reached = true
+				s.current = c
+			}
 		}
-	}
+	})
 }
 
-func (r *run) check() *checkState {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.current
+func (r *run) check() (c *checkState) {
+	r.change(func(s *state) { c = s.current })
+	return c
 }
 
 func compileGroup(l *line) (func(context.Context, *branch) error, error) {
@@ -293,23 +295,28 @@ func compileBoth(l *line) (func(context.Context, *branch) error, error) {
 		if err := b.run.begin(ctx); err != nil {
 			return err
 		}
+		left, right := b.fork(), b.fork()
 		done := make(chan error, 1)
-		side := func(steps []step) error {
-			own := &branch{run: b.run, session: b.current(), cursor: b.cursor, apart: true}
-			return own.play(ctx, steps)
-		}
-		go func() { done <- side(second) }()
-		err := side(first)
+		go func() { done <- right.play(ctx, second) }()
+		err := left.play(ctx, first)
 		if other := <-done; err == nil {
 			err = other
 		}
+		b.join(left)
+		b.join(right)
 		return err
 	}, nil
 }
 
 // play runs steps until one ends the script. Soft misses are recorded and the
-// script goes on.
-func (b *branch) play(ctx context.Context, steps []step) error {
+// script goes on. A panic is a fault of this program: it ends the run, not the
+// process, and keeps the evidence.
+func (b *branch) play(ctx context.Context, steps []step) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("acp-test failed: %v\n%s", p, debug.Stack())
+		}
+	}()
 	for _, s := range steps {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -332,7 +339,5 @@ func (b *branch) play(ctx context.Context, steps []step) error {
 
 // missed notes a miss against the open check.
 func (r *run) missed(m *miss) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.current.misses = append(r.current.misses, m)
+	r.change(func(s *state) { s.current.misses = append(s.current.misses, m) })
 }

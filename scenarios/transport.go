@@ -10,7 +10,6 @@ import (
 
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/mockclient"
-	"github.com/acp-test/acp-test/transcript"
 )
 
 func transportCommands() []*Command {
@@ -38,9 +37,12 @@ func transportCommands() []*Command {
 					if err := b.run.begin(ctx); err != nil {
 						return err
 					}
-					b.run.agent.Stall(d)
-					b.run.did(l)
-					return nil
+					agent, _, err := b.run.live(l)
+					if err == nil {
+						agent.Stall(d)
+						b.run.did(l)
+					}
+					return err
 				}, nil
 			},
 		}, {
@@ -66,13 +68,16 @@ func transportCommands() []*Command {
 			},
 		}, {
 			Name: "close-stdin", Group: "acts", Summary: "close the agent's input",
-			Compile: plain(func(ctx context.Context, b *branch, _ *line) error {
+			Compile: plain(func(ctx context.Context, b *branch, l *line) error {
 				if err := b.run.begin(ctx); err != nil {
 					return err
 				}
-				b.run.ended = true
-				b.run.agent.CloseStdin()
-				return nil
+				agent, _, err := b.run.live(l)
+				if err == nil {
+					b.run.change(func(s *state) { s.ended = true })
+					agent.CloseStdin()
+				}
+				return err
 			}),
 		}, {
 			Name: "signal", Group: "acts", Args: "SIGNAL",
@@ -103,11 +108,6 @@ func transportCommands() []*Command {
 			}),
 		},
 	}
-}
-
-// did logs an act that sends no frame.
-func (r *run) did(l *line) {
-	r.t.Event(r.conn, transcript.Note, transcript.Act, "", map[string]string{"text": l.text})
 }
 
 func (l *line) onlyDuration() (time.Duration, *Mistake) {
@@ -145,14 +145,16 @@ func compileSend(l *line) (func(context.Context, *branch) error, error) {
 		if text, err = expandText(l.p.file, text, b.variable); err != nil {
 			return l.runtime(err)
 		}
-		e, err := r.editor.Send([]byte(strings.TrimSuffix(text, "\n")))
+		_, editor, err := r.live(l)
+		if err != nil {
+			return err
+		}
+		e, err := editor.Send([]byte(strings.TrimSuffix(text, "\n")))
 		if err != nil && e.Seq == 0 {
 			return r.unsent(l, err)
 		}
-		r.mu.Lock()
-		r.lawless[e.Seq] = true
-		r.unlawful = true
-		r.mu.Unlock()
+		r.excuse(e.Seq)
+		r.change(func(s *state) { s.allExcused = true })
 		b.acted(b.current(), e)
 		r.name(l.as, e)
 		return nil
@@ -188,11 +190,15 @@ func compileShape(l *line) (func(context.Context, *branch) error, error) {
 		if err := b.run.begin(ctx); err != nil {
 			return err
 		}
+		agent, _, err := b.run.live(l)
+		if err != nil {
+			return err
+		}
 		b.run.did(l)
 		if s == "flush" {
-			return b.run.agent.Flush(ctx)
+			return agent.Flush(ctx)
 		}
-		return b.run.agent.WriteShape(ctx, shape)
+		return agent.WriteShape(ctx, shape)
 	}, nil
 }
 
@@ -210,8 +216,12 @@ func compileSignal(l *line) (func(context.Context, *branch) error, error) {
 		if err := b.run.begin(ctx); err != nil {
 			return err
 		}
-		b.run.ended = true
-		if err := b.run.agent.Signal(sig); err != nil {
+		agent, _, err := b.run.live(l)
+		if err != nil {
+			return err
+		}
+		b.run.change(func(s *state) { s.ended = true })
+		if err := agent.Signal(sig); err != nil {
 			return l.runtime(fmt.Errorf("sending %s: %w", s, err))
 		}
 		return nil
