@@ -24,6 +24,7 @@ var layers = [][]string{
 	{"cmd/acp-test"},
 	{"reports", "sweep", "replay"},
 	{"scenarios"},
+	{"protocol/acp/invariants"},
 	{"rules", "golden", "mockclient", "fakellm", "agents"},
 	{"protocol/acp/acpframe"},
 	{"protocol/acp/schema", "transcript"},

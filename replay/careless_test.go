@@ -58,7 +58,7 @@ func edit(name string, careless map[string]func(*mockclient.Request)) []string {
 	Expect(err).NotTo(HaveOccurred())
 	e.Close(ctx)
 	red := []string{}
-	for _, c := range replay.JudgeEditor(scenarios.Result{ID: "x"}, s.Script, []replay.Session{{Log: log}}, "v1").Checks {
+	for _, c := range judge.Editor(scenarios.Result{ID: "x"}, s.Script, []replay.Session{{Log: log}}).Checks {
 		if c.Verdict != scenarios.Pass && c.Verdict != scenarios.Skip {
 			red = append(red, c.Slug)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -81,7 +82,7 @@ await turn end_turn
 		s, err := scenarios.Parse("x", "x.txtar", made.Text)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(s.HasModel()).To(BeTrue())
-		Expect(scenarios.Review(s)).To(BeEmpty())
+		Expect(scenarios.Review(invariants.V1(), s)).To(BeEmpty())
 	})
 
 	It("says what the agent said in a golden, with the editor as the scenario has it", func() {

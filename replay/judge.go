@@ -22,10 +22,17 @@ const (
 	TheEditor
 )
 
+// Judge is what recordings are judged by: the rules of their protocol, and the
+// name of one of its sets of severities.
+type Judge struct {
+	Rules    *rules.Set
+	Severity string
+}
+
 // Check judges a transcript that is complete by the rules alone.
-func Check(id string, t *transcript.Transcript, severity string) scenarios.Result {
+func (j Judge) Check(id string, t *transcript.Transcript) scenarios.Result {
 	res := scenarios.Result{ID: id, File: id, Verdict: scenarios.Pass, Started: t.Header().Started}
-	checker := rules.NewChecker(rules.Config{Severity: severity})
+	checker := j.Rules.NewChecker(rules.Config{Severity: j.Severity})
 	told := telling(t, checker.Observe)
 	// Of a recording nobody knows whether its end is the end of the session.
 	conclude(&res, t, checker, rules.End{Clean: told.exited}, told, Both)

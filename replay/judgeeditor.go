@@ -21,21 +21,21 @@ type Session struct {
 	Left []string
 }
 
-// JudgeEditor judges an editor by the connections it had with our agent: by the
+// Editor judges an editor by the connections it had with our agent: by the
 // rules for clients and by the checks of the script, which may be nil. A check
 // is about all connections together.
-func JudgeEditor(res scenarios.Result, script *Script, sessions []Session, severity string) scenarios.Result {
+func (j Judge) Editor(res scenarios.Result, script *Script, sessions []Session) scenarios.Result {
 	res.Verdict = scenarios.Pass
 	if len(sessions) == 0 {
 		res.Verdict, res.Reason = scenarios.Error, "the editor never started the agent: is {agent} or ACP_TEST_AGENT in its command line?"
 		return res
 	}
 	for _, s := range sessions {
-		c := rules.Config{Severity: severity}
+		c := rules.Config{Severity: j.Severity}
 		if script != nil {
 			c.Off = script.RulesOff
 		}
-		checker := rules.NewChecker(c)
+		checker := j.Rules.NewChecker(c)
 		told := telling(s.Log, checker.Observe)
 		one := scenarios.Result{Verdict: scenarios.Pass}
 		conclude(&one, s.Log, checker, rules.End{Clean: told.exited}, told, TheEditor)
@@ -57,7 +57,7 @@ func JudgeEditor(res scenarios.Result, script *Script, sessions []Session, sever
 	}
 	reached := 0
 	for i := range script.Checks {
-		k := judgeCheck(res.ID, &script.Checks[i], sessions)
+		k := j.check(res.ID, &script.Checks[i], sessions)
 		if k.Verdict != scenarios.Skip {
 			reached++
 		}
@@ -72,8 +72,8 @@ func JudgeEditor(res scenarios.Result, script *Script, sessions []Session, sever
 	return res
 }
 
-func judgeCheck(id string, c *scenarios.AgentCheck, sessions []Session) scenarios.Check {
-	k := scenarios.Check{ID: id + "#" + c.Slug, Slug: c.Slug, Line: c.Line, Title: c.Title, Requirements: c.Requirements, Class: classOf(c.Requirements), Verdict: scenarios.Pass}
+func (j Judge) check(id string, c *scenarios.AgentCheck, sessions []Session) scenarios.Check {
+	k := scenarios.Check{ID: id + "#" + c.Slug, Slug: c.Slug, Line: c.Line, Title: c.Title, Requirements: c.Requirements, Class: j.classOf(c.Requirements), Verdict: scenarios.Pass}
 	for i := range c.Lines {
 		observed, ok, applies := expect(&c.Lines[i], sessions)
 		switch {
@@ -91,13 +91,13 @@ func judgeCheck(id string, c *scenarios.AgentCheck, sessions []Session) scenario
 
 // classOf is what a miss counts as: the level of the strongest requirement, and
 // a fail without any, since what no requirement backs is an effect.
-func classOf(ids []string) scenarios.Verdict {
+func (j Judge) classOf(ids []string) scenarios.Verdict {
 	if len(ids) == 0 {
 		return scenarios.Fail
 	}
 	class := scenarios.Lint
 	for _, id := range ids {
-		switch q, ok := rules.Lookup(id); {
+		switch q, ok := j.Rules.Requirement(id); {
 		case ok && q.Level == "must":
 			return scenarios.Fail
 		case ok && q.Level == "should":

@@ -114,7 +114,7 @@ func again(recording *transcript.Transcript, mode replay.Mode, fault string) sce
 	Expect(err).NotTo(HaveOccurred())
 	llm := model(log, work)
 	defer llm.Close()
-	r := replay.Replay{ID: "session", File: "session.jsonl", Log: log}
+	r := replay.Replay{ID: "session", File: "session.jsonl", Log: log, Judge: judge}
 	r.Recording, r.Mode, r.Work, r.Home, r.Patience = recording, mode, work, home, time.Second
 	r.Prompting = func(session string, n int, text string) {
 		llm.Begin(fakellm.Prompt{Session: session, Index: n, Text: text})

@@ -91,13 +91,13 @@ var _ = Describe("reading recordings of others", func() {
 	})
 
 	It("judges both sides", func() {
-		res := replay.Check("x", ours(), "v1")
+		res := judge.Check("x", ours())
 		Expect(res.Verdict).To(Equal(scenarios.Pass))
 		broken := strings.Replace(importable()["frames with directions"], `"optionId"`, `"x"`, 1)
 		broken = strings.Replace(broken, `{"sessionId":"s1","prompt"`, `{"sessionId":"other","prompt"`, 1)
 		t, _, err := replay.Read(strings.NewReader(broken))
 		Expect(err).NotTo(HaveOccurred())
-		res = replay.Check("x", t, "v1")
+		res = judge.Check("x", t)
 		Expect(res.Verdict).To(Equal(scenarios.Fail))
 		Expect(res.Findings[0].Message).To(HavePrefix("The editor:"))
 	})

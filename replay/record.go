@@ -34,8 +34,8 @@ type Proxy struct {
 	// Live takes one line for each finding of the rules, as soon as it is
 	// known; nil judges nothing.
 	Live io.Writer
-	// Severity names a set of severities of package rules, for Live.
-	Severity string
+	// Judge says what Live is told.
+	Judge Judge
 }
 
 // drained is how long the pipes of an agent that is gone may take to end.
@@ -138,7 +138,7 @@ func (p *Proxy) judge() (finish func()) {
 		default:
 		}
 	})
-	checker := rules.NewChecker(rules.Config{Severity: p.Severity})
+	checker := p.Judge.Rules.NewChecker(rules.Config{Severity: p.Judge.Severity})
 	next, told := 1, 0
 	look := func() {
 		for e := range p.Log.From(next) {

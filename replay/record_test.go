@@ -174,7 +174,7 @@ var _ = Describe("record", func() {
 		log := logAt(filepath.Join(GinkgoT().TempDir(), "r.jsonl"))
 		live := &collector{}
 		in := strings.NewReader("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/prompt\",\"params\":{}}\nnot json\n")
-		_, err := (&replay.Proxy{Agent: command("cat"), In: in, Out: io.Discard, Log: log, Live: live}).Run(context.Background())
+		_, err := (&replay.Proxy{Agent: command("cat"), In: in, Out: io.Discard, Log: log, Live: live, Judge: judge}).Run(context.Background())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(live.String()).To(ContainSubstring("fail of the agent"))
 		Expect(live.String()).To(ContainSubstring("#"))

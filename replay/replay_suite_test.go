@@ -17,6 +17,7 @@ import (
 
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/replay"
@@ -27,6 +28,8 @@ import (
 //
 // The others leave by syscall.Exit: built with the race detector, os.Exit
 // sleeps for a second first.
+var judge = replay.Judge{Rules: invariants.V1()}
+
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {

@@ -91,7 +91,7 @@ func drive(s *replay.Server, cancel bool, after ...transcript.Expectation) scena
 		}
 	}
 	e.Close(ctx)
-	return replay.JudgeEditor(scenarios.Result{ID: "x"}, s.Script, []replay.Session{{Log: log}}, "v1")
+	return judge.Editor(scenarios.Result{ID: "x"}, s.Script, []replay.Session{{Log: log}})
 }
 
 var _ = Describe("serve", func() {
@@ -166,7 +166,7 @@ answered NEVER
 		}()
 		Expect(<-done).To(Equal(0))
 		out.Close()
-		res := replay.JudgeEditor(scenarios.Result{ID: "x"}, s.Script, []replay.Session{{Log: log}}, "v1")
+		res := judge.Editor(scenarios.Result{ID: "x"}, s.Script, []replay.Session{{Log: log}})
 		Expect(res.Checks[0].Verdict).To(Equal(want), "%+v", res.Checks[0])
 	},
 		Entry("a request that it left beside", "await P", scenarios.Skip),
@@ -190,7 +190,7 @@ answered NEVER
 		in.Close()
 		Expect(<-done).To(Equal(0))
 		out.Close()
-		res := replay.JudgeEditor(scenarios.Result{ID: "x"}, s.Script, []replay.Session{{Log: log}}, "v1")
+		res := judge.Editor(scenarios.Result{ID: "x"}, s.Script, []replay.Session{{Log: log}})
 		Expect(res.Verdict).To(Equal(scenarios.Fail))
 	})
 
@@ -252,7 +252,7 @@ var _ = Describe("a client on the Go library", func() {
 		out.Close() // as the library left it
 		in.Close()
 		<-done
-		res := replay.JudgeEditor(scenarios.Result{ID: "editors/m01-burst-long"}, s.Script, []replay.Session{{Log: log}}, "v1")
+		res := judge.Editor(scenarios.Result{ID: "editors/m01-burst-long"}, s.Script, []replay.Session{{Log: log}})
 		Expect(res.Verdict).To(Equal(scenarios.Fail))
 		Expect(res.Checks[0].Verdict).To(Equal(scenarios.Fail))
 		Expect(res.Checks[0].Slug).To(Equal("connection-survives"))

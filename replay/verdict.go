@@ -25,8 +25,7 @@ type Replay struct {
 	// AsRecorded makes findings that the recording has too known: what counts
 	// is what is new.
 	AsRecorded bool
-	// Severity names a set of severities of package rules.
-	Severity string
+	Judge      Judge
 }
 
 // Against is the canonical text of the recording, for Want.
@@ -47,7 +46,8 @@ func (r *Replay) Text() string {
 func (r *Replay) Run(ctx context.Context) scenarios.Result {
 	began := time.Now()
 	res := scenarios.Result{ID: r.ID, File: r.File, Verdict: scenarios.Pass, Started: began}
-	checker := rules.NewChecker(rules.Config{Severity: r.Severity, Start: r.Work, Roots: slices.Compact([]string{r.Work, r.Home})})
+	checker := r.Judge.Rules.NewChecker(rules.Config{Severity: r.Judge.Severity, Start: r.Work,
+		Roots: slices.Compact([]string{r.Work, r.Home})})
 	r.Log.Observe(checker.Observe)
 	played, err := r.Play(ctx, r.Log)
 	told := telling(r.Log, func(transcript.Entry) {})
@@ -86,7 +86,7 @@ func (r *Replay) Run(ctx context.Context) scenarios.Result {
 // forgive marks the findings that the recording has too.
 func (r *Replay) forgive(res *scenarios.Result) {
 	then := map[[2]string]bool{}
-	for _, f := range Check(r.ID, r.Recording, r.Severity).Findings {
+	for _, f := range r.Judge.Check(r.ID, r.Recording).Findings {
 		then[[2]string{f.Rule, f.Sub}] = true
 	}
 	all := res.Failure == nil

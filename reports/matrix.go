@@ -89,12 +89,12 @@ var outcomes = []string{"", string(scenarios.Pass), string(scenarios.Lint), stri
 
 // NewMatrix puts agents beside each other. Known failures count like others: a
 // specification knows no baseline.
-func NewMatrix(columns []Column) Matrix {
+func NewMatrix(set *rules.Set, columns []Column) Matrix {
 	var m Matrix
 	rows := map[string][]MatrixCell{}
 	for i, c := range columns {
 		m.Columns = append(m.Columns, describe(c))
-		g := &gathering{matrix: &m, column: c, numbers: map[string]int{}}
+		g := &gathering{rules: set, matrix: &m, column: c, numbers: map[string]int{}}
 		cell := func(id string) *MatrixCell {
 			if rows[id] == nil {
 				rows[id] = make([]MatrixCell, len(columns))
@@ -108,7 +108,7 @@ func NewMatrix(columns []Column) Matrix {
 			g.result(r, cell)
 		}
 	}
-	for _, q := range rules.Requirements() {
+	for _, q := range set.Requirements() {
 		if cells := rows[q.ID]; cells != nil && q.Side != rules.OfClient {
 			m.Rows = append(m.Rows, MatrixRow{Requirement: q, Cells: cells})
 		}
@@ -120,6 +120,7 @@ func NewMatrix(columns []Column) Matrix {
 
 // gathering collects the notes of one agent.
 type gathering struct {
+	rules   *rules.Set
 	matrix  *Matrix
 	column  Column
 	numbers map[string]int // of notes by what they are about
@@ -144,9 +145,9 @@ func (g *gathering) result(r scenarios.Result, cell func(id string) *MatrixCell)
 		}
 		if k, ok := g.column.flaky(r.ID, c.Slug); ok {
 			outcome = nowAndThen
-			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Scenario: r.ID, Title: asked(c, r), Known: k.Reason}, r)
+			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Scenario: r.ID, Title: g.asked(c, r), Known: k.Reason}, r)
 		} else if c.Verdict != scenarios.Pass {
-			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Scenario: r.ID, Title: asked(c, r), Known: g.reason(r.ID, c.Slug, c.Known)}, r)
+			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Scenario: r.ID, Title: g.asked(c, r), Known: g.reason(r.ID, c.Slug, c.Known)}, r)
 		}
 		for _, id := range c.Requirements {
 			cell(id).worsen(outcome, note)
@@ -156,7 +157,7 @@ func (g *gathering) result(r scenarios.Result, cell func(id string) *MatrixCell)
 		if _, ok := g.column.flaky(r.ID, f.Rule); ok || f.Class == scenarios.Error || len(f.Requirements) == 0 {
 			continue
 		}
-		note := g.note(f.Rule+" "+f.Point+" "+string(f.Class), MatrixNote{Outcome: string(f.Class), Source: f.Rule, Scenario: r.ID, Title: broken(f), Known: g.reason(r.ID, f.Rule, f.Known)}, r)
+		note := g.note(f.Rule+" "+f.Point+" "+string(f.Class), MatrixNote{Outcome: string(f.Class), Source: f.Rule, Scenario: r.ID, Title: g.broken(f), Known: g.reason(r.ID, f.Rule, f.Known)}, r)
 		for _, id := range f.Requirements {
 			cell(id).worsen(string(f.Class), note)
 		}
@@ -166,7 +167,7 @@ func (g *gathering) result(r scenarios.Result, cell func(id string) *MatrixCell)
 // flakyRules takes the rules that are broken now and then in a scenario.
 func (g *gathering) flakyRules(r scenarios.Result, cell func(id string) *MatrixCell) {
 	for _, k := range g.column.Known {
-		rule, ok := rules.LookupRule(k.ID)
+		rule, ok := g.rules.Rule(k.ID)
 		if !ok || !k.Flaky || !k.Selects(r.ID) || r.Verdict == scenarios.Skip {
 			continue
 		}
@@ -220,12 +221,12 @@ func (g *gathering) reason(scenario, id string, known bool) string {
 
 // asked says what a check asks. What came instead has ids and times in it, and
 // a table must be the same again: the command shows it.
-func asked(c scenarios.Check, r scenarios.Result) string {
+func (g *gathering) asked(c scenarios.Check, r scenarios.Result) string {
 	if c.Title != "" {
 		return c.Title
 	}
 	for _, id := range c.Requirements {
-		if q, ok := rules.Lookup(id); ok {
+		if q, ok := g.rules.Requirement(id); ok {
 			return q.Statement
 		}
 	}
@@ -233,8 +234,8 @@ func asked(c scenarios.Check, r scenarios.Result) string {
 }
 
 // broken says which point of a rule is broken, in the rule's words.
-func broken(f scenarios.Finding) string {
-	r, ok := rules.LookupRule(f.Rule)
+func (g *gathering) broken(f scenarios.Finding) string {
+	r, ok := g.rules.Rule(f.Rule)
 	if !ok {
 		// It is no rule about frames. After a colon stands what it saw here,
 		// such as the path of a program.

@@ -1,11 +1,11 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -13,7 +13,8 @@ import (
 type Config struct {
 	// Version of the protocol that was agreed on; 0 means 1.
 	Version int
-	// Severity names a set of Severities; "" means "v1".
+	// Severity names a set of severities; "" and an unknown name mean that each
+	// point has its own class.
 	Severity string
 	// Off maps the ids of rules that do not apply here to the reason.
 	Off map[string]string
@@ -40,23 +41,14 @@ type End struct {
 // Checker judges one transcript. Observe it from one goroutine at a time.
 type Checker struct {
 	config   Config
-	world    *world
-	shape    *schema.Version
-	severity severity
-	hear     [topics][]func(*event)
-	atEnd    []func(End)
-	watches  []*watch
+	set      *Set
+	severity Severity
+	observer Observer
+	watches  []*Watch
 	findings []*Finding
 	index    map[findingKey]*Finding
 	distinct map[pointKey]int
-	event    event
-	// Whether some rule wants to know what is wrong with shapes.
-	shapes, clientShapes bool
-	problems             []schema.Problem
-	complain             func(schema.Problem)
-	foreign              map[int]bool                       // connections on which the agent chose another version
-	cite                 func(requirements []string) string // a field, so that rules do not depend on the registry that lists them
-	lastEntry            transcript.Entry
+	last     transcript.Entry
 }
 
 // distinctFindings bounds how many findings of one point are kept apart.
@@ -74,82 +66,51 @@ type findingKey struct {
 	object  string
 }
 
-// NewChecker makes a checker with a fresh state. An unknown name in
-// Config.Severity counts as "v1".
-func NewChecker(c Config) *Checker {
-	if c.Version == 0 {
-		c.Version = 1
-	}
-	if c.Patience == 0 {
-		c.Patience = 30 * time.Second
-	}
+// NewChecker makes a checker with a fresh state.
+func (s *Set) NewChecker(c Config) *Checker {
+	c.Version = cmp.Or(c.Version, 1)
+	c.Patience = cmp.Or(c.Patience, 30*time.Second)
 	checker := &Checker{
 		config:   c,
-		world:    newWorld(),
-		shape:    schema.V1(),
-		severity: severityNamed(c.Severity),
-		cite:     citation,
+		set:      s,
+		severity: s.definition.Severities[c.Severity],
 		index:    map[findingKey]*Finding{},
 		distinct: map[pointKey]int{},
-		foreign:  map[int]bool{},
 	}
-	checker.complain = func(p schema.Problem) { checker.problems = append(checker.problems, p) }
-	for _, rule := range Rules() {
-		if _, off := c.Off[rule.ID]; off || rule.versions != nil && !slices.Contains(rule.versions, c.Version) {
-			continue
-		}
-		w := &watch{Checker: checker, rule: rule, evidence: make([]int, len(rule.Points))}
-		checker.watches = append(checker.watches, w)
-		rule.start(w)
-	}
+	checker.observer = s.definition.Watch(checker)
 	return checker
+}
+
+// Config returns what the checker was made with, its defaults filled in.
+func (c *Checker) Config() Config { return c.config }
+
+// Last returns the entry observed before the one that is being judged, without
+// its bytes; at the end, the last one of all.
+func (c *Checker) Last() transcript.Entry { return c.last }
+
+// Watch turns a rule on: what it returns counts and reports for it. It returns
+// nil if the rule is off or does not hold in this version of the protocol.
+func (c *Checker) Watch(r Rule) *Watch {
+	if _, off := c.config.Off[r.ID]; off || r.Versions != nil && !slices.Contains(r.Versions, c.config.Version) {
+		return nil
+	}
+	w := &Watch{checker: c, rule: r, evidence: make([]int, len(r.Points))}
+	c.watches = append(c.watches, w)
+	return w
 }
 
 // Observe judges one entry. Entries must come in the order of the transcript;
 // it is made to be given to Transcript.Observe.
 func (c *Checker) Observe(e transcript.Entry) {
-	ev := &c.event
-	c.world.read(e, ev)
-	if e.Frame() && e.Kind != transcript.Malformed {
-		c.checkShape(e, ev)
-	}
-	for _, hear := range c.hear[ev.topic] {
-		hear(ev)
-	}
-	c.world.fold(ev)
-	c.lastEntry = e
-	c.lastEntry.Raw = nil
-	*ev = event{}
-}
-
-// checkShape finds what is wrong with the shape of a frame, once for all rules.
-// An agent that answers initialize with another version answers in the form of
-// that one, and it is the editor's to leave.
-func (c *Checker) checkShape(e transcript.Entry, ev *event) {
-	if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Method == "initialize" {
-		chosen, whole := ev.result.Get("protocolVersion").Int()
-		c.foreign[e.Conn] = whole && chosen > 0 && chosen != int64(c.config.Version)
-	}
-	if c.foreign[e.Conn] && e.Source == transcript.Agent {
-		return
-	}
-	towards, wanted := schema.ToEditor, c.shapes
-	if e.Source == transcript.Editor {
-		towards, wanted = schema.ToAgent, c.clientShapes
-	}
-	if wanted {
-		c.problems = c.problems[:0]
-		c.shape.Check(towards, ev.frame, e.Method, c.complain)
-		ev.problems = c.problems
-	}
+	c.observer.Observe(e)
+	c.last = e
+	c.last.Raw = nil
 }
 
 // Finish judges what only the end can show and returns all findings, in the
 // order in which they were first seen. Call it once, after the last entry.
 func (c *Checker) Finish(end End) []Finding {
-	for _, judge := range c.atEnd {
-		judge(end)
-	}
+	c.observer.Finish(end)
 	return c.Findings()
 }
 
@@ -166,11 +127,10 @@ func (c *Checker) Findings() []Finding {
 func (c *Checker) Evidence() map[string]int {
 	counts := map[string]int{}
 	for _, w := range c.watches {
-		total := 0
+		counts[w.rule.ID] = 0
 		for _, n := range w.evidence {
-			total += n
+			counts[w.rule.ID] += n
 		}
-		counts[w.rule.ID] = total
 	}
 	return counts
 }
@@ -189,50 +149,35 @@ func (c *Checker) Support() map[string]int {
 	return counts
 }
 
-// watch is what a rule's state machine holds: how to hear, and how to report.
-type watch struct {
-	*Checker
+// Watch counts and reports for one rule of one checker. A point is named by its
+// index among the rule's points.
+type Watch struct {
+	checker  *Checker
 	rule     Rule
 	evidence []int
 }
 
-// on calls hear for each entry about one of the topics. It sees the world as
-// it was before that entry.
-func (w *watch) on(hear func(*event), about ...topic) {
-	for _, t := range about {
-		w.hear[t] = append(w.hear[t], hear)
-	}
-}
+// Saw counts that a point had something to judge.
+func (w *Watch) Saw(point int) { w.evidence[point]++ }
 
-// finish calls judge at the end of the transcript.
-func (w *watch) finish(judge func(End)) { w.atEnd = append(w.atEnd, judge) }
-
-// saw counts that a point had something to judge.
-func (w *watch) saw(point int) { w.evidence[point]++ }
-
-// find reports that the entry breaks a point. object is what it is about; the
-// same object is reported once. because are earlier entries that matter.
-func (w *watch) find(point int, ev *event, object string, because []int, format string, args ...any) *Finding {
-	return w.report(point, ev.Conn, ev.Session, object, append(because, ev.Seq), format, args...)
-}
-
-// only narrows what a finding breaks. It does nothing to a finding that was
-// only counted.
-func (w *watch) only(f *Finding, requirements ...string) {
+// Narrow says which requirements a finding breaks, if not all of its point. It
+// does nothing to nil, a finding that was only counted.
+func (w *Watch) Narrow(f *Finding, requirements ...string) {
 	if f != nil {
-		f.Requirements, f.Citation = requirements, w.cite(requirements)
+		f.Requirements, f.Citation = requirements, w.checker.set.registry.citation(requirements)
 	}
 }
 
-// report makes a finding, or counts it if there is one like it. It returns nil
-// for the latter.
-func (w *watch) report(point, conn int, session, object string, entries []int, format string, args ...any) *Finding {
-	p := w.rule.Points[point]
+// Report makes a finding, or counts it if there is one like it about the same
+// object; it returns nil for the latter. The entries are Seqs of what shows it,
+// 0 for none.
+func (w *Watch) Report(point, conn int, session, object string, entries []int, format string, args ...any) *Finding {
+	c, p := w.checker, w.rule.Points[point]
 	key := findingKey{pointKey{w.rule.ID, point}, conn, session, object}
-	f, known := w.index[key]
-	if !known && w.distinct[key.pointKey] >= distinctFindings {
+	f, known := c.index[key]
+	if !known && c.distinct[key.pointKey] >= distinctFindings {
 		key.session, key.object = "", "…"
-		f, known = w.index[key]
+		f, known = c.index[key]
 		format, args = "more of the kind: %s", []any{p.Says}
 	}
 	if known {
@@ -246,21 +191,21 @@ func (w *watch) report(point, conn int, session, object string, entries []int, f
 		}
 		return nil
 	}
-	w.distinct[key.pointKey]++
+	c.distinct[key.pointKey]++
 	entries = slices.DeleteFunc(entries, func(seq int) bool { return seq == 0 })
 	if len(entries) == 0 {
-		entries = []int{max(w.lastEntry.Seq, 1)}
+		entries = []int{max(c.last.Seq, 1)}
 	}
 	f = &Finding{
 		Rule: w.rule.ID, Point: p.ID, Side: w.rule.Side,
-		Class:        w.severity.of(w.rule.ID, p),
+		Class:        c.severity.of(w.rule.ID, p),
 		Requirements: p.Requirements,
-		Citation:     w.cite(p.Requirements),
+		Citation:     c.set.registry.citation(p.Requirements),
 		Conn:         conn, Session: session,
 		Entries: entries, Count: 1,
 		Message: fmt.Sprintf(format, args...),
 	}
-	w.index[key] = f
-	w.findings = append(w.findings, f)
+	c.index[key] = f
+	c.findings = append(c.findings, f)
 	return f
 }

@@ -1,11 +1,9 @@
 package rules
 
 import (
-	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/goccy/go-yaml"
 )
@@ -65,15 +63,6 @@ func (t Tier) String() string {
 // MarshalText writes the name of the tier.
 func (t Tier) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-//go:embed requirements.txt
-var requirementsText string
-
-//go:embed bindings.yaml
-var bindingsText []byte
-
-//go:embed prose.yaml
-var proseText []byte
-
 type registry struct {
 	all    []Requirement
 	byID   map[string]int
@@ -91,51 +80,46 @@ type bindings struct {
 	Excluded map[string]string
 }
 
-var requirements = sync.OnceValue(func() *registry {
-	r, err := readRegistry(requirementsText, bindingsText, proseText)
-	if err != nil {
-		panic("rules: embedded registry: " + err.Error())
-	}
-	return r
-})
+// Requirements returns all requirements in the order of the registry.
+func (s *Set) Requirements() []Requirement { return slices.Clone(s.registry.all) }
 
-// Requirements returns all requirements in the order of the specification's
-// subjects.
-func Requirements() []Requirement { return slices.Clone(requirements().all) }
-
-// Lookup returns the requirement with an id; letter case does not matter.
-func Lookup(id string) (Requirement, bool) {
-	r := requirements()
-	i, ok := r.byID[strings.ToUpper(id)]
+// Requirement returns the requirement with an id; letter case does not matter.
+func (s *Set) Requirement(id string) (Requirement, bool) {
+	i, ok := s.registry.byID[strings.ToUpper(id)]
 	if !ok {
 		return Requirement{}, false
 	}
-	return r.all[i], true
+	return s.registry.all[i], true
 }
 
+// Waiting returns the core requirements that still need a check.
+func (s *Set) Waiting() []string { return slices.Clone(s.registry.checks.Waiting) }
+
 // citation is where the specification says the first of some requirements.
-func citation(ids []string) string {
+func (r *registry) citation(ids []string) string {
 	if len(ids) == 0 {
 		return ""
 	}
-	r, _ := Lookup(ids[0])
-	return r.Cite.String()
+	if i, ok := r.byID[ids[0]]; ok {
+		return r.all[i].Cite.String()
+	}
+	return Cite{}.String()
 }
 
-func readRegistry(text string, bound, prose []byte) (*registry, error) {
+func readRegistry(d Definition) (*registry, error) {
 	r := &registry{byID: map[string]int{}}
-	if err := yaml.UnmarshalWithOptions(bound, &r.checks, yaml.Strict()); err != nil {
+	if err := yaml.UnmarshalWithOptions(d.Bindings, &r.checks, yaml.Strict()); err != nil {
 		return nil, fmt.Errorf("bindings.yaml: %w", err)
 	}
-	if err := yaml.Unmarshal(prose, &r.prose); err != nil {
+	if err := yaml.Unmarshal(d.Prose, &r.prose); err != nil {
 		return nil, fmt.Errorf("prose.yaml: %w", err)
 	}
-	for i, line := range strings.Split(text, "\n") {
+	for i, line := range strings.Split(d.Requirements, "\n") {
 		if err := r.line(line); err != nil {
 			return nil, fmt.Errorf("requirements.txt:%d: %w", i+1, err)
 		}
 	}
-	for _, rule := range Rules() {
+	for _, rule := range d.Rules {
 		for _, id := range rule.Requirements() {
 			i, ok := r.byID[id]
 			if !ok {
@@ -146,7 +130,7 @@ func readRegistry(text string, bound, prose []byte) (*registry, error) {
 	}
 	for i := range r.all {
 		q := &r.all[i]
-		q.Tier = tierOf(*q)
+		q.Tier = tierOf(*q, q.AppliesWhen == "always" || d.Everywhere != nil && d.Everywhere(q.AppliesWhen))
 		q.Checks, q.Excluded, q.Sentence = r.checks.Checks[q.ID], r.checks.Excluded[q.ID], r.prose[q.ID]
 	}
 	return r, nil
@@ -203,9 +187,9 @@ func (r *registry) head(words []string) error {
 	return nil
 }
 
-func tierOf(q Requirement) Tier {
+func tierOf(q Requirement, always bool) Tier {
 	switch {
-	case q.Core && q.Level == "must" && q.always():
+	case q.Core && q.Level == "must" && always:
 		return Mandatory
 	case q.Core && q.Level == "must":
 		return Capability
@@ -214,26 +198,3 @@ func tierOf(q Requirement) Tier {
 	}
 	return Informational
 }
-
-// always reports whether the requirement applies to every agent: on stdio, and
-// whatever the client leaves out, since the client is ours to choose.
-func (q Requirement) always() bool {
-	return q.AppliesWhen == "always" || q.AppliesWhen == "transport:stdio" || strings.HasPrefix(q.AppliesWhen, "!clientCapabilities")
-}
-
-// strict reports whether a breach of the requirement may be a Fail: a must
-// that a keyword, the schema or JSON-RPC backs, or one whose sentence is quoted
-// in prose.yaml.
-func (q Requirement) strict() bool {
-	if q.Level != "must" {
-		return false
-	}
-	switch q.Basis {
-	case "rfc2119", "schema", "jsonrpc":
-		return true
-	}
-	return q.Sentence != ""
-}
-
-// Waiting are the core requirements that still need a check.
-func Waiting() []string { return slices.Clone(requirements().checks.Waiting) }

@@ -57,10 +57,10 @@ type Conclusion struct {
 // requirement is broken or was not reached, or a CAPABILITY one is broken; else
 // the run is inconclusive if a MANDATORY one could not be judged. It depends
 // on nothing but its argument.
-func Conclude(outcomes map[string]Outcome) Conclusion {
+func (s *Set) Conclude(outcomes map[string]Outcome) Conclusion {
 	c := Conclusion{Counts: map[Tier]map[Outcome]int{}}
 	var broken, undecided []string
-	for _, q := range requirements().all {
+	for _, q := range s.registry.all {
 		o := outcomes[q.ID]
 		if c.Counts[q.Tier] == nil {
 			c.Counts[q.Tier] = map[Outcome]int{}
@@ -157,10 +157,10 @@ type Row struct {
 	Sources []string
 }
 
-// Rows are the lines of all requirements, in the registry's order.
-func (t *Tally) Rows() []Row {
+// Rows are the lines of all requirements of a set, in the registry's order.
+func (t *Tally) Rows(s *Set) []Row {
 	var rows []Row
-	for _, q := range Requirements() {
+	for _, q := range s.registry.all {
 		rows = append(rows, Row{q, t.outcomes[q.ID], t.evidence[q.ID], slices.Sorted(maps.Keys(t.sources[q.ID]))})
 	}
 	return rows

@@ -11,7 +11,7 @@ import (
 // failures count like others, since a specification knows no baseline. The exit
 // status becomes 0 only for CONFORMANT, and stays 2 where the harness could
 // not judge.
-func Conform(run *Run) {
+func Conform(set *rules.Set, run *Run) {
 	var t rules.Tally
 	for _, r := range run.Results {
 		if r.Verdict == Error {
@@ -28,9 +28,9 @@ func Conform(run *Run) {
 			t.AddCheck(c.ID, c.Requirements, c.outcome())
 		}
 	}
-	end := rules.Conclude(t.Outcomes())
+	end := set.Conclude(t.Outcomes())
 	table := &Conformance{Verdict: end.Verdict.String(), Because: end.Because}
-	for _, row := range t.Rows() {
+	for _, row := range t.Rows(set) {
 		q := row.Requirement
 		if q.Side == rules.OfClient {
 			continue

@@ -217,7 +217,7 @@ func (r *run) failure(l *line, o transcript.Outcome) *transcript.Failure {
 	}
 	if c := r.check(); c != nil && c.decl != nil {
 		f.Requirement = c.decl.requirements
-		f.Statement = statements(c.decl)
+		f.Statement = r.statement(c.decl)
 	}
 	f.Tail = r.tail(r.t.Len(), 8)
 	f.Stderr = lastLines(r.stderr(4<<10), 6)

@@ -64,7 +64,8 @@ type Engine struct {
 	Known []agents.KnownFailure
 
 	Seed        int64
-	Severity    string        // a set of severities of package rules; "" is v1
+	Rules       *rules.Set    // what the protocol forbids
+	Severity    string        // a set of severities of Rules; "" is none of them
 	Timeout     time.Duration // of a scenario; 0 means the profile's, else 60 s
 	StepTimeout time.Duration // of a line; 0 means the profile's, else 10 s
 	Grace       time.Duration // of each step of ending an agent; 0 means 2 s
@@ -193,7 +194,8 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r.checker = rules.NewChecker(rules.Config{Version: 1, Severity: e.Severity, Off: s.decl.rulesOff, Start: r.box.work, Roots: []string{r.box.root}, Patience: e.StepTimeout})
+	r.checker = e.Rules.NewChecker(rules.Config{Version: 1, Severity: e.Severity, Off: s.decl.rulesOff,
+		Start: r.box.work, Roots: []string{r.box.root}, Patience: e.StepTimeout})
 	r.t.Observe(r.checker.Observe)
 	if err := r.serveModel(); err != nil {
 		return nil, errors.Join(err, r.t.Close())

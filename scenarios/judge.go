@@ -191,7 +191,7 @@ func (r *run) classOf(c *checkState) Verdict {
 	}
 	class := Lint
 	for _, id := range c.decl.requirements {
-		q, ok := rules.Lookup(id)
+		q, ok := r.engine.Rules.Requirement(id)
 		switch {
 		case ok && q.Level == "must":
 			return Fail
@@ -269,10 +269,10 @@ func (r *run) frames() int {
 	return n
 }
 
-// statements says what a check's requirements ask, with the first citation.
-func statements(d *checkDecl) string {
+// statement says what a check's requirements ask, with the first citation.
+func (r *run) statement(d *checkDecl) string {
 	for _, id := range d.requirements {
-		if q, ok := rules.Lookup(id); ok {
+		if q, ok := r.engine.Rules.Requirement(id); ok {
 			return q.Statement
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // Review says what is doubtful in a scenario that is correct as a text: what
 // can never match, what could be awaited. It needs no agent.
-func Review(s *Scenario) []*Mistake {
+func Review(set *rules.Set, s *Scenario) []*Mistake {
 	var out []*Mistake
 	add := func(line int, hint, format string, args ...any) {
 		out = append(out, &Mistake{File: s.File, Line: line, Message: fmt.Sprintf(format, args...), Hint: hint})
@@ -24,7 +24,7 @@ func Review(s *Scenario) []*Mistake {
 	}
 	for _, c := range s.checks {
 		for _, id := range c.requirements {
-			if _, ok := rules.Lookup(id); !ok {
+			if _, ok := set.Requirement(id); !ok {
 				add(c.line, "acp-test help requirements lists them", "there is no requirement %s", id)
 			}
 		}

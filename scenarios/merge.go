@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/rules"
 )
 
 // Shard says which part of a run this is, and what the parts need to become
@@ -47,7 +48,7 @@ func (x Expected) entry() agents.KnownFailure {
 // begins with the first part and takes as long as the longest. Artifacts are
 // named as in the parts; Out is empty. The error joins everything that keeps the
 // parts from being one whole run.
-func Merge(parts []Run) (Run, error) {
+func Merge(set *rules.Set, parts []Run) (Run, error) {
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b Run) int { return cmp.Compare(a.part(), b.part()) })
 	if err := alike(parts); err != nil {
@@ -75,7 +76,7 @@ func Merge(parts []Run) (Run, error) {
 	whole.Stale = append(slices.Clone(first.Shard.Unclaimed), staleEntries(&whole, first.Shard.Expected, time.Now())...)
 	whole.finish()
 	if first.Conformance != nil {
-		Conform(&whole)
+		Conform(set, &whole)
 	}
 	return whole, nil
 }

@@ -7,6 +7,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -51,7 +52,7 @@ var _ = Describe("the parts of a run", func() {
 
 	It("become the run again, in whatever order they come", func() {
 		p := cut(3, nil)
-		whole, err := scenarios.Merge([]scenarios.Run{p[2], p[0], p[1]})
+		whole, err := scenarios.Merge(invariants.V1(), []scenarios.Run{p[2], p[0], p[1]})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(ids(whole)).To(Equal([]string{"a0", "b0", "c0", "d0", "e0"}))
 		Expect(whole.Shard).To(BeNil())
@@ -62,7 +63,7 @@ var _ = Describe("the parts of a run", func() {
 	})
 
 	It("keep the order of repeats", func() {
-		whole, err := scenarios.Merge(cut(2, func(r *scenarios.Run) {
+		whole, err := scenarios.Merge(invariants.V1(), cut(2, func(r *scenarios.Run) {
 			once := r.Results
 			r.Results = nil
 			for n := 1; n <= 2; n++ {
@@ -77,7 +78,7 @@ var _ = Describe("the parts of a run", func() {
 	})
 
 	It("decide together which known failures and goldens are stale", func() {
-		whole, err := scenarios.Merge(cut(3, func(r *scenarios.Run) {
+		whole, err := scenarios.Merge(invariants.V1(), cut(3, func(r *scenarios.Run) {
 			r.Shard.Unclaimed = []string{"golden x/gone belongs to no scenario: delete it"}
 			r.Shard.Expected = []scenarios.Expected{
 				{Scenario: "*", ID: "TURN-END"}, {Scenario: "b", ID: "TURN-END", Flaky: true}, {Scenario: "*", ID: "OTHER"}, {Scenario: "**", ID: "TURN-END", Part: true},
@@ -91,14 +92,14 @@ var _ = Describe("the parts of a run", func() {
 	})
 
 	It("get the requirement table of the whole", func() {
-		whole, err := scenarios.Merge(cut(2, func(r *scenarios.Run) { r.Conformance = &scenarios.Conformance{Verdict: "CONFORMANT"} }))
+		whole, err := scenarios.Merge(invariants.V1(), cut(2, func(r *scenarios.Run) { r.Conformance = &scenarios.Conformance{Verdict: "CONFORMANT"} }))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(whole.Conformance.Requirements).NotTo(BeEmpty())
 	})
 
 	DescribeTable("are refused",
 		func(edit func([]scenarios.Run) []scenarios.Run, why string) {
-			_, err := scenarios.Merge(edit(cut(3, nil)))
+			_, err := scenarios.Merge(invariants.V1(), edit(cut(3, nil)))
 			Expect(err).To(MatchError(ContainSubstring(why)))
 		},
 		Entry("when there are none", func([]scenarios.Run) []scenarios.Run { return nil }, "there is nothing to merge"),

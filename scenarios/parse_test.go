@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -87,7 +88,7 @@ var _ = Describe("Review", func() {
 			s, err := parse(script)
 			Expect(err).NotTo(HaveOccurred())
 			var got []string
-			for _, m := range scenarios.Review(s) {
+			for _, m := range scenarios.Review(invariants.V1(), s) {
 				got = append(got, m.Error())
 			}
 			Expect(strings.Join(got, "\n")).To(ContainSubstring(want))
@@ -109,7 +110,7 @@ var _ = Describe("Review", func() {
 		Expect(len(list)).To(BeNumerically(">=", 30))
 		var doubts []string
 		for _, s := range list {
-			for _, m := range scenarios.Review(s) {
+			for _, m := range scenarios.Review(invariants.V1(), s) {
 				doubts = append(doubts, m.Error())
 			}
 		}

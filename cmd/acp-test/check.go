@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
-	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -50,15 +50,15 @@ The exit status is 1 if something is broken, 2 if a file cannot be read.`,
 				if err != nil {
 					return err
 				}
-				run.Results = append(run.Results, replay.Check(name, t, severity))
+				run.Results = append(run.Results, judge(severity).Check(name, t))
 			}
 			return h.conclude(&run, asked, verbose)
 		},
 	}
-	c.Flags().StringVar(&severity, "severity", "v1", "the set of severities: "+strings.Join(rules.SeverityNames(), ", "))
+	c.Flags().StringVar(&severity, "severity", "v1", "the set of severities: "+strings.Join(invariants.V1().SeverityNames(), ", "))
 	c.Flags().StringArrayVar(&asked, "report", nil, "a report, `FORMAT[=FILE]`, - is stdout: "+strings.Join(reports.Formats(), ", "))
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "show warnings, lints and notes too")
-	completeWords(c, "severity", rules.SeverityNames)
+	completeWords(c, "severity", invariants.V1().SeverityNames)
 	completeWords(c, "report", reports.Formats)
 	return c
 }
@@ -90,6 +90,11 @@ takes them. The exit status is 1 if they differ.`,
 			return status(1)
 		},
 	}
+}
+
+// judge judges recordings by the rules of version 1.
+func judge(severity string) replay.Judge {
+	return replay.Judge{Rules: invariants.V1(), Severity: severity}
 }
 
 // recordingOf reads the recording that a command line names, in any form. One

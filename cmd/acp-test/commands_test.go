@@ -12,7 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 )
 
 var _ = Describe("A command line that is wrong", func() {
@@ -111,7 +111,7 @@ var _ = Describe("help", func() {
 		Expect(p.run("help", "PROMPT-014").out).To(And(ContainSubstring("asks for it:\n\n  # "), ContainSubstring("is passed with:\n\n  --> initialize"), ContainSubstring("acp-test run --fault ")))
 		Expect(p.run("help", "FS-006").out).To(ContainSubstring("on prompt {"))
 		Expect(p.run("help", "nonsense", "CANCEL-001").err).To(ContainSubstring(`"CANCEL-001" is too much`))
-		for _, q := range rules.Requirements() {
+		for _, q := range invariants.V1().Requirements() {
 			want := []string{"and broken here", "asks for it:"}
 			if len(q.Rules)+len(q.Checks) == 0 {
 				want = []string{"Nothing here judges it.", "- not judged: "}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
@@ -62,12 +63,12 @@ func faultOf(check string) *faults.Fault {
 func everyPoint(rules.Point) bool { return true }
 
 func examplesOf(rule string, about func(rules.Point) bool) string {
-	r, ok := rules.LookupRule(rule)
+	r, ok := invariants.V1().Rule(rule)
 	if !ok {
 		return ""
 	}
 	pass, fail := "", ""
-	for _, x := range rules.Examples(rule) {
+	for _, x := range invariants.V1().Examples(rule) {
 		i := slices.IndexFunc(r.Points, func(p rules.Point) bool { return p.ID == x.Point && about(p) })
 		switch {
 		case x.Class == rules.Info && x.Point == "" && pass == "":

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/fakellm"
-	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -86,11 +86,11 @@ func (h *host) help(root *cobra.Command, topic string) error {
 	case "suites":
 		return h.suites()
 	}
-	if r, ok := rules.LookupRule(topic); ok {
+	if r, ok := invariants.V1().Rule(topic); ok {
 		fmt.Fprint(h.out, explainRule(r))
 		return nil
 	}
-	if q, ok := rules.Lookup(topic); ok {
+	if q, ok := invariants.V1().Requirement(topic); ok {
 		fmt.Fprint(h.out, explainRequirement(q))
 		return nil
 	}

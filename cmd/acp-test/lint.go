@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -37,7 +38,7 @@ model could not tell apart. The exit status is 2 if there is anything to say.`,
 				said++
 			}
 			for _, s := range list {
-				for _, m := range scenarios.Review(s) {
+				for _, m := range scenarios.Review(invariants.V1(), s) {
 					fmt.Fprintln(h.out, m)
 					said++
 				}

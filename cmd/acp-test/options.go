@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/reports"
-	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -90,7 +90,7 @@ func (o *options) flags(c *cobra.Command) {
 	f.StringVar(&o.baseline, "baseline", "", "known failures, in the form of a profile's, from `FILE`")
 	f.StringVar(&o.baselineWrite, "baseline-write", "", "list all that fails as known, in `FILE`")
 	f.StringVar(&o.against, "against", "", "say what changed since the run whose results are in `DIR`")
-	f.StringVar(&o.severity, "severity", "v1", "the set of severities: "+strings.Join(rules.SeverityNames(), ", "))
+	f.StringVar(&o.severity, "severity", "v1", "the set of severities: "+strings.Join(invariants.V1().SeverityNames(), ", "))
 
 	f.StringVar(&o.out, "out", "acp-test-out", "the folder for transcripts and reports, `DIR`")
 	f.StringArrayVar(&o.reports, "report", nil, "one more report, `FORMAT[=FILE]`, - is stdout: "+strings.Join(reports.Formats(), ", "))
@@ -98,7 +98,7 @@ func (o *options) flags(c *cobra.Command) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show failures and the summary only")
 
 	completeWords(c, "suite", scenarios.SuiteNames)
-	completeWords(c, "severity", rules.SeverityNames)
+	completeWords(c, "severity", invariants.V1().SeverityNames)
 	completeWords(c, "report", reports.Formats)
 	completeWords(c, "fault", faultNames)
 	_ = c.RegisterFlagCompletionFunc("agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -190,10 +190,10 @@ func (o *options) complete(c *cobra.Command, args []string, def config) {
 
 // checkSeverity says whether there is a set of severities of a name.
 func checkSeverity(name string) error {
-	if slices.Contains(rules.SeverityNames(), name) {
+	if slices.Contains(invariants.V1().SeverityNames(), name) {
 		return nil
 	}
-	return fmt.Errorf("--severity: there is no set %q%s; they are %s", name, meant(name, rules.SeverityNames()), strings.Join(rules.SeverityNames(), ", "))
+	return fmt.Errorf("--severity: there is no set %q%s; they are %s", name, meant(name, invariants.V1().SeverityNames()), strings.Join(invariants.V1().SeverityNames(), ", "))
 }
 
 // check says what is wrong with the values.

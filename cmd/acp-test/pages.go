@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
@@ -106,7 +107,7 @@ func rulesPage() string {
 	b.WriteString("# Rules\n\nRules watch every frame of every run. Each has points, which are the ways to break it, with a class each: *fail* is against the specification, *warn* against its prose, *lint* against what works, *inconclusive* where nothing was provably open, *info* for the reader.\n")
 	for _, side := range []rules.Side{rules.OfAgent, rules.OfClient} {
 		fmt.Fprintf(&b, "\n## About the %s\n", side)
-		for _, r := range rules.Rules() {
+		for _, r := range invariants.V1().Rules() {
 			if r.Side == side {
 				b.WriteString("\n" + ruleText(r))
 			}
@@ -136,7 +137,7 @@ func requirementsPage() string {
 	var b strings.Builder
 	b.WriteString("# Requirements\n\nWhat the specification asks of agents, sentence by sentence, and what here shows it broken. MANDATORY and CAPABILITY requirements decide `acp-test conformance`.\n")
 	var tiers []rules.Tier
-	for _, q := range rules.Requirements() {
+	for _, q := range invariants.V1().Requirements() {
 		if q.Side != rules.OfClient && !slices.Contains(tiers, q.Tier) {
 			tiers = append(tiers, q.Tier)
 		}
@@ -144,14 +145,14 @@ func requirementsPage() string {
 	slices.Sort(tiers)
 	for _, tier := range tiers {
 		fmt.Fprintf(&b, "\n## %s\n", tier)
-		for _, q := range rules.Requirements() {
+		for _, q := range invariants.V1().Requirements() {
 			if q.Side != rules.OfClient && q.Tier == tier {
 				b.WriteString("\n" + requirementText(q))
 			}
 		}
 	}
 	b.WriteString("\n## Of editors\n")
-	for _, q := range rules.Requirements() {
+	for _, q := range invariants.V1().Requirements() {
 		if q.Side == rules.OfClient {
 			b.WriteString("\n" + requirementText(q))
 		}

@@ -126,6 +126,7 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	}
 	home, _ := h.getenv("HOME") // none is noted then
 	proxy := replay.Proxy{
+		Judge: judge(""),
 		Home:  home,
 		Agent: mockclient.Command{Path: argv[0], Args: argv[1:], Env: env, Dir: h.cwd, Keeper: []string{h.self, "keeper"}, TrimOnExit: whole},
 		In:    h.in, Out: h.out, Err: h.err, Log: log, Signals: signals, Live: live,

@@ -169,7 +169,7 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	box.Env, box.Pass = o.environment(), o.passEnv
-	job := replay.Replay{ID: id, File: file, Log: log, Severity: o.severity}
+	job := replay.Replay{ID: id, File: file, Log: log, Judge: judge(o.severity)}
 	job.Recording, job.Mode, job.Speed, job.Patience, job.Work, job.Home = recording, replay.Mode(r.mode), r.speed, r.patience, box.Work, box.Home
 	model, err := h.replayModel(r.llm, file, recording, p, box, log)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 )
@@ -78,7 +79,7 @@ func (h *host) merge(files []string, out string, asked []string, quiet bool) err
 		}
 		parts = append(parts, run)
 	}
-	whole, err := scenarios.Merge(parts)
+	whole, err := scenarios.Merge(invariants.V1(), parts)
 	if err != nil {
 		return fmt.Errorf("these are not the parts of one run:\n%w", err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
@@ -123,7 +124,7 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 		return err
 	}
 	if o.conformance {
-		scenarios.Conform(&run)
+		scenarios.Conform(invariants.V1(), &run)
 	}
 	before.compare(&run, mine)
 	for i := range run.Results {
@@ -166,6 +167,7 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 		return nil, err
 	}
 	e := &scenarios.Engine{
+		Rules:   invariants.V1(),
 		Profile: p, Self: h.self, Tool: tool(), Command: h.commandLine(), Cwd: h.cwd, Host: h.env, Env: o.environment(), PassEnv: o.passEnv,
 		Update: o.update, GoldenRequired: o.goldenRequired, Known: known,
 		Seed: o.seed, Severity: o.severity, Timeout: o.timeout, StepTimeout: o.stepTimeout,

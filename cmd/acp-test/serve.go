@@ -97,7 +97,8 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 		return err
 	}
 	if !quiet {
-		res := replay.JudgeEditor(scenarios.Result{ID: id, File: name, Started: log.Header().Started}, script, []replay.Session{{Log: log}}, severity)
+		res := judge(severity).Editor(scenarios.Result{ID: id, File: name, Started: log.Header().Started}, script,
+			[]replay.Session{{Log: log}})
 		run := scenarios.Run{Version: 1, Tool: tool(), Command: h.commandLine(), Protocol: "1", Started: log.Header().Started, Results: []scenarios.Result{res}}
 		run.Conclude()
 		console := reports.NewConsole(h.err, reports.ConsoleOptions{Total: 1, Quiet: true})

@@ -69,7 +69,7 @@ func (h *host) page(name string, t *transcript.Transcript, out string) (err erro
 		return err
 	}
 	head := t.Header()
-	res := replay.Check(name, t, "v1")
+	res := judge("v1").Check(name, t)
 	res.Artifacts = map[string]string{"transcript": entries, "rendered": text}
 	run := scenarios.Run{Version: 1, Tool: tool(), Command: h.commandLine(), Agent: scenarios.Agent{Profile: head.Agent, Version: res.AgentVersion},
 		Protocol: head.Protocol, Started: head.Started, Duration: res.Duration, Out: dir, Results: []scenarios.Result{res}}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -126,7 +127,7 @@ func takeOurs(argv []string) (seen int, took time.Duration, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	checker := rules.NewChecker(rules.Config{Start: dir, Roots: []string{dir}})
+	checker := invariants.V1().NewChecker(rules.Config{Start: dir, Roots: []string{dir}})
 	updates := 0
 	log.Observe(func(e transcript.Entry) {
 		checker.Observe(e)

@@ -1,0 +1,238 @@
+package invariants
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/acp-test/acp-test/rules"
+)
+
+// slowCancel is how long a cancelled turn may take to end before that is worth
+// a warning; a convention, the specification names no time.
+const slowCancel = 5 * time.Second
+
+// cancelReason judges how a cancelled turn ends. A stop reason other than
+// cancelled counts against the agent only if the transcript proves work open
+// from the end of the cancel's write until the response: a reply of the model
+// that a gate holds, were it until the agent itself hangs up, or a request of the agent that the editor has not
+// answered. Else the two may have crossed on the wire.
+func cancelReason() *rule {
+	r := ofAgent("CANCEL-REASON", "A prompt that is cancelled ends with stop reason cancelled, neither with an error nor with another reason.")
+	reason := r.fail("other-reason",
+		"a cancelled turn ended with another stop reason although its work was still open", "CANCEL-001")
+	fault := r.fail("error", "a cancelled turn ended with an error", "CANCEL-002", "CANCEL-001")
+	closeReason := r.fail("close-other-reason",
+		"a turn open at session/close ended with another stop reason although its work was still open", "CLOSE-002")
+	closeFault := r.fail("close-error", "a turn open at session/close ended with an error", "CLOSE-002")
+	unproven := r.inconclusive("unproven",
+		"a cancelled turn ended with another stop reason, and nothing proves that work was open", "CANCEL-001")
+	silent := r.fail("no-response", "a cancelled turn got no response", "CANCEL-001")
+	slow := r.warn("slow", "a cancelled turn took more than five seconds to end", "CANCEL-003")
+	r.start = func(w *watch) {
+		var suspects []suspect
+		confirm := func(ev *event) {
+			for _, s := range suspects {
+				if ev == nil || s.conn == ev.Conn {
+					w.Report(s.point, s.conn, s.session, s.object, s.entries, "%s", s.message)
+				}
+			}
+			suspects = keep(suspects, func(s suspect) bool { return ev != nil && s.conn != ev.Conn })
+		}
+		acquit := func(ev *event) {
+			for _, s := range suspects {
+				if s.conn == ev.Conn && s.act.seq == ev.Ref {
+					w.Report(unproven, s.conn, s.session, s.object, s.entries,
+						"The response came before the write of the cancel had ended, so the agent need not have known of it.")
+				}
+			}
+			suspects = keep(suspects, func(s suspect) bool { return s.conn != ev.Conn || s.act.seq != ev.Ref })
+		}
+
+		w.on(acquit, writeEnded)
+		w.on(confirm, editorRequests()...)
+		w.on(confirm, editorAnswers()...)
+		w.on(confirm, cancelTold, editorTakesBack, editorOtherTold, editorNoise)
+		w.on(func(ev *event) {
+			t := ev.turn
+			a, closing := t.stopper()
+			if a == nil || t.concurrent || a.failed || !t.session.ready() {
+				return
+			}
+			w.Saw(pick(closing, closeReason, reason))
+			w.Saw(pick(closing, closeFault, fault))
+			object := fmt.Sprint(t.started)
+			word := pick(closing, "session/close", "session/cancel")
+			if ev.err.Exists() {
+				if t.request.back == nil || ev.code() != -32800 {
+					w.find(pick(closing, closeFault, fault), ev, object, []int{t.started, a.seq},
+						"The prompt that %s had stopped was answered with an error (%d %q) instead of stop reason cancelled.",
+						word, ev.code(), clip(ev.err.Get("message").Str()))
+				}
+				return
+			}
+			if ev.stop == "cancelled" {
+				w.Saw(slow)
+				if took := ev.At - max(a.at, ev.conn.answeredAt); took > slowCancel {
+					w.find(slow, ev, object, []int{a.seq}, "The turn ended %s after %s.", took.Round(time.Millisecond), word)
+				}
+				return
+			}
+			proof, at := w.state.openWork(t, a)
+			if proof == "" {
+				w.find(unproven, ev, object, []int{t.started, a.seq},
+					"After %s the turn ended with %q; nothing proves that work was still open, so the two may have crossed.", word, ev.stop)
+				return
+			}
+			suspects = append(suspects, suspect{
+				conn: ev.Conn, session: ev.Session, act: a, object: object,
+				point:   pick(closing, closeReason, reason),
+				entries: []int{t.started, at, a.seq, ev.Seq},
+				message: fmt.Sprintf("After %s the turn ended with %q instead of cancelled, although %s.", word, ev.stop, proof),
+			})
+			if a.ended > 0 { // its write is known to have ended, nothing can excuse it
+				confirm(ev)
+			}
+		}, answered(prompt))
+		w.finish(func(end rules.End) {
+			confirm(nil)
+			w.unanswered(end, rules.OfClient, func(r *request, waited time.Duration) {
+				if r.verb != prompt || r.turn == nil || r.turn.concurrent {
+					return
+				}
+				if a, _ := r.turn.stopper(); a != nil && !a.failed {
+					w.Report(silent, r.conn.n, r.session.id, fmt.Sprint(r.seq), []int{r.seq, a.seq},
+						"The cancelled prompt got no response within %s.", waited.Round(time.Second))
+				}
+			})
+		})
+	}
+	return r
+}
+
+// suspect is a breach that only a late end of the cancel's write could excuse.
+// Since the editor writes one frame at a time, its next frame settles that.
+type suspect struct {
+	point           int
+	conn            int
+	session, object string
+	act             *act
+	entries         []int
+	message         string
+}
+
+// stopper is the act that told the agent to stop the turn, nil if there was
+// none; closing is true if it closed the session.
+func (t *turn) stopper() (a *act, closing bool) {
+	if t == nil {
+		return nil, false
+	}
+	if t.cancel != nil && (t.close == nil || t.cancel.seq < t.close.seq) {
+		return t.cancel, false
+	}
+	return t.close, t.close != nil
+}
+
+// openWork says what work of the turn was open when the write of the act ended
+// and still is, or was given up by the agent since, and the entry that opened it;
+// "" if nothing proves any.
+func (w *world) openWork(t *turn, a *act) (proof string, at int) {
+	known := max(a.ended, a.seq)
+	if held := w.models.heldFor(t.session, t, known); held != nil {
+		return fmt.Sprintf("the model's reply was held at gate %q %s", held.gate,
+			pick(held.left > 0, "until the agent hung up on it", "all the while")), held.held
+	}
+	for _, r := range t.session.conn.open {
+		if r.by == rules.OfAgent && r.turn == t && r.seq < known && r.back == nil && r.awaited(t) && (at == 0 || r.seq < at) {
+			proof, at = fmt.Sprintf("its own %s was still waiting for an answer", r.method), r.seq
+		}
+	}
+	if proof != "" {
+		return proof, at
+	}
+	for _, tool := range t.tools {
+		for _, id := range tool.terminals {
+			term := t.session.conn.terminals[id]
+			if term == nil || tool.status.final() || term.turn != t || term.exited || term.killed || term.released > 0 || term.created >= known {
+				continue
+			}
+			return fmt.Sprintf("the terminal %q of its unfinished tool call was still running", term.id), term.created
+		}
+	}
+	return "", 0
+}
+
+// awaited reports whether an agent surely waits for the answer before it goes
+// on: not when it only cleans up, nor for an extension of its own, nor for the
+// end of a command that may be meant to outlive the turn.
+func (r *request) awaited(t *turn) bool {
+	switch r.verb {
+	case killTerminal, releaseTerminal, otherOfAgent:
+		return false
+	case waitForExit, terminalOutput:
+		return slices.ContainsFunc(t.tools, func(tool *tool) bool { return !tool.status.final() })
+	}
+	return true
+}
+
+// cancelCause judges whether a turn that ends cancelled was cancelled.
+func cancelCause() *rule {
+	r := ofAgent("CANCEL-CAUSE", "A prompt ends with stop reason cancelled only if the client cancelled that prompt.")
+	uncalled := r.fail("not-cancelled",
+		"a turn that nobody cancelled ended with stop reason cancelled", "CANCEL-015", "PROMPT-005")
+	denied := r.warn("denied-permission",
+		"a turn ended cancelled because a permission was not given", "CANCEL-015", "PROMPT-005")
+	stale := r.fail("earlier-cancel", "a cancel sent before the prompt ended the turn", "CANCEL-015", "CANCEL-009")
+	foreign := r.fail("other-session", "the cancel of another session ended the turn", "CANCEL-010", "CANCEL-015")
+	r.start = func(w *watch) {
+		type told struct {
+			session *session
+			seq     int
+		}
+		last := map[*conn]told{}
+		idle := map[*session]int{} // cancels after the last turn and before the next
+		refused := map[*turn]int{}
+		w.on(func(ev *event) {
+			last[ev.conn] = told{ev.session, ev.Seq}
+			if ev.session != nil && ev.turn == nil {
+				idle[ev.session] = ev.Seq
+			}
+		}, cancelTold)
+		w.on(func(ev *event) {
+			if t := ev.request.turn; t != nil && !granted(ev) {
+				refused[t] = ev.Seq
+			}
+		}, answered(permission))
+		w.on(func(ev *event) {
+			t := ev.turn
+			if t == nil {
+				return
+			}
+			before, refusal := idle[t.session], refused[t]
+			delete(refused, t)
+			delete(idle, t.session)
+			w.Saw(uncalled)
+			w.Saw(stale)
+			w.Saw(foreign)
+			if ev.stop != "cancelled" || t.cancel != nil || t.close != nil || t.request.back != nil || t.disturbed || ev.conn.closedIn > 0 || ev.conn.signalled > 0 {
+				return
+			}
+			object := fmt.Sprint(t.started)
+			other := last[ev.conn]
+			switch {
+			case refusal > 0:
+				w.find(denied, ev, object, []int{t.started, refusal},
+					"The turn ended cancelled although nobody cancelled it; only a permission had not been given.")
+			case before > 0 && before < t.started:
+				w.find(stale, ev, object, []int{before, t.started},
+					"The turn ended cancelled because of a cancel that was sent before its prompt.")
+			case other.seq > t.started && other.session != t.session:
+				w.find(foreign, ev, object, []int{t.started, other.seq},
+					"The turn ended cancelled, but the cancel was for another session.")
+			default:
+				w.find(uncalled, ev, object, []int{t.started}, "The turn ended cancelled, but nobody had cancelled it.")
+			}
+		}, answered(prompt))
+	}
+	return r
+}

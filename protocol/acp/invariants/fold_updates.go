@@ -1,0 +1,88 @@
+package invariants
+
+import "github.com/acp-test/acp-test/wire"
+
+func (w *world) foldUpdate(ev *event) {
+	s := ev.session
+	if s == nil {
+		return
+	}
+	u := ev.update
+	if ev.turn != nil && ev.topic != userChunk && isContent(ev.topic) {
+		ev.turn.spoke = true
+	}
+	switch ev.topic {
+	case userChunk, agentChunk, thoughtChunk:
+		id, current := u.Get("messageId"), &s.messages[ev.topic-userChunk]
+		if id.Kind() == wire.String && !id.Is(*current) {
+			*current = id.Str()
+		}
+	case toolCall, toolUpdate:
+		s.foldTool(ev)
+	case modeUpdate:
+		if s.modes != nil {
+			if id := u.Get("currentModeId"); id.Kind() == wire.String {
+				s.modes.current = id.Str()
+			}
+		}
+	case optionsUpdate:
+		if ev.hasOptions {
+			s.options = ev.options
+		}
+	}
+}
+
+func (s *session) foldTool(ev *event) {
+	u, t := ev.update, ev.tool
+	if t == nil || ev.topic == toolCall && t.by == byCall && t.turn != ev.turn {
+		id := u.Get("toolCallId")
+		if id.Kind() != wire.String {
+			return
+		}
+		t = &tool{id: id.Str(), turn: ev.turn, first: ev.Seq}
+		if s.replaying() {
+			t.turn = nil // as far as anybody can tell
+		}
+		s.note(t)
+	}
+	t.seq = ev.Seq
+	st := readStatus(u.Get("status"))
+	if ev.topic == toolCall {
+		t.by = byCall
+		if st == unsaid {
+			st = pending
+		}
+	}
+	if st != unsaid && st != unknownStatus {
+		t.status = st
+		if old := s.past[t.id]; old != nil && ev.topic == toolUpdate {
+			old.status, old.seq = st, ev.Seq // the same call, replayed and live
+		}
+	}
+	if content := u.Get("content"); content.Kind() == wire.Array {
+		t.terminals = t.terminals[:0]
+		for item := range content.Items() {
+			if item.Get("type").Is("terminal") {
+				t.terminals = append(t.terminals, item.Get("terminalId").Str())
+			}
+		}
+	}
+}
+
+func readStatus(v wire.Value) status {
+	plain, ok := v.Plain()
+	if !ok {
+		return unsaid
+	}
+	switch string(plain) {
+	case "pending":
+		return pending
+	case "in_progress":
+		return inProgress
+	case "completed":
+		return completed
+	case "failed":
+		return failed
+	}
+	return unknownStatus
+}

@@ -1,0 +1,107 @@
+package invariants
+
+// loadWindow judges the replay of a loaded session.
+func loadWindow() *rule {
+	r := ofAgent("LOAD-WINDOW", "History is replayed between session/load and its response, all of it and not later.")
+	late := r.fail("late-history", "history came after the response to session/load", "LOAD-004")
+	empty := r.fail("no-history", "a session that had spoken was loaded without its history", "LOAD-003")
+	user := r.fail("no-user-message", "a session was loaded without what the user said", "LOAD-003", "LOAD-005")
+	unfinished := r.lint("unfinished-tool", "a replayed tool call has no final status", "LOAD-013")
+	request := r.lint("request", "the agent asked for something while it replayed", "LOAD-014")
+	r.Versions = []int{1}
+	r.start = func(w *watch) {
+		type replay struct{ user, agent int }
+		replays := map[*session]*replay{}
+		w.on(func(ev *event) {
+			if ev.session != nil {
+				replays[ev.session] = &replay{}
+			}
+		}, asked(loadSession))
+		w.on(func(ev *event) {
+			s := ev.session
+			if s == nil {
+				return
+			}
+			if s.window != nil && s.window.verb == loadSession {
+				if r := replays[s]; r != nil {
+					if ev.topic == userChunk {
+						r.user++
+					} else {
+						r.agent++
+					}
+				}
+				return
+			}
+			if s.restored == nil || s.restored.verb != loadSession || len(s.open) > 0 || ev.topic == toolUpdate || ev.topic == planUpdate {
+				return
+			}
+			w.find(late, ev, "", []int{s.restored.seq, s.restSeq}, "%s came after the response to session/load and before the next prompt.", describe(ev))
+		}, contentUpdates()...)
+		w.on(func(ev *event) {
+			if s := ev.session; s != nil && s.window != nil && s.window.verb == loadSession && len(s.open) == 0 {
+				w.find(request, ev, ev.Method, []int{s.window.seq}, "The agent sent %s while it replayed history.", ev.Method)
+			}
+		}, agentRequests()...)
+		w.on(func(ev *event) {
+			s := ev.session
+			r := replays[s]
+			delete(replays, s)
+			if s == nil || r == nil || !ev.succeeded() {
+				return
+			}
+			w.Saw(late)
+			w.Saw(request)
+			because := []int{ev.request.seq}
+			if life := w.state.lives[s.id]; life.turns > 0 {
+				w.Saw(empty)
+				w.Saw(user)
+				switch {
+				case r.user+r.agent == 0:
+					w.find(empty, ev, "", because, "The session had %s in this transcript, but session/load replayed nothing.", count(life.turns, "finished turn"))
+				case r.user == 0:
+					w.find(user, ev, "", because, "session/load replayed no user_message_chunk, although the user had spoken.")
+				case r.agent == 0:
+					w.find(empty, ev, "", because, "session/load replayed nothing of what the agent had said.")
+				}
+			}
+			for _, t := range s.order {
+				if t.first < ev.request.seq || t.by != byCall {
+					continue
+				}
+				w.Saw(unfinished)
+				if !t.status.final() {
+					w.find(unfinished, ev, t.id, []int{t.first}, "The replayed tool call %q is left %s.", clip(t.id), t.status)
+				}
+			}
+		}, answered(loadSession))
+	}
+	return r
+}
+
+// resumeSilent judges that resuming replays nothing.
+func resumeSilent() *rule {
+	r := ofAgent("RESUME-SILENT", "session/resume replays no history.")
+	during := r.fail("history", "history came between session/resume and its response", "RESUME-003")
+	after := r.lint("late-history", "history came after the response to session/resume", "RESUME-008")
+	r.Versions = []int{1}
+	r.start = func(w *watch) {
+		w.on(func(ev *event) {
+			s := ev.session
+			if s == nil || len(s.open) > 0 {
+				return
+			}
+			if s.window != nil && s.window.verb == resumeSession {
+				w.find(during, ev, "", []int{s.window.seq}, "%s came between session/resume and its response.", describe(ev))
+			} else if s.window == nil && s.restored != nil && s.restored.verb == resumeSession {
+				w.find(after, ev, "", []int{s.restored.seq, s.restSeq}, "%s came after the response to session/resume and before the next prompt.", describe(ev))
+			}
+		}, contentUpdates()...)
+		w.on(func(ev *event) {
+			if ev.succeeded() {
+				w.Saw(during)
+				w.Saw(after)
+			}
+		}, answered(resumeSession))
+	}
+	return r
+}

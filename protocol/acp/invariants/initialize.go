@@ -1,0 +1,47 @@
+package invariants
+
+import "github.com/acp-test/acp-test/wire"
+
+// initEcho judges the answer to initialize.
+func initEcho() *rule {
+	r := ofAgent("INIT-ECHO", "initialize succeeds, with the version offered if the agent speaks it, and nothing comes before that.")
+	version := r.fail("version", "version 1 was offered and another one chosen", "INIT-004", "INIT-003")
+	refused := r.fail("error", "initialize failed, although any version is negotiable", "INIT-005", "INIT-011")
+	early := r.lint("early-message", "a message came before initialize was answered", "INIT-003")
+	r.start = func(w *watch) {
+		before := map[*conn]int{}
+		w.on(func(ev *event) {
+			if ev.Ref != ev.conn.initAsked {
+				return // a second initialize is undefined
+			}
+			w.Saw(refused)
+			if seq := before[ev.conn]; seq > 0 {
+				w.Report(early, ev.Conn, "", "", []int{seq, ev.Seq}, "The agent sent a message before it had answered initialize.")
+			}
+			w.Saw(early)
+			if ev.err.Exists() {
+				if ev.request.valid {
+					w.find(refused, ev, "", []int{ev.Ref}, "initialize failed with %d %q; an agent that does not speak the offered version answers with its own.", ev.code(), clip(ev.err.Get("message").Str()))
+				}
+				return
+			}
+			if ev.conn.offered == 1 {
+				w.Saw(version)
+				if got := ev.result.Get("protocolVersion"); got.Kind() == wire.Number {
+					if n, ok := got.Int(); ok && n != 1 {
+						w.find(version, ev, "", []int{ev.Ref}, "The client offered version 1 and the agent chose %d.", n)
+					}
+				}
+			}
+		}, answered(initialize))
+		speak := func(ev *event) {
+			if ev.conn.initDone == 0 && before[ev.conn] == 0 {
+				before[ev.conn] = ev.Seq
+			}
+		}
+		w.on(speak, allUpdates()...)
+		w.on(speak, agentRequests()...)
+		w.on(speak, agentOtherTold)
+	}
+	return r
+}

@@ -1,0 +1,87 @@
+package invariants
+
+import (
+	"fmt"
+
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// lateContent judges content that comes when no prompt is open. Version 1 bans
+// it only after a cancelled turn; state updates are legal at any time.
+func lateContent() *rule {
+	r := ofAgent("LATE-CONTENT", "No content of a finished turn comes after the response that ended it.")
+	afterCancelled := r.fail("after-cancelled", "content came after a turn had ended cancelled", "CANCEL-004")
+	afterClosed := r.fail("after-closed", "content came after the session was closed in the middle of a turn", "CLOSE-002")
+	continues := r.warn("continues-turn", "content that belongs to a finished turn came after its response", "PROMPT-016")
+	initiated := r.lint("agent-initiated", "the agent began new content while no prompt was open", "PROMPT-016")
+	after := r.lint("after-turn", "content came while no prompt was open", "PROMPT-016")
+	r.Versions = []int{1}
+	r.start = func(w *watch) {
+		waiting := map[*session]*turn{} // turns whose aftermath has not been seen to its end
+		count := func(t *turn) {
+			if t.stop == "cancelled" {
+				w.Saw(afterCancelled)
+			}
+			w.Saw(after)
+		}
+		w.on(func(ev *event) {
+			if t := ev.turn; t != nil {
+				waiting[t.session] = t
+			}
+		}, answered(prompt))
+		w.on(func(ev *event) {
+			if t := waiting[ev.session]; t != nil {
+				count(t)
+				delete(waiting, ev.session)
+			}
+		}, asked(prompt))
+		w.finish(func(end rules.End) {
+			if end.Linger > 0 {
+				for _, t := range waiting {
+					count(t)
+				}
+			}
+		})
+		w.on(func(ev *event) {
+			s := ev.session
+			if s == nil || len(s.open) > 0 || s.last == nil || s.window != nil || s.restored != nil {
+				return
+			}
+			t := s.last
+			what := describe(ev)
+			object := fmt.Sprintf("%d %s", t.ended, what)
+			because := []int{t.ended}
+			switch {
+			case t.stop == "cancelled":
+				w.find(afterCancelled, ev, object, because, "%s came after the cancelled response that ended the turn.", what)
+			case s.closed > 0 && t.close != nil:
+				w.find(afterClosed, ev, object, []int{t.close.seq, t.ended, s.closed}, "%s came after the session was closed in the middle of a turn.", what)
+			case ev.tool != nil && ev.tool.turn == t || continuesMessage(ev, t):
+				w.find(continues, ev, object, because, "%s belongs to a turn that had ended with %q; clients that stop listening lose it.", what, t.stop)
+			case ev.topic == toolCall && ev.tool == nil || ev.topic <= thoughtChunk && ev.update.Get("messageId").Kind() == wire.String:
+				w.find(initiated, ev, "", because, "%s is new and came while no prompt was open: the agent works on its own.", what)
+			default:
+				w.find(after, ev, fmt.Sprint(t.ended), because, "%s came while no prompt was open, after the turn had ended with %q.", what, t.stop)
+			}
+		}, contentUpdates()...)
+	}
+	return r
+}
+
+func continuesMessage(ev *event, t *turn) bool {
+	if ev.topic < userChunk || ev.topic > thoughtChunk {
+		return false
+	}
+	current := t.messages[ev.topic-userChunk]
+	return current != "" && ev.update.Get("messageId").Is(current)
+}
+
+// describe names an update for a sentence.
+func describe(ev *event) string {
+	tag := ev.update.Get("sessionUpdate").Str()
+	if ev.topic == toolCall || ev.topic == toolUpdate {
+		return fmt.Sprintf("%s of %q", tag, clip(ev.update.Get("toolCallId").Str()))
+	}
+	return tag
+}

@@ -1,0 +1,97 @@
+package invariants
+
+import (
+	"strings"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// userEcho judges that a live prompt is not echoed.
+func userEcho() *rule {
+	r := ofAgent("USER-ECHO", "A live prompt is not sent back as user_message_chunk.")
+	r.lint("echo", "the text of a prompt came back while the prompt was open", "PROMPT-020")
+	r.Versions = []int{1}
+	const echo = 0
+	r.start = func(w *watch) {
+		w.on(func(ev *event) {
+			t := ev.turn
+			if t == nil || ev.session.window != nil {
+				return
+			}
+			text := ev.update.Get("content").Get("text").Str()
+			if strings.TrimSpace(text) != "" && strings.Contains(t.text, text) {
+				w.find(echo, ev, "", []int{t.started}, "The agent sent the user's prompt back as user_message_chunk; clients show it twice.")
+			}
+		}, userChunk)
+		w.on(func(*event) { w.Saw(echo) }, answered(prompt))
+	}
+	return r
+}
+
+// msgRuns judges that the chunks of a message stand together.
+func msgRuns() *rule {
+	r := ofAgent("MSG-RUNS", "Chunks with one messageId stand together, and no later message has that id.")
+	returns := r.warn("id-returns",
+		"the id of a message came back after another message had begun", "MSG-002", "MSG-004", "LOAD-008")
+	kinds := r.lint("two-kinds", "messages of two kinds have the same id", "MSG-004")
+	mixed := r.lint("mixed", "some chunks of a turn have a messageId and others have none", "MSG-006")
+	const rememberedIDs = 1 << 12
+	r.start = func(w *watch) {
+		type ids struct {
+			seen          [3]map[string]int
+			turn          *turn
+			with, without int
+		}
+		all := map[*session]*ids{}
+		reset := func(ev *event) { delete(all, ev.session) }
+		w.on(reset, asked(loadSession), answered(loadSession), asked(resumeSession))
+		w.on(func(ev *event) {
+			s := ev.session
+			if s == nil {
+				return
+			}
+			m := all[s]
+			if m == nil {
+				m = &ids{}
+				all[s] = m
+			}
+			kind := int(ev.topic - userChunk)
+			id := ev.update.Get("messageId")
+			if ev.turn != nil && ev.turn.mixed {
+				return
+			}
+			if t := ev.turn; t != m.turn {
+				m.turn, m.with, m.without = t, 0, 0
+			}
+			if id.Kind() != wire.String {
+				m.without = ev.Seq
+				if m.with > 0 && m.turn != nil {
+					w.find(mixed, ev, "", []int{m.with}, "Some chunks of the turn have a messageId and others have none.")
+				}
+				return
+			}
+			if m.without > 0 && m.turn != nil {
+				w.find(mixed, ev, "", []int{m.without}, "Some chunks of the turn have a messageId and others have none.")
+			}
+			m.with = ev.Seq
+			w.Saw(returns)
+			if id.Is(s.messages[kind]) && m.seen[kind] != nil {
+				return // the message goes on
+			}
+			text := id.Str()
+			if at := m.seen[kind][text]; at > 0 {
+				w.find(returns, ev, text, []int{at}, "The messageId %q came back after another message had begun.", clip(text))
+			}
+			for other := range m.seen {
+				if at := m.seen[other][text]; at > 0 && other != kind {
+					w.find(kinds, ev, text, []int{at}, "The messageId %q names messages of two kinds.", clip(text))
+				}
+			}
+			if m.seen[kind] == nil || len(m.seen[kind]) >= rememberedIDs {
+				m.seen[kind] = map[string]int{}
+			}
+			m.seen[kind][text] = ev.Seq
+		}, userChunk, agentChunk, thoughtChunk)
+	}
+	return r
+}

@@ -1,0 +1,70 @@
+package invariants
+
+import "github.com/acp-test/acp-test/transcript"
+
+// models is what the fake model server holds open. A recording has none of its
+// entries; then nothing is ever held.
+type models struct {
+	streams map[int]*stream // running model requests, by number
+	latest  map[string]int  // the last request of each session in the main lane
+}
+
+type stream struct {
+	n       int
+	session string
+	asked   int // Seq of its request
+	gate    string
+	held    int // Seq at which it reached the gate that holds it, 0 if none
+	left    int // Seq at which the agent hung up on it there, 0 if it has not
+}
+
+func newModels() models { return models{streams: map[int]*stream{}, latest: map[string]int{}} }
+
+func (m *models) fold(ev *event) {
+	number, _ := ev.body.Get("n").Int()
+	n := int(number)
+	switch ev.Kind {
+	case transcript.ModelRequest:
+		if lane := ev.body.Get("lane"); !lane.Exists() || lane.Is("main") || lane.Is("") {
+			if before := m.streams[m.latest[ev.Session]]; before != nil && before.left > 0 {
+				delete(m.streams, before.n)
+			}
+			m.streams[n] = &stream{n: n, session: ev.Session, asked: ev.Seq}
+			m.latest[ev.Session] = n
+		}
+	case transcript.Gate:
+		if s := m.streams[n]; s != nil {
+			s.gate, s.held = ev.body.Get("gate").Str(), ev.Seq
+		}
+	case transcript.GateReleased:
+		gate := ev.body.Get("gate").Str()
+		for _, s := range m.streams {
+			if s.gate == gate && (n == 0 || n == s.n) && s.left == 0 {
+				s.held = 0
+			}
+		}
+	// A fault is no end: after a slow, malformed or hanging one the stream is
+	// open, and after the others one of these two follows.
+	case transcript.ModelDone:
+		delete(m.streams, n)
+	case transcript.ModelAborted:
+		if s := m.streams[n]; s != nil && s.held > 0 {
+			s.left = ev.Seq
+			return
+		}
+		delete(m.streams, n)
+	}
+}
+
+// heldFor is a stream of the session's turn that a gate held at an entry, and
+// since then the agent alone can have ended it, by hanging up. It is the latest in
+// the conversation, since an agent may abandon one that it has repeated. Nil if
+// there is none.
+func (m *models) heldFor(s *session, t *turn, at int) *stream {
+	held := m.streams[m.latest[s.id]]
+	if s.id == "" || held == nil || held.asked < t.started ||
+		held.held == 0 || held.held >= at || held.left > 0 && held.left < at {
+		return nil
+	}
+	return held
+}

@@ -1,0 +1,173 @@
+package invariants_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+const (
+	allOfClient = `{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true,"session":{"configOptions":{"boolean":{}}},"elicitation":{"form":{},"url":{}}}`
+	allOfAgent  = `{"loadSession":true,"promptCapabilities":{"image":true,"audio":true,"embeddedContext":true},"mcpCapabilities":{"http":true,"sse":true},"sessionCapabilities":{"list":{},"delete":{},"additionalDirectories":{},"resume":{},"close":{}},"auth":{"logout":{}}}`
+)
+
+// play is one example being written into a transcript.
+type play struct {
+	*transcript.Transcript
+	config     rules.Config
+	end        rules.End
+	also       []string
+	now        time.Time
+	lastEditor int
+}
+
+// stage writes a text in the notation of rules.Example into a transcript that
+// a checker watches, and judges it.
+func stage(text string, config rules.Config) (findings []rules.Finding, checker *rules.Checker, also []string) {
+	p := perform(text, config)
+	checker = invariants.V1().NewChecker(p.config)
+	p.Observe(checker.Observe)
+	return checker.Finish(p.end), checker, p.also
+}
+
+func transcriptOf(text string) *transcript.Transcript {
+	return perform(text, rules.Config{}).Transcript
+}
+
+func perform(text string, config rules.Config) *play {
+	p := &play{now: time.Unix(0, 0), config: config, end: rules.End{Clean: true, Linger: time.Second}}
+	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Now: func() time.Time { p.now = p.now.Add(time.Millisecond); return p.now }})
+	if err != nil {
+		panic(err)
+	}
+	p.Transcript = t
+	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		if err := p.line(line); err != nil {
+			panic(fmt.Sprintf("line %d %q: %v", i+1, line, err))
+		}
+	}
+	return p
+}
+
+func (p *play) line(line string) error {
+	word, rest, _ := strings.Cut(line, " ")
+	switch word {
+	case "-->", "<--":
+		return p.frame(word == "-->", rest)
+	case "-->|", "<--|":
+		p.send(word == "-->|", []byte(rest), 0)
+	case `<--\`:
+		raw, err := strconv.Unquote(`"` + rest + `"`)
+		p.send(false, []byte(raw), 0)
+		return err
+	case "<--+":
+		p.send(false, []byte(rest), 1<<30)
+	case "agent":
+		p.config.Start = strings.TrimPrefix(rest, "started in ")
+	case "start":
+		p.send(true, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":1,"clientCapabilities":%s,"clientInfo":{"name":"c","version":"1"}}}`, allOfClient), 0)
+		p.send(false, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"init","result":{"protocolVersion":1,"agentCapabilities":%s,"agentInfo":{"name":"a","version":"1"},"authMethods":[]}}`, allOfAgent), 0)
+	case "session":
+		name, result, _ := strings.Cut(rest, " ")
+		if result == "" {
+			result = "{}"
+		}
+		p.send(true, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"new %s","method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`, name), 0)
+		p.send(false, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"new %s","result":%s}`, name, with(result, "sessionId", quote(name))), 0)
+	case "model":
+		words := strings.SplitN(rest, " ", 3)
+		p.Append(transcript.Entry{Source: transcript.Model, Kind: transcript.Kind(words[0]), Session: words[1], Raw: []byte(words[2])})
+	case "written":
+		p.Append(transcript.Entry{Source: transcript.Editor, Kind: transcript.Written, Ref: p.lastEditor})
+	case "stdin-closed":
+		p.Append(transcript.Entry{Source: transcript.Process, Kind: transcript.StdinClosed})
+	case "exit":
+		p.Append(transcript.Entry{Source: transcript.Process, Kind: transcript.Exited})
+	case "wait":
+		d, err := time.ParseDuration(rest)
+		p.now = p.now.Add(d)
+		p.Append(transcript.Entry{Source: transcript.Note, Kind: transcript.Remark})
+		return err
+	case "cut":
+		p.end = rules.End{}
+	case "also":
+		p.also = strings.Fields(rest)
+	default:
+		return fmt.Errorf("unknown word %q", word)
+	}
+	return nil
+}
+
+func (p *play) send(editor bool, raw []byte, size int) {
+	from := transcript.Agent
+	if editor {
+		from = transcript.Editor
+	}
+	e := p.AppendFrame(0, from, raw, size)
+	if editor {
+		p.lastEditor = e.Seq
+	}
+}
+
+func (p *play) frame(editor bool, rest string) error {
+	words := strings.SplitN(rest, " ", 4)
+	isID := words[0] == "null" || words[0][0] == '"' || words[0][0] >= '0' && words[0][0] <= '9'
+	switch {
+	case isID && words[1] == "=":
+		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, words[0], strings.Join(words[2:], " ")), 0)
+	case isID && words[1] == "!":
+		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":%s}}`, words[0], words[2], words[3]), 0)
+	case isID:
+		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, words[0], words[1], params(strings.Join(words[2:], " "))), 0)
+	case !editor && !strings.ContainsAny(words[0], "/"):
+		update := strings.Join(words[2:], " ")
+		if update[0] == '"' {
+			update = `{"content":{"type":"text","text":` + update + `}}`
+		}
+		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":%s}}`, words[0], with(update, "sessionUpdate", quote(words[1]))), 0)
+	default:
+		method, args, _ := strings.Cut(rest, " ")
+		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params(args)), 0)
+	}
+	return nil
+}
+
+// params expands "SESSION JSON" to an object with that session, and a string
+// to a prompt of that text.
+func params(args string) string {
+	if args == "" || args[0] == '{' {
+		return args
+	}
+	session, rest, _ := strings.Cut(args, " ")
+	switch {
+	case rest == "":
+		rest = "{}"
+	case rest[0] == '"':
+		rest = `{"prompt":[{"type":"text","text":` + rest + `}]}`
+	}
+	return with(rest, "sessionId", quote(session))
+}
+
+func with(object, key, value string) string {
+	if !json.Valid([]byte(object)) {
+		panic("not JSON: " + object)
+	}
+	inner := bytes.TrimSpace([]byte(object))
+	if string(inner) == "{}" {
+		return "{" + quote(key) + ":" + value + "}"
+	}
+	if !json.Valid([]byte(value)) || strings.Contains(object, `"`+key+`":`) {
+		return object
+	}
+	return "{" + quote(key) + ":" + value + "," + string(inner[1:])
+}
+
+func quote(s string) string { return strconv.Quote(s) }

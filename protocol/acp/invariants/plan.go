@@ -1,0 +1,59 @@
+package invariants
+
+// planFull judges that each plan update is the whole plan; its shape is for
+// SHAPE.
+func planFull() *rule {
+	r := ofAgent("PLAN-FULL", "Each plan update is the whole plan.")
+	delta := r.lint("delta", "a plan update has one entry where the plan before it had several", "PLAN-004")
+	shrunk := r.lint("shrunk", "a plan update lacks entries that were not finished", "PLAN-004")
+	back := r.lint("back", "a completed entry of a plan went back", "PLAN-008")
+	r.Versions = []int{1}
+	const planSize = 1000
+	r.start = func(w *watch) {
+		type plan struct {
+			seq      int
+			turn     *turn
+			statuses map[string]string
+			size     int
+		}
+		last := map[*session]*plan{}
+		w.on(func(ev *event) { delete(last, ev.session) }, asked(loadSession), asked(resumeSession), answered(loadSession))
+		w.on(func(ev *event) {
+			if ev.session == nil {
+				return
+			}
+			next := &plan{seq: ev.Seq, turn: ev.turn, statuses: map[string]string{}}
+			for e := range ev.update.Get("entries").Items() {
+				next.size++
+				if len(next.statuses) < planSize {
+					next.statuses[e.Get("content").Str()] = e.Get("status").Str()
+				}
+			}
+			before := last[ev.session]
+			last[ev.session] = next
+			if before == nil || before.turn != next.turn { // a new turn may have a new plan
+				return
+			}
+			w.Saw(delta)
+			w.Saw(shrunk)
+			w.Saw(back)
+			lost := 0
+			for content, status := range before.statuses {
+				now, kept := next.statuses[content]
+				if !kept && status != "completed" {
+					lost++
+				}
+				if kept && status == "completed" && now != "completed" {
+					w.find(back, ev, content, []int{before.seq}, "The plan entry %q went from completed back to %s.", clip(content), clip(now))
+				}
+			}
+			switch {
+			case next.size == 1 && before.size > 1 && lost > 0:
+				w.find(delta, ev, "", []int{before.seq}, "The plan update has one entry, the plan before it had %d: it looks like a change instead of the whole plan.", before.size)
+			case next.size < before.size && lost > 0:
+				w.find(shrunk, ev, "", []int{before.seq}, "The plan update has %d entries instead of %d, and lacks %d that had not been finished.", next.size, before.size, lost)
+			}
+		}, planUpdate)
+	}
+	return r
+}

@@ -1,0 +1,238 @@
+package invariants
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// unanswered calls f for each request of one side that is still open at a
+// clean end and had its full time to be answered.
+func (w *watch) unanswered(end rules.End, by rules.Side, f func(r *request, waited time.Duration)) {
+	if !end.Clean {
+		return
+	}
+	for _, c := range w.state.ordered() {
+		until := w.Last().At
+		if c.closedIn > 0 {
+			until = c.closedAt
+		}
+		if c.exited > 0 && c.exitedAt < until {
+			until = c.exitedAt
+		}
+		for _, r := range c.pending(by) {
+			if waited := until - r.at; waited >= w.Config().Patience {
+				f(r, waited)
+			}
+		}
+	}
+}
+
+// oneResponse judges that requests and responses of the agent pair up.
+func oneResponse() *rule {
+	r := ofAgent("ONE-RESPONSE", "Each request is answered once, under the id it came with, type included.")
+	twice := r.fail("twice", "a request was answered twice", "RPC-005")
+	unknown := r.fail("unknown-id", "a response answers no request", "RPC-004", "RPC-005")
+	idType := r.fail("id-type", "a response has its request's id with another JSON type", "RPC-004")
+	missing := r.fail("unanswered", "a request was never answered", "RPC-005", "PROMPT-003", "EXT-003")
+	nullID := r.lint("null-id", "a request of the agent has the id null", "RPC-007")
+	reused := r.warn("id-in-use", "two open requests of the agent have the same id", "RPC-008")
+	r.start = func(w *watch) {
+		w.on(func(ev *event) {
+			w.Saw(twice)
+			w.Saw(unknown)
+			w.Saw(idType)
+			w.Saw(missing)
+		}, agentAnswers()...)
+		// What is no request may be answered with an error under the id
+		// that it seems to have.
+		unreadable := map[*conn]map[wire.ID]bool{}
+		w.on(func(ev *event) {
+			note := func(v wire.Value) {
+				if id := idOf(v.Get("id")); id != "" && len(unreadable[ev.conn]) < rememberedRequests {
+					if unreadable[ev.conn] == nil {
+						unreadable[ev.conn] = map[wire.ID]bool{}
+					}
+					unreadable[ev.conn][id] = true
+				}
+			}
+			note(ev.body)
+			for item := range ev.body.Items() {
+				note(item)
+			}
+		}, editorNoise)
+		w.on(func(ev *event) {
+			c := ev.conn
+			if ev.ID == "null" || ev.ID == "" {
+				return // NOTIFY-SILENT
+			}
+			if ev.err.Exists() && unreadable[c][ev.ID] {
+				return
+			}
+			object := string(ev.ID)
+			if ev.Ref > 0 {
+				w.find(twice, ev, object, []int{ev.Ref}, "The request %s (%s) was answered a second time.", ev.ID, ev.Method)
+				return
+			}
+			if r := c.ids[rules.OfClient][otherType(ev.ID)]; r != nil {
+				w.find(idType, ev, object, []int{r.seq}, "The response has id %s, but the %s it seems to answer has id %s: the type differs.", ev.ID, r.method, r.id)
+				return
+			}
+			if c.initAsked > 0 {
+				w.find(unknown, ev, object, nil, "The response with id %s answers no request of the client.", ev.ID)
+			}
+		}, agentAnswersNone)
+		w.on(func(ev *event) {
+			w.Saw(nullID)
+			w.Saw(reused)
+			if ev.ID == "null" {
+				w.find(nullID, ev, ev.Method, nil, "The agent's %s has the id null, which JSON-RPC discourages.", ev.Method)
+			} else if r := ev.conn.ids[rules.OfAgent][ev.ID]; r != nil {
+				w.find(reused, ev, string(ev.ID), []int{r.seq}, "The agent's %s has the id %s of its %s, which was still open.", ev.Method, ev.ID, r.method)
+			}
+		}, agentRequests()...)
+		w.finish(func(end rules.End) {
+			w.unanswered(end, rules.OfClient, func(r *request, waited time.Duration) {
+				if r.turn != nil {
+					if a, _ := r.turn.stopper(); a != nil && !r.turn.concurrent {
+						return // CANCEL-REASON
+					}
+				}
+				session := ""
+				if r.session != nil {
+					session = r.session.id
+				}
+				f := w.Report(missing, r.conn.n, session, fmt.Sprint(r.seq), []int{r.seq}, "The client's %s was not answered within %s.", r.method, waited.Round(time.Second))
+				broken := []string{"RPC-005"}
+				if r.verb == prompt {
+					broken = append(broken, "PROMPT-003")
+				} else if strings.HasPrefix(r.method, "_") {
+					broken = append(broken, "EXT-003")
+				}
+				w.Narrow(f, broken...)
+			})
+		})
+	}
+	return r
+}
+
+// otherType is the id with the same digits and the other JSON type.
+func otherType(id wire.ID) wire.ID {
+	if s := string(id); len(s) > 1 && s[0] == '"' {
+		return wire.ID(strings.Trim(s, `"`))
+	}
+	return `"` + id + `"`
+}
+
+// notifySilent judges that notifications are never answered.
+func notifySilent() *rule {
+	r := ofAgent("NOTIFY-SILENT", "Notifications are never answered, not even with an error.")
+	r.fail("answered",
+		"a response has no id, or the id null, and neither an unreadable line nor a parse error explains it", "RPC-006", "CANCEL-005", "EXT-005", "RCANCEL-002", "RCANCEL-007")
+	const answeredNotice = 0
+	r.start = func(w *watch) {
+		unreadable := map[*conn]int{}
+		type notice struct {
+			seq   int
+			topic topic
+		}
+		last := map[*conn]notice{}
+		w.on(func(ev *event) { unreadable[ev.conn] += max(1, ev.body.Len()) }, editorNoise)
+		w.on(func(ev *event) { last[ev.conn] = notice{ev.Seq, ev.topic}; w.Saw(answeredNotice) }, cancelTold, editorTakesBack, editorOtherTold)
+		judge := func(ev *event, message wire.Value) {
+			// Who could not read a line does not know that it was a notification.
+			if code, _ := message.Path("error.code").Int(); code == -32700 {
+				return
+			}
+			c := ev.conn
+			if unreadable[c] > 0 {
+				unreadable[c]--
+				return
+			}
+			n := last[c]
+			f := w.find(answeredNotice, ev, "", []int{n.seq}, "A response without the id of a request came, as if a notification had been answered.")
+			broken := []string{"RPC-006"}
+			switch n.topic {
+			case cancelTold:
+				broken = append(broken, "CANCEL-005")
+			case editorTakesBack:
+				broken = append(broken, "RCANCEL-002", "RCANCEL-007")
+			case editorOtherTold:
+				broken = append(broken, "EXT-005")
+			}
+			w.Narrow(f, broken...)
+		}
+		w.on(func(ev *event) {
+			if ev.ID == "null" && ev.Ref == 0 {
+				judge(ev, ev.JSON())
+			}
+		}, agentAnswersNone)
+		w.on(func(ev *event) {
+			b := ev.body
+			if b.Get("jsonrpc").Is("2.0") && isAnswer(b) && !b.Get("id").Exists() && b.Get("result").Exists() != b.Get("error").Exists() {
+				judge(ev, b)
+			}
+		}, agentNoise)
+	}
+	return r
+}
+
+// rcancelOwn judges $/cancel_request in both directions.
+func rcancelOwn() *rule {
+	r := ofAgent("RCANCEL-OWN", "$/cancel_request names an open request of its sender, and that request is answered with a result or with code -32800.")
+	foreign := r.fail("not-own", "the agent takes back a request it never made", "RCANCEL-010", "RCANCEL-001")
+	done := r.lint("already-answered", "the agent takes back a request although it has read the answer", "RCANCEL-001")
+	code := r.lint("error-code", "a request that was taken back failed with another code than -32800", "RCANCEL-003")
+	r.start = func(w *watch) {
+		// made has the agent's requests, with the Seq of their latest answer, and
+		// taken the latest frame of the editor that the agent is known to have
+		// read: a request that it has answered.
+		made, taken := map[*conn]map[wire.ID]int{}, map[*conn]int{}
+		w.on(func(ev *event) {
+			ids := made[ev.conn]
+			if ids == nil {
+				ids = map[wire.ID]int{}
+				made[ev.conn] = ids
+			}
+			if len(ids) < rememberedRequests {
+				ids[ev.ID] = 0
+			}
+		}, agentRequests()...)
+		w.on(func(ev *event) {
+			if _, ok := made[ev.conn][ev.ID]; ok {
+				made[ev.conn][ev.ID] = ev.Seq
+			}
+		}, editorAnswers()...)
+		w.on(func(ev *event) {
+			w.Saw(foreign)
+			w.Saw(done)
+			ids := made[ev.conn]
+			id := idOf(ev.params.Get("requestId"))
+			answer, own := ids[id]
+			switch {
+			case ev.conn.ids[rules.OfAgent][id] != nil || len(ids) >= rememberedRequests:
+			case own && answer < taken[ev.conn]:
+				w.find(done, ev, string(id), []int{answer}, "The agent takes back its request %s, whose answer it had read.", id)
+			case own: // the two may have crossed
+			default:
+				w.find(foreign, ev, string(id), nil, "The agent takes back a request %s that it never made.", orEmpty(string(id)))
+			}
+		}, agentTakesBack)
+		w.on(func(ev *event) {
+			taken[ev.conn] = max(taken[ev.conn], ev.request.seq)
+			if ev.request.back == nil {
+				return
+			}
+			w.Saw(code)
+			stopped, _ := ev.request.turn.stopper()
+			if ev.err.Exists() && ev.code() != -32800 && stopped == nil {
+				w.find(code, ev, fmt.Sprint(ev.request.seq), []int{ev.request.seq, ev.request.back.seq},
+					"The %s that was taken back failed with code %d; -32800 is the code for that.", ev.Method, ev.code())
+			}
+		}, agentAnswers()...)
+	}
+	return r
+}

@@ -1,0 +1,136 @@
+package invariants
+
+import (
+	"fmt"
+
+	"github.com/acp-test/acp-test/rules"
+)
+
+// sessionKnownFirst judges that the editor knows a session before the agent
+// speaks of it.
+func sessionKnownFirst() *rule {
+	r := ofAgent("SESSION-KNOWN-FIRST", "No message names a session before the response that creates it, or the request that loads it.")
+	early := r.lint("early", "a message names a session before the response that creates it", "SESSION-022")
+	unknown := r.fail("unknown", "a message names a session that was never created or loaded", "SESSION-020", "LOAD-012")
+	r.start = func(w *watch) {
+		type first struct {
+			seq, count int
+			topic      string
+		}
+		premature := map[*session]*first{}
+		var order []*session
+		speak := func(ev *event) {
+			s := ev.session
+			if s == nil {
+				return
+			}
+			if s.known() || s.listed || s.addressed || ev.conn.initAsked == 0 {
+				w.Saw(unknown)
+				return
+			}
+			if f := premature[s]; f != nil {
+				f.count++
+				return
+			}
+			premature[s] = &first{ev.Seq, 1, ev.Method}
+			order = append(order, s)
+		}
+		w.on(speak, allUpdates()...)
+		w.on(speak, agentRequests()...)
+		w.on(speak, agentOtherTold)
+		w.on(func(ev *event) {
+			w.Saw(early)
+			if f := premature[ev.session]; f != nil && ev.succeeded() {
+				w.find(early, ev, "", []int{f.seq}, "The agent sent %s for the session before the response that tells its id; strict clients drop it.", count(f.count, "message"))
+			}
+			delete(premature, ev.session)
+		}, answered(newSession), answered(forkSession))
+		w.finish(func(rules.End) {
+			for _, s := range order {
+				f := premature[s]
+				if f == nil || s.known() || s.listed || s.addressed {
+					continue
+				}
+				w.Report(unknown, s.conn.n, s.id, "", []int{f.seq}, "The agent sent %s for session %q, which was never created or loaded on this connection.", count(f.count, "message"), clip(s.id))
+			}
+		})
+	}
+	return r
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "a " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// closeSettles judges what comes from a closed session.
+func closeSettles() *rule {
+	r := ofAgent("CLOSE-SETTLES", "A closed session is silent and has given back its terminals.")
+	speaks := r.lint("not-silent", "a message names a session after it was closed", "CLOSE-006")
+	terminals := r.warn("terminals", "a terminal of a session was not released when it was closed", "CLOSE-003")
+	r.start = func(w *watch) {
+		speak := func(ev *event) {
+			s := ev.session
+			if s == nil || s.closed == 0 || s.window != nil {
+				return
+			}
+			if isContent(ev.topic) && s.last != nil && s.last.close != nil {
+				return // LATE-CONTENT
+			}
+			if ev.verb == releaseTerminal && ev.topic == asked(releaseTerminal) {
+				return
+			}
+			w.find(speaks, ev, ev.Method, []int{s.closed}, "The agent sent %s for the session after it was closed.", ev.Method)
+		}
+		w.on(speak, allUpdates()...)
+		w.on(speak, agentRequests()...)
+		w.on(func(ev *event) {
+			if !ev.succeeded() || ev.session == nil {
+				return
+			}
+			w.Saw(speaks)
+			for _, t := range ev.conn.termOrder {
+				if t.session != ev.session {
+					continue
+				}
+				w.Saw(terminals)
+				if t.released == 0 {
+					w.find(terminals, ev, t.id, []int{t.created, ev.request.seq}, "Terminal %q was not released when its session was closed.", clip(t.id))
+				}
+			}
+		}, answered(closeSession))
+	}
+	return r
+}
+
+// deleteGone judges that a deleted session leaves the list.
+func deleteGone() *rule {
+	r := ofAgent("DELETE-GONE", "A deleted session is not in later lists.")
+	r.fail("listed", "a list holds a session that was deleted before", "DELETE-003")
+	const listed = 0
+	r.start = func(w *watch) {
+		deleted := map[string]int{}
+		w.on(func(ev *event) {
+			if ev.succeeded() && len(deleted) < rememberedSessions {
+				deleted[ev.request.target] = ev.Seq
+			}
+		}, answered(deleteSession))
+		w.on(func(ev *event) { delete(deleted, ev.Session) },
+			answered(newSession), answered(forkSession), asked(loadSession), asked(resumeSession))
+		w.on(func(ev *event) {
+			for item := range ev.result.Get("sessions").Items() {
+				if len(deleted) == 0 {
+					return
+				}
+				w.Saw(listed)
+				id := item.Get("sessionId").Str()
+				if at := deleted[id]; at > 0 && ev.request.seq > at {
+					w.find(listed, ev, id, []int{at, ev.request.seq}, "The list holds session %q, which was deleted before.", clip(id))
+				}
+			}
+		}, answered(listSessions))
+	}
+	return r
+}

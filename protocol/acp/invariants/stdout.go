@@ -1,0 +1,124 @@
+package invariants
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// stdoutClean judges each line of the agent's standard output.
+func stdoutClean() *rule {
+	r := ofAgent("STDOUT-CLEAN", "Standard output holds nothing but protocol messages, one to a line.")
+	noise := r.fail("noise", "a line is no message but other text", "STDIO-001", "STDIO-011")
+	cut := r.fail("broken-json", "a line is no complete JSON text", "STDIO-003", "STDIO-001", "STDIO-011")
+	encoding := r.fail("encoding", "a line is not valid UTF-8, or begins with a byte order mark", "STDIO-004")
+	batch := r.fail("batch", "a line is a batch, which version 1 does not have", "STDIO-001", "STDIO-006")
+	version := r.fail("jsonrpc", `a message has no "jsonrpc": "2.0"`, "RPC-001")
+	frame := r.fail("no-message",
+		"a JSON object is neither a request nor a notification nor a response", "STDIO-001", "RPC-007")
+	empty := r.lint("empty-line", "a line is empty", "STDIO-003")
+	tooLong := r.inconclusive("too-long", "a line is longer than this tool reads", "STDIO-010")
+	r.start = func(w *watch) {
+		sound := func(*event) {
+			for _, p := range []int{noise, cut, encoding, version, frame, batch} {
+				w.Saw(p)
+			}
+		}
+		w.on(sound, agentMessages()...)
+		w.on(func(ev *event) {
+			sound(ev)
+			point := noise
+			text := bytes.TrimSpace(ev.Raw)
+			switch {
+			case ev.Size > 0:
+				point = tooLong
+			case len(text) == 0:
+				point = empty
+			case bytes.HasPrefix(text, []byte("\xef\xbb\xbf")) || !utf8.Valid(ev.Raw):
+				point = encoding
+			case ev.body.Kind() == wire.Array:
+				point = batch
+			case ev.body.Kind() == wire.Object && !ev.body.Get("jsonrpc").Is("2.0"):
+				point = version
+			case ev.body.Kind() == wire.Object:
+				if isAnswer(ev.body) {
+					return // ERR-FORM and NOTIFY-SILENT
+				}
+				point = frame
+			case text[0] == '{' || text[0] == '"' || text[len(text)-1] == '}':
+				point = cut
+			}
+			phase := ev.phase()
+			f := w.find(point, ev, phase, nil, "A line on standard output %s is no message: %s.", phase, ev.Problem)
+			if point == frame && !ev.body.Get("id").Exists() {
+				w.Narrow(f, "STDIO-001")
+			}
+			if f != nil {
+				f.Detail = clip(string(bytes.ToValidUTF8(text, []byte("\uFFFD"))))
+			}
+		}, agentNoise)
+	}
+	return r
+}
+
+// isAnswer reports whether an object is meant as a response.
+func isAnswer(v wire.Value) bool {
+	return !v.Get("method").Exists() && (v.Get("id").Exists() || v.Get("result").Exists() || v.Get("error").Exists())
+}
+
+// phase says in which part of the connection an entry came.
+func (ev *event) phase() string {
+	c := ev.conn
+	switch {
+	case c.initDone == 0:
+		return "before initialize was answered"
+	case c.closedIn > 0:
+		return "after the end of input"
+	}
+	for _, s := range c.sessions {
+		if len(s.open) > 0 {
+			return "during a turn"
+		}
+	}
+	return "between turns"
+}
+
+// errForm judges the form of responses that fail.
+func errForm() *rule {
+	r := ofAgent("ERR-FORM", "A response has a result or an error, and an error has an integer code and a message of one line.")
+	either := r.fail("result-xor-error", "a response has both a result and an error, or neither", "RPC-002")
+	members := r.fail("members", "an error lacks an integer code or a string message", "RPC-003")
+	sentence := r.lint("message", "an error message is not one short line", "RPC-016")
+	r.start = func(w *watch) {
+		w.on(func(ev *event) {
+			if ev.body.Get("jsonrpc").Is("2.0") && isAnswer(ev.body) && ev.body.Get("result").Exists() == ev.body.Get("error").Exists() {
+				w.Saw(either)
+				w.find(either, ev, string(ev.ID), nil, "A response must have either a result or an error: %s.", ev.Problem)
+			}
+		}, agentNoise)
+		judge := func(ev *event) {
+			w.Saw(either)
+			if !ev.err.Exists() {
+				return
+			}
+			w.Saw(members)
+			w.Saw(sentence)
+			code, message := ev.err.Get("code"), ev.err.Get("message")
+			n, whole := code.Int()
+			switch text := message.Str(); {
+			case ev.err.Kind() != wire.Object:
+				w.find(members, ev, ev.Method, nil, "The error of a response to %s is no object.", ev.Method)
+			case !whole || n != int64(int32(n)):
+				w.find(members, ev, ev.Method, nil, "The error code of a response to %s is %s, and must be a 32-bit integer.", ev.Method, orNothing(code))
+			case message.Kind() != wire.String:
+				w.find(members, ev, ev.Method, nil, "The error message of a response to %s is %s, and must be a string.", ev.Method, orNothing(message))
+			case text == "" || len(text) > 200 || bytes.ContainsAny([]byte(text), "\r\n"):
+				w.find(sentence, ev, ev.Method, nil, "The error message of a response to %s is not one short line.", ev.Method)
+			}
+		}
+		w.on(judge, agentAnswers()...)
+		w.on(judge, agentAnswersNone)
+	}
+	return r
+}

@@ -1,0 +1,127 @@
+package invariants
+
+import (
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// termLife judges the life of the editor's terminals.
+func termLife() *rule {
+	r := ofAgent("TERM-LIFE", "A terminal is created, used under its own session, released once, and not used after that.")
+	unknown := r.fail("unknown", "a terminal was used that was never created", "TERM-007")
+	foreign := r.fail("other-session", "a terminal was used under another session", "TERM-007")
+	after := r.fail("after-release", "a terminal was used after its release", "TERM-006")
+	twice := r.fail("released-twice", "a terminal was released twice", "TERM-006")
+	leaked := r.fail("not-released", "a terminal was never released", "TERM-004")
+	killed := r.fail("killed-not-released", "a terminal was killed but never released", "TERM-005", "TERM-004")
+	turnEnd := r.lint("open-at-turn-end", "a terminal was not released when its turn ended", "TERM-008")
+	r.Versions = []int{1}
+	r.start = func(w *watch) {
+		w.on(func(ev *event) {
+			id := ev.params.Get("terminalId")
+			if id.Kind() != wire.String {
+				return
+			}
+			w.Saw(unknown)
+			w.Saw(foreign)
+			w.Saw(after)
+			c := ev.conn
+			name := id.Str()
+			t := c.terminals[name]
+			switch {
+			case t == nil:
+				if c.initAsked > 0 && len(c.termOrder) < rememberedTerms {
+					w.find(unknown, ev, name, nil, "%s names terminal %q, which terminal/create never returned.", ev.Method, clip(name))
+				}
+			case t.session != ev.session:
+				w.find(foreign, ev, name, []int{t.created}, "%s uses terminal %q under another session than the one that created it.", ev.Method, clip(name))
+			case t.released > 0 && ev.verb == releaseTerminal:
+				w.Saw(twice)
+				w.find(twice, ev, name, []int{t.created, t.released}, "Terminal %q was released twice.", clip(name))
+			case t.released > 0:
+				w.find(after, ev, name, []int{t.created, t.released}, "%s uses terminal %q after its release.", ev.Method, clip(name))
+			}
+		}, terminalUses()...)
+		w.on(func(ev *event) {
+			if ev.turn == nil || ev.conn.closedIn > 0 {
+				return // an editor that has gone has no terminals
+			}
+			for _, t := range ev.conn.termOrder {
+				if t.turn != ev.turn {
+					continue
+				}
+				w.Saw(turnEnd)
+				if t.released == 0 {
+					w.find(turnEnd, ev, t.id, []int{t.created}, "Terminal %q was not released when its turn ended.", clip(t.id))
+				}
+			}
+		}, answered(prompt))
+		w.finish(func(end rules.End) {
+			if !end.Clean {
+				return
+			}
+			for _, c := range w.state.ordered() {
+				if c.exited > 0 && (c.closedIn == 0 || c.exited < c.closedIn) {
+					continue // it was killed, or died: it had no time to release anything
+				}
+				for _, t := range c.termOrder {
+					if t.turn != nil && (t.turn.ended == 0 || c.closedIn > 0 && t.turn.ended > c.closedIn) {
+						continue // its turn was cut off, or the editor had gone before it ended
+					}
+					w.Saw(leaked)
+					if t.killed {
+						w.Saw(killed)
+					}
+					if t.released > 0 {
+						continue
+					}
+					if t.killed {
+						w.Report(killed, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was killed but never released.", clip(t.id))
+					} else {
+						w.Report(leaked, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was never released.", clip(t.id))
+					}
+				}
+			}
+		})
+	}
+	return r
+}
+
+// terminalRef judges terminals that tool calls show.
+func terminalRef() *rule {
+	r := ofAgent("TERMINAL-REF", "A tool call shows only terminals that exist, of its own session, and not yet released.")
+	unknown := r.fail("unknown", "a tool call shows a terminal that was never created", "TOOL-018")
+	released := r.fail("released", "a tool call shows a terminal only after its release", "TOOL-018")
+	foreign := r.fail("other-session", "a tool call shows a terminal of another session", "TOOL-018")
+	r.Versions = []int{1}
+	r.start = func(w *watch) {
+		w.on(func(ev *event) {
+			s, c := ev.session, ev.conn
+			if s == nil || s.window != nil || c.initAsked == 0 || len(c.termOrder) >= rememberedTerms {
+				return
+			}
+			for item := range ev.update.Get("content").Items() {
+				if !item.Get("type").Is("terminal") {
+					continue
+				}
+				name := item.Get("terminalId").Str()
+				if ev.tool != nil && (contains(ev.tool.terminals, name) || ev.tool.turn == nil) {
+					continue // shown before, or replayed
+				}
+				w.Saw(unknown)
+				w.Saw(released)
+				w.Saw(foreign)
+				t := c.terminals[name]
+				switch {
+				case t == nil:
+					w.find(unknown, ev, name, nil, "A tool call shows terminal %q, which terminal/create never returned.", clip(name))
+				case t.session != s:
+					w.find(foreign, ev, name, []int{t.created}, "A tool call shows terminal %q of another session.", clip(name))
+				case t.released > 0:
+					w.find(released, ev, name, []int{t.created, t.released}, "A tool call shows terminal %q for the first time after its release.", clip(name))
+				}
+			}
+		}, toolCall, toolUpdate)
+	}
+	return r
+}

@@ -1,0 +1,108 @@
+package invariants
+
+import (
+	"bytes"
+	"encoding/base64"
+	"hash/maphash"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// textWhole judges that text arrives as it was said.
+func textWhole() *rule {
+	r := ofAgent("TEXT-WHOLE", "Text is streamed whole and once.")
+	broken := r.lint("replacement-character", "text holds a replacement character that nobody sent", "STDIO-004")
+	repeated := r.lint("repeated", "a chunk repeats all the text of its message so far", "MSG-008")
+	const longEnough = 40 // bytes that do not repeat by chance
+	r.start = func(w *watch) {
+		const replacement = "\uFFFD"
+		type run struct {
+			hash   maphash.Hash
+			length int
+			topic  topic
+			chunks int
+		}
+		seed := maphash.MakeSeed()
+		runs := map[*session]*run{}
+		tainted := map[*conn]bool{} // the editor or the model sent one itself
+		w.on(func(ev *event) {
+			if bytes.Contains(ev.Raw, []byte(replacement)) || bytes.Contains(ev.Raw, []byte(`\ufffd`)) || bytes.Contains(ev.Raw, []byte(`\uFFFD`)) {
+				tainted[ev.conn] = true
+			}
+		}, append(append(editorRequests(), editorAnswers()...), modelEvent, terminalEvent)...)
+		w.on(func(ev *event) {
+			if ev.session == nil {
+				return
+			}
+			text := ev.update.Get("content").Get("text")
+			plain, ok := text.Plain()
+			if !ok {
+				plain = []byte(text.Str())
+			}
+			r := runs[ev.session]
+			if r == nil {
+				r = &run{}
+				r.hash.SetSeed(seed)
+				runs[ev.session] = r
+			}
+			if r.topic != ev.topic {
+				r.hash.Reset()
+				r.topic, r.length, r.chunks = ev.topic, 0, 0
+			}
+			w.Saw(broken)
+			w.Saw(repeated)
+			if bytes.Contains(plain, []byte(replacement)) && !tainted[ev.conn] {
+				w.find(broken, ev, "", nil, "The text of %s holds U+FFFD, which nobody sent: a character was cut in two.", ev.update.Get("sessionUpdate").Str())
+			}
+			if r.chunks > 1 && len(plain) >= longEnough && len(plain) == r.length && maphash.Bytes(seed, plain) == r.hash.Sum64() {
+				w.find(repeated, ev, "", nil, "The chunk repeats the whole text of its message so far; clients show it twice.")
+			}
+			r.hash.Write(plain)
+			r.length += len(plain)
+			r.chunks++
+		}, agentChunk, thoughtChunk)
+		// Another message begins after anything that stands between.
+		w.on(func(ev *event) { delete(runs, ev.session) }, userChunk, toolCall, planUpdate, asked(prompt), answered(prompt))
+	}
+	return r
+}
+
+// contentData judges data inside content blocks.
+func contentData() *rule {
+	r := ofAgent("CONTENT-DATA", "Images, audio and blobs are base64 without a prefix.")
+	r.warn("base64", "data is not base64, or has a data: prefix", "CONTENT-002")
+	const encoding = 0
+	r.start = func(w *watch) {
+		block := func(ev *event, b wire.Value) {
+			data := b.Get("data")
+			if b.Get("type").Is("resource") {
+				data = b.Get("resource").Get("blob")
+			} else if !b.Get("type").Is("image") && !b.Get("type").Is("audio") {
+				return
+			}
+			if data.Kind() != wire.String {
+				return
+			}
+			w.Saw(encoding)
+			if text := data.Str(); !isBase64(text) {
+				w.find(encoding, ev, "", nil, "The data of a %s block is not plain base64: %q.", b.Get("type").Str(), clip(text[:min(len(text), 30)]))
+			}
+		}
+		w.on(func(ev *event) { block(ev, ev.update.Get("content")) }, userChunk, agentChunk, thoughtChunk)
+		w.on(func(ev *event) {
+			for item := range ev.update.Get("content").Items() {
+				block(ev, item.Get("content"))
+			}
+		}, toolCall, toolUpdate)
+	}
+	return r
+}
+
+// isBase64 accepts the standard alphabet, padded or not.
+func isBase64(text string) bool {
+	_, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		_, err = base64.RawStdEncoding.DecodeString(text)
+	}
+	return err == nil
+}

@@ -1,0 +1,166 @@
+package invariants
+
+import (
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// toolClosed judges the tool calls that are unfinished when their turn ends.
+// Only the end of the transcript shows whether one went on in the background.
+func toolClosed() *rule {
+	r := ofAgent("TOOL-CLOSED", "No tool call of a turn is unfinished when the turn ends.")
+	open := r.warn("open-at-end-turn",
+		"a tool call was unfinished when its turn ended with end_turn", "PROMPT-013", "TOOL-011")
+	otherEnd := r.lint("open-at-other-end",
+		"a tool call was unfinished when its turn ended in another way", "CANCEL-013", "TOOL-011")
+	background := r.info("background", "a tool call went on after its turn", "PROMPT-013")
+	const candidates = 1 << 12
+	r.start = func(w *watch) {
+		type left struct {
+			tool    *tool
+			session *session
+			status  status
+			ended   int
+			stop    string
+		}
+		var all []left
+		w.on(func(ev *event) {
+			t := ev.turn
+			if t == nil {
+				return
+			}
+			for _, tool := range t.tools {
+				if tool.by != byCall {
+					continue
+				}
+				w.Saw(pick(ev.stop == "end_turn", open, otherEnd))
+				if !tool.status.final() && len(all) < candidates {
+					stop := ev.stop
+					if ev.err.Exists() {
+						stop = "an error"
+					}
+					all = append(all, left{tool, t.session, tool.status, ev.Seq, stop})
+				}
+			}
+		}, answered(prompt))
+		w.finish(func(rules.End) {
+			for _, l := range all {
+				conn, session, id := l.session.conn.n, l.session.id, l.tool.id
+				entries := []int{l.tool.first, l.ended}
+				switch {
+				case l.tool.seq > l.ended:
+					w.Report(background, conn, session, id, append(entries, l.tool.seq),
+						"Tool call %q went on after its turn had ended, as background work.", clip(id))
+				case l.stop == "end_turn":
+					w.Report(open, conn, session, id, entries, "Tool call %q was still %s when its turn ended with end_turn.", clip(id), l.status)
+				default:
+					w.Report(otherEnd, conn, session, id, entries, "Tool call %q was left %s when its turn ended with %s.", clip(id), l.status, l.stop)
+				}
+			}
+		})
+	}
+	return r
+}
+
+// toolAnnounced judges that a tool call is announced before it is spoken of.
+func toolAnnounced() *rule {
+	r := ofAgent("TOOL-ANNOUNCED", "A tool_call announces a tool call before anything else names it.")
+	unknown := r.warn("unannounced", "a tool_call_update names a tool call that was never announced", "TOOL-006")
+	onlyAsked := r.lint("only-in-permission",
+		"a tool_call_update names a tool call that only a permission request has announced", "TOOL-006", "PERM-014")
+	permissionFirst := r.lint("permission-first",
+		"a permission request names a tool call that was not announced", "PERM-014")
+	elicitation := r.lint("elicitation-first", "an elicitation names a tool call that was not announced", "ELICIT-004")
+	r.Versions = []int{1}
+	r.start = func(w *watch) {
+		// A resumed session may go on with calls of an earlier process,
+		// and what was forgotten cannot be judged.
+		blind := func(s *session) bool { return s == nil || s.resumed || s.evicted }
+		w.on(func(ev *event) {
+			id := ev.update.Get("toolCallId")
+			if ev.session == nil || id.Kind() != wire.String {
+				return
+			}
+			w.Saw(unknown)
+			t := ev.tool
+			switch {
+			case t == nil && blind(ev.session):
+			case t == nil:
+				w.find(unknown, ev, id.Str(), nil, "The tool_call_update of %q has no tool_call before it.", clip(id.Str()))
+			case t.by == byUpdate:
+				w.find(unknown, ev, t.id, []int{t.first}, "The tool_call_update of %q has no tool_call before it.", clip(t.id))
+			case t.by == byPermission:
+				w.find(onlyAsked, ev, t.id, []int{t.first}, "Tool call %q was announced by a permission request only, not by a tool_call.", clip(t.id))
+			}
+		}, toolUpdate)
+		w.on(func(ev *event) {
+			id := ev.params.Get("toolCall").Get("toolCallId")
+			w.Saw(permissionFirst)
+			if ev.session != nil && id.Kind() == wire.String && ev.tool == nil && !blind(ev.session) {
+				w.find(permissionFirst, ev, id.Str(), nil, "The permission request is about tool call %q, which no tool_call has announced.", clip(id.Str()))
+			}
+		}, asked(permission))
+		w.on(func(ev *event) {
+			id := ev.params.Get("toolCallId")
+			if id.Kind() != wire.String {
+				return
+			}
+			w.Saw(elicitation)
+			if ev.session != nil && ev.session.tool(id) == nil && !blind(ev.session) {
+				w.find(elicitation, ev, id.Str(), nil, "The elicitation is about tool call %q, which no tool_call has announced.", clip(id.Str()))
+			}
+		}, asked(elicit))
+	}
+	return r
+}
+
+// toolResend judges that an id stands for one tool call.
+func toolResend() *rule {
+	r := ofAgent("TOOL-RESEND", "There is one tool_call for each tool call id.")
+	running := r.lint("running", "a second tool_call names a tool call that still runs", "TOOL-003")
+	ended := r.warn("ended", "a second tool_call names a tool call that had ended, or is of another turn", "TOOL-003")
+	r.Versions = []int{1}
+	r.start = func(w *watch) {
+		w.on(func(ev *event) {
+			w.Saw(ended)
+			t := ev.tool
+			switch {
+			case t == nil || t.by != byCall || ev.turn != nil && ev.turn.mixed:
+			case t.status.final():
+				w.find(ended, ev, t.id, []int{t.first}, "A second tool_call has the id %q of a tool call that had %s.", clip(t.id), ending(t.status))
+			case t.turn != ev.turn:
+				w.find(ended, ev, t.id, []int{t.first}, "A tool_call has the id %q of a tool call of another turn.", clip(t.id))
+			default:
+				w.find(running, ev, t.id, []int{t.first}, "A second tool_call has the id %q of a tool call that still runs; tool_call_update is for that.", clip(t.id))
+			}
+		}, toolCall)
+	}
+	return r
+}
+
+func ending(s status) string { return pick(s == failed, "failed", "completed") }
+
+// statusForward judges that the status of a tool call never goes back.
+func statusForward() *rule {
+	r := ofAgent("STATUS-FORWARD", "The status of a tool call goes from pending over in_progress to completed or failed, and never back.")
+	back := r.warn("back", "the status of a tool call went back, or changed after it was final", "TOOL-009")
+	skipped := r.lint("no-in-progress", "a tool call was completed without having been in progress", "TOOL-010")
+	r.start = func(w *watch) {
+		w.on(func(ev *event) {
+			t, next := ev.tool, readStatus(ev.update.Get("status"))
+			if t == nil || next == unsaid || next == unknownStatus || t.status == unsaid || ev.turn != nil && ev.turn.mixed {
+				return
+			}
+			w.Saw(back)
+			switch {
+			case next < t.status && next != completed || t.status.final() && next.final() && next != t.status:
+				w.find(back, ev, t.id, []int{t.first}, "The status of tool call %q went from %s to %s.", clip(t.id), t.status, next)
+			case t.status == pending && next == completed && ev.turn != nil:
+				w.find(skipped, ev, t.id, []int{t.first}, "Tool call %q went from pending to completed without in_progress.", clip(t.id))
+			case next == completed:
+				w.Saw(skipped)
+			}
+		}, toolUpdate)
+	}
+	return r
+}

@@ -1,0 +1,69 @@
+package invariants
+
+import "github.com/acp-test/acp-test/wire"
+
+// usageSane judges the values of usage updates; their shape is for SHAPE.
+func usageSane() *rule {
+	r := ofAgent("USAGE-SANE", "Usage fits into the context size, the cost never shrinks, and its currency is an ISO 4217 code.")
+	currency := r.fail("currency", "the currency is no three-letter code", "USAGE-003")
+	window := r.lint("size", "the context size is 0, or less than what is used", "USAGE-004")
+	cost := r.lint("cost", "the cost of a session shrank or changed its currency", "USAGE-005")
+	r.start = func(w *watch) {
+		type price struct {
+			amount   float64
+			currency string
+			seq      int
+		}
+		last := map[*session]*price{}
+		w.on(func(ev *event) { delete(last, ev.session) }, asked(loadSession), asked(resumeSession))
+		w.on(func(ev *event) {
+			used, okUsed := ev.update.Get("used").Int()
+			size, okSize := ev.update.Get("size").Int()
+			if okUsed && okSize {
+				w.Saw(window)
+				if size == 0 || used > size {
+					w.find(window, ev, "", nil, "The usage is %d of a context of %d; a size that is not known is better left unsaid.", used, size)
+				}
+			}
+			c := ev.update.Get("cost")
+			if c.Kind() != wire.Object || ev.session == nil {
+				return
+			}
+			w.Saw(currency)
+			unit := c.Get("currency")
+			if unit.Kind() == wire.String && !isCurrency(unit) {
+				w.find(currency, ev, unit.Str(), nil, "The currency is %q, and must be a three-letter ISO 4217 code.", clip(unit.Str()))
+			}
+			amount, ok := c.Get("amount").Float()
+			if !ok || ev.session.window != nil {
+				return
+			}
+			w.Saw(cost)
+			before := last[ev.session]
+			if before == nil {
+				before = &price{}
+				last[ev.session] = before
+			} else if amount < before.amount || !unit.Is(before.currency) {
+				w.find(cost, ev, "", []int{before.seq}, "The cost of the session went from %g %s to %g %s.", before.amount, before.currency, amount, clip(unit.Str()))
+			}
+			if !unit.Is(before.currency) {
+				before.currency = unit.Str()
+			}
+			before.amount, before.seq = amount, ev.Seq
+		}, usageUpdate)
+	}
+	return r
+}
+
+func isCurrency(v wire.Value) bool {
+	code, ok := v.Plain()
+	if !ok || len(code) != 3 {
+		return false
+	}
+	for _, b := range code {
+		if b < 'A' || b > 'Z' {
+			return false
+		}
+	}
+	return true
+}

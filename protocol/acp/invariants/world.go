@@ -1,0 +1,406 @@
+package invariants
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/acp-test/acp-test/protocol/acp/schema"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Bounds on what is remembered. What lies beyond is not judged.
+const (
+	rememberedSessions = 1 << 14
+	rememberedRequests = 1 << 16
+	rememberedTools    = 1 << 12
+	rememberedTerms    = 1 << 12
+)
+
+// world is everything the rules share: one fold of the transcript so far.
+type world struct {
+	conns  map[int]*conn
+	latest *conn // the one last asked for
+	// lives are the sessions by id, over all connections.
+	lives  map[string]life
+	models models
+}
+
+// life is what a session has been through, over all connections.
+type life struct {
+	turns int // that a replay must show
+}
+
+// conn is one agent process and the connection to it.
+type conn struct {
+	n         int
+	initAsked int // Seq of the first initialize, 0 before it
+	initDone  int // Seq of its successful response
+	offered   int64
+	client    clientCaps
+	agent     agentCaps
+	methods   map[string]bool // auth methods by id; true for type terminal
+	authed    bool            // authenticate succeeded, and no logout since
+	loggedOut bool
+	demanded  bool // session/new has failed for want of authentication
+
+	open      map[int]*request // unanswered requests of both sides, by Seq
+	ids       [2]map[wire.ID]*request
+	sessions  map[string]*session
+	latest    *session // the one last asked for
+	terminals map[string]*terminal
+	termOrder []*terminal
+	lastAct   *act // the editor's latest frame that acts on a turn
+	signalled int  // Seq of the latest signal to the agent
+	closedIn  int  // Seq of the end of the agent's input
+	exited    int  // Seq of the agent's exit
+
+	// When the editor last answered, and when input and agent ended.
+	answeredAt, closedAt, exitedAt time.Duration
+}
+
+// act is a frame of the editor, and when the agent could first know of it.
+type act struct {
+	seq    int
+	at     time.Duration
+	ended  int // Seq at which its write ended
+	failed bool
+}
+
+// request is one request of either side, until it is answered.
+type request struct {
+	seq     int
+	at      time.Duration
+	by      rules.Side
+	verb    verb
+	method  string
+	id      wire.ID
+	conn    *conn
+	session *session
+	turn    *turn // the turn it opens (prompt) or belongs to
+	tool    *tool // of a permission request
+	back    *act  // $/cancel_request named it
+
+	options  []permit // of a permission request
+	terminal string   // terminal id it names, or cwd filter of a list
+	target   string   // mode, config option, cursor, session to delete
+	value    string   // value of a config option
+	limit    int64    // byte limit of a terminal, -1 for none
+	valid    bool     // initialize offers a version that can be one
+}
+
+// permit is one option of a permission request.
+type permit struct{ id, kind string }
+
+// session is one ACP session on one connection.
+type session struct {
+	id      string
+	conn    *conn
+	created int // Seq of the response that created it, 0 if it was not
+	named   int // Seq of the load or resume request that named it first
+	listed  bool
+	// addressed: the editor has named it. resumed: without its history.
+	// evicted: more tool calls than are remembered.
+	addressed, resumed, evicted bool
+	closed                      int // Seq of the close response, 0 while it is open
+	deleted                     bool
+	cwd                         string
+	roots                       []string
+	open                        []*turn  // turns without an answer, oldest first
+	last                        *turn    // the turn that ended last
+	window                      *request // the load or resume that runs
+	restored                    *request // the load or resume since which there was no prompt
+	restSeq                     int      // Seq of its response
+	tools                       map[string]*tool
+	order                       []*tool
+	past                        map[string]*tool // those of before the load that runs, or whose turn it broke into
+	messages                    [3]string        // current message id of user, agent, thought
+
+	modes   *modeState
+	options []option
+}
+
+// turn is the span from a prompt to its response.
+type turn struct {
+	request    *request
+	session    *session
+	concurrent bool // another turn of the session was open when it began
+	started    int
+	ended      int
+	cancel     *act // the first session/cancel
+	close      *act
+	stop       string // its stop reason, "" after an error
+	// disturbed: the editor did what may end a turn without a cancel, such as
+	// another prompt, or loading or deleting the session.
+	disturbed bool
+	// mixed: a load was asked for while it ran, and nobody can tell what is
+	// its own from what is replayed beside it.
+	mixed    bool
+	spoke    bool // had content of the agent
+	acted    bool // the agent asked for something
+	tools    []*tool
+	messages [3]string // current message ids when it ended
+	text     string    // what the user wrote, cut
+}
+
+// status of a tool call, in its order.
+type status uint8
+
+const (
+	unsaid status = iota // null or absent in an update
+	pending
+	inProgress
+	completed
+	failed
+	unknownStatus
+)
+
+func (s status) final() bool { return s == completed || s == failed }
+
+func (s status) String() string {
+	return [...]string{"unsaid", "pending", "in_progress", "completed", "failed", "unknown"}[s]
+}
+
+// tool is one tool call of a session.
+type tool struct {
+	id        string
+	by        announced
+	status    status
+	turn      *turn // in which it was first seen, nil outside any
+	first     int
+	seq       int      // of its latest entry
+	terminals []string // ids embedded in its content
+	asked     *request // the open permission request about it
+	denied    int      // Seq of the answer that forbade it
+	denial    string   // how
+}
+
+// announced is how a tool call first became known.
+type announced uint8
+
+const (
+	byUpdate announced = iota
+	byPermission
+	byCall
+)
+
+// terminal is one terminal of the editor.
+type terminal struct {
+	id       string
+	session  *session
+	turn     *turn
+	created  int
+	released int
+	exited   bool
+	killed   bool
+}
+
+func newWorld() *world {
+	return &world{conns: map[int]*conn{}, lives: map[string]life{}, models: newModels()}
+}
+
+func (w *world) conn(n int) *conn {
+	if w.latest != nil && w.latest.n == n {
+		return w.latest
+	}
+	c := w.conns[n]
+	if c == nil {
+		c = &conn{
+			n: n, open: map[int]*request{}, sessions: map[string]*session{}, terminals: map[string]*terminal{},
+			ids: [2]map[wire.ID]*request{{}, {}},
+		}
+		w.conns[n] = c
+	}
+	w.latest = c
+	return c
+}
+
+// session finds or makes the session with an id; nil if there are too many.
+func (c *conn) session(id string) *session {
+	if id == "" {
+		return nil
+	}
+	if c.latest != nil && c.latest.id == id {
+		return c.latest
+	}
+	s := c.sessions[id]
+	if s == nil && len(c.sessions) < rememberedSessions {
+		s = &session{id: id, conn: c, tools: map[string]*tool{}}
+		c.sessions[id] = s
+	}
+	c.latest = s
+	return s
+}
+
+// turn is the oldest open turn, or nil.
+func (s *session) turn() *turn {
+	if s == nil || len(s.open) == 0 {
+		return nil
+	}
+	return s.open[0]
+}
+
+// known reports whether the editor knows the session.
+func (s *session) known() bool { return s.created > 0 || s.named > 0 }
+
+// ready reports whether the session is set up.
+func (s *session) ready() bool { return !s.deleted && (s.created > 0 || s.restSeq > 0) }
+
+// setAside makes room for a replay: the tool calls come again, or the load is
+// refused and they go on.
+func (s *session) setAside() {
+	s.recall()
+	s.past, s.tools, s.order = s.tools, map[string]*tool{}, nil
+}
+
+// recall takes up the tool calls of before a load that was refused.
+func (s *session) recall() {
+	for id, t := range s.past {
+		if s.tools[id] == nil {
+			s.tools[id] = t
+			s.order = append(s.order, t)
+		}
+	}
+	slices.SortFunc(s.order, func(a, b *tool) int { return a.first - b.first })
+	s.past = nil
+}
+
+// forget drops what a replay has made void: all but what runs.
+func (s *session) forget() {
+	maps.DeleteFunc(s.past, func(_ string, t *tool) bool { return t.turn == nil || t.turn.ended > 0 })
+	if len(s.open) == 0 {
+		s.messages = [3]string{}
+	}
+}
+
+// replaying reports whether a load runs.
+func (s *session) replaying() bool { return s.window != nil && s.window.verb == loadSession }
+
+// tool finds a tool call by the JSON string of its id.
+func (s *session) tool(id wire.Value) *tool {
+	t := s.announced(id)
+	if t == nil && s != nil && len(s.past) > 0 {
+		t = s.past[id.Str()]
+	}
+	return t
+}
+
+// announced is tool, but for calls that a replay may announce again. It does
+// not allocate.
+func (s *session) announced(id wire.Value) *tool {
+	if s == nil {
+		return nil
+	}
+	if plain, ok := id.Plain(); ok {
+		return s.tools[string(plain)]
+	}
+	return s.tools[id.Str()]
+}
+
+// note makes a tool call known.
+func (s *session) note(t *tool) {
+	if old := s.tools[t.id]; old == nil {
+		if len(s.order) >= rememberedTools {
+			oldest := s.order[0]
+			s.order, s.evicted = s.order[1:], true
+			if s.tools[oldest.id] == oldest {
+				delete(s.tools, oldest.id)
+			}
+		}
+		s.order = append(s.order, t)
+	}
+	s.tools[t.id] = t
+	if t.turn != nil && len(t.turn.tools) < rememberedTools {
+		t.turn.tools = append(t.turn.tools, t)
+	}
+}
+
+func (c *conn) note(t *terminal) {
+	if len(c.termOrder) >= rememberedTerms {
+		oldest := c.termOrder[0]
+		c.termOrder = c.termOrder[1:]
+		if c.terminals[oldest.id] == oldest {
+			delete(c.terminals, oldest.id)
+		}
+	}
+	c.termOrder = append(c.termOrder, t)
+	c.terminals[t.id] = t
+}
+
+// ask remembers a request until it is answered.
+func (c *conn) ask(r *request) {
+	if len(c.open) >= rememberedRequests {
+		return
+	}
+	c.open[r.seq] = r
+	c.ids[r.by][r.id] = r
+}
+
+func (c *conn) settle(r *request) {
+	delete(c.open, r.seq)
+	if c.ids[r.by][r.id] == r {
+		delete(c.ids[r.by], r.id)
+	}
+}
+
+// ordered are the connections in the order of their numbers.
+func (w *world) ordered() []*conn {
+	all := slices.Collect(maps.Values(w.conns))
+	slices.SortFunc(all, func(a, b *conn) int { return a.n - b.n })
+	return all
+}
+
+// pending are the unanswered requests of a side, oldest first.
+func (c *conn) pending(by rules.Side) []*request {
+	var all []*request
+	for _, r := range c.open {
+		if r.by == by {
+			all = append(all, r)
+		}
+	}
+	slices.SortFunc(all, func(a, b *request) int { return a.seq - b.seq })
+	return all
+}
+
+// name is the id of a session, "" for none.
+func (s *session) name() string {
+	if s == nil {
+		return ""
+	}
+	return s.id
+}
+
+// event is one entry and what the world knew of it before it came.
+type event struct {
+	transcript.Entry
+	topic   topic
+	verb    verb
+	conn    *conn
+	session *session
+	// request is what a response answers, if that was still open.
+	request *request
+	// turn is the turn that a prompt's response ends, else the open turn.
+	turn  *turn
+	tool  *tool
+	body  wire.Value
+	frame wire.Frame
+	// params, result and err are the parts of a frame; update is the update
+	// of a session/update.
+	params, result, err, update wire.Value
+	options                     []option // config options in the frame
+	hasOptions                  bool
+	modes                       *modeState
+	stop                        string
+	problems                    []schema.Problem
+}
+
+// succeeded reports whether a response is a result.
+func (ev *event) succeeded() bool { return ev.result.Exists() }
+
+// code is the code of an error response, 0 if there is none.
+func (ev *event) code() int64 {
+	n, _ := ev.err.Get("code").Int()
+	return n
+}

@@ -1,0 +1,123 @@
+package rules
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Definition is what a protocol says of its rules; New makes a Set of it. Only
+// Watch is needed.
+type Definition struct {
+	Rules []Rule
+	// Watch begins to watch one transcript: it takes a Watch for each rule
+	// from the checker and returns what the entries go through.
+	Watch func(*Checker) Observer
+	// Requirements is the registry; its form is described where it is read.
+	// Bindings and Prose are YAML: what tests each requirement, and the
+	// sentences behind those that only prose backs.
+	Requirements    string
+	Bindings, Prose []byte
+	// Everywhere reports whether the condition of a requirement holds for
+	// every agent, beside "always". Nil means that none does.
+	Everywhere func(condition string) bool
+	// Severities are the sets that Config.Severity may choose.
+	Severities map[string]Severity
+	// Examples has a file RULE.txtar of examples for each rule; nil has none.
+	Examples fs.FS
+}
+
+// Observer watches one transcript for the rules of a set.
+type Observer interface {
+	// Observe judges the next entry.
+	Observe(transcript.Entry)
+	// Finish judges what only the end can show.
+	Finish(End)
+}
+
+// Set is the rules of one protocol, and the requirements they rest on. It never
+// changes.
+type Set struct {
+	definition Definition
+	examples   map[string][]Example
+	registry   *registry
+}
+
+// New reads the texts of a definition. The error says which line of which text
+// is wrong.
+func New(d Definition) (*Set, error) {
+	r, err := readRegistry(d)
+	if err != nil {
+		return nil, err
+	}
+	s := &Set{definition: d, registry: r, examples: map[string][]Example{}}
+	if d.Examples == nil {
+		return s, nil
+	}
+	for _, rule := range d.Rules {
+		if err := s.readExamples(rule.ID); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Rules returns all rules, in the order of the definition.
+func (s *Set) Rules() []Rule { return slices.Clone(s.definition.Rules) }
+
+// Rule returns the rule with an id.
+func (s *Set) Rule(id string) (Rule, bool) {
+	i := slices.IndexFunc(s.definition.Rules, func(r Rule) bool { return r.ID == id })
+	if i < 0 {
+		return Rule{}, false
+	}
+	return s.definition.Rules[i], true
+}
+
+// SeverityNames returns the names of the sets of severities, sorted.
+func (s *Set) SeverityNames() []string { return slices.Sorted(maps.Keys(s.definition.Severities)) }
+
+// Example is a minimal transcript, in the short notation of its protocol, and
+// what a rule has to say of it. The examples are shown to users and are the
+// tests of the rules.
+type Example struct {
+	Rule string
+	// Class and Point are what is found; Point is "" if nothing is.
+	Class Class
+	Point string
+	// Remark is what to note about it, or "".
+	Remark string
+	Text   string
+}
+
+// Examples returns the examples of one rule, in their order.
+func (s *Set) Examples(rule string) []Example { return slices.Clone(s.examples[rule]) }
+
+func (s *Set) readExamples(rule string) error {
+	name := rule + ".txtar"
+	data, err := fs.ReadFile(s.definition.Examples, name)
+	if err != nil {
+		return err
+	}
+	for _, file := range txtar.Parse(data).Files {
+		x := Example{Rule: rule, Text: string(file.Data)}
+		word, rest, _ := strings.Cut(file.Name, " ")
+		if word == "pass" {
+			x.Remark = rest
+		} else {
+			if err := x.Class.UnmarshalText([]byte(word)); err != nil {
+				return fmt.Errorf("%s: %w", path.Join("examples", name), err)
+			}
+			x.Point, x.Remark, _ = strings.Cut(rest, ": ")
+		}
+		s.examples[rule] = append(s.examples[rule], x)
+	}
+	return nil
+}
