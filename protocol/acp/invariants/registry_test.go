@@ -182,7 +182,7 @@ var (
 // requirement.
 func shippedChecks() map[string][]string {
 	checks := map[string][]string{}
-	root := filepath.Join("..", "scenarios", "suites")
+	root := filepath.Join("..", "..", "..", "scenarios", "suites")
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".txtar" || strings.Contains(path, "testdata") {
 			return err
