@@ -1,6 +1,5 @@
-// Package golden turns a transcript into text that a reviewer reads and a file
-// keeps. Render shows each message on one line, with every field shown or
-// hashed; its canonical form is the same for any two runs that differ only by
-// an interleaving the protocol allows, and different for any other two.
-// Diff compares two such texts, Store keeps them, Line shows a single entry.
+// Package golden compares what happened in a run with a text that a reviewer has
+// read and a file keeps. A Renderer, which a protocol gives, makes the text of a
+// transcript; Mask and Line are what it builds with. Diff compares two texts,
+// Store keeps them.
 package golden

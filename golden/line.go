@@ -1,198 +1,305 @@
 package golden
 
 import (
+	"strings"
+
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
-// line builds the text of one message from the members of its objects. What
+// Line builds the text of one message from the members of its objects. What
 // has been shown is taken; what is left over at the end is shown too.
-type line struct {
-	b []byte
-	m *mask
-	// exact shows the kinds of chunks by their full names.
-	exact bool
-	// options tells how the options of a permission request are called.
-	options func(id string) string
-	// about is the tool call of the permission request that is answered.
-	about string
-	// prompt tells the answer to one of several open prompts; 0 else.
-	prompt int
-	// session is named at the end of the line.
-	session string
-	// joined is the text of a message that came in several chunks.
-	joined *string
-	// merged is shown for the update of a tool call.
-	merged wire.Value
+type Line struct {
+	b    []byte
+	mask *Mask
 }
 
-func (l *line) String() string { return string(l.b) }
+// NewLine returns an empty line whose text a mask changes.
+func NewLine(m *Mask) *Line { return &Line{mask: m} }
 
-// word appends a word as it is, after a space.
-func (l *line) word(s string) {
+// String returns the line as far as it is built.
+func (l *Line) String() string { return string(l.b) }
+
+// Word appends a word as it is, after a space.
+func (l *Line) Word(s string) {
 	if len(l.b) > 0 {
 		l.b = append(l.b, ' ')
 	}
 	l.b = append(l.b, s...)
 }
 
-func (l *line) text(s string) { l.word(quote(l.m.text(s))) }
+func (l *Line) Text(s string) { l.Word(Quote(l.mask.Text(s))) }
 
-func (l *line) key(key string) {
-	l.word(key)
+func (l *Line) key(key string) {
+	l.Word(key)
 	l.b = append(l.b, '=')
 }
 
-// pair appends key=value.
-func (l *line) pair(key string, v wire.Value) {
+// Pair appends key=value.
+func (l *Line) Pair(key string, v wire.Value) {
 	l.key(key)
-	l.b = compact(l.b, l.m, key, v)
+	l.b = compact(l.b, l.mask, key, v)
 }
 
-// object is an object being shown, with what was taken from it.
-type object struct {
-	v     wire.Value
+// Object is an Object being shown, with what was taken from it.
+type Object struct {
+	Value wire.Value
 	taken map[string]bool
 }
 
-func open(v wire.Value) object { return object{v, map[string]bool{}} }
+// Open begins to show a value, usually an object.
+func Open(v wire.Value) Object { return Object{v, map[string]bool{}} }
 
-// take gives a member once: what was taken is shown already.
-func (o object) take(key string) wire.Value {
+// Take gives a member once: what was taken is shown already.
+func (o Object) Take(key string) wire.Value {
 	if o.taken[key] {
 		return wire.Value{}
 	}
 	o.taken[key] = true
-	return o.v.Get(key)
+	return o.Value.Get(key)
 }
 
-// bare shows a string of a fixed vocabulary as a word, without its key.
-func (l *line) bare(o object, key string, vocabulary ...string) {
-	v := o.take(key)
+// Bare shows a string of a fixed vocabulary as a word, without its key.
+func (l *Line) Bare(o Object, key string, vocabulary ...string) {
+	v := o.Take(key)
 	for _, w := range vocabulary {
 		if v.Is(w) {
-			l.word(w)
+			l.Word(w)
 			return
 		}
 	}
-	l.known(key, v)
+	l.Known(key, v)
 }
 
-// known shows a member that has no form of its own, if it is there.
-func (l *line) known(key string, v wire.Value) {
-	if v.Exists() && !l.m.hides(key) {
-		l.pair(key, v)
+// Known shows a member that has no form of its own, if it is there.
+func (l *Line) Known(key string, v wire.Value) {
+	if v.Exists() && !l.mask.Hides(key) {
+		l.Pair(key, v)
 	}
 }
 
-// string shows a string without its key, in the form that form gives.
-func (l *line) string(o object, key string, form func(string) string) {
-	v := o.take(key)
+// Formed shows a string without its key, in the form that form gives.
+func (l *Line) Formed(o Object, key string, form func(string) string) {
+	v := o.Take(key)
 	if v.Kind() == wire.String {
-		l.word(form(v.Str()))
+		l.Word(form(v.Str()))
 		return
 	}
-	l.known(key, v)
+	l.Known(key, v)
 }
 
-func (l *line) quoted(o object, key string) {
-	l.string(o, key, func(s string) string { return quote(l.m.text(s)) })
+func (l *Line) Quoted(o Object, key string) {
+	l.Formed(o, key, func(s string) string { return Quote(l.mask.Text(s)) })
 }
 
-func (l *line) path(o object, key string) {
-	l.string(o, key, func(s string) string { return pathText(l.m.text(s)) })
+func (l *Line) Path(o Object, key string) {
+	l.Formed(o, key, func(s string) string { return PathText(l.mask.Text(s)) })
 }
 
-func (l *line) id(o object, key string, class idClass) {
-	l.string(o, key, func(s string) string { return l.m.id(class, s) })
+func (l *Line) ID(o Object, key string, class IDClass) {
+	l.Formed(o, key, func(s string) string { return l.mask.ID(class, s) })
 }
 
-// size shows a string by size and hash only.
-func (l *line) size(o object, key string) {
-	l.string(o, key, func(s string) string { return digest(l.m.text(s)) })
+// Size shows a string by size and hash only.
+func (l *Line) Size(o Object, key string) {
+	l.Formed(o, key, func(s string) string { return Digest(l.mask.Text(s)) })
 }
 
-// keys shows the named members in this order, each if it is there.
-func (l *line) keys(o object, keys ...string) {
+// Keys shows the named members in this order, each if it is there.
+func (l *Line) Keys(o Object, keys ...string) {
 	for _, key := range keys {
-		l.known(key, o.take(key))
+		l.Known(key, o.Take(key))
 	}
 }
 
-// rest shows what was not taken: unknown members, and all but the last of
+// Rest shows what was not taken: unknown members, and all but the last of
 // members with the same key.
-func (l *line) rest(o object) {
-	switch o.v.Kind() {
+func (l *Line) Rest(o Object) {
+	switch o.Value.Kind() {
 	case wire.Object:
 	case wire.Missing:
 		return
 	default:
-		l.pair("+value", o.v)
+		l.Pair("+value", o.Value)
 		return
 	}
 	last := map[string]int{}
-	members := sortedMembers(o.v)
+	members := sortedMembers(o.Value)
 	for i, m := range members {
 		last[m.key] = i
 	}
 	for i, m := range members {
-		if o.taken[m.key] && last[m.key] == i || l.m.hides(m.key) {
+		if o.taken[m.key] && last[m.key] == i || l.mask.Hides(m.key) {
 			continue
 		}
 		l.b = append(l.b, " +"...)
-		l.b = append(l.b, quoteUnlessWord(m.key)...)
+		l.b = append(l.b, QuoteUnlessWord(m.key)...)
 		l.b = append(l.b, '=')
-		l.b = compact(l.b, l.m, m.key, m.value)
+		l.b = compact(l.b, l.mask, m.key, m.value)
 	}
 }
 
-// envelope shows members of the message that JSON-RPC does not have.
-func (l *line) envelope(v wire.Value) {
-	o := open(v)
+// Envelope shows members of the message that JSON-RPC does not have.
+func (l *Line) Envelope(v wire.Value) {
+	o := Open(v)
 	for _, key := range []string{"jsonrpc", "id", "method", "params", "result", "error"} {
 		o.taken[key] = true
 	}
-	l.rest(o)
+	l.Rest(o)
 }
 
-func arrow(s transcript.Source) string {
+// Arrow shows who sent a frame.
+func Arrow(s transcript.Source) string {
 	if s == transcript.Editor {
 		return "-->"
 	}
 	return "<--"
 }
 
-// frame is the text of one frame. shown says that the request a response
-// answers is the line above, so that the response need not name it.
-func (l *line) frame(e transcript.Entry, shown bool) string {
-	l.word(arrow(e.Source))
-	v := e.JSON()
-	switch e.Kind {
-	case transcript.Request, transcript.Notification:
-		l.ask(e, v.Get("params"))
-	case transcript.Response:
-		l.answer(e, v, shown)
-	default:
-		l.malformed(e)
-		return l.String()
-	}
-	l.envelope(v)
-	if l.session != "" {
-		l.word("of " + l.m.id(sessionID, l.session))
-	}
-	return l.String()
-}
-
-func (l *line) malformed(e transcript.Entry) {
-	l.word("malformed")
+func (l *Line) Malformed(e transcript.Entry) {
+	l.Word("malformed")
 	size := ""
 	if e.Size > 0 {
 		size = " (" + thousands(e.Size) + " bytes on the wire)"
 	}
-	l.text(string(e.Raw))
+	l.Text(string(e.Raw))
 	l.b = append(l.b, size...)
 	if e.Problem != "" {
 		l.b = append(l.b, ": "...)
-		l.b = append(l.b, oneLine(l.m.text(e.Problem))...)
+		l.b = append(l.b, oneLine(l.mask.Text(e.Problem))...)
 	}
+}
+
+// List shows the items of an array with show: a single one as it is, others in
+// brackets. Anything but an array is shown as it came.
+func (l *Line) List(key string, v wire.Value, show func(wire.Value)) {
+	if v.Kind() != wire.Array {
+		l.Known(key, v)
+		return
+	}
+	if v.Len() == 1 {
+		for item := range v.Items() {
+			show(item)
+		}
+		return
+	}
+	l.Bracketed(v, ", ", show)
+}
+
+func (l *Line) Bracketed(v wire.Value, separator string, show func(wire.Value)) {
+	l.Word("[")
+	before := l.b
+	first := true
+	for item := range v.Items() {
+		if !first {
+			before = append(before, separator...)
+		}
+		first = false
+		l.b = nil
+		show(item)
+		before = append(before, l.b...)
+	}
+	l.b = append(before, ']')
+}
+
+// Several shows an array in brackets, however many items it has.
+func (l *Line) Several(o Object, key string, show func(wire.Value)) {
+	l.Separated(o, key, ", ", show)
+}
+
+func (l *Line) Separated(o Object, key, separator string, show func(wire.Value)) {
+	v := o.Take(key)
+	if v.Kind() != wire.Array {
+		l.Known(key, v)
+		return
+	}
+	l.Bracketed(v, separator, func(item wire.Value) {
+		if item.Kind() != wire.Object {
+			l.Item(key, item)
+			return
+		}
+		show(item)
+	})
+}
+
+// Event returns the text of an entry that is no frame, for people. It has no
+// line break.
+func Event(e transcript.Entry) string {
+	l := NewLine(PlainMask())
+	switch {
+	case e.Kind == transcript.Written:
+		l.Word("--> written")
+		l.Details(e.JSON())
+		if e.Problem != "" {
+			l.Word(oneLine(e.Problem))
+		}
+	case e.Source == transcript.Process:
+		l.Process(e)
+	case e.Source == transcript.Stderr:
+		l.Word("stderr")
+		l.Text(strings.TrimRight(string(e.Raw), "\r\n"))
+	default:
+		kind := string(e.Kind)
+		if !strings.HasPrefix(kind, string(e.Source)) {
+			kind = string(e.Source) + " " + kind
+		}
+		l.Word(oneLine(kind))
+		if e.Session != "" {
+			l.Word(PathText(e.Session))
+		}
+		l.Details(e.JSON())
+	}
+	return l.String()
+}
+
+// Process shows what happened to the agent's process.
+func (l *Line) Process(e transcript.Entry) string {
+	switch e.Kind {
+	case transcript.StdinClosed:
+		l.Word("--> end of input")
+	case transcript.Signalled:
+		l.Word("--> signal")
+	case transcript.Exited:
+		l.Word("<-- exit")
+	default:
+		l.Word("process " + oneLine(string(e.Kind)))
+	}
+	l.Details(e.JSON())
+	return l.String()
+}
+
+// Item appends a value after a space, as it stands under a key.
+func (l *Line) Item(key string, v wire.Value) { l.Word(string(compact(nil, l.mask, key, v))) }
+
+// Details shows the members of an event's object as key=value.
+func (l *Line) Details(v wire.Value) {
+	for key, value := range v.Members() {
+		l.Member(key, value)
+	}
+}
+
+// Members shows what was not taken of an object as key=value, sorted by key.
+func (l *Line) Members(o Object) {
+	for _, m := range sortedMembers(o.Value) {
+		if !o.taken[m.key] {
+			o.taken[m.key] = true
+			l.Member(m.key, m.value)
+		}
+	}
+}
+
+// Member appends key=value, with the key in quotes if it needs them.
+func (l *Line) Member(key string, v wire.Value) {
+	l.key(QuoteUnlessWord(key))
+	l.Append("", key, v)
+}
+
+// Append appends text without a space before it, and a value as it stands under
+// a key.
+func (l *Line) Append(text, key string, v wire.Value) {
+	l.b = compact(append(l.b, text...), l.mask, key, v)
+}
+
+func oneLine(s string) string {
+	return strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(s)
 }

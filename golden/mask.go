@@ -19,36 +19,32 @@ type Replacement struct {
 	With    string
 }
 
-// idClass says what an opaque id names, and is how its label begins.
-type idClass string
+// IDClass says what an opaque id names, and is how its label begins.
+type IDClass string
 
-const (
-	sessionID  idClass = "sess"
-	callID     idClass = "call"
-	terminalID idClass = "term"
-	messageID  idClass = "msg"
-	cursor     idClass = "cursor"
-	uuid       idClass = "uuid"
-)
+const uuid IDClass = "uuid"
 
-// mask replaces what differs from run to run. It numbers ids in the order in
+// Mask replaces what differs from run to run. It numbers ids in the order in
 // which they are shown, so it is used in the order of the text only.
-type mask struct {
+type Mask struct {
 	plain    bool // change nothing
 	blind    bool // ids without their numbers: text that does not depend on what was shown before
 	places   []place
 	replace  []Replacement
 	values   []string
 	without  []string
-	sessions []string           // ids known to be sessions, longest first
-	classes  map[string]idClass // what other whole strings are known to be
-	labels   map[idClass]map[string]string
+	software []string           // members that describe a program
+	inside   []string           // ids to replace inside other text too, longest first
+	classes  map[string]IDClass // what whole strings are known to be
+	labels   map[IDClass]map[string]string
 }
 
 type place struct{ path, name string }
 
-func newMask(o Options) *mask {
-	m := &mask{replace: o.Replace, values: o.Values, without: o.Without, classes: map[string]idClass{}, labels: map[idClass]map[string]string{}}
+// NewMask returns a mask that knows no ids yet. software are the members that
+// describe a program: its version is no part of what is compared.
+func NewMask(o Options, software ...string) *Mask {
+	m := &Mask{software: software, replace: o.Replace, values: o.Values, without: o.Without, classes: map[string]IDClass{}, labels: map[IDClass]map[string]string{}}
 	for _, p := range []place{{o.Work, "$WORK"}, {o.Home, "$HOME"}, {o.Temp, "$TMP"}} {
 		if p.path = strings.TrimSuffix(p.path, "/"); p.path == "" {
 			continue
@@ -64,38 +60,48 @@ func newMask(o Options) *mask {
 	return m
 }
 
-// hides reports whether a member is left out.
-func (m *mask) hides(key string) bool { return !m.plain && slices.Contains(m.without, key) }
+// PlainMask returns a mask that changes nothing.
+func PlainMask() *Mask { return &Mask{plain: true} }
 
-// blinded is the same mask without numbers, for keys to sort by.
-func (m *mask) blinded() *mask {
+// BlindMask returns a mask that shows ids without their numbers.
+func BlindMask() *Mask { return &Mask{blind: true, classes: map[string]IDClass{}} }
+
+// Plain reports whether the mask changes nothing.
+func (m *Mask) Plain() bool { return m.plain }
+
+// Hides reports whether a member is left out.
+func (m *Mask) Hides(key string) bool { return !m.plain && slices.Contains(m.without, key) }
+
+// blinded is the same Mask without numbers, for keys to sort by.
+func (m *Mask) Blinded() *Mask {
 	other := *m
 	other.blind = true
 	return &other
 }
 
-// learnSession makes the id known, so that it is replaced inside other text
-// too. Short ids are left alone there: they may be ordinary words.
-func (m *mask) learnSession(id string) {
+// LearnInside makes an id known, so that it is replaced inside other text too.
+// Short ids are left alone there: they may be ordinary words.
+func (m *Mask) LearnInside(class IDClass, id string) {
+	m.Learn(class, id)
 	const shortest = 6
 	if len(id) < shortest {
 		return
 	}
-	at := sort.Search(len(m.sessions), func(i int) bool { return len(m.sessions[i]) <= len(id) })
-	m.sessions = append(m.sessions[:at], append([]string{id}, m.sessions[at:]...)...)
+	at := sort.Search(len(m.inside), func(i int) bool { return len(m.inside[i]) <= len(id) })
+	m.inside = slices.Insert(m.inside, at, id)
 }
 
-// learn makes a whole string known as an id.
-func (m *mask) learn(class idClass, id string) {
+// Learn makes a whole string known as an id.
+func (m *Mask) Learn(class IDClass, id string) {
 	if _, known := m.classes[id]; !known && id != "" {
 		m.classes[id] = class
 	}
 }
 
-// id is the label of an id, by first use: "call#1".
-func (m *mask) id(class idClass, id string) string {
+// ID returns the label of an id, by first use: "call#1".
+func (m *Mask) ID(class IDClass, id string) string {
 	if m.plain {
-		return pathText(id)
+		return PathText(id)
 	}
 	if m.blind {
 		return string(class) + "#"
@@ -119,20 +125,20 @@ var (
 	digits = regexp.MustCompile(`\d+`)
 )
 
-// text is s with everything volatile replaced.
-func (m *mask) text(s string) string {
+// Text returns s with everything volatile replaced.
+func (m *Mask) Text(s string) string {
 	if m.plain || s == "" {
 		return s
 	}
 	if class, ok := m.classes[s]; ok {
-		return m.id(class, s)
+		return m.ID(class, s)
 	}
 	for _, p := range m.places {
 		s = replacePath(s, p)
 	}
-	for _, id := range m.sessions {
+	for _, id := range m.inside {
 		if strings.Contains(s, id) {
-			s = strings.ReplaceAll(s, id, m.id(sessionID, id))
+			s = strings.ReplaceAll(s, id, m.ID(m.classes[id], id))
 		}
 	}
 	for _, r := range m.replace {
@@ -142,7 +148,7 @@ func (m *mask) text(s string) string {
 		return s
 	}
 	if strings.Contains(s, "-") {
-		s = uuids.ReplaceAllStringFunc(s, func(id string) string { return m.id(uuid, strings.ToLower(id)) })
+		s = uuids.ReplaceAllStringFunc(s, func(id string) string { return m.ID(uuid, strings.ToLower(id)) })
 		s = dates.ReplaceAllStringFunc(s, func(date string) string {
 			if len(date) == len("2006-01-02") {
 				return "<date>"
@@ -169,7 +175,7 @@ func epochMillis(n string) bool {
 var volatileKeys = regexp.MustCompile(`^(?:.+At|.+_at|.+(?:_at_ms|AtMs)|(?i:.*(?:timestamp|duration|elapsed|latency)(?:_?ms|_?secs?|_?seconds)?|pid|process_?id|pgid))$`)
 
 // number is a JSON number as it may be shown under a key.
-func (m *mask) number(key, raw string) string {
+func (m *Mask) number(key, raw string) string {
 	if m.plain {
 		return raw
 	}

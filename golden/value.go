@@ -19,8 +19,8 @@ const (
 	head  = 200
 )
 
-// quote shows text on one line.
-func quote(s string) string {
+// Quote shows text on one line, in quotes; long text is cut, with its digest.
+func Quote(s string) string {
 	if len(s) <= whole {
 		return strconv.Quote(s)
 	}
@@ -29,11 +29,11 @@ func quote(s string) string {
 		_, size := utf8.DecodeRuneInString(s[cut:])
 		cut += size
 	}
-	return strconv.Quote(s[:cut]+"…") + " " + digest(s)
+	return strconv.Quote(s[:cut]+"…") + " " + Digest(s)
 }
 
-// digest is the size and the beginning of the hash of text.
-func digest(s string) string {
+// Digest returns the size and the beginning of the hash of text.
+func Digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return thousands(len(s)) + " bytes sha256:" + hex.EncodeToString(sum[:4])
 }
@@ -46,8 +46,8 @@ func thousands(n int) string {
 	return s
 }
 
-// isWord reports whether s can stand without quotes and not be mistaken.
-func isWord(s string) bool {
+// IsWord reports whether s can stand without quotes and not be mistaken.
+func IsWord(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
@@ -58,17 +58,18 @@ func isWord(s string) bool {
 	return s != ""
 }
 
-func quoteUnlessWord(s string) string {
-	if isWord(s) {
+// QuoteUnlessWord shows text without quotes if it is a word.
+func QuoteUnlessWord(s string) string {
+	if IsWord(s) {
 		return s
 	}
-	return quote(s)
+	return Quote(s)
 }
 
-// pathText shows a path without quotes where it can stand so.
-func pathText(s string) string {
+// PathText shows a path without quotes where it can stand so.
+func PathText(s string) string {
 	if s == "" || strings.ContainsAny(s, " \t\n\r\"=[]{},") || strconv.Quote(s) != `"`+s+`"` {
-		return quote(s)
+		return Quote(s)
 	}
 	return s
 }
@@ -76,7 +77,7 @@ func pathText(s string) string {
 // compact appends a JSON value on one line: keys sorted, as their order means
 // nothing, and without quotes where they need none; nothing is left out. key
 // is the member the value stands under.
-func compact(b []byte, m *mask, key string, v wire.Value) []byte {
+func compact(b []byte, m *Mask, key string, v wire.Value) []byte {
 	if key != "" && !m.plain && slices.Contains(m.values, key) {
 		return append(b, "<any>"...)
 	}
@@ -88,7 +89,7 @@ func compact(b []byte, m *mask, key string, v wire.Value) []byte {
 		if s := v.Str(); isDigits(s) && volatile(key) && !m.plain {
 			return append(b, "<n>"...)
 		}
-		return append(b, quote(m.text(v.Str()))...)
+		return append(b, Quote(m.Text(v.Str()))...)
 	case wire.Number:
 		return append(b, m.number(key, string(v.Raw()))...)
 	case wire.Array:
@@ -106,17 +107,17 @@ func compact(b []byte, m *mask, key string, v wire.Value) []byte {
 		b = append(b, '{')
 		first := true
 		for _, member := range sortedMembers(v) {
-			if m.hides(member.key) {
+			if m.Hides(member.key) {
 				continue
 			}
 			if !first {
 				b = append(b, ", "...)
 			}
 			first = false
-			b = append(b, quoteUnlessWord(m.text(member.key))...)
+			b = append(b, QuoteUnlessWord(m.Text(member.key))...)
 			b = append(b, ": "...)
 			under := member.key
-			if under == "version" && (key == "agentInfo" || key == "clientInfo") {
+			if under == "version" && slices.Contains(m.software, key) {
 				under = softwareVersion
 			}
 			if volatile(key) {

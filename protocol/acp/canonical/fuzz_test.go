@@ -1,4 +1,4 @@
-package golden_test
+package canonical_test
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -34,16 +35,16 @@ func FuzzRender(f *testing.F) {
 		for line := range bytes.SplitSeq(data, []byte("\n")) {
 			e := log.AppendFrame(0, from[editorFirst == (n%2 == 0)], line, 0)
 			n++
-			if text := golden.Line(e); strings.ContainsAny(text, "\n\r") {
+			if text := canonical.V1().Line(e); strings.ContainsAny(text, "\n\r") {
 				t.Fatalf("the text of one entry has several lines: %q", text)
 			}
 		}
-		exact := golden.Render(log.All(), golden.Options{Exact: true})
+		exact := canonical.V1().Render(log.All(), golden.Options{Exact: true})
 		sections := strings.Count("\n"+exact, "\n== ")
 		if got := strings.Count(exact, "\n") - sections; got != n {
 			t.Fatalf("%d lines for %d messages:\n%s", got, n, exact)
 		}
-		one, other := golden.Render(log.All(), golden.Options{}), golden.Render(log.All(), golden.Options{})
+		one, other := canonical.V1().Render(log.All(), golden.Options{}), canonical.V1().Render(log.All(), golden.Options{})
 		if one != other {
 			t.Fatalf("two renderings of one log differ:\n%s", golden.Diff(one, other))
 		}

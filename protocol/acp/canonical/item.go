@@ -1,4 +1,4 @@
-package golden
+package canonical
 
 import (
 	"iter"
@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -52,8 +53,8 @@ type item struct {
 
 // reader makes items of the entries of one connection after the other.
 type reader struct {
-	o        Options
-	m        *mask
+	o        golden.Options
+	mask     *golden.Mask
 	opened   map[int]string // the session that a session/new or session/fork opened, by Seq
 	lanes    map[string]int
 	requests map[int]int // item of a request, by Seq
@@ -93,8 +94,8 @@ type call struct {
 	raws  [][]byte
 }
 
-func newReader(o Options) *reader {
-	return &reader{o: o, m: newMask(o), opened: map[int]string{}, lanes: map[string]int{}, requests: map[int]int{},
+func newReader(o golden.Options) *reader {
+	return &reader{o: o, mask: golden.NewMask(o, "agentInfo", "clientInfo"), opened: map[int]string{}, lanes: map[string]int{}, requests: map[int]int{},
 		called: map[link]transcript.Entry{}, labels: map[int]map[string]string{}, calls: map[callKey]*call{}, speaking: []int{-1}, prompts: map[turns]prompts{}}
 }
 
@@ -142,8 +143,7 @@ func (r *reader) lane(session string) int {
 		n = len(r.lanes) + 1
 		r.lanes[session] = n
 		r.speaking = append(r.speaking, -1)
-		r.m.learn(sessionID, session)
-		r.m.learnSession(session)
+		r.mask.LearnInside(sessionID, session)
 	}
 	return n
 }
@@ -206,7 +206,7 @@ func (r *reader) editor(it *item, v wire.Value) {
 		it.request, it.order = at, at
 		it.call = r.items[at].call
 	}
-	r.m.learn(terminalID, v.Path("result.terminalId").Str())
+	r.mask.Learn(terminalID, v.Path("result.terminalId").Str())
 }
 
 func (r *reader) agent(it *item, v wire.Value) {
@@ -220,7 +220,7 @@ func (r *reader) agent(it *item, v wire.Value) {
 		}
 		delete(r.prompts[turns{e.Conn, e.Session}].open, e.Ref)
 		if e.Method == "session/list" {
-			r.m.learn(cursor, v.Path("result.nextCursor").Str())
+			r.mask.Learn(cursor, v.Path("result.nextCursor").Str())
 		}
 	case e.Kind == transcript.Notification && e.Method == "session/update":
 		u := params.Get("update")
@@ -231,7 +231,7 @@ func (r *reader) agent(it *item, v wire.Value) {
 		case it.kind == "tool_call" || it.kind == "tool_call_update":
 			r.tool(it, u, v)
 		case isChunk(it.kind):
-			r.m.learn(messageID, u.Get("messageId").Str())
+			r.mask.Learn(messageID, u.Get("messageId").Str())
 		}
 	case e.Method == "session/request_permission":
 		r.labels[e.Seq] = optionLabels(params.Get("options"))
@@ -258,7 +258,7 @@ func (r *reader) tool(it *item, v, frame wire.Value) {
 	c := r.calls[key]
 	first := c == nil
 	if first {
-		r.m.learn(callID, it.call)
+		r.mask.Learn(callID, it.call)
 		c = &call{order: len(r.calls) + 1}
 		r.calls[key] = c
 	}
@@ -280,7 +280,7 @@ func optionLabels(options wire.Value) map[string]string {
 	labels, seen := map[string]string{}, map[string]int{}
 	for o := range options.Items() {
 		kind, id := o.Get("kind").Str(), o.Get("optionId").Str()
-		if !isWord(kind) || o.Get("optionId").Kind() != wire.String || labels[id] != "" {
+		if !golden.IsWord(kind) || o.Get("optionId").Kind() != wire.String || labels[id] != "" {
 			continue
 		}
 		labels[id] = kind
@@ -382,18 +382,18 @@ func joinKey(it *item, v wire.Value) string {
 	if v.Len() == 3 && params.Len() == 2 && c.Len() == 2 && u.Len() == 2 {
 		return key
 	}
-	l := line{m: &mask{blind: true, classes: map[string]idClass{}}}
+	rest := ""
 	for _, part := range []struct {
 		v     wire.Value
 		known []string
 	}{{v, []string{"jsonrpc", "method", "params"}}, {params, []string{"sessionId", "update"}},
 		{u, []string{"sessionUpdate", "content", "messageId"}}, {c, []string{"type", "text"}}} {
-		o := open(part.v)
+		l, o := golden.NewLine(golden.BlindMask()), golden.Open(part.v)
 		for _, k := range part.known {
-			o.taken[k] = true
+			o.Take(k)
 		}
-		l.rest(o)
-		l.b = append(l.b, '\n')
+		l.Rest(o)
+		rest += l.String() + "\n"
 	}
-	return key + strings.TrimRight(l.String(), "\n")
+	return key + strings.TrimRight(rest, "\n")
 }

@@ -1,4 +1,4 @@
-package golden_test
+package canonical_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"github.com/sebdah/goldie/v2"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -127,7 +128,7 @@ var _ = Describe("rendering", func() {
 		t.Append(transcript.Entry{Source: transcript.Editor, Kind: transcript.Written, Ref: 1, Problem: "broken pipe"})
 		var b strings.Builder
 		for e := range t.All() {
-			line := golden.Line(e)
+			line := canonical.V1().Line(e)
 			Expect(line).NotTo(ContainSubstring("\n"))
 			b.WriteString(line + "\n")
 		}
@@ -140,7 +141,7 @@ var _ = Describe("rendering", func() {
 		t.Event(0, transcript.Process, transcript.Exited, "", map[string]any{"signal": "SIGKILL"})
 		t.AppendFrame(1, transcript.Editor, []byte(edit()[0].raw), 0)
 		t.AppendFrame(0, transcript.Agent, []byte("late"), 0)
-		lines := strings.Split(golden.Render(t.All(), places), "\n")
+		lines := strings.Split(canonical.V1().Render(t.All(), places), "\n")
 		Expect(lines[4]).To(Equal(`--> signal signal="SIGKILL"`))
 		Expect(lines[5]).To(HavePrefix(`<-- malformed "late"`))
 		Expect(lines[6]).To(Equal(`<-- exit signal="SIGKILL"`))

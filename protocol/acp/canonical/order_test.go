@@ -1,4 +1,4 @@
-package golden_test
+package canonical_test
 
 import (
 	"fmt"

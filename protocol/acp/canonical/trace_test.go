@@ -1,4 +1,4 @@
-package golden_test
+package canonical_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -63,5 +64,5 @@ func transcriptOf(frames []frame) *transcript.Transcript {
 }
 
 func render(frames []frame, o golden.Options) string {
-	return golden.Render(transcriptOf(frames).All(), o)
+	return canonical.V1().Render(transcriptOf(frames).All(), o)
 }
