@@ -24,7 +24,7 @@ var layers = [][]string{
 	{"cmd/acp-test"},
 	{"reports", "sweep", "replay"},
 	{"scenarios"},
-	{"protocol/acp/invariants"},
+	{"protocol/acp/invariants", "protocol/acp/canonical"},
 	{"rules", "golden", "mockclient", "fakellm", "agents"},
 	{"protocol/acp/acpframe"},
 	{"protocol/acp/schema", "transcript"},

@@ -25,9 +25,9 @@ type Converted struct {
 // Golden is what the scenario's golden should say: all that the recorded agent
 // did, and the editor's part as a scenario has it. Options say what of this
 // agent is volatile; directories are known.
-func (c *Converted) Golden(o golden.Options) string {
+func (c *Converted) Golden(text golden.Renderer, o golden.Options) string {
 	o.Work, o.Home = c.work, c.home
-	return golden.Render(func(yield func(transcript.Entry) bool) {
+	return text.Render(func(yield func(transcript.Entry) bool) {
 		for _, e := range c.frames {
 			if !yield(e) {
 				return

@@ -9,6 +9,7 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
@@ -89,7 +90,7 @@ await turn end_turn
 		c := converted(initialized, welcome, opened, session1, prompted(`"hi"`),
 			`< {"jsonrpc":"2.0","id":7,"method":"fs/read_text_file","params":{"sessionId":"s1","path":"/home/me/w/no.txt"}}`,
 			`> {"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"ENOENT","data":{"errno":2}}}`, end)
-		Expect(c.Golden(golden.Options{})).To(Equal(`--> initialize protocolVersion=1 clientInfo={name: "acp-test", title: "acp-test", version: <version>} clientCapabilities={fs: {readTextFile: true, writeTextFile: true}, terminal: true}
+		Expect(c.Golden(canonical.V1(), golden.Options{})).To(Equal(`--> initialize protocolVersion=1 clientInfo={name: "acp-test", title: "acp-test", version: <version>} clientCapabilities={fs: {readTextFile: true, writeTextFile: true}, terminal: true}
 <-- ok protocolVersion=1 agentCapabilities={loadSession: true}
 --> session/new cwd="$WORK" mcpServers=[]
 <-- ok sess#1
@@ -105,7 +106,7 @@ await turn end_turn
 			`> {"jsonrpc":"2.0","id":1,"method":"session/load","params":{"sessionId":"s1","cwd":"/home/me/w","mcpServers":[]}}`,
 			`< {"jsonrpc":"2.0","id":1,"result":{}}`, prompted(`"two"`), end)
 		Expect(string(c.Text)).To(ContainSubstring("prompt main 'one'\nawait turn end_turn\nrestart\nsession load main\nprompt main 'two'\nawait turn end_turn\n"))
-		Expect(c.Golden(golden.Options{})).To(ContainSubstring("<-- end_turn\n--> end of input\n<-- exit code=0\n== agent started again\n--> initialize "))
+		Expect(c.Golden(canonical.V1(), golden.Options{})).To(ContainSubstring("<-- end_turn\n--> end of input\n<-- exit code=0\n== agent started again\n--> initialize "))
 	})
 
 	It("waits in the middle of a turn for what the turn had shown", func() {
@@ -155,7 +156,7 @@ await turn end_turn
 		c := converted(initialized, welcome, strings.Replace(opened, "[]", `[{"name":"x","command":"/bin/x","args":[],"env":[]}]`, 1), session1,
 			strings.Replace(prompted(`"look"`), "}]}}", `},{"type":"resource_link","uri":"file:///a","name":"a"}]}}`, 1), end)
 		Expect(string(c.Text)).To(HavePrefix("# A recorded session.\n# Left out: the MCP servers that the editor's #3 named\n# Left out: a resource_link in the prompt #5; "))
-		Expect(c.Golden(golden.Options{})).To(And(ContainSubstring("mcpServers=[]\n"), ContainSubstring(`sess#1 "look"`+"\n")))
+		Expect(c.Golden(canonical.V1(), golden.Options{})).To(And(ContainSubstring("mcpServers=[]\n"), ContainSubstring(`sess#1 "look"`+"\n")))
 	})
 
 	DescribeTable("says what cannot be a scenario", func(want string, lines ...string) {

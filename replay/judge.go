@@ -22,11 +22,12 @@ const (
 	TheEditor
 )
 
-// Judge is what recordings are judged by: the rules of their protocol, and the
-// name of one of its sets of severities.
+// Judge is what recordings are judged by: the rules of their protocol, the name
+// of one of its sets of severities, and the text of its transcripts.
 type Judge struct {
 	Rules    *rules.Set
 	Severity string
+	Text     golden.Renderer
 }
 
 // Check judges a transcript that is complete by the rules alone.
@@ -35,7 +36,7 @@ func (j Judge) Check(id string, t *transcript.Transcript) scenarios.Result {
 	checker := j.Rules.NewChecker(rules.Config{Severity: j.Severity})
 	told := telling(t, checker.Observe)
 	// Of a recording nobody knows whether its end is the end of the session.
-	conclude(&res, t, checker, rules.End{Clean: told.exited}, told, Both)
+	j.conclude(&res, t, checker, rules.End{Clean: told.exited}, told, Both)
 	return res
 }
 
@@ -69,12 +70,12 @@ func telling(t *transcript.Transcript, each func(transcript.Entry)) account {
 
 // conclude puts into a result what the rules found and what the transcript
 // tells of itself.
-func conclude(res *scenarios.Result, t *transcript.Transcript, c *rules.Checker, end rules.End, told account, side Judged) {
+func (j Judge) conclude(res *scenarios.Result, t *transcript.Transcript, c *rules.Checker, end rules.End, told account, side Judged) {
 	for _, f := range c.Finish(end) {
 		if side == TheAgent && f.Side == rules.OfClient || side == TheEditor && f.Side == rules.OfAgent {
 			continue
 		}
-		found := finding(f, t)
+		found := j.finding(f, t)
 		if side == Both && f.Side == rules.OfClient {
 			found.Message = "The editor: " + found.Message
 		}
@@ -89,17 +90,17 @@ func conclude(res *scenarios.Result, t *transcript.Transcript, c *rules.Checker,
 	res.AgentName, res.AgentVersion = told.agent, told.version
 }
 
-func finding(f rules.Finding, t *transcript.Transcript) scenarios.Finding {
+func (j Judge) finding(f rules.Finding, t *transcript.Transcript) scenarios.Finding {
 	class := map[rules.Class]scenarios.Verdict{rules.Fail: scenarios.Fail, rules.Warn: scenarios.Warn, rules.Inconclusive: scenarios.Inconclusive}[f.Class]
 	if class == "" {
 		class = scenarios.Lint
 	}
 	return scenarios.Finding{Rule: f.Rule, Class: class, Sub: f.Damage, Requirements: f.Requirements, Citation: f.Citation,
-		Session: f.Session, Entries: f.Entries, Message: f.Message, Detail: f.Detail, Count: f.Count, Tail: around(t, f.Entries)}
+		Session: f.Session, Entries: f.Entries, Message: f.Message, Detail: f.Detail, Count: f.Count, Tail: around(j.Text, t, f.Entries)}
 }
 
 // around is the entries a finding names and those right before the last.
-func around(t *transcript.Transcript, seqs []int) []string {
+func around(text golden.Renderer, t *transcript.Transcript, seqs []int) []string {
 	if len(seqs) == 0 {
 		return nil
 	}
@@ -114,7 +115,7 @@ func around(t *transcript.Transcript, seqs []int) []string {
 		if named {
 			mark = "> "
 		}
-		lines = append(lines, shorten(mark+numbers([]int{e.Seq})+" "+golden.Line(e)))
+		lines = append(lines, shorten(mark+numbers([]int{e.Seq})+" "+text.Line(e)))
 	}
 	if len(lines) > 8 {
 		lines = append(lines[:2:2], append([]string{"  …"}, lines[len(lines)-5:]...)...)
@@ -132,8 +133,8 @@ func shorten(s string) string {
 
 // Canonical is the text of a recording for comparison: what crossed the wire,
 // with directories masked.
-func Canonical(t *transcript.Transcript) string {
-	return golden.Render(Frames(t), Masked(t, golden.Options{}))
+func (j Judge) Canonical(t *transcript.Transcript) string {
+	return j.Text.Render(Frames(t), Masked(t, golden.Options{}))
 }
 
 // Masked adds the directories of a recording to what a text of it does not show.

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -38,7 +37,7 @@ func (j Judge) Editor(res scenarios.Result, script *Script, sessions []Session) 
 		checker := j.Rules.NewChecker(c)
 		told := telling(s.Log, checker.Observe)
 		one := scenarios.Result{Verdict: scenarios.Pass}
-		conclude(&one, s.Log, checker, rules.End{Clean: told.exited}, told, TheEditor)
+		j.conclude(&one, s.Log, checker, rules.End{Clean: told.exited}, told, TheEditor)
 		res.Findings = append(res.Findings, one.Findings...)
 		res.Verdict = scenarios.Worst(res.Verdict, one.Verdict)
 		res.Frames += one.Frames
@@ -75,14 +74,14 @@ func (j Judge) Editor(res scenarios.Result, script *Script, sessions []Session) 
 func (j Judge) check(id string, c *scenarios.AgentCheck, sessions []Session) scenarios.Check {
 	k := scenarios.Check{ID: id + "#" + c.Slug, Slug: c.Slug, Line: c.Line, Title: c.Title, Requirements: c.Requirements, Class: j.classOf(c.Requirements), Verdict: scenarios.Pass}
 	for i := range c.Lines {
-		observed, ok, applies := expect(&c.Lines[i], sessions)
+		observed, ok, applies := j.expect(&c.Lines[i], sessions)
 		switch {
 		case !applies:
 			k.Verdict, k.Reason = scenarios.Skip, observed
 			return k
 		case !ok:
 			k.Verdict = k.Class
-			k.Failure = &transcript.Failure{Expected: []string{c.Lines[i].Text}, Observed: observed, Tail: tail(sessions)}
+			k.Failure = &transcript.Failure{Expected: []string{c.Lines[i].Text}, Observed: observed, Tail: j.tail(sessions)}
 			return k
 		}
 	}
@@ -109,7 +108,7 @@ func (j Judge) classOf(ids []string) scenarios.Verdict {
 
 // expect looks for what a line says. applies is false if the editor never came
 // to where it could have been seen.
-func expect(x *scenarios.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
+func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	if x.What == "left-running" {
 		var left []string
 		for _, s := range sessions {
@@ -137,7 +136,7 @@ func expect(x *scenarios.AgentExpectation, sessions []Session) (observed string,
 				if fits := matches(x, s.Log, e); fits {
 					matched++
 				} else if len(others) < 3 {
-					others = append(others, shorten(golden.Line(e)))
+					others = append(others, shorten(j.Text.Line(e)))
 				}
 			}
 		}
@@ -246,11 +245,11 @@ func field(path string, t *transcript.Transcript, e transcript.Entry) (string, b
 }
 
 // tail is the last of what happened.
-func tail(sessions []Session) []string {
+func (j Judge) tail(sessions []Session) []string {
 	t := sessions[len(sessions)-1].Log
 	var lines []string
 	for e := range Frames(t) {
-		lines = append(lines, shorten(numbers([]int{e.Seq})+" "+golden.Line(e)))
+		lines = append(lines, shorten(numbers([]int{e.Seq})+" "+j.Text.Line(e)))
 		if len(lines) > 8 {
 			lines = lines[1:]
 		}

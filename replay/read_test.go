@@ -70,7 +70,7 @@ var _ = Describe("reading recordings of others", func() {
 		It("takes "+form, func() {
 			t, _, err := replay.Read(strings.NewReader(importable()[form]))
 			Expect(err).NotTo(HaveOccurred())
-			Expect(replay.Canonical(t)).To(Equal(replay.Canonical(ours())))
+			Expect(judge.Canonical(t)).To(Equal(judge.Canonical(ours())))
 		})
 	}
 

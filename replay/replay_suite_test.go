@@ -17,6 +17,7 @@ import (
 
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
@@ -28,7 +29,7 @@ import (
 //
 // The others leave by syscall.Exit: built with the race detector, os.Exit
 // sleeps for a second first.
-var judge = replay.Judge{Rules: invariants.V1()}
+var judge = replay.Judge{Rules: invariants.V1(), Text: canonical.V1()}
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {

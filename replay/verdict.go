@@ -30,7 +30,7 @@ type Replay struct {
 
 // Against is the canonical text of the recording, for Want.
 func (r *Replay) Against() *string {
-	text := golden.Render(Frames(r.Recording), Masked(r.Recording, r.Golden))
+	text := r.Judge.Text.Render(Frames(r.Recording), Masked(r.Recording, r.Golden))
 	return &text
 }
 
@@ -38,7 +38,7 @@ func (r *Replay) Against() *string {
 func (r *Replay) Text() string {
 	o := r.Golden
 	o.Work, o.Home = r.Work, r.Home
-	return golden.Render(Frames(r.Log), o)
+	return r.Judge.Text.Render(Frames(r.Log), o)
 }
 
 // Run plays the recording and judges the agent: by the rules, and by how it
@@ -51,7 +51,7 @@ func (r *Replay) Run(ctx context.Context) scenarios.Result {
 	r.Log.Observe(checker.Observe)
 	played, err := r.Play(ctx, r.Log)
 	told := telling(r.Log, func(transcript.Entry) {})
-	conclude(&res, r.Log, checker, rules.End{Clean: err == nil && ctx.Err() == nil}, told, TheAgent)
+	r.Judge.conclude(&res, r.Log, checker, rules.End{Clean: err == nil && ctx.Err() == nil}, told, TheAgent)
 	res.Duration = time.Since(began)
 	res.Notes = played.Missed
 	for _, s := range played.Shutdowns {

@@ -39,7 +39,7 @@ const (
 	artifactLimit = 256 << 10
 )
 
-func writeHTML(run scenarios.Run, w io.Writer) error {
+func writeHTML(text golden.Renderer, run scenarios.Run, w io.Writer) error {
 	run.Version = Version
 	data, err := json.Marshal(run) // escapes <, > and &, so it cannot end the element
 	if err != nil {
@@ -63,7 +63,7 @@ func writeHTML(run scenarios.Run, w io.Writer) error {
 <div id="app"></div>
 <script type="application/json" id="run">%s</script>
 `, base64.StdEncoding.EncodeToString(hash[:]), html.EscapeString(harmless(title)), html.EscapeString(string(run.Verdict)), pageStyle, data)
-	for i, packed := range packAll(run) {
+	for i, packed := range packAll(text, run) {
 		fmt.Fprintf(b, "<script type=\"text/plain\" id=\"t%d\">%s</script>\n", i, <-packed)
 	}
 	fmt.Fprintf(b, "<script>%s</script>\n</body>\n</html>\n", pageScript)
@@ -71,7 +71,7 @@ func writeHTML(run scenarios.Run, w io.Writer) error {
 }
 
 // packAll packs the transcripts on all processors; they come in order.
-func packAll(run scenarios.Run) []chan string {
+func packAll(text golden.Renderer, run scenarios.Run) []chan string {
 	packed := make([]chan string, len(run.Results))
 	for i := range packed {
 		packed[i] = make(chan string, 1)
@@ -87,7 +87,7 @@ func packAll(run scenarios.Run) []chan string {
 	for range min(runtime.GOMAXPROCS(0), len(packed)) {
 		go func() {
 			for i := range next {
-				packed[i] <- pack(run.Out, run.Results[i])
+				packed[i] <- pack(text, run.Out, run.Results[i])
 			}
 		}()
 	}
@@ -105,7 +105,7 @@ type detail struct {
 
 // pack reads what belongs to a result and compresses it. What cannot be read is
 // told on the page, not to the caller: the rest of the report stands.
-func pack(out string, r scenarios.Result) string {
+func pack(text golden.Renderer, out string, r scenarios.Result) string {
 	d := detail{Entries: [][]any{}}
 	root, err := os.OpenRoot(orDot(out))
 	if err != nil {
@@ -113,7 +113,7 @@ func pack(out string, r scenarios.Result) string {
 		return compress(d)
 	}
 	defer root.Close()
-	if err := d.read(root, r.Artifacts["transcript"]); err != nil {
+	if err := d.read(text, root, r.Artifacts["transcript"]); err != nil {
 		d.Problem = fmt.Sprintf("the transcript cannot be read: %v", err)
 	}
 	d.Rendered = readSome(root, r.Artifacts["rendered"])
@@ -128,7 +128,7 @@ func orDot(dir string) string {
 	return dir
 }
 
-func (d *detail) read(root *os.Root, name string) error {
+func (d *detail) read(render golden.Renderer, root *os.Root, name string) error {
 	if name == "" {
 		return fmt.Errorf("the run kept none")
 	}
@@ -143,7 +143,7 @@ func (d *detail) read(root *os.Root, name string) error {
 	}
 	defer t.Close()
 	for e := range t.All() {
-		text := cutText(harmless(golden.Line(e)), 600)
+		text := cutText(harmless(render.Line(e)), 600)
 		raw := string(bytes.ToValidUTF8(e.Raw, []byte("\ufffd")))
 		if len(raw) > rawLimit {
 			raw = cutText(raw, rawLimit)

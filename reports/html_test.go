@@ -18,6 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -116,7 +117,7 @@ func BenchmarkHTML(b *testing.B) {
 	}
 	for b.Loop() {
 		var page bytes.Buffer
-		if err := reports.Write("html", run, &page); err != nil {
+		if err := reports.Write(canonical.V1(), "html", run, &page); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(page.Len())/1e6, "MB")

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -25,11 +26,12 @@ type format struct {
 	write func(scenarios.Run, io.Writer) error
 }
 
-func formats() []format {
+// formats are all of them; text is how the page shows an entry.
+func formats(text golden.Renderer) []format {
 	return []format{
 		{"json", "results.json", "everything, for programs", writeJSON},
 		{"junit", "junit.xml", "JUnit XML, for CI systems", writeJUnit},
-		{"html", "report.html", "one page for people, with every transcript", writeHTML},
+		{"html", "report.html", "one page for people, with every transcript", func(run scenarios.Run, w io.Writer) error { return writeHTML(text, run, w) }},
 		{"markdown", "summary.md", "a summary for a pull request or a CI job", writeMarkdown},
 		{"tap", "results.tap", "TAP version 14", writeTAP},
 		{"github", "annotations.txt", "GitHub workflow commands that mark lines of scenarios", writeGitHub},
@@ -42,7 +44,7 @@ func formats() []format {
 // Formats lists the names that Write takes.
 func Formats() []string {
 	var names []string
-	for _, f := range formats() {
+	for _, f := range formats(nil) {
 		names = append(names, f.name)
 	}
 	return names
@@ -51,7 +53,7 @@ func Formats() []string {
 // File is the usual name of the file of a format, and what it is for; "" if
 // there is no such format.
 func File(name string) (file, about string) {
-	for _, f := range formats() {
+	for _, f := range formats(nil) {
 		if f.name == name {
 			return f.file, f.about
 		}
@@ -60,11 +62,11 @@ func File(name string) (file, about string) {
 }
 
 // Write writes a run in one of the Formats. The page (html) also reads the
-// transcripts named in Result.Artifacts below run.Out; one that cannot be read
-// is left out, and the page says so. The error names an unknown format, or is
+// transcripts named in Result.Artifacts below run.Out, and shows them as text
+// does; one that cannot be read is left out, and the page says so. The error names an unknown format, or is
 // that of the writer.
-func Write(name string, run scenarios.Run, w io.Writer) error {
-	for _, f := range formats() {
+func Write(text golden.Renderer, name string, run scenarios.Run, w io.Writer) error {
+	for _, f := range formats(text) {
 		if f.name == name {
 			if err := f.write(run, w); err != nil {
 				return fmt.Errorf("writing the %s report: %w", name, err)

@@ -114,6 +114,6 @@ func (b *branch) answerOf(l *line, opts map[string]word, e transcript.Entry) (an
 		}
 	}
 	f := b.run.failure(l, transcript.Outcome{})
-	f.Expected, f.Observed = []string{"a permission that offers " + choice}, golden1(e)
+	f.Expected, f.Observed = []string{"a permission that offers " + choice}, b.run.engine.Canonical.Line(e)
 	return nil, nil, &miss{failure: f, verdict: Inconclusive}
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
@@ -182,7 +181,7 @@ func compileSaw(l *line) (func(context.Context, *branch) error, error) {
 		switch {
 		case l.negate && len(seen) > 0:
 			return b.back(l, false, "no "+strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(says, "!"), " saw")),
-				fmt.Sprintf("%s, the first at #%d:\n%s", times(len(seen)), seen[0], golden.Line(b.run.t.At(seen[0]))), seen...)
+				fmt.Sprintf("%s, the first at #%d:\n%s", times(len(seen)), seen[0], b.run.engine.Canonical.Line(b.run.t.At(seen[0]))), seen...)
 		case !l.negate && exact && len(seen) != want, !l.negate && len(seen) < want:
 			expected := x.text
 			if counted {

@@ -23,7 +23,7 @@ func (r *run) render() {
 	o := GoldenOptions(r.engine.Profile)
 	o.Exact, o.Work, o.Home, o.Temp = r.scenario.decl.golden == "exact", r.box.work, r.box.home, r.box.temp
 	o.Replace = append(r.places(), o.Replace...)
-	r.rendered = golden.Render(r.t.Between(1, r.state.settled), o)
+	r.rendered = r.engine.Canonical.Render(r.t.Between(1, r.state.settled), o)
 }
 
 // compare compares the run with its golden.

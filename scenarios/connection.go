@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
-	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -235,7 +234,7 @@ func (r *run) tail(to, n int) []string {
 		case transcript.ModelChunk, transcript.Chunk, transcript.Phase, transcript.CheckOpened:
 			continue
 		}
-		lines = append(lines, r.short(fmt.Sprintf("#%d %s", e.Seq, golden.Line(e))))
+		lines = append(lines, r.short(fmt.Sprintf("#%d %s", e.Seq, r.engine.Canonical.Line(e))))
 	}
 	slices.Reverse(lines)
 	return lines
@@ -251,14 +250,12 @@ func (r *run) short(s string) string {
 	return s
 }
 
-func observed(e transcript.Entry) string {
+func (r *run) observed(e transcript.Entry) string {
 	if e.Seq == 0 {
 		return ""
 	}
-	return fmt.Sprintf("#%d %s", e.Seq, golden.Line(e))
+	return fmt.Sprintf("#%d %s", e.Seq, r.engine.Canonical.Line(e))
 }
-
-func golden1(e transcript.Entry) string { return golden.Line(e) }
 
 // stderr is the last n bytes the agent wrote to stderr.
 func (r *run) stderr(n int) string {

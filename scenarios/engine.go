@@ -64,11 +64,12 @@ type Engine struct {
 	Known []agents.KnownFailure
 
 	Seed        int64
-	Rules       *rules.Set    // what the protocol forbids
-	Severity    string        // a set of severities of Rules; "" is none of them
-	Timeout     time.Duration // of a scenario; 0 means the profile's, else 60 s
-	StepTimeout time.Duration // of a line; 0 means the profile's, else 10 s
-	Grace       time.Duration // of each step of ending an agent; 0 means 2 s
+	Rules       *rules.Set      // what the protocol forbids
+	Canonical   golden.Renderer // the text of its transcripts
+	Severity    string          // a set of severities of Rules; "" is none of them
+	Timeout     time.Duration   // of a scenario; 0 means the profile's, else 60 s
+	StepTimeout time.Duration   // of a line; 0 means the profile's, else 10 s
+	Grace       time.Duration   // of each step of ending an agent; 0 means 2 s
 	// Linger is how long a transcript stays open after the last line without
 	// a frame, while the agent has nothing to do; nil means 250 ms for scenarios
 	// tagged cancel, load or close, and nothing for others.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -29,7 +30,7 @@ func engine() *scenarios.Engine {
 func engineFor(p *agents.Profile) *scenarios.Engine {
 	self, err := os.Executable()
 	Expect(err).NotTo(HaveOccurred())
-	return &scenarios.Engine{Rules: invariants.V1(), Profile: p, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(), Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(),
+	return &scenarios.Engine{Rules: invariants.V1(), Canonical: canonical.V1(), Profile: p, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(), Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(),
 		Grace: time.Second}
 }
 

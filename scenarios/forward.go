@@ -119,7 +119,7 @@ func (b *branch) await(ctx context.Context, l *line, p *pattern, within time.Dur
 	f.Expected = []string{x.text}
 	miss := &miss{failure: f, effect: x.kind == "turn" || x.kind == "exit" || x.kind == "model", by: o.Entry}
 	if o.Entry.Seq > 0 {
-		f.Observed = observed(o.Entry)
+		f.Observed = b.run.observed(o.Entry)
 		f.Entries = append(f.Entries, o.Entry.Seq)
 	}
 	if x.kind == "turn" && oneOf("cancelled", x.arg) && turnEnd(o.Entry) && stopReason(o.Entry) != "error" {
@@ -162,7 +162,7 @@ func (b *branch) quiet(ctx context.Context, l *line, d, within time.Duration) er
 		default:
 			f := b.run.failure(l, o)
 			f.Expected = []string{fmt.Sprintf("no frame of the agent for %v", d)}
-			f.Observed = observed(b.run.t.At(last))
+			f.Observed = b.run.observed(b.run.t.At(last))
 			return &miss{failure: f, effect: true}
 		}
 	}
@@ -206,7 +206,7 @@ func (b *branch) file(ctx context.Context, l *line, name word, within time.Durat
 		f := b.run.failure(l, o)
 		f.Expected = []string{"a file " + file}
 		if o.Met() {
-			f.Observed, f.Reason = observed(o.Entry), fmt.Sprintf("the turn ended first, at #%d, with %s", o.Entry.Seq, stopReason(o.Entry))
+			f.Observed, f.Reason = b.run.observed(o.Entry), fmt.Sprintf("the turn ended first, at #%d, with %s", o.Entry.Seq, stopReason(o.Entry))
 			f.Entries = append(f.Entries, o.Entry.Seq)
 		}
 		return &miss{failure: f, verdict: Inconclusive}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/rules"
 )
 
@@ -54,7 +53,7 @@ func (r *run) around(seqs []int) []string {
 			if want[e.Seq] {
 				mark = "> "
 			}
-			lines = append(lines, r.short(fmt.Sprintf("%s#%d %s", mark, e.Seq, golden.Line(e))))
+			lines = append(lines, r.short(fmt.Sprintf("%s#%d %s", mark, e.Seq, r.engine.Canonical.Line(e))))
 		}
 	}
 	if len(lines) > 8 {

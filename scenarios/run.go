@@ -267,7 +267,7 @@ func (e *lacking) Error() string {
 // miss says that without it there is no situation to judge.
 func (e *lacking) miss(r *run) *miss {
 	f := r.failure(e.line, transcript.Outcome{})
-	f.Expected, f.Observed, f.Entries = []string{e.what}, observed(e.entry), []int{e.entry.Seq}
+	f.Expected, f.Observed, f.Entries = []string{e.what}, r.observed(e.entry), []int{e.entry.Seq}
 	return &miss{failure: f, verdict: Inconclusive}
 }
 

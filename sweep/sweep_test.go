@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
@@ -27,7 +28,7 @@ func engine(fault string) *scenarios.Engine {
 	Expect(err).NotTo(HaveOccurred())
 	self, err := os.Executable()
 	Expect(err).NotTo(HaveOccurred())
-	e := &scenarios.Engine{Rules: invariants.V1(), Profile: p, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(), Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(),
+	e := &scenarios.Engine{Rules: invariants.V1(), Canonical: canonical.V1(), Profile: p, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(), Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(),
 		Grace: time.Second, Seed: 1}
 	if strings.HasPrefix(fault, "--") { // one of this binary
 		e.ExtraArgs = []string{fault}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
@@ -80,7 +81,7 @@ takes them. The exit status is 1 if they differ.`,
 			if err != nil {
 				return err
 			}
-			diff := golden.Diff(replay.Canonical(a), replay.Canonical(b))
+			diff := golden.Diff(judge("").Canonical(a), judge("").Canonical(b))
 			if diff == "" {
 				return nil
 			}
@@ -94,7 +95,7 @@ takes them. The exit status is 1 if they differ.`,
 
 // judge judges recordings by the rules of version 1.
 func judge(severity string) replay.Judge {
-	return replay.Judge{Rules: invariants.V1(), Severity: severity}
+	return replay.Judge{Rules: invariants.V1(), Severity: severity, Text: canonical.V1()}
 }
 
 // recordingOf reads the recording that a command line names, in any form. One
@@ -162,12 +163,12 @@ func (h *host) writeAsked(run scenarios.Run, asked []string) error {
 			file, _ = reports.File(format)
 		}
 		if file == "-" {
-			if err := reports.Write(format, run, h.out); err != nil {
+			if err := reports.Write(canonical.V1(), format, run, h.out); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := writeFile(file, func(w io.Writer) error { return reports.Write(format, run, w) }); err != nil {
+		if err := writeFile(file, func(w io.Writer) error { return reports.Write(canonical.V1(), format, run, w) }); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -140,5 +141,5 @@ func writeGolden(o *converting, made *replay.Converted, p *agents.Profile) error
 	if err != nil {
 		return err
 	}
-	return golden.Store{Dir: o.golden}.Write(p.Name, list[0].ID, made.Golden(scenarios.GoldenOptions(p)))
+	return golden.Store{Dir: o.golden}.Write(p.Name, list[0].ID, made.Golden(canonical.V1(), scenarios.GoldenOptions(p)))
 }

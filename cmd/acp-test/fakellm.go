@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/fakellm"
-	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -66,7 +66,7 @@ the client's own, which passes through.`,
 				return err
 			}
 			defer t.Close()
-			t.Observe(func(e transcript.Entry) { fmt.Fprintln(h.err, golden.Line(e)) })
+			t.Observe(func(e transcript.Entry) { fmt.Fprintln(h.err, canonical.V1().Line(e)) })
 			if len(o.upstreams) > 0 {
 				err = h.recordModel(c.Context(), &o, t)
 			} else {

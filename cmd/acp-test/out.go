@@ -10,6 +10,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 )
@@ -94,10 +95,10 @@ func (h *host) writeReports(run scenarios.Run, out string, asked []string) error
 	var errs []error
 	write := func(format, file string) {
 		if file == "-" {
-			errs = append(errs, reports.Write(format, run, h.out))
+			errs = append(errs, reports.Write(canonical.V1(), format, run, h.out))
 			return
 		}
-		errs = append(errs, writeFile(file, func(w io.Writer) error { return reports.Write(format, run, w) }))
+		errs = append(errs, writeFile(file, func(w io.Writer) error { return reports.Write(canonical.V1(), format, run, w) }))
 	}
 	for _, format := range []string{"json", "junit", "html"} {
 		name, _ := reports.File(format)

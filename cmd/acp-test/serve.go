@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -106,7 +107,7 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 		err = errors.Join(err, console.Summary(run))
 		report, werr := os.Create(strings.TrimSuffix(file, ".jsonl") + ".results.json")
 		if werr == nil {
-			werr = errors.Join(reports.Write("json", run, report), report.Close())
+			werr = errors.Join(reports.Write(canonical.V1(), "json", run, report), report.Close())
 		}
 		err = errors.Join(err, werr)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -19,7 +20,7 @@ import (
 )
 
 func showCommand(h *host) *cobra.Command {
-	var canonical, exact bool
+	var masked, exact bool
 	var page string
 	c := &cobra.Command{
 		Use:   "show FILE",
@@ -31,7 +32,7 @@ goldens keep: only what crossed the wire, in an order that does not depend on ch
 With --html it is the page of a report, with the rules' findings.`,
 		Args: exactArgs(1, "a transcript"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if page != "" && (canonical || exact) {
+			if page != "" && (masked || exact) {
 				return errors.New("--html and the canonical text contradict each other")
 			}
 			t, err := h.openRecording(args[0])
@@ -41,14 +42,14 @@ With --html it is the page of a report, with the rules' findings.`,
 			switch {
 			case page != "":
 				return h.page(args[0], t, page)
-			case canonical || exact:
-				_, err = io.WriteString(h.out, golden.Render(t.All(), replay.Masked(t, golden.Options{Exact: exact})))
+			case masked || exact:
+				_, err = io.WriteString(h.out, canonical.V1().Render(t.All(), replay.Masked(t, golden.Options{Exact: exact})))
 				return err
 			}
 			return h.show(t)
 		},
 	}
-	c.Flags().BoolVarP(&canonical, "canonical", "f", false, "the canonical text, as goldens have it")
+	c.Flags().BoolVarP(&masked, "canonical", "f", false, "the canonical text, as goldens have it")
 	c.Flags().BoolVar(&exact, "exact", false, "as -f, but every chunk, in the order of arrival")
 	c.Flags().StringVar(&page, "html", "", "write the page of a report to `OUT`, - is stdout")
 	return c
@@ -65,7 +66,7 @@ func (h *host) page(name string, t *transcript.Transcript, out string) (err erro
 	if err := writeFile(filepath.Join(dir, entries), t.Save); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, text), []byte(replay.Canonical(t)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, text), []byte(judge("v1").Canonical(t)), 0o600); err != nil {
 		return err
 	}
 	head := t.Header()
@@ -74,7 +75,7 @@ func (h *host) page(name string, t *transcript.Transcript, out string) (err erro
 	run := scenarios.Run{Version: 1, Tool: tool(), Command: h.commandLine(), Agent: scenarios.Agent{Profile: head.Agent, Version: res.AgentVersion},
 		Protocol: head.Protocol, Started: head.Started, Duration: res.Duration, Out: dir, Results: []scenarios.Result{res}}
 	run.Conclude()
-	write := func(w io.Writer) error { return reports.Write("html", run, w) }
+	write := func(w io.Writer) error { return reports.Write(canonical.V1(), "html", run, w) }
 	if out == "-" {
 		return write(h.out)
 	}
@@ -89,7 +90,7 @@ func (h *host) show(t *transcript.Transcript) error {
 	}
 	width := len(fmt.Sprint(t.Len()))
 	for e := range t.All() {
-		line := golden.Line(e)
+		line := canonical.V1().Line(e)
 		switch {
 		case e.Kind == transcript.Malformed || e.Problem != "":
 			line = s.red(line)
