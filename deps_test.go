@@ -28,6 +28,7 @@ var layers = [][]string{
 	{"rules", "golden", "mockclient", "fakellm", "agents"},
 	{"protocol/acp/acpframe"},
 	{"protocol/acp/schema", "transcript"},
+	{"scenarios/script"},
 	{"wire", "mistake"},
 }
 

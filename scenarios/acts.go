@@ -219,9 +219,9 @@ func compileInitialize(l *line) (func(context.Context, *branch) error, error) {
 	}
 	version := json.RawMessage("1")
 	if w, ok := opts["version"]; ok {
-		version = json.RawMessage(w.raw())
+		version = json.RawMessage(w.Raw())
 		if !json.Valid(version) {
-			return nil, l.usage(w.column, "version= takes a JSON value")
+			return nil, l.usage(w.Column, "version= takes a JSON value")
 		}
 	}
 	return func(ctx context.Context, b *branch) error {
@@ -289,7 +289,7 @@ func compileRelease(l *line) (func(context.Context, *branch) error, error) {
 	if m != nil {
 		return nil, m
 	}
-	l.p.scenario.gates = append(l.p.scenario.gates, gateUse{gate, l.number})
+	l.p.scenario.gates = append(l.p.scenario.gates, gateUse{gate, l.Number})
 	if m := l.atMost(1); m != nil {
 		return nil, m
 	}

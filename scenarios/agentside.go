@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 // AgentScript is the script of a scenario that begins with "role agent": what
@@ -46,22 +48,11 @@ type AgentAct struct {
 }
 
 // AgentWord is one argument, with variables that are known only in the run.
-type AgentWord struct{ w word }
+type AgentWord struct{ w script.Word }
 
 // Expand replaces the variables.
 func (w AgentWord) Expand(lookup func(name string) (string, error)) (string, error) {
-	var b strings.Builder
-	for _, p := range w.w.parts {
-		text := p.text
-		if p.variable {
-			var err error
-			if text, err = lookup(p.text); err != nil {
-				return "", err
-			}
-		}
-		b.WriteString(text)
-	}
-	return b.String(), nil
+	return w.w.Expand(lookup)
 }
 
 // AgentCheck is a check of an agent-side scenario.
@@ -140,16 +131,6 @@ func agentActNames() []string {
 		names = append(names, a.name)
 	}
 	return names
-}
-
-// isAgentSide reports whether a script begins with "role agent".
-func isAgentSide(lines []string) bool {
-	for _, l := range lines {
-		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "#") {
-			return strings.Join(strings.Fields(l), " ") == "role agent"
-		}
-	}
-	return false
 }
 
 // agentHelp is the page of the agent-side language.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -30,7 +31,7 @@ func (l *line) ref(i int) (string, *Mistake) {
 		return "", m
 	}
 	if !l.p.names[s] {
-		return "", l.mistake(l.words[i].column, "end a line above with \"as "+s+"\"", "no line above is named %s", s)
+		return "", l.mistake(l.words[i].Column, "end a line above with \"as "+s+"\"", "no line above is named %s", s)
 	}
 	return s, nil
 }
@@ -48,7 +49,7 @@ func compileAnswer(l *line) (func(context.Context, *branch) error, error) {
 		return nil, m
 	}
 	if len(opts)+len(l.words) != 2 {
-		return nil, l.usage(l.name.column, "one answer is needed: a choice, id=, result= or error=")
+		return nil, l.usage(l.Name.Column, "one answer is needed: a choice, id=, result= or error=")
 	}
 	return func(_ context.Context, b *branch) error {
 		r := b.run
@@ -76,7 +77,7 @@ func compileAnswer(l *line) (func(context.Context, *branch) error, error) {
 }
 
 // answerOf is the answer a line gives to a request of the agent.
-func (b *branch) answerOf(l *line, opts map[string]word, e transcript.Entry) (any, *mockclient.RPCError, error) {
+func (b *branch) answerOf(l *line, opts map[string]script.Word, e transcript.Entry) (any, *mockclient.RPCError, error) {
 	selected := func(id string) any {
 		return map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": id}}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -63,21 +64,21 @@ type looker struct {
 	turn int
 }
 
-func (l *line) looker(extra ...string) (looker, map[string]word, *Mistake) {
+func (l *line) looker(extra ...string) (looker, map[string]script.Word, *Mistake) {
 	opts, m := l.options(append(extra, "in", "turn")...)
 	if m != nil {
 		return looker{}, nil, m
 	}
 	var k looker
 	if w, ok := opts["in"]; ok {
-		if k.in = w.raw(); k.in != "run" && k.in != "turn" {
-			return k, nil, l.usage(w.column, "in= is run or turn")
+		if k.in = w.Raw(); k.in != "run" && k.in != "turn" {
+			return k, nil, l.usage(w.Column, "in= is run or turn")
 		}
 	}
 	if w, ok := opts["turn"]; ok {
-		n, err := strconv.Atoi(w.raw())
+		n, err := strconv.Atoi(w.Raw())
 		if err != nil || n < 1 {
-			return k, nil, l.usage(w.column, "turn= is the number of a turn, from 1")
+			return k, nil, l.usage(w.Column, "turn= is the number of a turn, from 1")
 		}
 		k.turn = n
 	}
@@ -94,21 +95,21 @@ func (b *branch) back(l *line, effect bool, expected, observed string, entries .
 func compileSaw(l *line) (func(context.Context, *branch) error, error) {
 	// count is an option with two operators.
 	want, exact, counted := 1, false, false
-	var rest []word
+	var rest []script.Word
 	for _, w := range l.words {
-		key, op, value, ok := w.cut(">=", "=")
+		key, op, value, ok := w.Cut(">=", "=")
 		if !ok || key != "count" {
 			rest = append(rest, w)
 			continue
 		}
-		n, err := strconv.Atoi(value.raw())
+		n, err := strconv.Atoi(value.Raw())
 		if err != nil || n < 0 {
-			return nil, l.usage(w.column, "count is a number")
+			return nil, l.usage(w.Column, "count is a number")
 		}
 		want, exact, counted = n, op == "=", true
 	}
 	l.words = rest
-	if l.negate && counted {
+	if l.Negated && counted {
 		return nil, l.usage(1, "\"! saw\" and count exclude each other")
 	}
 	k, _, m := l.looker()
@@ -121,7 +122,7 @@ func compileSaw(l *line) (func(context.Context, *branch) error, error) {
 	}
 	var before, after *pattern
 	for next < len(l.words) {
-		where := l.words[next].raw()
+		where := l.words[next].Raw()
 		q, n, m := l.pattern(next+1, "before", "after")
 		if m != nil {
 			return nil, m
@@ -177,12 +178,12 @@ func compileSaw(l *line) (func(context.Context, *branch) error, error) {
 				seen = append(seen, e.Seq)
 			}
 		}
-		says := l.text
+		says := l.Text
 		switch {
-		case l.negate && len(seen) > 0:
+		case l.Negated && len(seen) > 0:
 			return b.back(l, false, "no "+strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(says, "!"), " saw")),
 				fmt.Sprintf("%s, the first at #%d:\n%s", times(len(seen)), seen[0], b.run.engine.Canonical.Line(b.run.t.At(seen[0]))), seen...)
-		case !l.negate && exact && len(seen) != want, !l.negate && len(seen) < want:
+		case !l.Negated && exact && len(seen) != want, !l.Negated && len(seen) < want:
 			expected := x.text
 			if counted {
 				expected = fmt.Sprintf("%s, %s", x.text, map[bool]string{true: "exactly", false: "at least"}[exact]+" "+times(want))
@@ -230,19 +231,19 @@ func (b *branch) first(p *pattern, from, to int, after bool) (int, error) {
 
 // tilde reads "~ REGEXP".
 func (l *line) tilde() (*regexp.Regexp, *Mistake) {
-	if len(l.words) < 2 || l.words[0].raw() != "~" {
-		return nil, l.usage(len(l.name.raw())+2, "a ~ and a regular expression are expected")
+	if len(l.words) < 2 || l.words[0].Raw() != "~" {
+		return nil, l.usage(len(l.Name.Raw())+2, "a ~ and a regular expression are expected")
 	}
 	if m := l.atMost(2); m != nil {
 		return nil, m
 	}
-	s, ok := l.words[1].literal()
+	s, ok := l.words[1].Literal()
 	if !ok {
-		return nil, l.usage(l.words[1].column, "a regular expression must not hold a variable")
+		return nil, l.usage(l.words[1].Column, "a regular expression must not hold a variable")
 	}
 	re, err := regexp.Compile(s)
 	if err != nil {
-		return nil, l.mistake(l.words[1].column, "", "bad regular expression: %v", err)
+		return nil, l.mistake(l.words[1].Column, "", "bad regular expression: %v", err)
 	}
 	return re, nil
 }
@@ -265,8 +266,8 @@ func compileText(l *line) (func(context.Context, *branch) error, error) {
 			to = b.run.t.Len()
 		}
 		text := b.run.said(b.current(), from, to)
-		if re.MatchString(text) == l.negate {
-			return b.back(l, true, strings.TrimPrefix(l.text, "! "), fmt.Sprintf("the text %q", clip(text, 600)))
+		if re.MatchString(text) == l.Negated {
+			return b.back(l, true, strings.TrimPrefix(l.Text, "! "), fmt.Sprintf("the text %q", clip(text, 600)))
 		}
 		return nil
 	}, nil
@@ -287,7 +288,7 @@ func compileDescendants(l *line) (func(context.Context, *branch) error, error) {
 	if s, m := l.one(0, "none"); m != nil {
 		return nil, m
 	} else if s != "none" {
-		return nil, l.usage(l.words[0].column, "only \"descendants none\" can be asked")
+		return nil, l.usage(l.words[0].Column, "only \"descendants none\" can be asked")
 	}
 	l.p.scenario.orphans = true
 	return func(ctx context.Context, b *branch) error {
@@ -348,8 +349,8 @@ func compileStderr(l *line) (func(context.Context, *branch) error, error) {
 	}
 	return func(_ context.Context, b *branch) error {
 		text := b.run.stderr(1 << 20)
-		if re.MatchString(text) == l.negate {
-			return b.back(l, false, strings.TrimPrefix(l.text, "! "), fmt.Sprintf("%q", clip(text, 600)))
+		if re.MatchString(text) == l.Negated {
+			return b.back(l, false, strings.TrimPrefix(l.Text, "! "), fmt.Sprintf("%q", clip(text, 600)))
 		}
 		return nil
 	}, nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 func compileCmp(l *line) (func(context.Context, *branch) error, error) {
@@ -25,7 +26,7 @@ func compileCmp(l *line) (func(context.Context, *branch) error, error) {
 	}
 	data, ok := l.p.scenario.archived(want)
 	if !ok {
-		return nil, l.mistake(l.words[1].column, "add it below as -- "+want+" --", "the archive holds no file %q", want)
+		return nil, l.mistake(l.words[1].Column, "add it below as -- "+want+" --", "the archive holds no file %q", want)
 	}
 	return func(ctx context.Context, b *branch) error {
 		name, err := b.expand(file)
@@ -33,7 +34,7 @@ func compileCmp(l *line) (func(context.Context, *branch) error, error) {
 			return l.runtime(err)
 		}
 		b.settleFiles(ctx)
-		expect, err := expandText(want, string(data), b.run.fixed)
+		expect, err := script.ExpandText(want, string(data), b.run.fixed)
 		if err != nil {
 			return err
 		}
@@ -89,9 +90,9 @@ func compileExists(l *line) (func(context.Context, *branch) error, error) {
 			}
 			_, err = os.Lstat(b.run.inWork(name))
 			switch {
-			case err == nil && l.negate:
+			case err == nil && l.Negated:
 				return b.back(l, true, "no file "+name, "it exists")
-			case err != nil && !l.negate:
+			case err != nil && !l.Negated:
 				return b.back(l, true, "a file "+name, "it does not exist")
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -14,19 +15,19 @@ func compileModel(l *line) (func(context.Context, *branch) error, error) {
 	if m != nil {
 		return nil, m
 	}
-	if w.raw() == "saw" {
+	if w.Raw() == "saw" {
 		return compileModelSaw(l)
 	}
-	key, op, value, ok := w.cut("==", "<=", ">=")
+	key, op, value, ok := w.Cut("==", "<=", ">=")
 	if !ok || key != "requests" {
-		return nil, l.usage(w.column, "%q is neither requests==N nor saw", w.raw())
+		return nil, l.usage(w.Column, "%q is neither requests==N nor saw", w.Raw())
 	}
 	if m := l.atMost(1); m != nil {
 		return nil, m
 	}
-	n, err := strconv.Atoi(value.raw())
+	n, err := strconv.Atoi(value.Raw())
 	if err != nil {
-		return nil, l.usage(value.column, "%q is no number", value.raw())
+		return nil, l.usage(value.Column, "%q is no number", value.Raw())
 	}
 	return func(_ context.Context, b *branch) error {
 		from, _, err := b.run.window(b.current(), "", 0)
@@ -53,8 +54,8 @@ func (b *branch) owns(e transcript.Entry) bool {
 }
 
 func compileModelSaw(l *line) (func(context.Context, *branch) error, error) {
-	p := &pattern{kind: "model", text: l.text}
-	p.arg, p.hasArg = word{parts: []part{{text: "request"}}}, true
+	p := &pattern{kind: "model", text: l.Text}
+	p.arg, p.hasArg = script.Text("request"), true
 	for _, w := range l.words[1:] {
 		f, m := l.field(w)
 		if m != nil {
@@ -81,11 +82,11 @@ func compileModelSaw(l *line) (func(context.Context, *branch) error, error) {
 				break
 			}
 		}
-		if found > 0 && l.negate {
+		if found > 0 && l.Negated {
 			return b.back(l, true, "no such model request", fmt.Sprintf("#%d is one", found), found)
 		}
-		if found == 0 && !l.negate {
-			return b.back(l, true, "a model request with "+strings.TrimPrefix(l.text, "model saw "), "none of the requests since the prompt")
+		if found == 0 && !l.Negated {
+			return b.back(l, true, "a model request with "+strings.TrimPrefix(l.Text, "model saw "), "none of the requests since the prompt")
 		}
 		return nil
 	}, nil

@@ -80,7 +80,7 @@ func (r *run) begin(ctx context.Context) error {
 		return err
 	}
 	b := &branch{run: r}
-	return b.initialize(ctx, &line{p: &parser{}, text: "initialize"}, json.RawMessage("1"))
+	return b.initialize(ctx, implied("initialize"), json.RawMessage("1"))
 }
 
 // beginFor is begin, but for acts that themselves are the start.
@@ -201,10 +201,10 @@ func (r *run) expectExit() {
 // the process.
 func (r *run) failure(l *line, o transcript.Outcome) *transcript.Failure {
 	f := &transcript.Failure{Reason: o.Reason}
-	if l.number > 0 {
-		f.Where = fmt.Sprintf("%s:%d", r.scenario.File, l.number)
+	if l.Number > 0 {
+		f.Where = fmt.Sprintf("%s:%d", r.scenario.File, l.Number)
 	}
-	f.Where = strings.TrimPrefix(f.Where+"  "+l.text, "  ")
+	f.Where = strings.TrimPrefix(f.Where+"  "+l.Text, "  ")
 	if o.Reason != "" || o.Cause != nil {
 		f.Verdict = o.Verdict.String()
 	}
@@ -339,5 +339,5 @@ func (l *line) runtime(err error) error {
 		lack.line = l
 		return lack
 	}
-	return &Mistake{File: l.p.file, Line: l.number, Message: err.Error()}
+	return &Mistake{File: l.p.file, Line: l.Number, Message: err.Error()}
 }

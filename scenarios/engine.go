@@ -20,6 +20,7 @@ import (
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -173,7 +174,7 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	}()
 	files := map[string][]byte{}
 	for name, data := range s.files {
-		text, err := expandText(name, string(data), keepUnknown(r.fixed))
+		text, err := script.ExpandText(name, string(data), keepUnknown(r.fixed))
 		if err != nil {
 			return nil, err
 		}
@@ -226,7 +227,7 @@ func (r *run) serveModel() error {
 	if src == nil {
 		src = []byte("replies: []\n")
 	}
-	script, err := fakellm.ParseScript(name, src, r.expandFixed)
+	says, err := fakellm.ParseScript(name, src, r.expandFixed)
 	if err != nil {
 		var bad *mistake.Mistake
 		if errors.As(err, &bad) {
@@ -247,20 +248,20 @@ func (r *run) serveModel() error {
 	}
 	var prompts []fakellm.Prompt
 	for i, d := range s.prompts {
-		text, err := expandText(s.File, d.text, keepUnknown(r.fixed))
+		text, err := script.ExpandText(s.File, d.text, keepUnknown(r.fixed))
 		if err != nil {
 			return err
 		}
 		prompts = append(prompts, fakellm.Prompt{Name: d.session, Index: i + 1, Text: text})
 	}
-	r.model, err = fakellm.Start(fakellm.Config{Script: script, Transcript: r.t, Wire: p.Model.Wire, Tools: tools, Lanes: lanes, Seed: r.engine.Seed, Prompts: prompts})
+	r.model, err = fakellm.Start(fakellm.Config{Script: says, Transcript: r.t, Wire: p.Model.Wire, Tools: tools, Lanes: lanes, Seed: r.engine.Seed, Prompts: prompts})
 	return err
 }
 
 // expandFixed replaces the variables that are known before the run in a text
 // whose place the caller knows.
 func (r *run) expandFixed(text string) (string, error) {
-	out, err := expandText("", text, r.fixed)
+	out, err := script.ExpandText("", text, r.fixed)
 	var m *Mistake
 	if errors.As(err, &m) {
 		return "", errors.New(m.Message)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -37,7 +38,7 @@ func compileAwait(l *line) (func(context.Context, *branch) error, error) {
 			return nil, m
 		}
 	}
-	if len(l.words) > 0 && l.words[0].raw() == "quiet" {
+	if len(l.words) > 0 && l.words[0].Raw() == "quiet" {
 		w, m := l.need(1, "how long")
 		if m != nil {
 			return nil, m
@@ -48,7 +49,7 @@ func compileAwait(l *line) (func(context.Context, *branch) error, error) {
 		}
 		return func(ctx context.Context, b *branch) error { return b.quiet(ctx, l, d, within) }, nil
 	}
-	if len(l.words) > 0 && l.words[0].raw() == "file" {
+	if len(l.words) > 0 && l.words[0].Raw() == "file" {
 		name, m := l.need(1, "a file")
 		if m == nil {
 			m = l.atMost(2)
@@ -170,7 +171,7 @@ func (b *branch) quiet(ctx context.Context, l *line, d, within time.Duration) er
 
 // file waits until a file is there, or the turn within which it was to be made
 // has ended. Without it there is no situation to judge.
-func (b *branch) file(ctx context.Context, l *line, name word, within time.Duration) error {
+func (b *branch) file(ctx context.Context, l *line, name script.Word, within time.Duration) error {
 	if err := b.run.begin(ctx); err != nil {
 		return err
 	}

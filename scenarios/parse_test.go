@@ -58,6 +58,18 @@ var _ = Describe("a mistake in a scenario", func() {
 		Entry("name outside the workspace", "prompt 'x'\n-- ../a --\n", `2:1: "../a" is no path inside the workspace`),
 	)
 
+	It("is told together with all others of the file, but not what follows from it", func() {
+		_, err := parse("awiat turn\nsession new 'b\nsession nwe c as S\ncancel c\nawait response S\ncancel d\ngroup {\n  await turn\n-- ../a --\n")
+		Expect(err).To(MatchError(strings.Join([]string{
+			`suite/case.txtar:1:1: unknown command "awiat" (did you mean "await"?)`,
+			`suite/case.txtar:2:13: the quote that begins here is not closed (write '' for a quote inside quotes)`,
+			`suite/case.txtar:3:9: "nwe" is nothing to do with a session did you mean "new"? (usage: session new|load|resume|close|delete NAME [cwd=DIR] [add=DIR]… [meta=JSON] [wait=no] | list [cwd=DIR] [cursor=TEXT] | list all [NAME…] [cwd=DIR])`,
+			`suite/case.txtar:6:8: no session d is open (open it with session new NAME)`,
+			`suite/case.txtar:7:7: the block that begins here is not closed`,
+			`suite/case.txtar:9:1: "../a" is no path inside the workspace`,
+		}, "\n")))
+	})
+
 	It("does not hide a line whose condition does not hold here", func() {
 		_, err := parse("[v2] awiat turn\n")
 		Expect(err).To(MatchError(ContainSubstring(`unknown command "awiat"`)))

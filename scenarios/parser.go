@@ -1,7 +1,9 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/mistake"
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 // step is one compiled line.
@@ -20,12 +23,11 @@ type step struct {
 	run          func(ctx context.Context, b *branch) error
 }
 
-// parser compiles the script part of a scenario.
+// parser compiles the lines of a scenario.
 type parser struct {
 	scenario *Scenario
 	file     string
-	lines    []string
-	next     int // index into lines
+	mistakes []*Mistake
 
 	comment  []string // comment lines right above the next line
 	sessions map[string]bool
@@ -33,129 +35,90 @@ type parser struct {
 	commands map[string]*Command
 }
 
-// line is one line, split, with what belongs to every command taken off.
+// line is one line while it is compiled.
 type line struct {
-	p      *parser
-	number int
-	text   string
-	negate bool
-	as     string
-	words  []word // without the command's name
-	name   word
-	opens  bool // ends in {
+	*script.Line
+	p       *parser
+	as      string
+	words   []script.Word // the arguments that have not been taken yet
+	comment string        // of the lines right above
 }
 
+// implied is a line that the script need not have, since an act needs it.
+func implied(text string) *line { return &line{Line: script.New(text), p: &parser{}} }
+
 func (l *line) mistake(column int, hint, format string, args ...any) *Mistake {
-	return &Mistake{File: l.p.file, Line: l.number, Column: column, Message: fmt.Sprintf(format, args...), Hint: hint}
+	return &Mistake{File: l.p.file, Line: l.Number, Column: column, Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
 // usage is the mistake of a line whose arguments are not what the command
 // takes.
 func (l *line) usage(column int, format string, args ...any) *Mistake {
-	c := l.p.commands[l.name.raw()]
+	c := l.p.commands[l.Name.Raw()]
 	return l.mistake(column, "usage: "+strings.TrimSpace(c.Name+" "+c.Args), format, args...)
 }
 
-func (p *parser) parse() ([]step, error) {
-	p.sessions, p.names = map[string]bool{"main": true}, map[string]bool{} // main is what a prompt opens by itself
-	steps, closed, err := p.block()
-	if err != nil {
-		return nil, err
+// failed notes what is wrong with a line. What the line would have opened or
+// named counts as there, so that the lines below are not blamed for it.
+func (p *parser) failed(l *script.Line, err error) {
+	var m *Mistake
+	if !errors.As(err, &m) {
+		m = &Mistake{File: p.file, Line: l.Number, Message: err.Error()}
 	}
-	if closed != nil {
-		return nil, closed.mistake(closed.name.column, "", "this } closes no block")
-	}
-	return steps, nil
+	p.mistakes = append(p.mistakes, m)
+	p.suppose(l)
 }
 
-// block compiles lines up to the } that closes it, or to the end. The closing
-// line is returned.
-func (p *parser) block() (steps []step, closed *line, err error) {
-	for p.next < len(p.lines) {
-		number := p.next + 1
-		text := strings.TrimRight(p.lines[p.next], " \t\r")
-		p.next++
-		trimmed := strings.TrimSpace(text)
-		if strings.HasPrefix(trimmed, "#") {
-			note := strings.TrimSpace(strings.TrimLeft(trimmed, "#"))
-			if p.scenario.Title == "" {
-				p.scenario.Title = note
-			}
-			p.comment = append(p.comment, note)
-			continue
-		}
-		if trimmed == "" {
-			p.comment = nil
-			continue
-		}
-		l, holds, err := p.line(number, text)
-		if err != nil {
-			return nil, nil, err
-		}
-		if strings.HasPrefix(l.name.raw(), "}") && !l.name.quoted {
-			return steps, l, nil
-		}
-		s, err := p.compile(l)
-		if err != nil {
-			return nil, nil, err
-		}
-		if len(p.comment) > 0 && holds {
-			steps = append(steps, phase(strings.Join(p.comment, " "), number))
-		}
+func (p *parser) suppose(l *script.Line) {
+	for _, w := range strings.Fields(l.Text) {
+		p.sessions[w], p.names[w] = true, true
+	}
+}
+
+// block compiles lines. Those with a mistake are left out.
+func (p *parser) block(lines []*script.Line) (steps []step) {
+	for _, node := range lines {
+		comment := strings.Join(p.comment, " ")
 		p.comment = nil
+		switch node.Kind {
+		case script.Comment:
+			p.scenario.Title = cmp.Or(p.scenario.Title, node.Note())
+			p.comment = append(p.comment, strings.TrimSpace(comment+" "+node.Note()))
+			continue
+		case script.Blank:
+			continue
+		case script.Broken:
+			p.suppose(node)
+			continue
+		}
+		l := &line{Line: node, p: p, words: node.Words, as: node.As.Raw(), comment: comment}
+		s, holds, err := l.compile()
+		if err != nil {
+			p.failed(node, err)
+			continue
+		}
+		if comment != "" && holds {
+			steps = append(steps, phase(comment, node.Number))
+		}
 		if holds && s.run != nil {
 			steps = append(steps, *s)
 		}
 	}
-	return steps, nil, nil
+	return steps
 }
 
-// line splits a line and takes off conditions, !, "as NAME" and a brace.
-func (p *parser) line(number int, text string) (*line, bool, error) {
-	words, m := split(text)
-	if m != nil {
-		m.File, m.Line = p.file, number
-		return nil, false, m
-	}
-	l := &line{p: p, number: number, text: strings.TrimSpace(text)}
+// holds evaluates the conditions of a line.
+func (l *line) holds() (bool, error) {
 	holds := true
-	for len(words) > 0 && strings.HasPrefix(words[0].raw(), "[") && !words[0].quoted {
-		c := words[0].raw()
-		ok, known := condition(strings.Trim(c, "[]"))
-		if !strings.HasSuffix(c, "]") || !known {
-			return nil, false, l.mistake(words[0].column, "conditions are [v1] [v2] [linux] [darwin] [windows], each also with !", "unknown condition %s", c)
+	for _, w := range l.Conditions {
+		name, bracketed := strings.CutSuffix(strings.TrimPrefix(w.Raw(), "["), "]")
+		ok, known := condition(name)
+		if !bracketed || !known {
+			return false, l.mistake(w.Column, "conditions are [v1] [v2] [linux] [darwin] [windows], each also with !", "unknown condition %s", w.Raw())
 		}
 		holds = holds && ok
-		words = words[1:]
 	}
-	if len(words) > 0 && words[0].raw() == "!" && !words[0].quoted {
-		l.negate = true
-		words = words[1:]
-	}
-	if len(words) == 0 {
-		return nil, false, l.mistake(1, "", "a line needs a command")
-	}
-	l.name, l.words = words[0], words[1:]
-	if n := len(l.words); n > 0 && l.words[n-1].raw() == "{" && !l.words[n-1].quoted {
-		l.opens, l.words = true, l.words[:n-1]
-	}
-	if n := len(l.words); n >= 2 && l.words[n-2].raw() == "as" && !l.words[n-2].quoted {
-		name, ok := l.words[n-1].literal()
-		if !ok || !isName(name) {
-			return nil, false, l.mistake(l.words[n-1].column, "a name is letters, digits and _", "%q cannot name what this line gives", l.words[n-1].raw())
-		}
-		l.as, l.words = name, l.words[:n-2]
-	}
-	return l, holds, nil
-}
-
-func isName(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if !isLetter(s[i]) && s[i] != '_' && !(i > 0 && isDigit(s[i])) {
-			return false
-		}
-	}
-	return s != ""
+	return holds, nil
 }
 
 func condition(c string) (holds, known bool) {
@@ -171,34 +134,39 @@ func condition(c string) (holds, known bool) {
 	return false, false
 }
 
-// compile finds the command of a line and lets it read its arguments.
-func (p *parser) compile(l *line) (*step, error) {
-	name := l.name.raw()
-	c, ok := p.commands[name]
-	if !ok || l.name.quoted {
-		return nil, l.mistake(l.name.column, mistake.Nearest(name, slices.Collect(maps.Keys(p.commands))), "unknown command %q", name)
+// compile finds the command of a line and lets it read its arguments. A line
+// whose conditions do not hold is read all the same.
+func (l *line) compile() (s *step, holds bool, err error) {
+	if holds, err = l.holds(); err != nil {
+		return nil, false, err
 	}
-	if l.negate && !c.Negatable {
-		return nil, l.mistake(1, "only looking back can be negated", "%s cannot be negated", name)
+	name := l.Name.Raw()
+	c, ok := l.p.commands[name]
+	if !ok || l.Name.Quoted {
+		return nil, false, l.mistake(l.Name.Column, mistake.Nearest(name, slices.Collect(maps.Keys(l.p.commands))), "unknown command %q", name)
 	}
-	if l.opens && c.Blocks == 0 {
-		return nil, l.usage(len(l.text), "%s takes no block", name)
-	}
-	if !l.opens && c.Blocks > 0 {
-		return nil, l.usage(len(l.text), "%s needs a block { }", name)
-	}
-	if l.as != "" && !c.Captures {
-		return nil, l.usage(1, "%s gives nothing that could have a name", name)
+	switch n := len(l.Blocks); {
+	case l.Negated && !c.Negatable:
+		return nil, false, l.mistake(1, "only looking back can be negated", "%s cannot be negated", name)
+	case n > 0 && c.Blocks == 0:
+		return nil, false, l.usage(l.End(), "%s takes no block", name)
+	case n == 0 && c.Blocks > 0:
+		return nil, false, l.usage(l.End(), "%s needs a block { }", name)
+	case n < c.Blocks:
+		return nil, false, l.mistake(l.End(), "both { … }{ … }", "both needs a second block")
+	case n > c.Blocks:
+		return nil, false, l.usage(l.End(), "%s takes one block", name)
+	case l.as != "" && !c.Captures:
+		return nil, false, l.usage(1, "%s gives nothing that could have a name", name)
 	}
 	run, err := c.Compile(l)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if l.as != "" {
-		p.names[l.as] = true
+		l.p.names[l.as] = true
 	}
-	s := &step{line: l.number, column: l.name.column, text: l.text, command: c, run: run}
-	return s, nil
+	return &step{line: l.Number, column: l.Name.Column, text: l.Text, command: c, run: run}, holds, nil
 }
 
 // phase is a comment: it structures the log and the transcript.
@@ -212,9 +180,9 @@ func phase(text string, number int) step {
 // Helpers for the commands' own parsing.
 
 // text is the word at i, or a mistake that names what is missing.
-func (l *line) need(i int, what string) (word, *Mistake) {
+func (l *line) need(i int, what string) (script.Word, *Mistake) {
 	if i >= len(l.words) {
-		return word{}, l.usage(len(l.text)+1, "%s is missing", what)
+		return script.Word{}, l.usage(l.End()+1, "%s is missing", what)
 	}
 	return l.words[i], nil
 }
@@ -222,7 +190,7 @@ func (l *line) need(i int, what string) (word, *Mistake) {
 // atMost rejects extra words.
 func (l *line) atMost(n int) *Mistake {
 	if len(l.words) > n {
-		return l.usage(l.words[n].column, "%q is one word too many", l.words[n].raw())
+		return l.usage(l.words[n].Column, "%q is one word too many", l.words[n].Raw())
 	}
 	return nil
 }
@@ -233,36 +201,36 @@ func (l *line) one(i int, what string) (string, *Mistake) {
 	if m != nil {
 		return "", m
 	}
-	s, ok := w.literal()
+	s, ok := w.Literal()
 	if !ok {
-		return "", l.usage(w.column, "%s must not hold a variable", what)
+		return "", l.usage(w.Column, "%s must not hold a variable", what)
 	}
 	return s, nil
 }
 
 // duration reads a duration.
-func (l *line) duration(w word) (time.Duration, *Mistake) {
-	s, _ := w.literal()
+func (l *line) duration(w script.Word) (time.Duration, *Mistake) {
+	s, _ := w.Literal()
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 {
-		return 0, l.mistake(w.column, "a duration is a number with a unit, such as 250ms or 2s", "%q is no duration", w.raw())
+		return 0, l.mistake(w.Column, "a duration is a number with a unit, such as 250ms or 2s", "%q is no duration", w.Raw())
 	}
 	return d, nil
 }
 
 // options takes words of the form KEY=VALUE off the line. known maps a key to
 // what its value is; an unknown key is a mistake only if strict.
-func (l *line) options(known ...string) (map[string]word, *Mistake) {
-	got := map[string]word{}
-	var rest []word
+func (l *line) options(known ...string) (map[string]script.Word, *Mistake) {
+	got := map[string]script.Word{}
+	var rest []script.Word
 	for _, w := range l.words {
-		key, _, value, ok := w.cut("=")
+		key, _, value, ok := w.Cut("=")
 		if !ok || !slices.Contains(known, key) {
 			rest = append(rest, w)
 			continue
 		}
 		if _, twice := got[key]; twice {
-			return nil, l.usage(w.column, "%s= is given twice", key)
+			return nil, l.usage(w.Column, "%s= is given twice", key)
 		}
 		got[key] = value
 	}
@@ -272,9 +240,9 @@ func (l *line) options(known ...string) (map[string]word, *Mistake) {
 
 // session takes a session name: the word at i if it names one.
 func (l *line) session(i int) (string, bool) {
-	if i >= len(l.words) || l.words[i].quoted {
+	if i >= len(l.words) || l.words[i].Quoted {
 		return "", false
 	}
-	s, ok := l.words[i].literal()
+	s, ok := l.words[i].Literal()
 	return s, ok && l.p.sessions[s]
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -17,7 +18,7 @@ import (
 type pattern struct {
 	text   string // as written
 	kind   string
-	arg    word // of turn, response, gate, exit, model, answer, sent, terminal
+	arg    script.Word // of turn, response, gate, exit, model, answer, sent, terminal
 	hasArg bool
 	fields []field
 	// session is the name of the session it must belong to; "" the branch's,
@@ -28,7 +29,7 @@ type pattern struct {
 type field struct {
 	path     string
 	operator string // = != ~ !~ ?
-	value    word
+	value    script.Word
 	regexp   *regexp.Regexp // if value is literal
 }
 
@@ -95,12 +96,12 @@ func kindNames() []string {
 // and returns the index behind it.
 func (l *line) pattern(from int, stop ...string) (*pattern, int, *Mistake) {
 	if from >= len(l.words) {
-		return nil, 0, l.usage(len(l.text)+1, "a pattern is missing")
+		return nil, 0, l.usage(len(l.Text)+1, "a pattern is missing")
 	}
 	first := l.words[from]
-	name, ok := first.literal()
-	if !ok || first.quoted {
-		return nil, 0, l.mistake(first.column, "a pattern begins with a kind of entry: acp-test help patterns", "%q is no pattern", first.raw())
+	name, ok := first.Literal()
+	if !ok || first.Quoted {
+		return nil, 0, l.mistake(first.Column, "a pattern begins with a kind of entry: acp-test help patterns", "%q is no pattern", first.Raw())
 	}
 	p := &pattern{kind: name}
 	if full, ok := kindAliases[name]; ok {
@@ -112,12 +113,12 @@ func (l *line) pattern(from int, stop ...string) (*pattern, int, *Mistake) {
 	case strings.Contains(name, "/"):
 		p.kind, p.arg, p.hasArg = "method", first, true
 	default:
-		return nil, 0, l.mistake(first.column, strings.TrimSpace(mistake.Nearest(name, kindNames())+" a pattern begins with a kind of entry: acp-test help patterns"), "%q is no pattern", name)
+		return nil, 0, l.mistake(first.Column, strings.TrimSpace(mistake.Nearest(name, kindNames())+" a pattern begins with a kind of entry: acp-test help patterns"), "%q is no pattern", name)
 	}
 	i := from + 1
 	for ; i < len(l.words); i++ {
 		w := l.words[i]
-		if s, ok := w.literal(); ok && !w.quoted && slices.Contains(stop, s) {
+		if s, ok := w.Literal(); ok && !w.Quoted && slices.Contains(stop, s) {
 			break
 		}
 		if i == from+1 && arg != "" && !isField(w) {
@@ -129,9 +130,9 @@ func (l *line) pattern(from int, stop ...string) (*pattern, int, *Mistake) {
 			return nil, 0, m
 		}
 		if f.path == "session" && f.operator == "=" {
-			s, ok := f.value.literal()
+			s, ok := f.value.Literal()
 			if !ok || s != "any" && !l.p.sessions[s] {
-				return nil, 0, l.mistake(w.column, "", "session= takes the name of a session opened above, or any")
+				return nil, 0, l.mistake(w.Column, "", "session= takes the name of a session opened above, or any")
 			}
 			p.session = s
 			continue
@@ -139,14 +140,14 @@ func (l *line) pattern(from int, stop ...string) (*pattern, int, *Mistake) {
 		p.fields = append(p.fields, *f)
 	}
 	if arg != "" && arg != "?" && !p.hasArg {
-		return nil, 0, l.mistake(first.column, name+" "+arg, "%s needs %s", name, arg)
+		return nil, 0, l.mistake(first.Column, name+" "+arg, "%s needs %s", name, arg)
 	}
 	if m := l.checkArg(p); m != nil {
 		return nil, 0, m
 	}
 	var text []string
 	for _, w := range l.words[from:i] {
-		text = append(text, w.raw())
+		text = append(text, w.Raw())
 	}
 	p.text = strings.Join(text, " ")
 	return p, i, nil
@@ -165,7 +166,7 @@ var terminalEvents = map[string]transcript.Kind{
 
 // checkArg finds mistakes in the argument of a pattern before the run.
 func (l *line) checkArg(p *pattern) *Mistake {
-	s, ok := p.arg.literal()
+	s, ok := p.arg.Literal()
 	if !p.hasArg || !ok {
 		return nil
 	}
@@ -173,51 +174,51 @@ func (l *line) checkArg(p *pattern) *Mistake {
 	case "turn":
 		for _, r := range strings.Split(s, "|") {
 			if !slices.Contains(stopReasons, r) && r != "any" && r != "error" {
-				return l.mistake(p.arg.column, mistake.Nearest(r, append(stopReasons, "any", "error")), "%q is no stop reason", r)
+				return l.mistake(p.arg.Column, mistake.Nearest(r, append(stopReasons, "any", "error")), "%q is no stop reason", r)
 			}
 		}
 	case "model":
 		if _, ok := modelEvents[s]; !ok {
-			return l.mistake(p.arg.column, "request, done, aborted, fault, unmatched or released", "the model has no event %q", s)
+			return l.mistake(p.arg.Column, "request, done, aborted, fault, unmatched or released", "the model has no event %q", s)
 		}
 	case "terminal":
 		if _, ok := terminalEvents[s]; !ok {
-			return l.mistake(p.arg.column, "started, output, exit or released", "a terminal has no event %q", s)
+			return l.mistake(p.arg.Column, "started, output, exit or released", "a terminal has no event %q", s)
 		}
 	case "gate":
-		l.p.scenario.gates = append(l.p.scenario.gates, gateUse{s, l.number})
+		l.p.scenario.gates = append(l.p.scenario.gates, gateUse{s, l.Number})
 	case "response":
 		if !l.p.names[s] {
-			return l.mistake(p.arg.column, "name a request with \"… as NAME\" first", "no line above is named %s", s)
+			return l.mistake(p.arg.Column, "name a request with \"… as NAME\" first", "no line above is named %s", s)
 		}
 	}
 	return nil
 }
 
-func isField(w word) bool {
-	if _, _, _, ok := w.cut("!=", "!~", "=", "~"); ok {
+func isField(w script.Word) bool {
+	if _, _, _, ok := w.Cut("!=", "!~", "=", "~"); ok {
 		return true
 	}
-	s, ok := w.literal()
-	return ok && !w.quoted && len(s) > 1 && strings.HasSuffix(s, "?")
+	s, ok := w.Literal()
+	return ok && !w.Quoted && len(s) > 1 && strings.HasSuffix(s, "?")
 }
 
-func (l *line) field(w word) (*field, *Mistake) {
-	if key, op, value, ok := w.cut("!=", "!~", "=", "~"); ok {
+func (l *line) field(w script.Word) (*field, *Mistake) {
+	if key, op, value, ok := w.Cut("!=", "!~", "=", "~"); ok {
 		f := &field{path: key, operator: op, value: value}
-		if s, literal := value.literal(); literal && strings.HasSuffix(op, "~") {
+		if s, literal := value.Literal(); literal && strings.HasSuffix(op, "~") {
 			re, err := regexp.Compile(s)
 			if err != nil {
-				return nil, l.mistake(value.column, "", "bad regular expression: %v", err)
+				return nil, l.mistake(value.Column, "", "bad regular expression: %v", err)
 			}
 			f.regexp = re
 		}
 		return f, nil
 	}
-	if s, ok := w.literal(); ok && !w.quoted && len(s) > 1 && strings.HasSuffix(s, "?") {
+	if s, ok := w.Literal(); ok && !w.Quoted && len(s) > 1 && strings.HasSuffix(s, "?") {
 		return &field{path: strings.TrimSuffix(s, "?"), operator: "?"}, nil
 	}
-	return nil, l.mistake(w.column, "a condition is path=value, path!=value, path~regexp or path?", "%q is no condition", w.raw())
+	return nil, l.mistake(w.Column, "a condition is path=value, path!=value, path~regexp or path?", "%q is no condition", w.Raw())
 }
 
 // bound is a pattern with its variables expanded, for one branch.

@@ -12,16 +12,17 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/wire"
 )
 
 func compilePrompt(l *line) (func(context.Context, *branch) error, error) {
-	var files []word
-	var rest []word
-	var extra word
+	var files []script.Word
+	var rest []script.Word
+	var extra script.Word
 	for _, w := range l.words {
-		switch key, _, value, ok := w.cut("="); {
-		case ok && key == "attach" && !strings.HasPrefix(w.raw(), "'"):
+		switch key, _, value, ok := w.Cut("="); {
+		case ok && key == "attach" && !strings.HasPrefix(w.Raw(), "'"):
 			files = append(files, value)
 		case ok && key == "meta":
 			extra = value
@@ -38,7 +39,7 @@ func compilePrompt(l *line) (func(context.Context, *branch) error, error) {
 	if len(l.words) == 2 {
 		var ok bool
 		if name, ok = l.session(0); !ok {
-			return nil, l.mistake(l.words[0].column, "open it with session new NAME, or quote the text", "no session %s is open", l.words[0].raw())
+			return nil, l.mistake(l.words[0].Column, "open it with session new NAME, or quote the text", "no session %s is open", l.words[0].Raw())
 		}
 		l.words = l.words[1:]
 	}
@@ -55,11 +56,11 @@ func compilePrompt(l *line) (func(context.Context, *branch) error, error) {
 		return nil, err
 	}
 	for _, p := range l.p.scenario.prompts {
-		if p.text == text.raw() {
-			return nil, l.mistake(w.column, fmt.Sprintf("the first is on line %d", p.line), "two prompts have the same text; the model's turns are found by it")
+		if p.text == text.Raw() {
+			return nil, l.mistake(w.Column, fmt.Sprintf("the first is on line %d", p.line), "two prompts have the same text; the model's turns are found by it")
 		}
 	}
-	l.p.scenario.prompts = append(l.p.scenario.prompts, promptDecl{name, text.raw(), l.number})
+	l.p.scenario.prompts = append(l.p.scenario.prompts, promptDecl{name, text.Raw(), l.Number})
 	index := len(l.p.scenario.prompts)
 	return func(ctx context.Context, b *branch) error {
 		s, err := b.need(ctx, l, name)
@@ -95,20 +96,20 @@ func compilePrompt(l *line) (func(context.Context, *branch) error, error) {
 }
 
 // source is the text of a word, which may be @FILE for a file of the archive.
-func (p *parser) source(l *line, w word) (word, error) {
-	s, ok := w.literal()
-	if !ok || w.quoted || !strings.HasPrefix(s, "@") {
+func (p *parser) source(l *line, w script.Word) (script.Word, error) {
+	s, ok := w.Literal()
+	if !ok || w.Quoted || !strings.HasPrefix(s, "@") {
 		return w, nil
 	}
 	data, ok := p.scenario.archived(s[1:])
 	if !ok {
-		return word{}, l.mistake(w.column, "add it below as -- "+s[1:]+" --", "the archive holds no file %q", s[1:])
+		return script.Word{}, l.mistake(w.Column, "add it below as -- "+s[1:]+" --", "the archive holds no file %q", s[1:])
 	}
-	return word{parts: []part{{text: string(data)}}, column: w.column, quoted: true}, nil
+	return script.Quote(string(data)), nil
 }
 
 // attachment is a file of the workspace as a content block.
-func (b *branch) attachment(w word) (any, error) {
+func (b *branch) attachment(w script.Word) (any, error) {
 	name, err := b.expand(w)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -18,7 +19,7 @@ func compileSet(method, key, value string) func(*line) (func(context.Context, *b
 		if len(l.words) == n+1 {
 			var ok bool
 			if name, ok = l.session(0); !ok {
-				return nil, l.mistake(l.words[0].column, "open it with session new NAME", "no session %s is open", l.words[0].raw())
+				return nil, l.mistake(l.words[0].Column, "open it with session new NAME", "no session %s is open", l.words[0].Raw())
 			}
 			l.words = l.words[1:]
 		}
@@ -64,7 +65,7 @@ func compileRaw(request bool) func(*line) (func(context.Context, *branch) error,
 		}
 		return func(ctx context.Context, b *branch) error {
 			r := b.run
-			if err := r.beginFor(ctx, l.words[0].raw()); err != nil {
+			if err := r.beginFor(ctx, l.words[0].Raw()); err != nil {
 				return err
 			}
 			method, err := b.expand(l.words[0])
@@ -73,7 +74,7 @@ func compileRaw(request bool) func(*line) (func(context.Context, *branch) error,
 			}
 			var params any
 			if len(l.words) > 1 {
-				text, err := expandText(l.p.file, l.words[1].raw(), b.variable)
+				text, err := script.ExpandText(l.p.file, l.words[1].Raw(), b.variable)
 				if err != nil {
 					return l.runtime(err)
 				}

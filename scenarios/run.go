@@ -13,6 +13,7 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -192,20 +193,7 @@ func (b *branch) reach(e transcript.Entry) {
 }
 
 // expand replaces the variables of a word.
-func (b *branch) expand(w word) (string, error) {
-	var s strings.Builder
-	for _, p := range w.parts {
-		text := p.text
-		if p.variable {
-			var err error
-			if text, err = b.variable(p.text); err != nil {
-				return "", err
-			}
-		}
-		s.WriteString(text)
-	}
-	return s.String(), nil
-}
+func (b *branch) expand(w script.Word) (string, error) { return w.Expand(b.variable) }
 
 // variable is the value of $NAME, $NAME(ARG) or $NAME.path.
 func (b *branch) variable(name string) (string, error) {
@@ -391,4 +379,8 @@ func (r *run) inWork(name string) string {
 		return name
 	}
 	return filepath.Join(r.box.work, filepath.FromSlash(name))
+}
+
+func unknownVariable(name string, known []string) error {
+	return fmt.Errorf("unknown variable $%s%s", name, suggestion(name, known))
 }

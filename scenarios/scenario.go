@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 // Scenario is one scenario, read and compiled: all that can be wrong with its
@@ -104,52 +107,59 @@ func (s *Scenario) Requirements() []string {
 }
 
 // Parse reads one scenario. id and file name it in results and messages. The
-// error is a *Mistake.
+// error joins all its mistakes, each a *Mistake, in the order of their lines.
 func Parse(id, file string, text []byte) (*Scenario, error) {
-	archive := txtar.Parse(text)
+	tree, broken := script.Parse(file, text)
 	s := &Scenario{ID: id, File: file, Role: "editor",
 		files: map[string][]byte{}, want: map[string][]byte{}, decl: declarations{rulesOff: map[string]string{}}}
-	line := strings.Count(string(archive.Comment), "\n") + 2 // of the first file's first line
+	p := &parser{scenario: s, file: file, commands: commandTable(), names: map[string]bool{},
+		sessions: map[string]bool{"main": true}} // main is what a prompt opens by itself
 	seen := map[string]bool{}
-	for _, f := range archive.Files {
-		name, data, err := decoded(f)
+	for _, f := range tree.Files {
+		name, data, err := decoded(f.File)
 		m := checkName(name, seen)
 		if err != nil {
 			m = fmt.Sprintf("%q does not hold base64: %v", f.Name, err)
 		}
 		if m != "" {
-			return nil, &Mistake{File: file, Line: line - 1, Column: 1, Message: m}
+			broken = append(broken, &Mistake{File: file, Line: f.Line - 1, Column: 1, Message: m})
+			continue
 		}
 		seen[name] = true
 		switch {
 		case name == "llm.yaml":
-			s.model, s.modelAt = data, line
+			s.model, s.modelAt = data, f.Line
 		case strings.HasPrefix(name, "want/"):
 			s.want[strings.TrimPrefix(name, "want/")] = data
 		default:
 			s.files[name] = data
 		}
-		line += strings.Count(string(f.Data), "\n") + 1
 	}
-	p := &parser{scenario: s, file: file, commands: commandTable(), lines: strings.Split(string(archive.Comment), "\n")}
-	if isAgentSide(p.lines) {
-		s.Role, p.names = "agent", map[string]bool{}
-		script, err := p.agentScript()
-		if err != nil {
-			return nil, err
-		}
-		s.Agent = script
+	if tree.ScriptsAgent() {
+		s.Role = "agent"
+		s.Agent = p.agentScript(tree.Lines)
 	} else {
-		steps, err := p.parse()
-		if err != nil {
-			return nil, err
-		}
-		s.steps = steps
+		s.steps = p.block(tree.Lines)
+	}
+	if err := together(append(p.mistakes, broken...)); err != nil {
+		return nil, err
 	}
 	if folder := path.Dir(id); folder != "." {
 		s.Tags = append(s.Tags, strings.Split(folder, "/")...)
 	}
 	return s, nil
+}
+
+// together joins mistakes in the order of their lines. Of those of one line only
+// the first one counts: the others follow from it.
+func together(list []*Mistake) error {
+	slices.SortStableFunc(list, func(a, b *Mistake) int { return a.Line - b.Line })
+	list = slices.CompactFunc(list, func(a, b *Mistake) bool { return a.Line == b.Line })
+	var errs []error
+	for _, m := range list {
+		errs = append(errs, m)
+	}
+	return errors.Join(errs...)
 }
 
 // decoded is a file of an archive under the name it has in the workspace: an

@@ -13,6 +13,7 @@ import (
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/mockclient/canary"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -100,10 +101,10 @@ func serviceCommands() []*Command {
 }
 
 func compileTerminal(l *line) (func(context.Context, *branch) error, error) {
-	var allow []word
-	var rest []word
+	var allow []script.Word
+	var rest []script.Word
 	for _, w := range l.words {
-		if key, _, value, ok := w.cut("="); ok && key == "allow" {
+		if key, _, value, ok := w.Cut("="); ok && key == "allow" {
 			allow = append(allow, value)
 			continue
 		}
@@ -118,25 +119,25 @@ func compileTerminal(l *line) (func(context.Context, *branch) error, error) {
 	if m != nil {
 		return nil, m
 	}
-	command := mockclient.ScriptedCommand{Match: opts["match"].raw(), Signal: opts["signal"].raw()}
+	command := mockclient.ScriptedCommand{Match: opts["match"].Raw(), Signal: opts["signal"].Raw()}
 	if w, ok := opts["exit"]; ok {
-		n, err := strconv.Atoi(w.raw())
+		n, err := strconv.Atoi(w.Raw())
 		if err != nil {
-			return nil, l.usage(w.column, "exit= is a number")
+			return nil, l.usage(w.Column, "exit= is a number")
 		}
 		command.Exit = n
 	}
 	for _, w := range l.words[1:] {
-		if w.raw() != "hold" {
-			return nil, l.usage(w.column, "%q is nothing a terminal could do", w.raw())
+		if w.Raw() != "hold" {
+			return nil, l.usage(w.Column, "%q is nothing a terminal could do", w.Raw())
 		}
 		command.Hold = true
 	}
 	switch {
 	case kind != "real" && kind != "scripted":
-		return nil, l.usage(l.words[0].column, "%q is no kind of terminal", kind)
+		return nil, l.usage(l.words[0].Column, "%q is no kind of terminal", kind)
 	case kind == "real" && (len(opts) > 0 || command.Hold), kind == "scripted" && allow != nil:
-		return nil, l.usage(l.words[0].column, "that does not go with a %s terminal", kind)
+		return nil, l.usage(l.words[0].Column, "that does not go with a %s terminal", kind)
 	}
 	return func(_ context.Context, b *branch) error {
 		if err := l.early(b, "terminals"); err != nil {
@@ -182,7 +183,7 @@ func compileElicit(l *line) (func(context.Context, *branch) error, error) {
 	if m := l.atMost(1); m != nil {
 		return nil, m
 	}
-	rule := mockclient.ElicitRule{Mode: opts["mode"].raw(), Message: opts["message"].raw()}
+	rule := mockclient.ElicitRule{Mode: opts["mode"].Raw(), Message: opts["message"].Raw()}
 	switch choice {
 	case "accept":
 		rule.Answer.Accept = true
@@ -195,18 +196,18 @@ func compileElicit(l *line) (func(context.Context, *branch) error, error) {
 	case "error":
 		rule.Answer.Error = &mockclient.RPCError{Code: -32603, Message: "the client failed, as the scenario says"}
 	default:
-		return nil, l.usage(l.words[0].column, "%q is no answer%s", choice, suggestion(choice, []string{"accept", "decline", "cancel", "hold", "error"}))
+		return nil, l.usage(l.words[0].Column, "%q is no answer%s", choice, suggestion(choice, []string{"accept", "decline", "cancel", "hold", "error"}))
 	}
 	if w, ok := opts["nth"]; ok {
-		n, err := strconv.Atoi(w.raw())
+		n, err := strconv.Atoi(w.Raw())
 		if err != nil || n < 1 {
-			return nil, l.usage(w.column, "nth= is a number from 1")
+			return nil, l.usage(w.Column, "nth= is a number from 1")
 		}
 		rule.Nth = n
 	}
 	if w, ok := opts["content"]; ok {
-		if err := json.Unmarshal([]byte(w.raw()), &rule.Answer.Content); err != nil {
-			return nil, l.usage(w.column, "content= is a JSON object")
+		if err := json.Unmarshal([]byte(w.Raw()), &rule.Answer.Content); err != nil {
+			return nil, l.usage(w.Column, "content= is a JSON object")
 		}
 	}
 	return func(_ context.Context, b *branch) error {
@@ -240,14 +241,14 @@ func compileMCP(l *line) (func(context.Context, *branch) error, error) {
 		}, nil
 	}
 	if what != "canary" {
-		return nil, l.usage(l.words[0].column, "%q is no MCP server", what)
+		return nil, l.usage(l.words[0].Column, "%q is no MCP server", what)
 	}
 	kind := "stdio"
 	if len(l.words) > 1 {
-		kind = l.words[1].raw()
+		kind = l.words[1].Raw()
 	}
 	if kind != "stdio" && kind != "http" {
-		return nil, l.usage(l.words[1].column, "%q is no transport of the canary", kind)
+		return nil, l.usage(l.words[1].Column, "%q is no transport of the canary", kind)
 	}
 	return func(_ context.Context, b *branch) error {
 		r := b.run
@@ -282,7 +283,7 @@ func compileCanary(l *line) (func(context.Context, *branch) error, error) {
 		return nil, m
 	}
 	if what != "initialized" && what != "called" {
-		return nil, l.usage(l.words[0].column, "%q is nothing a canary notices", what)
+		return nil, l.usage(l.words[0].Column, "%q is nothing a canary notices", what)
 	}
 	return func(_ context.Context, b *branch) error {
 		r := b.run
@@ -305,7 +306,7 @@ func compileCanary(l *line) (func(context.Context, *branch) error, error) {
 		for _, s := range seen {
 			found = found || s.What == what && s.Token && (text == "" || s.Text == text)
 		}
-		if found == l.negate {
+		if found == l.Negated {
 			return b.back(l, true, "canary "+what, fmt.Sprintf("what it noticed is %+v", seen))
 		}
 		return nil
@@ -327,7 +328,7 @@ func compileSameHistory(l *line) (func(context.Context, *branch) error, error) {
 		refs = append(refs, s)
 	}
 	if len(refs) != 2 || refs[1] == "live" {
-		return nil, l.usage(l.name.column, "two accounts are needed, the second one a load")
+		return nil, l.usage(l.Name.Column, "two accounts are needed, the second one a load")
 	}
 	return func(_ context.Context, b *branch) error {
 		r := b.run

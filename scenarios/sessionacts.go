@@ -9,15 +9,16 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/mistake"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
 func compileSession(l *line) (func(context.Context, *branch) error, error) {
-	var add []word
-	var rest []word
+	var add []script.Word
+	var rest []script.Word
 	for _, w := range l.words {
-		if key, _, value, ok := w.cut("="); ok && key == "add" {
+		if key, _, value, ok := w.Cut("="); ok && key == "add" {
 			add = append(add, value)
 			continue
 		}
@@ -34,10 +35,10 @@ func compileSession(l *line) (func(context.Context, *branch) error, error) {
 	}
 	wait := true
 	if w, ok := opts["wait"]; ok {
-		if w.raw() != "no" && w.raw() != "yes" {
-			return nil, l.usage(w.column, "wait= is yes or no")
+		if w.Raw() != "no" && w.Raw() != "yes" {
+			return nil, l.usage(w.Column, "wait= is yes or no")
 		}
-		wait = w.raw() == "yes"
+		wait = w.Raw() == "yes"
 	}
 	meta, m := l.json(opts["meta"])
 	if m != nil {
@@ -52,19 +53,19 @@ func compileSession(l *line) (func(context.Context, *branch) error, error) {
 		return a.list, nil
 	case "new", "load", "resume", "close", "delete":
 	default:
-		return nil, l.usage(l.words[0].column, "%q is nothing to do with a session %s", verb, mistake.Nearest(verb, []string{"new", "load", "resume", "list", "close", "delete"}))
+		return nil, l.usage(l.words[0].Column, "%q is nothing to do with a session %s", verb, mistake.Nearest(verb, []string{"new", "load", "resume", "list", "close", "delete"}))
 	}
 	if a.name, m = l.one(1, "a name for the session"); m != nil {
 		return nil, m
 	}
-	if !isName(a.name) || slices.Contains([]string{"new", "load", "resume", "list", "close", "delete", "any"}, a.name) {
-		return nil, l.usage(l.words[1].column, "%q cannot name a session: use letters, digits and _", a.name)
+	if !script.IsName(a.name) || slices.Contains([]string{"new", "load", "resume", "list", "close", "delete", "any"}, a.name) {
+		return nil, l.usage(l.words[1].Column, "%q cannot name a session: use letters, digits and _", a.name)
 	}
 	if m := l.atMost(2); m != nil {
 		return nil, m
 	}
 	if _, other := opts["id"]; verb != "new" && !other && !l.p.sessions[a.name] {
-		return nil, l.mistake(l.words[1].column, "open it with session new "+a.name, "no session %s is open", a.name)
+		return nil, l.mistake(l.words[1].Column, "open it with session new "+a.name, "no session %s is open", a.name)
 	}
 	l.p.sessions[a.name] = true
 	return a.run, nil
@@ -76,20 +77,20 @@ func (a *sessionAct) listWords() *Mistake {
 	if len(l.words) == 1 {
 		return nil
 	}
-	if l.words[1].raw() != "all" {
-		return l.usage(l.words[1].column, "session list takes all and the names of sessions, not %q", l.words[1].raw())
+	if l.words[1].Raw() != "all" {
+		return l.usage(l.words[1].Column, "session list takes all and the names of sessions, not %q", l.words[1].Raw())
 	}
 	if w, ok := a.opts["cursor"]; ok {
-		return l.usage(w.column, "list all begins without a cursor")
+		return l.usage(w.Column, "list all begins without a cursor")
 	}
 	if w, ok := a.opts["wait"]; ok && !a.wait {
-		return l.usage(w.column, "list all has to wait for each page")
+		return l.usage(w.Column, "list all has to wait for each page")
 	}
 	a.all = true
 	for i := 2; i < len(l.words); i++ {
 		name, ok := l.session(i)
 		if !ok {
-			return l.mistake(l.words[i].column, "open it with session new NAME", "no session %s is open", l.words[i].raw())
+			return l.mistake(l.words[i].Column, "open it with session new NAME", "no session %s is open", l.words[i].Raw())
 		}
 		a.names = append(a.names, name)
 	}
@@ -99,8 +100,8 @@ func (a *sessionAct) listWords() *Mistake {
 type sessionAct struct {
 	l          *line
 	verb, name string
-	opts       map[string]word
-	add        []word
+	opts       map[string]script.Word
+	add        []script.Word
 	wait       bool
 	meta       json.RawMessage // nil: none
 	all        bool            // list every page
@@ -108,18 +109,18 @@ type sessionAct struct {
 }
 
 // json is a literal word that has to be JSON; nil if it is not there.
-func (l *line) json(w word) (json.RawMessage, *Mistake) {
-	if w.parts == nil {
+func (l *line) json(w script.Word) (json.RawMessage, *Mistake) {
+	if !w.Exists() {
 		return nil, nil
 	}
-	if text := w.raw(); json.Valid([]byte(text)) {
+	if text := w.Raw(); json.Valid([]byte(text)) {
 		return json.RawMessage(text), nil
 	}
-	return nil, l.usage(w.column, "%s is no JSON", w.raw())
+	return nil, l.usage(w.Column, "%s is no JSON", w.Raw())
 }
 
 // dir is a directory of a session: absolute, by default below the workspace.
-func (b *branch) dir(w word) (string, error) {
+func (b *branch) dir(w script.Word) (string, error) {
 	s, err := b.expand(w)
 	if err != nil {
 		return "", err
@@ -294,7 +295,7 @@ func (l *line) optionalSession() (string, *Mistake) {
 	}
 	name, ok := l.session(0)
 	if !ok {
-		return "", l.mistake(l.words[0].column, "open it with session new NAME", "no session %s is open", l.words[0].raw())
+		return "", l.mistake(l.words[0].Column, "open it with session new NAME", "no session %s is open", l.words[0].Raw())
 	}
 	return name, nil
 }
@@ -315,7 +316,7 @@ func (b *branch) need(ctx context.Context, l *line, name string) (*session, erro
 	if s := b.current(); s != nil {
 		return s, nil
 	}
-	a := &sessionAct{l: &line{p: &parser{}, text: "session new main"}, verb: "new", name: "main", wait: true}
+	a := &sessionAct{l: implied("session new main"), verb: "new", name: "main", wait: true}
 	if err := a.run(ctx, b); err != nil {
 		return nil, err
 	}

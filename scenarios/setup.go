@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -56,7 +57,7 @@ func setupCommands() []*Command {
 				}
 				return func(_ context.Context, b *branch) error {
 					for _, w := range l.words {
-						method := w.raw()
+						method := w.Raw()
 						b.run.change(func(s *state) {
 							s.setup.hold = append(s.setup.hold, method)
 							s.allExcused = true // the script may leave it open for good
@@ -84,13 +85,13 @@ func setupCommands() []*Command {
 			Detail:  "Must stand before the agent starts.",
 			Compile: func(l *line) (func(context.Context, *branch) error, error) {
 				for _, w := range l.words {
-					if _, _, _, ok := w.cut("="); !ok {
-						return nil, l.usage(w.column, "%q is no NAME=VALUE", w.raw())
+					if _, _, _, ok := w.Cut("="); !ok {
+						return nil, l.usage(w.Column, "%q is no NAME=VALUE", w.Raw())
 					}
 				}
 				return func(_ context.Context, b *branch) error {
 					for _, w := range l.words {
-						key, _, value, _ := w.cut("=")
+						key, _, value, _ := w.Cut("=")
 						v, err := b.expand(value)
 						if err != nil {
 							return l.runtime(err)
@@ -124,7 +125,7 @@ func setupCommands() []*Command {
 				}
 				return func(_ context.Context, b *branch) error {
 					for k, w := range opts {
-						b.run.change(func(s *state) { s.setup.policy[k] = w.raw() })
+						b.run.change(func(s *state) { s.setup.policy[k] = w.Raw() })
 					}
 					return nil
 				}, nil
@@ -134,11 +135,11 @@ func setupCommands() []*Command {
 			Summary: "turn rules off for this scenario",
 			Compile: func(l *line) (func(context.Context, *branch) error, error) {
 				n := len(l.words)
-				if n < 3 || l.words[0].raw() != "off" || !l.words[n-1].quoted {
-					return nil, l.usage(l.name.column, "rules off needs ids and a quoted reason")
+				if n < 3 || l.words[0].Raw() != "off" || !l.words[n-1].Quoted {
+					return nil, l.usage(l.Name.Column, "rules off needs ids and a quoted reason")
 				}
 				for _, w := range l.words[1 : n-1] {
-					l.p.scenario.decl.rulesOff[w.raw()] = l.words[n-1].raw()
+					l.p.scenario.decl.rulesOff[w.Raw()] = l.words[n-1].Raw()
 				}
 				return nil, nil
 			},
@@ -151,7 +152,7 @@ func setupCommands() []*Command {
 					return nil, m
 				}
 				if !slices.Contains([]string{"off", "exact", "canonical"}, s) {
-					return nil, l.usage(l.words[0].column, "%q is no kind of golden", s)
+					return nil, l.usage(l.words[0].Column, "%q is no kind of golden", s)
 				}
 				l.p.scenario.decl.golden = s
 				return nil, nil
@@ -193,15 +194,15 @@ func compileClient(l *line) (func(context.Context, *branch) error, error) {
 		return nil, m
 	}
 	for _, w := range l.words {
-		key, _, value, ok := w.cut("=")
-		text, literal := value.literal()
+		key, _, value, ok := w.Cut("=")
+		text, literal := value.Literal()
 		if !ok || !literal {
-			return nil, l.usage(w.column, "%q is no CAPABILITY=VALUE", w.raw())
+			return nil, l.usage(w.Column, "%q is no CAPABILITY=VALUE", w.Raw())
 		}
 		var v any
 		if text != "none" {
 			if err := json.Unmarshal([]byte(text), &v); err != nil {
-				return nil, l.usage(value.column, "%q is no JSON value", text)
+				return nil, l.usage(value.Column, "%q is no JSON value", text)
 			}
 		}
 		changes = append(changes, change{key, v})
@@ -230,21 +231,21 @@ func compilePermit(l *line) (func(context.Context, *branch) error, error) {
 	}
 	answer, err := mockclient.ParseAnswer(choice)
 	if err != nil {
-		return nil, l.usage(l.words[0].column, "%v", err)
+		return nil, l.usage(l.words[0].Column, "%v", err)
 	}
 	for _, w := range l.words[1:] {
-		switch w.raw() {
+		switch w.Raw() {
 		case "late":
 			answer.AfterCancel = true
 		case "twice":
 			answer.Twice = true
 		default:
-			return nil, l.usage(w.column, "%q is no condition of permit", w.raw())
+			return nil, l.usage(w.Column, "%q is no condition of permit", w.Raw())
 		}
 	}
 	rule := mockclient.Rule{}
 	for key, w := range opts {
-		text := w.raw()
+		text := w.Raw()
 		switch key {
 		case "kind":
 			rule.Kind = text
@@ -255,7 +256,7 @@ func compilePermit(l *line) (func(context.Context, *branch) error, error) {
 		case "nth", "after":
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 0 {
-				return nil, l.usage(w.column, "%s= is a number", key)
+				return nil, l.usage(w.Column, "%s= is a number", key)
 			}
 			if key == "nth" {
 				rule.Nth = n
@@ -272,7 +273,7 @@ func compilePermit(l *line) (func(context.Context, *branch) error, error) {
 	}
 	rule.Answer = answer
 	if err := rule.Check(); err != nil {
-		return nil, l.usage(l.name.column, "%v", err)
+		return nil, l.usage(l.Name.Column, "%v", err)
 	}
 	return func(_ context.Context, b *branch) error {
 		b.run.change(func(s *state) {
@@ -301,9 +302,9 @@ func compileFiles(l *line) (func(context.Context, *branch) error, error) {
 	if m := l.atMost(0); m != nil {
 		return nil, m
 	}
-	missing, invalid := opts["missing"].raw(), opts["invalid"].raw()
+	missing, invalid := opts["missing"].Raw(), opts["invalid"].Raw()
 	if !slices.Contains([]string{"", "error", "empty"}, missing) || !slices.Contains([]string{"", "error", "replace"}, invalid) {
-		return nil, l.usage(l.name.column, "missing= is error or empty, invalid= is error or replace")
+		return nil, l.usage(l.Name.Column, "missing= is error or empty, invalid= is error or replace")
 	}
 	return func(_ context.Context, b *branch) error {
 		if err := l.early(b, "files"); err != nil {
@@ -331,17 +332,17 @@ func compileHome(l *line) (func(context.Context, *branch) error, error) {
 	}
 	from := name
 	if len(l.words) > 1 {
-		from = strings.TrimPrefix(l.words[1].raw(), "@")
+		from = strings.TrimPrefix(l.words[1].Raw(), "@")
 	}
 	data, ok := l.p.scenario.archived(from)
 	if !ok {
-		return nil, l.mistake(l.words[len(l.words)-1].column, "add it below as -- "+from+" --", "the archive holds no file %q", from)
+		return nil, l.mistake(l.words[len(l.words)-1].Column, "add it below as -- "+from+" --", "the archive holds no file %q", from)
 	}
 	return func(_ context.Context, b *branch) error {
 		if err := l.early(b, "files of HOME"); err != nil {
 			return err
 		}
-		text, err := expandText(from, string(data), b.run.fixed)
+		text, err := script.ExpandText(from, string(data), b.run.fixed)
 		if err != nil {
 			return err
 		}
@@ -356,16 +357,16 @@ func compileIDs(l *line) (func(context.Context, *branch) error, error) {
 		return nil, m
 	}
 	if len(opts) != 1 || len(l.words) > 0 {
-		return nil, l.usage(l.name.column, "one of from=, strings= and list= is needed")
+		return nil, l.usage(l.Name.Column, "one of from=, strings= and list= is needed")
 	}
 	var ids mockclient.IDs
 	for key, w := range opts {
-		text := w.raw()
+		text := w.Raw()
 		switch key {
 		case "from":
 			n, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
-				return nil, l.usage(w.column, "from= is a whole number")
+				return nil, l.usage(w.Column, "from= is a whole number")
 			}
 			ids = mockclient.CountingIDs(n)
 		case "strings":
@@ -373,7 +374,7 @@ func compileIDs(l *line) (func(context.Context, *branch) error, error) {
 		case "list":
 			var list []json.RawMessage
 			if err := json.Unmarshal([]byte("["+text+"]"), &list); err != nil {
-				return nil, l.usage(w.column, "list= takes JSON values")
+				return nil, l.usage(w.Column, "list= takes JSON values")
 			}
 			ids = mockclient.ListedIDs(wireIDs(list)...)
 		}

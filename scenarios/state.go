@@ -170,5 +170,5 @@ func (r *run) phase(text string) {
 
 // did logs an act that sends no frame.
 func (r *run) did(l *line) {
-	r.t.Event(r.connection(), transcript.Note, transcript.Act, "", map[string]string{"text": l.text})
+	r.t.Event(r.connection(), transcript.Note, transcript.Act, "", map[string]string{"text": l.Text})
 }

@@ -32,7 +32,7 @@ func compileNeeds(l *line) (func(context.Context, *branch) error, error) {
 	if m != nil {
 		return nil, m
 	}
-	switch first.raw() {
+	switch first.Raw() {
 	case "saw":
 		return compileNeedsSaw(l)
 	case "await":
@@ -40,18 +40,18 @@ func compileNeeds(l *line) (func(context.Context, *branch) error, error) {
 	}
 	var agent []string
 	for _, w := range l.words {
-		s, ok := w.literal()
+		s, ok := w.Literal()
 		what, name, _ := strings.Cut(s, ":")
 		switch {
 		case !ok:
-			return nil, l.usage(w.column, "needs takes no variables")
+			return nil, l.usage(w.Column, "needs takes no variables")
 		case what == "agent" && name != "":
 			agent = append(agent, name)
 		case what == "tool" && name != "", what == "model" && name == "":
 		default:
-			return nil, l.usage(w.column, "%q is nothing that could be needed", s)
+			return nil, l.usage(w.Column, "%q is nothing that could be needed", s)
 		}
-		l.p.scenario.needs = append(l.p.scenario.needs, needDecl{what, name, l.number})
+		l.p.scenario.needs = append(l.p.scenario.needs, needDecl{what, name, l.Number})
 	}
 	if len(agent) == 0 {
 		return nil, nil
@@ -68,7 +68,7 @@ func compileNeeds(l *line) (func(context.Context, *branch) error, error) {
 func neededPattern(l *line) (*pattern, error) {
 	p, next, m := l.pattern(1)
 	if m == nil && next < len(l.words) {
-		m = l.usage(l.words[next].column, "needs %s takes one pattern", l.words[0].raw())
+		m = l.usage(l.words[next].Column, "needs %s takes one pattern", l.words[0].Raw())
 	}
 	if m != nil {
 		return nil, m
@@ -184,7 +184,7 @@ func structureCommands() []*Command {
 					return nil, m
 				}
 				if s != "editor" && s != "agent" {
-					return nil, l.usage(l.words[0].column, "%q is no role", s)
+					return nil, l.usage(l.words[0].Column, "%q is no role", s)
 				}
 				l.p.scenario.Role = s
 				return nil, nil
@@ -197,7 +197,7 @@ var requirementID = regexp.MustCompile(`^[A-Z][A-Z0-9]*-[0-9]{3}$`)
 var slugForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
 
 func compileCheck(l *line) (func(context.Context, *branch) error, error) {
-	d := &checkDecl{line: l.number, column: l.name.column, title: strings.Join(l.p.comment, " ")}
+	d := &checkDecl{line: l.Number, column: l.Name.Column, title: l.comment}
 	for i, w := range l.words {
 		s, m := l.one(i, "a requirement or a slug")
 		switch {
@@ -208,18 +208,18 @@ func compileCheck(l *line) (func(context.Context, *branch) error, error) {
 		case slugForm.MatchString(s) && i == len(l.words)-1:
 			d.slug = s
 		default:
-			return nil, l.usage(w.column, "%q is neither a requirement like CANCEL-001 nor, at the end, a slug of lower-case words joined by -", s)
+			return nil, l.usage(w.Column, "%q is neither a requirement like CANCEL-001 nor, at the end, a slug of lower-case words joined by -", s)
 		}
 	}
 	if d.slug == "" && len(d.requirements) > 0 {
 		d.slug = strings.ToLower(d.requirements[0])
 	}
 	if d.slug == "" {
-		return nil, l.usage(len(l.text)+1, "a check needs a requirement or a slug")
+		return nil, l.usage(len(l.Text)+1, "a check needs a requirement or a slug")
 	}
 	for _, c := range l.p.scenario.checks {
 		if c.slug == d.slug {
-			return nil, l.mistake(l.name.column, fmt.Sprintf("the first is on line %d", c.line), "two checks have the id %q", d.slug)
+			return nil, l.mistake(l.Name.Column, fmt.Sprintf("the first is on line %d", c.line), "two checks have the id %q", d.slug)
 		}
 	}
 	l.p.scenario.checks = append(l.p.scenario.checks, d)
@@ -249,13 +249,7 @@ func (r *run) check() (c *checkState) {
 }
 
 func compileGroup(l *line) (func(context.Context, *branch) error, error) {
-	steps, closed, err := l.p.block()
-	if err != nil {
-		return nil, err
-	}
-	if closed == nil {
-		return nil, l.mistake(len(l.text), "", "the block that begins here is not closed")
-	}
+	steps := l.p.block(l.Blocks[0])
 	for _, s := range steps {
 		if s.command != nil && s.command.Name != "await" {
 			return nil, &Mistake{File: l.p.file, Line: s.line, Column: s.column, Message: "a group only holds await lines"}
@@ -277,20 +271,7 @@ func compileGroup(l *line) (func(context.Context, *branch) error, error) {
 }
 
 func compileBoth(l *line) (func(context.Context, *branch) error, error) {
-	first, closed, err := l.p.block()
-	if err != nil {
-		return nil, err
-	}
-	if closed == nil || closed.text != "}{" && closed.text != "} {" {
-		return nil, l.mistake(len(l.text), "both { … }{ … }", "both needs a second block")
-	}
-	second, closed, err := l.p.block()
-	if err != nil {
-		return nil, err
-	}
-	if closed == nil {
-		return nil, l.mistake(len(l.text), "", "the second block of both is not closed")
-	}
+	first, second := l.p.block(l.Blocks[0]), l.p.block(l.Blocks[1])
 	return func(ctx context.Context, b *branch) error {
 		if err := b.run.begin(ctx); err != nil {
 			return err

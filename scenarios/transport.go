@@ -10,6 +10,7 @@ import (
 
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 func transportCommands() []*Command {
@@ -142,7 +143,7 @@ func compileSend(l *line) (func(context.Context, *branch) error, error) {
 		if err != nil {
 			return l.runtime(err)
 		}
-		if text, err = expandText(l.p.file, text, b.variable); err != nil {
+		if text, err = script.ExpandText(l.p.file, text, b.variable); err != nil {
 			return l.runtime(err)
 		}
 		_, editor, err := r.live(l)
@@ -180,11 +181,11 @@ func compileShape(l *line) (func(context.Context, *branch) error, error) {
 	case strings.HasPrefix(s, "split="):
 		n, err := strconv.Atoi(strings.TrimPrefix(s, "split="))
 		if err != nil || n < 1 {
-			return nil, l.usage(l.words[0].column, "split= is a number of bytes")
+			return nil, l.usage(l.words[0].Column, "split= is a number of bytes")
 		}
 		shape.Split = n
 	default:
-		return nil, l.usage(l.words[0].column, "%q is no shape %s", s, mistake.Nearest(s, []string{"coalesce", "flush", "split=", "bytewise", "normal"}))
+		return nil, l.usage(l.words[0].Column, "%q is no shape %s", s, mistake.Nearest(s, []string{"coalesce", "flush", "split=", "bytewise", "normal"}))
 	}
 	return func(ctx context.Context, b *branch) error {
 		if err := b.run.begin(ctx); err != nil {
@@ -210,7 +211,7 @@ func compileSignal(l *line) (func(context.Context, *branch) error, error) {
 	}
 	sig, ok := signals[strings.TrimPrefix(s, "SIG")]
 	if !ok {
-		return nil, l.usage(l.words[0].column, "%q is no signal", s)
+		return nil, l.usage(l.words[0].Column, "%q is no signal", s)
 	}
 	return func(ctx context.Context, b *branch) error {
 		if err := b.run.begin(ctx); err != nil {
