@@ -22,6 +22,7 @@ const module = "github.com/acp-test/acp-test"
 // belongs below both.
 var layers = [][]string{
 	{"cmd/acp-test"},
+	{"protocol/acp/acpreport"},
 	{"reports", "sweep", "replay"},
 	{"scenarios"},
 	{"protocol/acp/invariants", "protocol/acp/canonical"},

@@ -37,6 +37,7 @@ type Matrix struct {
 	Columns []MatrixColumn
 	Rows    []MatrixRow
 	Notes   []MatrixNote
+	opening string // the method that asks for a session
 }
 
 // MatrixColumn is one agent of a matrix.
@@ -89,12 +90,12 @@ var outcomes = []string{"", string(scenarios.Pass), string(scenarios.Lint), stri
 
 // NewMatrix puts agents beside each other. Known failures count like others: a
 // specification knows no baseline.
-func NewMatrix(set *rules.Set, columns []Column) Matrix {
-	var m Matrix
+func NewMatrix(p Protocol, columns []Column) Matrix {
+	m := Matrix{opening: p.Open}
 	rows := map[string][]MatrixCell{}
 	for i, c := range columns {
-		m.Columns = append(m.Columns, describe(c))
-		g := &gathering{rules: set, matrix: &m, column: c, numbers: map[string]int{}}
+		m.Columns = append(m.Columns, p.describe(c))
+		g := &gathering{rules: p.Rules, matrix: &m, column: c, numbers: map[string]int{}}
 		cell := func(id string) *MatrixCell {
 			if rows[id] == nil {
 				rows[id] = make([]MatrixCell, len(columns))
@@ -108,7 +109,7 @@ func NewMatrix(set *rules.Set, columns []Column) Matrix {
 			g.result(r, cell)
 		}
 	}
-	for _, q := range set.Requirements() {
+	for _, q := range p.Rules.Requirements() {
 		if cells := rows[q.ID]; cells != nil && q.Side != rules.OfClient {
 			m.Rows = append(m.Rows, MatrixRow{Requirement: q, Cells: cells})
 		}
@@ -287,7 +288,7 @@ func (m *Matrix) renumber() {
 }
 
 // describe is what a matrix says of one agent beside its cells.
-func describe(c Column) MatrixColumn {
+func (p Protocol) describe(c Column) MatrixColumn {
 	m := MatrixColumn{Name: c.Name, Version: c.Run.Agent.Version, Absent: c.Absent, Counts: c.Run.Counts}
 	for _, r := range c.Run.Results {
 		if c.unsteady(r.ID) && r.Verdict != scenarios.Skip {
@@ -304,8 +305,8 @@ func describe(c Column) MatrixColumn {
 		}
 	}
 	slices.Sort(m.Reached)
-	m.Measures = measure(c.Run)
-	m.Volatile = slices.DeleteFunc(volatileFields(c.Run, c.Again, c.Omit), func(field string) bool {
+	m.Measures = p.measure(c.Run)
+	m.Volatile = slices.DeleteFunc(p.volatileFields(c.Run, c.Again, c.Omit), func(field string) bool {
 		_, path, _ := strings.Cut(field, " ")
 		return slices.ContainsFunc(strings.Split(path, "."), func(member string) bool { return slices.Contains(c.Chance, member) })
 	})

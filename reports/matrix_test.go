@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/protocol/acp/acpreport"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -63,7 +64,7 @@ func page(format string, m reports.Matrix) string {
 }
 
 var _ = Describe("a matrix", func() {
-	m := reports.NewMatrix(invariants.V1(), []reports.Column{good(), bad(), {Name: "away", Absent: "no program; run ci/agents/install away"}})
+	m := reports.NewMatrix(acpreport.V1(), []reports.Column{good(), bad(), {Name: "away", Absent: "no program; run ci/agents/install away"}})
 
 	It("has the worst that became of a requirement, for each agent", func() {
 		Expect(cells(m, "CANCEL-001")).To(Equal([]string{"pass", "fail", ""}))
@@ -94,7 +95,7 @@ var _ = Describe("a matrix", func() {
 		c := bad()
 		c.Run.Results[0].Findings = append(c.Run.Results[0].Findings, scenarios.Finding{Rule: "EXIT-LEFTOVER", Class: scenarios.Warn, Requirements: []string{"STDIO-007"},
 			Message: "A process outlived the agent and was killed: /home/me/bin/agent"})
-		text := page("markdown", reports.NewMatrix(invariants.V1(), []reports.Column{c}))
+		text := page("markdown", reports.NewMatrix(acpreport.V1(), []reports.Column{c}))
 		Expect(text).To(ContainSubstring("A process outlived the agent and was killed\n"))
 		Expect(text).NotTo(ContainSubstring("/home/me"))
 	})
@@ -103,7 +104,7 @@ var _ = Describe("a matrix", func() {
 		other := bad()
 		other.Run.Results[0].Checks[0].Failure = &transcript.Failure{Observed: "#99 end_turn"}
 		other.Run.Results[0].Findings[0].Message = "at #8"
-		n := reports.NewMatrix(invariants.V1(), []reports.Column{good(), other, {Name: "away", Absent: "no program; run ci/agents/install away"}})
+		n := reports.NewMatrix(acpreport.V1(), []reports.Column{good(), other, {Name: "away", Absent: "no program; run ci/agents/install away"}})
 		Expect(page("markdown", n)).To(Equal(page("markdown", m)))
 	})
 
@@ -117,13 +118,13 @@ var _ = Describe("a matrix", func() {
 		passed.Run.Results[0].Rerun, passed.Run.Agent = failed.Run.Results[0].Rerun, failed.Run.Agent
 		passed.Run.Results[0].Checks = append(passed.Run.Results[0].Checks, scenarios.Check{ID: "cancel/mid#later", Slug: "later", Verdict: scenarios.Pass, Requirements: []string{"CANCEL-011"}})
 		passed.Name, passed.Known, failed.Known = "bad", known, known
-		one, two := reports.NewMatrix(invariants.V1(), []reports.Column{passed}), reports.NewMatrix(invariants.V1(), []reports.Column{failed})
+		one, two := reports.NewMatrix(acpreport.V1(), []reports.Column{passed}), reports.NewMatrix(acpreport.V1(), []reports.Column{failed})
 		Expect(cells(one, "CANCEL-001")).To(Equal([]string{"flaky"}))
 		Expect(one.Columns[0]).To(And(HaveField("Flaky", 1), HaveField("Counts.Pass", 1)))
 		Expect(page("markdown", one)).To(Equal(page("markdown", two)))
 		Expect(cells(one, "CANCEL-004")).To(Equal([]string{"flaky"}))
 		passed.Known[1].Requirements = []string{"CANCEL-001"}
-		Expect(cells(reports.NewMatrix(invariants.V1(), []reports.Column{passed}), "CANCEL-004")).NotTo(ContainElement("flaky"))
+		Expect(cells(reports.NewMatrix(acpreport.V1(), []reports.Column{passed}), "CANCEL-004")).NotTo(ContainElement("flaky"))
 	})
 
 	It("shows on a terminal what does not hold for all", func() {
@@ -147,7 +148,7 @@ var _ = Describe("a matrix", func() {
 	It("is a page of HTML that believes nothing", func() {
 		c := bad()
 		c.Run.Agent.Version, c.Known[0].Reason = hostile, hostile
-		text := page("html", reports.NewMatrix(invariants.V1(), []reports.Column{c}))
+		text := page("html", reports.NewMatrix(acpreport.V1(), []reports.Column{c}))
 		Expect(text).NotTo(ContainSubstring("<script>"))
 		Expect(text).NotTo(ContainSubstring("\x1b"))
 		Expect(text).To(MatchRegexp(`<a href="#note-(\d)">`))
@@ -217,22 +218,22 @@ func ran(session, dir string, pieces ...string) scenarios.Run {
 
 var _ = Describe("what a matrix measures", func() {
 	It("is start-up, the way to the end after a cancel, and model requests", func() {
-		m := reports.NewMatrix(invariants.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hel", "lo")}})
+		m := reports.NewMatrix(acpreport.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hel", "lo")}})
 		Expect(m.Columns[0].Measures).To(Equal(reports.Measures{
 			Start: 310 * time.Millisecond, Open: 20 * time.Millisecond, Cancel: 70 * time.Millisecond, ToolTurn: "2", Side: []string{"title"}}))
 		Expect(page("markdown", m)).To(ContainSubstring("| cancel to end of turn | < 100ms |"))
 	})
 
 	It("finds the fields that differ, and neither the run's folder nor the pieces of a text", func() {
-		m := reports.NewMatrix(invariants.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hel", "lo"), Again: ran("s-2", "/tmp/two", "Hello")}})
+		m := reports.NewMatrix(acpreport.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hel", "lo"), Again: ran("s-2", "/tmp/two", "Hello")}})
 		Expect(m.Columns[0].Volatile).To(Equal([]string{"sessionId", "tool_call toolCallId"}))
-		same := reports.NewMatrix(invariants.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-1", "/tmp/two", "Hello")}})
+		same := reports.NewMatrix(acpreport.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-1", "/tmp/two", "Hello")}})
 		Expect(same.Columns[0].Volatile).To(BeEmpty())
-		other := reports.NewMatrix(invariants.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-1", "/tmp/two", "Goodbye")}})
+		other := reports.NewMatrix(acpreport.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-1", "/tmp/two", "Goodbye")}})
 		Expect(other.Columns[0].Volatile).To(Equal([]string{"agent_message_chunk content.text"}))
-		omitted := reports.NewMatrix(invariants.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-2", "/tmp/two", "Goodbye"), Omit: []string{"agent_*_chunk", "tool_call"}}})
+		omitted := reports.NewMatrix(acpreport.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-2", "/tmp/two", "Goodbye"), Omit: []string{"agent_*_chunk", "tool_call"}}})
 		Expect(omitted.Columns[0].Volatile).To(Equal([]string{"sessionId"}))
-		chance := reports.NewMatrix(invariants.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-2", "/tmp/two", "Goodbye"), Chance: []string{"toolCallId", "message"}}})
+		chance := reports.NewMatrix(acpreport.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-2", "/tmp/two", "Goodbye"), Chance: []string{"toolCallId", "message"}}})
 		Expect(chance.Columns[0].Volatile).To(Equal([]string{"agent_message_chunk content.text", "sessionId"}))
 	})
 })

@@ -133,7 +133,7 @@ func measured(m Matrix) [][]string {
 		of   func(Measures) string
 	}{
 		{"start-up", func(x Measures) string { return about(x.Start) }},
-		{"session/new", func(x Measures) string { return about(x.Open) }},
+		{m.opening, func(x Measures) string { return about(x.Open) }},
 		{"cancel to end of turn", func(x Measures) string { return about(x.Cancel) }},
 		{"model requests of a text turn", func(x Measures) string { return orDash(x.TextTurn) }},
 		{"model requests of a turn with a tool call", func(x Measures) string { return orDash(x.ToolTurn) }},

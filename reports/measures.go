@@ -7,17 +7,43 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
+)
+
+// Protocol is what a matrix has to know of the protocol of its agents.
+type Protocol struct {
+	Rules *rules.Set
+	// Greet, Open, Prompt and Cancel are the methods with which an editor begins
+	// a connection, a session and a turn, and stops the turn.
+	Greet, Open, Prompt, Cancel string
+	// Update is the kind of an update of the agent, "" for other entries; Call
+	// reports whether it begins a tool call; Piece is the text of an update that
+	// is a piece of a message.
+	Update func(transcript.Entry) string
+	Call   func(transcript.Entry) bool
+	Piece  func(transcript.Entry) (text string, ok bool)
+	// End says how the answer to a prompt ends the turn.
+	End func(transcript.Entry) End
+}
+
+// End is how a turn ended.
+type End uint8
+
+// The ends of turns.
+const (
+	Otherwise End = iota
+	Finished
+	Cancelled
 )
 
 // Measures are what an agent costs: they differ from run to run and machine to
 // machine. Times are medians; 0 if nothing was measured.
 type Measures struct {
-	Start  time.Duration // from the start of the process to the answer to initialize
-	Open   time.Duration // from session/new to its answer
-	Cancel time.Duration // from session/cancel to the end of the turn
+	Start  time.Duration // from the start of the process to the answer to the greeting
+	Open   time.Duration // from the request for a session to its answer
+	Cancel time.Duration // from the cancel to the end of the turn
 	// TextTurn and ToolTurn are the model requests of a turn without and with
 	// one tool call, as "1" or "1–2"; "" if there was none.
 	TextTurn, ToolTurn string
@@ -26,12 +52,12 @@ type Measures struct {
 }
 
 // measure reads the transcripts of a run.
-func measure(run scenarios.Run) Measures {
+func (p Protocol) measure(run scenarios.Run) Measures {
 	var f figures
 	for _, r := range run.Results {
 		// A transcript that is not there or is broken has nothing to measure.
 		if t, err := transcriptOf(run, r); err == nil {
-			f.add(t)
+			f.add(p, t)
 		}
 	}
 	slices.Sort(f.side)
@@ -65,7 +91,7 @@ type turn struct {
 // mainLanes are the lanes of requests that belong to the conversation.
 var mainLanes = []string{"main", "after"}
 
-func (f *figures) add(t *transcript.Transcript) {
+func (f *figures) add(p Protocol, t *transcript.Transcript) {
 	var started time.Duration
 	asked := map[int]time.Duration{} // requests of the editor, by their number
 	turns := map[string]*turn{}      // by session
@@ -77,12 +103,12 @@ func (f *figures) add(t *transcript.Transcript) {
 			started = e.At
 		case e.Source == transcript.Editor && e.Kind == transcript.Request:
 			asked[e.Seq] = e.At
-			if e.Method == "session/prompt" {
+			if e.Method == p.Prompt {
 				prompts[e.Seq], turns[e.Session] = true, &turn{}
 			}
-		case e.Source == transcript.Editor && e.Method == "session/cancel" && open != nil && !open.cancelled:
+		case e.Source == transcript.Editor && e.Method == p.Cancel && open != nil && !open.cancelled:
 			open.cancelled, open.cancelledAt = true, e.At
-		case acpframe.Update(e) == "tool_call" && open != nil:
+		case open != nil && p.Call(e):
 			open.calls++
 		case e.Kind == transcript.ModelRequest:
 			if lane := e.JSON().Get("lane").Str(); !slices.Contains(mainLanes, lane) {
@@ -94,12 +120,12 @@ func (f *figures) add(t *transcript.Transcript) {
 			since, ours := asked[e.Ref]
 			switch {
 			case !ours:
-			case e.Method == "initialize":
+			case e.Method == p.Greet:
 				f.start = append(f.start, e.At-started)
-			case e.Method == "session/new":
+			case e.Method == p.Open:
 				f.open = append(f.open, e.At-since)
 			case prompts[e.Ref] && open != nil:
-				f.ended(*open, e)
+				f.ended(*open, p.End(e), e.At)
 				delete(turns, e.Session)
 			}
 		}
@@ -107,12 +133,11 @@ func (f *figures) add(t *transcript.Transcript) {
 }
 
 // ended counts a turn whose end has come.
-func (f *figures) ended(t turn, end transcript.Entry) {
-	stop := end.JSON().Get("result").Get("stopReason").Str()
+func (f *figures) ended(t turn, end End, at time.Duration) {
 	switch {
-	case t.cancelled && stop == "cancelled":
-		f.cancel = append(f.cancel, end.At-t.cancelledAt)
-	case t.cancelled || stop != "end_turn" || t.requests == 0:
+	case t.cancelled && end == Cancelled:
+		f.cancel = append(f.cancel, at-t.cancelledAt)
+	case t.cancelled || end != Finished || t.requests == 0:
 	case t.calls == 0:
 		f.text = append(f.text, t.requests)
 	case t.calls == 1:

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -17,7 +16,7 @@ import (
 // volatileFields names the fields of an agent's messages whose values are
 // others when the same scenario runs again. The folders of the runs count as
 // the same; updates and methods in omit count for nothing.
-func volatileFields(first, again scenarios.Run, omit []string) []string {
+func (p Protocol) volatileFields(first, again scenarios.Run, omit []string) []string {
 	found := map[string]bool{}
 	for _, b := range again.Results {
 		for _, a := range first.Results {
@@ -29,7 +28,7 @@ func volatileFields(first, again scenarios.Run, omit []string) []string {
 			if err1 != nil || err2 != nil {
 				continue
 			}
-			x, y := valuesOf(one, omit), valuesOf(two, omit)
+			x, y := p.valuesOf(one, omit), p.valuesOf(two, omit)
 			for field := range x {
 				if !slices.Equal(x[field], y[field]) {
 					found[field] = true
@@ -47,7 +46,7 @@ func volatileFields(first, again scenarios.Run, omit []string) []string {
 
 // valuesOf are the values of each field of the agent's messages. The pieces of
 // a text are one value, wherever the agent cuts it.
-func valuesOf(t *transcript.Transcript, omit []string) map[string][]string {
+func (p Protocol) valuesOf(t *transcript.Transcript, omit []string) map[string][]string {
 	values := map[string][]string{}
 	root := "\x00" // the folder of the run; nothing says so before the agent runs
 	texts := map[string]string{}
@@ -62,15 +61,15 @@ func valuesOf(t *transcript.Transcript, omit []string) map[string][]string {
 		if json.Unmarshal(e.Raw, &frame) != nil {
 			continue
 		}
-		name, u := e.Method, acpframe.Update(e)
+		name, u := e.Method, p.Update(e)
 		if u != "" {
 			name = u
 		}
 		if slices.ContainsFunc(omit, func(glob string) bool { ok, _ := path.Match(glob, name); return ok }) {
 			continue
 		}
-		if strings.HasSuffix(u, "_chunk") {
-			texts[u] += e.JSON().Path("params.update.content.text").Str()
+		if text, ok := p.Piece(e); ok {
+			texts[u] += text
 		}
 		flatten(frame, name, func(field, value string) {
 			values[field] = append(values[field], strings.ReplaceAll(value, root, "$RUN"))

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
-	"github.com/acp-test/acp-test/protocol/acp/invariants"
+	"github.com/acp-test/acp-test/protocol/acp/acpreport"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 )
@@ -108,7 +108,7 @@ func (h *host) matrix(c *cobra.Command, o *options, names []string) error {
 			worst = max(worst, 1)
 		}
 	}
-	m := reports.NewMatrix(invariants.V1(), columns)
+	m := reports.NewMatrix(acpreport.V1(), columns)
 	for format, file := range map[string]string{"markdown": "matrix.md", "html": "matrix.html"} {
 		err = errors.Join(err, writeFile(filepath.Join(out, file), func(w io.Writer) error { return reports.WriteMatrix(format, m, w) }))
 	}
