@@ -106,58 +106,78 @@ const Config = "acp-test.yaml"
 // own. The error joins every *Mistake.
 func Load(paths ...string) ([]*Scenario, error) {
 	var all []*Scenario
-	var bad []error
 	seen := map[string]string{}
-	add := func(file, given string) {
-		text, err := os.ReadFile(file)
+	files, bad := find(paths)
+	for _, f := range files {
+		text, err := os.ReadFile(f.name)
 		if err != nil {
-			bad = append(bad, &Mistake{File: file, Message: err.Error()})
-			return
+			bad = append(bad, &Mistake{File: f.name, Message: err.Error()})
+			continue
 		}
-		s, err := Parse(identify(file, given), file, text)
+		s, err := Parse(identify(f.name, f.given), f.name, text)
 		if err != nil {
 			bad = append(bad, err)
-			return
+			continue
 		}
-		if other, twice := seen[s.ID]; twice && other != file {
-			bad = append(bad, &Mistake{File: file, Message: fmt.Sprintf("%s has the same id %q", other, s.ID), Hint: "put an acp-test.yaml at the root of both"})
-			return
-		} else if twice {
-			return
+		if other, twice := seen[s.ID]; twice {
+			if other != f.name {
+				bad = append(bad, &Mistake{File: f.name, Message: fmt.Sprintf("%s has the same id %q", other, s.ID),
+					Hint: "put an acp-test.yaml at the root of both"})
+			}
+			continue
 		}
-		seen[s.ID] = file
+		seen[s.ID] = f.name
 		all = append(all, s)
 	}
+	sort.SliceStable(all, func(i, j int) bool { return all[i].ID < all[j].ID })
+	return all, errors.Join(bad...)
+}
+
+// Files returns the scenario files that paths name: the files themselves, and
+// those in directories, recursively. The error joins a *Mistake for each path
+// without one.
+func Files(paths ...string) ([]string, error) {
+	files, bad := find(paths)
+	var names []string
+	for _, f := range files {
+		names = append(names, f.name)
+	}
+	return names, errors.Join(bad...)
+}
+
+// scenarioFile is a file, and the directory of which it was found.
+type scenarioFile struct{ name, given string }
+
+func find(paths []string) (files []scenarioFile, bad []error) {
 	for _, p := range paths {
 		info, err := os.Stat(p)
 		switch {
 		case err != nil:
 			bad = append(bad, &Mistake{File: p, Message: "there is no such file or directory", Hint: suiteHint(p)})
+			continue
 		case !info.IsDir():
-			add(p, filepath.Dir(p))
-		default:
-			n := len(all) + len(bad)
-			err := filepath.WalkDir(p, func(file string, d fs.DirEntry, err error) error {
-				if err != nil {
-					return err
-				}
-				if d.IsDir() && strings.HasPrefix(d.Name(), ".") && file != p {
-					return fs.SkipDir
-				}
-				if !d.IsDir() && filepath.Ext(file) == ".txtar" {
-					add(file, p)
-				}
-				return nil
-			})
-			if err != nil {
-				bad = append(bad, &Mistake{File: p, Message: err.Error()})
-			} else if len(all)+len(bad) == n {
-				bad = append(bad, &Mistake{File: p, Message: "no scenario here: a scenario is a file that ends in .txtar"})
+			files = append(files, scenarioFile{p, filepath.Dir(p)})
+			continue
+		}
+		before := len(files)
+		err = filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != p:
+				return fs.SkipDir
+			case !d.IsDir() && filepath.Ext(name) == ".txtar":
+				files = append(files, scenarioFile{name, p})
 			}
+			return nil
+		})
+		if err != nil {
+			bad = append(bad, &Mistake{File: p, Message: err.Error()})
+		} else if len(files) == before {
+			bad = append(bad, &Mistake{File: p, Message: "no scenario here: a scenario is a file that ends in .txtar"})
 		}
 	}
-	sort.SliceStable(all, func(i, j int) bool { return all[i].ID < all[j].ID })
-	return all, errors.Join(bad...)
+	return files, bad
 }
 
 // suiteHint helps who gives the name of a suite as a path.

@@ -57,6 +57,7 @@ var _ = Describe("A command line that is wrong", func() {
 		Entry(nil, "help rnu", `there is no help on "rnu" (did you mean "run"?): acp-test help help lists the topics`),
 		Entry(nil, "help run lint", `help: "lint" is too much; usage: acp-test help [KIND] [TOPIC]`),
 		Entry(nil, "lint", `lint: a file or a folder with scenarios is missing; usage: acp-test lint PATH…`),
+		Entry(nil, "fmt", `fmt: a file or a folder with scenarios is missing; usage: acp-test fmt PATH…`),
 		Entry(nil, "agents --settings no.json nobody", `reading editor settings no.json: no such file or directory`),
 		Entry(nil, "fakellm no.yaml", `open no.yaml: no such file or directory`),
 		Entry(nil, "fakellm --upstream http://127.0.0.1:1", `fakellm: --upstream needs --record OUT.yaml, the script to write`),
@@ -173,6 +174,41 @@ var _ = Describe("lint", func() {
 			}
 		}
 		Expect(newPlace().run(args...).out).To(MatchRegexp(`^\d+ scenarios are well\n$`))
+	})
+})
+
+var _ = Describe("fmt", func() {
+	const untidy, tidy = "# x\ncheck   x\ngroup {\nawait turn\n}\n\n\n-- a --\na  b\n", "# x\ncheck x\ngroup {\n  await turn\n}\n\n-- a --\na  b\n"
+
+	It("prints, lists, compares or writes", func() {
+		p := newPlace()
+		p.write("s/a.txtar", untidy)
+		p.write("s/b.txtar", tidy)
+		Expect(p.run("fmt", "s")).To(Equal(ended{0, tidy + tidy, ""}))
+		Expect(p.run("fmt", "-l", "s")).To(Equal(ended{0, "s/a.txtar\n", ""}))
+		Expect(p.run("fmt", "-d", "s/b.txtar")).To(Equal(ended{0, "", ""}))
+		got := p.run("fmt", "-d", "s")
+		Expect(got.code).To(Equal(1))
+		Expect(got.out).To(HavePrefix("diff s/a.txtar\n-want +got\n@@ line 1 @@\n # x\n-check   x\n+check x\n"))
+		Expect(p.run("fmt", "-w", "s")).To(Equal(ended{0, "", ""}))
+		Expect(p.run("fmt", "-l", "s")).To(Equal(ended{0, "", ""}))
+		Expect(p.read("s/a.txtar")).To(Equal(tidy))
+	})
+
+	It("formats what comes on stdin", func() {
+		p := newPlace()
+		Expect(p.with(untidy, "fmt", "-")).To(Equal(ended{0, tidy, ""}))
+		Expect(p.with(untidy, "fmt", "-w", "-").err).To(Equal("acp-test: fmt: stdin cannot be written; leave --write out\n"))
+	})
+
+	It("leaves a file with mistakes alone, and says all of them", func() {
+		p := newPlace()
+		p.write("a.txtar", "}\nprompt 'x\n")
+		got := p.run("fmt", "-w", ".")
+		Expect(got.code).To(Equal(2))
+		Expect(got.err).To(Equal("acp-test: a.txtar:1:1: this } closes no block\na.txtar:2:8: the quote that begins here is not closed (write '' for a quote inside quotes)\n"))
+		Expect(p.read("a.txtar")).To(Equal("}\nprompt 'x\n"))
+		Expect(p.run("fmt", "no.txtar").err).To(ContainSubstring("no such file"))
 	})
 })
 

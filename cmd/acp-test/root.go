@@ -28,7 +28,7 @@ func rootCommand(h *host) *cobra.Command {
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.AddCommand(
-		runCommand(h), conformanceCommand(h), lintCommand(h), showCommand(h), agentsCommand(h),
+		runCommand(h), conformanceCommand(h), lintCommand(h), formatCommand(h), showCommand(h), agentsCommand(h),
 		reportCommand(h), initCommand(h),
 		sweepCommand(h), matrixCommand(h), promptCommand(h), fakellmCommand(h), refagentCommand(h), versionCommand(h),
 	)
