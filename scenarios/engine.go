@@ -16,7 +16,6 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
-	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/rules"
@@ -229,11 +228,7 @@ func (r *run) serveModel() error {
 	}
 	says, err := fakellm.ParseScript(name, src, r.expandFixed)
 	if err != nil {
-		var bad *mistake.Mistake
-		if errors.As(err, &bad) {
-			return &Mistake{File: s.File, Line: s.modelAt + bad.Line - 1, Column: bad.Column, Message: "llm.yaml: " + bad.Message, Hint: bad.Hint}
-		}
-		return err
+		return s.modelMistake(err)
 	}
 	lanes, err := profileLanes(p)
 	if err != nil {

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,7 +34,10 @@ func Review(set *rules.Set, s *Scenario) []*Mistake {
 	if s.model != nil {
 		script, err := fakellm.ParseScript(s.File, s.model, func(string) (string, error) { return "x", nil })
 		if err != nil {
-			add(s.modelAt, "", "llm.yaml: %v", err)
+			var m *Mistake
+			if errors.As(s.modelMistake(err), &m) {
+				out = append(out, m)
+			}
 		} else {
 			for _, g := range script.Gates() {
 				gates[g] = false
@@ -84,4 +88,13 @@ func Review(set *rules.Set, s *Scenario) []*Mistake {
 		add(1, "", "the script has %d lines; a scenario over 60 is two", n)
 	}
 	return out
+}
+
+// modelMistake places a mistake of llm.yaml in the file that the user wrote.
+func (s *Scenario) modelMistake(err error) error {
+	var bad *Mistake
+	if !errors.As(err, &bad) {
+		return err
+	}
+	return &Mistake{File: s.File, Line: s.modelAt + bad.Line - 1, Column: bad.Column, Message: "llm.yaml: " + bad.Message, Hint: bad.Hint}
 }

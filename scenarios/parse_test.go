@@ -113,7 +113,7 @@ var _ = Describe("Review", func() {
 		Entry("a pause", "# t\ncheck a\npause 10ms\n", "the scenario pauses"),
 		Entry("prompts that hold one another", "# t\ncheck a\nprompt 'x'\nprompt 'xy'\n", "holds that of line"),
 		Entry("a wanted file nobody compares", "# t\ncheck a\n-- want/a --\nx\n", "nothing compares want/a"),
-		Entry("a bad model script", "# t\ncheck a\nprompt 'x'\n-- llm.yaml --\nreplys: []\n", "llm.yaml"),
+		Entry("a bad model script", "# t\ncheck a\nprompt 'x'\n-- llm.yaml --\nreplys: []\n", `suite/case.txtar:5:1: llm.yaml: unknown key "replys"`),
 	)
 
 	It("has nothing against the suites in the binary", func() {
