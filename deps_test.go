@@ -27,10 +27,10 @@ var layers = [][]string{
 	{"scenarios"},
 	{"protocol/acp/invariants", "protocol/acp/canonical"},
 	{"rules", "golden", "mockclient", "fakellm", "agents"},
-	{"protocol/acp/acpframe"},
+	{"protocol/acp/acpframe", "transport"},
 	{"protocol/acp/schema", "transcript"},
-	{"scenarios/script"},
-	{"wire", "mistake"},
+	{"scenarios/script", "internal/process"},
+	{"wire", "mistake", "internal/isolate", "internal/pipe"},
 }
 
 // alone are packages that import none of ours, and only the commands import
@@ -102,8 +102,8 @@ var calls = []struct{ call, why string }{
 
 // exempt are the calls that have a reason of their own: file and call.
 var exempt = map[string]string{
-	"mockclient/isolate_linux.go os.Environ":  "the helper is a program of its own, which becomes the agent and passes its environment on",
-	"mockclient/keeper_unix.go signal.Notify": "it is the body of a command, which must survive its parent's signals",
+	"internal/isolate/isolate_linux.go os.Environ":  "the helper is a program of its own, which becomes the agent and passes its environment on",
+	"internal/process/keeper_unix.go signal.Notify": "it is the body of a command, which must survive its parent's signals",
 }
 
 // nameless are package names that say nothing.

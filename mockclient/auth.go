@@ -90,7 +90,9 @@ func TerminalLogin(ctx context.Context, c Command, info *AgentInfo, method strin
 	}
 	c.Args = append(slices.Clone(c.Args), m.Args...)
 	for name, value := range m.Env {
-		c.Env = append(without(c.Env, name), name+"="+value)
+		c.Env = append(slices.DeleteFunc(slices.Clone(c.Env), func(kv string) bool {
+			return strings.HasPrefix(kv, name+"=")
+		}), name+"="+value)
 	}
 	c.RemoveOnExit = ""
 	t, err := transcript.New(transcript.Header{Scenario: "login"}, transcript.Options{Classifier: acpframe.Classifier{}})

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -131,12 +132,12 @@ func (e *Editor) CallContext(ctx context.Context, method string, params any) *Ca
 		return c
 	}
 	var release []*Request
-	entry, err := e.agent.write(ctx, func() (transcript.Entry, bool) {
+	entry, err := e.agent.Send(ctx, "\n", func() (transcript.Entry, bool) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		id := e.ids(e.nextID)
 		e.nextID++
-		f := e.append(message(id, method, raw))
+		f := e.agent.Append(message(id, method, raw))
 		c.Entry = f
 		release = e.sent(f, c)
 		return f, true
@@ -157,7 +158,7 @@ func (e *Editor) fail(c *Call, entry transcript.Entry, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if entry.Seq != 0 {
-		var broken *writeError
+		var broken *transport.WriteError
 		if _, open := e.pending[entry.Seq]; !open || !errors.As(err, &broken) {
 			return
 		}
@@ -198,20 +199,16 @@ func (e *Editor) SendBytes(raw []byte) (transcript.Entry, error) {
 
 func (e *Editor) sendLine(ctx context.Context, raw []byte, tail string) (transcript.Entry, error) {
 	var release []*Request
-	entry, err := e.agent.do(ctx, &job{tail: tail, begin: func() (transcript.Entry, bool) {
+	entry, err := e.agent.Send(ctx, tail, func() (transcript.Entry, bool) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		f := e.append(raw)
+		f := e.agent.Append(raw)
 		release = e.sent(f, nil)
 		return f, true
-	}})
+	})
 	e.answerCancelled(release)
 	if err != nil {
 		return entry, fmt.Errorf("sending: %w", err)
 	}
 	return entry, nil
-}
-
-func (e *Editor) append(raw []byte) transcript.Entry {
-	return e.t.AppendFrame(e.agent.conn, transcript.Editor, raw, 0)
 }

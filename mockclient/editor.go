@@ -49,6 +49,7 @@ type Editor struct {
 	caps  Capabilities
 	tools *toolNames
 	ended chan struct{}
+	inbox *queue // the agent's requests
 
 	files     *Files
 	terminals *ledger
@@ -95,8 +96,8 @@ func NewEditor(a *Agent, o Options) *Editor {
 		o.Elicitation = &Elicitation{}
 	}
 	e := &Editor{
-		agent: a, t: a.t, opts: o, caps: o.Capabilities.clone(),
-		tools: newToolNames(a.conn), ended: make(chan struct{}),
+		agent: a, t: a.Transcript(), opts: o, caps: o.Capabilities.clone(),
+		tools: newToolNames(a.Conn()), ended: make(chan struct{}), inbox: newQueue(),
 		files: o.Files, ids: o.IDs, policy: o.Policy, elicit: o.Elicitation,
 		hold: map[string]bool{}, pending: map[int]*pending{},
 		requests: map[int]*Request{}, early: map[int]bool{}, sessions: map[string]*workspace{},
@@ -106,15 +107,17 @@ func NewEditor(a *Agent, o Options) *Editor {
 	}
 	e.terminals = newLedger(a, o.Terminals)
 	e.t.Observe(e.tools.observe)
-	a.mu.Lock()
-	a.onResponse = e.received
-	a.mu.Unlock()
+	a.Receive(e.receive)
+	go func() {
+		<-a.AllReceived()
+		e.inbox.close()
+	}()
 
 	handled := make(chan struct{})
 	go func() {
 		defer close(handled)
 		for {
-			seq, ok := a.inbox.get()
+			seq, ok := e.inbox.get()
 			if !ok {
 				return
 			}
@@ -123,11 +126,11 @@ func NewEditor(a *Agent, o Options) *Editor {
 	}()
 	go func() {
 		defer close(e.ended)
-		<-a.exited
+		<-a.Exited()
 		<-handled
 		e.end()
 	}()
-	a.atEnd(func() { <-e.ended })
+	a.AtEnd(func() { <-e.ended })
 	return e
 }
 
@@ -192,7 +195,22 @@ func (e *Editor) end() {
 	}
 }
 
-func (e *Editor) remark(session string, r Remark) { e.agent.remark(session, r) }
+// receive does what a frame of the agent asks for at once, and leaves requests to
+// their goroutine. It runs in the goroutine that reads.
+func (e *Editor) receive(f transcript.Entry) {
+	switch f.Kind {
+	case transcript.Response:
+		e.received(f)
+	case transcript.Request:
+		e.inbox.put(f.Seq)
+	case transcript.Notification:
+		// No other notification asks anything of a client: updates are in the
+		// transcript, and elicitation/complete may be ignored.
+		if f.Method == "$/cancel_request" {
+			e.inbox.put(f.Seq)
+		}
+	}
+}
 
 // pending is a request of ours that has no answer yet.
 type pending struct {
@@ -237,8 +255,7 @@ func (e *Editor) sent(f transcript.Entry, call *Call) []*Request {
 	return nil
 }
 
-// received notes what an answer means and completes its call. It runs in the
-// reading goroutine.
+// received notes what an answer means and completes its call.
 func (e *Editor) received(f transcript.Entry) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -10,9 +10,3 @@ func (p *Policy) Decide(session, kind, title string, offered [][2]string) (chose
 	d := p.decide(a)
 	return d.chosen, d.remark != nil
 }
-
-// Unread is how many bytes written to an agent it has not taken.
-func Unread(a *Agent) int {
-	n, _ := unread(a.stdin)
-	return n
-}

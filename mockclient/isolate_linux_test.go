@@ -13,12 +13,13 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
 )
 
 func init() {
-	programs["isolate"] = mockclient.IsolateMain
+	programs["isolate"] = isolate.Main
 	// agent-caller says for each address whether it can be reached, and who it
 	// is itself.
 	programs["agent-caller"] = func(addresses []string) int {
@@ -52,9 +53,9 @@ func init() {
 // machine cannot says so in ACP_TEST_NO_NAMESPACES; then the error is tested.
 func namespaces() bool {
 	GinkgoHelper()
-	err := mockclient.CanIsolate([]string{self, "isolate"})
+	err := isolate.Check([]string{self, "isolate"})
 	if os.Getenv("ACP_TEST_NO_NAMESPACES") != "" {
-		Expect(err).To(MatchError(mockclient.ErrNoIsolation), "ACP_TEST_NO_NAMESPACES is set, but there are namespaces")
+		Expect(err).To(MatchError(isolate.ErrUnavailable), "ACP_TEST_NO_NAMESPACES is set, but there are namespaces")
 		return false
 	}
 	Expect(err).NotTo(HaveOccurred(), "allow namespaces on this machine (on Ubuntu 24: sysctl kernel.apparmor_restrict_unprivileged_userns=0), or set ACP_TEST_NO_NAMESPACES=1 if it cannot have them")
@@ -81,9 +82,9 @@ var _ = Describe("an isolated agent", func() {
 			a, err := mockclient.Start(within(), started, 0, mockclient.Command{
 				Path: self, Args: []string{"agent-caller", model.Addr().String(), other.Addr().String(), "192.0.2.1:80", "[2001:db8::1]:80"},
 				Keeper: keeper,
-				Isolation: &mockclient.Isolation{
+				Isolation: &isolate.Isolation{
 					Helper: []string{self, "isolate"}, Dir: GinkgoT().TempDir(),
-					Doors: []mockclient.Door{{Port: model.Addr().(*net.TCPAddr).Port, Serve: func(l net.Listener) {
+					Ports: []isolate.Port{{Number: model.Addr().(*net.TCPAddr).Port, Serve: func(l net.Listener) {
 						gone = l
 						go func() { _ = inside.Serve(l) }() // until it is closed
 					}}},
@@ -122,17 +123,17 @@ var _ = Describe("an isolated agent", func() {
 			_, err := mockclient.Start(within(), newTranscript(), 0, c)
 			return err
 		}
-		door := mockclient.Door{Port: 4010, Serve: func(l net.Listener) { l.Close() }}
-		twice := &mockclient.Isolation{Helper: []string{self, "isolate"}, Dir: GinkgoT().TempDir(), Doors: []mockclient.Door{door, door}}
+		door := isolate.Port{Number: 4010, Serve: func(l net.Listener) { l.Close() }}
+		twice := &isolate.Isolation{Helper: []string{self, "isolate"}, Dir: GinkgoT().TempDir(), Ports: []isolate.Port{door, door}}
 		Expect(start(mockclient.Command{Path: self, Isolation: twice})).To(MatchError(ContainSubstring("address already in use")))
-		long := &mockclient.Isolation{Helper: []string{self, "isolate"}, Dir: "/" + strings.Repeat("x", 120)}
+		long := &isolate.Isolation{Helper: []string{self, "isolate"}, Dir: "/" + strings.Repeat("x", 120)}
 		Expect(start(mockclient.Command{Path: self, Isolation: long})).To(MatchError(ContainSubstring("isolating the agent")))
-		Expect(start(mockclient.Command{Path: self, Isolation: &mockclient.Isolation{}})).To(MatchError(ContainSubstring("command line is empty")))
+		Expect(start(mockclient.Command{Path: self, Isolation: &isolate.Isolation{}})).To(MatchError(ContainSubstring("command line is empty")))
 	})
 
 	It("says what is missing", func() {
-		err := mockclient.CanIsolate([]string{"/bin/false"})
-		Expect(errors.Is(err, mockclient.ErrNoIsolation)).To(BeTrue())
+		err := isolate.Check([]string{"/bin/false"})
+		Expect(errors.Is(err, isolate.ErrUnavailable)).To(BeTrue())
 		Expect(err).To(MatchError(And(HavePrefix("user and network namespaces are not available: "), HaveSuffix(")"))))
 	})
 })

@@ -18,6 +18,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/schema"
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch program, ok := programs[os.Args[1]]; {
 		case os.Args[1] == "keeper":
-			syscall.Exit(mockclient.KeeperMain(os.Args[2:]))
+			syscall.Exit(process.KeeperMain(os.Args[2:]))
 		case ok:
 			syscall.Exit(program(os.Args[2:]))
 		}
@@ -141,7 +142,7 @@ var programs = map[string]func(args []string) int{
 	// harness runs an agent in a shelter and waits to be killed.
 	"harness": func(args []string) int {
 		self := []string{os.Args[0], "keeper"}
-		shelter, err := mockclient.NewShelter(self, args[0], args[1])
+		shelter, err := process.NewTempDir(self, args[0], args[1])
 		if err != nil {
 			fmt.Println("error", err)
 			return 1

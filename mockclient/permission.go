@@ -37,7 +37,7 @@ func CancelledOutcome() any {
 // open ones.
 func (e *Editor) permission(r *Request) {
 	a := e.askOf(r)
-	pace := e.agent.answerPace()
+	pace := e.agent.AnswerDelay()
 	e.mu.Lock()
 	if r.answered {
 		e.mu.Unlock()

@@ -21,6 +21,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gleak"
 
+	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -299,7 +300,7 @@ var _ = Describe("an agent's process", func() {
 		}
 		cmd := exec.Command("sleep", "600")
 		Expect(cmd.Start()).To(Succeed())
-		p := mockclient.Process{PID: cmd.Process.Pid}
+		p := process.Info{PID: cmd.Process.Pid}
 		Expect(p.Dying()).To(BeFalse())
 		Expect(cmd.Process.Kill()).To(Succeed())
 		Expect(p.Dying()).To(BeTrue(), "from the moment of the kill")
@@ -397,7 +398,7 @@ var _ = Describe("a shelter", func() {
 	for _, keeper := range [][]string{nil, keeperCommand} {
 		It(fmt.Sprintf("is removed, also where an agent made it read-only (keeper: %v)", keeper != nil), func() {
 			parent := GinkgoT().TempDir()
-			s, err := mockclient.NewShelter(keeper, parent, "")
+			s, err := process.NewTempDir(keeper, parent, "")
 			Expect(err).NotTo(HaveOccurred())
 			Expect(os.MkdirAll(s.Dir()+"/a/b", 0o700)).To(Succeed())
 			Expect(os.WriteFile(s.Dir()+"/a/b/c", nil, 0o400)).To(Succeed())
@@ -406,7 +407,7 @@ var _ = Describe("a shelter", func() {
 			Expect(os.ReadDir(parent)).To(BeEmpty())
 		})
 		It(fmt.Sprintf("stays when it is kept (keeper: %v)", keeper != nil), func() {
-			s, err := mockclient.NewShelter(keeper, GinkgoT().TempDir(), "")
+			s, err := process.NewTempDir(keeper, GinkgoT().TempDir(), "")
 			Expect(err).NotTo(HaveOccurred())
 			s.Keep()
 			Expect(s.Close()).To(Succeed())

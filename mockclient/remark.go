@@ -23,6 +23,6 @@ type Remark struct {
 	Inconclusive bool `json:"inconclusive,omitempty"`
 }
 
-func (a *Agent) remark(session string, r Remark) {
-	a.t.Event(a.conn, transcript.Note, transcript.Remark, session, r)
+func (e *Editor) remark(session string, r Remark) {
+	e.t.Event(e.agent.Conn(), transcript.Note, transcript.Remark, session, r)
 }

@@ -48,7 +48,7 @@ func (r *Request) respond(body func() (any, *RPCError)) {
 
 func (e *Editor) respond(r *Request, body func() (any, *RPCError), again bool) (transcript.Entry, error) {
 	var failed error
-	entry, err := e.agent.write(context.Background(), func() (transcript.Entry, bool) {
+	entry, err := e.agent.Send(context.Background(), "\n", func() (transcript.Entry, bool) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if r.answered && !again {
@@ -65,7 +65,7 @@ func (e *Editor) respond(r *Request, body func() (any, *RPCError), again bool) (
 		r.answered = true
 		r.stopTimer()
 		delete(e.requests, r.Entry.Seq)
-		return e.append(raw), true
+		return e.agent.Append(raw), true
 	})
 	return entry, errors.Join(failed, err)
 }
@@ -112,9 +112,7 @@ func (e *Editor) handle(f transcript.Entry) {
 		e.permission(r)
 		return
 	}
-	if d := e.agent.answerPace(); d > 0 {
-		time.Sleep(d)
-	}
+	time.Sleep(e.agent.AnswerDelay())
 	if gate, ok := gates[f.Method]; ok && !e.caps.On(gate) {
 		r.Fail(codeMethodNotFound, "%s: the client did not advertise %s", f.Method, gate)
 		return
@@ -138,7 +136,7 @@ func (e *Editor) handle(f transcript.Entry) {
 // editor to write is then on the disk. It also returns when ctx ends.
 func (e *Editor) Settle(ctx context.Context) {
 	select {
-	case <-e.agent.inbox.rest():
+	case <-e.inbox.rest():
 	case <-ctx.Done():
 	}
 }
@@ -173,7 +171,7 @@ func (e *Editor) Held() []transcript.Entry {
 
 // asks reports whether an entry is a request of this editor's agent.
 func (e *Editor) asks(f transcript.Entry) bool {
-	return f.Source == transcript.Agent && f.Kind == transcript.Request && f.Conn == e.agent.conn
+	return f.Source == transcript.Agent && f.Kind == transcript.Request && f.Conn == e.agent.Conn()
 }
 
 // Answer answers a request of the agent, by the Seq of its entry: one that is

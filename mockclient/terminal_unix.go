@@ -5,6 +5,7 @@ package mockclient
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -25,10 +27,9 @@ func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, 
 		r.Fail(codeInvalidParams, "the command %q is not allowed here", clip(t.Command, 200))
 		return
 	}
-	mark := l.a.runID + "/" + strconv.Itoa(l.a.conn) + "/" + strconv.Itoa(r.Entry.Seq)
+	mark := process.TerminalVariable(l.a.RunID() + "/" + strconv.Itoa(l.a.Conn()) + "/" + strconv.Itoa(r.Entry.Seq))
 	cmd := &exec.Cmd{Args: words, Dir: dir}
-	cmd.Env = append(without(append(append([]string{}, l.opts.Env...), env...), envRun, envConn, envTerminal),
-		envRun+"="+l.a.runID, envConn+"="+strconv.Itoa(l.a.conn), envTerminal+"="+mark)
+	cmd.Env = append(process.Attributed(slices.Concat(l.opts.Env, env), l.a.RunID(), l.a.Conn()), mark)
 	var err error
 	if cmd.Path, err = lookIn(cmd.Env, dir, words[0]); err != nil {
 		r.Fail(codeNotFound, "no such command: %s", clip(words[0], 200))
@@ -54,7 +55,7 @@ func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, 
 		default: // the pid is still ours
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		}
-		killCarriers(envTerminal + "=" + mark)
+		process.KillCarriers(mark)
 	}
 	read := make(chan struct{})
 	l.waits.Go(func() {
@@ -77,7 +78,7 @@ func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, 
 		case <-read:
 		case <-time.After(200 * time.Millisecond):
 		}
-		how := exitOf(err, cmd)
+		how := process.ExitOf(err, cmd)
 		status := ExitStatus{Signal: how.Signal}
 		if how.Signal == "" {
 			status.ExitCode = &how.Code

@@ -121,7 +121,7 @@ type termEvent struct {
 
 func (l *ledger) event(t *terminal, k transcript.Kind, v termEvent) {
 	v.Terminal = t.ID
-	l.a.t.Event(l.a.conn, transcript.Terminal, k, t.Session, v)
+	l.a.Transcript().Event(l.a.Conn(), transcript.Terminal, k, t.Session, v)
 }
 
 func (l *ledger) find(id string) *terminal {
@@ -285,7 +285,7 @@ func environ(list wire.Value) []string {
 func (l *ledger) add(t *terminal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t.ID = "term-" + strconv.Itoa(l.a.conn) + "-" + strconv.Itoa(len(l.list)+1)
+	t.ID = "term-" + strconv.Itoa(l.a.Conn()) + "-" + strconv.Itoa(len(l.list)+1)
 	l.terms[t.ID] = t
 	l.list = append(l.list, t)
 }

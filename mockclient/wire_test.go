@@ -108,9 +108,7 @@ var _ = Describe("writing", func() {
 		defer e.Close(within())
 		ctx, cancel := context.WithCancelCause(context.Background())
 		go func() {
-			for mockclient.Unread(a) == 0 {
-				time.Sleep(time.Millisecond)
-			}
+			e.Transcript().Await(context.Background(), 0, named("big"))
 			cancel(errors.New("too slow"))
 		}()
 		c := e.CallContext(ctx, "big", strings.Repeat("x", 200<<10))

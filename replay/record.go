@@ -11,6 +11,7 @@ import (
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 )
 
 // Proxy stands between an editor and an agent. In, Out, Log and Agent are
@@ -47,7 +48,7 @@ const drained = 2 * time.Second
 // not be started, or what of the log is missing.
 func (p *Proxy) Run(ctx context.Context) (mockclient.Exit, error) {
 	p.Log.Event(0, transcript.Note, places, "", placesNote{Work: p.Agent.Dir, Home: p.Home})
-	agent, err := mockclient.StartPiped(ctx, p.Log, 0, p.Agent)
+	agent, err := transport.StartPiped(ctx, p.Log, 0, p.Agent)
 	if err != nil {
 		return mockclient.Exit{Code: -1}, err
 	}
@@ -109,7 +110,7 @@ func closeIf(x any) {
 	}
 }
 
-func (p *Proxy) passSignals(agent *mockclient.Piped, over <-chan struct{}) {
+func (p *Proxy) passSignals(agent *transport.Piped, over <-chan struct{}) {
 	for {
 		select {
 		case s, ok := <-p.Signals:

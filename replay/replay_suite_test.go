@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "keeper":
-			syscall.Exit(mockclient.KeeperMain(os.Args[2:]))
+			syscall.Exit(process.KeeperMain(os.Args[2:]))
 		case "cat":
 			_, _ = io.Copy(os.Stdout, os.Stdin)
 			syscall.Exit(0)

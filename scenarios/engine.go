@@ -82,7 +82,7 @@ type Engine struct {
 	// findings; launchers that may have to fetch the agent are not.
 	NoTrap bool
 	// Isolate runs agents where they reach the servers of the run and nothing
-	// else; see mockclient.CanIsolate. It needs Self.
+	// else; see isolate.Check. It needs Self.
 	Isolate bool
 	// Keep moves the directory of each run to Out instead of removing it.
 	Keep bool

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/acp-test/acp-test/fakellm"
-	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/internal/isolate"
 )
 
 // EgressRule is the rule of findings about what an agent wanted from other
@@ -43,17 +43,17 @@ func (r *run) proxy() string {
 
 // isolation is how the agent is cut off, nil if it is not: what is left are
 // the servers of this run.
-func (r *run) isolation() (*mockclient.Isolation, error) {
+func (r *run) isolation() (*isolate.Isolation, error) {
 	if !r.engine.Isolate {
 		return nil, nil
 	}
 	if r.engine.Self == "" {
 		return nil, fmt.Errorf("isolating the agent takes this program, whose path the engine was not told")
 	}
-	i := &mockclient.Isolation{Helper: []string{r.engine.Self, "isolate"}, Dir: r.box.root}
-	i.Doors = append(i.Doors, mockclient.Door{Port: r.model.Port(), Serve: r.model.Serve})
+	i := &isolate.Isolation{Helper: []string{r.engine.Self, "isolate"}, Dir: r.box.root}
+	i.Ports = append(i.Ports, isolate.Port{Number: r.model.Port(), Serve: r.model.Serve})
 	if r.trap != nil {
-		i.Doors = append(i.Doors, mockclient.Door{Port: r.trap.Port(), Serve: r.trap.Serve})
+		i.Ports = append(i.Ports, isolate.Port{Number: r.trap.Port(), Serve: r.trap.Serve})
 	}
 	if c := r.state.setup.http; c != nil {
 		u, err := url.Parse(c.Entry(canaryName).URL)
@@ -64,7 +64,7 @@ func (r *run) isolation() (*mockclient.Isolation, error) {
 		if err != nil {
 			return nil, err
 		}
-		i.Doors = append(i.Doors, mockclient.Door{Port: port, Serve: c.Serve})
+		i.Ports = append(i.Ports, isolate.Port{Number: port, Serve: c.Serve})
 	}
 	return i, nil
 }

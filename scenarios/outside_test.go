@@ -16,7 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/agents"
-	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -174,9 +174,9 @@ func namespaces() bool {
 	GinkgoHelper()
 	self, err := os.Executable()
 	Expect(err).NotTo(HaveOccurred())
-	err = mockclient.CanIsolate([]string{self, "isolate"})
+	err = isolate.Check([]string{self, "isolate"})
 	if runtime.GOOS != "linux" || os.Getenv("ACP_TEST_NO_NAMESPACES") != "" {
-		Expect(err).To(MatchError(mockclient.ErrNoIsolation))
+		Expect(err).To(MatchError(isolate.ErrUnavailable))
 		return false
 	}
 	Expect(err).NotTo(HaveOccurred(), "allow namespaces on this machine, or set ACP_TEST_NO_NAMESPACES=1 if it cannot have them")

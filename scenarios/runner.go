@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/internal/process"
 )
 
 // Plan says how many scenarios of a list run, how often and how many at once.
@@ -58,7 +58,7 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	shelter, err := mockclient.NewShelter(e.keeper(), e.Temp, "")
+	shelter, err := process.NewTempDir(e.keeper(), e.Temp, "")
 	if err != nil {
 		run.Verdict, run.Exit, run.Notes = Error, 2, []string{err.Error()}
 		return run

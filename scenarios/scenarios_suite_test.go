@@ -10,7 +10,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/mockclient/canary"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
@@ -25,9 +26,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "keeper":
-			syscall.Exit(mockclient.KeeperMain(os.Args[2:]))
+			syscall.Exit(process.KeeperMain(os.Args[2:]))
 		case "isolate":
-			syscall.Exit(mockclient.IsolateMain(os.Args[2:]))
+			syscall.Exit(isolate.Main(os.Args[2:]))
 		case "caller":
 			syscall.Exit(call(os.Args[2:]))
 		case "canary":

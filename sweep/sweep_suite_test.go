@@ -17,7 +17,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
 )
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "keeper":
-			syscall.Exit(mockclient.KeeperMain(os.Args[2:]))
+			syscall.Exit(process.KeeperMain(os.Args[2:]))
 		case "refagent":
 			o := refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Getenv: os.Getenv}
 			if i := slices.Index(os.Args, "--fault"); i > 0 {

@@ -15,11 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 )
 
 // judging are the flags of editors.
@@ -159,7 +161,7 @@ func (h *host) judgeClient(ctx context.Context, o *judging, s *scenarios.Scenari
 	} else if file, err = filepath.Abs(file); err != nil {
 		return res, err
 	}
-	shelter, err := mockclient.NewShelter([]string{h.self, "keeper"}, "", "")
+	shelter, err := process.NewTempDir([]string{h.self, "keeper"}, "", "")
 	if err != nil {
 		return res, err
 	}
@@ -216,7 +218,7 @@ func (h *host) judgeClient(ctx context.Context, o *judging, s *scenarios.Scenari
 // runClient runs the client to its end, and names what of our agent outlived
 // it. late says that it had to be killed.
 func (h *host) runClient(ctx context.Context, log *transcript.Transcript, c mockclient.Command, out string) (left []string, late bool, err error) {
-	p, err := mockclient.StartPiped(context.WithoutCancel(ctx), log, 0, c)
+	p, err := transport.StartPiped(context.WithoutCancel(ctx), log, 0, c)
 	if err != nil {
 		return nil, false, err
 	}

@@ -13,17 +13,18 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/mockclient/canary"
 )
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "keeper" {
 		// Before all else: the keeper takes over the process.
-		os.Exit(mockclient.KeeperMain(os.Args[2:]))
+		os.Exit(process.KeeperMain(os.Args[2:]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "isolate" {
-		os.Exit(mockclient.IsolateMain(os.Args[2:]))
+		os.Exit(isolate.Main(os.Args[2:]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "canary" {
 		// The MCP server that scenarios give to agents; see mcp canary.

@@ -14,6 +14,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
@@ -145,7 +146,7 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 	if err != nil {
 		return res, err
 	}
-	shelter, err := mockclient.NewShelter([]string{h.self, "keeper"}, "", "")
+	shelter, err := process.NewTempDir([]string{h.self, "keeper"}, "", "")
 	if err != nil {
 		return res, err
 	}

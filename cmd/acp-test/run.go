@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/acp-test/acp-test/golden"
-	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/reports"
@@ -98,7 +98,7 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 		return h.unable(engine, o, err)
 	}
 	if o.isolate {
-		if err := mockclient.CanIsolate([]string{h.self, "isolate"}); err != nil {
+		if err := isolate.Check([]string{h.self, "isolate"}); err != nil {
 			return h.unable(engine, o, fmt.Errorf("--isolate: %w", err))
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package mockclient
+package process
 
 import (
 	"errors"
@@ -10,11 +10,23 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/internal/pipe"
 )
+
+func (s *spawn) attr() *syscall.SysProcAttr {
+	attr := agentAttr()
+	if s.Isolate {
+		isolate.SetAttr(attr)
+	}
+	return attr
+}
 
 func keeperAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-func signalName(s syscall.Signal) string {
+// SignalName is the name of a signal, such as "SIGTERM".
+func SignalName(s syscall.Signal) string {
 	if name := unix.SignalName(s); name != "" {
 		return name
 	}
@@ -29,10 +41,10 @@ type bare struct {
 	exit Exit
 }
 
-func startBare(s spawn, files *pipes) (process, error) {
+func startBare(s spawn, files *pipe.Set) (Process, error) {
 	b := &bare{s: s, done: make(chan struct{})}
 	b.cmd = &exec.Cmd{Path: s.Path, Args: s.Args, Env: s.Env, Dir: s.Dir,
-		Stdin: files.inR, Stdout: files.outW, Stderr: files.errW, SysProcAttr: s.attr()}
+		Stdin: files.Stdin, Stdout: files.Stdout, Stderr: files.Stderr, SysProcAttr: s.attr()}
 	began := make(chan error, 1)
 	go func() {
 		// Pdeathsig follows the thread that forked.
@@ -42,7 +54,7 @@ func startBare(s spawn, files *pipes) (process, error) {
 		err := b.cmd.Start()
 		began <- err
 		if err == nil {
-			b.exit = exitOf(b.cmd.Wait(), b.cmd)
+			b.exit = ExitOf(b.cmd.Wait(), b.cmd)
 		}
 	}()
 	if err := <-began; err != nil {
@@ -51,9 +63,10 @@ func startBare(s spawn, files *pipes) (process, error) {
 	return b, nil
 }
 
-func exitOf(err error, cmd *exec.Cmd) Exit {
+// ExitOf is how a command ended for which Wait returned err.
+func ExitOf(err error, cmd *exec.Cmd) Exit {
 	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return Exit{Code: -1, Signal: signalName(ws.Signal())}
+		return Exit{Code: -1, Signal: SignalName(ws.Signal())}
 	}
 	e := Exit{Code: cmd.ProcessState.ExitCode()}
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
@@ -62,18 +75,18 @@ func exitOf(err error, cmd *exec.Cmd) Exit {
 	return e
 }
 
-func (b *bare) pid() int { return b.cmd.Process.Pid }
+func (b *bare) PID() int { return b.cmd.Process.Pid }
 
-func (b *bare) signal(s syscall.Signal, group bool) error {
+func (b *bare) Signal(s syscall.Signal, group bool) error {
 	if !group {
 		return b.cmd.Process.Signal(s)
 	}
-	return syscall.Kill(-b.pid(), s)
+	return syscall.Kill(-b.PID(), s)
 }
 
-func (b *bare) kill() {
-	_ = syscall.Kill(-b.pid(), syscall.SIGKILL)
-	for _, p := range b.descendants() {
+func (b *bare) Kill() {
+	_ = syscall.Kill(-b.PID(), syscall.SIGKILL)
+	for _, p := range b.Descendants() {
 		_ = syscall.Kill(p.PID, syscall.SIGKILL)
 	}
 	_ = b.cmd.Process.Kill()
@@ -81,23 +94,23 @@ func (b *bare) kill() {
 
 // descendants finds what it can without a subreaper: the children of the agent
 // and whatever carries the run's environment.
-func (b *bare) descendants() []Process {
-	var found []Process
-	for _, p := range processes(b.pid(), b.pid(), b.s.RunID, b.s.Conn) {
-		if p.PID != b.pid() {
+func (b *bare) Descendants() []Info {
+	var found []Info
+	for _, p := range processes(b.PID(), b.PID(), b.s.RunID, b.s.Conn) {
+		if p.PID != b.PID() {
 			found = append(found, p)
 		}
 	}
 	return found
 }
 
-func (b *bare) ended() <-chan struct{} { return b.done }
+func (b *bare) Ended() <-chan struct{} { return b.done }
 
-func (b *bare) wait() (Exit, []Process) {
+func (b *bare) Wait() (Exit, []Info) {
 	<-b.done
-	var survivors []Process
+	var survivors []Info
 	for deadline := time.Now().Add(b.s.Linger); ; {
-		survivors = b.descendants()
+		survivors = b.Descendants()
 		if len(survivors) == 0 || time.Now().After(deadline) {
 			break
 		}
@@ -110,7 +123,7 @@ func (b *bare) wait() (Exit, []Process) {
 // sweepRun kills what carries the environment of one connection.
 func sweepRun(run string, conn int) {
 	empty := 0
-	killUntil(func() []Process {
+	killUntil(func() []Info {
 		found := processes(-1, 0, run, conn)
 		if len(found) > 0 {
 			empty = 0
@@ -122,7 +135,7 @@ func sweepRun(run string, conn int) {
 // killUntil kills what list names until it names nothing and done agrees. What
 // cannot be killed within some seconds (it waits for a device) is left to the
 // kernel.
-func killUntil(list func() []Process, done func() bool) {
+func killUntil(list func() []Info, done func() bool) {
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
 		found := list()
 		if len(found) == 0 && done() {

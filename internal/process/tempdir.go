@@ -1,4 +1,4 @@
-package mockclient
+package process
 
 import (
 	"bufio"
@@ -9,28 +9,28 @@ import (
 	"sync"
 )
 
-// Shelter is a temporary directory that does not outlive this process. Where
+// TempDir is a temporary directory that does not outlive this process. Where
 // there is a keeper, that holds also if the process is killed with SIGKILL.
-type Shelter struct {
+type TempDir struct {
 	dir    string
 	keeper *kept
 	once   sync.Once
 	err    error
 }
 
-// NewShelter makes a directory in parent ("" is the system's), watched by a
-// keeper of its own; keeper is as in Command, and nil means none. What runs
+// NewTempDir makes a directory in parent ("" is the system's), watched by a
+// keeper of its own; keeper is as in Spec, and nil means none. What runs
 // with ACP_TEST_RUN set to runID is killed before the directory is removed;
 // "" makes one up that nothing has.
-func NewShelter(keeper []string, parent, runID string) (*Shelter, error) {
-	s, err := newShelter(keeper, parent, runID)
+func NewTempDir(keeper []string, parent, runID string) (*TempDir, error) {
+	s, err := newTempDir(keeper, parent, runID)
 	if err != nil {
 		return nil, fmt.Errorf("making a directory for the run: %w", err)
 	}
 	return s, nil
 }
 
-func newShelter(keeper []string, parent, runID string) (*Shelter, error) {
+func newTempDir(keeper []string, parent, runID string) (*TempDir, error) {
 	if parent == "" {
 		parent = os.TempDir()
 	}
@@ -39,17 +39,17 @@ func newShelter(keeper []string, parent, runID string) (*Shelter, error) {
 		return nil, err
 	}
 	if runID == "" {
-		runID = newRunID()
+		runID = NewRunID()
 	}
 	if keeper == nil {
 		dir, err := os.MkdirTemp(parent, "acp-test-")
-		return &Shelter{dir: dir}, err
+		return &TempDir{dir: dir}, err
 	}
 	if len(keeper) == 0 {
 		return nil, errors.New("the keeper's command line is empty")
 	}
 	// The keeper first: a directory that exists is a directory it knows of.
-	dir := filepath.Join(parent, "acp-test-"+newRunID())
+	dir := filepath.Join(parent, "acp-test-"+NewRunID())
 	k, err := startKeeper(keeper, keeperArgs{run: runID, conn: -1, remove: dir}, nil)
 	if err != nil {
 		return nil, err
@@ -63,22 +63,22 @@ func newShelter(keeper []string, parent, runID string) (*Shelter, error) {
 		k.release()
 		return nil, err
 	}
-	return &Shelter{dir: dir, keeper: k}, nil
+	return &TempDir{dir: dir, keeper: k}, nil
 }
 
 // Dir is the directory.
-func (s *Shelter) Dir() string { return s.dir }
+func (s *TempDir) Dir() string { return s.dir }
 
 // Keep lets the directory stay, also after Close.
-func (s *Shelter) Keep() { s.end(false) }
+func (s *TempDir) Keep() { s.end(false) }
 
 // Close removes the directory, unless Keep was called before.
-func (s *Shelter) Close() error {
+func (s *TempDir) Close() error {
 	s.end(true)
 	return s.err
 }
 
-func (s *Shelter) end(remove bool) {
+func (s *TempDir) end(remove bool) {
 	s.once.Do(func() {
 		if remove {
 			removeDir(s.dir)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package mockclient
+package process
 
 import (
 	"bufio"
@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KeeperMain is the body of the hidden command that Command.Keeper names. It
+// KeeperMain is the body of the hidden command that Spec.Keeper names. It
 // runs one agent and outlives its harness just long enough to kill everything
 // the agent started and to remove the run's directory. It returns the exit
 // status of the keeper. It takes over the process: its standard files, its
@@ -39,7 +39,8 @@ func KeeperMain(args []string) int {
 	// Signals to the group are for others. They are caught and dropped, not
 	// ignored: what is ignored stays ignored in the agent.
 	dropped := make(chan os.Signal, 1)
-	signal.Notify(dropped, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE)
+	signal.Notify(dropped, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+		syscall.SIGUSR2, syscall.SIGPIPE)
 	if err := becomeSubreaper(); err != nil {
 		k.report(report{Kind: "failed", Error: "becoming the subreaper: " + err.Error()})
 		return 1
@@ -139,7 +140,7 @@ func (k *keeper) reap() {
 		k.exited.Store(true)
 		exit := Exit{Code: ws.ExitStatus()}
 		if ws.Signaled() {
-			exit = Exit{Code: -1, Signal: signalName(ws.Signal())}
+			exit = Exit{Code: -1, Signal: SignalName(ws.Signal())}
 		}
 		k.agentExit <- exit
 	}
@@ -197,17 +198,17 @@ func (k *keeper) obey(o order) {
 		}
 		k.report(r)
 	case o.Kill:
-		k.killAll(func() []Process { return k.tree(true) })
+		k.killAll(func() []Info { return k.tree(true) })
 	case o.List:
 		k.report(report{Kind: "list", Processes: k.living()})
 	}
 }
 
 // living lists what belongs to this agent, without the agent.
-func (k *keeper) living() []Process { return k.tree(false) }
+func (k *keeper) living() []Info { return k.tree(false) }
 
-func (k *keeper) tree(withAgent bool) []Process {
-	var found []Process
+func (k *keeper) tree(withAgent bool) []Info {
+	var found []Info
 	for _, p := range processes(os.Getpid(), k.agent, k.args.run, k.args.conn) {
 		if p.PID != k.agent || withAgent {
 			found = append(found, p)
@@ -219,7 +220,7 @@ func (k *keeper) tree(withAgent bool) []Process {
 // killAll kills what list names until nothing is left. A list can miss a process
 // whose parent vanishes while /proc is read; that the keeper has no child left,
 // and so no descendant, only the kernel can say.
-func (k *keeper) killAll(list func() []Process) {
+func (k *keeper) killAll(list func() []Info) {
 	killUntil(list, func() bool {
 		if k.agent == 0 {
 			return true
@@ -235,7 +236,7 @@ func (k *keeper) killAll(list func() []Process) {
 
 // clear is what the harness' death leads to: nothing of the run stays.
 func (k *keeper) clear() {
-	k.killAll(func() []Process { return processes(os.Getpid(), k.agent, k.args.run, -1) })
+	k.killAll(func() []Info { return processes(os.Getpid(), k.agent, k.args.run, -1) })
 	removeDir(k.args.remove)
 	trimFile(k.args.trim)
 }

@@ -1,4 +1,4 @@
-package mockclient
+package isolate
 
 import (
 	"bytes"
@@ -15,33 +15,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attr is how the agent is started. In namespaces of its own it keeps the
-// user's and the group's number. The right to configure the network there goes
-// to the helper, which drops it before it becomes the agent.
-func (s *spawn) attr() *syscall.SysProcAttr {
-	attr := agentAttr()
-	if s.Isolate {
-		attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNET
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-		attr.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN}
-	}
-	return attr
+// SetAttr makes attr start a process in namespaces of its own, where it keeps
+// the user's and the group's number. The right to configure the network there
+// goes to the helper, which drops it before it becomes the agent.
+func SetAttr(attr *syscall.SysProcAttr) {
+	attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNET
+	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
+	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
+	attr.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN}
 }
 
-// CanIsolate says why this machine cannot isolate an agent, nil if it can. The
-// error wraps ErrNoIsolation and says what is missing. helper is as in
+// Check says why this machine cannot isolate an agent, nil if it can. The
+// error wraps ErrUnavailable and says what is missing. helper is as in
 // Isolation.
-func CanIsolate(helper []string) error {
+func Check(helper []string) error {
 	if len(helper) == 0 {
-		return errors.New("isolating the agent: the helper's command line is empty")
+		return errNoHelper
 	}
 	cmd := exec.Command(helper[0], helper[1:]...)
 	cmd.Env = []string{}
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	cmd.SysProcAttr = (&spawn{Isolate: true}).attr()
-	cmd.SysProcAttr.Pdeathsig = 0 // it follows the thread, and ends at once
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	SetAttr(cmd.SysProcAttr)
 	err := cmd.Run()
 	if err == nil {
 		return nil
@@ -49,7 +45,7 @@ func CanIsolate(helper []string) error {
 	if text := strings.TrimSpace(said.String()); text != "" {
 		err = fmt.Errorf("%w: %s", err, text)
 	}
-	return fmt.Errorf("%w: %w%s", ErrNoIsolation, err, lacking())
+	return fmt.Errorf("%w: %w%s", ErrUnavailable, err, lacking())
 }
 
 // lacking names the settings of the system that forbid namespaces.
@@ -71,10 +67,10 @@ func lacking() string {
 	return " (" + strings.Join(found, ", ") + ")"
 }
 
-// IsolateMain is the body of the hidden command that Isolation.Helper names.
-// It opens the doors, hands them over and becomes the agent; it returns only
-// if that fails. Without words it only tries what it needs.
-func IsolateMain(words []string) int {
+// Main is the body of the hidden command that Isolation.Helper names. It opens
+// the ports, hands them over and becomes the agent; it returns only if that
+// fails. Without words it only tries what it needs.
+func Main(words []string) int {
 	// The right to configure the network belongs to this thread, and is
 	// dropped on it.
 	runtime.LockOSThread()
@@ -97,13 +93,13 @@ func becomeIsolated(words []string) error {
 	if err != nil {
 		return err
 	}
-	hall, err := net.Dial("unix", h.socket)
+	harness, err := net.Dial("unix", h.socket)
 	if err != nil {
 		return err
 	}
-	defer hall.Close()
-	if err := handOver(hall.(*net.UnixConn), h.ports); err != nil {
-		_, _ = hall.Write([]byte(err.Error())) // the harness reports it
+	defer harness.Close()
+	if err := handOver(harness.(*net.UnixConn), h.ports); err != nil {
+		_, _ = harness.Write([]byte(err.Error())) // which reports it
 		return err
 	}
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {

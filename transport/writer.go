@@ -1,4 +1,4 @@
-package mockclient
+package transport
 
 import (
 	"context"
@@ -33,7 +33,7 @@ type heldFrame struct {
 type job struct {
 	begin func() (transcript.Entry, bool)
 	flush bool
-	tail  string // what ends the frame; a newline but for SendBytes
+	tail  string // what ends the frame: a newline, or nothing
 
 	entry transcript.Entry
 	err   error
@@ -41,12 +41,18 @@ type job struct {
 	done  chan struct{}
 }
 
-// write lets begin run in the writing goroutine and then writes the frame it
-// appended: what begin sees cannot be overtaken by another frame. It returns
-// when the write ended or, with the cause of ctx, when ctx did; a write that
-// has begun goes on.
-func (a *Agent) write(ctx context.Context, begin func() (transcript.Entry, bool)) (transcript.Entry, error) {
-	return a.do(ctx, &job{begin: begin, tail: "\n"})
+// Send lets begin run in the writing goroutine and then writes the frame that it
+// appended to the transcript, and tail: what begin sees cannot be overtaken by
+// another frame. begin returns false if nothing is to be written. Send returns
+// when the write ended or, with the cause of ctx, when ctx did; a write that has
+// begun goes on. Its error is a *WriteError if the write failed.
+func (a *Agent) Send(ctx context.Context, tail string, begin func() (transcript.Entry, bool)) (transcript.Entry, error) {
+	return a.do(ctx, &job{begin: begin, tail: tail})
+}
+
+// Append appends a frame of the editor, as Send wants it, but does not write it.
+func (a *Agent) Append(raw []byte) transcript.Entry {
+	return a.t.AppendFrame(a.conn, transcript.Editor, raw, 0)
 }
 
 func (a *Agent) do(ctx context.Context, j *job) (transcript.Entry, error) {
@@ -157,10 +163,10 @@ func (a *Agent) put(buf []byte, split int) (waited bool, err error) {
 	defer cancel()
 	for len(buf) > 0 {
 		n := min(split, len(buf))
-		held, err := writeTold(a.stdin, buf[:n])
+		held, err := a.transport.Send(buf[:n])
 		waited = waited || held
 		if err != nil {
-			return waited, &writeError{err}
+			return waited, &WriteError{err}
 		}
 		if buf = buf[n:]; len(buf) > 0 {
 			a.Taken(patience) // so that the next piece is a read of its own
@@ -172,11 +178,11 @@ func (a *Agent) put(buf []byte, split int) (waited bool, err error) {
 
 // Taken waits until the agent has taken from its stdin all that was written to
 // it, or has ended, or ctx ends. It returns at once where that cannot be told:
-// with a process on another system than Linux.
+// with pipes on another system than Linux.
 func (a *Agent) Taken(ctx context.Context) {
 	// The kernel tells nobody when a pipe becomes empty; it can only be asked.
 	for ctx.Err() == nil {
-		if left, ok := unread(a.stdin); !ok || left == 0 {
+		if left, ok := a.transport.Unread(); !ok || left == 0 {
 			return
 		}
 		select {
@@ -187,11 +193,13 @@ func (a *Agent) Taken(ctx context.Context) {
 	}
 }
 
-// writeError is a write that failed, as against one that was given up.
-type writeError struct{ cause error }
+// WriteError is a write that failed, as against one that was given up.
+type WriteError struct{ Cause error }
 
-func (e *writeError) Error() string { return "writing to the agent: " + e.cause.Error() }
-func (e *writeError) Unwrap() error { return e.cause }
+func (e *WriteError) Error() string { return "writing to the agent: " + e.Cause.Error() }
+
+// Unwrap is the cause.
+func (e *WriteError) Unwrap() error { return e.Cause }
 
 func (a *Agent) written(frame transcript.Entry, took time.Duration, err error) {
 	e := transcript.Entry{

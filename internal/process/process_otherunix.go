@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package mockclient
+package process
 
 import (
 	"os"
@@ -23,7 +23,7 @@ func agentAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: tru
 // processes lists the living descendants of root and the process group of the
 // agent, which keeps its number when the agent is gone. Environments cannot be
 // read here.
-func processes(root, agent int, _ string, _ int) []Process {
+func processes(root, agent int, _ string, _ int) []Info {
 	ps := exec.Command("ps", "-axo", "pid=,ppid=,pgid=,state=,command=")
 	ps.Env = []string{}
 	out, err := ps.Output()
@@ -31,7 +31,7 @@ func processes(root, agent int, _ string, _ int) []Process {
 		return nil
 	}
 	type proc struct {
-		Process
+		Info
 		group int
 	}
 	all := map[int]proc{}
@@ -44,7 +44,7 @@ func processes(root, agent int, _ string, _ int) []Process {
 		parent, _ := strconv.Atoi(f[1])
 		group, _ := strconv.Atoi(f[2])
 		if pid != ps.Process.Pid {
-			all[pid] = proc{Process{pid, parent, strings.Join(f[4:], " ")}, group}
+			all[pid] = proc{Info{pid, parent, strings.Join(f[4:], " ")}, group}
 		}
 	}
 	groups := map[int]bool{}
@@ -69,26 +69,24 @@ func processes(root, agent int, _ string, _ int) []Process {
 			groups[p.group] = true
 		}
 	}
-	var found []Process
+	var found []Info
 	for pid, p := range all {
 		if pid == root || pid == os.Getpid() {
 			continue
 		}
 		if under(pid) || groups[p.group] {
-			found = append(found, p.Process)
+			found = append(found, p.Info)
 		}
 	}
 	return found
 }
 
-// killCarriers cannot look into environments here: a terminal's descendants
+// KillCarriers cannot look into environments here: a terminal's descendants
 // that left its process group are lost.
-func killCarriers(string) {}
-
-func unreadFile(*os.File) (int, bool) { return 0, false }
+func KillCarriers(string) {}
 
 // Dying cannot be told here.
-func (p Process) Dying() bool { return false }
+func (p Info) Dying() bool { return false }
 
-// busy cannot be told here.
-func busy(int) bool { return false }
+// Busy cannot be told here.
+func Busy(int) bool { return false }

@@ -1,4 +1,4 @@
-package mockclient
+package process
 
 import (
 	"bytes"
@@ -27,7 +27,7 @@ func agentAttr() *syscall.SysProcAttr {
 // or, if conn is negative, of the whole run with them. Neither root nor this
 // process is listed. The agent's process group, which other systems need, says
 // nothing more here.
-func processes(root, _ int, run string, conn int) []Process {
+func processes(root, _ int, run string, conn int) []Info {
 	type proc struct {
 		parent int
 		state  byte
@@ -56,13 +56,13 @@ func processes(root, _ int, run string, conn int) []Process {
 		}
 		return false
 	}
-	var found []Process
+	var found []Info
 	for pid, p := range all {
 		if pid == root || pid == os.Getpid() || p.state == 'Z' || p.state == 'X' {
 			continue
 		}
 		if under(pid) || carries(pid, run, conn) {
-			found = append(found, Process{PID: pid, Parent: p.parent, Command: commandLine(pid)})
+			found = append(found, Info{PID: pid, Parent: p.parent, Command: commandLine(pid)})
 		}
 	}
 	return found
@@ -120,8 +120,8 @@ func commandLine(pid int) string {
 	return string(bytes.ReplaceAll(line, []byte{0}, []byte{' '}))
 }
 
-// killCarriers kills every process that has this variable in its environment.
-func killCarriers(variable string) {
+// KillCarriers kills every process that has this variable in its environment.
+func KillCarriers(variable string) {
 	for range 100 { // one may be forked while we look
 		found := false
 		dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -141,21 +141,10 @@ func killCarriers(variable string) {
 	}
 }
 
-// FIONREAD has the name TIOCINQ here; it works on either end of a pipe.
-func unreadFile(f *os.File) (n int, ok bool) {
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return 0, false
-	}
-	var asked error
-	err = conn.Control(func(fd uintptr) { n, asked = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
-	return n, err == nil && asked == nil
-}
-
 // Dying reports whether the process has been killed and is only not gone yet: it is
 // on its way out, or the kernel has a SIGKILL for it. It is false on other systems
 // than Linux.
-func (p Process) Dying() bool {
+func (p Info) Dying() bool {
 	// The command may hold anything, also parentheses: what is read begins after
 	// the last one, with the state; see proc_pid_stat(5).
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID))
@@ -186,10 +175,10 @@ func (p Process) Dying() bool {
 	return false
 }
 
-// busy reports whether a thread of the process or of its descendants is on a
+// Busy reports whether a thread of the process or of its descendants is on a
 // processor, in line for one, or waits for a disk. It goes down the tree alone:
 // who asks may ask often, where looking at all processes would keep them busy.
-func busy(pid int) bool {
+func Busy(pid int) bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
 	for _, dir := range threads {
 		if _, state, ok := readStat(dir); ok && (state == 'R' || state == 'D') {
@@ -197,7 +186,7 @@ func busy(pid int) bool {
 		}
 		children, _ := os.ReadFile(dir + "/children")
 		for child := range bytes.FieldsSeq(children) {
-			if pid, err := strconv.Atoi(string(child)); err == nil && busy(pid) {
+			if pid, err := strconv.Atoi(string(child)); err == nil && Busy(pid) {
 				return true
 			}
 		}

@@ -1,4 +1,6 @@
-package mockclient
+// Package isolate starts an agent where it reaches no network but the ports it
+// is given.
+package isolate
 
 import (
 	"context"
@@ -11,59 +13,62 @@ import (
 	"time"
 )
 
-// Isolation starts an agent where nothing can be reached but the doors: in a
+// Isolation starts an agent where nothing can be reached but the ports: in a
 // user and a network namespace of its own, with a loopback interface of its
-// own. Linux only; see CanIsolate.
+// own. Linux only; see Check.
 type Isolation struct {
-	// Helper is the command line that calls IsolateMain, such as
+	// Helper is the command line that calls Main, such as
 	// {"/path/acp-test", "isolate"}.
 	Helper []string
 	// Dir is a directory that only this user may enter, for a socket while the
 	// agent starts. It needs a short name: the system allows about 90 bytes.
 	Dir   string
-	Doors []Door
+	Ports []Port
 }
 
-// Door is a port of the agent's 127.0.0.1. Its listener belongs to this
+// Port is a port of the agent's 127.0.0.1. Its listener belongs to this
 // process: a connection to it comes out here without passing any network.
-type Door struct {
-	Port int
+type Port struct {
+	Number int
 	// Serve gets the listener once the agent has one, and must not block.
 	Serve func(net.Listener)
 }
 
-// ErrNoIsolation is the cause when this machine has no namespaces to isolate
+// ErrUnavailable is the cause when this machine has no namespaces to isolate
 // an agent with.
-var ErrNoIsolation = errors.New("user and network namespaces are not available")
+var ErrUnavailable = errors.New("user and network namespaces are not available")
 
-// hall is where an isolated agent's helper hands its listeners over.
-type hall struct {
+// Handover is where the helper of an isolated agent hands its listeners over.
+type Handover struct {
 	socket *net.UnixListener
-	doors  []Door
+	ports  []Port
 }
 
-// openHall makes the socket and turns the command into the helper's.
-func openHall(i *Isolation, s *spawn) (*hall, error) {
+// Open makes the socket for the agent of a connection. It returns the helper's
+// program and words, which start the agent's.
+func (i *Isolation) Open(conn int, path string, args []string) (*Handover, string, []string, error) {
 	if len(i.Helper) == 0 {
-		return nil, errors.New("isolating the agent: the helper's command line is empty")
+		return nil, "", nil, errNoHelper
 	}
-	name := filepath.Join(i.Dir, "doors-"+strconv.Itoa(s.Conn))
+	name := filepath.Join(i.Dir, "ports-"+strconv.Itoa(conn))
 	socket, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 	if err != nil {
-		return nil, fmt.Errorf("isolating the agent: %w", err)
+		return nil, "", nil, fmt.Errorf("isolating the agent: %w", err)
 	}
-	words := append(append([]string{}, i.Helper...), name, strconv.Itoa(len(i.Doors)))
-	for _, d := range i.Doors {
-		words = append(words, strconv.Itoa(d.Port))
+	words := append(append([]string{}, i.Helper...), name, strconv.Itoa(len(i.Ports)))
+	for _, p := range i.Ports {
+		words = append(words, strconv.Itoa(p.Number))
 	}
-	s.Path, s.Args, s.Isolate = i.Helper[0], append(append(words, s.Path), s.Args...), true
-	return &hall{socket, i.Doors}, nil
+	return &Handover{socket, i.Ports}, i.Helper[0], append(append(words, path), args...), nil
 }
 
-func (h *hall) close() { h.socket.Close() }
+var errNoHelper = errors.New("isolating the agent: the helper's command line is empty")
 
-// receive takes the listeners and opens the doors.
-func (h *hall) receive(ctx context.Context) error {
+// Close removes the socket.
+func (h *Handover) Close() { h.socket.Close() }
+
+// Receive takes the listeners from the helper and gives each to its port.
+func (h *Handover) Receive(ctx context.Context) error {
 	const patience = 10 * time.Second // the helper only has to be started
 	deadline := time.Now().Add(patience)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
@@ -78,17 +83,21 @@ func (h *hall) receive(ctx context.Context) error {
 	}
 	defer c.Close()
 	_ = c.SetDeadline(deadline)
-	files, err := receiveFiles(c, len(h.doors))
-	defer closeAll(files...)
+	files, err := receiveFiles(c, len(h.ports))
+	defer func() {
+		for _, f := range files {
+			f.Close()
+		}
+	}()
 	if err != nil {
 		return fmt.Errorf("isolating the agent: %w", err)
 	}
-	for i, d := range h.doors {
+	for i, p := range h.ports {
 		l, err := net.FileListener(files[i])
 		if err != nil {
-			return fmt.Errorf("isolating the agent: port %d: %w", d.Port, err)
+			return fmt.Errorf("isolating the agent: port %d: %w", p.Number, err)
 		}
-		d.Serve(l)
+		p.Serve(l)
 	}
 	return nil
 }
@@ -103,13 +112,14 @@ type handed struct {
 }
 
 func parseHanded(words []string) (h handed, err error) {
+	missing := errors.New("words are missing: SOCKET COUNT PORT… PATH NAME ARGS…")
 	if len(words) < 2 {
-		return h, errors.New("words are missing: SOCKET COUNT PORT… PATH NAME ARGS…")
+		return h, missing
 	}
 	h.socket = words[0]
 	n, err := strconv.Atoi(words[1])
 	if err != nil || n < 0 || len(words) < 4+n {
-		return h, errors.New("words are missing: SOCKET COUNT PORT… PATH NAME ARGS…")
+		return h, missing
 	}
 	for _, w := range words[2 : 2+n] {
 		port, err := strconv.Atoi(w)
@@ -125,7 +135,7 @@ func parseHanded(words []string) (h handed, err error) {
 func files(list []int) []*os.File {
 	out := make([]*os.File, len(list))
 	for i, fd := range list {
-		out[i] = os.NewFile(uintptr(fd), "door")
+		out[i] = os.NewFile(uintptr(fd), "port")
 	}
 	return out
 }

@@ -1,4 +1,4 @@
-package mockclient
+package process
 
 import (
 	"bufio"
@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/acp-test/acp-test/internal/pipe"
 )
 
 // The harness and its keeper speak JSON Lines: orders on the keeper's fd 3,
@@ -33,7 +35,7 @@ type report struct {
 	PID       int    `json:",omitempty"`
 	Error     string `json:",omitempty"`
 	Exit      *Exit  `json:",omitempty"`
-	Processes []Process
+	Processes []Info
 }
 
 // kept is an agent that runs under a keeper.
@@ -52,10 +54,10 @@ type kept struct {
 	over      chan struct{} // the agent has ended
 	done      chan struct{} // and so has all that it left behind
 	exit      Exit
-	survivors []Process
+	survivors []Info
 }
 
-func startKept(ctx context.Context, keeper []string, remove, trim string, s spawn, files *pipes) (process, error) {
+func startKept(ctx context.Context, keeper []string, remove, trim string, s spawn, files *pipe.Set) (Process, error) {
 	if len(keeper) == 0 {
 		return nil, errors.New("the keeper's command line is empty")
 	}
@@ -89,29 +91,34 @@ func startKept(ctx context.Context, keeper []string, remove, trim string, s spaw
 
 // startKeeper starts a keeper with the agent's pipes as its own 0, 1 and 2.
 // files may be nil.
-func startKeeper(keeper []string, args keeperArgs, files *pipes) (*kept, error) {
+func startKeeper(keeper []string, args keeperArgs, files *pipe.Set) (*kept, error) {
 	orderR, orderW, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
+	defer orderR.Close()
 	reportR, reportW, err := os.Pipe()
 	if err != nil {
-		closeAll(orderR, orderW)
+		orderW.Close()
 		return nil, err
 	}
-	defer closeAll(orderR, reportW)
+	defer reportW.Close()
 	cmd := exec.Command(keeper[0], append(append([]string{}, keeper[1:]...), args.words()...)...)
 	cmd.Env = []string{} // nothing of ours may change how it behaves
 	if files != nil {
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = files.inR, files.outW, files.errW
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = files.Stdin, files.Stdout, files.Stderr
 	}
 	cmd.ExtraFiles = []*os.File{orderR, reportW}
 	cmd.SysProcAttr = keeperAttr()
 	if err := cmd.Start(); err != nil {
-		closeAll(orderW, reportR)
+		orderW.Close()
+		reportR.Close()
 		return nil, fmt.Errorf("starting the keeper: %w", err)
 	}
-	return &kept{cmd: cmd, run: args.run, conn: args.conn, orders: orderW, reports: reportR, answers: make(chan report, 1), over: make(chan struct{}), done: make(chan struct{}), exit: Exit{Code: -1, Error: "the keeper died"}}, nil
+	return &kept{
+		cmd: cmd, run: args.run, conn: args.conn, orders: orderW, reports: reportR, answers: make(chan report, 1),
+		over: make(chan struct{}), done: make(chan struct{}), exit: Exit{Code: -1, Error: "the keeper died"},
+	}, nil
 }
 
 func (k *kept) order(o order) error {
@@ -182,9 +189,9 @@ func (k *kept) ask(o order) (report, error) {
 	}
 }
 
-func (k *kept) pid() int { return k.agent }
+func (k *kept) PID() int { return k.agent }
 
-func (k *kept) signal(s syscall.Signal, group bool) error {
+func (k *kept) Signal(s syscall.Signal, group bool) error {
 	r, err := k.ask(order{Signal: s, Group: group})
 	if err != nil {
 		return err
@@ -195,9 +202,9 @@ func (k *kept) signal(s syscall.Signal, group bool) error {
 	return nil
 }
 
-func (k *kept) kill() { _ = k.order(order{Kill: true}) }
+func (k *kept) Kill() { _ = k.order(order{Kill: true}) }
 
-func (k *kept) descendants() []Process {
+func (k *kept) Descendants() []Info {
 	r, err := k.ask(order{List: true})
 	if err != nil {
 		return nil
@@ -205,9 +212,9 @@ func (k *kept) descendants() []Process {
 	return r.Processes
 }
 
-func (k *kept) ended() <-chan struct{} { return k.over }
+func (k *kept) Ended() <-chan struct{} { return k.over }
 
-func (k *kept) wait() (Exit, []Process) {
+func (k *kept) Wait() (Exit, []Info) {
 	<-k.done
 	if k.exit.Error != "" { // the keeper is gone, and with it who would have killed
 		sweepRun(k.run, k.conn)

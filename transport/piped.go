@@ -1,8 +1,7 @@
-package mockclient
+package transport
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"syscall"
 
@@ -18,7 +17,7 @@ type Piped struct {
 
 	t    *transcript.Transcript
 	conn int
-	proc process
+	proc Process
 	gone chan struct{}
 }
 
@@ -26,15 +25,15 @@ type Piped struct {
 // appends nothing but its start and the signals it is sent. Grace and MaxLine
 // of the command mean nothing here. ctx bounds the start alone.
 func StartPiped(ctx context.Context, t *transcript.Transcript, conn int, c Command) (*Piped, error) {
-	p, files, err := launch(ctx, t, conn, &c)
+	p, files, err := c.start(ctx, t, conn)
 	if err != nil {
-		return nil, fmt.Errorf("starting agent %q: %w", c.Path, err)
+		return nil, err
 	}
-	return &Piped{Stdin: files.inW, Stdout: files.outR, Stderr: files.errR, t: t, conn: conn, proc: p, gone: make(chan struct{})}, nil
+	return &Piped{
+		Stdin: files.ToStdin, Stdout: files.FromStdout, Stderr: files.FromStderr,
+		t: t, conn: conn, proc: p, gone: make(chan struct{}),
+	}, nil
 }
-
-// PID is the agent's process id.
-func (p *Piped) PID() int { return p.proc.pid() }
 
 // Signal sends a signal to the agent's process group, as a terminal would.
 func (p *Piped) Signal(s syscall.Signal) error {
@@ -43,11 +42,7 @@ func (p *Piped) Signal(s syscall.Signal) error {
 		return ErrExited
 	default:
 	}
-	p.t.Event(p.conn, transcript.Process, transcript.Signalled, "", signalled{signalName(s), true})
-	if err := p.proc.signal(s, true); err != nil {
-		return fmt.Errorf("sending %s to the agent: %w", signalName(s), err)
-	}
-	return nil
+	return signal(p.t, p.conn, p.proc, s, true)
 }
 
 // Kill ends the agent and its whole tree with SIGKILL, and does not wait.
@@ -55,20 +50,20 @@ func (p *Piped) Kill() {
 	select {
 	case <-p.gone:
 	default:
-		p.proc.kill()
+		p.proc.Kill()
 	}
 }
 
 // Wait returns when the agent and all its descendants are gone, with those that
 // outlived it and had to be killed. Call it once.
-func (p *Piped) Wait() (Exit, []Process) {
+func (p *Piped) Wait() (Exit, []ProcessInfo) {
 	defer close(p.gone)
-	return p.proc.wait()
+	return p.proc.Wait()
 }
 
 // Exited appends the end of the agent to the transcript. It is apart from Wait
 // because what is still in the pipes comes before it.
-func (p *Piped) Exited(e Exit, survivors []Process) {
+func (p *Piped) Exited(e Exit, survivors []ProcessInfo) {
 	for _, s := range survivors {
 		p.t.Event(p.conn, transcript.Process, transcript.Descendant, "", s)
 	}

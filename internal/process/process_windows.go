@@ -1,4 +1,4 @@
-package mockclient
+package process
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"github.com/acp-test/acp-test/internal/pipe"
 )
 
 // What is missing here: the keeper, process groups, the list of descendants,
@@ -27,7 +29,8 @@ func removeDir(dir string) {
 	}
 }
 
-func signalName(s syscall.Signal) string {
+// SignalName is the name of a signal, such as "SIGTERM".
+func SignalName(s syscall.Signal) string {
 	switch s {
 	case syscall.SIGTERM:
 		return "SIGTERM"
@@ -43,9 +46,9 @@ type bare struct {
 	exit Exit
 }
 
-func startBare(s spawn, files *pipes) (process, error) {
+func startBare(s spawn, files *pipe.Set) (Process, error) {
 	b := &bare{done: make(chan struct{})}
-	b.cmd = &exec.Cmd{Path: s.Path, Args: s.Args, Env: s.Env, Dir: s.Dir, Stdin: files.inR, Stdout: files.outW, Stderr: files.errW}
+	b.cmd = &exec.Cmd{Path: s.Path, Args: s.Args, Env: s.Env, Dir: s.Dir, Stdin: files.Stdin, Stdout: files.Stdout, Stderr: files.Stderr}
 	if err := b.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -60,28 +63,26 @@ func startBare(s spawn, files *pipes) (process, error) {
 	return b, nil
 }
 
-func (b *bare) pid() int { return b.cmd.Process.Pid }
+func (b *bare) PID() int { return b.cmd.Process.Pid }
 
-func (b *bare) signal(s syscall.Signal, _ bool) error {
+func (b *bare) Signal(s syscall.Signal, _ bool) error {
 	if s == syscall.SIGKILL {
 		return b.cmd.Process.Kill()
 	}
 	return errors.New("signals are not available on Windows")
 }
 
-func (b *bare) kill()                  { _ = b.cmd.Process.Kill() }
-func (b *bare) descendants() []Process { return nil }
-func (b *bare) ended() <-chan struct{} { return b.done }
+func (b *bare) Kill()                  { _ = b.cmd.Process.Kill() }
+func (b *bare) Descendants() []Info    { return nil }
+func (b *bare) Ended() <-chan struct{} { return b.done }
 
-func (b *bare) wait() (Exit, []Process) {
+func (b *bare) Wait() (Exit, []Info) {
 	<-b.done
 	return b.exit, nil
 }
 
-func unreadFile(*os.File) (int, bool) { return 0, false }
-
 // Dying cannot be told here.
-func (p Process) Dying() bool { return false }
+func (p Info) Dying() bool { return false }
 
-// busy cannot be told here.
-func busy(int) bool { return false }
+// Busy cannot be told here.
+func Busy(int) bool { return false }

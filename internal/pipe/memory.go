@@ -1,0 +1,110 @@
+package pipe
+
+import (
+	"io"
+	"os"
+	"sync"
+)
+
+// Memory is a pipe within this process that behaves as the kernel's does: it
+// buffers 64 KiB, a writer blocks when it is full, closing the read end makes
+// writes fail, and closing the write end lets the reader finish what is there.
+type Memory struct {
+	mu         sync.Mutex
+	cond       *sync.Cond
+	buf        []byte
+	readClosed bool
+	ended      bool
+}
+
+const size = 64 << 10
+
+// NewMemory is a pipe with nothing in it.
+func NewMemory() *Memory {
+	m := &Memory{}
+	m.cond = sync.NewCond(&m.mu)
+	return m
+}
+
+// Read reads what is there, or waits for something.
+func (m *Memory) Read(b []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for len(m.buf) == 0 && !m.ended && !m.readClosed {
+		m.cond.Wait()
+	}
+	if m.readClosed {
+		return 0, os.ErrClosed
+	}
+	if len(m.buf) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, m.buf)
+	m.buf = m.buf[n:]
+	m.cond.Broadcast()
+	return n, nil
+}
+
+// Write writes all of b.
+func (m *Memory) Write(b []byte) (int, error) {
+	n, _, err := m.write(b)
+	return n, err
+}
+
+// Send writes all of b and reports whether the pipe was full meanwhile.
+func (m *Memory) Send(b []byte) (waited bool, err error) {
+	_, waited, err = m.write(b)
+	return waited, err
+}
+
+func (m *Memory) write(b []byte) (n int, waited bool, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for {
+		if m.ended {
+			return n, waited, os.ErrClosed
+		}
+		if m.readClosed {
+			return n, waited, io.ErrClosedPipe
+		}
+		if room := size - len(m.buf); room > 0 && len(b) > 0 {
+			k := min(room, len(b))
+			m.buf = append(m.buf, b[:k]...)
+			b, n = b[k:], n+k
+			m.cond.Broadcast()
+		}
+		if len(b) == 0 {
+			return n, waited, nil
+		}
+		waited = true
+		m.cond.Wait()
+	}
+}
+
+// Unread is how many bytes have been written and not been read.
+func (m *Memory) Unread() (n int, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.buf), true
+}
+
+// Drained cannot tell when all has been read.
+func (m *Memory) Drained() (done <-chan struct{}, ok bool) { return nil, false }
+
+// Close ends the writing side.
+func (m *Memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended = true
+	m.cond.Broadcast()
+	return nil
+}
+
+// CloseRead ends the reading side.
+func (m *Memory) CloseRead() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.readClosed = true
+	m.cond.Broadcast()
+	return nil
+}

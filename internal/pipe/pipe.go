@@ -1,0 +1,114 @@
+// Package pipe asks the pipes of a process what the os package does not tell:
+// whether a write had to wait, what is left to read, and when all is read.
+package pipe
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"time"
+)
+
+// Set is the three pipes of a process: the ends it has and the ends its
+// starter has. Pipes and never a pseudo-terminal, which would change bytes and
+// mix stdout with stderr.
+type Set struct {
+	Stdin, Stdout, Stderr           *os.File // the process'
+	ToStdin, FromStdout, FromStderr *os.File // the starter's
+}
+
+// NewSet makes the pipes.
+func NewSet() (*Set, error) {
+	s := &Set{}
+	for _, ends := range [][2]**os.File{{&s.Stdin, &s.ToStdin}, {&s.FromStdout, &s.Stdout}, {&s.FromStderr, &s.Stderr}} {
+		var err error
+		if *ends[0], *ends[1], err = os.Pipe(); err != nil {
+			s.CloseTheirs()
+			s.CloseOurs()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// CloseTheirs closes the ends of the process, once it has them.
+func (s *Set) CloseTheirs() { closeAll(s.Stdin, s.Stdout, s.Stderr) }
+
+// CloseOurs closes the ends of the starter.
+func (s *Set) CloseOurs() { closeAll(s.ToStdin, s.FromStdout, s.FromStderr) }
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// Writer writes to a pipe.
+type Writer struct{ *os.File }
+
+// Reader reads from a pipe, and can be asked to say when all that had been
+// written to it has been read.
+type Reader struct {
+	f     *os.File
+	mu    sync.Mutex
+	asked []chan struct{} // by Drained, closed when nothing is left to read
+}
+
+// NewReader reads from f.
+func NewReader(f *os.File) *Reader { return &Reader{f: f} }
+
+// CloseRead closes the file.
+func (r *Reader) CloseRead() error { return r.f.Close() }
+
+// Read reads as os.File does.
+func (r *Reader) Read(p []byte) (int, error) {
+	for {
+		if asked := r.take(); asked != nil {
+			if n, some, err := readNow(r.f, p); some || err != nil {
+				r.ask(asked...)
+				return n, err
+			}
+			for _, c := range asked {
+				close(c)
+			}
+		}
+		n, err := r.f.Read(p)
+		// The deadline has passed only while somebody asks.
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, err
+		}
+	}
+}
+
+// Drained is closed when all that is in the pipe now has been read and the
+// reader has come back for more. ok is false where that cannot be told.
+func (r *Reader) Drained() (done <-chan struct{}, ok bool) {
+	c := make(chan struct{})
+	return c, r.ask(c)
+}
+
+// ask makes a Read that waits look what there is.
+func (r *Reader) ask(asked ...chan struct{}) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.f.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		return false
+	}
+	r.asked = append(r.asked, asked...)
+	return true
+}
+
+// take is what is asked, and lets Read wait again.
+func (r *Reader) take() []chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.asked) == 0 {
+		return nil
+	}
+	_ = r.f.SetReadDeadline(time.Time{}) // it could be set before
+	asked := r.asked
+	r.asked = nil
+	return asked
+}

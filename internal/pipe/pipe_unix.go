@@ -1,0 +1,70 @@
+//go:build unix
+
+package pipe
+
+import (
+	"errors"
+	"io"
+	"os"
+	"syscall"
+)
+
+// Send writes all of b and reports whether the pipe was full meanwhile. How
+// long it took would not tell: the writer may have had to wait for a processor
+// when the reader had all of it and had answered.
+func (w Writer) Send(b []byte) (waited bool, err error) {
+	raw, err := w.SyscallConn()
+	if err != nil {
+		return false, err
+	}
+	var failed error
+	err = raw.Write(func(fd uintptr) bool {
+		for len(b) > 0 {
+			switch n, err := syscall.Write(int(fd), b); err {
+			case nil:
+				b = b[n:]
+			case syscall.EINTR:
+			case syscall.EAGAIN:
+				waited = true
+				return false // until there is room
+			default:
+				failed = err
+				return true
+			}
+		}
+		return true
+	})
+	if err == nil && failed != nil {
+		err = os.NewSyscallError("write", failed)
+	}
+	return waited, err
+}
+
+// readNow reads what is in a pipe without waiting; some is false if there is
+// nothing.
+func readNow(f *os.File, p []byte) (n int, some bool, err error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return 0, false, err
+	}
+	var failed error
+	err = raw.Read(func(fd uintptr) bool {
+		for {
+			n, failed = syscall.Read(int(fd), p)
+			if failed != syscall.EINTR {
+				return true
+			}
+		}
+	})
+	switch {
+	case err != nil:
+		return 0, false, err
+	case errors.Is(failed, syscall.EAGAIN):
+		return 0, false, nil
+	case failed != nil:
+		return 0, false, failed
+	case n == 0 && len(p) > 0:
+		return 0, true, io.EOF
+	}
+	return n, true, nil
+}

@@ -1,7 +1,0 @@
-//go:build unix && !linux
-
-package mockclient
-
-import "syscall"
-
-func (s *spawn) attr() *syscall.SysProcAttr { return agentAttr() }

@@ -1,0 +1,363 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/acp-test/acp-test/internal/process"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Errors of what needs an agent that runs.
+var (
+	// ErrExited is returned for a frame that was not sent because the agent
+	// had exited.
+	ErrExited = process.ErrExited
+	// ErrStdinClosed is returned for a frame that was not sent because the
+	// agent's input had been closed before.
+	ErrStdinClosed = errors.New("the agent's stdin is closed")
+	// ErrNoProcess is returned for what can be done to a process alone.
+	ErrNoProcess = errors.New("the agent has no process here")
+)
+
+// Exit says how an agent ended.
+type Exit = process.Exit
+
+// Process is an agent that runs as a process: what it is signalled and killed
+// by.
+type Process = process.Process
+
+// ProcessInfo is a process of an agent's tree.
+type ProcessInfo = process.Info
+
+// Shutdown says how an agent was brought to its end.
+type Shutdown struct {
+	Exit Exit
+	// Steps are the rungs of the ladder that were taken, in order:
+	// "stdin-closed", "SIGTERM", "SIGKILL", or, for an agent without a process,
+	// "stdin-closed", "closed". It is empty if the agent had exited before.
+	Steps []string
+	// Survivors are the processes that outlived the agent. They have been
+	// killed.
+	Survivors []ProcessInfo
+	Took      time.Duration
+}
+
+// Options of an agent. The zero value is an agent without a process.
+type Options struct {
+	// Process is the agent's process; nil means that it has none here. It has
+	// been started.
+	Process Process
+	// Stderr is what the process writes beside its frames; nil means nothing.
+	Stderr io.ReadCloser
+	// RunID attributes processes to the run. "" makes one up.
+	RunID string
+	// Grace is the time for each step of Stop; 0 means 2 s.
+	Grace time.Duration
+}
+
+// Agent is one running agent: its transport, its process if it has one, and
+// what has passed, in the transcript. All methods may be called from any
+// goroutine. An Agent must be ended with Stop.
+type Agent struct {
+	t         *transcript.Transcript
+	conn      int
+	transport Transport
+	o         Options
+
+	jobs   chan *job
+	ended  <-chan struct{} // the agent itself has ended
+	exited chan struct{}   // and so has all that it left behind
+
+	mu          sync.Mutex
+	stdinClosed bool
+	shape       Shape
+	held        []heldFrame // coalesced, not yet written
+	pace        Pace
+	paused      chan struct{} // closed by ResumeReading; nil while nothing is paused
+	ends        []func()      // what Stop waits for once the agent is gone
+	exit        Exit
+	survivors   []ProcessInfo
+	stopped     chan struct{}
+	shutdown    Shutdown
+
+	receiving sync.Mutex // held while the receiver is called
+	receive   func(transcript.Entry)
+	early     []int // Seqs of frames that came before the receiver
+	readAll   chan struct{}
+}
+
+// New takes over a transport as the connection conn of the run that t logs.
+func New(t *transcript.Transcript, conn int, transport Transport, o Options) *Agent {
+	if o.Grace <= 0 {
+		o.Grace = 2 * time.Second
+	}
+	if o.RunID == "" {
+		o.RunID = process.NewRunID()
+	}
+	a := &Agent{
+		t: t, conn: conn, transport: transport, o: o,
+		jobs: make(chan *job), exited: make(chan struct{}), readAll: make(chan struct{}),
+	}
+	a.ended = a.readAll
+	if o.Process != nil {
+		a.ended = o.Process.Ended()
+	}
+	var readers sync.WaitGroup
+	readers.Go(a.read)
+	if o.Stderr != nil {
+		readers.Go(a.readStderr)
+	}
+	go a.writeLoop()
+	go a.waitForEnd(&readers)
+	return a
+}
+
+// waitForEnd logs the end of the agent, after all that it has written.
+func (a *Agent) waitForEnd(readers *sync.WaitGroup) {
+	exit, survivors := Exit{Code: -1, Closed: true}, []ProcessInfo(nil)
+	if a.o.Process != nil {
+		exit, survivors = a.o.Process.Wait()
+	} else {
+		<-a.readAll
+	}
+	a.SetPace(Pace{})
+	// Whatever is still on its way comes before the exit. All holders of the
+	// other ends are dead, so that end of file is near; one that could not be
+	// killed must not hold the run.
+	a.ResumeReading()
+	abandon := func() {
+		a.transport.Close()
+		if a.o.Stderr != nil {
+			a.o.Stderr.Close()
+		}
+	}
+	timer := time.AfterFunc(a.o.Grace, abandon)
+	readers.Wait()
+	if !timer.Stop() {
+		a.note(note{Code: "pipe-open", Text: "a process that could not be killed still holds the agent's output; reading was given up"})
+	}
+	abandon()
+	for _, s := range survivors {
+		a.t.Event(a.conn, transcript.Process, transcript.Descendant, "", s)
+	}
+	a.mu.Lock()
+	a.exit, a.survivors = exit, survivors
+	a.stdinClosed = true
+	a.mu.Unlock()
+	a.transport.CloseSend()
+	a.t.Event(a.conn, transcript.Process, transcript.Exited, "", exit)
+	close(a.exited)
+}
+
+// PID is the agent's process id; 0 for an agent that has no process of its own.
+func (a *Agent) PID() int {
+	if a.o.Process == nil {
+		return 0
+	}
+	return a.o.Process.PID()
+}
+
+// HasProcess reports whether the agent can be signalled and killed.
+func (a *Agent) HasProcess() bool { return a.o.Process != nil }
+
+// Conn is the number of this agent in its run.
+func (a *Agent) Conn() int { return a.conn }
+
+// RunID is the name of the run that the agent's processes belong to.
+func (a *Agent) RunID() string { return a.o.RunID }
+
+// Transcript is the log of the run.
+func (a *Agent) Transcript() *transcript.Transcript { return a.t }
+
+// Exited is closed when the agent and its descendants are gone and all they
+// wrote is in the transcript.
+func (a *Agent) Exited() <-chan struct{} { return a.exited }
+
+// Exit says how the agent ended. ok is false while it runs.
+func (a *Agent) Exit() (exit Exit, ok bool) {
+	select {
+	case <-a.exited:
+		return a.exit, true
+	default:
+		return Exit{}, false
+	}
+}
+
+// Descendants lists the living processes of the agent's tree without the agent
+// itself; after the exit, those that outlived it. An agent without a process
+// has none.
+func (a *Agent) Descendants() []ProcessInfo {
+	if _, gone := a.Exit(); gone {
+		return a.survivors
+	}
+	if a.o.Process == nil {
+		return nil
+	}
+	return a.o.Process.Descendants()
+}
+
+// Busy reports whether a thread of the agent's tree runs, or waits for a processor
+// or a disk, so that there may be more to come. It is false on other systems than
+// Linux, without a process, and after the exit.
+func (a *Agent) Busy() bool {
+	if _, gone := a.Exit(); gone || a.o.Process == nil {
+		return false
+	}
+	return process.Busy(a.PID())
+}
+
+// CloseStdin closes the agent's input, as an editor that quits does. Held
+// frames are written first. A write that is blocked ends with an error.
+func (a *Agent) CloseStdin() {
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	_ = a.Flush(ctx) // a blocked pipe takes nothing more, and is closed all the same
+	a.mu.Lock()
+	was := a.stdinClosed
+	a.stdinClosed = true
+	a.mu.Unlock()
+	if was {
+		return
+	}
+	a.t.Event(a.conn, transcript.Process, transcript.StdinClosed, "", struct{}{})
+	a.transport.CloseSend()
+}
+
+// Signal sends a signal to the agent alone.
+func (a *Agent) Signal(s syscall.Signal) error {
+	if _, gone := a.Exit(); gone {
+		return ErrExited
+	}
+	if a.o.Process == nil {
+		return ErrNoProcess
+	}
+	return signal(a.t, a.conn, a.o.Process, s, false)
+}
+
+// signal logs and sends a signal.
+func signal(t *transcript.Transcript, conn int, p Process, s syscall.Signal, group bool) error {
+	t.Event(conn, transcript.Process, transcript.Signalled, "", signalled{process.SignalName(s), group})
+	if err := p.Signal(s, group); err != nil {
+		return fmt.Errorf("sending %s to the agent: %w", process.SignalName(s), err)
+	}
+	return nil
+}
+
+type signalled struct {
+	Signal string `json:"signal"`
+	Group  bool   `json:"group,omitempty"`
+}
+
+// Kill ends the agent and its whole tree with SIGKILL, and does not wait. It
+// ends the connection to an agent that has no process.
+func (a *Agent) Kill() {
+	if _, gone := a.Exit(); gone {
+		return
+	}
+	if a.o.Process == nil {
+		a.ResumeReading()
+		a.transport.Close()
+		return
+	}
+	a.t.Event(a.conn, transcript.Process, transcript.Signalled, "", signalled{"SIGKILL", true})
+	a.o.Process.Kill()
+}
+
+// Stop ends the agent: it closes stdin, sends SIGTERM to the agent's process
+// group if it still runs after the grace period, and SIGKILL to the whole tree
+// after another one. When ctx ends, SIGKILL comes at once. The connection to an
+// agent without a process is ended in place of the signals. Each step is an
+// entry. Stop returns when nothing of the agent is left; further calls return
+// the same.
+func (a *Agent) Stop(ctx context.Context) Shutdown {
+	a.mu.Lock()
+	if a.stopped != nil {
+		stopped := a.stopped
+		a.mu.Unlock()
+		<-stopped
+		return a.shutdown
+	}
+	a.stopped = make(chan struct{})
+	a.mu.Unlock()
+
+	start := time.Now()
+	var s Shutdown
+	a.ResumeReading()
+	if !a.within(ctx, 0) {
+		s.Steps = append(s.Steps, "stdin-closed")
+		a.CloseStdin()
+		ended := a.within(ctx, a.o.Grace)
+		if !ended && a.o.Process == nil {
+			s.Steps = append(s.Steps, "closed")
+			a.Kill()
+		} else if !ended && ctx.Err() == nil {
+			s.Steps = append(s.Steps, "SIGTERM")
+			_ = signal(a.t, a.conn, a.o.Process, syscall.SIGTERM, true)
+			a.within(ctx, a.o.Grace)
+		}
+		if a.o.Process != nil && !a.within(ctx, 0) {
+			s.Steps = append(s.Steps, "SIGKILL")
+			a.Kill()
+		}
+	}
+	<-a.exited
+	a.mu.Lock()
+	ends := a.ends
+	a.mu.Unlock()
+	for _, end := range ends {
+		end()
+	}
+	s.Exit, s.Survivors, s.Took = a.exit, a.survivors, time.Since(start)
+	a.shutdown = s
+	close(a.stopped)
+	return s
+}
+
+// within reports whether the agent itself ends within d, or before ctx ends. What
+// it left behind has a time of its own, which is no part of the agent's.
+func (a *Agent) within(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-a.ended:
+		return true
+	default:
+	}
+	if d <= 0 {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-a.ended:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// AtEnd makes Stop call f once the agent is gone, before it returns.
+func (a *Agent) AtEnd(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ends = append(a.ends, f)
+}
+
+// note is what an agent's reader noted: the details of a transcript.Remark.
+type note struct {
+	Code    string `json:"code"`
+	Text    string `json:"text"`
+	Request int    `json:"request,omitempty"`
+}
+
+func (a *Agent) note(n note) { a.t.Event(a.conn, transcript.Note, transcript.Remark, "", n) }
+
+// Format prints the agent by its connection and process.
+func (a *Agent) Format(s fmt.State, _ rune) {
+	fmt.Fprintf(s, "agent %d (pid %d)", a.conn, a.PID())
+}

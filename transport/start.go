@@ -1,0 +1,177 @@
+package transport
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/internal/pipe"
+	"github.com/acp-test/acp-test/internal/process"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Command says how to run an agent as a process.
+type Command struct {
+	// Path of the program: a name is looked up in the PATH of this process, a
+	// relative path is taken from its working directory.
+	Path string
+	Args []string // without the program's name
+	// Env is the whole environment; nothing is inherited. ACP_TEST_RUN and
+	// ACP_TEST_CONN are added.
+	Env []string
+	Dir string // working directory; "" is that of this process
+	// Keeper is the command line of the keeper, such as {"acp-test",
+	// "keeper"}. Without one, a harness that is killed may
+	// leave descendants of the agent behind, and so may an agent whose
+	// descendants leave its process group and clear their environment.
+	Keeper []string
+	// RemoveOnExit is a directory the keeper removes if this process dies
+	// without calling Stop. After Stop the directory is the caller's.
+	RemoveOnExit string
+	// TrimOnExit is a file of lines, by its absolute path, which the keeper
+	// ends with a whole line if this process dies without calling Stop: a
+	// process that is killed while it writes leaves half of one.
+	TrimOnExit string
+	// RunID attributes processes to the run. "" makes one up.
+	RunID string
+	// Grace is the time for each step of Stop; 0 means 2 s.
+	Grace time.Duration
+	// Linger is how long descendants may take to end by themselves after the
+	// agent did, before they count as survivors and are killed; 0 means 1 s.
+	Linger time.Duration
+	// Isolation starts the agent without any network but its ports; nil leaves
+	// it the network of this machine.
+	Isolation *isolate.Isolation
+	// MaxLine is the longest line kept whole, in bytes; 0 means 256 MiB.
+	MaxLine int
+}
+
+// Start runs an agent as the connection conn of the run that t logs. ctx bounds
+// the start alone.
+func Start(ctx context.Context, t *transcript.Transcript, conn int, c Command) (*Agent, error) {
+	p, files, err := c.start(ctx, t, conn)
+	if err != nil {
+		return nil, err
+	}
+	return New(t, conn, Pipes(files.ToStdin, files.FromStdout, c.MaxLine), Options{
+		Process: p, Stderr: files.FromStderr, RunID: c.RunID, Grace: c.Grace,
+	}), nil
+}
+
+// start starts the process with pipes of its own and appends its start. It
+// fills in what the command leaves open.
+func (c *Command) start(ctx context.Context, t *transcript.Transcript, conn int) (Process, *pipe.Set, error) {
+	if c.RunID == "" {
+		c.RunID = process.NewRunID()
+	}
+	if c.Linger <= 0 {
+		c.Linger = time.Second
+	}
+	p, files, err := process.Start(ctx, process.Spec{
+		Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, RunID: c.RunID, Conn: conn, Linger: c.Linger,
+		Keeper: c.Keeper, RemoveOnExit: c.RemoveOnExit, TrimOnExit: c.TrimOnExit, Isolation: c.Isolation,
+	}, func(pid int, path string) {
+		t.Event(conn, transcript.Process, transcript.Started, "", started{
+			PID: pid, Path: path, Args: c.Args, Dir: c.Dir, Run: c.RunID, Keeper: c.Keeper != nil, Isolated: c.Isolation != nil,
+		})
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("starting agent %q: %w", c.Path, err)
+	}
+	return p, files, nil
+}
+
+type started struct {
+	PID    int      `json:"pid,omitempty"`
+	Path   string   `json:"path,omitempty"`
+	Args   []string `json:"args,omitempty"`
+	Dir    string   `json:"dir,omitempty"`
+	Run    string   `json:"run,omitempty"`
+	Keeper bool     `json:"keeper,omitempty"`
+	// Isolated: without a network but the ports.
+	Isolated bool `json:"isolated,omitempty"`
+}
+
+// InProcess runs an agent inside this process: serve reads the editor's frames
+// from in, writes its own to out, and should return at end of file or when ctx
+// ends. Its error is the agent's exit. Everything else is as with Start, except
+// that there is no process to kill: SIGTERM and SIGKILL end ctx and both pipes,
+// and a serve that does not return within 5 s of that is left behind.
+func InProcess(
+	t *transcript.Transcript, conn int, serve func(ctx context.Context, in io.Reader, out io.Writer) error,
+) *Agent {
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &local{
+		cancel: cancel, in: pipe.NewMemory(), out: pipe.NewMemory(), done: make(chan struct{}), lost: make(chan struct{}),
+	}
+	t.Event(conn, transcript.Process, transcript.Started, "", started{Path: "in-process"})
+	go l.serve(ctx, serve)
+	return New(t, conn, memory(l.in, l.out), Options{Process: l})
+}
+
+type local struct {
+	cancel context.CancelFunc
+	in     *pipe.Memory
+	out    *pipe.Memory
+	once   sync.Once
+	done   chan struct{}
+	lost   chan struct{} // closed when serve was killed and did not return
+	exit   Exit
+}
+
+func (l *local) serve(ctx context.Context, serve func(context.Context, io.Reader, io.Writer) error) {
+	defer close(l.done)
+	defer l.close()
+	defer func() {
+		if r := recover(); r != nil {
+			l.exit = Exit{Code: 2, Error: fmt.Sprintf("panic: %v", r)}
+		}
+	}()
+	// The agent must not close our pipes through a type assertion, and has no
+	// use for more than reading and writing.
+	err := serve(ctx, struct{ io.Reader }{l.in}, struct{ io.Writer }{l.out})
+	if err != nil {
+		l.exit = Exit{Code: 1, Error: err.Error()}
+	}
+}
+
+func (l *local) close() {
+	l.in.CloseRead()
+	l.out.Close()
+}
+
+func (l *local) PID() int { return 0 }
+
+func (l *local) Signal(s syscall.Signal, _ bool) error {
+	if s != syscall.SIGTERM && s != syscall.SIGKILL && s != syscall.SIGINT {
+		return fmt.Errorf("an in-process agent takes no signals")
+	}
+	l.Kill()
+	return nil
+}
+
+func (l *local) Kill() {
+	l.once.Do(func() {
+		l.cancel()
+		l.close()
+		time.AfterFunc(5*time.Second, func() { close(l.lost) })
+	})
+}
+
+func (l *local) Descendants() []ProcessInfo { return nil }
+
+func (l *local) Ended() <-chan struct{} { return l.done }
+
+func (l *local) Wait() (Exit, []ProcessInfo) {
+	select {
+	case <-l.done:
+	case <-l.lost:
+		return Exit{Code: -1, Error: "the in-process agent did not return when it was killed"}, nil
+	}
+	l.cancel()
+	return l.exit, nil
+}

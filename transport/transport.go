@@ -1,0 +1,79 @@
+// Package transport connects the client under a test to an agent, whatever the
+// protocol: a Transport carries frames, an Agent logs them and owns the agent's
+// process if there is one.
+package transport
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/acp-test/acp-test/internal/pipe"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Transport carries the frames of one connection. It does not look into them.
+//
+// One goroutine calls Send and another Receive; CloseSend and Close may be
+// called from any goroutine, and more than once.
+type Transport interface {
+	// Send hands bytes to the agent: a frame with its newline, several of them,
+	// or a piece. waited says that the agent kept it waiting.
+	Send(b []byte) (waited bool, err error)
+	// Receive waits for the agent's next frame, whose bytes are good until the
+	// next call. After the last one it returns io.EOF.
+	Receive() (wire.Line, error)
+	// CloseSend says that nothing more will be sent, and ends a Send that waits.
+	CloseSend() error
+	// Close ends a Receive that waits.
+	Close() error
+	// Unread is how many of the bytes that were sent the agent has not taken;
+	// ok is false where that cannot be told.
+	Unread() (n int, ok bool)
+	// Drained is closed when all that the agent has sent by now has been
+	// received; ok is false where that cannot be told.
+	Drained() (done <-chan struct{}, ok bool)
+}
+
+// pipes are the transport of an agent that reads lines from a pipe and writes
+// lines to another.
+type pipes struct {
+	in interface {
+		Send(b []byte) (waited bool, err error)
+		Unread() (n int, ok bool)
+		Close() error
+	}
+	out interface {
+		io.Reader
+		Drained() (done <-chan struct{}, ok bool)
+		CloseRead() error
+	}
+	lines *wire.Splitter
+}
+
+// Pipes is the transport to an agent that reads lines from the other end of in
+// and writes lines to the other end of out. maxLine is as in Command.
+func Pipes(in, out *os.File, maxLine int) Transport {
+	p := &pipes{in: pipe.Writer{File: in}, out: pipe.NewReader(out)}
+	p.lines = wire.NewSplitter(p.out, maxLine)
+	return p
+}
+
+// memory is the transport to an agent within this process.
+func memory(in, out *pipe.Memory) Transport {
+	return &pipes{in: in, out: out, lines: wire.NewSplitter(out, 0)}
+}
+
+func (p *pipes) Send(b []byte) (waited bool, err error)   { return p.in.Send(b) }
+func (p *pipes) CloseSend() error                         { return p.in.Close() }
+func (p *pipes) Close() error                             { return p.out.CloseRead() }
+func (p *pipes) Unread() (n int, ok bool)                 { return p.in.Unread() }
+func (p *pipes) Drained() (done <-chan struct{}, ok bool) { return p.out.Drained() }
+
+func (p *pipes) Receive() (wire.Line, error) {
+	line, err := p.lines.Next()
+	if errors.Is(err, os.ErrClosed) {
+		err = io.EOF // we gave up reading
+	}
+	return line, err
+}
