@@ -2,6 +2,7 @@
 package acptest_test
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -25,9 +26,11 @@ var layers = [][]string{
 	{"protocol/acp/acpreport"},
 	{"reports", "sweep", "replay"},
 	{"scenarios"},
+	{"protocol/acp/recordings"},
 	{"protocol/acp/invariants", "protocol/acp/canonical"},
 	{"rules", "golden", "mockclient", "fakellm", "agents"},
 	{"protocol/acp/acpframe", "transport"},
+	{"serve"},
 	{"protocol/acp/schema", "transcript"},
 	{"scenarios/script", "internal/process"},
 	{"wire", "mistake", "internal/isolate", "internal/pipe"},
@@ -151,21 +154,20 @@ func (s source) at(n ast.Node) string { return s.pos.Position(n.Pos()).String() 
 
 // layer is the index of a package's layer from the top; -1: none.
 func layer(dir string) int {
-	return slices.IndexFunc(layers, func(l []string) bool {
-		return slices.ContainsFunc(l, func(p string) bool { return dir == p || strings.HasPrefix(dir, p+"/") })
-	})
+	return slices.IndexFunc(layers, func(l []string) bool { return slices.Contains(l, owner(dir)) })
 }
 
-// owner is the package of the table that a folder belongs to.
+// owner is the package of the table that a folder is, or belongs to.
 func owner(dir string) string {
+	longest := ""
 	for _, l := range append(slices.Clone(layers), alone) {
 		for _, p := range l {
-			if dir == p || strings.HasPrefix(dir, p+"/") {
-				return p
+			if (dir == p || strings.HasPrefix(dir, p+"/")) && len(p) > len(longest) {
+				longest = p
 			}
 		}
 	}
-	return dir
+	return cmp.Or(longest, dir)
 }
 
 func isLibrary(dir string) bool {

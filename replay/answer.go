@@ -3,6 +3,7 @@ package replay
 import (
 	"fmt"
 
+	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -59,7 +60,7 @@ func choose(answer []byte, then, now wire.Value) []byte {
 		return answer // as it was: the agent shall see an option it does not offer
 	}
 	r := rewriter{change: func(at place, v wire.Value, _ string) (string, bool) {
-		return quoted(option), at.key() == "optionId"
+		return serve.Quote(option), at.key() == "optionId"
 	}}
 	return r.rewrite(answer, v)
 }
@@ -90,7 +91,7 @@ func fallback(e transcript.Entry) []byte {
 			}
 		}
 		if option != "" {
-			return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":%s}}}`, e.ID, quoted(option))
+			return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":%s}}}`, e.ID, serve.Quote(option))
 		}
 		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"cancelled"}}}`, e.ID)
 	}

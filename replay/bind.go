@@ -4,6 +4,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -91,7 +92,7 @@ func (b *binding) frame(raw []byte, id wire.ID) []byte {
 			return "", false
 		}
 		now := b.text(text)
-		return quoted(now), now != text
+		return serve.Quote(now), now != text
 	}}
 	return r.rewrite(raw, v)
 }

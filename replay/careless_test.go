@@ -27,17 +27,19 @@ func edit(name string, careless map[string]func(*mockclient.Request)) []string {
 	work := GinkgoT().TempDir()
 	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	Expect(err).NotTo(HaveOccurred())
-	s := &replay.Server{Log: log}
+	var script *scenarios.AgentScript
 	for _, x := range list {
 		if x.ID != "editors/"+name {
 			continue
 		}
-		s.Script = &replay.Script{AgentScript: x.Agent}
+		script = x.Agent
 		for name, data := range x.Files() {
 			Expect(os.WriteFile(filepath.Join(work, name), data, 0o600)).To(Succeed())
 		}
 	}
-	Expect(s.Script).NotTo(BeNil(), "no scenario %s", name)
+	Expect(script).NotTo(BeNil(), "no scenario %s", name)
+	s := server(script)
+	s.Log = log
 	view, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	Expect(err).NotTo(HaveOccurred())
 	ctx, stop := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -58,7 +60,7 @@ func edit(name string, careless map[string]func(*mockclient.Request)) []string {
 	Expect(err).NotTo(HaveOccurred())
 	e.Close(ctx)
 	red := []string{}
-	for _, c := range judge.Editor(scenarios.Result{ID: "x"}, s.Script, []replay.Session{{Log: log}}).Checks {
+	for _, c := range judge.Editor(scenarios.Result{ID: "x"}, script, []replay.Session{{Log: log}}).Checks {
 		if c.Verdict != scenarios.Pass && c.Verdict != scenarios.Skip {
 			red = append(red, c.Slug)
 		}

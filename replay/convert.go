@@ -8,6 +8,7 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -121,7 +122,7 @@ func (c *converter) word(s string) string {
 func (c *converter) json(s string) string {
 	s = c.vary(strings.ReplaceAll(strings.ReplaceAll(s, "$", "$$"), "'", "''"), func(name string) string { return name })
 	for id, name := range c.names {
-		s = strings.ReplaceAll(s, quoted(id), `"$SESSION(`+name+`)"`)
+		s = strings.ReplaceAll(s, serve.Quote(id), `"$SESSION(`+name+`)"`)
 	}
 	return "'" + s + "'"
 }

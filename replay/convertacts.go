@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -414,7 +415,7 @@ func (c *converter) prompt(e transcript.Entry) ([]byte, error) {
 			c.leave("a %s in the prompt #%d; the word attach=FILE adds one", b.Get("type").Text(), e.Seq)
 		}
 	}
-	return replaced(e.Raw, "params.prompt", `[{"type":"text","text":`+quoted(text)+`}]`), nil
+	return replaced(e.Raw, "params.prompt", `[{"type":"text","text":`+serve.Quote(text)+`}]`), nil
 }
 
 func (c *converter) need(what string) {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -212,7 +213,7 @@ func (c *converter) reply(e transcript.Entry) []byte {
 	v := e.JSON()
 	failed := v.Get("error").Exists()
 	fail := func(code int, message string) []byte {
-		return errorOf(e.ID, strconv.Itoa(code), message)
+		return serve.Error(e.ID, strconv.Itoa(code), message)
 	}
 	path := c.t.At(e.Ref).JSON().Path("params.path").Str()
 	switch e.Method {
@@ -220,23 +221,23 @@ func (c *converter) reply(e transcript.Entry) []byte {
 		if failed {
 			return fail(-32002, "Resource not found: "+path)
 		}
-		return resultOf(e.ID, `{"content":`+string(v.Path("result.content").Raw())+`}`)
+		return serve.Result(e.ID, `{"content":`+string(v.Path("result.content").Raw())+`}`)
 	case "fs/write_text_file":
 		if failed {
 			c.leave("the error that the editor's #%d answers: the scenario's editor writes %s", e.Seq, c.vary(path, func(s string) string { return s }))
 		}
-		return resultOf(e.ID, "{}")
+		return serve.Result(e.ID, "{}")
 	case "session/request_permission":
 		if failed {
-			return errorOf(e.ID, v.Path("error.code").Text(), "the client failed, as the scenario says")
+			return serve.Error(e.ID, v.Path("error.code").Text(), "the client failed, as the scenario says")
 		}
 		outcome := v.Path("result.outcome")
 		if id := outcome.Get("optionId"); outcome.Get("outcome").Is("selected") {
-			return resultOf(e.ID, `{"outcome":{"outcome":"selected","optionId":`+string(id.Raw())+`}}`)
+			return serve.Result(e.ID, `{"outcome":{"outcome":"selected","optionId":`+string(id.Raw())+`}}`)
 		}
-		return resultOf(e.ID, `{"outcome":{"outcome":"cancelled"}}`)
+		return serve.Result(e.ID, `{"outcome":{"outcome":"cancelled"}}`)
 	case "terminal/kill", "terminal/release":
-		return resultOf(e.ID, "{}")
+		return serve.Result(e.ID, "{}")
 	case "terminal/create", "terminal/output", "terminal/wait_for_exit", "elicitation/create":
 		return e.Raw
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -23,7 +24,7 @@ type Session struct {
 // Editor judges an editor by the connections it had with our agent: by the
 // rules for clients and by the checks of the script, which may be nil. A check
 // is about all connections together.
-func (j Judge) Editor(res scenarios.Result, script *Script, sessions []Session) scenarios.Result {
+func (j Judge) Editor(res scenarios.Result, script *scenarios.AgentScript, sessions []Session) scenarios.Result {
 	res.Verdict = scenarios.Pass
 	if len(sessions) == 0 {
 		res.Verdict, res.Reason = scenarios.Error, "the editor never started the agent: is {agent} or ACP_TEST_AGENT in its command line?"
@@ -126,7 +127,7 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 		for e := range s.Log.All() {
 			v := e.JSON()
 			switch {
-			case x.What == "answered" && e.Source == transcript.Note && e.Kind == named && v.Get("name").Is(x.About):
+			case x.What == "answered" && e.Source == transcript.Note && e.Kind == serve.Named && v.Get("name").Is(x.About):
 				asked = true
 				seq, _ := v.Get("seq").Int()
 				gone = leftAtOnce(s.Log, int(seq))
@@ -188,7 +189,7 @@ func leftAtOnce(t *transcript.Transcript, seq int) bool {
 // request at once, but the answer may come before it.
 func isAsked(t *transcript.Transcript, name string, seq int) bool {
 	for e := range t.All() {
-		if e.Source == transcript.Note && e.Kind == named && e.JSON().Get("name").Is(name) {
+		if e.Source == transcript.Note && e.Kind == serve.Named && e.JSON().Get("name").Is(name) {
 			if n, _ := e.JSON().Get("seq").Int(); int(n) == seq {
 				return true
 			}

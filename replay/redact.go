@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -130,7 +131,7 @@ func (d *redactor) entry(e transcript.Entry) transcript.Entry {
 	d.suspect = true
 	if v, err := wire.Parse([]byte(e.ID)); e.ID != "" && err == nil {
 		if clean := d.text(v.Text()); clean != v.Text() {
-			e.ID = wire.ID(quoted(clean))
+			e.ID = wire.ID(serve.Quote(clean))
 		}
 	}
 	e.Method, e.Session, e.Problem = d.text(e.Method), d.text(e.Session), d.text(e.Problem)
@@ -210,7 +211,7 @@ func (d *redactor) change(at place, v wire.Value, text string) (string, bool) {
 
 func (d *redactor) changed(at place, text string) (string, bool) {
 	d.paths = append(d.paths, strings.Join(at, "."))
-	return quoted(text), true
+	return serve.Quote(text), true
 }
 
 // sensitive places are those where keys are handed over: what an MCP server or

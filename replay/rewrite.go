@@ -80,6 +80,3 @@ func (r *rewriter) walk(v wire.Value) {
 		r.end = from + len(v.Raw())
 	}
 }
-
-// quoted is a text as a JSON string.
-func quoted(s string) string { return string(wire.AppendString(nil, s)) }

@@ -1,9 +1,11 @@
 package replay
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -64,7 +66,7 @@ func recordedScenes(t *transcript.Transcript) map[string][]*recordedScene {
 // scenes plays the agent of a recording: the editor's n-th request of a method
 // gets what that request got then.
 type scenes struct {
-	c      *conn
+	*serve.Conn
 	scenes map[string][]*recordedScene
 
 	mu    sync.Mutex
@@ -74,17 +76,23 @@ type scenes struct {
 	asked map[int]int // live Seq of our requests, by the recorded one
 }
 
-func newScenes(c *conn) *scenes {
-	p := &scenes{c: c, scenes: recordedScenes(c.Recording), nth: map[string]int{}, names: newBinding(nil), asked: map[int]int{}}
-	p.work, _ = directories(c.Recording)
-	return p
+// Recorded returns the agent of a recording.
+func Recorded(t *transcript.Transcript) serve.Agent {
+	work, _ := directories(t)
+	return &scenes{scenes: recordedScenes(t), nth: map[string]int{}, names: newBinding(nil), work: work, asked: map[int]int{}}
 }
 
-func (p *scenes) connected()      {}
-func (p *scenes) ended()          {}
-func (p *scenes) stays(bool) bool { return false }
+// Connected implements serve.Agent.
+func (p *scenes) Connected(c *serve.Conn) { p.Conn = c }
 
-func (p *scenes) received(e transcript.Entry) {
+// Ended implements serve.Agent.
+func (p *scenes) Ended() {}
+
+// Stays implements serve.Agent.
+func (p *scenes) Stays(bool) bool { return false }
+
+// Received implements serve.Agent.
+func (p *scenes) Received(e transcript.Entry) {
 	if e.Kind != transcript.Request {
 		return
 	}
@@ -100,21 +108,21 @@ func (p *scenes) received(e transcript.Entry) {
 		p.improvise(e)
 		return
 	}
-	cancelled := p.c.cancelOf(e.Session)
+	cancelled := p.Cancelled(e.Session)
 	go p.play(list[n], e, cancelled)
 }
 
 // improvise answers what the recording has nothing for.
 func (p *scenes) improvise(e transcript.Entry) {
-	out := sink{c: p.c}
 	switch e.Method {
 	case "session/prompt":
-		out.send(updateOf(e.Session, `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"The recording ends here."}}`))
-		out.send(resultOf(e.ID, `{"stopReason":"end_turn"}`))
+		p.Send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%s,"update":%s}}`, serve.Quote(e.Session),
+			`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"The recording ends here."}}`))
+		p.Send(serve.Result(e.ID, `{"stopReason":"end_turn"}`))
 	case "authenticate", "logout", "session/close", "session/set_mode":
-		out.send(resultOf(e.ID, `{}`))
+		p.Send(serve.Result(e.ID, `{}`))
 	default:
-		out.send(errorOf(e.ID, "-32601", "the recording has no answer to this request of "+e.Method))
+		p.Send(serve.Error(e.ID, "-32601", "the recording has no answer to this request of "+e.Method))
 	}
 }
 
@@ -123,10 +131,9 @@ func (p *scenes) improvise(e transcript.Entry) {
 const uncalled = time.Second
 
 func (p *scenes) play(s *recordedScene, live transcript.Entry, cancelled <-chan struct{}) {
-	out := sink{c: p.c}
 	stopped := false // the editor cancelled where the recording's did not
 	for _, f := range s.frames {
-		if p.c.ctx.Err() != nil {
+		if p.Context().Err() != nil {
 			return
 		}
 		for _, seq := range f.answers {
@@ -134,7 +141,7 @@ func (p *scenes) play(s *recordedScene, live transcript.Entry, cancelled <-chan 
 			ours, ok := p.asked[seq]
 			p.mu.Unlock()
 			if ok {
-				p.c.answer(p.c.ctx, ours)
+				p.Answer(p.Context(), ours)
 			}
 		}
 		came := isClosed(cancelled)
@@ -143,7 +150,7 @@ func (p *scenes) play(s *recordedScene, live transcript.Entry, cancelled <-chan 
 			case <-cancelled:
 				came = true
 			case <-time.After(uncalled):
-			case <-p.c.ctx.Done():
+			case <-p.Context().Done():
 				return
 			}
 		}
@@ -153,10 +160,10 @@ func (p *scenes) play(s *recordedScene, live transcript.Entry, cancelled <-chan 
 		case stopped && !final && f.Kind == transcript.Request:
 			continue
 		case stopped && final:
-			out.send(resultOf(live.ID, `{"stopReason":"cancelled"}`))
+			p.Send(serve.Result(live.ID, `{"stopReason":"cancelled"}`))
 			continue
 		}
-		p.send(out, f.Entry, final, live, came)
+		p.send(f.Entry, final, live, came)
 	}
 }
 
@@ -170,7 +177,7 @@ func isClosed(c <-chan struct{}) bool {
 }
 
 // send sends one recorded frame, with the names of now.
-func (p *scenes) send(out sink, f transcript.Entry, final bool, live transcript.Entry, cancelled bool) {
+func (p *scenes) send(f transcript.Entry, final bool, live transcript.Entry, cancelled bool) {
 	p.mu.Lock()
 	var id wire.ID
 	if final {
@@ -185,7 +192,7 @@ func (p *scenes) send(out sink, f transcript.Entry, final bool, live transcript.
 			line = r.rewrite(line, v)
 		}
 	}
-	e := out.send(line)
+	e := p.Send(line)
 	if f.Kind == transcript.Request {
 		p.mu.Lock()
 		p.asked[f.Seq] = e.Seq

@@ -18,8 +18,10 @@ import (
 
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -36,7 +38,7 @@ func (c goClient) SessionUpdate(context.Context, acpgo.SessionNotification) erro
 
 // dial plays a script or a recording in this process, to be talked to on the
 // two pipes.
-func dial(s *replay.Server) (in io.WriteCloser, out io.ReadCloser, done chan int) {
+func dial(s *serve.Server) (in io.WriteCloser, out io.ReadCloser, done chan int) {
 	inR, inW, err := os.Pipe()
 	Expect(err).NotTo(HaveOccurred())
 	outR, outW, err := os.Pipe()
@@ -52,15 +54,24 @@ func dial(s *replay.Server) (in io.WriteCloser, out io.ReadCloser, done chan int
 	return inW, outR, done
 }
 
-func script(text string) *replay.Script {
+func played(text string) *scenarios.AgentScript {
 	s, err := scenarios.Parse("x/y", "y.txtar", []byte("# Test.\nrole agent\n"+text))
 	ExpectWithOffset(1, err).NotTo(HaveOccurred())
-	return &replay.Script{AgentScript: s.Agent}
+	return s.Agent
+}
+
+// server plays a script, or without one a recording.
+func server(script *scenarios.AgentScript) *serve.Server {
+	if script == nil {
+		return &serve.Server{Protocol: recordings.Agent{}, Agent: replay.Recorded(recorded())}
+	}
+	return &serve.Server{Protocol: recordings.Agent{}, Script: &script.Script}
 }
 
 // drive lets our own editor prompt an agent once, and cancel if asked to. It
 // leaves when the turn has ended and what is said to come after that has come.
-func drive(s *replay.Server, cancel bool, after ...transcript.Expectation) scenarios.Result {
+func drive(script *scenarios.AgentScript, cancel bool, after ...transcript.Expectation) scenarios.Result {
+	s := server(script)
 	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	Expect(err).NotTo(HaveOccurred())
 	s.Log = log
@@ -91,12 +102,12 @@ func drive(s *replay.Server, cancel bool, after ...transcript.Expectation) scena
 		}
 	}
 	e.Close(ctx)
-	return judge.Editor(scenarios.Result{ID: "x"}, s.Script, []replay.Session{{Log: log}})
+	return judge.Editor(scenarios.Result{ID: "x"}, script, []replay.Session{{Log: log}})
 }
 
 var _ = Describe("serve", func() {
 	It("judges by checks what the editor did", func() {
-		res := drive(&replay.Server{Script: script(`
+		res := drive(played(`
 on prompt {
 	tool a 'Edit' kind=edit status=pending
 	permission a allow_once:yes reject_once:no as P
@@ -111,7 +122,7 @@ answered P kind=reject_once
 check never-asked
 sent session/prompt count=1 sessionId=session-1
 ! sent session/cancel
-`)}, false)
+`), false)
 		Expect(res.Verdict).To(Equal(scenarios.Fail))
 		Expect(res.Checks).To(HaveLen(3))
 		Expect(res.Checks[0].Verdict).To(Equal(scenarios.Pass))
@@ -121,7 +132,7 @@ sent session/prompt count=1 sessionId=session-1
 	})
 
 	It("waits for a cancel, and skips checks about what the editor never came to", func() {
-		s := script(`
+		s := played(`
 on prompt {
 	text 'A long answer'
 	await cancel
@@ -137,7 +148,7 @@ answered LATE outcome=cancelled
 check never
 answered NEVER
 `)
-		res := drive(&replay.Server{Script: s}, true)
+		res := drive(s, true)
 		Expect(res.Verdict).To(Equal(scenarios.Pass), "%v %v", res.Checks, res.Findings)
 		Expect(res.Checks[1].Verdict).To(Equal(scenarios.Skip))
 	})
@@ -145,7 +156,9 @@ answered NEVER
 	DescribeTable("asks of an editor that left only what it can have seen", func(then string, want scenarios.Verdict) {
 		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
-		s := &replay.Server{Log: log, Script: script("on prompt {\nend end_turn\npermission a allow_once:yes as P\n" + then + "\n}\ncheck x\nanswered P\n")}
+		script := played("on prompt {\nend end_turn\npermission a allow_once:yes as P\n" + then + "\n}\ncheck x\nanswered P\n")
+		s := server(script)
+		s.Log = log
 		in, out, done := dial(s)
 		go func() {
 			defer in.Close()
@@ -166,7 +179,7 @@ answered NEVER
 		}()
 		Expect(<-done).To(Equal(0))
 		out.Close()
-		res := judge.Editor(scenarios.Result{ID: "x"}, s.Script, []replay.Session{{Log: log}})
+		res := judge.Editor(scenarios.Result{ID: "x"}, script, []replay.Session{{Log: log}})
 		Expect(res.Checks[0].Verdict).To(Equal(want), "%+v", res.Checks[0])
 	},
 		Entry("a request that it left beside", "await P", scenarios.Skip),
@@ -176,7 +189,9 @@ answered NEVER
 	It("finds an editor that breaks the rules", func() {
 		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
-		s := &replay.Server{Log: log, Script: script("on prompt {\nend end_turn\n}\ncheck x\nsent session/prompt\n")}
+		script := played("on prompt {\nend end_turn\n}\ncheck x\nsent session/prompt\n")
+		s := server(script)
+		s.Log = log
 		in, out, done := dial(s)
 		for _, line := range []string{
 			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`,
@@ -190,7 +205,7 @@ answered NEVER
 		in.Close()
 		Expect(<-done).To(Equal(0))
 		out.Close()
-		res := judge.Editor(scenarios.Result{ID: "x"}, s.Script, []replay.Session{{Log: log}})
+		res := judge.Editor(scenarios.Result{ID: "x"}, script, []replay.Session{{Log: log}})
 		Expect(res.Verdict).To(Equal(scenarios.Fail))
 	})
 
@@ -206,7 +221,6 @@ answered NEVER
 				continue // slow, or about processes: the command's tests run them
 			}
 			cancel := strings.HasPrefix(base, "m09") || strings.HasPrefix(base, "m08")
-			srv := &replay.Server{Script: &replay.Script{AgentScript: s.Agent}}
 			if base == "m08-permission-and-cancel" {
 				cancel = false // nothing shows that it begins but the permission, which our editor answers
 				continue
@@ -215,7 +229,7 @@ answered NEVER
 			if base == "m05-after-the-turn" {
 				after = append(after, mockclient.ToolCallUpdated("completed"))
 			}
-			res := drive(srv, cancel, after...)
+			res := drive(s.Agent, cancel, after...)
 			for _, k := range res.Checks {
 				Expect(k.Verdict).To(BeElementOf(scenarios.Pass, scenarios.Skip), "%s: %v", k.ID, k.Failure)
 			}
@@ -223,7 +237,7 @@ answered NEVER
 	})
 
 	It("plays a recording to an editor, with the paths of now", func() {
-		res := drive(&replay.Server{Recording: recorded()}, false)
+		res := drive(nil, false)
 		Expect(res.Verdict).To(Equal(scenarios.Pass), "%v", res.Findings)
 	})
 })
@@ -234,12 +248,14 @@ var _ = Describe("a client on the Go library", func() {
 		Expect(err).NotTo(HaveOccurred())
 		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
-		s := &replay.Server{Log: log}
+		var script *scenarios.AgentScript
 		for _, x := range list {
 			if x.ID == "editors/m01-burst-long" {
-				s.Script = &replay.Script{AgentScript: x.Agent}
+				script = x.Agent
 			}
 		}
+		s := server(script)
+		s.Log = log
 		in, out, done := dial(s)
 		c := acpgo.NewClientSideConnection(goClient{pause: 5 * time.Millisecond}, in, out)
 		ctx := context.Background()
@@ -252,7 +268,7 @@ var _ = Describe("a client on the Go library", func() {
 		out.Close() // as the library left it
 		in.Close()
 		<-done
-		res := judge.Editor(scenarios.Result{ID: "editors/m01-burst-long"}, s.Script, []replay.Session{{Log: log}})
+		res := judge.Editor(scenarios.Result{ID: "editors/m01-burst-long"}, script, []replay.Session{{Log: log}})
 		Expect(res.Verdict).To(Equal(scenarios.Fail))
 		Expect(res.Checks[0].Verdict).To(Equal(scenarios.Fail))
 		Expect(res.Checks[0].Slug).To(Equal("connection-survives"))

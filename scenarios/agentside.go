@@ -1,58 +1,24 @@
 package scenarios
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/serve"
 )
 
 // AgentScript is the script of a scenario that begins with "role agent": what
 // the agent does when the editor under test does something, and what the editor
-// should have done in the end. It is plain data; package replay plays it.
+// should have done in the end.
 type AgentScript struct {
-	// Capabilities are values of agentCapabilities by their dotted path.
-	Capabilities map[string]string
-	// Timeout is how long a session may take; 0 leaves the default.
-	Timeout  time.Duration
+	serve.Script
 	RulesOff map[string]string
-	Handlers []AgentHandler
 	Checks   []AgentCheck
-}
-
-// AgentHandler is an "on" block: acts for one event.
-type AgentHandler struct {
-	Line int
-	// Event is a method of the editor, or "connect" or "eof".
-	Event string
-	// Text must match the text of a prompt; nil matches all.
-	Text *regexp.Regexp
-	// Nth is the n-th such event, from 1; 0 is every one.
-	Nth  int
-	Acts []AgentAct
-}
-
-// AgentAct is one line in a handler.
-type AgentAct struct {
-	Line int
-	Name string
-	// Words are the arguments, Options those of the form key=value.
-	Words   []AgentWord
-	Options map[string]AgentWord
-	// As is the name of what the act sent.
-	As   string
-	Body []AgentAct
-}
-
-// AgentWord is one argument, with variables that are known only in the run.
-type AgentWord struct{ w script.Word }
-
-// Expand replaces the variables.
-func (w AgentWord) Expand(lookup func(name string) (string, error)) (string, error) {
-	return w.w.Expand(lookup)
 }
 
 // AgentCheck is a check of an agent-side scenario.
@@ -82,82 +48,182 @@ type AgentExpectation struct {
 // result, error or the whole message; kind is the kind of the option chosen.
 type AgentField struct {
 	Path, Operator string
-	Value          AgentWord
+	Value          script.Word
 }
 
-// agentAct describes an act of the language.
-type agentAct struct {
-	name, args, summary string
-	min, max            int // words
-	options             []string
-	block, captures     bool
-}
+// Files are the files of the workspace, by their names with slashes.
+func (s *Scenario) Files() map[string][]byte { return s.files }
 
-func agentActs() []agentAct {
-	return []agentAct{
-		{"text", "'TEXT' [id=MESSAGE]", "a chunk of the agent's message", 1, 1, []string{"id"}, false, false},
-		{"thought", "'TEXT' [id=MESSAGE]", "a chunk of its thoughts", 1, 1, []string{"id"}, false, false},
-		{"user", "'TEXT' [id=MESSAGE]", "a chunk of the user's message, as in a replay", 1, 1, []string{"id"}, false, false},
-		{"large", "BYTES", "a chunk of text that makes a line of about so many bytes", 1, 1, nil, false, false},
-		{"update", "JSON [session=ID]", "any session/update", 1, 1, []string{"session"}, false, false},
-		{"tool", "ID TITLE [kind=] [status=]", "a tool_call", 2, 2, []string{"kind", "status"}, false, false},
-		{"tool-update", "ID [status=] [text=] [title=]", "a tool_call_update", 1, 1, []string{"status", "text", "title"}, false, false},
-		{"permission", "ID KIND:OPTION… [title=] as NAME", "a session/request_permission, without waiting; - for no options", 2, 99, []string{"title"}, false, true},
-		{"request", "METHOD JSON [id=JSON] as NAME", "any request to the editor, without waiting", 2, 2, []string{"id"}, false, true},
-		{"notify", "METHOD JSON", "any notification", 2, 2, nil, false, false},
-		{"await", "NAME|cancel|METHOD [within=D]", "wait for the answer to a request, for session/cancel, or for a frame of the editor", 1, 1, []string{"within"}, false, false},
-		{"result", "JSON", "answer the request that is being handled", 1, 1, nil, false, false},
-		{"error", "CODE 'MESSAGE'", "answer it with an error", 2, 2, nil, false, false},
-		{"end", "STOP", "answer the prompt with a stop reason", 1, 1, nil, false, false},
-		{"send", "'LINE'", "a line as it is", 1, 1, nil, false, false},
-		{"write", "'BYTES'", "bytes as they are, with the escapes of Go, and no newline", 1, 1, nil, false, false},
-		{"stderr", "'TEXT' [bytes=N]", "write to stderr, so often that it makes N bytes", 1, 1, []string{"bytes"}, false, false},
-		{"pause", "D", "let time pass", 1, 1, nil, false, false},
-		{"repeat", "N { }", "do it N times; $I counts from 1", 1, 1, nil, true, false},
-		{"join", "{ }", "write all of it with one call", 0, 0, nil, true, false},
-		{"split", "N { }", "write it in pieces of N bytes", 1, 1, nil, true, false},
-		{"go", "{ }", "do it beside what follows", 0, 0, nil, true, false},
-		{"exit", "CODE", "exit", 1, 1, nil, false, false},
-		{"die", "", "end by SIGKILL", 0, 0, nil, false, false},
-		{"close", "", "close the output and live on", 0, 0, nil, false, false},
-		{"fork", "", "start a child that outlives its parent", 0, 0, nil, false, false},
-		{"ignore", "eof|term", "do not end at the end of the input, or on SIGTERM", 1, 1, nil, false, false},
+// agentScript compiles an agent-side script.
+func (p *parser) agentScript(lines []*script.Line) {
+	s := &AgentScript{Script: serve.Script{Capabilities: map[string]string{}}, RulesOff: p.scenario.decl.rulesOff}
+	p.scenario.Agent = s
+	p.commands = tableOf(agentCommands())
+	p.block(lines)
+	for _, c := range p.scenario.checks {
+		s.Checks = append(s.Checks, AgentCheck{Slug: c.slug, Title: c.title, Requirements: c.requirements, Line: c.line, Lines: c.expected})
+	}
+	if len(s.Handlers) == 0 && len(s.Checks) == 0 && len(p.mistakes) == 0 {
+		p.mistakes = append(p.mistakes, &Mistake{File: p.file, Line: 1, Message: "the script does nothing",
+			Hint: "acp-test help agent-side explains the language"})
 	}
 }
 
-func agentActNames() []string {
-	var names []string
-	for _, a := range agentActs() {
-		names = append(names, a.name)
+// agentCommands are the commands of an agent-side script outside of handlers.
+func agentCommands() []*Command {
+	all := []*Command{
+		{
+			Name: "capabilities", Group: "agent", Args: "PATH=VALUE…",
+			Summary: "say what the agent advertises", Compile: compileCapabilities,
+		}, {
+			Name: "on", Group: "agent", Args: "EVENT [~ 'REGEXP'] [nth=N]", Blocks: 1,
+			Summary: "say what the agent does at an event: a method, or prompt, cancel, new, load, resume, close, connect, eof",
+			Compile: compileOn,
+		}, {
+			Name: "sent", Group: "agent", Args: "METHOD [count=N|>=N|<=N] [path=value…]", Negatable: true,
+			Summary: "ask whether the editor sent a frame", Compile: compileExpectation,
+		}, {
+			Name: "answered", Group: "agent", Args: "NAME [path=value…]", Negatable: true,
+			Summary: "ask what it answered; kind= is that of the option, error= a code", Compile: compileExpectation,
+		}, {
+			Name: "left-running", Group: "agent", Negatable: true,
+			Summary: "ask whether a process of ours was left running", Compile: compileExpectation,
+		},
 	}
-	return names
+	for _, c := range Commands() {
+		if slices.Contains([]string{"role", "tag", "timeout", "rules", "check"}, c.Name) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+func compileCapabilities(l *line) (func(context.Context, *branch) error, error) {
+	for _, w := range l.words {
+		key, _, value, ok := w.Cut("=")
+		text, literal := value.Literal()
+		if !ok || !literal {
+			return nil, l.usage(w.Column, "%q is no capability", w.Raw())
+		}
+		l.p.scenario.Agent.Capabilities[key] = text
+	}
+	return nil, nil
+}
+
+func compileOn(l *line) (func(context.Context, *branch) error, error) {
+	opts, m := l.options("nth")
+	if m != nil {
+		return nil, m
+	}
+	name, m := l.one(0, "an event")
+	if m != nil {
+		return nil, m
+	}
+	h := serve.Handler{Line: l.Number}
+	var ok bool
+	if h.Event, ok = agentEvent(name); !ok {
+		return nil, l.mistake(l.words[0].Column, "an event is a method of the editor, or prompt, cancel, new, load, resume, close, connect or eof", "%q is no event", name)
+	}
+	if w, ok := opts["nth"]; ok {
+		n, err := strconv.Atoi(w.Raw())
+		if err != nil || n < 1 {
+			return nil, l.usage(w.Column, "nth= takes a number from 1")
+		}
+		h.Nth = n
+	}
+	if l.words = l.words[1:]; len(l.words) > 0 {
+		re, m := l.tilde()
+		if m != nil {
+			return nil, m
+		}
+		h.Text = re
+	}
+	h.Block = *l.p.acts(l.Blocks[0])
+	l.p.scenario.Agent.Handlers = append(l.p.scenario.Agent.Handlers, h)
+	return nil, nil
+}
+
+// acts compiles the lines of a handler, or of a block in it.
+func (p *parser) acts(lines []*script.Line) *serve.Block {
+	outer := p.commands
+	defer func() { p.commands = outer }()
+	p.commands = tableOf(agentActs())
+	b := &serve.Block{}
+	for _, s := range p.block(lines) {
+		if s.act != nil {
+			b.Acts = append(b.Acts, serve.Act{Line: s.line, Name: s.command.Name, Do: s.act})
+		}
+	}
+	for l := range (&script.File{Lines: lines}).All() {
+		b.Waits = b.Waits || l.Is("await")
+	}
+	return b
+}
+
+var countForm = regexp.MustCompile(`^(>=|<=)?\d+$`)
+
+func compileExpectation(l *line) (func(context.Context, *branch) error, error) {
+	checks := l.p.scenario.checks
+	if len(checks) == 0 {
+		return nil, l.mistake(l.Name.Column, "open a check first: check SLUG", "%s stands in no check", l.Name.Raw())
+	}
+	x := AgentExpectation{Line: l.Number, Text: l.Text, Negate: l.Negated, What: l.Name.Raw()}
+	if x.What != "left-running" {
+		about, m := l.one(0, "a method or a name")
+		if m != nil {
+			return nil, m
+		}
+		ok := l.p.names[about]
+		if x.About = about; x.What == "sent" {
+			if x.About, ok = agentEvent(about); !ok {
+				return nil, l.mistake(l.words[0].Column, "", "%q is no method", about)
+			}
+		} else if !ok {
+			return nil, l.mistake(l.words[0].Column, "a request gets a name with as NAME", "no request above is named %s", about)
+		}
+		l.words = l.words[1:]
+	}
+	for _, w := range l.words {
+		f, m := l.field(w)
+		switch {
+		case m != nil:
+			return nil, m
+		case f.path == "count":
+			if x.Count, _ = f.value.Literal(); !countForm.MatchString(x.Count) {
+				return nil, l.mistake(w.Column, "", "count= takes a number, >=N or <=N")
+			}
+			continue
+		}
+		x.Fields = append(x.Fields, AgentField{f.path, f.operator, f.value})
+	}
+	last := checks[len(checks)-1]
+	last.expected = append(last.expected, x)
+	return nil, nil
 }
 
 // agentHelp is the page of the agent-side language.
 func agentHelp() string {
 	var b strings.Builder
 	b.WriteString(`A file that begins with "role agent" scripts the agent; acp-test editors and
-acp-test serve run it. What no handler is for is answered as a plain agent would.
+acp-test serve run it.
 
-  tag NAME…  timeout D  capabilities PATH=VALUE…  rules off ID 'reason'
-  on EVENT [~ 'REGEXP'] [nth=N] { … }
-      EVENT is a method, or prompt, cancel, new, load, resume, close, connect, eof.
-  check [REQUIREMENT…] SLUG
-  [!] sent METHOD [count=N|>=N|<=N] [path=value…]
-  [!] answered NAME [path=value…]    kind= is that of the option, error= a code
-  [!] left-running                   a process of ours was left running
-
+`)
+	list := func(all []*Command) {
+		for _, c := range all {
+			fmt.Fprintf(&b, "  %-48s %s\n", c.usage(), c.Summary)
+		}
+	}
+	list(agentCommands())
+	b.WriteString(`
 Acts in a handler, with $SESSION, $WORK (its cwd), $ID (of the request), $I, and
 $NAME.path for what a request was answered, in quotes too:
 
 `)
-	for _, a := range agentActs() {
-		fmt.Fprintf(&b, "  %-48s %s\n", strings.TrimSpace(a.name+" "+a.args), a.summary)
-	}
+	list(agentActs())
 	return b.String()
 }
 
-// agentEvents are short names of methods.
+// agentEvent is the method that an event stands for. Some have short names.
 func agentEvent(name string) (string, bool) {
 	short := map[string]string{"prompt": "session/prompt", "cancel": "session/cancel", "new": "session/new", "load": "session/load",
 		"resume": "session/resume", "close": "session/close", "list": "session/list", "set-mode": "session/set_mode", "set-option": "session/set_config_option"}
@@ -166,6 +232,3 @@ func agentEvent(name string) (string, bool) {
 	}
 	return name, strings.Contains(name, "/") || slices.Contains([]string{"initialize", "authenticate", "logout", "connect", "eof"}, name)
 }
-
-// Files are the files of the workspace, by their names with slashes.
-func (s *Scenario) Files() map[string][]byte { return s.files }

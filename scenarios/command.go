@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/serve"
 )
 
 // Command is one command of the scenario language. Help, errors and the
@@ -28,6 +30,8 @@ type Command struct {
 	// Compile reads the arguments of a line. A nil run means that the line
 	// only declares something.
 	Compile func(l *line) (run func(ctx context.Context, b *branch) error, err error)
+	// Act is the same for what a scripted agent does.
+	Act func(l *line) (do func(*serve.Scene) error, err error)
 }
 
 // Groups are the groups of commands in the order of the reference, with their
@@ -48,9 +52,11 @@ func Commands() []*Command {
 	return all
 }
 
-func commandTable() map[string]*Command {
+func commandTable() map[string]*Command { return tableOf(Commands()) }
+
+func tableOf(all []*Command) map[string]*Command {
 	table := map[string]*Command{}
-	for _, c := range Commands() {
+	for _, c := range all {
 		table[c.Name] = c
 	}
 	return table
@@ -67,7 +73,7 @@ func Help(topic string) (string, error) {
 	case "agent-side":
 		return agentHelp(), nil
 	}
-	table := commandTable()
+	table := tableOf(slices.Concat(agentActs(), agentCommands(), Commands())) // the editor's of a name explain it
 	c, ok := table[topic]
 	if !ok {
 		names := []string{"commands", "patterns", "agent-side"}
@@ -88,6 +94,9 @@ func (c *Command) page() string {
 	return b.String()
 }
 
+// namedArgs end the usage of a command that needs a name.
+const namedArgs = " as NAME"
+
 func (c *Command) usage() string {
 	s := c.Name
 	if c.Args != "" {
@@ -96,7 +105,7 @@ func (c *Command) usage() string {
 	if c.Negatable {
 		s = "[!] " + s
 	}
-	if c.Captures {
+	if c.Captures && !strings.HasSuffix(c.Args, namedArgs) {
 		s += " [as NAME]"
 	}
 	s += strings.Repeat(" { … }", c.Blocks)
@@ -154,7 +163,7 @@ func Reference() string {
 			}
 		}
 	}
-	b.WriteString("## Patterns\n\n```\n" + patternHelp() + "```\n")
+	b.WriteString("## Patterns\n\n```\n" + patternHelp() + "```\n\n## The agent's side\n\n```\n" + agentHelp() + "```\n")
 	return b.String()
 }
 

@@ -70,6 +70,30 @@ var _ = Describe("a mistake in a scenario", func() {
 		}, "\n")))
 	})
 
+	DescribeTable("is told with its place on the agent's side too",
+		func(lines, want string) {
+			_, err := parse("role agent\n" + lines + "\n")
+			Expect(err).To(MatchError("suite/case.txtar:" + want))
+		},
+		Entry("unknown command", "om prompt {\n}", `2:1: unknown command "om" (did you mean "on"?)`),
+		Entry("act outside", "text 'x'", `2:1: unknown command "text" (acts stand inside a handler: on EVENT { … })`),
+		Entry("command inside", "on prompt {\n  sent x/y\n}", `3:3: unknown command "sent" (did you mean "send"?)`),
+		Entry("event", "on promt {\n}", `2:4: "promt" is no event (an event is a method of the editor, or prompt, cancel, new, load, resume, close, connect or eof)`),
+		Entry("regular expression", "on prompt ~ '(' {\n}", "2:13: bad regular expression: error parsing regexp: missing closing ): `(`"),
+		Entry("no block", "on prompt", `2:9: on needs a block { } (usage: on EVENT [~ 'REGEXP'] [nth=N])`),
+		Entry("no words", "on prompt {\n  tool a\n}", `3:9: TITLE is missing (usage: tool ID TITLE [kind=] [status=])`),
+		Entry("a word too many", "on prompt {\n  end a b\n}", `3:9: "b" is one word too many (usage: end STOP)`),
+		Entry("no JSON", "on prompt {\n  update '{'\n}", `3:10: { is no JSON (usage: update JSON [session=ID])`),
+		Entry("no number", "on prompt {\n  repeat many {\n    large -1\n  }\n}", `3:10: "many" is no number (usage: repeat N)`),
+		Entry("no duration", "on prompt {\n  await cancel within=1\n}", `3:23: "1" is no duration (usage: await NAME|cancel|METHOD [within=D])`),
+		Entry("no escape", "on prompt {\n  write '\\z'\n}", `3:9: "\\z" has a bad escape (usage: write 'BYTES')`),
+		Entry("no choice", "on prompt {\n  ignore int\n}", `3:10: "int" is none of eof|term (usage: ignore eof|term)`),
+		Entry("no name", "on prompt {\n  request x/y {}\n}", `3:17: request needs a name: as NAME (usage: request METHOD JSON [id=JSON] as NAME)`),
+		Entry("unknown name", "check a\nanswered P", `3:10: no request above is named P (a request gets a name with as NAME)`),
+		Entry("no check", "sent session/prompt", `2:1: sent stands in no check (open a check first: check SLUG)`),
+		Entry("nothing", "tag x", `1: the script does nothing (acp-test help agent-side explains the language)`),
+	)
+
 	It("does not hide a line whose condition does not hold here", func() {
 		_, err := parse("[v2] awiat turn\n")
 		Expect(err).To(MatchError(ContainSubstring(`unknown command "awiat"`)))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/serve"
 )
 
 // step is one compiled line.
@@ -21,6 +22,7 @@ type step struct {
 	text         string // the line as written, for logs
 	command      *Command
 	run          func(ctx context.Context, b *branch) error
+	act          func(*serve.Scene) error // of a scripted agent
 }
 
 // parser compiles the lines of a scenario.
@@ -100,7 +102,7 @@ func (p *parser) block(lines []*script.Line) (steps []step) {
 		if comment != "" && holds {
 			steps = append(steps, phase(comment, node.Number))
 		}
-		if holds && s.run != nil {
+		if holds && (s.run != nil || s.act != nil) {
 			steps = append(steps, *s)
 		}
 	}
@@ -143,7 +145,11 @@ func (l *line) compile() (s *step, holds bool, err error) {
 	name := l.Name.Raw()
 	c, ok := l.p.commands[name]
 	if !ok || l.Name.Quoted {
-		return nil, false, l.mistake(l.Name.Column, mistake.Nearest(name, slices.Collect(maps.Keys(l.p.commands))), "unknown command %q", name)
+		hint := mistake.Nearest(name, slices.Collect(maps.Keys(l.p.commands)))
+		if l.p.scenario.Agent != nil && tableOf(agentActs())[name] != nil {
+			hint = "acts stand inside a handler: on EVENT { … }"
+		}
+		return nil, false, l.mistake(l.Name.Column, hint, "unknown command %q", name)
 	}
 	switch n := len(l.Blocks); {
 	case l.Negated && !c.Negatable:
@@ -159,14 +165,19 @@ func (l *line) compile() (s *step, holds bool, err error) {
 	case l.as != "" && !c.Captures:
 		return nil, false, l.usage(1, "%s gives nothing that could have a name", name)
 	}
-	run, err := c.Compile(l)
+	s = &step{line: l.Number, column: l.Name.Column, text: l.Text, command: c}
+	if c.Act != nil {
+		s.act, err = c.Act(l)
+	} else {
+		s.run, err = c.Compile(l)
+	}
 	if err != nil {
 		return nil, false, err
 	}
 	if l.as != "" {
 		l.p.names[l.as] = true
 	}
-	return &step{line: l.Number, column: l.Name.Column, text: l.Text, command: c, run: run}, holds, nil
+	return s, holds, nil
 }
 
 // phase is a comment: it structures the log and the transcript.

@@ -61,6 +61,7 @@ type checkDecl struct {
 	requirements []string
 	title        string
 	line, column int
+	expected     []AgentExpectation // of the editor, where the file scripts the agent
 }
 
 type promptDecl struct {
@@ -137,7 +138,7 @@ func Parse(id, file string, text []byte) (*Scenario, error) {
 	}
 	if tree.ScriptsAgent() {
 		s.Role = "agent"
-		s.Agent = p.agentScript(tree.Lines)
+		p.agentScript(tree.Lines)
 	} else {
 		s.steps = p.block(tree.Lines)
 	}

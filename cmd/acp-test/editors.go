@@ -202,7 +202,7 @@ func (h *host) judgeClient(ctx context.Context, o *judging, s *scenarios.Scenari
 		sessions[len(sessions)-1].Left = left
 	}
 	began := res.Started
-	res = judge(o.severity).Editor(res, &replay.Script{AgentScript: s.Agent}, sessions)
+	res = judge(o.severity).Editor(res, s.Agent, sessions)
 	res.Duration = time.Since(began)
 	if late && res.Verdict != scenarios.Error {
 		res.Verdict = scenarios.Fail

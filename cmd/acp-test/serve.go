@@ -17,9 +17,11 @@ import (
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -83,14 +85,19 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 	if err != nil {
 		return err
 	}
-	server := replay.Server{
-		In: h.in, Out: h.out, Err: h.err, Log: log, Script: script, Recording: recording, Terminated: terminated,
+	server := serve.Server{
+		In: h.in, Out: h.out, Err: h.err, Log: log, Protocol: recordings.Agent{}, Terminated: terminated,
 		Child: func() error { return exec.Command(h.self, "serve", "--child").Start() },
 		Die: func() {
 			if p, err := os.FindProcess(os.Getpid()); err == nil {
 				_ = p.Kill()
 			}
 		},
+	}
+	if script != nil {
+		server.Script = &script.Script
+	} else {
+		server.Agent = replay.Recorded(recording)
 	}
 	// Not the command's context: it ends with SIGTERM, which a script may ignore.
 	code := server.Serve(context.Background())
@@ -118,13 +125,13 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 }
 
 // agentSide is what a name on a command line stands for.
-func (h *host) agentSide(name string) (script *replay.Script, recording *transcript.Transcript, id string, err error) {
+func (h *host) agentSide(name string) (script *scenarios.AgentScript, recording *transcript.Transcript, id string, err error) {
 	if _, err := os.Stat(name); err != nil {
 		s, err := agentScenario(name)
 		if err != nil {
 			return nil, nil, "", err
 		}
-		return &replay.Script{AgentScript: s.Agent}, nil, s.ID, nil
+		return s.Agent, nil, s.ID, nil
 	}
 	if filepath.Ext(name) == ".txtar" {
 		list, err := scenarios.Load(name)
@@ -134,7 +141,7 @@ func (h *host) agentSide(name string) (script *replay.Script, recording *transcr
 		if list[0].Agent == nil {
 			return nil, nil, "", fmt.Errorf("%s scripts the editor: an agent-side scenario begins with \"role agent\"", name)
 		}
-		return &replay.Script{AgentScript: list[0].Agent}, nil, list[0].ID, nil
+		return list[0].Agent, nil, list[0].ID, nil
 	}
 	recording, err = h.recordingOf(name)
 	return nil, recording, strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)), err

@@ -1,4 +1,6 @@
-package replay
+// Package serve is the agent of an editor under test: it reads what the editor
+// sends and writes what a script, or another Agent, says.
+package serve
 
 import (
 	"bytes"
@@ -13,17 +15,18 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Server is the agent for one editor. In, Out, Log and one of Script and
-// Recording are needed.
+// Server is the agent for one editor. In, Out, Log, Protocol and one of Script
+// and Agent are needed.
 type Server struct {
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer // stderr of the agent
 	Log *transcript.Transcript
-	// Script is an agent-side scenario, Recording a session whose agent is
-	// played.
-	Script    *Script
-	Recording *transcript.Transcript
+	// Protocol is what the agent knows of the protocol without being told.
+	Protocol Protocol
+	// Script is played; without one, Agent is.
+	Script *Script
+	Agent  Agent
 	// Terminated hears of SIGTERM.
 	Terminated <-chan os.Signal
 	// Child starts a process that outlives this one, for the act fork.
@@ -32,25 +35,53 @@ type Server struct {
 	Die func()
 }
 
+// Protocol is what an agent does where its script says nothing.
+type Protocol interface {
+	// Cancels reports whether a frame of the editor cancels the turn of its
+	// session.
+	Cancels(e transcript.Entry) bool
+	// Opens returns the session that a request of the editor opens, and its
+	// directory. The n-th new one gets its name from n. It is "" for any other
+	// frame.
+	Opens(e transcript.Entry, n int) (session, dir string)
+	// Prompt returns the text of a prompt, and whether the frame is one.
+	Prompt(e transcript.Entry) (text string, ok bool)
+	// Plain returns what a plain agent with such capabilities sends when it gets
+	// a request; the last frame is the answer.
+	Plain(e transcript.Entry, capabilities map[string]string) [][]byte
+}
+
+// Agent is what is done about the frames of the editor. Connected comes first,
+// Received runs in the reading goroutine and must hand off what takes time.
+type Agent interface {
+	Connected(c *Conn)
+	Received(e transcript.Entry)
+	Ended() // at the end of the input
+	// Stays reports whether the agent lives on after the end of its input, or
+	// after SIGTERM.
+	Stays(signal bool) bool
+}
+
 // Serve plays until the editor closes its side, the script exits or ctx ends.
 // It returns the exit status for the process.
 func (s *Server) Serve(ctx context.Context) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &conn{Server: s, ctx: ctx, cancelled: map[string]chan struct{}{}, waiting: map[int]chan transcript.Entry{}, exit: make(chan int, 16), arrived: make(chan struct{})}
+	c := &Conn{Server: s, ctx: ctx, cancelled: map[string]chan struct{}{}, waiting: map[int]chan transcript.Entry{},
+		early: map[int]transcript.Entry{}, exit: make(chan int, 16), arrived: make(chan struct{})}
 	s.Log.Event(0, transcript.Process, transcript.Started, "", map[string]any{"pid": os.Getpid()})
-	var p part
+	a := s.Agent
 	if s.Script != nil {
-		p = newScripted(c)
-	} else {
-		p = newScenes(c)
+		a = &scripted{Conn: c, script: s.Script, count: map[int]int{}, work: map[string]string{}, names: map[string]int{},
+			ignores: map[string]bool{}}
 	}
+	a.Connected(c)
 	eof := make(chan struct{})
 	go func() {
 		defer close(eof)
-		c.read(p)
+		c.read(a)
 	}()
-	code := c.until(p, eof)
+	code := c.until(a, eof)
 	cancel()
 	c.mu.Lock()
 	c.over = true // an act that is still on its way writes nothing more
@@ -59,19 +90,8 @@ func (s *Server) Serve(ctx context.Context) int {
 	return code
 }
 
-// part is what an agent does about the frames of the editor. received runs in
-// the reading goroutine and must hand off what takes time.
-type part interface {
-	connected()
-	received(e transcript.Entry)
-	ended() // at the end of the input
-	// stays reports whether the agent lives on after the end of its input, or
-	// after SIGTERM.
-	stays(signal bool) bool
-}
-
-// conn is the connection with the editor.
-type conn struct {
+// Conn is the connection with the editor.
+type Conn struct {
 	*Server
 	ctx  context.Context
 	exit chan int
@@ -89,8 +109,7 @@ type conn struct {
 // drain is how long acts may go on after the editor has gone.
 const drain = 300 * time.Millisecond
 
-func (c *conn) until(p part, eof <-chan struct{}) int {
-	p.connected()
+func (c *Conn) until(a Agent, eof <-chan struct{}) int {
 	term := c.Terminated
 	for {
 		select {
@@ -98,8 +117,8 @@ func (c *conn) until(p part, eof <-chan struct{}) int {
 			return code
 		case <-eof:
 			eof = nil
-			p.ended()
-			if !p.stays(false) {
+			a.Ended()
+			if !a.Stays(false) {
 				select { // what is about to exit by itself shall
 				case code := <-c.exit:
 					return code
@@ -108,7 +127,7 @@ func (c *conn) until(p part, eof <-chan struct{}) int {
 				return 0
 			}
 		case <-term:
-			if !p.stays(true) {
+			if !a.Stays(true) {
 				return 143
 			}
 		case <-c.ctx.Done():
@@ -118,7 +137,7 @@ func (c *conn) until(p part, eof <-chan struct{}) int {
 }
 
 // read logs every line of the editor before anything is done about it.
-func (c *conn) read(p part) {
+func (c *Conn) read(a Agent) {
 	lines := wire.NewSplitter(c.In, 0)
 	for {
 		line, err := lines.Next()
@@ -132,12 +151,12 @@ func (c *conn) read(p part) {
 		}
 		e := c.Log.AppendFrame(0, transcript.Editor, bytes.Clone(line.Bytes), size)
 		c.note(e)
-		p.received(e)
+		a.Received(e)
 	}
 }
 
 // note lets go of who waits for a frame.
-func (c *conn) note(e transcript.Entry) {
+func (c *Conn) note(e transcript.Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -146,12 +165,9 @@ func (c *conn) note(e transcript.Entry) {
 			delete(c.waiting, e.Ref)
 			w <- e
 		} else {
-			if c.early == nil {
-				c.early = map[int]transcript.Entry{}
-			}
 			c.early[e.Ref] = e
 		}
-	case e.Method == "session/cancel":
+	case c.Protocol.Cancels(e):
 		close(c.cancel(e.Session))
 		delete(c.cancelled, e.Session) // the next turn has a cancel of its own
 	}
@@ -159,9 +175,8 @@ func (c *conn) note(e transcript.Entry) {
 	c.arrived = make(chan struct{})
 }
 
-// cancel is closed by the next session/cancel of a session. The caller holds
-// mu.
-func (c *conn) cancel(session string) chan struct{} {
+// cancel is closed when the turn of a session is cancelled. The caller holds mu.
+func (c *Conn) cancel(session string) chan struct{} {
 	ch := c.cancelled[session]
 	if ch == nil {
 		ch = make(chan struct{})
@@ -170,21 +185,24 @@ func (c *conn) cancel(session string) chan struct{} {
 	return ch
 }
 
-func (c *conn) cancelOf(session string) <-chan struct{} {
+// Cancelled returns a channel that is closed when the turn of a session is
+// cancelled.
+func (c *Conn) Cancelled(session string) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cancel(session)
 }
 
 // frame is closed by the next frame of the editor.
-func (c *conn) frame() <-chan struct{} {
+func (c *Conn) frame() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.arrived
 }
 
-// answer is the answer to a request of ours, by its Seq.
-func (c *conn) answer(ctx context.Context, seq int) (transcript.Entry, bool) {
+// Answer waits for the answer to a request of ours, by its Seq. It is false if
+// ctx ends first.
+func (c *Conn) Answer(ctx context.Context, seq int) (transcript.Entry, bool) {
 	c.mu.Lock()
 	if e, ok := c.early[seq]; ok {
 		c.mu.Unlock()
@@ -199,9 +217,6 @@ func (c *conn) answer(ctx context.Context, seq int) (transcript.Entry, bool) {
 	select {
 	case e := <-w:
 		c.mu.Lock()
-		if c.early == nil {
-			c.early = map[int]transcript.Entry{}
-		}
 		c.early[seq] = e // for who asks again
 		c.mu.Unlock()
 		return e, true
@@ -210,9 +225,15 @@ func (c *conn) answer(ctx context.Context, seq int) (transcript.Entry, bool) {
 	}
 }
 
+// Context ends with the connection.
+func (c *Conn) Context() context.Context { return c.ctx }
+
+// Send logs a frame and writes it. It is the zero Entry if the output is closed.
+func (c *Conn) Send(line []byte) transcript.Entry { return sink{c: c}.send(line) }
+
 // sink is how frames are written: at once, joined, or in pieces.
 type sink struct {
-	c     *conn
+	c     *Conn
 	join  *bytes.Buffer
 	split int
 }
@@ -235,7 +256,8 @@ func (s sink) bytes(b []byte) {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	if !s.c.over && !s.c.closed {
-		s.c.Log.Event(0, transcript.Note, transcript.Remark, "", map[string]any{"code": "bytes", "text": fmt.Sprintf("%d bytes that are no line: %.80q", len(b), b)})
+		s.c.Log.Event(0, transcript.Note, transcript.Remark, "",
+			map[string]any{"code": "bytes", "text": fmt.Sprintf("%d bytes that are no line: %.80q", len(b), b)})
 		s.put(b)
 	}
 }
@@ -267,29 +289,32 @@ func (s sink) flush() {
 }
 
 // close closes the output.
-func (c *conn) close() {
+func (c *Conn) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	closeIf(c.Out)
+	if out, ok := c.Out.(io.Closer); ok {
+		out.Close()
+	}
 }
 
 // newID makes the id of a request of ours.
-func (c *conn) newID() string {
+func (c *Conn) newID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.nextID++
 	return fmt.Sprintf(`"agent-%d"`, c.nextID)
 }
 
-func resultOf(id wire.ID, result string) []byte {
+// Result returns the frame that answers a request.
+func Result(id wire.ID, result string) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 }
 
-func errorOf(id wire.ID, code, message string) []byte {
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":%s}}`, id, code, quoted(message))
+// Error returns the frame that answers a request with an error; code is a number.
+func Error(id wire.ID, code, message string) []byte {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":%s}}`, id, code, Quote(message))
 }
 
-func updateOf(session, update string) []byte {
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%s,"update":%s}}`, quoted(session), update)
-}
+// Quote returns a text as a JSON string.
+func Quote(s string) string { return string(wire.AppendString(nil, s)) }

@@ -1,0 +1,94 @@
+// Package recordings is what serving, replaying and converting sessions of ACP
+// version 1 need to know of it.
+package recordings
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/serve"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Agent is what a scripted agent does where its script says nothing.
+type Agent struct{}
+
+// Cancels implements serve.Protocol.
+func (Agent) Cancels(e transcript.Entry) bool { return e.Method == "session/cancel" }
+
+// Opens implements serve.Protocol.
+func (Agent) Opens(e transcript.Entry, n int) (session, dir string) {
+	switch e.Method {
+	case "session/new":
+		session = fmt.Sprintf("session-%d", n)
+	case "session/load", "session/resume":
+		session = e.Session
+	}
+	return session, e.JSON().Path("params.cwd").Str()
+}
+
+// Prompt implements serve.Protocol.
+func (Agent) Prompt(e transcript.Entry) (text string, ok bool) {
+	var parts []string
+	for b := range e.JSON().Path("params.prompt").Items() {
+		if b.Get("type").Is("text") {
+			parts = append(parts, b.Get("text").Str())
+		}
+	}
+	return strings.Join(parts, "\n"), e.Method == "session/prompt"
+}
+
+// Plain implements serve.Protocol.
+func (Agent) Plain(e transcript.Entry, capabilities map[string]string) [][]byte {
+	switch e.Method {
+	case "initialize":
+		return [][]byte{serve.Result(e.ID, initialized(capabilities))}
+	case "session/new":
+		return [][]byte{serve.Result(e.ID, `{"sessionId":`+serve.Quote(e.Session)+`}`)}
+	case "session/prompt":
+		done := `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Done."}}`
+		return [][]byte{update(e.Session, done), serve.Result(e.ID, `{"stopReason":"end_turn"}`)}
+	case "session/list":
+		return [][]byte{serve.Result(e.ID, `{"sessions":[]}`)}
+	case "authenticate", "logout", "session/load", "session/resume", "session/close", "session/delete", "session/set_mode":
+		return [][]byte{serve.Result(e.ID, `{}`)}
+	}
+	return [][]byte{serve.Error(e.ID, "-32601", "method not found: "+e.Method)}
+}
+
+// initialized is the result of initialize. A capability that is no JSON is a
+// string.
+func initialized(capabilities map[string]string) string {
+	root := map[string]any{}
+	for _, path := range slices.Sorted(maps.Keys(capabilities)) {
+		at := root
+		keys := strings.Split(path, ".")
+		for _, k := range keys[:len(keys)-1] {
+			next, ok := at[k].(map[string]any)
+			if !ok {
+				next = map[string]any{}
+				at[k] = next
+			}
+			at = next
+		}
+		var value any = capabilities[path]
+		if text := []byte(capabilities[path]); json.Valid(text) {
+			value = json.RawMessage(text)
+		}
+		at[keys[len(keys)-1]] = value
+	}
+	text, err := json.Marshal(map[string]any{"protocolVersion": 1, "agentCapabilities": root,
+		"agentInfo": map[string]any{"name": "acp-test-scripted", "version": "1"}, "authMethods": []any{}})
+	if err != nil {
+		return `{"protocolVersion":1}`
+	}
+	return string(text)
+}
+
+func update(session, update string) []byte {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%s,"update":%s}}`,
+		serve.Quote(session), update)
+}

@@ -1,0 +1,277 @@
+package serve
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Scene is one run of a handler: what its acts do their work with.
+type Scene struct {
+	*scripted
+	request   transcript.Entry // what is handled; zero for connect and eof
+	session   string
+	cancelled <-chan struct{}
+	sink      sink
+	index     int // $I
+	answered  bool
+}
+
+func (s *Scene) play(b *Block) {
+	err := s.Run(b)
+	switch {
+	case errors.Is(err, errEnded), s.ctx.Err() != nil:
+		return
+	case err != nil:
+		s.Log.Event(0, transcript.Note, transcript.Remark, s.session, map[string]any{"code": "script", "text": err.Error()})
+	}
+	if s.answered || s.request.Kind != transcript.Request || err != nil {
+		return
+	}
+	// An open prompt is left open on purpose only where the handler waits.
+	if _, prompt := s.Protocol.Prompt(s.request); prompt && b.Waits {
+		return
+	}
+	lines := s.Protocol.Plain(s.request, s.script.Capabilities)
+	s.Send(lines[len(lines)-1])
+}
+
+// errEnded ends all handlers: the script has ended the process.
+var errEnded = errors.New("the script has ended")
+
+// Run runs the acts of a block, one after the other.
+func (s *Scene) Run(b *Block) error {
+	for _, a := range b.Acts {
+		if err := a.Do(s); err != nil {
+			if errors.Is(err, errEnded) {
+				return err
+			}
+			return fmt.Errorf("line %d, %s: %w", a.Line, a.Name, err)
+		}
+		if s.ctx.Err() != nil {
+			return errEnded
+		}
+	}
+	return nil
+}
+
+// Repeat runs a block n times, with $I counting from 1.
+func (s *Scene) Repeat(n int, b *Block) error {
+	for i := range n {
+		s.index = i + 1
+		if err := s.Run(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Join runs a block and writes all of it with one call.
+func (s *Scene) Join(b *Block) error {
+	inner := *s
+	inner.sink.join = &bytes.Buffer{}
+	err := inner.Run(b)
+	s.answered = inner.answered
+	inner.sink.flush()
+	return err
+}
+
+// Split runs a block and writes it in pieces of n bytes.
+func (s *Scene) Split(n int, b *Block) error {
+	inner := *s
+	inner.sink.split = n
+	err := inner.Run(b)
+	s.answered = inner.answered
+	return err
+}
+
+// Beside runs a block beside what follows.
+func (s *Scene) Beside(b *Block) {
+	inner := *s
+	go inner.play(b)
+}
+
+// Session returns the id of the session that the event belongs to, or of the
+// newest one.
+func (s *Scene) Session() string { return s.session }
+
+// Send logs a frame and writes it.
+func (s *Scene) Send(line []byte) { s.sink.send(line) }
+
+// Write writes bytes that are no line of their own.
+func (s *Scene) Write(b []byte) { s.sink.bytes(b) }
+
+// Result answers the request that is handled; result is JSON.
+func (s *Scene) Result(result string) {
+	s.answered = true
+	s.sink.send(Result(s.request.ID, result))
+}
+
+// Error answers the request that is handled with an error; code is a number.
+func (s *Scene) Error(code, message string) {
+	s.answered = true
+	s.sink.send(Error(s.request.ID, code, message))
+}
+
+// Request sends a request and remembers it by a name. params and id are JSON; ""
+// makes an id of our own.
+func (s *Scene) Request(name, method, params, id string) {
+	e := s.sink.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`,
+		cmp.Or(id, s.newID()), Quote(method), params))
+	s.mu.Lock()
+	s.names[name] = e.Seq
+	s.mu.Unlock()
+	s.Log.Event(0, transcript.Note, Named, s.session, namedNote{name, e.Seq})
+}
+
+// Notify sends a notification; params is JSON.
+func (s *Scene) Notify(method, params string) {
+	s.sink.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%s,"params":%s}`, Quote(method), params))
+}
+
+// Await waits for the answer to a request that has a name, for the end of the
+// turn by "cancel", or for a frame with a method that comes from now on; at most
+// so long, if within is not 0. A wait that ends without it is no error: the
+// checks tell.
+func (s *Scene) Await(what string, within time.Duration) {
+	ctx, cancel := s.ctx, context.CancelFunc(func() {})
+	if within > 0 {
+		ctx, cancel = context.WithTimeout(ctx, within)
+	}
+	defer cancel()
+	if what == "cancel" {
+		select {
+		case <-s.cancelled:
+		case <-ctx.Done():
+		}
+		return
+	}
+	s.mu.Lock()
+	seq, ok := s.names[what]
+	s.mu.Unlock()
+	if ok {
+		s.Answer(ctx, seq)
+		return
+	}
+	from := s.Log.Len() + 1
+	for {
+		next := s.frame()
+		for e := range s.Log.From(from) {
+			if e.Source == transcript.Editor && e.Method == what {
+				return
+			}
+			from = e.Seq + 1
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Pause lets time pass.
+func (s *Scene) Pause(d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-s.ctx.Done():
+		return errEnded
+	}
+}
+
+// Stderr writes a line to stderr so often that it makes n bytes.
+func (s *Scene) Stderr(text string, n int) {
+	line := text + "\n"
+	for written := 0; written < n && s.ctx.Err() == nil; written += len(line) {
+		if _, err := s.Err.Write([]byte(line)); err != nil {
+			return // an editor that closed it
+		}
+	}
+}
+
+// Exit ends the process with a status.
+func (s *Scene) Exit(code int) error {
+	s.exit <- code
+	return errEnded
+}
+
+// Die ends the process by SIGKILL.
+func (s *Scene) Die() error {
+	s.Server.Die()
+	return errEnded
+}
+
+// Close closes the output; the agent lives on.
+func (s *Scene) Close() { s.close() }
+
+// Fork starts a child that outlives its parent.
+func (s *Scene) Fork() error { return s.Child() }
+
+// Ignore makes the agent live on at the end of its input ("eof") or after
+// SIGTERM ("term").
+func (s *Scene) Ignore(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ignores[what] = true
+}
+
+// inText is a variable within quotes, where JSON stands.
+var inText = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*)((?:\.[A-Za-z0-9_]+)*)`)
+
+// Expand replaces the variables of a word, those within quotes too; what is no
+// variable there stays as it is.
+func (s *Scene) Expand(w script.Word) (string, error) {
+	text, err := w.Expand(s.variable)
+	if err != nil {
+		return "", err
+	}
+	return inText.ReplaceAllStringFunc(text, func(m string) string {
+		parts := inText.FindStringSubmatch(m)
+		if slices.Contains([]string{"SESSION", "WORK", "I", "ID"}, parts[1]) {
+			value, _ := s.variable(parts[1])
+			return value + parts[2]
+		}
+		if value, err := s.variable(m[1:]); err == nil {
+			return value
+		}
+		return m
+	}), nil
+}
+
+func (s *Scene) variable(name string) (string, error) {
+	switch name {
+	case "SESSION":
+		return s.session, nil
+	case "WORK":
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.work[s.session], nil
+	case "I":
+		return strconv.Itoa(s.index), nil
+	case "ID":
+		return string(s.request.ID), nil
+	}
+	head, path, _ := strings.Cut(name, ".")
+	s.mu.Lock()
+	seq, ok := s.names[head]
+	s.mu.Unlock()
+	if !ok {
+		return "", fmt.Errorf("unknown variable $%s", name)
+	}
+	e, ok := s.Answer(s.ctx, seq)
+	if !ok {
+		return "", errEnded
+	}
+	return e.JSON().Get("result").Path(path).Text(), nil
+}
