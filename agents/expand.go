@@ -5,20 +5,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
-	"github.com/goccy/go-yaml/ast"
 )
 
-var variables = []string{"LLM", "WORK", "HOME", "TMP", "AGENT_DIR", "SELF", "CWD"}
+var variableNames = []string{"LLM", "WORK", "HOME", "TMP", "AGENT_DIR", "SELF", "CWD"}
 
 var reference = regexp.MustCompile(`\$\$|\$[A-Za-z_][A-Za-z0-9_]*|\$`)
 
 // variables rejects a $NAME that Launch would not know.
-func (r *reader) variables(at ast.Node, text string) {
+func variables(at *yamlfile.Node, text string) {
 	for _, v := range reference.FindAllString(text, -1) {
 		name := v[1:]
-		if v != "$$" && !slices.Contains(variables, name) {
-			r.fail(at, mistake.Suggest(name, variables)+"; $$ is a dollar", "unknown variable %q", v)
+		if v != "$$" && !slices.Contains(variableNames, name) {
+			at.Fail(mistake.Suggest(name, variableNames)+"; $$ is a dollar", "unknown variable %q", v)
 		}
 	}
 }

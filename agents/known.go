@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
 )
 
@@ -13,18 +14,18 @@ import (
 type KnownFailure struct {
 	// Scenario is a glob over scenario ids: * stands for any text without a
 	// slash, ** for any text.
-	Scenario string
+	Scenario string `yaml:"scenario"`
 	// ID names the check (the part after the # of its id) or the rule.
 	ID      string
-	Reason  string
-	Link    string    // where more is said; may be empty
-	Expires time.Time // the day from which the entry no longer counts; zero: never
+	Reason  string    `yaml:"reason"`
+	Link    string    `yaml:"link"`    // where more is said; may be empty
+	Expires time.Time `yaml:"expires"` // the day from which the entry no longer counts; zero: never
 	// Flaky: what the entry expects may also not happen. Such an entry is
 	// never stale.
-	Flaky bool
+	Flaky bool `yaml:"flaky"`
 	// Requirements are those that the agent breaks, where a flaky rule stands for
 	// more; empty means all of the rule's. Of others each finding names its own.
-	Requirements []string
+	Requirements []string `yaml:"requirements"`
 	File         string
 	Line         int
 }
@@ -60,42 +61,28 @@ func glob(pattern string) *regexp.Regexp {
 // messages; every error is a *Mistake.
 func ParseKnownFailures(name string, src []byte) (out []KnownFailure, err error) {
 	defer mistake.Catch(&err)
-	r := &reader{file: name, src: src}
-	root := r.parse()
-	if root == nil {
-		return nil, nil
+	root, err := yamlfile.Parse(name, src)
+	if err != nil {
+		return nil, err
 	}
-	for _, item := range r.items(root, "the file of known failures") {
-		k := KnownFailure{File: name, Line: place(item).Line}
-		ids := 0
-		for _, m := range r.known(item, "a known failure", "scenario", "check", "rule", "reason", "link", "expires", "flaky", "requirements") {
-			switch m.key {
-			case "scenario":
-				k.Scenario = r.text(m.value, "scenario")
-			case "check", "rule":
-				k.ID = r.text(m.value, m.key)
-				ids++
-			case "reason":
-				k.Reason = r.text(m.value, "reason")
-			case "link":
-				k.Link = r.text(m.value, "link")
-			case "expires":
-				k.Expires = r.date(m.value, "expires")
-			case "flaky":
-				k.Flaky = r.flag(m.value, "flaky")
-			case "requirements":
-				k.Requirements = r.texts(m.value, "requirements")
-			}
+	for _, item := range root.List("the file of known failures") {
+		var entry struct {
+			KnownFailure
+			Check string `yaml:"check"`
+			Rule  string `yaml:"rule"`
 		}
+		item.Decode(&entry, "a known failure", "")
+		k := entry.KnownFailure
+		k.File, k.Line, k.ID = name, item.Line, entry.Check+entry.Rule
 		switch {
 		case k.Scenario == "":
-			r.fail(item, "", "a known failure needs a scenario: an id or a glob such as load/*")
-		case ids != 1 || k.ID == "":
-			r.fail(item, "", "a known failure needs either a check or a rule")
+			item.Fail("", "a known failure needs a scenario: an id or a glob such as load/*")
+		case (entry.Check == "") == (entry.Rule == ""):
+			item.Fail("", "a known failure needs either a check or a rule")
 		case strings.TrimSpace(k.Reason) == "":
-			r.fail(item, "", "a known failure needs a reason")
+			item.Fail("", "a known failure needs a reason")
 		case len(k.Requirements) > 0 && (!k.Flaky || k.ID != strings.ToUpper(k.ID)):
-			r.fail(item, "", "requirements say which of a flaky rule's are broken; a check, and what always fails, names its own")
+			item.Fail("", "requirements say which of a flaky rule's are broken; a check, and what always fails, names its own")
 		}
 		out = append(out, k)
 	}

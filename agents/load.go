@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"bytes"
 	"embed"
 	"errors"
 	"fmt"
@@ -11,12 +10,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
-	"github.com/goccy/go-yaml/ast"
 )
+
+// Mistake is an error in a profile or a file that belongs to one.
+type Mistake = mistake.Mistake
 
 //go:embed profiles
 var shipped embed.FS
@@ -79,6 +80,13 @@ func Find(name string) (*Profile, error) {
 	return Shipped(name)
 }
 
+// profileFile is a profile with what only its file has.
+type profileFile struct {
+	Profile
+	Caches string `yaml:"caches"`
+	Known  string `yaml:"known-failures"`
+}
+
 // load reads the profile name of dir; shown names it in messages.
 func load(dir fs.FS, name, shown string) (p *Profile, err error) {
 	defer mistake.Catch(&err)
@@ -86,20 +94,102 @@ func load(dir fs.FS, name, shown string) (p *Profile, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading profile %s: %w", shown, cause(err))
 	}
-	r := &reader{file: shown, src: src}
-	p, known := r.profile(r.parse())
-	if known != nil {
-		file := r.text(known, "known-failures")
-		src, err := fs.ReadFile(dir, path.Clean(file))
+	root, err := yamlfile.Parse(shown, src)
+	if err != nil {
+		return nil, err
+	}
+	if root.Kind == yamlfile.Null {
+		root.Fail("it needs at least name and command", "the profile is empty")
+	}
+	var file profileFile
+	root.Decode(&file, "a profile", "")
+	file.check(root)
+	if file.Known != "" {
+		src, err := fs.ReadFile(dir, path.Clean(file.Known))
 		if err != nil {
-			r.fail(known, "", "reading %s: %v", file, cause(err))
+			root.Field("known-failures").Fail("", "reading %s: %v", file.Known, cause(err))
 		}
-		shownAs := filepath.Join(filepath.Dir(shown), file)
-		if p.KnownFailures, err = ParseKnownFailures(shownAs, src); err != nil {
+		shownAs := filepath.Join(filepath.Dir(shown), file.Known)
+		if file.KnownFailures, err = ParseKnownFailures(shownAs, src); err != nil {
 			return nil, err
 		}
 	}
-	return p, nil
+	return &file.Profile, nil
+}
+
+// check says what no type says, and fills in what follows.
+func (p *profileFile) check(root *yamlfile.Node) {
+	at := root.Field
+	switch {
+	case p.Name == "":
+		root.Fail("", "the profile has no name")
+	case p.Name != clean(p.Name):
+		at("name").Fail("such as "+clean(p.Name),
+			"a name consists of small letters, digits, dots, dashes and underscores, not %q", p.Name)
+	case len(p.Command) == 0 || p.Command[0] == "":
+		root.Fail("", "the profile has no command")
+	case p.Caches != "" && p.Caches != "host" && p.Caches != "none":
+		at("caches").Fail("", "caches is host (the default) or none, not %q", p.Caches)
+	case p.Model.Wire != "" && !slices.Contains(wires, p.Model.Wire):
+		at("model").Field("wire").Fail(mistake.Suggest(p.Model.Wire, wires), "unknown wire format %q", p.Model.Wire)
+	}
+	p.NoCaches = p.Caches == "none"
+	for _, w := range p.Command {
+		variables(at("command"), w)
+	}
+	if p.Dir != "" {
+		variables(at("dir"), p.Dir)
+	}
+	for key, value := range p.Env {
+		variables(at("env").Field(key), value)
+	}
+	if home := at("home"); home != nil {
+		for _, f := range home.Fields {
+			if !fs.ValidPath(f.Key) || f.Key == "." {
+				f.At.Fail("", "%q is no path below HOME: write it with slashes, without a leading one and without ..", f.Key)
+			}
+			variables(f.Node, p.Home[f.Key])
+		}
+	}
+	if lanes := at("lanes"); lanes != nil {
+		lanes.Map("lanes")
+	}
+	if tools := at("tools"); tools != nil {
+		p.checkTools(tools)
+	}
+	if normalize := at("normalize"); normalize != nil {
+		for i, r := range p.Normalize.Replace {
+			if r.Pattern == nil {
+				normalize.Field("replace").Items[i].Fail("", "a replacement needs a pattern")
+			}
+		}
+	}
+}
+
+func (p *profileFile) checkTools(n *yamlfile.Node) {
+	n.Keys("tools", neutralTools...)
+	for _, f := range n.Fields {
+		t := p.Tools[f.Key]
+		if t.Name == "" {
+			f.At.Fail("", "tools.%s has no name", f.Key)
+		}
+		if name := f.Field("name"); name != nil {
+			arguments(name, f.Key, t.Name)
+		}
+		if args := f.Field("args"); args != nil {
+			arguments(args, f.Key, t.Args)
+		}
+	}
+}
+
+// DecodeYAML reads a tool; a text alone is its name.
+func (t *Tool) DecodeYAML(n *yamlfile.Node, what string) {
+	if _, short := n.Value.(string); short {
+		t.Name = n.Text
+		return
+	}
+	type fields Tool
+	n.Decode((*fields)(t), what, what+".")
 }
 
 // cause leaves out the path that the caller's message already names.
@@ -111,126 +201,8 @@ func cause(err error) error {
 	return err
 }
 
-var profileKeys = []string{"name", "title", "command", "dir", "install", "env", "home", "caches", "model",
-	"tools", "lanes", "normalize", "timeouts", "policy", "known-failures"}
-
-// profile reads everything but the file of known failures, whose name it
-// gives.
-func (r *reader) profile(root ast.Node) (p *Profile, known ast.Node) {
-	if root == nil {
-		panic(&Mistake{File: r.file, Line: 1, Column: 1, Message: "the profile is empty", Hint: "it needs at least name and command"})
-	}
-	p = &Profile{}
-	for i, list := 0, r.known(root, "a profile", profileKeys...); i < len(list); i++ {
-		m := list[i]
-		switch m.key {
-		case "name":
-			p.Name = r.text(m.value, "name")
-			if p.Name != clean(p.Name) {
-				r.fail(m.value, "such as "+clean(p.Name), "a name consists of small letters, digits, dots, dashes and underscores, not %q", p.Name)
-			}
-		case "title":
-			p.Title = r.text(m.value, "title")
-		case "command":
-			p.Command = r.texts(m.value, "command")
-			for _, w := range p.Command {
-				r.variables(m.value, w)
-			}
-		case "dir":
-			p.Dir = r.text(m.value, "dir")
-			r.variables(m.value, p.Dir)
-		case "install":
-			p.Install = r.install(m.value)
-		case "env":
-			p.Env = r.table(m.value, "env")
-			for _, v := range r.members(m.value, "env") {
-				r.variables(v.value, p.Env[v.key])
-			}
-		case "home":
-			p.Home = r.home(m.value)
-		case "caches":
-			if v := r.text(m.value, "caches"); v != "none" && v != "host" {
-				r.fail(m.value, "", "caches is host (the default) or none, not %q", v)
-			} else {
-				p.NoCaches = v == "none"
-			}
-		case "model":
-			p.Model = r.model(m.value)
-		case "tools":
-			p.Tools = r.tools(m.value)
-		case "lanes":
-			r.members(m.value, "lanes")
-			p.Lanes = Lanes{File: r.file, YAML: r.section(list, i)}
-		case "normalize":
-			p.Normalize = r.normalize(m.value)
-		case "timeouts":
-			for _, t := range r.known(m.value, "timeouts", "start", "step", "scenario") {
-				d := r.duration(t.value, "timeouts."+t.key)
-				switch t.key {
-				case "start":
-					p.Timeouts.Start = d
-				case "step":
-					p.Timeouts.Step = d
-				case "scenario":
-					p.Timeouts.Scenario = d
-				}
-			}
-		case "policy":
-			p.Policy = r.table(m.value, "policy")
-		case "known-failures":
-			known = m.value
-		}
-	}
-	switch {
-	case p.Name == "":
-		r.fail(root, "", "the profile has no name")
-	case len(p.Command) == 0 || p.Command[0] == "":
-		r.fail(root, "", "the profile has no command")
-	}
-	return p, known
-}
-
-func (r *reader) install(n ast.Node) (in Install) {
-	for _, m := range r.known(n, "install", "npm", "node", "note") {
-		switch m.key {
-		case "npm":
-			in.NPM = r.text(m.value, "install.npm")
-		case "node":
-			v, err := strconv.Atoi(r.text(m.value, "install.node"))
-			if err != nil {
-				r.fail(m.value, "", "install.node must be a major version such as 22, not %s", kind(m.value))
-			}
-			in.Node = v
-		case "note":
-			in.Note = r.text(m.value, "install.note")
-		}
-	}
-	return in
-}
-
-func (r *reader) home(n ast.Node) map[string]string {
-	files := r.table(n, "home")
-	for _, m := range r.members(n, "home") {
-		if !fs.ValidPath(m.key) || m.key == "." {
-			r.fail(m.at, "", "%q is no path below HOME: write it with slashes, without a leading one and without ..", m.key)
-		}
-		r.variables(m.value, files[m.key])
-	}
-	return files
-}
-
 // wires are the formats the model server speaks.
 var wires = []string{"openai-chat", "openai-responses", "anthropic", "gemini"}
-
-func (r *reader) model(n ast.Node) (out Model) {
-	for _, m := range r.known(n, "model", "wire") {
-		out.Wire = r.text(m.value, "model.wire")
-		if !slices.Contains(wires, out.Wire) {
-			r.fail(m.value, mistake.Suggest(out.Wire, wires), "unknown wire format %q", out.Wire)
-		}
-	}
-	return out
-}
 
 // neutral gives the tools that scenarios name, with their arguments.
 func neutral(tool string) (args []string, ok bool) {
@@ -259,36 +231,8 @@ var neutralTools = []string{"write_file", "edit_file", "read_file", "run_shell",
 
 var argument = regexp.MustCompile(`\$\$|\$([a-z_]+)`)
 
-func (r *reader) tools(n ast.Node) map[string]Tool {
-	out := map[string]Tool{}
-	for _, m := range r.known(n, "tools", neutralTools...) {
-		var t Tool
-		what := "tools." + m.key
-		if _, short := plain(m.value).(*ast.StringNode); short {
-			out[m.key] = Tool{Name: r.text(m.value, what)}
-			continue
-		}
-		for _, f := range r.known(m.value, what, "name", "args") {
-			switch f.key {
-			case "name":
-				t.Name = r.text(f.value, what+".name")
-				r.arguments(f.value, m.key, t.Name)
-			case "args":
-				r.members(f.value, what+".args")
-				t.Args, _ = r.value(f.value).(map[string]any)
-				r.arguments(f.value, m.key, t.Args)
-			}
-		}
-		if t.Name == "" {
-			r.fail(m.at, "", "%s has no name", what)
-		}
-		out[m.key] = t
-	}
-	return out
-}
-
 // arguments rejects a $name that the neutral tool does not have.
-func (r *reader) arguments(at ast.Node, tool string, v any) {
+func arguments(at *yamlfile.Node, tool string, v any) {
 	known, _ := neutral(tool)
 	switch v := v.(type) {
 	case string:
@@ -296,78 +240,18 @@ func (r *reader) arguments(at ast.Node, tool string, v any) {
 			// A name may be followed by more letters: mcp_$server_$tool.
 			fits := func(k string) bool { return strings.HasPrefix(m[1], k) }
 			if m[1] != "" && !slices.ContainsFunc(known, fits) {
-				r.fail(at, mistake.Suggest(m[1], known), "%s has no argument %q", tool, m[1])
+				at.Fail(mistake.Suggest(m[1], known), "%s has no argument %q", tool, m[1])
 			}
 		}
 	case map[string]any:
 		for _, x := range v {
-			r.arguments(at, tool, x)
+			arguments(at, tool, x)
 		}
 	case []any:
 		for _, x := range v {
-			r.arguments(at, tool, x)
+			arguments(at, tool, x)
 		}
 	}
-}
-
-func (r *reader) normalize(n ast.Node) (out Normalize) {
-	for _, m := range r.known(n, "normalize", "replace", "unordered", "omit", "values", "without", "merge-tool-calls") {
-		switch m.key {
-		case "values":
-			out.Values = r.texts(m.value, "normalize.values")
-		case "without":
-			out.Without = r.texts(m.value, "normalize.without")
-		case "merge-tool-calls":
-			out.MergeCalls = r.flag(m.value, "normalize.merge-tool-calls")
-		case "omit":
-			out.Omit = r.texts(m.value, "normalize.omit")
-		case "unordered":
-			out.Unordered = r.texts(m.value, "normalize.unordered")
-		case "replace":
-			for _, item := range r.items(m.value, "normalize.replace") {
-				var one Replacement
-				for _, f := range r.known(item, "a replacement", "pattern", "with") {
-					switch f.key {
-					case "pattern":
-						one.Pattern = r.pattern(f.value, "pattern")
-					case "with":
-						one.With = r.text(f.value, "with")
-					}
-				}
-				if one.Pattern == nil {
-					r.fail(item, "", "a replacement needs a pattern")
-				}
-				out.Replace = append(out.Replace, one)
-			}
-		}
-	}
-	return out
-}
-
-// section is the file with everything blanked but the value of the i-th key of
-// the document, so that places in it are places in the file.
-func (r *reader) section(list []member, i int) []byte {
-	key := list[i].at.GetToken().Position
-	lines := bytes.SplitAfter(r.src, []byte("\n"))
-	end := len(lines)
-	if i+1 < len(list) {
-		end = list[i+1].at.GetToken().Position.Line - 1
-	}
-	if end < key.Line {
-		r.fail(list[i].at, "", "%s must stand on lines of its own", list[i].key)
-	}
-	var out []byte
-	for n, line := range lines[:end] {
-		switch at := n + 1; {
-		case at < key.Line:
-			line = []byte("\n")
-		case at == key.Line:
-			from := key.Column + bytes.IndexByte(line[key.Column-1:], ':')
-			line = append(bytes.Repeat([]byte(" "), from), line[from:]...)
-		}
-		out = append(out, line...)
-	}
-	return out
 }
 
 var notClean = regexp.MustCompile(`[^a-z0-9._-]+`)

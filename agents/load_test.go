@@ -135,7 +135,19 @@ policy: {concurrent-prompts: reject}
 		src := "name: mine\ncommand: x # lanes: no\n\nlanes:   # those\n  title:\n    when: {system~: title}\n    reply: [{text: t}]\nenv: {A: b}\n"
 		p, err := agents.Load(write(src))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(string(p.Lanes.YAML)).To(Equal("\n\n\n         # those\n  title:\n    when: {system~: title}\n    reply: [{text: t}]\n"))
+		when := p.Lanes.Field("title").Field("when")
+		Expect([]int{when.Line, when.Column}).To(Equal([]int{6, 11}))
+		Expect(when.Field("system~").Text).To(Equal("title"))
+	})
+
+	It("may say something once and point to it with aliases and merge keys, in either style", func() {
+		p, err := agents.Load(write("name: &n mine\ncommand: [*n, &u $LLM]\nenv: &e {URL: *u, A: b}\npolicy:\n  A: c\n  <<: *e\n" +
+			"tools: {run_shell: &t {name: Bash, args: {cmd: $command}}, search: {<<: *t, args: {}}}\nlanes:\n  x: {when: {user: *n}}\n"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(p.Command).To(Equal([]string{"mine", "$LLM"}))
+		Expect(p.Policy).To(Equal(map[string]string{"A": "c", "URL": "$LLM"}))
+		Expect(p.Tools["search"]).To(Equal(agents.Tool{Name: "Bash", Args: map[string]any{}}))
+		Expect(p.Lanes.Field("x").Field("when").Field("user").Text).To(Equal("mine"))
 	})
 
 	It("may name a shipped one or a file", func() {

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"time"
+
+	"github.com/acp-test/acp-test/internal/yamlfile"
 )
 
 // Profile says how to run one agent. The zero value of every field but Name and
@@ -16,26 +18,28 @@ import (
 // installed in), $SELF (this program) and $CWD (where the user started it). $$
 // is a dollar.
 type Profile struct {
-	Name    string   // what goldens and reports call it: letters, digits, dots, dashes
-	Title   string   // for people; Name if empty
-	Command []string // the program and its arguments
+	Name    string   `yaml:"name"`    // what goldens and reports call it: letters, digits, dots, dashes
+	Title   string   `yaml:"title"`   // for people; Name if empty
+	Command []string `yaml:"command"` // the program and its arguments
 	// Dir is where the agent is started: $WORK if empty. A relative one is
 	// taken from the folder of the profile's file.
-	Dir     string
-	Install Install
-	Env     map[string]string
-	Home    map[string]string // files below HOME: name, with slashes, to content
+	Dir     string            `yaml:"dir"`
+	Install Install           `yaml:"install"`
+	Env     map[string]string `yaml:"env"`
+	Home    map[string]string `yaml:"home"` // files below HOME: name, with slashes, to content
 	// NoCaches keeps the caches of package managers and toolchains away from
 	// the agent; see Launch.
 	NoCaches bool
-	Model    Model
+	Model    Model `yaml:"model"`
 	// Tools maps the neutral tools of scenarios to the agent's own. Nil: the
 	// model server learns them from the agent's first request.
-	Tools         map[string]Tool
-	Lanes         Lanes
-	Normalize     Normalize
-	Timeouts      Timeouts
-	Policy        map[string]string // what the agent promises where the protocol leaves a choice
+	Tools map[string]Tool `yaml:"tools"`
+	// Lanes are the agent's requests that are not the conversation, in the form
+	// that a model script has under `lanes`; nil: none.
+	Lanes         *yamlfile.Node    `yaml:"lanes"`
+	Normalize     Normalize         `yaml:"normalize"`
+	Timeouts      Timeouts          `yaml:"timeouts"`
+	Policy        map[string]string `yaml:"policy"` // what the agent promises where the protocol leaves a choice
 	KnownFailures []KnownFailure
 	// Source is the file the profile was read from, "shipped", "command line"
 	// or the settings file that names the agent.
@@ -50,64 +54,56 @@ type Profile struct {
 // Install says what to tell a user who lacks the agent, and what ci/agents
 // installs.
 type Install struct {
-	NPM  string // package and version, such as "@google/gemini-cli@0.61.0"
-	Node int    // least major version of Node it runs on; 0: any
-	Note string // what else is needed
+	NPM  string `yaml:"npm"`  // package and version, such as "@google/gemini-cli@0.61.0"
+	Node int    `yaml:"node"` // least major version of Node it runs on; 0: any
+	Note string `yaml:"note"` // what else is needed
 }
 
 // Model says how the agent talks to its model.
 type Model struct {
 	// Wire is the format of its requests: openai-chat, openai-responses,
 	// anthropic or gemini. "" is learned from its first request.
-	Wire string
+	Wire string `yaml:"wire"`
 }
 
 // Tool is an agent's own tool for a neutral one. Strings in Args may hold the
 // neutral call's arguments: $path, $content and so on. Nil Args passes the
 // neutral arguments on.
 type Tool struct {
-	Name string
-	Args map[string]any
-}
-
-// Lanes are the agent's requests that are not the conversation, in the form
-// that a model script has under `lanes`. YAML keeps the lines and columns of
-// File, so that whoever reads it can name the place of a mistake.
-type Lanes struct {
-	File string
-	YAML []byte // nil: none
+	Name string         `yaml:"name"`
+	Args map[string]any `yaml:"args"`
 }
 
 // Normalize hides what differs from run to run in this agent's messages.
 type Normalize struct {
-	Replace []Replacement
+	Replace []Replacement `yaml:"replace"`
 	// Unordered are update kinds, methods or patterns of them whose place in
 	// the stream is left to chance.
-	Unordered []string
+	Unordered []string `yaml:"unordered"`
 	// Omit are those of which chance decides whether they come at all before
 	// the last thing a scenario waits for.
-	Omit []string
+	Omit []string `yaml:"omit"`
 	// Values are members of JSON objects whose value is left to chance.
-	Values []string
+	Values []string `yaml:"values"`
 	// Without are members of which chance decides whether they are there.
-	Without []string
+	Without []string `yaml:"without"`
 	// MergeCalls makes one of all updates of a tool call, because chance decides
 	// what each of them tells.
-	MergeCalls bool
+	MergeCalls bool `yaml:"merge-tool-calls"`
 }
 
 // Replacement puts With, which may use $1 as in package regexp, in the place
 // of what Pattern matches.
 type Replacement struct {
-	Pattern *regexp.Regexp
-	With    string
+	Pattern *regexp.Regexp `yaml:"pattern"`
+	With    string         `yaml:"with"`
 }
 
 // Timeouts are an agent's own; 0 leaves the run's default.
 type Timeouts struct {
-	Start    time.Duration // until the answer to initialize
-	Step     time.Duration // of one line of a script
-	Scenario time.Duration // of a whole scenario
+	Start    time.Duration `yaml:"start"`    // until the answer to initialize
+	Step     time.Duration `yaml:"step"`     // of one line of a script
+	Scenario time.Duration `yaml:"scenario"` // of a whole scenario
 }
 
 // Shown is the name for people.

@@ -2,6 +2,7 @@ package fakellm
 
 import (
 	"fmt"
+	"github.com/acp-test/acp-test/internal/yamlfile"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,120 +14,112 @@ import (
 // nil, is applied to texts, arguments and prompts (not to names and regular
 // expressions) and puts the values of variables in. Every error is a
 // *mistake.Mistake.
-func ParseScript(name string, src []byte, expand func(string) (string, error)) (s *Script, err error) {
-	root, err := readYAML(name, src)
+func ParseScript(name string, src []byte, expand func(string) (string, error)) (*Script, error) {
+	s, _, err := parse(name, src, expand)
+	return s, err
+}
+
+// ParseDocument reads a script as ParseScript does, as it is written.
+func ParseDocument(name string, src []byte) (*Document, error) {
+	_, d, err := parse(name, src, nil)
+	return d, err
+}
+
+func parse(name string, src []byte, expand func(string) (string, error)) (s *Script, d *Document, err error) {
+	root, err := yamlfile.Parse(name, src)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer mistake.Catch(&err)
-	p := &scriptParser{file: name, expand: expand}
-	return p.script(root), nil
+	p := &scriptParser{expand: expand, gates: map[string]bool{}}
+	s, d = p.script(root)
+	s.Name = name
+	return s, d, nil
 }
 
 // ParseLanes reads the lanes of a profile: the mapping that stands under
-// `lanes:` in a script.
-func ParseLanes(name string, src []byte) (lanes []Lane, err error) {
-	root, err := readYAML(name, src)
-	if err != nil {
-		return nil, err
+// `lanes:` in a script. Nil has none.
+func ParseLanes(n *yamlfile.Node) (lanes []Lane, err error) {
+	if n == nil {
+		return nil, nil
 	}
 	defer mistake.Catch(&err)
-	p := &scriptParser{file: name}
-	return p.lanes(root), nil
+	return new(scriptParser).lanes(n), nil
 }
 
 type scriptParser struct {
-	file   string
 	expand func(string) (string, error)
 	gates  map[string]bool
 }
 
-func (p *scriptParser) fail(n *node, hint, format string, a ...any) {
-	panic(&mistake.Mistake{File: p.file, Line: n.line, Column: n.column, Message: fmt.Sprintf(format, a...), Hint: hint})
-}
-
-// keys demands a mapping of known keys.
-func (p *scriptParser) keys(n *node, what string, known ...string) {
-	if n.kind != mapNode {
-		p.fail(n, "keys: "+strings.Join(known, ", "), "%s must be a mapping, not %s", what, n.what())
-	}
-	for _, f := range n.fields {
-		if !slices.Contains(known, f.key) {
-			p.fail(f.at, mistake.Suggest(f.key, known), "unknown key %q in %s", f.key, what)
-		}
-	}
-}
-
-func (p *scriptParser) list(n *node, what string) []*node {
-	if n.kind != listNode {
-		p.fail(n, "", "%s must be a list, not %s", what, n.what())
-	}
-	return n.items
-}
-
 var scriptKeys = []string{"turns", "replies", "lanes", "models", "api_key", "delay"}
 
-func (p *scriptParser) script(root *node) *Script {
-	s := &Script{Name: p.file}
-	p.gates = map[string]bool{}
-	if root.kind == nullNode {
-		return s
+func (p *scriptParser) script(root *yamlfile.Node) (*Script, *Document) {
+	s, d := &Script{}, &Document{Rest: root.Beside("turns", "replies")}
+	root.Keys("a script", scriptKeys...)
+	if r, t := root.Field("replies"), root.Field("turns"); r != nil && t != nil {
+		r.Fail("replies is short for one turn", "a script has either turns or replies, not both")
 	}
-	p.keys(root, "a script", scriptKeys...)
-	if r, t := root.field("replies"), root.field("turns"); r != nil && t != nil {
-		p.fail(r, "replies is short for one turn", "a script has either turns or replies, not both")
-	}
-	for _, f := range root.fields {
-		switch f.key {
+	for _, f := range root.Fields {
+		switch f.Key {
 		case "replies":
-			s.Turns = []Turn{{Replies: p.replies(f.node), Line: f.line}}
+			t, n := p.turnOf(f.Node)
+			s.Turns = []Turn{t}
+			if len(n.Replies) > 0 {
+				d.Turns = []TurnNode{n}
+			}
 		case "turns":
-			for _, t := range p.list(f.node, "turns") {
-				s.Turns = append(s.Turns, p.turn(t))
+			d.Lead = f.Lead()
+			for _, item := range f.Node.List("turns") {
+				t, n := p.turn(item)
+				s.Turns, d.Turns = append(s.Turns, t), append(d.Turns, n)
 			}
 		case "lanes":
-			s.Lanes = p.lanes(f.node)
+			s.Lanes = p.lanes(f.Node)
 		case "models":
-			for _, m := range p.list(f.node, "models") {
+			for _, m := range f.Node.List("models") {
 				s.Models = append(s.Models, p.word(m, "a model"))
 			}
 		case "api_key":
-			s.APIKey = p.word(f.node, "api_key")
+			s.APIKey = p.word(f.Node, "api_key")
 		case "delay":
-			s.Delay = p.delay(f.node)
+			s.Delay = p.delay(f.Node)
 		}
 	}
 	for g := range p.gates {
 		s.gates = append(s.gates, g)
 	}
 	slices.Sort(s.gates)
-	return s
+	return s, d
 }
 
-func (p *scriptParser) turn(n *node) Turn {
-	if n.kind != mapNode {
-		return Turn{Replies: p.replies(n), Line: n.line}
+func (p *scriptParser) turn(n *yamlfile.Node) (Turn, TurnNode) {
+	if n.Kind != yamlfile.Map {
+		return p.turnOf(n)
 	}
-	p.keys(n, "a turn", "prompt", "replies")
-	t := Turn{Line: n.line}
-	if f := n.field("prompt"); f != nil {
+	n.Keys("a turn", "prompt", "replies")
+	t, d := Turn{}, TurnNode{}
+	if f := n.Field("replies"); f != nil {
+		t, d = p.turnOf(f)
+	}
+	if f := n.Field("prompt"); f != nil {
 		t.Prompt = p.text(f, "prompt")
 	}
-	if f := n.field("replies"); f != nil {
-		t.Replies = p.replies(f)
-	}
-	return t
+	t.Line, d.Line, d.Column = n.Line, n.Line, n.Column
+	d.Mapping, d.Rest = true, n.Beside("replies")
+	return t, d
 }
 
-func (p *scriptParser) replies(n *node) []Reply {
-	if n.kind == nullNode {
-		return nil
+// turnOf reads the replies of a turn.
+func (p *scriptParser) turnOf(n *yamlfile.Node) (Turn, TurnNode) {
+	t, d := Turn{Line: n.Line}, TurnNode{Lead: n.Lead(), Line: n.Line, Column: n.Column}
+	for _, item := range n.List("the replies of a turn") {
+		node := ReplyNode{Lead: item.Lead(), Line: item.Line, Column: item.Column}
+		t.Replies = append(t.Replies, p.reply(item, &node))
+		d.Replies = append(d.Replies, node)
 	}
-	var out []Reply
-	for _, item := range p.list(n, "the replies of a turn") {
-		out = append(out, p.reply(item))
-	}
-	return joinFaults(out)
+	t.Replies = joinFaults(t.Replies)
+	return t, d
 }
 
 // joinFaults puts a reply of nothing but faults that end before the reply that
@@ -150,60 +143,62 @@ func joinFaults(in []Reply) []Reply {
 	return out
 }
 
-func (p *scriptParser) reply(n *node) Reply {
-	r := Reply{Line: n.line}
-	switch n.kind {
-	case nullNode:
+// reply reads one reply, and into node how it is written.
+func (p *scriptParser) reply(n *yamlfile.Node, node *ReplyNode) Reply {
+	r := Reply{Line: n.Line}
+	switch n.Kind {
+	case yamlfile.Null:
 		return r
-	case mapNode:
-		if n.field("any") == nil {
-			p.fail(n, "write it as a list of steps: \"- - text: …\"", "a reply must be a list of steps")
+	case yamlfile.Map:
+		if n.Field("any") == nil {
+			n.Fail("write it as a list of steps: \"- - text: …\"", "a reply must be a list of steps")
 		}
-		p.keys(n, "a reply with alternatives", "any", "must")
-		for _, item := range p.list(n.field("any"), "any") {
-			r.Alternatives = append(r.Alternatives, p.reply(item))
+		n.Keys("a reply with alternatives", "any", "must")
+		node.Raw = n.Source()
+		for _, item := range n.Field("any").List("any") {
+			r.Alternatives = append(r.Alternatives, p.reply(item, &ReplyNode{}))
 		}
-		if f := n.field("must"); f != nil {
-			r.Must = p.flag(f, "must")
+		if f := n.Field("must"); f != nil {
+			r.Must = f.Bool("must")
 		}
 		return r
 	}
-	for _, item := range p.list(n, "a reply") {
-		p.step(&r, item)
+	for _, item := range n.List("a reply") {
+		node.Steps = append(node.Steps, p.step(&r, item))
 	}
 	return r
 }
 
-func (p *scriptParser) lanes(n *node) []Lane {
-	if n.kind == nullNode {
+func (p *scriptParser) lanes(n *yamlfile.Node) []Lane {
+	if n.Kind == yamlfile.Null {
 		return nil
 	}
-	if n.kind != mapNode {
-		p.fail(n, "", "lanes must be a mapping from a name to a lane, not %s", n.what())
+	if n.Kind != yamlfile.Map {
+		n.Fail("", "lanes must be a mapping from a name to a lane, not %s", n.What())
 	}
 	var out []Lane
-	for _, f := range n.fields {
-		p.keys(f.node, "a lane", "when", "reply", "main")
-		l := Lane{Name: f.key, Line: f.at.line}
-		if w := f.field("when"); w != nil {
+	for _, f := range n.Fields {
+		f.Keys("a lane", "when", "reply", "main")
+		l := Lane{Name: f.Key, Line: f.At.Line}
+		if w := f.Field("when"); w != nil {
 			l.When = p.guard(w)
 		}
-		if m := f.field("main"); m != nil {
-			l.Main = p.flag(m, "main")
+		if m := f.Field("main"); m != nil {
+			l.Main = m.Bool("main")
 		}
-		reply := f.field("reply")
+		reply := f.Field("reply")
 		if reply != nil {
-			l.Reply = p.reply(reply)
+			l.Reply = p.reply(reply, &ReplyNode{})
 		}
 		switch {
-		case f.key == LaneMain:
-			p.fail(f.at, "", "%q names the conversation itself and cannot be a lane", f.key)
+		case f.Key == LaneMain:
+			f.At.Fail("", "%q names the conversation itself and cannot be a lane", f.Key)
 		case l.Main && reply != nil:
-			p.fail(reply, "", "a lane that is the conversation (main: true) has no reply of its own")
+			reply.Fail("", "a lane that is the conversation (main: true) has no reply of its own")
 		case !l.Main && reply == nil:
-			p.fail(f.at, "", "lane %q has no reply", f.key)
-		case len(l.When) == 0 && !slices.Contains([]string{LaneSchema, LaneNoTools, LaneAfter}, f.key):
-			p.fail(f.at, "", "lane %q says not when: it would take every request", f.key)
+			f.At.Fail("", "lane %q has no reply", f.Key)
+		case len(l.When) == 0 && !slices.Contains([]string{LaneSchema, LaneNoTools, LaneAfter}, f.Key):
+			f.At.Fail("", "lane %q says not when: it would take every request", f.Key)
 		}
 		out = append(out, l)
 	}
@@ -213,35 +208,35 @@ func (p *scriptParser) lanes(n *node) []Lane {
 var textFields = []string{"user", "prompt", "result", "system", "model", "wire", "path", "tool", "body"}
 var flagFields = []string{"tools", "schema", "stream"}
 
-func (p *scriptParser) guard(n *node) Guard {
+func (p *scriptParser) guard(n *yamlfile.Node) Guard {
 	known := slices.Concat(textFields, flagFields)
-	if n.kind != mapNode || len(n.fields) == 0 {
-		p.fail(n, "fields: "+strings.Join(known, ", "), "when must be a mapping of conditions, not %s", n.what())
+	if n.Kind != yamlfile.Map || len(n.Fields) == 0 {
+		n.Fail("fields: "+strings.Join(known, ", "), "when must be a mapping of conditions, not %s", n.What())
 	}
 	var g Guard
-	for _, f := range n.fields {
-		c := Condition{Line: f.at.line}
-		name, isPattern := strings.CutSuffix(f.key, "~")
+	for _, f := range n.Fields {
+		c := Condition{Line: f.At.Line}
+		name, isPattern := strings.CutSuffix(f.Key, "~")
 		name, c.Negate = strings.CutSuffix(name, "!")
 		c.Field = name
 		if c.Negate && !isPattern {
-			p.fail(f.at, "write "+name+"!~", "a negated condition needs a regular expression")
+			f.At.Fail("write "+name+"!~", "a negated condition needs a regular expression")
 		}
 		switch {
 		case slices.Contains(flagFields, name):
 			if isPattern {
-				p.fail(f.at, "", "%s is true or false, it matches no regular expression", name)
+				f.At.Fail("", "%s is true or false, it matches no regular expression", name)
 			}
-			c.Value = fmt.Sprint(p.flag(f.node, name))
+			c.Value = fmt.Sprint(f.Node.Bool(name))
 		case !slices.Contains(textFields, name):
-			p.fail(f.at, mistake.Suggest(name, known), "unknown field %q in a condition", name)
+			f.At.Fail(mistake.Suggest(name, known), "unknown field %q in a condition", name)
 		case isPattern:
 			var err error
-			if c.Pattern, err = regexp.Compile(p.word(f.node, f.key)); err != nil {
-				p.fail(f.node, "", "bad regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+			if c.Pattern, err = regexp.Compile(p.word(f.Node, f.Key)); err != nil {
+				f.Node.Fail("", "bad regular expression: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 			}
 		default:
-			c.Value = p.text(f.node, name)
+			c.Value = p.text(f.Node, name)
 		}
 		g = append(g, c)
 	}

@@ -2,6 +2,7 @@ package fakellm
 
 import (
 	"fmt"
+	"github.com/acp-test/acp-test/internal/yamlfile"
 	"slices"
 	"strings"
 
@@ -36,41 +37,42 @@ func stepKeys() []string {
 	return keys
 }
 
-// step reads one step into the reply.
-func (p *scriptParser) step(r *Reply, n *node) {
-	if n.kind != mapNode || len(n.fields) == 0 {
-		p.fail(n, "steps: "+strings.Join(stepKeys(), ", "), "a step must be a mapping such as \"text: Hello\", not %s", n.what())
+// step reads one step into the reply, and returns how it is written.
+func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
+	if n.Kind != yamlfile.Map || len(n.Fields) == 0 {
+		n.Fail("steps: "+strings.Join(stepKeys(), ", "), "a step must be a mapping such as \"text: Hello\", not %s", n.What())
 	}
 	kind, options := "", []string(nil)
 	for _, o := range stepOptions {
-		if n.field(o.key) != nil && kind == "" {
+		if n.Field(o.key) != nil && kind == "" {
 			kind, options = o.key, o.options
 		}
 	}
 	if kind == "" {
-		p.fail(n.fields[0].at, mistake.Suggest(n.fields[0].key, stepKeys()), "unknown step %q", n.fields[0].key)
+		n.Fields[0].At.Fail(mistake.Suggest(n.Fields[0].Key, stepKeys()), "unknown step %q", n.Fields[0].Key)
 	}
-	for _, f := range n.fields {
-		if f.key == kind || slices.Contains(options, f.key) {
+	for _, f := range n.Fields {
+		if f.Key == kind || slices.Contains(options, f.Key) {
 			continue
 		}
-		if slices.Contains(stepKeys(), f.key) {
-			p.fail(f.at, "", "a step does one thing: %q and %q must be two steps, each with its own dash", kind, f.key)
+		if slices.Contains(stepKeys(), f.Key) {
+			f.At.Fail("", "a step does one thing: %q and %q must be two steps, each with its own dash", kind, f.Key)
 		}
-		p.fail(f.at, mistake.Suggest(f.key, options), "unknown key %q in a %s step", f.key, kind)
+		f.At.Fail(mistake.Suggest(f.Key, options), "unknown key %q in a %s step", f.Key, kind)
 	}
-	v := n.field(kind)
-	s := Step{Line: n.line}
+	v := n.Field(kind)
+	s := Step{Line: n.Line}
+	node := StepNode{Kind: kind, Text: n.Source(), Line: n.Line, Column: n.Column}
 	switch kind {
 	case "when":
 		if len(r.Steps) > 0 {
-			p.fail(n, "", "when must come before the other steps of its reply")
+			n.Fail("", "when must come before the other steps of its reply")
 		}
 		r.When = append(r.When, p.guard(v)...)
-		return
+		return node
 	case "must":
-		r.Must = p.flag(v, "must")
-		return
+		r.Must = v.Bool("must")
+		return node
 	case "text", "thinking", "refusal":
 		s.Kind = map[string]StepKind{"text": StepText, "thinking": StepThinking, "refusal": StepRefusal}[kind]
 		s.Chunks = p.chunks(n, v, kind)
@@ -90,17 +92,19 @@ func (p *scriptParser) step(r *Reply, n *node) {
 		s.Kind, s.Fail = StepFail, p.fault(v)
 	}
 	r.Steps = append(r.Steps, s)
+	node.Pieces = s.Chunks
+	return node
 }
 
-func (p *scriptParser) oneOf(n *node, what string, known ...string) string {
+func (p *scriptParser) oneOf(n *yamlfile.Node, what string, known ...string) string {
 	w := p.word(n, what)
 	if !slices.Contains(known, w) {
-		p.fail(n, mistake.Suggest(w, known), "%s cannot be %q", what, w)
+		n.Fail(mistake.Suggest(w, known), "%s cannot be %q", what, w)
 	}
 	return w
 }
 
-func (p *scriptParser) gate(n *node) string {
+func (p *scriptParser) gate(n *yamlfile.Node) string {
 	name := p.word(n, "the name of a gate")
 	if p.gates != nil {
 		p.gates[name] = true
@@ -110,42 +114,42 @@ func (p *scriptParser) gate(n *node) string {
 
 // chunks reads a text and how it is cut: `text: [a, b]`, or `text: ab` with
 // `chunks: 2` or `chunks: [a, b]`.
-func (p *scriptParser) chunks(n, v *node, what string) []string {
+func (p *scriptParser) chunks(n, v *yamlfile.Node, what string) []string {
 	repeat := 1
-	if f := n.field("repeat"); f != nil {
-		repeat = p.number(f, "repeat", 1)
+	if f := n.Field("repeat"); f != nil {
+		repeat = f.Int("repeat", 1)
 	}
-	c := n.field("chunks")
-	if v.kind == listNode {
+	c := n.Field("chunks")
+	if v.Kind == yamlfile.List {
 		if c != nil {
-			p.fail(c, "", "%s is a list of pieces already", what)
+			c.Fail("", "%s is a list of pieces already", what)
 		}
 		return slices.Repeat(p.pieces(v, what), repeat)
 	}
 	whole := p.text(v, what)
 	if len(whole)*repeat > maxText {
-		p.fail(v, "", "%s would be longer than %d bytes", what, maxText)
+		v.Fail("", "%s would be longer than %d bytes", what, maxText)
 	}
 	whole = strings.Repeat(whole, repeat)
 	switch {
 	case c == nil:
 		return []string{whole}
-	case c.kind == listNode:
+	case c.Kind == yamlfile.List:
 		pieces := p.pieces(c, "chunks")
 		if got := strings.Join(pieces, ""); got != whole {
-			p.fail(c, fmt.Sprintf("together they are %q", clip(got, 60)), "the chunks are not the pieces of %s", what)
+			c.Fail(fmt.Sprintf("together they are %q", clip(got, 60)), "the chunks are not the pieces of %s", what)
 		}
 		return pieces
 	}
-	return cut(whole, p.number(c, "chunks", 1))
+	return cut(whole, c.Int("chunks", 1))
 }
 
 // maxText bounds one text, so that a mistake in repeat shows at once.
 const maxText = 256 << 20
 
-func (p *scriptParser) pieces(n *node, what string) []string {
+func (p *scriptParser) pieces(n *yamlfile.Node, what string) []string {
 	var out []string
-	for _, item := range p.list(n, what) {
+	for _, item := range n.List(what) {
 		out = append(out, p.text(item, "a piece of "+what))
 	}
 	return out
@@ -176,44 +180,44 @@ func cut(s string, n int) []string {
 	return out
 }
 
-func (p *scriptParser) toolStep(s *Step, n, v *node) {
+func (p *scriptParser) toolStep(s *Step, n, v *yamlfile.Node) {
 	s.Kind, s.Tool = StepTool, p.word(v, "tool")
-	args, raw := n.field("args"), n.field("raw")
+	args, raw := n.Field("args"), n.Field("raw")
 	switch {
 	case args != nil && raw != nil:
-		p.fail(raw, "", "a tool has either args or raw arguments, not both")
-	case args != nil && args.kind == mapNode:
+		raw.Fail("", "a tool has either args or raw arguments, not both")
+	case args != nil && args.Kind == yamlfile.Map:
 		s.Args = p.object(args)
-	case args != nil && args.kind != nullNode:
-		p.fail(args, "", "args must be a mapping, not %s", args.what())
-	case raw != nil && raw.kind == listNode:
+	case args != nil && args.Kind != yamlfile.Null:
+		args.Fail("", "args must be a mapping, not %s", args.What())
+	case raw != nil && raw.Kind == yamlfile.List:
 		s.Raw, s.Chunks = true, p.pieces(raw, "raw")
 	case raw != nil:
 		s.Raw, s.Chunks = true, []string{p.text(raw, "raw")}
 	}
-	if c := n.field("chunks"); c != nil {
+	if c := n.Field("chunks"); c != nil {
 		if s.Raw {
-			p.fail(c, "give raw as a list", "raw arguments are cut by a list")
+			c.Fail("give raw as a list", "raw arguments are cut by a list")
 		}
-		s.Pieces = p.number(c, "chunks", 1)
+		s.Pieces = c.Int("chunks", 1)
 	}
-	if g := n.field("args_gate"); g != nil {
+	if g := n.Field("args_gate"); g != nil {
 		s.Gate = p.gate(g)
 	}
-	if at := n.field("args_gate_at"); at != nil {
+	if at := n.Field("args_gate_at"); at != nil {
 		if s.Gate == "" {
-			p.fail(at, "", "args_gate_at needs args_gate")
+			at.Fail("", "args_gate_at needs args_gate")
 		}
-		s.GateAt = p.number(at, "args_gate_at", 1)
+		s.GateAt = at.Int("args_gate_at", 1)
 	}
 }
 
-func (p *scriptParser) usage(n *node) Usage {
-	p.keys(n, "usage", "input", "output", "cached", "reasoning")
+func (p *scriptParser) usage(n *yamlfile.Node) Usage {
+	n.Keys("usage", "input", "output", "cached", "reasoning")
 	u := defaultUsage
-	for _, f := range n.fields {
-		v := p.number(f.node, f.key, 0)
-		switch f.key {
+	for _, f := range n.Fields {
+		v := f.Node.Int(f.Key, 0)
+		switch f.Key {
 		case "input":
 			u.Input = v
 		case "output":
@@ -229,76 +233,80 @@ func (p *scriptParser) usage(n *node) Usage {
 
 var faultKeys = []string{"status", "type", "message", "retry_after", "headers", "times", "after_chunks", "disconnect", "hang", "malformed", "truncate", "content_type", "body", "slow"}
 
-func (p *scriptParser) fault(n *node) *Fail {
-	p.keys(n, "fail", faultKeys...)
-	f := &Fail{Line: n.line}
+func (p *scriptParser) fault(n *yamlfile.Node) *Fail {
+	n.Keys("fail", faultKeys...)
+	f := &Fail{Line: n.Line}
 	var ends []string
-	for _, m := range n.fields {
-		switch m.key {
+	for _, m := range n.Fields {
+		switch m.Key {
 		case "status":
-			if f.Status = p.number(m.node, "status", 200); f.Status > 599 {
-				p.fail(m.node, "", "status must be an HTTP status from 200 to 599, not %d", f.Status)
+			if f.Status = m.Node.Int("status", 200); f.Status > 599 {
+				m.Node.Fail("", "status must be an HTTP status from 200 to 599, not %d", f.Status)
 			}
-			ends = append(ends, m.key)
+			ends = append(ends, m.Key)
 		case "type":
-			f.Type = p.word(m.node, "type")
+			f.Type = p.word(m.Node, "type")
 		case "message":
-			f.Message = p.text(m.node, "message")
+			f.Message = p.text(m.Node, "message")
 		case "retry_after":
-			f.RetryAfter, f.HasRetryAfter = p.duration(m.node, "retry_after"), true
+			f.RetryAfter, f.HasRetryAfter = p.duration(m.Node, "retry_after"), true
 		case "headers":
-			if m.kind != mapNode {
-				p.fail(m.node, "", "headers must be a mapping, not %s", m.what())
+			if m.Kind != yamlfile.Map {
+				m.Node.Fail("", "headers must be a mapping, not %s", m.What())
 			}
-			for _, h := range m.fields {
-				f.Headers = append(f.Headers, [2]string{h.key, p.text(h.node, "a header")})
+			for _, h := range m.Fields {
+				f.Headers = append(f.Headers, [2]string{h.Key, p.text(h.Node, "a header")})
 			}
 		case "times":
-			f.Times = p.number(m.node, "times", 1)
+			f.Times = m.Node.Int("times", 1)
 		case "after_chunks":
-			f.AfterChunks = p.number(m.node, "after_chunks", 0)
+			f.AfterChunks = m.Node.Int("after_chunks", 0)
 		case "disconnect":
 			f.Disconnect = "now"
-			if b, ok := m.value.(bool); !ok || !b {
-				f.Disconnect = p.oneOf(m.node, "disconnect", "now", "mid-chunk")
+			if b, ok := m.Value.(bool); !ok || !b {
+				f.Disconnect = p.oneOf(m.Node, "disconnect", "now", "mid-chunk")
 			}
-			ends = append(ends, m.key)
+			ends = append(ends, m.Key)
 		case "hang":
-			f.Hang = p.flag(m.node, "hang")
-			ends = append(ends, m.key)
+			f.Hang = m.Node.Bool("hang")
+			ends = append(ends, m.Key)
 		case "malformed":
-			f.Malformed = p.oneOf(m.node, "malformed", "sse", "shape")
+			f.Malformed = p.oneOf(m.Node, "malformed", "sse", "shape")
 		case "truncate":
 			f.Truncate = "body"
-			if b, ok := m.value.(bool); !ok || !b {
-				f.Truncate = p.oneOf(m.node, "truncate", "body", "end")
+			if b, ok := m.Value.(bool); !ok || !b {
+				f.Truncate = p.oneOf(m.Node, "truncate", "body", "end")
 			}
-			ends = append(ends, m.key)
+			ends = append(ends, m.Key)
 		case "content_type":
-			f.ContentType = p.word(m.node, "content_type")
+			f.ContentType = p.word(m.Node, "content_type")
 		case "body":
-			body := p.text(m.node, "body")
+			body := p.text(m.Node, "body")
 			f.Body = &body
 		case "slow":
-			f.Slow = p.drip(m.node)
+			f.Slow = p.drip(m.Node)
 		}
 	}
 	switch {
 	case len(ends) > 1:
-		p.fail(n, "", "a fault does one of %s, not both", strings.Join(ends, " and "))
+		n.Fields[0].At.Fail("", "a fault does one of %s, not both", strings.Join(ends, " and "))
 	case len(ends) == 0 && f.Malformed == "" && f.ContentType == "" && f.Body == nil && f.Slow == nil:
-		p.fail(n, "one of status, disconnect, hang, malformed, truncate, content_type, body, slow", "this fault does nothing")
+		at := n
+		if len(n.Fields) > 0 {
+			at = n.Fields[0].At
+		}
+		at.Fail("one of status, disconnect, hang, malformed, truncate, content_type, body, slow", "this fault does nothing")
 	}
 	return f
 }
 
-func (p *scriptParser) drip(n *node) *Drip {
-	p.keys(n, "slow", "bytes", "every")
+func (p *scriptParser) drip(n *yamlfile.Node) *Drip {
+	n.Keys("slow", "bytes", "every")
 	d := &Drip{Bytes: 1}
-	if f := n.field("bytes"); f != nil {
-		d.Bytes = p.number(f, "bytes", 1)
+	if f := n.Field("bytes"); f != nil {
+		d.Bytes = f.Int("bytes", 1)
 	}
-	if f := n.field("every"); f != nil {
+	if f := n.Field("every"); f != nil {
 		d.Every = p.duration(f, "every")
 	}
 	return d

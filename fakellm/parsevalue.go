@@ -1,61 +1,46 @@
 package fakellm
 
 import (
+	"github.com/acp-test/acp-test/internal/yamlfile"
 	"strings"
 	"time"
 )
 
 // word is a scalar taken as it is written.
-func (p *scriptParser) word(n *node, what string) string {
-	if n.kind != scalarNode || n.text == "" {
-		p.fail(n, "", "%s must be a text, not %s", what, n.what())
+func (p *scriptParser) word(n *yamlfile.Node, what string) string {
+	if n.Kind != yamlfile.Scalar || n.Text == "" {
+		n.Fail("", "%s must be a text, not %s", what, n.What())
 	}
-	return n.text
+	return n.Text
 }
 
 // text is a scalar in which variables are replaced.
-func (p *scriptParser) text(n *node, what string) string {
-	if n.kind == nullNode {
+func (p *scriptParser) text(n *yamlfile.Node, what string) string {
+	if n.Kind == yamlfile.Null {
 		return ""
 	}
-	if n.kind != scalarNode {
-		p.fail(n, "", "%s must be a text, not %s", what, n.what())
+	if n.Kind != yamlfile.Scalar {
+		n.Fail("", "%s must be a text, not %s", what, n.What())
 	}
-	return p.expanded(n, n.text)
+	return p.expanded(n, n.Text)
 }
 
-func (p *scriptParser) expanded(n *node, s string) string {
+func (p *scriptParser) expanded(n *yamlfile.Node, s string) string {
 	if p.expand == nil {
 		return s
 	}
 	out, err := p.expand(s)
 	if err != nil {
-		p.fail(n, "", "%s", err)
+		n.Fail("", "%s", err)
 	}
 	return out
 }
 
-func (p *scriptParser) flag(n *node, what string) bool {
-	b, ok := n.value.(bool)
-	if n.kind != scalarNode || !ok {
-		p.fail(n, "", "%s must be true or false, not %s", what, n.what())
-	}
-	return b
-}
-
-func (p *scriptParser) number(n *node, what string, least int) int {
-	i, ok := n.value.(int64)
-	if n.kind != scalarNode || !ok || i < int64(least) || i > 1<<30 {
-		p.fail(n, "", "%s must be a whole number of at least %d, not %s", what, least, n.what())
-	}
-	return int(i)
-}
-
 // duration is a Go duration, or a number of seconds.
-func (p *scriptParser) duration(n *node, what string) time.Duration {
-	if n.kind == scalarNode {
-		d, ok := p.durationText(n.text)
-		switch v := n.value.(type) {
+func (p *scriptParser) duration(n *yamlfile.Node, what string) time.Duration {
+	if n.Kind == yamlfile.Scalar {
+		d, ok := p.durationText(n.Text)
+		switch v := n.Value.(type) {
 		case int64:
 			d, ok = time.Duration(v)*time.Second, v < 1<<30
 		case float64:
@@ -65,7 +50,7 @@ func (p *scriptParser) duration(n *node, what string) time.Duration {
 			return d
 		}
 	}
-	p.fail(n, `such as 20ms, 1.5s, or a number of seconds`, "%s must be a duration, not %s", what, n.what())
+	n.Fail(`such as 20ms, 1.5s, or a number of seconds`, "%s must be a duration, not %s", what, n.What())
 	return 0
 }
 
@@ -75,12 +60,12 @@ func (p *scriptParser) durationText(s string) (time.Duration, bool) {
 }
 
 // span is a duration, or two of them as "10ms..50ms".
-func (p *scriptParser) span(n *node, what string) Span {
-	if low, high, ok := strings.Cut(n.text, ".."); ok && n.kind == scalarNode {
+func (p *scriptParser) span(n *yamlfile.Node, what string) Span {
+	if low, high, ok := strings.Cut(n.Text, ".."); ok && n.Kind == yamlfile.Scalar {
 		a, okA := p.durationText(low)
 		b, okB := p.durationText(high)
 		if !okA || !okB || a < 0 || b < a {
-			p.fail(n, "such as 10ms..50ms", "%s must be a range of durations, not %s", what, n.what())
+			n.Fail("such as 10ms..50ms", "%s must be a range of durations, not %s", what, n.What())
 		}
 		return Span{a, b}
 	}
@@ -88,42 +73,42 @@ func (p *scriptParser) span(n *node, what string) Span {
 	return Span{d, d}
 }
 
-func (p *scriptParser) delay(n *node) Delay {
-	p.keys(n, "delay", "ttft", "per_chunk")
+func (p *scriptParser) delay(n *yamlfile.Node) Delay {
+	n.Keys("delay", "ttft", "per_chunk")
 	var d Delay
-	if f := n.field("ttft"); f != nil {
+	if f := n.Field("ttft"); f != nil {
 		d.TTFT = p.span(f, "ttft")
 	}
-	if f := n.field("per_chunk"); f != nil {
+	if f := n.Field("per_chunk"); f != nil {
 		d.PerChunk = p.span(f, "per_chunk")
 	}
 	return d
 }
 
 // jsonValue is any YAML value as JSON, with variables replaced in texts.
-func (p *scriptParser) jsonValue(n *node) any {
-	switch n.kind {
-	case mapNode:
+func (p *scriptParser) jsonValue(n *yamlfile.Node) any {
+	switch n.Kind {
+	case yamlfile.Map:
 		return p.object(n)
-	case listNode:
+	case yamlfile.List:
 		list := []any{}
-		for _, item := range n.items {
+		for _, item := range n.Items {
 			list = append(list, p.jsonValue(item))
 		}
 		return list
-	case scalarNode:
-		if s, ok := n.value.(string); ok {
+	case yamlfile.Scalar:
+		if s, ok := n.Value.(string); ok {
 			return p.expanded(n, s)
 		}
-		return n.value
+		return n.Value
 	}
 	return nil
 }
 
-func (p *scriptParser) object(n *node) object {
+func (p *scriptParser) object(n *yamlfile.Node) object {
 	o := object{}
-	for _, f := range n.fields {
-		o = append(o, member{f.key, p.jsonValue(f.node)})
+	for _, f := range n.Fields {
+		o = append(o, member{f.Key, p.jsonValue(f.Node)})
 	}
 	return o
 }

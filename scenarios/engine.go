@@ -265,10 +265,7 @@ func (r *run) expandFixed(text string) (string, error) {
 }
 
 func profileLanes(p *agents.Profile) ([]fakellm.Lane, error) {
-	if p.Lanes.YAML == nil {
-		return nil, nil
-	}
-	lanes, err := fakellm.ParseLanes(p.Lanes.File, p.Lanes.YAML)
+	lanes, err := fakellm.ParseLanes(p.Lanes)
 	if err != nil {
 		return nil, fmt.Errorf("lanes of profile %s: %w", p.Name, err)
 	}

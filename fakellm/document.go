@@ -1,0 +1,160 @@
+package fakellm
+
+import (
+	"strings"
+
+	"github.com/acp-test/acp-test/internal/yamlfile"
+)
+
+// Document is a model script as it is written: the turns taken apart down to
+// their steps, and everything else as text. It is what changes scripts and
+// writes new ones; a Script is what runs.
+type Document struct {
+	// Rest is what stands beside the turns, as it is written.
+	Rest string
+	// Lead are the comments above the first turn.
+	Lead  []string
+	Turns []TurnNode
+}
+
+// TurnNode is what the model says after one prompt.
+type TurnNode struct {
+	// Mapping says that the turn is a mapping with the key replies; Rest is what
+	// stands beside that key.
+	Mapping bool
+	Rest    string
+	// Lead are the comments above the first reply.
+	Lead    []string
+	Replies []ReplyNode
+	// Line and Column are the turn's place, from 1; 0 if it was made here.
+	Line, Column int
+}
+
+// ReplyNode is what the model says to one request.
+type ReplyNode struct {
+	// Raw is a reply with alternatives, as it is written; it has no steps.
+	Raw          string
+	Lead         []string
+	Steps        []StepNode
+	Line, Column int
+}
+
+// StepNode is one step of a reply.
+type StepNode struct {
+	// Kind is the key that says what the step does: "text", "tool", "gate", ….
+	Kind string
+	// Text is the step as a YAML mapping, without indentation; comments below it
+	// belong to it.
+	Text string
+	// Pieces are the chunks of a text, of thinking, of a refusal or of raw
+	// arguments.
+	Pieces       []string
+	Line, Column int
+}
+
+// NewStep returns a step that consists of a key and its value, as YAML, and of
+// further lines.
+func NewStep(kind, value string, more ...string) StepNode {
+	return StepNode{Kind: kind, Text: strings.Join(append([]string{kind + ": " + value}, more...), "\n")}
+}
+
+// NewText returns a step of the kinds text, thinking and refusal, which says
+// pieces.
+func NewText(kind string, pieces ...string) StepNode {
+	var s StepNode
+	if len(pieces) == 1 {
+		s = NewStep(kind, string(yamlfile.Quote(nil, pieces[0])))
+	} else {
+		s = NewStep(kind, yamlfile.QuoteAll(pieces))
+	}
+	s.Pieces = pieces
+	return s
+}
+
+// Says reports whether the step is a text, thinking or a refusal.
+func (s StepNode) Says() bool { return s.Kind == "text" || s.Kind == "thinking" || s.Kind == "refusal" }
+
+// Format writes the script. A script of one turn is written in its short form.
+func (d *Document) Format() string {
+	var w blockWriter
+	if d.Rest != "" {
+		w.b.WriteString(d.Rest + "\n")
+	}
+	switch {
+	case len(d.Turns) == 0:
+		w.b.WriteString("replies: []\n")
+	case len(d.Turns) == 1 && !d.Turns[0].Mapping:
+		w.b.WriteString("replies:\n")
+		w.replies(d.Turns[0], 2)
+	default:
+		w.b.WriteString("turns:\n")
+		w.lines(2, d.Lead...)
+		for _, t := range d.Turns {
+			w.turn(t)
+		}
+	}
+	return w.b.String()
+}
+
+// blockWriter writes lists in block style. What was begun with a dash goes on
+// on the same line.
+type blockWriter struct {
+	b     strings.Builder
+	begun int // how far a line has got that has nothing but dashes, else 0
+}
+
+// dash begins an item at a depth.
+func (w *blockWriter) dash(depth int) {
+	w.b.WriteString(strings.Repeat(" ", depth-w.begun) + "- ")
+	w.begun = depth + 2
+}
+
+// lines writes lines at a depth.
+func (w *blockWriter) lines(depth int, lines ...string) {
+	for _, l := range lines {
+		if l != "" {
+			w.b.WriteString(strings.Repeat(" ", depth-w.begun) + l)
+		}
+		w.b.WriteByte('\n')
+		w.begun = 0
+	}
+}
+
+func (w *blockWriter) turn(t TurnNode) {
+	w.dash(2)
+	switch {
+	case t.Mapping:
+		if t.Rest != "" {
+			w.lines(4, strings.Split(t.Rest, "\n")...)
+		}
+		w.lines(4, "replies:")
+		w.replies(t, 6)
+	case len(t.Replies) == 0:
+		w.lines(4, "[]")
+	default:
+		w.replies(t, 4)
+	}
+}
+
+func (w *blockWriter) replies(t TurnNode, depth int) {
+	w.lines(depth, t.Lead...)
+	for _, r := range t.Replies {
+		w.dash(depth)
+		switch {
+		case r.Raw != "":
+			w.lines(depth+2, strings.Split(r.Raw, "\n")...)
+		case len(r.Steps) == 0:
+			w.lines(depth+2, "[]")
+		default:
+			w.lines(depth+2, r.Lead...)
+			w.steps(r.Steps, depth+2)
+		}
+	}
+}
+
+func (w *blockWriter) steps(steps []StepNode, depth int) {
+	for _, s := range steps {
+		w.dash(depth)
+		w.lines(depth+2, strings.Split(s.Text, "\n")...)
+	}
+}

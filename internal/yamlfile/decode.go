@@ -1,0 +1,204 @@
+package yamlfile
+
+import (
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/mistake"
+)
+
+// Decoder is a type that reads itself from a node. what names the value in
+// messages.
+type Decoder interface {
+	DecodeYAML(n *Node, what string)
+}
+
+// Decode reads a value, strictly: keys that a struct has no field for, and values
+// of another kind than that of their field, are mistakes. Fields are named by
+// their yaml tags; those without one are not read. what names the value in
+// messages, prefix is what its members' names begin with. It leaves by a panic
+// that mistake.Catch turns into an error.
+//
+// A number or boolean counts as the text it is written with, so that `PORT: 80`
+// needs no quotes, and a text alone as a list of one.
+func (n *Node) Decode(into any, what, prefix string) {
+	n.decode(reflect.ValueOf(into).Elem(), what, prefix)
+}
+
+func (n *Node) decode(v reflect.Value, what, prefix string) {
+	if d, ok := v.Addr().Interface().(Decoder); ok {
+		d.DecodeYAML(n, what)
+		return
+	}
+	switch into := v.Addr().Interface().(type) {
+	case **Node:
+		*into = n
+	case *string:
+		*into = n.String(what)
+	case *bool:
+		*into = n.Bool(what)
+	case *int:
+		*into = n.Int(what, 0)
+	case *time.Duration:
+		*into = n.Duration(what)
+	case *time.Time:
+		*into = n.Date(what)
+	case **regexp.Regexp:
+		*into = n.Pattern(what)
+	case *[]string:
+		*into = n.Strings(what)
+	case *map[string]any:
+		n.Map(what)
+		*into, _ = n.Any().(map[string]any)
+	default:
+		n.decodeMany(v, what, prefix)
+	}
+}
+
+func (n *Node) decodeMany(v reflect.Value, what, prefix string) {
+	switch v.Kind() {
+	case reflect.Struct:
+		fields := map[string]reflect.Value{}
+		var keys []string
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			if key := f.Tag.Get("yaml"); key != "" {
+				keys, fields[key] = append(keys, key), v.FieldByIndex(f.Index)
+			}
+		}
+		n.Keys(what, keys...)
+		for _, f := range n.Fields {
+			f.decode(fields[f.Key], prefix+f.Key, prefix+f.Key+".")
+		}
+	case reflect.Slice:
+		for _, item := range n.List(what) {
+			one := reflect.New(v.Type().Elem()).Elem()
+			item.decode(one, "an item of "+what, "")
+			v.Set(reflect.Append(v, one))
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for _, f := range n.Map(what) {
+			one := reflect.New(v.Type().Elem()).Elem()
+			f.decode(one, what+"."+f.Key, what+"."+f.Key+".")
+			v.SetMapIndex(reflect.ValueOf(f.Key), one)
+		}
+	default:
+		panic("yamlfile: no way to read a " + v.Type().String())
+	}
+}
+
+// Keys demands a mapping of known keys, or nothing.
+func (n *Node) Keys(what string, known ...string) {
+	if n.Kind == Scalar || n.Kind == List {
+		n.Fail("keys: "+strings.Join(known, ", "), "%s must be a mapping, not %s", what, n.What())
+	}
+	for _, f := range n.Fields {
+		if !slices.Contains(known, f.Key) {
+			f.At.Fail(mistake.Suggest(f.Key, known), "unknown key %q in %s", f.Key, what)
+		}
+	}
+}
+
+// Map returns the members of a mapping. Nothing is an empty one.
+func (n *Node) Map(what string) []Field {
+	if n.Kind != Map && n.Kind != Null {
+		n.Fail("", "%s must be a mapping, not %s", what, n.What())
+	}
+	return n.Fields
+}
+
+// List returns the items of a list. Nothing is an empty one.
+func (n *Node) List(what string) []*Node {
+	if n.Kind != List && n.Kind != Null {
+		n.Fail("", "%s must be a list, not %s", what, n.What())
+	}
+	return n.Items
+}
+
+// String returns a scalar as it is written, without its quotes.
+func (n *Node) String(what string) string {
+	if n.Kind != Scalar {
+		n.Fail("", "%s must be a text, not %s", what, n.What())
+	}
+	return n.Text
+}
+
+// Strings returns a list of texts, or a text alone as a list of one.
+func (n *Node) Strings(what string) []string {
+	if n.Kind != List {
+		return []string{n.String(what)}
+	}
+	var all []string
+	for _, item := range n.Items {
+		all = append(all, item.String("a word of "+what))
+	}
+	return all
+}
+
+// Bool returns true or false.
+func (n *Node) Bool(what string) bool {
+	b, ok := n.Value.(bool)
+	if !ok {
+		n.Fail("", "%s must be true or false, not %s", what, n.What())
+	}
+	return b
+}
+
+// Int returns a whole number that is not less than least, nor absurdly large.
+func (n *Node) Int(what string, least int) int {
+	i, ok := n.Value.(int64)
+	if !ok || i < int64(least) || i > 1<<30 {
+		n.Fail("", "%s must be a whole number of at least %d, not %s", what, least, n.What())
+	}
+	return int(i)
+}
+
+// Duration returns a duration in Go's form.
+func (n *Node) Duration(what string) time.Duration {
+	d, err := time.ParseDuration(n.String(what))
+	if err != nil || d < 0 {
+		n.Fail("", "%s must be a duration such as 20s or 1m30s, not %s", what, n.What())
+	}
+	return d
+}
+
+// Date returns a day.
+func (n *Node) Date(what string) time.Time {
+	t, err := time.Parse(time.DateOnly, n.String(what))
+	if err != nil {
+		n.Fail("", "%s must be a date such as 2027-01-31, not %s", what, n.What())
+	}
+	return t
+}
+
+// Pattern returns a regular expression. The mistake begins with prefix.
+func (n *Node) Pattern(prefix string) *regexp.Regexp {
+	re, err := regexp.Compile(n.String(prefix))
+	if err != nil {
+		n.Fail("", "%s: %s", prefix, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	return re
+}
+
+// Any returns whatever stands there, as package encoding/json would, but for
+// whole numbers.
+func (n *Node) Any() any {
+	switch n.Kind {
+	case List:
+		list := []any{}
+		for _, item := range n.Items {
+			list = append(list, item.Any())
+		}
+		return list
+	case Map:
+		m := map[string]any{}
+		for _, f := range n.Fields {
+			m[f.Key] = f.Any()
+		}
+		return m
+	}
+	return n.Value
+}

@@ -1,0 +1,175 @@
+package yamlfile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// extend notes to which line a node in block style reaches: to the line above
+// the next one beside it.
+func (n *Node) extend(last int) {
+	if n.Flow || n.Kind == Null || n.last > 0 {
+		return
+	}
+	n.last = last
+	children := n.Items
+	for _, f := range n.Fields {
+		children = append(children, f.Node)
+	}
+	for i, c := range children {
+		to := last
+		if i+1 < len(children) {
+			to = n.begin(i+1) - 1
+		}
+		if to >= c.Line {
+			c.extend(to)
+		}
+	}
+}
+
+// begin is the line of the i-th key, or of the dash of the i-th item.
+func (n *Node) begin(i int) int {
+	switch {
+	case n.Kind == Map:
+		return n.Fields[i].At.Line
+	case i < len(n.starts):
+		return n.starts[i]
+	}
+	return n.Items[i].Line
+}
+
+// Source returns a node as it is written, moved to the left margin; comments that
+// stand below it, before the next, belong to it. A node in brackets or braces, or
+// with an alias in it, is written anew in flow style, a mapping with each key on
+// a line of its own. It has no line break at its end.
+func (n *Node) Source() string {
+	if !n.block() {
+		if n.Kind != Map || len(n.Fields) == 0 {
+			return string(n.flow(nil))
+		}
+		var lines []string
+		for _, f := range n.Fields {
+			lines = append(lines, string(f.flow(append(key(nil, f.Key), ": "...))))
+		}
+		return strings.Join(lines, "\n")
+	}
+	return strings.TrimRight(strings.Join(n.lines(n.Line, n.last), "\n"), "\n")
+}
+
+// block reports whether the node can be told as it is written.
+func (n *Node) block() bool { return n.last > 0 && !n.borrowed }
+
+// lines are lines of the node, moved to the left margin.
+func (n *Node) lines(from, to int) []string {
+	lines := slices.Clone(n.file.lines[from-1 : to])
+	for i, l := range lines {
+		cut := min(n.Column-1, len(l))
+		if from+i > n.Line {
+			cut = min(cut, len(l)-len(strings.TrimLeft(l, " ")))
+		}
+		lines[i] = strings.TrimRight(l[cut:], "\r")
+	}
+	return lines
+}
+
+// Lead returns the comments that stand above the first item of a list in block
+// style, without their indentation.
+func (n *Node) Lead() []string {
+	if n.last == 0 || len(n.Items) == 0 {
+		return nil
+	}
+	var lead []string
+	for line := n.begin(0) - 1; line > 0; line-- {
+		l := strings.TrimSpace(n.file.lines[line-1])
+		if l != "" && l[0] != '#' {
+			break
+		}
+		lead = append([]string{l}, lead...)
+	}
+	return lead
+}
+
+// Beside returns a mapping, as Source does, without the members of some keys; of
+// the whole file, with the comments above it.
+func (n *Node) Beside(keys ...string) string {
+	if !n.block() {
+		rest := Node{Kind: Map, file: n.file}
+		for _, f := range n.Fields {
+			if !slices.Contains(keys, f.Key) {
+				rest.Fields = append(rest.Fields, f)
+			}
+		}
+		if len(rest.Fields) == 0 {
+			return ""
+		}
+		return rest.Source()
+	}
+	var lines []string
+	if n.file.root == n {
+		lines = n.file.lines[: n.Line-1 : n.Line-1]
+	}
+	for i, f := range n.Fields {
+		to := n.last
+		if i+1 < len(n.Fields) {
+			to = n.begin(i+1) - 1
+		}
+		if !slices.Contains(keys, f.Key) {
+			lines = append(lines, n.lines(n.begin(i), to)...)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (n *Node) flow(b []byte) []byte {
+	switch n.Kind {
+	case Null:
+		return append(b, "null"...)
+	case List:
+		b = append(b, '[')
+		for i, item := range n.Items {
+			b = item.flow(comma(b, i))
+		}
+		return append(b, ']')
+	case Map:
+		b = append(b, '{')
+		for i, f := range n.Fields {
+			b = f.flow(append(key(comma(b, i), f.Key), ": "...))
+		}
+		return append(b, '}')
+	}
+	if s, text := n.Value.(string); text {
+		return Quote(b, s)
+	}
+	return append(b, n.Text...)
+}
+
+func comma(b []byte, i int) []byte {
+	if i > 0 {
+		b = append(b, ", "...)
+	}
+	return b
+}
+
+// key appends a key without quotes where it needs none.
+func key(b []byte, k string) []byte {
+	for _, c := range k {
+		if c != '_' && c != '-' && c != '~' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') || k == "null" || k == "true" || k == "false" {
+			return Quote(b, k)
+		}
+	}
+	return append(b, k...)
+}
+
+// Quote appends a text as a scalar in quotes: a JSON string is one.
+func Quote(b []byte, s string) []byte { return wire.AppendString(b, s) }
+
+// QuoteAll returns texts as a list in flow style.
+func QuoteAll(texts []string) string {
+	b := []byte{'['}
+	for i, t := range texts {
+		b = Quote(comma(b, i), t)
+	}
+	return string(append(b, ']'))
+}

@@ -1,0 +1,262 @@
+// Package yamlfile reads YAML files that users write: into trees whose values
+// know their places, and from those into Go values, strictly. Anchors, aliases,
+// merge keys, tags, flow and block style mean the same to every reader.
+package yamlfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/acp-test/acp-test/mistake"
+)
+
+// Kind says what a Node is.
+type Kind uint8
+
+// The kinds of nodes.
+const (
+	Null Kind = iota
+	Scalar
+	List
+	Map
+)
+
+// Node is a value of a file with its place, free of aliases and tags.
+type Node struct {
+	Kind         Kind
+	Line, Column int
+	// Flow says that a list or mapping is in brackets or braces.
+	Flow bool
+	// Text is a scalar as it is written, or without its quotes; Value is what
+	// it is: a string, bool, int64, uint64 or float64.
+	Text   string
+	Value  any
+	Fields []Field // of a mapping
+	Items  []*Node // of a list
+
+	file *file
+	last int // the last line of the node if it is in block style, else 0
+	// starts are the lines on which the items of a list begin, with their dashes.
+	starts []int
+	// borrowed: part of it stands elsewhere, where an alias points.
+	borrowed bool
+}
+
+// Field is one member of a mapping; its own place is that of the value.
+type Field struct {
+	Key string
+	At  *Node // the place of the key
+	*Node
+	merged bool
+}
+
+// file is what a file's nodes share.
+type file struct {
+	name    string
+	lines   []string
+	anchors map[string]*Node
+	nodes   int
+	aliases int
+	root    *Node
+}
+
+// maxNodes bounds what aliases can expand to.
+const maxNodes = 1 << 20
+
+// Parse reads the one document of a file. An empty one is a Null. The error is
+// a *mistake.Mistake.
+func Parse(name string, src []byte) (root *Node, err error) {
+	defer mistake.Catch(&err)
+	tree, err := parser.ParseBytes(src, 0)
+	if err != nil {
+		return nil, mistake.OfYAML(name, err)
+	}
+	f := &file{name: name, lines: strings.Split(strings.TrimSuffix(string(src), "\n"), "\n"), anchors: map[string]*Node{}}
+	for _, d := range tree.Docs {
+		if d.Body == nil || d.Body.Type() == ast.CommentType {
+			continue
+		}
+		n := f.read(d.Body)
+		if root != nil {
+			n.Fail("", "here a second document begins, and only one is read")
+		}
+		root = n
+	}
+	if root == nil {
+		root = &Node{Line: 1, Column: 1, file: f}
+	}
+	f.root = root
+	root.extend(len(f.lines))
+	return root, nil
+}
+
+// Fail leaves the reader of the file with a mistake at the node, by a panic
+// that mistake.Catch turns into an error.
+func (n *Node) Fail(hint, format string, args ...any) {
+	panic(&mistake.Mistake{File: n.file.name, Line: n.Line, Column: n.Column, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// Field returns the value under a key, nil if there is none.
+func (n *Node) Field(key string) *Node {
+	if i := n.index(key); i >= 0 {
+		return n.Fields[i].Node
+	}
+	return nil
+}
+
+func (n *Node) index(key string) int {
+	return slices.IndexFunc(n.Fields, func(f Field) bool { return f.Key == key })
+}
+
+func (f *file) read(a ast.Node) (n *Node) {
+	t := a.GetToken()
+	n = &Node{Kind: Scalar, Line: t.Position.Line, Column: t.Position.Column, file: f}
+	f.count(n, 1)
+	before := f.aliases
+	defer func() { n.borrowed = n.borrowed || f.aliases > before }()
+	switch a := a.(type) {
+	case *ast.NullNode:
+		n.Kind = Null
+	case *ast.StringNode:
+		n.Text, n.Value = a.Value, a.Value
+	case *ast.LiteralNode:
+		n.Text, n.Value = a.Value.Value, a.Value.Value
+	case *ast.BoolNode:
+		n.Text, n.Value = t.Value, a.Value
+	case *ast.IntegerNode:
+		n.Text, n.Value = t.Value, a.Value
+		if u, ok := a.Value.(uint64); ok && u < 1<<63 {
+			n.Value = int64(u)
+		}
+	case *ast.FloatNode:
+		n.Text, n.Value = t.Value, a.Value
+	case *ast.SequenceNode:
+		n.Kind, n.Flow = List, a.IsFlowStyle
+		for i, item := range a.Values {
+			n.Items = append(n.Items, f.read(item))
+			if i < len(a.Entries) && a.Entries[i].Start != nil {
+				n.starts = append(n.starts, a.Entries[i].Start.Position.Line)
+			}
+		}
+	case *ast.MappingNode:
+		n.Kind, n.Flow = Map, a.IsFlowStyle
+		for _, v := range a.Values {
+			f.member(n, v)
+		}
+	case *ast.MappingValueNode:
+		n.Kind = Map
+		f.member(n, a)
+	case *ast.AnchorNode:
+		n = f.read(a.Value)
+		f.anchors[a.Name.GetToken().Value] = n
+		return n
+	case *ast.AliasNode:
+		target := f.anchors[a.Value.GetToken().Value]
+		if target == nil {
+			n.Fail("", "no anchor &%s stands before this alias", a.Value.GetToken().Value)
+		}
+		f.count(n, target.size())
+		f.aliases++
+		return target
+	case *ast.TagNode:
+		if a.Value == nil {
+			n.Kind = Null
+			break
+		}
+		n = f.read(a.Value)
+		if a.Start.Value == "!!str" && n.Kind == Scalar {
+			n.Value = n.Text
+		}
+		return n
+	default:
+		n.Fail("", "%s cannot be used here", strings.ToLower(a.Type().String()))
+	}
+	// The parser gives a mapping the place of its first colon.
+	if n.Kind == Map && !n.Flow && len(n.Fields) > 0 && !n.Fields[0].merged {
+		n.Line, n.Column = n.Fields[0].At.Line, n.Fields[0].At.Column
+	}
+	return n
+}
+
+func (f *file) count(n *Node, more int) {
+	if f.nodes += more; f.nodes > maxNodes {
+		n.Fail("", "the file is too large")
+	}
+}
+
+func (f *file) member(n *Node, v *ast.MappingValueNode) {
+	t := v.Key.GetToken()
+	at := &Node{Line: t.Position.Line, Column: t.Position.Column, file: f}
+	if _, merge := v.Key.(*ast.MergeKeyNode); merge {
+		from := f.read(v.Value)
+		f.aliases++
+		all := []*Node{from}
+		if from.Kind == List {
+			all = from.Items
+		}
+		for _, one := range all {
+			if one.Kind != Map {
+				at.Fail("", "<< takes a mapping or a list of them, not %s", one.What())
+			}
+			for _, m := range one.Fields {
+				if n.index(m.Key) < 0 {
+					n.Fields = append(n.Fields, Field{m.Key, m.At, m.Node, true})
+				}
+			}
+		}
+		return
+	}
+	key := t.Value
+	if s, ok := v.Key.(*ast.StringNode); ok {
+		key = s.Value
+	}
+	m := Field{Key: key, At: at, Node: f.read(v.Value)}
+	switch i := n.index(key); {
+	case i < 0:
+		n.Fields = append(n.Fields, m)
+	case n.Fields[i].merged:
+		n.Fields[i] = m
+	default:
+		at.Fail("", "mapping key %q already defined at [%d:%d]", key, n.Fields[i].At.Line, n.Fields[i].At.Column)
+	}
+}
+
+func (n *Node) size() int {
+	s := 1
+	for _, f := range n.Fields {
+		s += f.size()
+	}
+	for _, i := range n.Items {
+		s += i.size()
+	}
+	return s
+}
+
+// What names what stands there, for messages.
+func (n *Node) What() string {
+	switch n.Kind {
+	case Scalar:
+		if _, text := n.Value.(string); text {
+			return fmt.Sprintf("%q", short(n.Text))
+		}
+		return n.Text
+	case List:
+		return "a list"
+	case Map:
+		return "a mapping"
+	}
+	return "nothing"
+}
+
+// short keeps a text from filling a message.
+func short(s string) string {
+	const most = 40
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
