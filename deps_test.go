@@ -32,7 +32,7 @@ var layers = [][]string{
 	{"protocol/acp/acpframe", "transport"},
 	{"serve"},
 	{"protocol/acp/schema", "transcript"},
-	{"scenarios/script", "internal/process"},
+	{"scenarios/script", "internal/process", "internal/yamlfile"},
 	{"wire", "mistake", "internal/isolate", "internal/pipe"},
 }
 
@@ -59,7 +59,7 @@ var only = []struct {
 	by        []string
 }{
 	{"github.com/creack/pty", "the protocol runs over pipes; pseudo-terminals are for terminal/* alone", []string{"mockclient"}},
-	{"github.com/goccy/go-yaml", "formats of files are the business of who owns them", []string{"mistake", "agents", "fakellm", "scenarios", "rules", "protocol/acp/schema", "cmd/acp-test"}},
+	{"github.com/goccy/go-yaml", "one package reads YAML, so that it means the same everywhere", []string{"mistake", "internal/yamlfile", "protocol/acp/schema"}},
 	{"encoding/json/v2", "it is an experiment of the standard library", nil},
 	{"github.com/openai/openai-go", "only tests use it, as a client of the fake model", nil},
 	{"github.com/tmaxmax/go-sse", "the reference agent reads a stream; the fake model writes its own", []string{"refagent"}},

@@ -1,6 +1,8 @@
 package fakellm
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/yamlfile"
@@ -157,4 +159,79 @@ func (w *blockWriter) steps(steps []StepNode, depth int) {
 		w.dash(depth)
 		w.lines(depth+2, strings.Split(s.Text, "\n")...)
 	}
+}
+
+// Place is a point of a turn: before a piece of a step, counted from 0. A step
+// past the last is the end of the reply.
+type Place struct{ Reply, Step, Piece int }
+
+// String returns the place, counted from 1 but for the piece.
+func (p Place) String() string { return fmt.Sprintf("%d.%d.%d", p.Reply+1, p.Step+1, p.Piece) }
+
+// Places returns all places at which the turn can be held, in order.
+func (t TurnNode) Places() []Place {
+	var out []Place
+	for r, reply := range t.Replies {
+		if reply.Raw == "" {
+			out = reply.places(out, r)
+		}
+	}
+	return out
+}
+
+func (r ReplyNode) places(out []Place, at int) []Place {
+	end := len(r.Steps)
+	for i, s := range r.Steps {
+		switch {
+		case s.Says():
+			for p := range s.Pieces {
+				out = append(out, Place{at, i, p})
+			}
+		case s.Kind == "tool":
+			out = append(out, Place{at, i, 0})
+		case s.Kind == "usage" || s.Kind == "stop":
+			end = min(end, i)
+		case s.Kind == "fail":
+			return out // nothing comes after it
+		}
+	}
+	return append(out, Place{at, end, 0})
+}
+
+// With returns the turn with a step put in at a place.
+func (t TurnNode) With(at Place, extra StepNode) TurnNode {
+	t.Replies = slices.Clone(t.Replies)
+	r := &t.Replies[at.Reply]
+	steps := slices.Clone(r.Steps[:min(at.Step, len(r.Steps))])
+	rest := r.Steps[len(steps):]
+	if at.Piece > 0 {
+		s := rest[0]
+		steps, rest = append(steps, NewText(s.Kind, s.Pieces[:at.Piece]...)),
+			append([]StepNode{NewText(s.Kind, s.Pieces[at.Piece:]...)}, rest[1:]...)
+	}
+	r.Steps = append(append(steps, extra), rest...)
+	return t
+}
+
+// CutAt returns the turn up to a place, where last ends it.
+func (t TurnNode) CutAt(at Place, last StepNode) TurnNode {
+	t = t.With(at, last)
+	t.Replies = t.Replies[:at.Reply+1]
+	r := &t.Replies[at.Reply]
+	end := at.Step
+	if at.Piece > 0 {
+		end++
+	}
+	r.Steps = r.Steps[:min(end, len(r.Steps)-1)+1]
+	return t
+}
+
+// Without returns the turn without the steps of some kinds.
+func (t TurnNode) Without(kinds ...string) TurnNode {
+	t.Replies = slices.Clone(t.Replies)
+	for i := range t.Replies {
+		t.Replies[i].Steps = slices.DeleteFunc(slices.Clone(t.Replies[i].Steps),
+			func(s StepNode) bool { return slices.Contains(kinds, s.Kind) })
+	}
+	return t
 }

@@ -92,7 +92,9 @@ func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
 		s.Kind, s.Fail = StepFail, p.fault(v)
 	}
 	r.Steps = append(r.Steps, s)
-	node.Pieces = s.Chunks
+	if node.Says() {
+		node.Pieces = s.Chunks
+	}
 	return node
 }
 

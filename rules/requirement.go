@@ -5,7 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml"
+	"github.com/acp-test/acp-test/internal/yamlfile"
+	"github.com/acp-test/acp-test/mistake"
 )
 
 // Requirement is one sentence of the specification that can be tested.
@@ -73,11 +74,11 @@ type registry struct {
 // bindings is what bindings.yaml holds, by requirement.
 type bindings struct {
 	// Checks are ids of checks that test a requirement.
-	Checks map[string][]string
+	Checks map[string][]string `yaml:"checks"`
 	// Waiting are requirements that still need a check.
-	Waiting []string
+	Waiting []string `yaml:"waiting"`
 	// Excluded are requirements that no test can show broken, and why.
-	Excluded map[string]string
+	Excluded map[string]string `yaml:"excluded"`
 }
 
 // Requirements returns all requirements in the order of the registry.
@@ -106,13 +107,18 @@ func (r *registry) citation(ids []string) string {
 	return Cite{}.String()
 }
 
-func readRegistry(d Definition) (*registry, error) {
-	r := &registry{byID: map[string]int{}}
-	if err := yaml.UnmarshalWithOptions(d.Bindings, &r.checks, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("bindings.yaml: %w", err)
-	}
-	if err := yaml.Unmarshal(d.Prose, &r.prose); err != nil {
-		return nil, fmt.Errorf("prose.yaml: %w", err)
+func readRegistry(d Definition) (r *registry, err error) {
+	r = &registry{byID: map[string]int{}}
+	defer mistake.Catch(&err)
+	for name, from := range map[string]struct {
+		src  []byte
+		into any
+	}{"bindings.yaml": {d.Bindings, &r.checks}, "prose.yaml": {d.Prose, &r.prose}} {
+		root, err := yamlfile.Parse(name, from.src)
+		if err != nil {
+			return nil, err
+		}
+		root.Decode(from.into, name, "")
 	}
 	for i, line := range strings.Split(d.Requirements, "\n") {
 		if err := r.line(line); err != nil {

@@ -3,6 +3,8 @@ package sweep
 import (
 	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/fakellm"
 )
 
 // Action is something an editor, a user or the model does at a point.
@@ -16,10 +18,10 @@ type Action struct {
 	whole   bool   // it shapes the whole connection, and so needs it open
 	sticky  bool   // it leaves a permit line behind
 	at      func(Point) bool
-	before  func(*builder)      // right before the prompt
-	model   func(*builder) turn // what the model says instead
-	permits string              // how the permission is held open
-	write   func(b *builder)    // the act and what must follow
+	before  func(*builder)                  // right before the prompt
+	model   func(*builder) fakellm.TurnNode // what the model says instead
+	permits string                          // how the permission is held open
+	write   func(b *builder)                // the act and what must follow
 }
 
 func (a Action) permit() string {
@@ -63,8 +65,8 @@ func actions() []Action {
 			b.natural()
 		}},
 		{Name: "model disconnect", rank: 3, at: kinds(atGate), free: true, write: func(b *builder) { b.hangUp() },
-			model: func(b *builder) turn {
-				return b.model.cutAt(*b.point.hold, step{kind: "fail", text: "fail: {disconnect: now}"})
+			model: func(b *builder) fakellm.TurnNode {
+				return b.model.CutAt(*b.point.hold, fakellm.NewStep("fail", "{disconnect: now}"))
 			}},
 		{Name: "nothing", rank: 1, at: kinds(atSecond, atIdle), write: func(b *builder) { b.natural() }},
 		{Name: "split writes", rank: 3, at: kinds(atOnce), whole: true, before: func(b *builder) { b.key("write-shape split=7") }, write: func(b *builder) { b.natural() }},
@@ -252,7 +254,7 @@ func secondPrompt(b *builder) {
 }
 
 func (b *builder) second() {
-	b.prompt(b.mainName(), "'And another thing.'", "TWO", turn{replies: []reply{{steps: []step{said("text", "Noted.")}}}})
+	b.prompt(b.mainName(), "'And another thing.'", "TWO", says("Noted."))
 	b.keep[b.lines[len(b.lines)-1]] = true
 }
 

@@ -59,7 +59,7 @@ func answers() []Action {
 			b.ends("any")
 			b.restore()
 			b.key("session new another")
-			b.prompt("another", "'The same in another session.'", "", b.base.spoken.turns[b.target.turn].plain())
+			b.prompt("another", "'The same in another session.'", "", plain(b.base.spoken.Turns[b.target.turn]))
 			b.key("await tool_call") // who calls no tool has nothing to ask for
 			b.check("PERM-007", "asks-in-the-other-session")
 			b.add("await turn any|error")
@@ -130,7 +130,7 @@ func (b *builder) repeat(choice string, always, allowed bool) {
 	}
 	b.check(requirement, name)
 	b.key("prompt %s", b.own("Once more, please."))
-	b.turns = append(b.turns, b.base.spoken.turns[b.target.turn].plain())
+	b.turns = append(b.turns, plain(b.base.spoken.Turns[b.target.turn]))
 	b.add("await turn any|error")
 	if always {
 		b.add("! saw permission")

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/fakellm"
 )
 
 // base is a scenario that is swept.
 type base struct {
 	id, path string
 	archive
-	spoken model
+	spoken *fakellm.Document
 	// targets are the turns into which an editor can be made to act.
 	targets []target
 	// reached are the targets that the baseline got to, as they were there.
@@ -103,7 +105,7 @@ func (b *base) target(line, number int, session string, opened bool) (target, bo
 		return t, false
 	}
 	t.text, t.rest = w[0], strings.Join(w[1:], " ")
-	if number >= len(b.spoken.turns) || b.spoken.turns[number].raw != "" || len(b.spoken.turns[number].plain().places()) == 0 {
+	if number >= len(b.spoken.Turns) || b.spoken.Turns[number].Mapping || len(plain(b.spoken.Turns[number]).Places()) == 0 {
 		return t, false
 	}
 	for _, l := range b.lines[line+1:] {

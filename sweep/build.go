@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/fakellm"
 )
 
 // schedule is one thing an editor does at one point of a turn.
@@ -58,14 +60,14 @@ type builder struct {
 	lines []string
 	// keep are the lines without which it would be another schedule.
 	keep   map[string]bool
-	turns  []turn
+	turns  []fakellm.TurnNode
 	held   bool // the model is held at the gate
 	asking bool // a permission is open, named ASK
 	asked  bool // a request is open, named REQ
 	joined bool // writes are held back
 	// turnless says that no turn of the other session runs any more.
 	turnless bool
-	model    turn // of the target, as it is played
+	model    fakellm.TurnNode // of the target, as it is played
 	slugs    map[string]int
 }
 
@@ -101,7 +103,7 @@ func (s schedule) text() archive {
 			}
 		}
 	}
-	a.model = model{rest: s.base.spoken.rest, turns: b.turns}.text()
+	a.model = (&fakellm.Document{Rest: s.base.spoken.Rest, Turns: b.turns}).Format()
 	return a
 }
 
@@ -137,7 +139,7 @@ func (b *builder) check(requirement, name string) {
 }
 
 // prompt sends a prompt, quoted or with variables as the script has it.
-func (b *builder) prompt(session, text, as string, says turn) {
+func (b *builder) prompt(session, text, as string, says fakellm.TurnNode) {
 	l := "prompt " + strings.TrimSpace(session+" "+text)
 	if as != "" {
 		l += " as " + as
@@ -172,7 +174,7 @@ func (b *builder) lead() {
 	n := 0
 	for _, l := range before {
 		if command(l) == "prompt" {
-			b.turns = append(b.turns, b.base.spoken.turns[n])
+			b.turns = append(b.turns, b.base.spoken.Turns[n])
 			n++
 		}
 		b.add("%s", l)
@@ -180,24 +182,26 @@ func (b *builder) lead() {
 	if !t.opened && (p.kind == atWrite || b.action.whole) {
 		b.add("session new %s", t.main)
 	}
-	b.model = b.base.spoken.turns[t.turn].plain()
+	b.model = plain(b.base.spoken.Turns[t.turn])
 	b.held = p.hold != nil && p.kind != atEnd && !b.action.free
 	switch {
 	case p.hold == nil || b.action.free:
 	case p.merge != nil:
 		b.model = p.stepped(b.model)
 	default:
-		b.model = b.model.with(*p.hold, gate(hold))
+		b.model = b.model.With(*p.hold, gate(hold))
 	}
 	if b.action.model != nil {
 		b.model = b.action.model(b)
 	}
 	if p.kind == atTool {
-		r, i := p.nth/1000, p.nth%1000
-		b.model.replies[r] = reply{steps: slices.Clone(b.model.replies[r].steps)}
-		for j, s := range b.model.replies[r].steps {
-			if s.kind == "tool" && s.text == b.base.spoken.turns[t.turn].plain().replies[r].steps[i].text {
-				b.model.replies[r].steps[j].text = "tool: run_shell\nargs: {command: \"while [ ! -e go ]; do sleep 0.02; done\"}"
+		at := p.tool
+		call := plain(b.base.spoken.Turns[t.turn]).Replies[at.Reply].Steps[at.Step]
+		steps := slices.Clone(b.model.Replies[at.Reply].Steps)
+		b.model.Replies[at.Reply] = fakellm.ReplyNode{Steps: steps}
+		for i, s := range steps {
+			if s.Kind == "tool" && s.Text == call.Text {
+				steps[i].Text = "tool: run_shell\nargs: {command: \"while [ ! -e go ]; do sleep 0.02; done\"}"
 			}
 		}
 	}
@@ -336,20 +340,20 @@ func (b *builder) ends(how string) {
 // leaves behind may show only there.
 func (b *builder) again(session, requirement string) {
 	b.check(requirement, "works-again")
-	says := turn{replies: []reply{{steps: []step{said("text", "Still here.")}}}}
+	next := says("Still here.")
 	if b.seen.asked > 0 && b.seen.stop == "end_turn" && session != "fresh" {
-		says = b.base.spoken.turns[b.target.turn].plain()
+		next = plain(b.base.spoken.Turns[b.target.turn])
 		if b.point.kind == atPermission || b.action.sticky {
 			b.add("permit %s", b.choice())
 		}
 		if b.point.kind == atTerminal {
-			says = turn{replies: []reply{{steps: []step{said("text", "Still here.")}}}}
+			next = says("Still here.")
 		}
 	}
-	if b.point.kind == atRequest && len(says.replies) > 1 {
-		says = turn{replies: []reply{{steps: []step{said("text", "Still here.")}}}}
+	if b.point.kind == atRequest && len(next.Replies) > 1 {
+		next = says("Still here.")
 	}
-	b.prompt(session, b.own("Are you still there?"), "", says)
+	b.prompt(session, b.own("Are you still there?"), "", next)
 	if session == "" {
 		b.add("await turn end_turn")
 	} else {

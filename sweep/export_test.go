@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -52,16 +53,16 @@ func Repro(f Finding, script string) string {
 }
 
 // Rewrite reads the model's part of a scenario and writes it again.
-func Rewrite(model string) string { return readModel(model).text() }
+func Rewrite(model string) string { return readModel(model).Format() }
 
 // Held is the model's part, held at each place of its first turn in turn.
 func Held(src string) []string {
 	m := readModel(src)
 	var out []string
-	for _, at := range m.turns[0].places() {
-		h := m
-		h.turns = append([]turn{m.turns[0].with(at, gate(hold))}, m.turns[1:]...)
-		out = append(out, h.text())
+	for _, at := range m.Turns[0].Places() {
+		h := *m
+		h.Turns = append([]fakellm.TurnNode{m.Turns[0].With(at, gate(hold))}, m.Turns[1:]...)
+		out = append(out, h.Format())
 	}
 	return out
 }

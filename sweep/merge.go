@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/acp-test/acp-test/fakellm"
 )
 
 // mostMerges is how many merges of two sessions are drawn for a turn, and
@@ -13,13 +15,13 @@ const mostMerges, mostSteps = 6, 3
 // merged is one order in which two sessions stream side by side, up to a place
 // at which the model holds the target.
 type merged struct {
-	hold  *place
+	hold  *fakellm.Place
 	order []bool // true is a step of the target
 }
 
 // merges draws orders of the steps of two sessions, at most so many, each one
 // once. The other session has at least one step, and at most as many as given.
-func merges(all []place, most, others int, r *rand.Rand) []merged {
+func merges(all []fakellm.Place, most, others int, r *rand.Rand) []merged {
 	var out []merged
 	tried := map[string]bool{}
 	for range 4 * most {
@@ -39,19 +41,19 @@ func merges(all []place, most, others int, r *rand.Rand) []merged {
 
 // elsewhere is what the model says in the other session, with a gate before
 // each of its steps and one before its end.
-func (p Point) elsewhere() turn {
+func (p Point) elsewhere() fakellm.TurnNode {
 	if p.with != nil {
-		return p.with.says().stopped(p.with.end(), "elsewhere", "b", p.steps(false))
+		return stopped(p.with.says(), p.with.end(), "elsewhere", "b", p.steps(false))
 	}
-	var steps []step
+	var steps []fakellm.StepNode
 	n := 0
 	for _, mine := range p.merge {
 		if !mine {
 			n++
-			steps = append(steps, gate(fmt.Sprintf("b%d", n)), said("text", fmt.Sprintf("Part %d. ", n)))
+			steps = append(steps, gate(fmt.Sprintf("b%d", n)), fakellm.NewText("text", fmt.Sprintf("Part %d. ", n)))
 		}
 	}
-	return turn{replies: []reply{{steps: append(steps, gate("elsewhere"), said("text", "Elsewhere."))}}}
+	return fakellm.TurnNode{Replies: []fakellm.ReplyNode{{Steps: append(steps, gate("elsewhere"), fakellm.NewText("text", "Elsewhere."))}}}
 }
 
 // steps is how many steps the target takes in a merge, or the other session.
@@ -67,16 +69,18 @@ func (p Point) steps(target bool) int {
 
 // stepped is what the model says to the target: it stops at gates before the
 // one that holds it.
-func (p Point) stepped(t turn) turn { return t.stopped(*p.hold, hold, "a", p.steps(true)) }
+func (p Point) stepped(t fakellm.TurnNode) fakellm.TurnNode {
+	return stopped(t, *p.hold, hold, "a", p.steps(true))
+}
 
 // stopped is the turn with a gate at a place, and so many others before it.
-func (t turn) stopped(at place, name, before string, n int) turn {
-	all := t.places()
+func stopped(t fakellm.TurnNode, at fakellm.Place, name, before string, n int) fakellm.TurnNode {
+	all := t.Places()
 	end := slices.Index(all, at)
 	// From the last on, so that the places before stay where they are.
-	t = t.with(at, gate(name))
+	t = t.With(at, gate(name))
 	for i := n; i > 0; i-- {
-		t = t.with(all[(i-1)*end/n], gate(fmt.Sprintf("%s%d", before, i)))
+		t = t.With(all[(i-1)*end/n], gate(fmt.Sprintf("%s%d", before, i)))
 	}
 	return t
 }
@@ -116,13 +120,13 @@ func (b *builder) walk() {
 
 // beside is an action: a whole turn in another session.
 func beside(b *builder) {
-	says := turn{replies: []reply{{steps: []step{said("text", "Aside.")}}}}
+	aside := says("Aside.")
 	stop := "end_turn"
-	if own := b.base.spoken.turns[b.target.turn].plain(); len(b.seen.effects) == 0 && b.point.kind != atRequest && b.seen.asked == 0 {
-		says, stop = own, orElse(b.seen.stop, "any")
+	if own := plain(b.base.spoken.Turns[b.target.turn]); len(b.seen.effects) == 0 && b.point.kind != atRequest && b.seen.asked == 0 {
+		aside, stop = own, orElse(b.seen.stop, "any")
 	}
 	b.key("session new another")
-	b.prompt("another", "'Something else meanwhile.'", "", says)
+	b.prompt("another", "'Something else meanwhile.'", "", aside)
 	b.keep[b.lines[len(b.lines)-1]] = true
 	b.written()
 	b.check("PROMPT-019", "other-turn-ends")

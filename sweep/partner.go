@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/fakellm"
 )
 
 // mostPartners is how many other scenarios a turn is merged with, and
@@ -20,11 +22,11 @@ type partner struct {
 }
 
 // says is what the model says in the partner's turn.
-func (p *partner) says() turn { return p.base.spoken.turns[p.target.turn].plain() }
+func (p *partner) says() fakellm.TurnNode { return plain(p.base.spoken.Turns[p.target.turn]) }
 
 // end is the last place of the partner's turn at which it can be held.
-func (p *partner) end() place {
-	all := p.says().places()
+func (p *partner) end() fakellm.Place {
+	all := p.says().Places()
 	return all[len(all)-1]
 }
 
@@ -46,7 +48,7 @@ func (p *partner) effected() []string {
 // beyond lists the points at which a turn of another scenario has come so far
 // beside the target. The seed decides which scenario, and in which order both
 // take their steps.
-func beyond(b *base, all []*base, m turn, r *rand.Rand) []Point {
+func beyond(b *base, all []*base, m fakellm.TurnNode, r *rand.Rand) []Point {
 	var can []*partner
 	for _, o := range all {
 		if p := o.partnerOf(b); p != nil {
@@ -56,8 +58,8 @@ func beyond(b *base, all []*base, m turn, r *rand.Rand) []Point {
 	r.Shuffle(len(can), func(i, j int) { can[i], can[j] = can[j], can[i] })
 	var out []Point
 	for _, p := range can[:min(len(can), mostPartners)] {
-		others := min(mostSteps, len(p.says().places())-1)
-		for i, g := range merges(m.places(), mostBeyond, others, r) {
+		others := min(mostSteps, len(p.says().Places())-1)
+		for i, g := range merges(m.Places(), mostBeyond, others, r) {
 			out = append(out, Point{Name: fmt.Sprintf("merge %d with %s", i+1, p.base.id), State: "two scenarios merged",
 				kind: atSecond, hold: g.hold, merge: g.order, with: p, rank: min(2*i, 9)})
 		}
@@ -82,7 +84,7 @@ func (b *base) partnerOf(o *base) *partner {
 	own, others := b.permits(), o.permits()
 	switch {
 	case text == "" || strings.HasPrefix(text, "'/") || p.target.rest != "" || p.seen.stop == "":
-	case len(p.says().places()) < 2, b.spoken.rest != "" && b.spoken.rest != o.spoken.rest:
+	case len(p.says().Places()) < 2, b.spoken.Rest != "" && b.spoken.Rest != o.spoken.Rest:
 	case o.prompts(text):
 	case !slices.Equal(b.settings(), o.settings()) || !agree(b.archive, o.archive):
 	case !slices.Equal(own, others) && p.seen.asked > 0 && (len(others) > 0 || o.asks()):

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -19,15 +20,16 @@ type Point struct {
 	State string
 
 	kind  pointKind
-	rank  int      // the likeliest first
-	hold  *place   // the model is held here
-	until []string // kinds of frames to wait for, in their order
-	gated bool     // and for the gate
-	what  string   // the method of a held request
-	nth   int      // of a permission
-	many  bool     // other requests of the method are held, too
-	merge []bool   // the steps of two sessions: true is the target's
-	with  *partner // the other session's turn, if another scenario has it
+	rank  int            // the likeliest first
+	hold  *fakellm.Place // the model is held here
+	until []string       // kinds of frames to wait for, in their order
+	gated bool           // and for the gate
+	what  string         // the method of a held request
+	nth   int            // of a permission
+	tool  fakellm.Place  // the call that runs
+	many  bool           // other requests of the method are held, too
+	merge []bool         // the steps of two sessions: true is the target's
+	with  *partner       // the other session's turn, if another scenario has it
 }
 
 type pointKind uint8
@@ -65,13 +67,13 @@ type seen struct {
 
 type frame struct {
 	kind string // as patterns name it
-	hold *place
+	hold *fakellm.Place
 	held bool // nothing but the gate can come after it
 }
 
 // look reads one turn out of a baseline's transcript: the n-th prompt of the
 // run, from 0.
-func look(t *transcript.Transcript, n int, m turn) seen {
+func look(t *transcript.Transcript, n int, m fakellm.TurnNode) seen {
 	s := seen{able: map[string]bool{}, choice: "reject_once"}
 	prompt, session := 0, ""
 	for e := range t.All() {
@@ -156,12 +158,12 @@ func choiceOf(asked, answer transcript.Entry) string {
 // follower finds for each frame the earliest place of the model at which it
 // must have come.
 type follower struct {
-	turn           turn
+	turn           fakellm.TurnNode
 	requests, done int
 	text, thought  int // bytes shown
 }
 
-func (f *follower) after(kind string, e transcript.Entry) (*place, bool) {
+func (f *follower) after(kind string, e transcript.Entry) (*fakellm.Place, bool) {
 	reply := max(f.requests-1, 0)
 	field, shown := "", 0
 	switch kind {
@@ -174,14 +176,14 @@ func (f *follower) after(kind string, e transcript.Entry) (*place, bool) {
 	}
 	if field != "" {
 		total := 0
-		for r, rep := range f.turn.replies {
-			for s, st := range rep.steps {
-				if st.kind != field {
+		for r, rep := range f.turn.Replies {
+			for s, st := range rep.Steps {
+				if st.Kind != field {
 					continue
 				}
-				for p, piece := range st.pieces {
+				for p, piece := range st.Pieces {
 					if total += len(piece); total >= shown {
-						return f.turn.next(place{r, s, p}), true
+						return next(f.turn, fakellm.Place{Reply: r, Step: s, Piece: p}), true
 					}
 				}
 			}
@@ -189,15 +191,15 @@ func (f *follower) after(kind string, e transcript.Entry) (*place, bool) {
 		return nil, false
 	}
 	// What comes of a whole reply comes before the next one begins.
-	if reply+1 < len(f.turn.replies) && f.turn.replies[reply+1].raw == "" {
-		return &place{reply + 1, 0, 0}, true
+	if reply+1 < len(f.turn.Replies) && f.turn.Replies[reply+1].Raw == "" {
+		return &fakellm.Place{Reply: reply + 1}, true
 	}
 	return nil, false
 }
 
 // next is the first place behind a piece.
-func (t turn) next(at place) *place {
-	all := t.places()
+func next(t fakellm.TurnNode, at fakellm.Place) *fakellm.Place {
+	all := t.Places()
 	i := slices.Index(all, at)
 	if i < 0 || i+1 >= len(all) {
 		return nil
@@ -207,13 +209,13 @@ func (t turn) next(at place) *place {
 
 // points lists the points of a turn, the likeliest first, and how many more
 // there were that are the same for the agent.
-func points(s seen, m turn, r *rand.Rand) (list []Point, same int) {
-	all := m.places()
+func points(s seen, m fakellm.TurnNode, r *rand.Rand) (list []Point, same int) {
+	all := m.Places()
 	start := &all[0]
 	add := func(p Point) { list = append(list, p) }
 	add(Point{Name: "with the prompt", State: "same write", kind: atWrite, hold: start})
 	add(Point{Name: "0 ms", State: "at once", kind: atOnce, hold: start})
-	covered := map[place]bool{}
+	covered := map[fakellm.Place]bool{}
 	counts, total := map[string]int{}, map[string]int{}
 	for _, f := range s.frames {
 		total[f.kind]++
@@ -268,18 +270,19 @@ func points(s seen, m turn, r *rand.Rand) (list []Point, same int) {
 		if i > 0 {
 			state = "model in the middle"
 		}
-		if at.piece == 0 && at.step == 0 && at.reply > 0 {
+		if at.Piece == 0 && at.Step == 0 && at.Reply > 0 {
 			state = "model between tool and reply"
 		}
 		add(Point{Name: "gate " + at.String(), State: state, kind: atGate, hold: &all[i], gated: true, rank: min(i, 9)})
 	}
 	if !slices.ContainsFunc(s.frames, func(f frame) bool { return f.kind == "terminal/create" }) {
-		for r, rep := range m.replies {
-			for i, st := range rep.steps {
-				if st.kind == "tool" && strings.Contains(st.text, "run_shell") {
-					p := Point{Name: fmt.Sprintf("tool %d.%d running", r+1, i+1), State: "tool running", kind: atTool, until: []string{"tool_call_update status=in_progress"}, nth: r*1000 + i}
-					if r+1 < len(m.replies) {
-						p.hold = &place{r + 1, 0, 0}
+		for r, rep := range m.Replies {
+			for i, st := range rep.Steps {
+				if st.Kind == "tool" && strings.Contains(st.Text, "run_shell") {
+					p := Point{Name: fmt.Sprintf("tool %d.%d running", r+1, i+1), State: "tool running", kind: atTool,
+						until: []string{"tool_call_update status=in_progress"}, tool: fakellm.Place{Reply: r, Step: i}}
+					if r+1 < len(m.Replies) {
+						p.hold = &fakellm.Place{Reply: r + 1}
 					}
 					add(p)
 				}

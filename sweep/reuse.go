@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -53,8 +54,8 @@ func (s schedule) chainable() (key string, ok bool) {
 	if s.seen.asked > 0 || len(s.seen.effects) > 0 || s.point.kind == atTerminal || s.point.with != nil {
 		return "", false // answers and files belong to no session
 	}
-	for _, t := range s.base.spoken.turns {
-		if t.raw != "" || slices.ContainsFunc(t.replies, func(r reply) bool { return r.raw != "" }) {
+	for _, t := range s.base.spoken.Turns {
+		if t.Mapping || slices.ContainsFunc(t.Replies, func(r fakellm.ReplyNode) bool { return r.Raw != "" }) {
 			return "", false // its gates cannot be named anew
 		}
 	}
@@ -104,7 +105,7 @@ func (s schedule) joined() (archive, map[string]bool) {
 	a := archive{lines: []string{fmt.Sprintf("# %d schedules of %s, one after another in one process.", len(s.parts), s.base.id), "golden off", "tag cancel"},
 		files: slices.Clone(s.base.files)}
 	keep := map[string]bool{}
-	var turns []turn
+	var turns []fakellm.TurnNode
 	for i, p := range s.parts {
 		n := i + 1
 		text, kept := p.text(), p.kept()
@@ -128,11 +129,11 @@ func (s schedule) joined() (archive, map[string]bool) {
 		if n > 1 {
 			a.lines = append(a.lines, fmt.Sprintf("check SESSION-020 knows-nothing-of-others.%d", n), fmt.Sprintf(`! model saw text~'\(schedule [1-%d]\)'`, n-1))
 		}
-		for _, t := range readModel(text.model).turns {
-			turns = append(turns, t.renamed(n))
+		for _, t := range readModel(text.model).Turns {
+			turns = append(turns, renamed(t, n))
 		}
 	}
-	a.model = model{rest: s.base.spoken.rest, turns: turns}.text()
+	a.model = (&fakellm.Document{Rest: s.base.spoken.Rest, Turns: turns}).Format()
 	return a, keep
 }
 
@@ -155,17 +156,17 @@ func numberedLine(line string, n int) string {
 }
 
 // renamed is the turn with its gates named after the n-th schedule of a chain.
-func (t turn) renamed(n int) turn {
-	var out turn
-	for _, r := range t.replies {
-		var c reply
-		for _, s := range r.steps {
-			if s.kind == "gate" {
-				s.text = fmt.Sprintf("%s.%d", s.text, n)
+func renamed(t fakellm.TurnNode, n int) fakellm.TurnNode {
+	out := fakellm.TurnNode{}
+	for _, r := range t.Replies {
+		c := fakellm.ReplyNode{}
+		for _, s := range r.Steps {
+			if s.Kind == "gate" {
+				s.Text = fmt.Sprintf("%s.%d", s.Text, n)
 			}
-			c.steps = append(c.steps, s)
+			c.Steps = append(c.Steps, s)
 		}
-		out.replies = append(out.replies, c)
+		out.Replies = append(out.Replies, c)
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -276,7 +277,7 @@ func (x *reducer) without(a archive, from, to int) (archive, bool) {
 			n++
 		}
 	}
-	turns := slices.Clone(m.turns)
+	turns := slices.Clone(m.Turns)
 	group := false
 	left := map[string]int{} // of lines that stand several times one has to stay
 	for _, l := range a.lines {
@@ -305,8 +306,8 @@ func (x *reducer) without(a archive, from, to int) (archive, bool) {
 	if gone == 0 {
 		return a, false
 	}
-	if len(turns) != len(m.turns) {
-		out.model = model{rest: m.rest, turns: turns}.text()
+	if len(turns) != len(m.Turns) {
+		out.model = (&fakellm.Document{Rest: m.Rest, Turns: turns}).Format()
 	} else {
 		out.model = a.model
 	}
@@ -326,44 +327,44 @@ func paces(line string) bool {
 // turns makes the model say less.
 func (x *reducer) turns(a archive) []change {
 	var out []change
-	change := func(f func(m *model) bool) {
+	change := func(f func(m *fakellm.Document) bool) {
 		out = append(out, func(a archive) (archive, bool) {
 			m := readModel(a.model)
-			if !f(&m) {
+			if !f(m) {
 				return a, false
 			}
 			b := a
-			b.model = m.text()
+			b.model = m.Format()
 			return b, true
 		})
 	}
 	// Which of the tools an agent has to ask for is up to the agent: without it
 	// there is nothing to ask, and the script would blame who does not.
-	needed := func(s step) bool { return s.kind == "tool" && strings.HasPrefix(x.rule, "asks-") }
+	needed := func(s fakellm.StepNode) bool { return s.Kind == "tool" && strings.HasPrefix(x.rule, "asks-") }
 	m := readModel(a.model)
-	for t := len(m.turns) - 1; t >= 0; t-- {
-		for r := len(m.turns[t].replies) - 1; r >= 0; r-- {
-			change(func(m *model) bool { // a whole reply
-				if t >= len(m.turns) || r >= len(m.turns[t].replies) || len(m.turns[t].replies) < 2 || slices.ContainsFunc(m.turns[t].replies[r].steps, needed) {
+	for t := len(m.Turns) - 1; t >= 0; t-- {
+		for r := len(m.Turns[t].Replies) - 1; r >= 0; r-- {
+			change(func(m *fakellm.Document) bool { // a whole reply
+				if t >= len(m.Turns) || r >= len(m.Turns[t].Replies) || len(m.Turns[t].Replies) < 2 || slices.ContainsFunc(m.Turns[t].Replies[r].Steps, needed) {
 					return false
 				}
-				m.turns[t].replies = slices.Delete(m.turns[t].replies, r, r+1)
+				m.Turns[t].Replies = slices.Delete(m.Turns[t].Replies, r, r+1)
 				return true
 			})
-			for i := len(m.turns[t].replies[r].steps) - 1; i >= 0; i-- {
-				change(func(m *model) bool { // a step
-					if t >= len(m.turns) || r >= len(m.turns[t].replies) || i >= len(m.turns[t].replies[r].steps) || len(m.turns[t].replies[r].steps) < 2 || needed(m.turns[t].replies[r].steps[i]) {
+			for i := len(m.Turns[t].Replies[r].Steps) - 1; i >= 0; i-- {
+				change(func(m *fakellm.Document) bool { // a step
+					if t >= len(m.Turns) || r >= len(m.Turns[t].Replies) || i >= len(m.Turns[t].Replies[r].Steps) || len(m.Turns[t].Replies[r].Steps) < 2 || needed(m.Turns[t].Replies[r].Steps[i]) {
 						return false
 					}
-					m.turns[t].replies[r].steps = slices.Delete(m.turns[t].replies[r].steps, i, i+1)
+					m.Turns[t].Replies[r].Steps = slices.Delete(m.Turns[t].Replies[r].Steps, i, i+1)
 					return true
 				})
-				change(func(m *model) bool { // all but one piece of a text
-					if t >= len(m.turns) || r >= len(m.turns[t].replies) || i >= len(m.turns[t].replies[r].steps) || len(m.turns[t].replies[r].steps[i].pieces) < 2 {
+				change(func(m *fakellm.Document) bool { // all but one piece of a text
+					if t >= len(m.Turns) || r >= len(m.Turns[t].Replies) || i >= len(m.Turns[t].Replies[r].Steps) || len(m.Turns[t].Replies[r].Steps[i].Pieces) < 2 {
 						return false
 					}
-					s := m.turns[t].replies[r].steps[i]
-					m.turns[t].replies[r].steps[i] = said(s.kind, s.pieces[0])
+					s := m.Turns[t].Replies[r].Steps[i]
+					m.Turns[t].Replies[r].Steps[i] = fakellm.NewText(s.Kind, s.Pieces[0])
 					return true
 				})
 			}

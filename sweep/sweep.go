@@ -255,7 +255,7 @@ func (s *sweep) observe(ctx context.Context, b *base, sc *scenarios.Scenario) {
 	}
 	diff, _ := os.ReadFile(filepath.Join(e.Out, filepath.FromSlash(sc.ID), "workspace.diff"))
 	for _, tg := range b.targets {
-		saw := look(t, tg.turn, b.spoken.turns[tg.turn].plain())
+		saw := look(t, tg.turn, plain(b.spoken.Turns[tg.turn]))
 		if saw.session == "" {
 			s.note("%s: the turn on line %d is not swept: the baseline did not get there", b.id, tg.line+1)
 			continue
@@ -272,7 +272,7 @@ func (s *sweep) schedules(b *base, all []*base) []schedule {
 	texts := map[string]bool{}
 	for _, o := range b.reached {
 		tg, saw := o.target, o.seen
-		m := b.spoken.turns[tg.turn].plain()
+		m := plain(b.spoken.Turns[tg.turn])
 		drawn := s.drawn(b.id, tg.turn)
 		pts, same := points(saw, m, drawn)
 		pts = append(pts, beyond(b, all, m, drawn)...)

@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
-
+	"github.com/acp-test/acp-test/internal/yamlfile"
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -35,11 +34,6 @@ type config struct {
 	Durations   string            `yaml:"durations"`
 }
 
-func configKeys() []string {
-	return []string{"agent", "command", "scenarios", "suites", "goldens", "baseline", "severity", "strict",
-		"timeout", "step-timeout", "env", "pass-env", "reports", "out", "durations"}
-}
-
 // findConfig reads the acp-test.yaml of the nearest folder from dir upwards, to
 // the root of the repository. Without one it is empty.
 func findConfig(dir string) (config, error) {
@@ -61,19 +55,13 @@ func findConfig(dir string) (config, error) {
 	}
 }
 
-func parseConfig(file string, src []byte) (config, error) {
-	var c config
-	if err := yaml.UnmarshalWithOptions(src, &c, yaml.Strict()); err != nil {
-		var y yaml.Error
-		if !errors.As(err, &y) || y.GetToken() == nil {
-			return c, fmt.Errorf("%s: %w", file, err)
-		}
-		at, hint := y.GetToken(), ""
-		if n := nearest(at.Value, configKeys()); n != "" && !slices.Contains(configKeys(), at.Value) {
-			hint = fmt.Sprintf(" (did you mean %q?)", n)
-		}
-		return c, fmt.Errorf("%s:%d:%d: %s%s", file, at.Position.Line, at.Position.Column, y.GetMessage(), hint)
+func parseConfig(file string, src []byte) (c config, err error) {
+	defer mistake.Catch(&err)
+	root, err := yamlfile.Parse(file, src)
+	if err != nil {
+		return c, err
 	}
+	root.Decode(&c, scenarios.Config, "")
 	for key, d := range map[string]string{"timeout": c.Timeout, "step-timeout": c.StepTimeout} {
 		if _, err := duration(d); err != nil {
 			return c, fmt.Errorf("%s: %s: %w", file, key, err)

@@ -126,12 +126,13 @@ func (n *Node) String(what string) string {
 	return n.Text
 }
 
-// Strings returns a list of texts, or a text alone as a list of one.
+// Strings returns a list of texts, or a text alone as a list of one. Nothing is an
+// empty one.
 func (n *Node) Strings(what string) []string {
-	if n.Kind != List {
+	var all []string
+	if n.Kind == Scalar || n.Kind == Map {
 		return []string{n.String(what)}
 	}
-	var all []string
 	for _, item := range n.Items {
 		all = append(all, item.String("a word of "+what))
 	}

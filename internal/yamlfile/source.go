@@ -1,6 +1,7 @@
 package yamlfile
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -51,7 +52,7 @@ func (n *Node) Source() string {
 		}
 		var lines []string
 		for _, f := range n.Fields {
-			lines = append(lines, string(f.flow(append(key(nil, f.Key), ": "...))))
+			lines = append(lines, f.line())
 		}
 		return strings.Join(lines, "\n")
 	}
@@ -94,33 +95,28 @@ func (n *Node) Lead() []string {
 // Beside returns a mapping, as Source does, without the members of some keys; of
 // the whole file, with the comments above it.
 func (n *Node) Beside(keys ...string) string {
-	if !n.block() {
-		rest := Node{Kind: Map, file: n.file}
-		for _, f := range n.Fields {
-			if !slices.Contains(keys, f.Key) {
-				rest.Fields = append(rest.Fields, f)
-			}
-		}
-		if len(rest.Fields) == 0 {
-			return ""
-		}
-		return rest.Source()
-	}
 	var lines []string
-	if n.file.root == n {
-		lines = n.file.lines[: n.Line-1 : n.Line-1]
+	if n.file.root == n && n.last > 0 {
+		lines = slices.Clone(n.file.lines[:n.Line-1])
 	}
 	for i, f := range n.Fields {
 		to := n.last
 		if i+1 < len(n.Fields) {
 			to = n.begin(i+1) - 1
 		}
-		if !slices.Contains(keys, f.Key) {
+		switch {
+		case slices.Contains(keys, f.Key):
+		case n.last == 0 || f.borrowed:
+			lines = append(lines, f.line())
+		default:
 			lines = append(lines, n.lines(n.begin(i), to)...)
 		}
 	}
 	return strings.Join(lines, "\n")
 }
+
+// line is a member on one line.
+func (f Field) line() string { return string(f.flow(append(word(nil, f.Key), ": "...))) }
 
 func (n *Node) flow(b []byte) []byte {
 	switch n.Kind {
@@ -135,12 +131,12 @@ func (n *Node) flow(b []byte) []byte {
 	case Map:
 		b = append(b, '{')
 		for i, f := range n.Fields {
-			b = f.flow(append(key(comma(b, i), f.Key), ": "...))
+			b = f.flow(append(word(comma(b, i), f.Key), ": "...))
 		}
 		return append(b, '}')
 	}
 	if s, text := n.Value.(string); text {
-		return Quote(b, s)
+		return word(b, s)
 	}
 	return append(b, n.Text...)
 }
@@ -152,14 +148,18 @@ func comma(b []byte, i int) []byte {
 	return b
 }
 
-// key appends a key without quotes where it needs none.
-func key(b []byte, k string) []byte {
-	for _, c := range k {
-		if c != '_' && c != '-' && c != '~' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') || k == "null" || k == "true" || k == "false" {
-			return Quote(b, k)
-		}
+var bare = regexp.MustCompile(`^[A-Za-z_][\w!~-]*$`)
+
+// word appends a text without quotes if it needs none.
+func word(b []byte, s string) []byte {
+	switch strings.ToLower(s) {
+	case "null", "true", "false", "yes", "no", "on", "off":
+		return Quote(b, s)
 	}
-	return append(b, k...)
+	if bare.MatchString(s) {
+		return append(b, s...)
+	}
+	return Quote(b, s)
 }
 
 // Quote appends a text as a scalar in quotes: a JSON string is one.
