@@ -25,6 +25,7 @@ type Sandbox struct {
 
 // Launch is what to start: plain data, with every variable replaced.
 type Launch struct {
+	URL   string // where the agent is; "" if it is started, by all that follows
 	Path  string // the program, absolute
 	Args  []string
 	Env   []string // the whole environment, sorted
@@ -56,6 +57,9 @@ func (p *Profile) Launch(s Sandbox) (Launch, error) {
 	values := map[string]string{
 		"LLM": s.LLM, "WORK": s.Work, "HOME": s.Home, "TMP": s.Temp,
 		"AGENT_DIR": found.AgentDir, "SELF": s.Self, "CWD": s.Cwd,
+	}
+	if p.URL != "" {
+		return Launch{URL: expand(p.URL, values, false), Found: found, Dir: s.Work}, nil
 	}
 	l := Launch{Path: found.Path, Found: found, Dir: s.Work, Files: map[string][]byte{}}
 	for _, w := range p.Command[1:] {

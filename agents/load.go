@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -126,7 +127,9 @@ func (p *profileFile) check(root *yamlfile.Node) {
 	case p.Name != clean(p.Name):
 		at("name").Fail("such as "+clean(p.Name),
 			"a name consists of small letters, digits, dots, dashes and underscores, not %q", p.Name)
-	case len(p.Command) == 0 || p.Command[0] == "":
+	case p.URL != "" && len(p.Command) > 0:
+		root.Fail("", "the profile has both a command and a url: an agent is started or reached, not both")
+	case p.URL == "" && (len(p.Command) == 0 || p.Command[0] == ""):
 		root.Fail("", "the profile has no command")
 	case p.Caches != "" && p.Caches != "host" && p.Caches != "none":
 		at("caches").Fail("", "caches is host (the default) or none, not %q", p.Caches)
@@ -136,6 +139,12 @@ func (p *profileFile) check(root *yamlfile.Node) {
 	p.NoCaches = p.Caches == "none"
 	for _, w := range p.Command {
 		variables(at("command"), w)
+	}
+	if p.URL != "" {
+		variables(at("url"), p.URL)
+		if u, err := url.Parse(p.URL); err != nil || u.Scheme == "" || u.Host == "" && !strings.Contains(p.URL, "$") {
+			at("url").Fail("such as http://127.0.0.1:8000/agent", "%q is no URL with a scheme and a host", p.URL)
+		}
 	}
 	if p.Dir != "" {
 		variables(at("dir"), p.Dir)

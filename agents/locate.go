@@ -18,6 +18,7 @@ const (
 	InAgents   Where = "$ACP_TEST_AGENTS" // a list of folders
 	InCheckout Where = "ci/agents"        // of the nearest checkout
 	InPath     Where = "PATH"
+	AtURL      Where = "url" // nothing is looked for
 )
 
 // Found is a program and how it was found.
@@ -59,6 +60,9 @@ func (e *MissingError) Error() string {
 // nearest checkout, both with and without NAME/node_modules/.bin, then in PATH.
 // One that is not found is a *MissingError.
 func (p *Profile) Locate(s Sandbox) (Found, error) {
+	if p.URL != "" {
+		return Found{Path: p.URL, Where: AtURL}, nil
+	}
 	host := environment(s.HostEnv)
 	program := p.Command[0]
 	if program == "$SELF" && s.Self != "" {

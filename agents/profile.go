@@ -10,7 +10,7 @@ import (
 )
 
 // Profile says how to run one agent. The zero value of every field but Name and
-// Command is useful.
+// one of Command and URL is useful.
 //
 // Words of Command, values of Env, Dir and the files of Home may name
 // variables: $LLM (the model server's base URL, without a version path), $WORK,
@@ -21,6 +21,9 @@ type Profile struct {
 	Name    string   `yaml:"name"`    // what goldens and reports call it: letters, digits, dots, dashes
 	Title   string   `yaml:"title"`   // for people; Name if empty
 	Command []string `yaml:"command"` // the program and its arguments
+	// URL is where an agent is reached that is not started here. A profile has
+	// a Command or a URL.
+	URL string `yaml:"url"`
 	// Dir is where the agent is started: $WORK if empty. A relative one is
 	// taken from the folder of the profile's file.
 	Dir     string            `yaml:"dir"`

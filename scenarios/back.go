@@ -47,11 +47,11 @@ func backCommands() []*Command {
 				"model-request entry (lane, step, wire, body.…).",
 			Compile: compileModel,
 		}, {
-			Name: "descendants", Group: "back", Args: "none", Effect: true,
+			Name: "descendants", Group: "back", Args: "none", Effect: true, Process: true,
 			Summary: "ask that within a second the agent has no processes but those it had before the first prompt",
 			Compile: compileDescendants,
 		}, {
-			Name: "stderr", Group: "back", Args: "~ REGEXP", Negatable: true,
+			Name: "stderr", Group: "back", Args: "~ REGEXP", Negatable: true, Process: true,
 			Summary: "ask what the agent has written to stderr",
 			Compile: compileStderr,
 		},

@@ -27,6 +27,9 @@ type Command struct {
 	// Effect: it is about an effect or an end, so that a miss fails also in a
 	// check without a requirement.
 	Effect bool
+	// Process: it is about the agent's process. Where the agent has none here,
+	// it does not apply and the scenario is skipped.
+	Process bool
 	// Compile reads the arguments of a line. A nil run means that the line
 	// only declares something.
 	Compile func(l *line) (run func(ctx context.Context, b *branch) error, err error)

@@ -46,17 +46,7 @@ func (r *run) launchAgent(ctx context.Context) error {
 			return fmt.Errorf("preparing the agent's HOME: %w", err)
 		}
 	}
-	c := mockclient.Command{
-		Path: launch.Path, Args: append(slices.Clone(launch.Args), r.engine.ExtraArgs...), Env: launch.Env, Dir: launch.Dir,
-		RunID: filepath.Base(r.box.root), Grace: r.engine.Grace,
-	}
-	if c.Keeper = r.engine.keeper(); c.Keeper != nil {
-		c.RemoveOnExit = r.box.root
-	}
-	if c.Isolation, err = r.isolation(); err != nil {
-		return err
-	}
-	agent, err := mockclient.Start(ctx, r.t, conn, c)
+	agent, err := r.startAgent(ctx, conn, launch)
 	if err != nil {
 		return err
 	}
@@ -69,6 +59,28 @@ func (r *run) launchAgent(ctx context.Context) error {
 		})
 	})
 	return r.perturb(ctx, agent)
+}
+
+// startAgent starts the agent's process, or reaches an agent that has none here.
+func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*mockclient.Agent, error) {
+	if launch.URL != "" {
+		if r.engine.Connect == nil {
+			return nil, fmt.Errorf("reaching the agent at %s: there is no transport for that", launch.URL)
+		}
+		return r.engine.Connect(ctx, r.t, conn, launch.URL)
+	}
+	c := mockclient.Command{
+		Path: launch.Path, Args: append(slices.Clone(launch.Args), r.engine.ExtraArgs...), Env: launch.Env, Dir: launch.Dir,
+		RunID: filepath.Base(r.box.root), Grace: r.engine.Grace,
+	}
+	if c.Keeper = r.engine.keeper(); c.Keeper != nil {
+		c.RemoveOnExit = r.box.root
+	}
+	var err error
+	if c.Isolation, err = r.isolation(); err != nil {
+		return nil, err
+	}
+	return mockclient.Start(ctx, r.t, conn, c)
 }
 
 // begin makes sure that the agent runs and is initialized.
@@ -290,8 +302,12 @@ func (r *run) process() string {
 	}
 	exit, gone := agent.Exit()
 	switch {
+	case !gone && !agent.HasProcess():
+		return "connected"
 	case !gone:
 		return fmt.Sprintf("running, pid %d", agent.PID())
+	case exit.Closed:
+		return "its connection ended"
 	case exit.Signal != "":
 		return "ended by " + exit.Signal
 	default:

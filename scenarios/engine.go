@@ -81,6 +81,9 @@ type Engine struct {
 	// of one that refuses what is not on this machine, notes it, and so makes
 	// findings; launchers that may have to fetch the agent are not.
 	NoTrap bool
+	// Connect reaches an agent whose profile names a URL, as the connection
+	// conn of the run that t logs. Nil: such an agent cannot be run.
+	Connect func(ctx context.Context, t *transcript.Transcript, conn int, url string) (*mockclient.Agent, error)
 	// Isolate runs agents where they reach the servers of the run and nothing
 	// else; see isolate.Check. It needs Self.
 	Isolate bool

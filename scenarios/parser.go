@@ -174,6 +174,9 @@ func (l *line) compile() (s *step, holds bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
+	if c.Process && run != nil {
+		run = aboutProcess(name, run)
+	}
 	if l.as != "" {
 		l.p.names[l.as] = true
 	}

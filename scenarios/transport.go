@@ -68,7 +68,7 @@ func transportCommands() []*Command {
 				}, nil
 			},
 		}, {
-			Name: "close-stdin", Group: "acts", Summary: "close the agent's input",
+			Name: "close-stdin", Group: "acts", Process: true, Summary: "close the agent's input",
 			Compile: plain(func(ctx context.Context, b *branch, l *line) error {
 				if err := b.run.begin(ctx); err != nil {
 					return err
@@ -81,11 +81,12 @@ func transportCommands() []*Command {
 				return err
 			}),
 		}, {
-			Name: "signal", Group: "acts", Args: "SIGNAL",
+			Name: "signal", Group: "acts", Process: true, Args: "SIGNAL",
 			Summary: "send a signal to the agent: INT, TERM, HUP, KILL",
 			Compile: compileSignal,
 		}, {
-			Name: "kill", Group: "acts", Summary: "kill the agent and all it started with SIGKILL, and wait for its end",
+			Name: "kill", Group: "acts", Process: true,
+			Summary: "kill the agent and all it started with SIGKILL, and wait for its end",
 			Compile: plain(func(ctx context.Context, b *branch, l *line) error {
 				if err := b.run.begin(ctx); err != nil {
 					return err
@@ -93,7 +94,7 @@ func transportCommands() []*Command {
 				return b.run.killAgent(ctx, l)
 			}),
 		}, {
-			Name: "restart", Group: "acts",
+			Name: "restart", Group: "acts", Process: true,
 			Summary: "start the agent again with the same HOME and workspace, and initialize it",
 			Detail:  "Ends the running one first: end of input, and harder if that does not help.\nSessions keep their ids, so that they can be loaded.",
 			Compile: plain(func(ctx context.Context, b *branch, l *line) error {
@@ -108,6 +109,17 @@ func transportCommands() []*Command {
 				return b.initialize(ctx, l, []byte("1"))
 			}),
 		},
+	}
+}
+
+// aboutProcess skips the scenario at a command about the agent's process if the
+// agent has none here.
+func aboutProcess(name string, run func(context.Context, *branch) error) func(context.Context, *branch) error {
+	return func(ctx context.Context, b *branch) error {
+		if url := b.run.engine.Profile.URL; url != "" {
+			return &skipped{fmt.Sprintf("%s does not apply: the agent has no process here, it is reached at %s", name, url)}
+		}
+		return run(ctx, b)
 	}
 }
 

@@ -47,7 +47,9 @@ func (w *waiter) see(e Entry, gone bool) bool {
 func exitReason(e Entry, before string) string {
 	v := e.JSON()
 	how := "the agent exited"
-	if sig := v.Get("signal").Str(); sig != "" {
+	if closed, _ := v.Get("closed").Bool(); closed {
+		how = "the connection to the agent ended"
+	} else if sig := v.Get("signal").Str(); sig != "" {
 		how = "the agent was ended by " + sig
 	} else if code, ok := v.Get("code").Int(); ok {
 		how = fmt.Sprintf("the agent exited with status %d", code)

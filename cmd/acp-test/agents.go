@@ -148,6 +148,7 @@ func (h *host) showAgent(p *agents.Profile) error {
 	put("title", p.Shown())
 	put("profile", p.Source)
 	put("command", strings.Join(p.Command, " "))
+	put("url", p.URL)
 	put("found", h.whether(p))
 	put("install", p.Install.NPM)
 	put("", p.Install.Note)
