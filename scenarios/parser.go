@@ -174,8 +174,8 @@ func (l *line) compile() (s *step, holds bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if c.Process && run != nil {
-		run = aboutProcess(name, run)
+	if c.Process && s.run != nil {
+		s.run = aboutProcess(name, s.run)
 	}
 	if l.as != "" {
 		l.p.names[l.as] = true
