@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/acp-test/acp-test/wire"
+	"github.com/acp-test/acp-test/internal/yamlfile"
 )
 
 // Script returns what was recorded so far, as the YAML of a script without
@@ -16,11 +16,13 @@ func (r *Recorder) Script() []byte {
 	takes := slices.Clone(r.takes)
 	r.mu.Unlock()
 	slices.SortStableFunc(takes, func(a, b *take) int { return a.n - b.n })
-	w := &scriptWriter{r: r}
 	main, side := split(takes)
-	w.lanes(side, len(main) > 0 && !main[0].hasTools)
-	w.turns(main)
-	return []byte(w.b.String())
+	lanes := r.writeLanes(side, len(main) > 0 && !main[0].hasTools)
+	if len(main) == 0 {
+		return []byte(lanes)
+	}
+	d := Document{Rest: strings.TrimSuffix(lanes, "\n"), Turns: r.writeTurns(main)}
+	return []byte(d.Format())
 }
 
 // split tells the conversation from the side requests: where any request has
@@ -37,52 +39,26 @@ func split(takes []*take) (main, side []*take) {
 	return main, side
 }
 
-type scriptWriter struct {
-	r *Recorder
-	b strings.Builder
-}
+// quote writes a text as a YAML scalar, without secrets.
+func (r *Recorder) quote(s string) string { return string(yamlfile.Quote(nil, r.redact(s))) }
 
-func (w *scriptWriter) line(depth int, format string, a ...any) {
-	w.b.WriteString(strings.Repeat("  ", depth))
-	fmt.Fprintf(&w.b, format, a...)
-	w.b.WriteByte('\n')
-}
-
-// quote writes a text as a YAML scalar; a JSON string is one.
-func (w *scriptWriter) quote(s string) string { return string(wire.AppendString(nil, w.r.redact(s))) }
-
-func quoteAll(chunks []string) string {
-	var out []string
-	for _, c := range chunks {
-		out = append(out, string(wire.AppendString(nil, c)))
-	}
-	return "[" + strings.Join(out, ", ") + "]"
-}
-
-// lanes writes one lane for each side request, told by what it says.
-func (w *scriptWriter) lanes(side []*take, noTools bool) {
+// writeLanes writes one lane for each side request, told by what it says.
+func (r *Recorder) writeLanes(side []*take, noTools bool) string {
 	if len(side) == 0 && !noTools {
-		return
+		return ""
 	}
-	w.line(0, "lanes:")
-	n := 0
-	seen := map[string]bool{}
-	for _, group := range group(side, func(t *take) string { return fmt.Sprint(t.wantJSON, t.hasTools, t.last) }) {
+	var w blockWriter
+	w.lines(0, "lanes:")
+	for i, group := range group(side, func(t *take) string { return fmt.Sprint(t.wantJSON, t.hasTools, t.last) }) {
 		t := group[0]
-		n++
-		key := fmt.Sprint(t.wantJSON, t.hasTools, t.last)
-		if seen[key] {
-			continue
-		}
-		seen[key] = true
-		w.line(1, "side-%d:", n)
-		w.line(2, "when: {user: %s, schema: %t, tools: %t}", w.quote(t.last), t.wantJSON, t.hasTools)
-		w.line(2, "reply:")
-		w.steps(3, "- ", group)
+		w.lines(2, fmt.Sprintf("side-%d:", i+1))
+		w.lines(4, fmt.Sprintf("when: {user: %s, schema: %t, tools: %t}", r.quote(t.last), t.wantJSON, t.hasTools), "reply:")
+		w.steps(r.steps(group), 6)
 	}
 	if noTools {
-		w.line(1, "%s: {main: true}", LaneNoTools)
+		w.lines(2, LaneNoTools+": {main: true}")
 	}
+	return w.b.String()
 }
 
 // group collects takes of the same key, in order of first appearance.
@@ -102,40 +78,37 @@ func group(takes []*take, key func(*take) string) [][]*take {
 	return out
 }
 
-func (w *scriptWriter) turns(main []*take) {
-	turns := group(main, func(t *take) string { return fmt.Sprint(t.turns, " ", t.said) })
-	if len(turns) == 0 {
-		return
-	}
+func (r *Recorder) writeTurns(main []*take) []TurnNode {
+	groups := group(main, func(t *take) string { return fmt.Sprint(t.turns, " ", t.said) })
 	// One conversation is told by counting; several need the prompts' texts.
 	counted := true
-	for i, turn := range turns {
+	for i, turn := range groups {
 		for _, t := range turn {
 			counted = counted && t.turns == i+1
 		}
 	}
-	w.line(0, "turns:")
-	for _, turn := range turns {
-		if counted {
-			w.line(1, "- replies:")
-		} else {
-			w.line(1, "- prompt: %s", w.quote(turn[0].said))
-			w.line(2, "replies:")
+	var turns []TurnNode
+	for _, takes := range groups {
+		turn := TurnNode{Mapping: true}
+		if !counted {
+			turn.Rest = "prompt: " + r.quote(takes[0].said)
 		}
 		byStep := map[int][]*take{}
 		last := 0
-		for _, t := range turn {
+		for _, t := range takes {
 			byStep[t.step] = append(byStep[t.step], t)
 			last = max(last, t.step)
 		}
 		for step := 1; step <= last; step++ {
-			if len(byStep[step]) == 0 {
-				w.line(3, "- - text: \"\"")
-				continue
+			steps := []StepNode{NewText("text", "")}
+			if len(byStep[step]) > 0 {
+				steps = r.steps(byStep[step])
 			}
-			w.steps(3, "- - ", byStep[step])
+			turn.Replies = append(turn.Replies, ReplyNode{Steps: steps})
 		}
+		turns = append(turns, turn)
 	}
+	return turns
 }
 
 // best is the answer that stays: the last whole one, else the last that began.
@@ -156,58 +129,55 @@ func best(takes []*take) int {
 	return end
 }
 
-// steps writes the answers to one key: the errors that came first, then the
-// last answer. first stands before the first step.
-func (w *scriptWriter) steps(depth int, first string, takes []*take) {
-	step := func(format string, a ...any) {
-		w.line(depth, first+format, a...)
-		first = strings.Repeat(" ", len(first)-2) + "- "
-	}
-	more := func(format string, a ...any) {
-		w.line(depth, strings.Repeat(" ", len(first))+format, a...)
-	}
+// steps are the answers to one key: the errors that came first, then the last
+// answer.
+func (r *Recorder) steps(takes []*take) (steps []StepNode) {
+	add := func(kind, format string, a ...any) { steps = append(steps, NewStep(kind, fmt.Sprintf(format, a...))) }
 	end := best(takes)
 	for i, t := range takes[:end+1] {
 		if t.heard != nil {
 			continue
 		}
-		retry := ""
+		retry, times := "", ""
 		if seconds, err := strconv.Atoi(t.retry); err == nil {
 			retry = fmt.Sprintf(", retry_after: %d", seconds)
 		}
-		times := ""
 		if i < end {
 			times = ", times: 1"
 		}
-		step("fail: {status: %d%s%s, body: %s}", t.status, retry, times, w.quote(t.errBody))
+		add("fail", "{status: %d%s%s, body: %s}", t.status, retry, times, r.quote(t.errBody))
 	}
 	t := takes[end]
 	if t.heard == nil {
-		return
+		return steps
 	}
 	for _, s := range t.heard.steps {
-		chunks := w.r.redactChunks(s.Chunks)
+		chunks := yamlfile.QuoteAll(r.redactChunks(s.Chunks))
 		switch s.Kind {
 		case StepTool:
-			step("tool: %s", w.quote(s.Tool))
-			more("raw: %s", quoteAll(chunks))
+			steps = append(steps, NewStep("tool", r.quote(s.Tool), "raw: "+chunks))
+		case StepThinking:
+			add("thinking", "%s", chunks)
+		case StepRefusal:
+			add("refusal", "%s", chunks)
 		default:
-			step("%s: %s", map[StepKind]string{StepText: "text", StepThinking: "thinking", StepRefusal: "refusal"}[s.Kind], quoteAll(chunks))
+			add("text", "%s", chunks)
 		}
 	}
 	if u := t.heard.usage; t.heard.used {
-		step("usage: {input: %d, output: %d, cached: %d, reasoning: %d}", u.Input, u.Output, u.Cached, u.Reasoning)
+		add("usage", "{input: %d, output: %d, cached: %d, reasoning: %d}", u.Input, u.Output, u.Cached, u.Reasoning)
 	}
 	switch {
 	case t.left: // nobody knows how it would have gone on
-		step("fail: {hang: true}")
+		add("fail", "{hang: true}")
 	case t.broken:
-		step("fail: {disconnect: now}")
+		add("fail", "{disconnect: now}")
 	case t.cut:
-		step("fail: {truncate: end}")
+		add("fail", "{truncate: end}")
 	case t.heard.stop != StopAuto:
-		step("stop: %s", t.heard.stop)
+		add("stop", "%s", t.heard.stop)
 	case len(t.heard.steps) == 0 && !t.heard.used:
-		step("text: \"\"")
+		add("text", `""`)
 	}
+	return steps
 }
