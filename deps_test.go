@@ -33,7 +33,7 @@ var layers = [][]string{
 	{"serve"},
 	{"protocol/acp/schema", "transcript"},
 	{"scenarios/script", "internal/process", "internal/yamlfile"},
-	{"wire", "mistake", "internal/isolate", "internal/pipe"},
+	{"wire", "mistake", "internal/isolate", "internal/pipe", "internal/glob"},
 }
 
 // alone are packages that import none of ours, and only the commands import

@@ -1,11 +1,11 @@
 package agents
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/glob"
 	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
 )
@@ -41,20 +41,12 @@ func (k KnownFailure) Covers(scenario, id string) bool {
 
 // Selects reports whether the entry speaks of this scenario.
 func (k KnownFailure) Selects(scenario string) bool {
-	return glob(k.Scenario).MatchString(scenario)
+	return glob.Path(k.Scenario, scenario)
 }
 
 // Expired reports whether the entry has ceased to count.
 func (k KnownFailure) Expired(now time.Time) bool {
 	return !k.Expires.IsZero() && !now.Before(k.Expires)
-}
-
-func glob(pattern string) *regexp.Regexp {
-	s := regexp.QuoteMeta(pattern)
-	s = strings.ReplaceAll(s, `\*\*`, `.*`)
-	s = strings.ReplaceAll(s, `\*`, `[^/]*`)
-	s = strings.ReplaceAll(s, `\?`, `[^/]`)
-	return regexp.MustCompile(`^` + s + `$`)
 }
 
 // ParseKnownFailures reads a list of known failures in YAML. name stands in

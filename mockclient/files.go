@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/acp-test/acp-test/internal/glob"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -66,7 +67,7 @@ func (f *Files) buffer(path string) (string, bool) {
 func (f *Files) fault(path string, write bool) *RPCError {
 	for i := range f.Faults {
 		x := &f.Faults[i]
-		if (x.Write && write || x.Read && !write) && (x.Path == "" || glob(x.Path, path)) {
+		if (x.Write && write || x.Read && !write) && (x.Path == "" || glob.Text(x.Path, path)) {
 			return &x.Error
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/acp-test/acp-test/internal/glob"
 )
 
 // The kinds of permission options (ACP v1, PermissionOptionKind).
@@ -182,7 +184,7 @@ func titleMatches(pattern, title string) bool {
 		re, err := regexp.Compile(text)
 		return err == nil && re.MatchString(title)
 	}
-	return glob(pattern, title)
+	return glob.Text(pattern, title)
 }
 
 // literal is the title pattern that matches this title alone; "" if there is no
@@ -192,33 +194,6 @@ func literal(title string) string {
 		return ""
 	}
 	return "/^" + regexp.QuoteMeta(title) + "$/"
-}
-
-// glob matches * to any text and ? to one character, slashes among them: titles
-// are no paths.
-func glob(pattern, text string) bool {
-	p, s := []rune(pattern), []rune(text)
-	star, mark := -1, 0
-	i, j := 0, 0
-	for j < len(s) {
-		switch {
-		case i < len(p) && p[i] == '*':
-			star, mark = i, j
-			i++
-		case i < len(p) && (p[i] == '?' || p[i] == s[j]):
-			i++
-			j++
-		case star >= 0:
-			mark++
-			i, j = star+1, mark
-		default:
-			return false
-		}
-	}
-	for i < len(p) && p[i] == '*' {
-		i++
-	}
-	return i == len(p)
 }
 
 // decision is an answer and what should be noted about how it came to be.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"github.com/acp-test/acp-test/internal/glob"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -112,7 +113,7 @@ func lookIn(env []string, dir, name string) (string, error) {
 
 func (l *ledger) allowed(command string) bool {
 	for _, pattern := range l.opts.Allow {
-		if glob(pattern, command) {
+		if glob.Text(pattern, command) {
 			return true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/glob"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -194,7 +195,7 @@ func (e *Editor) createTerminal(r *Request) {
 	}
 	var does ScriptedCommand
 	for _, s := range l.opts.Script {
-		if s.Match == "" || glob(s.Match, t.Command) {
+		if s.Match == "" || glob.Text(s.Match, t.Command) {
 			does = s
 			break
 		}

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/glob"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -65,7 +65,7 @@ func (p Protocol) valuesOf(t *transcript.Transcript, omit []string) map[string][
 		if u != "" {
 			name = u
 		}
-		if slices.ContainsFunc(omit, func(glob string) bool { ok, _ := path.Match(glob, name); return ok }) {
+		if slices.ContainsFunc(omit, func(omitted string) bool { return glob.Path(omitted, name) }) {
 			continue
 		}
 		if text, ok := p.Piece(e); ok {

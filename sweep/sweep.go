@@ -7,7 +7,6 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/glob"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -341,10 +341,7 @@ func (s *sweep) wanted(globs []string, names ...string) bool {
 
 // Matches reports whether a glob (* and ?) matches the name of a point or an
 // action. A slash is a character like any other.
-func Matches(glob, name string) bool {
-	ok, err := path.Match(strings.ReplaceAll(glob, "/", "|"), strings.ReplaceAll(name, "/", "|"))
-	return ok || err != nil && glob == name
-}
+func Matches(pattern, name string) bool { return glob.Text(pattern, name) }
 
 // each calls f for 0 to n-1, as many at once as there are slots, in order.
 func (s *sweep) each(ctx context.Context, n int, f func(i int)) {

@@ -2,11 +2,11 @@ package canonical
 
 import (
 	"iter"
-	"path"
 	"strconv"
 	"strings"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/glob"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -301,7 +301,7 @@ func (it *item) among(patterns []string) bool {
 		name = it.entry.Method
 	}
 	for _, pattern := range patterns {
-		if ok, _ := path.Match(pattern, name); ok || pattern == name {
+		if glob.Path(pattern, name) {
 			return true
 		}
 	}
