@@ -31,7 +31,7 @@ func (g given) number(i int) int {
 func agentActs() []*Command {
 	var all []*Command
 	add := func(name, args, summary string, do func(s *serve.Scene, g given) error) {
-		c := &Command{Name: name, Group: "agent-acts", Args: args, Summary: summary, Act: func(l *line) (func(*serve.Scene) error, error) {
+		c := &Command{Name: name, Group: "agent-acts", Args: args, Summary: summary, Act: func(l *Line) (func(*serve.Scene) error, error) {
 			return l.act(strings.Fields(args), do)
 		}}
 		c.Captures = strings.HasSuffix(args, namedArgs)
@@ -139,7 +139,7 @@ func agentActs() []*Command {
 }
 
 // act compiles an act by its usage.
-func (l *line) act(usage []string, do func(*serve.Scene, given) error) (func(*serve.Scene) error, error) {
+func (l *Line) act(usage []string, do func(*serve.Scene, given) error) (func(*serve.Scene) error, error) {
 	var kinds, keys []string
 	checks := map[string]string{}
 	most := 0
@@ -148,8 +148,8 @@ func (l *line) act(usage []string, do func(*serve.Scene, given) error) (func(*se
 		switch {
 		case option:
 			keys, checks[key] = append(keys, key), kind
-		case u == "as" && l.as == "":
-			return nil, l.usage(l.End()+1, "%s needs a name: as NAME", l.Name.Raw())
+		case u == "as" && l.Alias == "":
+			return nil, l.Usage(l.End()+1, "%s needs a name: as NAME", l.Name.Raw())
 		case u == "as":
 		case strings.HasSuffix(u, "…"):
 			most += 1000
@@ -159,12 +159,12 @@ func (l *line) act(usage []string, do func(*serve.Scene, given) error) (func(*se
 			kinds = append(kinds, u)
 		}
 	}
-	options, m := l.options(keys...)
+	options, m := l.Options(keys...)
 	if m != nil {
 		return nil, m
 	}
 	for i, kind := range kinds {
-		w, m := l.need(i, kind)
+		w, m := l.Need(i, kind)
 		if m == nil {
 			m = l.fits(w, kind)
 		}
@@ -177,7 +177,7 @@ func (l *line) act(usage []string, do func(*serve.Scene, given) error) (func(*se
 			return nil, m
 		}
 	}
-	if m := l.atMost(most); m != nil {
+	if m := l.AtMost(most); m != nil {
 		return nil, m
 	}
 	var body *serve.Block
@@ -185,8 +185,8 @@ func (l *line) act(usage []string, do func(*serve.Scene, given) error) (func(*se
 		body = l.p.acts(l.Blocks[0])
 	}
 	return func(s *serve.Scene) error {
-		g := given{options: map[string]string{}, as: l.as, body: body}
-		for i, w := range l.words {
+		g := given{options: map[string]string{}, as: l.Alias, body: body}
+		for i, w := range l.Rest {
 			text, err := l.expandAct(s, w, kinds[min(i, len(kinds)-1)])
 			if err != nil {
 				return err
@@ -204,7 +204,7 @@ func (l *line) act(usage []string, do func(*serve.Scene, given) error) (func(*se
 }
 
 // expandAct replaces the variables of a word, and checks what comes of it.
-func (l *line) expandAct(s *serve.Scene, w script.Word, kind string) (string, error) {
+func (l *Line) expandAct(s *serve.Scene, w script.Word, kind string) (string, error) {
 	text, err := s.Expand(w)
 	if err == nil && strings.Contains(w.Raw(), "$") && kind != "JSON" {
 		if problem := misfit(text, kind); problem != "" {
@@ -215,13 +215,13 @@ func (l *line) expandAct(s *serve.Scene, w script.Word, kind string) (string, er
 }
 
 // fits checks a word that is known before the run.
-func (l *line) fits(w script.Word, kind string) *Mistake {
+func (l *Line) fits(w script.Word, kind string) *Mistake {
 	text, ok := w.Literal()
 	if !ok || strings.Contains(text, "$") {
 		return nil
 	}
 	if problem := misfit(text, kind); problem != "" {
-		return l.usage(w.Column, "%s", problem)
+		return l.Usage(w.Column, "%s", problem)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -58,7 +57,7 @@ func (s *Scenario) Files() map[string][]byte { return s.files }
 func (p *parser) agentScript(lines []*script.Line) {
 	s := &AgentScript{Script: serve.Script{Capabilities: map[string]string{}}, RulesOff: p.scenario.decl.rulesOff}
 	p.scenario.Agent = s
-	p.commands = tableOf(agentCommands())
+	p.commands = tableOf(p.protocol.agentCommands())
 	p.block(lines)
 	for _, c := range p.scenario.checks {
 		s.Checks = append(s.Checks, AgentCheck{Slug: c.slug, Title: c.title, Requirements: c.requirements, Line: c.line, Lines: c.expected})
@@ -70,7 +69,7 @@ func (p *parser) agentScript(lines []*script.Line) {
 }
 
 // agentCommands are the commands of an agent-side script outside of handlers.
-func agentCommands() []*Command {
+func (p *Protocol) agentCommands() []*Command {
 	all := []*Command{
 		{
 			Name: "capabilities", Group: "agent", Args: "PATH=VALUE…",
@@ -90,7 +89,7 @@ func agentCommands() []*Command {
 			Summary: "ask whether a process of ours was left running", Compile: compileExpectation,
 		},
 	}
-	for _, c := range Commands() {
+	for _, c := range p.Commands() {
 		if slices.Contains([]string{"role", "tag", "timeout", "rules", "check"}, c.Name) {
 			all = append(all, c)
 		}
@@ -98,40 +97,40 @@ func agentCommands() []*Command {
 	return all
 }
 
-func compileCapabilities(l *line) (func(context.Context, *branch) error, error) {
-	for _, w := range l.words {
+func compileCapabilities(l *Line) (Step, error) {
+	for _, w := range l.Rest {
 		key, _, value, ok := w.Cut("=")
 		text, literal := value.Literal()
 		if !ok || !literal {
-			return nil, l.usage(w.Column, "%q is no capability", w.Raw())
+			return nil, l.Usage(w.Column, "%q is no capability", w.Raw())
 		}
 		l.p.scenario.Agent.Capabilities[key] = text
 	}
 	return nil, nil
 }
 
-func compileOn(l *line) (func(context.Context, *branch) error, error) {
-	opts, m := l.options("nth")
+func compileOn(l *Line) (Step, error) {
+	opts, m := l.Options("nth")
 	if m != nil {
 		return nil, m
 	}
-	name, m := l.one(0, "an event")
+	name, m := l.One(0, "an event")
 	if m != nil {
 		return nil, m
 	}
 	h := serve.Handler{Line: l.Number}
 	var ok bool
 	if h.Event, ok = agentEvent(name); !ok {
-		return nil, l.mistake(l.words[0].Column, "an event is a method of the editor, or prompt, cancel, new, load, resume, close, connect or eof", "%q is no event", name)
+		return nil, l.Mistake(l.Rest[0].Column, "an event is a method of the editor, or prompt, cancel, new, load, resume, close, connect or eof", "%q is no event", name)
 	}
 	if w, ok := opts["nth"]; ok {
 		n, err := strconv.Atoi(w.Raw())
 		if err != nil || n < 1 {
-			return nil, l.usage(w.Column, "nth= takes a number from 1")
+			return nil, l.Usage(w.Column, "nth= takes a number from 1")
 		}
 		h.Nth = n
 	}
-	if l.words = l.words[1:]; len(l.words) > 0 {
+	if l.Rest = l.Rest[1:]; len(l.Rest) > 0 {
 		re, m := l.tilde()
 		if m != nil {
 			return nil, m
@@ -162,35 +161,35 @@ func (p *parser) acts(lines []*script.Line) *serve.Block {
 
 var countForm = regexp.MustCompile(`^(>=|<=)?\d+$`)
 
-func compileExpectation(l *line) (func(context.Context, *branch) error, error) {
+func compileExpectation(l *Line) (Step, error) {
 	checks := l.p.scenario.checks
 	if len(checks) == 0 {
-		return nil, l.mistake(l.Name.Column, "open a check first: check SLUG", "%s stands in no check", l.Name.Raw())
+		return nil, l.Mistake(l.Name.Column, "open a check first: check SLUG", "%s stands in no check", l.Name.Raw())
 	}
 	x := AgentExpectation{Line: l.Number, Text: l.Text, Negate: l.Negated, What: l.Name.Raw()}
 	if x.What != "left-running" {
-		about, m := l.one(0, "a method or a name")
+		about, m := l.One(0, "a method or a name")
 		if m != nil {
 			return nil, m
 		}
 		ok := l.p.names[about]
 		if x.About = about; x.What == "sent" {
 			if x.About, ok = agentEvent(about); !ok {
-				return nil, l.mistake(l.words[0].Column, "", "%q is no method", about)
+				return nil, l.Mistake(l.Rest[0].Column, "", "%q is no method", about)
 			}
 		} else if !ok {
-			return nil, l.mistake(l.words[0].Column, "a request gets a name with as NAME", "no request above is named %s", about)
+			return nil, l.Mistake(l.Rest[0].Column, "a request gets a name with as NAME", "no request above is named %s", about)
 		}
-		l.words = l.words[1:]
+		l.Rest = l.Rest[1:]
 	}
-	for _, w := range l.words {
+	for _, w := range l.Rest {
 		f, m := l.field(w)
 		switch {
 		case m != nil:
 			return nil, m
 		case f.path == "count":
 			if x.Count, _ = f.value.Literal(); !countForm.MatchString(x.Count) {
-				return nil, l.mistake(w.Column, "", "count= takes a number, >=N or <=N")
+				return nil, l.Mistake(w.Column, "", "count= takes a number, >=N or <=N")
 			}
 			continue
 		}
@@ -202,7 +201,7 @@ func compileExpectation(l *line) (func(context.Context, *branch) error, error) {
 }
 
 // agentHelp is the page of the agent-side language.
-func agentHelp() string {
+func (p *Protocol) agentHelp() string {
 	var b strings.Builder
 	b.WriteString(`A file that begins with "role agent" scripts the agent; acp-test editors and
 acp-test serve run it.
@@ -213,7 +212,7 @@ acp-test serve run it.
 			fmt.Fprintf(&b, "  %-48s %s\n", c.usage(), c.Summary)
 		}
 	}
-	list(agentCommands())
+	list(p.agentCommands())
 	b.WriteString(`
 Acts in a handler, with $SESSION, $WORK (its cwd), $ID (of the request), $I, and
 $NAME.path for what a request was answered, in quotes too:

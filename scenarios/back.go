@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/mockclient"
-	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -64,39 +63,39 @@ type looker struct {
 	turn int
 }
 
-func (l *line) looker(extra ...string) (looker, map[string]script.Word, *Mistake) {
-	opts, m := l.options(append(extra, "in", "turn")...)
+func (l *Line) looker(extra ...string) (looker, map[string]script.Word, *Mistake) {
+	opts, m := l.Options(append(extra, "in", "turn")...)
 	if m != nil {
 		return looker{}, nil, m
 	}
 	var k looker
 	if w, ok := opts["in"]; ok {
 		if k.in = w.Raw(); k.in != "run" && k.in != "turn" {
-			return k, nil, l.usage(w.Column, "in= is run or turn")
+			return k, nil, l.Usage(w.Column, "in= is run or turn")
 		}
 	}
 	if w, ok := opts["turn"]; ok {
 		n, err := strconv.Atoi(w.Raw())
 		if err != nil || n < 1 {
-			return k, nil, l.usage(w.Column, "turn= is the number of a turn, from 1")
+			return k, nil, l.Usage(w.Column, "turn= is the number of a turn, from 1")
 		}
 		k.turn = n
 	}
 	return k, opts, nil
 }
 
-// back is a look-back miss: the script goes on.
-func (b *branch) back(l *line, effect bool, expected, observed string, entries ...int) error {
-	f := b.run.failure(l, transcript.Outcome{})
+// Back returns the miss of a line that looks back: the script goes on.
+func (b *Branch) Back(l *Line, effect bool, expected, observed string, entries ...int) error {
+	f := b.Failure(l, transcript.Outcome{})
 	f.Expected, f.Observed, f.Entries = []string{expected}, observed, entries
-	return &miss{failure: f, effect: effect, soft: true}
+	return &Miss{Failure: f, Effect: effect, Soft: true}
 }
 
-func compileSaw(l *line) (func(context.Context, *branch) error, error) {
+func compileSaw(l *Line) (Step, error) {
 	// count is an option with two operators.
 	want, exact, counted := 1, false, false
 	var rest []script.Word
-	for _, w := range l.words {
+	for _, w := range l.Rest {
 		key, op, value, ok := w.Cut(">=", "=")
 		if !ok || key != "count" {
 			rest = append(rest, w)
@@ -104,13 +103,13 @@ func compileSaw(l *line) (func(context.Context, *branch) error, error) {
 		}
 		n, err := strconv.Atoi(value.Raw())
 		if err != nil || n < 0 {
-			return nil, l.usage(w.Column, "count is a number")
+			return nil, l.Usage(w.Column, "count is a number")
 		}
 		want, exact, counted = n, op == "=", true
 	}
-	l.words = rest
+	l.Rest = rest
 	if l.Negated && counted {
-		return nil, l.usage(1, "\"! saw\" and count exclude each other")
+		return nil, l.Usage(1, "\"! saw\" and count exclude each other")
 	}
 	k, _, m := l.looker()
 	if m != nil {
@@ -121,8 +120,8 @@ func compileSaw(l *line) (func(context.Context, *branch) error, error) {
 		return nil, m
 	}
 	var before, after *pattern
-	for next < len(l.words) {
-		where := l.words[next].Raw()
+	for next < len(l.Rest) {
+		where := l.Rest[next].Raw()
 		q, n, m := l.pattern(next+1, "before", "after")
 		if m != nil {
 			return nil, m
@@ -134,21 +133,21 @@ func compileSaw(l *line) (func(context.Context, *branch) error, error) {
 		}
 		next = n
 	}
-	return func(ctx context.Context, b *branch) error {
-		if err := b.run.begin(ctx); err != nil {
+	return func(ctx context.Context, b *Branch) error {
+		if err := b.Begin(ctx); err != nil {
 			return err
 		}
 		x, err := p.bind(b)
 		if err != nil {
-			return l.runtime(err)
+			return l.Fault(err)
 		}
-		about := b.current()
+		about := b.Session()
 		if p.session != "" && p.session != "any" {
 			about = b.sessionOf(x)
 		}
 		from, to, err := b.run.window(about, k.in, k.turn)
 		if err != nil {
-			return l.runtime(err)
+			return l.Fault(err)
 		}
 		if to < 0 {
 			to = b.run.t.Len()
@@ -156,7 +155,7 @@ func compileSaw(l *line) (func(context.Context, *branch) error, error) {
 		if before != nil {
 			at, err := b.first(before, from, to, false)
 			if err != nil {
-				return l.runtime(err)
+				return l.Fault(err)
 			}
 			if at > 0 {
 				to = at - 1
@@ -165,7 +164,7 @@ func compileSaw(l *line) (func(context.Context, *branch) error, error) {
 		if after != nil {
 			at, err := b.first(after, from, to, true)
 			if err != nil {
-				return l.runtime(err)
+				return l.Fault(err)
 			}
 			if at == 0 {
 				at = to
@@ -181,8 +180,8 @@ func compileSaw(l *line) (func(context.Context, *branch) error, error) {
 		says := l.Text
 		switch {
 		case l.Negated && len(seen) > 0:
-			return b.back(l, false, "no "+strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(says, "!"), " saw")),
-				fmt.Sprintf("%s, the first at #%d:\n%s", times(len(seen)), seen[0], b.run.engine.Canonical.Line(b.run.t.At(seen[0]))), seen...)
+			return b.Back(l, false, "no "+strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(says, "!"), " saw")),
+				fmt.Sprintf("%s, the first at #%d:\n%s", times(len(seen)), seen[0], b.Line(b.run.t.At(seen[0]))), seen...)
 		case !l.Negated && exact && len(seen) != want, !l.Negated && len(seen) < want:
 			expected := x.text
 			if counted {
@@ -192,7 +191,7 @@ func compileSaw(l *line) (func(context.Context, *branch) error, error) {
 			if len(seen) == 0 {
 				got = "none"
 			}
-			return b.back(l, false, expected, got, seen...)
+			return b.Back(l, false, expected, got, seen...)
 		}
 		return nil
 	}, nil
@@ -207,7 +206,7 @@ func times(n int) string {
 
 // first is the Seq of the first match of p in a stretch, 0 if there is none.
 // For after, a permission counts from its answer on.
-func (b *branch) first(p *pattern, from, to int, after bool) (int, error) {
+func (b *Branch) first(p *pattern, from, to int, after bool) (int, error) {
 	x, err := p.bind(b)
 	if err != nil {
 		return 0, err
@@ -216,7 +215,7 @@ func (b *branch) first(p *pattern, from, to int, after bool) (int, error) {
 		if !x.counts(e) {
 			continue
 		}
-		if after && p.kind == "permission" {
+		if after && p.of.Answered {
 			for a := range b.run.t.Between(e.Seq+1, to) {
 				if a.Source == transcript.Editor && a.Kind == transcript.Response && a.Ref == e.Seq {
 					return a.Seq, nil
@@ -230,25 +229,25 @@ func (b *branch) first(p *pattern, from, to int, after bool) (int, error) {
 }
 
 // tilde reads "~ REGEXP".
-func (l *line) tilde() (*regexp.Regexp, *Mistake) {
-	if len(l.words) < 2 || l.words[0].Raw() != "~" {
-		return nil, l.usage(len(l.Name.Raw())+2, "a ~ and a regular expression are expected")
+func (l *Line) tilde() (*regexp.Regexp, *Mistake) {
+	if len(l.Rest) < 2 || l.Rest[0].Raw() != "~" {
+		return nil, l.Usage(len(l.Name.Raw())+2, "a ~ and a regular expression are expected")
 	}
-	if m := l.atMost(2); m != nil {
+	if m := l.AtMost(2); m != nil {
 		return nil, m
 	}
-	s, ok := l.words[1].Literal()
+	s, ok := l.Rest[1].Literal()
 	if !ok {
-		return nil, l.usage(l.words[1].Column, "a regular expression must not hold a variable")
+		return nil, l.Usage(l.Rest[1].Column, "a regular expression must not hold a variable")
 	}
 	re, err := regexp.Compile(s)
 	if err != nil {
-		return nil, l.mistake(l.words[1].Column, "", "bad regular expression: %v", err)
+		return nil, l.Mistake(l.Rest[1].Column, "", "bad regular expression: %v", err)
 	}
 	return re, nil
 }
 
-func compileText(l *line) (func(context.Context, *branch) error, error) {
+func compileText(l *Line) (Step, error) {
 	k, _, m := l.looker()
 	if m != nil {
 		return nil, m
@@ -257,46 +256,46 @@ func compileText(l *line) (func(context.Context, *branch) error, error) {
 	if m != nil {
 		return nil, m
 	}
-	return func(_ context.Context, b *branch) error {
-		from, to, err := b.run.window(b.current(), k.in, k.turn)
+	return func(_ context.Context, b *Branch) error {
+		from, to, err := b.run.window(b.Session(), k.in, k.turn)
 		if err != nil {
-			return l.runtime(err)
+			return l.Fault(err)
 		}
 		if to < 0 {
 			to = b.run.t.Len()
 		}
-		text := b.run.said(b.current(), from, to)
+		text := b.run.said(b.Session(), from, to)
 		if re.MatchString(text) == l.Negated {
-			return b.back(l, true, strings.TrimPrefix(l.Text, "! "), fmt.Sprintf("the text %q", clip(text, 600)))
+			return b.Back(l, true, strings.TrimPrefix(l.Text, "! "), fmt.Sprintf("the text %q", clip(text, 600)))
 		}
 		return nil
 	}, nil
 }
 
 // said is the agent's text in a stretch, joined.
-func (r *run) said(s *session, from, to int) string {
+func (r *run) said(s *Session, from, to int) string {
 	var b strings.Builder
 	for e := range r.t.Between(from+1, to) {
-		if e.Source == transcript.Agent && acpframe.Update(e) == "agent_message_chunk" && (s == nil || e.Session == s.id) {
-			b.WriteString(e.JSON().Path("params.update.content.text").Str())
+		if e.Source == transcript.Agent && (s == nil || e.Session == s.ID) {
+			b.WriteString(r.protocol().Said(e))
 		}
 	}
 	return b.String()
 }
 
-func compileDescendants(l *line) (func(context.Context, *branch) error, error) {
-	if s, m := l.one(0, "none"); m != nil {
+func compileDescendants(l *Line) (Step, error) {
+	if s, m := l.One(0, "none"); m != nil {
 		return nil, m
 	} else if s != "none" {
-		return nil, l.usage(l.words[0].Column, "only \"descendants none\" can be asked")
+		return nil, l.Usage(l.Rest[0].Column, "only \"descendants none\" can be asked")
 	}
 	l.p.scenario.orphans = true
-	return func(ctx context.Context, b *branch) error {
+	return func(ctx context.Context, b *Branch) error {
 		patience, cancel := context.WithTimeout(ctx, dying)
 		defer cancel()
 		for {
 			var lines []string
-			agent, _, err := b.run.live(l)
+			agent, err := b.Alive(l)
 			if err != nil {
 				return err
 			}
@@ -309,7 +308,7 @@ func compileDescendants(l *line) (func(context.Context, *branch) error, error) {
 			case len(lines) == 0:
 				return nil
 			case patience.Err() != nil:
-				return b.back(l, true, "no process that the agent started since the first prompt", strings.Join(lines, "\n"))
+				return b.Back(l, true, "no process that the agent started since the first prompt", strings.Join(lines, "\n"))
 			}
 			// The kernel tells nobody of the end of another's child.
 			select {
@@ -324,8 +323,8 @@ func compileDescendants(l *line) (func(context.Context, *branch) error, error) {
 // helper that ends others: agents are asked to stop quickly, not at once.
 const dying = time.Second
 
-// countResidents notes what runs before the first prompt.
-func (r *run) countResidents() {
+// CountResidents notes what runs before the first prompt.
+func (r *run) CountResidents() {
 	r.change(func(s *state) {
 		if !r.scenario.orphans || s.residents != nil || s.agent == nil {
 			return
@@ -342,15 +341,15 @@ func (r *run) resides(d mockclient.Process) (resides bool) {
 	return resides
 }
 
-func compileStderr(l *line) (func(context.Context, *branch) error, error) {
+func compileStderr(l *Line) (Step, error) {
 	re, m := l.tilde()
 	if m != nil {
 		return nil, m
 	}
-	return func(_ context.Context, b *branch) error {
+	return func(_ context.Context, b *Branch) error {
 		text := b.run.stderr(1 << 20)
 		if re.MatchString(text) == l.Negated {
-			return b.back(l, false, strings.TrimPrefix(l.Text, "! "), fmt.Sprintf("%q", clip(text, 600)))
+			return b.Back(l, false, strings.TrimPrefix(l.Text, "! "), fmt.Sprintf("%q", clip(text, 600)))
 		}
 		return nil
 	}, nil

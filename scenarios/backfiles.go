@@ -12,43 +12,43 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-func compileCmp(l *line) (func(context.Context, *branch) error, error) {
-	file, m := l.need(0, "a file of the workspace")
+func compileCmp(l *Line) (Step, error) {
+	file, m := l.Need(0, "a file of the workspace")
 	if m != nil {
 		return nil, m
 	}
-	want, m := l.one(1, "a file of the archive")
+	want, m := l.One(1, "a file of the archive")
 	if m != nil {
 		return nil, m
 	}
-	if m := l.atMost(2); m != nil {
+	if m := l.AtMost(2); m != nil {
 		return nil, m
 	}
 	data, ok := l.p.scenario.archived(want)
 	if !ok {
-		return nil, l.mistake(l.words[1].Column, "add it below as -- "+want+" --", "the archive holds no file %q", want)
+		return nil, l.Mistake(l.Rest[1].Column, "add it below as -- "+want+" --", "the archive holds no file %q", want)
 	}
-	return func(ctx context.Context, b *branch) error {
-		name, err := b.expand(file)
+	return func(ctx context.Context, b *Branch) error {
+		name, err := b.Expand(file)
 		if err != nil {
-			return l.runtime(err)
+			return l.Fault(err)
 		}
 		b.settleFiles(ctx)
-		expect, err := script.ExpandText(want, string(data), b.run.fixed)
+		expect, err := script.ExpandText(want, string(data), b.Fixed)
 		if err != nil {
 			return err
 		}
-		got, err := os.ReadFile(b.run.inWork(name))
+		got, err := os.ReadFile(b.InWork(name))
 		if err != nil {
 			what := err.Error()
 			if errors.Is(err, fs.ErrNotExist) {
 				what = name + " does not exist"
 			}
-			return b.back(l, true, name+" like "+want, what)
+			return b.Back(l, true, name+" like "+want, what)
 		}
 		if !bytes.Equal(got, []byte(expect)) {
-			err := b.back(l, true, name+" like "+want, "another content")
-			err.(*miss).failure.Diff = golden.Diff(expect, string(got))
+			err := b.Back(l, true, name+" like "+want, "another content")
+			err.(*Miss).Failure.Diff = golden.Diff(expect, string(got))
 			return err
 		}
 		return nil
@@ -57,14 +57,10 @@ func compileCmp(l *line) (func(context.Context, *branch) error, error) {
 
 // settleFiles waits until what the agent asked the editor to write is written: an
 // agent may end its turn without waiting for the answer.
-func (b *branch) settleFiles(ctx context.Context) {
-	editor := b.run.talking()
-	if editor == nil {
-		return
-	}
-	wait, cancel := b.run.stepTimeout(ctx, 0)
+func (b *Branch) settleFiles(ctx context.Context) {
+	wait, cancel := b.StepTimeout(ctx, 0)
 	defer cancel()
-	editor.Settle(wait)
+	b.client.Settle(wait)
 }
 
 // archived is a file of the archive by its name there.
@@ -77,23 +73,23 @@ func (s *Scenario) archived(name string) ([]byte, bool) {
 	return data, ok
 }
 
-func compileExists(l *line) (func(context.Context, *branch) error, error) {
-	if _, m := l.need(0, "a file"); m != nil {
+func compileExists(l *Line) (Step, error) {
+	if _, m := l.Need(0, "a file"); m != nil {
 		return nil, m
 	}
-	return func(ctx context.Context, b *branch) error {
+	return func(ctx context.Context, b *Branch) error {
 		b.settleFiles(ctx)
-		for _, w := range l.words {
-			name, err := b.expand(w)
+		for _, w := range l.Rest {
+			name, err := b.Expand(w)
 			if err != nil {
-				return l.runtime(err)
+				return l.Fault(err)
 			}
-			_, err = os.Lstat(b.run.inWork(name))
+			_, err = os.Lstat(b.InWork(name))
 			switch {
 			case err == nil && l.Negated:
-				return b.back(l, true, "no file "+name, "it exists")
+				return b.Back(l, true, "no file "+name, "it exists")
 			case err != nil && !l.Negated:
-				return b.back(l, true, "a file "+name, "it does not exist")
+				return b.Back(l, true, "a file "+name, "it does not exist")
 			}
 		}
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-func compileModel(l *line) (func(context.Context, *branch) error, error) {
-	w, m := l.need(0, "requests or saw")
+func compileModel(l *Line) (Step, error) {
+	w, m := l.Need(0, "requests or saw")
 	if m != nil {
 		return nil, m
 	}
@@ -20,19 +20,19 @@ func compileModel(l *line) (func(context.Context, *branch) error, error) {
 	}
 	key, op, value, ok := w.Cut("==", "<=", ">=")
 	if !ok || key != "requests" {
-		return nil, l.usage(w.Column, "%q is neither requests==N nor saw", w.Raw())
+		return nil, l.Usage(w.Column, "%q is neither requests==N nor saw", w.Raw())
 	}
-	if m := l.atMost(1); m != nil {
+	if m := l.AtMost(1); m != nil {
 		return nil, m
 	}
 	n, err := strconv.Atoi(value.Raw())
 	if err != nil {
-		return nil, l.usage(value.Column, "%q is no number", value.Raw())
+		return nil, l.Usage(value.Column, "%q is no number", value.Raw())
 	}
-	return func(_ context.Context, b *branch) error {
-		from, _, err := b.run.window(b.current(), "", 0)
+	return func(_ context.Context, b *Branch) error {
+		from, _, err := b.run.window(b.Session(), "", 0)
 		if err != nil {
-			return l.runtime(err)
+			return l.Fault(err)
 		}
 		steps := map[string]bool{}
 		for e := range b.run.t.From(from + 1) {
@@ -42,21 +42,21 @@ func compileModel(l *line) (func(context.Context, *branch) error, error) {
 		}
 		got := len(steps)
 		if op == "==" && got != n || op == "<=" && got > n || op == ">=" && got < n {
-			return b.back(l, true, fmt.Sprintf("model requests %s %d", op, n), fmt.Sprintf("%d", got))
+			return b.Back(l, true, fmt.Sprintf("model requests %s %d", op, n), fmt.Sprintf("%d", got))
 		}
 		return nil
 	}, nil
 }
 
-func (b *branch) owns(e transcript.Entry) bool {
-	s := b.current()
-	return s == nil || e.Session == "" || e.Session == s.id
+func (b *Branch) owns(e transcript.Entry) bool {
+	s := b.Session()
+	return s == nil || e.Session == "" || e.Session == s.ID
 }
 
-func compileModelSaw(l *line) (func(context.Context, *branch) error, error) {
-	p := &pattern{kind: "model", text: l.Text}
+func compileModelSaw(l *Line) (Step, error) {
+	p := &pattern{of: l.p.kinds["model"], text: l.Text}
 	p.arg, p.hasArg = script.Text("request"), true
-	for _, w := range l.words[1:] {
+	for _, w := range l.Rest[1:] {
 		f, m := l.field(w)
 		if m != nil {
 			return nil, m
@@ -66,14 +66,14 @@ func compileModelSaw(l *line) (func(context.Context, *branch) error, error) {
 		}
 		p.fields = append(p.fields, *f)
 	}
-	return func(_ context.Context, b *branch) error {
+	return func(_ context.Context, b *Branch) error {
 		x, err := p.bind(b)
 		if err != nil {
-			return l.runtime(err)
+			return l.Fault(err)
 		}
-		from, _, err := b.run.window(b.current(), "", 0)
+		from, _, err := b.run.window(b.Session(), "", 0)
 		if err != nil {
-			return l.runtime(err)
+			return l.Fault(err)
 		}
 		found := 0
 		for e := range b.run.t.From(from + 1) {
@@ -83,10 +83,10 @@ func compileModelSaw(l *line) (func(context.Context, *branch) error, error) {
 			}
 		}
 		if found > 0 && l.Negated {
-			return b.back(l, true, "no such model request", fmt.Sprintf("#%d is one", found), found)
+			return b.Back(l, true, "no such model request", fmt.Sprintf("#%d is one", found), found)
 		}
 		if found == 0 && !l.Negated {
-			return b.back(l, true, "a model request with "+strings.TrimPrefix(l.Text, "model saw "), "none of the requests since the prompt")
+			return b.Back(l, true, "a model request with "+strings.TrimPrefix(l.Text, "model saw "), "none of the requests since the prompt")
 		}
 		return nil
 	}, nil

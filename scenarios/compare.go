@@ -3,6 +3,9 @@ package scenarios
 import (
 	"errors"
 	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
@@ -22,8 +25,8 @@ func GoldenOptions(p *agents.Profile) golden.Options {
 func (r *run) render() {
 	o := GoldenOptions(r.engine.Profile)
 	o.Exact, o.Work, o.Home, o.Temp = r.scenario.decl.golden == "exact", r.box.work, r.box.home, r.box.temp
-	o.Replace = append(r.places(), o.Replace...)
-	r.rendered = r.engine.Canonical.Render(r.t.Between(1, r.state.settled), o)
+	o.Replace = append(r.masks(), o.Replace...)
+	r.rendered = r.protocol().Canonical.Render(r.t.Between(1, r.state.settled), o)
 }
 
 // compare compares the run with its golden.
@@ -102,4 +105,22 @@ func (r *run) update(res *Result, g *Golden) {
 // none and one is required, which the difference then says.
 func (g *Golden) failed() bool {
 	return g != nil && (g.State == "differs" || g.State == "new" && g.Diff != "")
+}
+
+// masks hides what differs from machine to machine, longest first, since one
+// may begin like another.
+func (r *run) masks() []golden.Replacement {
+	names := r.client.Masks()
+	if names == nil {
+		names = map[string]string{}
+	}
+	names[r.box.root] = "$RUN"
+	if r.engine.Self != "" {
+		names[r.engine.Self] = "$SELF"
+	}
+	var out []golden.Replacement
+	for _, place := range slices.SortedFunc(maps.Keys(names), func(a, b string) int { return len(b) - len(a) }) {
+		out = append(out, golden.Replacement{Pattern: regexp.MustCompile(regexp.QuoteMeta(place) + `\b`), With: "$" + names[place]})
+	}
+	return out
 }

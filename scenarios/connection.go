@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,14 +13,13 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
-	"github.com/acp-test/acp-test/wire"
 )
 
-// launchAgent starts the agent's process, unless one runs.
-func (r *run) launchAgent(ctx context.Context) error {
+// Launch starts the agent's process, unless one runs.
+func (r *run) Launch(ctx context.Context) error {
 	r.launching.Lock()
 	defer r.launching.Unlock()
-	if r.running() != nil {
+	if r.Agent() != nil {
 		return nil
 	}
 	var conn int
@@ -51,13 +49,8 @@ func (r *run) launchAgent(ctx context.Context) error {
 		return err
 	}
 	r.engine.launched(r, agent)
-	r.change(func(s *state) {
-		s.setup.terminals.Env = launch.Env
-		s.agent, s.editor = agent, mockclient.NewEditor(agent, mockclient.Options{
-			Capabilities: s.client, Policy: s.setup.permissions(), Files: &s.setup.files, IDs: s.setup.ids, Hold: s.setup.hold,
-			Terminals: &s.setup.terminals, Elicitation: &mockclient.Elicitation{Rules: s.setup.elicits},
-		})
-	})
+	r.client.Connect(agent, launch.Env)
+	r.change(func(s *state) { s.agent = agent })
 	return r.perturb(ctx, agent)
 }
 
@@ -83,123 +76,93 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 	return mockclient.Start(ctx, r.t, conn, c)
 }
 
-// begin makes sure that the agent runs and is initialized.
-func (r *run) begin(ctx context.Context) error {
-	if r.isReady() {
+// Begin makes sure that the agent runs and has been greeted.
+func (r *run) Begin(ctx context.Context) error {
+	if r.Ready() {
 		return nil
 	}
-	if err := r.launchAgent(ctx); err != nil {
+	if err := r.Launch(ctx); err != nil {
 		return err
 	}
-	b := &branch{run: r}
-	return b.initialize(ctx, implied("initialize"), json.RawMessage("1"))
+	return r.client.Greet(ctx, &Branch{run: r}, Implied("start"))
 }
 
-// beginFor is begin, but for acts that themselves are the start.
-func (r *run) beginFor(ctx context.Context, method string) error {
-	if method == "initialize" || r.hasEnded() {
-		return r.launchAgent(ctx)
-	}
-	return r.begin(ctx)
-}
-
-func (r *run) isReady() (ready bool) {
+// Ready reports whether the agent has been greeted, or the script has ended its
+// input.
+func (r *run) Ready() (ready bool) {
 	r.change(func(s *state) { ready = s.ready || s.ended })
 	return ready
 }
 
-// initialized reports whether the agent has said what it can.
-func (r *run) initialized() bool { return r.greeting().Exists() }
-
-// greeting returns the result of initialize; it does not exist before that.
-func (r *run) greeting() (v wire.Value) {
-	r.change(func(s *state) { v, _ = wire.Parse(s.init) })
-	return v
+// Greeted says that the agent has been greeted. The error ends a scenario that
+// does not apply to it.
+func (r *run) Greeted() error {
+	r.change(func(s *state) { s.ready = true })
+	return r.Applies()
 }
 
 // stopAgent ends the agent that runs; the next launch is another connection.
 func (r *run) stopAgent(ctx context.Context) {
-	agent := r.running()
+	agent := r.Agent()
 	if agent == nil {
 		return
 	}
 	shutdown := agent.Stop(ctx)
 	r.change(func(s *state) {
 		s.shutdown, s.survivors = shutdown, append(s.survivors, shutdown.Survivors...)
-		s.agent, s.editor, s.ready = nil, nil, false
+		s.agent, s.ready = nil, false
 		s.conn++
 	})
+	r.client.Disconnect()
 }
 
 // killAgent ends the whole tree with SIGKILL and waits for its end.
-func (r *run) killAgent(ctx context.Context, l *line) error {
-	agent, _, err := r.live(l)
+func (r *run) killAgent(ctx context.Context, l *Line) error {
+	agent, err := r.Alive(l)
 	if err != nil {
 		return err
 	}
 	agent.Kill()
 	r.change(func(s *state) { s.killed = true })
-	wait, cancel := r.stepTimeout(ctx, 0)
+	wait, cancel := r.StepTimeout(ctx, 0)
 	defer cancel()
 	select {
 	case <-agent.Exited():
 	case <-wait.Done():
 		return context.Cause(wait)
 	}
-	r.did(l)
+	r.Did(l)
 	return nil
 }
 
-// patience is the context for the answer to a request: agents take longer to
+// Patience is the context for the answer to a request: agents take longer to
 // start than to do anything else.
-func (r *run) patience(ctx context.Context, method string) (context.Context, context.CancelFunc) {
+func (r *run) Patience(ctx context.Context, method string) (context.Context, context.CancelFunc) {
 	d := r.engine.Profile.Timeouts.Start
-	if !slices.Contains([]string{"initialize", "session/new", "session/load"}, method) || d <= r.engine.StepTimeout || r.engine.Debug {
-		return r.stepTimeout(ctx, 0)
+	if !r.protocol().Start(method) || d <= r.engine.StepTimeout || r.engine.Debug {
+		return r.StepTimeout(ctx, 0)
 	}
 	return context.WithTimeoutCause(ctx, d, &timerError{"start timeout", d})
 }
 
-// capability is a value below agentCapabilities.
-func (r *run) capability(path string) wire.Value {
-	return r.greeting().Get("agentCapabilities").Path(path)
-}
-
-// opening returns the answer to the latest session/new.
-func (r *run) opening() (e transcript.Entry) {
-	r.change(func(s *state) { e = s.setup.session })
-	return e
-}
-
-// advertised reports whether the agent has a capability.
-func (r *run) advertised(c string) bool {
-	switch c {
-	case "modes", "configOptions":
-		return r.opening().JSON().Path("result." + c).Exists()
-	case "authMethods":
-		return r.greeting().Get("authMethods").Len() > 0
-	}
-	return on(r.capability(c))
-}
-
-// unsent is the miss of an act whose frame could not be written.
-func (r *run) unsent(l *line, err error) error {
-	r.expectExit()
+// Unsent is the miss of an act whose frame could not be written.
+func (r *run) Unsent(l *Line, err error) error {
+	r.ExpectExit()
 	o := transcript.Outcome{Verdict: transcript.Unmeetable, Reason: err.Error()}
-	f := r.failure(l, o)
+	f := r.Failure(l, o)
 	f.Expected = []string{"an agent that reads its input"}
 	f.Observed = "the agent takes no input any more"
 	if errors.Is(err, mockclient.ErrExited) || errors.Is(err, mockclient.ErrStdinClosed) {
 		f.Observed = "the agent is gone"
 	}
-	return &miss{failure: f, effect: true}
+	return &Miss{Failure: f, Effect: true}
 }
 
-// expectExit waits for the end of an agent that takes no input any more: it is
+// ExpectExit waits for the end of an agent that takes no input any more: it is
 // most likely on its way out, and how it ends explains more. One that stays all
 // the same is told by the step timeout.
-func (r *run) expectExit() {
-	agent := r.running()
+func (r *run) ExpectExit() {
+	agent := r.Agent()
 	if agent == nil {
 		return
 	}
@@ -209,9 +172,9 @@ func (r *run) expectExit() {
 	}
 }
 
-// failure begins a failure at a line: where, why, the last entries, stderr and
+// Failure begins a failure at a line: where, why, the last entries, stderr and
 // the process.
-func (r *run) failure(l *line, o transcript.Outcome) *transcript.Failure {
+func (r *run) Failure(l *Line, o transcript.Outcome) *transcript.Failure {
 	f := &transcript.Failure{Reason: o.Reason}
 	if l.Number > 0 {
 		f.Where = fmt.Sprintf("%s:%d", r.scenario.File, l.Number)
@@ -246,7 +209,7 @@ func (r *run) tail(to, n int) []string {
 		case transcript.ModelChunk, transcript.Chunk, transcript.Phase, transcript.CheckOpened:
 			continue
 		}
-		lines = append(lines, r.short(fmt.Sprintf("#%d %s", e.Seq, r.engine.Canonical.Line(e))))
+		lines = append(lines, r.short(fmt.Sprintf("#%d %s", e.Seq, r.Line(e))))
 	}
 	slices.Reverse(lines)
 	return lines
@@ -266,7 +229,7 @@ func (r *run) observed(e transcript.Entry) string {
 	if e.Seq == 0 {
 		return ""
 	}
-	return fmt.Sprintf("#%d %s", e.Seq, r.engine.Canonical.Line(e))
+	return fmt.Sprintf("#%d %s", e.Seq, r.Line(e))
 }
 
 // stderr is the last n bytes the agent wrote to stderr.
@@ -296,7 +259,7 @@ func lastLines(s string, n int) string {
 
 // process is the state of the agent, for a failure.
 func (r *run) process() string {
-	agent := r.running()
+	agent := r.Agent()
 	if agent == nil {
 		return "not running"
 	}
@@ -315,9 +278,9 @@ func (r *run) process() string {
 	}
 }
 
-// agentAdvice is what to do about an agent that did not get through
+// StartAdvice returns what to do about an agent that did not get through
 // initialize.
-func agentAdvice(f *transcript.Failure, r *run) string {
+func (r *run) StartAdvice(f *transcript.Failure) string {
 	if hint := agents.Diagnose(r.stderr(16 << 10)); hint != "" {
 		return hint
 	}
@@ -336,16 +299,8 @@ func agentAdvice(f *transcript.Failure, r *run) string {
 	return "run the command by hand: it has to speak ACP on stdin and stdout, perhaps behind a flag such as --acp"
 }
 
-func wireIDs(list []json.RawMessage) []wire.ID {
-	ids := make([]wire.ID, len(list))
-	for i, raw := range list {
-		ids[i] = wire.ID(raw)
-	}
-	return ids
-}
-
-// runtime is a mistake of the scenario that shows only when it runs.
-func (l *line) runtime(err error) error {
+// Fault returns a mistake of the scenario that shows only when it runs.
+func (l *Line) Fault(err error) error {
 	var m *Mistake
 	if errors.As(err, &m) {
 		return m

@@ -17,17 +17,18 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/mockclient"
-	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
 
 // Engine runs scenarios against the agent of one profile. It is not changed by
-// running; many scenarios may run at once. Profile is needed, the rest has
+// running; many scenarios may run at once. Profile and Protocol are needed, the rest has
 // useful zero values.
 type Engine struct {
 	Profile *agents.Profile
+	// Protocol is what the agent speaks. It is needed.
+	Protocol *Protocol
 	// Self is the path of this program: it is the keeper of agents, and the
 	// reference agent. "" runs agents without a keeper.
 	Self string
@@ -64,12 +65,10 @@ type Engine struct {
 	Known []agents.KnownFailure
 
 	Seed        int64
-	Rules       *rules.Set      // what the protocol forbids
-	Canonical   golden.Renderer // the text of its transcripts
-	Severity    string          // a set of severities of Rules; "" is none of them
-	Timeout     time.Duration   // of a scenario; 0 means the profile's, else 60 s
-	StepTimeout time.Duration   // of a line; 0 means the profile's, else 10 s
-	Grace       time.Duration   // of each step of ending an agent; 0 means 2 s
+	Severity    string        // a set of severities of Rules; "" is none of them
+	Timeout     time.Duration // of a scenario; 0 means the profile's, else 60 s
+	StepTimeout time.Duration // of a line; 0 means the profile's, else 10 s
+	Grace       time.Duration // of each step of ending an agent; 0 means 2 s
 	// Linger is how long a transcript stays open after the last line without
 	// a frame, while the agent has nothing to do; nil means 250 ms for scenarios
 	// tagged cancel, load or close, and nothing for others.
@@ -155,12 +154,11 @@ func (e *Engine) inapplicable(s *Scenario) string {
 
 // prepare makes what a run needs before its first line.
 func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
-	r := &run{engine: e, scenario: s}
+	r := &run{engine: e, scenario: s, client: e.Protocol.Client()}
 	st := &r.state
-	st.client, st.names, st.excused = mockclient.DefaultCapabilities(), map[string]transcript.Entry{}, map[int]bool{}
-	st.setup.env, st.setup.home, st.setup.policy = map[string]string{}, map[string][]byte{}, map[string]string{}
+	st.names, st.excused = map[string]transcript.Entry{}, map[int]bool{}
+	st.setup = setup{env: map[string]string{}, home: map[string][]byte{}}
 	maps.Copy(st.setup.env, e.Env)
-	maps.Copy(st.setup.policy, e.Profile.Policy)
 	st.current = &checkState{reached: true}
 	st.checks = []*checkState{st.current}
 	for _, d := range s.checks {
@@ -176,7 +174,7 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	}()
 	files := map[string][]byte{}
 	for name, data := range s.files {
-		text, err := script.ExpandText(name, string(data), keepUnknown(r.fixed))
+		text, err := script.ExpandText(name, string(data), keepUnknown(r.Fixed))
 		if err != nil {
 			return nil, err
 		}
@@ -193,12 +191,12 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 		}
 		path = filepath.Join(dir, "transcript.jsonl")
 	}
-	r.t, err = transcript.New(transcript.Header{Tool: e.Tool, Agent: e.Profile.Name, Scenario: s.ID, Protocol: "1", Seed: e.Seed},
-		transcript.Options{Classifier: acpframe.Classifier{}, Path: path})
+	r.t, err = transcript.New(transcript.Header{Tool: e.Tool, Agent: e.Profile.Name, Scenario: s.ID, Protocol: e.Protocol.Version, Seed: e.Seed},
+		transcript.Options{Classifier: e.Protocol.Classifier, Path: path})
 	if err != nil {
 		return nil, err
 	}
-	r.checker = e.Rules.NewChecker(rules.Config{Version: 1, Severity: e.Severity, Off: s.decl.rulesOff,
+	r.checker = e.Protocol.Rules.NewChecker(rules.Config{Version: 1, Severity: e.Severity, Off: s.decl.rulesOff,
 		Start: r.box.work, Roots: []string{r.box.root}, Patience: e.StepTimeout})
 	r.t.Observe(r.checker.Observe)
 	if err := r.serveModel(); err != nil {
@@ -246,7 +244,7 @@ func (r *run) serveModel() error {
 	}
 	var prompts []fakellm.Prompt
 	for i, d := range s.prompts {
-		text, err := script.ExpandText(s.File, d.text, keepUnknown(r.fixed))
+		text, err := script.ExpandText(s.File, d.text, keepUnknown(r.Fixed))
 		if err != nil {
 			return err
 		}
@@ -259,7 +257,7 @@ func (r *run) serveModel() error {
 // expandFixed replaces the variables that are known before the run in a text
 // whose place the caller knows.
 func (r *run) expandFixed(text string) (string, error) {
-	out, err := script.ExpandText("", text, r.fixed)
+	out, err := script.ExpandText("", text, r.Fixed)
 	var m *Mistake
 	if errors.As(err, &m) {
 		return "", errors.New(m.Message)
@@ -290,8 +288,8 @@ func (r *run) play(ctx context.Context, res *Result) {
 	if clean && ctx.Err() == nil {
 		res.Linger = r.linger(ctx)
 	}
-	if r.running() != nil && r.isReady() && !r.hasEnded() {
-		res.AgentName, res.AgentVersion = r.agentInfo()
+	if r.Agent() != nil && r.Ready() && !r.Ended() {
+		res.AgentName, res.AgentVersion = r.client.AgentInfo()
 	}
 	r.stopAgent(ctx)
 	r.model.Finish()
@@ -299,9 +297,7 @@ func (r *run) play(ctx context.Context, res *Result) {
 	if r.trap != nil {
 		closing = errors.Join(closing, r.trap.Close())
 	}
-	if c := r.state.setup.http; c != nil {
-		closing = errors.Join(closing, c.Close())
-	}
+	closing = errors.Join(closing, r.client.Close())
 	after, _ := takeSnapshot(r.box.work)
 	r.judge(ctx, res, err, clean)
 	r.artifacts(res, before.difference(after))
@@ -314,7 +310,7 @@ func (r *run) play(ctx context.Context, res *Result) {
 
 // script runs the lines.
 func (r *run) script(ctx context.Context) error {
-	b := &branch{run: r}
+	b := &Branch{run: r}
 	r.engine.step(r.scenario.ID, "starting")
 	return b.play(ctx, r.scenario.steps)
 }
@@ -322,14 +318,9 @@ func (r *run) script(ctx context.Context) error {
 // concludes reports whether the script got to an end of its own, good or bad,
 // rather than being cut off.
 func (r *run) concludes(err error) bool {
-	var m *miss
-	var s *skipped
+	var m *Miss
+	var s *Skipped
 	return err == nil || errors.As(err, &m) || errors.As(err, &s)
-}
-
-func (r *run) agentInfo() (name, version string) {
-	info := r.greeting().Get("agentInfo")
-	return info.Get("name").Str(), info.Get("version").Str()
 }
 
 // artifacts writes what belongs to this run into the out directory.

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-func compileExec(l *line) (func(context.Context, *branch) error, error) {
-	if _, m := l.need(0, "a program"); m != nil {
+func compileExec(l *Line) (Step, error) {
+	if _, m := l.Need(0, "a program"); m != nil {
 		return nil, m
 	}
-	return func(ctx context.Context, b *branch) error {
+	return func(ctx context.Context, b *Branch) error {
 		var argv []string
-		for _, w := range l.words {
-			s, err := b.expand(w)
+		for _, w := range l.Rest {
+			s, err := b.Expand(w)
 			if err != nil {
-				return l.runtime(err)
+				return l.Fault(err)
 			}
 			argv = append(argv, s)
 		}
@@ -29,8 +29,8 @@ func compileExec(l *line) (func(context.Context, *branch) error, error) {
 
 // exec runs a check of the user's in any language. The program is the user's,
 // so it runs with the user's environment.
-func (r *run) exec(ctx context.Context, b *branch, l *line, argv []string) error {
-	wait, cancel := r.stepTimeout(ctx, 0)
+func (r *run) exec(ctx context.Context, b *Branch, l *Line, argv []string) error {
+	wait, cancel := r.StepTimeout(ctx, 0)
 	defer cancel()
 	var in, out bytes.Buffer
 	if err := r.t.Save(&in); err != nil {
@@ -38,28 +38,28 @@ func (r *run) exec(ctx context.Context, b *branch, l *line, argv []string) error
 	}
 	c := exec.CommandContext(wait, argv[0], argv[1:]...)
 	if strings.Contains(argv[0], "/") {
-		c.Path = r.inWork(argv[0])
+		c.Path = r.InWork(argv[0])
 		c.Err = nil
 	}
 	c.Dir, c.Stdin, c.Stdout, c.Stderr = r.box.work, &in, &out, &out
 	c.WaitDelay = time.Second
 	id := ""
-	if s := b.current(); s != nil {
-		id = s.id
+	if s := b.Session(); s != nil {
+		id = s.ID
 	}
 	c.Env = append(append([]string{}, r.engine.Host...), "WORK="+r.box.work, "HOME="+r.box.home, "ACP_TEST_SESSION="+id)
 	err := c.Run()
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
-		r.did(l)
+		r.Did(l)
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case wait.Err() != nil:
-		return b.back(l, true, "an end of "+argv[0], context.Cause(wait).Error())
+		return b.Back(l, true, "an end of "+argv[0], context.Cause(wait).Error())
 	case errors.As(err, &exit):
-		return b.back(l, true, argv[0]+" to end with status 0", fmt.Sprintf("%v\n%s", err, clip(out.String(), 2000)))
+		return b.Back(l, true, argv[0]+" to end with status 0", fmt.Sprintf("%v\n%s", err, clip(out.String(), 2000)))
 	}
-	return l.runtime(fmt.Errorf("running %s: %w", argv[0], err))
+	return l.Fault(fmt.Errorf("running %s: %w", argv[0], err))
 }

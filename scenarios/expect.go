@@ -3,7 +3,6 @@ package scenarios
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -20,16 +19,16 @@ func (x *bound) expectation(taken map[int]bool) transcript.Expectation {
 			if x.match(e) {
 				return x.decide(e)
 			}
-			if x.kind == "response" && x.matchKind(e) {
-				return transcript.Unmeetable, "the response is " + brief(e)
+			if x.of.Name == "response" && x.matchKind(e) {
+				return transcript.Unmeetable, "the response is " + x.run.protocol().Brief(e)
 			}
 			if x.endsWith(e) {
-				return transcript.Unmeetable, fmt.Sprintf("the turn ended first, at #%d, with %s", e.Seq, stopReason(e))
+				return transcript.Unmeetable, fmt.Sprintf("the turn ended first, at #%d, with %s", e.Seq, x.run.stopReason(e))
 			}
 			return transcript.Unmet, "no such entry yet"
 		}
 	})
-	expect.Outlives = x.kind == "model" || x.kind == "gate"
+	expect.Outlives = x.of.Outlives
 	return expect
 }
 
@@ -47,10 +46,10 @@ func (x *bound) counts(e transcript.Entry) bool {
 // than a filter: the first end of the turn has to be the one wanted.
 func (x *bound) decide(e transcript.Entry) (transcript.Verdict, string) {
 	switch {
-	case x.kind == "turn" && !x.wantsEnd(stopReason(e)):
-		return transcript.Unmeetable, "the turn ended with " + brief(e)
-	case x.kind == "exit" && x.arg != "":
-		if got := exitStatus(e); got != x.arg {
+	case x.of.Name == "turn" && !x.wantsEnd(x.run.stopReason(e)):
+		return transcript.Unmeetable, "the turn ended with " + x.run.protocol().Brief(e)
+	case x.of.Name == "exit" && x.Arg != "":
+		if got := exitStatus(e); got != x.Arg {
 			return transcript.Unmeetable, "the agent ended with " + got
 		}
 	}
@@ -60,40 +59,25 @@ func (x *bound) decide(e transcript.Entry) (transcript.Verdict, string) {
 // wantsEnd reports whether a turn may end this way: with one of the reasons
 // named; with any reason, but no error, if none is or "any" is.
 func (x *bound) wantsEnd(reason string) bool {
-	if x.arg == "" {
+	if x.Arg == "" {
 		return reason != "error"
 	}
-	return oneOf(reason, x.arg) || reason != "error" && oneOf("any", x.arg)
+	return OneOf(reason, x.Arg) || reason != "error" && OneOf("any", x.Arg)
 }
 
 // endsWith reports whether e ends the turn within which the pattern had to
 // match. State may be reported at any time; so may what is not of a session.
 func (x *bound) endsWith(e transcript.Entry) bool {
-	if x.prompt == 0 || e.Ref != x.prompt || !turnEnd(e) {
+	if x.prompt == 0 || e.Ref != x.prompt || !x.run.endsTurn(e) {
 		return false
 	}
-	switch x.kind {
-	case "agent_message", "agent_thought", "user_message", "tool_call", "tool_call_update", "plan", "content",
-		"permission", "elicitation", "gate":
-		return true
-	case "method", "request":
-		return strings.HasPrefix(x.arg, "fs/") || strings.HasPrefix(x.arg, "terminal/")
-	}
-	return false
+	return x.of.Inner || x.of.inner != nil && x.of.inner(x.Arg)
 }
 
 // opens reports whether the pattern is of something that must be open for the
 // lines after it to mean anything: without it the harness has no situation to
 // judge.
-func (x *bound) opens() bool {
-	switch x.kind {
-	case "gate", "permission", "elicitation":
-		return true
-	case "method", "request":
-		return strings.HasPrefix(x.arg, "fs/") || strings.HasPrefix(x.arg, "terminal/")
-	}
-	return false
-}
+func (x *bound) opens() bool { return x.of.Opens || x.of.inner != nil && x.of.inner(x.Arg) }
 
 // exitStatus is the status of an exit as text: "0", "1", "SIGKILL".
 func exitStatus(e transcript.Entry) string {
@@ -103,20 +87,4 @@ func exitStatus(e transcript.Entry) string {
 	}
 	code, _ := v.Get("code").Int()
 	return strconv.FormatInt(code, 10)
-}
-
-// brief says what a response is, for a reason.
-func brief(e transcript.Entry) string {
-	v := e.JSON()
-	if err := v.Get("error"); err.Exists() {
-		return fmt.Sprintf("error %s %q", err.Get("code").Text(), err.Get("message").Text())
-	}
-	if r := v.Get("result").Get("stopReason"); r.Exists() {
-		return r.Text()
-	}
-	r := string(v.Get("result").Raw())
-	if len(r) > 200 {
-		r = r[:200] + "…"
-	}
-	return "result " + r
 }

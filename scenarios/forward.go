@@ -27,125 +27,125 @@ func forwardCommands() []*Command {
 	}}
 }
 
-func compileAwait(l *line) (func(context.Context, *branch) error, error) {
-	opts, m := l.options("within")
+func compileAwait(l *Line) (Step, error) {
+	opts, m := l.Options("within")
 	if m != nil {
 		return nil, m
 	}
 	var within time.Duration
 	if w, ok := opts["within"]; ok {
-		if within, m = l.duration(w); m != nil {
+		if within, m = l.Duration(w); m != nil {
 			return nil, m
 		}
 	}
-	if len(l.words) > 0 && l.words[0].Raw() == "quiet" {
-		w, m := l.need(1, "how long")
+	if len(l.Rest) > 0 && l.Rest[0].Raw() == "quiet" {
+		w, m := l.Need(1, "how long")
 		if m != nil {
 			return nil, m
 		}
-		d, m := l.duration(w)
+		d, m := l.Duration(w)
 		if m != nil {
 			return nil, m
 		}
-		return func(ctx context.Context, b *branch) error { return b.quiet(ctx, l, d, within) }, nil
+		return func(ctx context.Context, b *Branch) error { return b.quiet(ctx, l, d, within) }, nil
 	}
-	if len(l.words) > 0 && l.words[0].Raw() == "file" {
-		name, m := l.need(1, "a file")
+	if len(l.Rest) > 0 && l.Rest[0].Raw() == "file" {
+		name, m := l.Need(1, "a file")
 		if m == nil {
-			m = l.atMost(2)
+			m = l.AtMost(2)
 		}
 		if m != nil {
 			return nil, m
 		}
-		return func(ctx context.Context, b *branch) error { return b.file(ctx, l, name, within) }, nil
+		return func(ctx context.Context, b *Branch) error { return b.file(ctx, l, name, within) }, nil
 	}
 	p, _, m := l.pattern(0)
 	if m != nil {
 		return nil, m
 	}
-	return func(ctx context.Context, b *branch) error { return b.await(ctx, l, p, within) }, nil
+	return func(ctx context.Context, b *Branch) error { return b.await(ctx, l, p, within) }, nil
 }
 
 // await is the one place where a script waits for the agent or the model.
-func (b *branch) await(ctx context.Context, l *line, p *pattern, within time.Duration) error {
-	if err := b.run.begin(ctx); err != nil {
+func (b *Branch) await(ctx context.Context, l *Line, p *pattern, within time.Duration) error {
+	if err := b.Begin(ctx); err != nil {
 		return err
 	}
 	x, err := p.bind(b)
 	if err != nil {
-		return l.runtime(err)
+		return l.Fault(err)
 	}
-	after := b.at()
-	if p.kind == "response" {
-		after = x.ref
+	after := b.At()
+	if p.of.Name == "response" {
+		after = x.Ref
 	}
 	about := b.sessionOf(x)
-	if prompt := b.run.lastPrompt(about); prompt > 0 && p.kind != "response" {
+	if prompt := b.LastPrompt(about); prompt > 0 && p.of.Name != "response" {
 		x.prompt = prompt
 		if p.session != "" && p.session != "any" {
 			after = b.view(about).cursor
 		}
-		if p.kind == "turn" {
+		if p.of.Name == "turn" {
 			after = max(prompt, b.view(about).ended)
-			x.over = b.view(about).over
+			x.Over = b.view(about).over
 		}
 	}
 	var taken map[int]bool
 	if b.group != nil {
 		taken = b.group.taken
-		if p.kind != "response" { // which has its own place to look from
+		if p.of.Name != "response" { // which has its own place to look from
 			after = b.group.start
 		}
 	}
-	wait, cancel := b.run.stepTimeout(ctx, within)
+	wait, cancel := b.StepTimeout(ctx, within)
 	defer cancel()
 	o := b.run.t.Await(wait, after, x.expectation(taken))
 	if o.Met() {
-		if about = b.sessionOf(x); about != nil && p.kind == "turn" {
+		if about = b.sessionOf(x); about != nil && p.of.Name == "turn" {
 			v := b.view(about)
 			v.ended, v.over = o.Entry.Seq, append(v.over, o.Entry.Ref)
 		}
 		if b.group == nil && about != nil && p.session != "" && p.session != "any" {
-			b.acted(about, o.Entry)
+			b.Acted(about, o.Entry)
 		} else {
 			b.reach(o.Entry)
 		}
-		b.run.name(l.as, o.Entry)
+		b.Name(l.Alias, o.Entry)
 		return nil
 	}
 	if ctx.Err() != nil && errors.Is(o.Cause, context.Cause(ctx)) {
 		return context.Cause(ctx)
 	}
-	f := b.run.failure(l, o)
+	f := b.Failure(l, o)
 	f.Expected = []string{x.text}
-	miss := &miss{failure: f, effect: x.kind == "turn" || x.kind == "exit" || x.kind == "model", by: o.Entry}
+	miss := &Miss{Failure: f, Effect: x.of.Effect, by: o.Entry}
 	if o.Entry.Seq > 0 {
 		f.Observed = b.run.observed(o.Entry)
 		f.Entries = append(f.Entries, o.Entry.Seq)
 	}
-	if x.kind == "turn" && oneOf("cancelled", x.arg) && turnEnd(o.Entry) && stopReason(o.Entry) != "error" {
+	if x.of.Name == "turn" && OneOf(b.protocol().EndReason, x.Arg) && b.endedWithoutError(o.Entry) {
 		miss.turnEnd = o.Entry.Seq
 	}
 	// Without what had to open, or before any check and outside of what a
 	// requirement asks, there is no situation to judge.
-	if c := b.run.check(); x.opens() || !miss.effect && (c.decl == nil || len(c.decl.requirements) == 0) {
-		miss.verdict = Inconclusive
+	if c := b.run.check(); x.opens() || !miss.Effect && (c.decl == nil || len(c.decl.requirements) == 0) {
+		miss.Verdict = Inconclusive
 	}
 	return miss
 }
 
-func (b *branch) sessionOf(x *bound) *session {
-	return b.run.lastSession(func(s *session) bool { return s.id == x.session })
+func (b *Branch) sessionOf(x *bound) *Session {
+	return b.run.lastSession(func(s *Session) bool { return s.ID == x.Session })
 }
 
 // quiet waits until no frame of the agent has come for d.
-func (b *branch) quiet(ctx context.Context, l *line, d, within time.Duration) error {
-	if err := b.run.begin(ctx); err != nil {
+func (b *Branch) quiet(ctx context.Context, l *Line, d, within time.Duration) error {
+	if err := b.Begin(ctx); err != nil {
 		return err
 	}
-	wait, cancel := b.run.stepTimeout(ctx, max(within, d+b.run.engine.StepTimeout))
+	wait, cancel := b.StepTimeout(ctx, max(within, d+b.run.engine.StepTimeout))
 	defer cancel()
-	last, agent := b.run.t.Len(), b.run.running()
+	last, agent := b.run.t.Len(), b.Agent()
 	for woken := 0; ; {
 		pause, stop := context.WithTimeoutCause(wait, d, errQuiet)
 		o := b.run.t.Await(pause, last, agentFrame)
@@ -156,46 +156,46 @@ func (b *branch) quiet(ctx context.Context, l *line, d, within time.Duration) er
 		case errors.Is(o.Cause, errQuiet) && woken < wakings && agent != nil && !idle(wait, b.run.t, last, d, agent):
 			woken++
 		case errors.Is(o.Cause, errQuiet) || o.Verdict == transcript.Unmeetable:
-			b.acted(b.current(), b.run.t.At(last))
+			b.Acted(b.Session(), b.run.t.At(last))
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		default:
-			f := b.run.failure(l, o)
+			f := b.Failure(l, o)
 			f.Expected = []string{fmt.Sprintf("no frame of the agent for %v", d)}
 			f.Observed = b.run.observed(b.run.t.At(last))
-			return &miss{failure: f, effect: true}
+			return &Miss{Failure: f, Effect: true}
 		}
 	}
 }
 
 // file waits until a file is there, or the turn within which it was to be made
 // has ended. Without it there is no situation to judge.
-func (b *branch) file(ctx context.Context, l *line, name script.Word, within time.Duration) error {
-	if err := b.run.begin(ctx); err != nil {
+func (b *Branch) file(ctx context.Context, l *Line, name script.Word, within time.Duration) error {
+	if err := b.Begin(ctx); err != nil {
 		return err
 	}
-	file, err := b.expand(name)
+	file, err := b.Expand(name)
 	if err != nil {
-		return l.runtime(err)
+		return l.Fault(err)
 	}
-	prompt := b.run.lastPrompt(b.current())
+	prompt := b.LastPrompt(b.Session())
 	ends := transcript.First("the end of the turn", func(e transcript.Entry) bool {
-		return prompt > 0 && e.Ref == prompt && turnEnd(e)
+		return prompt > 0 && e.Ref == prompt && b.endsTurn(e)
 	})
-	wait, cancel := b.run.stepTimeout(ctx, within)
+	wait, cancel := b.StepTimeout(ctx, within)
 	defer cancel()
 	for {
 		// Looked for before the file is: a command may make it just before.
 		glance, stop := context.WithTimeoutCause(wait, 10*time.Millisecond, errGlance)
 		o := b.run.t.Await(glance, prompt, ends)
 		stop()
-		if _, err := os.Lstat(b.run.inWork(file)); err == nil {
+		if _, err := os.Lstat(b.InWork(file)); err == nil {
 			// What the agent said before it made the file came before it.
-			if agent := b.run.running(); agent != nil {
+			if agent := b.Agent(); agent != nil {
 				agent.CatchUp(wait)
 			}
-			b.run.did(l)
+			b.Did(l)
 			return nil
 		}
 		if !o.Met() && errors.Is(o.Cause, errGlance) {
@@ -204,13 +204,13 @@ func (b *branch) file(ctx context.Context, l *line, name script.Word, within tim
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		f := b.run.failure(l, o)
+		f := b.Failure(l, o)
 		f.Expected = []string{"a file " + file}
 		if o.Met() {
-			f.Observed, f.Reason = b.run.observed(o.Entry), fmt.Sprintf("the turn ended first, at #%d, with %s", o.Entry.Seq, stopReason(o.Entry))
+			f.Observed, f.Reason = b.run.observed(o.Entry), fmt.Sprintf("the turn ended first, at #%d, with %s", o.Entry.Seq, b.stopReason(o.Entry))
 			f.Entries = append(f.Entries, o.Entry.Seq)
 		}
-		return &miss{failure: f, verdict: Inconclusive}
+		return &Miss{Failure: f, Verdict: Inconclusive}
 	}
 }
 

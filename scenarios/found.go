@@ -11,7 +11,7 @@ import (
 // finding is a rule's finding in the form of results.
 func (r *run) finding(f rules.Finding) Finding {
 	out := Finding{Rule: f.Rule, Point: f.Point, Sub: f.Damage, Requirements: f.Requirements, Citation: f.Citation, Session: f.Session,
-		Entries: f.Entries, Message: r.plain(f.Message), Detail: r.plain(f.Detail), Count: f.Count}
+		Entries: f.Entries, Message: r.Plain(f.Message), Detail: r.Plain(f.Detail), Count: f.Count}
 	switch f.Class {
 	case rules.Fail:
 		out.Class = Fail
@@ -35,7 +35,7 @@ func (r *run) finding(f rules.Finding) Finding {
 	return out
 }
 
-func (r *run) plain(s string) string {
+func (r *run) Plain(s string) string {
 	return strings.NewReplacer(r.box.work, "$WORK", r.box.home, "$HOME", r.box.root, "$RUN").Replace(s)
 }
 
@@ -53,7 +53,7 @@ func (r *run) around(seqs []int) []string {
 			if want[e.Seq] {
 				mark = "> "
 			}
-			lines = append(lines, r.short(fmt.Sprintf("%s#%d %s", mark, e.Seq, r.engine.Canonical.Line(e))))
+			lines = append(lines, r.short(fmt.Sprintf("%s#%d %s", mark, e.Seq, r.Line(e))))
 		}
 	}
 	if len(lines) > 8 {
@@ -66,11 +66,11 @@ func (r *run) around(seqs []int) []string {
 func (r *run) leftovers() []Finding {
 	var out []Finding
 	for _, p := range r.state.survivors {
-		out = append(out, Finding{Rule: "EXIT-LEFTOVER", Class: Warn, Requirements: []string{"STDIO-007"},
-			Message: fmt.Sprintf("A process outlived the agent and was killed: %s", r.plain(p.Command)), Detail: fmt.Sprintf("pid %d, parent %d", p.PID, p.Parent)})
+		out = append(out, Finding{Rule: "EXIT-LEFTOVER", Class: Warn, Requirements: r.protocol().ExitRequirements,
+			Message: fmt.Sprintf("A process outlived the agent and was killed: %s", r.Plain(p.Command)), Detail: fmt.Sprintf("pid %d, parent %d", p.PID, p.Parent)})
 	}
 	if steps := r.state.shutdown.Steps; slices.Contains(steps, "SIGTERM") && !r.state.killed {
-		out = append(out, Finding{Rule: "EXIT-EOF", Class: Lint, Requirements: []string{"STDIO-007"},
+		out = append(out, Finding{Rule: "EXIT-EOF", Class: Lint, Requirements: r.protocol().ExitRequirements,
 			Message: fmt.Sprintf("The agent did not end when its input was closed; it took %s.", strings.Join(steps[1:], ", then "))})
 	}
 	return out

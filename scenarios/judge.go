@@ -21,14 +21,14 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 	if r.engine.Profile.Tools == nil {
 		res.Wire, res.Tools = r.model.Learned()
 	}
-	var m *miss
+	var m *Miss
 	// Where a situation did not come about, what was left open for the script
 	// to go on from is not the agent's debt.
-	brokeOff := errors.As(err, &m) && m.verdict == Inconclusive
+	brokeOff := errors.As(err, &m) && m.Verdict == Inconclusive
 	end := rules.End{Clean: clean && !r.state.killed && !brokeOff, Linger: res.Linger}
 	for _, f := range r.checker.Finish(end) {
 		if f.Class == rules.Info {
-			res.Notes = append(res.Notes, f.Rule+": "+r.plain(f.Message))
+			res.Notes = append(res.Notes, f.Rule+": "+r.Plain(f.Message))
 			continue
 		}
 		res.Findings = append(res.Findings, r.finding(f))
@@ -37,7 +37,7 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 	res.Findings = append(res.Findings, r.egress()...)
 	res.Evidence, res.Support = r.checker.Evidence(), r.checker.Support()
 
-	var sk *skipped
+	var sk *Skipped
 	var timer *timerError
 	switch {
 	case err == nil:
@@ -48,9 +48,9 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 		r.known(res)
 		return
 	case errors.As(err, &timer):
-		f := r.failure(&line{}, transcript.Outcome{Cause: timer})
+		f := r.Failure(&Line{}, transcript.Outcome{Cause: timer})
 		f.Expected, f.Observed = []string{"an end of the scenario"}, "it was still running"
-		m = &miss{failure: f, effect: true}
+		m = &Miss{Failure: f, Effect: true}
 		r.missed(m)
 	case ctx.Err() != nil:
 		res.Verdict, res.Reason = Error, "interrupted"
@@ -82,21 +82,21 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 
 // judgeSkip judges a scenario that turned out not to apply, in its middle
 // perhaps: what failed before that has failed.
-func (r *run) judgeSkip(res *Result, sk *skipped) {
+func (r *run) judgeSkip(res *Result, sk *Skipped) {
 	r.state.checks = slices.DeleteFunc(r.state.checks, func(c *checkState) bool { return c.decl != nil && !c.reached })
 	r.judgeChecks(res, nil)
 	res.Checks = slices.DeleteFunc(res.Checks, func(c Check) bool { return c.Verdict == Pass || c.Verdict == Inconclusive })
 	if res.Verdict == Fail || res.Verdict == Error {
-		res.Notes = append(res.Notes, "the rest was skipped: "+sk.reason)
+		res.Notes = append(res.Notes, "the rest was skipped: "+sk.Reason)
 		return
 	}
-	res.Verdict, res.Reason = Skip, sk.reason
+	res.Verdict, res.Reason = Skip, sk.Reason
 	r.compareSkipped(res)
 }
 
 // judgeChecks turns misses into verdicts of checks. fatal is the miss that
 // ended the script, nil if it ran to its end.
-func (r *run) judgeChecks(res *Result, fatal *miss) {
+func (r *run) judgeChecks(res *Result, fatal *Miss) {
 	unsure := r.unsure()
 	stopped := Verdict("")
 	for _, c := range r.state.checks {
@@ -119,10 +119,10 @@ func (r *run) judgeChecks(res *Result, fatal *miss) {
 				}
 				res.Verdict = Worst(res.Verdict, v)
 				if res.Failure == nil {
-					res.Failure = m.failure
+					res.Failure = m.Failure
 				}
 				if v == Inconclusive && res.Reason == "" {
-					res.Reason = m.failure.Error()
+					res.Reason = m.Failure.Error()
 				}
 			}
 			continue
@@ -138,13 +138,13 @@ func (r *run) judgeChecks(res *Result, fatal *miss) {
 				stopped = v
 			}
 			if out.Failure == nil || severer(v, out.Verdict) {
-				out.Failure = m.failure
+				out.Failure = m.Failure
 			}
 			if severer(v, out.Verdict) {
 				out.Verdict = v
 			}
 			if v == Inconclusive && out.Reason == "" {
-				out.Reason = m.failure.Error()
+				out.Reason = m.Failure.Error()
 			}
 		}
 		if !c.reached {
@@ -183,7 +183,7 @@ func severer(a, b Verdict) bool {
 func (r *run) classOf(c *checkState) Verdict {
 	if len(c.decl.requirements) == 0 {
 		for _, m := range c.misses {
-			if !m.effect && m.verdict == "" {
+			if !m.Effect && m.Verdict == "" {
 				return Lint
 			}
 		}
@@ -191,7 +191,7 @@ func (r *run) classOf(c *checkState) Verdict {
 	}
 	class := Lint
 	for _, id := range c.decl.requirements {
-		q, ok := r.engine.Rules.Requirement(id)
+		q, ok := r.protocol().Rules.Requirement(id)
 		switch {
 		case ok && q.Level == "must":
 			return Fail
@@ -203,21 +203,21 @@ func (r *run) classOf(c *checkState) Verdict {
 }
 
 // verdictOf is what one miss means for its check.
-func (r *run) verdictOf(m *miss, c *checkState, res *Result) Verdict {
-	if m.verdict != "" {
-		return m.verdict
+func (r *run) verdictOf(m *Miss, c *checkState, res *Result) Verdict {
+	if m.Verdict != "" {
+		return m.Verdict
 	}
 	if m.turnEnd > 0 {
 		// The turn ended in another way than cancelled. Whether the end may
 		// have crossed the cancel is for the rule to say: it knows what was
 		// provably open.
 		for _, f := range res.Findings {
-			if f.Rule == "CANCEL-REASON" && slices.Contains(f.Entries, m.turnEnd) {
+			if f.Rule == r.protocol().EndRule && slices.Contains(f.Entries, m.turnEnd) {
 				if f.Class == Inconclusive {
-					m.failure.Reason = f.Message
+					m.Failure.Reason = f.Message
 					return Inconclusive
 				}
-				m.failure.Reason = f.Message
+				m.Failure.Reason = f.Message
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func (r *run) verdictOf(m *miss, c *checkState, res *Result) Verdict {
 		return Fail
 	}
 	if len(c.decl.requirements) == 0 {
-		if m.effect {
+		if m.Effect {
 			return Fail
 		}
 		return Lint
@@ -238,7 +238,8 @@ func (r *run) verdictOf(m *miss, c *checkState, res *Result) Verdict {
 func (r *run) unsure() string {
 	for e := range r.t.All() {
 		if e.Kind == transcript.Remark {
-			if v := e.JSON(); on(v.Get("inconclusive")) {
+			v := e.JSON()
+			if yes, _ := v.Get("inconclusive").Bool(); yes {
 				return v.Get("text").Str()
 			}
 		}
@@ -272,7 +273,7 @@ func (r *run) frames() int {
 // statement says what a check's requirements ask, with the first citation.
 func (r *run) statement(d *checkDecl) string {
 	for _, id := range d.requirements {
-		if q, ok := r.engine.Rules.Requirement(id); ok {
+		if q, ok := r.protocol().Rules.Requirement(id); ok {
 			return q.Statement
 		}
 	}

@@ -19,7 +19,7 @@ func (r *run) linger(ctx context.Context) time.Duration {
 	} else if slices.ContainsFunc(r.scenario.Tags, func(t string) bool { return t == "cancel" || t == "load" || t == "close" }) {
 		d = lingering
 	}
-	agent := r.running()
+	agent := r.Agent()
 	if d == 0 || agent == nil {
 		return 0
 	}

@@ -6,9 +6,9 @@ import "github.com/acp-test/acp-test/mistake"
 // agent's.
 type Mistake = mistake.Mistake
 
-// suggestion is the nearest known word in parentheses, to stand behind a
+// Suggestion is the nearest known word in parentheses, to stand behind a
 // message.
-func suggestion(word string, known []string) string {
+func Suggestion(word string, known ...string) string {
 	if s := mistake.Nearest(word, known); s != "" {
 		return " (" + s + ")"
 	}

@@ -3,7 +3,6 @@ package scenarios
 import (
 	"fmt"
 	"net"
-	"net/url"
 	"strconv"
 
 	"github.com/acp-test/acp-test/fakellm"
@@ -55,18 +54,9 @@ func (r *run) isolation() (*isolate.Isolation, error) {
 	if r.trap != nil {
 		i.Ports = append(i.Ports, isolate.Port{Number: r.trap.Port(), Serve: r.trap.Serve})
 	}
-	if c := r.state.setup.http; c != nil {
-		u, err := url.Parse(c.Entry(canaryName).URL)
-		if err != nil {
-			return nil, err
-		}
-		port, err := strconv.Atoi(u.Port())
-		if err != nil {
-			return nil, err
-		}
-		i.Ports = append(i.Ports, isolate.Port{Number: port, Serve: c.Serve})
-	}
-	return i, nil
+	ports, err := r.client.Ports()
+	i.Ports = append(i.Ports, ports...)
+	return i, err
 }
 
 // egress is a finding for each host the agent asked the proxy for.

@@ -2,12 +2,12 @@ package scenarios
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/mistake"
-	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -17,8 +17,8 @@ import (
 // its fields.
 type pattern struct {
 	text   string // as written
-	kind   string
-	arg    script.Word // of turn, response, gate, exit, model, answer, sent, terminal
+	of     *Kind
+	arg    script.Word
 	hasArg bool
 	fields []field
 	// session is the name of the session it must belong to; "" the branch's,
@@ -33,91 +33,34 @@ type field struct {
 	regexp   *regexp.Regexp // if value is literal
 }
 
-// kinds of patterns with the argument they take ("" none, "?" optional) and
-// what they mean, for help.
-var patternKinds = []struct{ name, arg, help string }{
-	{"agent_message", "", "a chunk of the agent's text; text is its text"},
-	{"agent_thought", "", "a chunk of the agent's thoughts; text is its text"},
-	{"user_message", "", "a chunk of the user's text"},
-	{"tool_call", "", "the first report of a tool call"},
-	{"tool_call_update", "", "a later report of a tool call"},
-	{"plan", "", "a plan"},
-	{"available_commands_update", "", "the agent's commands"},
-	{"current_mode_update", "", "the session's mode"},
-	{"config_option_update", "", "the session's options"},
-	{"session_info_update", "", "title and time of the session"},
-	{"usage_update", "", "tokens and cost"},
-	{"update", "", "any session/update"},
-	{"content", "", "any update that belongs to a turn: text, thought, tool call, plan"},
-	{"permission", "", "a session/request_permission"},
-	{"answer", "?", "the editor's answer to a permission: an option kind, cancelled, or error"},
-	{"elicitation", "", "an elicitation/create"},
-	{"request", "METHOD", "a request of the agent; METHOD may be a|b"},
-	{"notification", "METHOD", "a notification of the agent"},
-	{"turn", "?", "the end of a turn with one of the stop reasons given (a|b), any, or error"},
-	{"response", "REF", "the response to the request a line named with as"},
-	{"malformed", "", "a line of the agent that is no message"},
-	{"sent", "METHOD", "a request or notification of the editor"},
-	{"gate", "NAME", "the model holds its reply at this gate"},
-	{"model", "EVENT", "request, done, aborted, fault or unmatched: what the model server saw"},
-	{"exit", "?", "the agent's exit, with this status"},
-	{"terminal", "EVENT", "started, output, exit or released: what happened to a terminal"},
-	{"stderr", "", "something the agent wrote to stderr; text is what"},
-	{"note", "", "a remark of the editor or the model server"},
-}
-
-// aliases are the full names of kinds that have a short one.
-var kindAliases = map[string]string{
-	"agent_message_chunk":        "agent_message",
-	"agent_thought_chunk":        "agent_thought",
-	"user_message_chunk":         "user_message",
-	"session/request_permission": "permission",
-	"elicitation/create":         "elicitation",
-}
-
-func kindInfo(name string) (arg string, ok bool) {
-	for _, k := range patternKinds {
-		if k.name == name {
-			return k.arg, true
-		}
-	}
-	return "", false
-}
-
-func kindNames() []string {
-	var names []string
-	for _, k := range patternKinds {
-		names = append(names, k.name)
-	}
-	return names
-}
-
 // pattern reads a pattern from words[from:], up to a word of stop or the end,
 // and returns the index behind it.
-func (l *line) pattern(from int, stop ...string) (*pattern, int, *Mistake) {
-	if from >= len(l.words) {
-		return nil, 0, l.usage(len(l.Text)+1, "a pattern is missing")
+func (l *Line) pattern(from int, stop ...string) (*pattern, int, *Mistake) {
+	if from >= len(l.Rest) {
+		return nil, 0, l.Usage(len(l.Text)+1, "a pattern is missing")
 	}
-	first := l.words[from]
+	first := l.Rest[from]
 	name, ok := first.Literal()
 	if !ok || first.Quoted {
-		return nil, 0, l.mistake(first.Column, "a pattern begins with a kind of entry: acp-test help patterns", "%q is no pattern", first.Raw())
+		return nil, 0, l.Mistake(first.Column, "a pattern begins with a kind of entry: acp-test help patterns", "%q is no pattern", first.Raw())
 	}
-	p := &pattern{kind: name}
-	if full, ok := kindAliases[name]; ok {
-		p.kind = full
-	}
-	arg, known := kindInfo(p.kind)
+	p := &pattern{of: l.p.kinds[name]}
 	switch {
-	case known:
+	case p.of != nil:
 	case strings.Contains(name, "/"):
-		p.kind, p.arg, p.hasArg = "method", first, true
+		p.of, p.arg, p.hasArg = methodKind(l.p.protocol), first, true
 	default:
-		return nil, 0, l.mistake(first.Column, strings.TrimSpace(mistake.Nearest(name, kindNames())+" a pattern begins with a kind of entry: acp-test help patterns"), "%q is no pattern", name)
+		hint := mistake.Nearest(name, slices.Sorted(maps.Keys(l.p.kinds)))
+		return nil, 0, l.Mistake(first.Column, strings.TrimSpace(hint+" a pattern begins with a kind of entry: acp-test help patterns"),
+			"%q is no pattern", name)
+	}
+	arg := p.of.Arg
+	if p.hasArg {
+		arg = ""
 	}
 	i := from + 1
-	for ; i < len(l.words); i++ {
-		w := l.words[i]
+	for ; i < len(l.Rest); i++ {
+		w := l.Rest[i]
 		if s, ok := w.Literal(); ok && !w.Quoted && slices.Contains(stop, s) {
 			break
 		}
@@ -132,7 +75,7 @@ func (l *line) pattern(from int, stop ...string) (*pattern, int, *Mistake) {
 		if f.path == "session" && f.operator == "=" {
 			s, ok := f.value.Literal()
 			if !ok || s != "any" && !l.p.sessions[s] {
-				return nil, 0, l.mistake(w.Column, "", "session= takes the name of a session opened above, or any")
+				return nil, 0, l.Mistake(w.Column, "", "session= takes the name of a session opened above, or any")
 			}
 			p.session = s
 			continue
@@ -140,57 +83,40 @@ func (l *line) pattern(from int, stop ...string) (*pattern, int, *Mistake) {
 		p.fields = append(p.fields, *f)
 	}
 	if arg != "" && arg != "?" && !p.hasArg {
-		return nil, 0, l.mistake(first.Column, name+" "+arg, "%s needs %s", name, arg)
+		return nil, 0, l.Mistake(first.Column, name+" "+arg, "%s needs %s", name, arg)
 	}
 	if m := l.checkArg(p); m != nil {
 		return nil, 0, m
 	}
 	var text []string
-	for _, w := range l.words[from:i] {
+	for _, w := range l.Rest[from:i] {
 		text = append(text, w.Raw())
 	}
 	p.text = strings.Join(text, " ")
 	return p, i, nil
 }
 
-var stopReasons = []string{"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}
-
-var modelEvents = map[string]transcript.Kind{
-	"request": transcript.ModelRequest, "done": transcript.ModelDone, "aborted": transcript.ModelAborted,
-	"fault": transcript.ModelFault, "unmatched": transcript.ModelUnmatched, "released": transcript.GateReleased,
-}
-
-var terminalEvents = map[string]transcript.Kind{
-	"started": transcript.TermStarted, "output": transcript.TermOutput, "exit": transcript.TermExit, "released": transcript.TermReleased,
-}
-
 // checkArg finds mistakes in the argument of a pattern before the run.
-func (l *line) checkArg(p *pattern) *Mistake {
+func (l *Line) checkArg(p *pattern) *Mistake {
 	s, ok := p.arg.Literal()
 	if !p.hasArg || !ok {
 		return nil
 	}
-	switch p.kind {
-	case "turn":
+	switch of := p.of; {
+	case of.Name == "turn":
+		ends := append(slices.Clone(l.p.protocol.StopReasons), "any", "error")
 		for _, r := range strings.Split(s, "|") {
-			if !slices.Contains(stopReasons, r) && r != "any" && r != "error" {
-				return l.mistake(p.arg.Column, mistake.Nearest(r, append(stopReasons, "any", "error")), "%q is no stop reason", r)
+			if !slices.Contains(ends, r) {
+				return l.Mistake(p.arg.Column, mistake.Nearest(r, ends), "%q is no stop reason", r)
 			}
 		}
-	case "model":
-		if _, ok := modelEvents[s]; !ok {
-			return l.mistake(p.arg.Column, "request, done, aborted, fault, unmatched or released", "the model has no event %q", s)
-		}
-	case "terminal":
-		if _, ok := terminalEvents[s]; !ok {
-			return l.mistake(p.arg.Column, "started, output, exit or released", "a terminal has no event %q", s)
-		}
-	case "gate":
+	case of.Events != nil && !slices.Contains(of.Events, s):
+		last := len(of.Events) - 1
+		return l.Mistake(p.arg.Column, strings.Join(of.Events[:last], ", ")+" or "+of.Events[last], "%s has no event %q", of.Of, s)
+	case of.Name == "gate":
 		l.p.scenario.gates = append(l.p.scenario.gates, gateUse{s, l.Number})
-	case "response":
-		if !l.p.names[s] {
-			return l.mistake(p.arg.Column, "name a request with \"… as NAME\" first", "no line above is named %s", s)
-		}
+	case of.Name == "response" && !l.p.names[s]:
+		return l.Mistake(p.arg.Column, "name a request with \"… as NAME\" first", "no line above is named %s", s)
 	}
 	return nil
 }
@@ -203,13 +129,13 @@ func isField(w script.Word) bool {
 	return ok && !w.Quoted && len(s) > 1 && strings.HasSuffix(s, "?")
 }
 
-func (l *line) field(w script.Word) (*field, *Mistake) {
+func (l *Line) field(w script.Word) (*field, *Mistake) {
 	if key, op, value, ok := w.Cut("!=", "!~", "=", "~"); ok {
 		f := &field{path: key, operator: op, value: value}
 		if s, literal := value.Literal(); literal && strings.HasSuffix(op, "~") {
 			re, err := regexp.Compile(s)
 			if err != nil {
-				return nil, l.mistake(value.Column, "", "bad regular expression: %v", err)
+				return nil, l.Mistake(value.Column, "", "bad regular expression: %v", err)
 			}
 			f.regexp = re
 		}
@@ -218,19 +144,17 @@ func (l *line) field(w script.Word) (*field, *Mistake) {
 	if s, ok := w.Literal(); ok && !w.Quoted && len(s) > 1 && strings.HasSuffix(s, "?") {
 		return &field{path: strings.TrimSuffix(s, "?"), operator: "?"}, nil
 	}
-	return nil, l.mistake(w.Column, "a condition is path=value, path!=value, path~regexp or path?", "%q is no condition", w.Raw())
+	return nil, l.Mistake(w.Column, "a condition is path=value, path!=value, path~regexp or path?", "%q is no condition", w.Raw())
 }
 
 // bound is a pattern with its variables expanded, for one branch.
 type bound struct {
-	text    string
-	kind    string
-	arg     string
-	ref     int // of response
-	session string
-	fields  []boundField
-	prompt  int   // Seq of the prompt that is open where we look from; 0 if none
-	over    []int // prompts whose turns have ended: a second answer to one ends no other
+	Pattern
+	run    *run
+	text   string
+	of     *Kind
+	fields []boundField
+	prompt int // Seq of the prompt that is open where we look from; 0 if none
 }
 
 type boundField struct {
@@ -238,37 +162,37 @@ type boundField struct {
 	regexp                *regexp.Regexp
 }
 
-func (p *pattern) bind(b *branch) (*bound, error) {
-	x := &bound{text: p.text, kind: p.kind}
+func (p *pattern) bind(b *Branch) (*bound, error) {
+	x := &bound{run: b.run, text: p.text, of: p.of}
 	if p.hasArg {
-		arg, err := b.expand(p.arg)
+		arg, err := b.Expand(p.arg)
 		if err != nil {
 			return nil, err
 		}
-		x.arg = arg
+		x.Arg = arg
 	}
-	if p.kind == "response" {
-		e, ok := b.run.named(x.arg)
+	if p.of.Name == "response" {
+		e, ok := b.run.named(x.Arg)
 		if !ok {
-			return nil, fmt.Errorf("%s has not happened", x.arg)
+			return nil, fmt.Errorf("%s has not happened", x.Arg)
 		}
-		x.ref = e.Seq
+		x.Ref = e.Seq
 	}
 	switch p.session {
 	case "any":
 	case "":
-		if s := b.current(); s != nil {
-			x.session = s.id
+		if s := b.Session(); s != nil {
+			x.Session = s.ID
 		}
 	default:
-		s := b.run.session(p.session)
+		s := b.Named(p.session)
 		if s == nil {
-			return nil, b.run.notOpen(p.session)
+			return nil, b.NotOpen(p.session)
 		}
-		x.session = s.id
+		x.Session = s.ID
 	}
 	for _, f := range p.fields {
-		value, err := b.expand(f.value)
+		value, err := b.Expand(f.value)
 		if err != nil {
 			return nil, err
 		}
@@ -290,7 +214,7 @@ func (x *bound) match(e transcript.Entry) bool {
 		return false
 	}
 	for _, f := range x.fields {
-		if !f.match(e) {
+		if !f.match(x.run, e) {
 			return false
 		}
 	}
@@ -298,106 +222,20 @@ func (x *bound) match(e transcript.Entry) bool {
 }
 
 func (x *bound) matchKind(e transcript.Entry) bool {
-	own := x.session == "" || e.Session == "" || e.Session == x.session
-	fromAgent := e.Source == transcript.Agent
-	switch x.kind {
-	case "method":
-		return own && fromAgent && oneOf(e.Method, x.arg) && (e.Kind == transcript.Request || e.Kind == transcript.Notification)
-	case "request":
-		return own && fromAgent && e.Kind == transcript.Request && oneOf(e.Method, x.arg)
-	case "notification":
-		return own && fromAgent && e.Kind == transcript.Notification && oneOf(e.Method, x.arg)
-	case "permission":
-		return own && fromAgent && e.Kind == transcript.Request && e.Method == "session/request_permission"
-	case "elicitation":
-		return own && fromAgent && e.Kind == transcript.Request && e.Method == "elicitation/create"
-	case "answer":
-		return own && e.Source == transcript.Editor && e.Kind == transcript.Response && e.Method == "session/request_permission" && (x.arg == "" || answerKind(e) == x.arg)
-	case "turn":
-		return own && turnEnd(e) && !slices.Contains(x.over, e.Ref)
-	case "response":
-		return fromAgent && e.Kind == transcript.Response && e.Ref == x.ref
-	case "malformed":
-		return fromAgent && e.Kind == transcript.Malformed
-	case "sent":
-		return own && e.Source == transcript.Editor && (e.Kind == transcript.Request || e.Kind == transcript.Notification) && e.Method == x.arg
-	case "gate":
-		return e.Source == transcript.Model && e.Kind == transcript.Gate && e.JSON().Get("gate").Is(x.arg)
-	case "model":
-		return e.Source == transcript.Model && e.Kind == modelEvents[x.arg] && (x.session == "" || e.Session == "" || e.Session == x.session)
-	case "exit":
-		return e.Source == transcript.Process && e.Kind == transcript.Exited
-	case "terminal":
-		return e.Source == transcript.Terminal && e.Kind == terminalEvents[x.arg]
-	case "stderr":
-		return e.Source == transcript.Stderr
-	case "note":
-		return e.Source == transcript.Note && e.Kind == transcript.Remark
-	}
-	if !own || !fromAgent {
-		return false
-	}
-	switch u := acpframe.Update(e); {
-	case u == "":
-		return false
-	case x.kind == "update":
-		return true
-	case x.kind == "content":
-		return contentUpdate(u)
-	default:
-		return u == x.kind || u == x.kind+"_chunk"
-	}
+	return x.of.Match(x.Pattern, e, x.Session == "" || e.Session == "" || e.Session == x.Session)
 }
 
-// contentUpdate tells the updates that belong to a turn from those that report
-// state and are legal at any time.
-func contentUpdate(kind string) bool {
-	switch kind {
-	case "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan":
-		return true
-	}
-	return false
-}
-
-func turnEnd(e transcript.Entry) bool {
-	return e.Source == transcript.Agent && e.Kind == transcript.Response && e.Method == "session/prompt"
-}
-
-// stopReason is the stop reason of a turn's end, or "error".
-func stopReason(e transcript.Entry) string {
-	v := e.JSON()
-	if v.Get("error").Exists() {
-		return "error"
-	}
-	return v.Get("result").Get("stopReason").Text()
-}
-
-// answerKind is what the editor answered to a permission: the kind of option,
-// which Remark entries do not tell, so the option's id stands for it, or
-// cancelled, or error.
-func answerKind(e transcript.Entry) string {
-	v := e.JSON()
-	if v.Get("error").Exists() {
-		return "error"
-	}
-	outcome := v.Get("result").Get("outcome")
-	if outcome.Get("outcome").Is("selected") {
-		return outcome.Get("optionId").Str()
-	}
-	return outcome.Get("outcome").Str()
-}
-
-func (f *boundField) match(e transcript.Entry) bool {
-	v, text, found := lookup(e, f.path)
+func (f *boundField) match(r *run, e transcript.Entry) bool {
+	v, text, found := r.lookup(e, f.path)
 	switch f.operator {
 	case "?":
 		// A null result is a success all the same, as the pages of the
 		// specification show it; what is wrong with it is for SHAPE to say.
 		return found && (f.path == "result" || !v.IsNull())
 	case "=":
-		return found && oneOf(text, f.value)
+		return found && OneOf(text, f.value)
 	case "!=":
-		return !found || !oneOf(text, f.value)
+		return !found || !OneOf(text, f.value)
 	case "~":
 		return found && f.regexp.MatchString(text)
 	case "!~":
@@ -406,14 +244,15 @@ func (f *boundField) match(e transcript.Entry) bool {
 	return false
 }
 
-func oneOf(text, values string) bool {
+// OneOf reports whether a text is one of the values that stand in a pattern,
+// separated by |.
+func OneOf(text, values string) bool {
 	return text == values || strings.Contains(values, "|") && slices.Contains(strings.Split(values, "|"), text)
 }
 
 // lookup finds the value at a path of an entry: first in the part of the
-// message a reader means, then further out. "text" is the text of a chunk of a
-// message or of stderr.
-func lookup(e transcript.Entry, path string) (v wire.Value, text string, found bool) {
+// message a reader means, then further out. "text" is also that of stderr.
+func (r *run) lookup(e transcript.Entry, path string) (v wire.Value, text string, found bool) {
 	switch {
 	case path == "raw":
 		return wire.Value{}, string(e.Raw), true
@@ -422,22 +261,8 @@ func lookup(e transcript.Entry, path string) (v wire.Value, text string, found b
 	case path == "text" && e.Source == transcript.Stderr:
 		return wire.Value{}, string(e.Raw), true
 	}
-	root := e.JSON()
-	var within []wire.Value
-	switch e.Kind {
-	case transcript.Request, transcript.Notification:
-		params := root.Get("params")
-		if u := params.Get("update"); u.Exists() {
-			if path == "text" {
-				path = "content.text"
-			}
-			within = append(within, u)
-		}
-		within = append(within, params, params.Get("toolCall"))
-	case transcript.Response:
-		within = append(within, root.Get("result"), root.Get("error"))
-	}
-	for _, in := range append(within, root) {
+	within, path := r.protocol().Lookup(e, path)
+	for _, in := range append(within, e.JSON()) {
 		if v := in.Path(path); v.Exists() {
 			return v, v.Text(), true
 		}

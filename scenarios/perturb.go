@@ -27,7 +27,7 @@ func (r *run) perturb(ctx context.Context, a *mockclient.Agent) error {
 	}
 	a.SetPace(p.Pace)
 	if r.connection() == 0 {
-		r.note("perturbed: %s", strings.Join(p.How, ", "))
+		r.Note("perturbed: %s", strings.Join(p.How, ", "))
 	}
 	if p.Split == 0 {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/fakellm"
-	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
@@ -28,17 +28,28 @@ type run struct {
 	trap     *fakellm.Trap // nil if outside connections are left alone
 
 	checker *rules.Checker
+	client  Client
 	state   state
 	// launching is held while an agent starts.
 	launching sync.Mutex
 	rendered  string
 }
 
-// session is an ACP session the script opened.
-type session struct {
-	name, id, cwd string
-	begin         int   // Seq from which await looks forward at first
-	prompts       []int // Seqs of its prompts, under the lock of the run's state
+// Session is a conversation that the script opened.
+type Session struct {
+	// Name is what the script calls it, ID what the protocol does.
+	Name, ID string
+	// Dir is its working directory.
+	Dir string
+
+	begin   int   // Seq from which await looks forward at first
+	prompts []int // Seqs of its prompts, under the lock of the run's state
+}
+
+// NewSession returns a session that a line is about to open; await looks forward
+// from here.
+func (b *Branch) NewSession(name, dir string) *Session {
+	return &Session{Name: name, Dir: dir, begin: b.At()}
 }
 
 // view is how far one branch has looked in one session.
@@ -48,24 +59,24 @@ type view struct {
 	over   []int // prompts whose turn was awaited to its end
 }
 
-// branch is a line of control: the script, or one side of both. It has a
+// Branch is a line of control: the script, or one side of both. It has a
 // session it speaks of when a line names none.
-type branch struct {
-	run     *run
-	session *session
+type Branch struct {
+	*run
+	session *Session
 	cursor  int // where there is no session
-	views   map[*session]*view
+	views   map[*Session]*view
 	group   *group
 	apart   bool // one side of both
 }
 
 // view returns the branch's own view of a session.
-func (b *branch) view(s *session) *view {
+func (b *Branch) view(s *Session) *view {
 	v := b.views[s]
 	if v == nil {
 		v = &view{cursor: s.begin}
 		if b.views == nil {
-			b.views = map[*session]*view{}
+			b.views = map[*Session]*view{}
 		}
 		b.views[s] = v
 	}
@@ -74,8 +85,8 @@ func (b *branch) view(s *session) *view {
 
 // fork returns a branch for one side of both, which looks on by itself from
 // where b is.
-func (b *branch) fork() *branch {
-	own := &branch{run: b.run, session: b.current(), cursor: b.cursor, views: map[*session]*view{}, apart: true}
+func (b *Branch) fork() *Branch {
+	own := &Branch{run: b.run, session: b.Session(), cursor: b.cursor, views: map[*Session]*view{}, apart: true}
 	for s, v := range b.views {
 		own.views[s] = &view{v.cursor, v.ended, slices.Clone(v.over)}
 	}
@@ -83,7 +94,7 @@ func (b *branch) fork() *branch {
 }
 
 // join moves b to the farthest point that a side of both has come to.
-func (b *branch) join(side *branch) {
+func (b *Branch) join(side *Branch) {
 	b.cursor = max(b.cursor, side.cursor)
 	for s, v := range side.views {
 		mine := b.view(s)
@@ -107,20 +118,20 @@ type group struct {
 type checkState struct {
 	decl    *checkDecl
 	reached bool
-	misses  []*miss
+	misses  []*Miss
 }
 
-// miss is a line that did not get what it wants.
-type miss struct {
-	failure *transcript.Failure
-	// verdict is fixed where the line knows it (inconclusive); else the
+// Miss is the error of a line that did not get what it wants.
+type Miss struct {
+	Failure *transcript.Failure
+	// Verdict is fixed where the line knows it (inconclusive); else the
 	// check's class decides.
-	verdict Verdict
-	// effect says that the line is about an effect or an end, which fails
+	Verdict Verdict
+	// Effect says that the line is about an effect or an end, which fails
 	// also in a check that names no requirement.
-	effect bool
-	// soft: the script goes on, since nothing after it depends on the line.
-	soft bool
+	Effect bool
+	// Soft: the script goes on, since nothing after it depends on the line.
+	Soft bool
 	// turnEnd is the Seq of a turn's end that came with another reason than
 	// cancelled after a cancel: whether that is a fail, the rule decides.
 	turnEnd int
@@ -129,16 +140,16 @@ type miss struct {
 	by transcript.Entry
 }
 
-func (m *miss) Error() string { return m.failure.Error() }
+func (m *Miss) Error() string { return m.Failure.Error() }
 
-// skipped ends a scenario that does not apply.
-type skipped struct{ reason string }
+// Skipped is the error that ends a scenario which does not apply.
+type Skipped struct{ Reason string }
 
-func (s *skipped) Error() string { return s.reason }
+func (s *Skipped) Error() string { return s.Reason }
 
-// current is the session a line without a name speaks of: the branch's own,
+// Session returns the session a line without a name speaks of: the branch's own,
 // else the one opened last.
-func (b *branch) current() *session {
+func (b *Branch) Session() *Session {
 	if b.session != nil {
 		return b.session
 	}
@@ -151,28 +162,28 @@ func (b *branch) current() *session {
 	return nil
 }
 
-// speak makes a named session the branch's own inside both, where "the one
+// Speak makes a named session the branch's own inside both, where "the one
 // opened last" would depend on the other side.
-func (b *branch) speak(s *session) {
+func (b *Branch) Speak(s *Session) {
 	if b.apart {
 		b.session = s
 	}
 }
 
-// at is the branch's cursor.
-func (b *branch) at() int {
-	if s := b.current(); s != nil {
+// At returns the branch's cursor.
+func (b *Branch) At() int {
+	if s := b.Session(); s != nil {
 		return max(b.view(s).cursor, b.cursor)
 	}
 	return b.cursor
 }
 
-// acted sets the cursor to an act's own entry.
-func (b *branch) acted(s *session, e transcript.Entry) {
+// Acted sets the cursor to an act's own entry.
+func (b *Branch) Acted(s *Session, e transcript.Entry) {
 	if e.Seq == 0 {
 		return
 	}
-	b.run.settle(e)
+	b.run.Settle(e)
 	if s != nil {
 		v := b.view(s)
 		v.cursor = max(v.cursor, e.Seq)
@@ -182,59 +193,59 @@ func (b *branch) acted(s *session, e transcript.Entry) {
 }
 
 // reach moves the cursor to an entry that was awaited. It never jumps back.
-func (b *branch) reach(e transcript.Entry) {
-	b.run.settle(e)
+func (b *Branch) reach(e transcript.Entry) {
+	b.run.Settle(e)
 	if b.group != nil {
 		b.group.taken[e.Seq] = true
 		b.group.end = max(b.group.end, e.Seq)
 		return
 	}
-	b.acted(b.current(), e)
+	b.Acted(b.Session(), e)
 }
 
-// expand replaces the variables of a word.
-func (b *branch) expand(w script.Word) (string, error) { return w.Expand(b.variable) }
+// Expand replaces the variables of a word.
+func (b *Branch) Expand(w script.Word) (string, error) { return w.Expand(b.Variable) }
 
-// variable is the value of $NAME, $NAME(ARG) or $NAME.path.
-func (b *branch) variable(name string) (string, error) {
+// Variable returns the value of $NAME, $NAME(ARG) or $NAME.path.
+func (b *Branch) Variable(name string) (string, error) {
 	r := b.run
-	if v, err := r.fixed(name); err == nil {
+	if v, err := r.Fixed(name); err == nil {
 		return v, nil
 	}
 	head, arg, call := strings.Cut(strings.TrimSuffix(name, ")"), "(")
 	switch {
 	case call && head == "SESSION":
-		if s := r.session(arg); s != nil {
-			return s.id, nil
+		if s := r.Named(arg); s != nil {
+			return s.ID, nil
 		}
-		return "", r.notOpen(arg)
-	case call && head == "TOOL":
-		return r.tool(arg)
+		return "", r.NotOpen(arg)
+	case call && r.protocol().Variables[head] != nil:
+		return r.protocol().Variables[head](r.t, arg)
 	case name == "SESSION":
-		if s := b.current(); s != nil {
-			return s.id, nil
+		if s := b.Session(); s != nil {
+			return s.ID, nil
 		}
 		return "", errors.New("no session is open")
 	}
 	head, path, _ := strings.Cut(name, ".")
 	e, ok := r.named(head)
 	if !ok {
-		return "", unknownVariable(name, []string{"WORK", "HOME", "TMP", "SESSION", "TOOL"})
+		return "", unknownVariable(name, append([]string{"WORK", "HOME", "TMP", "SESSION"}, slices.Sorted(maps.Keys(r.protocol().Variables))...))
 	}
 	// A request of ours stands for its answer, once that is there.
 	from := e
 	if e.Source == transcript.Editor && e.Kind == transcript.Request {
-		if a := r.t.At(r.answerTo(e.Seq)); a.Ref == e.Seq {
-			if _, text, ok := lookup(a, orElse(path, "sessionId")); ok {
+		if a := r.t.At(r.AnswerTo(e.Seq)); a.Ref == e.Seq {
+			if _, text, ok := r.lookup(a, orElse(path, r.protocol().SessionPath)); ok {
 				return text, nil
 			}
 			from = a
 		}
 	}
 	if path == "" {
-		return natural(e), nil
+		return r.natural(e), nil
 	}
-	if _, text, ok := lookup(e, path); ok {
+	if _, text, ok := r.lookup(e, path); ok {
 		return text, nil
 	}
 	return "", &lacking{what: head + "." + path, entry: from}
@@ -243,7 +254,7 @@ func (b *branch) variable(name string) (string, error) {
 // lacking is what a line wants of an entry that has it not. If the entry is the
 // agent's that is no mistake of the scenario.
 type lacking struct {
-	line  *line
+	line  *Line
 	what  string
 	entry transcript.Entry
 }
@@ -253,18 +264,18 @@ func (e *lacking) Error() string {
 }
 
 // miss says that without it there is no situation to judge.
-func (e *lacking) miss(r *run) *miss {
-	f := r.failure(e.line, transcript.Outcome{})
+func (e *lacking) miss(r *run) *Miss {
+	f := r.Failure(e.line, transcript.Outcome{})
 	f.Expected, f.Observed, f.Entries = []string{e.what}, r.observed(e.entry), []int{e.entry.Seq}
-	return &miss{failure: f, verdict: Inconclusive}
+	return &Miss{Failure: f, Verdict: Inconclusive}
 }
 
-// notOpen is a session that a line names and that is not open: a mistake of the
+// NotOpen is a session that a line names and that is not open: a mistake of the
 // scenario, unless the agent refused to open it.
-func (r *run) notOpen(name string) error {
+func (r *run) NotOpen(name string) error {
 	refusal := 0
 	for e := range r.t.All() {
-		if e.Source == transcript.Agent && e.Kind == transcript.Response && strings.HasPrefix(e.Method, "session/") && e.JSON().Get("error").Exists() {
+		if e.Source == transcript.Agent && e.Kind == transcript.Response && r.protocol().OpensSession(e.Method) && e.JSON().Get("error").Exists() {
 			refusal = e.Seq
 		}
 	}
@@ -274,8 +285,8 @@ func (r *run) notOpen(name string) error {
 	return fmt.Errorf("session %s is not open", name)
 }
 
-// fixed are the variables that are known before the script begins.
-func (r *run) fixed(name string) (string, error) {
+// Fixed are the variables that are known before the script begins.
+func (r *run) Fixed(name string) (string, error) {
 	switch name {
 	case "WORK":
 		return r.box.work, nil
@@ -294,32 +305,10 @@ func (r *run) fixed(name string) (string, error) {
 	return "", unknownVariable(name, []string{"WORK", "HOME", "TMP", "LLM", "SELF"})
 }
 
-// tool is the id of the n-th tool call of the run.
-func (r *run) tool(arg string) (string, error) {
-	n := 0
-	if _, err := fmt.Sscan(arg, &n); err != nil || n < 1 {
-		return "", fmt.Errorf("$TOOL(%s): count tool calls from 1", arg)
-	}
-	seen := map[string]bool{}
-	for e := range r.t.All() {
-		if acpframe.Update(e) != "tool_call" {
-			continue
-		}
-		id := e.JSON().Path("params.update.toolCallId").Str()
-		if seen[id] = true; len(seen) == n {
-			return id, nil
-		}
-	}
-	return "", fmt.Errorf("$TOOL(%d): there were only %d tool calls", n, len(seen))
-}
-
 // natural is what a captured entry stands for where no path is given.
-func natural(e transcript.Entry) string {
-	for _, path := range []string{"toolCallId", "terminalId", "sessionId", "stopReason"} {
-		if path == "sessionId" && e.Kind != transcript.Response {
-			continue
-		}
-		if _, text, ok := lookup(e, path); ok {
+func (r *run) natural(e transcript.Entry) string {
+	for _, path := range r.protocol().Stands(e) {
+		if _, text, ok := r.lookup(e, path); ok {
 			return text
 		}
 	}
@@ -333,8 +322,8 @@ func natural(e transcript.Entry) string {
 
 // window is the stretch saw and its kin look at: from the latest prompt of a
 // session on, or all, or its n-th turn.
-func (r *run) window(s *session, in string, turn int) (after, to int, err error) {
-	prompts := r.promptsOf(s)
+func (r *run) window(s *Session, in string, turn int) (after, to int, err error) {
+	prompts := r.PromptsOf(s)
 	switch {
 	case in == "run" || s == nil:
 		return 0, -1, nil
@@ -353,8 +342,8 @@ func (r *run) window(s *session, in string, turn int) (after, to int, err error)
 	return prompts[len(prompts)-1] - 1, -1, nil
 }
 
-// stepTimeout bounds one line.
-func (r *run) stepTimeout(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
+// StepTimeout bounds one line.
+func (r *run) StepTimeout(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
 	d, name := within, "within"
 	if d == 0 {
 		d, name = r.engine.StepTimeout, "step timeout"
@@ -373,8 +362,8 @@ type timerError struct {
 
 func (e *timerError) Error() string { return fmt.Sprintf("%s %v", e.name, e.d) }
 
-// inWork resolves a path of the script inside the workspace.
-func (r *run) inWork(name string) string {
+// InWork resolves a path of the script inside the workspace.
+func (r *run) InWork(name string) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
@@ -382,5 +371,5 @@ func (r *run) inWork(name string) string {
 }
 
 func unknownVariable(name string, known []string) error {
-	return fmt.Errorf("unknown variable $%s%s", name, suggestion(name, known))
+	return fmt.Errorf("unknown variable $%s%s", name, Suggestion(name, known...))
 }

@@ -46,7 +46,7 @@ const startTries = 3
 // of the repeats. When ctx ends, the run stops, and what has finished is
 // summed up.
 func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
-	run := Run{Version: 1, Tool: e.Tool, Command: e.Command, Agent: profileTitle(e.Profile, e.ExtraArgs), Protocol: "1", Seed: e.Seed,
+	run := Run{Version: 1, Tool: e.Tool, Command: e.Command, Agent: profileTitle(e.Profile, e.ExtraArgs), Protocol: e.Protocol.Version, Seed: e.Seed,
 		Started: time.Now(), Out: e.Out, Strict: plan.Strict}
 	if plan.Shard != nil {
 		run.Shard = &Shard{Index: plan.Shard.Index, Of: plan.Shard.Of, Hash: Hash(list), List: idsOf(list), Expected: e.expected(), Unclaimed: e.unclaimed(list)}

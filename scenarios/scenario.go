@@ -109,11 +109,11 @@ func (s *Scenario) Requirements() []string {
 
 // Parse reads one scenario. id and file name it in results and messages. The
 // error joins all its mistakes, each a *Mistake, in the order of their lines.
-func Parse(id, file string, text []byte) (*Scenario, error) {
+func (p *Protocol) Parse(id, file string, text []byte) (*Scenario, error) {
 	tree, broken := script.Parse(file, text)
 	s := &Scenario{ID: id, File: file, Role: "editor",
 		files: map[string][]byte{}, want: map[string][]byte{}, decl: declarations{rulesOff: map[string]string{}}}
-	p := &parser{scenario: s, file: file, commands: commandTable(), names: map[string]bool{},
+	c := &parser{scenario: s, file: file, commands: p.commandTable(), kinds: p.kinds(), protocol: p, names: map[string]bool{},
 		sessions: map[string]bool{"main": true}} // main is what a prompt opens by itself
 	seen := map[string]bool{}
 	for _, f := range tree.Files {
@@ -138,11 +138,11 @@ func Parse(id, file string, text []byte) (*Scenario, error) {
 	}
 	if tree.ScriptsAgent() {
 		s.Role = "agent"
-		p.agentScript(tree.Lines)
+		c.agentScript(tree.Lines)
 	} else {
-		s.steps = p.block(tree.Lines)
+		s.steps = c.block(tree.Lines)
 	}
-	if err := together(append(p.mistakes, broken...)); err != nil {
+	if err := together(append(c.mistakes, broken...)); err != nil {
 		return nil, err
 	}
 	if folder := path.Dir(id); folder != "." {

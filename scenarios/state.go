@@ -5,23 +5,28 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
 )
 
+// setup is what set-up lines have said so far.
+type setup struct {
+	env   map[string]string
+	home  map[string][]byte
+	needs []string // capabilities of the agent
+}
+
 // state is what changes while a scenario runs. Both sides of a both reach it at
 // the same time, so every field is read and written under mu.
 type state struct {
-	mu     sync.Mutex
-	agent  *mockclient.Agent  // nil while none runs
-	editor *mockclient.Editor // nil while none runs
-	client mockclient.Capabilities
-	setup  setup
+	mu    sync.Mutex
+	agent *mockclient.Agent // nil while none runs
+	setup setup
 
 	conn     int
-	ready    bool   // initialized
-	init     []byte // result of initialize
-	sessions []*session
+	ready    bool // greeted
+	sessions []*Session
 	names    map[string]transcript.Entry
 	// residents are the processes of the agent, besides itself, before the first
 	// prompt, by their id: a launcher's child, a language server.
@@ -51,28 +56,19 @@ func (r *run) change(f func(s *state)) {
 	f(&r.state)
 }
 
-// running returns the agent, nil while none runs.
-func (r *run) running() (a *mockclient.Agent) {
+// Agent returns the agent, nil while none runs.
+func (r *run) Agent() (a *mockclient.Agent) {
 	r.change(func(s *state) { a = s.agent })
 	return a
 }
 
-// talking returns the editor, nil while no agent runs.
-func (r *run) talking() (e *mockclient.Editor) {
-	r.change(func(s *state) { e = s.editor })
-	return e
-}
-
-// live returns the agent and its editor for a line that needs them; the error
-// is a miss if there is none.
-func (r *run) live(l *line) (*mockclient.Agent, *mockclient.Editor, error) {
-	r.state.mu.Lock()
-	a, e := r.state.agent, r.state.editor
-	r.state.mu.Unlock()
-	if a == nil {
-		return nil, nil, r.unsent(l, mockclient.ErrExited)
+// Alive returns the agent for a line that needs it; the error is a miss if none
+// runs.
+func (r *run) Alive(l *Line) (*mockclient.Agent, error) {
+	if a := r.Agent(); a != nil {
+		return a, nil
 	}
-	return a, e, nil
+	return nil, r.Unsent(l, mockclient.ErrExited)
 }
 
 // connection returns the number of the connection, from 0.
@@ -81,18 +77,18 @@ func (r *run) connection() (n int) {
 	return n
 }
 
-// hasEnded reports whether the script closed the agent's input or signalled it.
-func (r *run) hasEnded() (ended bool) {
+// Ended reports whether the script closed the agent's input or signalled it.
+func (r *run) Ended() (ended bool) {
 	r.change(func(s *state) { ended = s.ended })
 	return ended
 }
 
-// session returns the session that a name was given to last, or nil.
-func (r *run) session(name string) *session {
-	return r.lastSession(func(s *session) bool { return s.name == name })
+// Named returns the session that a name was given to last, or nil.
+func (r *run) Named(name string) *Session {
+	return r.lastSession(func(s *Session) bool { return s.Name == name })
 }
 
-func (r *run) lastSession(is func(*session) bool) (found *session) {
+func (r *run) lastSession(is func(*Session) bool) (found *Session) {
 	r.change(func(s *state) {
 		for _, c := range slices.Backward(s.sessions) {
 			if is(c) {
@@ -104,30 +100,30 @@ func (r *run) lastSession(is func(*session) bool) (found *session) {
 	return found
 }
 
-// promptsOf returns the Seqs of the prompts of a session, which may be nil.
-func (r *run) promptsOf(c *session) (seqs []int) {
+// PromptsOf returns the Seqs of the prompts of a session, which may be nil.
+func (r *run) PromptsOf(c *Session) (seqs []int) {
 	if c != nil {
 		r.change(func(*state) { seqs = slices.Clone(c.prompts) })
 	}
 	return seqs
 }
 
-// lastPrompt returns the Seq of the latest prompt of a session, 0 if it has had
+// LastPrompt returns the Seq of the latest prompt of a session, 0 if it has had
 // none.
-func (r *run) lastPrompt(c *session) int {
-	if seqs := r.promptsOf(c); len(seqs) > 0 {
+func (r *run) LastPrompt(c *Session) int {
+	if seqs := r.PromptsOf(c); len(seqs) > 0 {
 		return seqs[len(seqs)-1]
 	}
 	return 0
 }
 
-// settle says that the script knows of an entry.
-func (r *run) settle(e transcript.Entry) {
+// Settle says that the script knows of an entry.
+func (r *run) Settle(e transcript.Entry) {
 	r.change(func(s *state) { s.settled = max(s.settled, e.Seq) })
 }
 
-// name remembers an entry under the name a line gave it.
-func (r *run) name(as string, e transcript.Entry) {
+// Name remembers an entry under the name a line gave it.
+func (r *run) Name(as string, e transcript.Entry) {
 	if as != "" {
 		r.change(func(s *state) { s.names[as] = e })
 	}
@@ -139,17 +135,17 @@ func (r *run) named(ref string) (e transcript.Entry, ok bool) {
 	return e, ok
 }
 
-// referred is named for a line that cannot do without.
-func (r *run) referred(l *line, ref string) (transcript.Entry, error) {
+// Entry is named for a line that cannot do without.
+func (r *run) Entry(l *Line, ref string) (transcript.Entry, error) {
 	e, ok := r.named(ref)
 	if !ok {
-		return e, l.runtime(fmt.Errorf("%s has not happened", ref))
+		return e, l.Fault(fmt.Errorf("%s has not happened", ref))
 	}
 	return e, nil
 }
 
-// excuse says that entries break the protocol on purpose.
-func (r *run) excuse(seqs ...int) {
+// Excuse says that entries break the protocol on purpose.
+func (r *run) Excuse(seqs ...int) {
 	r.change(func(s *state) {
 		for _, seq := range seqs {
 			s.excused[seq] = true
@@ -157,7 +153,7 @@ func (r *run) excuse(seqs ...int) {
 	})
 }
 
-func (r *run) note(format string, args ...any) {
+func (r *run) Note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	r.t.Event(r.connection(), transcript.Note, transcript.Remark, "", map[string]string{"text": text})
 	r.change(func(s *state) { s.notes = append(s.notes, text) })
@@ -168,7 +164,75 @@ func (r *run) phase(text string) {
 	r.engine.step(r.scenario.ID, text)
 }
 
-// did logs an act that sends no frame.
-func (r *run) did(l *line) {
+// Did logs an act that sends no frame.
+func (r *run) Did(l *Line) {
 	r.t.Event(r.connection(), transcript.Note, transcript.Act, "", map[string]string{"text": l.Text})
 }
+
+// ExcuseSince excuses the frames of a method that were written since an entry.
+func (r *run) ExcuseSince(from int, method string) {
+	for e := range r.t.From(from + 1) {
+		if e.Source == transcript.Editor && e.Method == method {
+			r.Excuse(e.Seq)
+		}
+	}
+}
+
+// ExcuseAll says that the script answers or writes what no editor may.
+func (r *run) ExcuseAll() { r.change(func(s *state) { s.allExcused = true }) }
+
+// NotStarted says why the agent did not start.
+func (r *run) NotStarted(f *transcript.Failure) { r.change(func(s *state) { s.unstarted = f }) }
+
+// Opened makes a session the one opened last.
+func (r *run) Opened(c *Session) {
+	r.change(func(s *state) {
+		s.sessions = append(slices.DeleteFunc(s.sessions, func(o *Session) bool { return o == c }), c)
+	})
+}
+
+// Prompted says that an entry is a prompt of a session.
+func (r *run) Prompted(c *Session, e transcript.Entry) {
+	r.change(func(*state) { c.prompts = append(c.prompts, e.Seq) })
+}
+
+// AnswerTo returns the Seq of the answer to a request, or of the last entry.
+func (r *run) AnswerTo(seq int) int {
+	for e := range r.t.From(seq) {
+		if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Ref == seq {
+			return e.Seq
+		}
+	}
+	return r.t.Len()
+}
+
+// What a command may ask of a run.
+
+func (r *run) protocol() *Protocol { return r.engine.Protocol }
+
+// Client returns the protocol's side of the run.
+func (r *run) Client() Client { return r.client }
+
+// Transcript returns the log of the run.
+func (r *run) Transcript() *transcript.Transcript { return r.t }
+
+// Model returns the model server.
+func (r *run) Model() *fakellm.Server { return r.model }
+
+// Work returns the workspace, Temp the directory for temporary files.
+func (r *run) Work() string { return r.box.work }
+
+// Temp returns the directory for temporary files.
+func (r *run) Temp() string { return r.box.temp }
+
+// Self returns the path of this program, "" if it is not known.
+func (r *run) Self() string { return r.engine.Self }
+
+// Seed returns the seed of the run.
+func (r *run) Seed() int64 { return r.engine.Seed }
+
+// Isolated reports whether the agent reaches the servers of the run only.
+func (r *run) Isolated() bool { return r.engine.Isolate }
+
+// Line returns an entry as one line for people.
+func (r *run) Line(e transcript.Entry) string { return r.protocol().Canonical.Line(e) }

@@ -27,8 +27,8 @@ func conditionCommands() []*Command {
 	}}
 }
 
-func compileNeeds(l *line) (func(context.Context, *branch) error, error) {
-	first, m := l.need(0, "what is needed")
+func compileNeeds(l *Line) (Step, error) {
+	first, m := l.Need(0, "what is needed")
 	if m != nil {
 		return nil, m
 	}
@@ -39,17 +39,17 @@ func compileNeeds(l *line) (func(context.Context, *branch) error, error) {
 		return compileNeedsAwait(l)
 	}
 	var agent []string
-	for _, w := range l.words {
+	for _, w := range l.Rest {
 		s, ok := w.Literal()
 		what, name, _ := strings.Cut(s, ":")
 		switch {
 		case !ok:
-			return nil, l.usage(w.Column, "needs takes no variables")
+			return nil, l.Usage(w.Column, "needs takes no variables")
 		case what == "agent" && name != "":
 			agent = append(agent, name)
 		case what == "tool" && name != "", what == "model" && name == "":
 		default:
-			return nil, l.usage(w.Column, "%q is nothing that could be needed", s)
+			return nil, l.Usage(w.Column, "%q is nothing that could be needed", s)
 		}
 		l.p.scenario.needs = append(l.p.scenario.needs, needDecl{what, name, l.Number})
 	}
@@ -58,17 +58,17 @@ func compileNeeds(l *line) (func(context.Context, *branch) error, error) {
 	}
 	// What the agent advertises is known once it has answered; a script may
 	// still have to say how it is initialized.
-	return func(_ context.Context, b *branch) error {
+	return func(_ context.Context, b *Branch) error {
 		b.run.change(func(s *state) { s.setup.needs = append(s.setup.needs, agent...) })
-		return b.run.applies()
+		return b.Applies()
 	}, nil
 }
 
 // neededPattern is the pattern after needs saw and needs await.
-func neededPattern(l *line) (*pattern, error) {
+func neededPattern(l *Line) (*pattern, error) {
 	p, next, m := l.pattern(1)
-	if m == nil && next < len(l.words) {
-		m = l.usage(l.words[next].Column, "needs %s takes one pattern", l.words[0].Raw())
+	if m == nil && next < len(l.Rest) {
+		m = l.Usage(l.Rest[next].Column, "needs %s takes one pattern", l.Rest[0].Raw())
 	}
 	if m != nil {
 		return nil, m
@@ -80,32 +80,32 @@ func neededPattern(l *line) (*pattern, error) {
 // it may send. await is inconclusive there, because a situation that was needed
 // did not come about; this is for situations that the specification leaves to
 // the agent (PERM-001: asking is optional), which no run would bring about.
-func compileNeedsAwait(l *line) (func(context.Context, *branch) error, error) {
+func compileNeedsAwait(l *Line) (Step, error) {
 	p, err := neededPattern(l)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, b *branch) error {
+	return func(ctx context.Context, b *Branch) error {
 		err := b.await(ctx, l, p, 0)
-		var m *miss
-		if errors.As(err, &m) && turnEnd(m.by) && stopReason(m.by) != "error" {
-			b.run.settle(m.by)
-			return &skipped{"the agent took its turn without " + strings.Join(m.failure.Expected, " ")}
+		var m *Miss
+		if errors.As(err, &m) && b.endedWithoutError(m.by) {
+			b.Settle(m.by)
+			return &Skipped{"the agent took its turn without " + strings.Join(m.Failure.Expected, " ")}
 		}
 		return err
 	}, nil
 }
 
 // compileNeedsSaw skips the scenario if what an agent may send has not come.
-func compileNeedsSaw(l *line) (func(context.Context, *branch) error, error) {
+func compileNeedsSaw(l *Line) (Step, error) {
 	p, err := neededPattern(l)
 	if err != nil {
 		return nil, err
 	}
-	return func(_ context.Context, b *branch) error {
+	return func(_ context.Context, b *Branch) error {
 		x, err := p.bind(b)
 		if err != nil {
-			return l.runtime(err)
+			return l.Fault(err)
 		}
 		var last transcript.Entry
 		for e := range b.run.t.All() {
@@ -114,25 +114,21 @@ func compileNeedsSaw(l *line) (func(context.Context, *branch) error, error) {
 			}
 		}
 		if last.Seq == 0 {
-			return &skipped{"the agent has sent no " + x.text}
+			return &Skipped{"the agent has sent no " + x.text}
 		}
-		b.run.name(l.as, last)
+		b.Name(l.Alias, last)
 		return nil
 	}, nil
 }
 
-// applies ends the scenario if the agent lacks what is needed, as far as it has
+// Applies ends the scenario if the agent lacks what is needed, as far as it has
 // said what it has.
-func (r *run) applies() error {
+func (r *run) Applies() error {
 	var needs []string
 	r.change(func(s *state) { needs = s.setup.needs })
 	for _, c := range needs {
-		known := r.initialized()
-		if c == "modes" || c == "configOptions" {
-			known = r.opening().Seq > 0
-		}
-		if known && !r.advertised(c) {
-			return &skipped{"the agent does not advertise " + c}
+		if has, known := r.client.Advertises(c); known && !has {
+			return &Skipped{"the agent does not advertise " + c}
 		}
 	}
 	return nil
@@ -165,9 +161,9 @@ func structureCommands() []*Command {
 		}, {
 			Name: "tag", Group: "structure", Args: "NAME…",
 			Summary: "tag the scenario, for --tag",
-			Compile: func(l *line) (func(context.Context, *branch) error, error) {
-				for i := range l.words {
-					s, m := l.one(i, "a tag")
+			Compile: func(l *Line) (Step, error) {
+				for i := range l.Rest {
+					s, m := l.One(i, "a tag")
 					if m != nil {
 						return nil, m
 					}
@@ -178,13 +174,13 @@ func structureCommands() []*Command {
 		}, {
 			Name: "role", Group: "structure", Args: "editor|agent",
 			Summary: "say which side the file scripts; the default is editor",
-			Compile: func(l *line) (func(context.Context, *branch) error, error) {
-				s, m := l.one(0, "editor or agent")
+			Compile: func(l *Line) (Step, error) {
+				s, m := l.One(0, "editor or agent")
 				if m != nil {
 					return nil, m
 				}
 				if s != "editor" && s != "agent" {
-					return nil, l.usage(l.words[0].Column, "%q is no role", s)
+					return nil, l.Usage(l.Rest[0].Column, "%q is no role", s)
 				}
 				l.p.scenario.Role = s
 				return nil, nil
@@ -196,34 +192,34 @@ func structureCommands() []*Command {
 var requirementID = regexp.MustCompile(`^[A-Z][A-Z0-9]*-[0-9]{3}$`)
 var slugForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
 
-func compileCheck(l *line) (func(context.Context, *branch) error, error) {
-	d := &checkDecl{line: l.Number, column: l.Name.Column, title: l.comment}
-	for i, w := range l.words {
-		s, m := l.one(i, "a requirement or a slug")
+func compileCheck(l *Line) (Step, error) {
+	d := &checkDecl{line: l.Number, column: l.Name.Column, title: l.Comment}
+	for i, w := range l.Rest {
+		s, m := l.One(i, "a requirement or a slug")
 		switch {
 		case m != nil:
 			return nil, m
 		case requirementID.MatchString(s):
 			d.requirements = append(d.requirements, s)
-		case slugForm.MatchString(s) && i == len(l.words)-1:
+		case slugForm.MatchString(s) && i == len(l.Rest)-1:
 			d.slug = s
 		default:
-			return nil, l.usage(w.Column, "%q is neither a requirement like CANCEL-001 nor, at the end, a slug of lower-case words joined by -", s)
+			return nil, l.Usage(w.Column, "%q is neither a requirement like CANCEL-001 nor, at the end, a slug of lower-case words joined by -", s)
 		}
 	}
 	if d.slug == "" && len(d.requirements) > 0 {
 		d.slug = strings.ToLower(d.requirements[0])
 	}
 	if d.slug == "" {
-		return nil, l.usage(len(l.Text)+1, "a check needs a requirement or a slug")
+		return nil, l.Usage(len(l.Text)+1, "a check needs a requirement or a slug")
 	}
 	for _, c := range l.p.scenario.checks {
 		if c.slug == d.slug {
-			return nil, l.mistake(l.Name.Column, fmt.Sprintf("the first is on line %d", c.line), "two checks have the id %q", d.slug)
+			return nil, l.Mistake(l.Name.Column, fmt.Sprintf("the first is on line %d", c.line), "two checks have the id %q", d.slug)
 		}
 	}
 	l.p.scenario.checks = append(l.p.scenario.checks, d)
-	return func(_ context.Context, b *branch) error {
+	return func(_ context.Context, b *Branch) error {
 		b.run.open(d)
 		return nil
 	}, nil
@@ -248,15 +244,15 @@ func (r *run) check() (c *checkState) {
 	return c
 }
 
-func compileGroup(l *line) (func(context.Context, *branch) error, error) {
+func compileGroup(l *Line) (Step, error) {
 	steps := l.p.block(l.Blocks[0])
 	for _, s := range steps {
 		if s.command != nil && s.command.Name != "await" {
 			return nil, &Mistake{File: l.p.file, Line: s.line, Column: s.column, Message: "a group only holds await lines"}
 		}
 	}
-	return func(ctx context.Context, b *branch) error {
-		g := &group{start: b.at(), end: b.at(), taken: map[int]bool{}}
+	return func(ctx context.Context, b *Branch) error {
+		g := &group{start: b.At(), end: b.At(), taken: map[int]bool{}}
 		b.group = g
 		defer func() { b.group = nil }()
 		for _, s := range steps {
@@ -270,10 +266,10 @@ func compileGroup(l *line) (func(context.Context, *branch) error, error) {
 	}, nil
 }
 
-func compileBoth(l *line) (func(context.Context, *branch) error, error) {
+func compileBoth(l *Line) (Step, error) {
 	first, second := l.p.block(l.Blocks[0]), l.p.block(l.Blocks[1])
-	return func(ctx context.Context, b *branch) error {
-		if err := b.run.begin(ctx); err != nil {
+	return func(ctx context.Context, b *Branch) error {
+		if err := b.Begin(ctx); err != nil {
 			return err
 		}
 		left, right := b.fork(), b.fork()
@@ -292,7 +288,7 @@ func compileBoth(l *line) (func(context.Context, *branch) error, error) {
 // play runs steps until one ends the script. Soft misses are recorded and the
 // script goes on. A panic is a fault of this program: it ends the run, not the
 // process, and keeps the evidence.
-func (b *branch) play(ctx context.Context, steps []step) (err error) {
+func (b *Branch) play(ctx context.Context, steps []step) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("acp-test failed: %v\n%s", p, debug.Stack())
@@ -307,7 +303,7 @@ func (b *branch) play(ctx context.Context, steps []step) (err error) {
 		if errors.As(err, &lack) {
 			err = lack.miss(b.run)
 		}
-		if m, ok := err.(*miss); ok && m.soft {
+		if m, ok := err.(*Miss); ok && m.Soft {
 			b.run.missed(m)
 			continue
 		}
@@ -319,6 +315,6 @@ func (b *branch) play(ctx context.Context, steps []step) (err error) {
 }
 
 // missed notes a miss against the open check.
-func (r *run) missed(m *miss) {
+func (r *run) missed(m *Miss) {
 	r.change(func(s *state) { s.current.misses = append(s.current.misses, m) })
 }

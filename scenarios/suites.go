@@ -42,11 +42,11 @@ const editorsFolder = "editors"
 
 // ForEditors reads the agent-side scenarios in the binary, in the order of their
 // ids.
-func ForEditors() ([]*Scenario, error) { return shippedIn(editorsFolder) }
+func (p *Protocol) ForEditors() ([]*Scenario, error) { return p.shippedIn(editorsFolder) }
 
 // Shipped reads the scenarios of suites in the binary, all of them if none is
 // named, in the order of their ids. The error joins every *Mistake.
-func Shipped(names ...string) ([]*Scenario, error) {
+func (p *Protocol) Shipped(names ...string) ([]*Scenario, error) {
 	known := SuiteNames()
 	if len(names) == 0 {
 		names = known
@@ -58,7 +58,7 @@ func Shipped(names ...string) ([]*Scenario, error) {
 			bad = append(bad, &Mistake{File: "--suite " + n, Message: "there is no suite of that name", Hint: orElse(mistake.Nearest(n, known), "they are: "+strings.Join(known, ", "))})
 			continue
 		}
-		list, err := shippedIn(n)
+		list, err := p.shippedIn(n)
 		all = append(all, list...)
 		if err != nil {
 			bad = append(bad, err)
@@ -68,7 +68,7 @@ func Shipped(names ...string) ([]*Scenario, error) {
 }
 
 // shippedIn reads the scenarios of one folder in the binary.
-func shippedIn(suite string) (all []*Scenario, err error) {
+func (p *Protocol) shippedIn(suite string) (all []*Scenario, err error) {
 	files, err := fs.Glob(archive, path.Join(folder, suite, "*.txtar"))
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func shippedIn(suite string) (all []*Scenario, err error) {
 		if err != nil {
 			return nil, err
 		}
-		s, err := Parse(suite+"/"+strings.TrimSuffix(path.Base(f), ".txtar"), "scenarios/"+f, text)
+		s, err := p.Parse(suite+"/"+strings.TrimSuffix(path.Base(f), ".txtar"), "scenarios/"+f, text)
 		if err != nil {
 			bad = append(bad, err)
 			continue
@@ -104,7 +104,7 @@ const Config = "acp-test.yaml"
 // scenario is its path without extension, relative to the nearest directory
 // above it that holds acp-test.yaml, else to the directory given, else to its
 // own. The error joins every *Mistake.
-func Load(paths ...string) ([]*Scenario, error) {
+func (p *Protocol) Load(paths ...string) ([]*Scenario, error) {
 	var all []*Scenario
 	seen := map[string]string{}
 	files, bad := find(paths)
@@ -114,7 +114,7 @@ func Load(paths ...string) ([]*Scenario, error) {
 			bad = append(bad, &Mistake{File: f.name, Message: err.Error()})
 			continue
 		}
-		s, err := Parse(identify(f.name, f.given), f.name, text)
+		s, err := p.Parse(identify(f.name, f.given), f.name, text)
 		if err != nil {
 			bad = append(bad, err)
 			continue

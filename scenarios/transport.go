@@ -29,19 +29,19 @@ func transportCommands() []*Command {
 		}, {
 			Name: "stall", Group: "acts", Args: "D",
 			Summary: "read nothing from the agent for a time, as a slow editor",
-			Compile: func(l *line) (func(context.Context, *branch) error, error) {
-				d, m := l.onlyDuration()
+			Compile: func(l *Line) (Step, error) {
+				d, m := l.OnlyDuration()
 				if m != nil {
 					return nil, m
 				}
-				return func(ctx context.Context, b *branch) error {
-					if err := b.run.begin(ctx); err != nil {
+				return func(ctx context.Context, b *Branch) error {
+					if err := b.Begin(ctx); err != nil {
 						return err
 					}
-					agent, _, err := b.run.live(l)
+					agent, err := b.Alive(l)
 					if err == nil {
 						agent.Stall(d)
-						b.run.did(l)
+						b.Did(l)
 					}
 					return err
 				}, nil
@@ -50,13 +50,13 @@ func transportCommands() []*Command {
 			Name: "pause", Group: "acts", Args: "D",
 			Summary: "do nothing for a time; for schedules whose point is time",
 			Detail:  "Where something can be awaited, await it: lint asks why a scenario pauses.",
-			Compile: func(l *line) (func(context.Context, *branch) error, error) {
-				d, m := l.onlyDuration()
+			Compile: func(l *Line) (Step, error) {
+				d, m := l.OnlyDuration()
 				if m != nil {
 					return nil, m
 				}
-				return func(ctx context.Context, b *branch) error {
-					b.run.did(l)
+				return func(ctx context.Context, b *Branch) error {
+					b.Did(l)
 					timer := time.NewTimer(d)
 					defer timer.Stop()
 					select {
@@ -69,11 +69,11 @@ func transportCommands() []*Command {
 			},
 		}, {
 			Name: "close-stdin", Group: "acts", Process: true, Summary: "close the agent's input",
-			Compile: plain(func(ctx context.Context, b *branch, l *line) error {
-				if err := b.run.begin(ctx); err != nil {
+			Compile: Plain(func(ctx context.Context, b *Branch, l *Line) error {
+				if err := b.Begin(ctx); err != nil {
 					return err
 				}
-				agent, _, err := b.run.live(l)
+				agent, err := b.Alive(l)
 				if err == nil {
 					b.run.change(func(s *state) { s.ended = true })
 					agent.CloseStdin()
@@ -87,8 +87,8 @@ func transportCommands() []*Command {
 		}, {
 			Name: "kill", Group: "acts", Process: true,
 			Summary: "kill the agent and all it started with SIGKILL, and wait for its end",
-			Compile: plain(func(ctx context.Context, b *branch, l *line) error {
-				if err := b.run.begin(ctx); err != nil {
+			Compile: Plain(func(ctx context.Context, b *Branch, l *Line) error {
+				if err := b.Begin(ctx); err != nil {
 					return err
 				}
 				return b.run.killAgent(ctx, l)
@@ -97,16 +97,16 @@ func transportCommands() []*Command {
 			Name: "restart", Group: "acts", Process: true,
 			Summary: "start the agent again with the same HOME and workspace, and initialize it",
 			Detail:  "Ends the running one first: end of input, and harder if that does not help.\nSessions keep their ids, so that they can be loaded.",
-			Compile: plain(func(ctx context.Context, b *branch, l *line) error {
-				if err := b.run.begin(ctx); err != nil {
+			Compile: Plain(func(ctx context.Context, b *Branch, l *Line) error {
+				if err := b.Begin(ctx); err != nil {
 					return err
 				}
-				b.run.did(l)
+				b.Did(l)
 				b.run.stopAgent(ctx)
-				if err := b.run.launchAgent(ctx); err != nil {
+				if err := b.Launch(ctx); err != nil {
 					return err
 				}
-				return b.initialize(ctx, l, []byte("1"))
+				return b.client.Greet(ctx, b, l)
 			}),
 		},
 	}
@@ -114,72 +114,71 @@ func transportCommands() []*Command {
 
 // aboutProcess skips the scenario at a command about the agent's process if the
 // agent has none here.
-func aboutProcess(name string, run func(context.Context, *branch) error) func(context.Context, *branch) error {
-	return func(ctx context.Context, b *branch) error {
+func aboutProcess(name string, run Step) Step {
+	return func(ctx context.Context, b *Branch) error {
 		if url := b.run.engine.Profile.URL; url != "" {
-			return &skipped{fmt.Sprintf("%s does not apply: the agent has no process here, it is reached at %s", name, url)}
+			return &Skipped{fmt.Sprintf("%s does not apply: the agent has no process here, it is reached at %s", name, url)}
 		}
 		return run(ctx, b)
 	}
 }
 
-func (l *line) onlyDuration() (time.Duration, *Mistake) {
-	w, m := l.need(0, "a duration")
+func (l *Line) OnlyDuration() (time.Duration, *Mistake) {
+	w, m := l.Need(0, "a duration")
 	if m != nil {
 		return 0, m
 	}
-	if m := l.atMost(1); m != nil {
+	if m := l.AtMost(1); m != nil {
 		return 0, m
 	}
-	return l.duration(w)
+	return l.Duration(w)
 }
 
-func compileSend(l *line) (func(context.Context, *branch) error, error) {
-	if _, m := l.need(0, "what to send"); m != nil {
+func compileSend(l *Line) (Step, error) {
+	if _, m := l.Need(0, "what to send"); m != nil {
 		return nil, m
 	}
-	if m := l.atMost(1); m != nil {
+	if m := l.AtMost(1); m != nil {
 		m.Hint = "quote the line"
 		return nil, m
 	}
-	source, err := l.p.source(l, l.words[0])
+	source, err := l.Source(l.Rest[0])
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, b *branch) error {
+	return func(ctx context.Context, b *Branch) error {
 		r := b.run
-		if err := r.launchAgent(ctx); err != nil {
+		if err := r.Launch(ctx); err != nil {
 			return err
 		}
-		text, err := b.expand(source)
+		text, err := b.Expand(source)
 		if err != nil {
-			return l.runtime(err)
+			return l.Fault(err)
 		}
-		if text, err = script.ExpandText(l.p.file, text, b.variable); err != nil {
-			return l.runtime(err)
+		if text, err = script.ExpandText(l.p.file, text, b.Variable); err != nil {
+			return l.Fault(err)
 		}
-		_, editor, err := r.live(l)
-		if err != nil {
+		if _, err := r.Alive(l); err != nil {
 			return err
 		}
-		e, err := editor.Send([]byte(strings.TrimSuffix(text, "\n")))
+		e, err := r.client.Send([]byte(strings.TrimSuffix(text, "\n")))
 		if err != nil && e.Seq == 0 {
-			return r.unsent(l, err)
+			return r.Unsent(l, err)
 		}
-		r.excuse(e.Seq)
-		r.change(func(s *state) { s.allExcused = true })
-		b.acted(b.current(), e)
-		r.name(l.as, e)
+		r.Excuse(e.Seq)
+		r.ExcuseAll()
+		b.Acted(b.Session(), e)
+		r.Name(l.Alias, e)
 		return nil
 	}, nil
 }
 
-func compileShape(l *line) (func(context.Context, *branch) error, error) {
-	s, m := l.one(0, "a shape")
+func compileShape(l *Line) (Step, error) {
+	s, m := l.One(0, "a shape")
 	if m != nil {
 		return nil, m
 	}
-	if m := l.atMost(1); m != nil {
+	if m := l.AtMost(1); m != nil {
 		return nil, m
 	}
 	var shape mockclient.Shape
@@ -193,21 +192,21 @@ func compileShape(l *line) (func(context.Context, *branch) error, error) {
 	case strings.HasPrefix(s, "split="):
 		n, err := strconv.Atoi(strings.TrimPrefix(s, "split="))
 		if err != nil || n < 1 {
-			return nil, l.usage(l.words[0].Column, "split= is a number of bytes")
+			return nil, l.Usage(l.Rest[0].Column, "split= is a number of bytes")
 		}
 		shape.Split = n
 	default:
-		return nil, l.usage(l.words[0].Column, "%q is no shape %s", s, mistake.Nearest(s, []string{"coalesce", "flush", "split=", "bytewise", "normal"}))
+		return nil, l.Usage(l.Rest[0].Column, "%q is no shape %s", s, mistake.Nearest(s, []string{"coalesce", "flush", "split=", "bytewise", "normal"}))
 	}
-	return func(ctx context.Context, b *branch) error {
-		if err := b.run.begin(ctx); err != nil {
+	return func(ctx context.Context, b *Branch) error {
+		if err := b.Begin(ctx); err != nil {
 			return err
 		}
-		agent, _, err := b.run.live(l)
+		agent, err := b.Alive(l)
 		if err != nil {
 			return err
 		}
-		b.run.did(l)
+		b.Did(l)
 		if s == "flush" {
 			return agent.Flush(ctx)
 		}
@@ -215,27 +214,27 @@ func compileShape(l *line) (func(context.Context, *branch) error, error) {
 	}, nil
 }
 
-func compileSignal(l *line) (func(context.Context, *branch) error, error) {
+func compileSignal(l *Line) (Step, error) {
 	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}
-	s, m := l.one(0, "a signal")
+	s, m := l.One(0, "a signal")
 	if m != nil {
 		return nil, m
 	}
 	sig, ok := signals[strings.TrimPrefix(s, "SIG")]
 	if !ok {
-		return nil, l.usage(l.words[0].Column, "%q is no signal", s)
+		return nil, l.Usage(l.Rest[0].Column, "%q is no signal", s)
 	}
-	return func(ctx context.Context, b *branch) error {
-		if err := b.run.begin(ctx); err != nil {
+	return func(ctx context.Context, b *Branch) error {
+		if err := b.Begin(ctx); err != nil {
 			return err
 		}
-		agent, _, err := b.run.live(l)
+		agent, err := b.Alive(l)
 		if err != nil {
 			return err
 		}
 		b.run.change(func(s *state) { s.ended = true })
 		if err := agent.Signal(sig); err != nil {
-			return l.runtime(fmt.Errorf("sending %s: %w", s, err))
+			return l.Fault(fmt.Errorf("sending %s: %w", s, err))
 		}
 		return nil
 	}, nil

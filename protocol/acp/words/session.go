@@ -1,4 +1,4 @@
-package scenarios
+package words
 
 import (
 	"context"
@@ -9,38 +9,39 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/mistake"
+	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
-func compileSession(l *line) (func(context.Context, *branch) error, error) {
+func compileSession(l *scenarios.Line) (scenarios.Step, error) {
 	var add []script.Word
 	var rest []script.Word
-	for _, w := range l.words {
+	for _, w := range l.Rest {
 		if key, _, value, ok := w.Cut("="); ok && key == "add" {
 			add = append(add, value)
 			continue
 		}
 		rest = append(rest, w)
 	}
-	l.words = rest
-	opts, m := l.options("cwd", "wait", "cursor", "id", "meta")
+	l.Rest = rest
+	opts, m := l.Options("cwd", "wait", "cursor", "id", "meta")
 	if m != nil {
 		return nil, m
 	}
-	verb, m := l.one(0, "new, load, resume, list, close or delete")
+	verb, m := l.One(0, "new, load, resume, list, close or delete")
 	if m != nil {
 		return nil, m
 	}
 	wait := true
 	if w, ok := opts["wait"]; ok {
 		if w.Raw() != "no" && w.Raw() != "yes" {
-			return nil, l.usage(w.Column, "wait= is yes or no")
+			return nil, l.Usage(w.Column, "wait= is yes or no")
 		}
 		wait = w.Raw() == "yes"
 	}
-	meta, m := l.json(opts["meta"])
+	meta, m := jsonWord(l, opts["meta"])
 	if m != nil {
 		return nil, m
 	}
@@ -53,44 +54,44 @@ func compileSession(l *line) (func(context.Context, *branch) error, error) {
 		return a.list, nil
 	case "new", "load", "resume", "close", "delete":
 	default:
-		return nil, l.usage(l.words[0].Column, "%q is nothing to do with a session %s", verb, mistake.Nearest(verb, []string{"new", "load", "resume", "list", "close", "delete"}))
+		return nil, l.Usage(l.Rest[0].Column, "%q is nothing to do with a session %s", verb, mistake.Nearest(verb, []string{"new", "load", "resume", "list", "close", "delete"}))
 	}
-	if a.name, m = l.one(1, "a name for the session"); m != nil {
+	if a.name, m = l.One(1, "a name for the session"); m != nil {
 		return nil, m
 	}
 	if !script.IsName(a.name) || slices.Contains([]string{"new", "load", "resume", "list", "close", "delete", "any"}, a.name) {
-		return nil, l.usage(l.words[1].Column, "%q cannot name a session: use letters, digits and _", a.name)
+		return nil, l.Usage(l.Rest[1].Column, "%q cannot name a session: use letters, digits and _", a.name)
 	}
-	if m := l.atMost(2); m != nil {
+	if m := l.AtMost(2); m != nil {
 		return nil, m
 	}
-	if _, other := opts["id"]; verb != "new" && !other && !l.p.sessions[a.name] {
-		return nil, l.mistake(l.words[1].Column, "open it with session new "+a.name, "no session %s is open", a.name)
+	if _, other := opts["id"]; verb != "new" && !other && !l.HasSession(a.name) {
+		return nil, l.Mistake(l.Rest[1].Column, "open it with session new "+a.name, "no session %s is open", a.name)
 	}
-	l.p.sessions[a.name] = true
+	l.DeclareSession(a.name)
 	return a.run, nil
 }
 
 // listWords takes what follows "list": nothing, or all and names of sessions.
-func (a *sessionAct) listWords() *Mistake {
+func (a *sessionAct) listWords() *scenarios.Mistake {
 	l := a.l
-	if len(l.words) == 1 {
+	if len(l.Rest) == 1 {
 		return nil
 	}
-	if l.words[1].Raw() != "all" {
-		return l.usage(l.words[1].Column, "session list takes all and the names of sessions, not %q", l.words[1].Raw())
+	if l.Rest[1].Raw() != "all" {
+		return l.Usage(l.Rest[1].Column, "session list takes all and the names of sessions, not %q", l.Rest[1].Raw())
 	}
 	if w, ok := a.opts["cursor"]; ok {
-		return l.usage(w.Column, "list all begins without a cursor")
+		return l.Usage(w.Column, "list all begins without a cursor")
 	}
 	if w, ok := a.opts["wait"]; ok && !a.wait {
-		return l.usage(w.Column, "list all has to wait for each page")
+		return l.Usage(w.Column, "list all has to wait for each page")
 	}
 	a.all = true
-	for i := 2; i < len(l.words); i++ {
-		name, ok := l.session(i)
+	for i := 2; i < len(l.Rest); i++ {
+		name, ok := l.SessionName(i)
 		if !ok {
-			return l.mistake(l.words[i].Column, "open it with session new NAME", "no session %s is open", l.words[i].Raw())
+			return l.Mistake(l.Rest[i].Column, "open it with session new NAME", "no session %s is open", l.Rest[i].Raw())
 		}
 		a.names = append(a.names, name)
 	}
@@ -98,7 +99,7 @@ func (a *sessionAct) listWords() *Mistake {
 }
 
 type sessionAct struct {
-	l          *line
+	l          *scenarios.Line
 	verb, name string
 	opts       map[string]script.Word
 	add        []script.Word
@@ -109,55 +110,54 @@ type sessionAct struct {
 }
 
 // json is a literal word that has to be JSON; nil if it is not there.
-func (l *line) json(w script.Word) (json.RawMessage, *Mistake) {
+func jsonWord(l *scenarios.Line, w script.Word) (json.RawMessage, *scenarios.Mistake) {
 	if !w.Exists() {
 		return nil, nil
 	}
 	if text := w.Raw(); json.Valid([]byte(text)) {
 		return json.RawMessage(text), nil
 	}
-	return nil, l.usage(w.Column, "%s is no JSON", w.Raw())
+	return nil, l.Usage(w.Column, "%s is no JSON", w.Raw())
 }
 
 // dir is a directory of a session: absolute, by default below the workspace.
-func (b *branch) dir(w script.Word) (string, error) {
-	s, err := b.expand(w)
+func dir(b *scenarios.Branch, w script.Word) (string, error) {
+	s, err := b.Expand(w)
 	if err != nil {
 		return "", err
 	}
 	if s == "" || filepath.IsAbs(s) || strings.HasPrefix(s, "./") {
 		return s, nil
 	}
-	return filepath.Join(b.run.box.work, s), nil
+	return filepath.Join(b.Work(), s), nil
 }
 
-func (a *sessionAct) run(ctx context.Context, b *branch) error {
-	r := b.run
-	if err := r.begin(ctx); err != nil {
+func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
+	if err := b.Begin(ctx); err != nil {
 		return err
 	}
-	s := r.session(a.name)
+	s := b.Named(a.name)
 	params := map[string]any{}
 	if a.meta != nil {
 		params["_meta"] = a.meta
 	}
-	cwd := r.box.work
+	cwd := b.Work()
 	if w, ok := a.opts["cwd"]; ok {
 		var err error
-		if cwd, err = b.dir(w); err != nil {
-			return a.l.runtime(err)
+		if cwd, err = dir(b, w); err != nil {
+			return a.l.Fault(err)
 		}
 	} else if s != nil {
-		cwd = s.cwd
+		cwd = s.Dir
 	}
 	if a.verb == "new" || a.verb == "load" || a.verb == "resume" {
 		params["cwd"] = cwd
-		params["mcpServers"] = r.mcpServers()
+		params["mcpServers"] = offered(b)
 		var dirs []string
 		for _, w := range a.add {
-			d, err := b.dir(w)
+			d, err := dir(b, w)
 			if err != nil {
-				return a.l.runtime(err)
+				return a.l.Fault(err)
 			}
 			dirs = append(dirs, d)
 		}
@@ -166,45 +166,45 @@ func (a *sessionAct) run(ctx context.Context, b *branch) error {
 		}
 	}
 	if w, ok := a.opts["id"]; ok {
-		id, err := b.expand(w)
+		id, err := b.Expand(w)
 		if err != nil {
-			return a.l.runtime(err)
+			return a.l.Fault(err)
 		}
 		params["sessionId"] = id
 	} else if a.verb != "new" {
 		if s == nil {
-			return a.l.runtime(r.notOpen(a.name))
+			return a.l.Fault(b.NotOpen(a.name))
 		}
-		params["sessionId"] = s.id
+		params["sessionId"] = s.ID
 	}
 	if a.verb == "new" || s == nil {
-		s = &session{name: a.name, cwd: cwd, begin: b.at()}
+		s = b.NewSession(a.name, cwd)
 		if id, ok := params["sessionId"].(string); ok {
-			s.id = id
+			s.ID = id
 		}
 	}
 	if a.verb == "load" || a.verb == "resume" {
-		r.opened(s)
-		b.speak(s)
+		b.Opened(s)
+		b.Speak(s)
 	}
-	e, err := b.call(ctx, a.l, s, "session/"+a.verb, params, a.wait)
+	e, err := call(ctx, b, a.l, s, "session/"+a.verb, params, a.wait)
 	if err != nil {
 		return err
 	}
 	if a.verb == "new" && a.wait {
-		if s.id = e.JSON().Path("result.sessionId").Str(); s.id != "" {
-			r.opened(s)
-			b.speak(s)
-			r.change(func(st *state) { st.setup.session = e })
-			return r.applies()
+		if s.ID = e.JSON().Path("result.sessionId").Str(); s.ID != "" {
+			b.Opened(s)
+			b.Speak(s)
+			of(b).change(func() { of(b).opening = e })
+			return b.Applies()
 		}
 	}
 	return nil
 }
 
 // list sends session/list once, or with all until no cursor comes back.
-func (a *sessionAct) list(ctx context.Context, b *branch) error {
-	if err := b.run.begin(ctx); err != nil {
+func (a *sessionAct) list(ctx context.Context, b *scenarios.Branch) error {
+	if err := b.Begin(ctx); err != nil {
 		return err
 	}
 	params := map[string]any{}
@@ -212,23 +212,23 @@ func (a *sessionAct) list(ctx context.Context, b *branch) error {
 		params["_meta"] = a.meta
 	}
 	if w, ok := a.opts["cwd"]; ok {
-		d, err := b.dir(w)
+		d, err := dir(b, w)
 		if err != nil {
-			return a.l.runtime(err)
+			return a.l.Fault(err)
 		}
 		params["cwd"] = d
 	}
 	if w, ok := a.opts["cursor"]; ok {
-		c, err := b.expand(w)
+		c, err := b.Expand(w)
 		if err != nil {
-			return a.l.runtime(err)
+			return a.l.Fault(err)
 		}
 		params["cursor"] = c
 	}
 	if a.all {
 		return a.pages(ctx, b, params)
 	}
-	_, err := b.call(ctx, a.l, nil, "session/list", params, a.wait)
+	_, err := call(ctx, b, a.l, nil, "session/list", params, a.wait)
 	return err
 }
 
@@ -237,17 +237,17 @@ const maxPages = 1000
 
 // pages follows the cursors of session/list to the end: no cursor may come
 // twice, no session either, and each named session has to be there.
-func (a *sessionAct) pages(ctx context.Context, b *branch, params map[string]any) error {
+func (a *sessionAct) pages(ctx context.Context, b *scenarios.Branch, params map[string]any) error {
 	cursors, sessions := map[string]int{}, map[string]int{}
 	for page := 1; ; page++ {
-		e, err := b.call(ctx, a.l, nil, "session/list", params, true)
+		e, err := call(ctx, b, a.l, nil, "session/list", params, true)
 		if err != nil {
 			return err
 		}
 		for s := range e.JSON().Path("result.sessions").Items() {
 			id := s.Get("sessionId").Str()
 			if first := sessions[id]; first > 0 {
-				return b.back(a.l, true, "each session once", "session "+id+" came twice", first, e.Seq)
+				return b.Back(a.l, true, "each session once", "session "+id+" came twice", first, e.Seq)
 			}
 			sessions[id] = e.Seq
 		}
@@ -257,10 +257,10 @@ func (a *sessionAct) pages(ctx context.Context, b *branch, params map[string]any
 		}
 		cursor := next.Str()
 		if first := cursors[cursor]; first > 0 {
-			return b.back(a.l, true, "a cursor that leads on, or none at the end", fmt.Sprintf("the cursor %q came twice: the list would never end", cursor), first, e.Seq)
+			return b.Back(a.l, true, "a cursor that leads on, or none at the end", fmt.Sprintf("the cursor %q came twice: the list would never end", cursor), first, e.Seq)
 		}
 		if page == maxPages {
-			return b.back(a.l, true, "an end of the list", fmt.Sprintf("%d pages and yet another cursor", maxPages), e.Seq)
+			return b.Back(a.l, true, "an end of the list", fmt.Sprintf("%d pages and yet another cursor", maxPages), e.Seq)
 		}
 		cursors[cursor] = e.Seq
 		params["cursor"] = cursor
@@ -268,62 +268,55 @@ func (a *sessionAct) pages(ctx context.Context, b *branch, params map[string]any
 }
 
 // listed compares what all pages held with the sessions the line names.
-func (a *sessionAct) listed(b *branch, sessions map[string]int, last transcript.Entry) error {
+func (a *sessionAct) listed(b *scenarios.Branch, sessions map[string]int, last transcript.Entry) error {
 	for _, name := range a.names {
-		s := b.run.session(name)
+		s := b.Named(name)
 		if s == nil {
-			return a.l.runtime(b.run.notOpen(name))
+			return a.l.Fault(b.NotOpen(name))
 		}
-		if sessions[s.id] == 0 {
-			return b.back(a.l, true, "session "+name+" in the list", fmt.Sprintf("%d sessions without %s", len(sessions), s.id), last.Seq)
+		if sessions[s.ID] == 0 {
+			return b.Back(a.l, true, "session "+name+" in the list", fmt.Sprintf("%d sessions without %s", len(sessions), s.ID), last.Seq)
 		}
 	}
 	return nil
 }
 
-// opened makes a session the one opened last.
-func (r *run) opened(s *session) {
-	r.change(func(st *state) {
-		st.sessions = append(slices.DeleteFunc(st.sessions, func(o *session) bool { return o == s }), s)
-	})
-}
-
 // optionalSession takes a session's name, if there is a word.
-func (l *line) optionalSession() (string, *Mistake) {
-	if len(l.words) == 0 {
+func optionalSession(l *scenarios.Line) (string, *scenarios.Mistake) {
+	if len(l.Rest) == 0 {
 		return "", nil
 	}
-	name, ok := l.session(0)
+	name, ok := l.SessionName(0)
 	if !ok {
-		return "", l.mistake(l.words[0].Column, "open it with session new NAME", "no session %s is open", l.words[0].Raw())
+		return "", l.Mistake(l.Rest[0].Column, "open it with session new NAME", "no session %s is open", l.Rest[0].Raw())
 	}
 	return name, nil
 }
 
 // need is the session an act is about. It starts what is not started.
-func (b *branch) need(ctx context.Context, l *line, name string) (*session, error) {
-	if err := b.run.begin(ctx); err != nil {
+func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name string) (*scenarios.Session, error) {
+	if err := b.Begin(ctx); err != nil {
 		return nil, err
 	}
 	if name != "" {
-		s := b.run.session(name)
+		s := b.Named(name)
 		if s == nil {
-			return nil, l.runtime(b.run.notOpen(name))
+			return nil, l.Fault(b.NotOpen(name))
 		}
-		b.speak(s)
+		b.Speak(s)
 		return s, nil
 	}
-	if s := b.current(); s != nil {
+	if s := b.Session(); s != nil {
 		return s, nil
 	}
-	a := &sessionAct{l: implied("session new main"), verb: "new", name: "main", wait: true}
+	a := &sessionAct{l: scenarios.Implied("session new main"), verb: "new", name: "main", wait: true}
 	if err := a.run(ctx, b); err != nil {
 		return nil, err
 	}
-	if s := b.current(); s != nil {
+	if s := b.Session(); s != nil {
 		return s, nil
 	}
-	f := b.run.failure(a.l, transcript.Outcome{})
+	f := b.Failure(a.l, transcript.Outcome{})
 	f.Expected, f.Observed = []string{"a session id in the answer to session/new"}, "none"
-	return nil, &miss{failure: f, effect: true}
+	return nil, &scenarios.Miss{Failure: f, Effect: true}
 }

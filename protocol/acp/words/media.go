@@ -1,4 +1,4 @@
-package scenarios
+package words
 
 import (
 	"path/filepath"

@@ -1,4 +1,4 @@
-package scenarios_test
+package words_test
 
 import (
 	"mime"

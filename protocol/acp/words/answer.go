@@ -1,0 +1,108 @@
+package words
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+func compileCancelRequest(l *scenarios.Line) (scenarios.Step, error) {
+	ref, m := l.Ref(0)
+	if m != nil {
+		return nil, m
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		e, err := b.Entry(l, ref)
+		if err != nil {
+			return err
+		}
+		return notify(b, l, b.Session(), "$/cancel_request", map[string]any{"requestId": json.RawMessage(e.ID)})
+	}, nil
+}
+
+func compileAnswer(l *scenarios.Line) (scenarios.Step, error) {
+	opts, m := l.Options("result", "error", "id")
+	if m != nil {
+		return nil, m
+	}
+	ref, m := l.Ref(0)
+	if m != nil {
+		return nil, m
+	}
+	if m := l.AtMost(2); m != nil {
+		return nil, m
+	}
+	if len(opts)+len(l.Rest) != 2 {
+		return nil, l.Usage(l.Name.Column, "one answer is needed: a choice, id=, result= or error=")
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		e, err := b.Entry(l, ref)
+		if err != nil {
+			return err
+		}
+		result, rpc, err := answerOf(b, l, opts, e)
+		if err != nil {
+			return err
+		}
+		editor, err := live(b, l)
+		if err != nil {
+			return err
+		}
+		sent, err := editor.Answer(e.Seq, result, rpc)
+		if err != nil && sent.Seq == 0 {
+			return b.Unsent(l, err)
+		}
+		b.Excuse(sent.Seq, e.Seq)
+		b.Acted(b.Session(), sent)
+		b.Name(l.Alias, sent)
+		return nil
+	}, nil
+}
+
+// answerOf is the answer a line gives to a request of the agent.
+func answerOf(b *scenarios.Branch, l *scenarios.Line, opts map[string]script.Word, e transcript.Entry) (any, *mockclient.RPCError, error) {
+	selected := func(id string) any {
+		return map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": id}}
+	}
+	for key, w := range opts {
+		text, err := b.Expand(w)
+		if err != nil {
+			return nil, nil, l.Fault(err)
+		}
+		switch key {
+		case "id":
+			return selected(text), nil, nil
+		case "result":
+			if !json.Valid([]byte(text)) {
+				return nil, nil, l.Fault(fmt.Errorf("result=%s is no JSON", text))
+			}
+			return json.RawMessage(text), nil, nil
+		case "error":
+			var code int64
+			if _, err := fmt.Sscan(text, &code); err != nil {
+				return nil, nil, l.Fault(fmt.Errorf("error=%s is no code", text))
+			}
+			return nil, &mockclient.RPCError{Code: code, Message: "Refused by the scenario"}, nil
+		}
+	}
+	choice, err := b.Expand(l.Rest[1])
+	if err != nil {
+		return nil, nil, l.Fault(err)
+	}
+	if choice == "cancelled" {
+		return map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}, nil, nil
+	}
+	for o := range e.JSON().Path("params.options").Items() {
+		if o.Get("kind").Is(choice) {
+			return selected(o.Get("optionId").Str()), nil, nil
+		}
+	}
+	f := b.Failure(l, transcript.Outcome{})
+	f.Expected, f.Observed = []string{"a permission that offers " + choice}, b.Line(e)
+	return nil, nil, &scenarios.Miss{Failure: f, Verdict: scenarios.Inconclusive}
+}

@@ -1,0 +1,155 @@
+package words
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"sync"
+
+	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// client is the editor of one run. Both sides of a both reach it at the same
+// time, so every field is read and written under mu.
+type client struct {
+	mu     sync.Mutex
+	editor *mockclient.Editor // nil while no agent runs
+	offers mockclient.Capabilities
+
+	// What set-up lines have said so far.
+	permits   []mockclient.Rule
+	files     mockclient.Files
+	hold      []string
+	ids       mockclient.IDs
+	terminals mockclient.Terminals
+	elicits   []mockclient.ElicitRule
+	mcp       mcpServers
+
+	greeting wire.Value       // the result of initialize
+	opening  transcript.Entry // the answer to the latest session/new
+}
+
+func newClient() scenarios.Client { return &client{offers: mockclient.DefaultCapabilities()} }
+
+// of returns the client of a run.
+func of(b *scenarios.Branch) *client { return b.Client().(*client) }
+
+// change changes the client.
+func (c *client) change(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f()
+}
+
+// live returns the editor for a line that needs it; the error is a miss if no
+// agent runs.
+func live(b *scenarios.Branch, l *scenarios.Line) (e *mockclient.Editor, err error) {
+	c := of(b)
+	if c.change(func() { e = c.editor }); e == nil {
+		return nil, b.Unsent(l, mockclient.ErrExited)
+	}
+	return e, nil
+}
+
+// Connect makes an editor for an agent that was just started.
+func (c *client) Connect(a *mockclient.Agent, env []string) {
+	c.change(func() {
+		c.terminals.Env = env
+		c.editor = mockclient.NewEditor(a, mockclient.Options{
+			Capabilities: c.offers, Policy: c.policy(), Files: &c.files, IDs: c.ids, Hold: c.hold,
+			Terminals: &c.terminals, Elicitation: &mockclient.Elicitation{Rules: c.elicits},
+		})
+	})
+}
+
+// Greet sends initialize.
+func (c *client) Greet(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
+	return initialize(ctx, b, l, json.RawMessage("1"))
+}
+
+// Disconnect forgets the editor.
+func (c *client) Disconnect() { c.change(func() { c.editor = nil }) }
+
+// Send writes a line as it is.
+func (c *client) Send(raw []byte) (transcript.Entry, error) {
+	var e *mockclient.Editor
+	if c.change(func() { e = c.editor }); e == nil {
+		return transcript.Entry{}, mockclient.ErrExited
+	}
+	return e.Send(raw)
+}
+
+// Settle waits until what the agent asked the editor for is done.
+func (c *client) Settle(ctx context.Context) {
+	var e *mockclient.Editor
+	if c.change(func() { e = c.editor }); e != nil {
+		e.Settle(ctx)
+	}
+}
+
+// capability is a value below agentCapabilities.
+func (c *client) capability(path string) (v wire.Value) {
+	c.change(func() { v = c.greeting.Get("agentCapabilities").Path(path) })
+	return v
+}
+
+// Advertises reports whether the agent has a capability: a path below
+// agentCapabilities, authMethods, or modes or configOptions of its latest new
+// session.
+func (c *client) Advertises(capability string) (has, known bool) {
+	c.change(func() {
+		switch known = c.greeting.Exists(); capability {
+		case "modes", "configOptions":
+			has, known = c.opening.JSON().Path("result."+capability).Exists(), c.opening.Seq > 0
+		case "authMethods":
+			has = c.greeting.Get("authMethods").Len() > 0
+		default:
+			has = on(c.greeting.Get("agentCapabilities").Path(capability))
+		}
+	})
+	return has, known
+}
+
+// AgentInfo returns what the agent calls itself.
+func (c *client) AgentInfo() (name, version string) {
+	c.change(func() {
+		info := c.greeting.Get("agentInfo")
+		name, version = info.Get("name").Str(), info.Get("version").Str()
+	})
+	return name, version
+}
+
+// Ports are the MCP servers over http.
+func (c *client) Ports() ([]isolate.Port, error) {
+	s := c.servers()
+	if s.http == nil {
+		return nil, nil
+	}
+	u, err := url.Parse(s.http.Entry(canaryName).URL)
+	if err != nil {
+		return nil, err
+	}
+	port, err := strconv.Atoi(u.Port())
+	return []isolate.Port{{Number: port, Serve: s.http.Serve}}, err
+}
+
+// Masks masks the address of the MCP server over http.
+func (c *client) Masks() map[string]string {
+	if s := c.servers(); s.http != nil {
+		return map[string]string{s.http.Entry(canaryName).URL: "$CANARY"}
+	}
+	return nil
+}
+
+// Close ends the MCP server over http.
+func (c *client) Close() error {
+	if s := c.servers(); s.http != nil {
+		return s.http.Close()
+	}
+	return nil
+}

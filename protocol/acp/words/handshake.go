@@ -1,0 +1,175 @@
+package words
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+func compileInitialize(l *scenarios.Line) (scenarios.Step, error) {
+	opts, m := l.Options("version")
+	if m != nil {
+		return nil, m
+	}
+	if m := l.AtMost(0); m != nil {
+		return nil, m
+	}
+	version := json.RawMessage("1")
+	if w, ok := opts["version"]; ok {
+		version = json.RawMessage(w.Raw())
+		if !json.Valid(version) {
+			return nil, l.Usage(w.Column, "version= takes a JSON value")
+		}
+	}
+	return func(ctx context.Context, b *scenarios.Branch) error {
+		if err := b.Launch(ctx); err != nil {
+			return err
+		}
+		return initialize(ctx, b, l, version)
+	}, nil
+}
+
+// initialize sends initialize and remembers what the agent says of itself.
+func initialize(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, version json.RawMessage) error {
+	var offer json.RawMessage
+	var err error
+	c := of(b)
+	c.change(func() { offer, err = json.Marshal(c.offers) })
+	if err != nil {
+		return err
+	}
+	e, err := call(ctx, b, l, nil, "initialize", map[string]any{
+		"protocolVersion":    version,
+		"clientCapabilities": offer,
+		"clientInfo":         map[string]any{"name": "acp-test", "title": "acp-test", "version": "1"},
+	}, true)
+	if err != nil {
+		return err
+	}
+	c.change(func() { c.greeting = e.JSON().Get("result") })
+	return b.Greeted()
+}
+
+// compileCall compiles a request with at most one parameter.
+func compileCall(method, param string) func(*scenarios.Line) (scenarios.Step, error) {
+	return func(l *scenarios.Line) (scenarios.Step, error) {
+		n := 0
+		if param != "" {
+			n = 1
+			if _, m := l.Need(0, param); m != nil {
+				return nil, m
+			}
+		}
+		if m := l.AtMost(n); m != nil {
+			return nil, m
+		}
+		return func(ctx context.Context, b *scenarios.Branch) error {
+			if err := b.Begin(ctx); err != nil {
+				return err
+			}
+			params := map[string]any{}
+			if n == 1 {
+				v, err := b.Expand(l.Rest[0])
+				if err != nil {
+					return l.Fault(err)
+				}
+				params[param] = v
+			}
+			_, err := call(ctx, b, l, nil, method, params, true)
+			return err
+		}, nil
+	}
+}
+
+// notify sends a notification and sets the cursor to it.
+func notify(b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string, params any) error {
+	editor, err := live(b, l)
+	if err != nil {
+		return err
+	}
+	e, err := editor.Notify(method, params)
+	if err != nil && e.Seq == 0 {
+		return b.Unsent(l, err)
+	}
+	b.Acted(s, e)
+	b.Name(l.Alias, e)
+	return nil
+}
+
+// call sends a request and waits for the answer unless told otherwise. An
+// error answer ends the script, unless the line has a name and so judges it
+// itself.
+func call(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string, params any, wait bool) (transcript.Entry, error) {
+	c, err := send(ctx, b, l, s, method, params)
+	if err != nil || !wait {
+		return transcript.Entry{}, err
+	}
+	return answer(ctx, b, l, c, l.Alias == "")
+}
+
+// send sends a request and sets the cursor to it.
+func send(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string, params any) (*mockclient.Call, error) {
+	editor, err := live(b, l)
+	if err != nil {
+		return nil, err
+	}
+	c := editor.Call(method, params)
+	if c.Entry.Seq == 0 {
+		_, err := c.Wait(ctx)
+		return nil, b.Unsent(l, err)
+	}
+	b.Acted(s, c.Entry)
+	b.Name(l.Alias, c.Entry)
+	return c, nil
+}
+
+// answer waits for the answer to a request.
+func answer(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, c *mockclient.Call, must bool) (transcript.Entry, error) {
+	wait, cancel := b.Patience(ctx, c.Entry.Method)
+	defer cancel()
+	e, err := c.Wait(wait)
+	b.Settle(e)
+	var rpc *mockclient.RPCError
+	switch {
+	case err == nil, errors.As(err, &rpc) && !must:
+		return e, nil
+	case ctx.Err() != nil:
+		return e, context.Cause(ctx)
+	}
+	o := transcript.Outcome{Verdict: transcript.Unmeetable, Entry: e}
+	if rpc == nil && wait.Err() == nil {
+		b.ExpectExit()
+	}
+	if wait.Err() != nil {
+		o.Verdict, o.Cause = transcript.Unmet, context.Cause(wait)
+	}
+	f := b.Failure(l, o)
+	f.Expected = []string{"an answer to " + c.Entry.Method}
+	switch {
+	case rpc != nil:
+		f.Expected = []string{"a result of " + c.Entry.Method}
+		f.Observed = brief(e)
+		f.Entries = []int{e.Seq}
+		if rpc.Code == -32000 {
+			f.Advice = "the agent asks for authentication: give it a key with --env or --pass-env, or authenticate in the script"
+		}
+	case wait.Err() != nil:
+		f.Observed = "nothing"
+	default:
+		f.Observed = "the agent exited"
+		f.Reason = err.Error()
+	}
+	m := &scenarios.Miss{Failure: f, Effect: true}
+	if rpc != nil && rpc.Code == -32000 {
+		m.Verdict = scenarios.Inconclusive
+	}
+	if c.Entry.Method == "initialize" && rpc == nil {
+		f.Advice = b.StartAdvice(f)
+		b.NotStarted(f)
+	}
+	return e, m
+}

@@ -1,0 +1,99 @@
+package words
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/script"
+)
+
+func compileSet(method, key, value string) func(*scenarios.Line) (scenarios.Step, error) {
+	n := 1
+	if value != "" {
+		n = 2
+	}
+	return func(l *scenarios.Line) (scenarios.Step, error) {
+		name := ""
+		if len(l.Rest) == n+1 {
+			var ok bool
+			if name, ok = l.SessionName(0); !ok {
+				return nil, l.Mistake(l.Rest[0].Column, "open it with session new NAME", "no session %s is open", l.Rest[0].Raw())
+			}
+			l.Rest = l.Rest[1:]
+		}
+		if _, m := l.Need(n-1, "a value"); m != nil {
+			return nil, m
+		}
+		if m := l.AtMost(n); m != nil {
+			return nil, m
+		}
+		return func(ctx context.Context, b *scenarios.Branch) error {
+			s, err := need(ctx, b, l, name)
+			if err != nil {
+				return err
+			}
+			params := map[string]any{"sessionId": s.ID}
+			for i, k := range []string{key, value}[:n] {
+				text, err := b.Expand(l.Rest[i])
+				if err != nil {
+					return l.Fault(err)
+				}
+				params[k] = text
+				if k == "value" && (text == "true" || text == "false") {
+					params[k], params["type"] = text == "true", "boolean"
+				}
+			}
+			if l.Alias != "" { // the script judges the answer: it may ask for what is not on offer
+				defer func(from int) { b.ExcuseSince(from, method) }(b.Transcript().Len())
+			}
+			_, err = call(ctx, b, l, s, method, params, true)
+			return err
+		}, nil
+	}
+}
+
+func compileRaw(request bool) func(*scenarios.Line) (scenarios.Step, error) {
+	return func(l *scenarios.Line) (scenarios.Step, error) {
+		if _, m := l.Need(0, "a method"); m != nil {
+			return nil, m
+		}
+		if m := l.AtMost(2); m != nil {
+			m.Hint = `quote the JSON: request _x/y '{"a": 1}'`
+			return nil, m
+		}
+		return func(ctx context.Context, b *scenarios.Branch) error {
+			start := b.Begin
+			if l.Rest[0].Is("initialize") || b.Ended() {
+				start = b.Launch
+			}
+			if err := start(ctx); err != nil {
+				return err
+			}
+			method, err := b.Expand(l.Rest[0])
+			if err != nil {
+				return l.Fault(err)
+			}
+			var params any
+			if len(l.Rest) > 1 {
+				text, err := script.ExpandText(l.File(), l.Rest[1].Raw(), b.Variable)
+				if err != nil {
+					return l.Fault(err)
+				}
+				if !json.Valid([]byte(text)) {
+					return l.Fault(fmt.Errorf("%s is no JSON", text))
+				}
+				params = json.RawMessage(text)
+			}
+			// Whatever the script writes by hand may break the protocol on
+			// purpose, so rules for clients do not judge it.
+			defer func(from int) { b.ExcuseSince(from, method) }(b.Transcript().Len())
+			if !request {
+				return notify(b, l, b.Session(), method, params)
+			}
+			_, err = call(ctx, b, l, b.Session(), method, params, false)
+			return err
+		}, nil
+	}
+}

@@ -1,0 +1,351 @@
+package words
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/mockclient/canary"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/script"
+)
+
+// mcpServers are the MCP servers that a scenario gives to the agent.
+type mcpServers struct {
+	broken bool           // a server that cannot be started
+	stdio  bool           // a canary over stdio
+	http   *canary.Server // a canary over http
+}
+
+// canaryName is the name of the MCP server a scenario gives to the agent.
+const canaryName = "canary"
+
+// token is what the canary answers with; it only has to be told from other text.
+func token(b *scenarios.Branch) string { return "canary-" + strconv.FormatInt(b.Seed(), 10) }
+
+func canaryLog(b *scenarios.Branch) string { return filepath.Join(b.Temp(), "canary.log") }
+
+// servers returns what set-up lines have said of MCP servers so far.
+func (c *client) servers() (given mcpServers) {
+	c.change(func() { given = c.mcp })
+	return given
+}
+
+// offered are the servers given in session/new.
+func offered(b *scenarios.Branch) []any {
+	out := []any{}
+	s := of(b).servers()
+	if s.broken {
+		out = append(out, canary.Stdio("broken", token(b), canaryLog(b), filepath.Join(b.Temp(), "no-such-program")))
+	}
+	if s.stdio {
+		out = append(out, canary.Stdio(canaryName, token(b), canaryLog(b), b.Self(), "canary"))
+	}
+	if s.http != nil {
+		name := canaryName
+		if s.stdio {
+			name += "_http"
+		}
+		out = append(out, s.http.Entry(name))
+	}
+	return out
+}
+
+func serviceCommands() []*scenarios.Command {
+	return []*scenarios.Command{
+		{
+			Name: "terminal", Group: "setup", Args: "real [allow=GLOB]… | scripted [match=GLOB] [output=TEXT] [exit=N] [signal=SIG] [hold]",
+			Summary: "choose what terminal/* does",
+			Detail: "A scripted terminal runs nothing; without a line for its command it ends at once\n" +
+				"with status 0 and no output. A real one runs on a pty what allow= permits; without\n" +
+				"allow= that is every command. The default is scripted. Must stand before the\n" +
+				"agent starts.",
+			Compile: compileTerminal,
+		}, {
+			Name: "elicit", Group: "setup", Args: "accept|decline|cancel|hold|error [mode=form|url] [message=GLOB] [nth=N] [content=JSON]",
+			Summary: "advertise elicitation and say how it is answered",
+			Detail: "accept without content= fills the form with its defaults, else with the smallest\n" +
+				"values its schema allows. The line given last is asked first.",
+			Compile: compileElicit,
+		}, {
+			Name: "mcp", Group: "setup", Args: "canary [stdio|http] | broken",
+			Summary: "give the agent an MCP server whose tool sings",
+			Detail: "Its name is canary, its tool canary_sing{text}. Let the model call it with\n" +
+				"tool: mcp, args: {server: canary, tool: canary_sing, args: {text: …}}, and ask\n" +
+				"canary called. Given both ways, the one over http is canary_http. broken adds a\n" +
+				"server whose program does not exist. Must stand before the session is opened.",
+			Compile: compileMCP,
+		}, {
+			Name: "canary", Group: "back", Args: "initialized|called [text=TEXT]", Negatable: true, Effect: true,
+			Summary: "ask whether the agent reached the MCP server it was given",
+			Detail:  "The token given in env or headers must have arrived as well.",
+			Compile: compileCanary,
+		}, {
+			Name: "same-history", Group: "back", Args: "REF|live REF",
+			Summary: "compare two accounts of a conversation",
+			Detail: "REF is the name of a session load; live is what happened before the load. The\n" +
+				"difference is shown as a conversation.",
+			Compile: compileSameHistory,
+		},
+	}
+}
+
+func compileTerminal(l *scenarios.Line) (scenarios.Step, error) {
+	var allow []script.Word
+	var rest []script.Word
+	for _, w := range l.Rest {
+		if key, _, value, ok := w.Cut("="); ok && key == "allow" {
+			allow = append(allow, value)
+			continue
+		}
+		rest = append(rest, w)
+	}
+	l.Rest = rest
+	opts, m := l.Options("match", "output", "exit", "signal")
+	if m != nil {
+		return nil, m
+	}
+	kind, m := l.One(0, "real or scripted")
+	if m != nil {
+		return nil, m
+	}
+	command := mockclient.ScriptedCommand{Match: opts["match"].Raw(), Signal: opts["signal"].Raw()}
+	if w, ok := opts["exit"]; ok {
+		n, err := strconv.Atoi(w.Raw())
+		if err != nil {
+			return nil, l.Usage(w.Column, "exit= is a number")
+		}
+		command.Exit = n
+	}
+	for _, w := range l.Rest[1:] {
+		if w.Raw() != "hold" {
+			return nil, l.Usage(w.Column, "%q is nothing a terminal could do", w.Raw())
+		}
+		command.Hold = true
+	}
+	switch {
+	case kind != "real" && kind != "scripted":
+		return nil, l.Usage(l.Rest[0].Column, "%q is no kind of terminal", kind)
+	case kind == "real" && (len(opts) > 0 || command.Hold), kind == "scripted" && allow != nil:
+		return nil, l.Usage(l.Rest[0].Column, "that does not go with a %s terminal", kind)
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		if err := l.Early(b, "terminals"); err != nil {
+			return err
+		}
+		if kind == "real" {
+			globs := []string{"*"}
+			if allow != nil {
+				globs = nil
+			}
+			for _, w := range allow {
+				glob, err := b.Expand(w)
+				if err != nil {
+					return l.Fault(err)
+				}
+				globs = append(globs, glob)
+			}
+			of(b).change(func() {
+				t := &of(b).terminals
+				t.Real, t.Allow = true, append(t.Allow, globs...)
+			})
+			return nil
+		}
+		output, err := b.Expand(opts["output"])
+		if err != nil {
+			return l.Fault(err)
+		}
+		c := command
+		c.Output = output
+		of(b).change(func() { of(b).terminals.Script = append(of(b).terminals.Script, c) })
+		return nil
+	}, nil
+}
+
+func compileElicit(l *scenarios.Line) (scenarios.Step, error) {
+	opts, m := l.Options("mode", "message", "nth", "content")
+	if m != nil {
+		return nil, m
+	}
+	choice, m := l.One(0, "a choice")
+	if m != nil {
+		return nil, m
+	}
+	if m := l.AtMost(1); m != nil {
+		return nil, m
+	}
+	rule := mockclient.ElicitRule{Mode: opts["mode"].Raw(), Message: opts["message"].Raw()}
+	switch choice {
+	case "accept":
+		rule.Answer.Accept = true
+	case "decline":
+		rule.Answer.Decline = true
+	case "cancel":
+		rule.Answer.Cancel = true
+	case "hold":
+		rule.Answer.Hold = true
+	case "error":
+		rule.Answer.Error = &mockclient.RPCError{Code: -32603, Message: "the client failed, as the scenario says"}
+	default:
+		return nil, l.Usage(l.Rest[0].Column, "%q is no answer%s", choice, scenarios.Suggestion(choice, "accept", "decline", "cancel", "hold", "error"))
+	}
+	if w, ok := opts["nth"]; ok {
+		n, err := strconv.Atoi(w.Raw())
+		if err != nil || n < 1 {
+			return nil, l.Usage(w.Column, "nth= is a number from 1")
+		}
+		rule.Nth = n
+	}
+	if w, ok := opts["content"]; ok {
+		if err := json.Unmarshal([]byte(w.Raw()), &rule.Answer.Content); err != nil {
+			return nil, l.Usage(w.Column, "content= is a JSON object")
+		}
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		ready, c := b.Ready(), of(b)
+		c.change(func() {
+			for _, mode := range []string{"form", "url"} {
+				if !ready && (rule.Mode == "" || rule.Mode == mode) {
+					c.offers.Set("elicitation."+mode, map[string]any{})
+				}
+			}
+			c.elicits = append([]mockclient.ElicitRule{rule}, c.elicits...)
+			if c.editor != nil {
+				c.editor.SetElicitation(&mockclient.Elicitation{Rules: c.elicits})
+			}
+		})
+		return nil
+	}, nil
+}
+
+func compileMCP(l *scenarios.Line) (scenarios.Step, error) {
+	what, m := l.One(0, "canary or broken")
+	if m != nil {
+		return nil, m
+	}
+	if m := l.AtMost(2); m != nil {
+		return nil, m
+	}
+	if what == "broken" && len(l.Rest) == 1 {
+		return func(_ context.Context, b *scenarios.Branch) error {
+			of(b).change(func() { of(b).mcp.broken = true })
+			return nil
+		}, nil
+	}
+	if what != "canary" {
+		return nil, l.Usage(l.Rest[0].Column, "%q is no MCP server", what)
+	}
+	kind := "stdio"
+	if len(l.Rest) > 1 {
+		kind = l.Rest[1].Raw()
+	}
+	if kind != "stdio" && kind != "http" {
+		return nil, l.Usage(l.Rest[1].Column, "%q is no transport of the canary", kind)
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		c := of(b)
+		if kind == "stdio" {
+			if b.Self() == "" {
+				return l.Fault(fmt.Errorf("the canary over stdio is this program, whose path the engine was not told"))
+			}
+			c.change(func() { c.mcp.stdio = true })
+			return nil
+		}
+		if c.servers().http == nil {
+			server, err := canary.Start(token(b))
+			if err != nil {
+				return fmt.Errorf("starting the canary: %w", err)
+			}
+			c.change(func() { c.mcp.http = server })
+			if b.Isolated() && b.Agent() != nil {
+				return &scenarios.Skipped{"an isolated agent reaches the canary over http only if it is set up before the agent starts"}
+			}
+		}
+		return nil
+	}, nil
+}
+
+func compileCanary(l *scenarios.Line) (scenarios.Step, error) {
+	opts, m := l.Options("text")
+	if m != nil {
+		return nil, m
+	}
+	what, m := l.One(0, "initialized or called")
+	if m != nil {
+		return nil, m
+	}
+	if what != "initialized" && what != "called" {
+		return nil, l.Usage(l.Rest[0].Column, "%q is nothing a canary notices", what)
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		var seen []canary.Sighting
+		given := of(b).servers()
+		if given.stdio {
+			var err error
+			if seen, err = canary.Read(canaryLog(b)); err != nil {
+				return l.Fault(err)
+			}
+		}
+		if given.http != nil {
+			seen = append(seen, given.http.Sightings()...)
+		}
+		text, err := b.Expand(opts["text"])
+		if err != nil {
+			return l.Fault(err)
+		}
+		found := false
+		for _, s := range seen {
+			found = found || s.What == what && s.Token && (text == "" || s.Text == text)
+		}
+		if found == l.Negated {
+			return b.Back(l, true, "canary "+what, fmt.Sprintf("what it noticed is %+v", seen))
+		}
+		return nil
+	}, nil
+}
+
+func compileSameHistory(l *scenarios.Line) (scenarios.Step, error) {
+	var refs []string
+	for i := range l.Rest {
+		s, m := l.One(i, "live or the name of a load")
+		if m != nil {
+			return nil, m
+		}
+		if s != "live" {
+			if s, m = l.Ref(i); m != nil {
+				return nil, m
+			}
+		}
+		refs = append(refs, s)
+	}
+	if len(refs) != 2 || refs[1] == "live" {
+		return nil, l.Usage(l.Name.Column, "two accounts are needed, the second one a load")
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		var told [2]mockclient.History
+		second, err := b.Entry(l, refs[1])
+		if err != nil {
+			return err
+		}
+		for i, ref := range refs {
+			first, last := 1, second.Seq-1
+			if ref != "live" {
+				load, err := b.Entry(l, ref)
+				if err != nil {
+					return err
+				}
+				first, last = load.Seq, b.AnswerTo(load.Seq)
+			}
+			told[i] = mockclient.FoldHistory(b.Transcript().Between(first, last), second.Session)
+		}
+		if diff := mockclient.Same(told[0], told[1]); diff != "" {
+			err := b.Back(l, true, "the same conversation", "another one")
+			err.(*scenarios.Miss).Failure.Diff = b.Plain(diff)
+			return err
+		}
+		return nil
+	}, nil
+}

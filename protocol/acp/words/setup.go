@@ -1,0 +1,265 @@
+package words
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/wire"
+)
+
+func setupCommands() []*scenarios.Command {
+	return []*scenarios.Command{{
+		Name: "client", Group: "setup", Args: "CAPABILITY=VALUE…",
+		Summary: "change what the editor advertises",
+		Detail: "A capability is a path below clientCapabilities: fs.readTextFile=false,\n" +
+			"terminal=false, elicitation.form={}. VALUE is JSON; none removes it. Must stand\n" +
+			"before the agent is initialized. The default is fs both ways and a terminal.",
+		Compile: compileClient,
+	}, {
+		Name: "permit", Group: "setup", Args: "CHOICE [kind=K] [title=GLOB] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice]",
+		Summary: "say how permission requests are answered from now on",
+		Detail: "CHOICE is allow_once, allow_always, reject_once, reject_always, cancelled, hold\n" +
+			"(until answer), never, error, error:CODE or option:ID. The conditions choose the\n" +
+			"requests; the line given last is asked first. late keeps the request open when\n" +
+			"the turn is cancelled, twice answers two times: both break the protocol on\n" +
+			"purpose. Without permit a permission is rejected.",
+		Compile: compilePermit,
+	}, {
+		Name: "hold", Group: "setup", Args: "METHOD…",
+		Summary: "leave requests of the agent open until answer",
+		Compile: func(l *scenarios.Line) (scenarios.Step, error) {
+			if _, m := l.Need(0, "a method"); m != nil {
+				return nil, m
+			}
+			return func(_ context.Context, b *scenarios.Branch) error {
+				for _, w := range l.Rest {
+					method := w.Raw()
+					c := of(b)
+					c.change(func() {
+						c.hold = append(c.hold, method)
+						if c.editor != nil {
+							c.editor.SetHold(method, true)
+						}
+					})
+					b.ExcuseAll() // the script may leave it open for good
+				}
+				return nil
+			}, nil
+		},
+	}, {
+		Name: "files", Group: "setup", Args: "missing=error|empty [invalid=error|replace]",
+		Summary: "say how the editor answers for files that are missing or not UTF-8",
+		Detail: "With missing=empty also agents that read a file before they write it can make\n" +
+			"a new one: some take the error for a failure of their own.",
+		Compile: compileFiles,
+	}, {
+		Name: "buffer", Group: "setup", Args: "FILE @SOURCE|TEXT",
+		Summary: "open an unsaved buffer over a file: reads see its text",
+		Compile: scenarios.CompileFile(openBuffer),
+	}, {
+		Name: "ids", Group: "setup", Args: "from=N | strings=PREFIX | list=ID,ID…",
+		Summary: "choose the ids of the editor's requests",
+		Detail:  "The default counts from 1. list takes JSON values. Must stand before the agent starts.",
+		Compile: compileIDs,
+	}, {
+		Name: "policy", Group: "setup", Args: "NAME=VALUE…",
+		Summary: "say what the agent promises where the protocol leaves a choice",
+		Detail:  "concurrent-prompts=reject|queue|replace.",
+		Compile: func(l *scenarios.Line) (scenarios.Step, error) {
+			_, m := l.Options("concurrent-prompts")
+			if m != nil {
+				return nil, m
+			}
+			if m := l.AtMost(0); m != nil {
+				return nil, m
+			}
+			return nil, nil
+		},
+	}}
+}
+
+func compileClient(l *scenarios.Line) (scenarios.Step, error) {
+	type change struct {
+		path  string
+		value any
+	}
+	var changes []change
+	if _, m := l.Need(0, "a capability"); m != nil {
+		return nil, m
+	}
+	for _, w := range l.Rest {
+		key, _, value, ok := w.Cut("=")
+		text, literal := value.Literal()
+		if !ok || !literal {
+			return nil, l.Usage(w.Column, "%q is no CAPABILITY=VALUE", w.Raw())
+		}
+		var v any
+		if text != "none" {
+			if err := json.Unmarshal([]byte(text), &v); err != nil {
+				return nil, l.Usage(value.Column, "%q is no JSON value", text)
+			}
+		}
+		changes = append(changes, change{key, v})
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		if b.Ready() {
+			return l.Fault(fmt.Errorf("capabilities must be set before the agent is initialized"))
+		}
+		of(b).change(func() {
+			for _, c := range changes {
+				of(b).offers.Set(c.path, c.value)
+			}
+		})
+		return nil
+	}, nil
+}
+
+func compilePermit(l *scenarios.Line) (scenarios.Step, error) {
+	opts, m := l.Options("kind", "title", "offers", "nth", "after", "delay")
+	if m != nil {
+		return nil, m
+	}
+	choice, m := l.One(0, "a choice")
+	if m != nil {
+		return nil, m
+	}
+	answer, err := mockclient.ParseAnswer(choice)
+	if err != nil {
+		return nil, l.Usage(l.Rest[0].Column, "%v", err)
+	}
+	for _, w := range l.Rest[1:] {
+		switch w.Raw() {
+		case "late":
+			answer.AfterCancel = true
+		case "twice":
+			answer.Twice = true
+		default:
+			return nil, l.Usage(w.Column, "%q is no condition of permit", w.Raw())
+		}
+	}
+	rule := mockclient.Rule{}
+	for key, w := range opts {
+		text := w.Raw()
+		switch key {
+		case "kind":
+			rule.Kind = text
+		case "title":
+			rule.Title = text
+		case "offers":
+			rule.Offers = text
+		case "nth", "after":
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 0 {
+				return nil, l.Usage(w.Column, "%s= is a number", key)
+			}
+			if key == "nth" {
+				rule.Nth = n
+			} else {
+				rule.After = n
+			}
+		case "delay":
+			d, m := l.Duration(w)
+			if m != nil {
+				return nil, m
+			}
+			answer.Delay = d
+		}
+	}
+	rule.Answer = answer
+	if err := rule.Check(); err != nil {
+		return nil, l.Usage(l.Name.Column, "%v", err)
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		c := of(b)
+		c.change(func() {
+			c.permits = append([]mockclient.Rule{rule}, c.permits...)
+			if c.editor != nil {
+				c.editor.SetPolicy(c.policy())
+			}
+		})
+		if answer.AfterCancel || answer.Twice || answer.Never || answer.Option != "" || answer.Result != nil {
+			b.ExcuseAll()
+		}
+		return nil
+	}, nil
+}
+
+// policy is what the permit lines make.
+func (c *client) policy() *mockclient.Policy {
+	return &mockclient.Policy{Rules: slices.Clone(c.permits)}
+}
+
+func compileFiles(l *scenarios.Line) (scenarios.Step, error) {
+	opts, m := l.Options("missing", "invalid")
+	if m != nil {
+		return nil, m
+	}
+	if m := l.AtMost(0); m != nil {
+		return nil, m
+	}
+	missing, invalid := opts["missing"].Raw(), opts["invalid"].Raw()
+	if !slices.Contains([]string{"", "error", "empty"}, missing) || !slices.Contains([]string{"", "error", "replace"}, invalid) {
+		return nil, l.Usage(l.Name.Column, "missing= is error or empty, invalid= is error or replace")
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		if err := l.Early(b, "files"); err != nil {
+			return err
+		}
+		of(b).change(func() {
+			files := &of(b).files
+			files.MissingEmpty, files.ReplaceInvalid = missing == "empty", invalid == "replace"
+		})
+		return nil
+	}, nil
+}
+
+func openBuffer(b *scenarios.Branch, _ *scenarios.Line, name, text string) error {
+	of(b).change(func() { of(b).files.Open(b.InWork(name), text) })
+	return nil
+}
+
+func compileIDs(l *scenarios.Line) (scenarios.Step, error) {
+	opts, m := l.Options("from", "strings", "list")
+	if m != nil {
+		return nil, m
+	}
+	if len(opts) != 1 || len(l.Rest) > 0 {
+		return nil, l.Usage(l.Name.Column, "one of from=, strings= and list= is needed")
+	}
+	var ids mockclient.IDs
+	for key, w := range opts {
+		text := w.Raw()
+		switch key {
+		case "from":
+			n, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				return nil, l.Usage(w.Column, "from= is a whole number")
+			}
+			ids = mockclient.CountingIDs(n)
+		case "strings":
+			ids = mockclient.StringIDs(text)
+		case "list":
+			var raw []json.RawMessage
+			if err := json.Unmarshal([]byte("["+text+"]"), &raw); err != nil {
+				return nil, l.Usage(w.Column, "list= takes JSON values")
+			}
+			list := make([]wire.ID, len(raw))
+			for i, id := range raw {
+				list[i] = wire.ID(id)
+			}
+			ids = mockclient.ListedIDs(list...)
+		}
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		if err := l.Early(b, "ids"); err != nil {
+			return err
+		}
+		of(b).change(func() { of(b).ids = ids })
+		return nil
+	}, nil
+}

@@ -1,0 +1,133 @@
+// Package words has what ACP version 1 adds to the scenario language: the
+// commands of an editor, the patterns of what an agent sends, and the editor
+// that plays them.
+package words
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Add adds the words of ACP version 1, and what the engine asks about its
+// messages, to a protocol.
+func Add(p *scenarios.Protocol) {
+	p.Words = slices.Concat(setupCommands(), serviceCommands(), actCommands())
+	p.Kinds = kinds()
+	p.PatternHelp = "A path is looked up in the update, the params or the result, then in the whole\n" +
+		"message. value may be a|b. path? asks that the field is there and not null;\n" +
+		"result? asks only that a response is no error.\n"
+	p.Client = newClient
+	p.StopReasons = []string{"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}
+	p.TurnEnd, p.Said, p.Brief = turnEnd, said, brief
+	p.Lookup, p.Stands = lookup, stands
+	p.SessionPath = "sessionId"
+	p.OpensSession = func(method string) bool { return strings.HasPrefix(method, "session/") }
+	p.Inner = inner
+	p.Variables = map[string]func(*transcript.Transcript, string) (string, error){"TOOL": tool}
+	p.EndRule, p.EndReason = "CANCEL-REASON", "cancelled"
+	p.ExitRequirements = []string{"STDIO-007"}
+	p.Start = func(method string) bool {
+		return slices.Contains([]string{"initialize", "session/new", "session/load"}, method)
+	}
+}
+
+// turnEnd returns the stop reason of a turn's end, or "error".
+func turnEnd(e transcript.Entry) (reason string, ok bool) {
+	if e.Source != transcript.Agent || e.Kind != transcript.Response || e.Method != "session/prompt" {
+		return "", false
+	}
+	v := e.JSON()
+	if v.Get("error").Exists() {
+		return "error", true
+	}
+	return v.Get("result").Get("stopReason").Text(), true
+}
+
+// said returns the text of a chunk of the agent's message.
+func said(e transcript.Entry) string {
+	if e.Source != transcript.Agent || acpframe.Update(e) != "agent_message_chunk" {
+		return ""
+	}
+	return e.JSON().Path("params.update.content.text").Str()
+}
+
+// brief returns what a response is.
+func brief(e transcript.Entry) string {
+	v := e.JSON()
+	if err := v.Get("error"); err.Exists() {
+		return fmt.Sprintf("error %s %q", err.Get("code").Text(), err.Get("message").Text())
+	}
+	if r := v.Get("result").Get("stopReason"); r.Exists() {
+		return r.Text()
+	}
+	r := string(v.Get("result").Raw())
+	if len(r) > 200 {
+		r = r[:200] + "…"
+	}
+	return "result " + r
+}
+
+// lookup returns the part of a message that a reader means by a path first.
+// "text" is that of a chunk.
+func lookup(e transcript.Entry, path string) ([]wire.Value, string) {
+	root := e.JSON()
+	switch e.Kind {
+	case transcript.Request, transcript.Notification:
+		params := root.Get("params")
+		parts := []wire.Value{params, params.Get("toolCall")}
+		if u := params.Get("update"); u.Exists() {
+			parts = append([]wire.Value{u}, parts...)
+			if path == "text" {
+				path = "content.text"
+			}
+		}
+		return parts, path
+	case transcript.Response:
+		return []wire.Value{root.Get("result"), root.Get("error")}, path
+	}
+	return nil, path
+}
+
+// stands returns the ids that an entry stands for.
+func stands(e transcript.Entry) []string {
+	if e.Kind == transcript.Response {
+		return []string{"toolCallId", "terminalId", "sessionId", "stopReason"}
+	}
+	return []string{"toolCallId", "terminalId", "stopReason"}
+}
+
+// inner reports whether an agent only asks this within a turn.
+func inner(method string) bool {
+	return strings.HasPrefix(method, "fs/") || strings.HasPrefix(method, "terminal/")
+}
+
+// tool is the id of the n-th tool call of the run.
+func tool(t *transcript.Transcript, arg string) (string, error) {
+	n := 0
+	if _, err := fmt.Sscan(arg, &n); err != nil || n < 1 {
+		return "", fmt.Errorf("$TOOL(%s): count tool calls from 1", arg)
+	}
+	seen := map[string]bool{}
+	for e := range t.All() {
+		if acpframe.Update(e) != "tool_call" {
+			continue
+		}
+		id := e.JSON().Path("params.update.toolCallId").Str()
+		if seen[id] = true; len(seen) == n {
+			return id, nil
+		}
+	}
+	return "", fmt.Errorf("$TOOL(%d): there were only %d tool calls", n, len(seen))
+}
+
+// on reports whether a capability is there: true, or an object.
+func on(v wire.Value) bool {
+	b, ok := v.Bool()
+	return ok && b || v.Kind() == wire.Object
+}

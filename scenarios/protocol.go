@@ -1,0 +1,129 @@
+package scenarios
+
+import (
+	"context"
+
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Protocol is what the engine needs to know of a protocol in order to speak it,
+// to judge a run of it and to write it down. The engine itself knows no message.
+type Protocol struct {
+	// Version is what the headers of transcripts say.
+	Version string
+	// Classifier takes frames apart, Rules judge them, Canonical writes them.
+	Classifier transcript.Classifier
+	Rules      *rules.Set
+	Canonical  golden.Renderer
+	// Words are the commands it adds to the language, Kinds the patterns.
+	Words []*Command
+	Kinds []Kind
+	// PatternHelp says in help where the path of a condition is looked up, and
+	// what else there is to know of patterns.
+	PatternHelp string
+	// Client makes the engine's side of one run.
+	Client func() Client
+
+	// StopReasons are the reasons with which a turn may end.
+	StopReasons []string
+	// TurnEnd returns the reason if an entry is the end of a turn; "error" if
+	// that is an error.
+	TurnEnd func(e transcript.Entry) (reason string, ok bool)
+	// Said returns what an entry adds to the text of the agent.
+	Said func(e transcript.Entry) string
+	// Lookup returns the values of an entry in which the path of a condition is
+	// looked up, the nearest first, and the path as they have it. The whole
+	// message comes after them.
+	Lookup func(e transcript.Entry, path string) ([]wire.Value, string)
+	// Stands are the paths of what an entry with a name stands for where no path
+	// is given.
+	Stands func(e transcript.Entry) []string
+	// SessionPath is where the answer that opens a session has its id.
+	SessionPath string
+	// OpensSession reports whether requests of a method open sessions or are
+	// about one.
+	OpensSession func(method string) bool
+	// Variables are $NAME(ARG) of a script by their names.
+	Variables map[string]func(t *transcript.Transcript, arg string) (string, error)
+	// Inner reports whether a request of this method belongs to a turn, so that
+	// none can come after its end.
+	Inner func(method string) bool
+	// Brief returns what a response says, for reasons.
+	Brief func(e transcript.Entry) string
+	// EndRule is the rule that decides whether a turn that was to end with the
+	// reason EndReason may have ended in another way, because the two crossed.
+	EndRule, EndReason string
+	// ExitRequirements are what an agent breaks that does not end with its
+	// input.
+	ExitRequirements []string
+	// Start reports whether the answer to a request may take as long as a start.
+	Start func(method string) bool
+}
+
+// Client is the engine's side of the connections of one run, as a protocol has
+// them. Its commands find it through Branch.Client.
+type Client interface {
+	// Connect takes over an agent that was just started, with its environment.
+	Connect(a *mockclient.Agent, env []string)
+	// Disconnect says that the agent is gone.
+	Disconnect()
+	// Greet does what opens a connection, on behalf of a line.
+	Greet(ctx context.Context, b *Branch, l *Line) error
+	// Send writes a line as it is.
+	Send(raw []byte) (transcript.Entry, error)
+	// Settle waits until what the agent asked for before is done.
+	Settle(ctx context.Context)
+	// Advertises reports whether the agent has a capability; known is false
+	// until it has said so.
+	Advertises(capability string) (has, known bool)
+	// AgentInfo returns what the agent calls itself.
+	AgentInfo() (name, version string)
+	// Ports are the servers that an isolated agent has to reach, beside the
+	// model's.
+	Ports() ([]isolate.Port, error)
+	// Masks are texts that differ from run to run, with what goldens have for
+	// them.
+	Masks() map[string]string
+	// Close ends what serves the agent.
+	Close() error
+}
+
+// Kind is a kind of pattern.
+type Kind struct {
+	// Name is its first word, Arg what follows ("" nothing, "?" what need not
+	// follow), Help what it looks for.
+	Name, Arg, Help string
+	// Aliases are other names.
+	Aliases []string
+	// Events are the arguments it takes, as events of Of; nil takes any.
+	Events []string
+	Of     string
+	// Match reports whether an entry is of the kind. own is false if the entry
+	// is of another session than the pattern.
+	Match func(x Pattern, e transcript.Entry, own bool) bool
+	// Inner: it can only come before the end of the turn. Opens: without it, the
+	// lines after it have no situation to judge. Effect: it is about an effect or
+	// an end. Outlives: it may come after the end of the agent.
+	// Answered: "after" counts from the answer on.
+	Inner, Opens, Effect, Outlives, Answered bool
+
+	inner func(arg string) bool // Inner and Opens of an argument
+}
+
+// Pattern is a pattern whose variables have been replaced.
+type Pattern struct {
+	// Arg is the argument of its kind, or "".
+	Arg string
+	// Session is the id of the session that it is about; "" is any.
+	Session string
+	// Ref is the Seq of the request that it names.
+	Ref int
+	// Over are the prompts whose turns have ended: a second answer to one ends
+	// no other.
+	Over []int
+}
