@@ -23,7 +23,8 @@ const module = "github.com/acp-test/acp-test"
 // belongs below both.
 var layers = [][]string{
 	{"cmd/acp-test"},
-	{"protocol/acp/acpreport"},
+	{"protocol/acp"},
+	{"protocol/acp/acpreport", "protocol/acp/words"},
 	{"reports", "sweep", "replay"},
 	{"scenarios"},
 	{"protocol/acp/recordings"},

@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
@@ -22,7 +23,7 @@ import (
 // and returns the checks that failed. careless replaces its answers to methods.
 func edit(name string, careless map[string]func(*mockclient.Request)) []string {
 	GinkgoHelper()
-	list, err := scenarios.ForEditors()
+	list, err := acp.V1().ForEditors()
 	Expect(err).NotTo(HaveOccurred())
 	work := GinkgoT().TempDir()
 	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})

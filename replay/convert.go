@@ -42,7 +42,7 @@ func (c *Converted) Golden(text golden.Renderer, o golden.Options) string {
 // model's script, if there is one. A recording of several processes, one after
 // the other, restarts the agent. Title is its first line. The error says what of
 // the recording a scenario cannot say.
-func Convert(t *transcript.Transcript, title string, model []byte) (*Converted, error) {
+func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, model []byte) (*Converted, error) {
 	c := &converter{t: t, names: map[string]string{}, refs: map[int]string{}, answers: map[int]transcript.Entry{}, seen: map[string]*seen{}, late: map[string][]string{}}
 	c.out.work, c.out.home = directories(t)
 	c.lookAhead()
@@ -62,7 +62,7 @@ func Convert(t *transcript.Transcript, title string, model []byte) (*Converted, 
 		archive.Files = append(archive.Files, txtar.File{Name: "llm.yaml", Data: c.model(model)})
 	}
 	c.out.Text = txtar.Format(archive)
-	if _, err := scenarios.Parse("recorded", "recorded.txtar", c.out.Text); err != nil {
+	if _, err := p.Parse("recorded", "recorded.txtar", c.out.Text); err != nil {
 		return nil, fmt.Errorf("the scenario made of the recording is wrong: %w", err)
 	}
 	return &c.out, nil

@@ -8,11 +8,10 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
-	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/replay"
-	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -50,14 +49,14 @@ func prompted(text string) string {
 
 func converted(lines ...string) *replay.Converted {
 	GinkgoHelper()
-	c, err := replay.Convert(talk(lines...), "A recorded session.", nil)
+	c, err := replay.Convert(acp.V1(), talk(lines...), "A recorded session.", nil)
 	Expect(err).NotTo(HaveOccurred())
 	return c
 }
 
 var _ = Describe("convert", func() {
 	It("makes a scenario that says what the editor did", func() {
-		made, err := replay.Convert(recorded(), "A recorded session.", []byte(story))
+		made, err := replay.Convert(acp.V1(), recorded(), "A recorded session.", []byte(story))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(made.Left).To(BeEmpty())
 		script, rest, _ := bytes.Cut(made.Text, []byte("-- main.go --\n"))
@@ -80,10 +79,10 @@ await turn end_turn
 
 `))
 		Expect(string(rest)).To(HavePrefix("package main // foo\n"))
-		s, err := scenarios.Parse("x", "x.txtar", made.Text)
+		s, err := acp.V1().Parse("x", "x.txtar", made.Text)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(s.HasModel()).To(BeTrue())
-		Expect(scenarios.Review(invariants.V1(), s)).To(BeEmpty())
+		Expect(acp.V1().Review(s)).To(BeEmpty())
 	})
 
 	It("says what the agent said in a golden, with the editor as the scenario has it", func() {
@@ -160,7 +159,7 @@ await turn end_turn
 	})
 
 	DescribeTable("says what cannot be a scenario", func(want string, lines ...string) {
-		_, err := replay.Convert(talk(lines...), "x", nil)
+		_, err := replay.Convert(acp.V1(), talk(lines...), "x", nil)
 		Expect(err).To(MatchError(ContainSubstring(want)))
 	},
 		Entry("a session of another recording", "#3 opens a session that was not made in this recording", initialized, welcome,
@@ -171,7 +170,7 @@ await turn end_turn
 	)
 
 	It("finds directories that the model's answer has in pieces", func() {
-		made, err := replay.Convert(talk(initialized, welcome, opened, session1, prompted(`"hi"`), end), "x",
+		made, err := replay.Convert(acp.V1(), talk(initialized, welcome, opened, session1, prompted(`"hi"`), end), "x",
 			[]byte("turns:\n  - replies:\n      - - text: [\"costs $5 in /ho\", \"me/me\", \"/w/a\", \" or $WORK\"]\n"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(made.Text)).To(ContainSubstring(`- text: ["costs $$5 in $WORK/a", " or $WORK"]`))

@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
@@ -55,7 +56,7 @@ func dial(s *serve.Server) (in io.WriteCloser, out io.ReadCloser, done chan int)
 }
 
 func played(text string) *scenarios.AgentScript {
-	s, err := scenarios.Parse("x/y", "y.txtar", []byte("# Test.\nrole agent\n"+text))
+	s, err := acp.V1().Parse("x/y", "y.txtar", []byte("# Test.\nrole agent\n"+text))
 	ExpectWithOffset(1, err).NotTo(HaveOccurred())
 	return s.Agent
 }
@@ -210,7 +211,7 @@ answered NEVER
 	})
 
 	It("plays every shipped scenario to a correct editor", func() {
-		list, err := scenarios.ForEditors()
+		list, err := acp.V1().ForEditors()
 		Expect(err).NotTo(HaveOccurred())
 		for _, s := range list {
 			base := filepath.Base(s.ID)
@@ -244,7 +245,7 @@ answered NEVER
 
 var _ = Describe("a client on the Go library", func() {
 	It("loses the connection in a long burst", func() {
-		list, err := scenarios.ForEditors()
+		list, err := acp.V1().ForEditors()
 		Expect(err).NotTo(HaveOccurred())
 		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())

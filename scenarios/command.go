@@ -138,9 +138,9 @@ func (p *Protocol) patternHelp() string {
 	var b strings.Builder
 	b.WriteString("A pattern is a kind of entry and any number of conditions:\n\n" +
 		"  KIND [path=value] [path!=value] [path~regexp] [path!~regexp] [path?]\n\n" +
-		p.PatternHelp +
-		"session=NAME asks for another session than the current one, session=any for none.\n" +
-		"A method with a slash is a pattern of its own.\n\n")
+		p.PatternHelp + "value may be a|b. path? asks that the field is there and not null;\n" +
+		"result? asks only that a response is no error.\n" +
+		"session=NAME asks for another session than the current one, session=any for none.\n\n")
 	for _, k := range p.kindList() {
 		arg := k.Arg
 		if arg == "?" {

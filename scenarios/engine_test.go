@@ -13,9 +13,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
-	"github.com/acp-test/acp-test/protocol/acp/canonical"
-	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -30,12 +29,12 @@ func engine() *scenarios.Engine {
 func engineFor(p *agents.Profile) *scenarios.Engine {
 	self, err := os.Executable()
 	Expect(err).NotTo(HaveOccurred())
-	return &scenarios.Engine{Rules: invariants.V1(), Canonical: canonical.V1(), Profile: p, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(), Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(),
+	return &scenarios.Engine{Protocol: acp.V1(), Profile: p, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(), Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(),
 		Grace: time.Second}
 }
 
 func run(e *scenarios.Engine, script string) scenarios.Result {
-	s, err := scenarios.Parse("case", "case.txtar", []byte(script))
+	s, err := acp.V1().Parse("case", "case.txtar", []byte(script))
 	Expect(err).NotTo(HaveOccurred())
 	return e.Run(context.Background(), s)
 }
@@ -478,7 +477,7 @@ var _ = Describe("RunAll", func() {
 	list := func(names ...string) []*scenarios.Scenario {
 		var out []*scenarios.Scenario
 		for _, n := range names {
-			s, err := scenarios.Parse(n, n+".txtar", []byte("check a\nprompt 'Say hello.'\nawait turn end_turn\n"+hello))
+			s, err := acp.V1().Parse(n, n+".txtar", []byte("check a\nprompt 'Say hello.'\nawait turn end_turn\n"+hello))
 			Expect(err).NotTo(HaveOccurred())
 			out = append(out, s)
 		}
@@ -510,7 +509,7 @@ var _ = Describe("RunAll", func() {
 	})
 
 	It("ends soon when it is interrupted, and keeps what has finished", func() {
-		s, err := scenarios.Parse("held", "held.txtar", []byte("check a\nprompt 'Wait.'\nawait gate g\nawait turn\n-- llm.yaml --\nreplies:\n  - - gate: g\n"))
+		s, err := acp.V1().Parse("held", "held.txtar", []byte("check a\nprompt 'Wait.'\nawait gate g\nawait turn\n-- llm.yaml --\nreplies:\n  - - gate: g\n"))
 		Expect(err).NotTo(HaveOccurred())
 		ctx, cancel := context.WithCancel(context.Background())
 		e := engine()
@@ -526,7 +525,7 @@ var _ = Describe("RunAll", func() {
 	})
 
 	It("is an error if nothing gave a verdict", func() {
-		s, err := scenarios.Parse("s", "s.txtar", []byte("needs agent:dreams\ncheck a\nprompt 'x'\n"))
+		s, err := acp.V1().Parse("s", "s.txtar", []byte("needs agent:dreams\ncheck a\nprompt 'x'\n"))
 		Expect(err).NotTo(HaveOccurred())
 		r := engine().RunAll(context.Background(), []*scenarios.Scenario{s}, scenarios.Plan{})
 		Expect(r.Exit).To(Equal(2))

@@ -7,12 +7,11 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
-	"github.com/acp-test/acp-test/rules"
 )
 
 // Review says what is doubtful in a scenario that is correct as a text: what
 // can never match, what could be awaited. It needs no agent.
-func Review(set *rules.Set, s *Scenario) []*Mistake {
+func (p *Protocol) Review(s *Scenario) []*Mistake {
 	var out []*Mistake
 	add := func(line int, hint, format string, args ...any) {
 		out = append(out, &Mistake{File: s.File, Line: line, Message: fmt.Sprintf(format, args...), Hint: hint})
@@ -25,7 +24,7 @@ func Review(set *rules.Set, s *Scenario) []*Mistake {
 	}
 	for _, c := range s.checks {
 		for _, id := range c.requirements {
-			if _, ok := set.Requirement(id); !ok {
+			if _, ok := p.Rules.Requirement(id); !ok {
 				add(c.line, "acp-test help requirements lists them", "there is no requirement %s", id)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -130,7 +131,7 @@ var _ = Describe("what an agent wants from other machines", func() {
 
 	It("is not asked of launchers that may have to fetch the agent, and the run says so", func() {
 		e := engineFor(agents.AdHoc([]string{"npx", "some-agent"}))
-		s, err := scenarios.Parse("case", "case.txtar", []byte(script()))
+		s, err := acp.V1().Parse("case", "case.txtar", []byte(script()))
 		Expect(err).NotTo(HaveOccurred())
 		e.Host = []string{"PATH=" + GinkgoT().TempDir()}
 		run := e.RunAll(GinkgoTB().Context(), []*scenarios.Scenario{s}, scenarios.Plan{})

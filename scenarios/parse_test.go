@@ -8,12 +8,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/acp-test/acp-test/protocol/acp/invariants"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
 func parse(script string) (*scenarios.Scenario, error) {
-	return scenarios.Parse("suite/case", "suite/case.txtar", []byte(script))
+	return acp.V1().Parse("suite/case", "suite/case.txtar", []byte(script))
 }
 
 var _ = Describe("a mistake in a scenario", func() {
@@ -124,7 +124,7 @@ var _ = Describe("Review", func() {
 			s, err := parse(script)
 			Expect(err).NotTo(HaveOccurred())
 			var got []string
-			for _, m := range scenarios.Review(invariants.V1(), s) {
+			for _, m := range acp.V1().Review(s) {
 				got = append(got, m.Error())
 			}
 			Expect(strings.Join(got, "\n")).To(ContainSubstring(want))
@@ -141,12 +141,12 @@ var _ = Describe("Review", func() {
 	)
 
 	It("has nothing against the suites in the binary", func() {
-		list, err := scenarios.Shipped()
+		list, err := acp.V1().Shipped()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(len(list)).To(BeNumerically(">=", 30))
 		var doubts []string
 		for _, s := range list {
-			for _, m := range scenarios.Review(invariants.V1(), s) {
+			for _, m := range acp.V1().Review(s) {
 				doubts = append(doubts, m.Error())
 			}
 		}
@@ -154,7 +154,7 @@ var _ = Describe("Review", func() {
 	})
 
 	It("has a choice for agents that take long to start", func() {
-		list, err := scenarios.Shipped()
+		list, err := acp.V1().Shipped()
 		Expect(err).NotTo(HaveOccurred())
 		n := 0
 		for _, s := range list {

@@ -18,6 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
 )
@@ -44,7 +45,7 @@ var fixedScenarios = []string{
 
 // suite is all shipped scenarios by id.
 func suite() map[string]*scenarios.Scenario {
-	all, err := scenarios.Shipped()
+	all, err := acp.V1().Shipped()
 	Expect(err).NotTo(HaveOccurred())
 	byID := map[string]*scenarios.Scenario{}
 	for _, s := range all {

@@ -91,7 +91,7 @@ func (s *sweep) play(start context.Context, sch schedule, id string) (scenarios.
 // runText runs one generated scenario, and keeps its text beside what it did.
 func (s *sweep) runText(start context.Context, a archive, id string) (scenarios.Result, bool) {
 	text := a.text()
-	sc, err := scenarios.Parse(id, id+".txtar", text)
+	sc, err := s.engine.Protocol.Parse(id, id+".txtar", text)
 	if err != nil {
 		return scenarios.Result{ID: id, Verdict: scenarios.Error, Reason: "the schedule is no scenario: " + err.Error()}, true
 	}

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
 )
@@ -91,7 +92,7 @@ var _ = Describe("what came out differently", func() {
 	)
 
 	It("is no text of a scenario that leaves the text open, but its verdict", func() {
-		open, err := scenarios.Parse("s", "s.txtar", []byte("golden off\nprompt 'Hello.'\nawait turn\n"))
+		open, err := acp.V1().Parse("s", "s.txtar", []byte("golden off\nprompt 'Hello.'\nawait turn\n"))
 		Expect(err).NotTo(HaveOccurred())
 		run := rounds("<-- a\n", "<-- b\n")
 		Expect(sweep.Differences(run, []*scenarios.Scenario{open})).To(BeEmpty())

@@ -7,13 +7,13 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/fakellm"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/sweep"
 )
 
 var _ = Describe("the model's part", func() {
 	It("says the same when it is written again, for every shipped scenario", func() {
-		all, err := scenarios.Shipped()
+		all, err := acp.V1().Shipped()
 		Expect(err).NotTo(HaveOccurred())
 		for _, s := range all {
 			text, err := s.Source()

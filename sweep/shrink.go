@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/fakellm"
-	"github.com/acp-test/acp-test/scenarios"
 )
 
 // reducer makes one script shorter while it keeps showing one rule.
@@ -43,7 +42,7 @@ const thorough = 2
 
 // shows runs a script until it shows the rule, at most as often as is tried.
 func (x *reducer) shows(ctx context.Context, a archive) bool {
-	if _, err := scenarios.Parse(x.id, x.id, a.text()); err != nil {
+	if _, err := x.engine.Protocol.Parse(x.id, x.id, a.text()); err != nil {
 		return false
 	}
 	for range max(x.tries, 1) {
@@ -70,7 +69,7 @@ func (x *reducer) once(ctx context.Context, a archive, step time.Duration) (hit,
 	if step > 0 {
 		e.StepTimeout = step
 	}
-	sc, err := scenarios.Parse(x.id, x.id+".txtar", a.text())
+	sc, err := x.engine.Protocol.Parse(x.id, x.id+".txtar", a.text())
 	if err != nil {
 		return false, false
 	}

@@ -14,8 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/agents"
-	"github.com/acp-test/acp-test/protocol/acp/canonical"
-	"github.com/acp-test/acp-test/protocol/acp/invariants"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
@@ -28,7 +27,7 @@ func engine(fault string) *scenarios.Engine {
 	Expect(err).NotTo(HaveOccurred())
 	self, err := os.Executable()
 	Expect(err).NotTo(HaveOccurred())
-	e := &scenarios.Engine{Rules: invariants.V1(), Canonical: canonical.V1(), Profile: p, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(), Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(),
+	e := &scenarios.Engine{Protocol: acp.V1(), Profile: p, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(), Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(),
 		Grace: time.Second, Seed: 1}
 	if strings.HasPrefix(fault, "--") { // one of this binary
 		e.ExtraArgs = []string{fault}
@@ -45,7 +44,7 @@ func engine(fault string) *scenarios.Engine {
 
 func scenario(id string) *scenarios.Scenario {
 	suite, _, _ := strings.Cut(id, "/")
-	all, err := scenarios.Shipped(suite)
+	all, err := acp.V1().Shipped(suite)
 	Expect(err).NotTo(HaveOccurred())
 	for _, s := range all {
 		if s.ID == id {
@@ -84,7 +83,7 @@ var _ = Describe("a schedule", func() {
 			Expect(err).NotTo(HaveOccurred())
 			Expect(len(order)).To(BeNumerically(">", 100), id)
 			for name, text := range texts {
-				_, err := scenarios.Parse(name, name, text)
+				_, err := acp.V1().Parse(name, name, text)
 				Expect(err).NotTo(HaveOccurred(), "%s:\n%s", name, text)
 				Expect(strings.Count(strings.SplitN(string(text), "-- llm.yaml --", 2)[0], "\n")).To(BeNumerically("<", 90), name)
 			}
@@ -92,19 +91,19 @@ var _ = Describe("a schedule", func() {
 	})
 
 	It("is one of every shipped scenario, also where that says what sweeps say", func() {
-		all, err := scenarios.Shipped()
+		all, err := acp.V1().Shipped()
 		Expect(err).NotTo(HaveOccurred())
 		all = slices.DeleteFunc(all, func(s *scenarios.Scenario) bool { return s.Role == "agent" })
 		own := filepath.Join(GinkgoT().TempDir(), "own.txtar")
 		Expect(os.WriteFile(own, []byte("prompt 'Keep talking elsewhere.'\nawait turn any\n"+
 			"prompt 'Once more, please.'\nawait turn any\nprompt 'Are you still there?'\nawait turn any\n"), 0o600)).To(Succeed())
-		owns, err := scenarios.Load(own)
+		owns, err := acp.V1().Load(own)
 		Expect(err).NotTo(HaveOccurred())
 		texts, _, err := sweep.Texts(context.Background(), &sweep.Sweeper{Engine: engine("")}, append(all, owns...)...)
 		Expect(err).NotTo(HaveOccurred())
 		var wrong []string
 		for name, text := range texts {
-			if _, err := scenarios.Parse(name, name, text); err != nil {
+			if _, err := acp.V1().Parse(name, name, text); err != nil {
 				wrong = append(wrong, name+": "+err.Error()[strings.Index(err.Error(), ":"):])
 			}
 		}
@@ -376,7 +375,7 @@ func (l search) succeeds(e *scenarios.Engine, dir string) {
 		Expect(string(text)).To(ContainSubstring("# Only sessions that share a process show it"))
 		Expect(strings.Count(string(text), "\ncancel\n")).To(Equal(2), string(text))
 	}
-	list, err := scenarios.Load(hit.File)
+	list, err := acp.V1().Load(hit.File)
 	Expect(err).NotTo(HaveOccurred())
 	correct := *e
 	correct.ExtraArgs = nil

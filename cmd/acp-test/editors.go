@@ -17,6 +17,7 @@ import (
 
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
@@ -114,9 +115,9 @@ func (h *host) editors(ctx context.Context, o *judging, paths, client []string) 
 }
 
 func (h *host) agentSideScenarios(o *judging, paths []string) ([]*scenarios.Scenario, error) {
-	list, err := scenarios.ForEditors()
+	list, err := acp.V1().ForEditors()
 	if len(paths) > 0 {
-		list, err = scenarios.Load(paths...)
+		list, err = acp.V1().Load(paths...)
 	}
 	if err != nil {
 		return nil, err

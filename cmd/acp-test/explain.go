@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/rules"
@@ -95,9 +96,9 @@ func remark(s string) string {
 func scenarioOf(check string) string {
 	id, _, _ := strings.Cut(check, "#")
 	suite, _, _ := strings.Cut(id, "/")
-	read := func() ([]*scenarios.Scenario, error) { return scenarios.Shipped(suite) }
+	read := func() ([]*scenarios.Scenario, error) { return acp.V1().Shipped(suite) }
 	if suite == "editors" {
-		read = scenarios.ForEditors
+		read = acp.V1().ForEditors
 	}
 	all, err := read()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
-	"github.com/acp-test/acp-test/scenarios"
 )
 
 // helpCommand explains commands of the program, and words and topics of the
@@ -63,7 +63,7 @@ func topics(root *cobra.Command) []string {
 			names = append(names, c.Name())
 		}
 	}
-	for _, c := range scenarios.Commands() {
+	for _, c := range acp.V1().Commands() {
 		names = append(names, c.Name)
 	}
 	return names
@@ -75,7 +75,7 @@ func (h *host) help(root *cobra.Command, topic string) error {
 		fmt.Fprint(h.out, scenarioHelp)
 		return nil
 	case "reference":
-		fmt.Fprint(h.out, scenarios.Reference())
+		fmt.Fprint(h.out, acp.V1().Reference())
 		return nil
 	case "model":
 		fmt.Fprint(h.out, fakellm.Reference())
@@ -103,7 +103,7 @@ func (h *host) help(root *cobra.Command, topic string) error {
 			found = true
 		}
 	}
-	page, err := scenarios.Help(topic)
+	page, err := acp.V1().Help(topic)
 	switch {
 	case err == nil && found:
 		fmt.Fprintf(h.out, "\nIn a scenario:\n\n%s", page)
@@ -149,7 +149,7 @@ See also: acp-test help commands, acp-test help patterns, acp-test help WORD.
 
 // suites lists the suites in this program with their scenarios.
 func (h *host) suites() error {
-	list, err := scenarios.Shipped()
+	list, err := acp.V1().Shipped()
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/acp-test/acp-test/protocol/acp/invariants"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -25,11 +25,11 @@ model could not tell apart. The exit status is 2 if there is anything to say.`,
 			var list []*scenarios.Scenario
 			var errs []error
 			if len(args) > 0 {
-				l, err := scenarios.Load(args...)
+				l, err := acp.V1().Load(args...)
 				list, errs = append(list, l...), append(errs, err)
 			}
 			if len(suites) > 0 {
-				l, err := scenarios.Shipped(suites...)
+				l, err := acp.V1().Shipped(suites...)
 				list, errs = append(list, l...), append(errs, err)
 			}
 			said := 0
@@ -38,7 +38,7 @@ model could not tell apart. The exit status is 2 if there is anything to say.`,
 				said++
 			}
 			for _, s := range list {
-				for _, m := range scenarios.Review(invariants.V1(), s) {
+				for _, m := range acp.V1().Review(s) {
 					fmt.Fprintln(h.out, m)
 					said++
 				}

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/rules"
-	"github.com/acp-test/acp-test/scenarios"
 )
 
 // pages are the references that are written from the program itself, by their
@@ -19,7 +19,7 @@ import (
 func pages(root *cobra.Command) map[string]string {
 	return map[string]string{
 		"commands":          commandsPage(root),
-		"scenario-language": scenarios.Reference(),
+		"scenario-language": acp.V1().Reference(),
 		"model-script":      fakellm.Reference(),
 		"rules":             rulesPage(),
 		"faults":            faultsPage(),

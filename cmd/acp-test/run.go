@@ -16,7 +16,7 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/isolate"
-	"github.com/acp-test/acp-test/protocol/acp/canonical"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -168,8 +168,8 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 		return nil, err
 	}
 	e := &scenarios.Engine{
-		Rules: invariants.V1(), Canonical: canonical.V1(),
-		Profile: p, Self: h.self, Tool: tool(), Command: h.commandLine(), Cwd: h.cwd, Host: h.env, Env: o.environment(), PassEnv: o.passEnv,
+		Protocol: acp.V1(),
+		Profile:  p, Self: h.self, Tool: tool(), Command: h.commandLine(), Cwd: h.cwd, Host: h.env, Env: o.environment(), PassEnv: o.passEnv,
 		Update: o.update, GoldenRequired: o.goldenRequired, Known: known,
 		Seed: o.seed, Severity: o.severity, Timeout: o.timeout, StepTimeout: o.stepTimeout,
 		Debug: o.debug, Keep: o.keep, NoTrap: o.noTrap, Isolate: o.isolate,

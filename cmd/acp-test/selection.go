@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -25,7 +26,7 @@ func (o *options) selection() (selection, error) {
 	s.shipped = len(o.paths) == 0 || len(o.suites) > 0
 	s.whole = len(o.suites) == 0 || len(o.suites) == len(scenarios.SuiteNames())
 	if len(o.paths) > 0 {
-		list, err := scenarios.Load(o.paths...)
+		list, err := acp.V1().Load(o.paths...)
 		if err != nil {
 			return s, err
 		}
@@ -37,7 +38,7 @@ func (o *options) selection() (selection, error) {
 		}
 	}
 	if s.shipped {
-		list, err := scenarios.Shipped(o.suites...)
+		list, err := acp.V1().Shipped(o.suites...)
 		if err != nil {
 			return s, err
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
@@ -134,7 +135,7 @@ func (h *host) agentSide(name string) (script *scenarios.AgentScript, recording 
 		return s.Agent, nil, s.ID, nil
 	}
 	if filepath.Ext(name) == ".txtar" {
-		list, err := scenarios.Load(name)
+		list, err := acp.V1().Load(name)
 		if err != nil {
 			return nil, nil, "", err
 		}
@@ -150,7 +151,7 @@ func (h *host) agentSide(name string) (script *scenarios.AgentScript, recording 
 // agentScenario is an agent-side scenario in this program, by its id or the
 // beginning of its name.
 func agentScenario(name string) (*scenarios.Scenario, error) {
-	list, err := scenarios.ForEditors()
+	list, err := acp.V1().ForEditors()
 	if err != nil {
 		return nil, err
 	}

@@ -261,7 +261,7 @@ func compileMCP(l *scenarios.Line) (scenarios.Step, error) {
 			}
 			c.change(func() { c.mcp.http = server })
 			if b.Isolated() && b.Agent() != nil {
-				return &scenarios.Skipped{"an isolated agent reaches the canary over http only if it is set up before the agent starts"}
+				return &scenarios.Skipped{Reason: "an isolated agent reaches the canary over http only if it is set up before the agent starts"}
 			}
 		}
 		return nil

@@ -20,8 +20,7 @@ func Add(p *scenarios.Protocol) {
 	p.Words = slices.Concat(setupCommands(), serviceCommands(), actCommands())
 	p.Kinds = kinds()
 	p.PatternHelp = "A path is looked up in the update, the params or the result, then in the whole\n" +
-		"message. value may be a|b. path? asks that the field is there and not null;\n" +
-		"result? asks only that a response is no error.\n"
+		"message. A method with a slash, such as fs/read_text_file, is a pattern of its own.\n"
 	p.Client = newClient
 	p.StopReasons = []string{"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}
 	p.TurnEnd, p.Said, p.Brief = turnEnd, said, brief

@@ -1,4 +1,4 @@
-package words_test
+package scenarios_test
 
 import (
 	"mime"
