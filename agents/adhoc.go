@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -57,70 +58,104 @@ func isWord(s string) bool { return s != "" && !strings.HasPrefix(s, "-") }
 
 var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
-// nameOf finds the word of a command line that says what agent it is.
-func nameOf(argv []string) string {
-	program := base(argv[0])
-	rest := argv[1:]
-	switch program {
-	case "env", "nohup", "nice", "time", "exec", "command", "sudo", "setsid":
-		for len(rest) > 0 && (!isWord(rest[0]) || assignment.MatchString(rest[0])) {
-			rest = rest[1:]
-		}
-		if len(rest) > 0 {
-			return nameOf(rest)
-		}
-	case "npx", "bunx", "pnpx", "uvx", "pipx":
-		for i, w := range rest {
-			value, joined := strings.CutPrefix(w, "--package=")
-			switch {
-			case joined:
-				return packageName(value)
-			case (w == "-p" || w == "--package" || w == "--from") && i+1 < len(rest):
-				return packageName(rest[i+1])
-			case isWord(w) && w != "run":
-				return packageName(w)
-			}
-		}
-	case "node", "nodejs", "tsx", "ts-node", "ruby", "perl", "php", "sh", "bash", "zsh":
-		if w := firstWord(rest); w != "" && !slices.Contains(rest[:max(0, slices.Index(rest, w))], "-c") {
-			return scriptName(w)
-		}
-	case "deno", "bun", "uv", "poetry", "pdm", "hatch", "pixi":
-		if i := slices.Index(rest, "run"); i >= 0 {
-			rest = rest[i+1:]
-		}
-		if w := firstWord(rest); w == "python" || w == "python3" {
-			return nameOf(rest[slices.Index(rest, w):])
-		} else if w != "" {
-			return scriptName(w)
-		}
-	case "java":
-		if i := slices.Index(rest, "-jar"); i >= 0 && i+1 < len(rest) {
-			return scriptName(rest[i+1])
-		}
-	case "dotnet":
-		if w := firstWord(rest); w != "" && w != "run" {
-			return scriptName(w)
-		}
-	case "go", "cargo":
-		if i := slices.Index(rest, "--bin"); i >= 0 && i+1 < len(rest) {
-			return rest[i+1]
-		}
-		if i := slices.Index(rest, "run"); i >= 0 && program == "go" {
-			if w := firstWord(rest[i+1:]); w != "" {
+// namer finds the name in the words behind a program; "" if they have none.
+type namer func(args []string) string
+
+// namers are the programs that only run another one.
+func namers() map[string]namer {
+	all := map[string]namer{}
+	for programs, n := range map[string]namer{
+		"env nohup nice time exec command sudo setsid":      wrapped,
+		"npx bunx pnpx uvx pipx":                            packaged,
+		"node nodejs tsx ts-node ruby perl php sh bash zsh": script,
+		"deno bun uv poetry pdm hatch pixi":                 ranScript,
+		"java":                                              func(args []string) string { return scriptName(after(args, "-jar")) },
+		"dotnet": func(args []string) string {
+			if w := firstWord(args); w != "run" {
 				return scriptName(w)
 			}
+			return ""
+		},
+		"cargo": func(args []string) string { return after(args, "--bin") },
+		"go": func(args []string) string {
+			if i := slices.Index(args, "run"); i >= 0 && after(args, "--bin") == "" {
+				return scriptName(firstWord(args[i+1:]))
+			}
+			return after(args, "--bin")
+		},
+	} {
+		for p := range strings.FieldsSeq(programs) {
+			all[p] = n
 		}
 	}
-	if python.MatchString(program) {
-		if i := slices.Index(rest, "-m"); i >= 0 && i+1 < len(rest) {
-			return strings.TrimSuffix(rest[i+1], ".__main__")
-		}
-		if w := firstWord(rest); w != "" && !slices.Contains(rest, "-c") {
-			return scriptName(w)
+	return all
+}
+
+// nameOf finds the word of a command line that says what agent it is.
+func nameOf(argv []string) string {
+	program, name := base(argv[0]), ""
+	if n := namers()[program]; n != nil {
+		name = n(argv[1:])
+	} else if python.MatchString(program) {
+		name = strings.TrimSuffix(after(argv[1:], "-m"), ".__main__")
+		if name == "" {
+			name = script(argv[1:])
 		}
 	}
-	return program
+	return cmp.Or(name, program)
+}
+
+// wrapped is the name of a command behind options and variables.
+func wrapped(args []string) string {
+	for i, w := range args {
+		if isWord(w) && !assignment.MatchString(w) {
+			return nameOf(args[i:])
+		}
+	}
+	return ""
+}
+
+// packaged is the package that is fetched and run.
+func packaged(args []string) string {
+	for i, w := range args {
+		value, joined := strings.CutPrefix(w, "--package=")
+		switch {
+		case joined:
+			return packageName(value)
+		case (w == "-p" || w == "--package" || w == "--from") && i+1 < len(args):
+			return packageName(args[i+1])
+		case isWord(w) && w != "run":
+			return packageName(w)
+		}
+	}
+	return ""
+}
+
+// script is the script that an interpreter runs, unless it runs code from the
+// command line.
+func script(args []string) string {
+	w := firstWord(args)
+	if slices.Contains(args[:max(0, slices.Index(args, w))], "-c") {
+		return ""
+	}
+	return scriptName(w)
+}
+
+// ranScript is the script behind run.
+func ranScript(args []string) string {
+	args = args[slices.Index(args, "run")+1:]
+	if w := firstWord(args); w == "python" || w == "python3" {
+		return nameOf(args[slices.Index(args, w):])
+	}
+	return scriptName(firstWord(args))
+}
+
+// after is the argument behind a flag, "" if there is none.
+func after(args []string, flag string) string {
+	if i := slices.Index(args, flag); i >= 0 && i+1 < len(args) {
+		return args[i+1]
+	}
+	return ""
 }
 
 var python = regexp.MustCompile(`^(python|pypy)[0-9.]*$`)
@@ -168,6 +203,9 @@ var scriptEnding = regexp.MustCompile(`\.(c?m?[jt]sx?|py|rb|pl|php|jar|dll|go|sh
 // scriptName is the name of a script, or of the closest folder above it whose
 // name says more than "dist" or "index".
 func scriptName(file string) string {
+	if file == "" {
+		return ""
+	}
 	file = path.Clean(slashed(file))
 	for at := file; ; at = path.Dir(at) {
 		name := scriptEnding.ReplaceAllString(path.Base(at), "")

@@ -189,8 +189,3 @@ type Drip struct {
 	Bytes int
 	Every time.Duration
 }
-
-// modifies says that a reply goes on after the fault.
-func (f *Fail) modifies() bool {
-	return f.Status == 0 && f.Disconnect == "" && !f.Hang && f.Truncate == "" && f.Body == nil
-}

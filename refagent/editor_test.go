@@ -54,7 +54,6 @@ type editor struct {
 	changed chan struct{}
 	// answer returns what to send back; nil means nothing (held).
 	answer func(f frame) any
-	failed error
 }
 
 type rpcFailure struct {

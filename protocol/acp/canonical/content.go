@@ -8,12 +8,11 @@ import (
 )
 
 // Vocabularies of ACP v1 (schema v1, enums ToolKind, ToolCallStatus,
-// PermissionOptionKind, StopReason): their values stand as bare words.
+// StopReason): their values stand as bare words.
 var (
 	toolKinds   = []string{"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"}
 	statuses    = []string{"pending", "in_progress", "completed", "failed"}
 	stopReasons = []string{"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}
-	optionKinds = []string{"allow_once", "allow_always", "reject_once", "reject_always"}
 	actions     = []string{"accept", "decline", "cancel"}
 	modes       = []string{"form", "url"}
 )

@@ -1,8 +1,6 @@
 package invariants
 
 import (
-	"strings"
-
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -80,19 +78,11 @@ func readAuthMethods(v wire.Value) map[string]bool {
 
 // readRoots joins the additional directories of a session request, and
 // splitRoots takes them apart.
-func readRoots(params wire.Value) string {
-	var roots []string
+func readRoots(params wire.Value) (roots []string) {
 	for dir := range params.Get("additionalDirectories").Items() {
 		roots = append(roots, dir.Str())
 	}
-	return strings.Join(roots, "\x00")
-}
-
-func splitRoots(joined string) []string {
-	if joined == "" {
-		return nil
-	}
-	return strings.Split(joined, "\x00")
+	return roots
 }
 
 // modeState is the modes of a session as last known.

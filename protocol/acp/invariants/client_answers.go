@@ -6,10 +6,9 @@ import "fmt"
 // was cancelled.
 func clientPermCancel() *rule {
 	r := ofClient("C-PERM-CANCEL", "Permission requests of a cancelled turn are answered with outcome cancelled.")
-	r.fail("outcome",
+	answer := r.fail("outcome",
 		"a permission request of a cancelled turn got another answer than cancelled", "CANCEL-006", "PERM-011")
 	r.Versions = []int{1}
-	const answer = 0
 	r.start = func(w *watch) {
 		w.on(func(ev *event) {
 			t := ev.request.turn
@@ -29,8 +28,7 @@ func clientPermCancel() *rule {
 // clientPermOffered judges that a selected option was offered.
 func clientPermOffered() *rule {
 	r := ofClient("C-PERM-OFFERED", "The option selected in a permission's answer was offered in the request.")
-	r.fail("option", "the selected option was not offered", "PERM-010")
-	const offered = 0
+	offered := r.fail("option", "the selected option was not offered", "PERM-010")
 	r.start = func(w *watch) {
 		w.on(func(ev *event) {
 			outcome := ev.result.Get("outcome")

@@ -61,8 +61,7 @@ func clientModeListed() *rule {
 // clientCursor judges that cursors come from the agent.
 func clientCursor() *rule {
 	r := ofClient("C-CURSOR", "A cursor is one that the agent gave on this connection.")
-	r.fail("cursor", "a list was asked for with a cursor that the agent never gave", "LIST-010")
-	const cursor = 0
+	cursor := r.fail("cursor", "a list was asked for with a cursor that the agent never gave", "LIST-010")
 	r.start = func(w *watch) {
 		given := map[*conn]map[string]bool{}
 		w.on(func(ev *event) {
@@ -92,12 +91,11 @@ func clientCursor() *rule {
 // clientElicitCode judges how unadvertised elicitations are refused.
 func clientElicitCode() *rule {
 	r := ofClient("C-ELICIT-CODE", "An elicitation in a mode that was not advertised is answered with -32602.")
-	r.fail("code", "an unadvertised elicitation got another answer than -32602", "ELICIT-016")
-	const code = 0
+	code := r.fail("code", "an unadvertised elicitation got another answer than -32602", "ELICIT-016")
 	r.start = func(w *watch) {
 		w.on(func(ev *event) {
 			c := ev.conn.client
-			mode := ev.request.target
+			mode := ev.request.mode
 			if ev.conn.initAsked == 0 || !c.form && !c.url || mode == "form" && c.form || mode == "url" && c.url {
 				return
 			}

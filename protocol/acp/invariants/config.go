@@ -56,15 +56,15 @@ func configComplete() *rule {
 			}
 			w.Saw(lacks)
 			w.Saw(echo)
-			set := findOption(ev.options, r.target)
+			set := findOption(ev.options, r.option)
 			switch {
 			case set == nil:
-				w.find(lacks, ev, r.target, []int{ev.Ref}, "The response lacks the config option %q that was just set.", clip(r.target))
+				w.find(lacks, ev, r.option, []int{ev.Ref}, "The response lacks the config option %q that was just set.", clip(r.option))
 			case set.current != r.value:
-				w.find(echo, ev, r.target, []int{ev.Ref}, "The config option %q was set to %q, but the response shows %q.", clip(r.target), clip(r.value), clip(set.current))
+				w.find(echo, ev, r.option, []int{ev.Ref}, "The config option %q was set to %q, but the response shows %q.", clip(r.option), clip(r.value), clip(set.current))
 			}
 			w.Saw(partialAnswer)
-			if lost := lostOption(r.session.options, ev.options); lost != "" && lost != r.target {
+			if lost := lostOption(r.session.options, ev.options); lost != "" && lost != r.option {
 				w.find(partialAnswer, ev, "", []int{ev.Ref}, "The response lacks the config option %q that was there before; it must be the complete list.", clip(lost))
 			}
 		}, answered(setOption))

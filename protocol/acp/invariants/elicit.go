@@ -63,7 +63,7 @@ func elicitScope() *rule {
 			}
 		}, asked(elicit))
 		w.on(func(ev *event) {
-			if e := known[ev.conn][ev.request.value]; e != nil && !ev.result.Get("action").Is("accept") {
+			if e := known[ev.conn][ev.request.asks]; e != nil && !ev.result.Get("action").Is("accept") {
 				e.open = false
 			}
 		}, answered(elicit))

@@ -25,6 +25,38 @@ func (w *world) foldAnswerOfAgent(ev *event) {
 		if ev.succeeded() {
 			c.authed, c.loggedOut = false, true
 		}
+	case newSession, forkSession, loadSession, resumeSession, deleteSession, closeSession:
+		w.foldSessionAnswer(ev)
+	case listSessions:
+		for item := range ev.result.Get("sessions").Items() {
+			if s := c.session(item.Get("sessionId").Str()); s != nil {
+				s.listed = true
+			}
+		}
+	case otherOfEditor:
+		// An extension may create sessions, too.
+		if id := ev.result.Get("sessionId"); id.Kind() == wire.String {
+			if s := c.session(id.Str()); s != nil && !s.known() {
+				s.created = ev.Seq
+			}
+		}
+	case prompt:
+		w.endTurn(ev)
+	case setMode:
+		if s := r.session; s != nil && ev.succeeded() && s.modes != nil {
+			s.modes.current = r.mode
+		}
+	case setOption:
+		if r.session != nil && ev.hasOptions {
+			r.session.options = ev.options
+		}
+	}
+}
+
+// foldSessionAnswer remembers what became of a session.
+func (w *world) foldSessionAnswer(ev *event) {
+	c, r := ev.conn, ev.request
+	switch ev.verb {
 	case newSession, forkSession:
 		c.demanded = c.demanded || ev.code() == -32000
 		if s := ev.session; s != nil && ev.succeeded() {
@@ -32,7 +64,7 @@ func (w *world) foldAnswerOfAgent(ev *event) {
 				s.created = ev.Seq
 			}
 			s.closed, s.deleted = 0, false
-			s.cwd, s.roots = r.terminal, splitRoots(r.value)
+			s.cwd, s.roots = r.cwd, r.roots
 			s.setUp(ev)
 		}
 	case loadSession, resumeSession:
@@ -52,22 +84,9 @@ func (w *world) foldAnswerOfAgent(ev *event) {
 			s.restored, s.restSeq, s.closed, s.deleted = r, ev.Seq, 0, false
 			s.setUp(ev)
 		}
-	case listSessions:
-		for item := range ev.result.Get("sessions").Items() {
-			if s := c.session(item.Get("sessionId").Str()); s != nil {
-				s.listed = true
-			}
-		}
-	case otherOfEditor:
-		// An extension may create sessions, too.
-		if id := ev.result.Get("sessionId"); id.Kind() == wire.String {
-			if s := c.session(id.Str()); s != nil && !s.known() {
-				s.created = ev.Seq
-			}
-		}
 	case deleteSession:
 		if ev.succeeded() {
-			delete(w.lives, r.target)
+			delete(w.lives, r.session.name())
 			if r.session != nil {
 				r.session.deleted = true
 			}
@@ -75,16 +94,6 @@ func (w *world) foldAnswerOfAgent(ev *event) {
 	case closeSession:
 		if r.session != nil && ev.succeeded() {
 			r.session.closed = ev.Seq
-		}
-	case prompt:
-		w.endTurn(ev)
-	case setMode:
-		if s := r.session; s != nil && ev.succeeded() && s.modes != nil {
-			s.modes.current = r.target
-		}
-	case setOption:
-		if r.session != nil && ev.hasOptions {
-			r.session.options = ev.options
 		}
 	}
 }

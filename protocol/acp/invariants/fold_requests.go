@@ -30,8 +30,7 @@ func (w *world) foldEditorRequest(ev *event) {
 			c.client = readClientCaps(ev.params.Get("clientCapabilities"))
 		}
 	case newSession, listSessions:
-		r.terminal, r.target = ev.params.Get("cwd").Str(), ev.params.Get("cursor").Str()
-		r.value = readRoots(ev.params)
+		r.cwd, r.roots, r.cursor = ev.params.Get("cwd").Str(), readRoots(ev.params), ev.params.Get("cursor").Str()
 	case loadSession, resumeSession:
 		if s == nil {
 			break
@@ -39,7 +38,7 @@ func (w *world) foldEditorRequest(ev *event) {
 		if s.named == 0 {
 			s.named = ev.Seq
 		}
-		s.cwd, s.roots = ev.params.Get("cwd").Str(), splitRoots(readRoots(ev.params))
+		s.cwd, s.roots = ev.params.Get("cwd").Str(), readRoots(ev.params)
 		s.window, s.restored = r, nil
 		if ev.verb == loadSession {
 			s.setAside()
@@ -67,14 +66,10 @@ func (w *world) foldEditorRequest(ev *event) {
 				}
 			}
 		}
-	case deleteSession:
-		r.target = ev.Session
 	case setMode:
-		r.target = ev.params.Get("modeId").Str()
+		r.mode = ev.params.Get("modeId").Str()
 	case setOption:
-		r.target, r.value = ev.params.Get("configId").Str(), ev.params.Get("value").Text()
-	case authenticate:
-		r.target = ev.params.Get("methodId").Str()
+		r.option, r.value = ev.params.Get("configId").Str(), ev.params.Get("value").Text()
 	}
 	c.ask(r)
 }
@@ -122,7 +117,7 @@ func (w *world) foldAgentRequest(ev *event) {
 			}
 		}
 	case elicit:
-		r.target, r.value = ev.params.Get("mode").Str(), ev.params.Get("elicitationId").Str()
+		r.mode, r.asks = ev.params.Get("mode").Str(), ev.params.Get("elicitationId").Str()
 	}
 	ev.conn.ask(r)
 }

@@ -6,9 +6,8 @@ import "hash/maphash"
 // Only roles, text and tool call ids count, not how they are cut into chunks.
 func loadStable() *rule {
 	r := ofAgent("LOAD-STABLE", "Two loads of a session with no prompt between them replay the same history.")
-	r.warn("differs", "two loads of a session replayed different histories", "LOAD-003")
+	differs := r.warn("differs", "two loads of a session replayed different histories", "LOAD-003")
 	r.Versions = []int{1}
-	const differs = 0
 	r.start = func(w *watch) {
 		type replay struct {
 			hash  maphash.Hash

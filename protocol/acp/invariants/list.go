@@ -25,7 +25,7 @@ func listSane() *rule {
 			}
 			r := ev.request
 			ch := chains[ev.conn]
-			if ch == nil || r.target == "" {
+			if ch == nil || r.cursor == "" {
 				ch = &chain{map[string]int{}, map[string]int{}}
 				chains[ev.conn] = ch
 			}
@@ -39,10 +39,10 @@ func listSane() *rule {
 				if len(ch.sessions) < rememberedRequests {
 					ch.sessions[id] = ev.Seq
 				}
-				if r.terminal != "" {
+				if r.cwd != "" {
 					w.Saw(filter)
-					if !sameDir(cwd, r.terminal) {
-						w.find(filter, ev, id, []int{ev.Ref}, "The list was asked for sessions in %q and holds one in %q.", clip(r.terminal), clip(cwd))
+					if !sameDir(cwd, r.cwd) {
+						w.find(filter, ev, id, []int{ev.Ref}, "The list was asked for sessions in %q and holds one in %q.", clip(r.cwd), clip(cwd))
 					}
 				}
 				if when := item.Get("updatedAt"); when.Exists() && !when.IsNull() {

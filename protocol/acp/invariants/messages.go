@@ -9,9 +9,8 @@ import (
 // userEcho judges that a live prompt is not echoed.
 func userEcho() *rule {
 	r := ofAgent("USER-ECHO", "A live prompt is not sent back as user_message_chunk.")
-	r.lint("echo", "the text of a prompt came back while the prompt was open", "PROMPT-020")
+	echo := r.lint("echo", "the text of a prompt came back while the prompt was open", "PROMPT-020")
 	r.Versions = []int{1}
-	const echo = 0
 	r.start = func(w *watch) {
 		w.on(func(ev *event) {
 			t := ev.turn

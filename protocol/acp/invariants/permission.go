@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/wire"
@@ -23,8 +24,6 @@ func permGuard() *rule {
 	deniedEffect := r.fail("effect-after-denial",
 		"the operation of a tool call was carried out although its permission was denied", "PERM-007")
 	r.start = func(w *watch) {
-		// marks are the paths and commands a waiting tool call is about.
-		marks := map[*tool][]string{}
 		w.on(func(ev *event) {
 			w.Saw(duplicate)
 			w.Saw(choice)
@@ -69,53 +68,61 @@ func permGuard() *rule {
 			}
 		}, toolUpdate, toolCall)
 
-		w.on(func(ev *event) {
-			call := ev.params.Get("toolCall")
-			if t := ev.tool; t != nil && len(marks) < rememberedTools {
-				marks[t] = appendMarks(nil, call)
-			}
-		}, asked(permission))
-		// forbidden are the marks of denied tool calls, until the agent
-		// begins another call, which may be allowed without a question.
-		type denied struct {
-			tool *tool
-			seq  int
-			of   []string
-		}
-		forbidden := map[*session][]denied{}
-		w.on(func(ev *event) {
-			t := ev.request.tool
-			if t != nil && denial(ev) != "" && ev.session != nil {
-				forbidden[ev.session] = append(forbidden[ev.session], denied{t, ev.Seq, marks[t]})
-			}
-			delete(marks, t)
-		}, answered(permission))
-		w.on(func(ev *event) { delete(forbidden, ev.session) }, toolCall, asked(permission), answered(prompt))
-		effect := func(mark string) func(*event) {
-			return func(ev *event) {
-				for _, d := range forbidden[ev.session] {
-					w.Saw(deniedEffect)
-					subject := ev.params.Get(mark).Str()
-					if subject != "" && contains(d.of, subject) && aloneIn(ev.session, d.tool) {
-						w.find(deniedEffect, ev, d.tool.id, []int{d.tool.first, d.seq}, "%s was called for %q although the permission for it was denied.", ev.Method, clip(subject))
-					}
-				}
-				for t, about := range marks {
-					if t.asked == nil || t.asked.session != ev.session {
-						continue
-					}
-					w.Saw(ranEarly)
-					subject := ev.params.Get(mark).Str()
-					if subject != "" && contains(about, subject) && aloneIn(ev.session, t) {
-						w.find(ranEarly, ev, t.id, []int{t.first, t.asked.seq}, "%s was called for %q while the permission for it was not answered.", ev.Method, clip(subject))
-					}
-				}
-			}
-		}
-		w.on(effect("path"), asked(writeFile))
-		w.on(effect("command"), asked(createTerminal))
+		w.watchEffects(ranEarly, deniedEffect)
 	}
 	return r
+}
+
+// watchEffects judges what the agent does for a tool call whose permission is not
+// answered, or was denied.
+func (w *watch) watchEffects(ranEarly, deniedEffect int) {
+	// marks are the paths and commands a waiting tool call is about.
+	marks := map[*tool][]string{}
+	w.on(func(ev *event) {
+		call := ev.params.Get("toolCall")
+		if t := ev.tool; t != nil && len(marks) < rememberedTools {
+			marks[t] = appendMarks(nil, call)
+		}
+	}, asked(permission))
+	// forbidden are the marks of denied tool calls, until the agent
+	// begins another call, which may be allowed without a question.
+	type denied struct {
+		tool *tool
+		seq  int
+		of   []string
+	}
+	forbidden := map[*session][]denied{}
+	w.on(func(ev *event) {
+		t := ev.request.tool
+		if t != nil && denial(ev) != "" && ev.session != nil {
+			forbidden[ev.session] = append(forbidden[ev.session], denied{t, ev.Seq, marks[t]})
+		}
+		delete(marks, t)
+	}, answered(permission))
+	w.on(func(ev *event) { delete(forbidden, ev.session) }, toolCall, asked(permission), answered(prompt))
+	effect := func(mark string) func(*event) {
+		return func(ev *event) {
+			for _, d := range forbidden[ev.session] {
+				w.Saw(deniedEffect)
+				subject := ev.params.Get(mark).Str()
+				if subject != "" && slices.Contains(d.of, subject) && aloneIn(ev.session, d.tool) {
+					w.find(deniedEffect, ev, d.tool.id, []int{d.tool.first, d.seq}, "%s was called for %q although the permission for it was denied.", ev.Method, clip(subject))
+				}
+			}
+			for t, about := range marks {
+				if t.asked == nil || t.asked.session != ev.session {
+					continue
+				}
+				w.Saw(ranEarly)
+				subject := ev.params.Get(mark).Str()
+				if subject != "" && slices.Contains(about, subject) && aloneIn(ev.session, t) {
+					w.find(ranEarly, ev, t.id, []int{t.first, t.asked.seq}, "%s was called for %q while the permission for it was not answered.", ev.Method, clip(subject))
+				}
+			}
+		}
+	}
+	w.on(effect("path"), asked(writeFile))
+	w.on(effect("command"), asked(createTerminal))
 }
 
 // aloneIn reports whether no other tool call is at work in the session, which
@@ -131,15 +138,6 @@ func aloneIn(s *session, t *tool) bool {
 		}
 	}
 	return true
-}
-
-func contains(all []string, one string) bool {
-	for _, s := range all {
-		if s == one {
-			return true
-		}
-	}
-	return false
 }
 
 // appendMarks collects the paths and the command of a tool call.

@@ -123,9 +123,8 @@ func isCommand(params wire.Value) bool {
 // emptyTurn judges that a turn shows something. A command may have no output.
 func emptyTurn() *rule {
 	r := ofAgent("EMPTY-TURN", "A turn that ends with end_turn has shown something.")
-	r.warn("empty", "a turn ended with end_turn and without any content", "PROMPT-015")
+	empty := r.warn("empty", "a turn ended with end_turn and without any content", "PROMPT-015")
 	r.Versions = []int{1}
-	const empty = 0
 	r.start = func(w *watch) {
 		w.on(func(ev *event) {
 			t := ev.turn
@@ -144,8 +143,7 @@ func emptyTurn() *rule {
 // sessionDistinct judges that each session has an id of its own.
 func sessionDistinct() *rule {
 	r := ofAgent("SESSION-DISTINCT", "Each new session has an id that no other session has.")
-	r.fail("same-id", "two sessions have the same id", "SESSION-002")
-	const twice = 0
+	twice := r.fail("same-id", "two sessions have the same id", "SESSION-002")
 	r.start = func(w *watch) {
 		made := map[string]int{}
 		w.on(func(ev *event) {

@@ -130,9 +130,8 @@ func otherType(id wire.ID) wire.ID {
 // notifySilent judges that notifications are never answered.
 func notifySilent() *rule {
 	r := ofAgent("NOTIFY-SILENT", "Notifications are never answered, not even with an error.")
-	r.fail("answered",
+	answeredNotice := r.fail("answered",
 		"a response has no id, or the id null, and neither an unreadable line nor a parse error explains it", "RPC-006", "CANCEL-005", "EXT-005", "RCANCEL-002", "RCANCEL-007")
-	const answeredNotice = 0
 	r.start = func(w *watch) {
 		unreadable := map[*conn]int{}
 		type notice struct {

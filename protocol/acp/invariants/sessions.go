@@ -108,13 +108,12 @@ func closeSettles() *rule {
 // deleteGone judges that a deleted session leaves the list.
 func deleteGone() *rule {
 	r := ofAgent("DELETE-GONE", "A deleted session is not in later lists.")
-	r.fail("listed", "a list holds a session that was deleted before", "DELETE-003")
-	const listed = 0
+	listed := r.fail("listed", "a list holds a session that was deleted before", "DELETE-003")
 	r.start = func(w *watch) {
 		deleted := map[string]int{}
 		w.on(func(ev *event) {
 			if ev.succeeded() && len(deleted) < rememberedSessions {
-				deleted[ev.request.target] = ev.Seq
+				deleted[ev.request.session.name()] = ev.Seq
 			}
 		}, answered(deleteSession))
 		w.on(func(ev *event) { delete(deleted, ev.Session) },

@@ -3,6 +3,7 @@ package invariants
 import (
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
+	"slices"
 )
 
 // termLife judges the life of the editor's terminals.
@@ -105,7 +106,7 @@ func terminalRef() *rule {
 					continue
 				}
 				name := item.Get("terminalId").Str()
-				if ev.tool != nil && (contains(ev.tool.terminals, name) || ev.tool.turn == nil) {
+				if ev.tool != nil && (slices.Contains(ev.tool.terminals, name) || ev.tool.turn == nil) {
 					continue // shown before, or replayed
 				}
 				w.Saw(unknown)

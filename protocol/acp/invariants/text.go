@@ -70,8 +70,7 @@ func textWhole() *rule {
 // contentData judges data inside content blocks.
 func contentData() *rule {
 	r := ofAgent("CONTENT-DATA", "Images, audio and blobs are base64 without a prefix.")
-	r.warn("base64", "data is not base64, or has a data: prefix", "CONTENT-002")
-	const encoding = 0
+	encoding := r.warn("base64", "data is not base64, or has a data: prefix", "CONTENT-002")
 	r.start = func(w *watch) {
 		block := func(ev *event, b wire.Value) {
 			data := b.Get("data")

@@ -84,10 +84,15 @@ type request struct {
 	back    *act  // $/cancel_request named it
 
 	options  []permit // of a permission request
-	terminal string   // terminal id it names, or cwd filter of a list
-	target   string   // mode, config option, cursor, session to delete
-	value    string   // value of a config option
+	terminal string   // the id of the terminal it is about
 	limit    int64    // byte limit of a terminal, -1 for none
+	cwd      string   // of a new session, or the filter of a list
+	roots    []string // further directories of a new session
+	cursor   string   // of a list
+	mode     string   // the mode to set, or that of an elicitation
+	option   string   // the config option to set
+	value    string   // and to what
+	asks     string   // the id of an elicitation
 	valid    bool     // initialize offers a version that can be one
 }
 
