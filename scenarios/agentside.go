@@ -120,7 +120,7 @@ func compileOn(l *Line) (Step, error) {
 	}
 	h := serve.Handler{Line: l.Number}
 	var ok bool
-	if h.Event, ok = agentEvent(name); !ok {
+	if h.Event, ok = l.p.protocol.event(name); !ok {
 		return nil, l.Mistake(l.Rest[0].Column, "an event is a method of the editor, or prompt, cancel, new, load, resume, close, connect or eof", "%q is no event", name)
 	}
 	if w, ok := opts["nth"]; ok {
@@ -146,7 +146,7 @@ func compileOn(l *Line) (Step, error) {
 func (p *parser) acts(lines []*script.Line) *serve.Block {
 	outer := p.commands
 	defer func() { p.commands = outer }()
-	p.commands = tableOf(agentActs())
+	p.commands = tableOf(p.protocol.agentActs())
 	b := &serve.Block{}
 	for _, s := range p.block(lines) {
 		if s.act != nil {
@@ -174,7 +174,7 @@ func compileExpectation(l *Line) (Step, error) {
 		}
 		ok := l.p.names[about]
 		if x.About = about; x.What == "sent" {
-			if x.About, ok = agentEvent(about); !ok {
+			if x.About, ok = l.p.protocol.event(about); !ok {
 				return nil, l.Mistake(l.Rest[0].Column, "", "%q is no method", about)
 			}
 		} else if !ok {
@@ -218,16 +218,14 @@ Acts in a handler, with $SESSION, $WORK (its cwd), $ID (of the request), $I, and
 $NAME.path for what a request was answered, in quotes too:
 
 `)
-	list(agentActs())
+	list(p.agentActs())
 	return b.String()
 }
 
-// agentEvent is the method that an event stands for. Some have short names.
-func agentEvent(name string) (string, bool) {
-	short := map[string]string{"prompt": "session/prompt", "cancel": "session/cancel", "new": "session/new", "load": "session/load",
-		"resume": "session/resume", "close": "session/close", "list": "session/list", "set-mode": "session/set_mode", "set-option": "session/set_config_option"}
-	if long, ok := short[name]; ok {
+// event is the method that an event stands for. Some have short names.
+func (p *Protocol) event(name string) (string, bool) {
+	if long, ok := p.Events[name]; ok {
 		return long, true
 	}
-	return name, strings.Contains(name, "/") || slices.Contains([]string{"initialize", "authenticate", "logout", "connect", "eof"}, name)
+	return name, strings.Contains(name, "/") || name == "connect" || name == "eof"
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 )
 
 func backCommands() []*Command {
@@ -336,7 +336,7 @@ func (r *run) CountResidents() {
 	})
 }
 
-func (r *run) resides(d mockclient.Process) (resides bool) {
+func (r *run) resides(d transport.ProcessInfo) (resides bool) {
 	r.change(func(s *state) { resides = s.residents[d.PID] })
 	return resides
 }

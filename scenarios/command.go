@@ -27,6 +27,8 @@ type Command struct {
 	// Effect: it is about an effect or an end, so that a miss fails also in a
 	// check without a requirement.
 	Effect bool
+	// Cuts: it may cut a turn off, so that the model may be held for ever.
+	Cuts bool
 	// Process: it is about the agent's process. Where the agent has none here,
 	// it does not apply and the scenario is skipped.
 	Process bool
@@ -53,7 +55,7 @@ func Groups() [][2]string {
 // those that any has.
 func (p *Protocol) Commands() []*Command {
 	all := slices.Clone(p.Words)
-	for _, part := range [][]*Command{conditionCommands(), setupCommands(), actCommands(), transportCommands(), forwardCommands(), backCommands(), structureCommands()} {
+	for _, part := range [][]*Command{conditionCommands(p), setupCommands(), actCommands(), transportCommands(), forwardCommands(), backCommands(), structureCommands()} {
 		all = append(all, part...)
 	}
 	return all
@@ -80,7 +82,7 @@ func (p *Protocol) Help(topic string) (string, error) {
 	case "agent-side":
 		return p.agentHelp(), nil
 	}
-	table := tableOf(slices.Concat(agentActs(), p.agentCommands(), p.Commands())) // the editor's of a name explain it
+	table := tableOf(slices.Concat(p.agentActs(), p.agentCommands(), p.Commands())) // the editor's of a name explain it
 	c, ok := table[topic]
 	if !ok {
 		names := []string{"commands", "patterns", "agent-side"}

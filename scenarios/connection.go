@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
-	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 )
 
 // Launch starts the agent's process, unless one runs.
@@ -55,14 +55,14 @@ func (r *run) Launch(ctx context.Context) error {
 }
 
 // startAgent starts the agent's process, or reaches an agent that has none here.
-func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*mockclient.Agent, error) {
+func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*transport.Agent, error) {
 	if launch.URL != "" {
 		if r.engine.Connect == nil {
 			return nil, fmt.Errorf("reaching the agent at %s: there is no transport for that", launch.URL)
 		}
 		return r.engine.Connect(ctx, r.t, conn, launch.URL)
 	}
-	c := mockclient.Command{
+	c := transport.Command{
 		Path: launch.Path, Args: append(slices.Clone(launch.Args), r.engine.ExtraArgs...), Env: launch.Env, Dir: launch.Dir,
 		RunID: filepath.Base(r.box.root), Grace: r.engine.Grace,
 	}
@@ -73,7 +73,7 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 	if c.Isolation, err = r.isolation(); err != nil {
 		return nil, err
 	}
-	return mockclient.Start(ctx, r.t, conn, c)
+	return transport.Start(ctx, r.t, conn, c)
 }
 
 // Begin makes sure that the agent runs and has been greeted.
@@ -152,7 +152,7 @@ func (r *run) Unsent(l *Line, err error) error {
 	f := r.Failure(l, o)
 	f.Expected = []string{"an agent that reads its input"}
 	f.Observed = "the agent takes no input any more"
-	if errors.Is(err, mockclient.ErrExited) || errors.Is(err, mockclient.ErrStdinClosed) {
+	if errors.Is(err, transport.ErrExited) || errors.Is(err, transport.ErrStdinClosed) {
 		f.Observed = "the agent is gone"
 	}
 	return &Miss{Failure: f, Effect: true}

@@ -16,10 +16,10 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
-	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 )
 
 // Engine runs scenarios against the agent of one profile. It is not changed by
@@ -82,7 +82,7 @@ type Engine struct {
 	NoTrap bool
 	// Connect reaches an agent whose profile names a URL, as the connection
 	// conn of the run that t logs. Nil: such an agent cannot be run.
-	Connect func(ctx context.Context, t *transcript.Transcript, conn int, url string) (*mockclient.Agent, error)
+	Connect func(ctx context.Context, t *transcript.Transcript, conn int, url string) (*transport.Agent, error)
 	// Isolate runs agents where they reach the servers of the run and nothing
 	// else; see isolate.Check. It needs Self.
 	Isolate bool
@@ -109,7 +109,7 @@ func (e *Engine) step(id, step string) {
 	}
 }
 
-func (e *Engine) launched(r *run, a *mockclient.Agent) {
+func (e *Engine) launched(r *run, a *transport.Agent) {
 	if e.Launched != nil {
 		e.Launched(r.scenario.ID, a.PID())
 	}

@@ -57,13 +57,9 @@ func (p *Protocol) Review(s *Scenario) []*Mistake {
 		if st.command == nil {
 			continue
 		}
-		switch st.command.Name {
-		case "cancel", "cancel-request", "kill", "close-stdin", "session":
-			cuts = true
-		case "pause":
-			if i == 0 || !strings.HasPrefix(s.steps[i-1].text, "#") {
-				add(st.line, "await something, or say why in a comment above", "the scenario pauses")
-			}
+		cuts = cuts || st.command.Cuts
+		if st.command.Name == "pause" && (i == 0 || !strings.HasPrefix(s.steps[i-1].text, "#")) {
+			add(st.line, "await something, or say why in a comment above", "the scenario pauses")
 		}
 	}
 	for g, used := range gates {

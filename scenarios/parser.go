@@ -152,7 +152,7 @@ func (l *Line) compile() (s *step, holds bool, err error) {
 	c, ok := l.p.commands[name]
 	if !ok || l.Name.Quoted {
 		hint := mistake.Nearest(name, slices.Collect(maps.Keys(l.p.commands)))
-		if l.p.scenario.Agent != nil && tableOf(agentActs())[name] != nil {
+		if l.p.scenario.Agent != nil && tableOf(l.p.protocol.agentActs())[name] != nil {
 			hint = "acts stand inside a handler: on EVENT { … }"
 		}
 		return nil, false, l.Mistake(l.Name.Column, hint, "unknown command %q", name)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/transport"
 )
 
 // Perturbation is what an editor may do without meaning anything by it: a
@@ -14,13 +14,13 @@ type Perturbation struct {
 	// script that shapes its writes has its way.
 	Split int
 	// Pace delays reads and answers.
-	Pace mockclient.Pace
+	Pace transport.Pace
 	// How says what is done, for the reader.
 	How []string
 }
 
 // perturb does to an agent's connection what the engine was told to.
-func (r *run) perturb(ctx context.Context, a *mockclient.Agent) error {
+func (r *run) perturb(ctx context.Context, a *transport.Agent) error {
 	p := r.engine.Perturb
 	if len(p.How) == 0 {
 		return nil
@@ -32,7 +32,7 @@ func (r *run) perturb(ctx context.Context, a *mockclient.Agent) error {
 	if p.Split == 0 {
 		return nil
 	}
-	return a.WriteShape(ctx, mockclient.Shape{Split: p.Split})
+	return a.WriteShape(ctx, transport.Shape{Split: p.Split})
 }
 
 // Difference is a scenario that did not come out the same in two rounds.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/isolate"
-	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -23,6 +23,13 @@ type Protocol struct {
 	// Words are the commands it adds to the language, Kinds the patterns.
 	Words []*Command
 	Kinds []Kind
+	// AgentActs are what it adds to the handlers of a scripted agent, made with
+	// AgentAct; Events are the methods that a handler may be for, by the names
+	// that the script has for them.
+	AgentActs []*Command
+	Events    map[string]string
+	// CapabilityHelp says what the CAPABILITY of needs agent: is.
+	CapabilityHelp string
 	// PatternHelp says in help where the path of a condition is looked up, and
 	// what else there is to know of patterns.
 	PatternHelp string
@@ -69,7 +76,7 @@ type Protocol struct {
 // them. Its commands find it through Branch.Client.
 type Client interface {
 	// Connect takes over an agent that was just started, with its environment.
-	Connect(a *mockclient.Agent, env []string)
+	Connect(a *transport.Agent, env []string)
 	// Disconnect says that the agent is gone.
 	Disconnect()
 	// Greet does what opens a connection, on behalf of a line.

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/acp-test/acp-test/fakellm"
-	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 )
 
 // setup is what set-up lines have said so far.
@@ -21,7 +21,7 @@ type setup struct {
 // the same time, so every field is read and written under mu.
 type state struct {
 	mu    sync.Mutex
-	agent *mockclient.Agent // nil while none runs
+	agent *transport.Agent // nil while none runs
 	setup setup
 
 	conn     int
@@ -42,8 +42,8 @@ type state struct {
 	unstarted  *transcript.Failure // why the agent did not start, if it did not
 	ended      bool                // the script closed its input or signalled it
 	killed     bool                // the script killed it
-	shutdown   mockclient.Shutdown
-	survivors  []mockclient.Process
+	shutdown   transport.Shutdown
+	survivors  []transport.ProcessInfo
 	// settled is the last entry the script waited for or made itself. What
 	// came after it may or may not have come in time: no golden shows it.
 	settled int
@@ -57,18 +57,18 @@ func (r *run) change(f func(s *state)) {
 }
 
 // Agent returns the agent, nil while none runs.
-func (r *run) Agent() (a *mockclient.Agent) {
+func (r *run) Agent() (a *transport.Agent) {
 	r.change(func(s *state) { a = s.agent })
 	return a
 }
 
 // Alive returns the agent for a line that needs it; the error is a miss if none
 // runs.
-func (r *run) Alive(l *Line) (*mockclient.Agent, error) {
+func (r *run) Alive(l *Line) (*transport.Agent, error) {
 	if a := r.Agent(); a != nil {
 		return a, nil
 	}
-	return nil, r.Unsent(l, mockclient.ErrExited)
+	return nil, r.Unsent(l, transport.ErrExited)
 }
 
 // connection returns the number of the connection, from 0.

@@ -11,13 +11,11 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-func conditionCommands() []*Command {
+func conditionCommands(p *Protocol) []*Command {
 	return []*Command{{
 		Name: "needs", Group: "conditions", Args: "agent:CAPABILITY | model | tool:NAME … | saw PATTERN | await PATTERN", Captures: true,
 		Summary: "skip the scenario where it does not apply",
-		Detail: "agent:CAPABILITY is a path below agentCapabilities, such as loadSession or\n" +
-			"sessionCapabilities.list; agent:modes and agent:configOptions ask for what\n" +
-			"session/new returned. tool:NAME asks that the profile maps the neutral tool.\n" +
+		Detail: p.CapabilityHelp + "tool:NAME asks that the profile maps the neutral tool.\n" +
 			"model asks for a model under our control. saw PATTERN asks, at this line, that\n" +
 			"such an entry has come, for what agents may do but need not; a name is that of\n" +
 			"the last one. await PATTERN waits for it as await does: an agent that ends its\n" +

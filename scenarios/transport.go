@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/mistake"
-	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/transport"
 )
 
 func transportCommands() []*Command {
@@ -68,7 +68,7 @@ func transportCommands() []*Command {
 				}, nil
 			},
 		}, {
-			Name: "close-stdin", Group: "acts", Process: true, Summary: "close the agent's input",
+			Name: "close-stdin", Group: "acts", Cuts: true, Process: true, Summary: "close the agent's input",
 			Compile: Plain(func(ctx context.Context, b *Branch, l *Line) error {
 				if err := b.Begin(ctx); err != nil {
 					return err
@@ -85,7 +85,7 @@ func transportCommands() []*Command {
 			Summary: "send a signal to the agent: INT, TERM, HUP, KILL",
 			Compile: compileSignal,
 		}, {
-			Name: "kill", Group: "acts", Process: true,
+			Name: "kill", Group: "acts", Cuts: true, Process: true,
 			Summary: "kill the agent and all it started with SIGKILL, and wait for its end",
 			Compile: Plain(func(ctx context.Context, b *Branch, l *Line) error {
 				if err := b.Begin(ctx); err != nil {
@@ -181,7 +181,7 @@ func compileShape(l *Line) (Step, error) {
 	if m := l.AtMost(1); m != nil {
 		return nil, m
 	}
-	var shape mockclient.Shape
+	var shape transport.Shape
 	switch {
 	case s == "normal":
 	case s == "coalesce":

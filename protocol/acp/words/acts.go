@@ -19,7 +19,7 @@ func actCommands() []*scenarios.Command {
 		Name: "logout", Group: "acts", Captures: true,
 		Summary: "send logout and wait for the answer", Compile: compileCall("logout", ""),
 	}, {
-		Name: "session", Group: "acts", Args: "new|load|resume|close|delete NAME [cwd=DIR] [add=DIR]… [meta=JSON] [wait=no] | list [cwd=DIR] [cursor=TEXT] | list all [NAME…] [cwd=DIR]", Captures: true,
+		Name: "session", Group: "acts", Cuts: true, Args: "new|load|resume|close|delete NAME [cwd=DIR] [add=DIR]… [meta=JSON] [wait=no] | list [cwd=DIR] [cursor=TEXT] | list all [NAME…] [cwd=DIR]", Captures: true,
 		Summary: "open, list or end a session and wait for the answer",
 		Detail: "NAME is the script's name for the session. load and resume use the id the name\n" +
 			"already has. cwd is relative to the workspace. An error answer is a failure,\n" +
@@ -38,7 +38,7 @@ func actCommands() []*scenarios.Command {
 			"Each prompt's text must be unique in the scenario: the model's turns are found by it.",
 		Compile: compilePrompt,
 	}, {
-		Name: "cancel", Group: "acts", Args: "[NAME]", Captures: true,
+		Name: "cancel", Group: "acts", Cuts: true, Args: "[NAME]", Captures: true,
 		Summary: "send session/cancel",
 		Detail:  "Open permission requests of the session are answered cancelled, unless permit says\notherwise.",
 		Compile: func(l *scenarios.Line) (scenarios.Step, error) {
@@ -58,7 +58,7 @@ func actCommands() []*scenarios.Command {
 			}, nil
 		},
 	}, {
-		Name: "cancel-request", Group: "acts", Args: "REF", Captures: true,
+		Name: "cancel-request", Group: "acts", Cuts: true, Args: "REF", Captures: true,
 		Summary: "send $/cancel_request for a request a line above named",
 		Compile: compileCancelRequest,
 	}, {

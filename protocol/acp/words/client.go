@@ -11,6 +11,7 @@ import (
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -51,13 +52,13 @@ func (c *client) change(f func()) {
 func live(b *scenarios.Branch, l *scenarios.Line) (e *mockclient.Editor, err error) {
 	c := of(b)
 	if c.change(func() { e = c.editor }); e == nil {
-		return nil, b.Unsent(l, mockclient.ErrExited)
+		return nil, b.Unsent(l, transport.ErrExited)
 	}
 	return e, nil
 }
 
 // Connect makes an editor for an agent that was just started.
-func (c *client) Connect(a *mockclient.Agent, env []string) {
+func (c *client) Connect(a *transport.Agent, env []string) {
 	c.change(func() {
 		c.terminals.Env = env
 		c.editor = mockclient.NewEditor(a, mockclient.Options{
@@ -79,7 +80,7 @@ func (c *client) Disconnect() { c.change(func() { c.editor = nil }) }
 func (c *client) Send(raw []byte) (transcript.Entry, error) {
 	var e *mockclient.Editor
 	if c.change(func() { e = c.editor }); e == nil {
-		return transcript.Entry{}, mockclient.ErrExited
+		return transcript.Entry{}, transport.ErrExited
 	}
 	return e.Send(raw)
 }
