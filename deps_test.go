@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 )
 
 const module = "github.com/acp-test/acp-test"
@@ -36,6 +38,10 @@ var layers = [][]string{
 	{"scenarios/script", "internal/process", "internal/yamlfile"},
 	{"wire", "mistake", "internal/isolate", "internal/pipe", "internal/glob"},
 }
+
+// kernel are the packages that serve any protocol: they contain no name of a
+// message of one, and import nothing of what only one needs.
+var kernel = []string{"wire", "transcript", "mistake", "fakellm", "golden", "rules", "agents", "serve", "transport", "reports", "scenarios"}
 
 // alone are packages that import none of ours, and only the commands import
 // them: the reference agent is an independent second opinion of the protocol,
@@ -243,6 +249,51 @@ func TestImports(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestTheKernelKnowsNoProtocol(t *testing.T) {
+	v := schema.V1()
+	var names []string
+	for _, m := range v.Methods() {
+		names = append(names, m.Name)
+	}
+	for _, u := range v.Updates() {
+		if strings.Contains(u.Kind, "_") { // others are words of English
+			names = append(names, u.Kind)
+		}
+	}
+	for _, s := range sources(t) {
+		if !slices.Contains(kernel, owner(s.dir)) {
+			continue
+		}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			if text := literal(n); slices.Contains(names, text) || namesMethod(text) {
+				t.Errorf("%s has %q of ACP: what a protocol says comes from its value, in protocol/", s.at(n), text)
+			}
+			return true
+		})
+		for _, spec := range s.ast.Imports {
+			imported := literal(spec.Path)
+			if matches(imported, module+"/protocol") || matches(imported, module+"/mockclient") {
+				t.Errorf("%s imports %s: %s serves any protocol", s.at(spec), imported, s.dir)
+			}
+		}
+	}
+}
+
+// literal is the text of a string literal, "" of anything else.
+func literal(n ast.Node) string {
+	if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+		text, _ := strconv.Unquote(lit.Value)
+		return text
+	}
+	return ""
+}
+
+// namesMethod reports whether a text has a method, or a path of a capability.
+func namesMethod(text string) bool {
+	return slices.ContainsFunc([]string{"session/", "fs/", "terminal/", "elicitation/", "agentCapabilities", "clientCapabilities"},
+		func(part string) bool { return strings.Contains(" "+text, part) && !strings.Contains(text, "/"+part) })
 }
 
 func TestCallsOfLibraries(t *testing.T) {

@@ -56,7 +56,7 @@ func (p *Protocol) agentActs() []*Command {
 		s.Notify(g.Words[0], g.Words[1])
 		return nil
 	})
-	add("await", "NAME|cancel|METHOD [within=D]", "wait for the answer to a request, for session/cancel, or for a frame of the editor", func(s *serve.Scene, g Given) error {
+	add("await", "NAME|cancel|METHOD [within=D]", "wait for the answer to a request, for a cancel, or for a frame of the editor", func(s *serve.Scene, g Given) error {
 		within, _ := time.ParseDuration(g.Options["within"]) // without one: for ever
 		s.Await(g.Words[0], within)
 		return nil
