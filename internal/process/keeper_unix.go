@@ -19,6 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Keeps says that there are keepers on this system.
+const Keeps = true
+
 // KeeperMain is the body of the hidden command that Spec.Keeper names. It
 // runs one agent and outlives its harness just long enough to kill everything
 // the agent started and to remove the run's directory. It returns the exit

@@ -15,6 +15,9 @@ import (
 
 func keeperAttr() *syscall.SysProcAttr { return nil }
 
+// Keeps says that there are no keepers on this system.
+const Keeps = false
+
 // KeeperMain is not available on Windows.
 func KeeperMain([]string) int {
 	fmt.Fprintln(os.Stderr, "keeper: not available on Windows")

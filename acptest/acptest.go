@@ -1,0 +1,312 @@
+// Package acptest tests an ACP agent from Go: one call starts the agent with a
+// model that says what the test wants, opens a session in a fresh workspace, and
+// ends it all with the test.
+package acptest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// T is what a test framework gives to a test: a *testing.T or *testing.B, or
+// what Ginkgo's GinkgoT returns.
+type T interface {
+	Helper()
+	Name() string
+	TempDir() string
+	Cleanup(f func())
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Options say which agent is started, and with what. Command, Profile or Serve
+// is needed.
+type Options struct {
+	// Command is the agent's program and its arguments. Words, and the values
+	// of Env, may name $LLM (the model server's base URL, without a version
+	// path), $WORK (the workspace), $HOME and $TMP; $$ is a dollar.
+	Command []string
+	// Profile is used in place of Command if it is not nil.
+	Profile *agents.Profile
+	// Serve runs an agent inside this process, in place of Command: it reads
+	// the editor's frames from in, writes its own to out, and returns at end of
+	// file or when ctx ends. llm is what $LLM is.
+	Serve func(ctx context.Context, llm string, in io.Reader, out io.Writer) error
+	// Env is the agent's environment beside a fresh HOME, PATH, the language
+	// and the caches of package managers. Nothing else of this process passes.
+	Env map[string]string
+	// Turns are what the model says, one for each prompt. Script is used in
+	// place of them if it is not nil. With neither the model says nothing.
+	Turns  []fakellm.TurnNode
+	Script *fakellm.Script
+	// Files are written to the workspace first: name, with slashes, to content.
+	Files map[string]string
+	// Editor is the editor that the agent talks to. The zero value rejects
+	// every permission.
+	Editor mockclient.Options
+	// Patience is how long each wait may take; 0 means 30 s.
+	Patience time.Duration
+	// RulesOff maps the ids of rules that do not apply to the reason.
+	RulesOff map[string]string
+}
+
+// Agent is an agent that runs for a test, with all that belongs to it. Its
+// methods fail the test where something cannot be done.
+type Agent struct {
+	Editor  *mockclient.Editor
+	Session *mockclient.Session // in Dir
+	Model   *fakellm.Server
+	Log     *transcript.Transcript
+	Dir     string // the workspace
+
+	t        T
+	patience time.Duration
+}
+
+// Start starts an agent, initializes it and opens a session. The agent and its
+// model end with the test, and what the agent did against the rules of the
+// protocol fails the test then.
+func Start(t T, o Options) *Agent {
+	t.Helper()
+	a := &Agent{t: t, patience: o.Patience}
+	if a.patience <= 0 {
+		a.patience = 30 * time.Second
+	}
+	if err := a.start(o); err != nil {
+		f := transcript.Failure{Reason: fmt.Sprintf("starting the agent: %v", err), Stderr: a.stderr()}
+		t.Fatalf("\n%s", f.Text(""))
+	}
+	return a
+}
+
+func (a *Agent) start(o Options) (err error) {
+	root, err := filepath.EvalSymlinks(a.t.TempDir())
+	if err != nil {
+		return err
+	}
+	a.Dir = filepath.Join(root, "work")
+	box := agents.Sandbox{Work: a.Dir, Home: filepath.Join(root, "home"), Temp: filepath.Join(root, "tmp")}
+	for _, dir := range []string{box.Work, box.Home, box.Temp} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	for name, content := range o.Files {
+		if err := write(a.Dir, name, []byte(content)); err != nil {
+			return err
+		}
+	}
+	a.Log, err = transcript.New(transcript.Header{Scenario: a.t.Name(), Protocol: "1"},
+		transcript.Options{Classifier: acpframe.Classifier{}})
+	if err != nil {
+		return err
+	}
+	a.t.Cleanup(func() { a.Log.Close() })
+	checker := invariants.V1().NewChecker(rules.Config{
+		Off: o.RulesOff, Start: box.Work, Roots: []string{root}, Patience: a.patience,
+	})
+	a.Log.Observe(checker.Observe)
+	script := o.Script
+	if script == nil {
+		if script, err = fakellm.NewScript(o.Turns...); err != nil {
+			return err
+		}
+	}
+	if a.Model, err = fakellm.Start(fakellm.Config{Script: script, Transcript: a.Log}); err != nil {
+		return err
+	}
+	a.t.Cleanup(func() { a.Model.Close() })
+	box.LLM = a.Model.URL()
+	agent, err := a.launch(o, box)
+	if err != nil {
+		return err
+	}
+	a.Editor = mockclient.NewEditor(agent, o.Editor)
+	a.t.Cleanup(func() { a.finish(checker) })
+	ctx, cancel := a.wait("the answer to initialize and session/new")
+	defer cancel()
+	if _, err := a.Editor.Initialize(ctx); err != nil {
+		return err
+	}
+	a.Session, err = a.Editor.NewSession(ctx, mockclient.SessionOptions{Cwd: a.Dir})
+	return err
+}
+
+// launch starts the agent by whatever the options name.
+func (a *Agent) launch(o Options, box agents.Sandbox) (*mockclient.Agent, error) {
+	if o.Serve != nil {
+		return mockclient.InProcess(a.Log, 0, func(ctx context.Context, in io.Reader, out io.Writer) error {
+			return o.Serve(ctx, box.LLM, in, out)
+		}), nil
+	}
+	profile := o.Profile
+	switch {
+	case profile == nil && len(o.Command) == 0:
+		return nil, errors.New("the options name no Command, Profile or Serve")
+	case profile == nil:
+		profile = agents.AdHoc(o.Command)
+	}
+	var err error
+	if box.Self, err = os.Executable(); err != nil {
+		return nil, err
+	}
+	if box.Cwd, err = os.Getwd(); err != nil {
+		return nil, err
+	}
+	box.HostEnv = os.Environ()
+	launch, err := profile.WithEnv(o.Env).Launch(box)
+	if err != nil {
+		return nil, err
+	}
+	for name, content := range launch.Files {
+		if err := write(box.Home, name, content); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := a.wait("the start of the agent")
+	defer cancel()
+	c := mockclient.Command{Path: launch.Path, Args: launch.Args, Env: launch.Env, Dir: launch.Dir, Keeper: keeper()}
+	if c.Keeper != nil {
+		c.RemoveOnExit = filepath.Dir(box.Work)
+	}
+	return mockclient.Start(ctx, a.Log, 0, c)
+}
+
+func write(dir, name string, content []byte) error {
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o600)
+}
+
+// finish ends the agent and judges what it did.
+func (a *Agent) finish(checker *rules.Checker) {
+	a.t.Helper()
+	ctx, cancel := a.wait("the end of the agent")
+	defer cancel()
+	a.Editor.Close(ctx)
+	for _, f := range checker.Finish(rules.End{Clean: true}) {
+		if f.Class == rules.Fail && f.Side == rules.OfAgent {
+			a.t.Errorf("the agent broke rule %s: %s %s", f.Rule, f.Message, f.Detail)
+		}
+	}
+}
+
+func (a *Agent) wait(what string) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(context.Background(), a.patience, fmt.Errorf("no %s after %v", what, a.patience))
+}
+
+// Prompt sends a prompt and returns the turn that it begins, without waiting
+// for its end.
+func (a *Agent) Prompt(text string) *mockclient.Turn {
+	ctx, cancel := a.wait("room for the prompt")
+	defer cancel()
+	return a.Session.Prompt(ctx, mockclient.Text(text))
+}
+
+// Ask sends a prompt, waits for the end of its turn and returns what the agent
+// said in it. A turn that does not end with end_turn fails the test.
+func (a *Agent) Ask(text string) string {
+	a.t.Helper()
+	turn := a.Prompt(text)
+	end := a.Await(turn.Ended("end_turn"))
+	var said strings.Builder
+	for e := range a.Log.Between(turn.Entry.Seq, end.Seq) {
+		if e.Session == a.Session.ID && acpframe.Update(e) == "agent_message_chunk" {
+			said.WriteString(e.JSON().Path("params.update.content.text").Str())
+		}
+	}
+	return said.String()
+}
+
+// Await waits until what has happened since Start meets x, and returns the entry
+// that decided it. The test fails if x can no longer be met, or is not in time.
+func (a *Agent) Await(x transcript.Expectation) transcript.Entry {
+	a.t.Helper()
+	ctx, cancel := a.wait(x.Description)
+	defer cancel()
+	o := a.Log.Await(ctx, 0, x)
+	if !o.Met() {
+		a.t.Fatalf("\n%s", a.failure(x, o))
+	}
+	return o.Entry
+}
+
+// Check fails the test unless what has happened since Start meets x. It does not
+// wait.
+func (a *Agent) Check(x transcript.Expectation) {
+	a.t.Helper()
+	if o := a.Log.Judge(0, -1, x); !o.Met() {
+		a.t.Errorf("\n%s", a.failure(x, o))
+	}
+}
+
+// Release lets a stream of the model go on that is held at a gate.
+func (a *Agent) Release(gate string) {
+	a.t.Helper()
+	if _, err := a.Model.Release(gate); err != nil {
+		a.t.Fatalf("%v", err)
+	}
+}
+
+// ReadFile returns what a file of the workspace holds; name has slashes.
+func (a *Agent) ReadFile(name string) string {
+	a.t.Helper()
+	text, err := os.ReadFile(filepath.Join(a.Dir, filepath.FromSlash(name)))
+	if err != nil {
+		a.t.Fatalf("%v", err)
+	}
+	return string(text)
+}
+
+// failure is the text about an expectation that is not met.
+func (a *Agent) failure(x transcript.Expectation, o transcript.Outcome) string {
+	f := transcript.Failure{
+		Expected: []string{x.Description}, Verdict: o.Verdict.String(), Reason: o.Reason, Stderr: a.stderr(),
+	}
+	if o.Cause != nil {
+		f.Timer = o.Cause.Error()
+	}
+	for seq := a.Log.Len(); seq > 0 && len(f.Tail) < 12; seq-- {
+		if e := a.Log.At(seq); e.Kind != transcript.Chunk && e.Kind != transcript.ModelChunk {
+			f.Tail = append(f.Tail, fmt.Sprintf("#%d %s", e.Seq, canonical.V1().Line(e)))
+		}
+	}
+	slices.Reverse(f.Tail)
+	if exit, gone := a.Editor.Agent().Exit(); gone {
+		f.Process = fmt.Sprintf("exited with status %d %s", exit.Code, exit.Signal)
+	}
+	return f.Text("")
+}
+
+// stderr is the end of what the agent wrote beside its frames.
+func (a *Agent) stderr() string {
+	if a.Log == nil {
+		return ""
+	}
+	var b strings.Builder
+	for e := range a.Log.All() {
+		if e.Source == transcript.Stderr {
+			b.Write(e.Raw)
+		}
+	}
+	text := b.String()
+	return text[max(0, len(text)-4<<10):]
+}

@@ -1,0 +1,40 @@
+package acptest
+
+import (
+	"os"
+	"sync/atomic"
+
+	"github.com/acp-test/acp-test/internal/process"
+)
+
+// keeperWord is the first word of a test binary that is started as a keeper.
+const keeperWord = "acp-test-keeper"
+
+// canKeep says that this program's TestMain called Main, so that the program
+// can be started again as a keeper.
+var canKeep atomic.Bool
+
+// Main runs the tests and returns their exit status. With it no process of an
+// agent outlives the tests, however they end, also by a signal:
+//
+//	func TestMain(m *testing.M) { os.Exit(acptest.Main(m)) }
+//
+// The test binary is started again as the keeper of each agent, and Main is then
+// that keeper. Without Main agents run without a keeper: they are ended after
+// each test, but not if the tests are killed.
+func Main(m interface{ Run() int }) int {
+	if len(os.Args) > 1 && os.Args[1] == keeperWord {
+		return process.KeeperMain(os.Args[2:])
+	}
+	canKeep.Store(true)
+	return m.Run()
+}
+
+// keeper is the command line of a keeper; nil if there can be none.
+func keeper() []string {
+	self, err := os.Executable()
+	if err != nil || !canKeep.Load() || !process.Keeps {
+		return nil
+	}
+	return []string{self, keeperWord}
+}
