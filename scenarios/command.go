@@ -24,6 +24,9 @@ type Command struct {
 	// NAME". Blocks is how many { } follow it.
 	Negatable, Captures bool
 	Blocks              int
+	// Passive: it only looks, or says something about the file, so that the run
+	// is the same without it. All that looks back is.
+	Passive bool
 	// Effect: it is about an effect or an end, so that a miss fails also in a
 	// check without a requirement.
 	Effect bool
@@ -61,7 +64,15 @@ func (p *Protocol) Commands() []*Command {
 	return all
 }
 
-func (p *Protocol) commandTable() map[string]*Command { return tableOf(p.Commands()) }
+// CommandTable returns all commands of the language by their names.
+func (p *Protocol) CommandTable() map[string]*Command { return tableOf(p.Commands()) }
+
+// Looks reports whether a line of the command leaves the run as it is.
+func (c *Command) Looks() bool { return c.Passive || c.Group == "back" }
+
+// SetsUp reports whether a line of the command stands before the agent starts, or
+// may.
+func (c *Command) SetsUp() bool { return (c.Group == "setup" || c.Group == "conditions") && !c.Passive }
 
 func tableOf(all []*Command) map[string]*Command {
 	table := map[string]*Command{}

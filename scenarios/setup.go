@@ -53,7 +53,7 @@ func setupCommands() []*Command {
 				return nil, nil
 			},
 		}, {
-			Name: "golden", Group: "setup", Args: "off|exact|canonical",
+			Name: "golden", Group: "setup", Passive: true, Args: "off|exact|canonical",
 			Summary: "say how the run is compared with its golden; the default is canonical",
 			Compile: func(l *Line) (Step, error) {
 				s, m := l.One(0, "off, exact or canonical")

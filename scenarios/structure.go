@@ -135,7 +135,7 @@ func (r *run) Applies() error {
 func structureCommands() []*Command {
 	return []*Command{
 		{
-			Name: "check", Group: "structure", Args: "[REQUIREMENT…] [SLUG]",
+			Name: "check", Group: "structure", Passive: true, Args: "[REQUIREMENT…] [SLUG]",
 			Summary: "open a check, which ends at the next one",
 			Detail: "Its id is scenario#slug: the slug, else the first requirement in lower case. Its\n" +
 				"class is that of its strongest requirement: must fails, should warns, anything\n" +
@@ -152,12 +152,12 @@ func structureCommands() []*Command {
 			Detail:  "Write both { … }{ … }: each side has a cursor of its own and speaks of the\nsession it named last.",
 			Compile: compileBoth,
 		}, {
-			Name: "exec", Group: "structure", Args: "PROGRAM [ARG…]", Effect: true,
+			Name: "exec", Group: "structure", Passive: true, Args: "PROGRAM [ARG…]", Effect: true,
 			Summary: "run a program in the workspace with the transcript on its input",
 			Detail:  "The program gets the transcript so far as JSON Lines on stdin and WORK, HOME and\nACP_TEST_SESSION in its environment. A status other than 0 is a miss; what it\nprints is shown.",
 			Compile: compileExec,
 		}, {
-			Name: "tag", Group: "structure", Args: "NAME…",
+			Name: "tag", Group: "structure", Passive: true, Args: "NAME…",
 			Summary: "tag the scenario, for --tag",
 			Compile: func(l *Line) (Step, error) {
 				for i := range l.Rest {
@@ -170,7 +170,7 @@ func structureCommands() []*Command {
 				return nil, nil
 			},
 		}, {
-			Name: "role", Group: "structure", Args: "editor|agent",
+			Name: "role", Group: "structure", Passive: true, Args: "editor|agent",
 			Summary: "say which side the file scripts; the default is editor",
 			Compile: func(l *Line) (Step, error) {
 				s, m := l.One(0, "editor or agent")

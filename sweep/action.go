@@ -1,10 +1,12 @@
 package sweep
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 // Action is something an editor, a user or the model does at a point.
@@ -111,15 +113,15 @@ func (b *builder) natural() {
 	b.finish()
 	if b.point.kind != atIdle && b.point.kind != atLoaded {
 		b.check("PROMPT-003", "ends-as-before")
-		b.ends(orElse(b.seen.stop, "any"))
+		b.ends(cmp.Or(b.seen.stop, "any"))
 	}
 	if b.seen.text != "" && !strings.ContainsAny(b.seen.text, "$/") {
 		b.check("PROMPT-015", "says-the-same")
-		b.add("text ~ %s", quote("^"+literal(b.seen.text)+"$"))
+		b.add("text ~ %s", script.Quote("^"+literal(b.seen.text)+"$"))
 	}
 	if b.point.kind == atSecond {
 		b.check("SESSION-020", "sessions-are-apart")
-		b.add("! model saw text~%s", quote(literal(strings.ReplaceAll(strings.Trim(b.otherText(), "'."), "''", "'"))))
+		b.add("! model saw text~%s", script.Quote(literal(strings.Trim(b.otherText().Raw(), "'."))))
 	}
 	b.again("", "PROMPT-014")
 }
@@ -128,13 +130,6 @@ func (b *builder) hangUp() {
 	b.check("", "ends")
 	b.ends("any|error")
 	b.again("", "")
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // literal is a regular expression that only matches the text.
@@ -232,11 +227,11 @@ func (b *builder) former() string {
 
 // remembers asks that the model is still told of the swept turn.
 func (b *builder) remembers() {
-	if strings.ContainsAny(b.target.text, "$@") {
+	if strings.ContainsAny(b.target.text.String(), "$@") {
 		return
 	}
 	b.check("LOAD-007", "remembers")
-	b.add("model saw text~%s", quote(literal(strings.ReplaceAll(strings.Trim(b.target.text, "'"), "''", "'"))))
+	b.add("model saw text~%s", script.Quote(literal(b.target.text.Raw())))
 }
 
 func secondPrompt(b *builder) {
@@ -245,7 +240,7 @@ func secondPrompt(b *builder) {
 	if b.probes["swallowed"] {
 		b.key("await response TWO stopReason=end_turn") // who refuses it need not work on it
 		b.check("", "second-prompt-is-worked-on")
-		b.add("model saw text~%s", quote("And another thing"))
+		b.add("model saw text~%s", script.Quote("And another thing"))
 	}
 	b.check("PROMPT-018", "both-are-answered")
 	b.add("await response P")
@@ -254,8 +249,8 @@ func secondPrompt(b *builder) {
 }
 
 func (b *builder) second() {
-	b.prompt(b.mainName(), "'And another thing.'", "TWO", says("Noted."))
-	b.keep[b.lines[len(b.lines)-1]] = true
+	b.prompt(b.mainName(), script.Quote("And another thing."), nil, "TWO", says("Noted."))
+	b.keepLast()
 }
 
 func promptThenCancel(b *builder) {
@@ -344,7 +339,7 @@ func newSession(b *builder) {
 	b.finish()
 	if b.point.kind != atIdle && b.point.kind != atLoaded {
 		b.check("PROMPT-003", "ends-as-before")
-		b.add("await turn %s", orElse(b.seen.stop, "any"))
+		b.add("await turn %s", cmp.Or(b.seen.stop, "any"))
 	}
 	b.again("", "")
 }

@@ -1,8 +1,11 @@
 package sweep
 
 import (
-	"fmt"
+	"cmp"
+	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 // answers are the ways to answer a permission, and to cancel around it.
@@ -51,7 +54,7 @@ func answers() []Action {
 			b.key("answer ASK %s", b.choice())
 			b.asking = false
 			b.check("PROMPT-003", "ends-as-before")
-			b.ends(orElse(b.seen.stop, "any"))
+			b.ends(cmp.Or(b.seen.stop, "any"))
 			b.again("", "")
 		}},
 		{Name: "allow in another session", rank: 2, at: permission, answers: true, free: true, write: func(b *builder) {
@@ -59,7 +62,7 @@ func answers() []Action {
 			b.ends("any")
 			b.restore()
 			b.key("session new another")
-			b.prompt("another", "'The same in another session.'", "", plain(b.base.spoken.Turns[b.target.turn]))
+			b.prompt("another", script.Quote("The same in another session."), nil, "", plain(b.base.spoken.Turns[b.target.turn]))
 			b.key("await tool_call") // who calls no tool has nothing to ask for
 			b.check("PERM-007", "asks-in-the-other-session")
 			b.add("await turn any|error")
@@ -100,20 +103,15 @@ func answers() []Action {
 
 // once answers the permission of the point. The line stands before the prompt.
 func (b *builder) once(choice string) {
-	i := b.at("prompt ", b.target.text)
-	l := fmt.Sprintf("permit %s", choice)
-	b.keep[l] = true
-	b.lines = append(b.lines[:i], append([]string{l}, b.lines[i:]...)...)
+	l := script.New("permit %s", choice)
+	b.keep[l.String()] = true
+	b.lines = slices.Insert(b.lines, b.asks(), l)
 }
 
-// at is the index of the target's prompt.
-func (b *builder) at(parts ...string) int {
-	for i := len(b.lines) - 1; i >= 0; i-- {
-		found := true
-		for _, p := range parts {
-			found = found && strings.Contains(b.lines[i], p)
-		}
-		if found && !strings.HasPrefix(b.lines[i], "#") {
+// asks is the index of the target's prompt.
+func (b *builder) asks() int {
+	for i, l := range slices.Backward(b.lines) {
+		if l.Is("prompt") && slices.ContainsFunc(l.Words, func(w script.Word) bool { return w.String() == b.target.text.String() }) {
 			return i
 		}
 	}
@@ -148,7 +146,7 @@ func (b *builder) restore() {
 	for _, e := range b.seen.effects {
 		what, name, _ := strings.Cut(e, " ")
 		if what != "new" && b.base.holds(name) {
-			b.add("write %s @%s", name, name)
+			b.add("write %s %s", name, "@"+name)
 		}
 	}
 }

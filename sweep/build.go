@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 // schedule is one thing an editor does at one point of a turn.
@@ -28,18 +29,21 @@ func (s schedule) id() string {
 	return fmt.Sprintf("sweep/%s/%d/%s/%s", s.base.id, s.target.turn+1, slug(s.point.Name), slug(s.action.Name))
 }
 
-// own is a prompt of the sweep, quoted, that the scenario does not have already:
-// the model's turns are found by their prompts.
-func (s schedule) own(text string) string {
-	for s.base.prompts(quote(text)) || s.point.with != nil && s.point.with.base.prompts(quote(text)) {
+// own is a prompt of the sweep that the scenario does not have already: the
+// model's turns are found by their prompts.
+func (s schedule) own(text string) script.Word {
+	for {
+		w := script.Quote(text)
+		if !s.base.prompts(w.String()) && (s.point.with == nil || !s.point.with.base.prompts(w.String())) {
+			return w
+		}
 		text = "Now: " + text
 	}
-	return quote(text)
 }
 
 // prompts reports whether a line of the scenario has this prompt.
 func (b *base) prompts(text string) bool {
-	return slices.ContainsFunc(b.lines, func(l string) bool { return command(l) == "prompt" && plainPrompt(l) == text })
+	return slices.ContainsFunc(b.lines, func(l *script.Line) bool { return l.Is("prompt") && plainPrompt(l) == text })
 }
 
 func slug(s string) string {
@@ -57,7 +61,7 @@ func slug(s string) string {
 // builder writes the scenario of a schedule.
 type builder struct {
 	schedule
-	lines []string
+	lines []*script.Line
 	// keep are the lines without which it would be another schedule.
 	keep   map[string]bool
 	turns  []fakellm.TurnNode
@@ -73,16 +77,6 @@ type builder struct {
 
 const hold = "hold"
 
-// setup are the commands that must stand before the agent starts, or may.
-var setup = []string{"needs", "client", "permit", "hold", "files", "buffer", "env", "home", "ids", "policy", "rules", "timeout", "terminal", "elicit", "mcp"}
-
-// setsUp reports whether a line stands before the agent starts, or may. needs saw
-// asks what has come, so it does not.
-func setsUp(line string) bool {
-	c := command(line)
-	return slices.Contains(setup, c) && !(c == "needs" && slices.Contains(words(line), "saw"))
-}
-
 // text is the scenario of a schedule.
 func (s schedule) text() archive {
 	if len(s.parts) > 0 {
@@ -90,7 +84,7 @@ func (s schedule) text() archive {
 		return a
 	}
 	b := &builder{schedule: s, keep: map[string]bool{}, slugs: map[string]int{}}
-	b.add("# %s: %s of %s.", s.action.Name, s.point.Name, s.target.text)
+	b.lines = append(b.lines, script.NewComment(fmt.Sprintf("%s: %s of %s.", s.action.Name, s.point.Name, s.target.text)))
 	b.add("golden off")
 	b.add("tag cancel") // so that it stays open for late frames
 	b.lead()
@@ -119,14 +113,31 @@ func (s schedule) kept() map[string]bool {
 	return b.keep
 }
 
-func (b *builder) add(format string, args ...any) {
-	b.lines = append(b.lines, fmt.Sprintf(format, args...))
+// add adds a line, as script.New makes it.
+func (b *builder) add(template string, args ...any) {
+	b.lines = append(b.lines, script.New(template, args...))
 }
 
 // key adds a line that must stay.
-func (b *builder) key(format string, args ...any) {
-	b.add(format, args...)
-	b.keep[b.lines[len(b.lines)-1]] = true
+func (b *builder) key(template string, args ...any) {
+	b.add(template, args...)
+	b.keepLast()
+}
+
+// keepLast makes the line added last one that must stay.
+func (b *builder) keepLast() { b.keep[b.lines[len(b.lines)-1].String()] = true }
+
+// has reports whether a line was added.
+func (b *builder) has(line string) bool {
+	return slices.ContainsFunc(b.lines, func(l *script.Line) bool { return l.String() == line })
+}
+
+// optional is a text as a word, or no word where it is empty.
+func optional(text string) script.Word {
+	if text == "" {
+		return script.Word{}
+	}
+	return script.Text(text)
 }
 
 // check opens a check. Slugs are made distinct.
@@ -135,16 +146,14 @@ func (b *builder) check(requirement, name string) {
 	if n := b.slugs[name]; n > 1 {
 		name = fmt.Sprintf("%s-%d", name, n)
 	}
-	b.add("check %s", strings.TrimSpace(requirement+" "+name))
+	b.add("check %s %s", optional(requirement), name)
 }
 
-// prompt sends a prompt, quoted or with variables as the script has it.
-func (b *builder) prompt(session, text, as string, says fakellm.TurnNode) {
-	l := "prompt " + strings.TrimSpace(session+" "+text)
-	if as != "" {
-		l += " as " + as
-	}
-	b.add("%s", l)
+// prompt sends a prompt, whose text and what follows are words as the script has
+// them.
+func (b *builder) prompt(session string, text script.Word, rest []script.Word, as string, says fakellm.TurnNode) {
+	b.add("prompt %s %s %s", optional(session), text, rest)
+	b.lines[len(b.lines)-1].As = optional(as)
 	b.turns = append(b.turns, says)
 }
 
@@ -153,31 +162,31 @@ func (b *builder) lead() {
 	p, t := b.point, b.target
 	before := b.base.before(t)
 	if p.kind == atTerminal {
-		before = slices.DeleteFunc(before, func(l string) bool { return command(l) == "terminal" })
+		before = slices.DeleteFunc(before, func(l *script.Line) bool { return l.Is("terminal") })
 		b.key("terminal scripted hold")
 	}
 	if p.kind == atSecond {
 		for _, l := range before {
-			if setsUp(l) {
-				b.add("%s", l)
+			if b.base.setsUp(l) {
+				b.lines = append(b.lines, l)
 			}
 		}
-		before = slices.DeleteFunc(before, setsUp)
+		before = slices.DeleteFunc(before, b.base.setsUp)
 		if p.with != nil && p.with.seen.asked > 0 && len(b.base.permits()) == 0 {
 			b.lines = append(b.lines, p.with.base.permits()...)
 		}
 		b.key("session new other")
-		if !slices.ContainsFunc(before, func(l string) bool { return strings.HasPrefix(l, "session new "+t.main) }) {
+		if !slices.ContainsFunc(before, func(l *script.Line) bool { return l.Says("session", "new", t.main) }) {
 			b.add("session new %s", t.main)
 		}
 	}
 	n := 0
 	for _, l := range before {
-		if command(l) == "prompt" {
+		if l.Is("prompt") {
 			b.turns = append(b.turns, b.base.spoken.Turns[n])
 			n++
 		}
-		b.add("%s", l)
+		b.lines = append(b.lines, l)
 	}
 	if !t.opened && (p.kind == atWrite || b.action.whole) {
 		b.add("session new %s", t.main)
@@ -207,12 +216,12 @@ func (b *builder) lead() {
 	}
 	switch p.kind {
 	case atSecond:
-		b.prompt("other", b.otherText(), "", p.elsewhere())
-		b.keep[b.lines[len(b.lines)-1]] = true
+		b.prompt("other", b.otherText(), nil, "", p.elsewhere())
+		b.keepLast()
 		b.key("await gate %s", p.first())
 	case atPermission:
 		if !b.action.answers {
-			b.key("permit %s nth=%d", b.action.permit(), p.nth)
+			b.key("permit "+b.action.permit()+" nth=%s", p.nth)
 		}
 	case atRequest:
 		b.key("hold %s", p.what)
@@ -224,8 +233,8 @@ func (b *builder) lead() {
 		b.joined = true
 		b.key("write-shape coalesce")
 	}
-	b.prompt(b.mainName(), strings.TrimSpace(t.text+" "+t.rest), "P", b.model)
-	b.keep[b.lines[len(b.lines)-1]] = true
+	b.prompt(b.mainName(), t.text, t.rest, "P", b.model)
+	b.keepLast()
 	b.reach()
 }
 
@@ -263,34 +272,32 @@ func (b *builder) reach() {
 	if b.action.answers {
 		return
 	}
-	var all []string
+	var all []*script.Line
 	for _, k := range p.until {
-		all = append(all, "await "+k)
+		all = append(all, script.New("await "+k))
 	}
 	if p.gated && b.held {
-		all = append(all, "await gate "+hold)
+		all = append(all, script.New("await gate %s", hold))
 	}
 	switch p.kind {
 	case atPermission:
-		all[len(all)-1] += " as ASK"
+		all[len(all)-1].As = script.Text("ASK")
 		b.asking = true
 	case atRequest:
-		all[len(all)-1] += " as REQ"
+		all[len(all)-1].As = script.Text("REQ")
 		b.asked = true
 	case atTerminal:
-		all = append(all, "await terminal started")
+		all = append(all, script.New("await terminal started"))
+	}
+	for _, l := range all {
+		b.keep[l.String()] = true
 	}
 	if len(all) > 1 && (p.gated && b.held || p.kind == atTerminal) {
 		b.key("group {")
-		for _, l := range all {
-			b.key("  %s", l)
-		}
-		b.key("}")
+		b.lines[len(b.lines)-1].With(all...)
 		return
 	}
-	for _, l := range all {
-		b.key("%s", l)
-	}
+	b.lines = append(b.lines, all...)
 }
 
 // written ends a write that was held back for the act.
@@ -328,11 +335,11 @@ func (b *builder) choice() string {
 
 // ends awaits the end of the target's turn.
 func (b *builder) ends(how string) {
-	session := ""
-	if b.point.kind == atSecond || strings.Contains(strings.Join(b.lines, "\n"), "session new another") {
-		session = " session=" + b.target.main
+	var session script.Word
+	if b.point.kind == atSecond || slices.ContainsFunc(b.lines, func(l *script.Line) bool { return l.Says("session", "new", "another") }) {
+		session = script.Option("session", b.target.main)
 	}
-	b.add("await turn %s%s", how, session)
+	b.add("await turn %s %s", how, session)
 }
 
 // again sends a prompt that must work, and ends the other session's turn.
@@ -353,7 +360,7 @@ func (b *builder) again(session, requirement string) {
 	if b.point.kind == atRequest && len(next.Replies) > 1 {
 		next = says("Still here.")
 	}
-	b.prompt(session, b.own("Are you still there?"), "", next)
+	b.prompt(session, b.own("Are you still there?"), nil, "", next)
 	if session == "" {
 		b.add("await turn end_turn")
 	} else {
@@ -365,36 +372,32 @@ func (b *builder) again(session, requirement string) {
 // elsewhere ends the turn of the other session, which nothing may have
 // touched.
 func (b *builder) elsewhere() {
-	if b.point.kind != atSecond || b.turnless || slices.Contains(b.lines, "release elsewhere") {
+	if b.point.kind != atSecond || b.turnless || b.has("release elsewhere") {
 		return
 	}
 	b.check("CANCEL-010", "other-session-goes-on")
 	b.add("release elsewhere")
 	b.add("await turn %s session=other", b.point.otherStop())
 	if w := b.point.with; w != nil {
-		for _, l := range w.effected() {
-			b.add("%s", l)
-		}
+		b.lines = append(b.lines, w.effected()...)
 	}
 }
 
 // untouched asks that nothing the turn changes has changed.
 func (b *builder) untouched() {
-	var lines []string
+	var lines []*script.Line
 	for _, e := range b.seen.effects {
 		what, name, _ := strings.Cut(e, " ")
 		switch {
 		case what == "new":
-			lines = append(lines, "! exists "+name)
+			lines = append(lines, script.New("! exists %s", name))
 		case b.base.holds(name):
-			lines = append(lines, fmt.Sprintf("cmp %s %s", name, name))
+			lines = append(lines, script.New("cmp %s %s", name, name))
 		}
 	}
 	if len(lines) == 0 {
 		return
 	}
 	b.check("PERM-007", "no-effect")
-	for _, l := range lines {
-		b.add("%s", l)
-	}
+	b.lines = append(b.lines, lines...)
 }

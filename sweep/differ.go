@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 // Differences compares the rounds of each scenario of a run with its first, by
@@ -94,14 +96,14 @@ func sideBySide(a, b string) [][2]string {
 // normaliser of the profile; else the race that they show.
 func explain(a, b string, one, other scenarios.Result) string {
 	if a == b {
-		return "the messages are the same; " + orElse(verdictOf(one, other), "the judgement of time or of the workspace differs")
+		return "the messages are the same; " + cmp.Or(verdictOf(one, other), "the judgement of time or of the workspace differs")
 	}
 	left, right := lines(a), lines(b)
 	if kind := freeKind(left, right); kind != "" {
 		return fmt.Sprintf("%s comes at another place: normalize.unordered: [%s] in the profile makes them the same, if its place means nothing", kind, kind)
 	}
 	if pattern := changing(left, right); pattern != "" {
-		return fmt.Sprintf("text that changes from run to run: normalize.replace: [{pattern: %s, with: N}] in the profile makes them the same", quote(pattern))
+		return fmt.Sprintf("text that changes from run to run: normalize.replace: [{pattern: %s, with: N}] in the profile makes them the same", script.Quote(pattern))
 	}
 	race := order(left, right, one.Repeat, other.Repeat)
 	if more := verdictOf(one, other); more != "" {

@@ -69,10 +69,10 @@ func Held(src string) []string {
 
 // Targets are the lines of a scenario whose turns can be swept, and why others
 // cannot.
-func Targets(text string) (lines []int, notes []string) {
-	b := readBase("case", "case.txtar", []byte(text))
+func Targets(p *scenarios.Protocol, text string) (lines []int, notes []string) {
+	b := readBase(p.CommandTable(), "case", "case.txtar", []byte(text))
 	for _, t := range b.targets {
-		lines = append(lines, t.line+1)
+		lines = append(lines, b.lines[t.line].Number)
 	}
 	return lines, b.notes
 }

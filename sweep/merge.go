@@ -1,11 +1,13 @@
 package sweep
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 // mostMerges is how many merges of two sessions are drawn for a turn, and
@@ -123,18 +125,18 @@ func beside(b *builder) {
 	aside := says("Aside.")
 	stop := "end_turn"
 	if own := plain(b.base.spoken.Turns[b.target.turn]); len(b.seen.effects) == 0 && b.point.kind != atRequest && b.seen.asked == 0 {
-		aside, stop = own, orElse(b.seen.stop, "any")
+		aside, stop = own, cmp.Or(b.seen.stop, "any")
 	}
 	b.key("session new another")
-	b.prompt("another", "'Something else meanwhile.'", "", aside)
-	b.keep[b.lines[len(b.lines)-1]] = true
+	b.prompt("another", script.Quote("Something else meanwhile."), nil, "", aside)
+	b.keepLast()
 	b.written()
 	b.check("PROMPT-019", "other-turn-ends")
 	b.add("await turn %s session=another", stop)
 	b.finish()
 	if b.point.kind != atIdle && b.point.kind != atLoaded {
 		b.check("PROMPT-003", "ends-as-before")
-		b.ends(orElse(b.seen.stop, "any"))
+		b.ends(cmp.Or(b.seen.stop, "any"))
 	}
 	b.again(b.target.main, "PROMPT-014")
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 // mostPartners is how many other scenarios a turn is merged with, and
@@ -31,15 +32,15 @@ func (p *partner) end() fakellm.Place {
 }
 
 // effected are the lines that ask whether the partner's turn had its effects.
-func (p *partner) effected() []string {
-	var out []string
+func (p *partner) effected() []*script.Line {
+	var out []*script.Line
 	for _, e := range p.seen.effects {
 		what, name, _ := strings.Cut(e, " ")
 		switch {
 		case what == "new":
-			out = append(out, "exists "+name)
+			out = append(out, script.New("exists %s", name))
 		case what == "changed" && p.base.holds("want/"+name):
-			out = append(out, fmt.Sprintf("cmp %s want/%s", name, name))
+			out = append(out, script.New("cmp %s %s", name, "want/"+name))
 		}
 	}
 	return out
@@ -75,19 +76,19 @@ func (b *base) partnerOf(o *base) *partner {
 		return nil
 	}
 	p := &partner{b, b.reached[0]}
-	text := plainPrompt(p.target.text)
+	text := plainPrompt(b.lines[p.target.line])
 	for _, l := range b.before(p.target) {
-		if !setsUp(l) {
+		if !b.setsUp(l) {
 			return nil
 		}
 	}
 	own, others := b.permits(), o.permits()
 	switch {
-	case text == "" || strings.HasPrefix(text, "'/") || p.target.rest != "" || p.seen.stop == "":
+	case text == "" || strings.HasPrefix(text, "'/") || len(p.target.rest) > 0 || p.seen.stop == "":
 	case len(p.says().Places()) < 2, b.spoken.Rest != "" && b.spoken.Rest != o.spoken.Rest:
 	case o.prompts(text):
-	case !slices.Equal(b.settings(), o.settings()) || !agree(b.archive, o.archive):
-	case !slices.Equal(own, others) && p.seen.asked > 0 && (len(others) > 0 || o.asks()):
+	case !equal(b.settings(), o.settings()) || !agree(b.archive, o.archive):
+	case !equal(own, others) && p.seen.asked > 0 && (len(others) > 0 || o.asks()):
 	case slices.ContainsFunc(o.reached, func(t observed) bool { return both(t.seen.effects, p.seen.effects) }):
 	default:
 		return p
@@ -104,22 +105,21 @@ func both(a, b []string) bool {
 }
 
 // permits are the lines of a scenario that answer permissions.
-func (b *base) permits() []string { return b.commands("permit") }
+func (b *base) permits() []*script.Line {
+	return slices.DeleteFunc(slices.Clone(b.lines), func(l *script.Line) bool { return !l.Is("permit") })
+}
 
 // settings are the set-up lines of a scenario that two scenarios in one process
 // must have in common.
-func (b *base) settings() []string {
-	return b.commands(slices.DeleteFunc(slices.Clone(setup), func(c string) bool { return c == "needs" || c == "permit" })...)
+func (b *base) settings() []*script.Line {
+	return slices.DeleteFunc(slices.Clone(b.lines), func(l *script.Line) bool {
+		return l.Kind != script.Command || !b.setsUp(l) || l.Is("needs") || l.Is("permit")
+	})
 }
 
-func (b *base) commands(names ...string) []string {
-	var out []string
-	for _, l := range b.lines {
-		if slices.Contains(names, command(l)) {
-			out = append(out, strings.TrimSpace(l))
-		}
-	}
-	return out
+// equal reports whether lines are spelled alike.
+func equal(a, b []*script.Line) bool {
+	return slices.EqualFunc(a, b, func(l, m *script.Line) bool { return l.String() == m.String() })
 }
 
 // asks reports whether a turn of the scenario asks for a permission.
@@ -139,8 +139,8 @@ func agree(a, b archive) bool {
 	return true
 }
 
-// otherText is the prompt of the other session, quoted.
-func (s schedule) otherText() string {
+// otherText is the prompt of the other session.
+func (s schedule) otherText() script.Word {
 	if s.point.with != nil {
 		return s.point.with.target.text
 	}

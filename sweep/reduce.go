@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 // reduce repeats each finding, makes its schedule as short as it gets, and
@@ -182,8 +183,8 @@ func (s *sweep) times() int {
 // scriptLines counts the lines of a script that do something.
 func scriptLines(a archive) int {
 	n := 0
-	for _, l := range a.lines {
-		if t := strings.TrimSpace(l); t != "" && !strings.HasPrefix(t, "#") {
+	for _, r := range rowsOf(a.lines) {
+		if r.line.Kind == script.Command {
 			n++
 		}
 	}

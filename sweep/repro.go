@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 // writeRepro writes a finding as a scenario of its own.
@@ -12,20 +14,22 @@ func writeRepro(dir, name string, a archive, f *Finding) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("making the folder for repros: %w", err)
 	}
-	head := []string{
-		fmt.Sprintf("# %s: %s.", f.Rule, situation(f)),
-		fmt.Sprintf("# Expect %s of %s, in %s: %s", article(string(f.Class)), f.Rule, f.often(), sentence(f.Message)),
-		fmt.Sprintf("# Found by a sweep of %s.", f.Scenario),
+	var head []*script.Line
+	comment := func(format string, args ...any) {
+		head = append(head, script.NewComment(fmt.Sprintf(format, args...)))
 	}
+	comment("%s: %s.", f.Rule, situation(f))
+	comment("Expect %s of %s, in %s: %s", article(string(f.Class)), f.Rule, f.often(), sentence(f.Message))
+	comment("Found by a sweep of %s.", f.Scenario)
 	if f.Hits < f.Runs || f.Alone < f.AloneRuns {
-		head = append(head, "# It is a race: run it with --repeat 100, and with a higher --jobs if it does not show.")
+		comment("It is a race: run it with --repeat 100, and with a higher --jobs if it does not show.")
 	}
 	if f.shared() {
-		head = append(head, "# Only sessions that share a process show it: what each of them does shows nothing alone.")
+		comment("Only sessions that share a process show it: what each of them does shows nothing alone.")
 	}
-	head = append(head, "")
+	head = append(head, &script.Line{Kind: script.Blank})
 	lines := a.lines
-	if len(lines) > 0 && strings.HasPrefix(lines[0], "#") {
+	if len(lines) > 0 && lines[0].Kind == script.Comment {
 		lines = lines[1:]
 	}
 	a.lines = append(head, lines...)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 // A chain is several schedules in one process of the agent, one after the
@@ -22,7 +23,7 @@ const chained = 8
 
 // inChain are the commands of a schedule that leave nothing behind for the
 // next one: what it opens, it names, and what it changes, it changes back.
-var inChain = []string{"session", "prompt", "await", "release", "cancel", "cancel-request", "check", "text", "saw", "!", "model", "group", "}", "stall", "request", "same-history", "write-shape"}
+var inChain = []string{"session", "prompt", "await", "release", "cancel", "cancel-request", "check", "text", "saw", "model", "group", "stall", "request", "same-history", "write-shape"}
 
 // onceInChain are the commands that a chain says once for all its schedules.
 var onceInChain = []string{"needs", "client", "files", "buffer", "env", "home", "ids", "policy", "rules", "terminal", "elicit", "mcp"}
@@ -60,15 +61,15 @@ func (s schedule) chainable() (key string, ok bool) {
 		}
 	}
 	key = s.base.id
-	for _, l := range s.text().lines {
+	for l := range (&script.File{Lines: s.text().lines}).All() {
 		c := command(l)
 		switch {
-		case chainHead(c):
+		case chainHead(l), l.Negated:
 		case slices.Contains(onceInChain, c):
-			key += "\n" + l
+			key += "\n" + l.String()
 		case !slices.Contains(inChain, c):
 			return "", false
-		case c == "write-shape" && words(l)[1] != "coalesce" && words(l)[1] != "normal":
+		case c == "write-shape" && !l.Says("write-shape", "coalesce") && !l.Says("write-shape", "normal"):
 			return "", false
 		case c == "prompt" && (plainPrompt(l) == "" || strings.HasPrefix(plainPrompt(l), "'/")):
 			return "", false
@@ -77,20 +78,10 @@ func (s schedule) chainable() (key string, ok bool) {
 	return key, true
 }
 
-// chainHead reports whether a command belongs to the head of a scenario, of
-// which a chain has its own.
-func chainHead(command string) bool {
-	return command == "" || strings.HasPrefix(command, "#") || command == "golden" || command == "tag"
-}
-
-// plainPrompt is the quoted text of a prompt, "" if it has none.
-func plainPrompt(line string) string {
-	for _, w := range words(line) {
-		if strings.HasPrefix(w, "'") && strings.HasSuffix(w, "'") && !strings.ContainsAny(w, "$@") {
-			return w
-		}
-	}
-	return ""
+// chainHead reports whether a line belongs to the head of a scenario, of which a
+// chain has its own.
+func chainHead(l *script.Line) bool {
+	return l.Kind != script.Command || l.Is("golden") || l.Is("tag")
 }
 
 // chain is the schedule that consists of others.
@@ -102,32 +93,29 @@ func chain(parts []schedule) schedule {
 // joined is the scenario of a chain, and the lines without which it would be
 // another.
 func (s schedule) joined() (archive, map[string]bool) {
-	a := archive{lines: []string{fmt.Sprintf("# %d schedules of %s, one after another in one process.", len(s.parts), s.base.id), "golden off", "tag cancel"},
+	title := fmt.Sprintf("%d schedules of %s, one after another in one process.", len(s.parts), s.base.id)
+	a := archive{lines: []*script.Line{script.NewComment(title), script.New("golden off"), script.New("tag cancel")},
 		files: slices.Clone(s.base.files)}
 	keep := map[string]bool{}
 	var turns []fakellm.TurnNode
+	once := func(l *script.Line) bool { return slices.Contains(onceInChain, command(l)) }
 	for i, p := range s.parts {
 		n := i + 1
 		text, kept := p.text(), p.kept()
-		own := fmt.Sprintf("session new %s", p.target.main)
-		if !slices.ContainsFunc(text.lines, func(l string) bool { return l == own || strings.HasPrefix(l, own+" ") }) {
-			kept[own] = true
-			at := slices.IndexFunc(text.lines, func(l string) bool {
-				return !chainHead(command(l)) && !slices.Contains(onceInChain, command(l))
-			})
+		if !slices.ContainsFunc(text.lines, func(l *script.Line) bool { return l.Says("session", "new", p.target.main) }) {
+			own := script.New("session new %s", p.target.main)
+			kept[own.String()] = true
+			at := slices.IndexFunc(text.lines, func(l *script.Line) bool { return !chainHead(l) && !once(l) })
 			text.lines = slices.Insert(text.lines, at, own)
 		}
 		for _, l := range text.lines {
-			c := command(l)
-			if chainHead(c) || i > 0 && slices.Contains(onceInChain, c) {
-				continue
+			if !chainHead(l) && (i == 0 || !once(l)) {
+				a.lines = append(a.lines, numberedLine(l, n, kept, keep))
 			}
-			l, was := numberedLine(l, n), l
-			a.lines = append(a.lines, l)
-			keep[l] = keep[l] || kept[was]
 		}
 		if n > 1 {
-			a.lines = append(a.lines, fmt.Sprintf("check SESSION-020 knows-nothing-of-others.%d", n), fmt.Sprintf(`! model saw text~'\(schedule [1-%d]\)'`, n-1))
+			a.lines = append(a.lines, script.New("check SESSION-020 knows-nothing-of-others.%s", n),
+				script.New("! model saw text~%s", script.Quote(fmt.Sprintf(`\(schedule [1-%d]\)`, n-1))))
 		}
 		for _, t := range readModel(text.model).Turns {
 			turns = append(turns, renamed(t, n))
@@ -138,21 +126,33 @@ func (s schedule) joined() (archive, map[string]bool) {
 }
 
 // numberedLine is a line of the n-th schedule of a chain: what may have a name
-// only once in a scenario is named after the schedule.
-func numberedLine(line string, n int) string {
-	w := words(line)
+// only once in a scenario is named after the schedule. Where the line was one to
+// keep, it still is.
+func numberedLine(line *script.Line, n int, kept, keep map[string]bool) *script.Line {
+	l := *line
+	l.Words = slices.Clone(l.Words)
+	last := len(l.Words) - 1
 	switch {
-	case w[0] == "prompt":
+	case l.Is("prompt"):
 		text := plainPrompt(line)
-		return strings.Replace(line, text, fmt.Sprintf("%s (schedule %d)'", text[:len(text)-1], n), 1)
-	case w[0] == "check":
-		return fmt.Sprintf("%s.%d", line, n)
-	case w[0] == "release", w[0] == "await" && w[1] == "gate":
-		return fmt.Sprintf("%s.%d", line, n)
-	case w[0] == "model" && strings.HasSuffix(line, "'"):
-		return fmt.Sprintf(`%s \(schedule %d\)'`, line[:len(line)-1], n)
+		i := slices.IndexFunc(l.Words, func(w script.Word) bool { return w.String() == text })
+		l.Words[i] = script.Quote(fmt.Sprintf("%s (schedule %d)", l.Words[i].Raw(), n))
+	case l.Is("check"), l.Is("release"), l.Says("await", "gate"):
+		l.Words[last] = script.Text(fmt.Sprintf("%s.%d", l.Words[last].Raw(), n))
+	case l.Is("model") && !l.Negated && l.Words[last].Quoted:
+		key, operator, value, _ := l.Words[last].Cut("~")
+		l.Words[last] = script.Join(script.Text(key+operator), script.Quote(fmt.Sprintf(`%s \(schedule %d\)`, value.Raw(), n)))
 	}
-	return line
+	l.Blocks = nil
+	for _, block := range line.Blocks {
+		var lines []*script.Line
+		for _, inner := range block {
+			lines = append(lines, numberedLine(inner, n, kept, keep))
+		}
+		l.Blocks = append(l.Blocks, lines)
+	}
+	keep[l.String()] = keep[l.String()] || kept[line.String()]
+	return &l
 }
 
 // renamed is the turn with its gates named after the n-th schedule of a chain.

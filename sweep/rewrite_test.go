@@ -66,13 +66,13 @@ func shape(s *fakellm.Script) []string {
 var _ = Describe("the turns of a script", func() {
 	It("are those into which the script itself does not act", func() {
 		model := "\n-- llm.yaml --\nturns:\n  - - - text: One.\n  - - - gate: g\n      - text: Two.\n  - - - text: Three.\n"
-		lines, notes := sweep.Targets("prompt 'One'\nawait turn\ncheck a\nprompt 'Two'\nawait gate g\ncancel\nawait turn\nprompt 'Three'\nsaw agent_message\nawait turn" + model)
+		lines, notes := sweep.Targets(acp.V1(), "prompt 'One'\nawait turn\ncheck a\nprompt 'Two'\nawait gate g\ncancel\nawait turn\nprompt 'Three'\nsaw agent_message\nawait turn"+model)
 		Expect(lines).To(Equal([]int{1, 8}))
 		Expect(notes).To(ConsistOf(ContainSubstring("line 4 is not swept: the script acts in it")))
 	})
 
 	It("are none while another one runs", func() {
-		lines, notes := sweep.Targets("session new a\nsession new b\nprompt a 'One'\nawait gate g\nprompt b 'Two'\nawait turn session=b\nrelease g\nawait turn session=a\n-- llm.yaml --\nturns:\n  - - - gate: g\n  - - - text: Two.\n")
+		lines, notes := sweep.Targets(acp.V1(), "session new a\nsession new b\nprompt a 'One'\nawait gate g\nprompt b 'Two'\nawait turn session=b\nrelease g\nawait turn session=a\n-- llm.yaml --\nturns:\n  - - - gate: g\n  - - - text: Two.\n")
 		Expect(lines).To(BeEmpty())
 		Expect(notes).To(ContainElement(ContainSubstring("another one runs")))
 	})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 // reducer makes one script shorter while it keeps showing one rule.
@@ -172,70 +173,127 @@ func (x *reducer) apply(ctx context.Context, a archive, changes []change) archiv
 	return a
 }
 
+// row is a line of a script as it is printed: that of a command, or the } that
+// closes its block.
+type row struct {
+	line   *script.Line
+	closes bool
+}
+
+// text is the row as it is compared with others.
+func (r row) text() string {
+	if r.closes {
+		return "}"
+	}
+	return r.line.String()
+}
+
+func (r row) opens() bool            { return !r.closes && len(r.line.Blocks) > 0 }
+func (r row) is(command string) bool { return !r.closes && r.line.Is(command) }
+
+// rowsOf are the lines of a script, with those of blocks, in a row.
+func rowsOf(lines []*script.Line) (rows []row) {
+	for _, l := range lines {
+		rows = append(rows, row{line: l})
+		for _, b := range l.Blocks {
+			rows = append(rows, rowsOf(b)...)
+		}
+		if len(l.Blocks) > 0 {
+			rows = append(rows, row{l, true})
+		}
+	}
+	return rows
+}
+
+// linesOf is the script of rows. What stands in no block any more stands outside.
+func linesOf(rows []row) (lines []*script.Line) {
+	var block *script.Line
+	for _, r := range rows {
+		switch {
+		case r.closes:
+			block = nil
+		case r.opens():
+			l := *r.line
+			block = l.With()
+			lines = append(lines, block)
+		case block != nil:
+			block.With(append(block.Blocks[0], r.line)...)
+		default:
+			lines = append(lines, r.line)
+		}
+	}
+	return lines
+}
+
 // tail cuts the end of the script off, the most first.
-func (x *reducer) tail(a archive) []change {
+func (x *reducer) tail(archive) []change {
 	var out []change
 	for _, keep := range []int{50, 70, 85} {
 		out = append(out, func(a archive) (archive, bool) {
-			at := len(a.lines) * keep / 100
-			for at < len(a.lines) && command(a.lines[at]) != "check" {
-				at++
-			}
-			return x.without(a, at, len(a.lines))
+			rows := rowsOf(a.lines)
+			return x.without(a, nextCheck(rows, len(rows)*keep/100), len(rows))
 		})
 	}
 	return out
 }
 
+// nextCheck is the index of the first check from a row on.
+func nextCheck(rows []row, at int) int {
+	for at < len(rows) && !rows[at].is("check") {
+		at++
+	}
+	return at
+}
+
 // blocks takes checks away with what belongs to them, the last first.
 func (x *reducer) blocks(a archive) []change {
 	var out []change
-	for i := len(a.lines) - 1; i >= 0; i-- {
-		if command(a.lines[i]) != "check" {
+	for _, r := range slices.Backward(rowsOf(a.lines)) {
+		if !r.is("check") {
 			continue
 		}
-		line := a.lines[i]
 		out = append(out, func(a archive) (archive, bool) {
-			from := slices.Index(a.lines, line)
+			rows := rowsOf(a.lines)
+			from := slices.IndexFunc(rows, func(o row) bool { return o.text() == r.text() })
 			if from < 0 {
 				return a, false
 			}
-			to := from + 1
-			for to < len(a.lines) && command(a.lines[to]) != "check" {
-				to++
-			}
-			return x.without(a, from, to)
+			return x.without(a, from, nextCheck(rows, from+1))
 		})
 	}
 	return out
+}
+
+// sameAs is where the rows begin that end at an index and are all the same.
+func sameAs(rows []row, to int) int {
+	from := to - 1
+	for from > 0 && rows[from-1].text() == rows[to-1].text() {
+		from--
+	}
+	return from
 }
 
 // series takes all but one of lines that stand several times in a row, and
 // half of them if one is too few.
 func (x *reducer) series(a archive) []change {
 	var out []change
-	for to := len(a.lines); to > 0; {
-		from := to - 1
-		for from > 0 && a.lines[from-1] == a.lines[to-1] {
-			from--
+	rows := rowsOf(a.lines)
+	for to := len(rows); to > 0; to = sameAs(rows, to) {
+		n, back := to-sameAs(rows, to), len(rows)-to
+		if n <= 2 {
+			continue
 		}
-		if n := to - from; n > 2 {
-			back := len(a.lines) - to
-			for _, most := range []int{1, n / 2} {
-				out = append(out, func(b archive) (archive, bool) {
-					end := len(b.lines) - back
-					begin := end
-					for begin > 0 && b.lines[begin-1] == b.lines[end-1] {
-						begin--
-					}
-					if end-begin <= most {
-						return b, false
-					}
-					return x.without(b, begin+most, end)
-				})
-			}
+		for _, most := range []int{1, n / 2} {
+			out = append(out, func(b archive) (archive, bool) {
+				rows := rowsOf(b.lines)
+				end := len(rows) - back
+				begin := sameAs(rows, end)
+				if end-begin <= most {
+					return b, false
+				}
+				return x.without(b, begin+most, end)
+			})
 		}
-		to = from
 	}
 	return out
 }
@@ -243,19 +301,19 @@ func (x *reducer) series(a archive) []change {
 // lines takes single lines away, the last first. A group goes as a whole.
 func (x *reducer) lines(a archive) []change {
 	var out []change
-	for i := len(a.lines) - 1; i > 0; i-- {
-		back := len(a.lines) - i
+	for back := 1; back < len(rowsOf(a.lines)); back++ {
 		out = append(out, func(b archive) (archive, bool) {
-			at := len(b.lines) - back
-			if at < 1 {
+			rows := rowsOf(b.lines)
+			at := len(rows) - back
+			if at < 1 || rows[at].closes {
 				return b, false
 			}
 			to := at + 1
-			if command(b.lines[at]) == "prompt" && to < len(b.lines) && strings.HasPrefix(b.lines[to], "await turn") {
+			if rows[at].is("prompt") && to < len(rows) && !rows[to].closes && rows[to].line.Says("await", "turn") {
 				to++
 			}
-			if strings.HasSuffix(strings.TrimSpace(b.lines[at]), "{") {
-				for to < len(b.lines) && strings.TrimSpace(b.lines[to-1]) != "}" {
+			if rows[at].opens() {
+				for to < len(rows) && !rows[to-1].closes {
 					to++
 				}
 			}
@@ -265,62 +323,56 @@ func (x *reducer) lines(a archive) []change {
 	return out
 }
 
-// without is the archive without some lines, as far as they may go, and
-// without what the model says to their prompts.
+// without is the archive without some rows, as far as they may go, and without
+// what the model says to their prompts.
 func (x *reducer) without(a archive, from, to int) (archive, bool) {
-	out := archive{files: a.files, lines: slices.Clone(a.lines[:from])}
+	rows := rowsOf(a.lines)
+	out := slices.Clone(rows[:from])
 	m := readModel(a.model)
 	n, gone := 0, 0
-	for _, l := range a.lines[:from] {
-		if command(l) == "prompt" {
+	left := map[string]int{} // of lines that stand several times one has to stay
+	for i, r := range rows {
+		if i < from && r.is("prompt") {
 			n++
 		}
+		left[r.text()]++
 	}
 	turns := slices.Clone(m.Turns)
 	group := false
-	left := map[string]int{} // of lines that stand several times one has to stay
-	for _, l := range a.lines {
-		left[l]++
-	}
 	spoken := false // the prompt of a turn is gone, and its end may go with it
-	for _, l := range a.lines[from:to] {
-		t := strings.TrimSpace(l)
-		left[l]--
-		paced := to < len(a.lines) && paces(l) && !spoken && left[l] == 0
-		spoken = command(l) == "prompt" && !x.keep[l]
-		if t == "golden off" || paced || x.keep[l] && (left[l] == 0 || t == "}" || command(l) != "await") || group && t == "}" {
-			out.lines = append(out.lines, l)
-			if command(l) == "prompt" {
+	for _, r := range rows[from:to] {
+		t := r.text()
+		left[t]--
+		paced := to < len(rows) && paces(r) && !spoken && left[t] == 0
+		spoken = r.is("prompt") && !x.keep[t]
+		kept := x.keep[t] && (left[t] == 0 || !r.is("await"))
+		if t == "golden off" || paced || kept || group && r.closes {
+			out = append(out, r)
+			if r.is("prompt") {
 				n++
 			}
-			group = strings.HasSuffix(t, "{") || group && t != "}"
+			group = r.opens() || group && !r.closes
 			continue
 		}
 		gone++
-		if command(l) == "prompt" && n < len(turns) {
+		if r.is("prompt") && n < len(turns) {
 			turns = slices.Delete(turns, n, n+1)
 		}
 	}
-	out.lines = append(out.lines, a.lines[to:]...)
 	if gone == 0 {
 		return a, false
 	}
+	short := archive{files: a.files, lines: linesOf(append(out, rows[to:]...)), model: a.model}
 	if len(turns) != len(m.Turns) {
-		out.model = (&fakellm.Document{Rest: m.Rest, Turns: turns}).Format()
-	} else {
-		out.model = a.model
+		short.model = (&fakellm.Document{Rest: m.Rest, Turns: turns}).Format()
 	}
-	return out, true
+	return short, true
 }
 
 // paces reports whether what follows a line depends on what it waited for or let
 // go on. Without it the script itself comes too early, for any agent.
-func paces(line string) bool {
-	switch command(line) {
-	case "await", "release", "answer", "write":
-		return true
-	}
-	return false
+func paces(r row) bool {
+	return r.is("await") || r.is("release") || r.is("answer") || r.is("write")
 }
 
 // turns makes the model say less.
@@ -378,12 +430,7 @@ func (x *reducer) files(a archive) []change {
 	for _, f := range a.files {
 		out = append(out, func(a archive) (archive, bool) {
 			b := a
-			b.files = nil
-			for _, g := range a.files {
-				if g.Name != f.Name {
-					b.files = append(b.files, g)
-				}
-			}
+			b.files = slices.DeleteFunc(slices.Clone(a.files), func(g script.ArchiveFile) bool { return g.Name == f.Name })
 			return b, len(b.files) < len(a.files)
 		})
 	}

@@ -176,12 +176,13 @@ var errBudget = errors.New("the budget is used up")
 // will run.
 func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]schedule, error) {
 	var bases []*base
+	commands := s.engine.Protocol.CommandTable()
 	for _, sc := range list {
 		text, err := sc.Source()
 		if err != nil {
 			return nil, fmt.Errorf("reading scenario %s: %w", sc.ID, err)
 		}
-		bases = append(bases, readBase(sc.ID, sc.File, text))
+		bases = append(bases, readBase(commands, sc.ID, sc.File, text))
 	}
 	s.each(ctx, len(bases), func(i int) { s.observe(ctx, bases[i], list[i]) })
 	var all []schedule
@@ -257,7 +258,7 @@ func (s *sweep) observe(ctx context.Context, b *base, sc *scenarios.Scenario) {
 	for _, tg := range b.targets {
 		saw := look(t, tg.turn, plain(b.spoken.Turns[tg.turn]))
 		if saw.session == "" {
-			s.note("%s: the turn on line %d is not swept: the baseline did not get there", b.id, tg.line+1)
+			s.note("%s: the turn on line %d is not swept: the baseline did not get there", b.id, b.lines[tg.line].Number)
 			continue
 		}
 		saw.effects = effects(string(diff))

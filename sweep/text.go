@@ -5,85 +5,88 @@ import (
 	"strings"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// archive is the text of a scenario in its parts: sweeping rewrites text, so
-// that what it finds is a file that anybody can read, run and change.
+// archive is a scenario in its parts: sweeping rewrites scenarios, so that what it
+// finds is a file that anybody can read, run and change.
 type archive struct {
-	lines []string // the script
-	model string   // llm.yaml, "" if there is none
-	files []txtar.File
+	lines []*script.Line
+	model string // llm.yaml, "" if there is none
+	files []script.ArchiveFile
 }
 
 func split(text []byte) archive {
-	a := txtar.Parse(text)
-	out := archive{lines: strings.Split(strings.TrimRight(string(a.Comment), "\n"), "\n")}
-	for _, f := range a.Files {
-		if f.Name == "llm.yaml" {
-			out.model = string(f.Data)
+	f, _ := script.Parse("", text)
+	out := archive{lines: f.Lines}
+	for len(out.lines) > 0 && out.lines[len(out.lines)-1].Kind == script.Blank {
+		out.lines = out.lines[:len(out.lines)-1]
+	}
+	for _, part := range f.Files {
+		if part.Name == "llm.yaml" {
+			out.model = string(part.Data)
 		} else {
-			out.files = append(out.files, f)
+			out.files = append(out.files, part)
 		}
 	}
 	return out
 }
 
 func (a archive) text() []byte {
-	t := txtar.Archive{Comment: []byte(strings.TrimRight(strings.Join(a.lines, "\n"), "\n") + "\n")}
+	f := &script.File{Lines: a.lines, Files: a.files}
 	if a.model != "" {
-		t.Files = append(t.Files, txtar.File{Name: "llm.yaml", Data: []byte(a.model)})
+		model := script.ArchiveFile{File: txtar.File{Name: "llm.yaml", Data: []byte(a.model)}}
+		f.Files = append([]script.ArchiveFile{model}, a.files...)
 	}
-	t.Files = append(t.Files, a.files...)
-	return txtar.Format(&t)
+	return script.Format(f)
 }
 
 // holds reports whether the archive holds a file of the workspace.
 func (a archive) holds(name string) bool {
-	return slices.ContainsFunc(a.files, func(f txtar.File) bool { return f.Name == name })
+	return slices.ContainsFunc(a.files, func(f script.ArchiveFile) bool { return f.Name == name })
 }
 
-// words splits a line of a script at spaces outside quotes. Quotes stay.
-func words(line string) []string {
-	var out []string
-	var b strings.Builder
-	quoted := false
-	for _, r := range strings.TrimSpace(line) {
-		if r == '\'' {
-			quoted = !quoted
-		}
-		if !quoted && (r == ' ' || r == '\t') {
-			if b.Len() > 0 {
-				out = append(out, b.String())
-				b.Reset()
-			}
-			continue
-		}
-		b.WriteRune(r)
+// looks reports whether a line leaves the run as it is.
+func (b *base) looks(l *script.Line) bool {
+	if l.Kind != script.Command || l.Negated {
+		return true
 	}
-	if b.Len() > 0 {
-		out = append(out, b.String())
-	}
-	return out
+	c := b.commands[l.Name.Raw()]
+	return c != nil && c.Looks()
 }
 
-// command is the first word of a line that is neither condition nor !.
-func command(line string) string {
-	for _, w := range words(line) {
-		if !strings.HasPrefix(w, "[") {
-			return w
-		}
+// setsUp reports whether a line stands before the agent starts, or may. needs saw
+// asks what has come, so it does not.
+func (b *base) setsUp(l *script.Line) bool {
+	c := b.commands[l.Name.Raw()]
+	return c != nil && c.SetsUp() && !l.Says("needs", "saw")
+}
+
+// command is the name of the command of a line, "" if it has none.
+func command(l *script.Line) string {
+	if l.Kind != script.Command {
+		return ""
+	}
+	return l.Name.Raw()
+}
+
+// opensSession returns the name of the session that a line opens, "" if it opens
+// none.
+func opensSession(l *script.Line) string {
+	if len(l.Words) > 1 && (l.Says("session", "new") || l.Says("session", "load") || l.Says("session", "resume")) {
+		return l.Words[1].Raw()
 	}
 	return ""
 }
 
-// judges are the lines that only look: without them the run is the same.
-var judges = []string{"check", "saw", "!", "text", "cmp", "exists", "model", "descendants", "stderr", "same-history", "canary", "exec", "golden", "tag", "role"}
-
-// looks reports whether a line leaves the run as it is.
-func looks(line string) bool {
-	c := command(line)
-	return c == "" || strings.HasPrefix(c, "#") || slices.Contains(judges, c)
+// plainPrompt returns the quoted text of a prompt, as it is spelled; "" if it has
+// none.
+func plainPrompt(l *script.Line) string {
+	for _, w := range l.Words {
+		if s := w.String(); strings.HasPrefix(s, "'") && strings.HasSuffix(s, "'") && !strings.ContainsAny(s, "$@") {
+			return s
+		}
+	}
+	return ""
 }
-
-// quote writes a text as one literal word of a script.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

@@ -55,18 +55,21 @@ type ArchiveFile struct {
 }
 
 // New makes a line of a command from a template, such as New("prompt %s as %s",
-// text, name). Each %s takes a Word as it is spelled, and any other value as a
-// text, in quotes if it needs them. A zero Word leaves nothing. A template that
-// ends in { opens a block, which With fills. New panics if the template is no
-// line.
+// text, name). Each %s takes a Word, or several, as they are spelled, and any
+// other value as a text, in quotes if it needs them. A zero Word leaves nothing.
+// A template that ends in { opens a block, which With fills. New panics if the
+// template is no line.
 func New(template string, args ...any) *Line {
 	spelled := make([]any, len(args))
 	for i, a := range args {
-		w, ok := a.(Word)
-		if !ok {
-			w = Text(fmt.Sprint(a))
+		switch a := a.(type) {
+		case Word:
+			spelled[i] = a.source
+		case []Word:
+			spelled[i] = spell(a)
+		default:
+			spelled[i] = Text(fmt.Sprint(a)).source
 		}
-		spelled[i] = w.source
 	}
 	l := &Line{Text: strings.TrimSpace(fmt.Sprintf(template, spelled...))}
 	if bad := l.read(l.Text); bad != nil {
@@ -84,7 +87,7 @@ func (l *Line) With(lines ...*Line) *Line {
 
 // NewComment makes a comment.
 func NewComment(text string) *Line {
-	return &Line{Kind: Comment, Text: "# " + strings.Join(strings.Fields(text), " ")}
+	return &Line{Kind: Comment, Text: "# " + strings.ReplaceAll(text, "\n", " ")}
 }
 
 // End returns the column of the last character of the line.
@@ -116,25 +119,28 @@ func (l *Line) String() string {
 	if l.Kind != Command {
 		return l.Text
 	}
-	var words []string
-	add := func(list ...Word) {
-		for _, w := range list {
-			words = append(words, w.source)
-		}
-	}
-	add(l.Conditions...)
+	var negated, as, brace Word
 	if l.Negated {
-		words = append(words, "!")
+		negated.source = "!"
 	}
-	add(l.Name)
-	add(l.Words...)
 	if l.As.Exists() {
-		words = append(words, "as", l.As.source)
+		as.source = "as"
 	}
 	if l.Blocks != nil {
-		words = append(words, "{")
+		brace.source = "{"
 	}
-	return strings.Join(words, " ")
+	return spell(slices.Concat(l.Conditions, []Word{negated, l.Name}, l.Words, []Word{as, l.As, brace}))
+}
+
+// spell writes words with a space between them.
+func spell(words []Word) string {
+	var out []string
+	for _, w := range words {
+		if w.source != "" {
+			out = append(out, w.source)
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 // All returns the lines with those of their blocks, in the order of the file.

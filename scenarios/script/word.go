@@ -1,6 +1,7 @@
 package script
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -122,6 +123,16 @@ func Quote(s string) Word {
 // Variable returns the word that is a variable: Variable("WORK") is $WORK.
 func Variable(name string) Word {
 	return Word{Parts: []Part{{Text: name, Variable: true}}, source: "$" + name}
+}
+
+// Option returns the word KEY=VALUE. Its value is a Word, or any other value as a
+// text.
+func Option(key string, value any) Word {
+	w, ok := value.(Word)
+	if !ok {
+		w = Text(fmt.Sprint(value))
+	}
+	return Join(Text(key+"="), w)
 }
 
 // Join returns one word made of several.
