@@ -77,11 +77,10 @@ func loseEarlyCancels(t *tap) {
 		}
 		return !is(m, "session/cancel") || shown[s]
 	}
-	t.out = func(f frame) bool {
+	t.sending = func(f frame) {
 		if _, tag := f.Update(); isContent(tag) {
 			shown[f.Session] = true
 		}
-		return true
 	}
 }
 
@@ -142,7 +141,7 @@ func readBetweenTurns(t *tap) {
 func poisonPermission(t *tap) {
 	cancels := map[string]int{}
 	poisoned := map[string]bool{}
-	t.in = func(m message) bool {
+	t.received = func(m message) {
 		switch s := sessionOf(m); {
 		case is(m, "session/cancel"):
 			cancels[s]++
@@ -150,7 +149,6 @@ func poisonPermission(t *tap) {
 			poisoned[s] = cancels[s] > 1
 			cancels[s] = 0
 		}
-		return true
 	}
 	t.out = func(f frame) bool {
 		if f.Method == "session/request_permission" && poisoned[f.Session] {
@@ -162,7 +160,7 @@ func poisonPermission(t *tap) {
 }
 
 func cancelEverything(t *tap) {
-	t.in = func(m message) bool {
+	t.received = func(m message) {
 		if is(m, "session/cancel") {
 			for s := range t.open {
 				if s != sessionOf(m) {
@@ -170,7 +168,6 @@ func cancelEverything(t *tap) {
 				}
 			}
 		}
-		return true
 	}
 }
 
@@ -193,14 +190,13 @@ func stickyCancel(t *tap) {
 
 func leaveToolOpen(t *tap) {
 	cancelled := map[string]bool{}
-	t.in = func(m message) bool {
+	t.received = func(m message) {
 		switch {
 		case is(m, "session/cancel"):
 			cancelled[sessionOf(m)] = true
 		case is(m, "session/prompt"):
 			delete(cancelled, sessionOf(m))
 		}
-		return true
 	}
 	t.out = func(f frame) bool {
 		u, tag := f.Update()
@@ -222,63 +218,51 @@ func lateText(t *tap) {
 
 func refuseAfterCancel(t *tap, code int, text string) {
 	gone := map[string]bool{}
-	t.in = func(m message) bool {
-		if is(m, "session/prompt") && gone[sessionOf(m)] {
-			t.Emit(refuse(m["id"], code, text))
-			return false
-		}
-		return true
-	}
-	t.out = func(f frame) bool {
+	t.refusing("session/prompt", code, text, func(m message) bool { return gone[sessionOf(m)] })
+	t.sending = func(f frame) {
 		if stopOf(f) == "cancelled" {
 			gone[f.Session] = true
 		}
-		return true
 	}
 }
 
 func completeCancelled(t *tap) {
 	asked := map[string]string{} // request id → tool call
 	refused := map[string]bool{} // tool call
-	t.in = func(m message) bool {
+	t.received = func(m message) {
 		if _, request := m["method"]; !request && m.Object("result", "outcome")["outcome"] == "cancelled" {
 			refused[asked[key(m["id"])]] = true
 		}
-		return true
 	}
-	t.out = func(f frame) bool {
+	t.sending = func(f frame) {
 		if f.Method == "session/request_permission" {
 			asked[key(f.Message["id"])] = key(f.Message.Object("params", "toolCall")["toolCallId"])
 		}
 		if u, tag := f.Update(); tag == "tool_call_update" && refused[key(u["toolCallId"])] {
 			u["status"] = "completed"
 		}
-		return true
 	}
 }
 
 func failCancelRequest(t *tap) {
 	cancelled := map[string]bool{}
-	t.in = func(m message) bool {
+	t.received = func(m message) {
 		if is(m, "$/cancel_request") {
 			cancelled[key(m.Object("params")["requestId"])] = true
 		}
-		return true
 	}
-	t.out = func(f frame) bool {
+	t.sending = func(f frame) {
 		if answers(f, "session/prompt") && cancelled[key(f.Message["id"])] {
 			delete(f.Message, "result")
 			f.Message["error"] = object{"code": -32603, "message": "the request was aborted"}
 		}
-		return true
 	}
 }
 
 func cancelNothing(t *tap) {
-	t.out = func(f frame) bool {
+	t.sending = func(f frame) {
 		if answers(f, "session/prompt") {
 			t.Emit(notify("$/cancel_request", object{"requestId": 4711}))
 		}
-		return true
 	}
 }

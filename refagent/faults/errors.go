@@ -8,121 +8,64 @@ import (
 
 func errorFaults() []Fault {
 	return []Fault{
-		{
-			Name:    "error-without-message",
-			Summary: "sends errors without a message",
-			Hooks:   onError(func(e object) { delete(e, "message") }),
-		},
-		{
-			Name:    "error-code-string",
-			Summary: "sends the code of an error as a string",
-			Hooks:   onError(func(e object) { e["code"] = key(e["code"]) }),
-		},
-		{
-			Name:    "error-over-many-lines",
-			Summary: "puts a stack trace into the message of an error",
-			Hooks: onError(func(e object) {
-				e["message"] = "Error: failed\n    at handle (agent.js:12:7)\n    at main (agent.js:90:3)"
-			}),
-		},
-		{
-			Name:    "error-and-result",
-			Summary: "sends a result beside every error",
-			Hooks: onOut(func(f frame) bool {
-				if f.Message["error"] != nil {
-					f.Message["result"] = nil
-				}
-				return true
-			}),
-		},
-		{
-			Name:    "unknown-method-silent",
-			Summary: "never answers a method it does not know",
-			Hooks: onOut(func(f frame) bool {
-				e, _ := f.Message["error"].(object)
-				return e == nil || key(e["code"]) != "-32601"
-			}),
-			Hangs: true,
-		},
-		{
-			Name:    "unknown-method-succeeds",
-			Summary: "answers a method it does not know with an empty result",
-			Copies:  "kurrent-io/kcap-cli#308",
-			Hooks: onOut(func(f frame) bool {
+		fault("error-without-message", "sends errors without a message",
+			onError(func(e object) { delete(e, "message") })),
+		fault("error-code-string", "sends the code of an error as a string",
+			onError(func(e object) { e["code"] = key(e["code"]) })),
+		fault("error-over-many-lines", "puts a stack trace into the message of an error", onError(func(e object) {
+			e["message"] = "Error: failed\n    at handle (agent.js:12:7)\n    at main (agent.js:90:3)"
+		})),
+		fault("error-and-result", "sends a result beside every error", changeFrame(func(f frame) {
+			if f.Message["error"] != nil {
+				f.Message["result"] = nil
+			}
+		})),
+		fault("unknown-method-silent", "never answers a method it does not know", onOut(func(f frame) bool {
+			e, _ := f.Message["error"].(object)
+			return e == nil || key(e["code"]) != "-32601"
+		})).hangs(),
+		fault("unknown-method-succeeds", "answers a method it does not know with an empty result",
+			changeFrame(func(f frame) {
 				if e, _ := f.Message["error"].(object); e != nil && key(e["code"]) == "-32601" {
 					delete(f.Message, "error")
 					f.Message["result"] = object{}
 				}
-				return true
-			}),
-		},
-		{
-			Name:    "bad-params-internal",
-			Summary: "answers bad parameters with an internal error",
-			Hooks:   onError(func(e object) { recode(e, "-32602", -32603) }),
-		},
-		{
-			Name:    "auth-code-for-anything",
-			Summary: "uses the code for a missing login when a session is unknown or busy",
-			Copies:  "openonion/connectonion#962",
-			Hooks:   onError(func(e object) { recode(e, "-32002", -32000); recode(e, "-32600", -32000) }),
-		},
-		{
-			Name:    "auth-code-for-model-failure",
-			Summary: "reports every failure of the model as a missing login",
-			Copies:  "agentclientprotocol/codex-acp#244",
-			Hooks:   onError(func(e object) { recode(e, "-32050", -32000) }),
-		},
-		{
-			Name:    "auth-in-words",
-			Summary: "reports a failure of the model as an internal error that asks for a login",
-			Hooks:   onError(func(e object) { recode(e, "-32050", -32603); e["message"] = "401 Unauthorized: please log in" }),
-		},
-		{
-			Name:    "login-without-effect",
-			Summary: "asks for a login, accepts it, and asks again",
-			Copies:  "github/copilot-cli#3902",
-			Hooks:   with(loginForever),
-		},
-		{
-			Name:    "notification-answered",
-			Summary: "answers a notification it does not know with an error",
-			Hooks: with(func(t *tap) {
-				t.in = func(m message) bool {
-					if _, hasID := m["id"]; !hasID && m["method"] != nil && !is(m, "session/cancel") {
-						t.Emit(refuse(nil, -32601, "method not found"))
-					}
-					return true
+			})).copies("kurrent-io/kcap-cli#308"),
+		fault("bad-params-internal", "answers bad parameters with an internal error",
+			onError(func(e object) { recode(e, "-32602", -32603) })),
+		fault("auth-code-for-anything", "uses the code for a missing login when a session is unknown or busy",
+			onError(func(e object) { recode(e, "-32002", -32000); recode(e, "-32600", -32000) })).
+			copies("openonion/connectonion#962"),
+		fault("auth-code-for-model-failure", "reports every failure of the model as a missing login",
+			onError(func(e object) { recode(e, "-32050", -32000) })).copies("agentclientprotocol/codex-acp#244"),
+		fault("auth-in-words", "reports a failure of the model as an internal error that asks for a login",
+			onError(func(e object) { recode(e, "-32050", -32603); e["message"] = "401 Unauthorized: please log in" })),
+		fault("login-without-effect", "asks for a login, accepts it, and asks again",
+			with(loginForever)).copies("github/copilot-cli#3902"),
+		fault("notification-answered", "answers a notification it does not know with an error", with(func(t *tap) {
+			t.received = func(m message) {
+				if _, hasID := m["id"]; !hasID && m["method"] != nil && !is(m, "session/cancel") {
+					t.Emit(refuse(nil, -32601, "method not found"))
 				}
-			}),
-		},
-		{
-			Name:    "dies-of-stray-answer",
-			Summary: "dies of an answer nobody waits for",
-			Hooks:   with(dieOfStray),
-		},
-		{
-			Name:    "dies-of-error-answer",
-			Summary: "dies when the editor answers one of its requests with an error",
-			Hooks: with(func(t *tap) {
-				t.in = func(m message) bool {
-					if m["method"] == nil && m["error"] != nil {
-						t.Exit()
-					}
-					return true
+			}
+		})),
+		fault("dies-of-stray-answer", "dies of an answer nobody waits for", with(dieOfStray)),
+		fault("dies-of-error-answer", "dies when the editor answers one of its requests with an error", with(func(t *tap) {
+			t.received = func(m message) {
+				if m["method"] == nil && m["error"] != nil {
+					t.Exit()
 				}
-			}),
-		},
+			}
+		})),
 	}
 }
 
 // onError is a tap that changes the error objects of answers.
 func onError(change func(e object)) func() refagent.Hooks {
-	return onOut(func(f frame) bool {
+	return changeFrame(func(f frame) {
 		if e, ok := f.Message["error"].(object); ok {
 			change(e)
 		}
-		return true
 	})
 }
 
@@ -144,29 +87,26 @@ func loginForever(t *tap) {
 		}
 		return true
 	}
-	t.out = func(f frame) bool {
+	t.sending = func(f frame) {
 		if r, ok := f.Message["result"].(object); ok && answers(f, "initialize") {
 			r["authMethods"] = []any{object{"id": "login", "name": "Log in"}}
 		}
-		return true
 	}
 }
 
 func dieOfStray(t *tap) {
 	asked := map[string]bool{}
-	t.in = func(m message) bool {
+	t.received = func(m message) {
 		if m["method"] == nil {
 			if !asked[key(m["id"])] {
 				t.Exit()
 			}
 			delete(asked, key(m["id"]))
 		}
-		return true
 	}
-	t.out = func(f frame) bool {
+	t.sending = func(f frame) {
 		if f.IsRequest() {
 			asked[key(f.Message["id"])] = true
 		}
-		return true
 	}
 }

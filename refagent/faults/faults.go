@@ -29,6 +29,21 @@ type Fault struct {
 	Hangs bool
 }
 
+// fault begins a fault; copies and hangs say more of it.
+func fault(name, summary string, hooks func() refagent.Hooks) Fault {
+	return Fault{Name: name, Summary: summary, Hooks: hooks}
+}
+
+func (f Fault) copies(report string) Fault {
+	f.Copies = report
+	return f
+}
+
+func (f Fault) hangs() Fault {
+	f.Hangs = true
+	return f
+}
+
 // All lists the faults by topic.
 func All() []Fault {
 	all := slices.Concat(cancelFaults(), turnFaults(), setupFaults(), toolFaults(), permissionFaults(),

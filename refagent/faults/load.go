@@ -12,39 +12,18 @@ import (
 
 func loadFaults() []Fault {
 	return []Fault{
-		{
-			Name:    "load-replays-nothing",
-			Summary: "answers session/load at once and replays nothing",
-			Copies:  "NousResearch/hermes-agent#12285",
-			Hooks:   with(func(t *tap) { duringLoad(t, func(frame) bool { return false }) }),
-		},
-		{
-			Name:    "load-replays-late",
-			Summary: "replays the history after the answer to session/load",
-			Copies:  "NousResearch/hermes-agent#26957",
-			Hooks:   with(replayLate),
-		},
-		{
-			Name:    "load-without-user",
-			Summary: "leaves what the user said out of a replay",
-			Copies:  "anomalyco/opencode#30761",
-			Hooks: with(func(t *tap) {
-				duringLoad(t, func(f frame) bool { _, tag := f.Update(); return tag != "user_message_chunk" })
-			}),
-		},
-		{
-			Name:    "load-without-tools",
-			Summary: "leaves the tool calls out of a replay",
-			Copies:  "agentclientprotocol/codex-acp#206",
-			Hooks: with(func(t *tap) {
-				duringLoad(t, func(f frame) bool { _, tag := f.Update(); return tag != "tool_call" })
-			}),
-		},
-		{
-			Name:    "load-tools-unnamed",
-			Summary: "replays tool calls without kind and with the name of the tool as their title",
-			Copies:  "zed-industries/codex-acp#191",
-			Hooks: with(func(t *tap) {
+		fault("load-replays-nothing", "answers session/load at once and replays nothing",
+			with(func(t *tap) { duringLoad(t, func(frame) bool { return false }) })).copies("NousResearch/hermes-agent#12285"),
+		fault("load-replays-late", "replays the history after the answer to session/load",
+			with(replayLate)).copies("NousResearch/hermes-agent#26957"),
+		fault("load-without-user", "leaves what the user said out of a replay", with(func(t *tap) {
+			duringLoad(t, func(f frame) bool { _, tag := f.Update(); return tag != "user_message_chunk" })
+		})).copies("anomalyco/opencode#30761"),
+		fault("load-without-tools", "leaves the tool calls out of a replay", with(func(t *tap) {
+			duringLoad(t, func(f frame) bool { _, tag := f.Update(); return tag != "tool_call" })
+		})).copies("agentclientprotocol/codex-acp#206"),
+		fault("load-tools-unnamed", "replays tool calls without kind and with the name of the tool as their title",
+			with(func(t *tap) {
 				duringLoad(t, func(f frame) bool {
 					if u, tag := f.Update(); tag == "tool_call" {
 						u["title"] = "exec_command"
@@ -52,82 +31,36 @@ func loadFaults() []Fault {
 					}
 					return true
 				})
-			}),
-		},
-		{
-			Name:    "load-tools-pending",
-			Summary: "replays tool calls as if they were still pending",
-			Hooks:   with(replayPending),
-		},
-		{
-			Name:    "load-varies",
-			Summary: "replays something else each time",
-			Copies:  "Hezaerd/noyau#64",
-			Hooks:   with(varyReplay),
-		},
-		{
-			Name:    "load-asks-again",
-			Summary: "asks for permission while it replays a tool call",
-			Hooks:   with(askInReplay),
-		},
-		{
-			Name:    "load-within-a-minute-erases",
-			Summary: "loses the history of a session that is loaded within a minute of its creation",
-			Copies:  "google-gemini/gemini-cli#28693",
-			Hooks:   eraseYoung,
-		},
-		{
-			Name:    "load-forgets",
-			Summary: "replays the history but does not show it to the model",
-			Copies:  "cline/cline#14045",
-			Hooks:   forgetOnReopen,
-		},
-		{
-			Name:    "load-unknown-succeeds",
-			Summary: "answers session/load for a session that does not exist as if all were well",
-			Copies:  "NousResearch/hermes-agent#62780",
-			Hooks:   with(loadAnything),
-		},
-		{
-			Name:    "load-only-own",
-			Summary: "cannot load a session that another process made",
-			Copies:  "google-gemini/gemini-cli#29288",
-			Hooks:   with(loadOnlyOwn),
-		},
-		{
-			Name:    "load-answers-null",
-			Summary: "answers session/load with null",
-			Hooks:   onOut(func(f frame) bool { nullResult(f, "session/load"); return true }),
-		},
-		{
-			Name:    "resume-replays",
-			Summary: "replays the history on session/resume",
-			Copies:  "NousResearch/hermes-agent#17874",
-			Hooks:   with(resumeAsLoad),
-		},
-		{
-			Name:    "saves-at-end-of-turn",
-			Summary: "writes a turn down only when it has ended, so that a kill loses it",
-			Copies:  "kurrent-io/kcap-cli#458",
-			Hooks:   saveLate,
-		},
-		{
-			Name:    "kill-breaks-session",
-			Summary: "fails every prompt of a loaded session whose last turn was cut short",
-			Copies:  "bug-ops/zeph#5646",
-			Hooks:   brokenByKill,
-		},
+			})).copies("zed-industries/codex-acp#191"),
+		fault("load-tools-pending", "replays tool calls as if they were still pending", with(replayPending)),
+		fault("load-varies", "replays something else each time", with(varyReplay)).copies("Hezaerd/noyau#64"),
+		fault("load-asks-again", "asks for permission while it replays a tool call", with(askInReplay)),
+		fault("load-within-a-minute-erases", "loses the history of a session that is loaded within a minute of its creation",
+			eraseYoung).copies("google-gemini/gemini-cli#28693"),
+		fault("load-forgets", "replays the history but does not show it to the model",
+			forgetOnReopen).copies("cline/cline#14045"),
+		fault("load-unknown-succeeds", "answers session/load for a session that does not exist as if all were well",
+			with(loadAnything)).copies("NousResearch/hermes-agent#62780"),
+		fault("load-only-own", "cannot load a session that another process made",
+			with(loadOnlyOwn)).copies("google-gemini/gemini-cli#29288"),
+		fault("load-answers-null", "answers session/load with null",
+			onOut(func(f frame) bool { nullResult(f, "session/load"); return true })),
+		fault("resume-replays", "replays the history on session/resume",
+			with(resumeAsLoad)).copies("NousResearch/hermes-agent#17874"),
+		fault("saves-at-end-of-turn", "writes a turn down only when it has ended, so that a kill loses it",
+			saveLate).copies("kurrent-io/kcap-cli#458"),
+		fault("kill-breaks-session", "fails every prompt of a loaded session whose last turn was cut short",
+			brokenByKill).copies("bug-ops/zeph#5646"),
 	}
 }
 
 // duringLoad filters the content updates between a load and its answer.
 func duringLoad(t *tap, keep func(f frame) bool) {
 	loading := map[string]any{}
-	t.in = func(m message) bool {
+	t.received = func(m message) {
 		if is(m, "session/load") {
 			loading[sessionOf(m)] = m["id"]
 		}
-		return true
 	}
 	t.out = func(f frame) bool {
 		if answers(f, "session/load") {
@@ -229,29 +162,21 @@ func forgetOnReopen() refagent.Hooks {
 }
 
 func loadAnything(t *tap) {
-	t.out = func(f frame) bool {
+	t.sending = func(f frame) {
 		if answers(f, "session/load") && f.Message["error"] != nil {
 			delete(f.Message, "error")
 			f.Message["result"] = object{}
 		}
-		return true
 	}
 }
 
 func loadOnlyOwn(t *tap) {
 	made := map[string]bool{}
-	t.in = func(m message) bool {
-		if is(m, "session/load") && !made[sessionOf(m)] {
-			t.Emit(refuse(m["id"], -32602, "invalid session identifier"))
-			return false
-		}
-		return true
-	}
-	t.out = func(f frame) bool {
+	t.refusing("session/load", -32602, "invalid session identifier", func(m message) bool { return !made[sessionOf(m)] })
+	t.sending = func(f frame) {
 		if answers(f, "session/new") {
 			made[f.Session] = true
 		}
-		return true
 	}
 }
 
@@ -263,14 +188,13 @@ func nullResult(f frame, method string) {
 
 // resumeAsLoad serves resume with load, so that its replay comes out.
 func resumeAsLoad(t *tap) {
-	t.in = func(m message) bool {
+	t.received = func(m message) {
 		if is(m, "session/resume") {
 			m["method"] = "session/load"
 			if p := m.Object("params"); p != nil && p["mcpServers"] == nil {
 				p["mcpServers"] = []any{}
 			}
 		}
-		return true
 	}
 }
 

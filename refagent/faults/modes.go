@@ -4,82 +4,43 @@ import "github.com/acp-test/acp-test/refagent"
 
 func modeFaults() []Fault {
 	return []Fault{
-		{
-			Name:    "mode-changes-label-only",
-			Summary: "shows a new mode but goes on in the old one",
-			Copies:  "cline/cline#13040",
-			Hooks:   firstMode,
-		},
-		{
-			Name:    "mode-and-option-differ",
-			Summary: "does not show a new mode in the option that mirrors it",
-			Copies:  "NousResearch/hermes-agent#32419",
-			Hooks:   onUpdate(func(_ object, tag string) bool { return tag != "config_option_update" }),
-		},
-		{
-			Name:    "mode-unlisted",
-			Summary: "starts in a mode that is not among those it offers",
-			Hooks:   onResult("session/new", func(r object) { modesOf(r)["currentModeId"] = "turbo" }),
-		},
-		{
-			Name:    "mode-wrong-key",
-			Summary: "announces a mode under the key modeId",
-			Hooks: onUpdate(func(u object, tag string) bool {
-				if tag == "current_mode_update" {
-					u["modeId"] = u["currentModeId"]
-					delete(u, "currentModeId")
-				}
-				return true
-			}),
-		},
-		{
-			Name:    "mode-refused",
-			Summary: "answers a mode it offered with an internal error",
-			Copies:  "agentclientprotocol/claude-agent-acp#507",
-			Hooks:   with(func(t *tap) { refuseMethods(t, "session/set_mode", "session/set_config_option") }),
-		},
-		{
-			Name:    "config-result-partial",
-			Summary: "answers session/set_config_option without the options",
-			Copies:  "Emanuele-web04/synara#337",
-			Hooks: onResult("session/set_config_option", func(r object) {
+		fault("mode-changes-label-only", "shows a new mode but goes on in the old one",
+			firstMode).copies("cline/cline#13040"),
+		fault("mode-and-option-differ", "does not show a new mode in the option that mirrors it",
+			onUpdate(func(_ object, tag string) bool { return tag != "config_option_update" })).
+			copies("NousResearch/hermes-agent#32419"),
+		fault("mode-unlisted", "starts in a mode that is not among those it offers",
+			onResult("session/new", func(r object) { modesOf(r)["currentModeId"] = "turbo" })),
+		fault("mode-wrong-key", "announces a mode under the key modeId", changeUpdate(func(u object, tag string) {
+			if tag == "current_mode_update" {
+				u["modeId"] = u["currentModeId"]
+				delete(u, "currentModeId")
+			}
+		})),
+		fault("mode-refused", "answers a mode it offered with an internal error",
+			with(func(t *tap) { refuseMethods(t, "session/set_mode", "session/set_config_option") })).
+			copies("agentclientprotocol/claude-agent-acp#507"),
+		fault("config-result-partial", "answers session/set_config_option without the options",
+			onResult("session/set_config_option", func(r object) {
 				r["configOptions"] = []any{}
-			}),
-		},
-		{
-			Name:    "config-result-missing",
-			Summary: "answers session/set_config_option with an empty object",
-			Hooks:   onResult("session/set_config_option", func(r object) { delete(r, "configOptions") }),
-		},
-		{
-			Name:    "config-value-unlisted",
-			Summary: "gives an option a value that is not among its choices",
-			Hooks:   onResult("session/new", func(r object) { firstOption(r)["currentValue"] = "turbo" }),
-		},
-		{
-			Name:    "config-update-empty",
-			Summary: "sends config_option_update without the options",
-			Copies:  "shindgew/agy-acp#24",
-			Hooks: onUpdate(func(u object, tag string) bool {
+			})).copies("Emanuele-web04/synara#337"),
+		fault("config-result-missing", "answers session/set_config_option with an empty object",
+			onResult("session/set_config_option", func(r object) { delete(r, "configOptions") })),
+		fault("config-value-unlisted", "gives an option a value that is not among its choices",
+			onResult("session/new", func(r object) { firstOption(r)["currentValue"] = "turbo" })),
+		fault("config-update-empty", "sends config_option_update without the options",
+			changeUpdate(func(u object, tag string) {
 				if tag == "config_option_update" {
 					delete(u, "configOptions")
 				}
-				return true
-			}),
-		},
-		{
-			Name:    "config-not-applied",
-			Summary: "answers session/set_config_option with the old value",
-			Copies:  "topcheer/ggcode#1145",
-			Hooks: with(func(t *tap) {
-				t.in = func(m message) bool {
-					if p := m.Object("params"); is(m, "session/set_config_option") && p["configId"] == "mode" {
-						p["value"] = "agentic"
-					}
-					return true
+			})).copies("shindgew/agy-acp#24"),
+		fault("config-not-applied", "answers session/set_config_option with the old value", with(func(t *tap) {
+			t.received = func(m message) {
+				if p := m.Object("params"); is(m, "session/set_config_option") && p["configId"] == "mode" {
+					p["value"] = "agentic"
 				}
-			}),
-		},
+			}
+		})).copies("topcheer/ggcode#1145"),
 	}
 }
 

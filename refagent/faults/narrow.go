@@ -12,106 +12,57 @@ import (
 // words they were made for.
 func narrowFaults() []Fault {
 	return []Fault{
-		{
-			Name:    "capabilities-indispensable",
-			Summary: "makes no session for an editor that cannot read files",
-			Hooks:   with(func(t *tap) { t.in = refuseWithoutFiles(t) }),
-		},
-		{
-			Name:    "capabilities-lumped",
-			Summary: "believes that an editor that reads files also writes them",
-			Hooks:   withClient(func(c *client) { c.WriteTextFile = c.WriteTextFile || c.ReadTextFile }),
-		},
-		{
-			Name:    "capabilities-unknown-refused",
-			Summary: "refuses an editor that has a capability it does not know",
-			Hooks:   with(func(t *tap) { t.in = refuseCapabilities(t) }),
-		},
-		{
-			Name:    "directories-instead-of-cwd",
-			Summary: "works in the first additional directory instead of cwd",
-			Hooks: onSetup(func(p object) {
+		fault("capabilities-indispensable", "makes no session for an editor that cannot read files",
+			with(func(t *tap) { t.in = refuseWithoutFiles(t) })),
+		fault("capabilities-lumped", "believes that an editor that reads files also writes them",
+			withClient(func(c *client) { c.WriteTextFile = c.WriteTextFile || c.ReadTextFile })),
+		fault("capabilities-unknown-refused", "refuses an editor that has a capability it does not know",
+			with(func(t *tap) { t.in = refuseCapabilities(t) })),
+		fault("directories-instead-of-cwd", "works in the first additional directory instead of cwd",
+			onSetup(func(p object) {
 				if dirs, _ := p["additionalDirectories"].([]any); len(dirs) > 0 {
 					p["cwd"] = dirs[0]
 				}
-			}),
-		},
-		{
-			Name:    "directories-remembered",
-			Summary: "brings the additional directories of former sessions back on resume and load",
-			Hooks:   rememberDirectories,
-		},
-		{
-			Name:    "mcp-only-first",
-			Summary: "connects only to the first of the MCP servers",
-			Hooks: onSetup(func(p object) {
-				if servers, _ := p["mcpServers"].([]any); len(servers) > 1 {
-					p["mcpServers"] = servers[:1]
+			})),
+		fault("directories-remembered", "brings the additional directories of former sessions back on resume and load",
+			rememberDirectories),
+		fault("mcp-only-first", "connects only to the first of the MCP servers", onSetup(func(p object) {
+			if servers, _ := p["mcpServers"].([]any); len(servers) > 1 {
+				p["mcpServers"] = servers[:1]
+			}
+		})),
+		fault("meta-refused", "refuses requests that carry _meta", with(func(t *tap) {
+			t.in = func(m message) bool {
+				_, has := m.Object("params")["_meta"]
+				_, asks := m["id"]
+				if has && asks {
+					t.Emit(refuse(m["id"], -32602, "unknown field _meta"))
 				}
-			}),
-		},
-		{
-			Name:    "meta-refused",
-			Summary: "refuses requests that carry _meta",
-			Hooks: with(func(t *tap) {
-				t.in = func(m message) bool {
-					_, has := m.Object("params")["_meta"]
-					_, asks := m["id"]
-					if has && asks {
-						t.Emit(refuse(m["id"], -32602, "unknown field _meta"))
+				return !has
+			}
+		})),
+		fault("pictures-refused", "refuses prompts with a picture, which it says it takes", with(func(t *tap) {
+			t.refusing("session/prompt", -32602, "pictures are not supported",
+				func(m message) bool { return hasBlock(m, "image") })
+		})),
+		fault("commands-as-text", "asks the model what its own slash commands may mean", with(func(t *tap) {
+			t.received = func(m message) {
+				blocks, _ := m.Object("params")["prompt"].([]any)
+				for _, b := range blocks {
+					block, _ := b.(object)
+					if s, _ := block["text"].(string); strings.HasPrefix(s, "/") {
+						block["text"] = "The user says: " + s
 					}
-					return !has
 				}
-			}),
-		},
-		{
-			Name:    "pictures-refused",
-			Summary: "refuses prompts with a picture, which it says it takes",
-			Hooks: with(func(t *tap) {
-				t.in = func(m message) bool {
-					blocks, _ := m.Object("params")["prompt"].([]any)
-					for _, b := range blocks {
-						if b, _ := b.(object); b["type"] == "image" {
-							t.Emit(refuse(m["id"], -32602, "pictures are not supported"))
-							return false
-						}
-					}
-					return true
-				}
-			}),
-		},
-		{
-			Name:    "commands-as-text",
-			Summary: "asks the model what its own slash commands may mean",
-			Hooks: with(func(t *tap) {
-				t.in = func(m message) bool {
-					blocks, _ := m.Object("params")["prompt"].([]any)
-					for _, b := range blocks {
-						block, _ := b.(object)
-						if s, _ := block["text"].(string); strings.HasPrefix(s, "/") {
-							block["text"] = "The user says: " + s
-						}
-					}
-					return true
-				}
-			}),
-		},
-		{
-			Name:    "paths-escaped",
-			Summary: "escapes the paths of files as in a URL",
-			Hooks: onOut(func(f frame) bool {
-				if p := f.Message.Object("params"); p != nil && strings.HasPrefix(f.Method, "fs/") {
-					path, _ := p["path"].(string)
-					p["path"] = strings.ReplaceAll(path, " ", "%20")
-				}
-				return true
-			}),
-		},
-		{
-			Name:    "refusal-remembered",
-			Summary: "shows the model again what it has refused",
-			Hooks:   rememberRefusals,
-		},
+			}
+		})),
+		fault("paths-escaped", "escapes the paths of files as in a URL", changeFrame(func(f frame) {
+			if p := f.Message.Object("params"); p != nil && strings.HasPrefix(f.Method, "fs/") {
+				path, _ := p["path"].(string)
+				p["path"] = strings.ReplaceAll(path, " ", "%20")
+			}
+		})),
+		fault("refusal-remembered", "shows the model again what it has refused", rememberRefusals),
 	}
 }
 
@@ -146,13 +97,8 @@ func refuseCapabilities(t *tap) func(m message) bool {
 
 // onSetup is a tap that changes the parameters of session/new.
 func onSetup(change func(params object)) func() hooks {
-	return with(func(t *tap) {
-		t.in = func(m message) bool {
-			if is(m, "session/new") {
-				change(m.Object("params"))
-			}
-			return true
-		}
+	return onRequestOf("session/new", func(t *tap, m message) {
+		change(m.Object("params"))
 	})
 }
 

@@ -8,119 +8,49 @@ import (
 
 func permissionFaults() []Fault {
 	return []Fault{
-		{
-			Name:    "permission-never-asked",
-			Summary: "runs every tool without asking",
-			Copies:  "github/copilot-cli#4537",
-			Hooks: func() refagent.Hooks {
-				return refagent.Hooks{Ask: func(_, _ string, _ bool) bool { return false }}
-			},
-		},
-		{
-			Name:    "permission-global",
-			Summary: "after one allowed tool in any session asks in no session any more",
-			Copies:  "NousResearch/hermes-agent#55569",
-			Hooks:   globalPermission,
-		},
-		{
-			Name:    "permission-bogus-option",
-			Summary: "takes an option that it never offered for a yes",
-			Copies:  "Gitlawb/zero#915",
-			Hooks:   allowAnswers(func(answer string) bool { return !offered(answer) && answer != "cancelled" && answer != "error" }),
-		},
-		{
-			Name:    "permission-error-allows",
-			Summary: "takes an error of the editor for a yes",
-			Hooks:   allowAnswers(func(answer string) bool { return answer == "error" }),
-		},
-		{
-			Name:    "permission-cancelled-allows",
-			Summary: "takes the outcome cancelled for a yes",
-			Hooks:   allowAnswers(func(answer string) bool { return answer == "cancelled" }),
-		},
-		{
-			Name:    "rejected-tool-completes",
-			Summary: "runs a rejected tool and says so",
-			Hooks:   allowAnswers(rejects),
-		},
-		{
-			Name:    "rejected-tool-runs",
-			Summary: "says that a rejected tool failed, but runs it",
-			Hooks:   runRejected,
-		},
-		{
-			Name:    "permission-not-remembered",
-			Summary: "treats allow_always like allow_once",
-			Copies:  "stacklok/mecatl#3",
-			Hooks:   with(func(t *tap) { replaceOption(t, "allow-always", "allow-once") }),
-		},
-		{
-			Name:    "rejection-not-remembered",
-			Summary: "treats reject_always like reject_once",
-			Hooks:   with(func(t *tap) { replaceOption(t, "reject-always", "reject-once") }),
-		},
-		{
-			Name:    "permission-remembered-wrongly",
-			Summary: "treats allow_once like allow_always",
-			Hooks:   with(func(t *tap) { replaceOption(t, "allow-once", "allow-always") }),
-		},
-		{
-			Name:    "permission-first-option-wins",
-			Summary: "does what the first option says, whichever was chosen",
-			Hooks:   with(func(t *tap) { replaceOption(t, "", "allow-once") }),
-		},
-		{
-			Name:    "permission-unannounced",
-			Summary: "asks for permission for a tool call before announcing it",
-			Copies:  "google-gemini/gemini-cli#29439",
-			Hooks:   with(announceLate),
-		},
-		{
-			Name:    "permission-early-start",
-			Summary: "starts a tool while the user is still being asked",
-			Hooks:   with(startEarly),
-		},
-		{
-			Name:    "rejection-cancels-turn",
-			Summary: "ends the turn with cancelled when a permission is rejected",
-			Copies:  "zed-industries/codex-acp#267",
-			Hooks:   with(rejectCancels),
-		},
-		{
-			Name:    "permission-options-alike",
-			Summary: "offers two options with the same id",
-			Hooks: onRequest("session/request_permission", func(p object) {
+		fault("permission-never-asked", "runs every tool without asking", func() refagent.Hooks {
+			return refagent.Hooks{Ask: func(_, _ string, _ bool) bool { return false }}
+		}).copies("github/copilot-cli#4537"),
+		fault("permission-global", "after one allowed tool in any session asks in no session any more",
+			globalPermission).copies("NousResearch/hermes-agent#55569"),
+		fault("permission-bogus-option", "takes an option that it never offered for a yes",
+			allowAnswers(func(answer string) bool { return !offered(answer) && answer != "cancelled" && answer != "error" })).
+			copies("Gitlawb/zero#915"),
+		fault("permission-error-allows", "takes an error of the editor for a yes",
+			allowAnswers(func(answer string) bool { return answer == "error" })),
+		fault("permission-cancelled-allows", "takes the outcome cancelled for a yes",
+			allowAnswers(func(answer string) bool { return answer == "cancelled" })),
+		fault("rejected-tool-completes", "runs a rejected tool and says so", allowAnswers(rejects)),
+		fault("rejected-tool-runs", "says that a rejected tool failed, but runs it", runRejected),
+		fault("permission-not-remembered", "treats allow_always like allow_once",
+			with(func(t *tap) { replaceOption(t, "allow-always", "allow-once") })).copies("stacklok/mecatl#3"),
+		fault("rejection-not-remembered", "treats reject_always like reject_once",
+			with(func(t *tap) { replaceOption(t, "reject-always", "reject-once") })),
+		fault("permission-remembered-wrongly", "treats allow_once like allow_always",
+			with(func(t *tap) { replaceOption(t, "allow-once", "allow-always") })),
+		fault("permission-first-option-wins", "does what the first option says, whichever was chosen",
+			with(func(t *tap) { replaceOption(t, "", "allow-once") })),
+		fault("permission-unannounced", "asks for permission for a tool call before announcing it",
+			with(announceLate)).copies("google-gemini/gemini-cli#29439"),
+		fault("permission-early-start", "starts a tool while the user is still being asked", with(startEarly)),
+		fault("rejection-cancels-turn", "ends the turn with cancelled when a permission is rejected",
+			with(rejectCancels)).copies("zed-industries/codex-acp#267"),
+		fault("permission-options-alike", "offers two options with the same id",
+			onRequest("session/request_permission", func(p object) {
 				list, _ := p["options"].([]any)
 				p["options"] = append(list, list[0])
-			}),
-		},
-		{
-			Name:    "permission-kind-unknown",
-			Summary: "offers an option of a kind that does not exist",
-			Hooks: onRequest("session/request_permission", func(p object) {
+			})),
+		fault("permission-kind-unknown", "offers an option of a kind that does not exist",
+			onRequest("session/request_permission", func(p object) {
 				p["options"] = append(p["options"].([]any), object{"optionId": "edit", "name": "Edit first", "kind": "modify"})
-			}),
-		},
-		{
-			Name:    "permission-one-way",
-			Summary: "offers no way to reject",
-			Hooks: onRequest("session/request_permission", func(p object) {
-				p["options"] = p["options"].([]any)[:2]
-			}),
-		},
-		{
-			Name:    "permission-wrong-session",
-			Summary: "asks for permission in the name of another session",
-			Copies:  "topcheer/ggcode#1116",
-			Hooks:   with(wrongSession),
-		},
-		{
-			Name:    "permission-answer-never-read",
-			Summary: "handles prompts on the loop that reads, so that no answer of the editor arrives while one runs",
-			Copies:  "bug-ops/zeph#6656",
-			Hooks:   with(answersBetweenTurns),
-			Hangs:   true,
-		},
+			})),
+		fault("permission-one-way", "offers no way to reject", onRequest("session/request_permission", func(p object) {
+			p["options"] = p["options"].([]any)[:2]
+		})),
+		fault("permission-wrong-session", "asks for permission in the name of another session",
+			with(wrongSession)).copies("topcheer/ggcode#1116"),
+		fault("permission-answer-never-read", "handles prompts on the loop that reads, so that no answer of the editor arrives while one runs",
+			with(answersBetweenTurns)).copies("bug-ops/zeph#6656").hangs(),
 	}
 }
 
@@ -145,12 +75,11 @@ func runRejected() refagent.Hooks {
 	h := with(func(t *tap) {
 		rejected := map[any]bool{}
 		asked := map[string]any{}
-		t.in = func(m message) bool {
+		t.received = func(m message) {
 			option, _ := m.Object("result", "outcome")["optionId"].(string)
 			if m["method"] == nil && rejects(option) {
 				rejected[asked[key(m["id"])]] = true
 			}
-			return true
 		}
 		t.out = func(f frame) bool {
 			if f.Method == "session/request_permission" {
@@ -193,11 +122,10 @@ func globalPermission() refagent.Hooks {
 // replaceOption reads another option out of the editor's answers; from ""
 // stands for every option.
 func replaceOption(t *tap, from, to string) {
-	t.in = func(m message) bool {
+	t.received = func(m message) {
 		if o := m.Object("result", "outcome"); o != nil && o["outcome"] == "selected" && (from == "" || o["optionId"] == from) {
 			o["optionId"] = to
 		}
-		return true
 	}
 }
 
@@ -242,17 +170,16 @@ func rejectCancels(t *tap) {
 		}
 		return true
 	}
-	t.out = func(f frame) bool {
+	t.sending = func(f frame) {
 		if f.Method == "session/request_permission" {
 			asked[key(f.Message["id"])] = f.Session
 		}
-		return true
 	}
 }
 
 func wrongSession(t *tap) {
 	var known []string
-	t.out = func(f frame) bool {
+	t.sending = func(f frame) {
 		if answers(f, "session/new") && f.Session != "" {
 			known = append(known, f.Session)
 		}
@@ -261,7 +188,6 @@ func wrongSession(t *tap) {
 				f.Message.Object("params")["sessionId"] = s
 			}
 		}
-		return true
 	}
 }
 
@@ -274,11 +200,10 @@ func answersBetweenTurns(t *tap) {
 		}
 		return true
 	}
-	t.out = func(f frame) bool {
+	t.sending = func(f frame) {
 		if answers(f, "session/prompt") {
 			t.give(backlog...)
 			backlog = nil
 		}
-		return true
 	}
 }

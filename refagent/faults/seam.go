@@ -25,6 +25,9 @@ type tap struct {
 	in func(m message) bool
 	// out sees each frame of the agent, which it may change; false drops it.
 	out func(f frame) bool
+	// received and sending are in and out where nothing is kept back.
+	received func(m message)
+	sending  func(f frame)
 	// start runs before the first line.
 	start func()
 
@@ -52,6 +55,9 @@ func (t *tap) hooks() refagent.Hooks {
 				return
 			}
 			t.mu.Lock()
+			if t.received != nil {
+				t.received(m)
+			}
 			pass := t.in == nil || t.in(m)
 			if _, busy := t.open[sessionOf(m)]; pass && is(m, "session/prompt") && !busy {
 				t.open[sessionOf(m)] = m["id"]
@@ -64,6 +70,9 @@ func (t *tap) hooks() refagent.Hooks {
 		Send: func(p *refagent.Port, f frame) {
 			t.mu.Lock()
 			defer t.mu.Unlock()
+			if t.sending != nil {
+				t.sending(f)
+			}
 			if t.out == nil || t.out(f) {
 				p.Emit(f.Message)
 			}
@@ -89,37 +98,48 @@ func (t *tap) later(d time.Duration, f func() []message) {
 // give hands messages to the agent as soon as the lock is free.
 func (t *tap) give(list ...message) { t.later(0, func() []message { return list }) }
 
-// onOut is a tap that changes or drops frames.
+// onOut is a tap that drops frames with false, changeFrame one that changes them.
 func onOut(out func(f frame) bool) func() refagent.Hooks {
 	return func() refagent.Hooks { return (&tap{out: out}).hooks() }
 }
 
-// onUpdate is a tap that changes updates; drop with false.
-func onUpdate(change func(u object, tag string) bool) func() refagent.Hooks {
+func changeFrame(change func(f frame)) func() refagent.Hooks {
+	return func() refagent.Hooks { return (&tap{sending: change}).hooks() }
+}
+
+// onUpdate is a tap that drops updates with false, changeUpdate one that changes
+// them.
+func onUpdate(keep func(u object, tag string) bool) func() refagent.Hooks {
 	return onOut(func(f frame) bool {
 		u, tag := f.Update()
-		return u == nil || change(u, tag)
+		return u == nil || keep(u, tag)
+	})
+}
+
+func changeUpdate(change func(u object, tag string)) func() refagent.Hooks {
+	return changeFrame(func(f frame) {
+		if u, tag := f.Update(); u != nil {
+			change(u, tag)
+		}
 	})
 }
 
 // onResult is a tap that changes the successful results of a method.
 func onResult(method string, change func(result object)) func() refagent.Hooks {
-	return onOut(func(f frame) bool {
+	return changeFrame(func(f frame) {
 		if r, ok := f.Message["result"].(object); ok && answers(f, method) {
 			change(r)
 		}
-		return true
 	})
 }
 
 // onRequest is a tap that changes the params of the agent's own requests and
 // notifications of a method.
 func onRequest(method string, change func(params object)) func() refagent.Hooks {
-	return onOut(func(f frame) bool {
+	return changeFrame(func(f frame) {
 		if !f.IsResponse() && f.Method == method {
 			change(f.Message.Object("params"))
 		}
-		return true
 	})
 }
 
@@ -129,6 +149,18 @@ func with(build func(t *tap)) func() refagent.Hooks {
 		t := &tap{}
 		build(t)
 		return t.hooks()
+	}
+}
+
+// refusing answers those of the editor's requests of a method with an error of
+// which when is true.
+func (t *tap) refusing(method string, code int, text string, when func(m message) bool) {
+	t.in = func(m message) bool {
+		refused := is(m, method) && when(m)
+		if refused {
+			t.Emit(refuse(m["id"], code, text))
+		}
+		return !refused
 	}
 }
 
@@ -200,4 +232,26 @@ func final(status any) bool { return status == "completed" || status == "failed"
 
 func isContent(tag string) bool {
 	return strings.HasSuffix(tag, "_chunk") || slices.Contains([]string{"tool_call", "tool_call_update", "plan"}, tag)
+}
+
+// onRequestOf is a tap on the editor's messages of a method, onAnswerTo one on the
+// agent's answers to them.
+func onRequestOf(method string, see func(t *tap, m message)) func() refagent.Hooks {
+	return with(func(t *tap) {
+		t.received = func(m message) {
+			if is(m, method) {
+				see(t, m)
+			}
+		}
+	})
+}
+
+func onAnswerTo(method string, see func(t *tap, f frame)) func() refagent.Hooks {
+	return with(func(t *tap) {
+		t.sending = func(f frame) {
+			if answers(f, method) {
+				see(t, f)
+			}
+		}
+	})
 }

@@ -10,57 +10,29 @@ import (
 
 func sessionFaults() []Fault {
 	return []Fault{
-		{
-			Name:    "close-returns-early",
-			Summary: "answers session/close before the prompt that runs has stopped",
-			Copies:  "anomalyco/opencode#49563",
-			Hooks:   with(func(t *tap) { closeEarly(t, 200*time.Millisecond) }),
-		},
-		{
-			Name:    "close-leaves-prompt",
-			Summary: "forgets the running prompt of a session that is closed",
-			Copies:  "PrimeIntellect-ai/prime-agent#613",
-			Hooks:   with(func(t *tap) { closeEarly(t, 0) }),
-			Hangs:   true,
-		},
-		{
-			Name:    "close-keeps-talking",
-			Summary: "sends updates of a session after it was closed",
-			Copies:  "openclaw/openclaw#109973",
-			Hooks: with(func(t *tap) {
-				t.out = func(f frame) bool {
-					if answers(f, "session/close") && f.Session != "" {
-						t.Emit(f.Message)
-						t.Emit(updateOf(f.Session, object{"sessionUpdate": "session_info_update", "title": "Closed"}))
-						return false
-					}
-					return true
+		fault("close-returns-early", "answers session/close before the prompt that runs has stopped",
+			with(func(t *tap) { closeEarly(t, 200*time.Millisecond) })).copies("anomalyco/opencode#49563"),
+		fault("close-leaves-prompt", "forgets the running prompt of a session that is closed",
+			with(func(t *tap) { closeEarly(t, 0) })).copies("PrimeIntellect-ai/prime-agent#613").hangs(),
+		fault("close-keeps-talking", "sends updates of a session after it was closed", with(func(t *tap) {
+			t.out = func(f frame) bool {
+				if answers(f, "session/close") && f.Session != "" {
+					t.Emit(f.Message)
+					t.Emit(updateOf(f.Session, object{"sessionUpdate": "session_info_update", "title": "Closed"}))
+					return false
 				}
-			}),
-		},
-		{
-			Name:    "deleted-session-listed",
-			Summary: "keeps listing sessions that were deleted",
-			Copies:  "shindgew/agy-acp#77",
-			Hooks:   func() refagent.Hooks { return refagent.Hooks{Keep: true} },
-		},
-		{
-			Name:    "unknown-session-made",
-			Summary: "answers a prompt for an unknown session as if it were there",
-			Hooks:   with(answerUnknown),
-		},
-		{
-			Name:    "second-prompt-steals-cancel",
-			Summary: "runs a second prompt beside the first, which no cancel reaches any more",
-			Copies:  "zeroclaw-labs/zeroclaw#6408",
-			Hooks:   func() refagent.Hooks { return refagent.Hooks{Busy: func(string, bool) bool { return false }} },
-			Hangs:   true,
-		},
-		{
-			Name:    "second-prompt-swallowed",
-			Summary: "answers a prompt to a busy session with end_turn and does nothing",
-			Copies:  "XiaomiMiMo/MiMo-Code#2290",
-			Hooks: with(func(t *tap) {
+				return true
+			}
+		})).copies("openclaw/openclaw#109973"),
+		fault("deleted-session-listed", "keeps listing sessions that were deleted",
+			func() refagent.Hooks { return refagent.Hooks{Keep: true} }).copies("shindgew/agy-acp#77"),
+		fault("unknown-session-made", "answers a prompt for an unknown session as if it were there",
+			with(answerUnknown)),
+		fault("second-prompt-steals-cancel", "runs a second prompt beside the first, which no cancel reaches any more",
+			func() refagent.Hooks { return refagent.Hooks{Busy: func(string, bool) bool { return false }} }).
+			copies("zeroclaw-labs/zeroclaw#6408").hangs(),
+		fault("second-prompt-swallowed", "answers a prompt to a busy session with end_turn and does nothing",
+			with(func(t *tap) {
 				t.in = func(m message) bool {
 					if _, busy := t.open[sessionOf(m)]; is(m, "session/prompt") && busy {
 						t.Emit(respond(m["id"], object{"stopReason": "end_turn"}))
@@ -68,25 +40,12 @@ func sessionFaults() []Fault {
 					}
 					return true
 				}
-			}),
-		},
-		{
-			Name:    "new-session-ends-others",
-			Summary: "cancels the prompts of other sessions when a session is made",
-			Copies:  "svkozak/pi-acp#131",
-			Hooks:   with(newEndsOthers),
-		},
-		{
-			Name:    "sessions-block-each-other",
-			Summary: "runs one prompt at a time, whatever session it belongs to",
-			Hooks:   oneAtATime,
-			Hangs:   true,
-		},
-		{
-			Name:    "sessions-share-history",
-			Summary: "shows the model the conversations of all sessions",
-			Hooks:   shareHistory,
-		},
+			})).copies("XiaomiMiMo/MiMo-Code#2290"),
+		fault("new-session-ends-others", "cancels the prompts of other sessions when a session is made",
+			with(newEndsOthers)).copies("svkozak/pi-acp#131"),
+		fault("sessions-block-each-other", "runs one prompt at a time, whatever session it belongs to",
+			oneAtATime).hangs(),
+		fault("sessions-share-history", "shows the model the conversations of all sessions", shareHistory),
 	}
 }
 
@@ -110,12 +69,11 @@ func closeEarly(t *tap, wait time.Duration) {
 }
 
 func answerUnknown(t *tap) {
-	t.out = func(f frame) bool {
+	t.sending = func(f frame) {
 		if answers(f, "session/prompt") && f.Session == "" && f.Message["error"] != nil {
 			delete(f.Message, "error")
 			f.Message["result"] = object{"stopReason": "end_turn"}
 		}
-		return true
 	}
 }
 
@@ -177,11 +135,10 @@ func newEndsOthers(t *tap) {
 		made = m
 		return false
 	}
-	t.out = func(f frame) bool {
+	t.sending = func(f frame) {
 		if _, open := t.open[f.Session]; made != nil && open && answers(f, "session/prompt") && len(t.open) == 1 {
 			t.give(made)
 			made = nil
 		}
-		return true
 	}
 }

@@ -9,99 +9,53 @@ import (
 // staleFaults tell the editor something else than what is so.
 func staleFaults() []Fault {
 	return []Fault{
-		{
-			Name:    "list-replays",
-			Summary: "replays a message of the newest session whenever sessions are listed",
-			Hooks:   onOutTap(replayOnList),
-		},
-		{
-			Name:    "list-without-titles",
-			Summary: "lists sessions without the titles it gave them",
-			Hooks: onResult("session/list", func(r object) {
+		fault("list-replays", "replays a message of the newest session whenever sessions are listed",
+			onOutTap(replayOnList)),
+		fault("list-without-titles", "lists sessions without the titles it gave them",
+			onResult("session/list", func(r object) {
 				sessions, _ := r["sessions"].([]any)
 				for _, s := range sessions {
 					if s, ok := s.(object); ok {
 						delete(s, "title")
 					}
 				}
-			}),
-		},
-		{
-			Name:    "usage-only-in-turns",
-			Summary: "does not say how full the context of a loaded session is",
-			Hooks:   onOutTap(usageOnlyInTurns),
-		},
-		{
-			Name:    "diff-former-text-wrong",
-			Summary: "shows every change as if the file had been empty before",
-			Hooks: onUpdate(func(u object, _ string) bool {
+			})),
+		fault("usage-only-in-turns", "does not say how full the context of a loaded session is",
+			onOutTap(usageOnlyInTurns)),
+		fault("diff-former-text-wrong", "shows every change as if the file had been empty before",
+			changeUpdate(func(u object, _ string) {
 				content, _ := u["content"].([]any)
 				for _, c := range content {
 					if c, ok := c.(object); ok && c["type"] == "diff" {
 						c["oldText"] = ""
 					}
 				}
-				return true
-			}),
-		},
-		{
-			Name:    "tool-in-first-session",
-			Summary: "shows the tool calls of all sessions in the one made first",
-			Hooks:   onOutTap(toolsInFirstSession),
-		},
-		{
-			Name:    "words-in-first-session",
-			Summary: "says what belongs to any session in the one that came first",
-			Hooks:   onOutTap(wordsInFirstSession),
-		},
-		{
-			Name:    "tool-results-hidden",
-			Summary: "does not tell the model what its tools returned",
-			Hooks: func() hooks {
-				return hooks{Request: func(_ string, messages []refagent.ModelMessage) []refagent.ModelMessage {
-					for i := range messages {
-						if messages[i].Role == "tool" {
-							messages[i].Text = "done"
-						}
+			})),
+		fault("tool-in-first-session", "shows the tool calls of all sessions in the one made first",
+			onOutTap(toolsInFirstSession)),
+		fault("words-in-first-session", "says what belongs to any session in the one that came first",
+			onOutTap(wordsInFirstSession)),
+		fault("tool-results-hidden", "does not tell the model what its tools returned", func() hooks {
+			return hooks{Request: func(_ string, messages []refagent.ModelMessage) []refagent.ModelMessage {
+				for i := range messages {
+					if messages[i].Role == "tool" {
+						messages[i].Text = "done"
 					}
-					return messages
-				}}
-			},
-		},
-		{
-			Name:    "failed-edit-writes",
-			Summary: "says that an edit failed, but writes the new text over the file",
-			Hooks:   onOutTap(writeAfterFailure),
-		},
-		{
-			Name:    "mode-option-behind",
-			Summary: "shows a mode that was set in its option only when the option is asked for",
-			Hooks: onUpdate(func(_ object, tag string) bool {
-				return tag != "config_option_update"
-			}),
-		},
-		{
-			Name:    "login-unneeded",
-			Summary: "says that a login is needed, but makes sessions without one",
-			Hooks:   with(loginUnneeded),
-		},
-		{
-			Name:    "login-answers-null",
-			Summary: "answers authenticate and logout with null",
-			Hooks:   onOut(nullLogin),
-		},
-		{
-			Name:    "login-any-method",
-			Summary: "accepts a way to log in that it never offered",
-			Hooks: with(func(t *tap) {
-				t.in = func(m message) bool {
-					if is(m, "authenticate") {
-						m.Object("params")["methodId"] = "agent"
-					}
-					return true
 				}
-			}),
-		},
+				return messages
+			}}
+		}),
+		fault("failed-edit-writes", "says that an edit failed, but writes the new text over the file",
+			onOutTap(writeAfterFailure)),
+		fault("mode-option-behind", "shows a mode that was set in its option only when the option is asked for",
+			onUpdate(func(_ object, tag string) bool {
+				return tag != "config_option_update"
+			})),
+		fault("login-unneeded", "says that a login is needed, but makes sessions without one", with(loginUnneeded)),
+		fault("login-answers-null", "answers authenticate and logout with null", onOut(nullLogin)),
+		fault("login-any-method", "accepts a way to log in that it never offered", onRequestOf("authenticate", func(t *tap, m message) {
+			m.Object("params")["methodId"] = "agent"
+		})),
 	}
 }
 

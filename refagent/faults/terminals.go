@@ -2,69 +2,39 @@ package faults
 
 func terminalFaults() []Fault {
 	return []Fault{
-		{
-			Name:    "terminal-never-released",
-			Summary: "never releases a terminal",
-			Copies:  "can1357/oh-my-pi#12435",
-			Hooks:   with(neverRelease),
-		},
-		{
-			Name:    "terminal-killed-not-released",
-			Summary: "kills a terminal and believes that this releases it",
-			Hooks: with(func(t *tap) {
-				t.out = func(f frame) bool { asMethod(f, "terminal/release", "terminal/kill"); return true }
-			}),
-		},
-		{
-			Name:    "terminal-released-twice",
-			Summary: "releases every terminal twice",
-			Hooks:   with(func(t *tap) { afterRelease(t, "terminal/release") }),
-		},
-		{
-			Name:    "terminal-used-after-release",
-			Summary: "asks for the output of a terminal it has released",
-			Hooks:   with(func(t *tap) { afterRelease(t, "terminal/output") }),
-		},
-		{
-			Name:    "terminal-unknown",
-			Summary: "asks for the output of a terminal that was never created",
-			Hooks: with(func(t *tap) {
-				t.out = func(f frame) bool {
-					if f.IsRequest() && f.Method == "terminal/wait_for_exit" {
-						ghost := clone(f.Message)
-						ghost["id"], ghost["method"] = "ghost", "terminal/output"
-						ghost.Object("params")["terminalId"] = "term_ghost"
-						t.Emit(ghost)
-					}
-					return true
+		fault("terminal-never-released", "never releases a terminal",
+			with(neverRelease)).copies("can1357/oh-my-pi#12435"),
+		fault("terminal-killed-not-released", "kills a terminal and believes that this releases it", with(func(t *tap) {
+			t.out = func(f frame) bool { asMethod(f, "terminal/release", "terminal/kill"); return true }
+		})),
+		fault("terminal-released-twice", "releases every terminal twice",
+			with(func(t *tap) { afterRelease(t, "terminal/release") })),
+		fault("terminal-used-after-release", "asks for the output of a terminal it has released",
+			with(func(t *tap) { afterRelease(t, "terminal/output") })),
+		fault("terminal-unknown", "asks for the output of a terminal that was never created", with(func(t *tap) {
+			t.sending = func(f frame) {
+				if f.IsRequest() && f.Method == "terminal/wait_for_exit" {
+					ghost := clone(f.Message)
+					ghost["id"], ghost["method"] = "ghost", "terminal/output"
+					ghost.Object("params")["terminalId"] = "term_ghost"
+					t.Emit(ghost)
 				}
-			}),
-		},
-		{
-			Name:    "terminal-shown-unknown",
-			Summary: "shows a terminal in a tool call that does not exist",
-			Hooks: onUpdate(func(u object, _ string) bool {
+			}
+		})),
+		fault("terminal-shown-unknown", "shows a terminal in a tool call that does not exist",
+			changeUpdate(func(u object, _ string) {
 				list, _ := u["content"].([]any)
 				for _, c := range list {
 					if o, ok := c.(object); ok && o["type"] == "terminal" {
 						o["terminalId"] = "term_ghost"
 					}
 				}
-				return true
-			}),
-		},
-		{
-			Name:    "terminal-shown-too-late",
-			Summary: "shows a terminal in a tool call only after its release",
-			Hooks:   with(showLate),
-		},
-		{
-			Name:    "terminal-relative-cwd",
-			Summary: "starts terminals in the directory \".\"",
-			Hooks: onRequest("terminal/create", func(p object) {
+			})),
+		fault("terminal-shown-too-late", "shows a terminal in a tool call only after its release", with(showLate)),
+		fault("terminal-relative-cwd", "starts terminals in the directory \".\"",
+			onRequest("terminal/create", func(p object) {
 				p["cwd"] = "."
-			}),
-		},
+			})),
 	}
 }
 
@@ -101,11 +71,11 @@ func afterRelease(t *tap, method string) {
 
 func showLate(t *tap) {
 	held := map[string]any{}
-	t.out = func(f frame) bool {
+	t.sending = func(f frame) {
 		u, tag := f.Update()
 		id := key(u["toolCallId"])
 		if tag != "tool_call_update" {
-			return true
+			return
 		}
 		if list, _ := u["content"].([]any); len(list) > 0 && list[0].(object)["type"] == "terminal" {
 			held[id] = list
@@ -114,6 +84,5 @@ func showLate(t *tap) {
 		if final(u["status"]) && held[id] != nil {
 			u["content"] = held[id]
 		}
-		return true
 	}
 }

@@ -9,51 +9,23 @@ import (
 
 func turnFaults() []Fault {
 	return []Fault{
-		{
-			Name:    "last-chunk-late",
-			Summary: "sends the last piece of text after the answer to the prompt",
-			Copies:  "anomalyco/opencode#17505",
-			Hooks:   with(func(t *tap) { holdLastChunk(t, true) }),
-			Hangs:   true,
-		},
-		{
-			Name:    "last-chunk-lost",
-			Summary: "never sends the last piece of text",
-			Copies:  "anomalyco/opencode#29492",
-			Hooks:   with(func(t *tap) { holdLastChunk(t, false) }),
-			Hangs:   true,
-		},
-		{
-			Name:    "text-truncated",
-			Summary: "cuts every piece of text after 12 characters",
-			Hooks: onUpdate(func(u object, tag string) bool {
-				if c, s := textOf(u); tag == "agent_message_chunk" {
-					if r := []rune(s); len(r) > 12 {
-						c["text"] = string(r[:12])
-					}
+		fault("last-chunk-late", "sends the last piece of text after the answer to the prompt",
+			with(func(t *tap) { holdLastChunk(t, true) })).copies("anomalyco/opencode#17505").hangs(),
+		fault("last-chunk-lost", "never sends the last piece of text",
+			with(func(t *tap) { holdLastChunk(t, false) })).copies("anomalyco/opencode#29492").hangs(),
+		fault("text-truncated", "cuts every piece of text after 12 characters", changeUpdate(func(u object, tag string) {
+			if c, s := textOf(u); tag == "agent_message_chunk" {
+				if r := []rune(s); len(r) > 12 {
+					c["text"] = string(r[:12])
 				}
-				return true
-			}),
-			Hangs: true,
-		},
-		{
-			Name:    "text-twice",
-			Summary: "repeats the whole text of a turn under another message id",
-			Copies:  "zed-industries/zed#62503",
-			Hooks:   with(repeatText),
-		},
-		{
-			Name:    "chunks-swapped",
-			Summary: "sends neighbouring pieces of text in the wrong order",
-			Copies:  "coder/acp-go-sdk#27",
-			Hooks:   with(swapChunks),
-			Hangs:   true,
-		},
-		{
-			Name:    "characters-broken",
-			Summary: "replaces every character outside ASCII by U+FFFD",
-			Copies:  "agentclientprotocol/codex-acp#345",
-			Hooks: onUpdate(func(u object, _ string) bool {
+			}
+		})).hangs(),
+		fault("text-twice", "repeats the whole text of a turn under another message id",
+			with(repeatText)).copies("zed-industries/zed#62503"),
+		fault("chunks-swapped", "sends neighbouring pieces of text in the wrong order",
+			with(swapChunks)).copies("coder/acp-go-sdk#27").hangs(),
+		fault("characters-broken", "replaces every character outside ASCII by U+FFFD",
+			onUpdate(func(u object, _ string) bool {
 				if c, s := textOf(u); c != nil {
 					c["text"] = strings.Map(func(r rune) rune {
 						if r > 127 {
@@ -63,142 +35,65 @@ func turnFaults() []Fault {
 					}, s)
 				}
 				return true
-			}),
-		},
-		{
-			Name:    "thoughts-as-text",
-			Summary: "sends the model's reasoning as its answer",
-			Hooks: onUpdate(func(u object, tag string) bool {
-				if tag == "agent_thought_chunk" {
-					u["sessionUpdate"] = "agent_message_chunk"
-				}
-				return true
-			}),
-		},
-		{
-			Name:    "echoes-the-prompt",
-			Summary: "sends the live prompt back as user_message_chunk",
-			Copies:  "anomalyco/opencode#22468",
-			Hooks:   with(echoPrompt),
-		},
-		{
-			Name:    "prompt-never-answered",
-			Summary: "streams the whole turn but never answers the prompt",
-			Copies:  "agentclientprotocol/claude-agent-acp#970",
-			Hooks:   onOut(func(f frame) bool { return !answers(f, "session/prompt") }),
-			Hangs:   true,
-		},
-		{
-			Name:    "prompt-answered-twice",
-			Summary: "answers every prompt twice",
-			Copies:  "agentclientprotocol/claude-agent-acp#551",
-			Hooks: with(func(t *tap) {
-				t.out = func(f frame) bool {
-					if answers(f, "session/prompt") {
-						t.Emit(f.Message)
-					}
-					return true
-				}
-			}),
-		},
-		{
-			Name:    "stop-reason-unknown",
-			Summary: "ends a turn with the stop reason stop, which does not exist",
-			Copies:  "esengine/DeepSeek-Reasonix#8241",
-			Hooks: onResult("session/prompt", func(r object) {
+			})).copies("agentclientprotocol/codex-acp#345"),
+		fault("thoughts-as-text", "sends the model's reasoning as its answer", changeUpdate(func(u object, tag string) {
+			if tag == "agent_thought_chunk" {
+				u["sessionUpdate"] = "agent_message_chunk"
+			}
+		})),
+		fault("echoes-the-prompt", "sends the live prompt back as user_message_chunk",
+			with(echoPrompt)).copies("anomalyco/opencode#22468"),
+		fault("prompt-never-answered", "streams the whole turn but never answers the prompt",
+			onOut(func(f frame) bool { return !answers(f, "session/prompt") })).
+			copies("agentclientprotocol/claude-agent-acp#970").hangs(),
+		fault("prompt-answered-twice", "answers every prompt twice", onAnswerTo("session/prompt", func(t *tap, f frame) {
+			t.Emit(f.Message)
+		})).copies("agentclientprotocol/claude-agent-acp#551"),
+		fault("stop-reason-unknown", "ends a turn with the stop reason stop, which does not exist",
+			onResult("session/prompt", func(r object) {
 				if r["stopReason"] == "end_turn" {
 					r["stopReason"] = "stop"
 				}
-			}),
-		},
-		{
-			Name:    "stop-reason-missing",
-			Summary: "answers a prompt with an empty object",
-			Hooks:   onResult("session/prompt", func(r object) { delete(r, "stopReason") }),
-		},
-		{
-			Name:    "max-tokens-as-end-turn",
-			Summary: "says end_turn when the model ran out of tokens",
-			Hooks:   onStop("max_tokens", "end_turn"),
-		},
-		{
-			Name:    "refusal-as-end-turn",
-			Summary: "says end_turn when the model refused",
-			Hooks:   onStop("refusal", "end_turn"),
-		},
-		{
-			Name:    "request-limit-as-end-turn",
-			Summary: "says end_turn when it gave up after its limit of model requests",
-			Hooks:   onStop("max_turn_requests", "end_turn"),
-		},
-		{
-			Name:    "model-failure-masked",
-			Summary: "ends a turn whose model request failed with an empty end_turn",
-			Copies:  "MoonshotAI/kimi-code#3107",
-			Hooks: func() refagent.Hooks {
+			})).copies("esengine/DeepSeek-Reasonix#8241"),
+		fault("stop-reason-missing", "answers a prompt with an empty object",
+			onResult("session/prompt", func(r object) { delete(r, "stopReason") })),
+		fault("max-tokens-as-end-turn", "says end_turn when the model ran out of tokens",
+			onStop("max_tokens", "end_turn")),
+		fault("refusal-as-end-turn", "says end_turn when the model refused", onStop("refusal", "end_turn")),
+		fault("request-limit-as-end-turn", "says end_turn when it gave up after its limit of model requests",
+			onStop("max_turn_requests", "end_turn")),
+		fault("model-failure-masked", "ends a turn whose model request failed with an empty end_turn",
+			func() refagent.Hooks {
 				return refagent.Hooks{Stop: func(_, reason string, err error) (string, error) {
 					if err != nil {
 						return "end_turn", nil
 					}
 					return reason, nil
 				}}
-			},
-		},
-		{
-			Name:    "model-failure-as-text",
-			Summary: "reports a failed model request as text of the assistant and ends with end_turn",
-			Copies:  "NousResearch/hermes-agent#89948",
-			Hooks: with(func(t *tap) {
-				t.out = func(f frame) bool {
+			}).copies("MoonshotAI/kimi-code#3107"),
+		fault("model-failure-as-text", "reports a failed model request as text of the assistant and ends with end_turn",
+			with(func(t *tap) {
+				t.sending = func(f frame) {
 					if answers(f, "session/prompt") && f.Message["error"] != nil {
 						t.Emit(chunk(f.Session, "The provider answered with an error."))
 						delete(f.Message, "error")
 						f.Message["result"] = object{"stopReason": "end_turn"}
 					}
-					return true
 				}
-			}),
-		},
-		{
-			Name:    "forgets-former-turns",
-			Summary: "shows the model only the prompt at hand",
-			Hooks: func() refagent.Hooks {
-				return refagent.Hooks{Request: sinceLastUser}
-			},
-		},
-		{
-			Name:    "answers-before-it-is-free",
-			Summary: "refuses a prompt that comes within a second of the answer to the one before",
-			Copies:  "can1357/oh-my-pi#1070",
-			Hooks:   with(refuseQuickPrompts),
-		},
-		{
-			Name:    "links-refused",
-			Summary: "refuses prompts with a resource link",
-			Copies:  "getsentry/junior#1691",
-			Hooks: with(func(t *tap) {
-				t.in = func(m message) bool {
-					if is(m, "session/prompt") && hasBlock(m, "resource_link") {
-						t.Emit(refuse(m["id"], -32602, "unsupported content type resource_link"))
-						return false
-					}
-					return true
-				}
-			}),
-		},
-		{
-			Name:    "content-dropped",
-			Summary: "accepts links, images and embedded resources but shows the model the text alone",
-			Copies:  "PrimeIntellect-ai/prime-agent#613",
-			Hooks: with(func(t *tap) {
-				t.in = func(m message) bool {
-					if is(m, "session/prompt") {
-						keepText(m)
-					}
-					return true
-				}
-			}),
-		},
+			})).copies("NousResearch/hermes-agent#89948"),
+		fault("forgets-former-turns", "shows the model only the prompt at hand", func() refagent.Hooks {
+			return refagent.Hooks{Request: sinceLastUser}
+		}),
+		fault("answers-before-it-is-free", "refuses a prompt that comes within a second of the answer to the one before",
+			with(refuseQuickPrompts)).copies("can1357/oh-my-pi#1070"),
+		fault("links-refused", "refuses prompts with a resource link", with(func(t *tap) {
+			t.refusing("session/prompt", -32602, "unsupported content type resource_link",
+				func(m message) bool { return hasBlock(m, "resource_link") })
+		})).copies("getsentry/junior#1691"),
+		fault("content-dropped", "accepts links, images and embedded resources but shows the model the text alone",
+			onRequestOf("session/prompt", func(t *tap, m message) {
+				keepText(m)
+			})).copies("PrimeIntellect-ai/prime-agent#613"),
 	}
 }
 
@@ -237,7 +132,7 @@ func holdLastChunk(t *tap, send bool) {
 
 func repeatText(t *tap) {
 	said := map[string]string{}
-	t.out = func(f frame) bool {
+	t.sending = func(f frame) {
 		if u, tag := f.Update(); tag == "agent_message_chunk" {
 			_, s := textOf(u)
 			said[f.Session] += s
@@ -250,7 +145,6 @@ func repeatText(t *tap) {
 			}
 			delete(said, f.Session)
 		}
-		return true
 	}
 }
 
@@ -278,31 +172,24 @@ func swapChunks(t *tap) {
 }
 
 func echoPrompt(t *tap) {
-	t.in = func(m message) bool {
+	t.received = func(m message) {
 		blocks, _ := m.Object("params")["prompt"].([]any)
 		for _, b := range blocks {
 			if is(m, "session/prompt") {
 				t.Emit(updateOf(sessionOf(m), object{"sessionUpdate": "user_message_chunk", "content": b}))
 			}
 		}
-		return true
 	}
 }
 
 func refuseQuickPrompts(t *tap) {
 	ended := map[string]time.Time{}
-	t.in = func(m message) bool {
-		if is(m, "session/prompt") && time.Since(ended[sessionOf(m)]) < time.Second {
-			t.Emit(refuse(m["id"], -32600, "a prompt is already running in this session"))
-			return false
-		}
-		return true
-	}
-	t.out = func(f frame) bool {
+	t.refusing("session/prompt", -32600, "a prompt is already running in this session",
+		func(m message) bool { return time.Since(ended[sessionOf(m)]) < time.Second })
+	t.sending = func(f frame) {
 		if answers(f, "session/prompt") {
 			ended[f.Session] = time.Now()
 		}
-		return true
 	}
 }
 
