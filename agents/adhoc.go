@@ -32,7 +32,8 @@ func AdHoc(argv []string) *Profile {
 }
 
 // launchers may unpack, install or build the agent before they start it.
-var launchers = []string{"npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "uvx", "uv", "pipx", "poetry", "pdm", "hatch", "pixi",
+var launchers = []string{"npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "uvx", "uv", "pipx", "poetry", "pdm", "hatch",
+	"pixi",
 	"go", "cargo", "deno", "bun", "dotnet", "mvn", "gradle", "bazel", "nix", "docker", "podman"}
 
 // anyModel points the official SDKs and the common frameworks of all wire
@@ -69,7 +70,7 @@ func namers() map[string]namer {
 		"npx bunx pnpx uvx pipx":                            packaged,
 		"node nodejs tsx ts-node ruby perl php sh bash zsh": script,
 		"deno bun uv poetry pdm hatch pixi":                 ranScript,
-		"java":                                              func(args []string) string { return scriptName(after(args, "-jar")) },
+		"java":                                              jar,
 		"dotnet": func(args []string) string {
 			if w := firstWord(args); w != "run" {
 				return scriptName(w)
@@ -140,6 +141,9 @@ func script(args []string) string {
 	}
 	return scriptName(w)
 }
+
+// jar is the archive that Java runs.
+func jar(args []string) string { return scriptName(after(args, "-jar")) }
 
 // ranScript is the script behind run.
 func ranScript(args []string) string {

@@ -129,7 +129,8 @@ func environment(list []string) map[string]string {
 // programs are, in which language and time zone people live, and what the
 // system needs to start a program at all.
 var passed = regexp.MustCompile(`^(PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|USER|LOGNAME|SHELL|` +
-	`SYSTEMROOT|SystemRoot|SYSTEMDRIVE|SystemDrive|WINDIR|windir|COMSPEC|ComSpec|PATHEXT|OS|NUMBER_OF_PROCESSORS|PROCESSOR_ARCHITECTURE)$`)
+	`SYSTEMROOT|SystemRoot|SYSTEMDRIVE|SystemDrive|WINDIR|windir|COMSPEC|ComSpec|PATHEXT|OS|NUMBER_OF_PROCESSORS|` +
+	`PROCESSOR_ARCHITECTURE)$`)
 
 func basic(host map[string]string, s Sandbox) map[string]string {
 	env := map[string]string{}

@@ -56,7 +56,8 @@ func ParseSettings(name string, src []byte) (profiles []*Profile, skipped []stri
 		case err != nil:
 			return nil, nil, fmt.Errorf("%s: agent_servers.%s: %w", name, key, err)
 		case len(argv) == 0 && s.Type != "" && s.Type != "custom":
-			skipped = append(skipped, fmt.Sprintf("%s: the editor installs it itself (type %q) and names no command", key, s.Type))
+			skipped = append(skipped,
+				fmt.Sprintf("%s: the editor installs it itself (type %q) and names no command", key, s.Type))
 			continue
 		case len(argv) == 0:
 			skipped = append(skipped, fmt.Sprintf("%s: it has no command", key))
@@ -127,7 +128,8 @@ func jsonType(goType string) string {
 	return "an object"
 }
 
-var secret = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|PRIVATE|SIGNATURE|_PAT$|BEARER|DSN)`)
+var secret = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|PRIVATE|SIGNATURE|` +
+	`_PAT$|BEARER|DSN)`)
 
 // Secret reports whether a variable's name looks like that of a credential.
 func Secret(name string) bool { return secret.MatchString(name) }

@@ -53,7 +53,8 @@ func (anthropic) parse(r *request, v wire.Value) *problem {
 		case "system":
 			r.system = append(r.system, joined(m.Get("content")))
 		default:
-			return &problem{status: 400, message: "messages: Unexpected role \"" + role + "\". Allowed roles are \"user\" or \"assistant\"."}
+			return &problem{status: 400, message: "messages: Unexpected role \"" + role +
+				"\". Allowed roles are \"user\" or \"assistant\"."}
 		}
 	}
 	for t := range v.Get("tools").Items() {

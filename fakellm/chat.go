@@ -35,7 +35,8 @@ func (chat) parse(r *request, v wire.Value) *problem {
 		case "tool", "function":
 			r.add(roleResult, content)
 		default:
-			return &problem{status: 400, message: "Invalid value: '" + role + "'. Supported values are: 'system', 'developer', 'user', 'assistant', and 'tool'."}
+			return &problem{status: 400, message: "Invalid value: '" + role +
+				"'. Supported values are: 'system', 'developer', 'user', 'assistant', and 'tool'."}
 		}
 	}
 	for t := range v.Get("tools").Items() {

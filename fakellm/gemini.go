@@ -84,7 +84,8 @@ func (gemini) parse(r *request, v wire.Value) *problem {
 	}
 	g := either(v, "generationConfig", "generation_config")
 	r.wantJSON = either(g, "responseMimeType", "response_mime_type").Is("application/json")
-	for _, names := range [][2]string{{"responseJsonSchema", "response_json_schema"}, {"responseSchema", "response_schema"}} {
+	for _, names := range [][2]string{{"responseJsonSchema", "response_json_schema"},
+		{"responseSchema", "response_schema"}} {
 		if s := either(g, names[0], names[1]); s.Exists() && !r.schema.Exists() {
 			r.wantJSON, r.schema = true, s
 		}

@@ -138,7 +138,8 @@ func hearChat(h *heard, v wire.Value) {
 	case "tool_calls", "function_call":
 		h.end(StopTool)
 	}
-	h.spent(v.Get("usage"), "prompt_tokens", "completion_tokens", "prompt_tokens_details.cached_tokens", "completion_tokens_details.reasoning_tokens")
+	h.spent(v.Get("usage"), "prompt_tokens", "completion_tokens", "prompt_tokens_details.cached_tokens",
+		"completion_tokens_details.reasoning_tokens")
 }
 
 // spent reads the members of a usage that are there.
@@ -240,7 +241,8 @@ func hearGemini(h *heard, v wire.Value) {
 	default:
 		h.end(StopRefusal)
 	}
-	h.spent(v.Get("usageMetadata"), "promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount", "thoughtsTokenCount")
+	h.spent(v.Get("usageMetadata"), "promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount",
+		"thoughtsTokenCount")
 }
 
 func hearResponsesEvent(h *heard, v wire.Value) {
@@ -272,7 +274,8 @@ func (h *heard) responsesEnd(v wire.Value) {
 	default:
 		h.end(StopAuto)
 	}
-	h.spent(v.Get("usage"), "input_tokens", "output_tokens", "input_tokens_details.cached_tokens", "output_tokens_details.reasoning_tokens")
+	h.spent(v.Get("usage"), "input_tokens", "output_tokens", "input_tokens_details.cached_tokens",
+		"output_tokens_details.reasoning_tokens")
 }
 
 func hearResponses(h *heard, v wire.Value) {

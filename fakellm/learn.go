@@ -12,17 +12,24 @@ import (
 func habits(neutral string) []string {
 	switch neutral {
 	case "write_file":
-		return []string{"writefile", "write", "createfile", "writetofile", "filewrite", "fswrite", "writetextfile", "savefile", "create", "strreplacebasededittool", "strreplaceeditor", "texteditor"}
+		return []string{"writefile", "write", "createfile", "writetofile", "filewrite", "fswrite", "writetextfile",
+			"savefile", "create", "strreplacebasededittool", "strreplaceeditor", "texteditor"}
 	case "edit_file":
-		return []string{"editfile", "edit", "replace", "strreplace", "searchreplace", "replaceinfile", "fileedit", "updatefile", "modifyfile", "applyedit", "strreplacebasededittool", "strreplaceeditor", "texteditor"}
+		return []string{"editfile", "edit", "replace", "strreplace", "searchreplace", "replaceinfile", "fileedit",
+			"updatefile", "modifyfile", "applyedit", "strreplacebasededittool", "strreplaceeditor", "texteditor"}
 	case "read_file":
-		return []string{"readfile", "read", "viewfile", "view", "fileread", "fsread", "readtextfile", "openfile", "getfile", "cat", "strreplacebasededittool", "strreplaceeditor", "texteditor"}
+		return []string{"readfile", "read", "viewfile", "view", "fileread", "fsread", "readtextfile", "openfile", "getfile",
+			"cat", "strreplacebasededittool", "strreplaceeditor", "texteditor"}
 	case "run_shell":
-		return []string{"runshellcommand", "runshell", "bash", "shell", "shellcommand", "execcommand", "executecommand", "runcommand", "runterminalcommand", "runterminalcmd", "runinterminal", "executebash", "execute", "exec", "terminal", "localshell", "containerexec", "command"}
+		return []string{"runshellcommand", "runshell", "bash", "shell", "shellcommand", "execcommand", "executecommand",
+			"runcommand", "runterminalcommand", "runterminalcmd", "runinterminal", "executebash", "execute", "exec", "terminal",
+			"localshell", "containerexec", "command"}
 	case "search":
-		return []string{"grep", "search", "searchfilecontent", "grepsearch", "ripgrep", "searchfiles", "searchtext", "codesearch", "codebasesearch", "findinfiles", "rg"}
+		return []string{"grep", "search", "searchfilecontent", "grepsearch", "ripgrep", "searchfiles", "searchtext",
+			"codesearch", "codebasesearch", "findinfiles", "rg"}
 	case "ask_user":
-		return []string{"askuser", "askuserquestion", "askquestion", "askfollowupquestion", "asktheuser", "question", "elicit", "requestuserinput", "userinput"}
+		return []string{"askuser", "askuserquestion", "askquestion", "askfollowupquestion", "asktheuser", "question",
+			"elicit", "requestuserinput", "userinput"}
 	case "fetch":
 		return []string{"webfetch", "fetch", "fetchurl", "urlfetch", "readurl", "httpget", "httprequest", "browse"}
 	}
@@ -33,7 +40,8 @@ func habits(neutral string) []string {
 func spellings(arg string) []string {
 	switch arg {
 	case "path":
-		return []string{"path", "filepath", "absolutepath", "abspath", "file", "filename", "targetfile", "target", "uri", "relativepath"}
+		return []string{"path", "filepath", "absolutepath", "abspath", "file", "filename", "targetfile", "target", "uri",
+			"relativepath"}
 	case "content":
 		return []string{"content", "contents", "text", "filetext", "filecontent", "codecontent", "body", "data", "newcontent"}
 	case "old":

@@ -179,7 +179,8 @@ func (s *Server) near(r *Reply, f *facts) string {
 		}
 		if q := float64(held) / float64(max(1, len(r.When))); len(misses) > 0 && q > ratio {
 			ratio = q
-			best = fmt.Sprintf("%s:%d: %d of %s hold; wanted %s", s.cfg.Script.Name, r.Line, held, count(len(r.When), "condition"), strings.Join(misses, "; "))
+			best = fmt.Sprintf("%s:%d: %d of %s hold; wanted %s", s.cfg.Script.Name, r.Line, held,
+				count(len(r.When), "condition"), strings.Join(misses, "; "))
 		}
 		for i := range r.Alternatives {
 			look(&r.Alternatives[i])
@@ -205,7 +206,8 @@ func (s *Server) nearestPrompt(f *facts) string {
 			}
 		}
 		if n > most {
-			best, most = fmt.Sprintf("prompt %d %q shares %s with the user's text %q", p.Index, clip(p.Text, 80), count(n, "word"), clip(f.text("user"), 80)), n
+			best, most = fmt.Sprintf("prompt %d %q shares %s with the user's text %q", p.Index, clip(p.Text, 80),
+				count(n, "word"), clip(f.text("user"), 80)), n
 		}
 	}
 	return best

@@ -233,7 +233,8 @@ func (p *scriptParser) usage(n *yamlfile.Node) Usage {
 	return u
 }
 
-var faultKeys = []string{"status", "type", "message", "retry_after", "headers", "times", "after_chunks", "disconnect", "hang", "malformed", "truncate", "content_type", "body", "slow"}
+var faultKeys = []string{"status", "type", "message", "retry_after", "headers", "times", "after_chunks", "disconnect",
+	"hang", "malformed", "truncate", "content_type", "body", "slow"}
 
 func (p *scriptParser) fault(n *yamlfile.Node) *Fail {
 	n.Keys("fail", faultKeys...)

@@ -81,7 +81,8 @@ func (s *Server) plan(r *request, pl place) *answer {
 	case pl.reply != nil:
 		steps = pl.reply.Steps
 	case pl.lane == LaneSchema && r.forced != "":
-		steps = []Step{{Kind: StepTool, Tool: r.forced, Raw: true, Chunks: []string{string(appendJSON(nil, fit(r.schema, "")))}}}
+		steps = []Step{{Kind: StepTool, Tool: r.forced, Raw: true,
+			Chunks: []string{string(appendJSON(nil, fit(r.schema, "")))}}}
 	case pl.lane == LaneSchema:
 		steps = []Step{{Kind: StepText, Chunks: []string{string(appendJSON(nil, fit(r.schema, "")))}}}
 	case pl.lane == LaneNoTools:

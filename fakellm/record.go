@@ -98,7 +98,8 @@ func Record(c RecordConfig) (*Recorder, error) {
 	if r.cfg.Transport == nil {
 		r.cfg.Transport = &http.Transport{DisableCompression: true, IdleConnTimeout: time.Minute}
 	}
-	r.http = &http.Server{Handler: http.HandlerFunc(r.serve), ReadHeaderTimeout: 30 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
+	r.http = &http.Server{Handler: http.HandlerFunc(r.serve), ReadHeaderTimeout: 30 * time.Second,
+		ErrorLog: log.New(io.Discard, "", 0)}
 	go func() {
 		defer close(r.served)
 		_ = r.http.Serve(l) // ends with ErrServerClosed in Close
@@ -153,7 +154,8 @@ func (r *Recorder) serve(w http.ResponseWriter, hr *http.Request) {
 		},
 		ModifyResponse: func(res *http.Response) error {
 			if t != nil {
-				res.Body = &tap{ReadCloser: res.Body, done: func(body []byte, err error) { r.end(t, req, res, body, err, hr.Context().Err() != nil) }}
+				res.Body = &tap{ReadCloser: res.Body,
+					done: func(body []byte, err error) { r.end(t, req, res, body, err, hr.Context().Err() != nil) }}
 			}
 			return nil
 		},
@@ -214,7 +216,8 @@ func (r *Recorder) begin(req *request, rt route, hr *http.Request, raw []byte) *
 	t.n = r.n
 	r.mu.Unlock()
 	r.event(transcript.ModelRequest, object{
-		{"n", t.n}, {"wire", req.wire}, {"method", hr.Method}, {"path", cleanPath(hr)}, {"lane", "record"}, {"prompt", t.turns}, {"step", t.step},
+		{"n", t.n}, {"wire", req.wire}, {"method", hr.Method}, {"path", cleanPath(hr)}, {"lane", "record"},
+		{"prompt", t.turns}, {"step", t.step},
 		{"user", t.said}, {"headers", headers(hr.Header)}, {"body", oneLine(raw)},
 	})
 	return t

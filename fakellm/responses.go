@@ -101,7 +101,8 @@ func (c *chains) goOn(r *request) *problem {
 	before, ok := c.items[r.run+" "+r.previous]
 	c.mu.Unlock()
 	if !ok {
-		return &problem{status: 400, code: "previous_response_not_found", message: "Previous response with id '" + r.previous + "' not found."}
+		return &problem{status: 400, code: "previous_response_not_found", message: "Previous response with id '" +
+			r.previous + "' not found."}
 	}
 	r.items = append(append([]item(nil), before...), r.items...)
 	return nil

@@ -54,7 +54,8 @@ func (e *responsesEncoder) response(b []byte, status string, failure *problem) [
 	if failure == nil {
 		b = append(b, "null"...)
 	} else {
-		b = appendJSON(b, object{{"code", errorKind(failure, map[int]string{429: "rate_limit_exceeded", 500: "server_error"}, "server_error")}, {"message", failure.message}})
+		b = appendJSON(b, object{{"code", errorKind(failure, map[int]string{429: "rate_limit_exceeded", 500: "server_error"},
+			"server_error")}, {"message", failure.message}})
 	}
 	b = append(b, `,"incomplete_details":`...)
 	switch {
@@ -87,7 +88,8 @@ func (e *responsesEncoder) response(b []byte, status string, failure *problem) [
 	} else {
 		b = wire.AppendString(b, e.r.previous)
 	}
-	b = append(b, `,"reasoning":{"effort":null,"summary":null},"store":true,"temperature":1,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":1,"truncation":"disabled","usage":`...)
+	b = append(b, `,"reasoning":{"effort":null,"summary":null},"store":true,"temperature":1,`+
+		`"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":1,"truncation":"disabled","usage":`...)
 	if status == "in_progress" || status == "failed" {
 		b = append(b, "null"...)
 	} else {
@@ -163,7 +165,8 @@ func (e *responsesEncoder) part(b []byte, bl *block, text string) []byte {
 	case StepRefusal:
 		return append(wire.AppendString(append(b, `{"type":"refusal","refusal":`...), text), '}')
 	}
-	return append(wire.AppendString(append(b, `{"type":"output_text","annotations":[],"logprobs":[],"text":`...), text), '}')
+	return append(wire.AppendString(append(b, `{"type":"output_text","annotations":[],"logprobs":[],"text":`...), text),
+		'}')
 }
 
 // ref appends what says which item and part an event belongs to.

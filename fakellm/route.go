@@ -103,9 +103,11 @@ func noSuchModel(f format, model string) *problem {
 	case Anthropic:
 		return &problem{status: 404, message: "model: " + model}
 	case Gemini:
-		return &problem{status: 404, message: "models/" + model + " is not found for API version v1beta, or is not supported for generateContent."}
+		return &problem{status: 404, message: "models/" + model +
+			" is not found for API version v1beta, or is not supported for generateContent."}
 	}
-	return &problem{status: 404, code: "model_not_found", message: "The model `" + model + "` does not exist or you do not have access to it."}
+	return &problem{status: 404, code: "model_not_found", message: "The model `" + model +
+		"` does not exist or you do not have access to it."}
 }
 
 // models returns the names a list of models shows.
@@ -138,7 +140,8 @@ func (s *Server) modelList(f format) []byte {
 	}
 	switch f.name() {
 	case Anthropic:
-		return appendJSON(nil, object{{"data", list}, {"has_more", false}, {"first_id", names[0]}, {"last_id", names[len(names)-1]}})
+		return appendJSON(nil, object{{"data", list}, {"has_more", false}, {"first_id", names[0]},
+			{"last_id", names[len(names)-1]}})
 	case Gemini:
 		return appendJSON(nil, object{{"models", list}})
 	}

@@ -89,7 +89,8 @@ func (x *exchange) read() *problem {
 	if x.route.task == taskUnknown {
 		return &problem{status: 404, message: fmt.Sprintf("Invalid URL (%s %s)", x.http.Method, x.http.URL.Path)}
 	}
-	if key, ok := f.key(x.http.Header, x.http.URL.RawQuery); !ok || s.cfg.Script.APIKey != "" && key != s.cfg.Script.APIKey {
+	if key, ok := f.key(x.http.Header, x.http.URL.RawQuery); !ok || s.cfg.Script.APIKey != "" &&
+		key != s.cfg.Script.APIKey {
 		return &problem{status: 401, code: "invalid_api_key", message: "Incorrect API key provided."}
 	} else if name, ok := strings.CutPrefix(key, "run-"); ok && r.run == "" {
 		r.run = name
@@ -98,7 +99,8 @@ func (x *exchange) read() *problem {
 		return nil
 	}
 	if s.cfg.Wire != "" && f.name() != s.cfg.Wire {
-		return &problem{status: 404, message: fmt.Sprintf("This server speaks %s; %s was asked for %s.", s.cfg.Wire, x.http.URL.Path, f.name())}
+		return &problem{status: 404, message: fmt.Sprintf("This server speaks %s; %s was asked for %s.", s.cfg.Wire,
+			x.http.URL.Path, f.name())}
 	}
 	raw, p := x.body()
 	if p != nil {
@@ -186,7 +188,8 @@ func (x *exchange) begin(lane string, pl place, body []byte) {
 		return
 	}
 	r := x.request
-	o := object{{"wire", r.wire}, {"method", x.http.Method}, {"path", cleanPath(x.http)}, {"lane", lane}, {"prompt", pl.index}, {"step", pl.step}}
+	o := object{{"wire", r.wire}, {"method", x.http.Method}, {"path", cleanPath(x.http)}, {"lane", lane},
+		{"prompt", pl.index}, {"step", pl.step}}
 	if pl.turn > 0 && pl.reply != nil {
 		o = append(o, member{"line", pl.reply.Line})
 	}
@@ -246,7 +249,8 @@ func headers(h http.Header) object {
 // unmatched answers a request of the conversation that the script does not
 // foresee.
 func (x *exchange) unmatched(pl place) {
-	x.event(transcript.ModelUnmatched, member{"why", pl.why}, member{"closest", pl.near}, member{"prompt", pl.index}, member{"step", pl.step}, member{"tools", len(x.request.tools)})
+	x.event(transcript.ModelUnmatched, member{"why", pl.why}, member{"closest", pl.near}, member{"prompt", pl.index},
+		member{"step", pl.step}, member{"tools", len(x.request.tools)})
 	message := "No reply in the script: " + pl.why
 	if pl.near != "" {
 		message += ". Closest: " + pl.near

@@ -218,7 +218,8 @@ func (s *Server) Finish() {
 		replies := s.cfg.Script.Turns[t].Replies
 		for i := range replies {
 			if !s.wasUsed(&replies[i]) {
-				s.event(transcript.ModelUnused, "", object{{"turn", t + 1}, {"reply", i + 1}, {"must", replies[i].Must}, {"line", replies[i].Line}})
+				s.event(transcript.ModelUnused, "",
+					object{{"turn", t + 1}, {"reply", i + 1}, {"must", replies[i].Must}, {"line", replies[i].Line}})
 			}
 		}
 	}
@@ -258,7 +259,8 @@ func (s *Server) event(k transcript.Kind, session string, details object) transc
 // secret reports whether a header must not be recorded.
 func secret(name string) bool {
 	switch strings.ToLower(name) {
-	case "authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "set-cookie", "openai-organization", "openai-project":
+	case "authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "set-cookie",
+		"openai-organization", "openai-project":
 		return true
 	}
 	return false

@@ -44,7 +44,8 @@ type place struct{ path, name string }
 // NewMask returns a mask that knows no ids yet. software are the members that
 // describe a program: its version is no part of what is compared.
 func NewMask(o Options, software ...string) *Mask {
-	m := &Mask{software: software, replace: o.Replace, values: o.Values, without: o.Without, classes: map[string]IDClass{}, labels: map[IDClass]map[string]string{}}
+	m := &Mask{software: software, replace: o.Replace, values: o.Values, without: o.Without, classes: map[string]IDClass{},
+		labels: map[IDClass]map[string]string{}}
 	for _, p := range []place{{o.Work, "$WORK"}, {o.Home, "$HOME"}, {o.Temp, "$TMP"}} {
 		if p.path = strings.TrimSuffix(p.path, "/"); p.path == "" {
 			continue
@@ -120,8 +121,9 @@ func (m *Mask) ID(class IDClass, id string) string {
 }
 
 var (
-	uuids  = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
-	dates  = regexp.MustCompile(`\b(?:19|20)\d\d-[01]\d-[0-3]\d(?:[T ][0-2]\d:[0-5]\d(?::[0-6]\d(?:[.,]\d+)?)?(?: ?(?:Z|[+-]\d\d:?\d\d))?)?\b`)
+	uuids = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+	dates = regexp.MustCompile(`\b(?:19|20)\d\d-[01]\d-[0-3]\d(?:[T ][0-2]\d:[0-5]\d(?::[0-6]\d(?:[.,]\d+)?)?(?: ` +
+		`?(?:Z|[+-]\d\d:?\d\d))?)?\b`)
 	digits = regexp.MustCompile(`\d+`)
 )
 
@@ -172,7 +174,8 @@ func epochMillis(n string) bool {
 
 // volatileKeys are members whose number says when or for how long, or which
 // process: no two runs agree on them.
-var volatileKeys = regexp.MustCompile(`^(?:.+At|.+_at|.+(?:_at_ms|AtMs)|(?i:.*(?:timestamp|duration|elapsed|latency)(?:_?ms|_?secs?|_?seconds)?|pid|process_?id|pgid))$`)
+var volatileKeys = regexp.MustCompile(`^(?:.+At|.+_at|.+(?:_at_ms|AtMs)|(?i:.*(?:timestamp|duration|elapsed|` +
+	`latency)(?:_?ms|_?secs?|_?seconds)?|pid|process_?id|pgid))$`)
 
 // number is a JSON number as it may be shown under a key.
 func (m *Mask) number(key, raw string) string {
@@ -208,7 +211,8 @@ func replacePath(s string, p place) string {
 		end := at + len(p.path)
 		before, _ := utf8.DecodeLastRuneInString(s[:at])
 		after, _ := utf8.DecodeRuneInString(s[end:])
-		whole := !(end < len(s) && (unicode.IsLetter(after) || unicode.IsDigit(after) || strings.ContainsRune("_-", after))) &&
+		whole := !(end < len(s) &&
+			(unicode.IsLetter(after) || unicode.IsDigit(after) || strings.ContainsRune("_-", after))) &&
 			!(at > 0 && path.IsAbs(p.path) && (unicode.IsLetter(before) || unicode.IsDigit(before)))
 		b.WriteString(s[:at])
 		if whole {

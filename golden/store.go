@@ -147,7 +147,8 @@ func Stale(goldens, scenarios []string) []string {
 // safeName refuses names that would lie outside the store.
 func safeName(agent, scenario string) (string, error) {
 	name := Name(agent, scenario)
-	if agent == "" || scenario == "" || strings.Contains(agent, "/") || !fs.ValidPath(name) || strings.Contains(name, `\`) {
+	if agent == "" || scenario == "" || strings.Contains(agent, "/") || !fs.ValidPath(name) ||
+		strings.Contains(name, `\`) {
 		return "", fmt.Errorf("%q of agent %q is no name for a golden", scenario, agent)
 	}
 	return name, nil

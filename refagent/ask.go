@@ -71,7 +71,8 @@ func (w *work) form() map[string]any {
 	if options := w.choices(); len(options) > 0 {
 		field["enum"] = options
 	}
-	return map[string]any{"type": "object", "properties": map[string]any{answerKey: field}, "required": []string{answerKey}}
+	return map[string]any{"type": "object", "properties": map[string]any{answerKey: field},
+		"required": []string{answerKey}}
 }
 
 func (w *work) choices() []string {

@@ -64,7 +64,8 @@ func (m *mcpServers) connect(ctx context.Context, e mcpServer) error {
 	var t mcp.Transport
 	switch {
 	case e.Type == "http" && e.URL != "":
-		t = &mcp.StreamableClientTransport{Endpoint: e.URL, HTTPClient: &http.Client{Transport: withHeaders(e)}, MaxRetries: -1}
+		t = &mcp.StreamableClientTransport{Endpoint: e.URL, HTTPClient: &http.Client{Transport: withHeaders(e)},
+			MaxRetries: -1}
 	case e.Command != "":
 		cmd := exec.Command(e.Command, e.Args...)
 		cmd.Env = cmd.Environ()

@@ -121,7 +121,8 @@ func (m *model) close() { m.transport.CloseIdleConnections() }
 
 // ask streams one reply. on gets each piece as it arrives: thought true for
 // reasoning. A stream that ends without a finish reason is an error.
-func (m *model) ask(ctx context.Context, history []ModelMessage, tools []tool, on func(thought bool, piece string)) (reply, error) {
+func (m *model) ask(ctx context.Context, history []ModelMessage, tools []tool,
+	on func(thought bool, piece string)) (reply, error) {
 	if m.url == "" {
 		return reply{}, errors.New(EnvBaseURL + " is not set")
 	}
@@ -243,5 +244,6 @@ func modelError(err error) *rpcError {
 			Data:    map[string]any{"status": refused.status, "detail": cmp.Or(refused.detail, http.StatusText(refused.status))},
 		}
 	}
-	return &rpcError{Code: codeModelFailed, Message: "the model request failed", Data: map[string]any{"detail": err.Error()}}
+	return &rpcError{Code: codeModelFailed, Message: "the model request failed",
+		Data: map[string]any{"detail": err.Error()}}
 }

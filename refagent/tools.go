@@ -227,7 +227,8 @@ func (a *agent) runTool(s *session, t *turn, tools []tool, c ModelCall, skip err
 
 // progress says that the tool runs now.
 func (w *work) progress(content []toolContent) {
-	w.a.record(w.s, update{Tag: "tool_call_update", ToolCallID: w.id, Status: statusInProgress, Content: anyContent(content)})
+	w.a.record(w.s, update{Tag: "tool_call_update", ToolCallID: w.id, Status: statusInProgress,
+		Content: anyContent(content)})
 }
 
 // anyContent keeps an empty list out of the message.

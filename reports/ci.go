@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html"
 	"io"
@@ -31,7 +32,8 @@ func writeTAP(run scenarios.Run, w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "%s %d - %s%s\n", ok, i+1, tapText(name(r)), directive)
 		if ok == "not ok" {
-			fmt.Fprintf(&b, "  ---\n  severity: %s\n  duration_ms: %d\n  file: %q\n  message: |\n", r.Verdict, r.Duration.Milliseconds(), r.File)
+			fmt.Fprintf(&b, "  ---\n  severity: %s\n  duration_ms: %d\n  file: %q\n  message: |\n", r.Verdict,
+				r.Duration.Milliseconds(), r.File)
 			for line := range strings.SplitSeq(strings.TrimRight(harmless(text), "\n"), "\n") {
 				b.WriteString("    " + strings.ReplaceAll(line, "\t", "    ") + "\n")
 			}
@@ -67,7 +69,8 @@ func writeGitHub(run scenarios.Run, w io.Writer) error {
 						}
 					}
 					message := strings.Join(append([]string{p.title}, p.why...), "\n")
-					fmt.Fprintf(&b, "::%s file=%s,line=%d,title=%s::%s\n", level, property(r.File), max(p.line, 1), property(title), data(harmless(message)))
+					fmt.Fprintf(&b, "::%s file=%s,line=%d,title=%s::%s\n", level, property(r.File), max(p.line, 1), property(title),
+						data(harmless(message)))
 				}
 			}
 		}
@@ -104,8 +107,10 @@ func property(s string) string {
 // the requirement table. GitHub takes at most a megabyte, so what is long is cut.
 func writeMarkdown(run scenarios.Run, w io.Writer) error {
 	var b bytes.Buffer
-	mark := map[scenarios.Verdict]string{scenarios.Pass: "✅", scenarios.Fail: "❌", scenarios.Error: "💥", scenarios.Inconclusive: "❔"}[run.Verdict]
-	fmt.Fprintf(&b, "## %s %s: %s\n\n", mark, markdown(strings.TrimSpace(run.Agent.Profile+" "+run.Agent.Version)), run.Verdict)
+	mark := map[scenarios.Verdict]string{scenarios.Pass: "✅", scenarios.Fail: "❌", scenarios.Error: "💥",
+		scenarios.Inconclusive: "❔"}[run.Verdict]
+	fmt.Fprintf(&b, "## %s %s: %s\n\n", mark, markdown(strings.TrimSpace(run.Agent.Profile+" "+run.Agent.Version)),
+		run.Verdict)
 	fmt.Fprintf(&b, "%s, %s\n", counts(run.Counts), short(run.Duration))
 	if c := run.Conformance; c != nil {
 		fmt.Fprintf(&b, "\n**%s**\n", markdown(c.Verdict))
@@ -172,9 +177,11 @@ func writeMarkdown(run scenarios.Run, w io.Writer) error {
 		}
 	}
 	if c := run.Conformance; c != nil {
-		b.WriteString("\n<details><summary>Requirements</summary>\n\n| id | tier | level | verdict | evidence | reason |\n|---|---|---|---|---|---|\n")
+		b.WriteString("\n<details><summary>Requirements</summary>\n\n| id | tier | level | verdict | evidence | reason |" +
+			"\n|---|---|---|---|---|---|\n")
 		for _, q := range c.Requirements {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s |\n", markdown(q.ID), markdown(q.Tier), markdown(q.Level), markdown(string(q.Verdict)), q.Evidence, markdown(firstLine(q.Reason)))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s |\n", markdown(q.ID), markdown(q.Tier), markdown(q.Level),
+				markdown(string(q.Verdict)), q.Evidence, markdown(firstLine(q.Reason)))
 		}
 		b.WriteString("\n</details>\n")
 	}
@@ -245,14 +252,19 @@ func writeBadge(run scenarios.Run, w io.Writer) error {
 	if c := run.Conformance; c != nil {
 		left, right = "ACP v"+run.Protocol, strings.ToLower(c.Verdict)
 	}
-	color := map[scenarios.Verdict]string{scenarios.Pass: "#2e7d32", scenarios.Fail: "#c62828", scenarios.Error: "#6a1b9a", scenarios.Inconclusive: "#b26a00"}[run.Verdict]
-	if color == "" {
-		color = "#616161"
-	}
+	color := cmp.Or(map[scenarios.Verdict]string{scenarios.Pass: "#2e7d32", scenarios.Fail: "#c62828",
+		scenarios.Error: "#6a1b9a", scenarios.Inconclusive: "#b26a00"}[run.Verdict], "#616161")
 	// Fonts differ: textLength makes the text as wide as the box expects.
 	a, b := 10+7*utf8.RuneCountInString(left), 10+7*utf8.RuneCountInString(right)
 	left, right = html.EscapeString(harmless(left)), html.EscapeString(harmless(right))
-	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="20" role="img" aria-label="%[4]s: %[5]s"><title>%[4]s: %[5]s</title><clipPath id="r"><rect width="%[1]d" height="20" rx="3"/></clipPath><g clip-path="url(#r)"><rect width="%[2]d" height="20" fill="#444"/><rect x="%[2]d" width="%[3]d" height="20" fill="%[6]s"/></g><g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11"><text x="5" y="14" textLength="%[7]d">%[4]s</text><text x="%[8]d" y="14" textLength="%[9]d">%[5]s</text></g></svg>
+	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="20" role="img" `+
+		`aria-label="%[4]s: %[5]s"><title>%[4]s: %[5]s</title>`+
+		`<clipPath id="r"><rect width="%[1]d" height="20" rx="3"/></clipPath>`+
+		`<g clip-path="url(#r)"><rect width="%[2]d" height="20" fill="#444"/>`+
+		`<rect x="%[2]d" width="%[3]d" height="20" fill="%[6]s"/></g>`+
+		`<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">`+
+		`<text x="5" y="14" textLength="%[7]d">%[4]s</text>`+
+		`<text x="%[8]d" y="14" textLength="%[9]d">%[5]s</text></g></svg>
 `, a+b, a, b, left, right, color, a-10, a+5, b-10)
 	return err
 }

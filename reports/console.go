@@ -123,7 +123,8 @@ func (c *Console) Finished(r scenarios.Result) {
 		}
 	}
 	c.count(r)
-	serious := r.Verdict == scenarios.Error || r.Verdict == scenarios.Fail && !r.Known || r.Verdict == scenarios.Inconclusive
+	serious := r.Verdict == scenarios.Error || r.Verdict == scenarios.Fail && !r.Known ||
+		r.Verdict == scenarios.Inconclusive
 	if serious || c.o.Verbose || !c.o.Terminal && !c.o.Quiet {
 		c.print(c.result(r, serious))
 	}
@@ -285,7 +286,8 @@ func (c *Console) Summary(run scenarios.Run) error {
 		fmt.Fprintf(&b, "%s\n", run.Conformance.Verdict)
 	}
 	if s := run.Sweep; s != nil {
-		fmt.Fprintf(&b, "sweep: %d schedules explored, %d pruned, %d inconclusive, %d unexplored; %s\n", s.Explored, s.Pruned, s.Inconclusive, s.Unexplored, plural(len(s.Repros), "repro", "repros"))
+		fmt.Fprintf(&b, "sweep: %d schedules explored, %d pruned, %d inconclusive, %d unexplored; %s\n", s.Explored, s.Pruned,
+			s.Inconclusive, s.Unexplored, plural(len(s.Repros), "repro", "repros"))
 	}
 	if run.Interrupted {
 		b.WriteString("interrupted: not all scenarios ran\n")
@@ -294,7 +296,8 @@ func (c *Console) Summary(run scenarios.Run) error {
 	if run.Agent.Version != "" {
 		who += " " + run.Agent.Version
 	}
-	fmt.Fprintf(&b, "%s  %s  %s, %s\n", c.paintVerdict(run.Verdict, strings.ToUpper(string(run.Verdict))), harmless(who), counts(run.Counts), short(run.Duration))
+	fmt.Fprintf(&b, "%s  %s  %s, %s\n", c.paintVerdict(run.Verdict, strings.ToUpper(string(run.Verdict))), harmless(who),
+		counts(run.Counts), short(run.Duration))
 	c.print(b.String())
 	return c.err
 }
@@ -385,7 +388,8 @@ func fit(line string, columns int) string {
 // verdict is the word a line begins with, of one width.
 func (c *Console) verdict(r scenarios.Result) string {
 	v := shownVerdict(r)
-	word := map[string]string{"pass": "ok   ", "fail": "FAIL ", "error": "ERROR", "skip": "skip ", "inconclusive": "?    ", "known": "known"}[v]
+	word := map[string]string{"pass": "ok   ", "fail": "FAIL ", "error": "ERROR", "skip": "skip ", "inconclusive": "?    ",
+		"known": "known"}[v]
 	if word == "" {
 		word = v
 	}
@@ -396,7 +400,8 @@ func (c *Console) paintVerdict(v scenarios.Verdict, word string) string {
 	if !c.o.Color {
 		return word
 	}
-	color := map[scenarios.Verdict]string{scenarios.Pass: "32", scenarios.Fail: "31", scenarios.Error: "35", scenarios.Inconclusive: "33"}[v]
+	color := map[scenarios.Verdict]string{scenarios.Pass: "32", scenarios.Fail: "31", scenarios.Error: "35",
+		scenarios.Inconclusive: "33"}[v]
 	if color == "" {
 		color = "2"
 	}

@@ -29,7 +29,8 @@ func differences(run scenarios.Run, width int) string {
 
 // difference is one difference in a line.
 func difference(d scenarios.Difference) string {
-	return fmt.Sprintf("%s, round %d (%s) and round %d (%s): %s", d.ID, d.Rounds[0], d.Verdicts[0], d.Rounds[1], d.Verdicts[1], d.Explanation)
+	return fmt.Sprintf("%s, round %d (%s) and round %d (%s): %s", d.ID, d.Rounds[0], d.Verdicts[0], d.Rounds[1],
+		d.Verdicts[1], d.Explanation)
 }
 
 // beside is a row of two columns. Where they differ behind what fits, both are
@@ -50,7 +51,8 @@ func beside(row [2]string, width int) string {
 			right = append([]rune("…"), right[same-before:]...)
 		}
 	}
-	return strings.TrimRight(fmt.Sprintf("  %-*s %s %s", column, clipped(left, column), mark, clipped(right, column)), " ") + "\n"
+	return strings.TrimRight(fmt.Sprintf("  %-*s %s %s", column, clipped(left, column), mark, clipped(right, column)),
+		" ") + "\n"
 }
 
 func clipped(text []rune, width int) string {

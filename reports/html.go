@@ -53,7 +53,7 @@ func writeHTML(text golden.Renderer, run scenarios.Run, w io.Writer) error {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-%s'; base-uri 'none'; form-action 'none'">
+<meta http-equiv="Content-Security-Policy" content="%s'sha256-%s'; base-uri 'none'; form-action 'none'">
 <title>%s: %s</title>
 <style>
 %s</style>
@@ -62,7 +62,8 @@ func writeHTML(text golden.Renderer, run scenarios.Run, w io.Writer) error {
 <noscript>This page needs JavaScript. The same results are in results.json and junit.xml beside it.</noscript>
 <div id="app"></div>
 <script type="application/json" id="run">%s</script>
-`, base64.StdEncoding.EncodeToString(hash[:]), html.EscapeString(harmless(title)), html.EscapeString(string(run.Verdict)), pageStyle, data)
+`, "default-src 'none'; style-src 'unsafe-inline'; script-src ", base64.StdEncoding.EncodeToString(hash[:]),
+		html.EscapeString(harmless(title)), html.EscapeString(string(run.Verdict)), pageStyle, data)
 	for i, packed := range packAll(text, run) {
 		fmt.Fprintf(b, "<script type=\"text/plain\" id=\"t%d\">%s</script>\n", i, <-packed)
 	}

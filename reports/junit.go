@@ -79,8 +79,10 @@ func writeJUnit(run scenarios.Run, w io.Writer) error {
 		if !ok {
 			i = len(all.Suites)
 			at[folder] = i
-			all.Suites = append(all.Suites, junitSuite{Name: agent + "/" + folder, Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05"),
-				Properties: []junitProperty{{"agent", agent}, {"agent.version", run.Agent.Version}, {"seed", strconv.FormatInt(run.Seed, 10)}, {"command", run.Command}}})
+			all.Suites = append(all.Suites,
+				junitSuite{Name: agent + "/" + folder, Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05"),
+					Properties: []junitProperty{{"agent", agent}, {"agent.version", run.Agent.Version},
+						{"seed", strconv.FormatInt(run.Seed, 10)}, {"command", run.Command}}})
 		}
 		s := &all.Suites[i]
 		c := junitCaseOf(run, r, agent)
@@ -117,7 +119,8 @@ func writeJUnit(run scenarios.Run, w io.Writer) error {
 }
 
 func junitCaseOf(run scenarios.Run, r scenarios.Result, agent string) junitCase {
-	c := junitCase{Name: name(r), Classname: agent + "." + strings.ReplaceAll(path.Dir(r.ID), "/", "."), File: r.File, Time: seconds(r.Duration)}
+	c := junitCase{Name: name(r), Classname: agent + "." + strings.ReplaceAll(path.Dir(r.ID), "/", "."), File: r.File,
+		Time: seconds(r.Duration)}
 	title, text := explain(r)
 	if k := passes(run, r.ID); k != "" {
 		title, text = strings.TrimPrefix(title+" ("+k+")", " "), k+"\n"+text

@@ -86,7 +86,8 @@ const notReached = "not reached"
 const nowAndThen = "flaky"
 
 // outcomes of cells, best first.
-var outcomes = []string{"", string(scenarios.Pass), string(scenarios.Lint), string(scenarios.Warn), string(scenarios.Inconclusive), notReached, nowAndThen, string(scenarios.Fail)}
+var outcomes = []string{"", string(scenarios.Pass), string(scenarios.Lint), string(scenarios.Warn),
+	string(scenarios.Inconclusive), notReached, nowAndThen, string(scenarios.Fail)}
 
 // NewMatrix puts agents beside each other. Known failures count like others: a
 // specification knows no baseline.
@@ -146,9 +147,11 @@ func (g *gathering) result(r scenarios.Result, cell func(id string) *MatrixCell)
 		}
 		if k, ok := g.column.flaky(r.ID, c.Slug); ok {
 			outcome = nowAndThen
-			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Scenario: r.ID, Title: g.asked(c, r), Known: k.Reason}, r)
+			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Scenario: r.ID, Title: g.asked(c, r),
+				Known: k.Reason}, r)
 		} else if c.Verdict != scenarios.Pass {
-			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Scenario: r.ID, Title: g.asked(c, r), Known: g.reason(r.ID, c.Slug, c.Known)}, r)
+			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Scenario: r.ID, Title: g.asked(c, r),
+				Known: g.reason(r.ID, c.Slug, c.Known)}, r)
 		}
 		for _, id := range c.Requirements {
 			cell(id).worsen(outcome, note)
@@ -158,7 +161,9 @@ func (g *gathering) result(r scenarios.Result, cell func(id string) *MatrixCell)
 		if _, ok := g.column.flaky(r.ID, f.Rule); ok || f.Class == scenarios.Error || len(f.Requirements) == 0 {
 			continue
 		}
-		note := g.note(f.Rule+" "+f.Point+" "+string(f.Class), MatrixNote{Outcome: string(f.Class), Source: f.Rule, Scenario: r.ID, Title: g.broken(f), Known: g.reason(r.ID, f.Rule, f.Known)}, r)
+		note := g.note(f.Rule+" "+f.Point+" "+string(f.Class),
+			MatrixNote{Outcome: string(f.Class), Source: f.Rule, Scenario: r.ID, Title: g.broken(f),
+				Known: g.reason(r.ID, f.Rule, f.Known)}, r)
 		for _, id := range f.Requirements {
 			cell(id).worsen(string(f.Class), note)
 		}
@@ -172,7 +177,8 @@ func (g *gathering) flakyRules(r scenarios.Result, cell func(id string) *MatrixC
 		if !ok || !k.Flaky || !k.Selects(r.ID) || r.Verdict == scenarios.Skip {
 			continue
 		}
-		note := g.note(rule.ID+" "+nowAndThen, MatrixNote{Outcome: nowAndThen, Source: rule.ID, Scenario: r.ID, Title: rule.Sentence, Known: k.Reason}, r)
+		note := g.note(rule.ID+" "+nowAndThen, MatrixNote{Outcome: nowAndThen, Source: rule.ID, Scenario: r.ID,
+			Title: rule.Sentence, Known: k.Reason}, r)
 		broken := k.Requirements
 		if len(broken) == 0 {
 			broken = rule.Requirements()
@@ -196,7 +202,8 @@ func (c Column) flaky(scenario, id string) (agents.KnownFailure, bool) {
 // unsteady reports whether a scenario itself is known to fail now and then. An
 // entry for many scenarios says nothing about one.
 func (c Column) unsteady(scenario string) bool {
-	return slices.ContainsFunc(c.Known, func(k agents.KnownFailure) bool { return k.Flaky && k.Scenario == scenario && k.ID != "golden" })
+	return slices.ContainsFunc(c.Known,
+		func(k agents.KnownFailure) bool { return k.Flaky && k.Scenario == scenario && k.ID != "golden" })
 }
 
 // note gives the number of the note about something, and makes it if there is
@@ -308,7 +315,8 @@ func (p Protocol) describe(c Column) MatrixColumn {
 	m.Measures = p.measure(c.Run)
 	m.Volatile = slices.DeleteFunc(p.volatileFields(c.Run, c.Again, c.Omit), func(field string) bool {
 		_, path, _ := strings.Cut(field, " ")
-		return slices.ContainsFunc(strings.Split(path, "."), func(member string) bool { return slices.Contains(c.Chance, member) })
+		return slices.ContainsFunc(strings.Split(path, "."),
+			func(member string) bool { return slices.Contains(c.Chance, member) })
 	})
 	return m
 }

@@ -12,8 +12,10 @@ const measuredHeading = "## Measured"
 // for every run that had the same verdicts.
 func matrixMarkdown(m Matrix) string {
 	var b strings.Builder
-	b.WriteString("# Agents beside each other\n\nWhat became of each requirement of the specification, agent by agent. `acp-test matrix`\nmakes this page.\n\n")
-	fmt.Fprintf(&b, "%s\nNumbers lead to the [notes](#notes), and those to the command that shows it.\n\n## Agents\n\n", matrixLegend)
+	b.WriteString("# Agents beside each other\n\nWhat became of each requirement of the specification, agent by agent. " +
+		"`acp-test matrix`\nmakes this page.\n\n")
+	fmt.Fprintf(&b, "%s\nNumbers lead to the [notes](#notes), and those to the command that shows it.\n\n## Agents\n\n",
+		matrixLegend)
 	markdownTable(&b, append([][]string{append([]string{""}, names(m)...)}, aboutAgents(m)...))
 	for _, c := range m.Columns {
 		if c.Absent != "" {
@@ -35,7 +37,8 @@ func matrixMarkdown(m Matrix) string {
 			flush()
 			tier = q.Tier.String()
 		}
-		line := []string{fmt.Sprintf("[%s](reference/requirements.md#%s)", q.ID, strings.ToLower(q.ID)), markdown(q.Statement)}
+		line := []string{fmt.Sprintf("[%s](reference/requirements.md#%s)", q.ID, strings.ToLower(q.ID)),
+			markdown(q.Statement)}
 		for _, c := range row.Cells {
 			line = append(line, c.word(true))
 		}
@@ -50,7 +53,8 @@ func matrixMarkdown(m Matrix) string {
 		}
 		fmt.Fprintf(&b, "   `%s`\n", n.Command)
 	}
-	b.WriteString("\n## Whom they want to reach\n\nWhat the [proxy](network.md) refused. Connections that go round it are not seen.\n\n")
+	b.WriteString("\n## Whom they want to reach\n\nWhat the [proxy](network.md) refused. Connections that go round it " +
+		"are not seen.\n\n")
 	lists(&b, m, func(c MatrixColumn) []string { return c.Reached }, "nobody")
 	b.WriteString("\n## Volatile fields\n\nFields of their messages that differ when the same is done twice.\n\n")
 	lists(&b, m, func(c MatrixColumn) []string { return c.Volatile }, "none")

@@ -13,7 +13,8 @@ var matrixTemplate string
 // what agents sent.
 func matrixPage(m Matrix, w io.Writer) error {
 	t, err := template.New("matrix").Funcs(template.FuncMap{
-		"safe": harmless, "agents": aboutAgents, "measured": measured, "word": func(c MatrixCell) string { return c.word(false) },
+		"safe": harmless, "agents": aboutAgents, "measured": measured,
+		"word":   func(c MatrixCell) string { return c.word(false) },
 		"style":  func() template.CSS { return template.CSS(pageStyle) },
 		"legend": func() string { return matrixLegend },
 	}).Parse(matrixTemplate)

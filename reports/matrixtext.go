@@ -68,7 +68,8 @@ func matrixText(m Matrix) string {
 		table = append(table, line)
 	}
 	b.WriteString(columns(table))
-	fmt.Fprintf(&b, "\n%s hold for every agent that was asked.\n%s\n", plural(held, "more requirement", "more requirements"), matrixLegend)
+	fmt.Fprintf(&b, "\n%s hold for every agent that was asked.\n%s\n",
+		plural(held, "more requirement", "more requirements"), matrixLegend)
 	for _, n := range m.Notes {
 		fmt.Fprintf(&b, "\n%3d  %s  %s  %s  %s\n", n.Number, n.Outcome, n.Agent, n.Source, harmless(firstLine(n.Title)))
 		if n.Known != "" {

@@ -171,7 +171,8 @@ func about(d time.Duration) string {
 	if d == 0 {
 		return "–"
 	}
-	steps := []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
+	steps := []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond,
+		500 * time.Millisecond,
 		time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second}
 	for _, s := range steps {
 		if d < s {

@@ -31,7 +31,8 @@ func formats(text golden.Renderer) []format {
 	return []format{
 		{"json", "results.json", "everything, for programs", writeJSON},
 		{"junit", "junit.xml", "JUnit XML, for CI systems", writeJUnit},
-		{"html", "report.html", "one page for people, with every transcript", func(run scenarios.Run, w io.Writer) error { return writeHTML(text, run, w) }},
+		{"html", "report.html", "one page for people, with every transcript",
+			func(run scenarios.Run, w io.Writer) error { return writeHTML(text, run, w) }},
 		{"markdown", "summary.md", "a summary for a pull request or a CI job", writeMarkdown},
 		{"tap", "results.tap", "TAP version 14", writeTAP},
 		{"github", "annotations.txt", "GitHub workflow commands that mark lines of scenarios", writeGitHub},
@@ -148,7 +149,8 @@ func (p problem) head(r scenarios.Result, indent string) string {
 func problems(r scenarios.Result) []problem {
 	var all []problem
 	if f := r.Failure; f != nil {
-		all = append(all, problem{class: r.Verdict, title: f.Error(), known: r.Known, body: f.Text, line: lineOf(f.Where), placed: f.Where != "", why: causes(f)})
+		all = append(all, problem{class: r.Verdict, title: f.Error(), known: r.Known, body: f.Text, line: lineOf(f.Where),
+			placed: f.Where != "", why: causes(f)})
 	}
 	for _, c := range r.Checks {
 		if p, ok := checkProblem(c); ok {
@@ -170,7 +172,8 @@ func problems(r scenarios.Result) []problem {
 			},
 			why: append([]string{"differs from " + g.Path}, changed(g.Diff)...)})
 	} else if g != nil && g.State == "new" && g.Diff != "" {
-		all = append(all, problem{class: scenarios.Fail, id: "golden", title: firstLine(g.Diff), known: g.Known, body: func(string) string { return "" }})
+		all = append(all, problem{class: scenarios.Fail, id: "golden", title: firstLine(g.Diff), known: g.Known,
+			body: func(string) string { return "" }})
 	}
 	told := len(all) > 0
 	if r.Verdict == scenarios.Error {
@@ -225,7 +228,8 @@ func checkProblem(c scenarios.Check) (problem, bool) {
 			p.title = c.Title + " (not reached: an earlier line failed)"
 		}
 		p.body = func(indent string) string {
-			return block(indent, "requirement", strings.Join(c.Requirements, " "), "because", "an earlier line failed, so it was not reached")
+			return block(indent, "requirement", strings.Join(c.Requirements, " "), "because",
+				"an earlier line failed, so it was not reached")
 		}
 	case c.Failure != nil:
 		if p.title == "" {

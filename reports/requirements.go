@@ -37,16 +37,19 @@ func requirementTable(c *scenarios.Conformance, all bool) string {
 		if !all && (q.Verdict == scenarios.Pass || q.Verdict == scenarios.Skip) {
 			continue
 		}
-		fmt.Fprintf(&b, "%-12s %-13s %-6s %-12s %6d  %-15s %s\n", q.ID, q.Tier, q.Level, word, q.Evidence, q.TCK, harmless(q.Reason))
+		fmt.Fprintf(&b, "%-12s %-13s %-6s %-12s %6d  %-15s %s\n", q.ID, q.Tier, q.Level, word, q.Evidence, q.TCK,
+			harmless(q.Reason))
 	}
 	var head strings.Builder
 	if b.Len() > 0 {
-		fmt.Fprintf(&head, "%-12s %-13s %-6s %-12s %6s  %-15s %s\n", "requirement", "tier", "level", "verdict", "seen", "acp-tck", "by")
+		fmt.Fprintf(&head, "%-12s %-13s %-6s %-12s %6s  %-15s %s\n", "requirement", "tier", "level", "verdict", "seen",
+			"acp-tck", "by")
 	}
 	b.WriteString("\n")
 	for _, t := range tiers {
 		n := counts[t]
-		fmt.Fprintf(&b, "%-13s %3d requirements: %d pass, %d fail, %d inconclusive, %d untested\n", t, n.total, n.pass, n.fail, n.inconclusive, n.untested)
+		fmt.Fprintf(&b, "%-13s %3d requirements: %d pass, %d fail, %d inconclusive, %d untested\n", t, n.total, n.pass,
+			n.fail, n.inconclusive, n.untested)
 	}
 	if len(c.Because) > 0 {
 		fmt.Fprintf(&b, "decided by: %s\n", strings.Join(c.Because, " "))

@@ -157,7 +157,8 @@ func counts(c scenarios.Counts) string {
 		n         int
 		one, many string
 	}{
-		{c.Pass, "pass", "pass"}, {c.Fail, "fail", "fail"}, {c.Error, "error", "errors"}, {c.Inconclusive, "inconclusive", "inconclusive"},
+		{c.Pass, "pass", "pass"}, {c.Fail, "fail", "fail"}, {c.Error, "error", "errors"},
+		{c.Inconclusive, "inconclusive", "inconclusive"},
 		{c.Known, "known failure", "known failures"}, {c.Skip, "skip", "skip"}, {c.Flaky, "flaky", "flaky"},
 		{c.NewGoldens, "new golden", "new goldens"}, {c.Warnings, "warning", "warnings"}, {c.Lints, "lint", "lints"},
 	} {

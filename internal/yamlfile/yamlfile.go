@@ -97,7 +97,8 @@ func Parse(name string, src []byte) (root *Node, err error) {
 // Fail leaves the reader of the file with a mistake at the node, by a panic
 // that mistake.Catch turns into an error.
 func (n *Node) Fail(hint, format string, args ...any) {
-	panic(&mistake.Mistake{File: n.file.name, Line: n.Line, Column: n.Column, Message: fmt.Sprintf(format, args...), Hint: hint})
+	panic(&mistake.Mistake{File: n.file.name, Line: n.Line, Column: n.Column, Message: fmt.Sprintf(format, args...),
+		Hint: hint})
 }
 
 // Field returns the value under a key, nil if there is none.

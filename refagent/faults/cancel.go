@@ -8,7 +8,8 @@ import (
 
 func cancelFaults() []Fault {
 	return []Fault{
-		fault("cancel-end-turn", "answers a cancelled prompt with end_turn 20 ms later, while the model's reply is still open",
+		fault("cancel-end-turn",
+			"answers a cancelled prompt with end_turn 20 ms later, while the model's reply is still open",
 			with(func(t *tap) { endEarly(t, 20*time.Millisecond, 100*time.Millisecond, "end_turn") })).
 			copies("anomalyco/opencode#25899"),
 		fault("cancel-end-turn-settled", "aborts its work on a cancel, but then says end_turn",
@@ -50,9 +51,10 @@ func cancelFaults() []Fault {
 		fault("cancel-leaves-session-busy", "believes after a cancel that the prompt still runs",
 			with(func(t *tap) { refuseAfterCancel(t, -32600, "a prompt is already running in this session") })).
 			copies("Yeachan-Heo/gajae-code#4324"),
-		fault("cancel-answered", "answers the notification session/cancel", onRequestOf("session/cancel", func(t *tap, m message) {
-			t.Emit(respond(nil, object{}))
-		})),
+		fault("cancel-answered", "answers the notification session/cancel",
+			onRequestOf("session/cancel", func(t *tap, m message) {
+				t.Emit(respond(nil, object{}))
+			})),
 		fault("cancel-crashes", "dies when a prompt is cancelled", onRequestOf("session/cancel", func(t *tap, m message) {
 			t.Exit()
 		})),

@@ -17,9 +17,11 @@ func capabilityFaults() []Fault {
 			with(func(t *tap) { elicit(t, func(p object) { delete(p, "sessionId") }) })),
 		fault("elicitation-for-two", "asks for a form for a session and a request at once",
 			with(func(t *tap) { elicit(t, func(p object) { p["requestId"] = 1 }) })),
-		fault("unstable-plan", "sends plan_update to an editor that did not ask for it", onAnswerTo("session/prompt", func(t *tap, f frame) {
-			t.Emit(updateOf(f.Session, object{"sessionUpdate": "plan_update", "plan": object{"type": "items", "planId": "p", "entries": []any{}}}))
-		})),
+		fault("unstable-plan", "sends plan_update to an editor that did not ask for it",
+			onAnswerTo("session/prompt", func(t *tap, f frame) {
+				t.Emit(updateOf(f.Session, object{"sessionUpdate": "plan_update",
+					"plan": object{"type": "items", "planId": "p", "entries": []any{}}}))
+			})),
 		fault("auth-methods-alike", "offers two ways to log in under one id", onResult("initialize", func(r object) {
 			r["authMethods"] = []any{object{"id": "login", "name": "Browser"}, object{"id": "login", "name": "API key"}}
 		})),
@@ -40,9 +42,10 @@ func capabilityFaults() []Fault {
 				return true
 			}
 		})),
-		fault("update-unknown", "sends an update of a kind that does not exist", onAnswerTo("session/prompt", func(t *tap, f frame) {
-			t.Emit(updateOf(f.Session, object{"sessionUpdate": "agent_status", "text": "done"}))
-		})).copies("anomalyco/opencode#28453"),
+		fault("update-unknown", "sends an update of a kind that does not exist",
+			onAnswerTo("session/prompt", func(t *tap, f frame) {
+				t.Emit(updateOf(f.Session, object{"sessionUpdate": "agent_status", "text": "done"}))
+			})).copies("anomalyco/opencode#28453"),
 		fault("meta-as-list", "sends _meta as a list",
 			onRequest("session/update", func(p object) { p["_meta"] = []any{"refagent"} })),
 	}

@@ -10,7 +10,8 @@ func elicitationFaults() []Fault {
 			onElicited(func(m message) bool {
 				return m.Object("result")["action"] == "accept"
 			})).hangs(),
-		fault("elicitation-any-answer-accepts", "takes whatever comes back with a form for the user's answer, declined or not",
+		fault("elicitation-any-answer-accepts",
+			"takes whatever comes back with a form for the user's answer, declined or not",
 			onElicited(func(m message) bool {
 				if r := m.Object("result"); r != nil {
 					r["action"] = "accept"

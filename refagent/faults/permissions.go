@@ -49,7 +49,8 @@ func permissionFaults() []Fault {
 		})),
 		fault("permission-wrong-session", "asks for permission in the name of another session",
 			with(wrongSession)).copies("topcheer/ggcode#1116"),
-		fault("permission-answer-never-read", "handles prompts on the loop that reads, so that no answer of the editor arrives while one runs",
+		fault("permission-answer-never-read",
+			"handles prompts on the loop that reads, so that no answer of the editor arrives while one runs",
 			with(answersBetweenTurns)).copies("bug-ops/zeph#6656").hangs(),
 	}
 }
@@ -123,7 +124,8 @@ func globalPermission() refagent.Hooks {
 // stands for every option.
 func replaceOption(t *tap, from, to string) {
 	t.received = func(m message) {
-		if o := m.Object("result", "outcome"); o != nil && o["outcome"] == "selected" && (from == "" || o["optionId"] == from) {
+		if o := m.Object("result", "outcome"); o != nil && o["outcome"] == "selected" &&
+			(from == "" || o["optionId"] == from) {
 			o["optionId"] = to
 		}
 	}

@@ -205,7 +205,8 @@ func updateOf(session string, u object) message {
 }
 
 func chunk(session, text string) message {
-	return updateOf(session, object{"sessionUpdate": "agent_message_chunk", "content": object{"type": "text", "text": text}})
+	return updateOf(session,
+		object{"sessionUpdate": "agent_message_chunk", "content": object{"type": "text", "text": text}})
 }
 
 func cancelOf(session string) message {

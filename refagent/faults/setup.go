@@ -10,9 +10,10 @@ func setupFaults() []Fault {
 	return []Fault{
 		fault("update-before-new-response", "sends the commands of a session before the answer that introduces it",
 			with(commandsFirst)).copies("OpenHands/OpenHands-CLI#543"),
-		fault("update-for-unknown-session", "sends an update for a session that nobody opened", onAnswerTo("session/new", func(t *tap, f frame) {
-			t.Emit(updateOf("sess_ghost", object{"sessionUpdate": "session_info_update", "title": "Ghost"}))
-		})),
+		fault("update-for-unknown-session", "sends an update for a session that nobody opened",
+			onAnswerTo("session/new", func(t *tap, f frame) {
+				t.Emit(updateOf("sess_ghost", object{"sessionUpdate": "session_info_update", "title": "Ghost"}))
+			})),
 		fault("new-never-answered", "never answers session/new",
 			with(func(t *tap) { t.in = func(m message) bool { return !is(m, "session/new") } })).
 			copies("svkozak/pi-acp#46").hangs(),
@@ -29,7 +30,8 @@ func setupFaults() []Fault {
 		fault("version-refused", "answers an offer of another version with an error instead of its own version",
 			with(func(t *tap) {
 				t.in = func(m message) bool {
-					if v, _ := m.Object("params")["protocolVersion"].(interface{ Int64() (int64, error) }); is(m, "initialize") && v != nil {
+					if v, _ := m.Object("params")["protocolVersion"].(interface{ Int64() (int64, error) }); is(m, "initialize") &&
+						v != nil {
 						if n, err := v.Int64(); err == nil && n != 1 {
 							t.Emit(refuse(m["id"], -32600, "unsupported protocol version"))
 							return false
@@ -44,7 +46,8 @@ func setupFaults() []Fault {
 			onResult("initialize", func(r object) { delete(r["agentInfo"].(object), "version") })),
 		fault("capabilities-as-booleans", "advertises session capabilities as booleans where objects are wanted",
 			onResult("initialize", func(r object) {
-				r["agentCapabilities"].(object)["sessionCapabilities"] = object{"list": true, "resume": true, "close": true, "delete": true}
+				r["agentCapabilities"].(object)["sessionCapabilities"] = object{"list": true, "resume": true, "close": true,
+					"delete": true}
 			})),
 		fault("cwd-ignored", "works in the directory it was started in, whatever the session asks for",
 			func() refagent.Hooks {

@@ -53,9 +53,10 @@ func staleFaults() []Fault {
 			})),
 		fault("login-unneeded", "says that a login is needed, but makes sessions without one", with(loginUnneeded)),
 		fault("login-answers-null", "answers authenticate and logout with null", onOut(nullLogin)),
-		fault("login-any-method", "accepts a way to log in that it never offered", onRequestOf("authenticate", func(t *tap, m message) {
-			m.Object("params")["methodId"] = "agent"
-		})),
+		fault("login-any-method", "accepts a way to log in that it never offered",
+			onRequestOf("authenticate", func(t *tap, m message) {
+				m.Object("params")["methodId"] = "agent"
+			})),
 	}
 }
 
@@ -71,7 +72,8 @@ func replayOnList(t *tap) func(f frame) bool {
 			newest, _ = f.Message.Object("result")["sessionId"].(string)
 		}
 		if answers(f, "session/list") && newest != "" {
-			t.Emit(updateOf(newest, object{"sessionUpdate": "user_message_chunk", "content": object{"type": "text", "text": "Hello again."}}))
+			t.Emit(updateOf(newest, object{"sessionUpdate": "user_message_chunk",
+				"content": object{"type": "text", "text": "Hello again."}}))
 		}
 		return true
 	}

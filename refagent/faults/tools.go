@@ -69,7 +69,8 @@ func twoIDs(t *tap) {
 		}
 		if !second[id] {
 			second[id] = true
-			t.Emit(updateOf(f.Session, object{"sessionUpdate": "tool_call", "toolCallId": id + "-run", "title": "Run", "status": "pending"}))
+			t.Emit(updateOf(f.Session, object{"sessionUpdate": "tool_call", "toolCallId": id + "-run", "title": "Run",
+				"status": "pending"}))
 		}
 		u["toolCallId"] = id + "-run"
 	}
@@ -105,7 +106,8 @@ func statusBack(t *tap) {
 	t.sending = func(f frame) {
 		if u, tag := f.Update(); tag == "tool_call_update" && u["status"] == "completed" {
 			t.Emit(f.Message)
-			t.Emit(updateOf(f.Session, object{"sessionUpdate": "tool_call_update", "toolCallId": u["toolCallId"], "status": "in_progress"}))
+			t.Emit(updateOf(f.Session, object{"sessionUpdate": "tool_call_update", "toolCallId": u["toolCallId"],
+				"status": "in_progress"}))
 		}
 	}
 }

@@ -14,9 +14,10 @@ func transportFaults() []Fault {
 		fault("stdout-log", "prints a log line on stdout when it starts", with(func(t *tap) {
 			t.start = func() { t.Write([]byte("INFO  running database migrations\n")) }
 		})).copies("anomalyco/opencode#13634"),
-		fault("stdout-log-in-turn", "prints a log line on stdout in every turn", onRequestOf("session/prompt", func(t *tap, m message) {
-			t.Write([]byte("\x1b[2mthinking\x1b[0m\n"))
-		})).copies("gptme/gptme#1268"),
+		fault("stdout-log-in-turn", "prints a log line on stdout in every turn",
+			onRequestOf("session/prompt", func(t *tap, m message) {
+				t.Write([]byte("\x1b[2mthinking\x1b[0m\n"))
+			})).copies("gptme/gptme#1268"),
 		fault("stdout-empty-lines", "prints an empty line after every message",
 			onFrame(func(raw []byte) []byte { return append(raw, '\n') })),
 		fault("stdout-over-several-lines", "prints the answer to initialize as indented JSON",
@@ -24,7 +25,8 @@ func transportFaults() []Fault {
 		fault("stdout-byte-order-mark", "begins its output with a byte order mark",
 			with(func(t *tap) { t.start = func() { t.Write([]byte("\ufeff")) } })).hangs(),
 		fault("stdout-batch", "puts the answer to a prompt into a batch array",
-			rawAnswer("session/prompt", func(raw []byte) []byte { return []byte("[" + strings.TrimSpace(string(raw)) + "]\n") })).hangs(),
+			rawAnswer("session/prompt",
+				func(raw []byte) []byte { return []byte("[" + strings.TrimSpace(string(raw)) + "]\n") })).hangs(),
 		fault("stdout-invalid-utf8", "cuts characters in half, so that its output is not UTF-8",
 			onFrame(func(raw []byte) []byte { return []byte(strings.ReplaceAll(string(raw), "é", "\xc3")) })),
 		fault("stdout-torn-end", "leaves half a message behind when it ends", func() refagent.Hooks {

@@ -95,8 +95,10 @@ type call struct {
 }
 
 func newReader(o golden.Options) *reader {
-	return &reader{o: o, mask: golden.NewMask(o, "agentInfo", "clientInfo"), opened: map[int]string{}, lanes: map[string]int{}, requests: map[int]int{},
-		called: map[link]transcript.Entry{}, labels: map[int]map[string]string{}, calls: map[callKey]*call{}, speaking: []int{-1}, prompts: map[turns]prompts{}}
+	return &reader{o: o, mask: golden.NewMask(o, "agentInfo", "clientInfo"), opened: map[int]string{},
+		lanes: map[string]int{}, requests: map[int]int{},
+		called: map[link]transcript.Entry{}, labels: map[int]map[string]string{}, calls: map[callKey]*call{},
+		speaking: []int{-1}, prompts: map[turns]prompts{}}
 }
 
 // shown picks the entries a golden is made of: lines of the wire, and what

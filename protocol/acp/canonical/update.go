@@ -59,7 +59,8 @@ func (l *line) update(params wire.Value) {
 			c := golden.Open(v)
 			l.Formed(c, "name", golden.QuoteUnlessWord)
 			l.Quoted(c, "description")
-			if input := c.Value.Get("input"); input.Kind() == wire.Object && input.Len() == 1 && input.Get("hint").Kind() == wire.String {
+			if input := c.Value.Get("input"); input.Kind() == wire.Object && input.Len() == 1 &&
+				input.Get("hint").Kind() == wire.String {
 				c.Take("input")
 				l.Pair("hint", input.Get("hint"))
 			}

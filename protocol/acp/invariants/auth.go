@@ -4,7 +4,8 @@ import "strings"
 
 // authMethods judges the list of ways to log in; its shape is for SHAPE.
 func authMethods() *rule {
-	r := ofAgent("AUTH-METHODS", "Auth methods have ids of their own, and those of type terminal come only to clients that can run them.")
+	r := ofAgent("AUTH-METHODS",
+		"Auth methods have ids of their own, and those of type terminal come only to clients that can run them.")
 	duplicate := r.warn("duplicate-id", "two auth methods have the same id", "AUTH-002")
 	terminal := r.fail("terminal", "an auth method needs a terminal that the client did not advertise", "AUTH-003")
 	command := r.fail("command", "an auth method of type terminal names a command", "EXT-001", "AUTH-017")
@@ -24,10 +25,12 @@ func authMethods() *rule {
 				}
 				w.Saw(command)
 				if !ev.conn.client.authTerminal {
-					w.find(terminal, ev, id, []int{ev.Ref}, "The auth method %q is of type terminal, but the client did not advertise auth.terminal.", clip(id))
+					w.find(terminal, ev, id, []int{ev.Ref},
+						"The auth method %q is of type terminal, but the client did not advertise auth.terminal.", clip(id))
 				}
 				if m.Get("command").Exists() {
-					w.find(command, ev, id, nil, "The auth method %q names a command; it may only add args and env to the agent's own.", clip(id))
+					w.find(command, ev, id, nil,
+						"The auth method %q names a command; it may only add args and env to the agent's own.", clip(id))
 				}
 			}
 		}, answered(initialize))
@@ -38,7 +41,8 @@ func authMethods() *rule {
 // authCode judges that code -32000 means that authentication is missing, and
 // that a missing authentication is told with it.
 func authCode() *rule {
-	r := ofAgent("AUTH-CODE", "Error -32000 means that authentication is missing, and a missing authentication is told with it.")
+	r := ofAgent("AUTH-CODE",
+		"Error -32000 means that authentication is missing, and a missing authentication is told with it.")
 	noMethods := r.warn("no-methods",
 		"a request failed with -32000 although the agent offers no way to authenticate", "RPC-015")
 	again := r.warn("after-authenticate",
@@ -71,13 +75,18 @@ func authCode() *rule {
 			message := ev.err.Get("message").Str()
 			switch code := ev.code(); {
 			case code == -32000 && c.authed:
-				w.find(again, ev, ev.Method, []int{ev.Ref}, "%s failed with -32000 %q although authenticate had succeeded.", ev.Method, clip(message))
+				w.find(again, ev, ev.Method, []int{ev.Ref}, "%s failed with -32000 %q although authenticate had succeeded.",
+					ev.Method, clip(message))
 			case code == -32000 && len(c.methods) == 0:
-				w.find(noMethods, ev, ev.Method, []int{c.initDone, ev.Ref}, "%s failed with -32000 %q, which asks for authentication, but the agent offers no auth methods.", ev.Method, clip(message))
+				w.find(noMethods, ev, ev.Method, []int{c.initDone, ev.Ref},
+					"%s failed with -32000 %q, which asks for authentication, but the agent offers no auth methods.", ev.Method,
+					clip(message))
 			case code == -32603 && speaksOfLogin(message+" "+string(ev.err.Get("data").Raw())):
-				w.find(disguised, ev, ev.Method, []int{ev.Ref}, "%s failed with -32603 %q; -32000 tells clients that authentication is missing.", ev.Method, clip(message))
+				w.find(disguised, ev, ev.Method, []int{ev.Ref},
+					"%s failed with -32603 %q; -32000 tells clients that authentication is missing.", ev.Method, clip(message))
 			}
-		}, answered(newSession), answered(loadSession), answered(resumeSession), answered(prompt), answered(listSessions), answered(setMode), answered(setOption))
+		}, answered(newSession), answered(loadSession), answered(resumeSession), answered(prompt), answered(listSessions),
+			answered(setMode), answered(setOption))
 	}
 	return r
 }

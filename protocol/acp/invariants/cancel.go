@@ -18,7 +18,8 @@ const slowCancel = 5 * time.Second
 // that a gate holds, were it until the agent itself hangs up, or a request of the agent that the editor has not
 // answered. Else the two may have crossed on the wire.
 func cancelReason() *rule {
-	r := ofAgent("CANCEL-REASON", "A prompt that is cancelled ends with stop reason cancelled, neither with an error nor with another reason.")
+	r := ofAgent("CANCEL-REASON",
+		"A prompt that is cancelled ends with stop reason cancelled, neither with an error nor with another reason.")
 	reason := r.fail("other-reason",
 		"a cancelled turn ended with another stop reason although its work was still open", "CANCEL-001")
 	fault := r.fail("error", "a cancelled turn ended with an error", "CANCEL-002", "CANCEL-001")
@@ -81,7 +82,8 @@ func cancelReason() *rule {
 			proof, at := w.state.openWork(t, a)
 			if proof == "" {
 				w.find(unproven, ev, object, []int{t.started, a.seq},
-					"After %s the turn ended with %q; nothing proves that work was still open, so the two may have crossed.", word, ev.stop)
+					"After %s the turn ended with %q; nothing proves that work was still open, so the two may have crossed.", word,
+					ev.stop)
 				return
 			}
 			suspects = append(suspects, suspect{
@@ -153,7 +155,8 @@ func (w *world) openWork(t *turn, a *act) (proof string, at int) {
 	for _, tool := range t.tools {
 		for _, id := range tool.terminals {
 			term := t.session.conn.terminals[id]
-			if term == nil || tool.status.final() || term.turn != t || term.exited || term.killed || term.released > 0 || term.created >= known {
+			if term == nil || tool.status.final() || term.turn != t || term.exited || term.killed || term.released > 0 ||
+				term.created >= known {
 				continue
 			}
 			return fmt.Sprintf("the terminal %q of its unfinished tool call was still running", term.id), term.created
@@ -214,7 +217,8 @@ func cancelCause() *rule {
 			w.Saw(uncalled)
 			w.Saw(stale)
 			w.Saw(foreign)
-			if ev.stop != "cancelled" || t.cancel != nil || t.close != nil || t.request.back != nil || t.disturbed || ev.conn.closedIn > 0 || ev.conn.signalled > 0 {
+			if ev.stop != "cancelled" || t.cancel != nil || t.close != nil || t.request.back != nil || t.disturbed ||
+				ev.conn.closedIn > 0 || ev.conn.signalled > 0 {
 				return
 			}
 			object := fmt.Sprint(t.started)

@@ -10,7 +10,8 @@ import (
 
 // clientGate judges that the client uses only what the agent advertised.
 func clientGate() *rule {
-	r := ofClient("C-GATE", "The client uses optional methods, directories, MCP transports and content only if the agent advertised them.")
+	r := ofClient("C-GATE",
+		"The client uses optional methods, directories, MCP transports and content only if the agent advertised them.")
 	method := r.fail("method",
 		"a method the agent did not advertise", "LOAD-001", "RESUME-001", "LIST-001", "CLOSE-001", "DELETE-001", "AUTH-010")
 	directories := r.fail("directories", "additional directories the agent did not advertise", "DIRS-001")
@@ -36,7 +37,8 @@ func clientGate() *rule {
 				}
 				w.Saw(method)
 				if !has(ev.conn.agent) {
-					f := w.find(method, ev, ev.Method, []int{ev.conn.initDone}, "The client sent %s, which the agent did not advertise.", ev.Method)
+					f := w.find(method, ev, ev.Method, []int{ev.conn.initDone},
+						"The client sent %s, which the agent did not advertise.", ev.Method)
 					if id, ok := gateOf[v]; ok {
 						w.Narrow(f, id)
 					}
@@ -51,7 +53,8 @@ func clientGate() *rule {
 			if ev.params.Get("additionalDirectories").Len() > 0 {
 				w.Saw(directories)
 				if !c.dirs {
-					w.find(directories, ev, "", []int{ev.conn.initDone}, "The client sent additionalDirectories, which the agent did not advertise.")
+					w.find(directories, ev, "", []int{ev.conn.initDone},
+						"The client sent additionalDirectories, which the agent did not advertise.")
 				}
 			}
 			for server := range ev.params.Get("mcpServers").Items() {
@@ -61,7 +64,8 @@ func clientGate() *rule {
 				}
 				w.Saw(servers)
 				if kind.Is("http") && !c.http || kind.Is("sse") && !c.sse {
-					w.find(servers, ev, kind.Str(), []int{ev.conn.initDone}, "The client sent an MCP server of type %s, which the agent did not advertise.", kind.Str())
+					w.find(servers, ev, kind.Str(), []int{ev.conn.initDone},
+						"The client sent an MCP server of type %s, which the agent did not advertise.", kind.Str())
 				}
 			}
 		}, asked(newSession), asked(loadSession), asked(resumeSession))
@@ -74,7 +78,8 @@ func clientGate() *rule {
 				w.Saw(content)
 				kind := block.Get("type")
 				if kind.Is("image") && !c.image || kind.Is("audio") && !c.audio || kind.Is("resource") && !c.embedded {
-					w.find(content, ev, kind.Str(), []int{ev.conn.initDone}, "The prompt holds a block of type %s, which the agent did not advertise.", kind.Str())
+					w.find(content, ev, kind.Str(), []int{ev.conn.initDone},
+						"The prompt holds a block of type %s, which the agent did not advertise.", kind.Str())
 				}
 			}
 		}, asked(prompt))
@@ -143,7 +148,8 @@ func clientAnswer() *rule {
 		w.finish(func(end rules.End) {
 			w.unanswered(end, rules.OfAgent, func(r *request, waited time.Duration) {
 				if r.conn.exited == 0 {
-					w.Report(missing, r.conn.n, r.session.name(), fmt.Sprint(r.seq), []int{r.seq}, "The agent's %s was not answered within %s.", r.method, waited.Round(time.Second))
+					w.Report(missing, r.conn.n, r.session.name(), fmt.Sprint(r.seq), []int{r.seq},
+						"The agent's %s was not answered within %s.", r.method, waited.Round(time.Second))
 				}
 			})
 		})

@@ -19,7 +19,8 @@ func clientPermCancel() *rule {
 			if ev.result.Get("outcome").Get("outcome").Is("cancelled") || ev.request.back != nil && ev.code() == -32800 {
 				return
 			}
-			w.find(answer, ev, fmt.Sprint(ev.Ref), []int{t.cancel.seq, ev.Ref}, "The client had cancelled the turn, but did not answer its permission request with cancelled.")
+			w.find(answer, ev, fmt.Sprint(ev.Ref), []int{t.cancel.seq, ev.Ref},
+				"The client had cancelled the turn, but did not answer its permission request with cancelled.")
 		}, answered(permission))
 	}
 	return r
@@ -42,7 +43,8 @@ func clientPermOffered() *rule {
 					return
 				}
 			}
-			w.find(offered, ev, fmt.Sprint(ev.Ref), []int{ev.Ref}, "The client selected option %q, which was not offered.", clip(id))
+			w.find(offered, ev, fmt.Sprint(ev.Ref), []int{ev.Ref}, "The client selected option %q, which was not offered.",
+				clip(id))
 		}, answered(permission))
 	}
 	return r

@@ -35,9 +35,11 @@ func clientModeListed() *rule {
 			case o == nil:
 				w.find(option, ev, id, nil, "The client set config option %q, which is not offered.", clip(id))
 			case o.boolean && value.Kind() != wire.Bool:
-				w.find(option, ev, id, nil, "The client set the boolean config option %q to %s.", clip(id), clip(string(value.Raw())))
+				w.find(option, ev, id, nil, "The client set the boolean config option %q to %s.", clip(id),
+					clip(string(value.Raw())))
 			case o.selects && !o.has(value.Str()):
-				w.find(option, ev, id, nil, "The client set config option %q to %s, which is not offered.", clip(id), clip(string(value.Raw())))
+				w.find(option, ev, id, nil, "The client set config option %q to %s, which is not offered.", clip(id),
+					clip(string(value.Raw())))
 			}
 		}, asked(setOption))
 		w.on(func(ev *event) {
@@ -49,9 +51,11 @@ func clientModeListed() *rule {
 			id := ev.params.Get("methodId").Str()
 			needsTerminal, offered := ev.conn.methods[id]
 			if !offered {
-				w.find(login, ev, id, []int{ev.conn.initDone}, "The client authenticates with method %q, which was not offered.", clip(id))
+				w.find(login, ev, id, []int{ev.conn.initDone}, "The client authenticates with method %q, which was not offered.",
+					clip(id))
 			} else if needsTerminal {
-				w.find(terminal, ev, id, []int{ev.conn.initDone}, "The client authenticates with method %q, which is for a terminal.", clip(id))
+				w.find(terminal, ev, id, []int{ev.conn.initDone},
+					"The client authenticates with method %q, which is for a terminal.", clip(id))
 			}
 		}, asked(authenticate))
 	}
@@ -101,7 +105,8 @@ func clientElicitCode() *rule {
 			}
 			w.Saw(code)
 			if ev.code() != -32602 {
-				w.find(code, ev, fmt.Sprint(ev.Ref), []int{ev.Ref}, "The client did not advertise elicitation in mode %q, but did not answer with -32602.", clip(mode))
+				w.find(code, ev, fmt.Sprint(ev.Ref), []int{ev.Ref},
+					"The client did not advertise elicitation in mode %q, but did not answer with -32602.", clip(mode))
 			}
 		}, answered(elicit))
 	}
@@ -136,7 +141,8 @@ func clientTermUTF8() *rule {
 			w.Saw(text)
 			if cut, _ := ev.result.Get("truncated").Bool(); cut || output.LoneSurrogate() {
 				if r, size := utf8.DecodeRuneInString(content); r == utf8.RuneError && size > 0 || output.LoneSurrogate() {
-					w.find(text, ev, ev.request.terminal, []int{ev.Ref}, "The output of terminal %q was cut in the middle of a character.", clip(ev.request.terminal))
+					w.find(text, ev, ev.request.terminal, []int{ev.Ref},
+						"The output of terminal %q was cut in the middle of a character.", clip(ev.request.terminal))
 				}
 			}
 			most, limited := limits[ev.conn][ev.request.terminal]
@@ -145,7 +151,8 @@ func clientTermUTF8() *rule {
 			}
 			w.Saw(limit)
 			if int64(len(content)) > most {
-				w.find(limit, ev, ev.request.terminal, []int{ev.Ref}, "The output of terminal %q is %d bytes long, its limit is %d.", clip(ev.request.terminal), len(content), most)
+				w.find(limit, ev, ev.request.terminal, []int{ev.Ref},
+					"The output of terminal %q is %d bytes long, its limit is %d.", clip(ev.request.terminal), len(content), most)
 			}
 		}, answered(terminalOutput))
 	}

@@ -11,7 +11,8 @@ func clientShape() *rule {
 	r := ofClient("C-SHAPE", "The client sends nothing but messages that have the shape of their methods.")
 	noise := r.fail("noise", "a line of the client is no message", "STDIO-002")
 	request := r.fail("request",
-		"a message of the client does not have the shape of its method", "SESSION-010", "SESSION-017", "LOAD-002", "RESUME-002", "CONFIG-016")
+		"a message of the client does not have the shape of its method", "SESSION-010", "SESSION-017", "LOAD-002",
+		"RESUME-002", "CONFIG-016")
 	answer := r.fail("answer",
 		"an answer of the client does not have its shape", "FS-007", "TERM-012", "TERM-013", "PERM-010", "ELICIT-017")
 	key := r.fail("unknown-key", "a message of the client has a key that the schema does not know", "EXT-001")
@@ -38,7 +39,8 @@ func clientShape() *rule {
 					} else if p.Severity > schema.Lossy {
 						continue
 					}
-					if f := w.find(at, ev, ev.Method+plainPath(p.Path), nil, "In the client's %s, %s %s.", frameName(ev), p.Path, p.Message); f != nil && p.Severity <= schema.Lossy {
+					if f := w.find(at, ev, ev.Method+plainPath(p.Path), nil, "In the client's %s, %s %s.", frameName(ev), p.Path,
+						p.Message); f != nil && p.Severity <= schema.Lossy {
 						f.Damage = p.Severity.String()
 					}
 				}

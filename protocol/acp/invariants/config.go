@@ -43,11 +43,13 @@ func configComplete() *rule {
 					values[v] = true
 				}
 				if !values[o.current] {
-					w.find(value, ev, o.id, nil, "The current value %q of the config option %q is none of its values.", clip(o.current), clip(o.id))
+					w.find(value, ev, o.id, nil, "The current value %q of the config option %q is none of its values.",
+						clip(o.current), clip(o.id))
 				}
 			}
 		}
-		w.on(consistent, optionsUpdate, answered(newSession), answered(loadSession), answered(resumeSession), answered(forkSession), answered(setOption))
+		w.on(consistent, optionsUpdate, answered(newSession), answered(loadSession), answered(resumeSession),
+			answered(forkSession), answered(setOption))
 
 		w.on(func(ev *event) {
 			r := ev.request
@@ -59,13 +61,16 @@ func configComplete() *rule {
 			set := findOption(ev.options, r.option)
 			switch {
 			case set == nil:
-				w.find(lacks, ev, r.option, []int{ev.Ref}, "The response lacks the config option %q that was just set.", clip(r.option))
+				w.find(lacks, ev, r.option, []int{ev.Ref}, "The response lacks the config option %q that was just set.",
+					clip(r.option))
 			case set.current != r.value:
-				w.find(echo, ev, r.option, []int{ev.Ref}, "The config option %q was set to %q, but the response shows %q.", clip(r.option), clip(r.value), clip(set.current))
+				w.find(echo, ev, r.option, []int{ev.Ref}, "The config option %q was set to %q, but the response shows %q.",
+					clip(r.option), clip(r.value), clip(set.current))
 			}
 			w.Saw(partialAnswer)
 			if lost := lostOption(r.session.options, ev.options); lost != "" && lost != r.option {
-				w.find(partialAnswer, ev, "", []int{ev.Ref}, "The response lacks the config option %q that was there before; it must be the complete list.", clip(lost))
+				w.find(partialAnswer, ev, "", []int{ev.Ref},
+					"The response lacks the config option %q that was there before; it must be the complete list.", clip(lost))
 			}
 		}, answered(setOption))
 		w.on(func(ev *event) {
@@ -74,7 +79,9 @@ func configComplete() *rule {
 			}
 			w.Saw(partialUpdate)
 			if lost := lostOption(ev.session.options, ev.options); lost != "" {
-				w.find(partialUpdate, ev, "", nil, "The config_option_update lacks the config option %q that was there before; it must be the complete list.", clip(lost))
+				w.find(partialUpdate, ev, "", nil,
+					"The config_option_update lacks the config option %q that was there before; it must be the complete list.",
+					clip(lost))
 			}
 		}, optionsUpdate)
 	}
@@ -176,7 +183,8 @@ func modeSync() *rule {
 			}
 			w.Saw(later)
 			if s.modes.current != o.current {
-				w.Report(later, s.conn.n, s.id, "", []int{c.seq, seq}, "The current mode is %q, but the mode option still says %q.", clip(s.modes.current), clip(o.current))
+				w.Report(later, s.conn.n, s.id, "", []int{c.seq, seq}, "The current mode is %q, but the mode option still says %q.",
+					clip(s.modes.current), clip(o.current))
 			}
 		}
 		w.on(func(ev *event) {

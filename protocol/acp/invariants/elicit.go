@@ -10,7 +10,8 @@ import (
 // elicitScope judges elicitations; the modes are for CAP-GATE, the shape is
 // for SHAPE.
 func elicitScope() *rule {
-	r := ofAgent("ELICIT-SCOPE", "An elicitation belongs to one session or one open request, and an elicitationId to one elicitation.")
+	r := ofAgent("ELICIT-SCOPE",
+		"An elicitation belongs to one session or one open request, and an elicitationId to one elicitation.")
 	scope := r.fail("scope", "an elicitation names no session and no open request, or both", "ELICIT-004")
 	address := r.fail("url", "the url of an elicitation is not absolute", "ELICIT-007")
 	reused := r.fail("id-in-use", "two outstanding elicitations have the same elicitationId", "ELICIT-013")
@@ -56,7 +57,8 @@ func elicitScope() *rule {
 			}
 			id := p.Get("elicitationId").Str()
 			if old := ids[id]; old != nil && old.open {
-				w.find(reused, ev, id, []int{old.seq}, "The elicitationId %q is that of another elicitation still outstanding.", clip(id))
+				w.find(reused, ev, id, []int{old.seq}, "The elicitationId %q is that of another elicitation still outstanding.",
+					clip(id))
 			}
 			if len(ids) < rememberedRequests {
 				ids[id] = &elicitation{ev.Seq, true}
@@ -73,7 +75,8 @@ func elicitScope() *rule {
 			id := ev.params.Get("elicitationId").Str()
 			switch e := known[ev.conn][id]; {
 			case e == nil && ev.conn.initAsked > 0 && len(known[ev.conn]) < rememberedRequests:
-				w.find(complete, ev, id, nil, "elicitation/complete names %q, which is no elicitation in url mode of this connection.", clip(id))
+				w.find(complete, ev, id, nil,
+					"elicitation/complete names %q, which is no elicitation in url mode of this connection.", clip(id))
 			case e != nil && !e.open:
 				w.find(again, ev, id, []int{e.seq}, "elicitation/complete came for %q, which was over.", clip(id))
 			case e != nil:

@@ -20,7 +20,8 @@ func elicitCare() *rule {
 				w.Saw(secret)
 				w.Saw(clickable)
 				text := strings.ToLower(string(p.Get("message").Raw()) + string(p.Get("requestedSchema").Raw()))
-				for _, word := range []string{"password", "passwort", "api key", "api_key", "apikey", "secret", "cvv", "credit card", "access token"} {
+				for _, word := range []string{"password", "passwort", "api key", "api_key", "apikey", "secret", "cvv",
+					"credit card", "access token"} {
 					if strings.Contains(text, word) {
 						w.find(secret, ev, word, nil, "The form speaks of %q; forms must not ask for secrets.", word)
 						break
@@ -46,7 +47,8 @@ func elicitCare() *rule {
 			if target.User != nil {
 				w.find(token, ev, "user", nil, "The url of the elicitation holds a user name.")
 			}
-			if host := target.Hostname(); target.Scheme != "https" && host != "localhost" && host != "127.0.0.1" && host != "::1" {
+			if host := target.Hostname(); target.Scheme != "https" && host != "localhost" && host != "127.0.0.1" &&
+				host != "::1" {
 				w.find(scheme, ev, "", nil, "The url of the elicitation is %s, not https.", clip(target.Scheme))
 			}
 		}, asked(elicit))

@@ -6,7 +6,8 @@ import "strings"
 // that what the agent itself said it can do exists. A recording that begins
 // after initialize shows no capabilities; then nothing is judged.
 func capGate() *rule {
-	r := ofAgent("CAP-GATE", "Methods and shapes that need a capability are used only with it, and an advertised method exists.")
+	r := ofAgent("CAP-GATE",
+		"Methods and shapes that need a capability are used only with it, and an advertised method exists.")
 	read := r.fail("read-file", "fs/read_text_file without the client's fs.readTextFile", "FS-001", "INIT-009")
 	write := r.fail("write-file", "fs/write_text_file without the client's fs.writeTextFile", "FS-002", "INIT-009")
 	terminal := r.fail("terminal", "terminal/* without the client's terminal", "TERM-001", "INIT-009")
@@ -28,7 +29,8 @@ func capGate() *rule {
 				}
 				w.Saw(point)
 				if !has(ev.conn.client) {
-					w.find(point, ev, ev.Method, []int{ev.conn.initAsked}, "The agent sent %s, but the client did not advertise %s.", ev.Method, capability)
+					w.find(point, ev, ev.Method, []int{ev.conn.initAsked}, "The agent sent %s, but the client did not advertise %s.",
+						ev.Method, capability)
 				}
 			}
 		}
@@ -44,7 +46,8 @@ func capGate() *rule {
 			w.Saw(elicitation)
 			c := ev.conn.client
 			if mode == "form" && !c.form || mode == "url" && !c.url {
-				f := w.find(elicitation, ev, mode, []int{ev.conn.initAsked}, "The agent asked for elicitation in mode %q, but the client did not advertise elicitation.%s.", mode, mode)
+				f := w.find(elicitation, ev, mode, []int{ev.conn.initAsked},
+					"The agent asked for elicitation in mode %q, but the client did not advertise elicitation.%s.", mode, mode)
 				w.Narrow(f, "ELICIT-001", "INIT-009")
 			}
 		}, asked(elicit))
@@ -63,7 +66,8 @@ func capGate() *rule {
 			case strings.HasPrefix(tag, "compaction_"):
 				w.Saw(compaction)
 				if !c.compaction {
-					w.find(compaction, ev, tag, []int{ev.conn.initAsked}, "The agent sent %s, but the client did not advertise session.compaction.", tag)
+					w.find(compaction, ev, tag, []int{ev.conn.initAsked},
+						"The agent sent %s, but the client did not advertise session.compaction.", tag)
 				}
 			}
 		}, otherUpdate)
@@ -71,10 +75,12 @@ func capGate() *rule {
 			for _, o := range ev.options {
 				w.Saw(boolean)
 				if o.boolean && ev.conn.initAsked > 0 && !ev.conn.client.boolean {
-					w.find(boolean, ev, o.id, []int{ev.conn.initAsked}, "The config option %q is boolean, but the client did not advertise session.configOptions.boolean.", clip(o.id))
+					w.find(boolean, ev, o.id, []int{ev.conn.initAsked},
+						"The config option %q is boolean, but the client did not advertise session.configOptions.boolean.", clip(o.id))
 				}
 			}
-		}, optionsUpdate, answered(newSession), answered(loadSession), answered(resumeSession), answered(forkSession), answered(setOption))
+		}, optionsUpdate, answered(newSession), answered(loadSession), answered(resumeSession), answered(forkSession),
+			answered(setOption))
 
 		exists := func(point int, has func(*event) bool) func(*event) {
 			return func(ev *event) {
@@ -83,7 +89,8 @@ func capGate() *rule {
 				}
 				w.Saw(point)
 				if ev.code() == -32601 {
-					w.find(point, ev, ev.Method, []int{ev.conn.initDone, ev.Ref}, "%s was answered with \"method not found\" (-32601), although %s.",
+					w.find(point, ev, ev.Method, []int{ev.conn.initDone, ev.Ref},
+						"%s was answered with \"method not found\" (-32601), although %s.",
 						ev.Method, pick(point == baseline, "every agent must have it", "the agent advertises it"))
 				}
 			}
@@ -98,8 +105,10 @@ func capGate() *rule {
 		} {
 			w.on(exists(advertised, func(ev *event) bool { return has(ev.conn.agent) }), answered(v))
 		}
-		w.on(exists(advertised, func(ev *event) bool { return ev.session != nil && ev.session.modes != nil }), answered(setMode))
-		w.on(exists(advertised, func(ev *event) bool { return ev.session != nil && len(ev.session.options) > 0 }), answered(setOption))
+		w.on(exists(advertised, func(ev *event) bool { return ev.session != nil && ev.session.modes != nil }),
+			answered(setMode))
+		w.on(exists(advertised, func(ev *event) bool { return ev.session != nil && len(ev.session.options) > 0 }),
+			answered(setOption))
 		w.on(exists(baseline, func(*event) bool { return true }), answered(newSession), answered(prompt))
 	}
 	return r

@@ -32,10 +32,12 @@ func loadWindow() *rule {
 				}
 				return
 			}
-			if s.restored == nil || s.restored.verb != loadSession || len(s.open) > 0 || ev.topic == toolUpdate || ev.topic == planUpdate {
+			if s.restored == nil || s.restored.verb != loadSession || len(s.open) > 0 || ev.topic == toolUpdate ||
+				ev.topic == planUpdate {
 				return
 			}
-			w.find(late, ev, "", []int{s.restored.seq, s.restSeq}, "%s came after the response to session/load and before the next prompt.", describe(ev))
+			w.find(late, ev, "", []int{s.restored.seq, s.restSeq},
+				"%s came after the response to session/load and before the next prompt.", describe(ev))
 		}, contentUpdates()...)
 		w.on(func(ev *event) {
 			if s := ev.session; s != nil && s.window != nil && s.window.verb == loadSession && len(s.open) == 0 {
@@ -57,7 +59,8 @@ func loadWindow() *rule {
 				w.Saw(user)
 				switch {
 				case r.user+r.agent == 0:
-					w.find(empty, ev, "", because, "The session had %s in this transcript, but session/load replayed nothing.", count(life.turns, "finished turn"))
+					w.find(empty, ev, "", because, "The session had %s in this transcript, but session/load replayed nothing.",
+						count(life.turns, "finished turn"))
 				case r.user == 0:
 					w.find(user, ev, "", because, "session/load replayed no user_message_chunk, although the user had spoken.")
 				case r.agent == 0:
@@ -93,7 +96,8 @@ func resumeSilent() *rule {
 			if s.window != nil && s.window.verb == resumeSession {
 				w.find(during, ev, "", []int{s.window.seq}, "%s came between session/resume and its response.", describe(ev))
 			} else if s.window == nil && s.restored != nil && s.restored.verb == resumeSession {
-				w.find(after, ev, "", []int{s.restored.seq, s.restSeq}, "%s came after the response to session/resume and before the next prompt.", describe(ev))
+				w.find(after, ev, "", []int{s.restored.seq, s.restSeq},
+					"%s came after the response to session/resume and before the next prompt.", describe(ev))
 			}
 		}, contentUpdates()...)
 		w.on(func(ev *event) {

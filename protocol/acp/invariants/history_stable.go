@@ -55,7 +55,8 @@ func loadStable() *rule {
 			if before, ok := last[ev.Session]; ok {
 				w.Saw(differs)
 				if before.sum != sum {
-					w.find(differs, ev, "", []int{before.seq, ev.Ref}, "Two loads of the session replayed different histories, although nobody had prompted it in between.")
+					w.find(differs, ev, "", []int{before.seq, ev.Ref},
+						"Two loads of the session replayed different histories, although nobody had prompted it in between.")
 				}
 			}
 			if len(last) < rememberedSessions {

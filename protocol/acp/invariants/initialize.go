@@ -4,7 +4,8 @@ import "github.com/acp-test/acp-test/wire"
 
 // initEcho judges the answer to initialize.
 func initEcho() *rule {
-	r := ofAgent("INIT-ECHO", "initialize succeeds, with the version offered if the agent speaks it, and nothing comes before that.")
+	r := ofAgent("INIT-ECHO",
+		"initialize succeeds, with the version offered if the agent speaks it, and nothing comes before that.")
 	version := r.fail("version", "version 1 was offered and another one chosen", "INIT-004", "INIT-003")
 	refused := r.fail("error", "initialize failed, although any version is negotiable", "INIT-005", "INIT-011")
 	early := r.lint("early-message", "a message came before initialize was answered", "INIT-003")
@@ -21,7 +22,9 @@ func initEcho() *rule {
 			w.Saw(early)
 			if ev.err.Exists() {
 				if ev.request.valid {
-					w.find(refused, ev, "", []int{ev.Ref}, "initialize failed with %d %q; an agent that does not speak the offered version answers with its own.", ev.code(), clip(ev.err.Get("message").Str()))
+					w.find(refused, ev, "", []int{ev.Ref},
+						"initialize failed with %d %q; an agent that does not speak the offered version answers with its own.", ev.code(),
+						clip(ev.err.Get("message").Str()))
 				}
 				return
 			}

@@ -9,9 +9,11 @@ import (
 // rootKeys judges what the schema does not know: keys, methods and kinds of
 // updates. Extensions have their places, in _meta and behind an underscore.
 func rootKeys() *rule {
-	r := ofAgent("ROOT-KEYS", "Objects of the protocol have no keys of their own making, and methods of an extension begin with an underscore.")
+	r := ofAgent("ROOT-KEYS",
+		"Objects of the protocol have no keys of their own making, and methods of an extension begin with an underscore.")
 	key := r.fail("unknown-key",
-		"an object of the protocol has a key that the schema does not know", "EXT-001", "PROMPT-022", "INFO-002", "SESSION-003", "AUTH-006", "AUTH-011", "CLOSE-004", "DELETE-002", "MODE-005")
+		"an object of the protocol has a key that the schema does not know", "EXT-001", "PROMPT-022", "INFO-002",
+		"SESSION-003", "AUTH-006", "AUTH-011", "CLOSE-004", "DELETE-002", "MODE-005")
 	method := r.fail("unknown-method", "a method is not known and does not begin with an underscore", "EXT-002")
 	tag := r.fail("unknown-update", "a kind of session/update is not known", "SESSION-025", "INIT-008")
 	meta := r.fail("meta", "_meta is neither an object nor null", "EXT-007")
@@ -36,10 +38,12 @@ func rootKeys() *rule {
 					w.find(meta, ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
 				case unknownTag(ev, p) && p.Severity <= schema.Lossy:
 					kind := clip(ev.update.Get("sessionUpdate").Str())
-					w.find(tag, ev, kind, nil, "There is no kind of session/update %q; a notification of an extension would be legal.", kind)
+					w.find(tag, ev, kind, nil, "There is no kind of session/update %q; a notification of an extension would be legal.",
+						kind)
 				case p.Severity == schema.Unknown && p.Path == "method":
 					w.find(method, ev, ev.Method, nil, "The agent's method %s.", p.Message)
-				case p.Severity == schema.Unknown && strings.Contains(p.Message, "unknown key") || p.Severity == schema.Unknown && strings.Contains(p.Message, "is no member"):
+				case p.Severity == schema.Unknown && strings.Contains(p.Message, "unknown key") || p.Severity == schema.Unknown &&
+					strings.Contains(p.Message, "is no member"):
 					if p.Type == "AuthMethodTerminal" && strings.HasSuffix(p.Path, ".command") {
 						continue // AUTH-METHODS
 					}

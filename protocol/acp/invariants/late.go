@@ -56,13 +56,17 @@ func lateContent() *rule {
 			case t.stop == "cancelled":
 				w.find(afterCancelled, ev, object, because, "%s came after the cancelled response that ended the turn.", what)
 			case s.closed > 0 && t.close != nil:
-				w.find(afterClosed, ev, object, []int{t.close.seq, t.ended, s.closed}, "%s came after the session was closed in the middle of a turn.", what)
+				w.find(afterClosed, ev, object, []int{t.close.seq, t.ended, s.closed},
+					"%s came after the session was closed in the middle of a turn.", what)
 			case ev.tool != nil && ev.tool.turn == t || continuesMessage(ev, t):
-				w.find(continues, ev, object, because, "%s belongs to a turn that had ended with %q; clients that stop listening lose it.", what, t.stop)
-			case ev.topic == toolCall && ev.tool == nil || ev.topic <= thoughtChunk && ev.update.Get("messageId").Kind() == wire.String:
+				w.find(continues, ev, object, because,
+					"%s belongs to a turn that had ended with %q; clients that stop listening lose it.", what, t.stop)
+			case ev.topic == toolCall && ev.tool == nil || ev.topic <= thoughtChunk &&
+				ev.update.Get("messageId").Kind() == wire.String:
 				w.find(initiated, ev, "", because, "%s is new and came while no prompt was open: the agent works on its own.", what)
 			default:
-				w.find(after, ev, fmt.Sprint(t.ended), because, "%s came while no prompt was open, after the turn had ended with %q.", what, t.stop)
+				w.find(after, ev, fmt.Sprint(t.ended), because,
+					"%s came while no prompt was open, after the turn had ended with %q.", what, t.stop)
 			}
 		}, contentUpdates()...)
 	}

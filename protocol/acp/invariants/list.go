@@ -42,13 +42,15 @@ func listSane() *rule {
 				if r.cwd != "" {
 					w.Saw(filter)
 					if !sameDir(cwd, r.cwd) {
-						w.find(filter, ev, id, []int{ev.Ref}, "The list was asked for sessions in %q and holds one in %q.", clip(r.cwd), clip(cwd))
+						w.find(filter, ev, id, []int{ev.Ref}, "The list was asked for sessions in %q and holds one in %q.", clip(r.cwd),
+							clip(cwd))
 					}
 				}
 				if when := item.Get("updatedAt"); when.Exists() && !when.IsNull() {
 					w.Saw(date)
 					if !isTime(when) {
-						w.find(date, ev, "", nil, "The updatedAt of a session is %s, and should be an ISO 8601 time.", clip(string(when.Raw())))
+						w.find(date, ev, "", nil, "The updatedAt of a session is %s, and should be an ISO 8601 time.",
+							clip(string(when.Raw())))
 					}
 				}
 			}
@@ -70,13 +72,15 @@ func listSane() *rule {
 // symbolic link, such as /private/tmp for /tmp, so one may end in the other.
 func sameDir(a, b string) bool {
 	a, b = strings.TrimRight(a, `/\`), strings.TrimRight(b, `/\`)
-	return a == b || a != "" && b != "" && (strings.HasSuffix(a, b) || strings.HasSuffix(b, a)) || strings.EqualFold(a, b) && strings.Contains(a, ":")
+	return a == b || a != "" && b != "" && (strings.HasSuffix(a, b) || strings.HasSuffix(b, a)) ||
+		strings.EqualFold(a, b) && strings.Contains(a, ":")
 }
 
 func isTime(v wire.Value) bool {
 	text := v.Str()
 	for _, layout := range []string{
-		time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999Z07",
+		time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05.999999999Z0700",
+		"2006-01-02T15:04:05.999999999Z07",
 		"2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02", "20060102T150405Z0700", "20060102T150405",
 	} {
 		if _, err := time.Parse(layout, text); err == nil {

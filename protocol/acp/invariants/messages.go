@@ -19,7 +19,8 @@ func userEcho() *rule {
 			}
 			text := ev.update.Get("content").Get("text").Str()
 			if strings.TrimSpace(text) != "" && strings.Contains(t.text, text) {
-				w.find(echo, ev, "", []int{t.started}, "The agent sent the user's prompt back as user_message_chunk; clients show it twice.")
+				w.find(echo, ev, "", []int{t.started},
+					"The agent sent the user's prompt back as user_message_chunk; clients show it twice.")
 			}
 		}, userChunk)
 		w.on(func(*event) { w.Saw(echo) }, answered(prompt))

@@ -32,7 +32,8 @@ func pathAbs() *rule {
 				text = []byte(path.Str())
 			}
 			if !isAbsolute(text) {
-				w.find(point, ev, ev.Method+string(text), nil, "The %s is %q, and must be an absolute path.", what, clip(string(text)))
+				w.find(point, ev, ev.Method+string(text), nil, "The %s is %q, and must be an absolute path.", what,
+					clip(string(text)))
 				return
 			}
 			if w.lineSuffix(text) {
@@ -42,7 +43,8 @@ func pathAbs() *rule {
 				w.Saw(outside)
 				p := string(text)
 				if under(p, w.Config().Start) && !under(w.Config().Start, s.cwd) && !w.within(p, s) {
-					w.find(outside, ev, p, nil, "The %s %q lies in the directory the agent was started in, not in the session's %q.", what, clip(p), clip(s.cwd))
+					w.find(outside, ev, p, nil, "The %s %q lies in the directory the agent was started in, not in the session's %q.",
+						what, clip(p), clip(s.cwd))
 				}
 			}
 		}

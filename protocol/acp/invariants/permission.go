@@ -39,7 +39,8 @@ func permGuard() *rule {
 				reject = reject || strings.HasPrefix(kind, "reject_")
 			}
 			if !allow || !reject {
-				w.find(choice, ev, "", nil, "The permission request offers %d options, and no way to %s.", len(ids), pick(allow, "reject", pick(reject, "allow", "choose")))
+				w.find(choice, ev, "", nil, "The permission request offers %d options, and no way to %s.", len(ids),
+					pick(allow, "reject", pick(reject, "allow", "choose")))
 			}
 		}, asked(permission))
 
@@ -52,7 +53,8 @@ func permGuard() *rule {
 			case t.asked != nil:
 				w.Saw(early)
 				if next == inProgress || next == completed {
-					w.find(early, ev, t.id, []int{t.asked.seq}, "Tool call %q became %s while its permission request was not answered.", clip(t.id), next)
+					w.find(early, ev, t.id, []int{t.asked.seq},
+						"Tool call %q became %s while its permission request was not answered.", clip(t.id), next)
 				}
 			case t.denied > 0 && next.final():
 				point := rejected
@@ -63,7 +65,8 @@ func permGuard() *rule {
 				}
 				w.Saw(point)
 				if next == completed {
-					w.find(point, ev, t.id, []int{t.first, t.denied}, "Tool call %q was completed although its permission was answered with %s.", clip(t.id), t.denial)
+					w.find(point, ev, t.id, []int{t.first, t.denied},
+						"Tool call %q was completed although its permission was answered with %s.", clip(t.id), t.denial)
 				}
 			}
 		}, toolUpdate, toolCall)
@@ -106,7 +109,8 @@ func (w *watch) watchEffects(ranEarly, deniedEffect int) {
 				w.Saw(deniedEffect)
 				subject := ev.params.Get(mark).Str()
 				if subject != "" && slices.Contains(d.of, subject) && aloneIn(ev.session, d.tool) {
-					w.find(deniedEffect, ev, d.tool.id, []int{d.tool.first, d.seq}, "%s was called for %q although the permission for it was denied.", ev.Method, clip(subject))
+					w.find(deniedEffect, ev, d.tool.id, []int{d.tool.first, d.seq},
+						"%s was called for %q although the permission for it was denied.", ev.Method, clip(subject))
 				}
 			}
 			for t, about := range marks {
@@ -116,7 +120,8 @@ func (w *watch) watchEffects(ranEarly, deniedEffect int) {
 				w.Saw(ranEarly)
 				subject := ev.params.Get(mark).Str()
 				if subject != "" && slices.Contains(about, subject) && aloneIn(ev.session, t) {
-					w.find(ranEarly, ev, t.id, []int{t.first, t.asked.seq}, "%s was called for %q while the permission for it was not answered.", ev.Method, clip(subject))
+					w.find(ranEarly, ev, t.id, []int{t.first, t.asked.seq},
+						"%s was called for %q while the permission for it was not answered.", ev.Method, clip(subject))
 				}
 			}
 		}

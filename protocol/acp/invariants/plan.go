@@ -44,14 +44,19 @@ func planFull() *rule {
 					lost++
 				}
 				if kept && status == "completed" && now != "completed" {
-					w.find(back, ev, content, []int{before.seq}, "The plan entry %q went from completed back to %s.", clip(content), clip(now))
+					w.find(back, ev, content, []int{before.seq}, "The plan entry %q went from completed back to %s.", clip(content),
+						clip(now))
 				}
 			}
 			switch {
 			case next.size == 1 && before.size > 1 && lost > 0:
-				w.find(delta, ev, "", []int{before.seq}, "The plan update has one entry, the plan before it had %d: it looks like a change instead of the whole plan.", before.size)
+				w.find(delta, ev, "", []int{before.seq},
+					"The plan update has one entry, the plan before it had %d: it looks like a change instead of the whole plan.",
+					before.size)
 			case next.size < before.size && lost > 0:
-				w.find(shrunk, ev, "", []int{before.seq}, "The plan update has %d entries instead of %d, and lacks %d that had not been finished.", next.size, before.size, lost)
+				w.find(shrunk, ev, "", []int{before.seq},
+					"The plan update has %d entries instead of %d, and lacks %d that had not been finished.", next.size, before.size,
+					lost)
 			}
 		}, planUpdate)
 	}

@@ -11,7 +11,8 @@ import (
 // worksAgain judges that a session goes on after a cancel and after a load.
 // What the fake model is told to fail is no fault of the agent.
 func worksAgain() *rule {
-	r := ofAgent("WORKS-AGAIN", "A session answers the next prompt after a cancelled turn, and after it was loaded or resumed.")
+	r := ofAgent("WORKS-AGAIN",
+		"A session answers the next prompt after a cancelled turn, and after it was loaded or resumed.")
 	cancelled := r.warn("after-cancel", "the prompt after a cancelled turn failed", "CANCEL-011")
 	loaded := r.warn("after-load", "the first prompt after a load or resume failed", "LOAD-007", "RESUME-004")
 	r.Versions = []int{1}
@@ -42,19 +43,22 @@ func worksAgain() *rule {
 			}
 			b := next[t.session]
 			delete(next, t.session)
-			failed := ev.err.Exists() && ev.code() != -32000 && ev.code() != -32800 && faults < t.started && !t.concurrent && t.cancel == nil
+			failed := ev.err.Exists() && ev.code() != -32000 && ev.code() != -32800 && faults < t.started && !t.concurrent &&
+				t.cancel == nil
 			message := clip(ev.err.Get("message").Str())
 			if b.cancelled != nil {
 				w.Saw(cancelled)
 				if failed {
-					w.find(cancelled, ev, "", []int{b.cancelled.seq, t.started}, "The prompt after a cancelled turn failed with %d %q.", ev.code(), message)
+					w.find(cancelled, ev, "", []int{b.cancelled.seq, t.started},
+						"The prompt after a cancelled turn failed with %d %q.", ev.code(), message)
 					return
 				}
 			}
 			if b.restored != nil {
 				w.Saw(loaded)
 				if failed {
-					w.find(loaded, ev, "", []int{b.restored.seq, t.started}, "The first prompt after %s failed with %d %q.", b.restored.method, ev.code(), message)
+					w.find(loaded, ev, "", []int{b.restored.seq, t.started}, "The first prompt after %s failed with %d %q.",
+						b.restored.method, ev.code(), message)
 				}
 			}
 		}, answered(prompt))
@@ -107,7 +111,8 @@ func promptAccepted() *rule {
 			w.Saw(point)
 			if ev.code() == -32602 {
 				w.find(point, ev, "", []int{ev.Ref}, "A valid prompt %s was refused with -32602 %q.",
-					[...]string{"of text", "with a resource_link", "with an image", "with audio", "with a resource"}[point], clip(ev.err.Get("message").Str()))
+					[...]string{"of text", "with a resource_link", "with an image", "with audio", "with a resource"}[point],
+					clip(ev.err.Get("message").Str()))
 			}
 		}, answered(prompt))
 	}
@@ -128,12 +133,14 @@ func emptyTurn() *rule {
 	r.start = func(w *watch) {
 		w.on(func(ev *event) {
 			t := ev.turn
-			if t == nil || ev.stop != "end_turn" || t.concurrent || t.disturbed || t.cancel != nil || t.close != nil || strings.HasPrefix(t.text, "/") {
+			if t == nil || ev.stop != "end_turn" || t.concurrent || t.disturbed || t.cancel != nil || t.close != nil ||
+				strings.HasPrefix(t.text, "/") {
 				return
 			}
 			w.Saw(empty)
 			if !t.spoke && !t.acted {
-				w.find(empty, ev, "", []int{t.started}, "The turn ended with end_turn without any text, thought, tool call or plan.")
+				w.find(empty, ev, "", []int{t.started},
+					"The turn ended with end_turn without any text, thought, tool call or plan.")
 			}
 		}, answered(prompt))
 	}

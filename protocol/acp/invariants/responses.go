@@ -78,7 +78,8 @@ func oneResponse() *rule {
 				return
 			}
 			if r := c.ids[rules.OfClient][otherType(ev.ID)]; r != nil {
-				w.find(idType, ev, object, []int{r.seq}, "The response has id %s, but the %s it seems to answer has id %s: the type differs.", ev.ID, r.method, r.id)
+				w.find(idType, ev, object, []int{r.seq},
+					"The response has id %s, but the %s it seems to answer has id %s: the type differs.", ev.ID, r.method, r.id)
 				return
 			}
 			if c.initAsked > 0 {
@@ -91,7 +92,8 @@ func oneResponse() *rule {
 			if ev.ID == "null" {
 				w.find(nullID, ev, ev.Method, nil, "The agent's %s has the id null, which JSON-RPC discourages.", ev.Method)
 			} else if r := ev.conn.ids[rules.OfAgent][ev.ID]; r != nil {
-				w.find(reused, ev, string(ev.ID), []int{r.seq}, "The agent's %s has the id %s of its %s, which was still open.", ev.Method, ev.ID, r.method)
+				w.find(reused, ev, string(ev.ID), []int{r.seq}, "The agent's %s has the id %s of its %s, which was still open.",
+					ev.Method, ev.ID, r.method)
 			}
 		}, agentRequests()...)
 		w.finish(func(end rules.End) {
@@ -105,7 +107,8 @@ func oneResponse() *rule {
 				if r.session != nil {
 					session = r.session.id
 				}
-				f := w.Report(missing, r.conn.n, session, fmt.Sprint(r.seq), []int{r.seq}, "The client's %s was not answered within %s.", r.method, waited.Round(time.Second))
+				f := w.Report(missing, r.conn.n, session, fmt.Sprint(r.seq), []int{r.seq},
+					"The client's %s was not answered within %s.", r.method, waited.Round(time.Second))
 				broken := []string{"RPC-005"}
 				if r.verb == prompt {
 					broken = append(broken, "PROMPT-003")
@@ -131,7 +134,8 @@ func otherType(id wire.ID) wire.ID {
 func notifySilent() *rule {
 	r := ofAgent("NOTIFY-SILENT", "Notifications are never answered, not even with an error.")
 	answeredNotice := r.fail("answered",
-		"a response has no id, or the id null, and neither an unreadable line nor a parse error explains it", "RPC-006", "CANCEL-005", "EXT-005", "RCANCEL-002", "RCANCEL-007")
+		"a response has no id, or the id null, and neither an unreadable line nor a parse error explains it", "RPC-006",
+		"CANCEL-005", "EXT-005", "RCANCEL-002", "RCANCEL-007")
 	r.start = func(w *watch) {
 		unreadable := map[*conn]int{}
 		type notice struct {
@@ -140,7 +144,8 @@ func notifySilent() *rule {
 		}
 		last := map[*conn]notice{}
 		w.on(func(ev *event) { unreadable[ev.conn] += max(1, ev.body.Len()) }, editorNoise)
-		w.on(func(ev *event) { last[ev.conn] = notice{ev.Seq, ev.topic}; w.Saw(answeredNotice) }, cancelTold, editorTakesBack, editorOtherTold)
+		w.on(func(ev *event) { last[ev.conn] = notice{ev.Seq, ev.topic}; w.Saw(answeredNotice) }, cancelTold, editorTakesBack,
+			editorOtherTold)
 		judge := func(ev *event, message wire.Value) {
 			// Who could not read a line does not know that it was a notification.
 			if code, _ := message.Path("error.code").Int(); code == -32700 {
@@ -152,7 +157,8 @@ func notifySilent() *rule {
 				return
 			}
 			n := last[c]
-			f := w.find(answeredNotice, ev, "", []int{n.seq}, "A response without the id of a request came, as if a notification had been answered.")
+			f := w.find(answeredNotice, ev, "", []int{n.seq},
+				"A response without the id of a request came, as if a notification had been answered.")
 			broken := []string{"RPC-006"}
 			switch n.topic {
 			case cancelTold:
@@ -171,7 +177,8 @@ func notifySilent() *rule {
 		}, agentAnswersNone)
 		w.on(func(ev *event) {
 			b := ev.body
-			if b.Get("jsonrpc").Is("2.0") && isAnswer(b) && !b.Get("id").Exists() && b.Get("result").Exists() != b.Get("error").Exists() {
+			if b.Get("jsonrpc").Is("2.0") && isAnswer(b) && !b.Get("id").Exists() &&
+				b.Get("result").Exists() != b.Get("error").Exists() {
 				judge(ev, b)
 			}
 		}, agentNoise)
@@ -181,7 +188,9 @@ func notifySilent() *rule {
 
 // rcancelOwn judges $/cancel_request in both directions.
 func rcancelOwn() *rule {
-	r := ofAgent("RCANCEL-OWN", "$/cancel_request names an open request of its sender, and that request is answered with a result or with code -32800.")
+	r := ofAgent("RCANCEL-OWN",
+		"$/cancel_request names an open request of its sender, and that request is answered with a result or with code "+
+			"-32800.")
 	foreign := r.fail("not-own", "the agent takes back a request it never made", "RCANCEL-010", "RCANCEL-001")
 	done := r.lint("already-answered", "the agent takes back a request although it has read the answer", "RCANCEL-001")
 	code := r.lint("error-code", "a request that was taken back failed with another code than -32800", "RCANCEL-003")

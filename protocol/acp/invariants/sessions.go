@@ -9,7 +9,8 @@ import (
 // sessionKnownFirst judges that the editor knows a session before the agent
 // speaks of it.
 func sessionKnownFirst() *rule {
-	r := ofAgent("SESSION-KNOWN-FIRST", "No message names a session before the response that creates it, or the request that loads it.")
+	r := ofAgent("SESSION-KNOWN-FIRST",
+		"No message names a session before the response that creates it, or the request that loads it.")
 	early := r.lint("early", "a message names a session before the response that creates it", "SESSION-022")
 	unknown := r.fail("unknown", "a message names a session that was never created or loaded", "SESSION-020", "LOAD-012")
 	r.start = func(w *watch) {
@@ -41,7 +42,9 @@ func sessionKnownFirst() *rule {
 		w.on(func(ev *event) {
 			w.Saw(early)
 			if f := premature[ev.session]; f != nil && ev.succeeded() {
-				w.find(early, ev, "", []int{f.seq}, "The agent sent %s for the session before the response that tells its id; strict clients drop it.", count(f.count, "message"))
+				w.find(early, ev, "", []int{f.seq},
+					"The agent sent %s for the session before the response that tells its id; strict clients drop it.",
+					count(f.count, "message"))
 			}
 			delete(premature, ev.session)
 		}, answered(newSession), answered(forkSession))
@@ -51,7 +54,9 @@ func sessionKnownFirst() *rule {
 				if f == nil || s.known() || s.listed || s.addressed {
 					continue
 				}
-				w.Report(unknown, s.conn.n, s.id, "", []int{f.seq}, "The agent sent %s for session %q, which was never created or loaded on this connection.", count(f.count, "message"), clip(s.id))
+				w.Report(unknown, s.conn.n, s.id, "", []int{f.seq},
+					"The agent sent %s for session %q, which was never created or loaded on this connection.",
+					count(f.count, "message"), clip(s.id))
 			}
 		})
 	}
@@ -97,7 +102,8 @@ func closeSettles() *rule {
 				}
 				w.Saw(terminals)
 				if t.released == 0 {
-					w.find(terminals, ev, t.id, []int{t.created, ev.request.seq}, "Terminal %q was not released when its session was closed.", clip(t.id))
+					w.find(terminals, ev, t.id, []int{t.created, ev.request.seq},
+						"Terminal %q was not released when its session was closed.", clip(t.id))
 				}
 			}
 		}, answered(closeSession))

@@ -175,7 +175,8 @@ func brokenBy(point int, p schema.Problem, all []string) []string {
 	about := func(end string) bool { return strings.HasSuffix(p.Path, end) }
 	switch point {
 	case shapeContent:
-		return []string{pick(p.Type == "ContentChunk", "MSG-001", pick(strings.Contains(p.Type, "Resource") && p.Type != "ResourceLink", "CONTENT-003", "CONTENT-001")), general}
+		return []string{pick(p.Type == "ContentChunk", "MSG-001",
+			pick(strings.Contains(p.Type, "Resource") && p.Type != "ResourceLink", "CONTENT-003", "CONTENT-001")), general}
 	case shapeTool:
 		return []string{pick(p.Type == "ToolCallUpdate", "TOOL-007", "TOOL-002"), general}
 	case shapePlan:
@@ -183,7 +184,8 @@ func brokenBy(point int, p schema.Problem, all []string) []string {
 	case shapeMode:
 		return []string{pick(p.Type == "CurrentModeUpdate", "MODE-006", "MODE-001"), general}
 	case shapeOption:
-		return []string{pick(about(".currentValue"), "CONFIG-002", pick(p.Type == "SessionConfigSelectOptions", "CONFIG-005", "CONFIG-001")), general}
+		return []string{pick(about(".currentValue"), "CONFIG-002",
+			pick(p.Type == "SessionConfigSelectOptions", "CONFIG-005", "CONFIG-001")), general}
 	case shapeOptionList:
 		return []string{pick(p.Type == "ConfigOptionUpdate", "CONFIG-009", "CONFIG-007"), general}
 	case shapeInit:

@@ -86,13 +86,15 @@ func (ev *event) phase() string {
 
 // errForm judges the form of responses that fail.
 func errForm() *rule {
-	r := ofAgent("ERR-FORM", "A response has a result or an error, and an error has an integer code and a message of one line.")
+	r := ofAgent("ERR-FORM",
+		"A response has a result or an error, and an error has an integer code and a message of one line.")
 	either := r.fail("result-xor-error", "a response has both a result and an error, or neither", "RPC-002")
 	members := r.fail("members", "an error lacks an integer code or a string message", "RPC-003")
 	sentence := r.lint("message", "an error message is not one short line", "RPC-016")
 	r.start = func(w *watch) {
 		w.on(func(ev *event) {
-			if ev.body.Get("jsonrpc").Is("2.0") && isAnswer(ev.body) && ev.body.Get("result").Exists() == ev.body.Get("error").Exists() {
+			if ev.body.Get("jsonrpc").Is("2.0") && isAnswer(ev.body) &&
+				ev.body.Get("result").Exists() == ev.body.Get("error").Exists() {
 				w.Saw(either)
 				w.find(either, ev, string(ev.ID), nil, "A response must have either a result or an error: %s.", ev.Problem)
 			}
@@ -110,9 +112,11 @@ func errForm() *rule {
 			case ev.err.Kind() != wire.Object:
 				w.find(members, ev, ev.Method, nil, "The error of a response to %s is no object.", ev.Method)
 			case !whole || n != int64(int32(n)):
-				w.find(members, ev, ev.Method, nil, "The error code of a response to %s is %s, and must be a 32-bit integer.", ev.Method, orNothing(code))
+				w.find(members, ev, ev.Method, nil, "The error code of a response to %s is %s, and must be a 32-bit integer.",
+					ev.Method, orNothing(code))
 			case message.Kind() != wire.String:
-				w.find(members, ev, ev.Method, nil, "The error message of a response to %s is %s, and must be a string.", ev.Method, orNothing(message))
+				w.find(members, ev, ev.Method, nil, "The error message of a response to %s is %s, and must be a string.", ev.Method,
+					orNothing(message))
 			case text == "" || len(text) > 200 || bytes.ContainsAny([]byte(text), "\r\n"):
 				w.find(sentence, ev, ev.Method, nil, "The error message of a response to %s is not one short line.", ev.Method)
 			}

@@ -32,15 +32,18 @@ func termLife() *rule {
 			switch {
 			case t == nil:
 				if c.initAsked > 0 && len(c.termOrder) < rememberedTerms {
-					w.find(unknown, ev, name, nil, "%s names terminal %q, which terminal/create never returned.", ev.Method, clip(name))
+					w.find(unknown, ev, name, nil, "%s names terminal %q, which terminal/create never returned.", ev.Method,
+						clip(name))
 				}
 			case t.session != ev.session:
-				w.find(foreign, ev, name, []int{t.created}, "%s uses terminal %q under another session than the one that created it.", ev.Method, clip(name))
+				w.find(foreign, ev, name, []int{t.created},
+					"%s uses terminal %q under another session than the one that created it.", ev.Method, clip(name))
 			case t.released > 0 && ev.verb == releaseTerminal:
 				w.Saw(twice)
 				w.find(twice, ev, name, []int{t.created, t.released}, "Terminal %q was released twice.", clip(name))
 			case t.released > 0:
-				w.find(after, ev, name, []int{t.created, t.released}, "%s uses terminal %q after its release.", ev.Method, clip(name))
+				w.find(after, ev, name, []int{t.created, t.released}, "%s uses terminal %q after its release.", ev.Method,
+					clip(name))
 			}
 		}, terminalUses()...)
 		w.on(func(ev *event) {
@@ -77,7 +80,8 @@ func termLife() *rule {
 						continue
 					}
 					if t.killed {
-						w.Report(killed, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was killed but never released.", clip(t.id))
+						w.Report(killed, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was killed but never released.",
+							clip(t.id))
 					} else {
 						w.Report(leaked, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was never released.", clip(t.id))
 					}
@@ -119,7 +123,8 @@ func terminalRef() *rule {
 				case t.session != s:
 					w.find(foreign, ev, name, []int{t.created}, "A tool call shows terminal %q of another session.", clip(name))
 				case t.released > 0:
-					w.find(released, ev, name, []int{t.created, t.released}, "A tool call shows terminal %q for the first time after its release.", clip(name))
+					w.find(released, ev, name, []int{t.created, t.released},
+						"A tool call shows terminal %q for the first time after its release.", clip(name))
 				}
 			}
 		}, toolCall, toolUpdate)

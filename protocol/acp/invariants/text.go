@@ -26,7 +26,8 @@ func textWhole() *rule {
 		runs := map[*session]*run{}
 		tainted := map[*conn]bool{} // the editor or the model sent one itself
 		w.on(func(ev *event) {
-			if bytes.Contains(ev.Raw, []byte(replacement)) || bytes.Contains(ev.Raw, []byte(`\ufffd`)) || bytes.Contains(ev.Raw, []byte(`\uFFFD`)) {
+			if bytes.Contains(ev.Raw, []byte(replacement)) || bytes.Contains(ev.Raw, []byte(`\ufffd`)) ||
+				bytes.Contains(ev.Raw, []byte(`\uFFFD`)) {
 				tainted[ev.conn] = true
 			}
 		}, append(append(editorRequests(), editorAnswers()...), modelEvent, terminalEvent)...)
@@ -52,9 +53,11 @@ func textWhole() *rule {
 			w.Saw(broken)
 			w.Saw(repeated)
 			if bytes.Contains(plain, []byte(replacement)) && !tainted[ev.conn] {
-				w.find(broken, ev, "", nil, "The text of %s holds U+FFFD, which nobody sent: a character was cut in two.", ev.update.Get("sessionUpdate").Str())
+				w.find(broken, ev, "", nil, "The text of %s holds U+FFFD, which nobody sent: a character was cut in two.",
+					ev.update.Get("sessionUpdate").Str())
 			}
-			if r.chunks > 1 && len(plain) >= longEnough && len(plain) == r.length && maphash.Bytes(seed, plain) == r.hash.Sum64() {
+			if r.chunks > 1 && len(plain) >= longEnough && len(plain) == r.length &&
+				maphash.Bytes(seed, plain) == r.hash.Sum64() {
 				w.find(repeated, ev, "", nil, "The chunk repeats the whole text of its message so far; clients show it twice.")
 			}
 			r.hash.Write(plain)
@@ -84,7 +87,8 @@ func contentData() *rule {
 			}
 			w.Saw(encoding)
 			if text := data.Str(); !isBase64(text) {
-				w.find(encoding, ev, "", nil, "The data of a %s block is not plain base64: %q.", b.Get("type").Str(), clip(text[:min(len(text), 30)]))
+				w.find(encoding, ev, "", nil, "The data of a %s block is not plain base64: %q.", b.Get("type").Str(),
+					clip(text[:min(len(text), 30)]))
 			}
 		}
 		w.on(func(ev *event) { block(ev, ev.update.Get("content")) }, userChunk, agentChunk, thoughtChunk)

@@ -52,9 +52,11 @@ func toolClosed() *rule {
 					w.Report(background, conn, session, id, append(entries, l.tool.seq),
 						"Tool call %q went on after its turn had ended, as background work.", clip(id))
 				case l.stop == "end_turn":
-					w.Report(open, conn, session, id, entries, "Tool call %q was still %s when its turn ended with end_turn.", clip(id), l.status)
+					w.Report(open, conn, session, id, entries, "Tool call %q was still %s when its turn ended with end_turn.",
+						clip(id), l.status)
 				default:
-					w.Report(otherEnd, conn, session, id, entries, "Tool call %q was left %s when its turn ended with %s.", clip(id), l.status, l.stop)
+					w.Report(otherEnd, conn, session, id, entries, "Tool call %q was left %s when its turn ended with %s.", clip(id),
+						l.status, l.stop)
 				}
 			}
 		})
@@ -90,14 +92,16 @@ func toolAnnounced() *rule {
 			case t.by == byUpdate:
 				w.find(unknown, ev, t.id, []int{t.first}, "The tool_call_update of %q has no tool_call before it.", clip(t.id))
 			case t.by == byPermission:
-				w.find(onlyAsked, ev, t.id, []int{t.first}, "Tool call %q was announced by a permission request only, not by a tool_call.", clip(t.id))
+				w.find(onlyAsked, ev, t.id, []int{t.first},
+					"Tool call %q was announced by a permission request only, not by a tool_call.", clip(t.id))
 			}
 		}, toolUpdate)
 		w.on(func(ev *event) {
 			id := ev.params.Get("toolCall").Get("toolCallId")
 			w.Saw(permissionFirst)
 			if ev.session != nil && id.Kind() == wire.String && ev.tool == nil && !blind(ev.session) {
-				w.find(permissionFirst, ev, id.Str(), nil, "The permission request is about tool call %q, which no tool_call has announced.", clip(id.Str()))
+				w.find(permissionFirst, ev, id.Str(), nil,
+					"The permission request is about tool call %q, which no tool_call has announced.", clip(id.Str()))
 			}
 		}, asked(permission))
 		w.on(func(ev *event) {
@@ -107,7 +111,8 @@ func toolAnnounced() *rule {
 			}
 			w.Saw(elicitation)
 			if ev.session != nil && ev.session.tool(id) == nil && !blind(ev.session) {
-				w.find(elicitation, ev, id.Str(), nil, "The elicitation is about tool call %q, which no tool_call has announced.", clip(id.Str()))
+				w.find(elicitation, ev, id.Str(), nil, "The elicitation is about tool call %q, which no tool_call has announced.",
+					clip(id.Str()))
 			}
 		}, asked(elicit))
 	}
@@ -127,11 +132,13 @@ func toolResend() *rule {
 			switch {
 			case t == nil || t.by != byCall || ev.turn != nil && ev.turn.mixed:
 			case t.status.final():
-				w.find(ended, ev, t.id, []int{t.first}, "A second tool_call has the id %q of a tool call that had %s.", clip(t.id), ending(t.status))
+				w.find(ended, ev, t.id, []int{t.first}, "A second tool_call has the id %q of a tool call that had %s.", clip(t.id),
+					ending(t.status))
 			case t.turn != ev.turn:
 				w.find(ended, ev, t.id, []int{t.first}, "A tool_call has the id %q of a tool call of another turn.", clip(t.id))
 			default:
-				w.find(running, ev, t.id, []int{t.first}, "A second tool_call has the id %q of a tool call that still runs; tool_call_update is for that.", clip(t.id))
+				w.find(running, ev, t.id, []int{t.first},
+					"A second tool_call has the id %q of a tool call that still runs; tool_call_update is for that.", clip(t.id))
 			}
 		}, toolCall)
 	}
@@ -142,7 +149,8 @@ func ending(s status) string { return pick(s == failed, "failed", "completed") }
 
 // statusForward judges that the status of a tool call never goes back.
 func statusForward() *rule {
-	r := ofAgent("STATUS-FORWARD", "The status of a tool call goes from pending over in_progress to completed or failed, and never back.")
+	r := ofAgent("STATUS-FORWARD",
+		"The status of a tool call goes from pending over in_progress to completed or failed, and never back.")
 	back := r.warn("back", "the status of a tool call went back, or changed after it was final", "TOOL-009")
 	skipped := r.lint("no-in-progress", "a tool call was completed without having been in progress", "TOOL-010")
 	r.start = func(w *watch) {
@@ -156,7 +164,8 @@ func statusForward() *rule {
 			case next < t.status && next != completed || t.status.final() && next.final() && next != t.status:
 				w.find(back, ev, t.id, []int{t.first}, "The status of tool call %q went from %s to %s.", clip(t.id), t.status, next)
 			case t.status == pending && next == completed && ev.turn != nil:
-				w.find(skipped, ev, t.id, []int{t.first}, "Tool call %q went from pending to completed without in_progress.", clip(t.id))
+				w.find(skipped, ev, t.id, []int{t.first}, "Tool call %q went from pending to completed without in_progress.",
+					clip(t.id))
 			case next == completed:
 				w.Saw(skipped)
 			}

@@ -4,7 +4,8 @@ import "github.com/acp-test/acp-test/wire"
 
 // usageSane judges the values of usage updates; their shape is for SHAPE.
 func usageSane() *rule {
-	r := ofAgent("USAGE-SANE", "Usage fits into the context size, the cost never shrinks, and its currency is an ISO 4217 code.")
+	r := ofAgent("USAGE-SANE",
+		"Usage fits into the context size, the cost never shrinks, and its currency is an ISO 4217 code.")
 	currency := r.fail("currency", "the currency is no three-letter code", "USAGE-003")
 	window := r.lint("size", "the context size is 0, or less than what is used", "USAGE-004")
 	cost := r.lint("cost", "the cost of a session shrank or changed its currency", "USAGE-005")
@@ -22,7 +23,8 @@ func usageSane() *rule {
 			if okUsed && okSize {
 				w.Saw(window)
 				if size == 0 || used > size {
-					w.find(window, ev, "", nil, "The usage is %d of a context of %d; a size that is not known is better left unsaid.", used, size)
+					w.find(window, ev, "", nil, "The usage is %d of a context of %d; a size that is not known is better left unsaid.",
+						used, size)
 				}
 			}
 			c := ev.update.Get("cost")
@@ -32,7 +34,8 @@ func usageSane() *rule {
 			w.Saw(currency)
 			unit := c.Get("currency")
 			if unit.Kind() == wire.String && !isCurrency(unit) {
-				w.find(currency, ev, unit.Str(), nil, "The currency is %q, and must be a three-letter ISO 4217 code.", clip(unit.Str()))
+				w.find(currency, ev, unit.Str(), nil, "The currency is %q, and must be a three-letter ISO 4217 code.",
+					clip(unit.Str()))
 			}
 			amount, ok := c.Get("amount").Float()
 			if !ok || ev.session.window != nil {
@@ -44,7 +47,8 @@ func usageSane() *rule {
 				before = &price{}
 				last[ev.session] = before
 			} else if amount < before.amount || !unit.Is(before.currency) {
-				w.find(cost, ev, "", []int{before.seq}, "The cost of the session went from %g %s to %g %s.", before.amount, before.currency, amount, clip(unit.Str()))
+				w.find(cost, ev, "", []int{before.seq}, "The cost of the session went from %g %s to %g %s.", before.amount,
+					before.currency, amount, clip(unit.Str()))
 			}
 			if !unit.Is(before.currency) {
 				before.currency = unit.Str()
