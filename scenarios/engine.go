@@ -117,6 +117,7 @@ func (e *Engine) launched(r *run, a *transport.Agent) {
 
 func (e *Engine) withDefaults() *Engine {
 	c := *e
+	c.Protocol = e.Protocol.complete()
 	c.Timeout = cmp.Or(c.Timeout, e.Profile.Timeouts.Scenario, DefaultTimeout)
 	c.StepTimeout = cmp.Or(c.StepTimeout, e.Profile.Timeouts.Step, DefaultStepTimeout)
 	return &c

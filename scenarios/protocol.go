@@ -13,6 +13,7 @@ import (
 
 // Protocol is what the engine needs to know of a protocol in order to speak it,
 // to judge a run of it and to write it down. The engine itself knows no message.
+// Classifier, Rules, Canonical, Client and TurnEnd are needed.
 type Protocol struct {
 	// Version is what the headers of transcripts say.
 	Version string
@@ -70,6 +71,29 @@ type Protocol struct {
 	ExitRequirements []string
 	// Start reports whether the answer to a request may take as long as a start.
 	Start func(method string) bool
+}
+
+// complete fills in what a protocol may leave out.
+func (p *Protocol) complete() *Protocol {
+	c := *p
+	if c.Said == nil {
+		c.Said = func(transcript.Entry) string { return "" }
+	}
+	if c.Lookup == nil {
+		c.Lookup = func(_ transcript.Entry, path string) ([]wire.Value, string) { return nil, path }
+	}
+	if c.Stands == nil {
+		c.Stands = func(transcript.Entry) []string { return nil }
+	}
+	if c.Brief == nil {
+		c.Brief = c.Canonical.Line
+	}
+	for _, is := range []*func(string) bool{&c.OpensSession, &c.Inner, &c.Start} {
+		if *is == nil {
+			*is = func(string) bool { return false }
+		}
+	}
+	return &c
 }
 
 // Client is the engine's side of the connections of one run, as a protocol has
