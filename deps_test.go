@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"serve"},
 	{"protocol/acp/schema", "transcript"},
 	{"scenarios/script", "internal/process", "internal/yamlfile"},
-	{"wire", "mistake", "internal/isolate", "internal/pipe", "internal/glob"},
+	{"wire", "mistake", "internal/isolate", "internal/pipe", "internal/workspace", "internal/glob"},
 }
 
 // kernel are the packages that serve any protocol: they contain no name of a

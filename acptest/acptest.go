@@ -16,6 +16,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
@@ -77,6 +78,7 @@ type Agent struct {
 
 	t        T
 	patience time.Duration
+	before   workspace.Snapshot
 }
 
 // Start starts an agent, initializes it and opens a session. The agent and its
@@ -111,6 +113,9 @@ func (a *Agent) start(o Options) (err error) {
 		if err := write(a.Dir, name, []byte(content)); err != nil {
 			return err
 		}
+	}
+	if a.before, err = workspace.Take(a.Dir); err != nil {
+		return err
 	}
 	a.Log, err = transcript.New(transcript.Header{Scenario: a.t.Name(), Protocol: "1"},
 		transcript.Options{Classifier: acpframe.Classifier{}})
@@ -274,6 +279,21 @@ func (a *Agent) ReadFile(name string) string {
 		a.t.Fatalf("%v", err)
 	}
 	return string(text)
+}
+
+// Changed lists what is different in the workspace since Start, by path: "new
+// file a.txt", "changed a.txt" or "deleted a.txt".
+func (a *Agent) Changed() []string {
+	a.t.Helper()
+	now, err := workspace.Take(a.Dir)
+	if err != nil {
+		a.t.Fatalf("%v", err)
+	}
+	var list []string
+	for _, c := range a.before.Changes(now) {
+		list = append(list, c.What+" "+filepath.ToSlash(c.Path))
+	}
+	return list
 }
 
 // failure is the text about an expectation that is not met.

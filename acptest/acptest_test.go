@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -82,6 +83,9 @@ func TestStart(t *testing.T) {
 	}
 	if text := a.ReadFile("sub/a.txt"); text != "new: \"1\"\n" {
 		t.Errorf("wrote %q", text)
+	}
+	if changed := a.Changed(); !slices.Equal(changed, []string{"changed sub/a.txt"}) {
+		t.Errorf("changed are %q", changed)
 	}
 	a.Check(mockclient.PermissionRequested())
 	turn := a.Prompt("Count.")

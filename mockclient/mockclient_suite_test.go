@@ -139,10 +139,10 @@ var programs = map[string]func(args []string) int{
 		fmt.Println("running", args)
 		select {}
 	},
-	// harness runs an agent in a shelter and waits to be killed.
+	// harness runs an agent in a temporary directory and waits to be killed.
 	"harness": func(args []string) int {
 		self := []string{os.Args[0], "keeper"}
-		shelter, err := process.NewTempDir(self, args[0], args[1])
+		temp, err := process.NewTempDir(self, args[0], args[1])
 		if err != nil {
 			fmt.Println("error", err)
 			return 1
@@ -152,7 +152,7 @@ var programs = map[string]func(args []string) int{
 			fmt.Println("error", err)
 			return 1
 		}
-		work := shelter.Dir() + "/work"
+		work := temp.Dir() + "/work"
 		if err := os.MkdirAll(work, 0o700); err != nil {
 			return 1
 		}

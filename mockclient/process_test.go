@@ -394,7 +394,7 @@ var _ = Describe("a harness that is killed", func() {
 	})
 })
 
-var _ = Describe("a shelter", func() {
+var _ = Describe("a temporary directory", func() {
 	for _, keeper := range [][]string{nil, keeperCommand} {
 		It(fmt.Sprintf("is removed, also where an agent made it read-only (keeper: %v)", keeper != nil), func() {
 			parent := GinkgoT().TempDir()
@@ -405,13 +405,6 @@ var _ = Describe("a shelter", func() {
 			Expect(os.Chmod(s.Dir()+"/a/b", 0o500)).To(Succeed())
 			Expect(s.Close()).To(Succeed())
 			Expect(os.ReadDir(parent)).To(BeEmpty())
-		})
-		It(fmt.Sprintf("stays when it is kept (keeper: %v)", keeper != nil), func() {
-			s, err := process.NewTempDir(keeper, GinkgoT().TempDir(), "")
-			Expect(err).NotTo(HaveOccurred())
-			s.Keep()
-			Expect(s.Close()).To(Succeed())
-			Expect(s.Dir()).To(BeADirectory())
 		})
 	}
 })

@@ -288,29 +288,3 @@ var _ = Describe("capabilities", func() {
 		Expect(e.InitializeParams()["clientCapabilities"]).To(HaveKeyWithValue("terminal", true))
 	})
 })
-
-var _ = Describe("a workspace's difference", func() {
-	It("names what was created, changed and deleted", func() {
-		dir := GinkgoT().TempDir()
-		write := func(name, text string) { Expect(os.WriteFile(dir+"/"+name, []byte(text), 0o600)).To(Succeed()) }
-		write("same", "s")
-		write("gone", "g")
-		write("text", "a")
-		before, err := mockclient.TakeSnapshot(dir)
-		Expect(err).NotTo(HaveOccurred())
-		write("text", "b")
-		Expect(os.Remove(dir + "/gone")).To(Succeed())
-		Expect(os.Mkdir(dir+"/new", 0o700)).To(Succeed())
-		Expect(os.Symlink("/etc/passwd", dir+"/new/link")).To(Succeed())
-		after, err := mockclient.TakeSnapshot(dir)
-		Expect(err).NotTo(HaveOccurred())
-		var got []string
-		for _, c := range mockclient.Changes(before, after) {
-			got = append(got, c.What+" "+c.Path)
-		}
-		Expect(got).To(Equal([]string{"deleted gone", "created new", "created new/link", "changed text"}))
-		Expect(after["new/link"].Link).To(Equal("/etc/passwd"))
-		_, err = mockclient.TakeSnapshot(dir + "/none")
-		Expect(err).To(HaveOccurred())
-	})
-})

@@ -16,6 +16,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
@@ -282,7 +283,7 @@ func (r *run) play(ctx context.Context, res *Result) {
 	if !e.Debug {
 		inner, cancel = context.WithTimeoutCause(ctx, deadline, &timerError{"scenario deadline", deadline})
 	}
-	before, _ := takeSnapshot(r.box.work)
+	before, _ := workspace.Take(r.box.work)
 	err := r.script(inner)
 	cancel()
 	clean := r.concludes(err)
@@ -299,9 +300,9 @@ func (r *run) play(ctx context.Context, res *Result) {
 		closing = errors.Join(closing, r.trap.Close())
 	}
 	closing = errors.Join(closing, r.client.Close())
-	after, _ := takeSnapshot(r.box.work)
+	after, _ := workspace.Take(r.box.work)
 	r.judge(ctx, res, err, clean)
-	r.artifacts(res, before.difference(after))
+	r.artifacts(res, difference(before, after))
 	for _, problem := range []error{closing, r.t.Close(), r.discard(res)} {
 		if problem != nil {
 			res.Notes = append(res.Notes, problem.Error())

@@ -2,8 +2,6 @@ package scenarios
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -11,9 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/workspace"
 )
 
 // sandbox is the directory of one run, outside any repository: the agent's
@@ -68,74 +66,11 @@ func writeFiles(dir string, files map[string][]byte) error {
 	return nil
 }
 
-// snapshot is what a workspace holds: the content of small text files, the
-// hash of others, the target of links.
-type snapshot map[string]string
-
-// shown is the size up to which a file's text stands in the difference.
-const shown = 64 << 10
-
-func takeSnapshot(dir string) (snapshot, error) {
-	s := snapshot{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // a file that is gone again, or that we may not read, is no evidence
-		}
-		rel, _ := filepath.Rel(dir, path)
-		switch {
-		case d.IsDir():
-			if d.Name() == ".git" {
-				return fs.SkipDir
-			}
-			return nil
-		case d.Type()&fs.ModeSymlink != 0:
-			target, _ := os.Readlink(path)
-			s[rel] = "link to " + target + "\n"
-			return nil
-		case !d.Type().IsRegular():
-			s[rel] = "special file " + d.Type().String() + "\n"
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			s[rel] = "unreadable: " + err.Error() + "\n"
-			return nil
-		}
-		if len(data) > shown || !utf8.Valid(data) {
-			sum := sha256.Sum256(data)
-			s[rel] = fmt.Sprintf("%d bytes, sha256 %s\n", len(data), hex.EncodeToString(sum[:8]))
-			return nil
-		}
-		s[rel] = string(data)
-		return nil
-	})
-	return s, err
-}
-
 // difference is the change from one snapshot to the next, as text for people.
-func (s snapshot) difference(after snapshot) string {
-	names := map[string]bool{}
-	for n := range s {
-		names[n] = true
-	}
-	for n := range after {
-		names[n] = true
-	}
+func difference(before, after workspace.Snapshot) string {
 	var b strings.Builder
-	for _, n := range slices.Sorted(maps.Keys(names)) {
-		old, had := s[n]
-		now, has := after[n]
-		switch {
-		case had && has && old == now:
-			continue
-		case !had:
-			fmt.Fprintf(&b, "new file %s\n", n)
-		case !has:
-			fmt.Fprintf(&b, "deleted %s\n", n)
-		default:
-			fmt.Fprintf(&b, "changed %s\n", n)
-		}
-		b.WriteString(golden.Diff(old, now))
+	for _, c := range before.Changes(after) {
+		fmt.Fprintf(&b, "%s %s\n%s", c.What, c.Path, golden.Diff(c.Before, c.After))
 	}
 	return b.String()
 }

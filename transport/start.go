@@ -12,6 +12,7 @@ import (
 	"github.com/acp-test/acp-test/internal/pipe"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // Command says how to run an agent as a process.
@@ -106,17 +107,17 @@ func InProcess(
 ) *Agent {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &local{
-		cancel: cancel, in: pipe.NewMemory(), out: pipe.NewMemory(), done: make(chan struct{}), lost: make(chan struct{}),
+		cancel: cancel, in: newMemory(), out: newMemory(), done: make(chan struct{}), lost: make(chan struct{}),
 	}
 	t.Event(conn, transcript.Process, transcript.Started, "", started{Path: "in-process"})
 	go l.serve(ctx, serve)
-	return New(t, conn, memory(l.in, l.out), Options{Process: l})
+	return New(t, conn, &pipes{in: l.in, out: l.out, lines: wire.NewSplitter(l.out, 0)}, Options{Process: l})
 }
 
 type local struct {
 	cancel context.CancelFunc
-	in     *pipe.Memory
-	out    *pipe.Memory
+	in     *memory
+	out    *memory
 	once   sync.Once
 	done   chan struct{}
 	lost   chan struct{} // closed when serve was killed and did not return

@@ -59,11 +59,6 @@ func Pipes(in, out *os.File, maxLine int) Transport {
 	return p
 }
 
-// memory is the transport to an agent within this process.
-func memory(in, out *pipe.Memory) Transport {
-	return &pipes{in: in, out: out, lines: wire.NewSplitter(out, 0)}
-}
-
 func (p *pipes) Send(b []byte) (waited bool, err error)   { return p.in.Send(b) }
 func (p *pipes) CloseSend() error                         { return p.in.Close() }
 func (p *pipes) Close() error                             { return p.out.CloseRead() }

@@ -69,25 +69,16 @@ func newTempDir(keeper []string, parent, runID string) (*TempDir, error) {
 // Dir is the directory.
 func (s *TempDir) Dir() string { return s.dir }
 
-// Keep lets the directory stay, also after Close.
-func (s *TempDir) Keep() { s.end(false) }
-
-// Close removes the directory, unless Keep was called before.
+// Close removes the directory.
 func (s *TempDir) Close() error {
-	s.end(true)
-	return s.err
-}
-
-func (s *TempDir) end(remove bool) {
 	s.once.Do(func() {
-		if remove {
-			removeDir(s.dir)
-			if _, err := os.Stat(s.dir); err == nil {
-				s.err = fmt.Errorf("removing %s: something in it cannot be removed", s.dir)
-			}
+		removeDir(s.dir)
+		if _, err := os.Stat(s.dir); err == nil {
+			s.err = fmt.Errorf("removing %s: something in it cannot be removed", s.dir)
 		}
 		if s.keeper != nil {
 			s.keeper.release()
 		}
 	})
+	return s.err
 }

@@ -1,4 +1,4 @@
-package pipe
+package transport
 
 import (
 	"io"
@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// Memory is a pipe within this process that behaves as the kernel's does: it
+// memory is a pipe within this process that behaves as the kernel's does: it
 // buffers 64 KiB, a writer blocks when it is full, closing the read end makes
 // writes fail, and closing the write end lets the reader finish what is there.
-type Memory struct {
+type memory struct {
 	mu         sync.Mutex
 	cond       *sync.Cond
 	buf        []byte
@@ -17,17 +17,17 @@ type Memory struct {
 	ended      bool
 }
 
-const size = 64 << 10
+const memorySize = 64 << 10
 
-// NewMemory is a pipe with nothing in it.
-func NewMemory() *Memory {
-	m := &Memory{}
+// Newmemory is a pipe with nothing in it.
+func newMemory() *memory {
+	m := &memory{}
 	m.cond = sync.NewCond(&m.mu)
 	return m
 }
 
 // Read reads what is there, or waits for something.
-func (m *Memory) Read(b []byte) (int, error) {
+func (m *memory) Read(b []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for len(m.buf) == 0 && !m.ended && !m.readClosed {
@@ -46,18 +46,18 @@ func (m *Memory) Read(b []byte) (int, error) {
 }
 
 // Write writes all of b.
-func (m *Memory) Write(b []byte) (int, error) {
+func (m *memory) Write(b []byte) (int, error) {
 	n, _, err := m.write(b)
 	return n, err
 }
 
 // Send writes all of b and reports whether the pipe was full meanwhile.
-func (m *Memory) Send(b []byte) (waited bool, err error) {
+func (m *memory) Send(b []byte) (waited bool, err error) {
 	_, waited, err = m.write(b)
 	return waited, err
 }
 
-func (m *Memory) write(b []byte) (n int, waited bool, err error) {
+func (m *memory) write(b []byte) (n int, waited bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for {
@@ -67,7 +67,7 @@ func (m *Memory) write(b []byte) (n int, waited bool, err error) {
 		if m.readClosed {
 			return n, waited, io.ErrClosedPipe
 		}
-		if room := size - len(m.buf); room > 0 && len(b) > 0 {
+		if room := memorySize - len(m.buf); room > 0 && len(b) > 0 {
 			k := min(room, len(b))
 			m.buf = append(m.buf, b[:k]...)
 			b, n = b[k:], n+k
@@ -82,17 +82,17 @@ func (m *Memory) write(b []byte) (n int, waited bool, err error) {
 }
 
 // Unread is how many bytes have been written and not been read.
-func (m *Memory) Unread() (n int, ok bool) {
+func (m *memory) Unread() (n int, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.buf), true
 }
 
 // Drained cannot tell when all has been read.
-func (m *Memory) Drained() (done <-chan struct{}, ok bool) { return nil, false }
+func (m *memory) Drained() (done <-chan struct{}, ok bool) { return nil, false }
 
 // Close ends the writing side.
-func (m *Memory) Close() error {
+func (m *memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ended = true
@@ -101,7 +101,7 @@ func (m *Memory) Close() error {
 }
 
 // CloseRead ends the reading side.
-func (m *Memory) CloseRead() error {
+func (m *memory) CloseRead() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.readClosed = true
