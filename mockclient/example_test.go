@@ -91,3 +91,19 @@ func ExampleTurn_Ended() {
 	// true
 	// a tool call completed after an answered permission selected: met
 }
+
+// Conditions are judged over any stretch of a transcript, also after the end.
+func ExampleToolCalled() {
+	ctx := context.Background()
+	log, _ := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
+	editor := mockclient.NewEditor(mockclient.InProcess(log, 0, friendly), mockclient.Options{Policy: mockclient.Reject()})
+	_, _ = editor.Initialize(ctx)
+	session, _ := editor.NewSession(ctx, mockclient.SessionOptions{Cwd: os.TempDir()})
+	_, _ = session.Prompt(ctx, mockclient.Text("Greet me.")).Wait(ctx)
+	editor.Close(ctx)
+	fmt.Println(log.Judge(0, -1, mockclient.ToolCalled("other").Before(mockclient.AgentExited())).Verdict)
+	fmt.Println(log.Judge(0, -1, mockclient.ToolCallUpdated("completed")).Verdict)
+	// Output:
+	// met
+	// unmet
+}
