@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"protocol/acp/acpframe", "transport"},
 	{"serve"},
 	{"protocol/acp/schema", "transcript"},
-	{"scenarios/script", "internal/process", "internal/yamlfile"},
+	{"scenarios/script", "internal/process", "internal/form", "internal/yamlfile"},
 	{"wire", "mistake", "internal/isolate", "internal/pipe", "internal/workspace", "internal/glob"},
 }
 

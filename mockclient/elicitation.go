@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/form"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -16,7 +17,7 @@ type Elicitation struct {
 	Rules []ElicitRule
 
 	mu      sync.Mutex
-	matched []int
+	matched counts
 }
 
 // ElicitRule is one line of an Elicitation. Empty conditions match everything.
@@ -47,24 +48,14 @@ type ElicitAnswer struct {
 func (p *Elicitation) decide(mode, message string) (ElicitAnswer, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.matched) < len(p.Rules) {
-		p.matched = append(p.matched, 0)
-	}
-	var found *ElicitRule
-	for i := range p.Rules {
-		r := &p.Rules[i]
-		if r.Mode != "" && r.Mode != mode || r.Message != "" && !titleMatches(r.Message, message) {
-			continue
-		}
-		p.matched[i]++
-		if found == nil && (r.Nth == 0 || r.Nth == p.matched[i]) {
-			found = r // go on: later rules count too
-		}
-	}
-	if found == nil {
+	found := p.matched.first(len(p.Rules), func(i int) (bool, int, int) {
+		r := p.Rules[i]
+		return (r.Mode == "" || r.Mode == mode) && (r.Message == "" || titleMatches(r.Message, message)), r.Nth, 0
+	})
+	if found < 0 {
 		return ElicitAnswer{Decline: true}, false
 	}
-	return found.Answer, true
+	return p.Rules[found].Answer, true
 }
 
 type elicited struct {
@@ -95,7 +86,9 @@ func (e *Editor) elicitation(r *Request) {
 	e.mu.Unlock()
 	answer, ruled := policy.decide(mode.Str(), message.Str())
 	if !ruled {
-		e.remark(r.Entry.Session, Remark{Code: "elicitation-default", Request: r.Entry.Seq, Text: "no rule for this elicitation; it was declined"})
+		e.remark(r.Entry.Session, Remark{
+			Code: "elicitation-default", Request: r.Entry.Seq, Text: "no rule for this elicitation; it was declined",
+		})
 	}
 	act := e.elicitAct(r, mode.Str(), schema, answer)
 	if act == nil {
@@ -130,13 +123,16 @@ func (e *Editor) elicitAct(r *Request, mode string, schema wire.Value, a ElicitA
 	}
 	content, problem := a.Content, ""
 	if content == nil {
-		content = FillForm(schema)
+		content = form.Fill(schema)
 		problem = "no value could be made up that fits the form"
 	} else {
 		problem = "the values the test gives do not fit the form"
 	}
-	if problems := CheckForm(schema, content); len(problems) > 0 {
-		e.remark(r.Entry.Session, Remark{Code: "elicitation-content", Request: r.Entry.Seq, Text: fmt.Sprintf("%s: %s", problem, problems[0]), Inconclusive: true})
+	if problems := form.Check(schema, content); len(problems) > 0 {
+		e.remark(r.Entry.Session, Remark{
+			Code: "elicitation-content", Request: r.Entry.Seq, Inconclusive: true,
+			Text: fmt.Sprintf("%s: %s", problem, problems[0]),
+		})
 	}
 	return func() { r.Reply(elicited{"accept", content}) }
 }

@@ -7,11 +7,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/internal/form"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/wire"
 )
 
-const form = `{"type":"object","required":["name","age","when","tags","yes"],"properties":{` +
+const questions = `{"type":"object","required":["name","age","when","tags","yes"],"properties":{` +
 	`"name":{"type":"string","minLength":2,"maxLength":5},"age":{"type":"integer","minimum":1.5,"maximum":9},` +
 	`"when":{"type":"string","format":"date"},"color":{"type":"string","oneOf":[{"const":"red","title":"Red"}],"default":"red"},` +
 	`"tags":{"type":"array","minItems":2,"items":{"type":"string","enum":["a","b"]}},"yes":{"type":"boolean"},"odd":{"type":"_x"}}}`
@@ -41,7 +42,7 @@ var _ = Describe("elicitation", func() {
 	always := func(a mockclient.ElicitAnswer) *mockclient.Elicitation {
 		return &mockclient.Elicitation{Rules: []mockclient.ElicitRule{{Answer: a}}}
 	}
-	params := fmt.Sprintf(`{"sessionId":"s","mode":"form","message":"Who?","requestedSchema":%s}`, form)
+	params := fmt.Sprintf(`{"sessionId":"s","mode":"form","message":"Who?","requestedSchema":%s}`, questions)
 	url := `{"sessionId":"s","mode":"url","message":"Log in","elicitationId":"e","url":"https://example.com"}`
 	both := []string{"elicitation.form", "elicitation.url"}
 
@@ -84,12 +85,12 @@ var _ = Describe("elicitation", func() {
 		Expect(got).To(Equal(`{"action":"accept"}`))
 	})
 	DescribeTable("checks values", func(name, value string, want bool) {
-		schema, err := wire.Parse([]byte(form))
+		schema, err := wire.Parse([]byte(questions))
 		Expect(err).NotTo(HaveOccurred())
-		values := mockclient.FillForm(schema)
-		Expect(mockclient.CheckForm(schema, values)).To(BeEmpty())
+		values := form.Fill(schema)
+		Expect(form.Check(schema, values)).To(BeEmpty())
 		values[name] = json.RawMessage(value)
-		Expect(mockclient.CheckForm(schema, values)).To(HaveLen(map[bool]int{true: 0, false: 1}[want]))
+		Expect(form.Check(schema, values)).To(HaveLen(map[bool]int{true: 0, false: 1}[want]))
 	},
 		Entry(nil, "name", `"é€"`, true), Entry(nil, "name", `"x"`, false), Entry(nil, "name", `"xxxxxx"`, false), Entry(nil, "name", `1`, false),
 		Entry(nil, "age", `9`, true), Entry(nil, "age", `9.5`, false), Entry(nil, "age", `10`, false), Entry(nil, "age", `1`, false), Entry(nil, "age", `"2"`, false),

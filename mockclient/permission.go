@@ -2,6 +2,7 @@ package mockclient
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -107,11 +108,7 @@ func (e *Editor) openPermissions(session string) []*Request {
 			open = append(open, r)
 		}
 	}
-	for i := 1; i < len(open); i++ { // in order of arrival; there are hardly ever two
-		for j := i; j > 0 && open[j].Entry.Seq < open[j-1].Entry.Seq; j-- {
-			open[j], open[j-1] = open[j-1], open[j]
-		}
-	}
+	slices.SortFunc(open, func(a, b *Request) int { return a.Entry.Seq - b.Entry.Seq }) // in order of arrival
 	return open
 }
 

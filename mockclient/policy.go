@@ -3,6 +3,7 @@ package mockclient
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,7 +33,7 @@ type Policy struct {
 	Remember bool
 
 	mu      sync.Mutex
-	matched []int
+	matched counts
 	always  map[[2]string]string // session and tool kind to option kind
 }
 
@@ -119,7 +120,7 @@ func ParseAnswer(word string) (Answer, error) {
 	case "never":
 		return Answer{Never: true}, nil
 	case "error":
-		return Answer{Error: &RPCError{Code: codeInternal, Message: "the client failed, as the scenario says"}}, nil
+		word = fmt.Sprintf("error:%d", codeInternal)
 	}
 	if id, ok := strings.CutPrefix(word, "option:"); ok && id != "" {
 		return Answer{Option: id}, nil
@@ -131,7 +132,8 @@ func ParseAnswer(word string) (Answer, error) {
 		}
 		return Answer{Error: &RPCError{Code: code, Message: "the client failed, as the scenario says"}}, nil
 	}
-	return Answer{}, fmt.Errorf("unknown answer %q: want allow_once, allow_always, reject_once, reject_always, cancelled, hold, never, error, error:CODE or option:ID", word)
+	return Answer{}, fmt.Errorf("unknown answer %q: want allow_once, allow_always, reject_once, reject_always, "+
+		"cancelled, hold, never, error, error:CODE or option:ID", word)
 }
 
 // Check says what is wrong with the rule: a title that is no regular expression.
@@ -162,21 +164,10 @@ type ask struct {
 type option struct{ id, kind string }
 
 func (r Rule) matches(a ask) bool {
-	if r.Kind != "" && r.Kind != a.kind {
-		return false
-	}
-	if r.Title != "" && !titleMatches(r.Title, a.title) {
-		return false
-	}
-	if r.Offers != "" {
-		for _, o := range a.options {
-			if o.kind == r.Offers || o.id == r.Offers {
-				return true
-			}
-		}
-		return false
-	}
-	return true
+	return (r.Kind == "" || r.Kind == a.kind) && (r.Title == "" || titleMatches(r.Title, a.title)) &&
+		(r.Offers == "" || slices.ContainsFunc(a.options, func(o option) bool {
+			return o.kind == r.Offers || o.id == r.Offers
+		}))
 }
 
 func titleMatches(pattern, title string) bool {
@@ -210,29 +201,20 @@ func (p *Policy) decide(a ask) decision {
 	if kind := p.always[[2]string{a.session, a.kind}]; p.Remember && kind != "" {
 		d := choose(Answer{Kind: kind}, a)
 		if d.remark == nil {
-			d.remark = &Remark{Code: "permission-remembered", Text: "answered as the user always does since an earlier request", Chosen: kind}
+			d.remark = &Remark{
+				Code: "permission-remembered", Text: "answered as the user always does since an earlier request", Chosen: kind,
+			}
 		}
 		return d
 	}
-	for len(p.matched) < len(p.Rules) {
-		p.matched = append(p.matched, 0)
-	}
-	var found *Rule
-	for i := range p.Rules {
-		r := &p.Rules[i]
-		if !r.matches(a) {
-			continue
-		}
-		p.matched[i]++
-		n := p.matched[i]
-		if found == nil && (r.Nth == 0 || r.Nth == n) && n > r.After {
-			found = r // go on: later rules count too
-		}
-	}
-	if found == nil {
+	found := p.matched.first(len(p.Rules), func(i int) (bool, int, int) {
+		r := p.Rules[i]
+		return r.matches(a), r.Nth, r.After
+	})
+	if found < 0 {
 		return reject(a)
 	}
-	d := choose(found.Answer, a)
+	d := choose(p.Rules[found].Answer, a)
 	if p.Remember && d.chosen != "" {
 		if kind := a.kindOf(d.chosen); strings.HasSuffix(kind, "_always") {
 			if p.always == nil {
@@ -244,22 +226,44 @@ func (p *Policy) decide(a ask) decision {
 	return d
 }
 
-func (a ask) kindOf(id string) string {
-	for _, o := range a.options {
-		if o.id == id {
-			return o.kind
+// counts is how often each rule of a list has matched.
+type counts []int
+
+// first counts the rules that match, of n, and returns the first that answers:
+// one that is for each match or for the nth, and not for the first after of
+// them. It returns -1 if none does.
+func (c *counts) first(n int, match func(rule int) (matches bool, nth, after int)) int {
+	found := -1
+	for i := range n {
+		if i == len(*c) {
+			*c = append(*c, 0)
+		}
+		matches, nth, after := match(i)
+		if !matches {
+			continue
+		}
+		(*c)[i]++
+		if times := (*c)[i]; found < 0 && (nth == 0 || nth == times) && times > after {
+			found = i // go on: later rules count too
 		}
 	}
-	return ""
+	return found
+}
+
+func (a ask) kindOf(id string) string {
+	i := slices.IndexFunc(a.options, func(o option) bool { return o.id == id })
+	if i < 0 {
+		return ""
+	}
+	return a.options[i].kind
 }
 
 func (a ask) first(kind string) (string, bool) {
-	for _, o := range a.options {
-		if o.kind == kind {
-			return o.id, true
-		}
+	i := slices.IndexFunc(a.options, func(o option) bool { return o.kind == kind })
+	if i < 0 {
+		return "", false
 	}
-	return "", false
+	return a.options[i].id, true
 }
 
 // reject is the default: a user who looks away allows nothing.
@@ -268,13 +272,19 @@ func reject(a ask) decision {
 		if id, ok := a.first(kind); ok {
 			return decision{
 				Answer: Answer{Option: id}, chosen: id,
-				remark: &Remark{Code: "permission-default", Text: "no rule for this permission request; it was answered with " + kind, Chosen: kind},
+				remark: &Remark{
+					Code: "permission-default", Chosen: kind,
+					Text: "no rule for this permission request; it was answered with " + kind,
+				},
 			}
 		}
 	}
 	return decision{
 		Answer: Answer{Cancelled: true},
-		remark: &Remark{Code: "permission-default", Text: "no rule for this permission request and no way to reject it; it was answered with cancelled", Chosen: "cancelled"},
+		remark: &Remark{
+			Code: "permission-default", Chosen: "cancelled",
+			Text: "no rule for this permission request and no way to reject it; it was answered with cancelled",
+		},
 	}
 }
 
@@ -288,20 +298,28 @@ func choose(answer Answer, a ask) decision {
 	case answer.Option != "":
 		d.chosen = answer.Option
 		if a.kindOf(answer.Option) == "" {
-			d.remark = &Remark{Code: "permission-unknown-option", Text: fmt.Sprintf("answered with option %q, which is not offered", answer.Option), Wanted: answer.Option}
+			d.remark = &Remark{
+				Code: "permission-unknown-option", Wanted: answer.Option,
+				Text: fmt.Sprintf("answered with option %q, which is not offered", answer.Option),
+			}
 		}
 	default:
 		id, ok := a.first(answer.Kind)
-		if !ok {
-			if stronger := fallbacks[answer.Kind]; stronger != "" {
-				if id, ok = a.first(stronger); ok {
-					d.remark = &Remark{Code: "permission-fallback", Text: fmt.Sprintf("%s is not offered; %s was chosen", answer.Kind, stronger), Wanted: answer.Kind, Chosen: stronger}
+		stronger := fallbacks[answer.Kind]
+		if !ok && stronger != "" {
+			if id, ok = a.first(stronger); ok {
+				d.remark = &Remark{
+					Code: "permission-fallback", Wanted: answer.Kind, Chosen: stronger,
+					Text: fmt.Sprintf("%s is not offered; %s was chosen", answer.Kind, stronger),
 				}
 			}
 		}
 		if !ok {
 			d.Cancelled = true
-			d.remark = &Remark{Code: "permission-not-offered", Text: fmt.Sprintf("%s is not offered, nor anything that may stand in for it; the request was answered with cancelled", answer.Kind), Wanted: answer.Kind, Chosen: "cancelled", Inconclusive: true}
+			d.remark = &Remark{
+				Code: "permission-not-offered", Wanted: answer.Kind, Chosen: "cancelled", Inconclusive: true,
+				Text: answer.Kind + " is not offered, nor anything that may stand in for it; the request was answered with cancelled",
+			}
 			break
 		}
 		d.Option, d.chosen = id, id

@@ -1,6 +1,9 @@
-package mockclient
+// Package form checks and fills the forms of an elicitation: a flat object in a
+// small part of JSON Schema.
+package form
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -16,10 +19,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// CheckForm says what in the values of a form does not fit the schema the agent
+// Check says what in the values of a form does not fit the schema the agent
 // asked with (ACP v1, ElicitationSchema). Properties of a type it does not know
 // fit anything.
-func CheckForm(schema wire.Value, values map[string]any) []string {
+func Check(schema wire.Value, values map[string]any) []string {
 	var problems []string
 	properties := schema.Get("properties")
 	for name := range schema.Get("required").Items() {
@@ -33,19 +36,23 @@ func CheckForm(schema wire.Value, values map[string]any) []string {
 			problems = append(problems, fmt.Sprintf("%q is not in the form", name))
 			continue
 		}
-		raw, err := json.Marshal(values[name])
-		if err == nil {
-			var v wire.Value
-			if v, err = wire.Parse(raw); err == nil {
-				if problem := fits(property, v); problem != "" {
-					problems = append(problems, fmt.Sprintf("%q: %s", name, problem))
-				}
-				continue
-			}
+		if problem := fitsAny(property, values[name]); problem != "" {
+			problems = append(problems, fmt.Sprintf("%q: %s", name, problem))
 		}
-		problems = append(problems, fmt.Sprintf("%q: %v", name, err))
 	}
 	return problems
+}
+
+func fitsAny(p wire.Value, value any) string {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
+	}
+	v, err := wire.Parse(raw)
+	if err != nil {
+		return err.Error()
+	}
+	return fits(p, v)
 }
 
 func fits(p, v wire.Value) string {
@@ -69,11 +76,8 @@ func fitsString(p, v wire.Value) string {
 		return "want a string"
 	}
 	text := v.Str()
-	if n, ok := p.Get("minLength").Int(); ok && int64(utf8.RuneCountInString(text)) < n {
-		return fmt.Sprintf("want at least %d characters", n)
-	}
-	if n, ok := p.Get("maxLength").Int(); ok && int64(utf8.RuneCountInString(text)) > n {
-		return fmt.Sprintf("want at most %d characters", n)
+	if problem := within(p, "Length", float64(utf8.RuneCountInString(text)), " characters"); problem != "" {
+		return problem
 	}
 	if pattern := p.Get("pattern"); pattern.Kind() == wire.String {
 		if re, err := regexp.Compile(pattern.Str()); err == nil && !re.MatchString(text) {
@@ -111,11 +115,16 @@ func fitsNumber(p, v wire.Value) string {
 	if p.Get("type").Is("integer") && f != math.Trunc(f) {
 		return "want an integer"
 	}
-	if least, ok := p.Get("minimum").Float(); ok && f < least {
-		return fmt.Sprintf("want at least %v", least)
+	return within(p, "imum", f, "")
+}
+
+// within is "" if n lies between the property's minKEY and maxKEY, if it has them.
+func within(p wire.Value, key string, n float64, unit string) string {
+	if least, ok := p.Get("min" + key).Float(); ok && n < least {
+		return fmt.Sprintf("want at least %v%s", least, unit)
 	}
-	if most, ok := p.Get("maximum").Float(); ok && f > most {
-		return fmt.Sprintf("want at most %v", most)
+	if most, ok := p.Get("max" + key).Float(); ok && n > most {
+		return fmt.Sprintf("want at most %v%s", most, unit)
 	}
 	return ""
 }
@@ -124,11 +133,8 @@ func fitsArray(p, v wire.Value) string {
 	if v.Kind() != wire.Array {
 		return "want a list"
 	}
-	if n, ok := p.Get("minItems").Int(); ok && int64(v.Len()) < n {
-		return fmt.Sprintf("want at least %d items", n)
-	}
-	if n, ok := p.Get("maxItems").Int(); ok && int64(v.Len()) > n {
-		return fmt.Sprintf("want at most %d items", n)
+	if problem := within(p, "Items", float64(v.Len()), " items"); problem != "" {
+		return problem
 	}
 	choices := choicesOf(p.Get("items"))
 	for item := range v.Items() {
@@ -157,10 +163,10 @@ func choicesOf(p wire.Value) []string {
 	return choices
 }
 
-// FillForm makes up values for a form: declared defaults, and for required
+// Fill makes up values for a form: declared defaults, and for required
 // properties without one the smallest value that fits. A pattern is not solved;
-// CheckForm tells.
-func FillForm(schema wire.Value) map[string]any {
+// Check tells.
+func Fill(schema wire.Value) map[string]any {
 	values := map[string]any{}
 	required := map[string]bool{}
 	for name := range schema.Get("required").Items() {
@@ -168,7 +174,7 @@ func FillForm(schema wire.Value) map[string]any {
 	}
 	for name, p := range schema.Get("properties").Members() {
 		if d := p.Get("default"); d.Exists() && !d.IsNull() {
-			values[name] = rawJSON(d.Raw())
+			values[name] = json.RawMessage(bytes.Clone(d.Raw()))
 		} else if required[name] {
 			values[name] = smallest(p)
 		}
@@ -184,12 +190,13 @@ func smallest(p wire.Value) any {
 		least, hasLeast := p.Get("minimum").Float()
 		most, hasMost := p.Get("maximum").Float()
 		switch {
+		case hasLeast && least > 0 && p.Get("type").Is("integer"):
+			return math.Ceil(least)
 		case hasLeast && least > 0:
-			return ceilIf(p, least)
+			return least
+		case hasMost && most < 0 && p.Get("type").Is("integer"):
+			return math.Floor(most)
 		case hasMost && most < 0:
-			if p.Get("type").Is("integer") {
-				return math.Floor(most)
-			}
 			return most
 		}
 		return 0
@@ -221,11 +228,4 @@ func smallest(p wire.Value) any {
 	}
 	n, _ := p.Get("minLength").Int()
 	return strings.Repeat("x", int(max(0, min(n, 1<<20))))
-}
-
-func ceilIf(p wire.Value, f float64) float64 {
-	if p.Get("type").Is("integer") {
-		return math.Ceil(f)
-	}
-	return f
 }
