@@ -26,24 +26,17 @@ func actCommands() []*Command {
 }
 
 // Plain compiles a command without arguments.
-func Plain(run func(context.Context, *Branch, *Line) error) func(*Line) (Step, error) {
-	return func(l *Line) (Step, error) {
-		if m := l.AtMost(0); m != nil {
-			return nil, m
-		}
-		return func(ctx context.Context, b *Branch) error { return run(ctx, b, l) }, nil
+func Plain(run func(context.Context, *Branch, *Line) error) func(*Line) Step {
+	return func(l *Line) Step {
+		l.AtMost(0)
+		return func(ctx context.Context, b *Branch) error { return run(ctx, b, l) }
 	}
 }
 
-func compileRelease(l *Line) (Step, error) {
-	gate, m := l.One(0, "the name of a gate")
-	if m != nil {
-		return nil, m
-	}
+func compileRelease(l *Line) Step {
+	gate := l.One(0, "the name of a gate")
 	l.p.scenario.gates = append(l.p.scenario.gates, gateUse{gate, l.Number})
-	if m := l.AtMost(1); m != nil {
-		return nil, m
-	}
+	l.AtMost(1)
 	return func(ctx context.Context, b *Branch) error {
 		if err := b.Begin(ctx); err != nil {
 			return err
@@ -61,23 +54,16 @@ func compileRelease(l *Line) (Step, error) {
 		}
 		b.Acted(b.Session(), e)
 		return nil
-	}, nil
+	}
 }
 
 // CompileFile compiles "FILE @SOURCE|TEXT": do gets both with their variables
 // expanded.
-func CompileFile(do func(b *Branch, l *Line, name, text string) error) func(*Line) (Step, error) {
-	return func(l *Line) (Step, error) {
-		if _, m := l.Need(1, "the text"); m != nil {
-			return nil, m
-		}
-		if m := l.AtMost(2); m != nil {
-			return nil, m
-		}
-		source, err := l.Source(l.Rest[1])
-		if err != nil {
-			return nil, err
-		}
+func CompileFile(do func(b *Branch, l *Line, name, text string) error) func(*Line) Step {
+	return func(l *Line) Step {
+		l.Need(1, "the text")
+		l.AtMost(2)
+		source := l.Source(l.Rest[1])
 		return func(_ context.Context, b *Branch) error {
 			name, err := b.Expand(l.Rest[0])
 			if err != nil {
@@ -88,7 +74,7 @@ func CompileFile(do func(b *Branch, l *Line, name, text string) error) func(*Lin
 				return l.Fault(err)
 			}
 			return do(b, l, name, text)
-		}, nil
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ func (g Given) Number(i int) int {
 // AgentAct makes a command of a handler. Its usage says which arguments it takes:
 // JSON, N, BYTES, CODE and D, and words joined by |, are checked.
 func AgentAct(name, args, summary string, do func(s *serve.Scene, g Given) error) *Command {
-	c := &Command{Name: name, Group: "agent-acts", Args: args, Summary: summary, Act: func(l *Line) (func(*serve.Scene) error, error) {
+	c := &Command{Name: name, Group: "agent-acts", Args: args, Summary: summary, Act: func(l *Line) func(*serve.Scene) error {
 		return l.act(strings.Fields(args), do)
 	}}
 	c.Captures = strings.HasSuffix(args, namedArgs)
@@ -115,7 +115,7 @@ func (p *Protocol) agentActs() []*Command {
 }
 
 // act compiles an act by its usage.
-func (l *Line) act(usage []string, do func(*serve.Scene, Given) error) (func(*serve.Scene) error, error) {
+func (l *Line) act(usage []string, do func(*serve.Scene, Given) error) func(*serve.Scene) error {
 	var kinds, keys []string
 	checks := map[string]string{}
 	most := 0
@@ -125,7 +125,7 @@ func (l *Line) act(usage []string, do func(*serve.Scene, Given) error) (func(*se
 		case option:
 			keys, checks[key] = append(keys, key), kind
 		case u == "as" && l.Alias == "":
-			return nil, l.Usage(l.End()+1, "%s needs a name: as NAME", l.Name.Raw())
+			l.Usage(l.End()+1, "%s needs a name: as NAME", l.Name.Raw())
 		case u == "as":
 		case strings.HasSuffix(u, "…"):
 			most += 1000
@@ -135,29 +135,16 @@ func (l *Line) act(usage []string, do func(*serve.Scene, Given) error) (func(*se
 			kinds = append(kinds, u)
 		}
 	}
-	options, m := l.Options(keys...)
-	if m != nil {
-		return nil, m
-	}
+	options := l.Options(keys...)
 	for i, kind := range kinds {
-		w, m := l.Need(i, kind)
-		if m == nil {
-			m = l.fits(w, kind)
-		}
-		if m != nil {
-			return nil, m
-		}
+		l.fits(l.Need(i, kind), kind)
 	}
 	for key, w := range options {
-		if m := l.fits(w, checks[key]); m != nil {
-			return nil, m
-		}
+		l.fits(w, checks[key])
 	}
-	if m := l.AtMost(most); m != nil {
-		return nil, m
-	}
+	l.AtMost(most)
 	var body *serve.Block
-	if len(l.Blocks) > 0 {
+	if len(l.Blocks) > 0 && l.bad == nil {
 		body = l.p.acts(l.Blocks[0])
 	}
 	return func(s *serve.Scene) error {
@@ -176,7 +163,7 @@ func (l *Line) act(usage []string, do func(*serve.Scene, Given) error) (func(*se
 			}
 		}
 		return do(s, g)
-	}, nil
+	}
 }
 
 // expandAct replaces the variables of a word, and checks what comes of it.
@@ -191,15 +178,14 @@ func (l *Line) expandAct(s *serve.Scene, w script.Word, kind string) (string, er
 }
 
 // fits checks a word that is known before the run.
-func (l *Line) fits(w script.Word, kind string) *Mistake {
+func (l *Line) fits(w script.Word, kind string) {
 	text, ok := w.Literal()
 	if !ok || strings.Contains(text, "$") {
-		return nil
+		return
 	}
 	if problem := misfit(text, kind); problem != "" {
-		return l.Usage(w.Column, "%s", problem)
+		l.Usage(w.Column, "%s", problem)
 	}
-	return nil
 }
 
 // misfit says why a text is not of a kind, as the usage of an act names it.

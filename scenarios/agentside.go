@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -97,49 +96,35 @@ func (p *Protocol) agentCommands() []*Command {
 	return all
 }
 
-func compileCapabilities(l *Line) (Step, error) {
+func compileCapabilities(l *Line) Step {
 	for _, w := range l.Rest {
 		key, _, value, ok := w.Cut("=")
 		text, literal := value.Literal()
 		if !ok || !literal {
-			return nil, l.Usage(w.Column, "%q is no capability", w.Raw())
+			return l.Usage(w.Column, "%q is no capability", w.Raw())
 		}
 		l.p.scenario.Agent.Capabilities[key] = text
 	}
-	return nil, nil
+	return nil
 }
 
-func compileOn(l *Line) (Step, error) {
-	opts, m := l.Options("nth")
-	if m != nil {
-		return nil, m
-	}
-	name, m := l.One(0, "an event")
-	if m != nil {
-		return nil, m
-	}
+func compileOn(l *Line) Step {
+	opts := l.Options("nth")
+	name := l.One(0, "an event")
 	h := serve.Handler{Line: l.Number}
 	var ok bool
 	if h.Event, ok = l.p.protocol.event(name); !ok {
-		return nil, l.Mistake(l.Rest[0].Column, "an event is a method of the editor, or prompt, cancel, new, load, resume, close, connect or eof", "%q is no event", name)
+		return l.Mistake(l.Rest[0].Column, "an event is a method of the editor, or prompt, cancel, new, load, resume, close, connect or eof", "%q is no event", name)
 	}
 	if w, ok := opts["nth"]; ok {
-		n, err := strconv.Atoi(w.Raw())
-		if err != nil || n < 1 {
-			return nil, l.Usage(w.Column, "nth= takes a number from 1")
-		}
-		h.Nth = n
+		h.Nth = l.Int(w, 1, "nth= takes a number from 1")
 	}
 	if l.Rest = l.Rest[1:]; len(l.Rest) > 0 {
-		re, m := l.tilde()
-		if m != nil {
-			return nil, m
-		}
-		h.Text = re
+		h.Text = l.tilde()
 	}
 	h.Block = *l.p.acts(l.Blocks[0])
 	l.p.scenario.Agent.Handlers = append(l.p.scenario.Agent.Handlers, h)
-	return nil, nil
+	return nil
 }
 
 // acts compiles the lines of a handler, or of a block in it.
@@ -161,35 +146,29 @@ func (p *parser) acts(lines []*script.Line) *serve.Block {
 
 var countForm = regexp.MustCompile(`^(>=|<=)?\d+$`)
 
-func compileExpectation(l *Line) (Step, error) {
+func compileExpectation(l *Line) Step {
 	checks := l.p.scenario.checks
 	if len(checks) == 0 {
-		return nil, l.Mistake(l.Name.Column, "open a check first: check SLUG", "%s stands in no check", l.Name.Raw())
+		return l.Mistake(l.Name.Column, "open a check first: check SLUG", "%s stands in no check", l.Name.Raw())
 	}
 	x := AgentExpectation{Line: l.Number, Text: l.Text, Negate: l.Negated, What: l.Name.Raw()}
 	if x.What != "left-running" {
-		about, m := l.One(0, "a method or a name")
-		if m != nil {
-			return nil, m
-		}
+		about := l.One(0, "a method or a name")
 		ok := l.p.names[about]
 		if x.About = about; x.What == "sent" {
 			if x.About, ok = l.p.protocol.event(about); !ok {
-				return nil, l.Mistake(l.Rest[0].Column, "", "%q is no method", about)
+				return l.Mistake(l.Rest[0].Column, "", "%q is no method", about)
 			}
 		} else if !ok {
-			return nil, l.Mistake(l.Rest[0].Column, "a request gets a name with as NAME", "no request above is named %s", about)
+			return l.Mistake(l.Rest[0].Column, "a request gets a name with as NAME", "no request above is named %s", about)
 		}
 		l.Rest = l.Rest[1:]
 	}
 	for _, w := range l.Rest {
-		f, m := l.field(w)
-		switch {
-		case m != nil:
-			return nil, m
-		case f.path == "count":
+		f := l.field(w)
+		if f.path == "count" {
 			if x.Count, _ = f.value.Literal(); !countForm.MatchString(x.Count) {
-				return nil, l.Mistake(w.Column, "", "count= takes a number, >=N or <=N")
+				l.Mistake(w.Column, "", "count= takes a number, >=N or <=N")
 			}
 			continue
 		}
@@ -197,7 +176,7 @@ func compileExpectation(l *Line) (Step, error) {
 	}
 	last := checks[len(checks)-1]
 	last.expected = append(last.expected, x)
-	return nil, nil
+	return nil
 }
 
 // agentHelp is the page of the agent-side language.

@@ -63,25 +63,36 @@ type looker struct {
 	turn int
 }
 
-func (l *Line) looker(extra ...string) (looker, map[string]script.Word, *Mistake) {
-	opts, m := l.Options(append(extra, "in", "turn")...)
-	if m != nil {
-		return looker{}, nil, m
-	}
-	var k looker
+func (l *Line) looker() (k looker) {
+	opts := l.Options("in", "turn")
 	if w, ok := opts["in"]; ok {
 		if k.in = w.Raw(); k.in != "run" && k.in != "turn" {
-			return k, nil, l.Usage(w.Column, "in= is run or turn")
+			l.Usage(w.Column, "in= is run or turn")
 		}
 	}
 	if w, ok := opts["turn"]; ok {
-		n, err := strconv.Atoi(w.Raw())
-		if err != nil || n < 1 {
-			return k, nil, l.Usage(w.Column, "turn= is the number of a turn, from 1")
-		}
-		k.turn = n
+		k.turn = l.Int(w, 1, "turn= is the number of a turn, from 1")
 	}
-	return k, opts, nil
+	return k
+}
+
+// window is the stretch of a session that a line looks at, from the entry after
+// from on: from the latest prompt on, or all, or its n-th turn.
+func (k looker) window(b *Branch, s *Session) (from, to int, err error) {
+	prompts, to := b.PromptsOf(s), b.run.t.Len()
+	n := k.turn
+	if n == 0 {
+		n = len(prompts)
+	}
+	switch {
+	case k.in == "run" || n == 0:
+		return 0, to, nil
+	case n > len(prompts):
+		return 0, 0, fmt.Errorf("turn=%d: the session has had %d", n, len(prompts))
+	case n < len(prompts):
+		to = prompts[n] - 1
+	}
+	return prompts[n-1] - 1, to, nil
 }
 
 // Back returns the miss of a line that looks back: the script goes on.
@@ -91,7 +102,7 @@ func (b *Branch) Back(l *Line, effect bool, expected, observed string, entries .
 	return &Miss{Failure: f, Effect: effect, Soft: true}
 }
 
-func compileSaw(l *Line) (Step, error) {
+func compileSaw(l *Line) Step {
 	// count is an option with two operators.
 	want, exact, counted := 1, false, false
 	var rest []script.Word
@@ -101,31 +112,19 @@ func compileSaw(l *Line) (Step, error) {
 			rest = append(rest, w)
 			continue
 		}
-		n, err := strconv.Atoi(value.Raw())
-		if err != nil || n < 0 {
-			return nil, l.Usage(w.Column, "count is a number")
-		}
-		want, exact, counted = n, op == "=", true
+		value.Column = w.Column
+		want, exact, counted = l.Int(value, 0, "count is a number"), op == "=", true
 	}
 	l.Rest = rest
 	if l.Negated && counted {
-		return nil, l.Usage(1, "\"! saw\" and count exclude each other")
+		return l.Usage(1, "\"! saw\" and count exclude each other")
 	}
-	k, _, m := l.looker()
-	if m != nil {
-		return nil, m
-	}
-	p, next, m := l.pattern(0, "before", "after")
-	if m != nil {
-		return nil, m
-	}
+	k := l.looker()
+	p, next := l.pattern(0, "before", "after")
 	var before, after *pattern
 	for next < len(l.Rest) {
 		where := l.Rest[next].Raw()
-		q, n, m := l.pattern(next+1, "before", "after")
-		if m != nil {
-			return nil, m
-		}
+		q, n := l.pattern(next+1, "before", "after")
 		if where == "before" {
 			before = q
 		} else {
@@ -145,12 +144,9 @@ func compileSaw(l *Line) (Step, error) {
 		if p.session != "" && p.session != "any" {
 			about = b.sessionOf(x)
 		}
-		from, to, err := b.run.window(about, k.in, k.turn)
+		from, to, err := k.window(b, about)
 		if err != nil {
 			return l.Fault(err)
-		}
-		if to < 0 {
-			to = b.run.t.Len()
 		}
 		if before != nil {
 			at, err := b.first(before, from, to, false)
@@ -194,7 +190,7 @@ func compileSaw(l *Line) (Step, error) {
 			return b.Back(l, false, expected, got, seen...)
 		}
 		return nil
-	}, nil
+	}
 }
 
 func times(n int) string {
@@ -229,47 +225,42 @@ func (b *Branch) first(p *pattern, from, to int, after bool) (int, error) {
 }
 
 // tilde reads "~ REGEXP".
-func (l *Line) tilde() (*regexp.Regexp, *Mistake) {
+func (l *Line) tilde() *regexp.Regexp {
 	if len(l.Rest) < 2 || l.Rest[0].Raw() != "~" {
-		return nil, l.Usage(len(l.Name.Raw())+2, "a ~ and a regular expression are expected")
+		l.Usage(len(l.Name.Raw())+2, "a ~ and a regular expression are expected")
+		return nil
 	}
-	if m := l.AtMost(2); m != nil {
-		return nil, m
-	}
+	l.AtMost(2)
 	s, ok := l.Rest[1].Literal()
 	if !ok {
-		return nil, l.Usage(l.Rest[1].Column, "a regular expression must not hold a variable")
+		l.Usage(l.Rest[1].Column, "a regular expression must not hold a variable")
 	}
-	re, err := regexp.Compile(s)
-	if err != nil {
-		return nil, l.Mistake(l.Rest[1].Column, "", "bad regular expression: %v", err)
-	}
-	return re, nil
+	return l.regexp(l.Rest[1].Column, s)
 }
 
-func compileText(l *Line) (Step, error) {
-	k, _, m := l.looker()
-	if m != nil {
-		return nil, m
+// regexp compiles a regular expression.
+func (l *Line) regexp(column int, s string) *regexp.Regexp {
+	re, err := regexp.Compile(s)
+	if err != nil {
+		l.Mistake(column, "", "bad regular expression: %v", err)
 	}
-	re, m := l.tilde()
-	if m != nil {
-		return nil, m
-	}
+	return re
+}
+
+func compileText(l *Line) Step {
+	k := l.looker()
+	re := l.tilde()
 	return func(_ context.Context, b *Branch) error {
-		from, to, err := b.run.window(b.Session(), k.in, k.turn)
+		from, to, err := k.window(b, b.Session())
 		if err != nil {
 			return l.Fault(err)
-		}
-		if to < 0 {
-			to = b.run.t.Len()
 		}
 		text := b.run.said(b.Session(), from, to)
 		if re.MatchString(text) == l.Negated {
 			return b.Back(l, true, strings.TrimPrefix(l.Text, "! "), fmt.Sprintf("the text %q", clip(text, 600)))
 		}
 		return nil
-	}, nil
+	}
 }
 
 // said is the agent's text in a stretch, joined.
@@ -283,11 +274,9 @@ func (r *run) said(s *Session, from, to int) string {
 	return b.String()
 }
 
-func compileDescendants(l *Line) (Step, error) {
-	if s, m := l.One(0, "none"); m != nil {
-		return nil, m
-	} else if s != "none" {
-		return nil, l.Usage(l.Rest[0].Column, "only \"descendants none\" can be asked")
+func compileDescendants(l *Line) Step {
+	if s := l.One(0, "none"); s != "none" {
+		return l.Usage(l.Rest[0].Column, "only \"descendants none\" can be asked")
 	}
 	l.p.scenario.orphans = true
 	return func(ctx context.Context, b *Branch) error {
@@ -316,7 +305,7 @@ func compileDescendants(l *Line) (Step, error) {
 			case <-patience.Done():
 			}
 		}
-	}, nil
+	}
 }
 
 // dying is how long a process may take to be gone that was told to end, and a
@@ -341,18 +330,15 @@ func (r *run) resides(d transport.ProcessInfo) (resides bool) {
 	return resides
 }
 
-func compileStderr(l *Line) (Step, error) {
-	re, m := l.tilde()
-	if m != nil {
-		return nil, m
-	}
+func compileStderr(l *Line) Step {
+	re := l.tilde()
 	return func(_ context.Context, b *Branch) error {
 		text := b.run.stderr(1 << 20)
 		if re.MatchString(text) == l.Negated {
 			return b.Back(l, false, strings.TrimPrefix(l.Text, "! "), fmt.Sprintf("%q", clip(text, 600)))
 		}
 		return nil
-	}, nil
+	}
 }
 
 func clip(s string, n int) string {

@@ -12,21 +12,13 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-func compileCmp(l *Line) (Step, error) {
-	file, m := l.Need(0, "a file of the workspace")
-	if m != nil {
-		return nil, m
-	}
-	want, m := l.One(1, "a file of the archive")
-	if m != nil {
-		return nil, m
-	}
-	if m := l.AtMost(2); m != nil {
-		return nil, m
-	}
+func compileCmp(l *Line) Step {
+	file := l.Need(0, "a file of the workspace")
+	want := l.One(1, "a file of the archive")
+	l.AtMost(2)
 	data, ok := l.p.scenario.archived(want)
 	if !ok {
-		return nil, l.Mistake(l.Rest[1].Column, "add it below as -- "+want+" --", "the archive holds no file %q", want)
+		return l.Mistake(l.Rest[1].Column, "add it below as -- "+want+" --", "the archive holds no file %q", want)
 	}
 	return func(ctx context.Context, b *Branch) error {
 		name, err := b.Expand(file)
@@ -52,7 +44,7 @@ func compileCmp(l *Line) (Step, error) {
 			return err
 		}
 		return nil
-	}, nil
+	}
 }
 
 // settleFiles waits until what the agent asked the editor to write is written: an
@@ -73,10 +65,8 @@ func (s *Scenario) archived(name string) ([]byte, bool) {
 	return data, ok
 }
 
-func compileExists(l *Line) (Step, error) {
-	if _, m := l.Need(0, "a file"); m != nil {
-		return nil, m
-	}
+func compileExists(l *Line) Step {
+	l.Need(0, "a file")
 	return func(ctx context.Context, b *Branch) error {
 		b.settleFiles(ctx)
 		for _, w := range l.Rest {
@@ -93,5 +83,5 @@ func compileExists(l *Line) (Step, error) {
 			}
 		}
 		return nil
-	}, nil
+	}
 }

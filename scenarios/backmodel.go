@@ -3,34 +3,26 @@ package scenarios
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"math"
 	"strings"
 
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
 
-func compileModel(l *Line) (Step, error) {
-	w, m := l.Need(0, "requests or saw")
-	if m != nil {
-		return nil, m
-	}
+func compileModel(l *Line) Step {
+	w := l.Need(0, "requests or saw")
 	if w.Raw() == "saw" {
 		return compileModelSaw(l)
 	}
 	key, op, value, ok := w.Cut("==", "<=", ">=")
 	if !ok || key != "requests" {
-		return nil, l.Usage(w.Column, "%q is neither requests==N nor saw", w.Raw())
+		return l.Usage(w.Column, "%q is neither requests==N nor saw", w.Raw())
 	}
-	if m := l.AtMost(1); m != nil {
-		return nil, m
-	}
-	n, err := strconv.Atoi(value.Raw())
-	if err != nil {
-		return nil, l.Usage(value.Column, "%q is no number", value.Raw())
-	}
+	l.AtMost(1)
+	n := l.Int(value, math.MinInt, "%q is no number", value.Raw())
 	return func(_ context.Context, b *Branch) error {
-		from, _, err := b.run.window(b.Session(), "", 0)
+		from, _, err := looker{}.window(b, b.Session())
 		if err != nil {
 			return l.Fault(err)
 		}
@@ -45,7 +37,7 @@ func compileModel(l *Line) (Step, error) {
 			return b.Back(l, true, fmt.Sprintf("model requests %s %d", op, n), fmt.Sprintf("%d", got))
 		}
 		return nil
-	}, nil
+	}
 }
 
 func (b *Branch) owns(e transcript.Entry) bool {
@@ -53,25 +45,22 @@ func (b *Branch) owns(e transcript.Entry) bool {
 	return s == nil || e.Session == "" || e.Session == s.ID
 }
 
-func compileModelSaw(l *Line) (Step, error) {
+func compileModelSaw(l *Line) Step {
 	p := &pattern{of: l.p.kinds["model"], text: l.Text}
 	p.arg, p.hasArg = script.Text("request"), true
 	for _, w := range l.Rest[1:] {
-		f, m := l.field(w)
-		if m != nil {
-			return nil, m
-		}
+		f := l.field(w)
 		if f.path == "text" {
 			f.path = "raw"
 		}
-		p.fields = append(p.fields, *f)
+		p.fields = append(p.fields, f)
 	}
 	return func(_ context.Context, b *Branch) error {
 		x, err := p.bind(b)
 		if err != nil {
 			return l.Fault(err)
 		}
-		from, _, err := b.run.window(b.Session(), "", 0)
+		from, _, err := looker{}.window(b, b.Session())
 		if err != nil {
 			return l.Fault(err)
 		}
@@ -89,5 +78,5 @@ func compileModelSaw(l *Line) (Step, error) {
 			return b.Back(l, true, "a model request with "+strings.TrimPrefix(l.Text, "model saw "), "none of the requests since the prompt")
 		}
 		return nil
-	}, nil
+	}
 }

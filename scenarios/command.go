@@ -35,11 +35,11 @@ type Command struct {
 	// Process: it is about the agent's process. Where the agent has none here,
 	// it does not apply and the scenario is skipped.
 	Process bool
-	// Compile reads the arguments of a line. A nil run means that the line
-	// only declares something.
-	Compile func(l *Line) (Step, error)
+	// Compile reads the arguments of a line, and notes what is wrong with them.
+	// A nil Step means that the line only declares something.
+	Compile func(l *Line) Step
 	// Act is the same for what a scripted agent does.
-	Act func(l *Line) (do func(*serve.Scene) error, err error)
+	Act func(l *Line) func(*serve.Scene) error
 }
 
 // Step is what a line does when it is played.

@@ -10,10 +10,8 @@ import (
 	"time"
 )
 
-func compileExec(l *Line) (Step, error) {
-	if _, m := l.Need(0, "a program"); m != nil {
-		return nil, m
-	}
+func compileExec(l *Line) Step {
+	l.Need(0, "a program")
 	return func(ctx context.Context, b *Branch) error {
 		var argv []string
 		for _, w := range l.Rest {
@@ -24,7 +22,7 @@ func compileExec(l *Line) (Step, error) {
 			argv = append(argv, s)
 		}
 		return b.run.exec(ctx, b, l, argv)
-	}, nil
+	}
 }
 
 // exec runs a check of the user's in any language. The program is the user's,

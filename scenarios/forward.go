@@ -27,43 +27,22 @@ func forwardCommands() []*Command {
 	}}
 }
 
-func compileAwait(l *Line) (Step, error) {
-	opts, m := l.Options("within")
-	if m != nil {
-		return nil, m
-	}
+func compileAwait(l *Line) Step {
 	var within time.Duration
-	if w, ok := opts["within"]; ok {
-		if within, m = l.Duration(w); m != nil {
-			return nil, m
-		}
+	if w, ok := l.Options("within")["within"]; ok {
+		within = l.Duration(w)
 	}
-	if len(l.Rest) > 0 && l.Rest[0].Raw() == "quiet" {
-		w, m := l.Need(1, "how long")
-		if m != nil {
-			return nil, m
-		}
-		d, m := l.Duration(w)
-		if m != nil {
-			return nil, m
-		}
-		return func(ctx context.Context, b *Branch) error { return b.quiet(ctx, l, d, within) }, nil
+	switch {
+	case len(l.Rest) > 0 && l.Rest[0].Raw() == "quiet":
+		d := l.Duration(l.Need(1, "how long"))
+		return func(ctx context.Context, b *Branch) error { return b.quiet(ctx, l, d, within) }
+	case len(l.Rest) > 0 && l.Rest[0].Raw() == "file":
+		name := l.Need(1, "a file")
+		l.AtMost(2)
+		return func(ctx context.Context, b *Branch) error { return b.file(ctx, l, name, within) }
 	}
-	if len(l.Rest) > 0 && l.Rest[0].Raw() == "file" {
-		name, m := l.Need(1, "a file")
-		if m == nil {
-			m = l.AtMost(2)
-		}
-		if m != nil {
-			return nil, m
-		}
-		return func(ctx context.Context, b *Branch) error { return b.file(ctx, l, name, within) }, nil
-	}
-	p, _, m := l.pattern(0)
-	if m != nil {
-		return nil, m
-	}
-	return func(ctx context.Context, b *Branch) error { return b.await(ctx, l, p, within) }, nil
+	p, _ := l.pattern(0)
+	return func(ctx context.Context, b *Branch) error { return b.await(ctx, l, p, within) }
 }
 
 // await is the one place where a script waits for the agent or the model.

@@ -3,11 +3,11 @@ package scenarios
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,34 +49,30 @@ type Line struct {
 	// Comment is what the lines right above say.
 	Comment string
 
-	p *parser
+	p   *parser
+	bad *Mistake // the first one
 }
 
 // Implied returns a line that the script need not have, since an act needs it.
 func Implied(text string) *Line { return &Line{Line: script.New(text), p: &parser{}} }
 
-func (l *Line) Mistake(column int, hint, format string, args ...any) *Mistake {
-	return &Mistake{File: l.p.file, Line: l.Number, Column: column, Message: fmt.Sprintf(format, args...), Hint: hint}
+// Mistake notes what is wrong with the line, unless something was before. It
+// returns nil, so that Compile can end with it.
+func (l *Line) Mistake(column int, hint, format string, args ...any) Step {
+	if l.bad == nil {
+		l.bad = &Mistake{File: l.p.file, Line: l.Number, Column: column, Message: fmt.Sprintf(format, args...), Hint: hint}
+	}
+	return nil
 }
 
-// usage is the mistake of a line whose arguments are not what the command
-// takes.
-func (l *Line) Usage(column int, format string, args ...any) *Mistake {
+// Usage is Mistake for arguments that are not what the command takes.
+func (l *Line) Usage(column int, format string, args ...any) Step {
 	c := l.p.commands[l.Name.Raw()]
 	return l.Mistake(column, "usage: "+strings.TrimSpace(c.Name+" "+c.Args), format, args...)
 }
 
-// failed notes what is wrong with a line. What the line would have opened or
-// named counts as there, so that the lines below are not blamed for it.
-func (p *parser) failed(l *script.Line, err error) {
-	var m *Mistake
-	if !errors.As(err, &m) {
-		m = &Mistake{File: p.file, Line: l.Number, Message: err.Error()}
-	}
-	p.mistakes = append(p.mistakes, m)
-	p.suppose(l)
-}
-
+// suppose counts what a line with a mistake would have opened or named as there,
+// so that the lines below are not blamed for it.
 func (p *parser) suppose(l *script.Line) {
 	for _, w := range strings.Fields(l.Text) {
 		p.sessions[w], p.names[w] = true, true
@@ -100,33 +96,34 @@ func (p *parser) block(lines []*script.Line) (steps []step) {
 			continue
 		}
 		l := &Line{Line: node, p: p, Rest: node.Words, Alias: node.As.Raw(), Comment: comment}
-		s, holds, err := l.compile()
-		if err != nil {
-			p.failed(node, err)
+		s, holds := l.compile()
+		if l.bad != nil {
+			p.mistakes = append(p.mistakes, l.bad)
+			p.suppose(node)
 			continue
 		}
 		if comment != "" && holds {
 			steps = append(steps, phase(comment, node.Number))
 		}
 		if holds && (s.run != nil || s.act != nil) {
-			steps = append(steps, *s)
+			steps = append(steps, s)
 		}
 	}
 	return steps
 }
 
 // holds evaluates the conditions of a line.
-func (l *Line) holds() (bool, error) {
+func (l *Line) holds() bool {
 	holds := true
 	for _, w := range l.Conditions {
 		name, bracketed := strings.CutSuffix(strings.TrimPrefix(w.Raw(), "["), "]")
 		ok, known := condition(name)
 		if !bracketed || !known {
-			return false, l.Mistake(w.Column, "conditions are [v1] [v2] [linux] [darwin] [windows], each also with !", "unknown condition %s", w.Raw())
+			l.Mistake(w.Column, "conditions are [v1] [v2] [linux] [darwin] [windows], each also with !", "unknown condition %s", w.Raw())
 		}
 		holds = holds && ok
 	}
-	return holds, nil
+	return holds
 }
 
 func condition(c string) (holds, known bool) {
@@ -143,11 +140,9 @@ func condition(c string) (holds, known bool) {
 }
 
 // compile finds the command of a line and lets it read its arguments. A line
-// whose conditions do not hold is read all the same.
-func (l *Line) compile() (s *step, holds bool, err error) {
-	if holds, err = l.holds(); err != nil {
-		return nil, false, err
-	}
+// whose conditions do not hold is read all the same. What is wrong is in bad.
+func (l *Line) compile() (s step, holds bool) {
+	holds = l.holds()
 	name := l.Name.Raw()
 	c, ok := l.p.commands[name]
 	if !ok || l.Name.Quoted {
@@ -155,30 +150,31 @@ func (l *Line) compile() (s *step, holds bool, err error) {
 		if l.p.scenario.Agent != nil && tableOf(l.p.protocol.agentActs())[name] != nil {
 			hint = "acts stand inside a handler: on EVENT { … }"
 		}
-		return nil, false, l.Mistake(l.Name.Column, hint, "unknown command %q", name)
+		l.Mistake(l.Name.Column, hint, "unknown command %q", name)
+		return s, false
 	}
 	switch n := len(l.Blocks); {
 	case l.Negated && !c.Negatable:
-		return nil, false, l.Mistake(1, "only looking back can be negated", "%s cannot be negated", name)
+		l.Mistake(1, "only looking back can be negated", "%s cannot be negated", name)
 	case n > 0 && c.Blocks == 0:
-		return nil, false, l.Usage(l.End(), "%s takes no block", name)
+		l.Usage(l.End(), "%s takes no block", name)
 	case n == 0 && c.Blocks > 0:
-		return nil, false, l.Usage(l.End(), "%s needs a block { }", name)
+		l.Usage(l.End(), "%s needs a block { }", name)
 	case n < c.Blocks:
-		return nil, false, l.Mistake(l.End(), "both { … }{ … }", "both needs a second block")
+		l.Mistake(l.End(), "both { … }{ … }", "both needs a second block")
 	case n > c.Blocks:
-		return nil, false, l.Usage(l.End(), "%s takes one block", name)
+		l.Usage(l.End(), "%s takes one block", name)
 	case l.Alias != "" && !c.Captures:
-		return nil, false, l.Usage(1, "%s gives nothing that could have a name", name)
+		l.Usage(1, "%s gives nothing that could have a name", name)
 	}
-	s = &step{line: l.Number, column: l.Name.Column, text: l.Text, command: c}
+	if l.bad != nil {
+		return s, false
+	}
+	s = step{line: l.Number, column: l.Name.Column, text: l.Text, command: c}
 	if c.Act != nil {
-		s.act, err = c.Act(l)
+		s.act = c.Act(l)
 	} else {
-		s.run, err = c.Compile(l)
-	}
-	if err != nil {
-		return nil, false, err
+		s.run = c.Compile(l)
 	}
 	if c.Process && s.run != nil {
 		s.run = aboutProcess(name, s.run)
@@ -186,7 +182,7 @@ func (l *Line) compile() (s *step, holds bool, err error) {
 	if l.Alias != "" {
 		l.p.names[l.Alias] = true
 	}
-	return s, holds, nil
+	return s, holds
 }
 
 // phase is a comment: it structures the log and the transcript.
@@ -197,74 +193,119 @@ func phase(text string, number int) step {
 	}}
 }
 
-// Helpers for the commands' own parsing.
+// What follows reads the arguments of a line. What is missing or wrong is noted,
+// and the zero value returned.
 
-// text is the word at i, or a mistake that names what is missing.
-func (l *Line) Need(i int, what string) (script.Word, *Mistake) {
-	if i >= len(l.Rest) {
-		return script.Word{}, l.Usage(l.End()+1, "%s is missing", what)
+// Need returns the word at i; what says what it is. From then on it is in Rest.
+func (l *Line) Need(i int, what string) script.Word {
+	for i >= len(l.Rest) {
+		l.Usage(l.End()+1, "%s is missing", what)
+		l.Rest = append(l.Rest, script.Word{Column: l.End() + 1})
 	}
-	return l.Rest[i], nil
+	return l.Rest[i]
 }
 
-// atMost rejects extra words.
-func (l *Line) AtMost(n int) *Mistake {
-	if len(l.Rest) > n {
-		return l.Usage(l.Rest[n].Column, "%q is one word too many", l.Rest[n].Raw())
+// AtMost rejects extra words, with the usage or a better hint.
+func (l *Line) AtMost(n int, hint ...string) {
+	if len(l.Rest) <= n {
+		return
 	}
-	return nil
+	if l.Usage(l.Rest[n].Column, "%q is one word too many", l.Rest[n].Raw()); hint != nil {
+		l.bad.Hint = hint[0]
+	}
 }
 
-// one is the literal text of the word at i.
-func (l *Line) One(i int, what string) (string, *Mistake) {
-	w, m := l.Need(i, what)
-	if m != nil {
-		return "", m
-	}
+// One returns the literal text of the word at i.
+func (l *Line) One(i int, what string) string {
+	w := l.Need(i, what)
 	s, ok := w.Literal()
 	if !ok {
-		return "", l.Usage(w.Column, "%s must not hold a variable", what)
+		l.Usage(w.Column, "%s must not hold a variable", what)
+		return ""
 	}
-	return s, nil
+	return s
 }
 
-// duration reads a duration.
-func (l *Line) Duration(w script.Word) (time.Duration, *Mistake) {
+// Choice returns the literal text of the word at i, which has to be one of some.
+func (l *Line) Choice(i int, what string, allowed ...string) string {
+	s := l.One(i, strings.Join(allowed, ", "))
+	if !slices.Contains(allowed, s) {
+		l.Usage(l.Rest[i].Column, "%q is no %s%s", s, what, Suggestion(s, allowed...))
+	}
+	return s
+}
+
+// Int returns the number that a word is, not below least.
+func (l *Line) Int(w script.Word, least int, format string, args ...any) int {
+	n, err := strconv.Atoi(w.Raw())
+	if err != nil || n < least {
+		l.Usage(w.Column, format, args...)
+		return 0
+	}
+	return n
+}
+
+// Duration returns the duration that a word is.
+func (l *Line) Duration(w script.Word) time.Duration {
 	s, _ := w.Literal()
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 {
-		return 0, l.Mistake(w.Column, "a duration is a number with a unit, such as 250ms or 2s", "%q is no duration", w.Raw())
+		l.Mistake(w.Column, "a duration is a number with a unit, such as 250ms or 2s", "%q is no duration", w.Raw())
+		return 0
 	}
-	return d, nil
+	return d
 }
 
-// options takes words of the form KEY=VALUE off the line. known maps a key to
-// what its value is; an unknown key is a mistake only if strict.
-func (l *Line) Options(known ...string) (map[string]script.Word, *Mistake) {
+// Options takes words of the form KEY=VALUE with known keys off the line.
+func (l *Line) Options(known ...string) map[string]script.Word {
 	got := map[string]script.Word{}
-	var rest []script.Word
-	for _, w := range l.Rest {
+	l.Rest = slices.DeleteFunc(slices.Clone(l.Rest), func(w script.Word) bool {
 		key, _, value, ok := w.Cut("=")
 		if !ok || !slices.Contains(known, key) {
-			rest = append(rest, w)
-			continue
+			return false
 		}
 		if _, twice := got[key]; twice {
-			return nil, l.Usage(w.Column, "%s= is given twice", key)
+			l.Usage(w.Column, "%s= is given twice", key)
 		}
 		got[key] = value
-	}
-	l.Rest = rest
-	return got, nil
+		return true
+	})
+	return got
 }
 
-// session takes a session name: the word at i if it names one.
+// Every takes all words KEY=VALUE with a key off the line.
+func (l *Line) Every(key string) (values []script.Word) {
+	l.Rest = slices.DeleteFunc(slices.Clone(l.Rest), func(w script.Word) bool {
+		k, _, value, ok := w.Cut("=")
+		if ok = ok && k == key; ok {
+			values = append(values, value)
+		}
+		return ok
+	})
+	return values
+}
+
+// SessionName returns the word at i if it names a session.
 func (l *Line) SessionName(i int) (string, bool) {
 	if i >= len(l.Rest) || l.Rest[i].Quoted {
 		return "", false
 	}
 	s, ok := l.Rest[i].Literal()
 	return s, ok && l.p.sessions[s]
+}
+
+// TakeSession takes the first word off a line with one word more than the command
+// needs, which then has to name a session; "" is the current one.
+func (l *Line) TakeSession(needs int, hint string) string {
+	if len(l.Rest) != needs+1 {
+		return ""
+	}
+	name, ok := l.SessionName(0)
+	if !ok {
+		l.Mistake(l.Rest[0].Column, hint, "no session %s is open", l.Rest[0].Raw())
+	}
+	l.Rest = l.Rest[1:]
+	return name
 }
 
 // File is the name of the scenario's file.
@@ -276,42 +317,39 @@ func (l *Line) HasSession(name string) bool { return l.p.sessions[name] }
 // DeclareSession says that the line opens a session of that name.
 func (l *Line) DeclareSession(name string) { l.p.sessions[name] = true }
 
-// Ref is the word at i as the name of a line above.
-func (l *Line) Ref(i int) (string, *Mistake) {
-	s, m := l.One(i, "the name of a line above")
-	if m != nil {
-		return "", m
-	}
+// Ref returns the word at i as the name of a line above.
+func (l *Line) Ref(i int) string {
+	s := l.One(i, "the name of a line above")
 	if !l.p.names[s] {
-		return "", l.Mistake(l.Rest[i].Column, "end a line above with \"as "+s+"\"", "no line above is named %s", s)
+		l.Mistake(l.Rest[i].Column, "end a line above with \"as "+s+"\"", "no line above is named %s", s)
 	}
-	return s, nil
+	return s
 }
 
 // DeclarePrompt says that the line prompts a session, "" for the current one,
 // with a text: the model's turns are found by it. index counts the prompts of
 // the script from 1.
-func (l *Line) DeclarePrompt(session string, text script.Word) (index int, m *Mistake) {
+func (l *Line) DeclarePrompt(session string, text script.Word) (index int) {
 	s := l.p.scenario
 	for _, p := range s.prompts {
 		if p.text == text.Raw() {
-			return 0, l.Mistake(text.Column, fmt.Sprintf("the first is on line %d", p.line),
+			l.Mistake(text.Column, fmt.Sprintf("the first is on line %d", p.line),
 				"two prompts have the same text; the model's turns are found by it")
 		}
 	}
 	s.prompts = append(s.prompts, promptDecl{session, text.Raw(), l.Number})
-	return len(s.prompts), nil
+	return len(s.prompts)
 }
 
 // Source is the text of a word, which may be @FILE for a file of the archive.
-func (l *Line) Source(w script.Word) (script.Word, error) {
+func (l *Line) Source(w script.Word) script.Word {
 	s, ok := w.Literal()
 	if !ok || w.Quoted || !strings.HasPrefix(s, "@") {
-		return w, nil
+		return w
 	}
 	data, ok := l.p.scenario.archived(s[1:])
 	if !ok {
-		return script.Word{}, l.Mistake(w.Column, "add it below as -- "+s[1:]+" --", "the archive holds no file %q", s[1:])
+		l.Mistake(w.Column, "add it below as -- "+s[1:]+" --", "the archive holds no file %q", s[1:])
 	}
-	return script.Quote(string(data)), nil
+	return script.Quote(string(data))
 }

@@ -35,90 +35,81 @@ type field struct {
 
 // pattern reads a pattern from words[from:], up to a word of stop or the end,
 // and returns the index behind it.
-func (l *Line) pattern(from int, stop ...string) (*pattern, int, *Mistake) {
+func (l *Line) pattern(from int, stop ...string) (p *pattern, next int) {
+	p = &pattern{of: &Kind{}}
 	if from >= len(l.Rest) {
-		return nil, 0, l.Usage(len(l.Text)+1, "a pattern is missing")
+		l.Usage(len(l.Text)+1, "a pattern is missing")
+		return p, from
 	}
 	first := l.Rest[from]
 	name, ok := first.Literal()
-	if !ok || first.Quoted {
-		return nil, 0, l.Mistake(first.Column, "a pattern begins with a kind of entry: acp-test help patterns", "%q is no pattern", first.Raw())
-	}
-	p := &pattern{of: l.p.kinds[name]}
-	switch {
-	case p.of != nil:
-	case strings.Contains(name, "/"):
+	switch p.of = l.p.kinds[name]; {
+	case !ok || first.Quoted || p.of == nil && !strings.Contains(name, "/"):
+		const how = "a pattern begins with a kind of entry: acp-test help patterns"
+		hint := ""
+		if ok && !first.Quoted {
+			hint = mistake.Nearest(name, slices.Sorted(maps.Keys(l.p.kinds)))
+		}
+		l.Mistake(first.Column, strings.TrimSpace(hint+" "+how), "%q is no pattern", first.Raw())
+		return p, len(l.Rest)
+	case p.of == nil:
 		p.of, p.arg, p.hasArg = methodKind(l.p.protocol), first, true
-	default:
-		hint := mistake.Nearest(name, slices.Sorted(maps.Keys(l.p.kinds)))
-		return nil, 0, l.Mistake(first.Column, strings.TrimSpace(hint+" a pattern begins with a kind of entry: acp-test help patterns"),
-			"%q is no pattern", name)
 	}
 	arg := p.of.Arg
-	if p.hasArg {
-		arg = ""
-	}
-	i := from + 1
-	for ; i < len(l.Rest); i++ {
-		w := l.Rest[i]
+	for next = from + 1; next < len(l.Rest); next++ {
+		w := l.Rest[next]
 		if s, ok := w.Literal(); ok && !w.Quoted && slices.Contains(stop, s) {
 			break
 		}
-		if i == from+1 && arg != "" && !isField(w) {
+		if next == from+1 && arg != "" && !isField(w) {
 			p.arg, p.hasArg = w, true
 			continue
 		}
-		f, m := l.field(w)
-		if m != nil {
-			return nil, 0, m
-		}
+		f := l.field(w)
 		if f.path == "session" && f.operator == "=" {
 			s, ok := f.value.Literal()
 			if !ok || s != "any" && !l.p.sessions[s] {
-				return nil, 0, l.Mistake(w.Column, "", "session= takes the name of a session opened above, or any")
+				l.Mistake(w.Column, "", "session= takes the name of a session opened above, or any")
 			}
 			p.session = s
 			continue
 		}
-		p.fields = append(p.fields, *f)
+		p.fields = append(p.fields, f)
 	}
 	if arg != "" && arg != "?" && !p.hasArg {
-		return nil, 0, l.Mistake(first.Column, name+" "+arg, "%s needs %s", name, arg)
+		l.Mistake(first.Column, name+" "+arg, "%s needs %s", name, arg)
 	}
-	if m := l.checkArg(p); m != nil {
-		return nil, 0, m
-	}
+	l.checkArg(p)
 	var text []string
-	for _, w := range l.Rest[from:i] {
+	for _, w := range l.Rest[from:next] {
 		text = append(text, w.Raw())
 	}
 	p.text = strings.Join(text, " ")
-	return p, i, nil
+	return p, next
 }
 
 // checkArg finds mistakes in the argument of a pattern before the run.
-func (l *Line) checkArg(p *pattern) *Mistake {
+func (l *Line) checkArg(p *pattern) {
 	s, ok := p.arg.Literal()
 	if !p.hasArg || !ok {
-		return nil
+		return
 	}
 	switch of := p.of; {
 	case of.Name == "turn":
 		ends := append(slices.Clone(l.p.protocol.StopReasons), "any", "error")
 		for _, r := range strings.Split(s, "|") {
 			if !slices.Contains(ends, r) {
-				return l.Mistake(p.arg.Column, mistake.Nearest(r, ends), "%q is no stop reason", r)
+				l.Mistake(p.arg.Column, mistake.Nearest(r, ends), "%q is no stop reason", r)
 			}
 		}
 	case of.Events != nil && !slices.Contains(of.Events, s):
 		last := len(of.Events) - 1
-		return l.Mistake(p.arg.Column, strings.Join(of.Events[:last], ", ")+" or "+of.Events[last], "%s has no event %q", of.Of, s)
+		l.Mistake(p.arg.Column, strings.Join(of.Events[:last], ", ")+" or "+of.Events[last], "%s has no event %q", of.Of, s)
 	case of.Name == "gate":
 		l.p.scenario.gates = append(l.p.scenario.gates, gateUse{s, l.Number})
 	case of.Name == "response" && !l.p.names[s]:
-		return l.Mistake(p.arg.Column, "name a request with \"… as NAME\" first", "no line above is named %s", s)
+		l.Mistake(p.arg.Column, "name a request with \"… as NAME\" first", "no line above is named %s", s)
 	}
-	return nil
 }
 
 func isField(w script.Word) bool {
@@ -129,22 +120,19 @@ func isField(w script.Word) bool {
 	return ok && !w.Quoted && len(s) > 1 && strings.HasSuffix(s, "?")
 }
 
-func (l *Line) field(w script.Word) (*field, *Mistake) {
+func (l *Line) field(w script.Word) field {
 	if key, op, value, ok := w.Cut("!=", "!~", "=", "~"); ok {
-		f := &field{path: key, operator: op, value: value}
+		f := field{path: key, operator: op, value: value}
 		if s, literal := value.Literal(); literal && strings.HasSuffix(op, "~") {
-			re, err := regexp.Compile(s)
-			if err != nil {
-				return nil, l.Mistake(value.Column, "", "bad regular expression: %v", err)
-			}
-			f.regexp = re
+			f.regexp = l.regexp(value.Column, s)
 		}
-		return f, nil
+		return f
 	}
-	if s, ok := w.Literal(); ok && !w.Quoted && len(s) > 1 && strings.HasSuffix(s, "?") {
-		return &field{path: strings.TrimSuffix(s, "?"), operator: "?"}, nil
+	s, ok := w.Literal()
+	if !ok || w.Quoted || len(s) < 2 || !strings.HasSuffix(s, "?") {
+		l.Mistake(w.Column, "a condition is path=value, path!=value, path~regexp or path?", "%q is no condition", w.Raw())
 	}
-	return nil, l.Mistake(w.Column, "a condition is path=value, path!=value, path~regexp or path?", "%q is no condition", w.Raw())
+	return field{path: strings.TrimSuffix(s, "?"), operator: "?"}
 }
 
 // bound is a pattern with its variables expanded, for one branch.

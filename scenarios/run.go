@@ -320,28 +320,6 @@ func (r *run) natural(e transcript.Entry) string {
 	return string(e.Raw)
 }
 
-// window is the stretch saw and its kin look at: from the latest prompt of a
-// session on, or all, or its n-th turn.
-func (r *run) window(s *Session, in string, turn int) (after, to int, err error) {
-	prompts := r.PromptsOf(s)
-	switch {
-	case in == "run" || s == nil:
-		return 0, -1, nil
-	case turn > 0:
-		if turn > len(prompts) {
-			return 0, 0, fmt.Errorf("turn=%d: the session has had %d", turn, len(prompts))
-		}
-		to := -1
-		if turn < len(prompts) {
-			to = prompts[turn] - 1
-		}
-		return prompts[turn-1] - 1, to, nil
-	case len(prompts) == 0:
-		return 0, -1, nil
-	}
-	return prompts[len(prompts)-1] - 1, -1, nil
-}
-
 // StepTimeout bounds one line.
 func (r *run) StepTimeout(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
 	d, name := within, "within"

@@ -16,10 +16,10 @@ func setupCommands() []*Command {
 			Name: "env", Group: "setup", Args: "NAME=VALUE…",
 			Summary: "set variables in the agent's environment",
 			Detail:  "Must stand before the agent starts.",
-			Compile: func(l *Line) (Step, error) {
+			Compile: func(l *Line) Step {
 				for _, w := range l.Rest {
 					if _, _, _, ok := w.Cut("="); !ok {
-						return nil, l.Usage(w.Column, "%q is no NAME=VALUE", w.Raw())
+						return l.Usage(w.Column, "%q is no NAME=VALUE", w.Raw())
 					}
 				}
 				return func(_ context.Context, b *Branch) error {
@@ -32,7 +32,7 @@ func setupCommands() []*Command {
 						b.run.change(func(s *state) { s.setup.env[key] = v })
 					}
 					return nil
-				}, nil
+				}
 			},
 		}, {
 			Name: "home", Group: "setup", Args: "FILE [@SOURCE]",
@@ -42,44 +42,35 @@ func setupCommands() []*Command {
 		}, {
 			Name: "rules", Group: "setup", Args: "off ID… 'REASON'",
 			Summary: "turn rules off for this scenario",
-			Compile: func(l *Line) (Step, error) {
+			Compile: func(l *Line) Step {
 				n := len(l.Rest)
 				if n < 3 || l.Rest[0].Raw() != "off" || !l.Rest[n-1].Quoted {
-					return nil, l.Usage(l.Name.Column, "rules off needs ids and a quoted reason")
+					return l.Usage(l.Name.Column, "rules off needs ids and a quoted reason")
 				}
 				for _, w := range l.Rest[1 : n-1] {
 					l.p.scenario.decl.rulesOff[w.Raw()] = l.Rest[n-1].Raw()
 				}
-				return nil, nil
+				return nil
 			},
 		}, {
 			Name: "golden", Group: "setup", Passive: true, Args: "off|exact|canonical",
 			Summary: "say how the run is compared with its golden; the default is canonical",
-			Compile: func(l *Line) (Step, error) {
-				s, m := l.One(0, "off, exact or canonical")
-				if m != nil {
-					return nil, m
-				}
+			Compile: func(l *Line) Step {
+				s := l.One(0, "off, exact or canonical")
 				if !slices.Contains([]string{"off", "exact", "canonical"}, s) {
-					return nil, l.Usage(l.Rest[0].Column, "%q is no kind of golden", s)
+					return l.Usage(l.Rest[0].Column, "%q is no kind of golden", s)
 				}
 				l.p.scenario.decl.golden = s
-				return nil, nil
+				return nil
 			},
 		}, {
 			Name: "timeout", Group: "setup", Args: "DURATION",
 			Summary: "give this scenario at least so long",
-			Compile: func(l *Line) (Step, error) {
-				w, m := l.Need(0, "a duration")
-				if m != nil {
-					return nil, m
-				}
-				d, m := l.Duration(w)
-				if m != nil {
-					return nil, m
-				}
+			Compile: func(l *Line) Step {
+				w := l.Need(0, "a duration")
+				d := l.Duration(w)
 				l.p.scenario.decl.timeout = d
-				return nil, nil
+				return nil
 			},
 		},
 	}
@@ -93,21 +84,16 @@ func (l *Line) Early(b *Branch, what string) error {
 	return l.Fault(fmt.Errorf("%s must be set before the agent starts", what))
 }
 
-func compileHome(l *Line) (Step, error) {
-	name, m := l.One(0, "a file")
-	if m != nil {
-		return nil, m
-	}
-	if m := l.AtMost(2); m != nil {
-		return nil, m
-	}
+func compileHome(l *Line) Step {
+	name := l.One(0, "a file")
+	l.AtMost(2)
 	from := name
 	if len(l.Rest) > 1 {
 		from = strings.TrimPrefix(l.Rest[1].Raw(), "@")
 	}
 	data, ok := l.p.scenario.archived(from)
 	if !ok {
-		return nil, l.Mistake(l.Rest[len(l.Rest)-1].Column, "add it below as -- "+from+" --", "the archive holds no file %q", from)
+		return l.Mistake(l.Rest[len(l.Rest)-1].Column, "add it below as -- "+from+" --", "the archive holds no file %q", from)
 	}
 	return func(_ context.Context, b *Branch) error {
 		if err := l.Early(b, "files of HOME"); err != nil {
@@ -119,7 +105,7 @@ func compileHome(l *Line) (Step, error) {
 		}
 		b.run.change(func(s *state) { s.setup.home[name] = []byte(text) })
 		return nil
-	}, nil
+	}
 }
 
 // timeoutOf is the longer of the scenario's own deadline and the one given: an

@@ -25,11 +25,8 @@ func conditionCommands(p *Protocol) []*Command {
 	}}
 }
 
-func compileNeeds(l *Line) (Step, error) {
-	first, m := l.Need(0, "what is needed")
-	if m != nil {
-		return nil, m
-	}
+func compileNeeds(l *Line) Step {
+	first := l.Need(0, "what is needed")
 	switch first.Raw() {
 	case "saw":
 		return compileNeedsSaw(l)
@@ -42,47 +39,41 @@ func compileNeeds(l *Line) (Step, error) {
 		what, name, _ := strings.Cut(s, ":")
 		switch {
 		case !ok:
-			return nil, l.Usage(w.Column, "needs takes no variables")
+			return l.Usage(w.Column, "needs takes no variables")
 		case what == "agent" && name != "":
 			agent = append(agent, name)
 		case what == "tool" && name != "", what == "model" && name == "":
 		default:
-			return nil, l.Usage(w.Column, "%q is nothing that could be needed", s)
+			return l.Usage(w.Column, "%q is nothing that could be needed", s)
 		}
 		l.p.scenario.needs = append(l.p.scenario.needs, needDecl{what, name, l.Number})
 	}
 	if len(agent) == 0 {
-		return nil, nil
+		return nil
 	}
 	// What the agent advertises is known once it has answered; a script may
 	// still have to say how it is initialized.
 	return func(_ context.Context, b *Branch) error {
 		b.run.change(func(s *state) { s.setup.needs = append(s.setup.needs, agent...) })
 		return b.Applies()
-	}, nil
+	}
 }
 
 // neededPattern is the pattern after needs saw and needs await.
-func neededPattern(l *Line) (*pattern, error) {
-	p, next, m := l.pattern(1)
-	if m == nil && next < len(l.Rest) {
-		m = l.Usage(l.Rest[next].Column, "needs %s takes one pattern", l.Rest[0].Raw())
+func neededPattern(l *Line) *pattern {
+	p, next := l.pattern(1)
+	if next < len(l.Rest) {
+		l.Usage(l.Rest[next].Column, "needs %s takes one pattern", l.Rest[0].Raw())
 	}
-	if m != nil {
-		return nil, m
-	}
-	return p, nil
+	return p
 }
 
 // compileNeedsAwait skips the scenario if the agent took its turn without what
 // it may send. await is inconclusive there, because a situation that was needed
 // did not come about; this is for situations that the specification leaves to
 // the agent (PERM-001: asking is optional), which no run would bring about.
-func compileNeedsAwait(l *Line) (Step, error) {
-	p, err := neededPattern(l)
-	if err != nil {
-		return nil, err
-	}
+func compileNeedsAwait(l *Line) Step {
+	p := neededPattern(l)
 	return func(ctx context.Context, b *Branch) error {
 		err := b.await(ctx, l, p, 0)
 		var m *Miss
@@ -91,15 +82,12 @@ func compileNeedsAwait(l *Line) (Step, error) {
 			return &Skipped{"the agent took its turn without " + strings.Join(m.Failure.Expected, " ")}
 		}
 		return err
-	}, nil
+	}
 }
 
 // compileNeedsSaw skips the scenario if what an agent may send has not come.
-func compileNeedsSaw(l *Line) (Step, error) {
-	p, err := neededPattern(l)
-	if err != nil {
-		return nil, err
-	}
+func compileNeedsSaw(l *Line) Step {
+	p := neededPattern(l)
 	return func(_ context.Context, b *Branch) error {
 		x, err := p.bind(b)
 		if err != nil {
@@ -116,7 +104,7 @@ func compileNeedsSaw(l *Line) (Step, error) {
 		}
 		b.Name(l.Alias, last)
 		return nil
-	}, nil
+	}
 }
 
 // Applies ends the scenario if the agent lacks what is needed, as far as it has
@@ -159,29 +147,23 @@ func structureCommands() []*Command {
 		}, {
 			Name: "tag", Group: "structure", Passive: true, Args: "NAME…",
 			Summary: "tag the scenario, for --tag",
-			Compile: func(l *Line) (Step, error) {
+			Compile: func(l *Line) Step {
 				for i := range l.Rest {
-					s, m := l.One(i, "a tag")
-					if m != nil {
-						return nil, m
-					}
+					s := l.One(i, "a tag")
 					l.p.scenario.Tags = append(l.p.scenario.Tags, s)
 				}
-				return nil, nil
+				return nil
 			},
 		}, {
 			Name: "role", Group: "structure", Passive: true, Args: "editor|agent",
 			Summary: "say which side the file scripts; the default is editor",
-			Compile: func(l *Line) (Step, error) {
-				s, m := l.One(0, "editor or agent")
-				if m != nil {
-					return nil, m
-				}
+			Compile: func(l *Line) Step {
+				s := l.One(0, "editor or agent")
 				if s != "editor" && s != "agent" {
-					return nil, l.Usage(l.Rest[0].Column, "%q is no role", s)
+					return l.Usage(l.Rest[0].Column, "%q is no role", s)
 				}
 				l.p.scenario.Role = s
-				return nil, nil
+				return nil
 			},
 		},
 	}
@@ -190,37 +172,34 @@ func structureCommands() []*Command {
 var requirementID = regexp.MustCompile(`^[A-Z][A-Z0-9]*-[0-9]{3}$`)
 var slugForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
 
-func compileCheck(l *Line) (Step, error) {
+func compileCheck(l *Line) Step {
 	d := &checkDecl{line: l.Number, column: l.Name.Column, title: l.Comment}
 	for i, w := range l.Rest {
-		s, m := l.One(i, "a requirement or a slug")
-		switch {
-		case m != nil:
-			return nil, m
+		switch s := l.One(i, "a requirement or a slug"); {
 		case requirementID.MatchString(s):
 			d.requirements = append(d.requirements, s)
 		case slugForm.MatchString(s) && i == len(l.Rest)-1:
 			d.slug = s
 		default:
-			return nil, l.Usage(w.Column, "%q is neither a requirement like CANCEL-001 nor, at the end, a slug of lower-case words joined by -", s)
+			return l.Usage(w.Column, "%q is neither a requirement like CANCEL-001 nor, at the end, a slug of lower-case words joined by -", s)
 		}
 	}
 	if d.slug == "" && len(d.requirements) > 0 {
 		d.slug = strings.ToLower(d.requirements[0])
 	}
 	if d.slug == "" {
-		return nil, l.Usage(len(l.Text)+1, "a check needs a requirement or a slug")
+		return l.Usage(len(l.Text)+1, "a check needs a requirement or a slug")
 	}
 	for _, c := range l.p.scenario.checks {
 		if c.slug == d.slug {
-			return nil, l.Mistake(l.Name.Column, fmt.Sprintf("the first is on line %d", c.line), "two checks have the id %q", d.slug)
+			return l.Mistake(l.Name.Column, fmt.Sprintf("the first is on line %d", c.line), "two checks have the id %q", d.slug)
 		}
 	}
 	l.p.scenario.checks = append(l.p.scenario.checks, d)
 	return func(_ context.Context, b *Branch) error {
 		b.run.open(d)
 		return nil
-	}, nil
+	}
 }
 
 // open makes a check the one that misses belong to.
@@ -242,11 +221,11 @@ func (r *run) check() (c *checkState) {
 	return c
 }
 
-func compileGroup(l *Line) (Step, error) {
+func compileGroup(l *Line) Step {
 	steps := l.p.block(l.Blocks[0])
 	for _, s := range steps {
 		if s.command != nil && s.command.Name != "await" {
-			return nil, &Mistake{File: l.p.file, Line: s.line, Column: s.column, Message: "a group only holds await lines"}
+			l.p.mistakes = append(l.p.mistakes, &Mistake{File: l.p.file, Line: s.line, Column: s.column, Message: "a group only holds await lines"})
 		}
 	}
 	return func(ctx context.Context, b *Branch) error {
@@ -261,10 +240,10 @@ func compileGroup(l *Line) (Step, error) {
 		b.group = nil
 		b.reach(b.run.t.At(g.end))
 		return nil
-	}, nil
+	}
 }
 
-func compileBoth(l *Line) (Step, error) {
+func compileBoth(l *Line) Step {
 	first, second := l.p.block(l.Blocks[0]), l.p.block(l.Blocks[1])
 	return func(ctx context.Context, b *Branch) error {
 		if err := b.Begin(ctx); err != nil {
@@ -280,7 +259,7 @@ func compileBoth(l *Line) (Step, error) {
 		b.join(left)
 		b.join(right)
 		return err
-	}, nil
+	}
 }
 
 // play runs steps until one ends the script. Soft misses are recorded and the

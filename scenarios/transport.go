@@ -29,11 +29,8 @@ func transportCommands() []*Command {
 		}, {
 			Name: "stall", Group: "acts", Args: "D",
 			Summary: "read nothing from the agent for a time, as a slow editor",
-			Compile: func(l *Line) (Step, error) {
-				d, m := l.OnlyDuration()
-				if m != nil {
-					return nil, m
-				}
+			Compile: func(l *Line) Step {
+				d := l.OnlyDuration()
 				return func(ctx context.Context, b *Branch) error {
 					if err := b.Begin(ctx); err != nil {
 						return err
@@ -44,17 +41,14 @@ func transportCommands() []*Command {
 						b.Did(l)
 					}
 					return err
-				}, nil
+				}
 			},
 		}, {
 			Name: "pause", Group: "acts", Args: "D",
 			Summary: "do nothing for a time; for schedules whose point is time",
 			Detail:  "Where something can be awaited, await it: lint asks why a scenario pauses.",
-			Compile: func(l *Line) (Step, error) {
-				d, m := l.OnlyDuration()
-				if m != nil {
-					return nil, m
-				}
+			Compile: func(l *Line) Step {
+				d := l.OnlyDuration()
 				return func(ctx context.Context, b *Branch) error {
 					b.Did(l)
 					timer := time.NewTimer(d)
@@ -65,7 +59,7 @@ func transportCommands() []*Command {
 					case <-ctx.Done():
 						return context.Cause(ctx)
 					}
-				}, nil
+				}
 			},
 		}, {
 			Name: "close-stdin", Group: "acts", Cuts: true, Process: true, Summary: "close the agent's input",
@@ -123,29 +117,17 @@ func aboutProcess(name string, run Step) Step {
 	}
 }
 
-func (l *Line) OnlyDuration() (time.Duration, *Mistake) {
-	w, m := l.Need(0, "a duration")
-	if m != nil {
-		return 0, m
-	}
-	if m := l.AtMost(1); m != nil {
-		return 0, m
-	}
+// OnlyDuration returns the only word of a line, which is a duration.
+func (l *Line) OnlyDuration() time.Duration {
+	w := l.Need(0, "a duration")
+	l.AtMost(1)
 	return l.Duration(w)
 }
 
-func compileSend(l *Line) (Step, error) {
-	if _, m := l.Need(0, "what to send"); m != nil {
-		return nil, m
-	}
-	if m := l.AtMost(1); m != nil {
-		m.Hint = "quote the line"
-		return nil, m
-	}
-	source, err := l.Source(l.Rest[0])
-	if err != nil {
-		return nil, err
-	}
+func compileSend(l *Line) Step {
+	l.Need(0, "what to send")
+	l.AtMost(1, "quote the line")
+	source := l.Source(l.Rest[0])
 	return func(ctx context.Context, b *Branch) error {
 		r := b.run
 		if err := r.Launch(ctx); err != nil {
@@ -170,17 +152,12 @@ func compileSend(l *Line) (Step, error) {
 		b.Acted(b.Session(), e)
 		r.Name(l.Alias, e)
 		return nil
-	}, nil
+	}
 }
 
-func compileShape(l *Line) (Step, error) {
-	s, m := l.One(0, "a shape")
-	if m != nil {
-		return nil, m
-	}
-	if m := l.AtMost(1); m != nil {
-		return nil, m
-	}
+func compileShape(l *Line) Step {
+	s := l.One(0, "a shape")
+	l.AtMost(1)
 	var shape transport.Shape
 	switch {
 	case s == "normal":
@@ -192,11 +169,11 @@ func compileShape(l *Line) (Step, error) {
 	case strings.HasPrefix(s, "split="):
 		n, err := strconv.Atoi(strings.TrimPrefix(s, "split="))
 		if err != nil || n < 1 {
-			return nil, l.Usage(l.Rest[0].Column, "split= is a number of bytes")
+			return l.Usage(l.Rest[0].Column, "split= is a number of bytes")
 		}
 		shape.Split = n
 	default:
-		return nil, l.Usage(l.Rest[0].Column, "%q is no shape %s", s, mistake.Nearest(s, []string{"coalesce", "flush", "split=", "bytewise", "normal"}))
+		return l.Usage(l.Rest[0].Column, "%q is no shape %s", s, mistake.Nearest(s, []string{"coalesce", "flush", "split=", "bytewise", "normal"}))
 	}
 	return func(ctx context.Context, b *Branch) error {
 		if err := b.Begin(ctx); err != nil {
@@ -211,18 +188,15 @@ func compileShape(l *Line) (Step, error) {
 			return agent.Flush(ctx)
 		}
 		return agent.WriteShape(ctx, shape)
-	}, nil
+	}
 }
 
-func compileSignal(l *Line) (Step, error) {
+func compileSignal(l *Line) Step {
 	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}
-	s, m := l.One(0, "a signal")
-	if m != nil {
-		return nil, m
-	}
+	s := l.One(0, "a signal")
 	sig, ok := signals[strings.TrimPrefix(s, "SIG")]
 	if !ok {
-		return nil, l.Usage(l.Rest[0].Column, "%q is no signal", s)
+		return l.Usage(l.Rest[0].Column, "%q is no signal", s)
 	}
 	return func(ctx context.Context, b *Branch) error {
 		if err := b.Begin(ctx); err != nil {
@@ -237,5 +211,5 @@ func compileSignal(l *Line) (Step, error) {
 			return l.Fault(fmt.Errorf("sending %s: %w", s, err))
 		}
 		return nil
-	}, nil
+	}
 }

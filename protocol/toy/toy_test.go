@@ -133,11 +133,8 @@ func (*client) Close() error                      { return nil }
 
 func words() []*scenarios.Command {
 	return []*scenarios.Command{
-		{Name: "ask", Group: "acts", Args: "TEXT", Captures: true, Summary: "ask the agent", Compile: func(l *scenarios.Line) (scenarios.Step, error) {
-			w, m := l.Need(0, "the question")
-			if m != nil {
-				return nil, m
-			}
+		{Name: "ask", Group: "acts", Args: "TEXT", Captures: true, Summary: "ask the agent", Compile: func(l *scenarios.Line) scenarios.Step {
+			w := l.Need(0, "the question")
 			return func(ctx context.Context, b *scenarios.Branch) error {
 				if err := b.Begin(ctx); err != nil {
 					return err
@@ -155,7 +152,7 @@ func words() []*scenarios.Command {
 				b.Acted(s, e)
 				b.Name(l.Alias, e)
 				return err
-			}, nil
+			}
 		}},
 		{Name: "stop", Group: "acts", Cuts: true, Summary: "want no more", Compile: scenarios.Plain(
 			func(_ context.Context, b *scenarios.Branch, _ *scenarios.Line) error {

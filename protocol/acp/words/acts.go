@@ -41,21 +41,16 @@ func actCommands() []*scenarios.Command {
 		Name: "cancel", Group: "acts", Cuts: true, Args: "[NAME]", Captures: true,
 		Summary: "send session/cancel",
 		Detail:  "Open permission requests of the session are answered cancelled, unless permit says\notherwise.",
-		Compile: func(l *scenarios.Line) (scenarios.Step, error) {
-			if m := l.AtMost(1); m != nil {
-				return nil, m
-			}
-			name, m := optionalSession(l)
-			if m != nil {
-				return nil, m
-			}
+		Compile: func(l *scenarios.Line) scenarios.Step {
+			name := l.TakeSession(0, openIt)
+			l.AtMost(0)
 			return func(ctx context.Context, b *scenarios.Branch) error {
 				s, err := need(ctx, b, l, name)
 				if err != nil {
 					return err
 				}
 				return notify(b, l, s, "session/cancel", map[string]any{"sessionId": s.ID})
-			}, nil
+			}
 		},
 	}, {
 		Name: "cancel-request", Group: "acts", Cuts: true, Args: "REF", Captures: true,

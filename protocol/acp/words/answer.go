@@ -11,34 +11,23 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-func compileCancelRequest(l *scenarios.Line) (scenarios.Step, error) {
-	ref, m := l.Ref(0)
-	if m != nil {
-		return nil, m
-	}
+func compileCancelRequest(l *scenarios.Line) scenarios.Step {
+	ref := l.Ref(0)
 	return func(_ context.Context, b *scenarios.Branch) error {
 		e, err := b.Entry(l, ref)
 		if err != nil {
 			return err
 		}
 		return notify(b, l, b.Session(), "$/cancel_request", map[string]any{"requestId": json.RawMessage(e.ID)})
-	}, nil
+	}
 }
 
-func compileAnswer(l *scenarios.Line) (scenarios.Step, error) {
-	opts, m := l.Options("result", "error", "id")
-	if m != nil {
-		return nil, m
-	}
-	ref, m := l.Ref(0)
-	if m != nil {
-		return nil, m
-	}
-	if m := l.AtMost(2); m != nil {
-		return nil, m
-	}
+func compileAnswer(l *scenarios.Line) scenarios.Step {
+	opts := l.Options("result", "error", "id")
+	ref := l.Ref(0)
+	l.AtMost(2)
 	if len(opts)+len(l.Rest) != 2 {
-		return nil, l.Usage(l.Name.Column, "one answer is needed: a choice, id=, result= or error=")
+		return l.Usage(l.Name.Column, "one answer is needed: a choice, id=, result= or error=")
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		e, err := b.Entry(l, ref)
@@ -61,7 +50,7 @@ func compileAnswer(l *scenarios.Line) (scenarios.Step, error) {
 		b.Acted(b.Session(), sent)
 		b.Name(l.Alias, sent)
 		return nil
-	}, nil
+	}
 }
 
 // answerOf is the answer a line gives to a request of the agent.

@@ -10,19 +10,14 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-func compileInitialize(l *scenarios.Line) (scenarios.Step, error) {
-	opts, m := l.Options("version")
-	if m != nil {
-		return nil, m
-	}
-	if m := l.AtMost(0); m != nil {
-		return nil, m
-	}
+func compileInitialize(l *scenarios.Line) scenarios.Step {
+	opts := l.Options("version")
+	l.AtMost(0)
 	version := json.RawMessage("1")
 	if w, ok := opts["version"]; ok {
 		version = json.RawMessage(w.Raw())
 		if !json.Valid(version) {
-			return nil, l.Usage(w.Column, "version= takes a JSON value")
+			return l.Usage(w.Column, "version= takes a JSON value")
 		}
 	}
 	return func(ctx context.Context, b *scenarios.Branch) error {
@@ -30,7 +25,7 @@ func compileInitialize(l *scenarios.Line) (scenarios.Step, error) {
 			return err
 		}
 		return initialize(ctx, b, l, version)
-	}, nil
+	}
 }
 
 // initialize sends initialize and remembers what the agent says of itself.
@@ -55,18 +50,14 @@ func initialize(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, ver
 }
 
 // compileCall compiles a request with at most one parameter.
-func compileCall(method, param string) func(*scenarios.Line) (scenarios.Step, error) {
-	return func(l *scenarios.Line) (scenarios.Step, error) {
+func compileCall(method, param string) func(*scenarios.Line) scenarios.Step {
+	return func(l *scenarios.Line) scenarios.Step {
 		n := 0
 		if param != "" {
 			n = 1
-			if _, m := l.Need(0, param); m != nil {
-				return nil, m
-			}
+			l.Need(0, param)
 		}
-		if m := l.AtMost(n); m != nil {
-			return nil, m
-		}
+		l.AtMost(n)
 		return func(ctx context.Context, b *scenarios.Branch) error {
 			if err := b.Begin(ctx); err != nil {
 				return err
@@ -81,7 +72,7 @@ func compileCall(method, param string) func(*scenarios.Line) (scenarios.Step, er
 			}
 			_, err := call(ctx, b, l, nil, method, params, true)
 			return err
-		}, nil
+		}
 	}
 }
 

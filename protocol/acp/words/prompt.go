@@ -16,49 +16,12 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-func compilePrompt(l *scenarios.Line) (scenarios.Step, error) {
-	var files []script.Word
-	var rest []script.Word
-	var extra script.Word
-	for _, w := range l.Rest {
-		switch key, _, value, ok := w.Cut("="); {
-		case ok && key == "attach" && !strings.HasPrefix(w.Raw(), "'"):
-			files = append(files, value)
-		case ok && key == "meta":
-			extra = value
-		default:
-			rest = append(rest, w)
-		}
-	}
-	l.Rest = rest
-	meta, m := jsonWord(l, extra)
-	if m != nil {
-		return nil, m
-	}
-	name := ""
-	if len(l.Rest) == 2 {
-		var ok bool
-		if name, ok = l.SessionName(0); !ok {
-			return nil, l.Mistake(l.Rest[0].Column, "open it with session new NAME, or quote the text", "no session %s is open", l.Rest[0].Raw())
-		}
-		l.Rest = l.Rest[1:]
-	}
-	if m := l.AtMost(1); m != nil {
-		m.Hint = "quote the text: prompt 'Do this.'"
-		return nil, m
-	}
-	w, m := l.Need(0, "the text")
-	if m != nil {
-		return nil, m
-	}
-	text, err := l.Source(w)
-	if err != nil {
-		return nil, err
-	}
-	index, m := l.DeclarePrompt(name, text)
-	if m != nil {
-		return nil, m
-	}
+func compilePrompt(l *scenarios.Line) scenarios.Step {
+	files, meta := l.Every("attach"), jsonWord(l, l.Options("meta")["meta"])
+	name := l.TakeSession(1, openIt+", or quote the text")
+	l.AtMost(1, "quote the text: prompt 'Do this.'")
+	text := l.Source(l.Need(0, "the text"))
+	index := l.DeclarePrompt(name, text)
 	return func(ctx context.Context, b *scenarios.Branch) error {
 		s, err := need(ctx, b, l, name)
 		if err != nil {
@@ -89,7 +52,7 @@ func compilePrompt(l *scenarios.Line) (scenarios.Step, error) {
 			b.Prompted(s, c.Entry)
 		}
 		return err
-	}, nil
+	}
 }
 
 // attachment is a file of the workspace as a content block.

@@ -9,26 +9,15 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-func compileSet(method, key, value string) func(*scenarios.Line) (scenarios.Step, error) {
+func compileSet(method, key, value string) func(*scenarios.Line) scenarios.Step {
 	n := 1
 	if value != "" {
 		n = 2
 	}
-	return func(l *scenarios.Line) (scenarios.Step, error) {
-		name := ""
-		if len(l.Rest) == n+1 {
-			var ok bool
-			if name, ok = l.SessionName(0); !ok {
-				return nil, l.Mistake(l.Rest[0].Column, "open it with session new NAME", "no session %s is open", l.Rest[0].Raw())
-			}
-			l.Rest = l.Rest[1:]
-		}
-		if _, m := l.Need(n-1, "a value"); m != nil {
-			return nil, m
-		}
-		if m := l.AtMost(n); m != nil {
-			return nil, m
-		}
+	return func(l *scenarios.Line) scenarios.Step {
+		name := l.TakeSession(n, openIt)
+		l.Need(n-1, "a value")
+		l.AtMost(n)
 		return func(ctx context.Context, b *scenarios.Branch) error {
 			s, err := need(ctx, b, l, name)
 			if err != nil {
@@ -50,19 +39,14 @@ func compileSet(method, key, value string) func(*scenarios.Line) (scenarios.Step
 			}
 			_, err = call(ctx, b, l, s, method, params, true)
 			return err
-		}, nil
+		}
 	}
 }
 
-func compileRaw(request bool) func(*scenarios.Line) (scenarios.Step, error) {
-	return func(l *scenarios.Line) (scenarios.Step, error) {
-		if _, m := l.Need(0, "a method"); m != nil {
-			return nil, m
-		}
-		if m := l.AtMost(2); m != nil {
-			m.Hint = `quote the JSON: request _x/y '{"a": 1}'`
-			return nil, m
-		}
+func compileRaw(request bool) func(*scenarios.Line) scenarios.Step {
+	return func(l *scenarios.Line) scenarios.Step {
+		l.Need(0, "a method")
+		l.AtMost(2, `quote the JSON: request _x/y '{"a": 1}'`)
 		return func(ctx context.Context, b *scenarios.Branch) error {
 			start := b.Begin
 			if l.Rest[0].Is("initialize") || b.Ended() {
@@ -94,6 +78,6 @@ func compileRaw(request bool) func(*scenarios.Line) (scenarios.Step, error) {
 			}
 			_, err = call(ctx, b, l, b.Session(), method, params, false)
 			return err
-		}, nil
+		}
 	}
 }

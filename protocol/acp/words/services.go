@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strconv"
 
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/mockclient/canary"
 	"github.com/acp-test/acp-test/scenarios"
-	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 // mcpServers are the MCP servers that a scenario gives to the agent.
@@ -93,44 +93,25 @@ func serviceCommands() []*scenarios.Command {
 	}
 }
 
-func compileTerminal(l *scenarios.Line) (scenarios.Step, error) {
-	var allow []script.Word
-	var rest []script.Word
-	for _, w := range l.Rest {
-		if key, _, value, ok := w.Cut("="); ok && key == "allow" {
-			allow = append(allow, value)
-			continue
-		}
-		rest = append(rest, w)
-	}
-	l.Rest = rest
-	opts, m := l.Options("match", "output", "exit", "signal")
-	if m != nil {
-		return nil, m
-	}
-	kind, m := l.One(0, "real or scripted")
-	if m != nil {
-		return nil, m
-	}
+func compileTerminal(l *scenarios.Line) scenarios.Step {
+	allow := l.Every("allow")
+	opts := l.Options("match", "output", "exit", "signal")
+	kind := l.One(0, "real or scripted")
 	command := mockclient.ScriptedCommand{Match: opts["match"].Raw(), Signal: opts["signal"].Raw()}
 	if w, ok := opts["exit"]; ok {
-		n, err := strconv.Atoi(w.Raw())
-		if err != nil {
-			return nil, l.Usage(w.Column, "exit= is a number")
-		}
-		command.Exit = n
+		command.Exit = l.Int(w, math.MinInt, "exit= is a number")
 	}
 	for _, w := range l.Rest[1:] {
 		if w.Raw() != "hold" {
-			return nil, l.Usage(w.Column, "%q is nothing a terminal could do", w.Raw())
+			return l.Usage(w.Column, "%q is nothing a terminal could do", w.Raw())
 		}
 		command.Hold = true
 	}
 	switch {
 	case kind != "real" && kind != "scripted":
-		return nil, l.Usage(l.Rest[0].Column, "%q is no kind of terminal", kind)
+		return l.Usage(l.Rest[0].Column, "%q is no kind of terminal", kind)
 	case kind == "real" && (len(opts) > 0 || command.Hold), kind == "scripted" && allow != nil:
-		return nil, l.Usage(l.Rest[0].Column, "that does not go with a %s terminal", kind)
+		return l.Usage(l.Rest[0].Column, "that does not go with a %s terminal", kind)
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		if err := l.Early(b, "terminals"); err != nil {
@@ -162,21 +143,13 @@ func compileTerminal(l *scenarios.Line) (scenarios.Step, error) {
 		c.Output = output
 		of(b).change(func() { of(b).terminals.Script = append(of(b).terminals.Script, c) })
 		return nil
-	}, nil
+	}
 }
 
-func compileElicit(l *scenarios.Line) (scenarios.Step, error) {
-	opts, m := l.Options("mode", "message", "nth", "content")
-	if m != nil {
-		return nil, m
-	}
-	choice, m := l.One(0, "a choice")
-	if m != nil {
-		return nil, m
-	}
-	if m := l.AtMost(1); m != nil {
-		return nil, m
-	}
+func compileElicit(l *scenarios.Line) scenarios.Step {
+	opts := l.Options("mode", "message", "nth", "content")
+	choice := l.One(0, "a choice")
+	l.AtMost(1)
 	rule := mockclient.ElicitRule{Mode: opts["mode"].Raw(), Message: opts["message"].Raw()}
 	switch choice {
 	case "accept":
@@ -190,18 +163,14 @@ func compileElicit(l *scenarios.Line) (scenarios.Step, error) {
 	case "error":
 		rule.Answer.Error = &mockclient.RPCError{Code: -32603, Message: "the client failed, as the scenario says"}
 	default:
-		return nil, l.Usage(l.Rest[0].Column, "%q is no answer%s", choice, scenarios.Suggestion(choice, "accept", "decline", "cancel", "hold", "error"))
+		return l.Usage(l.Rest[0].Column, "%q is no answer%s", choice, scenarios.Suggestion(choice, "accept", "decline", "cancel", "hold", "error"))
 	}
 	if w, ok := opts["nth"]; ok {
-		n, err := strconv.Atoi(w.Raw())
-		if err != nil || n < 1 {
-			return nil, l.Usage(w.Column, "nth= is a number from 1")
-		}
-		rule.Nth = n
+		rule.Nth = l.Int(w, 1, "nth= is a number from 1")
 	}
 	if w, ok := opts["content"]; ok {
 		if err := json.Unmarshal([]byte(w.Raw()), &rule.Answer.Content); err != nil {
-			return nil, l.Usage(w.Column, "content= is a JSON object")
+			return l.Usage(w.Column, "content= is a JSON object")
 		}
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
@@ -218,32 +187,27 @@ func compileElicit(l *scenarios.Line) (scenarios.Step, error) {
 			}
 		})
 		return nil
-	}, nil
+	}
 }
 
-func compileMCP(l *scenarios.Line) (scenarios.Step, error) {
-	what, m := l.One(0, "canary or broken")
-	if m != nil {
-		return nil, m
-	}
-	if m := l.AtMost(2); m != nil {
-		return nil, m
-	}
+func compileMCP(l *scenarios.Line) scenarios.Step {
+	what := l.One(0, "canary or broken")
+	l.AtMost(2)
 	if what == "broken" && len(l.Rest) == 1 {
 		return func(_ context.Context, b *scenarios.Branch) error {
 			of(b).change(func() { of(b).mcp.broken = true })
 			return nil
-		}, nil
+		}
 	}
 	if what != "canary" {
-		return nil, l.Usage(l.Rest[0].Column, "%q is no MCP server", what)
+		return l.Usage(l.Rest[0].Column, "%q is no MCP server", what)
 	}
 	kind := "stdio"
 	if len(l.Rest) > 1 {
 		kind = l.Rest[1].Raw()
 	}
 	if kind != "stdio" && kind != "http" {
-		return nil, l.Usage(l.Rest[1].Column, "%q is no transport of the canary", kind)
+		return l.Usage(l.Rest[1].Column, "%q is no transport of the canary", kind)
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		c := of(b)
@@ -265,20 +229,14 @@ func compileMCP(l *scenarios.Line) (scenarios.Step, error) {
 			}
 		}
 		return nil
-	}, nil
+	}
 }
 
-func compileCanary(l *scenarios.Line) (scenarios.Step, error) {
-	opts, m := l.Options("text")
-	if m != nil {
-		return nil, m
-	}
-	what, m := l.One(0, "initialized or called")
-	if m != nil {
-		return nil, m
-	}
+func compileCanary(l *scenarios.Line) scenarios.Step {
+	opts := l.Options("text")
+	what := l.One(0, "initialized or called")
 	if what != "initialized" && what != "called" {
-		return nil, l.Usage(l.Rest[0].Column, "%q is nothing a canary notices", what)
+		return l.Usage(l.Rest[0].Column, "%q is nothing a canary notices", what)
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		var seen []canary.Sighting
@@ -304,25 +262,20 @@ func compileCanary(l *scenarios.Line) (scenarios.Step, error) {
 			return b.Back(l, true, "canary "+what, fmt.Sprintf("what it noticed is %+v", seen))
 		}
 		return nil
-	}, nil
+	}
 }
 
-func compileSameHistory(l *scenarios.Line) (scenarios.Step, error) {
+func compileSameHistory(l *scenarios.Line) scenarios.Step {
 	var refs []string
 	for i := range l.Rest {
-		s, m := l.One(i, "live or the name of a load")
-		if m != nil {
-			return nil, m
-		}
+		s := l.One(i, "live or the name of a load")
 		if s != "live" {
-			if s, m = l.Ref(i); m != nil {
-				return nil, m
-			}
+			s = l.Ref(i)
 		}
 		refs = append(refs, s)
 	}
 	if len(refs) != 2 || refs[1] == "live" {
-		return nil, l.Usage(l.Name.Column, "two accounts are needed, the second one a load")
+		return l.Usage(l.Name.Column, "two accounts are needed, the second one a load")
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		var told [2]mockclient.History
@@ -347,5 +300,5 @@ func compileSameHistory(l *scenarios.Line) (scenarios.Step, error) {
 			return err
 		}
 		return nil
-	}, nil
+	}
 }

@@ -15,88 +15,64 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-func compileSession(l *scenarios.Line) (scenarios.Step, error) {
-	var add []script.Word
-	var rest []script.Word
-	for _, w := range l.Rest {
-		if key, _, value, ok := w.Cut("="); ok && key == "add" {
-			add = append(add, value)
-			continue
-		}
-		rest = append(rest, w)
-	}
-	l.Rest = rest
-	opts, m := l.Options("cwd", "wait", "cursor", "id", "meta")
-	if m != nil {
-		return nil, m
-	}
-	verb, m := l.One(0, "new, load, resume, list, close or delete")
-	if m != nil {
-		return nil, m
-	}
-	wait := true
+var sessionVerbs = []string{"new", "load", "resume", "list", "close", "delete"}
+
+func compileSession(l *scenarios.Line) scenarios.Step {
+	add := l.Every("add")
+	opts := l.Options("cwd", "wait", "cursor", "id", "meta")
+	verb := l.One(0, "new, load, resume, list, close or delete")
+	a := &sessionAct{l: l, verb: verb, opts: opts, add: add, wait: true, meta: jsonWord(l, opts["meta"])}
 	if w, ok := opts["wait"]; ok {
-		if w.Raw() != "no" && w.Raw() != "yes" {
-			return nil, l.Usage(w.Column, "wait= is yes or no")
+		if a.wait = w.Raw() == "yes"; !a.wait && w.Raw() != "no" {
+			return l.Usage(w.Column, "wait= is yes or no")
 		}
-		wait = w.Raw() == "yes"
 	}
-	meta, m := jsonWord(l, opts["meta"])
-	if m != nil {
-		return nil, m
+	switch {
+	case verb == "list":
+		a.listWords()
+		return a.list
+	case !slices.Contains(sessionVerbs, verb):
+		return l.Usage(l.Rest[0].Column, "%q is nothing to do with a session %s", verb, mistake.Nearest(verb, sessionVerbs))
 	}
-	a := &sessionAct{l: l, verb: verb, opts: opts, add: add, wait: wait, meta: meta}
-	switch verb {
-	case "list":
-		if m := a.listWords(); m != nil {
-			return nil, m
-		}
-		return a.list, nil
-	case "new", "load", "resume", "close", "delete":
-	default:
-		return nil, l.Usage(l.Rest[0].Column, "%q is nothing to do with a session %s", verb, mistake.Nearest(verb, []string{"new", "load", "resume", "list", "close", "delete"}))
+	a.name = l.One(1, "a name for the session")
+	if !script.IsName(a.name) || a.name == "any" || slices.Contains(sessionVerbs, a.name) {
+		return l.Usage(l.Rest[1].Column, "%q cannot name a session: use letters, digits and _", a.name)
 	}
-	if a.name, m = l.One(1, "a name for the session"); m != nil {
-		return nil, m
-	}
-	if !script.IsName(a.name) || slices.Contains([]string{"new", "load", "resume", "list", "close", "delete", "any"}, a.name) {
-		return nil, l.Usage(l.Rest[1].Column, "%q cannot name a session: use letters, digits and _", a.name)
-	}
-	if m := l.AtMost(2); m != nil {
-		return nil, m
-	}
+	l.AtMost(2)
 	if _, other := opts["id"]; verb != "new" && !other && !l.HasSession(a.name) {
-		return nil, l.Mistake(l.Rest[1].Column, "open it with session new "+a.name, "no session %s is open", a.name)
+		return l.Mistake(l.Rest[1].Column, "open it with session new "+a.name, "no session %s is open", a.name)
 	}
 	l.DeclareSession(a.name)
-	return a.run, nil
+	return a.run
 }
 
 // listWords takes what follows "list": nothing, or all and names of sessions.
-func (a *sessionAct) listWords() *scenarios.Mistake {
+func (a *sessionAct) listWords() {
 	l := a.l
 	if len(l.Rest) == 1 {
-		return nil
+		return
 	}
 	if l.Rest[1].Raw() != "all" {
-		return l.Usage(l.Rest[1].Column, "session list takes all and the names of sessions, not %q", l.Rest[1].Raw())
+		l.Usage(l.Rest[1].Column, "session list takes all and the names of sessions, not %q", l.Rest[1].Raw())
 	}
 	if w, ok := a.opts["cursor"]; ok {
-		return l.Usage(w.Column, "list all begins without a cursor")
+		l.Usage(w.Column, "list all begins without a cursor")
 	}
 	if w, ok := a.opts["wait"]; ok && !a.wait {
-		return l.Usage(w.Column, "list all has to wait for each page")
+		l.Usage(w.Column, "list all has to wait for each page")
 	}
 	a.all = true
 	for i := 2; i < len(l.Rest); i++ {
 		name, ok := l.SessionName(i)
 		if !ok {
-			return l.Mistake(l.Rest[i].Column, "open it with session new NAME", "no session %s is open", l.Rest[i].Raw())
+			l.Mistake(l.Rest[i].Column, openIt, "no session %s is open", l.Rest[i].Raw())
 		}
 		a.names = append(a.names, name)
 	}
-	return nil
 }
+
+// openIt is the hint about a session that is not open.
+const openIt = "open it with session new NAME"
 
 type sessionAct struct {
 	l          *scenarios.Line
@@ -109,15 +85,16 @@ type sessionAct struct {
 	names      []string        // sessions that list all has to find
 }
 
-// json is a literal word that has to be JSON; nil if it is not there.
-func jsonWord(l *scenarios.Line, w script.Word) (json.RawMessage, *scenarios.Mistake) {
+// jsonWord returns a literal word that has to be JSON; nil if it is not there.
+func jsonWord(l *scenarios.Line, w script.Word) json.RawMessage {
 	if !w.Exists() {
-		return nil, nil
+		return nil
 	}
-	if text := w.Raw(); json.Valid([]byte(text)) {
-		return json.RawMessage(text), nil
+	text := json.RawMessage(w.Raw())
+	if !json.Valid(text) {
+		l.Usage(w.Column, "%s is no JSON", text)
 	}
-	return nil, l.Usage(w.Column, "%s is no JSON", w.Raw())
+	return text
 }
 
 // dir is a directory of a session: absolute, by default below the workspace.
@@ -279,18 +256,6 @@ func (a *sessionAct) listed(b *scenarios.Branch, sessions map[string]int, last t
 		}
 	}
 	return nil
-}
-
-// optionalSession takes a session's name, if there is a word.
-func optionalSession(l *scenarios.Line) (string, *scenarios.Mistake) {
-	if len(l.Rest) == 0 {
-		return "", nil
-	}
-	name, ok := l.SessionName(0)
-	if !ok {
-		return "", l.Mistake(l.Rest[0].Column, "open it with session new NAME", "no session %s is open", l.Rest[0].Raw())
-	}
-	return name, nil
 }
 
 // need is the session an act is about. It starts what is not started.

@@ -32,10 +32,8 @@ func setupCommands() []*scenarios.Command {
 	}, {
 		Name: "hold", Group: "setup", Args: "METHOD…",
 		Summary: "leave requests of the agent open until answer",
-		Compile: func(l *scenarios.Line) (scenarios.Step, error) {
-			if _, m := l.Need(0, "a method"); m != nil {
-				return nil, m
-			}
+		Compile: func(l *scenarios.Line) scenarios.Step {
+			l.Need(0, "a method")
 			return func(_ context.Context, b *scenarios.Branch) error {
 				for _, w := range l.Rest {
 					method := w.Raw()
@@ -49,7 +47,7 @@ func setupCommands() []*scenarios.Command {
 					b.ExcuseAll() // the script may leave it open for good
 				}
 				return nil
-			}, nil
+			}
 		},
 	}, {
 		Name: "files", Group: "setup", Args: "missing=error|empty [invalid=error|replace]",
@@ -70,38 +68,31 @@ func setupCommands() []*scenarios.Command {
 		Name: "policy", Group: "setup", Args: "NAME=VALUE…",
 		Summary: "say what the agent promises where the protocol leaves a choice",
 		Detail:  "concurrent-prompts=reject|queue|replace.",
-		Compile: func(l *scenarios.Line) (scenarios.Step, error) {
-			_, m := l.Options("concurrent-prompts")
-			if m != nil {
-				return nil, m
-			}
-			if m := l.AtMost(0); m != nil {
-				return nil, m
-			}
-			return nil, nil
+		Compile: func(l *scenarios.Line) scenarios.Step {
+			l.Options("concurrent-prompts")
+			l.AtMost(0)
+			return nil
 		},
 	}}
 }
 
-func compileClient(l *scenarios.Line) (scenarios.Step, error) {
+func compileClient(l *scenarios.Line) scenarios.Step {
 	type change struct {
 		path  string
 		value any
 	}
 	var changes []change
-	if _, m := l.Need(0, "a capability"); m != nil {
-		return nil, m
-	}
+	l.Need(0, "a capability")
 	for _, w := range l.Rest {
 		key, _, value, ok := w.Cut("=")
 		text, literal := value.Literal()
 		if !ok || !literal {
-			return nil, l.Usage(w.Column, "%q is no CAPABILITY=VALUE", w.Raw())
+			return l.Usage(w.Column, "%q is no CAPABILITY=VALUE", w.Raw())
 		}
 		var v any
 		if text != "none" {
 			if err := json.Unmarshal([]byte(text), &v); err != nil {
-				return nil, l.Usage(value.Column, "%q is no JSON value", text)
+				return l.Usage(value.Column, "%q is no JSON value", text)
 			}
 		}
 		changes = append(changes, change{key, v})
@@ -116,21 +107,15 @@ func compileClient(l *scenarios.Line) (scenarios.Step, error) {
 			}
 		})
 		return nil
-	}, nil
+	}
 }
 
-func compilePermit(l *scenarios.Line) (scenarios.Step, error) {
-	opts, m := l.Options("kind", "title", "offers", "nth", "after", "delay")
-	if m != nil {
-		return nil, m
-	}
-	choice, m := l.One(0, "a choice")
-	if m != nil {
-		return nil, m
-	}
+func compilePermit(l *scenarios.Line) scenarios.Step {
+	opts := l.Options("kind", "title", "offers", "nth", "after", "delay")
+	choice := l.One(0, "a choice")
 	answer, err := mockclient.ParseAnswer(choice)
 	if err != nil {
-		return nil, l.Usage(l.Rest[0].Column, "%v", err)
+		return l.Usage(l.Rest[0].Column, "%v", err)
 	}
 	for _, w := range l.Rest[1:] {
 		switch w.Raw() {
@@ -139,7 +124,7 @@ func compilePermit(l *scenarios.Line) (scenarios.Step, error) {
 		case "twice":
 			answer.Twice = true
 		default:
-			return nil, l.Usage(w.Column, "%q is no condition of permit", w.Raw())
+			return l.Usage(w.Column, "%q is no condition of permit", w.Raw())
 		}
 	}
 	rule := mockclient.Rule{}
@@ -153,26 +138,15 @@ func compilePermit(l *scenarios.Line) (scenarios.Step, error) {
 		case "offers":
 			rule.Offers = text
 		case "nth", "after":
-			n, err := strconv.Atoi(text)
-			if err != nil || n < 0 {
-				return nil, l.Usage(w.Column, "%s= is a number", key)
-			}
-			if key == "nth" {
-				rule.Nth = n
-			} else {
-				rule.After = n
-			}
+			to := map[string]*int{"nth": &rule.Nth, "after": &rule.After}[key]
+			*to = l.Int(w, 0, "%s= is a number", key)
 		case "delay":
-			d, m := l.Duration(w)
-			if m != nil {
-				return nil, m
-			}
-			answer.Delay = d
+			answer.Delay = l.Duration(w)
 		}
 	}
 	rule.Answer = answer
 	if err := rule.Check(); err != nil {
-		return nil, l.Usage(l.Name.Column, "%v", err)
+		return l.Usage(l.Name.Column, "%v", err)
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		c := of(b)
@@ -186,7 +160,7 @@ func compilePermit(l *scenarios.Line) (scenarios.Step, error) {
 			b.ExcuseAll()
 		}
 		return nil
-	}, nil
+	}
 }
 
 // policy is what the permit lines make.
@@ -194,17 +168,12 @@ func (c *client) policy() *mockclient.Policy {
 	return &mockclient.Policy{Rules: slices.Clone(c.permits)}
 }
 
-func compileFiles(l *scenarios.Line) (scenarios.Step, error) {
-	opts, m := l.Options("missing", "invalid")
-	if m != nil {
-		return nil, m
-	}
-	if m := l.AtMost(0); m != nil {
-		return nil, m
-	}
+func compileFiles(l *scenarios.Line) scenarios.Step {
+	opts := l.Options("missing", "invalid")
+	l.AtMost(0)
 	missing, invalid := opts["missing"].Raw(), opts["invalid"].Raw()
 	if !slices.Contains([]string{"", "error", "empty"}, missing) || !slices.Contains([]string{"", "error", "replace"}, invalid) {
-		return nil, l.Usage(l.Name.Column, "missing= is error or empty, invalid= is error or replace")
+		return l.Usage(l.Name.Column, "missing= is error or empty, invalid= is error or replace")
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		if err := l.Early(b, "files"); err != nil {
@@ -215,7 +184,7 @@ func compileFiles(l *scenarios.Line) (scenarios.Step, error) {
 			files.MissingEmpty, files.ReplaceInvalid = missing == "empty", invalid == "replace"
 		})
 		return nil
-	}, nil
+	}
 }
 
 func openBuffer(b *scenarios.Branch, _ *scenarios.Line, name, text string) error {
@@ -223,13 +192,10 @@ func openBuffer(b *scenarios.Branch, _ *scenarios.Line, name, text string) error
 	return nil
 }
 
-func compileIDs(l *scenarios.Line) (scenarios.Step, error) {
-	opts, m := l.Options("from", "strings", "list")
-	if m != nil {
-		return nil, m
-	}
+func compileIDs(l *scenarios.Line) scenarios.Step {
+	opts := l.Options("from", "strings", "list")
 	if len(opts) != 1 || len(l.Rest) > 0 {
-		return nil, l.Usage(l.Name.Column, "one of from=, strings= and list= is needed")
+		return l.Usage(l.Name.Column, "one of from=, strings= and list= is needed")
 	}
 	var ids mockclient.IDs
 	for key, w := range opts {
@@ -238,7 +204,7 @@ func compileIDs(l *scenarios.Line) (scenarios.Step, error) {
 		case "from":
 			n, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
-				return nil, l.Usage(w.Column, "from= is a whole number")
+				return l.Usage(w.Column, "from= is a whole number")
 			}
 			ids = mockclient.CountingIDs(n)
 		case "strings":
@@ -246,7 +212,7 @@ func compileIDs(l *scenarios.Line) (scenarios.Step, error) {
 		case "list":
 			var raw []json.RawMessage
 			if err := json.Unmarshal([]byte("["+text+"]"), &raw); err != nil {
-				return nil, l.Usage(w.Column, "list= takes JSON values")
+				return l.Usage(w.Column, "list= takes JSON values")
 			}
 			list := make([]wire.ID, len(raw))
 			for i, id := range raw {
@@ -261,5 +227,5 @@ func compileIDs(l *scenarios.Line) (scenarios.Step, error) {
 		}
 		of(b).change(func() { of(b).ids = ids })
 		return nil
-	}, nil
+	}
 }
