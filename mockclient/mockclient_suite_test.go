@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -365,12 +364,4 @@ func codes(t *transcript.Transcript) []string {
 		list = append(list, r.Code)
 	}
 	return list
-}
-
-func lines(n int) string {
-	var b strings.Builder
-	for i := 1; i <= n; i++ {
-		fmt.Fprintf(&b, "line %d\n", i)
-	}
-	return b.String()
 }

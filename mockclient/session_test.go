@@ -146,7 +146,7 @@ var _ = Describe("session methods", func() {
 	})
 	It("follow cursors to the end, and notice one that goes in circles", func() { // LIST-010, LIST-016
 		pages := []string{`{"sessions":[{"sessionId":"1","cwd":"/","title":"T","additionalDirectories":["/b"]}],"nextCursor":"c 1"}`, `{"sessions":[{"sessionId":"2","cwd":"/"}],"nextCursor":null}`}
-		run := func(next func(n int) string) ([]mockclient.SessionInfo, error, []string) {
+		run := func(next func(n int) string) ([]mockclient.SessionInfo, []string, error) {
 			var cursors []string
 			e := edit(mockclient.Options{}, func(p *peer) {
 				p.reply(p.until("initialize", ""), everything)
@@ -163,13 +163,13 @@ var _ = Describe("session methods", func() {
 			Expect(err).NotTo(HaveOccurred())
 			all, err := e.AllSessions(within(), "/w")
 			e.Close(within())
-			return all, err, cursors
+			return all, cursors, err
 		}
-		all, err, cursors := run(func(n int) string { return pages[n] })
+		all, cursors, err := run(func(n int) string { return pages[n] })
 		Expect(err).NotTo(HaveOccurred())
 		Expect(cursors).To(Equal([]string{`{"cwd":"/w"}`, `{"cursor":"c 1","cwd":"/w"}`}))
 		Expect(all).To(Equal([]mockclient.SessionInfo{{ID: "1", Cwd: "/", Title: "T", Additional: []string{"/b"}}, {ID: "2", Cwd: "/"}})) // DIRS-009
-		_, err, _ = run(func(int) string { return pages[0] })
+		_, _, err = run(func(int) string { return pages[0] })
 		Expect(err).To(MatchError(ContainSubstring("came twice")))
 		e, _ := start(map[string]string{})
 		_, err = e.ListSessions(ctx, "relative", "")

@@ -61,7 +61,7 @@ func (b *book) long(from transcript.Source, line []byte, size int) {
 // wait returns when nothing is being logged in the background.
 func (b *book) wait() {
 	b.order.Lock()
-	b.order.Unlock() //nolint:staticcheck // the lock is what it waits for
+	defer b.order.Unlock() // the lock is what it waits for
 }
 
 // pump forwards one direction byte for byte and logs its lines.

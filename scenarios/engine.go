@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
@@ -363,7 +362,6 @@ func (r *run) discard(res *Result) error {
 // step aside.
 type slots struct {
 	free chan struct{}
-	once sync.Once
 }
 
 func newSlots(n int) *slots { return &slots{free: make(chan struct{}, max(n, 1))} }

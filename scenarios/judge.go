@@ -9,7 +9,6 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
-	"github.com/acp-test/acp-test/wire"
 )
 
 // judge fills a result from what happened. err is how the script ended.
@@ -279,5 +278,3 @@ func (r *run) statement(d *checkDecl) string {
 	}
 	return d.title
 }
-
-func parseJSON(b []byte) (wire.Value, error) { return wire.Parse(b) }

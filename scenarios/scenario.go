@@ -43,7 +43,6 @@ type Scenario struct {
 	files   map[string][]byte // the workspace
 	want    map[string][]byte // expected files, without want/
 	model   []byte            // llm.yaml
-	aside   map[string][]byte // files used as @file only; also in the workspace
 	orphans bool              // the script asks which processes are left
 	modelAt int               // line of the scenario where llm.yaml begins
 	decl    declarations

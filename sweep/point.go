@@ -54,15 +54,14 @@ func (p Point) open() bool { return p.kind < atEnd && p.hold != nil || p.kind ==
 
 // seen is what a baseline run showed of one turn.
 type seen struct {
-	session  string
-	frames   []frame
-	choice   string // how the first permission was answered, as permit says it
-	asked    int    // permissions
-	text     string
-	stop     string
-	effects  []string // files that changed: "new F", "changed F", "deleted F"
-	able     map[string]bool
-	requests int
+	session string
+	frames  []frame
+	choice  string // how the first permission was answered, as permit says it
+	asked   int    // permissions
+	text    string
+	stop    string
+	effects []string // files that changed: "new F", "changed F", "deleted F"
+	able    map[string]bool
 }
 
 type frame struct {

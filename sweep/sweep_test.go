@@ -203,14 +203,15 @@ var _ = Describe("a sweep", func() {
 			Skip("it takes minutes; set ACP_TEST_SOAK=1")
 		}
 		// A busy neighbour: what passes only on an idle machine does not pass.
-		done := make(chan struct{})
+		done, busy := make(chan struct{}), make(chan struct{}, 1)
 		defer close(done)
 		go func() {
 			for {
 				select {
 				case <-done:
 					return
-				default:
+				case busy <- struct{}{}:
+					<-busy
 				}
 			}
 		}()

@@ -30,7 +30,6 @@ func (s style) put(code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func (s style) bold(text string) string  { return s.put("1", text) }
 func (s style) faint(text string) string { return s.put("2", text) }
 func (s style) red(text string) string   { return s.put("31", text) }
 func (s style) green(text string) string { return s.put("32", text) }
