@@ -157,8 +157,12 @@ type Watch struct {
 	evidence []int
 }
 
-// Saw counts that a point had something to judge.
-func (w *Watch) Saw(point int) { w.evidence[point]++ }
+// Saw counts that points had something to judge.
+func (w *Watch) Saw(points ...int) {
+	for _, p := range points {
+		w.evidence[p]++
+	}
+}
 
 // Narrow says which requirements a finding breaks, if not all of its point. It
 // does nothing to nil, a finding that was only counted.

@@ -13,8 +13,7 @@ func authMethods() *rule {
 		w.on(func(ev *event) {
 			ids := map[string]bool{}
 			for m := range ev.result.Get("authMethods").Items() {
-				w.Saw(duplicate)
-				w.Saw(terminal)
+				w.Saw(duplicate, terminal)
 				id := m.Get("id").Str()
 				if ids[id] {
 					w.find(duplicate, ev, id, nil, "Two auth methods have the id %q.", clip(id))

@@ -214,9 +214,7 @@ func cancelCause() *rule {
 			before, refusal := idle[t.session], refused[t]
 			delete(refused, t)
 			delete(idle, t.session)
-			w.Saw(uncalled)
-			w.Saw(stale)
-			w.Saw(foreign)
+			w.Saw(uncalled, stale, foreign)
 			if ev.stop != "cancelled" || t.cancel != nil || t.close != nil || t.request.back != nil || t.disturbed ||
 				ev.conn.closedIn > 0 || ev.conn.signalled > 0 {
 				return

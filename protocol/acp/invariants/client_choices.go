@@ -46,8 +46,7 @@ func clientModeListed() *rule {
 			if ev.conn.initDone == 0 {
 				return
 			}
-			w.Saw(login)
-			w.Saw(terminal)
+			w.Saw(login, terminal)
 			id := ev.params.Get("methodId").Str()
 			needsTerminal, offered := ev.conn.methods[id]
 			if !offered {

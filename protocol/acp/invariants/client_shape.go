@@ -27,8 +27,7 @@ func clientShape() *rule {
 		}, editorNoise)
 		judge := func(point int) func(*event) {
 			return func(ev *event) {
-				w.Saw(noise)
-				w.Saw(point)
+				w.Saw(noise, point)
 				for _, p := range ev.problems {
 					at := point
 					if p.Type == "McpServerStdio" && strings.HasSuffix(p.Path, ".type") {

@@ -56,8 +56,7 @@ func configComplete() *rule {
 			if !ev.hasOptions || r.session == nil {
 				return
 			}
-			w.Saw(lacks)
-			w.Saw(echo)
+			w.Saw(lacks, echo)
 			set := findOption(ev.options, r.option)
 			switch {
 			case set == nil:

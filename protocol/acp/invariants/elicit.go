@@ -70,8 +70,7 @@ func elicitScope() *rule {
 			}
 		}, answered(elicit))
 		w.on(func(ev *event) {
-			w.Saw(complete)
-			w.Saw(again)
+			w.Saw(complete, again)
 			id := ev.params.Get("elicitationId").Str()
 			switch e := known[ev.conn][id]; {
 			case e == nil && ev.conn.initAsked > 0 && len(known[ev.conn]) < rememberedRequests:

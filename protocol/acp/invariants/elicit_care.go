@@ -17,8 +17,7 @@ func elicitCare() *rule {
 		w.on(func(ev *event) {
 			p := ev.params
 			if p.Get("mode").Is("form") {
-				w.Saw(secret)
-				w.Saw(clickable)
+				w.Saw(secret, clickable)
 				text := strings.ToLower(string(p.Get("message").Raw()) + string(p.Get("requestedSchema").Raw()))
 				for _, word := range []string{"password", "passwort", "api key", "api_key", "apikey", "secret", "cvv",
 					"credit card", "access token"} {
@@ -36,8 +35,7 @@ func elicitCare() *rule {
 			if err != nil || target.Scheme == "" {
 				return
 			}
-			w.Saw(token)
-			w.Saw(scheme)
+			w.Saw(token, scheme)
 			for key := range target.Query() {
 				switch strings.ToLower(key) {
 				case "access_token", "api_key", "apikey", "password", "token", "email":

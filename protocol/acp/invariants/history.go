@@ -51,12 +51,10 @@ func loadWindow() *rule {
 			if s == nil || r == nil || !ev.succeeded() {
 				return
 			}
-			w.Saw(late)
-			w.Saw(request)
+			w.Saw(late, request)
 			because := []int{ev.request.seq}
 			if life := w.state.lives[s.id]; life.turns > 0 {
-				w.Saw(empty)
-				w.Saw(user)
+				w.Saw(empty, user)
 				switch {
 				case r.user+r.agent == 0:
 					w.find(empty, ev, "", because, "The session had %s in this transcript, but session/load replayed nothing.",
@@ -102,8 +100,7 @@ func resumeSilent() *rule {
 		}, contentUpdates()...)
 		w.on(func(ev *event) {
 			if ev.succeeded() {
-				w.Saw(during)
-				w.Saw(after)
+				w.Saw(during, after)
 			}
 		}, answered(resumeSession))
 	}

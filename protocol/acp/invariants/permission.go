@@ -25,8 +25,7 @@ func permGuard() *rule {
 		"the operation of a tool call was carried out although its permission was denied", "PERM-007")
 	r.start = func(w *watch) {
 		w.on(func(ev *event) {
-			w.Saw(duplicate)
-			w.Saw(choice)
+			w.Saw(duplicate, choice)
 			ids := map[string]bool{}
 			var allow, reject bool
 			for o := range ev.params.Get("options").Items() {

@@ -34,9 +34,7 @@ func planFull() *rule {
 			if before == nil || before.turn != next.turn { // a new turn may have a new plan
 				return
 			}
-			w.Saw(delta)
-			w.Saw(shrunk)
-			w.Saw(back)
+			w.Saw(delta, shrunk, back)
 			lost := 0
 			for content, status := range before.statuses {
 				now, kept := next.statuses[content]

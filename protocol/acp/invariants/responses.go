@@ -42,10 +42,7 @@ func oneResponse() *rule {
 	reused := r.warn("id-in-use", "two open requests of the agent have the same id", "RPC-008")
 	r.start = func(w *watch) {
 		w.on(func(ev *event) {
-			w.Saw(twice)
-			w.Saw(unknown)
-			w.Saw(idType)
-			w.Saw(missing)
+			w.Saw(twice, unknown, idType, missing)
 		}, agentAnswers()...)
 		// What is no request may be answered with an error under the id
 		// that it seems to have.
@@ -87,8 +84,7 @@ func oneResponse() *rule {
 			}
 		}, agentAnswersNone)
 		w.on(func(ev *event) {
-			w.Saw(nullID)
-			w.Saw(reused)
+			w.Saw(nullID, reused)
 			if ev.ID == "null" {
 				w.find(nullID, ev, ev.Method, nil, "The agent's %s has the id null, which JSON-RPC discourages.", ev.Method)
 			} else if r := ev.conn.ids[rules.OfAgent][ev.ID]; r != nil {
@@ -215,8 +211,7 @@ func rcancelOwn() *rule {
 			}
 		}, editorAnswers()...)
 		w.on(func(ev *event) {
-			w.Saw(foreign)
-			w.Saw(done)
+			w.Saw(foreign, done)
 			ids := made[ev.conn]
 			id := idOf(ev.params.Get("requestId"))
 			answer, own := ids[id]

@@ -104,8 +104,7 @@ func errForm() *rule {
 			if !ev.err.Exists() {
 				return
 			}
-			w.Saw(members)
-			w.Saw(sentence)
+			w.Saw(members, sentence)
 			code, message := ev.err.Get("code"), ev.err.Get("message")
 			n, whole := code.Int()
 			switch text := message.Str(); {

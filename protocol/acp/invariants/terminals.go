@@ -23,9 +23,7 @@ func termLife() *rule {
 			if id.Kind() != wire.String {
 				return
 			}
-			w.Saw(unknown)
-			w.Saw(foreign)
-			w.Saw(after)
+			w.Saw(unknown, foreign, after)
 			c := ev.conn
 			name := id.Str()
 			t := c.terminals[name]
@@ -113,9 +111,7 @@ func terminalRef() *rule {
 				if ev.tool != nil && (slices.Contains(ev.tool.terminals, name) || ev.tool.turn == nil) {
 					continue // shown before, or replayed
 				}
-				w.Saw(unknown)
-				w.Saw(released)
-				w.Saw(foreign)
+				w.Saw(unknown, released, foreign)
 				t := c.terminals[name]
 				switch {
 				case t == nil:

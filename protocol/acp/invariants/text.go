@@ -50,8 +50,7 @@ func textWhole() *rule {
 				r.hash.Reset()
 				r.topic, r.length, r.chunks = ev.topic, 0, 0
 			}
-			w.Saw(broken)
-			w.Saw(repeated)
+			w.Saw(broken, repeated)
 			if bytes.Contains(plain, []byte(replacement)) && !tainted[ev.conn] {
 				w.find(broken, ev, "", nil, "The text of %s holds U+FFFD, which nobody sent: a character was cut in two.",
 					ev.update.Get("sessionUpdate").Str())
