@@ -1,6 +1,7 @@
 package fakellm
 
 import (
+	"encoding/json"
 	"net/http"
 	"strconv"
 
@@ -88,6 +89,24 @@ func anthropicUser(r *request, content wire.Value) {
 	}
 }
 
+func (anthropic) endpoint(path string) (route, bool) {
+	t, ok := map[string]task{"/messages": taskGenerate, "/messages/count_tokens": taskCount}[path]
+	return route{task: t}, ok
+}
+
+func (anthropic) unknown(model string) *problem {
+	return &problem{status: 404, message: "model: " + model}
+}
+func (anthropic) tokens(n int) object { return object{{"input_tokens", n}} }
+
+func (anthropic) model(name string) object {
+	return object{{"type", "model"}, {"id", name}, {"display_name", name}, {"created_at", "2025-01-01T00:00:00Z"}}
+}
+
+func (anthropic) models(infos []any, names []string) object {
+	return object{{"data", infos}, {"has_more", false}, {"first_id", names[0]}, {"last_id", names[len(names)-1]}}
+}
+
 type anthropicEncoder struct {
 	a *answer
 }
@@ -96,41 +115,27 @@ func (*anthropicEncoder) contentType() string { return sse }
 
 // named appends an event with its name; body continues after the type.
 func (e *anthropicEncoder) named(b []byte, name string, body func([]byte) []byte) []byte {
-	b = append(b, "event: "...)
-	b = append(b, name...)
-	b = append(b, "\ndata: {\"type\":\""...)
-	b = append(b, name...)
-	b = append(b, '"')
-	b = body(b)
+	b = append(append(append(b, "event: "...), name...), "\ndata: {\"type\":\""...)
+	b = body(append(append(b, name...), '"'))
 	return append(b, "}\n\n"...)
 }
 
 func (e *anthropicEncoder) open(b []byte) []byte {
 	b = e.named(b, "message_start", func(b []byte) []byte {
-		b = append(b, `,"message":`...)
-		b = e.message(b, func(b []byte) []byte { return b })
-		b = append(b, `"stop_reason":null,"stop_sequence":null,"usage":{`...)
-		return append(e.input(b), `,"output_tokens":1}}`...)
+		nothing := func(b []byte) []byte { return b }
+		return e.message(append(b, `,"message":`...), nothing, nil, 1)
 	})
 	return append(b, "event: ping\ndata: {\"type\":\"ping\"}\n\n"...)
 }
 
-// message appends a message up to its stop reason.
-func (e *anthropicEncoder) message(b []byte, content func([]byte) []byte) []byte {
-	b = append(b, `{"id":`...)
-	b = wire.AppendString(b, "msg_"+e.a.id)
-	b = append(b, `,"type":"message","role":"assistant","model":`...)
-	b = wire.AppendString(b, e.a.model)
-	b = append(b, `,"content":[`...)
-	b = content(b)
-	return append(b, `],`...)
+func (e *anthropicEncoder) message(b []byte, content func([]byte) []byte, stop any, output int) []byte {
+	return template(b, `{"id":?,"type":"message","role":"assistant","model":?,"content":[?],"stop_reason":?,`+
+		`"stop_sequence":null,"usage":?}`, "msg_"+e.a.id, e.a.model, content, stop, e.usage(output))
 }
 
-func (e *anthropicEncoder) input(b []byte) []byte {
-	b = append(b, `"input_tokens":`...)
-	b = strconv.AppendInt(b, int64(e.a.usage.Input), 10)
-	b = append(b, `,"cache_creation_input_tokens":0,"cache_read_input_tokens":`...)
-	return strconv.AppendInt(b, int64(e.a.usage.Cached), 10)
+func (e *anthropicEncoder) usage(output int) object {
+	return object{{"input_tokens", e.a.usage.Input}, {"cache_creation_input_tokens", 0},
+		{"cache_read_input_tokens", e.a.usage.Cached}, {"output_tokens", output}}
 }
 
 func (e *anthropicEncoder) start(b []byte, bl *block) []byte {
@@ -156,20 +161,12 @@ func (e *anthropicEncoder) content(b []byte, bl *block, full bool) []byte {
 	}
 	switch bl.kind {
 	case StepThinking:
-		b = wire.AppendString(append(b, `{"type":"thinking","thinking":`...), text)
-		b = wire.AppendString(append(b, `,"signature":`...), sign)
+		return template(b, `{"type":"thinking","thinking":?,"signature":?}`, text, sign)
 	case StepTool:
-		b = wire.AppendString(append(b, `{"type":"tool_use","id":`...), "toolu_"+bl.id)
-		b = wire.AppendString(append(b, `,"name":`...), bl.call.name)
-		b = append(b, `,"input":`...)
-		if !full {
-			text = "{}"
-		}
-		b = append(b, orEmptyObject(text)...)
-	default:
-		b = wire.AppendString(append(b, `{"type":"text","text":`...), text)
+		return template(b, `{"type":"tool_use","id":?,"name":?,"input":?}`, "toolu_"+bl.id, bl.call.name,
+			json.RawMessage(orEmptyObject(text)))
 	}
-	return append(b, '}')
+	return template(b, `{"type":"text","text":?}`, text)
 }
 
 // orEmptyObject keeps a body that is JSON as a whole valid when the script
@@ -199,8 +196,7 @@ func (e *anthropicEncoder) piece(b []byte, bl *block, s string) []byte {
 func (e *anthropicEncoder) end(b []byte, bl *block) []byte {
 	if bl.kind == StepThinking {
 		b = e.named(b, "content_block_delta", func(b []byte) []byte {
-			b = append(e.at(b, bl), `,"delta":{"type":"signature_delta","signature":`...)
-			return append(wire.AppendString(b, signature), '}')
+			return template(e.at(b, bl), `,"delta":{"type":"signature_delta","signature":?}`, signature)
 		})
 	}
 	return e.named(b, "content_block_stop", func(b []byte) []byte { return e.at(b, bl) })
@@ -220,11 +216,7 @@ func (e *anthropicEncoder) stop() string {
 
 func (e *anthropicEncoder) close(b []byte) []byte {
 	b = e.named(b, "message_delta", func(b []byte) []byte {
-		b = append(b, `,"delta":{"stop_reason":"`...)
-		b = append(b, e.stop()...)
-		b = append(b, `","stop_sequence":null},"usage":{`...)
-		b = append(e.input(b), `,"output_tokens":`...)
-		return append(strconv.AppendInt(b, int64(e.a.usage.Output), 10), '}')
+		return template(b, `,"delta":{"stop_reason":?,"stop_sequence":null},"usage":?`, e.stop(), e.usage(e.a.usage.Output))
 	})
 	return e.named(b, "message_stop", func(b []byte) []byte { return b })
 }
@@ -243,18 +235,67 @@ func (e *anthropicEncoder) event(b []byte, s string) []byte {
 }
 
 func (e *anthropicEncoder) whole(b []byte) []byte {
-	b = e.message(b, func(b []byte) []byte {
-		for i := range e.a.blocks {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = e.content(b, &e.a.blocks[i], true)
+	content := list(e.a.blocks, func(b []byte, bl *block) []byte { return e.content(b, bl, true) })
+	return e.message(b, content, e.stop(), e.a.usage.Output)
+}
+
+func (a anthropic) readEvent(h *said, v wire.Value) {
+	key := string(v.Get("index").Raw())
+	switch v.Get("type").Str() {
+	case "message_start":
+		h.spent(v.Path("message.usage"), "input_tokens", "output_tokens", "cache_read_input_tokens", "")
+	case "content_block_start":
+		a.readBlock(h, key, v.Get("content_block"), false)
+	case "content_block_delta":
+		d := v.Get("delta")
+		switch d.Get("type").Str() {
+		case "text_delta":
+			h.say(StepText, d.Get("text").Str())
+		case "thinking_delta":
+			h.say(StepThinking, d.Get("thinking").Str())
+		case "input_json_delta":
+			h.args(key, d.Get("partial_json").Str())
 		}
-		return b
-	})
-	b = append(b, `"stop_reason":"`...)
-	b = append(b, e.stop()...)
-	b = append(b, `","stop_sequence":null,"usage":{`...)
-	b = append(e.input(b), `,"output_tokens":`...)
-	return append(strconv.AppendInt(b, int64(e.a.usage.Output), 10), `}}`...)
+	case "message_delta":
+		a.readStop(h, v.Path("delta.stop_reason"))
+		h.spent(v.Get("usage"), "input_tokens", "output_tokens", "cache_read_input_tokens", "")
+	}
+}
+
+func (anthropic) readBlock(h *said, key string, b wire.Value, whole bool) {
+	switch b.Get("type").Str() {
+	case "text":
+		h.say(StepText, b.Get("text").Str())
+	case "thinking":
+		h.say(StepThinking, b.Get("thinking").Str())
+	case "tool_use":
+		h.tool(key, b.Get("name").Str())
+		if whole {
+			h.args(key, string(b.Get("input").Raw()))
+		}
+	}
+}
+
+func (anthropic) readStop(h *said, v wire.Value) {
+	switch v.Str() {
+	case "max_tokens":
+		h.end(StopLength)
+	case "refusal":
+		h.end(StopRefusal)
+	case "tool_use":
+		h.end(StopTool)
+	case "":
+	default:
+		h.end(StopEnd)
+	}
+}
+
+func (a anthropic) readBody(h *said, v wire.Value) {
+	i := 0
+	for b := range v.Get("content").Items() {
+		a.readBlock(h, strconv.Itoa(i), b, true)
+		i++
+	}
+	a.readStop(h, v.Get("stop_reason"))
+	h.spent(v.Get("usage"), "input_tokens", "output_tokens", "cache_read_input_tokens", "")
 }

@@ -53,6 +53,15 @@ func (chat) parse(r *request, v wire.Value) *problem {
 	return nil
 }
 
+func (chat) endpoint(path string) (route, bool) {
+	return route{task: taskGenerate}, path == "/chat/completions"
+}
+
+func (chat) unknown(model string) *problem         { return openaiUnknown(model) }
+func (chat) model(name string) object              { return openaiModel(name) }
+func (chat) models(infos []any, _ []string) object { return openaiModels(infos) }
+func (chat) tokens(n int) object                   { return object{{"input_tokens", n}} }
+
 type chatEncoder struct {
 	r         *request
 	a         *answer
@@ -78,14 +87,7 @@ func (e *chatEncoder) chunk(b []byte, choices func([]byte) []byte, usage bool) [
 }
 
 func (e *chatEncoder) head(b []byte, kind string) []byte {
-	b = append(b, `{"id":`...)
-	b = wire.AppendString(b, "chatcmpl-"+e.a.id)
-	b = append(b, `,"object":"`...)
-	b = append(b, kind...)
-	b = append(b, `","created":`...)
-	b = strconv.AppendInt(b, created, 10)
-	b = append(b, `,"model":`...)
-	return wire.AppendString(b, e.a.model)
+	return template(b, `{"id":?,"object":?,"created":?,"model":?`, "chatcmpl-"+e.a.id, kind, created, e.a.model)
 }
 
 func (e *chatEncoder) delta(b []byte, body func([]byte) []byte) []byte {
@@ -105,26 +107,19 @@ func (e *chatEncoder) start(b []byte, bl *block) []byte {
 		return b
 	}
 	return e.delta(b, func(b []byte) []byte {
-		b = append(b, `"tool_calls":[{"index":`...)
-		b = strconv.AppendInt(b, int64(bl.tool), 10)
-		b = append(b, ',')
-		return append(e.call(b, bl, ""), `}]`...)
+		return e.call(template(b, `"tool_calls":[{"index":?,`, bl.tool), bl, "", `}]`)
 	})
 }
 
-// call appends the members of a tool call.
-func (e *chatEncoder) call(b []byte, bl *block, args string) []byte {
-	b = append(b, `"id":`...)
-	b = wire.AppendString(b, "call_"+bl.id)
-	kind, member := "function", "arguments"
+// call appends the members of a tool call, and what ends it.
+func (e *chatEncoder) call(b []byte, bl *block, args, end string) []byte {
 	if bl.call.custom {
-		kind, member = "custom", "input"
+		return append(template(b, `"id":?,"type":"custom","custom":{"name":?,"input":?}`, "call_"+bl.id, bl.call.name, args),
+			end...)
 	}
-	b = append(b, `,"type":"`+kind+`","`+kind+`":{"name":`...)
-	b = wire.AppendString(b, bl.call.name)
-	b = append(b, `,"`+member+`":`...)
-	b = wire.AppendString(b, args)
-	return append(b, '}')
+	return append(template(b, `"id":?,"type":"function","function":{"name":?,"arguments":?}`, "call_"+bl.id, bl.call.name,
+		args),
+		end...)
 }
 
 func (e *chatEncoder) piece(b []byte, bl *block, s string) []byte {
@@ -152,9 +147,7 @@ func (e *chatEncoder) end(b []byte, _ *block) []byte { return b }
 
 func (e *chatEncoder) close(b []byte) []byte {
 	b = e.chunk(b, func(b []byte) []byte {
-		b = append(b, `{"index":0,"delta":{},"logprobs":null,"finish_reason":"`...)
-		b = append(b, e.finish()...)
-		return append(b, `"}`...)
+		return template(b, `{"index":0,"delta":{},"logprobs":null,"finish_reason":?}`, e.finish())
 	}, false)
 	if e.r.includeUsage {
 		b = e.chunk(b, func(b []byte) []byte { return b }, true)
@@ -176,17 +169,9 @@ func (e *chatEncoder) finish() string {
 
 func (e *chatEncoder) usage(b []byte) []byte {
 	u := e.a.usage
-	b = append(b, `,"usage":{"prompt_tokens":`...)
-	b = strconv.AppendInt(b, int64(u.Input), 10)
-	b = append(b, `,"completion_tokens":`...)
-	b = strconv.AppendInt(b, int64(u.Output), 10)
-	b = append(b, `,"total_tokens":`...)
-	b = strconv.AppendInt(b, int64(u.Input+u.Output), 10)
-	b = append(b, `,"prompt_tokens_details":{"cached_tokens":`...)
-	b = strconv.AppendInt(b, int64(u.Cached), 10)
-	b = append(b, `},"completion_tokens_details":{"reasoning_tokens":`...)
-	b = strconv.AppendInt(b, int64(u.Reasoning), 10)
-	return append(b, `}}`...)
+	return template(b, `,"usage":{"prompt_tokens":?,"completion_tokens":?,"total_tokens":?,`+
+		`"prompt_tokens_details":{"cached_tokens":?},"completion_tokens_details":{"reasoning_tokens":?}}`,
+		u.Input, u.Output, u.Input+u.Output, u.Cached, u.Reasoning)
 }
 
 func (e *chatEncoder) fail(b []byte, p *problem) []byte { return e.event(b, string(openaiProblem(p))) }
@@ -196,48 +181,72 @@ func (e *chatEncoder) event(b []byte, s string) []byte {
 }
 
 func (e *chatEncoder) whole(b []byte) []byte {
-	var text, thinking, refusal string
-	var calls []*block
-	for i := range e.a.blocks {
-		switch bl := &e.a.blocks[i]; bl.kind {
-		case StepText:
-			text += bl.text
-		case StepThinking:
-			thinking += bl.text
-		case StepRefusal:
-			refusal += bl.text
-		case StepTool:
+	said := map[StepKind]string{}
+	var calls []block
+	for _, bl := range e.a.blocks {
+		if bl.kind == StepTool {
 			calls = append(calls, bl)
-		}
-	}
-	b = e.head(b, "chat.completion")
-	b = append(b, `,"choices":[{"index":0,"message":{"role":"assistant","content":`...)
-	if text == "" && (len(calls) > 0 || refusal != "") {
-		b = append(b, "null"...)
-	} else {
-		b = wire.AppendString(b, text)
-	}
-	if thinking != "" {
-		b = wire.AppendString(append(b, `,"reasoning_content":`...), thinking)
-	}
-	if refusal != "" {
-		b = wire.AppendString(append(b, `,"refusal":`...), refusal)
-	} else {
-		b = append(b, `,"refusal":null`...)
-	}
-	for i, bl := range calls {
-		if i == 0 {
-			b = append(b, `,"tool_calls":[{`...)
 		} else {
-			b = append(b, `,{`...)
+			said[bl.kind] += bl.text
 		}
-		b = append(e.call(b, bl, bl.text), '}')
 	}
+	content := any(said[StepText])
+	if len(calls) > 0 || said[StepRefusal] != "" {
+		content = textOr(said[StepText])
+	}
+	b = template(e.head(b, "chat.completion"), `,"choices":[{"index":0,"message":{"role":"assistant","content":?`, content)
+	if t := said[StepThinking]; t != "" {
+		b = template(b, `,"reasoning_content":?`, t)
+	}
+	b = template(b, `,"refusal":?`, textOr(said[StepRefusal]))
 	if len(calls) > 0 {
-		b = append(b, ']')
+		b = template(b, `,"tool_calls":[?]`, list(calls, func(b []byte, bl *block) []byte {
+			return e.call(append(b, '{'), bl, bl.text, `}`)
+		}))
 	}
-	b = append(b, `},"logprobs":null,"finish_reason":"`...)
-	b = append(b, e.finish()...)
-	b = append(b, `"}]`...)
-	return append(e.usage(b), '}')
+	return append(e.usage(template(b, `},"logprobs":null,"finish_reason":?}]`, e.finish())), '}')
+}
+
+func (c chat) readEvent(h *said, v wire.Value) { c.readBody(h, v) }
+
+func (chat) readBody(h *said, v wire.Value) {
+	c := v.Path("choices.0")
+	d := c.Get("delta")
+	if !d.Exists() {
+		d = c.Get("message")
+	}
+	for _, key := range []string{"reasoning_content", "reasoning"} {
+		if t := d.Get(key); t.Kind() == wire.String {
+			h.say(StepThinking, t.Str())
+			break
+		}
+	}
+	h.say(StepText, d.Get("content").Str())
+	h.say(StepRefusal, d.Get("refusal").Str())
+	i := 0
+	for t := range d.Get("tool_calls").Items() {
+		number64(t.Get("index"), &i)
+		key := strconv.Itoa(i)
+		f := t.Get("function")
+		if !f.Exists() {
+			f = t.Get("custom")
+		}
+		if name := f.Get("name").Str(); name != "" {
+			h.tool(key, name)
+		}
+		h.args(key, f.Get("arguments").Str()+f.Get("input").Str())
+		i++
+	}
+	switch c.Get("finish_reason").Str() {
+	case "stop":
+		h.end(StopEnd)
+	case "length":
+		h.end(StopLength)
+	case "content_filter":
+		h.end(StopRefusal)
+	case "tool_calls", "function_call":
+		h.end(StopTool)
+	}
+	h.spent(v.Get("usage"), "prompt_tokens", "completion_tokens", "prompt_tokens_details.cached_tokens",
+		"completion_tokens_details.reasoning_tokens")
 }

@@ -15,8 +15,17 @@ const (
 	Gemini          = "gemini"
 )
 
+// formats are all wire formats, each in a file of its own.
+func formats() []format { return []format{chat{}, responses{}, anthropic{}, gemini{}} }
+
 // Wires are the names of all wire formats.
-func Wires() []string { return []string{OpenAIChat, OpenAIResponses, Anthropic, Gemini} }
+func Wires() []string {
+	var names []string
+	for _, f := range formats() {
+		names = append(names, f.name())
+	}
+	return names
+}
 
 // format is one API: how it asks, and how it is answered.
 type format interface {
@@ -30,6 +39,18 @@ type format interface {
 	// key returns the API key a request was sent with; ok is false if it was
 	// sent in a form the API does not know.
 	key(h http.Header, query string) (key string, ok bool)
+	// endpoint is what a POST to a path asks for, which begins behind the version
+	// of the API; false if the path is none of the API's.
+	endpoint(path string) (route, bool)
+	// unknown is the problem of a model that does not exist; model says what a
+	// model is, models what all are, and tokens how many there are.
+	unknown(model string) *problem
+	model(name string) object
+	models(infos []any, names []string) object
+	tokens(n int) object
+	// readEvent and readBody read what a real provider answered.
+	readEvent(h *said, v wire.Value)
+	readBody(h *said, v wire.Value)
 }
 
 // encoder writes one answer, piece by piece or whole. All append to b.

@@ -1,6 +1,7 @@
 package fakellm
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -97,6 +98,34 @@ func (gemini) parse(r *request, v wire.Value) *problem {
 	return nil
 }
 
+func (gemini) endpoint(path string) (route, bool) {
+	model, verb, ok := strings.Cut(strings.TrimPrefix(path, "/models/"), ":")
+	rt := route{task: taskUnknown, model: model, stream: verb == "streamGenerateContent"}
+	switch verb {
+	case "generateContent", "streamGenerateContent":
+		rt.task = taskGenerate
+	case "countTokens":
+		rt.task = taskCount
+	}
+	return rt, ok && strings.HasPrefix(path, "/models/")
+}
+
+func (gemini) unknown(model string) *problem {
+	return &problem{status: 404, message: "models/" + model +
+		" is not found for API version v1beta, or is not supported for generateContent."}
+}
+
+func (gemini) model(name string) object {
+	return object{
+		{"name", "models/" + name}, {"version", "001"}, {"displayName", name},
+		{"inputTokenLimit", 1048576}, {"outputTokenLimit", 65536},
+		{"supportedGenerationMethods", []any{"generateContent", "countTokens"}},
+	}
+}
+
+func (gemini) models(infos []any, _ []string) object { return object{{"models", infos}} }
+func (gemini) tokens(n int) object                   { return object{{"totalTokens", n}} }
+
 type geminiEncoder struct {
 	r     *request
 	a     *answer
@@ -159,11 +188,8 @@ func (e *geminiEncoder) text(b []byte, bl *block, s string) []byte {
 }
 
 func (e *geminiEncoder) call(b []byte, bl *block) []byte {
-	b = wire.AppendString(append(b, `{"functionCall":{"id":`...), "call_"+bl.id)
-	b = wire.AppendString(append(b, `,"name":`...), bl.call.name)
-	b = append(b, `,"args":`...)
-	b = append(b, orEmptyObject(bl.text)...)
-	return append(b, `}}`...)
+	return template(b, `{"functionCall":{"id":?,"name":?,"args":?}}`, "call_"+bl.id, bl.call.name,
+		json.RawMessage(orEmptyObject(bl.text)))
 }
 
 // response appends one GenerateContentResponse; the last has the reason.
@@ -182,36 +208,21 @@ func (e *geminiEncoder) response(b []byte, parts func([]byte) []byte, last bool)
 
 // rest appends what stands behind the content.
 func (e *geminiEncoder) rest(b []byte, last bool) []byte {
+	u, total := e.a.usage, e.a.usage.Input
+	usage := object{{"promptTokenCount", u.Input}}
 	if last {
-		b = append(b, `,"finishReason":"`...)
-		b = append(b, e.finish()...)
-		b = append(b, '"')
-	}
-	b = append(b, `,"index":0}],"usageMetadata":{"promptTokenCount":`...)
-	u := e.a.usage
-	b = strconv.AppendInt(b, int64(u.Input), 10)
-	total := u.Input
-	if last {
-		b = append(b, `,"candidatesTokenCount":`...)
-		b = strconv.AppendInt(b, int64(u.Output), 10)
-		total += u.Output
+		b = template(b, `,"finishReason":?`, e.finish())
+		usage = append(usage, member{"candidatesTokenCount", u.Output})
 		if u.Reasoning > 0 {
-			b = append(b, `,"thoughtsTokenCount":`...)
-			b = strconv.AppendInt(b, int64(u.Reasoning), 10)
-			total += u.Reasoning
+			usage = append(usage, member{"thoughtsTokenCount", u.Reasoning})
 		}
+		total += u.Output + u.Reasoning
 	}
 	if u.Cached > 0 {
-		b = append(b, `,"cachedContentTokenCount":`...)
-		b = strconv.AppendInt(b, int64(u.Cached), 10)
+		usage = append(usage, member{"cachedContentTokenCount", u.Cached})
 	}
-	b = append(b, `,"totalTokenCount":`...)
-	b = strconv.AppendInt(b, int64(total), 10)
-	b = append(b, `},"modelVersion":`...)
-	b = wire.AppendString(b, e.a.model)
-	b = append(b, `,"responseId":`...)
-	b = wire.AppendString(b, "resp-"+e.a.id)
-	return append(b, '}')
+	usage = append(usage, member{"totalTokenCount", total})
+	return template(b, `,"index":0}],"usageMetadata":?,"modelVersion":?,"responseId":?}`, usage, e.a.model, "resp-"+e.a.id)
 }
 
 func (e *geminiEncoder) finish() string {
@@ -243,22 +254,45 @@ func (e *geminiEncoder) event(b []byte, s string) []byte {
 }
 
 func (e *geminiEncoder) whole(b []byte) []byte {
-	return e.response(b, func(b []byte) []byte {
-		for i := range e.a.blocks {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			if bl := &e.a.blocks[i]; bl.kind == StepTool {
-				b = e.call(b, bl)
-			} else {
-				b = e.text(b, bl, bl.text)
-			}
+	return e.response(b, list(e.a.blocks, func(b []byte, bl *block) []byte {
+		if bl.kind == StepTool {
+			return e.call(b, bl)
 		}
-		return b
-	}, true)
+		return e.text(b, bl, bl.text)
+	}), true)
 }
 
 func hasSuffix(path, suffix string) bool {
 	path, _, _ = strings.Cut(path, "?")
 	return strings.HasSuffix(path, suffix)
+}
+
+func (g gemini) readEvent(h *said, v wire.Value) { g.readBody(h, v) }
+
+func (gemini) readBody(h *said, v wire.Value) {
+	c := v.Path("candidates.0")
+	for part := range c.Path("content.parts").Items() {
+		thought, _ := part.Get("thought").Bool()
+		switch call := part.Get("functionCall"); {
+		case call.Exists():
+			key := strconv.Itoa(len(h.steps))
+			h.tool(key, call.Get("name").Str())
+			h.args(key, string(call.Get("args").Raw()))
+		case thought:
+			h.say(StepThinking, part.Get("text").Str())
+		default:
+			h.say(StepText, part.Get("text").Str())
+		}
+	}
+	switch c.Get("finishReason").Str() {
+	case "":
+	case "MAX_TOKENS":
+		h.end(StopLength)
+	case "STOP":
+		h.end(StopAuto)
+	default:
+		h.end(StopRefusal)
+	}
+	h.spent(v.Get("usageMetadata"), "promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount",
+		"thoughtsTokenCount")
 }

@@ -3,6 +3,7 @@ package fakellm
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/acp-test/acp-test/wire"
 )
@@ -70,4 +71,41 @@ func appendJSON(b []byte, v any) []byte {
 		return append(b, "null"...)
 	}
 	return append(b, raw...)
+}
+
+// template appends a JSON text in which each ? stands for a value: for its JSON, or
+// for what a function appends.
+func template(b []byte, text string, values ...any) []byte {
+	for _, v := range values {
+		before, after, _ := strings.Cut(text, "?")
+		b = append(b, before...)
+		if f, ok := v.(func([]byte) []byte); ok {
+			b = f(b)
+		} else {
+			b = appendJSON(b, v)
+		}
+		text = after
+	}
+	return append(b, text...)
+}
+
+// list is what each of some blocks appends, with commas between.
+func list(blocks []block, each func([]byte, *block) []byte) func([]byte) []byte {
+	return func(b []byte) []byte {
+		for i := range blocks {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = each(b, &blocks[i])
+		}
+		return b
+	}
+}
+
+// textOr is a text, or null if it is empty.
+func textOr(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
 }

@@ -50,3 +50,14 @@ func forcedTool(r *request, name string) {
 	}
 	r.wantJSON, r.forced, r.schema = true, name, r.tools[0].schema
 }
+
+func openaiUnknown(model string) *problem {
+	return &problem{status: 404, code: "model_not_found", message: "The model `" + model +
+		"` does not exist or you do not have access to it."}
+}
+
+func openaiModel(name string) object {
+	return object{{"id", name}, {"object", "model"}, {"created", created}, {"owned_by", "fakellm"}}
+}
+
+func openaiModels(infos []any) object { return object{{"object", "list"}, {"data", infos}} }

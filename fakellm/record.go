@@ -60,7 +60,7 @@ type take struct {
 	status   int
 	retry    string
 	errBody  string
-	heard    *heard
+	answer   *said
 	broken   bool // the provider's answer broke off
 	left     bool // the agent hung up before its end
 	cut      bool // it ended, but without the end of an answer
@@ -228,10 +228,10 @@ func (r *Recorder) end(t *take, req *request, res *http.Response, body []byte, e
 	if res.StatusCode >= 400 {
 		t.errBody = string(body)
 	} else {
-		t.heard = listen(t.format, body)
-		t.broken = !errors.Is(err, io.EOF) && !t.heard.ended
+		t.answer = readAnswer(t.format, body)
+		t.broken = !errors.Is(err, io.EOF) && !t.answer.ended
 		t.left = t.broken && left
-		t.cut = !t.broken && req.stream && !t.heard.ended
+		t.cut = !t.broken && req.stream && !t.answer.ended
 	}
 	if req.wire == OpenAIResponses {
 		if id := responseID(body); id != "" {

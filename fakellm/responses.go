@@ -44,6 +44,15 @@ func (responses) parse(r *request, v wire.Value) *problem {
 	return nil
 }
 
+func (responses) endpoint(path string) (route, bool) {
+	return route{task: taskGenerate}, path == "/responses"
+}
+
+func (responses) unknown(model string) *problem         { return openaiUnknown(model) }
+func (responses) model(name string) object              { return openaiModel(name) }
+func (responses) models(infos []any, _ []string) object { return openaiModels(infos) }
+func (responses) tokens(n int) object                   { return object{{"input_tokens", n}} }
+
 // offers reads tools; those of a namespace have its name before their own.
 func (r *request) offers(tools wire.Value, prefix string) {
 	for t := range tools.Items() {
@@ -117,4 +126,58 @@ func (c *chains) keep(r *request, id string) {
 		c.items = map[string][]item{}
 	}
 	c.items[r.run+" "+id] = items
+}
+
+func (r responses) readEvent(h *said, v wire.Value) {
+	key := v.Get("item_id").Str()
+	switch v.Get("type").Str() {
+	case "response.output_text.delta":
+		h.say(StepText, v.Get("delta").Str())
+	case "response.refusal.delta":
+		h.say(StepRefusal, v.Get("delta").Str())
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		h.say(StepThinking, v.Get("delta").Str())
+	case "response.output_item.added":
+		if it := v.Get("item"); it.Get("name").Exists() {
+			h.tool(it.Get("id").Str(), it.Get("name").Str())
+		}
+	case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
+		h.args(key, v.Get("delta").Str())
+	case "response.completed", "response.incomplete":
+		r.readEnd(h, v.Get("response"))
+	}
+}
+
+func (responses) readEnd(h *said, v wire.Value) {
+	switch {
+	case v.Path("incomplete_details.reason").Is("max_output_tokens"):
+		h.end(StopLength)
+	case v.Get("status").Is("incomplete"):
+		h.end(StopRefusal)
+	default:
+		h.end(StopAuto)
+	}
+	h.spent(v.Get("usage"), "input_tokens", "output_tokens", "input_tokens_details.cached_tokens",
+		"output_tokens_details.reasoning_tokens")
+}
+
+func (r responses) readBody(h *said, v wire.Value) {
+	for it := range v.Get("output").Items() {
+		switch {
+		case it.Get("type").Is("reasoning"):
+			for part := range it.Get("summary").Items() {
+				h.say(StepThinking, part.Get("text").Str())
+			}
+		case it.Get("type").Is("message"):
+			for part := range it.Get("content").Items() {
+				h.say(StepText, part.Get("text").Str())
+				h.say(StepRefusal, part.Get("refusal").Str())
+			}
+		case it.Get("name").Exists():
+			key := it.Get("id").Str()
+			h.tool(key, it.Get("name").Str())
+			h.args(key, it.Get("arguments").Str()+it.Get("input").Str())
+		}
+	}
+	r.readEnd(h, v)
 }

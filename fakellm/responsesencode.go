@@ -24,15 +24,11 @@ func (*responsesEncoder) contentType() string { return sse }
 
 // named appends one event; body continues after its type and number.
 func (e *responsesEncoder) named(b []byte, name string, body func([]byte) []byte) []byte {
-	b = append(b, "event: "...)
-	b = append(b, name...)
-	b = append(b, "\ndata: {\"type\":\""...)
-	b = append(b, name...)
-	b = append(b, `","sequence_number":`...)
+	b = append(append(append(b, "event: "...), name...), "\ndata: {\"type\":\""...)
+	b = append(append(b, name...), `","sequence_number":`...)
 	b = strconv.AppendInt(b, int64(e.seq), 10)
 	e.seq++
-	b = body(b)
-	return append(b, "}\n\n"...)
+	return append(body(b), "}\n\n"...)
 }
 
 func (e *responsesEncoder) open(b []byte) []byte {
@@ -46,61 +42,34 @@ func (e *responsesEncoder) open(b []byte) []byte {
 
 // response appends a response object. Its output is full only once it ended.
 func (e *responsesEncoder) response(b []byte, status string, failure *problem) []byte {
-	b = wire.AppendString(append(b, `{"id":`...), "resp_"+e.a.id)
-	b = append(b, `,"object":"response","created_at":`...)
-	b = strconv.AppendInt(b, created, 10)
-	b = wire.AppendString(append(b, `,"status":`...), status)
-	b = append(b, `,"background":false,"error":`...)
-	if failure == nil {
-		b = append(b, "null"...)
-	} else {
-		b = appendJSON(b, object{{"code", errorKind(failure, map[int]string{429: "rate_limit_exceeded", 500: "server_error"},
-			"server_error")}, {"message", failure.message}})
+	var reported, incomplete, usage any
+	if failure != nil {
+		names := map[int]string{429: "rate_limit_exceeded", 500: "server_error"}
+		reported = object{{"code", errorKind(failure, names, "server_error")}, {"message", failure.message}}
 	}
-	b = append(b, `,"incomplete_details":`...)
-	switch {
-	case status != "incomplete":
-		b = append(b, "null"...)
-	case e.a.stop == StopLength:
-		b = append(b, `{"reason":"max_output_tokens"}`...)
-	default:
-		b = append(b, `{"reason":"content_filter"}`...)
-	}
-	b = append(b, `,"instructions":`...)
-	if e.r.instructions == "" {
-		b = append(b, "null"...)
-	} else {
-		b = wire.AppendString(b, e.r.instructions)
-	}
-	b = wire.AppendString(append(b, `,"max_output_tokens":null,"model":`...), e.a.model)
-	b = append(b, `,"output":[`...)
-	if status == "completed" || status == "incomplete" {
-		for i := range e.a.blocks {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = e.item(b, &e.a.blocks[i], true)
+	if status == "incomplete" {
+		incomplete = object{{"reason", "content_filter"}}
+		if e.a.stop == StopLength {
+			incomplete = object{{"reason", "max_output_tokens"}}
 		}
 	}
-	b = append(b, `],"parallel_tool_calls":true,"previous_response_id":`...)
-	if e.r.previous == "" {
-		b = append(b, "null"...)
-	} else {
-		b = wire.AppendString(b, e.r.previous)
-	}
-	b = append(b, `,"reasoning":{"effort":null,"summary":null},"store":true,"temperature":1,`+
-		`"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":1,"truncation":"disabled","usage":`...)
-	if status == "in_progress" || status == "failed" {
-		b = append(b, "null"...)
-	} else {
+	var output []block
+	if status == "completed" || status == "incomplete" {
+		output = e.a.blocks
 		u := e.a.usage
-		b = appendJSON(b, object{
+		usage = object{
 			{"input_tokens", u.Input}, {"input_tokens_details", object{{"cached_tokens", u.Cached}}},
 			{"output_tokens", u.Output}, {"output_tokens_details", object{{"reasoning_tokens", u.Reasoning}}},
 			{"total_tokens", u.Input + u.Output},
-		})
+		}
 	}
-	return append(b, `,"user":null,"metadata":{}}`...)
+	return template(b, `{"id":?,"object":"response","created_at":?,"status":?,"background":false,"error":?,`+
+		`"incomplete_details":?,"instructions":?,"max_output_tokens":null,"model":?,"output":[?],`+
+		`"parallel_tool_calls":true,"previous_response_id":?,"reasoning":{"effort":null,"summary":null},"store":true,`+
+		`"temperature":1,"text":{"format":{"type":"text"}},"tool_choice":"auto","tools":[],"top_p":1,`+
+		`"truncation":"disabled","usage":?,"user":null,"metadata":{}}`,
+		"resp_"+e.a.id, created, status, reported, incomplete, textOr(e.r.instructions), e.a.model,
+		list(output, func(b []byte, bl *block) []byte { return e.item(b, bl, true) }), textOr(e.r.previous), usage)
 }
 
 // itemID is the id of an output item.
@@ -126,47 +95,39 @@ func (e *responsesEncoder) item(b []byte, bl *block, full bool) []byte {
 			status = "incomplete"
 		}
 	}
-	b = wire.AppendString(append(b, `{"id":`...), e.itemID(bl))
+	part := func(b []byte) []byte {
+		if full {
+			b = e.part(b, bl, text)
+		}
+		return b
+	}
 	switch bl.kind {
 	case StepThinking:
-		b = append(b, `,"type":"reasoning","summary":[`...)
-		if full {
-			b = append(e.part(b, bl, text), ']')
-		} else {
-			b = append(b, ']')
-		}
-		return append(b, '}')
+		return template(b, `{"id":?,"type":"reasoning","summary":[?]}`, e.itemID(bl), part)
 	case StepTool:
-		kind, member := "function_call", "arguments"
+		kind, content := "function_call", "arguments"
 		if bl.call.custom {
-			kind, member = "custom_tool_call", "input"
+			kind, content = "custom_tool_call", "input"
 		}
-		b = append(b, `,"type":"`+kind+`","status":"`+status+`","call_id":`...)
-		b = wire.AppendString(b, "call_"+bl.id)
-		b = wire.AppendString(append(b, `,"name":`...), strings.TrimPrefix(bl.call.name, bl.call.namespace))
+		call := object{{"id", e.itemID(bl)}, {"type", kind}, {"status", status}, {"call_id", "call_" + bl.id},
+			{"name", strings.TrimPrefix(bl.call.name, bl.call.namespace)}}
 		if bl.call.namespace != "" {
-			b = wire.AppendString(append(b, `,"namespace":`...), bl.call.namespace)
+			call = append(call, member{"namespace", bl.call.namespace})
 		}
-		b = wire.AppendString(append(b, `,"`+member+`":`...), text)
-		return append(b, '}')
+		return appendJSON(b, append(call, member{content, text}))
 	}
-	b = append(b, `,"type":"message","status":"`+status+`","role":"assistant","content":[`...)
-	if full {
-		b = e.part(b, bl, text)
-	}
-	return append(b, `]}`...)
+	return template(b, `{"id":?,"type":"message","status":?,"role":"assistant","content":[?]}`, e.itemID(bl), status, part)
 }
 
 // part appends a content part, or a part of a reasoning summary.
 func (e *responsesEncoder) part(b []byte, bl *block, text string) []byte {
 	switch bl.kind {
 	case StepThinking:
-		return append(wire.AppendString(append(b, `{"type":"summary_text","text":`...), text), '}')
+		return template(b, `{"type":"summary_text","text":?}`, text)
 	case StepRefusal:
-		return append(wire.AppendString(append(b, `{"type":"refusal","refusal":`...), text), '}')
+		return template(b, `{"type":"refusal","refusal":?}`, text)
 	}
-	return append(wire.AppendString(append(b, `{"type":"output_text","annotations":[],"logprobs":[],"text":`...), text),
-		'}')
+	return template(b, `{"type":"output_text","annotations":[],"logprobs":[],"text":?}`, text)
 }
 
 // ref appends what says which item and part an event belongs to.
@@ -178,9 +139,7 @@ func (e *responsesEncoder) ref(b []byte, bl *block) []byte {
 }
 
 func (e *responsesEncoder) newRef(bl *block) []byte {
-	b := wire.AppendString([]byte(`,"item_id":`), e.itemID(bl))
-	b = append(b, `,"output_index":`...)
-	b = strconv.AppendInt(b, int64(e.at[bl.index]), 10)
+	b := template(nil, `,"item_id":?,"output_index":?`, e.itemID(bl), e.at[bl.index])
 	switch bl.kind {
 	case StepThinking:
 		b = append(b, `,"summary_index":0`...)
@@ -192,9 +151,7 @@ func (e *responsesEncoder) newRef(bl *block) []byte {
 
 func (e *responsesEncoder) wrap(b []byte, name string, bl *block, full bool) []byte {
 	return e.named(b, name, func(b []byte) []byte {
-		b = append(b, `,"output_index":`...)
-		b = strconv.AppendInt(b, int64(e.at[bl.index]), 10)
-		return e.item(append(b, `,"item":`...), bl, full)
+		return e.item(template(b, `,"output_index":?,"item":`, e.at[bl.index]), bl, full)
 	})
 }
 

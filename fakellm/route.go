@@ -51,30 +51,16 @@ func findRoute(r *http.Request) route {
 		api, path = "openai", "/"+rest
 	}
 	rt.format = guessFormat(r, api, version, path)
-	model, verb, isVerb := strings.Cut(strings.TrimPrefix(path, "/models/"), ":")
-	switch {
-	case r.Method == http.MethodPost && path == "/chat/completions":
-		rt.task, rt.format = taskGenerate, chat{}
-	case r.Method == http.MethodPost && path == "/responses":
-		rt.task, rt.format = taskGenerate, responses{}
-	case r.Method == http.MethodPost && path == "/messages":
-		rt.task, rt.format = taskGenerate, anthropic{}
-	case r.Method == http.MethodPost && path == "/messages/count_tokens":
-		rt.task, rt.format = taskCount, anthropic{}
-	case r.Method == http.MethodPost && strings.HasPrefix(path, "/models/") && isVerb:
-		rt.format, rt.model = gemini{}, model
-		switch verb {
-		case "generateContent":
-			rt.task = taskGenerate
-		case "streamGenerateContent":
-			rt.task, rt.stream = taskGenerate, true
-		case "countTokens":
-			rt.task = taskCount
+	for _, f := range formats() {
+		if e, ok := f.endpoint(path); ok && r.Method == http.MethodPost {
+			e.format, e.run = f, rt.run
+			rt = e
 		}
-	case r.Method == http.MethodGet && path == "/models":
+	}
+	if model, one := strings.CutPrefix(path, "/models/"); r.Method == http.MethodGet && one {
+		rt.task, rt.model = taskModel, model
+	} else if r.Method == http.MethodGet && path == "/models" {
 		rt.task = taskModels
-	case r.Method == http.MethodGet && strings.HasPrefix(path, "/models/"):
-		rt.task, rt.model = taskModel, strings.TrimPrefix(path, "/models/")
 	}
 	return rt
 }
@@ -98,18 +84,6 @@ func (s *Server) exists(model string) bool {
 	return len(s.cfg.Script.Models) == 0 || slices.Contains(s.cfg.Script.Models, strings.TrimPrefix(model, "models/"))
 }
 
-func noSuchModel(f format, model string) *problem {
-	switch f.name() {
-	case Anthropic:
-		return &problem{status: 404, message: "model: " + model}
-	case Gemini:
-		return &problem{status: 404, message: "models/" + model +
-			" is not found for API version v1beta, or is not supported for generateContent."}
-	}
-	return &problem{status: 404, code: "model_not_found", message: "The model `" + model +
-		"` does not exist or you do not have access to it."}
-}
-
 // models returns the names a list of models shows.
 func (s *Server) models() []string {
 	if len(s.cfg.Script.Models) > 0 {
@@ -118,34 +92,13 @@ func (s *Server) models() []string {
 	return []string{"fake-model"}
 }
 
-func modelInfo(f format, name string) object {
-	switch f.name() {
-	case Anthropic:
-		return object{{"type", "model"}, {"id", name}, {"display_name", name}, {"created_at", "2025-01-01T00:00:00Z"}}
-	case Gemini:
-		return object{
-			{"name", "models/" + name}, {"version", "001"}, {"displayName", name},
-			{"inputTokenLimit", 1048576}, {"outputTokenLimit", 65536},
-			{"supportedGenerationMethods", []any{"generateContent", "countTokens"}},
-		}
-	}
-	return object{{"id", name}, {"object", "model"}, {"created", created}, {"owned_by", "fakellm"}}
-}
-
 func (s *Server) modelList(f format) []byte {
-	list := []any{}
 	names := s.models()
+	infos := []any{}
 	for _, name := range names {
-		list = append(list, modelInfo(f, name))
+		infos = append(infos, f.model(name))
 	}
-	switch f.name() {
-	case Anthropic:
-		return appendJSON(nil, object{{"data", list}, {"has_more", false}, {"first_id", names[0]},
-			{"last_id", names[len(names)-1]}})
-	case Gemini:
-		return appendJSON(nil, object{{"models", list}})
-	}
-	return appendJSON(nil, object{{"object", "list"}, {"data", list}})
+	return appendJSON(nil, f.models(infos, names))
 }
 
 // tokens answers a request to count tokens: one for every four bytes of text.
@@ -154,9 +107,5 @@ func tokens(f format, r *request) []byte {
 	for _, it := range r.items {
 		n += len(it.text)
 	}
-	n = n/4 + 1
-	if f.name() == Gemini {
-		return appendJSON(nil, object{{"totalTokens", n}})
-	}
-	return appendJSON(nil, object{{"input_tokens", n}})
+	return appendJSON(nil, f.tokens(n/4+1))
 }

@@ -71,10 +71,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	case taskModel:
 		x.begin("models", place{}, nil)
 		if !s.exists(x.route.model) {
-			x.refuse(noSuchModel(x.route.format, x.route.model))
+			x.refuse(x.route.format.unknown(x.route.model))
 			return
 		}
-		x.reply(http.StatusOK, appendJSON(nil, modelInfo(x.route.format, x.route.model)))
+		x.reply(http.StatusOK, appendJSON(nil, x.route.format.model(x.route.model)))
 	case taskCount:
 		x.begin("count-tokens", place{}, req.raw)
 		x.reply(http.StatusOK, tokens(x.route.format, req))
@@ -110,7 +110,7 @@ func (x *exchange) read() *problem {
 		return p
 	}
 	if !s.exists(r.model) {
-		return noSuchModel(f, r.model)
+		return f.unknown(r.model)
 	}
 	return s.chains.goOn(r)
 }

@@ -117,9 +117,9 @@ func best(takes []*take) int {
 	for i, t := range takes {
 		now := 0
 		switch {
-		case t.heard != nil && !t.broken:
+		case t.answer != nil && !t.broken:
 			now = 2
-		case t.heard != nil:
+		case t.answer != nil:
 			now = 1
 		}
 		if now >= rank {
@@ -135,7 +135,7 @@ func (r *Recorder) steps(takes []*take) (steps []StepNode) {
 	add := func(kind, format string, a ...any) { steps = append(steps, NewStep(kind, fmt.Sprintf(format, a...))) }
 	end := best(takes)
 	for i, t := range takes[:end+1] {
-		if t.heard != nil {
+		if t.answer != nil {
 			continue
 		}
 		retry, times := "", ""
@@ -148,10 +148,10 @@ func (r *Recorder) steps(takes []*take) (steps []StepNode) {
 		add("fail", "{status: %d%s%s, body: %s}", t.status, retry, times, r.quote(t.errBody))
 	}
 	t := takes[end]
-	if t.heard == nil {
+	if t.answer == nil {
 		return steps
 	}
-	for _, s := range t.heard.steps {
+	for _, s := range t.answer.steps {
 		chunks := yamlfile.QuoteAll(r.redactChunks(s.Chunks))
 		switch s.Kind {
 		case StepTool:
@@ -164,7 +164,7 @@ func (r *Recorder) steps(takes []*take) (steps []StepNode) {
 			add("text", "%s", chunks)
 		}
 	}
-	if u := t.heard.usage; t.heard.used {
+	if u := t.answer.usage; t.answer.used {
 		add("usage", "{input: %d, output: %d, cached: %d, reasoning: %d}", u.Input, u.Output, u.Cached, u.Reasoning)
 	}
 	switch {
@@ -174,9 +174,9 @@ func (r *Recorder) steps(takes []*take) (steps []StepNode) {
 		add("fail", "{disconnect: now}")
 	case t.cut:
 		add("fail", "{truncate: end}")
-	case t.heard.stop != StopAuto:
-		add("stop", "%s", t.heard.stop)
-	case len(t.heard.steps) == 0 && !t.heard.used:
+	case t.answer.stop != StopAuto:
+		add("stop", "%s", t.answer.stop)
+	case len(t.answer.steps) == 0 && !t.answer.used:
 		add("text", `""`)
 	}
 	return steps
