@@ -129,11 +129,11 @@ func (n *Node) String(what string) string {
 // Strings returns a list of texts, or a text alone as a list of one. Nothing is an
 // empty one.
 func (n *Node) Strings(what string) []string {
-	var all []string
-	if n.Kind == Scalar || n.Kind == Map {
-		return []string{n.String(what)}
+	if text, alone := n.Value.(string); alone {
+		return []string{text}
 	}
-	for _, item := range n.Items {
+	var all []string
+	for _, item := range n.List(what) {
 		all = append(all, item.String("a word of "+what))
 	}
 	return all

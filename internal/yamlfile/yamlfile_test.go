@@ -52,7 +52,8 @@ func TestStylesMeanTheSame(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	for src, want := range map[string]string{
 		"nmae: x":               `f:1:1: unknown key "nmae" in a thing (did you mean "name"?)`,
-		"words: {a: b}":         `f:1:8: words must be a text, not a mapping`,
+		"words: {a: b}":         `f:1:8: words must be a list, not a mapping`,
+		"words: 3":              `f:1:8: words must be a list, not 3`,
 		"env: x":                `f:1:6: env must be a mapping, not "x"`,
 		"on: 1":                 `f:1:5: on must be true or false, not 1`,
 		"n: -1":                 `f:1:4: n must be a whole number of at least 0, not -1`,
