@@ -29,7 +29,10 @@ func (i *AgentInfo) AuthMethods() []AuthMethod {
 		if v.Get("id").Kind() != wire.String {
 			continue
 		}
-		m := AuthMethod{ID: v.Get("id").Str(), Name: v.Get("name").Str(), Description: v.Get("description").Str(), Terminal: v.Get("type").Is("terminal")}
+		m := AuthMethod{
+			ID: v.Get("id").Str(), Name: v.Get("name").Str(), Description: v.Get("description").Str(),
+			Terminal: v.Get("type").Is("terminal"),
+		}
 		if m.Terminal {
 			for arg := range v.Get("args").Items() {
 				m.Args = append(m.Args, arg.Str())
@@ -113,7 +116,8 @@ func TerminalLogin(ctx context.Context, c Command, info *AgentInfo, method strin
 		return exit, fmt.Errorf("logging in: %w", err)
 	}
 	if exit != (Exit{}) {
-		return exit, fmt.Errorf("logging in: %s", strings.TrimSpace(fmt.Sprintf("the program ended with %d %s", exit.Code, exit.Signal)))
+		how := strings.TrimSpace(fmt.Sprintf("%d %s", exit.Code, exit.Signal))
+		return exit, fmt.Errorf("logging in: the program ended with %s", how)
 	}
 	return exit, nil
 }

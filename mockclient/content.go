@@ -88,7 +88,8 @@ func Attach(path, kind string, info *AgentInfo) (Content, error) {
 		link["mimeType"], link["size"] = mimeType, len(data)
 		return link, nil
 	}
-	return nil, fmt.Errorf("attaching %q: unknown kind of block %q: want text, image, audio, resource or resource_link", path, kind)
+	return nil, fmt.Errorf("attaching %q: unknown kind of block %q: want text, image, audio, resource or resource_link",
+		path, kind)
 }
 
 func kindFor(mimeType string, info *AgentInfo) string {
@@ -107,10 +108,12 @@ func kindFor(mimeType string, info *AgentInfo) string {
 // types are the extensions that matter here. The system's table is not asked:
 // what a prompt says must not depend on the machine.
 var types = map[string]string{
-	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".svg": "image/svg+xml",
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
+	".svg": "image/svg+xml",
 	".wav": "audio/wav", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".flac": "audio/flac",
 	".txt": "text/plain", ".md": "text/markdown", ".go": "text/x-go", ".py": "text/x-python", ".json": "application/json",
-	".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".ts": "text/typescript", ".pdf": "application/pdf",
+	".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".ts": "text/typescript",
+	".pdf": "application/pdf",
 }
 
 func mimeOf(path string, data []byte) string {

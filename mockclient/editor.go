@@ -231,7 +231,7 @@ func (e *Editor) sent(f transcript.Entry, call *Call) []*Request {
 		switch f.Method {
 		case "session/new", "session/load", "session/resume", "session/fork":
 			params := f.JSON().Get("params")
-			p.roots = rootsOf(params)
+			p.roots = directoriesOf(params)
 			// The agent may ask for files before it has answered a load.
 			if f.Session != "" && f.Method != "session/fork" {
 				e.openWorkspace(f.Session, p.roots)

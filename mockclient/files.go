@@ -91,23 +91,18 @@ func (e *Editor) readFile(r *Request) {
 	if open {
 		text = Range(text, line, limit)
 	} else {
-		var err error
-		text, err = at.read(line, limit)
-		if escapes(err) {
-			if at, ok = e.resolve(r, at); !ok {
-				return
-			}
-			text, err = at.read(line, limit)
-		}
+		ok, err := e.access(r, at, func(f file) (err error) {
+			text, err = f.read(line, limit)
+			return err
+		})
 		switch {
+		case !ok:
+			return
 		case err == nil:
 		case errors.Is(err, fs.ErrNotExist) && e.files.MissingEmpty:
 			text = ""
 		case errors.Is(err, fs.ErrNotExist):
 			r.Fail(codeNotFound, "Resource not found: %s", at.path)
-			return
-		case escapes(err):
-			e.refuse(r, r.Params.Get("path").Str())
 			return
 		default:
 			r.Fail(codeInternal, "reading %s: %v", at.path, cause(err))
@@ -179,19 +174,12 @@ func (e *Editor) writeFile(r *Request) {
 		r.respond(func() (any, *RPCError) { return nil, fault })
 		return
 	}
-	err := at.write(text.Str())
-	if escapes(err) {
-		if at, ok = e.resolve(r, at); !ok {
-			return
-		}
-		err = at.write(text.Str())
-	}
+	ok, err := e.access(r, at, func(f file) error { return f.write(text.Str()) })
 	switch {
+	case !ok:
 	case err == nil:
 		e.files.Discard(at.path)
 		r.Reply(empty{})
-	case escapes(err):
-		e.refuse(r, r.Params.Get("path").Str())
 	default:
 		r.Fail(codeInternal, "writing %s: %v", at.path, cause(err))
 	}

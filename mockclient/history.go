@@ -192,7 +192,8 @@ func (t *ToolCall) apply(u wire.Value) {
 		if name := find(meta, 2, "toolName", "tool_name"); name.Kind() == wire.String {
 			t.named = name.Str()
 		}
-		if out := find(meta, 2, "toolResponse", "toolOutput", "tool_response", "tool_output", "terminal_output"); out.Exists() {
+		out := find(meta, 2, "toolResponse", "toolOutput", "tool_response", "tool_output", "terminal_output")
+		if out.Exists() {
 			t.meta = out.Text()
 		}
 	}

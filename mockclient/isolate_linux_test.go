@@ -64,7 +64,7 @@ func namespaces() bool {
 
 var _ = Describe("an isolated agent", func() {
 	for _, keeper := range [][]string{keeperCommand, nil} {
-		It(fmt.Sprintf("reaches its doors and nothing else: keeper %t", keeper != nil), func() {
+		It(fmt.Sprintf("reaches its ports and nothing else: keeper %t", keeper != nil), func() {
 			if !namespaces() {
 				return
 			}
@@ -114,7 +114,7 @@ var _ = Describe("an isolated agent", func() {
 		})
 	}
 
-	It("does not start if its door is taken or its program cannot run", func() {
+	It("does not start if its port is taken or its program cannot run", func() {
 		if !namespaces() {
 			return
 		}
@@ -123,8 +123,8 @@ var _ = Describe("an isolated agent", func() {
 			_, err := mockclient.Start(within(), newTranscript(), 0, c)
 			return err
 		}
-		door := isolate.Port{Number: 4010, Serve: func(l net.Listener) { l.Close() }}
-		twice := &isolate.Isolation{Helper: []string{self, "isolate"}, Dir: GinkgoT().TempDir(), Ports: []isolate.Port{door, door}}
+		port := isolate.Port{Number: 4010, Serve: func(l net.Listener) { l.Close() }}
+		twice := &isolate.Isolation{Helper: []string{self, "isolate"}, Dir: GinkgoT().TempDir(), Ports: []isolate.Port{port, port}}
 		Expect(start(mockclient.Command{Path: self, Isolation: twice})).To(MatchError(ContainSubstring("address already in use")))
 		long := &isolate.Isolation{Helper: []string{self, "isolate"}, Dir: "/" + strings.Repeat("x", 120)}
 		Expect(start(mockclient.Command{Path: self, Isolation: long})).To(MatchError(ContainSubstring("isolating the agent")))

@@ -48,80 +48,101 @@ func (r *root) within(path string) (string, bool) {
 	return "", false
 }
 
-// place is a file the agent may reach.
-type place struct {
+// file is a file the agent may reach.
+type file struct {
 	root *root
 	rel  string
 	path string // absolute and clean
 }
 
 // locate finds the file a request names, or answers the request.
-func (e *Editor) locate(r *Request) (place, bool) {
+func (e *Editor) locate(r *Request) (file, bool) {
 	session := r.Params.Get("sessionId")
 	named := r.Params.Get("path")
 	if session.Kind() != wire.String || named.Kind() != wire.String {
 		r.Fail(codeInvalidParams, "sessionId and path are required strings")
-		return place{}, false
+		return file{}, false
 	}
 	path := named.Str()
 	if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
 		r.Fail(codeInvalidParams, "the path %q is not absolute", clip(path, 300))
-		return place{}, false
+		return file{}, false
 	}
-	e.mu.Lock()
-	w := e.sessions[session.Str()]
-	known := w != nil && w.known
-	var roots []*root
-	if known {
-		roots = w.roots
-	}
-	e.mu.Unlock()
+	roots, known := e.rootsOf(session.Str())
 	if !known {
-		e.remark(session.Str(), Remark{Code: "unknown-session", Request: r.Entry.Seq, Text: "a file was asked for in a session that is not open"})
+		e.remark(session.Str(), Remark{
+			Code: "unknown-session", Request: r.Entry.Seq, Text: "a file was asked for in a session that is not open",
+		})
 		r.Fail(codeInvalidParams, "unknown session %q", clip(session.Str(), 100))
-		return place{}, false
+		return file{}, false
 	}
 	clean := filepath.Clean(path)
 	for _, root := range roots {
 		if rel, ok := root.within(clean); ok {
-			return place{root, rel, clean}, true
+			return file{root, rel, clean}, true
 		}
 	}
 	e.refuse(r, path)
-	return place{}, false
+	return file{}, false
 }
 
 // resolve gives a symbolic link that os.Root refuses a second chance: it may
 // be absolute, or lead into another directory of the session, and yet stay
 // inside. The file is opened through a Root again, so that nothing is trusted
 // that could have changed since.
-func (e *Editor) resolve(r *Request, at place) (place, bool) {
+func (e *Editor) resolve(r *Request, at file) (file, bool) {
 	if real, err := filepath.EvalSymlinks(at.path); err == nil {
-		e.mu.Lock()
-		var roots []*root
-		if w := e.sessions[r.Entry.Session]; w != nil {
-			roots = w.roots
-		}
-		e.mu.Unlock()
+		roots, _ := e.rootsOf(r.Entry.Session)
 		for _, root := range roots {
 			if rel, ok := root.within(real); ok {
-				return place{root, rel, at.path}, true
+				return file{root, rel, at.path}, true
 			}
 		}
 	}
 	e.refuse(r, r.Params.Get("path").Str())
-	return place{}, false
+	return file{}, false
+}
+
+// rootsOf are the directories of a session; known is false for one that is not
+// open.
+func (e *Editor) rootsOf(session string) (roots []*root, known bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	w := e.sessions[session]
+	if w == nil || !w.known {
+		return nil, false
+	}
+	return w.roots, true
+}
+
+// access does what a request asks for with its file, once more where the path is
+// a link that stays inside. ok is false if the path leaves the session; the
+// request has its answer then.
+func (e *Editor) access(r *Request, at file, do func(file) error) (ok bool, err error) {
+	if err = do(at); !escapes(err) {
+		return true, err
+	}
+	if at, ok = e.resolve(r, at); !ok {
+		return false, nil
+	}
+	if err = do(at); escapes(err) {
+		e.refuse(r, r.Params.Get("path").Str())
+		return false, nil
+	}
+	return true, err
 }
 
 func (e *Editor) refuse(r *Request, path string) {
-	e.remark(r.Entry.Session, Remark{Code: "path-refused", Request: r.Entry.Seq, Refused: path, Text: "the path leaves the directories of the session"})
+	e.remark(r.Entry.Session, Remark{
+		Code: "path-refused", Request: r.Entry.Seq, Refused: path, Text: "the path leaves the directories of the session",
+	})
 	r.Fail(codeInvalidParams, "the path %q is outside the directories of the session", clip(path, 300))
 }
 
 var errNotRegular = errors.New("not a regular file")
 
 // read returns lines of a file without holding more of it than those.
-func (p place) read(line, limit int) (string, error) {
+func (p file) read(line, limit int) (string, error) {
 	f, err := p.root.OpenFile(p.rel, os.O_RDONLY|openNonblock, 0) // a FIFO must not hold us
 	if err != nil {
 		return "", err
@@ -170,7 +191,7 @@ func skipLine(in *bufio.Reader) error {
 	}
 }
 
-func (p place) write(text string) error {
+func (p file) write(text string) error {
 	if dir := filepath.Dir(p.rel); dir != "." {
 		if err := p.root.MkdirAll(dir, 0o777); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -175,13 +176,13 @@ func newToolNames(conn int) *toolNames {
 
 // observe watches the transcript. It must not call it.
 func (n *toolNames) observe(f transcript.Entry) {
-	if f.Kind != transcript.Notification || f.Conn != n.conn || f.Source != transcript.Agent || f.Method != "session/update" {
+	if f.Conn != n.conn || f.Source != transcript.Agent {
+		return
+	}
+	if kind := acpframe.Update(f); kind != "tool_call" && kind != "tool_call_update" {
 		return
 	}
 	update := f.JSON().Get("params").Get("update")
-	if kind := update.Get("sessionUpdate"); !kind.Is("tool_call") && !kind.Is("tool_call_update") {
-		return
-	}
 	key := [2]string{f.Session, update.Get("toolCallId").Str()}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -318,7 +318,8 @@ func choose(answer Answer, a ask) decision {
 			d.Cancelled = true
 			d.remark = &Remark{
 				Code: "permission-not-offered", Wanted: answer.Kind, Chosen: "cancelled", Inconclusive: true,
-				Text: answer.Kind + " is not offered, nor anything that may stand in for it; the request was answered with cancelled",
+				Text: answer.Kind + " is not offered, nor anything that may stand in for it; " +
+					"the request was answered with cancelled",
 			}
 			break
 		}

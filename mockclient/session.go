@@ -142,7 +142,9 @@ func (e *Editor) params(method string, o SessionOptions) (map[string]any, error)
 	if o.MCP != nil {
 		for _, server := range o.MCP {
 			if s, ok := server.(HTTPServer); ok && !e.Info().Has("agentCapabilities.mcpCapabilities."+s.Type) {
-				return nil, &NotAdvertised{method + " with an MCP server over " + s.Type, "agentCapabilities.mcpCapabilities." + s.Type}
+				return nil, &NotAdvertised{
+					method + " with an MCP server over " + s.Type, "agentCapabilities.mcpCapabilities." + s.Type,
+				}
 			}
 		}
 		p["mcpServers"] = slices.Clone(o.MCP)
@@ -192,23 +194,27 @@ func (s *Session) Result() wire.Value { return s.Response.JSON().Get("result") }
 
 // NewSession opens a new conversation.
 func (e *Editor) NewSession(ctx context.Context, o SessionOptions) (*Session, error) {
-	if err := e.need("session/new", ""); err != nil {
+	return e.open(ctx, "session/new", "", "", o)
+}
+
+// open opens a session: a new one, or the one with an id.
+func (e *Editor) open(ctx context.Context, method, capability, id string, o SessionOptions) (*Session, error) {
+	if err := e.need(method, capability); err != nil {
 		return nil, err
 	}
-	params, err := e.params("session/new", o)
+	params, err := e.params(method, o)
 	if err != nil {
 		return nil, err
 	}
-	return e.open(ctx, "session/new", "", o, params)
-}
-
-func (e *Editor) open(ctx context.Context, method, id string, o SessionOptions, params map[string]any) (*Session, error) {
+	if method != "session/new" {
+		params["sessionId"] = id
+	}
 	call := e.CallContext(ctx, method, params)
 	resp, err := call.Wait(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if id == "" {
+	if method == "session/new" {
 		v := resp.JSON().Path("result.sessionId")
 		if v.Kind() != wire.String {
 			return nil, fmt.Errorf("%s: the answer names no sessionId", method)

@@ -2,6 +2,7 @@ package mockclient
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -23,50 +24,34 @@ const (
 // LoadSession opens an earlier conversation; the agent replays it before it
 // answers. The options are given in full, as for a new session.
 func (e *Editor) LoadSession(ctx context.Context, id string, o SessionOptions) (*Session, error) {
-	return e.reopen(ctx, "session/load", canLoad, id, o)
+	return e.open(ctx, "session/load", canLoad, id, o)
 }
 
 // ResumeSession opens an earlier conversation without a replay.
 func (e *Editor) ResumeSession(ctx context.Context, id string, o SessionOptions) (*Session, error) {
-	return e.reopen(ctx, "session/resume", canResume, id, o)
-}
-
-func (e *Editor) reopen(ctx context.Context, method, capability, id string, o SessionOptions) (*Session, error) {
-	if err := e.need(method, capability); err != nil {
-		return nil, err
-	}
-	params, err := e.params(method, o)
-	if err != nil {
-		return nil, err
-	}
-	params["sessionId"] = id
-	return e.open(ctx, method, id, o, params)
+	return e.open(ctx, "session/resume", canResume, id, o)
 }
 
 // EnsureSession opens the conversation id by the best means there is: load,
 // else resume, else a new session. Session.How says which, and Session.Tried
 // what failed before. An empty id opens a new one.
 func (e *Editor) EnsureSession(ctx context.Context, id string, o SessionOptions) (*Session, error) {
+	ways := [][2]string{{"session/load", canLoad}, {"session/resume", canResume}, {"session/new", ""}}
+	if id == "" {
+		ways = ways[2:]
+	}
 	var tried []error
-	if id != "" {
-		for _, open := range []func(context.Context, string, SessionOptions) (*Session, error){e.LoadSession, e.ResumeSession} {
-			s, err := open(ctx, id, o)
-			if err == nil {
-				s.Tried = tried
-				return s, nil
-			}
-			if ctx.Err() != nil {
-				return nil, err
-			}
-			tried = append(tried, err)
+	for {
+		s, err := e.open(ctx, ways[0][0], ways[0][1], id, o)
+		if err == nil {
+			s.Tried = tried
+			return s, nil
 		}
+		if ways = ways[1:]; len(ways) == 0 || ctx.Err() != nil {
+			return nil, err
+		}
+		tried = append(tried, err)
 	}
-	s, err := e.NewSession(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	s.Tried = tried
-	return s, nil
 }
 
 // SessionInfo is one line of session/list.
@@ -110,7 +95,10 @@ func (e *Editor) ListSessions(ctx context.Context, cwd, cursor string) (*Session
 	result := resp.JSON().Get("result")
 	page := &SessionPage{Next: result.Get("nextCursor").Str(), Response: resp}
 	for v := range result.Get("sessions").Items() {
-		info := SessionInfo{ID: v.Get("sessionId").Str(), Cwd: v.Get("cwd").Str(), Title: v.Get("title").Str(), UpdatedAt: v.Get("updatedAt").Str()}
+		info := SessionInfo{
+			ID: v.Get("sessionId").Str(), Cwd: v.Get("cwd").Str(), Title: v.Get("title").Str(),
+			UpdatedAt: v.Get("updatedAt").Str(),
+		}
 		for dir := range v.Get("additionalDirectories").Items() {
 			info.Additional = append(info.Additional, dir.Str())
 		}
@@ -182,7 +170,8 @@ func (s *Session) SetConfigOption(ctx context.Context, id string, value any) (wi
 	case string:
 	case bool:
 		if !s.e.caps.On("session.configOptions.boolean") {
-			return wire.Value{}, fmt.Errorf("session/set_config_option: this editor does not advertise session.configOptions.boolean")
+			return wire.Value{}, errors.New("session/set_config_option: " +
+				"this editor does not advertise session.configOptions.boolean")
 		}
 		params["type"] = "boolean"
 	default:

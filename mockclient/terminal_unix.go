@@ -24,7 +24,10 @@ import (
 // we by the second.
 func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, env []string) {
 	if !l.allowed(t.Command) {
-		r.e.remark(t.Session, Remark{Code: "command-refused", Request: r.Entry.Seq, Refused: t.Command, Text: "the command is not among those the test allows"})
+		r.e.remark(t.Session, Remark{
+			Code: "command-refused", Request: r.Entry.Seq, Refused: t.Command,
+			Text: "the command is not among those the test allows",
+		})
 		r.Fail(codeInvalidParams, "the command %q is not allowed here", clip(t.Command, 200))
 		return
 	}

@@ -227,14 +227,7 @@ type created struct {
 // terminalDir is the directory of a command: cwd, which must lie in the
 // session's directories, or the first of those.
 func (e *Editor) terminalDir(r *Request) (string, bool) {
-	e.mu.Lock()
-	w := e.sessions[r.Params.Get("sessionId").Str()]
-	var roots []*root
-	if w != nil && w.known {
-		roots = w.roots
-	}
-	known := w != nil && w.known
-	e.mu.Unlock()
+	roots, known := e.rootsOf(r.Params.Get("sessionId").Str())
 	if !known {
 		r.Fail(codeInvalidParams, "unknown session %q", clip(r.Params.Get("sessionId").Str(), 100))
 		return "", false

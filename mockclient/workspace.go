@@ -45,8 +45,8 @@ func (w *workspace) close() {
 	w.roots = nil
 }
 
-// rootsOf are the directories that the params of a session method name.
-func rootsOf(params wire.Value) []string {
+// directoriesOf are the directories that the params of a session method name.
+func directoriesOf(params wire.Value) []string {
 	var dirs []string
 	if cwd := params.Get("cwd"); cwd.Kind() == wire.String {
 		dirs = append(dirs, cwd.Str())

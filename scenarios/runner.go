@@ -58,14 +58,14 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	shelter, err := process.NewTempDir(e.keeper(), e.Temp, "")
+	temp, err := process.NewTempDir(e.keeper(), e.Temp, "")
 	if err != nil {
 		run.Verdict, run.Exit, run.Notes = Error, 2, []string{err.Error()}
 		return run
 	}
-	defer shelter.Close()
+	defer temp.Close()
 	x := &execution{engine: *e, plan: plan, slots: newSlots(jobs), stop: stop}
-	x.engine.Temp = shelter.Dir()
+	x.engine.Temp = temp.Dir()
 	repeats := max(plan.Repeat, 1)
 	for round := 1; ctx.Err() == nil && (round <= repeats || plan.UntilFail && plan.Repeat == 0); round++ {
 		number := 0

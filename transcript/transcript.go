@@ -179,7 +179,9 @@ func (t *Transcript) Events(conn int, s Source, k Kind, session string, details 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, raw := range details {
-		last = t.append(Entry{Conn: conn, Source: s, Kind: k, Session: session, Raw: raw, sound: true, lens: t.lenses.Get().(*lens)}, false)
+		e := Entry{Conn: conn, Source: s, Kind: k, Session: session, Raw: raw, sound: true}
+		e.lens = t.lenses.Get().(*lens)
+		last = t.append(e, false)
 	}
 	return last
 }

@@ -140,7 +140,10 @@ func (a *Agent) waitForEnd(readers *sync.WaitGroup) {
 	timer := time.AfterFunc(a.o.Grace, abandon)
 	readers.Wait()
 	if !timer.Stop() {
-		a.note(note{Code: "pipe-open", Text: "a process that could not be killed still holds the agent's output; reading was given up"})
+		a.note(note{
+			Code: "pipe-open",
+			Text: "a process that could not be killed still holds the agent's output; reading was given up",
+		})
 	}
 	abandon()
 	for _, s := range survivors {

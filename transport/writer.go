@@ -46,7 +46,9 @@ type job struct {
 // another frame. begin returns false if nothing is to be written. Send returns
 // when the write ended or, with the cause of ctx, when ctx did; a write that has
 // begun goes on. Its error is a *WriteError if the write failed.
-func (a *Agent) Send(ctx context.Context, tail string, begin func() (transcript.Entry, bool)) (transcript.Entry, error) {
+func (a *Agent) Send(
+	ctx context.Context, tail string, begin func() (transcript.Entry, bool),
+) (transcript.Entry, error) {
 	return a.do(ctx, &job{begin: begin, tail: tail})
 }
 

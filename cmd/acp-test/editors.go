@@ -162,12 +162,12 @@ func (h *host) judgeClient(ctx context.Context, o *judging, s *scenarios.Scenari
 	} else if file, err = filepath.Abs(file); err != nil {
 		return res, err
 	}
-	shelter, err := process.NewTempDir([]string{h.self, "keeper"}, "", "")
+	temp, err := process.NewTempDir([]string{h.self, "keeper"}, "", "")
 	if err != nil {
 		return res, err
 	}
-	defer func() { err = errors.Join(err, shelter.Close()) }()
-	work, home := filepath.Join(shelter.Dir(), "work"), filepath.Join(shelter.Dir(), "home")
+	defer func() { err = errors.Join(err, temp.Close()) }()
+	work, home := filepath.Join(temp.Dir(), "work"), filepath.Join(temp.Dir(), "home")
 	for _, d := range []string{work, home} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			return res, err

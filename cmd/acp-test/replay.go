@@ -146,12 +146,12 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 	if err != nil {
 		return res, err
 	}
-	shelter, err := process.NewTempDir([]string{h.self, "keeper"}, "", "")
+	temp, err := process.NewTempDir([]string{h.self, "keeper"}, "", "")
 	if err != nil {
 		return res, err
 	}
-	defer func() { err = errors.Join(err, shelter.Close()) }()
-	box, err := h.furnish(shelter.Dir(), recording, r.files)
+	defer func() { err = errors.Join(err, temp.Close()) }()
+	box, err := h.furnish(temp.Dir(), recording, r.files)
 	if err != nil {
 		return res, err
 	}

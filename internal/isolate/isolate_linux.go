@@ -62,7 +62,8 @@ func lacking() string {
 		}
 	}
 	if len(found) == 0 {
-		return " (in a container, its seccomp profile may forbid them: Docker allows them with --security-opt seccomp=unconfined)"
+		return " (in a container, its seccomp profile may forbid them: " +
+			"Docker allows them with --security-opt seccomp=unconfined)"
 	}
 	return " (" + strings.Join(found, ", ") + ")"
 }

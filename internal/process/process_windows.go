@@ -51,7 +51,8 @@ type bare struct {
 
 func startBare(s spawn, files *pipe.Set) (Process, error) {
 	b := &bare{done: make(chan struct{})}
-	b.cmd = &exec.Cmd{Path: s.Path, Args: s.Args, Env: s.Env, Dir: s.Dir, Stdin: files.Stdin, Stdout: files.Stdout, Stderr: files.Stderr}
+	b.cmd = &exec.Cmd{Path: s.Path, Args: s.Args, Env: s.Env, Dir: s.Dir,
+		Stdin: files.Stdin, Stdout: files.Stdout, Stderr: files.Stderr}
 	if err := b.cmd.Start(); err != nil {
 		return nil, err
 	}

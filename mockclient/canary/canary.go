@@ -98,7 +98,8 @@ func Main(ctx context.Context, args []string, getenv func(string) string, in io.
 		_, _ = log.Write(append(line, '\n'))
 	}
 	server := newServer(token, func(context.Context, mcp.Request) bool { return token != "" }, see)
-	if err := server.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: writeCloser{out}}); err != nil && !errors.Is(err, io.EOF) {
+	err = server.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: writeCloser{out}})
+	if err != nil && !errors.Is(err, io.EOF) {
 		return 1
 	}
 	return 0
@@ -173,7 +174,9 @@ func (s *Server) see(sighting Sighting) {
 
 // Entry is the entry of session/new for this server.
 func (s *Server) Entry(name string) mockclient.HTTPServer {
-	return mockclient.HTTPServer{Type: "http", Name: name, URL: s.url, Headers: []mockclient.EnvVariable{{Name: Header, Value: s.token}}}
+	return mockclient.HTTPServer{
+		Type: "http", Name: name, URL: s.url, Headers: []mockclient.EnvVariable{{Name: Header, Value: s.token}},
+	}
 }
 
 // Sightings are the contacts so far.

@@ -26,8 +26,8 @@ func TestCanary(t *testing.T) {
 	RunSpecs(t, "canary")
 }
 
-// sing calls the tool as an agent would.
-func sing(t mcp.Transport) string {
+// call calls the tool as an agent would.
+func call(t mcp.Transport) string {
 	GinkgoHelper()
 	ctx := context.Background()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(ctx, t, nil)
@@ -56,11 +56,11 @@ var _ = Describe("a canary", func() {
 		entry := canary.Stdio("c", token, log, self, "canary")
 		cmd := exec.Command(entry.Command, entry.Args...)
 		cmd.Env = []string{entry.Env[0].Name + "=" + entry.Env[0].Value}
-		Expect(sing(&mcp.CommandTransport{Command: cmd})).To(Equal(token + ": tweet"))
+		Expect(call(&mcp.CommandTransport{Command: cmd})).To(Equal(token + ": tweet"))
 		Expect(canary.Read(log)).To(ContainElement(canary.Sighting{What: "called", Text: "tweet", Token: true}))
 		cmd = exec.Command(entry.Command, entry.Args...)
 		cmd.Env = []string{}
-		Expect(sing(&mcp.CommandTransport{Command: cmd})).To(Equal(": tweet"))
+		Expect(call(&mcp.CommandTransport{Command: cmd})).To(Equal(": tweet"))
 		Expect(canary.Read(log)).To(ContainElement(canary.Sighting{What: "called", Text: "tweet"}), "an agent that drops the environment shows")
 	})
 	It("sings over http and is seen", func() {
@@ -70,9 +70,9 @@ var _ = Describe("a canary", func() {
 		defer s.Close()
 		entry := s.Entry("c")
 		client := &http.Client{Transport: withHeader{entry.Headers[0].Name, entry.Headers[0].Value}}
-		Expect(sing(&mcp.StreamableClientTransport{Endpoint: entry.URL, HTTPClient: client})).To(Equal(token + ": tweet"))
+		Expect(call(&mcp.StreamableClientTransport{Endpoint: entry.URL, HTTPClient: client})).To(Equal(token + ": tweet"))
 		Expect(s.Sightings()).To(ContainElement(canary.Sighting{What: "called", Text: "tweet", Token: true}))
-		Expect(sing(&mcp.StreamableClientTransport{Endpoint: entry.URL})).To(Equal(token + ": tweet"))
+		Expect(call(&mcp.StreamableClientTransport{Endpoint: entry.URL})).To(Equal(token + ": tweet"))
 		Expect(s.Sightings()).To(ContainElement(canary.Sighting{What: "called", Text: "tweet"}), "an agent that drops the headers shows")
 	})
 })

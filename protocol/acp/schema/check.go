@@ -116,9 +116,11 @@ func (v *Version) unknownMethod(w *walk, name string) {
 	switch {
 	case strings.HasPrefix(name, "_"):
 	case strings.HasPrefix(name, "$/"):
-		w.say(Unknown, "method", wire.Quote(name)+" is not known; names that begin with $/ are reserved for the protocol itself", "")
+		w.say(Unknown, "method",
+			wire.Quote(name)+" is not known; names that begin with $/ are reserved for the protocol itself", "")
 	default:
-		w.say(Unknown, "method", wire.Quote(name)+" is not known"+meant(closest(name, v.order))+"; methods of an extension begin with _", "")
+		w.say(Unknown, "method",
+			wire.Quote(name)+" is not known"+meant(closest(name, v.order))+"; methods of an extension begin with _", "")
 	}
 }
 

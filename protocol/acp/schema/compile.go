@@ -11,7 +11,9 @@ import (
 // compile reads the tables of one version; v1/shared.txt explains their form.
 func compile(number int, tables fs.FS, unstable string) (*Version, error) {
 	c := &compiler{
-		version: &Version{number: number, methods: map[string]*method{}, shapes: map[string]*shape{}, unstable: map[string]bool{}},
+		version: &Version{
+			number: number, methods: map[string]*method{}, shapes: map[string]*shape{}, unstable: map[string]bool{},
+		},
 		builtin: builtins(),
 	}
 	names, err := fs.Glob(tables, "*.txt")

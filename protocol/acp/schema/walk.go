@@ -211,7 +211,8 @@ func (w *walk) unlisted(s *shape, v wire.Value, sev Severity) {
 			sev = Unknown
 		}
 		known := s.listed()
-		w.at(sev, v, "", excerpt(v)+" is none of "+either(known)+meant(closest(v.Str(), known))+"; values of an extension begin with _", s)
+		w.at(sev, v, "", excerpt(v)+" is none of "+either(known)+meant(closest(v.Str(), known))+
+			"; values of an extension begin with _", s)
 		return
 	}
 	if w.breaks() {
