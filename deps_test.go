@@ -26,7 +26,7 @@ const module = "github.com/acp-test/acp-test"
 var layers = [][]string{
 	{"cmd/acp-test"},
 	{"protocol/acp"},
-	{"protocol/acp/acpreport", "protocol/acp/words"},
+	{"protocol/acp/acpreport", "protocol/acp/words", "protocol/acp/prompt"},
 	{"reports", "sweep", "replay", "acptest"},
 	{"scenarios"},
 	{"protocol/acp/recordings"},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/prompt"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -33,8 +34,6 @@ type prompting struct {
 	env             []string
 	startTimeout    time.Duration
 }
-
-func outputs() []string { return []string{"text", "simple", "jsonl"} }
 
 func promptCommand(h *host) *cobra.Command {
 	var o prompting
@@ -95,7 +94,7 @@ The exit status is 0 if the turn ended with end_turn, 1 if it ended in another w
 	f.BoolVar(&o.yolo, "yolo", false, "the agent may do whatever it asks for, and run commands; writes stay in the workspace")
 	f.StringArrayVar(&o.env, "env", nil, "more environment for the agent, `K=V` (repeatable)")
 	f.DurationVar(&o.startTimeout, "start-timeout", 0, "how long the agent may take to answer initialize, and to open the session (default that of its profile)")
-	completeWords(c, "output", outputs)
+	completeWords(c, "output", prompt.Outputs)
 	_ = c.RegisterFlagCompletionFunc("agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return agents.Names(), cobra.ShellCompDirectiveDefault
 	})
@@ -107,8 +106,8 @@ func (o *prompting) check(c *cobra.Command, words []string) error {
 	switch {
 	case c.ArgsLenAtDash() >= 0 && len(o.command) == 0:
 		return errors.New("prompt: after -- the agent's command is missing")
-	case !slices.Contains(outputs(), o.output):
-		return fmt.Errorf("--output: there is no output %q%s; they are %s", o.output, meant(o.output, outputs()), strings.Join(outputs(), ", "))
+	case !slices.Contains(prompt.Outputs(), o.output):
+		return fmt.Errorf("--output: there is no output %q%s; they are %s", o.output, meant(o.output, prompt.Outputs()), strings.Join(prompt.Outputs(), ", "))
 	case o.listCommands && len(words) > 0:
 		return fmt.Errorf("prompt: %q is too much: --list-commands prompts nothing", words[0])
 	case o.startTimeout < 0:
@@ -151,11 +150,11 @@ func (h *host) prompt(ctx context.Context, o *prompting, words []string) (err er
 			err = errors.Join(err, fmt.Errorf("--save-session: %w", failed))
 		}
 	}()
-	// Not the command's context, which ends with the first interrupt: a turn is
-	// to be cancelled then, and to end by itself.
-	ctx, abort := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer abort(nil)
-	t := &talk{host: h, options: o, agent: agent, work: work, log: log, abort: abort, screen: h.screen(o.output, log)}
+	t := prompt.New(ctx, prompt.Options{
+		Agent: agent, Work: work, Resume: resume, Text: text, ListCommands: o.listCommands, Write: o.write, Yolo: o.yolo,
+		Version: version(), Log: log,
+		Screen: prompt.Screen{Output: o.output, Out: h.out, Err: h.err, Faint: h.style(h.err).faint, Terminal: isTerminal(h.out)},
+	})
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	over := make(chan struct{})
@@ -165,13 +164,18 @@ func (h *host) prompt(ctx context.Context, o *prompting, words []string) (err er
 		for range 2 {
 			select {
 			case s := <-signals:
-				t.interrupt(s)
+				t.Interrupt(s)
 			case <-over:
 				return
 			}
 		}
 	}()
-	return t.hold(ctx, resume, text)
+	err = t.Run()
+	var ended prompt.Status
+	if errors.As(err, &ended) {
+		return status(ended)
+	}
+	return err
 }
 
 // workspace is the folder of the session.
@@ -245,8 +249,8 @@ func sessionOf(word string) (string, error) {
 
 // newSessionLog is the transcript of the session, which --save-session wants on
 // the disk. A file that is not one is left alone, and others may not read it.
-func newSessionLog(file string, agent ownAgent) (*transcript.Transcript, error) {
-	header := transcript.Header{Tool: tool(), Agent: agent.name, Protocol: "1"}
+func newSessionLog(file string, agent prompt.Agent) (*transcript.Transcript, error) {
+	header := transcript.Header{Tool: tool(), Agent: agent.Name, Protocol: "1"}
 	if file == "" {
 		return transcript.New(header, transcript.Options{Classifier: acpframe.Classifier{}})
 	}
@@ -254,7 +258,7 @@ func newSessionLog(file string, agent ownAgent) (*transcript.Transcript, error) 
 		return nil, fmt.Errorf("--save-session: %w", err)
 	}
 	log, err := transcript.New(header, transcript.Options{Classifier: acpframe.Classifier{}, Path: file,
-		Redact: replay.Redaction{Env: agent.command.Env}.Func()})
+		Redact: replay.Redaction{Env: agent.Command.Env}.Func()})
 	if err != nil {
 		return nil, fmt.Errorf("--save-session: %w", err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,27 +17,21 @@ import (
 	"github.com/tidwall/jsonc"
 
 	"github.com/acp-test/acp-test/agents"
-	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/prompt"
+	"github.com/acp-test/acp-test/transport"
 )
 
-// ownAgent is a user's agent as it is started for the user, and not for a test.
-type ownAgent struct {
-	name    string
-	command mockclient.Command
-	start   time.Duration // how long it may take to answer
-}
-
 // ownAgent is the agent that the command line chooses, else acp-test.yaml.
-func (h *host) ownAgent(o *prompting, work string) (ownAgent, error) {
+func (h *host) ownAgent(o *prompting, work string) (prompt.Agent, error) {
 	p, env, err := h.chosen(o)
 	if err != nil {
-		return ownAgent{}, err
+		return prompt.Agent{}, err
 	}
 	home, _ := h.getenv("HOME")
 	box := agents.Sandbox{Work: work, Home: home, Temp: os.TempDir(), Self: h.self, Cwd: h.cwd, HostEnv: h.env}
 	l, err := p.Launch(box)
 	if err != nil {
-		return ownAgent{}, err
+		return prompt.Agent{}, err
 	}
 	if env == nil {
 		env = own(p, l.Env)
@@ -51,14 +46,8 @@ func (h *host) ownAgent(o *prompting, work string) (ownAgent, error) {
 		path, _ := (&host{env: whole}).getenv("PATH")
 		whole = replaced(whole, map[string]string{"PATH": bin + string(filepath.ListSeparator) + path})
 	}
-	a := ownAgent{name: p.Shown(), start: p.Timeouts.Start}
-	a.command = mockclient.Command{Path: l.Path, Args: l.Args, Env: whole, Dir: l.Dir, Keeper: []string{h.self, "keeper"}}
-	if a.start <= 0 {
-		a.start = 20 * time.Second
-	}
-	if o.startTimeout > 0 {
-		a.start = o.startTimeout
-	}
+	a := prompt.Agent{Name: p.Shown(), Start: cmp.Or(max(o.startTimeout, 0), max(p.Timeouts.Start, 0), 20*time.Second)}
+	a.Command = transport.Command{Path: l.Path, Args: l.Args, Env: whole, Dir: l.Dir, Keeper: []string{h.self, "keeper"}}
 	return a, nil
 }
 

@@ -1,4 +1,6 @@
-package main
+// Package prompt is a minimal ACP editor for a terminal: one turn with a user's own
+// agent, which may do what the user lets it.
+package prompt
 
 import (
 	"context"
@@ -13,17 +15,47 @@ import (
 
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 	"github.com/acp-test/acp-test/wire"
 )
 
-// talk is one connection with a user's agent, and the turn on it.
-type talk struct {
-	host    *host
-	options *prompting
-	agent   ownAgent
-	work    string
+// Agent is a user's agent as it is started for the user, and not for a test.
+type Agent struct {
+	Name    string
+	Command transport.Command
+	Start   time.Duration // how long it may take to answer
+}
+
+// Options say what the user wants.
+type Options struct {
+	Agent Agent
+	// Work is the folder of the session; Resume is the id of the session to go on
+	// with, "" opens a new one.
+	Work, Resume string
+	// Text is the prompt. ListCommands lists the agent's commands instead.
+	Text         string
+	ListCommands bool
+	// Write lets the agent edit files below Work; Yolo whatever it asks for.
+	Write, Yolo bool
+	// Version is that of this program.
+	Version string
+	// Log is where the session is written down.
+	Log *transcript.Transcript
+	Screen
+}
+
+// Status is the exit status of a turn that did not end well. Why has been said.
+type Status int
+
+func (s Status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// Turn is one connection with a user's agent, and the turn on it.
+type Turn struct {
+	options Options
+	agent   Agent
 	log     *transcript.Transcript
 	screen  *screen
+	ctx     context.Context
 	abort   context.CancelCauseFunc
 
 	editor  *mockclient.Editor
@@ -40,18 +72,29 @@ type talk struct {
 
 var errInterrupted = errors.New("interrupted")
 
-// hold starts the agent, does what the user wants and ends the agent.
-func (t *talk) hold(ctx context.Context, resume, text string) error {
-	err := t.start(ctx, resume)
-	began := err == nil && !t.options.listCommands
+// New returns a turn that has not begun. It ignores the end of ctx: a turn is to
+// be cancelled by Interrupt, and to end by itself.
+func New(ctx context.Context, o Options) *Turn {
+	t := &Turn{options: o, agent: o.Agent, log: o.Log, screen: o.Screen.watch(o.Log)}
+	t.ctx, t.abort = context.WithCancelCause(context.WithoutCancel(ctx))
+	return t
+}
+
+// Run starts the agent, does what the user wants and ends the agent. Its error
+// is a Status, or what stood in the way of a turn.
+func (t *Turn) Run() error {
+	ctx := t.ctx
+	defer t.abort(nil)
+	err := t.start(ctx, t.options.Resume)
+	began := err == nil && !t.options.ListCommands
 	var stop string
 	var commands wire.Value
 	switch {
 	case err != nil:
-	case t.options.listCommands:
+	case t.options.ListCommands:
 		commands, err = t.commands(ctx)
 	default:
-		stop, err = t.turn(ctx, text)
+		stop, err = t.turn(ctx, t.options.Text)
 	}
 	code := t.interrupted.Load()
 	if t.editor != nil {
@@ -61,7 +104,7 @@ func (t *talk) hold(ctx context.Context, resume, text string) error {
 	if failed := t.screen.finish(ctx); failed != nil {
 		return fmt.Errorf("writing to stdout: %w", failed)
 	}
-	if err == nil && code == 0 && t.options.listCommands {
+	if err == nil && code == 0 && t.options.ListCommands {
 		return t.list(commands)
 	}
 	return t.verdict(int(code), began, stop, err)
@@ -69,10 +112,10 @@ func (t *talk) hold(ctx context.Context, resume, text string) error {
 
 // verdict is the exit status of the command, with the reason on stderr. code is
 // what an interrupt asked for.
-func (t *talk) verdict(code int, began bool, stop string, err error) error {
+func (t *Turn) verdict(code int, began bool, stop string, err error) error {
 	end := func(code int, format string, args ...any) error {
-		fmt.Fprintf(t.host.err, "acp-test: "+format+"\n", args...)
-		return status(code)
+		fmt.Fprintf(t.options.Err, "acp-test: "+format+"\n", args...)
+		return Status(code)
 	}
 	switch {
 	case code != 0 && !began:
@@ -80,7 +123,7 @@ func (t *talk) verdict(code int, began bool, stop string, err error) error {
 	case code != 0 && err == nil && stop == "cancelled":
 		return end(code, "cancelled")
 	case code != 0 && err == nil:
-		return end(code, "cancelled, but the turn ended with %q", oneLine(stop))
+		return end(code, "cancelled, but the turn ended with %q", OneLine(stop))
 	case code != 0 && errors.Is(err, errInterrupted):
 		return end(code, "cancelled, and the agent was ended before it answered")
 	case code != 0:
@@ -88,41 +131,41 @@ func (t *talk) verdict(code int, began bool, stop string, err error) error {
 	case err != nil && began:
 		return end(1, "%v", err)
 	case err != nil:
-		return fmt.Errorf("%s: %w", t.agent.name, err)
+		return fmt.Errorf("%s: %w", t.agent.Name, err)
 	case stop == "":
 		return end(1, "the turn ended without a stop reason")
 	case stop != "end_turn":
-		return end(1, "the turn ended with %q", oneLine(stop))
+		return end(1, "the turn ended with %q", OneLine(stop))
 	}
 	return nil
 }
 
 // start brings the agent to where it takes prompts.
-func (t *talk) start(ctx context.Context, resume string) error {
-	agent, err := mockclient.Start(ctx, t.log, 0, t.agent.command)
+func (t *Turn) start(ctx context.Context, resume string) error {
+	agent, err := mockclient.Start(ctx, t.log, 0, t.agent.Command)
 	if err != nil {
 		return err
 	}
-	writes := t.options.write || t.options.yolo
+	writes := t.options.Write || t.options.Yolo
 	caps := mockclient.Capabilities{"fs": map[string]any{"readTextFile": true, "writeTextFile": writes}}
-	if t.options.yolo {
+	if t.options.Yolo {
 		caps["terminal"] = true
 	}
 	t.editor = mockclient.NewEditor(agent, mockclient.Options{
 		Capabilities: caps,
-		Info:         mockclient.Implementation{Name: "acp-test", Title: "acp-test prompt", Version: version()},
-		Terminals:    &mockclient.Terminals{Real: true, Allow: []string{"*"}, Env: t.agent.command.Env},
+		Info:         mockclient.Implementation{Name: "acp-test", Title: "acp-test prompt", Version: t.options.Version},
+		Terminals:    &mockclient.Terminals{Real: true, Allow: []string{"*"}, Env: t.agent.Command.Env},
 		Handlers:     map[string]func(*mockclient.Request){"session/request_permission": t.permission},
 	})
-	late := fmt.Errorf("nothing came in %v (--start-timeout)", t.agent.start)
-	wait, cancel := context.WithTimeoutCause(ctx, t.agent.start, late)
+	late := fmt.Errorf("nothing came in %v (--start-timeout)", t.agent.Start)
+	wait, cancel := context.WithTimeoutCause(ctx, t.agent.Start, late)
 	defer cancel()
 	if _, err := t.editor.Initialize(wait); err != nil {
 		return err
 	}
-	wait, cancel = context.WithTimeoutCause(ctx, t.agent.start, late)
+	wait, cancel = context.WithTimeoutCause(ctx, t.agent.Start, late)
 	defer cancel()
-	t.session, err = t.editor.EnsureSession(wait, resume, mockclient.SessionOptions{Cwd: t.work})
+	t.session, err = t.editor.EnsureSession(wait, resume, mockclient.SessionOptions{Cwd: t.options.Work})
 	if err != nil {
 		return t.loginAdvice(err)
 	}
@@ -131,7 +174,7 @@ func (t *talk) start(ctx context.Context, resume string) error {
 }
 
 // loginAdvice says how to log in, if that is what the agent wants.
-func (t *talk) loginAdvice(err error) error {
+func (t *Turn) loginAdvice(err error) error {
 	const authRequired = -32000 // ACP v1, ErrorCode
 	var rpc *mockclient.RPCError
 	if !errors.As(err, &rpc) || rpc.Code != authRequired {
@@ -141,7 +184,7 @@ func (t *talk) loginAdvice(err error) error {
 	if methods := t.editor.Info().AuthMethods(); len(methods) > 0 {
 		var names []string
 		for _, m := range methods {
-			names = append(names, oneLine(strings.TrimSpace(m.Name+" ("+m.ID+")")))
+			names = append(names, OneLine(strings.TrimSpace(m.Name+" ("+m.ID+")")))
 		}
 		advice += "; it knows " + strings.Join(names, ", ")
 	}
@@ -149,19 +192,19 @@ func (t *talk) loginAdvice(err error) error {
 }
 
 // sayHow says which session this is, and how it was opened if that was asked.
-func (t *talk) sayHow(resume string) {
-	if resume == "" && t.options.output != "text" {
+func (t *Turn) sayHow(resume string) {
+	if resume == "" && t.options.Output != "text" {
 		return
 	}
 	how := map[string]string{"session/load": "loaded", "session/resume": "resumed", "session/new": "new"}[t.session.How]
 	for _, err := range t.session.Tried {
-		how += "; " + oneLine(err.Error())
+		how += "; " + OneLine(err.Error())
 	}
-	t.screen.tell("session " + oneLine(t.session.ID) + ": " + how)
+	t.screen.tell("session " + OneLine(t.session.ID) + ": " + how)
 }
 
 // turn gives the prompt and waits for the stop reason.
-func (t *talk) turn(ctx context.Context, text string) (string, error) {
+func (t *Turn) turn(ctx context.Context, text string) (string, error) {
 	t.mu.Lock()
 	if t.interrupted.Load() != 0 {
 		t.mu.Unlock()
@@ -173,7 +216,7 @@ func (t *talk) turn(ctx context.Context, text string) (string, error) {
 	stop, err := turn.Wait(ctx)
 	var rpc *mockclient.RPCError
 	if errors.As(err, &rpc) && rpc.Data != nil {
-		err = fmt.Errorf("%w: %s", err, oneLine(fmt.Sprint(rpc.Data)))
+		err = fmt.Errorf("%w: %s", err, OneLine(fmt.Sprint(rpc.Data)))
 	}
 	// From now on an interrupt has no turn to cancel. An agent that takes
 	// nothing may hold mu until it is ended.
@@ -185,9 +228,9 @@ func (t *talk) turn(ctx context.Context, text string) (string, error) {
 	return stop, err
 }
 
-// interrupt is what a signal does: the first one cancels the turn, if there is
-// one; the next ends everything.
-func (t *talk) interrupt(s os.Signal) {
+// Interrupt does what a signal asks for: the first one cancels the turn, if there
+// is one; the next ends everything.
+func (t *Turn) Interrupt(s os.Signal) {
 	code := int32(130)
 	if s == syscall.SIGTERM {
 		code = 143
@@ -209,7 +252,7 @@ func (t *talk) interrupt(s os.Signal) {
 }
 
 // explained is an error of the agent with all there is to say about it.
-func (t *talk) explained(ctx context.Context, err error) error {
+func (t *Turn) explained(ctx context.Context, err error) error {
 	if err == nil || t.editor == nil || errors.Is(err, errInterrupted) {
 		return err
 	}
@@ -264,7 +307,7 @@ const (
 
 // commands is the last list of commands the agent sends after it opened the
 // session; missing if there is none.
-func (t *talk) commands(ctx context.Context) (wire.Value, error) {
+func (t *Turn) commands(ctx context.Context) (wire.Value, error) {
 	var list wire.Value
 	after, patience := t.session.Request.Seq, commandsWait
 	for {
@@ -289,24 +332,24 @@ func (t *talk) commands(ctx context.Context) (wire.Value, error) {
 }
 
 // list prints commands as text or as names.
-func (t *talk) list(commands wire.Value) error {
+func (t *Turn) list(commands wire.Value) error {
 	if commands.Len() == 0 {
 		t.screen.tell("the agent names no commands")
 		return nil
 	}
 	var b strings.Builder
 	for c := range commands.Items() {
-		name := "/" + oneLine(c.Get("name").Str())
-		switch t.options.output {
+		name := "/" + OneLine(c.Get("name").Str())
+		switch t.options.Output {
 		case "simple":
 			fmt.Fprintln(&b, name)
 		case "text":
 			if hint := c.Path("input.hint").Str(); hint != "" {
-				name += " <" + oneLine(hint) + ">"
+				name += " <" + OneLine(hint) + ">"
 			}
-			fmt.Fprintf(&b, "%-24s %s\n", name, oneLine(c.Get("description").Str()))
+			fmt.Fprintf(&b, "%-24s %s\n", name, OneLine(c.Get("description").Str()))
 		}
 	}
-	_, err := fmt.Fprint(t.host.out, b.String())
+	_, err := fmt.Fprint(t.options.Out, b.String())
 	return err
 }

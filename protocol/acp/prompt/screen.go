@@ -1,4 +1,4 @@
-package main
+package prompt
 
 import (
 	"cmp"
@@ -16,23 +16,35 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
+// Outputs are the ways to show a session.
+func Outputs() []string { return []string{"text", "simple", "jsonl"} }
+
+// Screen is where a session is shown.
+type Screen struct {
+	// Output is one of Outputs.
+	Output string
+	// Out gets what the agent says, Err what it does.
+	Out, Err io.Writer
+	// Faint dims a line beside what the agent says.
+	Faint func(line string) string
+	// Terminal: Out is one, so that what could change its state is left out.
+	Terminal bool
+}
+
 // screen shows a session while it goes on. It reads the transcript in a
 // goroutine of its own: who reads what it prints may be slow, and must not hold
 // up the agent or a cancel.
 type screen struct {
-	mode     string
-	log      *transcript.Transcript
-	out, err io.Writer
-	colour   style
-	plain    bool // out is a terminal: what could change its state is left out
-	both     bool // out and err are one terminal or file
-	calls    *callBook
-	wake     chan struct{}
-	quit     chan struct{}
-	done     chan struct{}
-	failed   error // of writing to out; read after done
+	Screen
+	log    *transcript.Transcript
+	both   bool // Out and Err are one terminal or file
+	calls  *callBook
+	wake   chan struct{}
+	quit   chan struct{}
+	done   chan struct{}
+	failed error // of writing to Out; read after done
 
-	mu      sync.Mutex // for lines on err
+	mu      sync.Mutex // for lines on Err
 	reasons map[int]string
 
 	// of the goroutine
@@ -45,10 +57,10 @@ type screen struct {
 	midLine  bool
 }
 
-func (h *host) screen(mode string, log *transcript.Transcript) *screen {
+// watch begins to show what comes into a transcript.
+func (to Screen) watch(log *transcript.Transcript) *screen {
 	s := &screen{
-		mode: mode, log: log, out: h.out, err: h.err, colour: h.style(h.err),
-		plain: isTerminal(h.out), both: sameFile(h.out, h.err),
+		Screen: to, log: log, both: sameFile(to.Out, to.Err),
 		calls: &callBook{known: map[[2]string]*toolCall{}}, reasons: map[int]string{},
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -101,7 +113,7 @@ func (s *screen) finish(ctx context.Context) error {
 func (s *screen) tell(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintln(s.err, s.colour.faint(line))
+	fmt.Fprintln(s.Err, s.Faint(line))
 }
 
 // because notes why a permission request is rejected.
@@ -113,7 +125,7 @@ func (s *screen) because(request int, why string) {
 
 func (s *screen) put(text []byte) {
 	if s.failed == nil && len(text) > 0 {
-		_, s.failed = s.out.Write(text)
+		_, s.failed = s.Out.Write(text)
 		s.midLine = text[len(text)-1] != '\n'
 	}
 }
@@ -126,7 +138,7 @@ func (s *screen) endLine() {
 
 // aside is a line about what the agent does.
 func (s *screen) aside(line string) {
-	if s.mode != "text" {
+	if s.Output != "text" {
 		return
 	}
 	if s.both {
@@ -136,7 +148,7 @@ func (s *screen) aside(line string) {
 }
 
 func (s *screen) show(e transcript.Entry) {
-	if s.mode == "jsonl" {
+	if s.Output == "jsonl" {
 		if e.Frame() {
 			s.put(append(slices.Clone(e.Raw), '\n'))
 		}
@@ -158,7 +170,7 @@ func (s *screen) show(e transcript.Entry) {
 		s.permission(e)
 	case e.Source == transcript.Note && e.Kind == transcript.Remark:
 		if r := e.JSON(); r.Get("refused").Exists() {
-			s.aside("refused: " + oneLine(r.Get("refused").Str()) + ": " + r.Get("text").Str())
+			s.aside("refused: " + OneLine(r.Get("refused").Str()) + ": " + r.Get("text").Str())
 		}
 	}
 }
@@ -199,11 +211,11 @@ func (s *screen) say(id string, content wire.Value) {
 	s.message, s.broken = id, false
 	if !content.Get("type").Is("text") {
 		what := cmp.Or(content.Get("uri").Str(), content.Path("resource.uri").Str(), content.Get("mimeType").Str())
-		s.aside("[" + oneLine(content.Get("type").Str()+" "+what) + "]")
+		s.aside("[" + OneLine(content.Get("type").Str()+" "+what) + "]")
 		return
 	}
 	text := content.Get("text").Str()
-	if s.plain {
+	if s.Terminal {
 		text = printable(text)
 	}
 	s.put([]byte(text))
@@ -212,7 +224,7 @@ func (s *screen) say(id string, content wire.Value) {
 // tool is the one line of a tool call. An empty status is the latest.
 func (s *screen) tool(id, status string) {
 	c := s.calls.get(s.session, id)
-	s.aside(fmt.Sprintf("tool: %s (%s, %s)", oneLine(cmp.Or(c.title, c.id)), oneLine(c.kind), oneLine(cmp.Or(status, c.status))))
+	s.aside(fmt.Sprintf("tool: %s (%s, %s)", OneLine(cmp.Or(c.title, c.id)), OneLine(c.kind), OneLine(cmp.Or(status, c.status))))
 }
 
 func (s *screen) permission(e transcript.Entry) {
@@ -228,10 +240,10 @@ func (s *screen) permission(e transcript.Entry) {
 	}
 	s.mu.Lock()
 	if why := s.reasons[e.Ref]; why != "" {
-		said += ", " + oneLine(why)
+		said += ", " + OneLine(why)
 	}
 	s.mu.Unlock()
-	s.aside(fmt.Sprintf("permission: %s (%s): %s", oneLine(cmp.Or(c.title, c.id)), oneLine(c.kind), said))
+	s.aside(fmt.Sprintf("permission: %s (%s): %s", OneLine(cmp.Or(c.title, c.id)), OneLine(c.kind), said))
 }
 
 func sameFile(a, b io.Writer) bool {
@@ -255,8 +267,8 @@ func printable(text string) string {
 	}, text)
 }
 
-// oneLine makes what an agent names fit a line.
-func oneLine(text string) string {
+// OneLine makes what an agent names fit a line.
+func OneLine(text string) string {
 	text = strings.Join(strings.Fields(printable(text)), " ")
 	const most = 200
 	if runes := []rune(text); len(runes) > most {

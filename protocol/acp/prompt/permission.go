@@ -1,4 +1,4 @@
-package main
+package prompt
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 )
 
 // permission answers a permission request as the flags say.
-func (t *talk) permission(r *mockclient.Request) {
+func (t *Turn) permission(r *mockclient.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.cancelled {
@@ -28,7 +28,7 @@ func (t *talk) permission(r *mockclient.Request) {
 
 // choose finds the id of the option to choose, "" if there is none, and why it
 // is not to allow.
-func (t *talk) choose(call toolCall, options wire.Value) (option, why string) {
+func (t *Turn) choose(call toolCall, options wire.Value) (option, why string) {
 	first := func(kinds ...string) string {
 		for _, kind := range kinds {
 			for o := range options.Items() {
@@ -50,19 +50,19 @@ func (t *talk) choose(call toolCall, options wire.Value) (option, why string) {
 }
 
 // refusal says why a tool call is not allowed, "" if it is.
-func (t *talk) refusal(call toolCall) string {
+func (t *Turn) refusal(call toolCall) string {
 	edits := call.kind == "edit"
 	writes := edits || call.kind == "delete" || call.kind == "move" || call.diff
 	switch {
-	case !t.options.yolo && !t.options.write && edits:
+	case !t.options.Yolo && !t.options.Write && edits:
 		return "--write allows it"
-	case !t.options.yolo && !edits:
+	case !t.options.Yolo && !edits:
 		return "--yolo allows it"
 	case writes && len(call.paths) == 0:
 		return "it does not say which file it is about"
 	case writes:
 		for _, path := range call.paths {
-			if !inside(t.work, path) {
+			if !inside(t.options.Work, path) {
 				return path + " is outside the workspace"
 			}
 		}
