@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 )
@@ -48,9 +49,7 @@ var cacheTable = []cache{
 func caches(host map[string]string) map[string]string {
 	env := map[string]string{}
 	home := host["HOME"]
-	if home == "" {
-		home = host["USERPROFILE"]
-	}
+	home = cmp.Or(home, host["USERPROFILE"])
 	for _, c := range cacheTable {
 		if dir := c.locate(host, home); dir != "" {
 			env[c.name] = dir

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -71,9 +72,7 @@ func Diagnose(stderr string) string {
 			continue
 		}
 		what := strings.TrimRight(strings.Join(m[1:], ""), ".,;:")
-		if what == "" {
-			what = "what it needs"
-		}
+		what = cmp.Or(what, "what it needs")
 		return strings.NewReplacer("$$", "$", "$1", what).Replace(s.hint)
 	}
 	return ""

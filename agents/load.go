@@ -1,10 +1,12 @@
 package agents
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path"
@@ -60,9 +62,7 @@ func Shipped(name string) (*Profile, error) {
 // Load reads a profile from disk. A mistake in it is a *Mistake.
 func Load(file string) (*Profile, error) {
 	dir, name := filepath.Split(file)
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, ".")
 	p, err := load(os.DirFS(dir), name, file)
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (p *profileFile) check(root *yamlfile.Node) {
 }
 
 func (p *profileFile) checkTools(n *yamlfile.Node) {
-	n.Keys("tools", neutralTools...)
+	n.Keys("tools", slices.Sorted(maps.Keys(neutral))...)
 	for _, f := range n.Fields {
 		t := p.Tools[f.Key]
 		if t.Name == "" {
@@ -213,36 +213,23 @@ func cause(err error) error {
 // wires are the formats the model server speaks.
 var wires = []string{"openai-chat", "openai-responses", "anthropic", "gemini"}
 
-// neutral gives the tools that scenarios name, with their arguments.
-func neutral(tool string) (args []string, ok bool) {
-	switch tool {
-	case "write_file":
-		return []string{"path", "content"}, true
-	case "edit_file":
-		return []string{"path", "old", "new"}, true
-	case "read_file":
-		return []string{"path"}, true
-	case "run_shell":
-		return []string{"command"}, true
-	case "search":
-		return []string{"pattern"}, true
-	case "fetch":
-		return []string{"url"}, true
-	case "ask_user":
-		return []string{"question", "options", "url"}, true
-	case "mcp":
-		return []string{"server", "tool", "args"}, true
-	}
-	return nil, false
+// neutral are the tools that scenarios name, with their arguments.
+var neutral = map[string][]string{
+	"write_file": {"path", "content"},
+	"edit_file":  {"path", "old", "new"},
+	"read_file":  {"path"},
+	"run_shell":  {"command"},
+	"search":     {"pattern"},
+	"fetch":      {"url"},
+	"ask_user":   {"question", "options", "url"},
+	"mcp":        {"server", "tool", "args"},
 }
-
-var neutralTools = []string{"write_file", "edit_file", "read_file", "run_shell", "search", "fetch", "ask_user", "mcp"}
 
 var argument = regexp.MustCompile(`\$\$|\$([a-z_]+)`)
 
 // arguments rejects a $name that the neutral tool does not have.
 func arguments(at *yamlfile.Node, tool string, v any) {
-	known, _ := neutral(tool)
+	known := neutral[tool]
 	switch v := v.(type) {
 	case string:
 		for _, m := range argument.FindAllStringSubmatch(v, -1) {
@@ -268,8 +255,5 @@ var notClean = regexp.MustCompile(`[^a-z0-9._-]+`)
 // clean makes a name fit for a folder of goldens.
 func clean(name string) string {
 	s := strings.Trim(notClean.ReplaceAllString(strings.ToLower(name), "-"), "-.")
-	if s == "" {
-		return "agent"
-	}
-	return s
+	return cmp.Or(s, "agent")
 }

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -103,9 +104,7 @@ func (p *Profile) Locate(s Sandbox) (Found, error) {
 		}
 	}
 	path := host["PATH"]
-	if path == "" {
-		path = host["Path"]
-	}
+	path = cmp.Or(path, host["Path"])
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
 			continue // what the user's folder holds is no installed program
@@ -184,9 +183,7 @@ func executables(path string, host map[string]string) []string {
 		return []string{path}
 	}
 	exts := host["PATHEXT"]
-	if exts == "" {
-		exts = ".COM;.EXE;.BAT;.CMD"
-	}
+	exts = cmp.Or(exts, ".COM;.EXE;.BAT;.CMD")
 	out := []string{}
 	if filepath.Ext(path) != "" {
 		out = append(out, path)

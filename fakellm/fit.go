@@ -114,19 +114,11 @@ func (f fitter) object(s wire.Value, depth int) object {
 
 func (f fitter) str(s wire.Value) string {
 	least, _ := s.Get("minLength").Int()
-	switch s.Get("format").Str() {
-	case "date-time":
-		return "2025-01-01T00:00:00Z"
-	case "date":
-		return "2025-01-01"
-	case "time":
-		return "00:00:00Z"
-	case "email":
-		return "a@b.c"
-	case "uri", "url":
-		return "http://a/"
-	case "uuid":
-		return "00000000-0000-4000-8000-000000000000"
+	if v, ok := map[string]string{
+		"date-time": "2025-01-01T00:00:00Z", "date": "2025-01-01", "time": "00:00:00Z", "email": "a@b.c",
+		"uri": "http://a/", "url": "http://a/", "uuid": "00000000-0000-4000-8000-000000000000",
+	}[s.Get("format").Str()]; ok {
+		return v
 	}
 	text := f.text
 	if missing := int(min(least, 1<<20)) - len(text); missing > 0 {

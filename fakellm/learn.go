@@ -8,56 +8,41 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// habits lists what agents call a neutral tool, best first, in letters only.
-func habits(neutral string) []string {
-	switch neutral {
-	case "write_file":
-		return []string{"writefile", "write", "createfile", "writetofile", "filewrite", "fswrite", "writetextfile",
-			"savefile", "create", "strreplacebasededittool", "strreplaceeditor", "texteditor"}
-	case "edit_file":
-		return []string{"editfile", "edit", "replace", "strreplace", "searchreplace", "replaceinfile", "fileedit",
-			"updatefile", "modifyfile", "applyedit", "strreplacebasededittool", "strreplaceeditor", "texteditor"}
-	case "read_file":
-		return []string{"readfile", "read", "viewfile", "view", "fileread", "fsread", "readtextfile", "openfile", "getfile",
-			"cat", "strreplacebasededittool", "strreplaceeditor", "texteditor"}
-	case "run_shell":
-		return []string{"runshellcommand", "runshell", "bash", "shell", "shellcommand", "execcommand", "executecommand",
-			"runcommand", "runterminalcommand", "runterminalcmd", "runinterminal", "executebash", "execute", "exec", "terminal",
-			"localshell", "containerexec", "command"}
-	case "search":
-		return []string{"grep", "search", "searchfilecontent", "grepsearch", "ripgrep", "searchfiles", "searchtext",
-			"codesearch", "codebasesearch", "findinfiles", "rg"}
-	case "ask_user":
-		return []string{"askuser", "askuserquestion", "askquestion", "askfollowupquestion", "asktheuser", "question",
-			"elicit", "requestuserinput", "userinput"}
-	case "fetch":
-		return []string{"webfetch", "fetch", "fetchurl", "urlfetch", "readurl", "httpget", "httprequest", "browse"}
-	}
-	return nil
+// habits are what agents call a neutral tool, best first, in letters only.
+var habits = map[string][]string{
+	"write_file": {"writefile", "write", "createfile", "writetofile", "filewrite", "fswrite", "writetextfile",
+		"savefile", "create", "strreplacebasededittool", "strreplaceeditor", "texteditor"},
+	"edit_file": {"editfile", "edit", "replace", "strreplace", "searchreplace", "replaceinfile", "fileedit",
+		"updatefile", "modifyfile", "applyedit", "strreplacebasededittool", "strreplaceeditor", "texteditor"},
+	"read_file": {"readfile", "read", "viewfile", "view", "fileread", "fsread", "readtextfile", "openfile", "getfile",
+		"cat", "strreplacebasededittool", "strreplaceeditor", "texteditor"},
+	"run_shell": {"runshellcommand", "runshell", "bash", "shell", "shellcommand", "execcommand", "executecommand",
+		"runcommand", "runterminalcommand", "runterminalcmd", "runinterminal", "executebash", "execute", "exec", "terminal",
+		"localshell", "containerexec", "command"},
+	"search": {"grep", "search", "searchfilecontent", "grepsearch", "ripgrep", "searchfiles", "searchtext",
+		"codesearch", "codebasesearch", "findinfiles", "rg"},
+	"ask_user": {"askuser", "askuserquestion", "askquestion", "askfollowupquestion", "asktheuser", "question",
+		"elicit", "requestuserinput", "userinput"},
+	"fetch": {"webfetch", "fetch", "fetchurl", "urlfetch", "readurl", "httpget", "httprequest", "browse"},
 }
 
-// spellings lists what agents call an argument of a neutral tool.
+// spelled are what agents call an argument of a neutral tool.
+var spelled = map[string][]string{
+	"path": {"path", "filepath", "absolutepath", "abspath", "file", "filename", "targetfile", "target", "uri",
+		"relativepath"},
+	"content":  {"content", "contents", "text", "filetext", "filecontent", "codecontent", "body", "data", "newcontent"},
+	"old":      {"old", "oldstring", "oldstr", "oldtext", "search", "find", "original", "from"},
+	"new":      {"new", "newstring", "newstr", "newtext", "replacement", "replacewith", "replace", "updated", "to"},
+	"command":  {"command", "cmd", "script", "commandline", "code", "input"},
+	"pattern":  {"pattern", "query", "regex", "search", "term", "text", "q"},
+	"question": {"question", "prompt", "message", "text", "query", "title"},
+	"options":  {"options", "choices", "suggestions", "answers"},
+	"url":      {"url", "uri", "link", "address", "prompt"},
+}
+
 func spellings(arg string) []string {
-	switch arg {
-	case "path":
-		return []string{"path", "filepath", "absolutepath", "abspath", "file", "filename", "targetfile", "target", "uri",
-			"relativepath"}
-	case "content":
-		return []string{"content", "contents", "text", "filetext", "filecontent", "codecontent", "body", "data", "newcontent"}
-	case "old":
-		return []string{"old", "oldstring", "oldstr", "oldtext", "search", "find", "original", "from"}
-	case "new":
-		return []string{"new", "newstring", "newstr", "newtext", "replacement", "replacewith", "replace", "updated", "to"}
-	case "command":
-		return []string{"command", "cmd", "script", "commandline", "code", "input"}
-	case "pattern":
-		return []string{"pattern", "query", "regex", "search", "term", "text", "q"}
-	case "question":
-		return []string{"question", "prompt", "message", "text", "query", "title"}
-	case "options":
-		return []string{"options", "choices", "suggestions", "answers"}
-	case "url":
-		return []string{"url", "uri", "link", "address", "prompt"}
+	if s := spelled[arg]; s != nil {
+		return s
 	}
 	return []string{letters(arg)}
 }
@@ -78,13 +63,13 @@ func letters(s string) string {
 // and writes the arguments the way its schema wants them. A tool that is not
 // neutral, or that nothing resembles, stays as it is.
 func learn(r *request, neutral string, args object) (string, object) {
-	if r.offered(neutral).name != "" && habits(neutral) == nil {
+	if r.offered(neutral).name != "" && habits[neutral] == nil {
 		return neutral, args
 	}
 	if neutral == "mcp" {
 		return learnMCP(r, args)
 	}
-	o, ok := resembling(r.tools, habits(neutral))
+	o, ok := resembling(r.tools, habits[neutral])
 	if !ok {
 		return neutral, args
 	}

@@ -2,6 +2,7 @@ package fakellm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -108,12 +109,9 @@ func (s *Server) aside(pl *place, f *facts) bool {
 
 func sideJob(text string) bool {
 	text = strings.ToLower(text[:min(len(text), 2000)])
-	for _, w := range []string{"title", "summar", "classif", "topic", "categor", "name for this", "name the ", "suggest"} {
-		if strings.Contains(text, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"title", "summar", "classif", "topic", "categor", "name for this", "name the ",
+		"suggest"},
+		func(word string) bool { return strings.Contains(text, word) })
 }
 
 // turn finds the reply of the conversation.

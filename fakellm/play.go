@@ -1,6 +1,7 @@
 package fakellm
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strconv"
@@ -259,9 +260,7 @@ func (p *player) malform(how string) {
 // status answers with an error, or reports it inside the stream.
 func (p *player) status(f *Fail) error {
 	pr := &problem{status: f.Status, kind: f.Type, message: f.Message}
-	if pr.status == 0 {
-		pr.status = http.StatusOK
-	}
+	pr.status = cmp.Or(pr.status, http.StatusOK)
 	if pr.message == "" {
 		pr.message = "The script says to answer with status " + strconv.Itoa(pr.status) + "."
 	}

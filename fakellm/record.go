@@ -2,6 +2,7 @@ package fakellm
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -87,9 +88,7 @@ func Record(c RecordConfig) (*Recorder, error) {
 	if len(r.targets) == 0 {
 		return nil, errors.New("recording: no upstream URL")
 	}
-	if c.Listen == "" {
-		c.Listen = "127.0.0.1:0"
-	}
+	c.Listen = cmp.Or(c.Listen, "127.0.0.1:0")
 	l, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)

@@ -2,6 +2,7 @@ package fakellm
 
 import (
 	"bytes"
+	"cmp"
 	"compress/flate"
 	"compress/gzip"
 	"encoding/json"
@@ -152,9 +153,7 @@ func (x *exchange) body() ([]byte, *problem) {
 func (x *exchange) generate() {
 	s, r := x.s, x.request
 	s.mu.Lock()
-	if s.wire == "" {
-		s.wire = r.wire
-	}
+	s.wire = cmp.Or(s.wire, r.wire)
 	s.mu.Unlock()
 	pl := s.find(r)
 	if pl.prompt != nil {

@@ -1,6 +1,7 @@
 package fakellm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -85,15 +86,9 @@ func Start(c Config) (*Server, error) {
 	if c.Script == nil {
 		c.Script = &Script{}
 	}
-	if c.MaxBody == 0 {
-		c.MaxBody = 32 << 20
-	}
-	if c.WriteTimeout == 0 {
-		c.WriteTimeout = 30 * time.Second
-	}
-	if c.Listen == "" {
-		c.Listen = "127.0.0.1:0"
-	}
+	c.MaxBody = cmp.Or(c.MaxBody, 32<<20)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
+	c.Listen = cmp.Or(c.Listen, "127.0.0.1:0")
 	l, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("starting the model server: %w", err)

@@ -70,9 +70,7 @@ type model struct {
 
 func newModel(getenv func(string) string) *model {
 	m := &model{name: getenv(EnvModel), key: getenv(EnvAPIKey), transport: &http.Transport{}}
-	if m.name == "" {
-		m.name = DefaultModel
-	}
+	m.name = cmp.Or(m.name, DefaultModel)
 	if base := getenv(EnvBaseURL); base != "" {
 		m.url = strings.TrimSuffix(base, "/") + "/chat/completions"
 	}

@@ -1,6 +1,7 @@
 package refagent
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -235,9 +236,7 @@ func (r *record) count(id string) {
 
 // callID makes the model's id of a call unique within the session.
 func (r *record) callID(id string) string {
-	if id == "" {
-		id = "call"
-	}
+	id = cmp.Or(id, "call")
 	unique := id
 	for n := 2; r.calls[unique]; n++ {
 		unique = id + "-" + strconv.Itoa(n)

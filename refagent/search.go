@@ -1,6 +1,7 @@
 package refagent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -72,9 +73,7 @@ func search(ctx context.Context, w *work) error {
 		return err
 	}
 	w.result = strings.Join(found, "\n")
-	if w.result == "" {
-		w.result = "Nothing found."
-	}
+	w.result = cmp.Or(w.result, "Nothing found.")
 	w.content = textContent(w.result)
 	return nil
 }

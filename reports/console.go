@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -61,9 +62,7 @@ func NewConsole(w io.Writer, o ConsoleOptions) *Console {
 	if o.Width == nil {
 		o.Width = func() int { return 80 }
 	}
-	if o.Every == 0 {
-		o.Every = 100 * time.Millisecond
-	}
+	o.Every = cmp.Or(o.Every, 100*time.Millisecond)
 	c := &Console{o: o, w: w, start: o.Now(), stop: make(chan struct{}), stopped: make(chan struct{})}
 	if !o.Terminal {
 		close(c.stopped)
@@ -390,9 +389,7 @@ func (c *Console) verdict(r scenarios.Result) string {
 	v := shownVerdict(r)
 	word := map[string]string{"pass": "ok   ", "fail": "FAIL ", "error": "ERROR", "skip": "skip ", "inconclusive": "?    ",
 		"known": "known"}[v]
-	if word == "" {
-		word = v
-	}
+	word = cmp.Or(word, v)
 	return c.paintVerdict(scenarios.Verdict(v), word)
 }
 
@@ -402,8 +399,6 @@ func (c *Console) paintVerdict(v scenarios.Verdict, word string) string {
 	}
 	color := map[scenarios.Verdict]string{scenarios.Pass: "32", scenarios.Fail: "31", scenarios.Error: "35",
 		scenarios.Inconclusive: "33"}[v]
-	if color == "" {
-		color = "2"
-	}
+	color = cmp.Or(color, "2")
 	return "\x1b[" + color + "m" + word + "\x1b[0m"
 }

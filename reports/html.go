@@ -3,6 +3,7 @@ package reports
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	_ "embed"
@@ -123,10 +124,7 @@ func pack(text golden.Renderer, out string, r scenarios.Result) string {
 }
 
 func orDot(dir string) string {
-	if dir == "" {
-		return "."
-	}
-	return dir
+	return cmp.Or(dir, ".")
 }
 
 func (d *detail) read(render golden.Renderer, root *os.Root, name string) error {

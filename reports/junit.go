@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -68,9 +69,7 @@ type (
 // as are known failures.
 func writeJUnit(run scenarios.Run, w io.Writer) error {
 	agent := run.Agent.Profile
-	if agent == "" {
-		agent = "acp-test"
-	}
+	agent = cmp.Or(agent, "acp-test")
 	all := junitSuites{Name: "acp-test " + agent, Time: seconds(run.Duration)}
 	at := map[string]int{}
 	for _, r := range run.Results {

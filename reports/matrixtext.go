@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -152,10 +153,7 @@ func measured(m Matrix) [][]string {
 }
 
 func orDash(s string) string {
-	if s == "" {
-		return "–"
-	}
-	return s
+	return cmp.Or(s, "–")
 }
 
 // columns aligns a table.

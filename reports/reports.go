@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -237,9 +238,7 @@ func checkProblem(c scenarios.Check) (problem, bool) {
 		}
 		p.body, p.why, p.placed = c.Failure.Text, causes(c.Failure), c.Failure.Where != ""
 	default:
-		if p.title == "" {
-			p.title = c.Reason
-		}
+		p.title = cmp.Or(p.title, c.Reason)
 		p.why = []string{c.Reason}
 		p.body = func(indent string) string {
 			return block(indent, "requirement", strings.Join(c.Requirements, " "), "because", c.Reason)

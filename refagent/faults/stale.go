@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"os"
 
 	"github.com/acp-test/acp-test/refagent"
@@ -103,9 +104,7 @@ func toolsInFirstSession(*tap) func(f frame) bool {
 func wordsInFirstSession(*tap) func(f frame) bool {
 	first := ""
 	return func(f frame) bool {
-		if first == "" {
-			first = f.Session
-		}
+		first = cmp.Or(first, f.Session)
 		if _, tag := f.Update(); tag == "agent_message_chunk" {
 			f.Message.Object("params")["sessionId"] = first
 		}

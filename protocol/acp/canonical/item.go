@@ -1,7 +1,9 @@
 package canonical
 
 import (
+	"cmp"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -299,15 +301,8 @@ func (it *item) among(patterns []string) bool {
 		return false
 	}
 	name := it.kind
-	if name == "" {
-		name = it.entry.Method
-	}
-	for _, pattern := range patterns {
-		if glob.Path(pattern, name) {
-			return true
-		}
-	}
-	return false
+	name = cmp.Or(name, it.entry.Method)
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return glob.Path(pattern, name) })
 }
 
 // join adds a chunk to the message that goes on, and reports whether it did.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"container/heap"
 	"encoding/json"
+	"slices"
 )
 
 // The canonical order.
@@ -241,12 +242,7 @@ func (r *reader) relation() func(effect, answer *item) bool {
 }
 
 func (c *call) names(text []byte) bool {
-	for _, raw := range c.raws {
-		if bytes.Contains(raw, text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.raws, func(raw []byte) bool { return bytes.Contains(raw, text) })
 }
 
 // canonical calls show for each item in the canonical order. The items are

@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"github.com/acp-test/acp-test/wire"
+	"slices"
 )
 
 // clientCaps is what the editor said it can do. Absent, null and false all
@@ -92,12 +93,7 @@ type modeState struct {
 }
 
 func (m *modeState) has(id string) bool {
-	for _, a := range m.available {
-		if a == id {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(m.available, id)
 }
 
 func readModes(v wire.Value) *modeState {
@@ -119,12 +115,7 @@ type option struct {
 }
 
 func (o option) has(value string) bool {
-	for _, v := range o.values {
-		if v == value {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(o.values, value)
 }
 
 // readOptions reads the configOptions of a result or an update; ok is false if

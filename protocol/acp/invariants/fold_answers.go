@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -60,9 +61,7 @@ func (w *world) foldSessionAnswer(ev *event) {
 	case newSession, forkSession:
 		c.demanded = c.demanded || ev.code() == -32000
 		if s := ev.session; s != nil && ev.succeeded() {
-			if s.created == 0 {
-				s.created = ev.Seq
-			}
+			s.created = cmp.Or(s.created, ev.Seq)
 			s.closed, s.deleted = 0, false
 			s.cwd, s.roots = r.cwd, r.roots
 			s.setUp(ev)

@@ -1,6 +1,10 @@
 package invariants
 
-import "github.com/acp-test/acp-test/rules"
+import (
+	"cmp"
+
+	"github.com/acp-test/acp-test/rules"
+)
 
 func (w *world) foldEditorRequest(ev *event) {
 	c := ev.conn
@@ -35,9 +39,7 @@ func (w *world) foldEditorRequest(ev *event) {
 		if s == nil {
 			break
 		}
-		if s.named == 0 {
-			s.named = ev.Seq
-		}
+		s.named = cmp.Or(s.named, ev.Seq)
 		s.cwd, s.roots = ev.params.Get("cwd").Str(), readRoots(ev.params)
 		s.window, s.restored = r, nil
 		if ev.verb == loadSession {

@@ -116,85 +116,42 @@ func agentMessages() []topic {
 func isContent(t topic) bool { return userChunk <= t && t <= planUpdate }
 func isUpdate(t topic) bool  { return userChunk <= t && t <= otherUpdate }
 
+// verbsOfEditor and verbsOfAgent are the requests of the two sides by their methods.
+var verbsOfEditor = map[string]verb{
+	"initialize": initialize, "authenticate": authenticate, "logout": logout, "session/new": newSession,
+	"session/load": loadSession, "session/resume": resumeSession, "session/fork": forkSession,
+	"session/list": listSessions, "session/close": closeSession, "session/delete": deleteSession,
+	"session/prompt": prompt, "session/set_mode": setMode, "session/set_config_option": setOption,
+}
+
+var verbsOfAgent = map[string]verb{
+	"session/request_permission": permission, "fs/read_text_file": readFile, "fs/write_text_file": writeFile,
+	"terminal/create": createTerminal, "terminal/output": terminalOutput, "terminal/wait_for_exit": waitForExit,
+	"terminal/kill": killTerminal, "terminal/release": releaseTerminal, "elicitation/create": elicit,
+}
+
 func verbOf(from transcript.Source, method string) verb {
+	known, other := verbsOfAgent, otherOfAgent
 	if from == transcript.Editor {
-		switch method {
-		case "initialize":
-			return initialize
-		case "authenticate":
-			return authenticate
-		case "logout":
-			return logout
-		case "session/new":
-			return newSession
-		case "session/load":
-			return loadSession
-		case "session/resume":
-			return resumeSession
-		case "session/fork":
-			return forkSession
-		case "session/list":
-			return listSessions
-		case "session/close":
-			return closeSession
-		case "session/delete":
-			return deleteSession
-		case "session/prompt":
-			return prompt
-		case "session/set_mode":
-			return setMode
-		case "session/set_config_option":
-			return setOption
-		}
-		return otherOfEditor
+		known, other = verbsOfEditor, otherOfEditor
 	}
-	switch method {
-	case "session/request_permission":
-		return permission
-	case "fs/read_text_file":
-		return readFile
-	case "fs/write_text_file":
-		return writeFile
-	case "terminal/create":
-		return createTerminal
-	case "terminal/output":
-		return terminalOutput
-	case "terminal/wait_for_exit":
-		return waitForExit
-	case "terminal/kill":
-		return killTerminal
-	case "terminal/release":
-		return releaseTerminal
-	case "elicitation/create":
-		return elicit
+	if v, ok := known[method]; ok {
+		return v
 	}
-	return otherOfAgent
+	return other
+}
+
+// updates are the kinds of session/update.
+var updates = map[string]topic{
+	"user_message_chunk": userChunk, "agent_message_chunk": agentChunk, "agent_thought_chunk": thoughtChunk,
+	"tool_call": toolCall, "tool_call_update": toolUpdate, "plan": planUpdate,
+	"available_commands_update": commandsUpdate, "current_mode_update": modeUpdate,
+	"config_option_update": optionsUpdate, "session_info_update": infoUpdate, "usage_update": usageUpdate,
 }
 
 func updateTopic(tag []byte) topic {
-	switch string(tag) {
-	case "user_message_chunk":
-		return userChunk
-	case "agent_message_chunk":
-		return agentChunk
-	case "agent_thought_chunk":
-		return thoughtChunk
-	case "tool_call":
-		return toolCall
-	case "tool_call_update":
-		return toolUpdate
-	case "plan":
-		return planUpdate
-	case "available_commands_update":
-		return commandsUpdate
-	case "current_mode_update":
-		return modeUpdate
-	case "config_option_update":
-		return optionsUpdate
-	case "session_info_update":
-		return infoUpdate
-	case "usage_update":
-		return usageUpdate
+	if t, ok := updates[string(tag)]; ok {
+		return t
 	}
 	return otherUpdate
 }

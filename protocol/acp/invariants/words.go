@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"cmp"
 	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/wire"
@@ -28,10 +29,7 @@ func orNothing(v wire.Value) string {
 }
 
 func orEmpty(s string) string {
-	if s == "" {
-		return "without an id"
-	}
-	return s
+	return cmp.Or(s, "without an id")
 }
 
 func pick[T any](first bool, a, b T) T {

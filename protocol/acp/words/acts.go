@@ -19,7 +19,9 @@ func actCommands() []*scenarios.Command {
 		Name: "logout", Group: "acts", Captures: true,
 		Summary: "send logout and wait for the answer", Compile: compileCall("logout", ""),
 	}, {
-		Name: "session", Group: "acts", Cuts: true, Args: "new|load|resume|close|delete NAME [cwd=DIR] [add=DIR]… [meta=JSON] [wait=no] | list [cwd=DIR] [cursor=TEXT] | list all [NAME…] [cwd=DIR]", Captures: true,
+		Name: "session", Group: "acts", Cuts: true,
+		Args: "new|load|resume|close|delete NAME [cwd=DIR] [add=DIR]… [meta=JSON] [wait=no] | list [cwd=DIR] " +
+			"[cursor=TEXT] | list all [NAME…] [cwd=DIR]", Captures: true,
 		Summary: "open, list or end a session and wait for the answer",
 		Detail: "NAME is the script's name for the session. load and resume use the id the name\n" +
 			"already has. cwd is relative to the workspace. An error answer is a failure,\n" +

@@ -15,32 +15,37 @@ func agentActs() (all []*scenarios.Command) {
 	}
 	say := func(kind string) func(*serve.Scene, scenarios.Given) error {
 		return func(s *serve.Scene, g scenarios.Given) error {
-			return notifyUpdate(s, "", `{"sessionUpdate":"`+kind+`"`+member("messageId", g.Options["id"])+`,"content":`+textContent(g.Words[0])+`}`)
+			return notifyUpdate(s, "", `{"sessionUpdate":"`+kind+`"`+member("messageId",
+				g.Options["id"])+`,"content":`+textContent(g.Words[0])+`}`)
 		}
 	}
 	add("text", "'TEXT' [id=MESSAGE]", "a chunk of the agent's message", say("agent_message_chunk"))
 	add("thought", "'TEXT' [id=MESSAGE]", "a chunk of its thoughts", say("agent_thought_chunk"))
 	add("user", "'TEXT' [id=MESSAGE]", "a chunk of the user's message, as in a replay", say("user_message_chunk"))
-	add("large", "BYTES", "a chunk of text that makes a line of about so many bytes", func(s *serve.Scene, g scenarios.Given) error {
-		g.Words[0] = strings.Repeat("é", g.Number(0)/2)
-		return say("agent_message_chunk")(s, g)
-	})
+	add("large", "BYTES", "a chunk of text that makes a line of about so many bytes",
+		func(s *serve.Scene, g scenarios.Given) error {
+			g.Words[0] = strings.Repeat("é", g.Number(0)/2)
+			return say("agent_message_chunk")(s, g)
+		})
 	add("update", "JSON [session=ID]", "any session/update", func(s *serve.Scene, g scenarios.Given) error {
 		return notifyUpdate(s, g.Options["session"], g.Words[0])
 	})
 	add("tool", "ID TITLE [kind=] [status=]", "a tool_call", func(s *serve.Scene, g scenarios.Given) error {
-		return notifyUpdate(s, "", `{"sessionUpdate":"tool_call","toolCallId":`+serve.Quote(g.Words[0])+`,"title":`+serve.Quote(g.Words[1])+
-			member("kind", g.Options["kind"])+member("status", g.Options["status"])+`}`)
+		return notifyUpdate(s, "",
+			`{"sessionUpdate":"tool_call","toolCallId":`+serve.Quote(g.Words[0])+`,"title":`+serve.Quote(g.Words[1])+
+				member("kind", g.Options["kind"])+member("status", g.Options["status"])+`}`)
 	})
-	add("tool-update", "ID [status=] [text=] [title=]", "a tool_call_update", func(s *serve.Scene, g scenarios.Given) error {
-		content := ""
-		if text := g.Options["text"]; text != "" {
-			content = `,"content":[{"type":"content","content":` + textContent(text) + `}]`
-		}
-		return notifyUpdate(s, "", `{"sessionUpdate":"tool_call_update","toolCallId":`+serve.Quote(g.Words[0])+
-			member("status", g.Options["status"])+member("title", g.Options["title"])+content+`}`)
-	})
-	add("permission", "ID KIND:OPTION… [title=] as NAME", "a session/request_permission, without waiting; - for no options", askPermission)
+	add("tool-update", "ID [status=] [text=] [title=]", "a tool_call_update",
+		func(s *serve.Scene, g scenarios.Given) error {
+			content := ""
+			if text := g.Options["text"]; text != "" {
+				content = `,"content":[{"type":"content","content":` + textContent(text) + `}]`
+			}
+			return notifyUpdate(s, "", `{"sessionUpdate":"tool_call_update","toolCallId":`+serve.Quote(g.Words[0])+
+				member("status", g.Options["status"])+member("title", g.Options["title"])+content+`}`)
+		})
+	add("permission", "ID KIND:OPTION… [title=] as NAME",
+		"a session/request_permission, without waiting; - for no options", askPermission)
 	add("end", "STOP", "answer the prompt with a stop reason", func(s *serve.Scene, g scenarios.Given) error {
 		s.Result(`{"stopReason":` + serve.Quote(g.Words[0]) + `}`)
 		return nil

@@ -54,7 +54,8 @@ func compileAnswer(l *scenarios.Line) scenarios.Step {
 }
 
 // answerOf is the answer a line gives to a request of the agent.
-func answerOf(b *scenarios.Branch, l *scenarios.Line, opts map[string]script.Word, e transcript.Entry) (any, *mockclient.RPCError, error) {
+func answerOf(b *scenarios.Branch, l *scenarios.Line, opts map[string]script.Word, e transcript.Entry) (any,
+	*mockclient.RPCError, error) {
 	selected := func(id string) any {
 		return map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": id}}
 	}

@@ -94,7 +94,8 @@ func notify(b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method
 // call sends a request and waits for the answer unless told otherwise. An
 // error answer ends the script, unless the line has a name and so judges it
 // itself.
-func call(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string, params any, wait bool) (transcript.Entry, error) {
+func call(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string, params any,
+	wait bool) (transcript.Entry, error) {
 	c, err := send(ctx, b, l, s, method, params)
 	if err != nil || !wait {
 		return transcript.Entry{}, err
@@ -103,7 +104,8 @@ func call(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenar
 }
 
 // send sends a request and sets the cursor to it.
-func send(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string, params any) (*mockclient.Call, error) {
+func send(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string,
+	params any) (*mockclient.Call, error) {
 	editor, err := live(b, l)
 	if err != nil {
 		return nil, err
@@ -119,7 +121,8 @@ func send(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenar
 }
 
 // answer waits for the answer to a request.
-func answer(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, c *mockclient.Call, must bool) (transcript.Entry, error) {
+func answer(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, c *mockclient.Call,
+	must bool) (transcript.Entry, error) {
 	wait, cancel := b.Patience(ctx, c.Entry.Method)
 	defer cancel()
 	e, err := c.Wait(wait)

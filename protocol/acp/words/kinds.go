@@ -13,8 +13,10 @@ type match = func(x scenarios.Pattern, e transcript.Entry, own bool) bool
 // kinds are the patterns of what an agent sends in ACP version 1.
 func kinds() []scenarios.Kind {
 	all := []scenarios.Kind{
-		{Name: "agent_message", Help: "a chunk of the agent's text; text is its text", Aliases: []string{"agent_message_chunk"}, Inner: true},
-		{Name: "agent_thought", Help: "a chunk of the agent's thoughts; text is its text", Aliases: []string{"agent_thought_chunk"}, Inner: true},
+		{Name: "agent_message", Help: "a chunk of the agent's text; text is its text",
+			Aliases: []string{"agent_message_chunk"}, Inner: true},
+		{Name: "agent_thought", Help: "a chunk of the agent's thoughts; text is its text",
+			Aliases: []string{"agent_thought_chunk"}, Inner: true},
 		{Name: "user_message", Help: "a chunk of the user's text", Aliases: []string{"user_message_chunk"}, Inner: true},
 		{Name: "tool_call", Help: "the first report of a tool call", Inner: true},
 		{Name: "tool_call_update", Help: "a later report of a tool call", Inner: true},
@@ -31,15 +33,18 @@ func kinds() []scenarios.Kind {
 	return append(all, []scenarios.Kind{
 		{Name: "update", Help: "any session/update", Match: update()},
 		{Name: "content", Help: "any update that belongs to a turn: text, thought, tool call, plan", Inner: true,
-			Match: update("user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan")},
+			Match: update("user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update",
+				"plan")},
 		{Name: "permission", Help: "a session/request_permission", Aliases: []string{"session/request_permission"},
 			Inner: true, Opens: true, Answered: true, Match: asks("session/request_permission")},
 		{Name: "answer", Arg: "?", Help: "the editor's answer to a permission: an option kind, cancelled, or error",
 			Match: func(x scenarios.Pattern, e transcript.Entry, own bool) bool {
-				return own && e.Source == transcript.Editor && e.Kind == transcript.Response && e.Method == "session/request_permission" &&
+				return own && e.Source == transcript.Editor && e.Kind == transcript.Response &&
+					e.Method == "session/request_permission" &&
 					(x.Arg == "" || answered(e) == x.Arg)
 			}},
-		{Name: "elicitation", Help: "an elicitation/create", Aliases: []string{"elicitation/create"}, Inner: true, Opens: true,
+		{Name: "elicitation", Help: "an elicitation/create", Aliases: []string{"elicitation/create"}, Inner: true,
+			Opens: true,
 			Match: asks("elicitation/create")},
 		{Name: "terminal", Arg: "EVENT", Help: "started, output, exit or released: what happened to a terminal",
 			Of: "a terminal", Events: []string{"started", "output", "exit", "released"},

@@ -72,7 +72,8 @@ func attachment(b *scenarios.Branch, w script.Word) (any, error) {
 	data, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("the workspace holds no file %q to attach: add it below as -- %s --, or write it first", name, name)
+		return nil, fmt.Errorf("the workspace holds no file %q to attach: add it below as -- %s --, or write it first", name,
+			name)
 	case err != nil:
 		return nil, err
 	case !media:

@@ -57,7 +57,8 @@ func offered(b *scenarios.Branch) []any {
 func serviceCommands() []*scenarios.Command {
 	return []*scenarios.Command{
 		{
-			Name: "terminal", Group: "setup", Args: "real [allow=GLOB]… | scripted [match=GLOB] [output=TEXT] [exit=N] [signal=SIG] [hold]",
+			Name: "terminal", Group: "setup",
+			Args:    "real [allow=GLOB]… | scripted [match=GLOB] [output=TEXT] [exit=N] [signal=SIG] [hold]",
 			Summary: "choose what terminal/* does",
 			Detail: "A scripted terminal runs nothing; without a line for its command it ends at once\n" +
 				"with status 0 and no output. A real one runs on a pty what allow= permits; without\n" +
@@ -65,7 +66,8 @@ func serviceCommands() []*scenarios.Command {
 				"agent starts.",
 			Compile: compileTerminal,
 		}, {
-			Name: "elicit", Group: "setup", Args: "accept|decline|cancel|hold|error [mode=form|url] [message=GLOB] [nth=N] [content=JSON]",
+			Name: "elicit", Group: "setup",
+			Args:    "accept|decline|cancel|hold|error [mode=form|url] [message=GLOB] [nth=N] [content=JSON]",
 			Summary: "advertise elicitation and say how it is answered",
 			Detail: "accept without content= fills the form with its defaults, else with the smallest\n" +
 				"values its schema allows. The line given last is asked first.",
@@ -163,7 +165,8 @@ func compileElicit(l *scenarios.Line) scenarios.Step {
 	case "error":
 		rule.Answer.Error = &mockclient.RPCError{Code: -32603, Message: "the client failed, as the scenario says"}
 	default:
-		return l.Usage(l.Rest[0].Column, "%q is no answer%s", choice, scenarios.Suggestion(choice, "accept", "decline", "cancel", "hold", "error"))
+		return l.Usage(l.Rest[0].Column, "%q is no answer%s", choice,
+			scenarios.Suggestion(choice, "accept", "decline", "cancel", "hold", "error"))
 	}
 	if w, ok := opts["nth"]; ok {
 		rule.Nth = l.Int(w, 1, "nth= is a number from 1")
@@ -225,7 +228,8 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 			}
 			c.change(func() { c.mcp.http = server })
 			if b.Isolated() && b.Agent() != nil {
-				return &scenarios.Skipped{Reason: "an isolated agent reaches the canary over http only if it is set up before the agent starts"}
+				return &scenarios.Skipped{Reason: "an isolated agent reaches the canary over http only if it is set up before " +
+					"the agent starts"}
 			}
 		}
 		return nil

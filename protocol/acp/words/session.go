@@ -234,7 +234,8 @@ func (a *sessionAct) pages(ctx context.Context, b *scenarios.Branch, params map[
 		}
 		cursor := next.Str()
 		if first := cursors[cursor]; first > 0 {
-			return b.Back(a.l, true, "a cursor that leads on, or none at the end", fmt.Sprintf("the cursor %q came twice: the list would never end", cursor), first, e.Seq)
+			return b.Back(a.l, true, "a cursor that leads on, or none at the end",
+				fmt.Sprintf("the cursor %q came twice: the list would never end", cursor), first, e.Seq)
 		}
 		if page == maxPages {
 			return b.Back(a.l, true, "an end of the list", fmt.Sprintf("%d pages and yet another cursor", maxPages), e.Seq)
@@ -252,7 +253,8 @@ func (a *sessionAct) listed(b *scenarios.Branch, sessions map[string]int, last t
 			return a.l.Fault(b.NotOpen(name))
 		}
 		if sessions[s.ID] == 0 {
-			return b.Back(a.l, true, "session "+name+" in the list", fmt.Sprintf("%d sessions without %s", len(sessions), s.ID), last.Seq)
+			return b.Back(a.l, true, "session "+name+" in the list", fmt.Sprintf("%d sessions without %s", len(sessions), s.ID),
+				last.Seq)
 		}
 	}
 	return nil

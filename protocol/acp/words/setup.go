@@ -21,7 +21,8 @@ func setupCommands() []*scenarios.Command {
 			"before the agent is initialized. The default is fs both ways and a terminal.",
 		Compile: compileClient,
 	}, {
-		Name: "permit", Group: "setup", Args: "CHOICE [kind=K] [title=GLOB] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice]",
+		Name: "permit", Group: "setup",
+		Args:    "CHOICE [kind=K] [title=GLOB] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice]",
 		Summary: "say how permission requests are answered from now on",
 		Detail: "CHOICE is allow_once, allow_always, reject_once, reject_always, cancelled, hold\n" +
 			"(until answer), never, error, error:CODE or option:ID. The conditions choose the\n" +
@@ -172,7 +173,8 @@ func compileFiles(l *scenarios.Line) scenarios.Step {
 	opts := l.Options("missing", "invalid")
 	l.AtMost(0)
 	missing, invalid := opts["missing"].Raw(), opts["invalid"].Raw()
-	if !slices.Contains([]string{"", "error", "empty"}, missing) || !slices.Contains([]string{"", "error", "replace"}, invalid) {
+	if !slices.Contains([]string{"", "error", "empty"}, missing) ||
+		!slices.Contains([]string{"", "error", "replace"}, invalid) {
 		return l.Usage(l.Name.Column, "missing= is error or empty, invalid= is error or replace")
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {

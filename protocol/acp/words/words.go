@@ -25,9 +25,11 @@ func Add(p *scenarios.Protocol) {
 		"sessionCapabilities.list; agent:modes and agent:configOptions ask for what\n" +
 		"session/new returned. "
 	p.AgentActs = agentActs()
-	p.Events = map[string]string{"prompt": "session/prompt", "cancel": "session/cancel", "new": "session/new", "load": "session/load",
+	p.Events = map[string]string{"prompt": "session/prompt", "cancel": "session/cancel", "new": "session/new",
+		"load":   "session/load",
 		"resume": "session/resume", "close": "session/close", "list": "session/list", "set-mode": "session/set_mode",
-		"set-option": "session/set_config_option", "initialize": "initialize", "authenticate": "authenticate", "logout": "logout"}
+		"set-option": "session/set_config_option", "initialize": "initialize", "authenticate": "authenticate",
+		"logout": "logout"}
 	p.Client = newClient
 	p.StopReasons = []string{"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}
 	p.TurnEnd, p.Said, p.Brief = turnEnd, said, brief
