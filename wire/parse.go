@@ -110,13 +110,6 @@ func (d *Doc) parse(raw []byte) *SyntaxError {
 			return &SyntaxError{i, "more than 16,777,216 values"}
 		}
 		switch c := raw[i]; c {
-		case '"':
-			var info uint32
-			start := i
-			if i, info, err = d.scanString(raw, i); err != nil {
-				return err
-			}
-			nodes = append(nodes, node{uint32(start), uint32(i), uint32(at + 1), info})
 		case '{', '[':
 			if depth++; depth > maxDepth {
 				return &SyntaxError{i, "nesting deeper than 10,000"}
@@ -139,28 +132,10 @@ func (d *Doc) parse(raw []byte) *SyntaxError {
 			depth--
 			i++
 			nodes[at].end, nodes[at].next = uint32(i), uint32(at+1)
-		case 't':
-			if i, err = scanWord(raw, i, "true"); err != nil {
-				return err
-			}
-			nodes = append(nodes, node{uint32(i - 4), uint32(i), uint32(at + 1), uint32(Bool)})
-		case 'f':
-			if i, err = scanWord(raw, i, "false"); err != nil {
-				return err
-			}
-			nodes = append(nodes, node{uint32(i - 5), uint32(i), uint32(at + 1), uint32(Bool)})
-		case 'n':
-			if i, err = scanWord(raw, i, "null"); err != nil {
-				return err
-			}
-			nodes = append(nodes, node{uint32(i - 4), uint32(i), uint32(at + 1), uint32(Null)})
 		default:
-			if c != '-' && (c < '0' || c > '9') {
-				return unexpected(raw, i, "where a value should begin")
-			}
 			var info uint32
 			start := i
-			if i, info, err = scanNumber(raw, i); err != nil {
+			if i, info, err = d.scanScalar(raw, i); err != nil {
 				return err
 			}
 			nodes = append(nodes, node{uint32(start), uint32(i), uint32(at + 1), info})
@@ -227,6 +202,24 @@ func (d *Doc) parse(raw []byte) *SyntaxError {
 		}
 		i++
 	}
+}
+
+// scanScalar checks the value that begins at raw[i] and is no object or array,
+// and returns the index after it.
+func (d *Doc) scanScalar(raw []byte, i int) (int, uint32, *SyntaxError) {
+	switch c := raw[i]; {
+	case c == '"':
+		return d.scanString(raw, i)
+	case c == '-' || '0' <= c && c <= '9':
+		return scanNumber(raw, i)
+	case c == 't':
+		return scanWord(raw, i, "true", Bool)
+	case c == 'f':
+		return scanWord(raw, i, "false", Bool)
+	case c == 'n':
+		return scanWord(raw, i, "null", Null)
+	}
+	return i, 0, unexpected(raw, i, "where a value should begin")
 }
 
 func skipSpace(raw []byte, i int) int {
@@ -315,19 +308,17 @@ func scanEscape(raw []byte, i int) (next int, lone bool, err *SyntaxError) {
 	return i, false, unexpected(raw, i+1, "in an escape of a string")
 }
 
-func scanWord(raw []byte, i int, word string) (int, *SyntaxError) {
-	if end := i + len(word); end <= len(raw) && string(raw[i:end]) == word {
-		return end, nil
-	}
+// scanWord checks that raw[i] begins a word of a kind.
+func scanWord(raw []byte, i int, word string, kind Kind) (int, uint32, *SyntaxError) {
 	for j := 0; j < len(word); j++ {
 		if i+j == len(raw) {
-			return i, endsEarly(raw, false)
+			return i, 0, endsEarly(raw, false)
 		}
 		if raw[i+j] != word[j] {
-			return i, unexpected(raw, i+j, "in the word "+word)
+			return i, 0, unexpected(raw, i+j, "in the word "+word)
 		}
 	}
-	return i + len(word), nil
+	return i + len(word), uint32(kind), nil
 }
 
 func scanNumber(raw []byte, i int) (int, uint32, *SyntaxError) {

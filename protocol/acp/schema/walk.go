@@ -16,52 +16,46 @@ func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag string) {
 	if r.name != "" && r.kind >= record {
 		in = r.shape
 	}
+	if kind := kinds[r.kind]; kind != wire.Missing && !w.mustBe(v, kind, sev, in) {
+		return
+	}
 	switch r.kind {
-	case anyObject:
-		w.mustBe(v, wire.Object, sev, in)
-	case text:
-		w.mustBe(v, wire.String, sev, in)
 	case filledText:
-		if w.mustBe(v, wire.String, sev, in) && v.Is("") && w.breaks() {
+		if v.Is("") && w.breaks() {
 			w.at(sev, v, "", "must not be empty", in)
 		}
 	case otherText:
-		if w.mustBe(v, wire.String, sev, in) && v.Is(r.word) && w.breaks() {
+		if v.Is(r.word) && w.breaks() {
 			w.at(sev, v, "", "must not be "+wire.Quote(r.word), in)
 		}
-	case boolean:
-		w.mustBe(v, wire.Bool, sev, in)
-	case number:
-		w.mustBe(v, wire.Number, sev, in)
 	case integer:
 		w.integer(r.shape, v, sev, in)
 	case list:
-		if w.mustBe(v, wire.Array, sev, in) {
-			for item := range v.Items() {
-				w.check(r.elem, item, sev, in, "")
-			}
+		for item := range v.Items() {
+			w.check(r.elem, item, sev, in, "")
 		}
 	case dict:
-		if w.mustBe(v, wire.Object, sev, in) {
-			for _, value := range v.Fields() {
-				w.check(r.elem, value, sev, in, "")
-			}
+		for _, value := range v.Fields() {
+			w.check(r.elem, value, sev, in, "")
 		}
 	case record:
-		if w.mustBe(v, wire.Object, sev, in) {
-			w.record(r.shape, v, sev, tag)
-		}
+		w.record(r.shape, v, sev, tag)
 	case union:
-		if w.mustBe(v, wire.Object, sev, in) {
-			w.union(r.shape, v, sev)
-		}
+		w.union(r.shape, v, sev)
 	case choice:
 		w.choice(r.shape, v, sev, tag)
 	case enum:
-		if w.mustBe(v, wire.String, sev, in) && !r.has(v) {
+		if !r.has(v) {
 			w.unlisted(r.shape, v, sev)
 		}
 	}
+}
+
+// kinds are the kinds of JSON that a shape must have, where it must have one.
+var kinds = [...]wire.Kind{
+	anyObject: wire.Object, dict: wire.Object, record: wire.Object, union: wire.Object, list: wire.Array,
+	text: wire.String, filledText: wire.String, otherText: wire.String, enum: wire.String,
+	boolean: wire.Bool, number: wire.Number, integer: wire.Number, choice: wire.Missing,
 }
 
 func (w *walk) mustBe(v wire.Value, kind wire.Kind, sev Severity, in *shape) bool {
@@ -89,9 +83,6 @@ func (w *walk) note(sev Severity, v wire.Value, message string, in *shape) {
 }
 
 func (w *walk) integer(s *shape, v wire.Value, sev Severity, in *shape) {
-	if !w.mustBe(v, wire.Number, sev, in) {
-		return
-	}
 	fits, strict := v.Whole() && inRange(v.Raw(), s.low, s.high), v.Whole()
 	if !strict {
 		// 1.0 and 1e2 are whole numbers to the schema, but not to every reader.
