@@ -26,10 +26,9 @@ const module = "github.com/acp-test/acp-test"
 var layers = [][]string{
 	{"cmd/acp-test"},
 	{"protocol/acp"},
-	{"protocol/acp/acpreport", "protocol/acp/words", "protocol/acp/prompt"},
+	{"protocol/acp/acpreport", "protocol/acp/words", "protocol/acp/prompt", "protocol/acp/recordings"},
 	{"reports", "sweep", "replay", "acptest"},
 	{"scenarios"},
-	{"protocol/acp/recordings"},
 	{"protocol/acp/invariants", "protocol/acp/canonical"},
 	{"rules", "golden", "mockclient", "fakellm", "agents"},
 	{"protocol/acp/acpframe", "transport"},
@@ -41,7 +40,7 @@ var layers = [][]string{
 
 // kernel are the packages that serve any protocol: they contain no name of a
 // message of one, and import nothing of what only one needs.
-var kernel = []string{"wire", "transcript", "mistake", "fakellm", "golden", "rules", "agents", "serve", "transport", "reports", "scenarios"}
+var kernel = []string{"wire", "transcript", "mistake", "fakellm", "golden", "rules", "agents", "serve", "transport", "reports", "scenarios", "replay"}
 
 // alone are packages that import none of ours, and only the commands import
 // them: the reference agent is an independent second opinion of the protocol,

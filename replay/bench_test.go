@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -124,7 +125,7 @@ func BenchmarkRate(b *testing.B) {
 func BenchmarkRedact(b *testing.B) {
 	for _, size := range []int{1 << 10, 8 << 20} {
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
-			redact := replay.Redaction{}.Func()
+			redact := replay.Redaction{Protocol: recordings.V1()}.Func()
 			e := transcript.Entry{Source: transcript.Agent, Kind: transcript.Notification, Method: "session/update", Session: "sess_1", Raw: bytes.TrimSpace(frame(size))}
 			b.SetBytes(int64(size))
 			b.ReportAllocs()

@@ -44,14 +44,14 @@ func (b *binding) text(s string) string {
 		return now
 	}
 	for _, p := range b.paths {
-		s = replacePath(s, p[0], p[1])
+		s = ReplacePath(s, p[0], p[1])
 	}
 	return s
 }
 
-// replacePath replaces a directory where it stands as a path, and not as the
+// ReplacePath replaces a directory where it stands as a path, and not as the
 // beginning of a longer name.
-func replacePath(s, from, to string) string {
+func ReplacePath(s, from, to string) string {
 	if !strings.Contains(s, from) {
 		return s
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
-	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -47,16 +47,16 @@ func prompted(text string) string {
 	return `> {"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s1","prompt":[{"type":"text","text":` + text + `}]}}`
 }
 
-func converted(lines ...string) *replay.Converted {
+func converted(lines ...string) *recordings.Converted {
 	GinkgoHelper()
-	c, err := replay.Convert(acp.V1(), talk(lines...), "A recorded session.", nil)
+	c, err := recordings.Convert(acp.V1(), talk(lines...), "A recorded session.", nil)
 	Expect(err).NotTo(HaveOccurred())
 	return c
 }
 
 var _ = Describe("convert", func() {
 	It("makes a scenario that says what the editor did", func() {
-		made, err := replay.Convert(acp.V1(), recorded(), "A recorded session.", []byte(story))
+		made, err := recordings.Convert(acp.V1(), recorded(), "A recorded session.", []byte(story))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(made.Left).To(BeEmpty())
 		script, rest, _ := bytes.Cut(made.Text, []byte("-- main.go --\n"))
@@ -159,7 +159,7 @@ await turn end_turn
 	})
 
 	DescribeTable("says what cannot be a scenario", func(want string, lines ...string) {
-		_, err := replay.Convert(acp.V1(), talk(lines...), "x", nil)
+		_, err := recordings.Convert(acp.V1(), talk(lines...), "x", nil)
 		Expect(err).To(MatchError(ContainSubstring(want)))
 	},
 		Entry("a session of another recording", "#3 opens a session that was not made in this recording", initialized, welcome,
@@ -170,10 +170,10 @@ await turn end_turn
 	)
 
 	It("finds directories that the model's answer has in pieces", func() {
-		made, err := replay.Convert(acp.V1(), talk(initialized, welcome, opened, session1, prompted(`"hi"`), end), "x",
+		made, err := recordings.Convert(acp.V1(), talk(initialized, welcome, opened, session1, prompted(`"hi"`), end), "x",
 			[]byte("turns:\n  - replies:\n      - - text: [\"costs $5 in /ho\", \"me/me\", \"/w/a\", \" or $WORK\"]\n"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(made.Text)).To(ContainSubstring(`- text: ["costs $$5 in $WORK/a", " or $WORK"]`))
-		Expect(string(replay.ModelHere([]byte(`        raw: ["{\"p\":\"/home/m", "e/w", "/a\"}"]`), talk(opened), "/x", "/y"))).To(Equal(`        raw: ["{\"p\":\"/x", "/a\"}"]`))
+		Expect(string(recordings.ModelHere([]byte(`        raw: ["{\"p\":\"/home/m", "e/w", "/a\"}"]`), talk(opened), "/x", "/y"))).To(Equal(`        raw: ["{\"p\":\"/x", "/a\"}"]`))
 	})
 })

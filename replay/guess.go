@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -9,7 +8,8 @@ import (
 // guesser tells who sent a frame from what it says: a method belongs to one
 // side, and a response answers a request of the other one.
 type guesser struct {
-	open map[wire.ID][]transcript.Entry // requests without an answer
+	protocol Protocol
+	open     map[wire.ID][]transcript.Entry // requests without an answer
 }
 
 func (g *guesser) source(raw []byte) transcript.Source {
@@ -17,11 +17,8 @@ func (g *guesser) source(raw []byte) transcript.Source {
 	f := wire.ClassifyLine(&doc, raw)
 	switch f.Kind {
 	case wire.Request, wire.Notification:
-		if m, ok := schema.V1().Method(f.Method); ok {
-			if m.Direction == schema.ToAgent {
-				return transcript.Editor
-			}
-			return transcript.Agent
+		if side := g.protocol.Side(f.Method); side != "" {
+			return side
 		}
 		if f.Kind == wire.Request && !g.prompting() {
 			return transcript.Editor // nothing runs in which an agent could ask
@@ -34,7 +31,7 @@ func (g *guesser) source(raw []byte) transcript.Source {
 		}
 		best := asked[len(asked)-1]
 		for _, e := range asked {
-			if fits(e.Method, f.Result) {
+			if g.protocol.Fits(e.Method, f.Result) {
 				best = e
 			}
 		}
@@ -46,22 +43,12 @@ func (g *guesser) source(raw []byte) transcript.Source {
 func (g *guesser) prompting() bool {
 	for _, asked := range g.open {
 		for _, e := range asked {
-			if e.Method == "session/prompt" {
+			if isPrompt(g.protocol, e) {
 				return true
 			}
 		}
 	}
 	return false
-}
-
-// fits reports whether a result has the key that only answers to a method have.
-func fits(method string, result wire.Value) bool {
-	key := map[string]string{
-		"session/request_permission": "outcome", "fs/read_text_file": "content", "terminal/create": "terminalId",
-		"session/prompt": "stopReason", "session/new": "sessionId", "initialize": "protocolVersion",
-		"terminal/output": "output", "terminal/wait_for_exit": "exitCode", "elicitation/create": "action",
-	}[method]
-	return key != "" && result.Get(key).Exists()
 }
 
 func other(s transcript.Source) transcript.Source {

@@ -25,6 +25,7 @@ const (
 // Judge is what recordings are judged by: the rules of their protocol, the name
 // of one of its sets of severities, and the text of its transcripts.
 type Judge struct {
+	Protocol Protocol
 	Rules    *rules.Set
 	Severity string
 	Text     golden.Renderer
@@ -34,7 +35,7 @@ type Judge struct {
 func (j Judge) Check(id string, t *transcript.Transcript) scenarios.Result {
 	res := scenarios.Result{ID: id, File: id, Verdict: scenarios.Pass, Started: t.Header().Started}
 	checker := j.Rules.NewChecker(rules.Config{Severity: j.Severity})
-	told := telling(t, checker.Observe)
+	told := j.telling(t, checker.Observe)
 	// Of a recording nobody knows whether its end is the end of the session.
 	j.conclude(&res, t, checker, rules.End{Clean: told.exited}, told, Both)
 	return res
@@ -49,7 +50,7 @@ type account struct {
 }
 
 // telling reads a transcript once; each gets the entries as they pass.
-func telling(t *transcript.Transcript, each func(transcript.Entry)) account {
+func (j Judge) telling(t *transcript.Transcript, each func(transcript.Entry)) account {
 	var a account
 	for e := range t.Shown() {
 		each(e)
@@ -59,9 +60,8 @@ func telling(t *transcript.Transcript, each func(transcript.Entry)) account {
 			a.exited = true
 		case e.Frame():
 			a.frames++
-			if e.Method == "initialize" && e.Kind == transcript.Response && a.agent == "" {
-				info := e.JSON().Path("result.agentInfo")
-				a.agent, a.version = info.Get("name").Str(), info.Get("version").Str()
+			if f := j.Protocol.Facts(e); f.Agent != "" && a.agent == "" {
+				a.agent, a.version = f.Agent, f.Version
 			}
 		}
 	}
@@ -134,13 +134,7 @@ func shorten(s string) string {
 // Canonical is the text of a recording for comparison: what crossed the wire,
 // with directories masked.
 func (j Judge) Canonical(t *transcript.Transcript) string {
-	return j.Text.Render(Frames(t), Masked(t, golden.Options{}))
-}
-
-// Masked adds the directories of a recording to what a text of it does not show.
-func Masked(t *transcript.Transcript, o golden.Options) golden.Options {
-	o.Work, o.Home = directories(t)
-	return o
+	return j.Text.Render(Frames(t), Masked(j.Protocol, t, golden.Options{}))
 }
 
 // Frames yields what crossed the wire.

@@ -36,7 +36,7 @@ func (j Judge) Editor(res scenarios.Result, script *scenarios.AgentScript, sessi
 			c.Off = script.RulesOff
 		}
 		checker := j.Rules.NewChecker(c)
-		told := telling(s.Log, checker.Observe)
+		told := j.telling(s.Log, checker.Observe)
 		one := scenarios.Result{Verdict: scenarios.Pass}
 		j.conclude(&one, s.Log, checker, rules.End{Clean: told.exited}, told, TheEditor)
 		res.Findings = append(res.Findings, one.Findings...)
@@ -134,7 +134,7 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 			case x.What == "answered" && e.Source == transcript.Editor && e.Kind == transcript.Response && isAsked(s.Log, x.About, e.Ref),
 				x.What == "sent" && e.Source == transcript.Editor && e.Kind != transcript.Response && e.Method == x.About:
 				seen++
-				if fits := matches(x, s.Log, e); fits {
+				if fits := j.matches(x, s.Log, e); fits {
 					matched++
 				} else if len(others) < 3 {
 					others = append(others, shorten(j.Text.Line(e)))
@@ -198,13 +198,13 @@ func isAsked(t *transcript.Transcript, name string, seq int) bool {
 	return false
 }
 
-func matches(x *scenarios.AgentExpectation, t *transcript.Transcript, e transcript.Entry) bool {
+func (j Judge) matches(x *scenarios.AgentExpectation, t *transcript.Transcript, e transcript.Entry) bool {
 	for _, f := range x.Fields {
 		want, err := f.Value.Expand(func(name string) (string, error) { return "$" + name, nil })
 		if err != nil {
 			return false
 		}
-		got, there := field(f.Path, t, e)
+		got, there := j.field(f.Path, t, e)
 		fits := false
 		switch f.Operator {
 		case "=", "!=":
@@ -221,21 +221,14 @@ func matches(x *scenarios.AgentExpectation, t *transcript.Transcript, e transcri
 }
 
 // field is a value of an editor's frame.
-func field(path string, t *transcript.Transcript, e transcript.Entry) (string, bool) {
+func (j Judge) field(path string, t *transcript.Transcript, e transcript.Entry) (string, bool) {
 	v := e.JSON()
-	switch path {
-	case "error":
+	if path == "error" {
 		code := v.Path("error.code")
 		return code.Text(), code.Exists()
-	case "outcome":
-		o := v.Path("result.outcome.outcome")
-		return o.Text(), o.Exists()
-	case "option":
-		o := v.Path("result.outcome.optionId")
-		return o.Text(), o.Exists()
-	case "kind":
-		kind, _ := kindOf(t.At(e.Ref).JSON().Get("params"), v.Path("result.outcome.optionId").Str())
-		return kind, kind != ""
+	}
+	if value, ok, known := j.Protocol.Answer(path, t.At(e.Ref), e); known {
+		return value, ok
 	}
 	for _, root := range []wire.Value{v.Get("params"), v.Get("result"), v.Get("error"), v} {
 		if found := root.Path(path); found.Exists() {

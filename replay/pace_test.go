@@ -10,6 +10,7 @@ import (
 
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
@@ -35,7 +36,7 @@ func paced(speed float64) (waits []time.Duration, missed []string) {
 	Expect(err).NotTo(HaveOccurred())
 	work, home := place()
 	now := time.Unix(0, 0)
-	p := replay.Player{Recording: recording, Speed: speed, Work: work, Home: home,
+	p := replay.Player{Protocol: recordings.V1(), Recording: recording, Speed: speed, Work: work, Home: home,
 		Now: func() time.Time { return now },
 		After: func(d time.Duration) <-chan time.Time {
 			waits = append(waits, d)

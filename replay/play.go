@@ -10,14 +10,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 )
 
-// Player plays the editor of a recording to a live agent. Recording and Start
-// are needed.
+// Player plays the editor of a recording to a live agent. Recording, Protocol
+// and Start are needed.
 type Player struct {
 	Recording *transcript.Transcript
+	Protocol  Protocol
 	Mode      Mode // "" means Ordered
 	// Speed is how many times faster than recorded the editor acts; 0 is at
 	// once, as soon as what it reacted to has happened.
@@ -32,7 +33,7 @@ type Player struct {
 	// what it waits for; 0 means 30 s.
 	Patience time.Duration
 	// Start runs the agent of a connection.
-	Start func(ctx context.Context, conn int) (*mockclient.Agent, error)
+	Start func(ctx context.Context, conn int) (*transport.Agent, error)
 	// Prompting, if set, hears of each prompt before it is sent.
 	Prompting func(session string, n int, text string)
 }
@@ -43,7 +44,7 @@ type Played struct {
 	// do, or did without a model in the recording.
 	Missed []string
 	// Shutdowns are the ends of the agents, by connection.
-	Shutdowns []mockclient.Shutdown
+	Shutdowns []transport.Shutdown
 }
 
 // settle is how long an agent may take for the last of what it did in the
@@ -57,7 +58,7 @@ func (p *Player) Play(ctx context.Context, log *transcript.Transcript) (Played, 
 	for e := range Frames(p.Recording) {
 		conns[e.Conn] = true
 	}
-	work, home := directories(p.Recording)
+	work, home := Directories(p.Protocol, p.Recording)
 	s := &stage{Player: p, log: log, names: newBinding([][2]string{{work, p.Work}, {home, p.Home}}), wake: make(chan struct{}, 1)}
 	if s.Mode == "" {
 		s.Mode = Ordered
@@ -87,7 +88,7 @@ type stage struct {
 	log    *transcript.Transcript
 	played Played
 	wake   chan struct{} // something happened
-	editor *mockclient.Editor
+	editor Editor
 
 	mu       sync.Mutex // not held while the log is called
 	score    *score
@@ -96,7 +97,7 @@ type stage struct {
 	sessions map[string]string  // recorded name of a live session
 	sending  *act               // which becomes an entry now
 	sent     map[int]*act       // by live Seq
-	tools    map[string]int     // tool calls so far, by turn
+	items    map[string]int     // items so far, by turn
 	extras   []transcript.Entry // requests that the recording has nothing for
 	gone     bool
 	prompts  int
@@ -104,21 +105,17 @@ type stage struct {
 
 func (s *stage) connection(ctx context.Context, conn int) error {
 	s.mu.Lock()
-	s.score, s.count, s.sent, s.tools, s.gone = newScore(s.Recording, conn, s.Mode), newTally(), map[int]*act{}, map[string]int{}, false
+	s.score, s.count, s.sent, s.items, s.gone = newScore(s.Protocol, s.Recording, conn, s.Mode), newTally(s.Protocol), map[int]*act{}, map[string]int{}, false
 	s.mu.Unlock()
 	agent, err := s.Start(ctx, conn)
 	if err != nil {
 		return err
 	}
-	hold := []string{"fs/read_text_file", "fs/write_text_file", "terminal/create", "terminal/output",
-		"terminal/wait_for_exit", "terminal/kill", "terminal/release", "elicitation/create"}
+	var methods []string
 	for _, q := range s.score.requests {
-		if q.entry.Method != "session/request_permission" { // which the policy leaves open, also when a turn is cancelled
-			hold = append(hold, q.entry.Method)
-		}
+		methods = append(methods, q.entry.Method)
 	}
-	// The recording alone decides: this editor does nothing by itself.
-	s.editor = mockclient.NewEditor(agent, mockclient.Options{Policy: mockclient.Always(mockclient.Answer{Never: true}), Hold: hold, IgnoreCancelRequest: true})
+	s.editor = s.Protocol.Editor(agent, methods)
 	go func() {
 		<-agent.Exited()
 		s.mu.Lock()
@@ -151,7 +148,7 @@ func (s *stage) perform(ctx context.Context) error {
 		switch {
 		case a != nil:
 			if err := s.do(a); err != nil {
-				if errors.Is(err, mockclient.ErrExited) {
+				if errors.Is(err, transport.ErrExited) {
 					s.abandon("the agent had exited")
 					return nil
 				}
@@ -284,7 +281,7 @@ func (s *stage) turnOfRequest(q *asked) string {
 		if a.entry.Seq > q.entry.Seq {
 			break
 		}
-		if a.entry.Method == "session/prompt" && a.entry.Kind == transcript.Request && a.lane == q.entry.Session {
+		if isPrompt(s.Protocol, a.entry) && a.lane == q.entry.Session {
 			n++
 		}
 	}
@@ -297,15 +294,13 @@ func (s *stage) turnOfRequest(q *asked) string {
 // do sends an act's frame.
 func (s *stage) do(a *act) error {
 	s.mu.Lock()
-	raw, method := a.entry.Raw, a.entry.Method
+	raw := a.entry.Raw
 	if a.answers > 0 {
 		q := s.askedBy(a)
 		live := q.live
 		s.mu.Unlock()
 		request := s.log.At(live)
-		if method == "session/request_permission" {
-			raw = choose(raw, q.entry.JSON().Get("params"), request.JSON().Get("params"))
-		}
+		raw = s.Protocol.Adapt(raw, q.entry, request)
 		s.mu.Lock()
 		raw = s.names.frame(raw, request.ID)
 	} else {
@@ -313,9 +308,10 @@ func (s *stage) do(a *act) error {
 	}
 	a.done, s.sending = true, a
 	s.mu.Unlock()
-	if method == "session/prompt" && a.entry.Kind == transcript.Request && s.Prompting != nil {
+	if isPrompt(s.Protocol, a.entry) && s.Prompting != nil {
 		s.prompts++
-		s.Prompting(s.liveName(a.lane), s.prompts, promptText(a.entry))
+		text, _ := s.Protocol.Prompt(a.entry)
+		s.Prompting(s.liveName(a.lane), s.prompts, text)
 	}
 	_, err := s.editor.Send(raw)
 	s.mu.Lock()
@@ -328,16 +324,6 @@ func (s *stage) liveName(session string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.names.text(session)
-}
-
-func promptText(e transcript.Entry) string {
-	var parts []string
-	for b := range e.JSON().Path("params.prompt").Items() {
-		if b.Get("type").Is("text") {
-			parts = append(parts, b.Get("text").Str())
-		}
-	}
-	return strings.Join(parts, "\n")
 }
 
 func (s *stage) skip(a *act, why string) {

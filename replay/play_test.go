@@ -14,6 +14,7 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -97,7 +98,7 @@ func recorded(fault ...string) *transcript.Transcript {
 	f, err := os.Open(file)
 	Expect(err).NotTo(HaveOccurred())
 	defer f.Close()
-	t, _, err := replay.Read(f)
+	t, _, err := replay.Read(recordings.V1(), f)
 	Expect(err).NotTo(HaveOccurred())
 	return t
 }
@@ -107,7 +108,7 @@ func again(recording *transcript.Transcript, mode replay.Mode, fault string) sce
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	work, home := place()
-	for name, data := range replay.Files(recording) {
+	for name, data := range recordings.Files(recording) {
 		Expect(os.WriteFile(filepath.Join(work, name), data, 0o644)).To(Succeed())
 	}
 	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
@@ -148,7 +149,7 @@ var _ = Describe("replay", Ordered, func() {
 	})
 
 	It("knows what was in the workspace", func() {
-		Expect(replay.Files(recording)).To(HaveKeyWithValue("main.go", []byte("package main // foo\n")))
+		Expect(recordings.Files(recording)).To(HaveKeyWithValue("main.go", []byte("package main // foo\n")))
 	})
 
 	It("waits for what the agent says between turns", func() {

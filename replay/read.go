@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -24,14 +23,14 @@ const (
 // Read reads a recording in any known form, and says which it is. acpx writes
 // JSON lines: its event log has frames alone, its flows wrap them. Without
 // directions they are told from the methods and the ids.
-func Read(r io.Reader) (t *transcript.Transcript, form string, err error) {
+func Read(p Protocol, r io.Reader) (t *transcript.Transcript, form string, err error) {
 	in := bufio.NewReaderSize(r, 256<<10)
 	head, err := in.Peek(4096)
 	if err != nil && err != io.EOF {
 		return nil, "", fmt.Errorf("reading the recording: %w", err)
 	}
 	if bytes.HasPrefix(head, []byte(`{"acp-test":`)) {
-		t, err = transcript.Load(in, acpframe.Classifier{})
+		t, err = transcript.Load(in, p)
 		return t, Ours, err
 	}
 	text, err := io.ReadAll(in)
@@ -40,11 +39,11 @@ func Read(r io.Reader) (t *transcript.Transcript, form string, err error) {
 	}
 	if v, err := wire.Parse(bytes.TrimSpace(text)); err == nil {
 		if v.Get("messages").Kind() == wire.Array && v.Get("session").Exists() {
-			t, err := devtools(v)
+			t, err := devtools(p, v)
 			return t, ACPDevtools, err
 		}
 		if v.Kind() == wire.Array {
-			t, err := importAll(func(yield func(wire.Value) error) error {
+			t, err := importAll(p, func(yield func(wire.Value) error) error {
 				for item := range v.Items() {
 					if err := yield(item); err != nil {
 						return err
@@ -55,7 +54,7 @@ func Read(r io.Reader) (t *transcript.Transcript, form string, err error) {
 			return t, JSONLines, err
 		}
 	}
-	t, err = importAll(func(yield func(wire.Value) error) error {
+	t, err = importAll(p, func(yield func(wire.Value) error) error {
 		n := 0
 		for line := range bytes.Lines(text) {
 			n++
@@ -89,12 +88,12 @@ type importer struct {
 	frames int
 }
 
-func newImporter(h transcript.Header) (*importer, error) {
-	i := &importer{clock: time.Unix(0, 0)}
+func newImporter(p Protocol, h transcript.Header) (*importer, error) {
+	i := &importer{clock: time.Unix(0, 0), guess: guesser{protocol: p}}
 	h.Protocol = "1"
 	var err error
 	i.t, err = transcript.New(h,
-		transcript.Options{Classifier: acpframe.Classifier{}, Now: func() time.Time { return i.clock }})
+		transcript.Options{Classifier: p, Now: func() time.Time { return i.clock }})
 	return i, err
 }
 
@@ -118,8 +117,8 @@ func (i *importer) frame(conn int, from transcript.Source, raw []byte) {
 
 var errNoFrames = errors.New("this is no recording: no line holds a JSON-RPC message")
 
-func importAll(each func(yield func(wire.Value) error) error) (*transcript.Transcript, error) {
-	i, err := newImporter(transcript.Header{Tool: "imported"})
+func importAll(p Protocol, each func(yield func(wire.Value) error) error) (*transcript.Transcript, error) {
+	i, err := newImporter(p, transcript.Header{Tool: "imported"})
 	if err != nil {
 		return nil, err
 	}
@@ -186,9 +185,9 @@ func direction(s string) (transcript.Source, bool) {
 	return "", false
 }
 
-func devtools(v wire.Value) (*transcript.Transcript, error) {
+func devtools(p Protocol, v wire.Value) (*transcript.Transcript, error) {
 	s := v.Get("session")
-	i, err := newImporter(transcript.Header{
+	i, err := newImporter(p, transcript.Header{
 		Tool:  strings.TrimSpace(v.Path("tool.name").Str() + " " + v.Path("tool.version").Str()),
 		Agent: s.Get("agentCommand").Str(), Scenario: s.Get("name").Str(),
 	})

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -68,7 +69,7 @@ func importable() map[string]string {
 var _ = Describe("reading recordings of others", func() {
 	for _, form := range []string{"frames alone", "frames with directions", "acpx flow", "acp-devtools"} {
 		It("takes "+form, func() {
-			t, _, err := replay.Read(strings.NewReader(importable()[form]))
+			t, _, err := replay.Read(recordings.V1(), strings.NewReader(importable()[form]))
 			Expect(err).NotTo(HaveOccurred())
 			Expect(judge.Canonical(t)).To(Equal(judge.Canonical(ours())))
 		})
@@ -77,16 +78,16 @@ var _ = Describe("reading recordings of others", func() {
 	It("takes our own", func() {
 		var b bytes.Buffer
 		Expect(ours().Save(&b)).To(Succeed())
-		t, form, err := replay.Read(&b)
+		t, form, err := replay.Read(recordings.V1(), &b)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(form).To(Equal(replay.Ours))
 		Expect(t.Len()).To(Equal(9))
 	})
 
 	It("says what is wrong with a file", func() {
-		_, _, err := replay.Read(strings.NewReader("{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\nhello\n"))
+		_, _, err := replay.Read(recordings.V1(), strings.NewReader("{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\nhello\n"))
 		Expect(err).To(MatchError(ContainSubstring("line 2")))
-		_, _, err = replay.Read(strings.NewReader("{\"a\":1}\n"))
+		_, _, err = replay.Read(recordings.V1(), strings.NewReader("{\"a\":1}\n"))
 		Expect(err).To(MatchError(ContainSubstring("no recording")))
 	})
 
@@ -95,7 +96,7 @@ var _ = Describe("reading recordings of others", func() {
 		Expect(res.Verdict).To(Equal(scenarios.Pass))
 		broken := strings.Replace(importable()["frames with directions"], `"optionId"`, `"x"`, 1)
 		broken = strings.Replace(broken, `{"sessionId":"s1","prompt"`, `{"sessionId":"other","prompt"`, 1)
-		t, _, err := replay.Read(strings.NewReader(broken))
+		t, _, err := replay.Read(recordings.V1(), strings.NewReader(broken))
 		Expect(err).NotTo(HaveOccurred())
 		res = judge.Check("x", t)
 		Expect(res.Verdict).To(Equal(scenarios.Fail))

@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
@@ -19,7 +18,7 @@ import (
 type Proxy struct {
 	// Agent is how the agent is run. Without a keeper it may outlive a proxy
 	// that is killed.
-	Agent mockclient.Command
+	Agent transport.Command
 	// In and Out are the editor's side, Err takes the agent's stderr. In and
 	// Out are closed, if they can be, when the agent closes its side.
 	In  io.Reader
@@ -46,11 +45,11 @@ const drained = 2 * time.Second
 // returns how the agent ended. A read of In that does not return is left
 // behind. When ctx ends the agent is killed. The error says why the agent could
 // not be started, or what of the log is missing.
-func (p *Proxy) Run(ctx context.Context) (mockclient.Exit, error) {
+func (p *Proxy) Run(ctx context.Context) (transport.Exit, error) {
 	p.Log.Event(0, transcript.Note, places, "", placesNote{Work: p.Agent.Dir, Home: p.Home})
 	agent, err := transport.StartPiped(ctx, p.Log, 0, p.Agent)
 	if err != nil {
-		return mockclient.Exit{Code: -1}, err
+		return transport.Exit{Code: -1}, err
 	}
 	stop := context.AfterFunc(ctx, agent.Kill)
 	defer stop()

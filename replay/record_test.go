@@ -19,6 +19,7 @@ import (
 
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -46,7 +47,7 @@ func (c *collector) String() string {
 }
 
 func logAt(file string) *transcript.Transcript {
-	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Redact: replay.Redaction{}.Func()})
+	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Redact: replay.Redaction{Protocol: recordings.V1()}.Func()})
 	Expect(err).NotTo(HaveOccurred())
 	return t
 }

@@ -19,6 +19,8 @@ import (
 // Redaction says what must not reach the disk. The zero value takes out what
 // looks like a secret by itself.
 type Redaction struct {
+	// Protocol says which frames may hold text.
+	Protocol Protocol
 	// Env is the environment ("NAME=value") whose secret values are taken out
 	// wherever they stand: those of variables with a name such as *_API_KEY.
 	Env []string
@@ -118,7 +120,7 @@ func (d *redactor) entry(e transcript.Entry) transcript.Entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.source, d.kind, d.paths = e.Source, e.Kind, nil
-	d.texts = mayHoldText(e)
+	d.texts = d.mayHoldText(e)
 	d.suspect = d.looks(e.Raw)
 	if root := e.JSON(); root.Exists() {
 		e.Raw = d.rewriter.rewrite(e.Raw, root)
@@ -141,9 +143,8 @@ func (d *redactor) entry(e transcript.Entry) transcript.Entry {
 	return e
 }
 
-func mayHoldText(e transcript.Entry) bool {
-	return e.Frame() && (e.Method == "session/prompt" || e.Method == "session/update" || e.Method == "session/request_permission" ||
-		strings.HasPrefix(e.Method, "fs/") || e.Method == "terminal/output") || e.Source == transcript.Model || e.Source == transcript.Terminal
+func (d *redactor) mayHoldText(e transcript.Entry) bool {
+	return e.Frame() && d.Protocol.HasText(e) || e.Source == transcript.Model || e.Source == transcript.Terminal
 }
 
 // looks reports whether a secret may stand in bytes as it is.

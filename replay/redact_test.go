@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -46,7 +47,7 @@ func TestNoSecretReachesTheDisk(t *testing.T) {
 			return rapid.SampledFrom([]string{"", "x ", "é\"\\"}).Draw(t, "before") + rapid.SampledFrom(secrets).Draw(t, "secret") + rapid.SampledFrom([]string{"", " y", "\n"}).Draw(t, "after")
 		}
 		mask := rapid.Bool().Draw(t, "mask")
-		text := saved(replay.Redaction{Env: []string{"MY_API_KEY=" + env, "HOME=/root", "TERM=xterm"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`ticket-\d+`)}, MaskText: mask}, func(l *transcript.Transcript) {
+		text := saved(replay.Redaction{Protocol: recordings.V1(), Env: []string{"MY_API_KEY=" + env, "HOME=/root", "TERM=xterm"}, Patterns: []*regexp.Regexp{regexp.MustCompile(`ticket-\d+`)}, MaskText: mask}, func(l *transcript.Transcript) {
 			str := func() string { return string(wire.AppendString(nil, plant())) }
 			l.AppendFrame(0, transcript.Editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"session/prompt","params":{"sessionId":%s,"prompt":[{"type":"text","text":%s}]}}`, str(), str(), str()), 0)
 			l.AppendFrame(0, transcript.Agent, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%s,"params":{"a":[%s,{"b":%s,%s:1}]}}`, str(), str(), str(), str()), 0)
@@ -75,7 +76,7 @@ var _ = Describe("redaction", func() {
 	}
 
 	It("keeps equality and shape", func() {
-		text := saved(replay.Redaction{}, frame(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[{"name":"a","headers":[{"name":"Authorization","value":"Bearer abcdefghijkl"},{"name":"X","value":"Bearer abcdefghijkl"}]}],"apiKey":"hunter22","api_key":"hunter22"}}`))
+		text := saved(replay.Redaction{Protocol: recordings.V1()}, frame(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[{"name":"a","headers":[{"name":"Authorization","value":"Bearer abcdefghijkl"},{"name":"X","value":"Bearer abcdefghijkl"}]}],"apiKey":"hunter22","api_key":"hunter22"}}`))
 		Expect(text).To(ContainSubstring(`"apiKey":"REDACTED-`))
 		first := regexp.MustCompile(`"apiKey":"(REDACTED-\d+)","api_key":"(REDACTED-\d+)"`).FindStringSubmatch(text)
 		Expect(first).NotTo(BeNil())
@@ -86,7 +87,7 @@ var _ = Describe("redaction", func() {
 	})
 
 	DescribeTable("leaves alone what is no secret", func(raw string) {
-		Expect(saved(replay.Redaction{Env: []string{"HOME=/home/me", "SSH_AUTH_SOCK=/tmp/agent.1", "EDITOR=vi"}}, frame(raw))).NotTo(ContainSubstring("REDACTED"))
+		Expect(saved(replay.Redaction{Protocol: recordings.V1(), Env: []string{"HOME=/home/me", "SSH_AUTH_SOCK=/tmp/agent.1", "EDITOR=vi"}}, frame(raw))).NotTo(ContainSubstring("REDACTED"))
 	},
 		Entry("a session id", `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"sess_e301cbf1788bc78ede14b04b491cc74d"}}`),
 		Entry("counts of tokens", `{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn","usage":{"inputTokens":1234567890,"totalTokens":12345678}}}`),
@@ -95,8 +96,8 @@ var _ = Describe("redaction", func() {
 
 	It("keeps or masks texts when asked to", func() {
 		raw := `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"use sk-abcdefghijklmnopqrstu"}]}}`
-		Expect(saved(replay.Redaction{KeepText: true}, frame(raw))).To(ContainSubstring(raw))
-		Expect(saved(replay.Redaction{}, frame(raw))).To(ContainSubstring(`"text":"use REDACTED-1"`))
-		Expect(saved(replay.Redaction{MaskText: true}, frame(raw))).To(ContainSubstring(`"text":"REDACTED-1"`))
+		Expect(saved(replay.Redaction{Protocol: recordings.V1(), KeepText: true}, frame(raw))).To(ContainSubstring(raw))
+		Expect(saved(replay.Redaction{Protocol: recordings.V1()}, frame(raw))).To(ContainSubstring(`"text":"use REDACTED-1"`))
+		Expect(saved(replay.Redaction{Protocol: recordings.V1(), MaskText: true}, frame(raw))).To(ContainSubstring(`"text":"REDACTED-1"`))
 	})
 })

@@ -20,6 +20,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/replay"
@@ -30,7 +31,7 @@ import (
 //
 // The others leave by syscall.Exit: built with the race detector, os.Exit
 // sleeps for a second first.
-var judge = replay.Judge{Rules: invariants.V1(), Text: canonical.V1()}
+var judge = replay.Judge{Protocol: recordings.V1(), Rules: invariants.V1(), Text: canonical.V1()}
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
@@ -95,7 +96,7 @@ func validPipe() int {
 }
 
 func proxyMain(file string, argv []string) int {
-	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Memory: 8 << 20, Redact: replay.Redaction{}.Func()})
+	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Memory: 8 << 20, Redact: replay.Redaction{Protocol: recordings.V1()}.Func()})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2

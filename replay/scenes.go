@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -27,7 +26,7 @@ type sceneFrame struct {
 
 // recordedScenes splits a recording by the requests of its editor: by method,
 // in order.
-func recordedScenes(t *transcript.Transcript) map[string][]*recordedScene {
+func recordedScenes(p Protocol, t *transcript.Transcript) map[string][]*recordedScene {
 	scenes := map[string][]*recordedScene{}
 	open := map[int]*recordedScene{}       // by Seq of the request
 	running := map[string]*recordedScene{} // the newest of a session
@@ -38,17 +37,17 @@ func recordedScenes(t *transcript.Transcript) map[string][]*recordedScene {
 		case e.Source == transcript.Editor && e.Kind == transcript.Request:
 			s := &recordedScene{request: e}
 			scenes[e.Method] = append(scenes[e.Method], s)
-			open[e.Seq], running[laneOf(e)] = s, s
+			open[e.Seq], running[p.Facts(e).Lane] = s, s
 			answered, cancelled[e.Session] = nil, false
 		case e.Source == transcript.Editor && e.Kind == transcript.Response && e.Ref > 0:
 			answered = append(answered, e.Ref)
-		case e.Source == transcript.Editor && e.Method == "session/cancel":
+		case e.Source == transcript.Editor && p.Cancels(e):
 			cancelled[e.Session] = true
 		case e.Source == transcript.Agent:
 			s := running[e.Session]
 			if e.Kind == transcript.Response && open[e.Ref] != nil {
 				s = open[e.Ref]
-				if e.Method == "session/new" {
+				if p.Facts(e).Opened != "" {
 					running[e.Session] = s // what follows in the new session
 				}
 			}
@@ -56,7 +55,7 @@ func recordedScenes(t *transcript.Transcript) map[string][]*recordedScene {
 				s = running[""]
 			}
 			if s != nil {
-				s.frames = append(s.frames, sceneFrame{e, append([]int{}, answered...), cancelled[e.Session] && s.request.Method == "session/prompt"})
+				s.frames = append(s.frames, sceneFrame{e, append([]int{}, answered...), cancelled[e.Session] && isPrompt(p, s.request)})
 			}
 		}
 	}
@@ -67,7 +66,8 @@ func recordedScenes(t *transcript.Transcript) map[string][]*recordedScene {
 // gets what that request got then.
 type scenes struct {
 	*serve.Conn
-	scenes map[string][]*recordedScene
+	protocol Protocol
+	scenes   map[string][]*recordedScene
 
 	mu    sync.Mutex
 	nth   map[string]int
@@ -77,9 +77,9 @@ type scenes struct {
 }
 
 // Recorded returns the agent of a recording.
-func Recorded(t *transcript.Transcript) serve.Agent {
-	work, _ := directories(t)
-	return &scenes{scenes: recordedScenes(t), nth: map[string]int{}, names: newBinding(nil), work: work, asked: map[int]int{}}
+func Recorded(p Protocol, t *transcript.Transcript) serve.Agent {
+	work, _ := Directories(p, t)
+	return &scenes{protocol: p, scenes: recordedScenes(p, t), nth: map[string]int{}, names: newBinding(nil), work: work, asked: map[int]int{}}
 }
 
 // Connected implements serve.Agent.
@@ -97,33 +97,21 @@ func (p *scenes) Received(e transcript.Entry) {
 		return
 	}
 	p.mu.Lock()
-	if cwd := e.JSON().Path("params.cwd").Str(); cwd != "" {
-		p.names = newBinding([][2]string{{p.work, cwd}})
+	if dir := p.protocol.Facts(e).Dir; dir != "" {
+		p.names = newBinding([][2]string{{p.work, dir}})
 	}
 	n := p.nth[e.Method]
 	p.nth[e.Method]++
 	list := p.scenes[e.Method]
 	p.mu.Unlock()
 	if n >= len(list) {
-		p.improvise(e)
+		for _, line := range p.protocol.Improvise(e) {
+			p.Send(line)
+		}
 		return
 	}
 	cancelled := p.Cancelled(e.Session)
 	go p.play(list[n], e, cancelled)
-}
-
-// improvise answers what the recording has nothing for.
-func (p *scenes) improvise(e transcript.Entry) {
-	switch e.Method {
-	case "session/prompt":
-		p.Send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%s,"update":%s}}`, serve.Quote(e.Session),
-			`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"The recording ends here."}}`))
-		p.Send(serve.Result(e.ID, `{"stopReason":"end_turn"}`))
-	case "authenticate", "logout", "session/close", "session/set_mode":
-		p.Send(serve.Result(e.ID, `{}`))
-	default:
-		p.Send(serve.Error(e.ID, "-32601", "the recording has no answer to this request of "+e.Method))
-	}
 }
 
 // uncalled is how long the agent waits for a cancel that was in the recording
@@ -154,13 +142,13 @@ func (p *scenes) play(s *recordedScene, live transcript.Entry, cancelled <-chan 
 				return
 			}
 		}
-		stopped = stopped || came && !f.cancelled && live.Method == "session/prompt"
+		stopped = stopped || came && !f.cancelled && isPrompt(p.protocol, live)
 		final := f.Kind == transcript.Response && f.Ref == s.request.Seq
 		switch {
 		case stopped && !final && f.Kind == transcript.Request:
 			continue
 		case stopped && final:
-			p.Send(serve.Result(live.ID, `{"stopReason":"cancelled"}`))
+			p.Send(p.protocol.EndTurn(p.named(f.Raw, live.ID), true))
 			continue
 		}
 		p.send(f.Entry, final, live, came)
@@ -176,21 +164,22 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// send sends one recorded frame, with the names of now.
-func (p *scenes) send(f transcript.Entry, final bool, live transcript.Entry, cancelled bool) {
+// named is a recorded frame with the names of now. id, if any, replaces its own.
+func (p *scenes) named(raw []byte, id wire.ID) []byte {
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.names.frame(raw, id)
+}
+
+// send sends one recorded frame.
+func (p *scenes) send(f transcript.Entry, final bool, live transcript.Entry, cancelled bool) {
 	var id wire.ID
 	if final {
 		id = live.ID
 	}
-	line := p.names.frame(f.Raw, id)
-	p.mu.Unlock()
-	if final && f.Method == "session/prompt" && !cancelled {
-		// Nobody cancelled: cancelled would be a lie.
-		if v, err := wire.Parse(line); err == nil && v.Path("result.stopReason").Is("cancelled") {
-			r := rewriter{change: func(at place, _ wire.Value, _ string) (string, bool) { return `"end_turn"`, at.key() == "stopReason" }}
-			line = r.rewrite(line, v)
-		}
+	line := p.named(f.Raw, id)
+	if final && isPrompt(p.protocol, live) && !cancelled {
+		line = p.protocol.EndTurn(line, false) // nobody cancelled: cancelled would be a lie
 	}
 	e := p.Send(line)
 	if f.Kind == transcript.Request {
@@ -198,4 +187,10 @@ func (p *scenes) send(f transcript.Entry, final bool, live transcript.Entry, can
 		p.asked[f.Seq] = e.Seq
 		p.mu.Unlock()
 	}
+}
+
+// isPrompt reports whether a frame is a prompt.
+func isPrompt(p Protocol, e transcript.Entry) bool {
+	_, ok := p.Prompt(e)
+	return ok && e.Kind == transcript.Request
 }

@@ -1,12 +1,12 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
 	"time"
 
-	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -61,17 +61,18 @@ type asked struct {
 // tally counts what an agent did. Its keys mean the same in a recording and in
 // a replay of it: sessions and requests go by their recorded names.
 type tally struct {
-	counts map[string]int
-	turns  map[string]int    // prompts so far, by session
-	loads  map[string]int    // loads so far, by session
-	phases map[string]string // what a session is in, by session
-	latest map[string]string // the newest kind of content in that phase
-	over   map[string]bool   // turns that have ended, by turnKey
-	prompt map[int]string    // turnKey of prompts, by Seq of the act's recorded entry
+	protocol Protocol
+	counts   map[string]int
+	turns    map[string]int    // prompts so far, by session
+	loads    map[string]int    // loads so far, by session
+	phases   map[string]string // what a session is in, by session
+	latest   map[string]string // the newest kind of content in that phase
+	over     map[string]bool   // turns that have ended, by turnKey
+	prompt   map[int]string    // turnKey of prompts, by Seq of the act's recorded entry
 }
 
-func newTally() *tally {
-	return &tally{counts: map[string]int{}, turns: map[string]int{}, loads: map[string]int{}, phases: map[string]string{},
+func newTally(p Protocol) *tally {
+	return &tally{protocol: p, counts: map[string]int{}, turns: map[string]int{}, loads: map[string]int{}, phases: map[string]string{},
 		latest: map[string]string{}, over: map[string]bool{}, prompt: map[int]string{}}
 }
 
@@ -84,14 +85,13 @@ func (t *tally) turnKey(session string) string {
 	return fmt.Sprintf("turn %d of %s", t.turns[session], session)
 }
 
-// sent notes a request of the editor.
-func (t *tally) sent(session, method string, seq int) {
-	switch method {
-	case "session/prompt":
+// sent notes a request of the editor, as it is recorded.
+func (t *tally) sent(session string, e transcript.Entry) {
+	if _, prompt := t.protocol.Prompt(e); prompt {
 		t.turns[session]++
-		t.prompt[seq] = t.turnKey(session)
+		t.prompt[e.Seq] = t.turnKey(session)
 		t.enter(session, t.turnKey(session))
-	case "session/load", "session/resume":
+	} else if t.protocol.Facts(e).Loads {
 		t.loads[session]++
 		t.enter(session, fmt.Sprintf("load %d of %s", t.loads[session], session))
 	}
@@ -117,49 +117,32 @@ func (t *tally) answered(seq int) {
 // by its chunks, and as one message however it was cut.
 func (t *tally) came(session string, e transcript.Entry) {
 	t.counts[t.key(session, e)]++
-	if u := acpframe.Update(e); u != "" && !isState(u) {
-		if t.latest[session] != u && isChunk(u) {
-			t.counts[t.messageKey(session, e)]++
+	if f := t.protocol.Facts(e); f.Shows != "" && !f.State {
+		if t.latest[session] != f.Shows && f.Chunk {
+			t.counts[t.messageKey(session, f)]++
 		}
-		t.latest[session] = u
+		t.latest[session] = f.Shows
 	}
 }
 
 // messageKey is the key of the message that a chunk belongs to.
-func (t *tally) messageKey(session string, e transcript.Entry) string {
-	return strings.TrimSuffix(acpframe.Update(e), "_chunk") + " in " + t.phases[session]
+func (t *tally) messageKey(session string, f Facts) string {
+	return f.Message + " in " + t.phases[session]
 }
 
-func isChunk(update string) bool { return strings.HasSuffix(update, "_chunk") }
-
 func (t *tally) key(session string, e transcript.Entry) string {
-	what := e.Method
-	if u := acpframe.Update(e); u != "" {
-		what = u
-		if u == "tool_call_update" {
-			what += " " + e.JSON().Path("params.update.status").Str()
-		}
-		if isState(u) {
-			return what + " of " + session // whose turn it falls into is chance
-		}
+	f := t.protocol.Facts(e)
+	what := cmp.Or(f.What, e.Method)
+	if f.State {
+		return what + " of " + session // whose turn it falls into is chance
 	}
 	return what + " in " + t.phases[session]
 }
 
-// state updates may come at any time, so that only a strict replay waits for
-// them.
-func isState(update string) bool {
-	switch update {
-	case "available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "usage_update", "plan":
-		return true
-	}
-	return false
-}
-
 // newScore reads the part of a recording that belongs to one connection.
-func newScore(t *transcript.Transcript, conn int, mode Mode) *score {
+func newScore(p Protocol, t *transcript.Transcript, conn int, mode Mode) *score {
 	s := &score{conn: conn}
-	count := newTally()
+	count := newTally(p)
 	open := map[int]*asked{}
 	state := map[string]bool{} // keys of state updates
 	chunk := map[string]bool{} // keys of chunks
@@ -173,24 +156,25 @@ func newScore(t *transcript.Transcript, conn int, mode Mode) *score {
 		case e.Source == transcript.Agent && e.Kind == transcript.Response:
 			if e.Ref > 0 {
 				count.answered(e.Ref)
-				owner[responseKey(e.Ref)] = laneOf(e)
+				owner[responseKey(e.Ref)] = p.Facts(e).Lane
 			}
 		case e.Source == transcript.Agent && e.Kind != transcript.Malformed:
 			key := count.key(e.Session, e)
 			count.came(e.Session, e)
 			owner[key] = e.Session
-			state[key] = isState(acpframe.Update(e))
-			if isChunk(acpframe.Update(e)) {
+			f := p.Facts(e)
+			state[key] = f.State
+			if f.Chunk {
 				chunk[key] = true
-				owner[count.messageKey(e.Session, e)] = e.Session
+				owner[count.messageKey(e.Session, f)] = e.Session
 			}
 			if e.Kind == transcript.Request {
-				a := &asked{entry: e, about: about(e)}
+				a := &asked{entry: e, about: p.About(e)}
 				open[e.Seq] = a
 				s.requests = append(s.requests, a)
 			}
 		case e.Source == transcript.Editor:
-			a := &act{entry: e, lane: laneOf(e), needs: map[string]int{}, pause: e.At - before}
+			a := &act{entry: e, lane: p.Facts(e).Lane, needs: map[string]int{}, pause: e.At - before}
 			if e.Kind == transcript.Response && e.Ref > 0 {
 				if q := open[e.Ref]; q != nil {
 					a.answers = e.Ref
@@ -202,7 +186,7 @@ func newScore(t *transcript.Transcript, conn int, mode Mode) *score {
 			a.wait(mode, count, owner, state, chunk)
 			s.acts = append(s.acts, a)
 			if e.Kind == transcript.Request {
-				count.sent(e.Session, e.Method, e.Seq)
+				count.sent(e.Session, e)
 			}
 		}
 		before = e.At
@@ -212,18 +196,10 @@ func newScore(t *transcript.Transcript, conn int, mode Mode) *score {
 	return s
 }
 
-// laneOf is the session an editor's frame belongs to. What opens a new session
-// belongs to the connection.
-func laneOf(e transcript.Entry) string {
-	if e.Method == "session/new" || e.Method == "session/fork" {
-		return ""
-	}
-	return e.Session
-}
-
 // wait fills in what the act waits for.
 func (a *act) wait(mode Mode, count *tally, owner map[string]string, state, chunk map[string]bool) {
 	phase := " in " + count.phases[a.lane]
+	cancels := count.protocol.Cancels(a.entry)
 	for key, n := range count.counts {
 		mine := owner[key] == a.lane || owner[key] == ""
 		response := isResponseKey(key)
@@ -238,11 +214,11 @@ func (a *act) wait(mode Mode, count *tally, owner map[string]string, state, chun
 		case !now || state[key]:
 			continue
 		case mode == Lenient:
-			if a.entry.Method != "session/cancel" {
+			if !cancels {
 				continue
 			}
 			n = 1
-		case chunk[key] && a.entry.Method != "session/cancel":
+		case chunk[key] && !cancels:
 			continue
 		}
 		a.needs[key] = n

@@ -3,9 +3,7 @@ package replay
 import (
 	"fmt"
 
-	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
-	"github.com/acp-test/acp-test/wire"
 )
 
 // see learns from one entry of the live session. It runs under the lock of the
@@ -23,7 +21,7 @@ func (s *stage) see(e transcript.Entry) {
 	case e.Source == transcript.Editor:
 		if a := s.sending; a != nil && e.Kind == transcript.Request {
 			s.sent[e.Seq] = a
-			s.count.sent(a.entry.Session, a.entry.Method, a.entry.Seq)
+			s.count.sent(a.entry.Session, a.entry)
 			if a.lane != "" {
 				s.sessions[e.Session] = a.lane // also of a session that was opened by name
 			}
@@ -54,13 +52,12 @@ func (s *stage) recorded(live string) string {
 
 // response learns the name of a new session.
 func (s *stage) response(a *act, e transcript.Entry) {
-	if a.entry.Method == "session/new" || a.entry.Method == "session/fork" {
-		live := e.JSON().Path("result.sessionId")
+	if live := s.Protocol.Facts(e).Opened; live != "" {
 		for r := range s.Recording.From(a.entry.Seq) {
 			if r.Source == transcript.Agent && r.Kind == transcript.Response && r.Ref == a.entry.Seq {
-				if then := r.JSON().Path("result.sessionId"); then.Kind() == wire.String && live.Kind() == wire.String {
-					s.names.names[then.Str()] = live.Str()
-					s.sessions[live.Str()] = then.Str()
+				if then := s.Protocol.Facts(r).Opened; then != "" {
+					s.names.names[then] = live
+					s.sessions[live] = then
 				}
 				break
 			}
@@ -69,30 +66,31 @@ func (s *stage) response(a *act, e transcript.Entry) {
 	s.count.answered(a.entry.Seq)
 }
 
-// learn binds the ids of tool calls: the n-th of a turn is the n-th recorded.
+// learn binds the ids of items: the n-th of a turn is the n-th recorded.
 func (s *stage) learn(session string, e transcript.Entry) {
-	if acpframe.Update(e) != "tool_call" {
+	live := s.Protocol.Facts(e).Item
+	if live == "" {
 		return
 	}
 	turn := s.count.turnKey(session)
-	s.tools[turn]++
-	if then := s.recordedTool(session, s.count.turns[session], s.tools[turn]); then != "" {
-		if live := e.JSON().Path("params.update.toolCallId").Str(); live != "" {
-			s.names.names[then] = live
-		}
+	s.items[turn]++
+	if then := s.recordedItem(session, s.count.turns[session], s.items[turn]); then != "" {
+		s.names.names[then] = live
 	}
 }
 
-func (s *stage) recordedTool(session string, turn, nth int) string {
+func (s *stage) recordedItem(session string, turn, nth int) string {
 	turns := 0
 	for e := range s.Recording.All() {
 		switch {
 		case e.Session != session || e.Conn != s.score.conn:
-		case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
+		case e.Source == transcript.Editor && isPrompt(s.Protocol, e):
 			turns++
-		case turns == turn && acpframe.Update(e) == "tool_call":
-			if nth--; nth == 0 {
-				return e.JSON().Path("params.update.toolCallId").Str()
+		case turns == turn:
+			if item := s.Protocol.Facts(e).Item; item != "" {
+				if nth--; nth == 0 {
+					return item
+				}
 			}
 		}
 	}
@@ -103,7 +101,7 @@ func (s *stage) recordedTool(session string, turn, nth int) string {
 // session and method about the same, else the next of that method.
 func (s *stage) match(session string, e transcript.Entry) {
 	back := s.names.reversed()
-	topic := back.text(about(e))
+	topic := back.text(s.Protocol.About(e))
 	var found *asked
 	for _, q := range s.score.requests {
 		if q.live != 0 || q.entry.Method != e.Method || s.turnOfRequest(q) != s.current(session) || q.entry.Session != session {
@@ -140,11 +138,11 @@ func (s *stage) answerExtras() {
 	s.extras = nil
 	s.mu.Unlock()
 	for _, e := range extras {
-		raw := fallback(e)
+		raw, always := s.Protocol.Refuse(e)
 		s.mu.Lock()
-		topic := s.names.reversed().text(about(e))
+		topic := s.names.reversed().text(s.Protocol.About(e))
 		for _, q := range s.score.requests {
-			if q.entry.Method == e.Method && q.about == topic && q.answer != nil && e.Method != "session/request_permission" {
+			if q.entry.Method == e.Method && q.about == topic && q.answer != nil && !always {
 				raw = s.names.frame(q.answer.entry.Raw, e.ID)
 			}
 		}

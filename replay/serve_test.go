@@ -64,9 +64,9 @@ func played(text string) *scenarios.AgentScript {
 // server plays a script, or without one a recording.
 func server(script *scenarios.AgentScript) *serve.Server {
 	if script == nil {
-		return &serve.Server{Protocol: recordings.Agent{}, Agent: replay.Recorded(recorded())}
+		return &serve.Server{Protocol: recordings.V1(), Agent: replay.Recorded(recordings.V1(), recorded())}
 	}
-	return &serve.Server{Protocol: recordings.Agent{}, Script: &script.Script}
+	return &serve.Server{Protocol: recordings.V1(), Script: &script.Script}
 }
 
 // drive lets our own editor prompt an agent once, and cancel if asked to. It

@@ -30,7 +30,7 @@ type Replay struct {
 
 // Against is the canonical text of the recording, for Want.
 func (r *Replay) Against() *string {
-	text := r.Judge.Text.Render(Frames(r.Recording), Masked(r.Recording, r.Golden))
+	text := r.Judge.Text.Render(Frames(r.Recording), Masked(r.Judge.Protocol, r.Recording, r.Golden))
 	return &text
 }
 
@@ -49,8 +49,9 @@ func (r *Replay) Run(ctx context.Context) scenarios.Result {
 	checker := r.Judge.Rules.NewChecker(rules.Config{Severity: r.Judge.Severity, Start: r.Work,
 		Roots: slices.Compact([]string{r.Work, r.Home})})
 	r.Log.Observe(checker.Observe)
+	r.Protocol = r.Judge.Protocol
 	played, err := r.Play(ctx, r.Log)
-	told := telling(r.Log, func(transcript.Entry) {})
+	told := r.Judge.telling(r.Log, func(transcript.Entry) {})
 	r.Judge.conclude(&res, r.Log, checker, rules.End{Clean: err == nil && ctx.Err() == nil}, told, TheAgent)
 	res.Duration = time.Since(began)
 	res.Notes = played.Missed

@@ -13,6 +13,7 @@ import (
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -95,7 +96,7 @@ takes them. The exit status is 1 if they differ.`,
 
 // judge judges recordings by the rules of version 1.
 func judge(severity string) replay.Judge {
-	return replay.Judge{Rules: invariants.V1(), Severity: severity, Text: canonical.V1()}
+	return replay.Judge{Protocol: recordings.V1(), Rules: invariants.V1(), Severity: severity, Text: canonical.V1()}
 }
 
 // recordingOf reads the recording that a command line names, in any form. One
@@ -121,7 +122,7 @@ func (h *host) openRecording(name string) (*transcript.Transcript, error) {
 		defer f.Close()
 		in = f
 	}
-	t, _, err := replay.Read(in)
+	t, _, err := replay.Read(recordings.V1(), in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
-	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -70,7 +70,7 @@ func (h *host) convert(o *converting, file string) error {
 	if title == "" {
 		title = "Recorded: " + strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) + "."
 	}
-	made, err := replay.Convert(acp.V1(), t, title, model)
+	made, err := recordings.Convert(acp.V1(), t, title, model)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
@@ -137,7 +137,7 @@ func profileOf(name string, t *transcript.Transcript) (*agents.Profile, error) {
 
 // writeGolden writes what the scenario's run should say, under the id it has
 // where it lies.
-func writeGolden(o *converting, made *replay.Converted, p *agents.Profile) error {
+func writeGolden(o *converting, made *recordings.Converted, p *agents.Profile) error {
 	list, err := acp.V1().Load(o.out)
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/prompt"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -258,7 +259,7 @@ func newSessionLog(file string, agent prompt.Agent) (*transcript.Transcript, err
 		return nil, fmt.Errorf("--save-session: %w", err)
 	}
 	log, err := transcript.New(header, transcript.Options{Classifier: acpframe.Classifier{}, Path: file,
-		Redact: replay.Redaction{Env: agent.Command.Env}.Func()})
+		Redact: replay.Redaction{Protocol: recordings.V1(), Env: agent.Command.Env}.Func()})
 	if err != nil {
 		return nil, fmt.Errorf("--save-session: %w", err)
 	}

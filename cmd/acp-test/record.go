@@ -22,6 +22,7 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -102,7 +103,7 @@ func (h *host) record(o *recording, argv []string) (err error) {
 			_ = os.Remove(file) // there is nothing in it
 		}
 	}()
-	redaction := replay.Redaction{Env: h.env, Patterns: patterns, KeepText: o.keepText, MaskText: o.maskText}
+	redaction := replay.Redaction{Protocol: recordings.V1(), Env: h.env, Patterns: patterns, KeepText: o.keepText, MaskText: o.maskText}
 	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: agents.AdHoc(argv).Name, Protocol: "1"},
 		transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Memory: 8 << 20,
 			Redact: redaction.Func()})

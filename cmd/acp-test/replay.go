@@ -17,6 +17,7 @@ import (
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -245,7 +246,7 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 		}
 		return box, nil
 	}
-	for name, data := range replay.Files(recording) {
+	for name, data := range recordings.Files(recording) {
 		if err := writeBelow(box.Work, name, data); err != nil {
 			return box, err
 		}
@@ -277,14 +278,14 @@ func (h *host) replayModel(script, file string, recording *transcript.Transcript
 	if script == "" {
 		script = scriptOf(file)
 	}
-	src = replay.ModelHere(src, recording, box.Work, box.Home)
+	src = recordings.ModelHere(src, recording, box.Work, box.Home)
 	here := strings.NewReplacer("$WORK", box.Work, "$HOME", box.Home)
 	parsed, err := fakellm.ParseScript(script, src, func(s string) (string, error) { return here.Replace(s), nil })
 	if err != nil {
 		return nil, err
 	}
 	c := fakellm.Config{Script: parsed, Transcript: log, Wire: p.Model.Wire}
-	for i, text := range replay.Prompts(recording) {
+	for i, text := range recordings.Prompts(recording) {
 		c.Prompts = append(c.Prompts, fakellm.Prompt{Index: i + 1, Text: text})
 	}
 	if p.Tools != nil {

@@ -87,7 +87,7 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 		return err
 	}
 	server := serve.Server{
-		In: h.in, Out: h.out, Err: h.err, Log: log, Protocol: recordings.Agent{}, Terminated: terminated,
+		In: h.in, Out: h.out, Err: h.err, Log: log, Protocol: recordings.V1(), Terminated: terminated,
 		Child: func() error { return exec.Command(h.self, "serve", "--child").Start() },
 		Die: func() {
 			if p, err := os.FindProcess(os.Getpid()); err == nil {
@@ -98,7 +98,7 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 	if script != nil {
 		server.Script = &script.Script
 	} else {
-		server.Agent = replay.Recorded(recording)
+		server.Agent = replay.Recorded(recordings.V1(), recording)
 	}
 	// Not the command's context: it ends with SIGTERM, which a script may ignore.
 	code := server.Serve(context.Background())

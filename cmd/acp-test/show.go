@@ -13,6 +13,7 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -43,7 +44,7 @@ With --html it is the page of a report, with the rules' findings.`,
 			case page != "":
 				return h.page(args[0], t, page)
 			case masked || exact:
-				_, err = io.WriteString(h.out, canonical.V1().Render(t.All(), replay.Masked(t, golden.Options{Exact: exact})))
+				_, err = io.WriteString(h.out, canonical.V1().Render(t.All(), replay.Masked(recordings.V1(), t, golden.Options{Exact: exact})))
 				return err
 			}
 			return h.show(t)

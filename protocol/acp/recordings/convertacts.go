@@ -1,4 +1,4 @@
-package replay
+package recordings
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -69,8 +70,7 @@ func (c *converter) acts() error {
 		}
 		if !checked && e.Method == "session/prompt" {
 			checked = true
-			c.line("")
-			c.line("check recorded")
+			c.lines = append(c.lines, &script.Line{Kind: script.Blank}, script.New("check recorded"))
 		}
 		said, err := c.said(e)
 		if err != nil {
@@ -118,44 +118,44 @@ func (c *converter) restart(first transcript.Entry) {
 
 // heard makes the line for what the script has to wait for.
 func (c *converter) heard(e transcript.Entry) {
-	pattern := ""
+	var p pattern
 	switch update := acpframe.Update(e); {
 	case e.Kind == transcript.Response:
 		c.answered(e)
 		return
 	case e.Method == "session/request_permission":
-		pattern = "permission"
+		p = pattern{script.Text("permission")}
 	case update == "tool_call_update":
-		pattern = update
+		p = pattern{script.Text(update)}
 		if status := e.JSON().Path("params.update.status").Str(); status != "" {
-			pattern += " status=" + status
+			p = append(p, script.Option("status", status))
 		}
 	case update != "" && !isState(update):
-		pattern = strings.TrimSuffix(update, "_chunk")
+		p = pattern{script.Text(strings.TrimSuffix(update, "_chunk"))}
 	}
 	s := c.seen[e.Session]
 	switch late := c.late[e.Session]; {
-	case pattern == "":
+	case p == nil:
 	case s == nil: // message by message: there is nothing else to tell the last by
-		if n := len(late); n == 0 || late[n-1] != pattern || !isChunk(acpframe.Update(e)) {
-			c.late[e.Session] = append(late, pattern)
+		if n := len(late); n == 0 || late[n-1].String() != p.String() || !isChunk(acpframe.Update(e)) {
+			c.late[e.Session] = append(late, p)
 		}
 	default:
-		s.pattern = pattern
+		s.pattern = p
 		if isChunk(acpframe.Update(e)) {
-			s.counts[pattern] = 1 // how a text is cut is chance
+			s.counts[p.String()] = 1 // how a text is cut is chance
 		} else {
-			s.counts[pattern]++
+			s.counts[p.String()]++
 		}
 	}
 }
 
 // of names the session of a pattern where it is not the current one.
-func (c *converter) of(session string) string {
+func (c *converter) of(session string) script.Word {
 	if session == c.current || c.names[session] == "" {
-		return ""
+		return script.Word{}
 	}
-	return " session=" + c.names[session]
+	return script.Option("session", c.names[session])
 }
 
 func (c *converter) answered(e transcript.Entry) {
@@ -172,7 +172,7 @@ func (c *converter) answered(e transcript.Entry) {
 		case !slices.Contains([]string{"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}, stop):
 			stop = "any"
 		}
-		c.line("await turn %s%s", stop, c.of(asked.Session))
+		c.line("await turn %s %s", stop, c.of(asked.Session))
 	case e.Method == "session/load", e.Method == "session/resume":
 		delete(c.late, asked.Session)
 		if ref := c.refs[asked.Seq]; ref != "" {
@@ -231,7 +231,7 @@ func (c *converter) said(e transcript.Entry) ([]byte, error) {
 		return e.Raw, nil
 	case e.Method == "initialize":
 		if n, ok := v.Path("params.protocolVersion").Int(); ok && n != 1 {
-			c.line("initialize version=%d%s", n, c.as(e))
+			c.named(e, "initialize %s", script.Option("version", n))
 		}
 		return c.initialize(e), nil
 	case e.Method == "session/prompt":
@@ -256,7 +256,7 @@ func (c *converter) said(e transcript.Entry) ([]byte, error) {
 		if c.answers[e.Seq].Seq > 0 && c.refs[e.Seq] == "" {
 			c.refs[e.Seq] = fmt.Sprintf("R%d", e.Seq)
 		}
-		c.line("request %s %s%s", e.Method, c.json(params(v)), c.as(e))
+		c.named(e, "request %s %s", e.Method, c.json(params(v)))
 	default:
 		c.line("notify %s %s", e.Method, c.json(params(v)))
 	}
@@ -270,7 +270,7 @@ func params(v wire.Value) string {
 	return "{}"
 }
 
-// as names the request of a line, if another line speaks of it or its answer
+// as is the name of the request of a line, if another line speaks of it or its answer
 // was an error, which a line without a name takes for a failure.
 func (c *converter) as(e transcript.Entry) string {
 	a := c.answers[e.Seq]
@@ -278,10 +278,7 @@ func (c *converter) as(e transcript.Entry) string {
 	if waits(e.Method) && a.JSON().Get("error").Exists() || loaded && c.followed(e) {
 		c.refs[e.Seq] = fmt.Sprintf("R%d", e.Seq)
 	}
-	if ref := c.refs[e.Seq]; ref != "" {
-		return " as " + ref
-	}
-	return ""
+	return c.refs[e.Seq]
 }
 
 func (c *converter) cancelled(e transcript.Entry) string {
@@ -297,18 +294,18 @@ func (c *converter) cancelled(e transcript.Entry) string {
 // awaitSeen makes an act wait for what had come by then: in the middle of a turn
 // for the newest, between turns for all.
 func (c *converter) awaitSeen(session string) {
-	for _, pattern := range c.late[session] {
-		c.line("await %s%s", pattern, c.of(session))
+	for _, p := range c.late[session] {
+		c.line("await %s %s", []script.Word(p), c.of(session))
 	}
 	delete(c.late, session)
 	s := c.seen[session]
-	if s == nil || s.pattern == "" {
+	if s == nil || s.pattern == nil {
 		return
 	}
-	for range s.counts[s.pattern] {
-		c.line("await %s%s", s.pattern, c.of(session))
+	for range s.counts[s.pattern.String()] {
+		c.line("await %s %s", []script.Word(s.pattern), c.of(session))
 	}
-	s.pattern, s.counts = "", map[string]int{} // the next act waits for more
+	s.pattern, s.counts = nil, map[string]int{} // the next act waits for more
 }
 
 // call makes the line for a request whose answer the line waits for.
@@ -318,23 +315,22 @@ func (c *converter) call(e transcript.Entry) ([]byte, error) {
 	c.awaitSeen(e.Session)
 	switch e.Method {
 	case "authenticate":
-		c.line("authenticate %s%s", c.word(p.Get("methodId").Str()), c.as(e))
+		c.named(e, "authenticate %s", c.word(p.Get("methodId").Str()))
 	case "logout":
-		c.line("logout%s", c.as(e))
+		c.named(e, "logout")
 	case "session/list":
 		c.need("agent:sessionCapabilities.list")
-		options := ""
-		if cwd := p.Get("cwd").Str(); cwd != "" {
-			options += " cwd=" + c.word(cwd)
+		var options []script.Word
+		for _, key := range []string{"cwd", "cursor"} {
+			if value := p.Get(key).Str(); value != "" {
+				options = append(options, script.Option(key, c.word(value)))
+			}
 		}
-		if cursor := p.Get("cursor").Str(); cursor != "" {
-			options += " cursor=" + c.word(cursor)
-		}
-		c.line("session list%s%s", options, c.as(e))
+		c.named(e, "session list %s", options)
 	case "session/set_mode":
-		c.line("set-mode %s %s%s", c.name(e.Session), c.word(p.Get("modeId").Str()), c.as(e))
+		c.named(e, "set-mode %s %s", c.name(e.Session), c.word(p.Get("modeId").Str()))
 	case "session/set_config_option":
-		c.line("set-option %s %s %s%s", c.name(e.Session), c.word(p.Get("configId").Str()), c.word(p.Get("value").Text()), c.as(e))
+		c.named(e, "set-option %s %s %s", c.name(e.Session), c.word(p.Get("configId").Str()), c.word(p.Get("value").Text()))
 	case "session/new":
 		return c.open(e, verb)
 	case "session/load", "session/resume":
@@ -347,7 +343,7 @@ func (c *converter) call(e transcript.Entry) ([]byte, error) {
 	default:
 		c.need("agent:sessionCapabilities." + verb)
 		c.tag("close")
-		c.line("session %s %s%s", verb, c.name(e.Session), c.as(e))
+		c.named(e, "session %s %s", verb, c.name(e.Session))
 	}
 	return e.Raw, nil
 }
@@ -355,19 +351,19 @@ func (c *converter) call(e transcript.Entry) ([]byte, error) {
 // open makes the line for session/new, load and resume.
 func (c *converter) open(e transcript.Entry, verb string) ([]byte, error) {
 	p := e.JSON().Get("params")
-	options := ""
+	var options []script.Word
 	if cwd := p.Get("cwd").Str(); cwd != c.out.work {
 		rel, below := strings.CutPrefix(cwd, strings.TrimSuffix(c.out.work, "/")+"/")
 		if !below || rel != path.Clean(rel) || strings.HasPrefix(rel, "../") {
 			return nil, fmt.Errorf("#%d opens a session in %s, which is not below the first session's folder %s: a scenario has one workspace", e.Seq, cwd, c.out.work)
 		}
-		options += " cwd=" + c.word(rel)
+		options = append(options, script.Option("cwd", c.word(rel)))
 	}
 	for d := range p.Get("additionalDirectories").Items() {
-		options += " add=" + c.word(d.Str())
+		options = append(options, script.Option("add", c.word(d.Str())))
 	}
 	if meta := p.Get("_meta"); meta.Kind() == wire.Object {
-		options += " meta=" + "'" + strings.ReplaceAll(string(meta.Raw()), "'", "''") + "'"
+		options = append(options, script.Option("meta", script.Quote(string(meta.Raw()))))
 	}
 	answer := c.answers[e.Seq]
 	session := e.Session
@@ -383,9 +379,9 @@ func (c *converter) open(e transcript.Entry, verb string) ([]byte, error) {
 		c.current = session
 	}
 	if answer.Seq == 0 {
-		options += " wait=no"
+		options = append(options, script.Option("wait", "no"))
 	}
-	c.line("session %s %s%s%s", verb, name, options, c.as(e))
+	c.named(e, "session %s %s %s", verb, name, options)
 	raw := e.Raw
 	if p.Get("mcpServers").Len() > 0 {
 		c.leave("the MCP servers that the editor's #%d named", e.Seq)
@@ -397,7 +393,7 @@ func (c *converter) open(e transcript.Entry, verb string) ([]byte, error) {
 // prompt makes the lines for a prompt and for the answers to the permissions
 // asked for until the next one.
 func (c *converter) prompt(e transcript.Entry) ([]byte, error) {
-	text := promptText(e)
+	text, _ := V1().Prompt(e)
 	if c.prompts == nil {
 		c.prompts = map[string]int{}
 	}
@@ -407,7 +403,7 @@ func (c *converter) prompt(e transcript.Entry) ([]byte, error) {
 	c.prompts[text] = e.Seq
 	c.awaitSeen(e.Session)
 	c.permissions(e.Seq)
-	c.line("prompt %s %s%s", c.name(e.Session), c.word(text), c.as(e))
+	c.named(e, "prompt %s %s", c.name(e.Session), c.word(text))
 	c.current = e.Session
 	c.seen[e.Session] = &seen{counts: map[string]int{}}
 	for b := range e.JSON().Path("params.prompt").Items() {

@@ -5,33 +5,16 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
-var (
-	// dollar is one, or the variable that it begins.
-	dollar = regexp.MustCompile(`\$(?:WORK\b|HOME\b|TMP\b|\$)?`)
-	// piecewise is a recorded text in the pieces in which it came.
-	piecewise = regexp.MustCompile(`(?m)^(.*\b(?:text|thinking|refusal|raw): )(\[".*"\])$`)
-)
+// piecewise is a recorded text in the pieces in which it came.
+var piecewise = regexp.MustCompile(`(?m)^(.*\b(?:text|thinking|refusal|raw): )(\[".*"\])$`)
 
-// model is the model's script for the scenario's workspace.
-func (c *converter) model(script []byte) []byte {
-	script = dollar.ReplaceAllFunc(script, func(s []byte) []byte {
-		if len(s) == 1 {
-			return []byte("$$")
-		}
-		return s // a variable already, in a script that somebody wrote
-	})
-	return newBinding([][2]string{{c.out.work, "$WORK"}, {c.out.home, "$HOME"}}).script(script)
-}
-
-// ModelHere is the model's script of a recording for a replay in other
-// directories.
-func ModelHere(script []byte, t *transcript.Transcript, work, home string) []byte {
-	oldWork, oldHome := directories(t)
-	return newBinding([][2]string{{oldWork, work}, {oldHome, home}}).script(script)
+// Relocate returns a model's script with other directories: pairs of what stands
+// there and what takes its place.
+func Relocate(script []byte, directories ...[2]string) []byte {
+	return newBinding(directories).script(script)
 }
 
 // script is a model's script with the directories of now, also where one was

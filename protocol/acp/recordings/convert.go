@@ -1,13 +1,17 @@
-package replay
+package recordings
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/txtar"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -43,25 +47,22 @@ func (c *Converted) Golden(text golden.Renderer, o golden.Options) string {
 // the other, restarts the agent. Title is its first line. The error says what of
 // the recording a scenario cannot say.
 func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, model []byte) (*Converted, error) {
-	c := &converter{t: t, names: map[string]string{}, refs: map[int]string{}, answers: map[int]transcript.Entry{}, seen: map[string]*seen{}, late: map[string][]string{}}
-	c.out.work, c.out.home = directories(t)
+	c := &converter{t: t, names: map[string]string{}, refs: map[int]string{}, answers: map[int]transcript.Entry{}, seen: map[string]*seen{}, late: map[string][]pattern{}}
+	c.out.work, c.out.home = replay.Directories(V1(), t)
 	c.lookAhead()
 	if err := c.acts(); err != nil {
 		return nil, err
 	}
 	files, writes := c.files()
-	head := []string{"# " + title}
+	head := []*script.Line{script.NewComment(title)}
 	for _, left := range c.out.Left {
-		head = append(head, "# Left out: "+left)
+		head = append(head, script.NewComment("Left out: "+left))
 	}
-	head = append(head, c.conditions()...)
-	head = append(head, c.setUp()...)
-	head = append(head, writes...)
-	archive := &txtar.Archive{Comment: []byte(strings.Join(append(head, c.lines...), "\n") + "\n\n"), Files: files}
+	made := &script.File{Lines: slices.Concat(head, c.conditions(), c.setUp(), writes, c.lines, []*script.Line{{Kind: script.Blank}}), Files: files}
 	if model != nil {
-		archive.Files = append(archive.Files, txtar.File{Name: "llm.yaml", Data: c.model(model)})
+		made.Files = append(made.Files, script.ArchiveFile{File: txtar.File{Name: "llm.yaml", Data: c.model(model)}})
 	}
-	c.out.Text = txtar.Format(archive)
+	c.out.Text = script.Format(made)
 	if _, err := p.Parse("recorded", "recorded.txtar", c.out.Text); err != nil {
 		return nil, fmt.Errorf("the scenario made of the recording is wrong: %w", err)
 	}
@@ -73,7 +74,7 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 type converter struct {
 	t     *transcript.Transcript
 	out   Converted
-	lines []string
+	lines []*script.Line
 
 	names   map[string]string        // of sessions, in the scenario
 	current string                   // the session that lines without a name mean
@@ -81,18 +82,23 @@ type converter struct {
 	answers map[int]transcript.Entry // the first answer to each request, by its Seq
 	ends    []ending                 // of the processes, in order
 	seen    map[string]*seen         // of the open turn, by session
-	late    map[string][]string      // what came since the end of a turn or a load, by session
+	late    map[string][]pattern     // what came since the end of a turn or a load, by session
 	prompts map[string]int           // Seq by text
 	needs   []string                 // capabilities of the agent
 	tags    []string
-	permit  string // the standing answer to permissions
+	permit  string // as it is spelled: the standing answer to permissions
 	failed  int    // sessions that were not opened
 }
+
+// pattern says what an act waits for, as the words of a script.
+type pattern []script.Word
+
+func (p pattern) String() string { return fmt.Sprint([]script.Word(p)) }
 
 // seen is what a turn has shown so far: the newest kind of content, and how
 // often it came.
 type seen struct {
-	pattern string
+	pattern pattern
 	counts  map[string]int
 }
 
@@ -104,8 +110,18 @@ type ending struct {
 	status string // of an exit by itself
 }
 
-func (c *converter) line(format string, a ...any) {
-	c.lines = append(c.lines, fmt.Sprintf(format, a...))
+// line adds a line, as script.New makes it.
+func (c *converter) line(template string, args ...any) {
+	c.lines = append(c.lines, script.New(template, args...))
+}
+
+// named adds a line for a request, with a name if another line speaks of it.
+func (c *converter) named(e transcript.Entry, template string, args ...any) {
+	l := script.New(template, args...)
+	if ref := c.as(e); ref != "" {
+		l.As = script.Text(ref)
+	}
+	c.lines = append(c.lines, l)
 }
 
 func (c *converter) leave(format string, a ...any) {
@@ -114,28 +130,37 @@ func (c *converter) leave(format string, a ...any) {
 
 // word is a text as one word of a script, with what is different in each run as
 // a variable.
-func (c *converter) word(s string) string {
-	return "'" + c.vary(strings.ReplaceAll(s, "'", "''"), func(name string) string { return "'" + name + "'" }) + "'"
+func (c *converter) word(s string) script.Word {
+	const mark = "\x00"
+	var words []script.Word
+	for i, part := range strings.Split(c.vary(s, func(name string) string { return mark + name + mark }), mark) {
+		if i%2 == 1 {
+			words = append(words, script.Variable(part))
+		} else {
+			words = append(words, script.Quote(part))
+		}
+	}
+	return script.Join(words...)
 }
 
 // json is a JSON text as one word, in which variables stand as they are.
-func (c *converter) json(s string) string {
-	s = c.vary(strings.ReplaceAll(strings.ReplaceAll(s, "$", "$$"), "'", "''"), func(name string) string { return name })
+func (c *converter) json(s string) script.Word {
+	s = c.vary(strings.ReplaceAll(s, "$", "$$"), func(name string) string { return "$" + name })
 	for id, name := range c.names {
 		s = strings.ReplaceAll(s, serve.Quote(id), `"$SESSION(`+name+`)"`)
 	}
-	return "'" + s + "'"
+	return script.Quote(s)
 }
 
 // vary puts variables in the place of directories and line breaks.
 func (c *converter) vary(s string, put func(name string) string) string {
 	if w := c.out.work; w != "" {
-		s = replacePath(s, w, put("$WORK"))
+		s = replay.ReplacePath(s, w, put("WORK"))
 	}
 	if h := c.out.home; h != "" {
-		s = replacePath(s, h, put("$HOME"))
+		s = replay.ReplacePath(s, h, put("HOME"))
 	}
-	return strings.ReplaceAll(s, "\n", put("$NL"))
+	return strings.ReplaceAll(s, "\n", put("NL"))
 }
 
 // name is what the scenario calls a session.
@@ -149,4 +174,18 @@ func (c *converter) name(session string) string {
 		c.names[session] = n
 	}
 	return n
+}
+
+// dollar is one, or the variable that it begins.
+var dollar = regexp.MustCompile(`\$(?:WORK\b|HOME\b|TMP\b|\$)?`)
+
+// model is the model's script for the scenario's workspace.
+func (c *converter) model(src []byte) []byte {
+	src = dollar.ReplaceAllFunc(src, func(s []byte) []byte {
+		if len(s) == 1 {
+			return []byte("$$")
+		}
+		return s // a variable already, in a script that somebody wrote
+	})
+	return replay.Relocate(src, [2]string{c.out.work, "$WORK"}, [2]string{c.out.home, "$HOME"})
 }

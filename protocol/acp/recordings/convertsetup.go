@@ -1,8 +1,7 @@
-package replay
+package recordings
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -11,34 +10,41 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
 // conditions are the lines with tags and with what the agent must be able to do.
-func (c *converter) conditions() (lines []string) {
+func (c *converter) conditions() (lines []*script.Line) {
 	if len(c.tags) > 0 {
-		lines = append(lines, "tag "+strings.Join(c.tags, " "))
+		lines = append(lines, script.New("tag %s", texts(c.tags)))
 	}
 	if len(c.needs) > 0 {
-		lines = append(lines, "needs "+strings.Join(c.needs, " "))
+		lines = append(lines, script.New("needs %s", texts(c.needs)))
 	}
 	return lines
 }
 
+func texts(list []string) (words []script.Word) {
+	for _, s := range list {
+		words = append(words, script.Text(s))
+	}
+	return words
+}
+
 // setUp are the lines that make the scenario's editor like the recorded one.
-func (c *converter) setUp() (lines []string) {
-	lines = append(lines, c.elicitations()...)
-	lines = append(lines, c.terminals()...)
-	return append(lines, c.capabilities()...)
+func (c *converter) setUp() []*script.Line {
+	return slices.Concat(c.elicitations(), c.terminals(), c.capabilities())
 }
 
 // capabilities is the line for what this editor advertised and the scenario's
 // does not, or the other way round.
-func (c *converter) capabilities() []string {
+func (c *converter) capabilities() []*script.Line {
 	var got map[string]json.RawMessage
-	for e := range Frames(c.t) {
+	for e := range replay.Frames(c.t) {
 		if e.Source == transcript.Editor && e.Method == "initialize" {
 			_ = json.Unmarshal([]byte(e.JSON().Path("params.clientCapabilities").Raw()), &got) // none is none
 			break
@@ -49,27 +55,27 @@ func (c *converter) capabilities() []string {
 	}
 	want := map[string]string{}
 	for key, value := range mockclient.DefaultCapabilities() {
-		text, err := marshal(value)
+		text, err := json.Marshal(value)
 		if err != nil {
 			continue
 		}
 		want[key] = string(text)
 	}
-	var words []string
+	var words []script.Word
 	for _, key := range slices.Sorted(maps.Keys(got)) {
-		if v, err := marshal(got[key]); err == nil && want[key] != string(v) {
-			words = append(words, key+"='"+strings.ReplaceAll(string(v), "'", "''")+"'")
+		if v, err := json.Marshal(got[key]); err == nil && want[key] != string(v) {
+			words = append(words, script.Option(key, script.Quote(string(v))))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if _, there := got[key]; !there {
-			words = append(words, key+"=none")
+			words = append(words, script.Option(key, "none"))
 		}
 	}
 	if words == nil {
 		return nil
 	}
-	return []string{"client " + strings.Join(words, " ")}
+	return []*script.Line{script.New("client %s", words)}
 }
 
 // initialize is the frame as the scenario's editor sends it.
@@ -91,7 +97,7 @@ func (c *converter) initialize(e transcript.Entry) []byte {
 // permissions makes the lines for the answers to the permissions that are asked
 // for from one prompt up to the next.
 func (c *converter) permissions(prompt int) {
-	var choices []string
+	var choices []script.Word
 	for e := range c.t.From(prompt + 1) {
 		if e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt" {
 			break
@@ -100,38 +106,39 @@ func (c *converter) permissions(prompt int) {
 			choices = append(choices, c.choice(e))
 		}
 	}
-	switch same := slices.Compact(slices.Clone(choices)); {
-	case len(same) == 1 && same[0] != c.permit:
-		c.permit = same[0]
+	alike := func(a, b script.Word) bool { return a.String() == b.String() }
+	switch same := slices.CompactFunc(slices.Clone(choices), alike); {
+	case len(same) == 1 && same[0].String() != c.permit:
+		c.permit = same[0].String()
 		c.line("permit %s", same[0])
 	case len(same) > 1:
 		c.permit = ""
 		for i, choice := range choices {
-			c.line("permit %s nth=%d", choice, i+1)
+			c.line("permit %s nth=%s", choice, i+1)
 		}
 	}
 }
 
 // choice is what the editor chose, as permit has it.
-func (c *converter) choice(asked transcript.Entry) string {
+func (c *converter) choice(asked transcript.Entry) script.Word {
 	a, ok := c.answers[asked.Seq]
 	v := a.JSON()
 	switch {
 	case !ok:
-		return "hold"
+		return script.Text("hold")
 	case v.Get("error").Exists():
-		return "error:" + v.Path("error.code").Text()
+		return script.Text("error:" + v.Path("error.code").Text())
 	case v.Path("result.outcome.outcome").Is("selected"):
 		id := v.Path("result.outcome.optionId").Str()
 		kind, nth := kindOf(asked.JSON().Get("params"), id)
 		if kind == "" || nth > 0 { // of two of a kind, the kind means the first
 			return c.word("option:" + id)
 		}
-		return kind
+		return script.Text(kind)
 	case c.cancelledBefore(asked, a):
-		return "hold"
+		return script.Text("hold")
 	}
-	return "cancelled"
+	return script.Text("cancelled")
 }
 
 // cancelledBefore reports whether a turn was cancelled while a request was open:
@@ -147,7 +154,7 @@ func (c *converter) cancelledBefore(q, a transcript.Entry) bool {
 
 // asked yields the agent's requests of a method.
 func (c *converter) asked(method string, f func(transcript.Entry)) {
-	for e := range Frames(c.t) {
+	for e := range replay.Frames(c.t) {
 		if e.Source == transcript.Agent && e.Kind == transcript.Request && e.Method == method {
 			f(e)
 		}
@@ -155,24 +162,24 @@ func (c *converter) asked(method string, f func(transcript.Entry)) {
 }
 
 // elicitations are the lines for the answers to forms and links.
-func (c *converter) elicitations() (lines []string) {
+func (c *converter) elicitations() (lines []*script.Line) {
 	c.asked("elicitation/create", func(q transcript.Entry) {
 		result := c.answers[q.Seq].JSON().Get("result")
 		action := result.Get("action").Str()
 		if !slices.Contains([]string{"accept", "decline", "cancel"}, action) {
 			action = "hold"
 		}
-		line := fmt.Sprintf("elicit %s mode=%s nth=%d", action, q.JSON().Path("params.mode").Text(), len(lines)+1)
+		var options []script.Word
 		if content := result.Get("content"); content.Kind() == wire.Object {
-			line += " content='" + strings.ReplaceAll(string(content.Raw()), "'", "''") + "'"
+			options = append(options, script.Option("content", script.Quote(string(content.Raw()))))
 		}
-		lines = append(lines, line)
+		lines = append(lines, script.New("elicit %s mode=%s nth=%s %s", action, q.JSON().Path("params.mode").Text(), len(lines)+1, options))
 	})
 	return lines
 }
 
 // terminals are the lines for commands that printed something or failed.
-func (c *converter) terminals() (lines []string) {
+func (c *converter) terminals() (lines []*script.Line) {
 	c.asked("terminal/create", func(q transcript.Entry) {
 		id := c.answers[q.Seq].JSON().Path("result.terminalId").Str()
 		output, status := "", wire.Value{}
@@ -189,19 +196,20 @@ func (c *converter) terminals() (lines []string) {
 				status = r
 			}
 		})
-		line := "terminal scripted match=" + c.word(strings.TrimSpace(about(q)))
+		options := []script.Word{script.Option("match", c.word(strings.TrimSpace(about(q))))}
 		if output != "" {
-			line += " output=" + c.word(output)
+			options = append(options, script.Option("output", c.word(output)))
 		}
 		if signal := status.Get("signal").Str(); signal != "" {
-			line += " signal=" + c.word(signal)
+			options = append(options, script.Option("signal", c.word(signal)))
 		} else if code, ok := status.Get("exitCode").Int(); ok && code != 0 {
-			line += fmt.Sprintf(" exit=%d", code)
+			options = append(options, script.Option("exit", code))
 		}
 		if !status.Exists() {
-			line += " hold"
+			options = append(options, script.Text("hold"))
 		}
-		if !slices.Contains(lines, line) {
+		line := script.New("terminal scripted %s", options)
+		if !slices.ContainsFunc(lines, func(l *script.Line) bool { return l.String() == line.String() }) {
 			lines = append(lines, line)
 		}
 	})
@@ -224,7 +232,7 @@ func (c *converter) reply(e transcript.Entry) []byte {
 		return serve.Result(e.ID, `{"content":`+string(v.Path("result.content").Raw())+`}`)
 	case "fs/write_text_file":
 		if failed {
-			c.leave("the error that the editor's #%d answers: the scenario's editor writes %s", e.Seq, c.vary(path, func(s string) string { return s }))
+			c.leave("the error that the editor's #%d answers: the scenario's editor writes %s", e.Seq, c.vary(path, func(name string) string { return "$" + name }))
 		}
 		return serve.Result(e.ID, "{}")
 	case "session/request_permission":
@@ -250,16 +258,16 @@ func (c *converter) reply(e transcript.Entry) []byte {
 // files are those of the workspace as far as they are known. A text that an
 // archive cannot hold as it is, since it ends without a line break or has a line
 // like a file's name, is written by a line of the script.
-func (c *converter) files() (files []txtar.File, writes []string) {
+func (c *converter) files() (files []script.ArchiveFile, writes []*script.Line) {
 	known := Files(c.t)
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		data := known[name]
 		again := txtar.Parse(txtar.Format(&txtar.Archive{Files: []txtar.File{{Name: name, Data: data}}}))
 		if len(again.Files) == 1 && string(again.Files[0].Data) == string(data) && name != "llm.yaml" && !strings.HasPrefix(name, "want/") && !strings.HasSuffix(name, ".base64") {
-			files = append(files, txtar.File{Name: name, Data: data})
+			files = append(files, script.ArchiveFile{File: txtar.File{Name: name, Data: data}})
 			continue
 		}
-		writes = append(writes, "write "+c.word(name)+" "+c.word(string(data)))
+		writes = append(writes, script.New("write %s %s", c.word(name), c.word(string(data))))
 	}
 	return files, writes
 }

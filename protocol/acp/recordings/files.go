@@ -1,10 +1,11 @@
-package replay
+package recordings
 
 import (
 	"path"
 	"strings"
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -13,7 +14,7 @@ import (
 // in them before anybody wrote: what the agent read through the editor, and the
 // old text of its edits. Names are relative to the workspace, with slashes.
 func Files(t *transcript.Transcript) map[string][]byte {
-	work, _ := directories(t)
+	work, _ := replay.Directories(V1(), t)
 	files := map[string][]byte{}
 	touched := map[string]bool{}
 	put := func(name, text string) {
@@ -25,7 +26,7 @@ func Files(t *transcript.Transcript) map[string][]byte {
 		files[rel] = []byte(text)
 	}
 	asked := map[int]wire.Value{}
-	for e := range Frames(t) {
+	for e := range replay.Frames(t) {
 		v := e.JSON()
 		switch {
 		case e.Kind == transcript.Request && e.Method == "fs/read_text_file":
@@ -51,15 +52,4 @@ func Files(t *transcript.Transcript) map[string][]byte {
 		}
 	}
 	return files
-}
-
-// Prompts are the texts of the recorded prompts, in order.
-func Prompts(t *transcript.Transcript) []string {
-	var out []string
-	for e := range Frames(t) {
-		if e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt" {
-			out = append(out, promptText(e))
-		}
-	}
-	return out
 }

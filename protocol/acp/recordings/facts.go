@@ -1,0 +1,260 @@
+package recordings
+
+import (
+	"strings"
+
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/serve"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// V1 returns what recordings need to know of ACP version 1.
+func V1() replay.Protocol { return protocol{} }
+
+type protocol struct {
+	Agent
+	acpframe.Classifier
+}
+
+// Facts implements replay.Protocol.
+func (protocol) Facts(e transcript.Entry) replay.Facts {
+	f := replay.Facts{Lane: e.Session}
+	opens := e.Method == "session/new" || e.Method == "session/fork"
+	switch v := e.JSON(); {
+	case opens && e.Kind == transcript.Response:
+		f.Opened = v.Path("result.sessionId").Str()
+	case e.Method == "initialize" && e.Kind == transcript.Response:
+		info := v.Path("result.agentInfo")
+		f.Agent, f.Version = info.Get("name").Str(), info.Get("version").Str()
+	case e.Kind == transcript.Request && e.Source == transcript.Editor:
+		f.Dir = v.Path("params.cwd").Str()
+		f.Loads = e.Method == "session/load" || e.Method == "session/resume"
+	}
+	if opens {
+		f.Lane = ""
+	}
+	update := acpframe.Update(e)
+	if update == "" {
+		return f
+	}
+	f.Shows, f.What, f.State, f.Chunk = update, update, isState(update), isChunk(update)
+	f.Message = strings.TrimSuffix(update, "_chunk")
+	switch update {
+	case "tool_call":
+		f.Item = e.JSON().Path("params.update.toolCallId").Str()
+	case "tool_call_update":
+		f.What += " " + e.JSON().Path("params.update.status").Str()
+	}
+	return f
+}
+
+// isState tells updates that may come at any time, so that only a strict replay
+// waits for them.
+func isState(update string) bool {
+	switch update {
+	case "available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "usage_update", "plan":
+		return true
+	}
+	return false
+}
+
+func isChunk(update string) bool { return strings.HasSuffix(update, "_chunk") }
+
+// Improvise implements replay.Protocol.
+func (protocol) Improvise(e transcript.Entry) [][]byte {
+	switch e.Method {
+	case "session/prompt":
+		over := `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"The recording ends here."}}`
+		return [][]byte{update(e.Session, over), serve.Result(e.ID, `{"stopReason":"end_turn"}`)}
+	case "authenticate", "logout", "session/close", "session/set_mode":
+		return [][]byte{serve.Result(e.ID, `{}`)}
+	}
+	return [][]byte{serve.Error(e.ID, "-32601", "the recording has no answer to this request of "+e.Method)}
+}
+
+// EndTurn implements replay.Protocol.
+func (protocol) EndTurn(answer []byte, cancelled bool) []byte {
+	v, err := wire.Parse(answer)
+	switch {
+	case err == nil && cancelled:
+		return serve.Result(wire.ID(v.Get("id").Raw()), `{"stopReason":"cancelled"}`)
+	case err == nil && v.Path("result.stopReason").Is("cancelled"):
+		return replaced(answer, "result.stopReason", `"end_turn"`)
+	}
+	return answer
+}
+
+// Side implements replay.Protocol.
+func (protocol) Side(method string) transcript.Source {
+	m, ok := schema.V1().Method(method)
+	switch {
+	case !ok:
+		return ""
+	case m.Direction == schema.ToAgent:
+		return transcript.Editor
+	}
+	return transcript.Agent
+}
+
+// Fits implements replay.Protocol.
+func (protocol) Fits(method string, result wire.Value) bool {
+	key := map[string]string{
+		"session/request_permission": "outcome", "fs/read_text_file": "content", "terminal/create": "terminalId",
+		"session/prompt": "stopReason", "session/new": "sessionId", "initialize": "protocolVersion",
+		"terminal/output": "output", "terminal/wait_for_exit": "exitCode", "elicitation/create": "action",
+	}[method]
+	return key != "" && result.Get(key).Exists()
+}
+
+// HasText implements replay.Protocol.
+func (protocol) HasText(e transcript.Entry) bool {
+	switch e.Method {
+	case "session/prompt", "session/update", "session/request_permission", "terminal/output":
+		return true
+	}
+	return strings.HasPrefix(e.Method, "fs/")
+}
+
+// Editor implements replay.Protocol.
+func (protocol) Editor(a *transport.Agent, asked []string) replay.Editor {
+	hold := []string{"fs/read_text_file", "fs/write_text_file", "terminal/create", "terminal/output",
+		"terminal/wait_for_exit", "terminal/kill", "terminal/release", "elicitation/create"}
+	for _, method := range asked {
+		if method != "session/request_permission" { // which the policy leaves open, also when a turn is cancelled
+			hold = append(hold, method)
+		}
+	}
+	never := mockclient.Always(mockclient.Answer{Never: true})
+	return mockclient.NewEditor(a, mockclient.Options{Policy: never, Hold: hold, IgnoreCancelRequest: true})
+}
+
+// Answer implements replay.Protocol.
+func (protocol) Answer(name string, asked, answer transcript.Entry) (value string, ok, known bool) {
+	outcome := answer.JSON().Path("result.outcome")
+	switch name {
+	case "outcome":
+		o := outcome.Get("outcome")
+		return o.Text(), o.Exists(), true
+	case "option":
+		o := outcome.Get("optionId")
+		return o.Text(), o.Exists(), true
+	case "kind":
+		kind, _ := kindOf(asked.JSON().Get("params"), outcome.Get("optionId").Str())
+		return kind, kind != "", true
+	}
+	return "", false, false
+}
+
+// Refuse implements replay.Protocol: nothing is allowed, nothing is there.
+func (protocol) Refuse(e transcript.Entry) (answer []byte, always bool) {
+	switch e.Method {
+	case "session/request_permission":
+		option := ""
+		for _, kind := range []string{"reject_always", "reject_once"} {
+			for o := range e.JSON().Path("params.options").Items() {
+				if o.Get("kind").Is(kind) {
+					option = o.Get("optionId").Str()
+				}
+			}
+		}
+		if option != "" {
+			return serve.Result(e.ID, `{"outcome":{"outcome":"selected","optionId":`+serve.Quote(option)+`}}`), true
+		}
+		return serve.Result(e.ID, `{"outcome":{"outcome":"cancelled"}}`), true
+	case "fs/read_text_file":
+		return serve.Error(e.ID, "-32002", "the recording has no such file"), false
+	}
+	return serve.Error(e.ID, "-32601", "the recording has no answer to this"), false
+}
+
+// Adapt implements replay.Protocol: of an answer to a permission, it chooses from
+// the options on offer now the one of the same kind, the one with the same id
+// first.
+func (protocol) Adapt(answer []byte, then, now transcript.Entry) []byte {
+	v, err := wire.Parse(answer)
+	if err != nil || then.Method != "session/request_permission" {
+		return answer
+	}
+	chosen := v.Path("result.outcome.optionId")
+	if chosen.Kind() != wire.String {
+		return answer
+	}
+	kind, nth := kindOf(then.JSON().Get("params"), chosen.Str())
+	option := ""
+	seen := 0
+	for o := range now.JSON().Path("params.options").Items() {
+		id := o.Get("optionId").Str()
+		if o.Get("kind").Str() != kind {
+			continue
+		}
+		if option == "" || id == chosen.Str() || seen == nth {
+			option = id
+		}
+		if id == chosen.Str() {
+			break
+		}
+		seen++
+	}
+	if kind == "" || option == "" {
+		return answer // as it was: the agent shall see an option it does not offer
+	}
+	return replaced(answer, "result.outcome.optionId", serve.Quote(option))
+}
+
+// kindOf is the kind of an option, and which of that kind it is.
+func kindOf(params wire.Value, id string) (kind string, nth int) {
+	count := map[string]int{}
+	for o := range params.Get("options").Items() {
+		k := o.Get("kind").Str()
+		if o.Get("optionId").Is(id) {
+			return k, count[k]
+		}
+		count[k]++
+	}
+	return "", 0
+}
+
+// About implements replay.Protocol.
+func (protocol) About(e transcript.Entry) string { return about(e) }
+
+func about(e transcript.Entry) string {
+	p := e.JSON().Get("params")
+	switch e.Method {
+	case "fs/read_text_file", "fs/write_text_file":
+		return p.Get("path").Str()
+	case "terminal/create":
+		text := p.Get("command").Str()
+		for a := range p.Get("args").Items() {
+			text += " " + a.Str()
+		}
+		return text
+	case "terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release":
+		return p.Get("terminalId").Str()
+	case "session/request_permission":
+		return p.Path("toolCall.title").Str()
+	}
+	return ""
+}
+
+// ModelHere returns the model's script of a recording for a replay in other
+// directories.
+func ModelHere(src []byte, t *transcript.Transcript, work, home string) []byte {
+	oldWork, oldHome := replay.Directories(V1(), t)
+	return replay.Relocate(src, [2]string{oldWork, work}, [2]string{oldHome, home})
+}
+
+// Prompts returns the texts of the recorded prompts, in order.
+func Prompts(t *transcript.Transcript) []string {
+	var out []string
+	for e := range replay.Frames(t) {
+		if text, ok := V1().Prompt(e); ok && e.Source == transcript.Editor && e.Kind == transcript.Request {
+			out = append(out, text)
+		}
+	}
+	return out
+}
