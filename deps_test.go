@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"protocol/acp/acpreport", "protocol/acp/words", "protocol/acp/prompt", "protocol/acp/recordings"},
 	{"reports", "sweep", "replay", "acptest"},
 	{"scenarios"},
-	{"protocol/acp/invariants", "protocol/acp/canonical"},
+	{"protocol/acp/invariants", "protocol/acp/canonical", "internal/canary"},
 	{"rules", "golden", "mockclient", "fakellm", "agents"},
 	{"protocol/acp/acpframe", "transport"},
 	{"serve"},

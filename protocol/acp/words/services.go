@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/acp-test/acp-test/internal/canary"
 	"github.com/acp-test/acp-test/mockclient"
-	"github.com/acp-test/acp-test/mockclient/canary"
 	"github.com/acp-test/acp-test/scenarios"
 )
 

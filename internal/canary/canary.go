@@ -8,7 +8,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,9 +42,6 @@ type Sighting struct {
 	// Token reports whether the token arrived by the variable or the header.
 	Token bool `json:"token"`
 }
-
-// NewToken makes up a token.
-func NewToken() string { return "canary-" + rand.Text()[:12] }
 
 func newServer(token string, arrived func(context.Context, mcp.Request) bool, see func(Sighting)) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "canary", Version: "1"}, &mcp.ServerOptions{

@@ -2,6 +2,7 @@ package canary_test
 
 import (
 	"context"
+	"crypto/rand"
 	"net/http"
 	"os"
 	"os/exec"
@@ -11,7 +12,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/acp-test/acp-test/mockclient/canary"
+	"github.com/acp-test/acp-test/internal/canary"
 )
 
 func TestMain(m *testing.M) {
@@ -51,7 +52,7 @@ var _ = Describe("a canary", func() {
 	It("sings over stdio and is seen", func() {
 		self, err := os.Executable()
 		Expect(err).NotTo(HaveOccurred())
-		log, token := GinkgoT().TempDir()+"/log", canary.NewToken()
+		log, token := GinkgoT().TempDir()+"/log", "canary-"+rand.Text()[:12]
 		Expect(canary.Read(log)).To(BeEmpty())
 		entry := canary.Stdio("c", token, log, self, "canary")
 		cmd := exec.Command(entry.Command, entry.Args...)
@@ -64,7 +65,7 @@ var _ = Describe("a canary", func() {
 		Expect(canary.Read(log)).To(ContainElement(canary.Sighting{What: "called", Text: "tweet"}), "an agent that drops the environment shows")
 	})
 	It("sings over http and is seen", func() {
-		token := canary.NewToken()
+		token := "canary-" + rand.Text()[:12]
 		s, err := canary.Start(token)
 		Expect(err).NotTo(HaveOccurred())
 		defer s.Close()
