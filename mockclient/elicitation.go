@@ -68,7 +68,7 @@ type elicited struct {
 func (e *Editor) elicitation(r *Request) {
 	mode := r.Params.Get("mode")
 	if (!mode.Is("form") && !mode.Is("url")) || !e.caps.On("elicitation."+mode.Str()) {
-		r.Fail(codeInvalidParams, "the client did not advertise elicitation mode %q", clip(mode.Text(), 50))
+		r.Fail(codeInvalidParams, "the client did not advertise elicitation mode %q", wire.Clip(mode.Text(), 50))
 		return
 	}
 	message := r.Params.Get("message")

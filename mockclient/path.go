@@ -65,7 +65,7 @@ func (e *Editor) locate(r *Request) (file, bool) {
 	}
 	path := named.Str()
 	if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
-		r.Fail(codeInvalidParams, "the path %q is not absolute", clip(path, 300))
+		r.Fail(codeInvalidParams, "the path %q is not absolute", wire.Clip(path, 300))
 		return file{}, false
 	}
 	roots, known := e.rootsOf(session.Str())
@@ -73,7 +73,7 @@ func (e *Editor) locate(r *Request) (file, bool) {
 		e.remark(session.Str(), Remark{
 			Code: "unknown-session", Request: r.Entry.Seq, Text: "a file was asked for in a session that is not open",
 		})
-		r.Fail(codeInvalidParams, "unknown session %q", clip(session.Str(), 100))
+		r.Fail(codeInvalidParams, "unknown session %q", wire.Clip(session.Str(), 100))
 		return file{}, false
 	}
 	clean := filepath.Clean(path)
@@ -136,7 +136,7 @@ func (e *Editor) refuse(r *Request, path string) {
 	e.remark(r.Entry.Session, Remark{
 		Code: "path-refused", Request: r.Entry.Seq, Refused: path, Text: "the path leaves the directories of the session",
 	})
-	r.Fail(codeInvalidParams, "the path %q is outside the directories of the session", clip(path, 300))
+	r.Fail(codeInvalidParams, "the path %q is outside the directories of the session", wire.Clip(path, 300))
 }
 
 var errNotRegular = errors.New("not a regular file")

@@ -194,7 +194,7 @@ func (n *toolNames) observe(f transcript.Entry) {
 		name.kind = strings.Clone(v.Str())
 	}
 	if v := update.Get("title"); v.Kind() == wire.String {
-		name.title = clip(strings.Clone(v.Str()), 1000)
+		name.title = wire.Clip(strings.Clone(v.Str()), 1000)
 	}
 	n.known[key] = name
 }

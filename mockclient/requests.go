@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -127,7 +126,7 @@ func (e *Editor) handle(f transcript.Entry) {
 	case "elicitation/create":
 		e.elicitation(r)
 	default:
-		r.Fail(codeMethodNotFound, "method not found: %s", clip(f.Method, 200))
+		r.Fail(codeMethodNotFound, "method not found: %s", wire.Clip(f.Method, 200))
 	}
 }
 
@@ -139,17 +138,6 @@ func (e *Editor) Settle(ctx context.Context) {
 	case <-e.inbox.rest():
 	case <-ctx.Done():
 	}
-}
-
-// clip shortens a text for a message.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
 }
 
 // Held lists the agent's requests that have no answer yet, in order of arrival.

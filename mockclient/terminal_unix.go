@@ -17,6 +17,7 @@ import (
 	"github.com/acp-test/acp-test/internal/glob"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // startReal runs a command on a pty. It leads a session of its own, and carries
@@ -28,7 +29,7 @@ func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, 
 			Code: "command-refused", Request: r.Entry.Seq, Refused: t.Command,
 			Text: "the command is not among those the test allows",
 		})
-		r.Fail(codeInvalidParams, "the command %q is not allowed here", clip(t.Command, 200))
+		r.Fail(codeInvalidParams, "the command %q is not allowed here", wire.Clip(t.Command, 200))
 		return
 	}
 	mark := process.TerminalVariable(l.a.RunID() + "/" + strconv.Itoa(l.a.Conn()) + "/" + strconv.Itoa(r.Entry.Seq))
@@ -36,7 +37,7 @@ func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, 
 	cmd.Env = append(process.Attributed(slices.Concat(l.opts.Env, env), l.a.RunID(), l.a.Conn()), mark)
 	var err error
 	if cmd.Path, err = lookIn(cmd.Env, dir, words[0]); err != nil {
-		r.Fail(codeNotFound, "no such command: %s", clip(words[0], 200))
+		r.Fail(codeNotFound, "no such command: %s", wire.Clip(words[0], 200))
 		return
 	}
 	size := pty.Winsize{Rows: l.opts.Rows, Cols: l.opts.Cols}
@@ -45,7 +46,7 @@ func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, 
 	}
 	screen, err := pty.StartWithAttrs(cmd, &size, terminalAttr())
 	if err != nil {
-		r.Fail(codeInternal, "starting %q: %v", clip(words[0], 200), err)
+		r.Fail(codeInternal, "starting %q: %v", wire.Clip(words[0], 200), err)
 		return
 	}
 	l.add(t)

@@ -149,7 +149,7 @@ func (e *Editor) terminal(r *Request) {
 	}
 	t := l.find(id.Str())
 	if t == nil || t.Session != session.Str() {
-		r.Fail(codeNotFound, "no terminal %q in this session", clip(id.Str(), 100))
+		r.Fail(codeNotFound, "no terminal %q in this session", wire.Clip(id.Str(), 100))
 		return
 	}
 	switch r.Entry.Method {
@@ -229,7 +229,7 @@ type created struct {
 func (e *Editor) terminalDir(r *Request) (string, bool) {
 	roots, known := e.rootsOf(r.Params.Get("sessionId").Str())
 	if !known {
-		r.Fail(codeInvalidParams, "unknown session %q", clip(r.Params.Get("sessionId").Str(), 100))
+		r.Fail(codeInvalidParams, "unknown session %q", wire.Clip(r.Params.Get("sessionId").Str(), 100))
 		return "", false
 	}
 	cwd := r.Params.Get("cwd")
@@ -240,7 +240,7 @@ func (e *Editor) terminalDir(r *Request) (string, bool) {
 		return roots[0].dir, true
 	}
 	if !filepath.IsAbs(cwd.Str()) {
-		r.Fail(codeInvalidParams, "the cwd %q is not absolute", clip(cwd.Str(), 300))
+		r.Fail(codeInvalidParams, "the cwd %q is not absolute", wire.Clip(cwd.Str(), 300))
 		return "", false
 	}
 	clean := filepath.Clean(cwd.Str())

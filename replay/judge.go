@@ -2,13 +2,13 @@ package replay
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // Judged says which of the two sides is under test: findings about the other
@@ -123,13 +123,8 @@ func around(text golden.Renderer, t *transcript.Transcript, seqs []int) []string
 	return lines
 }
 
-func shorten(s string) string {
-	const most = 200
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
+// shorten makes a line fit a failure.
+func shorten(s string) string { return wire.Clip(s, 200) }
 
 // Canonical is the text of a recording for comparison: what crossed the wire,
 // with directories masked.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // writeTAP writes TAP version 14: a test point a scenario, with what went wrong
@@ -210,7 +211,7 @@ func markdown(s string) string {
 
 // code is a code span, with as many backquotes as its text asks for.
 func code(s string) string {
-	s = cutText(harmless(strings.ReplaceAll(s, "\n", " ")), 300)
+	s = wire.Clip(harmless(strings.ReplaceAll(s, "\n", " ")), 300)
 	fence := "`"
 	for strings.Contains(s, fence) {
 		fence += "`"
@@ -234,16 +235,6 @@ func fenced(language, text, indent string) string {
 	}
 	b.WriteString(indent + fence + "\n")
 	return b.String()
-}
-
-func cutText(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit] + "…"
 }
 
 // writeBadge writes a badge: the agent's name and what came out.

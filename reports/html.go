@@ -21,6 +21,7 @@ import (
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // The page is one file. What a scenario did is in it as compressed text, which
@@ -142,10 +143,10 @@ func (d *detail) read(render golden.Renderer, root *os.Root, name string) error 
 	}
 	defer t.Close()
 	for e := range t.All() {
-		text := cutText(harmless(render.Line(e)), 600)
+		text := wire.Clip(harmless(render.Line(e)), 600)
 		raw := string(bytes.ToValidUTF8(e.Raw, []byte("\ufffd")))
 		if len(raw) > rawLimit {
-			raw = cutText(raw, rawLimit)
+			raw = wire.Clip(raw, rawLimit)
 			d.Cut = append(d.Cut, e.Seq)
 		}
 		d.Entries = append(d.Entries, []any{e.Seq, e.At.Microseconds(), e.Conn, e.Source, e.Kind, e.Ref, text, raw})
@@ -169,7 +170,7 @@ func readSome(root *os.Root, name string) string {
 	if !utf8.Valid(data) {
 		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
 	}
-	return cutText(string(data), artifactLimit)
+	return wire.Clip(string(data), artifactLimit)
 }
 
 func compress(d detail) string {

@@ -16,8 +16,9 @@ import (
 func backCommands() []*Command {
 	return []*Command{
 		{
-			Name: "saw", Group: "back", Args: "PATTERN [count=N|count>=N] [before PATTERN] [after PATTERN] [in=run|turn=N]", Negatable: true,
-			Summary: "ask whether an entry came, without waiting",
+			Name: "saw", Group: "back", Args: "PATTERN [count=N|count>=N] [before PATTERN] [after PATTERN] [in=run|turn=N]",
+			Negatable: true,
+			Summary:   "ask whether an entry came, without waiting",
 			Detail: "Looks at the entries from the session's latest prompt to now, of the session that\n" +
 				"the pattern names or else the current one; in=run and turn=N look elsewhere.\n" +
 				"count=N is exact, the default is at least one. before and after\n" +
@@ -31,14 +32,16 @@ func backCommands() []*Command {
 		}, {
 			Name: "cmp", Group: "back", Args: "FILE WANT", Effect: true,
 			Summary: "compare a file of the workspace with an expected one",
-			Detail:  "WANT is the name of a file of the archive, usually want/FILE. Variables in it are\nexpanded. FILE may be absolute.",
+			Detail: "WANT is the name of a file of the archive, usually want/FILE. Variables in it are\nexpanded. FILE may " +
+				"be absolute.",
 			Compile: compileCmp,
 		}, {
 			Name: "exists", Group: "back", Args: "FILE…", Negatable: true, Effect: true,
 			Summary: "ask whether files of the workspace exist",
 			Compile: compileExists,
 		}, {
-			Name: "model", Group: "back", Args: "requests==N | requests<=N | requests>=N | saw [path=value…]", Negatable: true, Effect: true,
+			Name: "model", Group: "back", Args: "requests==N | requests<=N | requests>=N | saw [path=value…]", Negatable: true,
+			Effect:  true,
 			Summary: "ask what the model server was asked",
 			Detail: "requests counts the requests of the conversation since the latest prompt, without\n" +
 				"side requests and retries. \"model saw\" looks for a request with the conditions\n" +
@@ -257,7 +260,7 @@ func compileText(l *Line) Step {
 		}
 		text := b.run.said(b.Session(), from, to)
 		if re.MatchString(text) == l.Negated {
-			return b.Back(l, true, strings.TrimPrefix(l.Text, "! "), fmt.Sprintf("the text %q", clip(text, 600)))
+			return b.Back(l, true, strings.TrimPrefix(l.Text, "! "), fmt.Sprintf("the text %q", transcript.Clip(text, 600)))
 		}
 		return nil
 	}
@@ -335,15 +338,8 @@ func compileStderr(l *Line) Step {
 	return func(_ context.Context, b *Branch) error {
 		text := b.run.stderr(1 << 20)
 		if re.MatchString(text) == l.Negated {
-			return b.Back(l, false, strings.TrimPrefix(l.Text, "! "), fmt.Sprintf("%q", clip(text, 600)))
+			return b.Back(l, false, strings.TrimPrefix(l.Text, "! "), fmt.Sprintf("%q", transcript.Clip(text, 600)))
 		}
 		return nil
 	}
-}
-
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return s[:n] + fmt.Sprintf("… (%d bytes)", len(s))
 }

@@ -108,7 +108,7 @@ func (run *Run) unlisted(list []agents.KnownFailure) []agents.KnownFailure {
 		}
 		for _, c := range r.Checks {
 			if c.Verdict == Fail || c.Verdict == Inconclusive && r.Verdict == Fail {
-				note(c.Slug, orElse(c.Title, c.Reason))
+				note(c.Slug, cmp.Or(c.Title, c.Reason))
 			}
 		}
 		for _, f := range r.Findings {
@@ -195,7 +195,7 @@ func (run *Run) advice() []string {
 		}
 		slices.Sort(tools)
 		if wire != "" {
-			out = append(out, fmt.Sprintf("the agent talks %s to its model; tools learned: %s", wire, orElse(strings.Join(tools, ", "), "none")))
+			out = append(out, fmt.Sprintf("the agent talks %s to its model; tools learned: %s", wire, cmp.Or(strings.Join(tools, ", "), "none")))
 		} else {
 			out = append(out, "the agent never called a model at the base URLs in its environment ("+strings.Join([]string{"OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"}, ", ")+"): what needs the model could not be judged; a profile says how it is reached")
 		}
@@ -212,5 +212,5 @@ func updating(command string) string {
 	if ok {
 		return before + " --update -- " + agent
 	}
-	return orElse(command, "acp-test run") + " --update"
+	return cmp.Or(command, "acp-test run") + " --update"
 }

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -236,7 +237,7 @@ func (b *Branch) Variable(name string) (string, error) {
 	from := e
 	if e.Source == transcript.Editor && e.Kind == transcript.Request {
 		if a := r.t.At(r.AnswerTo(e.Seq)); a.Ref == e.Seq {
-			if _, text, ok := r.lookup(a, orElse(path, r.protocol().SessionPath)); ok {
+			if _, text, ok := r.lookup(a, cmp.Or(path, r.protocol().SessionPath)); ok {
 				return text, nil
 			}
 			from = a

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func (p *Protocol) Shipped(names ...string) ([]*Scenario, error) {
 	var bad []error
 	for _, n := range names {
 		if !slices.Contains(known, n) {
-			bad = append(bad, &Mistake{File: "--suite " + n, Message: "there is no suite of that name", Hint: orElse(mistake.Nearest(n, known), "they are: "+strings.Join(known, ", "))})
+			bad = append(bad, &Mistake{File: "--suite " + n, Message: "there is no suite of that name", Hint: cmp.Or(mistake.Nearest(n, known), "they are: "+strings.Join(known, ", "))})
 			continue
 		}
 		list, err := p.shippedIn(n)
@@ -88,13 +89,6 @@ func (p *Protocol) shippedIn(suite string) (all []*Scenario, err error) {
 		all = append(all, s)
 	}
 	return all, errors.Join(bad...)
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
 
 // Config is the name of the file at the root of a collection of scenarios.

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"math"
 	"sync"
-	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/wire"
 )
 
 // progress is how far a matcher has looked at one transcript.
@@ -94,17 +95,15 @@ func lastLines(actual any) string {
 	}
 	s := "the last entries are:"
 	for e := range t.From(t.Len() - 7) {
-		s += fmt.Sprintf("\n  #%d %s %s %s", e.Seq, e.Source, e.Kind, clip(e.Raw, 160))
+		s += fmt.Sprintf("\n  #%d %s %s %s", e.Seq, e.Source, e.Kind, Clip(string(e.Raw), 160))
 	}
 	return s
 }
 
-func clip(b []byte, n int) string {
-	if len(b) <= n {
-		return string(b)
+// Clip shortens a text to n bytes for a message, and says how many there are.
+func Clip(s string, n int) string {
+	if len(s) <= n {
+		return s
 	}
-	for n > 0 && !utf8.RuneStart(b[n]) {
-		n--
-	}
-	return fmt.Sprintf("%s… (%d bytes)", b[:n], len(b))
+	return fmt.Sprintf("%s (%d bytes)", wire.Clip(s, n), len(s))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/acp-test/acp-test/mistake"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // Kind says what a Node is.
@@ -242,7 +243,7 @@ func (n *Node) What() string {
 	switch n.Kind {
 	case Scalar:
 		if _, text := n.Value.(string); text {
-			return fmt.Sprintf("%q", short(n.Text))
+			return fmt.Sprintf("%q", wire.Clip(n.Text, 40))
 		}
 		return n.Text
 	case List:
@@ -251,13 +252,4 @@ func (n *Node) What() string {
 		return "a mapping"
 	}
 	return "nothing"
-}
-
-// short keeps a text from filling a message.
-func short(s string) string {
-	const most = 40
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

@@ -2,23 +2,12 @@ package invariants
 
 import (
 	"cmp"
-	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/wire"
 )
 
 // clip shortens text from an agent for a sentence.
-func clip(s string) string {
-	const limit = 120
-	if len(s) <= limit {
-		return s
-	}
-	cut := limit
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
-}
+func clip(s string) string { return wire.Clip(s, 120) }
 
 // orNothing is the text of a value for a sentence.
 func orNothing(v wire.Value) string {
