@@ -8,8 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
@@ -376,8 +374,3 @@ func (s *slots) take(ctx context.Context) bool {
 }
 
 func (s *slots) give() { <-s.free }
-
-// profileTitle is the agent as results name it.
-func profileTitle(p *agents.Profile, extra []string) Agent {
-	return Agent{Profile: p.Name, Title: p.Shown(), Command: append(slices.Clone(p.Command), extra...), Wire: p.Model.Wire, AdHoc: strings.HasPrefix(p.Source, "command line")}
-}

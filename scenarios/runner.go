@@ -46,8 +46,8 @@ const startTries = 3
 // of the repeats. When ctx ends, the run stops, and what has finished is
 // summed up.
 func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
-	run := Run{Version: 1, Tool: e.Tool, Command: e.Command, Agent: profileTitle(e.Profile, e.ExtraArgs), Protocol: e.Protocol.Version, Seed: e.Seed,
-		Started: time.Now(), Out: e.Out, Strict: plan.Strict}
+	run := e.NewRun()
+	run.Strict = plan.Strict
 	if plan.Shard != nil {
 		run.Shard = &Shard{Index: plan.Shard.Index, Of: plan.Shard.Of, Hash: Hash(list), List: idsOf(list), Expected: e.expected(), Unclaimed: e.unclaimed(list)}
 	}

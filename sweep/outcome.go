@@ -15,12 +15,8 @@ import (
 // outcome sums a sweep up.
 func (s *sweep) outcome(ctx context.Context, findings []Finding, all []schedule, began time.Time) Outcome {
 	e := s.engine
-	p := e.Profile
-	run := scenarios.Run{
-		Version: 1, Tool: e.Tool, Command: e.Command, Protocol: "1", Seed: e.Seed, Started: began, Out: e.Out,
-		Agent:       scenarios.Agent{Profile: p.Name, Title: p.Shown(), Command: append(slices.Clone(p.Command), e.ExtraArgs...), Wire: p.Model.Wire},
-		Interrupted: ctx.Err() != nil,
-	}
+	run := e.NewRun()
+	run.Started, run.Interrupted = began, ctx.Err() != nil
 	m := &scenarios.Sweep{Explored: s.explored, Pruned: s.pruned, Inconclusive: s.unsure, Cells: s.cells}
 	m.Unexplored = s.skipped + len(all) - s.explored - s.given
 	points, actions := map[string]bool{}, map[string]bool{}

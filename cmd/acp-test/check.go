@@ -46,7 +46,7 @@ The exit status is 1 if something is broken, 2 if a file cannot be read.`,
 			if err := checkFormats("--report", asked); err != nil {
 				return err
 			}
-			run := scenarios.Run{Version: 1, Tool: tool(), Command: h.commandLine(), Protocol: "1", Started: time.Now()}
+			run := h.newRun(scenarios.Agent{})
 			for _, name := range args {
 				t, err := h.recordingOf(name)
 				if err != nil {

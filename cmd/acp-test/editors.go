@@ -99,7 +99,8 @@ func (h *host) editors(ctx context.Context, o *judging, paths, client []string) 
 	if err != nil {
 		return err
 	}
-	run := scenarios.Run{Version: 1, Tool: tool(), Command: h.commandLine(), Agent: scenarios.Agent{Profile: filepath.Base(client[0]), Command: client}, Protocol: "1", Started: time.Now(), Out: out}
+	run := h.newRun(scenarios.Agent{Profile: filepath.Base(client[0]), Command: client})
+	run.Out = out
 	for _, s := range list {
 		if ctx.Err() != nil {
 			run.Interrupted = true

@@ -123,8 +123,8 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 	if err != nil {
 		return err
 	}
-	run := scenarios.Run{Version: 1, Tool: tool(), Command: h.commandLine(), Agent: scenarios.Agent{Profile: p.Name, Title: p.Shown(), Command: p.Command},
-		Protocol: "1", Started: time.Now(), Out: out}
+	run := h.newRun(scenarios.Agent{Profile: p.Name, Title: p.Shown(), Command: p.Command})
+	run.Out = out
 	for _, file := range o.paths {
 		for n := range o.repeat {
 			if ctx.Err() != nil {

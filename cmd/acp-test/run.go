@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -146,12 +145,14 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 
 // unable ends a run that cannot begin: reports say why, and so does the error.
 func (h *host) unable(e *scenarios.Engine, o *options, why error) error {
-	p := e.Profile
-	return errors.Join(why, h.writeReports(scenarios.Run{
-		Tool: e.Tool, Command: h.commandLine(), Agent: scenarios.Agent{Profile: p.Name, Title: p.Shown(), Command: p.Command},
-		Protocol: "1", Seed: e.Seed, Started: time.Now(), Out: e.Out, Strict: o.strict,
-		Verdict: scenarios.Error, Exit: 2, Notes: []string{why.Error()},
-	}, e.Out, o.reports))
+	run := e.NewRun()
+	run.Strict, run.Verdict, run.Exit, run.Notes = o.strict, scenarios.Error, 2, []string{why.Error()}
+	return errors.Join(why, h.writeReports(run, e.Out, o.reports))
+}
+
+// newRun begins the results of a run that no engine makes.
+func (h *host) newRun(a scenarios.Agent) scenarios.Run {
+	return acp.V1().NewRun(tool(), h.commandLine(), a)
 }
 
 // commandLine is what the user typed, to type it again.

@@ -108,7 +108,8 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 	if !quiet {
 		res := judge(severity).Editor(scenarios.Result{ID: id, File: name, Started: log.Header().Started}, script,
 			[]replay.Session{{Log: log}})
-		run := scenarios.Run{Version: 1, Tool: tool(), Command: h.commandLine(), Protocol: "1", Started: log.Header().Started, Results: []scenarios.Result{res}}
+		run := h.newRun(scenarios.Agent{})
+		run.Started, run.Results = log.Header().Started, []scenarios.Result{res}
 		run.Conclude()
 		console := reports.NewConsole(h.err, reports.ConsoleOptions{Total: 1, Quiet: true})
 		console.Finished(res)

@@ -73,8 +73,8 @@ func (h *host) page(name string, t *transcript.Transcript, out string) (err erro
 	head := t.Header()
 	res := judge("v1").Check(name, t)
 	res.Artifacts = map[string]string{"transcript": entries, "rendered": text}
-	run := scenarios.Run{Version: 1, Tool: tool(), Command: h.commandLine(), Agent: scenarios.Agent{Profile: head.Agent, Version: res.AgentVersion},
-		Protocol: head.Protocol, Started: head.Started, Duration: res.Duration, Out: dir, Results: []scenarios.Result{res}}
+	run := h.newRun(scenarios.Agent{Profile: head.Agent, Version: res.AgentVersion})
+	run.Protocol, run.Started, run.Duration, run.Out, run.Results = head.Protocol, head.Started, res.Duration, dir, []scenarios.Result{res}
 	run.Conclude()
 	write := func(w io.Writer) error { return reports.Write(canonical.V1(), "html", run, w) }
 	if out == "-" {
