@@ -81,7 +81,8 @@ func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
 	case "gate":
 		s.Kind, s.Gate = StepGate, p.gate(v)
 	case "pause":
-		s.Kind, s.Pause = StepPause, p.span(v, "pause")
+		s.Kind = StepPause
+		s.Pause.DecodeYAML(v, "pause")
 	case "delay":
 		s.Kind, s.Delay = StepDelay, p.delay(v)
 	case "usage":
@@ -215,21 +216,8 @@ func (p *scriptParser) toolStep(s *Step, n, v *yamlfile.Node) {
 }
 
 func (p *scriptParser) usage(n *yamlfile.Node) Usage {
-	n.Keys("usage", "input", "output", "cached", "reasoning")
 	u := defaultUsage
-	for _, f := range n.Fields {
-		v := f.Node.Int(f.Key, 0)
-		switch f.Key {
-		case "input":
-			u.Input = v
-		case "output":
-			u.Output = v
-		case "cached":
-			u.Cached = v
-		case "reasoning":
-			u.Reasoning = v
-		}
-	}
+	n.Decode(&u, "usage", "")
 	return u
 }
 
@@ -252,7 +240,7 @@ func (p *scriptParser) fault(n *yamlfile.Node) *Fail {
 		case "message":
 			f.Message = p.text(m.Node, "message")
 		case "retry_after":
-			f.RetryAfter, f.HasRetryAfter = p.duration(m.Node, "retry_after"), true
+			f.RetryAfter, f.HasRetryAfter = seconds(m.Node, "retry_after"), true
 		case "headers":
 			if m.Kind != yamlfile.Map {
 				m.Node.Fail("", "headers must be a mapping, not %s", m.What())
@@ -310,7 +298,7 @@ func (p *scriptParser) drip(n *yamlfile.Node) *Drip {
 		d.Bytes = f.Int("bytes", 1)
 	}
 	if f := n.Field("every"); f != nil {
-		d.Every = p.duration(f, "every")
+		d.Every = seconds(f, "every")
 	}
 	return d
 }

@@ -36,10 +36,10 @@ func (p *scriptParser) expanded(n *yamlfile.Node, s string) string {
 	return out
 }
 
-// duration is a Go duration, or a number of seconds.
-func (p *scriptParser) duration(n *yamlfile.Node, what string) time.Duration {
+// seconds is a duration in Go's form, or a number of seconds.
+func seconds(n *yamlfile.Node, what string) time.Duration {
 	if n.Kind == yamlfile.Scalar {
-		d, ok := p.durationText(n.Text)
+		d, ok := durationText(n.Text)
 		switch v := n.Value.(type) {
 		case int64:
 			d, ok = time.Duration(v)*time.Second, v < 1<<30
@@ -54,34 +54,29 @@ func (p *scriptParser) duration(n *yamlfile.Node, what string) time.Duration {
 	return 0
 }
 
-func (p *scriptParser) durationText(s string) (time.Duration, bool) {
+func durationText(s string) (time.Duration, bool) {
 	d, err := time.ParseDuration(strings.TrimSpace(s))
 	return d, err == nil
 }
 
-// span is a duration, or two of them as "10ms..50ms".
-func (p *scriptParser) span(n *yamlfile.Node, what string) Span {
-	if low, high, ok := strings.Cut(n.Text, ".."); ok && n.Kind == yamlfile.Scalar {
-		a, okA := p.durationText(low)
-		b, okB := p.durationText(high)
-		if !okA || !okB || a < 0 || b < a {
-			n.Fail("such as 10ms..50ms", "%s must be a range of durations, not %s", what, n.What())
-		}
-		return Span{a, b}
+// DecodeYAML reads a duration, or two of them as "10ms..50ms".
+func (s *Span) DecodeYAML(n *yamlfile.Node, what string) {
+	low, high, ok := strings.Cut(n.Text, "..")
+	if !ok || n.Kind != yamlfile.Scalar {
+		d := seconds(n, what)
+		*s = Span{d, d}
+		return
 	}
-	d := p.duration(n, what)
-	return Span{d, d}
+	a, okA := durationText(low)
+	b, okB := durationText(high)
+	if !okA || !okB || a < 0 || b < a {
+		n.Fail("such as 10ms..50ms", "%s must be a range of durations, not %s", what, n.What())
+	}
+	*s = Span{a, b}
 }
 
-func (p *scriptParser) delay(n *yamlfile.Node) Delay {
-	n.Keys("delay", "ttft", "per_chunk")
-	var d Delay
-	if f := n.Field("ttft"); f != nil {
-		d.TTFT = p.span(f, "ttft")
-	}
-	if f := n.Field("per_chunk"); f != nil {
-		d.PerChunk = p.span(f, "per_chunk")
-	}
+func (p *scriptParser) delay(n *yamlfile.Node) (d Delay) {
+	n.Decode(&d, "delay", "")
 	return d
 }
 

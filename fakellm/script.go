@@ -141,7 +141,12 @@ const (
 )
 
 // Usage counts tokens. The default is 10 in and 5 out.
-type Usage struct{ Input, Output, Cached, Reasoning int }
+type Usage struct {
+	Input     int `yaml:"input"`
+	Output    int `yaml:"output"`
+	Cached    int `yaml:"cached"`
+	Reasoning int `yaml:"reasoning"`
+}
 
 // Span is a duration, or a range of which each use takes one value that only
 // depends on the seed and the place.
@@ -149,7 +154,10 @@ type Span struct{ Min, Max time.Duration }
 
 // Delay slows a reply down: TTFT before the first byte, PerChunk before each
 // further chunk.
-type Delay struct{ TTFT, PerChunk Span }
+type Delay struct {
+	TTFT     Span `yaml:"ttft"`
+	PerChunk Span `yaml:"per_chunk"`
+}
 
 // Fail is a deliberate fault of the server, at its place among the steps.
 type Fail struct {

@@ -148,15 +148,19 @@ func (a *agent) receive(line []byte) {
 			a.conn.respond(r, nil, fault(codeMethodNotFound, "the agent has no method %q", m.method))
 			return
 		}
-		if err := a.permitted(m.method); err != nil {
-			a.conn.respond(r, nil, err)
-			return
+		err := a.permitted(m.method)
+		if err == nil {
+			err = h(r, m.params)
 		}
-		h(r, m.params)
+		if err != nil {
+			a.conn.respond(r, nil, err)
+		}
 	}
 }
 
-type handler func(r *request, params json.RawMessage)
+// handler serves a request of the editor. It answers itself, now or later, unless
+// it returns an error, which is the answer.
+type handler func(r *request, params json.RawMessage) *rpcError
 
 func (a *agent) methods() map[string]handler {
 	m := map[string]handler{

@@ -52,18 +52,17 @@ func (a *agent) capabilities() ClientCapabilities {
 	return a.client
 }
 
-func (a *agent) setConfigOption(r *request, params json.RawMessage) {
+func (a *agent) setConfigOption(r *request, params json.RawMessage) *rpcError {
 	s, err := a.known(params)
 	if err != nil {
-		a.conn.respond(r, nil, err)
-		return
+		return err
 	}
 	r.session = s.id
 	if err := a.applyOption(s, params); err != nil {
-		a.conn.respond(r, nil, err)
-		return
+		return err
 	}
 	a.conn.respond(r, map[string]any{"configOptions": s.options()}, nil)
+	return nil
 }
 
 func (a *agent) applyOption(s *session, params json.RawMessage) *rpcError {

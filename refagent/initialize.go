@@ -9,18 +9,16 @@ import (
 // answered with it, as the negotiation asks.
 const protocolVersion = 1
 
-func (a *agent) initialize(r *request, params json.RawMessage) {
+func (a *agent) initialize(r *request, params json.RawMessage) *rpcError {
 	var p struct {
 		ProtocolVersion    json.RawMessage
 		ClientCapabilities json.RawMessage
 	}
 	if err := decodeParams(params, &p); err != nil {
-		a.conn.respond(r, nil, err)
-		return
+		return err
 	}
 	if _, err := strconv.ParseUint(string(p.ProtocolVersion), 10, 16); err != nil {
-		a.conn.respond(r, nil, badParams("protocolVersion has to be an integer from 0 to 65535"))
-		return
+		return badParams("protocolVersion has to be an integer from 0 to 65535")
 	}
 	client := clientCapabilities(p.ClientCapabilities)
 	if a.hooks.Client != nil {
@@ -55,6 +53,7 @@ func (a *agent) initialize(r *request, params json.RawMessage) {
 		Title   string `json:"title"`
 		Version string `json:"version"`
 	}{"acp-test-refagent", "acp-test reference agent", Version}}, nil)
+	return nil
 }
 
 // clientCapabilities reads what the agent needs to know. Anything absent, null
@@ -88,7 +87,7 @@ const authMethod = "agent"
 
 func (a *agent) authEnabled() bool { return a.options.Getenv(EnvAuth) == authMethod }
 
-func (a *agent) authenticate(r *request, params json.RawMessage) {
+func (a *agent) authenticate(r *request, params json.RawMessage) *rpcError {
 	var p struct{ MethodID string }
 	err := decodeParams(params, &p)
 	if err == nil && p.MethodID != authMethod {
@@ -98,11 +97,13 @@ func (a *agent) authenticate(r *request, params json.RawMessage) {
 		a.setAuthenticated(true)
 	}
 	a.conn.respond(r, nil, err)
+	return nil
 }
 
-func (a *agent) logout(r *request, _ json.RawMessage) {
+func (a *agent) logout(r *request, _ json.RawMessage) *rpcError {
 	a.setAuthenticated(false)
 	a.conn.respond(r, nil, nil)
+	return nil
 }
 
 func (a *agent) setAuthenticated(ok bool) {

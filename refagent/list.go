@@ -25,29 +25,25 @@ type sessionInfo struct {
 // listSessions answers with the stored sessions, the newest first. A cursor
 // names the last entry of the page before, so that pages neither repeat nor
 // skip when sessions come and go.
-func (a *agent) listSessions(r *request, params json.RawMessage) {
+func (a *agent) listSessions(r *request, params json.RawMessage) *rpcError {
 	var p struct{ Cwd, Cursor *string }
 	if err := decodeParams(params, &p); err != nil {
-		a.conn.respond(r, nil, err)
-		return
+		return err
 	}
 	if p.Cwd != nil && !filepath.IsAbs(*p.Cwd) {
-		a.conn.respond(r, nil, badParams("cwd has to be an absolute path"))
-		return
+		return badParams("cwd has to be an absolute path")
 	}
 	after := ""
 	if p.Cursor != nil {
 		raw, err := base64.RawURLEncoding.DecodeString(*p.Cursor)
 		if _, id, ok := strings.Cut(string(raw), " "); err != nil || !ok || !sessionID.MatchString(id) {
-			a.conn.respond(r, nil, badParams("unknown cursor"))
-			return
+			return badParams("unknown cursor")
 		}
 		after = string(raw)
 	}
 	ids, err := a.store.ids()
 	if err != nil {
-		a.conn.respond(r, nil, fault(codeInternal, "%v", err))
-		return
+		return fault(codeInternal, "%v", err)
 	}
 	all := []sessionInfo{}
 	for _, id := range ids {
@@ -73,6 +69,7 @@ func (a *agent) listSessions(r *request, params json.RawMessage) {
 		result.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(all[pageSize-1].key))
 	}
 	a.conn.respond(r, result, nil)
+	return nil
 }
 
 // sortable is a time whose text sorts like the time.

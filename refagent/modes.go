@@ -43,11 +43,10 @@ func (s *session) modes() *modeState {
 
 // setMode changes the mode; the option that mirrors it is announced before
 // the answer, so that the two agree when the editor reads it.
-func (a *agent) setMode(r *request, params json.RawMessage) {
+func (a *agent) setMode(r *request, params json.RawMessage) *rpcError {
 	s, err := a.known(params)
 	if err != nil {
-		a.conn.respond(r, nil, err)
-		return
+		return err
 	}
 	r.session = s.id
 	var p struct{ ModeID *string }
@@ -63,6 +62,7 @@ func (a *agent) setMode(r *request, params json.RawMessage) {
 		a.tell(s, update{Tag: "config_option_update", Options: s.options()})
 	}
 	a.conn.respond(r, nil, err)
+	return nil
 }
 
 // switchMode is a change of mode by the agent itself.

@@ -137,30 +137,29 @@ func (s *session) retire() {
 	s.release()
 }
 
-func (a *agent) closeSession(r *request, params json.RawMessage) {
+func (a *agent) closeSession(r *request, params json.RawMessage) *rpcError {
 	s, err := a.known(params)
 	if err != nil {
-		a.conn.respond(r, nil, err)
-		return
+		return err
 	}
 	r.session = s.id
 	a.spawn(func() {
 		s.retire()
 		a.conn.respond(r, nil, nil)
 	})
+	return nil
 }
 
 // deleteSession removes a session for good; one that is not there is deleted
 // already.
-func (a *agent) deleteSession(r *request, params json.RawMessage) {
+func (a *agent) deleteSession(r *request, params json.RawMessage) *rpcError {
 	var p struct{ SessionID *string }
 	err := decodeParams(params, &p)
 	if err == nil && p.SessionID == nil {
 		err = badParams("sessionId is missing")
 	}
 	if err != nil {
-		a.conn.respond(r, nil, err)
-		return
+		return err
 	}
 	r.session = *p.SessionID
 	live := a.find(*p.SessionID)
@@ -176,4 +175,5 @@ func (a *agent) deleteSession(r *request, params json.RawMessage) {
 		}
 		a.conn.respond(r, nil, failed)
 	})
+	return nil
 }

@@ -55,21 +55,20 @@ type opened struct {
 	Options   []configOption `json:"configOptions"`
 }
 
-func (a *agent) newSession(r *request, params json.RawMessage) {
+func (a *agent) newSession(r *request, params json.RawMessage) *rpcError {
 	p, err := decodeSetup(params, true)
 	if err != nil {
-		a.conn.respond(r, nil, err)
-		return
+		return err
 	}
 	s, err := a.open(newSessionID(), p, newRecord())
 	if err != nil {
-		a.conn.respond(r, nil, err)
-		return
+		return err
 	}
 	s.write(event{Type: eventSession, Cwd: p.cwd})
 	r.session = s.id
 	a.conn.respond(r, opened{SessionID: s.id, Modes: s.modes(), Options: s.options()}, nil)
 	a.announce(s)
+	return nil
 }
 
 // announce sends the state that an editor wants right after a setup call.
@@ -83,11 +82,10 @@ func (a *agent) announce(s *session) {
 	}
 }
 
-func (a *agent) loadSession(r *request, params json.RawMessage) {
+func (a *agent) loadSession(r *request, params json.RawMessage) *rpcError {
 	s, err := a.reopen(r, params, true)
 	if err != nil {
-		a.conn.respond(r, nil, err)
-		return
+		return err
 	}
 	for _, u := range s.rec.shown {
 		a.tell(s, u)
@@ -95,16 +93,17 @@ func (a *agent) loadSession(r *request, params json.RawMessage) {
 	s.rec.showing, s.rec.shown = false, nil
 	a.conn.respond(r, opened{Modes: s.modes(), Options: s.options()}, nil)
 	a.announce(s)
+	return nil
 }
 
-func (a *agent) resumeSession(r *request, params json.RawMessage) {
+func (a *agent) resumeSession(r *request, params json.RawMessage) *rpcError {
 	s, err := a.reopen(r, params, false)
 	if err != nil {
-		a.conn.respond(r, nil, err)
-		return
+		return err
 	}
 	a.conn.respond(r, opened{Modes: s.modes(), Options: s.options()}, nil)
 	a.announce(s)
+	return nil
 }
 
 // reopen brings a stored session to life. One whose prompt is running is

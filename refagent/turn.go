@@ -23,26 +23,22 @@ const contextSize = 128_000
 
 // prompt starts a turn. All that a cancel needs exists before the next line is
 // read, so that a cancel in the same write hits this turn.
-func (a *agent) prompt(r *request, params json.RawMessage) {
+func (a *agent) prompt(r *request, params json.RawMessage) *rpcError {
 	s, err := a.known(params)
 	if err != nil {
-		a.conn.respond(r, nil, err)
-		return
+		return err
 	}
 	r.session = s.id
 	var p struct{ Prompt []json.RawMessage }
 	if err := decodeParams(params, &p); err != nil {
-		a.conn.respond(r, nil, err)
-		return
+		return err
 	}
 	if len(p.Prompt) == 0 {
-		a.conn.respond(r, nil, badParams("prompt has to hold at least one content block"))
-		return
+		return badParams("prompt has to hold at least one content block")
 	}
 	message, err := promptMessage(p.Prompt)
 	if err != nil {
-		a.conn.respond(r, nil, err)
-		return
+		return err
 	}
 
 	t := &turn{request: r, done: make(chan struct{})}
@@ -55,13 +51,13 @@ func (a *agent) prompt(r *request, params json.RawMessage) {
 	if busy {
 		s.mu.Unlock()
 		t.stop()
-		a.conn.respond(r, nil, fault(codeInvalidRequest, "a prompt is already running in this session"))
-		return
+		return fault(codeInvalidRequest, "a prompt is already running in this session")
 	}
 	s.turn = t
 	s.mu.Unlock()
 	a.conn.cancelable(r, func() { a.cancelOne(s, t) })
 	a.spawn(func() { a.run(s, t, p.Prompt, message) })
+	return nil
 }
 
 // cancelOne is $/cancel_request for one prompt.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -198,38 +199,36 @@ func checkSeverity(name string) error {
 
 // check says what is wrong with the values.
 func (o *options) check(c *cobra.Command) error {
-	switch {
-	case o.verbose && o.quiet:
-		return fmt.Errorf("-v and -q contradict each other")
-	case o.update && o.goldenRequired:
-		return fmt.Errorf("--update and --golden-required contradict each other: one writes what the other asks for")
-	case c.ArgsLenAtDash() >= 0 && len(o.command) == 0:
-		return fmt.Errorf("%s: after -- the agent's command is missing", c.Name())
-	case o.jobs < 1:
-		return fmt.Errorf("-j %d: at least 1 scenario must run", o.jobs)
-	case o.repeat < 1 && !o.untilFail:
-		return fmt.Errorf("--repeat %d: a scenario must run at least once", o.repeat)
-	case o.perturb && o.repeat < 2 && !o.untilFail:
-		return fmt.Errorf("--perturb leaves the first round as it is: say how many there are with --repeat")
-	case o.perturb && (o.update || o.baselineWrite != ""):
-		return fmt.Errorf("--perturb contradicts --update and --baseline-write: they keep what an undisturbed run shows")
-	case o.perturb && o.debug:
-		return fmt.Errorf("--perturb and --debug contradict each other: one is about time, the other takes it away")
-	case c.Flags().Changed("timeout") && o.timeout <= 0, c.Flags().Changed("step-timeout") && o.stepTimeout <= 0:
-		return fmt.Errorf("a timeout must be longer than 0; --debug turns all off")
-	case o.linger < 0:
-		return fmt.Errorf("--linger %v: a time cannot be negative", o.linger)
+	set := c.Flags().Changed
+	for _, wrong := range []struct {
+		is  bool
+		why string
+	}{
+		{o.verbose && o.quiet, "-v and -q contradict each other"},
+		{o.update && o.goldenRequired,
+			"--update and --golden-required contradict each other: one writes what the other asks for"},
+		{c.ArgsLenAtDash() >= 0 && len(o.command) == 0, c.Name() + ": after -- the agent's command is missing"},
+		{o.jobs < 1, fmt.Sprintf("-j %d: at least 1 scenario must run", o.jobs)},
+		{o.repeat < 1 && !o.untilFail, fmt.Sprintf("--repeat %d: a scenario must run at least once", o.repeat)},
+		{o.perturb && o.repeat < 2 && !o.untilFail,
+			"--perturb leaves the first round as it is: say how many there are with --repeat"},
+		{o.perturb && (o.update || o.baselineWrite != ""),
+			"--perturb contradicts --update and --baseline-write: they keep what an undisturbed run shows"},
+		{o.perturb && o.debug, "--perturb and --debug contradict each other: one is about time, the other takes it away"},
+		{set("timeout") && o.timeout <= 0 || set("step-timeout") && o.stepTimeout <= 0,
+			"a timeout must be longer than 0; --debug turns all off"},
+		{o.linger < 0, fmt.Sprintf("--linger %v: a time cannot be negative", o.linger)},
+		{o.baselineWrite != "" && o.shard != "",
+			"--baseline-write and --shard contradict each other: a part does not show all that fails"},
+		{o.watch && o.list, "--watch and --list contradict each other"},
+		{o.watch && o.debug, "--watch and --debug contradict each other: one waits for files, the other for Enter"},
+	} {
+		if wrong.is {
+			return errors.New(wrong.why)
+		}
 	}
 	if err := checkSeverity(o.severity); err != nil {
 		return err
-	}
-	switch {
-	case o.baselineWrite != "" && o.shard != "":
-		return fmt.Errorf("--baseline-write and --shard contradict each other: a part does not show all that fails")
-	case o.watch && o.list:
-		return fmt.Errorf("--watch and --list contradict each other")
-	case o.watch && o.debug:
-		return fmt.Errorf("--watch and --debug contradict each other: one waits for files, the other for Enter")
 	}
 	if _, err := regexp.Compile(o.match); err != nil {
 		return fmt.Errorf("--run: %w", err)
