@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // Config chooses what a Checker judges, and how severely.
@@ -174,7 +176,8 @@ func (w *Watch) Narrow(f *Finding, requirements ...string) {
 
 // Report makes a finding, or counts it if there is one like it about the same
 // object; it returns nil for the latter. The entries are Seqs of what shows it,
-// 0 for none.
+// 0 for none. A text that
+// the format shows with %q is cut if it is long.
 func (w *Watch) Report(point, conn int, session, object string, entries []int, format string, args ...any) *Finding {
 	c, p := w.checker, w.rule.Points[point]
 	key := findingKey{pointKey{w.rule.ID, point}, conn, session, object}
@@ -207,9 +210,22 @@ func (w *Watch) Report(point, conn int, session, object string, entries []int, f
 		Citation:     c.set.registry.citation(p.Requirements),
 		Conn:         conn, Session: session,
 		Entries: entries, Count: 1,
-		Message: fmt.Sprintf(format, args...),
+		Message: sentence(format, args),
 	}
 	c.index[key] = f
 	c.findings = append(c.findings, f)
 	return f
+}
+
+// sentence is fmt.Sprintf with the texts that stand in quotes cut: they come from
+// an agent.
+func sentence(format string, args []any) string {
+	verbs := strings.ReplaceAll(format, "%%", "")
+	for i := range args {
+		_, verbs, _ = strings.Cut(verbs, "%")
+		if text, ok := args[i].(string); ok && strings.HasPrefix(verbs, "q") {
+			args[i] = wire.Clip(text, 120)
+		}
+	}
+	return fmt.Sprintf(format, args...)
 }

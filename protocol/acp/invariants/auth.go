@@ -16,7 +16,7 @@ func authMethods() *rule {
 				w.Saw(duplicate, terminal)
 				id := m.Get("id").Str()
 				if ids[id] {
-					w.find(duplicate, ev, id, nil, "Two auth methods have the id %q.", clip(id))
+					w.find(duplicate, ev, id, nil, "Two auth methods have the id %q.", id)
 				}
 				ids[id] = true
 				if !m.Get("type").Is("terminal") {
@@ -25,11 +25,11 @@ func authMethods() *rule {
 				w.Saw(command)
 				if !ev.conn.client.authTerminal {
 					w.find(terminal, ev, id, []int{ev.Ref},
-						"The auth method %q is of type terminal, but the client did not advertise auth.terminal.", clip(id))
+						"The auth method %q is of type terminal, but the client did not advertise auth.terminal.", id)
 				}
 				if m.Get("command").Exists() {
 					w.find(command, ev, id, nil,
-						"The auth method %q names a command; it may only add args and env to the agent's own.", clip(id))
+						"The auth method %q names a command; it may only add args and env to the agent's own.", id)
 				}
 			}
 		}, answered(initialize))
@@ -75,14 +75,14 @@ func authCode() *rule {
 			switch code := ev.code(); {
 			case code == -32000 && c.authed:
 				w.find(again, ev, ev.Method, []int{ev.Ref}, "%s failed with -32000 %q although authenticate had succeeded.",
-					ev.Method, clip(message))
+					ev.Method, message)
 			case code == -32000 && len(c.methods) == 0:
 				w.find(noMethods, ev, ev.Method, []int{c.initDone, ev.Ref},
 					"%s failed with -32000 %q, which asks for authentication, but the agent offers no auth methods.", ev.Method,
-					clip(message))
+					message)
 			case code == -32603 && speaksOfLogin(message+" "+string(ev.err.Get("data").Raw())):
 				w.find(disguised, ev, ev.Method, []int{ev.Ref},
-					"%s failed with -32603 %q; -32000 tells clients that authentication is missing.", ev.Method, clip(message))
+					"%s failed with -32603 %q; -32000 tells clients that authentication is missing.", ev.Method, message)
 			}
 		}, answered(newSession), answered(loadSession), answered(resumeSession), answered(prompt), answered(listSessions),
 			answered(setMode), answered(setOption))

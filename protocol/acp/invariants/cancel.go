@@ -67,8 +67,8 @@ func cancelReason() *rule {
 			if ev.err.Exists() {
 				if t.request.back == nil || ev.code() != -32800 {
 					w.find(pick(closing, closeFault, fault), ev, object, []int{t.started, a.seq},
-						"The prompt that %s had stopped was answered with an error (%d %q) instead of stop reason cancelled.",
-						word, ev.code(), clip(ev.err.Get("message").Str()))
+						"The prompt that %s had stopped was answered with an error (%d %q) instead of stop reason cancelled.", word,
+						ev.code(), ev.err.Get("message").Str())
 				}
 				return
 			}

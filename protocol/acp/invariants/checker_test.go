@@ -61,7 +61,8 @@ var _ = Describe("the checker", func() {
 	It("keeps the number of findings bounded", func() {
 		text := "start\nsession s\n--> 2 session/prompt s \"hi\"\n"
 		for i := range 1000 {
-			text += "<-- s tool_call_update {\"toolCallId\":\"t" + string(rune('a'+i%26)) + time.Duration(i).String() + "\",\"status\":\"completed\"}\n"
+			text += "<-- s tool_call_update {\"toolCallId\":\"t" + string(rune('a'+i%26)) + time.Duration(i).String() +
+				"\",\"status\":\"completed\"}\n"
 		}
 		found, _, _ := stage(text+`<-- 2 = {"stopReason":"end_turn"}`, rules.Config{})
 		Expect(len(found)).To(Equal(201))

@@ -122,7 +122,7 @@ func clientInitFirst() *rule {
 			}
 			w.Saw(setup)
 			if !s.ready() {
-				w.find(setup, ev, "", []int{s.named}, "The client prompted session %q, which was not set up.", clip(s.id))
+				w.find(setup, ev, "", []int{s.named}, "The client prompted session %q, which was not set up.", s.id)
 			}
 		}, asked(prompt))
 	}
@@ -170,7 +170,7 @@ func clientCwd() *rule {
 			}
 			w.Saw(point)
 			if text := v.Str(); !isAbsolute([]byte(text)) {
-				w.find(point, ev, text, nil, "The %s of %s is %q, and must be absolute.", what, ev.Method, clip(text))
+				w.find(point, ev, text, nil, "The %s of %s is %q, and must be absolute.", what, ev.Method, text)
 			}
 		}
 		w.on(func(ev *event) {

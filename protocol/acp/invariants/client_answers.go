@@ -43,8 +43,7 @@ func clientPermOffered() *rule {
 					return
 				}
 			}
-			w.find(offered, ev, fmt.Sprint(ev.Ref), []int{ev.Ref}, "The client selected option %q, which was not offered.",
-				clip(id))
+			w.find(offered, ev, fmt.Sprint(ev.Ref), []int{ev.Ref}, "The client selected option %q, which was not offered.", id)
 		}, answered(permission))
 	}
 	return r

@@ -19,7 +19,7 @@ func clientModeListed() *rule {
 			if s := ev.session; s != nil && s.modes != nil {
 				w.Saw(mode)
 				if id := ev.params.Get("modeId").Str(); !s.modes.has(id) {
-					w.find(mode, ev, id, nil, "The client set mode %q, which is not available.", clip(id))
+					w.find(mode, ev, id, nil, "The client set mode %q, which is not available.", id)
 				}
 			}
 		}, asked(setMode))
@@ -33,12 +33,11 @@ func clientModeListed() *rule {
 			o := findOption(s.options, id)
 			switch {
 			case o == nil:
-				w.find(option, ev, id, nil, "The client set config option %q, which is not offered.", clip(id))
+				w.find(option, ev, id, nil, "The client set config option %q, which is not offered.", id)
 			case o.boolean && value.Kind() != wire.Bool:
-				w.find(option, ev, id, nil, "The client set the boolean config option %q to %s.", clip(id),
-					clip(string(value.Raw())))
+				w.find(option, ev, id, nil, "The client set the boolean config option %q to %s.", id, clip(string(value.Raw())))
 			case o.selects && !o.has(value.Str()):
-				w.find(option, ev, id, nil, "The client set config option %q to %s, which is not offered.", clip(id),
+				w.find(option, ev, id, nil, "The client set config option %q to %s, which is not offered.", id,
 					clip(string(value.Raw())))
 			}
 		}, asked(setOption))
@@ -51,10 +50,10 @@ func clientModeListed() *rule {
 			needsTerminal, offered := ev.conn.methods[id]
 			if !offered {
 				w.find(login, ev, id, []int{ev.conn.initDone}, "The client authenticates with method %q, which was not offered.",
-					clip(id))
+					id)
 			} else if needsTerminal {
 				w.find(terminal, ev, id, []int{ev.conn.initDone},
-					"The client authenticates with method %q, which is for a terminal.", clip(id))
+					"The client authenticates with method %q, which is for a terminal.", id)
 			}
 		}, asked(authenticate))
 	}
@@ -84,7 +83,7 @@ func clientCursor() *rule {
 			}
 			w.Saw(cursor)
 			if !given[ev.conn][c.Str()] {
-				w.find(cursor, ev, c.Str(), nil, "The client used cursor %q, which the agent never gave.", clip(c.Str()))
+				w.find(cursor, ev, c.Str(), nil, "The client used cursor %q, which the agent never gave.", c.Str())
 			}
 		}, asked(listSessions))
 	}
@@ -105,7 +104,7 @@ func clientElicitCode() *rule {
 			w.Saw(code)
 			if ev.code() != -32602 {
 				w.find(code, ev, fmt.Sprint(ev.Ref), []int{ev.Ref},
-					"The client did not advertise elicitation in mode %q, but did not answer with -32602.", clip(mode))
+					"The client did not advertise elicitation in mode %q, but did not answer with -32602.", mode)
 			}
 		}, answered(elicit))
 	}
@@ -141,7 +140,7 @@ func clientTermUTF8() *rule {
 			if cut, _ := ev.result.Get("truncated").Bool(); cut || output.LoneSurrogate() {
 				if r, size := utf8.DecodeRuneInString(content); r == utf8.RuneError && size > 0 || output.LoneSurrogate() {
 					w.find(text, ev, ev.request.terminal, []int{ev.Ref},
-						"The output of terminal %q was cut in the middle of a character.", clip(ev.request.terminal))
+						"The output of terminal %q was cut in the middle of a character.", ev.request.terminal)
 				}
 			}
 			most, limited := limits[ev.conn][ev.request.terminal]
@@ -151,7 +150,7 @@ func clientTermUTF8() *rule {
 			w.Saw(limit)
 			if int64(len(content)) > most {
 				w.find(limit, ev, ev.request.terminal, []int{ev.Ref},
-					"The output of terminal %q is %d bytes long, its limit is %d.", clip(ev.request.terminal), len(content), most)
+					"The output of terminal %q is %d bytes long, its limit is %d.", ev.request.terminal, len(content), most)
 			}
 		}, answered(terminalOutput))
 	}

@@ -28,7 +28,7 @@ func configComplete() *rule {
 			for _, o := range ev.options {
 				w.Saw(duplicate)
 				if ids[o.id] {
-					w.find(duplicate, ev, o.id, nil, "Two config options have the id %q.", clip(o.id))
+					w.find(duplicate, ev, o.id, nil, "Two config options have the id %q.", o.id)
 				}
 				ids[o.id] = true
 				if !o.selects {
@@ -38,13 +38,13 @@ func configComplete() *rule {
 				values := map[string]bool{}
 				for _, v := range o.values {
 					if values[v] {
-						w.find(duplicate, ev, o.id+"\x00"+v, nil, "Two values of the config option %q are %q.", clip(o.id), clip(v))
+						w.find(duplicate, ev, o.id+"\x00"+v, nil, "Two values of the config option %q are %q.", o.id, v)
 					}
 					values[v] = true
 				}
 				if !values[o.current] {
-					w.find(value, ev, o.id, nil, "The current value %q of the config option %q is none of its values.",
-						clip(o.current), clip(o.id))
+					w.find(value, ev, o.id, nil, "The current value %q of the config option %q is none of its values.", o.current,
+						o.id)
 				}
 			}
 		}
@@ -60,16 +60,15 @@ func configComplete() *rule {
 			set := findOption(ev.options, r.option)
 			switch {
 			case set == nil:
-				w.find(lacks, ev, r.option, []int{ev.Ref}, "The response lacks the config option %q that was just set.",
-					clip(r.option))
+				w.find(lacks, ev, r.option, []int{ev.Ref}, "The response lacks the config option %q that was just set.", r.option)
 			case set.current != r.value:
 				w.find(echo, ev, r.option, []int{ev.Ref}, "The config option %q was set to %q, but the response shows %q.",
-					clip(r.option), clip(r.value), clip(set.current))
+					r.option, r.value, set.current)
 			}
 			w.Saw(partialAnswer)
 			if lost := lostOption(r.session.options, ev.options); lost != "" && lost != r.option {
 				w.find(partialAnswer, ev, "", []int{ev.Ref},
-					"The response lacks the config option %q that was there before; it must be the complete list.", clip(lost))
+					"The response lacks the config option %q that was there before; it must be the complete list.", lost)
 			}
 		}, answered(setOption))
 		w.on(func(ev *event) {
@@ -79,8 +78,7 @@ func configComplete() *rule {
 			w.Saw(partialUpdate)
 			if lost := lostOption(ev.session.options, ev.options); lost != "" {
 				w.find(partialUpdate, ev, "", nil,
-					"The config_option_update lacks the config option %q that was there before; it must be the complete list.",
-					clip(lost))
+					"The config_option_update lacks the config option %q that was there before; it must be the complete list.", lost)
 			}
 		}, optionsUpdate)
 	}
@@ -133,12 +131,12 @@ func modeSync() *rule {
 			if modes != nil {
 				w.Saw(current)
 				if !modes.has(modes.current) {
-					w.find(current, ev, "", nil, "The current mode %q is none of the available modes.", clip(modes.current))
+					w.find(current, ev, "", nil, "The current mode %q is none of the available modes.", modes.current)
 				}
 				ids := map[string]bool{}
 				for _, id := range modes.available {
 					if ids[id] {
-						w.find(current, ev, id, nil, "Two modes have the id %q.", clip(id))
+						w.find(current, ev, id, nil, "Two modes have the id %q.", id)
 					}
 					ids[id] = true
 				}
@@ -162,7 +160,7 @@ func modeSync() *rule {
 			if s := ev.session; s != nil && s.modes != nil {
 				w.Saw(update)
 				if id := ev.update.Get("currentModeId"); id.Kind() == wire.String && !s.modes.has(id.Str()) {
-					w.find(update, ev, id.Str(), nil, "The mode %q is none of the available modes.", clip(id.Str()))
+					w.find(update, ev, id.Str(), nil, "The mode %q is none of the available modes.", id.Str())
 				}
 			}
 		}, modeUpdate)
@@ -183,7 +181,7 @@ func modeSync() *rule {
 			w.Saw(later)
 			if s.modes.current != o.current {
 				w.Report(later, s.conn.n, s.id, "", []int{c.seq, seq}, "The current mode is %q, but the mode option still says %q.",
-					clip(s.modes.current), clip(o.current))
+					s.modes.current, o.current)
 			}
 		}
 		w.on(func(ev *event) {

@@ -33,7 +33,7 @@ func elicitScope() *rule {
 				w.find(scope, ev, "", nil, "The elicitation names both a session and a request.")
 			case session.Exists():
 				if s := ev.session; s != nil && !s.known() && !s.addressed && ev.conn.initAsked > 0 {
-					w.find(scope, ev, "", nil, "The elicitation names session %q, which does not exist.", clip(ev.Session))
+					w.find(scope, ev, "", nil, "The elicitation names session %q, which does not exist.", ev.Session)
 				}
 			case !hasRequest:
 				w.find(scope, ev, "", nil, "The elicitation names neither a session nor a request.")
@@ -46,7 +46,7 @@ func elicitScope() *rule {
 			w.Saw(address)
 			if target := p.Get("url"); target.Kind() == wire.String {
 				if u, err := url.Parse(target.Str()); err != nil || u.Scheme == "" {
-					w.find(address, ev, "", nil, "The url %q of the elicitation is not absolute.", clip(target.Str()))
+					w.find(address, ev, "", nil, "The url %q of the elicitation is not absolute.", target.Str())
 				}
 			}
 			w.Saw(reused)
@@ -57,8 +57,7 @@ func elicitScope() *rule {
 			}
 			id := p.Get("elicitationId").Str()
 			if old := ids[id]; old != nil && old.open {
-				w.find(reused, ev, id, []int{old.seq}, "The elicitationId %q is that of another elicitation still outstanding.",
-					clip(id))
+				w.find(reused, ev, id, []int{old.seq}, "The elicitationId %q is that of another elicitation still outstanding.", id)
 			}
 			if len(ids) < rememberedRequests {
 				ids[id] = &elicitation{ev.Seq, true}
@@ -75,9 +74,9 @@ func elicitScope() *rule {
 			switch e := known[ev.conn][id]; {
 			case e == nil && ev.conn.initAsked > 0 && len(known[ev.conn]) < rememberedRequests:
 				w.find(complete, ev, id, nil,
-					"elicitation/complete names %q, which is no elicitation in url mode of this connection.", clip(id))
+					"elicitation/complete names %q, which is no elicitation in url mode of this connection.", id)
 			case e != nil && !e.open:
-				w.find(again, ev, id, []int{e.seq}, "elicitation/complete came for %q, which was over.", clip(id))
+				w.find(again, ev, id, []int{e.seq}, "elicitation/complete came for %q, which was over.", id)
 			case e != nil:
 				e.open = false
 			}

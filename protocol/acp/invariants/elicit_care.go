@@ -39,7 +39,7 @@ func elicitCare() *rule {
 			for key := range target.Query() {
 				switch strings.ToLower(key) {
 				case "access_token", "api_key", "apikey", "password", "token", "email":
-					w.find(token, ev, key, nil, "The url of the elicitation holds the parameter %q.", clip(key))
+					w.find(token, ev, key, nil, "The url of the elicitation holds the parameter %q.", key)
 				}
 			}
 			if target.User != nil {

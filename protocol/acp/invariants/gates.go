@@ -76,7 +76,7 @@ func capGate() *rule {
 				w.Saw(boolean)
 				if o.boolean && ev.conn.initAsked > 0 && !ev.conn.client.boolean {
 					w.find(boolean, ev, o.id, []int{ev.conn.initAsked},
-						"The config option %q is boolean, but the client did not advertise session.configOptions.boolean.", clip(o.id))
+						"The config option %q is boolean, but the client did not advertise session.configOptions.boolean.", o.id)
 				}
 			}
 		}, optionsUpdate, answered(newSession), answered(loadSession), answered(resumeSession), answered(forkSession),

@@ -71,7 +71,7 @@ func loadWindow() *rule {
 				}
 				w.Saw(unfinished)
 				if !t.status.final() {
-					w.find(unfinished, ev, t.id, []int{t.first}, "The replayed tool call %q is left %s.", clip(t.id), t.status)
+					w.find(unfinished, ev, t.id, []int{t.first}, "The replayed tool call %q is left %s.", t.id, t.status)
 				}
 			}
 		}, answered(loadSession))

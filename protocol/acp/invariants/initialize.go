@@ -24,7 +24,7 @@ func initEcho() *rule {
 				if ev.request.valid {
 					w.find(refused, ev, "", []int{ev.Ref},
 						"initialize failed with %d %q; an agent that does not speak the offered version answers with its own.", ev.code(),
-						clip(ev.err.Get("message").Str()))
+						ev.err.Get("message").Str())
 				}
 				return
 			}

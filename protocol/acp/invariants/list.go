@@ -34,7 +34,7 @@ func listSane() *rule {
 				id, cwd := item.Get("sessionId").Str(), item.Get("cwd").Str()
 				w.Saw(duplicate)
 				if at := ch.sessions[id]; at > 0 {
-					w.find(duplicate, ev, id, []int{at}, "The list names session %q twice.", clip(id))
+					w.find(duplicate, ev, id, []int{at}, "The list names session %q twice.", id)
 				}
 				if len(ch.sessions) < rememberedRequests {
 					ch.sessions[id] = ev.Seq
@@ -42,8 +42,7 @@ func listSane() *rule {
 				if r.cwd != "" {
 					w.Saw(filter)
 					if !sameDir(cwd, r.cwd) {
-						w.find(filter, ev, id, []int{ev.Ref}, "The list was asked for sessions in %q and holds one in %q.", clip(r.cwd),
-							clip(cwd))
+						w.find(filter, ev, id, []int{ev.Ref}, "The list was asked for sessions in %q and holds one in %q.", r.cwd, cwd)
 					}
 				}
 				if when := item.Get("updatedAt"); when.Exists() && !when.IsNull() {
@@ -57,7 +56,7 @@ func listSane() *rule {
 			if next := ev.result.Get("nextCursor"); next.Kind() == wire.String {
 				text := next.Str()
 				if at := ch.cursors[text]; at > 0 {
-					w.find(cursor, ev, text, []int{at}, "The cursor %q came back within one list.", clip(text))
+					w.find(cursor, ev, text, []int{at}, "The cursor %q came back within one list.", text)
 				}
 				if len(ch.cursors) < rememberedRequests {
 					ch.cursors[text] = ev.Seq

@@ -80,11 +80,11 @@ func msgRuns() *rule {
 			}
 			text := id.Str()
 			if at := m.seen[kind][text]; at > 0 {
-				w.find(returns, ev, text, []int{at}, "The messageId %q came back after another message had begun.", clip(text))
+				w.find(returns, ev, text, []int{at}, "The messageId %q came back after another message had begun.", text)
 			}
 			for other := range m.seen {
 				if at := m.seen[other][text]; at > 0 && other != kind {
-					w.find(kinds, ev, text, []int{at}, "The messageId %q names messages of two kinds.", clip(text))
+					w.find(kinds, ev, text, []int{at}, "The messageId %q names messages of two kinds.", text)
 				}
 			}
 			if m.seen[kind] == nil || len(m.seen[kind]) >= rememberedIDs {

@@ -15,8 +15,11 @@ import (
 )
 
 const (
-	allOfClient = `{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true,"session":{"configOptions":{"boolean":{}}},"elicitation":{"form":{},"url":{}}}`
-	allOfAgent  = `{"loadSession":true,"promptCapabilities":{"image":true,"audio":true,"embeddedContext":true},"mcpCapabilities":{"http":true,"sse":true},"sessionCapabilities":{"list":{},"delete":{},"additionalDirectories":{},"resume":{},"close":{}},"auth":{"logout":{}}}`
+	allOfClient = `{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true,` +
+		`"session":{"configOptions":{"boolean":{}}},"elicitation":{"form":{},"url":{}}}`
+	allOfAgent = `{"loadSession":true,"promptCapabilities":{"image":true,"audio":true,"embeddedContext":true},` +
+		`"mcpCapabilities":{"http":true,"sse":true},"sessionCapabilities":{"list":{},"delete":{},` +
+		`"additionalDirectories":{},"resume":{},"close":{}},"auth":{"logout":{}}}`
 )
 
 // play is one example being written into a transcript.
@@ -44,7 +47,9 @@ func transcriptOf(text string) *transcript.Transcript {
 
 func perform(text string, config rules.Config) *play {
 	p := &play{now: time.Unix(0, 0), config: config, end: rules.End{Clean: true, Linger: time.Second}}
-	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Now: func() time.Time { p.now = p.now.Add(time.Millisecond); return p.now }})
+	t, err := transcript.New(transcript.Header{},
+		transcript.Options{Classifier: acpframe.Classifier{},
+			Now: func() time.Time { p.now = p.now.Add(time.Millisecond); return p.now }})
 	if err != nil {
 		panic(err)
 	}
@@ -73,18 +78,25 @@ func (p *play) line(line string) error {
 	case "agent":
 		p.config.Start = strings.TrimPrefix(rest, "started in ")
 	case "start":
-		p.send(true, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":1,"clientCapabilities":%s,"clientInfo":{"name":"c","version":"1"}}}`, allOfClient), 0)
-		p.send(false, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"init","result":{"protocolVersion":1,"agentCapabilities":%s,"agentInfo":{"name":"a","version":"1"},"authMethods":[]}}`, allOfAgent), 0)
+		p.send(true, fmt.Appendf(nil,
+			`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":1,"clientCapabilities":%s,`+
+				`"clientInfo":{"name":"c","version":"1"}}}`, allOfClient), 0)
+		p.send(false, fmt.Appendf(nil,
+			`{"jsonrpc":"2.0","id":"init","result":{"protocolVersion":1,"agentCapabilities":%s,"agentInfo":{"name":"a",`+
+				`"version":"1"},"authMethods":[]}}`, allOfAgent), 0)
 	case "session":
 		name, result, _ := strings.Cut(rest, " ")
 		if result == "" {
 			result = "{}"
 		}
-		p.send(true, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"new %s","method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`, name), 0)
-		p.send(false, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"new %s","result":%s}`, name, with(result, "sessionId", quote(name))), 0)
+		p.send(true, fmt.Appendf(nil,
+			`{"jsonrpc":"2.0","id":"new %s","method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`, name), 0)
+		p.send(false, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"new %s","result":%s}`, name,
+			with(result, "sessionId", quote(name))), 0)
 	case "model":
 		words := strings.SplitN(rest, " ", 3)
-		p.Append(transcript.Entry{Source: transcript.Model, Kind: transcript.Kind(words[0]), Session: words[1], Raw: []byte(words[2])})
+		p.Append(transcript.Entry{Source: transcript.Model, Kind: transcript.Kind(words[0]), Session: words[1],
+			Raw: []byte(words[2])})
 	case "written":
 		p.Append(transcript.Entry{Source: transcript.Editor, Kind: transcript.Written, Ref: p.lastEditor})
 	case "stdin-closed":
@@ -124,15 +136,18 @@ func (p *play) frame(editor bool, rest string) error {
 	case isID && words[1] == "=":
 		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, words[0], strings.Join(words[2:], " ")), 0)
 	case isID && words[1] == "!":
-		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":%s}}`, words[0], words[2], words[3]), 0)
+		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":%s}}`, words[0], words[2],
+			words[3]), 0)
 	case isID:
-		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, words[0], words[1], params(strings.Join(words[2:], " "))), 0)
+		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, words[0], words[1],
+			params(strings.Join(words[2:], " "))), 0)
 	case !editor && !strings.ContainsAny(words[0], "/"):
 		update := strings.Join(words[2:], " ")
 		if update[0] == '"' {
 			update = `{"content":{"type":"text","text":` + update + `}}`
 		}
-		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":%s}}`, words[0], with(update, "sessionUpdate", quote(words[1]))), 0)
+		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":%s}}`,
+			words[0], with(update, "sessionUpdate", quote(words[1]))), 0)
 	default:
 		method, args, _ := strings.Cut(rest, " ")
 		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params(args)), 0)

@@ -32,19 +32,18 @@ func pathAbs() *rule {
 				text = []byte(path.Str())
 			}
 			if !isAbsolute(text) {
-				w.find(point, ev, ev.Method+string(text), nil, "The %s is %q, and must be an absolute path.", what,
-					clip(string(text)))
+				w.find(point, ev, ev.Method+string(text), nil, "The %s is %q, and must be an absolute path.", what, string(text))
 				return
 			}
 			if w.lineSuffix(text) {
-				w.find(suffix, ev, string(text), nil, "The %s %q seems to end in a line number.", what, clip(string(text)))
+				w.find(suffix, ev, string(text), nil, "The %s %q seems to end in a line number.", what, string(text))
 			}
 			if s := ev.session; w.Config().Start != "" && s != nil && s.cwd != "" {
 				w.Saw(outside)
 				p := string(text)
 				if under(p, w.Config().Start) && !under(w.Config().Start, s.cwd) && !w.within(p, s) {
 					w.find(outside, ev, p, nil, "The %s %q lies in the directory the agent was started in, not in the session's %q.",
-						what, clip(p), clip(s.cwd))
+						what, p, s.cwd)
 				}
 			}
 		}

@@ -31,7 +31,7 @@ func permGuard() *rule {
 			for o := range ev.params.Get("options").Items() {
 				id, kind := o.Get("optionId").Str(), o.Get("kind").Str()
 				if ids[id] {
-					w.find(duplicate, ev, id, nil, "Two options of the permission request have the id %q.", clip(id))
+					w.find(duplicate, ev, id, nil, "Two options of the permission request have the id %q.", id)
 				}
 				ids[id] = true
 				allow = allow || strings.HasPrefix(kind, "allow_")
@@ -53,7 +53,7 @@ func permGuard() *rule {
 				w.Saw(early)
 				if next == inProgress || next == completed {
 					w.find(early, ev, t.id, []int{t.asked.seq},
-						"Tool call %q became %s while its permission request was not answered.", clip(t.id), next)
+						"Tool call %q became %s while its permission request was not answered.", t.id, next)
 				}
 			case t.denied > 0 && next.final():
 				point := rejected
@@ -65,7 +65,7 @@ func permGuard() *rule {
 				w.Saw(point)
 				if next == completed {
 					w.find(point, ev, t.id, []int{t.first, t.denied},
-						"Tool call %q was completed although its permission was answered with %s.", clip(t.id), t.denial)
+						"Tool call %q was completed although its permission was answered with %s.", t.id, t.denial)
 				}
 			}
 		}, toolUpdate, toolCall)
@@ -109,7 +109,7 @@ func (w *watch) watchEffects(ranEarly, deniedEffect int) {
 				subject := ev.params.Get(mark).Str()
 				if subject != "" && slices.Contains(d.of, subject) && aloneIn(ev.session, d.tool) {
 					w.find(deniedEffect, ev, d.tool.id, []int{d.tool.first, d.seq},
-						"%s was called for %q although the permission for it was denied.", ev.Method, clip(subject))
+						"%s was called for %q although the permission for it was denied.", ev.Method, subject)
 				}
 			}
 			for t, about := range marks {
@@ -120,7 +120,7 @@ func (w *watch) watchEffects(ranEarly, deniedEffect int) {
 				subject := ev.params.Get(mark).Str()
 				if subject != "" && slices.Contains(about, subject) && aloneIn(ev.session, t) {
 					w.find(ranEarly, ev, t.id, []int{t.first, t.asked.seq},
-						"%s was called for %q while the permission for it was not answered.", ev.Method, clip(subject))
+						"%s was called for %q while the permission for it was not answered.", ev.Method, subject)
 				}
 			}
 		}

@@ -42,7 +42,7 @@ func planFull() *rule {
 					lost++
 				}
 				if kept && status == "completed" && now != "completed" {
-					w.find(back, ev, content, []int{before.seq}, "The plan entry %q went from completed back to %s.", clip(content),
+					w.find(back, ev, content, []int{before.seq}, "The plan entry %q went from completed back to %s.", content,
 						clip(now))
 				}
 			}

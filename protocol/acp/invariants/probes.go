@@ -112,7 +112,7 @@ func promptAccepted() *rule {
 			if ev.code() == -32602 {
 				w.find(point, ev, "", []int{ev.Ref}, "A valid prompt %s was refused with -32602 %q.",
 					[...]string{"of text", "with a resource_link", "with an image", "with audio", "with a resource"}[point],
-					clip(ev.err.Get("message").Str()))
+					ev.err.Get("message").Str())
 			}
 		}, answered(prompt))
 	}
@@ -160,7 +160,7 @@ func sessionDistinct() *rule {
 			}
 			w.Saw(twice)
 			if at := made[id]; at > 0 {
-				w.find(twice, ev, id, []int{at}, "The new session has the id %q of another one.", clip(id))
+				w.find(twice, ev, id, []int{at}, "The new session has the id %q of another one.", id)
 			}
 			if len(made) < rememberedSessions {
 				made[id] = ev.Seq

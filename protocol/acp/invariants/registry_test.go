@@ -29,7 +29,8 @@ var _ = Describe("the registry", func() {
 			Expect(q.Cite.Anchor).NotTo(BeEmpty(), q.ID)
 			Expect(len(strings.Fields(q.Cite.Quote))).To(And(BeNumerically(">", 0), BeNumerically("<=", 6)), q.ID)
 			Expect([]string{"must", "should", "may", "informational"}).To(ContainElement(q.Level), q.ID)
-			Expect([]string{"rfc2119", "prose", "schema", "schema-doc", "jsonrpc", "rfd", "convention"}).To(ContainElement(q.Basis), q.ID)
+			Expect([]string{"rfc2119", "prose", "schema", "schema-doc", "jsonrpc", "rfd", "convention"}).
+				To(ContainElement(q.Basis), q.ID)
 			found, ok := invariants.V1().Requirement(strings.ToLower(q.ID))
 			Expect(ok).To(BeTrue())
 			Expect(found.ID).To(Equal(q.ID))

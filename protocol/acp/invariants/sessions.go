@@ -56,7 +56,7 @@ func sessionKnownFirst() *rule {
 				}
 				w.Report(unknown, s.conn.n, s.id, "", []int{f.seq},
 					"The agent sent %s for session %q, which was never created or loaded on this connection.",
-					count(f.count, "message"), clip(s.id))
+					count(f.count, "message"), s.id)
 			}
 		})
 	}
@@ -103,7 +103,7 @@ func closeSettles() *rule {
 				w.Saw(terminals)
 				if t.released == 0 {
 					w.find(terminals, ev, t.id, []int{t.created, ev.request.seq},
-						"Terminal %q was not released when its session was closed.", clip(t.id))
+						"Terminal %q was not released when its session was closed.", t.id)
 				}
 			}
 		}, answered(closeSession))
@@ -132,7 +132,7 @@ func deleteGone() *rule {
 				w.Saw(listed)
 				id := item.Get("sessionId").Str()
 				if at := deleted[id]; at > 0 && ev.request.seq > at {
-					w.find(listed, ev, id, []int{at, ev.request.seq}, "The list holds session %q, which was deleted before.", clip(id))
+					w.find(listed, ev, id, []int{at, ev.request.seq}, "The list holds session %q, which was deleted before.", id)
 				}
 			}
 		}, answered(listSessions))

@@ -30,18 +30,16 @@ func termLife() *rule {
 			switch {
 			case t == nil:
 				if c.initAsked > 0 && len(c.termOrder) < rememberedTerms {
-					w.find(unknown, ev, name, nil, "%s names terminal %q, which terminal/create never returned.", ev.Method,
-						clip(name))
+					w.find(unknown, ev, name, nil, "%s names terminal %q, which terminal/create never returned.", ev.Method, name)
 				}
 			case t.session != ev.session:
 				w.find(foreign, ev, name, []int{t.created},
-					"%s uses terminal %q under another session than the one that created it.", ev.Method, clip(name))
+					"%s uses terminal %q under another session than the one that created it.", ev.Method, name)
 			case t.released > 0 && ev.verb == releaseTerminal:
 				w.Saw(twice)
-				w.find(twice, ev, name, []int{t.created, t.released}, "Terminal %q was released twice.", clip(name))
+				w.find(twice, ev, name, []int{t.created, t.released}, "Terminal %q was released twice.", name)
 			case t.released > 0:
-				w.find(after, ev, name, []int{t.created, t.released}, "%s uses terminal %q after its release.", ev.Method,
-					clip(name))
+				w.find(after, ev, name, []int{t.created, t.released}, "%s uses terminal %q after its release.", ev.Method, name)
 			}
 		}, terminalUses()...)
 		w.on(func(ev *event) {
@@ -54,7 +52,7 @@ func termLife() *rule {
 				}
 				w.Saw(turnEnd)
 				if t.released == 0 {
-					w.find(turnEnd, ev, t.id, []int{t.created}, "Terminal %q was not released when its turn ended.", clip(t.id))
+					w.find(turnEnd, ev, t.id, []int{t.created}, "Terminal %q was not released when its turn ended.", t.id)
 				}
 			}
 		}, answered(prompt))
@@ -79,9 +77,9 @@ func termLife() *rule {
 					}
 					if t.killed {
 						w.Report(killed, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was killed but never released.",
-							clip(t.id))
+							t.id)
 					} else {
-						w.Report(leaked, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was never released.", clip(t.id))
+						w.Report(leaked, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was never released.", t.id)
 					}
 				}
 			}
@@ -115,12 +113,12 @@ func terminalRef() *rule {
 				t := c.terminals[name]
 				switch {
 				case t == nil:
-					w.find(unknown, ev, name, nil, "A tool call shows terminal %q, which terminal/create never returned.", clip(name))
+					w.find(unknown, ev, name, nil, "A tool call shows terminal %q, which terminal/create never returned.", name)
 				case t.session != s:
-					w.find(foreign, ev, name, []int{t.created}, "A tool call shows terminal %q of another session.", clip(name))
+					w.find(foreign, ev, name, []int{t.created}, "A tool call shows terminal %q of another session.", name)
 				case t.released > 0:
 					w.find(released, ev, name, []int{t.created, t.released},
-						"A tool call shows terminal %q for the first time after its release.", clip(name))
+						"A tool call shows terminal %q for the first time after its release.", name)
 				}
 			}
 		}, toolCall, toolUpdate)

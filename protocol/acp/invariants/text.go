@@ -87,7 +87,7 @@ func contentData() *rule {
 			w.Saw(encoding)
 			if text := data.Str(); !isBase64(text) {
 				w.find(encoding, ev, "", nil, "The data of a %s block is not plain base64: %q.", b.Get("type").Str(),
-					clip(text[:min(len(text), 30)]))
+					text[:min(len(text), 30)])
 			}
 		}
 		w.on(func(ev *event) { block(ev, ev.update.Get("content")) }, userChunk, agentChunk, thoughtChunk)

@@ -50,12 +50,12 @@ func toolClosed() *rule {
 				switch {
 				case l.tool.seq > l.ended:
 					w.Report(background, conn, session, id, append(entries, l.tool.seq),
-						"Tool call %q went on after its turn had ended, as background work.", clip(id))
+						"Tool call %q went on after its turn had ended, as background work.", id)
 				case l.stop == "end_turn":
-					w.Report(open, conn, session, id, entries, "Tool call %q was still %s when its turn ended with end_turn.",
-						clip(id), l.status)
+					w.Report(open, conn, session, id, entries, "Tool call %q was still %s when its turn ended with end_turn.", id,
+						l.status)
 				default:
-					w.Report(otherEnd, conn, session, id, entries, "Tool call %q was left %s when its turn ended with %s.", clip(id),
+					w.Report(otherEnd, conn, session, id, entries, "Tool call %q was left %s when its turn ended with %s.", id,
 						l.status, l.stop)
 				}
 			}
@@ -88,12 +88,12 @@ func toolAnnounced() *rule {
 			switch {
 			case t == nil && blind(ev.session):
 			case t == nil:
-				w.find(unknown, ev, id.Str(), nil, "The tool_call_update of %q has no tool_call before it.", clip(id.Str()))
+				w.find(unknown, ev, id.Str(), nil, "The tool_call_update of %q has no tool_call before it.", id.Str())
 			case t.by == byUpdate:
-				w.find(unknown, ev, t.id, []int{t.first}, "The tool_call_update of %q has no tool_call before it.", clip(t.id))
+				w.find(unknown, ev, t.id, []int{t.first}, "The tool_call_update of %q has no tool_call before it.", t.id)
 			case t.by == byPermission:
 				w.find(onlyAsked, ev, t.id, []int{t.first},
-					"Tool call %q was announced by a permission request only, not by a tool_call.", clip(t.id))
+					"Tool call %q was announced by a permission request only, not by a tool_call.", t.id)
 			}
 		}, toolUpdate)
 		w.on(func(ev *event) {
@@ -101,7 +101,7 @@ func toolAnnounced() *rule {
 			w.Saw(permissionFirst)
 			if ev.session != nil && id.Kind() == wire.String && ev.tool == nil && !blind(ev.session) {
 				w.find(permissionFirst, ev, id.Str(), nil,
-					"The permission request is about tool call %q, which no tool_call has announced.", clip(id.Str()))
+					"The permission request is about tool call %q, which no tool_call has announced.", id.Str())
 			}
 		}, asked(permission))
 		w.on(func(ev *event) {
@@ -112,7 +112,7 @@ func toolAnnounced() *rule {
 			w.Saw(elicitation)
 			if ev.session != nil && ev.session.tool(id) == nil && !blind(ev.session) {
 				w.find(elicitation, ev, id.Str(), nil, "The elicitation is about tool call %q, which no tool_call has announced.",
-					clip(id.Str()))
+					id.Str())
 			}
 		}, asked(elicit))
 	}
@@ -132,13 +132,13 @@ func toolResend() *rule {
 			switch {
 			case t == nil || t.by != byCall || ev.turn != nil && ev.turn.mixed:
 			case t.status.final():
-				w.find(ended, ev, t.id, []int{t.first}, "A second tool_call has the id %q of a tool call that had %s.", clip(t.id),
+				w.find(ended, ev, t.id, []int{t.first}, "A second tool_call has the id %q of a tool call that had %s.", t.id,
 					ending(t.status))
 			case t.turn != ev.turn:
-				w.find(ended, ev, t.id, []int{t.first}, "A tool_call has the id %q of a tool call of another turn.", clip(t.id))
+				w.find(ended, ev, t.id, []int{t.first}, "A tool_call has the id %q of a tool call of another turn.", t.id)
 			default:
 				w.find(running, ev, t.id, []int{t.first},
-					"A second tool_call has the id %q of a tool call that still runs; tool_call_update is for that.", clip(t.id))
+					"A second tool_call has the id %q of a tool call that still runs; tool_call_update is for that.", t.id)
 			}
 		}, toolCall)
 	}
@@ -162,10 +162,9 @@ func statusForward() *rule {
 			w.Saw(back)
 			switch {
 			case next < t.status && next != completed || t.status.final() && next.final() && next != t.status:
-				w.find(back, ev, t.id, []int{t.first}, "The status of tool call %q went from %s to %s.", clip(t.id), t.status, next)
+				w.find(back, ev, t.id, []int{t.first}, "The status of tool call %q went from %s to %s.", t.id, t.status, next)
 			case t.status == pending && next == completed && ev.turn != nil:
-				w.find(skipped, ev, t.id, []int{t.first}, "Tool call %q went from pending to completed without in_progress.",
-					clip(t.id))
+				w.find(skipped, ev, t.id, []int{t.first}, "Tool call %q went from pending to completed without in_progress.", t.id)
 			case next == completed:
 				w.Saw(skipped)
 			}

@@ -29,7 +29,8 @@ func importTrace(path string) (*transcript.Transcript, error) {
 		return nil, err
 	}
 	now, begun := time.Unix(0, 0), time.Unix(0, 0)
-	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Now: func() time.Time { return now }})
+	t, err := transcript.New(transcript.Header{},
+		transcript.Options{Classifier: acpframe.Classifier{}, Now: func() time.Time { return now }})
 	if err != nil {
 		return nil, err
 	}

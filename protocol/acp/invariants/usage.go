@@ -34,8 +34,7 @@ func usageSane() *rule {
 			w.Saw(currency)
 			unit := c.Get("currency")
 			if unit.Kind() == wire.String && !isCurrency(unit) {
-				w.find(currency, ev, unit.Str(), nil, "The currency is %q, and must be a three-letter ISO 4217 code.",
-					clip(unit.Str()))
+				w.find(currency, ev, unit.Str(), nil, "The currency is %q, and must be a three-letter ISO 4217 code.", unit.Str())
 			}
 			amount, ok := c.Get("amount").Float()
 			if !ok || ev.session.window != nil {

@@ -22,14 +22,17 @@ var _ = Describe("the verdict", func() {
 		Entry("nothing known", nil, rules.Conformant),
 		Entry("MANDATORY passes", map[string]rules.Outcome{"CANCEL-001": rules.Passed}, rules.Conformant),
 		Entry("MANDATORY fails", map[string]rules.Outcome{"CANCEL-001": rules.Broken}, rules.NotConformant, "CANCEL-001"),
-		Entry("MANDATORY not reached", map[string]rules.Outcome{"CANCEL-001": rules.NotReached}, rules.NotConformant, "CANCEL-001"),
-		Entry("MANDATORY inconclusive", map[string]rules.Outcome{"CANCEL-001": rules.Undecided}, rules.InconclusiveVerdict, "CANCEL-001"),
+		Entry("MANDATORY not reached", map[string]rules.Outcome{"CANCEL-001": rules.NotReached}, rules.NotConformant,
+			"CANCEL-001"),
+		Entry("MANDATORY inconclusive", map[string]rules.Outcome{"CANCEL-001": rules.Undecided}, rules.InconclusiveVerdict,
+			"CANCEL-001"),
 		Entry("CAPABILITY fails", map[string]rules.Outcome{"LOAD-004": rules.Broken}, rules.NotConformant, "LOAD-004"),
 		Entry("CAPABILITY not reached", map[string]rules.Outcome{"LOAD-004": rules.NotReached}, rules.Conformant),
 		Entry("CAPABILITY inconclusive", map[string]rules.Outcome{"LOAD-004": rules.Undecided}, rules.Conformant),
 		Entry("ADVISORY fails", map[string]rules.Outcome{"CANCEL-003": rules.Broken}, rules.Conformant),
 		Entry("INFORMATIONAL fails", map[string]rules.Outcome{"PROMPT-016": rules.Broken}, rules.Conformant),
-		Entry("the worst counts", map[string]rules.Outcome{"CANCEL-001": rules.Undecided, "CANCEL-002": rules.Broken, "CANCEL-004": rules.Passed}, rules.NotConformant, "CANCEL-002"),
+		Entry("the worst counts", map[string]rules.Outcome{"CANCEL-001": rules.Undecided, "CANCEL-002": rules.Broken,
+			"CANCEL-004": rules.Passed}, rules.NotConformant, "CANCEL-002"),
 	)
 
 	It("counts each requirement once", func() {
@@ -100,7 +103,8 @@ session s
 
 	It("keeps the client's faults from the agent", func() {
 		var tally rules.Tally
-		tally.AddFindings([]rules.Finding{{Rule: "C-CWD", Side: rules.OfClient, Class: rules.Fail, Requirements: []string{"SESSION-005"}}}, nil)
+		tally.AddFindings([]rules.Finding{{Rule: "C-CWD", Side: rules.OfClient, Class: rules.Fail,
+			Requirements: []string{"SESSION-005"}}}, nil)
 		Expect(tally.Outcomes()).To(BeEmpty())
 	})
 })
