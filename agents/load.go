@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
 )
@@ -133,8 +134,8 @@ func (p *profileFile) check(root *yamlfile.Node) {
 		root.Fail("", "the profile has no command")
 	case p.Caches != "" && p.Caches != "host" && p.Caches != "none":
 		at("caches").Fail("", "caches is host (the default) or none, not %q", p.Caches)
-	case p.Model.Wire != "" && !slices.Contains(wires, p.Model.Wire):
-		at("model").Field("wire").Fail(mistake.Suggest(p.Model.Wire, wires), "unknown wire format %q", p.Model.Wire)
+	case p.Model.Wire != "" && !slices.Contains(fakellm.Wires(), p.Model.Wire):
+		at("model").Field("wire").Fail(mistake.Suggest(p.Model.Wire, fakellm.Wires()), "unknown wire format %q", p.Model.Wire)
 	}
 	p.NoCaches = p.Caches == "none"
 	for _, w := range p.Command {
@@ -209,9 +210,6 @@ func cause(err error) error {
 	}
 	return err
 }
-
-// wires are the formats the model server speaks.
-var wires = []string{"openai-chat", "openai-responses", "anthropic", "gemini"}
 
 // neutral are the tools that scenarios name, with their arguments.
 var neutral = map[string][]string{

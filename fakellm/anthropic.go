@@ -8,6 +8,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
+// Anthropic is the name of Anthropic's Messages API.
+const Anthropic = "anthropic"
+
 // anthropic is the Messages API.
 type anthropic struct{}
 

@@ -7,6 +7,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
+// OpenAIChat is the name of OpenAI's Chat Completions API.
+const OpenAIChat = "openai-chat"
+
 // chat is OpenAI's Chat Completions API, with reasoning in reasoning_content
 // as the servers do that offer open models by it.
 type chat struct{}

@@ -7,14 +7,6 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Names of the wire formats.
-const (
-	OpenAIChat      = "openai-chat"
-	OpenAIResponses = "openai-responses"
-	Anthropic       = "anthropic"
-	Gemini          = "gemini"
-)
-
 // formats are all wire formats, each in a file of its own.
 func formats() []format { return []format{chat{}, responses{}, anthropic{}, gemini{}} }
 

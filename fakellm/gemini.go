@@ -10,6 +10,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
+// Gemini is the name of Google's Gemini API.
+const Gemini = "gemini"
+
 // gemini is generateContent and streamGenerateContent, as SSE (alt=sse) or as
 // a JSON array. A function call is one part here: its arguments are not cut,
 // and a gate inside them holds the whole call.

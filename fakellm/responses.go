@@ -8,6 +8,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
+// OpenAIResponses is the name of OpenAI's Responses API.
+const OpenAIResponses = "openai-responses"
+
 // responses is OpenAI's Responses API: how it asks.
 type responses struct{}
 
