@@ -26,6 +26,7 @@ const module = "github.com/acp-test/acp-test"
 var layers = [][]string{
 	{"cmd/acp-test"},
 	{"protocol/acp"},
+	{"editors"},
 	{"protocol/acp/acpreport", "protocol/acp/words", "protocol/acp/prompt", "protocol/acp/recordings"},
 	{"reports", "sweep", "replay", "acptest"},
 	{"scenarios"},

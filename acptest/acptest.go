@@ -98,21 +98,18 @@ func Start(t T, o Options) *Agent {
 }
 
 func (a *Agent) start(o Options) (err error) {
-	root, err := filepath.EvalSymlinks(a.t.TempDir())
+	dirs, err := workspace.MakeDirs(a.t.TempDir())
 	if err != nil {
 		return err
 	}
-	a.Dir = filepath.Join(root, "work")
-	box := agents.Sandbox{Work: a.Dir, Home: filepath.Join(root, "home"), Temp: filepath.Join(root, "tmp")}
-	for _, dir := range []string{box.Work, box.Home, box.Temp} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			return err
-		}
-	}
+	root, box := dirs.Root, agents.Sandbox{Work: dirs.Work, Home: dirs.Home, Temp: dirs.Temp}
+	a.Dir = box.Work
+	files := map[string][]byte{}
 	for name, content := range o.Files {
-		if err := write(a.Dir, name, []byte(content)); err != nil {
-			return err
-		}
+		files[name] = []byte(content)
+	}
+	if err := workspace.Write(a.Dir, files); err != nil {
+		return err
 	}
 	if a.before, err = workspace.Take(a.Dir); err != nil {
 		return err
@@ -179,10 +176,8 @@ func (a *Agent) launch(o Options, box agents.Sandbox) (*mockclient.Agent, error)
 	if err != nil {
 		return nil, err
 	}
-	for name, content := range launch.Files {
-		if err := write(box.Home, name, content); err != nil {
-			return nil, err
-		}
+	if err := workspace.Write(box.Home, launch.Files); err != nil {
+		return nil, err
 	}
 	ctx, cancel := a.wait("the start of the agent")
 	defer cancel()
@@ -191,14 +186,6 @@ func (a *Agent) launch(o Options, box agents.Sandbox) (*mockclient.Agent, error)
 		c.RemoveOnExit = filepath.Dir(box.Work)
 	}
 	return mockclient.Start(ctx, a.Log, 0, c)
-}
-
-func write(dir, name string, content []byte) error {
-	path := filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(path, content, 0o600)
 }
 
 // finish ends the agent and judges what it did.

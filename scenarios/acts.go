@@ -4,6 +4,8 @@ import (
 	"context"
 	"path/filepath"
 	"time"
+
+	"github.com/acp-test/acp-test/internal/workspace"
 )
 
 func actCommands() []*Command {
@@ -80,5 +82,5 @@ func CompileFile(do func(b *Branch, l *Line, name, text string) error) func(*Lin
 
 func writeFile(b *Branch, l *Line, name, text string) error {
 	b.Did(l)
-	return writeFiles(b.run.box.work, map[string][]byte{filepath.ToSlash(name): []byte(text)})
+	return workspace.Write(b.run.box.Work, map[string][]byte{filepath.ToSlash(name): []byte(text)})
 }

@@ -24,7 +24,7 @@ func GoldenOptions(p *agents.Profile) golden.Options {
 // render writes the conversation as a golden would have it.
 func (r *run) render() {
 	o := GoldenOptions(r.engine.Profile)
-	o.Exact, o.Work, o.Home, o.Temp = r.scenario.decl.golden == "exact", r.box.work, r.box.home, r.box.temp
+	o.Exact, o.Work, o.Home, o.Temp = r.scenario.decl.golden == "exact", r.box.Work, r.box.Home, r.box.Temp
 	o.Replace = append(r.masks(), o.Replace...)
 	r.rendered = r.protocol().Canonical.Render(r.t.Between(1, r.state.settled), o)
 }
@@ -114,7 +114,7 @@ func (r *run) masks() []golden.Replacement {
 	if names == nil {
 		names = map[string]string{}
 	}
-	names[r.box.root] = "$RUN"
+	names[r.box.Root] = "$RUN"
 	if r.engine.Self != "" {
 		names[r.engine.Self] = "$SELF"
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 )
@@ -30,7 +31,7 @@ func (r *run) Launch(ctx context.Context) error {
 		maps.Copy(home, s.setup.home)
 	})
 	launch, err := r.engine.Profile.Launch(agents.Sandbox{
-		Work: r.box.work, Home: r.box.home, Temp: r.box.temp, LLM: r.model.URL(), Proxy: r.proxy(), Self: r.engine.Self,
+		Work: r.box.Work, Home: r.box.Home, Temp: r.box.Temp, LLM: r.model.URL(), Proxy: r.proxy(), Self: r.engine.Self,
 		Cwd: r.engine.Cwd, HostEnv: r.engine.Host, Env: env, Pass: r.engine.PassEnv,
 	})
 	if err != nil {
@@ -40,7 +41,7 @@ func (r *run) Launch(ctx context.Context) error {
 	maps.Copy(files, launch.Files)
 	maps.Copy(files, home)
 	if conn == 0 {
-		if err := writeFiles(r.box.home, files); err != nil {
+		if err := workspace.Write(r.box.Home, files); err != nil {
 			return fmt.Errorf("preparing the agent's HOME: %w", err)
 		}
 	}
@@ -64,10 +65,10 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 	}
 	c := transport.Command{
 		Path: launch.Path, Args: append(slices.Clone(launch.Args), r.engine.ExtraArgs...), Env: launch.Env, Dir: launch.Dir,
-		RunID: filepath.Base(r.box.root), Grace: r.engine.Grace,
+		RunID: filepath.Base(r.box.Root), Grace: r.engine.Grace,
 	}
 	if c.Keeper = r.engine.keeper(); c.Keeper != nil {
-		c.RemoveOnExit = r.box.root
+		c.RemoveOnExit = r.box.Root
 	}
 	var err error
 	if c.Isolation, err = r.isolation(); err != nil {
@@ -217,7 +218,7 @@ func (r *run) tail(to, n int) []string {
 
 // short makes a line fit a screen and hides the run's directory.
 func (r *run) short(s string) string {
-	s = strings.NewReplacer(r.box.work, "$WORK", r.box.home, "$HOME", r.box.root, "$RUN").Replace(s)
+	s = strings.NewReplacer(r.box.Work, "$WORK", r.box.Home, "$HOME", r.box.Root, "$RUN").Replace(s)
 	const width = 140
 	if runes := []rune(s); len(runes) > width {
 		s = string(runes[:width]) + "…"

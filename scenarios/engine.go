@@ -168,7 +168,7 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, r.box.remove())
+			err = errors.Join(err, os.RemoveAll(r.box.Root))
 		}
 	}()
 	files := map[string][]byte{}
@@ -179,7 +179,7 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 		}
 		files[name] = []byte(text)
 	}
-	if err := writeFiles(r.box.work, files); err != nil {
+	if err := workspace.Write(r.box.Work, files); err != nil {
 		return nil, fmt.Errorf("preparing the workspace: %w", err)
 	}
 	path := ""
@@ -196,7 +196,7 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 		return nil, err
 	}
 	r.checker = e.Protocol.Rules.NewChecker(rules.Config{Version: 1, Severity: e.Severity, Off: s.decl.rulesOff,
-		Start: r.box.work, Roots: []string{r.box.root}, Patience: e.StepTimeout})
+		Start: r.box.Work, Roots: []string{r.box.Root}, Patience: e.StepTimeout})
 	r.t.Observe(r.checker.Observe)
 	if err := r.serveModel(); err != nil {
 		return nil, errors.Join(err, r.t.Close())
@@ -280,7 +280,7 @@ func (r *run) play(ctx context.Context, res *Result) {
 	if !e.Debug {
 		inner, cancel = context.WithTimeoutCause(ctx, deadline, &timerError{"scenario deadline", deadline})
 	}
-	before, _ := workspace.Take(r.box.work)
+	before, _ := workspace.Take(r.box.Work)
 	err := r.script(inner)
 	cancel()
 	clean := r.concludes(err)
@@ -297,7 +297,7 @@ func (r *run) play(ctx context.Context, res *Result) {
 		closing = errors.Join(closing, r.trap.Close())
 	}
 	closing = errors.Join(closing, r.client.Close())
-	after, _ := workspace.Take(r.box.work)
+	after, _ := workspace.Take(r.box.Work)
 	r.judge(ctx, res, err, clean)
 	r.artifacts(res, difference(before, after))
 	for _, problem := range []error{closing, r.t.Close(), r.discard(res)} {
@@ -345,12 +345,12 @@ func (r *run) artifacts(res *Result, workspace string) {
 func (r *run) discard(res *Result) error {
 	if r.engine.Keep && r.engine.Out != "" {
 		to := filepath.Join(r.engine.Out, filepath.FromSlash(r.scenario.ID), "run")
-		if err := os.CopyFS(to, os.DirFS(r.box.root)); err != nil {
+		if err := os.CopyFS(to, os.DirFS(r.box.Root)); err != nil {
 			return fmt.Errorf("keeping the run's directory: %w", err)
 		}
 		res.Artifacts["run"] = filepath.ToSlash(filepath.Join(r.scenario.ID, "run"))
 	}
-	if err := r.box.remove(); err != nil {
+	if err := os.RemoveAll(r.box.Root); err != nil {
 		return fmt.Errorf("removing the run's directory: %w", err)
 	}
 	return nil

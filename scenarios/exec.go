@@ -41,13 +41,13 @@ func (r *run) exec(ctx context.Context, b *Branch, l *Line, argv []string) error
 		c.Path = r.InWork(argv[0])
 		c.Err = nil
 	}
-	c.Dir, c.Stdin, c.Stdout, c.Stderr = r.box.work, &in, &out, &out
+	c.Dir, c.Stdin, c.Stdout, c.Stderr = r.box.Work, &in, &out, &out
 	c.WaitDelay = time.Second
 	id := ""
 	if s := b.Session(); s != nil {
 		id = s.ID
 	}
-	c.Env = append(append([]string{}, r.engine.Host...), "WORK="+r.box.work, "HOME="+r.box.home, "ACP_TEST_SESSION="+id)
+	c.Env = append(append([]string{}, r.engine.Host...), "WORK="+r.box.Work, "HOME="+r.box.Home, "ACP_TEST_SESSION="+id)
 	err := c.Run()
 	var exit *exec.ExitError
 	switch {

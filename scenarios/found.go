@@ -36,7 +36,7 @@ func (r *run) finding(f rules.Finding) Finding {
 }
 
 func (r *run) Plain(s string) string {
-	return strings.NewReplacer(r.box.work, "$WORK", r.box.home, "$HOME", r.box.root, "$RUN").Replace(s)
+	return strings.NewReplacer(r.box.Work, "$WORK", r.box.Home, "$HOME", r.box.Root, "$RUN").Replace(s)
 }
 
 // around is the entries a finding names and the frames next to the last one.

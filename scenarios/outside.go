@@ -49,7 +49,7 @@ func (r *run) isolation() (*isolate.Isolation, error) {
 	if r.engine.Self == "" {
 		return nil, fmt.Errorf("isolating the agent takes this program, whose path the engine was not told")
 	}
-	i := &isolate.Isolation{Helper: []string{r.engine.Self, "isolate"}, Dir: r.box.root}
+	i := &isolate.Isolation{Helper: []string{r.engine.Self, "isolate"}, Dir: r.box.Root}
 	i.Ports = append(i.Ports, isolate.Port{Number: r.model.Port(), Serve: r.model.Serve})
 	if r.trap != nil {
 		i.Ports = append(i.Ports, isolate.Port{Number: r.trap.Port(), Serve: r.trap.Serve})

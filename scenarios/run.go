@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
@@ -23,7 +24,7 @@ import (
 type run struct {
 	engine   *Engine
 	scenario *Scenario
-	box      *sandbox
+	box      *workspace.Dirs
 	t        *transcript.Transcript
 	model    *fakellm.Server
 	trap     *fakellm.Trap // nil if outside connections are left alone
@@ -290,11 +291,11 @@ func (r *run) NotOpen(name string) error {
 func (r *run) Fixed(name string) (string, error) {
 	switch name {
 	case "WORK":
-		return r.box.work, nil
+		return r.box.Work, nil
 	case "HOME":
-		return r.box.home, nil
+		return r.box.Home, nil
 	case "TMP":
-		return r.box.temp, nil
+		return r.box.Temp, nil
 	case "LLM":
 		if r.model != nil {
 			return r.model.URL(), nil
@@ -346,7 +347,7 @@ func (r *run) InWork(name string) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
-	return filepath.Join(r.box.work, filepath.FromSlash(name))
+	return filepath.Join(r.box.Work, filepath.FromSlash(name))
 }
 
 func unknownVariable(name string, known []string) error {

@@ -220,10 +220,10 @@ func (r *run) Transcript() *transcript.Transcript { return r.t }
 func (r *run) Model() *fakellm.Server { return r.model }
 
 // Work returns the workspace, Temp the directory for temporary files.
-func (r *run) Work() string { return r.box.work }
+func (r *run) Work() string { return r.box.Work }
 
 // Temp returns the directory for temporary files.
-func (r *run) Temp() string { return r.box.temp }
+func (r *run) Temp() string { return r.box.Temp }
 
 // Self returns the path of this program, "" if it is not known.
 func (r *run) Self() string { return r.engine.Self }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -15,14 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/acp-test/acp-test/internal/process"
-	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/editors"
 	"github.com/acp-test/acp-test/protocol/acp"
-	"github.com/acp-test/acp-test/protocol/acp/acpframe"
-	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
-	"github.com/acp-test/acp-test/transcript"
-	"github.com/acp-test/acp-test/transport"
 )
 
 // judging are the flags of editors.
@@ -99,6 +92,7 @@ func (h *host) editors(ctx context.Context, o *judging, paths, client []string) 
 	if err != nil {
 		return err
 	}
+	bench := editors.Bench{Self: h.self, Env: h.env, Tool: tool(), Timeout: o.timeout, Judge: judge(o.severity), Quote: quoted, Read: h.recordingOf}
 	run := h.newRun(scenarios.Agent{Profile: filepath.Base(client[0]), Command: client})
 	run.Out = out
 	for _, s := range list {
@@ -106,7 +100,7 @@ func (h *host) editors(ctx context.Context, o *judging, paths, client []string) 
 			run.Interrupted = true
 			break
 		}
-		res, err := h.judgeClient(ctx, o, s, client, filepath.Join(out, filepath.FromSlash(s.ID)))
+		res, err := bench.Run(ctx, s, client, filepath.Join(out, filepath.FromSlash(s.ID)))
 		if err != nil {
 			return err
 		}
@@ -148,132 +142,4 @@ func tagsOf(tags []string) string {
 		return ""
 	}
 	return " and --tag " + strings.Join(tags, ",")
-}
-
-// judgeClient runs one scenario.
-func (h *host) judgeClient(ctx context.Context, o *judging, s *scenarios.Scenario, client []string, out string) (res scenarios.Result, err error) {
-	res = scenarios.Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Started: time.Now()}
-	agentOut := filepath.Join(out, "agent")
-	if err := os.MkdirAll(agentOut, 0o755); err != nil {
-		return res, err
-	}
-	file := s.File
-	if s.Suite != "" {
-		file = s.ID
-	} else if file, err = filepath.Abs(file); err != nil {
-		return res, err
-	}
-	temp, err := process.NewTempDir([]string{h.self, "keeper"}, "", "")
-	if err != nil {
-		return res, err
-	}
-	defer func() { err = errors.Join(err, temp.Close()) }()
-	work, home := filepath.Join(temp.Dir(), "work"), filepath.Join(temp.Dir(), "home")
-	for _, d := range []string{work, home} {
-		if err := os.Mkdir(d, 0o755); err != nil {
-			return res, err
-		}
-	}
-	for name, data := range s.Files() {
-		if err := writeBelow(work, name, data); err != nil {
-			return res, err
-		}
-	}
-	words := []string{h.self, "serve", file, "--quiet", "--out", agentOut}
-	argv := expandAgent(client, words)
-	log, err := transcript.New(transcript.Header{Tool: tool(), Scenario: s.ID},
-		transcript.Options{Classifier: acpframe.Classifier{}})
-	if err != nil {
-		return res, err
-	}
-	defer log.Close()
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
-	left, late, err := h.runClient(ctx, log, mockclient.Command{
-		Path: argv[0], Args: argv[1:], Dir: work, Keeper: []string{h.self, "keeper"},
-		Env: append(append([]string{}, h.env...), "HOME="+home, "ACP_TEST_AGENT="+quoted(words), "ACP_TEST_SCENARIO="+s.ID),
-	}, out)
-	if err != nil {
-		return res, err
-	}
-	sessions, err := h.sessionsIn(agentOut)
-	if err != nil {
-		return res, err
-	}
-	if len(sessions) > 0 {
-		sessions[len(sessions)-1].Left = left
-	}
-	began := res.Started
-	res = judge(o.severity).Editor(res, s.Agent, sessions)
-	res.Duration = time.Since(began)
-	if late && res.Verdict != scenarios.Error {
-		res.Verdict = scenarios.Fail
-		res.Failure = &transcript.Failure{Expected: []string{"an end of the client"}, Observed: fmt.Sprintf("it was still running after %v", o.timeout)}
-	}
-	res.Artifacts = map[string]string{"stderr": s.ID + "/client.stderr"}
-	for _, t := range sessions {
-		_ = t.Log.Close() // it was loaded: nothing is written
-	}
-	return res, nil
-}
-
-// runClient runs the client to its end, and names what of our agent outlived
-// it. late says that it had to be killed.
-func (h *host) runClient(ctx context.Context, log *transcript.Transcript, c mockclient.Command, out string) (left []string, late bool, err error) {
-	p, err := transport.StartPiped(context.WithoutCancel(ctx), log, 0, c)
-	if err != nil {
-		return nil, false, err
-	}
-	stop := context.AfterFunc(ctx, p.Kill)
-	p.Stdin.Close()
-	copied := make(chan error, 2)
-	for name, from := range map[string]io.Reader{"client.stdout": p.Stdout, "client.stderr": p.Stderr} {
-		go func() {
-			copied <- writeFile(filepath.Join(out, name), func(w io.Writer) error {
-				_, err := io.Copy(w, from)
-				return err
-			})
-		}()
-	}
-	_, survivors := p.Wait()
-	late = !stop()
-	err = errors.Join(<-copied, <-copied)
-	p.Stdout.Close()
-	p.Stderr.Close()
-	for _, s := range survivors {
-		if strings.Contains(s.Command, h.self) {
-			left = append(left, s.Command)
-		}
-	}
-	return left, late, err
-}
-
-// sessionsIn reads the transcripts that our agent wrote, oldest first.
-func (h *host) sessionsIn(dir string) ([]replay.Session, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
-	if err != nil {
-		return nil, err
-	}
-	var out []replay.Session
-	for _, f := range files {
-		t, err := h.recordingOf(f)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, replay.Session{Log: t})
-	}
-	return out, nil
-}
-
-// expandAgent puts the agent's command where {agent} stands.
-func expandAgent(client, agent []string) []string {
-	var out []string
-	for _, w := range client {
-		if w == "{agent}" {
-			out = append(out, agent...)
-		} else {
-			out = append(out, strings.ReplaceAll(w, "{agent}", quoted(agent)))
-		}
-	}
-	return out
 }

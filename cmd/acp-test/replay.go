@@ -15,6 +15,7 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/process"
+	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
@@ -189,10 +190,8 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 		if err != nil {
 			return nil, err
 		}
-		for name, data := range l.Files {
-			if err := writeBelow(box.Home, name, data); err != nil {
-				return nil, err
-			}
+		if err := workspace.Write(box.Home, l.Files); err != nil {
+			return nil, err
 		}
 		dir := l.Dir
 		if dir == "" {
@@ -230,43 +229,18 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 
 // furnish makes the directories of a replay, with the files of the workspace.
 func (h *host) furnish(root string, recording *transcript.Transcript, files string) (agents.Sandbox, error) {
-	root, err := filepath.EvalSymlinks(root) // agents report resolved paths
+	dirs, err := workspace.MakeDirs(root)
 	if err != nil {
 		return agents.Sandbox{}, err
 	}
-	box := agents.Sandbox{Work: filepath.Join(root, "work"), Home: filepath.Join(root, "home"), Temp: filepath.Join(root, "tmp"), Self: h.self, Cwd: h.cwd, HostEnv: h.env}
-	for _, d := range []string{box.Work, box.Home, box.Temp} {
-		if err := os.Mkdir(d, 0o755); err != nil {
-			return box, err
-		}
-	}
+	box := agents.Sandbox{Work: dirs.Work, Home: dirs.Home, Temp: dirs.Temp, Self: h.self, Cwd: h.cwd, HostEnv: h.env}
 	if files != "" {
 		if err := os.CopyFS(box.Work, os.DirFS(files)); err != nil {
 			return box, fmt.Errorf("--files %s: %w", files, err)
 		}
 		return box, nil
 	}
-	for name, data := range recordings.Files(recording) {
-		if err := writeBelow(box.Work, name, data); err != nil {
-			return box, err
-		}
-	}
-	return box, nil
-}
-
-// writeBelow writes a file below a directory, which its name must not leave.
-func writeBelow(dir, name string, data []byte) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	if d := filepath.Dir(filepath.FromSlash(name)); d != "." {
-		if err := root.MkdirAll(d, 0o755); err != nil {
-			return err
-		}
-	}
-	return root.WriteFile(filepath.FromSlash(name), data, 0o644)
+	return box, workspace.Write(box.Work, recordings.Files(recording))
 }
 
 // replayModel serves the model's script, if there is one.

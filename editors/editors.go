@@ -1,0 +1,166 @@
+// Package editors starts a client with a scripted agent as its agent, and judges
+// what the client did.
+package editors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/internal/process"
+	"github.com/acp-test/acp-test/internal/workspace"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
+)
+
+// Bench is where clients are judged. All fields are needed.
+type Bench struct {
+	// Self is the path of this program: it is the keeper of the client, and the
+	// agent that the client starts.
+	Self string
+	// Env is the environment of the client; HOME and the variables that name the
+	// agent are added.
+	Env []string
+	// Tool is the name and version of this program.
+	Tool string
+	// Timeout bounds one scenario.
+	Timeout time.Duration
+	Judge   replay.Judge
+	// Quote writes a command line for a shell; Read reads a recording.
+	Quote func(words []string) string
+	Read  func(file string) (*transcript.Transcript, error)
+}
+
+// Run runs one scenario with a client, and leaves its evidence in out.
+func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string, out string) (res scenarios.Result, err error) {
+	res = scenarios.Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Started: time.Now()}
+	agentOut := filepath.Join(out, "agent")
+	if err := os.MkdirAll(agentOut, 0o755); err != nil {
+		return res, err
+	}
+	file := s.File
+	if s.Suite != "" {
+		file = s.ID
+	} else if file, err = filepath.Abs(file); err != nil {
+		return res, err
+	}
+	temp, err := process.NewTempDir([]string{b.Self, "keeper"}, "", "")
+	if err != nil {
+		return res, err
+	}
+	defer func() { err = errors.Join(err, temp.Close()) }()
+	dirs, err := workspace.MakeDirs(temp.Dir())
+	if err != nil {
+		return res, err
+	}
+	if err := workspace.Write(dirs.Work, s.Files()); err != nil {
+		return res, err
+	}
+	words := []string{b.Self, "serve", file, "--quiet", "--out", agentOut}
+	argv := b.expand(client, words)
+	log, err := transcript.New(transcript.Header{Tool: b.Tool, Scenario: s.ID},
+		transcript.Options{Classifier: acpframe.Classifier{}})
+	if err != nil {
+		return res, err
+	}
+	defer log.Close()
+	ctx, cancel := context.WithTimeout(ctx, b.Timeout)
+	defer cancel()
+	left, late, err := b.run(ctx, log, transport.Command{
+		Path: argv[0], Args: argv[1:], Dir: dirs.Work, Keeper: []string{b.Self, "keeper"},
+		Env: append(append([]string{}, b.Env...), "HOME="+dirs.Home, "ACP_TEST_AGENT="+b.Quote(words), "ACP_TEST_SCENARIO="+s.ID),
+	}, out)
+	if err != nil {
+		return res, err
+	}
+	sessions, err := b.sessionsIn(agentOut)
+	if err != nil {
+		return res, err
+	}
+	if len(sessions) > 0 {
+		sessions[len(sessions)-1].Left = left
+	}
+	began := res.Started
+	res = b.Judge.Editor(res, s.Agent, sessions)
+	res.Duration = time.Since(began)
+	if late && res.Verdict != scenarios.Error {
+		res.Verdict = scenarios.Fail
+		res.Failure = &transcript.Failure{Expected: []string{"an end of the client"}, Observed: fmt.Sprintf("it was still running after %v", b.Timeout)}
+	}
+	res.Artifacts = map[string]string{"stderr": s.ID + "/client.stderr"}
+	for _, t := range sessions {
+		_ = t.Log.Close() // it was loaded: nothing is written
+	}
+	return res, nil
+}
+
+// run runs the client to its end, and names what of our agent outlived
+// it. late says that it had to be killed.
+func (b *Bench) run(ctx context.Context, log *transcript.Transcript, c transport.Command, out string) (left []string, late bool, err error) {
+	p, err := transport.StartPiped(context.WithoutCancel(ctx), log, 0, c)
+	if err != nil {
+		return nil, false, err
+	}
+	stop := context.AfterFunc(ctx, p.Kill)
+	p.Stdin.Close()
+	copied := make(chan error, 2)
+	for name, from := range map[string]io.Reader{"client.stdout": p.Stdout, "client.stderr": p.Stderr} {
+		go func() {
+			w, err := os.Create(filepath.Join(out, name))
+			if err == nil {
+				_, err = io.Copy(w, from)
+				err = errors.Join(err, w.Close())
+			}
+			copied <- err
+		}()
+	}
+	_, survivors := p.Wait()
+	late = !stop()
+	err = errors.Join(<-copied, <-copied)
+	p.Stdout.Close()
+	p.Stderr.Close()
+	for _, s := range survivors {
+		if strings.Contains(s.Command, b.Self) {
+			left = append(left, s.Command)
+		}
+	}
+	return left, late, err
+}
+
+// sessionsIn reads the transcripts that our agent wrote, oldest first.
+func (b *Bench) sessionsIn(dir string) ([]replay.Session, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	var out []replay.Session
+	for _, f := range files {
+		t, err := b.Read(f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, replay.Session{Log: t})
+	}
+	return out, nil
+}
+
+// expand puts the agent's command where {agent} stands.
+func (b *Bench) expand(client, agent []string) []string {
+	var out []string
+	for _, w := range client {
+		if w == "{agent}" {
+			out = append(out, agent...)
+		} else {
+			out = append(out, strings.ReplaceAll(w, "{agent}", b.Quote(agent)))
+		}
+	}
+	return out
+}
