@@ -33,6 +33,7 @@ type heldFrame struct {
 type job struct {
 	begin func() (transcript.Entry, bool)
 	flush bool
+	shape *Shape // of what follows; nil leaves it
 	tail  string // what ends the frame: a newline, or nothing
 
 	entry transcript.Entry
@@ -102,6 +103,9 @@ func (a *Agent) perform(j *job) {
 	a.mu.Unlock()
 	if j.flush {
 		j.err = a.writeHeld(shape)
+		if j.shape != nil {
+			a.setShape(*j.shape)
+		}
 		close(j.begun)
 		return
 	}
@@ -218,11 +222,22 @@ func (a *Agent) written(frame transcript.Entry, took time.Duration, err error) {
 // WriteShape sets how the next frames are written. Frames held by the shape
 // before are written first.
 func (a *Agent) WriteShape(ctx context.Context, s Shape) error {
-	err := a.Flush(ctx)
 	a.mu.Lock()
-	a.shape = s
+	holds, empty := a.shape.Coalesce, len(a.held) == 0
 	a.mu.Unlock()
-	return err
+	if holds { // no frame may come between the last that is held and the new shape
+		if _, err := a.do(ctx, &job{flush: true, shape: &s}); !empty || err != ErrExited {
+			return err
+		}
+	}
+	a.setShape(s)
+	return nil
+}
+
+func (a *Agent) setShape(s Shape) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.shape = s
 }
 
 // Flush writes the frames held by a coalescing shape, in one write.

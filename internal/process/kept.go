@@ -185,6 +185,11 @@ func (k *kept) ask(o order) (report, error) {
 	case r := <-k.answers:
 		return r, nil
 	case <-k.done:
+	}
+	select { // what the agent did in answer to a signal may be to end
+	case r := <-k.answers:
+		return r, nil
+	default:
 		return report{}, ErrExited
 	}
 }
