@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// place is what a request is: its lane and its key.
-type place struct {
+// match is what a request is: its lane and its key.
+type match struct {
 	lane   string
 	prompt *Prompt // nil if the request holds no known prompt
 	index  int     // of the prompt, from 1; 0 unknown
@@ -21,7 +21,7 @@ type place struct {
 }
 
 // key tells the same question apart from others, whenever it is asked.
-func (p place) key(run string) string {
+func (p match) key(run string) string {
 	k := "p" + strconv.Itoa(p.index) + "s" + strconv.Itoa(p.step)
 	if p.lane != LaneMain {
 		k = p.lane + "_" + k
@@ -33,32 +33,32 @@ func (p place) key(run string) string {
 }
 
 // find decides from the content of a request which reply it gets.
-func (s *Server) find(r *request) place {
-	pl := place{lane: LaneMain, step: 1}
+func (s *Server) find(r *request) match {
+	m := match{lane: LaneMain, step: 1}
 	prompts := s.known()
 	at := -1
 	if len(prompts) > 0 {
-		pl.prompt, at = findPrompt(prompts, r)
-		if pl.prompt != nil {
-			pl.index = pl.prompt.Index
+		m.prompt, at = findPrompt(prompts, r)
+		if m.prompt != nil {
+			m.index = m.prompt.Index
 		}
 	} else {
 		n, from := r.turns()
-		pl.index, at = n, from
+		m.index, at = n, from
 	}
 	if at >= 0 && at < len(r.items) {
-		pl.step = r.stepsAfter(at) + 1
+		m.step = r.stepsAfter(at) + 1
 	}
-	f := &facts{r: r, prompt: pl.prompt}
-	if s.lane(&pl, f, len(prompts) > 0) {
-		return pl
+	f := &facts{r: r, prompt: m.prompt}
+	if s.lane(&m, f, len(prompts) > 0) {
+		return m
 	}
-	s.turn(&pl, f)
-	return pl
+	s.turn(&m, f)
+	return m
 }
 
 // lane finds out whether the request is not the conversation.
-func (s *Server) lane(pl *place, f *facts, registered bool) bool {
+func (s *Server) lane(m *match, f *facts, registered bool) bool {
 	off := map[string]bool{}
 	own := map[string]*Lane{}
 	for _, l := range s.lanes {
@@ -77,21 +77,21 @@ func (s *Server) lane(pl *place, f *facts, registered bool) bool {
 		if l.Main {
 			return false
 		}
-		pl.lane, pl.reply = l.Name, choose(&l.Reply, f)
+		m.lane, m.reply = l.Name, choose(&l.Reply, f)
 		return true
 	}
 	name := ""
 	switch {
 	case f.r.wantJSON && !off[LaneSchema]:
 		name = LaneSchema
-	case len(f.r.tools) == 0 && !off[LaneNoTools] && registered && s.aside(pl, f):
+	case len(f.r.tools) == 0 && !off[LaneNoTools] && registered && s.aside(m, f):
 		name = LaneNoTools
 	default:
 		return false
 	}
-	pl.lane = name
+	m.lane = name
 	if l := own[name]; l != nil {
-		pl.reply = choose(&l.Reply, f)
+		m.reply = choose(&l.Reply, f)
 	}
 	return true
 }
@@ -99,11 +99,11 @@ func (s *Server) lane(pl *place, f *facts, registered bool) bool {
 // aside decides about a request without tools. An agent whose tools are known
 // offers them in the conversation. Of an agent never seen before that cannot
 // be said: there, only a request that reads like a side job is one.
-func (s *Server) aside(pl *place, f *facts) bool {
-	if s.cfg.Tools != nil || pl.prompt == nil {
+func (s *Server) aside(m *match, f *facts) bool {
+	if s.cfg.Tools != nil || m.prompt == nil {
 		return true
 	}
-	head := f.r.systemText() + "\n" + strings.ReplaceAll(f.text("user"), pl.prompt.Text, "")
+	head := f.r.systemText() + "\n" + strings.ReplaceAll(f.text("user"), m.prompt.Text, "")
 	return sideJob(head)
 }
 
@@ -115,33 +115,33 @@ func sideJob(text string) bool {
 }
 
 // turn finds the reply of the conversation.
-func (s *Server) turn(pl *place, f *facts) {
+func (s *Server) turn(m *match, f *facts) {
 	turns := s.cfg.Script.Turns
 	switch {
-	case pl.index == 0:
-		pl.why = "the request holds the text of no prompt of this scenario"
-		pl.near = s.nearestPrompt(f)
+	case m.index == 0:
+		m.why = "the request holds the text of no prompt of this scenario"
+		m.near = s.nearestPrompt(f)
 		return
-	case pl.index > len(turns):
-		pl.why = fmt.Sprintf("prompt %d has no replies: the script has %s", pl.index, count(len(turns), "turn"))
+	case m.index > len(turns):
+		m.why = fmt.Sprintf("prompt %d has no replies: the script has %s", m.index, count(len(turns), "turn"))
 		return
 	}
-	t := &turns[pl.index-1]
-	if pl.step > len(t.Replies) {
-		pl.lane = LaneAfter
+	t := &turns[m.index-1]
+	if m.step > len(t.Replies) {
+		m.lane = LaneAfter
 		for _, l := range s.lanes {
 			if l.Name == LaneAfter {
-				pl.reply = choose(&l.Reply, f)
+				m.reply = choose(&l.Reply, f)
 				break
 			}
 		}
 		return
 	}
-	r := &t.Replies[pl.step-1]
-	pl.turn, pl.number = pl.index, pl.step
-	if pl.reply = choose(r, f); pl.reply == nil {
-		pl.why = fmt.Sprintf("the guard of reply %d to prompt %d does not hold", pl.step, pl.index)
-		pl.near = s.near(r, f)
+	r := &t.Replies[m.step-1]
+	m.turn, m.number = m.index, m.step
+	if m.reply = choose(r, f); m.reply == nil {
+		m.why = fmt.Sprintf("the guard of reply %d to prompt %d does not hold", m.step, m.index)
+		m.near = s.near(r, f)
 	}
 }
 

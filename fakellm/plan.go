@@ -68,8 +68,8 @@ type planner struct {
 
 // plan makes the answer for a request at its place. It counts the faults that
 // apply to it.
-func (s *Server) plan(r *request, pl place) *answer {
-	key := pl.key(r.run)
+func (s *Server) plan(r *request, m match) *answer {
+	key := m.key(r.run)
 	a, ok := s.answers.Get().(*answer)
 	if !ok {
 		a = &answer{}
@@ -78,14 +78,14 @@ func (s *Server) plan(r *request, pl place) *answer {
 	p := &planner{s: s, r: r, key: key, a: a, in: -1, delay: s.cfg.Script.Delay}
 	var steps []Step
 	switch {
-	case pl.reply != nil:
-		steps = pl.reply.Steps
-	case pl.lane == LaneSchema && r.forced != "":
+	case m.reply != nil:
+		steps = m.reply.Steps
+	case m.lane == LaneSchema && r.forced != "":
 		steps = []Step{{Kind: StepTool, Tool: r.forced, Raw: true,
 			Chunks: []string{string(appendJSON(nil, fit(r.schema, "")))}}}
-	case pl.lane == LaneSchema:
+	case m.lane == LaneSchema:
 		steps = []Step{{Kind: StepText, Chunks: []string{string(appendJSON(nil, fit(r.schema, "")))}}}
-	case pl.lane == LaneNoTools:
+	case m.lane == LaneNoTools:
 		steps = []Step{{Kind: StepText, Chunks: []string{"A short text."}}}
 	default:
 		steps = []Step{{Kind: StepText, Chunks: []string{"Done."}}}

@@ -61,23 +61,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	req.path = hr.URL.Path
 	req.wire = x.route.format.name()
 	if p := x.read(); p != nil {
-		x.begin("invalid", place{}, nil)
+		x.begin("invalid", match{}, nil)
 		x.refuse(p)
 		return
 	}
 	switch x.route.task {
 	case taskModels:
-		x.begin("models", place{}, nil)
+		x.begin("models", match{}, nil)
 		x.reply(http.StatusOK, s.modelList(x.route.format))
 	case taskModel:
-		x.begin("models", place{}, nil)
+		x.begin("models", match{}, nil)
 		if !s.exists(x.route.model) {
 			x.refuse(x.route.format.unknown(x.route.model))
 			return
 		}
 		x.reply(http.StatusOK, appendJSON(nil, x.route.format.model(x.route.model)))
 	case taskCount:
-		x.begin("count-tokens", place{}, req.raw)
+		x.begin("count-tokens", match{}, req.raw)
 		x.reply(http.StatusOK, tokens(x.route.format, req))
 	default:
 		x.generate()
@@ -155,21 +155,21 @@ func (x *exchange) generate() {
 	s.mu.Lock()
 	s.wire = cmp.Or(s.wire, r.wire)
 	s.mu.Unlock()
-	pl := s.find(r)
-	if pl.prompt != nil {
-		x.session = pl.prompt.Session
+	m := s.find(r)
+	if m.prompt != nil {
+		x.session = m.prompt.Session
 	}
-	x.begin(pl.lane, pl, r.raw)
-	if pl.lane == LaneMain && pl.reply == nil {
-		x.unmatched(pl)
+	x.begin(m.lane, m, r.raw)
+	if m.lane == LaneMain && m.reply == nil {
+		x.unmatched(m)
 		return
 	}
-	if pl.reply != nil {
+	if m.reply != nil {
 		s.mu.Lock()
-		s.used[pl.reply] = true
+		s.used[m.reply] = true
 		s.mu.Unlock()
 	}
-	a := s.plan(r, pl)
+	a := s.plan(r, m)
 	if r.wire == OpenAIResponses {
 		s.chains.keep(r, "resp_"+a.id)
 	}
@@ -182,18 +182,18 @@ func (x *exchange) event(k transcript.Kind, details ...member) {
 }
 
 // begin appends the request's entry.
-func (x *exchange) begin(lane string, pl place, body []byte) {
+func (x *exchange) begin(lane string, m match, body []byte) {
 	if x.s.cfg.Transcript == nil {
 		return
 	}
 	r := x.request
 	o := object{{"wire", r.wire}, {"method", x.http.Method}, {"path", cleanPath(x.http)}, {"lane", lane},
-		{"prompt", pl.index}, {"step", pl.step}}
-	if pl.turn > 0 && pl.reply != nil {
-		o = append(o, member{"line", pl.reply.Line})
+		{"prompt", m.index}, {"step", m.step}}
+	if m.turn > 0 && m.reply != nil {
+		o = append(o, member{"line", m.reply.Line})
 	}
-	if pl.prompt != nil {
-		o = append(o, member{"user", pl.prompt.Text}, member{"name", pl.prompt.Name})
+	if m.prompt != nil {
+		o = append(o, member{"user", m.prompt.Text}, member{"name", m.prompt.Name})
 	} else {
 		o = append(o, member{"user", ""})
 	}
@@ -247,12 +247,12 @@ func headers(h http.Header) object {
 
 // unmatched answers a request of the conversation that the script does not
 // foresee.
-func (x *exchange) unmatched(pl place) {
-	x.event(transcript.ModelUnmatched, member{"why", pl.why}, member{"closest", pl.near}, member{"prompt", pl.index},
-		member{"step", pl.step}, member{"tools", len(x.request.tools)})
-	message := "No reply in the script: " + pl.why
-	if pl.near != "" {
-		message += ". Closest: " + pl.near
+func (x *exchange) unmatched(m match) {
+	x.event(transcript.ModelUnmatched, member{"why", m.why}, member{"closest", m.near}, member{"prompt", m.index},
+		member{"step", m.step}, member{"tools", len(x.request.tools)})
+	message := "No reply in the script: " + m.why
+	if m.near != "" {
+		message += ". Closest: " + m.near
 	}
 	x.refuse(&problem{status: 400, code: "no_scripted_reply", message: message})
 }

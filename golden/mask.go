@@ -29,7 +29,7 @@ const uuid IDClass = "uuid"
 type Mask struct {
 	plain    bool // change nothing
 	blind    bool // ids without their numbers: text that does not depend on what was shown before
-	places   []place
+	dirs     []directory
 	replace  []Replacement
 	values   []string
 	without  []string
@@ -39,25 +39,25 @@ type Mask struct {
 	labels   map[IDClass]map[string]string
 }
 
-type place struct{ path, name string }
+type directory struct{ path, name string }
 
 // NewMask returns a mask that knows no ids yet. software are the members that
 // describe a program: its version is no part of what is compared.
 func NewMask(o Options, software ...string) *Mask {
 	m := &Mask{software: software, replace: o.Replace, values: o.Values, without: o.Without, classes: map[string]IDClass{},
 		labels: map[IDClass]map[string]string{}}
-	for _, p := range []place{{o.Work, "$WORK"}, {o.Home, "$HOME"}, {o.Temp, "$TMP"}} {
+	for _, p := range []directory{{o.Work, "$WORK"}, {o.Home, "$HOME"}, {o.Temp, "$TMP"}} {
 		if p.path = strings.TrimSuffix(p.path, "/"); p.path == "" {
 			continue
 		}
-		m.places = append(m.places, p)
+		m.dirs = append(m.dirs, p)
 		// In a URI a blank of the path is %20.
 		if u := (&url.URL{Path: p.path}).EscapedPath(); u != p.path {
-			m.places = append(m.places, place{u, p.name})
+			m.dirs = append(m.dirs, directory{u, p.name})
 		}
 	}
 	// The workspace may lie inside the temporary directory.
-	sort.SliceStable(m.places, func(i, j int) bool { return len(m.places[i].path) > len(m.places[j].path) })
+	sort.SliceStable(m.dirs, func(i, j int) bool { return len(m.dirs[i].path) > len(m.dirs[j].path) })
 	return m
 }
 
@@ -135,7 +135,7 @@ func (m *Mask) Text(s string) string {
 	if class, ok := m.classes[s]; ok {
 		return m.ID(class, s)
 	}
-	for _, p := range m.places {
+	for _, p := range m.dirs {
 		s = replacePath(s, p)
 	}
 	for _, id := range m.inside {
@@ -198,7 +198,7 @@ func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") =
 
 // replacePath replaces a directory where it is a whole path or the beginning
 // of one: not /tmp/work in /tmp/workshop, nor in /var/tmp/work.
-func replacePath(s string, p place) string {
+func replacePath(s string, p directory) string {
 	if !strings.Contains(s, p.path) {
 		return s
 	}

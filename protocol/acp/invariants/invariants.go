@@ -1,6 +1,6 @@
 // Package invariants holds the rules of ACP version 1, and the registry of its
 // requirements. All rules of one transcript share one fold of the protocol's
-// state, the world: each hears of an entry with the state before it.
+// state, the world: each sees an entry with the state before it.
 package invariants
 
 import (

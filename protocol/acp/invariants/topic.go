@@ -2,7 +2,7 @@ package invariants
 
 import "github.com/acp-test/acp-test/transcript"
 
-// topic is what an entry is about, fine enough that a rule hears only of what
+// topic is what an entry is about, fine enough that a rule is called only for what
 // concerns it.
 type topic uint8
 

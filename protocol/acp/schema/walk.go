@@ -69,7 +69,7 @@ func (w *walk) mustBe(v wire.Value, kind wire.Kind, sev Severity, in *shape) boo
 }
 
 // breaks counts a value that does not fit and reports whether somebody wants to
-// hear about it: messages are made only then.
+// know of it: messages are made only then.
 func (w *walk) breaks() bool {
 	w.bad++
 	return w.report != nil
