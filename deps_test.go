@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"cmd/acp-test"},
 	{"protocol/acp"},
 	{"editors"},
-	{"protocol/acp/acpreport", "protocol/acp/words", "protocol/acp/prompt", "protocol/acp/recordings"},
+	{"protocol/acp/acpreport", "protocol/acp/schedules", "protocol/acp/words", "protocol/acp/prompt", "protocol/acp/recordings"},
 	{"reports", "sweep", "replay", "acptest"},
 	{"scenarios"},
 	{"protocol/acp/invariants", "protocol/acp/canonical", "internal/canary"},
@@ -42,7 +42,7 @@ var layers = [][]string{
 
 // kernel are the packages that serve any protocol: they contain no name of a
 // message of one, and import nothing of what only one needs.
-var kernel = []string{"wire", "transcript", "mistake", "fakellm", "golden", "rules", "agents", "serve", "transport", "reports", "scenarios", "replay"}
+var kernel = []string{"wire", "transcript", "mistake", "fakellm", "golden", "rules", "agents", "serve", "transport", "reports", "scenarios", "replay", "sweep"}
 
 // alone are packages that import none of ours, and only the commands import
 // them: the reference agent is an independent second opinion of the protocol,

@@ -17,7 +17,7 @@ import (
 // Differences compares the rounds of each scenario of a run with its first, by
 // verdict and canonical text, and says what explains the first that differs. Of
 // scenarios that leave the text open the verdict alone is compared.
-func Differences(run scenarios.Run, list []*scenarios.Scenario) []scenarios.Difference {
+func Differences(p Planner, run scenarios.Run, list []*scenarios.Scenario) []scenarios.Difference {
 	open := map[string]bool{}
 	for _, s := range list {
 		open[s.ID] = !s.Comparable()
@@ -42,7 +42,7 @@ func Differences(run scenarios.Run, list []*scenarios.Scenario) []scenarios.Diff
 		at[r.ID] = len(out)
 		out = append(out, scenarios.Difference{
 			ID: r.ID, Rounds: [2]int{one.Repeat, r.Repeat}, Verdicts: [2]scenarios.Verdict{one.Verdict, r.Verdict}, Times: 1,
-			How: Perturb(run.Seed, r.ID, r.Repeat).How, Rows: sideBySide(a, b), Explanation: explain(a, b, one, r),
+			How: Perturb(run.Seed, r.ID, r.Repeat).How, Rows: sideBySide(a, b), Explanation: explain(p, a, b, one, r),
 		})
 	}
 	return out
@@ -94,12 +94,12 @@ func sideBySide(a, b string) [][2]string {
 
 // explain names what makes two texts of one scenario the same, tried on them: a
 // normaliser of the profile; else the race that they show.
-func explain(a, b string, one, other scenarios.Result) string {
+func explain(p Planner, a, b string, one, other scenarios.Result) string {
 	if a == b {
 		return "the messages are the same; " + cmp.Or(verdictOf(one, other), "the judgement of time or of the workspace differs")
 	}
 	left, right := lines(a), lines(b)
-	if kind := freeKind(left, right); kind != "" {
+	if kind := freeKind(p, left, right); kind != "" {
 		return fmt.Sprintf("%s comes at another place: normalize.unordered: [%s] in the profile makes them the same, if its place means nothing", kind, kind)
 	}
 	if pattern := changing(left, right); pattern != "" {
@@ -129,12 +129,12 @@ func verdictOf(one, other scenarios.Result) string {
 
 // freeKind is the kind of notification without whose lines two texts are equal,
 // when both have the same of them.
-func freeKind(left, right []string) string {
-	for _, kind := range kindsOf(append(only(left, right), only(right, left)...), left, right) {
+func freeKind(p Planner, left, right []string) string {
+	for _, kind := range kindsOf(p, append(only(left, right), only(right, left)...), left, right) {
 		var rest, free [2][]string
 		for i, text := range [][]string{left, right} {
 			for _, l := range text {
-				if kindOfLine(l) == kind {
+				if kindOfLine(p, l) == kind {
 					free[i] = append(free[i], l)
 				} else {
 					rest[i] = append(rest[i], l)
@@ -151,10 +151,10 @@ func freeKind(left, right []string) string {
 
 // kindsOf are the kinds of notifications that could be what moved: those of
 // lines that only one text has, else all.
-func kindsOf(differing, left, right []string) []string {
+func kindsOf(p Planner, differing, left, right []string) []string {
 	var kinds []string
 	for _, l := range append(differing, append(slices.Clone(left), right...)...) {
-		if k := kindOfLine(l); k != "" && !slices.Contains(kinds, k) {
+		if k := kindOfLine(p, l); k != "" && !slices.Contains(kinds, k) {
 			kinds = append(kinds, k)
 		}
 	}
@@ -164,13 +164,13 @@ func kindsOf(differing, left, right []string) []string {
 // kindOfLine is the kind of an update of state, or the method of another
 // notification, as profiles name them. Content of a turn is none: its order is
 // what a user sees.
-func kindOfLine(l string) string {
+func kindOfLine(p Planner, l string) string {
 	word, ok := strings.CutPrefix(l, "<-- ")
 	if !ok {
 		return ""
 	}
 	word, _, _ = strings.Cut(word, " ")
-	if strings.HasPrefix(word, "_") || strings.HasSuffix(word, "_update") && word != "tool_call_update" {
+	if p.State(word) {
 		return word
 	}
 	return ""

@@ -20,18 +20,18 @@ const patience = 3
 
 // explore runs schedules, each in a fresh process or, where that is wanted, in
 // chains first.
-func (s *sweep) explore(ctx context.Context, list []schedule) {
+func (s *sweep) explore(ctx context.Context, list []Schedule) {
 	var done atomic.Int64
-	ended := func(sch schedule, res scenarios.Result) {
+	ended := func(sch Schedule, res scenarios.Result) {
 		s.record(sch, res)
 		s.progress("explore", int(done.Add(1)), len(list), sch.id(), res.Verdict)
 	}
 	units := s.units(list)
 	s.each(ctx, len(units), func(i int) {
-		var shared schedule
+		var shared Schedule
 		var res scenarios.Result
 		if len(units[i]) > 1 {
-			shared = chain(units[i])
+			shared = s.chained(units[i])
 			clean := false
 			if res, clean = s.together(ctx, shared, fmt.Sprintf("sweep/one-process/%d", i+1)); clean {
 				for _, sch := range units[i] {
@@ -60,7 +60,7 @@ func (s *sweep) explore(ctx context.Context, list []schedule) {
 
 // hopeless reports whether a schedule is taken to run into a deadline, like
 // others of its kind.
-func (s *sweep) hopeless(sch schedule) bool {
+func (s *sweep) hopeless(sch Schedule) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.silent[sch.kind()] < patience {
@@ -72,11 +72,11 @@ func (s *sweep) hopeless(sch schedule) bool {
 }
 
 // kind is the state and the action of a schedule.
-func (s schedule) kind() string { return s.point.State + "\n" + s.action.Name }
+func (s Schedule) kind() string { return s.State + "\n" + s.Action }
 
 // play runs the scenario of a schedule, and once more if the run made
 // something questionable that its script did not ask.
-func (s *sweep) play(start context.Context, sch schedule, id string) (scenarios.Result, bool) {
+func (s *sweep) play(start context.Context, sch Schedule, id string) (scenarios.Result, bool) {
 	res, began := s.runText(start, sch.text(), id)
 	if !began {
 		return res, false
@@ -89,8 +89,8 @@ func (s *sweep) play(start context.Context, sch schedule, id string) (scenarios.
 }
 
 // runText runs one generated scenario, and keeps its text beside what it did.
-func (s *sweep) runText(start context.Context, a archive, id string) (scenarios.Result, bool) {
-	text := a.text()
+func (s *sweep) runText(start context.Context, a Archive, id string) (scenarios.Result, bool) {
+	text := a.Text()
 	sc, err := s.engine.Protocol.Parse(id, id+".txtar", text)
 	if err != nil {
 		return scenarios.Result{ID: id, Verdict: scenarios.Error, Reason: "the schedule is no scenario: " + err.Error()}, true
@@ -109,8 +109,8 @@ func (s *sweep) runText(start context.Context, a archive, id string) (scenarios.
 }
 
 // record files what a schedule showed.
-func (s *sweep) record(sch schedule, res scenarios.Result) {
-	cell := scenarios.SweepCell{Scenario: sch.base.id, Point: sch.where(), Action: sch.action.Name, Verdict: res.Verdict, Out: res.Artifacts["transcript"]}
+func (s *sweep) record(sch Schedule, res scenarios.Result) {
+	cell := scenarios.SweepCell{Scenario: sch.Scenario, Point: sch.where(), Action: sch.Action, Verdict: res.Verdict, Out: res.Artifacts["transcript"]}
 	var names []string
 	worst := scenarios.Pass
 	for _, f := range s.unknown(sch, res) {
@@ -123,7 +123,7 @@ func (s *sweep) record(sch schedule, res scenarios.Result) {
 		if rank(f.class) > rank(worst) {
 			worst = f.class
 		}
-		s.report(Signature{f.rule, sch.point.State, sch.action.Name}, f, sch, res)
+		s.report(Signature{f.rule, sch.State, sch.Action}, f, sch, res)
 	}
 	switch {
 	case res.Verdict == scenarios.Error, res.Verdict == scenarios.Skip:
@@ -147,11 +147,11 @@ func (s *sweep) record(sch schedule, res scenarios.Result) {
 }
 
 // where is the point as a map shows it.
-func (s schedule) where() string {
-	if len(s.base.targets) > 1 {
-		return fmt.Sprintf("turn %d, %s", s.target.turn+1, s.point.Name)
+func (s Schedule) where() string {
+	if s.Turns > 1 {
+		return fmt.Sprintf("turn %d, %s", s.Turn+1, s.Point)
 	}
-	return s.point.Name
+	return s.Point
 }
 
 // sign is one thing a result says against the agent.
@@ -230,10 +230,10 @@ func rank(v scenarios.Verdict) int {
 
 // report files one sign under its signature. The simplest schedule that shows
 // it represents it.
-func (s *sweep) report(sig Signature, g sign, sch schedule, res scenarios.Result) {
+func (s *sweep) report(sig Signature, g sign, sch Schedule, res scenarios.Result) {
 	s.mu.Lock()
 	f := s.findings[sig]
-	known, _ := s.engine.Expects(sch.base.id, g.rule)
+	known, _ := s.engine.Expects(sch.Scenario, g.rule)
 	// What one scenario is expected to show does not stand for another.
 	fresh := f == nil || f.Known != "" && known == ""
 	if f == nil {
@@ -242,7 +242,7 @@ func (s *sweep) report(sig Signature, g sign, sch schedule, res scenarios.Result
 		s.order = append(s.order, sig)
 	}
 	if fresh {
-		*f = Finding{Known: known, Seen: f.Seen, Signature: sig, Class: g.class, Message: g.message, Scenario: sch.base.id, Point: sch.point.Name, schedule: sch, result: res}
+		*f = Finding{Known: known, Seen: f.Seen, Signature: sig, Class: g.class, Message: g.message, Scenario: sch.Scenario, Point: sch.Point, schedule: sch, result: res}
 	}
 	f.Seen++
 	c := *f
@@ -252,15 +252,9 @@ func (s *sweep) report(sig Signature, g sign, sch schedule, res scenarios.Result
 	}
 }
 
-// doubts are the questions a run raises that its script does not ask: whether
-// a second prompt was answered without having been worked on, whether what
-// needed a permission before now happened without one, whether the model is
-// still being listened to.
-func (s *sweep) doubts(sch schedule, res scenarios.Result) map[string]bool {
-	two := sch.action.Name == "second prompt"
-	effect := sch.seen.asked > 0 && len(sch.seen.effects) > 0 && !strings.Contains(sch.action.Name, "always")
-	cut := sch.cuts()
-	if res.Verdict == scenarios.Error || res.Verdict == scenarios.Skip || !two && !effect && !cut {
+// doubts are the questions a run raises that its script does not ask.
+func (s *sweep) doubts(sch Schedule, res scenarios.Result) map[string]bool {
+	if res.Verdict == scenarios.Error || res.Verdict == scenarios.Skip || sch.Doubts == nil {
 		return nil
 	}
 	dir := filepath.Join(s.engine.Out, filepath.FromSlash(res.ID))
@@ -268,81 +262,6 @@ func (s *sweep) doubts(sch schedule, res scenarios.Result) map[string]bool {
 	if err != nil {
 		return nil
 	}
-	out := map[string]bool{}
-	if two && swallowed(t) {
-		out["swallowed"] = true
-	}
-	if cut && clings(t) {
-		out["clings"] = true
-	}
-	if effect {
-		diff, _ := os.ReadFile(filepath.Join(dir, "workspace.diff"))
-		asked := 0
-		for e := range t.All() {
-			if e.Source == transcript.Agent && e.Method == "session/request_permission" && e.Kind == transcript.Request {
-				asked++
-			}
-		}
-		if asked == 0 && len(effects(string(diff))) > 0 {
-			out["unasked"] = true
-		}
-	}
-	return out
-}
-
-// cuts reports whether a schedule cancels a turn while a gate holds the model's
-// reply.
-func (s schedule) cuts() bool {
-	return s.point.gated && s.point.open() && strings.HasPrefix(s.action.Name, "cancel")
-}
-
-// swallowed reports whether a second prompt was answered with the end of a turn
-// although the model never heard of it.
-func swallowed(t *transcript.Transcript) bool {
-	asked := map[int]string{}
-	ended, heard := map[string]bool{}, map[string]bool{}
-	for e := range t.All() {
-		switch {
-		case e.Source == transcript.Editor && e.Method == "session/prompt" && e.Kind == transcript.Request:
-			if text := second.FindString(string(e.Raw)); text != "" {
-				asked[e.Seq] = text
-			}
-		case e.Source == transcript.Agent && e.Kind == transcript.Response && asked[e.Ref] != "":
-			ended[asked[e.Ref]] = e.JSON().Path("result.stopReason").Is("end_turn")
-		case e.Source == transcript.Model && e.Kind == transcript.ModelRequest:
-			for _, text := range second.FindAllString(string(e.Raw), -1) {
-				heard[text] = true
-			}
-		}
-	}
-	for text, end := range ended {
-		if end && !heard[text] {
-			return true
-		}
-	}
-	return false
-}
-
-// clings reports whether the agent kept a reply of the model open that a gate
-// held, from the cancel to the end of the run.
-func clings(t *transcript.Transcript) bool {
-	held := map[int64]bool{}
-	for e := range t.All() {
-		n, _ := e.JSON().Get("n").Int()
-		switch {
-		case e.Kind == transcript.Gate && gateOf(e) == hold:
-			held[n] = true
-		case e.Kind == transcript.ModelAborted || e.Kind == transcript.ModelDone || e.Kind == transcript.GateReleased:
-			delete(held, n)
-		case e.Kind == transcript.StdinClosed || e.Kind == transcript.Exited:
-			return len(held) > 0
-		}
-	}
-	return len(held) > 0
-}
-
-// gateOf is the name of a gate without the number it has in a chain.
-func gateOf(e transcript.Entry) string {
-	name, _, _ := strings.Cut(e.JSON().Get("gate").Str(), ".")
-	return name
+	diff, _ := os.ReadFile(filepath.Join(dir, "workspace.diff"))
+	return sch.Doubts(t, effects(string(diff)))
 }

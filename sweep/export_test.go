@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 
-	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -15,7 +14,7 @@ func Texts(ctx context.Context, w *Sweeper, scs ...*scenarios.Scenario) (map[str
 	out := map[string][]byte{}
 	var order []string
 	for _, sch := range list {
-		out[sch.id()] = sch.text().text()
+		out[sch.id()] = sch.text().Text()
 		order = append(order, sch.id())
 	}
 	return out, order, err
@@ -41,7 +40,7 @@ func Repro(f Finding, script string) string {
 		panic(err)
 	}
 	defer os.RemoveAll(dir)
-	file, err := writeRepro(dir, "r", split([]byte(script)), &f)
+	file, err := writeRepro(dir, "r", Split([]byte(script)), &f)
 	if err != nil {
 		panic(err)
 	}
@@ -50,29 +49,4 @@ func Repro(f Finding, script string) string {
 		panic(err)
 	}
 	return string(text)
-}
-
-// Rewrite reads the model's part of a scenario and writes it again.
-func Rewrite(model string) string { return readModel(model).Format() }
-
-// Held is the model's part, held at each place of its first turn in turn.
-func Held(src string) []string {
-	m := readModel(src)
-	var out []string
-	for _, at := range m.Turns[0].Places() {
-		h := *m
-		h.Turns = append([]fakellm.TurnNode{m.Turns[0].With(at, gate(hold))}, m.Turns[1:]...)
-		out = append(out, h.Format())
-	}
-	return out
-}
-
-// Targets are the lines of a scenario whose turns can be swept, and why others
-// cannot.
-func Targets(p *scenarios.Protocol, text string) (lines []int, notes []string) {
-	b := readBase(p.CommandTable(), "case", "case.txtar", []byte(text))
-	for _, t := range b.targets {
-		lines = append(lines, b.lines[t.line].Number)
-	}
-	return lines, b.notes
 }

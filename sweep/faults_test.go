@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
@@ -56,7 +57,7 @@ var _ = Describe("every fault of cancelling, permissions, loading and sessions",
 				defer GinkgoRecover()
 				slots <- struct{}{}
 				defer func() { <-slots }()
-				found[i] = first(&sweep.Sweeper{Engine: engine(name), Budget: 2 * time.Minute}, list)
+				found[i] = first(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(name), Budget: 2 * time.Minute}, list)
 			})
 		}
 		sweeps.Wait()

@@ -6,9 +6,9 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 )
 
-// readModel takes llm.yaml apart, without its blank lines and the comments that
+// ReadModel takes llm.yaml apart, without its blank lines and the comments that
 // stand above a first item. A script that is wrong is kept as it is.
-func readModel(src string) *fakellm.Document {
+func ReadModel(src string) *fakellm.Document {
 	d, err := fakellm.ParseDocument("llm.yaml", []byte(src))
 	if err != nil {
 		return &fakellm.Document{Rest: src}
@@ -36,13 +36,3 @@ func withoutBlank(text string) string {
 	}
 	return strings.Join(out, "\n")
 }
-
-// says is a turn of one reply, a text.
-func says(text string) fakellm.TurnNode {
-	return fakellm.TurnNode{Replies: []fakellm.ReplyNode{{Steps: []fakellm.StepNode{fakellm.NewText("text", text)}}}}
-}
-
-// plain is a turn without gates and pauses of its own.
-func plain(t fakellm.TurnNode) fakellm.TurnNode { return t.Without("gate", "pause", "delay") }
-
-func gate(name string) fakellm.StepNode { return fakellm.NewStep("gate", name) }

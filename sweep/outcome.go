@@ -13,7 +13,7 @@ import (
 )
 
 // outcome sums a sweep up.
-func (s *sweep) outcome(ctx context.Context, findings []Finding, all []schedule, began time.Time) Outcome {
+func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule, began time.Time) Outcome {
 	e := s.engine
 	run := e.NewRun()
 	run.Started, run.Interrupted = began, ctx.Err() != nil
@@ -21,7 +21,7 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []schedule,
 	m.Unexplored = s.skipped + len(all) - s.explored - s.given
 	points, actions := map[string]bool{}, map[string]bool{}
 	for _, sch := range all { // in the order of a turn, not of likelihood
-		points[sch.where()], actions[sch.action.Name] = true, true
+		points[sch.where()], actions[sch.Action] = true, true
 	}
 	for _, sch := range ordered(all) {
 		if w := sch.where(); points[w] {
@@ -29,7 +29,7 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []schedule,
 			points[w] = false
 		}
 	}
-	for _, a := range sortedActions() {
+	for _, a := range s.Planner.Actions() {
 		if actions[a] {
 			m.Actions = append(m.Actions, a)
 		}
@@ -174,19 +174,13 @@ func count(c *scenarios.Counts, r *scenarios.Result) {
 }
 
 // ordered are schedules in the order of their turns and of the points in them.
-func ordered(all []schedule) []schedule {
+func ordered(all []Schedule) []Schedule {
 	out := slices.Clone(all)
-	slices.SortStableFunc(out, func(a, b schedule) int {
-		if d := a.target.turn - b.target.turn; d != 0 {
+	slices.SortStableFunc(out, func(a, b Schedule) int {
+		if d := cmp.Or(a.Turn-b.Turn, a.Place-b.Place, a.Depth-b.Depth); d != 0 {
 			return d
 		}
-		if d := int(a.point.kind) - int(b.point.kind); d != 0 {
-			return d
-		}
-		if d := len(a.point.until) - len(b.point.until); d != 0 && a.point.kind == atGate {
-			return d
-		}
-		return compareNatural(a.point.Name, b.point.Name)
+		return compareNatural(a.Point, b.Point)
 	})
 	return out
 }
@@ -209,15 +203,4 @@ func separator(r rune) bool { return r == ' ' || r == '.' }
 
 func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
-}
-
-// Actions are the names of all actions.
-func Actions() []string { return sortedActions() }
-
-func sortedActions() []string {
-	var out []string
-	for _, a := range actions() {
-		out = append(out, a.Name)
-	}
-	return out
 }

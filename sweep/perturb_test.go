@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
 )
@@ -48,7 +49,7 @@ func perturbed(e *scenarios.Engine, rounds int, ids ...string) scenarios.Run {
 		Jobs: 4, Repeat: rounds,
 		Perturb: func(id string, round int) scenarios.Perturbation { return sweep.Perturb(e.Seed, id, round) },
 	})
-	run.Differences = sweep.Differences(run, list)
+	run.Differences = sweep.Differences(schedules.V1(), run, list)
 	return run
 }
 
@@ -65,11 +66,11 @@ var _ = Describe("what came out differently", func() {
 	}
 
 	It("is nothing where nothing differs", func() {
-		Expect(sweep.Differences(rounds("<-- a\n", "<-- a\n"), nil)).To(BeEmpty())
+		Expect(sweep.Differences(schedules.V1(), rounds("<-- a\n", "<-- a\n"), nil)).To(BeEmpty())
 	})
 
 	It("is told once, with both texts side by side, how the round was perturbed and how often it happened", func() {
-		got := sweep.Differences(rounds("--> a\n<-- b\n<-- c\n", "--> a\n<-- b\n<-- c\n", "--> a\n<-- c\n", "--> a\n<-- d\n<-- c\n"), nil)
+		got := sweep.Differences(schedules.V1(), rounds("--> a\n<-- b\n<-- c\n", "--> a\n<-- b\n<-- c\n", "--> a\n<-- c\n", "--> a\n<-- d\n<-- c\n"), nil)
 		Expect(got).To(HaveLen(1))
 		d := got[0]
 		Expect([]any{d.ID, d.Rounds, d.Times, d.How}).To(Equal([]any{"s", [2]int{1, 3}, 2, sweep.Perturb(1, "s", 3).How}))
@@ -78,7 +79,7 @@ var _ = Describe("what came out differently", func() {
 
 	DescribeTable("is explained by the normaliser or the race that makes it",
 		func(one, other, want string) {
-			got := sweep.Differences(rounds(strings.ReplaceAll(one, "|", "\n")+"\n", strings.ReplaceAll(other, "|", "\n")+"\n"), nil)
+			got := sweep.Differences(schedules.V1(), rounds(strings.ReplaceAll(one, "|", "\n")+"\n", strings.ReplaceAll(other, "|", "\n")+"\n"), nil)
 			Expect(got).To(HaveLen(1))
 			Expect(got[0].Explanation).To(ContainSubstring(want))
 		},
@@ -95,15 +96,15 @@ var _ = Describe("what came out differently", func() {
 		open, err := acp.V1().Parse("s", "s.txtar", []byte("golden off\nprompt 'Hello.'\nawait turn\n"))
 		Expect(err).NotTo(HaveOccurred())
 		run := rounds("<-- a\n", "<-- b\n")
-		Expect(sweep.Differences(run, []*scenarios.Scenario{open})).To(BeEmpty())
+		Expect(sweep.Differences(schedules.V1(), run, []*scenarios.Scenario{open})).To(BeEmpty())
 		run.Results[1].Verdict = scenarios.Fail
-		Expect(sweep.Differences(run, []*scenarios.Scenario{open})).To(HaveLen(1))
+		Expect(sweep.Differences(schedules.V1(), run, []*scenarios.Scenario{open})).To(HaveLen(1))
 	})
 
 	It("names the rule that the worse round broke", func() {
 		run := rounds("<-- a\n", "<-- b\n")
 		run.Results[1].Verdict = scenarios.Fail
 		run.Results[1].Findings = []scenarios.Finding{{Rule: "LATE-CONTENT", Class: scenarios.Fail, Message: "a message came late"}}
-		Expect(sweep.Differences(run, nil)[0].Explanation).To(HaveSuffix("; round 2 breaks LATE-CONTENT: a message came late."))
+		Expect(sweep.Differences(schedules.V1(), run, nil)[0].Explanation).To(HaveSuffix("; round 2 breaks LATE-CONTENT: a message came late."))
 	})
 })

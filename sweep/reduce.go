@@ -80,11 +80,12 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string, number int)
 	}
 	sch := f.schedule
 	sch.probes = s.doubts(sch, f.result)
-	x := &reducer{sweep: s, ctx: ctx, rule: f.Rule, keep: sch.kept(), id: "sweep/reduced/" + slug(name), step: s.brisk(sch.base.id)}
+	x := &reducer{sweep: s, ctx: ctx, rule: f.Rule, id: "sweep/reduced/" + slug(name), step: s.brisk(sch.Scenario)}
 	for _, g := range found(f.result) {
 		x.late = x.late || g.rule == f.Rule && g.late
 	}
-	a := sch.text()
+	var a Archive
+	a, x.keep = sch.written()
 	x.brief = number > thorough
 	f.Hits, f.Runs = x.confirm(a, s.times())
 	if f.Hits == 0 && ctx.Err() == nil {
@@ -99,7 +100,7 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string, number int)
 		x.tries = min(max(1, (2*f.Runs+f.Hits-1)/f.Hits-1), 4)
 		if len(sch.parts) > 0 {
 			sch = x.fewer(sch)
-			a, x.keep = sch.joined()
+			a, x.keep = sch.written()
 		}
 		// What a race depends on is not known: only what comes after it goes.
 		x.brief = x.brief || !x.sure
@@ -153,8 +154,7 @@ func (x *reducer) finish(f *Finding, name string) {
 // races reports whether the finding is one that another order of what happens
 // at once may hide.
 func (f *Finding) races() bool {
-	p := f.schedule.point
-	return f.Hits < f.Runs || p.kind == atEnd || p.kind == atFrame && p.hold == nil
+	return f.Hits < f.Runs || f.schedule.Races
 }
 
 // brisk is how long a line may take while a script is made shorter: longer than
@@ -181,9 +181,9 @@ func (s *sweep) times() int {
 }
 
 // scriptLines counts the lines of a script that do something.
-func scriptLines(a archive) int {
+func scriptLines(a Archive) int {
 	n := 0
-	for _, r := range rowsOf(a.lines) {
+	for _, r := range rowsOf(a.Lines) {
 		if r.line.Kind == script.Command {
 			n++
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // writeRepro writes a finding as a scenario of its own.
-func writeRepro(dir, name string, a archive, f *Finding) (string, error) {
+func writeRepro(dir, name string, a Archive, f *Finding) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("making the folder for repros: %w", err)
 	}
@@ -28,13 +28,13 @@ func writeRepro(dir, name string, a archive, f *Finding) (string, error) {
 		comment("Only sessions that share a process show it: what each of them does shows nothing alone.")
 	}
 	head = append(head, &script.Line{Kind: script.Blank})
-	lines := a.lines
+	lines := a.Lines
 	if len(lines) > 0 && lines[0].Kind == script.Comment {
 		lines = lines[1:]
 	}
-	a.lines = append(head, lines...)
+	a.Lines = append(head, lines...)
 	file := filepath.Join(dir, name+".txtar")
-	if err := os.WriteFile(file, a.text(), 0o644); err != nil {
+	if err := os.WriteFile(file, a.Text(), 0o644); err != nil {
 		return "", fmt.Errorf("writing a repro: %w", err)
 	}
 	return file, nil

@@ -25,14 +25,14 @@ type reducer struct {
 	sure  bool // it shows in every run
 	brief bool // the end and whole checks only
 	// script is what is left.
-	script archive
+	script Archive
 	// step bounds a line while changes are tried: most of them make a script
 	// that waits for what cannot come. What is kept is confirmed without it.
 	step time.Duration
 }
 
 // change is one way to make a script shorter, and whether it applies.
-type change func(archive) (archive, bool)
+type change func(Archive) (Archive, bool)
 
 // longest is how many lines a repro may have.
 const longest = 25
@@ -42,8 +42,8 @@ const longest = 25
 const thorough = 2
 
 // shows runs a script until it shows the rule, at most as often as is tried.
-func (x *reducer) shows(ctx context.Context, a archive) bool {
-	if _, err := x.engine.Protocol.Parse(x.id, x.id, a.text()); err != nil {
+func (x *reducer) shows(ctx context.Context, a Archive) bool {
+	if _, err := x.engine.Protocol.Parse(x.id, x.id, a.Text()); err != nil {
 		return false
 	}
 	for range max(x.tries, 1) {
@@ -64,13 +64,13 @@ func (x *reducer) shows(ctx context.Context, a archive) bool {
 
 // once runs a script and reports whether it shows the rule, and whether there
 // was still time to run it. A step of 0 is the engine's.
-func (x *reducer) once(ctx context.Context, a archive, step time.Duration) (hit, ran bool) {
+func (x *reducer) once(ctx context.Context, a Archive, step time.Duration) (hit, ran bool) {
 	e := x.engine
 	e.Out = "" // only its verdict matters
 	if step > 0 {
 		e.StepTimeout = step
 	}
-	sc, err := x.engine.Protocol.Parse(x.id, x.id+".txtar", a.text())
+	sc, err := x.engine.Protocol.Parse(x.id, x.id+".txtar", a.Text())
 	if err != nil {
 		return false, false
 	}
@@ -79,7 +79,7 @@ func (x *reducer) once(ctx context.Context, a archive, step time.Duration) (hit,
 	return ran && slices.ContainsFunc(found(res), func(g sign) bool { return g.rule == x.rule && g.late == x.late }), ran
 }
 
-func (x *reducer) repeat(ctx context.Context, a archive, n int, step time.Duration) (hits, runs int) {
+func (x *reducer) repeat(ctx context.Context, a Archive, n int, step time.Duration) (hits, runs int) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	for range n {
@@ -103,10 +103,10 @@ func (x *reducer) repeat(ctx context.Context, a archive, n int, step time.Durati
 
 // confirm runs a script n times, as patiently as it was explored. The end of the
 // budget cuts nothing off: that would count as not shown.
-func (x *reducer) confirm(a archive, n int) (hits, runs int) { return x.repeat(x.whole, a, n, 0) }
+func (x *reducer) confirm(a Archive, n int) (hits, runs int) { return x.repeat(x.whole, a, n, 0) }
 
 // shrink takes away what can go: lines, replies and pieces of the model, files.
-func (x *reducer) shrink(a archive) archive {
+func (x *reducer) shrink(a Archive) Archive {
 	most := x.Shrink
 	if most <= 0 {
 		most = 20 * time.Second
@@ -114,16 +114,16 @@ func (x *reducer) shrink(a archive) archive {
 	ctx, stop := context.WithTimeout(x.ctx, most)
 	defer stop()
 	for round := 0; round < 3; round++ {
-		before := string(a.text())
+		before := string(a.Text())
 		// What stands many times goes first: it takes away the most for one try.
-		passes := []func(archive) []change{x.series, x.tail, x.blocks, x.lines, x.turns, x.files}
+		passes := []func(Archive) []change{x.series, x.tail, x.blocks, x.lines, x.turns, x.files}
 		if x.brief && scriptLines(a) <= longest {
 			passes = passes[:3]
 		}
 		for _, pass := range passes {
 			a = x.apply(ctx, a, pass(a))
 		}
-		if string(a.text()) == before || x.brief || ctx.Err() != nil {
+		if string(a.Text()) == before || x.brief || ctx.Err() != nil {
 			break
 		}
 	}
@@ -133,10 +133,10 @@ func (x *reducer) shrink(a archive) archive {
 // apply makes the changes, one after the other, that keep the rule showing.
 // Several are tried at once: those before the first that holds have been seen
 // not to, those behind it are tried again on what it made.
-func (x *reducer) apply(ctx context.Context, a archive, changes []change) archive {
+func (x *reducer) apply(ctx context.Context, a Archive, changes []change) Archive {
 	for len(changes) > 0 && ctx.Err() == nil {
 		batch := changes[:min(len(changes), cap(x.slots))]
-		tried := make([]archive, len(batch))
+		tried := make([]Archive, len(batch))
 		holds := make([]bool, len(batch))
 		// What comes behind a change that holds need not be waited for.
 		inner, cut := make([]context.Context, len(batch)), make([]context.CancelFunc, len(batch))
@@ -226,11 +226,11 @@ func linesOf(rows []row) (lines []*script.Line) {
 }
 
 // tail cuts the end of the script off, the most first.
-func (x *reducer) tail(archive) []change {
+func (x *reducer) tail(Archive) []change {
 	var out []change
 	for _, keep := range []int{50, 70, 85} {
-		out = append(out, func(a archive) (archive, bool) {
-			rows := rowsOf(a.lines)
+		out = append(out, func(a Archive) (Archive, bool) {
+			rows := rowsOf(a.Lines)
 			return x.without(a, nextCheck(rows, len(rows)*keep/100), len(rows))
 		})
 	}
@@ -246,14 +246,14 @@ func nextCheck(rows []row, at int) int {
 }
 
 // blocks takes checks away with what belongs to them, the last first.
-func (x *reducer) blocks(a archive) []change {
+func (x *reducer) blocks(a Archive) []change {
 	var out []change
-	for _, r := range slices.Backward(rowsOf(a.lines)) {
+	for _, r := range slices.Backward(rowsOf(a.Lines)) {
 		if !r.is("check") {
 			continue
 		}
-		out = append(out, func(a archive) (archive, bool) {
-			rows := rowsOf(a.lines)
+		out = append(out, func(a Archive) (Archive, bool) {
+			rows := rowsOf(a.Lines)
 			from := slices.IndexFunc(rows, func(o row) bool { return o.text() == r.text() })
 			if from < 0 {
 				return a, false
@@ -275,17 +275,17 @@ func sameAs(rows []row, to int) int {
 
 // series takes all but one of lines that stand several times in a row, and
 // half of them if one is too few.
-func (x *reducer) series(a archive) []change {
+func (x *reducer) series(a Archive) []change {
 	var out []change
-	rows := rowsOf(a.lines)
+	rows := rowsOf(a.Lines)
 	for to := len(rows); to > 0; to = sameAs(rows, to) {
 		n, back := to-sameAs(rows, to), len(rows)-to
 		if n <= 2 {
 			continue
 		}
 		for _, most := range []int{1, n / 2} {
-			out = append(out, func(b archive) (archive, bool) {
-				rows := rowsOf(b.lines)
+			out = append(out, func(b Archive) (Archive, bool) {
+				rows := rowsOf(b.Lines)
 				end := len(rows) - back
 				begin := sameAs(rows, end)
 				if end-begin <= most {
@@ -299,11 +299,11 @@ func (x *reducer) series(a archive) []change {
 }
 
 // lines takes single lines away, the last first. A group goes as a whole.
-func (x *reducer) lines(a archive) []change {
+func (x *reducer) lines(a Archive) []change {
 	var out []change
-	for back := 1; back < len(rowsOf(a.lines)); back++ {
-		out = append(out, func(b archive) (archive, bool) {
-			rows := rowsOf(b.lines)
+	for back := 1; back < len(rowsOf(a.Lines)); back++ {
+		out = append(out, func(b Archive) (Archive, bool) {
+			rows := rowsOf(b.Lines)
 			at := len(rows) - back
 			if at < 1 || rows[at].closes {
 				return b, false
@@ -323,12 +323,12 @@ func (x *reducer) lines(a archive) []change {
 	return out
 }
 
-// without is the archive without some rows, as far as they may go, and without
+// without is the Archive without some rows, as far as they may go, and without
 // what the model says to their prompts.
-func (x *reducer) without(a archive, from, to int) (archive, bool) {
-	rows := rowsOf(a.lines)
+func (x *reducer) without(a Archive, from, to int) (Archive, bool) {
+	rows := rowsOf(a.Lines)
 	out := slices.Clone(rows[:from])
-	m := readModel(a.model)
+	m := ReadModel(a.Model)
 	n, gone := 0, 0
 	left := map[string]int{} // of lines that stand several times one has to stay
 	for i, r := range rows {
@@ -362,9 +362,9 @@ func (x *reducer) without(a archive, from, to int) (archive, bool) {
 	if gone == 0 {
 		return a, false
 	}
-	short := archive{files: a.files, lines: linesOf(append(out, rows[to:]...)), model: a.model}
+	short := Archive{Files: a.Files, Lines: linesOf(append(out, rows[to:]...)), Model: a.Model}
 	if len(turns) != len(m.Turns) {
-		short.model = (&fakellm.Document{Rest: m.Rest, Turns: turns}).Format()
+		short.Model = (&fakellm.Document{Rest: m.Rest, Turns: turns}).Format()
 	}
 	return short, true
 }
@@ -376,23 +376,23 @@ func paces(r row) bool {
 }
 
 // turns makes the model say less.
-func (x *reducer) turns(a archive) []change {
+func (x *reducer) turns(a Archive) []change {
 	var out []change
 	change := func(f func(m *fakellm.Document) bool) {
-		out = append(out, func(a archive) (archive, bool) {
-			m := readModel(a.model)
+		out = append(out, func(a Archive) (Archive, bool) {
+			m := ReadModel(a.Model)
 			if !f(m) {
 				return a, false
 			}
 			b := a
-			b.model = m.Format()
+			b.Model = m.Format()
 			return b, true
 		})
 	}
 	// Which of the tools an agent has to ask for is up to the agent: without it
 	// there is nothing to ask, and the script would blame who does not.
 	needed := func(s fakellm.StepNode) bool { return s.Kind == "tool" && strings.HasPrefix(x.rule, "asks-") }
-	m := readModel(a.model)
+	m := ReadModel(a.Model)
 	for t := len(m.Turns) - 1; t >= 0; t-- {
 		for r := len(m.Turns[t].Replies) - 1; r >= 0; r-- {
 			change(func(m *fakellm.Document) bool { // a whole reply
@@ -425,13 +425,13 @@ func (x *reducer) turns(a archive) []change {
 }
 
 // files takes files of the workspace away.
-func (x *reducer) files(a archive) []change {
+func (x *reducer) files(a Archive) []change {
 	var out []change
-	for _, f := range a.files {
-		out = append(out, func(a archive) (archive, bool) {
+	for _, f := range a.Files {
+		out = append(out, func(a Archive) (Archive, bool) {
 			b := a
-			b.files = slices.DeleteFunc(slices.Clone(a.files), func(g script.ArchiveFile) bool { return g.Name == f.Name })
-			return b, len(b.files) < len(a.files)
+			b.Files = slices.DeleteFunc(slices.Clone(a.Files), func(g script.ArchiveFile) bool { return g.Name == f.Name })
+			return b, len(b.Files) < len(a.Files)
 		})
 	}
 	return out

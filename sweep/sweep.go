@@ -24,6 +24,8 @@ import (
 type Sweeper struct {
 	// Engine runs the schedules. Its goldens are not used; Out must be set.
 	Engine *scenarios.Engine
+	// Planner says what can be done in the turns of scenarios.
+	Planner Planner
 	// Jobs is how many schedules run at once; 0 is the number of CPUs.
 	Jobs int
 	// Budget bounds the exploration, and once more half of that what is done
@@ -80,7 +82,7 @@ type Finding struct {
 	File  string
 	Lines int
 
-	schedule schedule
+	schedule Schedule
 	result   scenarios.Result
 }
 
@@ -174,20 +176,27 @@ var errBudget = errors.New("the budget is used up")
 
 // plan runs the baselines and lists all schedules in the order in which they
 // will run.
-func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]schedule, error) {
-	var bases []*base
+func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]Schedule, error) {
+	var bases []Base
 	commands := s.engine.Protocol.CommandTable()
 	for _, sc := range list {
 		text, err := sc.Source()
 		if err != nil {
 			return nil, fmt.Errorf("reading scenario %s: %w", sc.ID, err)
 		}
-		bases = append(bases, readBase(commands, sc.ID, sc.File, text))
+		b, notes := s.Planner.Base(commands, sc.ID, text)
+		bases, s.notes = append(bases, b), append(s.notes, notes...)
 	}
 	s.each(ctx, len(bases), func(i int) { s.observe(ctx, bases[i], list[i]) })
-	var all []schedule
-	for _, b := range bases {
-		all = append(all, s.schedules(b, bases)...)
+	var all []Schedule
+	for i, b := range bases {
+		more, same := b.Schedules(bases, Wanted{
+			Action: func(name string) bool { return s.wanted(s.Actions, name) },
+			Point:  func(name, state string) bool { return s.wanted(s.Points, name, state) },
+			Drawn:  func(turn int) *rand.Rand { return s.drawn(list[i].ID, turn) },
+		})
+		all = append(all, more...)
+		s.prune(same)
 	}
 	s.sort(all)
 	if s.Max > 0 && len(all) > s.Max {
@@ -200,22 +209,21 @@ func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]schedul
 // sort puts schedules into the order in which they run. Each action is tried
 // once in each situation before any is tried twice; within that the likeliest
 // come first, and among equals the seed decides.
-func (s *sweep) sort(all []schedule) {
+func (s *sweep) sort(all []Schedule) {
 	r := rand.New(rand.NewPCG(uint64(s.engine.Seed), 0x5eed))
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	likely := func(a, b schedule) int { return a.point.rank + a.action.rank - b.point.rank - b.action.rank }
+	likely := func(a, b Schedule) int { return a.Rank - b.Rank }
 	slices.SortStableFunc(all, likely)
 	tried := map[[3]string]int{}
 	for i := range all {
-		k := [3]string{all[i].point.State, all[i].action.Name}
-		switch all[i].point.kind {
-		case atPermission, atIdle, atLoaded: // what a tool does and a replay shows differs by scenario
-			k[2] = all[i].base.id
+		k := [3]string{all[i].State, all[i].Action}
+		if all[i].Apart {
+			k[2] = all[i].Scenario
 		}
 		all[i].round = tried[k]
 		tried[k]++
 	}
-	slices.SortStableFunc(all, func(a, b schedule) int {
+	slices.SortStableFunc(all, func(a, b Schedule) int {
 		if d := a.round - b.round; d != 0 {
 			return d
 		}
@@ -225,7 +233,7 @@ func (s *sweep) sort(all []schedule) {
 
 // observe runs the baseline of one scenario and reads what happens in the turns
 // that can be swept.
-func (s *sweep) observe(ctx context.Context, b *base, sc *scenarios.Scenario) {
+func (s *sweep) observe(ctx context.Context, b Base, sc *scenarios.Scenario) {
 	e := s.engine
 	e.Out = filepath.Join(s.engine.Out, "sweep", "baseline")
 	res, began := s.run(ctx, s.whole, e, sc)
@@ -239,67 +247,24 @@ func (s *sweep) observe(ctx context.Context, b *base, sc *scenarios.Scenario) {
 	broken := map[string]bool{}
 	for _, f := range found(res) {
 		broken[f.rule] = true
-		s.report(Signature{Rule: f.rule}, f, schedule{base: b}, res)
+		s.report(Signature{Rule: f.rule}, f, Schedule{Scenario: sc.ID}, res)
 	}
 	s.mu.Lock()
-	s.baseline[b.id] = broken
+	s.baseline[sc.ID] = broken
 	s.baselines = append(s.baselines, res)
-	s.notes = append(s.notes, b.notes...)
 	s.mu.Unlock()
 	if res.Verdict == scenarios.Skip || res.Verdict == scenarios.Error {
 		return
 	}
 	t, err := readTranscript(filepath.Join(e.Out, filepath.FromSlash(sc.ID), "transcript.jsonl"))
 	if err != nil {
-		s.note("%s: its baseline cannot be read: %v", b.id, err)
+		s.note("%s: its baseline cannot be read: %v", sc.ID, err)
 		return
 	}
 	diff, _ := os.ReadFile(filepath.Join(e.Out, filepath.FromSlash(sc.ID), "workspace.diff"))
-	for _, tg := range b.targets {
-		saw := look(t, tg.turn, plain(b.spoken.Turns[tg.turn]))
-		if saw.session == "" {
-			s.note("%s: the turn on line %d is not swept: the baseline did not get there", b.id, b.lines[tg.line].Number)
-			continue
-		}
-		saw.effects = effects(string(diff))
-		b.reached = append(b.reached, observed{tg, saw})
+	for _, note := range b.Observe(t, effects(string(diff))) {
+		s.note("%s", note)
 	}
-}
-
-// schedules lists what can be done in the turns of one scenario, alone and
-// beside those of others.
-func (s *sweep) schedules(b *base, all []*base) []schedule {
-	var out []schedule
-	texts := map[string]bool{}
-	for _, o := range b.reached {
-		tg, saw := o.target, o.seen
-		m := plain(b.spoken.Turns[tg.turn])
-		drawn := s.drawn(b.id, tg.turn)
-		pts, same := points(saw, m, drawn)
-		pts = append(pts, beyond(b, all, m, drawn)...)
-		for _, a := range actions() {
-			if !s.wanted(s.Actions, a.Name) || a.needs != "" && !saw.able[a.needs] {
-				continue
-			}
-			for _, p := range pts {
-				if !a.at(p) || !s.wanted(s.Points, p.Name, p.State) {
-					continue
-				}
-				sch := schedule{base: b, target: tg, seen: saw, point: p, action: a}
-				// The first line only names the schedule: the rest is it.
-				text := sch.text()
-				text.lines = text.lines[1:]
-				if key := string(text.text()); !texts[key] {
-					texts[key] = true
-					out = append(out, sch)
-				} else {
-					s.prune(1)
-				}
-			}
-			s.prune(same)
-		}
-	}
-	return out
 }
 
 // drawn is what a turn of a scenario draws from: the seed decides, and not what

@@ -15,6 +15,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
@@ -79,7 +80,7 @@ func told(list []sweep.Finding) string {
 var _ = Describe("a schedule", func() {
 	It("is a scenario without a mistake, whatever the point and the action", func() {
 		for _, id := range ordinary {
-			texts, order, err := sweep.Texts(context.Background(), &sweep.Sweeper{Engine: engine("")}, scenario(id))
+			texts, order, err := sweep.Texts(context.Background(), &sweep.Sweeper{Planner: schedules.V1(), Engine: engine("")}, scenario(id))
 			Expect(err).NotTo(HaveOccurred())
 			Expect(len(order)).To(BeNumerically(">", 100), id)
 			for name, text := range texts {
@@ -99,7 +100,7 @@ var _ = Describe("a schedule", func() {
 			"prompt 'Once more, please.'\nawait turn any\nprompt 'Are you still there?'\nawait turn any\n"), 0o600)).To(Succeed())
 		owns, err := acp.V1().Load(own)
 		Expect(err).NotTo(HaveOccurred())
-		texts, _, err := sweep.Texts(context.Background(), &sweep.Sweeper{Engine: engine("")}, append(all, owns...)...)
+		texts, _, err := sweep.Texts(context.Background(), &sweep.Sweeper{Planner: schedules.V1(), Engine: engine("")}, append(all, owns...)...)
 		Expect(err).NotTo(HaveOccurred())
 		var wrong []string
 		for name, text := range texts {
@@ -123,7 +124,7 @@ var _ = Describe("a schedule", func() {
 		merged := func(seed int64) (names []string, text string) {
 			e := engine("")
 			e.Seed = seed
-			texts, _, err := sweep.Texts(context.Background(), &sweep.Sweeper{Engine: e, Points: []string{"merge * with *"}, Actions: []string{"nothing"}},
+			texts, _, err := sweep.Texts(context.Background(), &sweep.Sweeper{Planner: schedules.V1(), Engine: e, Points: []string{"merge * with *"}, Actions: []string{"nothing"}},
 				scenario("prompt-turn/two-turns"), scenario("permission/allow-once-edit"), scenario("tool-calls/read"))
 			Expect(err).NotTo(HaveOccurred())
 			for _, name := range slices.Sorted(maps.Keys(texts)) {
@@ -146,7 +147,7 @@ var _ = Describe("a schedule", func() {
 		order := func(seed int64) []string {
 			e := engine("")
 			e.Seed = seed
-			_, order, err := sweep.Texts(context.Background(), &sweep.Sweeper{Engine: e}, scenario("prompt-turn/two-turns"))
+			_, order, err := sweep.Texts(context.Background(), &sweep.Sweeper{Planner: schedules.V1(), Engine: e}, scenario("prompt-turn/two-turns"))
 			Expect(err).NotTo(HaveOccurred())
 			return order
 		}
@@ -157,7 +158,7 @@ var _ = Describe("a schedule", func() {
 
 var _ = Describe("a sweep", func() {
 	It("finds nothing in the correct agent", func() {
-		out := swept(&sweep.Sweeper{Engine: engine(""), Jobs: 4, Max: 150}, "permission/allow-once-edit")
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Jobs: 4, Max: 150}, "permission/allow-once-edit")
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
 		Expect(out.Run.Sweep.Explored).To(Equal(150))
 		Expect(out.Run.Sweep.Unexplored).To(BeNumerically(">", 60))
@@ -171,7 +172,7 @@ var _ = Describe("a sweep", func() {
 		search := func(known ...agents.KnownFailure) (sweep.Outcome, *scenarios.Engine) {
 			e := engine("cancel-error")
 			e.Known = known
-			return swept(&sweep.Sweeper{Engine: e, Actions: []string{"cancel"}, Points: []string{"gate*"}, Max: 2, Confirm: 1}, "prompt-turn/two-turns"), e
+			return swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: e, Actions: []string{"cancel"}, Points: []string{"gate*"}, Max: 2, Confirm: 1}, "prompt-turn/two-turns"), e
 		}
 		out, e := search()
 		Expect(out.Run.Exit).To(Equal(1))
@@ -193,7 +194,7 @@ var _ = Describe("a sweep", func() {
 	})
 
 	It("stops at the end of its budget and says what it left out", func() {
-		out := swept(&sweep.Sweeper{Engine: engine(""), Budget: 300 * time.Millisecond}, ordinary...)
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Budget: 300 * time.Millisecond}, ordinary...)
 		Expect(out.Run.Sweep.Unexplored).To(BeNumerically(">", 0))
 		Expect(out.Run.Interrupted).To(BeFalse())
 	})
@@ -215,7 +216,7 @@ var _ = Describe("a sweep", func() {
 				}
 			}
 		}()
-		out := swept(&sweep.Sweeper{Engine: engine(""), Max: 2000}, ordinary...)
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Max: 2000}, ordinary...)
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
 		Expect(out.Run.Sweep.Explored).To(Equal(2000))
 		// A cancel that crosses the turn's own end proves nothing. Few do.
@@ -258,14 +259,14 @@ var _ = Describe("a sweep", func() {
 	})
 
 	It("cuts the model off where it would be held", func() {
-		out := swept(&sweep.Sweeper{Engine: engine(""), Actions: []string{"model disconnect"}}, "prompt-turn/two-turns")
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Actions: []string{"model disconnect"}}, "prompt-turn/two-turns")
 		Expect(out.Run.Sweep.Explored).To(Equal(2))
 		Expect(out.Run.Sweep.Inconclusive).To(BeZero())
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
 	})
 
 	It("runs schedules in sessions of one process, which changes nothing for the correct agent", func() {
-		out := swept(&sweep.Sweeper{Engine: engine(""), Jobs: 4, Max: 90, Reuse: true}, "prompt-turn/two-turns")
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Jobs: 4, Max: 90, Reuse: true}, "prompt-turn/two-turns")
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
 		Expect(out.Run.Counts.Error).To(BeZero(), "%+v", out.Run.Results)
 		Expect(out.Run.Sweep.Explored).To(Equal(90))
@@ -286,7 +287,7 @@ var _ = Describe("a sweep", func() {
 	})
 
 	It("finds what only sessions of one process show, and says so", func() {
-		w := &sweep.Sweeper{Engine: engine("--wears-out"), Jobs: 4, Points: []string{"f*", "g*"}, Actions: []string{"cancel"}, Max: 2}
+		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine("--wears-out"), Jobs: 4, Points: []string{"f*", "g*"}, Actions: []string{"cancel"}, Max: 2}
 		list, err := sweep.Explored(context.Background(), w, scenario("prompt-turn/text"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(list).To(BeEmpty(), told(list))
@@ -299,7 +300,7 @@ var _ = Describe("a sweep", func() {
 	})
 
 	It("looks for what a shared process shows in a process for each", func() {
-		w := &sweep.Sweeper{Engine: engine("cancel-error"), Jobs: 4, Points: []string{"frame*"}, Actions: []string{"cancel"}, Max: 4, Reuse: true}
+		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine("cancel-error"), Jobs: 4, Points: []string{"frame*"}, Actions: []string{"cancel"}, Max: 4, Reuse: true}
 		list, err := sweep.Explored(context.Background(), w, scenario("prompt-turn/two-turns"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(list).NotTo(BeEmpty())
@@ -307,14 +308,14 @@ var _ = Describe("a sweep", func() {
 	})
 
 	It("finds nothing in the correct agent where two scenarios are merged", func() {
-		out := swept(&sweep.Sweeper{Engine: engine(""), Jobs: 4, Points: []string{"merge * with *"}, Max: 40}, "permission/allow-once-edit", "prompt-turn/two-turns")
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Jobs: 4, Points: []string{"merge * with *"}, Max: 40}, "permission/allow-once-edit", "prompt-turn/two-turns")
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
 		Expect(out.Run.Sweep.Explored).To(Equal(40))
 		Expect(out.Run.Sweep.Inconclusive).To(BeZero())
 	})
 
 	It("finds by merging two scenarios what mixes sessions up", func() {
-		w := &sweep.Sweeper{Engine: engine("words-in-first-session"), Jobs: 4, Points: []string{"merge * with *"}, Actions: []string{"nothing"}, Max: 4}
+		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine("words-in-first-session"), Jobs: 4, Points: []string{"merge * with *"}, Actions: []string{"nothing"}, Max: 4}
 		list, err := sweep.Explored(context.Background(), w, scenario("permission/allow-once-edit"), scenario("prompt-turn/two-turns"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(list).To(ContainElement(HaveField("Signature", sweep.Signature{Rule: "says-the-same", State: "two scenarios merged", Action: "nothing"})), told(list))
@@ -334,14 +335,14 @@ var _ = Describe("a sweep", func() {
 		e := engine("")
 		e.Grace = 2 * time.Second
 		e.ExtraArgs = []string{"--stays", GinkgoT().TempDir(), "3"}
-		out := swept(&sweep.Sweeper{Engine: e, Jobs: 4, Points: []string{"0 ms"}, Actions: []string{"cancel*"}, Confirm: 1}, "prompt-turn/text")
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: e, Jobs: 4, Points: []string{"0 ms"}, Actions: []string{"cancel*"}, Confirm: 1}, "prompt-turn/text")
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
 		Expect(out.Notes).To(ConsistOf(And(ContainSubstring("EXIT-EOF (cancel"), ContainSubstring("in none of 3 runs again"))))
 		Expect(out.Run.Counts.Lints).To(BeZero())
 	})
 
 	It("reports what the scenario shows by itself once, as of the baseline", func() {
-		w := &sweep.Sweeper{Engine: engine("always-cancelled"), Actions: []string{"nothing"}, Max: 1}
+		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine("always-cancelled"), Actions: []string{"nothing"}, Max: 1}
 		list, err := sweep.Explored(context.Background(), w, scenario("prompt-turn/text"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(list).NotTo(BeEmpty())
@@ -357,7 +358,7 @@ var _ = Describe("a sweep", func() {
 type search struct{ fault, point, action, scenarios, rule string }
 
 func (l search) succeeds(e *scenarios.Engine, dir string) {
-	w := &sweep.Sweeper{Engine: e, Jobs: 4, Points: strings.Split(l.point, ", "), Actions: []string{l.action}, Max: 3, Confirm: 2, Shrink: time.Minute, Repro: dir, Reuse: l.fault == "--wears-out"}
+	w := &sweep.Sweeper{Planner: schedules.V1(), Engine: e, Jobs: 4, Points: strings.Split(l.point, ", "), Actions: []string{l.action}, Max: 3, Confirm: 2, Shrink: time.Minute, Repro: dir, Reuse: l.fault == "--wears-out"}
 	out := swept(w, strings.Fields(l.scenarios)...)
 	Expect(out.Run.Exit).NotTo(Equal(2), "%s: %+v", l.fault, out.Run.Results)
 	i := slices.IndexFunc(out.Findings, func(f sweep.Finding) bool { return f.Rule == l.rule && f.File != "" })

@@ -17,6 +17,7 @@ import (
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
+	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
@@ -118,7 +119,7 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	}
 	run := engine.RunAll(c.Context(), chosen.list, plan)
 	if o.perturb {
-		run.Differences = sweep.Differences(run, chosen.list)
+		run.Differences = sweep.Differences(schedules.V1(), run, chosen.list)
 	}
 	if err := o.writeBaseline(engine, &run); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
 )
@@ -60,7 +61,7 @@ line, a scenario or this machine is at fault.`,
 	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "shard", "update", "golden", "golden-required", "debug", "keep"} {
 		_ = f.MarkHidden(flag) // of run; a sweep has its own way
 	}
-	completeWords(c, "actions", sweep.Actions)
+	completeWords(c, "actions", schedules.V1().Actions)
 	return c
 }
 
@@ -71,8 +72,8 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		}
 	}
 	for _, a := range o.actions {
-		if !slices.ContainsFunc(sweep.Actions(), func(n string) bool { return sweep.Matches(a, n) }) {
-			return fmt.Errorf("--actions: no action matches %q%s", a, meant(a, sweep.Actions()))
+		if !slices.ContainsFunc(schedules.V1().Actions(), func(n string) bool { return sweep.Matches(a, n) }) {
+			return fmt.Errorf("--actions: no action matches %q%s", a, meant(a, schedules.V1().Actions()))
 		}
 	}
 	chosen, err := o.selection()
@@ -107,7 +108,8 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		jobs = runtime.NumCPU()
 	}
 	s := &sweep.Sweeper{
-		Engine: engine, Jobs: jobs, Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max, Confirm: o.confirm, Repro: o.repro, Reuse: o.reuse,
+		Planner: schedules.V1(),
+		Engine:  engine, Jobs: jobs, Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max, Confirm: o.confirm, Repro: o.repro, Reuse: o.reuse,
 		Found: func(f sweep.Finding) {
 			if o.verbose {
 				fmt.Fprintf(h.out, "%-5s %s: %s\n", f.Class, f.Scenario, f.Signature)

@@ -1,4 +1,4 @@
-package sweep
+package schedules
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
 )
 
 // schedule is one thing an editor does at one point of a turn.
@@ -16,17 +17,9 @@ type schedule struct {
 	seen   seen
 	point  Point
 	action Action
-	round  int // how many of its state and action come before it
 	// probes are questions that came up when the schedule first ran: the
 	// script asks them too, so that it fails for the same reason.
 	probes map[string]bool
-	// parts are the schedules of a chain, which has no turn of its own.
-	parts []schedule
-}
-
-// id names the run of a schedule: a path below the out folder.
-func (s schedule) id() string {
-	return fmt.Sprintf("sweep/%s/%d/%s/%s", s.base.id, s.target.turn+1, slug(s.point.Name), slug(s.action.Name))
 }
 
 // own is a prompt of the sweep that the scenario does not have already: the
@@ -43,19 +36,7 @@ func (s schedule) own(text string) script.Word {
 
 // prompts reports whether a line of the scenario has this prompt.
 func (b *base) prompts(text string) bool {
-	return slices.ContainsFunc(b.lines, func(l *script.Line) bool { return l.Is("prompt") && plainPrompt(l) == text })
-}
-
-func slug(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.', r == '-', r == '_':
-			return r
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
-		}
-		return '-'
-	}, s)
+	return slices.ContainsFunc(b.Lines, func(l *script.Line) bool { return l.Is("prompt") && plainPrompt(l) == text })
 }
 
 // builder writes the scenario of a schedule.
@@ -77,40 +58,25 @@ type builder struct {
 
 const hold = "hold"
 
-// text is the scenario of a schedule.
-func (s schedule) text() archive {
-	if len(s.parts) > 0 {
-		a, _ := s.joined()
-		return a
-	}
+// write returns the scenario of a schedule, and the lines that make it what it
+// is.
+func (s schedule) write() (a sweep.Archive, keep map[string]bool) {
 	b := &builder{schedule: s, keep: map[string]bool{}, slugs: map[string]int{}}
 	b.lines = append(b.lines, script.NewComment(fmt.Sprintf("%s: %s of %s.", s.action.Name, s.point.Name, s.target.text)))
 	b.add("golden off")
 	b.add("tag cancel") // so that it stays open for late frames
 	b.lead()
 	s.action.write(b)
-	a := archive{lines: b.lines, files: slices.Clone(s.base.files)}
+	a = sweep.Archive{Lines: b.lines, Files: slices.Clone(s.base.Files)}
 	if w := s.point.with; w != nil {
-		for _, f := range w.base.files {
-			if !a.holds(f.Name) {
-				a.files = append(a.files, f)
+		for _, f := range w.base.Files {
+			if !a.Holds(f.Name) {
+				a.Files = append(a.Files, f)
 			}
 		}
 	}
-	a.model = (&fakellm.Document{Rest: s.base.spoken.Rest, Turns: b.turns}).Format()
-	return a
-}
-
-// kept are the lines of a schedule that make it what it is.
-func (s schedule) kept() map[string]bool {
-	if len(s.parts) > 0 {
-		_, keep := s.joined()
-		return keep
-	}
-	b := &builder{schedule: s, keep: map[string]bool{}, slugs: map[string]int{}}
-	b.lead()
-	s.action.write(b)
-	return b.keep
+	a.Model = (&fakellm.Document{Rest: s.base.spoken.Rest, Turns: b.turns}).Format()
+	return a, b.keep
 }
 
 // add adds a line, as script.New makes it.
@@ -391,7 +357,7 @@ func (b *builder) untouched() {
 		switch {
 		case what == "new":
 			lines = append(lines, script.New("! exists %s", name))
-		case b.base.holds(name):
+		case b.base.Holds(name):
 			lines = append(lines, script.New("cmp %s %s", name, name))
 		}
 	}

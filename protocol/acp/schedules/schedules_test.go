@@ -1,15 +1,22 @@
-package sweep_test
+package schedules_test
 
 import (
 	"strings"
+	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/sweep"
 )
+
+func TestSchedules(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "schedules")
+}
 
 var _ = Describe("the model's part", func() {
 	It("says the same when it is written again, for every shipped scenario", func() {
@@ -25,14 +32,14 @@ var _ = Describe("the model's part", func() {
 			src, _, _ = strings.Cut(src, "\n-- ")
 			want, err := fakellm.ParseScript(s.ID, []byte(src), nil)
 			Expect(err).NotTo(HaveOccurred(), s.ID)
-			got, err := fakellm.ParseScript(s.ID, []byte(sweep.Rewrite(src)), nil)
-			Expect(err).NotTo(HaveOccurred(), "%s:\n%s", s.ID, sweep.Rewrite(src))
-			Expect(shape(got)).To(Equal(shape(want)), "%s:\n%s", s.ID, sweep.Rewrite(src))
+			got, err := fakellm.ParseScript(s.ID, []byte(sweep.ReadModel(src).Format()), nil)
+			Expect(err).NotTo(HaveOccurred(), "%s:\n%s", s.ID, sweep.ReadModel(src).Format())
+			Expect(shape(got)).To(Equal(shape(want)), "%s:\n%s", s.ID, sweep.ReadModel(src).Format())
 		}
 	})
 
 	It("is held before, between and behind all pieces", func() {
-		held := sweep.Held("replies:\n  - - thinking: Well.\n    - text: abcd\n      chunks: 2\n    - usage: {input: 1}\n  - - tool: read_file\n      args: {path: x}\n")
+		held := schedules.Held("replies:\n  - - thinking: Well.\n    - text: abcd\n      chunks: 2\n    - usage: {input: 1}\n  - - tool: read_file\n      args: {path: x}\n")
 		Expect(held).To(HaveLen(6))
 		for _, h := range held {
 			s, err := fakellm.ParseScript("", []byte(h), nil)
@@ -66,13 +73,13 @@ func shape(s *fakellm.Script) []string {
 var _ = Describe("the turns of a script", func() {
 	It("are those into which the script itself does not act", func() {
 		model := "\n-- llm.yaml --\nturns:\n  - - - text: One.\n  - - - gate: g\n      - text: Two.\n  - - - text: Three.\n"
-		lines, notes := sweep.Targets(acp.V1(), "prompt 'One'\nawait turn\ncheck a\nprompt 'Two'\nawait gate g\ncancel\nawait turn\nprompt 'Three'\nsaw agent_message\nawait turn"+model)
+		lines, notes := schedules.Targets(acp.V1(), "prompt 'One'\nawait turn\ncheck a\nprompt 'Two'\nawait gate g\ncancel\nawait turn\nprompt 'Three'\nsaw agent_message\nawait turn"+model)
 		Expect(lines).To(Equal([]int{1, 8}))
 		Expect(notes).To(ConsistOf(ContainSubstring("line 4 is not swept: the script acts in it")))
 	})
 
 	It("are none while another one runs", func() {
-		lines, notes := sweep.Targets(acp.V1(), "session new a\nsession new b\nprompt a 'One'\nawait gate g\nprompt b 'Two'\nawait turn session=b\nrelease g\nawait turn session=a\n-- llm.yaml --\nturns:\n  - - - gate: g\n  - - - text: Two.\n")
+		lines, notes := schedules.Targets(acp.V1(), "session new a\nsession new b\nprompt a 'One'\nawait gate g\nprompt b 'Two'\nawait turn session=b\nrelease g\nawait turn session=a\n-- llm.yaml --\nturns:\n  - - - gate: g\n  - - - text: Two.\n")
 		Expect(lines).To(BeEmpty())
 		Expect(notes).To(ContainElement(ContainSubstring("another one runs")))
 	})

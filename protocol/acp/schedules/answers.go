@@ -1,4 +1,4 @@
-package sweep
+package schedules
 
 import (
 	"cmp"
@@ -145,7 +145,7 @@ func (b *builder) repeat(choice string, always, allowed bool) {
 func (b *builder) restore() {
 	for _, e := range b.seen.effects {
 		what, name, _ := strings.Cut(e, " ")
-		if what != "new" && b.base.holds(name) {
+		if what != "new" && b.base.Holds(name) {
 			b.add("write %s %s", name, "@"+name)
 		}
 	}

@@ -1,4 +1,4 @@
-package sweep
+package schedules
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
 )
 
 // mostPartners is how many other scenarios a turn is merged with, and
@@ -39,7 +40,7 @@ func (p *partner) effected() []*script.Line {
 		switch {
 		case what == "new":
 			out = append(out, script.New("exists %s", name))
-		case what == "changed" && p.base.holds("want/"+name):
+		case what == "changed" && p.base.Holds("want/"+name):
 			out = append(out, script.New("cmp %s %s", name, "want/"+name))
 		}
 	}
@@ -49,10 +50,10 @@ func (p *partner) effected() []*script.Line {
 // beyond lists the points at which a turn of another scenario has come so far
 // beside the target. The seed decides which scenario, and in which order both
 // take their steps.
-func beyond(b *base, all []*base, m fakellm.TurnNode, r *rand.Rand) []Point {
+func beyond(b *base, all []sweep.Base, m fakellm.TurnNode, r *rand.Rand) []Point {
 	var can []*partner
 	for _, o := range all {
-		if p := o.partnerOf(b); p != nil {
+		if p := o.(*base).partnerOf(b); p != nil {
 			can = append(can, p)
 		}
 	}
@@ -76,7 +77,7 @@ func (b *base) partnerOf(o *base) *partner {
 		return nil
 	}
 	p := &partner{b, b.reached[0]}
-	text := plainPrompt(b.lines[p.target.line])
+	text := plainPrompt(b.Lines[p.target.line])
 	for _, l := range b.before(p.target) {
 		if !b.setsUp(l) {
 			return nil
@@ -87,7 +88,7 @@ func (b *base) partnerOf(o *base) *partner {
 	case text == "" || strings.HasPrefix(text, "'/") || len(p.target.rest) > 0 || p.seen.stop == "":
 	case len(p.says().Places()) < 2, b.spoken.Rest != "" && b.spoken.Rest != o.spoken.Rest:
 	case o.prompts(text):
-	case !equal(b.settings(), o.settings()) || !agree(b.archive, o.archive):
+	case !equal(b.settings(), o.settings()) || !agree(b.Archive, o.Archive):
 	case !equal(own, others) && p.seen.asked > 0 && (len(others) > 0 || o.asks()):
 	case slices.ContainsFunc(o.reached, func(t observed) bool { return both(t.seen.effects, p.seen.effects) }):
 	default:
@@ -106,13 +107,13 @@ func both(a, b []string) bool {
 
 // permits are the lines of a scenario that answer permissions.
 func (b *base) permits() []*script.Line {
-	return slices.DeleteFunc(slices.Clone(b.lines), func(l *script.Line) bool { return !l.Is("permit") })
+	return slices.DeleteFunc(slices.Clone(b.Lines), func(l *script.Line) bool { return !l.Is("permit") })
 }
 
 // settings are the set-up lines of a scenario that two scenarios in one process
 // must have in common.
 func (b *base) settings() []*script.Line {
-	return slices.DeleteFunc(slices.Clone(b.lines), func(l *script.Line) bool {
+	return slices.DeleteFunc(slices.Clone(b.Lines), func(l *script.Line) bool {
 		return l.Kind != script.Command || !b.setsUp(l) || l.Is("needs") || l.Is("permit")
 	})
 }
@@ -128,9 +129,9 @@ func (b *base) asks() bool {
 }
 
 // agree reports whether files of one name are the same in both archives.
-func agree(a, b archive) bool {
-	for _, f := range a.files {
-		for _, g := range b.files {
+func agree(a, b sweep.Archive) bool {
+	for _, f := range a.Files {
+		for _, g := range b.Files {
 			if f.Name == g.Name && !bytes.Equal(f.Data, g.Data) {
 				return false
 			}

@@ -1,4 +1,4 @@
-package sweep
+package schedules
 
 import (
 	"cmp"
@@ -9,20 +9,19 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
 )
 
 // base is a scenario that is swept.
 type base struct {
-	id, path string
+	id       string
 	commands map[string]*scenarios.Command
-	archive
+	sweep.Archive
 	spoken *fakellm.Document
 	// targets are the turns into which an editor can be made to act.
 	targets []target
 	// reached are the targets that the baseline got to, as they were there.
 	reached []observed
-	// notes say which turns are not swept, and why.
-	notes []string
 }
 
 // observed is a turn and what the baseline showed of it.
@@ -33,7 +32,7 @@ type observed struct {
 
 // target is one turn of a base.
 type target struct {
-	line   int // of its prompt, in base.lines
+	line   int // of its prompt, in base.Lines
 	turn   int // which prompt of the script it is, from 0
 	text   script.Word
 	rest   []script.Word // what stands behind the text: attachments
@@ -44,35 +43,35 @@ type target struct {
 // readBase takes a scenario apart and finds the turns that can be swept: those
 // before which all others have ended, and into which the script itself does
 // not act.
-func readBase(commands map[string]*scenarios.Command, id, path string, text []byte) *base {
-	b := &base{id: id, path: path, commands: commands, archive: split(text)}
-	b.spoken = readModel(b.model)
-	for i, l := range b.lines {
+func readBase(commands map[string]*scenarios.Command, id string, text []byte) (b *base, notes []string) {
+	b = &base{id: id, commands: commands, Archive: sweep.Split(text)}
+	b.spoken = sweep.ReadModel(b.Model)
+	for i, l := range b.Lines {
 		// The baseline shows that it comes; a schedule has to wait for it, too.
 		if l.Says("needs", "await") {
 			waits := *l
 			waits.Name, waits.Words = l.Words[0], l.Words[1:]
-			b.lines[i] = &waits
+			b.Lines[i] = &waits
 		}
 	}
 	open, prompts := 0, 0
 	session, opened := "main", false
 	unswept := func(l *script.Line, what, why string) {
-		b.notes = append(b.notes, fmt.Sprintf("%s: the %s line %d is not swept: %s", id, what, l.Number, why))
+		notes = append(notes, fmt.Sprintf("%s: the %s line %d is not swept: %s", id, what, l.Number, why))
 	}
-	for i, l := range b.lines {
+	for i, l := range b.Lines {
 		if b.looks(l) {
 			continue
 		}
 		switch name := command(l); {
 		case name == "both" || name == "group" && open == 0:
 			unswept(l, "script after", "it does two things at once")
-			return b
+			return b, notes
 		case opensSession(l) != "":
 			session, opened = opensSession(l), true
 		case l.Says("session", "list"):
 		case slices.Contains([]string{"session", "kill", "close-stdin", "signal", "send", "request"}, name):
-			return b // what follows is about an end
+			return b, notes // what follows is about an end
 		case name == "prompt":
 			t, ok := b.target(i, prompts, session, opened)
 			prompts++
@@ -89,21 +88,21 @@ func readBase(commands map[string]*scenarios.Command, id, path string, text []by
 			open++
 			opened = true
 		default:
-			for l := range (&script.File{Lines: b.lines[i : i+1]}).All() {
+			for l := range (&script.File{Lines: b.Lines[i : i+1]}).All() {
 				if l.Says("await", "turn") {
 					open = max(open-1, 0)
 				}
 			}
 		}
 	}
-	return b
+	return b, notes
 }
 
 // target reads the prompt on a line, and reports whether the script leaves its
 // turn alone.
 func (b *base) target(line, number int, session string, opened bool) (target, bool) {
 	t := target{line: line, turn: number, main: session, opened: opened}
-	w := b.lines[line].Words
+	w := b.Lines[line].Words
 	if len(w) > 1 && !strings.HasPrefix(w[0].String(), "'") && !strings.Contains(w[1].Raw(), "=") {
 		t.main, w = w[0].Raw(), w[1:]
 	}
@@ -114,7 +113,7 @@ func (b *base) target(line, number int, session string, opened bool) (target, bo
 	if number >= len(b.spoken.Turns) || b.spoken.Turns[number].Mapping || len(plain(b.spoken.Turns[number]).Places()) == 0 {
 		return t, false
 	}
-	for _, l := range b.lines[line+1:] {
+	for _, l := range b.Lines[line+1:] {
 		switch {
 		case b.looks(l):
 		case l.Says("await", "turn"):
@@ -131,14 +130,14 @@ func (b *base) target(line, number int, session string, opened bool) (target, bo
 // without sessions that nobody has spoken in: the target's has to be the one
 // opened last, so that no line need name it.
 func (b *base) before(t target) []*script.Line {
-	return slices.DeleteFunc(slices.Clone(b.lines[:t.line]), func(l *script.Line) bool {
+	return slices.DeleteFunc(slices.Clone(b.Lines[:t.line]), func(l *script.Line) bool {
 		return b.looks(l) || l.Says("session", "new") && opensSession(l) != t.main && !b.spokenIn(opensSession(l), t.line)
 	})
 }
 
 // spokenIn reports whether a prompt before a line names a session.
 func (b *base) spokenIn(session string, line int) bool {
-	return slices.ContainsFunc(b.lines[:line], func(l *script.Line) bool {
+	return slices.ContainsFunc(b.Lines[:line], func(l *script.Line) bool {
 		return len(l.Words) > 1 && l.Says("prompt", session)
 	})
 }

@@ -1,0 +1,138 @@
+package schedules
+
+import (
+	"fmt"
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// inChain are the commands of a schedule that leave nothing behind for the
+// next one: what it opens, it names, and what it changes, it changes back.
+var inChain = []string{"session", "prompt", "await", "release", "cancel", "cancel-request", "check", "text", "saw", "model", "group", "stall", "request", "same-history", "write-shape"}
+
+// onceInChain are the commands that a chain says once for all its schedules.
+var onceInChain = []string{"needs", "client", "files", "buffer", "env", "home", "ids", "policy", "rules", "terminal", "elicit", "mcp"}
+
+// shared names what a schedule must have in common with those it shares a process
+// with; "" if it does not leave the process as it found it.
+func (s schedule) shared(a sweep.Archive) (key string) {
+	if s.seen.asked > 0 || len(s.seen.effects) > 0 || s.point.kind == atTerminal || s.point.with != nil {
+		return "" // answers and files belong to no session
+	}
+	for _, t := range s.base.spoken.Turns {
+		if t.Mapping || slices.ContainsFunc(t.Replies, func(r fakellm.ReplyNode) bool { return r.Raw != "" }) {
+			return "" // its gates cannot be named anew
+		}
+	}
+	key = s.base.id
+	for l := range (&script.File{Lines: a.Lines}).All() {
+		c := command(l)
+		switch {
+		case chainHead(l), l.Negated:
+		case slices.Contains(onceInChain, c):
+			key += "\n" + l.String()
+		case !slices.Contains(inChain, c):
+			return ""
+		case c == "write-shape" && !l.Says("write-shape", "coalesce") && !l.Says("write-shape", "normal"):
+			return ""
+		case c == "prompt" && (plainPrompt(l) == "" || strings.HasPrefix(plainPrompt(l), "'/")):
+			return ""
+		}
+	}
+	return key
+}
+
+// chainHead reports whether a line belongs to the head of a scenario, of which a
+// chain has its own.
+func chainHead(l *script.Line) bool {
+	return l.Kind != script.Command || l.Is("golden") || l.Is("tag")
+}
+
+// Chain implements sweep.Planner.
+func (planner) Chain(parts []sweep.Schedule) (a sweep.Archive, keep map[string]bool) {
+	b := parts[0].Of.(schedule).base
+	title := fmt.Sprintf("%d schedules of %s, one after another in one process.", len(parts), b.id)
+	a = sweep.Archive{Lines: []*script.Line{script.NewComment(title), script.New("golden off"), script.New("tag cancel")},
+		Files: slices.Clone(b.Files)}
+	keep = map[string]bool{}
+	var turns []fakellm.TurnNode
+	once := func(l *script.Line) bool { return slices.Contains(onceInChain, command(l)) }
+	for i, p := range parts {
+		n := i + 1
+		text, kept := p.Write(nil)
+		main := p.Of.(schedule).target.main
+		if !slices.ContainsFunc(text.Lines, func(l *script.Line) bool { return l.Says("session", "new", main) }) {
+			own := script.New("session new %s", main)
+			kept[own.String()] = true
+			at := slices.IndexFunc(text.Lines, func(l *script.Line) bool { return !chainHead(l) && !once(l) })
+			text.Lines = slices.Insert(text.Lines, at, own)
+		}
+		for _, l := range text.Lines {
+			if !chainHead(l) && (i == 0 || !once(l)) {
+				a.Lines = append(a.Lines, numberedLine(l, n, kept, keep))
+			}
+		}
+		if n > 1 {
+			a.Lines = append(a.Lines, script.New("check SESSION-020 knows-nothing-of-others.%s", n),
+				script.New("! model saw text~%s", script.Quote(fmt.Sprintf(`\(schedule [1-%d]\)`, n-1))))
+		}
+		for _, t := range sweep.ReadModel(text.Model).Turns {
+			turns = append(turns, renamed(t, n))
+		}
+	}
+	a.Model = (&fakellm.Document{Rest: b.spoken.Rest, Turns: turns}).Format()
+	return a, keep
+}
+
+// numberedLine is a line of the n-th schedule of a chain: what may have a name
+// only once in a scenario is named after the schedule. Where the line was one to
+// keep, it still is.
+func numberedLine(line *script.Line, n int, kept, keep map[string]bool) *script.Line {
+	l := *line
+	l.Words = slices.Clone(l.Words)
+	last := len(l.Words) - 1
+	switch {
+	case l.Is("prompt"):
+		text := plainPrompt(line)
+		i := slices.IndexFunc(l.Words, func(w script.Word) bool { return w.String() == text })
+		l.Words[i] = script.Quote(fmt.Sprintf("%s (schedule %d)", l.Words[i].Raw(), n))
+	case l.Is("check"), l.Is("release"), l.Says("await", "gate"):
+		l.Words[last] = script.Text(fmt.Sprintf("%s.%d", l.Words[last].Raw(), n))
+	case l.Is("model") && !l.Negated && l.Words[last].Quoted:
+		key, operator, value, _ := l.Words[last].Cut("~")
+		l.Words[last] = script.Join(script.Text(key+operator), script.Quote(fmt.Sprintf(`%s \(schedule %d\)`, value.Raw(), n)))
+	}
+	l.Blocks = nil
+	for _, block := range line.Blocks {
+		var lines []*script.Line
+		for _, inner := range block {
+			lines = append(lines, numberedLine(inner, n, kept, keep))
+		}
+		l.Blocks = append(l.Blocks, lines)
+	}
+	keep[l.String()] = keep[l.String()] || kept[line.String()]
+	return &l
+}
+
+// renamed is the turn with its gates named after the n-th schedule of a chain.
+func renamed(t fakellm.TurnNode, n int) fakellm.TurnNode {
+	out := fakellm.TurnNode{}
+	for _, r := range t.Replies {
+		c := fakellm.ReplyNode{}
+		for _, s := range r.Steps {
+			if s.Kind == "gate" {
+				s.Text = fmt.Sprintf("%s.%d", s.Text, n)
+			}
+			c.Steps = append(c.Steps, s)
+		}
+		out.Replies = append(out.Replies, c)
+	}
+	return out
+}
+
+// second is the text of second prompts, of a schedule and in a chain.
+var second = regexp.MustCompile(`And another thing\.( \(schedule [0-9]\))?`)

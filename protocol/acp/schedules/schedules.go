@@ -1,0 +1,114 @@
+// Package schedules says what a sweep can do in the turns of ACP version 1: the
+// points at which an editor can act, what it can do there, and what must follow.
+package schedules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/sweep"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// V1 returns what a sweep can do in ACP version 1.
+func V1() sweep.Planner { return planner{} }
+
+type planner struct{}
+
+// Base implements sweep.Planner.
+func (planner) Base(commands map[string]*scenarios.Command, id string, text []byte) (sweep.Base, []string) {
+	return readBase(commands, id, text)
+}
+
+// Actions implements sweep.Planner.
+func (planner) Actions() []string {
+	var out []string
+	for _, a := range actions() {
+		out = append(out, a.Name)
+	}
+	return out
+}
+
+// Doubtful implements sweep.Planner.
+func (planner) Doubtful(parts []sweep.Schedule, t *transcript.Transcript) bool {
+	return swallowed(t) || clings(t) && slices.ContainsFunc(parts, func(s sweep.Schedule) bool { return s.Of.(schedule).cuts() })
+}
+
+// State implements sweep.Planner. The content of a turn is none: its order is
+// what a user sees.
+func (planner) State(word string) bool {
+	return strings.HasPrefix(word, "_") || strings.HasSuffix(word, "_update") && word != "tool_call_update"
+}
+
+// Observe implements sweep.Base.
+func (b *base) Observe(t *transcript.Transcript, effects []string) (notes []string) {
+	for _, tg := range b.targets {
+		saw := look(t, tg.turn, plain(b.spoken.Turns[tg.turn]))
+		if saw.session == "" {
+			notes = append(notes, fmt.Sprintf("%s: the turn on line %d is not swept: the baseline did not get there", b.id, b.Lines[tg.line].Number))
+			continue
+		}
+		saw.effects = effects
+		b.reached = append(b.reached, observed{tg, saw})
+	}
+	return notes
+}
+
+// Schedules implements sweep.Base.
+func (b *base) Schedules(others []sweep.Base, w sweep.Wanted) (list []sweep.Schedule, same int) {
+	texts := map[string]bool{}
+	for _, o := range b.reached {
+		m := plain(b.spoken.Turns[o.target.turn])
+		drawn := w.Drawn(o.target.turn)
+		pts, alike := points(o.seen, m, drawn)
+		pts = append(pts, beyond(b, others, m, drawn)...)
+		for _, a := range actions() {
+			if !w.Action(a.Name) || a.needs != "" && !o.seen.able[a.needs] {
+				continue
+			}
+			for _, p := range pts {
+				if !a.at(p) || !w.Point(p.Name, p.State) {
+					continue
+				}
+				s := schedule{base: b, target: o.target, seen: o.seen, point: p, action: a}
+				text, _ := s.write()
+				// The first line only names the schedule: the rest is it.
+				rest := text
+				rest.Lines = text.Lines[1:]
+				key := string(rest.Text())
+				if texts[key] {
+					same++
+					continue
+				}
+				texts[key] = true
+				list = append(list, s.planned(text))
+			}
+			same += alike
+		}
+	}
+	return list, same
+}
+
+// planned is the schedule as a sweep sees it.
+func (s schedule) planned(text sweep.Archive) sweep.Schedule {
+	p := s.point
+	out := sweep.Schedule{
+		Scenario: s.base.id, Turn: s.target.turn, Turns: len(s.base.targets),
+		Point: p.Name, State: p.State, Action: s.action.Name,
+		Rank: p.rank + s.action.rank, Place: int(p.kind),
+		// What a tool does and a replay shows differs by scenario.
+		Apart:  slices.Contains([]pointKind{atPermission, atIdle, atLoaded}, p.kind),
+		Races:  p.kind == atEnd || p.kind == atFrame && p.hold == nil,
+		Shared: s.shared(text), Doubts: s.doubts(), Of: s,
+	}
+	if p.kind == atGate {
+		out.Depth = len(p.until)
+	}
+	out.Write = func(probes map[string]bool) (sweep.Archive, map[string]bool) {
+		s.probes = probes
+		return s.write()
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package sweep
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Planner says what can be done in the turns of scenarios of one protocol.
+type Planner interface {
+	// Base reads a scenario that is to be swept, and says what of it cannot be.
+	Base(commands map[string]*scenarios.Command, id string, text []byte) (b Base, notes []string)
+	// Actions returns the names of all actions.
+	Actions() []string
+	// Chain returns the scenario of several schedules in one process, one after
+	// the other, and the lines without which it would be another.
+	Chain(parts []Schedule) (a Archive, keep map[string]bool)
+	// Doubtful reports whether the run of a chain raised a question that its
+	// script does not ask.
+	Doubtful(parts []Schedule, t *transcript.Transcript) bool
+	// State reports whether a frame, by the word that its canonical text begins
+	// with, tells of state, so that its place among the others means nothing.
+	State(word string) bool
+}
+
+// Base is a scenario that is swept.
+type Base interface {
+	// Observe reads what happens in its turns out of the transcript of a run of
+	// it, and which files changed, each as "new F", "changed F" or "deleted F".
+	// It says which turns the run did not get to.
+	Observe(t *transcript.Transcript, effects []string) (notes []string)
+	// Schedules lists what can be done in its turns, alone and beside those of
+	// others, and says how many more are the same as one of them.
+	Schedules(others []Base, w Wanted) (list []Schedule, same int)
+}
+
+// Wanted says which schedules are asked for.
+type Wanted struct {
+	Action func(name string) bool
+	Point  func(name, state string) bool
+	// Drawn is what a turn draws from.
+	Drawn func(turn int) *rand.Rand
+}
+
+// Schedule is one thing an editor does at one point of a turn.
+type Schedule struct {
+	// Scenario is the id of what is swept. Turn is which prompt of its script,
+	// from 0; Turns how many can be swept.
+	Scenario    string
+	Turn, Turns int
+	// Point names the point, and State the kind of situation: findings at points
+	// of one state with one action are the same finding.
+	Point, State, Action string
+	// Rank puts the likeliest to hurt first; Place and Depth are where in a turn
+	// the point is.
+	Rank, Place, Depth int
+	// Apart says that its state and action are another thing in another scenario.
+	Apart bool
+	// Races says that another order of what happens at once may hide what it
+	// shows.
+	Races bool
+	// Shared names what it must have in common with those it can share a process
+	// with; "" if it can with none.
+	Shared string
+	// Write returns its scenario, and the lines without which it would be
+	// another. Probes are questions that came up when it first ran: the script
+	// asks them too, so that it fails for the same reason.
+	Write func(probes map[string]bool) (a Archive, keep map[string]bool)
+	// Doubts returns the questions that a run raises, nil if none can be raised.
+	Doubts func(t *transcript.Transcript, effects []string) map[string]bool
+	// Of is what the Planner knows of it.
+	Of any
+
+	round  int // how many of its state and action come before it
+	probes map[string]bool
+	parts  []Schedule // of a chain, which has no turn of its own
+	chain  func(parts []Schedule) (Archive, map[string]bool)
+}
+
+// id names the run of a schedule: a path below the out folder.
+func (s Schedule) id() string {
+	return fmt.Sprintf("sweep/%s/%d/%s/%s", s.Scenario, s.Turn+1, slug(s.Point), slug(s.Action))
+}
+
+// text is the scenario of a schedule.
+func (s Schedule) text() Archive {
+	a, _ := s.written()
+	return a
+}
+
+// written is the scenario of a schedule, and the lines that make it what it is.
+func (s Schedule) written() (Archive, map[string]bool) {
+	if len(s.parts) > 0 {
+		return s.chain(s.parts)
+	}
+	return s.Write(s.probes)
+}
+
+func slug(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.', r == '-', r == '_':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, s)
+}
