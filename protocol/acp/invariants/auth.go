@@ -9,7 +9,7 @@ func authMethods() *rule {
 	duplicate := r.warn("duplicate-id", "two auth methods have the same id", "AUTH-002")
 	terminal := r.fail("terminal", "an auth method needs a terminal that the client did not advertise", "AUTH-003")
 	command := r.fail("command", "an auth method of type terminal names a command", "EXT-001", "AUTH-017")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			ids := map[string]bool{}
 			for m := range ev.result.Get("authMethods").Items() {
@@ -33,8 +33,7 @@ func authMethods() *rule {
 				}
 			}
 		}, answered(initialize))
-	}
-	return r
+	})
 }
 
 // authCode judges that code -32000 means that authentication is missing, and
@@ -49,7 +48,7 @@ func authCode() *rule {
 	open := r.warn("after-logout",
 		"a session was created after logout by an agent that demands authentication", "AUTH-012")
 	disguised := r.lint("disguised", "a missing login was told with -32603", "AUTH-008")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			c := ev.conn
 			if c.initDone == 0 {
@@ -86,8 +85,7 @@ func authCode() *rule {
 			}
 		}, answered(newSession), answered(loadSession), answered(resumeSession), answered(prompt), answered(listSessions),
 			answered(setMode), answered(setOption))
-	}
-	return r
+	})
 }
 
 func speaksOfLogin(text string) bool {

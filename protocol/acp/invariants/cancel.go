@@ -30,7 +30,7 @@ func cancelReason() *rule {
 		"a cancelled turn ended with another stop reason, and nothing proves that work was open", "CANCEL-001")
 	silent := r.fail("no-response", "a cancelled turn got no response", "CANCEL-001")
 	slow := r.warn("slow", "a cancelled turn took more than five seconds to end", "CANCEL-003")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		var suspects []suspect
 		confirm := func(ev *event) {
 			for _, s := range suspects {
@@ -108,8 +108,7 @@ func cancelReason() *rule {
 				}
 			})
 		})
-	}
-	return r
+	})
 }
 
 // suspect is a breach that only a late end of the cancel's write could excuse.
@@ -187,7 +186,7 @@ func cancelCause() *rule {
 		"a turn ended cancelled because a permission was not given", "CANCEL-015", "PROMPT-005")
 	stale := r.fail("earlier-cancel", "a cancel sent before the prompt ended the turn", "CANCEL-015", "CANCEL-009")
 	foreign := r.fail("other-session", "the cancel of another session ended the turn", "CANCEL-010", "CANCEL-015")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		type told struct {
 			session *session
 			seq     int
@@ -235,6 +234,5 @@ func cancelCause() *rule {
 				w.find(uncalled, ev, object, []int{t.started}, "The turn ended cancelled, but nobody had cancelled it.")
 			}
 		}, answered(prompt))
-	}
-	return r
+	})
 }

@@ -17,7 +17,7 @@ func clientGate() *rule {
 	directories := r.fail("directories", "additional directories the agent did not advertise", "DIRS-001")
 	servers := r.fail("mcp-servers", "an MCP transport the agent did not advertise", "SESSION-014")
 	content := r.fail("content", "prompt content the agent did not advertise", "PROMPT-002")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		gateOf := map[verb]string{
 			loadSession: "LOAD-001", resumeSession: "RESUME-001", listSessions: "LIST-001",
 			closeSession: "CLOSE-001", deleteSession: "DELETE-001", logout: "AUTH-010",
@@ -83,8 +83,7 @@ func clientGate() *rule {
 				}
 			}
 		}, asked(prompt))
-	}
-	return r
+	})
 }
 
 // clientInitFirst judges the order of initialize, set-up and prompts.
@@ -92,7 +91,7 @@ func clientInitFirst() *rule {
 	r := ofClient("C-INIT-FIRST", "initialize comes first, and a session is set up before it is prompted.")
 	first := r.fail("initialize", "a request came before initialize was answered", "INIT-001", "SESSION-001")
 	setup := r.fail("session", "a prompt names a session that is not set up", "PROMPT-001")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		// A recording may begin after initialize: what comes before it
 		// counts only once it is seen.
 		before := map[*conn]int{}
@@ -125,8 +124,7 @@ func clientInitFirst() *rule {
 				w.find(setup, ev, "", []int{s.named}, "The client prompted session %q, which was not set up.", s.id)
 			}
 		}, asked(prompt))
-	}
-	return r
+	})
 }
 
 // clientAnswer judges that the client answers what the agent asks.
@@ -135,7 +133,7 @@ func clientAnswer() *rule {
 	twice := r.fail("twice", "a request of the agent was answered twice", "PERM-015", "TERM-017")
 	unknown := r.fail("unknown-id", "an answer names no request of the agent", "PERM-015")
 	missing := r.fail("unanswered", "a request of the agent was never answered", "PERM-015", "TERM-017")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(*event) { w.Saw(twice); w.Saw(unknown); w.Saw(missing) }, editorAnswers()...)
 		w.on(func(ev *event) {
 			switch {
@@ -153,8 +151,7 @@ func clientAnswer() *rule {
 				}
 			})
 		})
-	}
-	return r
+	})
 }
 
 // clientCwd judges the directories that the client names.
@@ -163,7 +160,7 @@ func clientCwd() *rule {
 	cwd := r.fail("cwd", "the cwd of a session is not absolute", "SESSION-005")
 	root := r.fail("directories", "an additional directory is not absolute", "DIRS-002")
 	filter := r.fail("filter", "the cwd filter of a list is not absolute", "LIST-016")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		check := func(ev *event, point int, v wire.Value, what string) {
 			if v.Kind() != wire.String {
 				return
@@ -180,6 +177,5 @@ func clientCwd() *rule {
 			}
 		}, asked(newSession), asked(loadSession), asked(resumeSession), asked(forkSession))
 		w.on(func(ev *event) { check(ev, filter, ev.params.Get("cwd"), "cwd filter") }, asked(listSessions))
-	}
-	return r
+	})
 }

@@ -9,7 +9,7 @@ func clientPermCancel() *rule {
 	answer := r.fail("outcome",
 		"a permission request of a cancelled turn got another answer than cancelled", "CANCEL-006", "PERM-011")
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			t := ev.request.turn
 			if t == nil || t.cancel == nil || t.ended > 0 {
@@ -22,15 +22,14 @@ func clientPermCancel() *rule {
 			w.find(answer, ev, fmt.Sprint(ev.Ref), []int{t.cancel.seq, ev.Ref},
 				"The client had cancelled the turn, but did not answer its permission request with cancelled.")
 		}, answered(permission))
-	}
-	return r
+	})
 }
 
 // clientPermOffered judges that a selected option was offered.
 func clientPermOffered() *rule {
 	r := ofClient("C-PERM-OFFERED", "The option selected in a permission's answer was offered in the request.")
 	offered := r.fail("option", "the selected option was not offered", "PERM-010")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			outcome := ev.result.Get("outcome")
 			if !outcome.Get("outcome").Is("selected") {
@@ -45,6 +44,5 @@ func clientPermOffered() *rule {
 			}
 			w.find(offered, ev, fmt.Sprint(ev.Ref), []int{ev.Ref}, "The client selected option %q, which was not offered.", id)
 		}, answered(permission))
-	}
-	return r
+	})
 }

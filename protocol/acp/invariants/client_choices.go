@@ -14,7 +14,7 @@ func clientModeListed() *rule {
 	option := r.fail("option", "a config option was set that is not offered, or to a value that is not", "CONFIG-016")
 	login := r.fail("auth-method", "authenticate names a method that was not offered", "AUTH-005")
 	terminal := r.fail("terminal-method", "authenticate names a method of type terminal", "AUTH-004")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			if s := ev.session; s != nil && s.modes != nil {
 				w.Saw(mode)
@@ -56,15 +56,14 @@ func clientModeListed() *rule {
 					"The client authenticates with method %q, which is for a terminal.", id)
 			}
 		}, asked(authenticate))
-	}
-	return r
+	})
 }
 
 // clientCursor judges that cursors come from the agent.
 func clientCursor() *rule {
 	r := ofClient("C-CURSOR", "A cursor is one that the agent gave on this connection.")
 	cursor := r.fail("cursor", "a list was asked for with a cursor that the agent never gave", "LIST-010")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		given := map[*conn]map[string]bool{}
 		w.on(func(ev *event) {
 			if next := ev.result.Get("nextCursor"); next.Kind() == wire.String {
@@ -86,15 +85,14 @@ func clientCursor() *rule {
 				w.find(cursor, ev, c.Str(), nil, "The client used cursor %q, which the agent never gave.", c.Str())
 			}
 		}, asked(listSessions))
-	}
-	return r
+	})
 }
 
 // clientElicitCode judges how unadvertised elicitations are refused.
 func clientElicitCode() *rule {
 	r := ofClient("C-ELICIT-CODE", "An elicitation in a mode that was not advertised is answered with -32602.")
 	code := r.fail("code", "an unadvertised elicitation got another answer than -32602", "ELICIT-016")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			c := ev.conn.client
 			mode := ev.request.mode
@@ -107,8 +105,7 @@ func clientElicitCode() *rule {
 					"The client did not advertise elicitation in mode %q, but did not answer with -32602.", mode)
 			}
 		}, answered(elicit))
-	}
-	return r
+	})
 }
 
 // clientTermUTF8 judges the output of terminals.
@@ -116,7 +113,7 @@ func clientTermUTF8() *rule {
 	r := ofClient("C-TERM-UTF8", "The output of a terminal is cut to its byte limit at the boundary of a character.")
 	limit := r.fail("limit", "the output of a terminal is longer than its limit", "TERM-011")
 	text := r.fail("boundary", "the output of a terminal begins in the middle of a character", "TERM-011")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		limits := map[*conn]map[string]int64{}
 		w.on(func(ev *event) {
 			id := ev.result.Get("terminalId").Str()
@@ -153,6 +150,5 @@ func clientTermUTF8() *rule {
 					"The output of terminal %q is %d bytes long, its limit is %d.", ev.request.terminal, len(content), most)
 			}
 		}, answered(terminalOutput))
-	}
-	return r
+	})
 }

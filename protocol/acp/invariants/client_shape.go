@@ -17,7 +17,7 @@ func clientShape() *rule {
 		"an answer of the client does not have its shape", "FS-007", "TERM-012", "TERM-013", "PERM-010", "ELICIT-017")
 	key := r.fail("unknown-key", "a message of the client has a key that the schema does not know", "EXT-001")
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.clientShapes = true
 		w.on(func(ev *event) {
 			w.Saw(noise)
@@ -48,6 +48,5 @@ func clientShape() *rule {
 		w.on(judge(request), editorRequests()...)
 		w.on(judge(request), cancelTold, editorTakesBack, editorOtherTold)
 		w.on(judge(answer), editorAnswers()...)
-	}
-	return r
+	})
 }

@@ -22,7 +22,7 @@ func configComplete() *rule {
 	partialUpdate := r.warn("partial-update", "a config_option_update lacks options known before", "CONFIG-009")
 	echo := r.lint("not-applied",
 		"the response to session/set_config_option does not show the value that was set", "CONFIG-008")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		consistent := func(ev *event) {
 			ids := map[string]bool{}
 			for _, o := range ev.options {
@@ -81,8 +81,7 @@ func configComplete() *rule {
 					"The config_option_update lacks the config option %q that was there before; it must be the complete list.", lost)
 			}
 		}, optionsUpdate)
-	}
-	return r
+	})
 }
 
 // lostOption is an option that a new list lacks for no reason: another model
@@ -116,7 +115,7 @@ func modeSync() *rule {
 	option := r.warn("mode-option", "modes and the mode option differ when the session is set up", "MODE-009")
 	later := r.warn("drifted", "modes and the mode option differ after a change", "MODE-009", "MODE-010")
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		type change struct {
 			seq int
 			at  time.Duration
@@ -195,8 +194,7 @@ func modeSync() *rule {
 				judge(s, w.Last().At, w.Last().Seq)
 			}
 		})
-	}
-	return r
+	})
 }
 
 // disagree says how the two views of the mode differ, "" if they do not.

@@ -17,7 +17,7 @@ func elicitScope() *rule {
 	reused := r.fail("id-in-use", "two outstanding elicitations have the same elicitationId", "ELICIT-013")
 	complete := r.fail("unknown-complete", "elicitation/complete names no elicitation in url mode", "ELICIT-014")
 	again := r.lint("complete-twice", "elicitation/complete came twice", "ELICIT-014")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		type elicitation struct {
 			seq  int
 			open bool
@@ -81,6 +81,5 @@ func elicitScope() *rule {
 				e.open = false
 			}
 		}, elicitationDone)
-	}
-	return r
+	})
 }

@@ -13,7 +13,7 @@ func elicitCare() *rule {
 	token := r.lint("credentials-in-url", "a url seems to hold credentials", "ELICIT-020")
 	scheme := r.lint("not-https", "a url is neither https nor local", "ELICIT-021")
 	clickable := r.lint("url-in-form", "a form holds a url", "ELICIT-022")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			p := ev.params
 			if p.Get("mode").Is("form") {
@@ -50,6 +50,5 @@ func elicitCare() *rule {
 				w.find(scheme, ev, "", nil, "The url of the elicitation is %s, not https.", clip(target.Scheme))
 			}
 		}, asked(elicit))
-	}
-	return r
+	})
 }

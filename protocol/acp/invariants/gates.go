@@ -21,7 +21,7 @@ func capGate() *rule {
 	advertised := r.fail("advertised", "a method the agent advertised does not exist", "INIT-022")
 	baseline := r.fail("baseline", "a method every agent must have does not exist", "INIT-018")
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		need := func(point int, capability string, has func(clientCaps) bool) func(*event) {
 			return func(ev *event) {
 				if ev.conn.initAsked == 0 {
@@ -110,6 +110,5 @@ func capGate() *rule {
 		w.on(exists(advertised, func(ev *event) bool { return ev.session != nil && len(ev.session.options) > 0 }),
 			answered(setOption))
 		w.on(exists(baseline, func(*event) bool { return true }), answered(newSession), answered(prompt))
-	}
-	return r
+	})
 }

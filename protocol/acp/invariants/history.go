@@ -9,7 +9,7 @@ func loadWindow() *rule {
 	unfinished := r.lint("unfinished-tool", "a replayed tool call has no final status", "LOAD-013")
 	request := r.lint("request", "the agent asked for something while it replayed", "LOAD-014")
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		type replay struct{ user, agent int }
 		replays := map[*session]*replay{}
 		w.on(func(ev *event) {
@@ -75,8 +75,7 @@ func loadWindow() *rule {
 				}
 			}
 		}, answered(loadSession))
-	}
-	return r
+	})
 }
 
 // resumeSilent judges that resuming replays nothing.
@@ -85,7 +84,7 @@ func resumeSilent() *rule {
 	during := r.fail("history", "history came between session/resume and its response", "RESUME-003")
 	after := r.lint("late-history", "history came after the response to session/resume", "RESUME-008")
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			s := ev.session
 			if s == nil || len(s.open) > 0 {
@@ -103,6 +102,5 @@ func resumeSilent() *rule {
 				w.Saw(during, after)
 			}
 		}, answered(resumeSession))
-	}
-	return r
+	})
 }

@@ -8,7 +8,7 @@ func loadStable() *rule {
 	r := ofAgent("LOAD-STABLE", "Two loads of a session with no prompt between them replay the same history.")
 	differs := r.warn("differs", "two loads of a session replayed different histories", "LOAD-003")
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		type replay struct {
 			hash  maphash.Hash
 			topic topic
@@ -63,6 +63,5 @@ func loadStable() *rule {
 				last[ev.Session] = past{sum, ev.Seq}
 			}
 		}, answered(loadSession))
-	}
-	return r
+	})
 }

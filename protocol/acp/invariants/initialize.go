@@ -9,7 +9,7 @@ func initEcho() *rule {
 	version := r.fail("version", "version 1 was offered and another one chosen", "INIT-004", "INIT-003")
 	refused := r.fail("error", "initialize failed, although any version is negotiable", "INIT-005", "INIT-011")
 	early := r.lint("early-message", "a message came before initialize was answered", "INIT-003")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		before := map[*conn]int{}
 		w.on(func(ev *event) {
 			if ev.Ref != ev.conn.initAsked {
@@ -45,6 +45,5 @@ func initEcho() *rule {
 		w.on(speak, allUpdates()...)
 		w.on(speak, agentRequests()...)
 		w.on(speak, agentOtherTold)
-	}
-	return r
+	})
 }

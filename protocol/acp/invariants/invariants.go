@@ -143,6 +143,12 @@ func (r *rule) info(id, says string, requirements ...string) int {
 	return r.point(id, rules.Info, says, requirements)
 }
 
+// watching gives the rule its state machine, which is made for each transcript.
+func (r *rule) watching(start func(*watch)) *rule {
+	r.start = start
+	return r
+}
+
 func (r *rule) point(id string, c rules.Class, says string, requirements []string) int {
 	r.Points = append(r.Points, rules.Point{ID: id, Class: c, Requirements: requirements, Says: says})
 	return len(r.Points) - 1

@@ -21,7 +21,7 @@ func rootKeys() *rule {
 		"a value of an extension does not begin with an underscore", "CONFIG-011", "ELICIT-026")
 	unstable := r.info("unstable", "something of the unstable schema is in use", "USTB-007", "USTB-014")
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.shapes = true
 		w.on(func(ev *event) {
 			w.Saw(key)
@@ -56,6 +56,5 @@ func rootKeys() *rule {
 				}
 			}
 		}, agentMessages()...)
-	}
-	return r
+	})
 }

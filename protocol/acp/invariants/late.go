@@ -17,7 +17,7 @@ func lateContent() *rule {
 	initiated := r.lint("agent-initiated", "the agent began new content while no prompt was open", "PROMPT-016")
 	after := r.lint("after-turn", "content came while no prompt was open", "PROMPT-016")
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		waiting := map[*session]*turn{} // turns whose aftermath has not been seen to its end
 		count := func(t *turn) {
 			if t.stop == "cancelled" {
@@ -69,8 +69,7 @@ func lateContent() *rule {
 					"%s came while no prompt was open, after the turn had ended with %q.", what, t.stop)
 			}
 		}, contentUpdates()...)
-	}
-	return r
+	})
 }
 
 func continuesMessage(ev *event, t *turn) bool {

@@ -14,7 +14,7 @@ func listSane() *rule {
 	duplicate := r.fail("duplicate", "a list names a session twice", "LIST-007")
 	cursor := r.fail("cursor", "a cursor came back within one list, so its pages do not end", "LIST-007")
 	date := r.lint("updated-at", "updatedAt is no ISO 8601 time", "LIST-011")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		type chain struct {
 			sessions, cursors map[string]int
 		}
@@ -63,8 +63,7 @@ func listSane() *rule {
 				}
 			}
 		}, answered(listSessions))
-	}
-	return r
+	})
 }
 
 // sameDir compares directories. An agent may tell the real path behind a

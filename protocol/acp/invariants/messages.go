@@ -11,7 +11,7 @@ func userEcho() *rule {
 	r := ofAgent("USER-ECHO", "A live prompt is not sent back as user_message_chunk.")
 	echo := r.lint("echo", "the text of a prompt came back while the prompt was open", "PROMPT-020")
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			t := ev.turn
 			if t == nil || ev.session.window != nil {
@@ -24,8 +24,7 @@ func userEcho() *rule {
 			}
 		}, userChunk)
 		w.on(func(*event) { w.Saw(echo) }, answered(prompt))
-	}
-	return r
+	})
 }
 
 // msgRuns judges that the chunks of a message stand together.
@@ -36,7 +35,7 @@ func msgRuns() *rule {
 	kinds := r.lint("two-kinds", "messages of two kinds have the same id", "MSG-004")
 	mixed := r.lint("mixed", "some chunks of a turn have a messageId and others have none", "MSG-006")
 	const rememberedIDs = 1 << 12
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		type ids struct {
 			seen          [3]map[string]int
 			turn          *turn
@@ -92,6 +91,5 @@ func msgRuns() *rule {
 			}
 			m.seen[kind][text] = ev.Seq
 		}, userChunk, agentChunk, thoughtChunk)
-	}
-	return r
+	})
 }

@@ -21,7 +21,7 @@ func pathAbs() *rule {
 	suffix := r.lint("line-suffix", "a path ends in a line number", "TOOL-016")
 	outside := r.warn("start-directory",
 		"a path lies in the directory the agent was started in, and in none of the session's roots", "SESSION-006")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		check := func(point int, ev *event, path wire.Value, what string) {
 			if path.Kind() != wire.String {
 				return
@@ -83,8 +83,7 @@ func pathAbs() *rule {
 				}
 			}
 		}, answered(listSessions))
-	}
-	return r
+	})
 }
 
 // isAbsolute accepts POSIX and Windows paths, whichever machine this is.

@@ -23,7 +23,7 @@ func permGuard() *rule {
 	choice := r.lint("no-choice", "a permission request does not let the user both allow and reject", "PERM-004")
 	deniedEffect := r.fail("effect-after-denial",
 		"the operation of a tool call was carried out although its permission was denied", "PERM-007")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			w.Saw(duplicate, choice)
 			ids := map[string]bool{}
@@ -71,8 +71,7 @@ func permGuard() *rule {
 		}, toolUpdate, toolCall)
 
 		w.watchEffects(ranEarly, deniedEffect)
-	}
-	return r
+	})
 }
 
 // watchEffects judges what the agent does for a tool call whose permission is not

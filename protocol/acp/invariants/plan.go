@@ -9,7 +9,7 @@ func planFull() *rule {
 	back := r.lint("back", "a completed entry of a plan went back", "PLAN-008")
 	r.Versions = []int{1}
 	const planSize = 1000
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		type plan struct {
 			seq      int
 			turn     *turn
@@ -57,6 +57,5 @@ func planFull() *rule {
 					lost)
 			}
 		}, planUpdate)
-	}
-	return r
+	})
 }

@@ -16,7 +16,7 @@ func worksAgain() *rule {
 	cancelled := r.warn("after-cancel", "the prompt after a cancelled turn failed", "CANCEL-011")
 	loaded := r.warn("after-load", "the first prompt after a load or resume failed", "LOAD-007", "RESUME-004")
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		type before struct{ cancelled, restored *request }
 		next := map[*session]before{}
 		faults := 0
@@ -62,8 +62,7 @@ func worksAgain() *rule {
 				}
 			}
 		}, answered(prompt))
-	}
-	return r
+	})
 }
 
 // promptAccepted judges that content the agent must or says it does take is
@@ -77,7 +76,7 @@ func promptAccepted() *rule {
 	resource := r.warn("resource",
 		"a prompt with a resource was refused although embedded context is advertised", "PROMPT-010", "INIT-022")
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		kinds := map[string]int{"text": text, "resource_link": link, "image": image, "audio": audio, "resource": resource}
 		strongest := map[*session]int{} // the least common content of the running prompt, -1 if it is not valid
 		w.on(func(ev *event) {
@@ -115,8 +114,7 @@ func promptAccepted() *rule {
 					ev.err.Get("message").Str())
 			}
 		}, answered(prompt))
-	}
-	return r
+	})
 }
 
 // isCommand reports whether a prompt is a slash command, whose arguments the
@@ -130,7 +128,7 @@ func emptyTurn() *rule {
 	r := ofAgent("EMPTY-TURN", "A turn that ends with end_turn has shown something.")
 	empty := r.warn("empty", "a turn ended with end_turn and without any content", "PROMPT-015")
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			t := ev.turn
 			if t == nil || ev.stop != "end_turn" || t.concurrent || t.disturbed || t.cancel != nil || t.close != nil ||
@@ -143,15 +141,14 @@ func emptyTurn() *rule {
 					"The turn ended with end_turn without any text, thought, tool call or plan.")
 			}
 		}, answered(prompt))
-	}
-	return r
+	})
 }
 
 // sessionDistinct judges that each session has an id of its own.
 func sessionDistinct() *rule {
 	r := ofAgent("SESSION-DISTINCT", "Each new session has an id that no other session has.")
 	twice := r.fail("same-id", "two sessions have the same id", "SESSION-002")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		made := map[string]int{}
 		w.on(func(ev *event) {
 			id := ev.result.Get("sessionId").Str()
@@ -166,6 +163,5 @@ func sessionDistinct() *rule {
 				made[id] = ev.Seq
 			}
 		}, answered(newSession), answered(forkSession))
-	}
-	return r
+	})
 }

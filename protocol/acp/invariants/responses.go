@@ -40,7 +40,7 @@ func oneResponse() *rule {
 	missing := r.fail("unanswered", "a request was never answered", "RPC-005", "PROMPT-003", "EXT-003")
 	nullID := r.lint("null-id", "a request of the agent has the id null", "RPC-007")
 	reused := r.warn("id-in-use", "two open requests of the agent have the same id", "RPC-008")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			w.Saw(twice, unknown, idType, missing)
 		}, agentAnswers()...)
@@ -114,8 +114,7 @@ func oneResponse() *rule {
 				w.Narrow(f, broken...)
 			})
 		})
-	}
-	return r
+	})
 }
 
 // otherType is the id with the same digits and the other JSON type.
@@ -132,7 +131,7 @@ func notifySilent() *rule {
 	answeredNotice := r.fail("answered",
 		"a response has no id, or the id null, and neither an unreadable line nor a parse error explains it", "RPC-006",
 		"CANCEL-005", "EXT-005", "RCANCEL-002", "RCANCEL-007")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		unreadable := map[*conn]int{}
 		type notice struct {
 			seq   int
@@ -178,8 +177,7 @@ func notifySilent() *rule {
 				judge(ev, b)
 			}
 		}, agentNoise)
-	}
-	return r
+	})
 }
 
 // rcancelOwn judges $/cancel_request in both directions.
@@ -190,7 +188,7 @@ func rcancelOwn() *rule {
 	foreign := r.fail("not-own", "the agent takes back a request it never made", "RCANCEL-010", "RCANCEL-001")
 	done := r.lint("already-answered", "the agent takes back a request although it has read the answer", "RCANCEL-001")
 	code := r.lint("error-code", "a request that was taken back failed with another code than -32800", "RCANCEL-003")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		// made has the agent's requests, with the Seq of their latest answer, and
 		// taken the latest frame of the editor that the agent is known to have
 		// read: a request that it has answered.
@@ -236,6 +234,5 @@ func rcancelOwn() *rule {
 					"The %s that was taken back failed with code %d; -32800 is the code for that.", ev.Method, ev.code())
 			}
 		}, agentAnswers()...)
-	}
-	return r
+	})
 }

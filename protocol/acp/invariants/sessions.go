@@ -13,7 +13,7 @@ func sessionKnownFirst() *rule {
 		"No message names a session before the response that creates it, or the request that loads it.")
 	early := r.lint("early", "a message names a session before the response that creates it", "SESSION-022")
 	unknown := r.fail("unknown", "a message names a session that was never created or loaded", "SESSION-020", "LOAD-012")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		type first struct {
 			seq, count int
 			topic      string
@@ -59,8 +59,7 @@ func sessionKnownFirst() *rule {
 					count(f.count, "message"), s.id)
 			}
 		})
-	}
-	return r
+	})
 }
 
 func count(n int, what string) string {
@@ -75,7 +74,7 @@ func closeSettles() *rule {
 	r := ofAgent("CLOSE-SETTLES", "A closed session is silent and has given back its terminals.")
 	speaks := r.lint("not-silent", "a message names a session after it was closed", "CLOSE-006")
 	terminals := r.warn("terminals", "a terminal of a session was not released when it was closed", "CLOSE-003")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		speak := func(ev *event) {
 			s := ev.session
 			if s == nil || s.closed == 0 || s.window != nil {
@@ -107,15 +106,14 @@ func closeSettles() *rule {
 				}
 			}
 		}, answered(closeSession))
-	}
-	return r
+	})
 }
 
 // deleteGone judges that a deleted session leaves the list.
 func deleteGone() *rule {
 	r := ofAgent("DELETE-GONE", "A deleted session is not in later lists.")
 	listed := r.fail("listed", "a list holds a session that was deleted before", "DELETE-003")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		deleted := map[string]int{}
 		w.on(func(ev *event) {
 			if ev.succeeded() && len(deleted) < rememberedSessions {
@@ -136,6 +134,5 @@ func deleteGone() *rule {
 				}
 			}
 		}, answered(listSessions))
-	}
-	return r
+	})
 }

@@ -127,7 +127,7 @@ func shape() *rule {
 	}
 	r.Points[shapeStyle].Class = rules.Lint
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.shapes = true
 		points, evidence := shapePoints(), evidenceOfShape()
 		judge := func(ev *event) {
@@ -165,8 +165,7 @@ func shape() *rule {
 			}
 		}
 		w.on(judge, agentMessages()...)
-	}
-	return r
+	})
 }
 
 // brokenBy are the requirements of a point that one problem breaks.

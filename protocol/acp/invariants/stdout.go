@@ -19,7 +19,7 @@ func stdoutClean() *rule {
 		"a JSON object is neither a request nor a notification nor a response", "STDIO-001", "RPC-007")
 	empty := r.lint("empty-line", "a line is empty", "STDIO-003")
 	tooLong := r.inconclusive("too-long", "a line is longer than this tool reads", "STDIO-010")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		sound := func(*event) {
 			for _, p := range []int{noise, cut, encoding, version, frame, batch} {
 				w.Saw(p)
@@ -58,8 +58,7 @@ func stdoutClean() *rule {
 				f.Detail = clip(string(bytes.ToValidUTF8(text, []byte("\uFFFD"))))
 			}
 		}, agentNoise)
-	}
-	return r
+	})
 }
 
 // isAnswer reports whether an object is meant as a response.
@@ -91,7 +90,7 @@ func errForm() *rule {
 	either := r.fail("result-xor-error", "a response has both a result and an error, or neither", "RPC-002")
 	members := r.fail("members", "an error lacks an integer code or a string message", "RPC-003")
 	sentence := r.lint("message", "an error message is not one short line", "RPC-016")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			if ev.body.Get("jsonrpc").Is("2.0") && isAnswer(ev.body) &&
 				ev.body.Get("result").Exists() == ev.body.Get("error").Exists() {
@@ -122,6 +121,5 @@ func errForm() *rule {
 		}
 		w.on(judge, agentAnswers()...)
 		w.on(judge, agentAnswersNone)
-	}
-	return r
+	})
 }

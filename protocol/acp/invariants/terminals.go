@@ -17,7 +17,7 @@ func termLife() *rule {
 	killed := r.fail("killed-not-released", "a terminal was killed but never released", "TERM-005", "TERM-004")
 	turnEnd := r.lint("open-at-turn-end", "a terminal was not released when its turn ended", "TERM-008")
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			id := ev.params.Get("terminalId")
 			if id.Kind() != wire.String {
@@ -84,8 +84,7 @@ func termLife() *rule {
 				}
 			}
 		})
-	}
-	return r
+	})
 }
 
 // terminalRef judges terminals that tool calls show.
@@ -95,7 +94,7 @@ func terminalRef() *rule {
 	released := r.fail("released", "a tool call shows a terminal only after its release", "TOOL-018")
 	foreign := r.fail("other-session", "a tool call shows a terminal of another session", "TOOL-018")
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			s, c := ev.session, ev.conn
 			if s == nil || s.window != nil || c.initAsked == 0 || len(c.termOrder) >= rememberedTerms {
@@ -122,6 +121,5 @@ func terminalRef() *rule {
 				}
 			}
 		}, toolCall, toolUpdate)
-	}
-	return r
+	})
 }

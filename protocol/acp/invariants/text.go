@@ -14,7 +14,7 @@ func textWhole() *rule {
 	broken := r.lint("replacement-character", "text holds a replacement character that nobody sent", "STDIO-004")
 	repeated := r.lint("repeated", "a chunk repeats all the text of its message so far", "MSG-008")
 	const longEnough = 40 // bytes that do not repeat by chance
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		const replacement = "\uFFFD"
 		type run struct {
 			hash   maphash.Hash
@@ -65,15 +65,14 @@ func textWhole() *rule {
 		}, agentChunk, thoughtChunk)
 		// Another message begins after anything that stands between.
 		w.on(func(ev *event) { delete(runs, ev.session) }, userChunk, toolCall, planUpdate, asked(prompt), answered(prompt))
-	}
-	return r
+	})
 }
 
 // contentData judges data inside content blocks.
 func contentData() *rule {
 	r := ofAgent("CONTENT-DATA", "Images, audio and blobs are base64 without a prefix.")
 	encoding := r.warn("base64", "data is not base64, or has a data: prefix", "CONTENT-002")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		block := func(ev *event, b wire.Value) {
 			data := b.Get("data")
 			if b.Get("type").Is("resource") {
@@ -96,8 +95,7 @@ func contentData() *rule {
 				block(ev, item.Get("content"))
 			}
 		}, toolCall, toolUpdate)
-	}
-	return r
+	})
 }
 
 // isBase64 accepts the standard alphabet, padded or not.

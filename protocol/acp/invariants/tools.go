@@ -15,7 +15,7 @@ func toolClosed() *rule {
 		"a tool call was unfinished when its turn ended in another way", "CANCEL-013", "TOOL-011")
 	background := r.info("background", "a tool call went on after its turn", "PROMPT-013")
 	const candidates = 1 << 12
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		type left struct {
 			tool    *tool
 			session *session
@@ -60,8 +60,7 @@ func toolClosed() *rule {
 				}
 			}
 		})
-	}
-	return r
+	})
 }
 
 // toolAnnounced judges that a tool call is announced before it is spoken of.
@@ -74,7 +73,7 @@ func toolAnnounced() *rule {
 		"a permission request names a tool call that was not announced", "PERM-014")
 	elicitation := r.lint("elicitation-first", "an elicitation names a tool call that was not announced", "ELICIT-004")
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		// A resumed session may go on with calls of an earlier process,
 		// and what was forgotten cannot be judged.
 		blind := func(s *session) bool { return s == nil || s.resumed || s.evicted }
@@ -115,8 +114,7 @@ func toolAnnounced() *rule {
 					id.Str())
 			}
 		}, asked(elicit))
-	}
-	return r
+	})
 }
 
 // toolResend judges that an id stands for one tool call.
@@ -125,7 +123,7 @@ func toolResend() *rule {
 	running := r.lint("running", "a second tool_call names a tool call that still runs", "TOOL-003")
 	ended := r.warn("ended", "a second tool_call names a tool call that had ended, or is of another turn", "TOOL-003")
 	r.Versions = []int{1}
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			w.Saw(ended)
 			t := ev.tool
@@ -141,8 +139,7 @@ func toolResend() *rule {
 					"A second tool_call has the id %q of a tool call that still runs; tool_call_update is for that.", t.id)
 			}
 		}, toolCall)
-	}
-	return r
+	})
 }
 
 func ending(s status) string { return pick(s == failed, "failed", "completed") }
@@ -153,7 +150,7 @@ func statusForward() *rule {
 		"The status of a tool call goes from pending over in_progress to completed or failed, and never back.")
 	back := r.warn("back", "the status of a tool call went back, or changed after it was final", "TOOL-009")
 	skipped := r.lint("no-in-progress", "a tool call was completed without having been in progress", "TOOL-010")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			t, next := ev.tool, readStatus(ev.update.Get("status"))
 			if t == nil || next == unsaid || next == unknownStatus || t.status == unsaid || ev.turn != nil && ev.turn.mixed {
@@ -169,6 +166,5 @@ func statusForward() *rule {
 				w.Saw(skipped)
 			}
 		}, toolUpdate)
-	}
-	return r
+	})
 }

@@ -9,7 +9,7 @@ func usageSane() *rule {
 	currency := r.fail("currency", "the currency is no three-letter code", "USAGE-003")
 	window := r.lint("size", "the context size is 0, or less than what is used", "USAGE-004")
 	cost := r.lint("cost", "the cost of a session shrank or changed its currency", "USAGE-005")
-	r.start = func(w *watch) {
+	return r.watching(func(w *watch) {
 		type price struct {
 			amount   float64
 			currency string
@@ -54,8 +54,7 @@ func usageSane() *rule {
 			}
 			before.amount, before.seq = amount, ev.Seq
 		}, usageUpdate)
-	}
-	return r
+	})
 }
 
 func isCurrency(v wire.Value) bool {
