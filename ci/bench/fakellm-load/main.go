@@ -80,7 +80,9 @@ type tally struct {
 }
 
 func load(addr, path, body string, conns int, span time.Duration, pid int) error {
-	request := []byte(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAuthorization: Bearer sk-test\r\nX-Api-Key: sk-test\r\nAnthropic-Version: 2023-06-01\r\nContent-Length: %d\r\n\r\n%s", path, addr, len(body), body))
+	request := []byte(fmt.Sprintf("POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAuthorization: "+
+		"Bearer sk-test\r\nX-Api-Key: sk-test\r\nAnthropic-Version: 2023-06-01\r\nContent-Length: %d\r\n\r\n%s", path, addr,
+		len(body), body))
 	// The first answers are not measured: they warm the server up.
 	if err := run(addr, request, conns, span/5, nil); err != nil {
 		return err
@@ -103,7 +105,8 @@ func load(addr, path, body string, conns int, span time.Duration, pid int) error
 	at := func(q float64) float64 {
 		return float64(sum.first[int(q*float64(len(sum.first)-1))].Microseconds()) / 1000
 	}
-	fmt.Printf("%.0f %.0f %.0f %.2f %.2f %s\n", float64(sum.requests)/took, float64(sum.events)/took, float64(spent.Microseconds())/float64(sum.requests), at(0.5), at(0.99), memory(pid))
+	fmt.Printf("%.0f %.0f %.0f %.2f %.2f %s\n", float64(sum.requests)/took, float64(sum.events)/took,
+		float64(spent.Microseconds())/float64(sum.requests), at(0.5), at(0.99), memory(pid))
 	return nil
 }
 

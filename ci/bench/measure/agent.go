@@ -12,7 +12,9 @@ import (
 )
 
 // update is one frame of the burst: a piece of text, as an agent streams it.
-const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess-1","update":{"sessionUpdate":"agent_message_chunk","messageId":"msg-1","content":{"type":"text","text":"word %d of a long answer "}}}}` + "\n"
+const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess-1",` +
+	`"update":{"sessionUpdate":"agent_message_chunk","messageId":"msg-1","content":{"type":"text","text":"word %d of a ` +
+	`long answer "}}}}` + "\n"
 
 // agent answers initialize and session/new and sends a burst of updates, as
 // fast as the pipe takes them, in each turn.

@@ -40,7 +40,8 @@ func startBare(argv []string, env ...string) (*bare, error) {
 // ask sends a request and gives each line to look until the answer comes,
 // which it returns.
 func (b *bare) ask(id int, method, params string, look func([]byte) error) ([]byte, error) {
-	if _, err := fmt.Fprintf(b.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params); err != nil {
+	if _, err := fmt.Fprintf(b.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method,
+		params); err != nil {
 		return nil, err
 	}
 	head := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,`, id)
@@ -83,7 +84,8 @@ func (b *bare) open() (string, error) {
 }
 
 func (b *bare) prompt(session string, look func([]byte) error) error {
-	_, err := b.ask(2, "session/prompt", fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":"Say hello."}]}`, session), look)
+	_, err := b.ask(2, "session/prompt",
+		fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":"Say hello."}]}`, session), look)
 	return err
 }
 

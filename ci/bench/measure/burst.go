@@ -61,7 +61,8 @@ func burst(args []string) error {
 		{"acp-go-sdk", takeGoSDK},
 	}
 	if len(args) > 2 {
-		clients = append(clients, client{"TypeScript SDK", func(argv []string) (int, time.Duration, error) { return takeNode(args[2], argv) }})
+		clients = append(clients, client{"TypeScript SDK",
+			func(argv []string) (int, time.Duration, error) { return takeNode(args[2], argv) }})
 	}
 	type best struct {
 		rate    float64
@@ -189,7 +190,8 @@ func takeGoSDK(argv []string) (seen int, took time.Duration, err error) {
 		return 0, 0, err
 	}
 	started := time.Now()
-	_, err = conn.Prompt(ctx, acp.PromptRequest{SessionId: s.SessionId, Prompt: []acp.ContentBlock{acp.TextBlock("Say hello.")}})
+	_, err = conn.Prompt(ctx,
+		acp.PromptRequest{SessionId: s.SessionId, Prompt: []acp.ContentBlock{acp.TextBlock("Say hello.")}})
 	took = time.Since(started)
 	return int(counter.n.Load()), took, err
 }
