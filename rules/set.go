@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -80,9 +79,6 @@ func (s *Set) Rule(id string) (Rule, bool) {
 	}
 	return s.definition.Rules[i], true
 }
-
-// SeverityNames returns the names of the sets of severities, sorted.
-func (s *Set) SeverityNames() []string { return slices.Sorted(maps.Keys(s.definition.Severities)) }
 
 // Example is a minimal transcript, in the short notation of its protocol, and
 // what a rule has to say of it. The examples are shown to users and are the

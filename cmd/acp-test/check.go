@@ -57,10 +57,10 @@ The exit status is 1 if something is broken, 2 if a file cannot be read.`,
 			return h.conclude(&run, asked, verbose)
 		},
 	}
-	c.Flags().StringVar(&severity, "severity", "v1", "the set of severities: "+strings.Join(invariants.V1().SeverityNames(), ", "))
+	c.Flags().StringVar(&severity, "severity", "v1", "the set of severities: "+strings.Join(invariants.SeverityNames(), ", "))
 	c.Flags().StringArrayVar(&asked, "report", nil, "a report, `FORMAT[=FILE]`, - is stdout: "+strings.Join(reports.Formats(), ", "))
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "show warnings, lints and notes too")
-	completeWords(c, "severity", invariants.V1().SeverityNames)
+	completeWords(c, "severity", invariants.SeverityNames)
 	completeWords(c, "report", reports.Formats)
 	return c
 }

@@ -91,7 +91,7 @@ func (o *options) flags(c *cobra.Command) {
 	f.StringVar(&o.baseline, "baseline", "", "known failures, in the form of a profile's, from `FILE`")
 	f.StringVar(&o.baselineWrite, "baseline-write", "", "list all that fails as known, in `FILE`")
 	f.StringVar(&o.against, "against", "", "say what changed since the run whose results are in `DIR`")
-	f.StringVar(&o.severity, "severity", "v1", "the set of severities: "+strings.Join(invariants.V1().SeverityNames(), ", "))
+	f.StringVar(&o.severity, "severity", "v1", "the set of severities: "+strings.Join(invariants.SeverityNames(), ", "))
 
 	f.StringVar(&o.out, "out", "acp-test-out", "the folder for transcripts and reports, `DIR`")
 	f.StringArrayVar(&o.reports, "report", nil, "one more report, `FORMAT[=FILE]`, - is stdout: "+strings.Join(reports.Formats(), ", "))
@@ -99,7 +99,7 @@ func (o *options) flags(c *cobra.Command) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show failures and the summary only")
 
 	completeWords(c, "suite", scenarios.SuiteNames)
-	completeWords(c, "severity", invariants.V1().SeverityNames)
+	completeWords(c, "severity", invariants.SeverityNames)
 	completeWords(c, "report", reports.Formats)
 	completeWords(c, "fault", faultNames)
 	_ = c.RegisterFlagCompletionFunc("agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -191,10 +191,10 @@ func (o *options) complete(c *cobra.Command, args []string, def config) {
 
 // checkSeverity says whether there is a set of severities of a name.
 func checkSeverity(name string) error {
-	if slices.Contains(invariants.V1().SeverityNames(), name) {
+	if slices.Contains(invariants.SeverityNames(), name) {
 		return nil
 	}
-	return fmt.Errorf("--severity: there is no set %q%s; they are %s", name, meant(name, invariants.V1().SeverityNames()), strings.Join(invariants.V1().SeverityNames(), ", "))
+	return fmt.Errorf("--severity: there is no set %q%s; they are %s", name, meant(name, invariants.SeverityNames()), strings.Join(invariants.SeverityNames(), ", "))
 }
 
 // check says what is wrong with the values.

@@ -6,6 +6,8 @@ package invariants
 import (
 	"embed"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -87,6 +89,9 @@ func list() []*rule {
 		clientCwd(), clientModeListed(), clientCursor(), clientElicitCode(), clientTermUTF8(), clientShape(),
 	}
 }
+
+// SeverityNames returns the names of the sets of severities, sorted.
+func SeverityNames() []string { return slices.Sorted(maps.Keys(severities())) }
 
 // severities are the specification and nothing else, one class more of
 // everything, and what certain clients suffer from: Zed drops updates before
