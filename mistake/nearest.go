@@ -6,22 +6,28 @@ import (
 	"strings"
 )
 
-// Nearest returns "did you mean …?" for the known word closest to a misspelt
-// one, or "" if none is close.
+// Nearest returns "did you mean …?" for the Closest of the known words, or "" if
+// none is close.
 func Nearest(word string, known []string) string {
+	if best := Closest(word, known); best != "" {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	return ""
+}
+
+// Closest returns the known word that a misspelt one stands for, or "": it begins
+// with it, or at most a third of the letters differ.
+func Closest(word string, known []string) string {
 	best, distance := "", len(word)/3+2
 	for _, k := range slices.Sorted(slices.Values(known)) {
 		if strings.HasPrefix(k, word) && len(word) > 2 {
-			return fmt.Sprintf("did you mean %q?", k)
+			return k
 		}
 		if d := edits([]rune(strings.ToLower(word)), []rune(strings.ToLower(k))); d < distance {
 			best, distance = k, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("did you mean %q?", best)
+	return best
 }
 
 // Suggest is Nearest, or the list of all if none is close.

@@ -2,9 +2,9 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -70,7 +70,7 @@ func flagError(c *cobra.Command, err error) error {
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	hint := ""
-	if n := nearest(name, names); n != "" {
+	if n := mistake.Closest(name, names); n != "" {
 		hint = fmt.Sprintf(" (did you mean --%s?)", n)
 	}
 	return fmt.Errorf("%s: there is no flag --%s%s", where, name, hint)
@@ -78,48 +78,8 @@ func flagError(c *cobra.Command, err error) error {
 
 // meant is " (did you mean …?)" for the nearest of the known words.
 func meant(word string, known []string) string {
-	if n := nearest(word, known); n != "" {
-		return fmt.Sprintf(" (did you mean %q?)", n)
+	if hint := mistake.Nearest(word, known); hint != "" {
+		return " (" + hint + ")"
 	}
 	return ""
-}
-
-// nearest is the known word that a misspelt one stands for, "" if none is
-// close: it begins with it, or at most a third of the letters differ.
-func nearest(word string, known []string) string {
-	best, least := "", len(word)/3+2
-	for _, k := range slices.Sorted(slices.Values(known)) {
-		if len(word) > 1 && strings.HasPrefix(k, word) {
-			return k
-		}
-		if d := distance(word, k); d < least {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-// distance is the number of letters to insert, delete or replace; two swapped
-// letters count as one.
-func distance(a, b string) int {
-	var before, last []int
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		before, last, row = last, row, make([]int, len(b)+1)
-		row[0] = i + 1
-		for j := range b {
-			differ := 1
-			if a[i] == b[j] {
-				differ = 0
-			}
-			row[j+1] = min(row[j]+1, last[j+1]+1, last[j]+differ)
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-	}
-	return row[len(b)]
 }
