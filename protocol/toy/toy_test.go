@@ -16,14 +16,17 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 	"github.com/acp-test/acp-test/wire"
@@ -129,7 +132,7 @@ func (*client) Advertises(string) (bool, bool)    { return false, true }
 func (*client) AgentInfo() (name, version string) { return "toy", "1" }
 func (*client) Ports() ([]isolate.Port, error)    { return nil, nil }
 func (*client) Masks() map[string]string          { return nil }
-func (*client) Close() error                      { return nil }
+func (c *client) Close() error                    { return nil }
 
 func words() []*scenarios.Command {
 	return []*scenarios.Command{
@@ -183,11 +186,78 @@ func toy(t *testing.T) *scenarios.Protocol {
 	}
 }
 
+// planner asks once more after the last turn.
+type planner struct{}
+
+func (planner) Base(_ map[string]*scenarios.Command, id string, text []byte) (sweep.Base, []string) {
+	return base{id, sweep.Split(text)}, nil
+}
+func (planner) Actions() []string { return []string{"ask again"} }
+func (planner) Chain([]sweep.Schedule) (a sweep.Archive, keep map[string]bool) {
+	return a, nil
+}
+func (planner) Doubtful([]sweep.Schedule, *transcript.Transcript) bool { return false }
+func (planner) State(string) bool                                      { return false }
+
+type base struct {
+	id string
+	sweep.Archive
+}
+
+func (base) Observe(*transcript.Transcript, []string) []string { return nil }
+
+func (b base) Schedules(_ []sweep.Base, w sweep.Wanted) (list []sweep.Schedule, same int) {
+	if !w.Action("ask again") || !w.Point("the end", "idle") {
+		return nil, 0
+	}
+	again := []*script.Line{script.New("ask %s", "more"), script.New("await turn done")}
+	return []sweep.Schedule{{Scenario: b.id, Turns: 1, Point: "the end", State: "idle", Action: "ask again",
+		Write: func(map[string]bool) (sweep.Archive, map[string]bool) {
+			a := b.Archive
+			a.Lines = slices.Concat(a.Lines, again)
+			return a, map[string]bool{again[0].String(): true, again[1].String(): true}
+		}}}, 0
+}
+
+// recordings says what frames mean to a replay; what else a protocol may say of
+// them, this one has no use for.
+type recordings struct {
+	replay.Protocol
+	frames
+}
+
+func (recordings) Frame(from transcript.Source, line []byte, v wire.Value, err error) wire.Frame {
+	return frames{}.Frame(from, line, v, err)
+}
+func (recordings) Session(method string, f wire.Frame) wire.Value {
+	return frames{}.Session(method, f)
+}
+func (recordings) Prompt(e transcript.Entry) (string, bool) {
+	return e.JSON().Get("text").Str(), e.Method == "ask" && e.Kind == transcript.Request
+}
+func (recordings) Cancels(e transcript.Entry) bool { return e.Method == "stop" }
+func (recordings) Facts(e transcript.Entry) replay.Facts {
+	f := replay.Facts{Shows: e.JSON().Get("word").Str()}
+	if e.Source == transcript.Editor {
+		f.Lane = e.Session
+	}
+	return f
+}
+func (recordings) Editor(a *transport.Agent, _ []string) replay.Editor {
+	p := player{&client{}}
+	p.Connect(a, nil)
+	return p
+}
+
+type player struct{ *client }
+
+func (p player) Close(ctx context.Context) transport.Shutdown { return p.agent.Stop(ctx) }
+
 // agent answers a question word by word. After the word "slow" it waits for the
-// client to stop it. A broken one says one more word after the end.
+// client to stop it. A broken one says one more word after its second answer.
 func agent(broken bool) func(ctx context.Context, in io.Reader, out io.Writer) error {
 	return func(_ context.Context, in io.Reader, out io.Writer) error {
-		lines := bufio.NewScanner(in)
+		lines, answers := bufio.NewScanner(in), 0
 		for lines.Scan() {
 			v, err := wire.Parse(lines.Bytes())
 			if err != nil || !v.Get("ask").Exists() {
@@ -201,68 +271,10 @@ func agent(broken bool) func(ctx context.Context, in io.Reader, out io.Writer) e
 				}
 			}
 			fmt.Fprintf(out, "{\"end\":%s,\"why\":%q}\n", v.Get("ask").Raw(), why)
-			if broken && why == "stopped" {
+			if answers++; broken && answers == 2 {
 				fmt.Fprintln(out, `{"word":"more","to":"a"}`)
 			}
 		}
 		return lines.Err()
-	}
-}
-
-func engine(t *testing.T, broken bool) *scenarios.Engine {
-	t.Helper()
-	return &scenarios.Engine{
-		Protocol: toy(t), Profile: &agents.Profile{Name: "toy", URL: "toy://here"}, Out: t.TempDir(), Temp: t.TempDir(), Cwd: t.TempDir(),
-		Connect: func(_ context.Context, log *transcript.Transcript, conn int, _ string) (*transport.Agent, error) {
-			return transport.InProcess(log, conn, agent(broken)), nil
-		},
-		Golden: &golden.Store{Dir: t.TempDir()},
-	}
-}
-
-const stopped = `# A question is stopped in the middle of its answer.
-check stops
-ask 'one slow two'
-await word word=slow
-stop
-await turn stopped
-text ~ '^oneslow'
-check goes-on
-ask 'three'
-await word word=three
-await turn done
-`
-
-func run(t *testing.T, e *scenarios.Engine, script string) scenarios.Result {
-	t.Helper()
-	s, err := e.Protocol.Parse("toy/case", "case.txtar", []byte(script))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e.Run(context.Background(), s)
-}
-
-func TestScenarioRuleAndGolden(t *testing.T) {
-	e := engine(t, false)
-	e.Update = true
-	if r := run(t, e, stopped); r.Verdict != scenarios.Pass || r.Golden == nil || r.Golden.State != "updated" {
-		t.Fatalf("got %s %s %+v, golden %+v", r.Verdict, r.Reason, r.Checks, r.Golden)
-	}
-	e.Update = false
-	if r := run(t, e, stopped); r.Golden == nil || r.Golden.State != "match" {
-		t.Errorf("golden %+v, want a match", r.Golden)
-	}
-	broken := engine(t, true)
-	broken.Golden = e.Golden
-	r := run(t, broken, stopped)
-	if len(r.Findings) != 1 || r.Findings[0].Rule != "LATE" || r.Verdict != scenarios.Fail || r.Golden != nil && r.Golden.State == "match" {
-		t.Errorf("got %s, findings %+v, golden %+v; want LATE", r.Verdict, r.Findings, r.Golden)
-	}
-}
-
-func TestMistakesNameItsWords(t *testing.T) {
-	_, err := toy(t).Parse("x", "x.txtar", []byte("# X.\nask 'a'\nawait wrod\n"))
-	if err == nil || !strings.Contains(err.Error(), `x.txtar:3:7: "wrod" is no pattern (did you mean "word"?`) {
-		t.Errorf("got %v", err)
 	}
 }
