@@ -15,23 +15,18 @@ func fileFaults() []Fault {
 			onRequest("fs/read_text_file", func(p object) { p["line"] = 0 })),
 		fault("location-relative", "names the places a tool works on by relative paths",
 			changeUpdate(func(u object, _ string) {
-				list, _ := u["locations"].([]any)
-				for _, l := range list {
-					relative(l.(object), "path")
+				for l := range objects(u["locations"], "") {
+					relative(l, "path")
 				}
 			})).copies("zed-industries/zed#62671"),
 		fault("location-line-zero", "points at line 0 of a file", changeUpdate(func(u object, _ string) {
-			list, _ := u["locations"].([]any)
-			for _, l := range list {
-				l.(object)["line"] = 0
+			for l := range objects(u["locations"], "") {
+				l["line"] = 0
 			}
 		})),
 		fault("diff-relative", "shows a change under a relative path", changeUpdate(func(u object, tag string) {
-			list, _ := u["content"].([]any)
-			for _, c := range list {
-				if o, ok := c.(object); ok && o["type"] == "diff" {
-					relative(o, "path")
-				}
+			for o := range objects(u["content"], "diff") {
+				relative(o, "path")
 			}
 		})),
 		fault("reads-the-disk", "reads files from the disk though the editor has unsaved changes",

@@ -9,11 +9,8 @@ func listFaults() []Fault {
 	const list = "session/list"
 	each := func(change func(entry object)) func(object) {
 		return func(r object) {
-			sessions, _ := r["sessions"].([]any)
-			for _, s := range sessions {
-				if o, ok := s.(object); ok {
-					change(o)
-				}
+			for o := range objects(r["sessions"], "") {
+				change(o)
 			}
 		}
 	}

@@ -11,11 +11,9 @@ func modeFaults() []Fault {
 			copies("NousResearch/hermes-agent#32419"),
 		fault("mode-unlisted", "starts in a mode that is not among those it offers",
 			onResult("session/new", func(r object) { modesOf(r)["currentModeId"] = "turbo" })),
-		fault("mode-wrong-key", "announces a mode under the key modeId", changeUpdate(func(u object, tag string) {
-			if tag == "current_mode_update" {
-				u["modeId"] = u["currentModeId"]
-				delete(u, "currentModeId")
-			}
+		fault("mode-wrong-key", "announces a mode under the key modeId", changeOnly("current_mode_update", func(u object) {
+			u["modeId"] = u["currentModeId"]
+			delete(u, "currentModeId")
 		})),
 		fault("mode-refused", "answers a mode it offered with an internal error",
 			with(func(t *tap) { refuseMethods(t, "session/set_mode", "session/set_config_option") })).
@@ -29,10 +27,8 @@ func modeFaults() []Fault {
 		fault("config-value-unlisted", "gives an option a value that is not among its choices",
 			onResult("session/new", func(r object) { firstOption(r)["currentValue"] = "turbo" })),
 		fault("config-update-empty", "sends config_option_update without the options",
-			changeUpdate(func(u object, tag string) {
-				if tag == "config_option_update" {
-					delete(u, "configOptions")
-				}
+			changeOnly("config_option_update", func(u object) {
+				delete(u, "configOptions")
 			})).copies("shindgew/agy-acp#24"),
 		fault("config-not-applied", "answers session/set_config_option with the old value", with(func(t *tap) {
 			t.received = func(m message) {

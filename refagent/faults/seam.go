@@ -2,6 +2,7 @@ package faults
 
 import (
 	"encoding/json"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -124,6 +125,15 @@ func changeUpdate(change func(u object, tag string)) func() refagent.Hooks {
 	})
 }
 
+// changeOnly is a tap that changes the updates of one kind.
+func changeOnly(kind string, change func(u object)) func() refagent.Hooks {
+	return changeUpdate(func(u object, tag string) {
+		if tag == kind {
+			change(u)
+		}
+	})
+}
+
 // onResult is a tap that changes the successful results of a method.
 func onResult(method string, change func(result object)) func() refagent.Hooks {
 	return changeFrame(func(f frame) {
@@ -220,6 +230,18 @@ func clone(m message) message {
 		return nil
 	}
 	return refagent.Decode(raw)
+}
+
+// objects are those of a list; with a kind, those of that type.
+func objects(list any, kind string) iter.Seq[object] {
+	all, _ := list.([]any)
+	return func(yield func(object) bool) {
+		for _, one := range all {
+			if o, ok := one.(object); ok && (kind == "" || o["type"] == kind) && !yield(o) {
+				return
+			}
+		}
+	}
 }
 
 // textOf is the text of a chunk.

@@ -14,22 +14,16 @@ func staleFaults() []Fault {
 			onOutTap(replayOnList)),
 		fault("list-without-titles", "lists sessions without the titles it gave them",
 			onResult("session/list", func(r object) {
-				sessions, _ := r["sessions"].([]any)
-				for _, s := range sessions {
-					if s, ok := s.(object); ok {
-						delete(s, "title")
-					}
+				for s := range objects(r["sessions"], "") {
+					delete(s, "title")
 				}
 			})),
 		fault("usage-only-in-turns", "does not say how full the context of a loaded session is",
 			onOutTap(usageOnlyInTurns)),
 		fault("diff-former-text-wrong", "shows every change as if the file had been empty before",
 			changeUpdate(func(u object, _ string) {
-				content, _ := u["content"].([]any)
-				for _, c := range content {
-					if c, ok := c.(object); ok && c["type"] == "diff" {
-						c["oldText"] = ""
-					}
+				for c := range objects(u["content"], "diff") {
+					c["oldText"] = ""
 				}
 			})),
 		fault("tool-in-first-session", "shows the tool calls of all sessions in the one made first",

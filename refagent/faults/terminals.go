@@ -23,11 +23,8 @@ func terminalFaults() []Fault {
 		})),
 		fault("terminal-shown-unknown", "shows a terminal in a tool call that does not exist",
 			changeUpdate(func(u object, _ string) {
-				list, _ := u["content"].([]any)
-				for _, c := range list {
-					if o, ok := c.(object); ok && o["type"] == "terminal" {
-						o["terminalId"] = "term_ghost"
-					}
+				for o := range objects(u["content"], "terminal") {
+					o["terminalId"] = "term_ghost"
 				}
 			})),
 		fault("terminal-shown-too-late", "shows a terminal in a tool call only after its release", with(showLate)),

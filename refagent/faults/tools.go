@@ -19,21 +19,17 @@ func toolFaults() []Fault {
 			onUpdate(func(u object, tag string) bool { return tag != "tool_call_update" || u["status"] != "in_progress" })).
 			copies("bug-ops/zeph#928"),
 		fault("tool-status-unknown", "gives a failed tool call the status cancelled, which does not exist in v1",
-			changeUpdate(func(u object, tag string) {
-				if tag == "tool_call_update" && u["status"] == "failed" {
+			changeOnly("tool_call_update", func(u object) {
+				if u["status"] == "failed" {
 					u["status"] = "cancelled"
 				}
 			})),
 		fault("tool-kind-unknown", "gives a tool call a kind that does not exist",
-			changeUpdate(func(u object, tag string) {
-				if tag == "tool_call" {
-					u["kind"] = "filesystem"
-				}
+			changeOnly("tool_call", func(u object) {
+				u["kind"] = "filesystem"
 			})),
-		fault("tool-without-title", "announces a tool call without a title", changeUpdate(func(u object, tag string) {
-			if tag == "tool_call" {
-				delete(u, "title")
-			}
+		fault("tool-without-title", "announces a tool call without a title", changeOnly("tool_call", func(u object) {
+			delete(u, "title")
 		})),
 		fault("tool-content-bare", "puts bare text blocks into the content of a tool call",
 			changeUpdate(func(u object, tag string) {
@@ -46,8 +42,8 @@ func toolFaults() []Fault {
 				}
 			})),
 		fault("tool-failure-as-completed", "says completed of a tool call that failed",
-			changeUpdate(func(u object, tag string) {
-				if tag == "tool_call_update" && u["status"] == "failed" {
+			changeOnly("tool_call_update", func(u object) {
+				if u["status"] == "failed" {
 					u["status"] = "completed"
 				}
 			})).copies("tutti-os/tutti#2574"),

@@ -36,11 +36,10 @@ func turnFaults() []Fault {
 				}
 				return true
 			})).copies("agentclientprotocol/codex-acp#345"),
-		fault("thoughts-as-text", "sends the model's reasoning as its answer", changeUpdate(func(u object, tag string) {
-			if tag == "agent_thought_chunk" {
+		fault("thoughts-as-text", "sends the model's reasoning as its answer",
+			changeOnly("agent_thought_chunk", func(u object) {
 				u["sessionUpdate"] = "agent_message_chunk"
-			}
-		})),
+			})),
 		fault("echoes-the-prompt", "sends the live prompt back as user_message_chunk",
 			with(echoPrompt)).copies("anomalyco/opencode#22468"),
 		fault("prompt-never-answered", "streams the whole turn but never answers the prompt",

@@ -8,20 +8,14 @@ import (
 
 func updateFaults() []Fault {
 	return []Fault{
-		fault("usage-null", "reports usage with null for what it does not know", changeUpdate(func(u object, tag string) {
-			if tag == "usage_update" {
-				u["used"] = nil
-			}
+		fault("usage-null", "reports usage with null for what it does not know", changeOnly("usage_update", func(u object) {
+			u["used"] = nil
 		})).copies("agentclientprotocol/claude-agent-acp#375"),
-		fault("usage-size-zero", "reports a context of size 0", changeUpdate(func(u object, tag string) {
-			if tag == "usage_update" {
-				u["size"] = 0
-			}
+		fault("usage-size-zero", "reports a context of size 0", changeOnly("usage_update", func(u object) {
+			u["size"] = 0
 		})),
-		fault("usage-currency-wrong", "reports costs in a currency called $", changeUpdate(func(u object, tag string) {
-			if tag == "usage_update" {
-				u["cost"] = object{"amount": 1, "currency": "$"}
-			}
+		fault("usage-currency-wrong", "reports costs in a currency called $", changeOnly("usage_update", func(u object) {
+			u["cost"] = object{"amount": 1, "currency": "$"}
 		})),
 		fault("plan-without-priority", "leaves the priority out of the entries of a plan",
 			onPlan(func(e object) { delete(e, "priority") })),
@@ -40,11 +34,10 @@ func updateFaults() []Fault {
 					u["messageId"] = "msg"
 				}
 			})),
-		fault("chunk-without-content", "sends a piece of text without content", changeUpdate(func(u object, tag string) {
-			if tag == "agent_message_chunk" {
+		fault("chunk-without-content", "sends a piece of text without content",
+			changeOnly("agent_message_chunk", func(u object) {
 				delete(u, "content")
-			}
-		})),
+			})),
 		fault("chunk-as-string", "sends the content of a piece of text as a string",
 			changeUpdate(func(u object, tag string) {
 				if _, s := textOf(u); tag == "agent_message_chunk" {
@@ -53,9 +46,8 @@ func updateFaults() []Fault {
 			})),
 		fault("command-without-description", "lists commands without a description",
 			changeUpdate(func(u object, _ string) {
-				list, _ := u["availableCommands"].([]any)
-				for _, c := range list {
-					delete(c.(object), "description")
+				for c := range objects(u["availableCommands"], "") {
+					delete(c, "description")
 				}
 			})),
 	}
