@@ -3,6 +3,7 @@ package scenarios
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,77 +13,96 @@ import (
 // Review says what is doubtful in a scenario that is correct as a text: what
 // can never match, what could be awaited. It needs no agent.
 func (p *Protocol) Review(s *Scenario) []*Mistake {
-	var out []*Mistake
-	add := func(line int, hint, format string, args ...any) {
-		out = append(out, &Mistake{File: s.File, Line: line, Message: fmt.Sprintf(format, args...), Hint: hint})
-	}
+	r := &review{s: s}
 	if s.Title == "" {
-		add(1, "begin the file with # and one sentence", "the scenario does not say what it is about")
+		r.add(1, "begin the file with # and one sentence", "the scenario does not say what it is about")
 	}
 	if len(s.checks) == 0 && s.Role == "editor" {
-		add(1, "open one with check REQUIREMENT or check SLUG", "the scenario has no check")
+		r.add(1, "open one with check REQUIREMENT or check SLUG", "the scenario has no check")
 	}
 	for _, c := range s.checks {
 		for _, id := range c.requirements {
 			if _, ok := p.Rules.Requirement(id); !ok {
-				add(c.line, "acp-test help requirements lists them", "there is no requirement %s", id)
+				r.add(c.line, "acp-test help requirements lists them", "there is no requirement %s", id)
 			}
 		}
 	}
+	r.gates(r.model())
+	for i, a := range s.prompts {
+		for _, b := range s.prompts[i+1:] {
+			if strings.Contains(a.text, b.text) || strings.Contains(b.text, a.text) {
+				r.add(b.line, "make the texts differ",
+					"this prompt's text holds that of line %d, or the other way: the model's turns are found by it", a.line)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.want)) {
+		if !slices.ContainsFunc(s.steps, func(st step) bool { return strings.Contains(st.text, "want/"+name) }) {
+			r.add(1, "cmp FILE want/"+name, "nothing compares want/%s", name)
+		}
+	}
+	if n := len(s.steps); n > 60 {
+		r.add(1, "", "the script has %d lines; a scenario over 60 is two", n)
+	}
+	return r.out
+}
+
+// review collects what is doubtful in a scenario.
+type review struct {
+	s   *Scenario
+	out []*Mistake
+}
+
+func (r *review) add(line int, hint, format string, args ...any) {
+	r.out = append(r.out, &Mistake{File: r.s.File, Line: line, Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// model looks at the model's script, and returns its gates: none is used yet.
+func (r *review) model() map[string]bool {
 	gates := map[string]bool{}
-	if s.model != nil {
-		script, err := fakellm.ParseScript(s.File, s.model, func(string) (string, error) { return "x", nil })
-		if err != nil {
-			var m *Mistake
-			if errors.As(s.modelMistake(err), &m) {
-				out = append(out, m)
-			}
-		} else {
-			for _, g := range script.Gates() {
-				gates[g] = false
-			}
-			if n := len(script.Turns); n > len(s.prompts) && len(s.prompts) > 0 {
-				add(s.modelAt, "", "llm.yaml has %d turns, the script only %d prompts", n, len(s.prompts))
-			}
-		}
+	if r.s.model == nil {
+		return gates
 	}
-	for _, g := range s.gates {
+	model, err := fakellm.ParseScript(r.s.File, r.s.model, func(string) (string, error) { return "x", nil })
+	var m *Mistake
+	if errors.As(r.s.modelMistake(err), &m) {
+		r.out = append(r.out, m)
+		return gates
+	}
+	for _, g := range model.Gates() {
+		gates[g] = false
+	}
+	if n := len(model.Turns); n > len(r.s.prompts) && len(r.s.prompts) > 0 {
+		r.add(r.s.modelAt, "", "llm.yaml has %d turns, the script only %d prompts", n, len(r.s.prompts))
+	}
+	return gates
+}
+
+// gates asks of each gate whether it is there and whether it is opened, and
+// whether the script pauses instead.
+func (r *review) gates(gates map[string]bool) {
+	for _, g := range r.s.gates {
 		if _, ok := gates[g.name]; !ok {
-			add(g.line, "gates stand in llm.yaml: - gate: "+g.name, "the model has no gate %q", g.name)
+			r.add(g.line, "gates stand in llm.yaml: - gate: "+g.name, "the model has no gate %q", g.name)
 		}
 		gates[g.name] = true
 	}
 	cuts := false // the turn is cut off, so that a gate may hold for ever
-	for i, st := range s.steps {
+	for i, st := range r.s.steps {
 		if st.command == nil {
 			continue
 		}
 		cuts = cuts || st.command.Cuts
-		if st.command.Name == "pause" && (i == 0 || !strings.HasPrefix(s.steps[i-1].text, "#")) {
-			add(st.line, "await something, or say why in a comment above", "the scenario pauses")
+		if st.command.Name == "pause" && (i == 0 || !strings.HasPrefix(r.s.steps[i-1].text, "#")) {
+			r.add(st.line, "await something, or say why in a comment above", "the scenario pauses")
 		}
 	}
-	for g, used := range gates {
-		if !used && !cuts {
-			add(s.modelAt, "await gate "+g, "nothing awaits or releases the gate %q: the model will hold there until the run ends", g)
+	for _, g := range slices.Sorted(maps.Keys(gates)) {
+		if !gates[g] && !cuts {
+			r.add(r.s.modelAt, "await gate "+g,
+				"nothing awaits or releases the gate %q: the model will hold there until the run ends", g)
 		}
 	}
-	for i, a := range s.prompts {
-		for _, b := range s.prompts[i+1:] {
-			if strings.Contains(a.text, b.text) || strings.Contains(b.text, a.text) {
-				add(b.line, "make the texts differ", "this prompt's text holds that of line %d, or the other way: the model's turns are found by it", a.line)
-			}
-		}
-	}
-	for name := range s.want {
-		if !slices.ContainsFunc(s.steps, func(st step) bool { return strings.Contains(st.text, "want/"+name) }) {
-			add(1, "cmp FILE want/"+name, "nothing compares want/%s", name)
-		}
-	}
-	if n := len(s.steps); n > 60 {
-		add(1, "", "the script has %d lines; a scenario over 60 is two", n)
-	}
-	return out
 }
 
 // modelMistake places a mistake of llm.yaml in the file that the user wrote.
@@ -91,5 +111,6 @@ func (s *Scenario) modelMistake(err error) error {
 	if !errors.As(err, &bad) {
 		return err
 	}
-	return &Mistake{File: s.File, Line: s.modelAt + bad.Line - 1, Column: bad.Column, Message: "llm.yaml: " + bad.Message, Hint: bad.Hint}
+	return &Mistake{File: s.File, Line: s.modelAt + bad.Line - 1, Column: bad.Column,
+		Message: "llm.yaml: " + bad.Message, Hint: bad.Hint}
 }

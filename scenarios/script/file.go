@@ -162,15 +162,6 @@ func walk(lines []*Line, yield func(*Line) bool) bool {
 	return true
 }
 
-// Find returns the file of the archive of that name, nil if there is none.
-func (f *File) Find(name string) *ArchiveFile {
-	i := slices.IndexFunc(f.Files, func(a ArchiveFile) bool { return a.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &f.Files[i]
-}
-
 // ScriptsAgent reports whether the file scripts the agent: it begins with "role
 // agent".
 func (f *File) ScriptsAgent() bool {

@@ -9,6 +9,7 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // Point is a place in a turn at which an editor can act.
@@ -74,25 +75,18 @@ type frame struct {
 // run, from 0.
 func look(t *transcript.Transcript, n int, m fakellm.TurnNode) seen {
 	s := seen{able: map[string]bool{}, choice: "reject_once"}
-	prompt, session := 0, ""
+	prompt := 0
 	for e := range t.All() {
-		if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Method == "initialize" {
-			caps := e.JSON().Path("result.agentCapabilities")
-			load, _ := caps.Get("loadSession").Bool()
-			s.able["load"] = load
-			for _, c := range []string{"close", "resume", "delete", "list"} {
-				v := caps.Path("sessionCapabilities." + c)
-				s.able[c] = v.Exists() && !v.IsNull()
-			}
-		}
-		if e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt" {
-			if n == 0 && prompt == 0 {
-				prompt, session = e.Seq, e.Session
+		switch {
+		case e.Source == transcript.Agent && e.Kind == transcript.Response && e.Method == "initialize":
+			s.advertised(e.JSON().Path("result.agentCapabilities"))
+		case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
+			if n == 0 {
+				prompt, s.session = e.Seq, e.Session
 			}
 			n--
 		}
 	}
-	s.session = session
 	if prompt == 0 {
 		return s
 	}
@@ -105,24 +99,39 @@ func look(t *transcript.Transcript, n int, m fakellm.TurnNode) seen {
 			f.done++
 		case e.Source == transcript.Editor && e.Kind == transcript.Response && e.Method == "session/request_permission" && s.asked == 1:
 			s.choice = choiceOf(t.At(e.Ref), e)
-		case e.Source != transcript.Agent || e.Session != session:
+		case e.Source != transcript.Agent || e.Session != s.session:
 		case e.Kind == transcript.Response && e.Ref == prompt:
 			s.stop = e.JSON().Path("result.stopReason").Str()
 			return s
 		case e.Kind == transcript.Notification || e.Kind == transcript.Request:
-			if kind := kindOf(e); kind != "" {
-				if kind == "permission" {
-					s.asked++
-				}
-				if kind == "agent_message" {
-					s.text += e.JSON().Path("params.update.content.text").Str()
-				}
-				hold, held := f.after(kind, e)
-				s.frames = append(s.frames, frame{kind, hold, held})
-			}
+			s.shown(&f, e)
 		}
 	}
 	return s
+}
+
+// advertised notes what the agent is able to do.
+func (s *seen) advertised(caps wire.Value) {
+	s.able["load"], _ = caps.Get("loadSession").Bool()
+	for _, c := range []string{"close", "resume", "delete", "list"} {
+		v := caps.Path("sessionCapabilities." + c)
+		s.able[c] = v.Exists() && !v.IsNull()
+	}
+}
+
+// shown notes a frame of the turn.
+func (s *seen) shown(f *follower, e transcript.Entry) {
+	kind := kindOf(e)
+	switch kind {
+	case "":
+		return
+	case "permission":
+		s.asked++
+	case "agent_message":
+		s.text += e.JSON().Path("params.update.content.text").Str()
+	}
+	hold, held := f.after(kind, e)
+	s.frames = append(s.frames, frame{kind, hold, held})
 }
 
 // kindOf is the kind of a frame as patterns name it; "" for state, which may
@@ -210,40 +219,70 @@ func next(t fakellm.TurnNode, at fakellm.Place) *fakellm.Place {
 // there were that are the same for the agent.
 func points(s seen, m fakellm.TurnNode, r *rand.Rand) (list []Point, same int) {
 	all := m.Places()
-	start := &all[0]
-	add := func(p Point) { list = append(list, p) }
-	add(Point{Name: "with the prompt", State: "same write", kind: atWrite, hold: start})
-	add(Point{Name: "0 ms", State: "at once", kind: atOnce, hold: start})
-	covered := map[fakellm.Place]bool{}
+	l := lister{seen: s, turn: m, all: all, covered: map[fakellm.Place]bool{}}
+	start, end := &all[0], &all[len(all)-1]
+	l.add(Point{Name: "with the prompt", State: "same write", kind: atWrite, hold: start})
+	l.add(Point{Name: "0 ms", State: "at once", kind: atOnce, hold: start})
+	l.frames()
+	l.gates()
+	l.tools()
+	l.add(Point{Name: "racing the end", State: "racing the end", kind: atEnd, hold: end})
+	l.add(Point{Name: "idle", State: "idle", kind: atIdle})
+	if s.able["load"] {
+		l.add(Point{Name: "after load", State: "loaded", kind: atLoaded})
+	}
+	l.add(Point{Name: "second session streaming", State: "second session", kind: atSecond, hold: start})
+	for i, m := range merges(all, mostMerges, mostSteps, r) {
+		l.add(Point{Name: fmt.Sprintf("merge %d", i+1), State: "two sessions merged", kind: atSecond,
+			hold: m.hold, merge: m.order, rank: min(2*i, 9)})
+	}
+	slices.SortStableFunc(l.list, func(a, b Point) int { return a.rank - b.rank })
+	return l.list, l.same
+}
+
+// lister lists the points of a turn.
+type lister struct {
+	seen    seen
+	turn    fakellm.TurnNode
+	all     []fakellm.Place
+	covered map[fakellm.Place]bool // by the points of frames
+	list    []Point
+	same    int
+}
+
+func (l *lister) add(p Point) { l.list = append(l.list, p) }
+
+// frames lists the points behind what the agent showed.
+func (l *lister) frames() {
 	counts, total := map[string]int{}, map[string]int{}
-	for _, f := range s.frames {
+	for _, f := range l.seen.frames {
 		total[f.kind]++
 	}
-	shown := 0
 	var last *frame
-	for i := range s.frames {
-		f := &s.frames[i]
+	for i := range l.seen.frames {
+		f := &l.seen.frames[i]
 		counts[f.kind]++
-		shown++
+		n := counts[f.kind]
 		switch {
 		case f.kind == "permission":
-			add(Point{Name: fmt.Sprintf("permission %d", counts[f.kind]), State: "permission open", kind: atPermission, hold: f.hold, nth: counts[f.kind], until: repeat("permission", counts[f.kind])})
+			l.add(Point{Name: fmt.Sprintf("permission %d", n), State: "permission open", kind: atPermission,
+				hold: f.hold, nth: n, until: repeat("permission", n)})
+			continue
+		case strings.Contains(f.kind, "/") && n > 1:
+			l.same++
 			continue
 		case strings.Contains(f.kind, "/"):
-			if counts[f.kind] > 1 {
-				same++
-				continue
-			}
-			add(Point{Name: f.kind, State: f.kind + " open", kind: atRequest, hold: f.hold, what: f.kind, until: []string{f.kind}, many: total[f.kind] > 1})
+			l.add(Point{Name: f.kind, State: f.kind + " open", kind: atRequest, hold: f.hold, what: f.kind,
+				until: []string{f.kind}, many: total[f.kind] > 1})
 			if f.kind == "terminal/create" {
-				add(Point{Name: "terminal running", State: "terminal running", kind: atTerminal, hold: f.hold, until: []string{f.kind}})
+				l.add(Point{Name: "terminal running", State: "terminal running", kind: atTerminal, hold: f.hold, until: []string{f.kind}})
 			}
 			continue
 		}
-		p := Point{Name: fmt.Sprintf("frame %d %s", shown, f.kind), State: "after " + f.kind, kind: atFrame, hold: f.hold, until: repeat(f.kind, counts[f.kind]), gated: f.held && (f.kind == "agent_message" || f.kind == "agent_thought")}
-		p.rank = min(counts[f.kind]-1, 9)
-		if f.kind == "tool_call_update" {
-			p.rank = 0
+		p := Point{Name: fmt.Sprintf("frame %d %s", i+1, f.kind), State: "after " + f.kind, kind: atFrame, hold: f.hold,
+			until: repeat(f.kind, n), gated: f.held && (f.kind == "agent_message" || f.kind == "agent_thought")}
+		if f.kind != "tool_call_update" {
+			p.rank = min(n-1, 9)
 		}
 		if f.hold == nil {
 			p.State += " near the end"
@@ -251,54 +290,52 @@ func points(s seen, m fakellm.TurnNode, r *rand.Rand) (list []Point, same int) {
 		// Two pieces of text after which the model is held at one place are
 		// one situation: the agent cannot have gone on between them.
 		if last != nil && last.hold != nil && f.hold != nil && *last.hold == *f.hold && p.gated && last.kind == f.kind {
-			list = list[:len(list)-1]
-			same++
+			l.list = l.list[:len(l.list)-1]
+			l.same++
 		}
 		if f.hold != nil && p.gated {
-			covered[*f.hold] = true
+			l.covered[*f.hold] = true
 		}
-		add(p)
+		l.add(p)
 		last = f
 	}
-	for i, at := range all {
-		if covered[at] {
-			same++
-			continue
-		}
+}
+
+// gates lists the points at which the model is held and nothing was shown.
+func (l *lister) gates() {
+	for i, at := range l.all {
 		state := "model silent"
-		if i > 0 {
+		switch {
+		case l.covered[at]:
+			l.same++
+			continue
+		case at.Piece == 0 && at.Step == 0 && at.Reply > 0:
+			state = "model between tool and reply"
+		case i > 0:
 			state = "model in the middle"
 		}
-		if at.Piece == 0 && at.Step == 0 && at.Reply > 0 {
-			state = "model between tool and reply"
-		}
-		add(Point{Name: "gate " + at.String(), State: state, kind: atGate, hold: &all[i], gated: true, rank: min(i, 9)})
+		l.add(Point{Name: "gate " + at.String(), State: state, kind: atGate, hold: &l.all[i], gated: true, rank: min(i, 9)})
 	}
-	if !slices.ContainsFunc(s.frames, func(f frame) bool { return f.kind == "terminal/create" }) {
-		for r, rep := range m.Replies {
-			for i, st := range rep.Steps {
-				if st.Kind == "tool" && strings.Contains(st.Text, "run_shell") {
-					p := Point{Name: fmt.Sprintf("tool %d.%d running", r+1, i+1), State: "tool running", kind: atTool,
-						until: []string{"tool_call_update status=in_progress"}, tool: fakellm.Place{Reply: r, Step: i}}
-					if r+1 < len(m.Replies) {
-						p.hold = &fakellm.Place{Reply: r + 1}
-					}
-					add(p)
-				}
+}
+
+// tools lists the points at which a command runs, where no terminal shows it.
+func (l *lister) tools() {
+	if slices.ContainsFunc(l.seen.frames, func(f frame) bool { return f.kind == "terminal/create" }) {
+		return
+	}
+	for r, reply := range l.turn.Replies {
+		for i, st := range reply.Steps {
+			if st.Kind != "tool" || !strings.Contains(st.Text, "run_shell") {
+				continue
 			}
+			p := Point{Name: fmt.Sprintf("tool %d.%d running", r+1, i+1), State: "tool running", kind: atTool,
+				until: []string{"tool_call_update status=in_progress"}, tool: fakellm.Place{Reply: r, Step: i}}
+			if r+1 < len(l.turn.Replies) {
+				p.hold = &fakellm.Place{Reply: r + 1}
+			}
+			l.add(p)
 		}
 	}
-	add(Point{Name: "racing the end", State: "racing the end", kind: atEnd, hold: &all[len(all)-1]})
-	add(Point{Name: "idle", State: "idle", kind: atIdle})
-	if s.able["load"] {
-		add(Point{Name: "after load", State: "loaded", kind: atLoaded})
-	}
-	add(Point{Name: "second session streaming", State: "second session", kind: atSecond, hold: start})
-	for i, m := range merges(all, mostMerges, mostSteps, r) {
-		add(Point{Name: fmt.Sprintf("merge %d", i+1), State: "two sessions merged", kind: atSecond, hold: m.hold, merge: m.order, rank: min(2*i, 9)})
-	}
-	slices.SortStableFunc(list, func(a, b Point) int { return a.rank - b.rank })
-	return list, same
 }
 
 func repeat(kind string, n int) []string { return slices.Repeat([]string{kind}, n) }
