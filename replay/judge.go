@@ -70,7 +70,8 @@ func (j Judge) telling(t *transcript.Transcript, each func(transcript.Entry)) ac
 
 // conclude puts into a result what the rules found and what the transcript
 // tells of itself.
-func (j Judge) conclude(res *scenarios.Result, t *transcript.Transcript, c *rules.Checker, end rules.End, told account, side Judged) {
+func (j Judge) conclude(res *scenarios.Result, t *transcript.Transcript, c *rules.Checker, end rules.End,
+	told account, side Judged) {
 	for _, f := range c.Finish(end) {
 		if side == TheAgent && f.Side == rules.OfClient || side == TheEditor && f.Side == rules.OfAgent {
 			continue
@@ -91,12 +92,14 @@ func (j Judge) conclude(res *scenarios.Result, t *transcript.Transcript, c *rule
 }
 
 func (j Judge) finding(f rules.Finding, t *transcript.Transcript) scenarios.Finding {
-	class := map[rules.Class]scenarios.Verdict{rules.Fail: scenarios.Fail, rules.Warn: scenarios.Warn, rules.Inconclusive: scenarios.Inconclusive}[f.Class]
+	class := map[rules.Class]scenarios.Verdict{rules.Fail: scenarios.Fail, rules.Warn: scenarios.Warn,
+		rules.Inconclusive: scenarios.Inconclusive}[f.Class]
 	if class == "" {
 		class = scenarios.Lint
 	}
 	return scenarios.Finding{Rule: f.Rule, Class: class, Sub: f.Damage, Requirements: f.Requirements, Citation: f.Citation,
-		Session: f.Session, Entries: f.Entries, Message: f.Message, Detail: f.Detail, Count: f.Count, Tail: around(j.Text, t, f.Entries)}
+		Session: f.Session, Entries: f.Entries, Message: f.Message, Detail: f.Detail, Count: f.Count,
+		Tail: around(j.Text, t, f.Entries)}
 }
 
 // around is the entries a finding names and those right before the last.

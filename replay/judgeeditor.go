@@ -27,7 +27,8 @@ type Session struct {
 func (j Judge) Editor(res scenarios.Result, script *scenarios.AgentScript, sessions []Session) scenarios.Result {
 	res.Verdict = scenarios.Pass
 	if len(sessions) == 0 {
-		res.Verdict, res.Reason = scenarios.Error, "the editor never started the agent: is {agent} or ACP_TEST_AGENT in its command line?"
+		res.Verdict, res.Reason = scenarios.Error,
+			"the editor never started the agent: is {agent} or ACP_TEST_AGENT in its command line?"
 		return res
 	}
 	for _, s := range sessions {
@@ -73,7 +74,8 @@ func (j Judge) Editor(res scenarios.Result, script *scenarios.AgentScript, sessi
 }
 
 func (j Judge) check(id string, c *scenarios.AgentCheck, sessions []Session) scenarios.Check {
-	k := scenarios.Check{ID: id + "#" + c.Slug, Slug: c.Slug, Line: c.Line, Title: c.Title, Requirements: c.Requirements, Class: j.classOf(c.Requirements), Verdict: scenarios.Pass}
+	k := scenarios.Check{ID: id + "#" + c.Slug, Slug: c.Slug, Line: c.Line, Title: c.Title, Requirements: c.Requirements,
+		Class: j.classOf(c.Requirements), Verdict: scenarios.Pass}
 	for i := range c.Lines {
 		observed, ok, applies := j.expect(&c.Lines[i], sessions)
 		switch {
@@ -131,7 +133,8 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 				asked = true
 				seq, _ := v.Get("seq").Int()
 				gone = leftAtOnce(s.Log, int(seq))
-			case x.What == "answered" && e.Source == transcript.Editor && e.Kind == transcript.Response && isAsked(s.Log, x.About, e.Ref),
+			case x.What == "answered" && e.Source == transcript.Editor && e.Kind == transcript.Response &&
+				isAsked(s.Log, x.About, e.Ref),
 				x.What == "sent" && e.Source == transcript.Editor && e.Kind != transcript.Response && e.Method == x.About:
 				seen++
 				if fits := j.matches(x, s.Log, e); fits {
@@ -146,7 +149,8 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 		return "the agent never came to ask " + x.About, false, false
 	}
 	if x.What == "answered" && seen == 0 && gone {
-		return "the editor ended the agent's input when " + x.About + " was asked, perhaps without having seen it", false, false
+		observed = "the editor ended the agent's input when " + x.About + " was asked, perhaps without having seen it"
+		return observed, false, false
 	}
 	ok = matched >= 1
 	if x.Count != "" {

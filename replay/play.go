@@ -59,7 +59,8 @@ func (p *Player) Play(ctx context.Context, log *transcript.Transcript) (Played, 
 		conns[e.Conn] = true
 	}
 	work, home := Directories(p.Protocol, p.Recording)
-	s := &stage{Player: p, log: log, names: newBinding([][2]string{{work, p.Work}, {home, p.Home}}), wake: make(chan struct{}, 1)}
+	s := &stage{Player: p, log: log, names: newBinding([][2]string{{work, p.Work}, {home, p.Home}}),
+		wake: make(chan struct{}, 1)}
 	if s.Mode == "" {
 		s.Mode = Ordered
 	}
@@ -105,7 +106,8 @@ type stage struct {
 
 func (s *stage) connection(ctx context.Context, conn int) error {
 	s.mu.Lock()
-	s.score, s.count, s.sent, s.items, s.gone = newScore(s.Protocol, s.Recording, conn, s.Mode), newTally(s.Protocol), map[int]*act{}, map[string]int{}, false
+	s.score, s.count = newScore(s.Protocol, s.Recording, conn, s.Mode), newTally(s.Protocol)
+	s.sent, s.items, s.gone = map[int]*act{}, map[string]int{}, false
 	s.mu.Unlock()
 	agent, err := s.Start(ctx, conn)
 	if err != nil {
@@ -334,7 +336,8 @@ func (s *stage) skip(a *act, why string) {
 }
 
 func (s *stage) miss(a *act) {
-	s.played.Missed = append(s.played.Missed, fmt.Sprintf("the editor's #%d (%s) was not sent: %s", a.entry.Seq, describe(a.entry), a.skipped))
+	s.played.Missed = append(s.played.Missed, fmt.Sprintf("the editor's #%d (%s) was not sent: %s", a.entry.Seq,
+		describe(a.entry), a.skipped))
 }
 
 func describe(e transcript.Entry) string {
@@ -368,7 +371,9 @@ func (s *stage) force() {
 		}
 		for _, key := range slices.Sorted(maps.Keys(a.needs)) {
 			if s.count.counts[key] < a.needs[key] {
-				s.played.Missed = append(s.played.Missed, fmt.Sprintf("the editor's #%d (%s) was sent without %s: it did not come within %v", a.entry.Seq, describe(a.entry), key, s.Patience))
+				s.played.Missed = append(s.played.Missed,
+					fmt.Sprintf("the editor's #%d (%s) was sent without %s: it did not come within %v", a.entry.Seq,
+						describe(a.entry), key, s.Patience))
 			}
 		}
 		a.needs = nil

@@ -177,9 +177,11 @@ func (i *importer) line(v wire.Value) error {
 // direction reads what other programs call the two ways.
 func direction(s string) (transcript.Source, bool) {
 	switch strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(s)) {
-	case "c2a", "clienttoagent", "editortoagent", "e2a", "client", "editor", "outbound", "out", "send", "sent", "stdin", ">", "→":
+	case "c2a", "clienttoagent", "editortoagent", "e2a", "client", "editor", "outbound", "out", "send", "sent", "stdin",
+		">", "→":
 		return transcript.Editor, true
-	case "a2c", "agenttoclient", "agenttoeditor", "a2e", "agent", "inbound", "in", "recv", "received", "stdout", "<", "←":
+	case "a2c", "agenttoclient", "agenttoeditor", "a2e", "agent", "inbound", "in", "recv", "received", "stdout", "<",
+		"←":
 		return transcript.Agent, true
 	}
 	return "", false
@@ -199,7 +201,8 @@ func devtools(p Protocol, v wire.Value) (*transcript.Transcript, error) {
 		n++
 		from, ok := direction(m.Get("direction").Str())
 		if !ok {
-			return nil, fmt.Errorf("message %d has the direction %q, which is neither editor-to-agent nor agent-to-editor", n, m.Get("direction").Text())
+			return nil, fmt.Errorf("message %d has the direction %q, which is neither editor-to-agent nor agent-to-editor", n,
+				m.Get("direction").Text())
 		}
 		if ms, ok := m.Get("timestamp").Float(); ok {
 			i.at(ms)

@@ -38,7 +38,8 @@ func Secret(name string) bool {
 	for _, not := range []string{"keyboard", "keymap", "public", "tokens", "author", "token_count", "keyid"} {
 		name = strings.ReplaceAll(name, not, "")
 	}
-	for _, part := range []string{"apikey", "api_key", "api-key", "token", "secret", "passw", "passphrase", "credential", "authorization", "cookie", "private_key", "privatekey", "access_key", "accesskey"} {
+	for _, part := range []string{"apikey", "api_key", "api-key", "token", "secret", "passw", "passphrase",
+		"credential", "authorization", "cookie", "private_key", "privatekey", "access_key", "accesskey"} {
 		if strings.Contains(name, part) {
 			return true
 		}
@@ -222,10 +223,24 @@ func (d *redactor) sensitive(at place) bool {
 }
 
 // assigned finds "key: value" in running text.
-var assigned = regexp.MustCompile(`(?i)\b([a-z0-9_.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|authorization|credential)s?)["']?\s*[:=]\s*["']?(?:(?:bearer|basic|token)\s+)?([^\s"',;&)\]}]{6,})`)
+var assigned = regexp.MustCompile(`(?i)` +
+	`\b([a-z0-9_.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|authorization|credential)s?)` +
+	`["']?\s*[:=]\s*["']?(?:(?:bearer|basic|token)\s+)?([^\s"',;&)\]}]{6,})`)
 
 // shapes are what keys of well-known services look like.
-var shapes = regexp.MustCompile(`\b(?:sk-[A-Za-z0-9_-]{16,}|AIza[A-Za-z0-9_-]{30,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|glpat-[A-Za-z0-9_-]{16,}|xox[abeprs]-[A-Za-z0-9-]{10,}|(?:AKIA|ASIA)[A-Z0-9]{16}|hf_[A-Za-z0-9]{30,}|npm_[A-Za-z0-9]{30,}|ya29\.[A-Za-z0-9_-]{20,}|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})`)
+var shapes = regexp.MustCompile(`\b(?:` + strings.Join([]string{
+	`sk-[A-Za-z0-9_-]{16,}`,
+	`AIza[A-Za-z0-9_-]{30,}`,
+	`gh[pousr]_[A-Za-z0-9]{30,}`,
+	`github_pat_[A-Za-z0-9_]{30,}`,
+	`glpat-[A-Za-z0-9_-]{16,}`,
+	`xox[abeprs]-[A-Za-z0-9-]{10,}`,
+	`(?:AKIA|ASIA)[A-Z0-9]{16}`,
+	`hf_[A-Za-z0-9]{30,}`,
+	`npm_[A-Za-z0-9]{30,}`,
+	`ya29\.[A-Za-z0-9_-]{20,}`,
+	`eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`,
+}, "|") + `)`)
 
 var bearer = regexp.MustCompile(`(?i)\b(?:bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})`)
 
@@ -302,7 +317,8 @@ func hinted(b []byte) bool {
 				i >= 3 && (string(b[i-3:i]) == "pat" || b[i-3] == 'o' && b[i-2] == 'x')
 		}) ||
 		found(b, '_', 2, func(b []byte, i int) bool {
-			return b[i-1] == 'f' && b[i-2] == 'h' || i >= 3 && (string(b[i-3:i]) == "pat" || string(b[i-3:i]) == "npm" || b[i-3] == 'g' && b[i-2] == 'h')
+			return b[i-1] == 'f' && b[i-2] == 'h' || i >= 3 && (string(b[i-3:i]) == "pat" || string(b[i-3:i]) == "npm" ||
+				b[i-3] == 'g' && b[i-2] == 'h')
 		}) ||
 		found(b, 'A', 0, func(b []byte, i int) bool {
 			return i+4 <= len(b) && (string(b[i:i+4]) == "AIza" || string(b[i:i+4]) == "AKIA" || string(b[i:i+4]) == "ASIA")

@@ -55,7 +55,8 @@ func recordedScenes(p Protocol, t *transcript.Transcript) map[string][]*recorded
 				s = running[""]
 			}
 			if s != nil {
-				s.frames = append(s.frames, sceneFrame{e, append([]int{}, answered...), cancelled[e.Session] && isPrompt(p, s.request)})
+				s.frames = append(s.frames, sceneFrame{e, append([]int{}, answered...), cancelled[e.Session] &&
+					isPrompt(p, s.request)})
 			}
 		}
 	}
@@ -79,7 +80,8 @@ type scenes struct {
 // Recorded returns the agent of a recording.
 func Recorded(p Protocol, t *transcript.Transcript) serve.Agent {
 	work, _ := Directories(p, t)
-	return &scenes{protocol: p, scenes: recordedScenes(p, t), nth: map[string]int{}, names: newBinding(nil), work: work, asked: map[int]int{}}
+	return &scenes{protocol: p, scenes: recordedScenes(p, t), nth: map[string]int{}, names: newBinding(nil), work: work,
+		asked: map[int]int{}}
 }
 
 // Connected implements serve.Agent.

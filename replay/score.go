@@ -72,7 +72,8 @@ type tally struct {
 }
 
 func newTally(p Protocol) *tally {
-	return &tally{protocol: p, counts: map[string]int{}, turns: map[string]int{}, loads: map[string]int{}, phases: map[string]string{},
+	return &tally{protocol: p, counts: map[string]int{}, turns: map[string]int{}, loads: map[string]int{},
+		phases: map[string]string{},
 		latest: map[string]string{}, over: map[string]bool{}, prompt: map[int]string{}}
 }
 

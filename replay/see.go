@@ -104,7 +104,8 @@ func (s *stage) match(session string, e transcript.Entry) {
 	topic := back.text(s.Protocol.About(e))
 	var found *asked
 	for _, q := range s.score.requests {
-		if q.live != 0 || q.entry.Method != e.Method || s.turnOfRequest(q) != s.current(session) || q.entry.Session != session {
+		if q.live != 0 || q.entry.Method != e.Method || s.turnOfRequest(q) != s.current(session) ||
+			q.entry.Session != session {
 			continue
 		}
 		if q.about == topic {
@@ -146,7 +147,8 @@ func (s *stage) answerExtras() {
 				raw = s.names.frame(q.answer.entry.Raw, e.ID)
 			}
 		}
-		s.played.Missed = append(s.played.Missed, fmt.Sprintf("the agent's #%d (%s %s) is not in the recording", e.Seq, e.Method, topic))
+		s.played.Missed = append(s.played.Missed, fmt.Sprintf("the agent's #%d (%s %s) is not in the recording", e.Seq,
+			e.Method, topic))
 		s.mu.Unlock()
 		_, _ = s.editor.Send(raw) // an agent that is gone needs no answer
 	}

@@ -57,8 +57,9 @@ func (r *Replay) Run(ctx context.Context) scenarios.Result {
 	res.Notes = played.Missed
 	for _, s := range played.Shutdowns {
 		if slices.Contains(s.Steps, "SIGTERM") {
-			res.Findings = append(res.Findings, scenarios.Finding{Rule: "EXIT-EOF", Class: scenarios.Lint, Requirements: []string{"STDIO-007"},
-				Message: "The agent did not end when its input was closed."})
+			res.Findings = append(res.Findings, scenarios.Finding{Rule: "EXIT-EOF", Class: scenarios.Lint,
+				Requirements: []string{"STDIO-007"},
+				Message:      "The agent did not end when its input was closed."})
 		}
 	}
 	switch {

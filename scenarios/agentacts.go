@@ -31,9 +31,10 @@ func (g Given) Number(i int) int {
 // AgentAct makes a command of a handler. Its usage says which arguments it takes:
 // JSON, N, BYTES, CODE and D, and words joined by |, are checked.
 func AgentAct(name, args, summary string, do func(s *serve.Scene, g Given) error) *Command {
-	c := &Command{Name: name, Group: "agent-acts", Args: args, Summary: summary, Act: func(l *Line) func(*serve.Scene) error {
-		return l.act(strings.Fields(args), do)
-	}}
+	c := &Command{Name: name, Group: "agent-acts", Args: args, Summary: summary,
+		Act: func(l *Line) func(*serve.Scene) error {
+			return l.act(strings.Fields(args), do)
+		}}
 	c.Captures = strings.HasSuffix(args, namedArgs)
 	if rest, ok := strings.CutSuffix(args, "{ }"); ok {
 		c.Args, c.Blocks = strings.TrimSpace(rest), 1
@@ -48,19 +49,21 @@ func (p *Protocol) agentActs() []*Command {
 	add := func(name, args, summary string, do func(s *serve.Scene, g Given) error) {
 		all = append(all, AgentAct(name, args, summary, do))
 	}
-	add("request", "METHOD JSON [id=JSON] as NAME", "any request to the editor, without waiting", func(s *serve.Scene, g Given) error {
-		s.Request(g.Alias, g.Words[0], g.Words[1], g.Options["id"])
-		return nil
-	})
+	add("request", "METHOD JSON [id=JSON] as NAME", "any request to the editor, without waiting",
+		func(s *serve.Scene, g Given) error {
+			s.Request(g.Alias, g.Words[0], g.Words[1], g.Options["id"])
+			return nil
+		})
 	add("notify", "METHOD JSON", "any notification", func(s *serve.Scene, g Given) error {
 		s.Notify(g.Words[0], g.Words[1])
 		return nil
 	})
-	add("await", "NAME|cancel|METHOD [within=D]", "wait for the answer to a request, for a cancel, or for a frame of the editor", func(s *serve.Scene, g Given) error {
-		within, _ := time.ParseDuration(g.Options["within"]) // without one: for ever
-		s.Await(g.Words[0], within)
-		return nil
-	})
+	add("await", "NAME|cancel|METHOD [within=D]",
+		"wait for the answer to a request, for a cancel, or for a frame of the editor", func(s *serve.Scene, g Given) error {
+			within, _ := time.ParseDuration(g.Options["within"]) // without one: for ever
+			s.Await(g.Words[0], within)
+			return nil
+		})
 	add("result", "JSON", "answer the request that is being handled", func(s *serve.Scene, g Given) error {
 		s.Result(g.Words[0])
 		return nil
@@ -73,19 +76,21 @@ func (p *Protocol) agentActs() []*Command {
 		s.Send([]byte(g.Words[0]))
 		return nil
 	})
-	add("write", "'BYTES'", "bytes as they are, with the escapes of Go, and no newline", func(s *serve.Scene, g Given) error {
-		text, err := unescape(g.Words[0])
-		s.Write([]byte(text))
-		return err
-	})
-	add("stderr", "'TEXT' [bytes=N]", "write to stderr, so often that it makes N bytes", func(s *serve.Scene, g Given) error {
-		n, err := strconv.Atoi(g.Options["bytes"])
-		if err != nil {
-			n = len(g.Words[0])
-		}
-		s.Stderr(g.Words[0], n)
-		return nil
-	})
+	add("write", "'BYTES'", "bytes as they are, with the escapes of Go, and no newline",
+		func(s *serve.Scene, g Given) error {
+			text, err := unescape(g.Words[0])
+			s.Write([]byte(text))
+			return err
+		})
+	add("stderr", "'TEXT' [bytes=N]", "write to stderr, so often that it makes N bytes",
+		func(s *serve.Scene, g Given) error {
+			n, err := strconv.Atoi(g.Options["bytes"])
+			if err != nil {
+				n = len(g.Words[0])
+			}
+			s.Stderr(g.Words[0], n)
+			return nil
+		})
 	add("pause", "D", "let time pass", func(s *serve.Scene, g Given) error {
 		d, err := time.ParseDuration(g.Words[0])
 		if err != nil {
@@ -93,9 +98,11 @@ func (p *Protocol) agentActs() []*Command {
 		}
 		return s.Pause(d)
 	})
-	add("repeat", "N { }", "do it N times; $I counts from 1", func(s *serve.Scene, g Given) error { return s.Repeat(g.Number(0), g.body) })
+	add("repeat", "N { }", "do it N times; $I counts from 1",
+		func(s *serve.Scene, g Given) error { return s.Repeat(g.Number(0), g.body) })
 	add("join", "{ }", "write all of it with one call", func(s *serve.Scene, g Given) error { return s.Join(g.body) })
-	add("split", "N { }", "write it in pieces of N bytes", func(s *serve.Scene, g Given) error { return s.Split(g.Number(0), g.body) })
+	add("split", "N { }", "write it in pieces of N bytes",
+		func(s *serve.Scene, g Given) error { return s.Split(g.Number(0), g.body) })
 	add("go", "{ }", "do it beside what follows", func(s *serve.Scene, g Given) error {
 		s.Beside(g.body)
 		return nil
@@ -213,7 +220,8 @@ func misfit(text, kind string) string {
 			return fmt.Sprintf("%q is no option: KIND:ID is expected", text)
 		}
 	default:
-		if choices := strings.Split(kind, "|"); len(choices) > 1 && kind == strings.ToLower(kind) && !slices.Contains(choices, text) {
+		if choices := strings.Split(kind, "|"); len(choices) > 1 && kind == strings.ToLower(kind) &&
+			!slices.Contains(choices, text) {
 			return fmt.Sprintf("%q is none of %s", text, kind)
 		}
 	}

@@ -59,7 +59,8 @@ func (p *parser) agentScript(lines []*script.Line) {
 	p.commands = tableOf(p.protocol.agentCommands())
 	p.block(lines)
 	for _, c := range p.scenario.checks {
-		s.Checks = append(s.Checks, AgentCheck{Slug: c.slug, Title: c.title, Requirements: c.requirements, Line: c.line, Lines: c.expected})
+		s.Checks = append(s.Checks, AgentCheck{Slug: c.slug, Title: c.title, Requirements: c.requirements, Line: c.line,
+			Lines: c.expected})
 	}
 	if len(s.Handlers) == 0 && len(s.Checks) == 0 && len(p.mistakes) == 0 {
 		p.mistakes = append(p.mistakes, &Mistake{File: p.file, Line: 1, Message: "the script does nothing",
@@ -114,7 +115,8 @@ func compileOn(l *Line) Step {
 	h := serve.Handler{Line: l.Number}
 	var ok bool
 	if h.Event, ok = l.p.protocol.event(name); !ok {
-		return l.Mistake(l.Rest[0].Column, "an event is a method of the editor, or prompt, cancel, new, load, resume, close, connect or eof", "%q is no event", name)
+		return l.Mistake(l.Rest[0].Column, "an event is a method of the editor, or prompt, cancel, new, load, resume, "+
+			"close, connect or eof", "%q is no event", name)
 	}
 	if w, ok := opts["nth"]; ok {
 		h.Nth = l.Int(w, 1, "nth= takes a number from 1")

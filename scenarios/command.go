@@ -58,7 +58,8 @@ func Groups() [][2]string {
 // those that any has.
 func (p *Protocol) Commands() []*Command {
 	all := slices.Clone(p.Words)
-	for _, part := range [][]*Command{conditionCommands(p), setupCommands(), actCommands(), transportCommands(), forwardCommands(), backCommands(), structureCommands()} {
+	for _, part := range [][]*Command{conditionCommands(p), setupCommands(), actCommands(), transportCommands(),
+		forwardCommands(), backCommands(), structureCommands()} {
 		all = append(all, part...)
 	}
 	return all
@@ -181,6 +182,7 @@ func (p *Protocol) Reference() string {
 			}
 		}
 	}
-	b.WriteString("## Patterns\n\n```\n" + p.patternHelp() + "```\n\n## The agent's side\n\n```\n" + p.agentHelp() + "```\n")
+	b.WriteString("## Patterns\n\n```\n" + p.patternHelp() + "```\n\n## The agent's side\n\n```\n" + p.agentHelp() +
+		"```\n")
 	return b.String()
 }

@@ -119,7 +119,8 @@ func (l *Line) holds() bool {
 		name, bracketed := strings.CutSuffix(strings.TrimPrefix(w.Raw(), "["), "]")
 		ok, known := condition(name)
 		if !bracketed || !known {
-			l.Mistake(w.Column, "conditions are [v1] [v2] [linux] [darwin] [windows], each also with !", "unknown condition %s", w.Raw())
+			l.Mistake(w.Column, "conditions are [v1] [v2] [linux] [darwin] [windows], each also with !",
+				"unknown condition %s", w.Raw())
 		}
 		holds = holds && ok
 	}

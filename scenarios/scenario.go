@@ -112,7 +112,8 @@ func (p *Protocol) Parse(id, file string, text []byte) (*Scenario, error) {
 	tree, broken := script.Parse(file, text)
 	s := &Scenario{ID: id, File: file, Role: "editor",
 		files: map[string][]byte{}, want: map[string][]byte{}, decl: declarations{rulesOff: map[string]string{}}}
-	c := &parser{scenario: s, file: file, commands: p.CommandTable(), kinds: p.kinds(), protocol: p, names: map[string]bool{},
+	c := &parser{scenario: s, file: file, commands: p.CommandTable(), kinds: p.kinds(), protocol: p,
+		names:    map[string]bool{},
 		sessions: map[string]bool{"main": true}} // main is what a prompt opens by itself
 	seen := map[string]bool{}
 	for _, f := range tree.Files {

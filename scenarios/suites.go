@@ -56,7 +56,8 @@ func (p *Protocol) Shipped(names ...string) ([]*Scenario, error) {
 	var bad []error
 	for _, n := range names {
 		if !slices.Contains(known, n) {
-			bad = append(bad, &Mistake{File: "--suite " + n, Message: "there is no suite of that name", Hint: cmp.Or(mistake.Nearest(n, known), "they are: "+strings.Join(known, ", "))})
+			bad = append(bad, &Mistake{File: "--suite " + n, Message: "there is no suite of that name",
+				Hint: cmp.Or(mistake.Nearest(n, known), "they are: "+strings.Join(known, ", "))})
 			continue
 		}
 		list, err := p.shippedIn(n)

@@ -96,14 +96,17 @@ func sideBySide(a, b string) [][2]string {
 // normaliser of the profile; else the race that they show.
 func explain(p Planner, a, b string, one, other scenarios.Result) string {
 	if a == b {
-		return "the messages are the same; " + cmp.Or(verdictOf(one, other), "the judgement of time or of the workspace differs")
+		return "the messages are the same; " + cmp.Or(verdictOf(one, other),
+			"the judgement of time or of the workspace differs")
 	}
 	left, right := lines(a), lines(b)
 	if kind := freeKind(p, left, right); kind != "" {
-		return fmt.Sprintf("%s comes at another place: normalize.unordered: [%s] in the profile makes them the same, if its place means nothing", kind, kind)
+		return fmt.Sprintf("%s comes at another place: normalize.unordered: [%s] in the profile makes them the same, "+
+			"if its place means nothing", kind, kind)
 	}
 	if pattern := changing(left, right); pattern != "" {
-		return fmt.Sprintf("text that changes from run to run: normalize.replace: [{pattern: %s, with: N}] in the profile makes them the same", script.Quote(pattern))
+		return fmt.Sprintf("text that changes from run to run: normalize.replace: [{pattern: %s, with: N}] in the "+
+			"profile makes them the same", script.Quote(pattern))
 	}
 	race := order(left, right, one.Repeat, other.Repeat)
 	if more := verdictOf(one, other); more != "" {
@@ -205,7 +208,8 @@ func changing(left, right []string) string {
 		}
 		p := strings.Join(patterns, "|")
 		re := regexp.MustCompile(p)
-		if slices.EqualFunc(left, right, func(a, b string) bool { return re.ReplaceAllString(a, "N") == re.ReplaceAllString(b, "N") }) {
+		masked := func(a, b string) bool { return re.ReplaceAllString(a, "N") == re.ReplaceAllString(b, "N") }
+		if slices.EqualFunc(left, right, masked) {
 			return p
 		}
 	}
@@ -241,15 +245,18 @@ func order(left, right []string, one, other int) string {
 			if i >= len(right) || left[i] == right[i] {
 				continue
 			}
-			return fmt.Sprintf("the same messages in another order, a race that the agent shows: round %d has %s before %s, round %d after it", one, brief(left[i]), brief(right[i]), other)
+			return fmt.Sprintf("the same messages in another order, a race that the agent shows: round %d has %s before "+
+				"%s, round %d after it", one, brief(left[i]), brief(right[i]), other)
 		}
 	}
 	var parts []string
 	if len(onlyLeft) > 0 {
-		parts = append(parts, fmt.Sprintf("%s in round %d alone, the first of them %s", messages(len(onlyLeft)), one, brief(onlyLeft[0])))
+		parts = append(parts, fmt.Sprintf("%s in round %d alone, the first of them %s", messages(len(onlyLeft)), one,
+			brief(onlyLeft[0])))
 	}
 	if len(onlyRight) > 0 {
-		parts = append(parts, fmt.Sprintf("%s in round %d alone, the first of them %s", messages(len(onlyRight)), other, brief(onlyRight[0])))
+		parts = append(parts, fmt.Sprintf("%s in round %d alone, the first of them %s", messages(len(onlyRight)), other,
+			brief(onlyRight[0])))
 	}
 	return "the agent does something else: " + strings.Join(parts, "; ")
 }

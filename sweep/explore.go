@@ -110,7 +110,8 @@ func (s *sweep) runText(start context.Context, a Archive, id string) (scenarios.
 
 // record files what a schedule showed.
 func (s *sweep) record(sch Schedule, res scenarios.Result) {
-	cell := scenarios.SweepCell{Scenario: sch.Scenario, Point: sch.where(), Action: sch.Action, Verdict: res.Verdict, Out: res.Artifacts["transcript"]}
+	cell := scenarios.SweepCell{Scenario: sch.Scenario, Point: sch.where(), Action: sch.Action, Verdict: res.Verdict,
+		Out: res.Artifacts["transcript"]}
 	var names []string
 	worst := scenarios.Pass
 	for _, f := range s.unknown(sch, res) {
@@ -242,7 +243,8 @@ func (s *sweep) report(sig Signature, g sign, sch Schedule, res scenarios.Result
 		s.order = append(s.order, sig)
 	}
 	if fresh {
-		*f = Finding{Known: known, Seen: f.Seen, Signature: sig, Class: g.class, Message: g.message, Scenario: sch.Scenario, Point: sch.Point, schedule: sch, result: res}
+		*f = Finding{Known: known, Seen: f.Seen, Signature: sig, Class: g.class, Message: g.message, Scenario: sch.Scenario,
+			Point: sch.Point, schedule: sch, result: res}
 	}
 	f.Seen++
 	c := *f

@@ -70,7 +70,8 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 	}
 	run.Notes = append(run.Notes, s.notes...)
 	if m.Unexplored > 0 {
-		run.Notes = append(run.Notes, fmt.Sprintf("%d schedules were not explored: give more --budget, or fewer --points or --actions", m.Unexplored))
+		run.Notes = append(run.Notes, fmt.Sprintf("%d schedules were not explored: give more --budget, or fewer "+
+			"--points or --actions", m.Unexplored))
 	}
 	run.Duration = time.Since(began)
 	out := Outcome{Run: run, Findings: findings, Notes: s.notes}
@@ -89,7 +90,8 @@ func (o *Outcome) Rebase(e *scenarios.Engine) []agents.KnownFailure {
 		}
 		if !slices.ContainsFunc(list, func(k agents.KnownFailure) bool { return k.Covers(f.Scenario, f.Rule) }) {
 			// Not each sweep explores the schedules that show it.
-			list = append(list, agents.KnownFailure{Scenario: f.Scenario, ID: f.Rule, Flaky: true, Reason: "not looked into yet: " + strings.Join(strings.Fields(f.Message), " ")})
+			list = append(list, agents.KnownFailure{Scenario: f.Scenario, ID: f.Rule, Flaky: true,
+				Reason: "not looked into yet: " + strings.Join(strings.Fields(f.Message), " ")})
 		}
 	}
 	with := *e
@@ -120,7 +122,8 @@ func (o *Outcome) judge(e *scenarios.Engine) {
 		for k, x := range r.Checks {
 			r.Checks[k].Known = x.Verdict != scenarios.Pass && expected(x.Slug)
 		}
-		r.Known = r.Verdict == scenarios.Fail && !slices.ContainsFunc(found(*r), func(g sign) bool { return g.class == scenarios.Fail && !expected(g.rule) })
+		r.Known = r.Verdict == scenarios.Fail && !slices.ContainsFunc(found(*r),
+			func(g sign) bool { return g.class == scenarios.Fail && !expected(g.rule) })
 		count(&run.Counts, r)
 		if !r.Known {
 			run.Verdict = scenarios.Worst(run.Verdict, r.Verdict)
@@ -135,7 +138,8 @@ func exit(run scenarios.Run, findings []Finding) int {
 	switch {
 	case run.Counts.Error > 0, run.Sweep.Explored == 0 && len(findings) == 0:
 		return 2
-	case slices.ContainsFunc(findings, func(f Finding) bool { return f.Class == scenarios.Fail && f.Known == "" }), run.Interrupted:
+	case slices.ContainsFunc(findings, func(f Finding) bool { return f.Class == scenarios.Fail && f.Known == "" }),
+		run.Interrupted:
 		return 1
 	}
 	return 0

@@ -59,7 +59,8 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 	for i, f := range list {
 		if x := scripts[i]; x != nil {
 			if f.Runs > 0 && f.Hits == 0 && ctx.Err() == nil && f.slow() {
-				s.note("%s (%s, %s of %s) was seen once and in none of %d runs again: a deadline that passes once says more about how busy this machine is; evidence %s",
+				s.note("%s (%s, %s of %s) was seen once and in none of %d runs again: a deadline that passes once says more "+
+					"about how busy this machine is; evidence %s",
 					f.Rule, f.Action, f.Point, f.Scenario, f.Runs, f.result.Artifacts["transcript"])
 				continue
 			}

@@ -392,30 +392,38 @@ func (x *reducer) turns(a Archive) []change {
 	// Which of the tools an agent has to ask for is up to the agent: without it
 	// there is nothing to ask, and the script would blame who does not.
 	needed := func(s fakellm.StepNode) bool { return s.Kind == "tool" && strings.HasPrefix(x.rule, "asks-") }
-	m := ReadModel(a.Model)
-	for t := len(m.Turns) - 1; t >= 0; t-- {
-		for r := len(m.Turns[t].Replies) - 1; r >= 0; r-- {
+	// A change before may have taken away what the next one is about.
+	reply := func(m *fakellm.Document, t, r int) *fakellm.ReplyNode {
+		if t >= len(m.Turns) || r >= len(m.Turns[t].Replies) {
+			return &fakellm.ReplyNode{}
+		}
+		return &m.Turns[t].Replies[r]
+	}
+	for t, turn := range slices.Backward(ReadModel(a.Model).Turns) {
+		for r := range slices.Backward(turn.Replies) {
 			change(func(m *fakellm.Document) bool { // a whole reply
-				if t >= len(m.Turns) || r >= len(m.Turns[t].Replies) || len(m.Turns[t].Replies) < 2 || slices.ContainsFunc(m.Turns[t].Replies[r].Steps, needed) {
+				if t >= len(m.Turns) || len(m.Turns[t].Replies) < 2 || r >= len(m.Turns[t].Replies) ||
+					slices.ContainsFunc(reply(m, t, r).Steps, needed) {
 					return false
 				}
 				m.Turns[t].Replies = slices.Delete(m.Turns[t].Replies, r, r+1)
 				return true
 			})
-			for i := len(m.Turns[t].Replies[r].Steps) - 1; i >= 0; i-- {
+			for i := range slices.Backward(turn.Replies[r].Steps) {
 				change(func(m *fakellm.Document) bool { // a step
-					if t >= len(m.Turns) || r >= len(m.Turns[t].Replies) || i >= len(m.Turns[t].Replies[r].Steps) || len(m.Turns[t].Replies[r].Steps) < 2 || needed(m.Turns[t].Replies[r].Steps[i]) {
+					from := reply(m, t, r)
+					if i >= len(from.Steps) || len(from.Steps) < 2 || needed(from.Steps[i]) {
 						return false
 					}
-					m.Turns[t].Replies[r].Steps = slices.Delete(m.Turns[t].Replies[r].Steps, i, i+1)
+					from.Steps = slices.Delete(from.Steps, i, i+1)
 					return true
 				})
 				change(func(m *fakellm.Document) bool { // all but one piece of a text
-					if t >= len(m.Turns) || r >= len(m.Turns[t].Replies) || i >= len(m.Turns[t].Replies[r].Steps) || len(m.Turns[t].Replies[r].Steps[i].Pieces) < 2 {
+					steps := reply(m, t, r).Steps
+					if i >= len(steps) || len(steps[i].Pieces) < 2 {
 						return false
 					}
-					s := m.Turns[t].Replies[r].Steps[i]
-					m.Turns[t].Replies[r].Steps[i] = fakellm.NewText(s.Kind, s.Pieces[0])
+					steps[i] = fakellm.NewText(steps[i].Kind, steps[i].Pieces[0])
 					return true
 				})
 			}

@@ -133,7 +133,8 @@ type sweep struct {
 }
 
 func newSweep(w *Sweeper) *sweep {
-	s := &sweep{Sweeper: w, whole: context.Background(), engine: *w.Engine, findings: map[Signature]*Finding{}, baseline: map[string]map[string]bool{}, silent: map[string]int{}}
+	s := &sweep{Sweeper: w, whole: context.Background(), engine: *w.Engine, findings: map[Signature]*Finding{},
+		baseline: map[string]map[string]bool{}, silent: map[string]int{}}
 	s.engine.Golden, s.engine.Update, s.engine.Step = nil, false, nil
 	jobs := w.Jobs
 	if jobs <= 0 {
@@ -334,7 +335,9 @@ func (s *sweep) each(ctx context.Context, n int, f func(i int)) {
 
 // run runs one scenario when there is a slot for it, unless start has ended by
 // then.
-func (s *sweep) run(start, ctx context.Context, e scenarios.Engine, sc *scenarios.Scenario) (res scenarios.Result, began bool) {
+func (s *sweep) run(
+	start, ctx context.Context, e scenarios.Engine, sc *scenarios.Scenario,
+) (res scenarios.Result, began bool) {
 	s.slots <- struct{}{}
 	var once sync.Once
 	give := func() { once.Do(func() { <-s.slots }) }

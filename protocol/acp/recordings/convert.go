@@ -47,7 +47,8 @@ func (c *Converted) Golden(text golden.Renderer, o golden.Options) string {
 // the other, restarts the agent. Title is its first line. The error says what of
 // the recording a scenario cannot say.
 func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, model []byte) (*Converted, error) {
-	c := &converter{t: t, names: map[string]string{}, refs: map[int]string{}, answers: map[int]transcript.Entry{}, seen: map[string]*seen{}, late: map[string][]pattern{}}
+	c := &converter{t: t, names: map[string]string{}, refs: map[int]string{}, answers: map[int]transcript.Entry{},
+		seen: map[string]*seen{}, late: map[string][]pattern{}}
 	c.out.work, c.out.home = replay.Directories(V1(), t)
 	c.lookAhead()
 	if err := c.acts(); err != nil {
@@ -58,7 +59,8 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 	for _, left := range c.out.Left {
 		head = append(head, script.NewComment("Left out: "+left))
 	}
-	made := &script.File{Lines: slices.Concat(head, c.conditions(), c.setUp(), writes, c.lines, []*script.Line{{Kind: script.Blank}}), Files: files}
+	made := &script.File{Lines: slices.Concat(head, c.conditions(), c.setUp(), writes, c.lines,
+		[]*script.Line{{Kind: script.Blank}}), Files: files}
 	if model != nil {
 		made.Files = append(made.Files, script.ArchiveFile{File: txtar.File{Name: "llm.yaml", Data: c.model(model)}})
 	}

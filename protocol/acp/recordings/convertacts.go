@@ -106,7 +106,8 @@ func (c *converter) restart(first transcript.Entry) {
 		c.line("kill")
 	} else if end.at == 0 {
 		closed := first
-		closed.Conn, closed.Source, closed.Kind, closed.Raw = first.Conn-1, transcript.Process, transcript.StdinClosed, []byte("{}")
+		closed.Conn, closed.Source, closed.Kind, closed.Raw = first.Conn-1, transcript.Process, transcript.StdinClosed,
+			[]byte("{}")
 		closed.Method, closed.ID, closed.Session, closed.Ref = "", "", "", 0
 		gone := closed
 		gone.Kind, gone.Raw = transcript.Exited, []byte(`{"code":0}`)
@@ -205,7 +206,8 @@ func (c *converter) followed(load transcript.Entry) bool {
 // waits reports whether the act for a request waits for the answer.
 func waits(method string) bool {
 	switch method {
-	case "initialize", "authenticate", "logout", "session/new", "session/load", "session/resume", "session/close", "session/delete",
+	case "initialize", "authenticate", "logout", "session/new", "session/load", "session/resume", "session/close",
+		"session/delete",
 		"session/list", "session/set_mode", "session/set_config_option":
 		return true
 	}
@@ -223,7 +225,8 @@ func (c *converter) said(e transcript.Entry) ([]byte, error) {
 		if len(strings.TrimSpace(string(e.Raw))) == 0 {
 			return nil, nil
 		}
-		if e.Size > 0 || strings.ContainsAny(string(e.Raw), "\r\x00") || !slices.Equal([]byte(strings.ToValidUTF8(string(e.Raw), "")), e.Raw) {
+		if e.Size > 0 || strings.ContainsAny(string(e.Raw), "\r\x00") ||
+			!slices.Equal([]byte(strings.ToValidUTF8(string(e.Raw), "")), e.Raw) {
 			c.leave("the editor's line #%d, which is no text", e.Seq)
 			return nil, nil
 		}
@@ -355,7 +358,8 @@ func (c *converter) open(e transcript.Entry, verb string) ([]byte, error) {
 	if cwd := p.Get("cwd").Str(); cwd != c.out.work {
 		rel, below := strings.CutPrefix(cwd, strings.TrimSuffix(c.out.work, "/")+"/")
 		if !below || rel != path.Clean(rel) || strings.HasPrefix(rel, "../") {
-			return nil, fmt.Errorf("#%d opens a session in %s, which is not below the first session's folder %s: a scenario has one workspace", e.Seq, cwd, c.out.work)
+			return nil, fmt.Errorf("#%d opens a session in %s, which is not below the first session's folder %s: a "+
+				"scenario has one workspace", e.Seq, cwd, c.out.work)
 		}
 		options = append(options, script.Option("cwd", c.word(rel)))
 	}
@@ -398,7 +402,8 @@ func (c *converter) prompt(e transcript.Entry) ([]byte, error) {
 		c.prompts = map[string]int{}
 	}
 	if first := c.prompts[text]; first > 0 {
-		return nil, fmt.Errorf("the prompts #%d and #%d have the same text, by which a scenario tells the turns of the model: change one of them in the recording", first, e.Seq)
+		return nil, fmt.Errorf("the prompts #%d and #%d have the same text, by which a scenario tells the turns of "+
+			"the model: change one of them in the recording", first, e.Seq)
 	}
 	c.prompts[text] = e.Seq
 	c.awaitSeen(e.Session)

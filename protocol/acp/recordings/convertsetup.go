@@ -173,7 +173,8 @@ func (c *converter) elicitations() (lines []*script.Line) {
 		if content := result.Get("content"); content.Kind() == wire.Object {
 			options = append(options, script.Option("content", script.Quote(string(content.Raw()))))
 		}
-		lines = append(lines, script.New("elicit %s mode=%s nth=%s %s", action, q.JSON().Path("params.mode").Text(), len(lines)+1, options))
+		lines = append(lines, script.New("elicit %s mode=%s nth=%s %s", action, q.JSON().Path("params.mode").Text(),
+			len(lines)+1, options))
 	})
 	return lines
 }
@@ -192,7 +193,8 @@ func (c *converter) terminals() (lines []*script.Line) {
 			}
 		})
 		c.asked("terminal/wait_for_exit", func(o transcript.Entry) {
-			if r := c.answers[o.Seq].JSON().Get("result"); o.Conn == q.Conn && o.JSON().Path("params.terminalId").Is(id) && r.Kind() == wire.Object {
+			if r := c.answers[o.Seq].JSON().Get("result"); o.Conn == q.Conn && o.JSON().Path("params.terminalId").Is(id) &&
+				r.Kind() == wire.Object {
 				status = r
 			}
 		})
@@ -232,7 +234,8 @@ func (c *converter) reply(e transcript.Entry) []byte {
 		return serve.Result(e.ID, `{"content":`+string(v.Path("result.content").Raw())+`}`)
 	case "fs/write_text_file":
 		if failed {
-			c.leave("the error that the editor's #%d answers: the scenario's editor writes %s", e.Seq, c.vary(path, func(name string) string { return "$" + name }))
+			c.leave("the error that the editor's #%d answers: the scenario's editor writes %s", e.Seq,
+				c.vary(path, func(name string) string { return "$" + name }))
 		}
 		return serve.Result(e.ID, "{}")
 	case "session/request_permission":
@@ -263,7 +266,8 @@ func (c *converter) files() (files []script.ArchiveFile, writes []*script.Line) 
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		data := known[name]
 		again := txtar.Parse(txtar.Format(&txtar.Archive{Files: []txtar.File{{Name: name, Data: data}}}))
-		if len(again.Files) == 1 && string(again.Files[0].Data) == string(data) && name != "llm.yaml" && !strings.HasPrefix(name, "want/") && !strings.HasSuffix(name, ".base64") {
+		if len(again.Files) == 1 && string(again.Files[0].Data) == string(data) && name != "llm.yaml" &&
+			!strings.HasPrefix(name, "want/") && !strings.HasSuffix(name, ".base64") {
 			files = append(files, script.ArchiveFile{File: txtar.File{Name: name, Data: data}})
 			continue
 		}

@@ -57,7 +57,8 @@ func (protocol) Facts(e transcript.Entry) replay.Facts {
 // waits for them.
 func isState(update string) bool {
 	switch update {
-	case "available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "usage_update", "plan":
+	case "available_commands_update", "current_mode_update", "config_option_update", "session_info_update",
+		"usage_update", "plan":
 		return true
 	}
 	return false

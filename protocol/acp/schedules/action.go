@@ -54,15 +54,17 @@ func actions() []Action {
 			b.key("cancel")
 			b.cancelled()
 		}},
-		{Name: "$/cancel_request", rank: 1, at: func(p Point) bool { return p.kind < atEnd && p.kind != atPermission && letGo(p) }, write: cancelRequest},
+		{Name: "$/cancel_request", rank: 1, write: cancelRequest,
+			at: func(p Point) bool { return p.kind < atEnd && p.kind != atPermission && letGo(p) }},
 		{Name: "close", rank: 1, needs: "close", at: anywhere, write: closes},
 		{Name: "load", rank: 0, needs: "load", at: letGo, write: loads},
 		{Name: "second prompt", rank: 1, at: func(p Point) bool { return p.kind <= atEnd && letGo(p) }, write: secondPrompt},
 		{Name: "kill and load", rank: 1, needs: "load", at: anywhere, write: killAndLoad},
 		{Name: "end of input", rank: 1, at: anywhere, write: endOfInput},
 		{Name: "new session", rank: 2, at: letGo, write: newSession},
-		{Name: "turn in another session", rank: 2, at: func(p Point) bool { return letGo(p) && p.kind != atWrite }, write: beside},
-		{Name: "slow reader", rank: 3, at: func(p Point) bool { return p.kind <= atGate && p.kind != atWrite || p.kind == atIdle }, write: func(b *builder) {
+		{Name: "turn in another session", rank: 2, at: func(p Point) bool { return letGo(p) && p.kind != atWrite },
+			write: beside},
+		{Name: "slow reader", rank: 3, at: kinds(atOnce, atFrame, atGate, atIdle), write: func(b *builder) {
 			b.key("stall 150ms")
 			b.natural()
 		}},
@@ -71,13 +73,19 @@ func actions() []Action {
 				return b.model.CutAt(*b.point.hold, fakellm.NewStep("fail", "{disconnect: now}"))
 			}},
 		{Name: "nothing", rank: 1, at: kinds(atSecond, atIdle), write: func(b *builder) { b.natural() }},
-		{Name: "split writes", rank: 3, at: kinds(atOnce), whole: true, before: func(b *builder) { b.key("write-shape split=7") }, write: func(b *builder) { b.natural() }},
-		{Name: "bytewise writes", rank: 4, at: kinds(atOnce), whole: true, before: func(b *builder) { b.key("write-shape bytewise") }, write: func(b *builder) { b.key("cancel"); b.cancelled() }},
+		{Name: "split writes", rank: 3, at: kinds(atOnce), whole: true,
+			before: func(b *builder) { b.key("write-shape split=7") }, write: func(b *builder) { b.natural() }},
+		{Name: "bytewise writes", rank: 4, at: kinds(atOnce), whole: true,
+			before: func(b *builder) { b.key("write-shape bytewise") },
+			write:  func(b *builder) { b.key("cancel"); b.cancelled() }},
 		{Name: "second prompt + cancel", rank: 1, at: inTurn, write: func(b *builder) { promptThenCancel(b) }},
-		{Name: "load + cancel", rank: 2, needs: "load", at: func(p Point) bool { return p.open() && p.kind != atWrite && p.kind != atSecond }, write: loadThenCancel},
-		{Name: "new session + cancel", rank: 3, at: func(p Point) bool { return p.open() && p.kind != atWrite }, write: newThenCancel},
+		{Name: "load + cancel", rank: 2, needs: "load", write: loadThenCancel,
+			at: func(p Point) bool { return p.open() && p.kind != atWrite && p.kind != atSecond }},
+		{Name: "new session + cancel", rank: 3, at: func(p Point) bool { return p.open() && p.kind != atWrite },
+			write: newThenCancel},
 		{Name: "cancel + close", rank: 3, needs: "close", at: inTurn, write: cancelThenClose},
-		{Name: "cancel + load", rank: 3, needs: "load", at: func(p Point) bool { return p.open() && p.kind != atWrite }, write: cancelThenLoad},
+		{Name: "cancel + load", rank: 3, needs: "load", at: func(p Point) bool { return p.open() && p.kind != atWrite },
+			write: cancelThenLoad},
 		{Name: "resume", rank: 0, needs: "resume", at: kinds(atIdle, atLoaded), write: resumes},
 		{Name: "delete", rank: 0, needs: "delete", at: kinds(atIdle), write: deletes},
 		{Name: "unknown session", rank: 0, at: kinds(atIdle), write: unknownSession},
@@ -364,7 +372,8 @@ func deletes(b *builder) {
 
 func unknownSession(b *builder) {
 	b.check("SESSION-023", "unknown-session-is-refused")
-	b.key(`request session/prompt '{"sessionId": "no-such-session", "prompt": [{"type": "text", "text": "Anyone there?"}]}' as U`)
+	b.key("request session/prompt %s as U",
+		script.Quote(`{"sessionId": "no-such-session", "prompt": [{"type": "text", "text": "Anyone there?"}]}`))
 	b.add("await response U code?")
 	b.again("", "")
 }

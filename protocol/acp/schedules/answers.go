@@ -33,14 +33,15 @@ func answers() []Action {
 			b.untouched()
 			b.again("", "CANCEL-011")
 		}},
-		{Name: "cancel + allow too late", rank: 2, at: permission, permits: "hold late", sticky: true, write: func(b *builder) {
-			b.key("cancel")
-			b.check("CANCEL-001", "ends-as-cancelled")
-			b.ends("cancelled")
-			b.key("answer ASK allow_once")
-			b.untouched()
-			b.again("", "CANCEL-011")
-		}},
+		{Name: "cancel + allow too late", rank: 2, at: permission, permits: "hold late", sticky: true,
+			write: func(b *builder) {
+				b.key("cancel")
+				b.check("CANCEL-001", "ends-as-cancelled")
+				b.ends("cancelled")
+				b.key("answer ASK allow_once")
+				b.untouched()
+				b.again("", "CANCEL-011")
+			}},
 		{Name: "cancel + never answer", rank: 1, at: permission, permits: "never", sticky: true, write: func(b *builder) {
 			b.key("cancel")
 			b.check("CANCEL-001", "ends-as-cancelled")
@@ -84,16 +85,17 @@ func answers() []Action {
 		{"answer with an error", "error", false, false, 2},
 		{"an option never offered", "option:no-such-option", false, false, 2},
 	} {
-		all = append(all, Action{Name: a.name, rank: a.rank, at: permission, answers: true, free: true, write: func(b *builder) {
-			b.once(a.permit)
-			b.add("await permission")
-			b.check("PERM-013", "ends")
-			b.ends("any|error")
-			if !a.allowed {
-				b.untouched()
-			}
-			b.repeat(a.permit, a.always, a.allowed)
-		}})
+		all = append(all, Action{Name: a.name, rank: a.rank, at: permission, answers: true, free: true,
+			write: func(b *builder) {
+				b.once(a.permit)
+				b.add("await permission")
+				b.check("PERM-013", "ends")
+				b.ends("any|error")
+				if !a.allowed {
+					b.untouched()
+				}
+				b.repeat(a.permit, a.always, a.allowed)
+			}})
 	}
 	for i := range all { // there are few, and much depends on them
 		all[i].rank -= 3
@@ -111,7 +113,8 @@ func (b *builder) once(choice string) {
 // asks is the index of the target's prompt.
 func (b *builder) asks() int {
 	for i, l := range slices.Backward(b.lines) {
-		if l.Is("prompt") && slices.ContainsFunc(l.Words, func(w script.Word) bool { return w.String() == b.target.text.String() }) {
+		if l.Is("prompt") && slices.ContainsFunc(l.Words,
+			func(w script.Word) bool { return w.String() == b.target.text.String() }) {
 			return i
 		}
 	}

@@ -110,7 +110,8 @@ func (b *base) target(line, number int, session string, opened bool) (target, bo
 		return t, false
 	}
 	t.text, t.rest = w[0], w[1:]
-	if number >= len(b.spoken.Turns) || b.spoken.Turns[number].Mapping || len(plain(b.spoken.Turns[number]).Places()) == 0 {
+	if number >= len(b.spoken.Turns) || b.spoken.Turns[number].Mapping ||
+		len(plain(b.spoken.Turns[number]).Places()) == 0 {
 		return t, false
 	}
 	for _, l := range b.Lines[line+1:] {

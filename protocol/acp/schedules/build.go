@@ -302,7 +302,8 @@ func (b *builder) choice() string {
 // ends awaits the end of the target's turn.
 func (b *builder) ends(how string) {
 	var session script.Word
-	if b.point.kind == atSecond || slices.ContainsFunc(b.lines, func(l *script.Line) bool { return l.Says("session", "new", "another") }) {
+	another := func(l *script.Line) bool { return l.Says("session", "new", "another") }
+	if b.point.kind == atSecond || slices.ContainsFunc(b.lines, another) {
 		session = script.Option("session", b.target.main)
 	}
 	b.add("await turn %s %s", how, session)

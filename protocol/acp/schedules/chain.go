@@ -12,10 +12,12 @@ import (
 
 // inChain are the commands of a schedule that leave nothing behind for the
 // next one: what it opens, it names, and what it changes, it changes back.
-var inChain = []string{"session", "prompt", "await", "release", "cancel", "cancel-request", "check", "text", "saw", "model", "group", "stall", "request", "same-history", "write-shape"}
+var inChain = []string{"session", "prompt", "await", "release", "cancel", "cancel-request", "check", "text", "saw",
+	"model", "group", "stall", "request", "same-history", "write-shape"}
 
 // onceInChain are the commands that a chain says once for all its schedules.
-var onceInChain = []string{"needs", "client", "files", "buffer", "env", "home", "ids", "policy", "rules", "terminal", "elicit", "mcp"}
+var onceInChain = []string{"needs", "client", "files", "buffer", "env", "home", "ids", "policy", "rules", "terminal",
+	"elicit", "mcp"}
 
 // shared names what a schedule must have in common with those it shares a process
 // with; "" if it does not leave the process as it found it.
@@ -104,7 +106,8 @@ func numberedLine(line *script.Line, n int, kept, keep map[string]bool) *script.
 		l.Words[last] = script.Text(fmt.Sprintf("%s.%d", l.Words[last].Raw(), n))
 	case l.Is("model") && !l.Negated && l.Words[last].Quoted:
 		key, operator, value, _ := l.Words[last].Cut("~")
-		l.Words[last] = script.Join(script.Text(key+operator), script.Quote(fmt.Sprintf(`%s \(schedule %d\)`, value.Raw(), n)))
+		l.Words[last] = script.Join(script.Text(key+operator), script.Quote(fmt.Sprintf(`%s \(schedule %d\)`, value.Raw(),
+			n)))
 	}
 	l.Blocks = nil
 	for _, block := range line.Blocks {

@@ -55,7 +55,8 @@ func (p Point) elsewhere() fakellm.TurnNode {
 			steps = append(steps, gate(fmt.Sprintf("b%d", n)), fakellm.NewText("text", fmt.Sprintf("Part %d. ", n)))
 		}
 	}
-	return fakellm.TurnNode{Replies: []fakellm.ReplyNode{{Steps: append(steps, gate("elsewhere"), fakellm.NewText("text", "Elsewhere."))}}}
+	return fakellm.TurnNode{Replies: []fakellm.ReplyNode{{Steps: append(steps, gate("elsewhere"),
+		fakellm.NewText("text", "Elsewhere."))}}}
 }
 
 // steps is how many steps the target takes in a merge, or the other session.
@@ -124,7 +125,8 @@ func (b *builder) walk() {
 func beside(b *builder) {
 	aside := says("Aside.")
 	stop := "end_turn"
-	if own := plain(b.base.spoken.Turns[b.target.turn]); len(b.seen.effects) == 0 && b.point.kind != atRequest && b.seen.asked == 0 {
+	if own := plain(b.base.spoken.Turns[b.target.turn]); len(b.seen.effects) == 0 && b.point.kind != atRequest &&
+		b.seen.asked == 0 {
 		aside, stop = own, cmp.Or(b.seen.stop, "any")
 	}
 	b.key("session new another")

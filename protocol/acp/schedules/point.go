@@ -97,7 +97,8 @@ func look(t *transcript.Transcript, n int, m fakellm.TurnNode) seen {
 			f.requests++
 		case e.Source == transcript.Model && e.Kind == transcript.ModelDone:
 			f.done++
-		case e.Source == transcript.Editor && e.Kind == transcript.Response && e.Method == "session/request_permission" && s.asked == 1:
+		case e.Source == transcript.Editor && e.Kind == transcript.Response && e.Method == "session/request_permission" &&
+			s.asked == 1:
 			s.choice = choiceOf(t.At(e.Ref), e)
 		case e.Source != transcript.Agent || e.Session != s.session:
 		case e.Kind == transcript.Response && e.Ref == prompt:
@@ -275,7 +276,8 @@ func (l *lister) frames() {
 			l.add(Point{Name: f.kind, State: f.kind + " open", kind: atRequest, hold: f.hold, what: f.kind,
 				until: []string{f.kind}, many: total[f.kind] > 1})
 			if f.kind == "terminal/create" {
-				l.add(Point{Name: "terminal running", State: "terminal running", kind: atTerminal, hold: f.hold, until: []string{f.kind}})
+				l.add(Point{Name: "terminal running", State: "terminal running", kind: atTerminal, hold: f.hold,
+					until: []string{f.kind}})
 			}
 			continue
 		}

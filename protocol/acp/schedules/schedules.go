@@ -33,7 +33,8 @@ func (planner) Actions() []string {
 
 // Doubtful implements sweep.Planner.
 func (planner) Doubtful(parts []sweep.Schedule, t *transcript.Transcript) bool {
-	return swallowed(t) || clings(t) && slices.ContainsFunc(parts, func(s sweep.Schedule) bool { return s.Of.(schedule).cuts() })
+	return swallowed(t) || clings(t) && slices.ContainsFunc(parts,
+		func(s sweep.Schedule) bool { return s.Of.(schedule).cuts() })
 }
 
 // State implements sweep.Planner. The content of a turn is none: its order is
@@ -47,7 +48,8 @@ func (b *base) Observe(t *transcript.Transcript, effects []string) (notes []stri
 	for _, tg := range b.targets {
 		saw := look(t, tg.turn, plain(b.spoken.Turns[tg.turn]))
 		if saw.session == "" {
-			notes = append(notes, fmt.Sprintf("%s: the turn on line %d is not swept: the baseline did not get there", b.id, b.Lines[tg.line].Number))
+			notes = append(notes, fmt.Sprintf("%s: the turn on line %d is not swept: the baseline did not get there", b.id,
+				b.Lines[tg.line].Number))
 			continue
 		}
 		saw.effects = effects
