@@ -11,7 +11,7 @@ import (
 
 // Elicitation is how the editor answers elicitation/create, if it advertises
 // elicitation.form or elicitation.url. The first rule that matches decides;
-// without one the user declines, and a Remark says so. An Elicitation counts:
+// without one the user declines, and a Note says so. An Elicitation counts:
 // do not copy it, and use one for each connection.
 type Elicitation struct {
 	Rules []ElicitRule
@@ -86,7 +86,7 @@ func (e *Editor) elicitation(r *Request) {
 	e.mu.Unlock()
 	answer, ruled := policy.decide(mode.Str(), message.Str())
 	if !ruled {
-		e.remark(r.Entry.Session, Remark{
+		e.note(r.Entry.Session, Note{
 			Code: "elicitation-default", Request: r.Entry.Seq, Text: "no rule for this elicitation; it was declined",
 		})
 	}
@@ -129,7 +129,7 @@ func (e *Editor) elicitAct(r *Request, mode string, schema wire.Value, a ElicitA
 		problem = "the values the test gives do not fit the form"
 	}
 	if problems := form.Check(schema, content); len(problems) > 0 {
-		e.remark(r.Entry.Session, Remark{
+		e.note(r.Entry.Session, Note{
 			Code: "elicitation-content", Request: r.Entry.Seq, Inconclusive: true,
 			Text: fmt.Sprintf("%s: %s", problem, problems[0]),
 		})

@@ -8,5 +8,5 @@ func (p *Policy) Decide(session, kind, title string, offered [][2]string) (chose
 		a.options = append(a.options, option{o[0], o[1]})
 	}
 	d := p.decide(a)
-	return d.chosen, d.remark != nil
+	return d.chosen, d.note != nil
 }

@@ -15,7 +15,7 @@ import (
 // Files is how the editor answers fs/read_text_file and fs/write_text_file. The
 // zero value reads and writes the disk, within the session's cwd and additional
 // directories; what leaves them, also through a symbolic link, is refused with
-// -32602 and a Remark. The fields must not change while an editor uses them;
+// -32602 and a Note. The fields must not change while an editor uses them;
 // the methods may be called at any time.
 type Files struct {
 	// MissingEmpty answers the read of a missing file with "" instead of

@@ -59,7 +59,7 @@ var _ = Describe("files", func() {
 		Expect(v.Path("error.code").Text()).To(Equal(code), string(v.Raw()))
 		Expect(os.ReadFile(outside + "/secret")).To(Equal([]byte("secret")))
 		if noted {
-			Expect(remarks(e.Transcript())).To(ConsistOf(And(HaveField("Code", "path-refused"), HaveField("Refused", path))))
+			Expect(notes(e.Transcript())).To(ConsistOf(And(HaveField("Code", "path-refused"), HaveField("Refused", path))))
 		}
 	},
 		Entry("outside", "fs/read_text_file", "$OUT/secret", "-32602", true),

@@ -346,11 +346,11 @@ func kinds(t *transcript.Transcript, sources ...transcript.Source) []string {
 	return list
 }
 
-func remarks(t *transcript.Transcript) (list []mockclient.Remark) {
+func notes(t *transcript.Transcript) (list []mockclient.Note) {
 	GinkgoHelper()
 	for e := range t.All() {
-		if e.Kind == transcript.Remark {
-			var r mockclient.Remark
+		if e.Kind == transcript.Noted {
+			var r mockclient.Note
 			Expect(json.Unmarshal(e.Raw, &r)).To(Succeed())
 			list = append(list, r)
 		}
@@ -360,7 +360,7 @@ func remarks(t *transcript.Transcript) (list []mockclient.Remark) {
 
 func codes(t *transcript.Transcript) []string {
 	var list []string
-	for _, r := range remarks(t) {
+	for _, r := range notes(t) {
 		list = append(list, r.Code)
 	}
 	return list

@@ -70,7 +70,7 @@ func (e *Editor) locate(r *Request) (file, bool) {
 	}
 	roots, known := e.rootsOf(session.Str())
 	if !known {
-		e.remark(session.Str(), Remark{
+		e.note(session.Str(), Note{
 			Code: "unknown-session", Request: r.Entry.Seq, Text: "a file was asked for in a session that is not open",
 		})
 		r.Fail(codeInvalidParams, "unknown session %q", wire.Clip(session.Str(), 100))
@@ -133,7 +133,7 @@ func (e *Editor) access(r *Request, at file, do func(file) error) (ok bool, err 
 }
 
 func (e *Editor) refuse(r *Request, path string) {
-	e.remark(r.Entry.Session, Remark{
+	e.note(r.Entry.Session, Note{
 		Code: "path-refused", Request: r.Entry.Seq, Refused: path, Text: "the path leaves the directories of the session",
 	})
 	r.Fail(codeInvalidParams, "the path %q is outside the directories of the session", wire.Clip(path, 300))

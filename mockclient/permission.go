@@ -73,9 +73,9 @@ func (e *Editor) act(r *Request, d decision) {
 		if !d.AfterCancel && e.cancelledTurn(r.Entry.Session) {
 			return CancelledOutcome(), nil
 		}
-		if d.remark != nil {
-			d.remark.Request = r.Entry.Seq
-			e.remark(r.Entry.Session, *d.remark)
+		if d.note != nil {
+			d.note.Request = r.Entry.Seq
+			e.note(r.Entry.Session, *d.note)
 		}
 		switch {
 		case d.Error != nil:
@@ -125,9 +125,9 @@ func (e *Editor) AnswerPermission(request int, answer Answer) (transcript.Entry,
 	f := e.t.At(request)
 	r := &Request{Entry: f, Params: f.JSON().Get("params"), e: e}
 	d := choose(answer, e.askOf(r))
-	if d.remark != nil {
-		d.remark.Request = request
-		e.remark(f.Session, *d.remark)
+	if d.note != nil {
+		d.note.Request = request
+		e.note(f.Session, *d.note)
 	}
 	switch {
 	case d.Error != nil:

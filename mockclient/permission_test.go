@@ -80,7 +80,7 @@ var _ = Describe("the policy", func() {
 	)
 	It("says which verdict a missing option leaves", func() {
 		_, e := asked(mockclient.Allow(), request("edit", "t", options("reject_once")))
-		Expect(remarks(e.Transcript())).To(ConsistOf(And(HaveField("Inconclusive", true), HaveField("Wanted", "allow_once"), HaveField("Request", BeNumerically(">", 0)))))
+		Expect(notes(e.Transcript())).To(ConsistOf(And(HaveField("Inconclusive", true), HaveField("Wanted", "allow_once"), HaveField("Request", BeNumerically(">", 0)))))
 	})
 	It("takes the first rule that matches, by kind, title, offer and number", func() {
 		p := &mockclient.Policy{Rules: []mockclient.Rule{

@@ -22,13 +22,13 @@ const (
 
 // Policy decides permission requests before the act. The first rule that
 // matches decides; without one the request is rejected (reject_once, else
-// reject_always, else cancelled), and a Remark says so. A Policy counts: do not
+// reject_always, else cancelled), and a Note says so. A Policy counts: do not
 // copy it, and use one for each connection.
 type Policy struct {
 	Rules []Rule
 	// Remember makes the user's "always" hold: once an *_always option was
 	// chosen for a tool kind in a session, later requests for that kind get
-	// the same answer without looking at the rules, and a Remark says so. By
+	// the same answer without looking at the rules, and a Note says so. By
 	// default remembering is the agent's part.
 	Remember bool
 
@@ -74,7 +74,7 @@ type Answer struct {
 	Option string
 	// Kind chooses the first option of a kind. AllowOnce may use AllowAlways
 	// and RejectOnce may use RejectAlways if nothing better is offered, with
-	// a Remark; without that the answer is cancelled, with a Remark that is
+	// a Note; without that the answer is cancelled, with a Note that is
 	// inconclusive.
 	Kind string
 
@@ -191,7 +191,7 @@ func literal(title string) string {
 type decision struct {
 	Answer
 	chosen string // option id, for a choice
-	remark *Remark
+	note   *Note
 }
 
 // decide finds the answer to a request and settles which option it means.
@@ -200,8 +200,8 @@ func (p *Policy) decide(a ask) decision {
 	defer p.mu.Unlock()
 	if kind := p.always[[2]string{a.session, a.kind}]; p.Remember && kind != "" {
 		d := choose(Answer{Kind: kind}, a)
-		if d.remark == nil {
-			d.remark = &Remark{
+		if d.note == nil {
+			d.note = &Note{
 				Code: "permission-remembered", Text: "answered as the user always does since an earlier request", Chosen: kind,
 			}
 		}
@@ -272,7 +272,7 @@ func reject(a ask) decision {
 		if id, ok := a.first(kind); ok {
 			return decision{
 				Answer: Answer{Option: id}, chosen: id,
-				remark: &Remark{
+				note: &Note{
 					Code: "permission-default", Chosen: kind,
 					Text: "no rule for this permission request; it was answered with " + kind,
 				},
@@ -281,7 +281,7 @@ func reject(a ask) decision {
 	}
 	return decision{
 		Answer: Answer{Cancelled: true},
-		remark: &Remark{
+		note: &Note{
 			Code: "permission-default", Chosen: "cancelled",
 			Text: "no rule for this permission request and no way to reject it; it was answered with cancelled",
 		},
@@ -298,7 +298,7 @@ func choose(answer Answer, a ask) decision {
 	case answer.Option != "":
 		d.chosen = answer.Option
 		if a.kindOf(answer.Option) == "" {
-			d.remark = &Remark{
+			d.note = &Note{
 				Code: "permission-unknown-option", Wanted: answer.Option,
 				Text: fmt.Sprintf("answered with option %q, which is not offered", answer.Option),
 			}
@@ -308,7 +308,7 @@ func choose(answer Answer, a ask) decision {
 		stronger := fallbacks[answer.Kind]
 		if !ok && stronger != "" {
 			if id, ok = a.first(stronger); ok {
-				d.remark = &Remark{
+				d.note = &Note{
 					Code: "permission-fallback", Wanted: answer.Kind, Chosen: stronger,
 					Text: fmt.Sprintf("%s is not offered; %s was chosen", answer.Kind, stronger),
 				}
@@ -316,7 +316,7 @@ func choose(answer Answer, a ask) decision {
 		}
 		if !ok {
 			d.Cancelled = true
-			d.remark = &Remark{
+			d.note = &Note{
 				Code: "permission-not-offered", Wanted: answer.Kind, Chosen: "cancelled", Inconclusive: true,
 				Text: answer.Kind + " is not offered, nor anything that may stand in for it; " +
 					"the request was answered with cancelled",

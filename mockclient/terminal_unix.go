@@ -25,7 +25,7 @@ import (
 // we by the second.
 func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, env []string) {
 	if !l.allowed(t.Command) {
-		r.e.remark(t.Session, Remark{
+		r.e.note(t.Session, Note{
 			Code: "command-refused", Request: r.Entry.Seq, Refused: t.Command,
 			Text: "the command is not among those the test allows",
 		})

@@ -22,7 +22,7 @@ type Terminals struct {
 	Rows, Cols uint16 // 0 means 24 and 80
 	// Allow are globs over command lines (the words joined with spaces) that a
 	// real terminal may run. Anything else is refused with -32602 and a
-	// Remark; nothing is allowed by default.
+	// Note; nothing is allowed by default.
 	Allow []string
 	// Script is what commands do in a scripted terminal; the first that
 	// matches counts.

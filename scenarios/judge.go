@@ -236,7 +236,7 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *Result) Verdict {
 // scripted give no verdict; "" if none.
 func (r *run) unsure() string {
 	for e := range r.t.All() {
-		if e.Kind == transcript.Remark {
+		if e.Kind == transcript.Noted {
 			v := e.JSON()
 			if yes, _ := v.Get("inconclusive").Bool(); yes {
 				return v.Get("text").Str()
@@ -250,7 +250,7 @@ func (r *run) unsure() string {
 func (r *run) remarks() []string {
 	var out []string
 	for e := range r.t.All() {
-		if e.Kind == transcript.Remark || e.Kind == transcript.ModelUnmatched || e.Kind == transcript.ModelUnused {
+		if e.Kind == transcript.Noted || e.Kind == transcript.ModelUnmatched || e.Kind == transcript.ModelUnused {
 			if text := e.JSON().Get("text").Str(); text != "" && !slices.Contains(out, text) && !slices.Contains(r.state.notes, text) {
 				out = append(out, text)
 			}

@@ -64,7 +64,7 @@ func (p *Protocol) kindList() []Kind {
 			return e.Source == transcript.Stderr
 		}},
 		{Name: "note", Help: "a remark of the editor or the model server", Match: func(_ Pattern, e transcript.Entry, _ bool) bool {
-			return e.Source == transcript.Note && e.Kind == transcript.Remark
+			return e.Source == transcript.Note && e.Kind == transcript.Noted
 		}},
 	}...)
 }

@@ -52,7 +52,7 @@ var _ = Describe("an agent without a process", func() {
 		r := run(e, "check a\nprompt 'Say hello.'\nawait agent_message text~^Hello\nawait turn end_turn\nstall 1ms\n"+hello)
 		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
 		log := transcriptOf(e, r)
-		Expect(log.At(log.Len()).Kind).To(Or(Equal(transcript.Exited), Equal(transcript.Remark), Equal(transcript.CheckOpened)))
+		Expect(log.At(log.Len()).Kind).To(Or(Equal(transcript.Exited), Equal(transcript.Noted), Equal(transcript.CheckOpened)))
 	})
 
 	It("is not signalled, killed or started again: such a scenario does not apply", func() {

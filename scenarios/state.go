@@ -155,7 +155,7 @@ func (r *run) Excuse(seqs ...int) {
 
 func (r *run) Note(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	r.t.Event(r.connection(), transcript.Note, transcript.Remark, "", map[string]string{"text": text})
+	r.t.Event(r.connection(), transcript.Note, transcript.Noted, "", map[string]string{"text": text})
 	r.change(func(s *state) { s.notes = append(s.notes, text) })
 }
 

@@ -33,7 +33,7 @@ func (s *Scene) play(b *Block) {
 	case errors.Is(err, errEnded), s.ctx.Err() != nil:
 		return
 	case err != nil:
-		s.Log.Event(0, transcript.Note, transcript.Remark, s.session, map[string]any{"code": "script", "text": err.Error()})
+		s.Log.Event(0, transcript.Note, transcript.Noted, s.session, map[string]any{"code": "script", "text": err.Error()})
 	}
 	if s.answered || s.request.Kind != transcript.Request || err != nil {
 		return

@@ -256,7 +256,7 @@ func (s sink) bytes(b []byte) {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	if !s.c.over && !s.c.closed {
-		s.c.Log.Event(0, transcript.Note, transcript.Remark, "",
+		s.c.Log.Event(0, transcript.Note, transcript.Noted, "",
 			map[string]any{"code": "bytes", "text": fmt.Sprintf("%d bytes that are no line: %.80q", len(b), b)})
 		s.put(b)
 	}

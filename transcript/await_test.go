@@ -163,7 +163,7 @@ var _ = Describe("Await", func() {
 				writers.Go(func() {
 					for range 100 {
 						agent(t, update(1))
-						t.Event(0, transcript.Note, transcript.Remark, "", map[string]int{"a": 1})
+						t.Event(0, transcript.Note, transcript.Noted, "", map[string]int{"a": 1})
 					}
 					note(t, name)
 				})

@@ -53,7 +53,7 @@ const (
 	TermExit     Kind = "term-exit"
 	TermReleased Kind = "term-released"
 
-	Remark      Kind = "note"  // something the harness decided and a reader should know
+	Noted       Kind = "note"  // something the harness decided and a reader should know
 	Phase       Kind = "phase" // a comment line of the scenario
 	CheckOpened Kind = "check" // a check of the scenario begins
 	Act         Kind = "act"   // a line of the scenario that sends no frame

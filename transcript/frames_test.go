@@ -59,7 +59,7 @@ var _ = Describe("Appending", func() {
 		e := t.Event(2, transcript.Model, transcript.Gate, "s1", map[string]any{"n": 1, "gate": "mid"})
 		Expect(string(e.Raw)).To(Equal(`{"gate":"mid","n":1}`))
 		Expect([]any{e.Conn, e.Session, e.JSON().Get("gate").Str()}).To(Equal([]any{2, "s1", "mid"}))
-		e = t.Event(0, transcript.Note, transcript.Remark, "", make(chan int))
+		e = t.Event(0, transcript.Note, transcript.Noted, "", make(chan int))
 		Expect(e.JSON().Get("error").Str()).To(ContainSubstring("chan int"))
 	})
 })

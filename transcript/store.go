@@ -19,7 +19,7 @@ type store struct {
 	count  int     // entries in all
 	recent []block // in memory, oldest first
 	bytes  int     // memory the recent blocks take, roughly
-	old    []place // on disk only, oldest first
+	old    []span  // on disk only, oldest first
 	cache  block   // the block read back last
 	reads  decoder // what is read back
 
@@ -36,8 +36,8 @@ type block struct {
 	off     int64 // where its first line begins, if it is in the file
 }
 
-// place is where a block is in the file.
-type place struct {
+// span is where a block is in the file.
+type span struct {
 	first, n int
 	off, end int64
 }
@@ -165,7 +165,7 @@ func (s *store) spill() {
 		}
 		s.disk = d
 	}
-	var places []place
+	var spans []span
 	drop, freed := 0, 0
 	for drop < len(s.recent)-1 && s.bytes-freed > s.limit/2 {
 		b := s.recent[drop]
@@ -179,7 +179,7 @@ func (s *store) spill() {
 		if !s.disk.temporary {
 			end = s.recent[drop+1].off
 		}
-		places = append(places, place{b.first, len(b.entries), b.off, end})
+		spans = append(spans, span{b.first, len(b.entries), b.off, end})
 		freed += b.bytes
 		drop++
 	}
@@ -188,14 +188,14 @@ func (s *store) spill() {
 		s.fail(s.disk.err())
 		return
 	}
-	s.old = append(s.old, places...)
+	s.old = append(s.old, spans...)
 	s.recent = append(s.recent[:0:0], s.recent[drop:]...)
 	s.bytes -= freed
 }
 
 // read brings a block back. What cannot be read is replaced, entry by entry,
-// by a remark that says so.
-func (s *store) read(p place) block {
+// by a note that says so.
+func (s *store) read(p span) block {
 	b := block{first: p.first, entries: make([]Entry, p.n)}
 	text, err := s.disk.read(p.off, p.end)
 	for i := range b.entries {
@@ -206,7 +206,7 @@ func (s *store) read(p place) block {
 		}
 		if err != nil {
 			s.fail(fmt.Errorf("reading entry %d of the transcript back: %w", p.first+i, err))
-			b.entries[i] = Entry{Source: Note, Kind: Remark, Problem: s.err.Error()}
+			b.entries[i] = Entry{Source: Note, Kind: Noted, Problem: s.err.Error()}
 		}
 		b.entries[i].Seq = p.first + i
 	}

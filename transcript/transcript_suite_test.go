@@ -51,7 +51,7 @@ func editor(t *transcript.Transcript, line string) transcript.Entry {
 }
 
 func note(t *transcript.Transcript, text string) transcript.Entry {
-	return t.Append(transcript.Entry{Source: transcript.Note, Kind: transcript.Remark, Method: text})
+	return t.Append(transcript.Entry{Source: transcript.Note, Kind: transcript.Noted, Method: text})
 }
 
 func started(t *transcript.Transcript, conn int) transcript.Entry {

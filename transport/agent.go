@@ -351,14 +351,14 @@ func (a *Agent) AtEnd(f func()) {
 	a.ends = append(a.ends, f)
 }
 
-// note is what an agent's reader noted: the details of a transcript.Remark.
+// note is what an agent's reader noted: the details of a transcript.Noted.
 type note struct {
 	Code    string `json:"code"`
 	Text    string `json:"text"`
 	Request int    `json:"request,omitempty"`
 }
 
-func (a *Agent) note(n note) { a.t.Event(a.conn, transcript.Note, transcript.Remark, "", n) }
+func (a *Agent) note(n note) { a.t.Event(a.conn, transcript.Note, transcript.Noted, "", n) }
 
 // Format prints the agent by its connection and process.
 func (a *Agent) Format(s fmt.State, _ rune) {

@@ -123,7 +123,7 @@ var _ = Describe("rendering", func() {
 		t.Event(0, transcript.Process, transcript.StdinClosed, "", struct{}{})
 		t.Event(0, transcript.Process, transcript.Exited, "", map[string]any{"code": 1})
 		t.Event(0, transcript.Model, transcript.Gate, "s-1", map[string]any{"n": 1, "gate": "mid"})
-		t.Event(0, transcript.Note, transcript.Remark, "", map[string]any{"text": "two\nlines"})
+		t.Event(0, transcript.Note, transcript.Noted, "", map[string]any{"text": "two\nlines"})
 		t.Append(transcript.Entry{Source: transcript.Stderr, Kind: transcript.Chunk, Raw: []byte("warning\x1b[31m\nmore\n")})
 		t.Append(transcript.Entry{Source: transcript.Editor, Kind: transcript.Written, Ref: 1, Problem: "broken pipe"})
 		var b strings.Builder

@@ -106,7 +106,7 @@ func (p *play) line(line string) error {
 	case "wait":
 		d, err := time.ParseDuration(rest)
 		p.now = p.now.Add(d)
-		p.Append(transcript.Entry{Source: transcript.Note, Kind: transcript.Remark})
+		p.Append(transcript.Entry{Source: transcript.Note, Kind: transcript.Noted})
 		return err
 	case "cut":
 		p.end = rules.End{}

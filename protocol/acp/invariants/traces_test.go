@@ -60,7 +60,7 @@ func importTrace(path string) (*transcript.Transcript, error) {
 		case "stderr":
 			t.Append(transcript.Entry{Conn: conn, Source: transcript.Stderr, Kind: transcript.Chunk, Raw: l.Frame})
 		case "note":
-			kind := transcript.Remark
+			kind := transcript.Noted
 			if bytes.Contains(l.Frame, []byte("stdinClosed")) {
 				kind = transcript.StdinClosed
 			} else if bytes.HasPrefix(l.Frame, []byte(`{"exit"`)) {

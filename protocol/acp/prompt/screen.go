@@ -168,7 +168,7 @@ func (s *screen) show(e transcript.Entry) {
 		s.open = nil
 	case e.Source == transcript.Editor && e.Kind == transcript.Response && e.Method == "session/request_permission":
 		s.permission(e)
-	case e.Source == transcript.Note && e.Kind == transcript.Remark:
+	case e.Source == transcript.Note && e.Kind == transcript.Noted:
 		if r := e.JSON(); r.Get("refused").Exists() {
 			s.aside("refused: " + OneLine(r.Get("refused").Str()) + ": " + r.Get("text").Str())
 		}

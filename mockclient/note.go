@@ -2,9 +2,9 @@ package mockclient
 
 import "github.com/acp-test/acp-test/transcript"
 
-// Remark is what the harness noted about its own decisions: the details of an
-// entry of kind transcript.Remark.
-type Remark struct {
+// Note is what the harness noted about its own decisions: the details of an
+// entry of kind transcript.Noted.
+type Note struct {
 	// Code is for machines: "permission-default", "permission-fallback",
 	// "permission-not-offered", "path-refused", "unknown-session", …
 	Code string `json:"code"`
@@ -23,6 +23,6 @@ type Remark struct {
 	Inconclusive bool `json:"inconclusive,omitempty"`
 }
 
-func (e *Editor) remark(session string, r Remark) {
-	e.t.Event(e.agent.Conn(), transcript.Note, transcript.Remark, session, r)
+func (e *Editor) note(session string, r Note) {
+	e.t.Event(e.agent.Conn(), transcript.Note, transcript.Noted, session, r)
 }
