@@ -56,10 +56,7 @@ func appendEntry(b []byte, e Entry) []byte {
 	if us %= 1000; us > 0 {
 		b = append(b, '.', byte('0'+us/100), byte('0'+us/10%10), byte('0'+us%10))
 	}
-	if e.Conn != 0 {
-		b = append(b, `,"conn":`...)
-		b = strconv.AppendInt(b, int64(e.Conn), 10)
-	}
+	b = appendInt(b, `,"conn":`, e.Conn)
 	b = appendString(b, "from", string(e.Source))
 	b = appendString(b, "kind", string(e.Kind))
 	if e.ID != "" {
@@ -68,15 +65,9 @@ func appendEntry(b []byte, e Entry) []byte {
 	}
 	b = appendString(b, "method", e.Method)
 	b = appendString(b, "session", e.Session)
-	if e.Ref != 0 {
-		b = append(b, `,"ref":`...)
-		b = strconv.AppendInt(b, int64(e.Ref), 10)
-	}
+	b = appendInt(b, `,"ref":`, e.Ref)
 	b = appendString(b, "problem", e.Problem)
-	if e.Size != 0 {
-		b = append(b, `,"size":`...)
-		b = strconv.AppendInt(b, int64(e.Size), 10)
-	}
+	b = appendInt(b, `,"size":`, e.Size)
 	for i, p := range e.Redacted {
 		if i == 0 {
 			b = append(b, `,"redacted":[`...)
@@ -111,6 +102,13 @@ func appendRaw(b []byte, e Entry) []byte {
 	b = append(b, `,"raw64":"`...)
 	b = base64.StdEncoding.AppendEncode(b, e.Raw)
 	return append(b, '"')
+}
+
+func appendInt(b []byte, key string, n int) []byte {
+	if n == 0 {
+		return b
+	}
+	return strconv.AppendInt(append(b, key...), int64(n), 10)
 }
 
 func appendString(b []byte, key, s string) []byte {

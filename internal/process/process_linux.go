@@ -28,11 +28,7 @@ func agentAttr() *syscall.SysProcAttr {
 // process is listed. The agent's process group, which other systems need, says
 // nothing more here.
 func processes(root, _ int, run string, conn int) []Info {
-	type proc struct {
-		parent int
-		state  byte
-	}
-	all := map[int]proc{}
+	parents, dead := map[int]int{}, map[int]bool{}
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
 		pid, err := strconv.Atoi(filepath.Base(dir))
@@ -40,29 +36,16 @@ func processes(root, _ int, run string, conn int) []Info {
 			continue
 		}
 		if parent, state, ok := readStat(dir); ok {
-			all[pid] = proc{parent, state}
+			parents[pid], dead[pid] = parent, state == 'Z' || state == 'X'
 		}
-	}
-	under := func(pid int) bool {
-		for range len(all) {
-			p, ok := all[pid]
-			if !ok {
-				return false
-			}
-			if p.parent == root {
-				return true
-			}
-			pid = p.parent
-		}
-		return false
 	}
 	var found []Info
-	for pid, p := range all {
-		if pid == root || pid == os.Getpid() || p.state == 'Z' || p.state == 'X' {
+	for pid, parent := range parents {
+		if pid == root || pid == os.Getpid() || dead[pid] {
 			continue
 		}
-		if under(pid) || carries(pid, run, conn) {
-			found = append(found, Info{PID: pid, Parent: p.parent, Command: commandLine(pid)})
+		if descends(parents, pid, root) || carries(pid, run, conn) {
+			found = append(found, Info{PID: pid, Parent: parent, Command: commandLine(pid)})
 		}
 	}
 	return found

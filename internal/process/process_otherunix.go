@@ -34,7 +34,7 @@ func processes(root, agent int, _ string, _ int) []Info {
 		Info
 		group int
 	}
-	all := map[int]proc{}
+	all, parents := map[int]proc{}, map[int]int{}
 	for line := range strings.Lines(string(out)) {
 		f := strings.Fields(line)
 		if len(f) < 5 || strings.HasPrefix(f[3], "Z") {
@@ -44,25 +44,13 @@ func processes(root, agent int, _ string, _ int) []Info {
 		parent, _ := strconv.Atoi(f[1])
 		group, _ := strconv.Atoi(f[2])
 		if pid != ps.Process.Pid {
+			parents[pid] = parent
 			all[pid] = proc{Info{pid, parent, strings.Join(f[4:], " ")}, group}
 		}
 	}
 	groups := map[int]bool{}
 	if agent > 0 {
 		groups[agent] = true
-	}
-	under := func(pid int) bool {
-		for range len(all) {
-			p, ok := all[pid]
-			if !ok {
-				return false
-			}
-			if p.Parent == root {
-				return true
-			}
-			pid = p.Parent
-		}
-		return false
 	}
 	for pid, p := range all {
 		if pid != os.Getpid() && p.Parent == root {
@@ -74,7 +62,7 @@ func processes(root, agent int, _ string, _ int) []Info {
 		if pid == root || pid == os.Getpid() {
 			continue
 		}
-		if under(pid) || groups[p.group] {
+		if descends(parents, pid, root) || groups[p.group] {
 			found = append(found, p.Info)
 		}
 	}

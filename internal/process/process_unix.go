@@ -147,3 +147,15 @@ func killUntil(list func() []Info, done func() bool) {
 		time.Sleep(2 * time.Millisecond) // until the kernel has taken them away
 	}
 }
+
+// descends reports whether a process is below root, by the parents of all.
+func descends(parents map[int]int, pid, root int) bool {
+	for range len(parents) {
+		parent, ok := parents[pid]
+		if !ok || parent == root {
+			return ok
+		}
+		pid = parent
+	}
+	return false
+}
