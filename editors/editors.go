@@ -40,7 +40,8 @@ type Bench struct {
 }
 
 // Run runs one scenario with a client, and leaves its evidence in out.
-func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string, out string) (res scenarios.Result, err error) {
+func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string, out string) (res scenarios.Result,
+	err error) {
 	res = scenarios.Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Started: time.Now()}
 	agentOut := filepath.Join(out, "agent")
 	if err := os.MkdirAll(agentOut, 0o755); err != nil {
@@ -76,7 +77,8 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	defer cancel()
 	left, late, err := b.run(ctx, log, transport.Command{
 		Path: argv[0], Args: argv[1:], Dir: dirs.Work, Keeper: []string{b.Self, "keeper"},
-		Env: append(append([]string{}, b.Env...), "HOME="+dirs.Home, "ACP_TEST_AGENT="+b.Quote(words), "ACP_TEST_SCENARIO="+s.ID),
+		Env: append(append([]string{}, b.Env...), "HOME="+dirs.Home, "ACP_TEST_AGENT="+b.Quote(words),
+			"ACP_TEST_SCENARIO="+s.ID),
 	}, out)
 	if err != nil {
 		return res, err
@@ -93,7 +95,8 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	res.Duration = time.Since(began)
 	if late && res.Verdict != scenarios.Error {
 		res.Verdict = scenarios.Fail
-		res.Failure = &transcript.Failure{Expected: []string{"an end of the client"}, Observed: fmt.Sprintf("it was still running after %v", b.Timeout)}
+		res.Failure = &transcript.Failure{Expected: []string{"an end of the client"},
+			Observed: fmt.Sprintf("it was still running after %v", b.Timeout)}
 	}
 	res.Artifacts = map[string]string{"stderr": s.ID + "/client.stderr"}
 	for _, t := range sessions {
@@ -104,7 +107,8 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 
 // run runs the client to its end, and names what of our agent outlived
 // it. late says that it had to be killed.
-func (b *Bench) run(ctx context.Context, log *transcript.Transcript, c transport.Command, out string) (left []string, late bool, err error) {
+func (b *Bench) run(ctx context.Context, log *transcript.Transcript, c transport.Command, out string) (left []string,
+	late bool, err error) {
 	p, err := transport.StartPiped(context.WithoutCancel(ctx), log, 0, c)
 	if err != nil {
 		return nil, false, err

@@ -75,7 +75,8 @@ func compileModelSaw(l *Line) Step {
 			return b.Back(l, true, "no such model request", fmt.Sprintf("#%d is one", found), found)
 		}
 		if found == 0 && !l.Negated {
-			return b.Back(l, true, "a model request with "+strings.TrimPrefix(l.Text, "model saw "), "none of the requests since the prompt")
+			return b.Back(l, true, "a model request with "+strings.TrimPrefix(l.Text, "model saw "),
+				"none of the requests since the prompt")
 		}
 		return nil
 	}

@@ -31,7 +31,8 @@ func (e *Engine) expected() []Expected {
 func (e *Engine) expectations(list []agents.KnownFailure) []Expected {
 	var out []Expected
 	for _, k := range list {
-		out = append(out, Expected{Scenario: k.Scenario, ID: k.ID, Flaky: k.Flaky, Expires: k.Expires, Part: !e.Unfiltered && strings.ContainsAny(k.Scenario, "*?")})
+		out = append(out, Expected{Scenario: k.Scenario, ID: k.ID, Flaky: k.Flaky, Expires: k.Expires, Part: !e.Unfiltered &&
+			strings.ContainsAny(k.Scenario, "*?")})
 	}
 	return out
 }
@@ -129,7 +130,8 @@ func (run *Run) unlisted(list []agents.KnownFailure) []agents.KnownFailure {
 		if t := strings.Join(strings.Fields(title[n]), " "); t != "" {
 			why += ": " + t
 		}
-		out = append(out, agents.KnownFailure{Scenario: n.scenario, ID: n.id, Reason: why, Flaky: times[n] < runs[n.scenario]})
+		out = append(out, agents.KnownFailure{Scenario: n.scenario, ID: n.id, Reason: why,
+			Flaky: times[n] < runs[n.scenario]})
 	}
 	return out
 }
@@ -195,13 +197,18 @@ func (run *Run) advice() []string {
 		}
 		slices.Sort(tools)
 		if wire != "" {
-			out = append(out, fmt.Sprintf("the agent talks %s to its model; tools learned: %s", wire, cmp.Or(strings.Join(tools, ", "), "none")))
+			out = append(out, fmt.Sprintf("the agent talks %s to its model; tools learned: %s", wire,
+				cmp.Or(strings.Join(tools, ", "), "none")))
 		} else {
-			out = append(out, "the agent never called a model at the base URLs in its environment ("+strings.Join([]string{"OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"}, ", ")+"): what needs the model could not be judged; a profile says how it is reached")
+			out = append(out, "the agent never called a model at the base URLs in its environment "+
+				"(OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL): "+
+				"what needs the model could not be judged; a profile says how it is reached")
 		}
-		out = append(out, "no goldens for a command without a profile; a profile keeps them: see docs/profiles.md, then acp-test run --agent FILE --update")
+		out = append(out, "no goldens for a command without a profile; a profile keeps them: see docs/profiles.md, then "+
+			"acp-test run --agent FILE --update")
 	} else if run.Counts.NewGoldens > 0 {
-		out = append(out, fmt.Sprintf("without a golden yet: %d; write them with: %s", run.Counts.NewGoldens, updating(run.Command)))
+		out = append(out, fmt.Sprintf("without a golden yet: %d; write them with: %s", run.Counts.NewGoldens,
+			updating(run.Command)))
 	}
 	return out
 }

@@ -14,7 +14,8 @@ import (
 // GoldenOptions are what a profile says about the text of its agent.
 func GoldenOptions(p *agents.Profile) golden.Options {
 	n := p.Normalize
-	o := golden.Options{Unordered: n.Unordered, Omit: n.Omit, Values: n.Values, Without: n.Without, MergeCalls: n.MergeCalls}
+	o := golden.Options{Unordered: n.Unordered, Omit: n.Omit, Values: n.Values, Without: n.Without,
+		MergeCalls: n.MergeCalls}
 	for _, x := range n.Replace {
 		o.Replace = append(o.Replace, golden.Replacement{Pattern: x.Pattern, With: x.With})
 	}
@@ -120,7 +121,8 @@ func (r *run) masks() []golden.Replacement {
 	}
 	var out []golden.Replacement
 	for _, place := range slices.SortedFunc(maps.Keys(names), func(a, b string) int { return len(b) - len(a) }) {
-		out = append(out, golden.Replacement{Pattern: regexp.MustCompile(regexp.QuoteMeta(place) + `\b`), With: "$" + names[place]})
+		out = append(out, golden.Replacement{Pattern: regexp.MustCompile(regexp.QuoteMeta(place) + `\b`), With: "$" +
+			names[place]})
 	}
 	return out
 }

@@ -35,7 +35,8 @@ func Conform(set *rules.Set, run *Run) {
 		if q.Side == rules.OfClient {
 			continue
 		}
-		out := RequirementOutcome{ID: q.ID, Tier: q.Tier.String(), Level: q.Level, TCK: q.Kit, Verdict: verdictOfOutcome(row.Outcome), Evidence: row.Evidence,
+		out := RequirementOutcome{ID: q.ID, Tier: q.Tier.String(), Level: q.Level, TCK: q.Kit,
+			Verdict: verdictOfOutcome(row.Outcome), Evidence: row.Evidence,
 			Checks: q.Checks, Rules: q.Rules}
 		switch {
 		case len(row.Sources) > 0:

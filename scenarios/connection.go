@@ -293,9 +293,11 @@ func (r *run) StartAdvice(f *transcript.Failure) string {
 	}
 	switch {
 	case noise > 0:
-		return "the agent writes lines that are no messages to stdout: send them to stderr, or add the flag that makes it speak ACP"
+		return "the agent writes lines that are no messages to stdout: send them to stderr, or add the flag that makes it " +
+			"speak ACP"
 	case strings.HasPrefix(f.Process, "running"):
-		return "run the command by hand and type {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":1}}; if it only needs longer, raise timeouts.start in its profile or --step-timeout"
+		return "run the command by hand and type {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\"," +
+			"\"params\":{\"protocolVersion\":1}}; if it only needs longer, raise timeouts.start in its profile or --step-timeout"
 	}
 	return "run the command by hand: it has to speak ACP on stdin and stdout, perhaps behind a flag such as --acp"
 }

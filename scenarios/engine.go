@@ -190,7 +190,8 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 		}
 		path = filepath.Join(dir, "transcript.jsonl")
 	}
-	r.t, err = transcript.New(transcript.Header{Tool: e.Tool, Agent: e.Profile.Name, Scenario: s.ID, Protocol: e.Protocol.Version, Seed: e.Seed},
+	r.t, err = transcript.New(transcript.Header{Tool: e.Tool, Agent: e.Profile.Name, Scenario: s.ID,
+		Protocol: e.Protocol.Version, Seed: e.Seed},
 		transcript.Options{Classifier: e.Protocol.Classifier, Path: path})
 	if err != nil {
 		return nil, err
@@ -249,7 +250,8 @@ func (r *run) serveModel() error {
 		}
 		prompts = append(prompts, fakellm.Prompt{Name: d.session, Index: i + 1, Text: text})
 	}
-	r.model, err = fakellm.Start(fakellm.Config{Script: says, Transcript: r.t, Wire: p.Model.Wire, Tools: tools, Lanes: lanes, Seed: r.engine.Seed, Prompts: prompts})
+	r.model, err = fakellm.Start(fakellm.Config{Script: says, Transcript: r.t, Wire: p.Model.Wire, Tools: tools,
+		Lanes: lanes, Seed: r.engine.Seed, Prompts: prompts})
 	return err
 }
 

@@ -59,7 +59,8 @@ func (r *run) exec(ctx context.Context, b *Branch, l *Line, argv []string) error
 	case wait.Err() != nil:
 		return b.Back(l, true, "an end of "+argv[0], context.Cause(wait).Error())
 	case errors.As(err, &exit):
-		return b.Back(l, true, argv[0]+" to end with status 0", fmt.Sprintf("%v\n%s", err, transcript.Clip(out.String(), 2000)))
+		return b.Back(l, true, argv[0]+" to end with status 0",
+			fmt.Sprintf("%v\n%s", err, transcript.Clip(out.String(), 2000)))
 	}
 	return l.Fault(fmt.Errorf("running %s: %w", argv[0], err))
 }

@@ -186,7 +186,8 @@ func (b *Branch) file(ctx context.Context, l *Line, name script.Word, within tim
 		f := b.Failure(l, o)
 		f.Expected = []string{"a file " + file}
 		if o.Met() {
-			f.Observed, f.Reason = b.run.observed(o.Entry), fmt.Sprintf("the turn ended first, at #%d, with %s", o.Entry.Seq, b.stopReason(o.Entry))
+			f.Observed, f.Reason = b.run.observed(o.Entry),
+				fmt.Sprintf("the turn ended first, at #%d, with %s", o.Entry.Seq, b.stopReason(o.Entry))
 			f.Entries = append(f.Entries, o.Entry.Seq)
 		}
 		return &Miss{Failure: f, Verdict: Inconclusive}

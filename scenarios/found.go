@@ -10,7 +10,8 @@ import (
 
 // finding is a rule's finding in the form of results.
 func (r *run) finding(f rules.Finding) Finding {
-	out := Finding{Rule: f.Rule, Point: f.Point, Sub: f.Damage, Requirements: f.Requirements, Citation: f.Citation, Session: f.Session,
+	out := Finding{Rule: f.Rule, Point: f.Point, Sub: f.Damage, Requirements: f.Requirements, Citation: f.Citation,
+		Session: f.Session,
 		Entries: f.Entries, Message: r.Plain(f.Message), Detail: r.Plain(f.Detail), Count: f.Count}
 	switch f.Class {
 	case rules.Fail:
@@ -67,11 +68,13 @@ func (r *run) leftovers() []Finding {
 	var out []Finding
 	for _, p := range r.state.survivors {
 		out = append(out, Finding{Rule: "EXIT-LEFTOVER", Class: Warn, Requirements: r.protocol().ExitRequirements,
-			Message: fmt.Sprintf("A process outlived the agent and was killed: %s", r.Plain(p.Command)), Detail: fmt.Sprintf("pid %d, parent %d", p.PID, p.Parent)})
+			Message: fmt.Sprintf("A process outlived the agent and was killed: %s", r.Plain(p.Command)),
+			Detail:  fmt.Sprintf("pid %d, parent %d", p.PID, p.Parent)})
 	}
 	if steps := r.state.shutdown.Steps; slices.Contains(steps, "SIGTERM") && !r.state.killed {
 		out = append(out, Finding{Rule: "EXIT-EOF", Class: Lint, Requirements: r.protocol().ExitRequirements,
-			Message: fmt.Sprintf("The agent did not end when its input was closed; it took %s.", strings.Join(steps[1:], ", then "))})
+			Message: fmt.Sprintf("The agent did not end when its input was closed; it took %s.",
+				strings.Join(steps[1:], ", then "))})
 	}
 	return out
 }

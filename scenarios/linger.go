@@ -16,7 +16,8 @@ func (r *run) linger(ctx context.Context) time.Duration {
 	d := time.Duration(0)
 	if r.engine.Linger != nil {
 		d = *r.engine.Linger
-	} else if slices.ContainsFunc(r.scenario.Tags, func(t string) bool { return t == "cancel" || t == "load" || t == "close" }) {
+	} else if slices.ContainsFunc(r.scenario.Tags,
+		func(t string) bool { return t == "cancel" || t == "load" || t == "close" }) {
 		d = lingering
 	}
 	agent := r.Agent()

@@ -55,8 +55,9 @@ func Merge(set *rules.Set, parts []Run) (Run, error) {
 		return Run{}, err
 	}
 	first := parts[0]
-	whole := Run{Version: first.Version, Tool: first.Tool, Command: unsharded(first.Command), Agent: first.Agent, Protocol: first.Protocol,
-		Seed: first.Seed, Started: first.Started, Strict: first.Strict}
+	whole := Run{Version: first.Version, Tool: first.Tool, Command: unsharded(first.Command), Agent: first.Agent,
+		Protocol: first.Protocol,
+		Seed:     first.Seed, Started: first.Started, Strict: first.Strict}
 	whole.Agent.Name, whole.Agent.Version = "", ""
 	for _, p := range parts {
 		if p.Started.Before(whole.Started) {
@@ -180,7 +181,8 @@ func once(parts []Run) []error {
 			case !slices.Contains(list, r.ID):
 				errs = append(errs, fmt.Errorf("part %d ran %s, which is not in the list of scenarios", p.Shard.Index, r.ID))
 			case twice:
-				errs = append(errs, fmt.Errorf("%s ran in part %d and in part %d; did both have the same file of durations?", r.ID, other, p.Shard.Index))
+				errs = append(errs, fmt.Errorf("%s ran in part %d and in part %d; did both have the same file of durations?", r.ID,
+					other, p.Shard.Index))
 			}
 			by[at], ran[r.ID] = p.Shard.Index, true
 		}

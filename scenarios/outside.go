@@ -75,7 +75,8 @@ func (r *run) egress() []Finding {
 			at[host] = i
 			out = append(out, Finding{Rule: EgressRule, Class: Lint,
 				Message: fmt.Sprintf("The agent wanted to reach %s and was refused, as seen by the proxy.", host),
-				Detail:  fmt.Sprintf("%s %s%s; connections that go round the proxy are not seen", v.Get("method").Str(), host, v.Get("path").Str())})
+				Detail: fmt.Sprintf("%s %s%s; connections that go round the proxy are not seen", v.Get("method").Str(), host,
+					v.Get("path").Str())})
 		}
 		out[i].Entries = append(out[i].Entries, e.Seq)
 		out[i].Count = len(out[i].Entries)

@@ -232,7 +232,8 @@ func (b *Branch) Variable(name string) (string, error) {
 	head, path, _ := strings.Cut(name, ".")
 	e, ok := r.named(head)
 	if !ok {
-		return "", unknownVariable(name, append([]string{"WORK", "HOME", "TMP", "SESSION"}, slices.Sorted(maps.Keys(r.protocol().Variables))...))
+		return "", unknownVariable(name, append([]string{"WORK", "HOME", "TMP", "SESSION"},
+			slices.Sorted(maps.Keys(r.protocol().Variables))...))
 	}
 	// A request of ours stands for its answer, once that is there.
 	from := e
@@ -277,7 +278,8 @@ func (e *lacking) miss(r *run) *Miss {
 func (r *run) NotOpen(name string) error {
 	refusal := 0
 	for e := range r.t.All() {
-		if e.Source == transcript.Agent && e.Kind == transcript.Response && r.protocol().OpensSession(e.Method) && e.JSON().Get("error").Exists() {
+		if e.Source == transcript.Agent && e.Kind == transcript.Response && r.protocol().OpensSession(e.Method) &&
+			e.JSON().Get("error").Exists() {
 			refusal = e.Seq
 		}
 	}

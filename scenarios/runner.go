@@ -49,7 +49,8 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
 	run := e.NewRun()
 	run.Strict = plan.Strict
 	if plan.Shard != nil {
-		run.Shard = &Shard{Index: plan.Shard.Index, Of: plan.Shard.Of, Hash: Hash(list), List: idsOf(list), Expected: e.expected(), Unclaimed: e.unclaimed(list)}
+		run.Shard = &Shard{Index: plan.Shard.Index, Of: plan.Shard.Of, Hash: Hash(list), List: idsOf(list),
+			Expected: e.expected(), Unclaimed: e.unclaimed(list)}
 	}
 	mine := Select(list, plan.Shard, plan.Durations)
 	jobs := plan.Jobs
@@ -198,7 +199,9 @@ func (x *execution) hopeless() bool {
 func (e *Engine) conclude(run *Run, all []*Scenario) {
 	run.sum()
 	if !e.NoTrap && !e.trapped() {
-		run.Notes = append(run.Notes, fmt.Sprintf("no proxy kept the agent from other machines: %s may have to fetch it first; name the agent's own program to have one", e.Profile.Command[0]))
+		run.Notes = append(run.Notes,
+			fmt.Sprintf("no proxy kept the agent from other machines: %s may have to fetch it first; name the agent's own "+
+				"program to have one", e.Profile.Command[0]))
 	}
 	if run.Shard == nil && !run.Interrupted {
 		run.Stale = append(e.unclaimed(all), staleEntries(run, e.expected(), time.Now())...)

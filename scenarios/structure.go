@@ -13,8 +13,9 @@ import (
 
 func conditionCommands(p *Protocol) []*Command {
 	return []*Command{{
-		Name: "needs", Group: "conditions", Args: "agent:CAPABILITY | model | tool:NAME … | saw PATTERN | await PATTERN", Captures: true,
-		Summary: "skip the scenario where it does not apply",
+		Name: "needs", Group: "conditions", Args: "agent:CAPABILITY | model | tool:NAME … | saw PATTERN | await PATTERN",
+		Captures: true,
+		Summary:  "skip the scenario where it does not apply",
 		Detail: p.CapabilityHelp + "tool:NAME asks that the profile maps the neutral tool.\n" +
 			"model asks for a model under our control. saw PATTERN asks, at this line, that\n" +
 			"such an entry has come, for what agents may do but need not; a name is that of\n" +
@@ -132,7 +133,8 @@ func structureCommands() []*Command {
 		}, {
 			Name: "group", Group: "structure", Args: "", Blocks: 1,
 			Summary: "await several entries in any order",
-			Detail:  "All lines look forward from the same place, each takes another entry, and the\ncursor ends at the last of them.",
+			Detail: "All lines look forward from the same place, each takes another entry, and the\ncursor ends at the last " +
+				"of them.",
 			Compile: compileGroup,
 		}, {
 			Name: "both", Group: "structure", Args: "", Blocks: 2,
@@ -142,7 +144,8 @@ func structureCommands() []*Command {
 		}, {
 			Name: "exec", Group: "structure", Passive: true, Args: "PROGRAM [ARG…]", Effect: true,
 			Summary: "run a program in the workspace with the transcript on its input",
-			Detail:  "The program gets the transcript so far as JSON Lines on stdin and WORK, HOME and\nACP_TEST_SESSION in its environment. A status other than 0 is a miss; what it\nprints is shown.",
+			Detail: "The program gets the transcript so far as JSON Lines on stdin and WORK, HOME and\nACP_TEST_SESSION in " +
+				"its environment. A status other than 0 is a miss; what it\nprints is shown.",
 			Compile: compileExec,
 		}, {
 			Name: "tag", Group: "structure", Passive: true, Args: "NAME…",
@@ -181,7 +184,8 @@ func compileCheck(l *Line) Step {
 		case slugForm.MatchString(s) && i == len(l.Rest)-1:
 			d.slug = s
 		default:
-			return l.Usage(w.Column, "%q is neither a requirement like CANCEL-001 nor, at the end, a slug of lower-case words joined by -", s)
+			return l.Usage(w.Column,
+				"%q is neither a requirement like CANCEL-001 nor, at the end, a slug of lower-case words joined by -", s)
 		}
 	}
 	if d.slug == "" && len(d.requirements) > 0 {
@@ -204,7 +208,8 @@ func compileCheck(l *Line) Step {
 
 // open makes a check the one that misses belong to.
 func (r *run) open(d *checkDecl) {
-	r.t.Event(r.connection(), transcript.Note, transcript.CheckOpened, "", map[string]any{"check": d.slug, "requirements": d.requirements})
+	r.t.Event(r.connection(), transcript.Note, transcript.CheckOpened, "",
+		map[string]any{"check": d.slug, "requirements": d.requirements})
 	r.engine.step(r.scenario.ID, "check "+d.slug)
 	r.change(func(s *state) {
 		for _, c := range s.checks {
@@ -225,7 +230,8 @@ func compileGroup(l *Line) Step {
 	steps := l.p.block(l.Blocks[0])
 	for _, s := range steps {
 		if s.command != nil && s.command.Name != "await" {
-			l.p.mistakes = append(l.p.mistakes, &Mistake{File: l.p.file, Line: s.line, Column: s.column, Message: "a group only holds await lines"})
+			l.p.mistakes = append(l.p.mistakes, &Mistake{File: l.p.file, Line: s.line, Column: s.column,
+				Message: "a group only holds await lines"})
 		}
 	}
 	return func(ctx context.Context, b *Branch) error {

@@ -90,7 +90,8 @@ func transportCommands() []*Command {
 		}, {
 			Name: "restart", Group: "acts", Process: true,
 			Summary: "start the agent again with the same HOME and workspace, and initialize it",
-			Detail:  "Ends the running one first: end of input, and harder if that does not help.\nSessions keep their ids, so that they can be loaded.",
+			Detail: "Ends the running one first: end of input, and harder if that does not help.\nSessions keep their ids, " +
+				"so that they can be loaded.",
 			Compile: Plain(func(ctx context.Context, b *Branch, l *Line) error {
 				if err := b.Begin(ctx); err != nil {
 					return err
@@ -173,7 +174,8 @@ func compileShape(l *Line) Step {
 		}
 		shape.Split = n
 	default:
-		return l.Usage(l.Rest[0].Column, "%q is no shape %s", s, mistake.Nearest(s, []string{"coalesce", "flush", "split=", "bytewise", "normal"}))
+		return l.Usage(l.Rest[0].Column, "%q is no shape %s", s,
+			mistake.Nearest(s, []string{"coalesce", "flush", "split=", "bytewise", "normal"}))
 	}
 	return func(ctx context.Context, b *Branch) error {
 		if err := b.Begin(ctx); err != nil {
@@ -192,7 +194,8 @@ func compileShape(l *Line) Step {
 }
 
 func compileSignal(l *Line) Step {
-	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL}
+	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP,
+		"KILL": syscall.SIGKILL}
 	s := l.One(0, "a signal")
 	sig, ok := signals[strings.TrimPrefix(s, "SIG")]
 	if !ok {

@@ -84,7 +84,8 @@ func transcriptOf(actual any) (*Transcript, error) {
 	case interface{ Transcript() *Transcript }:
 		return a.Transcript(), nil
 	}
-	return nil, fmt.Errorf("an expectation is matched against a *transcript.Transcript or something that has one, not a %T",
+	return nil, fmt.Errorf("an expectation is matched against a *transcript.Transcript or something that has one, "+
+		"not a %T",
 		actual)
 }
 

@@ -78,7 +78,8 @@ func (o *options) writeSweepBaseline(e *scenarios.Engine, out *sweep.Outcome) er
 }
 
 func (o *options) keepBaseline(list []agents.KnownFailure, run *scenarios.Run) error {
-	text := "# What is known to fail with " + run.Agent.Profile + ". Say why, and delete what is mended.\n" + string(agents.FormatKnownFailures(list))
+	text := "# What is known to fail with " + run.Agent.Profile + ". Say why, and delete what is mended.\n" +
+		string(agents.FormatKnownFailures(list))
 	if err := os.WriteFile(o.baselineWrite, []byte(text), 0o644); err != nil {
 		return fmt.Errorf("--baseline-write: %w", err)
 	}

@@ -57,8 +57,10 @@ The exit status is 1 if something is broken, 2 if a file cannot be read.`,
 			return h.conclude(&run, asked, verbose)
 		},
 	}
-	c.Flags().StringVar(&severity, "severity", "v1", "the set of severities: "+strings.Join(invariants.SeverityNames(), ", "))
-	c.Flags().StringArrayVar(&asked, "report", nil, "a report, `FORMAT[=FILE]`, - is stdout: "+strings.Join(reports.Formats(), ", "))
+	c.Flags().StringVar(&severity, "severity", "v1",
+		"the set of severities: "+strings.Join(invariants.SeverityNames(), ", "))
+	c.Flags().StringArrayVar(&asked, "report", nil,
+		"a report, `FORMAT[=FILE]`, - is stdout: "+strings.Join(reports.Formats(), ", "))
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "show warnings, lints and notes too")
 	completeWords(c, "severity", invariants.SeverityNames)
 	completeWords(c, "report", reports.Formats)
@@ -104,7 +106,8 @@ func judge(severity string) replay.Judge {
 func (h *host) recordingOf(name string) (*transcript.Transcript, error) {
 	t, err := h.openRecording(name)
 	if err == nil && t.Torn() {
-		fmt.Fprintf(h.err, "acp-test: %s ends in the middle of a line, as after a crash; what stands before that counts\n", name)
+		fmt.Fprintf(h.err, "acp-test: %s ends in the middle of a line, as after a crash; what stands before that counts\n",
+			name)
 	}
 	return t, err
 }
@@ -169,7 +172,8 @@ func (h *host) writeAsked(run scenarios.Run, asked []string) error {
 			}
 			continue
 		}
-		if err := writeFile(file, func(w io.Writer) error { return reports.Write(canonical.V1(), format, run, w) }); err != nil {
+		if err := writeFile(file,
+			func(w io.Writer) error { return reports.Write(canonical.V1(), format, run, w) }); err != nil {
 			return err
 		}
 	}

@@ -89,7 +89,8 @@ func (h *host) convert(o *converting, file string) error {
 		return err
 	}
 	if p == nil {
-		fmt.Fprintf(h.err, "acp-test: %s has no golden: it belongs to a profile; name that of the agent with --agent\n", o.out)
+		fmt.Fprintf(h.err, "acp-test: %s has no golden: it belongs to a profile; name that of the agent with --agent\n",
+			o.out)
 		return nil
 	}
 	return writeGolden(o, made, p)

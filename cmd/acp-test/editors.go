@@ -92,7 +92,8 @@ func (h *host) editors(ctx context.Context, o *judging, paths, client []string) 
 	if err != nil {
 		return err
 	}
-	bench := editors.Bench{Self: h.self, Env: h.env, Tool: tool(), Timeout: o.timeout, Judge: judge(o.severity), Quote: quoted, Read: h.recordingOf}
+	bench := editors.Bench{Self: h.self, Env: h.env, Tool: tool(), Timeout: o.timeout, Judge: judge(o.severity),
+		Quote: quoted, Read: h.recordingOf}
 	run := h.newRun(scenarios.Agent{Profile: filepath.Base(client[0]), Command: client})
 	run.Out = out
 	for _, s := range list {
@@ -132,7 +133,8 @@ func (h *host) agentSideScenarios(o *judging, paths []string) ([]*scenarios.Scen
 		}
 	}
 	if len(mine) == 0 {
-		return nil, fmt.Errorf("no agent-side scenario matches --run %q%s; --list lists what there is", o.match, tagsOf(o.tags))
+		return nil, fmt.Errorf("no agent-side scenario matches --run %q%s; --list lists what there is", o.match,
+			tagsOf(o.tags))
 	}
 	return mine, nil
 }

@@ -117,7 +117,8 @@ func scenarioOf(check string) string {
 		shown += fmt.Sprintf("\nand is passed with:\n\n%s", indented(clipLines(string(passes), 160)))
 	}
 	if f := faultOf(check); f != nil {
-		shown += fmt.Sprintf("\nAn agent that %s fails it:\n\n  acp-test run --fault %s --run '^%s$'\n", f.Summary, f.Name, id)
+		shown += fmt.Sprintf("\nAn agent that %s fails it:\n\n  acp-test run --fault %s --run '^%s$'\n", f.Summary, f.Name,
+			id)
 	}
 	return shown
 }

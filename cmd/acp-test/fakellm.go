@@ -42,7 +42,8 @@ answer. Keys and cookies are taken out before anything is written. The API key i
 the client's own, which passes through.`,
 		Example: `  acp-test fakellm llm.yaml --port 4010
   acp-test fakellm --upstream https://api.openai.com --record llm.yaml
-  acp-test fakellm --upstream anthropic=https://api.anthropic.com --upstream gemini=https://generativelanguage.googleapis.com --record llm.yaml`,
+  acp-test fakellm --upstream anthropic=https://api.anthropic.com ` +
+			`--upstream gemini=https://generativelanguage.googleapis.com --record llm.yaml`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(o.upstreams) == 0 {
 				return exactArgs(1, "a model script")(c, args)
@@ -59,7 +60,8 @@ the client's own, which passes through.`,
 			case len(o.upstreams) > 0 && o.record == "":
 				return fmt.Errorf("fakellm: --upstream needs --record OUT.yaml, the script to write")
 			case len(o.upstreams) == 0 && o.record != "":
-				return fmt.Errorf("fakellm: --record needs --upstream URL, whose answers to write (--transcript FILE keeps what this server says)")
+				return fmt.Errorf("fakellm: --record needs --upstream URL, whose answers to write (--transcript FILE keeps what " +
+					"this server says)")
 			}
 			t, err := transcript.New(transcript.Header{Tool: tool()}, transcript.Options{Path: o.transcript})
 			if err != nil {
@@ -81,8 +83,10 @@ the client's own, which passes through.`,
 	f := c.Flags()
 	f.SortFlags = false
 	f.IntVar(&o.port, "port", 0, "the TCP port; 0 takes a free one")
-	f.StringVar(&o.wire, "wire", "", "the only wire `FORMAT` to answer: openai-chat, openai-responses, anthropic or gemini")
-	f.StringArrayVar(&o.upstreams, "upstream", nil, "pass requests on to a provider, `[FORMAT=]URL` (repeatable: one for each wire format)")
+	f.StringVar(&o.wire, "wire", "",
+		"the only wire `FORMAT` to answer: openai-chat, openai-responses, anthropic or gemini")
+	f.StringArrayVar(&o.upstreams, "upstream", nil,
+		"pass requests on to a provider, `[FORMAT=]URL` (repeatable: one for each wire format)")
 	f.StringVar(&o.record, "record", "", "the script to make of what --upstream answers, `OUT.yaml`; must not exist yet")
 	f.StringVar(&o.transcript, "transcript", "", "also write what happens to a transcript `FILE`")
 	completeWords(c, "wire", fakellm.Wires)
@@ -90,7 +94,8 @@ the client's own, which passes through.`,
 }
 
 func unknownWire(flag, name string) error {
-	return fmt.Errorf("%s: there is no wire format %q%s; they are %s", flag, name, meant(name, fakellm.Wires()), strings.Join(fakellm.Wires(), ", "))
+	return fmt.Errorf("%s: there is no wire format %q%s; they are %s", flag, name, meant(name, fakellm.Wires()),
+		strings.Join(fakellm.Wires(), ", "))
 }
 
 func (o *modelServer) listen() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)) }

@@ -54,7 +54,8 @@ func wayOut() *http.Transport {
 // keepScript writes what is recorded to a file after each answer, since it may
 // have cost money. failed is closed when that is not possible; stop ends the
 // recorder, and returns what went wrong. Without an answer no file is made.
-func keepScript(rec *fakellm.Recorder, t *transcript.Transcript, file string) (failed <-chan struct{}, stop func() error) {
+func keepScript(rec *fakellm.Recorder, t *transcript.Transcript, file string) (failed <-chan struct{},
+	stop func() error) {
 	answered, quit, bad := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	t.Observe(func(e transcript.Entry) {
 		if e.Kind == transcript.ModelDone {

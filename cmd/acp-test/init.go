@@ -104,8 +104,10 @@ func (h *host) init(c *cobra.Command, command []string, name, ci string) error {
 		return err
 	}
 	fmt.Fprintf(h.out, "\nacp-test run --update\n")
-	if code := execute(c.Context(), []string{"run", "--update"}, &host{in: h.in, out: h.out, err: h.err, env: h.env, cwd: h.cwd, self: h.self}); code != 0 {
-		fmt.Fprintf(h.out, "\nThe agent does not pass its first scenario yet. When it does, write the golden: acp-test run --update\n")
+	if code := execute(c.Context(), []string{"run", "--update"},
+		&host{in: h.in, out: h.out, err: h.err, env: h.env, cwd: h.cwd, self: h.self}); code != 0 {
+		fmt.Fprintf(h.out, "\nThe agent does not pass its first scenario yet. When it does, write the golden: acp-test "+
+			"run --update\n")
 		return status(code)
 	}
 	fmt.Fprintf(h.out, "\nCommit these files. From now on: acp-test run\n")
@@ -136,7 +138,9 @@ func initFiles(p *agents.Profile, name, ci string) (map[string][]byte, error) {
 		}
 		b.WriteString(strconv.Quote(strings.ReplaceAll(w, "$", "$$")))
 	}
-	b.WriteString("]\n# It is started at the root of the repository.\ndir: ..\n# Every way an agent may find its model leads to the fake one, $LLM. Keep what\n# yours reads. Its wire format and its tools are learned from its requests.\nenv:\n")
+	b.WriteString("]\n# It is started at the root of the repository.\ndir: ..\n# Every way an agent may find its model " +
+		"leads to the fake one, $LLM. Keep what\n# yours reads. Its wire format and its tools are learned from its " +
+		"requests.\nenv:\n")
 	var keys []string
 	for k := range p.Env {
 		keys = append(keys, k)
@@ -150,7 +154,8 @@ func initFiles(p *agents.Profile, name, ci string) (map[string][]byte, error) {
 		return nil, err
 	}
 	files := map[string][]byte{
-		scenarios.Config:        []byte("# What acp-test run does in this repository.\nagent: acp/" + name + ".yaml\nscenarios: [acp]\ngoldens: acp/golden\n"),
+		scenarios.Config: []byte("# What acp-test run does in this repository.\nagent: acp/" + name +
+			".yaml\nscenarios: [acp]\ngoldens: acp/golden\n"),
 		"acp/" + name + ".yaml": []byte(b.String()),
 		"acp/hello.txtar":       hello,
 	}

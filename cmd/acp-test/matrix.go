@@ -56,14 +56,17 @@ could not be judged for a fault of this machine, or if no agent ran.`,
 	}
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringSliceVar(&o.tags, "tag", []string{matrixTag}, "the scenarios with one of these tags, or without !`TAG` (repeatable)")
+	f.StringSliceVar(&o.tags, "tag", []string{matrixTag},
+		"the scenarios with one of these tags, or without !`TAG` (repeatable)")
 	f.StringVar(&o.match, "run", "", "of those only the ones whose id matches `REGEXP`")
 	f.IntVarP(&o.jobs, "jobs", "j", runtime.NumCPU(), "how many scenarios run at once")
 	f.Lookup("jobs").DefValue = "the number of CPUs"
 	o.timeouts(f)
 	f.StringVar(&o.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
-	f.BoolVar(&o.noTrap, "no-trap", false, "let the agents reach other machines; else a proxy refuses and reports what honours HTTP_PROXY")
-	f.BoolVar(&o.isolate, "isolate", false, "run the agents where they reach nothing but the model (Linux, in user and network namespaces)")
+	f.BoolVar(&o.noTrap, "no-trap", false,
+		"let the agents reach other machines; else a proxy refuses and reports what honours HTTP_PROXY")
+	f.BoolVar(&o.isolate, "isolate", false,
+		"run the agents where they reach nothing but the model (Linux, in user and network namespaces)")
 	f.StringVar(&o.out, "out", "acp-test-matrix", "the folder for the table and what each agent did, `DIR`")
 	completeWords(c, "fault", faultNames)
 	return c
@@ -110,7 +113,8 @@ func (h *host) matrix(c *cobra.Command, o *options, names []string) error {
 	}
 	m := reports.NewMatrix(acpreport.V1(), columns)
 	for format, file := range map[string]string{"markdown": "matrix.md", "html": "matrix.html"} {
-		err = errors.Join(err, writeFile(filepath.Join(out, file), func(w io.Writer) error { return reports.WriteMatrix(format, m, w) }))
+		err = errors.Join(err, writeFile(filepath.Join(out, file),
+			func(w io.Writer) error { return reports.WriteMatrix(format, m, w) }))
 	}
 	if err := errors.Join(err, reports.WriteMatrix("text", m, h.out)); err != nil {
 		return err
@@ -153,7 +157,8 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 	for i := range column.Run.Results {
 		column.Run.Results[i].Rerun = again(column.Run.Results[i].ID)
 	}
-	twice := slices.DeleteFunc(slices.Clone(chosen.list), func(s *scenarios.Scenario) bool { return !slices.Contains(s.Tags, twiceTag) })
+	twice := slices.DeleteFunc(slices.Clone(chosen.list),
+		func(s *scenarios.Scenario) bool { return !slices.Contains(s.Tags, twiceTag) })
 	if len(twice) > 0 {
 		second := *e
 		second.Out = filepath.Join(e.Out, "again")

@@ -76,14 +76,18 @@ func (o *options) flags(c *cobra.Command) {
 	f.StringVar(&o.durations, "durations", "", "cut parts so that they take equally long, by the durations in `FILE`")
 
 	o.timeouts(f)
-	f.DurationVar(&o.linger, "linger", 0, "how long a scenario stays open for late messages (default 250ms where they matter)")
+	f.DurationVar(&o.linger, "linger", 0,
+		"how long a scenario stays open for late messages (default 250ms where they matter)")
 	f.BoolVar(&o.debug, "debug", false, "no timeouts; print the agent's pid and wait for Enter before initialize")
 	f.BoolVar(&o.keep, "keep", false, "keep workspace and HOME of each scenario in --out")
 	f.StringArrayVar(&o.env, "env", nil, "more environment for the agent, `K=V` (repeatable)")
-	f.StringSliceVar(&o.passEnv, "pass-env", nil, "pass a variable of this environment to the agent, by `NAME` (repeatable)")
+	f.StringSliceVar(&o.passEnv, "pass-env", nil,
+		"pass a variable of this environment to the agent, by `NAME` (repeatable)")
 
-	f.BoolVar(&o.noTrap, "no-trap", false, "let the agent reach other machines; else a proxy refuses and reports what honours HTTP_PROXY")
-	f.BoolVar(&o.isolate, "isolate", false, "run the agent where it reaches nothing but the model (Linux, in user and network namespaces)")
+	f.BoolVar(&o.noTrap, "no-trap", false,
+		"let the agent reach other machines; else a proxy refuses and reports what honours HTTP_PROXY")
+	f.BoolVar(&o.isolate, "isolate", false,
+		"run the agent where it reaches nothing but the model (Linux, in user and network namespaces)")
 
 	f.StringVar(&o.golden, "golden", "golden", "the folder of goldens, `DIR`")
 	f.BoolVar(&o.update, "update", false, "write goldens instead of comparing")
@@ -94,7 +98,8 @@ func (o *options) flags(c *cobra.Command) {
 	f.StringVar(&o.severity, "severity", "v1", "the set of severities: "+strings.Join(invariants.SeverityNames(), ", "))
 
 	f.StringVar(&o.out, "out", "acp-test-out", "the folder for transcripts and reports, `DIR`")
-	f.StringArrayVar(&o.reports, "report", nil, "one more report, `FORMAT[=FILE]`, - is stdout: "+strings.Join(reports.Formats(), ", "))
+	f.StringArrayVar(&o.reports, "report", nil,
+		"one more report, `FORMAT[=FILE]`, - is stdout: "+strings.Join(reports.Formats(), ", "))
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show checks, steps and notes")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show failures and the summary only")
 
@@ -118,8 +123,10 @@ func completeWords(c *cobra.Command, flag string, words func() []string) {
 // timeouts are of scenarios and of their lines; 0, which they are unless set,
 // leaves it to the engine.
 func (o *options) timeouts(f *pflag.FlagSet) {
-	f.DurationVar(&o.timeout, "timeout", 0, fmt.Sprintf("how long a scenario may take (default the profile's, else %v)", scenarios.DefaultTimeout))
-	f.DurationVar(&o.stepTimeout, "step-timeout", 0, fmt.Sprintf("how long a line of a scenario may take (default the profile's, else %v)", scenarios.DefaultStepTimeout))
+	f.DurationVar(&o.timeout, "timeout", 0, fmt.Sprintf("how long a scenario may take (default the profile's, else %v)",
+		scenarios.DefaultTimeout))
+	f.DurationVar(&o.stepTimeout, "step-timeout", 0,
+		fmt.Sprintf("how long a line of a scenario may take (default the profile's, else %v)", scenarios.DefaultStepTimeout))
 }
 
 // settle makes the options what they are for a run, and says what is wrong with
@@ -157,7 +164,8 @@ func (o *options) complete(c *cobra.Command, args []string, def config) {
 		flag string
 		to   *string
 		def  string
-	}{{"golden", &o.golden, def.Goldens}, {"baseline", &o.baseline, def.Baseline}, {"severity", &o.severity, def.Severity}, {"out", &o.out, def.Out}, {"durations", &o.durations, def.Durations}} {
+	}{{"golden", &o.golden, def.Goldens}, {"baseline", &o.baseline, def.Baseline}, {"severity", &o.severity, def.Severity},
+		{"out", &o.out, def.Out}, {"durations", &o.durations, def.Durations}} {
 		if !set(s.flag) && s.def != "" {
 			*s.to = s.def
 		}
@@ -194,7 +202,8 @@ func checkSeverity(name string) error {
 	if slices.Contains(invariants.SeverityNames(), name) {
 		return nil
 	}
-	return fmt.Errorf("--severity: there is no set %q%s; they are %s", name, meant(name, invariants.SeverityNames()), strings.Join(invariants.SeverityNames(), ", "))
+	return fmt.Errorf("--severity: there is no set %q%s; they are %s", name, meant(name, invariants.SeverityNames()),
+		strings.Join(invariants.SeverityNames(), ", "))
 }
 
 // check says what is wrong with the values.

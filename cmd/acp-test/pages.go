@@ -83,7 +83,10 @@ func sentence(c *cobra.Command) string {
 // faultsPage says how each way of judging is known to work.
 func faultsPage() string {
 	var b strings.Builder
-	b.WriteString("# Faults\n\nThe reference agent with one deliberate defect, `acp-test refagent --fault NAME`, shows that the rules and checks can fail: a test runs each over the scenarios named for it and ten others, and wants exactly these found. A name with ? may be missing, where a race of the fault's own decides. SCENARIO#golden: the scenario would be skipped, since no agent has to do what it is about, but its golden shows that this one once did.\n")
+	b.WriteString("# Faults\n\nThe reference agent with one deliberate defect, `acp-test refagent --fault NAME`, shows " +
+		"that the rules and checks can fail: a test runs each over the scenarios named for it and ten others, and wants " +
+		"exactly these found. A name with ? may be missing, where a race of the fault's own decides. SCENARIO#golden: the " +
+		"scenario would be skipped, since no agent has to do what it is about, but its golden shows that this one once did.\n")
 	b.WriteString("\n| fault | what the agent does wrong | copied from | found by |\n|---|---|---|---|\n")
 	for _, f := range faults.All() {
 		copied := ""
@@ -104,7 +107,9 @@ func faultsPage() string {
 
 func rulesPage() string {
 	var b strings.Builder
-	b.WriteString("# Rules\n\nRules watch every frame of every run. Each has points, which are the ways to break it, with a class each: *fail* is against the specification, *warn* against its prose, *lint* against what works, *inconclusive* where nothing was provably open, *info* for the reader.\n")
+	b.WriteString("# Rules\n\nRules watch every frame of every run. Each has points, which are the ways to break it, " +
+		"with a class each: *fail* is against the specification, *warn* against its prose, *lint* against what works, " +
+		"*inconclusive* where nothing was provably open, *info* for the reader.\n")
 	for _, side := range []rules.Side{rules.OfAgent, rules.OfClient} {
 		fmt.Fprintf(&b, "\n## About the %s\n", side)
 		for _, r := range invariants.V1().Rules() {
@@ -135,7 +140,8 @@ func ruleText(r rules.Rule) string {
 
 func requirementsPage() string {
 	var b strings.Builder
-	b.WriteString("# Requirements\n\nWhat the specification asks of agents, sentence by sentence, and what here shows it broken. MANDATORY and CAPABILITY requirements decide `acp-test conformance`.\n")
+	b.WriteString("# Requirements\n\nWhat the specification asks of agents, sentence by sentence, and what here shows " +
+		"it broken. MANDATORY and CAPABILITY requirements decide `acp-test conformance`.\n")
 	var tiers []rules.Tier
 	for _, q := range invariants.V1().Requirements() {
 		if q.Side != rules.OfClient && !slices.Contains(tiers, q.Tier) {

@@ -90,11 +90,14 @@ The exit status is 0 if the turn ended with end_turn, 1 if it ended in another w
 	f.StringVar(&o.output, "output", "text", "what to show: text, simple or jsonl")
 	f.BoolVar(&o.listCommands, "list-commands", false, "list the agent's slash commands, and prompt nothing")
 	f.StringVar(&o.resume, "resume", "", "go on with the session `ID`, or that of a file that --save-session wrote")
-	f.StringVar(&o.save, "save-session", "", "write the session to `FILE`, for --resume, show and check; secrets are taken out")
+	f.StringVar(&o.save, "save-session", "",
+		"write the session to `FILE`, for --resume, show and check; secrets are taken out")
 	f.BoolVar(&o.write, "write", false, "the agent may write and edit files in the workspace")
-	f.BoolVar(&o.yolo, "yolo", false, "the agent may do whatever it asks for, and run commands; writes stay in the workspace")
+	f.BoolVar(&o.yolo, "yolo", false,
+		"the agent may do whatever it asks for, and run commands; writes stay in the workspace")
 	f.StringArrayVar(&o.env, "env", nil, "more environment for the agent, `K=V` (repeatable)")
-	f.DurationVar(&o.startTimeout, "start-timeout", 0, "how long the agent may take to answer initialize, and to open the session (default that of its profile)")
+	f.DurationVar(&o.startTimeout, "start-timeout", 0,
+		"how long the agent may take to answer initialize, and to open the session (default that of its profile)")
 	completeWords(c, "output", prompt.Outputs)
 	_ = c.RegisterFlagCompletionFunc("agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return agents.Names(), cobra.ShellCompDirectiveDefault
@@ -108,7 +111,8 @@ func (o *prompting) check(c *cobra.Command, words []string) error {
 	case c.ArgsLenAtDash() >= 0 && len(o.command) == 0:
 		return errors.New("prompt: after -- the agent's command is missing")
 	case !slices.Contains(prompt.Outputs(), o.output):
-		return fmt.Errorf("--output: there is no output %q%s; they are %s", o.output, meant(o.output, prompt.Outputs()), strings.Join(prompt.Outputs(), ", "))
+		return fmt.Errorf("--output: there is no output %q%s; they are %s", o.output, meant(o.output, prompt.Outputs()),
+			strings.Join(prompt.Outputs(), ", "))
 	case o.listCommands && len(words) > 0:
 		return fmt.Errorf("prompt: %q is too much: --list-commands prompts nothing", words[0])
 	case o.startTimeout < 0:
@@ -154,7 +158,8 @@ func (h *host) prompt(ctx context.Context, o *prompting, words []string) (err er
 	t := prompt.New(ctx, prompt.Options{
 		Agent: agent, Work: work, Resume: resume, Text: text, ListCommands: o.listCommands, Write: o.write, Yolo: o.yolo,
 		Version: version(), Log: log,
-		Screen: prompt.Screen{Output: o.output, Out: h.out, Err: h.err, Faint: h.style(h.err).faint, Terminal: isTerminal(h.out)},
+		Screen: prompt.Screen{Output: o.output, Out: h.out, Err: h.err, Faint: h.style(h.err).faint,
+			Terminal: isTerminal(h.out)},
 	})
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -70,7 +70,8 @@ func (h *host) chosen(o *prompting) (*agents.Profile, map[string]string, error) 
 		name, command = def.Agent, def.Command
 	}
 	if name == "" && len(command) == 0 {
-		return nil, nil, errors.New("prompt: no agent is named; give its command after --, a profile with --agent, or an editor's settings.json with --settings")
+		return nil, nil, errors.New("prompt: no agent is named; give its command after --, a profile with --agent, or an " +
+			"editor's settings.json with --settings")
 	}
 	p, err := h.profile(name, "", command)
 	return p, nil, err
@@ -106,7 +107,8 @@ func fromSettings(file, name string) (*agents.Profile, map[string]string, error)
 	case name == "":
 		return nil, nil, fmt.Errorf("%s: none of its agent_servers can be started%s", file, because(skipped))
 	}
-	return nil, nil, fmt.Errorf("%s: it has no agent %q%s; it has %s%s", file, name, meant(name, names), strings.Join(names, ", "), because(skipped))
+	return nil, nil, fmt.Errorf("%s: it has no agent %q%s; it has %s%s", file, name, meant(name, names),
+		strings.Join(names, ", "), because(skipped))
 }
 
 // serversOf reads from settings that are known to be well what a profile does

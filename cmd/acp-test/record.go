@@ -70,10 +70,13 @@ matches.`,
 	f.StringVar(&o.out, "out", "", "the recording, a `FILE` or folder")
 	f.StringVar(&o.live, "live", "", "judge as it goes on and print findings to stderr, or to the Unix socket `PATH`")
 	f.Lookup("live").NoOptDefVal = "stderr"
-	f.StringVar(&o.llm, "llm", "", "record the model's side too, with the provider at `URL` (default that of the environment)")
+	f.StringVar(&o.llm, "llm", "",
+		"record the model's side too, with the provider at `URL` (default that of the environment)")
 	f.Lookup("llm").NoOptDefVal = "environment"
-	f.StringArrayVar(&o.redact, "redact", nil, "what else is a secret, `REGEXP` (repeatable; of one with a group only the group)")
-	f.BoolVar(&o.keepText, "keep-text", false, "leave prompts, messages and file contents as they are, secrets in them too")
+	f.StringArrayVar(&o.redact, "redact", nil,
+		"what else is a secret, `REGEXP` (repeatable; of one with a group only the group)")
+	f.BoolVar(&o.keepText, "keep-text", false,
+		"leave prompts, messages and file contents as they are, secrets in them too")
 	f.BoolVar(&o.maskText, "mask-text", false, "take prompts, messages and file contents out")
 	return c
 }
@@ -103,7 +106,8 @@ func (h *host) record(o *recording, argv []string) (err error) {
 			_ = os.Remove(file) // there is nothing in it
 		}
 	}()
-	redaction := replay.Redaction{Protocol: recordings.V1(), Env: h.env, Patterns: patterns, KeepText: o.keepText, MaskText: o.maskText}
+	redaction := replay.Redaction{Protocol: recordings.V1(), Env: h.env, Patterns: patterns, KeepText: o.keepText,
+		MaskText: o.maskText}
 	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: agents.AdHoc(argv).Name, Protocol: "1"},
 		transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Memory: 8 << 20,
 			Redact: redaction.Func()})
@@ -129,8 +133,9 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	proxy := replay.Proxy{
 		Judge: judge(""),
 		Home:  home,
-		Agent: mockclient.Command{Path: argv[0], Args: argv[1:], Env: env, Dir: h.cwd, Keeper: []string{h.self, "keeper"}, TrimOnExit: whole},
-		In:    h.in, Out: h.out, Err: h.err, Log: log, Signals: signals, Live: live,
+		Agent: mockclient.Command{Path: argv[0], Args: argv[1:], Env: env, Dir: h.cwd, Keeper: []string{h.self, "keeper"},
+			TrimOnExit: whole},
+		In: h.in, Out: h.out, Err: h.err, Log: log, Signals: signals, Live: live,
 	}
 	// Not the command's context: a signal is for the agent, which may live on.
 	exit, err := proxy.Run(context.Background())

@@ -62,7 +62,8 @@ func hooksOf(fault string) (refagent.Hooks, error) {
 	}
 	f, ok := faults.Find(fault)
 	if !ok {
-		return refagent.Hooks{}, fmt.Errorf("--fault: there is no fault %q%s: acp-test refagent --faults lists them", fault, meant(fault, faultNames()))
+		return refagent.Hooks{}, fmt.Errorf("--fault: there is no fault %q%s: acp-test refagent --faults lists them", fault,
+			meant(fault, faultNames()))
 	}
 	return f.Hooks(), nil
 }

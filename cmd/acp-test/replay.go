@@ -80,7 +80,8 @@ A model that was recorded too (FILE with .llm.yaml for its ending) answers again
 	f.StringVar(&o.agent, "agent", "", "the agent, by the `NAME` or file of its profile (default reference)")
 	f.StringVar(&o.settings, "settings", "", "take agents from an editor's settings.json `FILE`")
 	f.StringVar(&o.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
-	f.StringVar(&r.mode, "mode", "ordered", "how closely the recorded order binds: strict, ordered (within a session) or lenient")
+	f.StringVar(&r.mode, "mode", "ordered",
+		"how closely the recorded order binds: strict, ordered (within a session) or lenient")
 	f.Float64Var(&r.speed, "speed", 0, "the recorded pace, so many times faster; 0 does not wait")
 	f.StringVar(&r.against, "against", "recording", "compare with the recording, a golden, or nothing")
 	f.StringVar(&r.llm, "llm", "", "the model's script, a `FILE`")
@@ -89,7 +90,8 @@ A model that was recorded too (FILE with .llm.yaml for its ending) answers again
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "how long a replay may take")
 	f.IntVar(&o.repeat, "repeat", 1, "replay each recording so often")
 	f.StringArrayVar(&o.env, "env", nil, "more environment for the agent, `K=V` (repeatable)")
-	f.StringSliceVar(&o.passEnv, "pass-env", nil, "pass a variable of this environment to the agent, by `NAME` (repeatable)")
+	f.StringSliceVar(&o.passEnv, "pass-env", nil,
+		"pass a variable of this environment to the agent, by `NAME` (repeatable)")
 	f.StringVar(&o.golden, "golden", "golden", "the folder of goldens, `DIR`")
 	f.BoolVar(&o.update, "update", false, "write goldens instead of comparing")
 	f.StringVar(&o.severity, "severity", "v1", "the set of severities")
@@ -143,7 +145,8 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 }
 
 // replayOne replays one recording once, in directories of its own.
-func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agents.Profile, file, out string, n int) (res scenarios.Result, err error) {
+func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agents.Profile, file, out string,
+	n int) (res scenarios.Result, err error) {
 	recording, err := h.recordingOf(file)
 	if err != nil {
 		return res, err
@@ -173,7 +176,8 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 	defer func() { err = errors.Join(err, log.Close()) }()
 	box.Env, box.Pass = o.environment(), o.passEnv
 	job := replay.Replay{ID: id, File: file, Log: log, Judge: judge(o.severity)}
-	job.Recording, job.Mode, job.Speed, job.Patience, job.Work, job.Home = recording, replay.Mode(r.mode), r.speed, r.patience, box.Work, box.Home
+	job.Recording, job.Mode, job.Speed, job.Patience, job.Work, job.Home = recording, replay.Mode(r.mode), r.speed,
+		r.patience, box.Work, box.Home
 	model, err := h.replayModel(r.llm, file, recording, p, box, log)
 	if err != nil {
 		return res, err
@@ -197,7 +201,8 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 		if dir == "" {
 			dir = box.Work
 		}
-		return mockclient.Start(ctx, log, conn, mockclient.Command{Path: l.Path, Args: l.Args, Env: l.Env, Dir: dir, Keeper: []string{h.self, "keeper"}})
+		return mockclient.Start(ctx, log, conn, mockclient.Command{Path: l.Path, Args: l.Args, Env: l.Env, Dir: dir,
+			Keeper: []string{h.self, "keeper"}})
 	}
 	job.Golden = scenarios.GoldenOptions(p)
 	store := golden.Store{Dir: o.golden}
@@ -244,7 +249,8 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 }
 
 // replayModel serves the model's script, if there is one.
-func (h *host) replayModel(script, file string, recording *transcript.Transcript, p *agents.Profile, box agents.Sandbox, log *transcript.Transcript) (*fakellm.Server, error) {
+func (h *host) replayModel(script, file string, recording *transcript.Transcript, p *agents.Profile, box agents.Sandbox,
+	log *transcript.Transcript) (*fakellm.Server, error) {
 	src, err := modelOf(file, script)
 	if src == nil || err != nil {
 		return nil, err

@@ -28,7 +28,8 @@ func reportCommand(h *host) *cobra.Command {
 			if len(args) == 0 {
 				return nil
 			}
-			return fmt.Errorf("report: there is no command %q%s: acp-test help report lists them", args[0], meant(args[0], []string{"merge", "convert"}))
+			return fmt.Errorf("report: there is no command %q%s: acp-test help report lists them", args[0],
+				meant(args[0], []string{"merge", "convert"}))
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -101,7 +102,8 @@ func (h *host) merge(files []string, out string, asked []string, quiet bool) err
 		lost = append(lost, missing...)
 	}
 	if len(lost) > 0 {
-		whole.Notes = append(whole.Notes, fmt.Sprintf("%d files of scenarios are not beside the results of their part, the first is %s", len(lost), lost[0]))
+		whole.Notes = append(whole.Notes,
+			fmt.Sprintf("%d files of scenarios are not beside the results of their part, the first is %s", len(lost), lost[0]))
 	}
 	console := reports.NewConsole(h.out, reports.ConsoleOptions{Color: h.style(h.out).colours, Quiet: quiet})
 	for _, r := range whole.Results {
@@ -121,7 +123,8 @@ func within(folder, name string) bool {
 	a, err1 := filepath.Abs(folder)
 	b, err2 := filepath.Abs(name)
 	rel, err3 := filepath.Rel(a, b)
-	return err1 == nil && err2 == nil && err3 == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	return err1 == nil && err2 == nil && err3 == nil && rel != ".." &&
+		!strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // readResults reads the results.json that a command line names, itself or by
@@ -199,8 +202,9 @@ func convertCommand(h *host) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert FILE",
 		Short: "changes results.json into another format",
-		Long:  "Writes a results.json in another format. FILE may be the folder that holds it; the\npage (html) takes the transcripts that lie beside it.\n\n" + formatList(),
-		Args:  exactArgs(1, "a results.json"),
+		Long: "Writes a results.json in another format. FILE may be the folder that holds it; the\npage (html) takes the " +
+			"transcripts that lie beside it.\n\n" + formatList(),
+		Args: exactArgs(1, "a results.json"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormats("--to", []string{to}); err != nil {
 				return err
@@ -236,7 +240,8 @@ func checkFormats(flag string, asked []string) error {
 	for _, r := range asked {
 		format, _, _ := strings.Cut(r, "=")
 		if !slices.Contains(reports.Formats(), format) {
-			return fmt.Errorf("%s: there is no format %q%s; they are %s", flag, format, meant(format, reports.Formats()), strings.Join(reports.Formats(), ", "))
+			return fmt.Errorf("%s: there is no format %q%s; they are %s", flag, format, meant(format, reports.Formats()),
+				strings.Join(reports.Formats(), ", "))
 		}
 	}
 	return nil

@@ -12,7 +12,8 @@ import (
 // rerun makes the command that runs just one scenario of this run again.
 func rerun(c *cobra.Command, o *options) func(id string) string {
 	words := []string{"acp-test", c.Name()}
-	once := []string{"run", "tag", "jobs", "repeat", "until-fail", "fail-fast", "shard", "durations", "out", "report", "verbose", "quiet", "update", "golden-required", "list", "baseline-write", "against", "watch"}
+	once := []string{"run", "tag", "jobs", "repeat", "until-fail", "fail-fast", "shard", "durations", "out", "report",
+		"verbose", "quiet", "update", "golden-required", "list", "baseline-write", "against", "watch"}
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(once, f.Name) {
 			return

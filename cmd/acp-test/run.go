@@ -45,7 +45,8 @@ at fault, or if nothing could be judged.`,
 		},
 	}
 	o.flags(c)
-	c.Flags().BoolVar(&o.perturb, "perturb", false, "from the second of --repeat on, write in pieces, read and answer late, and tell what comes out differently")
+	c.Flags().BoolVar(&o.perturb, "perturb", false,
+		"from the second of --repeat on, write in pieces, read and answer late, and tell what comes out differently")
 	return c
 }
 
@@ -107,7 +108,8 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	again := rerun(c, o)
 	engine.Step = console.Step
 	plan := scenarios.Plan{
-		Jobs: o.jobs, Repeat: o.repeat, UntilFail: o.untilFail, FailFast: o.failFast, Shard: shard, Durations: durations, Strict: o.strict,
+		Jobs: o.jobs, Repeat: o.repeat, UntilFail: o.untilFail, FailFast: o.failFast, Shard: shard, Durations: durations,
+		Strict:  o.strict,
 		Started: console.Started,
 		Finished: func(r scenarios.Result) {
 			r.Rerun = again(r.ID)
@@ -132,7 +134,8 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 		run.Results[i].Rerun = again(run.Results[i].ID)
 	}
 	if shard != nil {
-		run.Notes = append(run.Notes, fmt.Sprintf("part %d of %d, by %s: %d of %d scenarios", shard.Index, shard.Of, from, len(mine), len(chosen.list)))
+		run.Notes = append(run.Notes, fmt.Sprintf("part %d of %d, by %s: %d of %d scenarios", shard.Index, shard.Of, from,
+			len(mine), len(chosen.list)))
 	}
 	err = errors.Join(h.writeReports(run, engine.Out, o.reports), console.Summary(run))
 	if err != nil {
@@ -171,8 +174,9 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	}
 	e := &scenarios.Engine{
 		Protocol: acp.V1(),
-		Profile:  p, Self: h.self, Tool: tool(), Command: h.commandLine(), Cwd: h.cwd, Host: h.env, Env: o.environment(), PassEnv: o.passEnv,
-		Update: o.update, GoldenRequired: o.goldenRequired, Known: known,
+		Profile:  p, Self: h.self, Tool: tool(), Command: h.commandLine(), Cwd: h.cwd, Host: h.env, Env: o.environment(),
+		PassEnv: o.passEnv,
+		Update:  o.update, GoldenRequired: o.goldenRequired, Known: known,
 		Seed: o.seed, Severity: o.severity, Timeout: o.timeout, StepTimeout: o.stepTimeout,
 		Debug: o.debug, Keep: o.keep, NoTrap: o.noTrap, Isolate: o.isolate,
 	}

@@ -85,7 +85,8 @@ func distinct(list []*scenarios.Scenario) error {
 	files := map[string]string{}
 	for _, s := range list {
 		if other, twice := files[s.ID]; twice {
-			return fmt.Errorf("%s: %s has the same id %q; put an %s at the root of one of them", s.File, other, s.ID, scenarios.Config)
+			return fmt.Errorf("%s: %s has the same id %q; put an %s at the root of one of them", s.File, other, s.ID,
+				scenarios.Config)
 		}
 		files[s.ID] = s.File
 	}

@@ -127,7 +127,8 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 }
 
 // agentSide is what a name on a command line stands for.
-func (h *host) agentSide(name string) (script *scenarios.AgentScript, recording *transcript.Transcript, id string, err error) {
+func (h *host) agentSide(name string) (script *scenarios.AgentScript, recording *transcript.Transcript, id string,
+	err error) {
 	if _, err := os.Stat(name); err != nil {
 		s, err := agentScenario(name)
 		if err != nil {

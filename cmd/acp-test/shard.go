@@ -44,7 +44,8 @@ func (h *host) shard(flag string) (s *scenarios.Shard, from string, err error) {
 		n, err2 := strconv.Atoi(total)
 		i += 1 - ci.first
 		if err1 != nil || err2 != nil || i < 1 || i > n {
-			return nil, "", fmt.Errorf("%s=%q and %s=%q do not say which part to run; --shard 1/1 runs all", ci.index, index, ci.total, total)
+			return nil, "", fmt.Errorf("%s=%q and %s=%q do not say which part to run; --shard 1/1 runs all", ci.index, index,
+				ci.total, total)
 		}
 		if n > 1 {
 			return &scenarios.Shard{Index: i, Of: n}, ci.index, nil
@@ -74,7 +75,8 @@ func readDurations(file string) (map[string]time.Duration, error) {
 		at := strings.LastIndexByte(line, ' ')
 		seconds, err := strconv.ParseFloat(line[at+1:], 64)
 		if at < 0 || err != nil || seconds < 0 {
-			return nil, fmt.Errorf("%s:%d: the id of a scenario and its seconds are expected, such as: cancel/idle 0.42", file, n)
+			return nil, fmt.Errorf("%s:%d: the id of a scenario and its seconds are expected, such as: cancel/idle 0.42", file,
+				n)
 		}
 		found[strings.TrimSpace(line[:at])] = time.Duration(seconds * float64(time.Second))
 	}

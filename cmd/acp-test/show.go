@@ -44,7 +44,8 @@ With --html it is the page of a report, with the rules' findings.`,
 			case page != "":
 				return h.page(args[0], t, page)
 			case masked || exact:
-				_, err = io.WriteString(h.out, canonical.V1().Render(t.All(), replay.Masked(recordings.V1(), t, golden.Options{Exact: exact})))
+				_, err = io.WriteString(h.out,
+					canonical.V1().Render(t.All(), replay.Masked(recordings.V1(), t, golden.Options{Exact: exact})))
 				return err
 			}
 			return h.show(t)
@@ -74,7 +75,8 @@ func (h *host) page(name string, t *transcript.Transcript, out string) (err erro
 	res := judge("v1").Check(name, t)
 	res.Artifacts = map[string]string{"transcript": entries, "rendered": text}
 	run := h.newRun(scenarios.Agent{Profile: head.Agent, Version: res.AgentVersion})
-	run.Protocol, run.Started, run.Duration, run.Out, run.Results = head.Protocol, head.Started, res.Duration, dir, []scenarios.Result{res}
+	run.Protocol, run.Started, run.Duration, run.Out, run.Results = head.Protocol, head.Started, res.Duration, dir,
+		[]scenarios.Result{res}
 	run.Conclude()
 	write := func(w io.Writer) error { return reports.Write(canonical.V1(), "html", run, w) }
 	if out == "-" {

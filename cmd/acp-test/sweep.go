@@ -56,9 +56,11 @@ line, a scenario or this machine is at fault.`,
 	f.StringSliceVar(&o.actions, "actions", nil, "only actions whose name matches `GLOB` (repeatable)")
 	f.IntVar(&o.max, "max", 0, "explore at most `N` schedules, the likeliest to fail")
 	f.IntVar(&o.confirm, "confirm", 5, "run each finding `N` times again")
-	f.BoolVar(&o.reuse, "reuse", false, "run schedules in sessions of one process of the agent, where they leave nothing else behind")
+	f.BoolVar(&o.reuse, "reuse", false,
+		"run schedules in sessions of one process of the agent, where they leave nothing else behind")
 	f.StringVar(&o.repro, "repro", "repro", "the folder for what reproduces findings, `DIR`")
-	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "shard", "update", "golden", "golden-required", "debug", "keep"} {
+	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "shard", "update", "golden", "golden-required",
+		"debug", "keep"} {
 		_ = f.MarkHidden(flag) // of run; a sweep has its own way
 	}
 	completeWords(c, "actions", schedules.V1().Actions)
@@ -109,7 +111,8 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 	}
 	s := &sweep.Sweeper{
 		Planner: schedules.V1(),
-		Engine:  engine, Jobs: jobs, Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max, Confirm: o.confirm, Repro: o.repro, Reuse: o.reuse,
+		Engine:  engine, Jobs: jobs, Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max, Confirm: o.confirm,
+		Repro: o.repro, Reuse: o.reuse,
 		Found: func(f sweep.Finding) {
 			if o.verbose {
 				fmt.Fprintf(h.out, "%-5s %s: %s\n", f.Class, f.Scenario, f.Signature)
@@ -127,7 +130,8 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		if id := run.Results[i].ID; len(run.Results[i].Artifacts["scenario"]) == 0 {
 			run.Results[i].Rerun = again(id)
 		} else {
-			run.Results[i].Rerun = quoted([]string{"acp-test", "run", filepath.Join(o.out, filepath.FromSlash(run.Results[i].Artifacts["scenario"]))})
+			run.Results[i].Rerun = quoted([]string{"acp-test", "run",
+				filepath.Join(o.out, filepath.FromSlash(run.Results[i].Artifacts["scenario"]))})
 		}
 	}
 	if err := o.writeSweepBaseline(engine, &out); err != nil {
