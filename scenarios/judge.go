@@ -84,7 +84,8 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 func (r *run) judgeSkip(res *Result, sk *Skipped) {
 	r.state.checks = slices.DeleteFunc(r.state.checks, func(c *checkState) bool { return c.decl != nil && !c.reached })
 	r.judgeChecks(res, nil)
-	res.Checks = slices.DeleteFunc(res.Checks, func(c Check) bool { return c.Verdict == Pass || c.Verdict == Inconclusive })
+	res.Checks = slices.DeleteFunc(res.Checks,
+		func(c Check) bool { return c.Verdict == Pass || c.Verdict == Inconclusive })
 	if res.Verdict == Fail || res.Verdict == Error {
 		res.Notes = append(res.Notes, "the rest was skipped: "+sk.Reason)
 		return
@@ -251,7 +252,8 @@ func (r *run) remarks() []string {
 	var out []string
 	for e := range r.t.All() {
 		if e.Kind == transcript.Noted || e.Kind == transcript.ModelUnmatched || e.Kind == transcript.ModelUnused {
-			if text := e.JSON().Get("text").Str(); text != "" && !slices.Contains(out, text) && !slices.Contains(r.state.notes, text) {
+			if text := e.JSON().Get("text").Str(); text != "" && !slices.Contains(out, text) &&
+				!slices.Contains(r.state.notes, text) {
 				out = append(out, text)
 			}
 		}

@@ -31,7 +31,8 @@ func (p *Protocol) kindList() []Kind {
 	return append(slices.Clone(p.Kinds), []Kind{
 		request,
 		{Name: "notification", Arg: "METHOD", Help: "a notification of the agent", Match: of(agent, transcript.Notification)},
-		{Name: "turn", Arg: "?", Help: "the end of a turn with one of the stop reasons given (a|b), any, or error", Effect: true,
+		{Name: "turn", Arg: "?", Help: "the end of a turn with one of the stop reasons given (a|b), any, or error",
+			Effect: true,
 			Match: func(x Pattern, e transcript.Entry, own bool) bool {
 				_, ends := p.TurnEnd(e)
 				return own && ends && !slices.Contains(x.Over, e.Ref)
@@ -40,9 +41,10 @@ func (p *Protocol) kindList() []Kind {
 			Match: func(x Pattern, e transcript.Entry, _ bool) bool {
 				return e.Source == agent && e.Kind == transcript.Response && e.Ref == x.Ref
 			}},
-		{Name: "malformed", Help: "a line of the agent that is no message", Match: func(_ Pattern, e transcript.Entry, _ bool) bool {
-			return e.Source == agent && e.Kind == transcript.Malformed
-		}},
+		{Name: "malformed", Help: "a line of the agent that is no message",
+			Match: func(_ Pattern, e transcript.Entry, _ bool) bool {
+				return e.Source == agent && e.Kind == transcript.Malformed
+			}},
 		{Name: "sent", Arg: "METHOD", Help: "a request or notification of the editor",
 			Match: func(x Pattern, e transcript.Entry, own bool) bool {
 				return own && e.Source == transcript.Editor && e.Kind != transcript.Response && e.Method == x.Arg
@@ -60,19 +62,22 @@ func (p *Protocol) kindList() []Kind {
 			Match: func(_ Pattern, e transcript.Entry, _ bool) bool {
 				return e.Source == transcript.Process && e.Kind == transcript.Exited
 			}},
-		{Name: "stderr", Help: "something the agent wrote to stderr; text is what", Match: func(_ Pattern, e transcript.Entry, _ bool) bool {
-			return e.Source == transcript.Stderr
-		}},
-		{Name: "note", Help: "a remark of the editor or the model server", Match: func(_ Pattern, e transcript.Entry, _ bool) bool {
-			return e.Source == transcript.Note && e.Kind == transcript.Noted
-		}},
+		{Name: "stderr", Help: "something the agent wrote to stderr; text is what",
+			Match: func(_ Pattern, e transcript.Entry, _ bool) bool {
+				return e.Source == transcript.Stderr
+			}},
+		{Name: "note", Help: "a remark of the editor or the model server",
+			Match: func(_ Pattern, e transcript.Entry, _ bool) bool {
+				return e.Source == transcript.Note && e.Kind == transcript.Noted
+			}},
 	}...)
 }
 
 // methodKind is the kind of a pattern that is a method.
 func methodKind(p *Protocol) *Kind {
 	return &Kind{Name: "method", Match: func(x Pattern, e transcript.Entry, own bool) bool {
-		return own && e.Source == transcript.Agent && OneOf(e.Method, x.Arg) && (e.Kind == transcript.Request || e.Kind == transcript.Notification)
+		return own && e.Source == transcript.Agent && OneOf(e.Method, x.Arg) &&
+			(e.Kind == transcript.Request || e.Kind == transcript.Notification)
 	}, inner: p.Inner}
 }
 
@@ -81,8 +86,9 @@ func modelEvents() []string {
 }
 
 func modelEvent(name string) transcript.Kind {
-	return map[string]transcript.Kind{"request": transcript.ModelRequest, "done": transcript.ModelDone, "aborted": transcript.ModelAborted,
-		"fault": transcript.ModelFault, "unmatched": transcript.ModelUnmatched, "released": transcript.GateReleased}[name]
+	return map[string]transcript.Kind{"request": transcript.ModelRequest, "done": transcript.ModelDone,
+		"aborted": transcript.ModelAborted,
+		"fault":   transcript.ModelFault, "unmatched": transcript.ModelUnmatched, "released": transcript.GateReleased}[name]
 }
 
 // endsTurn reports whether an entry is the end of a turn.

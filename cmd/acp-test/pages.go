@@ -86,7 +86,8 @@ func faultsPage() string {
 	b.WriteString("# Faults\n\nThe reference agent with one deliberate defect, `acp-test refagent --fault NAME`, shows " +
 		"that the rules and checks can fail: a test runs each over the scenarios named for it and ten others, and wants " +
 		"exactly these found. A name with ? may be missing, where a race of the fault's own decides. SCENARIO#golden: the " +
-		"scenario would be skipped, since no agent has to do what it is about, but its golden shows that this one once did.\n")
+		"scenario would be skipped, since no agent has to do what it is about, but its golden shows that this one " +
+		"once did.\n")
 	b.WriteString("\n| fault | what the agent does wrong | copied from | found by |\n|---|---|---|---|\n")
 	for _, f := range faults.All() {
 		copied := ""

@@ -224,7 +224,8 @@ func (s *screen) say(id string, content wire.Value) {
 // tool is the one line of a tool call. An empty status is the latest.
 func (s *screen) tool(id, status string) {
 	c := s.calls.get(s.session, id)
-	s.aside(fmt.Sprintf("tool: %s (%s, %s)", OneLine(cmp.Or(c.title, c.id)), OneLine(c.kind), OneLine(cmp.Or(status, c.status))))
+	s.aside(fmt.Sprintf("tool: %s (%s, %s)", OneLine(cmp.Or(c.title, c.id)), OneLine(c.kind),
+		OneLine(cmp.Or(status, c.status))))
 }
 
 func (s *screen) permission(e transcript.Entry) {
@@ -234,7 +235,8 @@ func (s *screen) permission(e transcript.Entry) {
 	said := "cancelled"
 	for o := range asked.Get("options").Items() {
 		if answer.Get("outcome").Is("selected") && o.Get("optionId").Is(answer.Get("optionId").Str()) {
-			said = map[string]string{mockclient.AllowOnce: "allowed once", mockclient.RejectOnce: "rejected", mockclient.RejectAlways: "rejected for always"}[o.Get("kind").Str()]
+			said = map[string]string{mockclient.AllowOnce: "allowed once", mockclient.RejectOnce: "rejected",
+				mockclient.RejectAlways: "rejected for always"}[o.Get("kind").Str()]
 			break
 		}
 	}
