@@ -100,31 +100,8 @@ func (r *run) judgeChecks(res *Result, fatal *Miss) {
 	unsure := r.unsure()
 	stopped := Verdict("")
 	for _, c := range r.state.checks {
-		if c.decl == nil { // lines before the first check
-			for _, m := range c.misses {
-				v := r.verdictOf(m, c, res)
-				if m == fatal {
-					stopped = v
-				}
-				if v == Warn || v == Lint {
-					v = Fail // nobody gave it a lesser class
-				}
-				if unsure != "" && v == Fail {
-					// The agent went on from an answer it was not meant to get.
-					res.Verdict, res.Reason = Worst(res.Verdict, Inconclusive), unsure
-					if m == fatal {
-						stopped = Inconclusive
-					}
-					continue
-				}
-				res.Verdict = Worst(res.Verdict, v)
-				if res.Failure == nil {
-					res.Failure = m.Failure
-				}
-				if v == Inconclusive && res.Reason == "" {
-					res.Reason = m.Failure.Error()
-				}
-			}
+		if c.decl == nil {
+			stopped = r.judgeUnchecked(res, c, fatal, unsure)
 			continue
 		}
 		out := Check{ID: r.scenario.ID + "#" + c.decl.slug, Slug: c.decl.slug, Line: c.decl.line, Title: c.decl.title,
@@ -170,6 +147,36 @@ func (r *run) judgeChecks(res *Result, fatal *Miss) {
 			res.Reason = f.Message
 		}
 	}
+}
+
+// judgeUnchecked turns the misses of lines before the first check into the verdict
+// of the scenario. It returns that of the fatal miss, "" if it is none of them.
+func (r *run) judgeUnchecked(res *Result, c *checkState, fatal *Miss, unsure string) (stopped Verdict) {
+	for _, m := range c.misses {
+		v := r.verdictOf(m, c, res)
+		if m == fatal {
+			stopped = v
+		}
+		if v == Warn || v == Lint {
+			v = Fail // nobody gave it a lesser class
+		}
+		if unsure != "" && v == Fail {
+			// The agent went on from an answer it was not meant to get.
+			res.Verdict, res.Reason = Worst(res.Verdict, Inconclusive), unsure
+			if m == fatal {
+				stopped = Inconclusive
+			}
+			continue
+		}
+		res.Verdict = Worst(res.Verdict, v)
+		if res.Failure == nil {
+			res.Failure = m.Failure
+		}
+		if v == Inconclusive && res.Reason == "" {
+			res.Reason = m.Failure.Error()
+		}
+	}
+	return stopped
 }
 
 // severer reports whether verdict a is worse than b for a check, where warn
