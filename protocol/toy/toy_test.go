@@ -221,10 +221,7 @@ func (b base) Schedules(_ []sweep.Base, w sweep.Wanted) (list []sweep.Schedule, 
 
 // recordings says what frames mean to a replay; what else a protocol may say of
 // them, this one has no use for.
-type recordings struct {
-	replay.Protocol
-	frames
-}
+type recordings struct{ replay.Protocol }
 
 func (recordings) Frame(from transcript.Source, line []byte, v wire.Value, err error) wire.Frame {
 	return frames{}.Frame(from, line, v, err)
