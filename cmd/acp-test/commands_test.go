@@ -201,6 +201,18 @@ var _ = Describe("fmt", func() {
 		Expect(p.with(untidy, "fmt", "-w", "-").err).To(Equal("acp-test: fmt: stdin cannot be written; leave --write out\n"))
 	})
 
+	It("formats the model's script, and leaves those of this program as they are", func() {
+		p := newPlace()
+		p.write("a.txtar", "# x\n-- llm.yaml --\nreplies: [[{text: Hi}, {gate: g}]]\n")
+		p.write("b.txtar", "# x\n-- llm.yaml --\nreplies:\n  # Why.\n  - - text: Hi # so\n    # And then.\n    - gate: g\n")
+		Expect(p.run("fmt", "-w", ".").code).To(BeZero())
+		Expect(p.read("a.txtar")).To(Equal("# x\n-- llm.yaml --\nreplies:\n  - - text: Hi\n    - gate: g\n"))
+		Expect(p.read("b.txtar")).To(Equal("# x\n-- llm.yaml --\nreplies:\n  # Why.\n  - - text: Hi # so\n    # And then.\n    - gate: g\n"))
+		suites, err := filepath.Abs("../../scenarios/suites")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(p.run("fmt", "-l", suites)).To(Equal(ended{0, "", ""}))
+	})
+
 	It("leaves a file with mistakes alone, and says all of them", func() {
 		p := newPlace()
 		p.write("a.txtar", "}\nprompt 'x\n")

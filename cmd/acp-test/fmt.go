@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -26,10 +28,10 @@ func formatCommand(h *host) *cobra.Command {
 		Use:   "fmt PATH…",
 		Short: "formats scenarios",
 		Long: `Prints scenarios in their canonical form: one space between words, blocks
-indented, no two blank lines in a row. Comments, the texts in quotes and the files
-of the archive stay as they are. A PATH is a file, a folder with scenarios, or -
-for stdin. The exit status is 2 if a file cannot be read, with --diff also 1 if one
-changes.`,
+indented, no two blank lines in a row; an llm.yaml without comments in block style.
+Comments, the texts in quotes and the other files of the archive stay as they are.
+A PATH is a file, a folder with scenarios, or - for stdin. The exit status is 2 if
+a file cannot be read, with --diff also 1 if one changes.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("fmt: a file or a folder with scenarios is missing; usage: acp-test fmt PATH…")
@@ -88,6 +90,11 @@ func (f *formatter) file(name string) (differs bool, err error) {
 		}
 		return false, errors.Join(list...)
 	}
+	for i, part := range tree.Files {
+		if part.Name == "llm.yaml" {
+			tree.Files[i].Data = formatModel(part.Data)
+		}
+	}
 	tidy := script.Format(tree)
 	differs = !bytes.Equal(text, tidy)
 	if !f.list && !f.write && !f.diff {
@@ -107,4 +114,18 @@ func (f *formatter) file(name string) (differs bool, err error) {
 		err = os.WriteFile(name, tidy, 0o644)
 	}
 	return differs, err
+}
+
+// kept are comments of YAML, and names that it gives to values: a script with one
+// is written as its author wants it.
+var kept = regexp.MustCompile(`(?m)(^|\s)#|[-:] +[&*]\w`)
+
+// formatModel formats the model's script. One that cannot be read or that says
+// nothing stays as it is.
+func formatModel(src []byte) []byte {
+	d, err := fakellm.ParseDocument("llm.yaml", src)
+	if err != nil || len(d.Turns) == 0 || kept.Match(src) {
+		return src
+	}
+	return []byte(d.Format())
 }
