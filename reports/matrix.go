@@ -86,8 +86,8 @@ const notReached = "not reached"
 const nowAndThen = "flaky"
 
 // outcomes of cells, best first.
-var outcomes = []string{"", string(scenarios.Pass), string(scenarios.Lint), string(scenarios.Warn),
-	string(scenarios.Inconclusive), notReached, nowAndThen, string(scenarios.Fail)}
+var outcomes = []string{"", notReached, string(scenarios.Pass), string(scenarios.Lint), string(scenarios.Warn),
+	string(scenarios.Inconclusive), nowAndThen, string(scenarios.Fail)}
 
 // NewMatrix puts agents beside each other. Known failures count like others: a
 // specification knows no baseline.
@@ -139,7 +139,7 @@ func (g *gathering) result(r scenarios.Result, cell func(id string) *MatrixCell)
 	g.flakyRules(r, cell)
 	for _, c := range r.Checks {
 		outcome, note := string(c.Verdict), 0
-		if c.NotReached && c.Verdict != scenarios.Inconclusive {
+		if c.NotReached {
 			outcome = notReached
 		}
 		if c.Verdict == scenarios.Skip || c.Verdict == "" {

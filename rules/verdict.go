@@ -12,13 +12,13 @@ type Outcome uint8
 // The outcomes, mildest first. Of several the worst counts.
 const (
 	Untested   Outcome = iota // nothing judged it
+	NotReached                // its check was not reached, because something before it failed
 	Passed                    // something judged it, and nothing broke it
 	Undecided                 // it could not be judged
-	NotReached                // its check was not reached, because something before it failed
 	Broken                    // a finding of class Fail, or a failed check
 )
 
-var outcomeNames = [...]string{"untested", "pass", "inconclusive", "not reached", "fail"}
+var outcomeNames = [...]string{"untested", "not reached", "pass", "inconclusive", "fail"}
 
 func (o Outcome) String() string { return outcomeNames[min(o, Broken)] }
 
@@ -54,9 +54,9 @@ type Conclusion struct {
 
 // Conclude draws the verdict from the outcomes of requirements. A missing
 // requirement is Untested. The agent is not conformant if a MANDATORY
-// requirement is broken or was not reached, or a CAPABILITY one is broken; else
-// the run is inconclusive if a MANDATORY one could not be judged. It depends
-// on nothing but its argument.
+// or CAPABILITY requirement is broken; else the run is inconclusive if a MANDATORY
+// one could not be judged, or no check of it was reached. It depends on nothing
+// but its argument.
 func (s *Set) Conclude(outcomes map[string]Outcome) Conclusion {
 	c := Conclusion{Counts: map[Tier]map[Outcome]int{}}
 	var broken, undecided []string
@@ -67,9 +67,9 @@ func (s *Set) Conclude(outcomes map[string]Outcome) Conclusion {
 		}
 		c.Counts[q.Tier][o]++
 		switch {
-		case q.Tier == Mandatory && (o == Broken || o == NotReached), q.Tier == Capability && o == Broken:
+		case (q.Tier == Mandatory || q.Tier == Capability) && o == Broken:
 			broken = append(broken, q.ID)
-		case q.Tier == Mandatory && o == Undecided:
+		case q.Tier == Mandatory && (o == Undecided || o == NotReached):
 			undecided = append(undecided, q.ID)
 		}
 	}

@@ -108,7 +108,7 @@ func (run *Run) unlisted(list []agents.KnownFailure) []agents.KnownFailure {
 			note(beforeChecks, r.Failure.Error())
 		}
 		for _, c := range r.Checks {
-			if c.Verdict == Fail || c.Verdict == Inconclusive && r.Verdict == Fail {
+			if c.Verdict == Fail || c.Verdict == Inconclusive && r.Verdict == Fail && !c.NotReached {
 				note(c.Slug, cmp.Or(c.Title, c.Reason))
 			}
 		}

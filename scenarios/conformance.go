@@ -76,7 +76,7 @@ func classOfAgent(v Verdict) (rules.Class, bool) {
 // outcome is what a check showed about its requirements.
 func (c *Check) outcome() rules.Outcome {
 	switch {
-	case c.NotReached && c.Verdict != Inconclusive:
+	case c.NotReached && c.Verdict != Error:
 		return rules.NotReached
 	case c.Verdict == Pass:
 		return rules.Passed
@@ -92,9 +92,9 @@ func verdictOfOutcome(o rules.Outcome) Verdict {
 	switch o {
 	case rules.Passed:
 		return Pass
-	case rules.Undecided:
+	case rules.Undecided, rules.NotReached:
 		return Inconclusive
-	case rules.NotReached, rules.Broken:
+	case rules.Broken:
 		return Fail
 	}
 	return Skip

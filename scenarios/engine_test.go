@@ -216,6 +216,17 @@ cat >/dev/null`
 		Expect(r.Verdict).To(Equal(scenarios.Fail), "after both, the cursor is where the farther side has come to")
 	})
 
+	It("decides nothing by a check that was not reached", func() {
+		script := "check TOOL-001\nprompt 'Say hello.'\nawait tool_call\ncheck PROMPT-003\nawait turn\n"
+		r := run(engine(), script+hello)
+		Expect(r.Checks[0].Verdict).To(Equal(scenarios.Warn), text(r))
+		Expect(r.Checks[1].NotReached).To(BeTrue())
+		Expect(r.Checks[1].Verdict).To(Equal(scenarios.Inconclusive))
+		Expect(r.Checks[1].Reason).To(Equal("not reached: the script ended at case.txtar:3  await tool_call"))
+		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Notes).To(ContainElement(ContainSubstring("case.txtar:3")))
+	})
+
 	It("makes an error of a panic, whichever side it is on", func() {
 		err := scenarios.Guarded(func() { panic("a bug") })
 		Expect(err).To(MatchError(ContainSubstring("acp-test failed: a bug")))

@@ -98,10 +98,9 @@ func (r *run) judgeSkip(res *Result, sk *Skipped) {
 // ended the script, nil if it ran to its end.
 func (r *run) judgeChecks(res *Result, fatal *Miss) {
 	unsure := r.unsure()
-	stopped := Verdict("")
 	for _, c := range r.state.checks {
 		if c.decl == nil {
-			stopped = r.judgeUnchecked(res, c, fatal, unsure)
+			r.judgeUnchecked(res, c, unsure)
 			continue
 		}
 		out := Check{ID: r.scenario.ID + "#" + c.decl.slug, Slug: c.decl.slug, Line: c.decl.line, Title: c.decl.title,
@@ -110,9 +109,6 @@ func (r *run) judgeChecks(res *Result, fatal *Miss) {
 			v := r.verdictOf(m, c, res)
 			if unsure != "" && v != Inconclusive && v != Pass {
 				v, out.Reason = Inconclusive, unsure
-			}
-			if m == fatal {
-				stopped = v
 			}
 			if out.Failure == nil || severer(v, out.Verdict) {
 				out.Failure = m.Failure
@@ -124,22 +120,23 @@ func (r *run) judgeChecks(res *Result, fatal *Miss) {
 				out.Reason = m.Failure.Error()
 			}
 		}
-		if !c.reached {
-			out.NotReached = true
-			switch {
-			case stopped == Inconclusive:
-				out.Verdict, out.Reason = Inconclusive, "not reached: an earlier line gave no verdict"
-			case res.Verdict == Error:
-				out.Verdict, out.Reason = Error, "not reached"
-			default:
-				out.Verdict, out.Reason = out.Class, "not reached: an earlier line failed"
+		if out.NotReached = !c.reached; out.NotReached {
+			out.Verdict, out.Reason = Inconclusive, notReached(fatal)
+			if res.Verdict == Error {
+				out.Verdict = Error
 			}
 		}
 		res.Checks = append(res.Checks, out)
+		if out.NotReached {
+			continue // it decides nothing: what ended the script does
+		}
 		res.Verdict = Worst(res.Verdict, out.Verdict)
 		if res.Reason == "" && out.Verdict == Inconclusive {
 			res.Reason = out.Reason
 		}
+	}
+	if fatal != nil && res.Verdict == Pass && slices.ContainsFunc(res.Checks, func(c Check) bool { return c.NotReached }) {
+		res.Notes = append(res.Notes, "not every check was reached: the script ended at "+fatal.Failure.Where)
 	}
 	for _, f := range res.Findings {
 		res.Verdict = Worst(res.Verdict, f.Class)
@@ -150,22 +147,16 @@ func (r *run) judgeChecks(res *Result, fatal *Miss) {
 }
 
 // judgeUnchecked turns the misses of lines before the first check into the verdict
-// of the scenario. It returns that of the fatal miss, "" if it is none of them.
-func (r *run) judgeUnchecked(res *Result, c *checkState, fatal *Miss, unsure string) (stopped Verdict) {
+// of the scenario.
+func (r *run) judgeUnchecked(res *Result, c *checkState, unsure string) {
 	for _, m := range c.misses {
 		v := r.verdictOf(m, c, res)
-		if m == fatal {
-			stopped = v
-		}
 		if v == Warn || v == Lint {
 			v = Fail // nobody gave it a lesser class
 		}
 		if unsure != "" && v == Fail {
 			// The agent went on from an answer it was not meant to get.
 			res.Verdict, res.Reason = Worst(res.Verdict, Inconclusive), unsure
-			if m == fatal {
-				stopped = Inconclusive
-			}
 			continue
 		}
 		res.Verdict = Worst(res.Verdict, v)
@@ -176,7 +167,14 @@ func (r *run) judgeUnchecked(res *Result, c *checkState, fatal *Miss, unsure str
 			res.Reason = m.Failure.Error()
 		}
 	}
-	return stopped
+}
+
+// notReached says which line ended the script before a check.
+func notReached(fatal *Miss) string {
+	if fatal == nil || fatal.Failure.Where == "" {
+		return "not reached"
+	}
+	return "not reached: the script ended at " + fatal.Failure.Where
 }
 
 // severer reports whether verdict a is worse than b for a check, where warn

@@ -77,7 +77,7 @@ func (r *Result) mark(isKnown func(ids ...string) bool) {
 			continue
 		}
 		r.Checks[i].Known = isKnown(c.ID, c.Slug)
-		if (c.Verdict == Fail || c.Verdict == Inconclusive) && !r.Checks[i].Known {
+		if (c.Verdict == Fail || c.Verdict == Inconclusive) && !r.Checks[i].Known && !c.NotReached {
 			all = false
 		}
 	}

@@ -18,8 +18,8 @@ func conformanceCommand(h *host) *cobra.Command {
 		Long: `Runs the suites in this program and tells for each requirement of the
 specification what was seen of it: the verdict, the evidence behind it, and the
 rule or check that decided. The whole is CONFORMANT, NOT CONFORMANT (a MANDATORY
-requirement is broken or was not reached, or a CAPABILITY one is broken), or
-INCONCLUSIVE (a MANDATORY requirement could not be judged).
+or CAPABILITY requirement is broken), or INCONCLUSIVE (a MANDATORY requirement
+could not be judged, or no check of it was reached).
 
 The exit status is 0 for CONFORMANT, 1 for the other two, and 2 if the harness
 could not judge. Known failures count: a specification has no baseline. With -v

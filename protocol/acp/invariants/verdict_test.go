@@ -22,7 +22,7 @@ var _ = Describe("the verdict", func() {
 		Entry("nothing known", nil, rules.Conformant),
 		Entry("MANDATORY passes", map[string]rules.Outcome{"CANCEL-001": rules.Passed}, rules.Conformant),
 		Entry("MANDATORY fails", map[string]rules.Outcome{"CANCEL-001": rules.Broken}, rules.NotConformant, "CANCEL-001"),
-		Entry("MANDATORY not reached", map[string]rules.Outcome{"CANCEL-001": rules.NotReached}, rules.NotConformant,
+		Entry("MANDATORY not reached", map[string]rules.Outcome{"CANCEL-001": rules.NotReached}, rules.InconclusiveVerdict,
 			"CANCEL-001"),
 		Entry("MANDATORY inconclusive", map[string]rules.Outcome{"CANCEL-001": rules.Undecided}, rules.InconclusiveVerdict,
 			"CANCEL-001"),
