@@ -109,8 +109,9 @@ func (s schedule) planned(text sweep.Archive) sweep.Schedule {
 		out.Depth = len(p.until)
 	}
 	out.Write = func(probes map[string]bool) (sweep.Archive, map[string]bool) {
-		s.probes = probes
-		return s.write()
+		asked := s // schedules are written by several goroutines
+		asked.probes = probes
+		return asked.write()
 	}
 	return out
 }
