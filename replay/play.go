@@ -34,7 +34,7 @@ type Player struct {
 	Patience time.Duration
 	// Start runs the agent of a connection.
 	Start func(ctx context.Context, conn int) (*transport.Agent, error)
-	// Prompting, if set, hears of each prompt before it is sent.
+	// Prompting, if set, is told of each prompt before it is sent.
 	Prompting func(session string, n int, text string)
 }
 
@@ -59,7 +59,7 @@ func (p *Player) Play(ctx context.Context, log *transcript.Transcript) (Played, 
 		conns[e.Conn] = true
 	}
 	work, home := Directories(p.Protocol, p.Recording)
-	s := &stage{Player: p, log: log, names: newBinding([][2]string{{work, p.Work}, {home, p.Home}}),
+	s := &playing{Player: p, log: log, names: newBinding([][2]string{{work, p.Work}, {home, p.Home}}),
 		wake: make(chan struct{}, 1)}
 	if s.Mode == "" {
 		s.Mode = Ordered
@@ -83,8 +83,8 @@ func (p *Player) Play(ctx context.Context, log *transcript.Transcript) (Played, 
 	return s.played, nil
 }
 
-// stage is a replay under way.
-type stage struct {
+// playing is a replay under way.
+type playing struct {
 	*Player
 	log    *transcript.Transcript
 	played Played
@@ -104,7 +104,7 @@ type stage struct {
 	prompts  int
 }
 
-func (s *stage) connection(ctx context.Context, conn int) error {
+func (s *playing) connection(ctx context.Context, conn int) error {
 	s.mu.Lock()
 	s.score, s.count = newScore(s.Protocol, s.Recording, conn, s.Mode), newTally(s.Protocol)
 	s.sent, s.items, s.gone = map[int]*act{}, map[string]int{}, false
@@ -130,7 +130,7 @@ func (s *stage) connection(ctx context.Context, conn int) error {
 	return err
 }
 
-func (s *stage) nudge() {
+func (s *playing) nudge() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -138,7 +138,7 @@ func (s *stage) nudge() {
 }
 
 // perform does the acts, each as soon as what it waits for has happened.
-func (s *stage) perform(ctx context.Context) error {
+func (s *playing) perform(ctx context.Context) error {
 	quiet := time.NewTimer(s.Patience)
 	defer quiet.Stop()
 	for {
@@ -180,7 +180,7 @@ func (s *stage) perform(ctx context.Context) error {
 	}
 }
 
-func (s *stage) isGone() bool {
+func (s *playing) isGone() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.gone
@@ -188,7 +188,7 @@ func (s *stage) isGone() bool {
 
 // next finds an act that may be done now; or how long the first one must still
 // wait for the pace; and whether there is anything left.
-func (s *stage) next(now time.Time) (a *act, wait time.Duration, left bool) {
+func (s *playing) next(now time.Time) (a *act, wait time.Duration, left bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, a := range s.score.acts {
@@ -222,7 +222,7 @@ func (s *stage) next(now time.Time) (a *act, wait time.Duration, left bool) {
 
 // turnOf reports whether all acts that must come before the i-th are done. An
 // answer does not wait for other answers: their order is the agent's.
-func (s *stage) turnOf(i int) bool {
+func (s *playing) turnOf(i int) bool {
 	a := s.score.acts[i]
 	for _, b := range s.score.acts[:i] {
 		switch {
@@ -238,7 +238,7 @@ func (s *stage) turnOf(i int) bool {
 }
 
 // waits says what the act still waits for; "" if nothing.
-func (s *stage) waits(a *act) string {
+func (s *playing) waits(a *act) string {
 	if a.answers > 0 {
 		if q := s.askedBy(a); q == nil || q.live == 0 {
 			return "the request it answers"
@@ -256,7 +256,7 @@ func (s *stage) waits(a *act) string {
 	return ""
 }
 
-func (s *stage) askedBy(a *act) *asked {
+func (s *playing) askedBy(a *act) *asked {
 	for _, q := range s.score.requests {
 		if q.entry.Seq == a.answers {
 			return q
@@ -267,7 +267,7 @@ func (s *stage) askedBy(a *act) *asked {
 
 // void reports that the request an act answers can no longer come: the turn it
 // was asked in is over.
-func (s *stage) void(a *act) bool {
+func (s *playing) void(a *act) bool {
 	q := s.askedBy(a)
 	if a.answers == 0 || q == nil || q.live != 0 {
 		return false
@@ -277,7 +277,7 @@ func (s *stage) void(a *act) bool {
 }
 
 // turnOfRequest is the turn in which the recorded agent asked.
-func (s *stage) turnOfRequest(q *asked) string {
+func (s *playing) turnOfRequest(q *asked) string {
 	n := 0
 	for _, a := range s.score.acts {
 		if a.entry.Seq > q.entry.Seq {
@@ -294,7 +294,7 @@ func (s *stage) turnOfRequest(q *asked) string {
 }
 
 // do sends an act's frame.
-func (s *stage) do(a *act) error {
+func (s *playing) do(a *act) error {
 	s.mu.Lock()
 	raw := a.entry.Raw
 	if a.answers > 0 {
@@ -322,20 +322,20 @@ func (s *stage) do(a *act) error {
 	return err
 }
 
-func (s *stage) liveName(session string) string {
+func (s *playing) liveName(session string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.names.text(session)
 }
 
-func (s *stage) skip(a *act, why string) {
+func (s *playing) skip(a *act, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a.done, a.skipped = true, why
 	s.miss(a)
 }
 
-func (s *stage) miss(a *act) {
+func (s *playing) miss(a *act) {
 	s.played.Missed = append(s.played.Missed, fmt.Sprintf("the editor's #%d (%s) was not sent: %s", a.entry.Seq,
 		describe(a.entry), a.skipped))
 }
@@ -351,7 +351,7 @@ func describe(e transcript.Entry) string {
 }
 
 // abandon gives up what is left.
-func (s *stage) abandon(why string) {
+func (s *playing) abandon(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, a := range s.score.acts {
@@ -363,7 +363,7 @@ func (s *stage) abandon(why string) {
 }
 
 // force goes on without what the first act in line waits for.
-func (s *stage) force() {
+func (s *playing) force() {
 	s.mu.Lock()
 	for i, a := range s.score.acts {
 		if a.done || !s.turnOf(i) {
@@ -387,7 +387,7 @@ func (s *stage) force() {
 }
 
 // finish waits for what the agent did last.
-func (s *stage) finish(ctx context.Context) error {
+func (s *playing) finish(ctx context.Context) error {
 	owed, last := time.NewTimer(s.Patience), time.NewTimer(settle)
 	defer owed.Stop()
 	defer last.Stop()
@@ -414,7 +414,7 @@ func (s *stage) finish(ctx context.Context) error {
 
 // lacking names something the recorded agent did and the live one has not done
 // yet, answers first.
-func (s *stage) lacking() (what string, answer bool) {
+func (s *playing) lacking() (what string, answer bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(s.score.total)) {

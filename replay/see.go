@@ -8,7 +8,7 @@ import (
 
 // see learns from one entry of the live session. It runs under the lock of the
 // log, in its order.
-func (s *stage) see(e transcript.Entry) {
+func (s *playing) see(e transcript.Entry) {
 	if !e.Frame() {
 		return
 	}
@@ -43,7 +43,7 @@ func (s *stage) see(e transcript.Entry) {
 }
 
 // recorded is what the recording calls a live session.
-func (s *stage) recorded(live string) string {
+func (s *playing) recorded(live string) string {
 	if name, ok := s.sessions[live]; ok {
 		return name
 	}
@@ -51,7 +51,7 @@ func (s *stage) recorded(live string) string {
 }
 
 // response learns the name of a new session.
-func (s *stage) response(a *act, e transcript.Entry) {
+func (s *playing) response(a *act, e transcript.Entry) {
 	if live := s.Protocol.Facts(e).Opened; live != "" {
 		for r := range s.Recording.From(a.entry.Seq) {
 			if r.Source == transcript.Agent && r.Kind == transcript.Response && r.Ref == a.entry.Seq {
@@ -67,7 +67,7 @@ func (s *stage) response(a *act, e transcript.Entry) {
 }
 
 // learn binds the ids of items: the n-th of a turn is the n-th recorded.
-func (s *stage) learn(session string, e transcript.Entry) {
+func (s *playing) learn(session string, e transcript.Entry) {
 	live := s.Protocol.Facts(e).Item
 	if live == "" {
 		return
@@ -79,7 +79,7 @@ func (s *stage) learn(session string, e transcript.Entry) {
 	}
 }
 
-func (s *stage) recordedItem(session string, turn, nth int) string {
+func (s *playing) recordedItem(session string, turn, nth int) string {
 	turns := 0
 	for e := range s.Recording.All() {
 		switch {
@@ -99,7 +99,7 @@ func (s *stage) recordedItem(session string, turn, nth int) string {
 
 // match finds the recorded request that a live one stands for: one of the same
 // session and method about the same, else the next of that method.
-func (s *stage) match(session string, e transcript.Entry) {
+func (s *playing) match(session string, e transcript.Entry) {
 	back := s.names.reversed()
 	topic := back.text(s.Protocol.About(e))
 	var found *asked
@@ -124,7 +124,7 @@ func (s *stage) match(session string, e transcript.Entry) {
 }
 
 // current is the turn a session is in, as turnOfRequest names it.
-func (s *stage) current(session string) string {
+func (s *playing) current(session string) string {
 	if s.count.turns[session] == 0 {
 		return ""
 	}
@@ -133,7 +133,7 @@ func (s *stage) current(session string) string {
 
 // answerExtras answers requests that the recording has nothing for: as the last
 // one of its kind was answered, else with a refusal.
-func (s *stage) answerExtras() {
+func (s *playing) answerExtras() {
 	s.mu.Lock()
 	extras := s.extras
 	s.extras = nil

@@ -30,9 +30,9 @@ func (g Given) Number(i int) int {
 
 // AgentAct makes a command of a handler. Its usage says which arguments it takes:
 // JSON, N, BYTES, CODE and D, and words joined by |, are checked.
-func AgentAct(name, args, summary string, do func(s *serve.Scene, g Given) error) *Command {
+func AgentAct(name, args, summary string, do func(s *serve.Run, g Given) error) *Command {
 	c := &Command{Name: name, Group: "agent-acts", Args: args, Summary: summary,
-		Act: func(l *Line) func(*serve.Scene) error {
+		Act: func(l *Line) func(*serve.Run) error {
 			return l.act(strings.Fields(args), do)
 		}}
 	c.Captures = strings.HasSuffix(args, namedArgs)
@@ -46,44 +46,44 @@ func AgentAct(name, args, summary string, do func(s *serve.Scene, g Given) error
 // any has.
 func (p *Protocol) agentActs() []*Command {
 	all := slices.Clone(p.AgentActs)
-	add := func(name, args, summary string, do func(s *serve.Scene, g Given) error) {
+	add := func(name, args, summary string, do func(s *serve.Run, g Given) error) {
 		all = append(all, AgentAct(name, args, summary, do))
 	}
 	add("request", "METHOD JSON [id=JSON] as NAME", "any request to the editor, without waiting",
-		func(s *serve.Scene, g Given) error {
+		func(s *serve.Run, g Given) error {
 			s.Request(g.Alias, g.Words[0], g.Words[1], g.Options["id"])
 			return nil
 		})
-	add("notify", "METHOD JSON", "any notification", func(s *serve.Scene, g Given) error {
+	add("notify", "METHOD JSON", "any notification", func(s *serve.Run, g Given) error {
 		s.Notify(g.Words[0], g.Words[1])
 		return nil
 	})
 	add("await", "NAME|cancel|METHOD [within=D]",
-		"wait for the answer to a request, for a cancel, or for a frame of the editor", func(s *serve.Scene, g Given) error {
+		"wait for the answer to a request, for a cancel, or for a frame of the editor", func(s *serve.Run, g Given) error {
 			within, _ := time.ParseDuration(g.Options["within"]) // without one: for ever
 			s.Await(g.Words[0], within)
 			return nil
 		})
-	add("result", "JSON", "answer the request that is being handled", func(s *serve.Scene, g Given) error {
+	add("result", "JSON", "answer the request that is being handled", func(s *serve.Run, g Given) error {
 		s.Result(g.Words[0])
 		return nil
 	})
-	add("error", "CODE 'MESSAGE'", "answer it with an error", func(s *serve.Scene, g Given) error {
+	add("error", "CODE 'MESSAGE'", "answer it with an error", func(s *serve.Run, g Given) error {
 		s.Error(g.Words[0], g.Words[1])
 		return nil
 	})
-	add("send", "'LINE'", "a line as it is", func(s *serve.Scene, g Given) error {
+	add("send", "'LINE'", "a line as it is", func(s *serve.Run, g Given) error {
 		s.Send([]byte(g.Words[0]))
 		return nil
 	})
 	add("write", "'BYTES'", "bytes as they are, with the escapes of Go, and no newline",
-		func(s *serve.Scene, g Given) error {
+		func(s *serve.Run, g Given) error {
 			text, err := unescape(g.Words[0])
 			s.Write([]byte(text))
 			return err
 		})
 	add("stderr", "'TEXT' [bytes=N]", "write to stderr, so often that it makes N bytes",
-		func(s *serve.Scene, g Given) error {
+		func(s *serve.Run, g Given) error {
 			n, err := strconv.Atoi(g.Options["bytes"])
 			if err != nil {
 				n = len(g.Words[0])
@@ -91,7 +91,7 @@ func (p *Protocol) agentActs() []*Command {
 			s.Stderr(g.Words[0], n)
 			return nil
 		})
-	add("pause", "D", "let time pass", func(s *serve.Scene, g Given) error {
+	add("pause", "D", "let time pass", func(s *serve.Run, g Given) error {
 		d, err := time.ParseDuration(g.Words[0])
 		if err != nil {
 			return err
@@ -99,22 +99,22 @@ func (p *Protocol) agentActs() []*Command {
 		return s.Pause(d)
 	})
 	add("repeat", "N { }", "do it N times; $I counts from 1",
-		func(s *serve.Scene, g Given) error { return s.Repeat(g.Number(0), g.body) })
-	add("join", "{ }", "write all of it with one call", func(s *serve.Scene, g Given) error { return s.Join(g.body) })
+		func(s *serve.Run, g Given) error { return s.Repeat(g.Number(0), g.body) })
+	add("join", "{ }", "write all of it with one call", func(s *serve.Run, g Given) error { return s.Join(g.body) })
 	add("split", "N { }", "write it in pieces of N bytes",
-		func(s *serve.Scene, g Given) error { return s.Split(g.Number(0), g.body) })
-	add("go", "{ }", "do it beside what follows", func(s *serve.Scene, g Given) error {
+		func(s *serve.Run, g Given) error { return s.Split(g.Number(0), g.body) })
+	add("go", "{ }", "do it beside what follows", func(s *serve.Run, g Given) error {
 		s.Beside(g.body)
 		return nil
 	})
-	add("exit", "CODE", "exit", func(s *serve.Scene, g Given) error { return s.Exit(g.Number(0)) })
-	add("die", "", "end by SIGKILL", func(s *serve.Scene, _ Given) error { return s.Die() })
-	add("close", "", "close the output and live on", func(s *serve.Scene, _ Given) error {
+	add("exit", "CODE", "exit", func(s *serve.Run, g Given) error { return s.Exit(g.Number(0)) })
+	add("die", "", "end by SIGKILL", func(s *serve.Run, _ Given) error { return s.Die() })
+	add("close", "", "close the output and live on", func(s *serve.Run, _ Given) error {
 		s.Close()
 		return nil
 	})
-	add("fork", "", "start a child that outlives its parent", func(s *serve.Scene, _ Given) error { return s.Fork() })
-	add("ignore", "eof|term", "do not end at the end of the input, or on SIGTERM", func(s *serve.Scene, g Given) error {
+	add("fork", "", "start a child that outlives its parent", func(s *serve.Run, _ Given) error { return s.Fork() })
+	add("ignore", "eof|term", "do not end at the end of the input, or on SIGTERM", func(s *serve.Run, g Given) error {
 		s.Ignore(g.Words[0])
 		return nil
 	})
@@ -122,7 +122,7 @@ func (p *Protocol) agentActs() []*Command {
 }
 
 // act compiles an act by its usage.
-func (l *Line) act(usage []string, do func(*serve.Scene, Given) error) func(*serve.Scene) error {
+func (l *Line) act(usage []string, do func(*serve.Run, Given) error) func(*serve.Run) error {
 	var kinds, keys []string
 	checks := map[string]string{}
 	most := 0
@@ -154,7 +154,7 @@ func (l *Line) act(usage []string, do func(*serve.Scene, Given) error) func(*ser
 	if len(l.Blocks) > 0 && l.bad == nil {
 		body = l.p.acts(l.Blocks[0])
 	}
-	return func(s *serve.Scene) error {
+	return func(s *serve.Run) error {
 		g := Given{Options: map[string]string{}, Alias: l.Alias, body: body}
 		for i, w := range l.Rest {
 			text, err := l.expandAct(s, w, kinds[min(i, len(kinds)-1)])
@@ -174,7 +174,7 @@ func (l *Line) act(usage []string, do func(*serve.Scene, Given) error) func(*ser
 }
 
 // expandAct replaces the variables of a word, and checks what comes of it.
-func (l *Line) expandAct(s *serve.Scene, w script.Word, kind string) (string, error) {
+func (l *Line) expandAct(s *serve.Run, w script.Word, kind string) (string, error) {
 	text, err := s.Expand(w)
 	if err == nil && strings.Contains(w.Raw(), "$") && kind != "JSON" {
 		if problem := misfit(text, kind); problem != "" {

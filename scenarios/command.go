@@ -39,7 +39,7 @@ type Command struct {
 	// A nil Step means that the line only declares something.
 	Compile func(l *Line) Step
 	// Act is the same for what a scripted agent does.
-	Act func(l *Line) func(*serve.Scene) error
+	Act func(l *Line) func(*serve.Run) error
 }
 
 // Step is what a line does when it is played.

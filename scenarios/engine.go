@@ -86,7 +86,7 @@ type Engine struct {
 	Isolate bool
 	// Keep moves the directory of each run to Out instead of removing it.
 	Keep bool
-	// Step hears what each running scenario does.
+	// Step is told what each running scenario does.
 	Step func(id, step string)
 	// Perturb is what the editor does without meaning anything by it.
 	Perturb Perturbation

@@ -22,7 +22,7 @@ type step struct {
 	text         string // the line as written, for logs
 	command      *Command
 	run          Step
-	act          func(*serve.Scene) error // of a scripted agent
+	act          func(*serve.Run) error // of a scripted agent
 }
 
 // parser compiles the lines of a scenario.

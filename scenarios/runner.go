@@ -32,7 +32,7 @@ type Plan struct {
 	// Perturb, if set, is what a scenario is perturbed with in a round; rounds
 	// count from 1.
 	Perturb func(id string, round int) Perturbation
-	// Started and Finished hear of each scenario.
+	// Started and Finished are told of each scenario.
 	Started  func(id string)
 	Finished func(Result)
 }

@@ -38,7 +38,7 @@ type Block struct {
 type Act struct {
 	Line int
 	Name string
-	Do   func(s *Scene) error
+	Do   func(s *Run) error
 }
 
 // Named is the kind of the note that gives a request of the agent its name.
@@ -82,7 +82,7 @@ func (p *scripted) event(name string, e transcript.Entry) bool {
 	if h == nil {
 		return false
 	}
-	s := &Scene{scripted: p, request: e, session: e.Session, sink: sink{c: p.Conn}}
+	s := &Run{scripted: p, request: e, session: e.Session, sink: sink{c: p.Conn}}
 	if s.session == "" {
 		p.mu.Lock()
 		s.session = p.last

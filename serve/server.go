@@ -27,7 +27,7 @@ type Server struct {
 	// Script is played; without one, Agent is.
 	Script *Script
 	Agent  Agent
-	// Terminated hears of SIGTERM.
+	// Terminated is told of SIGTERM.
 	Terminated <-chan os.Signal
 	// Child starts a process that outlives this one, for the act fork.
 	Child func() error

@@ -47,7 +47,7 @@ type Sweeper struct {
 	// Repro is the folder for the files that reproduce findings; "" writes
 	// none.
 	Repro string
-	// Found and Progress hear of each new finding and of each schedule.
+	// Found and Progress are told of each new finding and of each schedule.
 	Found    func(Finding)
 	Progress func(Progress)
 }

@@ -10,11 +10,11 @@ import (
 
 // agentActs are what a scripted agent can do.
 func agentActs() (all []*scenarios.Command) {
-	add := func(name, args, summary string, do func(s *serve.Scene, g scenarios.Given) error) {
+	add := func(name, args, summary string, do func(s *serve.Run, g scenarios.Given) error) {
 		all = append(all, scenarios.AgentAct(name, args, summary, do))
 	}
-	say := func(kind string) func(*serve.Scene, scenarios.Given) error {
-		return func(s *serve.Scene, g scenarios.Given) error {
+	say := func(kind string) func(*serve.Run, scenarios.Given) error {
+		return func(s *serve.Run, g scenarios.Given) error {
 			return notifyUpdate(s, "", `{"sessionUpdate":"`+kind+`"`+member("messageId",
 				g.Options["id"])+`,"content":`+textContent(g.Words[0])+`}`)
 		}
@@ -23,20 +23,20 @@ func agentActs() (all []*scenarios.Command) {
 	add("thought", "'TEXT' [id=MESSAGE]", "a chunk of its thoughts", say("agent_thought_chunk"))
 	add("user", "'TEXT' [id=MESSAGE]", "a chunk of the user's message, as in a replay", say("user_message_chunk"))
 	add("large", "BYTES", "a chunk of text that makes a line of about so many bytes",
-		func(s *serve.Scene, g scenarios.Given) error {
+		func(s *serve.Run, g scenarios.Given) error {
 			g.Words[0] = strings.Repeat("é", g.Number(0)/2)
 			return say("agent_message_chunk")(s, g)
 		})
-	add("update", "JSON [session=ID]", "any session/update", func(s *serve.Scene, g scenarios.Given) error {
+	add("update", "JSON [session=ID]", "any session/update", func(s *serve.Run, g scenarios.Given) error {
 		return notifyUpdate(s, g.Options["session"], g.Words[0])
 	})
-	add("tool", "ID TITLE [kind=] [status=]", "a tool_call", func(s *serve.Scene, g scenarios.Given) error {
+	add("tool", "ID TITLE [kind=] [status=]", "a tool_call", func(s *serve.Run, g scenarios.Given) error {
 		return notifyUpdate(s, "",
 			`{"sessionUpdate":"tool_call","toolCallId":`+serve.Quote(g.Words[0])+`,"title":`+serve.Quote(g.Words[1])+
 				member("kind", g.Options["kind"])+member("status", g.Options["status"])+`}`)
 	})
 	add("tool-update", "ID [status=] [text=] [title=]", "a tool_call_update",
-		func(s *serve.Scene, g scenarios.Given) error {
+		func(s *serve.Run, g scenarios.Given) error {
 			content := ""
 			if text := g.Options["text"]; text != "" {
 				content = `,"content":[{"type":"content","content":` + textContent(text) + `}]`
@@ -46,7 +46,7 @@ func agentActs() (all []*scenarios.Command) {
 		})
 	add("permission", "ID KIND:OPTION… [title=] as NAME",
 		"a session/request_permission, without waiting; - for no options", askPermission)
-	add("end", "STOP", "answer the prompt with a stop reason", func(s *serve.Scene, g scenarios.Given) error {
+	add("end", "STOP", "answer the prompt with a stop reason", func(s *serve.Run, g scenarios.Given) error {
 		s.Result(`{"stopReason":` + serve.Quote(g.Words[0]) + `}`)
 		return nil
 	})
@@ -54,7 +54,7 @@ func agentActs() (all []*scenarios.Command) {
 }
 
 // askPermission asks for a permission.
-func askPermission(s *serve.Scene, g scenarios.Given) error {
+func askPermission(s *serve.Run, g scenarios.Given) error {
 	var options []string
 	for _, w := range g.Words[1:] {
 		if kind, id, ok := strings.Cut(w, ":"); ok {
@@ -67,8 +67,8 @@ func askPermission(s *serve.Scene, g scenarios.Given) error {
 	return nil
 }
 
-// notifyUpdate sends a session/update, of the scene's session if none is named.
-func notifyUpdate(s *serve.Scene, session, update string) error {
+// notifyUpdate sends a session/update, of the session of the run if none is named.
+func notifyUpdate(s *serve.Run, session, update string) error {
 	s.Notify("session/update", `{"sessionId":`+serve.Quote(cmp.Or(session, s.Session()))+`,"update":`+update+`}`)
 	return nil
 }

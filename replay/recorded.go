@@ -9,9 +9,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// recordedScene is what the recorded agent did from one request of the editor
+// exchange is what the recorded agent did from one request of the editor
 // on, up to the editor's next request in the same session.
-type recordedScene struct {
+type exchange struct {
 	request transcript.Entry
 	frames  []sceneFrame
 }
@@ -24,19 +24,19 @@ type sceneFrame struct {
 	cancelled bool
 }
 
-// recordedScenes splits a recording by the requests of its editor: by method,
+// exchangesOf splits a recording by the requests of its editor: by method,
 // in order.
-func recordedScenes(p Protocol, t *transcript.Transcript) map[string][]*recordedScene {
-	scenes := map[string][]*recordedScene{}
-	open := map[int]*recordedScene{}       // by Seq of the request
-	running := map[string]*recordedScene{} // the newest of a session
+func exchangesOf(p Protocol, t *transcript.Transcript) map[string][]*exchange {
+	exchanges := map[string][]*exchange{}
+	open := map[int]*exchange{}       // by Seq of the request
+	running := map[string]*exchange{} // the newest of a session
 	var answered []int
 	cancelled := map[string]bool{}
 	for e := range Frames(t) {
 		switch {
 		case e.Source == transcript.Editor && e.Kind == transcript.Request:
-			s := &recordedScene{request: e}
-			scenes[e.Method] = append(scenes[e.Method], s)
+			s := &exchange{request: e}
+			exchanges[e.Method] = append(exchanges[e.Method], s)
 			open[e.Seq], running[p.Facts(e).Lane] = s, s
 			answered, cancelled[e.Session] = nil, false
 		case e.Source == transcript.Editor && e.Kind == transcript.Response && e.Ref > 0:
@@ -60,15 +60,15 @@ func recordedScenes(p Protocol, t *transcript.Transcript) map[string][]*recorded
 			}
 		}
 	}
-	return scenes
+	return exchanges
 }
 
-// scenes plays the agent of a recording: the editor's n-th request of a method
+// recordedAgent plays the agent of a recording: the editor's n-th request of a method
 // gets what that request got then.
-type scenes struct {
+type recordedAgent struct {
 	*serve.Conn
-	protocol Protocol
-	scenes   map[string][]*recordedScene
+	protocol  Protocol
+	exchanges map[string][]*exchange
 
 	mu    sync.Mutex
 	nth   map[string]int
@@ -80,21 +80,21 @@ type scenes struct {
 // Recorded returns the agent of a recording.
 func Recorded(p Protocol, t *transcript.Transcript) serve.Agent {
 	work, _ := Directories(p, t)
-	return &scenes{protocol: p, scenes: recordedScenes(p, t), nth: map[string]int{}, names: newBinding(nil), work: work,
+	return &recordedAgent{protocol: p, exchanges: exchangesOf(p, t), nth: map[string]int{}, names: newBinding(nil), work: work,
 		asked: map[int]int{}}
 }
 
 // Connected implements serve.Agent.
-func (p *scenes) Connected(c *serve.Conn) { p.Conn = c }
+func (p *recordedAgent) Connected(c *serve.Conn) { p.Conn = c }
 
 // Ended implements serve.Agent.
-func (p *scenes) Ended() {}
+func (p *recordedAgent) Ended() {}
 
 // Stays implements serve.Agent.
-func (p *scenes) Stays(bool) bool { return false }
+func (p *recordedAgent) Stays(bool) bool { return false }
 
 // Received implements serve.Agent.
-func (p *scenes) Received(e transcript.Entry) {
+func (p *recordedAgent) Received(e transcript.Entry) {
 	if e.Kind != transcript.Request {
 		return
 	}
@@ -104,7 +104,7 @@ func (p *scenes) Received(e transcript.Entry) {
 	}
 	n := p.nth[e.Method]
 	p.nth[e.Method]++
-	list := p.scenes[e.Method]
+	list := p.exchanges[e.Method]
 	p.mu.Unlock()
 	if n >= len(list) {
 		for _, line := range p.protocol.Improvise(e) {
@@ -120,7 +120,7 @@ func (p *scenes) Received(e transcript.Entry) {
 // before it goes on without it: this editor may not want to cancel.
 const uncalled = time.Second
 
-func (p *scenes) play(s *recordedScene, live transcript.Entry, cancelled <-chan struct{}) {
+func (p *recordedAgent) play(s *exchange, live transcript.Entry, cancelled <-chan struct{}) {
 	stopped := false // the editor cancelled where the recording's did not
 	for _, f := range s.frames {
 		if p.Context().Err() != nil {
@@ -167,14 +167,14 @@ func isClosed(c <-chan struct{}) bool {
 }
 
 // named is a recorded frame with the names of now. id, if any, replaces its own.
-func (p *scenes) named(raw []byte, id wire.ID) []byte {
+func (p *recordedAgent) named(raw []byte, id wire.ID) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.names.frame(raw, id)
 }
 
 // send sends one recorded frame.
-func (p *scenes) send(f transcript.Entry, final bool, live transcript.Entry, cancelled bool) {
+func (p *recordedAgent) send(f transcript.Entry, final bool, live transcript.Entry, cancelled bool) {
 	var id wire.ID
 	if final {
 		id = live.ID

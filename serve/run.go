@@ -16,8 +16,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Scene is one run of a handler: what its acts do their work with.
-type Scene struct {
+// Run is one run of a handler: what its acts do their work with.
+type Run struct {
 	*scripted
 	request   transcript.Entry // what is handled; zero for connect and eof
 	session   string
@@ -27,7 +27,7 @@ type Scene struct {
 	answered  bool
 }
 
-func (s *Scene) play(b *Block) {
+func (s *Run) play(b *Block) {
 	err := s.Run(b)
 	switch {
 	case errors.Is(err, errEnded), s.ctx.Err() != nil:
@@ -50,7 +50,7 @@ func (s *Scene) play(b *Block) {
 var errEnded = errors.New("the script has ended")
 
 // Run runs the acts of a block, one after the other.
-func (s *Scene) Run(b *Block) error {
+func (s *Run) Run(b *Block) error {
 	for _, a := range b.Acts {
 		if err := a.Do(s); err != nil {
 			if errors.Is(err, errEnded) {
@@ -66,7 +66,7 @@ func (s *Scene) Run(b *Block) error {
 }
 
 // Repeat runs a block n times, with $I counting from 1.
-func (s *Scene) Repeat(n int, b *Block) error {
+func (s *Run) Repeat(n int, b *Block) error {
 	for i := range n {
 		s.index = i + 1
 		if err := s.Run(b); err != nil {
@@ -77,7 +77,7 @@ func (s *Scene) Repeat(n int, b *Block) error {
 }
 
 // Join runs a block and writes all of it with one call.
-func (s *Scene) Join(b *Block) error {
+func (s *Run) Join(b *Block) error {
 	inner := *s
 	inner.sink.join = &bytes.Buffer{}
 	err := inner.Run(b)
@@ -87,7 +87,7 @@ func (s *Scene) Join(b *Block) error {
 }
 
 // Split runs a block and writes it in pieces of n bytes.
-func (s *Scene) Split(n int, b *Block) error {
+func (s *Run) Split(n int, b *Block) error {
 	inner := *s
 	inner.sink.split = n
 	err := inner.Run(b)
@@ -96,36 +96,36 @@ func (s *Scene) Split(n int, b *Block) error {
 }
 
 // Beside runs a block beside what follows.
-func (s *Scene) Beside(b *Block) {
+func (s *Run) Beside(b *Block) {
 	inner := *s
 	go inner.play(b)
 }
 
 // Session returns the id of the session that the event belongs to, or of the
 // newest one.
-func (s *Scene) Session() string { return s.session }
+func (s *Run) Session() string { return s.session }
 
 // Send logs a frame and writes it.
-func (s *Scene) Send(line []byte) { s.sink.send(line) }
+func (s *Run) Send(line []byte) { s.sink.send(line) }
 
 // Write writes bytes that are no line of their own.
-func (s *Scene) Write(b []byte) { s.sink.bytes(b) }
+func (s *Run) Write(b []byte) { s.sink.bytes(b) }
 
 // Result answers the request that is handled; result is JSON.
-func (s *Scene) Result(result string) {
+func (s *Run) Result(result string) {
 	s.answered = true
 	s.sink.send(Result(s.request.ID, result))
 }
 
 // Error answers the request that is handled with an error; code is a number.
-func (s *Scene) Error(code, message string) {
+func (s *Run) Error(code, message string) {
 	s.answered = true
 	s.sink.send(Error(s.request.ID, code, message))
 }
 
 // Request sends a request and remembers it by a name. params and id are JSON; ""
 // makes an id of our own.
-func (s *Scene) Request(name, method, params, id string) {
+func (s *Run) Request(name, method, params, id string) {
 	e := s.sink.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`,
 		cmp.Or(id, s.newID()), Quote(method), params))
 	s.mu.Lock()
@@ -135,7 +135,7 @@ func (s *Scene) Request(name, method, params, id string) {
 }
 
 // Notify sends a notification; params is JSON.
-func (s *Scene) Notify(method, params string) {
+func (s *Run) Notify(method, params string) {
 	s.sink.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%s,"params":%s}`, Quote(method), params))
 }
 
@@ -143,7 +143,7 @@ func (s *Scene) Notify(method, params string) {
 // turn by "cancel", or for a frame with a method that comes from now on; at most
 // so long, if within is not 0. A wait that ends without it is no error: the
 // checks tell.
-func (s *Scene) Await(what string, within time.Duration) {
+func (s *Run) Await(what string, within time.Duration) {
 	ctx, cancel := s.ctx, context.CancelFunc(func() {})
 	if within > 0 {
 		ctx, cancel = context.WithTimeout(ctx, within)
@@ -181,7 +181,7 @@ func (s *Scene) Await(what string, within time.Duration) {
 }
 
 // Pause lets time pass.
-func (s *Scene) Pause(d time.Duration) error {
+func (s *Run) Pause(d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil
@@ -191,7 +191,7 @@ func (s *Scene) Pause(d time.Duration) error {
 }
 
 // Stderr writes a line to stderr so often that it makes n bytes.
-func (s *Scene) Stderr(text string, n int) {
+func (s *Run) Stderr(text string, n int) {
 	line := text + "\n"
 	for written := 0; written < n && s.ctx.Err() == nil; written += len(line) {
 		if _, err := s.Err.Write([]byte(line)); err != nil {
@@ -201,26 +201,26 @@ func (s *Scene) Stderr(text string, n int) {
 }
 
 // Exit ends the process with a status.
-func (s *Scene) Exit(code int) error {
+func (s *Run) Exit(code int) error {
 	s.exit <- code
 	return errEnded
 }
 
 // Die ends the process by SIGKILL.
-func (s *Scene) Die() error {
+func (s *Run) Die() error {
 	s.Server.Die()
 	return errEnded
 }
 
 // Close closes the output; the agent lives on.
-func (s *Scene) Close() { s.close() }
+func (s *Run) Close() { s.close() }
 
 // Fork starts a child that outlives its parent.
-func (s *Scene) Fork() error { return s.Child() }
+func (s *Run) Fork() error { return s.Child() }
 
 // Ignore makes the agent live on at the end of its input ("eof") or after
 // SIGTERM ("term").
-func (s *Scene) Ignore(what string) {
+func (s *Run) Ignore(what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ignores[what] = true
@@ -231,7 +231,7 @@ var inText = regexp.MustCompile(`\$([A-Za-z_][A-Za-z0-9_]*)((?:\.[A-Za-z0-9_]+)*
 
 // Expand replaces the variables of a word, those within quotes too; what is no
 // variable there stays as it is.
-func (s *Scene) Expand(w script.Word) (string, error) {
+func (s *Run) Expand(w script.Word) (string, error) {
 	text, err := w.Expand(s.variable)
 	if err != nil {
 		return "", err
@@ -249,7 +249,7 @@ func (s *Scene) Expand(w script.Word) (string, error) {
 	}), nil
 }
 
-func (s *Scene) variable(name string) (string, error) {
+func (s *Run) variable(name string) (string, error) {
 	switch name {
 	case "SESSION":
 		return s.session, nil
