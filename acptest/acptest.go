@@ -16,6 +16,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
@@ -78,6 +79,7 @@ type Agent struct {
 
 	t        T
 	patience time.Duration
+	files    *confined.Root // Dir
 	before   workspace.Snapshot
 }
 
@@ -111,7 +113,11 @@ func (a *Agent) start(o Options) (err error) {
 	if err := workspace.Write(a.Dir, files); err != nil {
 		return err
 	}
-	if a.before, err = workspace.Take(a.Dir); err != nil {
+	if a.files, err = confined.Open(a.Dir); err != nil {
+		return err
+	}
+	a.t.Cleanup(func() { a.files.Close() })
+	if a.before, err = workspace.Take(context.Background(), a.files, "."); err != nil {
 		return err
 	}
 	a.Log, err = transcript.New(transcript.Header{Scenario: a.t.Name(), Protocol: "1"},
@@ -261,7 +267,9 @@ func (a *Agent) Release(gate string) {
 // ReadFile returns what a file of the workspace holds; name has slashes.
 func (a *Agent) ReadFile(name string) string {
 	a.t.Helper()
-	text, err := os.ReadFile(filepath.Join(a.Dir, filepath.FromSlash(name)))
+	ctx, cancel := context.WithTimeout(context.Background(), a.patience)
+	defer cancel()
+	text, err := a.files.ReadFile(ctx, filepath.FromSlash(name), confined.Limit)
 	if err != nil {
 		a.t.Fatalf("%v", err)
 	}
@@ -272,7 +280,10 @@ func (a *Agent) ReadFile(name string) string {
 // file a.txt", "changed a.txt" or "deleted a.txt".
 func (a *Agent) Changed() []string {
 	a.t.Helper()
-	now, err := workspace.Take(a.Dir)
+	now, err := workspace.Take(context.Background(), a.files, ".")
+	if now.Cut != "" {
+		err = fmt.Errorf("the workspace cannot be compared: %s", now.Cut)
+	}
 	if err != nil {
 		a.t.Fatalf("%v", err)
 	}

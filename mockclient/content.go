@@ -1,13 +1,15 @@
 package mockclient
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/internal/confined"
 )
 
 // Content is a content block of a prompt (ACP v1, ContentBlock). Blocks are
@@ -53,13 +55,14 @@ func resource(uri, mimeType, key, value string) Content {
 // Attach makes the block an editor sends for a file: an image or audio block or
 // an embedded resource if the agent takes such, else a link. kind ("image",
 // "audio", "resource", "resource_link", "text") forces one. A nil info takes
-// nothing.
+// nothing. The file is a regular one of at most 64 MiB; path is the caller's, and
+// links on it are followed.
 func Attach(path, kind string, info *AgentInfo) (Content, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("attaching %q: %w", path, err)
 	}
-	data, err := os.ReadFile(absolute)
+	data, err := confined.ReadNamed(context.Background(), absolute)
 	if err != nil {
 		return nil, fmt.Errorf("attaching %q: %w", path, err)
 	}

@@ -1,11 +1,14 @@
 package mockclient
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/internal/glob"
@@ -15,7 +18,8 @@ import (
 // Files is how the editor answers fs/read_text_file and fs/write_text_file. The
 // zero value reads and writes the disk, within the session's cwd and additional
 // directories; what leaves them, also through a symbolic link, is refused with
-// -32602 and a Note. The fields must not change while an editor uses them;
+// -32602 and a Note. What is no regular file, more than 64 MiB in one answer or
+// takes longer than ten seconds to read is error -32603. The fields must not change while an editor uses them;
 // the methods may be called at any time.
 type Files struct {
 	// MissingEmpty answers the read of a missing file with "" instead of
@@ -91,8 +95,10 @@ func (e *Editor) readFile(r *Request) {
 	if open {
 		text = Range(text, line, limit)
 	} else {
+		ctx, cancel := context.WithTimeoutCause(context.Background(), reading, errSlow)
+		defer cancel()
 		ok, err := e.access(r, at, func(f file) (err error) {
-			text, err = f.read(line, limit)
+			text, err = f.read(ctx, line, limit)
 			return err
 		})
 		switch {
@@ -118,6 +124,11 @@ func (e *Editor) readFile(r *Request) {
 	}
 	r.Reply(content{text})
 }
+
+// reading is how long the read of a file may take.
+const reading = 10 * time.Second
+
+var errSlow = fmt.Errorf("it takes longer than %v", reading)
 
 type content struct {
 	Content string `json:"content"`

@@ -88,6 +88,17 @@ var _ = Describe("files", func() {
 		do(mockclient.Options{}, "fs/write_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/a.txt","content":"s"}`, dir))
 		Expect(os.ReadFile(dir + "/a.txt")).To(Equal([]byte("s")))
 	})
+	It("are bounded, whatever the agent makes of them", func() {
+		Expect(os.WriteFile(dir+"/sparse", []byte("one\ntwo\n"), 0o600)).To(Succeed())
+		Expect(os.Truncate(dir+"/sparse", 1<<40)).To(Succeed())
+		read := func(params string) wire.Value {
+			v, _ := do(mockclient.Options{}, "fs/read_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/sparse"%s}`, dir, params))
+			return v
+		}
+		Expect(read(`,"line":1,"limit":2`).Path("result.content").Str()).To(Equal("one\ntwo\n"))
+		Expect(read(`,"line":2,"limit":5`).Path("error.message").Str()).To(ContainSubstring("the file is too large"))
+		Expect(read(``).Path("error.message").Str()).To(ContainSubstring("the file is too large: 1099511627776 bytes"))
+	})
 	It("may be missing and empty", func() {
 		v, _ := do(mockclient.Options{Files: &mockclient.Files{MissingEmpty: true}}, "fs/read_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/none"}`, dir))
 		Expect(string(v.Path("result").Raw())).To(Equal(`{"content":""}`))

@@ -3,6 +3,7 @@ package mockclient
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,46 +12,13 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/wire"
 )
 
-// root is one directory of a session, which nothing leaves.
-type root struct {
-	dir  string
-	real string // dir without symbolic links
-	*os.Root
-}
-
-func openRoot(dir string) *root {
-	if !filepath.IsAbs(dir) {
-		return nil
-	}
-	r, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil
-	}
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		real = dir
-	}
-	return &root{dir: filepath.Clean(dir), real: real, Root: r}
-}
-
-func (r *root) release() { r.Root.Close() }
-
-// within returns the path relative to the root.
-func (r *root) within(path string) (string, bool) {
-	for _, base := range []string{r.dir, r.real} {
-		if rel, err := filepath.Rel(base, path); err == nil && filepath.IsLocal(rel) {
-			return rel, true
-		}
-	}
-	return "", false
-}
-
 // file is a file the agent may reach.
 type file struct {
-	root *root
+	root *confined.Root
 	rel  string
 	path string // absolute and clean
 }
@@ -78,7 +46,7 @@ func (e *Editor) locate(r *Request) (file, bool) {
 	}
 	clean := filepath.Clean(path)
 	for _, root := range roots {
-		if rel, ok := root.within(clean); ok {
+		if rel, ok := root.Rel(clean); ok {
 			return file{root, rel, clean}, true
 		}
 	}
@@ -86,15 +54,14 @@ func (e *Editor) locate(r *Request) (file, bool) {
 	return file{}, false
 }
 
-// resolve gives a symbolic link that os.Root refuses a second chance: it may
-// be absolute, or lead into another directory of the session, and yet stay
-// inside. The file is opened through a Root again, so that nothing is trusted
-// that could have changed since.
+// resolve gives a symbolic link that leaves its root a second chance: it may
+// lead into another directory of the session. The file is opened through a root
+// again, so that nothing is trusted that could have changed since.
 func (e *Editor) resolve(r *Request, at file) (file, bool) {
 	if real, err := filepath.EvalSymlinks(at.path); err == nil {
 		roots, _ := e.rootsOf(r.Entry.Session)
 		for _, root := range roots {
-			if rel, ok := root.within(real); ok {
+			if rel, ok := root.Rel(real); ok {
 				return file{root, rel, at.path}, true
 			}
 		}
@@ -105,7 +72,7 @@ func (e *Editor) resolve(r *Request, at file) (file, bool) {
 
 // rootsOf are the directories of a session; known is false for one that is not
 // open.
-func (e *Editor) rootsOf(session string) (roots []*root, known bool) {
+func (e *Editor) rootsOf(session string) (roots []*confined.Root, known bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := e.sessions[session]
@@ -119,13 +86,13 @@ func (e *Editor) rootsOf(session string) (roots []*root, known bool) {
 // a link that stays inside. ok is false if the path leaves the session; the
 // request has its answer then.
 func (e *Editor) access(r *Request, at file, do func(file) error) (ok bool, err error) {
-	if err = do(at); !escapes(err) {
+	if err = do(at); !errors.Is(err, confined.ErrOutside) {
 		return true, err
 	}
 	if at, ok = e.resolve(r, at); !ok {
 		return false, nil
 	}
-	if err = do(at); escapes(err) {
+	if err = do(at); errors.Is(err, confined.ErrOutside) {
 		e.refuse(r, r.Params.Get("path").Str())
 		return false, nil
 	}
@@ -139,84 +106,57 @@ func (e *Editor) refuse(r *Request, path string) {
 	r.Fail(codeInvalidParams, "the path %q is outside the directories of the session", wire.Clip(path, 300))
 }
 
-var errNotRegular = errors.New("not a regular file")
-
-// read returns lines of a file without holding more of it than those.
-func (p file) read(line, limit int) (string, error) {
-	f, err := p.root.OpenFile(p.rel, os.O_RDONLY|openNonblock, 0) // a FIFO must not hold us
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil {
-		return "", err
-	} else if !info.Mode().IsRegular() {
-		return "", errNotRegular
-	}
-	if line <= 1 && limit < 0 {
-		raw, err := io.ReadAll(f)
-		return string(raw), err
-	}
-	in := bufio.NewReaderSize(f, 64<<10)
-	for n := 1; n < line; n++ {
-		if err := skipLine(in); err == io.EOF {
-			return "", nil
-		} else if err != nil {
+// read returns lines of a file without holding more of it than those. It ends
+// with ctx, and with an error where that is more than confined.Limit.
+func (p file) read(ctx context.Context, line, limit int) (string, error) {
+	return confined.Read(ctx, p.root, p.rel, func(f *os.File, file io.Reader) (string, error) {
+		info, err := f.Stat()
+		if err == nil && info.Size() > confined.Limit && line <= 1 && limit < 0 {
+			err = confined.TooLarge(p.rel, info.Size(), confined.Limit)
+		}
+		if err != nil {
 			return "", err
 		}
-	}
-	if limit < 0 {
-		raw, err := io.ReadAll(in)
-		return string(raw), err
-	}
-	var out bytes.Buffer
-	for range limit {
-		part, err := in.ReadBytes('\n')
-		out.Write(part)
-		if err == io.EOF {
-			break
-		} else if err != nil {
-			return "", err
+		in := bufio.NewReaderSize(file, 64<<10)
+		for n := 1; n < line; n++ {
+			if _, err := takeLine(in, nil); err == io.EOF {
+				return "", nil
+			} else if err != nil {
+				return "", err
+			}
 		}
-	}
-	return out.String(), nil
+		var out bytes.Buffer
+		for n := 0; n != limit; n++ {
+			if large, err := takeLine(in, &out); large {
+				return "", confined.TooLarge("the lines", int64(out.Len()), confined.Limit)
+			} else if err == io.EOF {
+				break
+			} else if err != nil {
+				return "", err
+			}
+		}
+		return out.String(), nil
+	})
 }
 
-func skipLine(in *bufio.Reader) error {
+// takeLine reads a line, and keeps it if there is an out. large says that this
+// would hold more than it may.
+func takeLine(in *bufio.Reader, out *bytes.Buffer) (large bool, err error) {
 	for {
-		_, err := in.ReadSlice('\n')
+		part, err := in.ReadSlice('\n')
+		if out != nil {
+			if out.Len()+len(part) > confined.Limit {
+				return true, nil
+			}
+			out.Write(part)
+		}
 		if err != bufio.ErrBufferFull {
-			return err
+			return false, err
 		}
 	}
 }
 
-func (p file) write(text string) error {
-	if dir := filepath.Dir(p.rel); dir != "." {
-		if err := p.root.MkdirAll(dir, 0o777); err != nil {
-			return err
-		}
-	}
-	if info, err := p.root.Stat(p.rel); err == nil && !info.Mode().IsRegular() {
-		return errNotRegular
-	}
-	f, err := p.root.OpenFile(p.rel, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|openNonblock, 0o666)
-	if err != nil {
-		return err
-	}
-	if _, err := f.WriteString(text); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
-}
-
-// escapes tells an os.Root's refusal from other errors. The os package has no
-// exported error for it, but its text is documented by its tests.
-func escapes(err error) bool {
-	path := (*fs.PathError)(nil)
-	return errors.As(err, &path) && strings.Contains(path.Err.Error(), "escapes from parent")
-}
+func (p file) write(text string) error { return p.root.WriteFile(p.rel, []byte(text), 0o666) }
 
 // cause is the error without the relative path, which means nothing to an agent.
 func cause(err error) error {

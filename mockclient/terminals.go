@@ -1,12 +1,14 @@
 package mockclient
 
 import (
+	"errors"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/glob"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -237,7 +239,7 @@ func (e *Editor) terminalDir(r *Request) (string, bool) {
 		if len(roots) == 0 {
 			return "", true
 		}
-		return roots[0].dir, true
+		return roots[0].Dir(), true
 	}
 	if !filepath.IsAbs(cwd.Str()) {
 		r.Fail(codeInvalidParams, "the cwd %q is not absolute", wire.Clip(cwd.Str(), 300))
@@ -245,10 +247,10 @@ func (e *Editor) terminalDir(r *Request) (string, bool) {
 	}
 	clean := filepath.Clean(cwd.Str())
 	for _, root := range roots {
-		if rel, ok := root.within(clean); ok {
+		if rel, ok := root.Rel(clean); ok {
 			if info, err := root.Stat(rel); err == nil && info.IsDir() {
 				return clean, true
-			} else if !escapes(err) {
+			} else if !errors.Is(err, confined.ErrOutside) {
 				r.Fail(codeNotFound, "no such directory: %s", clean)
 				return "", false
 			}

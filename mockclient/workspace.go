@@ -1,8 +1,10 @@
 package mockclient
 
 import (
+	"path/filepath"
 	"slices"
 
+	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -11,7 +13,7 @@ import (
 type workspace struct {
 	id        string
 	known     bool // opened by a session method, not just named
-	roots     []*root
+	roots     []*confined.Root
 	prompts   map[int]bool // Seqs of prompts without an answer
 	cancelled map[int]bool // those of them that were cancelled
 }
@@ -32,7 +34,10 @@ func (e *Editor) openWorkspace(id string, dirs []string) {
 	w.close()
 	w.known = true
 	for _, dir := range dirs {
-		if r := openRoot(dir); r != nil {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if r, err := confined.Open(dir); err == nil {
 			w.roots = append(w.roots, r)
 		}
 	}
@@ -40,7 +45,7 @@ func (e *Editor) openWorkspace(id string, dirs []string) {
 
 func (w *workspace) close() {
 	for _, r := range w.roots {
-		r.release()
+		r.Close()
 	}
 	w.roots = nil
 }

@@ -82,5 +82,5 @@ func CompileFile(do func(b *Branch, l *Line, name, text string) error) func(*Lin
 
 func writeFile(b *Branch, l *Line, name, text string) error {
 	b.Did(l)
-	return workspace.Write(b.run.box.Work, map[string][]byte{filepath.ToSlash(name): []byte(text)})
+	return workspace.WriteIn(b.run.files, "work", map[string][]byte{filepath.ToSlash(name): []byte(text)})
 }

@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
+
+// compared is how long a file may be that a failure shows the difference of.
+const compared = 1 << 20
 
 func compileCmp(l *Line) Step {
 	file := l.Need(0, "a file of the workspace")
@@ -30,7 +34,7 @@ func compileCmp(l *Line) Step {
 		if err != nil {
 			return err
 		}
-		got, err := os.ReadFile(b.InWork(name))
+		got, err := b.ReadFile(ctx, name)
 		if err != nil {
 			what := err.Error()
 			if errors.Is(err, fs.ErrNotExist) {
@@ -39,6 +43,9 @@ func compileCmp(l *Line) Step {
 			return b.Back(l, true, name+" like "+want, what)
 		}
 		if !bytes.Equal(got, []byte(expect)) {
+			if len(got) > compared {
+				return b.Back(l, true, name+" like "+want, fmt.Sprintf("another content, of %d bytes", len(got)))
+			}
 			err := b.Back(l, true, name+" like "+want, "another content")
 			err.(*Miss).Failure.Diff = golden.Diff(expect, string(got))
 			return err
@@ -74,8 +81,10 @@ func compileExists(l *Line) Step {
 			if err != nil {
 				return l.Fault(err)
 			}
-			_, err = os.Lstat(b.InWork(name))
+			err = b.run.lstat(name)
 			switch {
+			case errors.Is(err, confined.ErrOutside):
+				return b.Back(l, true, l.Text, err.Error())
 			case err == nil && l.Negated:
 				return b.Back(l, true, "no file "+name, "it exists")
 			case err != nil && !l.Negated:

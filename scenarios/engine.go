@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -168,6 +170,9 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	}
 	defer func() {
 		if err != nil {
+			if r.files != nil {
+				r.files.Close()
+			}
 			err = errors.Join(err, os.RemoveAll(r.box.Root))
 		}
 	}()
@@ -178,6 +183,9 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 			return nil, err
 		}
 		files[name] = []byte(text)
+	}
+	if r.files, err = confined.Open(r.box.Root); err != nil {
+		return nil, fmt.Errorf("opening the run's directory: %w", err)
 	}
 	if err := workspace.Write(r.box.Work, files); err != nil {
 		return nil, fmt.Errorf("preparing the workspace: %w", err)
@@ -282,7 +290,7 @@ func (r *run) play(ctx context.Context, res *Result) {
 	if !e.Debug {
 		inner, cancel = context.WithTimeoutCause(ctx, deadline, &timerError{"scenario deadline", deadline})
 	}
-	before, _ := workspace.Take(r.box.Work)
+	before, _ := workspace.Take(ctx, r.files, filepath.Base(r.box.Work))
 	err := r.script(inner)
 	cancel()
 	clean := r.concludes(err)
@@ -299,7 +307,7 @@ func (r *run) play(ctx context.Context, res *Result) {
 		closing = errors.Join(closing, r.trap.Close())
 	}
 	closing = errors.Join(closing, r.client.Close())
-	after, _ := workspace.Take(r.box.Work)
+	after := r.look(ctx)
 	r.judge(ctx, res, err, clean)
 	r.artifacts(res, difference(before, after))
 	for _, problem := range []error{closing, r.t.Close(), r.discard(res)} {
@@ -322,6 +330,22 @@ func (r *run) concludes(err error) bool {
 	var m *Miss
 	var s *Skipped
 	return err == nil || errors.As(err, &m) || errors.As(err, &s)
+}
+
+// look takes a snapshot of what the agent left in the workspace, in a hurry if
+// the run was interrupted.
+func (r *run) look(ctx context.Context) workspace.Snapshot {
+	patience := time.Minute // Take has its own
+	if ctx.Err() != nil {
+		patience = 2 * time.Second
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	after, err := workspace.Take(ctx, r.files, filepath.Base(r.box.Work))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		after.Cut = err.Error()
+	}
+	return after
 }
 
 // artifacts writes what belongs to this run into the out directory.
@@ -347,11 +371,12 @@ func (r *run) artifacts(res *Result, workspace string) {
 func (r *run) discard(res *Result) error {
 	if r.engine.Keep && r.engine.Out != "" {
 		to := filepath.Join(r.engine.Out, filepath.FromSlash(r.scenario.ID), "run")
-		if err := os.CopyFS(to, os.DirFS(r.box.Root)); err != nil {
-			return fmt.Errorf("keeping the run's directory: %w", err)
+		if err := workspace.Copy(context.Background(), r.files, to); err != nil {
+			res.Notes = append(res.Notes, fmt.Sprintf("keeping the run's directory: %v", err))
 		}
 		res.Artifacts["run"] = filepath.ToSlash(filepath.Join(r.scenario.ID, "run"))
 	}
+	r.files.Close()
 	if err := os.RemoveAll(r.box.Root); err != nil {
 		return fmt.Errorf("removing the run's directory: %w", err)
 	}

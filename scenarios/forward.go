@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -169,7 +168,7 @@ func (b *Branch) file(ctx context.Context, l *Line, name script.Word, within tim
 		glance, stop := context.WithTimeoutCause(wait, 10*time.Millisecond, errGlance)
 		o := b.run.t.Await(glance, prompt, ends)
 		stop()
-		if _, err := os.Lstat(b.InWork(file)); err == nil {
+		if b.run.lstat(file) == nil {
 			// What the agent said before it made the file came before it.
 			if agent := b.Agent(); agent != nil {
 				agent.CatchUp(wait)

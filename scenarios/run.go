@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -25,6 +26,7 @@ type run struct {
 	engine   *Engine
 	scenario *Scenario
 	box      *workspace.Dirs
+	files    *confined.Root // box.Root, from before the agent ran
 	t        *transcript.Transcript
 	model    *fakellm.Server
 	trap     *fakellm.Trap // nil if outside connections are left alone
@@ -350,6 +352,42 @@ func (r *run) InWork(name string) string {
 		return name
 	}
 	return filepath.Join(r.box.Work, filepath.FromSlash(name))
+}
+
+// ReadFile reads a regular file of the workspace; name is as in the script. The
+// agent may have made the file, and so the error.
+func (r *run) ReadFile(ctx context.Context, name string) (data []byte, err error) {
+	wait, cancel := r.StepTimeout(ctx, 0)
+	defer cancel()
+	err = r.find(name, func(root *confined.Root, name string) error {
+		data, err = root.ReadFile(wait, name, confined.Limit)
+		return err
+	})
+	return data, err
+}
+
+// lstat returns the error of looking for a file of the workspace; a link is a
+// file.
+func (r *run) lstat(name string) error {
+	return r.find(name, func(root *confined.Root, name string) error {
+		_, err := root.Lstat(name)
+		return err
+	})
+}
+
+// find calls do with a path of the script: in the directories of the run, or in
+// the directory that an absolute path names.
+func (r *run) find(name string, do func(root *confined.Root, name string) error) error {
+	path := r.InWork(name)
+	if rel, ok := r.files.Rel(path); ok {
+		return do(r.files, rel)
+	}
+	root, err := confined.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return do(root, filepath.Base(path))
 }
 
 func unknownVariable(name string, known []string) error {

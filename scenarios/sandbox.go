@@ -1,9 +1,12 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/workspace"
@@ -23,7 +26,14 @@ func newSandbox(parent string) (*workspace.Dirs, error) {
 func difference(before, after workspace.Snapshot) string {
 	var b strings.Builder
 	for _, c := range before.Changes(after) {
-		fmt.Fprintf(&b, "%s %s\n%s", c.What, c.Path, golden.Diff(c.Before, c.After))
+		path := c.Path
+		if strings.ContainsFunc(path, unicode.IsControl) {
+			path = strconv.Quote(path)
+		}
+		fmt.Fprintf(&b, "%s %s\n%s", c.What, path, golden.Diff(c.Before, c.After))
+	}
+	if cut := cmp.Or(after.Cut, before.Cut); cut != "" {
+		fmt.Fprintf(&b, "the rest of the workspace was not looked at: %s\n", cut)
 	}
 	return b.String()
 }

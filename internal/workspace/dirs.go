@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/acp-test/acp-test/internal/confined"
 )
 
 // Dirs are the directories of one run, outside any repository: the agent's
@@ -32,23 +34,28 @@ func MakeDirs(root string) (*Dirs, error) {
 	return d, nil
 }
 
-// Write writes files below dir, which must not be left through a name. A file
-// that begins with #! can be executed.
+// Write writes files below dir, which must not be left through a name or a link.
+// A file that begins with #! can be executed.
 func Write(dir string, files map[string][]byte) error {
-	root, err := os.OpenRoot(dir)
+	root, err := confined.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
+	return WriteIn(root, ".", files)
+}
+
+// WriteIn writes files below the directory sub of a root, as Write does.
+func WriteIn(root *confined.Root, sub string, files map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		path, mode := filepath.FromSlash(name), fs.FileMode(0o644)
+		mode := fs.FileMode(0o644)
 		if bytes.HasPrefix(files[name], []byte("#!")) {
 			mode = 0o755
 		}
-		if err := root.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return fmt.Errorf("writing %s: %w", name, err)
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			return fmt.Errorf("writing %s: %w", name, confined.ErrOutside)
 		}
-		if err := root.WriteFile(path, files[name], mode); err != nil {
+		if err := root.WriteFile(filepath.Join(sub, filepath.FromSlash(name)), files[name], mode); err != nil {
 			return fmt.Errorf("writing %s: %w", name, err)
 		}
 	}

@@ -2,65 +2,166 @@
 package workspace
 
 import (
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/internal/confined"
 )
 
-// Snapshot is what a directory holds, without .git: the content of small text
-// files, the hash of others, the target of links, by relative path.
-type Snapshot map[string]string
+// Snapshot is what a directory holds, without .git, by relative path.
+type Snapshot struct {
+	files map[string]file
+	// Cut says why the rest was not looked at, "" if all was.
+	Cut string
+}
 
-// shown is the size up to which a file's text is kept.
-const shown = 64 << 10
+// file is the content of a small text file, the size and hash of another one, or
+// the target of a link. Files with the same sum are the same.
+type file struct{ text, sum string }
 
-// Take reads a directory without following links. A file that cannot be looked
-// at is left out.
-func Take(dir string) (Snapshot, error) {
-	s := Snapshot{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil && path == dir:
-			return err
-		case err != nil:
-			return nil // a file that is gone again, or that we may not read, is no evidence
-		case d.IsDir() && d.Name() == ".git":
-			return fs.SkipDir
-		case d.IsDir():
+const (
+	shown    = 64 << 10  // up to this size a file's text is kept
+	allShown = 64 << 20  // the texts of one snapshot; others have their hash
+	largest  = 256 << 20 // a larger file is not read
+	entries  = 100_000   // of one snapshot
+	deepest  = 100       // directories in each other
+	longest  = 10 * time.Second
+)
+
+// Take reads the directory sub of a root without following links. A file that
+// cannot be read is noted as such; what would take too long is cut.
+func Take(ctx context.Context, root *confined.Root, sub string) (Snapshot, error) {
+	s := Snapshot{files: map[string]file{}}
+	texts := 0
+	err := walk(ctx, root, sub, func(ctx context.Context, rel string, d fs.DirEntry) error {
+		if d.IsDir() {
 			return nil
 		}
-		rel, err := filepath.Rel(dir, path)
-		if err == nil {
-			s[rel] = content(path, d.Type())
+		f, err := content(ctx, root, filepath.Join(sub, rel), d.Type())
+		if err != nil {
+			return err
 		}
-		return err
+		if texts += len(f.text); texts > allShown {
+			texts, f.text = texts-len(f.text), f.sum
+		}
+		s.files[rel] = f
+		return nil
 	})
+	if cut := (*cutError)(nil); errors.As(err, &cut) || ctx.Err() != nil {
+		s.Cut, err = err.Error(), nil
+	}
 	return s, err
 }
 
-func content(path string, mode fs.FileMode) string {
+// cutError says why a walk ended early.
+type cutError struct{ why string }
+
+func (e *cutError) Error() string { return e.why }
+
+// walk visits what is below the directory sub of a root, without .git and in the
+// order of names. It ends early with a *cutError.
+func walk(ctx context.Context, root *confined.Root, sub string,
+	visit func(ctx context.Context, rel string, d fs.DirEntry) error) error {
+	late := &cutError{fmt.Sprintf("looking at it takes longer than %v", longest)}
+	ctx, cancel := context.WithTimeoutCause(ctx, longest, late)
+	defer cancel()
+	left := entries
+	var dir func(rel string, depth int) error
+	dir = func(rel string, depth int) error {
+		if depth > deepest {
+			return &cutError{fmt.Sprintf("there are more than %d directories in each other", deepest)}
+		}
+		list, err := confined.Until(ctx, func() ([]fs.DirEntry, error) {
+			return root.ReadDir(filepath.Join(sub, rel), left+1)
+		})
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && depth == 0:
+			return err
+		case len(list) > left:
+			return &cutError{fmt.Sprintf("there are more than %d files", entries)}
+		}
+		// A directory that is gone again, or that we may not read, is no evidence.
+		left -= len(list)
+		slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+		for _, d := range list {
+			if d.IsDir() && d.Name() == ".git" {
+				continue
+			}
+			name := filepath.Join(rel, d.Name())
+			err := visit(ctx, name, d)
+			if err == nil && d.IsDir() {
+				err = dir(name, depth+1)
+			}
+			if err = cmp.Or(context.Cause(ctx), err); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return dir(".", 0)
+}
+
+// content looks at one file. The error is the end of ctx.
+func content(ctx context.Context, root *confined.Root, name string, mode fs.FileMode) (file, error) {
+	same := func(text string) file { return file{text, text} }
 	switch {
 	case mode&fs.ModeSymlink != 0:
-		target, _ := os.Readlink(path)
-		return "link to " + target + "\n"
+		target, _ := root.Readlink(name)
+		return same("link to " + target + "\n"), nil
 	case !mode.IsRegular():
-		return "special file " + mode.String() + "\n"
+		return same("special file " + mode.String() + "\n"), nil
 	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return "unreadable: " + err.Error() + "\n"
+	f, err := confined.Read(ctx, root, name, func(f *os.File, in io.Reader) (file, error) {
+		info, err := f.Stat()
+		if err != nil {
+			return file{}, err
+		}
+		if info.Size() > largest {
+			return same(fmt.Sprintf("%d bytes, more than the %d that are read, changed at %s\n", info.Size(), largest,
+				info.ModTime().UTC().Format(time.RFC3339Nano))), nil
+		}
+		head, err := io.ReadAll(io.LimitReader(in, shown+1))
+		if err != nil {
+			return file{}, err
+		}
+		sum := sha256.New()
+		_, _ = sum.Write(head) // a hash takes everything
+		rest, err := io.Copy(sum, io.LimitReader(in, largest))
+		if err != nil {
+			return file{}, err
+		}
+		size := int64(len(head)) + rest
+		read := same(fmt.Sprintf("%d bytes, sha256 %s\n", size, hex.EncodeToString(sum.Sum(nil)[:8])))
+		if n := confined.Links(info); n > 1 {
+			// Whose file it is cannot be told from one of its names, so its text is not shown.
+			read.text = fmt.Sprintf("hard link, one of %d names of a file: %s", n, read.sum)
+		} else if size <= shown && utf8.Valid(head) {
+			read.text = string(head)
+		}
+		return read, nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return file{}, context.Cause(ctx)
+	case err != nil:
+		return same("unreadable: " + err.Error() + "\n"), nil
 	}
-	if len(data) > shown || !utf8.Valid(data) {
-		sum := sha256.Sum256(data)
-		return fmt.Sprintf("%d bytes, sha256 %s\n", len(data), hex.EncodeToString(sum[:8]))
-	}
-	return string(data)
+	return f, nil
 }
 
 // Change is one file that differs between two snapshots.
@@ -70,21 +171,63 @@ type Change struct {
 	Before, After string
 }
 
-// Changes lists what differs from s to after, by path.
+// Changes lists what differs from s to after, by path. What only one of two
+// snapshots holds is no change if the other one is cut.
 func (s Snapshot) Changes(after Snapshot) []Change {
-	all := maps.Clone(s)
-	maps.Copy(all, after)
+	all := maps.Clone(s.files)
+	maps.Copy(all, after.files)
 	var changes []Change
 	for _, path := range slices.Sorted(maps.Keys(all)) {
-		c := Change{"changed", path, s[path], after[path]}
-		if _, had := s[path]; !had {
-			c.What = "new file"
-		} else if _, has := after[path]; !has {
-			c.What = "deleted"
-		} else if c.Before == c.After {
+		before, had := s.files[path]
+		now, has := after.files[path]
+		c := Change{"changed", path, before.text, now.text}
+		switch {
+		case had && has && before.sum == now.sum, !had && s.Cut != "", !has && after.Cut != "":
 			continue
+		case !had:
+			c.What = "new file"
+		case !has:
+			c.What = "deleted"
 		}
 		changes = append(changes, c)
 	}
 	return changes
+}
+
+// Copy copies what is below a root to the new directory to: directories, links,
+// and regular files that are not too large. The error names what was left out.
+func Copy(ctx context.Context, root *confined.Root, to string) error {
+	if err := os.MkdirAll(to, 0o777); err != nil {
+		return err
+	}
+	out, err := confined.Open(to)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	var missing []error
+	err = walk(ctx, root, ".", func(ctx context.Context, rel string, d fs.DirEntry) error {
+		err := error(nil)
+		switch at := filepath.Join(to, rel); {
+		case d.IsDir():
+			err = os.Mkdir(at, 0o777)
+		case d.Type()&fs.ModeSymlink != 0:
+			target, _ := root.Readlink(rel)
+			err = os.Symlink(target, at)
+		default:
+			var data []byte
+			if data, err = root.ReadFile(ctx, rel, confined.Limit); err == nil {
+				perm := fs.FileMode(0o666)
+				if info, problem := d.Info(); problem == nil {
+					perm |= info.Mode().Perm() & 0o111
+				}
+				err = out.WriteFile(rel, data, perm)
+			}
+		}
+		if err != nil && len(missing) < 20 {
+			missing = append(missing, err)
+		}
+		return nil
+	})
+	return errors.Join(append(missing, err)...)
 }

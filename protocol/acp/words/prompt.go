@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -33,9 +32,9 @@ func compilePrompt(l *scenarios.Line) scenarios.Step {
 		}
 		blocks := []any{map[string]any{"type": "text", "text": words}}
 		for _, f := range files {
-			block, err := attachment(b, f)
+			block, err := attachment(ctx, b, l, f)
 			if err != nil {
-				return l.Fault(err)
+				return err
 			}
 			blocks = append(blocks, block)
 		}
@@ -56,10 +55,10 @@ func compilePrompt(l *scenarios.Line) scenarios.Step {
 }
 
 // attachment is a file of the workspace as a content block.
-func attachment(b *scenarios.Branch, w script.Word) (any, error) {
+func attachment(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, w script.Word) (any, error) {
 	name, err := b.Expand(w)
 	if err != nil {
-		return nil, err
+		return nil, l.Fault(err)
 	}
 	path := b.InWork(name)
 	kind := mediaType(name)
@@ -69,13 +68,14 @@ func attachment(b *scenarios.Branch, w script.Word) (any, error) {
 	if !media && !on(of(b).capability("promptCapabilities").Get("embeddedContext")) {
 		return map[string]any{"type": "resource_link", "uri": uri, "name": filepath.Base(name)}, nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := b.ReadFile(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("the workspace holds no file %q to attach: add it below as -- %s --, or write it first", name,
-			name)
+		return nil, l.Fault(fmt.Errorf("the workspace holds no file %q to attach: add it below as -- %s --, or write it "+
+			"first", name, name))
 	case err != nil:
-		return nil, err
+		// What the scenario put there can be read: the agent put something else there.
+		return nil, b.Back(l, true, "a file "+name+" to attach", err.Error())
 	case !media:
 		resource := map[string]any{"uri": uri, "text": string(data)}
 		if kind != "" {

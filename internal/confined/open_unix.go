@@ -1,0 +1,18 @@
+//go:build unix
+
+package confined
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+const nonblock = syscall.O_NONBLOCK
+
+// Links returns how many names a file has, 1 where that is not known.
+func Links(info fs.FileInfo) uint64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(stat.Nlink)
+	}
+	return 1
+}

@@ -1,7 +1,0 @@
-//go:build unix
-
-package mockclient
-
-import "syscall"
-
-const openNonblock = syscall.O_NONBLOCK

@@ -1,3 +1,0 @@
-package mockclient
-
-const openNonblock = 0

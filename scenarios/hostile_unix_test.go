@@ -1,0 +1,91 @@
+//go:build unix
+
+package scenarios_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+var _ = Describe("a hostile file", func() {
+	const secret = "harness-secret-4711"
+	// leave runs a scenario with an agent that runs a command in the workspace.
+	leave := func(command, script string) (*scenarios.Engine, scenarios.Result) {
+		e := engineFor(agents.AdHoc([]string{"sh", "-c", `
+read -r initialize
+echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"promptCapabilities":{"embeddedContext":true}}}}'
+read -r new; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+cd "$(printf %s "$new" | sed 's/.*"cwd":"\([^"]*\)".*/\1/')"
+read -r prompt
+` + command + `
+echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
+cat >/dev/null`}))
+		outside := filepath.Join(GinkgoT().TempDir(), "outside")
+		Expect(os.WriteFile(outside, []byte(secret+"\n"), 0o600)).To(Succeed())
+		e.Host = append(e.Host, "OUTSIDE="+outside)
+		e.Env = map[string]string{"OUTSIDE": outside}
+		return e, run(e, "check a\nprompt Go.\nawait turn\n"+script)
+	}
+	DescribeTable("is named, and nothing of it is shown", func(command, script, says string) {
+		begin := time.Now()
+		e, r := leave(command, script)
+		Expect(time.Since(begin)).To(BeNumerically("<", 15*time.Second)) // the limit of a scenario is more
+		Expect(r.Checks[0].Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Checks[0].Failure.Observed).To(ContainSubstring(says))
+		Expect(text(r)).NotTo(ContainSubstring(secret))
+		Expect(filepath.WalkDir(e.Out, func(name string, d os.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				raw, err := os.ReadFile(name)
+				Expect(err).NotTo(HaveOccurred())
+				Expect(string(raw)).NotTo(ContainSubstring(secret))
+			}
+			return err
+		})).To(Succeed())
+	},
+		Entry("a FIFO", "mkfifo x", "cmp x want/x\n-- want/x --\n", "x: it is a FIFO (named pipe): want a regular file"),
+		Entry("a link out", `ln -s "$OUTSIDE" x`, "cmp x want/x\n-- want/x --\n", "x: the path leads out of the directory"),
+		Entry("the harness's environment", `ln -s /proc/self/environ x`, "cmp x want/x\n-- want/x --\n", "x: the path leads out"),
+		Entry("a device", `ln -s /dev/zero x`, "cmp x want/x\n-- want/x --\n", "x: the path leads out"),
+		Entry("a sparse file", "truncate -s 1T x", "cmp x want/x\n-- want/x --\n", "x: the file is too large: 1099511627776 bytes"),
+		Entry("another workspace", `cd ..; rm -r work; ln -s "$(dirname "$OUTSIDE")" work`, "cmp outside want/x\n-- want/x --\n", "outside: the path leads out"),
+		Entry("what is attached", `ln -s "$OUTSIDE" x`, "prompt Again. attach=x\n", "x: the path leads out of the directory"),
+		Entry("what is looked for", `ln -s "$(dirname "$OUTSIDE")" x`, "exists x/outside\n", "x/outside: the path leads out of the directory"),
+		Entry("what is looked for in vain", `ln -s / x`, "! exists x/none\n", "x/none: the path leads out of the directory"),
+	)
+	It("is in the difference of the workspace as what it is", func() {
+		e, r := leave(`mkfifo fifo; ln "$OUTSIDE" hard; ln -s "$OUTSIDE" link; truncate -s 1T sparse; mkdir 'a
+b'; echo text > 'a
+b/c'`, "")
+		Expect(r.Artifacts).To(HaveKey("workspace"), text(r))
+		raw, err := os.ReadFile(filepath.Join(e.Out, r.Artifacts["workspace"]))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(raw)).To(And(
+			ContainSubstring("new file fifo\n-want +got\n@@ line 1 @@\n+special file p"),
+			ContainSubstring("new file hard\n-want +got\n@@ line 1 @@\n+hard link, one of 2 names of a file: 20 bytes"),
+			ContainSubstring("+link to /"), ContainSubstring("+1099511627776 bytes, more than"),
+			ContainSubstring(`new file "a\nb/c"`), Not(ContainSubstring(secret))))
+	})
+	It("is not written to", func() {
+		_, r := leave("mkfifo x", "write x text\n")
+		Expect(text(r)).To(ContainSubstring("x: it is a FIFO (named pipe)"))
+	})
+	It("is left out of what is kept", func() {
+		e, _ := leave("true", "")
+		e.Keep = true
+		r := run(e, "check a\nprompt Go.\nawait turn\n")
+		Expect(r.Artifacts).To(HaveKey("run"), text(r))
+		e, _ = leave("mkfifo x; echo y > y", "")
+		e.Keep = true
+		r = run(e, "check a\nprompt Go.\nawait turn\n")
+		Expect(strings.Join(r.Notes, "\n")).To(ContainSubstring("keeping the run's directory: open work/x: it is a FIFO"))
+		Expect(os.ReadFile(filepath.Join(e.Out, r.Artifacts["run"], "work", "y"))).To(Equal([]byte("y\n")))
+	})
+})
