@@ -77,6 +77,9 @@ type Run struct {
 	Out      string        `json:"out,omitempty"`
 	// Strict: an inconclusive scenario makes the exit status 1.
 	Strict bool `json:"strict,omitempty"`
+	// Recorded: sessions of others were judged, not run, so that nothing is wrong
+	// with the harness where the log proves nothing.
+	Recorded bool `json:"-"`
 	// Interrupted: the run was stopped before all scenarios ran.
 	Interrupted bool     `json:"interrupted,omitempty"`
 	Shard       *Shard   `json:"shard,omitempty"`

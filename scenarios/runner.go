@@ -299,7 +299,7 @@ func (r *Result) counted() Verdict {
 func (run *Run) exit() int {
 	c := run.Counts
 	switch {
-	case c.Error > 0, c.Pass+c.Fail+c.Known == 0:
+	case c.Error > 0, !run.Recorded && c.Pass+c.Fail+c.Known == 0:
 		return 2
 	case c.Fail > 0, len(run.Stale) > 0, run.Strict && c.Inconclusive > 0, run.Interrupted:
 		return 1

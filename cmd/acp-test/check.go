@@ -23,7 +23,7 @@ import (
 func checkCommand(h *host) *cobra.Command {
 	var asked []string
 	var severity string
-	var verbose bool
+	var verbose, strict bool
 	c := &cobra.Command{
 		Use:   "check FILE…",
 		Short: "the rules over transcripts",
@@ -32,7 +32,8 @@ of this program, the folder that holds one, or - for stdin; an export of
 acp-devtools; an event log of acpx; or JSON lines: frames as they are, or in
 envelopes such as {"t":…, "dir":"c2a", "frame":{…}}.
 
-The exit status is 1 if something is broken, 2 if a file cannot be read.`,
+The exit status is 1 if something is broken, or with --strict if something could
+not be judged, 2 if a file cannot be read, else 0.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return fmt.Errorf("check: a transcript is missing; usage: %s", c.UseLine())
@@ -47,6 +48,7 @@ The exit status is 1 if something is broken, 2 if a file cannot be read.`,
 				return err
 			}
 			run := h.newRun(scenarios.Agent{})
+			run.Recorded, run.Strict = true, strict
 			for _, name := range args {
 				t, err := h.recordingOf(name)
 				if err != nil {
@@ -57,6 +59,7 @@ The exit status is 1 if something is broken, 2 if a file cannot be read.`,
 			return h.conclude(&run, asked, verbose)
 		},
 	}
+	c.Flags().BoolVar(&strict, "strict", false, "what could not be judged fails, too")
 	c.Flags().StringVar(&severity, "severity", "v1",
 		"the set of severities: "+strings.Join(invariants.SeverityNames(), ", "))
 	c.Flags().StringArrayVar(&asked, "report", nil,

@@ -286,6 +286,25 @@ var _ = Describe("recordings of other programs", func() {
 	}
 })
 
+var _ = Describe("check", func() {
+	It("fails a session in which something could not be judged only if it is told to be strict", func() {
+		p := newPlace()
+		p.write("crossed.jsonl", `{"t":1,"dir":"c2a","frame":{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}}
+{"t":2,"dir":"a2c","frame":{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":{}}}}
+{"t":3,"dir":"c2a","frame":{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}}
+{"t":4,"dir":"a2c","frame":{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}}
+{"t":5,"dir":"c2a","frame":{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"hi"}]}}}
+{"t":6,"dir":"a2c","frame":{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Hello."}}}}}
+{"t":7,"dir":"c2a","frame":{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}}
+{"t":8,"dir":"a2c","frame":{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}}
+`)
+		got := p.run("check", "crossed.jsonl")
+		Expect(got.out).To(ContainSubstring("INCONCLUSIVE"))
+		Expect(got.code).To(Equal(0))
+		Expect(p.run("check", "--strict", "crossed.jsonl").code).To(Equal(1))
+	})
+})
+
 var _ = Describe("show --html", func() {
 	It("is the page of a report, in a file or on stdout", func() {
 		p := newPlace()
