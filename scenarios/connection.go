@@ -85,7 +85,7 @@ func (r *run) Begin(ctx context.Context) error {
 	if err := r.Launch(ctx); err != nil {
 		return err
 	}
-	return r.client.Greet(ctx, &Branch{run: r}, Implied("start"))
+	return r.client.Greet(ctx, &Branch{run: r}, nil)
 }
 
 // Ready reports whether the agent has been greeted, or the script has ended its

@@ -63,7 +63,7 @@ func (r *review) model() map[string]bool {
 	if r.s.model == nil {
 		return gates
 	}
-	model, err := fakellm.ParseScript(r.s.File, r.s.model, func(string) (string, error) { return "x", nil })
+	model, err := fakellm.ParseScript(r.s.File, r.s.model, anyVariable)
 	var m *Mistake
 	if errors.As(r.s.modelMistake(err), &m) {
 		r.out = append(r.out, m)
@@ -104,6 +104,9 @@ func (r *review) gates(gates map[string]bool) {
 		}
 	}
 }
+
+// anyVariable stands for variables that are known only in a run.
+func anyVariable(string) (string, error) { return "x", nil }
 
 // modelMistake places a mistake of llm.yaml in the file that the user wrote.
 func (s *Scenario) modelMistake(err error) error {

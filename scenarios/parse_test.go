@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
 )
@@ -15,6 +16,19 @@ import (
 func parse(script string) (*scenarios.Scenario, error) {
 	return acp.V1().Parse("suite/case", "suite/case.txtar", []byte(script))
 }
+
+var _ = Describe("several mistakes", func() {
+	It("are told together, those of the model's script too", func() {
+		_, err := acp.V1().Parse("x", "x.txtar", []byte("# X.\nawait trun\n! prompt x\n-- llm.yaml --\nreplies:\n  - - txt: a\n"))
+		Expect(strings.Split(err.Error(), "\n")).To(HaveExactElements(HavePrefix("x.txtar:2:7: "), HavePrefix("x.txtar:3:1: "),
+			HavePrefix(`x.txtar:6:7: llm.yaml: unknown step "txt"`)))
+	})
+
+	It("blames initialize for an agent that ends before it answers, although no line says so", func() {
+		r := run(engineFor(agents.AdHoc([]string{"sh", "-c", "exit 3"})), "check a\nprompt 'Hello.'\nawait turn\n")
+		Expect(r.Checks[0].Failure.Where).To(Equal("initialize"), text(r))
+	})
+})
 
 var _ = Describe("a mistake in a scenario", func() {
 	DescribeTable("is told with its place and what would be right",

@@ -103,7 +103,8 @@ type Client interface {
 	Connect(a *transport.Agent, env []string)
 	// Disconnect says that the agent is gone.
 	Disconnect()
-	// Greet does what opens a connection, on behalf of a line.
+	// Greet does what opens a connection, on behalf of a line; nil if no line
+	// asked for it.
 	Greet(ctx context.Context, b *Branch, l *Line) error
 	// Send writes a line as it is.
 	Send(raw []byte) (transcript.Entry, error)

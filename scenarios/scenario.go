@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
@@ -142,7 +143,16 @@ func (p *Protocol) Parse(id, file string, text []byte) (*Scenario, error) {
 	} else {
 		s.steps = c.block(tree.Lines)
 	}
-	if err := together(append(c.mistakes, broken...)); err != nil {
+	broken = append(c.mistakes, broken...)
+	if len(broken) > 0 && s.model != nil {
+		// Else whoever mends the script meets this one next.
+		_, err := fakellm.ParseScript(file, s.model, anyVariable)
+		var m *Mistake
+		if errors.As(s.modelMistake(err), &m) {
+			broken = append(broken, m)
+		}
+	}
+	if err := together(broken); err != nil {
 		return nil, err
 	}
 	if folder := path.Dir(id); folder != "." {

@@ -70,6 +70,9 @@ func (c *client) Connect(a *transport.Agent, env []string) {
 
 // Greet sends initialize.
 func (c *client) Greet(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
+	if l == nil {
+		l = scenarios.Implied("initialize")
+	}
 	return initialize(ctx, b, l, json.RawMessage("1"))
 }
 
