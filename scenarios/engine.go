@@ -173,7 +173,7 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 			if r.files != nil {
 				r.files.Close()
 			}
-			err = errors.Join(err, os.RemoveAll(r.box.Root))
+			err = errors.Join(err, confined.RemoveAll(r.box.Root))
 		}
 	}()
 	files := map[string][]byte{}
@@ -377,7 +377,7 @@ func (r *run) discard(res *Result) error {
 		res.Artifacts["run"] = filepath.ToSlash(filepath.Join(r.scenario.ID, "run"))
 	}
 	r.files.Close()
-	if err := os.RemoveAll(r.box.Root); err != nil {
+	if err := confined.RemoveAll(r.box.Root); err != nil {
 		return fmt.Errorf("removing the run's directory: %w", err)
 	}
 	return nil

@@ -5,6 +5,7 @@ package process
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -17,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/acp-test/acp-test/internal/confined"
 )
 
 // Keeps says that there are keepers on this system.
@@ -261,7 +264,7 @@ func removeDir(dir string) {
 		return
 	}
 	for range 50 {
-		if os.RemoveAll(dir) == nil {
+		if err := confined.RemoveAll(dir); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			return
 		}
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
