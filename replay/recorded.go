@@ -80,8 +80,10 @@ type recordedAgent struct {
 // Recorded returns the agent of a recording.
 func Recorded(p Protocol, t *transcript.Transcript) serve.Agent {
 	work, _ := Directories(p, t)
-	return &recordedAgent{protocol: p, exchanges: exchangesOf(p, t), nth: map[string]int{}, names: newBinding(nil), work: work,
-		asked: map[int]int{}}
+	return &recordedAgent{
+		protocol: p, exchanges: exchangesOf(p, t), nth: map[string]int{}, asked: map[int]int{},
+		names: newBinding(nil), work: work,
+	}
 }
 
 // Connected implements serve.Agent.
