@@ -90,7 +90,7 @@ func drive(script *scenarios.AgentScript, cancel bool, after ...transcript.Expec
 	e := mockclient.NewEditor(agent, mockclient.Options{Policy: mockclient.Allow()})
 	defer e.Close(ctx)
 	if _, err := e.Initialize(ctx); err == nil {
-		if session, err := e.NewSession(ctx, mockclient.SessionOptions{Cwd: "/work"}); err == nil {
+		if session, err := e.NewSession(ctx, mockclient.SessionOptions{Cwd: GinkgoT().TempDir()}); err == nil {
 			turn := session.Prompt(ctx, mockclient.Text("Say hello."))
 			if cancel {
 				view.Await(ctx, turn.Entry.Seq, mockclient.Updated("agent_message_chunk"))
@@ -262,7 +262,7 @@ var _ = Describe("a client on the Go library", func() {
 		ctx := context.Background()
 		_, err = c.Initialize(ctx, acpgo.InitializeRequest{ProtocolVersion: acpgo.ProtocolVersionNumber})
 		Expect(err).NotTo(HaveOccurred())
-		session, err := c.NewSession(ctx, acpgo.NewSessionRequest{Cwd: "/work", McpServers: []acpgo.McpServer{}})
+		session, err := c.NewSession(ctx, acpgo.NewSessionRequest{Cwd: GinkgoT().TempDir(), McpServers: []acpgo.McpServer{}})
 		Expect(err).NotTo(HaveOccurred())
 		_, err = c.Prompt(ctx, acpgo.PromptRequest{SessionId: session.SessionId, Prompt: []acpgo.ContentBlock{acpgo.TextBlock("Say hello.")}})
 		Expect(err).To(HaveOccurred())
