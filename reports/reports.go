@@ -230,7 +230,7 @@ func checkProblem(c scenarios.Check) (problem, bool) {
 		}
 		p.body = func(indent string) string {
 			return block(indent, "requirement", strings.Join(c.Requirements, " "), "because",
-				"an earlier line failed, so it was not reached")
+				cmp.Or(c.Reason, "an earlier line failed, so it was not reached"))
 		}
 	case c.Failure != nil:
 		if p.title == "" {
