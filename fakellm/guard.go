@@ -61,7 +61,7 @@ func (f *facts) text(field string) string {
 			return f.prompt.Text
 		}
 	case "result":
-		return r.results()
+		return strings.Join(r.results(), "\n")
 	case "system":
 		return r.systemText()
 	case "model":

@@ -106,9 +106,8 @@ func (r *request) lastRun(who role, end int) string {
 	return strings.Join(texts, "\n")
 }
 
-// results joins the tool results since the last reply of the model.
-func (r *request) results() string {
-	var texts []string
+// results returns the tool results since the last reply of the model.
+func (r *request) results() (texts []string) {
 	for _, it := range r.items {
 		switch it.role {
 		case roleModel:
@@ -117,7 +116,7 @@ func (r *request) results() string {
 			texts = append(texts, it.text)
 		}
 	}
-	return strings.Join(texts, "\n")
+	return texts
 }
 
 // stepsAfter counts the replies of the model from item i on. What the model

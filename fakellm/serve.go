@@ -203,6 +203,12 @@ func (x *exchange) begin(lane string, m match, body []byte) {
 	if x.route.task == taskGenerate {
 		o = append(o, member{"model", r.model}, member{"stream", r.stream}, member{"tools", len(r.tools)})
 	}
+	if results := r.results(); len(results) > 0 {
+		for i, text := range results {
+			results[i] = clip(text, 400)
+		}
+		o = append(o, member{"results", results})
+	}
 	o = append(o, member{"headers", headers(x.http.Header)})
 	if body != nil {
 		o = append(o, member{"body", oneLine(body)})

@@ -17,8 +17,8 @@ func backCommands() []*Command {
 	return []*Command{
 		{
 			Name: "saw", Group: "back", Args: "PATTERN [count=N|count>=N] [before PATTERN] [after PATTERN] [in=run|turn=N]",
-			Negatable: true,
-			Summary:   "ask whether an entry came, without waiting",
+			Negatable: true, OfTool: true,
+			Summary: "ask whether an entry came, without waiting",
 			Detail: "Looks at the entries from the session's latest prompt to now, of the session that\n" +
 				"the pattern names or else the current one; in=run and turn=N look elsewhere.\n" +
 				"count=N is exact, the default is at least one. before and after\n" +
@@ -26,22 +26,22 @@ func backCommands() []*Command {
 				"answer was written; where it never came, everything is before and nothing after.",
 			Compile: compileSaw,
 		}, {
-			Name: "text", Group: "back", Args: "~ REGEXP [in=run|turn=N]", Negatable: true, Effect: true,
+			Name: "text", Group: "back", Args: "~ REGEXP [in=run|turn=N]", Negatable: true, Effect: true, OfTool: true,
 			Summary: "ask what the agent's messages of the turn say, joined",
 			Compile: compileText,
 		}, {
-			Name: "cmp", Group: "back", Args: "FILE WANT", Effect: true,
+			Name: "cmp", Group: "back", Args: "FILE WANT", Effect: true, OfTool: true,
 			Summary: "compare a file of the workspace with an expected one",
 			Detail: "WANT is the name of a file of the archive, usually want/FILE. Variables in it are\nexpanded. FILE may " +
 				"be absolute.",
 			Compile: compileCmp,
 		}, {
-			Name: "exists", Group: "back", Args: "FILE…", Negatable: true, Effect: true,
+			Name: "exists", Group: "back", Args: "FILE…", Negatable: true, Effect: true, OfTool: true,
 			Summary: "ask whether files of the workspace exist",
 			Compile: compileExists,
 		}, {
 			Name: "model", Group: "back", Args: "requests==N | requests<=N | requests>=N | saw [path=value…]", Negatable: true,
-			Effect:  true,
+			Effect: true, OfTool: true,
 			Summary: "ask what the model server was asked",
 			Detail: "requests counts the requests of the conversation since the latest prompt, without\n" +
 				"side requests and retries. \"model saw\" looks for a request with the conditions\n" +
@@ -102,7 +102,13 @@ func (k looker) window(b *Branch, s *Session) (from, to int, err error) {
 func (b *Branch) Back(l *Line, effect bool, expected, observed string, entries ...int) error {
 	f := b.Failure(l, transcript.Outcome{})
 	f.Expected, f.Observed, f.Entries = []string{expected}, observed, entries
-	return &Miss{Failure: f, Effect: effect, Soft: true}
+	return &Miss{Failure: f, Effect: effect, Soft: true, ofTool: !l.Negated && l.ofTool()}
+}
+
+// ofTool reports whether what the line asks for may come of a tool call.
+func (l *Line) ofTool() bool {
+	c := l.p.commands[l.Name.Raw()]
+	return c != nil && c.OfTool
 }
 
 func compileSaw(l *Line) Step {

@@ -182,6 +182,9 @@ func (run *Run) disproves(k agents.KnownFailure) bool {
 // advice is what to do next.
 func (run *Run) advice() []string {
 	var out []string
+	if run.NoModel != "" {
+		out = append(out, run.NoModel)
+	}
 	if run.Agent.AdHoc {
 		var tools []string
 		wire := ""
@@ -199,10 +202,6 @@ func (run *Run) advice() []string {
 		if wire != "" {
 			out = append(out, fmt.Sprintf("the agent talks %s to its model; tools learned: %s", wire,
 				cmp.Or(strings.Join(tools, ", "), "none")))
-		} else {
-			out = append(out, "the agent never called a model at the base URLs in its environment "+
-				"(OPENAI_BASE_URL, ANTHROPIC_BASE_URL, GOOGLE_GEMINI_BASE_URL): "+
-				"what needs the model could not be judged; a profile says how it is reached")
 		}
 		out = append(out, "no goldens for a command without a profile; a profile keeps them: see docs/profiles.md, then "+
 			"acp-test run --agent FILE --update")

@@ -30,6 +30,9 @@ type Command struct {
 	// Effect: it is about an effect or an end, so that a miss fails also in a
 	// check without a requirement.
 	Effect bool
+	// OfTool: what it asks for may come of a tool call, so that a miss proves nothing
+	// where the agent's own tool refused the call.
+	OfTool bool
 	// Cuts: it may cut a turn off, so that the model may be held for ever.
 	Cuts bool
 	// Process: it is about the agent's process. Where the agent has none here,

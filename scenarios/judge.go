@@ -34,6 +34,7 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 	}
 	res.Findings = append(res.Findings, r.leftovers()...)
 	res.Findings = append(res.Findings, r.egress()...)
+	r.markTurns(res)
 	res.Evidence, res.Support = r.checker.Evidence(), r.checker.Support()
 
 	var sk *Skipped
@@ -101,10 +102,11 @@ func (r *run) judgeChecks(res *Result, fatal *Miss) {
 	for _, c := range r.state.checks {
 		if c.decl == nil {
 			r.judgeUnchecked(res, c, unsure)
+			res.failedInTurn = res.failedInTurn || r.missedInTurn(c)
 			continue
 		}
 		out := Check{ID: r.scenario.ID + "#" + c.decl.slug, Slug: c.decl.slug, Line: c.decl.line, Title: c.decl.title,
-			Requirements: c.decl.requirements, Class: r.classOf(c), Verdict: Pass}
+			Requirements: c.decl.requirements, Class: r.classOf(c), Verdict: Pass, inTurn: r.missedInTurn(c)}
 		for _, m := range c.misses {
 			v := r.verdictOf(m, c, res)
 			if unsure != "" && v != Inconclusive && v != Pass {
@@ -117,7 +119,7 @@ func (r *run) judgeChecks(res *Result, fatal *Miss) {
 				out.Verdict = v
 			}
 			if v == Inconclusive && out.Reason == "" {
-				out.Reason = m.Failure.Error()
+				out.Reason = m.reason()
 			}
 		}
 		if out.NotReached = !c.reached; out.NotReached {
@@ -164,7 +166,7 @@ func (r *run) judgeUnchecked(res *Result, c *checkState, unsure string) {
 			res.Failure = m.Failure
 		}
 		if v == Inconclusive && res.Reason == "" {
-			res.Reason = m.Failure.Error()
+			res.Reason = m.reason()
 		}
 	}
 }
@@ -210,6 +212,10 @@ func (r *run) classOf(c *checkState) Verdict {
 // verdictOf is what one miss means for its check.
 func (r *run) verdictOf(m *Miss, c *checkState, res *Result) Verdict {
 	if m.Verdict != "" {
+		return m.Verdict
+	}
+	if why := r.excuse(m); why != "" {
+		m.Verdict, m.Failure.Reason = Inconclusive, why
 		return m.Verdict
 	}
 	if m.turnEnd > 0 {

@@ -13,6 +13,9 @@ import (
 // machines.
 const EgressRule = "EGRESS"
 
+// egressBegins is how its message begins; the host follows.
+const egressBegins = "The agent wanted to reach "
+
 // trapped reports whether outside connections are refused and noted. A
 // launcher that may have to fetch the agent must get out.
 func (e *Engine) trapped() bool { return !e.NoTrap && !e.Profile.Fetches() }
@@ -74,7 +77,7 @@ func (r *run) egress() []Finding {
 			i = len(out)
 			at[host] = i
 			out = append(out, Finding{Rule: EgressRule, Class: Lint,
-				Message: fmt.Sprintf("The agent wanted to reach %s and was refused, as seen by the proxy.", host),
+				Message: egressBegins + host + " and was refused, as seen by the proxy.",
 				Detail: fmt.Sprintf("%s %s%s; connections that go round the proxy are not seen", v.Get("method").Str(), host,
 					v.Get("path").Str())})
 		}

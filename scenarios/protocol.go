@@ -13,7 +13,8 @@ import (
 
 // Protocol is what the engine needs to know of a protocol in order to speak it,
 // to judge a run of it and to write it down. The engine itself knows no message.
-// Classifier, Rules, Canonical, Client and TurnEnd are needed.
+// Classifier, Rules, Canonical, Client, Prompts and TurnEnd are
+// needed.
 type Protocol struct {
 	// Version is what the headers of transcripts say.
 	Version string
@@ -39,6 +40,8 @@ type Protocol struct {
 
 	// StopReasons are the reasons with which a turn may end.
 	StopReasons []string
+	// Prompts reports whether an entry asks the agent for a turn.
+	Prompts func(e transcript.Entry) bool
 	// TurnEnd returns the reason if an entry is the end of a turn; "error" if
 	// that is an error.
 	TurnEnd func(e transcript.Entry) (reason string, ok bool)
@@ -66,12 +69,26 @@ type Protocol struct {
 	// EndRule is the rule that decides whether a turn that was to end with the
 	// reason EndReason may have ended in another way, because the two crossed.
 	EndRule, EndReason string
+	// ToolNews returns what an entry of the log tells of the tool calls of its
+	// session, and for ToolFailed the agent's own words.
+	ToolNews func(t *transcript.Transcript, e transcript.Entry) (news ToolNews, text string)
 	// ExitRequirements are what an agent breaks that does not end with its
 	// input.
 	ExitRequirements []string
 	// Start reports whether the answer to a request may take as long as a start.
 	Start func(method string) bool
 }
+
+// ToolNews is what an entry tells of tool calls.
+type ToolNews uint8
+
+// What an entry may tell.
+const (
+	NoToolNews  ToolNews = iota
+	ToolGranted          // the editor allowed one
+	ToolDenied           // the editor stands against it: it refused, gave an error, or stopped the turn
+	ToolFailed           // the agent says that one failed
+)
 
 // complete fills in what a protocol may leave out.
 func (p *Protocol) complete() *Protocol {
@@ -87,6 +104,9 @@ func (p *Protocol) complete() *Protocol {
 	}
 	if c.Brief == nil {
 		c.Brief = c.Canonical.Line
+	}
+	if c.ToolNews == nil {
+		c.ToolNews = func(*transcript.Transcript, transcript.Entry) (ToolNews, string) { return NoToolNews, "" }
 	}
 	for _, is := range []*func(string) bool{&c.OpensSession, &c.Inner, &c.Start} {
 		if *is == nil {

@@ -81,12 +81,15 @@ type Run struct {
 	// with the harness where the log proves nothing.
 	Recorded bool `json:"-"`
 	// Interrupted: the run was stopped before all scenarios ran.
-	Interrupted bool     `json:"interrupted,omitempty"`
-	Shard       *Shard   `json:"shard,omitempty"`
-	Verdict     Verdict  `json:"verdict"`
-	Counts      Counts   `json:"counts"`
-	Exit        int      `json:"exit"`
-	Results     []Result `json:"results"`
+	Interrupted bool   `json:"interrupted,omitempty"`
+	Shard       *Shard `json:"shard,omitempty"`
+	// NoModel says what to do where no scenario reached the model server; then what
+	// needs a model is inconclusive, and the exit status 2.
+	NoModel string   `json:"no_model,omitempty"`
+	Verdict Verdict  `json:"verdict"`
+	Counts  Counts   `json:"counts"`
+	Exit    int      `json:"exit"`
+	Results []Result `json:"results"`
 	// Flaky lists the scenarios that passed in some repeats only.
 	Flaky []Flaky `json:"flaky,omitempty"`
 	// Differences are the scenarios that a perturbation made come out
@@ -187,6 +190,11 @@ type Result struct {
 	// of its model requests and its tools by neutral name.
 	Wire  string            `json:"wire,omitempty"`
 	Tools map[string]string `json:"tools,omitempty"`
+
+	// reached: a request came to the model server. unreached: none came although
+	// the script prompted the agent, in the turns of which failedInTurn is what
+	// belongs to no check.
+	reached, unreached, failedInTurn bool
 }
 
 // Check is one named expectation of a scenario.
@@ -206,6 +214,8 @@ type Check struct {
 	// Reason is one sentence for inconclusive and skip.
 	Reason  string              `json:"reason,omitempty"`
 	Failure *transcript.Failure `json:"failure,omitempty"`
+
+	inTurn bool // it missed after the first prompt
 }
 
 // Finding is one place where a rule is broken.
@@ -227,6 +237,8 @@ type Finding struct {
 	Known        bool     `json:"known,omitempty"`
 	// Tail is the frames around it, one line each.
 	Tail []string `json:"tail,omitempty"`
+
+	inTurn bool // it is about a turn
 }
 
 // Golden is the outcome of comparing a run with its golden.

@@ -142,6 +142,18 @@ type Miss struct {
 	// by is the entry after which what was awaited can no longer come, if one
 	// is to blame.
 	by transcript.Entry
+	// ofTool: the line wants something that comes of a tool call. at is how long
+	// the transcript was when it missed.
+	ofTool bool
+	at     int
+}
+
+// reason says in one sentence why the miss gives no verdict.
+func (m *Miss) reason() string {
+	if m.ofTool && m.Verdict == Inconclusive && m.Failure.Reason != "" {
+		return m.Failure.Reason
+	}
+	return m.Failure.Error()
 }
 
 func (m *Miss) Error() string { return m.Failure.Error() }

@@ -117,8 +117,9 @@ type execution struct {
 	results    []Result
 	failed     bool
 	failedFast bool
-	unstarted  int // scenarios in which the agent did not start
-	started    int // scenarios in which it did
+	unstarted  int  // scenarios in which the agent did not start
+	started    int  // scenarios in which it did
+	reached    bool // one had a model
 }
 
 func (x *execution) round(ctx context.Context, list []*Scenario, number int) {
@@ -172,6 +173,9 @@ func (x *execution) one(ctx context.Context, s *Scenario, number int, lingers fu
 	}
 	x.mu.Lock()
 	x.results = append(x.results, res)
+	if x.reached = x.reached || res.reached; !x.reached {
+		res = res.withoutModel()
+	}
 	if res.NotStarted {
 		x.unstarted++
 	} else if res.Verdict != Skip {
@@ -197,6 +201,7 @@ func (x *execution) hopeless() bool {
 
 // conclude sums a run up: counts, stale entries, notes, verdict, exit status.
 func (e *Engine) conclude(run *Run, all []*Scenario) {
+	run.withoutModel()
 	run.sum()
 	if !e.NoTrap && !e.trapped() {
 		run.Notes = append(run.Notes,
@@ -299,7 +304,7 @@ func (r *Result) counted() Verdict {
 func (run *Run) exit() int {
 	c := run.Counts
 	switch {
-	case c.Error > 0, !run.Recorded && c.Pass+c.Fail+c.Known == 0:
+	case c.Error > 0, run.NoModel != "", !run.Recorded && c.Pass+c.Fail+c.Known == 0:
 		return 2
 	case c.Fail > 0, len(run.Stale) > 0, run.Strict && c.Inconclusive > 0, run.Interrupted:
 		return 1

@@ -142,7 +142,7 @@ func structureCommands() []*Command {
 			Detail:  "Write both { … }{ … }: each side has a cursor of its own and speaks of the\nsession it named last.",
 			Compile: compileBoth,
 		}, {
-			Name: "exec", Group: "structure", Passive: true, Args: "PROGRAM [ARG…]", Effect: true,
+			Name: "exec", Group: "structure", Passive: true, Args: "PROGRAM [ARG…]", Effect: true, OfTool: true,
 			Summary: "run a program in the workspace with the transcript on its input",
 			Detail: "The program gets the transcript so far as JSON Lines on stdin and WORK, HOME and\nACP_TEST_SESSION in " +
 				"its environment. A status other than 0 is a miss; what it\nprints is shown.",
@@ -299,5 +299,6 @@ func (b *Branch) play(ctx context.Context, steps []step) (err error) {
 
 // missed notes a miss against the open check.
 func (r *run) missed(m *Miss) {
+	m.at = r.t.Len()
 	r.change(func(s *state) { s.current.misses = append(s.current.misses, m) })
 }

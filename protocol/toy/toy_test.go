@@ -177,7 +177,8 @@ func toy(t *testing.T) *scenarios.Protocol {
 		Version: "toy", Classifier: frames{}, Rules: set, Canonical: text{}, Words: words(),
 		Kinds: []scenarios.Kind{{Name: "word", Help: "a word of the agent", Inner: true,
 			Match: func(_ scenarios.Pattern, e transcript.Entry, own bool) bool { return own && e.Method == "word" }}},
-		Client: func() scenarios.Client { return &client{} },
+		Client:  func() scenarios.Client { return &client{} },
+		Prompts: func(e transcript.Entry) bool { return e.Source == transcript.Editor && e.Method == "ask" },
 		TurnEnd: func(e transcript.Entry) (string, bool) {
 			return e.JSON().Get("why").Str(), e.Kind == transcript.Response
 		},

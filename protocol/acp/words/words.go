@@ -32,8 +32,12 @@ func Add(p *scenarios.Protocol) {
 		"logout": "logout"}
 	p.Client = newClient
 	p.StopReasons = []string{"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}
+	p.Prompts = func(e transcript.Entry) bool {
+		return e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt"
+	}
 	p.TurnEnd, p.Said, p.Brief = turnEnd, said, brief
 	p.Lookup, p.Stands = lookup, stands
+	p.ToolNews = toolNews
 	p.SessionPath = "sessionId"
 	p.OpensSession = func(method string) bool { return strings.HasPrefix(method, "session/") }
 	p.Inner = inner

@@ -1,0 +1,63 @@
+package words
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// stops are the methods with which an editor ends what an agent does.
+var stops = []string{"session/cancel", "session/close", "$/cancel_request"}
+
+// toolNews returns what an entry tells of tool calls: an answer to a permission, an
+// error that the editor gave, the end of a turn that the editor asked for, or a call
+// that the agent reports as failed, with its text.
+func toolNews(t *transcript.Transcript, e transcript.Entry) (scenarios.ToolNews, string) {
+	switch {
+	case e.Source == transcript.Editor && e.Kind == transcript.Response:
+		switch {
+		case e.JSON().Get("error").Exists():
+			return scenarios.ToolDenied, ""
+		case e.Method != "session/request_permission":
+			return scenarios.NoToolNews, ""
+		case grants(t.At(e.Ref), answered(e)):
+			return scenarios.ToolGranted, ""
+		}
+		return scenarios.ToolDenied, ""
+	case e.Source == transcript.Editor && slices.Contains(stops, e.Method):
+		return scenarios.ToolDenied, ""
+	case e.Source == transcript.Agent && strings.HasPrefix(acpframe.Update(e), "tool_call"):
+		if u := e.JSON().Path("params.update"); u.Get("status").Is("failed") {
+			return scenarios.ToolFailed, toolText(u)
+		}
+	}
+	return scenarios.NoToolNews, ""
+}
+
+// grants reports whether an option of a permission request allows the call.
+func grants(request transcript.Entry, id string) bool {
+	for o := range request.JSON().Path("params.options").Items() {
+		if o.Get("optionId").Is(id) {
+			return strings.HasPrefix(o.Get("kind").Str(), "allow")
+		}
+	}
+	return false
+}
+
+// toolText is what an update of a tool call says: its texts, else its raw output.
+func toolText(update wire.Value) string {
+	var texts []string
+	for c := range update.Get("content").Items() {
+		if text := c.Path("content.text").Str(); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	if raw := update.Get("rawOutput"); len(texts) == 0 && raw.Exists() {
+		return raw.Text()
+	}
+	return strings.Join(texts, "\n")
+}

@@ -1,0 +1,77 @@
+package scenarios_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/refagent"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+var _ = Describe("a tool that the agent itself refuses", func() {
+	const want = "\n-- want/a.txt --\na\n"
+	const write = "\n-- llm.yaml --\nreplies:\n  - - tool: write_file\n      args: {path: $WORK/a.txt, content: \"b\\n\"}\n  - - text: Done.\n"
+	asks := func(reply string) string {
+		return "\n-- llm.yaml --\nreplies:\n  - - " + reply + "\n  - - text: Done.\n"
+	}
+	const check = "permit allow_once\ncheck SESSION-006\nprompt 'Write.'\nawait turn end_turn\ncmp a.txt want/a.txt\n"
+
+	It("makes checks of the effect inconclusive, with the tool's own words", func() {
+		r := run(engine(), check+asks("tool: polish\n      args: {path: $WORK/a.txt}")+want)
+		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Checks[0].Reason).To(MatchRegexp(`^the agent's own tool refused what the model asked for: ".*polish`))
+		Expect(r.Reason).To(Equal(r.Checks[0].Reason))
+	})
+
+	It("does not excuse an effect that is another, nor a file that the agent does not find", func() {
+		Expect(run(engine(), "files missing=empty\n"+check+write+want).Verdict).To(Equal(scenarios.Fail))
+		r := run(engine(), check+asks("tool: read_file\n      args: {path: $WORK/missing.txt}")+want)
+		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+	})
+
+	It("is none where the editor stood against the call", func() {
+		r := run(engine(), "files missing=empty\npermit reject_once\n"+check[len("permit allow_once\n"):]+write+want)
+		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+	})
+})
+
+var _ = Describe("an agent without a model", func() {
+	runAll := func(env map[string]string, scripts ...string) scenarios.Run {
+		GinkgoHelper()
+		e := engine()
+		e.Env = env
+		var list []*scenarios.Scenario
+		for i, script := range scripts {
+			s, err := acp.V1().Parse("case/"+string(rune('a'+i)), "case.txtar", []byte(script))
+			Expect(err).NotTo(HaveOccurred())
+			list = append(list, s)
+		}
+		return e.RunAll(context.Background(), list, scenarios.Plan{Jobs: 1})
+	}
+	away := map[string]string{refagent.EnvBaseURL: "http://127.0.0.1:1/v1"}
+	const turn = "check PROMPT-003\nprompt 'Say hello.'\nawait turn end_turn\n" + hello
+
+	It("is blamed for nothing that takes one, and the run says what to do", func() {
+		r := runAll(away, turn, turn)
+		Expect(r.Verdict).To(Equal(scenarios.Inconclusive))
+		Expect(r.Counts.Inconclusive).To(Equal(2))
+		Expect(r.Results[0].Checks[0].Reason).To(ContainSubstring("no scenario of this run reached the model server"))
+		Expect(r.Notes).To(ContainElement(ContainSubstring("--env NAME='$LLM'")))
+		Expect(r.Exit).To(Equal(2))
+	})
+
+	It("is still judged by what takes none", func() {
+		r := runAll(away, turn, "check SESSION-003\nrequest session/new '{\"cwd\": \"relative\"}' as R\nawait response R stopReason=end_turn\n"+hello)
+		Expect(r.Results[1].Verdict).To(Equal(scenarios.Fail), text(r.Results[1]))
+	})
+
+	It("is blamed where another scenario had one", func() {
+		r := runAll(nil, turn, "env "+refagent.EnvBaseURL+"=http://127.0.0.1:1/v1\n"+turn)
+		Expect(r.Results[0].Verdict).To(Equal(scenarios.Pass), text(r.Results[0]))
+		Expect(r.Results[1].Verdict).To(Equal(scenarios.Fail), text(r.Results[1]))
+		Expect(r.NoModel).To(BeEmpty())
+	})
+})
