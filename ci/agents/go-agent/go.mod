@@ -1,0 +1,5 @@
+module gofer
+
+go 1.21
+
+require github.com/coder/acp-go-sdk v0.13.0

@@ -1,0 +1,290 @@
+// gofer: a small coding agent on the Go SDK. Anthropic Messages, streamed; its one tool is a shell, run in the
+// editor's terminal where the client offers one and as a child process otherwise. It lists and closes sessions.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	acp "github.com/coder/acp-go-sdk"
+)
+
+const tag = "gofer/cancels"
+
+type session struct {
+	id, cwd, title string
+	updated        time.Time
+	history        []message
+	answers        map[string]bool // remembered permissions: program -> allowed
+	mcp            []*mcpServer
+	mcpReady       chan struct{}
+	told, closed   bool
+	stop           context.CancelFunc
+	done           chan struct{}
+}
+
+type gofer struct {
+	conn     *acp.AgentSideConnection
+	mu       sync.Mutex
+	sessions map[string]*session
+	cancels  map[string]int
+	terminal bool
+	calls    int
+}
+
+// tap reads the client's lines in their order, before the SDK spreads requests over goroutines: a prompt is
+// marked with how many cancels its session had seen, so that one that follows at once is never lost.
+func (g *gofer) tap(in io.Reader) io.Reader {
+	r, w := io.Pipe()
+	go func() {
+		br := bufio.NewReaderSize(in, 1<<16)
+		for {
+			line, err := br.ReadBytes('\n')
+			if err != nil {
+				w.CloseWithError(io.EOF)
+				return
+			}
+			w.Write(g.mark(line))
+		}
+	}()
+	return r
+}
+
+func (g *gofer) mark(line []byte) []byte {
+	var m map[string]json.RawMessage
+	var method string
+	if json.Unmarshal(line, &m) != nil || json.Unmarshal(m["method"], &method) != nil {
+		return line
+	}
+	var p map[string]json.RawMessage
+	var sid string
+	if json.Unmarshal(m["params"], &p) != nil || json.Unmarshal(p["sessionId"], &sid) != nil {
+		return line
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch method {
+	case acp.AgentMethodSessionCancel, acp.AgentMethodSessionClose:
+		g.cancels[sid]++
+		if s := g.sessions[sid]; s != nil && s.stop != nil {
+			s.stop()
+		}
+	case acp.AgentMethodSessionPrompt:
+		p["_meta"], _ = json.Marshal(map[string]any{tag: g.cancels[sid]})
+		m["params"], _ = json.Marshal(p)
+		if out, err := json.Marshal(m); err == nil {
+			return append(out, '\n')
+		}
+	}
+	return line
+}
+
+func notFound(id acp.SessionId) error {
+	return &acp.RequestError{Code: -32002, Message: "Session not found", Data: map[string]any{"sessionId": id}}
+}
+
+func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.InitializeResponse, error) {
+	g.terminal = p.ClientCapabilities.Terminal
+	return acp.InitializeResponse{
+		ProtocolVersion: acp.ProtocolVersionNumber,
+		AgentInfo:       &acp.Implementation{Name: "gofer", Version: "1.0.0-beta.2"},
+		AuthMethods:     []acp.AuthMethod{},
+		AgentCapabilities: acp.AgentCapabilities{
+			PromptCapabilities:  acp.PromptCapabilities{Image: true},
+			SessionCapabilities: acp.SessionCapabilities{List: &acp.SessionListCapabilities{}, Close: &acp.SessionCloseCapabilities{}},
+		},
+	}, nil
+}
+
+func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewSessionResponse, error) {
+	if !filepath.IsAbs(p.Cwd) {
+		return acp.NewSessionResponse{}, acp.NewInvalidParams(map[string]any{"cwd": p.Cwd})
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := &session{cwd: filepath.Clean(p.Cwd), answers: map[string]bool{}, mcpReady: make(chan struct{}), updated: time.Now()}
+	s.id = fmt.Sprintf("gofer.%d.%d", os.Getpid(), time.Now().UnixNano())
+	g.sessions[s.id] = s
+	go s.connect(p.McpServers) // the first prompt waits for it
+	return acp.NewSessionResponse{SessionId: acp.SessionId(s.id)}, nil
+}
+
+func (s *session) connect(servers []acp.McpServer) {
+	defer close(s.mcpReady)
+	for _, m := range servers {
+		if m.Stdio == nil {
+			continue
+		}
+		srv, err := startMCP(m.Stdio, s.cwd)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "gofer: MCP server %s: %v\n", m.Stdio.Name, err)
+			continue
+		}
+		s.mcp = append(s.mcp, srv)
+	}
+}
+
+func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.ListSessionsResponse, error) {
+	const page = 25
+	from := 0
+	if p.Cursor != nil {
+		raw, err := base64.RawURLEncoding.DecodeString(*p.Cursor)
+		if from, _ = strconv.Atoi(strings.TrimPrefix(string(raw), "after:")); err != nil || from <= 0 {
+			return acp.ListSessionsResponse{}, acp.NewInvalidParams(map[string]any{"cursor": *p.Cursor})
+		}
+	}
+	out := acp.ListSessionsResponse{Sessions: []acp.SessionInfo{}}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, s := range g.sessions {
+		if s.title != "" && (p.Cwd == nil || filepath.Clean(*p.Cwd) == s.cwd) {
+			out.Sessions = append(out.Sessions, acp.SessionInfo{SessionId: acp.SessionId(s.id), Cwd: s.cwd, Title: acp.Ptr(s.title), UpdatedAt: acp.Ptr(s.updated.UTC().Format(time.RFC3339))})
+		}
+	}
+	sort.Slice(out.Sessions, func(i, j int) bool { return out.Sessions[i].SessionId > out.Sessions[j].SessionId })
+	out.Sessions = out.Sessions[min(from, len(out.Sessions)):]
+	if len(out.Sessions) > page {
+		out.Sessions = out.Sessions[:page]
+		out.NextCursor = acp.Ptr(base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf("after:%d", from+page))))
+	}
+	return out, nil
+}
+
+func (g *gofer) CloseSession(_ context.Context, p acp.CloseSessionRequest) (acp.CloseSessionResponse, error) {
+	g.mu.Lock()
+	s := g.sessions[string(p.SessionId)]
+	if s == nil || s.closed {
+		g.mu.Unlock()
+		return acp.CloseSessionResponse{}, notFound(p.SessionId)
+	}
+	s.closed = true
+	done := s.done
+	g.mu.Unlock()
+	if done != nil {
+		<-done
+	}
+	<-s.mcpReady
+	for _, m := range s.mcp {
+		m.close()
+	}
+	return acp.CloseSessionResponse{}, nil
+}
+
+// Cancel has been dealt with by tap.
+func (g *gofer) Cancel(context.Context, acp.CancelNotification) error { return nil }
+
+func (g *gofer) Authenticate(context.Context, acp.AuthenticateRequest) (acp.AuthenticateResponse, error) {
+	return acp.AuthenticateResponse{}, acp.NewInvalidParams("this agent has no auth methods")
+}
+func (g *gofer) ResumeSession(context.Context, acp.ResumeSessionRequest) (acp.ResumeSessionResponse, error) {
+	return acp.ResumeSessionResponse{}, acp.NewMethodNotFound(acp.AgentMethodSessionResume)
+}
+func (g *gofer) SetSessionConfigOption(context.Context, acp.SetSessionConfigOptionRequest) (acp.SetSessionConfigOptionResponse, error) {
+	return acp.SetSessionConfigOptionResponse{}, acp.NewMethodNotFound(acp.AgentMethodSessionSetConfigOption)
+}
+func (g *gofer) SetSessionMode(context.Context, acp.SetSessionModeRequest) (acp.SetSessionModeResponse, error) {
+	return acp.SetSessionModeResponse{}, acp.NewMethodNotFound(acp.AgentMethodSessionSetMode)
+}
+
+// Prompt runs one turn. The SDK's own context is left alone: it also ends when a second prompt arrives.
+func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptResponse, error) {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	seen, _ := p.Meta[tag].(float64)
+	g.mu.Lock()
+	s := g.sessions[string(p.SessionId)]
+	switch {
+	case s == nil || s.closed:
+		g.mu.Unlock()
+		return acp.PromptResponse{}, notFound(p.SessionId)
+	case s.done != nil:
+		g.mu.Unlock()
+		return acp.PromptResponse{}, acp.NewInvalidRequest("a turn is already running in this session")
+	}
+	content, text, err := blocks(p.Prompt)
+	if err != nil {
+		g.mu.Unlock()
+		return acp.PromptResponse{}, err
+	}
+	s.stop, s.done = stop, make(chan struct{})
+	if g.cancels[s.id] != int(seen) {
+		stop()
+	}
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		close(s.done)
+		s.stop, s.done, s.updated = nil, nil, time.Now()
+		g.mu.Unlock()
+	}()
+	t := &turn{g: g, s: s, ctx: ctx}
+	if !s.told {
+		s.told = true
+		t.tell(acp.SessionUpdate{AvailableCommandsUpdate: &acp.SessionAvailableCommandsUpdate{AvailableCommands: []acp.AvailableCommand{{Name: "reset", Description: "Forget the conversation so far"}}}})
+	}
+	if strings.TrimSpace(text) == "/reset" {
+		s.history = nil
+		t.tell(acp.UpdateAgentMessageText("Forgotten."))
+		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
+	}
+	if s.title == "" {
+		title, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+		if r := []rune(title); len(r) > 50 {
+			title = string(r[:50]) + "…"
+		}
+		if title == "" {
+			title = "Untitled"
+		}
+		g.mu.Lock()
+		s.title = title
+		g.mu.Unlock()
+		t.tell(acp.SessionUpdate{SessionInfoUpdate: &acp.SessionSessionInfoUpdate{Title: acp.Ptr(title)}})
+	}
+	before := len(s.history)
+	s.history = append(s.history, message{Role: "user", Content: content})
+	reason, err := t.run()
+	if ctx.Err() != nil {
+		reason, err = acp.StopReasonCancelled, nil
+		if s.history[len(s.history)-1].Role == "user" { // the roles have to take turns
+			s.history = append(s.history, message{Role: "assistant", Content: []block{{"type": "text", "text": "(interrupted by the user)"}}})
+		}
+	} else if err != nil || reason == acp.StopReasonRefusal {
+		s.history = s.history[:before]
+	}
+	if err != nil {
+		return acp.PromptResponse{}, err
+	}
+	return acp.PromptResponse{StopReason: reason}, nil
+}
+
+func main() {
+	g := &gofer{sessions: map[string]*session{}, cancels: map[string]int{}}
+	g.conn = acp.NewAgentSideConnection(g, os.Stdout, g.tap(os.Stdin))
+	<-g.conn.Done()
+	g.mu.Lock()
+	for _, s := range g.sessions {
+		if s.stop != nil {
+			s.stop()
+		}
+		select {
+		case <-s.mcpReady:
+			for _, m := range s.mcp {
+				m.close()
+			}
+		default:
+		}
+	}
+	g.mu.Unlock()
+	time.Sleep(100 * time.Millisecond) // let killed children be reaped
+}

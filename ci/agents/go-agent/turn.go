@@ -1,0 +1,344 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	acp "github.com/coder/acp-go-sdk"
+)
+
+type block = map[string]any
+type message struct {
+	Role    string  `json:"role"`
+	Content []block `json:"content"`
+}
+
+type turn struct {
+	g   *gofer
+	s   *session
+	ctx context.Context
+}
+
+type call struct {
+	id    acp.ToolCallId
+	use   block
+	name  string
+	input map[string]any
+}
+
+func (t *turn) tell(u acp.SessionUpdate) {
+	_ = t.g.conn.SessionUpdate(context.Background(), acp.SessionNotification{SessionId: acp.SessionId(t.s.id), Update: u})
+}
+
+func env(name, or string) string {
+	if v := os.Getenv(name); v != "" {
+		return v
+	}
+	return or
+}
+
+func blocks(prompt []acp.ContentBlock) (out []block, text string, err error) {
+	for _, b := range prompt {
+		switch {
+		case b.Text != nil:
+			text += b.Text.Text + "\n"
+			out = append(out, block{"type": "text", "text": b.Text.Text})
+		case b.ResourceLink != nil:
+			out = append(out, block{"type": "text", "text": fmt.Sprintf("See %s (%s).", b.ResourceLink.Uri, b.ResourceLink.Name)})
+		case b.Image != nil:
+			out = append(out, block{"type": "image", "source": block{"type": "base64", "media_type": b.Image.MimeType, "data": b.Image.Data}})
+		default:
+			return nil, "", acp.NewInvalidParams("content of a kind that this agent does not take")
+		}
+	}
+	if len(out) == 0 {
+		return nil, "", acp.NewInvalidParams("the prompt is empty")
+	}
+	return out, text, nil
+}
+
+func (t *turn) run() (acp.StopReason, error) {
+	select {
+	case <-t.s.mcpReady:
+	case <-t.ctx.Done():
+		return acp.StopReasonCancelled, nil
+	}
+	for n := 0; n < 40; n++ {
+		content, reason, err := t.ask()
+		if err != nil {
+			return "", err
+		}
+		var calls []*call
+		for _, b := range content {
+			if b["type"] == "tool_use" {
+				calls = append(calls, &call{use: b})
+			}
+		}
+		if len(content) == 0 {
+			content = []block{{"type": "text", "text": "(nothing)"}}
+		}
+		t.s.history = append(t.s.history, message{Role: "assistant", Content: content})
+		if len(calls) == 0 {
+			switch reason {
+			case "max_tokens", "model_context_window_exceeded":
+				return acp.StopReasonMaxTokens, nil
+			case "refusal":
+				return acp.StopReasonRefusal, nil
+			case "pause_turn":
+				continue
+			}
+			return acp.StopReasonEndTurn, nil
+		}
+		results, declined := t.runAll(calls)
+		t.s.history = append(t.s.history, message{Role: "user", Content: results})
+		if t.ctx.Err() != nil {
+			return acp.StopReasonCancelled, nil
+		}
+		if declined {
+			t.s.history = append(t.s.history, message{Role: "assistant", Content: []block{{"type": "text", "text": "I stopped there."}}})
+			t.tell(acp.UpdateAgentMessageText("\nI stopped there, as you declined."))
+			return acp.StopReasonEndTurn, nil
+		}
+	}
+	return acp.StopReasonMaxTurnRequests, nil
+}
+
+// ask sends the conversation and streams the answer to the client.
+func (t *turn) ask() (content []block, reason string, err error) {
+	tools := []block{{"name": "run_command", "description": "Run a shell command in the project directory.", "input_schema": block{
+		"type": "object", "required": []string{"command_line"}, "properties": block{
+			"command_line": block{"type": "string", "description": "What to give to /bin/sh -c"},
+			"why":          block{"type": "string", "description": "A few words for the user"}}}}}
+	for _, m := range t.s.mcp {
+		for _, tool := range m.tools {
+			tools = append(tools, block{"name": "mcp_" + m.name + "_" + tool.Name, "description": tool.Description, "input_schema": tool.InputSchema})
+		}
+	}
+	body, _ := json.Marshal(block{"model": env("GOFER_MODEL", "claude-sonnet-4-5"), "max_tokens": 8192, "stream": true, "tools": tools,
+		"system": "You are gofer, a coding agent. You work in " + t.s.cwd + ".", "messages": t.s.history})
+	req, _ := http.NewRequestWithContext(t.ctx, "POST", strings.TrimRight(env("ANTHROPIC_BASE_URL", "https://api.anthropic.com"), "/")+"/v1/messages", bytes.NewReader(body))
+	req.Header.Set("content-type", "application/json")
+	req.Header.Set("anthropic-version", "2023-06-01")
+	req.Header.Set("x-api-key", os.Getenv("ANTHROPIC_API_KEY"))
+	broken := func(why string, data any) error {
+		return &acp.RequestError{Code: -32603, Message: why, Data: map[string]any{"detail": data}}
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, "", broken("The model backend cannot be reached", err.Error())
+	}
+	defer res.Body.Close()
+	if res.StatusCode != 200 {
+		raw, _ := io.ReadAll(io.LimitReader(res.Body, 500))
+		return nil, "", broken(fmt.Sprintf("The model backend answered with status %d", res.StatusCode), string(raw))
+	}
+	lines := bufio.NewReader(res.Body)
+	partial := ""
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return nil, "", broken("The model backend broke off", err.Error())
+		}
+		data, ok := strings.CutPrefix(line, "data:")
+		if !ok {
+			continue
+		}
+		var ev struct {
+			Type  string
+			Index int
+			Block block `json:"content_block"`
+			Delta struct {
+				Type, Text, Thinking, Signature string
+				Partial                         string `json:"partial_json"`
+				Stop                            string `json:"stop_reason"`
+			}
+			Error any
+		}
+		if err := json.Unmarshal([]byte(data), &ev); err != nil {
+			return nil, "", broken("The model backend sent no JSON", err.Error())
+		}
+		switch ev.Type {
+		case "content_block_start":
+			content, partial = append(content, ev.Block), ""
+		case "content_block_delta":
+			b, d := content[len(content)-1], ev.Delta
+			switch d.Type {
+			case "text_delta":
+				b["text"] = fmt.Sprint(b["text"], d.Text)
+				t.tell(acp.UpdateAgentMessageText(d.Text))
+			case "thinking_delta":
+				b["thinking"] = fmt.Sprint(b["thinking"], d.Thinking)
+				t.tell(acp.UpdateAgentThoughtText(d.Thinking))
+			case "signature_delta":
+				b["signature"] = d.Signature
+			case "input_json_delta":
+				partial += d.Partial
+			}
+		case "content_block_stop":
+			if b := content[len(content)-1]; b["type"] == "tool_use" && partial != "" {
+				var input map[string]any
+				if json.Unmarshal([]byte(partial), &input) != nil {
+					content = content[:len(content)-1] // cut short by the token limit
+				} else {
+					b["input"] = input
+				}
+			}
+		case "message_delta":
+			if ev.Delta.Stop != "" {
+				reason = ev.Delta.Stop
+			}
+		case "message_stop":
+			return content, reason, nil
+		case "error":
+			return nil, "", broken("The model backend failed", ev.Error)
+		}
+	}
+}
+
+// runAll announces all calls of one answer at once and then runs them one by one.
+func (t *turn) runAll(calls []*call) (results []block, declined bool) {
+	for _, c := range calls {
+		t.g.mu.Lock()
+		t.g.calls++
+		c.id = acp.ToolCallId(fmt.Sprintf("run:%d", t.g.calls))
+		t.g.mu.Unlock()
+		c.name, _ = c.use["name"].(string)
+		c.input, _ = c.use["input"].(map[string]any)
+		title, kind := c.name, acp.ToolKindOther
+		if line, ok := c.input["command_line"].(string); ok && c.name == "run_command" {
+			title, kind = "$ "+line, acp.ToolKindExecute
+		}
+		t.tell(acp.StartToolCall(c.id, title, acp.WithStartKind(kind), acp.WithStartRawInput(c.input)))
+	}
+	for _, c := range calls {
+		out, ok := "Not run: the user interrupted.", false
+		if declined {
+			out = "Not run: the user declined an earlier call."
+		} else if t.ctx.Err() == nil {
+			out, ok, declined = t.one(c)
+		}
+		results = append(results, block{"type": "tool_result", "tool_use_id": c.use["id"], "content": out, "is_error": !ok})
+		if !ok {
+			t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusFailed), acp.WithUpdateContent([]acp.ToolCallContent{acp.ToolContent(acp.TextBlock(out))})))
+		}
+	}
+	return results, declined
+}
+
+func (t *turn) one(c *call) (out string, ok, declined bool) {
+	if line, is := c.input["command_line"].(string); is && c.name == "run_command" {
+		program, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !t.allowed(c, "$ "+line, program) {
+			return "The user declined.", false, t.ctx.Err() == nil
+		}
+		if t.g.terminal {
+			out, ok = t.inTerminal(c, line)
+		} else {
+			out, ok = t.inChild(c, line)
+		}
+		return out, ok, false
+	}
+	for _, m := range t.s.mcp {
+		if name, is := strings.CutPrefix(c.name, "mcp_"+m.name+"_"); is {
+			if !t.allowed(c, c.name, c.name) {
+				return "The user declined.", false, t.ctx.Err() == nil
+			}
+			t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress)))
+			if out, ok = m.use(t.ctx, name, c.input); ok {
+				t.completed(c, out)
+			}
+			return out, ok, false
+		}
+	}
+	return "No such tool, or arguments that do not fit it: " + c.name, false, false
+}
+
+func (t *turn) completed(c *call, out string) {
+	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusCompleted), acp.WithUpdateContent([]acp.ToolCallContent{acp.ToolContent(acp.TextBlock(out))}), acp.WithUpdateRawOutput(map[string]any{"output": out})))
+}
+
+func (t *turn) allowed(c *call, title, sort string) bool {
+	if yes, known := t.s.answers[sort]; known {
+		return yes
+	}
+	// Waits for the answer also when the turn is cancelled: the client then answers "cancelled".
+	res, err := t.g.conn.RequestPermission(context.Background(), acp.RequestPermissionRequest{
+		SessionId: acp.SessionId(t.s.id),
+		ToolCall:  acp.ToolCallUpdate{ToolCallId: c.id, Title: acp.Ptr(title), Status: acp.Ptr(acp.ToolCallStatusPending), RawInput: c.input},
+		Options: []acp.PermissionOption{
+			{OptionId: "n", Name: "No", Kind: acp.PermissionOptionKindRejectOnce},
+			{OptionId: "N", Name: "Never " + sort, Kind: acp.PermissionOptionKindRejectAlways},
+			{OptionId: "y", Name: "Yes", Kind: acp.PermissionOptionKindAllowOnce},
+			{OptionId: "Y", Name: "Always " + sort, Kind: acp.PermissionOptionKindAllowAlways},
+		},
+	})
+	if err != nil || res.Outcome.Selected == nil || t.ctx.Err() != nil {
+		return false
+	}
+	id := res.Outcome.Selected.OptionId
+	if id == "Y" || id == "N" {
+		t.s.answers[sort] = id == "Y"
+	}
+	return id == "y" || id == "Y"
+}
+
+func (t *turn) inTerminal(c *call, line string) (string, bool) {
+	sid := acp.SessionId(t.s.id)
+	bg := context.Background()
+	term, err := t.g.conn.CreateTerminal(bg, acp.CreateTerminalRequest{SessionId: sid, Command: "/bin/sh", Args: []string{"-c", line}, Cwd: acp.Ptr(t.s.cwd), OutputByteLimit: acp.Ptr(1 << 15)})
+	if err != nil {
+		return "The terminal could not be made: " + err.Error(), false
+	}
+	defer t.g.conn.ReleaseTerminal(bg, acp.ReleaseTerminalRequest{SessionId: sid, TerminalId: term.TerminalId})
+	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress), acp.WithUpdateContent([]acp.ToolCallContent{acp.ToolTerminalRef(term.TerminalId)})))
+	killed := make(chan struct{})
+	unhook := context.AfterFunc(t.ctx, func() {
+		defer close(killed)
+		_, _ = t.g.conn.KillTerminal(bg, acp.KillTerminalRequest{SessionId: sid, TerminalId: term.TerminalId})
+	})
+	defer func() { // never a kill after the release
+		if !unhook() {
+			<-killed
+		}
+	}()
+	exit, err := t.g.conn.WaitForTerminalExit(bg, acp.WaitForTerminalExitRequest{SessionId: sid, TerminalId: term.TerminalId})
+	if err != nil {
+		return "Waiting for the command failed: " + err.Error(), false
+	}
+	res, err := t.g.conn.TerminalOutput(bg, acp.TerminalOutputRequest{SessionId: sid, TerminalId: term.TerminalId})
+	if err != nil {
+		return "The output could not be read: " + err.Error(), false
+	}
+	if t.ctx.Err() != nil || exit.ExitCode == nil || *exit.ExitCode != 0 {
+		return fmt.Sprintf("%s\n(the command failed)", res.Output), false
+	}
+	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusCompleted), acp.WithUpdateRawOutput(map[string]any{"exitCode": 0})))
+	return res.Output, true
+}
+
+func (t *turn) inChild(c *call, line string) (string, bool) {
+	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress)))
+	cmd := exec.CommandContext(t.ctx, "/bin/sh", "-c", line)
+	cmd.Dir, cmd.SysProcAttr, cmd.WaitDelay = t.s.cwd, &syscall.SysProcAttr{Setpgid: true}, time.Second
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	raw, err := cmd.CombinedOutput()
+	out := string(raw)
+	if len(raw) > 1<<15 {
+		out = strings.ToValidUTF8(string(raw[len(raw)-1<<15:]), "")
+	}
+	if err != nil {
+		return fmt.Sprintf("%s\n(%v)", out, err), false
+	}
+	t.completed(c, out)
+	return out, true
+}

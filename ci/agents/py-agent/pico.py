@@ -1,0 +1,435 @@
+#!/usr/bin/env python3
+"""pico: a small coding agent in plain Python, no SDK. OpenAI Responses, not streamed (PICO_URL, PICO_KEY,
+PICO_MODEL); tools that read and patch files on disk; no optional capability of the protocol at all."""
+import http.client, json, os, secrets, socket, subprocess, sys, threading
+from urllib.parse import urlsplit
+
+TOOLS = [
+    {"type": "function", "name": "view", "description": "Show lines of a file, or the entries of a directory.",
+     "parameters": {"type": "object", "required": ["path"], "properties": {
+         "path": {"type": "string"}, "start": {"type": "integer"}, "count": {"type": "integer"}}}},
+    {"type": "function", "name": "patch", "description": "Change files. The diff holds sections '*** Add File: p' (lines with +), "
+     "'*** Update File: p' (hunks that start with @@, lines with ' ', '-' or '+') and '*** Delete File: p'.",
+     "parameters": {"type": "object", "required": ["diff"], "properties": {"diff": {"type": "string"}}}},
+    {"type": "function", "name": "todo", "description": "Write down the whole list of steps and how far each one is.",
+     "parameters": {"type": "object", "required": ["items"], "properties": {"items": {"type": "array", "items": {
+         "type": "object", "required": ["step", "state"], "properties": {
+             "step": {"type": "string"}, "state": {"enum": ["pending", "in_progress", "completed"]}}}}}}},
+]
+out_lock, state_lock = threading.Lock(), threading.Lock()
+waiting, sessions, counter = {}, {}, 0
+
+
+class Rpc(Exception):
+    def __init__(self, code, message, data=None):
+        super().__init__(message)
+        self.error = {"code": code, "message": message, **({"data": data} if data is not None else {})}
+
+
+class Cancelled(Exception):
+    pass
+
+
+def send(**message):
+    line = json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+    with out_lock:
+        sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+
+
+def request(method, params):
+    global counter
+    with state_lock:
+        counter += 1
+        rid = f"pico-{counter}"
+        slot = waiting[rid] = {"ready": threading.Event()}
+    send(id=rid, method=method, params=params)
+    slot["ready"].wait()
+    return slot["answer"]
+
+
+class Mcp:
+    """One stdio MCP server: handshake, tools, calls."""
+
+    def __init__(self, spec, cwd):
+        self.name, self.slots, self.n, self.lock = spec["name"], {}, 0, threading.Lock()
+        env = {**os.environ, **{e["name"]: e["value"] for e in spec["env"]}}
+        self.child = subprocess.Popen([spec["command"], *spec["args"]], cwd=cwd, env=env,
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        threading.Thread(target=self.read, daemon=True).start()
+        try:
+            self.call("initialize", {"protocolVersion": "2025-03-26", "capabilities": {},
+                                     "clientInfo": {"name": "pico", "version": "7"}}, 10)
+            self.write(method="notifications/initialized")
+            self.tools, page = [], self.call("tools/list", {}, 10)
+            while True:
+                self.tools += page["tools"]
+                if not page.get("nextCursor"):
+                    break
+                page = self.call("tools/list", {"cursor": page["nextCursor"]}, 10)
+        except Exception:
+            self.child.kill()
+            raise
+
+    def write(self, **m):
+        with self.lock:
+            self.child.stdin.write(json.dumps({"jsonrpc": "2.0", **m}).encode() + b"\n")
+            self.child.stdin.flush()
+
+    def read(self):
+        for line in self.child.stdout:
+            try:
+                m = json.loads(line)
+            except ValueError:
+                continue
+            if "method" in m:
+                if m["method"] == "ping":
+                    self.write(id=m["id"], result={})
+                elif "id" in m:
+                    self.write(id=m["id"], error={"code": -32601, "message": "Method not found"})
+            elif m.get("id") in self.slots:
+                slot = self.slots.pop(m["id"])
+                slot["answer"] = m
+                slot["ready"].set()
+        for slot in list(self.slots.values()):
+            slot["ready"].set()
+
+    def call(self, method, params, timeout, turn=None):
+        with self.lock:
+            self.n += 1
+            rid = self.n
+            slot = self.slots[rid] = {"ready": threading.Event()}
+        self.write(id=rid, method=method, params=params)
+        while not slot["ready"].wait(0.1):
+            timeout -= 0.1
+            if timeout < 0 or (turn and turn.stopped):
+                self.slots.pop(rid, None)
+                self.write(method="notifications/cancelled", params={"requestId": rid})
+                raise Cancelled() if turn and turn.stopped else RuntimeError(f"MCP server {self.name} does not answer")
+        m = slot.get("answer") or {"error": {"message": "the MCP server ended"}}
+        if "error" in m:
+            raise RuntimeError(m["error"]["message"])
+        return m["result"]
+
+
+class Session:
+    def __init__(self, cwd, servers):
+        self.id, self.cwd, self.items, self.turn, self.free, self.mcp = str(secrets.randbelow(10**12)), os.path.normpath(cwd), [], None, False, []
+        for spec in servers:
+            if "type" in spec and spec["type"] in ("http", "sse"):
+                continue
+            try:
+                self.mcp.append(Mcp(spec, self.cwd))
+            except Exception as err:
+                print(f"pico: MCP server {spec.get('name')}: {err}", file=sys.stderr)
+
+
+class Turn:
+    def __init__(self, session, text):
+        self.s, self.text, self.stopped, self.conn = session, text, False, None
+
+    def stop(self):
+        self.stopped = True
+        try:
+            self.conn.sock.shutdown(socket.SHUT_RDWR)
+        except (AttributeError, OSError):
+            pass
+
+    def tell(self, update, **fields):
+        send(method="session/update", params={"sessionId": self.s.id, "update": {"sessionUpdate": update, **fields}})
+
+    def model(self):
+        tools = TOOLS + [{"type": "function", "name": f"{m.name}-{t['name']}", "description": t.get("description", ""),
+                          "parameters": t["inputSchema"]} for m in self.s.mcp for t in m.tools]
+        body = json.dumps({"model": os.environ.get("PICO_MODEL", "gpt-5-mini"), "store": False, "tools": tools, "input": self.s.items,
+                           "instructions": f"You are pico, a terse coding assistant. The project is in {self.s.cwd}."})
+        url = urlsplit(os.environ.get("PICO_URL", "https://api.openai.com/v1"))
+        make = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
+        self.conn = make(url.netloc, timeout=20)
+        try:
+            self.conn.connect()
+            self.conn.sock.settimeout(900)
+            if self.stopped:
+                raise Cancelled()
+            self.conn.request("POST", url.path.rstrip("/") + "/responses", body, {
+                "content-type": "application/json", "authorization": "Bearer " + os.environ.get("PICO_KEY", "none")})
+            res = self.conn.getresponse()
+            raw = res.read()
+            if res.status != 200:
+                raise Rpc(-32603, f"The model service answered with {res.status}", raw[:300].decode("utf-8", "replace"))
+            answer = json.loads(raw)
+        except (OSError, http.client.HTTPException, ValueError) as err:
+            if self.stopped:
+                raise Cancelled() from None
+            raise Rpc(-32603, "The model service could not be used", str(err)) from None
+        finally:
+            self.conn.close()
+        if self.stopped:
+            raise Cancelled()
+        if answer.get("status") == "failed" or answer.get("error"):
+            raise Rpc(-32603, "The model service reported a failure", answer.get("error"))
+        return answer
+
+    def run(self):
+        s = self.s
+        s.items.append({"role": "user", "content": self.text})
+        for _ in range(50):
+            answer = self.model()
+            calls, refused = [], False
+            for item in answer["output"]:
+                s.items.append(item)
+                if item["type"] == "reasoning":
+                    for part in item.get("summary") or []:
+                        self.tell("agent_thought_chunk", content={"type": "text", "text": part["text"]})
+                elif item["type"] == "message":
+                    for part in item["content"]:
+                        refused |= part["type"] == "refusal"
+                        text = part.get("text") or part.get("refusal")
+                        if text:
+                            self.tell("agent_message_chunk", content={"type": "text", "text": text})
+                elif item["type"] == "function_call":
+                    calls.append(item)
+            why = (answer.get("incomplete_details") or {}).get("reason")
+            if refused or why == "content_filter":
+                return "refusal"
+            if why:
+                for item in calls:
+                    s.items.remove(item)
+                return "max_tokens"
+            if not calls:
+                return "end_turn"
+            for n, item in enumerate(calls):
+                try:
+                    result = self.call(item)
+                except Cancelled:
+                    s.items += [{"type": "function_call_output", "call_id": c["call_id"], "output": "interrupted"} for c in calls[n:]]
+                    raise
+                s.items.append({"type": "function_call_output", "call_id": item["call_id"], "output": result})
+        return "max_turn_requests"
+
+    def call(self, item):
+        if self.stopped:
+            raise Cancelled()
+        tid, name, began = "pico_" + secrets.token_hex(6), item["name"], False
+
+        def begin(title, kind, status, **more):
+            nonlocal began
+            began = True
+            self.tell("tool_call", toolCallId=tid, title=title, kind=kind, status=status, rawInput=args, **more)
+
+        def text(body):
+            return [{"type": "content", "content": {"type": "text", "text": body}}]
+        args = {}
+        try:
+            args = json.loads(item["arguments"] or "{}")
+            if name == "view":
+                path = self.path(args["path"])
+                begin(f"View {path}", "read", "in_progress", locations=[{"path": path, "line": max(1, args.get("start", 1))}])
+                if os.path.isdir(path):
+                    body = "\n".join(sorted(os.listdir(path)))
+                else:
+                    with open(path, encoding="utf-8") as f:
+                        lines = f.read().split("\n")
+                    first = max(1, args.get("start", 1)) - 1
+                    body = "\n".join(lines[first:first + args.get("count", len(lines))])
+                content = text(body)
+            elif name == "patch":
+                changes = self.plan_patch(args["diff"])
+                content = [{"type": "diff", "path": p, "oldText": old, "newText": new or ""} for p, old, new in changes]
+                begin("Patch " + ", ".join(os.path.basename(c[0]) for c in changes), "edit", "pending",
+                      content=content, locations=[{"path": c[0]} for c in changes])
+                if not self.allowed(tid):
+                    raise RuntimeError("The user does not want this patch.")
+                self.tell("tool_call_update", toolCallId=tid, status="in_progress")
+                for path, _, new in changes:
+                    if new is None:
+                        os.remove(path)
+                        continue
+                    os.makedirs(os.path.dirname(path), exist_ok=True)
+                    with open(path, "w", encoding="utf-8") as f:
+                        f.write(new)
+                body = "Applied."
+            elif name == "todo":
+                begin("Plan", "think", "in_progress")
+                self.tell("plan", entries=[{"content": i["step"], "priority": "medium", "status": i["state"]} for i in args["items"]])
+                body, content = "Noted.", []
+            else:
+                server, tool = next(((m, t["name"]) for m in self.s.mcp for t in m.tools if f"{m.name}-{t['name']}" == name), (None, None))
+                if not server:
+                    raise RuntimeError(f"No tool is called {name}.")
+                begin(name, "other", "in_progress")
+                res = server.call("tools/call", {"name": tool, "arguments": args}, 600, self)
+                body = "\n".join(c.get("text", "") for c in res.get("content", []))
+                content = text(body)
+                if res.get("isError"):
+                    raise RuntimeError(body)
+        except Exception as err:
+            if not began:
+                begin(name, "other", "pending")
+            why = "Interrupted." if isinstance(err, Cancelled) else f"{type(err).__name__}: {err}" if not isinstance(err, RuntimeError) else str(err)
+            self.tell("tool_call_update", toolCallId=tid, status="failed", content=text(why))
+            if isinstance(err, Cancelled):
+                raise
+            return why
+        self.tell("tool_call_update", toolCallId=tid, status="completed", content=content, rawOutput={"text": body})
+        return body
+
+    def path(self, name):
+        full = os.path.normpath(os.path.join(self.s.cwd, name))
+        if os.path.commonpath([full, self.s.cwd]) != self.s.cwd:
+            raise RuntimeError(f"{full} is not in the project.")
+        return full
+
+    def plan_patch(self, diff):
+        """What a diff would do: (path, old text or None, new text or None) for each file."""
+        changes = []
+        for section in ("\n" + diff).split("\n*** ")[1:]:
+            head, _, rest = section.partition("\n")
+            verb, _, name = head.partition(" File: ")
+            if verb not in ("Add", "Update", "Delete"):
+                continue
+            path, lines, old = self.path(name.strip()), rest.split("\n"), None
+            if verb != "Add" or os.path.exists(path):
+                with open(path, encoding="utf-8") as f:
+                    old = f.read()
+            new = None if verb == "Delete" else "".join(l[1:] + "\n" for l in lines if l.startswith("+")) if verb == "Add" else old
+            if verb == "Update":
+                for hunk in ("\n" + rest).split("\n@@")[1:]:
+                    body = [l for l in hunk.split("\n")[1:] if l]
+                    before = "\n".join(l[1:] for l in body if l[0] != "+")
+                    after = "\n".join(l[1:] for l in body if l[0] != "-")
+                    if before not in new:
+                        raise RuntimeError(f"A hunk does not fit {path}.")
+                    new = new.replace(before, after, 1)
+            changes.append((path, old, new))
+        if not changes:
+            raise RuntimeError("The diff has no section.")
+        return changes
+
+    def allowed(self, tid):
+        if self.s.free:
+            return True
+        answer = request("session/request_permission", {"sessionId": self.s.id, "toolCall": {"toolCallId": tid}, "options": [
+            {"optionId": "0", "name": "Not now", "kind": "reject_once"}, {"optionId": "1", "name": "Apply", "kind": "allow_once"},
+            {"optionId": "2", "name": "Apply this and every later patch", "kind": "allow_always"}]})
+        if self.stopped:
+            raise Cancelled()
+        outcome = (answer.get("result") or {}).get("outcome") or {}
+        choice = outcome.get("optionId") if outcome.get("outcome") == "selected" else None
+        self.s.free = choice == "2"
+        return choice in ("1", "2")
+
+
+def prompt_text(blocks):
+    parts = []
+    for b in blocks:
+        if b["type"] == "text":
+            parts.append(b["text"])
+        elif b["type"] == "resource_link":
+            parts.append(f"{b['name']} <{b['uri']}>")
+        else:
+            raise Rpc(-32602, f"This agent takes no {b['type']} content")
+    return "\n".join(parts)
+
+
+def prompt(params, turn):
+    s, before = turn.s, len(turn.s.items)
+    try:
+        reason = turn.run()
+    except Cancelled:
+        reason = "cancelled"
+    except Exception:
+        if not turn.stopped:
+            del s.items[before:]
+            raise
+    finally:
+        s.turn = None
+    if turn.stopped:
+        reason = "cancelled"
+    elif reason == "refusal":
+        del s.items[before:]
+    return {"stopReason": reason}
+
+
+def new_session(params):
+    if not os.path.isabs(params["cwd"]):
+        raise Rpc(-32602, "cwd is not absolute")
+    s = Session(params["cwd"], params["mcpServers"])
+    sessions[s.id] = s
+    return {"sessionId": s.id}
+
+
+def initialize(params):
+    if type(params["protocolVersion"]) is not int:
+        raise Rpc(-32602, "protocolVersion is not an integer")
+    return {"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": {"name": "pico", "version": "7"}}
+
+
+def answer(rid, work, *args):
+    try:
+        send(id=rid, result=work(*args))
+    except Rpc as err:
+        send(id=rid, error=err.error)
+    except (KeyError, TypeError, AttributeError) as err:
+        send(id=rid, error={"code": -32602, "message": "Invalid params", "data": repr(err)})
+    except Exception as err:
+        send(id=rid, error={"code": -32603, "message": "Internal error", "data": repr(err)})
+
+
+def start_prompt(params):
+    """In the reader's own order, so that a cancel right behind the prompt finds its turn."""
+    s = sessions.get(params["sessionId"])
+    if not s:
+        raise Rpc(-32602, "No such session", {"sessionId": params["sessionId"]})
+    text = prompt_text(params["prompt"])
+    if s.turn:
+        raise Rpc(-32600, "The session is busy")
+    s.turn = Turn(s, text)
+    return s.turn
+
+
+def handle(m):
+    if not isinstance(m, dict) or m.get("jsonrpc") != "2.0":
+        return send(id=None, error={"code": -32600, "message": "Invalid request"})
+    method, params, rid = m.get("method"), m.get("params") or {}, m.get("id")
+    if method is None:
+        slot = waiting.pop(rid, None) if isinstance(rid, str) else None
+        if slot:
+            slot["answer"] = m
+            slot["ready"].set()
+    elif "id" not in m:
+        if method == "session/cancel" and isinstance(params, dict):
+            s = sessions.get(params.get("sessionId"))
+            if s and s.turn:
+                s.turn.stop()
+    elif method == "session/prompt":
+        turn = []
+        try:
+            turn.append(start_prompt(params))
+        except Exception as err:
+            def fail(err=err):
+                raise err
+            return answer(rid, fail)
+        threading.Thread(target=answer, args=(rid, prompt, params, turn[0]), daemon=True).start()
+    elif method in ("initialize", "session/new"):
+        work = initialize if method == "initialize" else new_session
+        threading.Thread(target=answer, args=(rid, work, params), daemon=True).start()
+    else:
+        send(id=rid, error={"code": -32601, "message": "Method not found"})
+
+
+def main():
+    for line in sys.stdin.buffer:
+        if line.strip():
+            try:
+                m = json.loads(line)
+            except ValueError:
+                send(id=None, error={"code": -32700, "message": "Parse error"})
+                continue
+            handle(m)
+    for s in sessions.values():
+        for server in s.mcp:
+            server.child.kill()
+
+
+main()

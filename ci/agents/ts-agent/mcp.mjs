@@ -1,0 +1,98 @@
+// A small MCP client: stdio servers and streamable HTTP servers, tools only.
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+
+const INIT = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'quill', version: '0.3.0' } };
+
+function stdioLink(server, cwd) {
+  const env = { ...process.env, ...Object.fromEntries(server.env.map((e) => [e.name, e.value])) };
+  const child = spawn(server.command, server.args, { cwd, env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const waiting = new Map();
+  let next = 0, dead = null;
+  const die = (err) => { dead ??= err; for (const w of waiting.values()) w.reject(dead); waiting.clear(); };
+  const write = (m) => child.stdin.write(JSON.stringify({ jsonrpc: '2.0', ...m }) + '\n');
+  child.on('error', die);
+  child.on('exit', (code) => die(new Error(`MCP server ${server.name} ended with ${code}`)));
+  child.stdin.on('error', die);
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    let m;
+    try { m = JSON.parse(line); } catch { return; }
+    if (m.method) {
+      if (m.id === undefined) return;
+      if (m.method === 'ping') write({ id: m.id, result: {} });
+      else write({ id: m.id, error: { code: -32601, message: 'Method not found' } });
+      return;
+    }
+    const w = waiting.get(m.id);
+    if (!w) return;
+    waiting.delete(m.id);
+    if (m.error) w.reject(new Error(m.error.message)); else w.resolve(m.result);
+  });
+  return {
+    call: (method, params, signal) => new Promise((resolve, reject) => {
+      if (dead) return reject(dead);
+      const id = ++next;
+      waiting.set(id, { resolve, reject });
+      signal?.addEventListener('abort', () => {
+        if (!waiting.delete(id)) return;
+        write({ method: 'notifications/cancelled', params: { requestId: id } });
+        reject(signal.reason);
+      }, { once: true });
+      write({ id, method, params });
+    }),
+    tell: async (method) => write({ method }),
+    close: () => { child.stdin.end(); setTimeout(() => child.kill(), 500).unref(); },
+  };
+}
+
+function httpLink(server) {
+  let next = 0, sid, version;
+  const own = Object.fromEntries(server.headers.map((h) => [h.name, h.value]));
+  async function post(body, signal) {
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...own };
+    if (sid) headers['mcp-session-id'] = sid;
+    if (version) headers['mcp-protocol-version'] = version;
+    const res = await fetch(server.url, { method: 'POST', headers, body: JSON.stringify(body), signal });
+    sid = res.headers.get('mcp-session-id') ?? sid;
+    if (!res.ok) throw new Error(`MCP server ${server.name} answered ${res.status}`);
+    return res;
+  }
+  return {
+    call: async (method, params, signal) => {
+      const id = ++next;
+      const res = await post({ jsonrpc: '2.0', id, method, params }, signal);
+      const text = await res.text();
+      const frames = res.headers.get('content-type')?.includes('event-stream')
+        ? text.split(/\r?\n/).filter((l) => l.startsWith('data:')).map((l) => JSON.parse(l.slice(5)))
+        : [JSON.parse(text)];
+      const m = frames.find((f) => f.id === id);
+      if (!m || m.error) throw new Error(m?.error?.message ?? 'MCP server gave no answer');
+      if (method === 'initialize') version = m.result.protocolVersion;
+      return m.result;
+    },
+    tell: async (method) => { await (await post({ jsonrpc: '2.0', method })).text(); },
+    close: () => { if (sid) fetch(server.url, { method: 'DELETE', headers: { ...own, 'mcp-session-id': sid } }).catch(() => {}); },
+  };
+}
+
+/** Connects to one server; gives its tools under names no other tool has. */
+export async function connect(server, cwd) {
+  if (server.type === 'sse') throw new Error('SSE is not offered');
+  const link = server.type === 'http' ? httpLink(server) : stdioLink(server, cwd);
+  const signal = AbortSignal.timeout(10_000);
+  try {
+    await link.call('initialize', INIT, signal);
+    await link.tell('notifications/initialized');
+    const tools = [];
+    let cursor;
+    do {
+      const page = await link.call('tools/list', cursor ? { cursor } : {}, signal);
+      tools.push(...page.tools);
+      cursor = page.nextCursor;
+    } while (cursor);
+    return { name: server.name, tools, close: link.close, use: (name, args, sig) => link.call('tools/call', { name, arguments: args }, sig) };
+  } catch (err) {
+    link.close();
+    throw err;
+  }
+}

@@ -1,0 +1,314 @@
+#!/usr/bin/env node
+// quill: a small coding agent on the official TypeScript SDK. OpenAI chat completions, streamed; reads and
+// edits through the editor where it offers that, else on disk; keeps its sessions and replays them on load.
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import * as acp from '@agentclientprotocol/sdk';
+import { connect } from './mcp.mjs';
+
+const { RequestError, methods } = acp;
+const BASE = (process.env.OPENAI_BASE_URL || 'https://api.openai.com/v1').replace(/\/+$/, '');
+const MODEL = process.env.QUILL_MODEL || 'gpt-4.1-mini';
+const STORE = path.join(process.env.QUILL_HOME || path.join(homedir(), '.quill'), 'sessions');
+const MAX_REQUESTS = 30;
+const sessions = new Map();
+let caps = {};
+
+const str = (description) => ({ type: 'string', description });
+const fn = (name, description, properties, required) =>
+  ({ type: 'function', function: { name, description, parameters: { type: 'object', properties, required, additionalProperties: false } } });
+const TOOLS = [
+  fn('open_file', 'Read a text file of the project.', { file: str('Path, absolute or relative to the project'), from: { type: 'integer', minimum: 1 }, lines: { type: 'integer', minimum: 1 } }, ['file']),
+  fn('edit_file', 'Replace one passage of a file. An empty "find" writes the whole file new.', { file: str('Path'), find: str('The passage as it stands now; must occur exactly once'), replace: str('What to put there') }, ['file', 'find', 'replace']),
+  fn('list_folder', 'List the entries of a folder.', { folder: str('Path') }, ['folder']),
+];
+const KIND = { open_file: 'read', edit_file: 'edit', list_folder: 'search' };
+
+class Refused extends Error {}
+
+function inside(s, name) {
+  const full = path.resolve(s.cwd, String(name ?? ''));
+  if (full !== s.cwd && !full.startsWith(s.cwd === '/' ? '/' : s.cwd + path.sep)) throw new Error(`${full} lies outside the project`);
+  return full;
+}
+
+// ---- what the turn tells the client, and what a later load replays ----
+class Turn {
+  constructor(s, client, signal) { Object.assign(this, { s, client, signal, open: new Map() }); }
+  tell(update) { return this.client.notify(methods.client.session.update, { sessionId: this.s.id, update }); }
+  log(update) { this.s.log.push(update); }
+  begin(name) {
+    const toolCallId = randomUUID();
+    const kind = KIND[name] ?? 'other';
+    this.open.set(toolCallId, { sessionUpdate: 'tool_call', toolCallId, title: name, kind });
+    return this.tell({ sessionUpdate: 'tool_call', toolCallId, title: name, kind, status: 'pending' }).then(() => toolCallId);
+  }
+  change(toolCallId, fields) {
+    Object.assign(this.open.get(toolCallId), fields);
+    return this.tell({ sessionUpdate: 'tool_call_update', toolCallId, ...fields });
+  }
+  async finish(toolCallId, fields) {
+    await this.change(toolCallId, fields);
+    this.log(this.open.get(toolCallId));
+    this.open.delete(toolCallId);
+  }
+  async failOpen(why) { for (const id of [...this.open.keys()]) await this.finish(id, { status: 'failed', content: [say(why)] }); }
+}
+const say = (text) => ({ type: 'content', content: { type: 'text', text } });
+
+// ---- the model ----
+const pause = (ms, signal) => new Promise((resolve, reject) => {
+  const t = setTimeout(resolve, ms);
+  signal.addEventListener('abort', () => { clearTimeout(t); reject(signal.reason); }, { once: true });
+});
+
+async function post(s, signal) {
+  const mcp = s.mcp.flatMap((m) => m.tools.map((t) => ({ type: 'function', function: { name: `${m.name}__${t.name}`, description: t.description ?? '', parameters: t.inputSchema } })));
+  const system = { role: 'system', content: `You are quill, a careful coding assistant. The project is in ${s.cwd}.` };
+  const body = JSON.stringify({ model: MODEL, stream: true, messages: [system, ...s.messages], tools: [...TOOLS, ...mcp] });
+  for (let attempt = 1; ; attempt++) {
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${process.env.OPENAI_API_KEY}` };
+    const res = await fetch(`${BASE}/chat/completions`, { method: 'POST', headers, body, signal });
+    if (res.ok) return res;
+    const text = await res.text();
+    if (res.status === 401) throw RequestError.authRequired({ status: 401 });
+    if (attempt === 3 || (res.status !== 429 && res.status < 500)) throw new RequestError(-32603, `The model backend answered ${res.status}`, { body: text.slice(0, 500) });
+    await pause(300 * 3 ** (attempt - 1), signal);
+  }
+}
+
+async function* events(res) {
+  let rest = '';
+  const decoder = new TextDecoder();
+  for await (const chunk of res.body) {
+    rest += decoder.decode(chunk, { stream: true });
+    const lines = rest.split(/\r?\n/);
+    rest = lines.pop();
+    for (const line of lines) {
+      if (!line.startsWith('data:')) continue;
+      const data = line.slice(5).trim();
+      if (data === '[DONE]') return;
+      yield JSON.parse(data);
+    }
+  }
+}
+
+async function askModel(turn) {
+  const { s } = turn;
+  const out = { text: '', thought: '', calls: [], reason: null, refused: false };
+  const ids = { agent_message_chunk: randomUUID(), agent_thought_chunk: randomUUID() };
+  const chunk = (sessionUpdate, text) => turn.tell({ sessionUpdate, content: { type: 'text', text }, messageId: ids[sessionUpdate] });
+  try {
+    for await (const ev of events(await post(s, turn.signal))) {
+      if (ev.error) throw new RequestError(-32603, 'The model backend broke off', { error: ev.error });
+      const choice = ev.choices?.[0];
+      if (!choice) continue;
+      const d = choice.delta ?? {};
+      const text = d.content || d.refusal;
+      if (d.refusal) out.refused = true;
+      if (d.reasoning_content) { out.thought += d.reasoning_content; await chunk('agent_thought_chunk', d.reasoning_content); }
+      if (text) { out.text += text; await chunk('agent_message_chunk', text); }
+      for (const part of d.tool_calls ?? []) {
+        const call = (out.calls[part.index ?? 0] ??= { id: '', name: '', args: '' });
+        if (part.id) call.id = part.id;
+        if (part.function?.name) call.name += part.function.name;
+        call.args += part.function?.arguments ?? '';
+        if (call.name && !call.shown) call.shown = await turn.begin(call.name);
+      }
+      if (choice.finish_reason) out.reason = choice.finish_reason;
+    }
+    if (!out.reason) throw new RequestError(-32603, 'The model backend broke off in the middle of its answer');
+  } finally {
+    if (out.thought) turn.log({ sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: out.thought }, messageId: ids.agent_thought_chunk });
+    if (out.text) turn.log({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: out.text }, messageId: ids.agent_message_chunk });
+    if (turn.signal.aborted && out.text) s.messages.push({ role: 'assistant', content: out.text });
+  }
+  out.calls = out.calls.filter(Boolean);
+  return out;
+}
+
+// ---- tools ----
+async function permit(turn, toolCallId, key, fields) {
+  const { s } = turn;
+  if (s.always.has(key)) return;
+  const answer = await turn.client.request(methods.client.session.requestPermission, {
+    sessionId: s.id,
+    toolCall: { toolCallId, ...fields },
+    options: [
+      { optionId: 'always', name: 'Yes, and do not ask again', kind: 'allow_always' },
+      { optionId: 'once', name: 'Yes', kind: 'allow_once' },
+      { optionId: 'no', name: 'No', kind: 'reject_once' },
+    ],
+  }).catch(() => ({ outcome: { outcome: 'cancelled' } }));
+  turn.signal.throwIfAborted();
+  const picked = answer.outcome.outcome === 'selected' ? answer.outcome.optionId : 'no';
+  if (picked === 'always') s.always.add(key);
+  else if (picked !== 'once') throw new Refused('The user did not allow this.');
+}
+
+async function readText(turn, file, more = {}) {
+  const { s } = turn;
+  if (caps.fs?.readTextFile) return (await turn.client.request(methods.client.fs.readTextFile, { sessionId: s.id, path: file, ...more })).content;
+  const text = await readFile(file, 'utf8');
+  if (!more.line && !more.limit) return text;
+  const from = (more.line ?? 1) - 1;
+  return text.split('\n').slice(from, more.limit ? from + more.limit : undefined).join('\n');
+}
+
+async function runTool(turn, id, name, a) {
+  const { s } = turn;
+  if (name === 'open_file') {
+    const file = inside(s, a.file);
+    await turn.change(id, { title: `Open ${path.relative(s.cwd, file) || '.'}`, locations: [{ path: file, ...(a.from ? { line: a.from } : {}) }], rawInput: a, status: 'in_progress' });
+    const text = await readText(turn, file, { ...(a.from ? { line: a.from } : {}), ...(a.lines ? { limit: a.lines } : {}) });
+    return { text, content: [say('```\n' + text + '\n```')] };
+  }
+  if (name === 'list_folder') {
+    const folder = inside(s, a.folder);
+    await turn.change(id, { title: `List ${folder}`, rawInput: a, status: 'in_progress' });
+    const text = (await readdir(folder, { withFileTypes: true })).map((e) => e.name + (e.isDirectory() ? '/' : '')).join('\n');
+    return { text, content: [say(text)] };
+  }
+  if (name === 'edit_file') {
+    const file = inside(s, a.file);
+    await turn.change(id, { title: `Edit ${path.relative(s.cwd, file)}`, locations: [{ path: file }], rawInput: a });
+    const old = await readText(turn, file).catch((err) => { if (a.find === '') return null; throw err; });
+    const next = a.find === '' ? a.replace : old.split(a.find).join(a.replace);
+    if (a.find !== '' && old.split(a.find).length !== 2) throw new Error('"find" must occur exactly once');
+    const content = [{ type: 'diff', path: file, oldText: old, newText: next }];
+    turn.signal.throwIfAborted();
+    await permit(turn, id, 'edit_file', { content });
+    await turn.change(id, { status: 'in_progress', content });
+    if (caps.fs?.writeTextFile) await turn.client.request(methods.client.fs.writeTextFile, { sessionId: s.id, path: file, content: next });
+    else { await mkdir(path.dirname(file), { recursive: true }); await writeFile(file, next); }
+    return { text: 'Done.', content };
+  }
+  const server = s.mcp.find((m) => m.tools.some((t) => `${m.name}__${t.name}` === name));
+  if (!server) throw new Error(`There is no tool ${name}`);
+  await turn.change(id, { rawInput: a });
+  await permit(turn, id, name, {});
+  await turn.change(id, { status: 'in_progress' });
+  const res = await server.use(name.slice(server.name.length + 2), a, turn.signal);
+  const text = (res.content ?? []).filter((c) => c.type === 'text').map((c) => c.text).join('\n');
+  if (res.isError) throw new Error(text || 'The tool failed');
+  return { text, content: [say(text)] };
+}
+
+async function runCall(turn, call) {
+  const id = call.shown;
+  try {
+    turn.signal.throwIfAborted();
+    const args = JSON.parse(call.args || '{}');
+    if (args === null || typeof args !== 'object') throw new Error('The arguments are no object');
+    const { text, content } = await runTool(turn, id, call.name, args);
+    await turn.finish(id, { status: 'completed', content });
+    return text;
+  } catch (err) {
+    const why = turn.signal.aborted ? 'Cancelled.' : err instanceof Refused ? err.message : `Failed: ${err.message}`;
+    await turn.finish(id, { status: 'failed', content: [say(why)] });
+    return why;
+  }
+}
+
+async function loop(turn) {
+  const { s } = turn;
+  for (let n = 0; n < MAX_REQUESTS; n++) {
+    const out = await askModel(turn);
+    if (out.reason === 'length') { s.messages.push({ role: 'assistant', content: out.text }); return 'max_tokens'; }
+    if (out.reason === 'content_filter' || out.refused) return 'refusal';
+    if (!out.calls.length) { s.messages.push({ role: 'assistant', content: out.text }); return 'end_turn'; }
+    s.messages.push({ role: 'assistant', content: out.text || null, tool_calls: out.calls.map((c) => ({ id: c.id, type: 'function', function: { name: c.name, arguments: c.args || '{}' } })) });
+    for (const call of out.calls) s.messages.push({ role: 'tool', tool_call_id: call.id, content: await runCall(turn, call) });
+    if (turn.signal.aborted) return 'cancelled';
+  }
+  return 'max_turn_requests';
+}
+
+function asText(block) {
+  if (block.type === 'text') return block.text;
+  if (block.type === 'resource_link') return `[${block.name}](${block.uri})`;
+  if (block.type === 'resource') return 'text' in block.resource ? `<file uri="${block.resource.uri}">\n${block.resource.text}\n</file>` : `[binary data: ${block.resource.uri}]`;
+  throw RequestError.invalidParams({ type: block.type }, 'this agent takes no such content');
+}
+
+// ---- sessions ----
+const get = (id) => sessions.get(id) ?? (() => { throw RequestError.sessionNotFound(id); })();
+const fileOf = (id) => path.join(STORE, `${id}.json`);
+async function save({ id, cwd, messages, log }) {
+  await mkdir(STORE, { recursive: true });
+  await writeFile(fileOf(id), JSON.stringify({ id, cwd, messages, log }));
+}
+async function open(s, { cwd, mcpServers }) {
+  if (!process.env.OPENAI_API_KEY) throw RequestError.authRequired();
+  if (!path.isAbsolute(cwd)) throw RequestError.invalidParams({ cwd }, 'cwd must be absolute');
+  Object.assign(s, { cwd: path.resolve(cwd), always: new Set(), turn: null });
+  s.mcp = (await Promise.all(mcpServers.map((m) => connect(m, s.cwd).catch((err) => console.error(`quill: ${err.message}`))))).filter(Boolean);
+  sessions.set(s.id, s);
+}
+
+acp.agent({ name: 'quill' })
+  .onRequest(methods.agent.initialize, ({ params }) => {
+    caps = params.clientCapabilities ?? {};
+    return {
+      protocolVersion: acp.PROTOCOL_VERSION,
+      agentInfo: { name: 'quill', title: 'Quill', version: '0.3.0' },
+      agentCapabilities: { loadSession: true, promptCapabilities: { embeddedContext: true }, mcpCapabilities: { http: true } },
+      authMethods: [{ id: 'env-key', name: 'API key', description: 'Start the agent with OPENAI_API_KEY set' }],
+    };
+  })
+  .onRequest(methods.agent.authenticate, ({ params }) => {
+    if (params.methodId !== 'env-key') throw RequestError.invalidParams({ methodId: params.methodId });
+    if (!process.env.OPENAI_API_KEY) throw RequestError.authRequired();
+    return {};
+  })
+  .onRequest(methods.agent.session.new, async ({ params }) => {
+    const s = { id: randomUUID(), messages: [], log: [] };
+    await open(s, params);
+    return { sessionId: s.id };
+  })
+  .onRequest(methods.agent.session.load, async ({ params, client }) => {
+    if (!/^[0-9a-f-]{36}$/.test(params.sessionId)) throw RequestError.sessionNotFound(params.sessionId);
+    if (sessions.get(params.sessionId)?.turn) throw RequestError.invalidRequest(undefined, 'the session is at work');
+    const old = await readFile(fileOf(params.sessionId), 'utf8').then(JSON.parse).catch(() => { throw RequestError.sessionNotFound(params.sessionId); });
+    for (const m of sessions.get(params.sessionId)?.mcp ?? []) m.close();
+    await open(old, params);
+    for (const update of old.log) await client.notify(methods.client.session.update, { sessionId: old.id, update });
+    return {};
+  })
+  .onRequest(methods.agent.session.prompt, async ({ params, client, signal }) => {
+    const s = get(params.sessionId);
+    if (s.turn) throw RequestError.invalidRequest(undefined, 'the session is at work');
+    const text = params.prompt.map(asText).join('\n\n');
+    const stop = new AbortController();
+    s.turn = stop;
+    const turn = new Turn(s, client, AbortSignal.any([stop.signal, signal]));
+    const before = s.messages.length;
+    const messageId = randomUUID();
+    for (const content of params.prompt) turn.log({ sessionUpdate: 'user_message_chunk', content, messageId });
+    s.messages.push({ role: 'user', content: text });
+    try {
+      const reason = await loop(turn);
+      const stopReason = turn.signal.aborted ? 'cancelled' : reason;
+      if (stopReason === 'refusal') s.messages.length = before;
+      await turn.failOpen('The model did not finish this call.');
+      return { stopReason };
+    } catch (err) {
+      await turn.failOpen(turn.signal.aborted ? 'Cancelled.' : 'The turn broke off.');
+      if (turn.signal.aborted) return { stopReason: 'cancelled' };
+      s.messages.length = before;
+      if (err instanceof RequestError) throw err;
+      throw new RequestError(-32603, 'The model backend could not be reached', { cause: String(err.cause?.message ?? err.message) });
+    } finally {
+      s.turn = null;
+      await save(s).catch((err) => console.error(`quill: ${err.message}`));
+    }
+  })
+  .onNotification(methods.agent.session.cancel, ({ params }) => { sessions.get(params.sessionId)?.turn?.abort(); })
+  .connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)))
+  .closed.then(() => {
+    for (const s of sessions.values()) { s.turn?.abort(); for (const m of s.mcp) m.close(); }
+    setTimeout(() => process.exit(0), 300).unref();
+  });
