@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-var variableNames = []string{"LLM", "WORK", "HOME", "TMP", "AGENT_DIR", "SELF", "CWD"}
+var variableNames = []string{"LLM", "KEY", "WORK", "HOME", "TMP", "AGENT_DIR", "SELF", "CWD"}
 
 var reference = regexp.MustCompile(`\$\$|\$[A-Za-z_][A-Za-z0-9_]*|\$`)
 

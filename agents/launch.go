@@ -19,7 +19,7 @@ type Sandbox struct {
 	// HostEnv is the host's environment as os.Environ gives it. Only the
 	// variables on the list of Launch pass.
 	HostEnv []string
-	Env     map[string]string // more environment for the agent; wins over all
+	Env     map[string]string // more environment for the agent, with variables; wins over all
 	Pass    []string          // names to pass from HostEnv; win over the profile
 }
 
@@ -55,7 +55,7 @@ func (p *Profile) Launch(s Sandbox) (Launch, error) {
 		return Launch{}, err
 	}
 	values := map[string]string{
-		"LLM": s.LLM, "WORK": s.Work, "HOME": s.Home, "TMP": s.Temp,
+		"LLM": s.LLM, "KEY": dummyKey, "WORK": s.Work, "HOME": s.Home, "TMP": s.Temp,
 		"AGENT_DIR": found.AgentDir, "SELF": s.Self, "CWD": s.Cwd,
 	}
 	if p.URL != "" {
@@ -86,7 +86,9 @@ func (p *Profile) Launch(s Sandbox) (Launch, error) {
 		}
 		env[k] = v
 	}
-	maps.Copy(env, s.Env)
+	for k, v := range s.Env {
+		env[k] = expand(v, values, true)
+	}
 	throughProxy(env, s.Proxy)
 	if bin := found.bin(); bin != "" {
 		// The program may be a script for the interpreter installed beside it.

@@ -223,7 +223,7 @@ var neutral = map[string][]string{
 	"mcp":        {"server", "tool", "args"},
 }
 
-var argument = regexp.MustCompile(`\$\$|\$([a-z_]+)`)
+var argument = regexp.MustCompile(`\$\$|\$([a-z_]+)|\$\{([a-z_]*)([^}]*)\}?`)
 
 // arguments rejects a $name that the neutral tool does not have.
 func arguments(at *yamlfile.Node, tool string, v any) {
@@ -236,6 +236,9 @@ func arguments(at *yamlfile.Node, tool string, v any) {
 			if m[1] != "" && !slices.ContainsFunc(known, fits) {
 				at.Fail(mistake.Suggest(m[1], known), "%s has no argument %q", tool, m[1])
 			}
+			if strings.HasPrefix(m[0], "${") {
+				transformed(at, tool, m[2], m[3])
+			}
 		}
 	case map[string]any:
 		for _, x := range v {
@@ -244,6 +247,18 @@ func arguments(at *yamlfile.Node, tool string, v any) {
 	case []any:
 		for _, x := range v {
 			arguments(at, tool, x)
+		}
+	}
+}
+
+// transformed rejects a ${name|transform} that a tool call could not have.
+func transformed(at *yamlfile.Node, tool, name, steps string) {
+	if !slices.Contains(neutral[tool], name) {
+		at.Fail(mistake.Suggest(name, neutral[tool]), "%s has no argument %q", tool, name)
+	}
+	for step := range strings.SplitSeq(strings.TrimPrefix(steps, "|"), "|") {
+		if step, _, _ := strings.Cut(step, ":"); steps != "" && !slices.Contains(fakellm.Transforms(), step) {
+			at.Fail(mistake.Suggest(step, fakellm.Transforms()), "unknown transformation %q in ${%s%s}", step, name, steps)
 		}
 	}
 }

@@ -185,6 +185,8 @@ policy: {concurrent-prompts: reject}
 		Entry("a variable", "name: a\ncommand: b\nenv: {A: $LMM/v1}\n", `F:3:10: unknown variable "$LMM" (did you mean "LLM"?; $$ is a dollar)`),
 		Entry("a neutral tool", "name: a\ncommand: b\ntools: {writefile: w}\n", `F:3:9: unknown key "writefile" in tools (did you mean "write_file"?)`),
 		Entry("an argument of one", "name: a\ncommand: b\ntools: {write_file: {name: w, args: {p: $paht}}}\n", `F:3:37: write_file has no argument "paht" (did you mean "path"?)`),
+		Entry("an argument to transform", "name: a\ncommand: b\ntools: {write_file: {name: w, args: {p: '${paht|shell}'}}}\n", `F:3:37: write_file has no argument "paht" (did you mean "path"?)`),
+		Entry("a transformation", "name: a\ncommand: b\ntools: {write_file: {name: w, args: {p: '${path|shel}'}}}\n", `F:3:37: unknown transformation "shel" in ${path|shel} (did you mean "shell"?)`),
 		Entry("a tool without a name", "name: a\ncommand: b\ntools: {write_file: {args: {p: $path}}}\n", `F:3:9: tools.write_file has no name`),
 		Entry("a pattern", "name: a\ncommand: b\nnormalize: {replace: [{pattern: '(', with: x}]}\n", "F:3:33: pattern: missing closing ): `(`"),
 		Entry("a path out of HOME", "name: a\ncommand: b\nhome: {../x: y}\n", `F:3:8: "../x" is no path below HOME: write it with slashes, without a leading one and without ..`),

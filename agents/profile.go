@@ -13,8 +13,8 @@ import (
 // one of Command and URL is useful.
 //
 // Words of Command, values of Env, Dir and the files of Home may name
-// variables: $LLM (the model server's base URL, without a version path), $WORK,
-// $HOME and $TMP (the run's directories), $AGENT_DIR (the folder the agent is
+// variables: $LLM (the model server's base URL, without a version path), $KEY (a
+// key for it), $WORK, $HOME and $TMP (the run's directories), $AGENT_DIR (the folder the agent is
 // installed in), $SELF (this program) and $CWD (where the user started it). $$
 // is a dollar.
 type Profile struct {
@@ -70,8 +70,8 @@ type Model struct {
 }
 
 // Tool is an agent's own tool for a neutral one. Strings in Args may hold the
-// neutral call's arguments: $path, $content and so on. Nil Args passes the
-// neutral arguments on.
+// neutral call's arguments: $path, $content and so on, or ${content|prefix:+} with
+// one of fakellm.Transforms. Nil Args passes the neutral arguments on.
 type Tool struct {
 	Name string         `yaml:"name"`
 	Args map[string]any `yaml:"args"`

@@ -9,7 +9,8 @@ import (
 
 // Tool is an agent's own tool for a neutral one. Strings in Args may hold $path
 // and the other arguments of the neutral call: a string that is just "$path"
-// becomes the value itself, elsewhere its text is put in. A member whose only
+// becomes the value itself, elsewhere its text is put in; ${content|prefix:+}
+// changes the text first, see Transforms. A member whose only
 // content is an argument the call does not have is left out. Nil Args passes
 // the neutral arguments on. For mcp, Name may hold $server and $tool, and nil
 // Args passes the arguments of the MCP tool on.
@@ -132,50 +133,6 @@ func isName(s string) bool {
 		}
 	}
 	return s != ""
-}
-
-// insert replaces $name by the text of the argument; $$ is a dollar.
-func insert(s string, args object) string {
-	if !strings.Contains(s, "$") {
-		return s
-	}
-	var b strings.Builder
-	for len(s) > 0 {
-		at := strings.IndexByte(s, '$')
-		if at < 0 {
-			break
-		}
-		b.WriteString(s[:at])
-		s = s[at+1:]
-		if strings.HasPrefix(s, "$") {
-			b.WriteByte('$')
-			s = s[1:]
-			continue
-		}
-		n := 0
-		for n < len(s) && isName(s[:n+1]) {
-			n++
-		}
-		// A name may be followed by more letters: mcp__$server__$tool.
-		for m := n; m > 0; m-- {
-			if _, ok := args.get(s[:m]); ok {
-				n = m
-				break
-			}
-		}
-		switch v, ok := args.get(s[:n]); {
-		case !ok:
-			b.WriteString("$" + s[:n])
-		default:
-			if text, isText := v.(string); isText {
-				b.WriteString(text)
-			} else {
-				b.Write(appendJSON(nil, v))
-			}
-		}
-		s = s[n:]
-	}
-	return b.String() + s
 }
 
 // needs lists the schema's required members.

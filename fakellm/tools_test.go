@@ -76,6 +76,27 @@ var _ = Describe("a neutral tool", func() {
 		Expect(got.body).To(ContainSubstring(`"name":"s-t","arguments":"{\"n\":1}"`))
 	})
 
+	DescribeTable("is mapped with its arguments transformed:",
+		func(template, want string) {
+			r := start(fakellm.Config{
+				Script: script("replies:\n  - - tool: write_file\n      args: {path: /it's, content: \"a\\n\\\"b\\\"\\n\"}\n"),
+				Tools:  map[string]fakellm.Tool{"write_file": {Name: "put", Args: map[string]any{"x": template}}},
+			})
+			var args struct{ X string }
+			got := r.call(tool("put", ``, ``))
+			Expect(json.Unmarshal([]byte(strings.TrimPrefix(got, "put ")), &args)).To(Succeed(), got)
+			Expect(args.X).To(Equal(want))
+		},
+		Entry("each line gets a prefix", "*** Add File: $path\n${content|prefix:+}*** End", "*** Add File: /it's\n+a\n+\"b\"\n*** End"),
+		Entry("a word of a shell", "cat ${path|shell}", `cat '/it'\''s'`),
+		Entry("the inside of a JSON string", `["${content|json}"]`, `["a\n\"b\"\n"]`),
+		Entry("without the last newline", "<${content|chomp}>", "<a\n\"b\">"),
+		Entry("two after each other", "${content|chomp|prefix:> }", "> a\n> \"b\""),
+		Entry("none", "${path}s", "/it'ss"),
+		Entry("an argument that the call does not have", "${mode|shell}", "${mode|shell}"),
+		Entry("a dollar", "$${path}", "${path}"),
+	)
+
 	// As Codex offers the tools of MCP servers, in the tools or in an item of
 	// the input; the call must name tool and namespace apart.
 	DescribeTable("may lie in a namespace",

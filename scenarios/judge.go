@@ -37,6 +37,8 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 	r.markTurns(res)
 	res.Evidence, res.Support = r.checker.Evidence(), r.checker.Support()
 
+	lacking := r.model.Lacking()
+	lacks := len(lacking) > 0 && r.engine.Profile.Tools == nil
 	var sk *Skipped
 	var timer *timerError
 	switch {
@@ -44,9 +46,11 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 	case errors.As(err, &m):
 		r.missed(m)
 	case errors.As(err, &sk):
-		r.judgeSkip(res, sk)
-		r.known(res)
-		return
+		if !lacks {
+			r.judgeSkip(res, sk)
+			r.known(res)
+			return
+		}
 	case errors.As(err, &timer):
 		f := r.Failure(&Line{}, transcript.Outcome{Cause: timer})
 		f.Expected, f.Observed = []string{"an end of the scenario"}, "it was still running"
@@ -61,7 +65,7 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 			res.Reason = missing.Error()
 		}
 	}
-	if lacking := r.model.Lacking(); len(lacking) > 0 && r.engine.Profile.Tools == nil && res.Verdict != Error {
+	if lacks && res.Verdict != Error {
 		// Whatever became of a call to a tool that does not exist says nothing
 		// about what the scenario asks.
 		res.Verdict, res.Reason = Skip, "the agent offers its model no tool for "+strings.Join(lacking, ", ")

@@ -1,10 +1,6 @@
 package faults
 
-import (
-	"time"
-
-	"github.com/acp-test/acp-test/refagent"
-)
+import "time"
 
 func cancelFaults() []Fault {
 	return []Fault{
@@ -29,9 +25,6 @@ func cancelFaults() []Fault {
 			copies("anomalyco/opencode#30146").hangs(),
 		fault("reads-only-between-turns", "reads its input only when no prompt runs",
 			with(readBetweenTurns)).copies("justrach/codegraff#809").hangs(),
-		fault("cancel-deaf-in-permission", "waits for the answer to a permission whatever else the editor says",
-			func() refagent.Hooks { return refagent.Hooks{Patient: func(string) bool { return true }} }).
-			copies("topcheer/ggcode#1046").hangs(),
 		fault("cancel-twice-poisons-permission", "after two cancels in a row cancels the next turn at its first permission",
 			with(poisonPermission)).copies("clawbench-dev/clawbench#433"),
 		fault("cancel-hits-every-session", "cancels the prompts of all sessions when one is cancelled",
@@ -60,9 +53,6 @@ func cancelFaults() []Fault {
 		})),
 		fault("cancel-runs-the-tool-anyway", "says completed of a tool whose permission was answered with cancelled",
 			with(completeCancelled)).copies("QwenLM/qwen-code#5258"),
-		fault("cancel-request-ignored", "does not honour $/cancel_request for a prompt",
-			with(func(t *tap) { t.in = func(m message) bool { return !is(m, "$/cancel_request") } })).
-			copies("anomalyco/opencode#49563").hangs(),
 		fault("cancel-request-internal-error", "answers a prompt that $/cancel_request ended with an internal error",
 			with(failCancelRequest)),
 		fault("cancel-request-of-nothing", "sends $/cancel_request for a request it never made",

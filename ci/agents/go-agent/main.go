@@ -101,8 +101,9 @@ func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.Init
 		AgentInfo:       &acp.Implementation{Name: "gofer", Version: "1.0.0-beta.2"},
 		AuthMethods:     []acp.AuthMethod{},
 		AgentCapabilities: acp.AgentCapabilities{
-			PromptCapabilities:  acp.PromptCapabilities{Image: true},
-			SessionCapabilities: acp.SessionCapabilities{List: &acp.SessionListCapabilities{}, Close: &acp.SessionCloseCapabilities{}},
+			PromptCapabilities: acp.PromptCapabilities{Image: true},
+			SessionCapabilities: acp.SessionCapabilities{
+				List: &acp.SessionListCapabilities{}, Close: &acp.SessionCloseCapabilities{}},
 		},
 	}, nil
 }
@@ -113,7 +114,8 @@ func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewS
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s := &session{cwd: filepath.Clean(p.Cwd), answers: map[string]bool{}, mcpReady: make(chan struct{}), updated: time.Now()}
+	s := &session{cwd: filepath.Clean(p.Cwd), answers: map[string]bool{}, mcpReady: make(chan struct{}),
+		updated: time.Now()}
 	s.id = fmt.Sprintf("gofer.%d.%d", os.Getpid(), time.Now().UnixNano())
 	g.sessions[s.id] = s
 	go s.connect(p.McpServers) // the first prompt waits for it
@@ -149,7 +151,9 @@ func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.
 	defer g.mu.Unlock()
 	for _, s := range g.sessions {
 		if s.title != "" && (p.Cwd == nil || filepath.Clean(*p.Cwd) == s.cwd) {
-			out.Sessions = append(out.Sessions, acp.SessionInfo{SessionId: acp.SessionId(s.id), Cwd: s.cwd, Title: acp.Ptr(s.title), UpdatedAt: acp.Ptr(s.updated.UTC().Format(time.RFC3339))})
+			updated := s.updated.UTC().Format(time.RFC3339)
+			out.Sessions = append(out.Sessions, acp.SessionInfo{SessionId: acp.SessionId(s.id), Cwd: s.cwd,
+				Title: acp.Ptr(s.title), UpdatedAt: acp.Ptr(updated)})
 		}
 	}
 	sort.Slice(out.Sessions, func(i, j int) bool { return out.Sessions[i].SessionId > out.Sessions[j].SessionId })
@@ -190,7 +194,9 @@ func (g *gofer) Authenticate(context.Context, acp.AuthenticateRequest) (acp.Auth
 func (g *gofer) ResumeSession(context.Context, acp.ResumeSessionRequest) (acp.ResumeSessionResponse, error) {
 	return acp.ResumeSessionResponse{}, acp.NewMethodNotFound(acp.AgentMethodSessionResume)
 }
-func (g *gofer) SetSessionConfigOption(context.Context, acp.SetSessionConfigOptionRequest) (acp.SetSessionConfigOptionResponse, error) {
+func (g *gofer) SetSessionConfigOption(
+	context.Context, acp.SetSessionConfigOptionRequest,
+) (acp.SetSessionConfigOptionResponse, error) {
 	return acp.SetSessionConfigOptionResponse{}, acp.NewMethodNotFound(acp.AgentMethodSessionSetConfigOption)
 }
 func (g *gofer) SetSessionMode(context.Context, acp.SetSessionModeRequest) (acp.SetSessionModeResponse, error) {
@@ -212,7 +218,7 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 		g.mu.Unlock()
 		return acp.PromptResponse{}, acp.NewInvalidRequest("a turn is already running in this session")
 	}
-	content, text, err := blocks(p.Prompt)
+	content, words, err := blocks(p.Prompt)
 	if err != nil {
 		g.mu.Unlock()
 		return acp.PromptResponse{}, err
@@ -231,15 +237,16 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 	t := &turn{g: g, s: s, ctx: ctx}
 	if !s.told {
 		s.told = true
-		t.tell(acp.SessionUpdate{AvailableCommandsUpdate: &acp.SessionAvailableCommandsUpdate{AvailableCommands: []acp.AvailableCommand{{Name: "reset", Description: "Forget the conversation so far"}}}})
+		t.tell(acp.SessionUpdate{AvailableCommandsUpdate: &acp.SessionAvailableCommandsUpdate{
+			AvailableCommands: []acp.AvailableCommand{{Name: "reset", Description: "Forget the conversation so far"}}}})
 	}
-	if strings.TrimSpace(text) == "/reset" {
+	if strings.TrimSpace(words) == "/reset" {
 		s.history = nil
 		t.tell(acp.UpdateAgentMessageText("Forgotten."))
 		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
 	}
 	if s.title == "" {
-		title, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+		title, _, _ := strings.Cut(strings.TrimSpace(words), "\n")
 		if r := []rune(title); len(r) > 50 {
 			title = string(r[:50]) + "…"
 		}
@@ -257,7 +264,7 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 	if ctx.Err() != nil {
 		reason, err = acp.StopReasonCancelled, nil
 		if s.history[len(s.history)-1].Role == "user" { // the roles have to take turns
-			s.history = append(s.history, message{Role: "assistant", Content: []block{{"type": "text", "text": "(interrupted by the user)"}}})
+			s.history = append(s.history, message{Role: "assistant", Content: text("(interrupted by the user)")})
 		}
 	} else if err != nil || reason == acp.StopReasonRefusal {
 		s.history = s.history[:before]

@@ -61,7 +61,8 @@ func startMCP(m *acp.McpServerStdio, cwd string) (*mcpServer, error) {
 	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer stop()
 	info := map[string]any{"name": "gofer", "version": "1.0.0-beta.2"}
-	if _, err = s.call(ctx, "initialize", map[string]any{"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": info}); err == nil {
+	if _, err = s.call(ctx, "initialize", map[string]any{
+		"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": info}); err == nil {
 		s.write(map[string]any{"method": "notifications/initialized"})
 		for cursor := map[string]any{}; err == nil && cursor != nil; {
 			var raw json.RawMessage
@@ -109,7 +110,8 @@ func (s *mcpServer) read(out io.Reader) {
 		case m.Method == "ping" && m.ID != nil:
 			s.write(map[string]any{"id": m.ID, "result": map[string]any{}})
 		case m.Method != "" && m.ID != nil:
-			s.write(map[string]any{"id": m.ID, "error": map[string]any{"code": -32601, "message": "Method not found"}})
+			none := map[string]any{"code": -32601, "message": "Method not found"}
+			s.write(map[string]any{"id": m.ID, "error": none})
 		case m.Method == "" && m.ID != nil && json.Unmarshal(*m.ID, &id) == nil:
 			s.mu.Lock()
 			ch := s.wait[id]

@@ -36,6 +36,12 @@ type call struct {
 	input map[string]any
 }
 
+func text(s string) []block { return []block{{"type": "text", "text": s}} }
+
+func shown(s string) []acp.ToolCallContent {
+	return []acp.ToolCallContent{acp.ToolContent(acp.TextBlock(s))}
+}
+
 func (t *turn) tell(u acp.SessionUpdate) {
 	_ = t.g.conn.SessionUpdate(context.Background(), acp.SessionNotification{SessionId: acp.SessionId(t.s.id), Update: u})
 }
@@ -47,16 +53,17 @@ func env(name, or string) string {
 	return or
 }
 
-func blocks(prompt []acp.ContentBlock) (out []block, text string, err error) {
+func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 	for _, b := range prompt {
 		switch {
 		case b.Text != nil:
-			text += b.Text.Text + "\n"
+			words += b.Text.Text + "\n"
 			out = append(out, block{"type": "text", "text": b.Text.Text})
 		case b.ResourceLink != nil:
-			out = append(out, block{"type": "text", "text": fmt.Sprintf("See %s (%s).", b.ResourceLink.Uri, b.ResourceLink.Name)})
+			out = append(out, text(fmt.Sprintf("See %s (%s).", b.ResourceLink.Uri, b.ResourceLink.Name))...)
 		case b.Image != nil:
-			out = append(out, block{"type": "image", "source": block{"type": "base64", "media_type": b.Image.MimeType, "data": b.Image.Data}})
+			source := block{"type": "base64", "media_type": b.Image.MimeType, "data": b.Image.Data}
+			out = append(out, block{"type": "image", "source": source})
 		default:
 			return nil, "", acp.NewInvalidParams("content of a kind that this agent does not take")
 		}
@@ -64,7 +71,7 @@ func blocks(prompt []acp.ContentBlock) (out []block, text string, err error) {
 	if len(out) == 0 {
 		return nil, "", acp.NewInvalidParams("the prompt is empty")
 	}
-	return out, text, nil
+	return out, words, nil
 }
 
 func (t *turn) run() (acp.StopReason, error) {
@@ -85,7 +92,7 @@ func (t *turn) run() (acp.StopReason, error) {
 			}
 		}
 		if len(content) == 0 {
-			content = []block{{"type": "text", "text": "(nothing)"}}
+			content = text("(nothing)")
 		}
 		t.s.history = append(t.s.history, message{Role: "assistant", Content: content})
 		if len(calls) == 0 {
@@ -105,7 +112,7 @@ func (t *turn) run() (acp.StopReason, error) {
 			return acp.StopReasonCancelled, nil
 		}
 		if declined {
-			t.s.history = append(t.s.history, message{Role: "assistant", Content: []block{{"type": "text", "text": "I stopped there."}}})
+			t.s.history = append(t.s.history, message{Role: "assistant", Content: text("I stopped there.")})
 			t.tell(acp.UpdateAgentMessageText("\nI stopped there, as you declined."))
 			return acp.StopReasonEndTurn, nil
 		}
@@ -115,18 +122,21 @@ func (t *turn) run() (acp.StopReason, error) {
 
 // ask sends the conversation and streams the answer to the client.
 func (t *turn) ask() (content []block, reason string, err error) {
-	tools := []block{{"name": "run_command", "description": "Run a shell command in the project directory.", "input_schema": block{
+	tools := []block{{"name": "run_command", "description": "Run a shell command in the project.", "input_schema": block{
 		"type": "object", "required": []string{"command_line"}, "properties": block{
 			"command_line": block{"type": "string", "description": "What to give to /bin/sh -c"},
 			"why":          block{"type": "string", "description": "A few words for the user"}}}}}
 	for _, m := range t.s.mcp {
 		for _, tool := range m.tools {
-			tools = append(tools, block{"name": "mcp_" + m.name + "_" + tool.Name, "description": tool.Description, "input_schema": tool.InputSchema})
+			tools = append(tools, block{"name": "mcp_" + m.name + "_" + tool.Name, "description": tool.Description,
+				"input_schema": tool.InputSchema})
 		}
 	}
-	body, _ := json.Marshal(block{"model": env("GOFER_MODEL", "claude-sonnet-4-5"), "max_tokens": 8192, "stream": true, "tools": tools,
+	body, _ := json.Marshal(block{"model": env("GOFER_MODEL", "claude-sonnet-4-5"), "max_tokens": 8192, "stream": true,
+		"tools":  tools,
 		"system": "You are gofer, a coding agent. You work in " + t.s.cwd + ".", "messages": t.s.history})
-	req, _ := http.NewRequestWithContext(t.ctx, "POST", strings.TrimRight(env("ANTHROPIC_BASE_URL", "https://api.anthropic.com"), "/")+"/v1/messages", bytes.NewReader(body))
+	base := strings.TrimRight(env("ANTHROPIC_BASE_URL", "https://api.anthropic.com"), "/")
+	req, _ := http.NewRequestWithContext(t.ctx, "POST", base+"/v1/messages", bytes.NewReader(body))
 	req.Header.Set("content-type", "application/json")
 	req.Header.Set("anthropic-version", "2023-06-01")
 	req.Header.Set("x-api-key", os.Getenv("ANTHROPIC_API_KEY"))
@@ -229,7 +239,7 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 		}
 		results = append(results, block{"type": "tool_result", "tool_use_id": c.use["id"], "content": out, "is_error": !ok})
 		if !ok {
-			t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusFailed), acp.WithUpdateContent([]acp.ToolCallContent{acp.ToolContent(acp.TextBlock(out))})))
+			t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusFailed), acp.WithUpdateContent(shown(out))))
 		}
 	}
 	return results, declined
@@ -264,7 +274,8 @@ func (t *turn) one(c *call) (out string, ok, declined bool) {
 }
 
 func (t *turn) completed(c *call, out string) {
-	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusCompleted), acp.WithUpdateContent([]acp.ToolCallContent{acp.ToolContent(acp.TextBlock(out))}), acp.WithUpdateRawOutput(map[string]any{"output": out})))
+	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusCompleted),
+		acp.WithUpdateContent(shown(out)), acp.WithUpdateRawOutput(map[string]any{"output": out})))
 }
 
 func (t *turn) allowed(c *call, title, sort string) bool {
@@ -274,7 +285,8 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 	// Waits for the answer also when the turn is cancelled: the client then answers "cancelled".
 	res, err := t.g.conn.RequestPermission(context.Background(), acp.RequestPermissionRequest{
 		SessionId: acp.SessionId(t.s.id),
-		ToolCall:  acp.ToolCallUpdate{ToolCallId: c.id, Title: acp.Ptr(title), Status: acp.Ptr(acp.ToolCallStatusPending), RawInput: c.input},
+		ToolCall: acp.ToolCallUpdate{ToolCallId: c.id, Title: acp.Ptr(title), RawInput: c.input,
+			Status: acp.Ptr(acp.ToolCallStatusPending)},
 		Options: []acp.PermissionOption{
 			{OptionId: "n", Name: "No", Kind: acp.PermissionOptionKindRejectOnce},
 			{OptionId: "N", Name: "Never " + sort, Kind: acp.PermissionOptionKindRejectAlways},
@@ -295,12 +307,14 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	sid := acp.SessionId(t.s.id)
 	bg := context.Background()
-	term, err := t.g.conn.CreateTerminal(bg, acp.CreateTerminalRequest{SessionId: sid, Command: "/bin/sh", Args: []string{"-c", line}, Cwd: acp.Ptr(t.s.cwd), OutputByteLimit: acp.Ptr(1 << 15)})
+	term, err := t.g.conn.CreateTerminal(bg, acp.CreateTerminalRequest{SessionId: sid, Command: "/bin/sh",
+		Args: []string{"-c", line}, Cwd: acp.Ptr(t.s.cwd), OutputByteLimit: acp.Ptr(1 << 15)})
 	if err != nil {
 		return "The terminal could not be made: " + err.Error(), false
 	}
 	defer t.g.conn.ReleaseTerminal(bg, acp.ReleaseTerminalRequest{SessionId: sid, TerminalId: term.TerminalId})
-	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress), acp.WithUpdateContent([]acp.ToolCallContent{acp.ToolTerminalRef(term.TerminalId)})))
+	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress),
+		acp.WithUpdateContent([]acp.ToolCallContent{acp.ToolTerminalRef(term.TerminalId)})))
 	killed := make(chan struct{})
 	unhook := context.AfterFunc(t.ctx, func() {
 		defer close(killed)
@@ -311,7 +325,8 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 			<-killed
 		}
 	}()
-	exit, err := t.g.conn.WaitForTerminalExit(bg, acp.WaitForTerminalExitRequest{SessionId: sid, TerminalId: term.TerminalId})
+	wait := acp.WaitForTerminalExitRequest{SessionId: sid, TerminalId: term.TerminalId}
+	exit, err := t.g.conn.WaitForTerminalExit(bg, wait)
 	if err != nil {
 		return "Waiting for the command failed: " + err.Error(), false
 	}
@@ -322,7 +337,8 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	if t.ctx.Err() != nil || exit.ExitCode == nil || *exit.ExitCode != 0 {
 		return fmt.Sprintf("%s\n(the command failed)", res.Output), false
 	}
-	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusCompleted), acp.WithUpdateRawOutput(map[string]any{"exitCode": 0})))
+	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusCompleted),
+		acp.WithUpdateRawOutput(map[string]any{"exitCode": 0})))
 	return res.Output, true
 }
 

@@ -228,7 +228,7 @@ class Turn:
                 if os.path.isdir(path):
                     body = "\n".join(sorted(os.listdir(path)))
                 else:
-                    with open(path, encoding="utf-8") as f:
+                    with open(path, encoding="utf-8", newline="") as f:
                         lines = f.read().split("\n")
                     first = max(1, args.get("start", 1)) - 1
                     body = "\n".join(lines[first:first + args.get("count", len(lines))])
@@ -246,7 +246,7 @@ class Turn:
                         os.remove(path)
                         continue
                     os.makedirs(os.path.dirname(path), exist_ok=True)
-                    with open(path, "w", encoding="utf-8") as f:
+                    with open(path, "w", encoding="utf-8", newline="") as f:
                         f.write(new)
                 body = "Applied."
             elif name == "todo":
@@ -290,14 +290,15 @@ class Turn:
                 continue
             path, lines, old = self.path(name.strip()), rest.split("\n"), None
             if verb != "Add" or os.path.exists(path):
-                with open(path, encoding="utf-8") as f:
+                with open(path, encoding="utf-8", newline="") as f:
                     old = f.read()
             new = None if verb == "Delete" else "".join(l[1:] + "\n" for l in lines if l.startswith("+")) if verb == "Add" else old
             if verb == "Update":
                 for hunk in ("\n" + rest).split("\n@@")[1:]:
                     body = [l for l in hunk.split("\n")[1:] if l]
-                    before = "\n".join(l[1:] for l in body if l[0] != "+")
-                    after = "\n".join(l[1:] for l in body if l[0] != "-")
+                    end = "\r\n" if "\r\n" in old else "\n"
+                    before = end.join(l[1:] for l in body if l[0] != "+")
+                    after = end.join(l[1:] for l in body if l[0] != "-")
                     if before not in new:
                         raise RuntimeError(f"A hunk does not fit {path}.")
                     new = new.replace(before, after, 1)

@@ -151,7 +151,10 @@ async function permit(turn, toolCallId, key, fields) {
 
 async function readText(turn, file, more = {}) {
   const { s } = turn;
-  if (caps.fs?.readTextFile) return (await turn.client.request(methods.client.fs.readTextFile, { sessionId: s.id, path: file, ...more })).content;
+  if (caps.fs?.readTextFile) {
+    const stop = { cancellationSignal: turn.signal, stopWaitingOnCancel: true }; // a slow editor holds up no cancel
+    return (await turn.client.request(methods.client.fs.readTextFile, { sessionId: s.id, path: file, ...more }, stop)).content;
+  }
   const text = await readFile(file, 'utf8');
   if (!more.line && !more.limit) return text;
   const from = (more.line ?? 1) - 1;

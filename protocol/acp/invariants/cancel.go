@@ -29,6 +29,8 @@ func cancelReason() *rule {
 	unproven := r.inconclusive("unproven",
 		"a cancelled turn ended with another stop reason, and nothing proves that work was open", "CANCEL-001")
 	silent := r.fail("no-response", "a cancelled turn got no response", "CANCEL-001")
+	owed := r.inconclusive("editor-owes-answer",
+		"a cancelled turn got no response, and neither did a request of its own to the editor", "CANCEL-001")
 	slow := r.warn("slow", "a cancelled turn took more than five seconds to end", "CANCEL-003")
 	return r.watching(func(w *watch) {
 		var suspects []suspect
@@ -102,7 +104,15 @@ func cancelReason() *rule {
 				if r.verb != prompt || r.turn == nil || r.turn.concurrent {
 					return
 				}
-				if a, _ := r.turn.stopper(); a != nil && !a.failed {
+				a, _ := r.turn.stopper()
+				if a == nil || a.failed {
+					return
+				}
+				if method, at := r.turn.awaits(func(*request) bool { return true }); method != "" {
+					w.Report(owed, r.conn.n, r.session.id, fmt.Sprint(r.seq), []int{r.seq, at, a.seq},
+						"The cancelled prompt got no response within %s, but the editor has not answered the agent's %s either.",
+						waited.Round(time.Second), method)
+				} else {
 					w.Report(silent, r.conn.n, r.session.id, fmt.Sprint(r.seq), []int{r.seq, a.seq},
 						"The cancelled prompt got no response within %s.", waited.Round(time.Second))
 				}
@@ -143,13 +153,8 @@ func (w *world) openWork(t *turn, a *act) (proof string, at int) {
 		return fmt.Sprintf("the model's reply was held at gate %q %s", held.gate,
 			pick(held.left > 0, "until the agent hung up on it", "all the while")), held.held
 	}
-	for _, r := range t.session.conn.open {
-		if r.by == rules.OfAgent && r.turn == t && r.seq < known && r.back == nil && r.awaited(t) && (at == 0 || r.seq < at) {
-			proof, at = fmt.Sprintf("its own %s was still waiting for an answer", r.method), r.seq
-		}
-	}
-	if proof != "" {
-		return proof, at
+	if method, at := t.awaits(func(r *request) bool { return r.seq < known && r.back == nil }); method != "" {
+		return fmt.Sprintf("its own %s was still waiting for an answer", method), at
 	}
 	for _, tool := range t.tools {
 		for _, id := range tool.terminals {
@@ -162,6 +167,17 @@ func (w *world) openWork(t *turn, a *act) (proof string, at int) {
 		}
 	}
 	return "", 0
+}
+
+// awaits is the first request of the turn for whose answer the agent surely
+// waits, of those that are meant; "" if there is none.
+func (t *turn) awaits(meant func(*request) bool) (method string, at int) {
+	for _, r := range t.session.conn.open {
+		if r.by == rules.OfAgent && r.turn == t && meant(r) && r.awaited(t) && (at == 0 || r.seq < at) {
+			method, at = r.method, r.seq
+		}
+	}
+	return method, at
 }
 
 // awaited reports whether an agent surely waits for the answer before it goes
