@@ -44,6 +44,17 @@ var _ = DescribeTable("an unknown agent is named after",
 	Entry("npx alone", "npx -y", "npx"),
 )
 
+var _ = It("an agent of any provider finds the model server, and no key leads elsewhere", func() {
+	env := agents.AdHoc([]string{"./a"}).Env
+	Expect(env).To(And(HaveKeyWithValue("OPENAI_BASE_URL", "$LLM/v1"), HaveKeyWithValue("OPENROUTER_API_KEY", "$KEY"),
+		HaveKeyWithValue("ANTHROPIC_BASE_URL", "$LLM"), HaveKeyWithValue("GEMINI_API_KEY", "$KEY")))
+	for name, value := range env {
+		provider, _, _ := strings.Cut(name, "_")
+		Expect(value).To(BeElementOf("$LLM", "$LLM/v1", "$KEY"), name)
+		Expect(env).To(Or(HaveKey(provider+"_BASE_URL"), HaveKey(provider+"_GEMINI_BASE_URL")), name)
+	}
+})
+
 var _ = It("an agent that a launcher starts has time to be unpacked", func() {
 	Expect(agents.AdHoc([]string{"npx", "a"}).Timeouts.Start).To(BeNumerically(">", agents.AdHoc([]string{"./a"}).Timeouts.Start))
 })
@@ -85,7 +96,7 @@ var _ = Describe("an editor's settings", func() {
 		Expect(mine.Command).To(Equal([]string{"node", "/srv/agent.js", "--acp"}))
 		Expect(mine.Env).To(And(
 			HaveKeyWithValue("DEBUG", "1"), HaveKeyWithValue("PRICE", "$$5"),
-			HaveKeyWithValue("OPENAI_API_KEY", "sk-test"), HaveKeyWithValue("MY_TOKEN", "sk-test"), HaveKeyWithValue("ANTHROPIC_BASE_URL", "$LLM"),
+			HaveKeyWithValue("OPENAI_API_KEY", "$KEY"), HaveKeyWithValue("MY_TOKEN", "sk-test"), HaveKeyWithValue("ANTHROPIC_BASE_URL", "$LLM"),
 		))
 		Expect(profiles[1].Command).To(Equal([]string{"/bin/old", "-x"}))
 	})

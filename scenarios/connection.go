@@ -50,7 +50,7 @@ func (r *run) Launch(ctx context.Context) error {
 		return err
 	}
 	r.engine.launched(r, agent)
-	r.client.Connect(agent, launch.Env)
+	r.client.Connect(agent, launch.Env, r.engine.Isolate)
 	r.change(func(s *state) { s.agent = agent })
 	return r.perturb(ctx, agent)
 }

@@ -276,7 +276,8 @@ class Turn:
 
     def path(self, name):
         full = os.path.normpath(os.path.join(self.s.cwd, name))
-        if os.path.commonpath([full, self.s.cwd]) != self.s.cwd:
+        root = os.path.realpath(self.s.cwd)
+        if os.path.commonpath([os.path.realpath(full), root]) != root:
             raise RuntimeError(f"{full} is not in the project.")
         return full
 

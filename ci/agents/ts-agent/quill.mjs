@@ -2,7 +2,7 @@
 // quill: a small coding agent on the official TypeScript SDK. OpenAI chat completions, streamed; reads and
 // edits through the editor where it offers that, else on disk; keeps its sessions and replays them on load.
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, readdir, realpath, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { Readable, Writable } from 'node:stream';
@@ -29,9 +29,10 @@ const KIND = { open_file: 'read', edit_file: 'edit', list_folder: 'search' };
 
 class Refused extends Error {}
 
-function inside(s, name) {
+const real = (file) => realpath(file).catch(async () => path.join(await real(path.dirname(file)), path.basename(file)));
+async function inside(s, name) {
   const full = path.resolve(s.cwd, String(name ?? ''));
-  if (full !== s.cwd && !full.startsWith(s.cwd === '/' ? '/' : s.cwd + path.sep)) throw new Error(`${full} lies outside the project`);
+  if (path.relative(await real(s.cwd), await real(full)).split(path.sep)[0] === '..') throw new Error(`${full} lies outside the project`);
   return full;
 }
 
@@ -164,19 +165,19 @@ async function readText(turn, file, more = {}) {
 async function runTool(turn, id, name, a) {
   const { s } = turn;
   if (name === 'open_file') {
-    const file = inside(s, a.file);
+    const file = await inside(s, a.file);
     await turn.change(id, { title: `Open ${path.relative(s.cwd, file) || '.'}`, locations: [{ path: file, ...(a.from ? { line: a.from } : {}) }], rawInput: a, status: 'in_progress' });
     const text = await readText(turn, file, { ...(a.from ? { line: a.from } : {}), ...(a.lines ? { limit: a.lines } : {}) });
     return { text, content: [say('```\n' + text + '\n```')] };
   }
   if (name === 'list_folder') {
-    const folder = inside(s, a.folder);
+    const folder = await inside(s, a.folder);
     await turn.change(id, { title: `List ${folder}`, rawInput: a, status: 'in_progress' });
     const text = (await readdir(folder, { withFileTypes: true })).map((e) => e.name + (e.isDirectory() ? '/' : '')).join('\n');
     return { text, content: [say(text)] };
   }
   if (name === 'edit_file') {
-    const file = inside(s, a.file);
+    const file = await inside(s, a.file);
     await turn.change(id, { title: `Edit ${path.relative(s.cwd, file)}`, locations: [{ path: file }], rawInput: a });
     const old = await readText(turn, file).catch((err) => { if (a.find === '') return null; throw err; });
     const next = a.find === '' ? a.replace : old.split(a.find).join(a.replace);

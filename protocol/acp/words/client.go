@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"runtime"
 	"strconv"
 	"sync"
 
@@ -57,10 +58,17 @@ func live(b *scenarios.Branch, l *scenarios.Line) (e *mockclient.Editor, err err
 	return e, nil
 }
 
-// Connect makes an editor for an agent that was just started.
-func (c *client) Connect(a *transport.Agent, env []string) {
+// Connect makes an editor for an agent that was just started. Its terminals run
+// what they are asked to unless the scenario scripts them: an agent may do with
+// commands whatever a scenario is about, and none that does nothing could be held
+// against it. A terminal would lead out of an isolation.
+func (c *client) Connect(a *transport.Agent, env []string, isolated bool) {
 	c.change(func() {
-		c.terminals.Env = env
+		t := &c.terminals
+		t.Env = env
+		if t.Script == nil && !t.Real && !isolated && runtime.GOOS != "windows" {
+			t.Real, t.Allow = true, []string{"*"}
+		}
 		c.editor = mockclient.NewEditor(a, mockclient.Options{
 			Capabilities: c.offers, Policy: c.policy(), Files: &c.files, IDs: c.ids, Hold: c.hold,
 			Terminals: &c.terminals, Elicitation: &mockclient.Elicitation{Rules: c.elicits},

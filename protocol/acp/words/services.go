@@ -62,8 +62,8 @@ func serviceCommands() []*scenarios.Command {
 			Summary: "choose what terminal/* does",
 			Detail: "A scripted terminal runs nothing; without a line for its command it ends at once\n" +
 				"with status 0 and no output. A real one runs on a pty what allow= permits; without\n" +
-				"allow= that is every command. The default is scripted. Must stand before the\n" +
-				"agent starts.",
+				"allow= that is every command. Without any line terminals are real, or scripted where\n" +
+				"there are no ptys and with --isolate. Must stand before the agent starts.",
 			Compile: compileTerminal,
 		}, {
 			Name: "elicit", Group: "setup",
