@@ -11,7 +11,7 @@ import (
 // every requirement that is not simply passed or untested; all of them if all.
 func requirementTable(c *scenarios.Conformance, all bool) string {
 	var b strings.Builder
-	type count struct{ total, pass, fail, inconclusive, untested int }
+	type count struct{ total, pass, fail, inconclusive, untested, excluded int }
 	counts := map[string]*count{}
 	var tiers []string
 	for _, q := range c.Requirements {
@@ -31,8 +31,12 @@ func requirementTable(c *scenarios.Conformance, all bool) string {
 		case scenarios.Inconclusive:
 			n.inconclusive++
 		default:
-			n.untested++
 			word = "untested"
+			if q.Excluded {
+				n.excluded++
+			} else {
+				n.untested++
+			}
 		}
 		if !all && (q.Verdict == scenarios.Pass || q.Verdict == scenarios.Skip) {
 			continue
@@ -48,8 +52,12 @@ func requirementTable(c *scenarios.Conformance, all bool) string {
 	b.WriteString("\n")
 	for _, t := range tiers {
 		n := counts[t]
-		fmt.Fprintf(&b, "%-13s %3d requirements: %d pass, %d fail, %d inconclusive, %d untested\n", t, n.total, n.pass,
+		fmt.Fprintf(&b, "%-13s %3d requirements: %d pass, %d fail, %d inconclusive, %d untested", t, n.total, n.pass,
 			n.fail, n.inconclusive, n.untested)
+		if n.excluded > 0 {
+			fmt.Fprintf(&b, ", %d excluded", n.excluded)
+		}
+		b.WriteString("\n")
 	}
 	if len(c.Because) > 0 {
 		fmt.Fprintf(&b, "decided by: %s\n", strings.Join(c.Because, " "))

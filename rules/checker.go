@@ -110,9 +110,14 @@ func (c *Checker) Observe(e transcript.Entry) {
 }
 
 // Finish judges what only the end can show and returns all findings, in the
-// order in which they were first seen. Call it once, after the last entry.
+// order in which they were first seen, those of the end by the entries that show
+// them. Call it once, after the last entry.
 func (c *Checker) Finish(end End) []Finding {
+	before := len(c.findings)
 	c.observer.Finish(end)
+	slices.SortStableFunc(c.findings[before:], func(a, b *Finding) int {
+		return cmp.Or(slices.Compare(a.Entries, b.Entries), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
+	})
 	return c.Findings()
 }
 

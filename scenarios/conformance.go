@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/rules"
@@ -29,6 +30,12 @@ func Conform(set *rules.Set, run *Run) {
 		}
 	}
 	end := set.Conclude(t.Outcomes())
+	if unbound := run.unbound(); len(unbound) > 0 {
+		if end.Verdict != rules.NotConformant {
+			end.Verdict, end.Because = rules.NotConformant, nil
+		}
+		end.Because = append(end.Because, unbound...)
+	}
 	table := &Conformance{Verdict: end.Verdict.String(), Because: end.Because}
 	for _, row := range t.Rows(set) {
 		q := row.Requirement
@@ -42,9 +49,9 @@ func Conform(set *rules.Set, run *Run) {
 		case len(row.Sources) > 0:
 			out.Reason = strings.Join(row.Sources, ", ")
 		case row.Outcome == rules.Untested && q.Excluded != "":
-			out.Reason = q.Excluded
+			out.Reason, out.Excluded = q.Excluded, true
 		case row.Outcome == rules.Untested:
-			out.Reason = "nothing in this run judged it"
+			out.Reason = "the agent did nothing in this run that it is about"
 		}
 		table.Requirements = append(table.Requirements, out)
 	}
@@ -55,6 +62,31 @@ func Conform(set *rules.Set, run *Run) {
 			run.Exit = 1
 		}
 	}
+}
+
+// unbound returns the checks and rules that failed without a requirement, and the
+// scenarios that failed before their first check, sorted.
+func (run *Run) unbound() (ids []string) {
+	for _, r := range run.Results {
+		if r.Verdict == Error {
+			continue
+		}
+		if r.Failure != nil && r.Verdict == Fail && !r.NotStarted {
+			ids = append(ids, r.ID)
+		}
+		for _, c := range r.Checks {
+			if c.Verdict == Fail && len(c.Requirements) == 0 {
+				ids = append(ids, c.ID)
+			}
+		}
+		for _, f := range r.Findings {
+			if f.Class == Fail && len(f.Requirements) == 0 {
+				ids = append(ids, f.Rule)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // classOfAgent is a finding's class in package rules; false if the finding is

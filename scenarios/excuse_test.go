@@ -2,10 +2,12 @@ package scenarios_test
 
 import (
 	"context"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/scenarios"
@@ -75,3 +77,42 @@ var _ = Describe("an agent without a model", func() {
 		Expect(r.NoModel).To(BeEmpty())
 	})
 })
+
+var _ = Describe("a failure that is known", func() {
+	It("is known beside what is inconclusive", func() {
+		e := engine()
+		e.Known = []agents.KnownFailure{{Scenario: "case", ID: "session-006", Reason: "reported"}}
+		r := run(e, "permit allow_once\ncheck SESSION-006\nprompt 'Write.'\nawait turn end_turn\n! text ~ Done\n"+
+			"check CANCEL-001\nprompt 'Write again.'\nawait permission\n\n-- llm.yaml --\nreplies:\n  - - text: Done.\n")
+		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Checks[1].Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Known).To(BeTrue())
+		e.Known[0].ID = "another"
+		Expect(e.Run(context.Background(), parsed("check SESSION-006\nprompt 'Write.'\nawait turn end_turn\n! text ~ Hello\n"+hello)).Known).
+			To(BeFalse())
+	})
+})
+
+var _ = Describe("a run that is interrupted", func() {
+	It("blames nobody", func() {
+		e := engine()
+		ctx, stop := context.WithCancel(context.Background())
+		e.Step = func(_, step string) {
+			if strings.Contains(step, "check") {
+				stop()
+			}
+		}
+		r := e.Run(ctx, parsed("check CANCEL-001\nprompt 'Say hello.'\ncancel\nawait turn cancelled\nawait permission\n"+hello))
+		Expect(r.Reason).To(Equal("interrupted"))
+		Expect(r.Verdict).To(Equal(scenarios.Error))
+		Expect(r.Checks).To(BeEmpty())
+		Expect(r.Findings).To(BeEmpty())
+	})
+})
+
+func parsed(script string) *scenarios.Scenario {
+	GinkgoHelper()
+	s, err := acp.V1().Parse("case", "case.txtar", []byte(script))
+	Expect(err).NotTo(HaveOccurred())
+	return s
+}

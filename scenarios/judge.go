@@ -11,8 +11,15 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
+// interrupted is the reason of a result whose run was stopped from outside.
+const interrupted = "interrupted"
+
 // judge fills a result from what happened. err is how the script ended.
 func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
+	if ctx.Err() != nil { // what ended with it is nobody's fault
+		res.Verdict, res.Reason = Error, interrupted
+		return
+	}
 	res.Frames = r.frames()
 	res.NotStarted = r.state.unstarted != nil
 	res.Notes = append(res.Notes, r.state.notes...)
@@ -56,8 +63,6 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 		f.Expected, f.Observed = []string{"an end of the scenario"}, "it was still running"
 		m = &Miss{Failure: f, Effect: true}
 		r.missed(m)
-	case ctx.Err() != nil:
-		res.Verdict, res.Reason = Error, "interrupted"
 	default:
 		res.Verdict, res.Reason = Error, err.Error()
 		var missing *agents.MissingError
@@ -73,7 +78,7 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 		return
 	}
 	r.judgeChecks(res, m)
-	if res.Verdict != Error && ctx.Err() == nil {
+	if res.Verdict != Error {
 		r.compare(res, clean && err == nil)
 	}
 	for _, f := range res.Findings {

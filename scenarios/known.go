@@ -70,20 +70,22 @@ func covered(list []agents.KnownFailure, scenario string, ids ...string) bool {
 // does.
 func (r *run) known(res *Result) { res.mark(r.isKnown) }
 
+// An inconclusive part beside a failure that is known does not make it unknown.
 func (r *Result) mark(isKnown func(ids ...string) bool) {
 	all := true
+	counts := func(v Verdict) bool { return v == Fail || v == Inconclusive && r.Verdict == Inconclusive }
 	for i, c := range r.Checks {
 		if c.Verdict == Pass || c.Verdict == Skip {
 			continue
 		}
 		r.Checks[i].Known = isKnown(c.ID, c.Slug)
-		if (c.Verdict == Fail || c.Verdict == Inconclusive) && !r.Checks[i].Known && !c.NotReached {
+		if counts(c.Verdict) && !r.Checks[i].Known && !c.NotReached {
 			all = false
 		}
 	}
 	for i, f := range r.Findings {
 		r.Findings[i].Known = isKnown(f.Rule)
-		if (f.Class == Fail || f.Class == Inconclusive) && !r.Findings[i].Known {
+		if counts(f.Class) && !r.Findings[i].Known {
 			all = false
 		}
 	}

@@ -162,7 +162,7 @@ func (x *execution) one(ctx context.Context, s *Scenario, number int, lingers fu
 	} else {
 		res = e.Run(ctx, s)
 	}
-	if ctx.Err() != nil && res.Reason == "interrupted" {
+	if ctx.Err() != nil && res.Reason == interrupted {
 		return
 	}
 	res.Repeat = number

@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/acp-test/acp-test/protocol/acp/schema"
@@ -30,6 +31,9 @@ func rootKeys() *rule {
 			}
 			if isUpdate(ev.topic) {
 				w.Saw(tag)
+			}
+			if bytes.Contains(ev.Raw, []byte(`"_meta"`)) {
+				w.Saw(meta)
 			}
 			for _, p := range ev.problems {
 				object := p.Type + " " + p.Path[strings.LastIndexByte(p.Path, '.')+1:]

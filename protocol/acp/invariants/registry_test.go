@@ -37,6 +37,22 @@ var _ = Describe("the registry", func() {
 		}
 	})
 
+	It("names the requirements of the official kit, all 56 of version 1", func() {
+		have := map[string]bool{}
+		for _, q := range all {
+			have[q.Kit] = true
+		}
+		for area, n := range map[string]int{"TRANSPORT": 2, "JSONRPC": 5, "INIT": 4, "SCHEMA": 2, "SESSION": 2, "PROMPT": 3,
+			"CANCEL": 2, "LOAD": 3, "RESUME": 2, "LIST": 2, "DELETE": 2, "CLOSE": 2, "ADDDIRS": 1, "MODES": 2, "CONFIG": 3,
+			"PROMPTCAP": 3, "AUTH": 5, "CLIENTCAP": 3, "EXT": 1, "META": 1, "ERROR": 1, "SHUTDOWN": 1, "STDERR": 1,
+			"INFO-PARSE": 1, "INFO-INVALIDREQ": 1, "INFO-UNKNOWNSESSION": 1} {
+			for i := range n {
+				Expect(have).To(HaveKey(fmt.Sprintf("ACP-%s-%03d", area, i+1)))
+			}
+		}
+		Expect(have).To(HaveLen(56 + 1)) // those without one are under ""
+	})
+
 	It("finds nothing under an unknown id", func() {
 		_, ok := invariants.V1().Requirement("CANCEL-999")
 		Expect(ok).To(BeFalse())

@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/protocol/acp/schema"
@@ -129,11 +130,16 @@ func shape() *rule {
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		w.shapes = true
-		points, evidence := shapePoints(), evidenceOfShape()
+		points, evidence, parts := shapePoints(), evidenceOfShape(), partsOfShape()
 		judge := func(ev *event) {
 			w.Saw(shapeMessage)
 			if about, ok := evidence[ev.topic]; ok && !ev.err.Exists() {
 				w.Saw(about)
+			}
+			for _, part := range parts {
+				if slices.Contains(part.of, ev.topic) && part.is(ev) {
+					w.Saw(part.point)
+				}
 			}
 			for _, p := range ev.problems {
 				if p.Severity > schema.Lossy && p.Severity != schema.Style || notShape(ev, p) {
@@ -314,6 +320,38 @@ func evidenceOfShape() map[topic]int {
 		}
 	}
 	return points
+}
+
+// part is something that a message need not have, and the point that it is evidence
+// for where it is there.
+type part struct {
+	point int
+	of    []topic
+	is    func(*event) bool
+}
+
+func partsOfShape() []part {
+	has := func(v wire.Value) bool { return len(v.Raw()) > len("{}") && !v.IsNull() }
+	result := func(path string) func(*event) bool {
+		return func(ev *event) bool { return has(ev.result.Path(path)) }
+	}
+	update := func(path string) func(*event) bool {
+		return func(ev *event) bool { return has(ev.update.Path(path)) || has(ev.params.Path("toolCall."+path)) }
+	}
+	tools, chunks := []topic{toolCall, toolUpdate, asked(permission)}, []topic{userChunk, agentChunk, thoughtChunk}
+	begun, opened := []topic{answered(initialize)}, []topic{answered(newSession), answered(loadSession)}
+	return []part{
+		{shapeAgentInfo, begun, result("agentInfo")},
+		{shapeCapability, begun, result("agentCapabilities")},
+		{shapeAuth, begun, result("authMethods")},
+		{shapeMode, opened, result("modes")},
+		{shapeOption, opened, result("configOptions")},
+		{shapeToolStatus, tools, update("status")},
+		{shapeToolKind, tools, update("kind")},
+		{shapeToolContent, tools, update("content")},
+		{shapeMessageID, chunks, update("messageId")},
+		{shapeCost, []topic{usageUpdate}, update("cost")},
+	}
 }
 
 // shapePoints maps the types of the schema to the points of shape.
