@@ -1,6 +1,8 @@
 package refagent
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +18,7 @@ type agent struct {
 	end     context.CancelCauseFunc
 	options Options
 	hooks   Hooks
+	habits  *Habits
 	log     *log.Logger
 	store   *store
 	model   *model
@@ -40,9 +43,11 @@ var errExit = errors.New("the agent was told to exit")
 const linger = 2 * time.Second
 
 func (a *agent) serve() error {
-	a.conn = newConnection(&a.hooks, a.options.AnswerGrace)
+	a.pause(a.habits.StartDelay)
+	a.conn = newConnection(&a.hooks, a.habits, a.options.AnswerGrace)
 	port := &Port{
 		out:     a.conn.out,
+		emit:    a.conn.emit,
 		deliver: a.receive,
 		ctx:     a.ctx,
 		exit:    func() { a.conn.out.close(); a.end(errExit) },
@@ -56,12 +61,20 @@ func (a *agent) serve() error {
 	go func() { written <- a.conn.out.run(a.options.Out) }()
 	read := make(chan error, 1)
 	go func() {
+		in := dress{changes: a.habits.In}
 		read <- readLines(a.options.In, func(line []byte) {
-			if a.hooks.Receive != nil {
-				a.hooks.Receive(port, line)
+			if a.habits.Noise != "" {
+				a.log.Print(a.habits.Noise)
+			}
+			m := Message(nil)
+			if len(in.changes) > 0 {
+				m = decodeMessage(line)
+			}
+			if m == nil {
+				a.take(line)
 				return
 			}
-			a.receive(line)
+			in.through(m, func(m Message) { a.take(bytes.TrimSpace(encode(m))) })
 		})
 	}()
 
@@ -79,6 +92,7 @@ func (a *agent) serve() error {
 		return err
 	}
 	a.shutdown()
+	a.pause(a.habits.EndDelay)
 	if a.hooks.End != nil {
 		a.hooks.End(a.ctx)
 	}
@@ -90,6 +104,28 @@ func (a *agent) serve() error {
 		c.Close()
 	}
 	return err
+}
+
+// take hands a line of the editor to the hooks, or to the agent.
+func (a *agent) take(line []byte) {
+	if a.hooks.Receive != nil {
+		a.hooks.Receive(a.conn.port, line)
+		return
+	}
+	a.receive(line)
+}
+
+// pause lets time pass, as long as the agent runs.
+func (a *agent) pause(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-a.ctx.Done():
+	}
 }
 
 // shutdown ends every session and everything they started.
@@ -163,7 +199,7 @@ func (a *agent) receive(line []byte) {
 type handler func(r *request, params json.RawMessage) *rpcError
 
 func (a *agent) methods() map[string]handler {
-	m := map[string]handler{
+	all := map[string]handler{
 		"initialize":                a.initialize,
 		"session/new":               a.newSession,
 		"session/load":              a.loadSession,
@@ -175,11 +211,14 @@ func (a *agent) methods() map[string]handler {
 		"session/set_mode":          a.setMode,
 		"session/set_config_option": a.setConfigOption,
 	}
-	if a.authEnabled() {
-		m["authenticate"] = a.authenticate
-		m["logout"] = a.logout
+	if len(a.logins()) > 0 {
+		all["authenticate"] = a.authenticate
+		all["logout"] = a.logout
 	}
-	return m
+	for _, capability := range a.habits.Without {
+		delete(all, "session/"+capability)
+	}
+	return all
 }
 
 // permitted refuses what needs an initialized connection or a login.
@@ -187,14 +226,17 @@ func (a *agent) permitted(method string) *rpcError {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if method == "initialize" {
+		if a.initialized && a.habits.Once {
+			return fault(codeInvalidRequest, "the connection is initialized already")
+		}
 		return nil
 	}
 	if !a.initialized {
-		return fault(codeInvalidRequest, "%s before initialize", method)
+		return fault(cmp.Or(a.habits.EarlyCode, codeInvalidRequest), "%s before initialize", method)
 	}
 	switch method {
 	case "session/new", "session/load", "session/resume", "session/list", "session/delete":
-		if a.authEnabled() && !a.authenticated {
+		if a.loginFirst() && !a.authenticated {
 			return fault(codeAuthRequired, "authentication required")
 		}
 	}
@@ -212,7 +254,7 @@ func (a *agent) notification(m incoming) {
 		a.cancel(p.SessionID)
 	case "$/cancel_request":
 		var p struct{ RequestID json.RawMessage }
-		if err := decodeParams(m.params, &p); err == nil && p.RequestID != nil {
+		if err := decodeParams(m.params, &p); err == nil && p.RequestID != nil && !a.habits.DeafToRequestCancels {
 			a.conn.cancelRequest(p.RequestID)
 		}
 	}
@@ -242,5 +284,14 @@ func (a *agent) known(params json.RawMessage) (*session, *rpcError) {
 	if s := a.find(*p.SessionID); s != nil {
 		return s, nil
 	}
-	return nil, fault(codeUnknownSession, "unknown session %q", *p.SessionID)
+	return nil, a.unknownSession(*p.SessionID)
+}
+
+func (a *agent) unknownSession(id string) *rpcError {
+	return fault(cmp.Or(a.habits.UnknownCode, codeUnknownSession), "unknown session %q", id)
+}
+
+// unknownValue refuses a mode, an option or a value that is not on offer.
+func (a *agent) unknownValue(format string, args ...any) *rpcError {
+	return fault(cmp.Or(a.habits.ValueCode, codeInvalidParams), format, args...)
 }

@@ -13,9 +13,11 @@ type chatRequest struct {
 	Messages      []chatMessage `json:"messages"`
 	Tools         []chatTool    `json:"tools,omitempty"`
 	Stream        bool          `json:"stream"`
-	StreamOptions struct {
-		IncludeUsage bool `json:"include_usage"`
-	} `json:"stream_options"`
+	StreamOptions *chatStream   `json:"stream_options,omitempty"`
+}
+
+type chatStream struct {
+	IncludeUsage bool `json:"include_usage"`
 }
 
 type chatMessage struct {
@@ -64,17 +66,27 @@ type chatCall struct {
 	} `json:"function"`
 }
 
+type chatReply struct {
+	Content   string     `json:"content"`
+	Refusal   string     `json:"refusal"`
+	ToolCalls []chatCall `json:"tool_calls"`
+	// Not OpenAI's own: servers agree on the thing, not on its name.
+	ReasoningContent string `json:"reasoning_content"`
+	Reasoning        string `json:"reasoning"`
+}
+
+func (r *chatReply) calls() []chatCall {
+	if r == nil {
+		return nil
+	}
+	return r.ToolCalls
+}
+
 type chatChunk struct {
 	Choices []struct {
-		Delta struct {
-			Content   string     `json:"content"`
-			Refusal   string     `json:"refusal"`
-			ToolCalls []chatCall `json:"tool_calls"`
-			// Not OpenAI's own: servers agree on the thing, not on its name.
-			ReasoningContent string `json:"reasoning_content"`
-			Reasoning        string `json:"reasoning"`
-		} `json:"delta"`
-		FinishReason string `json:"finish_reason"`
+		Delta        chatReply  `json:"delta"`
+		Message      *chatReply `json:"message"` // instead of Delta, where the answer is no stream
+		FinishReason string     `json:"finish_reason"`
 	} `json:"choices"`
 	Usage struct {
 		TotalTokens int64 `json:"total_tokens"`
@@ -82,14 +94,16 @@ type chatChunk struct {
 	Error json.RawMessage `json:"error"`
 }
 
-func chatRequestOf(model string, history []ModelMessage, tools []tool) chatRequest {
-	r := chatRequest{Model: model, Stream: true, Messages: []chatMessage{{Role: "system", Content: systemPrompt}}}
-	r.StreamOptions.IncludeUsage = true
+func chatRequestOf(model string, history []ModelMessage, tools []tool, streams bool) chatRequest {
+	r := chatRequest{Model: model, Stream: streams, Messages: []chatMessage{{Role: "system", Content: systemPrompt}}}
+	if streams {
+		r.StreamOptions = &chatStream{IncludeUsage: true}
+	}
 	for _, m := range history {
 		r.Messages = append(r.Messages, chatMessageOf(m))
 	}
 	for _, t := range tools {
-		r.Tools = append(r.Tools, chatTool{Type: "function", Function: chatFunction{t.name, t.about, t.schema}})
+		r.Tools = append(r.Tools, chatTool{Type: "function", Function: chatFunction{t.called(), t.about, t.schema}})
 	}
 	return r
 }

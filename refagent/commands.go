@@ -31,7 +31,7 @@ func (a *agent) runCommand(s *session, name string) (stop string) {
 	s.mu.Unlock()
 	if name == "tools" {
 		var b strings.Builder
-		for _, t := range builtin() {
+		for _, t := range a.builtin() {
 			b.WriteString("- `" + t.name + "`: " + t.about + "\n")
 		}
 		answer = b.String()

@@ -1,6 +1,10 @@
 package refagent
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+)
 
 // The ids of the configuration options.
 const (
@@ -9,13 +13,13 @@ const (
 )
 
 type configOption struct {
-	ID          string         `json:"id"`
-	Name        string         `json:"name"`
-	Description string         `json:"description"`
-	Category    string         `json:"category,omitempty"`
-	Type        string         `json:"type"`
-	Current     any            `json:"currentValue"`
-	Options     []configChoice `json:"options,omitempty"`
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Category    string `json:"category,omitempty"`
+	Type        string `json:"type"`
+	Current     any    `json:"currentValue"`
+	Options     any    `json:"options,omitempty"` // []configChoice or []configGroup
 }
 
 type configChoice struct {
@@ -24,19 +28,55 @@ type configChoice struct {
 	Description string `json:"description"`
 }
 
+type configGroup struct {
+	Group   string         `json:"group"`
+	Name    string         `json:"name"`
+	Options []configChoice `json:"options"`
+}
+
+// choices is the list of a select's values, in groups where that is the habit.
+func (a *agent) choices(list []configChoice) any {
+	if !a.habits.GroupedOptions {
+		return list
+	}
+	groups := []configGroup{{Group: "usual", Name: "Usual", Options: list[:1]}}
+	if len(list) > 1 {
+		groups = append(groups, configGroup{Group: "others", Name: "Others", Options: list[1:]})
+	}
+	return groups
+}
+
 // options is the complete list; the boolean one only for editors that know
 // boolean options.
 func (s *session) options() []configOption {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	choices := make([]configChoice, len(modeList))
-	for i, m := range modeList {
-		choices[i] = configChoice{m.ID, m.Name, m.Description}
+	var list []configOption
+	if modes := s.a.modes(); len(modes) > 0 && !s.a.habits.ModesOnly {
+		choices := make([]configChoice, len(modes))
+		for i, m := range modes {
+			choices[i] = configChoice{m.ID, m.Name, m.Description}
+		}
+		list = append(list, configOption{
+			ID: optionMode, Name: "Mode", Description: "How freely the agent acts",
+			Category: "mode", Type: "select", Current: s.rec.mode, Options: s.a.choices(choices),
+		})
 	}
-	list := []configOption{{
-		ID: optionMode, Name: "Mode", Description: "How freely the agent acts",
-		Category: "mode", Type: "select", Current: s.rec.mode, Options: choices,
-	}}
+	for _, extra := range s.a.habits.Settings {
+		o := configOption{ID: extra.ID, Name: extra.Name, Category: extra.Category, Type: "boolean",
+			Current: s.rec.settings[extra.ID] == "true"}
+		if len(extra.Values) > 0 {
+			var choices []configChoice
+			for _, v := range extra.Values {
+				choices = append(choices, configChoice{v, v, ""})
+			}
+			o.Type, o.Options = "select", s.a.choices(choices)
+			o.Current = cmp.Or(s.rec.settings[extra.ID], extra.Values[0])
+		} else if !s.a.capabilities().BooleanOptions {
+			continue
+		}
+		list = append(list, o)
+	}
 	if s.a.capabilities().BooleanOptions {
 		list = append(list, configOption{
 			ID: optionThoughts, Name: "Show thoughts", Description: "Send the model's reasoning to the editor",
@@ -78,13 +118,13 @@ func (a *agent) applyOption(s *session, params json.RawMessage) *rpcError {
 		return badParams("configId and value are required")
 	}
 	switch {
-	case *p.ConfigID == optionMode:
+	case *p.ConfigID == optionMode && !a.habits.ModesOnly && !a.habits.NoModes:
 		var value string
-		if json.Unmarshal(p.Value, &value) != nil || p.Type == "boolean" || !knownMode(value) {
-			return badParams("option %q has no value %s", optionMode, p.Value)
+		if json.Unmarshal(p.Value, &value) != nil || p.Type == "boolean" || !a.knownMode(value) {
+			return a.unknownValue("option %q has no value %s", optionMode, p.Value)
 		}
 		s.write(event{Type: eventState, Mode: value})
-		a.tell(s, update{Tag: "current_mode_update", Mode: value})
+		a.tellMode(s, value)
 	case *p.ConfigID == optionThoughts && a.capabilities().BooleanOptions:
 		var value bool
 		if p.Type != "boolean" || json.Unmarshal(p.Value, &value) != nil || string(p.Value) == "null" {
@@ -92,7 +132,27 @@ func (a *agent) applyOption(s *session, params json.RawMessage) *rpcError {
 		}
 		s.write(event{Type: eventState, Thoughts: &value})
 	default:
-		return badParams("unknown option %q", *p.ConfigID)
+		return a.applySetting(s, *p.ConfigID, p.Type, p.Value)
 	}
+	return nil
+}
+
+func (a *agent) applySetting(s *session, id, kind string, raw json.RawMessage) *rpcError {
+	i := slices.IndexFunc(a.habits.Settings, func(e Setting) bool { return e.ID == id })
+	if i < 0 {
+		return a.unknownValue("unknown option %q", id)
+	}
+	value, values := "", a.habits.Settings[i].Values
+	if json.Unmarshal(raw, &value) != nil {
+		value = string(raw)
+	}
+	known := slices.Contains(values, value) && kind != "boolean"
+	if len(values) == 0 {
+		known = (value == "true" || value == "false") && kind == "boolean"
+	}
+	if !known {
+		return a.unknownValue("option %q has no value %s", id, raw)
+	}
+	s.write(event{Type: eventState, Setting: id, Value: value})
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -19,6 +20,8 @@ var errDisconnected = errors.New("the editor has gone")
 // both directions and keeps the order of what it is told to send.
 type connection struct {
 	hooks  *Hooks
+	habits *Habits
+	dress  dress
 	port   *Port
 	out    *outbox
 	grace  time.Duration
@@ -26,8 +29,8 @@ type connection struct {
 
 	mu      sync.Mutex
 	next    int64
-	pending map[int64]chan incoming // our requests that are not answered
-	open    map[string]*request     // the editor's requests that are not answered
+	pending map[string]chan incoming // our requests that are not answered, by the key of their id
+	open    map[string]*request      // the editor's requests that are not answered
 }
 
 // request is one request of the editor.
@@ -38,14 +41,16 @@ type request struct {
 	cancel  func() // what $/cancel_request does; nil: nothing
 }
 
-func newConnection(h *Hooks, grace time.Duration) *connection {
+func newConnection(h *Hooks, habits *Habits, grace time.Duration) *connection {
 	return &connection{
 		hooks:   h,
+		habits:  habits,
+		dress:   dress{changes: habits.Out},
 		out:     newOutbox(),
 		next:    1,
 		grace:   grace,
 		closed:  make(chan struct{}),
-		pending: map[int64]chan incoming{},
+		pending: map[string]chan incoming{},
 		open:    map[string]*request{},
 	}
 }
@@ -71,11 +76,19 @@ func readLines(r io.Reader, handle func([]byte)) error {
 // send queues one message, by way of the Send hook if there is one.
 func (c *connection) send(v any, method, session string) {
 	frame := encode(v)
-	if c.hooks.Send == nil {
+	switch {
+	case c.hooks.Send != nil:
+		c.hooks.Send(c.port, Frame{Message: decodeMessage(frame), Method: method, Session: session})
+	case len(c.dress.changes) > 0:
+		c.emit(decodeMessage(frame))
+	default:
 		c.out.put(frame)
-		return
 	}
-	c.hooks.Send(c.port, Frame{Message: decodeMessage(frame), Method: method, Session: session})
+}
+
+// emit queues a message that has passed the hooks.
+func (c *connection) emit(m Message) {
+	c.dress.through(m, func(m Message) { c.out.put(encode(m)) })
 }
 
 func (c *connection) notify(method, session string, params any) {
@@ -139,7 +152,7 @@ func (c *connection) cancelRequest(id json.RawMessage) {
 // call is one request to the editor that is on its way.
 type call struct {
 	c       *connection
-	id      int64
+	id      json.RawMessage
 	session string
 	answer  chan incoming
 }
@@ -147,12 +160,15 @@ type call struct {
 // begin sends a request and returns without waiting.
 func (c *connection) begin(method, session string, params any) *call {
 	c.mu.Lock()
-	id := c.next
+	id := json.RawMessage(strconv.FormatInt(c.next, 10))
+	if c.habits.RequestID != nil {
+		id = rawOf(c.habits.RequestID(c.next))
+	}
 	c.next++
 	ch := make(chan incoming, 1)
-	c.pending[id] = ch
+	c.pending[idKey(id)] = ch
 	c.mu.Unlock()
-	c.send(outRequest{JSONRPC: "2.0", ID: &id, Method: method, Params: params}, method, session)
+	c.send(outRequest{JSONRPC: "2.0", ID: id, Method: method, Params: params}, method, session)
 	return &call{c: c, id: id, session: session, answer: ch}
 }
 
@@ -183,7 +199,7 @@ func (k *call) awaitGrace(result any) error {
 	err := k.await(ctx, result)
 	if errors.Is(err, context.DeadlineExceeded) {
 		k.c.mu.Lock()
-		delete(k.c.pending, k.id)
+		delete(k.c.pending, idKey(k.id))
 		k.c.mu.Unlock()
 		k.c.notify("$/cancel_request", k.session, map[string]any{"requestId": k.id})
 	}
@@ -214,13 +230,10 @@ func (c *connection) callEvenSo(ctx context.Context, method, session string, par
 // answered hands a response to the request it belongs to; any other response
 // is ignored.
 func (c *connection) answered(m incoming) {
-	var id int64
-	if json.Unmarshal(m.id, &id) != nil || string(m.id) == "null" {
-		return
-	}
+	key := idKey(m.id)
 	c.mu.Lock()
-	ch := c.pending[id]
-	delete(c.pending, id)
+	ch := c.pending[key]
+	delete(c.pending, key)
 	c.mu.Unlock()
 	if ch != nil {
 		ch <- m

@@ -37,10 +37,43 @@ func (w *work) read(ctx context.Context, path string, line, limit int) (string, 
 	if _, _, err := w.s.inRoots(path); err != nil {
 		return "", err
 	}
-	if !w.a.capabilities().ReadTextFile {
+	if !w.a.capabilities().ReadTextFile || w.a.habits.ReadsDisk {
 		content, err := w.s.readDisk(path)
 		return lines(content, line, limit), err
 	}
+	switch {
+	case w.a.habits.Whole:
+		content, err := w.fetch(ctx, path, 0, 0)
+		return lines(content, line, limit), err
+	case w.a.habits.Page > 0:
+		return w.pages(ctx, path, max(line, 1), limit)
+	}
+	return w.fetch(ctx, path, line, limit)
+}
+
+// pages gets a file, or limit lines of it from line on, a few lines at a time.
+func (w *work) pages(ctx context.Context, path string, line, limit int) (string, error) {
+	var all strings.Builder
+	for got := 0; limit == 0 || got < limit; {
+		want := w.a.habits.Page
+		if limit > 0 {
+			want = min(want, limit-got)
+		}
+		content, err := w.fetch(ctx, path, line+got, want)
+		if err != nil {
+			return "", err
+		}
+		all.WriteString(content)
+		n := strings.Count(content, "\n")
+		if got += n; n < want {
+			break
+		}
+	}
+	return all.String(), nil
+}
+
+// fetch is one request for a file, or for a part of it.
+func (w *work) fetch(ctx context.Context, path string, line, limit int) (string, error) {
 	params := map[string]any{"sessionId": w.s.id, "path": path}
 	if line > 0 {
 		params["line"] = line
@@ -62,7 +95,15 @@ func (w *work) write(ctx context.Context, path, content string) error {
 	if _, _, err := w.s.inRoots(path); err != nil {
 		return err
 	}
-	if w.a.capabilities().WriteTextFile {
+	if w.a.habits.FinalNewline && !strings.HasSuffix(content, "\n") {
+		content += "\n"
+	}
+	if w.a.habits.KeepsFolders {
+		if _, err := os.Stat(filepath.Dir(path)); err != nil {
+			return fmt.Errorf("the folder %s does not exist: make it first", filepath.Dir(path))
+		}
+	}
+	if w.a.capabilities().WriteTextFile && !w.a.habits.WritesDisk {
 		return w.a.conn.call(ctx, "fs/write_text_file", w.s.id,
 			map[string]any{"sessionId": w.s.id, "path": path, "content": content}, nil)
 	}
@@ -154,6 +195,14 @@ func readFile(ctx context.Context, w *work) error {
 func writeFile(ctx context.Context, w *work) error {
 	path, content := w.locations[0].Path, w.args.str("content")
 	before := w.s.before(path)
+	if before != nil && w.a.habits.KeepsFiles {
+		return fmt.Errorf("%s already exists: edit it instead", path)
+	}
+	if w.a.habits.ReadsBefore {
+		if now, err := w.read(ctx, path, 0, 0); err == nil {
+			before = &now
+		}
+	}
 	if err := w.write(ctx, path, content); err != nil {
 		return err
 	}
@@ -210,4 +259,53 @@ func moveFile(_ context.Context, w *work) error {
 	w.locations = append(w.locations, location{Path: to})
 	w.result = "Moved " + from + " to " + to + "."
 	return root.Rename(rel, target)
+}
+
+// patchFile replaces the lines of a patch that begin with a blank or - by those
+// that begin with a blank or +.
+func patchFile(ctx context.Context, w *work) error {
+	path := w.locations[0].Path
+	before := ""
+	if w.s.before(path) != nil {
+		now, err := w.read(ctx, path, 0, 0)
+		if err != nil {
+			return err
+		}
+		before = now
+	}
+	var old, after strings.Builder
+	for line := range strings.Lines(w.args.str("patch")) {
+		if line[0] != '+' {
+			old.WriteString(line[1:])
+		}
+		if line[0] != '-' {
+			after.WriteString(line[1:])
+		}
+	}
+	if !strings.Contains(before, old.String()) {
+		return errors.New("the patch does not fit the file")
+	}
+	text := strings.Replace(before, old.String(), after.String(), 1)
+	if err := w.write(ctx, path, text); err != nil {
+		return err
+	}
+	w.content, w.result = diffContent(path, &before, text), "Patched "+path+"."
+	return nil
+}
+
+// lookUp reads files through the editor, for what they may tell; those that are
+// not there tell nothing.
+func (a *agent) lookUp(ctx context.Context, s *session, files []string) {
+	if !a.capabilities().ReadTextFile {
+		return
+	}
+	for _, name := range files {
+		path := filepath.Join(s.cwd, name)
+		if rest, ok := strings.CutPrefix(name, "~/"); ok {
+			path = filepath.Join(a.options.Getenv("HOME"), rest)
+		}
+		if filepath.IsAbs(path) {
+			_ = a.conn.call(ctx, "fs/read_text_file", s.id, map[string]any{"sessionId": s.id, "path": path}, nil)
+		}
+	}
 }

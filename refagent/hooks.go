@@ -109,6 +109,7 @@ func (m Message) Object(path ...string) map[string]any {
 // Port is a hook's way to both sides of the agent.
 type Port struct {
 	out     *outbox
+	emit    func(Message)
 	deliver func([]byte)
 	ctx     context.Context
 	exit    func()
@@ -119,7 +120,7 @@ type Port struct {
 }
 
 // Emit writes a message to the editor, past the Send hook.
-func (p *Port) Emit(m Message) { p.out.put(encode(m)) }
+func (p *Port) Emit(m Message) { p.emit(m) }
 
 // Write puts bytes on the output exactly as they are.
 func (p *Port) Write(raw []byte) { p.out.put(bytes.Clone(raw)) }

@@ -2,7 +2,9 @@ package refagent
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // protocolVersion is the only version the agent speaks; any other offer is
@@ -29,19 +31,11 @@ func (a *agent) initialize(r *request, params json.RawMessage) *rpcError {
 	a.client = client
 	a.mu.Unlock()
 
-	type flags map[string]any
-	capabilities := flags{
-		"loadSession":        true,
-		"promptCapabilities": flags{"image": true, "audio": true, "embeddedContext": true},
-		"mcpCapabilities":    flags{"http": true, "sse": false},
-		"sessionCapabilities": flags{
-			"list": flags{}, "delete": flags{}, "resume": flags{}, "close": flags{}, "additionalDirectories": flags{},
-		},
-	}
+	capabilities := a.advertised()
 	methods := []any{}
-	if a.authEnabled() {
+	for _, id := range a.logins() {
 		capabilities["auth"] = flags{"logout": flags{}}
-		methods = append(methods, flags{"id": authMethod, "name": "Reference login", "description": "Succeeds at once"})
+		methods = append(methods, flags{"id": id, "name": "Reference login", "description": "Succeeds at once"})
 	}
 	a.conn.respond(r, struct {
 		ProtocolVersion   int   `json:"protocolVersion"`
@@ -54,6 +48,44 @@ func (a *agent) initialize(r *request, params json.RawMessage) *rpcError {
 		Version string `json:"version"`
 	}{"acp-test-refagent", "acp-test reference agent", Version}}, nil)
 	return nil
+}
+
+type flags map[string]any
+
+// advertised is what the agent says of itself.
+func (a *agent) advertised() flags {
+	all := flags{
+		"loadSession": !a.habits.lacks("load"),
+		"promptCapabilities": flags{"image": !a.habits.lacks("image"), "audio": !a.habits.lacks("audio"),
+			"embeddedContext": !a.habits.lacks("embedded")},
+		"mcpCapabilities": flags{"http": !a.habits.lacks("http"), "sse": false},
+	}
+	sessions := flags{}
+	for name, capability := range map[string]string{
+		"list": "list", "delete": "delete", "resume": "resume", "close": "close", "additionalDirectories": "directories",
+	} {
+		if !a.habits.lacks(capability) {
+			sessions[name] = flags{}
+		}
+	}
+	all["sessionCapabilities"] = sessions
+	if a.habits.Unadvertised {
+		all.prune()
+	}
+	return all
+}
+
+// prune leaves out what says no.
+func (f flags) prune() {
+	for key, v := range f {
+		inner, nested := v.(flags)
+		if nested {
+			inner.prune()
+		}
+		if v == false || nested && len(inner) == 0 && strings.HasSuffix(key, "Capabilities") {
+			delete(f, key)
+		}
+	}
 }
 
 // clientCapabilities reads what the agent needs to know. Anything absent, null
@@ -85,12 +117,23 @@ func clientCapabilities(raw json.RawMessage) ClientCapabilities {
 // authMethod is the id of the one method that EnvAuth enables.
 const authMethod = "agent"
 
-func (a *agent) authEnabled() bool { return a.options.Getenv(EnvAuth) == authMethod }
+// loginFirst reports whether sessions wait for a login.
+func (a *agent) loginFirst() bool {
+	return a.options.Getenv(EnvAuth) == authMethod || a.habits.LoginFirst
+}
+
+// logins are the ids of the authentication methods.
+func (a *agent) logins() []string {
+	if len(a.habits.Logins) == 0 && a.options.Getenv(EnvAuth) == authMethod {
+		return []string{authMethod}
+	}
+	return a.habits.Logins
+}
 
 func (a *agent) authenticate(r *request, params json.RawMessage) *rpcError {
 	var p struct{ MethodID string }
 	err := decodeParams(params, &p)
-	if err == nil && p.MethodID != authMethod {
+	if err == nil && !slices.Contains(a.logins(), p.MethodID) {
 		err = badParams("unknown authentication method %q", p.MethodID)
 	}
 	if err == nil {

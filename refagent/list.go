@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// pageSize bounds one answer to session/list.
-const pageSize = 10
+// defaultPageSize bounds one answer to session/list.
+const defaultPageSize = 10
 
 type sessionInfo struct {
 	SessionID string `json:"sessionId"`
@@ -51,15 +51,20 @@ func (a *agent) listSessions(r *request, params json.RawMessage) *rpcError {
 		if err != nil {
 			continue // deleted meanwhile
 		}
-		rec := fold(lines, false)
+		rec := fold(lines)
 		key := rec.created.Format(sortable) + " " + id
-		if rec.cwd == "" || p.Cwd != nil && filepath.Clean(*p.Cwd) != rec.cwd || after != "" && key >= after {
+		if rec.cwd == "" || p.Cwd != nil && filepath.Clean(*p.Cwd) != rec.cwd ||
+			after != "" && (key >= after) != a.habits.OldestFirst || key == after || a.habits.HidesEmpty && len(rec.history) == 0 {
 			continue
 		}
 		all = append(all, sessionInfo{id, rec.cwd, rec.title, rec.updated.Format(time.RFC3339Nano), key})
 	}
 	slices.SortFunc(all, func(x, y sessionInfo) int { return -cmp.Compare(x.key, y.key) })
+	if a.habits.OldestFirst {
+		slices.Reverse(all)
+	}
 
+	pageSize := cmp.Or(a.habits.PageSize, defaultPageSize)
 	result := struct {
 		Sessions   []sessionInfo `json:"sessions"`
 		NextCursor string        `json:"nextCursor,omitempty"`

@@ -31,6 +31,7 @@ type mcpServer struct {
 // session and fail softly: one that does not come up is logged and missing.
 type mcpServers struct {
 	stop  context.CancelFunc
+	start func()        // connects them, once
 	ready chan struct{} // closed when all servers are up or given up
 
 	mu       sync.Mutex
@@ -41,6 +42,18 @@ type mcpServers struct {
 func (a *agent) connectServers(entries []json.RawMessage) *mcpServers {
 	ctx, stop := context.WithCancel(a.ctx)
 	m := &mcpServers{stop: stop, ready: make(chan struct{})}
+	m.start = sync.OnceFunc(func() { a.startServers(ctx, m, entries) })
+	if !a.habits.LateServers {
+		m.start()
+	}
+	return m
+}
+
+func (a *agent) startServers(ctx context.Context, m *mcpServers, entries []json.RawMessage) {
+	if ctx.Err() != nil { // ended before they were needed
+		close(m.ready)
+		return
+	}
 	var all sync.WaitGroup
 	for _, raw := range entries {
 		var e mcpServer
@@ -51,19 +64,18 @@ func (a *agent) connectServers(entries []json.RawMessage) *mcpServers {
 		all.Add(1)
 		a.spawn(func() {
 			defer all.Done()
-			if err := m.connect(ctx, e); err != nil && ctx.Err() == nil {
+			if err := m.connect(ctx, e, a.habits.lacks("http")); err != nil && ctx.Err() == nil {
 				a.log.Printf("MCP server %q is not available: %v", e.Name, err)
 			}
 		})
 	}
 	a.spawn(func() { all.Wait(); close(m.ready) })
-	return m
 }
 
-func (m *mcpServers) connect(ctx context.Context, e mcpServer) error {
+func (m *mcpServers) connect(ctx context.Context, e mcpServer, without bool) error {
 	var t mcp.Transport
 	switch {
-	case e.Type == "http" && e.URL != "":
+	case e.Type == "http" && e.URL != "" && !without:
 		t = &mcp.StreamableClientTransport{Endpoint: e.URL, HTTPClient: &http.Client{Transport: withHeaders(e)},
 			MaxRetries: -1}
 	case e.Command != "":
@@ -149,6 +161,7 @@ func mcpTool(server string, cs *mcp.ClientSession, found *mcp.Tool) tool {
 // tools waits until the servers are up, within bounds, and lists what they
 // offer in a fixed order.
 func (m *mcpServers) tools(ctx context.Context) []tool {
+	m.start()
 	select {
 	case <-m.ready:
 	case <-ctx.Done():
@@ -163,6 +176,7 @@ func (m *mcpServers) tools(ctx context.Context) []tool {
 // close ends the servers.
 func (m *mcpServers) close() {
 	m.stop()
+	m.start()
 	<-m.ready
 	m.mu.Lock()
 	sessions := m.sessions

@@ -111,10 +111,10 @@ func idKey(id json.RawMessage) string {
 }
 
 type outRequest struct {
-	JSONRPC string `json:"jsonrpc"`
-	ID      *int64 `json:"id,omitempty"` // nil: a notification
-	Method  string `json:"method"`
-	Params  any    `json:"params,omitempty"`
+	JSONRPC string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id,omitempty"` // nil: a notification
+	Method  string          `json:"method"`
+	Params  any             `json:"params,omitempty"`
 }
 
 type outResponse struct {

@@ -66,10 +66,12 @@ type model struct {
 	transport *http.Transport
 	url, key  string
 	name      string
+	streams   bool
 }
 
-func newModel(getenv func(string) string) *model {
-	m := &model{name: getenv(EnvModel), key: getenv(EnvAPIKey), transport: &http.Transport{}}
+func newModel(getenv func(string) string, habits *Habits) *model {
+	m := &model{name: getenv(EnvModel), key: getenv(EnvAPIKey), transport: &http.Transport{},
+		streams: !habits.NoStream}
 	m.name = cmp.Or(m.name, DefaultModel)
 	if base := getenv(EnvBaseURL); base != "" {
 		m.url = strings.TrimSuffix(base, "/") + "/chat/completions"
@@ -79,7 +81,7 @@ func newModel(getenv func(string) string) *model {
 		RetryMax:     2,
 		RetryWaitMin: 500 * time.Millisecond,
 		RetryWaitMax: maxRetryWait,
-		CheckRetry:   noRetryOnServerErrors,
+		CheckRetry:   retryPolicy(habits.Retries),
 		Backoff:      retryWait,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
@@ -95,13 +97,15 @@ const (
 	maxErrorBody = 64 << 10
 )
 
-// noRetryOnServerErrors leaves retries to rate limits and broken connections:
-// a 5xx is reported to the user at once.
-func noRetryOnServerErrors(ctx context.Context, r *http.Response, err error) (bool, error) {
-	if r != nil && r.StatusCode >= 500 {
-		return false, nil
+// retryPolicy leaves retries to rate limits and broken connections: a 5xx is
+// reported to the user at once, unless it is a habit to try again.
+func retryPolicy(onServerErrors bool) retryablehttp.CheckRetry {
+	return func(ctx context.Context, r *http.Response, err error) (bool, error) {
+		if r != nil && r.StatusCode >= 500 && !onServerErrors {
+			return false, nil
+		}
+		return retryablehttp.DefaultRetryPolicy(ctx, r, err)
 	}
-	return retryablehttp.DefaultRetryPolicy(ctx, r, err)
 }
 
 // retryWait is what the server asks for, but not for ever. OpenAI's own servers
@@ -124,19 +128,23 @@ func (m *model) ask(ctx context.Context, history []ModelMessage, tools []tool,
 	if m.url == "" {
 		return reply{}, errors.New(EnvBaseURL + " is not set")
 	}
-	stream, err := m.open(ctx, chatRequestOf(m.name, history, tools))
+	stream, err := m.open(ctx, chatRequestOf(m.name, history, tools, m.streams))
 	if err != nil {
 		return reply{}, err
 	}
 	defer stream.Close()
+	read := chunks
+	if !m.streams {
+		read = whole
+	}
 	var out reply
 	var text strings.Builder
-	err = chunks(stream, func(c chatChunk) {
+	err = read(stream, func(c chatChunk) {
 		if c.Usage.TotalTokens > 0 {
 			out.used = c.Usage.TotalTokens
 		}
 		for _, choice := range c.Choices {
-			d := choice.Delta
+			d := cmp.Or(choice.Message, &choice.Delta)
 			if thought := cmp.Or(d.ReasoningContent, d.Reasoning); thought != "" {
 				on(true, thought)
 			}
@@ -204,6 +212,21 @@ func chunks(stream io.Reader, on func(chatChunk)) (err error) {
 		return true
 	})
 	return err
+}
+
+// whole reads an answer that is no stream.
+func whole(body io.Reader, on func(chatChunk)) error {
+	var c chatChunk
+	if err := json.NewDecoder(io.LimitReader(body, maxEvent)).Decode(&c); err != nil {
+		return fmt.Errorf("the reply is malformed: %w", err)
+	}
+	for _, choice := range c.Choices {
+		for i := range choice.Message.calls() {
+			choice.Message.ToolCalls[i].Index = i
+		}
+	}
+	on(c)
+	return nil
 }
 
 // grow adds a fragment to the call at an index; a fragment with a new id that

@@ -26,8 +26,23 @@ var modeList = []mode{
 	{modePlanning, "Planning", "Writes down what it would change instead of doing it"},
 }
 
-func knownMode(id string) bool {
-	return slices.ContainsFunc(modeList, func(m mode) bool { return m.ID == id })
+// modes are those that sessions have.
+func (a *agent) modes() []mode {
+	if a.habits.NoModes {
+		return nil
+	}
+	if a.habits.Modes == nil {
+		return modeList
+	}
+	var list []mode
+	for _, id := range a.habits.Modes {
+		list = append(list, modeList[slices.IndexFunc(modeList, func(m mode) bool { return m.ID == id })])
+	}
+	return list
+}
+
+func (a *agent) knownMode(id string) bool {
+	return slices.ContainsFunc(a.modes(), func(m mode) bool { return m.ID == id })
 }
 
 type modeState struct {
@@ -35,10 +50,14 @@ type modeState struct {
 	Available []mode `json:"availableModes"`
 }
 
+// modes is the state of the modes, nil if there are none.
 func (s *session) modes() *modeState {
+	if s.a.habits.NoModes || s.a.habits.OptionsOnly {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &modeState{s.rec.mode, modeList}
+	return &modeState{s.rec.mode, s.a.modes()}
 }
 
 // setMode changes the mode; the option that mirrors it is announced before
@@ -55,11 +74,11 @@ func (a *agent) setMode(r *request, params json.RawMessage) *rpcError {
 	case err != nil:
 	case p.ModeID == nil:
 		err = badParams("modeId is missing")
-	case !knownMode(*p.ModeID):
-		err = badParams("unknown mode %q", *p.ModeID)
+	case !a.knownMode(*p.ModeID):
+		err = a.unknownValue("unknown mode %q", *p.ModeID)
 	default:
 		s.write(event{Type: eventState, Mode: *p.ModeID})
-		a.tell(s, update{Tag: "config_option_update", Options: s.options()})
+		a.tellOptions(s)
 	}
 	a.conn.respond(r, nil, err)
 	return nil
@@ -68,6 +87,18 @@ func (a *agent) setMode(r *request, params json.RawMessage) *rpcError {
 // switchMode is a change of mode by the agent itself.
 func (a *agent) switchMode(s *session, id string) {
 	s.write(event{Type: eventState, Mode: id})
-	a.tell(s, update{Tag: "current_mode_update", Mode: id})
-	a.tell(s, update{Tag: "config_option_update", Options: s.options()})
+	a.tellMode(s, id)
+	a.tellOptions(s)
+}
+
+func (a *agent) tellMode(s *session, id string) {
+	if !a.habits.OptionsOnly {
+		a.tell(s, update{Tag: "current_mode_update", Mode: id})
+	}
+}
+
+func (a *agent) tellOptions(s *session) {
+	if list := s.options(); len(list) > 0 {
+		a.tell(s, update{Tag: "config_option_update", Options: list})
+	}
 }

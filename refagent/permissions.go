@@ -25,12 +25,32 @@ type permissionOption struct {
 	Kind string `json:"kind"`
 }
 
-var permissionOptions = []permissionOption{
-	{allowOnce, "Allow", "allow_once"},
-	{allowAlways, "Always allow in this session", "allow_always"},
-	{rejectOnce, "Reject", "reject_once"},
-	{rejectAlways, "Always reject in this session", "reject_always"},
+func (a *agent) permissionOptions() []permissionOption {
+	if a.habits.Choices == nil {
+		return []permissionOption{
+			{allowOnce, "Allow", kindAllowOnce},
+			{allowAlways, "Always allow in this session", kindAllowAlways},
+			{rejectOnce, "Reject", kindRejectOnce},
+			{rejectAlways, "Always reject in this session", kindRejectAlways},
+		}
+	}
+	var list []permissionOption
+	for _, c := range a.habits.Choices {
+		list = append(list, permissionOption(c))
+	}
+	return list
 }
+
+// The kinds of options.
+const (
+	kindAllowOnce    = "allow_once"
+	kindAllowAlways  = "allow_always"
+	kindRejectOnce   = "reject_once"
+	kindRejectAlways = "reject_always"
+)
+
+// errRejected is a permission that was not given.
+var errRejected = errors.New("the user rejected this")
 
 // errDismissed is a permission that was answered with outcome cancelled.
 var errDismissed = errors.New("the user dismissed the request")
@@ -39,20 +59,51 @@ var errDismissed = errors.New("the user dismissed the request")
 // means no. What holds for always is remembered by the tool's name until the
 // session is opened anew.
 func (a *agent) permit(ctx context.Context, s *session, w *work, current string) error {
-	ask := matches(askFor, w.name) || current == modeInteractive
+	patterns := askFor
+	if a.habits.Asks != nil {
+		patterns = a.habits.Asks
+	}
+	ask := matches(patterns, w.name) || current == modeInteractive
 	if a.hooks.Ask != nil {
 		ask = a.hooks.Ask(s.id, w.name, ask)
 	}
 	if !ask {
 		return nil
 	}
+	sort := w.name
+	if a.habits.PerFile {
+		sort += " " + w.args.str("path")
+	}
 	s.mu.Lock()
-	allowed, remembered := s.always[w.name]
+	allowed, remembered := s.always[sort]
 	s.mu.Unlock()
 	if remembered {
 		return a.judge(s, w.name, map[bool]string{true: allowAlways, false: rejectAlways}[allowed], allowed)
 	}
 
+	answer, kind, err := a.question(ctx, s, w, a.permissionOptions())
+	switch {
+	case ctx.Err() != nil:
+		return errCancelled
+	case err != nil:
+		return a.judgeError(s, w.name, fmt.Errorf("the editor could not ask the user: %w", err))
+	case answer == "cancelled" && kind == "":
+		if a.judge(s, w.name, answer, false) == nil {
+			return nil
+		}
+		return errDismissed
+	case kind == kindAllowAlways, kind == kindRejectAlways:
+		s.mu.Lock()
+		s.always[sort] = kind == kindAllowAlways
+		s.mu.Unlock()
+	}
+	return a.judge(s, w.name, answer, kind == kindAllowOnce || kind == kindAllowAlways)
+}
+
+// question puts a call before the user. answer is the chosen option's id and kind
+// its kind, or "cancelled" or "error" without a kind.
+func (a *agent) question(ctx context.Context, s *session, w *work, options []permissionOption) (answer, kind string,
+	err error) {
 	var result struct {
 		Outcome struct{ Outcome, OptionID string }
 	}
@@ -60,36 +111,29 @@ func (a *agent) permit(ctx context.Context, s *session, w *work, current string)
 	if a.hooks.Patient != nil && a.hooks.Patient("session/request_permission") {
 		waiting = context.WithoutCancel(ctx)
 	}
-	err := a.conn.call(waiting, "session/request_permission", s.id, map[string]any{
+	err = a.conn.call(waiting, "session/request_permission", s.id, map[string]any{
 		"sessionId": s.id,
 		"toolCall": update{
 			ToolCallID: w.id, Title: w.title, Kind: kindOf(w.name), Status: statusPending,
 			RawInput: w.args, Locations: w.locations, Content: anyContent(w.content),
 		}.asToolCall(),
-		"options": permissionOptions,
+		"options": options,
 	}, &result)
-	if ctx.Err() != nil {
-		return errCancelled
-	}
-	if err != nil {
-		return a.judgeError(s, w.name, fmt.Errorf("the editor could not ask the user: %w", err))
-	}
-
 	switch o := result.Outcome; {
+	case err != nil || ctx.Err() != nil:
+		return "", "", err
 	case o.Outcome == "cancelled":
-		if a.judge(s, w.name, "cancelled", false) == nil {
-			return nil
-		}
-		return errDismissed
+		return "cancelled", "", nil
 	case o.Outcome != "selected":
-		return a.judge(s, w.name, "error", false)
-	case o.OptionID == allowAlways, o.OptionID == rejectAlways:
-		s.mu.Lock()
-		s.always[w.name] = o.OptionID == allowAlways
-		s.mu.Unlock()
+		return "error", "", nil
 	}
-	id := result.Outcome.OptionID
-	return a.judge(s, w.name, id, id == allowOnce || id == allowAlways)
+	answer = result.Outcome.OptionID
+	for _, o := range options {
+		if o.ID == answer {
+			kind = o.Kind
+		}
+	}
+	return answer, kind, nil
 }
 
 func (a *agent) judge(s *session, tool, answer string, allowed bool) error {
@@ -97,7 +141,7 @@ func (a *agent) judge(s *session, tool, answer string, allowed bool) error {
 		allowed = a.hooks.Allowed(s.id, tool, answer, allowed)
 	}
 	if !allowed {
-		return errors.New("the user rejected this")
+		return errRejected
 	}
 	return nil
 }

@@ -32,6 +32,8 @@ type event struct {
 	Mode      string            `json:"mode,omitempty"`
 	Thoughts  *bool             `json:"thoughts,omitempty"`
 	Title     string            `json:"title,omitempty"`
+	Setting   string            `json:"setting,omitempty"` // its id; Value is its value
+	Value     string            `json:"value,omitempty"`
 	Stop      string            `json:"stop,omitempty"`
 }
 
@@ -43,6 +45,7 @@ type record struct {
 	title            string
 	mode             string
 	thoughts         bool
+	settings         map[string]string
 	history          []ModelMessage // the model's context
 	plan             []planEntry
 	usage            *update
@@ -50,6 +53,7 @@ type record struct {
 	calls            map[string]bool
 
 	showing bool // collect shown
+	pieces  bool // show texts in their pieces
 	shown   []update
 
 	partial strings.Builder // text of a reply that is not complete
@@ -58,7 +62,7 @@ type record struct {
 }
 
 func newRecord() *record {
-	return &record{mode: modeAgentic, thoughts: true, calls: map[string]bool{}, open: map[string]int{}}
+	return &record{mode: modeAgentic, thoughts: true, settings: map[string]string{}, calls: map[string]bool{}, open: map[string]int{}}
 }
 
 func (r *record) apply(e event) {
@@ -97,6 +101,9 @@ func (r *record) apply(e event) {
 		if e.Title != "" {
 			r.title = e.Title
 		}
+		if e.Setting != "" {
+			r.settings[e.Setting] = e.Value
+		}
 	case eventEnd:
 		r.settle()
 		if e.Stop == stopRefusal {
@@ -114,7 +121,7 @@ func (r *record) update(u update) {
 		if u.Tag == "agent_message_chunk" {
 			r.partial.WriteString(s)
 		}
-		if n := len(r.shown); r.showing && n > 0 && r.shown[n-1].Tag == u.Tag && r.shown[n-1].MessageID == u.MessageID {
+		if n := len(r.shown); r.showing && n > 0 && !r.pieces && r.shown[n-1].Tag == u.Tag && r.shown[n-1].MessageID == u.MessageID {
 			// One chunk for each message is enough for a replay.
 			r.shown[n-1].Content = text(chunkText(r.shown[n-1]) + s)
 			return

@@ -61,6 +61,8 @@ type Options struct {
 
 	// Hooks are the seams that faults use. Zero: the correct agent.
 	Hooks Hooks
+	// Habits are what the agent does in another way than this one, and may.
+	Habits Habits
 }
 
 // Run serves one connection until the input ends, the context is done or the
@@ -99,9 +101,10 @@ func Run(ctx context.Context, o Options) error {
 		end:      end,
 		options:  o,
 		hooks:    o.Hooks,
+		habits:   &o.Habits,
 		log:      log.New(o.Log, "refagent: ", 0),
 		store:    st,
-		model:    newModel(o.Getenv),
+		model:    newModel(o.Getenv, &o.Habits),
 		sessions: map[string]*session{},
 	}
 	return a.serve()

@@ -110,7 +110,7 @@ func think(_ context.Context, w *work) error {
 // switchMode lets the model leave or enter a mode, if the user agrees.
 func switchMode(_ context.Context, w *work) error {
 	id := w.args.str("mode")
-	if !knownMode(id) {
+	if !w.a.knownMode(id) {
 		return fmt.Errorf("there is no mode %q", id)
 	}
 	w.a.switchMode(w.s, id)

@@ -3,6 +3,7 @@ package refagent
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"sync"
 	"time"
 )
@@ -19,6 +20,7 @@ type session struct {
 	rec    *record
 	log    *appender // nil once released
 	turn   *turn     // the prompt that runs
+	queue  []*turn   // prompts that wait for it
 	always map[string]bool
 }
 
@@ -29,6 +31,10 @@ type turn struct {
 	stop      context.CancelFunc
 	cancelled bool // by the editor; guarded by the session
 	done      chan struct{}
+	asked     bool  // whether tools may be used
+	barred    error // why they may not
+	blocks    []json.RawMessage
+	message   ModelMessage
 }
 
 // open makes a session live. Whatever was live under its id is replaced.
@@ -41,9 +47,13 @@ func (a *agent) open(id string, p setup, rec *record) (*session, *rpcError) {
 	if a.hooks.Cwd != nil {
 		cwd = a.hooks.Cwd(cwd)
 	}
-	s := &session{
-		a: a, id: id, cwd: cwd, roots: append([]string{cwd}, p.directories...),
-		rec: rec, log: log, always: map[string]bool{}, mcp: a.connectServers(p.servers),
+	if a.habits.lacks("directories") {
+		p.directories = nil
+	}
+	s := &session{a: a, id: id, rec: rec, log: log, always: map[string]bool{}, mcp: a.connectServers(p.servers)}
+	s.cwd = s.addRoot(cwd)
+	for _, dir := range p.directories {
+		s.addRoot(dir)
 	}
 	a.mu.Lock()
 	old := a.sessions[id]
@@ -53,6 +63,27 @@ func (a *agent) open(id string, p setup, rec *record) (*session, *rpcError) {
 		a.spawn(old.release)
 	}
 	return s, nil
+}
+
+// addRoot makes a directory one that the session works in, and returns how it is
+// called.
+func (s *session) addRoot(dir string) string {
+	s.roots = append(s.roots, dir)
+	if real := s.a.real(dir); real != dir {
+		s.roots = append(s.roots, real)
+		return real
+	}
+	return dir
+}
+
+// real is a path without links, where that is the habit.
+func (a *agent) real(path string) string {
+	if a.habits.RealPaths {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return real
+		}
+	}
+	return path
 }
 
 // spawn runs f beside the loop that reads input; the end of the connection
@@ -101,18 +132,24 @@ func (s *session) cancelTurn() {
 		s.turn.cancelled = true
 		s.turn.stop()
 	}
+	for _, t := range s.queue {
+		t.cancelled = true
+		t.stop()
+	}
 }
 
 // settle cancels the running prompt and waits until it has been answered.
 func (s *session) settle() {
-	s.mu.Lock()
-	t := s.turn
-	s.mu.Unlock()
-	if t == nil {
-		return
-	}
 	s.cancelTurn()
-	<-t.done
+	for {
+		s.mu.Lock()
+		t := s.turn
+		s.mu.Unlock()
+		if t == nil {
+			return
+		}
+		<-t.done
+	}
 }
 
 // release frees what a session holds. Its log stays.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"strings"
 )
 
 // setup is what session/new, load and resume have in common.
@@ -51,8 +52,8 @@ func decodeSetup(params json.RawMessage, serversRequired bool) (setup, *rpcError
 // opened is the part of the result that the three calls share.
 type opened struct {
 	SessionID string         `json:"sessionId,omitempty"`
-	Modes     *modeState     `json:"modes"`
-	Options   []configOption `json:"configOptions"`
+	Modes     *modeState     `json:"modes,omitempty"`
+	Options   []configOption `json:"configOptions,omitempty"`
 }
 
 func (a *agent) newSession(r *request, params json.RawMessage) *rpcError {
@@ -66,9 +67,23 @@ func (a *agent) newSession(r *request, params json.RawMessage) *rpcError {
 	}
 	s.write(event{Type: eventSession, Cwd: p.cwd})
 	r.session = s.id
-	a.conn.respond(r, opened{SessionID: s.id, Modes: s.modes(), Options: s.options()}, nil)
-	a.announce(s)
+	a.whenReady(s, func() {
+		a.conn.respond(r, opened{SessionID: s.id, Modes: s.modes(), Options: s.options()}, nil)
+		a.announce(s)
+	})
 	return nil
+}
+
+// whenReady runs f at once, or when the MCP servers are up.
+func (a *agent) whenReady(s *session, f func()) {
+	if !a.habits.EarlyServers {
+		f()
+		return
+	}
+	a.spawn(func() {
+		<-s.mcp.ready
+		f()
+	})
 }
 
 // announce sends the state that an editor wants right after a setup call.
@@ -80,6 +95,12 @@ func (a *agent) announce(s *session) {
 	if usage != nil {
 		a.tell(s, *usage)
 	}
+	a.spawn(func() {
+		if a.habits.WarmUp {
+			a.aside(a.ctx, s, "Say that you are ready.")
+		}
+		a.lookUp(a.ctx, s, a.habits.AtNew)
+	})
 }
 
 func (a *agent) loadSession(r *request, params json.RawMessage) *rpcError {
@@ -88,11 +109,16 @@ func (a *agent) loadSession(r *request, params json.RawMessage) *rpcError {
 		return err
 	}
 	for _, u := range s.rec.shown {
+		if b, ok := u.Content.(textBlock); ok && a.habits.Trims && !a.habits.AsSent {
+			u.Content = text(strings.TrimSpace(b.Text))
+		}
 		a.tell(s, u)
 	}
 	s.rec.showing, s.rec.shown = false, nil
-	a.conn.respond(r, opened{Modes: s.modes(), Options: s.options()}, nil)
-	a.announce(s)
+	a.whenReady(s, func() {
+		a.conn.respond(r, opened{Modes: s.modes(), Options: s.options()}, nil)
+		a.announce(s)
+	})
 	return nil
 }
 
@@ -101,8 +127,10 @@ func (a *agent) resumeSession(r *request, params json.RawMessage) *rpcError {
 	if err != nil {
 		return err
 	}
-	a.conn.respond(r, opened{Modes: s.modes(), Options: s.options()}, nil)
-	a.announce(s)
+	a.whenReady(s, func() {
+		a.conn.respond(r, opened{Modes: s.modes(), Options: s.options()}, nil)
+		a.announce(s)
+	})
 	return nil
 }
 
@@ -126,7 +154,7 @@ func (a *agent) reopen(r *request, params json.RawMessage, showing bool) (*sessi
 	}
 	lines, failed := a.store.lines(id)
 	if errors.Is(failed, fs.ErrNotExist) {
-		return nil, fault(codeUnknownSession, "unknown session %q", id)
+		return nil, a.unknownSession(id)
 	}
 	if failed != nil {
 		return nil, fault(codeInternal, "reading the session: %v", failed)
@@ -135,5 +163,7 @@ func (a *agent) reopen(r *request, params json.RawMessage, showing bool) (*sessi
 		lines = a.hooks.Restore(id, lines)
 	}
 	r.session = id
-	return a.open(id, set, fold(lines, showing))
+	rec := newRecord()
+	rec.showing, rec.pieces = showing, a.habits.AsSent
+	return a.open(id, set, rec.fold(lines))
 }

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -35,7 +37,7 @@ func runShell(ctx context.Context, w *work) error {
 	var status exitStatus
 	var output string
 	var err error
-	if w.a.capabilities().Terminal {
+	if w.a.capabilities().Terminal && !w.a.habits.OwnShell {
 		status, output, err = w.inTerminal(ctx)
 	} else {
 		status, output, err = w.inProcess(ctx)
@@ -70,6 +72,9 @@ func (w *work) inTerminal(ctx context.Context) (status exitStatus, output string
 		"sessionId": id, "command": "sh", "args": []string{"-c", w.args.str("command")},
 		"cwd": w.s.cwd, "outputByteLimit": outputLimit,
 	}
+	if words := strings.Fields(w.args.str("command")); w.a.habits.Direct && len(words) > 0 && plainWords(words) {
+		create["command"], create["args"] = words[0], words[1:]
+	}
 	if err := conn.call(ctx, "terminal/create", id, create, &created); err != nil {
 		return status, "", fmt.Errorf("creating a terminal: %w", err)
 	}
@@ -79,6 +84,9 @@ func (w *work) inTerminal(ctx context.Context) (status exitStatus, output string
 
 	if ctx.Err() == nil {
 		w.progress([]toolContent{{Type: "terminal", TerminalID: created.TerminalID}})
+	}
+	if w.a.habits.Polls {
+		return w.poll(ctx, terminal)
 	}
 	waiting := conn.begin("terminal/wait_for_exit", id, terminal)
 	err = waiting.await(ctx, &status)
@@ -96,7 +104,43 @@ func (w *work) inTerminal(ctx context.Context) (status exitStatus, output string
 	if err := conn.call(ctx, "terminal/output", id, terminal, &out); err != nil {
 		return status, "", fmt.Errorf("reading the command's output: %w", err)
 	}
+	if w.a.habits.Kills {
+		_ = conn.call(ctx, "terminal/kill", id, terminal, nil) // which does nothing to a command that has ended
+	}
 	return status, out.Output, nil
+}
+
+// plainWords reports whether a command needs no shell.
+func plainWords(words []string) bool {
+	return !strings.ContainsFunc(strings.Join(words, ""), func(r rune) bool {
+		return !strings.ContainsRune("/._-,:+@", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+}
+
+// pollEvery is how long a poll of a terminal waits before the next.
+const pollEvery = 20 * time.Millisecond
+
+// poll asks for a terminal's output until the command has ended.
+func (w *work) poll(ctx context.Context, terminal map[string]any) (status exitStatus, output string, err error) {
+	for {
+		var out struct {
+			Output     string
+			ExitStatus *exitStatus
+		}
+		err := w.a.conn.call(ctx, "terminal/output", w.s.id, terminal, &out)
+		if ctx.Err() == nil && err != nil {
+			return status, "", fmt.Errorf("reading the command's output: %w", err)
+		}
+		if ctx.Err() == nil && out.ExitStatus != nil {
+			return *out.ExitStatus, out.Output, nil
+		}
+		select {
+		case <-time.After(pollEvery):
+		case <-ctx.Done():
+			_ = w.a.conn.callEvenSo(ctx, "terminal/kill", w.s.id, terminal, nil)
+			return status, "", errCancelled
+		}
+	}
 }
 
 // inProcess runs the command itself. The whole process group is killed when

@@ -65,9 +65,9 @@ func (st *store) lines(id string) ([][]byte, error) {
 }
 
 // fold adds up the log of a session.
-func fold(lines [][]byte, showing bool) *record {
-	r := newRecord()
-	r.showing = showing
+func fold(lines [][]byte) *record { return newRecord().fold(lines) }
+
+func (r *record) fold(lines [][]byte) *record {
 	for _, line := range lines {
 		var e event
 		if len(line) > 0 && json.Unmarshal(line, &e) == nil {

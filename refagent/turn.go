@@ -1,6 +1,7 @@
 package refagent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,22 +42,28 @@ func (a *agent) prompt(r *request, params json.RawMessage) *rpcError {
 		return err
 	}
 
-	t := &turn{request: r, done: make(chan struct{})}
+	t := &turn{request: r, done: make(chan struct{}), blocks: p.Prompt, message: message}
 	t.ctx, t.stop = context.WithCancel(a.ctx)
 	s.mu.Lock()
 	busy := s.turn != nil
 	if a.hooks.Busy != nil {
 		busy = a.hooks.Busy(s.id, busy)
 	}
+	if busy && a.habits.Queues {
+		s.queue = append(s.queue, t)
+		s.mu.Unlock()
+		a.conn.cancelable(r, func() { a.cancelOne(s, t) })
+		return nil
+	}
 	if busy {
 		s.mu.Unlock()
 		t.stop()
-		return fault(codeInvalidRequest, "a prompt is already running in this session")
+		return fault(cmp.Or(a.habits.BusyCode, codeInvalidRequest), "a prompt is already running in this session")
 	}
 	s.turn = t
 	s.mu.Unlock()
 	a.conn.cancelable(r, func() { a.cancelOne(s, t) })
-	a.spawn(func() { a.run(s, t, p.Prompt, message) })
+	a.spawn(func() { a.run(s, t) })
 	return nil
 }
 
@@ -69,19 +76,26 @@ func (a *agent) cancelOne(s *session, t *turn) {
 }
 
 // run is the whole of a turn, from the prompt to its answer.
-func (a *agent) run(s *session, t *turn, blocks []json.RawMessage, message ModelMessage) {
+func (a *agent) run(s *session, t *turn) {
 	defer close(t.done)
 	defer t.stop()
 	s.mu.Lock()
-	s.writeLocked(event{Type: eventPrompt, Blocks: blocks, MessageID: s.rec.messageID(), Message: &message})
+	s.writeLocked(event{Type: eventPrompt, Blocks: t.blocks, MessageID: s.rec.messageID(), Message: &t.message})
 	s.mu.Unlock()
 	if a.hooks.TurnStart != nil {
 		a.hooks.TurnStart(t.ctx, s.id)
 	}
 
-	stop, err := a.converse(s, t, plainText(blocks))
+	a.lookUp(t.ctx, s, a.habits.AtPrompt)
+	if a.habits.Asides {
+		a.aside(t.ctx, s, "In three words, what is this about?\n\n"+plainText(t.blocks))
+	}
+	stop, err := a.converse(s, t, plainText(t.blocks))
 	if err == nil || t.ctx.Err() != nil {
-		a.nameSession(s, plainText(blocks))
+		a.nameSession(t.ctx, s, plainText(t.blocks))
+	}
+	if t.ctx.Err() != nil {
+		a.pause(a.habits.CancelDelay)
 	}
 
 	// The answer is decided and queued under the lock that a cancel takes:
@@ -101,6 +115,11 @@ func (a *agent) run(s *session, t *turn, blocks []json.RawMessage, message Model
 	s.writeLocked(event{Type: eventEnd, Stop: stop})
 	if s.turn == t {
 		s.turn = nil
+		if len(s.queue) > 0 {
+			next := s.queue[0]
+			s.turn, s.queue = next, s.queue[1:]
+			a.spawn(func() { a.run(s, next) })
+		}
 	}
 	if err != nil {
 		a.conn.respond(t.request, nil, turnError(err))
@@ -118,15 +137,21 @@ func turnError(err error) *rpcError {
 }
 
 // nameSession gives the session a title, once.
-func (a *agent) nameSession(s *session, prompt string) {
+func (a *agent) nameSession(ctx context.Context, s *session, prompt string) {
 	s.mu.Lock()
 	title := titleOf(prompt)
+	if a.habits.Untitled {
+		title = ""
+	}
 	if s.rec.title != "" || title == "" {
 		s.mu.Unlock()
 		return
 	}
-	s.writeLocked(event{Type: eventState, Title: title})
 	s.mu.Unlock()
+	if a.habits.TitleByModel {
+		title = cmp.Or(titleOf(a.aside(ctx, s, "Write a title of at most five words for this request:\n\n"+prompt)), title)
+	}
+	s.write(event{Type: eventState, Title: title})
 	a.tell(s, update{Tag: "session_info_update", Title: title})
 }
 
@@ -162,7 +187,10 @@ func (a *agent) converse(s *session, t *turn, prompt string) (stop string, err e
 		case len(message.Calls) == 0:
 			return stopEndTurn, nil
 		}
-		a.runTools(s, t, tools, message.Calls)
+		rejected, err := a.runTools(s, t, tools, message.Calls)
+		if err != nil || rejected && a.habits.RejectionEnds {
+			return stopEndTurn, err
+		}
 	}
 	return stopRequests, nil
 }
@@ -199,4 +227,13 @@ func (a *agent) reply(s *session, t *turn, tools []tool) (reply, error) {
 		a.record(s, update{Tag: "usage_update", Used: &r.used, Size: &size})
 	}
 	return r, err
+}
+
+// aside asks the model something that is no part of the conversation.
+func (a *agent) aside(ctx context.Context, s *session, question string) string {
+	r, err := a.model.ask(ctx, []ModelMessage{{Role: roleUser, Text: question}}, nil, func(bool, string) {})
+	if err != nil {
+		a.log.Printf("session %s: a request beside the conversation failed: %v", s.id, err)
+	}
+	return r.text
 }

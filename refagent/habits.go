@@ -1,0 +1,194 @@
+package refagent
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Habits are the ways in which one correct agent differs from another. The zero
+// value is this agent as it is; each field alone, and all of them together, leave
+// it correct. Package liberties names them.
+type Habits struct {
+	// Out changes each message on its way to the editor, after the hooks: what it
+	// returns is sent instead. In does the same to the messages of the editor,
+	// before the hooks. Each runs under one lock.
+	Out, In []func(m Message) []Message
+	// RequestID makes the id of the agent's n-th request; n counts from 1.
+	RequestID func(n int64) any
+
+	// Without are the capabilities that are not there: load, list, resume, close,
+	// delete, directories, image, audio, embedded, http.
+	Without []string
+	// Logins are the ids of the authentication methods on offer. LoginFirst wants
+	// one of them before a session is made.
+	Logins     []string
+	LoginFirst bool
+	// Unadvertised leaves capabilities out that are not there, instead of saying
+	// false.
+	Unadvertised bool
+
+	// Modes are the modes that a session has, in this order; nil: all.
+	// NoModes leaves a session without modes and without their option.
+	Modes   []string
+	NoModes bool
+	// ModesOnly and OptionsOnly leave one of the two forms of modes out.
+	ModesOnly, OptionsOnly bool
+	// Settings are options beside those of the reference agent.
+	Settings []Setting
+	// GroupedOptions puts the values of selects into groups.
+	GroupedOptions bool
+
+	// Asks are the patterns of tools that need permission; nil: those of the
+	// reference agent. An empty one is no tool at all.
+	Asks []string
+	// Choices are the options of a permission request; nil: one of each kind.
+	Choices []Choice
+	// AskOrder is how permissions of one reply are asked: "first" asks for all
+	// calls before it runs one of them, "together" asks for all at the same time,
+	// "reversed" from the last to the first. "": each before its call.
+	AskOrder string
+	// PerFile remembers an answer for always for the file it was given for.
+	PerFile bool
+	// ExtraQuestion asks in each turn whether tools may be used at all.
+	ExtraQuestion bool
+	// RejectionEnds ends the turn when the user rejects a call.
+	RejectionEnds bool
+
+	// Tools are the agent's own tools that it has, in this order; nil: all.
+	Tools []string
+	// Names are other names of tools, Arguments of their arguments.
+	Names, Arguments map[string]string
+	// PatchTool changes files by a patch instead of a pair of texts.
+	PatchTool bool
+	// KeepsFiles does not overwrite files, KeepsFolders makes no folders,
+	// FinalNewline ends each file with one.
+	KeepsFiles, KeepsFolders, FinalNewline bool
+	// ReadsDisk and WritesDisk do not go through the editor.
+	ReadsDisk, WritesDisk bool
+	// Whole reads whole files always; Page, if not 0, so many lines at a time.
+	Whole bool
+	Page  int
+	// ReadsBefore reads a file before it is written.
+	ReadsBefore bool
+	// OwnShell runs commands itself. Polls asks for a terminal's output until it
+	// ends, Kills ends a terminal before it is released, Direct gives the command
+	// without a shell of the agent's.
+	OwnShell, Polls, Kills, Direct bool
+	// AtNew and AtPrompt are files that are read through the editor after a
+	// session is set up, and at the begin of each turn; those that begin with ~
+	// are in HOME.
+	AtNew, AtPrompt []string
+
+	// Whole replies instead of streams; a request beside the conversation after
+	// the first turn, before each, or when a session begins; retries of 5xx.
+	NoStream                     bool
+	TitleByModel, Asides, WarmUp bool
+	Retries                      bool
+	// Parallel runs the calls of one reply at the same time.
+	Parallel bool
+	// ErrorsEnd makes an error of the editor the error of the prompt.
+	ErrorsEnd bool
+
+	// Queues keeps a prompt until the one before has ended.
+	Queues bool
+	// BusyCode, UnknownCode, ValueCode and EarlyCode are the errors of a second
+	// prompt, an unknown session, an unknown mode or value, and a request before
+	// initialize; 0: those of the reference agent.
+	BusyCode, UnknownCode, ValueCode, EarlyCode int
+	// Once refuses a second initialize.
+	Once bool
+
+	// LeavesCalls and CompletesCalls are what a cancel does to calls that run.
+	LeavesCalls, CompletesCalls bool
+	// DeafToRequestCancels ignores $/cancel_request.
+	DeafToRequestCancels bool
+	// CancelDelay, StartDelay and EndDelay are waited before a cancelled turn
+	// ends, before the first line is read, and after the end of input.
+	CancelDelay, StartDelay, EndDelay time.Duration
+
+	// Trims and AsSent say how a text is replayed: without white space around it,
+	// or in its pieces.
+	Trims, AsSent bool
+	// HidesEmpty lists no session without a prompt, OldestFirst turns the order
+	// around, PageSize is the length of a page; 0: ten.
+	HidesEmpty, OldestFirst bool
+	PageSize                int
+	// Untitled gives sessions no title.
+	Untitled bool
+
+	// RealPaths resolves links in the paths of a session.
+	RealPaths bool
+	// LateServers connects MCP servers in the first turn, EarlyServers before a
+	// session's setup is answered.
+	LateServers, EarlyServers bool
+	// Noise is written to Log at each message of the editor.
+	Noise string
+}
+
+// Setting is a select, or without values a boolean, that a session has beside the
+// reference agent's options.
+type Setting struct {
+	ID, Name, Category string
+	Values             []string // the first is the one set at first
+}
+
+// Choice is one option of a permission request.
+type Choice struct{ ID, Name, Kind string }
+
+func (h *Habits) lacks(capability string) bool { return slices.Contains(h.Without, capability) }
+
+// dress applies the habits that concern messages as such.
+type dress struct {
+	mu      sync.Mutex
+	changes []func(m Message) []Message
+}
+
+// through passes a message through the changes and hands on what comes out.
+func (d *dress) through(m Message, pass func(Message)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := []Message{m}
+	for _, change := range d.changes {
+		var next []Message
+		for _, m := range list {
+			next = append(next, change(m)...)
+		}
+		list = next
+	}
+	for _, m := range list {
+		pass(m)
+	}
+}
+
+// Clone copies a message deeply.
+func (m Message) Clone() Message { return Message(cloned(map[string]any(m)).(map[string]any)) }
+
+func cloned(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := maps.Clone(v)
+		for key, inner := range out {
+			out[key] = cloned(inner)
+		}
+		return out
+	case []any:
+		out := slices.Clone(v)
+		for i, inner := range out {
+			out[i] = cloned(inner)
+		}
+		return out
+	}
+	return v
+}
+
+// rawOf is the JSON of an id.
+func rawOf(id any) json.RawMessage {
+	raw, err := json.Marshal(id)
+	if err != nil {
+		panic("refagent: encoding an own id: " + err.Error())
+	}
+	return raw
+}
