@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
+	"github.com/acp-test/acp-test/refagent/liberties"
 )
 
 // TestMain lets this binary be the keeper and the reference agent, so that the
@@ -35,13 +37,11 @@ func TestMain(m *testing.M) {
 			syscall.Exit(canary.Main(context.Background(), os.Args[2:], os.Getenv, os.Stdin, os.Stdout))
 		case "refagent":
 			o := refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Getenv: os.Getenv}
-			if len(os.Args) == 4 && os.Args[2] == "--fault" {
-				f, ok := faults.Find(os.Args[3])
-				if !ok {
-					fmt.Fprintln(os.Stderr, "no such fault")
+			for at := 2; at+1 < len(os.Args); at += 2 {
+				if !configure(&o, os.Args[at], os.Args[at+1]) {
+					fmt.Fprintln(os.Stderr, "no such fault or liberty:", os.Args[at+1])
 					syscall.Exit(2)
 				}
-				o.Hooks = f.Hooks()
 			}
 			if err := refagent.Run(context.Background(), o); err != nil {
 				fmt.Fprintln(os.Stderr, err)
@@ -51,6 +51,27 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(m.Run())
+}
+
+// configure gives the reference agent a fault or liberties.
+func configure(o *refagent.Options, flag, value string) bool {
+	if flag == "--fault" {
+		f, ok := faults.Find(value)
+		if ok {
+			o.Hooks = f.Hooks()
+		}
+		return ok
+	}
+	var taken []liberties.Liberty
+	for name := range strings.SplitSeq(value, ",") {
+		l, ok := liberties.Find(name)
+		if !ok {
+			return false
+		}
+		taken = append(taken, l)
+	}
+	o.Habits = liberties.Habits(taken)
+	return true
 }
 
 func TestScenarios(t *testing.T) {

@@ -22,6 +22,7 @@ import (
 // options are the flags of commands that run scenarios.
 type options struct {
 	agent, settings, fault string
+	liberties              []string
 	command                []string // the words after --
 	conformance            bool     // the requirement table decides
 
@@ -57,6 +58,8 @@ func (o *options) flags(c *cobra.Command) {
 	f.StringVar(&o.agent, "agent", "", "the agent, by the `NAME` or file of its profile (default reference)")
 	f.StringVar(&o.settings, "settings", "", "take agents from an editor's settings.json `FILE`")
 	f.StringVar(&o.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
+	f.StringSliceVar(&o.liberties, "liberty", nil,
+		"the reference agent with what another correct agent does, by `NAME` (repeatable)")
 
 	f.StringSliceVar(&o.suites, "suite", nil, "a suite in this program, by `NAME` (repeatable; default all)")
 	f.StringVar(&o.match, "run", "", "only scenarios whose id matches `REGEXP`")
@@ -107,6 +110,7 @@ func (o *options) flags(c *cobra.Command) {
 	completeWords(c, "severity", invariants.SeverityNames)
 	completeWords(c, "report", reports.Formats)
 	completeWords(c, "fault", faultNames)
+	completeWords(c, "liberty", libertyNames)
 	_ = c.RegisterFlagCompletionFunc("agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return agents.Names(), cobra.ShellCompDirectiveDefault
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/refagent/faults"
+	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/rules"
 )
 
@@ -23,6 +24,7 @@ func pages(root *cobra.Command) map[string]string {
 		"model-script":      fakellm.Reference(),
 		"rules":             rulesPage(),
 		"faults":            faultsPage(),
+		"liberties":         libertiesPage(),
 		"requirements":      requirementsPage(),
 	}
 }
@@ -102,6 +104,23 @@ func faultsPage() string {
 			found = append(found, name)
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, text(f.Summary), copied, strings.Join(found, ", "))
+	}
+	return b.String()
+}
+
+// libertiesPage says what no rule and no check blames.
+func libertiesPage() string {
+	var b strings.Builder
+	b.WriteString("# Liberties\n\nThe reference agent with what another correct agent does differently, and may: " +
+		"`acp-test refagent --liberty NAME,NAME`, and `--liberty` of `acp-test run`. A test combines them and wants that " +
+		"no rule and no check blames the agent, and that what cannot be judged says what was missing.\n")
+	b.WriteString("\n| liberty | what the agent does | left open by | what an editor misses |\n|---|---|---|---|\n")
+	for _, l := range liberties.All() {
+		var ids []string
+		for id := range strings.FieldsSeq(l.Allows) {
+			ids = append(ids, fmt.Sprintf("[%s](requirements.md#%s)", id, strings.ToLower(id)))
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", l.Name, text(l.Summary), strings.Join(ids, ", "), text(l.Takes))
 	}
 	return b.String()
 }

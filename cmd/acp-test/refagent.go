@@ -8,11 +8,13 @@ import (
 
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
+	"github.com/acp-test/acp-test/refagent/liberties"
 )
 
 func refagentCommand(h *host) *cobra.Command {
 	var fault string
-	var list bool
+	var liberty []string
+	var list, free bool
 	c := &cobra.Command{
 		Use:   "refagent",
 		Short: "the reference agent itself, on stdin and stdout",
@@ -24,12 +26,19 @@ is reached with %s and %s; the model's name is in
 			if list {
 				return h.listFaults()
 			}
+			if free {
+				return h.listLiberties()
+			}
 			hooks, err := hooksOf(fault)
 			if err != nil {
 				return err
 			}
+			taken, err := libertiesOf(liberty)
+			if err != nil {
+				return err
+			}
 			err = refagent.Run(c.Context(), refagent.Options{
-				In: h.in, Out: h.out, Log: h.err, Hooks: hooks,
+				In: h.in, Out: h.out, Log: h.err, Hooks: hooks, Habits: liberties.Habits(taken),
 				Getenv: func(name string) string {
 					v, _ := h.getenv(name)
 					return v
@@ -43,7 +52,10 @@ is reached with %s and %s; the model's name is in
 	}
 	c.Flags().StringVar(&fault, "fault", "", "with one deliberate fault, by `NAME`")
 	c.Flags().BoolVar(&list, "faults", false, "list the faults")
+	c.Flags().StringSliceVar(&liberty, "liberty", nil, "with what another correct agent does, by `NAME` (repeatable)")
+	c.Flags().BoolVar(&free, "liberties", false, "list the liberties")
 	completeWords(c, "fault", faultNames)
+	completeWords(c, "liberty", libertyNames)
 	return c
 }
 
@@ -72,6 +84,36 @@ func (h *host) listFaults() error {
 	w := tabwriter.NewWriter(h.out, 0, 0, 2, ' ', 0)
 	for _, f := range faults.All() {
 		fmt.Fprintf(w, "%s\t%s\n", f.Name, f.Summary)
+	}
+	return w.Flush()
+}
+
+func libertyNames() []string {
+	var names []string
+	for _, l := range liberties.All() {
+		names = append(names, l.Name)
+	}
+	return names
+}
+
+// libertiesOf finds liberties by their names.
+func libertiesOf(names []string) ([]liberties.Liberty, error) {
+	var list []liberties.Liberty
+	for _, name := range names {
+		l, ok := liberties.Find(name)
+		if !ok {
+			return nil, fmt.Errorf("--liberty: there is no liberty %q%s: acp-test refagent --liberties lists them", name,
+				meant(name, libertyNames()))
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+func (h *host) listLiberties() error {
+	w := tabwriter.NewWriter(h.out, 0, 0, 2, ' ', 0)
+	for _, l := range liberties.All() {
+		fmt.Fprintf(w, "%s\t%s\n", l.Name, l.Summary)
 	}
 	return w.Flush()
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -192,8 +193,12 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 		}
 		e.ExtraArgs = []string{"--fault", o.fault}
 	}
+	if err := o.takeLiberties(e); err != nil {
+		return nil, err
+	}
 	e.Unfiltered = chosen.whole
 	switch {
+	case len(o.liberties) > 0: // what a golden shows is the agent without them
 	case p.Source != adHoc:
 		e.Golden = &golden.Store{Dir: o.golden}
 		if chosen.shipped {
@@ -245,4 +250,24 @@ func width(w io.Writer) int {
 		}
 	}
 	return 80
+}
+
+// takeLiberties starts the reference agent with liberties.
+func (o *options) takeLiberties(e *scenarios.Engine) error {
+	taken, err := libertiesOf(o.liberties)
+	if err != nil || len(taken) == 0 {
+		return err
+	}
+	if e.Profile.Name != "reference" || len(o.command) > 0 {
+		return fmt.Errorf("--liberty: only the reference agent takes liberties, %s is what it is", e.Profile.Name)
+	}
+	e.ExtraArgs = append(e.ExtraArgs, "--liberty", strings.Join(o.liberties, ","))
+	for _, l := range taken {
+		if l.Learns {
+			learning := *e.Profile
+			learning.Tools = nil
+			e.Profile = &learning
+		}
+	}
+	return nil
 }

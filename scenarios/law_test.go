@@ -1,0 +1,290 @@
+package scenarios_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/refagent/faults"
+	"github.com/acp-test/acp-test/refagent/liberties"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// The law: whatever liberties the reference agent takes, nothing blames it, and
+// what cannot be judged says what was missing. Its faults are found all the same.
+//
+// What is drawn follows from ACP_TEST_LAW_SEED, a number. With ACP_TEST_LAW_FOR, a
+// duration, sets are drawn for as long, slow liberties among them; without, each
+// liberty meets each scenario once.
+const law = "the law"
+
+const (
+	libertiesOfOne = 14 // so many has an agent, of those that take nothing away
+	takersOfOne    = 2  // and so many of those that do
+	lawJobs        = 4
+)
+
+// pair is a set of liberties and a scenario, and perhaps a fault.
+type pair struct {
+	set      []liberties.Liberty
+	scenario *scenarios.Scenario
+	fault    faults.Fault
+}
+
+func (p pair) String() string {
+	line := "acp-test run --run '^" + p.scenario.ID + "$'"
+	if p.fault.Name != "" {
+		line += " --fault " + p.fault.Name
+	}
+	if len(p.set) > 0 {
+		line += " --liberty " + strings.Join(names(p.set), ",")
+	}
+	return line
+}
+
+func names(set []liberties.Liberty) (list []string) {
+	for _, l := range set {
+		list = append(list, l.Name)
+	}
+	return list
+}
+
+// drawn makes sets: of each topic at most one liberty, and few of those that take
+// something away.
+func drawn(r *rand.Rand, slow bool) (sets [][]liberties.Liberty) {
+	all := slices.DeleteFunc(liberties.All(), func(l liberties.Liberty) bool { return l.Slow && !slow })
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+next:
+	for _, l := range all {
+		for i, set := range sets {
+			takers, slows := 0, 0
+			for _, o := range set {
+				if o.Takes != "" {
+					takers++
+				}
+				if o.Slow {
+					slows++
+				}
+			}
+			clash := slices.ContainsFunc(set, func(o liberties.Liberty) bool { return o.Topic != "" && o.Topic == l.Topic })
+			if clash || l.Slow && slows > 0 || l.Takes != "" && takers >= takersOfOne || l.Takes == "" && len(set)-takers >= libertiesOfOne {
+				continue
+			}
+			sets[i] = append(set, l)
+			continue next
+		}
+		sets = append(sets, []liberties.Liberty{l})
+	}
+	return sets
+}
+
+// lawEngine runs an agent that takes liberties. A golden shows the agent without.
+func lawEngine(set []liberties.Liberty, fault faults.Fault) *scenarios.Engine {
+	e := engineOf(fault)
+	e.Golden = nil
+	if len(set) > 0 {
+		e.ExtraArgs = append(e.ExtraArgs, "--liberty", strings.Join(names(set), ","))
+	}
+	for _, l := range set {
+		if l.Learns {
+			p := *e.Profile
+			p.Tools = nil
+			e.Profile = &p
+		}
+	}
+	return e
+}
+
+// accusations are what a run of a correct agent must not have, and what it leaves
+// unjudged without a word that names it.
+func accusations(set []liberties.Liberty, res scenarios.Result) (list []string) {
+	for _, f := range res.Findings {
+		if f.Class == scenarios.Fail || f.Class == scenarios.Warn || f.Class == scenarios.Error {
+			list = append(list, fmt.Sprintf("%s %s %s: %s", f.Class, f.Rule, f.Point, f.Message))
+		}
+	}
+	for _, c := range res.Checks {
+		if c.Verdict == scenarios.Fail || c.Verdict == scenarios.Warn || c.Verdict == scenarios.Error {
+			list = append(list, fmt.Sprintf("%s %s: %v", c.Verdict, c.ID, c.Failure))
+		}
+	}
+	if len(list) > 0 {
+		return list
+	}
+	switch res.Verdict {
+	case scenarios.Fail, scenarios.Error:
+		list = append(list, fmt.Sprintf("%s %s %v", res.Verdict, res.Reason, res.Failure))
+	case scenarios.Inconclusive, scenarios.Skip:
+		if !slices.ContainsFunc(set, func(l liberties.Liberty) bool { return l.Takes != "" }) {
+			list = append(list, fmt.Sprintf("%s although nothing was taken away: %s", res.Verdict, res.Reason))
+		} else if res.Reason == "" {
+			list = append(list, string(res.Verdict)+" without a reason")
+		}
+	}
+	return list
+}
+
+// broken is how a pair breaks the law; nothing if it does not.
+func (p pair) broken(ctx context.Context) []string {
+	res := lawEngine(p.set, p.fault).Run(ctx, p.scenario)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if p.fault.Name == "" {
+		return accusations(p.set, res)
+	}
+	found := map[string][]string{}
+	sum([]scenarios.Result{res}, found)
+	named := slices.ContainsFunc(p.fault.Reddens, func(n string) bool { return found[strings.TrimSuffix(n, "?")] != nil })
+	if named || res.Verdict == scenarios.Inconclusive || res.Verdict == scenarios.Skip {
+		return nil // or its situation was not there
+	}
+	return []string{"nothing finds that the agent " + p.fault.Summary}
+}
+
+// shrunk takes liberties away as long as the pair still breaks the law.
+func (p pair) shrunk(ctx context.Context, how []string) (pair, []string) {
+	for i := 0; i < len(p.set); {
+		less := p
+		less.set = slices.Delete(slices.Clone(p.set), i, i+1)
+		if still := less.broken(ctx); len(still) > 0 {
+			p, how = less, still
+			continue
+		}
+		i++
+	}
+	return p, how
+}
+
+// judged carries out pairs side by side and describes those that break the law,
+// each with the fewest liberties.
+func judged(ctx context.Context, next func() (pair, bool)) (counterexamples []string, count int) {
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	seen := map[string]bool{}
+	for range lawJobs {
+		all.Go(func() {
+			for {
+				mu.Lock()
+				p, more := next()
+				if more {
+					count++
+				}
+				mu.Unlock()
+				if !more || ctx.Err() != nil {
+					return
+				}
+				how := p.broken(ctx)
+				if len(how) == 0 {
+					continue
+				}
+				least, how := p.shrunk(ctx, how)
+				mu.Lock()
+				if !seen[least.String()] {
+					seen[least.String()] = true
+					text := least.String() + "\n  " + strings.Join(how, "\n  ")
+					counterexamples = append(counterexamples, text)
+					fmt.Fprintln(GinkgoWriter, text)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	slices.Sort(counterexamples)
+	return counterexamples, count
+}
+
+func lawSeed() uint64 {
+	n, err := strconv.ParseUint(cmp.Or(os.Getenv("ACP_TEST_LAW_SEED"), "1"), 10, 64)
+	Expect(err).NotTo(HaveOccurred(), "ACP_TEST_LAW_SEED is a number")
+	return n
+}
+
+func source(seed uint64, of string) *rand.Rand {
+	h := fnv.New64a()
+	h.Write([]byte(of))
+	return rand.New(rand.NewPCG(seed, h.Sum64()))
+}
+
+// list hands out pairs one after the other.
+func list(pairs []pair) func() (pair, bool) {
+	return func() (p pair, more bool) {
+		if len(pairs) == 0 {
+			return p, false
+		}
+		p, pairs = pairs[0], pairs[1:]
+		return p, true
+	}
+}
+
+var _ = Describe(law, Ordered, ContinueOnFailure, func() {
+	var all map[string]*scenarios.Scenario
+	var ids []string
+	BeforeAll(func() {
+		all = suite()
+		ids = slices.Sorted(maps.Keys(all))
+	})
+
+	It("holds for each liberty in each scenario", func(ctx SpecContext) {
+		if os.Getenv("ACP_TEST_LAW_FOR") != "" {
+			Skip("sets are drawn instead")
+		}
+		seed := lawSeed()
+		var pairs []pair
+		for _, id := range ids {
+			for _, set := range drawn(source(seed, id), false) {
+				pairs = append(pairs, pair{set: set, scenario: all[id]})
+			}
+		}
+		source(seed, "order").Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })
+		counterexamples, _ := judged(ctx, list(pairs))
+		Expect(counterexamples).To(BeEmpty(), "seed %d:\n%s", seed, strings.Join(counterexamples, "\n"))
+	})
+
+	It("holds for each fault with liberties", func(ctx SpecContext) {
+		if os.Getenv("ACP_TEST_LAW_FOR") != "" {
+			Skip("sets are drawn instead")
+		}
+		seed := lawSeed()
+		var pairs []pair
+		for _, f := range faults.All() {
+			if len(f.Scenarios) == 0 || f.Hangs {
+				continue
+			}
+			sets := drawn(source(seed, f.Name), false)
+			pairs = append(pairs, pair{set: sets[0], scenario: all[f.Scenarios[0]], fault: f})
+		}
+		counterexamples, _ := judged(ctx, list(pairs))
+		Expect(counterexamples).To(BeEmpty(), "seed %d:\n%s", seed, strings.Join(counterexamples, "\n"))
+	})
+
+	It("holds for sets that are drawn", func(ctx SpecContext) {
+		length := os.Getenv("ACP_TEST_LAW_FOR")
+		if length == "" {
+			Skip("ACP_TEST_LAW_FOR says for how long")
+		}
+		d, err := time.ParseDuration(length)
+		Expect(err).NotTo(HaveOccurred())
+		seed := lawSeed()
+		r, until := source(seed, "draw"), time.Now().Add(d)
+		counterexamples, count := judged(ctx, func() (pair, bool) {
+			sets := drawn(r, r.IntN(20) == 0)
+			return pair{set: sets[r.IntN(len(sets))], scenario: all[ids[r.IntN(len(ids))]]}, time.Now().Before(until)
+		})
+		AddReportEntry("pairs", count)
+		Expect(counterexamples).To(BeEmpty(), "seed %d:\n%s", seed, strings.Join(counterexamples, "\n"))
+	})
+})
