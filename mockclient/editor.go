@@ -62,7 +62,7 @@ type Editor struct {
 	ids      IDs
 	policy   *Policy
 	elicit   *Elicitation
-	hold     map[string]bool
+	hold     map[string]func(params wire.Value) bool
 	pending  map[int]*pending      // by the Seq of our request
 	requests map[int]*Request      // the agent's, not answered, by Seq
 	handled  int                   // Seq of the latest request that is or was handled
@@ -99,11 +99,11 @@ func NewEditor(a *Agent, o Options) *Editor {
 		agent: a, t: a.Transcript(), opts: o, caps: o.Capabilities.clone(),
 		tools: newToolNames(a.Conn()), ended: make(chan struct{}), inbox: newQueue(),
 		files: o.Files, ids: o.IDs, policy: o.Policy, elicit: o.Elicitation,
-		hold: map[string]bool{}, pending: map[int]*pending{},
+		hold: map[string]func(wire.Value) bool{}, pending: map[int]*pending{},
 		requests: map[int]*Request{}, early: map[int]bool{}, sessions: map[string]*workspace{},
 	}
 	for _, m := range o.Hold {
-		e.hold[m] = true
+		e.hold[m] = func(wire.Value) bool { return true }
 	}
 	e.terminals = newLedger(a, o.Terminals)
 	e.t.Observe(e.tools.observe)
@@ -167,9 +167,15 @@ func (e *Editor) SetElicitation(p *Elicitation) {
 // SetHold makes the editor leave the agent's requests of a method open, for
 // Answer, or ends that for later ones.
 func (e *Editor) SetHold(method string, hold bool) {
+	e.HoldIf(method, func(wire.Value) bool { return hold })
+}
+
+// HoldIf makes the editor leave those requests of a method open whose params are
+// so.
+func (e *Editor) HoldIf(method string, is func(params wire.Value) bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.hold[method] = hold
+	e.hold[method] = is
 }
 
 // Files are the editor's files.

@@ -149,6 +149,7 @@ func (n *toolNames) ask(session string, params wire.Value) ask {
 	known := n.of(session, call.Get("toolCallId").Str())
 	a.kind = cmp.Or(a.kind, known.kind, "other") // the schema's default
 	a.title = cmp.Or(a.title, known.title)
+	a.said = known.said + string(call.Raw())
 	for o := range params.Get("options").Items() {
 		if id := o.Get("optionId"); id.Kind() == wire.String {
 			a.options = append(a.options, option{id.Str(), o.Get("kind").Str()})
@@ -165,10 +166,14 @@ type toolNames struct {
 	known map[[2]string]toolName
 }
 
-type toolName struct{ kind, title string }
+type toolName struct{ kind, title, said string }
 
-// mostTools bounds what an agent can make us remember.
-const mostTools = 1 << 16
+// mostTools and mostSaid bound what an agent can make us remember: calls, and
+// bytes of what it said of one.
+const (
+	mostTools = 1 << 16
+	mostSaid  = 1 << 16
+)
 
 func newToolNames(conn int) *toolNames {
 	return &toolNames{conn: conn, known: map[[2]string]toolName{}}
@@ -195,6 +200,9 @@ func (n *toolNames) observe(f transcript.Entry) {
 	}
 	if v := update.Get("title"); v.Kind() == wire.String {
 		name.title = wire.Clip(strings.Clone(v.Str()), 1000)
+	}
+	if raw := update.Raw(); len(name.said)+len(raw) <= mostSaid {
+		name.said += string(raw)
 	}
 	n.known[key] = name
 }

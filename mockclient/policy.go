@@ -45,6 +45,9 @@ type Rule struct {
 	// Title is a glob over the tool call's title (* and ?), or a regular
 	// expression between slashes.
 	Title string
+	// About is a regular expression that fits something the agent said of the
+	// tool call, in the request or before: its title, a path, its input.
+	About string
 	// Offers is an option kind or id that must be on offer.
 	Offers string
 	// Nth is the n-th request that meets the other conditions, from 1; 0 is
@@ -136,8 +139,11 @@ func ParseAnswer(word string) (Answer, error) {
 		"cancelled, hold, never, error, error:CODE or option:ID", word)
 }
 
-// Check says what is wrong with the rule: a title that is no regular expression.
+// Check says what is wrong with the rule: a regular expression that is none.
 func (r Rule) Check() error {
+	if _, err := regexp.Compile(r.About); err != nil {
+		return fmt.Errorf("about %q: %w", r.About, err)
+	}
 	if text, ok := slashed(r.Title); ok {
 		if _, err := regexp.Compile(text); err != nil {
 			return fmt.Errorf("title %q: %w", r.Title, err)
@@ -158,6 +164,7 @@ type ask struct {
 	session string
 	kind    string
 	title   string
+	said    string // JSON of what was said of the tool call
 	options []option
 }
 
@@ -165,6 +172,7 @@ type option struct{ id, kind string }
 
 func (r Rule) matches(a ask) bool {
 	return (r.Kind == "" || r.Kind == a.kind) && (r.Title == "" || titleMatches(r.Title, a.title)) &&
+		(r.About == "" || matches(r.About, a.said)) &&
 		(r.Offers == "" || slices.ContainsFunc(a.options, func(o option) bool {
 			return o.kind == r.Offers || o.id == r.Offers
 		}))
@@ -172,10 +180,14 @@ func (r Rule) matches(a ask) bool {
 
 func titleMatches(pattern, title string) bool {
 	if text, ok := slashed(pattern); ok {
-		re, err := regexp.Compile(text)
-		return err == nil && re.MatchString(title)
+		return matches(text, title)
 	}
 	return glob.Text(pattern, title)
+}
+
+func matches(expression, text string) bool {
+	re, err := regexp.Compile(expression)
+	return err == nil && re.MatchString(text)
 }
 
 // literal is the title pattern that matches this title alone; "" if there is no

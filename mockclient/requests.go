@@ -94,7 +94,8 @@ func (e *Editor) handle(f transcript.Entry) {
 	}
 	r := &Request{Entry: f, Params: params, e: e}
 	e.mu.Lock()
-	held := e.hold[f.Method]
+	hold := e.hold[f.Method]
+	held := hold != nil && hold(params)
 	h, custom := e.opts.Handlers[f.Method]
 	permission := f.Method == "session/request_permission" && !held && !custom
 	r.undecided = permission

@@ -54,7 +54,8 @@ func (a *agent) listSessions(r *request, params json.RawMessage) *rpcError {
 		rec := fold(lines)
 		key := rec.created.Format(sortable) + " " + id
 		if rec.cwd == "" || p.Cwd != nil && filepath.Clean(*p.Cwd) != rec.cwd ||
-			after != "" && (key >= after) != a.habits.OldestFirst || key == after || a.habits.HidesEmpty && len(rec.history) == 0 {
+			after != "" && (key == after || (key > after) != a.habits.OldestFirst) ||
+			a.habits.HidesEmpty && len(rec.history) == 0 {
 			continue
 		}
 		all = append(all, sessionInfo{id, rec.cwd, rec.title, rec.updated.Format(time.RFC3339Nano), key})

@@ -62,7 +62,8 @@ type record struct {
 }
 
 func newRecord() *record {
-	return &record{mode: modeAgentic, thoughts: true, settings: map[string]string{}, calls: map[string]bool{}, open: map[string]int{}}
+	return &record{mode: modeAgentic, thoughts: true, settings: map[string]string{}, calls: map[string]bool{},
+		open: map[string]int{}}
 }
 
 func (r *record) apply(e event) {
@@ -121,7 +122,8 @@ func (r *record) update(u update) {
 		if u.Tag == "agent_message_chunk" {
 			r.partial.WriteString(s)
 		}
-		if n := len(r.shown); r.showing && n > 0 && !r.pieces && r.shown[n-1].Tag == u.Tag && r.shown[n-1].MessageID == u.MessageID {
+		if n := len(r.shown); r.showing && n > 0 && !r.pieces &&
+			r.shown[n-1].Tag == u.Tag && r.shown[n-1].MessageID == u.MessageID {
 			// One chunk for each message is enough for a replay.
 			r.shown[n-1].Content = text(chunkText(r.shown[n-1]) + s)
 			return

@@ -15,7 +15,7 @@ import (
 
 func backCommands() []*Command {
 	return []*Command{
-		{
+		pickCommand(), {
 			Name: "saw", Group: "back", Args: "PATTERN [count=N|count>=N] [before PATTERN] [after PATTERN] [in=run|turn=N]",
 			Negatable: true, OfTool: true,
 			Summary: "ask whether an entry came, without waiting",

@@ -156,7 +156,8 @@ func (p *Protocol) patternHelp() string {
 	b.WriteString("A pattern is a kind of entry and any number of conditions:\n\n" +
 		"  KIND [path=value] [path!=value] [path~regexp] [path!~regexp] [path?]\n\n" +
 		p.PatternHelp + "value may be a|b. path? asks that the field is there and not null;\n" +
-		"result? asks only that a response is no error.\n" +
+		"result? asks only that a response is no error. In list.*.field the condition is\n" +
+		"about the entries of a list: one of them has to be so, with != and !~ all.\n" +
 		"session=NAME asks for another session than the current one, session=any for none.\n\n")
 	for _, k := range p.kindList() {
 		arg := k.Arg

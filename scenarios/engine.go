@@ -20,6 +20,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // Engine runs scenarios against the agent of one profile. It is not changed by
@@ -157,7 +158,7 @@ func (e *Engine) inapplicable(s *Scenario) string {
 func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	r := &run{engine: e, scenario: s, client: e.Protocol.Client()}
 	st := &r.state
-	st.names, st.excused = map[string]transcript.Entry{}, map[int]bool{}
+	st.names, st.picked, st.excused = map[string]transcript.Entry{}, map[string]wire.Value{}, map[int]bool{}
 	st.setup = setup{env: map[string]string{}, home: map[string][]byte{}}
 	maps.Copy(st.setup.env, e.Env)
 	st.current = &checkState{reached: true}
@@ -207,6 +208,9 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	r.checker = e.Protocol.Rules.NewChecker(rules.Config{Version: 1, Severity: e.Severity, Off: s.decl.rulesOff,
 		Start: r.box.Work, Roots: []string{r.box.Root}, Patience: e.StepTimeout})
 	r.t.Observe(r.checker.Observe)
+	observe, told := e.Protocol.Stories()
+	r.t.Observe(observe)
+	r.told = told
 	if err := r.serveModel(); err != nil {
 		return nil, errors.Join(err, r.t.Close())
 	}

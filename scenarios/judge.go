@@ -253,9 +253,12 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *Result) Verdict {
 	return r.classOf(c)
 }
 
-// unsure is why checks after a permission that could not be answered as
-// scripted give no verdict; "" if none.
+// unsure is why checks give no verdict: a permission could not be answered as
+// scripted, or the agent wants something first; "" if none.
 func (r *run) unsure() string {
+	if why := r.protocol().Barred(r.t); why != "" {
+		return why
+	}
 	for e := range r.t.All() {
 		if e.Kind == transcript.Noted {
 			v := e.JSON()

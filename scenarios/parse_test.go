@@ -60,7 +60,7 @@ var _ = Describe("a mistake in a scenario", func() {
 		Entry("check without a name", "check\n", `1:6: a check needs a requirement or a slug (usage: check [REQUIREMENT…] [SLUG])`),
 		Entry("two checks alike", "check a\ncheck a\n", `2:1: two checks have the id "a" (the first is on line 1)`),
 		Entry("bad duration", "await turn within=5\n", `1:19: "5" is no duration (a duration is a number with a unit, such as 250ms or 2s)`),
-		Entry("bad choice", "permit alow_once\n", `1:8: unknown answer "alow_once": want allow_once, allow_always, reject_once, reject_always, cancelled, hold, never, error, error:CODE or option:ID (usage: permit CHOICE [kind=K] [title=GLOB] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice])`),
+		Entry("bad choice", "permit alow_once\n", `1:8: unknown answer "alow_once": want allow_once, allow_always, reject_once, reject_always, cancelled, hold, never, error, error:CODE or option:ID (usage: permit CHOICE [kind=K] [title=GLOB] [about=REGEXP] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice])`),
 		Entry("condition", "[v3] cancel\n", `1:1: unknown condition [v3] (conditions are [v1] [v2] [linux] [darwin] [windows], each also with !)`),
 		Entry("variable in a name", "cancel as $X\n", `1:11: "$X" cannot name what this line gives (a name is letters, digits and _)`),
 		Entry("count of an absence", "! saw tool_call count=2\n", `1:1: "! saw" and count exclude each other (usage: saw PATTERN [count=N|count>=N] [before PATTERN] [after PATTERN] [in=run|turn=N])`),

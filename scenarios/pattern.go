@@ -180,15 +180,9 @@ func (p *pattern) bind(b *Branch) (*bound, error) {
 		x.Session = s.ID
 	}
 	for _, f := range p.fields {
-		value, err := b.Expand(f.value)
+		bf, err := f.bind(b)
 		if err != nil {
 			return nil, err
-		}
-		bf := boundField{f.path, f.operator, value, f.regexp}
-		if strings.HasSuffix(f.operator, "~") && bf.regexp == nil {
-			if bf.regexp, err = regexp.Compile(value); err != nil {
-				return nil, fmt.Errorf("%s~%s: %w", f.path, value, err)
-			}
 		}
 		x.fields = append(x.fields, bf)
 	}
@@ -213,8 +207,26 @@ func (x *bound) matchKind(e transcript.Entry) bool {
 	return x.of.Match(x.Pattern, e, x.Session == "" || e.Session == "" || e.Session == x.Session)
 }
 
+// match reports whether an entry fulfils the condition. With * in its path it is
+// about the entries of a list: one of them has to be so, or none may.
 func (f *boundField) match(r *run, e transcript.Entry) bool {
-	v, text, found := r.lookup(e, f.path)
+	list, field, any := strings.Cut(f.path, ".*.")
+	if !any {
+		return f.holds(r.lookup(e, f.path))
+	}
+	all, _, _ := r.lookup(e, list)
+	none := strings.HasPrefix(f.operator, "!")
+	for item := range flat(all, list) {
+		v := item.Path(field)
+		if f.holds(v, v.Text(), v.Exists()) != none {
+			return !none
+		}
+	}
+	return none
+}
+
+// holds reports whether a value fulfils the condition.
+func (f *boundField) holds(v wire.Value, text string, found bool) bool {
 	switch f.operator {
 	case "?":
 		// A null result is a success all the same, as the pages of the
@@ -248,6 +260,9 @@ func (r *run) lookup(e transcript.Entry, path string) (v wire.Value, text string
 		return wire.Value{}, e.Problem, true
 	case path == "text" && e.Source == transcript.Stderr:
 		return wire.Value{}, string(e.Raw), true
+	}
+	if text, ok := r.told(e, path); ok {
+		return wire.Value{}, text, true
 	}
 	within, path := r.protocol().Lookup(e, path)
 	for _, in := range append(within, e.JSON()) {

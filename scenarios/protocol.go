@@ -51,6 +51,14 @@ type Protocol struct {
 	// looked up, the nearest first, and the path as they have it. The whole
 	// message comes after them.
 	Lookup func(e transcript.Entry, path string) ([]wire.Value, string)
+	// Barred returns why the agent did what nobody can hold against it: something
+	// has to come first that the script does not do, such as a login. "": nothing.
+	Barred func(t *transcript.Transcript) string
+	// Stories makes what a run needs for paths of an entry to which entries before
+	// it belong: the text of a message that comes in pieces, what was said of a tool
+	// call. observe sees each entry under the lock of the transcript; ok is false for
+	// any other path.
+	Stories func() (observe func(e transcript.Entry), told func(e transcript.Entry, path string) (text string, ok bool))
 	// Stands are the paths of what an entry with a name stands for where no path
 	// is given.
 	Stands func(e transcript.Entry) []string
@@ -98,6 +106,14 @@ func (p *Protocol) complete() *Protocol {
 	}
 	if c.Lookup == nil {
 		c.Lookup = func(_ transcript.Entry, path string) ([]wire.Value, string) { return nil, path }
+	}
+	if c.Barred == nil {
+		c.Barred = func(*transcript.Transcript) string { return "" }
+	}
+	if c.Stories == nil {
+		c.Stories = func() (func(transcript.Entry), func(transcript.Entry, string) (string, bool)) {
+			return func(transcript.Entry) {}, func(transcript.Entry, string) (string, bool) { return "", false }
+		}
 	}
 	if c.Stands == nil {
 		c.Stands = func(transcript.Entry) []string { return nil }

@@ -32,6 +32,7 @@ type run struct {
 	trap     *fakellm.Trap // nil if outside connections are left alone
 
 	checker *rules.Checker
+	told    func(e transcript.Entry, path string) (string, bool)
 	client  Client
 	state   state
 	// launching is held while an agent starts.
@@ -244,6 +245,9 @@ func (b *Branch) Variable(name string) (string, error) {
 		return "", errors.New("no session is open")
 	}
 	head, path, _ := strings.Cut(name, ".")
+	if v, ok := r.taken(head); ok {
+		return v.Path(path).Text(), nil
+	}
 	e, ok := r.named(head)
 	if !ok {
 		return "", unknownVariable(name, append([]string{"WORK", "HOME", "TMP", "SESSION"},

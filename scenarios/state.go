@@ -8,6 +8,7 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // setup is what set-up lines have said so far.
@@ -28,6 +29,7 @@ type state struct {
 	ready    bool // greeted
 	sessions []*Session
 	names    map[string]transcript.Entry
+	picked   map[string]wire.Value // by name, what pick found
 	// residents are the processes of the agent, besides itself, before the first
 	// prompt, by their id: a launcher's child, a language server.
 	residents map[int]bool

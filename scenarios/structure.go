@@ -13,7 +13,8 @@ import (
 
 func conditionCommands(p *Protocol) []*Command {
 	return []*Command{{
-		Name: "needs", Group: "conditions", Args: "agent:CAPABILITY | model | tool:NAME … | saw PATTERN | await PATTERN",
+		Name: "needs", Group: "conditions",
+		Args:     "agent:CAPABILITY | model | tool:NAME … | saw PATTERN | await PATTERN | pick …",
 		Captures: true,
 		Summary:  "skip the scenario where it does not apply",
 		Detail: p.CapabilityHelp + "tool:NAME asks that the profile maps the neutral tool.\n" +
@@ -33,6 +34,8 @@ func compileNeeds(l *Line) Step {
 		return compileNeedsSaw(l)
 	case "await":
 		return compileNeedsAwait(l)
+	case "pick":
+		return compileNeedsPick(l)
 	}
 	var agent []string
 	for _, w := range l.Rest {

@@ -25,7 +25,7 @@ func messageLiberties() []Liberty {
 			liberty("chunks-by-word", "sends its text word by word", "MSG-002", pieces(words)),
 			liberty("chunks-by-token", "sends its text in pieces of three characters", "MSG-002", pieces(tokens)),
 			liberty("chunks-at-once", "sends each of its texts in one chunk, when it is complete", "PROMPT-015 MSG-002",
-				textsAtOnce),
+				textsAtOnce).takes("agent_message"),
 		),
 		of("message ids",
 			liberty("message-ids-absent", "gives messages no ids", "MSG-005", changeUpdate(func(u object, _ string) {
@@ -198,7 +198,7 @@ func tokens(text string) (list []string) {
 // textsAtOnce keeps chunks until something else is said in the session.
 func textsAtOnce(h *habits) {
 	kept := map[string]message{}
-	open := map[string]string{} // prompts: id → session
+	open := map[string]string{} // prompts and loads: id → session
 	flush := func(session string) []message {
 		m, ok := kept[session]
 		delete(kept, session)
@@ -208,8 +208,8 @@ func textsAtOnce(h *habits) {
 		return []message{m}
 	}
 	h.In = append(h.In, func(m message) []message {
-		if m["method"] == "session/prompt" {
-			open[key(m["id"])] = sessionOf(m)
+		if id, asks := m["id"]; asks && m["method"] != nil && sessionOf(m) != "" {
+			open[key(id)] = sessionOf(m)
 		}
 		return []message{m}
 	})
@@ -294,7 +294,8 @@ func meta(m message) {
 }
 
 // opaque are the members that are not the protocol's to describe.
-var opaque = []string{"_meta", "rawInput", "rawOutput", "requestedSchema", "outcome", "annotations", "sessionCapabilities"}
+var opaque = []string{"_meta", "rawInput", "rawOutput", "requestedSchema", "outcome", "annotations",
+	"sessionCapabilities"}
 
 func marked(o object) {
 	for _, k := range slices.Sorted(maps.Keys(o)) {

@@ -7,7 +7,7 @@ func modelLiberties() []Liberty {
 	return slices.Concat(
 		of("",
 			liberty("model-not-streamed", "asks its model for whole replies", "PROMPT-015",
-				func(h *habits) { h.NoStream = true }),
+				func(h *habits) { h.NoStream = true }).takes("agent_message"),
 			liberty("model-retries", "asks its model again after a failure of the server", "PROMPT-023",
 				func(h *habits) { h.Retries = true }),
 			liberty("calls-in-parallel", "runs the calls of one reply at the same time", "TOOL-003",

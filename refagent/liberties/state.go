@@ -46,12 +46,11 @@ func stateLiberties() []Liberty {
 		of("",
 			liberty("list-without-empty", "does not list sessions without a prompt", "LIST-013",
 				func(h *habits) { h.HidesEmpty = true }),
-			liberty("list-bare", "lists ids and folders only", "LIST-006", out(func(m message) {
+			liberty("list-without-time", "does not say when a session was active", "LIST-006", out(func(m message) {
 				for _, s := range list(m.Object("result")["sessions"]) {
-					delete(s, "title")
 					delete(s, "updatedAt")
 				}
-			})).takes("title"),
+			})),
 			liberty("real-paths", "resolves links in the paths of a session", "SESSION-006",
 				func(h *habits) { h.RealPaths = true }),
 		),

@@ -46,8 +46,8 @@ func toolLiberties() []Liberty {
 			}
 		})),
 		liberty("tool-title-changes", "says more in the title when a call has ended", "TOOL-007",
-			onlyUpdate("tool_call_update", func(u object) {
-				if u["status"] == "completed" || u["status"] == "failed" {
+			changeCalls(func(u object) {
+				if ended(u) {
 					u["title"] = "Done"
 				}
 			})),

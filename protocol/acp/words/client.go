@@ -26,7 +26,7 @@ type client struct {
 	// What set-up lines have said so far.
 	permits   []mockclient.Rule
 	files     mockclient.Files
-	hold      []string
+	hold      []held
 	ids       mockclient.IDs
 	terminals mockclient.Terminals
 	elicits   []mockclient.ElicitRule
@@ -34,6 +34,12 @@ type client struct {
 
 	greeting wire.Value       // the result of initialize
 	opening  transcript.Entry // the answer to the latest session/new
+}
+
+// held are the requests of a method that stay open.
+type held struct {
+	method string
+	is     func(params wire.Value) bool
 }
 
 func newClient() scenarios.Client { return &client{offers: mockclient.DefaultCapabilities()} }
@@ -70,9 +76,12 @@ func (c *client) Connect(a *transport.Agent, env []string, isolated bool) {
 			t.Real, t.Allow = true, []string{"*"}
 		}
 		c.editor = mockclient.NewEditor(a, mockclient.Options{
-			Capabilities: c.offers, Policy: c.policy(), Files: &c.files, IDs: c.ids, Hold: c.hold,
+			Capabilities: c.offers, Policy: c.policy(), Files: &c.files, IDs: c.ids,
 			Terminals: &c.terminals, Elicitation: &mockclient.Elicitation{Rules: c.elicits},
 		})
+		for _, h := range c.hold {
+			c.editor.HoldIf(h.method, h.is)
+		}
 	})
 }
 

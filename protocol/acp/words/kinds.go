@@ -32,6 +32,8 @@ func kinds() []scenarios.Kind {
 	}
 	return append(all, []scenarios.Kind{
 		{Name: "update", Help: "any session/update", Match: update()},
+		{Name: "tool", Help: "any report of a tool call: an agent may tell of it in one or in many", Inner: true,
+			Match: update("tool_call", "tool_call_update")},
 		{Name: "content", Help: "any update that belongs to a turn: text, thought, tool call, plan", Inner: true,
 			Match: update("user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update",
 				"plan")},

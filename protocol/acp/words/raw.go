@@ -76,7 +76,16 @@ func compileRaw(request bool) func(*scenarios.Line) scenarios.Step {
 			if !request {
 				return notify(b, l, b.Session(), method, params)
 			}
-			_, err = call(ctx, b, l, b.Session(), method, params, false)
+			c, err := send(ctx, b, l, b.Session(), method, params)
+			if err != nil || method != "initialize" {
+				return err
+			}
+			// What follows speaks to an agent that is initialized, by this or not.
+			e, err := answer(ctx, b, l, c, false)
+			if result := e.JSON().Get("result"); err == nil && result.Exists() {
+				of(b).change(func() { of(b).greeting = result })
+				return b.Greeted()
+			}
 			return err
 		}
 	}

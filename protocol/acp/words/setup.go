@@ -22,31 +22,34 @@ func setupCommands() []*scenarios.Command {
 		Compile: compileClient,
 	}, {
 		Name: "permit", Group: "setup",
-		Args:    "CHOICE [kind=K] [title=GLOB] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice]",
+		Args:    "CHOICE [kind=K] [title=GLOB] [about=REGEXP] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice]",
 		Summary: "say how permission requests are answered from now on",
 		Detail: "CHOICE is allow_once, allow_always, reject_once, reject_always, cancelled, hold\n" +
 			"(until answer), never, error, error:CODE or option:ID. The conditions choose the\n" +
-			"requests; the line given last is asked first. late keeps the request open when\n" +
-			"the turn is cancelled, twice answers two times: both break the protocol on\n" +
+			"requests, about by anything that was said of the tool call; the line given last is\n" +
+			"asked first. late keeps the request open when the turn is cancelled, twice answers two times: both break the protocol on\n" +
 			"purpose. Without permit a permission is rejected.",
 		Compile: compilePermit,
 	}, {
-		Name: "hold", Group: "setup", Args: "METHOD…",
+		Name: "hold", Group: "setup", Args: "METHOD [CONDITION…]",
 		Summary: "leave requests of the agent open until answer",
+		Detail:  "With conditions only those whose params are so: fs/read_text_file path~notes.txt.",
 		Compile: func(l *scenarios.Line) scenarios.Step {
-			l.Need(0, "a method")
+			method := l.One(0, "a method")
+			conditions := l.Where(1)
 			return func(_ context.Context, b *scenarios.Branch) error {
-				for _, w := range l.Rest {
-					method := w.Raw()
-					c := of(b)
-					c.change(func() {
-						c.hold = append(c.hold, method)
-						if c.editor != nil {
-							c.editor.SetHold(method, true)
-						}
-					})
-					b.ExcuseAll() // the script may leave it open for good
+				is, err := conditions(b)
+				if err != nil {
+					return l.Fault(err)
 				}
+				c := of(b)
+				c.change(func() {
+					c.hold = append(c.hold, held{method, is})
+					if c.editor != nil {
+						c.editor.HoldIf(method, is)
+					}
+				})
+				b.ExcuseAll() // the script may leave it open for good
 				return nil
 			}
 		},
@@ -112,7 +115,7 @@ func compileClient(l *scenarios.Line) scenarios.Step {
 }
 
 func compilePermit(l *scenarios.Line) scenarios.Step {
-	opts := l.Options("kind", "title", "offers", "nth", "after", "delay")
+	opts := l.Options("kind", "title", "about", "offers", "nth", "after", "delay")
 	choice := l.One(0, "a choice")
 	answer, err := mockclient.ParseAnswer(choice)
 	if err != nil {
@@ -136,6 +139,8 @@ func compilePermit(l *scenarios.Line) scenarios.Step {
 			rule.Kind = text
 		case "title":
 			rule.Title = text
+		case "about":
+			rule.About = text
 		case "offers":
 			rule.Offers = text
 		case "nth", "after":

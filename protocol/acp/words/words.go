@@ -36,8 +36,8 @@ func Add(p *scenarios.Protocol) {
 		return e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt"
 	}
 	p.TurnEnd, p.Said, p.Brief = turnEnd, said, brief
-	p.Lookup, p.Stands = lookup, stands
-	p.ToolNews = toolNews
+	p.Lookup, p.Stands, p.Stories = lookup, stands, newStories
+	p.ToolNews, p.Barred = toolNews, barred
 	p.SessionPath = "sessionId"
 	p.OpensSession = func(method string) bool { return strings.HasPrefix(method, "session/") }
 	p.Inner = inner

@@ -1,0 +1,100 @@
+package words
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// stories link the entries of a run that belong together: the chunks of a message,
+// since how an agent cuts it into pieces is its own choice, and what was said of a
+// tool call, since what it says where is its own choice, too. A permission request
+// need only name the call's id.
+type stories struct {
+	mu     sync.Mutex
+	before map[int]transcript.Entry // by Seq, the entry that goes on with it
+	last   map[string]transcript.Entry
+}
+
+// newStories returns what a run watches and what it asks; see scenarios.Protocol.
+func newStories() (observe func(transcript.Entry), told func(transcript.Entry, string) (string, bool)) {
+	s := &stories{before: map[int]transcript.Entry{}, last: map[string]transcript.Entry{}}
+	return s.observe, s.told
+}
+
+// observe watches the transcript. It must not call it.
+func (s *stories) observe(e transcript.Entry) {
+	if e.Source != transcript.Agent && e.Source != transcript.Editor {
+		return
+	}
+	u := acpframe.Update(e)
+	message := "message " + e.Session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch call := callOf(e); {
+	case call.Exists():
+		s.link(e, "call "+e.Session+" "+call.Get("toolCallId").Str(), true)
+		delete(s.last, message)
+	case e.Source == transcript.Agent && strings.HasSuffix(u, "_chunk"):
+		before := s.last[message]
+		s.link(e, message, acpframe.Update(before) == u && messageID(before) == messageID(e))
+	case u == "" && (strings.HasPrefix(e.Method, "session/") || e.Session == ""):
+		// The begin or the end of a turn or of a load.
+		delete(s.last, message)
+	}
+}
+
+// link makes an entry the last one of its kind, and the one before it what it goes
+// on with.
+func (s *stories) link(e transcript.Entry, kind string, goesOn bool) {
+	if before, ok := s.last[kind]; ok && goesOn && before.Conn == e.Conn {
+		s.before[e.Seq] = before
+	}
+	s.last[kind] = e
+}
+
+// mostTold bounds what is put together, in bytes.
+const mostTold = 64 << 10
+
+// told returns by "text" the text of a message up to one of its chunks, and by
+// "about" the JSON of what was said of a tool call.
+func (s *stories) told(e transcript.Entry, path string) (text string, ok bool) {
+	part := func(e transcript.Entry) string { return e.JSON().Path("params.update.content.text").Str() }
+	switch u := acpframe.Update(e); {
+	case path == "about" && callOf(e).Exists():
+		part = func(e transcript.Entry) string { return string(callOf(e).Raw()) }
+	case path != "text" || e.Source != transcript.Agent || u != "agent_message_chunk" && u != "agent_thought_chunk":
+		return "", false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	parts, size := []string{}, 0
+	for more := true; more && size < mostTold; e, more = s.before[e.Seq] {
+		parts = append(parts, part(e))
+		size += len(parts[len(parts)-1])
+	}
+	var all strings.Builder
+	for i := len(parts) - 1; i >= 0; i-- {
+		all.WriteString(parts[i])
+	}
+	return all.String(), true
+}
+
+func messageID(e transcript.Entry) string { return e.JSON().Path("params.update.messageId").Str() }
+
+// callOf is what an entry says of a tool call.
+func callOf(e transcript.Entry) wire.Value {
+	if e.Source != transcript.Agent {
+		return wire.Value{}
+	}
+	if u := acpframe.Update(e); u == "tool_call" || u == "tool_call_update" {
+		return e.JSON().Path("params.update")
+	}
+	if e.Method == "session/request_permission" && e.Kind == transcript.Request {
+		return e.JSON().Path("params.toolCall")
+	}
+	return wire.Value{}
+}

@@ -1,0 +1,182 @@
+package scenarios
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+func pickCommand() *Command {
+	return &Command{
+		Name: "pick", Group: "back", Args: "LIST of REF [CONDITION…] as NAME", Captures: true,
+		Summary: "find the first entry of a list that fulfils conditions",
+		Detail: "LIST is the path of a list in what REF names: a line above, whose answer counts\n" +
+			"if it is a request, or what another line picked. $NAME.path is then a field of the\n" +
+			"entry. An agent orders and names what it has as it likes, so a scenario takes what\n" +
+			"it needs by what it is, not by where it stands. Lists in groups are one list.\n" +
+			"Behind needs it skips the scenario where there is no such entry.",
+		Compile: func(l *Line) Step {
+			p := l.picker(0)
+			return func(ctx context.Context, b *Branch) error {
+				from, lacks, err := p.take(b)
+				if err == nil && lacks != "" {
+					return b.Back(l, false, lacks, "no such entry", from.Seq)
+				}
+				return err
+			}
+		},
+	}
+}
+
+// compileNeedsPick skips the scenario if nothing can be picked.
+func compileNeedsPick(l *Line) Step {
+	p := l.picker(1)
+	return func(_ context.Context, b *Branch) error {
+		_, lacks, err := p.take(b)
+		if err == nil && lacks != "" {
+			return &Skipped{"the agent has no " + lacks}
+		}
+		return err
+	}
+}
+
+// picker is a compiled pick.
+type picker struct {
+	line *Line
+	path string
+	of   string
+	is   func(b *Branch) (func(wire.Value) bool, error)
+	says string // the list and the conditions, as written
+}
+
+// picker reads the words of a line from an index on.
+func (l *Line) picker(from int) *picker {
+	p := &picker{line: l, path: l.One(from, "the path of a list")}
+	if w := l.Need(from+1, "of"); w.Raw() != "of" {
+		l.Usage(w.Column, "pick LIST of REF, not %q", w.Raw())
+	}
+	p.of = l.Ref(from + 2)
+	p.is, p.says = l.Where(from+3), p.path
+	for _, w := range l.Rest[min(from+3, len(l.Rest)):] {
+		p.says += " " + w.Raw()
+	}
+	if l.Alias == "" {
+		l.Usage(l.End(), "pick needs \"as NAME\" at its end")
+	}
+	return p
+}
+
+// take names the first entry that fulfils the conditions. Without one, lacks says
+// what there is not; from is the entry of the transcript that was looked at.
+func (p *picker) take(b *Branch) (from transcript.Entry, lacks string, err error) {
+	list, from, err := p.list(b)
+	if err != nil {
+		return from, "", p.line.Fault(err)
+	}
+	is, err := p.is(b)
+	if err != nil {
+		return from, "", p.line.Fault(err)
+	}
+	for item := range flat(list, p.path) {
+		if is(item) {
+			b.run.change(func(s *state) { s.picked[p.line.Alias] = item })
+			return from, "", nil
+		}
+	}
+	return from, p.says, nil
+}
+
+// list is the list that is picked from.
+func (p *picker) list(b *Branch) (v wire.Value, from transcript.Entry, err error) {
+	if v, ok := b.run.taken(p.of); ok {
+		return v.Path(p.path), transcript.Entry{}, nil
+	}
+	e, ok := b.run.named(p.of)
+	if !ok {
+		return v, e, fmt.Errorf("%s has not happened", p.of)
+	}
+	e = b.run.answerOf(e)
+	v, _, _ = b.run.lookup(e, p.path)
+	return v, e, nil
+}
+
+// flat yields the entries of a list. An entry that holds a list of the same name
+// is a group: its entries count instead.
+func flat(list wire.Value, path string) func(yield func(wire.Value) bool) {
+	name := path[strings.LastIndex(path, ".")+1:]
+	return func(yield func(wire.Value) bool) {
+		for item := range list.Items() {
+			if inner := item.Get(name); inner.Kind() == wire.Array {
+				for one := range inner.Items() {
+					if !yield(one) {
+						return
+					}
+				}
+			} else if !yield(item) {
+				return
+			}
+		}
+	}
+}
+
+// taken is what a line picked under a name.
+func (r *run) taken(name string) (v wire.Value, ok bool) {
+	r.change(func(s *state) { v, ok = s.picked[name] })
+	return v, ok
+}
+
+// answerOf is the answer to a request of ours, once that is there; any other entry
+// is what it is.
+func (r *run) answerOf(e transcript.Entry) transcript.Entry {
+	if e.Source == transcript.Editor && e.Kind == transcript.Request {
+		if a := r.t.At(r.AnswerTo(e.Seq)); a.Ref == e.Seq {
+			return a
+		}
+	}
+	return e
+}
+
+// Where reads conditions on a JSON value from the words of a line, from an
+// index on.
+func (l *Line) Where(from int) func(b *Branch) (is func(wire.Value) bool, err error) {
+	var fields []field
+	for i := from; i < len(l.Rest); i++ {
+		fields = append(fields, l.field(l.Rest[i]))
+	}
+	return func(b *Branch) (func(wire.Value) bool, error) {
+		var bound []boundField
+		for _, f := range fields {
+			bf, err := f.bind(b)
+			if err != nil {
+				return nil, err
+			}
+			bound = append(bound, bf)
+		}
+		return func(v wire.Value) bool {
+			return !slices.ContainsFunc(bound, func(f boundField) bool {
+				at := v.Path(f.path)
+				return !f.holds(at, at.Text(), at.Exists())
+			})
+		}, nil
+	}
+}
+
+// bind expands the variables of a condition.
+func (f field) bind(b *Branch) (boundField, error) {
+	value, err := b.Expand(f.value)
+	if err != nil {
+		return boundField{}, err
+	}
+	bf := boundField{f.path, f.operator, value, f.regexp}
+	if strings.HasSuffix(f.operator, "~") && bf.regexp == nil {
+		if bf.regexp, err = regexp.Compile(value); err != nil {
+			return bf, fmt.Errorf("%s~%s: %w", f.path, value, err)
+		}
+	}
+	return bf, nil
+}
