@@ -28,7 +28,7 @@ func setupCommands() []*scenarios.Command {
 			"(until answer), never, error, error:CODE or option:ID. The conditions choose the\n" +
 			"requests, about by anything that was said of the tool call; the line given last is\n" +
 			"asked first. late keeps the request open when the turn is cancelled, twice answers\n" +
-			"two times: both break the protocol on "+
+			"two times: both break the protocol on " +
 			"purpose. Without permit a permission is rejected.",
 		Compile: compilePermit,
 	}, {
