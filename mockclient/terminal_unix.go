@@ -3,6 +3,7 @@
 package mockclient
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -44,8 +45,11 @@ func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, 
 	if size.Rows == 0 || size.Cols == 0 {
 		size = pty.Winsize{Rows: 24, Cols: 80}
 	}
-	screen, err := pty.StartWithAttrs(cmd, &size, terminalAttr())
-	if err != nil {
+	var screen *os.File
+	if err := process.StartChild(cmd, func() (err error) {
+		screen, err = pty.StartWithAttrs(cmd, &size, terminalAttr())
+		return err
+	}); err != nil {
 		r.Fail(codeInternal, "starting %q: %v", wire.Clip(words[0], 200), err)
 		return
 	}
@@ -79,6 +83,7 @@ func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, 
 	l.waits.Go(func() {
 		err := cmd.Wait()
 		close(exited)
+		process.EndChild(cmd)
 		select { // what the command left running may hold the pty
 		case <-read:
 		case <-time.After(200 * time.Millisecond):

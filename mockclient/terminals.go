@@ -346,12 +346,25 @@ func (l *ledger) closeAll() {
 		t.kill()
 		t.free()
 	}
+	// Real commands have been killed; it takes a moment. What cannot be killed must
+	// not hold the run, and shows as what outlived the agent.
+	patience := time.After(5 * time.Second)
 	for _, t := range list {
-		select { // a real command has been killed; it takes a moment
+		select {
 		case <-t.done:
-		case <-time.After(5 * time.Second):
+			continue
+		case <-patience:
 		}
+		break
 	}
 	close(l.over)
-	l.waits.Wait()
+	waited := make(chan struct{})
+	go func() {
+		l.waits.Wait()
+		close(waited)
+	}()
+	select {
+	case <-waited:
+	case <-time.After(5 * time.Second):
+	}
 }

@@ -12,13 +12,13 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -97,38 +97,61 @@ func packAll(text golden.Renderer, run scenarios.Run) []chan string {
 	return packed
 }
 
-// detail is what the page shows of one scenario besides its result.
-type detail struct {
-	Entries   [][]any `json:"entries"` // seq, microseconds, connection, source, kind, ref, text, raw
-	Cut       []int   `json:"cut,omitempty"`
-	Rendered  string  `json:"rendered,omitempty"`
-	Workspace string  `json:"workspace,omitempty"`
-	Problem   string  `json:"problem,omitempty"`
-}
-
-// pack reads what belongs to a result and compresses it. What cannot be read is
-// told on the page, not to the caller: the rest of the report stands.
+// pack reads what belongs to a result and compresses it, entry by entry. What cannot
+// be read is told on the page, not to the caller: the rest of the report stands.
 func pack(text golden.Renderer, out string, r scenarios.Result) string {
-	d := detail{Entries: [][]any{}}
-	root, err := os.OpenRoot(orDot(out))
+	var b bytes.Buffer
+	in64 := base64.NewEncoder(base64.StdEncoding, &b)
+	z, _ := gzip.NewWriterLevel(in64, gzip.BestSpeed) // the level is one there is
+	// Writing to memory does not fail, and every field can be marshalled.
+	d := json.NewEncoder(z)
+	d.SetEscapeHTML(false)
+	var rest struct { // besides the entries, what the page shows of one scenario
+		Cut       []int  `json:"cut,omitempty"`
+		Rendered  string `json:"rendered,omitempty"`
+		Workspace string `json:"workspace,omitempty"`
+		Problem   string `json:"problem,omitempty"`
+	}
+	_, _ = io.WriteString(z, `{"entries":[`)
+	root, err := confined.Open(orDot(out))
 	if err != nil {
-		d.Problem = fmt.Sprintf("the files of this run cannot be read: %v", err)
-		return compress(d)
+		rest.Problem = fmt.Sprintf("the files of this run cannot be read: %v", err)
+	} else {
+		defer root.Close()
+		comma := ""
+		err := readEntries(text, root, r.Artifacts["transcript"], func(e transcript.Entry, line string) {
+			raw := string(bytes.ToValidUTF8(e.Raw, []byte("\ufffd")))
+			if len(raw) > rawLimit {
+				raw = wire.Clip(raw, rawLimit)
+				rest.Cut = append(rest.Cut, e.Seq)
+			}
+			_, _ = io.WriteString(z, comma)
+			_ = d.Encode([]any{e.Seq, e.At.Microseconds(), e.Conn, e.Source, e.Kind, e.Ref, line, raw})
+			comma = ","
+		})
+		if err != nil {
+			rest.Problem = fmt.Sprintf("the transcript cannot be read: %v", err)
+		}
+		rest.Rendered, rest.Workspace = readSome(root, r.Artifacts["rendered"]), readSome(root, r.Artifacts["workspace"])
 	}
-	defer root.Close()
-	if err := d.read(text, root, r.Artifacts["transcript"]); err != nil {
-		d.Problem = fmt.Sprintf("the transcript cannot be read: %v", err)
+	more, _ := json.Marshal(rest)
+	_, _ = io.WriteString(z, "]")
+	if len(more) > len("{}") {
+		_, _ = fmt.Fprintf(z, ",%s", more[1:])
+	} else {
+		_, _ = io.WriteString(z, "}")
 	}
-	d.Rendered = readSome(root, r.Artifacts["rendered"])
-	d.Workspace = readSome(root, r.Artifacts["workspace"])
-	return compress(d)
+	_ = z.Close()
+	_ = in64.Close()
+	return b.String()
 }
 
 func orDot(dir string) string {
 	return cmp.Or(dir, ".")
 }
 
-func (d *detail) read(render golden.Renderer, root *os.Root, name string) error {
+// readEntries calls do with each entry of a transcript and its line.
+func readEntries(render golden.Renderer, root *confined.Root, name string, do func(transcript.Entry, string)) error {
 	if name == "" {
 		return fmt.Errorf("the run kept none")
 	}
@@ -137,24 +160,10 @@ func (d *detail) read(render golden.Renderer, root *os.Root, name string) error 
 		return err
 	}
 	defer file.Close()
-	t, err := transcript.Load(file, nil)
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	for e := range t.All() {
-		text := wire.Clip(harmless(render.Line(e)), 600)
-		raw := string(bytes.ToValidUTF8(e.Raw, []byte("\ufffd")))
-		if len(raw) > rawLimit {
-			raw = wire.Clip(raw, rawLimit)
-			d.Cut = append(d.Cut, e.Seq)
-		}
-		d.Entries = append(d.Entries, []any{e.Seq, e.At.Microseconds(), e.Conn, e.Source, e.Kind, e.Ref, text, raw})
-	}
-	return nil
+	return transcript.Scan(file, nil, func(e transcript.Entry) { do(e, wire.Clip(harmless(render.Line(e)), 600)) })
 }
 
-func readSome(root *os.Root, name string) string {
+func readSome(root *confined.Root, name string) string {
 	if name == "" {
 		return ""
 	}
@@ -171,15 +180,4 @@ func readSome(root *os.Root, name string) string {
 		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
 	}
 	return wire.Clip(string(data), artifactLimit)
-}
-
-func compress(d detail) string {
-	var b bytes.Buffer
-	text := base64.NewEncoder(base64.StdEncoding, &b)
-	z := gzip.NewWriter(text)
-	// Writing to memory does not fail, and every field can be marshalled.
-	_ = json.NewEncoder(z).Encode(d)
-	_ = z.Close()
-	_ = text.Close()
-	return b.String()
 }

@@ -1,12 +1,12 @@
 package reports
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -66,7 +66,7 @@ func (p Protocol) measure(run scenarios.Run) Measures {
 }
 
 func transcriptOf(run scenarios.Run, r scenarios.Result) (*transcript.Transcript, error) {
-	file, err := os.Open(filepath.Join(run.Out, filepath.FromSlash(r.Artifacts["transcript"])))
+	file, err := confined.OpenBelow(orDot(run.Out), filepath.FromSlash(r.Artifacts["transcript"]))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 	}
 	c := transport.Command{
 		Path: launch.Path, Args: append(slices.Clone(launch.Args), r.engine.ExtraArgs...), Env: launch.Env, Dir: launch.Dir,
-		RunID: filepath.Base(r.box.Root), Grace: r.engine.Grace,
+		RunID: filepath.Base(r.box.Root), Grace: r.engine.Grace, MaxLine: longestLine,
 	}
 	if c.Keeper = r.engine.keeper(); c.Keeper != nil {
 		c.RemoveOnExit = r.box.Root
@@ -111,6 +112,7 @@ func (r *run) stopAgent(ctx context.Context) {
 	shutdown := agent.Stop(ctx)
 	r.change(func(s *state) {
 		s.shutdown, s.survivors = shutdown, append(s.survivors, shutdown.Survivors...)
+		s.keeper = cmp.Or(s.keeper, shutdown.Exit.Keeper)
 		s.agent, s.ready = nil, false
 		s.conn++
 	})

@@ -91,6 +91,8 @@ type Engine struct {
 	Keep bool
 	// Step is told what each running scenario does.
 	Step func(id, step string)
+	// memory is how many bytes of a transcript are kept in memory; 0 means 64 MiB.
+	memory int
 	// Perturb is what the editor does without meaning anything by it.
 	Perturb Perturbation
 	// Slot, if set, is called when a run has nothing left to do but to listen,
@@ -201,13 +203,14 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	}
 	r.t, err = transcript.New(transcript.Header{Tool: e.Tool, Agent: e.Profile.Name, Scenario: s.ID,
 		Protocol: e.Protocol.Version, Seed: e.Seed},
-		transcript.Options{Classifier: e.Protocol.Classifier, Path: path})
+		transcript.Options{Classifier: e.Protocol.Classifier, Path: path, Memory: e.memory})
 	if err != nil {
 		return nil, err
 	}
 	r.checker = e.Protocol.Rules.NewChecker(rules.Config{Version: 1, Severity: e.Severity, Off: s.decl.rulesOff,
 		Start: r.box.Work, Roots: []string{r.box.Root}, Patience: e.StepTimeout})
 	r.t.Observe(r.checker.Observe)
+	r.t.Observe(r.measure)
 	observe, told := e.Protocol.Stories()
 	r.t.Observe(observe)
 	r.told = told

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -32,7 +34,8 @@ func compileExec(l *Line) Step {
 func (r *run) exec(ctx context.Context, b *Branch, l *Line, argv []string) error {
 	wait, cancel := r.StepTimeout(ctx, 0)
 	defer cancel()
-	var in, out bytes.Buffer
+	var in bytes.Buffer
+	var out head
 	if err := r.t.Save(&in); err != nil {
 		return err
 	}
@@ -47,8 +50,11 @@ func (r *run) exec(ctx context.Context, b *Branch, l *Line, argv []string) error
 	if s := b.Session(); s != nil {
 		id = s.ID
 	}
-	c.Env = append(append([]string{}, r.engine.Host...), "WORK="+r.box.Work, "HOME="+r.box.Home, "ACP_TEST_SESSION="+id)
-	err := c.Run()
+	mark := process.TerminalVariable(fmt.Sprintf("%s/exec/%d", filepath.Base(r.box.Root), l.Number))
+	defer process.KillCarriers(mark)
+	c.Env = append(process.Attributed(r.engine.Host, filepath.Base(r.box.Root), r.connection()), mark,
+		"WORK="+r.box.Work, "HOME="+r.box.Home, "ACP_TEST_SESSION="+id)
+	err := r.runToEnd(c)
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
@@ -63,4 +69,26 @@ func (r *run) exec(ctx context.Context, b *Branch, l *Line, argv []string) error
 			fmt.Sprintf("%v\n%s", err, transcript.Clip(out.String(), 2000)))
 	}
 	return l.Fault(fmt.Errorf("running %s: %w", argv[0], err))
+}
+
+// mostOutput of a program is kept, in bytes.
+const mostOutput = 1 << 20
+
+// head keeps the beginning of what is written to it.
+type head struct{ bytes.Buffer }
+
+func (h *head) Write(p []byte) (int, error) {
+	_, _ = h.Buffer.Write(p[:min(len(p), max(mostOutput-h.Len(), 0))])
+	return len(p), nil
+}
+
+// runToEnd runs a program and ends what it leaves behind.
+func (r *run) runToEnd(c *exec.Cmd) error {
+	process.Lead(c)
+	if err := process.StartChild(c, c.Start); err != nil {
+		return err
+	}
+	defer process.EndChild(c)
+	defer process.KillLed(c)
+	return c.Wait()
 }

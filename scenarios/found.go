@@ -48,8 +48,9 @@ func (r *run) around(seqs []int) []string {
 		want[s] = true
 	}
 	var lines []string
-	for e := range r.t.Between(1, last+1) {
-		if want[e.Seq] || e.Frame() && e.Seq >= last-2 {
+	for _, seq := range slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(seqs), last-2, last-1, last+1)))) {
+		e := r.t.At(seq)
+		if want[e.Seq] || e.Frame() {
 			mark := "  "
 			if want[e.Seq] {
 				mark = "> "
@@ -66,7 +67,21 @@ func (r *run) around(seqs []int) []string {
 // leftovers are findings about the end of the agent, which no frame shows.
 func (r *run) leftovers() []Finding {
 	var out []Finding
+	if why := r.flood.why.Load(); why != nil {
+		out = append(out, Finding{Rule: "FLOOD", Class: Fail, Message: "The agent was killed: " + *why + "."})
+	}
+	if k := r.state.keeper; k != "" {
+		out = append(out, Finding{Rule: "EXIT-KEEPER", Class: Fail, Requirements: r.protocol().ExitRequirements,
+			Message: fmt.Sprintf("The process that watches over those of the agent %s, "+
+				"which nobody but the agent or the system does to it.", k)})
+	}
 	for _, p := range r.state.survivors {
+		if p.Left {
+			out = append(out, Finding{Rule: "EXIT-LEFTOVER", Class: Fail, Requirements: r.protocol().ExitRequirements,
+				Message: fmt.Sprintf("A process of the agent could not be killed and is left: %s", r.Plain(p.Command)),
+				Detail:  fmt.Sprintf("pid %d, parent %d", p.PID, p.Parent)})
+			continue
+		}
 		out = append(out, Finding{Rule: "EXIT-LEFTOVER", Class: Warn, Requirements: r.protocol().ExitRequirements,
 			Message: fmt.Sprintf("A process outlived the agent and was killed: %s", r.Plain(p.Command)),
 			Detail:  fmt.Sprintf("pid %d, parent %d", p.PID, p.Parent)})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -59,7 +60,7 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 			return
 		}
 	case errors.As(err, &timer):
-		f := r.Failure(&Line{}, transcript.Outcome{Cause: timer})
+		f := r.Failure(&Line{Line: &script.Line{}}, transcript.Outcome{Cause: timer})
 		f.Expected, f.Observed = []string{"an end of the scenario"}, "it was still running"
 		m = &Miss{Failure: f, Effect: true}
 		r.missed(m)
@@ -270,13 +271,20 @@ func (r *run) unsure() string {
 	return ""
 }
 
+// mostRemarks bounds how many are shown.
+const mostRemarks = 200
+
 // remarks are the sentences the editor and the model server left.
 func (r *run) remarks() []string {
 	var out []string
+	told := map[string]bool{}
+	for _, n := range r.state.notes {
+		told[n] = true
+	}
 	for e := range r.t.All() {
 		if e.Kind == transcript.Noted || e.Kind == transcript.ModelUnmatched || e.Kind == transcript.ModelUnused {
-			if text := e.JSON().Get("text").Str(); text != "" && !slices.Contains(out, text) &&
-				!slices.Contains(r.state.notes, text) {
+			if text := e.JSON().Get("text").Str(); text != "" && !told[text] && len(told) < mostRemarks {
+				told[text] = true
 				out = append(out, text)
 			}
 		}

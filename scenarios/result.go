@@ -81,8 +81,10 @@ type Run struct {
 	// with the harness where the log proves nothing.
 	Recorded bool `json:"-"`
 	// Interrupted: the run was stopped before all scenarios ran.
-	Interrupted bool   `json:"interrupted,omitempty"`
-	Shard       *Shard `json:"shard,omitempty"`
+	Interrupted bool `json:"interrupted,omitempty"`
+	// Left are processes of agents that could not be killed.
+	Left  []string `json:"left,omitempty"`
+	Shard *Shard   `json:"shard,omitempty"`
 	// NoModel says what to do where no scenario reached the model server; then what
 	// needs a model is inconclusive, and the exit status 2.
 	NoModel string   `json:"no_model,omitempty"`

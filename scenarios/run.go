@@ -35,6 +35,7 @@ type run struct {
 	told    func(e transcript.Entry, path string) (string, bool)
 	client  Client
 	state   state
+	flood   flood
 	// launching is held while an agent starts.
 	launching sync.Mutex
 	rendered  string

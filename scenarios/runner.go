@@ -42,6 +42,10 @@ type Plan struct {
 // each of them.
 const startTries = 3
 
+// transcriptMemory is what the transcripts of all scenarios that run at once keep in
+// memory, in bytes; the rest of them is on the disk.
+const transcriptMemory = 48 << 20
+
 // RunAll runs scenarios and sums up. Results are in the order of the list, and
 // of the repeats. When ctx ends, the run stops, and what has finished is
 // summed up.
@@ -67,6 +71,7 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
 	defer temp.Close()
 	x := &execution{engine: *e, plan: plan, slots: newSlots(jobs), stop: stop}
 	x.engine.Temp = temp.Dir()
+	x.engine.memory = transcriptMemory / jobs
 	repeats := max(plan.Repeat, 1)
 	for round := 1; ctx.Err() == nil && (round <= repeats || plan.UntilFail && plan.Repeat == 0); round++ {
 		number := 0
@@ -79,6 +84,10 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
 		}
 	}
 	x.wait.Wait()
+	for _, p := range process.KillOrphans() {
+		run.Left = append(run.Left, fmt.Sprintf("%d %s", p.PID, p.Command))
+		run.Notes = append(run.Notes, "a process of an agent could not be killed and is left: "+run.Left[len(run.Left)-1])
+	}
 	run.Interrupted = ctx.Err() != nil && !x.failedFast
 	order := map[string]int{}
 	for i, s := range mine {
@@ -306,7 +315,7 @@ func (run *Run) exit() int {
 	switch {
 	case c.Error > 0, run.NoModel != "", !run.Recorded && c.Pass+c.Fail+c.Known == 0:
 		return 2
-	case c.Fail > 0, len(run.Stale) > 0, run.Strict && c.Inconclusive > 0, run.Interrupted:
+	case c.Fail > 0, len(run.Left) > 0, len(run.Stale) > 0, run.Strict && c.Inconclusive > 0, run.Interrupted:
 		return 1
 	}
 	return 0

@@ -46,6 +46,7 @@ type state struct {
 	killed     bool                // the script killed it
 	shutdown   transport.Shutdown
 	survivors  []transport.ProcessInfo
+	keeper     string // what became of a keeper that did not live to the end
 	// settled is the last entry the script waited for or made itself. What
 	// came after it may or may not have come in time: no golden shows it.
 	settled int

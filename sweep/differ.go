@@ -3,13 +3,13 @@ package sweep
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
@@ -49,7 +49,7 @@ func Differences(p Planner, run scenarios.Run, list []*scenarios.Scenario) []sce
 }
 
 func rendered(out string, r scenarios.Result) string {
-	text, err := os.ReadFile(filepath.Join(out, filepath.FromSlash(r.Artifacts["rendered"])))
+	text, err := confined.ReadBelow(out, filepath.FromSlash(r.Artifacts["rendered"]))
 	if err != nil {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -260,10 +261,10 @@ func (s *sweep) doubts(sch Schedule, res scenarios.Result) map[string]bool {
 		return nil
 	}
 	dir := filepath.Join(s.engine.Out, filepath.FromSlash(res.ID))
-	t, err := readTranscript(filepath.Join(dir, "transcript.jsonl"))
+	t, err := readTranscript(dir)
 	if err != nil {
 		return nil
 	}
-	diff, _ := os.ReadFile(filepath.Join(dir, "workspace.diff"))
+	diff, _ := confined.ReadBelow(dir, "workspace.diff")
 	return sch.Doubts(t, effects(string(diff)))
 }

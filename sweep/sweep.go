@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/glob"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -257,12 +257,13 @@ func (s *sweep) observe(ctx context.Context, b Base, sc *scenarios.Scenario) {
 	if res.Verdict == scenarios.Skip || res.Verdict == scenarios.Error {
 		return
 	}
-	t, err := readTranscript(filepath.Join(e.Out, filepath.FromSlash(sc.ID), "transcript.jsonl"))
+	dir := filepath.Join(e.Out, filepath.FromSlash(sc.ID))
+	t, err := readTranscript(dir)
 	if err != nil {
 		s.note("%s: its baseline cannot be read: %v", sc.ID, err)
 		return
 	}
-	diff, _ := os.ReadFile(filepath.Join(e.Out, filepath.FromSlash(sc.ID), "workspace.diff"))
+	diff, _ := confined.ReadBelow(dir, "workspace.diff")
 	for _, note := range b.Observe(t, effects(string(diff))) {
 		s.note("%s", note)
 	}
@@ -290,8 +291,9 @@ func effects(diff string) []string {
 	return out
 }
 
-func readTranscript(file string) (*transcript.Transcript, error) {
-	f, err := os.Open(file)
+// readTranscript loads the transcript in the folder of a scenario.
+func readTranscript(dir string) (*transcript.Transcript, error) {
+	f, err := confined.OpenBelow(dir, "transcript.jsonl")
 	if err != nil {
 		return nil, err
 	}

@@ -46,44 +46,73 @@ var errNoHeader = errors.New(`not a transcript: the first line should be a heade
 // place in the file; where lines were taken out of it, Ref follows. c is as in
 // Options: it says what is appended later, and how Message reads an entry.
 func Load(r io.Reader, c Classifier) (*Transcript, error) {
-	in := bufio.NewReaderSize(r, 256<<10)
-	line, err := in.ReadBytes('\n')
-	if err != nil && err != io.EOF {
-		return nil, fmt.Errorf("reading the transcript: %w", err)
+	var t *Transcript
+	err := scan(r, c, func(h Header) (err error) {
+		if t, err = New(h, Options{Classifier: c}); err == nil {
+			t.header = h // New would invent a start
+		}
+		return err
+	}, func(e Entry) { t.restore(e) })
+	if errors.Is(err, errTorn) {
+		t.torn, err = true, nil
 	}
-	h, bad := decodeHeader(line)
-	if bad != nil {
-		return nil, &FormatError{1, bad}
-	}
-	t, err := New(h, Options{Classifier: c})
 	if err != nil {
 		return nil, err
 	}
-	t.header = h // New would invent a start
+	t.start = t.start.Add(-t.last) // what is appended goes on from there
+	return t, nil
+}
+
+// Scan calls do for each entry that Load would load, and keeps none of them. The
+// last line is left out if it is not whole.
+func Scan(r io.Reader, c Classifier, do func(Entry)) error {
+	err := scan(r, c, func(Header) error { return nil }, do)
+	if errors.Is(err, errTorn) {
+		return nil
+	}
+	return err
+}
+
+// errTorn is the error of a file that ends in the middle of a line.
+var errTorn = errors.New("the file ends in the middle of a line")
+
+func scan(r io.Reader, c Classifier, head func(Header) error, do func(Entry)) error {
+	if c == nil {
+		c = JSONRPC{}
+	}
+	in := bufio.NewReaderSize(r, 256<<10)
+	line, err := in.ReadBytes('\n')
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("reading the transcript: %w", err)
+	}
+	h, bad := decodeHeader(line)
+	if bad != nil {
+		return &FormatError{1, bad}
+	}
+	if err := head(h); err != nil {
+		return err
+	}
 	var places renumbered
-	d := decoder{classes: t.classes}
+	d := decoder{classes: c}
 	for n := 2; ; n++ {
 		line, err = readLine(in, line[:0])
 		if err != nil && err != io.EOF {
-			return nil, fmt.Errorf("reading the transcript: %w", err)
+			return fmt.Errorf("reading the transcript: %w", err)
 		}
 		whole := err == nil
 		if len(line) == 0 {
-			break
+			return nil
 		}
 		e, bad := d.entry(bytes.TrimSuffix(line, []byte("\n")))
-		if bad != nil && whole {
-			return nil, &FormatError{n, bad}
+		switch {
+		case bad != nil && whole:
+			return &FormatError{n, bad}
+		case bad != nil:
+			return errTorn
 		}
-		if bad != nil {
-			t.torn = true
-			break
-		}
-		e.Seq, e.Ref = places.at(e.Seq, t.store.len()+1, e.Ref)
-		t.restore(e)
+		e.Seq, e.Ref = places.at(e.Seq, n-1, e.Ref)
+		do(e)
 	}
-	t.start = t.start.Add(-t.last) // what is appended goes on from there
-	return t, nil
 }
 
 // readLine appends the next line, with its newline, to buf.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"time"
@@ -103,14 +104,28 @@ func (a *Agent) read() {
 	}
 }
 
+// What an agent may write to stderr before the rest is read and not kept: it is for
+// people, and no log of an agent may fill the disk.
+const (
+	stderrBytes  = 64 << 20
+	stderrChunks = 100_000
+)
+
 func (a *Agent) readStderr() {
 	buf := make([]byte, 32<<10)
+	size, chunks := 0, 0
 	for {
 		n, err := a.o.Stderr.Read(buf)
-		if n > 0 {
-			a.t.Append(transcript.Entry{
-				Conn: a.conn, Source: transcript.Stderr, Kind: transcript.Chunk, Raw: bytes.Clone(buf[:n]),
-			})
+		if n > 0 && size <= stderrBytes && chunks <= stderrChunks {
+			size, chunks = size+n, chunks+1
+			if size > stderrBytes || chunks > stderrChunks {
+				a.note(note{Code: "stderr-cut", Text: fmt.Sprintf("the agent wrote more than %d MiB or %d pieces to stderr; "+
+					"the rest is not kept", stderrBytes>>20, stderrChunks)})
+			} else {
+				a.t.Append(transcript.Entry{
+					Conn: a.conn, Source: transcript.Stderr, Kind: transcript.Chunk, Raw: bytes.Clone(buf[:n]),
+				})
+			}
 		}
 		if err != nil {
 			return

@@ -8,6 +8,7 @@ import (
 const (
 	defaultMaxLine = 256 << 20 // bytes of a line that are kept
 	firstBuffer    = 64 << 10
+	mostHead       = 1 << 20 // of a line beyond the limit
 	idleBuffer     = 1 << 20 // a larger buffer is given back after its line
 )
 
@@ -24,8 +25,8 @@ type Line struct {
 }
 
 // Splitter cuts a stream into lines. It never loses a line and never needs
-// much more memory than its limit: of a longer line it keeps the head and
-// counts the rest.
+// much more memory than its limit: of a longer line it keeps the head, a
+// MiB at most, and counts the rest.
 type Splitter struct {
 	r       io.Reader
 	maxLine int
@@ -126,9 +127,10 @@ func (s *Splitter) read(into []byte) (int, error) {
 
 // oversize returns the head of the pending line and reads over the rest.
 func (s *Splitter) oversize() Line {
-	head := s.buf[s.from : s.from+s.maxLine : s.from+s.maxLine]
+	head := bytes.Clone(s.buf[s.from : s.from+min(s.maxLine, mostHead)])
 	size := s.maxLine
-	rest := s.buf[s.from+s.maxLine : s.to]
+	rest := bytes.Clone(s.buf[s.from+s.maxLine : s.to])
+	s.buf, s.from, s.to = nil, 0, 0 // the next line begins elsewhere
 	var scratch []byte
 	for {
 		if i := bytes.IndexByte(rest, '\n'); i >= 0 {

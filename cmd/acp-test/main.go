@@ -30,6 +30,7 @@ func main() {
 		// The MCP server that scenarios give to agents; see mcp canary.
 		os.Exit(canary.Main(context.Background(), os.Args[2:], os.Getenv, os.Stdin, os.Stdout))
 	}
+	process.AdoptOrphans()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	// The second interrupt ends the process at once: the keepers clean up.

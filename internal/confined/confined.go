@@ -215,6 +215,27 @@ func ReadNamed(ctx context.Context, path string) ([]byte, error) {
 	return r.ReadFile(ctx, filepath.Base(real), Limit)
 }
 
+// OpenBelow opens a regular file below a directory that the user named.
+func OpenBelow(dir, name string) (*os.File, error) {
+	r, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.Open(name)
+}
+
+// ReadBelow reads a regular file of at most Limit bytes below a directory that the
+// user named.
+func ReadBelow(dir, name string) ([]byte, error) {
+	r, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.ReadFile(context.Background(), name, Limit)
+}
+
 // TooLarge is the error about a file that has at least size bytes where limit
 // are read at most.
 func TooLarge(name string, size, limit int64) error {

@@ -162,8 +162,7 @@ func (k *keeper) tend(linger time.Duration) {
 			k.report(report{Kind: "survivors", Processes: survivors})
 		}
 	}
-	k.killAll(k.living)
-	k.report(report{Kind: "gone"})
+	k.report(report{Kind: "gone", Processes: k.killAll(k.living)})
 }
 
 // allGone reports whether everything ends by itself within linger.
@@ -223,11 +222,12 @@ func (k *keeper) tree(withAgent bool) []Info {
 	return found
 }
 
-// killAll kills what list names until nothing is left. A list can miss a process
+// killAll kills what list names until nothing is left, and returns what is left all
+// the same. A list can miss a process
 // whose parent vanishes while /proc is read; that the keeper has no child left,
 // and so no descendant, only the kernel can say.
-func (k *keeper) killAll(list func() []Info) {
-	killUntil(list, func() bool {
+func (k *keeper) killAll(list func() []Info) []Info {
+	return killUntil(list, func() bool {
 		if k.agent == 0 {
 			return true
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -46,6 +47,9 @@ type kept struct {
 	agent   int
 	run     string
 	conn    int
+	// patience is how long the keeper may take from the agent's end to that of what
+	// it left behind.
+	patience time.Duration
 
 	ordering sync.Mutex
 	asking   sync.Mutex // one List or Signal at a time
@@ -53,9 +57,21 @@ type kept struct {
 
 	over      chan struct{} // the agent has ended
 	done      chan struct{} // and so has all that it left behind
+	mu        sync.Mutex    // guards what follows
 	exit      Exit
 	survivors []Info
+	left      []Info    // what could not be killed
+	killing   sync.Once // the keeper has been told to kill
+	forced    bool      // the keeper did not answer, and was made to
+	stopped   bool      // something had stopped it
 }
+
+// How long a keeper may take to answer. It has nothing else to do: one that takes
+// longer has been stopped.
+const (
+	answering = time.Second
+	starting  = 20 * time.Second
+)
 
 func startKept(ctx context.Context, keeper []string, remove, trim string, s spawn, files *pipe.Set) (Process, error) {
 	if len(keeper) == 0 {
@@ -67,6 +83,7 @@ func startKept(ctx context.Context, keeper []string, remove, trim string, s spaw
 	}
 	// A failed write shows as the end of the reports, which says more.
 	_ = k.order(order{Spawn: &s})
+	_ = k.reports.SetReadDeadline(time.Now().Add(starting))
 	stop := context.AfterFunc(ctx, func() { _ = k.reports.SetReadDeadline(time.Unix(1, 0)) })
 	in := bufio.NewReader(k.reports)
 	first, err := readReport(in)
@@ -84,7 +101,8 @@ func startKept(ctx context.Context, keeper []string, remove, trim string, s spaw
 		k.release()
 		return nil, err
 	}
-	k.agent = first.PID
+	_ = k.reports.SetReadDeadline(time.Time{})
+	k.agent, k.patience = first.PID, s.Linger+killingTime+answering
 	go k.listen(in)
 	return k, nil
 }
@@ -110,14 +128,15 @@ func startKeeper(keeper []string, args keeperArgs, files *pipe.Set) (*kept, erro
 	}
 	cmd.ExtraFiles = []*os.File{orderR, reportW}
 	cmd.SysProcAttr = keeperAttr()
-	if err := cmd.Start(); err != nil {
+	if err := StartChild(cmd, cmd.Start); err != nil {
 		orderW.Close()
 		reportR.Close()
 		return nil, fmt.Errorf("starting the keeper: %w", err)
 	}
 	return &kept{
 		cmd: cmd, run: args.run, conn: args.conn, orders: orderW, reports: reportR, answers: make(chan report, 1),
-		over: make(chan struct{}), done: make(chan struct{}), exit: Exit{Code: -1, Error: "the keeper died"},
+		over: make(chan struct{}), done: make(chan struct{}),
+		exit: Exit{Code: -1, Error: "the keeper died", Keeper: "died"},
 	}, nil
 }
 
@@ -128,6 +147,7 @@ func (k *kept) order(o order) error {
 	}
 	k.ordering.Lock()
 	defer k.ordering.Unlock()
+	_ = k.orders.SetWriteDeadline(time.Now().Add(answering)) // not all systems have one
 	_, err = k.orders.Write(append(line, '\n'))
 	return err
 }
@@ -150,23 +170,27 @@ func (k *kept) listen(in *bufio.Reader) {
 	defer over()
 	for {
 		r, err := readReport(in)
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				k.exit.Error = err.Error()
-			}
-			return
-		}
-		switch r.Kind {
-		case "exited":
-			if r.Exit != nil {
-				k.exit = *r.Exit
-			}
-			over()
-		case "survivors":
+		k.mu.Lock()
+		switch {
+		case err != nil && k.forced:
+			k.exit.Error = "the keeper did not answer"
+		case err != nil && !errors.Is(err, io.EOF):
+			k.exit.Error = err.Error()
+		case r.Kind == "exited" && r.Exit != nil:
+			k.exit = *r.Exit
+			k.exit.Keeper = ""
+		case r.Kind == "survivors":
 			k.survivors = r.Processes
-		case "gone":
+		case r.Kind == "gone":
+			k.left = r.Processes
+		}
+		k.mu.Unlock()
+		switch {
+		case err != nil || r.Kind == "gone":
 			return
-		case "list", "signalled":
+		case r.Kind == "exited":
+			over()
+		case r.Kind == "list" || r.Kind == "signalled":
 			select {
 			case k.answers <- r:
 			default: // nobody asks any more
@@ -175,16 +199,27 @@ func (k *kept) listen(in *bufio.Reader) {
 	}
 }
 
+// ErrKeeper is the error of what a keeper does not answer to.
+var ErrKeeper = errors.New("the keeper of the agent's processes does not answer: something has stopped it")
+
 func (k *kept) ask(o order) (report, error) {
 	k.asking.Lock()
 	defer k.asking.Unlock()
+	select {
+	case <-k.answers: // to what was asked before, and nobody waited for
+	default:
+	}
 	if err := k.order(o); err != nil {
 		return report{}, err
 	}
+	patience := time.NewTimer(answering)
+	defer patience.Stop()
 	select {
 	case r := <-k.answers:
 		return r, nil
 	case <-k.done:
+	case <-patience.C:
+		return report{}, ErrKeeper
 	}
 	select { // what the agent did in answer to a signal may be to end
 	case r := <-k.answers:
@@ -207,7 +242,32 @@ func (k *kept) Signal(s syscall.Signal, group bool) error {
 	return nil
 }
 
-func (k *kept) Kill() { _ = k.order(order{Kill: true}) }
+// Kill tells the keeper to, and sees to it that it happens.
+func (k *kept) Kill() {
+	_ = k.order(order{Kill: true})
+	k.killing.Do(func() {
+		go func() {
+			select {
+			case <-k.done:
+			case <-k.over: // the keeper is at work
+			case <-time.After(answering):
+				k.insist()
+			}
+		}()
+	})
+}
+
+// insist does the work of a keeper that does not answer: it may have been stopped.
+func (k *kept) insist() {
+	stopped := Stopped(k.cmd.Process.Pid)
+	k.mu.Lock()
+	k.forced, k.stopped = true, k.stopped || stopped
+	k.mu.Unlock()
+	left := k.force()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.left = append(k.left, left...)
+}
 
 func (k *kept) Descendants() []Info {
 	r, err := k.ask(order{List: true})
@@ -220,12 +280,42 @@ func (k *kept) Descendants() []Info {
 func (k *kept) Ended() <-chan struct{} { return k.over }
 
 func (k *kept) Wait() (Exit, []Info) {
-	<-k.done
-	if k.exit.Error != "" { // the keeper is gone, and with it who would have killed
-		sweepRun(k.run, k.conn)
+	select {
+	case <-k.done:
+	case <-k.over:
+		// The keeper says so within what it takes it to kill, or never.
+		select {
+		case <-k.done:
+		case <-time.After(k.patience):
+			k.insist()
+			<-k.done
+		}
+	}
+	k.mu.Lock()
+	died := k.exit.Keeper != ""
+	if k.stopped {
+		k.exit.Keeper = "was stopped"
+	}
+	k.mu.Unlock()
+	var left []Info
+	if died { // and with it who would have killed
+		left = append(sweepRun(k.run, k.conn), KillOrphans()...)
 	}
 	k.release()
-	return k.exit, k.survivors
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.exit, outlived(k.survivors, append(k.left, left...))
+}
+
+// outlived is the list of survivors, of which some may be left.
+func outlived(survivors, left []Info) []Info {
+	var all []Info
+	for _, s := range survivors {
+		if !slices.ContainsFunc(left, func(l Info) bool { return l.PID == s.PID }) {
+			all = append(all, s)
+		}
+	}
+	return append(all, left...)
 }
 
 // release lets the keeper go. It does not remove the directory: the harness
@@ -233,7 +323,10 @@ func (k *kept) Wait() (Exit, []Info) {
 func (k *kept) release() {
 	_ = k.order(order{Quit: true})
 	k.orders.Close()
+	stubborn := time.AfterFunc(answering, func() { _ = k.cmd.Process.Kill() })
 	_ = k.cmd.Wait() // its status says nothing the reports did not
+	stubborn.Stop()
+	EndChild(k.cmd)
 	k.reports.Close()
 }
 

@@ -35,6 +35,10 @@ type Exit struct {
 	Error string `json:"error,omitempty"`
 	// Closed says that the agent is no process: its connection ended.
 	Closed bool `json:"closed,omitempty"`
+	// Keeper says what became of the keeper, if it did not live to see the end:
+	// it "died", or "was stopped". Nobody but the agent or
+	// the system does that to it.
+	Keeper string `json:"keeper,omitempty"`
 }
 
 // Info is a process of the agent's tree.
@@ -42,6 +46,8 @@ type Info struct {
 	PID     int    `json:"pid"`
 	Parent  int    `json:"parent"`
 	Command string `json:"command"`
+	// Left says that it could not be killed, and lives.
+	Left bool `json:"left,omitempty"`
 }
 
 // Process is an agent that runs.
@@ -56,7 +62,8 @@ type Process interface {
 	// Ended is closed when the agent itself has ended, whatever it left behind.
 	Ended() <-chan struct{}
 	// Wait returns when the agent and all its descendants are gone, with those
-	// that outlived it and were killed. Call it once.
+	// that outlived it and were killed, or when it has done all it can to kill
+	// them, with those that are left. Call it once.
 	Wait() (Exit, []Info)
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,17 +29,7 @@ func agentAttr() *syscall.SysProcAttr {
 // process is listed. The agent's process group, which other systems need, says
 // nothing more here.
 func processes(root, _ int, run string, conn int) []Info {
-	parents, dead := map[int]int{}, map[int]bool{}
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil {
-			continue
-		}
-		if parent, state, ok := readStat(dir); ok {
-			parents[pid], dead[pid] = parent, state == 'Z' || state == 'X'
-		}
-	}
+	parents, dead := family()
 	var found []Info
 	for pid, parent := range parents {
 		if pid == root || pid == os.Getpid() || dead[pid] {
@@ -49,6 +40,22 @@ func processes(root, _ int, run string, conn int) []Info {
 		}
 	}
 	return found
+}
+
+// family are the parents of all processes, and which of these are dead.
+func family() (parents map[int]int, dead map[int]bool) {
+	parents, dead = map[int]int{}, map[int]bool{}
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil {
+			continue
+		}
+		if parent, state, ok := readStat(dir); ok {
+			parents[pid], dead[pid] = parent, state == 'Z' || state == 'X'
+		}
+	}
+	return parents, dead
 }
 
 func readStat(dir string) (parent int, state byte, ok bool) {
@@ -158,6 +165,12 @@ func (p Info) Dying() bool {
 	return false
 }
 
+// Stopped reports whether a signal has stopped a process.
+func Stopped(pid int) bool {
+	_, state, ok := readStat(fmt.Sprintf("/proc/%d", pid))
+	return ok && state == 'T'
+}
+
 // Busy reports whether a thread of the process or of its descendants is on a
 // processor, in line for one, or waits for a disk. It goes down the tree alone:
 // who asks may ask often, where looking at all processes would keep them busy.
@@ -175,4 +188,67 @@ func Busy(pid int) bool {
 		}
 	}
 	return false
+}
+
+// killOrphans kills the children of this process that it did not start, with their
+// descendants, and takes note of their ends.
+func killOrphans() []Info {
+	self, empty := os.Getpid(), 0
+	return killUntil(func() []Info {
+		children.mu.Lock() // nobody starts a child meanwhile
+		defer children.mu.Unlock()
+		parents, dead := family()
+		var found []Info
+		for pid, parent := range parents {
+			switch top := topBelow(parents, pid, self); {
+			case top == 0 || children.known[top]:
+			case dead[pid] && parent == self:
+				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
+			case !dead[pid]:
+				found = append(found, Info{PID: pid, Parent: parent, Command: commandLine(pid)})
+			}
+		}
+		if len(found) > 0 {
+			empty = 0
+		}
+		return found
+	}, func() bool { empty++; return empty > 1 })
+}
+
+// topBelow is the ancestor of a process that is a child of root, or the process
+// itself; 0 if it does not descend from root.
+func topBelow(parents map[int]int, pid, root int) int {
+	for range parents {
+		parent, ok := parents[pid]
+		if !ok {
+			return 0
+		}
+		if parent == root {
+			return pid
+		}
+		pid = parent
+	}
+	return 0
+}
+
+// force does what the keeper was told to do: it stops all that is below the keeper,
+// so that nothing can stop that again, and lets it go on; one that still does
+// nothing is killed, with all that it kept.
+func (k *kept) force() []Info {
+	keeper := k.cmd.Process.Pid
+	below := func() []Info { return processes(keeper, k.agent, k.run, k.conn) }
+	for range 20 {
+		for _, p := range below() {
+			_ = syscall.Kill(p.PID, syscall.SIGSTOP)
+		}
+	}
+	_ = syscall.Kill(keeper, syscall.SIGCONT)
+	select {
+	case <-k.done:
+		return nil
+	case <-time.After(answering):
+	}
+	_ = k.cmd.Process.Kill()
+	<-k.done // the end of its reports
+	return nil
 }

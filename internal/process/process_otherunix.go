@@ -18,6 +18,18 @@ const subreaper = false
 
 func becomeSubreaper() error { return nil }
 
+func killOrphans() []Info { return nil }
+
+// force ends a keeper that does not answer, and what it kept.
+func (k *kept) force() []Info {
+	_ = syscall.Kill(k.cmd.Process.Pid, syscall.SIGCONT)
+	left := killUntil(func() []Info { return processes(k.cmd.Process.Pid, k.agent, k.run, k.conn) },
+		func() bool { return true })
+	_ = k.cmd.Process.Kill()
+	<-k.done
+	return left
+}
+
 func agentAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // processes lists the living descendants of root and the process group of the
@@ -45,7 +57,7 @@ func processes(root, agent int, _ string, _ int) []Info {
 		group, _ := strconv.Atoi(f[2])
 		if pid != ps.Process.Pid {
 			parents[pid] = parent
-			all[pid] = proc{Info{pid, parent, strings.Join(f[4:], " ")}, group}
+			all[pid] = proc{Info{PID: pid, Parent: parent, Command: strings.Join(f[4:], " ")}, group}
 		}
 	}
 	groups := map[int]bool{}
@@ -75,6 +87,9 @@ func KillCarriers(string) {}
 
 // Dying cannot be told here.
 func (p Info) Dying() bool { return false }
+
+// Stopped cannot be told here.
+func Stopped(int) bool { return false }
 
 // Busy cannot be told here.
 func Busy(int) bool { return false }

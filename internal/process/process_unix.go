@@ -116,14 +116,14 @@ func (b *bare) Wait() (Exit, []Info) {
 		}
 		time.Sleep(10 * time.Millisecond) // no parent, no notification: orphans can only be looked for
 	}
-	sweepRun(b.s.RunID, b.s.Conn)
-	return b.exit, survivors
+	return b.exit, outlived(survivors, sweepRun(b.s.RunID, b.s.Conn))
 }
 
-// sweepRun kills what carries the environment of one connection.
-func sweepRun(run string, conn int) {
+// sweepRun kills what carries the environment of one connection, and returns what
+// it could not kill.
+func sweepRun(run string, conn int) []Info {
 	empty := 0
-	killUntil(func() []Info {
+	return killUntil(func() []Info {
 		found := processes(-1, 0, run, conn)
 		if len(found) > 0 {
 			empty = 0
@@ -132,20 +132,43 @@ func sweepRun(run string, conn int) {
 	}, func() bool { empty++; return empty > 1 }) // one look may miss what is being forked
 }
 
-// killUntil kills what list names until it names nothing and done agrees. What
-// cannot be killed within some seconds (it waits for a device) is left to the
-// kernel.
-func killUntil(list func() []Info, done func() bool) {
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); {
-		found := list()
-		if len(found) == 0 && done() {
-			return
+// killingTime is how long a killer goes on. What is left then waits for a device, or
+// forks faster than it can be found.
+const killingTime = 5 * time.Second
+
+// killUntil kills what list names until it names nothing and done agrees, and
+// returns what is left after killingTime. It stops the processes first, so that
+// none can start another one while its neighbours are killed, and kills when it
+// has found all of them or has looked often enough.
+func killUntil(list func() []Info, done func() bool) (left []Info) {
+	for deadline := time.Now().Add(killingTime); time.Now().Before(deadline); {
+		left = list()
+		if len(left) == 0 && done() {
+			return nil
 		}
-		for _, p := range found {
-			_ = syscall.Kill(p.PID, syscall.SIGKILL)
+		stopped := map[int]bool{}
+		for range 20 {
+			grew := false
+			for _, p := range left {
+				if !stopped[p.PID] {
+					stopped[p.PID], grew = true, true
+					_ = syscall.Kill(p.PID, syscall.SIGSTOP)
+				}
+			}
+			if !grew {
+				break
+			}
+			left = list()
+		}
+		for pid := range stopped {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		time.Sleep(2 * time.Millisecond) // until the kernel has taken them away
 	}
+	for i := range left {
+		left[i].Left = true
+	}
+	return left
 }
 
 // descends reports whether a process is below root, by the parents of all.
@@ -159,3 +182,16 @@ func descends(parents map[int]int, pid, root int) bool {
 	}
 	return false
 }
+
+// Lead makes a command that is not started yet the leader of a process group, all of
+// which is killed when its context ends.
+func Lead(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error {
+		KillLed(cmd)
+		return nil
+	}
+}
+
+// KillLed kills the process group of a command, with what is left of it.
+func KillLed(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

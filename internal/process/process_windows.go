@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"github.com/acp-test/acp-test/internal/pipe"
 )
@@ -14,6 +15,12 @@ import (
 // and every signal but a kill. An agent's children may outlive it.
 
 func keeperAttr() *syscall.SysProcAttr { return nil }
+
+const subreaper = false
+
+func becomeSubreaper() error { return errors.ErrUnsupported }
+
+const killingTime = 5 * time.Second
 
 // Keeps says that there are no keepers on this system.
 const Keeps = false
@@ -24,7 +31,11 @@ func KeeperMain([]string) int {
 	return 2
 }
 
-func sweepRun(string, int) {}
+func sweepRun(string, int) []Info { return nil }
+
+func (k *kept) force() []Info { return nil }
+
+func killOrphans() []Info { return nil }
 
 func removeDir(dir string) {
 	if dir != "" {
@@ -88,5 +99,14 @@ func (b *bare) Wait() (Exit, []Info) {
 // Dying cannot be told here.
 func (p Info) Dying() bool { return false }
 
+// Stopped cannot be told here.
+func Stopped(int) bool { return false }
+
 // Busy cannot be told here.
 func Busy(int) bool { return false }
+
+// Lead does nothing here: there are no process groups.
+func Lead(*exec.Cmd) {}
+
+// KillLed does nothing here.
+func KillLed(*exec.Cmd) {}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 )
 
 // TempDir is a temporary directory that does not outlive this process. Where
@@ -55,6 +56,7 @@ func newTempDir(keeper []string, parent, runID string) (*TempDir, error) {
 		return nil, err
 	}
 	close(k.done)
+	_ = k.reports.SetReadDeadline(time.Now().Add(starting))
 	if first, err := readReport(bufio.NewReader(k.reports)); err != nil || first.Kind != "started" {
 		k.release()
 		return nil, fmt.Errorf("the keeper %q did not start: %s %v", keeper, first.Error, err)
