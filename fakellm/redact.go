@@ -2,25 +2,17 @@ package fakellm
 
 import (
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/internal/secret"
 )
-
-// placeholder stands where a secret was.
-const placeholder = "REDACTED"
-
-// keyShapes are what keys of well-known services look like.
-func keyShapes() *regexp.Regexp {
-	return regexp.MustCompile(`\b(sk-[A-Za-z0-9_-]{16,}|AIza[A-Za-z0-9_-]{30,}|gh[pousr]_[A-Za-z0-9]{30,}|` +
-		`xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[A-Z0-9]{16}|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})`)
-}
 
 // remember notes the secrets a request carries, to find them in texts.
 func (r *Recorder) remember(hr *http.Request) {
 	var found []string
 	for name, values := range hr.Header {
-		if !secret(name) {
+		if !confidential(name) {
 			continue
 		}
 		for _, v := range values {
@@ -50,10 +42,11 @@ func (r *Recorder) redact(s string) string {
 	r.mu.Lock()
 	secrets := slices.Clone(r.secrets)
 	r.mu.Unlock()
+	known := secret.Finder{}
 	for _, k := range secrets {
-		s = strings.ReplaceAll(s, k, placeholder)
+		known.Add(k)
 	}
-	return keyShapes().ReplaceAllString(s, placeholder)
+	return known.Text(s)
 }
 
 // redactChunks redacts a text that was cut into pieces: a secret may lie

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -230,8 +231,10 @@ func oneLine(raw []byte) json.RawMessage {
 
 func cleanPath(r *http.Request) string {
 	q := r.URL.Query()
-	if q.Has("key") {
-		q.Set("key", "redacted")
+	for name := range q {
+		if name == "key" || secret.Name(name) {
+			q.Set(name, "redacted")
+		}
 	}
 	if len(q) == 0 {
 		return r.URL.Path
@@ -243,7 +246,7 @@ func headers(h http.Header) object {
 	o := object{}
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		v := strings.Join(h[name], ", ")
-		if secret(name) {
+		if confidential(name) {
 			v = "redacted"
 		}
 		o = append(o, member{name, v})

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -251,12 +252,12 @@ func (s *Server) event(k transcript.Kind, session string, details object) transc
 	return s.cfg.Transcript.Events(0, transcript.Model, k, session, appendJSON(make([]byte, 0, 256), details))
 }
 
-// secret reports whether a header must not be recorded.
-func secret(name string) bool {
+// confidential reports whether a header must not be recorded.
+func confidential(name string) bool {
 	switch strings.ToLower(name) {
 	case "authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "set-cookie",
 		"openai-organization", "openai-project":
 		return true
 	}
-	return false
+	return secret.Name(name)
 }

@@ -6,9 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -100,35 +99,8 @@ func lineOf(where string) int {
 	return 0
 }
 
-// harmless makes text of an agent safe for a terminal: control characters,
-// with which it could move the cursor, hide or fake output, become visible.
-// Line breaks and tabs stay.
-func harmless(s string) string {
-	clean := true
-	for _, r := range s {
-		if r != '\n' && r != '\t' && (r == utf8.RuneError || !unicode.IsPrint(r)) {
-			clean = false
-			break
-		}
-	}
-	if clean {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '\n' || r == '\t' || unicode.IsPrint(r) && r != utf8.RuneError:
-			b.WriteRune(r)
-		case r == utf8.RuneError:
-			b.WriteRune(r)
-		case r < 0x80:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
-}
+// harmless makes text of an agent safe for a terminal and for the log of a CI system.
+func harmless(s string) string { return printable.Text(s) }
 
 // short is a duration for people: 340ms, 2.3s, 4m05s.
 func short(d time.Duration) string {

@@ -27,7 +27,7 @@ func (r *run) render() {
 	o := GoldenOptions(r.engine.Profile)
 	o.Exact, o.Work, o.Home, o.Temp = r.scenario.decl.golden == "exact", r.box.Work, r.box.Home, r.box.Temp
 	o.Replace = append(r.masks(), o.Replace...)
-	r.rendered = r.protocol().Canonical.Render(r.t.Between(1, r.state.settled), o)
+	r.rendered = r.engine.known(r.protocol().Canonical.Render(r.t.Between(1, r.state.settled), o))
 }
 
 // compare compares the run with its golden.

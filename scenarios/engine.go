@@ -15,6 +15,7 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -91,6 +92,11 @@ type Engine struct {
 	Keep bool
 	// Step is told what each running scenario does.
 	Step func(id, step string)
+	// Secrets are taken out of all that a run writes and shows; nil takes none out.
+	Secrets *secret.Finder
+	// Redact makes what takes them out of the entries of one transcript, on their way
+	// to the disk; nil changes nothing.
+	Redact func() func(transcript.Entry) transcript.Entry
 	// memory is how many bytes of a transcript are kept in memory; 0 means 64 MiB.
 	memory int
 	// Perturb is what the editor does without meaning anything by it.
@@ -108,8 +114,31 @@ const (
 
 func (e *Engine) step(id, step string) {
 	if e.Step != nil {
-		e.Step(id, step)
+		e.Step(id, e.clean(step))
 	}
+}
+
+func (e *Engine) redactor() func(transcript.Entry) transcript.Entry {
+	if e.Redact == nil {
+		return nil
+	}
+	return e.Redact()
+}
+
+// known is a text without the secrets that are known by their values.
+func (e *Engine) known(text string) string {
+	if e.Secrets == nil {
+		return text
+	}
+	return string(e.Secrets.Known([]byte(text), func(string) string { return secret.Mark }))
+}
+
+// clean is a text without secrets.
+func (e *Engine) clean(text string) string {
+	if e.Secrets == nil {
+		return text
+	}
+	return e.Secrets.Text(text)
 }
 
 func (e *Engine) launched(r *run, a *transport.Agent) {
@@ -143,6 +172,9 @@ func (e *Engine) Run(ctx context.Context, s *Scenario) Result {
 	}
 	r.play(ctx, &res)
 	res.Duration = time.Since(began)
+	if e.Secrets != nil {
+		res = secret.Value(e.Secrets, res)
+	}
 	return res
 }
 
@@ -203,7 +235,7 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	}
 	r.t, err = transcript.New(transcript.Header{Tool: e.Tool, Agent: e.Profile.Name, Scenario: s.ID,
 		Protocol: e.Protocol.Version, Seed: e.Seed},
-		transcript.Options{Classifier: e.Protocol.Classifier, Path: path, Memory: e.memory})
+		transcript.Options{Classifier: e.Protocol.Classifier, Path: path, Memory: e.memory, Redact: e.redactor()})
 	if err != nil {
 		return nil, err
 	}
@@ -363,7 +395,7 @@ func (r *run) artifacts(res *Result, workspace string) {
 	dir := filepath.Join(r.engine.Out, filepath.FromSlash(r.scenario.ID))
 	res.Artifacts = map[string]string{"transcript": filepath.ToSlash(filepath.Join(r.scenario.ID, "transcript.jsonl"))}
 	put := func(what, name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(r.engine.clean(text)), 0o644); err != nil {
 			res.Notes = append(res.Notes, fmt.Sprintf("writing %s: %v", name, err))
 			return
 		}

@@ -3,7 +3,8 @@ package transcript
 import (
 	"fmt"
 	"strings"
-	"unicode"
+
+	"github.com/acp-test/acp-test/internal/printable"
 )
 
 // Failure is the one text of a failure: what was required, what was expected,
@@ -140,20 +141,14 @@ func lines(s string) []string {
 // widest is how many characters of a line are shown.
 const widest = 160
 
-// harmless is a line fit for a terminal: not too long, no control characters.
+// harmless is a line fit for a terminal or the log of a CI system, and not too long.
 func harmless(line string) string {
 	line = strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    ")
 	n := 0
 	for i := range line {
 		if n++; n > widest {
-			line = line[:i] + fmt.Sprintf("… (%d bytes)", len(line))
-			break
+			return printable.Text(line[:i]) + fmt.Sprintf("… (%d bytes)", len(line))
 		}
 	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return '·'
-		}
-		return r
-	}, line)
+	return printable.Text(line)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -63,12 +64,12 @@ the client's own, which passes through.`,
 				return fmt.Errorf("fakellm: --record needs --upstream URL, whose answers to write (--transcript FILE keeps what " +
 					"this server says)")
 			}
-			t, err := transcript.New(transcript.Header{Tool: tool()}, transcript.Options{Path: o.transcript})
+			t, err := transcript.New(transcript.Header{Tool: tool()}, transcript.Options{Path: o.transcript, Redact: h.redactor()})
 			if err != nil {
 				return err
 			}
 			defer t.Close()
-			t.Observe(func(e transcript.Entry) { fmt.Fprintln(h.err, canonical.V1().Line(e)) })
+			t.Observe(func(e transcript.Entry) { fmt.Fprintln(h.err, printable.Text(canonical.V1().Line(e))) })
 			if len(o.upstreams) > 0 {
 				err = h.recordModel(c.Context(), &o, t)
 			} else {

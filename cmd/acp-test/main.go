@@ -15,6 +15,7 @@ import (
 
 	"github.com/acp-test/acp-test/internal/canary"
 	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/internal/process"
 )
 
@@ -89,6 +90,6 @@ func execute(ctx context.Context, args []string, h *host) int {
 // complain prints an error as one message. Each line of a joined error is a
 // mistake of its own.
 func complain(h *host, err error) int {
-	fmt.Fprintf(h.err, "acp-test: %v\n", err)
+	fmt.Fprintf(h.err, "acp-test: %s\n", printable.Text(err.Error()))
 	return 2
 }

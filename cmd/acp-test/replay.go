@@ -169,7 +169,8 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 		return res, err
 	}
 	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: p.Name, Scenario: id, Protocol: "1"},
-		transcript.Options{Classifier: acpframe.Classifier{}, Path: filepath.Join(out, dir, "transcript.jsonl")})
+		transcript.Options{Classifier: acpframe.Classifier{}, Path: filepath.Join(out, dir, "transcript.jsonl"),
+			Redact: h.redactor(o.env...)})
 	if err != nil {
 		return res, err
 	}

@@ -37,7 +37,7 @@ func rerun(c *cobra.Command, o *options) func(id string) string {
 	}
 	return func(id string) string {
 		all := append(slices.Clone(words), "--run", "^"+regexp.QuoteMeta(id)+"$")
-		return quoted(append(append(all, given...), command...))
+		return quoted(spoken(append(append(all, given...), command...)))
 	}
 }
 

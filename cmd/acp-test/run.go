@@ -16,12 +16,14 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
+	"github.com/acp-test/acp-test/transcript"
 )
 
 func runCommand(h *host) *cobra.Command {
@@ -113,7 +115,7 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 		Strict:  o.strict,
 		Started: console.Started,
 		Finished: func(r scenarios.Result) {
-			r.Rerun = again(r.ID)
+			r.Rerun = engine.Secrets.Text(again(r.ID))
 			console.Finished(r)
 		},
 	}
@@ -132,12 +134,13 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	}
 	before.compare(&run, mine)
 	for i := range run.Results {
-		run.Results[i].Rerun = again(run.Results[i].ID)
+		run.Results[i].Rerun = engine.Secrets.Text(again(run.Results[i].ID))
 	}
 	if shard != nil {
 		run.Notes = append(run.Notes, fmt.Sprintf("part %d of %d, by %s: %d of %d scenarios", shard.Index, shard.Of, from,
 			len(mine), len(chosen.list)))
 	}
+	run = secret.Value(engine.Secrets, run)
 	err = errors.Join(h.writeReports(run, engine.Out, o.reports), console.Summary(run))
 	if err != nil {
 		return err
@@ -161,7 +164,9 @@ func (h *host) newRun(a scenarios.Agent) scenarios.Run {
 }
 
 // commandLine is what the user typed, to type it again.
-func (h *host) commandLine() string { return quoted(append([]string{"acp-test"}, h.args...)) }
+func (h *host) commandLine() string {
+	return h.secrets().Text(quoted(spoken(append([]string{"acp-test"}, h.args...))))
+}
 
 // engine wires what runs the scenarios.
 func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenarios.Engine, error) {
@@ -176,8 +181,9 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	e := &scenarios.Engine{
 		Protocol: acp.V1(),
 		Profile:  p, Self: h.self, Tool: tool(), Command: h.commandLine(), Cwd: h.cwd, Host: h.env, Env: o.environment(),
-		PassEnv: o.passEnv,
-		Update:  o.update, GoldenRequired: o.goldenRequired, Known: known,
+		PassEnv: o.passEnv, Secrets: h.secrets(o.env...),
+		Redact: func() func(transcript.Entry) transcript.Entry { return h.redactor(o.env...) },
+		Update: o.update, GoldenRequired: o.goldenRequired, Known: known,
 		Seed: o.seed, Severity: o.severity, Timeout: o.timeout, StepTimeout: o.stepTimeout,
 		Debug: o.debug, Keep: o.keep, NoTrap: o.noTrap, Isolate: o.isolate,
 	}

@@ -82,7 +82,8 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 		return err
 	}
 	log, err := transcript.New(transcript.Header{Tool: tool(), Scenario: id, Protocol: "1"},
-		transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Memory: 16 << 20})
+		transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Memory: 16 << 20,
+			Redact: h.redactor()})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
@@ -89,11 +90,11 @@ func (h *host) show(t *transcript.Transcript) error {
 	s := h.style(h.out)
 	w := bufio.NewWriter(h.out)
 	if title := headline(t.Header()); title != "" {
-		fmt.Fprintln(w, s.faint("# "+title))
+		fmt.Fprintln(w, s.faint("# "+printable.Line(title, 200)))
 	}
 	width := len(fmt.Sprint(t.Len()))
 	for e := range t.All() {
-		line := canonical.V1().Line(e)
+		line := printable.Text(canonical.V1().Line(e))
 		switch {
 		case e.Kind == transcript.Malformed || e.Problem != "":
 			line = s.red(line)

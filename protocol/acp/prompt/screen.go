@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -215,10 +215,7 @@ func (s *screen) say(id string, content wire.Value) {
 		return
 	}
 	text := content.Get("text").Str()
-	if s.Terminal {
-		text = printable(text)
-	}
-	s.put([]byte(text))
+	s.put([]byte(printable.Text(text)))
 }
 
 // tool is the one line of a tool call. An empty status is the latest.
@@ -259,22 +256,7 @@ func sameFile(a, b io.Writer) bool {
 	return err1 == nil && err2 == nil && os.SameFile(one, other)
 }
 
-// printable leaves out what could change the state of a terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, text)
-}
-
 // OneLine makes what an agent names fit a line.
 func OneLine(text string) string {
-	text = strings.Join(strings.Fields(printable(text)), " ")
-	const most = 200
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
+	return printable.Line(strings.Join(strings.Fields(text), " "), 200)
 }

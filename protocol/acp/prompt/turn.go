@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
@@ -291,7 +292,7 @@ func (t *Turn) explained(ctx context.Context, err error) error {
 	if noise {
 		text += "; it wrote lines to stdout that are no messages: is a flag such as --acp missing?"
 	}
-	if lines := strings.Split(strings.TrimSpace(printable(stderr)), "\n"); lines[0] != "" {
+	if lines := strings.Split(strings.TrimSpace(printable.Text(stderr)), "\n"); lines[0] != "" {
 		lines = lines[max(0, len(lines)-8):]
 		text += "; the end of its stderr:\n  " + strings.Join(lines, "\n  ")
 	}

@@ -1,0 +1,72 @@
+// Package printable makes text of an agent fit to be shown: nothing in it acts on a
+// terminal or on the system that collects a log.
+package printable
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// commands are what CI systems take for commands in a log: GitHub's ::name:: at the
+// beginning of a line, and its older form and that of Azure and TeamCity anywhere in
+// it. What GitLab obeys begins with an escape character.
+var commands = regexp.MustCompile(`(?m)(^[ \t]*:):|(#)#(?:\[|[A-Za-z]+\[)`)
+
+// Text is s with all that could act made visible: control characters, with which it
+// could move the cursor, hide or fake output, what turns the direction of writing,
+// what has no width, separators of lines but the newline, and commands to CI systems.
+// Newlines and tabs stay.
+func Text(s string) string {
+	if !clean(s) {
+		var b strings.Builder
+		for _, r := range s {
+			switch {
+			case passes(r) || r == utf8.RuneError:
+				b.WriteRune(r)
+			case r < 0x80:
+				fmt.Fprintf(&b, `\x%02x`, r)
+			case r > 0xffff:
+				fmt.Fprintf(&b, `\U%08x`, r)
+			default:
+				fmt.Fprintf(&b, `\u%04x`, r)
+			}
+		}
+		s = b.String()
+	}
+	if !strings.Contains(s, "::") && !strings.Contains(s, "##") {
+		return s
+	}
+	return commands.ReplaceAllStringFunc(s, func(c string) string {
+		if at := strings.Index(c, "::"); at >= 0 {
+			return c[:at] + `\x3a` + c[at+1:]
+		}
+		return `\x23` + c[1:]
+	})
+}
+
+// Line is Text of a text that has to stay on its line, at most so many characters of
+// it.
+func Line(s string, most int) string {
+	s = Text(strings.NewReplacer("\r", "", "\n", " ", "\t", " ").Replace(s))
+	n := 0
+	for i := range s {
+		if n++; n > most {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+func clean(s string) bool {
+	for _, r := range s {
+		if !passes(r) || r == utf8.RuneError {
+			return false
+		}
+	}
+	return true
+}
+
+func passes(r rune) bool { return r == '\n' || r == '\t' || r != utf8.RuneError && unicode.IsPrint(r) }

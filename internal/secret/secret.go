@@ -1,0 +1,184 @@
+// Package secret finds secrets in what is about to be written or shown: values that
+// are known, in all the forms that programs give them, and what looks like a secret
+// by its shape or by the name beside it.
+package secret
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Mark stands where a secret was, if nobody says otherwise.
+const Mark = "REDACTED"
+
+// Name reports whether a name, of an environment variable, a header, a flag or a key,
+// says that its value is a secret.
+func Name(name string) bool {
+	name = strings.ToLower(name)
+	for _, not := range []string{"keyboard", "keymap", "public", "tokens", "author", "token_count", "keyid"} {
+		name = strings.ReplaceAll(name, not, "")
+	}
+	for _, part := range []string{"apikey", "api_key", "api-key", "token", "secret", "passw", "passphrase",
+		"credential", "authorization", "cookie", "private_key", "privatekey", "access_key", "accesskey"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return strings.HasSuffix(name, "_key") || strings.HasSuffix(name, "-key") || strings.HasSuffix(name, "_auth")
+}
+
+// shortest is the length of the shortest value that counts as a secret, in bytes: a
+// shorter one would blot out common words.
+const shortest = 6
+
+// Finder finds known secrets. It is not changed by looking.
+type Finder struct {
+	values []string
+	forms  []form // the longest first: one may hold another
+}
+
+type form struct {
+	text  []byte
+	value string
+}
+
+// New knows the values of the variables ("NAME=value") whose names say that they are
+// secret. A path says where a secret is, and is none.
+func New(env ...string) *Finder {
+	f := &Finder{}
+	for _, kv := range env {
+		if name, value, _ := strings.Cut(kv, "="); Name(name) && !filepath.IsAbs(value) {
+			f.Add(value)
+		}
+	}
+	return f
+}
+
+// Add makes a value known.
+func (f *Finder) Add(value string) {
+	value = strings.TrimSpace(value)
+	if len(value) < shortest || slices.Contains(f.values, value) {
+		return
+	}
+	f.values = append(f.values, value)
+	for _, text := range forms(value) {
+		f.forms = append(f.forms, form{[]byte(text), value})
+	}
+	slices.SortStableFunc(f.forms, func(a, b form) int { return len(b.text) - len(a.text) })
+}
+
+// forms are how a value may be written: as it is, in JSON and JSON in JSON, in URLs,
+// in base64 wherever it begins, and in hex.
+func forms(value string) []string {
+	all := []string{value}
+	for _, html := range []bool{false, true} {
+		in := value
+		for range 3 {
+			in = jsonText(in, html)
+			all = append(all, in)
+		}
+	}
+	query, path := url.QueryEscape(value), url.PathEscape(value)
+	component := strings.ReplaceAll(query, "+", "%20")
+	all = append(all, query, path, component, lowerHex(query), lowerHex(component))
+	for skip := range 3 {
+		for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			text := e.EncodeToString(append(make([]byte, skip), value...))
+			text = text[[]int{0, 2, 3}[skip]:]
+			if (skip+len(value))%3 != 0 {
+				text = text[:len(text)-1] // which holds bits of what follows
+			}
+			if len(text) >= 2*shortest-2 {
+				all = append(all, text)
+			}
+		}
+	}
+	digits := hex.EncodeToString([]byte(value))
+	all = append(all, digits, strings.ToUpper(digits))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func jsonText(s string, html bool) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(html)
+	_ = e.Encode(s) // a string can be encoded
+	return strings.TrimSuffix(b.String(), "\n")[1 : b.Len()-2]
+}
+
+var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
+
+func lowerHex(s string) string { return percent.ReplaceAllStringFunc(s, strings.ToLower) }
+
+// Has reports whether a known secret stands in b.
+func (f *Finder) Has(b []byte) bool {
+	for _, s := range f.forms {
+		if bytes.Contains(b, s.text) {
+			return true
+		}
+	}
+	return false
+}
+
+// Known replaces known secrets; b itself comes back if there are none. mark is what
+// stands for a secret.
+func (f *Finder) Known(b []byte, mark func(secret string) string) []byte {
+	for _, s := range f.forms {
+		if bytes.Contains(b, s.text) {
+			b = bytes.ReplaceAll(b, s.text, []byte(mark(s.value)))
+		}
+	}
+	return b
+}
+
+// Begun is how many bytes at the end of b begin a known secret, four at least, and
+// what of the secret is still to come. It is 0 if none is begun.
+func (f *Finder) Begun(b []byte) (n int, rest string) {
+	const least = 4
+	for _, v := range f.values {
+		for k := min(len(v)-1, len(b)); k >= least && k > n; k-- {
+			if bytes.HasSuffix(b, []byte(v[:k])) {
+				n, rest = k, v[k:]
+			}
+		}
+	}
+	return n, rest
+}
+
+// Clean takes out of a text all that can be found: known secrets, those of a known
+// shape and those with a name beside them.
+func (f *Finder) Clean(b []byte) []byte {
+	mark := func(string) string { return Mark }
+	return Named(Shapes(f.Known(b, mark), mark), mark)
+}
+
+// Text is Clean of a string.
+func (f *Finder) Text(s string) string { return string(f.Clean([]byte(s))) }
+
+// Value cleans all texts of a value that can be written as JSON and read again, such
+// as results. One in which nothing is found stays as it is.
+func Value[T any](f *Finder, v T) T {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return v
+	}
+	known := f.Known(raw, func(string) string { return Mark })
+	for _, clean := range [][]byte{f.Clean(raw), known} {
+		if bytes.Equal(clean, raw) {
+			return v
+		}
+		var out T
+		if json.Unmarshal(clean, &out) == nil {
+			return out
+		}
+	}
+	return v
+}

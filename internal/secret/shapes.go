@@ -1,0 +1,173 @@
+package secret
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+)
+
+// shapes are what keys of well-known services look like. The rule sets of secret
+// scanners are made for files: hundreds of patterns, each with an entropy and words
+// that must be near, and modules many times the size of this program. Here every
+// frame passes, so that only keys with a prefix of their own are looked for.
+var shapes = regexp.MustCompile(`\b(?:` + strings.Join([]string{
+	`sk-[A-Za-z0-9_-]{16,}`,
+	`AIza[A-Za-z0-9_-]{30,}`,
+	`gh[pousr]_[A-Za-z0-9]{30,}`,
+	`github_pat_[A-Za-z0-9_]{30,}`,
+	`glpat-[A-Za-z0-9_-]{16,}`,
+	`xox[abeprs]-[A-Za-z0-9-]{10,}`,
+	`(?:AKIA|ASIA)[A-Z0-9]{16}`,
+	`hf_[A-Za-z0-9]{30,}`,
+	`npm_[A-Za-z0-9]{30,}`,
+	`ya29\.[A-Za-z0-9_-]{20,}`,
+	`eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`,
+}, "|") + `)`)
+
+var bearer = regexp.MustCompile(`(?i)\b(?:bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})`)
+
+var pem = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
+
+// Shapes replaces what looks like a secret by itself; b itself comes back if nothing
+// does.
+func Shapes(b []byte, mark func(secret string) string) []byte {
+	if Hint(b) {
+		b = Replace(b, shapes, mark)
+		b = Replace(b, bearer, mark)
+		b = Replace(b, pem, mark)
+	}
+	return b
+}
+
+const names = `[a-z0-9_.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|authorization|credential|access[_-]key|` +
+	`private[_-]key)[a-z0-9_.-]*`
+
+// What a name says to be a secret, in the places where programs hand them over. The
+// value is the last group.
+var (
+	// flagged is a flag with its value, as words or as items of a JSON array.
+	flagged = regexp.MustCompile(`(?i)--(` + names + `)(?:\s*=\s*|["']?,?\s+["']?|["'],["'])([^\s"'\\,;)\]}]+)`)
+	// inURL is the password in user:password@host.
+	inURL = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://[^\s/:@"'\\]*:([^\s/@"'\\]+)@`)
+	// query is a parameter of a URL.
+	query = regexp.MustCompile(`(?i)[?&](` + names + `|key|sig|signature|auth)=([^\s&"'\\#]+)`)
+	// pairs are the items of env and headers: {"name": …, "value": …}.
+	pairs = regexp.MustCompile(`(?i)"name"\s*:\s*"(` + names + `|cookie|set-cookie|x-auth[a-z-]*|[a-z0-9_-]*[_-]key)"\s*,\s*` +
+		`"value"\s*:\s*"((?:[^"\\]|\\.)+)"`)
+	pairsBack = regexp.MustCompile(`(?i)"value"\s*:\s*"((?:[^"\\]|\\.)+)"\s*,\s*"name"\s*:\s*"(?:` + names +
+		`|cookie|set-cookie|x-auth[a-z-]*|[a-z0-9_-]*[_-]key)"`)
+	// assigned is "key: value" in running text.
+	assigned = regexp.MustCompile(`(?i)` +
+		`\b([a-z0-9_.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|authorization|credential)s?)` +
+		`["']?\s*[:=]\s*["']?(?:(?:bearer|basic|token)\s+)?([^\s"',;&)\]}]{6,})`)
+)
+
+// Named replaces what a name beside it says to be a secret: the value of a flag such as
+// --password, the password of a URL and its parameters, variables and headers in
+// lists.
+func Named(b []byte, mark func(secret string) string) []byte {
+	if bytes.Contains(b, []byte("--")) {
+		b = Replace(b, flagged, mark)
+	}
+	if bytes.Contains(b, []byte("://")) {
+		b = Replace(b, inURL, mark)
+	}
+	if bytes.IndexByte(b, '=') >= 0 && bytes.ContainsAny(b, "?&") {
+		b = Replace(b, query, mark)
+	}
+	if bytes.Contains(b, []byte(`"value"`)) {
+		b = Replace(b, pairs, mark)
+		b = Replace(b, pairsBack, mark)
+	}
+	return b
+}
+
+// Hinted reports whether Named may find something.
+func Hinted(b []byte) bool {
+	return bytes.Contains(b, []byte("--")) || bytes.Contains(b, []byte("://")) || bytes.Contains(b, []byte(`"value"`)) ||
+		bytes.IndexByte(b, '=') >= 0 && bytes.ContainsAny(b, "?&")
+}
+
+// Assigned replaces what running text says to be a secret, "key: value".
+func Assigned(b []byte, mark func(secret string) string) []byte { return Replace(b, assigned, mark) }
+
+// Replace puts marks where the last group of a pattern matches.
+func Replace(b []byte, p *regexp.Regexp, mark func(secret string) string) []byte {
+	found := p.FindAllSubmatchIndex(b, -1)
+	if found == nil {
+		return b
+	}
+	var out []byte
+	end := 0
+	for _, m := range found {
+		from, to := m[len(m)-2], m[len(m)-1]
+		if from < 0 || from == to || p == flagged && !Name(string(b[m[2]:m[3]])) || bytes.HasPrefix(b[from:to], []byte(Mark)) {
+			continue
+		}
+		out = append(append(out, b[end:from]...), mark(string(b[from:to]))...)
+		end = to
+	}
+	if end == 0 {
+		return b
+	}
+	return append(out, b[end:]...)
+}
+
+// Hint reports whether the slow patterns may find something: the most frames hold
+// no secret, and all of them pass here. It looks for the rarest letter of each
+// beginning, in one stretch after the other that stays in the processor's cache.
+func Hint(b []byte) bool {
+	const stretch, overlap = 16 << 10, 8 // longer than what the patterns begin with
+	for from := 0; from < len(b); from += stretch {
+		if hinted(b[max(from-overlap, 0):min(from+stretch+overlap, len(b))]) {
+			return true
+		}
+	}
+	return false
+}
+
+func hinted(b []byte) bool {
+	return found(b, 'J', 2, func(b []byte, i int) bool { return b[i-1] == 'y' && b[i-2] == 'e' }) ||
+		found(b, '-', 2, func(b []byte, i int) bool {
+			return b[i-1] == 'k' && b[i-2] == 's' || b[i-1] == '-' && b[i-2] == '-' ||
+				i >= 3 && (string(b[i-3:i]) == "pat" || b[i-3] == 'o' && b[i-2] == 'x')
+		}) ||
+		found(b, '_', 2, func(b []byte, i int) bool {
+			return b[i-1] == 'f' && b[i-2] == 'h' || i >= 3 && (string(b[i-3:i]) == "pat" || string(b[i-3:i]) == "npm" ||
+				b[i-3] == 'g' && b[i-2] == 'h')
+		}) ||
+		found(b, 'A', 0, func(b []byte, i int) bool {
+			return i+4 <= len(b) && (string(b[i:i+4]) == "AIza" || string(b[i:i+4]) == "AKIA" || string(b[i:i+4]) == "ASIA")
+		}) ||
+		found(b, '9', 2, func(b []byte, i int) bool { return b[i-1] == '2' && b[i-2] == 'a' }) ||
+		found(b, 'B', 0, authenticates) || found(b, 'b', 0, authenticates)
+}
+
+// found calls check for each place of a letter, from a place on, until it
+// reports true.
+func found(b []byte, letter byte, from int, check func(b []byte, i int) bool) bool {
+	for i := from; i < len(b); i++ {
+		n := bytes.IndexByte(b[i:], letter)
+		if n < 0 {
+			return false
+		}
+		if i += n; check(b, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// authenticates reports whether "bearer" or "basic" begins at a place.
+func authenticates(b []byte, i int) bool {
+	if len(b)-i < 6 {
+		return false
+	}
+	switch b[i+1] | 0x20 {
+	case 'e':
+		return bytes.EqualFold(b[i:i+6], []byte("bearer"))
+	case 'a':
+		return bytes.EqualFold(b[i:i+5], []byte("basic"))
+	}
+	return false
+}
