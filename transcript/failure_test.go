@@ -82,7 +82,7 @@ var _ = Describe("Failure", func() {
 
 	It("shows control characters of the agent as what they are", func() {
 		f := &transcript.Failure{Observed: "\x1b[2Jgone\tif\r\nshown \u202e\u0085", Stderr: "a\r\nb"}
-		Expect(f.Text("")).To(Equal("observed     \\x1b[2Jgone    if\n             shown \\u202e\\u2069\nstderr       a\n             b\n"))
+		Expect(f.Text("")).To(Equal("observed     \\x1b[2Jgone    if\n             shown \\u202e\\u0085\nstderr       a\n             b\n"))
 		Expect(f.Error()).To(Equal("\\x1b[2Jgone    if …"))
 	})
 })
