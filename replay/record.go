@@ -171,7 +171,8 @@ func (p *Proxy) judge() (finish func()) {
 func tell(w io.Writer, all []rules.Finding, n int) int {
 	for ; n < len(all); n++ {
 		f := all[n]
-		fmt.Fprintf(w, "acp-test: %s of the %s: %s: %s (%s)\n", f.Class, f.Side, f.Rule, printable.Line(f.Message, 500), numbers(f.Entries))
+		fmt.Fprintf(w, "acp-test: %s of the %s: %s: %s (%s)\n", f.Class, f.Side, f.Rule, printable.Line(f.Message, 500),
+			numbers(f.Entries))
 	}
 	return n
 }

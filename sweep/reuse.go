@@ -74,7 +74,7 @@ func (s *sweep) unknown(sch Schedule, res scenarios.Result) []sign {
 // doubtful reports whether a chain raised a question that its script does not
 // ask.
 func (s *sweep) doubtful(sch Schedule, res scenarios.Result) bool {
-	t, err := readTranscript(filepath.Join(s.engine.Out, filepath.FromSlash(res.ID), "transcript.jsonl"))
+	t, err := readTranscript(filepath.Join(s.engine.Out, filepath.FromSlash(res.ID)))
 	return err != nil || s.Planner.Doubtful(sch.parts, t)
 }
 

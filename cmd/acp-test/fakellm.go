@@ -64,7 +64,8 @@ the client's own, which passes through.`,
 				return fmt.Errorf("fakellm: --record needs --upstream URL, whose answers to write (--transcript FILE keeps what " +
 					"this server says)")
 			}
-			t, err := transcript.New(transcript.Header{Tool: tool()}, transcript.Options{Path: o.transcript, Redact: h.redactor()})
+			t, err := transcript.New(transcript.Header{Tool: tool()},
+				transcript.Options{Path: o.transcript, Redact: h.redactor()})
 			if err != nil {
 				return err
 			}

@@ -39,8 +39,8 @@ func Shapes(b []byte, mark func(secret string) string) []byte {
 	return b
 }
 
-const names = `[a-z0-9_.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|authorization|credential|access[_-]key|` +
-	`private[_-]key)[a-z0-9_.-]*`
+const names = `[a-z0-9_.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|authorization|credential|` +
+	`access[_-]key|private[_-]key)[a-z0-9_.-]*`
 
 // What a name says to be a secret, in the places where programs hand them over. The
 // value is the last group.
@@ -52,8 +52,8 @@ var (
 	// query is a parameter of a URL.
 	query = regexp.MustCompile(`(?i)[?&](` + names + `|key|sig|signature|auth)=([^\s&"'\\#]+)`)
 	// pairs are the items of env and headers: {"name": …, "value": …}.
-	pairs = regexp.MustCompile(`(?i)"name"\s*:\s*"(` + names + `|cookie|set-cookie|x-auth[a-z-]*|[a-z0-9_-]*[_-]key)"\s*,\s*` +
-		`"value"\s*:\s*"((?:[^"\\]|\\.)+)"`)
+	pairs = regexp.MustCompile(`(?i)"name"\s*:\s*"(` + names + `|cookie|set-cookie|x-auth[a-z-]*|[a-z0-9_-]*[_-]key)"` +
+		`\s*,\s*"value"\s*:\s*"((?:[^"\\]|\\.)+)"`)
 	pairsBack = regexp.MustCompile(`(?i)"value"\s*:\s*"((?:[^"\\]|\\.)+)"\s*,\s*"name"\s*:\s*"(?:` + names +
 		`|cookie|set-cookie|x-auth[a-z-]*|[a-z0-9_-]*[_-]key)"`)
 	// assigned is "key: value" in running text.
@@ -101,7 +101,8 @@ func Replace(b []byte, p *regexp.Regexp, mark func(secret string) string) []byte
 	end := 0
 	for _, m := range found {
 		from, to := m[len(m)-2], m[len(m)-1]
-		if from < 0 || from == to || p == flagged && !Name(string(b[m[2]:m[3]])) || bytes.HasPrefix(b[from:to], []byte(Mark)) {
+		if from < 0 || from == to || bytes.HasPrefix(b[from:to], []byte(Mark)) ||
+			p == flagged && !Name(string(b[m[2]:m[3]])) {
 			continue
 		}
 		out = append(append(out, b[end:from]...), mark(string(b[from:to]))...)
