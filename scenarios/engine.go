@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/rules"
@@ -97,6 +97,10 @@ type Engine struct {
 	// Redact makes what takes them out of the entries of one transcript, on their way
 	// to the disk; nil changes nothing.
 	Redact func() func(transcript.Entry) transcript.Entry
+	// Folder is the directory Out, opened before anything of an agent ran; nil opens it.
+	Folder *evidence.Folder
+	// below is where in Folder the scenarios of a round are.
+	below string
 	// memory is how many bytes of a transcript are kept in memory; 0 means 64 MiB.
 	memory int
 	// Perturb is what the editor does without meaning anything by it.
@@ -225,17 +229,18 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	if err := workspace.Write(r.box.Work, files); err != nil {
 		return nil, fmt.Errorf("preparing the workspace: %w", err)
 	}
-	path := ""
+	o := transcript.Options{Classifier: e.Protocol.Classifier, Memory: e.memory, Redact: e.redactor()}
 	if e.Out != "" {
-		dir := filepath.Join(e.Out, filepath.FromSlash(s.ID))
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+		if r.folder, r.below, err = e.folder(); err != nil {
 			return nil, fmt.Errorf("making the directory for artifacts: %w", err)
 		}
-		path = filepath.Join(dir, "transcript.jsonl")
+		if r.log, err = r.folder.Create(r.artifact("transcript.jsonl")); err != nil {
+			return nil, fmt.Errorf("making the transcript's file: %w", err)
+		}
+		o.File = r.log
 	}
 	r.t, err = transcript.New(transcript.Header{Tool: e.Tool, Agent: e.Profile.Name, Scenario: s.ID,
-		Protocol: e.Protocol.Version, Seed: e.Seed},
-		transcript.Options{Classifier: e.Protocol.Classifier, Path: path, Memory: e.memory, Redact: e.redactor()})
+		Protocol: e.Protocol.Version, Seed: e.Seed}, o)
 	if err != nil {
 		return nil, err
 	}
@@ -349,7 +354,7 @@ func (r *run) play(ctx context.Context, res *Result) {
 	after := r.look(ctx)
 	r.judge(ctx, res, err, clean)
 	r.artifacts(res, difference(before, after))
-	for _, problem := range []error{closing, r.t.Close(), r.discard(res)} {
+	for _, problem := range []error{closing, r.t.Close(), r.seal(res), r.discard(res)} {
 		if problem != nil {
 			res.Notes = append(res.Notes, problem.Error())
 		}
@@ -392,10 +397,9 @@ func (r *run) artifacts(res *Result, workspace string) {
 	if r.engine.Out == "" {
 		return
 	}
-	dir := filepath.Join(r.engine.Out, filepath.FromSlash(r.scenario.ID))
 	res.Artifacts = map[string]string{"transcript": filepath.ToSlash(filepath.Join(r.scenario.ID, "transcript.jsonl"))}
 	put := func(what, name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(r.engine.clean(text)), 0o644); err != nil {
+		if err := r.folder.Write(r.artifact(name), []byte(r.engine.clean(text))); err != nil {
 			res.Notes = append(res.Notes, fmt.Sprintf("writing %s: %v", name, err))
 			return
 		}
@@ -409,8 +413,11 @@ func (r *run) artifacts(res *Result, workspace string) {
 // discard removes the run's directory, or moves it to the artifacts.
 func (r *run) discard(res *Result) error {
 	if r.engine.Keep && r.engine.Out != "" {
-		to := filepath.Join(r.engine.Out, filepath.FromSlash(r.scenario.ID), "run")
-		if err := workspace.Copy(context.Background(), r.files, to); err != nil {
+		to, err := r.folder.Place(r.artifact("run"))
+		if err == nil {
+			err = workspace.Copy(context.Background(), r.files, to)
+		}
+		if err != nil {
 			res.Notes = append(res.Notes, fmt.Sprintf("keeping the run's directory: %v", err))
 		}
 		res.Artifacts["run"] = filepath.ToSlash(filepath.Join(r.scenario.ID, "run"))

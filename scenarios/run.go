@@ -14,6 +14,7 @@ import (
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -36,6 +37,9 @@ type run struct {
 	client  Client
 	state   state
 	flood   flood
+	folder  *evidence.Folder // nil if nothing is kept
+	below   string           // where in it the scenarios are
+	log     *evidence.File   // the transcript's
 	// launching is held while an agent starts.
 	launching sync.Mutex
 	rendered  string

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/internal/process"
 )
 
@@ -69,6 +70,15 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
 		return run
 	}
 	defer temp.Close()
+	if e.Out != "" && e.Folder == nil {
+		own := *e
+		if own.Folder, err = evidence.Open(e.Out, nil); err != nil {
+			run.Verdict, run.Exit, run.Notes = Error, 2, []string{err.Error()}
+			return run
+		}
+		defer own.Folder.Close()
+		e = &own
+	}
 	x := &execution{engine: *e, plan: plan, slots: newSlots(jobs), stop: stop}
 	x.engine.Temp = temp.Dir()
 	x.engine.memory = transcriptMemory / jobs
@@ -100,6 +110,7 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
 		return order[a.ID] - order[b.ID]
 	})
 	run.Results = x.results
+	e.inspect(&run)
 	run.Duration = time.Since(run.Started)
 	e.conclude(&run, list)
 	return run
@@ -162,7 +173,7 @@ func (x *execution) one(ctx context.Context, s *Scenario, number int, lingers fu
 		e.Perturb = x.plan.Perturb(s.ID, number)
 	}
 	if number > 0 && e.Out != "" {
-		e.Out = fmt.Sprintf("%s/repeat-%d", e.Out, number)
+		e.below = fmt.Sprintf("repeat-%d", number)
 	}
 	var res Result
 	if x.hopeless() {

@@ -14,7 +14,7 @@ import (
 // the file is valid up to its last whole line.
 type disk struct {
 	mu        *sync.Mutex // the transcript's; guards pending, spare and end
-	file      *os.File
+	file      File
 	through   bool
 	temporary bool // holds only what was moved out of memory
 	gathers   bool // more lines come at once
@@ -40,21 +40,24 @@ const (
 	keepBuffer = 4 * backlog
 )
 
-func createDisk(path string, h Header, through bool, mu *sync.Mutex) (*disk, error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return nil, err
-	}
+// File is what a transcript is written to: an empty file, such as an *os.File.
+type File interface {
+	io.Writer
+	io.ReaderAt
+	io.Closer
+}
+
+func newDisk(f File, h Header, through bool, mu *sync.Mutex) *disk {
 	d := &disk{mu: mu, file: f, through: through, pending: appendHeader(nil, h)}
 	d.end = int64(len(d.pending))
 	if through {
 		d.flush()
-		return d, nil
+		return d
 	}
 	d.wake, d.quit, d.stopped = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	d.wake <- struct{}{} // for the header
 	go d.run()
-	return d, nil
+	return d
 }
 
 // temporaryDisk makes a file without a name where the system allows that, so

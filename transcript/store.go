@@ -3,6 +3,7 @@ package transcript
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"slices"
 	"sort"
 	"sync"
@@ -53,15 +54,19 @@ func (s *store) open(mu *sync.Mutex, h Header, o Options) error {
 	if s.limit <= 0 {
 		s.limit = 64 << 20
 	}
-	if o.Path == "" {
+	f := o.File
+	if o.Path != "" {
+		file, err := os.Create(o.Path)
+		if err != nil {
+			return fmt.Errorf("making the transcript's file: %w", err)
+		}
+		f = file
+	}
+	if f == nil {
 		return nil
 	}
-	d, err := createDisk(o.Path, h, o.Through, mu)
-	if err != nil {
-		return fmt.Errorf("making the transcript's file: %w", err)
-	}
-	s.disk = d
-	return d.err()
+	s.disk = newDisk(f, h, o.Through, mu)
+	return s.disk.err()
 }
 
 func (s *store) len() int { return s.count }

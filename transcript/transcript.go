@@ -33,6 +33,8 @@ type Options struct {
 	// Path of a file that is written while the transcript grows. An existing
 	// file is replaced. "" writes none.
 	Path string
+	// File is written instead of one at Path, and closed with the transcript.
+	File File
 	// Through writes each entry to the file before Append returns, so that
 	// not even a crash of this process loses one. By default entries reach
 	// the kernel a moment later, from a goroutine of their own.
@@ -372,6 +374,14 @@ func (t *Transcript) Err() error {
 		t.store.fail(t.store.disk.err())
 	}
 	return t.store.err
+}
+
+// InMemory reports whether all entries are in memory, so that Save needs nothing of
+// the file.
+func (t *Transcript) InMemory() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.store.old) == 0
 }
 
 // Torn reports whether the loaded file ended in the middle of a line, as it

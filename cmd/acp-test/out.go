@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -49,13 +51,16 @@ func prepareOut(dir string) (release func(), err error) {
 	}
 	// The folder hides itself from git, wherever it is put: evidence of a run
 	// does not belong into a commit, and nobody has to think of it.
-	for name, text := range map[string]string{marker: markerText, ".gitignore": "*\n"} {
+	for name, text := range always() {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return nil, fmt.Errorf("--out: %w", err)
 		}
 	}
 	return claim(dir)
 }
+
+// always are the files of every folder of ours.
+func always() map[string]string { return map[string]string{marker: markerText, ".gitignore": "*\n"} }
 
 // claim takes a folder of ours for one run. The system gives it back when the
 // run ends, however it ends.
@@ -92,13 +97,30 @@ func setAside(dir string) error {
 // writeReports writes the reports every run gets, and those that were asked
 // for. One that cannot be written does not keep the others back.
 func (h *host) writeReports(run scenarios.Run, out string, asked []string) error {
+	folder, err := evidence.Open(out, nil)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return h.writeInto(folder, run, out, asked)
+}
+
+// writeInto is writeReports into a folder that has been open since before anything of
+// an agent ran.
+func (h *host) writeInto(folder *evidence.Folder, run scenarios.Run, out string, asked []string) error {
 	var errs []error
 	write := func(format, file string) {
 		if file == "-" {
 			errs = append(errs, reports.Write(canonical.V1(), format, run, h.out))
 			return
 		}
-		errs = append(errs, writeFile(file, func(w io.Writer) error { return reports.Write(canonical.V1(), format, run, w) }))
+		to := func(w io.Writer) error { return reports.Write(canonical.V1(), format, run, w) }
+		if name, below := strings.CutPrefix(file, out+string(filepath.Separator)); below {
+			var b bytes.Buffer
+			errs = append(errs, to(&b), folder.Write(name, b.Bytes()))
+		} else {
+			errs = append(errs, writeFile(file, to))
+		}
 	}
 	for _, format := range []string{"json", "junit", "html"} {
 		name, _ := reports.File(format)

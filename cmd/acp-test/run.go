@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/protocol/acp"
@@ -98,6 +99,10 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 		return err
 	}
 	defer release()
+	if engine.Folder, err = evidence.Open(o.out, always()); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	defer engine.Folder.Close()
 	if _, err := engine.Profile.Locate(h.sandbox()); err != nil {
 		return h.unable(engine, o, err)
 	}
@@ -141,7 +146,7 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 			len(mine), len(chosen.list)))
 	}
 	run = secret.Value(engine.Secrets, run)
-	err = errors.Join(h.writeReports(run, engine.Out, o.reports), console.Summary(run))
+	err = errors.Join(h.writeInto(engine.Folder, run, engine.Out, o.reports), console.Summary(run))
 	if err != nil {
 		return err
 	}

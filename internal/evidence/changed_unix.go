@@ -1,0 +1,28 @@
+//go:build unix
+
+package evidence
+
+import (
+	"io/fs"
+	"reflect"
+	"syscall"
+)
+
+// changed reports whether a file was changed between two looks at it: no program of a
+// user can set the time that the system keeps of that.
+func changed(was, is fs.FileInfo) bool {
+	a, ok1 := was.Sys().(*syscall.Stat_t)
+	b, ok2 := is.Sys().(*syscall.Stat_t)
+	return ok1 && ok2 && ctime(a) != ctime(b)
+}
+
+// ctime is the time of the last change, whose field has another name on each system.
+func ctime(s *syscall.Stat_t) any {
+	v := reflect.ValueOf(s).Elem()
+	for _, name := range []string{"Ctim", "Ctimespec"} {
+		if f := v.FieldByName(name); f.IsValid() {
+			return f.Interface()
+		}
+	}
+	return nil
+}

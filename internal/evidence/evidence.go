@@ -1,0 +1,294 @@
+// Package evidence keeps the folder in which a run writes what it saw, while programs
+// of the same user, which may remove and change all of it, run beside it. What they
+// put in the way of a file is removed and not followed, and what they take or change
+// is noticed.
+package evidence
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Folder is a folder of evidence.
+type Folder struct {
+	dir   string // without symbolic links
+	fixed map[string]string
+
+	mu       sync.Mutex
+	root     *os.Root
+	files    map[string]fs.FileInfo // as they were left
+	replaced bool
+}
+
+// Open opens a folder, and makes it if it is not there. fixed are files that are
+// always in it, by name.
+func Open(dir string, fixed map[string]string) (*Folder, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Folder{dir: dir, fixed: fixed, root: root, files: map[string]fs.FileInfo{}}, nil
+}
+
+// Close lets go of the folder.
+func (f *Folder) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.root.Close()
+}
+
+// Replaced reports whether the folder was removed, or something else was put in its
+// place.
+func (f *Folder) Replaced() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.replaced || !f.stands()
+}
+
+// stands reports whether the folder is where it was.
+func (f *Folder) stands() bool {
+	ours, err1 := f.root.Stat(".")
+	there, err2 := os.Lstat(f.dir)
+	return err1 == nil && err2 == nil && os.SameFile(ours, there)
+}
+
+// restore makes the folder anew if it is not where it was. The caller holds mu.
+func (f *Folder) restore() error {
+	if f.stands() {
+		return nil
+	}
+	f.replaced = true
+	if info, err := os.Lstat(f.dir); err == nil && !info.IsDir() {
+		if err := os.Remove(f.dir); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(f.dir)
+	if err != nil {
+		return err
+	}
+	f.root.Close()
+	f.root = root
+	for name, text := range f.fixed {
+		file, err := f.fresh(name)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(file, text)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tries is how often something is made where another program may be removing it.
+const tries = 20
+
+// retry calls do until it succeeds, some times. The caller holds mu.
+func (f *Folder) retry(do func() error) error {
+	var err error
+	for range tries {
+		if err = f.restore(); err != nil {
+			continue
+		}
+		if err = do(); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// fresh opens a new regular file. What is in its place, or in that of a directory on
+// its path, is removed.
+func (f *Folder) fresh(name string) (*os.File, error) {
+	if err := f.clear(name); err != nil {
+		return nil, err
+	}
+	return f.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+}
+
+// clear makes the directories of a path, and removes what is at its end.
+func (f *Folder) clear(name string) error {
+	at := ""
+	for part := range strings.SplitSeq(filepath.ToSlash(filepath.Dir(name)), "/") {
+		at = filepath.Join(at, part)
+		if info, err := f.root.Lstat(at); err == nil && !info.IsDir() {
+			if err := f.root.Remove(at); err != nil {
+				return err
+			}
+		}
+		if err := f.root.Mkdir(at, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return f.root.RemoveAll(name)
+}
+
+// Place makes sure that nothing is at a path below the folder, and returns the path.
+func (f *Folder) Place(name string) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.retry(func() error { return f.clear(name) })
+	return filepath.Join(f.dir, name), err
+}
+
+// Write writes a file.
+func (f *Folder) Write(name string, data []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.retry(func() error {
+		file, err := f.fresh(name)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if _, err = io.Copy(file, bytes.NewReader(data)); err == nil {
+			f.files[name], err = file.Stat()
+		}
+		return err
+	})
+}
+
+// Changed lists the files that are not as they were left: they are gone, others stand
+// in their places, or somebody wrote to them.
+func (f *Folder) Changed() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []string
+	for name, was := range f.files {
+		is, err := f.root.Lstat(name)
+		if !f.stands() || err != nil || !os.SameFile(was, is) || is.Size() != was.Size() || changed(was, is) {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// File is a file that is written while other programs can reach it.
+type File struct {
+	*os.File
+	folder *Folder
+	name   string
+	sum    hash.Hash
+	size   int64
+}
+
+// Create opens a new file.
+func (f *Folder) Create(name string) (*File, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var file *os.File
+	err := f.retry(func() (err error) {
+		file, err = f.fresh(name)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &File{File: file, folder: f, name: name, sum: sha256.New()}, nil
+}
+
+// Write appends to the file.
+func (f *File) Write(p []byte) (int, error) {
+	n, err := f.File.WriteAt(p, f.size)
+	f.size += int64(n)
+	f.sum.Write(p[:n])
+	return n, err
+}
+
+// Close does nothing: Finish closes the file.
+func (f *File) Close() error { return nil }
+
+// What Finish finds.
+var (
+	// ErrMoved: the file was removed or replaced. It has been written again.
+	ErrMoved = errors.New("it was removed or replaced, and has been written again from what was held open")
+	// ErrWritten: another program wrote to the file.
+	ErrWritten = errors.New("another program wrote to it")
+)
+
+// Finish says whether the file holds what was written to it, nothing else, and is in
+// its place; then nothing more may be written. again writes the content anew where
+// another program wrote to the file; nil if nobody can.
+func (f *File) Finish(again func(io.Writer) error) error {
+	defer f.File.Close()
+	info, err := f.File.Stat()
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	_, err = io.Copy(sum, io.NewSectionReader(f.File, 0, f.size))
+	switch sound := err == nil && info.Size() == f.size && bytes.Equal(sum.Sum(nil), f.sum.Sum(nil)); {
+	case sound && f.inPlace(info):
+		return nil
+	case sound:
+		if err := f.folder.copy(f.name, func(w io.Writer) error {
+			_, err := io.Copy(w, io.NewSectionReader(f.File, 0, f.size))
+			return err
+		}); err != nil {
+			return fmt.Errorf("it was removed or replaced, and could not be written again: %w", err)
+		}
+		return ErrMoved
+	case again == nil:
+		return ErrWritten
+	}
+	if err := f.folder.copy(f.name, again); err != nil {
+		return errors.Join(ErrWritten, err)
+	}
+	return fmt.Errorf("%w; %w", ErrWritten, ErrMoved)
+}
+
+// inPlace reports whether the file is where it was made, and notes how it is.
+func (f *File) inPlace(info fs.FileInfo) bool {
+	f.folder.mu.Lock()
+	defer f.folder.mu.Unlock()
+	there, err := f.folder.root.Lstat(f.name)
+	if err != nil || !f.folder.stands() || !os.SameFile(there, info) {
+		return false
+	}
+	f.folder.files[f.name] = there
+	return true
+}
+
+// copy writes a file by a function.
+func (f *Folder) copy(name string, write func(io.Writer) error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.retry(func() error {
+		file, err := f.fresh(name)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if err := write(file); err != nil {
+			return err
+		}
+		f.files[name], err = file.Stat()
+		return err
+	})
+}

@@ -1,0 +1,75 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/internal/evidence"
+)
+
+// folder is where a run keeps what it saw, and where in it.
+func (e *Engine) folder() (*evidence.Folder, string, error) {
+	if e.Folder != nil {
+		return e.Folder, e.below, nil
+	}
+	f, err := evidence.Open(e.Out, nil)
+	return f, e.below, err
+}
+
+// artifact is the path of a file of this scenario in the folder.
+func (r *run) artifact(name string) string {
+	return filepath.Join(r.below, filepath.FromSlash(r.scenario.ID), name)
+}
+
+// seal makes sure that the transcript is the one that was written. One that another
+// program wrote to is written anew from memory, or judges nothing.
+func (r *run) seal(res *Result) error {
+	if r.log == nil {
+		return nil
+	}
+	if r.engine.Folder == nil {
+		defer r.folder.Close()
+	}
+	var again func(io.Writer) error
+	if r.t.InMemory() {
+		again = r.t.Save
+	}
+	err := r.log.Finish(again)
+	switch {
+	case err == nil:
+	case errors.Is(err, evidence.ErrMoved):
+		res.Findings = append(res.Findings, Finding{Rule: "EVIDENCE", Class: Warn,
+			Message: fmt.Sprintf("Something changed the transcript while the agent ran: %v.", err)})
+	default:
+		res.Verdict, res.Reason = Error, "something changed the transcript while the agent ran: "+err.Error()
+	}
+	return nil
+}
+
+// inspect looks whether all that was kept is still there when nothing of an agent
+// runs any more. No verdict stands without its transcript.
+func (e *Engine) inspect(run *Run) {
+	if e.Folder == nil {
+		return
+	}
+	if e.Folder.Replaced() {
+		run.Notes = append(run.Notes, "something removed or replaced the folder of the reports while agents ran")
+	}
+	changed := e.Folder.Changed()
+	for i := range run.Results {
+		r := &run.Results[i]
+		lost := slices.DeleteFunc(slices.Clone(changed), func(name string) bool {
+			return !slices.ContainsFunc(slices.Collect(maps.Values(r.Artifacts)), func(a string) bool {
+				return a == filepath.ToSlash(name)
+			})
+		})
+		if len(lost) > 0 {
+			r.Verdict, r.Reason = Error, "something removed or changed what was kept of this scenario: "+strings.Join(lost, ", ")
+		}
+	}
+}
