@@ -10,7 +10,7 @@ import (
 // What an agent may say in one scenario. No agent has so much to say in a scripted
 // conversation, and what must be judged, shown and kept has to end somewhere.
 const (
-	mostEntries = 200_000
+	mostEntries = 100_000
 	mostBytes   = 256 << 20
 	// longestLine is the longest line that is read as a frame, in bytes.
 	longestLine = 32 << 20
@@ -47,7 +47,7 @@ func (r *run) measure(e transcript.Entry) {
 	go r.change(func(s *state) { // the log is locked here
 		s.killed = true
 		if s.agent != nil {
-			s.agent.Kill()
+			s.agent.Cut()
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -73,6 +74,8 @@ type Agent struct {
 	jobs   chan *job
 	ended  <-chan struct{} // the agent itself has ended
 	exited chan struct{}   // and so has all that it left behind
+
+	deaf atomic.Bool // what the agent says is not read any more
 
 	mu          sync.Mutex
 	stdinClosed bool
@@ -270,6 +273,12 @@ func (a *Agent) Kill() {
 	}
 	a.t.Event(a.conn, transcript.Process, transcript.Signalled, "", signalled{"SIGKILL", true})
 	a.o.Process.Kill()
+}
+
+// Cut is Kill of an agent that says too much: nothing more is read of it.
+func (a *Agent) Cut() {
+	a.deaf.Store(true)
+	a.Kill()
 }
 
 // Stop ends the agent: it closes stdin, sends SIGTERM to the agent's process

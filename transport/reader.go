@@ -86,6 +86,10 @@ func (a *Agent) read() {
 		a.pass()
 		line, err := a.transport.Receive()
 		a.pass() // the wait may have begun before it was paused
+		if a.deaf.Load() {
+			a.transport.Close()
+			return
+		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrDeadlineExceeded) {
 				a.note(note{Code: "read-failed", Text: "reading the agent's output: " + err.Error()})

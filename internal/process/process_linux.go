@@ -29,7 +29,7 @@ func agentAttr() *syscall.SysProcAttr {
 // process is listed. The agent's process group, which other systems need, says
 // nothing more here.
 func processes(root, _ int, run string, conn int) []Info {
-	parents, dead := family()
+	parents, dead := relations()
 	var found []Info
 	for pid, parent := range parents {
 		if pid == root || pid == os.Getpid() || dead[pid] {
@@ -42,8 +42,8 @@ func processes(root, _ int, run string, conn int) []Info {
 	return found
 }
 
-// family are the parents of all processes, and which of these are dead.
-func family() (parents map[int]int, dead map[int]bool) {
+// relations are the parents of all processes, and which of these are dead.
+func relations() (parents map[int]int, dead map[int]bool) {
 	parents, dead = map[int]int{}, map[int]bool{}
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
@@ -192,12 +192,12 @@ func Busy(pid int) bool {
 
 // killOrphans kills the children of this process that it did not start, with their
 // descendants, and takes note of their ends.
-func killOrphans() []Info {
+func killOrphans(children *family) []Info {
 	self, empty := os.Getpid(), 0
 	return killUntil(func() []Info {
 		children.mu.Lock() // nobody starts a child meanwhile
 		defer children.mu.Unlock()
-		parents, dead := family()
+		parents, dead := relations()
 		var found []Info
 		for pid, parent := range parents {
 			switch top := topBelow(parents, pid, self); {
