@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,7 +36,8 @@ const (
 
 // Sighting is one contact with the server.
 type Sighting struct {
-	// What is "initialized" (an MCP client shook hands) or "called".
+	// What is "initialized" (an MCP client shook hands, once for each process of a
+	// server over stdio) or "called".
 	What string `json:"what"`
 	// Text is the argument of a call.
 	Text string `json:"text,omitempty"`
@@ -43,11 +45,19 @@ type Sighting struct {
 	Token bool `json:"token"`
 }
 
+// greetings are the requests with which clients open a connection: the first
+// since the beginning, the second in versions of MCP without a session.
+var greetings = []string{"initialize", "server/discover"}
+
 func newServer(token string, arrived func(context.Context, mcp.Request) bool, see func(Sighting)) *mcp.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: "canary", Version: "1"}, &mcp.ServerOptions{
-		InitializedHandler: func(ctx context.Context, r *mcp.InitializedRequest) {
-			see(Sighting{What: "initialized", Token: arrived(ctx, r)})
-		},
+	server := mcp.NewServer(&mcp.Implementation{Name: "canary", Version: "1"}, nil)
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+			if slices.Contains(greetings, method) {
+				see(Sighting{What: "initialized", Token: arrived(ctx, r)})
+			}
+			return next(ctx, method, r)
+		}
 	})
 	type song struct {
 		Text string `json:"text" jsonschema:"any text"`
@@ -84,13 +94,20 @@ func Main(ctx context.Context, args []string, getenv func(string) string, in io.
 	defer log.Close()
 	token := getenv(Variable)
 	var mu sync.Mutex
+	greeted := false
 	see := func(s Sighting) {
+		mu.Lock()
+		defer mu.Unlock()
+		if s.What == "initialized" {
+			if greeted {
+				return // it fell back from one greeting to the other
+			}
+			greeted = true
+		}
 		line, err := json.Marshal(s)
 		if err != nil {
 			return
 		}
-		mu.Lock()
-		defer mu.Unlock()
 		_, _ = log.Write(append(line, '\n'))
 	}
 	server := newServer(token, func(context.Context, mcp.Request) bool { return token != "" }, see)

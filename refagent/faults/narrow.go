@@ -30,7 +30,19 @@ func narrowFaults() []Fault {
 			if servers, _ := p["mcpServers"].([]any); len(servers) > 1 {
 				p["mcpServers"] = servers[:1]
 			}
-		})),
+		})).hangs(),
+		fault("mcp-without-environment", "starts MCP servers without the environment and headers given for them",
+			onSetup(func(p object) {
+				servers, _ := p["mcpServers"].([]any)
+				for _, s := range servers {
+					s := s.(object)
+					for _, key := range []string{"env", "headers"} {
+						if s[key] != nil {
+							s[key] = []any{}
+						}
+					}
+				}
+			})).hangs(),
 		fault("meta-refused", "refuses requests that carry _meta", with(func(t *tap) {
 			t.in = func(m message) bool {
 				_, has := m.Object("params")["_meta"]

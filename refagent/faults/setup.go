@@ -70,7 +70,7 @@ func setupFaults() []Fault {
 					p["mcpServers"] = []any{}
 				}
 			}
-		})),
+		})).hangs(),
 	}
 }
 

@@ -236,7 +236,8 @@ var chapters = map[string]func(b *battery){
 	"mcp": func(b *battery) {
 		marker := filepath.Join(b.dir, "started")
 		server := func(name string) object {
-			return object{"name": name, "command": "/bin/sh", "args": []any{"-c", "echo started > " + marker + name}, "env": []any{}}
+			return object{"name": name, "command": "/bin/sh", "args": []any{"-c", `echo "started $GIVEN" > ` + marker + name},
+				"env": []any{object{"name": "GIVEN", "value": "as told"}}}
 		}
 		s, _ := b.call("session/new", object{"cwd": b.dir, "mcpServers": []any{server("m"), server("n")}})["sessionId"].(string)
 		b.turn(s, "say hello")

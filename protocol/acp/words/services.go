@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/acp-test/acp-test/internal/canary"
 	"github.com/acp-test/acp-test/mockclient"
@@ -81,9 +84,13 @@ func serviceCommands() []*scenarios.Command {
 				"server whose program does not exist. Must stand before the session is opened.",
 			Compile: compileMCP,
 		}, {
-			Name: "canary", Group: "back", Args: "initialized|called [text=TEXT]", Negatable: true, Effect: true,
-			Summary: "ask whether the agent reached the MCP server it was given",
-			Detail:  "The token given in env or headers must have arrived as well.",
+			Name: "canary", Group: "back", Args: "initialized|configured|called [text=TEXT] [over=stdio|http] [n=N]",
+			Negatable: true, Effect: true,
+			Summary: "ask what the MCP server that the agent was given has seen",
+			Detail: "initialized is its handshake, which needs the arguments that were given; configured\n" +
+				"says that the env or the headers given came with it; called is a call of its tool.\n" +
+				"It waits for that, since an agent may connect beside its turns. n= asks for so many\n" +
+				"at least, as after a restart.",
 			Compile: compileCanary,
 		}, {
 			Name: "same-history", Group: "back", Args: "REF|live REF",
@@ -237,36 +244,85 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 }
 
 func compileCanary(l *scenarios.Line) scenarios.Step {
-	opts := l.Options("text")
-	what := l.One(0, "initialized or called")
-	if what != "initialized" && what != "called" {
+	opts := l.Options("text", "over", "n")
+	what := l.One(0, "initialized, configured or called")
+	if !slices.Contains([]string{"initialized", "configured", "called"}, what) {
 		return l.Usage(l.Rest[0].Column, "%q is nothing a canary notices", what)
 	}
-	return func(_ context.Context, b *scenarios.Branch) error {
-		var seen []canary.Sighting
-		given := of(b).servers()
-		if given.stdio {
-			var err error
-			if seen, err = canary.Read(canaryLog(b)); err != nil {
-				return l.Fault(err)
-			}
-		}
-		if given.http != nil {
-			seen = append(seen, given.http.Sightings()...)
-		}
+	least := 1
+	if w, ok := opts["n"]; ok {
+		least = l.Int(w, 1, "n= is a number from 1")
+	}
+	over := opts["over"].Raw()
+	if !slices.Contains([]string{"", "stdio", "http"}, over) {
+		return l.Usage(opts["over"].Column, "%q is no transport of the canary", over)
+	}
+	return func(ctx context.Context, b *scenarios.Branch) error {
 		text, err := b.Expand(opts["text"])
 		if err != nil {
 			return l.Fault(err)
 		}
-		found := false
-		for _, s := range seen {
-			found = found || s.What == what && s.Token && (text == "" || s.Text == text)
+		wait, cancel := b.StepTimeout(ctx, 0)
+		defer cancel()
+		for {
+			seen, err := of(b).sightings(b, over)
+			if err != nil {
+				return l.Fault(err)
+			}
+			found := 0
+			for _, s := range seen {
+				if (s.What == what || what == "configured" && s.Token) && (text == "" || s.Text == text) {
+					found++
+				}
+			}
+			switch {
+			case found >= least && !l.Negated, found < least && l.Negated:
+				return nil
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case l.Negated, wait.Err() != nil:
+				return b.Back(l, true, strings.TrimPrefix(l.Text, "! "), saw(seen))
+			}
+			select { // the server is a process of the agent's: nothing tells us of it
+			case <-wait.Done():
+			case <-time.After(10 * time.Millisecond):
+			}
 		}
-		if found == l.Negated {
-			return b.Back(l, true, "canary "+what, fmt.Sprintf("what it noticed is %+v", seen))
-		}
-		return nil
 	}
+}
+
+// sightings are what the MCP servers of the run have seen over a transport, or
+// over any.
+func (c *client) sightings(b *scenarios.Branch, over string) (seen []canary.Sighting, err error) {
+	given := c.servers()
+	if given.stdio && over != "http" {
+		if seen, err = canary.Read(canaryLog(b)); err != nil {
+			return nil, err
+		}
+	}
+	if given.http != nil && over != "stdio" {
+		seen = append(seen, given.http.Sightings()...)
+	}
+	return seen, nil
+}
+
+// saw says what an MCP server saw.
+func saw(seen []canary.Sighting) string {
+	if len(seen) == 0 {
+		return "the MCP server saw nothing: it was not started, or not as it was given"
+	}
+	var all []string
+	for _, s := range seen {
+		line := s.What
+		if s.Text != "" {
+			line += " with " + strconv.Quote(s.Text)
+		}
+		if !s.Token {
+			line += " without the env or headers given"
+		}
+		all = append(all, line)
+	}
+	return "the MCP server saw: " + strings.Join(all, ", ")
 }
 
 func compileSameHistory(l *scenarios.Line) scenarios.Step {
