@@ -31,6 +31,21 @@ func barred(t *transcript.Transcript) string {
 	return refused
 }
 
+// loggedIn reports whether a login has succeeded on the connection of the last entry
+// and no logout has followed.
+func loggedIn(t *transcript.Transcript) (in bool) {
+	conn := -1
+	for e := range t.All() {
+		if e.Conn != conn {
+			conn, in = e.Conn, false
+		}
+		if e.Source == transcript.Agent && e.Kind == transcript.Response && e.JSON().Get("result").Exists() {
+			in = in && e.Method != "logout" || e.Method == "authenticate"
+		}
+	}
+	return in
+}
+
 func authRequired(v wire.Value) bool {
 	code, ok := v.Path("error.code").Int()
 	return ok && code == -32000
