@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"slices"
 	"sync"
 	"time"
 )
@@ -61,7 +62,8 @@ func (a *agent) serve() error {
 	go func() { written <- a.conn.out.run(a.options.Out) }()
 	read := make(chan error, 1)
 	go func() {
-		in := dress{changes: a.habits.In}
+		in := dress{changes: slices.Clone(a.habits.In)}
+		slices.Reverse(in.changes) // what goes out last comes in first
 		read <- readLines(a.options.In, func(line []byte) {
 			if a.habits.Noise != "" {
 				a.log.Print(a.habits.Noise)

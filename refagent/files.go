@@ -51,11 +51,13 @@ func (w *work) read(ctx context.Context, path string, line, limit int) (string, 
 	return w.fetch(ctx, path, line, limit)
 }
 
-// pages gets a file, or limit lines of it from line on, a few lines at a time.
+// pages gets a file, or limit lines of it from line on, a few lines at a time, and
+// more each time.
 func (w *work) pages(ctx context.Context, path string, line, limit int) (string, error) {
 	var all strings.Builder
-	for got := 0; limit == 0 || got < limit; {
-		want := w.a.habits.Page
+	page := w.a.habits.Page
+	for got := 0; limit == 0 || got < limit; page *= 2 {
+		want := page
 		if limit > 0 {
 			want = min(want, limit-got)
 		}

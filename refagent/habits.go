@@ -68,7 +68,8 @@ type Habits struct {
 	KeepsFiles, KeepsFolders, FinalNewline bool
 	// ReadsDisk and WritesDisk do not go through the editor.
 	ReadsDisk, WritesDisk bool
-	// Whole reads whole files always; Page, if not 0, so many lines at a time.
+	// Whole reads whole files always; Page, if not 0, so many lines first, and twice
+	// as many each time.
 	Whole bool
 	Page  int
 	// ReadsBefore reads a file before it is written.

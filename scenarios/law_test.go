@@ -33,7 +33,7 @@ const law = "the law"
 const (
 	libertiesOfOne = 14 // so many has an agent, of those that take nothing away
 	takersOfOne    = 2  // and so many of those that do
-	lawJobs        = 4
+	lawJobs        = 6  // most of a run is waiting
 )
 
 // pair is a set of liberties and a scenario, and perhaps a fault.
@@ -94,6 +94,9 @@ next:
 func lawEngine(set []liberties.Liberty, fault faults.Fault) *scenarios.Engine {
 	e := engineOf(fault)
 	e.Golden = nil
+	if fault.Name == "" {
+		e.Linger = nil // as a user has it
+	}
 	if len(set) > 0 {
 		e.ExtraArgs = append(e.ExtraArgs, "--liberty", strings.Join(names(set), ","))
 	}

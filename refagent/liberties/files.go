@@ -9,7 +9,7 @@ func fileLiberties() []Liberty {
 			liberty("reads-disk", "reads files from the disk", "FS-010", func(h *habits) { h.ReadsDisk = true }).
 				takes("fs/read_text_file"),
 			liberty("reads-whole", "reads whole files always", "FS-004", func(h *habits) { h.Whole = true }),
-			liberty("reads-pages", "reads files two lines at a time", "FS-004", func(h *habits) { h.Page = 2 }),
+			liberty("reads-pages", "reads files in pages, the first of two lines", "FS-004", func(h *habits) { h.Page = 2 }),
 		),
 		of("looking up",
 			liberty("looks-up-at-new", "reads files of instructions when a session begins", "FS-010",
