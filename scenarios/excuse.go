@@ -22,6 +22,7 @@ var refusal = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`\bmissing (required )?(argument|param|property|field|key)|\brequired (property|param|field|argument|key)`,
 	`\b(argument|param|property|field|input)s?\b.{0,60}\b(required|missing|must be|must have|expected)`,
 	`\balready exists`,
+	`\b(folder|directory)\b[^\n]{0,300}\b(does not|doesn't) exist`,
 	`\b(not|hasn't|never) (yet )?(been )?read\b|\bmust (first )?(be )?read\b`,
 	`\bread (it|the file|this file) (first|before)`,
 	`\bmodified since`,
@@ -79,6 +80,9 @@ func (r *run) troubles() []trouble {
 // the agent's duties: its own tool refused a call, before the next prompt that the
 // script sent after the miss. It is "" if nothing excuses the miss.
 func (r *run) excuse(m *Miss) string {
+	if why := r.passedOn(m.by); why != "" {
+		return why
+	}
 	if !m.ofTool {
 		return ""
 	}
@@ -95,4 +99,21 @@ func (r *run) excuse(m *Miss) string {
 	t := all[0]
 	return fmt.Sprintf("the agent's own tool refused what the model asked for: %q (#%d)",
 		transcript.Clip(r.Plain(t.says), 300), t.seq)
+}
+
+// passedOn says that an error with which a turn ended is one that the editor gave to
+// a request of the agent in that turn: an agent may fail a tool call with it, or the
+// prompt.
+func (r *run) passedOn(end transcript.Entry) string {
+	code := end.JSON().Path("error.code")
+	if end.Source != transcript.Agent || !r.endsTurn(end) || !code.Exists() {
+		return ""
+	}
+	for e := range r.t.Between(end.Ref, end.Seq) {
+		given := e.JSON().Path("error.code")
+		if e.Source == transcript.Editor && e.Session == end.Session && given.Exists() && given.Text() == code.Text() {
+			return fmt.Sprintf("the agent ended the turn with the error that the editor gave to %s (#%d)", e.Method, e.Seq)
+		}
+	}
+	return ""
 }

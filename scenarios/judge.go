@@ -225,7 +225,7 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *Result) Verdict {
 		return m.Verdict
 	}
 	if why := r.excuse(m); why != "" {
-		m.Verdict, m.Failure.Reason = Inconclusive, why
+		m.Verdict, m.Failure.Reason, m.why = Inconclusive, why, why
 		return m.Verdict
 	}
 	if m.turnEnd > 0 {

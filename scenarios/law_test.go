@@ -31,8 +31,8 @@ import (
 const law = "the law"
 
 const (
-	libertiesOfOne = 14 // so many has an agent, of those that take nothing away
-	takersOfOne    = 2  // and so many of those that do
+	libertiesOfOne = 12 // so many has an agent, of those that take nothing away
+	takersOfOne    = 5  // and so many of those that do
 	lawJobs        = 6  // most of a run is waiting
 )
 

@@ -151,11 +151,16 @@ type Miss struct {
 	// ofTool: the line wants something that comes of a tool call. at is how long
 	// the transcript was when it missed.
 	ofTool bool
+	// why the miss gives no verdict, where that is known.
+	why string
 	at     int
 }
 
 // reason says in one sentence why the miss gives no verdict.
 func (m *Miss) reason() string {
+	if m.why != "" {
+		return m.why
+	}
 	if m.ofTool && m.Verdict == Inconclusive && m.Failure.Reason != "" {
 		return m.Failure.Reason
 	}

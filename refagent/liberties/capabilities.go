@@ -16,17 +16,19 @@ func capabilityLiberties() []Liberty {
 	for _, c := range capabilities {
 		all = append(all, c[0])
 	}
-	list := []Liberty{liberty("core-only", "has no capability beyond the core", "INIT-018", lacking(all...)).
+	only := []Liberty{liberty("core-only", "has no capability beyond the core", "INIT-018", lacking(all...)).
 		takes("agentCapabilities")}
+	var list []Liberty
 	for _, c := range capabilities {
 		name, called := c[0], c[1]
 		list = append(list,
-			liberty("no-"+name, "lacks the capability "+called, "INIT-016 INIT-018", lacking(name)).takes(called),
+			liberty("no-"+name, "lacks the capability "+called, "INIT-016 INIT-018", lacking(name)).takes(called))
+		only = append(only,
 			liberty("only-"+name, "has no capability beyond the core but "+called, "INIT-016 INIT-018",
 				lacking(slices.DeleteFunc(slices.Clone(all), func(other string) bool { return other == name })...)).
 				takes("agentCapabilities"))
 	}
-	return slices.Concat(of("capabilities", list...),
+	return slices.Concat(of("", list...), of("capabilities", only...),
 		of("logins",
 			liberty("login-offered", "offers logins, and needs none", "AUTH-001 AUTH-008", func(h *habits) {
 				h.Logins = []string{"oauth-personal", "api-key"}
@@ -58,5 +60,5 @@ func capabilityLiberties() []Liberty {
 }
 
 func lacking(names ...string) func(h *habits) {
-	return func(h *habits) { h.Without = names }
+	return func(h *habits) { h.Without = append(h.Without, names...) }
 }

@@ -1,6 +1,9 @@
 package liberties
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // toolLiberties are about how calls of tools are told.
 func toolLiberties() []Liberty {
@@ -144,11 +147,17 @@ func toldOnce(h *habits) {
 				told[name] = v
 			}
 		}
-		if ended(u) {
+		if ended(u) || showsTerminal(told) {
 			return release(k)
 		}
 		return nil
 	})
+}
+
+// showsTerminal reports whether a terminal is shown, which has to be before it is
+// released.
+func showsTerminal(u object) bool {
+	return slices.ContainsFunc(list(u["content"]), func(c object) bool { return c["type"] == "terminal" })
 }
 
 // neverInProgress leaves out the step between announcement and end.

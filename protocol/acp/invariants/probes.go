@@ -80,6 +80,11 @@ func promptAccepted() *rule {
 		kinds := map[string]int{"text": text, "resource_link": link, "image": image, "audio": audio, "resource": resource}
 		strongest := map[*session]int{} // the least common content of the running prompt, -1 if it is not valid
 		w.on(func(ev *event) {
+			if ev.session != nil && ev.code() == -32602 {
+				delete(strongest, ev.session) // which the agent may pass on: it is not its own opinion
+			}
+		}, editorAnswers()...)
+		w.on(func(ev *event) {
 			s := ev.session
 			if s == nil || !s.ready() || s.closed > 0 || len(s.open) > 0 {
 				return
