@@ -153,7 +153,7 @@ type Miss struct {
 	ofTool bool
 	// why the miss gives no verdict, where that is known.
 	why string
-	at     int
+	at  int
 }
 
 // reason says in one sentence why the miss gives no verdict.
