@@ -144,17 +144,20 @@ func wrapped(args []string) string {
 	return ""
 }
 
-// packaged is the package that is fetched and run.
-func packaged(args []string) string {
+// packaged is the name of the package that is fetched and run.
+func packaged(args []string) string { return packageName(fetched(args)) }
+
+// fetched is the package as the command line has it, with scope and version.
+func fetched(args []string) string {
 	for i, w := range args {
 		value, joined := strings.CutPrefix(w, "--package=")
 		switch {
 		case joined:
-			return packageName(value)
+			return value
 		case (w == "-p" || w == "--package" || w == "--from") && i+1 < len(args):
-			return packageName(args[i+1])
+			return args[i+1]
 		case isWord(w) && w != "run":
-			return packageName(w)
+			return w
 		}
 	}
 	return ""
@@ -213,8 +216,11 @@ func base(program string) string {
 	return b
 }
 
-// packageName leaves out the scope and the version of a package.
+// packageName leaves out the scope and the version of a package; "" stays.
 func packageName(spec string) string {
+	if spec == "" {
+		return ""
+	}
 	if strings.HasPrefix(spec, "@") {
 		if _, after, ok := strings.Cut(spec, "/"); ok {
 			spec = after

@@ -223,6 +223,20 @@ var neutral = map[string][]string{
 	"mcp":        {"server", "tool", "args"},
 }
 
+// NeutralTool is a tool that scenarios name, whatever an agent calls its own.
+type NeutralTool struct {
+	Name string
+	Args []string
+}
+
+// NeutralTools lists the neutral tools, sorted by name.
+func NeutralTools() (list []NeutralTool) {
+	for _, name := range slices.Sorted(maps.Keys(neutral)) {
+		list = append(list, NeutralTool{name, neutral[name]})
+	}
+	return list
+}
+
 var argument = regexp.MustCompile(`\$\$|\$([a-z_]+)|\$\{([a-z_]*)([^}]*)\}?`)
 
 // arguments rejects a $name that the neutral tool does not have.

@@ -34,6 +34,9 @@ type Profile struct {
 	// the agent; see Launch.
 	NoCaches bool
 	Model    Model `yaml:"model"`
+	// Auth is the id of the method with which an editor logs in before it opens
+	// the first session of a connection; "" if that is not needed.
+	Auth string `yaml:"auth"`
 	// Tools maps the neutral tools of scenarios to the agent's own. Nil: the
 	// model server learns them from the agent's first request.
 	Tools map[string]Tool `yaml:"tools"`
@@ -134,6 +137,13 @@ func (p *Profile) WithCommand(argv []string) *Profile {
 	q.Command = slices.Clone(argv)
 	q.Dir = "$CWD"
 	q.literal = true
+	return &q
+}
+
+// WithAuth is the profile with another method to log in.
+func (p *Profile) WithAuth(method string) *Profile {
+	q := *p
+	q.Auth = method
 	return &q
 }
 

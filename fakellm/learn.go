@@ -2,6 +2,7 @@ package fakellm
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -69,26 +70,76 @@ func learn(r *request, neutral string, args object) (string, object) {
 	if neutral == "mcp" {
 		return learnMCP(r, args)
 	}
-	o, ok := resembling(r.tools, habits[neutral])
+	o, ok := resembling(r.tools, neutral)
 	if !ok {
 		return neutral, args
 	}
 	return o.name, rewrite(o, neutral, args)
 }
 
-func resembling(tools []offer, names []string) (offer, bool) {
+// wanted are the arguments without which a tool is not the neutral one: what
+// writes to a running process may be called write, too.
+var wanted = map[string][]string{
+	"write_file": {"path", "content"}, "edit_file": {"path", "old", "new"}, "read_file": {"path"},
+	"run_shell": {"command"}, "search": {"pattern"}, "fetch": {"url"},
+}
+
+// takes reports whether a tool has a property for each argument of the neutral
+// one. A tool whose schema names none may.
+func takes(o offer, neutral string) bool {
+	rest := map[string]wire.Value{}
+	for name, schema := range o.schema.Get("properties").Members() {
+		rest[name] = schema
+	}
+	if len(rest) == 0 {
+		return true
+	}
+	_, edits := rest["edits"]
+	for _, arg := range wanted[neutral] {
+		name := property(rest, arg)
+		if name == "" && !(edits && neutral == "edit_file" && arg != "path") {
+			return false
+		}
+		delete(rest, name)
+	}
+	return true
+}
+
+// exactly reports whether a tool requires the arguments of the neutral one and
+// nothing else.
+func exactly(o offer, neutral string) bool {
+	return len(wanted[neutral]) > 0 && len(needs(o.schema)) == len(wanted[neutral]) && takes(o, neutral)
+}
+
+// telling are the neutral tools that their arguments alone give away; with a
+// path alone a tool may as well delete.
+var telling = []string{"write_file", "edit_file"}
+
+// elsewhere is in the names of tools that take the same and do something else.
+var elsewhere = regexp.MustCompile(`append|insert|delete|remove|move|copy|memory|note|log|send|process|stdin`)
+
+// resembling finds the tool that is the neutral one: by its name, if its schema
+// agrees, else by what it takes.
+func resembling(tools []offer, neutral string) (offer, bool) {
+	names := habits[neutral]
 	for _, name := range names {
 		for _, t := range tools {
-			if letters(t.name) == name {
+			if letters(t.name) == name && takes(t, neutral) {
 				return t, true
 			}
 		}
 	}
 	for _, name := range names[:min(3, len(names))] {
 		for _, t := range tools {
-			if got := letters(t.name); strings.HasPrefix(got, name) || strings.HasSuffix(got, name) {
+			got := letters(t.name)
+			if (strings.HasPrefix(got, name) || strings.HasSuffix(got, name)) && takes(t, neutral) {
 				return t, true
 			}
+		}
+	}
+	for _, t := range tools {
+		if slices.Contains(telling, neutral) && exactly(t, neutral) && !elsewhere.MatchString(letters(t.name)) {
+			return t, true
 		}
 	}
 	return offer{}, false

@@ -60,6 +60,14 @@ var _ = Describe("a neutral tool", func() {
 			tool("mcp__other__echo", ``, ``)+","+tool("mcp__canary__echo", ``, ``), `mcp__canary__echo {"text":"hi"}`),
 		Entry("a custom tool", `{tool: apply_patch, args: {input: "*** Begin"}}`,
 			`{"type":"custom","custom":{"name":"apply_patch"}}`, `apply_patch *** Begin`),
+		Entry("not what only has its name", `{tool: write_file, args: {path: /a, content: x}}`,
+			tool("write", `"pid":{"type":"integer"},"data":{"type":"string"}`, `"pid","data"`)+","+tool("put_file", `"path":{"type":"string"},"content":{"type":"string"}`, `"path","content"`),
+			`put_file {"path":"/a","content":"x"}`),
+		Entry("by its schema alone", `{tool: edit_file, args: {path: /a, old: b, new: c}}`,
+			tool("rework", `"file":{"type":"string"},"find":{"type":"string"},"replace":{"type":"string"}`, `"file","find","replace"`),
+			`rework {"file":"/a","find":"b","replace":"c"}`),
+		Entry("not what takes the same and does something else", `{tool: write_file, args: {path: /a, content: x}}`,
+			tool("append_to_file", `"path":{"type":"string"},"content":{"type":"string"}`, `"path","content"`), `write_file {"path":"/a","content":"x"}`),
 		Entry("nothing, if nothing resembles", `{tool: write_file, args: {path: /a}}`, tool("ponder", ``, ``), `write_file {"path":"/a"}`),
 		Entry("raw arguments, whatever they are", `{tool: write_file, raw: '{"path":'}`, tool("Write", ``, ``), `write_file {"path":`),
 	)
@@ -115,7 +123,7 @@ var _ = Describe("a neutral tool", func() {
 
 	It("tells what was learned", func() {
 		r := serving("replies:\n  - - tool: write_file\n      args: {path: /a, content: x}\n")
-		r.call(tool("Write", `"file_path":{"type":"string"}`, ``))
+		r.call(tool("Write", `"file_path":{"type":"string"},"content":{"type":"string"}`, ``))
 		wire, tools := r.Learned()
 		Expect(wire).To(Equal(fakellm.OpenAIChat))
 		Expect(tools).To(Equal(map[string]string{"write_file": "Write"}))

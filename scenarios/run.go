@@ -45,6 +45,9 @@ type run struct {
 	rendered  string
 }
 
+// Login is the id of the method with which the profile logs in, "" if it does not.
+func (b *Branch) Login() string { return b.run.engine.Profile.Auth }
+
 // Session is a conversation that the script opened.
 type Session struct {
 	// Name is what the script calls it, ID what the protocol does.

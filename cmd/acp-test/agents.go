@@ -49,6 +49,34 @@ func (h *host) profile(name, settings string, command []string) (*agents.Profile
 	return p, nil
 }
 
+// dressed gives the command of an ad-hoc profile what is known of its agent, and
+// says so: name is a profile, none, or "" for the one that recognizes the command.
+func (h *host) dressed(p *agents.Profile, name string) (*agents.Profile, error) {
+	if p.Source != adHoc {
+		if name != "" {
+			return nil, errors.New("--profile goes with a command after --; --agent names a profile that has its own")
+		}
+		return p, nil
+	}
+	var known *agents.Profile
+	switch name {
+	case "none":
+		return p, nil
+	case "":
+		if known = agents.Recognize(p.Command); known == nil {
+			return p, nil
+		}
+	default:
+		var err error
+		if known, err = agents.Find(name); err != nil {
+			return nil, fmt.Errorf("--profile: %w", err)
+		}
+	}
+	fmt.Fprintf(h.err, "%s runs with the environment, HOME, login and tools of the profile %s; --profile none leaves them out\n",
+		p.Name, known.Name)
+	return p.Dressed(known), nil
+}
+
 const adHoc = "command line" // the source of an ad-hoc profile
 
 func (h *host) named(name, settings string, command []string) (*agents.Profile, error) {

@@ -99,6 +99,7 @@ var _ = Describe("help", func() {
 		Entry("the language as a page", "reference", "# Scenario language"),
 		Entry("scenarios", "scenario", "-- llm.yaml --"),
 		Entry("suites", "suites", "cancel/"),
+		Entry("a profile", "profile", "write_file  path, content"),
 		Entry("itself", "help", "a topic"),
 	)
 

@@ -25,6 +25,7 @@ func helpCommand(h *host) *cobra.Command {
   patterns      how to say which message is meant
   reference     the whole language as one page of Markdown
   model         what a model script is made of
+  profile       how an agent's profile is written
   rules         what is watched in every run
   requirements  what the specification asks
   suites        the suites in this program
@@ -57,7 +58,7 @@ rule, requirement or word.`,
 var kinds = []string{"command", "rule", "requirement", "word"}
 
 func topics(root *cobra.Command) []string {
-	names := []string{"scenario", "commands", "patterns", "reference", "model", "rules", "requirements", "suites"}
+	names := []string{"scenario", "commands", "patterns", "reference", "model", "profile", "rules", "requirements", "suites"}
 	for _, c := range root.Commands() {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
@@ -79,6 +80,9 @@ func (h *host) help(root *cobra.Command, topic string) error {
 		return nil
 	case "model":
 		fmt.Fprint(h.out, fakellm.Reference())
+		return nil
+	case "profile", "profiles":
+		fmt.Fprint(h.out, profileHelp())
 		return nil
 	case "rules", "requirements":
 		fmt.Fprint(h.out, pages(root)[topic])

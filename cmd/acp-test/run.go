@@ -179,6 +179,12 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	if err != nil {
 		return nil, err
 	}
+	if p, err = h.dressed(p, o.profile); err != nil {
+		return nil, err
+	}
+	if o.auth != "" {
+		p = p.WithAuth(o.auth)
+	}
 	known, err := o.known()
 	if err != nil {
 		return nil, err

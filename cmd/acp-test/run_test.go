@@ -108,6 +108,40 @@ var _ = Describe("run", func() {
 			Expect(p.results().Agent.Profile).To(Equal("reference"))
 		})
 
+		It("logs in before its first session if it is told how", func() {
+			login := func(flags ...string) ended {
+				return p.run(append(append([]string{"run", "s.txtar", "--env", "ACP_TEST_REFAGENT_AUTH=agent"}, flags...), "--", program, "refagent")...)
+			}
+			got := login()
+			Expect(got.code).To(Equal(2))
+			Expect(got.out).To(ContainSubstring("log in with --auth-method; it offers agent"))
+			Expect(login("--auth-method", "agent").code).To(Equal(0))
+			Expect(p.read("acp-test-out/s/transcript.jsonl")).To(ContainSubstring(`"methodId":"agent"`))
+			got = login("--auth-method", "other")
+			Expect(got.code).To(Equal(2))
+			Expect(got.out).To(ContainSubstring(`the agent has no method "other" to log in, it offers agent`))
+		})
+
+		It("finds the model and a key in what --env says", func() {
+			got := p.run("run", "s.txtar", "--profile", "none", "--env", "MINE=$LLM/v1 $KEY $OTHER", "--", "sh", "-c", "echo $MINE >&2; exec "+program+" refagent")
+			Expect(got.code).To(Equal(0))
+			Expect(p.read("acp-test-out/s/stderr.txt")).To(MatchRegexp(`^http://127\.0\.0\.1:\d+/v1 sk-test \$OTHER\n`))
+		})
+
+		It("gets what a shipped profile knows of it, says so first, and does not with --profile none", func() {
+			p.write("gofer", "#!/bin/sh\necho key $ANTHROPIC_API_KEY home $DEEPSEEK_API_KEY >&2\nexec "+program+" refagent\n")
+			Expect(os.Chmod(filepath.Join(p.dir, "gofer"), 0o755)).To(Succeed())
+			said := "gofer runs with the environment, HOME, login and tools of the profile go-agent; --profile none leaves them out\n"
+			got := p.run("run", "s.txtar", "--", "./gofer")
+			Expect(got.err).To(HavePrefix(said))
+			Expect(p.results().Agent.AdHoc).To(BeTrue())
+			Expect(p.run("run", "s.txtar", "--profile", "none", "--", "./gofer").err).To(BeEmpty())
+			got = p.run("run", "s.txtar", "--profile", "go-agnet", "--", "./gofer")
+			Expect(got.code).To(Equal(2))
+			Expect(got.err).To(ContainSubstring(`--profile: no profile is named "go-agnet" (did you mean "go-agent"?)`))
+			Expect(p.run("run", "s.txtar", "--profile", "none").err).To(ContainSubstring("--profile goes with a command after --"))
+		})
+
 		It("gets no more of the environment than is passed", func() {
 			p.env = append(p.env, "MY_TOKEN=secret", "MY_OTHER=other")
 			got := p.run("run", "s.txtar", "--pass-env", "MY_OTHER", "--", "sh", "-c", "env >&2; exec "+program+" refagent")

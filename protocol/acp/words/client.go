@@ -33,6 +33,7 @@ type client struct {
 	mcp       mcpServers
 
 	greeting wire.Value       // the result of initialize
+	asked    bool             // whether to log in has been settled for this connection
 	opening  transcript.Entry // the answer to the latest session/new
 }
 
@@ -70,6 +71,7 @@ func live(b *scenarios.Branch, l *scenarios.Line) (e *mockclient.Editor, err err
 // against it. A terminal would lead out of an isolation.
 func (c *client) Connect(a *transport.Agent, env []string, isolated bool) {
 	c.change(func() {
+		c.asked = false
 		t := &c.terminals
 		t.Env = env
 		if t.Script == nil && !t.Real && !isolated && runtime.GOOS != "windows" {

@@ -70,6 +70,10 @@ func compileCall(method, param string) func(*scenarios.Line) scenarios.Step {
 				}
 				params[param] = v
 			}
+			if method == "authenticate" {
+				c := of(b)
+				c.change(func() { c.asked = true })
+			}
 			_, err := call(ctx, b, l, nil, method, params, true)
 			return err
 		}
@@ -149,7 +153,7 @@ func answer(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, c *mock
 		f.Observed = brief(e)
 		f.Entries = []int{e.Seq}
 		if rpc.Code == -32000 {
-			f.Advice = "the agent asks for authentication: give it a key with --env or --pass-env, or authenticate in the script"
+			f.Advice = of(b).loginAdvice()
 		}
 	case wait.Err() != nil:
 		f.Observed = "nothing"

@@ -1,12 +1,58 @@
 package words
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
+
+// login authenticates with the method that the profile names, once a connection
+// and only where the script has not.
+func login(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
+	method, c, asked := b.Login(), of(b), true
+	c.change(func() { asked, c.asked = c.asked, true })
+	if method == "" || asked {
+		return nil
+	}
+	var offered []string
+	c.change(func() { offered = methods(c.greeting) })
+	if !slices.Contains(offered, method) {
+		return fmt.Errorf("the agent has no method %q to log in, it offers %s; --auth-method or auth: in its profile names one",
+			method, cmp.Or(strings.Join(offered, ", "), "none"))
+	}
+	_, err := call(ctx, b, l, nil, "authenticate", map[string]any{"methodId": method}, true)
+	var miss *scenarios.Miss
+	if errors.As(err, &miss) {
+		miss.Verdict = scenarios.Inconclusive // what the scenario asks was not tried
+	}
+	return err
+}
+
+// methods are the ids of what the agent offers in order to log in.
+func methods(greeting wire.Value) (ids []string) {
+	for m := range greeting.Get("authMethods").Items() {
+		ids = append(ids, m.Get("id").Text())
+	}
+	return ids
+}
+
+// loginAdvice is what to do where an agent wants a login.
+func (c *client) loginAdvice() (advice string) {
+	var offered []string
+	c.change(func() { offered = methods(c.greeting) })
+	if len(offered) == 0 {
+		return "the agent asks for authentication and offers no method: give it a key with --env NAME='$KEY' or --pass-env"
+	}
+	return "the agent asks for authentication: give it a key with --env NAME='$KEY' or --pass-env, or log in with " +
+		"--auth-method; it offers " + strings.Join(offered, ", ")
+}
 
 // barred says that the agent wants a login, which the script does not know: it
 // offered methods and refused a request with -32000, and none of them was tried.
@@ -19,12 +65,9 @@ func barred(t *transcript.Transcript) string {
 			return ""
 		case e.Source != transcript.Agent || e.Kind != transcript.Response:
 		case e.Method == "initialize":
-			offered = nil
-			for m := range e.JSON().Path("result.authMethods").Items() {
-				offered = append(offered, m.Get("id").Text())
-			}
+			offered = methods(e.JSON().Get("result"))
 		case refused == "" && len(offered) > 0 && authRequired(e.JSON()):
-			refused = fmt.Sprintf("the agent wants a login before %s (#%d): %q; it offers %s", e.Method, e.Seq,
+			refused = fmt.Sprintf("the agent wants a login before %s (#%d): %q; it offers %s; --auth-method logs in", e.Method, e.Seq,
 				e.JSON().Path("error.message").Str(), strings.Join(offered, ", "))
 		}
 	}

@@ -164,6 +164,9 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 		b.Opened(s)
 		b.Speak(s)
 	}
+	if err := login(ctx, b, a.l); err != nil {
+		return err
+	}
 	e, err := call(ctx, b, a.l, s, "session/"+a.verb, params, a.wait)
 	if err != nil {
 		return err

@@ -1,0 +1,57 @@
+package agents
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Recognize returns the shipped profile of the agent that a command starts: by
+// its program, its script or, behind a launcher that fetches one, by the full name
+// of its package. It returns nil if no profile knows it.
+func Recognize(argv []string) *Profile {
+	for _, name := range Names() {
+		p, err := Shipped(name)
+		if err == nil && p.starts(argv) {
+			return p
+		}
+	}
+	return nil
+}
+
+// starts reports whether a command starts the profile's agent.
+func (p *Profile) starts(argv []string) bool {
+	if len(p.Command) == 0 || p.Command[0] == "$SELF" {
+		return false
+	}
+	if fetchers[base(argv[0])] {
+		return p.Install.NPM != "" && unversioned(fetched(argv[1:])) == unversioned(p.Install.NPM)
+	}
+	return nameOf(argv) == scriptName(base(p.Command[0]))
+}
+
+// fetchers start a package by its name.
+var fetchers = map[string]bool{"npx": true, "bunx": true, "pnpx": true}
+
+// unversioned is the name of a package without its version.
+func unversioned(spec string) string {
+	if at := strings.LastIndex(spec, "@"); at > 0 {
+		return spec[:at]
+	}
+	return spec
+}
+
+// Dressed is an ad-hoc profile with what another one knows of its agent: the
+// environment, HOME, login, model, tools and times. It stays ad hoc: what is known
+// to fail, and goldens, are of the version that the other one was written for.
+func (p *Profile) Dressed(known *Profile) *Profile {
+	q := *p
+	q.Env = maps.Clone(p.Env)
+	maps.Copy(q.Env, known.Env)
+	q.Home, q.NoCaches, q.Model, q.Auth = known.Home, known.NoCaches, known.Model, known.Auth
+	q.Tools, q.Lanes, q.Normalize, q.Policy = known.Tools, known.Lanes, known.Normalize, known.Policy
+	q.Timeouts = known.Timeouts
+	q.Timeouts.Start = slices.Max([]time.Duration{p.Timeouts.Start, known.Timeouts.Start})
+	return &q
+}
