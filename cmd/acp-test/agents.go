@@ -72,8 +72,8 @@ func (h *host) dressed(p *agents.Profile, name string) (*agents.Profile, error) 
 			return nil, fmt.Errorf("--profile: %w", err)
 		}
 	}
-	fmt.Fprintf(h.err, "%s runs with the environment, HOME, login and tools of the profile %s; --profile none leaves them out\n",
-		p.Name, known.Name)
+	fmt.Fprintf(h.err, "%s runs with the environment, HOME, login and tools of the profile %s; "+
+		"--profile none leaves them out\n", p.Name, known.Name)
 	return p.Dressed(known), nil
 }
 

@@ -58,7 +58,8 @@ rule, requirement or word.`,
 var kinds = []string{"command", "rule", "requirement", "word"}
 
 func topics(root *cobra.Command) []string {
-	names := []string{"scenario", "commands", "patterns", "reference", "model", "profile", "rules", "requirements", "suites"}
+	names := []string{"scenario", "commands", "patterns", "reference", "model", "profile", "rules", "requirements",
+		"suites"}
 	for _, c := range root.Commands() {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())

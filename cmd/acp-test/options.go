@@ -84,9 +84,11 @@ func (o *options) flags(c *cobra.Command) {
 		"how long a scenario stays open for late messages (default 250ms where they matter)")
 	f.BoolVar(&o.debug, "debug", false, "no timeouts; print the agent's pid and wait for Enter before initialize")
 	f.BoolVar(&o.keep, "keep", false, "keep workspace and HOME of each scenario in --out")
-	f.StringArrayVar(&o.env, "env", nil, "more environment for the agent, `K=V` (repeatable); $LLM is the model's base URL, $KEY a key for it")
+	f.StringArrayVar(&o.env, "env", nil,
+		"more environment for the agent, `K=V` (repeatable); $LLM is the model's base URL, $KEY a key for it")
 	f.StringVar(&o.profile, "profile", "",
-		"what the command after -- gets environment, HOME, login and tools of: a profile, or none (default the one that knows it)")
+		"what the command after -- gets environment, HOME, login and tools of: a profile, or none "+
+			"(default the one that knows it)")
 	f.StringVar(&o.auth, "auth-method", "", "log in with the method of this `ID` before the first session")
 	f.StringSliceVar(&o.passEnv, "pass-env", nil,
 		"pass a variable of this environment to the agent, by `NAME` (repeatable)")

@@ -24,8 +24,8 @@ func login(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
 	var offered []string
 	c.change(func() { offered = methods(c.greeting) })
 	if !slices.Contains(offered, method) {
-		return fmt.Errorf("the agent has no method %q to log in, it offers %s; --auth-method or auth: in its profile names one",
-			method, cmp.Or(strings.Join(offered, ", "), "none"))
+		return fmt.Errorf("the agent has no method %q to log in, it offers %s; --auth-method or auth: in its profile "+
+			"names one", method, cmp.Or(strings.Join(offered, ", "), "none"))
 	}
 	_, err := call(ctx, b, l, nil, "authenticate", map[string]any{"methodId": method}, true)
 	var miss *scenarios.Miss
@@ -67,8 +67,8 @@ func barred(t *transcript.Transcript) string {
 		case e.Method == "initialize":
 			offered = methods(e.JSON().Get("result"))
 		case refused == "" && len(offered) > 0 && authRequired(e.JSON()):
-			refused = fmt.Sprintf("the agent wants a login before %s (#%d): %q; it offers %s; --auth-method logs in", e.Method, e.Seq,
-				e.JSON().Path("error.message").Str(), strings.Join(offered, ", "))
+			refused = fmt.Sprintf("the agent wants a login before %s (#%d): %q; it offers %s; --auth-method logs in",
+				e.Method, e.Seq, e.JSON().Path("error.message").Str(), strings.Join(offered, ", "))
 		}
 	}
 	return refused
