@@ -135,8 +135,19 @@ func clientAnswer() *rule {
 	missing := r.fail("unanswered", "a request of the agent was never answered", "PERM-015", "TERM-017")
 	return r.watching(func(w *watch) {
 		w.on(func(*event) { w.Saw(twice); w.Saw(unknown); w.Saw(missing) }, editorAnswers()...)
+		// Nobody can tell which of them is answered: ONE-RESPONSE is about that.
+		shared := map[*conn]map[wire.ID]bool{}
+		w.on(func(ev *event) {
+			if ev.conn.ids[rules.OfAgent][ev.ID] != nil && len(shared[ev.conn]) < rememberedRequests {
+				if shared[ev.conn] == nil {
+					shared[ev.conn] = map[wire.ID]bool{}
+				}
+				shared[ev.conn][ev.ID] = true
+			}
+		}, agentRequests()...)
 		w.on(func(ev *event) {
 			switch {
+			case shared[ev.conn][ev.ID]:
 			case ev.Ref > 0:
 				w.find(twice, ev, string(ev.ID), []int{ev.Ref}, "The agent's %s was answered a second time.", ev.Method)
 			case ev.conn.initAsked > 0 && ev.ID != "null":
@@ -145,7 +156,7 @@ func clientAnswer() *rule {
 		}, editorAnswersNone)
 		w.finish(func(end rules.End) {
 			w.unanswered(end, rules.OfAgent, func(r *request, waited time.Duration) {
-				if r.conn.exited == 0 {
+				if r.conn.exited == 0 && !shared[r.conn][r.id] {
 					w.Report(missing, r.conn.n, r.session.name(), fmt.Sprint(r.seq), []int{r.seq},
 						"The agent's %s was not answered within %s.", r.method, waited.Round(time.Second))
 				}

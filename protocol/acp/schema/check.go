@@ -72,6 +72,9 @@ func (v *Version) CheckType(typeName string, value wire.Value, report func(Probl
 
 func (v *Version) checkCall(w *walk, d Direction, f wire.Frame) {
 	w.root, w.prefix = f.Params, "params"
+	if f.Kind == wire.Request {
+		w.id(f.ID)
+	}
 	m := v.methods[f.Method]
 	if m == nil {
 		v.unknownMethod(w, f.Method)
@@ -91,11 +94,8 @@ func (v *Version) checkCall(w *walk, d Direction, f wire.Frame) {
 	case f.Kind == wire.Notification && !m.Notification:
 		w.say(sev, "id", f.Method+" is a request and needs an id", m.Params)
 	}
-	if f.Kind == wire.Request {
-		w.id(f.ID)
-		if f.ID == "null" {
-			w.say(Style, "id", "is null, which JSON-RPC discourages in a request", "RequestId")
-		}
+	if f.Kind == wire.Request && f.ID == "null" {
+		w.say(Style, "id", "is null, which JSON-RPC discourages in a request", "RequestId")
 	}
 	switch {
 	case f.Params.Exists() && !f.Params.IsNull():
@@ -188,7 +188,7 @@ func (w *walk) id(id wire.ID) {
 		return
 	}
 	if !inRange([]byte(id), "-9223372036854775808", "9223372036854775807") {
-		w.say(Fatal, "id", string(id)+" does not fit into 64 bits", "RequestId")
+		w.say(Fatal, "id", wire.Clip(string(id), 60)+" does not fit into 64 bits", "RequestId")
 	}
 }
 
