@@ -107,7 +107,7 @@ var _ = Describe("bad input", func() {
 		Expect(err).NotTo(HaveOccurred())
 		defer c.Close()
 		body := endpoints[0].body(true, "x")
-		fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 		r.await("model-aborted")
 		Expect(get(r.URL() + "/v1/models").status).To(Equal(200))
 	})

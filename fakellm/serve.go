@@ -49,6 +49,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	s.mu.Unlock()
 	defer s.handlers.Done()
 
+	if why := foreign(hr); why != "" {
+		http.Error(w, why, http.StatusForbidden)
+		return
+	}
 	req := requests.Get().(*request)
 	req.reset()
 	defer requests.Put(req)

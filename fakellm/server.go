@@ -115,7 +115,7 @@ func Start(c Config) (*Server, error) {
 	}
 	s.http = &http.Server{
 		Handler:           s,
-		ReadHeaderTimeout: 30 * time.Second,
+		ReadHeaderTimeout: headerTimeout,
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}
 	s.Serve(l)

@@ -44,7 +44,7 @@ func StartTrap(t *transcript.Transcript, reach ...string) (*Trap, error) {
 		return nil, fmt.Errorf("starting the trap for outside connections: %w", err)
 	}
 	p := &Trap{log: t, reach: reach, listener: l, open: map[net.Conn]struct{}{}}
-	p.http = &http.Server{Handler: http.HandlerFunc(p.serve), ReadHeaderTimeout: 30 * time.Second,
+	p.http = &http.Server{Handler: http.HandlerFunc(p.serve), ReadHeaderTimeout: headerTimeout,
 		ErrorLog: log.New(io.Discard, "", 0)}
 	p.Serve(l)
 	return p, nil

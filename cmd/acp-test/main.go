@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/acp-test/acp-test/internal/canary"
@@ -30,6 +31,10 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "canary" {
 		// The MCP server that scenarios give to agents; see mcp canary.
 		os.Exit(canary.Main(context.Background(), os.Args[2:], os.Getenv, os.Stdin, os.Stdout))
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		// What an agent sends becomes garbage faster than it is collected.
+		debug.SetMemoryLimit(200 << 20)
 	}
 	process.AdoptOrphans()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
