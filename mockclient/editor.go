@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -121,7 +122,9 @@ func NewEditor(a *Agent, o Options) *Editor {
 			if !ok {
 				return
 			}
-			e.handle(e.t.At(seq))
+			if !a.WasCut() {
+				e.handle(e.t.At(seq))
+			}
 		}
 	}()
 	go func() {
@@ -130,9 +133,19 @@ func NewEditor(a *Agent, o Options) *Editor {
 		<-handled
 		e.end()
 	}()
-	a.AtEnd(func() { <-e.ended })
+	a.AtEnd(func() {
+		select {
+		case <-e.ended:
+		case <-time.After(handling):
+			e.note("", Note{Code: "handler-hangs", Text: fmt.Sprintf("a request of the agent was still being handled %v after "+
+				"the agent had ended; it was given up", handling)})
+		}
+	})
 	return e
 }
+
+// handling is how long a request may still be handled when its agent has ended.
+const handling = 10 * time.Second
 
 // Transcript is the log of the run.
 func (e *Editor) Transcript() *transcript.Transcript { return e.t }

@@ -66,7 +66,7 @@ func (r *run) exec(ctx context.Context, b *Branch, l *Line, argv []string) error
 		return b.Back(l, true, "an end of "+argv[0], context.Cause(wait).Error())
 	case errors.As(err, &exit):
 		return b.Back(l, true, argv[0]+" to end with status 0",
-			fmt.Sprintf("%v\n%s", err, transcript.Clip(out.String(), 2000)))
+			fmt.Sprintf("%v\n%s", err, transcript.Clip(out.kept.String(), 2000)))
 	}
 	return l.Fault(fmt.Errorf("running %s: %w", argv[0], err))
 }
@@ -75,10 +75,10 @@ func (r *run) exec(ctx context.Context, b *Branch, l *Line, argv []string) error
 const mostOutput = 1 << 20
 
 // head keeps the beginning of what is written to it.
-type head struct{ bytes.Buffer }
+type head struct{ kept bytes.Buffer } // not embedded: it would be copied to as a whole
 
 func (h *head) Write(p []byte) (int, error) {
-	_, _ = h.Buffer.Write(p[:min(len(p), max(mostOutput-h.Len(), 0))])
+	_, _ = h.kept.Write(p[:min(len(p), max(mostOutput-h.kept.Len(), 0))])
 	return len(p), nil
 }
 

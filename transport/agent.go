@@ -281,6 +281,9 @@ func (a *Agent) Cut() {
 	a.Kill()
 }
 
+// WasCut reports whether Cut was called: nothing that the agent asked is answered.
+func (a *Agent) WasCut() bool { return a.deaf.Load() }
+
 // Stop ends the agent: it closes stdin, sends SIGTERM to the agent's process
 // group if it still runs after the grace period, and SIGKILL to the whole tree
 // after another one. When ctx ends, SIGKILL comes at once. The connection to an
