@@ -89,7 +89,18 @@ func Hinted(b []byte) bool {
 }
 
 // Assigned replaces what running text says to be a secret, "key: value".
-func Assigned(b []byte, mark func(secret string) string) []byte { return Replace(b, assigned, mark) }
+func Assigned(b []byte, mark func(secret string) string) []byte {
+	if !bytes.ContainsAny(b, ":=") {
+		return b
+	}
+	lower := bytes.ToLower(b)
+	for _, part := range []string{"key", "token", "secret", "passw", "passphrase", "authorization", "credential"} {
+		if bytes.Contains(lower, []byte(part)) {
+			return Replace(b, assigned, mark)
+		}
+	}
+	return b
+}
 
 // Replace puts marks where the last group of a pattern matches.
 func Replace(b []byte, p *regexp.Regexp, mark func(secret string) string) []byte {
