@@ -44,8 +44,6 @@ type Habits struct {
 	// Asks are the patterns of tools that need permission; nil: those of the
 	// reference agent. An empty one is no tool at all.
 	Asks []string
-	// Choices are the options of a permission request; nil: one of each kind.
-	Choices []Choice
 	// AskOrder is how permissions of one reply are asked: "first" asks for all
 	// calls before it runs one of them, "together" asks for all at the same time,
 	// "reversed" from the last to the first. "": each before its call.
@@ -135,9 +133,6 @@ type Setting struct {
 	ID, Name, Category string
 	Values             []string // the first is the one set at first
 }
-
-// Choice is one option of a permission request.
-type Choice struct{ ID, Name, Kind string }
 
 func (h *Habits) lacks(capability string) bool { return slices.Contains(h.Without, capability) }
 

@@ -25,20 +25,11 @@ type permissionOption struct {
 	Kind string `json:"kind"`
 }
 
-func (a *agent) permissionOptions() []permissionOption {
-	if a.habits.Choices == nil {
-		return []permissionOption{
-			{allowOnce, "Allow", kindAllowOnce},
-			{allowAlways, "Always allow in this session", kindAllowAlways},
-			{rejectOnce, "Reject", kindRejectOnce},
-			{rejectAlways, "Always reject in this session", kindRejectAlways},
-		}
-	}
-	var list []permissionOption
-	for _, c := range a.habits.Choices {
-		list = append(list, permissionOption(c))
-	}
-	return list
+var permissionOptions = []permissionOption{
+	{allowOnce, "Allow", kindAllowOnce},
+	{allowAlways, "Always allow in this session", kindAllowAlways},
+	{rejectOnce, "Reject", kindRejectOnce},
+	{rejectAlways, "Always reject in this session", kindRejectAlways},
 }
 
 // The kinds of options.
@@ -81,7 +72,7 @@ func (a *agent) permit(ctx context.Context, s *session, w *work, current string)
 		return a.judge(s, w.name, map[bool]string{true: allowAlways, false: rejectAlways}[allowed], allowed)
 	}
 
-	answer, kind, err := a.question(ctx, s, w, a.permissionOptions())
+	answer, kind, err := a.question(ctx, s, w, permissionOptions)
 	switch {
 	case ctx.Err() != nil:
 		return errCancelled

@@ -1,12 +1,13 @@
 package liberties
 
 import (
+	"maps"
 	"slices"
-
-	"github.com/acp-test/acp-test/refagent"
+	"strings"
 )
 
-type choice = refagent.Choice
+// choice is one option of a permission request.
+type choice struct{ ID, Name, Kind string }
 
 // permissionLiberties are about when and how the user is asked.
 func permissionLiberties() []Liberty {
@@ -75,8 +76,45 @@ func asks(patterns ...string) func(h *habits) {
 	return func(h *habits) { h.Asks = append([]string{}, patterns...) }
 }
 
-func choices(list ...choice) func(h *habits) {
-	return func(h *habits) { h.Choices = list }
+// choices offers other options, there and back again: those of a kind stand for the
+// reference agent's own.
+func choices(offered ...choice) func(h *habits) {
+	own := func(kind string) string { return strings.ReplaceAll(kind, "_", "-") }
+	return func(h *habits) {
+		out(func(m message) {
+			if m["method"] != "session/request_permission" {
+				return
+			}
+			all := list(m.Object("params")["options"])
+			options := []any{}
+			for _, c := range offered {
+				for _, o := range all {
+					if o["optionId"] == own(c.Kind) {
+						o := maps.Clone(o)
+						o["optionId"], o["name"] = c.ID, c.Name
+						options = append(options, o)
+					}
+				}
+			}
+			for _, o := range all {
+				if kind, _ := o["kind"].(string); o["optionId"] != own(kind) {
+					options = append(options, o) // another question
+				}
+			}
+			m.Object("params")["options"] = options
+		})(h)
+		h.In = append(h.In, func(m message) []message {
+			if o := m.Object("result", "outcome"); o["outcome"] == "selected" {
+				for _, c := range offered {
+					if o["optionId"] == c.ID {
+						o["optionId"] = own(c.Kind)
+						break
+					}
+				}
+			}
+			return []message{m}
+		})
+	}
 }
 
 func order(how string) func(h *habits) {
