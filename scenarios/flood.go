@@ -33,7 +33,7 @@ func (r *run) measure(e transcript.Entry) {
 	}
 	f := &r.flood
 	f.entries++
-	f.bytes += int64(max(len(e.Raw), e.Size))
+	f.bytes += int64(len(e.Raw))
 	var why string
 	switch {
 	case f.entries > mostEntries:

@@ -1,0 +1,196 @@
+//go:build linux
+
+// Hostile is an agent that does one bad thing, which its argument names. The test
+// beside it runs acp-test against each and says what must come of it.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A stage is a point in the life of an agent at which it can turn hostile.
+type stage string
+
+const (
+	atStart      stage = "start"      // nothing has been read
+	atInitialize stage = "initialize" // requests have been read and not been answered
+	atNew        stage = "new"
+	inTurn       stage = "turn"
+	afterTurn    stage = "after" // the turn is over
+	atEnd        stage = "end"   // the input is closed
+)
+
+// mode is one way to be hostile.
+type mode struct {
+	name string
+	at   stage
+	// do is what happens at the stage. It may never return.
+	do func(a *agent)
+	// script are lines of the scenario behind the turn, and files of it.
+	script string
+	// timeout is that of the scenario, 6 s if it is 0.
+	timeout time.Duration
+	// flags are more words of acp-test's command line.
+	flags []string
+	// breaks says that the mode destroys evidence, so that a run has to say so and
+	// need not have it.
+	breaks bool
+}
+
+// agent answers initialize, session/new and session/prompt, and turns hostile once.
+type agent struct {
+	mode mode
+	in   *bufio.Reader
+	id   string // of the request that is to be answered
+	cwd  string
+	// answers are what is answered in place of the usual, by stage.
+	answers map[stage]string
+}
+
+func main() {
+	if len(os.Args) < 2 {
+		for _, m := range modes() {
+			fmt.Println(m.name)
+		}
+		return
+	}
+	if f := helpers()[os.Args[1]]; f != nil {
+		f(os.Args[2:])
+		return
+	}
+	for _, m := range modes() {
+		if m.name == os.Args[1] {
+			a := &agent{mode: m, in: bufio.NewReader(os.Stdin), answers: map[stage]string{}}
+			a.serve()
+			return
+		}
+	}
+	fmt.Fprintf(os.Stderr, "hostile: there is no mode %q\n", os.Args[1])
+	os.Exit(2)
+}
+
+func (a *agent) turn(s stage) {
+	if a.mode.at == s {
+		a.mode.do(a)
+	}
+}
+
+func (a *agent) serve() {
+	a.turn(atStart)
+	for {
+		line, err := a.in.ReadBytes('\n')
+		if err != nil {
+			a.turn(atEnd)
+			return
+		}
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ CWD string }
+		}
+		if json.Unmarshal(line, &m) != nil || m.ID == nil || m.Method == "" {
+			continue
+		}
+		a.id = string(m.ID)
+		switch m.Method {
+		case "initialize":
+			a.turn(atInitialize)
+			a.answer(atInitialize, `{"protocolVersion":1,"agentCapabilities":{},"agentInfo":{"name":"hostile","version":"1"}}`)
+		case "session/new":
+			a.cwd = m.Params.CWD
+			a.turn(atNew)
+			a.answer(atNew, `{"sessionId":"s"}`)
+		case "session/prompt":
+			askModel()
+			a.turn(inTurn)
+			a.answer(inTurn, `{"stopReason":"end_turn"}`)
+			a.turn(afterTurn)
+		default:
+			say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, a.id)
+		}
+	}
+}
+
+func (a *agent) answer(s stage, usual string) {
+	if other, ok := a.answers[s]; ok {
+		usual = other
+	}
+	say(`{"jsonrpc":"2.0","id":%s,"result":%s}`, a.id, usual)
+}
+
+// say writes a line.
+func say(format string, args ...any) { _, _ = fmt.Printf(format+"\n", args...) }
+
+// update sends a session/update.
+func update(body string) {
+	say(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":%s}}`, body)
+}
+
+// quote is a JSON string that leaves as few characters escaped as JSON allows.
+func quote(s string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s)
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// ask sends a request and returns the line that answers it.
+func (a *agent) ask(id int, method, params string) string {
+	say(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params)
+	for {
+		line, err := a.in.ReadBytes('\n')
+		if err != nil {
+			return ""
+		}
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if json.Unmarshal(line, &m) == nil && m.Method == "" && string(m.ID) == strconv.Itoa(id) {
+			return string(line)
+		}
+	}
+}
+
+// askModel asks the model server once, as any agent does.
+func askModel() {
+	r, _ := http.NewRequest("POST", os.Getenv("ANTHROPIC_BASE_URL")+"/v1/chat/completions",
+		strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"Say hello."}]}`))
+	r.Header.Set("Authorization", "Bearer sk-test")
+	if answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r); err == nil {
+		_, _ = io.Copy(io.Discard, answer.Body)
+		answer.Body.Close()
+	}
+}
+
+// out is the folder that acp-test writes, which the battery tells.
+func out() string { return os.Getenv("HOSTILE_OUT") }
+
+// artifact is a file of the scenario below out.
+func artifact(name string) string { return filepath.Join(out(), "mode", name) }
+
+// parents are the keeper and the harness.
+func parents() (keeper, harness int) {
+	keeper = os.Getppid()
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", keeper))
+	f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	harness, _ = strconv.Atoi(f[1])
+	return keeper, harness
+}
+
+// forever is what an agent does that answers no more.
+func forever() {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
