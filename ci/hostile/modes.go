@@ -84,7 +84,8 @@ func floods() []mode {
 		return func(a *agent) {
 			go io.Copy(io.Discard, a.in)
 			for n := 0; ; n++ {
-				if _, err := fmt.Printf(`{"jsonrpc":"2.0","id":"r%d","method":%q,"params":%s}`+"\n", n, method, params); err != nil {
+				_, err := fmt.Printf(`{"jsonrpc":"2.0","id":"r%d","method":%q,"params":%s}`+"\n", n, method, params)
+				if err != nil {
 					os.Exit(1)
 				}
 			}
@@ -160,7 +161,8 @@ func ids() []mode {
 			forever()
 		}),
 	)
-	for _, method := range []string{"_unknown", "fs/read_text_file", "session/request_permission", "terminal/wait_for_exit"} {
+	for _, method := range []string{"_unknown", "fs/read_text_file", "session/request_permission",
+		"terminal/wait_for_exit"} {
 		all = append(all, at([]stage{inTurn}, "one-id-100-times-"+strings.ReplaceAll(method, "/", "-"), func(*agent) {
 			for range 100 {
 				say(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{"sessionId":"s","path":"/none","terminalId":"none",`+
@@ -204,7 +206,10 @@ func values() []mode {
 		{name: "end-never", at: atEnd, do: func(*agent) { forever() }},
 		{name: "turn-exit-0", at: inTurn, do: func(*agent) { os.Exit(0) }},
 		{name: "turn-exit-77", at: inTurn, do: func(*agent) { os.Exit(77) }},
-		{name: "turn-half-a-line", at: inTurn, do: func(*agent) { os.Stdout.WriteString(`{"jsonrpc":"2.0","id`); os.Exit(1) }},
+		{name: "turn-half-a-line", at: inTurn, do: func(*agent) {
+			os.Stdout.WriteString(`{"jsonrpc":"2.0","id`)
+			os.Exit(1)
+		}},
 		{name: "turn-stdout-closed", at: inTurn, do: func(*agent) { os.Stdout.Close(); forever() }},
 		{name: "start-stdin-closed", at: atStart, do: func(*agent) { os.Stdin.Close(); syscall.Close(0); forever() }},
 	}
@@ -271,7 +276,8 @@ func secrets() []mode {
 			os.Stderr.WriteString(text + "\n")
 			os.Stdout.WriteString(text + "\n")
 			update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":` + quote(text) + `}}`)
-			update(`{"sessionUpdate":"tool_call","toolCallId":"c","title":` + quote(text) + `,"rawInput":{"x":` + quote(text) + `}}`)
+			update(`{"sessionUpdate":"tool_call","toolCallId":"c","title":` + quote(text) + `,"rawInput":{"x":` +
+				quote(text) + `}}`)
 			_ = os.WriteFile(filepath.Join(a.cwd, "spilled"), []byte(text), 0o644)
 			a.answers[inTurn] = `{"stopReason":` + quote(text) + `}`
 		}
@@ -503,7 +509,9 @@ func evidence() []mode {
 		}),
 		ruin("stderr-is-a-fifo", inTurn, func() { _ = unix.Mkfifo(artifact("stderr.txt"), 0o644) }),
 		ruin("diff-is-a-fifo", inTurn, func() { _ = unix.Mkfifo(artifact("workspace.diff"), 0o644) }),
-		ruin("ruined-until-the-end", atStart, func() { start(&syscall.SysProcAttr{Setsid: true}, []string{}, "ruin", out()) }),
+		ruin("ruined-until-the-end", atStart, func() {
+			start(&syscall.SysProcAttr{Setsid: true}, []string{}, "ruin", out())
+		}),
 		ruin("temp-removed", inTurn, func() { _ = os.RemoveAll(os.Getenv("HOSTILE_TMP")) }),
 	}
 }
@@ -514,7 +522,8 @@ func requests() []mode {
 	for name, path := range map[string]string{
 		"passwd": "/etc/passwd", "dots": "$CWD/../../../../../../etc/passwd", "environ": "/proc/self/environ",
 		"fd": "/dev/fd/0", "root-link": "/proc/self/root/etc/passwd", "relative": "etc/passwd", "nul": "$CWD/a\x00b",
-		"empty": "", "long": "/" + strings.Repeat("a/", 50_000), "out": "$OUT/results.json", "cwd-link": "/proc/self/cwd/go.mod",
+		"empty": "", "long": "/" + strings.Repeat("a/", 50_000), "out": "$OUT/results.json",
+		"cwd-link": "/proc/self/cwd/go.mod",
 		"double-slash": "//etc/passwd", "fifo": "$CWD/fifo", "zero": "$CWD/zero", "sparse": "$CWD/sparse",
 	} {
 		for _, method := range []string{"fs/read_text_file", "fs/write_text_file"} {
@@ -533,7 +542,8 @@ func requests() []mode {
 						params += `,"content":"owned"`
 					}
 					answer := a.ask(9, method, params+"}")
-					if strings.Contains(answer, "root:") || strings.Contains(answer, "HOSTILE") || !strings.Contains(answer, `"error"`) {
+					if strings.Contains(answer, "root:") || strings.Contains(answer, "HOSTILE") ||
+						!strings.Contains(answer, `"error"`) {
 						say(`{"jsonrpc":"2.0","method":"_escaped","params":{"by":%s}}`, quote(p))
 						os.Exit(66)
 					}
