@@ -523,7 +523,7 @@ func requests() []mode {
 		"passwd": "/etc/passwd", "dots": "$CWD/../../../../../../etc/passwd", "environ": "/proc/self/environ",
 		"fd": "/dev/fd/0", "root-link": "/proc/self/root/etc/passwd", "relative": "etc/passwd", "nul": "$CWD/a\x00b",
 		"empty": "", "long": "/" + strings.Repeat("a/", 50_000), "out": "$OUT/results.json",
-		"cwd-link": "/proc/self/cwd/go.mod",
+		"cwd-link":     "/proc/self/cwd/go.mod",
 		"double-slash": "//etc/passwd", "fifo": "$CWD/fifo", "zero": "$CWD/zero", "sparse": "$CWD/sparse",
 	} {
 		for _, method := range []string{"fs/read_text_file", "fs/write_text_file"} {
