@@ -91,12 +91,9 @@ func (j Judge) check(id string, c *scenarios.AgentCheck, sessions []Session) sce
 	return k
 }
 
-// classOf is what a miss counts as: the level of the strongest requirement, and
-// a fail without any, since what no requirement backs is an effect.
+// classOf is what a miss counts as: the level of the strongest requirement, and a
+// lint without any. No editor is blamed for what the specification leaves to it.
 func (j Judge) classOf(ids []string) scenarios.Verdict {
-	if len(ids) == 0 {
-		return scenarios.Fail
-	}
 	class := scenarios.Lint
 	for _, id := range ids {
 		switch q, ok := j.Rules.Requirement(id); {
@@ -174,16 +171,21 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 	return observed, ok != x.Negate, true
 }
 
-// leftAtOnce reports whether the editor ended the agent's input right after an
-// entry: no frame of either side lies between.
+// leftAtOnce reports whether the editor ended the agent's input right after an entry,
+// before another frame of the agent, or before it with nothing to wait for: the two
+// may have crossed.
 func leftAtOnce(t *transcript.Transcript, seq int) bool {
+	open := 0
 	for e := range t.All() {
 		switch {
-		case e.Seq <= seq:
 		case e.Source == transcript.Process && e.Kind == transcript.StdinClosed:
-			return true
-		case e.Source == transcript.Editor || e.Source == transcript.Agent:
+			return e.Seq > seq || open == 0
+		case e.Source == transcript.Agent && e.Seq > seq:
 			return false
+		case e.Source == transcript.Editor && e.Kind == transcript.Request:
+			open++
+		case e.Source == transcript.Agent && e.Kind == transcript.Response:
+			open--
 		}
 	}
 	return false

@@ -118,7 +118,7 @@ on prompt {
 }
 check allowed
 answered P kind=allow_once option=yes
-check denied
+check PERM-010 denied
 answered P kind=reject_once
 check never-asked
 sent session/prompt count=1 sessionId=session-1
@@ -157,7 +157,7 @@ answered NEVER
 	DescribeTable("asks of an editor that left only what it can have seen", func(then string, want scenarios.Verdict) {
 		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
-		script := played("on prompt {\nend end_turn\npermission a allow_once:yes as P\n" + then + "\n}\ncheck x\nanswered P\n")
+		script := played("on prompt {\nend end_turn\npermission a allow_once:yes as P\n" + then + "\n}\ncheck PERM-015 x\nanswered P\n")
 		s := server(script)
 		s.Log = log
 		in, out, done := dial(s)

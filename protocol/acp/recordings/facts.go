@@ -143,6 +143,9 @@ func (protocol) Answer(name string, asked, answer transcript.Entry) (value strin
 		return o.Text(), o.Exists(), true
 	case "option":
 		o := outcome.Get("optionId")
+		if outcome.Get("outcome").Is("cancelled") {
+			o = outcome.Get("outcome") // nothing was chosen
+		}
 		return o.Text(), o.Exists(), true
 	case "kind":
 		kind, _ := kindOf(asked.JSON().Get("params"), outcome.Get("optionId").Str())
