@@ -311,7 +311,9 @@ func (o outcome) says() string {
 		}
 		var rules []string
 		for _, f := range r.Findings {
-			rules = append(rules, string(f.Class)+" "+f.Rule)
+			if f.Class != scenarios.Lint { // some say how long something took
+				rules = append(rules, string(f.Class)+" "+f.Rule)
+			}
 		}
 		slices.Sort(rules)
 		for _, f := range slices.Compact(rules) {
@@ -324,7 +326,7 @@ func (o outcome) says() string {
 // quick are the modes for every change: some of each kind, none that takes long.
 const quick = `start-endless-line turn-daemon-without-environment turn-chain turn-keeper-stopped
 	inject-github inject-escape secret-base64 secret-environ file-fifo evidence-out-removed evidence-transcript-is-a-link
-	fs-read-passwd turn-id-of-5000-digits model-foreign-host model-zip-bomb`
+	fs-read-passwd turn-id-of-5000-digits model-foreign-host`
 
 const expectedFile = "expected.txt"
 

@@ -222,7 +222,7 @@ $`))
 			var text bytes.Buffer
 			_, _ = text.ReadFrom(tty) // EIO is how a terminal ends
 			Expect(status(c.Wait())).To(Equal(0))
-			Expect(text.String()).To(Equal("session s: new\r\na[31mbc\r\ntool: x]0;yz (other, pending)\r\n"))
+			Expect(text.String()).To(Equal("session s: new\r\n" + `a\x1b[31mb\u009bc` + "\r\n" + `tool: x\x1b]0;y\x07z` + " (other, pending)\r\n"))
 		})
 	})
 
