@@ -171,15 +171,15 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 	return observed, ok != x.Negate, true
 }
 
-// leftAtOnce reports whether the editor ended the agent's input right after an entry,
-// before another frame of the agent, or before it with nothing to wait for: the two
-// may have crossed.
+// leftAtOnce reports whether the editor, with nothing to wait for, ended the agent's
+// input before an entry or right after it, before another frame of the agent: the two
+// may have crossed. One that leaves its own turn open has lost the connection.
 func leftAtOnce(t *transcript.Transcript, seq int) bool {
 	open := 0
 	for e := range t.All() {
 		switch {
 		case e.Source == transcript.Process && e.Kind == transcript.StdinClosed:
-			return e.Seq > seq || open == 0
+			return open == 0
 		case e.Source == transcript.Agent && e.Seq > seq:
 			return false
 		case e.Source == transcript.Editor && e.Kind == transcript.Request:
