@@ -16,10 +16,10 @@ func (b *base) looks(l *script.Line) bool {
 }
 
 // setsUp reports whether a line stands before the agent starts, or may. needs saw
-// asks what has come, so it does not.
+// and needs pick ask what has come, so they do not.
 func (b *base) setsUp(l *script.Line) bool {
 	c := b.commands[l.Name.Raw()]
-	return c != nil && c.SetsUp() && !l.Says("needs", "saw")
+	return c != nil && c.SetsUp() && !l.Says("needs", "saw") && !l.Says("needs", "pick")
 }
 
 // command is the name of the command of a line, "" if it has none.
