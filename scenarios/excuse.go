@@ -18,7 +18,7 @@ var refusal = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`\bno (tool|function)\b`,
 	`\b(tool|function)\b.{0,60}\b(unknown|unavailable|not (exist|available|supported|enabled|registered|(be )?found))`,
 	`\binvalid (tool )?(argument|input|param|request|option|type|value|json)`,
-	`\bvalidation (error|fail)|\bschema\b|\bunrecognized key|\bunexpected (property|key|argument|keyword)`,
+	`\bvalidation (error|fail)|\bunrecognized key|\bunexpected (property|key|argument|keyword)`,
 	`\bmissing (required )?(argument|param|property|field|key)|\brequired (property|param|field|argument|key)`,
 	`\b(argument|param|property|field|input)s?\b.{0,60}\b(required|missing|must be|must have|expected)`,
 	`\balready exists`,
