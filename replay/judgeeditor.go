@@ -143,6 +143,9 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 		}
 	}
 	if x.What == "answered" && !asked {
+		if slices.ContainsFunc(sessions, leftUnread) {
+			return "the editor stopped reading in its own turn, before the agent could ask " + x.About, false, true
+		}
 		return "the agent never came to ask " + x.About, false, false
 	}
 	if x.What == "answered" && seen == 0 && gone {
@@ -182,6 +185,23 @@ func leftAtOnce(t *transcript.Transcript, seq int) bool {
 			return open == 0
 		case e.Source == transcript.Agent && e.Seq > seq:
 			return false
+		case e.Source == transcript.Editor && e.Kind == transcript.Request:
+			open++
+		case e.Source == transcript.Agent && e.Kind == transcript.Response:
+			open--
+		}
+	}
+	return false
+}
+
+// leftUnread reports whether the editor closed the agent's output while it was still
+// owed an answer.
+func leftUnread(s Session) bool {
+	open := 0
+	for e := range s.Log.All() {
+		switch {
+		case e.Kind == serve.Unread:
+			return open > 0
 		case e.Source == transcript.Editor && e.Kind == transcript.Request:
 			open++
 		case e.Source == transcript.Agent && e.Kind == transcript.Response:

@@ -26,14 +26,15 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// goClient is a client on the Go library that takes a moment over each update.
+// goClient is a client on the Go library whose user interface is busy until free
+// is closed.
 type goClient struct {
 	acpgo.Client
-	pause time.Duration
+	free chan struct{}
 }
 
 func (c goClient) SessionUpdate(context.Context, acpgo.SessionNotification) error {
-	time.Sleep(c.pause) // what a user interface does with it
+	<-c.free
 	return nil
 }
 
@@ -258,7 +259,8 @@ var _ = Describe("a client on the Go library", func() {
 		s := server(script)
 		s.Log = log
 		in, out, done := dial(s)
-		c := acpgo.NewClientSideConnection(goClient{pause: 5 * time.Millisecond}, in, out)
+		busy := goClient{free: make(chan struct{})}
+		c := acpgo.NewClientSideConnection(busy, in, out)
 		ctx := context.Background()
 		_, err = c.Initialize(ctx, acpgo.InitializeRequest{ProtocolVersion: acpgo.ProtocolVersionNumber})
 		Expect(err).NotTo(HaveOccurred())
@@ -266,6 +268,7 @@ var _ = Describe("a client on the Go library", func() {
 		Expect(err).NotTo(HaveOccurred())
 		_, err = c.Prompt(ctx, acpgo.PromptRequest{SessionId: session.SessionId, Prompt: []acpgo.ContentBlock{acpgo.TextBlock("Say hello.")}})
 		Expect(err).To(HaveOccurred())
+		close(busy.free)
 		out.Close() // as the library left it
 		in.Close()
 		<-done

@@ -44,6 +44,10 @@ type Act struct {
 // Named is the kind of the note that gives a request of the agent its name.
 const Named transcript.Kind = "named"
 
+// Unread is the kind of the note that the editor had closed the agent's output when
+// the frame before it was written.
+const Unread transcript.Kind = "unread"
+
 type namedNote struct {
 	Name string `json:"name"`
 	Seq  int    `json:"seq"`

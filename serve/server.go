@@ -262,20 +262,28 @@ func (s sink) bytes(b []byte) {
 	}
 }
 
-// put writes; an editor that does not read any more is its own problem.
+// put writes, in pieces where it was asked for.
 func (s sink) put(b []byte) {
 	if s.join != nil {
 		s.join.Write(b)
 		return
 	}
-	if s.split <= 0 {
-		_, _ = s.c.Out.Write(b)
-		return
-	}
-	for len(b) > 0 {
-		n := min(s.split, len(b))
-		_, _ = s.c.Out.Write(b[:n])
+	for len(b) > 0 && !s.c.closed {
+		n := len(b)
+		if s.split > 0 {
+			n = min(s.split, n)
+		}
+		s.c.write(b[:n])
 		b = b[n:]
+	}
+}
+
+// write writes for the holder of mu. An editor that reads no more is noted once, and
+// then nothing more is written.
+func (c *Conn) write(b []byte) {
+	if _, err := c.Out.Write(b); err != nil {
+		c.closed = true
+		c.Log.Event(0, transcript.Note, Unread, "", map[string]any{"text": "the editor reads no more: " + err.Error()})
 	}
 }
 
@@ -284,7 +292,7 @@ func (s sink) flush() {
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	if !s.c.over && !s.c.closed {
-		_, _ = s.c.Out.Write(s.join.Bytes())
+		s.c.write(s.join.Bytes())
 	}
 }
 
