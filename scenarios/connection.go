@@ -58,11 +58,11 @@ func (r *run) Launch(ctx context.Context) error {
 
 // startAgent starts the agent's process, or reaches an agent that has none here.
 func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*transport.Agent, error) {
-	if launch.URL != "" {
-		if r.engine.Connect == nil {
-			return nil, fmt.Errorf("reaching the agent at %s: there is no transport for that", launch.URL)
-		}
-		return r.engine.Connect(ctx, r.t, conn, launch.URL)
+	switch {
+	case r.engine.Connect != nil:
+		return r.engine.Connect(ctx, r.t, conn, launch)
+	case launch.URL != "":
+		return nil, fmt.Errorf("reaching the agent at %s: there is no transport for that", launch.URL)
 	}
 	c := transport.Command{
 		Path: launch.Path, Args: append(slices.Clone(launch.Args), r.engine.ExtraArgs...), Env: launch.Env, Dir: launch.Dir,

@@ -82,9 +82,10 @@ type Engine struct {
 	// of one that refuses what is not on this machine, notes it, and so makes
 	// findings; launchers that may have to fetch the agent are not.
 	NoTrap bool
-	// Connect reaches an agent whose profile names a URL, as the connection
-	// conn of the run that t logs. Nil: such an agent cannot be run.
-	Connect func(ctx context.Context, t *transcript.Transcript, conn int, url string) (*transport.Agent, error)
+	// Connect reaches the agent as the connection conn of the run that t logs: the one
+	// whose URL the launch names, or one within this process in place of the command.
+	// Nil: commands are run, and an agent at a URL cannot be.
+	Connect func(ctx context.Context, t *transcript.Transcript, conn int, launch agents.Launch) (*transport.Agent, error)
 	// Isolate runs agents where they reach the servers of the run and nothing
 	// else; see isolate.Check. It needs Self.
 	Isolate bool

@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path"
@@ -17,10 +18,14 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 )
 
 var updateFaults = flag.String("update-faults", "", "measure what the faults that match a regular expression redden, and write refagent/faults/reddens.txt")
@@ -92,7 +97,7 @@ type bench struct {
 
 // newBench starts the trials of a list, in its order.
 func newBench(list []*trial) *bench {
-	const trials = 4 // at a time
+	const trials = 16 // at a time
 	ctx, stop := context.WithCancel(context.Background())
 	b := &bench{stop: stop, named: map[string]*trial{}}
 	slots := make(chan struct{}, trials)
@@ -146,7 +151,33 @@ func engineOf(f faults.Fault) *scenarios.Engine {
 	if f.Name != "" {
 		e.ExtraArgs = []string{"--fault", f.Name}
 	}
+	if !f.Process && !everywhere {
+		inside(e)
+	}
 	return e
+}
+
+// inside runs the reference agent within this process, since most of what a trial with
+// a process costs is to start it. ci/soak starts processes.
+func inside(e *scenarios.Engine) {
+	e.Connect = func(_ context.Context, t *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent, error) {
+		env := map[string]string{}
+		for _, kv := range l.Env {
+			name, value, _ := strings.Cut(kv, "=")
+			env[name] = value
+		}
+		o := refagent.Options{Getenv: func(name string) string { return env[name] }}
+		args := slices.Concat(l.Args[slices.Index(l.Args, "refagent")+1:], e.ExtraArgs)
+		for at := 0; at+1 < len(args); at += 2 {
+			if !configure(&o, args[at], args[at+1]) {
+				return nil, fmt.Errorf("no such fault or liberty: %s", args[at+1])
+			}
+		}
+		return transport.InProcess(t, conn, func(ctx context.Context, in io.Reader, out io.Writer) error {
+			o.In, o.Out = in, out
+			return refagent.Run(ctx, o)
+		}), nil
+	}
 }
 
 // failed is what is red where this program gave no verdict.

@@ -8,6 +8,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/scenarios"
@@ -22,8 +23,8 @@ func remote() *scenarios.Engine {
 	p.Command, p.URL = nil, "test://agent/?llm=$LLM"
 	e.Profile = &p
 	state := GinkgoT().TempDir()
-	e.Connect = func(_ context.Context, t *transcript.Transcript, conn int, at string) (*mockclient.Agent, error) {
-		u, err := url.Parse(at)
+	e.Connect = func(_ context.Context, t *transcript.Transcript, conn int, l agents.Launch) (*mockclient.Agent, error) {
+		u, err := url.Parse(l.URL)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -119,6 +120,7 @@ type local struct {
 	in     *memory
 	out    *memory
 	once   sync.Once
+	signal atomic.Int32 // what ended it, if one did
 	done   chan struct{}
 	lost   chan struct{} // closed when serve was killed and did not return
 	exit   Exit
@@ -151,12 +153,19 @@ func (l *local) Signal(s syscall.Signal, _ bool) error {
 	if s != syscall.SIGTERM && s != syscall.SIGKILL && s != syscall.SIGINT {
 		return fmt.Errorf("an in-process agent takes no signals")
 	}
-	l.Kill()
+	l.end(s)
 	return nil
 }
 
-func (l *local) Kill() {
+func (l *local) Kill() { l.end(syscall.SIGKILL) }
+
+func (l *local) end(s syscall.Signal) {
 	l.once.Do(func() {
+		select {
+		case <-l.done: // it had ended
+		default:
+			l.signal.Store(int32(s))
+		}
 		l.cancel()
 		l.close()
 		time.AfterFunc(5*time.Second, func() { close(l.lost) })
@@ -174,5 +183,8 @@ func (l *local) Wait() (Exit, []ProcessInfo) {
 		return Exit{Code: -1, Error: "the in-process agent did not return when it was killed"}, nil
 	}
 	l.cancel()
+	if s := l.signal.Load(); s != 0 {
+		return Exit{Code: -1, Signal: process.SignalName(syscall.Signal(s))}, nil
+	}
 	return l.exit, nil
 }

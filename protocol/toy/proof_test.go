@@ -20,7 +20,7 @@ func engine(t *testing.T, broken bool) *scenarios.Engine {
 	t.Helper()
 	return &scenarios.Engine{
 		Protocol: toy(t), Profile: &agents.Profile{Name: "toy", URL: "toy://here"}, Out: t.TempDir(), Temp: t.TempDir(), Cwd: t.TempDir(),
-		Connect: func(_ context.Context, log *transcript.Transcript, conn int, _ string) (*transport.Agent, error) {
+		Connect: func(_ context.Context, log *transcript.Transcript, conn int, _ agents.Launch) (*transport.Agent, error) {
 			return transport.InProcess(log, conn, agent(broken)), nil
 		},
 		Golden: &golden.Store{Dir: t.TempDir()},

@@ -36,7 +36,7 @@ func cancelFaults() []Fault {
 		fault("cancel-leaves-tool-open", "never gives a final status to the tool call that a cancel interrupts",
 			with(leaveToolOpen)).copies("Hezaerd/noyau#64"),
 		fault("cancel-keeps-working", "says cancelled at once, but goes on with the model and the tools for a while",
-			with(func(t *tap) { endEarly(t, 0, 10*time.Second, "cancelled") })).copies("can1357/oh-my-pi#862"),
+			with(func(t *tap) { endEarly(t, 0, 10*time.Second, "cancelled") })).copies("can1357/oh-my-pi#862").process(),
 		fault("cancel-then-late-text", "sends a piece of text 20 ms after the answer to a cancelled prompt",
 			with(lateText)).copies("can1357/oh-my-pi#1113"),
 		fault("cancel-ends-session", "forgets the session when a prompt is cancelled",

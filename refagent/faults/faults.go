@@ -27,9 +27,12 @@ type Fault struct {
 	// Hangs says that what an editor waits for never comes, so that a run needs
 	// a short step timeout.
 	Hangs bool
+	// Process says that it is about the agent's process: its death, its children, the
+	// directory it was started in. Within another process it does not show.
+	Process bool
 }
 
-// fault begins a fault; copies and hangs say more of it.
+// fault begins a fault; copies, hangs and process say more of it.
 func fault(name, summary string, hooks func() refagent.Hooks) Fault {
 	return Fault{Name: name, Summary: summary, Hooks: hooks}
 }
@@ -41,6 +44,11 @@ func (f Fault) copies(report string) Fault {
 
 func (f Fault) hangs() Fault {
 	f.Hangs = true
+	return f
+}
+
+func (f Fault) process() Fault {
+	f.Process = true
 	return f
 }
 

@@ -48,9 +48,9 @@ func loadFaults() []Fault {
 		fault("resume-replays", "replays the history on session/resume",
 			with(resumeAsLoad)).copies("NousResearch/hermes-agent#17874"),
 		fault("saves-at-end-of-turn", "writes a turn down only when it has ended, so that a kill loses it",
-			saveLate).copies("kurrent-io/kcap-cli#458"),
+			saveLate).copies("kurrent-io/kcap-cli#458").process(),
 		fault("kill-breaks-session", "fails every prompt of a loaded session whose last turn was cut short",
-			brokenByKill).copies("bug-ops/zeph#5646"),
+			brokenByKill).copies("bug-ops/zeph#5646").process(),
 	}
 }
 

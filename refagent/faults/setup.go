@@ -57,7 +57,7 @@ func setupFaults() []Fault {
 					}
 					return cwd
 				}}
-			}).copies("anomalyco/opencode#12193"),
+			}).copies("anomalyco/opencode#12193").process(),
 		fault("bad-directories-accepted", "drops additional directories that are not absolute instead of refusing them",
 			with(func(t *tap) {
 				t.received = func(m message) {

@@ -71,7 +71,7 @@ func transportFaults() []Fault {
 		fault("orphans-commands", "starts commands in a session of their own and never ends their children",
 			func() refagent.Hooks {
 				return refagent.Hooks{Command: detach, Client: func(c *refagent.ClientCapabilities) { c.Terminal = false }}
-			}).copies("can1357/oh-my-pi#4788"),
+			}).copies("can1357/oh-my-pi#4788").process(),
 	}
 }
 
