@@ -33,7 +33,7 @@ const law = "the law"
 const (
 	libertiesOfOne = 12 // so many has an agent, of those that take nothing away
 	takersOfOne    = 5  // and so many of those that do
-	lawJobs        = 6  // most of a run is waiting
+	lawJobs        = 24 // most of a run is waiting
 )
 
 // pair is a set of liberties and a scenario, and perhaps a fault.
