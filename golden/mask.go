@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/internal/lazy"
 )
 
 // Replacement masks text that one agent prints differently in each run. With
@@ -121,10 +123,10 @@ func (m *Mask) ID(class IDClass, id string) string {
 }
 
 var (
-	uuids = regexp.MustCompile(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
-	dates = regexp.MustCompile(`\b(?:19|20)\d\d-[01]\d-[0-3]\d(?:[T ][0-2]\d:[0-5]\d(?::[0-6]\d(?:[.,]\d+)?)?(?: ` +
+	uuids = lazy.Regexp(`(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+	dates = lazy.Regexp(`\b(?:19|20)\d\d-[01]\d-[0-3]\d(?:[T ][0-2]\d:[0-5]\d(?::[0-6]\d(?:[.,]\d+)?)?(?: ` +
 		`?(?:Z|[+-]\d\d:?\d\d))?)?\b`)
-	digits = regexp.MustCompile(`\d+`)
+	digits = lazy.Regexp(`\d+`)
 )
 
 // Text returns s with everything volatile replaced.
@@ -150,15 +152,15 @@ func (m *Mask) Text(s string) string {
 		return s
 	}
 	if strings.Contains(s, "-") {
-		s = uuids.ReplaceAllStringFunc(s, func(id string) string { return m.ID(uuid, strings.ToLower(id)) })
-		s = dates.ReplaceAllStringFunc(s, func(date string) string {
+		s = uuids().ReplaceAllStringFunc(s, func(id string) string { return m.ID(uuid, strings.ToLower(id)) })
+		s = dates().ReplaceAllStringFunc(s, func(date string) string {
 			if len(date) == len("2006-01-02") {
 				return "<date>"
 			}
 			return "<time>"
 		})
 	}
-	return digits.ReplaceAllStringFunc(s, func(n string) string {
+	return digits().ReplaceAllStringFunc(s, func(n string) string {
 		if epochMillis(n) {
 			return "<ms>"
 		}
@@ -174,7 +176,7 @@ func epochMillis(n string) bool {
 
 // volatileKeys are members whose number says when or for how long, or which
 // process: no two runs agree on them.
-var volatileKeys = regexp.MustCompile(`^(?:.+At|.+_at|.+(?:_at_ms|AtMs)|(?i:.*(?:timestamp|duration|elapsed|` +
+var volatileKeys = lazy.Regexp(`^(?:.+At|.+_at|.+(?:_at_ms|AtMs)|(?i:.*(?:timestamp|duration|elapsed|` +
 	`latency)(?:_?ms|_?secs?|_?seconds)?|pid|process_?id|pgid))$`)
 
 // number is a JSON number as it may be shown under a key.
@@ -191,7 +193,7 @@ func (m *Mask) number(key, raw string) string {
 	return raw
 }
 
-func volatile(key string) bool { return volatileKeys.MatchString(key) }
+func volatile(key string) bool { return volatileKeys().MatchString(key) }
 
 // isDigits reports whether a string is a number in quotes.
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

@@ -2,10 +2,10 @@ package scenarios
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -13,7 +13,7 @@ import (
 // whatever the workspace holds: there is no such tool, it wants other arguments, it
 // has conditions of its own, or a rule of the agent stands against it. That a file or
 // a passage is not there is no refusal: what the scenario put there is there.
-var refusal = regexp.MustCompile(`(?i)` + strings.Join([]string{
+var refusal = lazy.Regexp(`(?i)` + strings.Join([]string{
 	`\b(unknown|no such|invalid|unrecognized|unsupported) (tool|function)`,
 	`\bno (tool|function)\b`,
 	`\b(tool|function)\b.{0,60}\b(unknown|unavailable|not (exist|available|supported|enabled|registered|(be )?found))`,
@@ -32,7 +32,7 @@ var refusal = regexp.MustCompile(`(?i)` + strings.Join([]string{
 }, "|"))
 
 // denial is how an agent words that the user refused.
-var denial = regexp.MustCompile(`(?i)\buser\b.{0,40}\b(reject|den(y|ied)|declin|refus|disallow|cancel)` +
+var denial = lazy.Regexp(`(?i)\buser\b.{0,40}\b(reject|den(y|ied)|declin|refus|disallow|cancel)` +
 	`|\b(reject|denied|declin|refus|disallow|cancel)\w* by (the )?user|permission (was )?(denied|refused|rejected)`)
 
 // trouble is a tool call that an agent did not carry out for a reason of its own.
@@ -65,7 +65,7 @@ func (r *run) troubles() []trouble {
 		}
 		since := asked[e.Session]
 		for _, text := range texts {
-			if refusal.MatchString(text) && denied <= since && !(granted > since && denial.MatchString(text)) {
+			if refusal().MatchString(text) && denied <= since && !(granted > since && denial().MatchString(text)) {
 				found = append(found, trouble{e.Seq, text})
 			}
 		}

@@ -4,16 +4,17 @@ package printable
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/internal/lazy"
 )
 
 // commands are what CI systems take for commands in a log: GitHub's ::name:: at the
 // beginning of a line, and its older form and that of Azure and TeamCity anywhere in
 // it. What GitLab obeys begins with an escape character.
-var commands = regexp.MustCompile(`(?m)(^[ \t]*:):|(#)#(?:\[|[A-Za-z]+\[)`)
+var commands = lazy.Regexp(`(?m)(^[ \t]*:):|(#)#(?:\[|[A-Za-z]+\[)`)
 
 // Text is s with all that could act made visible: control characters, with which it
 // could move the cursor, hide or fake output, what turns the direction of writing,
@@ -39,7 +40,7 @@ func Text(s string) string {
 	if !strings.Contains(s, "::") && !strings.Contains(s, "##") {
 		return s
 	}
-	return commands.ReplaceAllStringFunc(s, func(c string) string {
+	return commands().ReplaceAllStringFunc(s, func(c string) string {
 		if at := strings.Index(c, "::"); at >= 0 {
 			return c[:at] + `\x3a` + c[at+1:]
 		}

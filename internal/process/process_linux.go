@@ -29,51 +29,61 @@ func agentAttr() *syscall.SysProcAttr {
 // process is listed. The agent's process group, which other systems need, says
 // nothing more here.
 func processes(root, _ int, run string, conn int) []Info {
-	parents, dead := relations()
+	all := running()
+	self := all[os.Getpid()]
 	var found []Info
-	for pid, parent := range parents {
-		if pid == root || pid == os.Getpid() || dead[pid] {
+	for pid, p := range all {
+		if pid == root || pid == os.Getpid() || p.dead {
 			continue
 		}
-		if descends(parents, pid, root) || carries(pid, run, conn) {
-			found = append(found, Info{PID: pid, Parent: parent, Command: commandLine(pid)})
+		// What is older than this process was not started for a connection of its own.
+		if topBelow(all, pid, root) != 0 || (conn < 0 || p.started >= self.started) && carries(pid, run, conn) {
+			found = append(found, Info{PID: pid, Parent: p.parent, Command: commandLine(pid)})
 		}
 	}
 	return found
 }
 
-// relations are the parents of all processes, and which of these are dead.
-func relations() (parents map[int]int, dead map[int]bool) {
-	parents, dead = map[int]int{}, map[int]bool{}
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil {
-			continue
-		}
-		if parent, state, ok := readStat(dir); ok {
-			parents[pid], dead[pid] = parent, state == 'Z' || state == 'X'
-		}
-	}
-	return parents, dead
+// stat is what the kernel says of a process.
+type stat struct {
+	parent  int
+	dead    bool
+	state   byte
+	started uint64 // in ticks since the system began
 }
 
-func readStat(dir string) (parent int, state byte, ok bool) {
-	stat, err := os.ReadFile(dir + "/stat")
+// running are all processes by their ids.
+func running() map[int]stat {
+	all := map[int]stat{}
+	proc, err := os.Open("/proc")
 	if err != nil {
-		return 0, 0, false
+		return all
 	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1)
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			if p, ok := readStat("/proc/" + name); ok {
+				all[pid] = p
+			}
+		}
+	}
+	return all
+}
+
+// readStat reads what proc_pid_stat(5) describes.
+func readStat(dir string) (p stat, ok bool) {
+	text, err := os.ReadFile(dir + "/stat")
 	// The name is in parentheses and may hold anything, also parentheses.
-	end := bytes.LastIndexByte(stat, ')')
-	if end < 0 {
-		return 0, 0, false
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if err != nil || len(fields) < 20 {
+		return p, false
 	}
-	fields := bytes.Fields(stat[end+1:])
-	if len(fields) < 2 {
-		return 0, 0, false
-	}
-	parent, err = strconv.Atoi(string(fields[1]))
-	return parent, fields[0][0], err == nil
+	p.state = fields[0][0]
+	p.dead = p.state == 'Z' || p.state == 'X'
+	p.parent, err = strconv.Atoi(string(fields[1]))
+	p.started, _ = strconv.ParseUint(string(fields[19]), 10, 64)
+	return p, err == nil
 }
 
 func carries(pid int, run string, conn int) bool {
@@ -167,8 +177,8 @@ func (p Info) Dying() bool {
 
 // Stopped reports whether a signal has stopped a process.
 func Stopped(pid int) bool {
-	_, state, ok := readStat(fmt.Sprintf("/proc/%d", pid))
-	return ok && state == 'T'
+	p, ok := readStat(fmt.Sprintf("/proc/%d", pid))
+	return ok && p.state == 'T'
 }
 
 // Busy reports whether a thread of the process or of its descendants is on a
@@ -177,7 +187,7 @@ func Stopped(pid int) bool {
 func Busy(pid int) bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
 	for _, dir := range threads {
-		if _, state, ok := readStat(dir); ok && (state == 'R' || state == 'D') {
+		if p, ok := readStat(dir); ok && (p.state == 'R' || p.state == 'D') {
 			return true
 		}
 		children, _ := os.ReadFile(dir + "/children")
@@ -197,15 +207,15 @@ func killOrphans(children *family) []Info {
 	return killUntil(func() []Info {
 		children.mu.Lock() // nobody starts a child meanwhile
 		defer children.mu.Unlock()
-		parents, dead := relations()
+		all := running()
 		var found []Info
-		for pid, parent := range parents {
-			switch top := topBelow(parents, pid, self); {
+		for pid, p := range all {
+			switch top := topBelow(all, pid, self); {
 			case top == 0 || children.known[top]:
-			case dead[pid] && parent == self:
+			case p.dead && p.parent == self:
 				_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil)
-			case !dead[pid]:
-				found = append(found, Info{PID: pid, Parent: parent, Command: commandLine(pid)})
+			case !p.dead:
+				found = append(found, Info{PID: pid, Parent: p.parent, Command: commandLine(pid)})
 			}
 		}
 		if len(found) > 0 {
@@ -217,16 +227,16 @@ func killOrphans(children *family) []Info {
 
 // topBelow is the ancestor of a process that is a child of root, or the process
 // itself; 0 if it does not descend from root.
-func topBelow(parents map[int]int, pid, root int) int {
-	for range parents {
-		parent, ok := parents[pid]
+func topBelow(all map[int]stat, pid, root int) int {
+	for range all {
+		p, ok := all[pid]
 		if !ok {
 			return 0
 		}
-		if parent == root {
+		if p.parent == root {
 			return pid
 		}
-		pid = parent
+		pid = p.parent
 	}
 	return 0
 }

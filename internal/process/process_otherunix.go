@@ -81,6 +81,18 @@ func processes(root, agent int, _ string, _ int) []Info {
 	return found
 }
 
+// descends reports whether a process is below root, by the parents of all.
+func descends(parents map[int]int, pid, root int) bool {
+	for range len(parents) {
+		parent, ok := parents[pid]
+		if !ok || parent == root {
+			return ok
+		}
+		pid = parent
+	}
+	return false
+}
+
 // KillCarriers cannot look into environments here: a terminal's descendants
 // that left its process group are lost.
 func KillCarriers(string) {}

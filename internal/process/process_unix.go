@@ -171,18 +171,6 @@ func killUntil(list func() []Info, done func() bool) (left []Info) {
 	return left
 }
 
-// descends reports whether a process is below root, by the parents of all.
-func descends(parents map[int]int, pid, root int) bool {
-	for range len(parents) {
-		parent, ok := parents[pid]
-		if !ok || parent == root {
-			return ok
-		}
-		pid = parent
-	}
-	return false
-}
-
 // Lead makes a command that is not started yet the leader of a process group, all of
 // which is killed when its context ends.
 func Lead(cmd *exec.Cmd) {

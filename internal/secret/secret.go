@@ -10,9 +10,10 @@ import (
 	"encoding/json"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/internal/lazy"
 )
 
 // Mark stands where a secret was, if nobody says otherwise.
@@ -114,9 +115,9 @@ func jsonText(s string, html bool) string {
 	return strings.TrimSuffix(b.String(), "\n")[1 : b.Len()-2]
 }
 
-var percent = regexp.MustCompile(`%[0-9A-F]{2}`)
+var percent = lazy.Regexp(`%[0-9A-F]{2}`)
 
-func lowerHex(s string) string { return percent.ReplaceAllStringFunc(s, strings.ToLower) }
+func lowerHex(s string) string { return percent().ReplaceAllStringFunc(s, strings.ToLower) }
 
 // Has reports whether a known secret stands in b.
 func (f *Finder) Has(b []byte) bool {

@@ -4,13 +4,15 @@ import (
 	"bytes"
 	"regexp"
 	"strings"
+
+	"github.com/acp-test/acp-test/internal/lazy"
 )
 
 // shapes are what keys of well-known services look like. The rule sets of secret
 // scanners are made for files: hundreds of patterns, each with an entropy and words
 // that must be near, and modules many times the size of this program. Here every
 // frame passes, so that only keys with a prefix of their own are looked for.
-var shapes = regexp.MustCompile(`\b(?:` + strings.Join([]string{
+var shapes = lazy.Regexp(`\b(?:` + strings.Join([]string{
 	`sk-[A-Za-z0-9_-]{16,}`,
 	`AIza[A-Za-z0-9_-]{30,}`,
 	`gh[pousr]_[A-Za-z0-9]{30,}`,
@@ -24,17 +26,17 @@ var shapes = regexp.MustCompile(`\b(?:` + strings.Join([]string{
 	`eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`,
 }, "|") + `)`)
 
-var bearer = regexp.MustCompile(`(?i)\b(?:bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})`)
+var bearer = lazy.Regexp(`(?i)\b(?:bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})`)
 
-var pem = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
+var pem = lazy.Regexp(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
 
 // Shapes replaces what looks like a secret by itself; b itself comes back if nothing
 // does.
 func Shapes(b []byte, mark func(secret string) string) []byte {
 	if Hint(b) {
-		b = Replace(b, shapes, mark)
-		b = Replace(b, bearer, mark)
-		b = Replace(b, pem, mark)
+		b = Replace(b, shapes(), mark)
+		b = Replace(b, bearer(), mark)
+		b = Replace(b, pem(), mark)
 	}
 	return b
 }
@@ -46,18 +48,18 @@ const names = `[a-z0-9_.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|
 // value is the last group.
 var (
 	// flagged is a flag with its value, as words or as items of a JSON array.
-	flagged = regexp.MustCompile(`(?i)--(` + names + `)(?:\s*=\s*|["']?,?\s+["']?|["'],["'])([^\s"'\\,;)\]}]+)`)
+	flagged = lazy.Regexp(`(?i)--(` + names + `)(?:\s*=\s*|["']?,?\s+["']?|["'],["'])([^\s"'\\,;)\]}]+)`)
 	// inURL is the password in user:password@host.
-	inURL = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+.-]*://[^\s/:@"'\\]*:([^\s/@"'\\]+)@`)
+	inURL = lazy.Regexp(`(?i)\b[a-z][a-z0-9+.-]*://[^\s/:@"'\\]*:([^\s/@"'\\]+)@`)
 	// query is a parameter of a URL.
-	query = regexp.MustCompile(`(?i)[?&](` + names + `|key|sig|signature|auth)=([^\s&"'\\#]+)`)
+	query = lazy.Regexp(`(?i)[?&](` + names + `|key|sig|signature|auth)=([^\s&"'\\#]+)`)
 	// pairs are the items of env and headers: {"name": …, "value": …}.
-	pairs = regexp.MustCompile(`(?i)"name"\s*:\s*"(` + names + `|cookie|set-cookie|x-auth[a-z-]*|[a-z0-9_-]*[_-]key)"` +
+	pairs = lazy.Regexp(`(?i)"name"\s*:\s*"(` + names + `|cookie|set-cookie|x-auth[a-z-]*|[a-z0-9_-]*[_-]key)"` +
 		`\s*,\s*"value"\s*:\s*"((?:[^"\\]|\\.)+)"`)
-	pairsBack = regexp.MustCompile(`(?i)"value"\s*:\s*"((?:[^"\\]|\\.)+)"\s*,\s*"name"\s*:\s*"(?:` + names +
+	pairsBack = lazy.Regexp(`(?i)"value"\s*:\s*"((?:[^"\\]|\\.)+)"\s*,\s*"name"\s*:\s*"(?:` + names +
 		`|cookie|set-cookie|x-auth[a-z-]*|[a-z0-9_-]*[_-]key)"`)
 	// assigned is "key: value" in running text.
-	assigned = regexp.MustCompile(`(?i)` +
+	assigned = lazy.Regexp(`(?i)` +
 		`\b([a-z0-9_.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|authorization|credential)s?)` +
 		`["']?\s*[:=]\s*["']?(?:(?:bearer|basic|token)\s+)?([^\s"',;&)\]}]{6,})`)
 )
@@ -67,17 +69,17 @@ var (
 // lists.
 func Named(b []byte, mark func(secret string) string) []byte {
 	if bytes.Contains(b, []byte("--")) {
-		b = Replace(b, flagged, mark)
+		b = Replace(b, flagged(), mark)
 	}
 	if bytes.Contains(b, []byte("://")) {
-		b = Replace(b, inURL, mark)
+		b = Replace(b, inURL(), mark)
 	}
 	if bytes.IndexByte(b, '=') >= 0 && bytes.ContainsAny(b, "?&") {
-		b = Replace(b, query, mark)
+		b = Replace(b, query(), mark)
 	}
 	if bytes.Contains(b, []byte(`"value"`)) {
-		b = Replace(b, pairs, mark)
-		b = Replace(b, pairsBack, mark)
+		b = Replace(b, pairs(), mark)
+		b = Replace(b, pairsBack(), mark)
 	}
 	return b
 }
@@ -96,7 +98,7 @@ func Assigned(b []byte, mark func(secret string) string) []byte {
 	lower := bytes.ToLower(b)
 	for _, part := range []string{"key", "token", "secret", "passw", "passphrase", "authorization", "credential"} {
 		if bytes.Contains(lower, []byte(part)) {
-			return Replace(b, assigned, mark)
+			return Replace(b, assigned(), mark)
 		}
 	}
 	return b
@@ -113,7 +115,7 @@ func Replace(b []byte, p *regexp.Regexp, mark func(secret string) string) []byte
 	for _, m := range found {
 		from, to := m[len(m)-2], m[len(m)-1]
 		if from < 0 || from == to || bytes.HasPrefix(b[from:to], []byte(Mark)) ||
-			p == flagged && !Name(string(b[m[2]:m[3]])) {
+			p == flagged() && !Name(string(b[m[2]:m[3]])) {
 			continue
 		}
 		out = append(append(out, b[end:from]...), mark(string(b[from:to]))...)
