@@ -39,6 +39,7 @@ var layers = [][]string{
 	{"scenarios/script", "internal/process", "internal/form", "internal/yamlfile"},
 	{"wire", "mistake", "internal/isolate", "internal/pipe", "internal/workspace", "internal/glob"},
 	{"internal/confined", "internal/evidence", "internal/printable", "internal/secret"},
+	{"internal/lazy"},
 }
 
 // kernel are the packages that serve any protocol: they contain no name of a
