@@ -56,7 +56,8 @@ func (f Fault) process() Fault {
 func All() []Fault {
 	all := slices.Concat(cancelFaults(), turnFaults(), setupFaults(), toolFaults(), permissionFaults(),
 		loadFaults(), sessionFaults(), listFaults(), transportFaults(), errorFaults(), fileFaults(), terminalFaults(),
-		capabilityFaults(), modeFaults(), updateFaults(), elicitationFaults(), narrowFaults(), staleFaults())
+		capabilityFaults(), modeFaults(), updateFaults(), elicitationFaults(), narrowFaults(), staleFaults(),
+		reportedFaults())
 	for i, f := range all {
 		e := effects()[f.Name]
 		all[i].Reddens, all[i].Scenarios = e.reddens, e.scenarios

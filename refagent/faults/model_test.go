@@ -68,7 +68,7 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 		emit("[DONE]")
 	}
 	verb, rest, _ := strings.Cut(ask, " ")
-	if verb == "mute" {
+	if strings.Contains(ask, "mute") {
 		// Whether a turn that is cancelled at once asks at all is left to chance.
 		<-r.Context().Done()
 		return
@@ -95,7 +95,13 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 		name, args, _ := strings.Cut(rest, " ")
 		delta("tool_calls", []any{map[string]any{"index": 0, "id": "c", "function": map[string]any{"name": name, "arguments": args}}})
 		stop("tool_calls")
-	case verb == "use":
+	case verb == "twice" && told == "":
+		for i, id := range []string{"c", "d"} {
+			function := map[string]any{"name": "delete_file", "arguments": `{"path":"` + id + `"}`}
+			delta("tool_calls", []any{map[string]any{"index": i, "id": id, "function": function}})
+		}
+		stop("tool_calls")
+	case verb == "use", verb == "twice":
 		delta("content", "I was told: "+told)
 		stop("stop")
 	case verb == "hold":

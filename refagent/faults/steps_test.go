@@ -233,14 +233,40 @@ var chapters = map[string]func(b *battery){
 		b.settle()
 		b.turn(s, `use read_file {"path":"`+extra+`/x.txt"}`)
 	},
+	"reading": func(b *battery) {
+		s := b.newSession()
+		id := b.request("session/prompt", prompt(s, "mute", object{"type": "resource_link", "name": "n", "uri": "file:///x"}))
+		b.notify("session/cancel", object{"sessionId": s})
+		b.response(id)
+	},
+	"reported": func(b *battery) {
+		b.choice = "reject-once"
+		list := []any{object{"name": "broken", "command": "/no/such/program", "args": []any{}, "env": []any{}}}
+		b.call("session/new", object{"cwd": b.dir, "mcpServers": list})
+		s := b.newSession()
+		b.turn(s, `use fly {}`)
+		b.turn(s, `use fly {}`)
+		b.turn(s, "say", object{"type": "hologram"})
+		b.turn(s, "twice")
+		id := b.request("session/prompt", prompt(s, "hold"))
+		b.during(id, "first text", saysFirst)
+		load := b.request("session/load", object{"sessionId": s, "cwd": b.dir, "mcpServers": []any{}})
+		b.response(load)
+		removal := b.request("session/delete", object{"sessionId": s})
+		b.response(id)
+		b.response(removal)
+		b.settle()
+		b.call("session/list", object{})
+	},
 	"mcp": func(b *battery) {
 		marker := filepath.Join(b.dir, "started")
 		server := func(name string) object {
-			return object{"name": name, "command": "/bin/sh", "args": []any{"-c", `echo "started $GIVEN" > ` + marker + name},
+			return object{"name": name, "command": "/bin/sh", "args": []any{"-c", `echo "started $GIVEN" >> ` + marker + name},
 				"env": []any{object{"name": "GIVEN", "value": "as told"}}}
 		}
 		s, _ := b.call("session/new", object{"cwd": b.dir, "mcpServers": []any{server("m"), server("n")}})["sessionId"].(string)
 		b.turn(s, "say hello")
+		b.turn(b.newSession(), "say hello")
 	},
 }
 

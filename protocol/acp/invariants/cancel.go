@@ -156,6 +156,9 @@ func (w *world) openWork(t *turn, a *act) (proof string, at int) {
 	if method, at := t.awaits(func(r *request) bool { return r.seq < known && r.back == nil }); method != "" {
 		return fmt.Sprintf("its own %s was still waiting for an answer", method), at
 	}
+	if t.told != nil {
+		return "its permission request waited all the while, and then was answered with cancelled", t.told.seq
+	}
 	for _, tool := range t.tools {
 		for _, id := range tool.terminals {
 			term := t.session.conn.terminals[id]

@@ -175,6 +175,10 @@ func (w *world) foldAnswerOfEditor(ev *event) {
 			}
 		}
 	case permission:
+		if a, _ := r.turn.stopper(); a != nil && r.seq < a.seq && r.back == nil &&
+			ev.result.Get("outcome").Get("outcome").Is("cancelled") {
+			r.turn.told = r
+		}
 		t := r.tool
 		if t == nil {
 			break

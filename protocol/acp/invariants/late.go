@@ -45,11 +45,16 @@ func lateContent() *rule {
 		})
 		w.on(func(ev *event) {
 			s := ev.session
-			if s == nil || len(s.open) > 0 || s.last == nil || s.window != nil || s.restored != nil {
+			if s == nil || len(s.open) > 0 || s.window != nil || s.restored != nil {
 				return
 			}
-			t := s.last
-			what := describe(ev)
+			t, what := s.last, describe(ev)
+			if t == nil {
+				if s.created > 0 && s.cwd != "" && s.closed == 0 && ev.topic == agentChunk {
+					w.find(initiated, ev, "", nil, "%s came before the first prompt of the session.", what)
+				}
+				return
+			}
 			object := fmt.Sprintf("%d %s", t.ended, what)
 			because := []int{t.ended}
 			switch {

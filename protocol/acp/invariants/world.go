@@ -137,6 +137,9 @@ type turn struct {
 	cancel     *act // the first session/cancel
 	close      *act
 	stop       string // its stop reason, "" after an error
+	// told is a permission request that was open when the turn was cancelled and was
+	// answered with cancelled after that, so that the agent has heard of it twice.
+	told *request
 	// disturbed: the editor did what may end a turn without a cancel, such as
 	// another prompt, or loading or deleting the session.
 	disturbed bool
