@@ -170,7 +170,7 @@ func (p pair) broken(ctx context.Context) []string {
 		return accusations(p.set, res)
 	}
 	found := map[string][]string{}
-	sum([]scenarios.Result{res}, found)
+	sum([]scenarios.Result{res}, found, classes{})
 	named := slices.ContainsFunc(p.fault.Reddens, func(n string) bool { return found[strings.TrimSuffix(n, "?")] != nil })
 	if named || res.Verdict == scenarios.Inconclusive || res.Verdict == scenarios.Skip {
 		return nil // or its situation was not there

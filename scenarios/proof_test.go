@@ -2,6 +2,7 @@ package scenarios_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/bugs"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
@@ -61,8 +63,13 @@ func suite() map[string]*scenarios.Scenario {
 
 // chosen is the fixed scenarios and those a fault names.
 func chosen(all map[string]*scenarios.Scenario, names []string) []*scenarios.Scenario {
+	return named(all, append(slices.Clone(fixedScenarios), names...))
+}
+
+// named is the scenarios that fit one of some patterns, by id.
+func named(all map[string]*scenarios.Scenario, patterns []string) []*scenarios.Scenario {
 	ids := map[string]bool{}
-	for _, name := range append(slices.Clone(fixedScenarios), names...) {
+	for _, name := range patterns {
 		found := false
 		for id := range all {
 			if ok, _ := path.Match(name, id); ok {
@@ -84,6 +91,7 @@ type trial struct {
 	list   []*scenarios.Scenario
 	engine *scenarios.Engine
 	found  map[string][]string // what is red, and in which scenarios
+	class  classes
 	done   chan struct{}
 }
 
@@ -119,7 +127,7 @@ func newBench(list []*trial) *bench {
 				if t.fault.Hangs {
 					jobs = 6 // which mostly wait
 				}
-				t.found = red(ctx, t.engine, t.list, jobs)
+				t.found, t.class = red(ctx, t.engine, t.list, jobs)
 			})
 		}
 	})
@@ -184,12 +192,13 @@ func inside(e *scenarios.Engine) {
 const failed = "error"
 
 // red runs scenarios and returns the rules and checks that found something,
-// with the scenarios in which they did.
-func red(ctx context.Context, e *scenarios.Engine, list []*scenarios.Scenario, jobs int) map[string][]string {
-	found := map[string][]string{}
+// with the scenarios in which they did and the classes they gave.
+func red(ctx context.Context, e *scenarios.Engine, list []*scenarios.Scenario, jobs int) (found map[string][]string,
+	class classes) {
+	found, class = map[string][]string{}, classes{}
 	for len(list) > 0 {
 		run := e.RunAll(ctx, list, scenarios.Plan{Jobs: jobs})
-		sum(run.Results, found)
+		sum(run.Results, found, class)
 		// With an agent that never starts a run gives up after a few, whichever
 		// they are. A trial is of all.
 		list = slices.DeleteFunc(slices.Clone(list), func(s *scenarios.Scenario) bool {
@@ -198,20 +207,43 @@ func red(ctx context.Context, e *scenarios.Engine, list []*scenarios.Scenario, j
 			})
 		})
 	}
-	return found
+	return found, class
 }
 
-func sum(results []scenarios.Result, found map[string][]string) {
+// classes are the worst class of each rule and check in each scenario, by both names.
+type classes map[[2]string]scenarios.Verdict
+
+var classOrder = []scenarios.Verdict{scenarios.Lint, scenarios.Warn, scenarios.Fail, scenarios.Error}
+
+func (c classes) add(name, scenario string, v scenarios.Verdict) {
+	if key := [2]string{name, scenario}; slices.Index(classOrder, v) > slices.Index(classOrder, c[key]) {
+		c[key] = v
+	}
+}
+
+// of is the worst class that a name has in some scenarios.
+func (c classes) of(name string, in []*scenarios.Scenario) (worst scenarios.Verdict) {
+	for _, s := range in {
+		if v := c[[2]string{name, s.ID}]; slices.Index(classOrder, v) > slices.Index(classOrder, worst) {
+			worst = v
+		}
+	}
+	return worst
+}
+
+func sum(results []scenarios.Result, found map[string][]string, class classes) {
 	for _, r := range results {
 		for _, f := range r.Findings {
 			if strings.HasPrefix(f.Rule, "C-") && f.Class != scenarios.Error || f.Class == scenarios.Inconclusive {
 				continue // the scenario breaks the protocol on purpose, or nobody can tell
 			}
 			found[f.Rule] = append(found[f.Rule], r.ID)
+			class.add(f.Rule, r.ID, f.Class)
 		}
 		for _, c := range r.Checks {
 			if c.Verdict == scenarios.Fail || c.Verdict == scenarios.Warn || c.Verdict == scenarios.Lint {
 				found[c.ID] = append(found[c.ID], r.ID)
+				class.add(c.ID, r.ID, c.Verdict)
 			}
 		}
 		if r.Failure != nil && r.Verdict == scenarios.Fail {
@@ -221,6 +253,7 @@ func sum(results []scenarios.Result, found map[string][]string) {
 			// The fault is to do no more what no agent has to. Other goldens
 			// differ for what rules and checks find too.
 			found[r.ID+"#golden"] = append(found[r.ID+"#golden"], r.ID)
+			class.add(r.ID+"#golden", r.ID, scenarios.Lint)
 		}
 		if r.Verdict == scenarios.Error {
 			found[failed] = append(found[failed], r.ID+": "+r.Reason)
@@ -279,6 +312,16 @@ var _ = Describe(proof, Ordered, ContinueOnFailure, func() {
 			killed := slices.ContainsFunc(f.Reddens, func(name string) bool { return found[strings.TrimSuffix(name, "?")] != nil }) ||
 				!slices.ContainsFunc(f.Reddens, func(name string) bool { return !strings.HasSuffix(name, "?") })
 			Expect(killed).To(BeTrue(), "nothing that is declared has found the fault: %s", f.Summary)
+			for _, bug := range bugs.All() {
+				for _, finder := range bug.Found {
+					// What it gives where the fault is at home; else anywhere.
+					class := b.named[f.Name].class
+					got := cmp.Or(class.of(finder.Name, named(all, f.Scenarios)), class.of(finder.Name, declares))
+					if slices.Contains(bug.Faults, f.Name) && got != "" {
+						Expect(finder.Class).To(Equal(string(got)), "bug %d: %s", bug.Number, finder.Name)
+					}
+				}
+			}
 		})
 	}
 })

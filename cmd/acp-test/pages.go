@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/bugs"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/refagent/faults"
@@ -26,6 +27,7 @@ func pages(root *cobra.Command) map[string]string {
 		"faults":            faultsPage(),
 		"liberties":         libertiesPage(),
 		"requirements":      requirementsPage(),
+		"../bugs":           bugsPage(),
 	}
 }
 
@@ -107,6 +109,49 @@ func faultsPage() string {
 	}
 	return b.String()
 }
+
+// bugsPage says what finds the bugs that people reported.
+func bugsPage() string {
+	var b, rows strings.Builder
+	total, found := map[string]int{}, map[string]int{}
+	for _, bug := range bugs.All() {
+		total[bug.Side]++
+		var reports, finders []string
+		for _, r := range bug.Reports {
+			repo, number, _ := strings.Cut(r, "#")
+			reports = append(reports, fmt.Sprintf("[%s](https://github.com/%s/issues/%s)", r, repo, number))
+		}
+		with := ""
+		if bug.NotJudged == "" {
+			found[bug.Side]++
+			with = "`" + strings.Join(bug.Faults, "`, `") + "`"
+		}
+		for _, f := range bug.Found {
+			name := f.Name
+			if !strings.Contains(name, "/") && !strings.HasPrefix(name, "EXIT-") {
+				name = fmt.Sprintf("[%s](reference/rules.md#%s)", name, strings.ToLower(name))
+			}
+			finders = append(finders, name+" ("+f.Class+")")
+		}
+		fmt.Fprintf(&rows, "| %d | %s | %s %s | %s | %s |\n", bug.Number, text(bug.Project), text(bug.What),
+			strings.Join(reports, ", "), with, strings.Join(finders, ", ")+text(bug.NotJudged))
+		if bug.Number == lastOfAgents {
+			rows.WriteString("\n## Editors\n" + bugsHead)
+		}
+	}
+	fmt.Fprintf(&b, "# Bugs in public\n\nWhat people reported of agents and editors that speak the protocol, and what of "+
+		"this program finds the same: %d of %d bugs of agents, %d of %d bugs of editors. For each there is a fault that "+
+		"does what was reported, of the [reference agent](reference/faults.md) or of a careless editor; a test runs the "+
+		"scenarios against it and wants the rule or check of this table to find it, with this class. The rest says why it "+
+		"is not judged. The links lead to public reports: what they tell of may be mended long since.\n\n## Agents\n",
+		found["agent"], total["agent"], found["editor"], total["editor"])
+	return b.String() + bugsHead + rows.String()
+}
+
+const (
+	lastOfAgents = 148
+	bugsHead     = "\n| | project | what went wrong | the same fault here | found by |\n|---|---|---|---|---|\n"
+)
 
 // libertiesPage says what no rule and no check blames.
 func libertiesPage() string {

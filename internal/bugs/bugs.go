@@ -1,0 +1,71 @@
+// Package bugs has the public record: bugs that people reported of agents and
+// editors, each with the fault that does the same and what finds it.
+package bugs
+
+import (
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+//go:embed bugs.txt
+var table string
+
+// Bug is one report, or several of the same bug.
+type Bug struct {
+	Number  int
+	Side    string // "agent" or "editor"
+	Project string
+	What    string   // what went wrong, in a sentence
+	Reports []string // owner/repository#number, at least one
+	// Faults do the same, each on its own; Found is what finds them. NotJudged
+	// stands in place of both: one sentence that says why.
+	Faults    []string
+	Found     []Finder
+	NotJudged string
+}
+
+// Finder is a rule (LATE-CONTENT) or a check (scenario#slug), with the class that it
+// gives to the bug.
+type Finder struct{ Name, Class string }
+
+// All is the record, by number. A mistake in the file is a panic, which the first
+// test finds.
+func All() []Bug {
+	var all []Bug
+	for i, text := range strings.Split(strings.TrimSpace(table), "\n\n") {
+		if i > 0 { // the first block is about the file
+			all = append(all, parse(text))
+		}
+	}
+	return all
+}
+
+func parse(text string) Bug {
+	lines := strings.Split(text, "\n")
+	if len(lines) != 4 {
+		panic(fmt.Sprintf("bugs.txt: a bug has four lines, not %q", text))
+	}
+	head := strings.SplitN(lines[0], " ", 3)
+	number, err := strconv.Atoi(head[0])
+	if err != nil || len(head) != 3 {
+		panic(fmt.Sprintf("bugs.txt: %q is not NUMBER SIDE PROJECT", lines[0]))
+	}
+	b := Bug{Number: number, Side: head[1], Project: head[2], What: strings.TrimSpace(lines[1]),
+		Reports: strings.Fields(lines[2])}
+	faults, found, ok := strings.Cut(strings.TrimSpace(lines[3]), ": ")
+	if !ok {
+		panic(fmt.Sprintf("bugs.txt: %d: %q is neither FAULT: FINDER=CLASS nor not judged: WHY", number, lines[3]))
+	}
+	if faults == "not judged" {
+		b.NotJudged = found
+		return b
+	}
+	b.Faults = strings.Fields(faults)
+	for word := range strings.FieldsSeq(found) {
+		name, class, _ := strings.Cut(word, "=")
+		b.Found = append(b.Found, Finder{name, class})
+	}
+	return b
+}
