@@ -111,7 +111,7 @@ func (b *builder) cancelled() {
 		b.ends("any")
 	}
 	if b.point.kind == atPermission && b.asking {
-		b.untouched()
+		b.untouched(b.point.files...)
 	}
 	b.again("", "CANCEL-011")
 }
@@ -212,8 +212,7 @@ func loads(b *builder) {
 	b.check("LOAD-003", "loads")
 	b.key("session load %s as L", b.target.main)
 	b.add("await response L result?")
-	b.check("LOAD-003", "same-as-before")
-	b.add("same-history %s L", b.former())
+	b.sameAsBefore()
 	b.check("LOAD-005", "same-twice")
 	b.key("session load %s as M", b.target.main)
 	b.add("await response M result?")
@@ -233,9 +232,20 @@ func (b *builder) former() string {
 	return "live"
 }
 
-// remembers asks that the model is still told of the swept turn.
+// sameAsBefore asks that a load tells the conversation as it was before. What is told
+// of a turn that was refused or cut short is open.
+func (b *builder) sameAsBefore() {
+	if b.seen.refused {
+		return
+	}
+	b.check("LOAD-003", "same-as-before")
+	b.add("same-history %s L", b.former())
+}
+
+// remembers asks that the model is still told of the swept turn, if it is part of
+// the conversation: a refused one is not (PROMPT-026).
 func (b *builder) remembers() {
-	if strings.ContainsAny(b.target.text.String(), "$@") {
+	if strings.ContainsAny(b.target.text.String(), "$@") || b.seen.stop != "end_turn" {
 		return
 	}
 	b.check("LOAD-007", "remembers")
@@ -318,8 +328,7 @@ func killAndLoad(b *builder) {
 	b.key("session load %s as L", b.target.main)
 	b.add("await response L result?")
 	if b.point.kind == atIdle || b.point.kind == atLoaded {
-		b.check("LOAD-003", "same-as-before")
-		b.add("same-history %s L", b.former())
+		b.sameAsBefore()
 	} else if b.point.kind != atWrite && b.point.kind != atOnce && b.point.kind != atSecond {
 		// Nothing says that a turn cut short must be replayed; but losing what
 		// the user had said and seen answered hurts.
@@ -347,9 +356,9 @@ func newSession(b *builder) {
 	b.finish()
 	if b.point.kind != atIdle && b.point.kind != atLoaded {
 		b.check("PROMPT-003", "ends-as-before")
-		b.add("await turn %s", cmp.Or(b.seen.stop, "any"))
+		b.ends(cmp.Or(b.seen.stop, "any"))
 	}
-	b.again("", "")
+	b.again(b.target.main, "")
 }
 
 func resumes(b *builder) {

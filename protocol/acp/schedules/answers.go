@@ -3,7 +3,6 @@ package schedules
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/acp-test/acp-test/scenarios/script"
 )
@@ -30,7 +29,7 @@ func answers() []Action {
 			b.key("answer ASK cancelled")
 			b.ends("cancelled")
 			b.asking = true
-			b.untouched()
+			b.untouched(b.point.files...)
 			b.again("", "CANCEL-011")
 		}},
 		{Name: "cancel + allow too late", rank: 2, at: permission, permits: "hold late", sticky: true,
@@ -39,19 +38,19 @@ func answers() []Action {
 				b.check("CANCEL-001", "ends-as-cancelled")
 				b.ends("cancelled")
 				b.key("answer ASK allow_once")
-				b.untouched()
+				b.untouched(b.point.files...)
 				b.again("", "CANCEL-011")
 			}},
 		{Name: "cancel + never answer", rank: 1, at: permission, permits: "never", sticky: true, write: func(b *builder) {
 			b.key("cancel")
 			b.check("CANCEL-001", "ends-as-cancelled")
 			b.ends("cancelled")
-			b.untouched()
+			b.untouched(b.point.files...)
 			b.again("", "CANCEL-011")
 		}},
 		{Name: "answer late", rank: 2, at: permission, free: true, write: func(b *builder) {
 			b.add("await quiet 100ms")
-			b.untouched()
+			b.untouched(b.point.files...)
 			b.key("answer ASK %s", b.choice())
 			b.asking = false
 			b.check("PROMPT-003", "ends-as-before")
@@ -92,7 +91,7 @@ func answers() []Action {
 				b.check("PERM-013", "ends")
 				b.ends("any|error")
 				if !a.allowed {
-					b.untouched()
+					b.untouched(b.behindAny()...)
 				}
 				b.repeat(a.permit, a.always, a.allowed)
 			}})
@@ -139,7 +138,7 @@ func (b *builder) repeat(choice string, always, allowed bool) {
 		b.add("saw permission")
 	}
 	if !allowed {
-		b.untouched()
+		b.untouched(b.behindAny()...)
 	}
 	b.probe()
 }
@@ -147,9 +146,8 @@ func (b *builder) repeat(choice string, always, allowed bool) {
 // restore puts the files back that the turn changes, so that it can run again.
 func (b *builder) restore() {
 	for _, e := range b.seen.effects {
-		what, name, _ := strings.Cut(e, " ")
-		if what != "new" && b.base.Holds(name) {
-			b.add("write %s %s", name, "@"+name)
+		if e.what != "new" && b.base.Holds(e.file) {
+			b.add("write %s %s", e.file, "@"+e.file)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package schedules
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -141,9 +140,17 @@ func (b *builder) lead() {
 		if p.with != nil && p.with.seen.asked > 0 && len(b.base.permits()) == 0 {
 			b.lines = append(b.lines, p.with.base.permits()...)
 		}
-		b.key("session new other")
+		// What was opened before a restart belongs to a process that is gone.
+		at := 0
+		for i, l := range before {
+			if l.Is("restart") {
+				at = i + 1
+			}
+		}
+		before = slices.Insert(before, at, script.New("session new other"))
+		b.keep["session new other"] = true
 		if !slices.ContainsFunc(before, func(l *script.Line) bool { return l.Says("session", "new", t.main) }) {
-			b.add("session new %s", t.main)
+			before = slices.Insert(before, at+1, script.New("session new %s", t.main))
 		}
 	}
 	n := 0
@@ -187,7 +194,7 @@ func (b *builder) lead() {
 		b.key("await gate %s", p.first())
 	case atPermission:
 		if !b.action.answers {
-			b.key("permit "+b.action.permit()+" nth=%s", p.nth)
+			b.key("permit "+b.action.permit()+" %s", p.asked())
 		}
 	case atRequest:
 		b.key("hold %s", p.what)
@@ -350,16 +357,15 @@ func (b *builder) elsewhere() {
 	}
 }
 
-// untouched asks that nothing the turn changes has changed.
-func (b *builder) untouched() {
+// untouched asks that files have not changed.
+func (b *builder) untouched(files ...effect) {
 	var lines []*script.Line
-	for _, e := range b.seen.effects {
-		what, name, _ := strings.Cut(e, " ")
+	for _, e := range files {
 		switch {
-		case what == "new":
-			lines = append(lines, script.New("! exists %s", name))
-		case b.base.Holds(name):
-			lines = append(lines, script.New("cmp %s %s", name, name))
+		case e.what == "new":
+			lines = append(lines, script.New("! exists %s", e.file))
+		case b.base.Holds(e.file):
+			lines = append(lines, script.New("cmp %s %s", e.file, e.file))
 		}
 	}
 	if len(lines) == 0 {

@@ -12,7 +12,8 @@ import (
 // still being listened to.
 func (s schedule) doubts() func(t *transcript.Transcript, effects []string) map[string]bool {
 	two := s.action.Name == "second prompt"
-	effect := s.seen.asked > 0 && len(s.seen.effects) > 0 && !strings.Contains(s.action.Name, "always")
+	owed := s.behindAny()
+	effect := len(owed) > 0 && !strings.Contains(s.action.Name, "always")
 	cut := s.cuts()
 	if !two && !effect && !cut {
 		return nil
@@ -23,7 +24,7 @@ func (s schedule) doubts() func(t *transcript.Transcript, effects []string) map[
 		})
 		out := map[string]bool{}
 		for question, raised := range map[string]bool{
-			"swallowed": two && swallowed(t), "clings": cut && clings(t), "unasked": effect && !asked && len(effects) > 0,
+			"swallowed": two && swallowed(t), "clings": cut && clings(t), "unasked": effect && !asked && both(owed, readEffects(effects)),
 		} {
 			if raised {
 				out[question] = true

@@ -36,12 +36,11 @@ func (p *partner) end() fakellm.Place {
 func (p *partner) effected() []*script.Line {
 	var out []*script.Line
 	for _, e := range p.seen.effects {
-		what, name, _ := strings.Cut(e, " ")
 		switch {
-		case what == "new":
-			out = append(out, script.New("exists %s", name))
-		case what == "changed" && p.base.Holds("want/"+name):
-			out = append(out, script.New("cmp %s %s", name, "want/"+name))
+		case e.what == "new":
+			out = append(out, script.New("exists %s", e.file))
+		case e.what == "changed" && p.base.Holds("want/"+e.file):
+			out = append(out, script.New("cmp %s %s", e.file, "want/"+e.file))
 		}
 	}
 	return out
@@ -98,10 +97,9 @@ func (b *base) partnerOf(o *base) *partner {
 }
 
 // both reports whether two turns change one file.
-func both(a, b []string) bool {
-	return slices.ContainsFunc(a, func(e string) bool {
-		_, name, _ := strings.Cut(e, " ")
-		return slices.ContainsFunc(b, func(f string) bool { return strings.HasSuffix(f, " "+name) })
+func both(a, b []effect) bool {
+	return slices.ContainsFunc(a, func(e effect) bool {
+		return slices.ContainsFunc(b, func(f effect) bool { return f.file == e.file })
 	})
 }
 

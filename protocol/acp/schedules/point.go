@@ -27,6 +27,7 @@ type Point struct {
 	gated bool           // and for the gate
 	what  string         // the method of a held request
 	nth   int            // of a permission
+	files []effect       // what stands behind the permission and behind nothing else
 	tool  fakellm.Place  // the call that runs
 	many  bool           // other requests of the method are held, too
 	merge []bool         // the steps of two sessions: true is the target's
@@ -61,7 +62,9 @@ type seen struct {
 	asked   int    // permissions
 	text    string
 	stop    string
-	effects []string // files that changed: "new F", "changed F", "deleted F"
+	refused bool // this turn, or one of the session before it, did not end by itself
+	effects []effect // files that the run changed
+	owed    map[int][]effect // those that wait for the n-th permission of the turn alone, from 1
 	able    map[string]bool
 }
 
@@ -73,9 +76,10 @@ type frame struct {
 
 // look reads one turn out of a baseline's transcript: the n-th prompt of the
 // run, from 0.
-func look(t *transcript.Transcript, n int, m fakellm.TurnNode) seen {
+func look(t *transcript.Transcript, n int, m fakellm.TurnNode, effects []effect) seen {
 	s := seen{able: map[string]bool{}, choice: "reject_once"}
 	prompt := 0
+	s.owed = map[int][]effect{}
 	for e := range t.All() {
 		switch {
 		case e.Source == transcript.Agent && e.Kind == transcript.Response && e.Method == "initialize":
@@ -89,6 +93,12 @@ func look(t *transcript.Transcript, n int, m fakellm.TurnNode) seen {
 	}
 	if prompt == 0 {
 		return s
+	}
+	s.effects = effects
+	s.owes(t, prompt)
+	for e := range t.All() {
+		s.refused = s.refused || e.Source == transcript.Agent && e.Kind == transcript.Response && e.Ref <= prompt &&
+			e.Session == s.session && e.Method == "session/prompt" && e.JSON().Path("result.stopReason").Str() != "end_turn"
 	}
 	f := follower{turn: m}
 	for e := range t.From(prompt + 1) {
@@ -266,8 +276,12 @@ func (l *lister) frames() {
 		n := counts[f.kind]
 		switch {
 		case f.kind == "permission":
-			l.add(Point{Name: fmt.Sprintf("permission %d", n), State: "permission open", kind: atPermission,
-				hold: f.hold, nth: n, until: repeat("permission", n)})
+			p := Point{Name: fmt.Sprintf("permission %d", n), State: "permission open", kind: atPermission,
+				hold: f.hold, nth: n, until: repeat("permission", n), files: l.seen.owed[n]}
+			if len(p.files) > 0 {
+				p.until = []string{"permission about~" + p.files[0].pattern().String()}
+			}
+			l.add(p)
 			continue
 		case strings.Contains(f.kind, "/") && n > 1:
 			l.same++

@@ -46,13 +46,12 @@ func (planner) State(word string) bool {
 // Observe implements sweep.Base.
 func (b *base) Observe(t *transcript.Transcript, effects []string) (notes []string) {
 	for _, tg := range b.targets {
-		saw := look(t, tg.turn, plain(b.spoken.Turns[tg.turn]))
+		saw := look(t, tg.turn, plain(b.spoken.Turns[tg.turn]), readEffects(effects))
 		if saw.session == "" {
 			notes = append(notes, fmt.Sprintf("%s: the turn on line %d is not swept: the baseline did not get there", b.id,
 				b.Lines[tg.line].Number))
 			continue
 		}
-		saw.effects = effects
 		b.reached = append(b.reached, observed{tg, saw})
 	}
 	return notes

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/acp-test/acp-test/internal/canary"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
 )
 
 // mcpServers are the MCP servers that a scenario gives to the agent.
@@ -325,6 +327,24 @@ func saw(seen []canary.Sighting) string {
 	return "the MCP server saw: " + strings.Join(all, ", ")
 }
 
+// spoken are the entries of a session as it was lived: without what loads told again.
+func spoken(entries iter.Seq[transcript.Entry]) iter.Seq[transcript.Entry] {
+	return func(yield func(transcript.Entry) bool) {
+		loading := map[string]int{} // sessions that are being loaded: the request
+		for e := range entries {
+			switch {
+			case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/load":
+				loading[e.Session] = e.Seq
+			case e.Source == transcript.Agent && e.Kind == transcript.Response && loading[e.Session] == e.Ref:
+				delete(loading, e.Session)
+			}
+			if loading[e.Session] == 0 && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
 func compileSameHistory(l *scenarios.Line) scenarios.Step {
 	var refs []string
 	for i := range l.Rest {
@@ -352,7 +372,11 @@ func compileSameHistory(l *scenarios.Line) scenarios.Step {
 				}
 				first, last = load.Seq, b.AnswerTo(load.Seq)
 			}
-			told[i] = mockclient.FoldHistory(b.Transcript().Between(first, last), second.Session)
+			entries := b.Transcript().Between(first, last)
+			if ref == "live" {
+				entries = spoken(entries)
+			}
+			told[i] = mockclient.FoldHistory(entries, second.Session)
 		}
 		if diff := mockclient.Same(told[0], told[1]); diff != "" {
 			err := b.Back(l, true, "the same conversation", "another one")

@@ -1,0 +1,94 @@
+package schedules
+
+import (
+	"bytes"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// effect is a file that a run changed.
+type effect struct {
+	what string // new, changed or deleted
+	file string
+}
+
+// readEffects reads effects as a sweep gives them: "new F", "changed F", "deleted F".
+func readEffects(list []string) (out []effect) {
+	for _, e := range list {
+		what, file, _ := strings.Cut(e, " ")
+		out = append(out, effect{what, file})
+	}
+	return out
+}
+
+// owes finds out which effects wait for which permission of the turn of a prompt:
+// those whose file one tool call of the whole run names and no other does, where the
+// agent asks for that call once. Only of these is known what a refusal prevents.
+func (s *seen) owes(t *transcript.Transcript, prompt int) {
+	type call struct{ session, id string }
+	named := map[effect]map[call]bool{}
+	asked := map[call][]int{} // the Seqs of its permissions
+	end := t.Len()
+	for e := range t.All() {
+		var id string
+		update := acpframe.Update(e)
+		switch {
+		case e.Source != transcript.Agent:
+		case e.Kind == transcript.Response && e.Ref == prompt:
+			end = e.Seq
+		case update == "tool_call" || update == "tool_call_update":
+			id = e.JSON().Path("params.update.toolCallId").Str()
+		case e.Kind == transcript.Request && e.Method == "session/request_permission":
+			id = e.JSON().Path("params.toolCall.toolCallId").Str()
+			c := call{e.Session, id}
+			asked[c] = append(asked[c], e.Seq)
+		}
+		for _, f := range s.effects {
+			if id != "" && bytes.Contains(e.Raw, []byte(path.Base(f.file))) {
+				if named[f] == nil {
+					named[f] = map[call]bool{}
+				}
+				named[f][call{e.Session, id}] = true
+			}
+		}
+	}
+	nth := map[int]int{} // permissions of the turn, by their Seqs
+	for e := range t.Between(prompt, end) {
+		if e.Source == transcript.Agent && e.Kind == transcript.Request && e.Session == s.session &&
+			e.Method == "session/request_permission" {
+			nth[e.Seq] = len(nth) + 1
+		}
+	}
+	for _, f := range s.effects {
+		for c := range named[f] {
+			if n := len(asked[c]); n == 1 && len(named[f]) == 1 && nth[asked[c][0]] > 0 {
+				s.owed[nth[asked[c][0]]] = append(s.owed[nth[asked[c][0]]], f)
+			}
+		}
+	}
+}
+
+// behindAny are the effects that wait for a permission of the turn.
+func (s schedule) behindAny() (all []effect) {
+	for n := range s.seen.asked {
+		all = append(all, s.seen.owed[n+1]...)
+	}
+	return all
+}
+
+// asked is what tells the permission of the point from others: the file that it
+// alone is about, since which is asked for first is up to the agent, else its number.
+func (p Point) asked() []script.Word {
+	if len(p.files) == 0 {
+		return []script.Word{script.Option("nth", p.nth)}
+	}
+	return []script.Word{script.Option("about", p.files[0].pattern()), script.Option("nth", 1)}
+}
+
+// pattern is a regular expression for the name of the file.
+func (e effect) pattern() script.Word { return script.Quote(regexp.QuoteMeta(path.Base(e.file))) }
