@@ -288,7 +288,11 @@ type Sweep struct {
 	Pruned       int         `json:"pruned"`
 	Inconclusive int         `json:"inconclusive"`
 	Unexplored   int         `json:"unexplored"`
-	Repros       []string    `json:"repros,omitempty"`
+	// Pairs is how many pairs of a kind of situation and an action there are;
+	// PairsTried how many of them the sweep has tried.
+	Pairs      int      `json:"pairs"`
+	PairsTried int      `json:"pairs_tried"`
+	Repros     []string `json:"repros,omitempty"`
 }
 
 // SweepCell is one schedule: an action at a point of a scenario.

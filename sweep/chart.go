@@ -145,8 +145,14 @@ func Describe(f Finding) string {
 	if f.Runs > 0 {
 		fmt.Fprintf(&b, "; again in %s", f.often())
 	}
+	if len(f.Elsewhere) > 0 {
+		fmt.Fprintf(&b, "\n  also after %s", f.elsewhere())
+	}
+	if len(f.With) > 0 {
+		fmt.Fprintf(&b, "\n  with it %s", strings.Join(f.With, ", "))
+	}
 	if f.File != "" {
-		fmt.Fprintf(&b, "\n  acp-test run %s", f.File)
+		fmt.Fprintf(&b, "\n  %s", f.Command)
 	}
 	if t := f.result.Artifacts["transcript"]; t != "" {
 		fmt.Fprintf(&b, "\n  evidence %s", t)

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -23,26 +24,29 @@ const patience = 3
 // chains first.
 func (s *sweep) explore(ctx context.Context, list []Schedule) {
 	var done atomic.Int64
+	total := len(list)
+	if s.Max > 0 {
+		total = min(total, s.Max)
+	}
 	ended := func(sch Schedule, res scenarios.Result) {
 		s.record(sch, res)
-		s.progress("explore", int(done.Add(1)), len(list), sch.id(), res.Verdict)
+		s.progress("explore", int(done.Add(1)), total, sch.id(), res.Verdict)
 	}
-	units := s.units(list)
-	s.each(ctx, len(units), func(i int) {
+	each(ctx, s, s.units(s.distinct(list, s.Max)), func(u unit) {
 		var shared Schedule
 		var res scenarios.Result
-		if len(units[i]) > 1 {
-			shared = s.chained(units[i])
+		if len(u.schedules) > 1 {
+			shared = s.chained(u.schedules)
 			clean := false
-			if res, clean = s.together(ctx, shared, fmt.Sprintf("sweep/one-process/%d", i+1)); clean {
-				for _, sch := range units[i] {
+			if res, clean = s.together(ctx, shared, fmt.Sprintf("sweep/one-process/%d", u.number)); clean {
+				for _, sch := range u.schedules {
 					ended(sch, res)
 				}
 				return
 			}
 		}
 		var alone []scenarios.Result
-		for _, sch := range units[i] {
+		for _, sch := range u.schedules {
 			if s.hopeless(sch) {
 				continue
 			}
@@ -125,10 +129,13 @@ func (s *sweep) record(sch Schedule, res scenarios.Result) {
 		if rank(f.class) > rank(worst) {
 			worst = f.class
 		}
-		s.report(Signature{f.rule, sch.State, sch.Action}, f, sch, res)
+		s.report(f, sch, res)
 	}
 	switch {
-	case res.Verdict == scenarios.Error, res.Verdict == scenarios.Skip:
+	case res.Verdict == scenarios.Error:
+		cell.Verdict = scenarios.Skip
+		s.note("%s cannot be played: %s", sch.id(), res.Reason)
+	case res.Verdict == scenarios.Skip:
 	case len(names) > 0:
 		cell.Verdict = worst
 	case res.Verdict == scenarios.Inconclusive:
@@ -139,11 +146,8 @@ func (s *sweep) record(sch Schedule, res scenarios.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.explored++
-	switch cell.Verdict {
-	case scenarios.Inconclusive:
+	if cell.Verdict == scenarios.Inconclusive {
 		s.unsure++
-	case scenarios.Error:
-		s.errors = append(s.errors, res)
 	}
 	s.cells = append(s.cells, cell)
 }
@@ -159,6 +163,7 @@ func (s Schedule) where() string {
 // sign is one thing a result says against the agent.
 type sign struct {
 	rule    string
+	point   string // of a rule
 	class   scenarios.Verdict
 	message string
 	late    bool // a deadline passed
@@ -183,7 +188,7 @@ func found(res scenarios.Result) []sign {
 	}
 	for _, f := range res.Findings {
 		if rank(f.Class) > 0 && !strings.HasPrefix(f.Rule, "C-") { // those judge our editor
-			add(sign{rule: f.Rule, class: f.Class, message: f.Message})
+			add(sign{rule: f.Rule, point: cmp.Or(f.Point, "rule"), class: f.Class, message: f.Message})
 		}
 	}
 	for _, c := range res.Checks {
@@ -230,28 +235,18 @@ func rank(v scenarios.Verdict) int {
 	return 0
 }
 
-// report files one sign under its signature. The simplest schedule that shows
-// it represents it.
-func (s *sweep) report(sig Signature, g sign, sch Schedule, res scenarios.Result) {
-	s.mu.Lock()
-	f := s.findings[sig]
+// report files one thing that a schedule showed.
+func (s *sweep) report(g sign, sch Schedule, res scenarios.Result) {
 	known, _ := s.engine.Expects(sch.Scenario, g.rule)
-	// What one scenario is expected to show does not stand for another.
-	fresh := f == nil || f.Known != "" && known == ""
-	if f == nil {
-		f = &Finding{}
-		s.findings[sig] = f
-		s.order = append(s.order, sig)
-	}
-	if fresh {
-		*f = Finding{Known: known, Seen: f.Seen, Signature: sig, Class: g.class, Message: g.message, Scenario: sch.Scenario,
-			Point: sch.Point, schedule: sch, result: res}
-	}
-	f.Seen++
-	c := *f
+	one := &sighting{sign: g, schedule: sch, result: res, known: known}
+	sig := one.signature()
+	s.mu.Lock()
+	fresh := !s.told[sig]
+	s.told[sig] = true
+	s.seen = append(s.seen, one)
 	s.mu.Unlock()
 	if fresh && s.Found != nil {
-		s.Found(c)
+		s.Found(sig, g.class)
 	}
 }
 

@@ -3,21 +3,19 @@ package sweep
 import (
 	"context"
 	"os"
+	"strings"
 
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-// Texts are the scenarios of all schedules of scenarios, by id.
-func Texts(ctx context.Context, w *Sweeper, scs ...*scenarios.Scenario) (map[string][]byte, []string, error) {
+// Order are the ids of the schedules of scenarios in the order in which they run.
+func Order(ctx context.Context, w *Sweeper, scs ...*scenarios.Scenario) (order []string, err error) {
 	s := newSweep(w)
 	list, err := s.plan(ctx, scs)
-	out := map[string][]byte{}
-	var order []string
-	for _, sch := range list {
-		out[sch.id()] = sch.text().Text()
+	for sch := range s.distinct(list, w.Max) {
 		order = append(order, sch.id())
 	}
-	return out, order, err
+	return order, err
 }
 
 // Explored are the findings of a sweep as they are found, neither confirmed nor
@@ -27,8 +25,8 @@ func Explored(ctx context.Context, w *Sweeper, scs ...*scenarios.Scenario) ([]Fi
 	list, err := s.plan(ctx, scs)
 	s.explore(ctx, list)
 	var out []Finding
-	for _, sig := range s.order {
-		out = append(out, *s.findings[sig])
+	for _, f := range clusters(s.seen) {
+		out = append(out, *f)
 	}
 	return out, err
 }
@@ -49,4 +47,38 @@ func Repro(f Finding, script string) string {
 		panic(err)
 	}
 	return string(text)
+}
+
+// Arranged is the order in which schedules run.
+var Arranged = arranged
+
+// Sighting is one thing that the run of a schedule showed.
+type Sighting struct {
+	ID, Rule, Point, Message, State, Action string
+	Class                                   scenarios.Verdict
+}
+
+// Clusters are the findings of what was seen.
+func Clusters(seen ...Sighting) (out []Finding) {
+	var list []*sighting
+	for _, g := range seen {
+		sch := Schedule{Scenario: "s", State: g.State, Action: g.Action, Write: func(map[string]bool) (Archive, map[string]bool) { return Archive{}, nil }}
+		if strings.HasPrefix(g.Action, "cancel") {
+			sch.Act = "cancel"
+		}
+		list = append(list, &sighting{sign: sign{rule: g.Rule, point: g.Point, class: g.Class, message: g.Message}, schedule: sch,
+			result: scenarios.Result{ID: g.ID}})
+	}
+	for _, f := range clusters(list) {
+		out = append(out, *f)
+	}
+	return out
+}
+
+// Unplayable is what becomes of a schedule that is no scenario: its note, and the
+// verdict in the map.
+func Unplayable() (note string, verdict scenarios.Verdict) {
+	s := newSweep(&Sweeper{Engine: &scenarios.Engine{}})
+	s.record(Schedule{Scenario: "s", Point: "p", Action: "a"}, scenarios.Result{Verdict: scenarios.Error, Reason: "there is no such word"})
+	return s.notes[0], s.cells[0].Verdict
 }

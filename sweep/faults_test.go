@@ -78,9 +78,9 @@ func first(w *sweep.Sweeper, list []*scenarios.Scenario) (signature string) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	var once sync.Once
-	w.Found = func(f sweep.Finding) {
+	w.Found = func(f sweep.Signature, _ scenarios.Verdict) {
 		once.Do(func() {
-			signature = f.Signature.String()
+			signature = f.String()
 			stop()
 		})
 	}

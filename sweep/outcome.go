@@ -3,7 +3,6 @@ package sweep
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +17,8 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 	run := e.NewRun()
 	run.Started, run.Interrupted = began, ctx.Err() != nil
 	m := &scenarios.Sweep{Explored: s.explored, Pruned: s.pruned, Inconclusive: s.unsure, Cells: s.cells}
-	m.Unexplored = s.skipped + len(all) - s.explored - s.given
+	m.Unexplored = len(all) - s.explored - s.given
+	m.Pairs, m.PairsTried = s.pairs(all)
 	points, actions := map[string]bool{}, map[string]bool{}
 	for _, sch := range all { // in the order of a turn, not of likelihood
 		points[sch.where()], actions[sch.Action] = true, true
@@ -55,12 +55,6 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 			run.Results = append(run.Results, f.result)
 		}
 	}
-	for _, r := range s.errors {
-		if !listed[r.ID] {
-			listed[r.ID] = true
-			run.Results = append(run.Results, r)
-		}
-	}
 	run.Sweep = m
 	for i := range run.Results {
 		r := &run.Results[i]
@@ -69,9 +63,8 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 		}
 	}
 	run.Notes = append(run.Notes, s.notes...)
-	if m.Unexplored > 0 {
-		run.Notes = append(run.Notes, fmt.Sprintf("%d schedules were not explored: give more --budget, or fewer "+
-			"--points or --actions", m.Unexplored))
+	if len(all) == 0 {
+		run.Notes = append(run.Notes, s.nothing())
 	}
 	run.Duration = time.Since(began)
 	out := Outcome{Run: run, Findings: findings, Notes: s.notes}
@@ -85,13 +78,16 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 func (o *Outcome) Rebase(e *scenarios.Engine) []agents.KnownFailure {
 	list := slices.Clone(e.Known)
 	for _, f := range o.Findings {
-		if _, expected := e.Expects(f.Scenario, f.Rule); f.Class != scenarios.Fail || expected {
-			continue
-		}
-		if !slices.ContainsFunc(list, func(k agents.KnownFailure) bool { return k.Covers(f.Scenario, f.Rule) }) {
-			// Not each sweep explores the schedules that show it.
-			list = append(list, agents.KnownFailure{Scenario: f.Scenario, ID: f.Rule, Flaky: true,
-				Reason: "not looked into yet: " + strings.Join(strings.Fields(f.Message), " ")})
+		for _, g := range append(slices.Clone(f.seen), f.also...) {
+			id := g.schedule.Scenario
+			if _, expected := e.Expects(id, g.rule); g.class != scenarios.Fail || expected {
+				continue
+			}
+			if !slices.ContainsFunc(list, func(k agents.KnownFailure) bool { return k.Covers(id, g.rule) }) {
+				// Not each sweep explores the schedules that show it.
+				list = append(list, agents.KnownFailure{Scenario: id, ID: g.rule, Flaky: true,
+					Reason: "not looked into yet: " + strings.Join(strings.Fields(g.message), " ")})
+			}
 		}
 	}
 	with := *e
@@ -207,4 +203,37 @@ func separator(r rune) bool { return r == ' ' || r == '.' }
 
 func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// pairs are how many pairs of a situation and an action there are, and how many of them
+// were tried.
+func (s *sweep) pairs(all []Schedule) (total, tried int) {
+	type pair struct{ state, action string }
+	ran := map[[3]string]bool{}
+	for _, c := range s.cells {
+		ran[[3]string{c.Scenario, c.Point, c.Action}] = true
+	}
+	pairs := map[pair]bool{}
+	for _, sch := range all {
+		k := pair{sch.State, sch.Action}
+		pairs[k] = pairs[k] || ran[[3]string{sch.Scenario, sch.where(), sch.Action}]
+	}
+	for _, did := range pairs {
+		if did {
+			tried++
+		}
+	}
+	return len(pairs), tried
+}
+
+// nothing says why there was nothing to sweep.
+func (s *sweep) nothing() string {
+	switch {
+	case len(s.Points) > 0 || len(s.Actions) > 0:
+		return "nothing to sweep: no point at which one of the actions can be done matches --points and --actions; " +
+			"without them, the map of a sweep shows what there is"
+	case len(s.baselines) == 0:
+		return "nothing to sweep: no scenario was run"
+	}
+	return "nothing to sweep: none of the scenarios has a turn in which an editor can act; what stands against each is above"
 }

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,21 +16,14 @@ import (
 // reduce repeats each finding, makes its schedule as short as it gets, and
 // writes it down. What there is no time for stays as it was found.
 func (s *sweep) reduce(ctx context.Context) []Finding {
-	var list []*Finding
-	for _, sig := range s.order {
-		list = append(list, s.findings[sig])
-	}
+	list := clusters(s.seen)
 	slices.SortStableFunc(list, func(a, b *Finding) int {
-		if d := rank(b.Class) - rank(a.Class); d != 0 {
-			return d
-		}
-		return strings.Compare(a.Signature.String(), b.Signature.String())
+		return cmp.Or(rank(b.Class)-rank(a.Class), strings.Compare(a.Signature.String(), b.Signature.String()))
 	})
 	numbers := map[string]int{}
-	names, places := make([]string, len(list)), make([]int, len(list))
+	names := make([]string, len(list))
 	for i, f := range list {
 		numbers[f.Rule]++
-		places[i] = numbers[f.Rule]
 		names[i] = fmt.Sprintf("%s-%d", f.Rule, numbers[f.Rule])
 	}
 	scripts := make([]*reducer, len(list))
@@ -41,7 +35,7 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 		go func() {
 			defer wait.Done()
 			for i := range next {
-				scripts[i] = s.settle(ctx, list[i], names[i], places[i])
+				scripts[i] = s.settle(ctx, list[i], names[i])
 				s.mu.Lock()
 				done++
 				n := done
@@ -72,27 +66,44 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 }
 
 // settle confirms and shrinks one finding. What it returns has the script.
-func (s *sweep) settle(ctx context.Context, f *Finding, name string, number int) *reducer {
+func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 	if f.Action == "" {
 		return nil // the scenario itself is the repro
 	}
 	if f.Known != "" {
 		return nil
 	}
-	sch := f.schedule
-	sch.probes = s.doubts(sch, f.result)
-	x := &reducer{sweep: s, ctx: ctx, rule: f.Rule, id: "sweep/reduced/" + slug(name), step: s.brisk(sch.Scenario)}
-	for _, g := range found(f.result) {
-		x.late = x.late || g.rule == f.Rule && g.late
-	}
+	x := &reducer{sweep: s, ctx: ctx, rule: f.Rule, id: "sweep/reduced/" + slug(name)}
+	var sch Schedule
 	var a Archive
-	a, x.keep = sch.written()
-	x.brief = number > thorough
-	f.Hits, f.Runs = x.confirm(a, s.times())
-	if f.Hits == 0 && ctx.Err() == nil {
-		// A race: it shows when other things run too.
-		h, n := x.confirm(a, 2*s.times())
-		f.Hits, f.Runs = f.Hits+h, f.Runs+n
+	first := f.seen[0]
+	for i, g := range f.seen[:min(len(f.seen), mostTried)] {
+		sch = g.schedule
+		sch.probes = s.doubts(sch, g.result)
+		x.late, x.step = g.late, s.brisk(sch.Scenario)
+		a, x.keep = sch.written()
+		n := min(s.times(), quick)
+		if i > 0 {
+			n *= 2 // a race: it shows when other things run too
+		}
+		f.represent(g)
+		h, runs := x.confirm(a, n)
+		f.Hits, f.Runs = h, f.Runs+runs
+		if h > 0 {
+			f.Runs = runs
+			break
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		if i+1 == len(f.seen) || i+1 == mostTried { // nothing shows it again
+			h, runs := x.confirm(a, 2*n)
+			f.Hits, f.Runs = h, f.Runs+runs
+		}
+	}
+	if f.Hits == 0 {
+		f.represent(first)
+		a, x.keep = first.schedule.written()
 	}
 	if f.Hits > 0 {
 		// A finding that shows every other time needs several tries before a
@@ -104,11 +115,13 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string, number int)
 			a, x.keep = sch.written()
 		}
 		// What a race depends on is not known: only what comes after it goes.
-		x.brief = x.brief || !x.sure
+		x.brief = !x.sure
 		short := x.shrink(a)
 		if h, n := x.confirm(short, s.times()); h > 0 && h*f.Runs >= f.Hits*n {
 			a, f.Hits, f.Runs = short, h, n
-		} // else it stays as long as it was, but as sure
+		} else if h, n := x.confirm(a, s.times()-f.Runs); n > 0 { // it stays as long as it was, but as sure
+			f.Hits, f.Runs = f.Hits+h, f.Runs+n
+		}
 	}
 	x.script = a
 	f.Lines = scriptLines(a)
@@ -118,9 +131,7 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string, number int)
 // slow reports whether a finding is nothing but a deadline that passed, for
 // which an agent does not fail.
 func (f *Finding) slow() bool {
-	return f.Class != scenarios.Fail && slices.ContainsFunc(found(f.result), func(g sign) bool {
-		return g.rule == f.Rule && (g.late || g.rule == "EXIT-EOF")
-	})
+	return f.Class != scenarios.Fail && (f.late || f.Rule == "EXIT-EOF")
 }
 
 // finish writes the repro of a finding. While others are looked into, a race
@@ -144,6 +155,7 @@ func (x *reducer) finish(f *Finding, name string) {
 	if x.Repro == "" {
 		return
 	}
+	f.Command = x.command(reproFile(x.Repro, name))
 	file, err := writeRepro(x.Repro, name, x.script, f)
 	if err != nil {
 		x.note("%v", err)
@@ -178,8 +190,12 @@ func (s *sweep) times() int {
 	if s.Confirm > 0 {
 		return s.Confirm
 	}
-	return 5
+	return 20
 }
+
+// quick is how often a schedule is run before it is made shorter, and mostTried how many
+// of those that showed a finding are tried until one shows it again.
+const quick, mostTried = 5, 4
 
 // scriptLines counts the lines of a script that do something.
 func scriptLines(a Archive) int {
@@ -190,4 +206,12 @@ func scriptLines(a Archive) int {
 		}
 	}
 	return n
+}
+
+// command is the command line that runs a file as the sweep does.
+func (s *sweep) command(file string) string {
+	if s.Command == nil {
+		return "acp-test run " + file
+	}
+	return s.Command(file)
 }

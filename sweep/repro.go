@@ -20,7 +20,7 @@ func writeRepro(dir, name string, a Archive, f *Finding) (string, error) {
 	}
 	comment("%s: %s.", f.Rule, situation(f))
 	comment("Expect %s of %s, in %s: %s", article(string(f.Class)), f.Rule, f.often(), sentence(f.Message))
-	comment("Found by a sweep of %s.", f.Scenario)
+	comment("Found by a sweep of %s. Run it: %s", f.Scenario, f.Command)
 	if f.Hits < f.Runs || f.Alone < f.AloneRuns {
 		comment("It is a race: run it with --repeat 100, and with a higher --jobs if it does not show.")
 	}
@@ -33,12 +33,15 @@ func writeRepro(dir, name string, a Archive, f *Finding) (string, error) {
 		lines = lines[1:]
 	}
 	a.Lines = append(head, lines...)
-	file := filepath.Join(dir, name+".txtar")
+	file := reproFile(dir, name)
 	if err := os.WriteFile(file, a.Text(), 0o644); err != nil {
 		return "", fmt.Errorf("writing a repro: %w", err)
 	}
 	return file, nil
 }
+
+// reproFile is the file for the repro of a name.
+func reproFile(dir, name string) string { return filepath.Join(dir, name+".txtar") }
 
 // often says how often a finding was seen again.
 func (f *Finding) often() string {

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"iter"
 	"path/filepath"
 	"slices"
 
@@ -16,25 +17,65 @@ import (
 // longestChain is how many schedules a chain has at most.
 const longestChain = 8
 
-// units puts the schedules that can share a process into chains, each at the
-// place of its first, and every other into a unit of its own.
-func (s *sweep) units(list []Schedule) [][]Schedule {
-	var out [][]Schedule
-	open := map[string]int{} // what a chain says once: its unit
-	for _, sch := range list {
-		key := sch.Shared
-		if !s.Reuse || key == "" {
-			out = append(out, []Schedule{sch})
-			continue
+// mostOpen is how many schedules wait at most for others to share a process with.
+const mostOpen = 256
+
+// unit is what one process of the agent is given: a schedule, or several.
+type unit struct {
+	number    int
+	schedules []Schedule
+}
+
+// units puts the schedules that can share a process into chains, and every other into a
+// unit of its own.
+func (s *sweep) units(list iter.Seq[Schedule]) iter.Seq[unit] {
+	return func(yield func(unit) bool) {
+		n, waiting := 0, 0
+		open := map[string][]Schedule{} // by what a chain says once
+		var keys []string
+		give := func(schedules []Schedule) bool {
+			n++
+			return yield(unit{n, schedules})
 		}
-		i, ok := open[key]
-		if !ok || len(out[i]) == longestChain {
-			i = len(out)
-			out, open[key] = append(out, nil), i
+		flush := func() bool {
+			for _, key := range keys {
+				if chain := open[key]; len(chain) > 0 && !give(chain) {
+					return false
+				}
+			}
+			clear(open)
+			keys, waiting = nil, 0
+			return true
 		}
-		out[i] = append(out[i], sch)
+		for sch := range list {
+			key := ""
+			if s.Reuse {
+				key = sch.Shared()
+			}
+			if key == "" {
+				if !give([]Schedule{sch}) {
+					return
+				}
+				continue
+			}
+			if open[key] == nil {
+				keys = append(keys, key)
+			}
+			open[key] = append(open[key], sch)
+			waiting++
+			if len(open[key]) == longestChain {
+				waiting -= longestChain
+				if !give(open[key]) {
+					return
+				}
+				open[key] = open[key][:0:0]
+			}
+			if waiting == mostOpen && !flush() {
+				return
+			}
+		}
+		flush()
 	}
-	return out
 }
 
 // chained returns the schedule that consists of others.
@@ -51,12 +92,7 @@ func (s *sweep) together(ctx context.Context, sch Schedule, id string) (res scen
 		return res, false
 	}
 	switch res.Verdict {
-	case scenarios.Error:
-		s.mu.Lock()
-		s.errors = append(s.errors, res)
-		s.mu.Unlock()
-		return res, false
-	case scenarios.Skip, scenarios.Inconclusive:
+	case scenarios.Error, scenarios.Skip, scenarios.Inconclusive:
 		return res, false
 	}
 	unreached := slices.ContainsFunc(res.Checks, func(c scenarios.Check) bool { return c.NotReached })
@@ -84,7 +120,7 @@ func (s *sweep) reportShared(sch Schedule, res scenarios.Result, alone []scenari
 		if !slices.ContainsFunc(alone, func(r scenarios.Result) bool {
 			return slices.ContainsFunc(found(r), func(o sign) bool { return o.rule == g.rule })
 		}) {
-			s.report(Signature{g.rule, sch.State, sch.Action}, g, sch, res)
+			s.report(g, sch, res)
 		}
 	}
 }

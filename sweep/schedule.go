@@ -62,9 +62,12 @@ type Schedule struct {
 	// Races says that another order of what happens at once may hide what it
 	// shows.
 	Races bool
-	// Shared names what it must have in common with those it can share a process
+	// Act is the kind of act: what breaks one check after acts of one kind is one
+	// finding. "" is the action.
+	Act string
+	// Shared returns what it must have in common with those it can share a process
 	// with; "" if it can with none.
-	Shared string
+	Shared func() string
 	// Write returns its scenario, and the lines without which it would be
 	// another. Probes are questions that came up when it first ran: the script
 	// asks them too, so that it fails for the same reason.
@@ -74,7 +77,6 @@ type Schedule struct {
 	// Of is what the Planner knows of it.
 	Of any
 
-	round  int // how many of its state and action come before it
 	probes map[string]bool
 	parts  []Schedule // of a chain, which has no turn of its own
 	chain  func(parts []Schedule) (Archive, map[string]bool)

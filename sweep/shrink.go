@@ -37,10 +37,6 @@ type change func(Archive) (Archive, bool)
 // longest is how many lines a repro may have.
 const longest = 25
 
-// thorough is how many findings of one rule are made as short as they get. The
-// others differ by situation only, and are cut roughly.
-const thorough = 2
-
 // shows runs a script until it shows the rule, at most as often as is tried.
 func (x *reducer) shows(ctx context.Context, a Archive) bool {
 	if _, err := x.engine.Protocol.Parse(x.id, x.id, a.Text()); err != nil {
@@ -113,7 +109,7 @@ func (x *reducer) shrink(a Archive) Archive {
 	}
 	ctx, stop := context.WithTimeout(x.ctx, most)
 	defer stop()
-	for round := 0; round < 3; round++ {
+	for {
 		before := string(a.Text())
 		// What stands many times goes first: it takes away the most for one try.
 		passes := []func(Archive) []change{x.series, x.tail, x.blocks, x.lines, x.turns, x.files}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
@@ -28,8 +29,8 @@ type Sweeper struct {
 	Planner Planner
 	// Jobs is how many schedules run at once; 0 is the number of CPUs.
 	Jobs int
-	// Budget bounds the exploration, and once more half of that what is done
-	// about its findings; 0 is no bound.
+	// Budget bounds what comes after the baselines, exploring and what is done about
+	// the findings; 0 is no bound.
 	Budget time.Duration
 	// Points and Actions are globs over the names or states of points and the
 	// names of actions; none means all.
@@ -40,15 +41,18 @@ type Sweeper struct {
 	// sessions of its own, where they leave nothing else behind. What comes of it
 	// is looked for in a process for each.
 	Reuse bool
-	// Confirm is how often a finding is run again; 0 means 5.
+	// Confirm is how often what is reported of a finding is run; 0 means 20.
 	Confirm int
 	// Shrink bounds how long one finding is made shorter; 0 means 20 s.
 	Shrink time.Duration
 	// Repro is the folder for the files that reproduce findings; "" writes
 	// none.
 	Repro string
-	// Found and Progress are told of each new finding and of each schedule.
-	Found    func(Finding)
+	// Command returns the command line that runs a file as the sweep does; nil is
+	// "acp-test run FILE".
+	Command func(file string) string
+	// Found and Progress are told of each new signature and of each schedule.
+	Found    func(Signature, scenarios.Verdict)
 	Progress func(Progress)
 }
 
@@ -60,8 +64,9 @@ type Progress struct {
 	Verdict     scenarios.Verdict
 }
 
-// Finding is what several schedules showed: one rule, broken in one situation
-// by one action.
+// Finding is what several schedules showed, by what it is most likely one bug: one rule
+// broken at one point, or one check with one complaint after one kind of act. Its
+// signature is that of the shortest schedule that shows it.
 type Finding struct {
 	Signature
 	Class    scenarios.Verdict
@@ -71,6 +76,9 @@ type Finding struct {
 	// Seen is how many schedules showed it; Hits of Runs is how often its
 	// representative did when run again.
 	Seen, Hits, Runs int
+	// Elsewhere are the other actions and situations in which it was seen, With the
+	// rules and checks that failed only where it showed.
+	Elsewhere, With []string
 	// Alone of AloneRuns is how often a race was seen again while nothing else
 	// ran.
 	Alone, AloneRuns int
@@ -78,12 +86,15 @@ type Finding struct {
 	// scenario that was swept; "" if it is not. A known finding is neither run
 	// again nor made shorter.
 	Known string
-	// File is the repro, Lines the length of its script.
-	File  string
-	Lines int
+	// File is the repro, Lines the length of its script, Command what runs it.
+	File, Command string
+	Lines         int
 
-	schedule Schedule
-	result   scenarios.Result
+	seen, also []*sighting // of it, and of what came with it
+	schedule   Schedule
+	result     scenarios.Result
+	point      string // of the rule
+	late       bool   // a deadline passed
 }
 
 // Signature tells findings apart.
@@ -112,28 +123,26 @@ type sweep struct {
 	*Sweeper
 	engine scenarios.Engine
 	slots  chan struct{}
-	// whole is the caller's context: the end of the budget starts nothing new,
-	// but cuts nothing off that runs.
+	// whole ends a little later than the budget, which starts nothing new, but lets
+	// what runs come to its end.
 	whole context.Context
 
 	mu        sync.Mutex
 	cells     []scenarios.SweepCell
-	findings  map[Signature]*Finding
-	order     []Signature
+	seen      []*sighting
+	told      map[Signature]bool
 	baseline  map[string]map[string]bool // scenario: rules its baseline breaks
 	silent    map[string]int             // state and action: schedules that ran into a deadline
 	explored  int
 	unsure    int
-	skipped   int
 	pruned    int
 	given     int // planned, but pruned while exploring
-	errors    []scenarios.Result
 	baselines []scenarios.Result
 	notes     []string
 }
 
 func newSweep(w *Sweeper) *sweep {
-	s := &sweep{Sweeper: w, whole: context.Background(), engine: *w.Engine, findings: map[Signature]*Finding{},
+	s := &sweep{Sweeper: w, whole: context.Background(), engine: *w.Engine, told: map[Signature]bool{},
 		baseline: map[string]map[string]bool{}, silent: map[string]int{}}
 	s.engine.Golden, s.engine.Update, s.engine.Step = nil, false, nil
 	jobs := w.Jobs
@@ -153,24 +162,52 @@ func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome,
 	s := newSweep(w)
 	s.whole = ctx
 	began := time.Now()
-	explore, stop := ctx, context.CancelFunc(func() {})
-	if w.Budget > 0 {
-		explore, stop = context.WithTimeoutCause(ctx, w.Budget, errBudget)
-	}
-	defer stop()
-
-	schedules, err := s.plan(explore, list)
+	schedules, err := s.plan(ctx, list)
 	if err != nil {
 		return Outcome{}, err
 	}
-	s.explore(explore, schedules)
-	settle, end := ctx, context.CancelFunc(func() {})
+	explore, settle := ctx, ctx
 	if w.Budget > 0 {
-		settle, end = context.WithDeadlineCause(ctx, began.Add(w.Budget+w.Budget/2), errBudget)
+		var stop, end, cut context.CancelFunc
+		explore, stop = context.WithCancel(ctx)
+		defer stop()
+		settle, end = context.WithTimeoutCause(ctx, w.Budget, errBudget)
+		defer end()
+		s.whole, cut = context.WithTimeoutCause(ctx, w.Budget+w.Budget/12, errBudget)
+		defer cut()
+		go s.divide(settle, stop)
 	}
-	defer end()
+	s.explore(explore, schedules)
 	findings := s.reduce(settle)
 	return s.outcome(ctx, findings, schedules, began), nil
+}
+
+// divide ends exploring with the budget, or after two thirds of it as soon as there is
+// something to look into.
+func (s *sweep) divide(ctx context.Context, stop context.CancelFunc) {
+	defer stop()
+	later := time.NewTimer(s.Budget - s.Budget/3)
+	defer later.Stop()
+	select {
+	case <-ctx.Done():
+		return
+	case <-later.C:
+	}
+	often := time.NewTicker(max(s.Budget/100, time.Millisecond))
+	defer often.Stop()
+	for {
+		s.mu.Lock()
+		found := slices.ContainsFunc(s.seen, func(g *sighting) bool { return g.schedule.Action != "" && g.known == "" })
+		s.mu.Unlock()
+		if found {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-often.C:
+		}
+	}
 }
 
 var errBudget = errors.New("the budget is used up")
@@ -188,7 +225,7 @@ func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]Schedul
 		b, notes := s.Planner.Base(commands, sc.ID, text)
 		bases, s.notes = append(bases, b), append(s.notes, notes...)
 	}
-	s.each(ctx, len(bases), func(i int) { s.observe(ctx, bases[i], list[i]) })
+	each(ctx, s, upTo(len(bases)), func(i int) { s.observe(ctx, bases[i], list[i]) })
 	var all []Schedule
 	for i, b := range bases {
 		more, same := b.Schedules(bases, Wanted{
@@ -199,37 +236,7 @@ func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]Schedul
 		all = append(all, more...)
 		s.prune(same)
 	}
-	s.sort(all)
-	if s.Max > 0 && len(all) > s.Max {
-		s.skipped += len(all) - s.Max
-		all = all[:s.Max]
-	}
-	return all, nil
-}
-
-// sort puts schedules into the order in which they run. Each action is tried
-// once in each situation before any is tried twice; within that the likeliest
-// come first, and among equals the seed decides.
-func (s *sweep) sort(all []Schedule) {
-	r := rand.New(rand.NewPCG(uint64(s.engine.Seed), 0x5eed))
-	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	likely := func(a, b Schedule) int { return a.Rank - b.Rank }
-	slices.SortStableFunc(all, likely)
-	tried := map[[3]string]int{}
-	for i := range all {
-		k := [3]string{all[i].State, all[i].Action}
-		if all[i].Apart {
-			k[2] = all[i].Scenario
-		}
-		all[i].round = tried[k]
-		tried[k]++
-	}
-	slices.SortStableFunc(all, func(a, b Schedule) int {
-		if d := a.round - b.round; d != 0 {
-			return d
-		}
-		return likely(a, b)
-	})
+	return arranged(all, s.engine.Seed), nil
 }
 
 // observe runs the baseline of one scenario and reads what happens in the turns
@@ -248,13 +255,14 @@ func (s *sweep) observe(ctx context.Context, b Base, sc *scenarios.Scenario) {
 	broken := map[string]bool{}
 	for _, f := range found(res) {
 		broken[f.rule] = true
-		s.report(Signature{Rule: f.rule}, f, Schedule{Scenario: sc.ID}, res)
+		s.report(f, Schedule{Scenario: sc.ID}, res)
 	}
 	s.mu.Lock()
 	s.baseline[sc.ID] = broken
 	s.baselines = append(s.baselines, res)
 	s.mu.Unlock()
 	if res.Verdict == scenarios.Skip || res.Verdict == scenarios.Error {
+		s.note("%s is not swept: %s", sc.ID, res.Reason)
 		return
 	}
 	dir := filepath.Join(e.Out, filepath.FromSlash(sc.ID))
@@ -312,24 +320,35 @@ func (s *sweep) wanted(globs []string, names ...string) bool {
 // action. A slash is a character like any other.
 func Matches(pattern, name string) bool { return glob.Text(pattern, name) }
 
-// each calls f for 0 to n-1, as many at once as there are slots, in order.
-func (s *sweep) each(ctx context.Context, n int, f func(i int)) {
+// upTo are the numbers from 0 to n-1.
+func upTo(n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := range n {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// each calls f for each of list, as many at once as there are slots, in order.
+func each[T any](ctx context.Context, s *sweep, list iter.Seq[T], f func(T)) {
 	var wait sync.WaitGroup
-	next := make(chan int)
+	next := make(chan T)
 	for range cap(s.slots) * 4 { // a schedule that only lingers holds no slot
 		wait.Add(1)
 		go func() {
 			defer wait.Done()
-			for i := range next {
-				f(i)
+			for one := range next {
+				f(one)
 			}
 		}()
 	}
-	for i := range n {
+	for one := range list {
 		if ctx.Err() != nil {
 			break
 		}
-		next <- i
+		next <- one
 	}
 	close(next)
 	wait.Wait()

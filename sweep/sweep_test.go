@@ -2,7 +2,6 @@ package sweep_test
 
 import (
 	"context"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,81 +77,17 @@ func told(list []sweep.Finding) string {
 }
 
 var _ = Describe("a schedule", func() {
-	It("is a scenario without a mistake, whatever the point and the action", func() {
-		for _, id := range ordinary {
-			texts, order, err := sweep.Texts(context.Background(), &sweep.Sweeper{Planner: schedules.V1(), Engine: engine("")}, scenario(id))
-			Expect(err).NotTo(HaveOccurred())
-			Expect(len(order)).To(BeNumerically(">", 100), id)
-			for name, text := range texts {
-				_, err := acp.V1().Parse(name, name, text)
-				Expect(err).NotTo(HaveOccurred(), "%s:\n%s", name, text)
-				Expect(strings.Count(strings.SplitN(string(text), "-- llm.yaml --", 2)[0], "\n")).To(BeNumerically("<", 90), name)
-			}
-		}
-	})
-
-	It("is one of every shipped scenario, also where that says what sweeps say", func() {
-		all, err := acp.V1().Shipped()
-		Expect(err).NotTo(HaveOccurred())
-		all = slices.DeleteFunc(all, func(s *scenarios.Scenario) bool { return s.Role == "agent" })
-		own := filepath.Join(GinkgoT().TempDir(), "own.txtar")
-		Expect(os.WriteFile(own, []byte("prompt 'Keep talking elsewhere.'\nawait turn any\n"+
-			"prompt 'Once more, please.'\nawait turn any\nprompt 'Are you still there?'\nawait turn any\n"), 0o600)).To(Succeed())
-		owns, err := acp.V1().Load(own)
-		Expect(err).NotTo(HaveOccurred())
-		texts, _, err := sweep.Texts(context.Background(), &sweep.Sweeper{Planner: schedules.V1(), Engine: engine("")}, append(all, owns...)...)
-		Expect(err).NotTo(HaveOccurred())
-		var wrong []string
-		for name, text := range texts {
-			if _, err := acp.V1().Parse(name, name, text); err != nil {
-				wrong = append(wrong, name+": "+err.Error()[strings.Index(err.Error(), ":"):])
-			}
-		}
-		Expect(wrong).To(BeEmpty())
-		said := 0
-		for _, text := range texts {
-			if strings.Contains(string(text), "'Now: Are you still there?'") {
-				said++
-			}
-		}
-		GinkgoWriter.Println(len(texts), "schedules, of which in", said, "the sweep had to say something else")
-		Expect(said).To(BeNumerically(">", 100))
-		Expect(len(texts)).To(BeNumerically(">", 10_000))
-	})
-
-	It("merges a turn with those of other scenarios in orders that only the seed decides", func() {
-		merged := func(seed int64) (names []string, text string) {
-			e := engine("")
-			e.Seed = seed
-			texts, _, err := sweep.Texts(context.Background(), &sweep.Sweeper{Planner: schedules.V1(), Engine: e, Points: []string{"merge * with *"}, Actions: []string{"nothing"}},
-				scenario("prompt-turn/two-turns"), scenario("permission/allow-once-edit"), scenario("tool-calls/read"))
-			Expect(err).NotTo(HaveOccurred())
-			for _, name := range slices.Sorted(maps.Keys(texts)) {
-				names = append(names, name)
-				text += string(texts[name])
-			}
-			return names, text
-		}
-		names, text := merged(7)
-		Expect(names).To(ContainElement(ContainSubstring("two-turns/1/merge-1-with-permission-allow-once-edit")))
-		Expect(names).To(ContainElement(ContainSubstring("allow-once-edit/1/merge-1-with-prompt-turn-two-turns")))
-		Expect(text).To(MatchRegexp("(?m)^cmp main.go want/main.go$"))
-		_, again := merged(7)
-		Expect(again).To(Equal(text))
-		_, other := merged(8)
-		Expect(other).NotTo(Equal(text))
-	})
-
 	It("comes at a place that only the seed decides", func() {
 		order := func(seed int64) []string {
 			e := engine("")
 			e.Seed = seed
-			_, order, err := sweep.Texts(context.Background(), &sweep.Sweeper{Planner: schedules.V1(), Engine: e}, scenario("prompt-turn/two-turns"))
+			order, err := sweep.Order(context.Background(), &sweep.Sweeper{Planner: schedules.V1(), Engine: e}, scenario("prompt-turn/two-turns"))
 			Expect(err).NotTo(HaveOccurred())
 			return order
 		}
-		Expect(order(7)).To(Equal(order(7)))
-		Expect(order(7)).NotTo(Equal(order(8)))
+		seven := order(7)
+		Expect(order(7)).To(Equal(seven))
+		Expect(order(8)).NotTo(Equal(seven))
 	})
 })
 

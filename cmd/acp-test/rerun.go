@@ -7,13 +7,42 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/acp-test/acp-test/scenarios"
 )
 
 // rerun makes the command that runs just one scenario of this run again.
 func rerun(c *cobra.Command, o *options) func(id string) string {
-	words := []string{"acp-test", c.Name()}
-	once := []string{"run", "tag", "jobs", "repeat", "until-fail", "fail-fast", "shard", "durations", "out", "report",
-		"verbose", "quiet", "update", "golden-required", "list", "baseline-write", "against", "watch"}
+	words := append([]string{"acp-test", c.Name()}, again(c)...)
+	given, command := c.Flags().Args(), []string(nil)
+	if dash := c.ArgsLenAtDash(); dash >= 0 {
+		given, command = given[:dash], append([]string{"--"}, given[dash:]...)
+	}
+	return func(id string) string {
+		all := append(slices.Clone(words), "--run", "^"+regexp.QuoteMeta(id)+"$")
+		return quoted(spoken(append(append(all, given...), command...)))
+	}
+}
+
+// rerunFile is the command line that runs a file as a sweep did.
+func rerunFile(c *cobra.Command, engine *scenarios.Engine, file string) string {
+	words := append([]string{"acp-test", "run"}, again(c, "budget", "points", "actions", "max", "confirm", "repro", "reuse",
+		"suite", "baseline", "strict")...)
+	if engine.Linger != nil && !c.Flags().Changed("linger") {
+		words = append(words, "--linger", engine.Linger.String())
+	}
+	words = append(words, file)
+	if dash := c.ArgsLenAtDash(); dash >= 0 {
+		words = append(append(words, "--"), c.Flags().Args()[dash:]...)
+	}
+	return quoted(spoken(words))
+}
+
+// again are the flags of a command line that another one needs to do the same, without
+// those that are not wanted.
+func again(c *cobra.Command, unwanted ...string) (words []string) {
+	once := append(unwanted, "run", "tag", "jobs", "repeat", "until-fail", "fail-fast", "shard", "durations", "out", "report",
+		"verbose", "quiet", "update", "golden-required", "list", "baseline-write", "against", "watch")
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(once, f.Name) {
 			return
@@ -31,14 +60,7 @@ func rerun(c *cobra.Command, o *options) func(id string) string {
 			}
 		}
 	})
-	given, command := c.Flags().Args(), []string(nil)
-	if dash := c.ArgsLenAtDash(); dash >= 0 {
-		given, command = given[:dash], append([]string{"--"}, given[dash:]...)
-	}
-	return func(id string) string {
-		all := append(slices.Clone(words), "--run", "^"+regexp.QuoteMeta(id)+"$")
-		return quoted(spoken(append(append(all, given...), command...)))
-	}
+	return words
 }
 
 var harmlessWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)

@@ -51,11 +51,11 @@ line, a scenario or this machine is at fault.`,
 	}
 	o.flags(c)
 	f := c.Flags()
-	f.DurationVar(&o.budget, "budget", 0, "stop exploring after `TIME` (default: when all is explored)")
+	f.DurationVar(&o.budget, "budget", 0, "how long it takes once each scenario has run as it is, `TIME` (default: until all is explored)")
 	f.StringSliceVar(&o.points, "points", nil, "only points whose name or situation matches `GLOB` (repeatable)")
 	f.StringSliceVar(&o.actions, "actions", nil, "only actions whose name matches `GLOB` (repeatable)")
-	f.IntVar(&o.max, "max", 0, "explore at most `N` schedules, the likeliest to fail")
-	f.IntVar(&o.confirm, "confirm", 5, "run each finding `N` times again")
+	f.IntVar(&o.max, "max", 0, "explore at most `N` schedules, of each kind of point before any twice")
+	f.IntVar(&o.confirm, "confirm", 20, "run what is reported of each finding `N` times")
 	f.BoolVar(&o.reuse, "reuse", false,
 		"run schedules in sessions of one process of the agent, where they leave nothing else behind")
 	f.StringVar(&o.repro, "repro", "repro", "the folder for what reproduces findings, `DIR`")
@@ -113,9 +113,10 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		Planner: schedules.V1(),
 		Engine:  engine, Jobs: jobs, Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max, Confirm: o.confirm,
 		Repro: o.repro, Reuse: o.reuse,
-		Found: func(f sweep.Finding) {
+		Command: func(file string) string { return rerunFile(c, engine, file) },
+		Found: func(f sweep.Signature, class scenarios.Verdict) {
 			if o.verbose {
-				fmt.Fprintf(h.out, "%-5s %s: %s\n", f.Class, f.Scenario, f.Signature)
+				fmt.Fprintf(h.out, "%-5s %s\n", class, f)
 			}
 		},
 		Progress: h.sweepProgress(o),
@@ -130,8 +131,8 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		if id := run.Results[i].ID; len(run.Results[i].Artifacts["scenario"]) == 0 {
 			run.Results[i].Rerun = again(id)
 		} else {
-			run.Results[i].Rerun = quoted([]string{"acp-test", "run",
-				filepath.Join(o.out, filepath.FromSlash(run.Results[i].Artifacts["scenario"]))})
+			run.Results[i].Rerun = rerunFile(c, engine,
+				filepath.Join(o.out, filepath.FromSlash(run.Results[i].Artifacts["scenario"])))
 		}
 	}
 	if err := o.writeSweepBaseline(engine, &out); err != nil {
@@ -181,11 +182,6 @@ func (h *host) sweepSummary(o *sweeping, out sweep.Outcome) error {
 			return err
 		}
 	}
-	for _, r := range run.Results {
-		if r.Verdict == scenarios.Error {
-			fmt.Fprintf(h.out, "error %s: %s\n", r.ID, r.Reason)
-		}
-	}
 	for _, f := range out.Findings {
 		fmt.Fprintf(h.out, "\n%s\n", sweep.Describe(f))
 	}
@@ -205,7 +201,8 @@ func (h *host) sweepSummary(o *sweeping, out sweep.Outcome) error {
 	if known > 0 {
 		findings += fmt.Sprintf(", %d known", known)
 	}
-	_, err := fmt.Fprintf(h.out, "%d schedules explored, %d pruned, %d inconclusive, %d unexplored; %s; %s, seed %d\n",
-		s.Explored, s.Pruned, s.Inconclusive, s.Unexplored, findings, run.Duration.Round(100*time.Millisecond), run.Seed)
+	_, err := fmt.Fprintf(h.out, "%d schedules explored, %d pruned, %d inconclusive; %d of %d pairs of situation and action; "+
+		"%s; %s, seed %d\n", s.Explored, s.Pruned, s.Inconclusive, s.PairsTried, s.Pairs, findings,
+		run.Duration.Round(100*time.Millisecond), run.Seed)
 	return err
 }

@@ -220,7 +220,7 @@
     const s = run.sweep || {};
     const cells = s.cells || [];
     return [navigation("#/sweep"), h("h1", {}, "Sweep"),
-      h("div", { class: "dim" }, `${s.explored} schedules explored, ${s.pruned} pruned, ${s.inconclusive} inconclusive, ${s.unexplored} unexplored`),
+      h("div", { class: "dim" }, `${s.explored} schedules explored, ${s.pruned} pruned, ${s.inconclusive} inconclusive; ${s.pairs_tried} of ${s.pairs} pairs of situation and action`),
       [...new Set(cells.map(c => c.scenario))].map(name => [h("h2", {}, name), h("table", { class: "map" },
         h("tr", {}, h("th", {}, ""), (s.actions || []).map(a => h("th", {}, a))),
         (s.points || []).filter(p => cells.some(c => c.scenario === name && c.point === p)).map(p => h("tr", {}, h("th", {}, p), (s.actions || []).map(a => {

@@ -9,7 +9,8 @@ import (
 )
 
 // worksAgain judges that a session goes on after a cancel and after a load.
-// What the fake model is told to fail is no fault of the agent.
+// What the fake model is told to fail is no fault of the agent, nor what the editor
+// refuses it.
 func worksAgain() *rule {
 	r := ofAgent("WORKS-AGAIN",
 		"A session answers the next prompt after a cancelled turn, and after it was loaded or resumed.")
@@ -25,6 +26,11 @@ func worksAgain() *rule {
 				faults = ev.Seq
 			}
 		}, modelEvent)
+		w.on(func(ev *event) {
+			if ev.err.Exists() {
+				faults = ev.Seq
+			}
+		}, editorAnswers()...)
 		w.on(func(ev *event) {
 			s := ev.session
 			if s == nil {

@@ -33,6 +33,16 @@ func (a Action) permit() string {
 	return a.permits
 }
 
+// kind is the kind of act: all that cancels is one.
+func (a Action) kind() string {
+	for _, kind := range []string{"cancel", "load", "close", "second prompt", "new session"} {
+		if strings.Contains(a.Name, kind) {
+			return kind
+		}
+	}
+	return a.Name
+}
+
 func anywhere(Point) bool { return true }
 
 // letGo are the points from which the turn can be let come to its end.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
@@ -24,6 +25,15 @@ func readEffects(list []string) (out []effect) {
 		out = append(out, effect{what, file})
 	}
 	return out
+}
+
+// ofAgent are the effects without those that the script has itself.
+func (b *base) ofAgent(effects []effect) []effect {
+	return slices.DeleteFunc(effects, func(e effect) bool {
+		return slices.ContainsFunc(b.Lines, func(l *script.Line) bool {
+			return (l.Is("write") || l.Is("exec")) && strings.Contains(l.String(), path.Base(e.file))
+		})
+	})
 }
 
 // owes finds out which effects wait for which permission of the turn of a prompt:

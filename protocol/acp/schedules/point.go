@@ -62,8 +62,8 @@ type seen struct {
 	asked   int    // permissions
 	text    string
 	stop    string
-	refused bool // this turn, or one of the session before it, did not end by itself
-	effects []effect // files that the run changed
+	refused bool             // this turn, or one of the session before it, did not end by itself
+	effects []effect         // files that the run changed
 	owed    map[int][]effect // those that wait for the n-th permission of the turn alone, from 1
 	able    map[string]bool
 }

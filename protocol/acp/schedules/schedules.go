@@ -46,7 +46,7 @@ func (planner) State(word string) bool {
 // Observe implements sweep.Base.
 func (b *base) Observe(t *transcript.Transcript, effects []string) (notes []string) {
 	for _, tg := range b.targets {
-		saw := look(t, tg.turn, plain(b.spoken.Turns[tg.turn]), readEffects(effects))
+		saw := look(t, tg.turn, plain(b.spoken.Turns[tg.turn]), b.ofAgent(readEffects(effects)))
 		if saw.session == "" {
 			notes = append(notes, fmt.Sprintf("%s: the turn on line %d is not swept: the baseline did not get there", b.id,
 				b.Lines[tg.line].Number))
@@ -59,7 +59,6 @@ func (b *base) Observe(t *transcript.Transcript, effects []string) (notes []stri
 
 // Schedules implements sweep.Base.
 func (b *base) Schedules(others []sweep.Base, w sweep.Wanted) (list []sweep.Schedule, same int) {
-	texts := map[string]bool{}
 	for _, o := range b.reached {
 		m := plain(b.spoken.Turns[o.target.turn])
 		drawn := w.Drawn(o.target.turn)
@@ -70,21 +69,9 @@ func (b *base) Schedules(others []sweep.Base, w sweep.Wanted) (list []sweep.Sche
 				continue
 			}
 			for _, p := range pts {
-				if !a.at(p) || !w.Point(p.Name, p.State) {
-					continue
+				if a.at(p) && w.Point(p.Name, p.State) {
+					list = append(list, schedule{base: b, target: o.target, seen: o.seen, point: p, action: a}.planned())
 				}
-				s := schedule{base: b, target: o.target, seen: o.seen, point: p, action: a}
-				text, _ := s.write()
-				// The first line only names the schedule: the rest is it.
-				rest := text
-				rest.Lines = text.Lines[1:]
-				key := string(rest.Text())
-				if texts[key] {
-					same++
-					continue
-				}
-				texts[key] = true
-				list = append(list, s.planned(text))
 			}
 			same += alike
 		}
@@ -93,16 +80,16 @@ func (b *base) Schedules(others []sweep.Base, w sweep.Wanted) (list []sweep.Sche
 }
 
 // planned is the schedule as a sweep sees it.
-func (s schedule) planned(text sweep.Archive) sweep.Schedule {
+func (s schedule) planned() sweep.Schedule {
 	p := s.point
 	out := sweep.Schedule{
 		Scenario: s.base.id, Turn: s.target.turn, Turns: len(s.base.targets),
-		Point: p.Name, State: p.State, Action: s.action.Name,
+		Point: p.Name, State: p.State, Action: s.action.Name, Act: s.action.kind(),
 		Rank: p.rank + s.action.rank, Place: int(p.kind),
 		// What a tool does and a replay shows differs by scenario.
 		Apart:  slices.Contains([]pointKind{atPermission, atIdle, atLoaded}, p.kind),
 		Races:  p.kind == atEnd || p.kind == atFrame && p.hold == nil,
-		Shared: s.shared(text), Doubts: s.doubts(), Of: s,
+		Doubts: s.doubts(), Of: s,
 	}
 	if p.kind == atGate {
 		out.Depth = len(p.until)
@@ -111,6 +98,10 @@ func (s schedule) planned(text sweep.Archive) sweep.Schedule {
 		asked := s // schedules are written by several goroutines
 		asked.probes = probes
 		return asked.write()
+	}
+	out.Shared = func() string {
+		text, _ := s.write()
+		return s.shared(text)
 	}
 	return out
 }

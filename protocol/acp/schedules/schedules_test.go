@@ -1,6 +1,9 @@
 package schedules_test
 
 import (
+	"context"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -8,10 +11,29 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
+	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/sweep"
 )
+
+// TestMain lets this binary be the keeper and the reference agent.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "keeper":
+			os.Exit(process.KeeperMain(os.Args[2:]))
+		case "refagent":
+			if err := refagent.Run(context.Background(), refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Getenv: os.Getenv}); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
+		}
+	}
+	os.Exit(m.Run())
+}
 
 func TestSchedules(t *testing.T) {
 	RegisterFailHandler(Fail)

@@ -1,0 +1,187 @@
+package schedules_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/protocol/acp/schedules"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/sweep"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// ordinary are scenarios of each kind of point.
+var ordinary = []string{"permission/allow-once-edit", "prompt-turn/two-turns", "tool-calls/execute", "terminal/output", "prompt-turn/many-chunks"}
+
+// observed are scenarios after a run with the reference agent.
+type observed struct {
+	bases []sweep.Base
+	notes []string
+}
+
+func observe(list ...*scenarios.Scenario) (o observed) {
+	profile, err := agents.Shipped("reference")
+	Expect(err).NotTo(HaveOccurred())
+	self, err := os.Executable()
+	Expect(err).NotTo(HaveOccurred())
+	e := &scenarios.Engine{Protocol: acp.V1(), Profile: profile, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(),
+		Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(), Seed: 1}
+	o.bases = make([]sweep.Base, len(list))
+	each(len(list), func(i int) {
+		text, err := list[i].Source()
+		Expect(err).NotTo(HaveOccurred())
+		base, _ := schedules.V1().Base(acp.V1().CommandTable(), list[i].ID, text)
+		o.bases[i] = base
+		sc := list[i]
+		e.Run(context.Background(), sc)
+		dir := filepath.Join(e.Out, filepath.FromSlash(sc.ID))
+		f, err := os.Open(filepath.Join(dir, "transcript.jsonl"))
+		if err != nil {
+			return // nothing was run
+		}
+		defer f.Close()
+		t, err := transcript.Load(f, nil)
+		Expect(err).NotTo(HaveOccurred())
+		diff, _ := os.ReadFile(filepath.Join(dir, "workspace.diff"))
+		var effects []string
+		for line := range strings.Lines(string(diff)) {
+			if kind, name, _ := strings.Cut(strings.TrimSpace(line), " "); kind == "new" || kind == "changed" || kind == "deleted" {
+				effects = append(effects, kind+" "+strings.TrimPrefix(name, "file "))
+			}
+		}
+		base.Observe(t, effects)
+	})
+	return o
+}
+
+// each calls f for 0 to n-1 on all processors.
+func each(n int, f func(i int)) {
+	var wait sync.WaitGroup
+	next := make(chan int)
+	for range 2 * runtime.NumCPU() {
+		wait.Go(func() {
+			defer GinkgoRecover()
+			for i := range next {
+				f(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wait.Wait()
+}
+
+// schedules are those of a seed at the points and with the actions that match.
+func (o observed) schedules(seed uint64, point, action string) (list []sweep.Schedule) {
+	for _, b := range o.bases {
+		more, _ := b.Schedules(o.bases, sweep.Wanted{
+			Action: func(name string) bool { return sweep.Matches(action, name) },
+			Point:  func(name, _ string) bool { return sweep.Matches(point, name) },
+			Drawn:  func(turn int) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(turn))) },
+		})
+		list = append(list, more...)
+	}
+	return list
+}
+
+func named(s sweep.Schedule) string {
+	return fmt.Sprintf("%s/%d/%s/%s", s.Scenario, s.Turn+1, s.Point, s.Action)
+}
+
+func text(s sweep.Schedule) []byte {
+	a, _ := s.Write(nil)
+	return a.Text()
+}
+
+func shipped(ids ...string) (list []*scenarios.Scenario) {
+	all, err := acp.V1().Shipped()
+	Expect(err).NotTo(HaveOccurred())
+	return slices.DeleteFunc(all, func(s *scenarios.Scenario) bool {
+		return s.Role == "agent" || len(ids) > 0 && !slices.Contains(ids, s.ID)
+	})
+}
+
+var _ = Describe("a schedule", func() {
+	It("is a scenario of less than 90 lines, whatever the point and the action", func() {
+		for _, id := range ordinary {
+			list := observe(shipped(id)...).schedules(1, "*", "*")
+			Expect(len(list)).To(BeNumerically(">", 100), id)
+			for _, s := range list {
+				script, _, _ := bytes.Cut(text(s), []byte("-- llm.yaml --"))
+				Expect(bytes.Count(script, []byte("\n"))).To(BeNumerically("<", 90), named(s))
+			}
+		}
+	})
+
+	It("is one of every shipped scenario, also where that says what sweeps say", func() {
+		own := filepath.Join(GinkgoT().TempDir(), "own.txtar")
+		Expect(os.WriteFile(own, []byte("prompt 'Keep talking elsewhere.'\nawait turn any\n"+
+			"prompt 'Once more, please.'\nawait turn any\nprompt 'Are you still there?'\nawait turn any\n"), 0o600)).To(Succeed())
+		owns, err := acp.V1().Load(own)
+		Expect(err).NotTo(HaveOccurred())
+		list := observe(append(shipped(), owns...)...).schedules(1, "*", "*")
+		var mu sync.Mutex
+		var wrong []string
+		texts, said := map[uint64]bool{}, 0
+		each(len(list), func(i int) {
+			t := text(list[i])
+			_, rest, _ := bytes.Cut(t, []byte("\n")) // the first line only names it
+			h := fnv.New64a()
+			_, _ = h.Write(rest)
+			mu.Lock()
+			again := texts[h.Sum64()]
+			texts[h.Sum64()] = true
+			if !again && bytes.Contains(t, []byte("'Now: Are you still there?'")) {
+				said++
+			}
+			mu.Unlock()
+			if again {
+				return
+			}
+			if _, err := acp.V1().Parse(named(list[i]), named(list[i]), t); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				wrong = append(wrong, named(list[i])+": "+err.Error())
+			}
+		})
+		Expect(wrong).To(BeEmpty())
+		GinkgoWriter.Println(len(texts), "schedules, of which in", said, "the sweep had to say something else")
+		Expect(said).To(BeNumerically(">", 100))
+		Expect(len(texts)).To(BeNumerically(">", 40_000))
+	})
+
+	It("merges a turn with those of other scenarios in orders that only the seed decides", func() {
+		o := observe(shipped("prompt-turn/two-turns", "permission/allow-once-edit", "tool-calls/read")...)
+		merged := func(seed uint64) map[string]string {
+			out := map[string]string{}
+			for _, s := range o.schedules(seed, "merge * with *", "nothing") {
+				out[named(s)] = string(text(s))
+			}
+			return out
+		}
+		seven := merged(7)
+		names := slices.Collect(maps.Keys(seven))
+		Expect(names).To(ContainElement("prompt-turn/two-turns/1/merge 1 with permission/allow-once-edit/nothing"))
+		Expect(names).To(ContainElement("permission/allow-once-edit/1/merge 1 with prompt-turn/two-turns/nothing"))
+		Expect(slices.Collect(maps.Values(seven))).To(ContainElement(MatchRegexp("(?m)^cmp main.go want/main.go$")))
+		Expect(merged(7)).To(Equal(seven))
+		Expect(merged(8)).NotTo(Equal(seven))
+	})
+})

@@ -1,0 +1,154 @@
+package sweep
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// sighting is one thing that one schedule showed.
+type sighting struct {
+	sign
+	schedule Schedule
+	result   scenarios.Result
+	known    string // why it is expected
+}
+
+// signature is what tells what a sighting is from others.
+func (g *sighting) signature() Signature {
+	return Signature{g.rule, g.schedule.State, g.schedule.Action}
+}
+
+// cause is what sightings of one finding have in common: the point of a rule, or a
+// check and the kind of act it follows, with the same complaint.
+type cause struct {
+	rule, point, act, complaint string
+	baseline, shared, known     bool
+}
+
+func (g *sighting) cause() cause {
+	c := cause{rule: g.rule, point: g.point, complaint: varying.ReplaceAllString(g.message, "·"), shared: len(g.schedule.parts) > 0,
+		baseline: g.schedule.Action == "", known: g.known != ""}
+	if g.point == "" {
+		c.act = cmp.Or(g.schedule.Act, g.schedule.Action)
+	}
+	return c
+}
+
+// varying is what differs between messages about one thing: numbers, names, quotations.
+var varying = regexp.MustCompile(`"[^"]*"|'[^']*'|“[^”]*”|\S*[0-9/]\S*`)
+
+// clusters are the findings of what was seen: sightings of one cause are one, and so is
+// what only shows where something worse does.
+func clusters(seen []*sighting) []*Finding {
+	byCause := map[cause]*Finding{}
+	var list []*Finding
+	for _, g := range seen {
+		k := g.cause()
+		f := byCause[k]
+		if f == nil {
+			f = &Finding{}
+			byCause[k] = f
+			list = append(list, f)
+		}
+		f.seen = append(f.seen, g)
+	}
+	for _, f := range list {
+		// What stands for it is the shortest schedule that is no race.
+		slices.SortStableFunc(f.seen, func(a, b *sighting) int {
+			return cmp.Or(rank(b.class)-rank(a.class), boolean(a.schedule.Races)-boolean(b.schedule.Races),
+				scriptLines(a.text())-scriptLines(b.text()), strings.Compare(a.result.ID, b.result.ID))
+		})
+		f.represent(f.seen[0])
+	}
+	slices.SortStableFunc(list, func(a, b *Finding) int {
+		return cmp.Or(rank(b.Class)-rank(a.Class), len(b.runs())-len(a.runs()),
+			boolean(a.seen[0].point == "")-boolean(b.seen[0].point == ""), strings.Compare(a.Signature.String(), b.Signature.String()))
+	})
+	var out []*Finding
+next:
+	for _, f := range list {
+		for _, o := range out {
+			if o.covers(f) {
+				o.With = append(o.With, f.Rule)
+				o.also = append(o.also, f.seen...)
+				continue next
+			}
+		}
+		out = append(out, f)
+	}
+	for _, f := range out {
+		slices.Sort(f.With)
+		f.With = slices.DeleteFunc(slices.Compact(f.With), func(rule string) bool { return rule == f.Rule })
+	}
+	return out
+}
+
+func boolean(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// text is the scenario of what was seen; that of a baseline is its own.
+func (g *sighting) text() Archive {
+	if g.schedule.Action == "" {
+		return Archive{}
+	}
+	return g.schedule.text()
+}
+
+// represent makes one sighting the one that the finding shows.
+func (f *Finding) represent(g *sighting) {
+	f.Signature, f.Class, f.Message, f.Known = g.signature(), g.class, g.message, g.known
+	f.Scenario, f.Point = g.schedule.Scenario, g.schedule.Point
+	f.schedule, f.result, f.point, f.late = g.schedule, g.result, g.point, g.late
+	f.Seen = len(f.runs())
+	places := map[string]int{}
+	for _, o := range f.seen {
+		if o.schedule.Action != "" && o.signature() != f.Signature {
+			places[o.schedule.Action+", "+o.schedule.State]++
+		}
+	}
+	f.Elsewhere = slices.Sorted(maps.Keys(places))
+}
+
+// runs are the runs that show a finding.
+func (f *Finding) runs() map[string]bool {
+	out := map[string]bool{}
+	for _, g := range f.seen {
+		out[g.result.ID] = true
+	}
+	return out
+}
+
+// covers reports whether each run that shows another finding shows this one too, so that
+// it is likely to be no more than what follows.
+func (f *Finding) covers(o *Finding) bool {
+	if (f.Known == "") != (o.Known == "") || f.Action == "" {
+		return false
+	}
+	mine := f.runs()
+	for id := range o.runs() {
+		if !mine[id] {
+			return false
+		}
+	}
+	return true
+}
+
+// elsewhere is where else a finding was seen, in a line.
+func (f Finding) elsewhere() string {
+	const most = 4
+	list := f.Elsewhere
+	if len(list) <= most {
+		return strings.Join(list, "; ")
+	}
+	return fmt.Sprintf("%s; and %d more", strings.Join(list[:most], "; "), len(list)-most)
+}

@@ -1,0 +1,115 @@
+package sweep_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/protocol/acp/schedules"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/sweep"
+)
+
+var _ = Describe("the order of schedules", func() {
+	It("reaches each kind of situation before any again, and each with another action", func() {
+		var all []sweep.Schedule
+		for _, state := range []string{"a", "b", "c"} {
+			for i := range 5 {
+				for rank, action := range []string{"cancel", "load", "close"} {
+					all = append(all, sweep.Schedule{Scenario: fmt.Sprint(i), State: state, Action: action, Rank: rank})
+				}
+			}
+		}
+		got := sweep.Arranged(all, 1)
+		Expect(got).To(ConsistOf(all))
+		for round := range 3 {
+			states, actions := map[string]bool{}, map[string]bool{}
+			for _, s := range got[3*round : 3*round+3] {
+				states[s.State], actions[s.Action] = true, true
+			}
+			Expect(states).To(HaveLen(3), "round %d", round)
+			Expect(len(actions)).To(BeNumerically(">=", 2), "round %d", round)
+		}
+		pairs := map[string]bool{}
+		for _, s := range got[:9] {
+			pairs[s.State+s.Action] = true
+		}
+		Expect(pairs).To(HaveLen(9), "no pair comes twice before each has come once")
+	})
+})
+
+var _ = Describe("findings", func() {
+	seen := func(id, rule, point, message, state, action string) sweep.Sighting {
+		return sweep.Sighting{ID: id, Rule: rule, Point: point, Message: message, State: state, Action: action, Class: scenarios.Fail}
+	}
+
+	It("are one where one point of a rule is broken, wherever that is", func() {
+		got := sweep.Clusters(
+			seen("1", "R", "p", `The turn "s-1" at #12 failed.`, "at once", "cancel"),
+			seen("2", "R", "p", `The turn "s-2" at #7 failed.`, "idle", "cancel twice"),
+			seen("3", "R", "other", "The turn never ended.", "idle", "cancel"))
+		Expect(got).To(HaveLen(2))
+		Expect(got[0].Seen).To(Equal(2))
+		Expect(got[0].Elsewhere).To(Equal([]string{"cancel twice, idle"}))
+	})
+
+	It("are two where a check fails after acts of two kinds", func() {
+		Expect(sweep.Clusters(seen("1", "works-again", "", "no end", "idle", "cancel"), seen("2", "works-again", "", "no end", "idle", "load"))).To(HaveLen(2))
+	})
+
+	It("take in what only shows where they do, and nothing else", func() {
+		got := sweep.Clusters(
+			seen("1", "R", "p", "broken", "idle", "cancel"), seen("2", "R", "p", "broken", "idle", "load"),
+			seen("1", "ends", "", "expected an end", "idle", "cancel"),
+			seen("2", "again", "", "expected more", "idle", "load"), seen("3", "again", "", "expected more", "idle", "load"))
+		Expect(got).To(HaveLen(2))
+		Expect(got[0].Rule).To(Equal("R"))
+		Expect(got[0].With).To(Equal([]string{"ends"}))
+		Expect(got[1].Rule).To(Equal("again"))
+	})
+})
+
+var _ = Describe("what bounds a sweep", func() {
+	It("is the time, but for what runs when it is up", func() {
+		const budget = 2 * time.Second
+		began := time.Now()
+		var explored time.Time
+		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Budget: budget}
+		w.Progress = func(p sweep.Progress) {
+			if p.Phase == "explore" && explored.IsZero() {
+				explored = time.Now() // the baselines do not count
+			}
+		}
+		out := swept(w, ordinary...)
+		Expect(out.Run.Sweep.Explored).To(BeNumerically(">", 0))
+		Expect(out.Run.Sweep.PairsTried).To(And(BeNumerically(">", 0), BeNumerically("<", out.Run.Sweep.Pairs)))
+		GinkgoWriter.Println("took", time.Since(began), "with the baselines, and from the first schedule on", time.Since(explored))
+	})
+
+	It("is their number, which counts what differs", func() {
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Max: 12}, "prompt-turn/text")
+		Expect(out.Run.Sweep.Explored).To(Equal(12))
+	})
+
+	It("says why there is nothing to sweep", func() {
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Points: []string{"no such point"}}, "prompt-turn/text")
+		Expect(out.Run.Notes).To(ContainElement(HavePrefix("nothing to sweep: no point at which one of the actions can be done matches --points")))
+		Expect(out.Run.Exit).To(Equal(2))
+
+		out = swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine("")}, "initialize/bare")
+		Expect(out.Run.Notes).To(ContainElement(HavePrefix("nothing to sweep: none of the scenarios has a turn")))
+	})
+
+	It("leaves out what cannot be played, with a note, and fails for none of it", func() {
+		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Max: 3, Actions: []string{"cancel"}}
+		out, err := w.Run(context.Background(), []*scenarios.Scenario{scenario("prompt-turn/text")})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(out.Run.Exit).To(Equal(0))
+		note, verdict := sweep.Unplayable()
+		Expect(note).To(Equal("sweep/s/1/p/a cannot be played: there is no such word"))
+		Expect(verdict).To(Equal(scenarios.Skip))
+	})
+})
