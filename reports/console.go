@@ -285,7 +285,8 @@ func (c *Console) Summary(run scenarios.Run) error {
 		fmt.Fprintf(&b, "%s\n", run.Conformance.Verdict)
 	}
 	if s := run.Sweep; s != nil {
-		fmt.Fprintf(&b, "sweep: %d schedules explored, %d pruned, %d inconclusive; %d of %d pairs of situation and action; %s\n",
+		fmt.Fprintf(&b, "sweep: %d schedules explored, %d pruned, %d inconclusive; "+
+			"%d of %d pairs of situation and action; %s\n",
 			s.Explored, s.Pruned, s.Inconclusive, s.PairsTried, s.Pairs, plural(len(s.Repros), "repro", "repros"))
 	}
 	if run.Interrupted {

@@ -32,8 +32,8 @@ type cause struct {
 }
 
 func (g *sighting) cause() cause {
-	c := cause{rule: g.rule, point: g.point, complaint: varying.ReplaceAllString(g.message, "·"), shared: len(g.schedule.parts) > 0,
-		baseline: g.schedule.Action == "", known: g.known != ""}
+	c := cause{rule: g.rule, point: g.point, complaint: varying.ReplaceAllString(g.message, "·"),
+		shared: len(g.schedule.parts) > 0, baseline: g.schedule.Action == "", known: g.known != ""}
 	if g.point == "" {
 		c.act = cmp.Or(g.schedule.Act, g.schedule.Action)
 	}
@@ -68,7 +68,8 @@ func clusters(seen []*sighting) []*Finding {
 	}
 	slices.SortStableFunc(list, func(a, b *Finding) int {
 		return cmp.Or(rank(b.Class)-rank(a.Class), len(b.runs())-len(a.runs()),
-			boolean(a.seen[0].point == "")-boolean(b.seen[0].point == ""), strings.Compare(a.Signature.String(), b.Signature.String()))
+			boolean(a.point == "")-boolean(b.point == ""),
+			strings.Compare(a.Signature.String(), b.Signature.String()))
 	})
 	var out []*Finding
 next:

@@ -235,5 +235,6 @@ func (s *sweep) nothing() string {
 	case len(s.baselines) == 0:
 		return "nothing to sweep: no scenario was run"
 	}
-	return "nothing to sweep: none of the scenarios has a turn in which an editor can act; what stands against each is above"
+	return "nothing to sweep: none of the scenarios has a turn in which an editor can act; " +
+		"what stands against each is above"
 }

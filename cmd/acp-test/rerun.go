@@ -26,8 +26,8 @@ func rerun(c *cobra.Command, o *options) func(id string) string {
 
 // rerunFile is the command line that runs a file as a sweep did.
 func rerunFile(c *cobra.Command, engine *scenarios.Engine, file string) string {
-	words := append([]string{"acp-test", "run"}, again(c, "budget", "points", "actions", "max", "confirm", "repro", "reuse",
-		"suite", "baseline", "strict")...)
+	words := append([]string{"acp-test", "run"}, again(c, "budget", "points", "actions", "max", "confirm", "repro",
+		"reuse", "suite", "baseline", "strict")...)
 	if engine.Linger != nil && !c.Flags().Changed("linger") {
 		words = append(words, "--linger", engine.Linger.String())
 	}
@@ -41,8 +41,8 @@ func rerunFile(c *cobra.Command, engine *scenarios.Engine, file string) string {
 // again are the flags of a command line that another one needs to do the same, without
 // those that are not wanted.
 func again(c *cobra.Command, unwanted ...string) (words []string) {
-	once := append(unwanted, "run", "tag", "jobs", "repeat", "until-fail", "fail-fast", "shard", "durations", "out", "report",
-		"verbose", "quiet", "update", "golden-required", "list", "baseline-write", "against", "watch")
+	once := append(unwanted, "run", "tag", "jobs", "repeat", "until-fail", "fail-fast", "shard", "durations",
+		"out", "report", "verbose", "quiet", "update", "golden-required", "list", "baseline-write", "against", "watch")
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(once, f.Name) {
 			return

@@ -51,7 +51,8 @@ line, a scenario or this machine is at fault.`,
 	}
 	o.flags(c)
 	f := c.Flags()
-	f.DurationVar(&o.budget, "budget", 0, "how long it takes once each scenario has run as it is, `TIME` (default: until all is explored)")
+	f.DurationVar(&o.budget, "budget", 0,
+		"how long it takes once each scenario has run as it is, `TIME` (default: until all is explored)")
 	f.StringSliceVar(&o.points, "points", nil, "only points whose name or situation matches `GLOB` (repeatable)")
 	f.StringSliceVar(&o.actions, "actions", nil, "only actions whose name matches `GLOB` (repeatable)")
 	f.IntVar(&o.max, "max", 0, "explore at most `N` schedules, of each kind of point before any twice")
@@ -201,8 +202,8 @@ func (h *host) sweepSummary(o *sweeping, out sweep.Outcome) error {
 	if known > 0 {
 		findings += fmt.Sprintf(", %d known", known)
 	}
-	_, err := fmt.Fprintf(h.out, "%d schedules explored, %d pruned, %d inconclusive; %d of %d pairs of situation and action; "+
-		"%s; %s, seed %d\n", s.Explored, s.Pruned, s.Inconclusive, s.PairsTried, s.Pairs, findings,
+	_, err := fmt.Fprintf(h.out, "%d schedules explored, %d pruned, %d inconclusive; "+
+		"%d of %d pairs of situation and action; %s; %s, seed %d\n", s.Explored, s.Pruned, s.Inconclusive, s.PairsTried, s.Pairs, findings,
 		run.Duration.Round(100*time.Millisecond), run.Seed)
 	return err
 }

@@ -24,7 +24,8 @@ func (s schedule) doubts() func(t *transcript.Transcript, effects []string) map[
 		})
 		out := map[string]bool{}
 		for question, raised := range map[string]bool{
-			"swallowed": two && swallowed(t), "clings": cut && clings(t), "unasked": effect && !asked && both(owed, readEffects(effects)),
+			"swallowed": two && swallowed(t), "clings": cut && clings(t),
+			"unasked": effect && !asked && both(owed, readEffects(effects)),
 		} {
 			if raised {
 				out[question] = true
