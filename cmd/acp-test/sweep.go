@@ -203,7 +203,7 @@ func (h *host) sweepSummary(o *sweeping, out sweep.Outcome) error {
 		findings += fmt.Sprintf(", %d known", known)
 	}
 	_, err := fmt.Fprintf(h.out, "%d schedules explored, %d pruned, %d inconclusive; "+
-		"%d of %d pairs of situation and action; %s; %s, seed %d\n", s.Explored, s.Pruned, s.Inconclusive, s.PairsTried, s.Pairs, findings,
-		run.Duration.Round(100*time.Millisecond), run.Seed)
+		"%d of %d pairs of situation and action; %s; %s, seed %d\n", s.Explored, s.Pruned, s.Inconclusive,
+		s.PairsTried, s.Pairs, findings, run.Duration.Round(100*time.Millisecond), run.Seed)
 	return err
 }
