@@ -45,7 +45,7 @@ var _ = Describe("a gate", func() {
 			}
 			got := <-done
 			Expect(got.err).NotTo(HaveOccurred())
-			Expect(r.kinds()).To(Equal("model-request gate gate-released model-chunk gate gate-released model-chunk model-chunk gate gate-released model-chunk gate gate-released model-done"))
+			Expect(r.kinds()).To(Equal("model-request model-answer gate gate-released model-chunk gate gate-released model-chunk model-chunk gate gate-released model-chunk gate gate-released model-done"))
 		}, SpecTimeout(10*time.Second))
 	}
 

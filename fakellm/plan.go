@@ -66,9 +66,9 @@ type planner struct {
 	seeded uint64
 }
 
-// plan makes the answer for a request at its place. It counts the faults that
-// apply to it.
-func (s *Server) plan(r *request, m match) *answer {
+// plan makes the answer for a request at its place, and returns the steps it is made
+// of. It counts the faults that apply to it.
+func (s *Server) plan(r *request, m match) (*answer, []Step) {
 	key := m.key(r.run)
 	a, ok := s.answers.Get().(*answer)
 	if !ok {
@@ -105,7 +105,7 @@ func (s *Server) plan(r *request, m match) *answer {
 			}
 		}
 	}
-	return a
+	return a, steps
 }
 
 func (p *planner) do(o op) { p.a.ops = append(p.a.ops, o) }

@@ -44,34 +44,74 @@ func (h *said) args(key, piece string) {
 
 func (h *said) end(s Stop) { h.stop, h.ended = s, true }
 
+// pieces counts what was said so far.
+func (h *said) pieces() int {
+	n := 0
+	for i := range h.steps {
+		n += len(h.steps[i].Chunks)
+	}
+	return n
+}
+
+// reader reads a body while it comes, streamed or not.
+type reader struct {
+	format format
+	body   bytes.Buffer
+	said   said
+	line   int // where in the body the line begins that is not whole yet
+	data   []byte
+}
+
+func (r *reader) pieces() int { return r.said.pieces() }
+
+func (r *reader) write(b []byte) {
+	r.body.Write(b)
+	if bytes.IndexByte(b, '\n') < 0 {
+		return
+	}
+	all := r.body.Bytes()
+	end := bytes.LastIndexByte(all, '\n') + 1
+	for line := range bytes.Lines(all[r.line:end]) {
+		r.event(line)
+	}
+	r.line = end
+}
+
+// event reads a line of a stream.
+func (r *reader) event(line []byte) {
+	line = bytes.TrimRight(line, "\r\n")
+	if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
+		r.data = append(r.data, bytes.TrimPrefix(rest, []byte(" "))...)
+		return
+	}
+	if len(line) == 0 && len(r.data) > 0 {
+		if v, err := wire.Parse(r.data); err == nil {
+			r.format.readEvent(&r.said, v)
+		}
+		r.data = nil
+	}
+}
+
+// finish is what was said, once the body has ended.
+func (r *reader) finish() *said {
+	v, err := wire.Parse(r.body.Bytes())
+	switch {
+	case err != nil: // a stream of events
+	case v.Kind() != wire.Array:
+		r.format.readBody(&r.said, v)
+	default:
+		for item := range v.Items() {
+			r.format.readEvent(&r.said, item)
+		}
+	}
+	return &r.said
+}
+
 // readAnswer reads a whole body, streamed or not.
 func readAnswer(f format, body []byte) *said {
-	h := &said{}
-	if v, err := wire.Parse(body); err == nil {
-		if v.Kind() != wire.Array {
-			f.readBody(h, v)
-			return h
-		}
-		for item := range v.Items() {
-			f.readEvent(h, item)
-		}
-		return h
-	}
-	var data []byte
-	for line := range bytes.Lines(body) {
-		line = bytes.TrimRight(line, "\r\n")
-		if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-			data = append(data, bytes.TrimPrefix(rest, []byte(" "))...)
-			continue
-		}
-		if len(line) == 0 && len(data) > 0 {
-			if v, err := wire.Parse(data); err == nil {
-				f.readEvent(h, v)
-			}
-			data = nil
-		}
-	}
-	return h
+	r := reader{format: f}
+	r.write(body)
+	return r.finish()
 }
 
 func number64(v wire.Value, to *int) bool {

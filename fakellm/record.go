@@ -58,13 +58,27 @@ type take struct {
 	step     int
 	hasTools bool
 	wantJSON bool
-	status   int
-	retry    string
-	errBody  string
-	answer   *said
-	broken   bool // the provider's answer broke off
-	left     bool // the agent hung up before its end
-	cut      bool // it ended, but without the end of an answer
+	answer   []StepNode // without secrets
+	// failed says that the answer is an error, after which an agent may try again;
+	// broken that it was begun and not ended.
+	failed, broken bool
+}
+
+// newTake tells what a request asks for.
+func newTake(n int, req *request, f format) *take {
+	t := &take{n: n, format: f, hasTools: len(req.tools) > 0, wantJSON: req.wantJSON, step: 1}
+	var from int
+	t.turns, from = req.turns()
+	if from < len(req.items) {
+		t.step = req.stepsAfter(from) + 1
+		end := from
+		for end < len(req.items) && req.items[end].role == roleUser {
+			end++
+		}
+		t.said = req.items[end-1].text
+	}
+	t.last = req.lastRun(roleUser, len(req.items))
+	return t
 }
 
 // Record starts a recorder. The error says which URL is wrong, or why the
@@ -153,8 +167,9 @@ func (r *Recorder) serve(w http.ResponseWriter, hr *http.Request) {
 		},
 		ModifyResponse: func(res *http.Response) error {
 			if t != nil {
-				res.Body = &tap{ReadCloser: res.Body,
-					done: func(body []byte, err error) { r.end(t, req, res, body, err, hr.Context().Err() != nil) }}
+				seen := &reader{format: t.format}
+				res.Body = &tap{ReadCloser: res.Body, more: func(b []byte) { r.more(t, seen, b) },
+					done: func(err error) { r.end(t, req, res, seen, err, hr.Context().Err() != nil) }}
 			}
 			return nil
 		},
@@ -178,41 +193,40 @@ func withoutVersion(u *url.URL, path string) *url.URL {
 // tap reads along until the end, or until the body is closed early.
 type tap struct {
 	io.ReadCloser
-	seen bytes.Buffer
-	done func([]byte, error)
+	more func([]byte)
+	done func(error)
 	once sync.Once
 }
 
 func (t *tap) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
-	t.seen.Write(p[:n])
+	t.more(p[:n])
 	if err != nil {
-		t.once.Do(func() { t.done(t.seen.Bytes(), err) })
+		t.once.Do(func() { t.done(err) })
 	}
 	return n, err
 }
 
 func (t *tap) Close() error {
-	t.once.Do(func() { t.done(t.seen.Bytes(), io.ErrUnexpectedEOF) })
+	t.once.Do(func() { t.done(io.ErrUnexpectedEOF) })
 	return t.ReadCloser.Close()
 }
 
-func (r *Recorder) begin(req *request, rt route, hr *http.Request, raw []byte) *take {
-	t := &take{format: rt.format, hasTools: len(req.tools) > 0, wantJSON: req.wantJSON, step: 1}
-	var from int
-	t.turns, from = req.turns()
-	if from < len(req.items) {
-		t.step = req.stepsAfter(from) + 1
-		end := from
-		for end < len(req.items) && req.items[end].role == roleUser {
-			end++
-		}
-		t.said = req.items[end-1].text
+// more reads along. How much of the answer has come is noted, so that a replay knows
+// what came before what the editor did; what it says is not, since a secret may be cut
+// in two.
+func (r *Recorder) more(t *take, seen *reader, b []byte) {
+	before := seen.pieces()
+	seen.write(b)
+	for i := before; i < seen.pieces(); i++ {
+		r.event(transcript.ModelChunk, object{{"n", t.n}, {"i", i + 1}})
 	}
-	t.last = req.lastRun(roleUser, len(req.items))
+}
+
+func (r *Recorder) begin(req *request, rt route, hr *http.Request, raw []byte) *take {
 	r.mu.Lock()
 	r.n++
-	t.n = r.n
+	t := newTake(r.n, req, rt.format)
 	r.mu.Unlock()
 	r.event(transcript.ModelRequest, object{
 		{"n", t.n}, {"wire", req.wire}, {"method", hr.Method}, {"path", cleanPath(hr)}, {"lane", "record"},
@@ -222,25 +236,32 @@ func (r *Recorder) begin(req *request, rt route, hr *http.Request, raw []byte) *
 	return t
 }
 
-func (r *Recorder) end(t *take, req *request, res *http.Response, body []byte, err error, left bool) {
-	t.status, t.retry = res.StatusCode, res.Header.Get("Retry-After")
-	if res.StatusCode >= 400 {
-		t.errBody = string(body)
+func (r *Recorder) end(t *take, req *request, res *http.Response, seen *reader, err error, left bool) {
+	body := seen.body.Bytes()
+	if t.failed = res.StatusCode >= 400; t.failed {
+		t.answer = r.refused(res.StatusCode, res.Header.Get("Retry-After"), string(body))
 	} else {
-		t.answer = readAnswer(t.format, body)
-		t.broken = !errors.Is(err, io.EOF) && !t.answer.ended
-		t.left = t.broken && left
-		t.cut = !t.broken && req.stream && !t.answer.ended
+		said := seen.finish()
+		t.broken = !errors.Is(err, io.EOF) && !said.ended
+		t.answer = r.steps(said, t.broken && left, t.broken, !t.broken && req.stream && !said.ended)
 	}
+	id := ""
 	if req.wire == OpenAIResponses {
-		if id := responseID(body); id != "" {
+		if id = responseID(body); id != "" {
 			r.chains.keep(req, id)
 		}
 	}
 	r.mu.Lock()
 	r.takes = append(r.takes, t)
 	r.mu.Unlock()
-	r.event(transcript.ModelDone, object{{"n", t.n}, {"status", t.status}, {"bytes", len(body)}})
+	o := answerEntry(t.n, id, t.answer)
+	r.event(transcript.ModelAnswer, append(o, member{"failed", t.failed}, member{"broken", t.broken}))
+	if t.broken && left {
+		r.event(transcript.ModelAborted, object{{"n", t.n}, {"chunks", seen.pieces()}})
+		return
+	}
+	r.event(transcript.ModelDone, object{{"n", t.n}, {"status", res.StatusCode}, {"chunks", seen.pieces()},
+		{"bytes", len(body)}})
 }
 
 // responseID finds the id of the response in a body or in its first event.

@@ -111,7 +111,7 @@ replies:
 		defer res.Body.Close()
 		Expect(io.ReadFull(res.Body, make([]byte, 20))).To(Equal(20))
 		hangUp()
-		Eventually(func() string { return string(rec.Script()) }).Should(MatchRegexp(`text: \["Once upon"\]\n( .*\n)* +- fail: \{hang: true\}\n$`))
+		Eventually(func() string { return string(rec.Script()) }).Should(MatchRegexp(`text: "Once upon"\n( .*\n)* +- fail: \{hang: true\}\n$`))
 	})
 
 	It("says which URL is wrong", func() {

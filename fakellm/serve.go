@@ -174,9 +174,14 @@ func (x *exchange) generate() {
 		s.used[m.reply] = true
 		s.mu.Unlock()
 	}
-	a := s.plan(r, m)
+	a, steps := s.plan(r, m)
+	id := ""
 	if r.wire == OpenAIResponses {
-		s.chains.keep(r, "resp_"+a.id)
+		id = "resp_" + a.id
+		s.chains.keep(r, id)
+	}
+	if s.cfg.Transcript != nil {
+		s.event(transcript.ModelAnswer, x.session, answerEntry(x.n, id, nodesOf(steps)))
 	}
 	x.play(a)
 }

@@ -5,8 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/acp-test/acp-test/internal/yamlfile"
+	"time"
 )
 
 // Script returns what was recorded so far, as the YAML of a script without
@@ -17,11 +16,10 @@ func (r *Recorder) Script() []byte {
 	r.mu.Unlock()
 	slices.SortStableFunc(takes, func(a, b *take) int { return a.n - b.n })
 	main, side := split(takes)
-	lanes := r.writeLanes(side, len(main) > 0 && !main[0].hasTools)
+	d := Document{Rest: writeLanes(side, len(main) > 0 && !main[0].hasTools, r.redact), Turns: writeTurns(main, r.redact)}
 	if len(main) == 0 {
-		return []byte(lanes)
+		return []byte(d.Rest + "\n")
 	}
-	d := Document{Rest: strings.TrimSuffix(lanes, "\n"), Turns: r.writeTurns(main)}
 	return []byte(d.Format())
 }
 
@@ -39,11 +37,9 @@ func split(takes []*take) (main, side []*take) {
 	return main, side
 }
 
-// quote writes a text as a YAML scalar, without secrets.
-func (r *Recorder) quote(s string) string { return string(yamlfile.Quote(nil, r.redact(s))) }
-
-// writeLanes writes one lane for each side request, told by what it says.
-func (r *Recorder) writeLanes(side []*take, noTools bool) string {
+// writeLanes writes one lane for each side request, told by what it says. redact takes
+// secrets out of what it says.
+func writeLanes(side []*take, noTools bool, redact func(string) string) string {
 	if len(side) == 0 && !noTools {
 		return ""
 	}
@@ -52,13 +48,14 @@ func (r *Recorder) writeLanes(side []*take, noTools bool) string {
 	for i, group := range group(side, func(t *take) string { return fmt.Sprint(t.wantJSON, t.hasTools, t.last) }) {
 		t := group[0]
 		w.lines(2, fmt.Sprintf("side-%d:", i+1))
-		w.lines(4, fmt.Sprintf("when: {user: %s, schema: %t, tools: %t}", r.quote(t.last), t.wantJSON, t.hasTools), "reply:")
-		w.steps(r.steps(group), 6)
+		w.lines(4, fmt.Sprintf("when: {user: %s, schema: %t, tools: %t}", quoted(redact(t.last)), t.wantJSON, t.hasTools),
+			"reply:")
+		w.steps(answers(group), 6)
 	}
 	if noTools {
 		w.lines(2, LaneNoTools+": {main: true}")
 	}
-	return w.b.String()
+	return strings.TrimSuffix(w.b.String(), "\n")
 }
 
 // group collects takes of the same key, in order of first appearance.
@@ -78,7 +75,7 @@ func group(takes []*take, key func(*take) string) [][]*take {
 	return out
 }
 
-func (r *Recorder) writeTurns(main []*take) []TurnNode {
+func writeTurns(main []*take, redact func(string) string) []TurnNode {
 	groups := group(main, func(t *take) string { return fmt.Sprint(t.turns, " ", t.said) })
 	// One conversation is told by counting; several need the prompts' texts.
 	counted := true
@@ -89,37 +86,42 @@ func (r *Recorder) writeTurns(main []*take) []TurnNode {
 	}
 	var turns []TurnNode
 	for _, takes := range groups {
-		turn := TurnNode{Mapping: true}
+		turn := TurnNode{Mapping: true, Replies: writeReplies(takes)}
 		if !counted {
-			turn.Rest = "prompt: " + r.quote(takes[0].said)
-		}
-		byStep := map[int][]*take{}
-		last := 0
-		for _, t := range takes {
-			byStep[t.step] = append(byStep[t.step], t)
-			last = max(last, t.step)
-		}
-		for step := 1; step <= last; step++ {
-			steps := []StepNode{NewText("text", "")}
-			if len(byStep[step]) > 0 {
-				steps = r.steps(byStep[step])
-			}
-			turn.Replies = append(turn.Replies, ReplyNode{Steps: steps})
+			turn.Rest = "prompt: " + quoted(redact(takes[0].said))
 		}
 		turns = append(turns, turn)
 	}
 	return turns
 }
 
+// writeReplies writes the replies to the requests of one turn, by their steps.
+func writeReplies(takes []*take) (replies []ReplyNode) {
+	byStep := map[int][]*take{}
+	last := 0
+	for _, t := range takes {
+		byStep[t.step] = append(byStep[t.step], t)
+		last = max(last, t.step)
+	}
+	for step := 1; step <= last; step++ {
+		steps := []StepNode{NewText("text", "")}
+		if len(byStep[step]) > 0 {
+			steps = answers(byStep[step])
+		}
+		replies = append(replies, ReplyNode{Steps: steps})
+	}
+	return replies
+}
+
 // best is the answer that stays: the last whole one, else the last that began.
 func best(takes []*take) int {
 	end, rank := 0, -1
 	for i, t := range takes {
-		now := 0
+		now := 2
 		switch {
-		case t.answer != nil && !t.broken:
-			now = 2
-		case t.answer != nil:
+		case t.failed:
+			now = 0
+		case t.broken:
 			now = 1
 		}
 		if now >= rank {
@@ -129,55 +131,52 @@ func best(takes []*take) int {
 	return end
 }
 
-// steps are the answers to one key: the errors that came first, then the last
-// answer.
-func (r *Recorder) steps(takes []*take) (steps []StepNode) {
-	add := func(kind, format string, a ...any) { steps = append(steps, NewStep(kind, fmt.Sprintf(format, a...))) }
+// answers are the answers to one key: the errors that came first, each of them once,
+// then the last answer.
+func answers(takes []*take) (steps []StepNode) {
 	end := best(takes)
-	for i, t := range takes[:end+1] {
-		if t.answer != nil {
-			continue
-		}
-		retry, times := "", ""
-		if seconds, err := strconv.Atoi(t.retry); err == nil {
-			retry = fmt.Sprintf(", retry_after: %d", seconds)
-		}
-		if i < end {
-			times = ", times: 1"
-		}
-		add("fail", "{status: %d%s%s, body: %s}", t.status, retry, times, r.quote(t.errBody))
-	}
-	t := takes[end]
-	if t.answer == nil {
-		return steps
-	}
-	for _, s := range t.answer.steps {
-		chunks := yamlfile.QuoteAll(r.redactChunks(s.Chunks))
-		switch s.Kind {
-		case StepTool:
-			steps = append(steps, NewStep("tool", r.quote(s.Tool), "raw: "+chunks))
-		case StepThinking:
-			add("thinking", "%s", chunks)
-		case StepRefusal:
-			add("refusal", "%s", chunks)
-		default:
-			add("text", "%s", chunks)
+	for _, t := range takes[:end] {
+		if t.failed {
+			fail := t.answer[0]
+			fail.Text = strings.TrimSuffix(fail.Text, "}") + ", times: 1}"
+			steps = append(steps, fail)
 		}
 	}
-	if u := t.answer.usage; t.answer.used {
-		add("usage", "{input: %d, output: %d, cached: %d, reasoning: %d}", u.Input, u.Output, u.Cached, u.Reasoning)
+	return append(steps, takes[end].answer...)
+}
+
+// refused is an error as a step.
+func (r *Recorder) refused(status int, retry, body string) []StepNode {
+	f := Fail{Status: status}
+	if seconds, err := strconv.Atoi(retry); err == nil {
+		f.RetryAfter, f.HasRetryAfter = time.Duration(seconds)*time.Second, true
+	}
+	body = r.redact(body)
+	f.Body = &body
+	return []StepNode{NewStep("fail", f.flow())}
+}
+
+// steps is an answer as steps. It may have ended since the agent left, or was broken
+// off, or ended without the end of an answer.
+func (r *Recorder) steps(s *said, left, broken, cut bool) []StepNode {
+	for i := range s.steps {
+		s.steps[i].Chunks = r.redactChunks(s.steps[i].Chunks)
+	}
+	steps := nodesOf(s.steps)
+	if s.used {
+		steps = append(steps, usageNode(s.usage))
 	}
 	switch {
-	case t.left: // nobody knows how it would have gone on
-		add("fail", "{hang: true}")
-	case t.broken:
-		add("fail", "{disconnect: now}")
-	case t.cut:
-		add("fail", "{truncate: end}")
-	case t.answer.stop != StopAuto:
-		add("stop", "%s", t.answer.stop)
-	case len(t.answer.steps) == 0 && !t.answer.used:
-		add("text", `""`)
+	case left: // nobody knows how it would have gone on
+		steps = append(steps, NewStep("fail", "{hang: true}"))
+	case broken:
+		steps = append(steps, NewStep("fail", "{disconnect: now}"))
+	case cut:
+		steps = append(steps, NewStep("fail", "{truncate: end}"))
+	case s.stop != StopAuto:
+		steps = append(steps, NewStep("stop", string(s.stop)))
+	case len(steps) == 0:
+		steps = append(steps, NewText("text", ""))
 	}
 	return steps
 }

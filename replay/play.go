@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 )
@@ -29,13 +30,20 @@ type Player struct {
 	// Work and Home are the directories that take the place of the recorded
 	// ones.
 	Work, Home string
+	// Renamed are further texts of the recording, such as addresses of servers, with
+	// what takes their place.
+	Renamed [][2]string
 	// Patience is how long nothing may happen before the replay goes on without
 	// what it waits for; 0 means 30 s.
 	Patience time.Duration
 	// Start runs the agent of a connection.
 	Start func(ctx context.Context, conn int) (*transport.Agent, error)
-	// Prompting, if set, is told of each prompt before it is sent.
+	// Prompting, if set, is told of each prompt before it is sent: the n-th of the
+	// recording, from 1.
 	Prompting func(session string, n int, text string)
+	// Gates are where the recorded model was held, Release lets it go on.
+	Gates   []fakellm.RecordedGate
+	Release func(gate string) error
 }
 
 // Played says how a replay went.
@@ -59,7 +67,7 @@ func (p *Player) Play(ctx context.Context, log *transcript.Transcript) (Played, 
 		conns[e.Conn] = true
 	}
 	work, home := Directories(p.Protocol, p.Recording)
-	s := &playing{Player: p, log: log, names: newBinding([][2]string{{work, p.Work}, {home, p.Home}}),
+	s := &playing{Player: p, log: log, names: newBinding(append([][2]string{{work, p.Work}, {home, p.Home}}, p.Renamed...)),
 		wake: make(chan struct{}, 1)}
 	if s.Mode == "" {
 		s.Mode = Ordered
@@ -90,6 +98,7 @@ type playing struct {
 	played Played
 	wake   chan struct{} // something happened
 	editor Editor
+	agent  *transport.Agent
 
 	mu       sync.Mutex // not held while the log is called
 	score    *score
@@ -101,12 +110,11 @@ type playing struct {
 	items    map[string]int     // items so far, by turn
 	extras   []transcript.Entry // requests that the recording has nothing for
 	gone     bool
-	prompts  int
 }
 
 func (s *playing) connection(ctx context.Context, conn int) error {
 	s.mu.Lock()
-	s.score, s.count = newScore(s.Protocol, s.Recording, conn, s.Mode), newTally(s.Protocol)
+	s.score, s.count = newScore(s.Protocol, s.Recording, s.Gates, conn, s.Mode), newTally(s.Protocol)
 	s.sent, s.items, s.gone = map[int]*act{}, map[string]int{}, false
 	s.mu.Unlock()
 	agent, err := s.Start(ctx, conn)
@@ -117,7 +125,7 @@ func (s *playing) connection(ctx context.Context, conn int) error {
 	for _, q := range s.score.requests {
 		methods = append(methods, q.entry.Method)
 	}
-	s.editor = s.Protocol.Editor(agent, methods)
+	s.agent, s.editor = agent, s.Protocol.Editor(agent, methods)
 	go func() {
 		<-agent.Exited()
 		s.mu.Lock()
@@ -149,7 +157,7 @@ func (s *playing) perform(ctx context.Context) error {
 		a, wait, left := s.next(s.Now())
 		switch {
 		case a != nil:
-			if err := s.do(a); err != nil {
+			if err := s.do(ctx, a); err != nil {
 				if errors.Is(err, transport.ErrExited) {
 					s.abandon("the agent had exited")
 					return nil
@@ -227,7 +235,7 @@ func (s *playing) turnOf(i int) bool {
 	for _, b := range s.score.acts[:i] {
 		switch {
 		case b.done:
-		case s.Mode == Strict:
+		case s.Mode == Strict, a.beside == kill, a.beside == closeStdin:
 			return false
 		case a.answers > 0 && b.answers > 0:
 		case b.lane == a.lane, b.lane == "" && b.answers == 0:
@@ -293,8 +301,11 @@ func (s *playing) turnOfRequest(q *asked) string {
 	return fmt.Sprintf("turn %d of %s", n, q.entry.Session)
 }
 
-// do sends an act's frame.
-func (s *playing) do(a *act) error {
+// do does an act: most send a frame.
+func (s *playing) do(ctx context.Context, a *act) error {
+	if a.beside != "" {
+		return s.beside(ctx, a)
+	}
 	s.mu.Lock()
 	raw := a.entry.Raw
 	if a.answers > 0 {
@@ -311,9 +322,8 @@ func (s *playing) do(a *act) error {
 	a.done, s.sending = true, a
 	s.mu.Unlock()
 	if isPrompt(s.Protocol, a.entry) && s.Prompting != nil {
-		s.prompts++
 		text, _ := s.Protocol.Prompt(a.entry)
-		s.Prompting(s.liveName(a.lane), s.prompts, text)
+		s.Prompting(s.liveName(a.lane), s.nthPrompt(a.entry.Seq), s.liveName(text))
 	}
 	_, err := s.editor.Send(raw)
 	s.mu.Lock()
@@ -322,10 +332,21 @@ func (s *playing) do(a *act) error {
 	return err
 }
 
-func (s *playing) liveName(session string) string {
+// liveName is a text of the recording as it is called now.
+func (s *playing) liveName(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.names.text(session)
+	return s.names.text(text)
+}
+
+// nthPrompt counts the prompts of the recording up to an entry.
+func (s *playing) nthPrompt(seq int) (n int) {
+	for e := range s.Recording.Between(1, seq) {
+		if e.Source == transcript.Editor && isPrompt(s.Protocol, e) {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *playing) skip(a *act, why string) {
@@ -341,6 +362,9 @@ func (s *playing) miss(a *act) {
 }
 
 func describe(e transcript.Entry) string {
+	if !e.Frame() {
+		return string(e.Kind)
+	}
 	if e.Kind == transcript.Response {
 		return "answer to " + e.Method
 	}

@@ -1,11 +1,14 @@
 package replay
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"path"
 	"strings"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
@@ -78,12 +81,24 @@ type Facts struct {
 	Agent, Version string
 }
 
-// places is the kind of the note that says where a recording was made.
-const places transcript.Kind = "places"
-
-type placesNote struct {
-	Work string `json:"work"`
-	Home string `json:"home,omitempty"`
+// PlacesOf is what a recording says of where the agent ran: its first note of that.
+// Recordings of other tools and older ones have none, or one without files.
+func PlacesOf(t *transcript.Transcript) (m workspace.Manifest, noted bool) {
+	for e := range t.All() {
+		if e.Source != transcript.Note || e.Kind != transcript.Places {
+			continue
+		}
+		var next workspace.Manifest
+		if json.Unmarshal(e.Raw, &next) != nil {
+			continue
+		}
+		noted = noted || next.Files != nil || next.Env != nil
+		if m.Work == "" || next.Files != nil && m.Files == nil {
+			next.Home = cmp.Or(next.Home, m.Home)
+			m = next
+		}
+	}
+	return m, noted
 }
 
 // Directories returns the workspace and the home of a recording. Without a note
@@ -92,7 +107,7 @@ type placesNote struct {
 func Directories(p Protocol, t *transcript.Transcript) (work, home string) {
 	for e := range t.All() {
 		switch {
-		case e.Source == transcript.Note && e.Kind == places:
+		case e.Source == transcript.Note && e.Kind == transcript.Places:
 			home = e.JSON().Get("home").Str()
 		case work == "" && e.Source == transcript.Editor && e.Kind == transcript.Request:
 			work = p.Facts(e).Dir

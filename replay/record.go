@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/internal/printable"
+	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
@@ -47,7 +48,7 @@ const drained = 2 * time.Second
 // behind. When ctx ends the agent is killed. The error says why the agent could
 // not be started, or what of the log is missing.
 func (p *Proxy) Run(ctx context.Context) (transport.Exit, error) {
-	p.Log.Event(0, transcript.Note, places, "", placesNote{Work: p.Agent.Dir, Home: p.Home})
+	p.Log.Event(0, transcript.Note, transcript.Places, "", workspace.Manifest{Work: p.Agent.Dir, Home: p.Home})
 	agent, err := transport.StartPiped(ctx, p.Log, 0, p.Agent)
 	if err != nil {
 		return transport.Exit{Code: -1}, err

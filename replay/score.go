@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -35,6 +36,10 @@ type act struct {
 	needs map[string]int
 	// pause is how long after the entry before it the act came.
 	pause time.Duration
+
+	// beside is what it does if it sends no frame, what is to what.
+	beside beside
+	what   string
 
 	done    bool
 	ready   time.Time // since when nothing but the pace holds it back
@@ -141,7 +146,7 @@ func (t *tally) key(session string, e transcript.Entry) string {
 }
 
 // newScore reads the part of a recording that belongs to one connection.
-func newScore(p Protocol, t *transcript.Transcript, conn int, mode Mode) *score {
+func newScore(p Protocol, t *transcript.Transcript, gates []fakellm.RecordedGate, conn int, mode Mode) *score {
 	s := &score{conn: conn}
 	count := newTally(p)
 	open := map[int]*asked{}
@@ -149,8 +154,22 @@ func newScore(p Protocol, t *transcript.Transcript, conn int, mode Mode) *score 
 	chunk := map[string]bool{} // keys of chunks
 	owner := map[string]string{}
 	var before time.Duration
-	for e := range Frames(t) {
-		if e.Conn != conn {
+	quiet := besides(t, gates)
+	at := 0 // the connection of the newest frame
+	for e := range t.All() {
+		if e.Frame() || e.Source == transcript.Process {
+			at = e.Conn
+		}
+		for _, a := range quiet[e.Seq] {
+			if at != conn {
+				continue
+			}
+			a.entry, a.needs, a.pause = e, map[string]int{}, e.At-before
+			a.wait(mode, count, owner, state, chunk)
+			a.reach(gates)
+			s.acts = append(s.acts, a)
+		}
+		if e.Conn != conn || !e.Frame() {
 			continue
 		}
 		switch {
@@ -185,6 +204,7 @@ func newScore(p Protocol, t *transcript.Transcript, conn int, mode Mode) *score 
 				}
 			}
 			a.wait(mode, count, owner, state, chunk)
+			a.reach(gates)
 			s.acts = append(s.acts, a)
 			if e.Kind == transcript.Request {
 				count.sent(e.Session, e)
@@ -200,7 +220,10 @@ func newScore(p Protocol, t *transcript.Transcript, conn int, mode Mode) *score 
 // wait fills in what the act waits for.
 func (a *act) wait(mode Mode, count *tally, owner map[string]string, state, chunk map[string]bool) {
 	phase := " in " + count.phases[a.lane]
-	cancels := count.protocol.Cancels(a.entry)
+	cancels := a.beside != "" || count.protocol.Cancels(a.entry)
+	if a.beside == kill || a.beside == closeStdin {
+		mode = Strict
+	}
 	for key, n := range count.counts {
 		mine := owner[key] == a.lane || owner[key] == ""
 		response := isResponseKey(key)
@@ -223,6 +246,16 @@ func (a *act) wait(mode Mode, count *tally, owner map[string]string, state, chun
 			continue
 		}
 		a.needs[key] = n
+	}
+}
+
+// reach makes the act wait for the model to be held where it was held then.
+func (a *act) reach(gates []fakellm.RecordedGate) {
+	for _, g := range gates {
+		mine := g.Session == a.lane || g.Session == "" || a.lane == ""
+		if mine && a.entry.Seq > g.Reached && (g.Released == 0 || a.entry.Seq <= g.Released) && g.Reached != g.Released {
+			a.needs[held(g)] = 1
+		}
 	}
 }
 

@@ -3,17 +3,23 @@ package replay
 import (
 	"fmt"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/transcript"
 )
 
 // see learns from one entry of the live session. It runs under the lock of the
 // log, in its order.
 func (s *playing) see(e transcript.Entry) {
-	if !e.Frame() {
+	if e.Kind != transcript.Gate && !e.Frame() {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.count != nil && e.Source == transcript.Model {
+		s.count.counts[held(fakellm.RecordedGate{Name: e.JSON().Get("gate").Str()})]++
+		s.nudge()
+		return
+	}
 	if s.score == nil || e.Conn != s.score.conn {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/internal/workspace"
+	"github.com/acp-test/acp-test/transcript"
 )
 
 func actCommands() []*Command {
@@ -82,5 +83,9 @@ func CompileFile(do func(b *Branch, l *Line, name, text string) error) func(*Lin
 
 func writeFile(b *Branch, l *Line, name, text string) error {
 	b.Did(l)
+	if b.Agent() != nil {
+		b.run.t.Event(b.run.connection(), transcript.Note, transcript.FileWritten, "",
+			map[string]string{"path": filepath.ToSlash(name), "text": text})
+	}
 	return workspace.WriteIn(b.run.files, "work", map[string][]byte{filepath.ToSlash(name): []byte(text)})
 }

@@ -45,6 +45,7 @@ func (r *run) Launch(ctx context.Context) error {
 		if err := workspace.Write(r.box.Home, files); err != nil {
 			return fmt.Errorf("preparing the agent's HOME: %w", err)
 		}
+		r.notePlaces(ctx, launch.Env)
 	}
 	agent, err := r.startAgent(ctx, conn, launch)
 	if err != nil {
@@ -54,6 +55,20 @@ func (r *run) Launch(ctx context.Context) error {
 	r.client.Connect(agent, launch.Env, r.engine.Isolate)
 	r.change(func(s *state) { s.agent = agent })
 	return r.perturb(ctx, agent)
+}
+
+// notePlaces says in the transcript what the agent finds.
+func (r *run) notePlaces(ctx context.Context, env []string) {
+	m := workspace.Manifest{Work: r.box.Work, Home: r.box.Home, Temp: r.box.Temp}
+	var cut string
+	m.Files, m.Cut = workspace.List(ctx, r.files, filepath.Base(r.box.Work))
+	m.HomeFiles, cut = workspace.List(ctx, r.files, filepath.Base(r.box.Home))
+	m.Cut = cmp.Or(m.Cut, cut)
+	for _, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		m.Env = append(m.Env, name)
+	}
+	r.t.Event(r.connection(), transcript.Note, transcript.Places, "", m)
 }
 
 // startAgent starts the agent's process, or reaches an agent that has none here.

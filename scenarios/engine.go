@@ -288,13 +288,6 @@ func (r *run) serveModel() error {
 	if err != nil {
 		return err
 	}
-	var tools map[string]fakellm.Tool
-	if p.Tools != nil {
-		tools = map[string]fakellm.Tool{}
-		for neutral, t := range p.Tools {
-			tools[neutral] = fakellm.Tool{Name: t.Name, Args: t.Args}
-		}
-	}
 	var prompts []fakellm.Prompt
 	for i, d := range s.prompts {
 		text, err := script.ExpandText(s.File, d.text, keepUnknown(r.Fixed))
@@ -303,9 +296,22 @@ func (r *run) serveModel() error {
 		}
 		prompts = append(prompts, fakellm.Prompt{Name: d.session, Index: i + 1, Text: text})
 	}
-	r.model, err = fakellm.Start(fakellm.Config{Script: says, Transcript: r.t, Wire: p.Model.Wire, Tools: tools,
+	r.model, err = fakellm.Start(fakellm.Config{Script: says, Transcript: r.t, Wire: p.Model.Wire, Tools: ToolsOf(p),
 		Lanes: lanes, Seed: r.engine.Seed, Prompts: prompts})
 	return err
+}
+
+// ToolsOf returns what a profile's agent calls the neutral tools; nil if that is not
+// known.
+func ToolsOf(p *agents.Profile) map[string]fakellm.Tool {
+	if p.Tools == nil {
+		return nil
+	}
+	tools := map[string]fakellm.Tool{}
+	for neutral, t := range p.Tools {
+		tools[neutral] = fakellm.Tool{Name: t.Name, Args: t.Args}
+	}
+	return tools
 }
 
 // expandFixed replaces the variables that are known before the run in a text

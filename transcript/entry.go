@@ -53,15 +53,18 @@ const (
 	TermExit     Kind = "term-exit"
 	TermReleased Kind = "term-released"
 
-	Noted       Kind = "note"  // something the harness decided and a reader should know
-	Phase       Kind = "phase" // a comment line of the scenario
-	CheckOpened Kind = "check" // a check of the scenario begins
-	Act         Kind = "act"   // a line of the scenario that sends no frame
+	Noted       Kind = "note"   // something the harness decided and a reader should know
+	Places      Kind = "places" // where the agent runs, and what lies there before it does
+	FileWritten Kind = "file"   // the user wrote a file, beside the agent
+	Phase       Kind = "phase"  // a comment line of the scenario
+	CheckOpened Kind = "check"  // a check of the scenario begins
+	Act         Kind = "act"    // a line of the scenario that sends no frame
 )
 
 // Kinds of the source Model: what the fake model server saw and did.
 const (
 	ModelRequest   Kind = "model-request"
+	ModelAnswer    Kind = "model-answer" // what is said to a request, as steps of a script
 	ModelChunk     Kind = "model-chunk"
 	Gate           Kind = "gate"
 	GateReleased   Kind = "gate-released"

@@ -12,13 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
-	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
-	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -43,7 +41,11 @@ has happened. Ids, sessions, options and paths are those of the live agent. The
 verdict is that of the rules, and the canonical difference to the recording; a rule
 that is broken in the recording too is known to be.
 
-A model that was recorded too (FILE with .llm.yaml for its ending) answers again.`,
+What the recording has of the files, of the MCP servers of a test and of the model is
+put back: the model says again what it said, and is held where the editor did
+something in the middle of a stream. A recording that lacks the model's side needs
+--llm, or a script that record --llm wrote beside it (FILE with .llm.yaml for its
+ending).`,
 		Args: func(c *cobra.Command, args []string) error {
 			if dash := c.ArgsLenAtDash(); len(args) == 0 || dash == 0 {
 				return fmt.Errorf("replay: a recording is missing; usage: %s", c.UseLine())
@@ -156,10 +158,12 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 		return res, err
 	}
 	defer func() { err = errors.Join(err, temp.Close()) }()
-	box, err := h.furnish(temp.Dir(), recording, r.files)
+	at, err := h.furnish(temp.Dir(), recording, r.files)
 	if err != nil {
 		return res, err
 	}
+	defer func() { err = errors.Join(err, at.Close()) }()
+	box := at.box
 	id := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	dir := id
 	if o.repeat > 1 {
@@ -179,17 +183,11 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 	job := replay.Replay{ID: id, File: file, Log: log, Judge: judge(o.severity)}
 	job.Recording, job.Mode, job.Speed, job.Patience, job.Work, job.Home = recording, replay.Mode(r.mode), r.speed,
 		r.patience, box.Work, box.Home
-	model, err := h.replayModel(r.llm, file, recording, p, box, log)
-	if err != nil {
+	job.Renamed = at.renamed
+	if err := at.serveModel(&job.Player, r.llm, file, p, log); err != nil {
 		return res, err
 	}
-	if model != nil {
-		defer func() { err = errors.Join(err, model.Close()) }()
-		box.LLM = model.URL()
-		job.Prompting = func(session string, n int, text string) {
-			model.Begin(fakellm.Prompt{Session: session, Index: n, Text: text})
-		}
-	}
+	box = at.box
 	job.Start = func(ctx context.Context, conn int) (*mockclient.Agent, error) {
 		l, err := p.Launch(box)
 		if err != nil {
@@ -220,6 +218,7 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("timeout %v", o.timeout))
 	defer cancel()
 	res = job.Run(ctx)
+	res.Notes = append(res.Notes, at.lacking...)
 	if o.repeat > 1 {
 		res.Repeat = n + 1
 	}
@@ -231,58 +230,4 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 		res.Golden = &scenarios.Golden{State: "updated"}
 	}
 	return res, nil
-}
-
-// furnish makes the directories of a replay, with the files of the workspace.
-func (h *host) furnish(root string, recording *transcript.Transcript, files string) (agents.Sandbox, error) {
-	dirs, err := workspace.MakeDirs(root)
-	if err != nil {
-		return agents.Sandbox{}, err
-	}
-	box := agents.Sandbox{Work: dirs.Work, Home: dirs.Home, Temp: dirs.Temp, Self: h.self, Cwd: h.cwd, HostEnv: h.env}
-	if files != "" {
-		if err := os.CopyFS(box.Work, os.DirFS(files)); err != nil {
-			return box, fmt.Errorf("--files %s: %w", files, err)
-		}
-		return box, nil
-	}
-	return box, workspace.Write(box.Work, recordings.Files(recording))
-}
-
-// replayModel serves the model's script, if there is one.
-func (h *host) replayModel(script, file string, recording *transcript.Transcript, p *agents.Profile, box agents.Sandbox,
-	log *transcript.Transcript) (*fakellm.Server, error) {
-	src, err := modelOf(file, script)
-	if src == nil || err != nil {
-		return nil, err
-	}
-	if script == "" {
-		script = scriptOf(file)
-	}
-	src = recordings.ModelHere(src, recording, box.Work, box.Home)
-	here := strings.NewReplacer("$WORK", box.Work, "$HOME", box.Home)
-	parsed, err := fakellm.ParseScript(script, src, func(s string) (string, error) { return here.Replace(s), nil })
-	if err != nil {
-		return nil, err
-	}
-	c := fakellm.Config{Script: parsed, Transcript: log, Wire: p.Model.Wire}
-	for i, text := range recordings.Prompts(recording) {
-		c.Prompts = append(c.Prompts, fakellm.Prompt{Index: i + 1, Text: text})
-	}
-	if p.Tools != nil {
-		c.Tools = map[string]fakellm.Tool{}
-		for neutral, t := range p.Tools {
-			c.Tools[neutral] = fakellm.Tool{Name: t.Name, Args: t.Args}
-		}
-	}
-	server, err := fakellm.Start(c)
-	if err != nil {
-		return nil, err
-	}
-	for _, gate := range parsed.Gates() {
-		if _, err := server.Release(gate); err != nil {
-			return nil, errors.Join(err, server.Close())
-		}
-	}
-	return server, nil
 }

@@ -305,3 +305,11 @@ func (r *Root) WriteFile(name string, data []byte, perm fs.FileMode) error {
 	_, err = f.Write(data)
 	return errors.Join(err, f.Close())
 }
+
+// Symlink makes a link to target, and the directories above it.
+func (r *Root) Symlink(target, name string) error {
+	if err := r.root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return r.root.Symlink(target, name)
+}

@@ -104,6 +104,9 @@ func walk(ctx context.Context, root *confined.Root, sub string,
 			}
 			name := filepath.Join(rel, d.Name())
 			err := visit(ctx, name, d)
+			if err == fs.SkipDir {
+				continue
+			}
 			if err == nil && d.IsDir() {
 				err = dir(name, depth+1)
 			}

@@ -3,6 +3,7 @@ package recordings
 import (
 	"strings"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/schema"
@@ -247,9 +248,26 @@ func about(e transcript.Entry) string {
 
 // ModelHere returns the model's script of a recording for a replay in other
 // directories.
-func ModelHere(src []byte, t *transcript.Transcript, work, home string) []byte {
+func ModelHere(src []byte, t *transcript.Transcript, work, home string, more ...[2]string) []byte {
 	oldWork, oldHome := replay.Directories(V1(), t)
-	return replay.Relocate(src, [2]string{oldWork, work}, [2]string{oldHome, home})
+	return replay.Relocate(src, append([][2]string{{oldWork, work}, {oldHome, home}}, more...)...)
+}
+
+// Model returns the model's side of a recording; nil if it has none.
+func Model(t *transcript.Transcript) *fakellm.Recorded {
+	var prompts []fakellm.RecordedPrompt
+	var acts []int
+	for e := range t.All() {
+		told := e.Source == transcript.Process && (e.Kind == transcript.Signalled || e.Kind == transcript.StdinClosed)
+		if told || e.Source == transcript.Editor && (e.Kind == transcript.Request || e.Kind == transcript.Notification) {
+			acts = append(acts, e.Seq)
+		}
+		if text, ok := V1().Prompt(e); ok && e.Source == transcript.Editor && e.Kind == transcript.Request {
+			prompts = append(prompts, fakellm.RecordedPrompt{Seq: e.Seq,
+				Prompt: fakellm.Prompt{Session: e.Session, Index: len(prompts) + 1, Text: text}})
+		}
+	}
+	return fakellm.ReadRecorded(t, prompts, acts)
 }
 
 // Prompts returns the texts of the recorded prompts, in order.
@@ -261,4 +279,36 @@ func Prompts(t *transcript.Transcript) []string {
 		}
 	}
 	return out
+}
+
+// Server is an MCP server that a recorded editor named.
+type Server struct {
+	Name, Command, URL string
+	Args               []string
+	// Token is the one value of its environment, or of its headers.
+	Token string
+}
+
+// Servers returns the MCP servers that the recorded editor named, each once.
+func Servers(t *transcript.Transcript) (servers []Server) {
+	known := map[string]bool{}
+	for e := range replay.Frames(t) {
+		for m := range e.JSON().Path("params.mcpServers").Items() {
+			if e.Source != transcript.Editor || known[string(m.Raw())] {
+				continue
+			}
+			known[string(m.Raw())] = true
+			s := Server{Name: m.Get("name").Str(), Command: m.Get("command").Str(), URL: m.Get("url").Str()}
+			for a := range m.Get("args").Items() {
+				s.Args = append(s.Args, a.Str())
+			}
+			for _, list := range []string{"env", "headers"} {
+				for v := range m.Get(list).Items() {
+					s.Token = v.Get("value").Str()
+				}
+			}
+			servers = append(servers, s)
+		}
+	}
+	return servers
 }

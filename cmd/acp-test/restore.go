@@ -1,0 +1,177 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/canary"
+	"github.com/acp-test/acp-test/internal/workspace"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// restored is what a recording shows of the surroundings of its agent, put back in
+// other directories.
+type restored struct {
+	recording *transcript.Transcript
+	box       agents.Sandbox
+	renamed   [][2]string // addresses and paths, with what takes their place
+	lacking   []string    // sentences about what is not in the recording
+	closers   []io.Closer
+}
+
+// Close ends the servers.
+func (r *restored) Close() error {
+	var errs []error
+	for _, c := range r.closers {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// furnish makes the directories of a replay, with the files of the workspace: those of
+// a folder, if one is named, else those of the recording.
+func (h *host) furnish(root string, recording *transcript.Transcript, files string) (*restored, error) {
+	dirs, err := workspace.MakeDirs(root)
+	if err != nil {
+		return nil, err
+	}
+	r := &restored{recording: recording, box: agents.Sandbox{Work: dirs.Work, Home: dirs.Home, Temp: dirs.Temp,
+		Self: h.self, Cwd: h.cwd, HostEnv: h.env}}
+	places, noted := replay.PlacesOf(recording)
+	if places.Temp != "" {
+		r.renamed = append(r.renamed, [2]string{places.Temp, dirs.Temp})
+	}
+	if err := r.serveMCP(); err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	work, home := replay.Directories(recordings.V1(), recording)
+	moved := func(list []workspace.Listed) []workspace.Listed {
+		for i, f := range list {
+			if f.Text != nil {
+				text := replay.ReplacePath(replay.ReplacePath(*f.Text, work, dirs.Work), home, dirs.Home)
+				list[i].Text = &text
+			}
+		}
+		return list
+	}
+	switch {
+	case files != "":
+		if err = os.CopyFS(dirs.Work, os.DirFS(files)); err != nil {
+			err = fmt.Errorf("--files %s: %w", files, err)
+		}
+	case noted:
+		r.lacking, err = workspace.Restore(dirs.Work, moved(places.Files))
+		if err == nil {
+			_, err = workspace.Restore(dirs.Home, moved(places.HomeFiles))
+		}
+		if places.Cut != "" {
+			r.lacking = append(r.lacking, "the recording does not have all files: "+places.Cut)
+		}
+	default:
+		r.lacking = append(r.lacking,
+			"the recording does not say which files there were: those that it shows are there; --files DIR has all")
+		err = workspace.Write(dirs.Work, recordings.Files(recording))
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.Close())
+	}
+	return r, nil
+}
+
+// serveMCP puts the MCP servers of a test in the place of those that the recorded
+// editor named. Those of others are named again as they are.
+func (r *restored) serveMCP() error {
+	for _, s := range recordings.Servers(r.recording) {
+		switch {
+		case len(s.Args) > 0 && s.Args[0] == "canary":
+			r.renamed = append(r.renamed, [2]string{s.Command, r.box.Self})
+			if n := len(s.Args); filepath.IsAbs(s.Args[n-1]) {
+				r.renamed = append(r.renamed, [2]string{filepath.Dir(s.Args[n-1]), r.box.Temp})
+			}
+		case s.URL != "" && strings.HasPrefix(s.Name, "canary"):
+			server, err := canary.Start(s.Token)
+			if err != nil {
+				return err
+			}
+			r.closers = append(r.closers, server)
+			r.renamed = append(r.renamed, [2]string{s.URL, server.Entry(s.Name).URL})
+		case s.Command != "" || s.URL != "":
+			r.lacking = append(r.lacking, fmt.Sprintf("the MCP server %s is not in the recording: the agent is given the "+
+				"real one", s.Name))
+		}
+	}
+	return nil
+}
+
+// serveModel starts the model of a replay: a script that is named, else what the
+// recording has of it, else the script beside the file.
+func (r *restored) serveModel(job *replay.Player, script, file string, p *agents.Profile,
+	log *transcript.Transcript) error {
+	var src []byte
+	recorded := recordings.Model(r.recording)
+	name := file
+	if script == "" && recorded != nil {
+		src, job.Gates = []byte(recorded.Script.Format()), recorded.Gates
+	} else {
+		var err error
+		if src, err = modelOf(file, script); err != nil {
+			return err
+		}
+		if name = script; name == "" {
+			name = scriptOf(file)
+		}
+	}
+	if src == nil {
+		if len(recordings.Prompts(r.recording)) > 0 {
+			r.lacking = append(r.lacking, "the recording does not have what the model said, so no model answers: "+
+				"record it with record --llm, or give a script with replay --llm FILE")
+		}
+		return nil
+	}
+	src = recordings.ModelHere(src, r.recording, r.box.Work, r.box.Home, r.renamed...)
+	here := strings.NewReplacer("$WORK", r.box.Work, "$HOME", r.box.Home)
+	parsed, err := fakellm.ParseScript(name, src, func(s string) (string, error) {
+		if recorded != nil && script == "" {
+			return s, nil
+		}
+		return here.Replace(s), nil
+	})
+	if err != nil {
+		return err
+	}
+	lanes, err := fakellm.ParseLanes(p.Lanes)
+	if err != nil {
+		return fmt.Errorf("lanes of profile %s: %w", p.Name, err)
+	}
+	model, err := fakellm.Start(fakellm.Config{Script: parsed, Transcript: log, Wire: p.Model.Wire,
+		Tools: scenarios.ToolsOf(p), Lanes: lanes, Seed: r.recording.Header().Seed})
+	if err != nil {
+		return err
+	}
+	r.closers = append(r.closers, model)
+	r.box.LLM = model.URL()
+	job.Prompting = func(session string, n int, text string) {
+		model.Begin(fakellm.Prompt{Session: session, Index: n, Text: text})
+	}
+	job.Release = func(gate string) error {
+		_, err := model.Release(gate)
+		return err
+	}
+	if job.Gates == nil { // a script with gates of its own: nobody would release them
+		for _, gate := range parsed.Gates() {
+			if err := job.Release(gate); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,318 @@
+package fakellm
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/internal/yamlfile"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Recorded is the model's side of a transcript, made ready to be said again.
+type Recorded struct {
+	// Script says it. Its turns are those of the prompts, in their order.
+	Script *Document
+	// Gates are where the model was held, and where it has to be held so that what the
+	// editor did comes at the same point of the stream.
+	Gates []RecordedGate
+}
+
+// RecordedGate is a gate of a recorded model.
+type RecordedGate struct {
+	Name    string
+	Session string
+	// Reached is the Seq of the entry after which the stream was held, Released that of
+	// the entry after which it went on; 0: it never did.
+	Reached, Released int
+}
+
+// RecordedPrompt is a prompt of a transcript.
+type RecordedPrompt struct {
+	Prompt
+	Seq int
+}
+
+// recordedTake is a take with its place in a transcript.
+type recordedTake struct {
+	*take
+	index    int // of the prompt
+	session  string
+	lane     string
+	asked    int   // Seq of the answer's entry
+	pieces   []int // Seqs of the chunks
+	end      int   // Seq of the end, 0 if it has none
+	aborted  bool
+	answered bool
+	req      *request
+}
+
+// ReadRecorded reads the model's side back from a transcript. Prompts are those of the
+// editor, in order; acts the Seqs of what it did. Without a model in the transcript,
+// or with one whose answers were not recorded, the result is nil.
+func ReadRecorded(t *transcript.Transcript, prompts []RecordedPrompt, acts []int) *Recorded {
+	r := recordedReader{prompts: prompts, acts: acts, byN: map[int]*recordedTake{}, gates: map[string]*RecordedGate{}}
+	for e := range t.All() {
+		if e.Source == transcript.Model {
+			r.entry(e)
+		}
+	}
+	if !slices.ContainsFunc(r.takes, func(t *recordedTake) bool { return t.answered }) {
+		return nil
+	}
+	return r.result()
+}
+
+type recordedReader struct {
+	prompts []RecordedPrompt
+	acts    []int
+	takes   []*recordedTake
+	byN     map[int]*recordedTake
+	chains  chains
+	gates   map[string]*RecordedGate
+	names   []string // of gates, as they were reached
+}
+
+func (r *recordedReader) entry(e transcript.Entry) {
+	v := e.JSON()
+	t := r.byN[whole(v.Get("n"))]
+	switch {
+	case e.Kind == transcript.ModelRequest:
+		r.request(e, v)
+	case e.Kind == transcript.Gate || e.Kind == transcript.GateReleased:
+		r.gate(e, v.Get("gate").Str())
+	case t == nil:
+	case e.Kind == transcript.ModelAnswer:
+		t.answered, t.asked = true, e.Seq
+		t.failed, _ = v.Get("failed").Bool()
+		t.broken, _ = v.Get("broken").Bool()
+		for s := range v.Get("steps").Items() {
+			t.answer = append(t.answer, readNode(s.Str()))
+		}
+		if id := v.Get("id").Str(); id != "" {
+			r.chains.keep(t.req, id)
+		}
+	case e.Kind == transcript.ModelChunk:
+		t.pieces = append(t.pieces, e.Seq)
+	case e.Kind == transcript.ModelAborted:
+		t.end, t.aborted = e.Seq, true
+	case e.Kind == transcript.ModelDone && t.end == 0:
+		t.end = e.Seq
+	}
+}
+
+func whole(v wire.Value) int {
+	n, _ := v.Int()
+	return int(n)
+}
+
+// readNode reads a step back from its text; one that is no step is left empty.
+func readNode(text string) StepNode {
+	d, err := ParseDocument("the transcript", []byte("replies:\n  - - "+strings.ReplaceAll(text, "\n", "\n      ")+"\n"))
+	if err != nil || len(d.Turns) != 1 || len(d.Turns[0].Replies) != 1 || len(d.Turns[0].Replies[0].Steps) != 1 {
+		return NewText("text", "")
+	}
+	return d.Turns[0].Replies[0].Steps[0]
+}
+
+// request finds out again what a request asked for.
+func (r *recordedReader) request(e transcript.Entry, v wire.Value) {
+	where, err := url.Parse(v.Get("path").Str())
+	if err != nil {
+		return
+	}
+	hr := &http.Request{Method: v.Get("method").Str(), URL: where, Header: http.Header{}}
+	for name, value := range v.Get("headers").Members() {
+		hr.Header.Set(name, value.Str())
+	}
+	rt := findRoute(hr)
+	req := &request{wire: v.Get("wire").Str(), path: where.Path, run: rt.run}
+	n := whole(v.Get("n"))
+	if rt.task != taskGenerate || req.parse([]byte(v.Get("body").Raw()), rt, where.Query()) != nil ||
+		r.chains.goOn(req) != nil {
+		return
+	}
+	t := &recordedTake{take: newTake(n, req, rt.format), session: e.Session, lane: v.Get("lane").Str(), req: req}
+	var begun []Prompt
+	for _, p := range r.prompts {
+		if p.Seq < e.Seq {
+			begun = append(begun, p.Prompt)
+		}
+	}
+	if p, at := findPrompt(begun, req); p != nil && at >= 0 && at < len(req.items) {
+		t.index, t.step = p.Index, req.stepsAfter(at)+1
+		t.session = cmp.Or(t.session, p.Session)
+	}
+	r.takes, r.byN[n] = append(r.takes, t), t
+}
+
+func (r *recordedReader) gate(e transcript.Entry, name string) {
+	g := r.gates[name]
+	switch {
+	case g == nil && e.Kind == transcript.Gate:
+		r.gates[name] = &RecordedGate{Name: name, Session: e.Session, Reached: e.Seq}
+		r.names = append(r.names, name)
+	case g == nil: // released before anything reached it
+		r.gates[name] = &RecordedGate{Name: name, Reached: e.Seq, Released: e.Seq}
+		r.names = append(r.names, name)
+	case e.Kind == transcript.GateReleased:
+		g.Released = e.Seq
+	}
+}
+
+func (r *recordedReader) result() *Recorded {
+	var main, side []*take
+	here := map[*take]*recordedTake{}
+	turns := make([][]*take, len(r.prompts))
+	for _, t := range r.takes {
+		here[t.take] = t
+		if t.answered && t.lane == "record" {
+			main = append(main, t.take)
+		}
+	}
+	main, side = split(main)
+	for _, t := range r.takes {
+		switch t.lane {
+		case LaneMain, LaneAfter:
+			main = append(main, t.take)
+		case "record":
+		default:
+			if t.answered {
+				side = append(side, t.take)
+			}
+		}
+	}
+	noTools := false
+	for _, t := range main {
+		if at := here[t]; at.index > 0 && at.answered {
+			turns[at.index-1] = append(turns[at.index-1], t)
+			noTools = noTools || !t.hasTools
+		}
+	}
+	out := &Recorded{Script: &Document{Rest: writeLanes(side, noTools, func(s string) string { return s })}}
+	for i, takes := range turns {
+		turn := TurnNode{Replies: writeReplies(takes)}
+		for step := range turn.Replies {
+			r.hold(&turn, step, takes, here)
+		}
+		if len(r.prompts) != 1 {
+			turn.Mapping = true
+			turn.Rest = "prompt: " + quoted(r.prompts[i].Text)
+		}
+		out.Script.Turns = append(out.Script.Turns, turn)
+	}
+	for _, name := range r.names {
+		out.Gates = append(out.Gates, *r.gates[name])
+	}
+	return out
+}
+
+// hold puts a gate into a reply wherever the editor acted in the middle of its stream,
+// unless it was held there.
+func (r *recordedReader) hold(turn *TurnNode, step int, takes []*take, here map[*take]*recordedTake) {
+	takes = slices.DeleteFunc(slices.Clone(takes), func(t *take) bool { return t.step != step+1 })
+	if len(takes) == 0 {
+		return
+	}
+	t := here[takes[best(takes)]]
+	if t.failed {
+		return
+	}
+	// From the last point to the first, since a gate moves what stands behind it.
+	for i := len(t.pieces); i >= 0; i-- {
+		from, to := t.asked, t.end
+		if i > 0 {
+			from = t.pieces[i-1]
+		}
+		if i < len(t.pieces) {
+			to = t.pieces[i]
+		}
+		last := i == len(t.pieces)
+		first, newest := r.actsBetween(from, to)
+		switch {
+		case last && t.aborted && !r.heldBetween(from, to):
+			if first == 0 {
+				continue
+			}
+			newest = 0 // it never went on
+		case first == 0, r.heldBetween(from, to):
+			continue
+		}
+		g := &RecordedGate{Name: fmt.Sprintf("at-%d", first), Session: t.session, Reached: from, Released: newest}
+		at, ok := placeAfter(turn.Replies[step], step, i)
+		if _, there := r.gates[g.Name]; there || !ok {
+			continue
+		}
+		*turn = turn.With(at, NewStep("gate", g.Name))
+		r.gates[g.Name] = g
+		r.names = append(r.names, g.Name)
+	}
+}
+
+// actsBetween returns the first and the last act of the editor between two entries, 0
+// if there is none. to 0 is the end.
+func (r *recordedReader) actsBetween(from, to int) (first, last int) {
+	for _, seq := range r.acts {
+		if seq > from && (to == 0 || seq < to) {
+			if first == 0 {
+				first = seq
+			}
+			last = seq
+		}
+	}
+	return first, last
+}
+
+func (r *recordedReader) heldBetween(from, to int) bool {
+	for _, g := range r.gates {
+		if g.Reached > from && (to == 0 || g.Reached < to) {
+			return true
+		}
+	}
+	return false
+}
+
+// placeAfter is the place in a reply behind so many chunks.
+func placeAfter(r ReplyNode, reply, chunks int) (Place, bool) {
+	for i, s := range r.Steps {
+		switch {
+		case s.Kind == "fail", s.Kind == "stop", s.Kind == "usage":
+			return Place{reply, i, 0}, chunks == 0
+		case chunks == 0 && (s.Says() || s.Kind == "tool"):
+			return Place{reply, i, 0}, true
+		case s.Says():
+			if chunks < len(s.Pieces) {
+				return Place{reply, i, chunks}, true
+			}
+			chunks -= len(s.Pieces)
+		case s.Kind == "tool":
+			n := s.toolPieces()
+			if chunks < n {
+				return Place{}, false // inside the arguments
+			}
+			chunks -= n
+		}
+	}
+	return Place{reply, len(r.Steps), 0}, chunks == 0
+}
+
+// toolPieces is into how many pieces the arguments of a tool are cut.
+func (s StepNode) toolPieces() int {
+	root, err := yamlfile.Parse("", []byte(s.Text))
+	if err != nil {
+		return 1
+	}
+	if raw := root.Field("raw"); raw != nil && raw.Kind == yamlfile.List {
+		return len(raw.Items)
+	}
+	if c := root.Field("chunks"); c != nil {
+		if n, ok := c.Value.(int64); ok {
+			return int(n)
+		}
+	}
+	return 1
+}

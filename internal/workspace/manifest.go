@@ -1,0 +1,161 @@
+package workspace
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/internal/confined"
+)
+
+// Manifest says where an agent runs and what lies there before it does, as far as a
+// replay needs it.
+type Manifest struct {
+	Work string `json:"work"`
+	Home string `json:"home,omitempty"`
+	Temp string `json:"temp,omitempty"`
+	// Files and HomeFiles are what Work and Home hold, by names with slashes.
+	Files     []Listed `json:"files,omitempty"`
+	HomeFiles []Listed `json:"homeFiles,omitempty"`
+	// Env are the names of the agent's environment variables.
+	Env []string `json:"env,omitempty"`
+	// Cut says why the rest was not looked at, "" if all was.
+	Cut string `json:"cut,omitempty"`
+}
+
+// Listed is a file of a manifest. One with neither Text, Base64 nor Link, and a reason
+// in Left, has its content left out.
+type Listed struct {
+	Path   string  `json:"path"`
+	Text   *string `json:"text,omitempty"`
+	Base64 []byte  `json:"base64,omitempty"`
+	Link   string  `json:"link,omitempty"`
+	Exec   bool    `json:"exec,omitempty"`
+	Size   int64   `json:"size,omitempty"`
+	SHA256 string  `json:"sha256,omitempty"`
+	Left   string  `json:"left,omitempty"`
+}
+
+const (
+	listedText  = 64 << 10 // up to this size the content of a file is listed
+	listedTexts = 1 << 20  // of all of them
+	listedFiles = 2000
+)
+
+// private are names of files that hold secrets for the most part.
+var private = regexp.MustCompile(`(?i)^(\.env(\..*)?|.*\.(pem|key|p12|pfx|kdbx)|id_(rsa|dsa|ecdsa|ed25519)|\.netrc|\.npmrc|\.pypirc|credentials(\.json)?)$`)
+
+// List lists the files of the directory sub of a root, without .git and what packages
+// were installed. cut says why it is not all.
+func List(ctx context.Context, root *confined.Root, sub string) (files []Listed, cut string) {
+	texts := 0
+	err := walk(ctx, root, sub, func(ctx context.Context, rel string, d fs.DirEntry) error {
+		switch {
+		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".venv"):
+			return fs.SkipDir
+		case d.IsDir():
+			return nil
+		case len(files) == listedFiles:
+			return &cutError{fmt.Sprintf("there are more than %d files", listedFiles)}
+		}
+		f := Listed{Path: filepath.ToSlash(rel)}
+		name := filepath.Join(sub, rel)
+		if d.Type()&fs.ModeSymlink != 0 {
+			f.Link, _ = root.Readlink(name)
+		} else if err := f.read(ctx, root, name, d, &texts); err != nil {
+			return err
+		}
+		files = append(files, f)
+		return nil
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		cut = err.Error()
+	}
+	return files, cut
+}
+
+// read fills in what a file holds. The error is the end of ctx.
+func (f *Listed) read(ctx context.Context, root *confined.Root, name string, d fs.DirEntry, texts *int) error {
+	if !d.Type().IsRegular() {
+		f.Left = "it is no regular file"
+		return nil
+	}
+	info, err := d.Info()
+	if err != nil {
+		f.Left = err.Error()
+		return nil
+	}
+	f.Size, f.Exec = info.Size(), info.Mode()&0o100 != 0
+	switch {
+	case private.MatchString(path.Base(f.Path)):
+		f.Left = "it may hold secrets"
+	case f.Size > listedText:
+		f.Left = fmt.Sprintf("it has more than %d bytes", listedText)
+	case *texts+int(f.Size) > listedTexts:
+		f.Left = fmt.Sprintf("together the files have more than %d bytes", listedTexts)
+	}
+	if f.Left != "" {
+		return nil
+	}
+	data, err := confined.Read(ctx, root, name, func(_ *os.File, in io.Reader) ([]byte, error) {
+		return io.ReadAll(io.LimitReader(in, listedText))
+	})
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		f.Left = err.Error()
+		return nil
+	}
+	*texts += len(data)
+	if utf8.Valid(data) {
+		text := string(data)
+		f.Text = &text
+	} else {
+		f.Base64 = data
+	}
+	sum := sha256.Sum256(data)
+	f.SHA256 = hex.EncodeToString(sum[:8])
+	return nil
+}
+
+// Restore writes listed files below dir, and returns sentences about those whose
+// content is not known.
+func Restore(dir string, files []Listed) (lacking []string, err error) {
+	contents, links := map[string][]byte{}, []Listed{}
+	for _, f := range files {
+		switch {
+		case f.Link != "":
+			links = append(links, f)
+		case f.Text != nil:
+			contents[f.Path] = []byte(*f.Text)
+		case f.Base64 != nil:
+			contents[f.Path] = f.Base64
+		case f.Left != "":
+			lacking = append(lacking, fmt.Sprintf("%s is not in the recording: %s", f.Path, f.Left))
+		}
+	}
+	if err := Write(dir, contents); err != nil {
+		return nil, err
+	}
+	root, err := confined.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	for _, f := range links {
+		if err := root.Symlink(f.Link, filepath.FromSlash(f.Path)); err != nil {
+			return nil, fmt.Errorf("restoring %s: %w", f.Path, err)
+		}
+	}
+	return lacking, nil
+}
