@@ -27,8 +27,17 @@ type RecordedGate struct {
 	Name    string
 	Session string
 	// Reached is the Seq of the entry after which the stream was held, Released that of
-	// the entry after which it went on; 0: it never did.
-	Reached, Released int
+	// the entry after which it went on; 0: it never did. Left is that of its end, if it
+	// was not released.
+	Reached, Released, Left int
+
+	n int // the request
+}
+
+// Holds reports whether the stream was held when an entry was made.
+func (g RecordedGate) Holds(seq int) bool {
+	end := cmp.Or(g.Released, g.Left)
+	return g.Reached != g.Released && seq > g.Reached && (end == 0 || seq <= end)
 }
 
 // RecordedPrompt is a prompt of a transcript.
@@ -84,7 +93,7 @@ func (r *recordedReader) entry(e transcript.Entry) {
 	case e.Kind == transcript.ModelRequest:
 		r.request(e, v)
 	case e.Kind == transcript.Gate || e.Kind == transcript.GateReleased:
-		r.gate(e, v.Get("gate").Str())
+		r.gate(e, v.Get("gate").Str(), whole(v.Get("n")))
 	case t == nil:
 	case e.Kind == transcript.ModelAnswer:
 		t.answered, t.asked = true, e.Seq
@@ -100,6 +109,11 @@ func (r *recordedReader) entry(e transcript.Entry) {
 		t.pieces = append(t.pieces, e.Seq)
 	case e.Kind == transcript.ModelAborted:
 		t.end, t.aborted = e.Seq, true
+		for _, g := range r.gates {
+			if g.n == t.n {
+				g.Left = e.Seq
+			}
+		}
 	case e.Kind == transcript.ModelDone && t.end == 0:
 		t.end = e.Seq
 	}
@@ -150,11 +164,11 @@ func (r *recordedReader) request(e transcript.Entry, v wire.Value) {
 	r.takes, r.byN[n] = append(r.takes, t), t
 }
 
-func (r *recordedReader) gate(e transcript.Entry, name string) {
+func (r *recordedReader) gate(e transcript.Entry, name string, n int) {
 	g := r.gates[name]
 	switch {
 	case g == nil && e.Kind == transcript.Gate:
-		r.gates[name] = &RecordedGate{Name: name, Session: e.Session, Reached: e.Seq}
+		r.gates[name] = &RecordedGate{Name: name, Session: e.Session, Reached: e.Seq, n: n}
 		r.names = append(r.names, name)
 	case g == nil: // released before anything reached it
 		r.gates[name] = &RecordedGate{Name: name, Reached: e.Seq, Released: e.Seq}
@@ -233,16 +247,17 @@ func (r *recordedReader) hold(turn *TurnNode, step int, takes []*take, here map[
 		}
 		last := i == len(t.pieces)
 		first, newest := r.actsBetween(from, to)
+		left := 0
 		switch {
 		case last && t.aborted && !r.heldBetween(from, to):
 			if first == 0 {
 				continue
 			}
-			newest = 0 // it never went on
+			newest, left = 0, t.end // it never went on
 		case first == 0, r.heldBetween(from, to):
 			continue
 		}
-		g := &RecordedGate{Name: fmt.Sprintf("at-%d", first), Session: t.session, Reached: from, Released: newest}
+		g := &RecordedGate{Name: fmt.Sprintf("at-%d", first), Session: t.session, Reached: from, Released: newest, Left: left}
 		at, ok := placeAfter(turn.Replies[step], step, i)
 		if _, there := r.gates[g.Name]; there || !ok {
 			continue

@@ -29,7 +29,7 @@ const (
 	// EnvAuth set to "agent" makes the agent advertise one authentication
 	// method with that id, and logout; session/new, load, resume, list and
 	// delete then fail with -32000 until authenticate succeeded.
-	EnvAuth = "ACP_TEST_REFAGENT_AUTH"
+	EnvAuth = "ACP_TEST_REFAGENT_LOGIN"
 )
 
 // DefaultModel is the model asked for when EnvModel is not set.

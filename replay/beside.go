@@ -3,11 +3,13 @@ package replay
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
 )
 
 // beside is what an act does that sends no frame.
@@ -18,6 +20,7 @@ const (
 	closeStdin beside = "close-stdin" // ends the agent's input
 	kill       beside = "kill"        // ends the agent
 	writeFile  beside = "write"       // writes a file, as the user did
+	writeShape beside = "write-shape" // joins or cuts what is written from now on
 )
 
 // besides finds the acts of a recording that send no frame, by their entries.
@@ -34,6 +37,10 @@ func besides(t *transcript.Transcript, gates []fakellm.RecordedGate) map[int][]*
 		switch {
 		case e.Source == transcript.Note && e.Kind == transcript.FileWritten:
 			add(e.Seq, &act{beside: writeFile})
+		case e.Source == transcript.Note && e.Kind == transcript.Act:
+			if shape, ok := strings.CutPrefix(e.JSON().Get("text").Str(), "write-shape "); ok {
+				add(e.Seq, &act{beside: writeShape, what: shape})
+			}
 		case e.Source == transcript.Process && e.Kind == transcript.StdinClosed:
 			closed[e.Conn] = &act{entry: e, beside: closeStdin}
 		case e.Source == transcript.Process && e.Kind == transcript.Signalled && e.JSON().Get("signal").Is("SIGKILL"):
@@ -73,6 +80,13 @@ func (s *playing) beside(ctx context.Context, a *act) error {
 		select {
 		case <-s.agent.Exited():
 		case <-ctx.Done():
+		}
+	case writeShape:
+		if a.what == "flush" {
+			return s.agent.Flush(ctx)
+		}
+		if shape, ok := transport.ParseShape(a.what); ok {
+			return s.agent.WriteShape(ctx, shape)
 		}
 	case writeFile:
 		v := a.entry.JSON()

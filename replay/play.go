@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 )
@@ -129,7 +130,7 @@ func (s *playing) connection(ctx context.Context, conn int) error {
 	go func() {
 		<-agent.Exited()
 		s.mu.Lock()
-		s.gone = true
+		s.gone = s.gone || s.score.conn == conn // it may be told late
 		s.mu.Unlock()
 		s.nudge()
 	}()
@@ -238,7 +239,7 @@ func (s *playing) turnOf(i int) bool {
 		case s.Mode == Strict, a.beside == kill, a.beside == closeStdin:
 			return false
 		case a.answers > 0 && b.answers > 0:
-		case b.lane == a.lane, b.lane == "" && b.answers == 0:
+		case b.lane == a.lane, b.lane == "" && b.answers == 0, a.lane == "" && a.answers == 0 && s.Mode == Ordered:
 			return false
 		}
 	}
@@ -250,6 +251,11 @@ func (s *playing) waits(a *act) string {
 	if a.answers > 0 {
 		if q := s.askedBy(a); q == nil || q.live == 0 {
 			return "the request it answers"
+		}
+		for _, q := range a.behind {
+			if q.live == 0 {
+				return q.entry.Method
+			}
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(a.needs)) {
@@ -313,6 +319,7 @@ func (s *playing) do(ctx context.Context, a *act) error {
 		live := q.live
 		s.mu.Unlock()
 		request := s.log.At(live)
+		s.write(a, request)
 		raw = s.Protocol.Adapt(raw, q.entry, request)
 		s.mu.Lock()
 		raw = s.names.frame(raw, request.ID)
@@ -330,6 +337,22 @@ func (s *playing) do(ctx context.Context, a *act) error {
 	s.sending = nil
 	s.mu.Unlock()
 	return err
+}
+
+// write writes what the agent asked the editor to write, where the recorded editor did
+// so: what reads the file elsewhere shall find it. What leads out of the workspace is
+// not written.
+func (s *playing) write(a *act, request transcript.Entry) {
+	path, text, ok := s.Protocol.Writes(request)
+	if !ok || !a.entry.JSON().Get("result").Exists() {
+		return
+	}
+	if root, err := confined.Open(s.Work); err == nil {
+		defer root.Close()
+		if name, below := root.Rel(path); below {
+			_ = root.WriteFile(name, []byte(text), 0o644) // the recorded editor says whether it could
+		}
+	}
 }
 
 // liveName is a text of the recording as it is called now.
@@ -400,7 +423,7 @@ func (s *playing) force() {
 						describe(a.entry), key, s.Patience))
 			}
 		}
-		a.needs = nil
+		a.needs, a.behind = nil, nil
 		if q := s.askedBy(a); q != nil && q.live == 0 {
 			a.done, a.skipped = true, fmt.Sprintf("the agent did not ask for it within %v", s.Patience)
 			s.miss(a)

@@ -27,6 +27,8 @@ type Protocol interface {
 	About(e transcript.Entry) string
 	// Adapt rewrites the recorded answer to a request for the request of now.
 	Adapt(answer []byte, then, now transcript.Entry) []byte
+	// Writes returns the file that a request of the agent asks the editor to write.
+	Writes(request transcript.Entry) (path, text string, ok bool)
 	// Refuse answers a request that the recording has nothing for. Always says
 	// that it is refused although the recording answers others like it.
 	Refuse(e transcript.Entry) (answer []byte, always bool)
@@ -64,8 +66,9 @@ type Facts struct {
 	Lane string
 	// Dir is the directory that a request of the editor names.
 	Dir string
-	// Opened is the id of a new session, of the answer that has it.
-	Opened string
+	// Opened is the id of a new session, of the answer that has it; Handed a text of the
+	// answer that has no meaning but in a later request.
+	Opened, Handed string
 	// Loads says that the frame asks for the history of its session.
 	Loads bool
 	// Shows is the kind of content that a frame of the agent shows, "" if it is
@@ -101,10 +104,13 @@ func PlacesOf(t *transcript.Transcript) (m workspace.Manifest, noted bool) {
 	return m, noted
 }
 
-// Directories returns the workspace and the home of a recording. Without a note
-// of its own the workspace is that of the first session, and the home is guessed
-// from where homes are.
+// Directories returns the workspace and the home of a recording. Without a note of the
+// files the workspace is that of the first session, and without one of the home that is
+// guessed from where homes are.
 func Directories(p Protocol, t *transcript.Transcript) (work, home string) {
+	if m, noted := PlacesOf(t); noted {
+		return m.Work, cmp.Or(m.Home, homeOf(m.Work))
+	}
 	for e := range t.All() {
 		switch {
 		case e.Source == transcript.Note && e.Kind == transcript.Places:

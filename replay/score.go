@@ -32,6 +32,8 @@ type act struct {
 	lane string
 	// answers is the Seq of the agent's request that it answers; 0 if none.
 	answers int
+	// behind are the requests about the same thing that came before the answer.
+	behind []*asked
 	// needs is how often things must have happened before, by their key.
 	needs map[string]int
 	// pause is how long after the entry before it the act came.
@@ -197,7 +199,7 @@ func newScore(p Protocol, t *transcript.Transcript, gates []fakellm.RecordedGate
 			a := &act{entry: e, lane: p.Facts(e).Lane, needs: map[string]int{}, pause: e.At - before}
 			if e.Kind == transcript.Response && e.Ref > 0 {
 				if q := open[e.Ref]; q != nil {
-					a.answers = e.Ref
+					a.answers, a.behind = e.Ref, s.alike(q)
 					if q.answer == nil {
 						q.answer = a
 					}
@@ -217,6 +219,16 @@ func newScore(p Protocol, t *transcript.Transcript, gates []fakellm.RecordedGate
 	return s
 }
 
+// alike are the requests so far that are about the same as one.
+func (s *score) alike(q *asked) (alike []*asked) {
+	for _, other := range s.requests {
+		if other.about == q.about && q.about != "" && other.entry.Seq > q.entry.Seq {
+			alike = append(alike, other)
+		}
+	}
+	return alike
+}
+
 // wait fills in what the act waits for.
 func (a *act) wait(mode Mode, count *tally, owner map[string]string, state, chunk map[string]bool) {
 	phase := " in " + count.phases[a.lane]
@@ -225,9 +237,9 @@ func (a *act) wait(mode Mode, count *tally, owner map[string]string, state, chun
 		mode = Strict
 	}
 	for key, n := range count.counts {
-		mine := owner[key] == a.lane || owner[key] == ""
 		response := isResponseKey(key)
-		now := strings.HasSuffix(key, phase)
+		mine := owner[key] == a.lane || owner[key] == "" || a.lane == "" && mode == Ordered
+		now := strings.HasSuffix(key, phase) || a.lane == ""
 		switch {
 		case mode == Strict:
 		case !mine:
@@ -253,7 +265,7 @@ func (a *act) wait(mode Mode, count *tally, owner map[string]string, state, chun
 func (a *act) reach(gates []fakellm.RecordedGate) {
 	for _, g := range gates {
 		mine := g.Session == a.lane || g.Session == "" || a.lane == ""
-		if mine && a.entry.Seq > g.Reached && (g.Released == 0 || a.entry.Seq <= g.Released) && g.Reached != g.Released {
+		if mine && g.Holds(a.entry.Seq) {
 			a.needs[held(g)] = 1
 		}
 	}

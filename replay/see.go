@@ -58,12 +58,16 @@ func (s *playing) recorded(live string) string {
 
 // response learns the name of a new session.
 func (s *playing) response(a *act, e transcript.Entry) {
-	if live := s.Protocol.Facts(e).Opened; live != "" {
+	if live := s.Protocol.Facts(e); live.Opened != "" || live.Handed != "" {
 		for r := range s.Recording.From(a.entry.Seq) {
 			if r.Source == transcript.Agent && r.Kind == transcript.Response && r.Ref == a.entry.Seq {
-				if then := s.Protocol.Facts(r).Opened; then != "" {
-					s.names.names[then] = live
-					s.sessions[live] = then
+				then := s.Protocol.Facts(r)
+				if then.Opened != "" && live.Opened != "" {
+					s.names.names[then.Opened] = live.Opened
+					s.sessions[live.Opened] = then.Opened
+				}
+				if then.Handed != "" && live.Handed != "" {
+					s.names.names[then.Handed] = live.Handed
 				}
 				break
 			}

@@ -31,6 +31,7 @@ type Replay struct {
 // Against is the canonical text of the recording, for Want.
 func (r *Replay) Against() *string {
 	text := r.Judge.Text.Render(Frames(r.Recording), Masked(r.Judge.Protocol, r.Recording, r.Golden))
+	text = newBinding(r.Renamed).text(text)
 	return &text
 }
 

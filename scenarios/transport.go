@@ -3,7 +3,6 @@ package scenarios
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -159,20 +158,11 @@ func compileSend(l *Line) Step {
 func compileShape(l *Line) Step {
 	s := l.One(0, "a shape")
 	l.AtMost(1)
-	var shape transport.Shape
+	shape, ok := transport.ParseShape(s)
 	switch {
-	case s == "normal":
-	case s == "coalesce":
-		shape.Coalesce = true
-	case s == "flush":
-	case s == "bytewise":
-		shape.Split = 1
+	case ok || s == "flush":
 	case strings.HasPrefix(s, "split="):
-		n, err := strconv.Atoi(strings.TrimPrefix(s, "split="))
-		if err != nil || n < 1 {
-			return l.Usage(l.Rest[0].Column, "split= is a number of bytes")
-		}
-		shape.Split = n
+		return l.Usage(l.Rest[0].Column, "split= is a number of bytes")
 	default:
 		return l.Usage(l.Rest[0].Column, "%q is no shape %s", s,
 			mistake.Nearest(s, []string{"coalesce", "flush", "split=", "bytewise", "normal"}))

@@ -3,6 +3,8 @@ package transport
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/transcript"
@@ -20,6 +22,20 @@ type Shape struct {
 	// the agent has taken the one before, unless it takes more than 1 s
 	// over the frame; elsewhere an agent may read several at once.
 	Split int
+}
+
+// ParseShape reads a shape by its name: normal, coalesce, bytewise or split=N.
+func ParseShape(name string) (shape Shape, ok bool) {
+	switch pieces, split := strings.CutPrefix(name, "split="); {
+	case split:
+		n, err := strconv.Atoi(pieces)
+		return Shape{Split: n}, err == nil && n > 0
+	case name == "coalesce":
+		return Shape{Coalesce: true}, true
+	case name == "bytewise":
+		return Shape{Split: 1}, true
+	}
+	return Shape{}, name == "normal"
 }
 
 // heldFrame is a frame that a coalescing shape holds back.

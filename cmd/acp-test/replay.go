@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -163,6 +164,9 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 		return res, err
 	}
 	defer func() { err = errors.Join(err, at.Close()) }()
+	at.box.Env, at.box.Pass = map[string]string{}, o.passEnv
+	maps.Copy(at.box.Env, at.set)
+	maps.Copy(at.box.Env, o.environment())
 	box := at.box
 	id := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	dir := id
@@ -179,7 +183,6 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 		return res, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	box.Env, box.Pass = o.environment(), o.passEnv
 	job := replay.Replay{ID: id, File: file, Log: log, Judge: judge(o.severity)}
 	job.Recording, job.Mode, job.Speed, job.Patience, job.Work, job.Home = recording, replay.Mode(r.mode), r.speed,
 		r.patience, box.Work, box.Home

@@ -24,7 +24,8 @@ type restored struct {
 	recording *transcript.Transcript
 	box       agents.Sandbox
 	renamed   [][2]string // addresses and paths, with what takes their place
-	lacking   []string    // sentences about what is not in the recording
+	set       map[string]string
+	lacking   []string // sentences about what is not in the recording
 	closers   []io.Closer
 }
 
@@ -47,8 +48,10 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 	r := &restored{recording: recording, box: agents.Sandbox{Work: dirs.Work, Home: dirs.Home, Temp: dirs.Temp,
 		Self: h.self, Cwd: h.cwd, HostEnv: h.env}}
 	places, noted := replay.PlacesOf(recording)
+	r.set = places.Set
 	if places.Temp != "" {
-		r.renamed = append(r.renamed, [2]string{places.Temp, dirs.Temp})
+		r.renamed = append(r.renamed, [2]string{places.Temp, dirs.Temp},
+			[2]string{filepath.Dir(places.Temp), dirs.Root})
 	}
 	if err := r.serveMCP(); err != nil {
 		return nil, errors.Join(err, r.Close())
@@ -93,12 +96,13 @@ func (r *restored) serveMCP() error {
 	for _, s := range recordings.Servers(r.recording) {
 		switch {
 		case len(s.Args) > 0 && s.Args[0] == "canary":
-			r.renamed = append(r.renamed, [2]string{s.Command, r.box.Self})
+			r.renamed = append(r.renamed, [2]string{s.Command, r.box.Self}, [2]string{s.Token, r.token()})
 			if n := len(s.Args); filepath.IsAbs(s.Args[n-1]) {
 				r.renamed = append(r.renamed, [2]string{filepath.Dir(s.Args[n-1]), r.box.Temp})
 			}
 		case s.URL != "" && strings.HasPrefix(s.Name, "canary"):
-			server, err := canary.Start(s.Token)
+			r.renamed = append(r.renamed, [2]string{s.Token, r.token()})
+			server, err := canary.Start(r.token())
 			if err != nil {
 				return err
 			}
@@ -111,6 +115,9 @@ func (r *restored) serveMCP() error {
 	}
 	return nil
 }
+
+// token is what the canary of the recorded run answered with.
+func (r *restored) token() string { return canary.Token(r.recording.Header().Seed) }
 
 // serveModel starts the model of a replay: a script that is named, else what the
 // recording has of it, else the script beside the file.

@@ -110,7 +110,7 @@ var _ = Describe("run", func() {
 
 		It("logs in before its first session if it is told how", func() {
 			login := func(flags ...string) ended {
-				return p.run(append(append([]string{"run", "s.txtar", "--env", "ACP_TEST_REFAGENT_AUTH=agent"}, flags...), "--", program, "refagent")...)
+				return p.run(append(append([]string{"run", "s.txtar", "--env", "ACP_TEST_REFAGENT_LOGIN=agent"}, flags...), "--", program, "refagent")...)
 			}
 			got := login()
 			Expect(got.code).To(Equal(2))

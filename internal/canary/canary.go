@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -79,6 +80,9 @@ func Stdio(name, token, log string, command string, args ...string) mockclient.M
 		Env: []mockclient.EnvVariable{{Name: Variable, Value: token}},
 	}
 }
+
+// Token is what the canary of a run with a seed answers with.
+func Token(seed int64) string { return "canary-" + strconv.FormatInt(seed, 10) }
 
 // Main is the body of the command that Stdio names: an MCP server on in and
 // out until in ends. args is the name of the log file; getenv is os.Getenv. It

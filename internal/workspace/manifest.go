@@ -26,8 +26,10 @@ type Manifest struct {
 	// Files and HomeFiles are what Work and Home hold, by names with slashes.
 	Files     []Listed `json:"files,omitempty"`
 	HomeFiles []Listed `json:"homeFiles,omitempty"`
-	// Env are the names of the agent's environment variables.
-	Env []string `json:"env,omitempty"`
+	// Env are the names of the agent's environment variables, Set those that belong to
+	// the session and not to who runs it, with their values.
+	Env []string          `json:"env,omitempty"`
+	Set map[string]string `json:"set,omitempty"`
 	// Cut says why the rest was not looked at, "" if all was.
 	Cut string `json:"cut,omitempty"`
 }

@@ -29,6 +29,8 @@ func (protocol) Facts(e transcript.Entry) replay.Facts {
 	switch v := e.JSON(); {
 	case opens && e.Kind == transcript.Response:
 		f.Opened = v.Path("result.sessionId").Str()
+	case e.Method == "session/list" && e.Kind == transcript.Response:
+		f.Handed = v.Path("result.nextCursor").Str()
 	case e.Method == "initialize" && e.Kind == transcript.Response:
 		info := v.Path("result.agentInfo")
 		f.Agent, f.Version = info.Get("name").Str(), info.Get("version").Str()
@@ -153,6 +155,12 @@ func (protocol) Answer(name string, asked, answer transcript.Entry) (value strin
 		return kind, kind != "", true
 	}
 	return "", false, false
+}
+
+// Writes implements replay.Protocol.
+func (protocol) Writes(e transcript.Entry) (path, text string, ok bool) {
+	p := e.JSON().Get("params")
+	return p.Get("path").Str(), p.Get("content").Str(), e.Method == "fs/write_text_file"
 }
 
 // Refuse implements replay.Protocol: nothing is allowed, nothing is there.

@@ -29,7 +29,7 @@ type mcpServers struct {
 const canaryName = "canary"
 
 // token is what the canary answers with; it only has to be told from other text.
-func token(b *scenarios.Branch) string { return "canary-" + strconv.FormatInt(b.Seed(), 10) }
+func token(b *scenarios.Branch) string { return canary.Token(b.Seed()) }
 
 func canaryLog(b *scenarios.Branch) string { return filepath.Join(b.Temp(), "canary.log") }
 
