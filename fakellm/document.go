@@ -98,6 +98,14 @@ func (d *Document) Format() string {
 	return w.b.String()
 }
 
+// Unprompted takes out the texts of prompts that tell the turns apart where a server
+// runs alone.
+func (d *Document) Unprompted() {
+	for i := range d.Turns {
+		d.Turns[i].Mapping, d.Turns[i].Rest = false, ""
+	}
+}
+
 // blockWriter writes lists in block style. What was begun with a dash goes on
 // on the same line.
 type blockWriter struct {

@@ -45,7 +45,7 @@ func (r *run) Launch(ctx context.Context) error {
 		if err := workspace.Write(r.box.Home, files); err != nil {
 			return fmt.Errorf("preparing the agent's HOME: %w", err)
 		}
-		r.notePlaces(ctx, launch.Env, env)
+		r.notePlaces(ctx, launch, env)
 	}
 	agent, err := r.startAgent(ctx, conn, launch)
 	if err != nil {
@@ -58,8 +58,8 @@ func (r *run) Launch(ctx context.Context) error {
 }
 
 // notePlaces says in the transcript what the agent finds.
-func (r *run) notePlaces(ctx context.Context, env []string, set map[string]string) {
-	m := workspace.Manifest{Work: r.box.Work, Home: r.box.Home, Temp: r.box.Temp, Set: map[string]string{}}
+func (r *run) notePlaces(ctx context.Context, launch agents.Launch, set map[string]string) {
+	m := workspace.Manifest{Work: r.box.Work, Home: r.box.Home, Temp: r.box.Temp, Model: true, Set: map[string]string{}}
 	for name, value := range set {
 		if given, ok := r.engine.Env[name]; !ok || given != value {
 			m.Set[name] = value // a line of the scenario says so
@@ -69,7 +69,10 @@ func (r *run) notePlaces(ctx context.Context, env []string, set map[string]strin
 	m.Files, m.Cut = workspace.List(ctx, r.files, filepath.Base(r.box.Work))
 	m.HomeFiles, cut = workspace.List(ctx, r.files, filepath.Base(r.box.Home))
 	m.Cut = cmp.Or(m.Cut, cut)
-	for _, kv := range env {
+	for i, f := range m.HomeFiles {
+		_, m.HomeFiles[i].Profile = launch.Files[f.Path]
+	}
+	for _, kv := range launch.Env {
 		name, _, _ := strings.Cut(kv, "=")
 		m.Env = append(m.Env, name)
 	}

@@ -22,6 +22,7 @@ import (
 // converting are the flags of convert.
 type converting struct {
 	to, llm, out, title, agent, golden string
+	partial                            bool
 }
 
 func convertRecordingCommand(h *host) *cobra.Command {
@@ -29,11 +30,11 @@ func convertRecordingCommand(h *host) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert FILE --to scenario",
 		Short: "a recording as a scenario",
-		Long: `Makes a scenario of a recording: the prompts with what each waited for, the answers
-to permissions, the cancels, the files that were read, and the model's script, where
-the model was recorded too (FILE with .llm.yaml for its ending). A recording of
-several processes, one after the other, restarts the agent. What a scenario cannot
-say is named in its first lines. FILE is one of those that check takes.
+		Long: `Makes a scenario of a recording: the prompts with what each waited for, the editor's
+answers, the cancels, the files, and what the model said, held where the editor did
+something in the middle of a stream. A recording of several processes, one after the
+other, restarts the agent. What a scenario cannot say is named in its first lines, and
+makes the exit status 1 unless --partial is given. FILE is one of those that check takes.
 
 It goes to stdout, or to --out. Then its golden is written too, for the profile that
 --agent names or that the recorded command belongs to: what the agent said in the
@@ -53,6 +54,7 @@ recording.`,
 	f.StringVar(&o.agent, "agent", "", "the agent whose golden it is, by the `NAME` or file of its profile")
 	f.StringVar(&o.golden, "golden", "golden", "the folder of goldens, `DIR`")
 	f.StringVar(&o.llm, "llm", "", "the model's script, a `FILE`")
+	f.BoolVar(&o.partial, "partial", false, "exit with 0 although something was left out")
 	f.StringVar(&o.title, "title", "", "the first line, a sentence")
 	return c
 }
@@ -74,8 +76,20 @@ func (h *host) convert(o *converting, file string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
+	for _, left := range made.Left {
+		fmt.Fprintf(h.err, "acp-test: left out: %s\n", left)
+	}
+	err = h.deliver(o, made, t)
+	if err == nil && len(made.Left) > 0 && !o.partial {
+		return status(1)
+	}
+	return err
+}
+
+// deliver writes a scenario to where it was asked for.
+func (h *host) deliver(o *converting, made *recordings.Converted, t *transcript.Transcript) error {
 	if o.out == "" {
-		_, err = h.out.Write(made.Text)
+		_, err := h.out.Write(made.Text)
 		return err
 	}
 	p, err := profileOf(o.agent, t)

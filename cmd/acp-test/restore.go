@@ -138,7 +138,7 @@ func (r *restored) serveModel(job *replay.Player, script, file string, p *agents
 		}
 	}
 	if src == nil {
-		if len(recordings.Prompts(r.recording)) > 0 {
+		if places, _ := replay.PlacesOf(r.recording); len(recordings.Prompts(r.recording)) > 0 && !places.Model {
 			r.lacking = append(r.lacking, "the recording does not have what the model said, so no model answers: "+
 				"record it with record --llm, or give a script with replay --llm FILE")
 		}

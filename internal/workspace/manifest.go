@@ -30,6 +30,8 @@ type Manifest struct {
 	// the session and not to who runs it, with their values.
 	Env []string          `json:"env,omitempty"`
 	Set map[string]string `json:"set,omitempty"`
+	// Model says that what the agent asks a model is in the recording.
+	Model bool `json:"model,omitempty"`
 	// Cut says why the rest was not looked at, "" if all was.
 	Cut string `json:"cut,omitempty"`
 }
@@ -45,11 +47,13 @@ type Listed struct {
 	Size   int64   `json:"size,omitempty"`
 	SHA256 string  `json:"sha256,omitempty"`
 	Left   string  `json:"left,omitempty"`
+	// Profile says that the file belongs to the profile of the agent.
+	Profile bool `json:"profile,omitempty"`
 }
 
 const (
-	listedText  = 64 << 10 // up to this size the content of a file is listed
-	listedTexts = 1 << 20  // of all of them
+	listedText  = 512 << 10 // up to this size the content of a file is listed
+	listedTexts = 2 << 20  // of all of them
 	listedFiles = 2000
 )
 

@@ -2,14 +2,18 @@ package recordings
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/serve"
@@ -23,15 +27,19 @@ type Converted struct {
 	// Left are sentences about what of the recording is not in it.
 	Left []string
 
-	work, home string
-	frames     []transcript.Entry // what a run of it should log
+	work, home, temp string
+	renamed          [][2]string        // other texts that each run has its own of
+	frames           []transcript.Entry // what a run of it should log
 }
 
 // Golden is what the scenario's golden should say: all that the recorded agent
 // did, and the editor's part as a scenario has it. Options say what of this
 // agent is volatile; directories are known.
 func (c *Converted) Golden(text golden.Renderer, o golden.Options) string {
-	o.Work, o.Home = c.work, c.home
+	o.Work, o.Home, o.Temp = c.work, c.home, c.temp
+	for _, r := range c.renamed {
+		o.Replace = append(o.Replace, golden.Replacement{Pattern: regexp.MustCompile(regexp.QuoteMeta(r[0])), With: r[1]})
+	}
 	return text.Render(func(yield func(transcript.Entry) bool) {
 		for _, e := range c.frames {
 			if !yield(e) {
@@ -43,14 +51,21 @@ func (c *Converted) Golden(text golden.Renderer, o golden.Options) string {
 
 // Convert makes a scenario of a recording: its prompts with what each waited
 // for, its permission answers, its cancels, the files that were read, and the
-// model's script, if there is one. A recording of several processes, one after
-// the other, restarts the agent. Title is its first line. The error says what of
-// the recording a scenario cannot say.
+// model's script: the one given, else what the recording has of the model, with a gate
+// wherever the editor did something in the middle of a stream. A recording of several
+// processes, one after the other, restarts the agent. Title is its first line. The error
+// says what of the recording a scenario cannot say.
 func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, model []byte) (*Converted, error) {
 	c := &converter{t: t, names: map[string]string{}, refs: map[int]string{}, answers: map[int]transcript.Entry{},
-		seen: map[string]*seen{}, late: map[string][]pattern{}}
+		seen: map[string]*seen{}, late: map[string][]pattern{}, awaits: map[string]bool{}, cursors: map[int]string{}}
 	c.out.work, c.out.home = replay.Directories(V1(), t)
+	c.places, c.noted = replay.PlacesOf(t)
+	if c.out.temp = c.places.Temp; c.out.temp != "" {
+		c.out.renamed = append(c.out.renamed, [2]string{path.Dir(c.out.temp), "$$RUN"})
+	}
+	said := c.recordedModel(model)
 	c.lookAhead()
+	c.byHand()
 	if err := c.acts(); err != nil {
 		return nil, err
 	}
@@ -59,10 +74,10 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 	for _, left := range c.out.Left {
 		head = append(head, script.NewComment("Left out: "+left))
 	}
-	made := &script.File{Lines: slices.Concat(head, c.conditions(), c.setUp(), writes, c.lines,
+	made := &script.File{Lines: slices.Concat(head, c.conditions(), c.rulesOff(p), c.setUp(), writes, c.lines,
 		[]*script.Line{{Kind: script.Blank}}), Files: files}
-	if model != nil {
-		made.Files = append(made.Files, script.ArchiveFile{File: txtar.File{Name: "llm.yaml", Data: c.model(model)}})
+	if said != nil {
+		made.Files = append(made.Files, script.ArchiveFile{File: txtar.File{Name: "llm.yaml", Data: said}})
 	}
 	c.out.Text = script.Format(made)
 	if _, err := p.Parse("recorded", "recorded.txtar", c.out.Text); err != nil {
@@ -80,6 +95,7 @@ type converter struct {
 
 	names   map[string]string        // of sessions, in the scenario
 	current string                   // the session that lines without a name mean
+	cursors map[int]string           // names of the requests whose answer has the cursor, by Seq
 	refs    map[int]string           // names of requests that later lines speak of, by Seq
 	answers map[int]transcript.Entry // the first answer to each request, by its Seq
 	ends    []ending                 // of the processes, in order
@@ -88,8 +104,18 @@ type converter struct {
 	prompts map[string]int           // Seq by text
 	needs   []string                 // capabilities of the agent
 	tags    []string
-	permit  string // as it is spelled: the standing answer to permissions
-	failed  int    // sessions that were not opened
+	servers []string // MCP servers of a test, as set-up lines name them
+	permit  string   // as it is spelled: the standing answer to permissions
+	failed  int      // sessions that were not opened
+
+	places workspace.Manifest
+	noted  bool // the places are those of a session, with its files
+	gates  []fakellm.RecordedGate
+	awaits map[string]bool // gates that a line has awaited, or released
+	at     int             // Seq of the entry at hand
+	hand   map[int]string  // names of requests that the script answers, by Seq
+	holds  []string        // their methods
+	tail   []pattern       // what has come since the last line
 }
 
 // pattern says what an act waits for, as the words of a script.
@@ -110,6 +136,25 @@ type ending struct {
 	alone  bool // it ended without being told to
 	killed bool
 	status string // of an exit by itself
+}
+
+// rulesOff are the lines for the rules that the recorded editor itself breaks.
+func (c *converter) rulesOff(p *scenarios.Protocol) (lines []*script.Line) {
+	checker := p.Rules.NewChecker(rules.Config{Version: 1})
+	for e := range c.t.Shown() {
+		checker.Observe(e)
+	}
+	var ids []script.Word
+	for _, f := range checker.Finish(rules.End{}) {
+		if id := script.Text(f.Rule); f.Side == rules.OfClient && f.Class == rules.Fail &&
+			!slices.ContainsFunc(ids, func(w script.Word) bool { return w.Is(f.Rule) }) {
+			ids = append(ids, id)
+		}
+	}
+	if ids == nil {
+		return nil
+	}
+	return []*script.Line{script.New("rules off %s 'the recorded editor breaks them'", ids)}
 }
 
 // line adds a line, as script.New makes it.
@@ -165,6 +210,16 @@ func (c *converter) vary(s string, put func(name string) string) string {
 	return strings.ReplaceAll(s, "\n", put("NL"))
 }
 
+// placed is a text with variables in the place of directories.
+func (c *converter) placed(s string) string {
+	for _, d := range [][2]string{{c.out.work, "$WORK"}, {c.out.home, "$HOME"}, {c.places.Temp, "$TMP"}} {
+		if d[0] != "" {
+			s = replay.ReplacePath(s, d[0], d[1])
+		}
+	}
+	return s
+}
+
 // name is what the scenario calls a session.
 func (c *converter) name(session string) string {
 	n, ok := c.names[session]
@@ -180,6 +235,50 @@ func (c *converter) name(session string) string {
 
 // dollar is one, or the variable that it begins.
 var dollar = regexp.MustCompile(`\$(?:WORK\b|HOME\b|TMP\b|\$)?`)
+
+// recordedModel is the model's script for the scenario, nil if there is none.
+func (c *converter) recordedModel(given []byte) []byte {
+	if given != nil {
+		return c.model(given)
+	}
+	m := Model(c.t)
+	if m == nil {
+		if len(Prompts(c.t)) > 0 && !c.places.Model {
+			c.leave("what the model said, which is not in the recording: record it with record --llm, or give a script " +
+				"with convert --llm FILE")
+		}
+		return nil
+	}
+	c.gates = m.Gates
+	m.Script.Unprompted()
+	src := []byte(strings.ReplaceAll(m.Script.Format(), "$", "$$"))
+	return replay.Relocate(src, [2]string{c.out.work, "$WORK"}, [2]string{c.out.home, "$HOME"},
+		[2]string{c.places.Temp, "$TMP"})
+}
+
+// release makes the lines for the gates that were opened before an entry.
+func (c *converter) release(e transcript.Entry) {
+	for _, g := range c.gates {
+		if key := "release " + g.Name; g.Released > 0 && g.Released < e.Seq && !c.awaits[key] {
+			c.awaits[key] = true
+			c.at = g.Released
+			c.awaitSeen(g.Session)
+			c.line("release %s", g.Name)
+		}
+	}
+	c.at = e.Seq
+}
+
+// held are the lines that wait for the gates at which the model is held now.
+func (c *converter) held() (lines []*script.Line) {
+	for _, g := range c.gates {
+		if g.Holds(c.at) && !c.awaits[g.Name] {
+			c.awaits[g.Name] = true
+			lines = append(lines, script.New("await gate %s", g.Name))
+		}
+	}
+	return lines
+}
 
 // model is the model's script for the scenario's workspace.
 func (c *converter) model(src []byte) []byte {

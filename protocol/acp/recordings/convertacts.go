@@ -1,11 +1,15 @@
 package recordings
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/canary"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/serve"
@@ -16,8 +20,17 @@ import (
 // lookAhead finds the answers, how the processes ended, and the requests that
 // are cancelled later, which need a name.
 func (c *converter) lookAhead() {
-	asked := map[wire.ID]int{} // the editor's, of the process at hand
+	asked := map[wire.ID]int{}    // the editor's, of the process at hand
+	handed := map[string]string{} // what answers have for later requests
 	for e := range c.t.All() {
+		if given := V1().Facts(e).Handed; given != "" && e.Ref > 0 {
+			handed[given] = fmt.Sprintf("R%d", e.Ref)
+		}
+		if ref := handed[e.JSON().Path("params.cursor").Str()]; ref != "" && e.Source == transcript.Editor {
+			seq := 0
+			_, _ = fmt.Sscanf(ref, "R%d", &seq)
+			c.refs[seq], c.cursors[e.Seq] = ref, ref
+		}
 		for len(c.ends) <= e.Conn {
 			c.ends = append(c.ends, ending{})
 		}
@@ -51,9 +64,13 @@ func (c *converter) lookAhead() {
 func (c *converter) acts() error {
 	conn, checked := 0, false
 	for e := range c.t.All() {
+		c.release(e)
 		switch {
 		case e.Source == transcript.Process && e.Kind != transcript.Started && e.Kind != transcript.Written:
 			c.ended(e)
+			continue
+		case e.Source == transcript.Note:
+			c.beside(e)
 			continue
 		case !e.Frame() || c.ends[e.Conn].at > 0 && e.Seq > c.ends[e.Conn].at && e.Conn == len(c.ends)-1:
 			continue // nothing waits for what comes after the end
@@ -65,9 +82,14 @@ func (c *converter) acts() error {
 		}
 		if e.Source == transcript.Agent {
 			c.out.frames = append(c.out.frames, e)
-			c.heard(e)
+			if c.hand[e.Seq] != "" {
+				c.asks(e)
+			} else {
+				c.heard(e)
+			}
 			continue
 		}
+		c.tail = nil
 		if !checked && e.Method == "session/prompt" {
 			checked = true
 			c.lines = append(c.lines, &script.Line{Kind: script.Blank}, script.New("check recorded"))
@@ -81,15 +103,29 @@ func (c *converter) acts() error {
 			c.out.frames = append(c.out.frames, e)
 		}
 	}
-	if !checked && len(c.lines) == 0 {
+	if len(c.lines) == 0 {
 		c.line("initialize")
 	}
+	c.awaitTail()
 	return nil
+}
+
+// awaitTail waits for what came last, so that a run does not end before it.
+func (c *converter) awaitTail() {
+	var lines []*script.Line
+	for _, p := range c.tail {
+		lines = append(lines, script.New("await %s", []script.Word(p)))
+	}
+	if len(lines) > 1 {
+		lines = []*script.Line{script.New("group {").With(lines...)}
+	}
+	c.lines = append(c.lines, lines...)
 }
 
 // ended keeps how a process ended: the last one is ended by the run itself,
 // unless it ended alone.
 func (c *converter) ended(e transcript.Entry) {
+	c.awaitAll()
 	last := e.Conn == len(c.ends)-1
 	if end := c.ends[e.Conn]; end.alone && e.Seq == end.at {
 		c.line("await exit %s", end.status)
@@ -120,8 +156,16 @@ func (c *converter) restart(first transcript.Entry) {
 // heard makes the line for what the script has to wait for.
 func (c *converter) heard(e transcript.Entry) {
 	var p pattern
-	switch update := acpframe.Update(e); {
+	update := acpframe.Update(e)
+	if w := script.Text(strings.TrimSuffix(update, "_chunk")); update != "" {
+		one := pattern{w, c.of(e.Session)}
+		if n := len(c.tail); n == 0 || !isChunk(update) || c.tail[n-1].String() != one.String() {
+			c.tail = append(c.tail, one)
+		}
+	}
+	switch {
 	case e.Kind == transcript.Response:
+		c.tail = nil
 		c.answered(e)
 		return
 	case e.Method == "session/request_permission":
@@ -153,7 +197,7 @@ func (c *converter) heard(e transcript.Entry) {
 
 // of names the session of a pattern where it is not the current one.
 func (c *converter) of(session string) script.Word {
-	if session == c.current || c.names[session] == "" {
+	if c.names[session] == "" || len(c.names) == 1 && session == c.current {
 		return script.Word{}
 	}
 	return script.Option("session", c.names[session])
@@ -163,7 +207,7 @@ func (c *converter) answered(e transcript.Entry) {
 	asked := c.t.At(e.Ref)
 	switch {
 	case e.Ref == 0:
-	case e.Method == "session/prompt":
+	case e.Method == "session/prompt" && !c.raw(asked):
 		delete(c.seen, asked.Session)
 		delete(c.late, asked.Session)
 		stop := e.JSON().Path("result.stopReason").Str()
@@ -173,13 +217,16 @@ func (c *converter) answered(e transcript.Entry) {
 		case !slices.Contains([]string{"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}, stop):
 			stop = "any"
 		}
+		c.lines = append(c.lines, c.held()...)
 		c.line("await turn %s %s", stop, c.of(asked.Session))
 	case e.Method == "session/load", e.Method == "session/resume":
 		delete(c.late, asked.Session)
 		if ref := c.refs[asked.Seq]; ref != "" {
 			c.line("await response %s", ref) // what is awaited next comes after it
 		}
-	case c.refs[asked.Seq] != "" && !waits(asked.Method):
+	case c.refs[asked.Seq] != "" && c.raw(asked) && e.JSON().Get("error").Exists():
+		c.line("await response %s code=%s", c.refs[asked.Seq], e.JSON().Path("error.code").Text())
+	case c.refs[asked.Seq] != "" && (c.raw(asked) || !waits(asked.Method)):
 		c.line("await response %s", c.refs[asked.Seq])
 	}
 }
@@ -219,6 +266,8 @@ func waits(method string) bool {
 func (c *converter) said(e transcript.Entry) ([]byte, error) {
 	v := e.JSON()
 	switch {
+	case e.Kind == transcript.Response && c.answersByHand(e):
+		return e.Raw, nil
 	case e.Kind == transcript.Response:
 		return c.reply(e), nil
 	case e.Kind == transcript.Malformed:
@@ -235,11 +284,13 @@ func (c *converter) said(e transcript.Entry) ([]byte, error) {
 	case e.Method == "initialize":
 		if n, ok := v.Path("params.protocolVersion").Int(); ok && n != 1 {
 			c.named(e, "initialize %s", script.Option("version", n))
+		} else if e.Conn == 0 && !c.greets(e) {
+			c.named(e, "initialize")
 		}
 		return c.initialize(e), nil
-	case e.Method == "session/prompt":
+	case e.Method == "session/prompt" && !c.raw(e):
 		return c.prompt(e)
-	case e.Method == "session/cancel":
+	case e.Method == "session/cancel" && !c.raw(e):
 		c.tag("cancel")
 		c.awaitSeen(e.Session)
 		c.line("cancel %s", c.name(e.Session))
@@ -253,17 +304,48 @@ func (c *converter) said(e transcript.Entry) ([]byte, error) {
 		}
 		c.leave("the editor's #%d, a $/cancel_request for no request of its own", e.Seq)
 		return nil, nil
-	case waits(e.Method):
+	case c.stranger(e):
+		return nil, fmt.Errorf("#%d opens a session that was not made in this recording: record both in one process", e.Seq)
+	case waits(e.Method) && !c.raw(e):
 		return c.call(e)
 	case e.Kind == transcript.Request:
 		if c.answers[e.Seq].Seq > 0 && c.refs[e.Seq] == "" {
 			c.refs[e.Seq] = fmt.Sprintf("R%d", e.Seq)
 		}
+		c.awaitSeen(e.Session)
 		c.named(e, "request %s %s", e.Method, c.json(params(v)))
 	default:
+		c.awaitSeen(e.Session)
 		c.line("notify %s %s", e.Method, c.json(params(v)))
 	}
 	return e.Raw, nil
+}
+
+// greets reports whether the next act sends initialize by itself.
+func (c *converter) greets(e transcript.Entry) bool {
+	for next := range c.t.From(e.Seq + 1) {
+		if next.Source == transcript.Editor && next.Frame() {
+			return next.Conn == e.Conn && strings.HasPrefix(next.Method, "session/") && waits(next.Method) && !c.raw(next)
+		}
+	}
+	return false
+}
+
+// raw reports whether a frame is sent as it is, since it was refused or speaks of a
+// session that nobody opened: an act of the language sends what may be accepted.
+func (c *converter) raw(e transcript.Entry) bool {
+	a, ok := c.answers[e.Seq]
+	if e.Session != "" && c.names[e.Session] == "" && e.Method != "session/new" {
+		return true
+	}
+	return ok && a.JSON().Get("error").Exists() &&
+		slices.Contains([]string{"session/new", "session/load", "session/resume"}, e.Method)
+}
+
+// stranger reports whether a session is opened that another recording has.
+func (c *converter) stranger(e transcript.Entry) bool {
+	opens := e.Method == "session/load" || e.Method == "session/resume"
+	return opens && c.names[e.Session] == "" && c.answers[e.Seq].JSON().Get("result").Exists()
 }
 
 func params(v wire.Value) string {
@@ -301,20 +383,47 @@ func (c *converter) awaitSeen(session string) {
 		c.line("await %s %s", []script.Word(p), c.of(session))
 	}
 	delete(c.late, session)
-	s := c.seen[session]
-	if s == nil || s.pattern == nil {
-		return
+	waits := c.held()
+	if s := c.seen[session]; s != nil && s.pattern != nil {
+		for range s.counts[s.pattern.String()] {
+			waits = append(waits, script.New("await %s %s", []script.Word(s.pattern), c.of(session)))
+		}
+		s.pattern, s.counts = nil, map[string]int{} // the next act waits for more
 	}
-	for range s.counts[s.pattern.String()] {
-		c.line("await %s %s", []script.Word(s.pattern), c.of(session))
+	if len(waits) > 1 && waits[0].Says("await", "gate") { // in which order they come is chance
+		waits = []*script.Line{script.New("group {").With(waits...)}
 	}
-	s.pattern, s.counts = nil, map[string]int{} // the next act waits for more
+	c.lines = append(c.lines, waits...)
+}
+
+// awaitAll makes an act wait for what had come in any session.
+func (c *converter) awaitAll() {
+	for _, session := range slices.Sorted(maps.Keys(c.seen)) {
+		c.awaitSeen(session)
+	}
+}
+
+// beside makes the lines for what the user did beside the wire.
+func (c *converter) beside(e transcript.Entry) {
+	v := e.JSON()
+	text := v.Get("text").Str()
+	switch {
+	case e.Kind == transcript.FileWritten:
+		c.line("write %s %s", c.word(v.Get("path").Str()), c.word(text))
+	case e.Kind == transcript.Act && strings.HasPrefix(text, "write-shape "):
+		c.line("write-shape %s", strings.TrimPrefix(text, "write-shape "))
+	case e.Kind == transcript.Act && strings.HasPrefix(text, "stall "):
+		c.line("stall %s", strings.TrimPrefix(text, "stall "))
+	}
 }
 
 // call makes the line for a request whose answer the line waits for.
 func (c *converter) call(e transcript.Entry) ([]byte, error) {
 	p := e.JSON().Get("params")
 	verb := strings.TrimPrefix(e.Method, "session/")
+	if e.Session == "" {
+		c.awaitAll()
+	}
 	c.awaitSeen(e.Session)
 	switch e.Method {
 	case "authenticate":
@@ -325,7 +434,9 @@ func (c *converter) call(e transcript.Entry) ([]byte, error) {
 		c.need("agent:sessionCapabilities.list")
 		var options []script.Word
 		for _, key := range []string{"cwd", "cursor"} {
-			if value := p.Get(key).Str(); value != "" {
+			if ref := c.cursors[e.Seq]; ref != "" && key == "cursor" {
+				options = append(options, script.Option(key, script.Variable(ref+".nextCursor")))
+			} else if value := p.Get(key).Str(); value != "" {
 				options = append(options, script.Option(key, c.word(value)))
 			}
 		}
@@ -337,9 +448,6 @@ func (c *converter) call(e transcript.Entry) ([]byte, error) {
 	case "session/new":
 		return c.open(e, verb)
 	case "session/load", "session/resume":
-		if c.names[e.Session] == "" {
-			return nil, fmt.Errorf("#%d opens a session that was not made in this recording: record both in one process", e.Seq)
-		}
 		c.need(map[string]string{"load": "agent:loadSession", "resume": "agent:sessionCapabilities.resume"}[verb])
 		c.tag("load")
 		return c.open(e, verb)
@@ -366,9 +474,7 @@ func (c *converter) open(e transcript.Entry, verb string) ([]byte, error) {
 	for d := range p.Get("additionalDirectories").Items() {
 		options = append(options, script.Option("add", c.word(d.Str())))
 	}
-	if meta := p.Get("_meta"); meta.Kind() == wire.Object {
-		options = append(options, script.Option("meta", script.Quote(string(meta.Raw()))))
-	}
+	options = c.meta(e, options)
 	answer := c.answers[e.Seq]
 	session := e.Session
 	if verb == "new" {
@@ -386,12 +492,59 @@ func (c *converter) open(e transcript.Entry, verb string) ([]byte, error) {
 		options = append(options, script.Option("wait", "no"))
 	}
 	c.named(e, "session %s %s %s", verb, name, options)
-	raw := e.Raw
-	if p.Get("mcpServers").Len() > 0 {
-		c.leave("the MCP servers that the editor's #%d named", e.Seq)
-		raw = replaced(raw, "params.mcpServers", "[]")
+	return c.mcp(e), nil
+}
+
+// meta adds the option for what an editor gives along.
+func (c *converter) meta(e transcript.Entry, options []script.Word) []script.Word {
+	switch meta := e.JSON().Path("params._meta"); {
+	case meta.Kind() == wire.Object:
+		return append(options, script.Option("meta", c.json(string(meta.Raw()))))
+	case meta.Exists():
+		c.leave("_meta of the editor's #%d, which is no object", e.Seq)
 	}
-	return raw, nil
+	return options
+}
+
+// mcp is a frame that opens a session with the MCP servers that the scenario names:
+// those of a test, which set-up lines give.
+func (c *converter) mcp(e transcript.Entry) []byte {
+	servers := e.JSON().Path("params.mcpServers")
+	given := 0
+	for s := range servers.Items() {
+		what := ""
+		switch {
+		case s.Path("args.0").Is("canary"):
+			what = "canary stdio"
+			c.rename(s.Get("command").Str(), "$$SELF")
+			c.rename(s.Path("env.0.value").Str(), canary.Token(c.t.Header().Seed))
+		case strings.HasPrefix(s.Get("name").Str(), "canary") && s.Get("type").Is("http"):
+			what = "canary http"
+			c.rename(s.Get("url").Str(), "$$CANARY")
+			c.rename(s.Path("headers.0.value").Str(), canary.Token(c.t.Header().Seed))
+		case s.Get("name").Is("broken") && c.places.Temp != "" && strings.HasPrefix(s.Get("command").Str(), c.places.Temp):
+			what = "broken"
+			c.rename(s.Path("env.0.value").Str(), canary.Token(c.t.Header().Seed))
+		default:
+			c.leave("the MCP server %s that the editor's #%d named", s.Get("name").Str(), e.Seq)
+			continue
+		}
+		given++
+		if !slices.Contains(c.servers, what) {
+			c.servers = append(c.servers, what)
+		}
+	}
+	if given == servers.Len() {
+		return e.Raw
+	}
+	return replaced(e.Raw, "params.mcpServers", "[]")
+}
+
+// rename shows a text of the recording in its golden as a run of the scenario has it.
+func (c *converter) rename(from, to string) {
+	if from != "" {
+		c.out.renamed = append(c.out.renamed, [2]string{from, to})
+	}
 }
 
 // prompt makes the lines for a prompt and for the answers to the permissions
@@ -408,15 +561,22 @@ func (c *converter) prompt(e transcript.Entry) ([]byte, error) {
 	c.prompts[text] = e.Seq
 	c.awaitSeen(e.Session)
 	c.permissions(e.Seq)
-	c.named(e, "prompt %s %s", c.name(e.Session), c.word(text))
+	var options []script.Word
+	blocks := e.JSON().Path("params.prompt")
+	if plain := `[{"type":"text","text":` + serve.Quote(text) + `}]`; !sameJSON(blocks.Raw(), plain) {
+		options = append(options, script.Option("blocks", c.json(string(blocks.Raw()))))
+	}
+	options = c.meta(e, options)
+	c.named(e, "prompt %s %s %s", c.name(e.Session), c.word(text), options)
 	c.current = e.Session
 	c.seen[e.Session] = &seen{counts: map[string]int{}}
-	for b := range e.JSON().Path("params.prompt").Items() {
-		if !b.Get("type").Is("text") {
-			c.leave("a %s in the prompt #%d; the word attach=FILE adds one", b.Get("type").Text(), e.Seq)
-		}
-	}
-	return replaced(e.Raw, "params.prompt", `[{"type":"text","text":`+serve.Quote(text)+`}]`), nil
+	return e.Raw, nil
+}
+
+// sameJSON reports whether two JSON texts mean the same.
+func sameJSON(a []byte, b string) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
 func (c *converter) need(what string) {

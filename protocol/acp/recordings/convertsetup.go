@@ -1,6 +1,7 @@
 package recordings
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -37,8 +39,31 @@ func texts(list []string) (words []script.Word) {
 
 // setUp are the lines that make the scenario's editor like the recorded one.
 func (c *converter) setUp() []*script.Line {
-	return slices.Concat(c.elicitations(), c.terminals(), c.capabilities())
+	var held []*script.Line
+	for _, m := range c.holds {
+		held = append(held, script.New("hold %s", m))
+	}
+	return slices.Concat(c.surroundings(), held, c.elicitations(), c.terminals(), c.capabilities())
 }
+
+// surroundings are the lines for the environment, the files of HOME and the MCP servers.
+func (c *converter) surroundings() (lines []*script.Line) {
+	for _, name := range slices.Sorted(maps.Keys(c.places.Set)) {
+		lines = append(lines, script.New("env %s", script.Option(name, c.word(c.places.Set[name]))))
+	}
+	for _, f := range c.places.HomeFiles {
+		if !f.Profile {
+			lines = append(lines, script.New("home %s %s", c.word(f.Path), "@"+homeFile(f.Path)))
+		}
+	}
+	for _, what := range c.servers {
+		lines = append(lines, script.New("mcp "+what))
+	}
+	return lines
+}
+
+// homeFile is the name of a file of HOME in the archive.
+func homeFile(name string) string { return "home/" + name }
 
 // capabilities is the line for what this editor advertised and the scenario's
 // does not, or the other way round.
@@ -63,7 +88,9 @@ func (c *converter) capabilities() []*script.Line {
 	}
 	var words []script.Word
 	for _, key := range slices.Sorted(maps.Keys(got)) {
-		if v, err := json.Marshal(got[key]); err == nil && want[key] != string(v) {
+		if string(got[key]) == "null" {
+			c.leave("the editor's capability %s, which is null", key)
+		} else if v, err := json.Marshal(got[key]); err == nil && want[key] != string(v) {
 			words = append(words, script.Option(key, script.Quote(string(v))))
 		}
 	}
@@ -97,7 +124,7 @@ func (c *converter) initialize(e transcript.Entry) []byte {
 // permissions makes the lines for the answers to the permissions that are asked
 // for from one prompt up to the next.
 func (c *converter) permissions(prompt int) {
-	var choices []script.Word
+	var choices []string
 	for e := range c.t.From(prompt + 1) {
 		if e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt" {
 			break
@@ -106,39 +133,40 @@ func (c *converter) permissions(prompt int) {
 			choices = append(choices, c.choice(e))
 		}
 	}
-	alike := func(a, b script.Word) bool { return a.String() == b.String() }
-	switch same := slices.CompactFunc(slices.Clone(choices), alike); {
-	case len(same) == 1 && same[0].String() != c.permit:
-		c.permit = same[0].String()
-		c.line("permit %s", same[0])
+	switch same := slices.Compact(slices.Clone(choices)); {
+	case len(same) == 1 && same[0] != c.permit:
+		c.permit = same[0]
+		c.line("permit " + same[0])
 	case len(same) > 1:
 		c.permit = ""
 		for i, choice := range choices {
-			c.line("permit %s nth=%s", choice, i+1)
+			c.line("permit "+choice+" nth=%s", i+1)
 		}
 	}
 }
 
 // choice is what the editor chose, as permit has it.
-func (c *converter) choice(asked transcript.Entry) script.Word {
+func (c *converter) choice(asked transcript.Entry) string {
 	a, ok := c.answers[asked.Seq]
 	v := a.JSON()
 	switch {
-	case !ok:
-		return script.Text("hold")
+	case c.hand[asked.Seq] != "" && c.cancelledBefore(asked, a):
+		return "hold late"
+	case !ok, c.hand[asked.Seq] != "":
+		return "hold"
 	case v.Get("error").Exists():
-		return script.Text("error:" + v.Path("error.code").Text())
+		return "error:" + v.Path("error.code").Text()
 	case v.Path("result.outcome.outcome").Is("selected"):
 		id := v.Path("result.outcome.optionId").Str()
 		kind, nth := kindOf(asked.JSON().Get("params"), id)
 		if kind == "" || nth > 0 { // of two of a kind, the kind means the first
-			return c.word("option:" + id)
+			return c.word("option:" + id).String()
 		}
-		return script.Text(kind)
+		return kind
 	case c.cancelledBefore(asked, a):
-		return script.Text("hold")
+		return "hold"
 	}
-	return script.Text("cancelled")
+	return "cancelled"
 }
 
 // cancelledBefore reports whether a turn was cancelled while a request was open:
@@ -155,7 +183,7 @@ func (c *converter) cancelledBefore(q, a transcript.Entry) bool {
 // asked yields the agent's requests of a method.
 func (c *converter) asked(method string, f func(transcript.Entry)) {
 	for e := range replay.Frames(c.t) {
-		if e.Source == transcript.Agent && e.Kind == transcript.Request && e.Method == method {
+		if e.Source == transcript.Agent && e.Kind == transcript.Request && (method == "" || e.Method == method) {
 			f(e)
 		}
 	}
@@ -166,11 +194,11 @@ func (c *converter) elicitations() (lines []*script.Line) {
 	c.asked("elicitation/create", func(q transcript.Entry) {
 		result := c.answers[q.Seq].JSON().Get("result")
 		action := result.Get("action").Str()
-		if !slices.Contains([]string{"accept", "decline", "cancel"}, action) {
+		if c.hand[q.Seq] != "" || !slices.Contains([]string{"accept", "decline", "cancel"}, action) {
 			action = "hold"
 		}
 		var options []script.Word
-		if content := result.Get("content"); content.Kind() == wire.Object {
+		if content := result.Get("content"); content.Kind() == wire.Object && action != "hold" {
 			options = append(options, script.Option("content", script.Quote(string(content.Raw()))))
 		}
 		lines = append(lines, script.New("elicit %s mode=%s nth=%s %s", action, q.JSON().Path("params.mode").Text(),
@@ -207,7 +235,7 @@ func (c *converter) terminals() (lines []*script.Line) {
 		} else if code, ok := status.Get("exitCode").Int(); ok && code != 0 {
 			options = append(options, script.Option("exit", code))
 		}
-		if !status.Exists() {
+		if !status.Exists() || c.killed(q, id) {
 			options = append(options, script.Text("hold"))
 		}
 		line := script.New("terminal scripted %s", options)
@@ -216,6 +244,14 @@ func (c *converter) terminals() (lines []*script.Line) {
 		}
 	})
 	return lines
+}
+
+// killed reports whether the agent killed a terminal, so that it ran until then.
+func (c *converter) killed(q transcript.Entry, id string) (killed bool) {
+	c.asked("terminal/kill", func(k transcript.Entry) {
+		killed = killed || k.Conn == q.Conn && k.JSON().Path("params.terminalId").Is(id)
+	})
+	return killed
 }
 
 // reply is an answer as the scenario's editor gives it.
@@ -262,16 +298,42 @@ func (c *converter) reply(e transcript.Entry) []byte {
 // archive cannot hold as it is, since it ends without a line break or has a line
 // like a file's name, is written by a line of the script.
 func (c *converter) files() (files []script.ArchiveFile, writes []*script.Line) {
-	known := Files(c.t)
+	known := map[string][]byte{}
+	if c.noted {
+		c.listed(known, "", c.places.Files)
+		c.listed(known, homeFile(""), c.places.HomeFiles)
+		if c.places.Cut != "" {
+			c.leave("files of the workspace: %s", c.places.Cut)
+		}
+	} else {
+		known = Files(c.t)
+	}
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		data := known[name]
 		again := txtar.Parse(txtar.Format(&txtar.Archive{Files: []txtar.File{{Name: name, Data: data}}}))
 		if len(again.Files) == 1 && string(again.Files[0].Data) == string(data) && name != "llm.yaml" &&
-			!strings.HasPrefix(name, "want/") && !strings.HasSuffix(name, ".base64") {
+			!strings.HasPrefix(name, "want/") && (!strings.HasSuffix(name, ".base64") || c.noted) {
 			files = append(files, script.ArchiveFile{File: txtar.File{Name: name, Data: data}})
 			continue
 		}
 		writes = append(writes, script.New("write %s %s", c.word(name), c.word(string(data))))
 	}
 	return files, writes
+}
+
+// listed adds the files of a manifest.
+func (c *converter) listed(to map[string][]byte, below string, files []workspace.Listed) {
+	for _, f := range files {
+		switch {
+		case f.Profile:
+		case f.Text != nil:
+			to[below+f.Path] = []byte(c.placed(strings.ReplaceAll(*f.Text, "$", "$$")))
+		case f.Link != "":
+			c.leave("the link %s", f.Path)
+		case f.Base64 != nil:
+			to[below+f.Path+".base64"] = []byte(base64.StdEncoding.EncodeToString(f.Base64) + "\n")
+		case f.Left != "":
+			c.leave("the file %s: %s", f.Path, f.Left)
+		}
+	}
 }

@@ -30,13 +30,13 @@ func actCommands() []*scenarios.Command {
 			"twice, and each NAME has to be there.",
 		Compile: compileSession,
 	}, {
-		Name: "prompt", Group: "acts", Args: "[NAME] TEXT [attach=FILE]… [meta=JSON]", Captures: true,
+		Name: "prompt", Group: "acts", Args: "[NAME] TEXT [attach=FILE]… [blocks=JSON] [meta=JSON]", Captures: true,
 		Summary: "send a prompt, and do not wait for the end of the turn",
 		Detail: "Starts the agent, initializes it and opens a session with defaults unless the\n" +
 			"script did. attach= adds a file of the workspace: as an image or audio block by\n" +
 			"its extension, embedded if the agent takes embedded context, else as a link. An\n" +
 			"agent may look into a picture: give it a real one, as -- dot.png.base64 --.\n" +
-			"meta= is _meta.\n" +
+			"blocks= gives all content blocks instead of one with the text; meta= is _meta.\n" +
 			"Each prompt's text must be unique in the scenario: the model's turns are found by it.",
 		Compile: compilePrompt,
 	}, {
@@ -59,7 +59,7 @@ func actCommands() []*scenarios.Command {
 		Summary: "send $/cancel_request for a request a line above named",
 		Compile: compileCancelRequest,
 	}, {
-		Name: "answer", Group: "acts", Args: "REF CHOICE | REF result=JSON | REF error=CODE", Captures: true,
+		Name: "answer", Group: "acts", Args: "REF CHOICE | REF result=JSON | REF error=CODE|JSON", Captures: true,
 		Summary: "answer a request of the agent that is held",
 		Detail: "REF is the name of the line that awaited it. CHOICE is an option kind or\n" +
 			"cancelled for a permission. Answering twice, or with what was not offered\n" +

@@ -73,11 +73,11 @@ func answerOf(b *scenarios.Branch, l *scenarios.Line, opts map[string]script.Wor
 			}
 			return json.RawMessage(text), nil, nil
 		case "error":
-			var code int64
-			if _, err := fmt.Sscan(text, &code); err != nil {
-				return nil, nil, l.Fault(fmt.Errorf("error=%s is no code", text))
+			rpc := &mockclient.RPCError{Message: "Refused by the scenario"}
+			if _, bad := fmt.Sscan(text, &rpc.Code); bad != nil && json.Unmarshal([]byte(text), rpc) != nil {
+				return nil, nil, l.Fault(fmt.Errorf("error=%s is neither a code nor a JSON object with code and message", text))
 			}
-			return nil, &mockclient.RPCError{Code: code, Message: "Refused by the scenario"}, nil
+			return nil, rpc, nil
 		}
 	}
 	choice, err := b.Expand(l.Rest[1])

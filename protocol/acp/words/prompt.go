@@ -3,6 +3,7 @@ package words
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +17,8 @@ import (
 )
 
 func compilePrompt(l *scenarios.Line) scenarios.Step {
-	files, meta := l.Every("attach"), jsonWord(l, l.Options("meta")["meta"])
+	files, options := l.Every("attach"), l.Options("meta", "blocks")
+	meta, given := jsonWord(l, options["meta"]), options["blocks"]
 	name := l.TakeSession(1, openIt+", or quote the text")
 	l.AtMost(1, "quote the text: prompt 'Do this.'")
 	text := l.Source(l.Need(0, "the text"))
@@ -30,7 +32,10 @@ func compilePrompt(l *scenarios.Line) scenarios.Step {
 		if err != nil {
 			return l.Fault(err)
 		}
-		blocks := []any{map[string]any{"type": "text", "text": words}}
+		blocks, err := promptBlocks(b, l, given, words)
+		if err != nil {
+			return err
+		}
 		for _, f := range files {
 			block, err := attachment(ctx, b, l, f)
 			if err != nil {
@@ -52,6 +57,23 @@ func compilePrompt(l *scenarios.Line) scenarios.Step {
 		}
 		return err
 	}
+}
+
+// promptBlocks are the content blocks of a prompt: those given as JSON, else one with
+// the text.
+func promptBlocks(b *scenarios.Branch, l *scenarios.Line, given script.Word, text string) ([]any, error) {
+	if given.Raw() == "" {
+		return []any{map[string]any{"type": "text", "text": text}}, nil
+	}
+	src, err := b.Expand(given)
+	if err != nil {
+		return nil, l.Fault(err)
+	}
+	var blocks []any
+	if err := json.Unmarshal([]byte(src), &blocks); err != nil {
+		return nil, l.Fault(fmt.Errorf("blocks= is a JSON list of content blocks: %w", err))
+	}
+	return blocks, nil
 }
 
 // attachment is a file of the workspace as a content block.

@@ -1,0 +1,165 @@
+package recordings
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// byHand finds the requests of the agent that the scenario's editor would not answer by
+// itself as the recorded one did, or not at that point: the script holds and answers
+// them.
+func (c *converter) byHand() {
+	c.hand = map[int]string{}
+	methods := map[string]bool{}
+	open := map[int]transcript.Entry{}
+	crossed := map[int]bool{} // the editor did something in that session meanwhile
+	disk := c.disk()
+	for e := range replay.Frames(c.t) {
+		switch {
+		case e.Source == transcript.Agent && e.Kind == transcript.Request:
+			open[e.Seq] = e
+		case e.Source == transcript.Editor && e.Kind != transcript.Response:
+			for seq, q := range open {
+				crossed[seq] = crossed[seq] || q.Session == e.Session || e.Session == ""
+			}
+		case e.Source == transcript.Editor && e.Ref > 0:
+			q := c.t.At(e.Ref)
+			_, first := open[e.Ref]
+			delete(open, e.Ref)
+			if q.Source == transcript.Agent && (!first || c.needsHand(q, e, crossed[q.Seq], disk)) {
+				c.hand[q.Seq] = fmt.Sprintf("Q%d", q.Seq)
+				methods[q.Method] = true
+			}
+		}
+	}
+	// A method that is held is held always.
+	c.asked("", func(q transcript.Entry) {
+		_, answered := c.answers[q.Seq]
+		if methods[q.Method] && answered && q.Method != "session/request_permission" && q.Method != "elicitation/create" {
+			c.hand[q.Seq] = fmt.Sprintf("Q%d", q.Seq)
+		}
+	})
+	for m := range methods {
+		if m != "session/request_permission" && m != "elicitation/create" {
+			c.holds = append(c.holds, m)
+		}
+	}
+	slices.Sort(c.holds)
+}
+
+// needsHand reports whether the first answer to a request is not what the scenario's
+// editor gives by itself.
+func (c *converter) needsHand(q, a transcript.Entry, crossed bool, disk *disk) bool {
+	v := a.JSON()
+	failed := v.Get("error").Exists()
+	p := q.JSON().Get("params")
+	switch q.Method {
+	case "session/request_permission":
+		return !failed && crossed && !v.Path("result.outcome.outcome").Is("cancelled")
+	case "elicitation/create":
+		action, bare := v.Path("result.action"), true
+		for key := range v.Get("result").Members() {
+			bare = bare && key == "action"
+		}
+		if v.Path("error.code").Text() == "-32800" {
+			return false // the agent took it back
+		}
+		return failed || crossed || !action.Is("accept") && !(bare && (action.Is("decline") || action.Is("cancel")))
+	case "fs/read_text_file":
+		text, known := disk.read(p)
+		return crossed || known == failed || known && v.Path("result.content").Str() != text ||
+			failed && v.Path("error.code").Text() != "-32002"
+	case "fs/write_text_file":
+		if !failed {
+			disk.write(p.Get("path").Str(), p.Get("content").Str())
+		}
+		return crossed || failed
+	case "terminal/create":
+		return failed
+	case "terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release":
+		return false
+	}
+	return !failed || v.Path("error.code").Text() != "-32601"
+}
+
+// disk is the workspace as the scenario's editor reads it.
+type disk struct {
+	work  string
+	files map[string]string
+}
+
+func (c *converter) disk() *disk {
+	d := &disk{c.out.work, map[string]string{}}
+	if !c.noted {
+		for name, data := range Files(c.t) {
+			d.files[path.Join(d.work, name)] = string(data)
+		}
+		return d
+	}
+	for _, f := range c.places.Files {
+		if f.Text != nil {
+			d.files[path.Join(d.work, f.Path)] = *f.Text
+		}
+	}
+	return d
+}
+
+func (d *disk) write(name, text string) { d.files[path.Clean(name)] = text }
+
+// read is what a request to read a file gets.
+func (d *disk) read(p wire.Value) (text string, known bool) {
+	text, known = d.files[path.Clean(p.Get("path").Str())]
+	line, from := p.Get("line").Int()
+	limit, cut := p.Get("limit").Int()
+	if !known || !from && !cut {
+		return text, known
+	}
+	lines := strings.SplitAfter(text, "\n")
+	lines = lines[min(max(int(line)-1, 0), len(lines)):]
+	if cut {
+		lines = lines[:min(max(int(limit), 0), len(lines))]
+	}
+	return strings.Join(lines, ""), true
+}
+
+// asks makes the line that waits for a request which the script answers.
+func (c *converter) asks(q transcript.Entry) {
+	ref := c.hand[q.Seq]
+	if ref == "" {
+		return
+	}
+	c.awaitSeen(q.Session)
+	pattern := "request " + q.Method
+	switch q.Method {
+	case "session/request_permission":
+		pattern = "permission"
+	case "elicitation/create":
+		pattern = "elicitation"
+	}
+	l := script.New("await "+pattern+" %s", c.of(q.Session))
+	l.As = script.Text(ref)
+	c.lines = append(c.lines, l)
+}
+
+// answersByHand makes the line for an answer that the script gives, and reports whether
+// it does.
+func (c *converter) answersByHand(e transcript.Entry) bool {
+	ref := c.hand[e.Ref]
+	if ref == "" {
+		return false
+	}
+	v := e.JSON()
+	option := script.Option("result", c.json(string(v.Get("result").Raw())))
+	if failure := v.Get("error"); failure.Exists() {
+		option = script.Option("error", c.json(string(failure.Raw())))
+	}
+	c.line("answer %s %s", ref, option)
+	return true
+}
