@@ -53,7 +53,7 @@ type Listed struct {
 
 const (
 	listedText  = 512 << 10 // up to this size the content of a file is listed
-	listedTexts = 2 << 20  // of all of them
+	listedTexts = 2 << 20   // of all of them
 	listedFiles = 2000
 )
 
