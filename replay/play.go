@@ -68,8 +68,8 @@ func (p *Player) Play(ctx context.Context, log *transcript.Transcript) (Played, 
 		conns[e.Conn] = true
 	}
 	work, home := Directories(p.Protocol, p.Recording)
-	s := &playing{Player: p, log: log, names: newBinding(append([][2]string{{work, p.Work}, {home, p.Home}}, p.Renamed...)),
-		wake: make(chan struct{}, 1)}
+	names := newBinding(append([][2]string{{work, p.Work}, {home, p.Home}}, p.Renamed...))
+	s := &playing{Player: p, log: log, names: names, wake: make(chan struct{}, 1)}
 	if s.Mode == "" {
 		s.Mode = Ordered
 	}

@@ -58,7 +58,8 @@ const (
 )
 
 // private are names of files that hold secrets for the most part.
-var private = regexp.MustCompile(`(?i)^(\.env(\..*)?|.*\.(pem|key|p12|pfx|kdbx)|id_(rsa|dsa|ecdsa|ed25519)|\.netrc|\.npmrc|\.pypirc|credentials(\.json)?)$`)
+var private = regexp.MustCompile(`(?i)^(\.env(\..*)?|.*\.(pem|key|p12|pfx|kdbx)|id_(rsa|dsa|ecdsa|ed25519)|` +
+	`\.netrc|\.npmrc|\.pypirc|credentials(\.json)?)$`)
 
 // List lists the files of the directory sub of a root, without .git and what packages
 // were installed. cut says why it is not all.
