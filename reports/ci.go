@@ -112,11 +112,24 @@ func writeMarkdown(run scenarios.Run, w io.Writer) error {
 		scenarios.Inconclusive: "❔"}[run.Verdict]
 	fmt.Fprintf(&b, "## %s %s: %s\n\n", mark, markdown(strings.TrimSpace(run.Agent.Profile+" "+run.Agent.Version)),
 		run.Verdict)
-	fmt.Fprintf(&b, "%s, %s\n", counts(run.Counts), short(run.Duration))
+	fmt.Fprintf(&b, "%s, %s\n", counts(run), short(run.Duration))
 	if c := run.Conformance; c != nil {
 		fmt.Fprintf(&b, "\n**%s**\n", markdown(c.Verdict))
 	}
 	const most = 50
+	if len(run.Causes) > 0 {
+		b.WriteString("\n| | cause | seen |\n|---|---|---|\n")
+		for _, c := range run.Causes[:min(most, len(run.Causes))] {
+			class := string(c.Class)
+			if c.Known {
+				class = "known"
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", class, strings.TrimSpace(markdown(c.ID)+" "+markdown(firstLine(c.Title))), markdown(in(c.Scenarios, 3)))
+		}
+		if n := len(run.Causes) - most; n > 0 {
+			fmt.Fprintf(&b, "\nand %d more\n", n)
+		}
+	}
 	shown := 0
 	for _, r := range run.Results {
 		if r.Verdict != scenarios.Fail && r.Verdict != scenarios.Error || r.Known {

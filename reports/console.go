@@ -42,7 +42,8 @@ type Console struct {
 	mu      sync.Mutex
 	err     error
 	start   time.Time
-	running []running // longest first
+	running []running         // longest first
+	shown   map[string]string // the scenario that has shown a cause, by its key
 	counts  scenarios.Counts
 	live    bool // the cursor is on the live line
 	stop    chan struct{}
@@ -63,7 +64,7 @@ func NewConsole(w io.Writer, o ConsoleOptions) *Console {
 		o.Width = func() int { return 80 }
 	}
 	o.Every = cmp.Or(o.Every, 100*time.Millisecond)
-	c := &Console{o: o, w: w, start: o.Now(), stop: make(chan struct{}), stopped: make(chan struct{})}
+	c := &Console{o: o, w: w, start: o.Now(), shown: map[string]string{}, stop: make(chan struct{}), stopped: make(chan struct{})}
 	if !o.Terminal {
 		close(c.stopped)
 		return c
@@ -122,10 +123,11 @@ func (c *Console) Finished(r scenarios.Result) {
 		}
 	}
 	c.count(r)
+	before := c.before(r)
 	serious := r.Verdict == scenarios.Error || r.Verdict == scenarios.Fail && !r.Known ||
 		r.Verdict == scenarios.Inconclusive
 	if serious || c.o.Verbose || !c.o.Terminal && !c.o.Quiet {
-		c.print(c.result(r, serious))
+		c.print(c.result(r, serious, before))
 	}
 	c.paint()
 }
@@ -155,7 +157,27 @@ const (
 	blockLines = 40 // of all of them together
 )
 
-func (c *Console) result(r scenarios.Result, serious bool) string {
+// before is the scenario that has shown all that fails in a result; "" if there is
+// something new.
+func (c *Console) before(r scenarios.Result) (id string) {
+	for _, s := range r.Sightings() {
+		if s.Known || s.Class != scenarios.Fail && s.Class != scenarios.Error && s.Class != scenarios.Inconclusive {
+			continue
+		}
+		if first, ok := c.shown[s.Key()]; !ok {
+			c.shown[s.Key()] = r.ID
+			id = r.ID
+		} else if id == "" {
+			id = first
+		}
+	}
+	if id == r.ID {
+		return ""
+	}
+	return id
+}
+
+func (c *Console) result(r scenarios.Result, serious bool, before string) string {
 	var b strings.Builder
 	line := fmt.Sprintf(" %s  %s", name(r), short(r.Duration))
 	if r.Reason != "" && !serious {
@@ -165,7 +187,11 @@ func (c *Console) result(r scenarios.Result, serious bool) string {
 		line += "  golden " + r.Golden.State
 	}
 	b.WriteString(c.verdict(r) + harmless(line) + "\n")
-	if serious {
+	switch {
+	case serious && before != "" && !c.o.Verbose:
+		s := r.Sightings()[0]
+		b.WriteString(harmless("      as in " + before + ": " + strings.TrimSpace(s.ID+"  "+firstLine(s.Title)) + "\n"))
+	case serious:
 		b.WriteString(harmless(c.failure(r)))
 	}
 	if c.o.Verbose {
@@ -220,19 +246,55 @@ func andMore(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
-// failures are the scenarios that failed or could not be judged, each once,
-// and how often each did.
-func failures(results []scenarios.Result) (bad []scenarios.Result, times map[string]int) {
-	times = map[string]int{}
-	for _, r := range results {
-		if r.Verdict != scenarios.Error && (r.Verdict != scenarios.Fail || r.Known) {
+// causes are what is wrong, each once; what was known is left out.
+func (c *Console) causes(all []scenarios.Cause) string {
+	var b strings.Builder
+	const most = 12 // of a class
+	left := map[scenarios.Verdict]int{}
+	for _, cause := range all {
+		if cause.Known {
 			continue
 		}
-		if times[r.ID]++; times[r.ID] == 1 {
-			bad = append(bad, r)
+		if left[cause.Class]++; left[cause.Class] > most {
+			continue
+		}
+		head := strings.TrimSpace(cause.ID + "  " + firstLine(cause.Title))
+		fmt.Fprintf(&b, "%s %s\n", c.paintVerdict(cause.Class, fmt.Sprintf("%-5s", headline(cause.Class))), harmless(head))
+		where := in(cause.Scenarios, 3)
+		switch {
+		case cause.Class == scenarios.Warn || cause.Class == scenarios.Lint:
+			if !c.o.Quiet {
+				b.WriteString(block("      ", "seen", where))
+			}
+		default:
+			b.WriteString(harmless(block("      ", "seen", where, "citation", cause.Citation, "run again", cause.Rerun)))
 		}
 	}
-	return bad, times
+	for _, v := range []scenarios.Verdict{scenarios.Error, scenarios.Fail, scenarios.Inconclusive, scenarios.Warn, scenarios.Lint} {
+		if n := left[v] - most; n > 0 {
+			fmt.Fprintf(&b, "%-5s and %d more\n", headline(v), n)
+		}
+	}
+	return b.String()
+}
+
+// headline is a class as a line begins with it.
+func headline(v scenarios.Verdict) string {
+	switch v {
+	case scenarios.Fail, scenarios.Error:
+		return strings.ToUpper(string(v))
+	case scenarios.Inconclusive:
+		return "?"
+	}
+	return string(v)
+}
+
+// in is "in 5 scenarios: a, b, c and 2 more".
+func in(ids []string, most int) string {
+	if len(ids) == 1 {
+		return "in " + ids[0]
+	}
+	return fmt.Sprintf("in %d scenarios: %s%s", len(ids), strings.Join(ids[:min(most, len(ids))], ", "), andMore(len(ids)-most))
 }
 
 // Summary ends the live line and shows the counts, what failed and the slowest.
@@ -242,26 +304,8 @@ func (c *Console) Summary(run scenarios.Run) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var b strings.Builder
-	bad, times := failures(run.Results)
 	fmt.Fprintf(&b, "\n")
-	if len(bad) > 0 {
-		b.WriteString("failed:\n")
-		const most = 40
-		for _, r := range bad[:min(most, len(bad))] {
-			reason := r.Reason
-			if all := problems(r); len(all) > 0 {
-				reason = all[0].title
-			}
-			which := name(r)
-			if n := times[r.ID]; n > 1 {
-				which = fmt.Sprintf("%s (%d times)", r.ID, n)
-			}
-			fmt.Fprintf(&b, "  %s %s  %s\n", c.verdict(r), which, harmless(firstLine(reason)))
-		}
-		if len(bad) > most {
-			fmt.Fprintf(&b, "  and %d more\n", len(bad)-most)
-		}
-	}
+	b.WriteString(c.causes(run.Causes))
 	for _, t := range run.Flaky {
 		fmt.Fprintf(&b, "flaky: %s passed %d of %d times\n", t.ID, t.Passed, t.Of)
 	}
@@ -297,7 +341,7 @@ func (c *Console) Summary(run scenarios.Run) error {
 		who += " " + run.Agent.Version
 	}
 	fmt.Fprintf(&b, "%s  %s  %s, %s\n", c.paintVerdict(run.Verdict, strings.ToUpper(string(run.Verdict))), harmless(who),
-		counts(run.Counts), short(run.Duration))
+		counts(run), short(run.Duration))
 	c.print(b.String())
 	return c.err
 }

@@ -164,14 +164,49 @@ var _ = Describe("the console", func() {
 		Expect(show(reports.ConsoleOptions{Verbose: true})).To(ContainSubstring("The turn ends."))
 	})
 
-	It("lists what failed once, however often it was repeated", func() {
+	// told is what the console says of results.
+	told := func(o reports.ConsoleOptions, results ...scenarios.Result) string {
 		var b bytes.Buffer
-		var run scenarios.Run
-		for i := range 3 {
-			run.Results = append(run.Results, scenarios.Result{ID: "a/b", Repeat: i + 1, Verdict: scenarios.Fail, Reason: "it broke"})
+		run := scenarios.Run{Results: results}
+		run.Conclude()
+		c := reports.NewConsole(&b, o)
+		for _, r := range results {
+			c.Finished(r)
 		}
-		Expect(reports.NewConsole(&b, reports.ConsoleOptions{}).Summary(run)).To(Succeed())
-		Expect(b.String()).To(ContainSubstring("failed:\n  FAIL  a/b (3 times)  it broke\n"))
+		Expect(c.Summary(run)).To(Succeed())
+		return b.String()
+	}
+
+	It("lists what failed once, however often it was repeated", func() {
+		var list []scenarios.Result
+		for i := range 3 {
+			list = append(list, scenarios.Result{ID: "a/b", Repeat: i + 1, Verdict: scenarios.Fail, Reason: "it broke"})
+		}
+		Expect(told(reports.ConsoleOptions{}, list...)).To(ContainSubstring("\nFAIL  it broke\n      seen         in a/b\n"))
+	})
+
+	It("shows one defect once, wherever it is seen, on less than a screen", func() {
+		var list []scenarios.Result
+		for i := range 172 {
+			list = append(list, scenarios.Result{ID: fmt.Sprintf("a/%d", i), Frames: 500 - i, Verdict: scenarios.Fail, Rerun: fmt.Sprintf("again %d", i),
+				Findings: []scenarios.Finding{{Rule: "TURN-END", Point: "reason", Class: scenarios.Fail, Requirements: []string{"X-1"},
+					Citation: "a sentence", Message: fmt.Sprintf("It ended as %d.", i)}},
+				Checks: []scenarios.Check{{ID: "a#b", Verdict: scenarios.Fail, Requirements: []string{"X-1"}, Title: "It ends."}},
+				Golden: &scenarios.Golden{State: "differs", Diff: "-want +got\n-a\n+b\n"}})
+		}
+		all := told(reports.ConsoleOptions{Quiet: true}, list...)
+		Expect(strings.Count(all, "as in a/0: TURN-END reason  It ended as")).To(Equal(171))
+		_, summary, _ := strings.Cut(all, "\n\n")
+		Expect(summary).To(Equal("FAIL  TURN-END reason  It ended as 0.\n      seen         in 172 scenarios: a/171, a/170, a/169 and 169 more\n" +
+			"      citation     a sentence\n      run again    again 171\nFAIL    172 scenarios: 172 fail by 1 cause, 0ms\n"))
+	})
+
+	It("shows what it counts: each warning and lint once, also when it is quiet", func() {
+		r := scenarios.Result{ID: "a/b", Verdict: scenarios.Pass, Findings: []scenarios.Finding{
+			{Rule: "TOOL-ORDER", Class: scenarios.Warn, Message: "It went back."}, {Rule: "TOOL-ORDER", Class: scenarios.Warn, Message: "It went back."},
+			{Rule: "TITLE", Class: scenarios.Lint, Message: "It is empty."}}}
+		Expect(told(reports.ConsoleOptions{Quiet: true}, r)).To(Equal("\nwarn  TOOL-ORDER  It went back.\nlint  TITLE  It is empty.\n" +
+			"PASS    1 scenario: 1 pass, 1 warning, 1 lint, 0ms\n"))
 	})
 
 	It("may be told things by many at once", func() {

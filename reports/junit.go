@@ -44,14 +44,15 @@ type (
 		Value string `xml:"value,attr"`
 	}
 	junitCase struct {
-		Name      string        `xml:"name,attr"`
-		Classname string        `xml:"classname,attr"`
-		File      string        `xml:"file,attr,omitempty"`
-		Time      string        `xml:"time,attr"`
-		Failure   *junitProblem `xml:"failure"`
-		Error     *junitProblem `xml:"error"`
-		Skipped   *junitSkipped `xml:"skipped"`
-		Out       string        `xml:"system-out,omitempty"`
+		Name       string          `xml:"name,attr"`
+		Classname  string          `xml:"classname,attr"`
+		File       string          `xml:"file,attr,omitempty"`
+		Time       string          `xml:"time,attr"`
+		Properties []junitProperty `xml:"properties>property,omitempty"`
+		Failure    *junitProblem   `xml:"failure"`
+		Error      *junitProblem   `xml:"error"`
+		Skipped    *junitSkipped   `xml:"skipped"`
+		Out        string          `xml:"system-out,omitempty"`
 	}
 	junitProblem struct {
 		Message string `xml:"message,attr"`
@@ -118,7 +119,11 @@ func writeJUnit(run scenarios.Run, w io.Writer) error {
 }
 
 func junitCaseOf(run scenarios.Run, r scenarios.Result, agent string) junitCase {
-	c := junitCase{Name: name(r), Classname: agent + "." + strings.ReplaceAll(path.Dir(r.ID), "/", "."), File: r.File,
+	var causes []junitProperty
+	for _, s := range r.Sightings() {
+		causes = append(causes, junitProperty{"cause", strings.TrimSpace(string(s.Class) + " " + s.ID)})
+	}
+	c := junitCase{Properties: causes, Name: name(r), Classname: agent + "." + strings.ReplaceAll(path.Dir(r.ID), "/", "."), File: r.File,
 		Time: seconds(r.Duration)}
 	title, text := explain(r)
 	if k := passes(run, r.ID); k != "" {

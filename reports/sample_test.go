@@ -60,12 +60,13 @@ func sample() scenarios.Run {
 	fresh := result("files/range", scenarios.Pass, 90)
 	fresh.Golden = &scenarios.Golden{State: "new"}
 
+	all := []scenarios.Result{pass, fail, attack, broken, known, skip, unsure, once, twice, fresh}
 	return scenarios.Run{
 		Version: 1, Tool: "acp-test 0.1.0", Command: "acp-test run --agent example", Agent: scenarios.Agent{Profile: "example", Title: "Example", Command: []string{"example", "--acp"}, Version: "1.2.3"},
 		Protocol: "1", Seed: 1, Started: started, Duration: 3400 * time.Millisecond, Out: "acp-test-out", Verdict: scenarios.Error, Exit: 2,
 		Counts:  scenarios.Counts{Total: 10, Pass: 3, Fail: 3, Known: 1, Skip: 1, Inconclusive: 1, Error: 1, Flaky: 1, NewGoldens: 1, Warnings: 1},
-		Results: []scenarios.Result{pass, fail, attack, broken, known, skip, unsure, once, twice, fresh},
-		Flaky:   []scenarios.Flaky{{ID: "permission/held", Passed: 1, Of: 2}},
+		Results: all, Causes: scenarios.Causes(all),
+		Flaky: []scenarios.Flaky{{ID: "permission/held", Passed: 1, Of: 2}},
 		Against: &scenarios.Against{Run: "example 1.2.2, 2026-11-01 09:00 UTC", Changes: []scenarios.Change{
 			{ID: "cancel/mid-stream", What: "verdict", Was: scenarios.Pass, Is: scenarios.Fail},
 			{ID: "cancel/mid-stream", What: "check", Name: "cancelled", Was: scenarios.Pass, Is: scenarios.Fail},

@@ -122,17 +122,29 @@ func plural(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// counts is "3 scenarios: 1 pass, 2 fail".
-func counts(c scenarios.Counts) string {
+// counts is "3 scenarios: 1 pass, 2 fail by 1 cause, 1 lint". Warnings and lints are
+// counted by cause, as they are shown.
+func counts(run scenarios.Run) string {
+	c, causes := run.Counts, map[scenarios.Verdict]int{}
+	for _, cause := range run.Causes {
+		if !cause.Known {
+			causes[cause.Class]++
+		}
+	}
+	by := ""
+	if c.Fail > 0 && causes[scenarios.Fail] > 0 {
+		by = " by " + plural(causes[scenarios.Fail], "cause", "causes")
+	}
 	parts := []string{}
 	for _, p := range []struct {
 		n         int
 		one, many string
 	}{
-		{c.Pass, "pass", "pass"}, {c.Fail, "fail", "fail"}, {c.Error, "error", "errors"},
+		{c.Pass, "pass", "pass"}, {c.Fail, "fail" + by, "fail" + by}, {c.Error, "error", "errors"},
 		{c.Inconclusive, "inconclusive", "inconclusive"},
 		{c.Known, "known failure", "known failures"}, {c.Skip, "skip", "skip"}, {c.Flaky, "flaky", "flaky"},
-		{c.NewGoldens, "new golden", "new goldens"}, {c.Warnings, "warning", "warnings"}, {c.Lints, "lint", "lints"},
+		{c.NewGoldens, "new golden", "new goldens"},
+		{causes[scenarios.Warn], "warning", "warnings"}, {causes[scenarios.Lint], "lint", "lints"},
 	} {
 		if p.n > 0 {
 			parts = append(parts, plural(p.n, p.one, p.many))

@@ -8,6 +8,12 @@ import (
 	"github.com/acp-test/acp-test/rules"
 )
 
+// meant reports whether a finding is about what the scenario does on purpose.
+func (r *run) meant(f rules.Finding) bool {
+	return f.Side == rules.OfClient &&
+		(r.state.allExcused || slices.ContainsFunc(f.Entries, func(seq int) bool { return r.state.excused[seq] }))
+}
+
 // finding is a rule's finding in the form of results.
 func (r *run) finding(f rules.Finding) Finding {
 	out := Finding{Rule: f.Rule, Point: f.Point, Sub: f.Damage, Requirements: f.Requirements, Citation: f.Citation,
@@ -25,10 +31,6 @@ func (r *run) finding(f rules.Finding) Finding {
 	}
 	if f.Side == rules.OfClient {
 		out.Class = Error
-		if r.state.allExcused || slices.ContainsFunc(f.Entries, func(seq int) bool { return r.state.excused[seq] }) {
-			out.Class = Lint
-			out.Message += " (the scenario does this on purpose)"
-		}
 	}
 	if len(f.Entries) > 0 {
 		out.Tail = r.around(f.Entries)

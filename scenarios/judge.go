@@ -34,6 +34,9 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 	brokeOff := errors.As(err, &m) && m.Verdict == Inconclusive
 	end := rules.End{Clean: clean && !r.state.killed && !brokeOff, Linger: res.Linger}
 	for _, f := range r.checker.Finish(end) {
+		if r.meant(f) {
+			continue
+		}
 		if f.Class == rules.Info {
 			res.Notes = append(res.Notes, f.Rule+": "+r.Plain(f.Message))
 			continue

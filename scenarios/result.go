@@ -92,6 +92,8 @@ type Run struct {
 	Counts  Counts   `json:"counts"`
 	Exit    int      `json:"exit"`
 	Results []Result `json:"results"`
+	// Causes are what is wrong, each once, those that matter most first.
+	Causes []Cause `json:"causes,omitempty"`
 	// Flaky lists the scenarios that passed in some repeats only.
 	Flaky []Flaky `json:"flaky,omitempty"`
 	// Differences are the scenarios that a perturbation made come out

@@ -271,6 +271,7 @@ func (run *Run) sum() {
 			run.Agent.Wire = r.Wire
 		}
 	}
+	run.Causes = Causes(run.Results)
 	run.Flaky = flaky(run.Results)
 	c.Flaky = len(run.Flaky)
 }

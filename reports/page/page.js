@@ -100,6 +100,7 @@
         run.conformance && [" ", h("span", { class: "dim" }, run.conformance.verdict)]),
       h("div", { class: "dim" }, [results.length + " scenarios", ms(run.duration_ns), new Date(run.started).toLocaleString(), run.tool, run.interrupted && "interrupted"].filter(Boolean).join(" · ")),
       h("div", {}, h("code", {}, run.command)),
+      (run.causes || []).length > 0 && [h("h2", {}, "What is wrong"), h("table", { id: "causes" }, h("thead", {}, h("tr", {}, h("th", {}, "class"), h("th", { class: "wide" }, "cause"), h("th", {}, "seen in"))), h("tbody", {}, run.causes.map(cause))), h("h2", {}, "Scenarios")],
       h("div", { class: "tools" }, search, Object.values(chips), count),
       h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "verdict"), h("th", {}, "scenario"), h("th", { class: "wide" }, "what happened"), h("th", { class: "right" }, "time"))), list),
       flaky.length > 0 && [h("h2", {}, "Flaky"), h("ul", {}, flaky.map(f => h("li", {}, f.id + " passed " + f.passed + " of " + f.of + " times")))],
@@ -112,6 +113,11 @@
       h("h2", {}, "Slowest"), h("ul", {}, slow.map(r => h("li", {}, h("a", { href: link(r) }, key(r)), " ", ms(r.duration_ns)))),
       (run.stale || []).length > 0 && [h("h2", {}, "Stale"), h("ul", {}, run.stale.map(s => h("li", {}, s)))],
       (run.notes || []).length > 0 && [h("h2", {}, "Notes"), h("ul", {}, run.notes.map(s => h("li", {}, s)))]].flat(3);
+  }
+  function cause(c) {
+    const most = 3, links = c.scenarios.slice(0, most).map(id => [h("a", { href: link(results.find(r => r.id === id)) }, id), " "]);
+    return h("tr", {}, h("td", {}, verdict(c.known ? "known" : c.class)), h("td", { class: "wide" }, c.id && h("b", {}, c.id + " "), c.title, c.citation && h("div", { class: "dim" }, c.citation)),
+      h("td", {}, links, c.scenarios.length > most && "and " + (c.scenarios.length - most) + " more"));
   }
   const texts = new Map();
   function haystack(r) {
