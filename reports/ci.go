@@ -124,7 +124,8 @@ func writeMarkdown(run scenarios.Run, w io.Writer) error {
 			if c.Known {
 				class = "known"
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", class, strings.TrimSpace(markdown(c.ID)+" "+markdown(firstLine(c.Title))), markdown(in(c.Scenarios, 3)))
+			what := strings.TrimSpace(markdown(c.ID) + " " + markdown(firstLine(c.Title)))
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", class, what, markdown(in(c.Scenarios, 3)))
 		}
 		if n := len(run.Causes) - most; n > 0 {
 			fmt.Fprintf(&b, "\nand %d more\n", n)

@@ -64,7 +64,8 @@ func NewConsole(w io.Writer, o ConsoleOptions) *Console {
 		o.Width = func() int { return 80 }
 	}
 	o.Every = cmp.Or(o.Every, 100*time.Millisecond)
-	c := &Console{o: o, w: w, start: o.Now(), shown: map[string]string{}, stop: make(chan struct{}), stopped: make(chan struct{})}
+	c := &Console{o: o, w: w, start: o.Now(), shown: map[string]string{},
+		stop: make(chan struct{}), stopped: make(chan struct{})}
 	if !o.Terminal {
 		close(c.stopped)
 		return c
@@ -270,7 +271,9 @@ func (c *Console) causes(all []scenarios.Cause) string {
 			b.WriteString(harmless(block("      ", "seen", where, "citation", cause.Citation, "run again", cause.Rerun)))
 		}
 	}
-	for _, v := range []scenarios.Verdict{scenarios.Error, scenarios.Fail, scenarios.Inconclusive, scenarios.Warn, scenarios.Lint} {
+	for _, v := range []scenarios.Verdict{
+		scenarios.Error, scenarios.Fail, scenarios.Inconclusive, scenarios.Warn, scenarios.Lint,
+	} {
 		if n := left[v] - most; n > 0 {
 			fmt.Fprintf(&b, "%-5s and %d more\n", headline(v), n)
 		}
@@ -294,7 +297,8 @@ func in(ids []string, most int) string {
 	if len(ids) == 1 {
 		return "in " + ids[0]
 	}
-	return fmt.Sprintf("in %d scenarios: %s%s", len(ids), strings.Join(ids[:min(most, len(ids))], ", "), andMore(len(ids)-most))
+	first := strings.Join(ids[:min(most, len(ids))], ", ")
+	return fmt.Sprintf("in %d scenarios: %s%s", len(ids), first, andMore(len(ids)-most))
 }
 
 // Summary ends the live line and shows the counts, what failed and the slowest.

@@ -123,7 +123,8 @@ func junitCaseOf(run scenarios.Run, r scenarios.Result, agent string) junitCase 
 	for _, s := range r.Sightings() {
 		causes = append(causes, junitProperty{"cause", strings.TrimSpace(string(s.Class) + " " + s.ID)})
 	}
-	c := junitCase{Properties: causes, Name: name(r), Classname: agent + "." + strings.ReplaceAll(path.Dir(r.ID), "/", "."), File: r.File,
+	c := junitCase{Properties: causes, Name: name(r),
+		Classname: agent + "." + strings.ReplaceAll(path.Dir(r.ID), "/", "."), File: r.File,
 		Time: seconds(r.Duration)}
 	title, text := explain(r)
 	if k := passes(run, r.ID); k != "" {
