@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
@@ -24,6 +25,10 @@ type reducer struct {
 	tries int
 	sure  bool // it shows in every run
 	brief bool // the end and whole checks only
+	// only are the rules that may show beside it; nil means any.
+	only []string
+	// told, if set, is told of what is left, and how many scripts were tried for it.
+	told func(left Archive, tried int)
 	// script is what is left.
 	script Archive
 	// step bounds a line while changes are tried: most of them make a script
@@ -72,7 +77,15 @@ func (x *reducer) once(ctx context.Context, a Archive, step time.Duration) (hit,
 	}
 	res, ran := x.run(x.ctx, ctx, e, sc)
 	ran = ran && ctx.Err() == nil
-	return ran && slices.ContainsFunc(found(res), func(g sign) bool { return g.rule == x.rule && g.late == x.late }), ran
+	return ran && x.hit(res), ran
+}
+
+// hit reports whether a run shows the rule, and nothing that may not show beside it.
+func (x *reducer) hit(res scenarios.Result) bool {
+	shown := found(res)
+	other := func(g sign) bool { return x.only != nil && rank(g.class) > rank(scenarios.Lint) && !slices.Contains(x.only, g.rule) }
+	return !slices.ContainsFunc(shown, other) &&
+		slices.ContainsFunc(shown, func(g sign) bool { return g.rule == x.rule && g.late == x.late })
 }
 
 func (x *reducer) repeat(ctx context.Context, a Archive, n int, step time.Duration) (hits, runs int) {
@@ -160,6 +173,13 @@ func (x *reducer) apply(ctx context.Context, a Archive, changes []change) Archiv
 			c()
 		}
 		first := slices.Index(holds, true)
+		if x.told != nil {
+			left := a
+			if first >= 0 {
+				left = tried[first]
+			}
+			x.told(left, len(batch))
+		}
 		if first < 0 {
 			changes = changes[len(batch):]
 			continue

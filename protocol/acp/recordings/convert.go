@@ -107,6 +107,7 @@ type converter struct {
 	servers []string // MCP servers of a test, as set-up lines name them
 	permit  string   // as it is spelled: the standing answer to permissions
 	failed  int      // sessions that were not opened
+	turns   int      // checks so far
 
 	places workspace.Manifest
 	noted  bool // the places are those of a session, with its files

@@ -62,7 +62,7 @@ func (c *converter) lookAhead() {
 // acts makes a line for each frame of the editor and for each answer it waited
 // for, and keeps what a run of them should log.
 func (c *converter) acts() error {
-	conn, checked := 0, false
+	conn := 0
 	for e := range c.t.All() {
 		c.release(e)
 		switch {
@@ -90,9 +90,13 @@ func (c *converter) acts() error {
 			continue
 		}
 		c.tail = nil
-		if !checked && e.Method == "session/prompt" {
-			checked = true
-			c.lines = append(c.lines, &script.Line{Kind: script.Blank}, script.New("check recorded"))
+		if e.Source == transcript.Editor && e.Method == "session/prompt" && len(c.seen) == 0 {
+			c.turns++
+			name := "recorded"
+			if c.turns > 1 {
+				name = fmt.Sprintf("turn-%d", c.turns)
+			}
+			c.lines = append(c.lines, &script.Line{Kind: script.Blank}, script.New("check "+name))
 		}
 		said, err := c.said(e)
 		if err != nil {

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// reducing are the flags of reduce.
+type reducing struct {
+	options
+	cause, to, issue, llm string // to is the file of the result
+	budget                time.Duration
+	confirm               int
+}
+
+func reduceCommand(h *host) *cobra.Command {
+	var o reducing
+	c := &cobra.Command{
+		Use:   "reduce FILE [-- AGENT…]",
+		Short: "the smallest scenario that shows what went wrong in a recording",
+		Long: `Makes a scenario of a recording in which something went wrong, and takes away what it
+can while the agent still does it: turns, sessions, lines, what the model says, files.
+What is kept is the first rule that the agent broke in the recording, or --cause. The
+result is a scenario, --out, that fails for that reason, and with --issue a text for a
+bug report: what was done, expected and observed, and with which versions. FILE is one
+of those that check takes, or a scenario.
+
+The exit status is 0 if there is a result, 1 if the agent does not do it again.`,
+		Args: func(c *cobra.Command, args []string) error {
+			n := len(args)
+			if dash := c.ArgsLenAtDash(); dash >= 0 {
+				n = dash
+			}
+			if n != 1 {
+				return fmt.Errorf("reduce: one recording is expected; usage: %s", c.UseLine())
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			o.complete(c, args, config{})
+			if o.budget <= 0 || o.confirm < 1 {
+				return errors.New("reduce: --budget and --confirm must be more than 0")
+			}
+			return h.reduce(c, &o)
+		},
+	}
+	f := c.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.agent, "agent", "", "the agent, by the `NAME` or file of its profile (default reference)")
+	f.StringVar(&o.settings, "settings", "", "take agents from an editor's settings.json `FILE`")
+	f.StringVar(&o.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
+	f.StringVar(&o.cause, "cause", "", "the `RULE` to keep, or the slug of a check")
+	f.StringVar(&o.to, "out", "reduced.txtar", "write the scenario to `FILE`")
+	f.StringVar(&o.issue, "issue", "", "write a text for a bug report to `FILE`")
+	f.StringVar(&o.llm, "llm", "", "the model's script, a `FILE`")
+	f.DurationVar(&o.budget, "budget", 4*time.Minute, "how long it may take")
+	f.IntVar(&o.confirm, "confirm", 5, "how often a result is run before it is believed")
+	f.IntVarP(&o.jobs, "jobs", "j", 0, "how many scenarios run at once (default the number of CPUs)")
+	f.StringArrayVar(&o.env, "env", nil, "more environment for the agent, `K=V` (repeatable)")
+	f.StringSliceVar(&o.passEnv, "pass-env", nil,
+		"pass a variable of this environment to the agent, by `NAME` (repeatable)")
+	f.StringVar(&o.severity, "severity", "v1", "the set of severities")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
+	completeWords(c, "fault", faultNames)
+	return c
+}
+
+func (h *host) reduce(c *cobra.Command, o *reducing) error {
+	if err := checkSeverity(o.severity); err != nil {
+		return err
+	}
+	file := o.paths[0]
+	text, cause, err := h.toReduce(o, file)
+	if err != nil {
+		return err
+	}
+	if o.cause != "" {
+		cause = o.cause
+	}
+	temp, err := os.MkdirTemp("", "acp-test-reduce-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	o.out = temp
+	engine, err := h.engine(c, &o.options, selection{})
+	if err != nil {
+		return err
+	}
+	if _, err := engine.Profile.Locate(h.sandbox()); err != nil {
+		return err
+	}
+	r := sweep.Reduction{Engine: engine, Jobs: o.jobs, Cause: cause, Confirm: o.confirm, Budget: o.budget}
+	began := time.Now()
+	if !o.quiet && isTerminal(h.out) {
+		r.Progress = func(lines, tries int) {
+			fmt.Fprintf(h.out, "\r\x1b[K%s: %d lines left, %d scripts tried", time.Since(began).Round(time.Second), lines, tries)
+		}
+	}
+	made, err := r.Run(c.Context(), text)
+	h.clearLine()
+	var missing *sweep.NotShownError
+	switch {
+	case errors.As(err, &missing):
+		fmt.Fprintf(h.err, "acp-test: %s: %v; it may be a race: try again, or name another with --cause\n", file, err)
+		return status(1)
+	case err != nil && (made.Lines == 0 || !errors.Is(err, context.Canceled)):
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return h.reduced(c, o, engine, made, file, began)
+}
+
+// toReduce is the scenario to begin with, and the rule that the agent broke in the
+// recording, "" if it broke none or the file is a scenario.
+func (h *host) toReduce(o *reducing, file string) (text []byte, cause string, err error) {
+	if strings.HasSuffix(file, ".txtar") {
+		text, err = os.ReadFile(file)
+		return text, "", err
+	}
+	t, err := h.recordingOf(file)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, f := range judge(o.severity).Check(file, t).Findings {
+		if f.Class == scenarios.Fail && !strings.HasPrefix(f.Rule, "C-") {
+			cause = f.Rule
+			break
+		}
+	}
+	model, err := modelOf(file, o.llm)
+	if err != nil {
+		return nil, "", err
+	}
+	if recordings.Model(t) != nil && o.llm == "" {
+		model = nil // it has the places at which the editor did something
+	}
+	made, err := recordings.Convert(acp.V1(), t, "Reduced.", model)
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", file, err)
+	}
+	for _, left := range made.Left {
+		fmt.Fprintf(h.err, "acp-test: left out: %s\n", left)
+	}
+	return recordings.Relaxed(made.Text), cause, nil
+}
+
+// reduced writes the result, and says what it is.
+func (h *host) reduced(c *cobra.Command, o *reducing, e *scenarios.Engine, made sweep.Reduced, file string,
+	began time.Time) error {
+	finding := findingOf(made)
+	again := []string{"acp-test", "run", o.to}
+	if o.agent != "" {
+		again = append(again, "--agent", o.agent)
+	}
+	if o.fault != "" {
+		again = append(again, "--fault", o.fault)
+	}
+	if len(o.command) > 0 {
+		again = append(append(again, "--"), o.command...)
+	}
+	head := []*script.Line{
+		script.NewComment(fmt.Sprintf("%s: %s", made.Cause, oneLine(finding.Message))),
+		script.NewComment(e.Secrets.Text("Run: " + quoted(again))),
+		{Kind: script.Blank},
+	}
+	a := made.Script
+	a.Lines = slices.Concat(head, slices.DeleteFunc(slices.Clone(a.Lines),
+		func(l *script.Line) bool { return l.Kind == script.Comment }))
+	clean := func(b []byte) []byte { return []byte(e.Secrets.Text(string(b))) }
+	if err := os.WriteFile(o.to, clean(a.Text()), 0o644); err != nil {
+		return err
+	}
+	if o.issue != "" {
+		text, err := h.issue(o, made, finding, a.Text(), quoted(again))
+		if err == nil {
+			err = os.WriteFile(o.issue, clean(text), 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("--issue: %w", err)
+		}
+	}
+	fmt.Fprintf(h.out, "%s: %s\n", made.Cause, oneLine(finding.Message))
+	fmt.Fprintf(h.out, "%s: %d of %d lines are left, it shows in %d of %d runs, after %s\n", o.to, made.Lines,
+		made.Before, made.Hits, made.Runs, time.Since(began).Round(time.Second))
+	fmt.Fprintf(h.out, "run it: %s\n", e.Secrets.Text(quoted(again)))
+	return nil
+}
+
+// findingOf is what a result shows.
+func findingOf(made sweep.Reduced) scenarios.Finding {
+	for _, f := range made.Result.Findings {
+		if f.Rule == made.Cause {
+			return f
+		}
+	}
+	f := scenarios.Finding{Rule: made.Cause, Message: made.Result.Reason}
+	for _, check := range made.Result.Checks {
+		if check.Failure != nil && f.Message == "" {
+			f.Message = "expected " + strings.Join(check.Failure.Expected, " or ") + ", got " + check.Failure.Observed
+			f.Requirements = check.Requirements
+		}
+	}
+	return f
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// issue is a text for a bug report.
+func (h *host) issue(o *reducing, made sweep.Reduced, f scenarios.Finding, scenario []byte, run string) ([]byte, error) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# %s\n\n", oneLine(f.Message))
+	fmt.Fprintf(&b, "## What was done\n\nThis scenario, which shows it in %d of %d runs:\n\n```\n%s```\n\n", made.Hits, made.Runs,
+		scenario)
+	fmt.Fprintf(&b, "Run it with `%s`.\n\n## Expected\n\n", run)
+	for _, id := range f.Requirements {
+		if q, ok := invariants.V1().Requirement(id); ok {
+			fmt.Fprintf(&b, "%s: %s (%s)\n\n", id, q.Statement, q.Cite)
+		}
+	}
+	if r, ok := invariants.V1().Rule(made.Cause); ok {
+		fmt.Fprintf(&b, "%s: %s\n\n", r.ID, r.Sentence)
+	}
+	fmt.Fprintf(&b, "## Observed\n\n%s\n\n", f.Message)
+	if len(f.Tail) > 0 {
+		fmt.Fprintf(&b, "```\n%s\n```\n\n", strings.Join(f.Tail, "\n"))
+	}
+	fmt.Fprintf(&b, "## Versions\n\n- agent: %s %s\n- %s\n- %s/%s\n\n", made.Result.AgentName, made.Result.AgentVersion, tool(),
+		runtime.GOOS, runtime.GOARCH)
+	name := filepath.Join(o.out, filepath.FromSlash(made.Result.Artifacts["transcript"]))
+	in, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	t, err := transcript.Load(in, acp.V1().Classifier)
+	if err != nil {
+		return nil, err
+	}
+	j := judge("")
+	j.Text = canonical.V1()
+	fmt.Fprintf(&b, "## Transcript\n\n```\n%s```\n", j.Canonical(t))
+	return b.Bytes(), nil
+}

@@ -1,0 +1,143 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// Reduction makes one scenario as short as it gets while it keeps failing for one
+// cause. Engine is needed, with a folder for transcripts.
+type Reduction struct {
+	Engine *scenarios.Engine
+	// Jobs is how many scenarios run at once; 0 is the number of CPUs.
+	Jobs int
+	// Cause is the rule, or the slug of the check, to keep; "" is the worst that the
+	// scenario shows, the first of them.
+	Cause string
+	// Confirm is how often a result is run before it is believed; 0 means 5.
+	Confirm int
+	// Budget bounds how long it takes; 0 means 4 min.
+	Budget time.Duration
+	// Progress is told of what is left, and of how many scripts were tried.
+	Progress func(lines, tries int)
+}
+
+// Reduced is what is left of a scenario.
+type Reduced struct {
+	Script Archive
+	Cause  string
+	// Before and Lines count the lines that do something, before and after.
+	Before, Lines int
+	// Hits of Runs showed the cause.
+	Hits, Runs int
+	// Result is a run of what is left.
+	Result scenarios.Result
+}
+
+// NotShownError says that a scenario does not show what is to be kept.
+type NotShownError struct {
+	Cause string
+	Shown []string // what it shows instead
+	// Result is the run.
+	Result scenarios.Result
+}
+
+func (e *NotShownError) Error() string {
+	what := "nothing fails"
+	if len(e.Shown) > 0 {
+		what = "what fails is " + strings.Join(e.Shown, ", ")
+	}
+	if e.Cause != "" {
+		return fmt.Sprintf("%s does not show again: %s", e.Cause, what)
+	}
+	return "nothing to reduce: " + what
+}
+
+// Run reduces a scenario. The error is a *NotShownError, or says why the scenario cannot
+// be run.
+func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
+	budget := r.Budget
+	if budget <= 0 {
+		budget = 4 * time.Minute
+	}
+	s := newSweep(&Sweeper{Engine: r.Engine, Jobs: r.Jobs, Confirm: r.Confirm, Shrink: budget})
+	s.whole = ctx
+	x := &reducer{sweep: s, ctx: ctx, id: "reduced", keep: map[string]bool{}}
+	a := Split(text)
+	first, err := r.first(ctx, x, a)
+	if err != nil {
+		return Reduced{}, err
+	}
+	out := Reduced{Cause: x.rule, Before: scriptLines(a)}
+	x.step = min(max(5*first.Duration, 1500*time.Millisecond), 10*time.Second)
+	hits, runs := x.confirm(a, s.times())
+	if hits == 0 {
+		return out, &NotShownError{Cause: x.rule, Result: first}
+	}
+	x.sure, x.tries = hits == runs, min(max(1, (2*runs+hits-1)/hits-1), 4)
+	tries := 0
+	x.told = func(left Archive, tried int) {
+		if tries += tried; r.Progress != nil {
+			r.Progress(scriptLines(left), tries)
+		}
+	}
+	short := x.shrink(a)
+	out.Hits, out.Runs = x.confirm(short, s.times())
+	if out.Hits == 0 || out.Hits*runs < hits*out.Runs {
+		short, out.Hits, out.Runs = a, hits, runs // it stays as long as it was, but as sure
+	}
+	out.Script, out.Lines = short, scriptLines(short)
+	e := s.engine
+	sc, err := e.Protocol.Parse(x.id, x.id+".txtar", short.Text())
+	if err != nil {
+		return out, err
+	}
+	for range 2 * s.times() {
+		if out.Result = e.Run(ctx, sc); x.hit(out.Result) {
+			break
+		}
+	}
+	return out, ctx.Err()
+}
+
+// first runs the scenario until it shows what is to be kept, and chooses that.
+func (r *Reduction) first(ctx context.Context, x *reducer, a Archive) (scenarios.Result, error) {
+	e := x.engine
+	e.Out = ""
+	sc, err := e.Protocol.Parse(x.id, x.id+".txtar", a.Text())
+	if err != nil {
+		return scenarios.Result{}, err
+	}
+	var res scenarios.Result
+	missing := &NotShownError{Cause: r.Cause}
+	for range x.times() {
+		if res = e.Run(ctx, sc); ctx.Err() != nil {
+			return res, context.Cause(ctx)
+		}
+		if res.Verdict == scenarios.Error && len(res.Findings) == 0 {
+			return res, fmt.Errorf("running the scenario: %s", res.Reason)
+		}
+		shown := found(res)
+		slices.SortStableFunc(shown, func(a, b sign) int { return rank(b.class) - rank(a.class) })
+		missing.Shown, missing.Result = nil, res
+		for _, g := range shown {
+			x.only = append(x.only, g.rule)
+			if rank(g.class) >= rank(scenarios.Warn) {
+				missing.Shown = append(missing.Shown, g.rule)
+			}
+		}
+		i := slices.IndexFunc(shown, func(g sign) bool {
+			return g.rule == r.Cause || r.Cause == "" && g.class == scenarios.Fail
+		})
+		if i >= 0 {
+			x.rule, x.late = shown[i].rule, shown[i].late
+			return res, nil
+		}
+	}
+	return res, missing
+}
