@@ -69,11 +69,15 @@ check recorded
 permit allow_once
 prompt main 'Rename foo to bar in main.go.'
 await turn end_turn
+
+check turn-2
 prompt main 'Tell me a long story.'
 await agent_message
 cancel main
 await turn cancelled
 session load main
+
+check turn-3
 prompt main 'Go on please.'
 await turn end_turn
 
@@ -104,7 +108,7 @@ await turn end_turn
 		c := converted(initialized, welcome, opened, session1, prompted(`"one"`), end, "==", initialized, welcome,
 			`> {"jsonrpc":"2.0","id":1,"method":"session/load","params":{"sessionId":"s1","cwd":"/home/me/w","mcpServers":[]}}`,
 			`< {"jsonrpc":"2.0","id":1,"result":{}}`, prompted(`"two"`), end)
-		Expect(string(c.Text)).To(ContainSubstring("prompt main 'one'\nawait turn end_turn\nrestart\nsession load main\nprompt main 'two'\nawait turn end_turn\n"))
+		Expect(string(c.Text)).To(ContainSubstring("prompt main 'one'\nawait turn end_turn\nrestart\nsession load main\n\ncheck turn-2\nprompt main 'two'\nawait turn end_turn\n"))
 		Expect(c.Golden(canonical.V1(), golden.Options{})).To(ContainSubstring("<-- end_turn\n--> end of input\n<-- exit code=0\n== agent started again\n--> initialize "))
 	})
 
@@ -122,7 +126,7 @@ await turn end_turn
 		c := converted(initialized, welcome, opened, session1, prompted(`"one"`), end, says("agent", "late"),
 			`> {"jsonrpc":"2.0","id":3,"method":"session/load","params":{"sessionId":"s1","cwd":"/home/me/w","mcpServers":[]}}`, says("user", "on"),
 			`< {"jsonrpc":"2.0","id":3,"result":{}}`, says("user", "e"), says("agent", "l"), says("agent", "ate"), prompted(`"two"`), end)
-		Expect(string(c.Text)).To(ContainSubstring("await turn end_turn\nawait agent_message\nsession load main as R8\nawait response R8\nawait user_message\nawait agent_message\nprompt main 'two'\n"))
+		Expect(string(c.Text)).To(ContainSubstring("await turn end_turn\nawait agent_message\nsession load main as R8\nawait response R8\n\ncheck turn-2\nawait user_message\nawait agent_message\nprompt main 'two'\n"))
 	})
 
 	It("answers the permissions of each turn as they were", func() {
@@ -134,7 +138,7 @@ await turn end_turn
 		}
 		c := converted(initialized, welcome, opened, session1, prompted(`"one"`), ask("5"), choose("5", "y"), ask("6"), choose("6", "n"), end,
 			prompted(`"two"`), ask("7"), choose("7", "z"), end, prompted(`"three"`), ask("8"), choose("8", "z"), end)
-		Expect(string(c.Text)).To(ContainSubstring("permit allow_once nth=1\npermit reject_once nth=2\nprompt main 'one'\nawait turn end_turn\npermit 'option:z'\nprompt main 'two'\nawait turn end_turn\nprompt main 'three'\n"))
+		Expect(string(c.Text)).To(ContainSubstring("permit allow_once nth=1\npermit reject_once nth=2\nprompt main 'one'\nawait turn end_turn\n\ncheck turn-2\npermit 'option:z'\nprompt main 'two'\nawait turn end_turn\n\ncheck turn-3\nprompt main 'three'\n"))
 	})
 
 	It("keeps texts with line breaks and quotes, and files without an end of line", func() {

@@ -30,7 +30,7 @@ func Read(p Protocol, r io.Reader) (t *transcript.Transcript, form string, err e
 		return nil, "", fmt.Errorf("reading the recording: %w", err)
 	}
 	if bytes.HasPrefix(head, []byte(`{"acp-test":`)) {
-		t, err = transcript.Load(in, p)
+		t, err = transcript.Salvage(in, p)
 		return t, Ours, err
 	}
 	text, err := io.ReadAll(in)
@@ -54,6 +54,7 @@ func Read(p Protocol, r io.Reader) (t *transcript.Transcript, form string, err e
 			return t, JSONLines, err
 		}
 	}
+	var skipped []transcript.FormatError
 	t, err = importAll(p, func(yield func(wire.Value) error) error {
 		n := 0
 		for line := range bytes.Lines(text) {
@@ -69,11 +70,14 @@ func Read(p Protocol, r io.Reader) (t *transcript.Transcript, form string, err e
 			if err != nil && n == 1 {
 				return fmt.Errorf("this is no recording: line 1: %w", err)
 			} else if err != nil {
-				return fmt.Errorf("line %d: %w", n, err)
+				skipped = append(skipped, transcript.FormatError{Line: n, Err: err})
 			}
 		}
 		return nil
 	})
+	if t != nil {
+		t.Skip(skipped...)
+	}
 	return t, JSONLines, err
 }
 

@@ -162,14 +162,18 @@ func problems(r scenarios.Result) []problem {
 		all = append(all, findingProblem(f))
 	}
 	if g := r.Golden; g != nil && g.State == "differs" {
-		title, meant := "the messages differ from the golden", ""
+		what := "golden"
+		if g.Recording {
+			what = "recording"
+		}
+		title, meant := "the messages differ from the "+what, ""
 		if g.Skipped != "" {
 			title += ": " + g.Skipped
 			meant = "delete the golden, or list it as a known failure (check: golden)"
 		}
-		all = append(all, problem{class: scenarios.Fail, id: "golden", title: title, known: g.Known,
+		all = append(all, problem{class: scenarios.Fail, id: what, title: title, known: g.Known,
 			body: func(indent string) string {
-				return block(indent, "golden", g.Path, "difference", cut(g.Diff, 24), "if meant", meant)
+				return block(indent, what, g.Path, "difference", cut(g.Diff, 24), "if meant", meant)
 			},
 			why: append([]string{"differs from " + g.Path}, changed(g.Diff)...)})
 	} else if g != nil && g.State == "new" && g.Diff != "" {

@@ -255,6 +255,8 @@ type Golden struct {
 	// it once was not; the state is differs.
 	Skipped string `json:"skipped,omitempty"`
 	Known   bool   `json:"known,omitempty"`
+	// Recording says that the file is a recording that was played again.
+	Recording bool `json:"recording,omitempty"`
 }
 
 // Conformance is the requirement table with its verdict.

@@ -83,7 +83,9 @@ func (x *reducer) once(ctx context.Context, a Archive, step time.Duration) (hit,
 // hit reports whether a run shows the rule, and nothing that may not show beside it.
 func (x *reducer) hit(res scenarios.Result) bool {
 	shown := found(res)
-	other := func(g sign) bool { return x.only != nil && rank(g.class) > rank(scenarios.Lint) && !slices.Contains(x.only, g.rule) }
+	other := func(g sign) bool {
+		return x.only != nil && rank(g.class) > rank(scenarios.Lint) && !slices.Contains(x.only, g.rule)
+	}
 	return !slices.ContainsFunc(shown, other) &&
 		slices.ContainsFunc(shown, func(g sign) bool { return g.rule == x.rule && g.late == x.late })
 }

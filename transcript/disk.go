@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/acp-test/acp-test/wire"
 )
 
 // disk is the file behind a store. Lines collect in memory and reach the kernel
@@ -18,6 +20,7 @@ type disk struct {
 	through   bool
 	temporary bool // holds only what was moved out of memory
 	gathers   bool // more lines come at once
+	failed    func(error)
 
 	pending []byte // lines not yet handed to the kernel
 	spare   []byte
@@ -47,10 +50,10 @@ type File interface {
 	io.Closer
 }
 
-func newDisk(f File, h Header, through bool, mu *sync.Mutex) *disk {
-	d := &disk{mu: mu, file: f, through: through, pending: appendHeader(nil, h)}
+func newDisk(f File, h Header, o Options, mu *sync.Mutex) *disk {
+	d := &disk{mu: mu, file: f, through: o.Through, failed: o.Failed, pending: appendHeader(nil, h)}
 	d.end = int64(len(d.pending))
-	if through {
+	if d.through {
 		d.flush()
 		return d
 	}
@@ -104,6 +107,9 @@ func (d *disk) put(lines []byte) {
 	}
 	if _, err := d.file.Write(lines); err != nil {
 		d.failure.Store(&err)
+		if d.failed != nil {
+			d.failed(err)
+		}
 	}
 }
 
@@ -171,4 +177,19 @@ func (d *disk) stop() {
 	}
 }
 
-func (d *disk) close() error { return d.file.Close() }
+// close closes the file. Where something could not be written, and there is room again,
+// its last line says so.
+func (d *disk) close() error {
+	if err := d.err(); err != nil && !d.temporary {
+		line := appendEntry([]byte{'\n'}, lost(err))
+		_, _ = d.file.Write(line) // without room the line that was cut says it
+	}
+	return d.file.Close()
+}
+
+// lost is the entry that says where a file ends too early.
+func lost(err error) Entry {
+	text := wire.AppendString([]byte(`{"code":"not-recorded","text":`),
+		"what came from here on is not in this file: "+err.Error())
+	return Entry{Source: Note, Kind: Noted, Raw: append(text, '}'), sound: true}
+}

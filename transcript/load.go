@@ -45,14 +45,27 @@ var errNoHeader = errors.New(`not a transcript: the first line should be a heade
 // reported by Torn; any other bad line is a *FormatError. An entry's Seq is its
 // place in the file; where lines were taken out of it, Ref follows. c is as in
 // Options: it says what is appended later, and how Message reads an entry.
-func Load(r io.Reader, c Classifier) (*Transcript, error) {
+func Load(r io.Reader, c Classifier) (*Transcript, error) { return load(r, c, nil) }
+
+// Salvage is Load, but for lines that are no entries: those are left out, and Skipped
+// names them.
+func Salvage(r io.Reader, c Classifier) (*Transcript, error) {
+	var skipped []FormatError
+	t, err := load(r, c, func(bad FormatError) { skipped = append(skipped, bad) })
+	if t != nil {
+		t.skipped = skipped
+	}
+	return t, err
+}
+
+func load(r io.Reader, c Classifier, skip func(FormatError)) (*Transcript, error) {
 	var t *Transcript
 	err := scan(r, c, func(h Header) (err error) {
 		if t, err = New(h, Options{Classifier: c}); err == nil {
 			t.header = h // New would invent a start
 		}
 		return err
-	}, func(e Entry) { t.restore(e) })
+	}, func(e Entry) { t.restore(e) }, skip)
 	if errors.Is(err, errTorn) {
 		t.torn, err = true, nil
 	}
@@ -66,7 +79,7 @@ func Load(r io.Reader, c Classifier) (*Transcript, error) {
 // Scan calls do for each entry that Load would load, and keeps none of them. The
 // last line is left out if it is not whole.
 func Scan(r io.Reader, c Classifier, do func(Entry)) error {
-	err := scan(r, c, func(Header) error { return nil }, do)
+	err := scan(r, c, func(Header) error { return nil }, do, nil)
 	if errors.Is(err, errTorn) {
 		return nil
 	}
@@ -76,7 +89,9 @@ func Scan(r io.Reader, c Classifier, do func(Entry)) error {
 // errTorn is the error of a file that ends in the middle of a line.
 var errTorn = errors.New("the file ends in the middle of a line")
 
-func scan(r io.Reader, c Classifier, head func(Header) error, do func(Entry)) error {
+// scan reads a file. skip is told of lines that are no entries; nil makes an error of
+// the first.
+func scan(r io.Reader, c Classifier, head func(Header) error, do func(Entry), skip func(FormatError)) error {
 	if c == nil {
 		c = JSONRPC{}
 	}
@@ -94,6 +109,7 @@ func scan(r io.Reader, c Classifier, head func(Header) error, do func(Entry)) er
 	}
 	var places renumbered
 	d := decoder{classes: c}
+	place := 0
 	for n := 2; ; n++ {
 		line, err = readLine(in, line[:0])
 		if err != nil && err != io.EOF {
@@ -105,12 +121,16 @@ func scan(r io.Reader, c Classifier, head func(Header) error, do func(Entry)) er
 		}
 		e, bad := d.entry(bytes.TrimSuffix(line, []byte("\n")))
 		switch {
+		case bad != nil && whole && skip != nil:
+			skip(FormatError{n, bad})
+			continue
 		case bad != nil && whole:
 			return &FormatError{n, bad}
 		case bad != nil:
 			return errTorn
 		}
-		e.Seq, e.Ref = places.at(e.Seq, n-1, e.Ref)
+		place++
+		e.Seq, e.Ref = places.at(e.Seq, place, e.Ref)
 		do(e)
 	}
 }

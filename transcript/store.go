@@ -65,7 +65,7 @@ func (s *store) open(mu *sync.Mutex, h Header, o Options) error {
 	if f == nil {
 		return nil
 	}
-	s.disk = newDisk(f, h, o.Through, mu)
+	s.disk = newDisk(f, h, o, mu)
 	return s.disk.err()
 }
 

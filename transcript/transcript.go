@@ -46,6 +46,9 @@ type Options struct {
 	// must leave alone what it has redacted before. Observers and entries
 	// still in memory have the original. Nil changes nothing.
 	Redact func(Entry) Entry
+	// Failed is told of the first error of the file, as soon as it is known; nothing is
+	// written after it. It must not call the transcript.
+	Failed func(error)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Classifier says what frames are; nil means JSONRPC.
@@ -69,6 +72,7 @@ type Transcript struct {
 	waiters   map[*waiter]struct{}
 	agents    agents
 	torn      bool
+	skipped   []FormatError
 }
 
 // New makes an empty transcript. The error says why the file at Options.Path
@@ -387,6 +391,12 @@ func (t *Transcript) InMemory() bool {
 // Torn reports whether the loaded file ended in the middle of a line, as it
 // does after a crash. That line is not an entry.
 func (t *Transcript) Torn() bool { return t.torn }
+
+// Skipped are the lines of the loaded file that Salvage left out.
+func (t *Transcript) Skipped() []FormatError { return t.skipped }
+
+// Skip adds to what Skipped returns, for who reads another form of file.
+func (t *Transcript) Skip(lines ...FormatError) { t.skipped = append(t.skipped, lines...) }
 
 // Close writes what is still on its way to the file and closes it. Entries
 // stay readable, and what is appended later is kept in memory only.

@@ -112,7 +112,18 @@ func (h *host) recordingOf(name string) (*transcript.Transcript, error) {
 		fmt.Fprintf(h.err, "acp-test: %s ends in the middle of a line, as after a crash; what stands before that counts\n",
 			name)
 	}
-	return t, err
+	if err != nil {
+		return t, err
+	}
+	const most = 10
+	for i, bad := range t.Skipped() {
+		if i == most {
+			fmt.Fprintf(h.err, "acp-test: %s: %d more lines are left out\n", name, len(t.Skipped())-most)
+			break
+		}
+		fmt.Fprintf(h.err, "acp-test: %s: line %d is left out: %v\n", name, bad.Line, bad.Err)
+	}
+	return t, nil
 }
 
 func (h *host) openRecording(name string) (*transcript.Transcript, error) {

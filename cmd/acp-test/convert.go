@@ -70,7 +70,7 @@ func (h *host) convert(o *converting, file string) error {
 	}
 	title := o.title
 	if title == "" {
-		title = "Recorded: " + strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)) + "."
+		title = "Recorded: " + nameOf(file, t) + "."
 	}
 	made, err := recordings.Convert(acp.V1(), t, title, model)
 	if err != nil {
@@ -108,6 +108,16 @@ func (h *host) deliver(o *converting, made *recordings.Converted, t *transcript.
 		return nil
 	}
 	return writeGolden(o, made, p)
+}
+
+// nameOf is what a recording is called: by its scenario, if it is in the folder of a run.
+func nameOf(file string, t *transcript.Transcript) string {
+	base := filepath.Base(file)
+	name := t.Header().Scenario
+	if info, err := os.Stat(file); name != "" && (base == "transcript.jsonl" || err == nil && info.IsDir()) {
+		return name
+	}
+	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
 // modelOf is the script of the model that was recorded with a file; nil if none

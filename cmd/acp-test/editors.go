@@ -83,7 +83,8 @@ func (h *host) editors(ctx context.Context, o *judging, paths, client []string) 
 	if _, err := exec.LookPath(client[0]); err != nil {
 		return fmt.Errorf("editors: the client cannot be started: %w", err)
 	}
-	release, err := prepareOut(o.out)
+	o.out = h.freeOut(o.out)
+	release, err := h.prepareOut(o.out)
 	if err != nil {
 		return err
 	}

@@ -80,8 +80,8 @@ func (h *host) matrix(c *cobra.Command, o *options, names []string) error {
 	if err != nil {
 		return err
 	}
-	out := o.out
-	release, err := prepareOut(out)
+	out := h.freeOut(o.out)
+	release, err := h.prepareOut(out)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gofrs/flock"
@@ -24,10 +25,43 @@ const (
 	markerText = "acp-test writes this folder, and replaces it with each run.\n"
 )
 
+// reads are the files and folders that the command line names, but for those that it
+// says to write.
+func (h *host) reads() (paths []string) {
+	writes := []string{"--out", "--report", "--repro", "--issue", "--save"}
+	for i, word := range h.args {
+		flag, value, joined := strings.Cut(word, "=")
+		if !joined || !strings.HasPrefix(word, "-") {
+			flag, value = "", word
+			if i > 0 {
+				flag = h.args[i-1]
+			}
+		}
+		if _, err := os.Lstat(value); err == nil && !slices.Contains(writes, flag) {
+			paths = append(paths, h.absolute(value))
+		}
+	}
+	return paths
+}
+
+// freeOut is the folder for a run: the one that is meant, or one beside it with a
+// number where the command reads something in that. Nothing that it reads is moved.
+func (h *host) freeOut(dir string) string {
+	free := dir
+	for n := 2; slices.ContainsFunc(h.reads(), func(path string) bool { return within(free, path) }); n++ {
+		free = fmt.Sprintf("%s-%d", filepath.Clean(dir), n)
+	}
+	if free != dir {
+		fmt.Fprintf(h.err, "acp-test: %s holds what is read, so the results go to %s\n", dir, free)
+	}
+	return free
+}
+
 // prepareOut makes an empty folder for one run, which nobody else can have until
 // release is called. What the previous run left is kept beside it, with .previous
-// after the name. A folder with anything that is not ours is refused.
-func prepareOut(dir string) (release func(), err error) {
+// after the name, and a number where the command reads what has that name. A folder
+// with anything that is not ours is refused.
+func (h *host) prepareOut(dir string) (release func(), err error) {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -42,7 +76,7 @@ func prepareOut(dir string) (release func(), err error) {
 			return nil, err
 		}
 		release()
-		if err := setAside(dir); err != nil {
+		if err := h.setAside(dir); err != nil {
 			return nil, fmt.Errorf("--out: keeping the previous run: %w", err)
 		}
 	}
@@ -81,8 +115,13 @@ func ours(dir string) bool {
 	return err == nil
 }
 
-func setAside(dir string) error {
-	previous := filepath.Clean(dir) + ".previous"
+// setAside renames a folder, in the place of the one before it that no command reads.
+func (h *host) setAside(dir string) error {
+	first := filepath.Clean(dir) + ".previous"
+	previous := first
+	for n := 2; slices.ContainsFunc(h.reads(), func(path string) bool { return within(previous, path) }); n++ {
+		previous = fmt.Sprintf("%s-%d", first, n)
+	}
 	if _, err := os.Lstat(previous); err == nil {
 		if !ours(previous) {
 			return fmt.Errorf("%s is not ours", previous)

@@ -110,7 +110,10 @@ func (h *host) record(o *recording, argv []string) (err error) {
 		MaskText: o.maskText}
 	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: agents.AdHoc(argv).Name, Protocol: "1"},
 		transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Memory: 8 << 20,
-			Redact: redaction.Func()})
+			Redact: redaction.Func(), Failed: func(err error) {
+				fmt.Fprintf(h.err, "acp-test: %s is not whole: from here on nothing is recorded, and all is passed on: %v\n",
+					file, err)
+			}})
 	if err != nil {
 		return err
 	}

@@ -225,11 +225,12 @@ func findingOf(made sweep.Reduced) scenarios.Finding {
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // issue is a text for a bug report.
-func (h *host) issue(o *reducing, made sweep.Reduced, f scenarios.Finding, scenario []byte, run string) ([]byte, error) {
+func (h *host) issue(o *reducing, made sweep.Reduced, f scenarios.Finding, scenario []byte,
+	run string) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n\n", oneLine(f.Message))
-	fmt.Fprintf(&b, "## What was done\n\nThis scenario, which shows it in %d of %d runs:\n\n```\n%s```\n\n", made.Hits, made.Runs,
-		scenario)
+	fmt.Fprintf(&b, "## What was done\n\nThis scenario, which shows it in %d of %d runs:\n\n```\n%s```\n\n", made.Hits,
+		made.Runs, scenario)
 	fmt.Fprintf(&b, "Run it with `%s`.\n\n## Expected\n\n", run)
 	for _, id := range f.Requirements {
 		if q, ok := invariants.V1().Requirement(id); ok {
@@ -243,8 +244,8 @@ func (h *host) issue(o *reducing, made sweep.Reduced, f scenarios.Finding, scena
 	if len(f.Tail) > 0 {
 		fmt.Fprintf(&b, "```\n%s\n```\n\n", strings.Join(f.Tail, "\n"))
 	}
-	fmt.Fprintf(&b, "## Versions\n\n- agent: %s %s\n- %s\n- %s/%s\n\n", made.Result.AgentName, made.Result.AgentVersion, tool(),
-		runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(&b, "## Versions\n\n- agent: %s %s\n- %s\n- %s/%s\n\n", made.Result.AgentName,
+		made.Result.AgentVersion, tool(), runtime.GOOS, runtime.GOARCH)
 	name := filepath.Join(o.out, filepath.FromSlash(made.Result.Artifacts["transcript"]))
 	in, err := os.Open(name)
 	if err != nil {

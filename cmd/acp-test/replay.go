@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -120,7 +119,8 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 		}
 		p = p.WithCommand(append(append([]string{}, p.Command...), "--fault", o.fault))
 	}
-	release, err := prepareOut(o.out)
+	o.out = h.freeOut(o.out)
+	release, err := h.prepareOut(o.out)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 	maps.Copy(at.box.Env, at.set)
 	maps.Copy(at.box.Env, o.environment())
 	box := at.box
-	id := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	id := nameOf(file, recording)
 	dir := id
 	if o.repeat > 1 {
 		dir = fmt.Sprintf("repeat-%d/%s", n+1, id)

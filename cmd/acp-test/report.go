@@ -85,7 +85,7 @@ func (h *host) merge(files []string, out string, asked []string, quiet bool) err
 	if err != nil {
 		return fmt.Errorf("these are not the parts of one run:\n%w", err)
 	}
-	release, err := prepareOut(out)
+	release, err := h.prepareOut(out)
 	if err != nil {
 		return err
 	}

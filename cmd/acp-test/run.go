@@ -86,6 +86,7 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 		}
 		return nil
 	}
+	o.out = h.freeOut(o.out)
 	engine, err := h.engine(c, o, chosen)
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	if err != nil {
 		return err
 	}
-	release, err := prepareOut(o.out)
+	release, err := h.prepareOut(o.out)
 	if err != nil {
 		return err
 	}

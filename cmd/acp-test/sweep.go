@@ -89,6 +89,7 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		}
 		return nil
 	}
+	o.out = h.freeOut(o.out)
 	engine, err := h.engine(c, &o.options, chosen)
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		long := 2 * time.Second // an agent we do not know may be late
 		engine.Linger = &long
 	}
-	release, err := prepareOut(o.out)
+	release, err := h.prepareOut(o.out)
 	if err != nil {
 		return err
 	}
