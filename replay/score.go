@@ -105,6 +105,9 @@ func (t *tally) sent(session string, e transcript.Entry) {
 	}
 }
 
+// strayKey is the key of responses that answer no request.
+const strayKey = "a response to no request"
+
 // responseKey is the key of the response to the recorded request seq.
 func responseKey(seq int) string { return fmt.Sprintf("the response to #%d", seq) }
 
@@ -179,6 +182,8 @@ func newScore(p Protocol, t *transcript.Transcript, gates []fakellm.RecordedGate
 			if e.Ref > 0 {
 				count.answered(e.Ref)
 				owner[responseKey(e.Ref)] = p.Facts(e).Lane
+			} else {
+				count.counts[strayKey]++
 			}
 		case e.Source == transcript.Agent && e.Kind != transcript.Malformed:
 			key := count.key(e.Session, e)
@@ -245,7 +250,7 @@ func (a *act) wait(mode Mode, count *tally, owner map[string]string, state, chun
 		case !mine:
 			continue
 		case response:
-		case a.answers > 0: // its request is open: that is enough
+		case a.answers > 0 && owner[key] != "": // its request is open: that is enough
 			continue
 		case !now || state[key]:
 			continue

@@ -36,6 +36,8 @@ func (s *playing) see(e transcript.Entry) {
 	case e.Kind == transcript.Response:
 		if a := s.sent[e.Ref]; a != nil {
 			s.response(a, e)
+		} else {
+			s.count.counts[strayKey]++
 		}
 	case e.Kind != transcript.Malformed:
 		session := s.recorded(e.Session)

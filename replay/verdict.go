@@ -78,7 +78,8 @@ func (r *Replay) Run(ctx context.Context) scenarios.Result {
 	if r.AsRecorded {
 		r.forgive(&res)
 	}
-	res.Golden = &scenarios.Golden{State: "match", Path: r.File, Recording: r.AsRecorded, Diff: golden.Diff(*r.Want, r.Text())}
+	res.Golden = &scenarios.Golden{State: "match", Path: r.File, Recording: r.AsRecorded,
+		Diff: golden.Diff(*r.Want, r.Text())}
 	if res.Golden.Diff != "" {
 		res.Golden.State = "differs"
 		res.Verdict, res.Known = scenarios.Worst(res.Verdict, scenarios.Fail), false

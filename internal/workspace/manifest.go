@@ -32,6 +32,9 @@ type Manifest struct {
 	Set map[string]string `json:"set,omitempty"`
 	// Model says that what the agent asks a model is in the recording.
 	Model bool `json:"model,omitempty"`
+	// Chance says that what the agent sends depends on chance, as a scenario without a
+	// golden says.
+	Chance bool `json:"chance,omitempty"`
 	// Cut says why the rest was not looked at, "" if all was.
 	Cut string `json:"cut,omitempty"`
 }

@@ -74,6 +74,9 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 	for _, left := range c.out.Left {
 		head = append(head, script.NewComment("Left out: "+left))
 	}
+	if c.places.Chance {
+		head = append(head, script.New("golden off"))
+	}
 	made := &script.File{Lines: slices.Concat(head, c.conditions(), c.rulesOff(p), c.setUp(), writes, c.lines,
 		[]*script.Line{{Kind: script.Blank}}), Files: files}
 	if said != nil {
