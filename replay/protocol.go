@@ -84,31 +84,30 @@ type Facts struct {
 	Agent, Version string
 }
 
-// PlacesOf is what a recording says of where the agent ran: its first note of that.
-// Recordings of other tools and older ones have none, or one without files.
-func PlacesOf(t *transcript.Transcript) (m workspace.Manifest, noted bool) {
+// PlacesOf is what a recording says of where the agent ran, and whether that includes the
+// files. Recordings of other tools have no such note, older ones one without files.
+func PlacesOf(t *transcript.Transcript) (m workspace.Manifest, listed bool) {
 	for e := range t.All() {
-		if e.Source != transcript.Note || e.Kind != transcript.Places {
-			continue
-		}
 		var next workspace.Manifest
-		if json.Unmarshal(e.Raw, &next) != nil {
+		if e.Source != transcript.Note || e.Kind != transcript.Places || json.Unmarshal(e.Raw, &next) != nil {
 			continue
 		}
-		noted = noted || next.Files != nil || next.Env != nil
-		if m.Work == "" || next.Files != nil && m.Files == nil {
+		if m.Work == "" || next.Listed {
 			next.Home = cmp.Or(next.Home, m.Home)
 			m = next
 		}
+		if m.Listed {
+			return m, true
+		}
 	}
-	return m, noted
+	return m, false
 }
 
 // Directories returns the workspace and the home of a recording. Without a note of the
 // files the workspace is that of the first session, and without one of the home that is
 // guessed from where homes are.
 func Directories(p Protocol, t *transcript.Transcript) (work, home string) {
-	if m, noted := PlacesOf(t); noted {
+	if m, listed := PlacesOf(t); listed {
 		return m.Work, cmp.Or(m.Home, homeOf(m.Work))
 	}
 	for e := range t.All() {

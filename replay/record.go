@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/rules"
@@ -31,6 +35,9 @@ type Proxy struct {
 	Log *transcript.Transcript
 	// Home is the user's home directory, noted for a replay elsewhere.
 	Home string
+	// NoFiles leaves the files of the workspace out of the recording; Model says that it
+	// has what the model says.
+	NoFiles, Model bool
 	// Signals are passed on to the agent.
 	Signals <-chan os.Signal
 	// Live takes one line for each finding of the rules, as soon as it is
@@ -48,7 +55,9 @@ const drained = 2 * time.Second
 // behind. When ctx ends the agent is killed. The error says why the agent could
 // not be started, or what of the log is missing.
 func (p *Proxy) Run(ctx context.Context) (transport.Exit, error) {
-	p.Log.Event(0, transcript.Note, transcript.Places, "", workspace.Manifest{Work: p.Agent.Dir, Home: p.Home})
+	p.Log.Event(0, transcript.Note, transcript.Places, "", workspace.Manifest{Work: p.Agent.Dir, Home: p.Home,
+		Model: p.Model})
+	listed := p.list(ctx)
 	agent, err := transport.StartPiped(ctx, p.Log, 0, p.Agent)
 	if err != nil {
 		return transport.Exit{Code: -1}, err
@@ -97,12 +106,52 @@ func (p *Proxy) Run(ctx context.Context) (transport.Exit, error) {
 	agent.Stdout.Close()
 	agent.Stderr.Close()
 	b.wait()
+	listed()
 	agent.Exited(exit, survivors)
 	judge()
 	if err := p.Log.Err(); err != nil {
 		return exit, fmt.Errorf("the recording is not whole: %w", err)
 	}
 	return exit, nil
+}
+
+// list lists the files of the workspace beside what passes, once a session has one. The
+// function that it returns waits for the list.
+func (p *Proxy) list(ctx context.Context) (wait func()) {
+	if p.NoFiles || p.Judge.Protocol == nil {
+		return func() {}
+	}
+	var wg sync.WaitGroup
+	var once sync.Once
+	p.Log.Observe(func(e transcript.Entry) {
+		if e.Source != transcript.Editor || e.Kind != transcript.Request {
+			return
+		}
+		if dir := p.Judge.Protocol.Facts(e).Dir; filepath.IsAbs(dir) {
+			once.Do(func() { wg.Go(func() { p.manifest(ctx, dir) }) })
+		}
+	})
+	return wg.Wait
+}
+
+// manifest notes what is in a workspace. A home or the root of a disk is none.
+func (p *Proxy) manifest(ctx context.Context, dir string) {
+	m := workspace.Manifest{Work: dir, Home: p.Home, Model: p.Model, Listed: true}
+	for _, kv := range p.Agent.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		m.Env = append(m.Env, name)
+	}
+	root, err := confined.Open(dir)
+	switch {
+	case filepath.Clean(dir) == filepath.Clean(p.Home), filepath.Dir(dir) == dir:
+		m.Cut = "it is no folder of a project"
+	case err != nil:
+		m.Cut = err.Error()
+	default:
+		defer root.Close()
+		m.Files, m.Cut = workspace.List(ctx, root, ".")
+	}
+	p.Log.Event(0, transcript.Note, transcript.Places, "", m)
 }
 
 func closeIf(x any) {

@@ -59,7 +59,7 @@ func (r *run) Launch(ctx context.Context) error {
 
 // notePlaces says in the transcript what the agent finds.
 func (r *run) notePlaces(ctx context.Context, launch agents.Launch, set map[string]string) {
-	m := workspace.Manifest{Work: r.box.Work, Home: r.box.Home, Temp: r.box.Temp, Model: true,
+	m := workspace.Manifest{Work: r.box.Work, Home: r.box.Home, Temp: r.box.Temp, Model: true, Listed: true,
 		Chance: r.scenario.decl.golden == "off", Set: map[string]string{}}
 	for name, value := range set {
 		if given, ok := r.engine.Env[name]; !ok || given != value {

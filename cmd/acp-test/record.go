@@ -32,6 +32,7 @@ type recording struct {
 	out, live, llm     string
 	redact             []string
 	keepText, maskText bool
+	noFiles            bool
 }
 
 func recordCommand(h *host) *cobra.Command {
@@ -43,6 +44,10 @@ func recordCommand(h *host) *cobra.Command {
 stderr, signals and the exit status. What passes is in FILE before it is passed
 on. A FILE that exists is never replaced: the next one gets a number. A FILE that
 is a folder, or ends in a slash, gets one dated file for each session.
+
+FILE also has what lies in the workspace when the first session is opened: texts of up
+to 512 KiB, 2 MiB in all, without .git, node_modules and what is named like a secret,
+unless --no-files is given. So it can be played again elsewhere.
 
 Secrets are taken out before anything reaches the disk: values of variables such
 as *_API_KEY, keys of known services, what authenticates, and what --redact
@@ -77,6 +82,7 @@ matches.`,
 		"what else is a secret, `REGEXP` (repeatable; of one with a group only the group)")
 	f.BoolVar(&o.keepText, "keep-text", false,
 		"leave prompts, messages and file contents as they are, secrets in them too")
+	f.BoolVar(&o.noFiles, "no-files", false, "leave the files of the workspace out, which a replay elsewhere needs")
 	f.BoolVar(&o.maskText, "mask-text", false, "take prompts, messages and file contents out")
 	return c
 }
@@ -135,7 +141,7 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	home, _ := h.getenv("HOME") // none is noted then
 	proxy := replay.Proxy{
 		Judge: judge(""),
-		Home:  home,
+		Home:  home, NoFiles: o.noFiles || o.maskText, Model: o.llm != "",
 		Agent: mockclient.Command{Path: argv[0], Args: argv[1:], Env: env, Dir: h.cwd, Keeper: []string{h.self, "keeper"},
 			TrimOnExit: whole},
 		In: h.in, Out: h.out, Err: h.err, Log: log, Signals: signals, Live: live,

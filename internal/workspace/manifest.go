@@ -23,6 +23,8 @@ type Manifest struct {
 	Work string `json:"work"`
 	Home string `json:"home,omitempty"`
 	Temp string `json:"temp,omitempty"`
+	// Listed says that the files were listed.
+	Listed bool `json:"listed,omitempty"`
 	// Files and HomeFiles are what Work and Home hold, by names with slashes.
 	Files     []Listed `json:"files,omitempty"`
 	HomeFiles []Listed `json:"homeFiles,omitempty"`
