@@ -99,6 +99,12 @@ func (c *converter) capabilities() []*script.Line {
 			words = append(words, script.Option(key, "none"))
 		}
 	}
+	_, offered := got["elicitation"]
+	c.asked("elicitation/create", func(transcript.Entry) {
+		if !offered { // which the lines for the answers say that it is
+			offered, words = true, append(words, script.Option("elicitation", "none"))
+		}
+	})
 	if words == nil {
 		return nil
 	}
