@@ -28,6 +28,9 @@ type Planner interface {
 
 // Base is a scenario that is swept.
 type Base interface {
+	// Instead is the scenario that is run and swept in place of the one that was read,
+	// nil if that one is.
+	Instead() []byte
 	// Observe reads what happens in its turns out of the transcript of a run of
 	// it, and which files changed, each as "new F", "changed F" or "deleted F".
 	// It says which turns the run did not get to.

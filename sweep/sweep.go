@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -210,6 +211,10 @@ func (s *sweep) divide(ctx context.Context, stop context.CancelFunc) {
 	}
 }
 
+// instead is how long a line may take at most where a scenario is run without what its
+// script does in its turns, since some of these end only by that.
+const instead = 5 * time.Second
+
 var errBudget = errors.New("the budget is used up")
 
 // plan runs the baselines and lists all schedules in the order in which they
@@ -244,6 +249,14 @@ func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]Schedul
 func (s *sweep) observe(ctx context.Context, b Base, sc *scenarios.Scenario) {
 	e := s.engine
 	e.Out = filepath.Join(s.engine.Out, "sweep", "baseline")
+	if text := b.Instead(); text != nil {
+		var err error
+		if sc, err = e.Protocol.Parse(sc.ID, sc.File, text); err != nil {
+			s.note("%s is not swept: %v", sc.ID, err)
+			return
+		}
+		e.StepTimeout = min(cmp.Or(e.StepTimeout, instead), instead)
+	}
 	res, began := s.run(ctx, s.whole, e, sc)
 	if !began || s.whole.Err() != nil {
 		return
@@ -252,6 +265,10 @@ func (s *sweep) observe(ctx context.Context, b Base, sc *scenarios.Scenario) {
 		res.Artifacts[k] = "sweep/baseline/" + v
 	}
 	s.progress("baseline", 0, 0, sc.ID, res.Verdict)
+	if b.Instead() != nil && res.Failure != nil {
+		s.note("%s is not swept: its script acts in its turns, and without that %s", sc.ID, oneLine(res.Failure))
+		return
+	}
 	broken := map[string]bool{}
 	for _, f := range found(res) {
 		broken[f.rule] = true

@@ -207,6 +207,9 @@ type base struct {
 
 func (base) Observe(*transcript.Transcript, []string) []string { return nil }
 
+// Instead implements sweep.Base.
+func (base) Instead() []byte { return nil }
+
 func (b base) Schedules(_ []sweep.Base, w sweep.Wanted) (list []sweep.Schedule, same int) {
 	if !w.Action("ask again") || !w.Point("the end", "idle") {
 		return nil, 0

@@ -101,6 +101,8 @@ func (p *play) line(line string) error {
 		p.Append(transcript.Entry{Source: transcript.Editor, Kind: transcript.Written, Ref: p.lastEditor})
 	case "stdin-closed":
 		p.Append(transcript.Entry{Source: transcript.Process, Kind: transcript.StdinClosed})
+	case "signal":
+		p.Append(transcript.Entry{Source: transcript.Process, Kind: transcript.Signalled})
 	case "exit":
 		p.Append(transcript.Entry{Source: transcript.Process, Kind: transcript.Exited})
 	case "wait":

@@ -49,6 +49,9 @@ func stdoutClean() *rule {
 			case text[0] == '{' || text[0] == '"' || text[len(text)-1] == '}':
 				point = cut
 			}
+			if point == cut && ev.conn.signalled > 0 {
+				return // a killed agent does not get to the end of its line
+			}
 			phase := ev.phase()
 			f := w.find(point, ev, phase, nil, "A line on standard output %s is no message: %s.", phase, ev.Problem)
 			if point == frame && !ev.body.Get("id").Exists() {

@@ -128,7 +128,7 @@ func toolResend() *rule {
 			w.Saw(ended)
 			t := ev.tool
 			switch {
-			case t == nil || t.by != byCall || ev.turn != nil && ev.turn.mixed:
+			case t == nil || t.by != byCall || blurred(ev):
 			case t.status.final():
 				w.find(ended, ev, t.id, []int{t.first}, "A second tool_call has the id %q of a tool call that had %s.", t.id,
 					ending(t.status))
@@ -142,6 +142,13 @@ func toolResend() *rule {
 	})
 }
 
+// blurred reports whether nobody can tell what an update of a tool call replays: a load
+// was asked for in its turn, or in the one that ended while it was loaded.
+func blurred(ev *event) bool {
+	s := ev.session
+	return ev.turn != nil && ev.turn.mixed || s != nil && s.replaying() && s.last != nil && s.last.mixed
+}
+
 func ending(s status) string { return pick(s == failed, "failed", "completed") }
 
 // statusForward judges that the status of a tool call never goes back.
@@ -153,7 +160,7 @@ func statusForward() *rule {
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			t, next := ev.tool, readStatus(ev.update.Get("status"))
-			if t == nil || next == unsaid || next == unknownStatus || t.status == unsaid || ev.turn != nil && ev.turn.mixed {
+			if t == nil || next == unsaid || next == unknownStatus || t.status == unsaid || blurred(ev) {
 				return
 			}
 			w.Saw(back)

@@ -1,7 +1,6 @@
 package schedules
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -118,7 +117,7 @@ func (b *builder) cancelled() {
 		b.ends("cancelled")
 	default: // the turn may end before the cancel reaches it
 		b.check("CANCEL-001", "ends")
-		b.ends("any")
+		b.ends(b.seen.anyEnd())
 	}
 	if b.point.kind == atPermission && b.asking {
 		b.untouched(b.point.files...)
@@ -131,7 +130,7 @@ func (b *builder) natural() {
 	b.finish()
 	if b.point.kind != atIdle && b.point.kind != atLoaded {
 		b.check("PROMPT-003", "ends-as-before")
-		b.ends(cmp.Or(b.seen.stop, "any"))
+		b.ends(b.seen.end())
 	}
 	if b.seen.text != "" && !strings.ContainsAny(b.seen.text, "$/") {
 		b.check("PROMPT-015", "says-the-same")
@@ -366,7 +365,7 @@ func newSession(b *builder) {
 	b.finish()
 	if b.point.kind != atIdle && b.point.kind != atLoaded {
 		b.check("PROMPT-003", "ends-as-before")
-		b.ends(cmp.Or(b.seen.stop, "any"))
+		b.ends(b.seen.end())
 	}
 	b.again(b.target.main, "")
 }

@@ -1,7 +1,6 @@
 package schedules
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -19,7 +18,7 @@ func answers() []Action {
 			if b.held {
 				b.ends("cancelled")
 			} else {
-				b.ends("any")
+				b.ends(b.seen.anyEnd())
 			}
 			b.again("", "CANCEL-011")
 		}},
@@ -54,12 +53,12 @@ func answers() []Action {
 			b.key("answer ASK %s", b.choice())
 			b.asking = false
 			b.check("PROMPT-003", "ends-as-before")
-			b.ends(cmp.Or(b.seen.stop, "any"))
+			b.ends(b.seen.end())
 			b.again("", "")
 		}},
 		{Name: "allow in another session", rank: 2, at: permission, answers: true, free: true, write: func(b *builder) {
 			b.once("allow_once")
-			b.ends("any")
+			b.ends(b.seen.anyEnd())
 			b.restore()
 			b.key("session new another")
 			b.prompt("another", script.Quote("The same in another session."), nil, "", plain(b.base.spoken.Turns[b.target.turn]))

@@ -18,6 +18,9 @@ type base struct {
 	commands map[string]*scenarios.Command
 	sweep.Archive
 	spoken *fakellm.Document
+	// instead is what is swept where the scenario as it is leaves turns out; nil is the
+	// scenario.
+	instead []byte
 	// targets are the turns into which an editor can be made to act.
 	targets []target
 	// reached are the targets that the baseline got to, as they were there.
@@ -40,10 +43,24 @@ type target struct {
 	opened bool          // a line before opens the session
 }
 
-// readBase takes a scenario apart and finds the turns that can be swept: those
-// before which all others have ended, and into which the script itself does
-// not act.
+// readBase takes a scenario apart and finds the turns that can be swept. If its script
+// acts in some, it is swept as it is without that.
 func readBase(commands map[string]*scenarios.Command, id string, text []byte) (b *base, notes []string) {
+	b, notes = readTurns(commands, id, text)
+	if len(notes) == 0 && len(b.targets) > 0 {
+		return b, nil
+	}
+	instead := b.natural().Text()
+	if other, rest := readTurns(commands, id, instead); len(other.targets) > len(b.targets) {
+		other.instead = instead
+		return other, rest
+	}
+	return b, notes
+}
+
+// readTurns finds the turns that can be swept: those before which all others have
+// ended, and into which the script itself does not act.
+func readTurns(commands map[string]*scenarios.Command, id string, text []byte) (b *base, notes []string) {
 	b = &base{id: id, commands: commands, Archive: sweep.Split(text)}
 	b.spoken = sweep.ReadModel(b.Model)
 	for i, l := range b.Lines {
@@ -81,7 +98,7 @@ func readBase(commands map[string]*scenarios.Command, id string, text []byte) (b
 			case !b.last(t):
 				unswept(l, "turn on", "another session was opened after its own")
 			case !ok:
-				unswept(l, "turn on", "the script acts in it, or its model cannot be held")
+				unswept(l, "turn on", b.stands(t))
 			default:
 				b.targets = append(b.targets, t)
 			}
@@ -125,6 +142,15 @@ func (b *base) target(line, number int, session string, opened bool) (target, bo
 		}
 	}
 	return t, false
+}
+
+// stands is what stands against sweeping a turn.
+func (b *base) stands(t target) string {
+	turns := b.spoken.Turns
+	if t.turn >= len(turns) || turns[t.turn].Mapping || len(plain(turns[t.turn]).Places()) == 0 {
+		return "its model says nothing that can be held up"
+	}
+	return "the script acts in it"
 }
 
 // before are the lines that lead up to a target, without those that judge and

@@ -230,7 +230,7 @@ func (b *builder) reach() {
 	case atWrite, atOnce:
 		return
 	case atIdle, atLoaded:
-		b.add("await turn any")
+		b.add("await turn %s", b.seen.anyEnd())
 		if p.kind == atLoaded {
 			b.key("restart")
 			b.key("session load %s as FIRST", b.target.main)
@@ -331,7 +331,7 @@ func (b *builder) again(session, requirement string) {
 			next = says("Still here.")
 		}
 	}
-	if b.point.kind == atRequest && len(next.Replies) > 1 {
+	if b.point.kind == atRequest { // it would be held again
 		next = says("Still here.")
 	}
 	b.prompt(session, b.own("Are you still there?"), nil, "", next)

@@ -2,6 +2,7 @@ package schedules
 
 import (
 	"bytes"
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -36,13 +37,14 @@ func (b *base) ofAgent(effects []effect) []effect {
 	})
 }
 
-// owes finds out which effects wait for which permission of the turn of a prompt:
-// those whose file one tool call of the whole run names and no other does, where the
-// agent asks for that call once. Only of these is known what a refusal prevents.
+// owes finds out which effects are of the turn of a prompt, and which of them wait for
+// which of its permissions: those whose file one tool call of the whole run names and no
+// other does, where the agent asks for that call once. Only of these is known what a
+// refusal prevents.
 func (s *seen) owes(t *transcript.Transcript, prompt int) {
 	type call struct{ session, id string }
-	named := map[effect]map[call]bool{}
-	asked := map[call][]int{} // the Seqs of its permissions
+	named := map[effect]map[call]int{} // the Seq of the first entry
+	asked := map[call][]int{}          // the Seqs of its permissions
 	end := t.Len()
 	for e := range t.All() {
 		var id string
@@ -61,9 +63,10 @@ func (s *seen) owes(t *transcript.Transcript, prompt int) {
 		for _, f := range s.effects {
 			if id != "" && bytes.Contains(e.Raw, []byte(path.Base(f.file))) {
 				if named[f] == nil {
-					named[f] = map[call]bool{}
+					named[f] = map[call]int{}
 				}
-				named[f][call{e.Session, id}] = true
+				c := call{e.Session, id}
+				named[f][c] = cmp.Or(named[f][c], e.Seq)
 			}
 		}
 	}
@@ -75,7 +78,10 @@ func (s *seen) owes(t *transcript.Transcript, prompt int) {
 		}
 	}
 	for _, f := range s.effects {
-		for c := range named[f] {
+		for c, first := range named[f] {
+			if len(named[f]) == 1 && c.session == s.session && prompt < first && first < end {
+				s.made = append(s.made, f)
+			}
 			if n := len(asked[c]); n == 1 && len(named[f]) == 1 && nth[asked[c][0]] > 0 {
 				s.owed[nth[asked[c][0]]] = append(s.owed[nth[asked[c][0]]], f)
 			}

@@ -1,7 +1,6 @@
 package schedules
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -127,7 +126,7 @@ func beside(b *builder) {
 	stop := "end_turn"
 	if own := plain(b.base.spoken.Turns[b.target.turn]); len(b.seen.effects) == 0 && b.point.kind != atRequest &&
 		b.seen.asked == 0 {
-		aside, stop = own, cmp.Or(b.seen.stop, "any")
+		aside, stop = own, b.seen.end()
 	}
 	b.key("session new another")
 	b.prompt("another", script.Quote("Something else meanwhile."), nil, "", aside)
@@ -138,7 +137,7 @@ func beside(b *builder) {
 	b.finish()
 	if b.point.kind != atIdle && b.point.kind != atLoaded {
 		b.check("PROMPT-003", "ends-as-before")
-		b.ends(cmp.Or(b.seen.stop, "any"))
+		b.ends(b.seen.end())
 	}
 	b.again(b.target.main, "PROMPT-014")
 }

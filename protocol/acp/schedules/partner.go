@@ -35,7 +35,7 @@ func (p *partner) end() fakellm.Place {
 // effected are the lines that ask whether the partner's turn had its effects.
 func (p *partner) effected() []*script.Line {
 	var out []*script.Line
-	for _, e := range p.seen.effects {
+	for _, e := range p.seen.made {
 		switch {
 		case e.what == "new":
 			out = append(out, script.New("exists %s", e.file))

@@ -1,6 +1,7 @@
 package schedules
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -65,6 +66,7 @@ type seen struct {
 	refused bool             // this turn, or one of the session before it, did not end by itself
 	effects []effect         // files that the run changed
 	owed    map[int][]effect // those that wait for the n-th permission of the turn alone, from 1
+	made    []effect         // those that a tool call of the turn is about, and no other call
 	able    map[string]bool
 }
 
@@ -119,6 +121,17 @@ func look(t *transcript.Transcript, n int, m fakellm.TurnNode, effects []effect)
 		}
 	}
 	return s
+}
+
+// end is how the turn ends when nothing is done to it.
+func (s seen) end() string { return cmp.Or(s.stop, "any|error") }
+
+// anyEnd is any end, and an error where the turn ended with one when nothing was done.
+func (s seen) anyEnd() string {
+	if s.stop == "" {
+		return s.end()
+	}
+	return "any"
 }
 
 // advertised notes what the agent is able to do.

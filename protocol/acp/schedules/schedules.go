@@ -43,6 +43,9 @@ func (planner) State(word string) bool {
 	return strings.HasPrefix(word, "_") || strings.HasSuffix(word, "_update") && word != "tool_call_update"
 }
 
+// Instead implements sweep.Base.
+func (b *base) Instead() []byte { return b.instead }
+
 // Observe implements sweep.Base.
 func (b *base) Observe(t *transcript.Transcript, effects []string) (notes []string) {
 	for _, tg := range b.targets {

@@ -105,4 +105,34 @@ var _ = Describe("the turns of a script", func() {
 		Expect(lines).To(BeEmpty())
 		Expect(notes).To(ContainElement(ContainSubstring("another one runs")))
 	})
+
+	It("are swept without what the script does in them, and without what it asks", func() {
+		text, notes := schedules.Instead(acp.V1(), "# Two sessions, cancelled.\nneeds tool:run_shell\nneeds await permission\nterminal scripted hold\npermit hold nth=1\npermit allow_once\n"+
+			"session new a\nsession new b wait=no as B\nprompt a 'One' as P\nawait gate g\nboth {\n  cancel a\n} {\n  prompt b 'Two'\n}\ncheck c\nawait turn cancelled session=a\nsession close a\nkill\nrestart\nsession load a as L\nprompt 'Three'\nawait turn\n"+
+			"-- llm.yaml --\nturns:\n  - - - gate: g\n      - text: One.\n  - - - text: Two.\n  - - - text: Three.\n")
+		Expect(notes).To(BeEmpty())
+		script, model, _ := strings.Cut(text, "-- llm.yaml --\n")
+		Expect(script).To(Equal("# Two sessions, cancelled.\nneeds tool:run_shell\nterminal scripted\npermit allow_once\nsession new a\nsession new b\n" +
+			"prompt a 'One'\nawait turn any|error session=a\nprompt b 'Two'\nawait turn any|error session=b\nrestart\nsession load a\nprompt 'Three'\nawait turn any|error\n"))
+		Expect(model).NotTo(ContainSubstring("gate"))
+	})
+
+	It("are all but a few of those of the shipped scenarios", func() {
+		all, err := acp.V1().Shipped()
+		Expect(err).NotTo(HaveOccurred())
+		var left []string
+		for _, s := range all {
+			text, err := s.Source()
+			Expect(err).NotTo(HaveOccurred())
+			if s.Role != "agent" {
+				_, notes := schedules.Instead(acp.V1(), string(text))
+				for range notes {
+					left = append(left, s.ID)
+				}
+			}
+		}
+		GinkgoWriter.Println(left)
+		Expect(len(left)).To(BeNumerically("<", 15))
+		Expect(left).NotTo(ContainElement(HavePrefix("cancel/")))
+	})
 })

@@ -1,0 +1,73 @@
+package schedules
+
+import (
+	"slices"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
+)
+
+// natural is a scenario whose turns are left alone: each prompt is followed by the end
+// of its turn, and of all that the script does besides only what leads from one turn to
+// the next is left. What a sweep does in these turns then need not go with what the
+// script does in them.
+func (b *base) natural() sweep.Archive {
+	a := sweep.Archive{Files: b.Files, Lines: b.undisturbed(b.Lines)}
+	m := &fakellm.Document{Rest: b.spoken.Rest}
+	for _, t := range b.spoken.Turns {
+		m.Turns = append(m.Turns, plain(t))
+	}
+	a.Model = m.Format()
+	return a
+}
+
+// undisturbed are the lines of a script that its turns need.
+func (b *base) undisturbed(lines []*script.Line) (out []*script.Line) {
+	for i, l := range lines {
+		switch name := command(l); {
+		case name == "prompt":
+			prompt := *l
+			prompt.As = script.Word{}
+			end := script.New("await turn any|error")
+			if w := l.Words; len(w) > 1 && b.names(w[0]) {
+				end = script.New("await turn any|error session=%s", w[0])
+			}
+			out = append(out, &prompt, end)
+		case name == "both" || name == "group":
+			for _, block := range l.Blocks {
+				out = append(out, b.undisturbed(block)...)
+			}
+		case opensSession(l) != "":
+			opens := *l
+			opens.As = script.Word{}
+			opens.Words = slices.DeleteFunc(slices.Clone(l.Words), func(w script.Word) bool { return w.String() == "wait=no" })
+			out = append(out, &opens)
+		case name == "kill" && !slices.ContainsFunc(lines[i:], func(l *script.Line) bool { return l.Is("restart") }):
+			return out
+		case name == "terminal":
+			ends := *l
+			ends.Words = slices.DeleteFunc(slices.Clone(l.Words), func(w script.Word) bool { return w.String() == "hold" })
+			out = append(out, &ends)
+		case name == "" && i == 0, name == "restart", name == "write", name == "authenticate", name == "start":
+			out = append(out, l)
+		case name != "" && b.setsUp(l) && !holds(l):
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// names reports whether a word of a prompt is the name of a session.
+func (b *base) names(w script.Word) bool {
+	return !w.Quoted && slices.ContainsFunc(slices.Collect((&script.File{Lines: b.Lines}).All()),
+		func(l *script.Line) bool { return opensSession(l) == w.Raw() })
+}
+
+// holds reports whether a line keeps something open until the script acts, or waits for
+// something.
+func holds(l *script.Line) bool {
+	return l.Is("hold") || l.Says("needs", "await") || slices.ContainsFunc(l.Words, func(w script.Word) bool {
+		return slices.Contains([]string{"hold", "never", "late", "twice"}, w.Raw())
+	})
+}
