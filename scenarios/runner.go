@@ -297,6 +297,14 @@ func flaky(results []Result) []Flaky {
 	return slices.DeleteFunc(all, func(f Flaky) bool { return f.Passed == 0 || f.Passed == f.Of })
 }
 
+// Add adds results to a run that has been summed up.
+func (run *Run) Add(more ...Result) {
+	run.Results = append(run.Results, more...)
+	run.Counts, run.Verdict, run.Flaky = Counts{}, "", nil
+	run.sum()
+	run.Exit = run.exit()
+}
+
 // finish adds the advice and the exit status to a run that has been summed up.
 func (run *Run) finish() {
 	run.Notes = append(run.Notes, run.advice()...)

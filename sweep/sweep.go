@@ -145,7 +145,7 @@ type sweep struct {
 func newSweep(w *Sweeper) *sweep {
 	s := &sweep{Sweeper: w, whole: context.Background(), engine: *w.Engine, told: map[Signature]bool{},
 		baseline: map[string]map[string]bool{}, silent: map[string]int{}}
-	s.engine.Golden, s.engine.Update, s.engine.Step = nil, false, nil
+	s.engine.Golden, s.engine.Update, s.engine.Step, s.engine.Folder = nil, false, nil, nil
 	jobs := w.Jobs
 	if jobs <= 0 {
 		jobs = runtime.NumCPU()

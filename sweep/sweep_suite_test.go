@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -20,6 +21,7 @@ import (
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
+	"github.com/acp-test/acp-test/refagent/liberties"
 )
 
 // TestMain lets this binary be the keeper and the reference agent, with and
@@ -42,6 +44,18 @@ func TestMain(m *testing.M) {
 					syscall.Exit(2)
 				}
 				o.Hooks = f.Hooks()
+			}
+			if i := slices.Index(os.Args, "--liberty"); i > 0 {
+				var taken []liberties.Liberty
+				for _, name := range strings.Split(os.Args[i+1], ",") {
+					l, ok := liberties.Find(name)
+					if !ok {
+						fmt.Fprintln(os.Stderr, "there is no liberty", name)
+						syscall.Exit(2)
+					}
+					taken = append(taken, l)
+				}
+				o.Habits = liberties.Habits(taken)
 			}
 			if slices.Contains(os.Args, "--wears-out") {
 				o.Hooks = wearsOut()

@@ -2,6 +2,7 @@ package sweep_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,6 +69,11 @@ func swept(w *sweep.Sweeper, ids ...string) sweep.Outcome {
 	return out
 }
 
+// accused are the findings for which an agent would not pass.
+func accused(list []sweep.Finding) []sweep.Finding {
+	return slices.DeleteFunc(slices.Clone(list), func(f sweep.Finding) bool { return f.Class == scenarios.Lint })
+}
+
 func told(list []sweep.Finding) string {
 	var b strings.Builder
 	for _, f := range list {
@@ -132,6 +138,35 @@ var _ = Describe("a sweep", func() {
 		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Budget: 300 * time.Millisecond}, ordinary...)
 		Expect(out.Run.Sweep.Unexplored).To(BeNumerically(">", 0))
 		Expect(out.Run.Interrupted).To(BeFalse())
+	})
+
+	It("finds nothing in the correct agent that takes liberties, in any suite", func() {
+		all, err := acp.V1().Shipped("permission", "load", "session", "close")
+		Expect(err).NotTo(HaveOccurred())
+		r := rand.New(rand.NewPCG(1, 1))
+		var list []*scenarios.Scenario
+		for _, i := range r.Perm(len(all))[:12] {
+			list = append(list, all[i])
+		}
+		e := engine("")
+		e.ExtraArgs = []string{"--liberty", "permissions-together,tool-ids-own,rejection-ends,replay-trimmed,modes-as-options"}
+		out, err := (&sweep.Sweeper{Planner: schedules.V1(), Engine: e, Max: 60}).Run(context.Background(), list)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(accused(out.Findings)).To(BeEmpty(), told(out.Findings))
+		Expect(out.Run.Sweep.Explored).To(Equal(60))
+	})
+
+	It("finds nothing in the correct agent, in 20,000 schedules of all suites", func() {
+		if os.Getenv("ACP_TEST_SOAK") == "" {
+			Skip("it takes an hour; set ACP_TEST_SOAK=1")
+		}
+		all, err := acp.V1().Shipped()
+		Expect(err).NotTo(HaveOccurred())
+		all = slices.DeleteFunc(all, func(s *scenarios.Scenario) bool { return s.Role == "agent" })
+		out, err := (&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Max: 20_000}).Run(context.Background(), all)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
+		Expect(out.Run.Sweep.Explored).To(Equal(20_000))
 	})
 
 	It("finds nothing in the correct agent, in 2,000 schedules", func() {

@@ -33,5 +33,6 @@ every requirement is listed.`,
 		},
 	}
 	o.flags(c)
+	o.smokeFlags(c)
 	return c
 }

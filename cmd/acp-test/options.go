@@ -51,6 +51,9 @@ type options struct {
 	out            string
 	reports        []string
 	verbose, quiet bool
+
+	smoke   int // schedules of the sweep at the end
+	noSmoke bool
 }
 
 func (o *options) flags(c *cobra.Command) {

@@ -42,7 +42,8 @@ func rerunFile(c *cobra.Command, engine *scenarios.Engine, file string) string {
 // those that are not wanted.
 func again(c *cobra.Command, unwanted ...string) (words []string) {
 	once := append(unwanted, "run", "tag", "jobs", "repeat", "until-fail", "fail-fast", "shard", "durations",
-		"out", "report", "verbose", "quiet", "update", "golden-required", "list", "baseline-write", "against", "watch")
+		"out", "report", "verbose", "quiet", "update", "golden-required", "list", "baseline-write", "against", "watch",
+		"smoke", "no-smoke")
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(once, f.Name) {
 			return

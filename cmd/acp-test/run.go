@@ -35,7 +35,8 @@ func runCommand(h *host) *cobra.Command {
 		Long: `Runs scenarios against an agent and judges it: each PATH is a scenario or a folder
 of them, else the suites in this program run. The agent is the reference agent,
 the profile that --agent names, or the command after --, for which nothing else
-need be known.
+need be known. A run of all suites against another agent than the reference ends with a
+short sweep: cancel and close at each kind of point of four scenarios.
 
 The exit status is 0 if nothing failed, 1 if the agent failed or a golden or a
 known failure is stale, and 2 if the command line, a scenario or this machine is
@@ -51,6 +52,7 @@ at fault, or if nothing could be judged.`,
 	o.flags(c)
 	c.Flags().BoolVar(&o.perturb, "perturb", false,
 		"from the second of --repeat on, write in pieces, read and answer late, and tell what comes out differently")
+	o.smokeFlags(c)
 	return c
 }
 
@@ -131,6 +133,11 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	run := engine.RunAll(c.Context(), chosen.list, plan)
 	if o.perturb {
 		run.Differences = sweep.Differences(schedules.V1(), run, chosen.list)
+	}
+	if o.smokes(c, engine, chosen) && !run.Interrupted && run.NoModel == "" {
+		if err := h.smokeSweep(c, o, engine, chosen.list, &run); err != nil {
+			return err
+		}
 	}
 	if err := o.writeBaseline(engine, &run); err != nil {
 		return err

@@ -284,19 +284,27 @@ func (b *builder) written() {
 // finish lets go of all that holds the turn up.
 func (b *builder) finish() {
 	b.written()
+	b.replies()
 	switch {
 	case b.asking:
 		b.add("answer ASK %s", b.choice())
-	case b.asked:
-		b.add("answer REQ error=-32603")
 	case b.point.kind == atTool:
 		b.add("write go ''")
 	}
-	b.asking, b.asked = false, false
+	b.asking = false
 	if b.held && b.point.kind != atEnd {
 		b.add("release %s", hold)
 		b.held = false
 	}
+}
+
+// replies answers the request that is held. An editor owes that also for a turn it has
+// cancelled: the agent may wait for it.
+func (b *builder) replies() {
+	if b.asked {
+		b.add("answer REQ error=-32603")
+	}
+	b.asked = false
 }
 
 func (b *builder) choice() string {

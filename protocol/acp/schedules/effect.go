@@ -3,6 +3,7 @@ package schedules
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -39,12 +40,13 @@ func (b *base) ofAgent(effects []effect) []effect {
 
 // owes finds out which effects are of the turn of a prompt, and which of them wait for
 // which of its permissions: those whose file one tool call of the whole run names and no
-// other does, where the agent asks for that call once. Only of these is known what a
+// other that may change it does, where the agent asks for that call once. Only of these is known what a
 // refusal prevents.
 func (s *seen) owes(t *transcript.Transcript, prompt int) {
 	type call struct{ session, id string }
 	named := map[effect]map[call]int{} // the Seq of the first entry
 	asked := map[call][]int{}          // the Seqs of its permissions
+	reads := map[call]bool{}           // it says that it changes nothing
 	end := t.Len()
 	for e := range t.All() {
 		var id string
@@ -55,6 +57,9 @@ func (s *seen) owes(t *transcript.Transcript, prompt int) {
 			end = e.Seq
 		case update == "tool_call" || update == "tool_call_update":
 			id = e.JSON().Path("params.update.toolCallId").Str()
+			if kind := e.JSON().Path("params.update.kind").Str(); kind != "" {
+				reads[call{e.Session, id}] = slices.Contains([]string{"read", "search", "think"}, kind)
+			}
 		case e.Kind == transcript.Request && e.Method == "session/request_permission":
 			id = e.JSON().Path("params.toolCall.toolCallId").Str()
 			c := call{e.Session, id}
@@ -78,6 +83,7 @@ func (s *seen) owes(t *transcript.Transcript, prompt int) {
 		}
 	}
 	for _, f := range s.effects {
+		maps.DeleteFunc(named[f], func(c call, _ int) bool { return reads[c] && len(asked[c]) == 0 })
 		for c, first := range named[f] {
 			if len(named[f]) == 1 && c.session == s.session && prompt < first && first < end {
 				s.made = append(s.made, f)

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/protocol/acp/schedules"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/sweep"
+)
+
+// smoked are the scenarios of the sweep that ends a run of all suites: a turn of text,
+// turns with a tool and a permission, and a load. What is done at their points is what
+// users do most.
+var (
+	smoked  = []string{"prompt-turn/two-turns", "tool-calls/read", "permission/allow-once-edit", "load/fresh-process"}
+	smoking = []string{"cancel", "close"}
+)
+
+// smokeSchedules is how many schedules it has unless --smoke says otherwise.
+const smokeSchedules = 40
+
+// smokeFlags are the flags of commands that end with a short sweep.
+func (o *options) smokeFlags(c *cobra.Command) {
+	c.Flags().IntVar(&o.smoke, "smoke", smokeSchedules,
+		"end a run of all suites with a sweep of `N` schedules; for agents other than the reference")
+	c.Flags().BoolVar(&o.noSmoke, "no-smoke", false, "end it without one")
+}
+
+// smokes reports whether a run ends with a sweep: one of all suites, once, of another
+// agent than the reference.
+func (o *options) smokes(c *cobra.Command, engine *scenarios.Engine, chosen selection) bool {
+	reference := engine.Profile.Name == "reference" && !c.Flags().Changed("smoke")
+	return o.smoke > 0 && !o.noSmoke && !reference && chosen.shipped && chosen.whole && o.repeat <= 1 && o.shard == "" &&
+		!o.perturb && !o.update && !o.debug && engine.Profile.URL == ""
+}
+
+// smokeSweep sweeps a few scenarios of a run that has ended, and adds what it finds.
+func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine, list []*scenarios.Scenario,
+	run *scenarios.Run) error {
+	swept := slices.DeleteFunc(slices.Clone(list), func(s *scenarios.Scenario) bool { return !slices.Contains(smoked, s.ID) })
+	s := &sweep.Sweeper{
+		Planner: schedules.V1(), Engine: engine, Jobs: o.jobs, Actions: smoking, Max: o.smoke, Confirm: smokeConfirm,
+		Repro:   engine.Out + "/repro",
+		Command: func(file string) string { return rerunFile(c, engine, file) },
+	}
+	out, err := s.Run(c.Context(), swept)
+	if err != nil {
+		return err
+	}
+	more := slices.DeleteFunc(out.Run.Results, func(r scenarios.Result) bool { return !strings.HasPrefix(r.ID, "sweep/") })
+	run.Add(more...)
+	run.Notes = append(run.Notes, fmt.Sprintf("smoke sweep: %d schedules, %d inconclusive; %d findings; "+
+		"acp-test sweep explores more", out.Run.Sweep.Explored, out.Run.Sweep.Inconclusive, len(more)))
+	for _, f := range out.Findings {
+		if f.Action != "" {
+			run.Notes = append(run.Notes, sweep.Describe(f))
+		}
+	}
+	return nil
+}
+
+// smokeConfirm is how often a finding of it is run.
+const smokeConfirm = 5
