@@ -52,7 +52,9 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 		}
 		if f.Action != "" && !listed[f.result.ID] {
 			listed[f.result.ID] = true
-			run.Results = append(run.Results, f.result)
+			r := f.result
+			r.Rerun = f.Command
+			run.Results = append(run.Results, r)
 		}
 	}
 	run.Sweep = m

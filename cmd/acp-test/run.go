@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -147,7 +148,8 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	}
 	before.compare(&run, mine)
 	for i := range run.Results {
-		run.Results[i].Rerun = engine.Secrets.Text(again(run.Results[i].ID))
+		r := &run.Results[i]
+		r.Rerun = engine.Secrets.Text(cmp.Or(r.Rerun, again(r.ID)))
 	}
 	if shard != nil {
 		run.Notes = append(run.Notes, fmt.Sprintf("part %d of %d, by %s: %d of %d scenarios", shard.Index, shard.Of, from,

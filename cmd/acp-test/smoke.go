@@ -26,25 +26,30 @@ const smokeSchedules = 40
 // smokeFlags are the flags of commands that end with a short sweep.
 func (o *options) smokeFlags(c *cobra.Command) {
 	c.Flags().IntVar(&o.smoke, "smoke", smokeSchedules,
-		"end a run of all suites with a sweep of `N` schedules; for agents other than the reference")
+		"end with a sweep of `N` schedules; without this, a run of all suites of another agent than the reference does")
 	c.Flags().BoolVar(&o.noSmoke, "no-smoke", false, "end it without one")
 }
 
-// smokes reports whether a run ends with a sweep: one of all suites, once, of another
-// agent than the reference.
+// smokes reports whether a run ends with a sweep: one of all suites of another agent than
+// the reference, or any that is told so, where scenarios run once.
 func (o *options) smokes(c *cobra.Command, engine *scenarios.Engine, chosen selection) bool {
-	reference := engine.Profile.Name == "reference" && !c.Flags().Changed("smoke")
-	return o.smoke > 0 && !o.noSmoke && !reference && chosen.shipped && chosen.whole && o.repeat <= 1 && o.shard == "" &&
-		!o.perturb && !o.update && !o.debug && engine.Profile.URL == ""
+	wanted := c.Flags().Changed("smoke") || chosen.shipped && chosen.whole && engine.Profile.Name != "reference"
+	return wanted && o.smoke > 0 && !o.noSmoke && o.repeat <= 1 && o.shard == "" && !o.perturb && !o.update && !o.debug &&
+		engine.Profile.URL == ""
 }
 
 // smokeSweep sweeps a few scenarios of a run that has ended, and adds what it finds.
 func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine, list []*scenarios.Scenario,
 	run *scenarios.Run) error {
-	swept := slices.DeleteFunc(slices.Clone(list), func(s *scenarios.Scenario) bool { return !slices.Contains(smoked, s.ID) })
+	swept := slices.DeleteFunc(slices.Clone(list), func(s *scenarios.Scenario) bool {
+		return !slices.Contains(smoked, s.ID)
+	})
+	if len(swept) == 0 {
+		return nil
+	}
 	s := &sweep.Sweeper{
 		Planner: schedules.V1(), Engine: engine, Jobs: o.jobs, Actions: smoking, Max: o.smoke, Confirm: smokeConfirm,
-		Repro:   engine.Out + "/repro",
+		Repro:   "repro", // not below --out, which the next run clears
 		Command: func(file string) string { return rerunFile(c, engine, file) },
 	}
 	out, err := s.Run(c.Context(), swept)

@@ -130,6 +130,9 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 	run := out.Run
 	again := rerun(c, &o.options)
 	for i := range run.Results {
+		if run.Results[i].Rerun != "" {
+			continue // its repro
+		}
 		if id := run.Results[i].ID; len(run.Results[i].Artifacts["scenario"]) == 0 {
 			run.Results[i].Rerun = again(id)
 		} else {
