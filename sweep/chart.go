@@ -137,7 +137,7 @@ func Describe(f Finding) string {
 		b.WriteString("  in the baseline: nothing had to be done for it")
 		return b.String()
 	}
-	seen := fmt.Sprintf("in %d schedules", f.Seen)
+	seen := fmt.Sprintf("in %d schedules, first in number %d", f.Seen, f.First)
 	if f.shared() {
 		seen = "none of the schedules shows it in a process of its own"
 	}

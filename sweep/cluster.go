@@ -17,6 +17,7 @@ type sighting struct {
 	schedule Schedule
 	result   scenarios.Result
 	known    string // why it is expected
+	number   int    // of the schedule, from 1, as they ended
 }
 
 // signature is what tells what a sighting is from others.
@@ -110,7 +111,10 @@ func (f *Finding) represent(g *sighting) {
 	f.Signature, f.Class, f.Message, f.Known = g.signature(), g.class, g.message, g.known
 	f.Scenario, f.Point = g.schedule.Scenario, g.schedule.Point
 	f.schedule, f.result, f.point, f.late = g.schedule, g.result, g.point, g.late
-	f.Seen = len(f.runs())
+	f.Seen, f.First = len(f.runs()), f.seen[0].number
+	for _, o := range f.seen {
+		f.First = min(f.First, o.number)
+	}
 	places := map[string]int{}
 	for _, o := range f.seen {
 		if o.schedule.Action != "" && o.signature() != f.Signature {

@@ -243,6 +243,7 @@ func (s *sweep) report(g sign, sch Schedule, res scenarios.Result) {
 	s.mu.Lock()
 	fresh := !s.told[sig]
 	s.told[sig] = true
+	one.number = s.explored + 1
 	s.seen = append(s.seen, one)
 	s.mu.Unlock()
 	if fresh && s.Found != nil {

@@ -67,7 +67,7 @@ func Clusters(seen ...Sighting) (out []Finding) {
 			sch.Act = "cancel"
 		}
 		list = append(list, &sighting{sign: sign{rule: g.Rule, point: g.Point, class: g.Class, message: g.Message}, schedule: sch,
-			result: scenarios.Result{ID: g.ID}})
+			result: scenarios.Result{ID: g.ID}, number: len(list) + 1})
 	}
 	for _, f := range clusters(list) {
 		out = append(out, *f)

@@ -53,6 +53,7 @@ var _ = Describe("findings", func() {
 			seen("3", "R", "other", "The turn never ended.", "idle", "cancel"))
 		Expect(got).To(HaveLen(2))
 		Expect(got[0].Seen).To(Equal(2))
+		Expect(got[0].First).To(Equal(1))
 		Expect(got[0].Elsewhere).To(Equal([]string{"cancel twice, idle"}))
 	})
 

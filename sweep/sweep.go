@@ -77,6 +77,8 @@ type Finding struct {
 	// Seen is how many schedules showed it; Hits of Runs is how often its
 	// representative did when run again.
 	Seen, Hits, Runs int
+	// First is how many schedules had ended with the first that showed it.
+	First int
 	// Elsewhere are the other actions and situations in which it was seen, With the
 	// rules and checks that failed only where it showed.
 	Elsewhere, With []string
