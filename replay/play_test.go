@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -178,8 +179,13 @@ var _ = Describe("replay", Ordered, func() {
 	)
 
 	It("does not hang on an agent that never answers or dies", func() {
-		Expect(again(recording, replay.Ordered, "prompt-never-answered").Verdict).To(Equal(scenarios.Fail))
-		Expect(again(recording, replay.Ordered, "cancel-crashes").Verdict).To(Equal(scenarios.Fail))
-		Expect(again(recording, replay.Ordered, "initialize-never-answered").Verdict).To(Equal(scenarios.Fail))
+		var all sync.WaitGroup // each waits for what does not come
+		for _, fault := range []string{"prompt-never-answered", "cancel-crashes", "initialize-never-answered"} {
+			all.Go(func() {
+				defer GinkgoRecover()
+				Expect(again(recording, replay.Ordered, fault).Verdict).To(Equal(scenarios.Fail), fault)
+			})
+		}
+		all.Wait()
 	})
 })

@@ -66,6 +66,9 @@ func (s *store) open(mu *sync.Mutex, h Header, o Options) error {
 		return nil
 	}
 	s.disk = newDisk(f, h, o, mu)
+	if o.Failed != nil {
+		return nil // it has been told
+	}
 	return s.disk.err()
 }
 

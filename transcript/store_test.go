@@ -2,6 +2,7 @@ package transcript_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -137,7 +138,58 @@ var _ = Describe("A transcript's file", func() {
 	})
 })
 
+// narrow is a file that has no room for some of its writes.
+type narrow struct {
+	bytes.Reader // nothing is read back
+	text         []byte
+	full         bool
+}
+
+func (f *narrow) Write(b []byte) (int, error) {
+	if !f.full {
+		f.text = append(f.text, b...)
+		return len(b), nil
+	}
+	f.text = append(f.text, b[:len(b)/2]...)
+	return len(b) / 2, errors.New("no room")
+}
+
+func (f *narrow) Close() error { return nil }
+
 var _ = Describe("A full disk", func() {
+	It("is told at once, once, and in the file when there is room again; what was written can be read", func() {
+		f, told := &narrow{}, 0
+		t := with(transcript.Options{File: f, Through: true, Failed: func(err error) {
+			Expect(err).To(MatchError("no room"))
+			told++
+		}})
+		agent(t, update(1))
+		f.full = true
+		agent(t, update(2))
+		Expect(told).To(Equal(1))
+		agent(t, update(3))
+		f.full = false
+		agent(t, update(4))
+		Expect(t.Close()).To(MatchError(ContainSubstring("no room")))
+		Expect(told).To(Equal(1))
+		Expect(t.Len()).To(Equal(4))
+		again, err := transcript.Salvage(bytes.NewReader(f.text), acpframe.Classifier{})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(again.Len()).To(Equal(2))
+		Expect(again.Skipped()).To(HaveLen(1))
+		Expect(again.Skipped()[0].Line).To(Equal(3))
+		Expect(string(again.At(2).Raw)).To(ContainSubstring("what came from here on is not in this file: no room"))
+	})
+
+	It("keeps nobody from going on who wants to be told", func() {
+		var told error
+		t, err := transcript.New(transcript.Header{}, transcript.Options{Path: "/dev/full", Through: true, Failed: func(err error) { told = err }})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(told).To(MatchError(ContainSubstring("no space left")))
+		agent(t, update(1))
+		Expect(t.Len()).To(Equal(1))
+	})
+
 	BeforeEach(func() {
 		if _, err := os.Stat("/dev/full"); err != nil {
 			Skip("this system has no /dev/full")
