@@ -26,17 +26,17 @@ func (g *sighting) signature() Signature {
 }
 
 // cause is what sightings of one finding have in common: the point of a rule, or a
-// check and the kind of act it follows, with the same complaint.
+// check, the kind of act it follows and the complaint.
 type cause struct {
 	rule, point, act, complaint string
 	baseline, shared, known     bool
 }
 
 func (g *sighting) cause() cause {
-	c := cause{rule: g.rule, point: g.point, complaint: varying.ReplaceAllString(g.message, "·"),
-		shared: len(g.schedule.parts) > 0, baseline: g.schedule.Action == "", known: g.known != ""}
+	c := cause{rule: g.rule, point: g.point, shared: len(g.schedule.parts) > 0, baseline: g.schedule.Action == "",
+		known: g.known != ""}
 	if g.point == "" {
-		c.act = cmp.Or(g.schedule.Act, g.schedule.Action)
+		c.act, c.complaint = cmp.Or(g.schedule.Act, g.schedule.Action), varying.ReplaceAllString(g.message, "·")
 	}
 	return c
 }

@@ -190,7 +190,7 @@ func closes(b *builder) {
 		case b.point.kind == atWrite || b.point.kind == atOnce:
 			how = "cancelled|error" // requests may be taken up in any order
 		case !b.point.open():
-			how = "any"
+			how = b.seen.anyEnd()
 		}
 		b.check("CLOSE-002", "ends-as-cancelled")
 		b.add("await turn %s", how)
@@ -219,7 +219,7 @@ func loads(b *builder) {
 		b.finish()
 		b.check("", "both-are-answered")
 		b.add("await response L")
-		b.add("await turn any")
+		b.add("await turn %s", b.seen.anyEnd())
 		b.again("", "LOAD-007")
 		return
 	}
