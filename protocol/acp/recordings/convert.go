@@ -77,10 +77,16 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 	if c.places.Chance {
 		head = append(head, script.New("golden off"))
 	}
-	made := &script.File{Lines: slices.Concat(head, c.conditions(), c.rulesOff(p), c.setUp(), writes, c.lines,
-		[]*script.Line{{Kind: script.Blank}}), Files: files}
+	if c.turns == 0 { // what it asks of the agent is a check all the same
+		c.lines = append([]*script.Line{{Kind: script.Blank}, script.New("check recorded")}, c.lines...)
+	}
+	made := &script.File{Lines: slices.Concat(head, c.conditions(), c.rulesOff(p), c.setUp(), writes, c.lines),
+		Files: files}
 	if said != nil {
 		made.Files = append(made.Files, script.ArchiveFile{File: txtar.File{Name: "llm.yaml", Data: said}})
+	}
+	if len(made.Files) > 0 {
+		made.Lines = append(made.Lines, &script.Line{Kind: script.Blank})
 	}
 	c.out.Text = script.Format(made)
 	if _, err := p.Parse("recorded", "recorded.txtar", c.out.Text); err != nil {
