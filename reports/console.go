@@ -248,11 +248,14 @@ func andMore(n int) string {
 }
 
 // causes are what is wrong, each once; what was known is left out.
-func (c *Console) causes(all []scenarios.Cause) string {
+func (c *Console) causes(run scenarios.Run) string {
 	var b strings.Builder
 	const most = 12 // of a class
-	left := map[scenarios.Verdict]int{}
-	for _, cause := range all {
+	left, again := map[scenarios.Verdict]int{}, map[string]string{}
+	for _, r := range run.Results {
+		again[r.ID] = r.Rerun
+	}
+	for _, cause := range run.Causes {
 		if cause.Known {
 			continue
 		}
@@ -268,7 +271,8 @@ func (c *Console) causes(all []scenarios.Cause) string {
 				b.WriteString(block("      ", "seen", where))
 			}
 		default:
-			b.WriteString(harmless(block("      ", "seen", where, "citation", cause.Citation, "run again", cause.Rerun)))
+			b.WriteString(harmless(block("      ", "seen", where, "citation", cause.Citation,
+				"run again", again[cause.Scenarios[0]])))
 		}
 	}
 	for _, v := range []scenarios.Verdict{
@@ -309,7 +313,7 @@ func (c *Console) Summary(run scenarios.Run) error {
 	defer c.mu.Unlock()
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n")
-	b.WriteString(c.causes(run.Causes))
+	b.WriteString(c.causes(run))
 	for _, t := range run.Flaky {
 		fmt.Fprintf(&b, "flaky: %s passed %d of %d times\n", t.ID, t.Passed, t.Of)
 	}

@@ -197,7 +197,7 @@ var _ = Describe("the console", func() {
 		all := told(reports.ConsoleOptions{Quiet: true}, list...)
 		Expect(strings.Count(all, "as in a/0: TURN-END reason  It ended as")).To(Equal(171))
 		_, summary, _ := strings.Cut(all, "\n\n")
-		Expect(summary).To(Equal("FAIL  TURN-END reason  It ended as 0.\n      seen         in 172 scenarios: a/171, a/170, a/169 and 169 more\n" +
+		Expect(summary).To(Equal("FAIL  TURN-END reason  It ended as 171.\n      seen         in 172 scenarios: a/171, a/170, a/169 and 169 more\n" +
 			"      citation     a sentence\n      run again    again 171\nFAIL    172 scenarios: 172 fail by 1 cause, 0ms\n"))
 	})
 

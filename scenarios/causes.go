@@ -23,8 +23,6 @@ type Cause struct {
 	Known bool `json:"known,omitempty"`
 	// Scenarios are those that show it, the one with the fewest frames first.
 	Scenarios []string `json:"scenarios"`
-	// Rerun is the command that runs the first of them again.
-	Rerun string `json:"rerun,omitempty"`
 }
 
 // Sighting is a cause as one result shows it.
@@ -42,7 +40,7 @@ func (s Sighting) Key() string { return s.key }
 func (r *Result) Sightings() []Sighting {
 	var all []Sighting
 	see := func(key string, c Cause) {
-		c.Scenarios, c.Rerun = []string{r.ID}, r.Rerun
+		c.Scenarios = []string{r.ID}
 		all = append(all, Sighting{Cause: c, key: string(c.Class) + " " + key})
 	}
 	for _, f := range r.Findings {
@@ -125,7 +123,7 @@ func Causes(results []Result) []Cause {
 		}
 		return key
 	}
-	var frames []int
+	frames := map[string]int{}
 	var seen []Sighting
 	for i := range results {
 		here := results[i].Sightings()
@@ -141,17 +139,19 @@ func Causes(results []Result) []Cause {
 				}
 			}
 		}
-		for _, s := range here {
-			seen, frames = append(seen, s), append(frames, results[i].Frames)
-		}
+		frames[results[i].ID] = results[i].Frames
+		seen = append(seen, here...)
 	}
-	at, fewest := map[string]int{}, map[string]int{}
+	slices.SortStableFunc(seen, func(a, b Sighting) int {
+		return cmp.Or(frames[a.Scenarios[0]]-frames[b.Scenarios[0]], cmp.Compare(a.Scenarios[0], b.Scenarios[0]))
+	})
+	at := map[string]int{}
 	var all []Cause
-	for i, s := range seen {
+	for _, s := range seen {
 		key := root(s.key)
 		n, ok := at[key]
 		if !ok {
-			at[key], fewest[key] = len(all), frames[i]
+			at[key] = len(all)
 			all = append(all, s.Cause)
 			continue
 		}
@@ -160,12 +160,7 @@ func Causes(results []Result) []Cause {
 		if s.key == key && c.ID != s.ID {
 			c.ID, c.Title, c.Requirements, c.Citation = s.ID, s.Title, s.Requirements, s.Citation
 		}
-		switch id := s.Scenarios[0]; {
-		case slices.Contains(c.Scenarios, id):
-		case frames[i] < fewest[key]:
-			fewest[key], c.Rerun = frames[i], s.Rerun
-			c.Scenarios = slices.Insert(c.Scenarios, 0, id)
-		default:
+		if id := s.Scenarios[0]; !slices.Contains(c.Scenarios, id) {
 			c.Scenarios = append(c.Scenarios, id)
 		}
 	}

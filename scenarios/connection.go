@@ -162,16 +162,6 @@ func (r *run) killAgent(ctx context.Context, l *Line) error {
 	return nil
 }
 
-// Patience is the context for the answer to a request: agents take longer to
-// start than to do anything else.
-func (r *run) Patience(ctx context.Context, method string) (context.Context, context.CancelFunc) {
-	d := r.engine.Profile.Timeouts.Start
-	if !r.protocol().Start(method) || d <= r.engine.StepTimeout || r.engine.Debug {
-		return r.StepTimeout(ctx, 0)
-	}
-	return context.WithTimeoutCause(ctx, d, &timerError{"start timeout", d})
-}
-
 // Unsent is the miss of an act whose frame could not be written.
 func (r *run) Unsent(l *Line, err error) error {
 	r.ExpectExit()

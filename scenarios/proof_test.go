@@ -105,7 +105,7 @@ type bench struct {
 
 // newBench starts the trials of a list, in its order.
 func newBench(list []*trial) *bench {
-	const trials = 16 // at a time
+	const trials = 8 // at a time
 	ctx, stop := context.WithCancel(context.Background())
 	b := &bench{stop: stop, named: map[string]*trial{}}
 	slots := make(chan struct{}, trials)
@@ -157,7 +157,9 @@ func engineOf(f faults.Fault) *scenarios.Engine {
 		e.StepTimeout = time.Second
 	}
 	if f.Name != "" {
-		e.ExtraArgs = []string{"--fault", f.Name}
+		p := *e.Profile
+		p.Timeouts.Start = 10 * time.Second // it does not start slowly
+		e.Profile, e.ExtraArgs = &p, []string{"--fault", f.Name}
 	}
 	if !f.Process && !everywhere {
 		inside(e)

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/confined"
@@ -354,26 +353,6 @@ func (r *run) natural(e transcript.Entry) string {
 	}
 	return string(e.Raw)
 }
-
-// StepTimeout bounds one line.
-func (r *run) StepTimeout(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
-	d, name := within, "within"
-	if d == 0 {
-		d, name = r.engine.StepTimeout, "step timeout"
-	}
-	if r.engine.Debug {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeoutCause(ctx, d, &timerError{name, d})
-}
-
-// timerError names the timer that ended a wait.
-type timerError struct {
-	name string
-	d    time.Duration
-}
-
-func (e *timerError) Error() string { return fmt.Sprintf("%s %v", e.name, e.d) }
 
 // InWork resolves a path of the script inside the workspace.
 func (r *run) InWork(name string) string {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // What is missing here: no subreaper and no Pdeathsig. The keeper finds the
@@ -102,6 +103,9 @@ func (p Info) Dying() bool { return false }
 
 // Stopped cannot be told here.
 func Stopped(int) bool { return false }
+
+// Starved cannot be told here.
+func Starved() time.Duration { return 0 }
 
 // Busy cannot be told here.
 func Busy(int) bool { return false }

@@ -113,3 +113,6 @@ func KillLed(*exec.Cmd) {}
 
 // KillCarriers cannot look into environments here.
 func KillCarriers(string) {}
+
+// Starved cannot be told here.
+func Starved() time.Duration { return 0 }

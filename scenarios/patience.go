@@ -1,0 +1,71 @@
+package scenarios
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/internal/process"
+)
+
+// Patience is the context for the answer to a request: agents take longer to
+// start than to do anything else.
+func (r *run) Patience(ctx context.Context, method string) (context.Context, context.CancelFunc) {
+	d := r.engine.Profile.Timeouts.Start
+	if !r.protocol().Start(method) || d <= r.engine.StepTimeout || r.engine.Debug {
+		return r.StepTimeout(ctx, 0)
+	}
+	return patient(ctx, d, &timerError{"start timeout", d}, process.Starved)
+}
+
+// StepTimeout bounds one line.
+func (r *run) StepTimeout(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
+	d, name := within, "within"
+	if d == 0 {
+		d, name = r.engine.StepTimeout, "step timeout"
+	}
+	if r.engine.Debug {
+		return context.WithCancel(ctx)
+	}
+	return patient(ctx, d, &timerError{name, d}, process.Starved)
+}
+
+// timerError names the timer that ended a wait.
+type timerError struct {
+	name string
+	d    time.Duration
+}
+
+func (e *timerError) Error() string { return fmt.Sprintf("%s %v", e.name, e.d) }
+
+// most is how many times as long as it is a timeout may take on a busy machine.
+const most = 4
+
+// patient is a context that ends after d, not counting the time in which processes of
+// this machine waited for a processor, of which starved is the sum: nobody can answer
+// who may not run. It ends after four times d all the same.
+func patient(
+	ctx context.Context, d time.Duration, cause error, starved func() time.Duration,
+) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	began, before := time.Now(), starved()
+	var mu sync.Mutex
+	var timer *time.Timer
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(d, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		left := min(d+starved()-before, most*d) - time.Since(began)
+		if left < time.Millisecond || ctx.Err() != nil {
+			cancel(cause)
+			return
+		}
+		timer.Reset(left)
+	})
+	return ctx, func() {
+		timer.Stop()
+		cancel(context.Canceled)
+	}
+}
