@@ -44,12 +44,17 @@ const most = 4
 
 // patient is a context that ends after d, not counting the time in which processes of
 // this machine waited for a processor, of which starved is the sum: nobody can answer
-// who may not run. It ends after four times d all the same.
+// who may not run. It ends after four times d all the same, and where d does, before
+// ctx ends.
 func patient(
 	ctx context.Context, d time.Duration, cause error, starved func() time.Duration,
 ) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	began, before := time.Now(), starved()
+	longest := most * d
+	if end, ok := ctx.Deadline(); ok {
+		longest = max(d, min(longest, end.Sub(began)-time.Second))
+	}
 	var mu sync.Mutex
 	var timer *time.Timer
 	mu.Lock()
@@ -57,7 +62,7 @@ func patient(
 	timer = time.AfterFunc(d, func() {
 		mu.Lock()
 		defer mu.Unlock()
-		left := min(d+starved()-before, most*d) - time.Since(began)
+		left := min(d+starved()-before, longest) - time.Since(began)
 		if left < time.Millisecond || ctx.Err() != nil {
 			cancel(cause)
 			return
