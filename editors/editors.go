@@ -39,6 +39,9 @@ type Bench struct {
 	Read  func(file string) (*transcript.Transcript, error)
 }
 
+// judgedOutput is how much of what a client prints is judged, in bytes.
+const judgedOutput = 1 << 20
+
 // Run runs one scenario with a client, and leaves its evidence in out.
 func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string, out string) (res scenarios.Result,
 	err error) {
@@ -88,7 +91,13 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 		return res, err
 	}
 	if len(sessions) > 0 {
-		sessions[len(sessions)-1].Left = left
+		last := &sessions[len(sessions)-1]
+		last.Left, last.Seen = left, &replay.Seen{Late: late}
+		printed, err := os.ReadFile(filepath.Join(out, "client.stdout"))
+		if err != nil {
+			return res, err
+		}
+		last.Seen.Printed = string(printed[:min(len(printed), judgedOutput)])
 	}
 	began := res.Started
 	res = b.Judge.Editor(res, s.Agent, sessions)

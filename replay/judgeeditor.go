@@ -2,6 +2,7 @@ package replay
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,6 +20,14 @@ type Session struct {
 	Log *transcript.Transcript
 	// Left are processes of ours that the editor left running when it ended.
 	Left []string
+	// Seen is what was seen of the editor itself, if it was started from here.
+	Seen *Seen
+}
+
+// Seen is what an editor did beside its connections.
+type Seen struct {
+	Printed string // what it wrote to stdout
+	Late    bool   // it had to be ended when its time was up
 }
 
 // Editor judges an editor by the connections it had with our agent: by the
@@ -109,7 +118,17 @@ func (j Judge) classOf(ids []string) scenarios.Verdict {
 // expect looks for what a line says. applies is false if the editor never came
 // to where it could have been seen.
 func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
-	if x.What == "left-running" {
+	switch x.What {
+	case "shown", "ended":
+		return ofItself(x, sessions)
+	case "left-open":
+		for _, s := range sessions {
+			if open := openAtEnd(s.Log); len(open) > 0 {
+				return "it left while " + strings.Join(open, ", ") + " was open", !x.Negate, true
+			}
+		}
+		return "nothing was open when it left", x.Negate, true
+	case "left-running":
 		var left []string
 		for _, s := range sessions {
 			left = append(left, s.Left...)
@@ -172,6 +191,47 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 		observed = strings.Join(others, "; ")
 	}
 	return observed, ok != x.Negate, true
+}
+
+// ofItself judges what an editor did beside its connections.
+func ofItself(x *scenarios.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
+	seen := sessions[len(sessions)-1].Seen
+	switch {
+	case seen == nil:
+		return "the editor was not started from here", false, false
+	case x.What == "ended":
+		observed = pick(seen.Late, "its time was up", "it ended by itself")
+		return observed, seen.Late == x.Negate, true
+	}
+	where, text := regexp.MustCompile(x.Where), regexp.MustCompile(x.About) // the parser has compiled both
+	if seen.Printed == "" || !where.MatchString(seen.Printed) {
+		return "the editor printed nothing of the kind", false, false
+	}
+	return "it printed " + strconv.Quote(shorten(seen.Printed)), text.MatchString(seen.Printed) != x.Negate, true
+}
+
+func pick(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
+}
+
+// openAtEnd is the methods of an editor's requests that were open when it ended the
+// agent's input while the agent lived.
+func openAtEnd(t *transcript.Transcript) []string {
+	open := map[int]string{}
+	for e := range t.All() {
+		switch {
+		case e.Source == transcript.Process && e.Kind == transcript.StdinClosed:
+			return slices.Sorted(maps.Values(open))
+		case e.Source == transcript.Editor && e.Kind == transcript.Request:
+			open[e.Seq] = e.Method
+		case e.Source == transcript.Agent && e.Kind == transcript.Response:
+			delete(open, e.Ref)
+		}
+	}
+	return nil
 }
 
 // leftAtOnce reports whether the editor, with nothing to wait for, ended the agent's

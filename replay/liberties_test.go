@@ -364,7 +364,8 @@ func beside(x *scenarios.Scenario, name string) bool {
 	return slices.Contains(x.Tags, "slow") || x.ID == "editors/m11-stubborn-tree" ||
 		x.ID == "editors/m08-permission-and-cancel" && name == "a cancel after the first text" || strings.HasPrefix(x.ID, "editors/m10-") ||
 		slices.Contains(x.Tags, "cancel") && habits.cancelAt != "agent_message_chunk" && habits.patience == 0 ||
-		strings.HasPrefix(x.ID, "editors/m01-") && habits.leaves || // which asks whether the connection is still there
+		// These ask whether the connection is still there.
+		(strings.HasPrefix(x.ID, "editors/m01-") || x.ID == "editors/m12-noise") && habits.leaves ||
 		(x.ID == "editors/m12-long-lines" || x.ID == "editors/m01-burst-long") && name != "files"
 }
 

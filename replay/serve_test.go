@@ -133,6 +133,33 @@ sent session/prompt count=1 sessionId=session-1
 		Expect(res.Findings).To(BeEmpty())
 	})
 
+	It("judges what the editor did beside its connections only where it was started from here", func() {
+		script := played(`
+on prompt {
+	text 'Hello.'
+	end end_turn
+}
+check shown
+shown 'Hello' where='H'
+check ended
+ended
+check stayed
+! left-open
+`)
+		verdicts := func(seen *replay.Seen) (list []scenarios.Verdict) {
+			log, err := transcript.New(transcript.Header{}, transcript.Options{})
+			Expect(err).NotTo(HaveOccurred())
+			for _, c := range judge.Editor(scenarios.Result{ID: "x"}, script, []replay.Session{{Log: log, Seen: seen}}).Checks {
+				list = append(list, c.Verdict)
+			}
+			return list
+		}
+		Expect(verdicts(nil)).To(Equal([]scenarios.Verdict{scenarios.Skip, scenarios.Skip, scenarios.Pass}))
+		Expect(verdicts(&replay.Seen{Printed: "other"})).To(Equal([]scenarios.Verdict{scenarios.Skip, scenarios.Pass, scenarios.Pass}))
+		Expect(verdicts(&replay.Seen{Printed: "H", Late: true})).To(Equal([]scenarios.Verdict{scenarios.Lint, scenarios.Lint, scenarios.Pass}))
+		Expect(verdicts(&replay.Seen{Printed: "Hello"})).To(Equal([]scenarios.Verdict{scenarios.Pass, scenarios.Pass, scenarios.Pass}))
+	})
+
 	It("waits for a cancel, and skips checks about what the editor never came to", func() {
 		s := played(`
 on prompt {

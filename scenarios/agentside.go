@@ -33,9 +33,11 @@ type AgentExpectation struct {
 	Line   int
 	Text   string
 	Negate bool
-	// What is "sent", "answered" or "left-running"; About the method or the name of a
-	// request.
+	// What is "sent", "answered", "shown", "ended", "left-open" or "left-running"; About
+	// the method, the name of a request, or a regular expression.
 	What, About string
+	// Where is a regular expression for what has to be shown for the line to apply.
+	Where string
 	// Count is how often, "" at least once: "2", ">=2", "<=1".
 	Count string
 	// Fields are conditions on the frame.
@@ -84,6 +86,16 @@ func (p *Protocol) agentCommands() []*Command {
 		}, {
 			Name: "answered", Group: "agent", Args: "NAME [path=value…]", Negatable: true,
 			Summary: "ask what it answered; kind= is that of the option, error= a code", Compile: compileExpectation,
+		}, {
+			Name: "shown", Group: "agent", Args: "'REGEXP' [where='REGEXP']", Negatable: true,
+			Summary: "ask whether the editor printed such text; where= is what it has to print at all",
+			Compile: compileExpectation,
+		}, {
+			Name: "ended", Group: "agent", Negatable: true,
+			Summary: "ask whether the editor ended by itself in its time", Compile: compileExpectation,
+		}, {
+			Name: "left-open", Group: "agent", Negatable: true,
+			Summary: "ask whether it ended the agent's input in the middle of its own request", Compile: compileExpectation,
 		}, {
 			Name: "left-running", Group: "agent", Negatable: true,
 			Summary: "ask whether a process of ours was left running", Compile: compileExpectation,
@@ -154,7 +166,15 @@ func compileExpectation(l *Line) Step {
 		return l.Mistake(l.Name.Column, "open a check first: check SLUG", "%s stands in no check", l.Name.Raw())
 	}
 	x := AgentExpectation{Line: l.Number, Text: l.Text, Negate: l.Negated, What: l.Name.Raw()}
-	if x.What != "left-running" {
+	switch x.What {
+	case "shown":
+		where := l.Options("where")["where"]
+		x.About = l.One(0, "a regular expression")
+		x.Where, _ = where.Literal()
+		l.regexp(l.Name.Column, x.About)
+		l.regexp(where.Column, x.Where)
+		l.Rest = l.Rest[1:]
+	case "sent", "answered":
 		about := l.One(0, "a method or a name")
 		ok := l.p.names[about]
 		if x.About = about; x.What == "sent" {

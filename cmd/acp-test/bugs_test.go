@@ -23,9 +23,12 @@ func TestBugs(t *testing.T) {
 		if b.NotJudged == "" && (len(b.Faults) == 0 || len(b.Found) == 0) {
 			t.Errorf("bug %d has no fault or no finder", b.Number)
 		}
+		if b.Side == "editor" {
+			continue // the careless editors of package replay hold them
+		}
 		finds := map[string]bool{}
 		for _, name := range b.Faults {
-			reddens := reddensOf(b.Side, name)
+			reddens := reddensOf(name)
 			if reddens == nil {
 				t.Errorf("bug %d: no fault of the %s is called %s", b.Number, b.Side, name)
 			}
@@ -50,8 +53,8 @@ func TestBugs(t *testing.T) {
 	}
 }
 
-// reddensOf is what surely finds a fault of a side, nil if there is no such fault.
-func reddensOf(_, name string) []string {
+// reddensOf is what surely finds a fault, nil if there is no such fault.
+func reddensOf(name string) []string {
 	f, _ := faults.Find(name)
 	return f.Reddens
 }

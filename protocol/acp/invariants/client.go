@@ -17,7 +17,21 @@ func clientGate() *rule {
 	directories := r.fail("directories", "additional directories the agent did not advertise", "DIRS-001")
 	servers := r.fail("mcp-servers", "an MCP transport the agent did not advertise", "SESSION-014")
 	content := r.fail("content", "prompt content the agent did not advertise", "PROMPT-002")
+	served := r.lint("served", "a request was carried out that the client had not advertised", "RPC-023")
 	return r.watching(func(w *watch) {
+		for v, has := range map[verb]func(clientCaps) bool{
+			readFile:       func(c clientCaps) bool { return c.read },
+			writeFile:      func(c clientCaps) bool { return c.write },
+			createTerminal: func(c clientCaps) bool { return c.terminal },
+		} {
+			w.on(func(ev *event) {
+				w.Saw(served)
+				if ev.conn.initDone > 0 && !has(ev.conn.client) && ev.succeeded() {
+					w.find(served, ev, ev.request.method, []int{ev.Ref}, "The client carried out %s, which it had not advertised.",
+						ev.request.method)
+				}
+			}, answered(v))
+		}
 		gateOf := map[verb]string{
 			loadSession: "LOAD-001", resumeSession: "RESUME-001", listSessions: "LIST-001",
 			closeSession: "CLOSE-001", deleteSession: "DELETE-001", logout: "AUTH-010",

@@ -1,18 +1,34 @@
 package invariants
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // clientPermCancel judges the answers to permission requests of a turn that
 // was cancelled.
 func clientPermCancel() *rule {
-	r := ofClient("C-PERM-CANCEL", "Permission requests of a cancelled turn are answered with outcome cancelled.")
+	r := ofClient("C-PERM-CANCEL", "Permission requests of a cancelled turn, and no others, are answered with cancelled.")
 	answer := r.fail("outcome",
 		"a permission request of a cancelled turn got another answer than cancelled", "CANCEL-006", "PERM-011")
+	denied := r.lint("denied", "a permission was denied with cancelled, although a rejection was on offer", "PERM-011")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			t := ev.request.turn
-			if t == nil || t.cancel == nil || t.ended > 0 {
+			if t == nil || t.ended > 0 {
+				return
+			}
+			if a, _ := t.stopper(); a == nil && !t.disturbed {
+				w.Saw(denied)
+				if ev.request.back == nil && ev.result.Get("outcome").Get("outcome").Is("cancelled") &&
+					slices.ContainsFunc(ev.request.options, func(o permit) bool { return strings.HasPrefix(o.kind, "reject_") }) {
+					w.find(denied, ev, fmt.Sprint(ev.Ref), []int{ev.Ref},
+						"The client answered cancelled where nobody had cancelled the turn; the agent offered a way to reject.")
+				}
+			}
+			if t.cancel == nil {
 				return
 			}
 			w.Saw(answer)

@@ -1,0 +1,401 @@
+package replay_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/mockclient"
+)
+
+// carelessEditors are the editors of the public record, one fault each.
+var carelessEditors = []careless{
+	{name: "pieces-out-of-order", scenario: "m01-burst", reddens: []string{"m01-burst#in-order"}, hear: swapPieces},
+	{name: "last-piece-lost", scenario: "m01-burst", reddens: []string{"m01-burst#last-text"}, hear: loseLast},
+	{name: "answer-overtaken", scenario: "m02-updates-with-new",
+		reddens: []string{"m02-updates-with-new#session-usable"}, hear: failOpening("session/new")},
+	{name: "first-updates-dropped", scenario: "m02-updates-with-new",
+		reddens: []string{"m02-updates-with-new#first-commands"}, hear: dropFirst},
+	{name: "idle-updates-dropped", scenario: "m05-after-the-turn",
+		reddens: []string{"m05-after-the-turn#late-text"}, hear: dropIdle},
+	{name: "foreign-update-fatal", scenario: "m03-update-before-new",
+		reddens: []string{"m03-update-before-new#session-usable"}, hear: failOpening("session/new")},
+	{name: "load-blocked-by-updates", scenario: "m04-load",
+		reddens: []string{"m04-load#prompt-after-load"}, hear: failOpening("session/load")},
+	{name: "replay-dropped", scenario: "m04-load", reddens: []string{"m04-load#history"}, hear: dropReplay},
+	{name: "replay-stored-again", scenario: "m04-load", reddens: []string{"m04-load#once"}, hear: replayTwice},
+	{name: "replay-told-as-live", scenario: "m04-load", reddens: []string{"m04-load#once"}, hear: replayAgainInTurn},
+	{name: "unknown-call-shown", scenario: "m06-odd-tool-calls",
+		reddens: []string{"m06-odd-tool-calls#unannounced"}, hear: showUnknown},
+	{name: "replaced-content-hidden", scenario: "m06-odd-tool-calls",
+		reddens: []string{"m06-odd-tool-calls#replaced-content"}, hear: hideReplaced},
+	{name: "update-takes-question-away", scenario: "m07-permission-options",
+		reddens: []string{"m07-permission-options#two-rejects"}, say: silentOn("call-2")},
+	{name: "bare-question-unseen", scenario: "m07-permission-options",
+		reddens: []string{"m07-permission-options#unannounced"}, say: silentOn("call-1")},
+	{name: "messages-joined", scenario: "m19-message-ids",
+		reddens: []string{"m19-message-ids#apart"}, hear: dropMessageIDs},
+	{name: "dead-agent-kept", scenario: "m10-exit-idle", reddens: []string{"m10-exit-idle#ended"}, waits: true},
+	{name: "exit-in-turn-unseen", scenario: "m10-crash-mid-turn", reddens: []string{"m10-crash-mid-turn#ended"}, waits: true},
+	{name: "exit-in-setup-unseen", scenario: "m10-exit-in-new", reddens: []string{"m10-exit-in-new#ended"}, waits: true},
+	{name: "half-a-frame-unseen", scenario: "m10-half-a-frame", reddens: []string{"m10-half-a-frame#ended"}, waits: true},
+	{name: "stop-answers-nothing", scenario: "m08-permission-and-cancel",
+		reddens: []string{"m08-permission-and-cancel#open-answered"}, say: stopSilently},
+	{name: "cancel-again", scenario: "m09-cancel-ignored",
+		reddens: []string{"m09-cancel-ignored#one-cancel"}, say: cancelTwice},
+	{name: "late-answer-dropped", scenario: "m09-cancel-ignored",
+		reddens: []string{"m09-cancel-ignored#late-answer"}, hear: dropAfterCancel, say: noteCancel},
+	{name: "leaves-at-stop", scenario: "m09-cancelled", reddens: []string{"m09-cancelled#waited"}, say: leaveAtCancel},
+	{name: "restarts-after-stop", scenario: "m09-cancelled", reddens: []string{"m09-cancelled#same-agent"}, restarts: true},
+	{name: "restarts-after-error", scenario: "m09-cancel-error", reddens: []string{"m09-cancel-error#same-agent"}, restarts: true},
+	{name: "waits-for-deaf-agent", scenario: "m09-cancel-unanswered",
+		reddens: []string{"m09-cancel-unanswered#ended"}, waits: true},
+	{name: "cancel-without-session", scenario: "m09-cancel-error",
+		reddens: []string{"m09-cancel-error#right-session"}, say: cancelNothing},
+	{name: "open-question-kept", scenario: "m08-permission-and-cancel",
+		reddens: []string{"m08-permission-and-cancel#open-answered", "m08-permission-and-cancel#late-answered"},
+		say:     silentOn("call-1")},
+	{name: "late-question-kept", scenario: "m08-permission-and-cancel",
+		reddens: []string{"m08-permission-and-cancel#late-answered"}, say: silentOnSecond},
+	{name: "denies-with-cancelled", scenario: "m07-permission-options", reddens: []string{"C-PERM-CANCEL"}, say: denyByCancel},
+	{name: "other-option-ids", scenario: "m07-permission-options", reddens: []string{"C-PERM-OFFERED",
+		"m07-permission-options#unannounced", "m07-permission-options#two-rejects", "m07-permission-options#only-allow"},
+		say: kindsForIDs},
+	{name: "unknown-unanswered", scenario: "m13-unknown-methods", reddens: []string{"m13-unknown-methods#answers",
+		"m13-unknown-methods#vendor-request", "m13-unknown-methods#unknown-request"}, say: silentOnErrors},
+	{name: "unknown-answered-with-null", scenario: "m13-unknown-methods", reddens: []string{
+		"m13-unknown-methods#vendor-request", "m13-unknown-methods#unknown-request"}, say: nullForErrors},
+	{name: "unadvertised-carried-out", scenario: "m13-unknown-methods", reddens: []string{"C-GATE"}, say: advertiseNothing},
+	{name: "version-ignored", scenario: "m17-version", reddens: []string{"m17-version#no-session"}, hear: hearVersion1},
+	{name: "ids-confused", scenario: "m14-request-ids", reddens: []string{"m14-request-ids#uuid", "C-ANSWER"}, say: confuseIDs},
+	{name: "long-line-fatal", scenario: "m12-long-lines", reddens: []string{"m12-long-lines#connection-survives"},
+		hear: dieOfLongLines, say: silentWhenDead},
+	{name: "cut-characters-broken", scenario: "m12-long-lines",
+		reddens: []string{"m12-long-lines#whole-characters"}, hear: breakCharacters},
+	{name: "noise-fatal", scenario: "m12-noise", reddens: []string{"m12-noise#connection-survives"},
+		say: silentOnErrors},
+	{name: "stream-stops", scenario: "m01-burst", reddens: []string{"m01-burst#connection-survives",
+		"m01-burst#last-text"}, say: silentOnErrors},
+	{name: "whole-file-always", scenario: "m15-files", reddens: []string{"m15-files#second-line", "m15-files#limit-alone",
+		"m15-files#from-the-third", "m15-files#missing-is-an-error"}, handlers: map[string]func(*mockclient.Request){
+		readFile: always(object{"content": "one\ntwo\nthree\n"})}},
+	{name: "line-ends-lost", scenario: "m15-line-ends", reddens: []string{"m15-line-ends#line-ends-stay",
+		"m15-line-ends#second-line", "m15-line-ends#last-line", "m15-line-ends#beyond-the-end", "m15-line-ends#no-lines"},
+		handlers: map[string]func(*mockclient.Request){readFile: always(object{"content": "one\ntwo\nthree\n"})}},
+	{name: "any-path", scenario: "m15-outside", reddens: []string{"m15-outside#writes-stay-inside",
+		"m15-outside#reads-stay-inside", "m15-outside#relative-write", "m15-outside#relative-read"},
+		handlers: map[string]func(*mockclient.Request){
+			readFile: always(object{"content": "root:x:0:0"}), writeFile: always(object{})}},
+	{name: "no-missing-folder", scenario: "m15-outside", reddens: []string{"m15-outside#creates-the-file"},
+		handlers: map[string]func(*mockclient.Request){
+			writeFile: func(r *mockclient.Request) { r.Fail(-32603, "there is no such folder") }}},
+	{name: "output-cut-in-a-character", scenario: "m16-output-limit", reddens: []string{"m16-output-limit#whole-characters",
+		"m16-output-limit#keeps-the-end", "m16-output-limit#says-that-it-cut", "C-TERM-UTF8"}, handlers: map[string]func(*mockclient.Request){
+		output: always(object{"output": "begin-\uFFFD", "truncated": false})}},
+	{name: "all-of-the-output", scenario: "m16-large-output", reddens: []string{"m16-large-output#keeps-the-end",
+		"m16-large-output#says-that-it-cut", "C-TERM-UTF8"}, handlers: map[string]func(*mockclient.Request){
+		output: always(object{"output": strings.Repeat("x", 2000), "truncated": false})}},
+	{name: "status-before-the-exit", scenario: "m16-kill", reddens: []string{"m16-kill#runs"},
+		handlers: map[string]func(*mockclient.Request){
+			output: always(object{"output": "", "truncated": false, "exitStatus": object{"exitCode": 0}})}},
+	{name: "output-after-release", scenario: "m16-terminals", reddens: []string{"m16-terminals#use-after-release"},
+		handlers: map[string]func(*mockclient.Request){
+			output: always(object{"output": "still here", "truncated": false})}},
+	{name: "ended-command-unanswered", scenario: "m16-terminals", reddens: []string{"m16-terminals#wait"},
+		say: silentOnExit},
+	{name: "agent-left-running", scenario: "m11-stubborn-tree", reddens: []string{"m11-stubborn-tree#tree-gone"},
+		leavesRunning: true},
+	{name: "waits-for-mode-update", scenario: "m18-modes", reddens: []string{"m18-modes#goes-on"}, say: neverPrompt},
+}
+
+const (
+	readFile  = "fs/read_text_file"
+	writeFile = "fs/write_text_file"
+	output    = "terminal/output"
+)
+
+func kindOf(m object) any { return dig(m, "params", "update", "sessionUpdate") }
+
+func textOf(m object) string {
+	s, _ := dig(m, "params", "update", "content", "text").(string)
+	return s
+}
+
+func isAnswer(m object) bool { return m["method"] == nil }
+
+func swapPieces(e *editing, m object) []object {
+	first, _ := e.memory["first"].(object)
+	if kindOf(m) == "agent_message_chunk" && first == nil {
+		e.memory["first"] = m
+		return nil
+	}
+	delete(e.memory, "first")
+	if first == nil {
+		return []object{m}
+	}
+	if kindOf(m) == "agent_message_chunk" {
+		return []object{m, first}
+	}
+	return []object{first, m}
+}
+
+func loseLast(e *editing, m object) []object {
+	held, _ := e.memory["held"].(object)
+	switch {
+	case kindOf(m) == "agent_message_chunk":
+		e.memory["held"] = m
+		if held == nil {
+			return nil
+		}
+		return []object{held}
+	case dig(m, "result", "stopReason") != nil:
+		return []object{m}
+	}
+	return []object{m}
+}
+
+// failOpening makes an error of the answer that opens a session.
+func failOpening(method string) func(e *editing, m object) []object {
+	return func(e *editing, m object) []object {
+		opens := dig(m, "result", "sessionId") != nil
+		if method == "session/load" {
+			_, has := m["result"]
+			opens = has && m["result"] == nil
+		}
+		if opens {
+			return []object{{"jsonrpc": "2.0", "id": m["id"], "error": object{"code": -32603, "message": "no such session"}}}
+		}
+		return []object{m}
+	}
+}
+
+func dropFirst(e *editing, m object) []object {
+	n, _ := e.memory["n"].(int)
+	if kindOf(m) != nil && n < 4 {
+		e.memory["n"] = n + 1
+		return nil
+	}
+	return []object{m}
+}
+
+func dropIdle(e *editing, m object) []object {
+	if dig(m, "result", "stopReason") != nil {
+		e.memory["idle"] = true
+	}
+	if e.memory["idle"] != nil && textOf(m) != "" {
+		return nil
+	}
+	return []object{m}
+}
+
+func loaded(e *editing, m object) bool {
+	if r, has := m["result"]; has && r == nil {
+		e.memory["loaded"] = true
+	}
+	return e.memory["loaded"] != nil
+}
+
+func dropReplay(e *editing, m object) []object {
+	if !loaded(e, m) && kindOf(m) != nil {
+		return nil
+	}
+	return []object{m}
+}
+
+func replayTwice(e *editing, m object) []object {
+	if !loaded(e, m) && kindOf(m) != nil {
+		return []object{m, m}
+	}
+	return []object{m}
+}
+
+func replayAgainInTurn(e *editing, m object) []object {
+	past, _ := e.memory["past"].([]object)
+	if !loaded(e, m) && kindOf(m) != nil {
+		e.memory["past"] = append(past, m)
+	}
+	if textOf(m) == "The new answer." {
+		return append(slices.Clone(past), m)
+	}
+	return []object{m}
+}
+
+func showUnknown(_ *editing, m object) []object {
+	id, _ := dig(m, "params", "update", "toolCallId").(string)
+	if strings.HasPrefix(id, "orphan-") {
+		u := dig(m, "params", "update").(object)
+		u["sessionUpdate"], u["title"] = "tool_call", id
+	}
+	return []object{m}
+}
+
+func hideReplaced(e *editing, m object) []object {
+	u, _ := dig(m, "params", "update").(object)
+	if u["sessionUpdate"] == "tool_call_update" && u["content"] != nil {
+		if e.memory["shown"] != nil {
+			delete(u, "content")
+		}
+		e.memory["shown"] = true
+	}
+	return []object{m}
+}
+
+func dropMessageIDs(_ *editing, m object) []object {
+	u, _ := dig(m, "params", "update").(object)
+	delete(u, "messageId")
+	return []object{m}
+}
+
+// silentOn keeps the answers to permissions for a tool call from the agent, and gives
+// up then.
+func silentOn(call string) func(e *editing, m object) []object {
+	return silentWhen(func(e *editing, asked object, _ object) bool {
+		return dig(asked, "params", "toolCall", "toolCallId") == call
+	})
+}
+
+// silentWhen keeps back the answers of which when is true. It is asked with the
+// agent's request, too.
+func silentWhen(when func(e *editing, asked, m object) bool) func(e *editing, m object) []object {
+	return func(e *editing, m object) []object {
+		if isAnswer(m) && when(e, e.asked[key(m["id"])], m) {
+			e.giveUp()
+			return nil
+		}
+		return []object{m}
+	}
+}
+
+var silentOnSecond = silentWhen(func(e *editing, asked, _ object) bool {
+	n, _ := e.memory["n"].(int)
+	e.memory["n"] = n + 1
+	return asked["method"] == "session/request_permission" && n == 1
+})
+
+var silentOnErrors = silentWhen(func(_ *editing, _, m object) bool { return m["error"] != nil })
+
+var silentOnExit = silentWhen(func(_ *editing, asked, _ object) bool { return asked["method"] == "terminal/wait_for_exit" })
+
+var silentWhenDead = silentWhen(func(e *editing, _, _ object) bool { return e.memory["dead"] != nil })
+
+func key(id any) string {
+	raw, err := json.Marshal(id)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+func stopSilently(e *editing, m object) []object {
+	if m["method"] == "session/cancel" || isAnswer(m) {
+		e.giveUp()
+		return nil
+	}
+	return []object{m}
+}
+
+func leaveAtCancel(e *editing, m object) []object {
+	if m["method"] == "session/cancel" {
+		e.giveUp()
+		return nil
+	}
+	return []object{m}
+}
+
+func cancelTwice(_ *editing, m object) []object {
+	if m["method"] == "session/cancel" {
+		return []object{m, m}
+	}
+	return []object{m}
+}
+
+func noteCancel(e *editing, m object) []object {
+	if m["method"] == "session/cancel" {
+		e.memory["cancelled"] = true
+	}
+	return []object{m}
+}
+
+func dropAfterCancel(e *editing, m object) []object {
+	if e.memory["cancelled"] != nil && textOf(m) != "" {
+		return nil
+	}
+	return []object{m}
+}
+
+func cancelNothing(e *editing, m object) []object {
+	if m["method"] == "session/cancel" {
+		dig(m, "params").(object)["sessionId"] = ""
+		e.giveUp()
+	}
+	return []object{m}
+}
+
+func denyByCancel(e *editing, m object) []object {
+	if dig(m, "result", "outcome") != nil {
+		m["result"] = object{"outcome": object{"outcome": "cancelled"}}
+	}
+	return []object{m}
+}
+
+func kindsForIDs(e *editing, m object) []object {
+	o, _ := dig(m, "result", "outcome").(object)
+	if o["optionId"] != nil {
+		o["optionId"] = "allow_once"
+	}
+	return []object{m}
+}
+
+func nullForErrors(_ *editing, m object) []object {
+	if m["error"] != nil {
+		delete(m, "error")
+		m["result"] = nil
+	}
+	return []object{m}
+}
+
+func advertiseNothing(_ *editing, m object) []object {
+	if m["method"] == "initialize" {
+		dig(m, "params").(object)["clientCapabilities"] = object{}
+	}
+	return []object{m}
+}
+
+func hearVersion1(_ *editing, m object) []object {
+	r, _ := m["result"].(object)
+	if r["protocolVersion"] != nil {
+		r["protocolVersion"] = 1
+	}
+	return []object{m}
+}
+
+func confuseIDs(e *editing, m object) []object {
+	if id, ok := m["id"].(string); ok && isAnswer(m) && len(id) > 30 {
+		e.giveUp()
+		m["id"] = 0
+	}
+	return []object{m}
+}
+
+func dieOfLongLines(e *editing, m object) []object {
+	if raw, err := json.Marshal(m); err == nil && len(raw) > 64<<10 {
+		e.memory["dead"] = true
+	}
+	return []object{m}
+}
+
+func breakCharacters(_ *editing, m object) []object {
+	if c, _ := dig(m, "params", "update", "content").(object); c["text"] != nil {
+		c["text"] = string(bytes.ReplaceAll([]byte(textOf(m)), []byte("é"), []byte("\uFFFD\uFFFD")))
+	}
+	return []object{m}
+}
+
+func neverPrompt(e *editing, m object) []object {
+	if m["method"] == "session/prompt" {
+		e.giveUp()
+		return nil
+	}
+	return []object{m}
+}
