@@ -115,12 +115,23 @@ func look(t *transcript.Transcript, n int, m fakellm.TurnNode, effects []effect)
 		case e.Source != transcript.Agent || e.Session != s.session:
 		case e.Kind == transcript.Response && e.Ref == prompt:
 			s.stop = e.JSON().Path("result.stopReason").Str()
+			s.reached(f.requests)
 			return s
 		case e.Kind == transcript.Notification || e.Kind == transcript.Request:
 			s.shown(&f, e)
 		}
 	}
 	return s
+}
+
+// reached forgets the places in replies of the model that the agent did not ask for: it
+// may have a limit of its own.
+func (s *seen) reached(requests int) {
+	for i, f := range s.frames {
+		if f.hold != nil && f.hold.Reply >= requests {
+			s.frames[i].hold, s.frames[i].held = nil, false
+		}
+	}
 }
 
 // end is how the turn ends when nothing is done to it.
