@@ -107,13 +107,6 @@ func (r *reader) finish() *said {
 	return &r.said
 }
 
-// readAnswer reads a whole body, streamed or not.
-func readAnswer(f format, body []byte) *said {
-	r := reader{format: f}
-	r.write(body)
-	return r.finish()
-}
-
 func number64(v wire.Value, to *int) bool {
 	n, ok := v.Int()
 	if ok {

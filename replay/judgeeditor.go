@@ -129,14 +129,7 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 		}
 		return "nothing was open when it left", x.Negate, true
 	case "left-running":
-		var left []string
-		for _, s := range sessions {
-			left = append(left, s.Left...)
-		}
-		if len(left) == 0 {
-			return "nothing was left running", x.Negate, true
-		}
-		return "left running: " + strings.Join(left, "; "), !x.Negate, true
+		return leftRunning(x, sessions)
 	}
 	matched, seen := 0, 0
 	var others []string
@@ -171,19 +164,7 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 		observed = "the editor ended the agent's input when " + x.About + " was asked, perhaps without having seen it"
 		return observed, false, false
 	}
-	ok = matched >= 1
-	if x.Count != "" {
-		number := strings.TrimLeft(x.Count, "<>=")
-		n, _ := strconv.Atoi(number) // the parser has seen to that
-		switch {
-		case strings.HasPrefix(x.Count, ">="):
-			ok = matched >= n
-		case strings.HasPrefix(x.Count, "<="):
-			ok = matched <= n
-		default:
-			ok = matched == n
-		}
-	}
+	ok = counted(x.Count, matched)
 	observed = fmt.Sprintf("%d of %d fit", matched, seen)
 	if seen == 0 {
 		observed = "there was none"
@@ -191,6 +172,33 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 		observed = strings.Join(others, "; ")
 	}
 	return observed, ok != x.Negate, true
+}
+
+// leftRunning looks for processes of ours that outlived the editor.
+func leftRunning(x *scenarios.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
+	var left []string
+	for _, s := range sessions {
+		left = append(left, s.Left...)
+	}
+	if len(left) == 0 {
+		return "nothing was left running", x.Negate, true
+	}
+	return "left running: " + strings.Join(left, "; "), !x.Negate, true
+}
+
+// counted reports whether a number is what a script asks for: "2", ">=2", "<=2", or at
+// least one for "".
+func counted(want string, got int) bool {
+	n, _ := strconv.Atoi(strings.TrimLeft(want, "<>=")) // the parser has seen to that
+	switch {
+	case want == "":
+		return got >= 1
+	case strings.HasPrefix(want, ">="):
+		return got >= n
+	case strings.HasPrefix(want, "<="):
+		return got <= n
+	}
+	return got == n
 }
 
 // ofItself judges what an editor did beside its connections.

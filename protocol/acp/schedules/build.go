@@ -131,27 +131,7 @@ func (b *builder) lead() {
 		b.key("terminal scripted hold")
 	}
 	if p.kind == atSecond {
-		for _, l := range before {
-			if b.base.setsUp(l) {
-				b.lines = append(b.lines, l)
-			}
-		}
-		before = slices.DeleteFunc(before, b.base.setsUp)
-		if p.with != nil && p.with.seen.asked > 0 && len(b.base.permits()) == 0 {
-			b.lines = append(b.lines, p.with.base.permits()...)
-		}
-		// What was opened before a restart belongs to a process that is gone.
-		at := 0
-		for i, l := range before {
-			if l.Is("restart") {
-				at = i + 1
-			}
-		}
-		before = slices.Insert(before, at, script.New("session new other"))
-		b.keep["session new other"] = true
-		if !slices.ContainsFunc(before, func(l *script.Line) bool { return l.Says("session", "new", t.main) }) {
-			before = slices.Insert(before, at+1, script.New("session new %s", t.main))
-		}
+		before = b.beside(before)
 	}
 	n := 0
 	for _, l := range before {
@@ -209,6 +189,34 @@ func (b *builder) lead() {
 	b.prompt(b.mainName(), t.text, t.rest, "P", b.model)
 	b.keepLast()
 	b.reach()
+}
+
+// beside takes a second session into what comes before the point: set up with all that
+// the script sets up, opened by the process that the turn runs in.
+func (b *builder) beside(before []*script.Line) []*script.Line {
+	p, t := b.point, b.target
+	for _, l := range before {
+		if b.base.setsUp(l) {
+			b.lines = append(b.lines, l)
+		}
+	}
+	before = slices.DeleteFunc(before, b.base.setsUp)
+	if p.with != nil && p.with.seen.asked > 0 && len(b.base.permits()) == 0 {
+		b.lines = append(b.lines, p.with.base.permits()...)
+	}
+	// What was opened before a restart belongs to a process that is gone.
+	at := 0
+	for i, l := range before {
+		if l.Is("restart") {
+			at = i + 1
+		}
+	}
+	before = slices.Insert(before, at, script.New("session new other"))
+	b.keep["session new other"] = true
+	if !slices.ContainsFunc(before, func(l *script.Line) bool { return l.Says("session", "new", t.main) }) {
+		before = slices.Insert(before, at+1, script.New("session new %s", t.main))
+	}
+	return before
 }
 
 func (b *builder) mainName() string {

@@ -31,7 +31,6 @@ var ordinary = []string{"permission/allow-once-edit", "prompt-turn/two-turns", "
 // observed are scenarios after a run with the reference agent.
 type observed struct {
 	bases []sweep.Base
-	notes []string
 }
 
 func observe(list ...*scenarios.Scenario) (o observed) {

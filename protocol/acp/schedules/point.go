@@ -80,28 +80,13 @@ type frame struct {
 // run, from 0.
 func look(t *transcript.Transcript, n int, m fakellm.TurnNode, effects []effect) seen {
 	s := seen{able: map[string]bool{}, choice: "reject_once"}
-	prompt := 0
 	s.owed = map[int][]effect{}
-	for e := range t.All() {
-		switch {
-		case e.Source == transcript.Agent && e.Kind == transcript.Response && e.Method == "initialize":
-			s.advertised(e.JSON().Path("result.agentCapabilities"))
-		case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
-			if n == 0 {
-				prompt, s.session = e.Seq, e.Session
-			}
-			n--
-		}
-	}
+	prompt := s.prompted(t, n)
 	if prompt == 0 {
 		return s
 	}
 	s.effects = effects
 	s.owes(t, prompt)
-	for e := range t.All() {
-		s.refused = s.refused || e.Source == transcript.Agent && e.Kind == transcript.Response && e.Ref <= prompt &&
-			e.Session == s.session && e.Method == "session/prompt" && e.JSON().Path("result.stopReason").Str() != "end_turn"
-	}
 	f := follower{turn: m}
 	for e := range t.From(prompt + 1) {
 		switch {
@@ -122,6 +107,27 @@ func look(t *transcript.Transcript, n int, m fakellm.TurnNode, effects []effect)
 		}
 	}
 	return s
+}
+
+// prompted finds the n-th prompt, 0 if there is none, and notes what came before it: what
+// the agent is able to do, and whether it refused an earlier prompt of the session.
+func (s *seen) prompted(t *transcript.Transcript, n int) (prompt int) {
+	for e := range t.All() {
+		switch {
+		case e.Source == transcript.Agent && e.Kind == transcript.Response && e.Method == "initialize":
+			s.advertised(e.JSON().Path("result.agentCapabilities"))
+		case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
+			if n == 0 {
+				prompt, s.session = e.Seq, e.Session
+			}
+			n--
+		}
+	}
+	for e := range t.All() {
+		s.refused = s.refused || e.Source == transcript.Agent && e.Kind == transcript.Response && e.Ref <= prompt &&
+			e.Session == s.session && e.Method == "session/prompt" && e.JSON().Path("result.stopReason").Str() != "end_turn"
+	}
+	return prompt
 }
 
 // reached forgets the places in replies of the model that the agent did not ask for: it
