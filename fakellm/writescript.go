@@ -9,11 +9,14 @@ import (
 )
 
 // Script returns what was recorded so far, as the YAML of a script without
-// secrets. A server that runs it gives the same answers to the same requests.
+// secrets; nothing if there was no request. A server that runs it gives the same answers to the same requests.
 func (r *Recorder) Script() []byte {
 	r.mu.Lock()
 	takes := slices.Clone(r.takes)
 	r.mu.Unlock()
+	if len(takes) == 0 {
+		return nil
+	}
 	slices.SortStableFunc(takes, func(a, b *take) int { return a.n - b.n })
 	main, side := split(takes)
 	d := Document{Rest: writeLanes(side, len(main) > 0 && !main[0].hasTools, r.redact), Turns: writeTurns(main, r.redact)}

@@ -111,7 +111,7 @@ var _ = Describe("--against", func() {
 		Expect(got.out).To(MatchRegexp(`(?m)^ +-<-- agent_message .*"Hello\."`))
 		Expect(got.out).NotTo(ContainSubstring("gone"), "what was not chosen has not changed")
 		Expect(p.read("sum.md")).To(ContainSubstring("### Changed since"))
-		Expect(p.results().Against.Changes).To(HaveLen(4))
+		Expect(p.resultsIn("acp-test-out-2").Against.Changes).To(HaveLen(4))
 	})
 
 	It("says that nothing changed", func() {

@@ -99,10 +99,12 @@ func status(err error) int {
 	return 0
 }
 
-func (p *place) results() scenarios.Run {
+func (p *place) results() scenarios.Run { return p.resultsIn("acp-test-out") }
+
+func (p *place) resultsIn(dir string) scenarios.Run {
 	GinkgoHelper()
 	var run scenarios.Run
-	Expect(json.Unmarshal([]byte(p.read("acp-test-out/results.json")), &run)).To(Succeed())
+	Expect(json.Unmarshal([]byte(p.read(dir+"/results.json")), &run)).To(Succeed())
 	return run
 }
 

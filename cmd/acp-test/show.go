@@ -41,6 +41,7 @@ With --html it is the page of a report, with the rules' findings.`,
 			if err != nil {
 				return err
 			}
+			h.leftOut(args[0], t)
 			switch {
 			case page != "":
 				return h.page(args[0], t, page)

@@ -158,11 +158,22 @@ func (k *keeper) tend(linger time.Duration) {
 	exit := <-k.agentExit
 	k.report(report{Kind: "exited", Exit: &exit})
 	if !k.allGone(linger) {
-		if survivors := k.living(); len(survivors) > 0 {
+		if survivors := k.remaining(); len(survivors) > 0 {
 			k.report(report{Kind: "survivors", Processes: survivors})
 		}
 	}
 	k.report(report{Kind: "gone", Processes: k.killAll(k.living)})
+}
+
+// remaining lists what outlived the agent. One look can miss a process that starts the
+// next one and ends, over and over, so there are several as long as a child is left.
+func (k *keeper) remaining() []Info {
+	for range 50 {
+		if left := k.living(); len(left) > 0 || k.allGone(0) {
+			return left
+		}
+	}
+	return nil
 }
 
 // allGone reports whether everything ends by itself within linger.
