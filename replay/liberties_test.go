@@ -173,7 +173,9 @@ func (c *client) play(out io.Reader) {
 	if c.patience > 0 {
 		impatient = time.After(c.patience)
 	}
-	end := time.After(5 * time.Second) // it does not wait for ever
+	const longest = 15 * time.Second // it waits for a line; 12 MiB on a busy machine take a while
+	end := time.NewTimer(longest)
+	defer end.Stop()
 	for {
 		select {
 		case line, open := <-lines:
@@ -181,11 +183,12 @@ func (c *client) play(out io.Reader) {
 				return
 			}
 			time.Sleep(c.slow)
+			end.Reset(longest)
 		case <-impatient:
 			if c.session != "" {
 				c.cancel()
 			}
-		case <-end:
+		case <-end.C:
 			return
 		}
 	}
