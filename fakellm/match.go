@@ -118,6 +118,9 @@ func sideJob(text string) bool {
 func (s *Server) turn(m *match, f *facts) {
 	turns := s.cfg.Script.Turns
 	switch {
+	case m.prompt != nil && m.prompt.Reply != "" && m.step == 1:
+		m.reply = &Reply{Steps: []Step{{Kind: StepText, Chunks: []string{m.prompt.Reply}}}}
+		return
 	case m.index == 0:
 		m.why = "the request holds the text of no prompt of this scenario"
 		m.near = s.nearestPrompt(f)

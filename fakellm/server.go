@@ -25,6 +25,8 @@ type Prompt struct {
 	Name    string // the session's name in the scenario
 	Index   int    // among the prompts of the scenario, from 1
 	Text    string
+	// Reply is the text that answers it, if the script has no turn for it.
+	Reply string
 }
 
 // Config of a server. Only Script is needed.

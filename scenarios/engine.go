@@ -75,6 +75,8 @@ type Engine struct {
 	// a frame, while the agent has nothing to do; nil means 250 ms for scenarios
 	// tagged cancel, load or close, and nothing for others.
 	Linger *time.Duration
+	// NoFurther leaves out the turn that follows the last line of a scenario.
+	NoFurther bool
 	// Debug turns all timeouts off and calls Launched before initialize.
 	Debug    bool
 	Launched func(id string, pid int)
@@ -347,6 +349,9 @@ func (r *run) play(ctx context.Context, res *Result) {
 	clean := r.concludes(err)
 	if clean && ctx.Err() == nil {
 		res.Linger = r.linger(ctx)
+		if err == nil {
+			r.further(ctx)
+		}
 	}
 	if r.Agent() != nil && r.Ready() && !r.Ended() {
 		res.AgentName, res.AgentVersion = r.client.AgentInfo()

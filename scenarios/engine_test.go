@@ -30,7 +30,7 @@ func engineFor(p *agents.Profile) *scenarios.Engine {
 	self, err := os.Executable()
 	Expect(err).NotTo(HaveOccurred())
 	return &scenarios.Engine{Protocol: acp.V1(), Profile: p, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(), Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(),
-		Grace: time.Second}
+		Grace: time.Second, NoFurther: true}
 }
 
 func run(e *scenarios.Engine, script string) scenarios.Result {

@@ -148,6 +148,7 @@ func (b *bench) close() {
 
 func engineOf(f faults.Fault) *scenarios.Engine {
 	e := engine()
+	e.NoFurther = false
 	e.Out = ""
 	e.Golden = &golden.Store{Embedded: golden.Shipped()}
 	// Some rules want half a second of silence before they judge.

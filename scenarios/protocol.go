@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/rules"
@@ -83,6 +84,9 @@ type Protocol struct {
 	// ExitRequirements are what an agent breaks that does not end with its
 	// input.
 	ExitRequirements []string
+	// Further prompts for one more turn, in a session that is open and idle, and tells
+	// the model server of it; ok is false if there is none. Nil: no turn is added.
+	Further func(b *Branch, p fakellm.Prompt) (prompt transcript.Entry, ok bool)
 	// Start reports whether the answer to a request may take as long as a start.
 	Start func(method string) bool
 }

@@ -52,6 +52,7 @@ type Scenario struct {
 // declarations are what set-up lines outside the order of the script say.
 type declarations struct {
 	golden   string // "", off, exact, canonical
+	further  string // why no further turn follows; "": one does
 	timeout  time.Duration
 	rulesOff map[string]string
 }
@@ -61,6 +62,7 @@ type checkDecl struct {
 	requirements []string
 	title        string
 	line, column int
+	class        Verdict            // "": by the requirements
 	expected     []AgentExpectation // of the editor, where the file scripts the agent
 }
 

@@ -64,6 +64,19 @@ func setupCommands() []*Command {
 				return nil
 			},
 		}, {
+			Name: "further", Group: "setup", Passive: true, Args: "off 'REASON'",
+			Summary: "leave out the plain turn that follows the last line",
+			Detail: "After its last line and some silence, each scenario that went well plays one plain\n" +
+				"turn more, in the session that was prompted last: a check of class warn, `further`.\n" +
+				"None follows where no session is open and idle.",
+			Compile: func(l *Line) Step {
+				if len(l.Rest) != 2 || l.Rest[0].Raw() != "off" || !l.Rest[1].Quoted {
+					return l.Usage(l.Name.Column, "further needs off and a quoted reason")
+				}
+				l.p.scenario.decl.further = l.Rest[1].Raw()
+				return nil
+			},
+		}, {
 			Name: "timeout", Group: "setup", Args: "DURATION",
 			Summary: "give this scenario at least so long",
 			Compile: func(l *Line) Step {

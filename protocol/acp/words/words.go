@@ -44,6 +44,7 @@ func Add(p *scenarios.Protocol) {
 	p.Variables = map[string]func(*transcript.Transcript, string) (string, error){"TOOL": tool}
 	p.EndRule, p.EndReason = "CANCEL-REASON", "cancelled"
 	p.ExitRequirements = []string{"STDIO-007"}
+	p.Further = further
 	p.Start = func(method string) bool {
 		return slices.Contains([]string{"initialize", "session/new", "session/load"}, method)
 	}

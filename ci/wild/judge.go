@@ -1,0 +1,235 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// measure lets a version through the gate and runs scenarios against it.
+func (r *runner) measure(pkg, version string, ids []string, repeats int) error {
+	v, err := r.variant(pkg, version)
+	if err != nil {
+		return err
+	}
+	m := r.of(pkg, version)
+	if m.Gate, err = r.gate(v, version); err != nil {
+		return err
+	}
+	for _, part := range m.Gate {
+		if v.Lacks[part] == "" {
+			return fmt.Errorf("the gate: %s does not work, so nothing is believed of it", part)
+		}
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	// The text of the gate is there so that the run reaches the model, whatever
+	// becomes of the rest.
+	results, err := r.run(v, version, "pairs", "--repeat", fmt.Sprint(repeats),
+		"--run", only(append(slices.Clip(ids), gate[0].scenario)))
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		m.Scenarios[id] = r.seen(pkg, id, results)
+	}
+	return nil
+}
+
+// only is the pattern that selects these scenarios.
+func only(ids []string) string {
+	quoted := make([]string, len(ids))
+	for i, id := range ids {
+		quoted[i] = regexp.QuoteMeta(id)
+	}
+	return "^(" + strings.Join(quoted, "|") + ")$"
+}
+
+// gate says what of the gate does not work.
+func (r *runner) gate(v Variant, version string) (broken []string, err error) {
+	var ids []string
+	for _, g := range gate {
+		ids = append(ids, g.scenario)
+	}
+	results, err := r.run(v, version, "gate", "--run", only(ids))
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range gate {
+		works := slices.ContainsFunc(results, func(res scenarios.Result) bool {
+			return res.ID == g.scenario && slices.ContainsFunc(res.Checks, func(c scenarios.Check) bool {
+				return c.Slug == g.check && c.Verdict == scenarios.Pass
+			})
+		})
+		if !works {
+			broken = append(broken, g.name)
+		}
+	}
+	return broken, nil
+}
+
+// seen counts what the repeats of a scenario found.
+func (r *runner) seen(pkg, id string, results []scenarios.Result) *Seen {
+	s := &Seen{Flagged: map[string]int{}, Class: map[string]string{}, Silent: map[string]int{}}
+	for _, res := range results {
+		if res.ID != id {
+			continue
+		}
+		s.Of++
+		if res.Verdict == scenarios.Skip {
+			s.Skipped++
+			continue
+		}
+		found := map[string]scenarios.Verdict{}
+		for _, c := range res.Checks {
+			if !c.NotReached && flags(c.Verdict) {
+				found[c.Slug] = graver(found[c.Slug], c.Verdict)
+			}
+			if c.Verdict == scenarios.Pass && r.isFinder(pkg, id, c.Slug) {
+				s.Silent[c.Slug]++
+			}
+		}
+		for _, f := range res.Findings {
+			if flags(f.Class) {
+				found[f.Rule] = graver(found[f.Rule], f.Class)
+			}
+		}
+		for rule, times := range res.Evidence {
+			if times > 0 && found[rule] == "" && r.isFinder(pkg, id, rule) {
+				s.Silent[rule]++
+			}
+		}
+		for name, class := range found {
+			s.Flagged[name]++
+			s.Class[name] = string(graver(scenarios.Verdict(s.Class[name]), class))
+		}
+	}
+	return s
+}
+
+var gravity = []scenarios.Verdict{"", scenarios.Lint, scenarios.Warn, scenarios.Fail}
+
+// flags: a verdict of this kind accuses the agent of something.
+func flags(v scenarios.Verdict) bool { return slices.Index(gravity, v) > 0 }
+
+func graver(a, b scenarios.Verdict) scenarios.Verdict {
+	if slices.Index(gravity, a) > slices.Index(gravity, b) {
+		return a
+	}
+	return b
+}
+
+func (d *Data) isFinder(pkg, scenario, finder string) bool {
+	return slices.ContainsFunc(d.Pairs, func(p Pair) bool {
+		return p.Package == pkg && p.Scenario == scenario && p.Finder == finder
+	})
+}
+
+// verdict is how a pair came out.
+type verdict struct {
+	pair      Pair
+	bad, good *Seen
+}
+
+func (d *Data) verdict(p Pair) verdict {
+	return verdict{p, d.of(p.Package, p.Bad).Scenarios[p.Scenario], d.of(p.Package, p.Good).Scenarios[p.Scenario]}
+}
+
+// tells: the finder flags the version with the bug, in each repeat unless the bug is a
+// race, and had something to judge and found nothing in each of the one without.
+func (v verdict) tells() bool {
+	if v.bad == nil || v.good == nil {
+		return false
+	}
+	flagged := v.bad.Flagged[v.pair.Finder]
+	return flagged > 0 && (flagged == v.bad.Of || v.pair.Race) && v.good.Of > 0 &&
+		v.good.Flagged[v.pair.Finder] == 0 && v.good.Silent[v.pair.Finder] == v.good.Of
+}
+
+func (v verdict) String() string {
+	if v.bad == nil || v.good == nil {
+		return "not measured"
+	}
+	said := fmt.Sprintf("flagged %d/%d before, %d/%d after", v.bad.Flagged[v.pair.Finder], v.bad.Of,
+		v.good.Flagged[v.pair.Finder], v.good.Of)
+	if class := v.bad.Class[v.pair.Finder]; class != "" {
+		said += " (" + class + ")"
+	}
+	if n := v.good.Silent[v.pair.Finder]; n+v.good.Flagged[v.pair.Finder] < v.good.Of {
+		said += fmt.Sprintf("; after, only %d could be judged", n)
+	}
+	if !v.tells() {
+		said += ": does not tell them apart"
+	}
+	return said
+}
+
+// scan runs scenarios once against versions of a package, so that pairs can be found
+// where their findings change.
+func (r *runner) scan(pkg, versions string, every int, tag string) error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	defer r.end()
+	list := strings.Split(versions, ",")
+	if versions == "" {
+		var err error
+		if list, err = r.published(pkg, every); err != nil {
+			return err
+		}
+	}
+	for _, version := range list {
+		v, err := r.variant(pkg, version)
+		if err != nil {
+			return err
+		}
+		m := r.of(pkg, version)
+		if m.Gate, err = r.gate(v, version); err != nil {
+			fmt.Printf("%s@%s: %v\n", pkg, version, err)
+			continue
+		}
+		fmt.Printf("%s@%s: broken at the gate: %v\n", pkg, version, m.Gate)
+		args := []string{"--tag", tag}
+		if tag == "all" {
+			args = nil
+		}
+		results, err := r.run(v, version, "scan", args...)
+		if err != nil {
+			return err
+		}
+		m.Scan = true
+		for _, res := range results {
+			if old := m.Scenarios[res.ID]; old == nil || old.Of == 1 {
+				m.Scenarios[res.ID] = r.seen(pkg, res.ID, results)
+			}
+		}
+		if err := r.save("ci/wild"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// published are versions of a package that the registry has, every nth and the last.
+func (r *runner) published(pkg string, every int) (list []string, err error) {
+	file := filepath.Join(r.temp, "versions")
+	if err := r.command("", r.path(), "sh", "-c", `npm view "$0" versions --json >"$1"`, pkg, file); err != nil {
+		return nil, err
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	all := regexp.MustCompile(`"\d+\.\d+\.\d+"`).FindAllString(string(b), -1)
+	for i, quoted := range all {
+		if (len(all)-1-i)%every == 0 {
+			list = append(list, strings.Trim(quoted, `"`))
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// gate is what an agent has to do before anything is believed of it: the checks that
+// a user's first minute would make. The findings of rules in these do not count here.
+var gate = []struct{ name, scenario, check string }{
+	{"text", "prompt-turn/text", "prompt-003"},
+	{"write", "tool-calls/edit", "edit-was-made"},
+	{"shell", "tool-calls/execute", "output-reaches-model"},
+	{"permission", "permission/allow-once-edit", "no-write-before-answer"},
+}
+
+// runner installs versions and runs scenarios against them.
+type runner struct {
+	*Data
+	cache, out string
+	jobs       int
+
+	temp    string // of this run
+	program string // acp-test
+	node    string // the folder with the Node that agents run on
+}
+
+// nodePackage is the npm package that has Node for this machine.
+func nodePackage() string {
+	os := map[string]string{"windows": "win"}
+	arch := map[string]string{"amd64": "x64"}
+	return "node-" + cmp.Or(os[runtime.GOOS], runtime.GOOS) + "-" + cmp.Or(arch[runtime.GOARCH], runtime.GOARCH)
+}
+
+// command runs a program to its end; its output is in the error if it fails.
+func (r *runner) command(dir string, env []string, name string, args ...string) error {
+	c := exec.Command(name, args...)
+	c.Dir, c.Env = dir, append(os.Environ(), env...)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// install puts packages into a folder of the cache, with their dependencies, and
+// returns it. Scripts of packages do not run, but for its own one if scripts says so.
+// What is there already is left alone.
+func (r *runner) install(name, version string, scripts bool, beside ...string) (string, error) {
+	dir := filepath.Join(r.cache, strings.ReplaceAll(name, "/", "+")+"@"+version)
+	stamp := filepath.Join(dir, ".done")
+	all := append([]string{name + "@" + version}, beside...)
+	want := strings.Join(all, "\n")
+	if b, err := os.ReadFile(stamp); err == nil && (string(b) == want || len(b) == 0 && len(beside) == 0) {
+		return dir, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"private":true}`), 0o644); err != nil {
+		return "", err
+	}
+	args := append([]string{"install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"}, all...)
+	if err := r.command(dir, r.path(), "npm", args...); err != nil {
+		return "", err
+	}
+	if scripts {
+		if err := r.command(dir, r.path(), "npm", "rebuild", name); err != nil {
+			return "", err
+		}
+	}
+	return dir, os.WriteFile(stamp, []byte(want), 0o644)
+}
+
+// path has the Node of the agents before all others.
+func (r *runner) path() []string {
+	if r.node == "" {
+		return nil
+	}
+	return []string{"PATH=" + r.node + string(os.PathListSeparator) + os.Getenv("PATH")}
+}
+
+// profile writes the profile of a version and returns its file.
+func (r *runner) profile(v Variant, version string) (string, error) {
+	all := map[string]any{}
+	if v.Like != "" {
+		b, err := os.ReadFile(filepath.Join("agents", "profiles", v.Like+".yaml"))
+		if err != nil {
+			return "", err
+		}
+		if err := yaml.Unmarshal(b, &all); err != nil {
+			return "", err
+		}
+	}
+	// Goldens and known failures are those of another version.
+	delete(all, "known-failures")
+	delete(all, "install")
+	// A bug that hangs takes its time in each repeat.
+	lay(all, map[string]any{"timeouts": map[string]any{"step": "12s"}})
+	lay(all, v.With)
+	all["name"] = strings.Trim(regexp.MustCompile(`[^a-z0-9.]+`).ReplaceAllString(v.Package+"-"+version, "-"), "-")
+	b, err := yaml.Marshal(all)
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(r.temp, all["name"].(string)+".yaml")
+	return file, os.WriteFile(file, b, 0o644)
+}
+
+// lay puts the members of one map over those of another, maps in maps as well.
+func lay(under, over map[string]any) {
+	for k, v := range over {
+		above, ok := v.(map[string]any)
+		below, both := under[k].(map[string]any)
+		switch {
+		case ok && both:
+			lay(below, above)
+		case v == nil:
+			delete(under, k)
+		default:
+			under[k] = v
+		}
+	}
+}
+
+// run runs scenarios against a version and returns the results. What the exit status
+// says is of no interest: good versions are rarely clean.
+func (r *runner) run(v Variant, version, out string, args ...string) ([]scenarios.Result, error) {
+	dir, err := r.install(v.Package, version, v.Scripts, v.Beside...)
+	if err != nil {
+		return nil, err
+	}
+	file, err := r.profile(v, version)
+	if err != nil {
+		return nil, err
+	}
+	out = filepath.Join(r.out, strings.TrimSuffix(filepath.Base(file), ".yaml"), out)
+	args = append([]string{"run", "--agent", file, "--golden", filepath.Join(r.temp, "golden"), "--no-smoke", "-q",
+		"-j", fmt.Sprint(r.jobs), "--out", out}, args...)
+	c := exec.Command(r.program, args...)
+	c.Env = append(append(os.Environ(), r.path()...), "ACP_TEST_AGENTS="+filepath.Join(dir, "node_modules", ".bin"))
+	said, _ := c.CombinedOutput()
+	b, err := os.ReadFile(filepath.Join(out, "results.json"))
+	if err != nil {
+		return nil, fmt.Errorf("acp-test %s: no results\n%s", strings.Join(args, " "), bytes.TrimSpace(said))
+	}
+	var all scenarios.Run
+	if err := json.Unmarshal(b, &all); err != nil {
+		return nil, fmt.Errorf("%s: %w", out, err)
+	}
+	return all.Results, nil
+}
