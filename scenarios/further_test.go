@@ -60,6 +60,16 @@ var _ = Describe("the turn after the last line", func() {
 		Entry("where the turn goes on", "check a\nprompt 'Say hello.'\n"),
 	)
 
+	It("has a check that did not pass where nothing could be played at all", func() {
+		e := with("")
+		p := *e.Profile
+		p.Command, e.Profile = []string{"/no/such/agent"}, &p
+		r := run(e, script+hello)
+		Expect(r.Verdict).To(Equal(scenarios.Error))
+		Expect(r.Checks).To(HaveExactElements(And(HaveField("Slug", "a"), HaveField("Verdict", scenarios.Error),
+			HaveField("Reason", r.Reason))))
+	})
+
 	It("is a warning where it goes wrong, and cites the prompt and its answer", func() {
 		e := with("answers-before-it-is-free")
 		r := run(e, script+hello)

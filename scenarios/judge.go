@@ -136,6 +136,9 @@ func (r *run) judgeChecks(res *Result, fatal *Miss) {
 				out.Reason = m.reason()
 			}
 		}
+		if out.Verdict == Pass && res.Verdict == Error && c == r.state.current {
+			out.Verdict, out.Reason = Error, res.Reason // what ended the script ended it here
+		}
 		if out.NotReached = !c.reached; out.NotReached {
 			out.Verdict, out.Reason = Inconclusive, notReached(fatal)
 			if res.Verdict == Error {

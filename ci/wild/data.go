@@ -27,6 +27,8 @@ type Pair struct {
 	// a rule.
 	Scenario string `yaml:"scenario"`
 	Finder   string `yaml:"finder"`
+	// Later says what of the pair was changed after a first run; "": nothing.
+	Later string `yaml:"later,omitempty"`
 	// Race: the bug shows in some repeats only.
 	Race bool `yaml:"race,omitempty"`
 }
