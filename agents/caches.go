@@ -13,6 +13,8 @@ type cache struct {
 	// places are where it is if no variable says so, below the host's HOME,
 	// best first. Without any, only what the host sets is passed.
 	places []string
+	// mixed says that it also holds what is the user's: sources, or credentials.
+	mixed bool
 }
 
 // Locations only: what they hold belongs to tools and toolchains. Settings of
@@ -34,10 +36,10 @@ var cacheTable = []cache{
 	{name: "PYENV_VERSION"},
 	{name: "VIRTUAL_ENV"},
 	{name: "CONDA_PREFIX"},
-	{name: "CARGO_HOME", places: []string{".cargo"}},
+	{name: "CARGO_HOME", places: []string{".cargo"}, mixed: true},
 	{name: "RUSTUP_HOME", places: []string{".rustup"}},
 	{name: "RUSTUP_TOOLCHAIN"},
-	{name: "GOPATH", places: []string{"go"}},
+	{name: "GOPATH", places: []string{"go"}, mixed: true},
 	{name: "GOMODCACHE", places: []string{"go/pkg/mod"}},
 	{name: "GOCACHE", places: []string{".cache/go-build", "Library/Caches/go-build"}},
 	{name: "GOROOT"},
@@ -64,6 +66,17 @@ func caches(host map[string]string) map[string]string {
 		env["npm_config_audit"] = "false"
 	}
 	return env
+}
+
+// tools are the directories that these variables name and that hold nothing but tools.
+func tools(env map[string]string) []string {
+	var all []string
+	for _, c := range cacheTable {
+		if dir := env[c.name]; filepath.IsAbs(dir) && !c.mixed {
+			all = append(all, dir)
+		}
+	}
+	return all
 }
 
 func (c cache) locate(host map[string]string, home string) string {

@@ -31,6 +31,7 @@ type Launch struct {
 	Env   []string // the whole environment, sorted
 	Dir   string
 	Files map[string][]byte // to write below HOME first: name with slashes to content
+	Tools []string          // directories of the host's tools that Env names
 	Found Found
 }
 
@@ -75,6 +76,7 @@ func (p *Profile) Launch(s Sandbox) (Launch, error) {
 	env := basic(host, s)
 	if !p.NoCaches {
 		maps.Copy(env, caches(host))
+		l.Tools = tools(env)
 	}
 	for k, v := range p.Env {
 		env[k] = expand(v, values, false)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -41,8 +42,8 @@ func init() {
 		tell("uid", fmt.Sprint(os.Getuid()))
 		text, _ := os.ReadFile("/proc/self/status")
 		for line := range strings.Lines(string(text)) {
-			if caps, ok := strings.CutPrefix(line, "CapAmb:"); ok {
-				tell("ambient", strings.TrimSpace(caps))
+			if kind, caps, ok := strings.Cut(line, ":"); ok && strings.HasPrefix(kind, "Cap") {
+				tell(kind, strings.TrimSpace(caps))
 			}
 		}
 		return 0
@@ -108,7 +109,9 @@ var _ = Describe("an isolated agent", func() {
 			Expect(got["192.0.2.1:80"]).To(ContainSubstring("unreachable"))
 			Expect(got["[2001:db8::1]:80"]).To(Or(ContainSubstring("unreachable"), ContainSubstring("cannot assign")))
 			Expect(got["uid"]).To(Equal(fmt.Sprint(os.Getuid())))
-			Expect(got["ambient"]).To(Equal("0000000000000000"))
+			for _, kind := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
+				Expect(got[kind]).To(Equal("0000000000000000"), kind)
+			}
 			exit, _ := a.Exit()
 			Expect(exit.Code).To(BeZero())
 		})
@@ -126,14 +129,18 @@ var _ = Describe("an isolated agent", func() {
 		port := isolate.Port{Number: 4010, Serve: func(l net.Listener) { l.Close() }}
 		twice := &isolate.Isolation{Helper: []string{self, "isolate"}, Dir: GinkgoT().TempDir(), Ports: []isolate.Port{port, port}}
 		Expect(start(mockclient.Command{Path: self, Isolation: twice})).To(MatchError(ContainSubstring("address already in use")))
-		long := &isolate.Isolation{Helper: []string{self, "isolate"}, Dir: "/" + strings.Repeat("x", 120)}
-		Expect(start(mockclient.Command{Path: self, Isolation: long})).To(MatchError(ContainSubstring("isolating the agent")))
+		gone := &isolate.Isolation{Helper: []string{self, "isolate"}, Dir: "/none"}
+		Expect(start(mockclient.Command{Path: self, Isolation: gone})).To(MatchError(ContainSubstring("isolating the agent: open /none")))
+		far := filepath.Join(GinkgoT().TempDir(), strings.Repeat("x", 120))
+		Expect(os.Mkdir(far, 0o755)).To(Succeed())
+		Expect(start(mockclient.Command{Path: self, Args: []string{"agent-caller"},
+			Isolation: &isolate.Isolation{Helper: []string{self, "isolate"}, Dir: far}})).To(Succeed())
 		Expect(start(mockclient.Command{Path: self, Isolation: &isolate.Isolation{}})).To(MatchError(ContainSubstring("command line is empty")))
 	})
 
 	It("says what is missing", func() {
 		err := isolate.Check([]string{"/bin/false"})
 		Expect(errors.Is(err, isolate.ErrUnavailable)).To(BeTrue())
-		Expect(err).To(MatchError(And(HavePrefix("user and network namespaces are not available: "), HaveSuffix(")"))))
+		Expect(err).To(MatchError(And(HavePrefix("the namespaces that --isolate takes are not available: "), HaveSuffix(")"))))
 	})
 })

@@ -96,7 +96,7 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 		c.RemoveOnExit = r.box.Root
 	}
 	var err error
-	if c.Isolation, err = r.isolation(); err != nil {
+	if c.Isolation, err = r.isolation(launch); err != nil {
 		return nil, err
 	}
 	return transport.Start(ctx, r.t, conn, c)

@@ -88,9 +88,15 @@ type Engine struct {
 	// whose URL the launch names, or one within this process in place of the command.
 	// Nil: commands are run, and an agent at a URL cannot be.
 	Connect func(ctx context.Context, t *transcript.Transcript, conn int, launch agents.Launch) (*transport.Agent, error)
-	// Isolate runs agents where they reach the servers of the run and nothing
-	// else; see isolate.Check. It needs Self.
+	// Isolate runs agents where they reach the servers of the run and nothing else,
+	// see its directories and what they need to run and nothing else, and no process but
+	// their own; see isolate.CheckView. It needs Self.
 	Isolate bool
+	// NetworkOnly is why an isolated agent is kept from the network alone, see
+	// isolate.Check; "" if it is kept from more.
+	NetworkOnly string
+	// Readable are more files and directories that an isolated agent sees, absolute.
+	Readable []string
 	// Keep moves the directory of each run to Out instead of removing it.
 	Keep bool
 	// Step is told what each running scenario does.

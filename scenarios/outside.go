@@ -3,8 +3,12 @@ package scenarios
 import (
 	"fmt"
 	"net"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/isolate"
 )
@@ -43,9 +47,9 @@ func (r *run) proxy() string {
 	return r.trap.URL()
 }
 
-// isolation is how the agent is cut off, nil if it is not: what is left are
-// the servers of this run.
-func (r *run) isolation() (*isolate.Isolation, error) {
+// isolation is how the agent is cut off, nil if it is not: what is left are the servers
+// of this run, its directories, and the tools that the agent needs.
+func (r *run) isolation(launch agents.Launch) (*isolate.Isolation, error) {
 	if !r.engine.Isolate {
 		return nil, nil
 	}
@@ -59,6 +63,24 @@ func (r *run) isolation() (*isolate.Isolation, error) {
 	}
 	ports, err := r.client.Ports()
 	i.Ports = append(i.Ports, ports...)
+	if r.engine.NetworkOnly != "" {
+		return i, err
+	}
+	variable := func(list []string, name string) (value string) {
+		for _, kv := range list {
+			if v, ok := strings.CutPrefix(kv, name+"="); ok {
+				value = v
+			}
+		}
+		return value
+	}
+	tools := isolate.Tools(variable(r.engine.Host, "HOME"), launch.Path, slices.Concat(launch.Args, launch.Tools),
+		filepath.SplitList(variable(launch.Env, "PATH")))
+	i.View = &isolate.View{
+		Write: []string{r.box.Root},
+		Read:  slices.Concat(tools, r.engine.Readable, []string{r.engine.Self}),
+		Hide:  []string{r.engine.Out},
+	}
 	return i, err
 }
 

@@ -228,6 +228,10 @@ func (e *Engine) conclude(run *Run, all []*Scenario) {
 			fmt.Sprintf("no proxy kept the agent from other machines: %s may have to fetch it first; name the agent's own "+
 				"program to have one", e.Profile.Command[0]))
 	}
+	if e.Isolate && e.NetworkOnly != "" {
+		run.Notes = append(run.Notes, "--isolate kept the agent from the network alone, and not from files and processes: "+
+			e.NetworkOnly)
+	}
 	if run.Shard == nil && !run.Interrupted {
 		run.Stale = append(e.unclaimed(all), staleEntries(run, e.expected(), time.Now())...)
 	}

@@ -326,7 +326,7 @@ func (o outcome) says() string {
 // quick are the modes for every change: some of each kind, none that takes long.
 const quick = `start-endless-line turn-daemon-without-environment turn-chain turn-keeper-stopped
 	inject-github inject-escape secret-base64 secret-environ file-fifo evidence-out-removed evidence-transcript-is-a-link
-	fs-read-passwd turn-id-of-5000-digits model-foreign-host`
+	fs-read-passwd turn-id-of-5000-digits model-foreign-host isolated-files`
 
 const expectedFile = "expected.txt"
 

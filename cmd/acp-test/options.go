@@ -40,6 +40,7 @@ type options struct {
 	timeout, stepTimeout, linger time.Duration
 	debug, keep                  bool
 	noTrap, isolate              bool
+	isolateRead                  []string
 	profile, auth                string
 	env, passEnv                 []string
 
@@ -54,6 +55,13 @@ type options struct {
 
 	smoke   int // schedules of the sweep at the end
 	noSmoke bool
+}
+
+func (o *options) isolation(f *pflag.FlagSet) {
+	f.BoolVar(&o.isolate, "isolate", false,
+		"run the agent where it reaches nothing but the model, and sees neither your files nor your processes (Linux)")
+	f.StringArrayVar(&o.isolateRead, "isolate-read", nil,
+		"one more file or directory that an isolated agent may read, `PATH` (repeatable)")
 }
 
 func (o *options) flags(c *cobra.Command) {
@@ -98,8 +106,7 @@ func (o *options) flags(c *cobra.Command) {
 
 	f.BoolVar(&o.noTrap, "no-trap", false,
 		"let the agent reach other machines; else a proxy refuses and reports what honours HTTP_PROXY")
-	f.BoolVar(&o.isolate, "isolate", false,
-		"run the agent where it reaches nothing but the model (Linux, in user and network namespaces)")
+	o.isolation(f)
 
 	f.StringVar(&o.golden, "golden", "golden", "the folder of goldens, `DIR`")
 	f.BoolVar(&o.update, "update", false, "write goldens instead of comparing")

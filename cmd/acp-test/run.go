@@ -110,7 +110,7 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	if _, err := engine.Profile.Locate(h.sandbox()); err != nil {
 		return h.unable(engine, o, err)
 	}
-	if o.isolate {
+	if engine.NetworkOnly != "" {
 		if err := isolate.Check([]string{h.self, "isolate"}); err != nil {
 			return h.unable(engine, o, fmt.Errorf("--isolate: %w", err))
 		}
@@ -210,6 +210,20 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	}
 	if e.Out, err = filepath.Abs(o.out); err != nil {
 		return nil, err
+	}
+	for _, path := range o.isolateRead {
+		if path, err = filepath.Abs(path); err == nil {
+			_, err = os.Stat(path)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--isolate-read: %w", err)
+		}
+		e.Readable = append(e.Readable, path)
+	}
+	if o.isolate {
+		if why := isolate.CheckView([]string{h.self, "isolate"}); why != nil {
+			e.NetworkOnly = why.Error()
+		}
 	}
 	if o.fault != "" {
 		if p.Name != "reference" || len(o.command) > 0 {

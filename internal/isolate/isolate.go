@@ -1,9 +1,11 @@
 // Package isolate starts an agent where it reaches no network but the ports it
-// is given.
+// is given and, where the system allows it, sees no files but those it needs and
+// no processes but its own.
 package isolate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -21,9 +23,13 @@ type Isolation struct {
 	// {"/path/acp-test", "isolate"}.
 	Helper []string
 	// Dir is a directory that only this user may enter, for a socket while the
-	// agent starts. It needs a short name: the system allows about 90 bytes.
+	// agent starts.
 	Dir   string
 	Ports []Port
+	// View is what the agent sees of the files of this machine; with one, it also sees
+	// no process that it has not started. It needs a keeper. Nil leaves it all files
+	// and processes.
+	View *View
 }
 
 // Port is a port of the agent's 127.0.0.1. Its listener belongs to this
@@ -36,10 +42,11 @@ type Port struct {
 
 // ErrUnavailable is the cause when this machine has no namespaces to isolate
 // an agent with.
-var ErrUnavailable = errors.New("user and network namespaces are not available")
+var ErrUnavailable = errors.New("the namespaces that --isolate takes are not available")
 
 // Handover is where the helper of an isolated agent hands its listeners over.
 type Handover struct {
+	dir    *os.File
 	socket *net.UnixListener
 	ports  []Port
 }
@@ -50,22 +57,37 @@ func (i *Isolation) Open(conn int, path string, args []string) (*Handover, strin
 	if len(i.Helper) == 0 {
 		return nil, "", nil, errNoHelper
 	}
-	name := filepath.Join(i.Dir, "ports-"+strconv.Itoa(conn))
-	socket, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	dir, err := os.Open(i.Dir)
 	if err != nil {
 		return nil, "", nil, fmt.Errorf("isolating the agent: %w", err)
 	}
-	words := append(append([]string{}, i.Helper...), name, strconv.Itoa(len(i.Ports)))
-	for _, p := range i.Ports {
-		words = append(words, strconv.Itoa(p.Number))
+	name := "ports-" + strconv.Itoa(conn)
+	socket, err := net.ListenUnix("unix", socketIn(dir, name))
+	if err != nil {
+		dir.Close()
+		return nil, "", nil, fmt.Errorf("isolating the agent: %w", err)
 	}
-	return &Handover{socket, i.Ports}, i.Helper[0], append(append(words, path), args...), nil
+	name = filepath.Join(i.Dir, name)
+	h := handed{Socket: name, View: i.View, Path: path, Args: args}
+	for _, p := range i.Ports {
+		h.Ports = append(h.Ports, p.Number)
+	}
+	return &Handover{dir, socket, i.Ports}, i.Helper[0], h.words(i.Helper), nil
 }
 
 var errNoHelper = errors.New("isolating the agent: the helper's command line is empty")
 
+// socketIn is the address of a socket in an open directory. Its own name may be longer
+// than the 107 bytes that the system allows.
+func socketIn(dir *os.File, name string) *net.UnixAddr {
+	return &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name), Net: "unix"}
+}
+
 // Close removes the socket.
-func (h *Handover) Close() { h.socket.Close() }
+func (h *Handover) Close() {
+	h.socket.Close()
+	h.dir.Close()
+}
 
 // Receive takes the listeners from the helper and gives each to its port.
 func (h *Handover) Receive(ctx context.Context) error {
@@ -102,34 +124,27 @@ func (h *Handover) Receive(ctx context.Context) error {
 	return nil
 }
 
-// handed is what the helper is told: a socket, ports, and the program to
-// become.
+// handed is what the helper is told, as its last word. Without a program it only
+// tries what it needs.
 type handed struct {
-	socket string
-	ports  []int
-	path   string
-	args   []string
+	Socket string   `json:",omitempty"` // where the ports are handed over
+	Ports  []int    `json:",omitempty"`
+	View   *View    `json:",omitempty"`
+	Path   string   `json:",omitempty"` // of the program to become, or to start
+	Args   []string `json:",omitempty"`
+}
+
+// words are the helper's command line.
+func (h handed) words(helper []string) []string {
+	text, _ := json.Marshal(h) // strings and numbers
+	return append(append([]string{}, helper...), string(text))
 }
 
 func parseHanded(words []string) (h handed, err error) {
-	missing := errors.New("words are missing: SOCKET COUNT PORT… PATH NAME ARGS…")
-	if len(words) < 2 {
-		return h, missing
+	if len(words) != 1 {
+		return h, fmt.Errorf("want one word, which says what to start, got %d", len(words))
 	}
-	h.socket = words[0]
-	n, err := strconv.Atoi(words[1])
-	if err != nil || n < 0 || len(words) < 4+n {
-		return h, missing
-	}
-	for _, w := range words[2 : 2+n] {
-		port, err := strconv.Atoi(w)
-		if err != nil {
-			return h, fmt.Errorf("%q is no port", w)
-		}
-		h.ports = append(h.ports, port)
-	}
-	h.path, h.args = words[2+n], words[3+n:]
-	return h, nil
+	return h, json.Unmarshal([]byte(words[0]), &h)
 }
 
 func files(list []int) []*os.File {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -16,28 +17,47 @@ import (
 )
 
 // SetAttr makes attr start a process in namespaces of its own, where it keeps
-// the user's and the group's number. The right to configure the network there
-// goes to the helper, which drops it before it becomes the agent.
-func SetAttr(attr *syscall.SysProcAttr) {
+// the user's and the group's number. The rights to arrange them go to the helper,
+// which drops them before there is an agent. With a view there are also namespaces
+// of mounts, of processes, of System V objects and of the host's name.
+func SetAttr(attr *syscall.SysProcAttr, view bool) {
 	attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNET
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
 	attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
-	attr.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN}
+	attr.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+	if view {
+		attr.Cloneflags |= unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
+		attr.AmbientCaps = append(attr.AmbientCaps, unix.CAP_SYS_ADMIN)
+	}
 }
 
-// Check says why this machine cannot isolate an agent, nil if it can. The
-// error wraps ErrUnavailable and says what is missing. helper is as in
+// Check says why this machine cannot keep an agent from the network, nil if it can.
+// The error wraps ErrUnavailable and says what is missing. helper is as in
 // Isolation.
-func Check(helper []string) error {
+func Check(helper []string) error { return check(helper, nil) }
+
+// CheckView says as Check does whether this machine can also give an agent a view of
+// its own.
+func CheckView(helper []string) error {
+	dir, err := os.MkdirTemp("", "acp-test-view-")
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	defer os.Remove(dir)
+	return check(helper, &View{Write: []string{dir}})
+}
+
+func check(helper []string, view *View) error {
 	if len(helper) == 0 {
 		return errNoHelper
 	}
-	cmd := exec.Command(helper[0], helper[1:]...)
+	words := handed{View: view}.words(helper)
+	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Env = []string{}
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	SetAttr(cmd.SysProcAttr)
+	SetAttr(cmd.SysProcAttr, view != nil)
 	err := cmd.Run()
 	if err == nil {
 		return nil
@@ -54,6 +74,8 @@ func lacking() string {
 	for _, s := range []struct{ file, bad, name string }{
 		{"/proc/sys/user/max_user_namespaces", "0", "user.max_user_namespaces is 0"},
 		{"/proc/sys/user/max_net_namespaces", "0", "user.max_net_namespaces is 0"},
+		{"/proc/sys/user/max_mnt_namespaces", "0", "user.max_mnt_namespaces is 0"},
+		{"/proc/sys/user/max_pid_namespaces", "0", "user.max_pid_namespaces is 0"},
 		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone is 0"},
 		{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", "kernel.apparmor_restrict_unprivileged_userns is 1"},
 	} {
@@ -62,51 +84,104 @@ func lacking() string {
 		}
 	}
 	if len(found) == 0 {
-		return " (in a container, its seccomp profile may forbid them: " +
-			"Docker allows them with --security-opt seccomp=unconfined)"
+		return " (in a container, its seccomp profile may forbid them: Docker allows them with " +
+			"--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined)"
 	}
 	return " (" + strings.Join(found, ", ") + ")"
 }
 
 // Main is the body of the hidden command that Isolation.Helper names. It opens
-// the ports, hands them over and becomes the agent; it returns only if that
-// fails. Without words it only tries what it needs.
+// the ports, hands them over and becomes the agent, or with a view the first process
+// of the agent's own, which starts it; then it returns the status of the helper.
 func Main(words []string) int {
-	// The right to configure the network belongs to this thread, and is
-	// dropped on it.
+	// The rights belong to this thread, and are dropped on it.
 	runtime.LockOSThread()
-	if err := loopbackUp(); err != nil {
-		fmt.Fprintln(os.Stderr, "bringing loopback up:", err)
-		return 126
+	h, err := parseHanded(words)
+	if err == nil {
+		err = h.start()
 	}
-	if len(words) == 0 {
-		return 0
-	}
-	if err := becomeIsolated(words); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "isolating the agent:", err)
 		return 126
 	}
 	return 0
 }
 
-func becomeIsolated(words []string) error {
-	h, err := parseHanded(words)
+func (h handed) start() error {
+	if err := loopbackUp(); err != nil {
+		return fmt.Errorf("bringing loopback up: %w", err)
+	}
+	if h.Path == "" {
+		if h.View == nil {
+			return nil
+		}
+		return h.View.enter()
+	}
+	dir, err := os.Open(filepath.Dir(h.Socket))
 	if err != nil {
 		return err
 	}
-	harness, err := net.Dial("unix", h.socket)
+	harness, err := net.DialUnix("unix", nil, socketIn(dir, filepath.Base(h.Socket)))
+	dir.Close()
 	if err != nil {
 		return err
 	}
 	defer harness.Close()
-	if err := handOver(harness.(*net.UnixConn), h.ports); err != nil {
+	err = h.arrange(harness)
+	if err != nil {
 		_, _ = harness.Write([]byte(err.Error())) // which reports it
 		return err
 	}
-	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+	if h.View != nil {
+		return lead(h.Path, h.Args)
+	}
+	return syscall.Exec(h.Path, h.Args, os.Environ())
+}
+
+// arrange does all that needs rights, and drops them.
+func (h handed) arrange(harness *net.UnixConn) error {
+	if h.View != nil {
+		dir, err := os.Getwd()
+		if err != nil {
+			return err
+		}
+		if err := h.View.enter(); err != nil {
+			return fmt.Errorf("hiding the files of this machine: %w", err)
+		}
+		if err := os.Chdir(dir); err != nil {
+			return fmt.Errorf("the agent's folder is not shown to it: %w", err)
+		}
+	}
+	if err := dropRights(); err != nil {
 		return fmt.Errorf("dropping rights: %w", err)
 	}
-	return syscall.Exec(h.path, h.args, os.Environ())
+	return handOver(harness, h.Ports)
+}
+
+// dropRights sees to it that what this thread starts, or becomes, has no rights over
+// the namespaces, also not as user 0 or by a program's own.
+func dropRights() error {
+	for right := uintptr(0); right < 64; right++ {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, right, 0, 0, 0); errors.Is(err, unix.EINVAL) {
+			break // the kernel knows no more
+		} else if err != nil {
+			return err
+		}
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return err
+	}
+	// User 0 inherits what can be inherited.
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var rights [2]unix.CapUserData
+	if err := unix.Capget(&header, &rights[0]); err != nil {
+		return err
+	}
+	rights[0].Inheritable, rights[1].Inheritable = 0, 0
+	if err := unix.Capset(&header, &rights[0]); err != nil {
+		return err
+	}
+	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 }
 
 // handOver opens the ports and passes the listeners on. A socket stays in the

@@ -4,9 +4,11 @@ package process
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -20,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/isolate"
 )
 
 // Keeps says that there are keepers on this system.
@@ -80,8 +83,11 @@ func KeeperMain(args []string) int {
 }
 
 type keeper struct {
-	args      keeperArgs
-	agent     int
+	args  keeperArgs
+	child int // what was started
+	agent int // the same, unless that is the first process of a namespace
+	// heard is closed when the first process of the agent's namespace has told all.
+	heard     chan struct{}
 	exited    atomic.Bool // the agent is reaped
 	agentExit chan Exit
 	gone      chan struct{} // no child is left, nor will there be one
@@ -111,21 +117,63 @@ func (k *keeper) report(r report) {
 // spawn starts the agent with the standard files of the keeper, and gives up
 // its own copies: an agent's end of file must not wait for the keeper.
 func (k *keeper) spawn(s *spawn) error {
-	pid, err := syscall.ForkExec(s.Path, s.Args, &syscall.ProcAttr{
-		Dir: s.Dir, Env: s.Env, Files: []uintptr{0, 1, 2}, Sys: s.attr(),
-	})
+	files := []uintptr{0, 1, 2}
+	var tells, told *os.File
+	if s.View {
+		var err error
+		if told, tells, err = os.Pipe(); err != nil {
+			return err
+		}
+		files = append(files, tells.Fd())
+	}
+	pid, err := syscall.ForkExec(s.Path, s.Args, &syscall.ProcAttr{Dir: s.Dir, Env: s.Env, Files: files, Sys: s.attr()})
+	if tells != nil {
+		tells.Close()
+	}
 	if err != nil {
 		return err
 	}
-	k.agent = pid
+	k.child, k.agent, k.heard = pid, pid, make(chan struct{})
 	if null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0); err == nil {
 		for fd := range 3 {
 			_ = unix.Dup2(int(null.Fd()), fd)
 		}
 		null.Close()
 	}
-	k.report(report{Kind: "started", PID: pid})
+	if told == nil {
+		close(k.heard)
+	} else {
+		in := bufio.NewReader(told)
+		var inside int
+		if _, err := fmt.Fscanln(in, &inside); err == nil {
+			k.agent = cmp.Or(isolate.Inside(pid, inside), pid) // it may be gone
+		}
+		go k.hear(told, in)
+	}
+	k.report(report{Kind: "started", PID: k.agent})
 	return nil
+}
+
+// hear waits for what the first process of the agent's namespace tells of its end.
+func (k *keeper) hear(told *os.File, in io.Reader) {
+	defer close(k.heard)
+	defer told.Close()
+	var status uint32
+	if _, err := fmt.Fscanln(in, &status); err == nil {
+		k.ended(unix.WaitStatus(status))
+	}
+}
+
+// ended takes note of the end of the agent, or of what was to start it.
+func (k *keeper) ended(status unix.WaitStatus) {
+	if k.exited.Swap(true) {
+		return
+	}
+	exit := Exit{Code: status.ExitStatus()}
+	if status.Signaled() {
+		exit = Exit{Code: -1, Signal: SignalName(status.Signal())}
+	}
+	k.agentExit <- exit
 }
 
 // reap collects the agent and every orphan the subreaper gets.
@@ -140,15 +188,10 @@ func (k *keeper) reap() {
 		if err != nil { // ECHILD: the agent is reaped, and all that was left to us
 			return
 		}
-		if pid != k.agent {
-			continue
+		if pid == k.child {
+			<-k.heard
+			k.ended(ws)
 		}
-		k.exited.Store(true)
-		exit := Exit{Code: ws.ExitStatus()}
-		if ws.Signaled() {
-			exit = Exit{Code: -1, Signal: SignalName(ws.Signal())}
-		}
-		k.agentExit <- exit
 	}
 }
 
@@ -162,7 +205,7 @@ func (k *keeper) tend(linger time.Duration) {
 			k.report(report{Kind: "survivors", Processes: survivors})
 		}
 	}
-	k.report(report{Kind: "gone", Processes: k.killAll(k.living)})
+	k.report(report{Kind: "gone", Processes: k.killAll(func() []Info { return k.tree(true) })})
 }
 
 // remaining lists what outlived the agent. One look can miss a process that starts the
@@ -223,10 +266,12 @@ func (k *keeper) obey(o order) {
 // living lists what belongs to this agent, without the agent.
 func (k *keeper) living() []Info { return k.tree(false) }
 
+// tree lists what belongs to this agent. The first process of its namespace counts as
+// the agent.
 func (k *keeper) tree(withAgent bool) []Info {
 	var found []Info
 	for _, p := range processes(os.Getpid(), k.agent, k.args.run, k.args.conn) {
-		if p.PID != k.agent || withAgent {
+		if p.PID != k.agent && p.PID != k.child || withAgent {
 			found = append(found, p)
 		}
 	}
@@ -239,7 +284,7 @@ func (k *keeper) tree(withAgent bool) []Info {
 // and so no descendant, only the kernel can say.
 func (k *keeper) killAll(list func() []Info) []Info {
 	return killUntil(list, func() bool {
-		if k.agent == 0 {
+		if k.child == 0 {
 			return true
 		}
 		select {

@@ -86,8 +86,8 @@ type Spec struct {
 	// RemoveOnExit and TrimOnExit are a directory that the keeper removes and
 	// a file that it ends with a whole line, if this process dies.
 	RemoveOnExit, TrimOnExit string
-	// Isolation starts the agent without a network; nil leaves it that of this
-	// machine.
+	// Isolation starts the agent without a network, and with a view of its own if that
+	// has one; nil leaves it what this machine has.
 	Isolation *isolate.Isolation
 }
 
@@ -121,7 +121,10 @@ func Start(ctx context.Context, c Spec, started func(pid int, path string)) (Pro
 			return fail(err)
 		}
 		defer handover.Close()
-		s.Isolate = true
+		s.Isolate, s.View = true, c.Isolation.View != nil
+		if s.View && c.Keeper == nil {
+			return fail(errors.New("isolating the agent: a view of its own takes a keeper"))
+		}
 	}
 	var p Process
 	if c.Keeper != nil {
@@ -160,8 +163,9 @@ type spawn struct {
 	RunID  string
 	Conn   int
 	Linger time.Duration
-	// Isolate starts it in namespaces of its own.
-	Isolate bool
+	// Isolate starts it in namespaces of its own, View in such of files and processes as
+	// well.
+	Isolate, View bool
 }
 
 // Variables that attribute a process to a run, to one agent of it, and to the

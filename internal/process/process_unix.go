@@ -18,7 +18,7 @@ import (
 func (s *spawn) attr() *syscall.SysProcAttr {
 	attr := agentAttr()
 	if s.Isolate {
-		isolate.SetAttr(attr)
+		isolate.SetAttr(attr, s.View)
 	}
 	return attr
 }

@@ -1,0 +1,85 @@
+package isolate
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// tellFile is the file that the first process of an agent's own tells its keeper of
+// the agent with: the agent's pid, as the agent itself sees it, in a line, and the
+// status of its end, as wait4 has it, in another.
+const tellFile = 3
+
+// lead is what the first process of a process namespace does: it starts the agent,
+// tells of its end, and goes when nothing of it is left. The kernel takes whatever is
+// left with it when it is killed. From inside it can neither be killed nor stopped.
+func lead(path string, args []string) error {
+	syscall.CloseOnExec(tellFile)
+	tell := os.NewFile(tellFile, "keeper")
+	signal.Notify(make(chan os.Signal, 1))                               // what is caught does nothing here, and is as ever in the agent
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // nor looked into
+		return err
+	}
+	agent, err := syscall.ForkExec(path, args, &syscall.ProcAttr{
+		Env: os.Environ(), Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setpgid: true},
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	// The end of the agent's input and output must not wait for this process.
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	for fd := range 3 {
+		if err := unix.Dup2(int(null.Fd()), fd); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(tell, agent)
+	for {
+		var status unix.WaitStatus
+		switch pid, err := unix.Wait4(-1, &status, 0, nil); {
+		case err == unix.EINTR:
+		case err != nil: // ECHILD
+			return nil
+		case pid == agent:
+			fmt.Fprintln(tell, uint32(status))
+		}
+	}
+}
+
+// Inside finds the process below the first one of a namespace that has a pid there, by
+// the pid that it has here; 0 if it is gone.
+func Inside(first, pid int) int {
+	all, _ := filepath.Glob("/proc/[0-9]*/status")
+	for _, path := range all {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		var here, parent int
+		var pids []string
+		for line := range strings.Lines(string(text)) {
+			name, value, _ := strings.Cut(line, ":")
+			switch name {
+			case "Pid":
+				_, _ = fmt.Sscan(value, &here)
+			case "PPid":
+				_, _ = fmt.Sscan(value, &parent)
+			case "NSpid":
+				pids = strings.Fields(value)
+			}
+		}
+		if parent == first && len(pids) > 0 && pids[len(pids)-1] == fmt.Sprint(pid) {
+			return here
+		}
+	}
+	return 0
+}

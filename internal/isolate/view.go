@@ -1,0 +1,159 @@
+package isolate
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// View is what an agent sees of the files of this machine, beside the system's own
+// programs and libraries: paths that are there, absolute. What is not named is not
+// there for it, and no socket of it can be reached.
+type View struct {
+	Write []string `json:",omitempty"` // at least one
+	Read  []string `json:",omitempty"`
+	Hide  []string `json:",omitempty"` // directories of these that are empty for the agent
+}
+
+// Tools are the paths that a program needs to run: the directories of programs that
+// its PATH names, those that it and the files among its arguments belong to, and
+// their interpreters. Neither home, the user's directory, nor one above it is ever
+// among them.
+func Tools(home, program string, args, path []string) []string {
+	t := tools{home: resolved(cmp.Or(home, "/"))}
+	for _, dir := range path {
+		t.programs(dir)
+	}
+	t.file(program)
+	for _, a := range args {
+		if filepath.IsAbs(a) {
+			t.file(a)
+		}
+	}
+	slices.Sort(t.found)
+	var all []string // without what lies in another one: that comes after it
+	for _, path := range t.found {
+		if !slices.ContainsFunc(all, func(above string) bool { return contains(above, path) }) {
+			all = append(all, path)
+		}
+	}
+	return all
+}
+
+type tools struct {
+	home  string
+	found []string
+}
+
+// add takes note of a path, unless the user's directory is below where it leads.
+func (t *tools) add(path string) {
+	if at, err := filepath.EvalSymlinks(path); err == nil && !contains(at, t.home) {
+		t.found = append(t.found, filepath.Clean(path))
+	}
+}
+
+// private reports whether a directory holds more than a tool: the user's, one above
+// it, or one as near to the root.
+func (t *tools) private(dir string) bool {
+	return strings.Count(filepath.ToSlash(dir), "/") < 2 || contains(dir, t.home)
+}
+
+// contains reports whether path is dir or below it.
+func contains(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// programs adds a directory of programs, with what is installed beside it. Where the
+// directory above it is one of the user's home, such as ~/.local, only what has
+// libraries is added of that.
+func (t *tools) programs(dir string) {
+	if !filepath.IsAbs(dir) {
+		return
+	}
+	t.add(dir)
+	above := filepath.Dir(dir)
+	switch {
+	case filepath.Base(dir) != "bin":
+	case t.private(above) || filepath.Dir(above) == t.home:
+		for _, beside := range []string{"lib", "lib64", "libexec"} {
+			t.add(filepath.Join(above, beside))
+		}
+	default:
+		t.add(above)
+	}
+}
+
+// file adds what a file belongs to, also where it is a link to, and the program that
+// its first line names. A directory is added itself.
+func (t *tools) file(path string) {
+	for _, at := range []string{path, resolved(path)} {
+		info, err := os.Stat(at)
+		switch {
+		case err != nil:
+		case info.IsDir():
+			t.add(at)
+		default:
+			t.add(t.whole(at))
+			if dir := filepath.Dir(at); filepath.Base(dir) == "bin" {
+				t.programs(dir)
+			}
+		}
+	}
+	if interpreter := interpreter(path); interpreter != "" && interpreter != path {
+		t.file(interpreter)
+	}
+}
+
+// whole is what a file is installed with: the outermost node_modules, the nearest
+// directory that says it is a project, the file's own, or nothing but the file.
+func (t *tools) whole(file string) string {
+	dir := filepath.Dir(file)
+	if above, _, ok := strings.Cut(dir+"/", "/node_modules/"); ok {
+		return filepath.Join(above, "node_modules")
+	}
+	for at := dir; at != "/" && at != "." && !contains(at, t.home); at = filepath.Dir(at) {
+		for _, sign := range projectSigns {
+			if _, err := os.Stat(filepath.Join(at, sign)); err == nil {
+				return at
+			}
+		}
+	}
+	if t.private(dir) || filepath.Base(dir) == "bin" {
+		return file
+	}
+	return dir
+}
+
+// projectSigns are files at the top of what is developed or installed as one.
+var projectSigns = []string{"package.json", "pyproject.toml", "setup.py", "pyvenv.cfg", "go.mod", "Cargo.toml",
+	"pom.xml", "build.gradle", "build.gradle.kts", "composer.json", "Gemfile", "deno.json", "mix.exs"}
+
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// interpreter is the program that runs a script, "" if it is none.
+func interpreter(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	line, _ := bufio.NewReaderSize(f, 512).ReadSlice('\n')
+	words := strings.Fields(string(bytes.TrimPrefix(line, []byte("#!"))))
+	if !bytes.HasPrefix(line, []byte("#!")) || len(words) == 0 || !filepath.IsAbs(words[0]) {
+		return ""
+	}
+	return words[0]
+}
