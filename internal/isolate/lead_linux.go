@@ -22,7 +22,7 @@ const tellFile = 3
 func lead(path string, args []string) error {
 	syscall.CloseOnExec(tellFile)
 	tell := os.NewFile(tellFile, "keeper")
-	signal.Notify(make(chan os.Signal, 1))                               // what is caught does nothing here, and is as ever in the agent
+	signal.Notify(make(chan os.Signal, 1))                               // a caught one does nothing
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // nor looked into
 		return err
 	}

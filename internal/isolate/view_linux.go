@@ -147,7 +147,8 @@ func system(root string) error {
 		}
 	}
 	// User 0 could set up the kernel through these, also without rights.
-	for _, path := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/scsi"} {
+	for _, path := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs",
+		"/proc/scsi"} {
 		t := &tree{path: root + path}
 		if err := t.take(); errors.Is(err, os.ErrNotExist) {
 			continue
@@ -164,8 +165,8 @@ func system(root string) error {
 		}
 	}
 	for at, to := range map[string]string{
-		"/dev/ptmx": "pts/ptmx", "/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0", "/dev/stdout": "/proc/self/fd/1",
-		"/dev/stderr": "/proc/self/fd/2", "/var/tmp": "/tmp", "/var/run": "/run",
+		"/dev/ptmx": "pts/ptmx", "/dev/fd": "/proc/self/fd", "/dev/stdin": "/proc/self/fd/0",
+		"/dev/stdout": "/proc/self/fd/1", "/dev/stderr": "/proc/self/fd/2", "/var/tmp": "/tmp", "/var/run": "/run",
 	} {
 		if err := os.Symlink(to, root+at); err != nil {
 			return err
