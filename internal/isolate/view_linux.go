@@ -28,53 +28,10 @@ var deviceFiles = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
 // a new root with copies of the mounts. It needs a mount and a process namespace of
 // its own, in which this is the first process.
 func (v *View) enter() error {
-	var links []link
-	shown := map[string]*tree{}
-	show := func(path string, write, must bool) error {
-		at, more, err := follow(path)
-		if err == nil {
-			links = append(links, more...)
-			if shown[at] == nil || write {
-				shown[at] = &tree{path: at, write: write}
-			}
-		} else if must || !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		return nil
+	trees, links, err := v.collect()
+	if err != nil {
+		return err
 	}
-	for _, pattern := range systemPaths {
-		all, _ := filepath.Glob(pattern)
-		for _, path := range all {
-			if err := show(path, false, false); err != nil {
-				return err
-			}
-		}
-	}
-	for _, path := range v.Read {
-		if err := show(path, false, false); err != nil {
-			return err
-		}
-	}
-	for _, path := range slices.Concat(v.Write, deviceFiles) {
-		if err := show(path, true, true); err != nil {
-			return err
-		}
-	}
-	// All are taken before the new root covers one of them. What lies in another one
-	// comes after it.
-	var trees []*tree
-	for _, t := range shown {
-		if !t.write && slices.ContainsFunc(slices.Collect(maps.Keys(shown)), func(above string) bool {
-			return above != t.path && !shown[above].write && contains(above, t.path)
-		}) {
-			continue
-		}
-		if err := t.take(); err != nil {
-			return fmt.Errorf("%s: %w", t.path, err)
-		}
-		trees = append(trees, t)
-	}
-	slices.SortFunc(trees, func(a, b *tree) int { return cmp.Compare(len(a.path), len(b.path)) })
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("keeping mounts apart: %w", err)
 	}
@@ -103,7 +60,56 @@ func (v *View) enter() error {
 			return err
 		}
 	}
-	// The root itself holds nothing that could be written.
+	return become(root)
+}
+
+// collect takes copies of all that is shown, before the new root covers some of it, with
+// the links that lead there. What lies in another one comes after it.
+func (v *View) collect() (trees []*tree, links []link, err error) {
+	shown := map[string]*tree{}
+	show := func(path string, write bool) error {
+		at, more, err := follow(path)
+		if errors.Is(err, os.ErrNotExist) && !write {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		links = append(links, more...)
+		if shown[at] == nil || write {
+			shown[at] = &tree{path: at, write: write}
+		}
+		return nil
+	}
+	read := slices.Clone(v.Read)
+	for _, pattern := range systemPaths {
+		all, _ := filepath.Glob(pattern)
+		read = append(read, all...)
+	}
+	for _, path := range read {
+		err = errors.Join(err, show(path, false))
+	}
+	for _, path := range slices.Concat(v.Write, deviceFiles) {
+		err = errors.Join(err, show(path, true))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, t := range shown {
+		above := func(p string) bool { return p != t.path && !shown[p].write && contains(p, t.path) }
+		if !t.write && slices.ContainsFunc(slices.Collect(maps.Keys(shown)), above) {
+			continue
+		}
+		if err := t.take(); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", t.path, err)
+		}
+		trees = append(trees, t)
+	}
+	slices.SortFunc(trees, func(a, b *tree) int { return cmp.Compare(len(a.path), len(b.path)) })
+	return trees, links, nil
+}
+
+// become makes a directory the root, and for reading alone; the old root is gone.
+func become(root string) error {
 	readOnly := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	if err := unix.MountSetattr(unix.AT_FDCWD, root, 0, &readOnly); err != nil {
 		return fmt.Errorf("making the root read-only: %w", err)
