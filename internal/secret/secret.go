@@ -81,7 +81,7 @@ func forms(value string) []string {
 	all := []string{value}
 	for _, html := range []bool{false, true} {
 		in := value
-		for range 3 {
+		for range 6 { // JSON in JSON that an agent sends, in what a report says of it
 			in = jsonText(in, html)
 			all = append(all, in)
 		}
