@@ -119,7 +119,6 @@ var exempt = map[string]string{
 	"internal/isolate/isolate_linux.go os.Environ":  "the helper is a program of its own, which becomes the agent and passes its environment on",
 	"internal/process/keeper_unix.go signal.Notify": "it is the body of a command, which must survive its parent's signals",
 	"internal/isolate/isolate_linux.go os.Chdir":    "it is the body of a command, whose root is another one by then",
-	"internal/isolate/isolate_linux.go os.Environ":  "it is the body of a command, which becomes the agent",
 	"internal/isolate/lead_linux.go os.Environ":     "it is the body of a command, which starts the agent with its own",
 	"internal/isolate/lead_linux.go signal.Notify":  "it is the body of a command, which its agent must not end",
 	"internal/isolate/view_linux.go os.Chdir":       "it is the body of a command, which changes its root",
