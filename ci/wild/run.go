@@ -63,7 +63,7 @@ func (r *runner) install(name, version string, scripts bool, beside ...string) (
 	stamp := filepath.Join(dir, ".done")
 	all := append([]string{name + "@" + version}, beside...)
 	want := strings.Join(all, "\n")
-	if b, err := os.ReadFile(stamp); err == nil && (string(b) == want || len(b) == 0 && len(beside) == 0) {
+	if b, err := os.ReadFile(stamp); err == nil && string(b) == want {
 		return dir, nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
