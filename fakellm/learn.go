@@ -1,6 +1,7 @@
 package fakellm
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -12,7 +13,7 @@ import (
 // habits are what agents call a neutral tool, best first, in letters only.
 var habits = map[string][]string{
 	"write_file": {"writefile", "write", "createfile", "writetofile", "filewrite", "fswrite", "writetextfile",
-		"savefile", "create", "strreplacebasededittool", "strreplaceeditor", "texteditor"},
+		"savefile", "create", "strreplacebasededittool", "strreplaceeditor", "texteditor", "editor"},
 	"edit_file": {"editfile", "edit", "replace", "strreplace", "searchreplace", "replaceinfile", "fileedit",
 		"updatefile", "modifyfile", "applyedit", "strreplacebasededittool", "strreplaceeditor", "texteditor"},
 	"read_file": {"readfile", "read", "viewfile", "view", "fileread", "fsread", "readtextfile", "openfile", "getfile",
@@ -21,17 +22,19 @@ var habits = map[string][]string{
 		"runcommand", "runterminalcommand", "runterminalcmd", "runinterminal", "executebash", "execute", "exec", "terminal",
 		"localshell", "containerexec", "command"},
 	"search": {"grep", "search", "searchfilecontent", "grepsearch", "ripgrep", "searchfiles", "searchtext",
-		"codesearch", "codebasesearch", "findinfiles", "rg"},
+		"codesearch", "codebasesearch", "searchcodebase", "findinfiles", "rg"},
 	"ask_user": {"askuser", "askuserquestion", "askquestion", "askfollowupquestion", "asktheuser", "question",
 		"elicit", "requestuserinput", "userinput"},
-	"fetch": {"webfetch", "fetch", "fetchurl", "urlfetch", "readurl", "httpget", "httprequest", "browse"},
+	"fetch": {"webfetch", "fetch", "fetchurl", "urlfetch", "readurl", "httpget", "httprequest", "browse",
+		"fetchwebcontent", "fetchwebpage"},
 }
 
 // spelled are what agents call an argument of a neutral tool.
 var spelled = map[string][]string{
 	"path": {"path", "filepath", "absolutepath", "abspath", "file", "filename", "targetfile", "target", "uri",
 		"relativepath"},
-	"content":  {"content", "contents", "text", "filetext", "filecontent", "codecontent", "body", "data", "newcontent"},
+	"content": {"content", "contents", "text", "filetext", "filecontent", "codecontent", "body", "data", "newcontent",
+		"newtext"},
 	"old":      {"old", "oldstring", "oldstr", "oldtext", "search", "find", "original", "from"},
 	"new":      {"new", "newstring", "newstr", "newtext", "replacement", "replacewith", "replace", "updated", "to"},
 	"command":  {"command", "cmd", "script", "commandline", "code", "input"},
@@ -72,9 +75,30 @@ func learn(r *request, neutral string, args object) (string, object) {
 	}
 	o, ok := resembling(r.tools, neutral)
 	if !ok {
-		return neutral, args
+		return patched(r, neutral, args)
 	}
 	return o.name, rewrite(o, neutral, args)
+}
+
+// patched writes a file with the tool that applies patches, if there is one. An edit
+// is none: patches replace whole lines.
+func patched(r *request, neutral string, args object) (string, object) {
+	path, _ := args.get("path")
+	content, _ := args.get("content")
+	text, isText := content.(string)
+	for _, o := range r.tools {
+		if letters(o.name) != "applypatch" || neutral != "write_file" || !isText {
+			continue
+		}
+		lines := "+" + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n+")
+		patch := fmt.Sprintf("*** Begin Patch\n*** Add File: %v\n%s\n*** End Patch\n", path, lines)
+		name := "input"
+		if of := slices.Sorted(maps.Keys(properties(o.schema))); len(of) == 1 {
+			name = of[0]
+		}
+		return o.name, object{{name, patch}}
+	}
+	return neutral, args
 }
 
 // wanted are the arguments without which a tool is not the neutral one: what
@@ -85,24 +109,47 @@ var wanted = map[string][]string{
 }
 
 // takes reports whether a tool has a property for each argument of the neutral
-// one. A tool whose schema names none may.
+// one, of its own or of the items of a list. A tool whose schema names none may.
 func takes(o offer, neutral string) bool {
-	rest := map[string]wire.Value{}
-	for name, schema := range o.schema.Get("properties").Members() {
-		rest[name] = schema
-	}
+	rest := properties(o.schema)
 	if len(rest) == 0 {
 		return true
 	}
-	_, edits := rest["edits"]
+	var left []string
 	for _, arg := range wanted[neutral] {
 		name := property(rest, arg)
-		if name == "" && !(edits && neutral == "edit_file" && arg != "path") {
-			return false
+		if name == "" {
+			left = append(left, arg)
 		}
 		delete(rest, name)
 	}
-	return true
+	return len(left) == 0 || grouped(rest, left) != ""
+}
+
+func properties(schema wire.Value) map[string]wire.Value {
+	all := map[string]wire.Value{}
+	for name, p := range schema.Get("properties").Members() {
+		all[name] = p
+	}
+	return all
+}
+
+// grouped finds the property of a tool that does several things in one call: a list
+// of objects, each of which takes these arguments.
+func grouped(rest map[string]wire.Value, args []string) string {
+list:
+	for _, name := range slices.Sorted(maps.Keys(rest)) {
+		of := properties(rest[name].Get("items"))
+		for _, arg := range args {
+			p := property(of, arg)
+			if p == "" {
+				continue list
+			}
+			delete(of, p)
+		}
+		return name
+	}
+	return ""
 }
 
 // exactly reports whether a tool requires the arguments of the neutral one and
@@ -124,7 +171,7 @@ func resembling(tools []offer, neutral string) (offer, bool) {
 	names := habits[neutral]
 	for _, name := range names {
 		for _, t := range tools {
-			if letters(t.name) == name && takes(t, neutral) {
+			if got := letters(t.name); (got == name || got == name+"s") && takes(t, neutral) {
 				return t, true
 			}
 		}
@@ -171,27 +218,24 @@ func learnMCP(r *request, args object) (string, object) {
 // rewrite names the arguments after the properties of the tool's schema and
 // fills in what it requires beside them.
 func rewrite(o offer, neutral string, args object) object {
-	props := o.schema.Get("properties")
-	if props.Len() == 0 {
+	rest := properties(o.schema)
+	if len(rest) == 0 {
 		return args
 	}
-	out := object{}
-	rest := map[string]wire.Value{}
-	for name, schema := range props.Members() {
-		rest[name] = schema
-	}
+	var out, left object
+	var missing []string
 	for _, m := range args {
 		name := property(rest, m.key)
 		if name == "" {
+			left, missing = append(left, m), append(missing, m.key)
 			continue
 		}
-		out = append(out, member{name, shaped(m, rest[name])})
+		out = append(out, member{name, shaped(m, name, rest[name])})
 		delete(rest, name)
 	}
-	if edits, ok := rest["edits"]; ok && neutral == "edit_file" {
-		inner := rewrite(offer{schema: edits.Get("items")}, neutral, args)
-		out = append(out, member{"edits", []any{inner}})
-		delete(rest, "edits")
+	if name := grouped(rest, missing); len(left) > 0 && name != "" {
+		out = append(out, member{name, []any{rewrite(offer{schema: rest[name].Get("items")}, neutral, left)}})
+		delete(rest, name)
 	}
 	for _, name := range needs(o.schema) {
 		schema, missing := rest[name]
@@ -212,24 +256,35 @@ func property(rest map[string]wire.Value, arg string) string {
 	names := slices.Sorted(maps.Keys(rest))
 	for _, want := range spellings(arg) {
 		for _, name := range names {
-			if letters(name) == want {
+			if letters(name) == want || several(name, want, rest[name]) {
 				return name
 			}
 		}
 	}
 	for _, name := range names {
-		if len(arg) > 3 && strings.Contains(letters(name), arg) {
+		ofObjects := rest[name].Path("items.properties").Len() > 0
+		if len(arg) > 3 && !ofObjects && strings.Contains(letters(name), arg) {
 			return name
 		}
 	}
 	return ""
 }
 
+// several reports whether a property is a list of texts, of which the one named want is
+// one.
+func several(name, want string, schema wire.Value) bool {
+	plural := strings.TrimSuffix(want, "y")
+	if plural != want {
+		plural += "ie"
+	}
+	return schema.Get("type").Is("array") && schema.Path("items.properties").Len() == 0 && letters(name) == plural+"s"
+}
+
 // shaped gives a command the form of an argument list where one is wanted, and
-// wraps a path into a list of paths.
-func shaped(m member, schema wire.Value) any {
+// wraps a text into a list of texts.
+func shaped(m member, name string, schema wire.Value) any {
 	if text, ok := m.value.(string); ok && schema.Get("type").Is("array") {
-		if m.key == "command" {
+		if m.key == "command" && !strings.HasSuffix(letters(name), "s") {
 			return []any{"bash", "-lc", text}
 		}
 		return []any{text}
