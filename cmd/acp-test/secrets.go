@@ -34,9 +34,9 @@ func spoken(words []string) []string {
 		if !joined {
 			kv = w
 		}
-		name, _, ok := strings.Cut(kv, "=")
+		name, value, ok := strings.Cut(kv, "=")
 		switch {
-		case !ok || !secret.Name(name):
+		case !ok || !secret.Name(name) || value == "$KEY": // that is a dummy
 		case joined:
 			out[i] = "--pass-env=" + name
 		default:
