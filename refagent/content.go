@@ -4,16 +4,18 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"unicode/utf8"
 )
 
 // promptMessage turns the blocks of a prompt into one user message. Text,
-// links and embedded text become text; images and audio stay what they are.
-func promptMessage(blocks []json.RawMessage) (ModelMessage, *rpcError) {
+// links and embedded text become text; images and audio stay what they are. With
+// names, a file is named instead that lies on the disk as it was embedded.
+func promptMessage(blocks []json.RawMessage, names bool) (ModelMessage, *rpcError) {
 	var parts []Part
 	for i, raw := range blocks {
-		p, err := promptPart(raw)
+		p, err := promptPart(raw, names)
 		if err != nil {
 			err.Message = fmt.Sprintf("prompt[%d]: %s", i, err.Message)
 			return ModelMessage{}, err
@@ -30,7 +32,7 @@ func promptMessage(blocks []json.RawMessage) (ModelMessage, *rpcError) {
 	return ModelMessage{Role: roleUser, Text: strings.Join(texts, "\n\n")}, nil
 }
 
-func promptPart(raw json.RawMessage) (Part, *rpcError) {
+func promptPart(raw json.RawMessage, names bool) (Part, *rpcError) {
 	var b struct {
 		Type, MimeType string
 		Text, Data     *string
@@ -58,6 +60,11 @@ func promptPart(raw json.RawMessage) (Part, *rpcError) {
 	case b.Type == "resource_link" && b.URI != nil && b.Name != nil:
 		return Part{Text: fmt.Sprintf("[%s](%s)", *b.Name, *b.URI)}, nil
 	case b.Type == "resource" && b.Resource != nil && b.Resource.URI != nil:
+		if path, ok := strings.CutPrefix(*b.Resource.URI, "file://"); ok && names && b.Resource.Text != nil {
+			if now, err := os.ReadFile(path); err == nil && string(now) == *b.Resource.Text {
+				return Part{Text: "The user named the file " + path + "."}, nil
+			}
+		}
 		return resourcePart(*b.Resource.URI, b.Resource.MimeType, b.Resource.Text, b.Resource.Blob)
 	}
 	return Part{}, badParams("no content block of type %q, or a field of it is missing", b.Type)

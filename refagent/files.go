@@ -190,6 +190,9 @@ func readFile(ctx context.Context, w *work) error {
 	if err != nil {
 		return err
 	}
+	if most := w.a.habits.ReadLimit; most > 0 && len(content) > most {
+		return fmt.Errorf("the file is too large to read at once: it has more than %d bytes", most)
+	}
 	w.content, w.result = textContent(content), content
 	return nil
 }

@@ -64,6 +64,11 @@ type Habits struct {
 	// KeepsFiles does not overwrite files, KeepsFolders makes no folders,
 	// FinalNewline ends each file with one.
 	KeepsFiles, KeepsFolders, FinalNewline bool
+	// ReadLimit is the number of bytes beyond which a file is not read; 0: none.
+	ReadLimit int
+	// NamesFiles tells the model the path of an embedded file that lies on the disk as it
+	// is, instead of its text.
+	NamesFiles bool
 	// ReadsDisk and WritesDisk do not go through the editor.
 	ReadsDisk, WritesDisk bool
 	// Whole reads whole files always; Page, if not 0, so many lines first, and twice

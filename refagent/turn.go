@@ -37,7 +37,7 @@ func (a *agent) prompt(r *request, params json.RawMessage) *rpcError {
 	if len(p.Prompt) == 0 {
 		return badParams("prompt has to hold at least one content block")
 	}
-	message, err := promptMessage(p.Prompt)
+	message, err := promptMessage(p.Prompt, a.habits.NamesFiles)
 	if err != nil {
 		return err
 	}

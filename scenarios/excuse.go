@@ -26,6 +26,7 @@ var refusal = lazy.Regexp(`(?i)` + strings.Join([]string{
 	`\b(not|hasn't|never) (yet )?(been )?read\b|\bmust (first )?(be )?read\b`,
 	`\bread (it|the file|this file) (first|before)`,
 	`\bmodified since`,
+	`\btoo (large|big|long)\b`,
 	`\bnot (supported|implemented|enabled)\b|\bdisabled\b`,
 	`\b(blocked|forbidden|prevented|disallowed|not (allowed|permitted)) (by|in|outside|while|during)\b`,
 	`\b(plan|read-?only|sandbox)(ed)? (mode|policy)`,
@@ -43,17 +44,23 @@ type trouble struct {
 
 // troubles returns the tool calls that the agent's own tools refused although nothing
 // of the editor's stood against them. A call that the editor granted and that the
-// agent says the user refused is none: then the agent went against the answer.
+// agent says the user refused is none: then the agent went against the answer. Nor is
+// what a call brought that was completed: it may hold any words.
 func (r *run) troubles() []trouble {
 	var found []trouble
 	granted, denied := 0, 0
-	asked := map[string]int{} // the last model request of a session
+	asked := map[string]int{}                 // the last model request of a session
+	completed := map[string]map[string]bool{} // the calls of a session that were completed since
 	for e := range r.t.All() {
 		var texts []string
 		if e.Kind == transcript.ModelRequest {
-			for text := range e.JSON().Get("results").Items() {
-				texts = append(texts, text.Str())
+			results := e.JSON().Get("results")
+			for text := range results.Items() {
+				if len(completed[e.Session]) < results.Len() {
+					texts = append(texts, text.Str())
+				}
 			}
+			completed[e.Session] = nil
 		}
 		switch news, text := r.protocol().ToolNews(r.t, e); news {
 		case ToolGranted:
@@ -62,6 +69,11 @@ func (r *run) troubles() []trouble {
 			denied = e.Seq
 		case ToolFailed:
 			texts = append(texts, text)
+		case ToolCompleted:
+			if completed[e.Session] == nil {
+				completed[e.Session] = map[string]bool{}
+			}
+			completed[e.Session][text] = true
 		}
 		since := asked[e.Session]
 		for _, text := range texts {

@@ -34,6 +34,12 @@ var _ = Describe("a tool that the agent itself refuses", func() {
 		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
 	})
 
+	It("is none where a call that was completed brought such words", func() {
+		r := run(engine(), check+asks("tool: read_file\n      args: {path: $WORK/notes.txt}")+want+
+			"-- notes.txt --\nThis tool is not supported: no such tool.\n")
+		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+	})
+
 	It("is none where the editor stood against the call", func() {
 		r := run(engine(), "files missing=empty\npermit reject_once\n"+check[len("permit allow_once\n"):]+write+want)
 		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))

@@ -9,6 +9,8 @@ func fileLiberties() []Liberty {
 			liberty("reads-disk", "reads files from the disk", "FS-010", func(h *habits) { h.ReadsDisk = true }).
 				takes("fs/read_text_file"),
 			liberty("reads-whole", "reads whole files always", "FS-004", func(h *habits) { h.Whole = true }),
+			liberty("reads-little", "reads no file of more than 64 KiB", "TOOL-012",
+				func(h *habits) { h.ReadLimit = 64 << 10 }).takes("too large"),
 			liberty("reads-pages", "reads files in pages, the first of two lines", "FS-004", func(h *habits) { h.Page = 2 }),
 		),
 		of("looking up",
@@ -56,6 +58,8 @@ func fileLiberties() []Liberty {
 		of("",
 			liberty("keeps-folders", "makes no folder for a file", "TOOL-012",
 				func(h *habits) { h.KeepsFolders = true }).takes("does not exist"),
+			liberty("names-files", "tells its model the path of an embedded file that is on the disk", "PROMPT-010",
+				func(h *habits) { h.NamesFiles = true }),
 			liberty("final-newline", "ends each file that it writes with a newline", "FS-005",
 				func(h *habits) { h.FinalNewline = true }),
 		),

@@ -31,8 +31,11 @@ func toolNews(t *transcript.Transcript, e transcript.Entry) (scenarios.ToolNews,
 	case e.Source == transcript.Editor && slices.Contains(stops, e.Method):
 		return scenarios.ToolDenied, ""
 	case e.Source == transcript.Agent && strings.HasPrefix(acpframe.Update(e), "tool_call"):
-		if u := e.JSON().Path("params.update"); u.Get("status").Is("failed") {
+		switch u := e.JSON().Path("params.update"); u.Get("status").Str() {
+		case "failed":
 			return scenarios.ToolFailed, toolText(u)
+		case "completed":
+			return scenarios.ToolCompleted, u.Get("toolCallId").Str()
 		}
 	}
 	return scenarios.NoToolNews, ""
