@@ -12,7 +12,7 @@ import (
 func actCommands() []*Command {
 	return []*Command{
 		{
-			Name: "start", Group: "acts", Summary: "start the agent",
+			Name: "start", Group: "acts", Alone: true, Summary: "start the agent",
 			Detail:  "Other acts start it when they need it.",
 			Compile: Plain(func(ctx context.Context, b *Branch, _ *Line) error { return b.Begin(ctx) }),
 		}, {

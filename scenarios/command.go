@@ -38,6 +38,9 @@ type Command struct {
 	// Process: it is about the agent's process. Where the agent has none here,
 	// it does not apply and the scenario is skipped.
 	Process bool
+	// Alone: a scenario with it needs a process of the agent that no other used. So
+	// does one about the process.
+	Alone bool
 	// Compile reads the arguments of a line, and notes what is wrong with them.
 	// A nil Step means that the line only declares something.
 	Compile func(l *Line) Step

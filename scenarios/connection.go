@@ -83,6 +83,8 @@ func (r *run) notePlaces(ctx context.Context, launch agents.Launch, set map[stri
 // startAgent starts the agent's process, or reaches an agent that has none here.
 func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*transport.Agent, error) {
 	switch {
+	case r.engine.share != nil:
+		return r.connectShared(ctx, conn), nil
 	case r.engine.Connect != nil:
 		return r.engine.Connect(ctx, r.t, conn, launch)
 	case launch.URL != "":

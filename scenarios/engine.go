@@ -114,6 +114,11 @@ type Engine struct {
 	memory int
 	// Perturb is what the editor does without meaning anything by it.
 	Perturb Perturbation
+	// Share lets scenarios that need no process of their own run in one that others
+	// ran in before. What does not pass there runs again alone, and that counts.
+	Share bool
+	pool  *pool   // of RunAll; nil shares nothing
+	share *sharer // of one scenario; nil runs it alone
 	// Slot, if set, is called when a run has nothing left to do but to listen,
 	// so that another may begin; what it returns, when it has listened.
 	Slot func(id string) (listened func())
@@ -168,10 +173,8 @@ func (e *Engine) withDefaults() *Engine {
 	return &c
 }
 
-// Run runs one scenario once. It always returns a result; when ctx ends, what
-// has not happened is missing from it, and Reason says so.
-func (e *Engine) Run(ctx context.Context, s *Scenario) Result {
-	e = e.withDefaults()
+// attempt runs a scenario once, in a process of its own or as share says.
+func (e *Engine) attempt(ctx context.Context, s *Scenario) Result {
 	began := time.Now()
 	res := Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Verdict: Pass, Started: began}
 	if reason := e.inapplicable(s); reason != "" {

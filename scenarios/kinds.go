@@ -58,11 +58,11 @@ func (p *Protocol) kindList() []Kind {
 			Match: func(x Pattern, e transcript.Entry, own bool) bool {
 				return own && e.Source == transcript.Model && e.Kind == modelEvent(x.Arg)
 			}},
-		{Name: "exit", Arg: "?", Help: "the agent's exit, with this status", Effect: true,
+		{Name: "exit", Arg: "?", Help: "the agent's exit, with this status", Effect: true, Alone: true,
 			Match: func(_ Pattern, e transcript.Entry, _ bool) bool {
 				return e.Source == transcript.Process && e.Kind == transcript.Exited
 			}},
-		{Name: "stderr", Help: "something the agent wrote to stderr; text is what",
+		{Name: "stderr", Help: "something the agent wrote to stderr; text is what", Alone: true,
 			Match: func(_ Pattern, e transcript.Entry, _ bool) bool {
 				return e.Source == transcript.Stderr
 			}},

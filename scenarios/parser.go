@@ -177,6 +177,9 @@ func (l *Line) compile() (s step, holds bool) {
 	} else {
 		s.run = c.Compile(l)
 	}
+	if c.Process || c.Alone {
+		l.p.scenario.needsAlone(fmt.Sprintf("line %d: %s", l.Number, name))
+	}
 	if c.Process && s.run != nil {
 		s.run = aboutProcess(name, s.run)
 	}

@@ -55,6 +55,9 @@ func (l *Line) pattern(from int, stop ...string) (p *pattern, next int) {
 	case p.of == nil:
 		p.of, p.arg, p.hasArg = methodKind(l.p.protocol), first, true
 	}
+	if p.of.Alone {
+		l.p.scenario.needsAlone(fmt.Sprintf("line %d: %s", l.Number, p.of.Name))
+	}
 	arg := p.of.Arg
 	for next = from + 1; next < len(l.Rest); next++ {
 		w := l.Rest[next]

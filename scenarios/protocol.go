@@ -184,6 +184,8 @@ type Kind struct {
 	// an end. Outlives: it may come after the end of the agent.
 	// Answered: "after" counts from the answer on.
 	Inner, Opens, Effect, Outlives, Answered bool
+	// Alone: a scenario with it needs a process of the agent that no other used.
+	Alone bool
 
 	inner func(arg string) bool // Inner and Opens of an argument
 }

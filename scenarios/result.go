@@ -195,6 +195,9 @@ type Result struct {
 	Wire  string            `json:"wire,omitempty"`
 	Tools map[string]string `json:"tools,omitempty"`
 
+	// Shared says in which process of several scenarios it ran, if it did.
+	Shared *Sharing `json:"shared,omitempty"`
+
 	// reached: a request came to the model server. unreached: none came although
 	// the script prompted the agent, in the turns of which failedInTurn is what
 	// belongs to no check.

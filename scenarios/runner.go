@@ -82,6 +82,9 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
 	x := &execution{engine: *e, plan: plan, slots: newSlots(jobs), stop: stop}
 	x.engine.Temp = temp.Dir()
 	x.engine.memory = transcriptMemory / jobs
+	if e.shares() {
+		x.engine.pool = &pool{engine: x.engine.withDefaults(), most: jobs + 2}
+	}
 	repeats := max(plan.Repeat, 1)
 	for round := 1; ctx.Err() == nil && (round <= repeats || plan.UntilFail && plan.Repeat == 0); round++ {
 		number := 0
@@ -94,6 +97,10 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
 		}
 	}
 	x.wait.Wait()
+	if p := x.engine.pool; p != nil {
+		run.Notes = append(run.Notes, p.close()...)
+		p.engine.traceLeaks(ctx, list, x.results)
+	}
 	for _, p := range process.KillOrphans() {
 		run.Left = append(run.Left, fmt.Sprintf("%d %s", p.PID, p.Command))
 		run.Notes = append(run.Notes, "a process of an agent could not be killed and is left: "+run.Left[len(run.Left)-1])

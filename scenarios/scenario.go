@@ -1,6 +1,8 @@
 package scenarios
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -44,6 +46,7 @@ type Scenario struct {
 	files   map[string][]byte // the workspace
 	want    map[string][]byte // expected files, without want/
 	model   []byte            // llm.yaml
+	alone   string            // why it needs a process that no other used, "" if it does not
 	orphans bool              // the script asks which processes are left
 	modelAt int               // line of the scenario where llm.yaml begins
 	decl    declarations
@@ -81,6 +84,9 @@ type needDecl struct {
 	what, name string // agent:CAP, model, tool:NAME
 	line       int
 }
+
+// needsAlone says why the scenario cannot run in a process that others used.
+func (s *Scenario) needsAlone(why string) { s.alone = cmp.Or(s.alone, why) }
 
 // HasModel reports whether the scenario scripts the model.
 func (s *Scenario) HasModel() bool { return s.model != nil }
@@ -144,6 +150,11 @@ func (p *Protocol) Parse(id, file string, text []byte) (*Scenario, error) {
 		c.agentScript(tree.Lines)
 	} else {
 		s.steps = c.block(tree.Lines)
+	}
+	for _, place := range []string{"$HOME", "$TMP"} {
+		if bytes.Contains(text, []byte(place)) {
+			s.needsAlone(place + ", which is the process's")
+		}
 	}
 	broken = append(c.mistakes, broken...)
 	if len(broken) > 0 && s.model != nil {

@@ -13,7 +13,7 @@ import (
 func setupCommands() []*Command {
 	return []*Command{
 		{
-			Name: "env", Group: "setup", Args: "NAME=VALUE…",
+			Name: "env", Group: "setup", Alone: true, Args: "NAME=VALUE…",
 			Summary: "set variables in the agent's environment",
 			Detail:  "Must stand before the agent starts.",
 			Compile: func(l *Line) Step {
@@ -35,7 +35,7 @@ func setupCommands() []*Command {
 				}
 			},
 		}, {
-			Name: "home", Group: "setup", Args: "FILE [@SOURCE]",
+			Name: "home", Group: "setup", Alone: true, Args: "FILE [@SOURCE]",
 			Summary: "put a file of the archive into the agent's HOME",
 			Detail:  "Must stand before the agent starts.",
 			Compile: compileHome,
@@ -50,6 +50,16 @@ func setupCommands() []*Command {
 				for _, w := range l.Rest[1 : n-1] {
 					l.p.scenario.decl.rulesOff[w.Raw()] = l.Rest[n-1].Raw()
 				}
+				return nil
+			},
+		}, {
+			Name: "alone", Group: "setup", Alone: true, Args: "'REASON'",
+			Summary: "run in a process of the agent that no other scenario used",
+			Detail: "Scenarios of an agent share its processes where they can. One that says anything\n" +
+				"about the process, its environment or its HOME needs one of its own without this line.",
+			Compile: func(l *Line) Step {
+				l.One(0, "a reason")
+				l.AtMost(1)
 				return nil
 			},
 		}, {

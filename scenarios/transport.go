@@ -15,18 +15,18 @@ import (
 func transportCommands() []*Command {
 	return []*Command{
 		{
-			Name: "send", Group: "acts", Args: "RAW", Captures: true,
+			Name: "send", Group: "acts", Alone: true, Args: "RAW", Captures: true,
 			Summary: "write a raw line to the agent, lawful or not",
 			Detail:  "Variables outside quotes are expanded. Rules for clients do not judge it.",
 			Compile: compileSend,
 		}, {
-			Name: "write-shape", Group: "acts", Args: "coalesce|flush|split=N|bytewise|normal",
+			Name: "write-shape", Group: "acts", Alone: true, Args: "coalesce|flush|split=N|bytewise|normal",
 			Summary: "choose how frames are written from now on",
 			Detail: "coalesce holds frames back and writes them in one write at flush, or when the\n" +
 				"shape changes; split=N writes pieces of N bytes; bytewise single bytes.",
 			Compile: compileShape,
 		}, {
-			Name: "stall", Group: "acts", Args: "D",
+			Name: "stall", Group: "acts", Alone: true, Args: "D",
 			Summary: "read nothing from the agent for a time, as a slow editor",
 			Compile: func(l *Line) Step {
 				d := l.OnlyDuration()

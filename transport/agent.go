@@ -95,10 +95,13 @@ type Agent struct {
 	readAll   chan struct{}
 }
 
+// defaultGrace is the time for each step of Stop where nobody says.
+const defaultGrace = 2 * time.Second
+
 // New takes over a transport as the connection conn of the run that t logs.
 func New(t *transcript.Transcript, conn int, transport Transport, o Options) *Agent {
 	if o.Grace <= 0 {
-		o.Grace = 2 * time.Second
+		o.Grace = defaultGrace
 	}
 	if o.RunID == "" {
 		o.RunID = process.NewRunID()

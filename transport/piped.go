@@ -25,7 +25,7 @@ type Piped struct {
 // appends nothing but its start and the signals it is sent. Grace and MaxLine
 // of the command mean nothing here. ctx bounds the start alone.
 func StartPiped(ctx context.Context, t *transcript.Transcript, conn int, c Command) (*Piped, error) {
-	p, files, err := c.start(ctx, t, conn)
+	p, files, err := c.start(ctx, conn, func(e started) { t.Event(conn, transcript.Process, transcript.Started, "", e) })
 	if err != nil {
 		return nil, err
 	}

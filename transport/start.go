@@ -55,7 +55,7 @@ type Command struct {
 // Start runs an agent as the connection conn of the run that t logs. ctx bounds
 // the start alone.
 func Start(ctx context.Context, t *transcript.Transcript, conn int, c Command) (*Agent, error) {
-	p, files, err := c.start(ctx, t, conn)
+	p, files, err := c.start(ctx, conn, func(e started) { t.Event(conn, transcript.Process, transcript.Started, "", e) })
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +64,9 @@ func Start(ctx context.Context, t *transcript.Transcript, conn int, c Command) (
 	}), nil
 }
 
-// start starts the process with pipes of its own and appends its start. It
-// fills in what the command leaves open.
-func (c *Command) start(ctx context.Context, t *transcript.Transcript, conn int) (Process, *pipe.Set, error) {
+// start starts the process with pipes of its own and tells of its start before
+// anything can come of it. It fills in what the command leaves open.
+func (c *Command) start(ctx context.Context, conn int, tell func(started)) (Process, *pipe.Set, error) {
 	if c.RunID == "" {
 		c.RunID = process.NewRunID()
 	}
@@ -77,7 +77,7 @@ func (c *Command) start(ctx context.Context, t *transcript.Transcript, conn int)
 		Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, RunID: c.RunID, Conn: conn, Linger: c.Linger,
 		Keeper: c.Keeper, RemoveOnExit: c.RemoveOnExit, TrimOnExit: c.TrimOnExit, Isolation: c.Isolation,
 	}, func(pid int, path string) {
-		t.Event(conn, transcript.Process, transcript.Started, "", started{
+		tell(started{
 			PID: pid, Path: path, Args: c.Args, Dir: c.Dir, Run: c.RunID, Keeper: c.Keeper != nil, Isolated: c.Isolation != nil,
 		})
 	})
@@ -96,6 +96,8 @@ type started struct {
 	Keeper bool     `json:"keeper,omitempty"`
 	// Isolated: without a network but the ports.
 	Isolated bool `json:"isolated,omitempty"`
+	// Served is how many connections a shared process has had before.
+	Served int `json:"served,omitempty"`
 }
 
 // InProcess runs an agent inside this process: serve reads the editor's frames

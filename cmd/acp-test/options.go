@@ -33,6 +33,7 @@ type options struct {
 	jobs, repeat                int
 	untilFail, failFast, strict bool
 	perturb                     bool // of run alone
+	fresh                       bool
 	watch                       bool
 	seed                        int64
 	shard, durations            string
@@ -81,6 +82,8 @@ func (o *options) flags(c *cobra.Command) {
 	f.IntVarP(&o.jobs, "jobs", "j", runtime.NumCPU(), "how many scenarios run at once")
 	f.Lookup("jobs").DefValue = "the number of CPUs" // a reference page is the same everywhere
 	f.IntVar(&o.repeat, "repeat", 1, "run each scenario so often")
+	f.BoolVar(&o.fresh, "fresh", false, "start the agent for each scenario; else those that can share its processes, and "+
+		"what does not pass runs again alone")
 	f.BoolVar(&o.untilFail, "until-fail", false, "repeat until something fails, at most --repeat times if that is given")
 	f.BoolVar(&o.failFast, "fail-fast", false, "stop at the first failure")
 	f.BoolVar(&o.watch, "watch", false, "run again what a saved file touches, until interrupted")

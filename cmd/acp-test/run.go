@@ -237,6 +237,8 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	if err := o.takeLiberties(e); err != nil {
 		return nil, err
 	}
+	// The reference agent starts faster than a process can be shared.
+	e.Share = !o.fresh && (p.Name != "reference" || c.Flags().Changed("fresh"))
 	e.Unfiltered = chosen.whole
 	switch {
 	case len(o.liberties) > 0: // what a golden shows is the agent without them

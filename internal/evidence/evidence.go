@@ -156,6 +156,22 @@ func (f *Folder) Place(name string) (string, error) {
 	return filepath.Join(f.dir, name), err
 }
 
+// Rename gives a file another name in the folder, in place of what has that.
+func (f *Folder) Rename(from, to string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.retry(func() error { return f.clear(to) }); err != nil {
+		return err
+	}
+	if err := f.root.Rename(from, to); err != nil {
+		return err
+	}
+	delete(f.files, from)
+	info, err := f.root.Lstat(to)
+	f.files[to] = info
+	return err
+}
+
 // Write writes a file.
 func (f *Folder) Write(name string, data []byte) error {
 	f.mu.Lock()

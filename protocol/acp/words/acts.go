@@ -8,15 +8,15 @@ import (
 
 func actCommands() []*scenarios.Command {
 	return []*scenarios.Command{{
-		Name: "initialize", Group: "acts", Args: "[version=N]", Captures: true,
+		Name: "initialize", Group: "acts", Alone: true, Args: "[version=N]", Captures: true,
 		Summary: "send initialize and wait for the answer",
 		Detail:  "An error answer is a failure, unless the line has a name: then the script judges it.",
 		Compile: compileInitialize,
 	}, {
-		Name: "authenticate", Group: "acts", Args: "METHOD", Captures: true,
+		Name: "authenticate", Group: "acts", Alone: true, Args: "METHOD", Captures: true,
 		Summary: "send authenticate and wait for the answer", Compile: compileCall("authenticate", "methodId"),
 	}, {
-		Name: "logout", Group: "acts", Captures: true,
+		Name: "logout", Group: "acts", Alone: true, Captures: true,
 		Summary: "send logout and wait for the answer", Compile: compileCall("logout", ""),
 	}, {
 		Name: "session", Group: "acts", Cuts: true,
