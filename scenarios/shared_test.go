@@ -1,0 +1,110 @@
+package scenarios_test
+
+import (
+	"context"
+	"os"
+	"slices"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/refagent/faults"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// sharing is an engine of the reference agent, with a fault or none, as processes.
+func sharing(fault string, share bool) *scenarios.Engine {
+	e := engine()
+	e.Golden = &golden.Store{Embedded: golden.Shipped()}
+	e.Share = share
+	if fault != "" {
+		e.ExtraArgs = []string{"--fault", fault}
+	}
+	return e
+}
+
+// verdicts are the verdicts of a run by scenario.
+func verdicts(r scenarios.Run) map[string]scenarios.Verdict {
+	out := map[string]scenarios.Verdict{}
+	for _, res := range r.Results {
+		out[res.ID] = res.Verdict
+	}
+	return out
+}
+
+var _ = Describe("processes that scenarios share", func() {
+	var all map[string]*scenarios.Scenario
+	BeforeEach(func() { all = suite() })
+
+	It("run most scenarios of the correct agent, which pass there", func(ctx context.Context) {
+		list := named(all, []string{"prompt-turn/*", "permission/*", "tool-calls/*"})
+		r := sharing("", true).RunAll(ctx, list, scenarios.Plan{Jobs: 2})
+		Expect(r.Counts.Pass).To(Equal(len(list)))
+		shared, processes, again := 0, map[int]bool{}, 0
+		for _, res := range r.Results {
+			if res.Shared != nil {
+				shared++
+				processes[res.Shared.Process] = true
+				if res.Shared.Verdict != "" {
+					again++
+				}
+			}
+		}
+		Expect(shared).To(BeNumerically(">", len(list)*3/4))
+		Expect(len(processes)).To(BeNumerically("<", len(list)/3))
+		Expect(again).To(BeZero())
+	})
+
+	It("are given back with nothing of the one before", func(ctx context.Context) {
+		list := named(all, []string{"cancel/mid-*", "cancel/tool-running", "files/*"})
+		r := sharing("", true).RunAll(ctx, list, scenarios.Plan{Jobs: 1})
+		Expect(r.Counts.Pass).To(Equal(len(list)), "%v", verdicts(r))
+	})
+
+	It("tell what fails only after others, and after which", func(ctx context.Context) {
+		ids := []string{"permission/allow-always", "permission/allow-always-same-file"}
+		e := sharing("permission-wrong-session", true)
+		r := e.RunAll(ctx, named(all, append(ids, "prompt-turn/text")), scenarios.Plan{Jobs: 1})
+		Expect(verdicts(sharing("permission-wrong-session", false).RunAll(ctx, named(all, ids), scenarios.Plan{Jobs: 1}))).To(
+			HaveKeyWithValue(ids[1], scenarios.Pass))
+		at := slices.IndexFunc(r.Results, func(r scenarios.Result) bool { return r.ID == ids[1] })
+		res := r.Results[at]
+		Expect(res.Verdict).To(Equal(scenarios.Pass), "the verdict of the run alone counts")
+		Expect(res.Shared.Verdict).To(Equal(scenarios.Fail))
+		Expect(res.Shared.After).To(Equal(ids[:1]))
+		Expect(res.Findings).To(ContainElement(SatisfyAll(
+			HaveField("Rule", scenarios.AfterOthersRule), HaveField("Class", scenarios.Lint),
+			HaveField("Message", SatisfyAll(ContainSubstring(ids[0]), ContainSubstring("SESSION-KNOWN-FIRST"))),
+			HaveField("Detail", ContainSubstring("--fresh=false -j 1 --run '^("+ids[0]+"|"+ids[1]+")$'")),
+		)))
+		for _, name := range []string{"shared-transcript.jsonl", "transcript.jsonl"} {
+			Expect(e.Out + "/" + ids[1] + "/" + name).To(BeAnExistingFile())
+		}
+	})
+
+	It("give the verdicts that processes of their own give", func(ctx context.Context) {
+		chosen := []string{"cancel-error", "new-session-ends-others", "permission-never-asked", "exits-on-malformed-input"}
+		if os.Getenv("ACP_TEST_ALL_FAULTS") != "" {
+			chosen = nil
+			for _, f := range faults.All() {
+				chosen = append(chosen, f.Name)
+			}
+		}
+		for _, name := range chosen {
+			f, ok := faults.Find(name)
+			Expect(ok).To(BeTrue(), name)
+			list := named(all, append([]string{"prompt-turn/text", "tool-calls/edit", "permission/by-kind"}, f.Scenarios...))
+			var got [2]map[string]scenarios.Verdict
+			for i, share := range []bool{false, true} {
+				e := sharing(name, share)
+				if f.Hangs {
+					e.StepTimeout = time.Second
+				}
+				got[i] = verdicts(e.RunAll(ctx, list, scenarios.Plan{Jobs: 2}))
+			}
+			Expect(got[1]).To(Equal(got[0]), name)
+		}
+	})
+})
