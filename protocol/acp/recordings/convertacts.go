@@ -181,6 +181,8 @@ func (c *converter) heard(e transcript.Entry) {
 		}
 	case update != "" && !isState(update):
 		p = pattern{script.Text(strings.TrimSuffix(update, "_chunk"))}
+	case e.Kind == transcript.Request && c.seen[e.Session] != nil: // what the agent waits for when an act comes
+		p = pattern{script.Text("request"), script.Text(e.Method)}
 	}
 	s := c.seen[e.Session]
 	switch late := c.late[e.Session]; {
