@@ -141,9 +141,11 @@ func accusations(set []liberties.Liberty, res scenarios.Result) (list []string) 
 
 // undone are faults of which a liberty leaves nothing, with the liberties.
 var undone = map[string][]string{
-	"message-id-shared":       {"message-ids-absent", "message-ids-null"}, // there are no ids to share
-	"message-ids-interleaved": {"message-ids-absent", "message-ids-null"},
-	"auth-code-for-anything":  {"unknown-session-params", "unknown-session-internal", "busy-is-params", "busy-is-internal"},
+	"message-id-shared":           {"message-ids-absent", "message-ids-null"}, // there are no ids to share
+	"message-ids-interleaved":     {"message-ids-absent", "message-ids-null"},
+	"mode-unlisted":               {"modes-none"},
+	"command-without-description": {"commands-none"},
+	"auth-code-for-anything":      {"unknown-session-params", "unknown-session-internal", "busy-is-params", "busy-is-internal"},
 }
 
 // showing is a scenario in which a fault is surely found: one whose own check finds

@@ -45,9 +45,12 @@ func firstMode() refagent.Hooks {
 	return refagent.Hooks{Mode: func(_, _ string) string { return "agentic" }}
 }
 
+// modesOf returns the modes of a result; an agent may have none.
 func modesOf(result object) object {
-	m, _ := result["modes"].(object)
-	return m
+	if m, ok := result["modes"].(object); ok {
+		return m
+	}
+	return object{}
 }
 
 func firstOption(result object) object {
