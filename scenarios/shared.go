@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"path/filepath"
 	"slices"
@@ -61,12 +62,15 @@ func (e *Engine) Run(ctx context.Context, s *Scenario) Result {
 		return res
 	}
 	own.share = nil
-	if err := own.keepShared(s); err != nil {
-		res.Notes = append(res.Notes, err.Error())
-	}
+	kept := own.keepShared(s)
 	again := own.attempt(ctx, s)
 	again.Duration += res.Duration
-	again.compareShared(&res, use.after)
+	if kept != nil {
+		again.Notes = append(again.Notes, kept.Error())
+	}
+	if res.Shared != nil {
+		again.compareShared(&res, use.after)
+	}
 	return again
 }
 
@@ -75,7 +79,9 @@ func (e *Engine) Run(ctx context.Context, s *Scenario) Result {
 // could have brought about.
 func settled(r *Result) bool {
 	switch {
-	case r.Shared == nil, r.Known, r.NotStarted:
+	case r.Shared == nil: // it came to no process
+		return r.Verdict == Skip
+	case r.Known, r.NotStarted:
 		return true
 	case r.Verdict == Skip && (r.Shared.Nth == 1 || !r.reached && !r.unreached):
 	case r.Verdict != Pass:
@@ -467,7 +473,10 @@ func (e *Engine) keepShared(s *Scenario) error {
 	var errs []error
 	for _, name := range []string{"transcript.jsonl", "stderr.txt"} {
 		at := filepath.Join(e.below, filepath.FromSlash(s.ID))
-		errs = append(errs, e.Folder.Rename(filepath.Join(at, name), filepath.Join(at, "shared-"+name)))
+		err := e.Folder.Rename(filepath.Join(at, name), filepath.Join(at, "shared-"+name))
+		if !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -3,6 +3,7 @@ package scenarios_test
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -61,6 +62,19 @@ var _ = Describe("processes that scenarios share", func() {
 		list := named(all, []string{"cancel/mid-*", "cancel/tool-running", "files/*"})
 		r := sharing("", true).RunAll(ctx, list, scenarios.Plan{Jobs: 1})
 		Expect(r.Counts.Pass).To(Equal(len(list)), "%v", verdicts(r))
+	})
+
+	It("do not hide why the agent cannot be started", func(ctx context.Context) {
+		p := *engine().Profile
+		p.Command = []string{filepath.Join(GinkgoT().TempDir(), "agent.sh")}
+		Expect(os.WriteFile(p.Command[0], []byte("#!/no/such/interpreter\n"), 0o755)).To(Succeed())
+		e := engineFor(&p)
+		e.Share = true
+		r := e.RunAll(ctx, named(all, []string{"prompt-turn/text", "prompt-turn/two-turns"}), scenarios.Plan{Jobs: 1})
+		for _, res := range r.Results {
+			Expect(res.Verdict).To(Equal(scenarios.Error))
+			Expect(res.Reason).To(ContainSubstring("starting agent"))
+		}
 	})
 
 	It("tell what fails only after others, and after which", func(ctx context.Context) {

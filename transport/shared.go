@@ -340,7 +340,11 @@ func (l *lease) taken() bool {
 
 func (l *lease) Send(b []byte) (waited bool, err error) {
 	if !l.taken() {
-		if done, err := l.bind(b); done || err != nil {
+		done, err := l.bind(b)
+		if err != nil {
+			l.end(false)
+		}
+		if done || err != nil {
 			return false, err
 		}
 	}
