@@ -15,6 +15,9 @@ const (
 	furtherReply  = "Ready for what comes next, whatever it may be."
 )
 
+// furtherCheck is the slug of the check that asks for the further turn.
+const furtherCheck = "further"
+
 // further plays one plain turn after the last check, in a session that has nothing
 // else to do: what a scenario left behind often shows only there. It adds a check of
 // its own, of class warn: that the turn ends well, and with what the model said. Goldens
@@ -35,7 +38,7 @@ func (r *run) further(ctx context.Context) {
 	if !ok {
 		return
 	}
-	c := &checkState{reached: true, decl: &checkDecl{slug: "further", class: Warn,
+	c := &checkState{reached: true, decl: &checkDecl{slug: furtherCheck, class: Warn,
 		title: "One plain turn more works as any other."}}
 	r.change(func(s *state) {
 		s.checks, s.current = append(s.checks, c), c

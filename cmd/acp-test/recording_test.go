@@ -155,6 +155,7 @@ var _ = Describe("convert", func() {
 		p := newPlace()
 		p.write("twice.txtar", `# Loaded by a second process.
 needs agent:loadSession
+further off 'the model has no more to say'
 check twice
 prompt 'Remember the number seven.'
 await turn end_turn
