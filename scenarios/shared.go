@@ -251,7 +251,7 @@ type pool struct {
 	stopping sync.WaitGroup
 }
 
-// connect gives a run a connection to a shared process, which is chosen by the frame
+// connectShared gives a run a connection to a shared process, chosen by the frame
 // that is sent first.
 func (r *run) connectShared(ctx context.Context, conn int) *transport.Agent {
 	use := r.engine.share
