@@ -49,6 +49,7 @@ func compileRelease(l *Line) Step {
 		taken, cancel := context.WithTimeout(ctx, time.Second)
 		if agent := b.Agent(); agent != nil {
 			agent.Taken(taken)
+			digested(taken, agent)
 		}
 		cancel()
 		e, err := b.run.model.Release(gate)
@@ -57,6 +58,26 @@ func compileRelease(l *Line) Step {
 		}
 		b.Acted(b.Session(), e)
 		return nil
+	}
+}
+
+// digesting is how long an agent may go on with what it took before a gate opens: one
+// that never rests must not hold the run.
+const digesting = 100 * time.Millisecond
+
+// digested waits until an agent that has taken what was written to it has no thread
+// that runs: it has then seen it, and waits for something else.
+func digested(ctx context.Context, agent talker) {
+	ctx, cancel := context.WithTimeout(ctx, digesting)
+	defer cancel()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for agent.Busy() {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
