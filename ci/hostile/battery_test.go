@@ -76,7 +76,8 @@ func (l lab) run(t *testing.T, m mode) (o outcome) {
 		}
 	}
 	victim := filepath.Join(outside, "victim")
-	script := "# A turn.\nfurther off 'the first turn is what is judged'\ncheck turn\nprompt 'Say hello.'\nawait turn end_turn\n"
+	script := "# A turn.\nfurther off 'the first turn is what is judged'\n" +
+		"check turn\nprompt 'Say hello.'\nawait turn end_turn\n"
 	lines, archive, _ := strings.Cut(m.script, "-- ")
 	if archive != "" {
 		archive = "-- " + archive
