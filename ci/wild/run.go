@@ -147,8 +147,8 @@ func (r *runner) run(v Variant, version, out string, args ...string) ([]scenario
 		return nil, err
 	}
 	out = filepath.Join(r.out, strings.TrimSuffix(filepath.Base(file), ".yaml"), out)
-	args = append([]string{"run", "--agent", file, "--golden", filepath.Join(r.temp, "golden"), "--no-smoke", "--fresh", "-q",
-		"-j", fmt.Sprint(r.jobs), "--out", out}, args...)
+	args = append([]string{"run", "--agent", file, "--golden", filepath.Join(r.temp, "golden"), "--no-smoke", "-q",
+		"--fresh", "-j", fmt.Sprint(r.jobs), "--out", out}, args...)
 	c := exec.Command(r.program, args...)
 	c.Env = append(append(os.Environ(), r.path()...), "ACP_TEST_AGENTS="+filepath.Join(dir, "node_modules", ".bin"))
 	said, _ := c.CombinedOutput()
