@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/jsonc"
+
+	"github.com/acp-test/acp-test/wire"
 )
 
 // Settings reads the `agent_servers` of an editor's settings.json, comments and
@@ -54,7 +56,10 @@ func ParseSettings(name string, src []byte) (profiles []*Profile, skipped []stri
 		argv, err := s.argv()
 		switch {
 		case err != nil:
-			return nil, nil, fmt.Errorf("%s: agent_servers.%s: %w", name, key, err)
+			at, _ := wire.Parse(text)
+			m := placed(name, text, at.Get("agent_servers").Get(key).Get("command").Offset())
+			m.Message = fmt.Sprintf("agent_servers.%s: %v", key, err)
+			return nil, nil, m
 		case len(argv) == 0 && s.Type != "" && s.Type != "custom":
 			skipped = append(skipped,
 				fmt.Sprintf("%s: the editor installs it itself (type %q) and names no command", key, s.Type))
@@ -112,10 +117,9 @@ func settingsMistake(name string, text []byte, err error) error {
 	if offset < 0 || offset > int64(len(text)) {
 		return fmt.Errorf("reading editor settings %s: %w", name, err)
 	}
-	before := text[:max(0, offset-1)]
-	line := 1 + bytes.Count(before, []byte("\n"))
-	column := 1 + len(before) - (bytes.LastIndexByte(before, '\n') + 1)
-	return &Mistake{File: name, Line: line, Column: column, Message: msg}
+	m := placed(name, text, int(max(0, offset-1)))
+	m.Message = msg
+	return m
 }
 
 func jsonType(goType string) string {

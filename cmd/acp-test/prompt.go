@@ -34,40 +34,58 @@ type prompting struct {
 	write, yolo     bool
 	env             []string
 	startTimeout    time.Duration
+	llm             string
+	mode            string
+	settingsOf      []string // configuration options of the session, K=V
+	ask             bool
+	interactive     bool
+	timeout         time.Duration
+	codes           string
 }
 
 func promptCommand(h *host) *cobra.Command {
 	var o prompting
 	c := &cobra.Command{
 		Use:   "prompt [TEXT…] [-- AGENT…]",
-		Short: "one turn from the terminal, as a minimal editor",
+		Short: "a turn, or a conversation, from the terminal",
 		Long: `Starts an agent, gives it one prompt and shows what it answers. TEXT is the prompt;
-without it, or as -, it is what stdin holds. The agent is the command after --, the
+without it, or as -, it is what stdin holds. At a terminal without TEXT, or with -i,
+it takes one prompt after the other: Tab completes the agent's commands, the arrow keys
+bring back what was typed, Ctrl-D ends. The agent is the command after --, the
 profile that --agent names, or an entry of agent_servers in the settings.json of an
-editor: the one that --agent names, else the first.
+editor: the one that --agent names, else the first. The MCP servers that the settings
+name are handed on to the agent.
 
 Unlike in a test the agent is the user's own: it gets the whole environment of this
 command, credentials too, then what its settings or its profile say, then --env. Of
 a profile, which is written for tests, keys and what points into a test do not
-count, nor do the files of its HOME.
+count, nor do the files of its HOME. With --llm a model script answers in place of the
+model. The reference agent has a model built in, for a first look.
 
 The agent may read files of the workspace, the folder it is asked to work in. What
 it asks permission for is rejected. With --write it may edit files there, with --yolo
 it may also do all else and run commands; both allow only once, and neither allows
-to write, edit, move or delete outside the workspace. What an agent does without
-asking, and what commands do that --yolo let run, nobody can confine from here.
+to write, edit, move or delete outside the workspace. With --ask the user is asked
+about what --write does not allow; what is chosen for always holds in this session
+for tool calls of the same kind and title. What an agent does without
+asking, and what commands do that --yolo or --ask let run, nobody can confine from here.
 
 The first interrupt (Ctrl-C) cancels the turn, the second one ends the agent.
 
-  text    what the agent says; on stderr a line for each tool call and permission
+  text    what the agent says; on stderr what it does, each line behind a word:
+          [thought] [plan] [tool] [diff] [terminal] [permission] [mode] [commands]
   simple  only what the agent says
-  jsonl   every message, in both directions, byte for byte, and nothing else
+  jsonl   every message, in both directions, byte for byte, and nothing else (also: json)
 
 The exit status is 0 if the turn ended with end_turn, 1 if it ended in another way
-(why is on stderr), 130 if it was cancelled, and 2 if it did not come to a turn.`,
-		Example: `  acp-test prompt 'What does main.go do?' -- gemini --acp
+(why is on stderr), 130 if it was cancelled, and 2 if it did not come to a turn. With
+--exit-codes acp the stop reason tells: 3 max_tokens, 4 max_turn_requests, 5 refusal,
+6 cancelled by the agent, 124 for --timeout, and 1 for an error.`,
+		Example: `  acp-test prompt --agent reference hello
+  acp-test prompt 'What does main.go do?' -- gemini --acp
   git diff | acp-test prompt --settings ~/.config/zed/settings.json
   acp-test prompt --agent opencode --write 'Fix the typo in README.md'
+  acp-test prompt -i --ask -- ./my-agent
   acp-test prompt --save-session talk.jsonl 'Remember 42.' -- ./my-agent
   acp-test prompt --resume talk.jsonl 'Which number?' -- ./my-agent`,
 		Args: cobra.ArbitraryArgs,
@@ -76,7 +94,7 @@ The exit status is 0 if the turn ended with end_turn, 1 if it ended in another w
 			if dash := c.ArgsLenAtDash(); dash >= 0 {
 				words, o.command = args[:dash], args[dash:]
 			}
-			if err := o.check(c, words); err != nil {
+			if err := h.checkPrompting(&o, c, words); err != nil {
 				return err
 			}
 			return h.prompt(c.Context(), &o, words)
@@ -84,10 +102,16 @@ The exit status is 0 if the turn ended with end_turn, 1 if it ended in another w
 	}
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.agent, "agent", "", "the agent, by the `NAME` or file of its profile, or by its name in --settings")
+	f.BoolVarP(&o.interactive, "interactive", "i", false,
+		"a conversation: one prompt after the other from the terminal")
+	f.StringVarP(&o.agent, "agent", "a", "",
+		"the agent, by the `NAME` or file of its profile, or by its name in --settings")
 	f.StringVar(&o.settings, "settings", "", "take the agent from an editor's settings.json `FILE`")
 	f.StringVar(&o.cwd, "cwd", "", "the workspace, `DIR` (default the current folder)")
-	f.StringVar(&o.output, "output", "text", "what to show: text, simple or jsonl")
+	f.StringVarP(&o.output, "output", "o", "text", "what to show: text, simple or jsonl")
+	f.StringVar(&o.llm, "llm", "", "the model: a script `FILE`, served to the agent in place of a provider")
+	f.StringVar(&o.mode, "mode", "", "begin in the mode of this `ID`")
+	f.StringArrayVar(&o.settingsOf, "option", nil, "set a configuration option of the session, `K=V` (repeatable)")
 	f.BoolVar(&o.listCommands, "list-commands", false, "list the agent's slash commands, and prompt nothing")
 	f.StringVar(&o.resume, "resume", "", "go on with the session `ID`, or that of a file that --save-session wrote")
 	f.StringVar(&o.save, "save-session", "",
@@ -95,10 +119,15 @@ The exit status is 0 if the turn ended with end_turn, 1 if it ended in another w
 	f.BoolVar(&o.write, "write", false, "the agent may write and edit files in the workspace")
 	f.BoolVar(&o.yolo, "yolo", false,
 		"the agent may do whatever it asks for, and run commands; writes stay in the workspace")
+	f.BoolVar(&o.ask, "ask", false, "ask about what the agent wants permission for, at the terminal")
 	f.StringArrayVar(&o.env, "env", nil, "more environment for the agent, `K=V` (repeatable)")
+	f.DurationVar(&o.timeout, "timeout", 0, "cancel a turn that takes longer (default never)")
 	f.DurationVar(&o.startTimeout, "start-timeout", 0,
 		"how long the agent may take to answer initialize, and to open the session (default that of its profile)")
+	f.StringVar(&o.codes, "exit-codes", "simple",
+		"what the exit status tells: simple (0 or 1), or acp, by the stop reason")
 	completeWords(c, "output", prompt.Outputs)
+	completeWords(c, "exit-codes", prompt.Codes)
 	_ = c.RegisterFlagCompletionFunc("agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return agents.Names(), cobra.ShellCompDirectiveDefault
 	})
@@ -106,24 +135,56 @@ The exit status is 0 if the turn ended with end_turn, 1 if it ended in another w
 }
 
 // check says what is wrong with the command line.
-func (o *prompting) check(c *cobra.Command, words []string) error {
-	switch {
-	case c.ArgsLenAtDash() >= 0 && len(o.command) == 0:
-		return errors.New("prompt: after -- the agent's command is missing")
-	case !slices.Contains(prompt.Outputs(), o.output):
-		return fmt.Errorf("--output: there is no output %q%s; they are %s", o.output, meant(o.output, prompt.Outputs()),
-			strings.Join(prompt.Outputs(), ", "))
-	case o.listCommands && len(words) > 0:
-		return fmt.Errorf("prompt: %q is too much: --list-commands prompts nothing", words[0])
-	case o.startTimeout < 0:
-		return fmt.Errorf("--start-timeout %v: a time cannot be negative", o.startTimeout)
+func (h *host) checkPrompting(o *prompting, c *cobra.Command, words []string) error {
+	if o.output == "json" {
+		o.output = "jsonl"
 	}
-	for _, kv := range o.env {
-		if k, _, ok := strings.Cut(kv, "="); !ok || k == "" {
-			return fmt.Errorf("--env %q: K=V is expected", kv)
+	_, atTerminal := h.terminal()
+	for _, wrong := range []struct {
+		is  bool
+		why string
+	}{
+		{c.ArgsLenAtDash() >= 0 && len(o.command) == 0, "prompt: after -- the agent's command is missing"},
+		{!slices.Contains(prompt.Outputs(), o.output), fmt.Sprintf("--output: there is no output %q%s; they are %s", o.output,
+			meant(o.output, prompt.Outputs()), strings.Join(prompt.Outputs(), ", "))},
+		{!slices.Contains(prompt.Codes(), o.codes), fmt.Sprintf("--exit-codes: there are no %q%s; they are %s", o.codes,
+			meant(o.codes, prompt.Codes()), strings.Join(prompt.Codes(), ", "))},
+		{o.listCommands && len(words) > 0,
+			fmt.Sprintf("prompt: %q is too much: --list-commands prompts nothing", first(words))},
+		{o.interactive && len(words) > 0, fmt.Sprintf("prompt: %q is too much: with -i prompts are typed", first(words))},
+		{o.interactive && o.listCommands, "-i and --list-commands contradict each other: one takes prompts, the other none"},
+		{o.interactive && !atTerminal, "-i: stdin is not a terminal; give the prompt as an argument, or on stdin without -i"},
+		{o.ask && !atTerminal,
+			"--ask: stdin is not a terminal, so nobody can be asked; --write and --yolo allow without asking"},
+		{o.ask && o.yolo, "--ask and --yolo contradict each other: one asks, the other allows without asking"},
+		{o.startTimeout < 0, fmt.Sprintf("--start-timeout %v: a time cannot be negative", o.startTimeout)},
+		{o.timeout < 0, fmt.Sprintf("--timeout %v: a time cannot be negative", o.timeout)},
+	} {
+		if wrong.is {
+			return errors.New(wrong.why)
+		}
+	}
+	for flag, list := range map[string][]string{"--env": o.env, "--option": o.settingsOf} {
+		for _, kv := range list {
+			if k, _, ok := strings.Cut(kv, "="); !ok || k == "" {
+				return fmt.Errorf("%s %q: K=V is expected", flag, kv)
+			}
 		}
 	}
 	return nil
+}
+
+func first(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return words[0]
+}
+
+// terminal is the terminal at which the user types, if there is one.
+func (h *host) terminal() (*os.File, bool) {
+	in, ok := h.in.(*os.File)
+	return in, ok && isTerminal(in)
 }
 
 // prompt is the whole of the command.
@@ -136,12 +197,22 @@ func (h *host) prompt(ctx context.Context, o *prompting, words []string) (err er
 	if err != nil {
 		return err
 	}
-	agent, err := h.ownAgent(o, work)
+	agent, stop, err := h.ownAgent(o, work)
 	if err != nil {
 		return err
 	}
-	text := ""
-	if !o.listCommands {
+	defer stop()
+	servers, err := mcpServers(o.settings, h.absolute)
+	if err != nil {
+		return err
+	}
+	in, atTerminal := h.terminal()
+	var console *prompt.Console
+	if atTerminal {
+		console = &prompt.Console{In: in, Out: h.err}
+	}
+	text, converse := "", o.interactive || atTerminal && len(words) == 0 && !o.listCommands
+	if !o.listCommands && !converse {
 		if text, err = h.promptText(words); err != nil {
 			return err
 		}
@@ -156,21 +227,24 @@ func (h *host) prompt(ctx context.Context, o *prompting, words []string) (err er
 		}
 	}()
 	t := prompt.New(ctx, prompt.Options{
-		Agent: agent, Work: work, Resume: resume, Text: text, ListCommands: o.listCommands, Write: o.write, Yolo: o.yolo,
-		Version: version(), Log: log,
-		Screen: prompt.Screen{Output: o.output, Out: h.out, Err: h.err, Faint: h.style(h.err).faint,
+		Agent: agent, Work: work, Resume: resume, MCP: servers, Mode: o.mode, Settings: o.settingsOf, Text: text,
+		ListCommands: o.listCommands, Converse: converse, Write: o.write, Yolo: o.yolo, Ask: o.ask, Timeout: o.timeout,
+		Codes: o.codes, Version: version(), Log: log, Console: console,
+		Screen: prompt.Screen{Output: o.output, Out: h.out, Err: h.err, Paint: h.style(h.err).put,
 			Terminal: isTerminal(h.out)},
 	})
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
 	over := make(chan struct{})
 	defer close(over)
 	go func() {
-		defer signal.Stop(signals) // one more ends this process, and the keeper the agent
-		for range 2 {
+		for {
 			select {
 			case s := <-signals:
-				t.Interrupt(s)
+				if t.Interrupt(s) {
+					signal.Stop(signals) // one more ends this process, and the keeper the agent
+				}
 			case <-over:
 				return
 			}
@@ -203,9 +277,6 @@ func (h *host) workspace(dir string) (string, error) {
 // promptText is the prompt, from the command line or from stdin.
 func (h *host) promptText(words []string) (string, error) {
 	text := strings.Join(words, " ")
-	if in, ok := h.in.(*os.File); ok && len(words) == 0 && isTerminal(in) {
-		return "", errors.New("prompt: the text is missing; give it as an argument, or - to type it and end it with Ctrl-D")
-	}
 	if len(words) == 0 || text == "-" {
 		raw, err := io.ReadAll(h.in)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,24 +18,37 @@ import (
 	"github.com/tidwall/jsonc"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/prompt"
+	"github.com/acp-test/acp-test/refagent"
+	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transport"
 )
 
-// ownAgent is the agent that the command line chooses, else acp-test.yaml.
-func (h *host) ownAgent(o *prompting, work string) (prompt.Agent, error) {
+// ownAgent is the agent that the command line chooses, else acp-test.yaml; stop ends the
+// model that --llm or the reference agent has here.
+func (h *host) ownAgent(o *prompting, work string) (a prompt.Agent, stop func(), err error) {
+	stop = func() {}
 	p, env, err := h.chosen(o)
 	if err != nil {
-		return prompt.Agent{}, err
+		return a, stop, err
 	}
 	home, _ := h.getenv("HOME")
 	box := agents.Sandbox{Work: work, Home: home, Temp: os.TempDir(), Self: h.self, Cwd: h.cwd, HostEnv: h.env}
+	model, err := h.modelFor(o, p, box)
+	if err != nil {
+		return a, stop, err
+	}
+	if model != nil {
+		box.LLM, stop = model.URL(), func() { _ = model.Close() }
+	}
 	l, err := p.Launch(box)
 	if err != nil {
-		return prompt.Agent{}, err
+		return a, stop, err
 	}
-	if env == nil {
-		env = own(p, l.Env)
+	if env == nil || model != nil {
+		env = own(p, l.Env, model != nil)
 	}
 	for _, kv := range o.env {
 		k, v, _ := strings.Cut(kv, "=")
@@ -46,9 +60,60 @@ func (h *host) ownAgent(o *prompting, work string) (prompt.Agent, error) {
 		path, _ := (&host{env: whole}).getenv("PATH")
 		whole = replaced(whole, map[string]string{"PATH": bin + string(filepath.ListSeparator) + path})
 	}
-	a := prompt.Agent{Name: p.Shown(), Start: cmp.Or(max(o.startTimeout, 0), max(p.Timeouts.Start, 0), 20*time.Second)}
+	a = prompt.Agent{Name: p.Shown(), Start: cmp.Or(max(o.startTimeout, 0), max(p.Timeouts.Start, 0), 20*time.Second)}
 	a.Command = transport.Command{Path: l.Path, Args: l.Args, Env: whole, Dir: l.Dir, Keeper: []string{h.self, "keeper"}}
-	return a, nil
+	return a, stop, nil
+}
+
+// builtIn is the model of the reference agent where there is no other.
+const builtIn = `lanes:
+  all:
+    when: {user~: .}
+    reply:
+      - text: |
+          Hello. I am the reference agent of acp-test, and the model behind me is built in: it says this to
+          every prompt. With --llm FILE it follows a script (acp-test help model).
+`
+
+// modelFor starts the model that answers in place of a provider: the script of --llm, or
+// the one built in, for a reference agent without another. Else there is none.
+func (h *host) modelFor(o *prompting, p *agents.Profile, box agents.Sandbox) (*fakellm.Server, error) {
+	name, src := o.llm, []byte(builtIn)
+	if name == "" {
+		url, _ := h.getenv(refagent.EnvBaseURL)
+		given := slices.ContainsFunc(o.env, func(kv string) bool {
+			return strings.HasPrefix(kv, refagent.EnvBaseURL+"=")
+		})
+		if p.Name != "reference" || url != "" || given {
+			return nil, nil
+		}
+		name = "the model of the reference agent"
+	} else {
+		var err error
+		if src, err = os.ReadFile(name); err != nil {
+			return nil, fmt.Errorf("--llm: %w", err)
+		}
+	}
+	here := strings.NewReplacer("$$", "$", "$WORK", box.Work, "$HOME", box.Home)
+	script, err := fakellm.ParseScript(name, src, func(s string) (string, error) { return here.Replace(s), nil })
+	if err != nil {
+		return nil, err
+	}
+	lanes, err := fakellm.ParseLanes(p.Lanes)
+	if err != nil {
+		return nil, fmt.Errorf("lanes of profile %s: %w", p.Name, err)
+	}
+	config := fakellm.Config{Script: script, Wire: p.Model.Wire, Tools: scenarios.ToolsOf(p), Lanes: lanes}
+	model, err := fakellm.Start(config)
+	if err != nil {
+		return nil, err
+	}
+	for _, gate := range script.Gates() {
+		if _, err := model.Release(gate); err != nil {
+			return nil, err
+		}
+	}
+	return model, nil
 }
 
 // chosen is the profile of the agent, and its environment if that of the
@@ -70,8 +135,8 @@ func (h *host) chosen(o *prompting) (*agents.Profile, map[string]string, error) 
 		name, command = def.Agent, def.Command
 	}
 	if name == "" && len(command) == 0 {
-		return nil, nil, errors.New("prompt: no agent is named; give its command after --, a profile with --agent, or an " +
-			"editor's settings.json with --settings")
+		return nil, nil, errors.New("prompt: no agent is named; give its command after --, a profile with --agent " +
+			"(--agent reference has a model built in), or an editor's settings.json with --settings")
 	}
 	p, err := h.profile(name, "", command)
 	return p, nil, err
@@ -145,16 +210,50 @@ func serversOf(src []byte) (order []string, envs map[string]map[string]string) {
 	return order, envs
 }
 
+// mcpServers are those that an editor's settings name, as a session is opened with them.
+func mcpServers(file string, absolute func(string) string) ([]any, error) {
+	if file == "" {
+		return nil, nil
+	}
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--settings: %w", err)
+	}
+	list, err := agents.ParseServers(file, src)
+	if err != nil {
+		return nil, err
+	}
+	var servers []any
+	for _, s := range list {
+		pairs := []mockclient.EnvVariable{}
+		for _, p := range s.Pairs {
+			pairs = append(pairs, mockclient.EnvVariable{Name: p[0], Value: p[1]})
+		}
+		if s.URL != "" {
+			servers = append(servers, mockclient.HTTPServer{Type: s.Type, Name: s.Name, URL: s.URL, Headers: pairs})
+			continue
+		}
+		program, err := exec.LookPath(s.Command)
+		if err != nil {
+			return nil, fmt.Errorf("%s: the MCP server %s: %w", file, s.Name, err)
+		}
+		servers = append(servers, mockclient.MCPServer{Name: s.Name, Command: absolute(program),
+			Args: append([]string{}, s.Args...), Env: pairs})
+	}
+	return servers, nil
+}
+
 // Variables that point into a test.
 var inTest = regexp.MustCompile(`\$(LLM|WORK|HOME|TMP)\b`)
 
 // own is what counts of a profile's environment outside of tests: no keys, for
-// they are dummies, and nothing that points into a test.
-func own(p *agents.Profile, expanded []string) map[string]string {
+// they are dummies, and nothing that points into a test. With a model that answers
+// here all counts.
+func own(p *agents.Profile, expanded []string, model bool) map[string]string {
 	env := map[string]string{}
 	values := &host{env: expanded}
 	for k, v := range p.Env {
-		if agents.Secret(k) || inTest.MatchString(strings.ReplaceAll(v, "$$", "")) {
+		if !model && (agents.Secret(k) || inTest.MatchString(strings.ReplaceAll(v, "$$", ""))) {
 			continue
 		}
 		env[k], _ = values.getenv(k)

@@ -143,9 +143,9 @@ var _ = Describe("prompt", func() {
 			p.model(renames)
 			got := p.ask("Rename", "foo")
 			Expect([]any{got.code, got.out}).To(Equal([]any{0, "I'll rename it.\nDone.\n"}))
-			Expect(got.err).To(MatchRegexp(`^session sess_\w+: new
-permission: Write main\.go \(edit\): rejected, --write allows it
-tool: Write main\.go \(edit, failed\)
+			Expect(got.err).To(MatchRegexp(`^\[session\] sess_\w+: new
+\[permission\] Write main\.go \(edit\): rejected, --write allows it
+\[tool\] Write main\.go \(edit, failed\)
 $`))
 			Expect(filepath.Join(p.dir, "main.go")).NotTo(BeAnExistingFile())
 		})
@@ -193,14 +193,14 @@ $`))
 			p.agent(say("", "a"), say("", "b"), other, say("", "c"), say(`"messageId":"1",`, "d"), other, say(`"messageId":"1",`, "e"), say(`"messageId":"2",`, `f\n`), say(`"messageId":"3",`, "g"), ends)
 			got := p.run("prompt", "x", "--", "./agent")
 			Expect(got.out).To(Equal("ab\ncd" + "e\nf\ng\n"))
-			Expect(got.err).To(Equal("session s: new\ntool: Think hard (other, pending)\n"))
+			Expect(got.err).To(Equal("[session] s: new\n[tool] Think hard (other, pending)\n"))
 		})
 
 		It("has a line for a tool call that only a permission request announced", func() {
 			p.agent(asks(`{"toolCallId":"t","title":"Edit it","kind":"edit","locations":[{"path":"'$PWD'/a"}]}`),
 				`say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"completed"}}}'`,
 				`say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"t","status":"completed"}}}'`, ends)
-			Expect(p.run("prompt", "--write", "x", "--", "./agent").err).To(Equal("session s: new\npermission: Edit it (edit): allowed once\ntool: Edit it (edit, completed)\n"))
+			Expect(p.run("prompt", "--write", "x", "--", "./agent").err).To(Equal("[session] s: new\n[permission] Edit it (edit): allowed once\n[tool] Edit it (edit, completed)\n"))
 		})
 
 		It("keeps text and lines apart where both go to one place", func() {
@@ -208,7 +208,7 @@ $`))
 			c := p.command("prompt", "--agent", "reference", "--write", "Rename foo")
 			both, err := c.CombinedOutput()
 			Expect(err).NotTo(HaveOccurred())
-			Expect(string(both)).To(HaveSuffix("\nI'll rename it.\npermission: Write main.go (edit): allowed once\ntool: Write main.go (edit, completed)\nDone.\n"))
+			Expect(string(both)).To(HaveSuffix("\nI'll rename it.\n[permission] Write main.go (edit): allowed once\n[tool] Write main.go (edit, completed)\n[diff] main.go, +1 -0\n  @@ line 1 @@\n  +bar\nDone.\n"))
 		})
 
 		It("changes nothing of a terminal", func() {
@@ -222,7 +222,7 @@ $`))
 			var text bytes.Buffer
 			_, _ = text.ReadFrom(tty) // EIO is how a terminal ends
 			Expect(status(c.Wait())).To(Equal(0))
-			Expect(text.String()).To(Equal("session s: new\r\n" + `a\x1b[31mb\u009bc` + "\r\n" + `tool: x\x1b]0;y\x07z` + " (other, pending)\r\n"))
+			Expect(text.String()).To(Equal("[session] s: new\r\n" + `a\x1b[31mb\u009bc` + "\r\n" + `[tool] x\x1b]0;y\x07z` + " (other, pending)\r\n"))
 		})
 	})
 
@@ -248,7 +248,7 @@ $`))
 		p.write("notes.txt", "mine")
 		p.write("empty.jsonl", "")
 		for line, message := range map[string]string{
-			"prompt":                                    `prompt: no agent is named; give its command after --, a profile with --agent, or an editor's settings.json with --settings`,
+			"prompt":                                    `prompt: no agent is named; give its command after --, a profile with --agent (--agent reference has a model built in), or an editor's settings.json with --settings`,
 			"prompt x --":                               `prompt: after -- the agent's command is missing`,
 			"prompt -- true":                            `prompt: the text is empty`,
 			"prompt x --output txt -- true":             `--output: there is no output "txt" (did you mean "text"?); they are text, simple, jsonl`,
@@ -279,7 +279,7 @@ $`))
 				`say '{"jsonrpc":"2.0","id":8,"method":"fs/write_text_file","params":{"sessionId":"s","path":"'$PWD'/a","content":"x"}}'; got`,
 				`say '{"jsonrpc":"2.0","id":9,"method":"terminal/create","params":{"sessionId":"s","command":"true"}}'; got`, ends)
 			Expect(p.run("prompt", "x", "--", "./agent").code).To(Equal(0))
-			Expect(p.read("got")).To(ContainSubstring(`"clientCapabilities":{"fs":{"readTextFile":true,"writeTextFile":false}}`))
+			Expect(p.read("got")).To(ContainSubstring(`"clientCapabilities":{"fs":{"readTextFile":true,"writeTextFile":false},`))
 			Expect(p.answers()[0]).To(ContainSubstring(`"optionId":"n"`))
 			Expect(p.answers()[1]).To(ContainSubstring(`-32601`))
 			Expect(p.answers()[2]).To(ContainSubstring(`-32601`))
@@ -290,7 +290,7 @@ $`))
 			p.agent(asks(`{"toolCallId":"t","title":"Run rm","kind":"execute"}`), asks(`{"toolCallId":"u","title":"Remove","kind":"delete","locations":[{"path":"'$PWD'/a"}]}`),
 				asks(`{"toolCallId":"v","kind":"edit","content":[{"type":"diff","path":"'$PWD'/new/a","newText":"x"}]}`), ends)
 			got := p.run("prompt", "--write", "x", "--", "./agent")
-			Expect(got.err).To(Equal("session s: new\npermission: Run rm (execute): rejected, --yolo allows it\npermission: Remove (delete): rejected, --yolo allows it\npermission: v (edit): allowed once\n"))
+			Expect(got.err).To(Equal("[session] s: new\n[permission] Run rm (execute): rejected, --yolo allows it\n[permission] Remove (delete): rejected, --yolo allows it\n[permission] v (edit): allowed once\n"))
 			Expect(p.answers()[2]).To(ContainSubstring(`"optionId":"y"`))
 		})
 
@@ -320,7 +320,7 @@ replies:
 			got := p.run("prompt", "--yolo", "x", "--", "./agent")
 			Expect(p.answers()[0]).To(ContainSubstring(`"optionId":"r"`))
 			Expect(p.answers()[1]).To(ContainSubstring(`"outcome":"cancelled"`))
-			Expect(got.err).To(ContainSubstring("permission: T (other): rejected for always, it can only be allowed for always\n"))
+			Expect(got.err).To(ContainSubstring("[permission] T (other): rejected for always, it can only be allowed for always\n"))
 		})
 
 		DescribeTable("is not to leave the workspace", func(flag string) {
@@ -332,19 +332,19 @@ replies:
 			var lines, whys []string
 			for i, path := range []string{outside + "/a", work + "/../a", work + "/link/a", work + "/dangling", "../a"} {
 				lines = append(lines, asks(`{"toolCallId":"t`+strconv.Itoa(i)+`","title":"T","kind":"edit","locations":[{"path":"`+work+`/ok"},{"path":"`+path+`"}]}`))
-				whys = append(whys, "permission: T (edit): rejected, "+path+" is outside the workspace")
+				whys = append(whys, "[permission] T (edit): rejected, "+path+" is outside the workspace")
 			}
 			lines = append(lines, asks(`{"toolCallId":"u","title":"U","kind":"edit"}`), asks(`{"toolCallId":"w","title":"W","kind":"edit","rawInput":{"file_path":"/etc/passwd"},"locations":[{"path":"`+work+`/ok"}]}`),
 				`say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"x","title":"X","kind":"edit","locations":[{"path":"`+outside+`/a"}]}}}'`, asks(`{"toolCallId":"x"}`))
-			whys = append(whys, "permission: U (edit): rejected, it does not say which file it is about", "permission: W (edit): rejected, /etc/passwd is outside the workspace", "permission: X (edit): rejected, "+outside+"/a is outside the workspace")
+			whys = append(whys, "[permission] U (edit): rejected, it does not say which file it is about", "[permission] W (edit): rejected, /etc/passwd is outside the workspace", "[permission] X (edit): rejected, "+outside+"/a is outside the workspace")
 			for _, path := range []string{outside + "/a", work + "/../a", work + "/link/a", work + "/dangling"} {
 				lines = append(lines, `say '{"jsonrpc":"2.0","id":8,"method":"fs/write_text_file","params":{"sessionId":"s","path":"`+path+`","content":"x"}}'; got`)
-				whys = append(whys, "refused: "+path+": the path leaves the directories of the session")
+				whys = append(whys, "[refused] "+path+": the path leaves the directories of the session")
 			}
 			lines = append(lines, `say '{"jsonrpc":"2.0","id":9,"method":"fs/write_text_file","params":{"sessionId":"s","path":"`+work+`/deep/ok","content":"fine"}}'; got`, ends)
 			p.agent(lines...)
 			got := p.run("prompt", flag, "--cwd", "work", "x", "--", "./agent")
-			Expect(got.err).To(Equal("session s: new\n" + strings.Join(whys, "\n") + "\ntool: X (edit, pending)\n"))
+			Expect(got.err).To(Equal("[session] s: new\n" + strings.Join(whys, "\n") + "\n[tool] X (edit, pending)\n"))
 			Expect(filepath.Join(p.dir, "a")).NotTo(BeAnExistingFile())
 			Expect(os.ReadDir(outside)).To(BeEmpty())
 			Expect(p.read("work/deep/ok")).To(Equal("fine"))
@@ -477,7 +477,7 @@ replies:
 			Entry("an agent no object", "{\n \"agent_servers\": {\"a\":\n 7}}", `settings\.json:3:\d: .*must be an object`),
 			Entry("args no list", "{\n \"agent_servers\": {\"a\": {\"command\": \"x\",\n \"args\": \"y\"}}}", `settings\.json:3:\d+: .*args must be a list of texts, not a string`),
 			Entry("env no texts", "{\n \"agent_servers\": {\"a\": {\"command\": \"x\",\n \"env\": {\"A\": 1}}}}", `settings\.json:3:\d+: .*must be a text, not a number`),
-			Entry("a command of another type", `{"agent_servers": {"a": {"command": 7}}}`, `settings\.json: agent_servers\.a: command must be a text, not 7\n`),
+			Entry("a command of another type", `{"agent_servers": {"a": {"command": 7}}}`, `settings\.json:1:37: agent_servers\.a: command must be a text, not 7\n`),
 			Entry("none that can be started", `{"agent_servers": {"a": {"type": "registry"}}}`, `settings\.json: none of its agent_servers can be started; left out: a: `),
 			Entry("no program", `{"agent_servers": {"a": {"command": "/no/such"}}}`, `starting a: no program "/no/such" in /no\n`),
 		)
@@ -500,10 +500,10 @@ turns:
 			Expect(p.ask("--output", "simple", "--save-session", "talk.jsonl", "Remember 42").code).To(Equal(0))
 			got := p.ask("--output", "simple", "--resume", "talk.jsonl", "--save-session", "talk.jsonl", "Which number")
 			Expect(got.out).To(Equal("It was 42.\n"), "what was said before is not said again")
-			id := regexp.MustCompile(`^session (sess_\w+): loaded\n$`).FindStringSubmatch(got.err)
+			id := regexp.MustCompile(`^\[session\] (sess_\w+): loaded\n$`).FindStringSubmatch(got.err)
 			Expect(id).To(HaveLen(2), got.err)
-			Expect(p.ask("--resume", id[1], "Which number").err).To(ContainSubstring("session " + id[1] + ": loaded\n"))
-			Expect(p.ask("--resume", "talk.jsonl", "Which number").err).To(ContainSubstring("session " + id[1] + ": loaded\n"))
+			Expect(p.ask("--resume", id[1], "Which number").err).To(ContainSubstring("[session] " + id[1] + ": loaded\n"))
+			Expect(p.ask("--resume", "talk.jsonl", "Which number").err).To(ContainSubstring("[session] " + id[1] + ": loaded\n"))
 			last := ""
 			for e := range m.log.All() {
 				if e.Kind == transcript.ModelRequest {
@@ -516,7 +516,7 @@ turns:
 		It("begins a new one where there is none, and says why", func() {
 			got := p.ask("--output", "simple", "--resume", "sess_none", "Remember 42")
 			Expect([]any{got.code, got.out}).To(Equal([]any{0, "I will.\n"}))
-			Expect(got.err).To(MatchRegexp(`^session sess_\w+: new; session/load: unknown session "sess_none" \(-32002\); session/resume: unknown session "sess_none" \(-32002\)\n$`))
+			Expect(got.err).To(MatchRegexp(`^\[session\] sess_\w+: new; session/load: unknown session "sess_none" \(-32002\); session/resume: unknown session "sess_none" \(-32002\)\n$`))
 		})
 
 		It("resumes where the agent cannot load", func() {
@@ -525,7 +525,7 @@ read x; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabi
 read x; echo '{"jsonrpc":"2.0","id":2,"result":{}}'
 read x; echo "$x" > `+p.dir+`/got; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; read x`)
 			got := p.run("prompt", "--output", "jsonl", "--resume", "old", "x", "--", "./agent")
-			Expect(got.err).To(Equal("session old: resumed; session/load: the agent does not advertise agentCapabilities.loadSession\n"))
+			Expect(got.err).To(Equal("[session] old: resumed; session/load: the agent does not advertise agentCapabilities.loadSession\n"))
 			Expect(p.read("got")).To(ContainSubstring(`"sessionId":"old"`))
 		})
 	})
@@ -588,7 +588,7 @@ read x; echo "$x" > `+p.dir+`/got; echo '{"jsonrpc":"2.0","id":3,"result":{"stop
 			Expect(status(a.Wait())).To(Equal(130))
 			Expect(p.answers()[0]).To(ContainSubstring("session/cancel"))
 			Expect(p.answers()[1]).To(ContainSubstring(`"outcome":"cancelled"`))
-			Expect(a.err.String()).To(Equal("session s: new\npermission: T (execute): cancelled\nacp-test: cancelled, but the turn ended with \"end_turn\"\n"))
+			Expect(a.err.String()).To(Equal("[session] s: new\n[permission] T (execute): cancelled\nacp-test: cancelled, but the turn ended with \"end_turn\"\n"))
 		})
 
 		It("that is the second ends the agent and all it started", func() {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -47,18 +48,19 @@ func (b *callBook) get(session, id string) toolCall {
 		return toolCall{id: id, kind: "other"}
 	}
 	c := *known
-	c.paths = slices.Clone(c.paths)
+	c.paths, c.diffs = slices.Clone(c.paths), slices.Clone(c.diffs)
 	return c
 }
 
 // pathKeys are the members of rawInput in which known agents name a file.
 var pathKeys = []string{"path", "file_path", "filePath", "filepath", "abs_path", "absolute_path", "notebook_path", "to"}
 
-// toolCall is what is known of a tool call. Paths are all that were ever named.
+// toolCall is what is known of a tool call. Paths are all that were ever named, diffs
+// those of the latest content.
 type toolCall struct {
 	id, title, kind, status string
 	paths                   []string
-	diff                    bool // it shows a change
+	diffs                   []mockclient.FileDiff
 }
 
 // learn adds what an announcement, an update or a permission request says.
@@ -79,9 +81,13 @@ func (c *toolCall) learn(v wire.Value) {
 	for l := range v.Get("locations").Items() {
 		add(l.Get("path"))
 	}
+	if v.Get("content").Exists() {
+		c.diffs = nil
+	}
 	for x := range v.Get("content").Items() {
 		if x.Get("type").Is("diff") {
-			c.diff = true
+			c.diffs = append(c.diffs, mockclient.FileDiff{Path: x.Get("path").Str(), OldText: x.Get("oldText").Str(),
+				NewText: x.Get("newText").Str()})
 			add(x.Get("path"))
 		}
 	}

@@ -5,35 +5,49 @@ import (
 	"path/filepath"
 
 	"github.com/acp-test/acp-test/mockclient"
-	"github.com/acp-test/acp-test/wire"
 )
 
-// permission answers a permission request as the flags say.
-func (t *Turn) permission(r *mockclient.Request) {
+// permission answers a permission request as the flags say, or as the user does.
+func (t *Client) permission(r *mockclient.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.cancelled {
-		r.Reply(mockclient.CancelledOutcome())
-		return
-	}
 	call := t.screen.calls.get(r.Entry.Session, r.Params.Path("toolCall.toolCallId").Str())
-	option, why := t.choose(call, r.Params.Get("options"))
-	t.screen.because(r.Entry.Seq, why)
-	if option == "" {
+	offers := offersOf(r.Params.Get("options"))
+	if !t.options.Ask || t.cancelled || t.turning == nil {
+		option, why := t.choose(call, offers)
+		t.answer(r, option, why)
+		return
+	}
+	if id := t.remembered(call, offers); id != "" {
+		t.answer(r, id, "as before")
+		return
+	}
+	if option, why := t.choose(call, offers); why == "" {
+		t.answer(r, option, "")
+		return
+	}
+	go t.ask(t.turning, r, call, offers)
+}
+
+// answer gives the answer to a permission request, unless the turn has been cancelled:
+// then there is none. The caller holds mu.
+func (t *Client) answer(r *mockclient.Request, option, why string) {
+	if t.cancelled || option == "" {
 		r.Reply(mockclient.CancelledOutcome())
 		return
 	}
+	t.screen.because(r.Entry.Seq, why)
 	r.Reply(mockclient.Selected(option))
 }
 
 // choose finds the id of the option to choose, "" if there is none, and why it
 // is not to allow.
-func (t *Turn) choose(call toolCall, options wire.Value) (option, why string) {
+func (t *Client) choose(call toolCall, offers []offer) (option, why string) {
 	first := func(kinds ...string) string {
 		for _, kind := range kinds {
-			for o := range options.Items() {
-				if o.Get("kind").Is(kind) && o.Get("optionId").Kind() == wire.String {
-					return o.Get("optionId").Str()
+			for _, o := range offers {
+				if o.kind == kind {
+					return o.id
 				}
 			}
 		}
@@ -50,9 +64,9 @@ func (t *Turn) choose(call toolCall, options wire.Value) (option, why string) {
 }
 
 // refusal says why a tool call is not allowed, "" if it is.
-func (t *Turn) refusal(call toolCall) string {
+func (t *Client) refusal(call toolCall) string {
 	edits := call.kind == "edit"
-	writes := edits || call.kind == "delete" || call.kind == "move" || call.diff
+	writes := edits || call.kind == "delete" || call.kind == "move" || len(call.diffs) > 0
 	switch {
 	case !t.options.Yolo && !t.options.Write && edits:
 		return "--write allows it"

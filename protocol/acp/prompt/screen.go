@@ -25,8 +25,9 @@ type Screen struct {
 	Output string
 	// Out gets what the agent says, Err what it does.
 	Out, Err io.Writer
-	// Faint dims a line beside what the agent says.
-	Faint func(line string) string
+	// Paint gives a text on Err a colour, by the code of an SGR sequence; on what shows
+	// none it returns the text as it is.
+	Paint func(code, text string) string
 	// Terminal: Out is one, so that what could change its state is left out.
 	Terminal bool
 }
@@ -37,7 +38,9 @@ type Screen struct {
 type screen struct {
 	Screen
 	log    *transcript.Transcript
-	both   bool // Out and Err are one terminal or file
+	work   string // the folder of the session
+	asks   bool   // the user is asked for permissions
+	both   bool   // Out and Err are one terminal or file
 	calls  *callBook
 	wake   chan struct{}
 	quit   chan struct{}
@@ -46,22 +49,30 @@ type screen struct {
 
 	mu      sync.Mutex // for lines on Err
 	reasons map[int]string
+	shown   int // the last entry that has been dealt with
+	waiting map[int][]chan struct{}
+	// differed are the changes that have been shown, in a question for instance.
+	differed map[mockclient.FileDiff]bool
 
 	// of the goroutine
-	prompted bool
-	session  string
-	message  string   // id of the last message
-	broken   bool     // something came since
-	open     []string // ids of tool calls of this turn that have no line yet
-	told     []string // and of those that have one
-	midLine  bool
+	prompted  bool
+	session   string
+	message   string // id of the last message
+	thought   strings.Builder
+	plan      string // the last one
+	terminals map[string]terminal
+	broken    bool     // something came since
+	open      []string // ids of tool calls of this turn that have no line yet
+	told      []string // and of those that have one
+	midLine   bool
 }
 
 // watch begins to show what comes into a transcript.
-func (to Screen) watch(log *transcript.Transcript) *screen {
+func (to Screen) watch(log *transcript.Transcript, work string, asks bool) *screen {
 	s := &screen{
 		Screen: to, log: log, both: sameFile(to.Out, to.Err),
-		calls: &callBook{known: map[[2]string]*toolCall{}}, reasons: map[int]string{},
+		calls: &callBook{known: map[[2]string]*toolCall{}}, reasons: map[int]string{}, waiting: map[int][]chan struct{}{},
+		terminals: map[string]terminal{}, differed: map[mockclient.FileDiff]bool{}, work: work, asks: asks,
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	log.Observe(func(e transcript.Entry) {
@@ -80,6 +91,7 @@ func (s *screen) follow() {
 	for next := 1; ; {
 		for ; next <= s.log.Len(); next++ {
 			s.show(s.log.At(next))
+			s.reached(next)
 		}
 		select {
 		case <-s.wake:
@@ -87,9 +99,37 @@ func (s *screen) follow() {
 		case <-s.quit:
 		}
 		if next > s.log.Len() {
-			s.endLine()
+			s.breakLine()
 			return
 		}
+	}
+}
+
+// reached tells those who wait for an entry to be shown.
+func (s *screen) reached(seq int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shown = seq
+	for _, w := range s.waiting[seq] {
+		close(w)
+	}
+	delete(s.waiting, seq)
+}
+
+// await waits until an entry, and all before it, has been shown, or until ctx ends.
+func (s *screen) await(ctx context.Context, seq int) {
+	s.mu.Lock()
+	if s.shown >= seq {
+		s.mu.Unlock()
+		return
+	}
+	w := make(chan struct{})
+	s.waiting[seq] = append(s.waiting[seq], w)
+	s.mu.Unlock()
+	select {
+	case <-w:
+	case <-ctx.Done():
+	case <-s.done:
 	}
 }
 
@@ -109,11 +149,11 @@ func (s *screen) finish(ctx context.Context) error {
 	}
 }
 
-// tell puts a line beside what the agent says.
-func (s *screen) tell(line string) {
+// tell puts a line beside what the agent says, behind a word that says what it is.
+func (s *screen) tell(what, line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintln(s.Err, s.Faint(line))
+	fmt.Fprintln(s.Err, s.Paint(faint, "["+what+"] "+line))
 }
 
 // because notes why a permission request is rejected.
@@ -136,15 +176,22 @@ func (s *screen) endLine() {
 	}
 }
 
+// breakLine ends what is begun, a thought and a line of the agent's text.
+func (s *screen) breakLine() {
+	s.endThought()
+	s.endLine()
+}
+
 // aside is a line about what the agent does.
-func (s *screen) aside(line string) {
+func (s *screen) aside(what, line string) {
 	if s.Output != "text" {
 		return
 	}
+	s.endThought()
 	if s.both {
 		s.endLine()
 	}
-	s.tell(line)
+	s.tell(what, line)
 }
 
 func (s *screen) show(e transcript.Entry) {
@@ -157,7 +204,7 @@ func (s *screen) show(e transcript.Entry) {
 	mine := e.Session == s.session
 	switch {
 	case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
-		s.prompted, s.session = true, e.Session // what came before is history
+		s.prompted, s.session, s.open, s.told = true, e.Session, nil, nil // what came before is history
 	case !s.prompted:
 	case e.Source == transcript.Agent && e.Kind == transcript.Notification && e.Method == "session/update" && mine:
 		s.update(e.JSON().Path("params.update"))
@@ -166,11 +213,16 @@ func (s *screen) show(e transcript.Entry) {
 			s.tool(id, "")
 		}
 		s.open = nil
+		s.breakLine()
+	case s.asks && e.Kind == transcript.Request && e.Method == "session/request_permission":
+		s.breakLine() // for the question
 	case e.Source == transcript.Editor && e.Kind == transcript.Response && e.Method == "session/request_permission":
 		s.permission(e)
+	case strings.HasPrefix(e.Method, "terminal/"):
+		s.terminal(e)
 	case e.Source == transcript.Note && e.Kind == transcript.Noted:
 		if r := e.JSON(); r.Get("refused").Exists() {
-			s.aside("refused: " + OneLine(r.Get("refused").Str()) + ": " + r.Get("text").Str())
+			s.aside("refused", OneLine(r.Get("refused").Str())+": "+r.Get("text").Str())
 		}
 	}
 }
@@ -179,8 +231,16 @@ func (s *screen) update(u wire.Value) {
 	switch u.Get("sessionUpdate").Str() {
 	case "agent_message_chunk":
 		s.say(u.Get("messageId").Str(), u.Get("content"))
-	case "agent_thought_chunk", "user_message_chunk", "plan":
+	case "agent_thought_chunk":
 		s.broken = true
+		s.think(u.Get("content").Get("text").Str())
+	case "user_message_chunk":
+		s.broken = true
+	case "plan":
+		s.broken = true
+		s.showPlan(u.Get("entries"))
+	case "current_mode_update":
+		s.aside("mode", OneLine(u.Get("currentModeId").Str()))
 	case "tool_call", "tool_call_update":
 		id := u.Get("toolCallId").Str()
 		if slices.Contains(s.told, id) {
@@ -201,6 +261,7 @@ func (s *screen) update(u wire.Value) {
 
 // say puts out a piece of a message. A new message begins on a new line.
 func (s *screen) say(id string, content wire.Value) {
+	s.endThought()
 	other := s.broken
 	if id != "" && s.message != "" {
 		other = id != s.message
@@ -211,7 +272,7 @@ func (s *screen) say(id string, content wire.Value) {
 	s.message, s.broken = id, false
 	if !content.Get("type").Is("text") {
 		what := cmp.Or(content.Get("uri").Str(), content.Path("resource.uri").Str(), content.Get("mimeType").Str())
-		s.aside("[" + OneLine(content.Get("type").Str()+" "+what) + "]")
+		s.aside(OneLine(content.Get("type").Str()), OneLine(what))
 		return
 	}
 	text := content.Get("text").Str()
@@ -221,8 +282,11 @@ func (s *screen) say(id string, content wire.Value) {
 // tool is the one line of a tool call. An empty status is the latest.
 func (s *screen) tool(id, status string) {
 	c := s.calls.get(s.session, id)
-	s.aside(fmt.Sprintf("tool: %s (%s, %s)", OneLine(cmp.Or(c.title, c.id)), OneLine(c.kind),
+	s.aside("tool", fmt.Sprintf("%s (%s, %s)", OneLine(cmp.Or(c.title, c.id)), OneLine(c.kind),
 		OneLine(cmp.Or(status, c.status))))
+	for _, d := range c.diffs {
+		s.diff(d)
+	}
 }
 
 func (s *screen) permission(e transcript.Entry) {
@@ -232,8 +296,8 @@ func (s *screen) permission(e transcript.Entry) {
 	said := "cancelled"
 	for o := range asked.Get("options").Items() {
 		if answer.Get("outcome").Is("selected") && o.Get("optionId").Is(answer.Get("optionId").Str()) {
-			said = map[string]string{mockclient.AllowOnce: "allowed once", mockclient.RejectOnce: "rejected",
-				mockclient.RejectAlways: "rejected for always"}[o.Get("kind").Str()]
+			said = map[string]string{mockclient.AllowOnce: "allowed once", mockclient.AllowAlways: "allowed for always",
+				mockclient.RejectOnce: "rejected", mockclient.RejectAlways: "rejected for always"}[o.Get("kind").Str()]
 			break
 		}
 	}
@@ -242,7 +306,7 @@ func (s *screen) permission(e transcript.Entry) {
 		said += ", " + OneLine(why)
 	}
 	s.mu.Unlock()
-	s.aside(fmt.Sprintf("permission: %s (%s): %s", OneLine(cmp.Or(c.title, c.id)), OneLine(c.kind), said))
+	s.aside("permission", fmt.Sprintf("%s (%s): %s", OneLine(cmp.Or(c.title, c.id)), OneLine(c.kind), said))
 }
 
 func sameFile(a, b io.Writer) bool {

@@ -33,25 +33,35 @@ type Options struct {
 	// Work is the folder of the session; Resume is the id of the session to go on
 	// with, "" opens a new one.
 	Work, Resume string
-	// Text is the prompt. ListCommands lists the agent's commands instead.
+	// MCP are the servers that the agent is given. Those that it does not take are left
+	// out, and a line says so.
+	MCP []any
+	// Mode is the mode to begin in, Settings are configuration options to set, each K=V.
+	Mode     string
+	Settings []string
+	// Text is the prompt. ListCommands lists the agent's commands instead; with
+	// Converse the user types one prompt after the other at Console.
 	Text         string
 	ListCommands bool
-	// Write lets the agent edit files below Work; Yolo whatever it asks for.
-	Write, Yolo bool
+	Converse     bool
+	// Write lets the agent edit files below Work; Yolo whatever it asks for; with Ask the
+	// user is asked at Console about the rest.
+	Write, Yolo, Ask bool
+	// Timeout is how long a turn may take; 0 is for ever.
+	Timeout time.Duration
+	// Codes is one of Codes: what the exit status tells.
+	Codes string
 	// Version is that of this program.
 	Version string
 	// Log is where the session is written down.
 	Log *transcript.Transcript
+	// Console is where the user types; nil without one.
+	Console *Console
 	Screen
 }
 
-// Status is the exit status of a turn that did not end well. Why has been said.
-type Status int
-
-func (s Status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
-
-// Turn is one connection with a user's agent, and the turn on it.
-type Turn struct {
+// Client is one connection with a user's agent, and the turns on it.
+type Client struct {
 	options Options
 	agent   Agent
 	log     *transcript.Transcript
@@ -61,29 +71,37 @@ type Turn struct {
 
 	editor  *mockclient.Editor
 	session *mockclient.Session
-	// interrupted is the exit status the first signal asks for, else 0.
+	// interrupted is the exit status the first signal asks for, else 0; conversing is
+	// whether there may be a further turn.
 	interrupted atomic.Int32
+	conversing  atomic.Bool
+	late        atomic.Bool // the turn has taken too long
 
 	// mu makes a step of each of these: to prompt, to cancel, to answer a
 	// permission request. After a cancel, no answer may be a choice any more.
 	mu        sync.Mutex
-	turning   bool
+	turning   context.Context // ends when the turn is cancelled or over; nil between turns
+	stop      context.CancelFunc
 	cancelled bool
+	always    map[permit]string // what the user chose for always: the kind of option
+
+	asking sync.Mutex // one question at a time
 }
 
 var errInterrupted = errors.New("interrupted")
 
-// New returns a turn that has not begun. It ignores the end of ctx: a turn is to
+// New returns a client that has not begun. It ignores the end of ctx: a turn is to
 // be cancelled by Interrupt, and to end by itself.
-func New(ctx context.Context, o Options) *Turn {
-	t := &Turn{options: o, agent: o.Agent, log: o.Log, screen: o.Screen.watch(o.Log)}
+func New(ctx context.Context, o Options) *Client {
+	t := &Client{options: o, agent: o.Agent, log: o.Log, always: map[permit]string{}}
+	t.screen = o.Screen.watch(o.Log, o.Work, o.Ask)
 	t.ctx, t.abort = context.WithCancelCause(context.WithoutCancel(ctx))
 	return t
 }
 
 // Run starts the agent, does what the user wants and ends the agent. Its error
 // is a Status, or what stood in the way of a turn.
-func (t *Turn) Run() error {
+func (t *Client) Run() error {
 	ctx := t.ctx
 	defer t.abort(nil)
 	err := t.start(ctx, t.options.Resume)
@@ -94,6 +112,8 @@ func (t *Turn) Run() error {
 	case err != nil:
 	case t.options.ListCommands:
 		commands, err = t.commands(ctx)
+	case t.options.Converse:
+		stop, err = t.converse(ctx)
 	default:
 		stop, err = t.turn(ctx, t.options.Text)
 	}
@@ -111,71 +131,52 @@ func (t *Turn) Run() error {
 	return t.verdict(int(code), began, stop, err)
 }
 
-// verdict is the exit status of the command, with the reason on stderr. code is
-// what an interrupt asked for.
-func (t *Turn) verdict(code int, began bool, stop string, err error) error {
-	end := func(code int, format string, args ...any) error {
-		fmt.Fprintf(t.options.Err, "acp-test: "+format+"\n", args...)
-		return Status(code)
-	}
-	switch {
-	case code != 0 && !began:
-		return end(code, "interrupted before a turn began")
-	case code != 0 && err == nil && stop == "cancelled":
-		return end(code, "cancelled")
-	case code != 0 && err == nil:
-		return end(code, "cancelled, but the turn ended with %q", OneLine(stop))
-	case code != 0 && errors.Is(err, errInterrupted):
-		return end(code, "cancelled, and the agent was ended before it answered")
-	case code != 0:
-		return end(code, "cancelled, but %v", err)
-	case err != nil && began:
-		return end(1, "%v", err)
-	case err != nil:
-		return fmt.Errorf("%s: %w", t.agent.Name, err)
-	case stop == "":
-		return end(1, "the turn ended without a stop reason")
-	case stop != "end_turn":
-		return end(1, "the turn ended with %q", OneLine(stop))
-	}
-	return nil
-}
-
 // start brings the agent to where it takes prompts.
-func (t *Turn) start(ctx context.Context, resume string) error {
+func (t *Client) start(ctx context.Context, resume string) error {
 	agent, err := mockclient.Start(ctx, t.log, 0, t.agent.Command)
 	if err != nil {
 		return err
 	}
-	writes := t.options.Write || t.options.Yolo
-	caps := mockclient.Capabilities{"fs": map[string]any{"readTextFile": true, "writeTextFile": writes}}
-	if t.options.Yolo {
+	o := t.options
+	caps := mockclient.Capabilities{
+		"fs":      map[string]any{"readTextFile": true, "writeTextFile": o.Write || o.Yolo || o.Ask},
+		"session": map[string]any{"configOptions": map[string]any{"boolean": map[string]any{}}},
+	}
+	if o.Yolo || o.Ask {
 		caps["terminal"] = true
 	}
 	t.editor = mockclient.NewEditor(agent, mockclient.Options{
 		Capabilities: caps,
-		Info:         mockclient.Implementation{Name: "acp-test", Title: "acp-test prompt", Version: t.options.Version},
+		Info:         mockclient.Implementation{Name: "acp-test", Title: "acp-test prompt", Version: o.Version},
 		Terminals:    &mockclient.Terminals{Real: true, Allow: []string{"*"}, Env: t.agent.Command.Env},
 		Handlers:     map[string]func(*mockclient.Request){"session/request_permission": t.permission},
 	})
 	late := fmt.Errorf("nothing came in %v (--start-timeout)", t.agent.Start)
-	wait, cancel := context.WithTimeoutCause(ctx, t.agent.Start, late)
-	defer cancel()
-	if _, err := t.editor.Initialize(wait); err != nil {
+	in := func(step func(ctx context.Context) error) error {
+		wait, cancel := context.WithTimeoutCause(ctx, t.agent.Start, late)
+		defer cancel()
+		return step(wait)
+	}
+	err = in(func(ctx context.Context) error {
+		_, err := t.editor.Initialize(ctx)
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	wait, cancel = context.WithTimeoutCause(ctx, t.agent.Start, late)
-	defer cancel()
-	t.session, err = t.editor.EnsureSession(wait, resume, mockclient.SessionOptions{Cwd: t.options.Work})
-	if err != nil {
+	err = in(func(ctx context.Context) (err error) {
+		t.session, err = t.editor.EnsureSession(ctx, resume, mockclient.SessionOptions{Cwd: o.Work, MCP: t.servers()})
 		return t.loginAdvice(err)
+	})
+	if err != nil {
+		return err
 	}
 	t.sayHow(resume)
-	return nil
+	return in(t.configure)
 }
 
 // loginAdvice says how to log in, if that is what the agent wants.
-func (t *Turn) loginAdvice(err error) error {
+func (t *Client) loginAdvice(err error) error {
 	const authRequired = -32000 // ACP v1, ErrorCode
 	var rpc *mockclient.RPCError
 	if !errors.As(err, &rpc) || rpc.Code != authRequired {
@@ -193,7 +194,7 @@ func (t *Turn) loginAdvice(err error) error {
 }
 
 // sayHow says which session this is, and how it was opened if that was asked.
-func (t *Turn) sayHow(resume string) {
+func (t *Client) sayHow(resume string) {
 	if resume == "" && t.options.Output != "text" {
 		return
 	}
@@ -201,19 +202,28 @@ func (t *Turn) sayHow(resume string) {
 	for _, err := range t.session.Tried {
 		how += "; " + OneLine(err.Error())
 	}
-	t.screen.tell("session " + OneLine(t.session.ID) + ": " + how)
+	t.screen.tell("session", OneLine(t.session.ID)+": "+how)
 }
 
 // turn gives the prompt and waits for the stop reason.
-func (t *Turn) turn(ctx context.Context, text string) (string, error) {
+func (t *Client) turn(ctx context.Context, text string) (string, error) {
 	t.mu.Lock()
 	if t.interrupted.Load() != 0 {
 		t.mu.Unlock()
 		return "", errInterrupted
 	}
-	t.turning = true
+	t.cancelled = false
+	t.turning, t.stop = context.WithCancel(ctx)
+	over := t.stop
 	turn := t.session.Prompt(ctx, mockclient.Text(text))
 	t.mu.Unlock()
+	defer over()
+	if d := t.options.Timeout; d > 0 {
+		cancel := time.AfterFunc(d, func() { t.late.Store(true); t.cancel() })
+		defer cancel.Stop()
+		abort := time.AfterFunc(d+min(d, cancelWait), func() { t.abort(errLate) })
+		defer abort.Stop()
+	}
 	stop, err := turn.Wait(ctx)
 	var rpc *mockclient.RPCError
 	if errors.As(err, &rpc) && rpc.Data != nil {
@@ -223,37 +233,56 @@ func (t *Turn) turn(ctx context.Context, text string) (string, error) {
 	// nothing may hold mu until it is ended.
 	if ctx.Err() == nil {
 		t.mu.Lock()
-		t.turning = false
+		t.turning = nil
 		t.mu.Unlock()
 	}
 	return stop, err
 }
 
+// cancelWait is how long an agent has, at most, to end a turn that took too long.
+const cancelWait = 10 * time.Second
+
+var errLate = errors.New("the agent did not end it when it was cancelled")
+
+// cancel cancels the turn; false if there is none.
+func (t *Client) cancel() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.turning == nil {
+		return false
+	}
+	t.cancelled = true
+	t.stop()
+	_, _ = t.session.Cancel() // an agent that is gone has no turn either
+	return true
+}
+
 // Interrupt does what a signal asks for: the first one cancels the turn, if there
-// is one; the next ends everything.
-func (t *Turn) Interrupt(s os.Signal) {
+// is one; the next ends everything. Between the turns of a conversation there is nothing
+// for Ctrl-C to interrupt. It reports whether it ended everything.
+func (t *Client) Interrupt(s os.Signal) (ends bool) {
 	code := int32(130)
 	if s == syscall.SIGTERM {
 		code = 143
 	}
 	if !t.interrupted.CompareAndSwap(0, code) {
 		t.abort(errInterrupted)
-		return
+		return true
 	}
 	go func() { // an agent that takes nothing must not hold up the second one
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if !t.turning {
+		switch {
+		case t.cancel():
+		case t.conversing.Load() && code == 130:
+			t.interrupted.CompareAndSwap(code, 0)
+		default:
 			t.abort(errInterrupted)
-			return
 		}
-		t.cancelled = true
-		_, _ = t.session.Cancel() // an agent that is gone has no turn either
 	}()
+	return false
 }
 
 // explained is an error of the agent with all there is to say about it.
-func (t *Turn) explained(ctx context.Context, err error) error {
+func (t *Client) explained(ctx context.Context, err error) error {
 	if err == nil || t.editor == nil || errors.Is(err, errInterrupted) {
 		return err
 	}
@@ -308,7 +337,7 @@ const (
 
 // commands is the last list of commands the agent sends after it opened the
 // session; missing if there is none.
-func (t *Turn) commands(ctx context.Context) (wire.Value, error) {
+func (t *Client) commands(ctx context.Context) (wire.Value, error) {
 	var list wire.Value
 	after, patience := t.session.Request.Seq, commandsWait
 	for {
@@ -333,9 +362,9 @@ func (t *Turn) commands(ctx context.Context) (wire.Value, error) {
 }
 
 // list prints commands as text or as names.
-func (t *Turn) list(commands wire.Value) error {
+func (t *Client) list(commands wire.Value) error {
 	if commands.Len() == 0 {
-		t.screen.tell("the agent names no commands")
+		t.screen.tell("commands", "the agent names none")
 		return nil
 	}
 	var b strings.Builder

@@ -1,0 +1,124 @@
+package agents
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidwall/jsonc"
+
+	"github.com/acp-test/acp-test/mistake"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Server is an MCP server that an editor's settings name: a program with Command, Args
+// and Env, or one that is reached at URL with Headers.
+type Server struct {
+	Name    string
+	Type    string // stdio, http or sse
+	Command string
+	Args    []string
+	URL     string
+	// Pairs are the variables of a program, or the headers of a URL, sorted by name.
+	Pairs [][2]string
+}
+
+// serverKeys are under what an editor's settings have MCP servers.
+var serverKeys = []string{"mcp_servers", "mcpServers", "context_servers"}
+
+// ParseServers reads the MCP servers of an editor's settings.json, in the order of the
+// file; name stands in messages. One that is switched off ("enabled": false) is left
+// out, and so is one that an extension of the editor brings, which names no command.
+func ParseServers(name string, src []byte) (list []Server, err error) {
+	s := settings{name, jsonc.ToJSON(src)} // keeps every offset
+	doc, err := wire.Parse(s.text)
+	if err != nil {
+		return nil, fmt.Errorf("reading editor settings %s: %w", name, err)
+	}
+	defer mistake.Catch(&err)
+	for _, key := range serverKeys {
+		for called, v := range s.object(doc.Get(key), key) {
+			server := s.server(called, key+"."+called, v)
+			if on, ok := v.Get("enabled").Bool(); (!ok || on) && server.Command+server.URL != "" {
+				list = append(list, server)
+			}
+		}
+	}
+	return list, nil
+}
+
+// settings is a text whose mistakes are panics, which ParseServers catches.
+type settings struct {
+	name string
+	text []byte
+}
+
+func (s settings) fail(at wire.Value, format string, args ...any) {
+	m := placed(s.name, s.text, at.Offset())
+	m.Message = fmt.Sprintf(format, args...)
+	panic(m)
+}
+
+func (s settings) server(name, where string, v wire.Value) Server {
+	if v.Kind() != wire.Object {
+		s.fail(v, "%s must be an object with a command or a url", where)
+	}
+	server := Server{Name: name, Type: "stdio", URL: s.one(v.Get("url"), where+".url")}
+	program := v
+	if v.Get("command").Kind() == wire.Object { // an older spelling has all below command
+		program = v.Get("command")
+		server.Command = s.one(program.Get("path"), where+".command.path")
+	} else {
+		server.Command = s.one(v.Get("command"), where+".command")
+	}
+	if server.URL != "" {
+		server.Type = cmp.Or(s.one(v.Get("type"), where+".type"), s.one(v.Get("transport"), where+".transport"), "http")
+		if server.Type != "http" && server.Type != "sse" {
+			s.fail(v, "%s.type must be http or sse, not %q", where, server.Type)
+		}
+		server.Pairs = s.pairs(v.Get("headers"), where+".headers")
+		return server
+	}
+	args := program.Get("args")
+	if args.Exists() && args.Kind() != wire.Array {
+		s.fail(args, "%s.args must be a list of texts", where)
+	}
+	for arg := range args.Items() {
+		server.Args = append(server.Args, s.one(arg, where+".args"))
+	}
+	server.Pairs = s.pairs(program.Get("env"), where+".env")
+	return server
+}
+
+// object yields the members of an object; none of one that is missing or null.
+func (s settings) object(v wire.Value, where string) func(func(string, wire.Value) bool) {
+	if v.Exists() && !v.IsNull() && v.Kind() != wire.Object {
+		s.fail(v, "%s must be an object", where)
+	}
+	return v.Members()
+}
+
+func (s settings) one(v wire.Value, where string) string {
+	if v.Exists() && !v.IsNull() && v.Kind() != wire.String {
+		s.fail(v, "%s must be a text, not %s", where, v.Raw())
+	}
+	return v.Str()
+}
+
+func (s settings) pairs(v wire.Value, where string) [][2]string {
+	var list [][2]string
+	for k, v := range s.object(v, where) {
+		list = append(list, [2]string{k, s.one(v, where+"."+k)})
+	}
+	slices.SortFunc(list, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	return list
+}
+
+// placed is a mistake at an offset of a text.
+func placed(name string, text []byte, offset int) *Mistake {
+	before := text[:offset]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	return &Mistake{File: name, Line: line, Column: offset - bytes.LastIndexByte(before, '\n')}
+}

@@ -1,0 +1,168 @@
+package prompt
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/printable"
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// The colours of what stands beside the agent's text, as codes of SGR.
+const (
+	faint = "2"
+	red   = "31"
+	green = "32"
+)
+
+// most is how many lines of a diff or of a terminal are shown.
+const most = 40
+
+// think keeps a piece of a thought until its line is whole.
+func (s *screen) think(text string) {
+	if s.Output != "text" {
+		return
+	}
+	s.thought.WriteString(printable.Text(text))
+	if at := strings.LastIndexByte(s.thought.String(), '\n'); at >= 0 {
+		whole, rest := s.thought.String()[:at], s.thought.String()[at+1:]
+		s.thought.Reset()
+		s.lines("thought", whole)
+		s.thought.WriteString(rest)
+	}
+}
+
+func (s *screen) endThought() {
+	if rest := s.thought.String(); rest != "" {
+		s.thought.Reset()
+		s.lines("thought", rest)
+	}
+}
+
+// lines are asides of one kind, a line each; empty ones are left out.
+func (s *screen) lines(what, text string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, " \r\n"); line != "" {
+			s.aside(what, line)
+		}
+	}
+}
+
+// showPlan shows the entries of a plan that were not there before as they are now.
+func (s *screen) showPlan(entries wire.Value) {
+	var lines []string
+	for e := range entries.Items() {
+		lines = append(lines, OneLine(e.Get("status").Str()+": "+e.Get("content").Str()))
+	}
+	now := strings.Join(lines, "\n") + "\n"
+	for _, line := range lines {
+		if !strings.Contains("\n"+s.plan, "\n"+line+"\n") {
+			s.aside("plan", line)
+		}
+	}
+	s.plan = now
+}
+
+// diff shows what a tool call changes in a file: so many lines taken out, so many put
+// in, and which; the same change only once.
+func (s *screen) diff(d mockclient.FileDiff) {
+	s.mu.Lock()
+	again := s.differed[d]
+	s.differed[d] = true
+	s.mu.Unlock()
+	if again || s.Output != "text" {
+		return
+	}
+	_, changes, _ := strings.Cut(golden.Diff(d.OldText, d.NewText), "\n") // its first line says what - and + mean
+	lines := strings.Split(strings.TrimSuffix(changes, "\n"), "\n")
+	in, out := 0, 0
+	for _, line := range lines {
+		switch {
+		case strings.HasPrefix(line, "+"):
+			in++
+		case strings.HasPrefix(line, "-"):
+			out++
+		}
+	}
+	s.aside("diff", fmt.Sprintf("%s, +%d -%d", OneLine(under(s.work, d.Path)), in, out))
+	s.block(lines)
+}
+
+// block shows lines below an aside; those of a diff in its colours.
+func (s *screen) block(lines []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, line := range lines {
+		if i == most {
+			fmt.Fprintln(s.Err, s.Paint(faint, fmt.Sprintf("  … %d more lines", len(lines)-most)))
+			return
+		}
+		colour := faint
+		switch {
+		case strings.HasPrefix(line, "+"):
+			colour = green
+		case strings.HasPrefix(line, "-"):
+			colour = red
+		}
+		fmt.Fprintln(s.Err, s.Paint(colour, "  "+printable.Line(line, 300)))
+	}
+}
+
+// terminal shows a command when it begins, and when the agent has released it what it
+// printed and how it ended.
+func (s *screen) terminal(e transcript.Entry) {
+	switch {
+	case e.Source == transcript.Agent && e.Kind == transcript.Request && e.Method == "terminal/create":
+		p := e.JSON().Get("params")
+		words := []string{p.Get("command").Str()}
+		for a := range p.Get("args").Items() {
+			words = append(words, a.Str())
+		}
+		s.aside("terminal", "$ "+OneLine(strings.Join(words, " ")))
+	case e.Source == transcript.Editor && e.Kind == transcript.Response:
+		id, r := s.log.At(e.Ref).JSON().Path("params.terminalId").Str(), e.JSON().Get("result")
+		t := s.terminals[id]
+		if text := r.Get("output"); text.Exists() {
+			t.output = text.Str()
+		}
+		how := r.Get("exitStatus")
+		if e.Method == "terminal/wait_for_exit" {
+			how = r
+		}
+		if how.Kind() == wire.Object && !t.ended {
+			t.ended = true
+			s.aside("terminal", ending(how))
+		}
+		if text := strings.TrimRight(t.output, "\r\n"); text != "" && t.ended && !t.printed && s.Output == "text" {
+			t.printed = true
+			s.block(strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n"))
+		}
+		s.terminals[id] = t
+	}
+}
+
+// terminal is what has been shown of one.
+type terminal struct {
+	output         string // as it was last read
+	ended, printed bool
+}
+
+// ending is how a command ended, as the protocol has it.
+func ending(status wire.Value) string {
+	if signal := status.Get("signal"); signal.Kind() == wire.String {
+		return "ended by " + OneLine(signal.Str())
+	}
+	return "ended with status " + string(status.Get("exitCode").Raw())
+}
+
+// under is a path as seen from a folder that it is in, else as it is.
+func under(dir, path string) string {
+	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}

@@ -1,0 +1,153 @@
+package prompt
+
+import (
+	"context"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// Console is the terminal at which a user types. Lines are edited by golang.org/x/term,
+// which is here already and knows history and completion. Only what is typed while a
+// line is asked for is taken; what it shows goes to Out.
+type Console struct {
+	In  *os.File
+	Out io.Writer
+
+	keys    chan []byte
+	rest    []byte       // of what was typed
+	history term.History // of the prompts of this session; it is not kept on the disk
+}
+
+// read takes what is typed until ctx ends. One goroutine reads for all who ask: what
+// one of them does not wait for any more is there for the next.
+func (c *Console) read(ctx context.Context, to []byte) (int, error) {
+	if c.keys == nil {
+		c.keys = make(chan []byte)
+		go func() {
+			defer close(c.keys)
+			for {
+				buf := make([]byte, 1024)
+				n, err := c.In.Read(buf)
+				if n > 0 {
+					c.keys <- buf[:n]
+				}
+				if err != nil || n == 0 {
+					return
+				}
+			}
+		}()
+	}
+	if len(c.rest) == 0 {
+		select {
+		case keys, ok := <-c.keys:
+			if !ok {
+				return 0, io.EOF
+			}
+			c.rest = keys
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+	n := copy(to, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+// answer asks for a line as the terminal edits it, so that Ctrl-C stays an interrupt.
+func (c *Console) answer(ctx context.Context, question string) (string, error) {
+	if _, err := io.WriteString(c.Out, question); err != nil {
+		return "", err
+	}
+	var line []byte
+	for {
+		var key [1]byte
+		if _, err := c.read(ctx, key[:]); err != nil {
+			_, _ = io.WriteString(c.Out, "\n")
+			return "", err
+		}
+		if key[0] == '\n' || key[0] == '\r' {
+			return string(line), nil
+		}
+		line = append(line, key[0])
+	}
+}
+
+// keyboard is what a line is edited on: in raw mode, in which Ctrl-C is a key that
+// takes the line back and not an interrupt.
+type keyboard struct {
+	ctx context.Context
+	*Console
+}
+
+func (k keyboard) Write(text []byte) (int, error) { return k.Out.Write(text) }
+
+func (k keyboard) Read(to []byte) (int, error) {
+	const ctrlC, ctrlE, ctrlU = 0x03, 0x05, 0x15
+	n, err := k.read(k.ctx, to[:max(1, len(to)/2)])
+	typed := slices.Clone(to[:n])
+	n = 0
+	for _, key := range typed {
+		if key == ctrlC {
+			n += copy(to[n:], []byte{ctrlE, ctrlU}) // to the end of the line, and all before it away
+			continue
+		}
+		to[n] = key
+		n++
+	}
+	return n, err
+}
+
+// line asks for a prompt. The end of the input (Ctrl-D) is io.EOF.
+func (c *Console) line(ctx context.Context, commands func() []string) (string, error) {
+	before, err := term.MakeRaw(int(c.In.Fd()))
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = term.Restore(int(c.In.Fd()), before) }()
+	t := term.NewTerminal(keyboard{ctx, c}, "> ")
+	if width, height, err := term.GetSize(int(c.In.Fd())); err == nil && width > 0 {
+		_ = t.SetSize(width, height)
+	}
+	if c.history == nil {
+		c.history = t.History
+	}
+	t.History = c.history
+	t.AutoCompleteCallback = func(line string, at int, key rune) (string, int, bool) {
+		if key != '\t' || !strings.HasPrefix(line, "/") {
+			return "", 0, false
+		}
+		line = completed(line[:at], commands()) + line[at:]
+		return line, len(line), true
+	}
+	line, err := t.ReadLine()
+	if err == term.ErrPasteIndicator {
+		err = nil
+	}
+	return line, err
+}
+
+// completed is the longest beginning that all words have that begin so, with a space
+// behind the only one.
+func completed(begun string, words []string) string {
+	var fits []string
+	for _, w := range words {
+		if strings.HasPrefix(w, begun) {
+			fits = append(fits, w)
+		}
+	}
+	if len(fits) == 0 {
+		return begun
+	}
+	if len(fits) == 1 {
+		return fits[0] + " "
+	}
+	common := slices.Min(fits)
+	for last := slices.Max(fits); !strings.HasPrefix(last, common); {
+		common = common[:len(common)-1]
+	}
+	return common
+}

@@ -1,0 +1,116 @@
+package prompt
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/mistake"
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// servers are the MCP servers that the agent takes: each takes stdio, and says which of
+// the others.
+func (t *Client) servers() []any {
+	return slices.DeleteFunc(slices.Clone(t.options.MCP), func(s any) bool {
+		remote, ok := s.(mockclient.HTTPServer)
+		capability := "agentCapabilities.mcpCapabilities." + remote.Type
+		if !ok || t.editor.Info().Has(capability) {
+			return false
+		}
+		t.screen.tell("mcp", OneLine(remote.Name)+" is left out: the agent does not advertise "+capability)
+		return true
+	})
+}
+
+// configure puts the session into the mode and sets the options that the user wants.
+func (t *Client) configure(ctx context.Context) error {
+	if mode := t.options.Mode; mode != "" {
+		if err := t.setMode(ctx, mode); err != nil {
+			return err
+		}
+	}
+	for _, kv := range t.options.Settings {
+		id, value, _ := strings.Cut(kv, "=")
+		list := t.session.Result().Get("configOptions")
+		option := named(list, "id", id)
+		if !option.Exists() {
+			return fmt.Errorf("--option %s: %s", kv, absent("option", id, ids(list, "id")))
+		}
+		if err := t.setOption(ctx, option, value); err != nil {
+			return fmt.Errorf("--option %s: %w", kv, err)
+		}
+	}
+	return nil
+}
+
+// setMode sets a mode, or, where the agent has them as an option, that.
+func (t *Client) setMode(ctx context.Context, mode string) error {
+	modes := t.session.Result().Path("modes.availableModes")
+	if named(modes, "id", mode).Exists() {
+		return t.session.SetMode(ctx, mode)
+	}
+	if option := named(t.session.Result().Get("configOptions"), "category", "mode"); option.Exists() && modes.Len() == 0 {
+		if err := t.setOption(ctx, option, mode); err != nil {
+			return fmt.Errorf("--mode %s: %w", mode, err)
+		}
+		return nil
+	}
+	return fmt.Errorf("--mode %s: %s", mode, absent("mode", mode, ids(modes, "id")))
+}
+
+func (t *Client) setOption(ctx context.Context, option wire.Value, value string) error {
+	id := option.Get("id").Str()
+	if option.Get("type").Is("boolean") {
+		if value != "true" && value != "false" {
+			return fmt.Errorf("%q is true or false, not %q", id, value)
+		}
+		_, err := t.session.SetConfigOption(ctx, id, value == "true")
+		return err
+	}
+	var known []string
+	for o := range option.Get("options").Items() {
+		if group := o.Get("options"); group.Exists() {
+			known = append(known, ids(group, "value")...)
+			continue
+		}
+		known = append(known, o.Get("value").Str())
+	}
+	if !slices.Contains(known, value) {
+		return fmt.Errorf("%s", absent("value", value, known))
+	}
+	_, err := t.session.SetConfigOption(ctx, id, value)
+	return err
+}
+
+// named is the member of a list in which a key has a value.
+func named(list wire.Value, key, value string) wire.Value {
+	for v := range list.Items() {
+		if v.Get(key).Is(value) {
+			return v
+		}
+	}
+	return wire.Value{}
+}
+
+func ids(list wire.Value, key string) []string {
+	var all []string
+	for v := range list.Items() {
+		all = append(all, OneLine(v.Get(key).Str()))
+	}
+	return all
+}
+
+// absent says that the agent has no such thing, and which it has.
+func absent(what, name string, known []string) string {
+	if len(known) == 0 {
+		return "the agent has no " + what + "s in this session"
+	}
+	hint := ""
+	if near := mistake.Nearest(name, known); near != "" {
+		hint = " (" + near + ")"
+	}
+	return fmt.Sprintf("the agent has no %s %q%s; it has %s", what, name, hint, strings.Join(known, ", "))
+}

@@ -1,0 +1,58 @@
+package prompt
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Status is the exit status of a turn that did not end well. Why has been said.
+type Status int
+
+func (s Status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// Codes are the ways to tell by the exit status how a turn ended.
+func Codes() []string { return []string{"simple", "acp"} }
+
+// of are the exit statuses of acp; simple has 1 for all. What is not listed is 1 too.
+var of = map[string]int{"max_tokens": 3, "max_turn_requests": 4, "refusal": 5, "cancelled": 6, "timeout": 124}
+
+// verdict is the exit status of the command, with the reason on stderr. code is
+// what an interrupt asked for.
+func (t *Client) verdict(code int, began bool, stop string, err error) error {
+	end := func(code int, format string, args ...any) error {
+		fmt.Fprintf(t.options.Err, "acp-test: "+format+"\n", args...)
+		return Status(code)
+	}
+	status := func(how string) int {
+		if code := of[how]; code != 0 && t.options.Codes == "acp" {
+			return code
+		}
+		return 1
+	}
+	switch {
+	case code != 0 && !began:
+		return end(code, "interrupted before a turn began")
+	case code != 0 && err == nil && stop == "cancelled":
+		return end(code, "cancelled")
+	case code != 0 && err == nil:
+		return end(code, "cancelled, but the turn ended with %q", OneLine(stop))
+	case code != 0 && errors.Is(err, errInterrupted):
+		return end(code, "cancelled, and the agent was ended before it answered")
+	case code != 0:
+		return end(code, "cancelled, but %v", err)
+	case t.late.Load() && err == nil:
+		return end(status("timeout"), "the turn took longer than %v (--timeout) and was cancelled; it ended with %q",
+			t.options.Timeout, OneLine(stop))
+	case t.late.Load():
+		return end(status("timeout"), "the turn took longer than %v (--timeout): %v", t.options.Timeout, err)
+	case err != nil && began:
+		return end(1, "%v", err)
+	case err != nil:
+		return fmt.Errorf("%s: %w", t.agent.Name, err)
+	case stop == "":
+		return end(1, "the turn ended without a stop reason")
+	case stop != "end_turn":
+		return end(status(stop), "the turn ended with %q", OneLine(stop))
+	}
+	return nil
+}
