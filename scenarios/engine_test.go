@@ -427,7 +427,7 @@ var _ = Describe("an agent that does not work", func() {
 	It("exits at once: a failure with its status and stderr", func() {
 		r := run(adHoc("sh", "-c", "echo cannot find my soul >&2; exit 3"), script)
 		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
-		f := r.Checks[0].Failure
+		f := r.Failure
 		Expect(f.Process).To(Equal("exited with status 3"))
 		Expect(f.Stderr).To(ContainSubstring("cannot find my soul"))
 		Expect(f.Advice).NotTo(BeEmpty())
@@ -438,7 +438,7 @@ var _ = Describe("an agent that does not work", func() {
 		e.StepTimeout = 300 * time.Millisecond
 		r := run(e, script)
 		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
-		Expect(r.Checks[0].Failure.Advice).To(ContainSubstring("stdout"))
+		Expect(r.Failure.Advice).To(ContainSubstring("stdout"))
 		Expect(r.Findings).To(ContainElement(HaveField("Rule", "STDOUT-CLEAN")))
 	})
 
@@ -447,7 +447,7 @@ var _ = Describe("an agent that does not work", func() {
 		e.StepTimeout = 200 * time.Millisecond
 		r := run(e, script)
 		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
-		Expect(r.Checks[0].Failure.Timer).To(ContainSubstring("200ms"))
+		Expect(r.Failure.Timer).To(ContainSubstring("200ms"))
 	})
 
 	It("does not read: a gate is not released before it has had a second to", func() {

@@ -24,9 +24,13 @@ var _ = Describe("several mistakes", func() {
 			HavePrefix(`x.txtar:6:7: llm.yaml: unknown step "txt"`)))
 	})
 
-	It("blames initialize for an agent that ends before it answers, although no line says so", func() {
-		r := run(engineFor(agents.AdHoc([]string{"sh", "-c", "exit 3"})), "check a\nprompt 'Hello.'\nawait turn\n")
-		Expect(r.Checks[0].Failure.Where).To(Equal("initialize"), text(r))
+	It("blames initialize for an agent that ends before it answers, although no line says so, and no check", func() {
+		for _, check := range []string{"a", "PROMPT-023"} { // PROMPT-023 is a should
+			r := run(engineFor(agents.AdHoc([]string{"sh", "-c", "exit 3"})), "check "+check+"\nprompt 'Hello.'\nawait turn\n")
+			Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+			Expect(r.Failure.Where).To(Equal("initialize"), text(r))
+			Expect(r.Checks).To(HaveExactElements(HaveField("NotReached", true)), text(r))
+		}
 	})
 })
 

@@ -144,6 +144,9 @@ type Miss struct {
 	Effect bool
 	// Soft: the script goes on, since nothing after it depends on the line.
 	Soft bool
+	// setup: no line of the script missed, but what it takes for granted, such as
+	// the start of the agent. It is held against the scenario and against no check.
+	setup bool
 	// turnEnd is the Seq of a turn's end that came with another reason than
 	// cancelled after a cancel: whether that is a fail, the rule decides.
 	turnEnd int

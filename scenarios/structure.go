@@ -300,8 +300,15 @@ func (b *Branch) play(ctx context.Context, steps []step) (err error) {
 	return nil
 }
 
-// missed notes a miss against the open check.
+// missed notes a miss against the open check, or against the scenario if the check
+// was not what it is about.
 func (r *run) missed(m *Miss) {
 	m.at = r.t.Len()
-	r.change(func(s *state) { s.current.misses = append(s.current.misses, m) })
+	r.change(func(s *state) {
+		at := s.current
+		if m.setup {
+			at.reached, at = false, s.checks[0]
+		}
+		at.misses = append(at.misses, m)
+	})
 }

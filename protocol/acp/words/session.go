@@ -281,12 +281,12 @@ func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name stri
 	}
 	a := &sessionAct{l: scenarios.Implied("session new main"), verb: "new", name: "main", wait: true}
 	if err := a.run(ctx, b); err != nil {
-		return nil, err
+		return nil, scenarios.SetUp(err)
 	}
 	if s := b.Session(); s != nil {
 		return s, nil
 	}
 	f := b.Failure(a.l, transcript.Outcome{})
 	f.Expected, f.Observed = []string{"a session id in the answer to session/new"}, "none"
-	return nil, &scenarios.Miss{Failure: f, Effect: true}
+	return nil, scenarios.SetUp(&scenarios.Miss{Failure: f, Effect: true})
 }
