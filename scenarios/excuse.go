@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,49 +43,80 @@ type trouble struct {
 	says string
 }
 
+// asking is a model request with what stands against the calls whose results it has.
+type asking struct {
+	seq     int
+	results []string
+	// completed are the calls that the agent told to be completed.
+	completed map[string]bool
+	// since is the Seq of the model request before it, granted and denied are those of
+	// the editor's last answers.
+	since, granted, denied int
+}
+
+// troubles are those of the results with which the agent's own tools refused.
+func (a *asking) troubles() (found []trouble) {
+	for _, text := range a.results {
+		if len(a.completed) < len(a.results) && refusal().MatchString(text) && a.denied <= a.since &&
+			!(a.granted > a.since && denial().MatchString(text)) {
+			found = append(found, trouble{a.seq, text})
+		}
+	}
+	return found
+}
+
 // troubles returns the tool calls that the agent's own tools refused although nothing
 // of the editor's stood against them. A call that the editor granted and that the
 // agent says the user refused is none: then the agent went against the answer. Nor is
-// what a call brought that was completed: it may hold any words.
+// what a call brought that was completed: it may hold any words. That it was may be
+// read after the model request that followed, but before all else that the agent says.
 func (r *run) troubles() []trouble {
 	var found []trouble
-	granted, denied := 0, 0
-	asked := map[string]int{}                 // the last model request of a session
-	completed := map[string]map[string]bool{} // the calls of a session that were completed since
-	for e := range r.t.All() {
-		var texts []string
-		if e.Kind == transcript.ModelRequest {
-			results := e.JSON().Get("results")
-			for text := range results.Items() {
-				if len(completed[e.Session]) < results.Len() {
-					texts = append(texts, text.Str())
-				}
-			}
-			completed[e.Session] = nil
+	next := map[string]*asking{} // what is known of a session's next model request
+	last := map[string]*asking{} // its last one, as long as the agent says nothing else
+	of := func(session string) *asking {
+		if next[session] == nil {
+			next[session] = &asking{completed: map[string]bool{}}
 		}
-		switch news, text := r.protocol().ToolNews(r.t, e); news {
+		return next[session]
+	}
+	settle := func(session string) {
+		if a := last[session]; a != nil {
+			found = append(found, a.troubles()...)
+			delete(last, session)
+		}
+	}
+	granted, denied := 0, 0
+	for e := range r.t.All() {
+		news, text := r.protocol().ToolNews(r.t, e)
+		if e.Kind == transcript.ModelRequest || e.Source == transcript.Agent && news != ToolCompleted {
+			settle(e.Session)
+		}
+		switch news {
 		case ToolGranted:
 			granted = e.Seq
 		case ToolDenied:
 			denied = e.Seq
 		case ToolFailed:
-			texts = append(texts, text)
+			failed := asking{e.Seq, []string{text}, nil, of(e.Session).since, granted, denied}
+			found = append(found, failed.troubles()...)
 		case ToolCompleted:
-			if completed[e.Session] == nil {
-				completed[e.Session] = map[string]bool{}
-			}
-			completed[e.Session][text] = true
-		}
-		since := asked[e.Session]
-		for _, text := range texts {
-			if refusal().MatchString(text) && denied <= since && !(granted > since && denial().MatchString(text)) {
-				found = append(found, trouble{e.Seq, text})
-			}
+			a := cmp.Or(last[e.Session], of(e.Session))
+			a.completed[text] = true
 		}
 		if e.Kind == transcript.ModelRequest {
-			asked[e.Session] = e.Seq
+			a := of(e.Session)
+			a.seq, a.granted, a.denied = e.Seq, granted, denied
+			for text := range e.JSON().Get("results").Items() {
+				a.results = append(a.results, text.Str())
+			}
+			last[e.Session], next[e.Session] = a, &asking{since: e.Seq, completed: map[string]bool{}}
 		}
 	}
+	for session := range last {
+		settle(session)
+	}
+	slices.SortStableFunc(found, func(a, b trouble) int { return a.seq - b.seq })
 	return found
 }
 
@@ -128,4 +160,31 @@ func (r *run) passedOn(end transcript.Entry) string {
 		}
 	}
 	return ""
+}
+
+// retrying returns why a wait that ran out says nothing of the agent: since the
+// editor's last word, which was a prompt, it has asked the model for the same reply
+// again, and may pause ever longer before it gives up. It is "" if it has not.
+func (r *run) retrying() string {
+	prompts := r.prompts()
+	if len(prompts) == 0 {
+		return ""
+	}
+	var last transcript.Entry
+	same := 0
+	for e := range r.t.From(prompts[len(prompts)-1] + 1) {
+		switch {
+		case e.Source == transcript.Editor && e.Kind != transcript.Response:
+			return ""
+		case e.Kind != transcript.ModelRequest || !e.JSON().Get("lane").Is("main"):
+		case e.JSON().Get("step").Text() != last.JSON().Get("step").Text():
+			last, same = e, 0
+		default:
+			same++
+		}
+	}
+	if same == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the agent was still asking the model for the same reply: %d times since #%d", same+1, last.Seq)
 }

@@ -46,6 +46,21 @@ var _ = Describe("a tool that the agent itself refuses", func() {
 	})
 })
 
+var _ = Describe("an agent that asks its model again", func() {
+	waits := func(first string) scenarios.Result {
+		return run(engine(), "check PROMPT-003\nprompt 'Say hello.'\nawait gate g\nawait turn end_turn within=50ms\n\n"+
+			"-- llm.yaml --\nreplies:\n  - - "+first+"gate: g\n")
+	}
+
+	It("may take longer than a wait, and one that does not may not", func() {
+		r := waits("fail: {status: 429, times: 1}\n    - ")
+		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Reason).To(MatchRegexp(`asking the model for the same reply: 2 times since #\d+$`))
+		Expect(r.Findings).To(BeEmpty(), text(r))
+		Expect(waits("").Verdict).To(Equal(scenarios.Fail))
+	})
+})
+
 var _ = Describe("an agent without a model", func() {
 	runAll := func(env map[string]string, scripts ...string) scenarios.Run {
 		GinkgoHelper()

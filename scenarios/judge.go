@@ -31,7 +31,12 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 	var m *Miss
 	// Where a situation did not come about, what was left open for the script
 	// to go on from is not the agent's debt.
-	brokeOff := errors.As(err, &m) && m.Verdict == Inconclusive
+	if errors.As(err, &m) && m.Verdict == "" && m.Failure.Timer != "" {
+		if m.why = r.retrying(); m.why != "" {
+			m.Verdict, m.Failure.Reason = Inconclusive, m.why
+		}
+	}
+	brokeOff := m != nil && m.Verdict == Inconclusive
 	end := rules.End{Clean: clean && !r.state.killed && !brokeOff, Linger: res.Linger}
 	for _, f := range r.checker.Finish(end) {
 		if r.meant(f) {

@@ -14,13 +14,13 @@ import (
 func conditionCommands(p *Protocol) []*Command {
 	return []*Command{{
 		Name: "needs", Group: "conditions",
-		Args:     "agent:CAPABILITY | model | tool:NAME … | saw PATTERN | await PATTERN | pick …",
+		Args:     "agent:CAPABILITY | model | tool:NAME … | [!] saw PATTERN | await PATTERN | pick …",
 		Captures: true,
 		Summary:  "skip the scenario where it does not apply",
 		Detail: p.CapabilityHelp + "tool:NAME asks that the profile maps the neutral tool.\n" +
 			"model asks for a model under our control. saw PATTERN asks, at this line, that\n" +
 			"such an entry has come, for what agents may do but need not; a name is that of\n" +
-			"the last one. await PATTERN waits for it as await does: an agent that ends its\n" +
+			"the last one; with ! no such entry may have come. await PATTERN waits for it as await does: an agent that ends its\n" +
 			"turn without, and without an error, need not. A line may also begin with\n" +
 			"conditions in brackets: [v2] [linux] [!windows].",
 		Compile: compileNeeds,
@@ -30,8 +30,14 @@ func conditionCommands(p *Protocol) []*Command {
 func compileNeeds(l *Line) Step {
 	first := l.Need(0, "what is needed")
 	switch first.Raw() {
+	case "!":
+		l.Rest = l.Rest[1:]
+		if w := l.Need(0, "saw PATTERN"); w.Raw() != "saw" {
+			return l.Usage(w.Column, "! stands before saw, not before %q", w.Raw())
+		}
+		return compileNeedsSaw(l, true)
 	case "saw":
-		return compileNeedsSaw(l)
+		return compileNeedsSaw(l, false)
 	case "await":
 		return compileNeedsAwait(l)
 	case "pick":
@@ -90,7 +96,7 @@ func compileNeedsAwait(l *Line) Step {
 }
 
 // compileNeedsSaw skips the scenario if what an agent may send has not come.
-func compileNeedsSaw(l *Line) Step {
+func compileNeedsSaw(l *Line, not bool) Step {
 	p := neededPattern(l)
 	return func(_ context.Context, b *Branch) error {
 		x, err := p.bind(b)
@@ -103,10 +109,14 @@ func compileNeedsSaw(l *Line) Step {
 				last = e
 			}
 		}
-		if last.Seq == 0 {
+		switch {
+		case last.Seq == 0 && !not:
 			return &Skipped{"the agent has sent no " + x.text}
+		case last.Seq > 0 && not:
+			return &Skipped{fmt.Sprintf("there was %s (#%d)", x.text, last.Seq)}
+		case !not:
+			b.Name(l.Alias, last)
 		}
-		b.Name(l.Alias, last)
 		return nil
 	}
 }

@@ -26,6 +26,9 @@ func narrowFaults() []Fault {
 			})),
 		fault("directories-remembered", "brings the additional directories of former sessions back on resume and load",
 			rememberDirectories),
+		fault("directories-without-bounds", "reads and writes in all directories of the machine", onSetup(func(p object) {
+			p["additionalDirectories"] = []any{"/"}
+		})),
 		fault("mcp-only-first", "connects only to the first of the MCP servers", onSetup(func(p object) {
 			if servers, _ := p["mcpServers"].([]any); len(servers) > 1 {
 				p["mcpServers"] = servers[:1]
@@ -120,7 +123,9 @@ func rememberDirectories() hooks {
 		p := m.Object("params")
 		switch {
 		case is(m, "session/new"):
-			known = p["additionalDirectories"]
+			if dirs := p["additionalDirectories"]; dirs != nil {
+				known = dirs
+			}
 		case (is(m, "session/resume") || is(m, "session/load")) && p["additionalDirectories"] == nil && known != nil:
 			p["additionalDirectories"] = known
 		}
