@@ -20,9 +20,9 @@ func conditionCommands(p *Protocol) []*Command {
 		Detail: p.CapabilityHelp + "tool:NAME asks that the profile maps the neutral tool.\n" +
 			"model asks for a model under our control. saw PATTERN asks, at this line, that\n" +
 			"such an entry has come, for what agents may do but need not; a name is that of\n" +
-			"the last one; with ! no such entry may have come. await PATTERN waits for it as await does: an agent that ends its\n" +
-			"turn without, and without an error, need not. A line may also begin with\n" +
-			"conditions in brackets: [v2] [linux] [!windows].",
+			"the last one. With ! none may have come. await PATTERN waits for it as await\n" +
+			"does: an agent that ends its turn without, and without an error, need not. A\n" +
+			"line may also begin with conditions in brackets: [v2] [linux] [!windows].",
 		Compile: compileNeeds,
 	}}
 }
