@@ -38,7 +38,7 @@ var layers = [][]string{
 	{"protocol/acp/schema", "transcript"},
 	{"scenarios/script", "internal/process", "internal/form", "internal/yamlfile"},
 	{"wire", "mistake", "internal/isolate", "internal/pipe", "internal/workspace", "internal/glob", "internal/bugs"},
-	{"internal/confined", "internal/evidence", "internal/printable", "internal/secret"},
+	{"internal/confined", "internal/evidence", "internal/printable", "internal/secret", "docs"},
 	{"internal/lazy"},
 }
 

@@ -12,11 +12,12 @@ import (
 
 func TestNearest(t *testing.T) {
 	g := NewWithT(t)
-	known := []string{"await", "answer", "cancel", "write"}
+	known := []string{"answer-late", "await", "answer", "cancel", "write", "awake"}
 	for word, want := range map[string]string{
 		"awiat":  `did you mean "await"?`,
 		"Cancel": `did you mean "cancel"?`,
-		"ans":    `did you mean "answer"?`, // what is not yet typed to its end
+		"ans":    `did you mean "answer"?`, // what is not yet typed to its end: the shortest
+		"awak":   `did you mean "awake"?`,
 		"wrote":  `did you mean "write"?`,
 		"äwait":  `did you mean "await"?`,
 		"zzzzzz": "",
@@ -24,7 +25,7 @@ func TestNearest(t *testing.T) {
 	} {
 		g.Expect(mistake.Nearest(word, known)).To(Equal(want), word)
 	}
-	g.Expect(mistake.Suggest("zzzzzz", known)).To(Equal("known: answer, await, cancel, write"))
+	g.Expect(mistake.Suggest("zzzzzz", known)).To(Equal("known: answer, answer-late, await, awake, cancel, write"))
 	g.Expect(mistake.Suggest("awiat", known)).To(Equal(`did you mean "await"?`))
 	g.Expect(mistake.Suggest("x", nil)).To(BeEmpty())
 }

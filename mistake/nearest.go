@@ -1,6 +1,7 @@
 package mistake
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,19 +16,20 @@ func Nearest(word string, known []string) string {
 	return ""
 }
 
-// Closest returns the known word that a misspelt one stands for, or "": it begins
-// with it, or at most a third of the letters differ.
+// Closest returns the known word that a misspelt one stands for, or "": the shortest
+// that begins with it, else the one that differs least, in at most a third of the
+// letters.
 func Closest(word string, known []string) string {
-	best, distance := "", len(word)/3+2
+	begun, best, distance := "", "", len(word)/3+2
 	for _, k := range slices.Sorted(slices.Values(known)) {
-		if strings.HasPrefix(k, word) && len(word) > 2 {
-			return k
+		if strings.HasPrefix(k, word) && len(word) > 2 && (begun == "" || len(k) < len(begun)) {
+			begun = k
 		}
 		if d := edits([]rune(strings.ToLower(word)), []rune(strings.ToLower(k))); d < distance {
 			best, distance = k, d
 		}
 	}
-	return best
+	return cmp.Or(begun, best)
 }
 
 // Suggest is Nearest, or the list of all if none is close.

@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
+	"github.com/acp-test/acp-test/docs"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
@@ -24,8 +27,11 @@ func helpCommand(h *host) *cobra.Command {
   commands      all commands of the scenario language
   patterns      how to say which message is meant
   reference     the whole language as one page of Markdown
-  model         what a model script is made of
+  model         what a model script is made of (also: llm)
   profile       how an agent's profile is written
+  gate          how the moment in the middle of a stream is held still
+  goldens       whole conversations as text, and how they are reviewed
+  verdicts      what pass, fail, skip, inconclusive and error mean
   rules         what is watched in every run
   requirements  what the specification asks
   suites        the suites in this program
@@ -41,10 +47,15 @@ rule, requirement or word.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			root := c.Root()
 			if len(args) == 0 {
-				return root.Help()
+				h.explain(root, true)
+				return nil
 			}
 			if len(args) == 2 && slices.Contains(kinds, args[0]) {
 				args = args[1:]
+			}
+			if sub, rest, err := root.Find(args); len(args) > 1 && err == nil && len(rest) == 0 {
+				h.explain(sub, true)
+				return nil
 			}
 			if len(args) > 1 {
 				return fmt.Errorf("help: %q is too much; usage: acp-test help [KIND] [TOPIC]", args[1])
@@ -58,8 +69,8 @@ rule, requirement or word.`,
 var kinds = []string{"command", "rule", "requirement", "word"}
 
 func topics(root *cobra.Command) []string {
-	names := []string{"scenario", "commands", "patterns", "reference", "model", "profile", "rules", "requirements",
-		"suites"}
+	names := []string{"scenario", "commands", "patterns", "reference", "model", "llm", "profile", "rules", "requirements",
+		"suites", "gate", "goldens", "verdicts"}
 	for _, c := range root.Commands() {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
@@ -79,7 +90,7 @@ func (h *host) help(root *cobra.Command, topic string) error {
 	case "reference":
 		fmt.Fprint(h.out, acp.V1().Reference())
 		return nil
-	case "model":
+	case "model", "llm":
 		fmt.Fprint(h.out, fakellm.Reference())
 		return nil
 	case "profile", "profiles":
@@ -102,13 +113,20 @@ func (h *host) help(root *cobra.Command, topic string) error {
 	found := false
 	for _, c := range root.Commands() {
 		if c.Name() == topic && !c.Hidden {
-			if err := c.Help(); err != nil {
-				return err
-			}
+			h.explain(c, true)
 			found = true
 		}
 	}
 	page, err := acp.V1().Help(topic)
+	for _, name := range []string{topic, topic + "s"} {
+		if text, ok := docs.Page(name); ok {
+			fmt.Fprint(h.out, text)
+			if found || err != nil {
+				return nil
+			}
+			found = true
+		}
+	}
 	switch {
 	case err == nil && found:
 		fmt.Fprintf(h.out, "\nIn a scenario:\n\n%s", page)
@@ -118,6 +136,44 @@ func (h *host) help(root *cobra.Command, topic string) error {
 		return fmt.Errorf("there is no help on %q%s: acp-test help help lists the topics", topic, meant(topic, topics(root)))
 	}
 	return nil
+}
+
+// explain says what a command does, and its flags: long in all its words, else in a
+// line. Flags are wrapped where the terminal ends.
+func (h *host) explain(c *cobra.Command, long bool) {
+	says := strings.ToUpper(c.Short[:1]) + c.Short[1:] + "."
+	if long && c.Long != "" {
+		says = strings.TrimSpace(c.Long)
+	}
+	fmt.Fprintf(h.out, "%s\n\nUsage:\n  %s\n", says, c.UseLine())
+	if long && c.HasExample() {
+		fmt.Fprintf(h.out, "\nExamples:\n%s\n", c.Example)
+	}
+	if c.HasAvailableSubCommands() {
+		fmt.Fprintln(h.out, "\nCommands:")
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() {
+				fmt.Fprintf(h.out, "  %-12s %s\n", sub.Name(), sub.Short)
+			}
+		}
+	}
+	if c.LocalFlags().HasAvailableFlags() {
+		flags := strings.TrimRight(c.LocalFlags().FlagUsagesWrapped(h.width()), "\n")
+		fmt.Fprintf(h.out, "\nFlags:\n%s\n", flags)
+	}
+	if !long {
+		fmt.Fprintf(h.out, "\nMore: acp-test help%s\n", strings.TrimPrefix(c.CommandPath(), "acp-test"))
+	}
+}
+
+// width is how many columns stdout has; 0 is as many as a line takes.
+func (h *host) width() int {
+	if f, ok := h.out.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
+			return width
+		}
+	}
+	return 0
 }
 
 const scenarioHelp = `A scenario is one text file that ends in .txtar. It begins with a script, one

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -137,9 +138,14 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 				run.Interrupted = true
 				break
 			}
-			res, err := h.replayOne(ctx, o, r, p, file, out, n)
+			res, lacking, err := h.replayOne(ctx, o, r, p, file, out, n)
 			if err != nil {
 				return err
+			}
+			for _, what := range lacking {
+				if !slices.Contains(run.Notes, what) {
+					run.Notes = append(run.Notes, what)
+				}
 			}
 			run.Results = append(run.Results, res)
 		}
@@ -147,21 +153,22 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 	return h.conclude(&run, o.reports, o.verbose)
 }
 
-// replayOne replays one recording once, in directories of its own.
+// replayOne replays one recording once, in directories of its own. lacking is what the
+// recording does not have, and how to give it.
 func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agents.Profile, file, out string,
-	n int) (res scenarios.Result, err error) {
+	n int) (res scenarios.Result, lacking []string, err error) {
 	recording, err := h.recordingOf(file)
 	if err != nil {
-		return res, err
+		return res, nil, err
 	}
 	temp, err := process.NewTempDir([]string{h.self, "keeper"}, "", "")
 	if err != nil {
-		return res, err
+		return res, nil, err
 	}
 	defer func() { err = errors.Join(err, temp.Close()) }()
 	at, err := h.furnish(temp.Dir(), recording, r.files)
 	if err != nil {
-		return res, err
+		return res, nil, err
 	}
 	defer func() { err = errors.Join(err, at.Close()) }()
 	at.box.Env, at.box.Pass = map[string]string{}, o.passEnv
@@ -174,13 +181,13 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 		dir = fmt.Sprintf("repeat-%d/%s", n+1, id)
 	}
 	if err := os.MkdirAll(filepath.Join(out, dir), 0o755); err != nil {
-		return res, err
+		return res, nil, err
 	}
 	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: p.Name, Scenario: id, Protocol: "1"},
 		transcript.Options{Classifier: acpframe.Classifier{}, Path: filepath.Join(out, dir, "transcript.jsonl"),
 			Redact: h.redactor(o.env...)})
 	if err != nil {
-		return res, err
+		return res, nil, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	job := replay.Replay{ID: id, File: file, Log: log, Judge: judge(o.severity)}
@@ -188,7 +195,7 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 		r.patience, box.Work, box.Home
 	job.Renamed = at.renamed
 	if err := at.serveModel(&job.Player, r.llm, file, p, log); err != nil {
-		return res, err
+		return res, nil, err
 	}
 	box = at.box
 	job.Start = func(ctx context.Context, conn int) (*mockclient.Agent, error) {
@@ -219,7 +226,7 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 		if text, _, err := store.Read(p.Name, id); err == nil {
 			job.Want = &text
 		} else if !o.update {
-			return res, fmt.Errorf("--against golden: %w; --update writes it", err)
+			return res, nil, fmt.Errorf("--against golden: %w; --update writes it", err)
 		}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("timeout %v", o.timeout))
@@ -232,9 +239,9 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 	res.Artifacts = map[string]string{"transcript": dir + "/transcript.jsonl"}
 	if r.against == "golden" && o.update {
 		if err := store.Write(p.Name, id, job.Text()); err != nil {
-			return res, err
+			return res, nil, err
 		}
 		res.Golden = &scenarios.Golden{State: "updated"}
 	}
-	return res, nil
+	return res, at.lacking, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -25,8 +26,17 @@ func rootCommand(h *host) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          knownCommand,
-		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
+	told := root.Flags().Bool("version", false, "the version of this program")
+	root.RunE = func(c *cobra.Command, _ []string) error {
+		if *told {
+			fmt.Fprintln(h.out, tool())
+			return nil
+		}
+		h.explain(c, true)
+		return nil
+	}
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { h.explain(c, false) })
 	root.AddCommand(
 		runCommand(h), conformanceCommand(h), lintCommand(h), formatCommand(h), showCommand(h), agentsCommand(h),
 		reportCommand(h), initCommand(h),
@@ -55,17 +65,27 @@ func knownCommand(c *cobra.Command, args []string) error {
 
 // flagError says what is wrong with a flag, and which was meant.
 func flagError(c *cobra.Command, err error) error {
-	where := strings.TrimPrefix(c.CommandPath(), "acp-test ")
-	var unknown *pflag.NotExistError
-	if e, ok := err.(*pflag.NotExistError); ok {
-		unknown = e
+	where, lists := c.CommandPath(), "acp-test help"
+	if c.HasParent() {
+		where = strings.TrimPrefix(where, "acp-test ")
+		lists += " " + where
 	}
-	if unknown == nil {
-		return fmt.Errorf("%s: %w", where, err)
+	var invalid *pflag.InvalidValueError
+	var lacking *pflag.ValueRequiredError
+	var unknown *pflag.NotExistError
+	switch {
+	case errors.As(err, &invalid):
+		f := invalid.GetFlag()
+		return fmt.Errorf("%s: --%s: %s is expected, not %q", where, f.Name, allowed(f), invalid.GetValue())
+	case errors.As(err, &lacking):
+		f := lacking.GetFlag()
+		return fmt.Errorf("%s: --%s: a value is missing: %s", where, f.Name, allowed(f))
+	case !errors.As(err, &unknown):
+		return fmt.Errorf("%s: %w: %s lists the flags", where, err, lists)
 	}
 	name := unknown.GetSpecifiedName()
 	if len(name) < 2 {
-		return fmt.Errorf("%s: there is no flag -%s: acp-test help %s lists them", where, name, where)
+		return fmt.Errorf("%s: there is no flag -%s: %s lists them", where, name, lists)
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
@@ -73,7 +93,26 @@ func flagError(c *cobra.Command, err error) error {
 	if n := mistake.Closest(name, names); n != "" {
 		hint = fmt.Sprintf(" (did you mean --%s?)", n)
 	}
+	if hint == "" {
+		hint = ": " + lists + " lists them"
+	}
 	return fmt.Errorf("%s: there is no flag --%s%s", where, name, hint)
+}
+
+// allowed says what a flag takes, by its type and else by what its usage calls it.
+func allowed(f *pflag.Flag) string {
+	switch kind := f.Value.Type(); kind {
+	case "int", "int64":
+		return "a whole number"
+	case "float64":
+		return "a number"
+	case "duration":
+		return "a time such as 500ms, 30s or 2m"
+	case "bool":
+		return "true or false"
+	}
+	name, usage := pflag.UnquoteUsage(f)
+	return name + " (" + usage + ")"
 }
 
 // meant is " (did you mean …?)" for the nearest of the known words.
