@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -348,10 +350,42 @@ func (c *Console) Summary(run scenarios.Run) error {
 	if run.Agent.Version != "" {
 		who += " " + run.Agent.Version
 	}
-	fmt.Fprintf(&b, "%s  %s  %s, %s\n", c.paintVerdict(run.Verdict, strings.ToUpper(string(run.Verdict))), harmless(who),
-		counts(run), short(run.Duration))
+	fmt.Fprintf(&b, "%s  %s\n      %s, %s\n", c.paintVerdict(run.Verdict, strings.ToUpper(string(run.Verdict))),
+		harmless(who), counts(run), short(run.Duration))
+	if line := next(run); line != "" {
+		fmt.Fprintf(&b, "      %s\n", line)
+	}
 	c.print(b.String())
 	return c.err
+}
+
+// explained are the ids of rules and requirements.
+var explained = regexp.MustCompile(`^[A-Z][A-Z0-9]*(-[A-Z0-9]+)*$`)
+
+// next is what to do with a result, in a line; "" if there is nothing.
+func next(run scenarios.Run) string {
+	var steps []string
+	differ := slices.ContainsFunc(run.Causes, func(c scenarios.Cause) bool { return c.ID == "golden" && !c.Known })
+	for _, cause := range run.Causes {
+		id, _, _ := strings.Cut(cause.ID, " ")
+		if !cause.Known && cause.Class == scenarios.Fail && explained.MatchString(id) {
+			steps = append(steps, "acp-test help "+id+" explains the first cause")
+			break
+		}
+	}
+	if slices.ContainsFunc(run.Results, func(r scenarios.Result) bool {
+		return r.Golden != nil && !r.Golden.Recording && (r.Golden.State == "new" || r.Golden.State == "differs" && differ)
+	}) {
+		steps = append(steps, "acp-test review goes through the goldens")
+	}
+	if len(steps) == 0 && (run.Counts.Error > 0 || run.Counts.Inconclusive > 0) {
+		steps = append(steps, "acp-test help verdicts")
+	}
+	if run.Out != "" {
+		name, _ := File("html")
+		steps = append(steps, filepath.Join(run.Out, name))
+	}
+	return strings.Join(steps, "; ")
 }
 
 // Close ends the live line, for a run that has no summary.

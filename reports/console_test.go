@@ -198,7 +198,7 @@ var _ = Describe("the console", func() {
 		Expect(strings.Count(all, "as in a/0: TURN-END reason  It ended as")).To(Equal(171))
 		_, summary, _ := strings.Cut(all, "\n\n")
 		Expect(summary).To(Equal("FAIL  TURN-END reason  It ended as 171.\n      seen         in 172 scenarios: a/171, a/170, a/169 and 169 more\n" +
-			"      citation     a sentence\n      run again    again 171\nFAIL    172 scenarios: 172 fail by 1 cause, 0ms\n"))
+			"      citation     a sentence\n      run again    again 171\nFAIL  \n      172 scenarios: 172 fail by 1 cause, 0ms\n      acp-test help TURN-END explains the first cause\n"))
 	})
 
 	It("shows what it counts: each warning and lint once, also when it is quiet", func() {
@@ -206,7 +206,7 @@ var _ = Describe("the console", func() {
 			{Rule: "TOOL-ORDER", Class: scenarios.Warn, Message: "It went back."}, {Rule: "TOOL-ORDER", Class: scenarios.Warn, Message: "It went back."},
 			{Rule: "TITLE", Class: scenarios.Lint, Message: "It is empty."}}}
 		Expect(told(reports.ConsoleOptions{Quiet: true}, r)).To(Equal("\nwarn  TOOL-ORDER  It went back.\nlint  TITLE  It is empty.\n" +
-			"PASS    1 scenario: 1 pass, 1 warning, 1 lint, 0ms\n"))
+			"PASS  \n      1 scenario: 1 pass, 1 warning, 1 lint, 0ms\n"))
 	})
 
 	It("may be told things by many at once", func() {
