@@ -148,22 +148,8 @@ func watchMemory(pid int) <-chan int64 {
 	return peak
 }
 
-// living lists the processes of the agent, and ends them.
-func (l lab) living() (all []string) {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range dirs {
-		program, err := os.Readlink(dir + "/exe")
-		if err != nil || strings.TrimSuffix(program, " (deleted)") != l.agent {
-			continue
-		}
-		if state, _ := os.ReadFile(dir + "/stat"); strings.Contains(string(state), ") Z ") {
-			continue
-		}
-		words, _ := os.ReadFile(dir + "/cmdline")
-		all = append(all, filepath.Base(dir)+" "+strings.ReplaceAll(string(words), "\x00", " "))
-	}
-	return all
-}
+// living lists the processes of the agent.
+func (l lab) living() []string { return processesOf(l.agent) }
 
 // end kills what a run left, however fast it forks.
 func (l lab) end() {

@@ -67,7 +67,7 @@ func main() {
 		f(os.Args[2:])
 		return
 	}
-	for _, m := range modes() {
+	for _, m := range append(modes(), families()...) {
 		if m.name == os.Args[1] {
 			a := &agent{mode: m, in: bufio.NewReader(os.Stdin), answers: map[stage]string{}}
 			a.serve()

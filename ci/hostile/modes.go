@@ -339,6 +339,7 @@ func helpers() map[string]func([]string) {
 			}
 		},
 		"holder": func([]string) { forever() },
+		"editor": editor,
 		"ruin": func(words []string) {
 			for {
 				_ = os.RemoveAll(words[0])

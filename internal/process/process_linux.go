@@ -17,6 +17,12 @@ const subreaper = true
 
 func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
+// keeperAttr gives a keeper a session of its own. When acp-test dies, a keeper that an
+// agent has stopped goes on.
+func keeperAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}
+}
+
 // agentAttr puts the agent into a process group of its own and lets it die with
 // the thread that started it.
 func agentAttr() *syscall.SysProcAttr {

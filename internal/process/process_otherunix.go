@@ -31,6 +31,8 @@ func (k *kept) force() []Info {
 	return left
 }
 
+func keeperAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
 func agentAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // processes lists the living descendants of root and the process group of the

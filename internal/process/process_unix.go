@@ -23,8 +23,6 @@ func (s *spawn) attr() *syscall.SysProcAttr {
 	return attr
 }
 
-func keeperAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
-
 // SignalName is the name of a signal, such as "SIGTERM".
 func SignalName(s syscall.Signal) string {
 	if name := unix.SignalName(s); name != "" {

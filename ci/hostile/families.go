@@ -1,0 +1,77 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// families are agents that leave processes everywhere when they start, and in their
+// turn talk for long: acp-test is killed at any moment of that.
+func families() []mode {
+	session := &syscall.SysProcAttr{Setsid: true}
+	talk := func(*agent) {
+		for i := range 2000 {
+			update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":` +
+				quote(fmt.Sprintf("%d of %s ", i, os.Getenv("HOSTILE_API_KEY"))) + `}}`)
+		}
+	}
+	family := func(name string, begin func()) mode {
+		return mode{name: "family-" + name, at: inTurn, do: func(a *agent) {
+			begin()
+			talk(a)
+		}}
+	}
+	return []mode{
+		family("children", func() {
+			for range 5 {
+				start(nil, os.Environ(), "sleep")
+			}
+		}),
+		family("daemons", func() {
+			for range 5 {
+				start(session, []string{}, "sleep")
+			}
+		}),
+		family("chain", func() { start(session, []string{}, "chain", "1") }),
+		family("stops-keeper", func() {
+			start(session, []string{}, "sleep")
+			keeper, _ := parents()
+			_ = syscall.Kill(keeper, syscall.SIGSTOP)
+		}),
+	}
+}
+
+// editor is a client that leaves a process as the family that is its first word does,
+// starts the agent that the others are, and prompts it over and over.
+func editor(words []string) {
+	for _, m := range families() {
+		if m.name == words[0] {
+			m.do(nil)
+		}
+	}
+	c := exec.Command(words[1], words[2:]...)
+	in, _ := c.StdinPipe()
+	out, _ := c.StdoutPipe()
+	if c.Start() != nil {
+		return
+	}
+	lines := bufio.NewReader(out)
+	for i := 0; ; i++ {
+		frame := `"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"Hello."}]}`
+		switch i {
+		case 0:
+			frame = `"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}`
+		case 1:
+			frame = `"method":"session/new","params":{"cwd":"/","mcpServers":[]}`
+		}
+		fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,%s}`+"\n", i, frame)
+		if _, err := lines.ReadBytes('\n'); err != nil {
+			return
+		}
+	}
+}
