@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,7 +68,7 @@ func main() {
 		f(os.Args[2:])
 		return
 	}
-	for _, m := range append(modes(), families()...) {
+	for _, m := range slices.Concat(modes(), families(), leaks()) {
 		if m.name == os.Args[1] {
 			a := &agent{mode: m, in: bufio.NewReader(os.Stdin), answers: map[stage]string{}}
 			a.serve()

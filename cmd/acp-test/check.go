@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
@@ -151,7 +152,8 @@ func (h *host) openRecording(name string) (*transcript.Transcript, error) {
 }
 
 // conclude sums up a run without an engine, and shows and reports it.
-func (h *host) conclude(run *scenarios.Run, asked []string, verbose bool) error {
+func (h *host) conclude(run *scenarios.Run, asked []string, verbose bool, env ...string) error {
+	*run = secret.Value(h.secrets(env...), *run)
 	run.Duration = time.Since(run.Started)
 	run.Conclude()
 	console := h.console(&options{verbose: verbose}, len(run.Results))

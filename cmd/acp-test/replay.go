@@ -150,7 +150,7 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 			run.Results = append(run.Results, res)
 		}
 	}
-	return h.conclude(&run, o.reports, o.verbose)
+	return h.conclude(&run, o.reports, o.verbose, o.env...)
 }
 
 // replayOne replays one recording once, in directories of its own. lacking is what the

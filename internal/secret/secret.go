@@ -88,7 +88,7 @@ func forms(value string) []string {
 	}
 	query, path := url.QueryEscape(value), url.PathEscape(value)
 	component := strings.ReplaceAll(query, "+", "%20")
-	all = append(all, query, path, component, lowerHex(query), lowerHex(component))
+	all = append(all, query, path, jsonText(path, true), component, lowerHex(query), lowerHex(component))
 	for skip := range 3 {
 		for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			text := e.EncodeToString(append(make([]byte, skip), value...))
@@ -96,7 +96,7 @@ func forms(value string) []string {
 			if (skip+len(value))%3 != 0 {
 				text = text[:len(text)-1] // which holds bits of what follows
 			}
-			if len(text) >= 2*shortest-2 {
+			if len(text) >= shortest {
 				all = append(all, text)
 			}
 		}
@@ -137,7 +137,42 @@ func (f *Finder) Known(b []byte, mark func(secret string) string) []byte {
 			b = bytes.ReplaceAll(b, s.text, []byte(mark(s.value)))
 		}
 	}
+	if bytes.Contains(b, ellipsis) {
+		b = f.cut(b, mark)
+	}
 	return b
+}
+
+// ellipsis stands where acp-test has cut a text.
+var ellipsis = []byte("…")
+
+// cut replaces what known secrets begin with where a text was cut in the middle of one. It
+// looks at the first 10,000 places alone: acp-test cuts no more.
+func (f *Finder) cut(b []byte, mark func(secret string) string) []byte {
+	const least, most = 6, 10_000
+	var out []byte
+	rest := b
+	for range most {
+		at := bytes.Index(rest, ellipsis)
+		if at < 0 {
+			break
+		}
+		longest, value := 0, ""
+		for _, s := range f.forms {
+			for k := min(len(s.text)-1, at); k >= least && k > longest; k-- {
+				if rest[at-1] == s.text[k-1] && bytes.HasSuffix(rest[:at], s.text[:k]) {
+					longest, value = k, s.value
+				}
+			}
+		}
+		out = append(out, rest[:at-longest]...)
+		if longest > 0 {
+			out = append(out, mark(value)...)
+		}
+		out = append(out, ellipsis...)
+		rest = rest[at+len(ellipsis):]
+	}
+	return append(out, rest...)
 }
 
 // Begun is how many bytes at the end of b begin a known secret, four at least, and

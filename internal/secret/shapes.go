@@ -52,7 +52,7 @@ var (
 	// inURL is the password in user:password@host.
 	inURL = lazy.Regexp(`(?i)\b[a-z][a-z0-9+.-]*://[^\s/:@"'\\]*:([^\s/@"'\\]+)@`)
 	// query is a parameter of a URL.
-	query = lazy.Regexp(`(?i)[?&](` + names + `|key|sig|signature|auth)=([^\s&"'\\#]+)`)
+	query = lazy.Regexp(`(?i)(?:[?&]|\\u0026|&amp;)(` + names + `|key|sig|signature|auth)=([^\s&"'\\#]+)`)
 	// pairs are the items of env and headers: {"name": …, "value": …}.
 	pairs = lazy.Regexp(`(?i)"name"\s*:\s*"(` + names + `|cookie|set-cookie|x-auth[a-z-]*|[a-z0-9_-]*[_-]key)"` +
 		`\s*,\s*"value"\s*:\s*"((?:[^"\\]|\\.)+)"`)
