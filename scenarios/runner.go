@@ -64,23 +64,22 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	temp, err := process.NewTempDir(e.keeper(), e.Temp, "")
+	own := *e
+	e = &own
+	temp, err := e.MakeTemp()
 	if err != nil {
 		run.Verdict, run.Exit, run.Notes = Error, 2, []string{err.Error()}
 		return run
 	}
 	defer temp.Close()
 	if e.Out != "" && e.Folder == nil {
-		own := *e
-		if own.Folder, err = evidence.Open(e.Out, nil); err != nil {
+		if e.Folder, err = evidence.Open(e.Out, nil); err != nil {
 			run.Verdict, run.Exit, run.Notes = Error, 2, []string{err.Error()}
 			return run
 		}
-		defer own.Folder.Close()
-		e = &own
+		defer e.Folder.Close()
 	}
 	x := &execution{engine: *e, plan: plan, slots: newSlots(jobs), stop: stop}
-	x.engine.Temp = temp.Dir()
 	x.engine.memory = transcriptMemory / jobs
 	if e.shares() && len(mine)*max(plan.Repeat, 1) > 1 {
 		x.engine.pool = &pool{engine: x.engine.withDefaults(), most: jobs + 2}
@@ -121,6 +120,16 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
 	run.Duration = time.Since(run.Started)
 	e.conclude(&run, list)
 	return run
+}
+
+// MakeTemp makes a directory in Temp and sets Temp to it. It is gone when it is closed,
+// and also if this process is killed.
+func (e *Engine) MakeTemp() (*process.TempDir, error) {
+	temp, err := process.NewTempDir(e.keeper(), e.Temp, "")
+	if err == nil {
+		e.Temp = temp.Dir()
+	}
+	return temp, err
 }
 
 // keeper is the command line of the keeper, nil if this program's path is not

@@ -67,6 +67,11 @@ func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
 	}
 	s := newSweep(&Sweeper{Engine: r.Engine, Jobs: r.Jobs, Confirm: r.Confirm, Shrink: budget})
 	s.whole = ctx
+	temp, err := s.engine.MakeTemp()
+	if err != nil {
+		return Reduced{}, err
+	}
+	defer temp.Close()
 	x := &reducer{sweep: s, ctx: ctx, id: "reduced", keep: map[string]bool{}}
 	a := Split(text)
 	first, err := r.first(ctx, x, a)

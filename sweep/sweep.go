@@ -165,6 +165,11 @@ func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome,
 	}
 	s := newSweep(w)
 	s.whole = ctx
+	temp, err := s.engine.MakeTemp()
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer temp.Close()
 	began := time.Now()
 	schedules, err := s.plan(ctx, list)
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 )
 
 var (
-	updating = flag.Bool("update", false, "write expected.txt anew instead of comparing")
+	updating = flag.Bool("update", false, "add to expected.txt what is not in it instead of comparing")
 	whole    = flag.Bool("whole", false, "run all modes, not only the part that is for every change")
 	// Where much else runs, only that a run ends can be said, not how fast.
 	grace = flag.Duration("grace", time.Minute, "how long a run may take beyond the limit of its scenario")
@@ -317,16 +317,18 @@ const quick = `start-endless-line turn-daemon-without-environment turn-chain tur
 
 const expectedFile = "expected.txt"
 
-func expected(t *testing.T) map[string]string {
+// expected are the texts that a run may say of each mode: of a flood it depends on the
+// machine which of its limits is reached first.
+func expected(t *testing.T) map[string][]string {
 	t.Helper()
-	all := map[string]string{}
+	all := map[string][]string{}
 	raw, err := os.ReadFile(expectedFile)
 	if err != nil && !*updating {
 		t.Fatal(err)
 	}
 	for section := range strings.SplitSeq("\n"+string(raw), "\n-- ") {
 		if name, text, ok := strings.Cut(section, " --\n"); ok {
-			all[name] = strings.TrimRight(text, "\n") + "\n"
+			all[name] = append(all[name], strings.TrimRight(text, "\n")+"\n")
 		}
 	}
 	return all
@@ -348,19 +350,21 @@ func TestBattery(t *testing.T) {
 			got := o.says()
 			t.Logf("%v, %d MiB", o.took.Round(10*time.Millisecond), o.memory>>20)
 			switch {
+			case slices.Contains(want[m.name], got):
 			case *updating:
-				want[m.name] = got
-			case got != want[m.name]:
-				t.Errorf("it says\n%swant\n%s", got, want[m.name])
+				want[m.name] = append(want[m.name], got)
+			default:
+				t.Errorf("it says\n%swant\n%s", got, strings.Join(want[m.name], "or\n"))
 			}
 		})
 	}
 	if *updating {
 		var b strings.Builder
-		b.WriteString("What a run says of each hostile agent: go test ./ci/hostile -whole -update\n")
+		b.WriteString("What a run says of each hostile agent, one text or the other:\n" +
+			"go test ./ci/hostile -whole -update adds what is not here.\n")
 		for _, m := range all {
-			if want[m.name] != "" {
-				fmt.Fprintf(&b, "-- %s --\n%s", m.name, want[m.name])
+			for _, text := range want[m.name] {
+				fmt.Fprintf(&b, "-- %s --\n%s", m.name, text)
 			}
 		}
 		if err := os.WriteFile(expectedFile, []byte(b.String()), 0o644); err != nil {

@@ -61,9 +61,10 @@ func plants() (all []plant) {
 		"OpenAI": "sk-proj-0123456789abcdefZQ", "Anthropic": "sk-ant-api03-0123456789abcdefZQ",
 		"Google": "AIzaSy0123456789abcdefghijklmnopqrstuvZ", "GitHub": "ghp_0123456789abcdefghijklmnopqrstuvwxyZ",
 		"GitHub fine": "github_pat_0123456789abcdefghijklmnopqrstuvwxyZ", "GitLab": "glpat-0123456789abcdefghZQ",
-		"Slack": "xoxb-0123456789-abcdefghijZQ", "AWS": "AKIAIOSFODNN7EXAMPLE", "Hugging Face": "hf_0123456789abcdefghijklmnopqrstuvZQ",
-		"npm": "npm_0123456789abcdefghijklmnopqrstuvwxyZ",
-		"JWT": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+		"Slack": "xoxb-0123456789-abcdefghijZQ", "AWS": "AKIAIOSFODNN7EXAMPLE",
+		"Hugging Face": "hf_0123456789abcdefghijklmnopqrstuvZQ",
+		"npm":          "npm_0123456789abcdefghijklmnopqrstuvwxyZ",
+		"JWT":          "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
 	} {
 		add("a key of "+name, value, value)
 	}
@@ -80,8 +81,8 @@ func leaks() []mode {
 			os.Stderr.WriteString(p.text + "\n")
 			_, _ = os.Stdout.WriteString(p.text + "\n")
 			update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":` + quote(p.text) + `}}`)
-			update(fmt.Sprintf(`{"sessionUpdate":"tool_call","toolCallId":"c%d","title":%s,"rawInput":{"x":%[2]s},"rawOutput":[%[2]s]}`,
-				i, quote(p.text)))
+			update(fmt.Sprintf(`{"sessionUpdate":"tool_call","toolCallId":"c%d","title":%s,"rawInput":{"x":%[2]s},`+
+				`"rawOutput":[%[2]s]}`, i, quote(p.text)))
 			_ = os.WriteFile(filepath.Join(a.cwd, fmt.Sprintf("spilled%d", i)), []byte(p.text), 0o644)
 			r, err := http.Post(os.Getenv("ANTHROPIC_BASE_URL")+"/v1/chat/completions", "application/json", strings.NewReader(
 				`{"model":"m","messages":[{"role":"user","content":`+quote(p.text)+`}]}`))
@@ -90,8 +91,8 @@ func leaks() []mode {
 			}
 		}
 		for name, value := range planted {
-			update(fmt.Sprintf(`{"sessionUpdate":"tool_call","toolCallId":"n%s","title":"t","rawInput":{"env":[{"name":%q,"value":%s}],%q:%[3]s}}`,
-				name, name, quote(value), name))
+			update(fmt.Sprintf(`{"sessionUpdate":"tool_call","toolCallId":"n%s","title":"t","rawInput":{`+
+				`"env":[{"name":%[1]q,"value":%[2]s}],%[1]q:%[2]s}}`, name, quote(value)))
 		}
 		a.answers[inTurn] = `{"stopReason":` + quote(plants()[0].text) + `}`
 	}}}
