@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -106,15 +107,13 @@ func writeJUnit(run scenarios.Run, w io.Writer) error {
 		all.Errors += s.Errors
 		all.Skipped += s.Skipped
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
+	text, err := xml.MarshalIndent(all, "", "  ")
+	if err != nil {
 		return err
 	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(all); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
+	// Some show the texts of a file as they are, with what acts in them.
+	inert := strings.ReplaceAll(printable.Text(string(text)), "&#xD;", `\r`)
+	_, err = io.WriteString(w, xml.Header+inert+"\n")
 	return err
 }
 

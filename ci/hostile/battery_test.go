@@ -168,13 +168,17 @@ func (l lab) end() {
 var acts = regexp.MustCompile(`(?m)^\s*(::[a-z-]+|##vso\[|##teamcity\[|##\[)|##vso\[`)
 
 func printable(text string) error {
+	if at := acts.FindString(text); at != "" {
+		return fmt.Errorf("%q", at)
+	}
+	return controls(text)
+}
+
+func controls(text string) error {
 	for i, r := range text {
 		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029') {
 			return fmt.Errorf("%q at %q", r, text[max(i-20, 0):min(i+20, len(text))])
 		}
-	}
-	if at := acts.FindString(text); at != "" {
-		return fmt.Errorf("%q", at)
 	}
 	return nil
 }
