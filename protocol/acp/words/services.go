@@ -3,6 +3,7 @@ package words
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -283,7 +284,12 @@ func compileCanary(l *scenarios.Line) scenarios.Step {
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
 			case l.Negated, wait.Err() != nil:
-				return b.Back(l, true, strings.TrimPrefix(l.Text, "! "), saw(seen))
+				err := b.Back(l, true, strings.TrimPrefix(l.Text, "! "), saw(seen))
+				var m *scenarios.Miss
+				if what == "configured" && len(seen) == 0 && errors.As(err, &m) {
+					m.Verdict, m.Failure.Reason = scenarios.Inconclusive, "a server that was not started shows nothing of its environment"
+				}
+				return err
 			}
 			select { // the server is a process of the agent's: nothing tells us of it
 			case <-wait.Done():
