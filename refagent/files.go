@@ -191,7 +191,10 @@ func readFile(ctx context.Context, w *work) error {
 		return err
 	}
 	if most := w.a.habits.ReadLimit; most > 0 && len(content) > most {
-		return fmt.Errorf("the file is too large to read at once: it has more than %d bytes", most)
+		content = fmt.Sprintf("the file is too large to read at once: it has more than %d bytes", most)
+		if !w.a.habits.LimitIsResult {
+			return errors.New(content)
+		}
 	}
 	w.content, w.result = textContent(content), content
 	return nil

@@ -64,8 +64,10 @@ type Habits struct {
 	// KeepsFiles does not overwrite files, KeepsFolders makes no folders,
 	// FinalNewline ends each file with one.
 	KeepsFiles, KeepsFolders, FinalNewline bool
-	// ReadLimit is the number of bytes beyond which a file is not read; 0: none.
-	ReadLimit int
+	// ReadLimit is the number of bytes beyond which a file is not read; 0: none. With
+	// LimitIsResult the call is completed, and that is what it brings.
+	ReadLimit     int
+	LimitIsResult bool
 	// NamesFiles tells the model the path of an embedded file that lies on the disk as it
 	// is, instead of its text.
 	NamesFiles bool

@@ -11,6 +11,8 @@ func fileLiberties() []Liberty {
 			liberty("reads-whole", "reads whole files always", "FS-004", func(h *habits) { h.Whole = true }),
 			liberty("reads-little", "reads no file of more than 64 KiB", "TOOL-012",
 				func(h *habits) { h.ReadLimit = 64 << 10 }).takes("too large"),
+			liberty("reads-little-and-says-so", "completes the read of a larger file by saying that it is too large", "TOOL-012",
+				func(h *habits) { h.ReadLimit, h.LimitIsResult = 64<<10, true }),
 			liberty("reads-pages", "reads files in pages, the first of two lines", "FS-004", func(h *habits) { h.Page = 2 }),
 		),
 		of("looking up",
