@@ -90,6 +90,8 @@ func promptAccepted() *rule {
 				delete(strongest, ev.session) // which the agent may pass on: it is not its own opinion
 			}
 		}, editorAnswers()...)
+		// A session that is on its way out may be gone when its prompt is looked at.
+		w.on(func(ev *event) { delete(strongest, ev.session) }, asked(closeSession), asked(deleteSession))
 		w.on(func(ev *event) {
 			s := ev.session
 			if s == nil || !s.ready() || s.closed > 0 || len(s.open) > 0 {

@@ -88,7 +88,7 @@ func serviceCommands() []*scenarios.Command {
 			Compile: compileMCP,
 		}, {
 			Name: "canary", Group: "back", Args: "initialized|configured|called [text=TEXT] [over=stdio|http] [n=N]",
-			Negatable: true, Effect: true,
+			Negatable: true, Effect: true, OfTool: true,
 			Summary: "ask what the MCP server that the agent was given has seen",
 			Detail: "initialized is its handshake, which needs the arguments that were given; configured\n" +
 				"says that the env or the headers given came with it; called is a call of its tool.\n" +
@@ -287,7 +287,8 @@ func compileCanary(l *scenarios.Line) scenarios.Step {
 				err := b.Back(l, true, strings.TrimPrefix(l.Text, "! "), saw(seen))
 				var m *scenarios.Miss
 				if what == "configured" && len(seen) == 0 && errors.As(err, &m) {
-					m.Verdict, m.Failure.Reason = scenarios.Inconclusive, "a server that was not started shows nothing of its environment"
+					m.Verdict = scenarios.Inconclusive
+					m.Failure.Reason = "a server that was not started shows nothing of its environment"
 				}
 				return err
 			}
