@@ -139,8 +139,44 @@ func TestKubernetes(t *testing.T) {
 
 func TestSamplesAreKnown(t *testing.T) {
 	files, err := filepath.Glob("../samples/*")
-	if err != nil || len(files) != 3 {
-		t.Errorf("got samples %v (%v), want those of GitHub, GitLab and Jenkins: a new one needs a check", files, err)
+	if err != nil || len(files) != 6 {
+		t.Errorf("got samples %v (%v), want those of six systems: a new one needs a check", files, err)
+	}
+	type step struct {
+		Script, Run, Uses, Task, Condition string
+		Inputs, With                       map[string]string
+	}
+	for file, into := range map[string]any{
+		"azure.yml": &struct {
+			Trigger   []string
+			Pool      struct{ VMImage string }
+			Container string
+			Steps     []step
+		}{},
+		"woodpecker.yml": &struct {
+			When  struct{ Event []string }
+			Steps map[string]struct {
+				Image    string
+				Commands []string
+			}
+		}{},
+		"forgejo.yml": &struct {
+			Name string
+			On   []string `json:"true"` // as YAML 1.1 has it
+			Jobs map[string]struct {
+				RunsOn         string `json:"runs-on"`
+				TimeoutMinutes int    `json:"timeout-minutes"`
+				Steps          []step
+			}
+		}{},
+	} {
+		src, err := os.ReadFile("../samples/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.UnmarshalStrict(src, into); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
 	}
 	src, err := os.ReadFile("../samples/gitlab.yml")
 	if err != nil {

@@ -2,15 +2,19 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +30,9 @@ var ciFiles = []struct{ name, template, file string }{
 	{"github", "github.yml", ".github/workflows/acp.yml"},
 	{"gitlab", "gitlab.yml", ".gitlab-ci.yml"},
 	{"jenkins", "Jenkinsfile", "Jenkinsfile"},
+	{"forgejo", "forgejo.yml", ".forgejo/workflows/acp.yml"},
+	{"woodpecker", "woodpecker.yml", ".woodpecker/acp.yml"},
+	{"azure", "azure.yml", "azure-pipelines.yml"},
 	{"none", "", ""},
 }
 
@@ -37,8 +44,14 @@ func ciNames() []string {
 	return names
 }
 
+// founding are the flags of init.
+type founding struct {
+	name, ci string
+	dry      bool
+}
+
 func initCommand(h *host) *cobra.Command {
-	var name, ci string
+	var o founding
 	c := &cobra.Command{
 		Use:   "init [-- AGENT…]",
 		Short: "makes a repository one whose agent is tested",
@@ -48,60 +61,70 @@ func initCommand(h *host) *cobra.Command {
   acp/NAME.yaml      the agent's profile
   acp/hello.txtar    a first scenario
   acp/golden/        its golden
-  a CI file          for GitHub, GitLab or Jenkins
+  a CI file          with the language and the caches of the repository
 
-What the command line leaves open is asked. No file is overwritten. The exit
-status is that of the first run.`,
+How the agent is started is read from package.json, pyproject.toml, Cargo.toml or
+go.mod, and which CI system there is from the files and the origin of the repository.
+What they and the command line leave open is asked at a terminal; elsewhere nothing is.
+No file is overwritten. Where there is an acp-test.yaml already, only the CI file of
+another system is written. The exit status is that of the first run.`,
+		Example: `  acp-test init --dry-run
+  acp-test init -- node agent.js --acp
+  acp-test init --ci gitlab`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if dash := c.ArgsLenAtDash(); dash != 0 && len(args) > 0 {
 				return fmt.Errorf("init: %q is too much; the agent's command comes after --", args[0])
 			}
-			return h.init(c, args, name, ci)
+			return h.init(c, args, o)
 		},
 	}
-	c.Flags().StringVar(&name, "name", "", "what to call the agent, `NAME` (default from its command)")
-	c.Flags().StringVar(&ci, "ci", "", "the CI system: "+strings.Join(ciNames(), ", "))
+	c.Flags().StringVar(&o.name, "name", "", "what to call the agent, `NAME` (default from its command)")
+	c.Flags().StringVar(&o.ci, "ci", "",
+		"the CI system: "+strings.Join(ciNames(), ", ")+" (default the one that the repository has, else github)")
+	c.Flags().BoolVar(&o.dry, "dry-run", false, "show what would be written, and write nothing")
 	completeWords(c, "ci", ciNames)
 	return c
 }
 
 var agentName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
-func (h *host) init(c *cobra.Command, command []string, name, ci string) error {
-	in := bufio.NewReader(h.in)
-	if len(command) == 0 {
-		answer := h.ask(in, "How is your agent started? ", "")
-		var err error
-		if command, err = words(answer); err != nil {
-			return err
-		}
-		if len(command) == 0 {
-			return errors.New("init: the agent's command is missing; usage: acp-test init -- AGENT…")
-		}
-		if ci == "" {
-			ci = h.ask(in, "Which CI system ("+strings.Join(ciNames(), ", ")+")? [github] ", "github")
-		}
+func (h *host) init(c *cobra.Command, command []string, o founding) error {
+	repo := look(h.cwd)
+	_, err := os.Lstat(h.absolute(scenarios.Config))
+	again := err == nil && len(command) == 0
+	if command, err = h.open(&o, repo, command, again); err != nil {
+		return err
 	}
-	if ci == "" {
-		ci = "github"
+	if !slices.Contains(ciNames(), o.ci) {
+		return fmt.Errorf("--ci: there is no %q%s; they are %s", o.ci, meant(o.ci, ciNames()), strings.Join(ciNames(), ", "))
 	}
-	if !slices.Contains(ciNames(), ci) {
-		return fmt.Errorf("--ci: there is no %q%s; they are %s", ci, meant(ci, ciNames()), strings.Join(ciNames(), ", "))
-	}
-	p := agents.AdHoc(command)
-	if name == "" {
-		name = p.Name
-	}
-	if !agentName.MatchString(name) {
-		return fmt.Errorf("--name %q: a name consists of small letters, digits, dots, dashes and underscores", name)
-	}
-	files, err := initFiles(p, name, ci)
+	files, err := ciFile(repo, o.ci)
 	if err != nil {
 		return err
 	}
-	if err := h.writeNew(files); err != nil {
+	if !again {
+		p := agents.AdHoc(command)
+		if o.name == "" {
+			o.name = p.Name
+		}
+		if !agentName.MatchString(o.name) {
+			return fmt.Errorf("--name %q: a name consists of small letters, digits, dots, dashes and underscores", o.name)
+		}
+		more, err := initFiles(p, o.name)
+		if err != nil {
+			return err
+		}
+		maps.Copy(files, more)
+	} else if len(files) == 0 {
+		return fmt.Errorf("init: %s is there already, and --ci none leaves nothing to write", scenarios.Config)
+	}
+	if err := h.writeNew(files, o.dry); err != nil || o.dry {
 		return err
+	}
+	if again {
+		fmt.Fprintf(h.out, "\n%s was there already. Commit the new file.\n", scenarios.Config)
+		return nil
 	}
 	fmt.Fprintf(h.out, "\nacp-test run --update\n")
 	if code := execute(c.Context(), []string{"run", "--update"},
@@ -112,6 +135,41 @@ func (h *host) init(c *cobra.Command, command []string, name, ci string) error {
 	}
 	fmt.Fprintf(h.out, "\nCommit these files. From now on: acp-test run\n")
 	return nil
+}
+
+// open settles what the command line leaves open: by the repository, and at a terminal
+// by its user, who may accept what the repository says. It returns the agent's command.
+func (h *host) open(o *founding, repo repository, command []string, again bool) ([]string, error) {
+	_, atTerminal := h.terminal()
+	in := bufio.NewReader(h.in)
+	ci := cmp.Or(repo.CI, "github")
+	if len(command) == 0 && !again {
+		command = repo.Command
+		if atTerminal {
+			proposed := quoted(command)
+			var err error
+			if command, err = words(h.ask(in, "How is your agent started?"+offered(proposed)+" ", proposed)); err != nil {
+				return nil, err
+			}
+			if o.ci == "" {
+				o.ci = h.ask(in, "Which CI system ("+strings.Join(ciNames(), ", ")+")?"+offered(ci)+" ", ci)
+			}
+		}
+		if len(command) == 0 {
+			return nil, errors.New("init: the agent's command is missing, and no package.json, pyproject.toml, Cargo.toml " +
+				"or go.mod here says it; usage: acp-test init -- AGENT…")
+		}
+		fmt.Fprintf(h.out, "the agent is started by: %s\n", quoted(command))
+	}
+	o.ci = cmp.Or(o.ci, ci)
+	return command, nil
+}
+
+func offered(answer string) string {
+	if answer == "" {
+		return ""
+	}
+	return " [" + answer + "]"
 }
 
 // ask asks a question and reads a line; at the end of input the answer is the
@@ -125,8 +183,28 @@ func (h *host) ask(in *bufio.Reader, question, otherwise string) string {
 	return otherwise
 }
 
-// initFiles are the files of a repository, by their path.
-func initFiles(p *agents.Profile, name, ci string) (map[string][]byte, error) {
+// ciFile is the file of a CI system, by its path; none for the system none.
+func ciFile(repo repository, ci string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, c := range ciFiles {
+		if c.name != ci || c.file == "" {
+			continue
+		}
+		t, err := template.ParseFS(templates, "templates/"+c.template+".tmpl")
+		if err != nil {
+			return nil, err
+		}
+		var text bytes.Buffer
+		if err := t.Execute(&text, repo.recipe()); err != nil {
+			return nil, err
+		}
+		files[c.file] = text.Bytes()
+	}
+	return files, nil
+}
+
+// initFiles are the other files of a repository, by their path.
+func initFiles(p *agents.Profile, name string) (map[string][]byte, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# How to run the agent; see docs/profiles.md of acp-test.\nname: %s\ncommand: [", name)
 	for i, w := range p.Command {
@@ -153,24 +231,17 @@ func initFiles(p *agents.Profile, name, ci string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{
+	return map[string][]byte{
 		scenarios.Config: []byte("# What acp-test run does in this repository.\nagent: acp/" + name +
 			".yaml\nscenarios: [acp]\ngoldens: acp/golden\n"),
 		"acp/" + name + ".yaml": []byte(b.String()),
 		"acp/hello.txtar":       hello,
-	}
-	for _, c := range ciFiles {
-		if c.name == ci && c.file != "" {
-			if files[c.file], err = templates.ReadFile("templates/" + c.template); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return files, nil
+	}, nil
 }
 
-// writeNew writes files below the user's folder, or none if one is there.
-func (h *host) writeNew(files map[string][]byte) error {
+// writeNew writes files below the user's folder, or none if one is there. A dry one
+// only shows them.
+func (h *host) writeNew(files map[string][]byte, dry bool) error {
 	var names, there []string
 	for name := range files {
 		names = append(names, name)
@@ -184,6 +255,11 @@ func (h *host) writeNew(files map[string][]byte) error {
 		return fmt.Errorf("init: %s is there already; nothing was written", strings.Join(there, ", "))
 	}
 	for _, name := range names {
+		if dry {
+			fmt.Fprintf(h.out, "would write %s:\n  %s\n", name,
+				strings.ReplaceAll(strings.TrimSpace(string(files[name])), "\n", "\n  "))
+			continue
+		}
 		file := h.absolute(name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			return err

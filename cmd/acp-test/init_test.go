@@ -5,6 +5,8 @@ package main_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -39,13 +41,54 @@ var _ = Describe("init", func() {
 		Expect(p.run("run", "--golden-required").code).To(Equal(0))
 	})
 
-	It("asks for what the command line leaves open", func() {
-		got := p.with("'./bin/my agent' --acp\ngitlab\n", "init")
-		Expect(got.code).To(Equal(0), got.out+got.err)
-		Expect(got.out).To(HavePrefix("How is your agent started? Which CI system (github, gitlab, jenkins, none)? [github] wrote "))
+	It("asks at a terminal for what the command line and the repository leave open", func() {
+		t := p.atTerminal("init")
+		t.sees(`How is your agent started\? `, "'./bin/my agent' --acp\n")
+		t.sees(`Which CI system \(github, gitlab, jenkins, forgejo, woodpecker, azure, none\)\? \[github\] `, "gitlab\n")
+		t.sees("Commit these files", "")
+		Expect(status(t.Wait())).To(Equal(0))
 		wrote(".gitlab-ci.yml")
 		Expect(filepath.Join(p.dir, "acp/my-agent.yaml")).To(BeARegularFile())
 	})
+
+	It("asks nothing elsewhere, and writes nothing in a dry run", func() {
+		got := p.with("x\n", "init", "--dry-run", "--", "./bin/my agent")
+		Expect([]any{got.code, got.err}).To(Equal([]any{0, ""}))
+		Expect(got.out).To(ContainSubstring("would write acp/my-agent.yaml:\n  # How to run the agent"))
+		Expect(filepath.Join(p.dir, "acp-test.yaml")).NotTo(BeAnExistingFile())
+	})
+
+	It("can be run again for another CI system", func() {
+		Expect(p.run("init", "--ci", "none", "--", "./bin/my agent").code).To(Equal(0))
+		before := p.read("acp-test.yaml")
+		Expect(p.run("init", "--ci", "azure")).To(Equal(ended{0, "wrote azure-pipelines.yml\n\nacp-test.yaml was there already. Commit the new file.\n", ""}))
+		Expect(p.read("acp-test.yaml")).To(Equal(before))
+		Expect(p.run("init", "--ci", "azure").err).To(Equal("acp-test: init: azure-pipelines.yml is there already; nothing was written\n"))
+		Expect(p.run("init", "--ci", "none").err).To(Equal("acp-test: init: acp-test.yaml is there already, and --ci none leaves nothing to write\n"))
+	})
+
+	DescribeTable("reads from the repository how the agent is started and built, and where", func(files map[string]string, command, ci string, contents ...string) {
+		for name, text := range files {
+			p.write(name, text)
+		}
+		got := p.run("init", "--dry-run")
+		Expect([]any{got.code, got.err}).To(Equal([]any{0, ""}))
+		Expect(got.out).To(HavePrefix("the agent is started by: " + command + "\n"))
+		Expect(got.out).To(ContainSubstring("would write " + ci + ":\n"))
+		for _, text := range contents {
+			Expect(got.out).To(ContainSubstring(text))
+		}
+	},
+		Entry("npm, a program", map[string]string{"package.json": `{"bin": {"b": "./dist/b.js", "a": "./dist/a.js"}, "scripts": {"build": "tsc"}}`, "package-lock.json": "{}", ".git/config": "[remote \"origin\"]\n\turl = git@gitlab.example:x/y.git\n"},
+			"node dist/a.js", ".gitlab-ci.yml", "image: node:22\n", "    - npm ci\n      - npm run build\n", `npm_config_cache: "$CI_PROJECT_DIR/.npm"`),
+		Entry("pnpm, a script", map[string]string{"package.json": `{"scripts": {"start": "x"}}`, "pnpm-lock.yaml": "", ".github/workflows/x.yml": ""},
+			"pnpm run --silent start", ".github/workflows/acp.yml", "uses: actions/setup-node@v4", "- run: corepack enable && pnpm install --frozen-lockfile"),
+		Entry("uv", map[string]string{"pyproject.toml": "[project]\nname = 'my-agent'\n[project.scripts]\nagent = 'my_agent:main'\n", "uv.lock": "", "Jenkinsfile.old": "", ".woodpecker/x.yml": ""},
+			"uv run agent", ".woodpecker/acp.yml", "image: python:3.13\n", "- pip install uv\n", "- curl -fsSL https://github.com/acp-test/acp-test/releases/latest/download/acp-test-linux-amd64.tar.gz | tar -xz -C /usr/local/bin"),
+		Entry("a Python module", map[string]string{"pyproject.toml": "[project]\nname = 'my-agent'\n", ".forgejo/x": ""}, "python -m my_agent", ".forgejo/workflows/acp.yml", "setup-python@v5", "- run: pip install .\n"),
+		Entry("Rust", map[string]string{"Cargo.toml": "[package]\nname = 'pkg'\n[[bin]]\nname = 'agent'\n", ".git/config": "url = https://dev.azure.com/x\n"}, "./target/release/agent", "azure-pipelines.yml", "container: rust:1\n", "- script: cargo build --release\n"),
+		Entry("Go", map[string]string{"go.mod": "module x\n", "go.sum": "", "cmd/agent/main.go": "package main"}, "go run ./cmd/agent", ".github/workflows/acp.yml", "- run: go build ./...\n"),
+	)
 
 	It("overwrites nothing", func() {
 		p.write("Jenkinsfile", "mine")
@@ -67,20 +110,22 @@ var _ = Describe("init", func() {
 		Expect(got.code).To(Equal(2))
 		Expect(got.err).To(ContainSubstring(want))
 	},
-		Entry("no command", "\n", "the agent's command is missing"),
-		Entry("half a quote", "'x\n", "ends inside a quote"),
+		Entry("no command", "", "the agent's command is missing, and no package.json, pyproject.toml, Cargo.toml or go.mod here says it"),
 		Entry("an unknown CI system", "", `--ci: there is no "githb" (did you mean "github"?)`, "--ci", "githb", "--", "x"),
 		Entry("a bad name", "", `--name "A b"`, "--name", "A b", "--", "x"),
 		Entry("a word that is no command", "", "the agent's command comes after --", "x"),
 	)
 
-	It("writes the templates that ci/ shows", func() {
-		for template, file := range map[string]string{"gitlab.yml": "gitlab.yml", "Jenkinsfile": "Jenkinsfile", "github.yml": "github.yml"} {
-			want, err := os.ReadFile(filepath.Join("templates", template))
+	It("writes what ci/ shows", func() {
+		for ci, file := range map[string]string{"gitlab": "gitlab.yml", "jenkins": "Jenkinsfile", "github": "github.yml", "forgejo": "forgejo.yml",
+			"woodpecker": "woodpecker.yml", "azure": "azure.yml"} {
+			got := p.run("init", "--ci", ci, "--dry-run", "--", "./bin/my agent")
+			sample := filepath.Join("..", "..", "ci", "samples", file)
+			text := regexp.MustCompile(`(?s)would write (\.g|\.f|\.w|azure|Jenk)[^\n]*:\n(.*?\n)(would|$)`).FindStringSubmatch(got.out + "would")[2]
+			text = strings.ReplaceAll(strings.TrimPrefix(text, "  "), "\n  ", "\n")
+			want, err := os.ReadFile(sample)
 			Expect(err).NotTo(HaveOccurred())
-			got, err := os.ReadFile(filepath.Join("..", "..", "ci", "samples", file))
-			Expect(err).NotTo(HaveOccurred())
-			Expect(string(got)).To(Equal(string(want)), file)
+			Expect(text).To(Equal(string(want)), file)
 		}
 	})
 })

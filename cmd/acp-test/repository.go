@@ -1,0 +1,219 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// repository is what a folder says of the agent in it.
+type repository struct {
+	Language string   // node, python, rust or go; "" if nothing says it
+	Command  []string // how the agent is started; nil if nothing says it
+	Build    []string // what makes it, each a line of a shell
+	Lock     string   // the file by which downloads are cached; "" for none
+	CI       string   // the CI system, as ciFiles names it; "" if nothing says it
+}
+
+// archive is where a release is downloaded, for machines without Go.
+const archive = "https://github.com/acp-test/acp-test/releases/latest/download/acp-test-linux-amd64.tar.gz"
+
+// languages are what CI files need of each.
+var languages = map[string]struct{ image, action, with, variable, cache string }{
+	"node":   {"node:22", "actions/setup-node@v4", "{node-version: 22}", "npm_config_cache", ".npm"},
+	"python": {"python:3.13", "actions/setup-python@v5", `{python-version: "3.13"}`, "PIP_CACHE_DIR", ".pip"},
+	"rust":   {"rust:1", "", "", "CARGO_HOME", ".cargo"},
+	"go":     {"golang:1.26", "actions/setup-go@v5", "{go-version-file: go.mod}", "GOMODCACHE", ".gomodcache"},
+}
+
+// recipe is what a template of a CI file is filled with.
+type recipe struct {
+	Image, Action, With   string
+	Build                 []string
+	Variable, Cache, Lock string
+	Install, Fetch        string
+}
+
+func (r repository) recipe() recipe {
+	l := languages[cmp.Or(r.Language, "go")]
+	fill := recipe{Image: l.image, Build: r.Build, Fetch: "curl -fsSL " + archive + " | tar -xz"}
+	fill.Install = "go install github.com/acp-test/acp-test/cmd/acp-test@latest"
+	if r.Language != "" {
+		fill.Action, fill.With = l.action, l.with
+	}
+	if r.Language != "" && r.Language != "go" {
+		fill.Install = fill.Fetch + " -C /usr/local/bin --strip-components=1"
+	}
+	if r.Lock != "" {
+		fill.Variable, fill.Cache, fill.Lock = l.variable, l.cache, r.Lock
+	}
+	return fill
+}
+
+// look reads what a repository says of itself. A file that cannot be read says nothing.
+func look(dir string) repository {
+	r := repository{CI: ciOf(dir)}
+	for _, read := range []func(*repository, string){nodeOf, pythonOf, rustOf, goOf} {
+		if read(&r, dir); r.Language != "" {
+			break
+		}
+	}
+	return r
+}
+
+// nodeOf reads package.json: the program that it installs, else its start script.
+func nodeOf(r *repository, dir string) {
+	var p struct {
+		Bin     any
+		Main    string
+		Scripts map[string]string
+	}
+	src, err := os.ReadFile(filepath.Join(dir, "package.json"))
+	if err != nil || json.Unmarshal(src, &p) != nil {
+		return
+	}
+	r.Language = "node"
+	manager := "npm"
+	r.Build = []string{"npm install"}
+	for _, by := range []struct{ lock, manager, install string }{
+		{"package-lock.json", "npm", "npm ci"}, {"pnpm-lock.yaml", "pnpm", "corepack enable && pnpm install --frozen-lockfile"},
+		{"yarn.lock", "yarn", "corepack enable && yarn install --immutable"},
+	} {
+		if has(dir, by.lock) {
+			manager, r.Lock, r.Build = by.manager, by.lock, []string{by.install}
+		}
+	}
+	if p.Scripts["build"] != "" {
+		r.Build = append(r.Build, manager+" run build")
+	}
+	program := ""
+	switch bin := p.Bin.(type) {
+	case string:
+		program = bin
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(bin)) {
+			if file, ok := bin[name].(string); ok && program == "" {
+				program = file
+			}
+		}
+	}
+	switch {
+	case program != "":
+		r.Command = []string{"node", strings.TrimPrefix(program, "./")}
+	case p.Scripts["acp"] != "":
+		r.Command = []string{manager, "run", "--silent", "acp"}
+	case p.Scripts["start"] != "":
+		r.Command = []string{manager, "run", "--silent", "start"}
+	case p.Main != "":
+		r.Command = []string{"node", strings.TrimPrefix(p.Main, "./")}
+	}
+}
+
+// pythonOf reads pyproject.toml: the first of its scripts, else its module.
+func pythonOf(r *repository, dir string) {
+	var p struct {
+		Project struct {
+			Name    string
+			Scripts map[string]string
+		}
+	}
+	if _, err := toml.DecodeFile(filepath.Join(dir, "pyproject.toml"), &p); err != nil {
+		return
+	}
+	r.Language, r.Build = "python", []string{"pip install ."}
+	if has(dir, "uv.lock") {
+		r.Lock, r.Build = "uv.lock", []string{"pip install uv", "uv sync"}
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Project.Scripts)) {
+		r.Command = []string{name}
+		break
+	}
+	if r.Command == nil && p.Project.Name != "" {
+		r.Command = []string{"python", "-m", strings.ReplaceAll(p.Project.Name, "-", "_")}
+	}
+	if r.Lock != "" && r.Command != nil {
+		r.Command = append([]string{"uv", "run"}, r.Command...)
+	}
+}
+
+// rustOf reads Cargo.toml: the first of its programs, else the package.
+func rustOf(r *repository, dir string) {
+	var p struct {
+		Package struct{ Name string }
+		Bin     []struct{ Name string }
+	}
+	if _, err := toml.DecodeFile(filepath.Join(dir, "Cargo.toml"), &p); err != nil {
+		return
+	}
+	r.Language, r.Build = "rust", []string{"cargo build --release"}
+	if has(dir, "Cargo.lock") {
+		r.Lock = "Cargo.lock"
+	}
+	name := p.Package.Name
+	if len(p.Bin) > 0 {
+		name = p.Bin[0].Name
+	}
+	if name != "" {
+		r.Command = []string{"./target/release/" + name}
+	}
+}
+
+// goOf reads go.mod, and looks for the program: here, or the only one in cmd.
+func goOf(r *repository, dir string) {
+	if !has(dir, "go.mod") {
+		return
+	}
+	r.Language, r.Build = "go", []string{"go build ./..."}
+	if has(dir, "go.sum") {
+		r.Lock = "go.sum"
+	}
+	programs, _ := filepath.Glob(filepath.Join(dir, "cmd", "*", "main.go"))
+	switch {
+	case has(dir, "main.go"):
+		r.Command = []string{"go", "run", "."}
+	case len(programs) == 1:
+		r.Command = []string{"go", "run", "./cmd/" + filepath.Base(filepath.Dir(programs[0]))}
+	}
+}
+
+// hosts are where a remote repository is, by a part of its URL.
+var hosts = []struct{ url, ci string }{
+	{"github.com", "github"}, {"gitlab", "gitlab"}, {"dev.azure.com", "azure"}, {"visualstudio.com", "azure"},
+	{"codeberg.org", "forgejo"}, {"forgejo", "forgejo"}, {"gitea", "forgejo"},
+}
+
+var remote = regexp.MustCompile(`(?m)^\s*url\s*=\s*(.+)$`)
+
+// ciOf is the CI system that a folder has files of, else that of the host of its origin.
+func ciOf(dir string) string {
+	for _, has := range []struct{ file, ci string }{
+		{".github/workflows", "github"}, {".gitlab-ci.yml", "gitlab"}, {"Jenkinsfile", "jenkins"},
+		{".forgejo", "forgejo"}, {".woodpecker", "woodpecker"}, {".woodpecker.yml", "woodpecker"},
+		{"azure-pipelines.yml", "azure"},
+	} {
+		if _, err := os.Stat(filepath.Join(dir, has.file)); err == nil {
+			return has.ci
+		}
+	}
+	config, _ := os.ReadFile(filepath.Join(dir, ".git", "config"))
+	for _, url := range remote.FindAllStringSubmatch(string(config), -1) {
+		for _, host := range hosts {
+			if strings.Contains(url[1], host.url) {
+				return host.ci
+			}
+		}
+	}
+	return ""
+}
+
+func has(dir, name string) bool {
+	info, err := os.Stat(filepath.Join(dir, name))
+	return err == nil && info.Mode().IsRegular()
+}
