@@ -83,7 +83,8 @@ func nodeOf(r *repository, dir string) {
 	manager := "npm"
 	r.Build = []string{"npm install"}
 	for _, by := range []struct{ lock, manager, install string }{
-		{"package-lock.json", "npm", "npm ci"}, {"pnpm-lock.yaml", "pnpm", "corepack enable && pnpm install --frozen-lockfile"},
+		{"package-lock.json", "npm", "npm ci"},
+		{"pnpm-lock.yaml", "pnpm", "corepack enable && pnpm install --frozen-lockfile"},
 		{"yarn.lock", "yarn", "corepack enable && yarn install --immutable"},
 	} {
 		if has(dir, by.lock) {
