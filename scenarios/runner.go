@@ -28,6 +28,9 @@ type Plan struct {
 	// nil, and must be the same for all parts.
 	Shard     *Shard
 	Durations map[string]time.Duration
+	// First are scenarios, by id, that run before the others: those that failed last. Results
+	// keep the order of the list.
+	First map[string]bool
 	// Strict makes an inconclusive scenario count.
 	Strict bool
 	// Perturb, if set, is what a scenario is perturbed with in a round; rounds
@@ -159,6 +162,9 @@ type execution struct {
 }
 
 func (x *execution) round(ctx context.Context, list []*Scenario, number int) {
+	later := func(s *Scenario) bool { return !x.plan.First[s.ID] }
+	list = append(slices.DeleteFunc(slices.Clone(list), later),
+		slices.DeleteFunc(slices.Clone(list), func(s *Scenario) bool { return !later(s) })...)
 	for _, s := range list {
 		if !x.slots.take(ctx) {
 			return

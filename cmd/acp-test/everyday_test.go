@@ -4,6 +4,7 @@ package main_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -164,5 +165,58 @@ var _ = Describe("--watch", func() {
 		says(waits)
 		Expect(c.Process.Signal(os.Interrupt)).To(Succeed())
 		Expect(status(c.Wait())).To(Equal(1), "as the last run")
+	})
+})
+
+var _ = Describe("a run of what matters now", func() {
+	var p *place
+	bad := strings.Replace(good, "end_turn", "refusal", 1)
+	BeforeEach(func() {
+		p = newPlace()
+		p.write("all/a.txtar", good)
+		p.write("all/b.txtar", bad)
+		p.write("all/c.txtar", good)
+	})
+
+	It("takes what failed last, and says where nothing did", func() {
+		got := p.run("run", "all", "--failed")
+		Expect(got.code).To(Equal(2))
+		Expect(got.err).To(ContainSubstring("acp-test-out holds no results; run without --failed first"))
+		Expect(p.run("run", "all").code).To(Equal(1))
+		got = p.run("run", "all", "--failed")
+		Expect(got.out).To(And(ContainSubstring("1 scenario"), Not(ContainSubstring("3 scenarios"))))
+		p.write("all/b.txtar", good)
+		Expect(p.run("run", "all", "--failed").code).To(Equal(0))
+		got = p.run("run", "all", "--failed")
+		Expect(got.code).To(Equal(0))
+		Expect(got.out).To(Equal("no scenario is run: nothing failed in acp-test-out\n"))
+	})
+
+	It("takes what changed since a commit, and what failed last", func() {
+		git := func(words ...string) {
+			GinkgoHelper()
+			c := exec.Command("git", append([]string{"-c", "user.name=x", "-c", "user.email=x@example.com"}, words...)...)
+			c.Dir = p.dir
+			text, err := c.CombinedOutput()
+			Expect(err).NotTo(HaveOccurred(), string(text))
+		}
+		git("init", "-q")
+		git("add", "all")
+		git("commit", "-q", "-m", "x")
+		got := p.run("run", "all", "--since", "HEAD")
+		Expect(got.out).To(Equal("no scenario is run: nothing that a scenario depends on changed since HEAD, " +
+			"and nothing failed in acp-test-out\n"))
+		p.write("all/c.txtar", good+"# more\n")
+		p.write("all/new.txtar", good)
+		got = p.run("run", "all", "--since", "HEAD")
+		Expect(got.out).To(ContainSubstring("2 scenarios"))
+		Expect(p.run("run", "all").code).To(Equal(1))
+		git("add", "all")
+		git("commit", "-q", "-m", "y")
+		got = p.run("run", "all", "--since", "HEAD")
+		Expect(got.out).To(And(ContainSubstring("1 scenario"), ContainSubstring("b.txtar")))
+		got = p.run("run", "all", "--since", "nowhere")
+		Expect(got.code).To(Equal(2))
+		Expect(got.err).To(ContainSubstring("--since nowhere: it is no folder with results, and git says: "))
 	})
 })

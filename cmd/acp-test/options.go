@@ -35,6 +35,8 @@ type options struct {
 	perturb                     bool // of run alone
 	fresh                       bool
 	watch                       bool
+	failed                      bool   // what did not pass in the last run
+	since                       string // a commit or a folder
 	seed                        int64
 	shard, durations            string
 

@@ -43,6 +43,7 @@ func rerunFile(c *cobra.Command, engine *scenarios.Engine, file string) string {
 func again(c *cobra.Command, unwanted ...string) (words []string) {
 	once := append(unwanted, "run", "tag", "jobs", "repeat", "until-fail", "fail-fast", "shard", "durations",
 		"out", "report", "verbose", "quiet", "update", "golden-required", "list", "baseline-write", "against", "watch",
+		"failed", "since",
 		"smoke", "no-smoke")
 	c.Flags().Visit(func(f *pflag.Flag) {
 		if slices.Contains(once, f.Name) {

@@ -51,6 +51,9 @@ at fault, or if nothing could be judged.`,
 		},
 	}
 	o.flags(c)
+	c.Flags().BoolVar(&o.failed, "failed", false, "only what did not pass in the run whose results are in --out")
+	c.Flags().StringVar(&o.since, "since", "",
+		"only what changed since the commit or the run in the folder `REF`, and what did not pass in --out")
 	c.Flags().BoolVar(&o.perturb, "perturb", false,
 		"from the second of --repeat on, write in pieces, read and answer late, and tell what comes out differently")
 	o.smokeFlags(c)
@@ -73,6 +76,14 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	if files != nil {
 		chosen.whole = false
 		chosen.list = slices.DeleteFunc(chosen.list, func(s *scenarios.Scenario) bool { return !files[h.absolute(s.File)] })
+	}
+	narrowed, err := h.narrow(o)
+	if err != nil {
+		return err
+	}
+	if narrowed.from(h, &chosen); len(chosen.list) == 0 {
+		fmt.Fprintf(h.out, "no scenario is run: %s\n", narrowed.nothing(o))
+		return nil
 	}
 	shard, from, err := h.shard(o.shard)
 	if err != nil {
@@ -121,7 +132,7 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	engine.Step = console.Step
 	plan := scenarios.Plan{
 		Jobs: o.jobs, Repeat: o.repeat, UntilFail: o.untilFail, FailFast: o.failFast, Shard: shard, Durations: durations,
-		Strict:  o.strict,
+		Strict: o.strict, First: narrowed.failed,
 		Started: console.Started,
 		Finished: func(r scenarios.Result) {
 			r.Rerun = engine.Secrets.Text(again(r.ID))
