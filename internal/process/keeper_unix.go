@@ -298,6 +298,11 @@ func (k *keeper) killAll(list func() []Info) []Info {
 
 // clear is what the harness' death leads to: nothing of the run stays.
 func (k *keeper) clear() {
+	// At once, before anything is looked up: an agent that stops the keeper now leaves
+	// nobody who continues it.
+	if k.agent > 0 && !k.exited.Load() {
+		_ = syscall.Kill(-k.agent, syscall.SIGSTOP)
+	}
 	k.killAll(func() []Info { return processes(os.Getpid(), k.agent, k.args.run, -1) })
 	removeDir(k.args.remove)
 	trimFile(k.args.trim)
