@@ -25,15 +25,16 @@ const module = "github.com/acp-test/acp-test"
 // belongs below both.
 var layers = [][]string{
 	{"cmd/acp-test"},
-	{"protocol/acp"},
+	{"protocol/acp", "protocol/agui"},
 	{"editors"},
-	{"protocol/acp/acpreport", "protocol/acp/schedules", "protocol/acp/words", "protocol/acp/prompt", "protocol/acp/recordings"},
+	{"protocol/agui/words", "protocol/agui/aguirecord", "protocol/acp/acpreport", "protocol/acp/schedules", "protocol/acp/words", "protocol/acp/prompt", "protocol/acp/recordings"},
 	{"reports", "sweep", "replay", "acptest"},
 	{"scenarios"},
-	{"protocol/acp/invariants", "protocol/acp/canonical", "internal/canary"},
+	{"protocol/agui/invariants", "protocol/agui/canonical"},
+	{"protocol/agui/endpoint", "protocol/acp/invariants", "protocol/acp/canonical", "internal/canary"},
 	{"agents"},
 	{"rules", "golden", "mockclient", "fakellm"},
-	{"protocol/acp/acpframe", "transport"},
+	{"protocol/agui/aguiframe", "protocol/agui/fold", "protocol/acp/acpframe", "transport"},
 	{"serve"},
 	{"protocol/acp/schema", "transcript"},
 	{"scenarios/script", "internal/process", "internal/form", "internal/yamlfile"},
@@ -49,7 +50,7 @@ var kernel = []string{"wire", "transcript", "mistake", "fakellm", "golden", "rul
 // alone are packages that import none of ours, and only the commands import
 // them: the reference agent is an independent second opinion of the protocol,
 // which it could not be if it shared code with what judges it.
-var alone = []string{"refagent", "refagent/faults", "refagent/liberties"}
+var alone = []string{"refagent", "refagent/faults", "refagent/liberties", "refagent/webagent"}
 
 // forbidden says what a library package must not import, and why.
 var forbidden = []struct{ path, why string }{

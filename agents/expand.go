@@ -9,7 +9,8 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-var variableNames = []string{"LLM", "KEY", "WORK", "HOME", "TMP", "AGENT_DIR", "SELF", "CWD"}
+var variableNames = []string{"LLM", "KEY", "WORK", "HOME", "TMP", "AGENT_DIR", "SELF", "CWD",
+	"PORT", "PRINTED"}
 
 var reference = regexp.MustCompile(`\$\$|\$[A-Za-z_][A-Za-z0-9_]*|\$`)
 

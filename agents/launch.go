@@ -3,6 +3,7 @@ package agents
 import (
 	"fmt"
 	"maps"
+	"net"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -25,8 +26,8 @@ type Sandbox struct {
 
 // Launch is what to start: plain data, with every variable replaced.
 type Launch struct {
-	URL   string // where the agent is; "" if it is started, by all that follows
-	Path  string // the program, absolute
+	URL   string // where the agent is; "" if its process has pipes
+	Path  string // the program, absolute; "" if it is not started here
 	Args  []string
 	Env   []string // the whole environment, sorted
 	Dir   string
@@ -60,9 +61,16 @@ func (p *Profile) Launch(s Sandbox) (Launch, error) {
 		"AGENT_DIR": found.AgentDir, "SELF": s.Self, "CWD": s.Cwd,
 	}
 	if p.URL != "" {
-		return Launch{URL: expand(p.URL, values, false), Found: found, Dir: s.Work}, nil
+		values["PRINTED"] = "$PRINTED" // which only the server knows
+		if values["PORT"], err = freePort(); err != nil {
+			return Launch{}, fmt.Errorf("choosing a port for %s: %w", p.Shown(), err)
+		}
 	}
-	l := Launch{Path: found.Path, Found: found, Dir: s.Work, Files: map[string][]byte{}}
+	url := expand(p.URL, values, false)
+	if p.Remote() {
+		return Launch{URL: url, Found: found, Dir: s.Work}, nil
+	}
+	l := Launch{URL: url, Path: found.Path, Found: found, Dir: s.Work, Files: map[string][]byte{}}
 	for _, w := range p.Command[1:] {
 		l.Args = append(l.Args, expand(w, values, p.literal))
 	}
@@ -100,6 +108,17 @@ func (p *Profile) Launch(s Sandbox) (Launch, error) {
 		l.Env = append(l.Env, k+"="+env[k])
 	}
 	return l, nil
+}
+
+// freePort is a port of this machine that nobody listens on.
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	return port, err
 }
 
 // absolute takes a path of the profile from the profile's folder.

@@ -128,8 +128,9 @@ func (p *profileFile) check(root *yamlfile.Node) {
 	case p.Name != clean(p.Name):
 		at("name").Fail("such as "+clean(p.Name),
 			"a name consists of small letters, digits, dots, dashes and underscores, not %q", p.Name)
-	case p.URL != "" && len(p.Command) > 0:
-		root.Fail("", "the profile has both a command and a url: an agent is started or reached, not both")
+	case p.URL != "" && len(p.Command) > 0 && p.Protocol == "":
+		root.Fail("a server of another protocol has both: name the protocol", "the profile has both a command and a url: an "+
+			"agent is started or reached, not both")
 	case p.URL == "" && (len(p.Command) == 0 || p.Command[0] == ""):
 		root.Fail("", "the profile has no command")
 	case p.Caches != "" && p.Caches != "host" && p.Caches != "none":
@@ -143,7 +144,8 @@ func (p *profileFile) check(root *yamlfile.Node) {
 	}
 	if p.URL != "" {
 		variables(at("url"), p.URL)
-		if u, err := url.Parse(p.URL); err != nil || u.Scheme == "" || u.Host == "" && !strings.Contains(p.URL, "$") {
+		if u, err := url.Parse(p.URL); err != nil || !strings.HasPrefix(p.URL, "$PRINTED") &&
+			(u.Scheme == "" || u.Host == "" && !strings.Contains(p.URL, "$")) {
 			at("url").Fail("such as http://127.0.0.1:8000/agent", "%q is no URL with a scheme and a host", p.URL)
 		}
 	}

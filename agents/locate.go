@@ -61,7 +61,7 @@ func (e *MissingError) Error() string {
 // nearest checkout, both with and without NAME/node_modules/.bin, then in PATH.
 // One that is not found is a *MissingError.
 func (p *Profile) Locate(s Sandbox) (Found, error) {
-	if p.URL != "" {
+	if p.Remote() {
 		return Found{Path: p.URL, Where: AtURL}, nil
 	}
 	host := environment(s.HostEnv)

@@ -21,8 +21,11 @@ type Profile struct {
 	Name    string   `yaml:"name"`    // what goldens and reports call it: letters, digits, dots, dashes
 	Title   string   `yaml:"title"`   // for people; Name if empty
 	Command []string `yaml:"command"` // the program and its arguments
-	// URL is where an agent is reached that is not started here. A profile has
-	// a Command or a URL.
+	// Protocol is the name of the protocol that the agent speaks; "" is the first.
+	Protocol string `yaml:"protocol"`
+	// URL is where an agent is reached: one that is not started here, or the server
+	// that Command starts. It may name $PORT, a port that is free, which Command and
+	// Env may name too, and $PRINTED, the first URL that the server prints.
 	URL string `yaml:"url"`
 	// Dir is where the agent is started: $WORK if empty. A relative one is
 	// taken from the folder of the profile's file.
@@ -119,6 +122,9 @@ func (p *Profile) Shown() string {
 	}
 	return p.Name
 }
+
+// Remote reports whether the agent is reached and not started here.
+func (p *Profile) Remote() bool { return p.URL != "" && len(p.Command) == 0 }
 
 // HasTool reports whether scenarios may use a neutral tool with this agent. An
 // agent whose tools are still to be learned may have any.

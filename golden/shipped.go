@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-//go:embed reference
+//go:embed reference reference-ag-ui
 var shipped embed.FS
 
 // Shipped holds the goldens of the reference agent for the suites in the

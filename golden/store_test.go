@@ -79,8 +79,9 @@ var _ = Describe("a store", func() {
 	It("has no goldens of other agents in the binary", func() {
 		entries, err := fs.ReadDir(golden.Shipped(), ".")
 		Expect(err).NotTo(HaveOccurred())
-		Expect(entries).To(HaveLen(1))
+		Expect(entries).To(HaveLen(2))
 		Expect(entries[0].Name()).To(Equal("reference"))
+		Expect(entries[1].Name()).To(Equal("reference-ag-ui"))
 	})
 
 	It("finds the stale ones", func() {

@@ -89,7 +89,9 @@ type chatChunk struct {
 		FinishReason string     `json:"finish_reason"`
 	} `json:"choices"`
 	Usage struct {
-		TotalTokens int64 `json:"total_tokens"`
+		TotalTokens      int64 `json:"total_tokens"`
+		PromptTokens     int64 `json:"prompt_tokens"`
+		CompletionTokens int64 `json:"completion_tokens"`
 	} `json:"usage"`
 	Error json.RawMessage `json:"error"`
 }

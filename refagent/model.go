@@ -53,6 +53,8 @@ type reply struct {
 	finish  string // stop, tool_calls, length, content_filter …
 	refused bool
 	used    int64 // tokens in the context; 0: not reported
+	// sent and made are the tokens of the request and of the answer.
+	sent, made int64
 }
 
 const systemPrompt = "You are a coding agent inside an editor. Work in the user's workspace with the tools you have. " +
@@ -121,10 +123,30 @@ func retryWait(lo, hi time.Duration, attempt int, r *http.Response) time.Duratio
 
 func (m *model) close() { m.transport.CloseIdleConnections() }
 
-// ask streams one reply. on gets each piece as it arrives: thought true for
-// reasoning. A stream that ends without a finish reason is an error.
+// Piece is a part of a reply as it arrives: of the text, of the reasoning, or of a tool
+// call.
+type Piece struct {
+	Text, Thought string
+	// Call is set of a piece of the call at Index: ID and Name are those of the first,
+	// Arguments the next part of them.
+	Call                bool
+	Index               int
+	ID, Name, Arguments string
+}
+
+// ask streams one reply. on gets each piece of its text and its reasoning as it
+// arrives. A stream that ends without a finish reason is an error.
 func (m *model) ask(ctx context.Context, history []ModelMessage, tools []tool,
 	on func(thought bool, piece string)) (reply, error) {
+	return m.stream(ctx, history, tools, func(p Piece) {
+		if !p.Call {
+			on(p.Thought != "", p.Thought+p.Text)
+		}
+	})
+}
+
+// stream is ask with all pieces.
+func (m *model) stream(ctx context.Context, history []ModelMessage, tools []tool, on func(Piece)) (reply, error) {
 	if m.url == "" {
 		return reply{}, errors.New(EnvBaseURL + " is not set")
 	}
@@ -141,22 +163,24 @@ func (m *model) ask(ctx context.Context, history []ModelMessage, tools []tool,
 	var text strings.Builder
 	err = read(stream, func(c chatChunk) {
 		if c.Usage.TotalTokens > 0 {
-			out.used = c.Usage.TotalTokens
+			out.used, out.sent, out.made = c.Usage.TotalTokens, c.Usage.PromptTokens, c.Usage.CompletionTokens
 		}
 		for _, choice := range c.Choices {
 			d := cmp.Or(choice.Message, &choice.Delta)
 			if thought := cmp.Or(d.ReasoningContent, d.Reasoning); thought != "" {
-				on(true, thought)
+				on(Piece{Thought: thought})
 			}
 			if d.Refusal != "" {
 				out.refused = true
 			}
 			if piece := d.Content + d.Refusal; piece != "" {
 				text.WriteString(piece)
-				on(false, piece)
+				on(Piece{Text: piece})
 			}
 			for _, call := range d.ToolCalls {
 				out.calls = grow(out.calls, call.Index, call.ID, call.Function.Name, call.Function.Arguments)
+				on(Piece{Call: true, Index: call.Index, ID: call.ID, Name: call.Function.Name,
+					Arguments: call.Function.Arguments})
 			}
 			if choice.FinishReason != "" {
 				out.finish = choice.FinishReason

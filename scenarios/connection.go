@@ -87,8 +87,13 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 		return r.connectShared(ctx, conn), nil
 	case r.engine.Connect != nil:
 		return r.engine.Connect(ctx, r.t, conn, launch)
-	case launch.URL != "":
+	case launch.URL != "" && r.protocol().Reach == nil:
 		return nil, fmt.Errorf("reaching the agent at %s: there is no transport for that", launch.URL)
+	case launch.URL == "" && r.protocol().Reach != nil:
+		return nil, fmt.Errorf("reaching %s: its profile has no url, which an agent of %s needs",
+			r.engine.Profile.Shown(), r.protocol().Name)
+	case launch.Path == "" && launch.URL != "":
+		return transport.New(r.t, conn, r.protocol().Reach(launch.URL), transport.Options{Grace: r.engine.Grace}), nil
 	}
 	c := transport.Command{
 		Path: launch.Path, Args: append(slices.Clone(launch.Args), r.engine.ExtraArgs...), Env: launch.Env, Dir: launch.Dir,
@@ -100,6 +105,9 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 	var err error
 	if c.Isolation, err = r.isolation(launch); err != nil {
 		return nil, err
+	}
+	if r.protocol().Reach != nil {
+		return transport.StartServer(ctx, r.t, conn, c, r.protocol().Reach(launch.URL))
 	}
 	return transport.Start(ctx, r.t, conn, c)
 }

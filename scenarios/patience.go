@@ -19,6 +19,9 @@ func (r *run) Patience(ctx context.Context, method string) (context.Context, con
 	return patient(ctx, d, &timerError{"start timeout", d}, process.Starved)
 }
 
+// StepLimit is how long one line may take.
+func (r *run) StepLimit() time.Duration { return r.engine.StepTimeout }
+
 // StepTimeout bounds one line.
 func (r *run) StepTimeout(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
 	d, name := within, "within"

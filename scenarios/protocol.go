@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"context"
+	"io/fs"
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
@@ -17,8 +18,19 @@ import (
 // Classifier, Rules, Canonical, Client, Prompts and TurnEnd are
 // needed.
 type Protocol struct {
+	// Name is what users and the first line of a scenario call it; scenarios that do
+	// not say are of FirstProtocol. "" takes any.
+	Name string
 	// Version is what the headers of transcripts say.
 	Version string
+	// Suites has a folder of scenarios for each suite, and SuitesAt is where that lies
+	// in the source tree; nil: those of FirstProtocol.
+	Suites   fs.FS
+	SuitesAt string
+	// Reach makes the transport to an agent that is a server at a URL; the profile's
+	// command starts it, or it runs already. Nil: the frames of an agent go through the
+	// pipes of its process.
+	Reach func(url string) transport.Reaching
 	// Classifier takes frames apart, Rules judge them, Canonical writes them.
 	Classifier transcript.Classifier
 	Rules      *rules.Set
@@ -90,6 +102,9 @@ type Protocol struct {
 	// Start reports whether the answer to a request may take as long as a start.
 	Start func(method string) bool
 }
+
+// FirstProtocol is the name of the protocol of scenarios that name none.
+const FirstProtocol = "acp-v1"
 
 // ToolNews is what an entry tells of tool calls.
 type ToolNews uint8

@@ -38,6 +38,7 @@ type Scenario struct {
 	// Suite is the name of the shipped suite it belongs to, or "".
 	Suite string
 
+	text    []byte // of a shipped one
 	steps   []step
 	checks  []*checkDecl
 	prompts []promptDecl
@@ -144,6 +145,10 @@ func (p *Protocol) Parse(id, file string, text []byte) (*Scenario, error) {
 		default:
 			s.files[name] = data
 		}
+	}
+	if of := cmp.Or(tree.Protocol(), FirstProtocol); p.Name != "" && of != p.Name {
+		return nil, &Mistake{File: file, Message: fmt.Sprintf("the scenario is for %s, not for %s", of, p.Name),
+			Hint: "--protocol " + of}
 	}
 	if tree.ScriptsAgent() {
 		s.Role = "agent"

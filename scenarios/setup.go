@@ -13,6 +13,14 @@ import (
 func setupCommands() []*Command {
 	return []*Command{
 		{
+			Name: "protocol", Group: "setup", Passive: true, Args: "NAME",
+			Summary: "say in the first line which protocol the scenario is about; the default is " + FirstProtocol,
+			Compile: func(l *Line) Step {
+				l.One(0, "the name of a protocol")
+				l.AtMost(1)
+				return nil
+			},
+		}, {
 			Name: "env", Group: "setup", Alone: true, Args: "NAME=VALUE…",
 			Summary: "set variables in the agent's environment",
 			Detail:  "Must stand before the agent starts.",

@@ -185,7 +185,7 @@ func structureCommands() []*Command {
 	}
 }
 
-var requirementID = regexp.MustCompile(`^[A-Z][A-Z0-9]*-[0-9]{3}$`)
+var requirementID = regexp.MustCompile(`^[A-Z][A-Z0-9]*(-[A-Z]+)?-[0-9]{3}$`)
 var slugForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
 
 func compileCheck(l *Line) Step {

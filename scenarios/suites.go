@@ -19,12 +19,22 @@ import (
 //go:embed suites/*/*.txtar
 var archive embed.FS
 
-// folder is where the suites lie in the source tree and in the binary.
-const folder = "suites"
+// suites is where the suites of the protocol lie in the binary and in the source tree.
+func (p *Protocol) suites() (files fs.FS, at string) {
+	if p.Suites != nil {
+		return p.Suites, p.SuitesAt
+	}
+	files, err := fs.Sub(archive, "suites")
+	if err != nil {
+		panic(err) // the name is valid
+	}
+	return files, "scenarios/suites"
+}
 
-// SuiteNames are the names of the suites in the binary, sorted.
-func SuiteNames() []string {
-	entries, err := archive.ReadDir(folder)
+// SuiteNames are the names of the protocol's suites in the binary, sorted.
+func (p *Protocol) SuiteNames() []string {
+	files, _ := p.suites()
+	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
 		return nil // an embedded directory can be read
 	}
@@ -48,7 +58,7 @@ func (p *Protocol) ForEditors() ([]*Scenario, error) { return p.shippedIn(editor
 // Shipped reads the scenarios of suites in the binary, all of them if none is
 // named, in the order of their ids. The error joins every *Mistake.
 func (p *Protocol) Shipped(names ...string) ([]*Scenario, error) {
-	known := SuiteNames()
+	known := p.SuiteNames()
 	if len(names) == 0 {
 		names = known
 	}
@@ -71,22 +81,23 @@ func (p *Protocol) Shipped(names ...string) ([]*Scenario, error) {
 
 // shippedIn reads the scenarios of one folder in the binary.
 func (p *Protocol) shippedIn(suite string) (all []*Scenario, err error) {
-	files, err := fs.Glob(archive, path.Join(folder, suite, "*.txtar"))
+	from, at := p.suites()
+	files, err := fs.Glob(from, path.Join(suite, "*.txtar"))
 	if err != nil {
 		return nil, err
 	}
 	var bad []error
 	for _, f := range files {
-		text, err := archive.ReadFile(f)
+		text, err := fs.ReadFile(from, f)
 		if err != nil {
 			return nil, err
 		}
-		s, err := p.Parse(suite+"/"+strings.TrimSuffix(path.Base(f), ".txtar"), "scenarios/"+f, text)
+		s, err := p.Parse(suite+"/"+strings.TrimSuffix(path.Base(f), ".txtar"), path.Join(at, f), text)
 		if err != nil {
 			bad = append(bad, err)
 			continue
 		}
-		s.Suite = suite
+		s.Suite, s.text = suite, text
 		all = append(all, s)
 	}
 	return all, errors.Join(bad...)
@@ -102,7 +113,7 @@ const Config = "acp-test.yaml"
 func (p *Protocol) Load(paths ...string) ([]*Scenario, error) {
 	var all []*Scenario
 	seen := map[string]string{}
-	files, bad := find(paths)
+	files, bad := p.find(paths)
 	for _, f := range files {
 		text, err := os.ReadFile(f.name)
 		if err != nil {
@@ -131,8 +142,8 @@ func (p *Protocol) Load(paths ...string) ([]*Scenario, error) {
 // Files returns the scenario files that paths name: the files themselves, and
 // those in directories, recursively. The error joins a *Mistake for each path
 // without one.
-func Files(paths ...string) ([]string, error) {
-	files, bad := find(paths)
+func (p *Protocol) Files(paths ...string) ([]string, error) {
+	files, bad := p.find(paths)
 	var names []string
 	for _, f := range files {
 		names = append(names, f.name)
@@ -143,42 +154,42 @@ func Files(paths ...string) ([]string, error) {
 // scenarioFile is a file, and the directory of which it was found.
 type scenarioFile struct{ name, given string }
 
-func find(paths []string) (files []scenarioFile, bad []error) {
-	for _, p := range paths {
-		info, err := os.Stat(p)
+func (p *Protocol) find(paths []string) (files []scenarioFile, bad []error) {
+	for _, given := range paths {
+		info, err := os.Stat(given)
 		switch {
 		case err != nil:
-			bad = append(bad, &Mistake{File: p, Message: "there is no such file or directory", Hint: suiteHint(p)})
+			bad = append(bad, &Mistake{File: given, Message: "there is no such file or directory", Hint: p.suiteHint(given)})
 			continue
 		case !info.IsDir():
-			files = append(files, scenarioFile{p, filepath.Dir(p)})
+			files = append(files, scenarioFile{given, filepath.Dir(given)})
 			continue
 		}
 		before := len(files)
-		err = filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
+		err = filepath.WalkDir(given, func(name string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err
-			case d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != p:
+			case d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != given:
 				return fs.SkipDir
 			case !d.IsDir() && filepath.Ext(name) == ".txtar":
-				files = append(files, scenarioFile{name, p})
+				files = append(files, scenarioFile{name, given})
 			}
 			return nil
 		})
 		if err != nil {
-			bad = append(bad, &Mistake{File: p, Message: err.Error()})
+			bad = append(bad, &Mistake{File: given, Message: err.Error()})
 		} else if len(files) == before {
-			bad = append(bad, &Mistake{File: p, Message: "no scenario here: a scenario is a file that ends in .txtar"})
+			bad = append(bad, &Mistake{File: given, Message: "no scenario here: a scenario is a file that ends in .txtar"})
 		}
 	}
 	return files, bad
 }
 
 // suiteHint helps who gives the name of a suite as a path.
-func suiteHint(p string) string {
-	name, _, _ := strings.Cut(filepath.ToSlash(p), "/")
-	if slices.Contains(SuiteNames(), name) {
+func (p *Protocol) suiteHint(file string) string {
+	name, _, _ := strings.Cut(filepath.ToSlash(file), "/")
+	if slices.Contains(p.SuiteNames(), name) {
 		return "--suite " + name + " names a suite in the binary"
 	}
 	return ""

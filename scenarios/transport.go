@@ -110,8 +110,8 @@ func transportCommands() []*Command {
 // agent has none here.
 func aboutProcess(name string, run Step) Step {
 	return func(ctx context.Context, b *Branch) error {
-		if url := b.run.engine.Profile.URL; url != "" {
-			return &Skipped{fmt.Sprintf("%s does not apply: the agent has no process here, it is reached at %s", name, url)}
+		if p := b.run.engine.Profile; p.Remote() {
+			return &Skipped{fmt.Sprintf("%s does not apply: the agent has no process here, it is reached at %s", name, p.URL)}
 		}
 		return run(ctx, b)
 	}

@@ -37,6 +37,9 @@ const (
 	// blocked, or that it failed (Problem). A frame without a Written entry
 	// was handed to the kernel at once.
 	Written Kind = "written"
+	// Ended says that nothing more comes of the agent to the frame Ref: of a
+	// protocol in which an answer is a stream of frames.
+	Ended Kind = "ended"
 )
 
 // Kinds of the sources Stderr, Process, Terminal and Note.

@@ -113,6 +113,19 @@ func (t *Transcript) AppendFrame(conn int, from Source, raw []byte, size int) En
 	return t.append(e, true)
 }
 
+// AppendReply is AppendFrame for a line of the agent whose transport knows which
+// frame of the client it comes in answer to: it belongs to the session of that one.
+func (t *Transcript) AppendReply(conn, ref int, raw []byte, size int) Entry {
+	e, f := t.classify(conn, Agent, raw, size)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e.ID, e.Method, e.Ref = f.ID, f.Method, ref
+	if asked := t.store.stretch(ref); len(asked) > 0 {
+		e.Session = asked[0].Session
+	}
+	return t.append(e, true)
+}
+
 // AppendFrames appends lines that came together, each as AppendFrame does, with
 // nothing between them. They reach the kernel in one write.
 func (t *Transcript) AppendFrames(conn int, from Source, lines iter.Seq[[]byte]) {

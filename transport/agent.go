@@ -40,8 +40,9 @@ type ProcessInfo = process.Info
 type Shutdown struct {
 	Exit Exit
 	// Steps are the rungs of the ladder that were taken, in order:
-	// "stdin-closed", "SIGTERM", "SIGKILL", or, for an agent without a process,
-	// "stdin-closed", "closed". It is empty if the agent had exited before.
+	// "stdin-closed", "SIGTERM", "SIGKILL"; for a server "terminated", "SIGTERM" to
+	// its group, "SIGKILL"; for an agent without a process "stdin-closed", "closed".
+	// It is empty if the agent had exited before.
 	Steps []string
 	// Survivors are the processes that outlived the agent. They have been
 	// killed.
@@ -54,8 +55,11 @@ type Options struct {
 	// Process is the agent's process; nil means that it has none here. It has
 	// been started.
 	Process Process
-	// Stderr is what the process writes beside its frames; nil means nothing.
-	Stderr io.ReadCloser
+	// Logs are what the process writes beside its frames.
+	Logs []io.ReadCloser
+	// Server says that the process serves whoever connects and does not end with its
+	// input: Stop sends SIGTERM at once.
+	Server bool
 	// RunID attributes processes to the run. "" makes one up.
 	RunID string
 	// Grace is the time for each step of Stop; 0 means 2 s.
@@ -116,8 +120,8 @@ func New(t *transcript.Transcript, conn int, transport Transport, o Options) *Ag
 	}
 	var readers sync.WaitGroup
 	readers.Go(a.read)
-	if o.Stderr != nil {
-		readers.Go(a.readStderr)
+	for _, log := range o.Logs {
+		readers.Go(func() { a.readLog(log) })
 	}
 	go a.writeLoop()
 	go a.waitForEnd(&readers)
@@ -139,8 +143,8 @@ func (a *Agent) waitForEnd(readers *sync.WaitGroup) {
 	a.ResumeReading()
 	abandon := func() {
 		a.transport.Close()
-		if a.o.Stderr != nil {
-			a.o.Stderr.Close()
+		for _, log := range a.o.Logs {
+			log.Close()
 		}
 	}
 	timer := time.AfterFunc(a.o.Grace, abandon)
@@ -180,6 +184,9 @@ func (a *Agent) Conn() int { return a.conn }
 
 // RunID is the name of the run that the agent's processes belong to.
 func (a *Agent) RunID() string { return a.o.RunID }
+
+// Transport is what the agent was made with.
+func (a *Agent) Transport() Transport { return a.transport }
 
 // Transcript is the log of the run.
 func (a *Agent) Transcript() *transcript.Transcript { return a.t }
@@ -310,6 +317,10 @@ func (a *Agent) Stop(ctx context.Context) Shutdown {
 	if !a.within(ctx, 0) {
 		s.Steps = append(s.Steps, "stdin-closed")
 		a.CloseStdin()
+		if a.o.Server && a.o.Process != nil {
+			s.Steps = []string{"terminated"}
+			_ = signal(a.t, a.conn, a.o.Process, syscall.SIGTERM, false)
+		}
 		ended := a.within(ctx, a.o.Grace)
 		if !ended && a.o.Process == nil {
 			s.Steps = append(s.Steps, "closed")

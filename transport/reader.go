@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // Pace is how long an editor takes where editors take time. Each function is
@@ -96,16 +97,24 @@ func (a *Agent) read() {
 			}
 			return
 		}
-		size := 0
-		if line.Size > len(line.Bytes) {
-			size = line.Size
-		}
-		e := a.t.AppendFrame(a.conn, transcript.Agent, bytes.Clone(line.Bytes), size)
-		if !line.Terminated {
-			a.note(note{Code: "unterminated-line", Request: e.Seq, Text: "the agent's output ended in the middle of a line"})
-		}
-		a.deliver(e)
+		a.deliver(a.append(line))
 	}
+}
+
+// append makes the entry of a line.
+func (a *Agent) append(line wire.Line) transcript.Entry {
+	if own, ok := a.transport.(Appender); ok {
+		return own.Append(a.t, a.conn, line)
+	}
+	size := 0
+	if line.Size > len(line.Bytes) {
+		size = line.Size
+	}
+	e := a.t.AppendFrame(a.conn, transcript.Agent, bytes.Clone(line.Bytes), size)
+	if !line.Terminated {
+		a.note(note{Code: "unterminated-line", Request: e.Seq, Text: "the agent's output ended in the middle of a line"})
+	}
+	return e
 }
 
 // What an agent may write to stderr before the rest is read and not kept: it is for
@@ -115,11 +124,11 @@ const (
 	stderrChunks = 100_000
 )
 
-func (a *Agent) readStderr() {
+func (a *Agent) readLog(log io.Reader) {
 	buf := make([]byte, 32<<10)
 	size, chunks := 0, 0
 	for {
-		n, err := a.o.Stderr.Read(buf)
+		n, err := log.Read(buf)
 		if n > 0 && size <= stderrBytes && chunks <= stderrChunks {
 			size, chunks = size+n, chunks+1
 			if size > stderrBytes || chunks > stderrChunks {

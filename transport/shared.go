@@ -213,7 +213,7 @@ func Lend(t *transcript.Transcript, conn int, find func(first []byte) (s *Shared
 		lines: make(chan wire.Line), again: make(chan wire.Line, 1), over: make(chan struct{}), ended: make(chan struct{}),
 		last: make(chan struct{}), stderr: newMemory(), open: map[party]bool{},
 	}
-	return New(t, conn, l, Options{Process: l, Stderr: readCloser{l.stderr}})
+	return New(t, conn, l, Options{Process: l, Logs: []io.ReadCloser{readCloser{l.stderr}}})
 }
 
 type readCloser struct{ m *memory }

@@ -60,7 +60,24 @@ func Start(ctx context.Context, t *transcript.Transcript, conn int, c Command) (
 		return nil, err
 	}
 	return New(t, conn, Pipes(files.ToStdin, files.FromStdout, c.MaxLine), Options{
-		Process: p, Stderr: files.FromStderr, RunID: c.RunID, Grace: c.Grace,
+		Process: p, Logs: []io.ReadCloser{files.FromStderr}, RunID: c.RunID, Grace: c.Grace,
+	}), nil
+}
+
+// StartServer runs an agent as Start does that frames reach by a transport of its
+// own, such as HTTP: what it writes to stdout and stderr is its log.
+func StartServer(ctx context.Context, t *transcript.Transcript, conn int, c Command, via Reaching) (*Agent, error) {
+	p, files, err := c.start(ctx, conn, func(e started) { t.Event(conn, transcript.Process, transcript.Started, "", e) })
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		<-p.Ended()
+		via.Gone()
+		files.ToStdin.Close()
+	}()
+	return New(t, conn, via, Options{
+		Process: p, Logs: []io.ReadCloser{files.FromStdout, files.FromStderr}, Server: true, RunID: c.RunID, Grace: c.Grace,
 	}), nil
 }
 
@@ -115,6 +132,23 @@ func InProcess(
 	t.Event(conn, transcript.Process, transcript.Started, "", started{Path: "in-process"})
 	go l.serve(ctx, serve)
 	return New(t, conn, &pipes{in: l.in, out: l.out, lines: wire.NewSplitter(l.out, 0)}, Options{Process: l})
+}
+
+// InProcessServer runs an agent inside this process that frames reach by a transport
+// of its own. serve should return when ctx ends; it is ended as with InProcess.
+func InProcessServer(
+	t *transcript.Transcript, conn int, via Reaching, serve func(ctx context.Context) error,
+) *Agent {
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &local{
+		cancel: cancel, in: newMemory(), out: newMemory(), done: make(chan struct{}), lost: make(chan struct{}),
+	}
+	t.Event(conn, transcript.Process, transcript.Started, "", started{Path: "in-process"})
+	go func() {
+		l.serve(ctx, func(ctx context.Context, _ io.Reader, _ io.Writer) error { return serve(ctx) })
+		via.Gone()
+	}()
+	return New(t, conn, via, Options{Process: l, Server: true})
 }
 
 type local struct {

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/acp-test/acp-test/internal/pipe"
+	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -33,6 +34,21 @@ type Transport interface {
 	// Drained is closed when all that the agent has sent by now has been
 	// received; ok is false where that cannot be told.
 	Drained() (done <-chan struct{}, ok bool)
+}
+
+// Appender is a Transport that knows more of a line than its bytes, such as what it
+// answers, and so appends it to the transcript itself, right after it was received.
+type Appender interface {
+	Append(t *transcript.Transcript, conn int, line wire.Line) transcript.Entry
+}
+
+// Reaching is the Transport to an agent that is a server.
+type Reaching interface {
+	Transport
+	Appender
+	// Gone says that the server has ended: nothing more will be sent, and what it has
+	// sent is still received.
+	Gone()
 }
 
 // pipes are the transport of an agent that reads lines from a pipe and writes

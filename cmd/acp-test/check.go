@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -12,9 +13,7 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/secret"
-	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
-	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -55,7 +54,12 @@ not be judged, 2 if a file cannot be read, else 0.`,
 				if err != nil {
 					return err
 				}
-				run.Results = append(run.Results, judge(severity).Check(name, t))
+				of, err := h.protocolOf(t)
+				if err != nil {
+					return err
+				}
+				run.Protocol = of.Version
+				run.Results = append(run.Results, of.judge(severity).Check(name, t))
 			}
 			return h.conclude(&run, asked, verbose)
 		},
@@ -88,7 +92,11 @@ takes them. The exit status is 1 if they differ.`,
 			if err != nil {
 				return err
 			}
-			diff := golden.Diff(judge("").Canonical(a), judge("").Canonical(b))
+			of, err := h.protocolOf(a)
+			if err != nil {
+				return err
+			}
+			diff := golden.Diff(of.judge("").Canonical(a), of.judge("").Canonical(b))
 			if diff == "" {
 				return nil
 			}
@@ -100,10 +108,8 @@ takes them. The exit status is 1 if they differ.`,
 	}
 }
 
-// judge judges recordings by the rules of version 1.
-func judge(severity string) replay.Judge {
-	return replay.Judge{Protocol: recordings.V1(), Rules: invariants.V1(), Severity: severity, Text: canonical.V1()}
-}
+// judge judges recordings of the first protocol.
+func judge(severity string) replay.Judge { return protocols()[0].judge(severity) }
 
 // recordingOf reads the recording that a command line names, in any form. One
 // that a crash cut off is good for what stands before that.
@@ -144,7 +150,12 @@ func (h *host) openRecording(name string) (*transcript.Transcript, error) {
 		defer f.Close()
 		in = f
 	}
-	t, _, err := replay.Read(recordings.V1(), in)
+	buffered := bufio.NewReaderSize(in, 64<<10)
+	of, err := h.protocolIn(buffered)
+	if err != nil {
+		return nil, err
+	}
+	t, err := of.read(buffered)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -187,13 +198,16 @@ func (h *host) writeAsked(run scenarios.Run, asked []string) error {
 			file, _ = reports.File(format)
 		}
 		if file == "-" {
-			if err := reports.Write(canonical.V1(), format, run, h.out); err != nil {
+			if err := reports.Write(protocolVersion(run.Protocol).Canonical, format, run, h.out); err != nil {
 				return err
 			}
 			continue
 		}
 		if err := writeFile(file,
-			func(w io.Writer) error { return reports.Write(canonical.V1(), format, run, w) }); err != nil {
+			func(w io.Writer) error {
+				return reports.Write(protocolVersion(run.Protocol).Canonical, format, run,
+					w)
+			}); err != nil {
 			return err
 		}
 	}

@@ -65,7 +65,7 @@ the client's own, which passes through.`,
 					"this server says)")
 			}
 			t, err := transcript.New(transcript.Header{Tool: tool()},
-				transcript.Options{Path: o.transcript, Redact: h.redactor()})
+				transcript.Options{Path: o.transcript, Redact: h.redactor(protocols()[0])})
 			if err != nil {
 				return err
 			}

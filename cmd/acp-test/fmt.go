@@ -12,7 +12,7 @@ import (
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
@@ -54,7 +54,7 @@ func (f *formatter) run(args []string) error {
 	for _, arg := range args {
 		files, err := []string{arg}, error(nil)
 		if arg != "-" {
-			files, err = scenarios.Files(arg)
+			files, err = acp.V1().Files(arg)
 		}
 		failed = append(failed, err)
 		for _, name := range files {

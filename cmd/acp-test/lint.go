@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -22,14 +21,18 @@ model could not tell apart. The exit status is 2 if there is anything to say.`,
 			if len(args) == 0 && len(suites) == 0 {
 				return errors.New("lint: a file or a folder with scenarios is missing; usage: acp-test lint PATH…")
 			}
+			p, err := (&options{paths: args, suites: suites}).speaks(h)
+			if err != nil {
+				return err
+			}
 			var list []*scenarios.Scenario
 			var errs []error
 			if len(args) > 0 {
-				l, err := acp.V1().Load(args...)
+				l, err := p.Load(args...)
 				list, errs = append(list, l...), append(errs, err)
 			}
 			if len(suites) > 0 {
-				l, err := acp.V1().Shipped(suites...)
+				l, err := p.Shipped(suites...)
 				list, errs = append(list, l...), append(errs, err)
 			}
 			said := 0
@@ -38,7 +41,7 @@ model could not tell apart. The exit status is 2 if there is anything to say.`,
 				said++
 			}
 			for _, s := range list {
-				for _, m := range acp.V1().Review(s) {
+				for _, m := range p.Review(s) {
 					fmt.Fprintln(h.out, m)
 					said++
 				}

@@ -52,6 +52,7 @@ type host struct {
 	cwd      string   // absolute
 	self     string   // this program
 	args     []string // the words of the command line
+	protocol string   // the name that --protocol gives, or ""
 	trouble  error    // why cwd or self are not known
 }
 

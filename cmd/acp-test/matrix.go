@@ -75,7 +75,7 @@ func (h *host) matrix(c *cobra.Command, o *options, names []string) error {
 	if len(names) == 0 {
 		names = agents.Names()
 	}
-	chosen, err := o.selection()
+	chosen, err := o.selection(h)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 // options are the flags of commands that run scenarios.
 type options struct {
 	agent, settings, fault string
+	url                    string // where the agent is
 	liberties              []string
 	command                []string // the words after --
 	conformance            bool     // the requirement table decides
@@ -72,6 +73,9 @@ func (o *options) flags(c *cobra.Command) {
 	f.SortFlags = false
 	f.StringVar(&o.agent, "agent", "", "the agent, by the `NAME` or file of its profile (default reference)")
 	f.StringVar(&o.settings, "settings", "", "take agents from an editor's settings.json `FILE`")
+	f.StringVar(&o.url, "url", "",
+		"where an agent of a protocol over HTTP is, `URL`; of the command after --, it may name "+
+			"$PORT or $PRINTED")
 	f.StringVar(&o.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
 	f.StringSliceVar(&o.liberties, "liberty", nil,
 		"the reference agent with what another correct agent does, by `NAME` (repeatable)")
@@ -127,7 +131,7 @@ func (o *options) flags(c *cobra.Command) {
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show checks, steps and notes")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show failures and the summary only")
 
-	completeWords(c, "suite", scenarios.SuiteNames)
+	completeWords(c, "suite", suiteNames)
 	completeWords(c, "severity", invariants.SeverityNames)
 	completeWords(c, "report", reports.Formats)
 	completeWords(c, "fault", faultNames)

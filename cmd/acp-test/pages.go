@@ -28,6 +28,7 @@ func pages(root *cobra.Command) map[string]string {
 		"liberties":         libertiesPage(),
 		"requirements":      requirementsPage(),
 		"../bugs":           bugsPage(),
+		"ag-ui":             webPage(),
 	}
 }
 
@@ -177,10 +178,17 @@ func rulesPage() string {
 		"*inconclusive* where nothing was provably open, *info* for the reader.\n")
 	for _, side := range []rules.Side{rules.OfAgent, rules.OfClient} {
 		fmt.Fprintf(&b, "\n## About the %s\n", side)
-		for _, r := range invariants.V1().Rules() {
-			if r.Side == side {
-				b.WriteString("\n" + ruleText(r))
-			}
+		b.WriteString(rulesOf(invariants.V1(), side))
+	}
+	return b.String()
+}
+
+// rulesOf are the rules of a set about one side.
+func rulesOf(set *rules.Set, side rules.Side) string {
+	var b strings.Builder
+	for _, r := range set.Rules() {
+		if r.Side == side {
+			b.WriteString("\n" + ruleText(r))
 		}
 	}
 	return b.String()

@@ -15,14 +15,19 @@ func refagentCommand(h *host) *cobra.Command {
 	var fault string
 	var liberty []string
 	var list, free bool
+	var listen string
 	c := &cobra.Command{
 		Use:   "refagent",
 		Short: "the reference agent itself, on stdin and stdout",
 		Long: fmt.Sprintf(`Serves one editor on stdin and stdout, as an agent of any editor does. The model
 is reached with %s and %s; the model's name is in
-%s.`, refagent.EnvBaseURL, refagent.EnvAPIKey, refagent.EnvModel),
+%s. With --ag-ui it is a server of AG-UI instead, at
+an address such as 127.0.0.1:0, and says at which URL.`, refagent.EnvBaseURL, refagent.EnvAPIKey, refagent.EnvModel),
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if listen != "" || c.Flags().Changed("ag-ui") {
+				return h.webAgent(c, listen, fault, liberty, list, free)
+			}
 			if list {
 				return h.listFaults()
 			}
@@ -50,6 +55,7 @@ is reached with %s and %s; the model's name is in
 			return nil
 		},
 	}
+	c.Flags().StringVar(&listen, "ag-ui", "", "serve AG-UI over HTTP at `HOST:PORT`")
 	c.Flags().StringVar(&fault, "fault", "", "with one deliberate fault, by `NAME`")
 	c.Flags().BoolVar(&list, "faults", false, "list the faults")
 	c.Flags().StringSliceVar(&liberty, "liberty", nil, "with what another correct agent does, by `NAME` (repeatable)")

@@ -185,7 +185,7 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 	}
 	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: p.Name, Scenario: id, Protocol: "1"},
 		transcript.Options{Classifier: acpframe.Classifier{}, Path: filepath.Join(out, dir, "transcript.jsonl"),
-			Redact: h.redactor(o.env...)})
+			Redact: h.redactor(protocols()[0], o.env...)})
 	if err != nil {
 		return res, nil, err
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -214,9 +213,12 @@ func convertCommand(h *host) *cobra.Command {
 				return err
 			}
 			if out == "-" {
-				return reports.Write(canonical.V1(), to, run, h.out)
+				return reports.Write(protocolVersion(run.Protocol).Canonical, to, run, h.out)
 			}
-			return writeFile(out, func(w io.Writer) error { return reports.Write(canonical.V1(), to, run, w) })
+			return writeFile(out, func(w io.Writer) error {
+				return reports.Write(protocolVersion(run.Protocol).Canonical, to,
+					run, w)
+			})
 		},
 	}
 	c.Flags().StringVar(&to, "to", "", "the `FORMAT`")

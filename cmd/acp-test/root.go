@@ -45,6 +45,9 @@ func rootCommand(h *host) *cobra.Command {
 	root.AddCommand(recordingCommands(h)...)
 	root.SetHelpCommand(helpCommand(h))
 	root.SetFlagErrorFunc(flagError)
+	root.PersistentFlags().StringVar(&h.protocol, "protocol", "", "the protocol, by `NAME`: "+
+		strings.Join(protocolNames(), ", ")+" (default that of the agent, the scenario or the recording)")
+	completeWords(root, "protocol", protocolNames)
 	root.PersistentFlags().BoolP("help", "h", false, "what the command does and its flags")
 	return root
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/protocol/acp"
-	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
+	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
@@ -69,7 +69,7 @@ func (h *host) run(c *cobra.Command, o *options) error {
 
 // once runs the chosen scenarios, or those of them that lie in some files.
 func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
-	chosen, err := o.selection()
+	chosen, err := o.selection(h)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 		return err
 	}
 	if o.conformance {
-		scenarios.Conform(invariants.V1(), &run)
+		scenarios.Conform(chosen.of.Rules, &run)
 	}
 	before.compare(&run, mine)
 	for i := range run.Results {
@@ -196,11 +196,11 @@ func (h *host) commandLine() string {
 
 // engine wires what runs the scenarios.
 func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenarios.Engine, error) {
-	p, err := h.profile(o.agent, o.settings, o.command)
-	if err != nil {
-		return nil, err
+	if chosen.of.Protocol == nil {
+		chosen.of = protocols()[0]
 	}
-	if p, err = h.dressed(p, o.profile); err != nil {
+	p, err := o.subject(h, chosen.of)
+	if err != nil {
 		return nil, err
 	}
 	if o.auth != "" {
@@ -211,10 +211,10 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 		return nil, err
 	}
 	e := &scenarios.Engine{
-		Protocol: acp.V1(),
+		Protocol: chosen.of.Protocol,
 		Profile:  p, Self: h.self, Tool: tool(), Command: h.commandLine(), Cwd: h.cwd, Host: h.env, Env: o.environment(),
 		PassEnv: o.passEnv, Secrets: h.secrets(o.env...),
-		Redact: func() func(transcript.Entry) transcript.Entry { return h.redactor(o.env...) },
+		Redact: func() func(transcript.Entry) transcript.Entry { return h.redactor(chosen.of, o.env...) },
 		Update: o.update, GoldenRequired: o.goldenRequired, Known: known,
 		Seed: o.seed, Severity: o.severity, Timeout: o.timeout, StepTimeout: o.stepTimeout,
 		Debug: o.debug, Keep: o.keep, NoTrap: o.noTrap, Isolate: o.isolate,
@@ -237,19 +237,19 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 		}
 	}
 	if o.fault != "" {
-		if p.Name != "reference" || len(o.command) > 0 {
+		if p.Name != chosen.of.reference || len(o.command) > 0 {
 			return nil, fmt.Errorf("--fault %s: only the reference agent has faults, %s has its own", o.fault, p.Name)
 		}
-		if _, err := hooksOf(o.fault); err != nil {
+		if err := chosen.of.differs(o.fault, nil); err != nil {
 			return nil, err
 		}
 		e.ExtraArgs = []string{"--fault", o.fault}
 	}
-	if err := o.takeLiberties(e); err != nil {
+	if err := o.takeLiberties(e, chosen.of); err != nil {
 		return nil, err
 	}
 	// The reference agent starts faster than a process can be shared.
-	e.Share = !o.fresh && (p.Name != "reference" || c.Flags().Changed("fresh"))
+	e.Share = !o.fresh && (p.Name != chosen.of.reference || c.Flags().Changed("fresh"))
 	e.Unfiltered = chosen.whole
 	switch {
 	case len(o.liberties) > 0: // what a golden shows is the agent without them
@@ -266,7 +266,7 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	switch {
 	case c.Flags().Changed("linger"):
 		e.Linger = &o.linger
-	case o.conformance && p.Name != "reference":
+	case o.conformance && p.Name != chosen.of.reference:
 		e.Linger = &late
 	}
 	if o.debug {
@@ -307,17 +307,16 @@ func width(w io.Writer) int {
 }
 
 // takeLiberties starts the reference agent with liberties.
-func (o *options) takeLiberties(e *scenarios.Engine) error {
-	taken, err := libertiesOf(o.liberties)
-	if err != nil || len(taken) == 0 {
+func (o *options) takeLiberties(e *scenarios.Engine, of protocol) error {
+	if err := of.differs("", o.liberties); err != nil || len(o.liberties) == 0 {
 		return err
 	}
-	if e.Profile.Name != "reference" || len(o.command) > 0 {
+	if e.Profile.Name != of.reference || len(o.command) > 0 {
 		return fmt.Errorf("--liberty: only the reference agent takes liberties, %s is what it is", e.Profile.Name)
 	}
 	e.ExtraArgs = append(e.ExtraArgs, "--liberty", strings.Join(o.liberties, ","))
-	for _, l := range taken {
-		if l.Learns {
+	for _, l := range liberties.All() {
+		if l.Learns && of.Name == scenarios.FirstProtocol && slices.Contains(o.liberties, l.Name) {
 			learning := *e.Profile
 			learning.Tools = nil
 			e.Profile = &learning

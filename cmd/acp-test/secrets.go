@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/secret"
-	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -17,8 +16,8 @@ func (h *host) secrets(more ...string) *secret.Finder {
 }
 
 // redactor makes what takes secrets out of the entries of a transcript.
-func (h *host) redactor(more ...string) func(transcript.Entry) transcript.Entry {
-	return replay.Redaction{Protocol: recordings.V1(), Env: slices.Concat(h.env, more)}.Func()
+func (h *host) redactor(of protocol, more ...string) func(transcript.Entry) transcript.Entry {
+	return replay.Redaction{Protocol: of.recordings, Env: slices.Concat(h.env, more)}.Func()
 }
 
 // spoken is a command line to be shown, and to be typed again: the value of a secret

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/golden"
-	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -19,26 +18,31 @@ type selection struct {
 	list    []*scenarios.Scenario
 	shipped bool // suites of this program are among them
 	whole   bool // nothing of a collection was left out
+	of      protocol
 }
 
-func (o *options) selection() (selection, error) {
-	var s selection
+func (o *options) selection(h *host) (selection, error) {
+	p, err := o.speaks(h)
+	if err != nil {
+		return selection{}, err
+	}
+	s := selection{of: p}
 	s.shipped = len(o.paths) == 0 || len(o.suites) > 0
-	s.whole = len(o.suites) == 0 || len(o.suites) == len(scenarios.SuiteNames())
+	s.whole = len(o.suites) == 0 || len(o.suites) == len(p.SuiteNames())
 	if len(o.paths) > 0 {
-		list, err := acp.V1().Load(o.paths...)
+		list, err := p.Load(o.paths...)
 		if err != nil {
 			return s, err
 		}
 		s.list = list
-		for _, p := range o.paths {
-			if info, err := os.Stat(p); err != nil || !info.IsDir() {
+		for _, path := range o.paths {
+			if info, err := os.Stat(path); err != nil || !info.IsDir() {
 				s.whole = false
 			}
 		}
 	}
 	if s.shipped {
-		list, err := acp.V1().Shipped(o.suites...)
+		list, err := p.Shipped(o.suites...)
 		if err != nil {
 			return s, err
 		}
@@ -117,7 +121,7 @@ func (s selection) complete(store *golden.Store, agent string) bool {
 	if !s.whole || store == nil {
 		return false
 	}
-	suites := scenarios.SuiteNames()
+	suites := s.of.SuiteNames()
 	for _, id := range store.List(agent) {
 		suite, _, _ := strings.Cut(filepath.ToSlash(id), "/")
 		of := slices.Contains(suites, suite)

@@ -83,7 +83,7 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 	}
 	log, err := transcript.New(transcript.Header{Tool: tool(), Scenario: id, Protocol: "1"},
 		transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Memory: 16 << 20,
-			Redact: h.redactor()})
+			Redact: h.redactor(protocols()[0])})
 	if err != nil {
 		return err
 	}

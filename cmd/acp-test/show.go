@@ -13,8 +13,6 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/printable"
-	"github.com/acp-test/acp-test/protocol/acp/canonical"
-	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -46,8 +44,12 @@ With --html it is the page of a report, with the rules' findings.`,
 			case page != "":
 				return h.page(args[0], t, page)
 			case masked || exact:
+				of, err := h.protocolOf(t)
+				if err != nil {
+					return err
+				}
 				_, err = io.WriteString(h.out,
-					canonical.V1().Render(t.All(), replay.Masked(recordings.V1(), t, golden.Options{Exact: exact})))
+					of.Canonical.Render(t.All(), replay.Masked(of.recordings, t, golden.Options{Exact: exact})))
 				return err
 			}
 			return h.show(t)
@@ -61,6 +63,10 @@ With --html it is the page of a report, with the rules' findings.`,
 
 // page writes a transcript as the report of a run that it alone makes up.
 func (h *host) page(name string, t *transcript.Transcript, out string) (err error) {
+	of, err := h.protocolOf(t)
+	if err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "acp-test-show-")
 	if err != nil {
 		return err
@@ -70,17 +76,17 @@ func (h *host) page(name string, t *transcript.Transcript, out string) (err erro
 	if err := writeFile(filepath.Join(dir, entries), t.Save); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, text), []byte(judge("v1").Canonical(t)), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, text), []byte(of.judge("v1").Canonical(t)), 0o600); err != nil {
 		return err
 	}
 	head := t.Header()
-	res := judge("v1").Check(name, t)
+	res := of.judge("v1").Check(name, t)
 	res.Artifacts = map[string]string{"transcript": entries, "rendered": text}
 	run := h.newRun(scenarios.Agent{Profile: head.Agent, Version: res.AgentVersion})
 	run.Protocol, run.Started, run.Duration, run.Out, run.Results = head.Protocol, head.Started, res.Duration, dir,
 		[]scenarios.Result{res}
 	run.Conclude()
-	write := func(w io.Writer) error { return reports.Write(canonical.V1(), "html", run, w) }
+	write := func(w io.Writer) error { return reports.Write(of.Canonical, "html", run, w) }
 	if out == "-" {
 		return write(h.out)
 	}
@@ -88,6 +94,10 @@ func (h *host) page(name string, t *transcript.Transcript, out string) (err erro
 }
 
 func (h *host) show(t *transcript.Transcript) error {
+	of, err := h.protocolOf(t)
+	if err != nil {
+		return err
+	}
 	s := h.style(h.out)
 	w := bufio.NewWriter(h.out)
 	if title := headline(t.Header()); title != "" {
@@ -95,7 +105,7 @@ func (h *host) show(t *transcript.Transcript) error {
 	}
 	width := len(fmt.Sprint(t.Len()))
 	for e := range t.All() {
-		line := printable.Text(canonical.V1().Line(e))
+		line := printable.Text(of.Canonical.Line(e))
 		switch {
 		case e.Kind == transcript.Malformed || e.Problem != "":
 			line = s.red(line)

@@ -35,7 +35,7 @@ func (o *options) smokeFlags(c *cobra.Command) {
 func (o *options) smokes(c *cobra.Command, engine *scenarios.Engine, chosen selection) bool {
 	wanted := c.Flags().Changed("smoke") || chosen.shipped && chosen.whole && engine.Profile.Name != "reference"
 	return wanted && o.smoke > 0 && !o.noSmoke && o.repeat <= 1 && o.shard == "" && !o.perturb && !o.update && !o.debug &&
-		engine.Profile.URL == ""
+		engine.Profile.URL == "" && chosen.of.planner != nil
 }
 
 // smokeSweep sweeps a few scenarios of a run that has ended, and adds what it finds.

@@ -79,7 +79,7 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 			return fmt.Errorf("--actions: no action matches %q%s", a, meant(a, schedules.V1().Actions()))
 		}
 	}
-	chosen, err := o.selection()
+	chosen, err := o.selection(h)
 	if err != nil {
 		return err
 	}

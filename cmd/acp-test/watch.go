@@ -117,7 +117,7 @@ func (h *host) watched(o *options) *watched {
 	}
 	if p, err := h.profile(o.agent, o.settings, o.command); err == nil {
 		h.dependOnAgent(p, depend)
-		if chosen, err := o.selection(); err == nil {
+		if chosen, err := o.selection(h); err == nil {
 			for _, s := range chosen.list {
 				golden := filepath.Join(h.absolute(o.golden), p.Name, filepath.FromSlash(s.ID)+".golden")
 				x.scenario[golden] = h.absolute(s.File)

@@ -15,7 +15,8 @@ import (
 func V1() *scenarios.Protocol { return v1() }
 
 var v1 = sync.OnceValue(func() *scenarios.Protocol {
-	p := &scenarios.Protocol{Version: "1", Classifier: acpframe.Classifier{}, Rules: invariants.V1(),
+	p := &scenarios.Protocol{Name: scenarios.FirstProtocol, Version: "1", Classifier: acpframe.Classifier{},
+		Rules:     invariants.V1(),
 		Canonical: canonical.V1()}
 	words.Add(p)
 	return p

@@ -173,6 +173,20 @@ func (f *File) ScriptsAgent() bool {
 	return false
 }
 
+// Protocol returns what a file names as its protocol, in a first line "protocol NAME";
+// "" if it names none.
+func (f *File) Protocol() string {
+	for _, l := range f.Lines {
+		if l.Kind == Command {
+			if l.Is("protocol") && len(l.Words) == 1 {
+				return l.Words[0].Raw()
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
 // Format prints a file in its canonical form: one space between words, blocks
 // indented by two spaces, or by a tab where the file scripts the agent, and never
 // two blank lines in a row. Words, comments and the files of the archive stay as

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"strings"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
+	"github.com/acp-test/acp-test/protocol/acp/schedules"
+	"github.com/acp-test/acp-test/protocol/agui"
+	"github.com/acp-test/acp-test/protocol/agui/aguirecord"
+	"github.com/acp-test/acp-test/refagent/webagent"
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// protocol is a protocol as the commands know it.
+type protocol struct {
+	*scenarios.Protocol
+	reference  string // the profile of the reference agent
+	recordings replay.Protocol
+	planner    sweep.Planner // nil: there are no sweeps of it
+	// read reads a recording; looks reports whether a file begins as one that is no
+	// transcript of this program, nil if nothing tells.
+	read  func(io.Reader) (*transcript.Transcript, error)
+	looks func(head []byte) bool
+	// differs says what is wrong with the names of a fault and of liberties.
+	differs func(fault string, liberties []string) error
+}
+
+// protocols are all there are, the first one first. Another one is another entry.
+func protocols() []protocol {
+	return []protocol{
+		{
+			Protocol: acp.V1(), reference: "reference", recordings: recordings.V1(), planner: schedules.V1(),
+			read: func(in io.Reader) (*transcript.Transcript, error) {
+				t, _, err := replay.Read(recordings.V1(), in)
+				return t, err
+			},
+			differs: func(fault string, liberties []string) error {
+				_, err := hooksOf(fault)
+				if err == nil {
+					_, err = libertiesOf(liberties)
+				}
+				return err
+			},
+		}, {
+			Protocol: agui.V1(), reference: "reference-ag-ui", recordings: aguirecord.Protocol{},
+			read: aguirecord.Read, looks: aguirecord.Looks,
+			differs: func(fault string, liberties []string) error {
+				return new(webagent.Options).Take(fault, liberties)
+			},
+		},
+	}
+}
+
+func protocolNames() (names []string) {
+	for _, p := range protocols() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// suiteNames are the names of all suites.
+func suiteNames() (names []string) {
+	for _, p := range protocols() {
+		names = append(names, p.SuiteNames()...)
+	}
+	return names
+}
+
+// protocolNamed returns the protocol of a name; "" is the first.
+func protocolNamed(name string) (protocol, error) {
+	for _, p := range protocols() {
+		if p.Name == name || name == "" {
+			return p, nil
+		}
+	}
+	return protocol{}, fmt.Errorf("--protocol: there is no protocol %q%s; they are %s", name, meant(name, protocolNames()),
+		strings.Join(protocolNames(), ", "))
+}
+
+// protocolIn returns the protocol of a recording whose beginning can be looked at: the
+// one that --protocol names, else that of the first line of a transcript, else the first
+// whose frames the beginning holds.
+func (h *host) protocolIn(in *bufio.Reader) (protocol, error) {
+	if h.protocol != "" {
+		return protocolNamed(h.protocol)
+	}
+	head, _ := in.Peek(32 << 10) // what cannot be read, is told by who reads
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	if v, err := wire.Parse(line); err == nil && v.Get("acp-test").Exists() {
+		return protocolVersion(v.Get("protocol").Str()), nil
+	}
+	for _, p := range protocols() {
+		if p.looks != nil && p.looks(head) {
+			return p, nil
+		}
+	}
+	return protocols()[0], nil
+}
+
+// protocolOf returns the protocol of a recording that was read.
+func (h *host) protocolOf(t *transcript.Transcript) (protocol, error) {
+	if h.protocol != "" {
+		return protocolNamed(h.protocol)
+	}
+	return protocolVersion(t.Header().Protocol), nil
+}
+
+// judge judges recordings of the protocol.
+func (p protocol) judge(severity string) replay.Judge {
+	return replay.Judge{Protocol: p.recordings, Rules: p.Rules, Severity: severity, Text: p.Canonical}
+}
+
+// subject is the profile of the agent that a run is about.
+func (o *options) subject(h *host, of protocol) (*agents.Profile, error) {
+	name := o.agent
+	if name == "" && o.settings == "" && len(o.command) == 0 && o.url == "" {
+		name = of.reference
+	}
+	if name == "" && o.url != "" && len(o.command) == 0 {
+		return &agents.Profile{Name: "endpoint", Title: o.url, URL: o.url, Protocol: of.Name, Source: adHoc}, nil
+	}
+	p, err := h.profile(name, o.settings, o.command)
+	if err != nil {
+		return nil, err
+	}
+	if of.Reach == nil {
+		return h.dressed(p, o.profile)
+	}
+	served := *p
+	served.Protocol, served.URL = of.Name, cmp.Or(o.url, p.URL, "$PRINTED")
+	if p.Source == adHoc {
+		served.Env = maps.Clone(p.Env)
+		served.Env["PORT"] = "$PORT"
+	}
+	return &served, nil
+}
+
+// protocolVersion returns the protocol of the header of a recording.
+func protocolVersion(version string) protocol {
+	for _, p := range protocols() {
+		if p.Version == version {
+			return p
+		}
+	}
+	return protocols()[0]
+}
+
+// speaks is the protocol of a run: the one that --protocol names, else the one of the
+// agent's profile, else that of the first scenario.
+func (o *options) speaks(h *host) (protocol, error) {
+	if h.protocol != "" {
+		return protocolNamed(h.protocol)
+	}
+	if o.agent != "" && o.settings == "" {
+		// Whoever needs the profile says what is wrong with it.
+		if p, err := agents.Find(o.agent); err == nil && p.Protocol != "" {
+			return protocolNamed(p.Protocol)
+		}
+	}
+	files, _ := acp.V1().Files(o.paths...) // Load says what is wrong with paths
+	for _, name := range files[:min(len(files), 1)] {
+		if src, err := os.ReadFile(name); err == nil {
+			tree, _ := script.Parse(name, src)
+			return protocolNamed(tree.Protocol())
+		}
+	}
+	return protocols()[0], nil
+}

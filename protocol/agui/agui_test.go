@@ -1,0 +1,164 @@
+package agui_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/protocol/agui"
+	"github.com/acp-test/acp-test/protocol/agui/aguirecord"
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// against runs a scenario against a server of this test.
+func against(t *testing.T, url, script string) scenarios.Result {
+	t.Helper()
+	s, err := agui.V1().Parse("x", "x.txtar", []byte("protocol ag-ui\n# X.\n"+script+"\n-- llm.yaml --\nreplies:\n  - - text: Hi.\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &scenarios.Engine{Protocol: agui.V1(), Profile: &agents.Profile{Name: "x", URL: url}, Temp: t.TempDir(), Cwd: t.TempDir(),
+		NoTrap: true, NoFurther: true, StepTimeout: 2 * time.Second}
+	return e.Run(context.Background(), s)
+}
+
+func told(r scenarios.Result) string {
+	var b strings.Builder
+	b.WriteString(string(r.Verdict) + " " + r.Reason + "\n")
+	for _, f := range r.Findings {
+		b.WriteString(string(f.Class) + " " + f.Rule + " " + f.Message + "\n")
+	}
+	for _, c := range r.Checks {
+		if c.Failure != nil {
+			b.WriteString(c.Slug + ": " + c.Failure.Error() + " " + c.Failure.Reason + "\n")
+		}
+	}
+	if r.Failure != nil {
+		b.WriteString(r.Failure.Error() + " " + r.Failure.Reason + "\n")
+	}
+	return b.String()
+}
+
+// Whatever a server does, the run ends, and says in one place what it was.
+func TestBadServers(t *testing.T) {
+	const start = "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n"
+	stream := func(w http.ResponseWriter, text string) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write([]byte(text))
+		_ = http.NewResponseController(w).Flush()
+	}
+	for name, c := range map[string]struct {
+		serve http.HandlerFunc
+		want  []string
+	}{
+		"a page": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = w.Write([]byte("<h1>Welcome</h1>"))
+		}, []string{`the content type "text/html", not text/event-stream`, "end no stream"}},
+		"a redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) },
+			[]string{"refused", "status=302"}},
+		"an error": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusBadGateway) },
+			[]string{"refused", "status=502"}},
+		"nothing": {func(w http.ResponseWriter, _ *http.Request) { stream(w, "") }, []string{"ended without an event", "end closed"}},
+		"half an event": {func(w http.ResponseWriter, _ *http.Request) { stream(w, start+"data: {\"type\":\"RUN_FI") },
+			[]string{"The data of an event is no event: the line is cut off", "without RUN_FINISHED"}},
+		"a broken connection": {func(w http.ResponseWriter, _ *http.Request) { stream(w, start); panic(http.ErrAbortHandler) },
+			[]string{"The connection broke before the end of the run", "end cut"}},
+		"a stream without an end": {func(w http.ResponseWriter, r *http.Request) {
+			stream(w, start)
+			<-r.Context().Done()
+		}, []string{"expected finished, got nothing"}},
+		"an event of 20 MiB": {func(w http.ResponseWriter, _ *http.Request) {
+			stream(w, start+"data: {\"type\":\"CUSTOM\",\"name\":\""+strings.Repeat("x", 20<<20)+"\"}\n\n")
+		}, []string{"bytes long, more than the limit"}},
+		"carriage returns and a mark": {func(w http.ResponseWriter, _ *http.Request) {
+			stream(w, "\uFEFF"+strings.ReplaceAll(start, "\n", "\r\n"))
+		}, []string{"2 lines of the stream end with a carriage return", "byte order mark"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(c.serve)
+			defer server.Close()
+			got := told(against(t, server.URL, "check a\nrun 'Say hi.'\nawait finished"))
+			for _, want := range c.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("%q is not said of it:\n%s", want, got)
+				}
+			}
+		})
+	}
+	t.Run("nobody", func(t *testing.T) {
+		r := against(t, "http://127.0.0.1:1/", "check a\nrun 'Say hi.'\nawait finished")
+		if got := told(r); !r.NotStarted || !strings.Contains(got, "nobody listens at http://127.0.0.1:1/") {
+			t.Error(got)
+		}
+	})
+}
+
+// A recording of events alone is judged: lines of JSON, or a captured stream.
+func TestRecordings(t *testing.T) {
+	const right = `{"type":"RUN_STARTED","threadId":"t","runId":"r"}
+{"type":"TEXT_MESSAGE_START","messageId":"m","role":"assistant"}
+{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"Hi"}
+{"type":"TEXT_MESSAGE_END","messageId":"m"}
+{"type":"RUN_FINISHED","threadId":"t","runId":"r"}
+`
+	judge := replay.Judge{Protocol: aguirecord.Protocol{}, Rules: agui.V1().Rules, Text: agui.V1().Canonical}
+	sse := func(lines string) string {
+		return "data: " + strings.ReplaceAll(strings.TrimSpace(lines), "\n", "\n\ndata: ") + "\n\n"
+	}
+	for name, c := range map[string]struct{ text, rule string }{
+		"right":           {right, ""},
+		"right, as SSE":   {": hello\n\n" + sse(right), ""},
+		"no end":          {sse(strings.SplitAfter(right, "END\",\"messageId\":\"m\"}\n")[0]), "RUN-FRAME"},
+		"text unopened":   {strings.Replace(right, `"TEXT_MESSAGE_START"`, `"REASONING_START"`, 1), "TEXT-PAIR"},
+		"with its input":  {`{"threadId":"other","runId":"r","messages":[]}` + "\n" + right, "RUN-ID"},
+		"an event unread": {right + "{\"type\":\"CUSTOM\",\"name\":\"a.b\",\"value\":1}\n", "RUN-FRAME"},
+	} {
+		log, err := aguirecord.Read(strings.NewReader(c.text))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !aguirecord.Looks([]byte(c.text)) {
+			t.Errorf("%s: it is not recognized", name)
+		}
+		r := judge.Check(name, log)
+		found := false
+		for _, f := range r.Findings {
+			found = found || f.Rule == c.rule
+		}
+		if c.rule == "" && len(r.Findings) > 0 || c.rule != "" && !found {
+			t.Errorf("%s: got %+v, want %s", name, r.Findings, c.rule)
+		}
+	}
+	for _, text := range []string{"", "hello", `{"jsonrpc":"2.0","method":"x"}`} {
+		if aguirecord.Looks([]byte(text)) {
+			t.Errorf("%q is taken for a recording of AG-UI", text)
+		}
+	}
+}
+
+// The guide's scenario is read, and its commands name what is there.
+func TestGuide(t *testing.T) {
+	text, err := os.ReadFile("../../docs/ag-ui.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, found := strings.Cut(string(text), "    protocol ag-ui\n")
+	example, _, _ = strings.Cut(example, "\n| | |")
+	script := "protocol ag-ui\n" + strings.ReplaceAll("\n"+example, "\n    ", "\n")
+	if _, err := agui.V1().Parse("x", "x.txtar", []byte(script)); !found || err != nil {
+		t.Errorf("the example of the guide: %v\n%s", err, script)
+	}
+	for _, c := range agui.V1().Words {
+		if c.Name != "thread" && !strings.Contains(string(text), "`"+c.Name) {
+			t.Errorf("the guide does not name %s", c.Name)
+		}
+	}
+}

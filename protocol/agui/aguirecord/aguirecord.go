@@ -1,0 +1,108 @@
+// Package aguirecord says what recordings of AG-UI are: transcripts of this program,
+// lines of JSON with one event each, and captured streams of server-sent events.
+package aguirecord
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
+	"github.com/acp-test/acp-test/protocol/agui/endpoint"
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Protocol is what judges of recordings ask. Nothing of AG-UI is replayed: what only a
+// replay asks, it has not.
+type Protocol struct{ replay.Protocol }
+
+// Frame implements transcript.Classifier.
+func (Protocol) Frame(from transcript.Source, line []byte, v wire.Value, err error) wire.Frame {
+	return aguiframe.Classifier{}.Frame(from, line, v, err)
+}
+
+// Session implements transcript.Classifier.
+func (Protocol) Session(method string, f wire.Frame) wire.Value {
+	return aguiframe.Classifier{}.Session(method, f)
+}
+
+// Facts implements replay.Protocol: no frame says who the agent is.
+func (Protocol) Facts(transcript.Entry) replay.Facts { return replay.Facts{} }
+
+// HasText implements replay.Protocol.
+func (Protocol) HasText(transcript.Entry) bool { return true }
+
+// errNoEvents is of a file without an event.
+var errNoEvents = errors.New("this is no recording: it has no event of AG-UI")
+
+// Read reads a recording in any of the forms.
+func Read(r io.Reader) (*transcript.Transcript, error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	head, err := in.Peek(4096)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading the recording: %w", err)
+	}
+	if bytes.HasPrefix(head, []byte(`{"acp-test":`)) {
+		return transcript.Salvage(in, aguiframe.Classifier{})
+	}
+	t, err := transcript.New(transcript.Header{Tool: "imported", Protocol: "ag-ui"},
+		transcript.Options{Classifier: aguiframe.Classifier{}})
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(in)
+	if err != nil {
+		return nil, fmt.Errorf("reading the recording: %w", err)
+	}
+	if text = bytes.TrimLeft(text, " \r\n\t"); len(text) > 0 && text[0] == '{' {
+		lines(t, text)
+	} else {
+		endpoint.Import(t, text)
+	}
+	if t.Len() == 0 {
+		return nil, errNoEvents
+	}
+	return t, nil
+}
+
+// lines reads one event or input a line. An input begins the answer to it.
+func lines(t *transcript.Transcript, text []byte) {
+	ref, n := 0, 0
+	for line := range bytes.Lines(text) {
+		n++
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		v, err := wire.Parse(line)
+		if err == nil && v.Kind() != wire.Object {
+			err = errors.New("an event is a JSON object")
+		}
+		switch {
+		case err != nil:
+			t.Skip(transcript.FormatError{Line: n, Err: err})
+		case !v.Get("type").Exists() && v.Get("messages").Exists():
+			ref = t.AppendFrame(0, transcript.Editor, bytes.Clone(line), 0).Seq
+		default:
+			t.AppendReply(0, ref, bytes.Clone(line), 0)
+		}
+	}
+}
+
+// Looks reports whether a file begins as a recording of AG-UI does: with data: or another
+// field of a stream, or with an event.
+func Looks(head []byte) bool {
+	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \r\n\t\ufeff"), []byte("\n"))
+	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
+		if bytes.HasPrefix(line, []byte(field)) {
+			return true
+		}
+	}
+	v, err := wire.Parse(bytes.TrimSpace(line))
+	return err == nil && (v.Get("type").Kind() == wire.String && !v.Get("jsonrpc").Exists() && !v.Get("dir").Exists() ||
+		v.Get("threadId").Exists() && v.Get("runId").Exists())
+}

@@ -1,0 +1,196 @@
+package endpoint
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+)
+
+// piece is an event of a stream as it came: the data, and its length on the wire if
+// not all of it was kept.
+type piece struct {
+	data []byte
+	size int
+}
+
+// Framing is what a stream shows beside its events.
+type Framing struct {
+	// Bytes is the length of the stream, Events the number of its events.
+	Bytes  int `json:"bytes"`
+	Events int `json:"events"`
+	// Returns counts the lines that ended with a carriage return, Comments the
+	// lines that began with a colon.
+	Returns  int `json:"carriageReturns,omitempty"`
+	Comments int `json:"comments,omitempty"`
+	// Fields are the names of fields other than data, as far as they are few.
+	Fields []string `json:"fields,omitempty"`
+	// Mark says that the stream began with a byte order mark, Unterminated that no
+	// empty line followed the last event.
+	Mark         bool `json:"byteOrderMark,omitempty"`
+	Unterminated bool `json:"unterminated,omitempty"`
+}
+
+const (
+	// MaxEvent is how many bytes of an event are kept.
+	MaxEvent = 16 << 20
+	// mostFields bounds how many names of fields are told.
+	mostFields = 16
+)
+
+// sse reads a stream of server-sent events, line by line, in bounded memory. It takes
+// CR, LF and CRLF for the end of a line, as the standard of the format says.
+type sse struct {
+	in      *bufio.Reader
+	framing Framing
+	data    []byte
+	size    int  // of the data, kept or not
+	some    bool // a data line was read
+	begun   bool
+	skip    bool // a CR came: an LF after it belongs to it
+}
+
+func newSSE(in io.Reader) *sse { return &sse{in: bufio.NewReaderSize(in, 32<<10)} }
+
+// next returns the next event. After the last one it returns io.EOF, or the error
+// that cut the stream; an event that no empty line ended comes before it.
+func (s *sse) next() (piece, error) {
+	for {
+		empty, err := s.line()
+		switch {
+		case err != nil && s.some:
+			s.framing.Unterminated = true
+			return s.take(), nil
+		case err != nil:
+			return piece{}, err
+		case empty && s.some:
+			return s.take(), nil
+		}
+	}
+}
+
+func (s *sse) take() piece {
+	p := piece{data: s.data}
+	if s.size > len(s.data) {
+		p.size = s.size
+	}
+	s.framing.Events++
+	s.data, s.size, s.some = nil, 0, false
+	return p
+}
+
+// line reads one line and does what it says.
+func (s *sse) line() (empty bool, err error) {
+	var l field
+	for {
+		chunk, err := s.in.Peek(1)
+		if err != nil {
+			if l.length == 0 {
+				return false, err
+			}
+			s.close(&l)
+			return false, nil // the error comes again
+		}
+		if n := s.in.Buffered(); n > 1 {
+			chunk, _ = s.in.Peek(n)
+		}
+		if s.skip {
+			s.skip = false
+			if chunk[0] == '\n' {
+				s.read(1)
+				continue
+			}
+		}
+		if !s.begun {
+			s.begun = true
+			if mark, err := s.in.Peek(3); err == nil && string(mark) == "\uFEFF" {
+				s.framing.Mark = true
+				s.read(3)
+				continue
+			}
+		}
+		end := bytes.IndexAny(chunk, "\r\n")
+		if end < 0 {
+			s.add(&l, chunk)
+			s.read(len(chunk))
+			continue
+		}
+		s.add(&l, chunk[:end])
+		if chunk[end] == '\r' {
+			s.framing.Returns++
+			s.skip = true
+		}
+		s.read(end + 1)
+		s.close(&l)
+		return l.length == 0, nil
+	}
+}
+
+func (s *sse) read(n int) {
+	k, err := s.in.Discard(n)
+	s.framing.Bytes += k
+	if err != nil && !errors.Is(err, io.EOF) {
+		return // what was peeked at can be discarded
+	}
+}
+
+// field is a line while it is read: its name up to a colon, then its value.
+type field struct {
+	name   []byte
+	colon  bool
+	spaced bool // the blank behind the colon was looked for
+	length int
+	data   bool // it is data, and its value goes to the event
+}
+
+const longestName = 64
+
+// add takes more of a line.
+func (s *sse) add(l *field, more []byte) {
+	l.length += len(more)
+	if !l.colon {
+		name, value, found := bytes.Cut(more, []byte(":"))
+		l.name = append(l.name, name[:min(len(name), longestName)]...)
+		l.name = l.name[:min(len(l.name), longestName)]
+		if !found {
+			return
+		}
+		l.colon, more = true, value
+		s.named(l)
+	}
+	if !l.data || len(more) == 0 {
+		return
+	}
+	if !l.spaced {
+		l.spaced = true
+		more = bytes.TrimPrefix(more, []byte(" "))
+	}
+	s.size += len(more)
+	s.data = append(s.data, more[:max(0, min(len(more), MaxEvent-len(s.data)))]...)
+}
+
+// named begins the value of a field.
+func (s *sse) named(l *field) {
+	l.data = string(l.name) == "data"
+	if l.data && s.some {
+		s.size++
+		s.data = append(s.data, '\n')
+	}
+	s.some = s.some || l.data
+}
+
+// close ends a line.
+func (s *sse) close(l *field) {
+	switch {
+	case l.length == 0 || l.data:
+	case l.colon && len(l.name) == 0:
+		s.framing.Comments++
+	case !l.colon && string(l.name) == "data":
+		s.named(l)
+	default:
+		if name := string(l.name); len(s.framing.Fields) < mostFields && !slices.Contains(s.framing.Fields, name) {
+			s.framing.Fields = append(s.framing.Fields, name)
+		}
+	}
+}

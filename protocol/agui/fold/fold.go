@@ -1,0 +1,257 @@
+// Package fold makes of the events of AG-UI what a client shows: the messages of a
+// thread and its state. It follows the official client where the specification leaves
+// it open.
+package fold
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Message is a message of a thread, as it is posted.
+type Message map[string]any
+
+// ID returns the id of the message.
+func (m Message) ID() string { return m.text("id") }
+
+// Role returns the role of the message.
+func (m Message) Role() string { return m.text("role") }
+
+// Text returns the content of the message if that is a text.
+func (m Message) Text() string { return m.text("content") }
+
+func (m Message) text(key string) string { s, _ := m[key].(string); return s }
+
+// calls are the tool calls of a message of the assistant.
+func (m Message) calls() []any { list, _ := m["toolCalls"].([]any); return list }
+
+// Thread is a conversation as a client has it. The zero value is empty.
+type Thread struct {
+	Messages []Message
+	// State is a JSON text; nil is {}.
+	State json.RawMessage
+
+	chunk, call, thought string // the items to which a chunk without an id belongs
+}
+
+// Apply does what an event says. The error is that of a patch which does not apply: the
+// thread is then as it was.
+func (t *Thread) Apply(event wire.Value) error {
+	id, call := event.Get("messageId").Str(), event.Get("toolCallId").Str()
+	delta := event.Get("delta").Str()
+	switch event.Get("type").Str() {
+	case "TEXT_MESSAGE_START":
+		t.open(id, roleOf(event))
+	case "TEXT_MESSAGE_CONTENT":
+		t.say(id, delta)
+	case "TEXT_MESSAGE_CHUNK":
+		if id != "" {
+			t.chunk = id
+			t.open(id, roleOf(event))
+		}
+		t.say(t.chunk, delta)
+	case "REASONING_MESSAGE_START":
+		t.open(id, "reasoning")
+	case "REASONING_MESSAGE_CONTENT":
+		t.say(id, delta)
+	case "REASONING_MESSAGE_CHUNK":
+		if id != "" {
+			t.thought = id
+			t.open(id, "reasoning")
+		}
+		t.say(t.thought, delta)
+	case "TOOL_CALL_START":
+		t.begin(call, event)
+	case "TOOL_CALL_ARGS":
+		t.argue(call, delta)
+	case "TOOL_CALL_CHUNK":
+		if call != "" {
+			t.call = call
+			t.begin(call, event)
+		}
+		t.argue(t.call, delta)
+	case "TOOL_CALL_RESULT":
+		t.result(Message{"id": id, "role": "tool", "toolCallId": call, "content": decoded(event.Get("content"))})
+	case "STATE_SNAPSHOT":
+		t.State = slices.Clone(event.Get("snapshot").Raw())
+	case "STATE_DELTA":
+		return t.patch(event.Get("delta").Raw())
+	case "MESSAGES_SNAPSHOT":
+		t.replace(event.Get("messages"))
+	}
+	return nil
+}
+
+func roleOf(event wire.Value) string {
+	if role := event.Get("role").Str(); role != "" {
+		return role
+	}
+	return "assistant"
+}
+
+func decoded(v wire.Value) any {
+	var out any
+	_ = json.Unmarshal(v.Raw(), &out) // it has been parsed
+	return out
+}
+
+// Find returns the message with an id, nil if there is none.
+func (t *Thread) Find(id string) Message {
+	i := slices.IndexFunc(t.Messages, func(m Message) bool { return m.ID() == id })
+	if i < 0 {
+		return nil
+	}
+	return t.Messages[i]
+}
+
+func (t *Thread) open(id, role string) Message {
+	m := t.Find(id)
+	if m == nil {
+		m = Message{"id": id, "role": role, "content": ""}
+		t.Messages = append(t.Messages, m)
+	}
+	return m
+}
+
+func (t *Thread) say(id, delta string) {
+	if m := t.Find(id); m != nil {
+		m["content"] = m.Text() + delta
+	}
+}
+
+// begin adds a tool call to its message, or to one of its own.
+func (t *Thread) begin(id string, event wire.Value) {
+	if t.Call(id) != nil {
+		return
+	}
+	m := t.Find(event.Get("parentMessageId").Str())
+	if m == nil || m.Role() != "assistant" {
+		own := id
+		if parent := event.Get("parentMessageId").Str(); m == nil && parent != "" {
+			own = parent
+		}
+		m = Message{"id": own, "role": "assistant"}
+		t.Messages = append(t.Messages, m)
+	}
+	m["toolCalls"] = append(m.calls(), map[string]any{"id": id, "type": "function",
+		"function": map[string]any{"name": event.Get("toolCallName").Str(), "arguments": ""}})
+}
+
+// Call returns a tool call by its id, nil if there is none.
+func (t *Thread) Call(id string) map[string]any {
+	for _, m := range t.Messages {
+		for _, c := range m.calls() {
+			if call, _ := c.(map[string]any); call["id"] == id {
+				return call
+			}
+		}
+	}
+	return nil
+}
+
+// Unanswered returns the ids of the tool calls without a result, in their order.
+func (t *Thread) Unanswered() (ids []string) {
+	answered := map[any]bool{}
+	for _, m := range t.Messages {
+		answered[m["toolCallId"]] = true
+	}
+	for _, m := range t.Messages {
+		for _, c := range m.calls() {
+			if call, _ := c.(map[string]any); !answered[call["id"]] {
+				id, _ := call["id"].(string)
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+func (t *Thread) argue(id, delta string) {
+	if call := t.Call(id); call != nil {
+		if f, ok := call["function"].(map[string]any); ok {
+			args, _ := f["arguments"].(string)
+			f["arguments"] = args + delta
+		}
+	}
+}
+
+// result puts a message behind the one that made the call, and what answers its other
+// calls.
+func (t *Thread) result(m Message) {
+	at := slices.IndexFunc(t.Messages, func(o Message) bool {
+		return slices.ContainsFunc(o.calls(), func(c any) bool {
+			call, _ := c.(map[string]any)
+			return call["id"] == m["toolCallId"]
+		})
+	}) + 1
+	if at == 0 {
+		at = len(t.Messages)
+	}
+	for at < len(t.Messages) && t.Messages[at].Role() == "tool" {
+		at++
+	}
+	t.Messages = slices.Insert(t.Messages, at, m)
+}
+
+// replace takes the messages of a snapshot: those that are known keep their place, new
+// ones come last, and those of the client's own are kept.
+func (t *Thread) replace(list wire.Value) {
+	var fresh []Message
+	if json.Unmarshal(list.Raw(), &fresh) != nil {
+		return
+	}
+	known := map[string]Message{}
+	for _, m := range fresh {
+		known[m.ID()] = m
+	}
+	var out []Message
+	for _, m := range t.Messages {
+		if n, ok := known[m.ID()]; ok {
+			out = append(out, n)
+			delete(known, m.ID())
+		} else if m.Role() == "activity" || m.Role() == "reasoning" {
+			out = append(out, m)
+		}
+	}
+	for _, m := range fresh {
+		if _, left := known[m.ID()]; left {
+			out = append(out, m)
+			delete(known, m.ID())
+		}
+	}
+	t.Messages = out
+}
+
+func (t *Thread) patch(delta []byte) error {
+	next, err := Patched(t.State, delta)
+	if err == nil {
+		t.State = next
+	}
+	return err
+}
+
+// Patched applies an RFC 6902 patch to a document; nil is {}. The document stays as
+// it is.
+func Patched(doc, delta []byte) ([]byte, error) {
+	if doc == nil {
+		doc = []byte("{}")
+	}
+	patch, err := jsonpatch.DecodePatch(delta)
+	if err != nil {
+		return nil, fmt.Errorf("it is no JSON Patch: %w", err)
+	}
+	for _, op := range patch {
+		path, err := op.Path()
+		if err != nil || path != "" && !strings.HasPrefix(path, "/") {
+			return nil, fmt.Errorf("the path %q is no JSON Pointer", path)
+		}
+	}
+	return patch.ApplyWithOptions(doc, &jsonpatch.ApplyOptions{EnsurePathExistsOnAdd: false,
+		AllowMissingPathOnRemove: false})
+}

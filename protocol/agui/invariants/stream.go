@@ -1,0 +1,362 @@
+package invariants
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/protocol/agui/fold"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// phase is how far a run has come.
+type phase int
+
+const (
+	idle phase = iota // nothing has come
+	active
+	finished
+	failed
+)
+
+// family is a kind of item that is opened, continued and closed.
+type family int
+
+const (
+	text family = iota
+	tool
+	thought // a reasoning message
+	span    // of reasoning
+	families
+)
+
+// families of items as people call them, and the beginning of the types of their events.
+var (
+	called   = [families]string{"message", "tool call", "reasoning message", "reasoning span"}
+	prefixes = [families]string{"TEXT_MESSAGE_", "TOOL_CALL_", "REASONING_MESSAGE_", "REASONING_"}
+)
+
+// verb is what an event does to an item.
+type verb int
+
+const (
+	other verb = iota
+	opens
+	continues
+	closes
+	chunks
+)
+
+// means takes the type of an event apart.
+func means(kind string) (family, verb) {
+	for f, prefix := range prefixes {
+		rest, ok := strings.CutPrefix(kind, prefix)
+		if !ok {
+			continue
+		}
+		switch rest {
+		case "START":
+			return family(f), opens
+		case "CONTENT", "ARGS":
+			return family(f), continues
+		case "END":
+			return family(f), closes
+		case "CHUNK":
+			return family(f), chunks
+		}
+	}
+	return 0, other
+}
+
+type key struct {
+	family family
+	id     string
+}
+
+// item is a message, a tool call or a span.
+type item struct {
+	open, chunked bool
+	at            int // Seq of its opening
+	owner         string
+	role, name    string // of a tool call: name and parent
+	text          strings.Builder
+}
+
+// thread is what the streams of a thread share.
+type thread struct {
+	opened map[string]int // items by id, with the Seq of their first opening
+}
+
+// stream is the answer to one post.
+type stream struct {
+	ref     int
+	input   wire.Value
+	session string
+	thread  *thread
+	others  map[string]*thread
+
+	phase   phase
+	events  int
+	ended   int // Seq of the last RUN_FINISHED or RUN_ERROR
+	runs    int
+	runID   string
+	version string // declared on the last RUN_STARTED
+
+	items  map[key]*item
+	lanes  map[family]map[string]string // open chunk streams: the id by owner
+	steps  map[[2]string]int            // by owner and name
+	agents map[string]*agent
+
+	calls   []string // of the run, in their order
+	results map[string]int
+	state   json.RawMessage
+	widgets map[string]json.RawMessage // activities
+	last    float64                    // timestamp
+
+	useful, raw int // bytes
+}
+
+// agent is an invocation of a subagent.
+type agent struct{ announced, over, suspended bool }
+
+func newStream(ref int, input wire.Value, session string, t *thread) *stream {
+	s := &stream{ref: ref, input: input, session: session, thread: t, widgets: map[string]json.RawMessage{}}
+	if state := input.Get("state"); state.Exists() && !state.IsNull() {
+		s.state = state.Raw()
+	}
+	s.reset()
+	return s
+}
+
+// reset forgets what does not cross the boundary of a run.
+func (s *stream) reset() {
+	s.items, s.lanes, s.steps = map[key]*item{}, map[family]map[string]string{}, map[[2]string]int{}
+	s.agents, s.calls, s.results = map[string]*agent{}, nil, map[string]int{}
+}
+
+// modern reports whether the stream declares a version, so that the rules of 1.0 and
+// later hold.
+func (s *stream) modern() bool { return s.version != "" }
+
+// openItems are the items that are open, in the order of their opening.
+func (s *stream) openItems() (keys []key) {
+	for k, i := range s.items {
+		if i.open {
+			keys = append(keys, k)
+		}
+	}
+	slices.SortFunc(keys, func(a, b key) int { return s.items[a].at - s.items[b].at })
+	return keys
+}
+
+// chunk returns the item that a chunk continues or opens: first says that it opens one.
+// ambiguous says that it names none and could mean several.
+func (s *stream) chunk(f family, ev *event) (id string, first, ambiguous bool) {
+	lanes := s.lanes[f]
+	if ev.id != "" {
+		return ev.id, lanes[ev.owner] != ev.id, false
+	}
+	if id := lanes[ev.owner]; id != "" {
+		return id, false, false
+	}
+	if ev.owner != "" || len(lanes) == 0 {
+		return "", true, false
+	}
+	for _, only := range lanes {
+		id = only
+	}
+	return id, false, len(lanes) > 1
+}
+
+// closeChunks closes the chunk streams that an event ends.
+func (s *stream) closeChunks(ev *event) {
+	f, v := means(ev.kind)
+	switch {
+	case ev.kind == "" || ev.kind == "RAW" || strings.HasPrefix(ev.kind, "ACTIVITY_"),
+		ev.kind == "REASONING_ENCRYPTED_VALUE", ev.kind == "SUBAGENT_STARTED":
+		return
+	case strings.HasPrefix(ev.kind, "RUN_") || ev.kind == "MESSAGES_SNAPSHOT":
+		for owned := range s.lanes {
+			s.endLanes(owned, func(string) bool { return true }, "")
+		}
+		return
+	}
+	same := func(owner string) bool { return owner == ev.owner }
+	for owned := range s.lanes {
+		keep := ""
+		if v == chunks && owned == f {
+			if keep = ev.id; keep == "" {
+				continue // it goes on with what is open
+			}
+		}
+		s.endLanes(owned, same, keep)
+	}
+}
+
+// endLanes closes what is open in some lanes of a family, but for one item.
+func (s *stream) endLanes(f family, of func(owner string) bool, keep string) {
+	for owner, id := range s.lanes[f] {
+		if of(owner) && id != keep {
+			if i := s.items[key{f, id}]; i != nil {
+				i.open = false
+			}
+			delete(s.lanes[f], owner)
+		}
+	}
+}
+
+// fold does to the stream what an event says, whatever is wrong with it.
+func (s *stream) fold(ev *event) {
+	if ev.kind == "" {
+		return
+	}
+	s.events++
+	if ts, ok := ev.v.Get("timestamp").Float(); ok {
+		s.last = max(s.last, ts)
+	}
+	s.weigh(ev)
+	switch f, v := means(ev.kind); v {
+	case opens:
+		s.openItem(key{f, ev.id}, ev, false)
+	case continues:
+		if i := s.items[key{f, ev.id}]; i != nil {
+			i.text.WriteString(ev.v.Get("delta").Str())
+		}
+	case closes:
+		if i := s.items[key{f, ev.id}]; i != nil {
+			i.open = false
+		}
+	case chunks:
+		s.foldChunk(f, ev)
+	default:
+		s.foldOther(ev)
+	}
+}
+
+// weigh counts what an event brings, and what is raw of it.
+func (s *stream) weigh(ev *event) {
+	raw := len(ev.v.Get("rawEvent").Raw())
+	if ev.kind == "RAW" {
+		raw = len(ev.Raw)
+	}
+	s.raw += raw
+	s.useful += len(ev.Raw) - raw
+}
+
+func (s *stream) openItem(k key, ev *event, chunked bool) {
+	i := s.items[k]
+	if i == nil {
+		i = &item{}
+		s.items[k] = i
+		i.role, i.name = ev.v.Get("role").Str(), ev.v.Get("name").Str()
+		if k.family == tool {
+			i.role, i.name = ev.v.Get("parentMessageId").Str(), ev.v.Get("toolCallName").Str()
+			s.calls = append(s.calls, k.id)
+		}
+		i.owner = ev.owner
+	}
+	i.open, i.chunked, i.at = true, chunked, ev.Seq
+	if s.thread.opened[k.id] == 0 {
+		s.thread.opened[k.id] = ev.Seq
+	}
+	if a := s.agents[ev.owner]; a == nil && ev.owner != "" {
+		s.agents[ev.owner] = &agent{}
+	}
+}
+
+func (s *stream) foldChunk(f family, ev *event) {
+	id, first, ambiguous := s.chunk(f, ev)
+	if id == "" || ambiguous {
+		return
+	}
+	k := key{f, id}
+	if first {
+		s.openItem(k, ev, true)
+		if s.lanes[f] == nil {
+			s.lanes[f] = map[string]string{}
+		}
+		s.lanes[f][ev.owner] = id
+	}
+	if i := s.items[k]; i != nil {
+		i.text.WriteString(ev.v.Get("delta").Str())
+	}
+}
+
+func (s *stream) foldOther(ev *event) {
+	switch ev.kind {
+	case "RUN_STARTED":
+		s.reset()
+		s.phase, s.runs = active, s.runs+1
+		s.runID, s.version = ev.v.Get("runId").Str(), ev.v.Get("protocolVersion").Str()
+	case "RUN_FINISHED":
+		s.phase, s.ended = finished, ev.Seq
+	case "RUN_ERROR":
+		s.phase, s.ended = failed, ev.Seq
+	case "STEP_STARTED":
+		s.steps[[2]string{ev.owner, ev.v.Get("stepName").Str()}] = ev.Seq
+	case "STEP_FINISHED":
+		delete(s.steps, [2]string{ev.owner, ev.v.Get("stepName").Str()})
+	case "TOOL_CALL_RESULT":
+		if s.results[ev.id] == 0 {
+			s.results[ev.id] = ev.Seq
+		}
+		if id := ev.v.Get("messageId").Str(); s.thread.opened[id] == 0 {
+			s.thread.opened[id] = ev.Seq
+		}
+	case "STATE_SNAPSHOT":
+		s.state = slices.Clone(ev.v.Get("snapshot").Raw())
+	case "STATE_DELTA":
+		if next, err := fold.Patched(s.state, ev.v.Get("delta").Raw()); err == nil {
+			s.state = next
+		}
+	case "ACTIVITY_SNAPSHOT":
+		if replace, set := ev.v.Get("replace").Bool(); !set || replace || s.widgets[ev.id] == nil {
+			s.widgets[ev.id] = slices.Clone(ev.v.Get("content").Raw())
+		}
+	case "ACTIVITY_DELTA":
+		if next, err := fold.Patched(s.widgets[ev.id], ev.v.Get("patch").Raw()); err == nil && s.widgets[ev.id] != nil {
+			s.widgets[ev.id] = next
+		}
+	case "SUBAGENT_STARTED":
+		s.agents[ev.owner] = &agent{announced: true}
+	case "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
+		if a := s.agents[ev.owner]; a != nil {
+			a.over, a.suspended = true, ev.v.Path("outcome.type").Is("suspended")
+		}
+	}
+}
+
+// hasFrontTool reports whether the input offers a tool of a name.
+func (s *stream) hasFrontTool(name string) bool {
+	for t := range s.input.Get("tools").Items() {
+		if t.Get("name").Is(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// inputCall reports whether the messages of the input have a call of an id.
+func (s *stream) inputCall(id string) bool {
+	for m := range s.input.Get("messages").Items() {
+		for c := range m.Get("toolCalls").Items() {
+			if c.Get("id").Is(id) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// inputMessage is the message of the input with an id, missing if there is none.
+func (s *stream) inputMessage(id string) wire.Value {
+	for m := range s.input.Get("messages").Items() {
+		if m.Get("id").Is(id) {
+			return m
+		}
+	}
+	return wire.Value{}
+}
+
+func isEnd(ev *event) bool { return ev.Kind == transcript.Ended }

@@ -1,0 +1,190 @@
+package invariants
+
+import (
+	"errors"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+
+	"github.com/acp-test/acp-test/protocol/agui/fold"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// wellFormed says what is wrong with a patch as such; nil is nothing.
+func wellFormed(patch wire.Value) error {
+	if patch.Kind() != wire.Array {
+		return errors.New("it is no list of operations")
+	}
+	for op := range patch.Items() {
+		path := op.Get("path")
+		switch name := op.Get("op").Str(); {
+		case path.Kind() != wire.String || name == "":
+			return errors.New("an operation lacks op or path")
+		case path.Str() != "" && !strings.HasPrefix(path.Str(), "/"):
+			return errors.New("the path " + path.Str() + " is no JSON pointer: one begins with /")
+		case badEscape(path.Str()):
+			return errors.New("the path " + path.Str() + " has a ~ that is neither ~0 nor ~1")
+		case (name == "add" || name == "replace" || name == "test") && !op.Get("value").Exists():
+			return errors.New(name + " lacks a value")
+		case (name == "move" || name == "copy") && op.Get("from").Kind() != wire.String:
+			return errors.New(name + " lacks from")
+		}
+	}
+	return nil
+}
+
+func badEscape(pointer string) bool {
+	for {
+		_, rest, found := strings.Cut(pointer, "~")
+		if !found {
+			return false
+		}
+		if rest == "" || rest[0] != '0' && rest[0] != '1' {
+			return true
+		}
+		pointer = rest
+	}
+}
+
+// statePatch judges changes of the state.
+func statePatch() *rule {
+	r := newRule("STATE-PATCH", "A delta of the state is a JSON Patch, and applies to the state that the client has.")
+	form := r.fail("form", "a delta is no JSON Patch", "ST-002")
+	applies := r.fail("applies", "a delta does not apply to the state", "ST-003", "ST-006")
+	missing := r.fail("missing", "replace or remove is for a path that is not there", "ST-003")
+	r.see = func(w *watch, s *stream, ev *event) {
+		if ev.kind != "STATE_DELTA" {
+			return
+		}
+		w.Saw(form, applies, missing)
+		delta := ev.v.Get("delta")
+		if err := wellFormed(delta); err != nil {
+			w.find(form, ev, "", nil, "The delta is no JSON Patch: %v.", err)
+			return
+		}
+		if _, err := fold.Patched(s.state, delta.Raw()); errors.Is(err, jsonpatch.ErrMissing) {
+			w.find(missing, ev, "", nil,
+				"The delta is about a path that the state has not, and the client's state silently goes "+
+					"another way: %v.", err)
+		} else if err != nil {
+			w.find(applies, ev, "", nil, "The delta does not apply to the state: %v.", err)
+		}
+	}
+	return r
+}
+
+// activityPatch judges activities.
+func activityPatch() *rule {
+	r := newRule("ACTIVITY", "A delta of an activity comes after its snapshot, applies, and leaves an object.")
+	none := r.fail("no-snapshot", "a delta is for an activity without a snapshot", "ACT-001")
+	form := r.fail("applies", "a patch does not apply, or is none", "ACT-001")
+	object := r.fail("object", "a patch makes the content something else than an object", "ACT-001")
+	r.see = func(w *watch, s *stream, ev *event) {
+		if ev.kind != "ACTIVITY_DELTA" {
+			return
+		}
+		w.Saw(none, form, object)
+		content, patch := s.widgets[ev.id], ev.v.Get("patch")
+		if content == nil && s.inputMessage(ev.id).Exists() {
+			return
+		}
+		if content == nil {
+			w.find(none, ev, ev.id, nil, "ACTIVITY_DELTA is for %q, which has had no snapshot.", ev.id)
+			return
+		}
+		err := wellFormed(patch)
+		var next []byte
+		if err == nil {
+			next, err = fold.Patched(content, patch.Raw())
+		}
+		switch {
+		case err != nil:
+			w.find(form, ev, ev.id, nil, "The patch of activity %q does not apply: %v.", ev.id, err)
+		case !isObject(next):
+			w.find(object, ev, ev.id, nil, "The patch makes the content of activity %q something else than an object.", ev.id)
+		}
+	}
+	return r
+}
+
+func isObject(raw []byte) bool {
+	v, err := wire.Parse(raw)
+	return err == nil && v.Kind() == wire.Object
+}
+
+// messagesWhole judges snapshots of the messages.
+func messagesWhole() *rule {
+	r := newRule("MESSAGES", "A snapshot of the messages is the whole of them, as they were streamed.")
+	lost := r.fail("lost", "a message of the input is not in the snapshot", "MSG-001")
+	differs := r.warn("differs", "a message of the snapshot is not what was streamed", "MSG-002")
+	hollow := r.lint("hollow", "the snapshot has an empty message of the assistant", "MSG-002")
+	orphan := r.warn("orphan", "a tool message answers no call before it", "MSG-004")
+	twice := r.warn("twice", "two messages of the snapshot have the same id", "MSG-002")
+	r.see = func(w *watch, s *stream, ev *event) {
+		if ev.kind != "MESSAGES_SNAPSHOT" {
+			return
+		}
+		w.Saw(lost, differs, hollow, orphan, twice)
+		ids, calls := map[string]bool{}, map[string]bool{}
+		for m := range ev.v.Get("messages").Items() {
+			id, role := m.Get("id").Str(), m.Get("role").Str()
+			if ids[id] {
+				w.find(twice, ev, id, nil, "Two messages of the snapshot have the id %q.", id)
+			}
+			ids[id] = true
+			for c := range m.Get("toolCalls").Items() {
+				calls[c.Get("id").Str()] = true
+			}
+			if role == "tool" && !calls[m.Get("toolCallId").Str()] {
+				w.find(orphan, ev, id, nil, "The tool message %q answers %q, a call that does not stand before it.", id,
+					m.Get("toolCallId").Str())
+			}
+			if role == "assistant" && m.Get("toolCalls").Len() == 0 && m.Get("content").Str() == "" && s.items[key{text,
+				id}] == nil {
+				w.find(hollow, ev, id, nil, "The message %q of the snapshot says nothing, and was not streamed.", id)
+			}
+			if i := s.items[key{text, id}]; i != nil && !i.open && m.Get("content").Kind() == wire.String &&
+				m.Get("content").Str() != i.text.String() {
+				w.find(differs, ev, id, []int{i.at}, "The snapshot has %q as message %q, and %q was streamed.",
+					m.Get("content").Str(), id, i.text.String())
+			}
+		}
+		for m := range s.input.Get("messages").Items() {
+			if id := m.Get("id").Str(); m.Get("role").Is("user") && !ids[id] {
+				w.find(lost, ev, id, []int{s.ref}, "The user's message %q is not in the snapshot: the client drops it.", id)
+			}
+		}
+	}
+	return r
+}
+
+// restated judges that what the client has is not streamed again.
+func restated() *rule {
+	r := newRule("RESTATED", "A message that the input has is not streamed again: it would say it twice.")
+	again := r.fail("again", "the text of a message of the input is streamed again under its id", "RUN-011")
+	call := r.fail("call", "a tool call of the input is streamed again under its id", "RUN-011")
+	r.see = func(w *watch, s *stream, ev *event) {
+		f, v := means(ev.kind)
+		if v != closes || f != text && f != tool {
+			return
+		}
+		i := s.items[key{f, ev.id}]
+		if i == nil || i.text.Len() == 0 {
+			return
+		}
+		if f == text {
+			if m := s.inputMessage(ev.id); m.Exists() {
+				if w.Saw(again); m.Get("content").Str() == i.text.String() {
+					w.find(again, ev, ev.id, []int{s.ref, i.at}, "Message %q is streamed again, as the input has it.", ev.id)
+				}
+			}
+			return
+		}
+		if s.inputCall(ev.id) {
+			w.Saw(call)
+			w.find(call, ev, ev.id, []int{s.ref, i.at},
+				"The arguments of tool call %q are streamed again, which the input has.", ev.id)
+		}
+	}
+	return r
+}

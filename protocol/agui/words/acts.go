@@ -1,0 +1,436 @@
+package words
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/protocol/agui/endpoint"
+	"github.com/acp-test/acp-test/protocol/agui/fold"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+const openIt = "open it with thread NAME, or quote the text"
+
+func actCommands() []*scenarios.Command {
+	return []*scenarios.Command{{
+		Name: "thread", Group: "acts", Args: "NAME [id=ID]",
+		Summary: "begin another thread: a conversation with an id of its own",
+		Detail:  "A run begins the first one, main. Each has messages and a state, as a front end\nfolds them.",
+		Compile: compileThread,
+	}, {
+		Name: "run", Group: "acts", Captures: true,
+		Args:    "[THREAD] ['TEXT'] [state=JSON] [tools=JSON] [with=JSON] [without=FIELD,…] [HTTP…]",
+		Summary: "post the thread's messages, and what the user says, as a new run",
+		Detail: "The input is what the official client makes: all messages, the state as it is, a\n" +
+			"new run id. state= sets the state, tools= are those of the front end; with= adds or replaces\n" +
+			"members of the input, without= leaves some out. " +
+			"HTTP is method=, type= or accept=\n(- sends none), and header=NAME:VALUE.",
+		Compile: compileRun,
+	}, {
+		Name: "tool-result", Group: "acts", Args: "CALL 'TEXT'",
+		Summary: "add the front end's answer to a tool call; the next run has it",
+		Detail: "CALL is the name of a line that awaited an event of the call, or the number of a\n" +
+			"call among those without an answer, from 1.",
+		Compile: compileToolResult,
+	}, {
+		Name: "resume", Group: "acts", Captures: true,
+		Args:    "[THREAD] approve|reject|cancelled|payload=JSON [of=N,…] [id=ID] [with=JSON]",
+		Summary: "answer what the last run waits for, in a new run",
+		Detail: "Each interrupt is answered, or those of=N, counted from 1; id=ID answers one that\n" +
+			"is not open. approve and " +
+			"reject are {\"approved\":true} and false.",
+		Compile: compileResume,
+	}, {
+		Name: "hang-up", Group: "acts", Cuts: true, Args: "[THREAD]",
+		Summary: "close the connection of the thread's last run, as a front end does that stops it",
+		Compile: compileHangUp,
+	}, {
+		Name: "post", Group: "acts", Captures: true, Args: "RAW [HTTP…]",
+		Summary: "post bytes as they are, lawful or not",
+		Detail:  "Variables outside quotes are expanded. HTTP is as for run.",
+		Compile: compilePost,
+	}}
+}
+
+// http takes the words about HTTP off a line.
+func http(l *scenarios.Line) func(b *scenarios.Branch) (endpoint.Post, error) {
+	headers, opts := l.Every("header"), l.Options("method", "type", "accept")
+	for _, w := range headers {
+		if !strings.Contains(w.Raw(), ":") {
+			l.Usage(w.Column, "header= is NAME:VALUE")
+		}
+	}
+	return func(b *scenarios.Branch) (endpoint.Post, error) {
+		p := endpoint.Post{Method: opts["method"].Raw(), Type: opts["type"].Raw(), Accept: opts["accept"].Raw(),
+			Header: map[string]string{}, Patience: b.StepLimit() / 2}
+		for _, w := range headers {
+			text, err := b.Expand(w)
+			if err != nil {
+				return p, err
+			}
+			name, value, _ := strings.Cut(text, ":")
+			p.Header[name] = strings.TrimSpace(value)
+		}
+		return p, nil
+	}
+}
+
+func compileThread(l *scenarios.Line) scenarios.Step {
+	id := l.Options("id")["id"]
+	name := l.One(0, "a name for the thread")
+	l.AtMost(1)
+	if !script.IsName(name) || name == "any" {
+		return l.Usage(l.Rest[0].Column, "%q cannot name a thread: use letters, digits and _", name)
+	}
+	l.DeclareSession(name)
+	return func(ctx context.Context, b *scenarios.Branch) error {
+		if err := b.Begin(ctx); err != nil {
+			return err
+		}
+		given, err := b.Expand(id)
+		if err != nil {
+			return l.Fault(err)
+		}
+		b.Speak(opened(b, name, given))
+		b.Did(l)
+		return nil
+	}
+}
+
+// opened begins a thread.
+func opened(b *scenarios.Branch, name, id string) *scenarios.Session {
+	s := b.NewSession(name, b.Work())
+	if s.ID = id; id == "" {
+		s.ID = newID()
+	}
+	of(b).change(s.ID, func(*thread) {})
+	b.Opened(s)
+	return s
+}
+
+// need is the thread that an act is about.
+func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name string) (*scenarios.Session, error) {
+	if err := b.Begin(ctx); err != nil {
+		return nil, err
+	}
+	if name != "" && (name != "main" || b.Named(name) != nil) {
+		s := b.Named(name)
+		if s == nil {
+			return nil, l.Fault(b.NotOpen(name))
+		}
+		b.Speak(s)
+		return s, nil
+	}
+	if s := b.Session(); s != nil && name == "" {
+		return s, nil
+	}
+	return opened(b, "main", ""), nil
+}
+
+// order is what a run is posted with.
+type order struct {
+	text    string // of the user; "" says nothing new
+	state   json.RawMessage
+	members map[string]any
+	without []string
+	post    endpoint.Post
+}
+
+// runs posts a run of a thread.
+func (c *client) runs(b *scenarios.Branch, s *scenarios.Session, o *order) (transcript.Entry, error) {
+	var input map[string]any
+	c.change(s.ID, func(t *thread) {
+		if o.state != nil {
+			t.State = o.state
+		}
+		if o.text != "" {
+			t.Messages = append(t.Messages, fold.Message{"id": newID(), "role": "user", "content": o.text})
+		}
+		input = t.input(s.ID, newID())
+	})
+	maps.Copy(input, o.members)
+	for _, name := range o.without {
+		delete(input, name)
+	}
+	body, err := json.Marshal(input)
+	if err != nil {
+		return transcript.Entry{}, err
+	}
+	e, err := c.post(body, o.post)
+	if err == nil {
+		c.change(s.ID, func(t *thread) { t.run = e.Seq })
+		b.Prompted(s, e)
+		b.Acted(s, e)
+	}
+	return e, err
+}
+
+func compileRun(l *scenarios.Line) scenarios.Step {
+	web := http(l)
+	opts := l.Options("state", "tools", "with", "without")
+	name := ""
+	if n, ok := l.SessionName(0); ok {
+		name, l.Rest = n, l.Rest[1:]
+	}
+	l.AtMost(1, openIt)
+	var text script.Word
+	index := 0
+	if len(l.Rest) > 0 {
+		if !l.Rest[0].Quoted && !strings.HasPrefix(l.Rest[0].Raw(), "@") {
+			return l.Mistake(l.Rest[0].Column, openIt, "no thread %s is open", l.Rest[0].Raw())
+		}
+		text = l.Source(l.Rest[0])
+		index = l.DeclarePrompt(name, text)
+	}
+	state, tools, with := jsonOf(l, opts["state"]), jsonOf(l, opts["tools"]), jsonOf(l, opts["with"])
+	return func(ctx context.Context, b *scenarios.Branch) error {
+		s, err := need(ctx, b, l, name)
+		if err != nil {
+			return err
+		}
+		o := &order{members: map[string]any{}}
+		if o.text, err = b.Expand(text); err != nil {
+			return l.Fault(err)
+		}
+		if o.state, err = state(b); err != nil {
+			return l.Fault(err)
+		}
+		front, err := tools(b)
+		if err != nil {
+			return l.Fault(err)
+		}
+		if front != nil {
+			o.members["tools"] = front
+		}
+		if err := merge(b, with, o.members); err != nil {
+			return l.Fault(err)
+		}
+		if w := opts["without"]; w.Exists() {
+			o.without = strings.Split(w.Raw(), ",")
+		}
+		if o.post, err = web(b); err != nil {
+			return l.Fault(err)
+		}
+		if o.text != "" && b.Model() != nil {
+			b.Model().Begin(fakellm.Prompt{Session: s.ID, Name: s.Name, Index: index, Text: o.text})
+		}
+		b.CountResidents()
+		return posted(b, l, s, o)
+	}
+}
+
+// posted posts a run on behalf of a line.
+func posted(b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, o *order) error {
+	if _, err := b.Alive(l); err != nil {
+		return err
+	}
+	e, err := of(b).runs(b, s, o)
+	if err != nil {
+		return b.Unsent(l, err)
+	}
+	b.Name(l.Alias, e)
+	return nil
+}
+
+// jsonOf reads a word that is JSON once its variables are replaced; nil if it is not
+// there.
+func jsonOf(l *scenarios.Line, w script.Word) func(b *scenarios.Branch) (json.RawMessage, error) {
+	if w.Exists() {
+		w = l.Source(w)
+	}
+	if text, ok := w.Literal(); w.Exists() && ok && !json.Valid([]byte(text)) {
+		l.Usage(w.Column, "%s is no JSON", text)
+	}
+	return func(b *scenarios.Branch) (json.RawMessage, error) {
+		if !w.Exists() {
+			return nil, nil
+		}
+		text, err := b.Expand(w)
+		if err == nil && !json.Valid([]byte(text)) {
+			err = fmt.Errorf("%s is no JSON", text)
+		}
+		return json.RawMessage(text), err
+	}
+}
+
+// merge adds the members of a JSON object to others.
+func merge(b *scenarios.Branch, with func(*scenarios.Branch) (json.RawMessage, error), into map[string]any) error {
+	raw, err := with(b)
+	if raw == nil || err != nil {
+		return err
+	}
+	var more map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &more); err != nil {
+		return fmt.Errorf("with= is a JSON object: %w", err)
+	}
+	for key, value := range more {
+		into[key] = value
+	}
+	return nil
+}
+
+func compileToolResult(l *scenarios.Line) scenarios.Step {
+	call := l.Need(0, "a tool call")
+	text := l.Source(l.Need(1, "what it gave"))
+	l.AtMost(2)
+	return func(ctx context.Context, b *scenarios.Branch) error {
+		s, err := need(ctx, b, l, "")
+		if err != nil {
+			return err
+		}
+		content, err := b.Expand(text)
+		if err != nil {
+			return l.Fault(err)
+		}
+		id, err := b.Expand(call)
+		if err != nil {
+			return l.Fault(err)
+		}
+		of(b).change(s.ID, func(t *thread) {
+			if n, err := strconv.Atoi(id); err == nil {
+				open := t.Unanswered()
+				if id = ""; n >= 1 && n <= len(open) {
+					id = open[n-1]
+				}
+			}
+			if id != "" {
+				t.Messages = append(t.Messages, fold.Message{"id": newID(), "role": "tool", "toolCallId": id, "content": content})
+			}
+		})
+		if id == "" {
+			return noSituation(b, l, "a tool call that waits for an answer", "none")
+		}
+		b.Did(l)
+		return nil
+	}
+}
+
+// noSituation is the miss of an act for which the agent has left nothing to do.
+func noSituation(b *scenarios.Branch, l *scenarios.Line, expected, observed string) error {
+	f := b.Failure(l, transcript.Outcome{})
+	f.Expected, f.Observed = []string{expected}, observed
+	return &scenarios.Miss{Failure: f, Verdict: scenarios.Inconclusive}
+}
+
+func compileResume(l *scenarios.Line) scenarios.Step {
+	opts := l.Options("payload", "of", "id", "with")
+	payload, with := jsonOf(l, opts["payload"]), jsonOf(l, opts["with"])
+	name := ""
+	if n, ok := l.SessionName(0); ok {
+		name, l.Rest = n, l.Rest[1:]
+	}
+	choice := ""
+	if !opts["payload"].Exists() {
+		choice = l.Choice(0, "answer", "approve", "reject", "cancelled")
+		l.AtMost(1)
+	} else {
+		l.AtMost(0)
+	}
+	var only []int
+	if w := opts["of"]; w.Exists() {
+		for n := range strings.SplitSeq(w.Raw(), ",") {
+			only = append(only, l.Int(script.Text(n), 1, "of= is a list of numbers, from 1"))
+		}
+	}
+	return func(ctx context.Context, b *scenarios.Branch) error {
+		s, err := need(ctx, b, l, name)
+		if err != nil {
+			return err
+		}
+		given, err := payload(b)
+		if err != nil {
+			return l.Fault(err)
+		}
+		other, err := b.Expand(opts["id"])
+		if err != nil {
+			return l.Fault(err)
+		}
+		entries := []any{}
+		of(b).change(s.ID, func(t *thread) {
+			for i, x := range t.interrupts {
+				if other == "" && (only == nil || slices.Contains(only, i+1)) {
+					entries = append(entries, answerTo(x.id, choice, given))
+				}
+			}
+		})
+		if other != "" {
+			entries = append(entries, answerTo(other, choice, given))
+		}
+		if len(entries) == 0 {
+			return noSituation(b, l, "an interrupt that waits for an answer", "none")
+		}
+		o := &order{members: map[string]any{"resume": entries}, post: endpoint.Post{Patience: b.StepLimit() / 2}}
+		if err := merge(b, with, o.members); err != nil {
+			return l.Fault(err)
+		}
+		return posted(b, l, s, o)
+	}
+}
+
+func answerTo(id, choice string, payload json.RawMessage) map[string]any {
+	switch choice {
+	case "cancelled":
+		return map[string]any{"interruptId": id, "status": "cancelled"}
+	case "":
+		return map[string]any{"interruptId": id, "status": "resolved", "payload": payload}
+	}
+	return map[string]any{"interruptId": id, "status": "resolved",
+		"payload": map[string]any{"approved": choice == "approve"}}
+}
+
+func compileHangUp(l *scenarios.Line) scenarios.Step {
+	name := l.TakeSession(0, openIt)
+	l.AtMost(0)
+	return func(ctx context.Context, b *scenarios.Branch) error {
+		s, err := need(ctx, b, l, name)
+		if err != nil {
+			return err
+		}
+		run := 0
+		of(b).change(s.ID, func(t *thread) { run = t.run })
+		if run == 0 || !of(b).at.HangUp(run) {
+			return noSituation(b, l, "a run that goes on", "none")
+		}
+		b.Did(l)
+		return nil
+	}
+}
+
+func compilePost(l *scenarios.Line) scenarios.Step {
+	web := http(l)
+	source := l.Source(l.Need(0, "what to post"))
+	l.AtMost(1, "quote the text")
+	return func(ctx context.Context, b *scenarios.Branch) error {
+		if err := b.Begin(ctx); err != nil {
+			return err
+		}
+		if _, err := b.Alive(l); err != nil {
+			return err
+		}
+		text, err := b.Expand(source)
+		if err != nil {
+			return l.Fault(err)
+		}
+		p, err := web(b)
+		if err != nil {
+			return l.Fault(err)
+		}
+		e, err := of(b).post([]byte(text), p)
+		if err != nil {
+			return b.Unsent(l, err)
+		}
+		b.Excuse(e.Seq)
+		b.ExcuseAll()
+		b.Acted(b.Session(), e)
+		b.Name(l.Alias, e)
+		return nil
+	}
+}

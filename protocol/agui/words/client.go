@@ -1,0 +1,163 @@
+package words
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
+	"github.com/acp-test/acp-test/protocol/agui/endpoint"
+	"github.com/acp-test/acp-test/protocol/agui/fold"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
+)
+
+// client is the engine's side: a front end that posts runs and folds what comes.
+type client struct {
+	agent *transport.Agent
+	at    *endpoint.Endpoint
+
+	mu      sync.Mutex
+	threads map[string]*thread // by id
+}
+
+// thread is a conversation as the front end has it.
+type thread struct {
+	fold.Thread
+	run        int // Seq of the run that was posted last
+	interrupts []interrupt
+}
+
+// interrupt is what a run waits for.
+type interrupt struct{ id string }
+
+func newClient() scenarios.Client { return &client{threads: map[string]*thread{}} }
+
+func of(b *scenarios.Branch) *client { return b.Client().(*client) }
+
+// Connect implements scenarios.Client.
+func (c *client) Connect(a *transport.Agent, _ []string, _ bool) {
+	first := c.agent == nil
+	c.agent = a
+	c.at, _ = a.Transport().(*endpoint.Endpoint)
+	a.Receive(func(transcript.Entry) {})
+	if first {
+		// Here and not where frames are received: who awaits one finds it folded.
+		a.Transcript().Observe(c.receive)
+	}
+}
+
+// receive folds an entry of the agent.
+func (c *client) receive(e transcript.Entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.threads[e.Session]
+	if t == nil || aguiframe.Event(e) == "" {
+		return
+	}
+	v := e.JSON()
+	_ = t.Apply(v) // a patch that does not apply is for the rules to tell
+	if e.Method != "RUN_FINISHED" {
+		return
+	}
+	t.interrupts = nil
+	for i := range v.Path("outcome.interrupts").Items() {
+		t.interrupts = append(t.interrupts, interrupt{i.Get("id").Str()})
+	}
+}
+
+// change changes a thread, which is made if it is not there.
+func (c *client) change(id string, f func(t *thread)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.threads[id] == nil {
+		c.threads[id] = &thread{}
+	}
+	f(c.threads[id])
+}
+
+// newID makes an id of the front end's own, as most do.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// Greet implements scenarios.Client: it waits until the agent listens.
+func (c *client) Greet(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
+	if l == nil {
+		l = scenarios.Implied("the first run")
+	}
+	wait, cancel := b.Patience(ctx, start)
+	defer cancel()
+	err := c.at.Ready(wait, b.Transcript(), c.agent.Conn(), c.agent.HasProcess())
+	switch {
+	case err == nil:
+		return b.Greeted()
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	f := b.Failure(l, transcript.Outcome{Verdict: transcript.Unmeetable, Reason: err.Error()})
+	f.Expected, f.Observed = []string{"an agent that can be reached"}, "none"
+	f.Advice = "look at the server's output above; the profile's url, or --url, says where it is: it may name " +
+		"$PORT, which " +
+		"the server is told in PORT, or $PRINTED, the URL that it prints"
+	b.NotStarted(f)
+	return &scenarios.Miss{Failure: f, Effect: true}
+}
+
+// start names the wait for an agent that was just started.
+const start = "start"
+
+// Send implements scenarios.Client: it posts bytes as they are.
+func (c *client) Send(raw []byte) (transcript.Entry, error) {
+	return c.post(raw, endpoint.Post{})
+}
+
+func (c *client) post(body []byte, p endpoint.Post) (transcript.Entry, error) {
+	e := c.agent.Append(body)
+	p.Ref, p.Body = e.Seq, body
+	return e, c.at.Do(p)
+}
+
+// Disconnect implements scenarios.Client.
+func (*client) Disconnect() {}
+
+// Settle implements scenarios.Client.
+func (*client) Settle(context.Context) {}
+
+// Advertises implements scenarios.Client: no agent of AG-UI says what it can do.
+func (*client) Advertises(string) (has, known bool) { return false, false }
+
+// AgentInfo implements scenarios.Client: nor does one say what it is.
+func (*client) AgentInfo() (name, version string) { return "", "" }
+
+// Ports implements scenarios.Client.
+func (*client) Ports() ([]isolate.Port, error) { return nil, nil }
+
+// Masks implements scenarios.Client.
+func (*client) Masks() map[string]string { return nil }
+
+// Close implements scenarios.Client.
+func (*client) Close() error { return nil }
+
+// input is a RunAgentInput as the official client makes it.
+func (t *thread) input(threadID, runID string) map[string]any {
+	messages := []fold.Message{}
+	for _, m := range t.Messages {
+		if m.Role() != "activity" {
+			messages = append(messages, m)
+		}
+	}
+	state := t.State
+	if state == nil {
+		state = json.RawMessage("{}")
+	}
+	return map[string]any{"threadId": threadID, "runId": runID, "messages": messages, "state": state,
+		"tools": []any{}, "context": []any{}, "forwardedProps": map[string]any{}}
+}

@@ -1,0 +1,136 @@
+// Package words has what AG-UI adds to the scenario language: the commands of a front
+// end, the patterns of what an agent sends, and the front end that plays them.
+package words
+
+import (
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
+	"github.com/acp-test/acp-test/protocol/agui/endpoint"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/transport"
+)
+
+// Events are the types of events, those that are retired among them.
+var Events = []string{
+	"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "STEP_STARTED", "STEP_FINISHED",
+	"TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "TEXT_MESSAGE_CHUNK",
+	"TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_CHUNK", "TOOL_CALL_RESULT",
+	"STATE_SNAPSHOT", "STATE_DELTA", "MESSAGES_SNAPSHOT", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "RAW", "CUSTOM",
+	"REASONING_START", "REASONING_END", "REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT",
+	"REASONING_MESSAGE_END", "REASONING_MESSAGE_CHUNK", "REASONING_ENCRYPTED_VALUE",
+	"SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR",
+	"THINKING_START", "THINKING_END", "THINKING_TEXT_MESSAGE_START", "THINKING_TEXT_MESSAGE_CONTENT",
+	"THINKING_TEXT_MESSAGE_END",
+}
+
+// Add adds the words of AG-UI, and what the engine asks about its frames, to a protocol.
+func Add(p *scenarios.Protocol) {
+	p.Words = append(actCommands(), backCommands()...)
+	p.Kinds = kinds()
+	p.PatternHelp = "A path is looked up in the event, or in what the answer or its end has. " +
+		"arguments of\na tool call are all that has come of them.\n"
+	p.CapabilityHelp = ""
+	p.Client = newClient
+	p.Reach = func(url string) transport.Reaching { return endpoint.At(url) }
+	p.StopReasons = endings()
+	p.Prompts = func(e transcript.Entry) bool {
+		return e.Source == transcript.Editor && e.Kind == transcript.Request
+	}
+	p.TurnEnd = func(e transcript.Entry) (string, bool) {
+		end := endpoint.EndOf(e)
+		return end, end != ""
+	}
+	p.Said = func(e transcript.Entry) string {
+		if kind := aguiframe.Event(e); kind == "TEXT_MESSAGE_CONTENT" || kind == "TEXT_MESSAGE_CHUNK" {
+			return e.JSON().Get("delta").Str()
+		}
+		return ""
+	}
+	p.Stories = newStories
+	p.Stands = func(transcript.Entry) []string {
+		return []string{"toolCallId", "messageId", "runId", "outcome.interrupts.0.id"}
+	}
+	p.Brief = func(e transcript.Entry) string { return "status " + e.JSON().Get("status").Text() }
+	p.Start = func(method string) bool { return method == start }
+	p.Further = further
+}
+
+// endings are the ways in which a run may end, as patterns; the first is the plain one.
+func endings() []string {
+	return []string{"finished", "interrupt", "cancelled", "refused", "no-stream", "truncated", "hung-up", "unreachable"}
+}
+
+// kinds are the patterns of what an agent sends.
+func kinds() []scenarios.Kind {
+	of := func(name string) func(scenarios.Pattern, transcript.Entry, bool) bool {
+		return func(_ scenarios.Pattern, e transcript.Entry, own bool) bool { return own && endpoint.EndOf(e) == name }
+	}
+	help := map[string]string{
+		"finished":    "the end of a stream whose run finished: with success, or without an outcome",
+		"interrupt":   "the end of a stream whose run waits for an answer of the user",
+		"cancelled":   "the end of a stream whose run was stopped on purpose",
+		"error":       "the end of a stream whose run failed, with RUN_ERROR",
+		"refused":     "the end of an answer with another status than 200",
+		"no-stream":   "the end of an answer that is no event stream",
+		"truncated":   "the end of a stream without the end of its run",
+		"hung-up":     "the end of a stream that the client closed, before the end of its run",
+		"unreachable": "a post that nobody answered",
+	}
+	all := []scenarios.Kind{
+		{Name: "event", Arg: "TYPE", Help: "an event of this type", Of: "AG-UI", Events: Events, Inner: true,
+			Match: func(x scenarios.Pattern, e transcript.Entry, own bool) bool {
+				return own && aguiframe.Event(e) == x.Arg
+			}},
+		{Name: "said", Help: "a piece of the agent's text, in either form; delta is the text", Inner: true,
+			Match: streamed("TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK", "delta")},
+		{Name: "called", Help: "the beginning of a tool call, in either form; toolCallName, arguments", Inner: true,
+			Match: streamed("TOOL_CALL_START", "TOOL_CALL_CHUNK", "toolCallName")},
+		{Name: "thought", Help: "a piece of reasoning, in any form; delta is the text", Inner: true,
+			Match: func(x scenarios.Pattern, e transcript.Entry, own bool) bool {
+				return streamed("REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK", "delta")(x, e, own) ||
+					own && aguiframe.Event(e) == "THINKING_TEXT_MESSAGE_CONTENT"
+			}},
+		{Name: "answer", Help: "the head of an answer: status, type, headers.NAME", Inner: true,
+			Match: func(_ scenarios.Pattern, e transcript.Entry, own bool) bool {
+				return own && e.Source == transcript.Agent && e.Kind == transcript.Response
+			}},
+	}
+	for _, name := range append(endings(), "error") {
+		all = append(all, scenarios.Kind{Name: name, Help: help[name], Inner: true, Effect: true, Match: of(name)})
+	}
+	return all
+}
+
+// streamed matches an event of one type, or a chunk that has a member.
+func streamed(kind, chunk, member string) func(scenarios.Pattern, transcript.Entry, bool) bool {
+	return func(_ scenarios.Pattern, e transcript.Entry, own bool) bool {
+		of := aguiframe.Event(e)
+		return own && (of == kind || of == chunk && e.JSON().Get(member).Str() != "")
+	}
+}
+
+// further posts one more run in the thread that was used last, if it is idle.
+func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
+	c, s := of(b), b.Session()
+	if s == nil || c.at == nil {
+		return transcript.Entry{}, false
+	}
+	open, last := 0, ""
+	for e := range b.Transcript().All() {
+		switch {
+		case e.Source == transcript.Editor && e.Kind == transcript.Request:
+			open++
+		case e.Kind == transcript.Ended:
+			open--
+			last = endpoint.EndOf(e)
+		}
+	}
+	if open > 0 || last != "finished" && last != "error" {
+		return transcript.Entry{}, false
+	}
+	p.Session = s.ID
+	b.Model().Begin(p)
+	e, err := c.runs(b, s, &order{text: p.Text})
+	return e, err == nil
+}

@@ -1,0 +1,95 @@
+package webagent
+
+import "strings"
+
+// dressed is an event as the habits have it.
+func (r *run) dressed(e Event) []Event {
+	h := &r.Habits
+	if h.NoRole && e.Type() == "TEXT_MESSAGE_START" {
+		e = e.Without("role")
+	}
+	if h.Parts && e.Type() == "TOOL_CALL_RESULT" {
+		e["content"] = []any{map[string]any{"type": "text", "text": e["content"]}}
+	}
+	list := []Event{e}
+	for _, change := range []struct {
+		on bool
+		do func(Event) []Event
+	}{{h.Reopens, r.reopened}, {h.Retired, retired}, {h.Chunks, r.inChunks}} {
+		if !change.on {
+			continue
+		}
+		var next []Event
+		for _, e := range list {
+			next = append(next, change.do(e)...)
+		}
+		list = next
+	}
+	for i, e := range list {
+		if h.Times {
+			list[i] = e.With("timestamp", now())
+		}
+		if h.Raw && strings.HasSuffix(e.Type(), "_CONTENT") {
+			list[i] = list[i].With("rawEvent", map[string]any{"choices": []any{}})
+		}
+		if h.Subagent && attributable(e.Type()) {
+			list[i] = list[i].With("subagentRunId", "writer-"+r.in.RunID)
+		}
+	}
+	return list
+}
+
+func attributable(kind string) bool {
+	return strings.HasPrefix(kind, "TEXT_") || strings.HasPrefix(kind, "TOOL_CALL_") && kind != "TOOL_CALL_RESULT"
+}
+
+// reopened closes a message after each piece but opens it before the next.
+func (r *run) reopened(e Event) []Event {
+	if e.Type() != "TEXT_MESSAGE_CONTENT" {
+		return []Event{e}
+	}
+	id := e.Text("messageId")
+	return []Event{e, {"type": "TEXT_MESSAGE_END", "messageId": id},
+		{"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}}
+}
+
+// retired spells reasoning as it was before 1.0.
+func retired(e Event) []Event {
+	switch e.Type() {
+	case "REASONING_START", "REASONING_END":
+		return []Event{{"type": strings.Replace(e.Type(), "REASONING_", "THINKING_", 1)}}
+	case "REASONING_MESSAGE_START", "REASONING_MESSAGE_END":
+		return []Event{{"type": strings.Replace(e.Type(), "REASONING_", "THINKING_TEXT_", 1)}}
+	case "REASONING_MESSAGE_CONTENT":
+		return []Event{{"type": "THINKING_TEXT_MESSAGE_CONTENT", "delta": e["delta"]}}
+	}
+	return []Event{e}
+}
+
+// inChunks spells streamed items in the short form.
+func (r *run) inChunks(e Event) []Event {
+	kind := e.Type()
+	family, verb := "", ""
+	for _, f := range []string{"TEXT_MESSAGE_", "TOOL_CALL_", "REASONING_MESSAGE_"} {
+		if rest, ok := strings.CutPrefix(kind, f); ok {
+			family, verb = f, rest
+		}
+	}
+	switch verb {
+	case "START":
+		c := e.With("type", family+"CHUNK")
+		if family == "REASONING_MESSAGE_" {
+			c = c.Without("role")
+		}
+		return []Event{c}
+	case "CONTENT", "ARGS":
+		c := e.With("type", family+"CHUNK")
+		if r.Habits.Bare {
+			c = c.Without("messageId").Without("toolCallId")
+		}
+		return []Event{c}
+	case "END":
+		return nil
+	}
+	return []Event{e}
+}

@@ -1,0 +1,405 @@
+package webagent
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/refagent"
+)
+
+// run is one run while it goes on.
+type run struct {
+	*server
+	ctx    context.Context
+	in     *Input
+	w      http.ResponseWriter
+	port   *Port
+	number int
+	buf    bytes.Buffer
+
+	state      any
+	messages   []Message // of this run
+	sent, made int64
+}
+
+// newID makes an id.
+func newID(kind string) string {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return kind + "-" + hex.EncodeToString(b[:])
+}
+
+// send sends an event, by way of the habits and the hooks.
+func (r *run) send(kind string, members ...any) {
+	e := Event{"type": kind}
+	for i := 0; i < len(members); i += 2 {
+		e[members[i].(string)] = members[i+1]
+	}
+	if r.ctx.Err() != nil && !r.Hooks.Detached {
+		return
+	}
+	for _, e := range r.dressed(e) {
+		if r.Hooks.Send != nil {
+			r.Hooks.Send(r.port, e)
+			continue
+		}
+		r.write(e)
+	}
+}
+
+// write writes an event.
+func (r *run) write(e Event) {
+	data, err := json.Marshal(e)
+	if err != nil {
+		fmt.Fprintln(r.Log, "an event cannot be written:", err)
+		return
+	}
+	r.buf.Reset()
+	if r.Habits.Comments {
+		r.buf.WriteString(": still here\n\n")
+	}
+	if r.Habits.Fields {
+		fmt.Fprintf(&r.buf, "event: %s\nid: %d\n", e.Type(), r.number)
+	}
+	if r.Habits.Split {
+		data = append([]byte("{\ndata: "), data[1:]...)
+	}
+	r.buf.WriteString("data: ")
+	r.buf.Write(data)
+	r.buf.WriteString("\n\n")
+	if r.Habits.Spaced {
+		r.buf.WriteString("\n")
+	}
+	frame := r.buf.Bytes()
+	if r.Hooks.Frame != nil {
+		frame = r.Hooks.Frame(frame)
+	}
+	r.raw(frame)
+}
+
+func (r *run) raw(b []byte) {
+	_, _ = r.w.Write(b) // who has hung up is told by the context
+	_ = http.NewResponseController(r.w).Flush()
+}
+
+// interrupted ends a run that waits for answers.
+type interrupted struct{ list []map[string]any }
+
+func (interrupted) Error() string { return "the run waits for answers" }
+
+// pending ends a run that called tools of the front end.
+type pending struct{ ids []string }
+
+func (pending) Error() string { return "the run waits for the front end's tools" }
+
+// play plays the whole run.
+func (r *run) play() {
+	started := []any{"threadId", r.in.ThreadID, "runId", r.in.RunID}
+	if v := cmp.Or(r.Habits.Version, Version); v != "none" {
+		started = append(started, "protocolVersion", v)
+	}
+	if r.Habits.Echo {
+		started = append(started, "input", r.in.Whole)
+	}
+	r.send("RUN_STARTED", started...)
+	if when := r.Habits.State; when == "" || when == "initial" || when == "all" {
+		r.send("STATE_SNAPSHOT", "snapshot", r.state)
+	}
+	if r.Habits.Customs {
+		r.send("CUSTOM", "name", "acp-test.hello", "value", map[string]any{"run": r.number})
+	}
+	err := r.converse()
+	var waits interrupted
+	var front pending
+	finished := []any{"threadId", r.in.ThreadID, "runId", r.in.RunID}
+	switch {
+	case r.ctx.Err() != nil && !r.Hooks.Detached:
+		return // nobody is there
+	case errors.As(err, &waits):
+		r.snapshots(true)
+		finished = append(finished, "outcome", map[string]any{"type": "interrupt", "interrupts": waits.list})
+	case errors.As(err, &front):
+		r.snapshots(false)
+		outcome := map[string]any{"type": "success", "pendingToolCallIds": front.ids}
+		if r.Habits.NoPending || r.Habits.NoResults { // the list has all calls without a result
+			delete(outcome, "pendingToolCallIds")
+		}
+		if !r.Habits.NoOutcome {
+			finished = append(finished, "outcome", outcome)
+		}
+	case err != nil:
+		r.fail(err)
+		return
+	default:
+		r.snapshots(false)
+		if !r.Habits.NoOutcome {
+			finished = append(finished, "outcome", map[string]any{"type": "success"})
+		}
+	}
+	if r.sent+r.made > 0 && !r.Habits.NoUsage {
+		finished = append(finished, "usage", []any{map[string]any{"inputTokens": r.sent, "outputTokens": r.made,
+			"totalTokens": r.sent + r.made}})
+	}
+	r.send("RUN_FINISHED", finished...)
+}
+
+// fail ends the run with an error that says what people may know.
+func (r *run) fail(err error) {
+	message := "the model request failed"
+	if status := refagent.Refused(err); status > 0 {
+		message = fmt.Sprintf("the model answered with HTTP status %d", status)
+	}
+	if r.Habits.Terse {
+		message = "the run failed"
+	}
+	fmt.Fprintln(r.Log, "the run failed:", err)
+	members := []any{"message", message}
+	if code := cmp.Or(r.Habits.Code, "MODEL_INVOCATION_ERROR"); code != "-" {
+		members = append(members, "code", code)
+	}
+	r.send("RUN_ERROR", members...)
+}
+
+// snapshots sends what the client should have at the end.
+func (r *run) snapshots(must bool) {
+	if when := r.Habits.State; must || when == "final" || when == "all" {
+		r.send("STATE_SNAPSHOT", "snapshot", r.state)
+	}
+	if must || !r.Habits.NoMessages {
+		all := []Message{}
+		for _, m := range r.in.Messages {
+			if m.Role != "activity" {
+				all = append(all, m)
+			}
+		}
+		r.send("MESSAGES_SNAPSHOT", "messages", append(all, r.messages...))
+	}
+}
+
+// maxRequests is how often one run may ask the model.
+const maxRequests = 20
+
+// converse answers what is open, asks the model, runs the tools it wants, and asks again.
+func (r *run) converse() error {
+	if err := r.resume(); err != nil {
+		return err
+	}
+	for range maxRequests {
+		calls, message, err := r.reply()
+		if err != nil || len(calls) == 0 {
+			return err
+		}
+		if err := r.carryOut(calls, message); err != nil {
+			return err
+		}
+	}
+	return errors.New("the model asks for tools again and again")
+}
+
+// history is what the model is asked with.
+func (r *run) history() (list []refagent.ModelMessage) {
+	for _, c := range r.in.Context {
+		list = append(list, refagent.ModelMessage{Role: "system", Text: c.Description + ": " + c.Value})
+	}
+	for _, m := range append(append([]Message{}, r.in.Messages...), r.messages...) {
+		n := refagent.ModelMessage{Role: m.Role, Text: m.text(), CallID: m.ToolCallID}
+		switch m.Role {
+		case "reasoning", "activity":
+			continue
+		case "developer":
+			n.Role = "system"
+		}
+		for _, c := range m.ToolCalls {
+			n.Calls = append(n.Calls, refagent.ModelCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+		}
+		list = append(list, n)
+	}
+	if r.Hooks.Request != nil {
+		list = r.Hooks.Request(r.in, list)
+	}
+	return list
+}
+
+// step tells of a phase of the run.
+func (r *run) step(kind, name string) {
+	if r.Habits.Activities {
+		if kind == "STEP_STARTED" {
+			r.send("ACTIVITY_SNAPSHOT", "messageId", "act-"+r.in.RunID, "activityType", "PLAN", "content",
+				map[string]any{"step": name})
+		} else {
+			r.send("ACTIVITY_DELTA", "messageId", "act-"+r.in.RunID, "activityType", "PLAN", "patch",
+				[]any{map[string]any{"op": "add", "path": "/done", "value": true}})
+		}
+	}
+	if !r.Habits.NoSteps {
+		r.send(kind, "stepName", name)
+	}
+}
+
+// speaker streams one reply of the model.
+type speaker struct {
+	run     *run
+	text    string // id of the message that is open
+	thought string // of the reasoning
+	message Message
+	calls   []Call
+	open    []bool
+	said    strings.Builder
+	held    strings.Builder // of a text that is said in one piece
+}
+
+// reply asks the model once and passes on what it says while it says it.
+func (r *run) reply() ([]Call, string, error) {
+	r.step("STEP_STARTED", "model")
+	offers := r.offers()
+	sp := &speaker{run: r, message: Message{ID: newID("msg"), Role: "assistant"}}
+	sub := ""
+	if r.Habits.Announces {
+		sub = newID("sub")
+		r.send("SUBAGENT_STARTED", "subagentRunId", sub, "name", "writer")
+	}
+	if r.Habits.Silent {
+		sp.say("")
+	}
+	n := 0
+	answer, err := r.model.Ask(r.ctx, r.history(), offers, func(p refagent.Piece) {
+		n++
+		list := []refagent.Piece{p}
+		if r.Hooks.Piece != nil {
+			list = r.Hooks.Piece(n, p)
+		}
+		for _, p := range list {
+			sp.piece(p)
+		}
+	})
+	r.sent, r.made = r.sent+answer.Sent, r.made+answer.Made
+	sp.close()
+	if sub != "" {
+		r.send("SUBAGENT_FINISHED", "subagentRunId", sub)
+	}
+	r.step("STEP_FINISHED", "model")
+	if err != nil {
+		return nil, "", err
+	}
+	if sp.said.Len() > 0 || len(sp.calls) > 0 {
+		m := sp.message
+		if sp.said.Len() > 0 {
+			m.Content, _ = json.Marshal(sp.said.String()) // a text has a form
+		}
+		if m.ToolCalls = sp.calls; sp.said.Len() == 0 && !r.Habits.Silent {
+			m.ID = sp.calls[0].ID // as a client has it that was told of no message
+		}
+		r.messages = append(r.messages, m)
+	}
+	return sp.calls, sp.message.ID, nil
+}
+
+// piece passes on a part of the reply.
+func (sp *speaker) piece(p refagent.Piece) {
+	switch {
+	case p.Call:
+		sp.endThought()
+		if !sp.run.Habits.Late {
+			sp.endText()
+		}
+		sp.call(p)
+	case p.Thought != "":
+		sp.think(p.Thought)
+	default:
+		sp.endThought()
+		sp.said.WriteString(p.Text)
+		sp.say(p.Text)
+	}
+}
+
+func (sp *speaker) say(text string) {
+	r := sp.run
+	if sp.text == "" {
+		sp.text = sp.message.ID
+		r.send("TEXT_MESSAGE_START", "messageId", sp.text, "role", "assistant")
+	}
+	switch {
+	case text == "":
+	case r.Habits.Whole:
+		sp.held.WriteString(text)
+	default:
+		r.send("TEXT_MESSAGE_CONTENT", "messageId", sp.text, "delta", text)
+	}
+}
+
+func (sp *speaker) endText() {
+	if sp.text == "" {
+		return
+	}
+	if sp.held.Len() > 0 {
+		sp.run.send("TEXT_MESSAGE_CONTENT", "messageId", sp.text, "delta", sp.held.String())
+		sp.held.Reset()
+	}
+	sp.run.send("TEXT_MESSAGE_END", "messageId", sp.text)
+	sp.text = ""
+}
+
+func (sp *speaker) think(text string) {
+	if sp.thought == "" {
+		sp.thought = newID("think")
+		sp.run.send("REASONING_START", "messageId", sp.thought)
+		sp.run.send("REASONING_MESSAGE_START", "messageId", sp.thought, "role", "reasoning")
+	}
+	sp.run.send("REASONING_MESSAGE_CONTENT", "messageId", sp.thought, "delta", text)
+}
+
+func (sp *speaker) endThought() {
+	if sp.thought != "" {
+		sp.run.send("REASONING_MESSAGE_END", "messageId", sp.thought)
+		sp.run.send("REASONING_END", "messageId", sp.thought)
+		sp.thought = ""
+	}
+}
+
+// call passes on a piece of a tool call. A piece with a new id that repeats an index
+// begins another call.
+func (sp *speaker) call(p refagent.Piece) {
+	at := p.Index
+	if at >= len(sp.calls) || p.ID != "" && sp.calls[at].ID != p.ID {
+		at = len(sp.calls)
+		c := Call{ID: p.ID, Type: "function"}
+		if c.ID == "" {
+			c.ID = newID("call")
+		}
+		c.Function.Name = p.Name
+		sp.calls, sp.open = append(sp.calls, c), append(sp.open, true)
+		members := []any{"toolCallId", c.ID, "toolCallName", p.Name}
+		if !sp.run.Habits.Own && (sp.said.Len() > 0 || sp.run.Habits.Silent) {
+			members = append(members, "parentMessageId", sp.message.ID)
+		}
+		sp.run.send("TOOL_CALL_START", members...)
+	}
+	if p.Arguments != "" {
+		sp.calls[at].Function.Arguments += p.Arguments
+		sp.run.send("TOOL_CALL_ARGS", "toolCallId", sp.calls[at].ID, "delta", p.Arguments)
+	}
+}
+
+// close ends all that is open.
+func (sp *speaker) close() {
+	sp.endThought()
+	for i, open := range sp.open {
+		if open {
+			sp.run.send("TOOL_CALL_END", "toolCallId", sp.calls[i].ID)
+			sp.open[i] = false
+		}
+	}
+	sp.endText()
+}
+
+// now is the time as events have it.
+func now() int64 { return time.Now().UnixMilli() }

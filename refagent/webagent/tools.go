@@ -1,0 +1,252 @@
+package webagent
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/refagent"
+)
+
+// tool is something that the model may call and the agent does itself.
+type tool struct {
+	name, about string
+	needs       []string // its arguments
+	gated       bool     // the user has to approve it
+	run         func(r *run, args map[string]any) (string, error)
+}
+
+func tools() []tool {
+	return []tool{
+		{"read_file", "Read a text file", []string{"path"}, false, (*run).readFile},
+		{"write_file", "Create or overwrite a text file", []string{"path", "content"}, false, (*run).writeFile},
+		{"edit_file", "Replace one passage of a text file", []string{"path", "old", "new"}, false, (*run).editFile},
+		{"delete_file", "Delete a file", []string{"path"}, true, (*run).deleteFile},
+		{"run_shell", "Run a shell command", []string{"command"}, true, (*run).shell},
+		{"set_state", "Change the state that the user sees", []string{"path", "value"}, false, (*run).setState},
+	}
+}
+
+// offers are the tools that the model is told of.
+func (r *run) offers() (list []refagent.Offer) {
+	for _, t := range tools() {
+		properties := map[string]any{}
+		for _, name := range t.needs {
+			properties[name] = map[string]any{"type": "string"}
+		}
+		if t.name == "set_state" {
+			properties["value"] = map[string]any{}
+		}
+		list = append(list, refagent.Offer{Name: t.name, About: t.about,
+			Schema: map[string]any{"type": "object", "properties": properties, "required": t.needs}})
+	}
+	for _, t := range r.in.Tools {
+		schema := t.Parameters
+		if schema == nil {
+			schema = map[string]any{"type": "object"}
+		}
+		list = append(list, refagent.Offer{Name: t.Name, About: t.Description, Schema: schema})
+	}
+	return list
+}
+
+// gated reports whether a tool needs an approval.
+func (r *run) gated(name string) bool {
+	at := slices.IndexFunc(tools(), func(t tool) bool { return t.name == name })
+	ask := at >= 0 && tools()[at].gated
+	if r.Hooks.Ask != nil {
+		ask = r.Hooks.Ask(name, ask)
+	}
+	return ask
+}
+
+// interruptOf is what asks for the approval of a call.
+func interruptOf(c Call) map[string]any {
+	return map[string]any{"id": "int-" + c.ID, "reason": "tool_call", "toolCallId": c.ID,
+		"message": fmt.Sprintf("May the agent use %s?", c.Function.Name),
+		"responseSchema": map[string]any{"type": "object",
+			"properties": map[string]any{"approved": map[string]any{"type": "boolean"}}, "required": []string{"approved"}}}
+}
+
+// carryOut does what the calls of a reply ask for. The error ends the run.
+func (r *run) carryOut(calls []Call, _ string) error {
+	var waits []map[string]any
+	var front []string
+	for _, c := range calls {
+		switch {
+		case r.in.frontTool(c.Function.Name):
+			front = append(front, c.ID)
+		case r.gated(c.Function.Name):
+			waits = append(waits, interruptOf(c))
+		default:
+			r.answer(c, r.perform(c))
+		}
+	}
+	switch {
+	case r.ctx.Err() != nil && !r.Hooks.Detached:
+		return r.ctx.Err()
+	case waits != nil:
+		return interrupted{waits}
+	case front != nil:
+		return pending{front}
+	}
+	return nil
+}
+
+// resume does what the client's answers say about the calls that are open.
+func (r *run) resume() error {
+	answered := map[string]bool{}
+	for _, m := range r.in.Messages {
+		answered[m.ToolCallID] = true
+	}
+	var waits []map[string]any
+	for _, m := range r.in.Messages {
+		for _, c := range m.ToolCalls {
+			if answered[c.ID] || !r.gated(c.Function.Name) {
+				continue
+			}
+			approved, given := false, false
+			for _, e := range r.in.Resume {
+				if e.InterruptID == "int-"+c.ID {
+					payload, _ := e.Payload.(map[string]any)
+					approved, given = e.Status == "resolved" && payload["approved"] == true, true
+				}
+			}
+			if r.Hooks.Answer != nil {
+				approved, given = r.Hooks.Answer(approved, given)
+			}
+			switch {
+			case !given:
+				waits = append(waits, interruptOf(c))
+			case approved:
+				r.answer(c, r.perform(c))
+			default:
+				r.answer(c, "The user does not allow it.")
+			}
+		}
+	}
+	if waits != nil {
+		return interrupted{waits}
+	}
+	return nil
+}
+
+// perform runs a tool and returns what the model is told.
+func (r *run) perform(c Call) string {
+	if r.ctx.Err() != nil && !r.Hooks.Detached {
+		return "The user has left."
+	}
+	at := slices.IndexFunc(tools(), func(t tool) bool { return t.name == c.Function.Name })
+	if at < 0 {
+		return fmt.Sprintf("Error: there is no tool %q", c.Function.Name)
+	}
+	var args map[string]any
+	if err := json.Unmarshal([]byte(c.Function.Arguments), &args); err != nil {
+		return "Error: the arguments are no JSON object: " + err.Error()
+	}
+	result, err := tools()[at].run(r, args)
+	if err != nil {
+		result = "Error: " + err.Error()
+	}
+	return result
+}
+
+// answer tells the client and the model what a call gave.
+func (r *run) answer(c Call, result string) {
+	content, _ := json.Marshal(result) // a text has a form
+	m := Message{ID: newID("msg"), Role: "tool", ToolCallID: c.ID, Content: content}
+	if r.Hooks.Result != nil {
+		result = r.Hooks.Result(c.Function.Name, result)
+	}
+	r.messages = append(r.messages, m)
+	if !r.Habits.NoResults {
+		r.send("TOOL_CALL_RESULT", "messageId", m.ID, "toolCallId", c.ID, "content", result, "role", "tool")
+	}
+}
+
+func str(args map[string]any, key string) string { s, _ := args[key].(string); return s }
+
+// path is a file of the agent's directory, or an absolute one.
+func (r *run) path(args map[string]any) string {
+	name := str(args, "path")
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(r.Dir, name)
+}
+
+func (r *run) readFile(args map[string]any) (string, error) {
+	data, err := os.ReadFile(r.path(args))
+	return string(data), err
+}
+
+func (r *run) writeFile(args map[string]any) (string, error) {
+	err := os.MkdirAll(filepath.Dir(r.path(args)), 0o755)
+	if err == nil {
+		err = os.WriteFile(r.path(args), []byte(str(args, "content")), 0o644)
+	}
+	return "The file is written.", err
+}
+
+func (r *run) editFile(args map[string]any) (string, error) {
+	data, err := os.ReadFile(r.path(args))
+	if err != nil {
+		return "", err
+	}
+	before, after, found := strings.Cut(string(data), str(args, "old"))
+	if !found {
+		return "", fmt.Errorf("the file has no such passage")
+	}
+	return "The file is changed.", os.WriteFile(r.path(args), []byte(before+str(args, "new")+after), 0o644)
+}
+
+func (r *run) deleteFile(args map[string]any) (string, error) {
+	return "The file is deleted.", os.Remove(r.path(args))
+}
+
+func (r *run) shell(args map[string]any) (string, error) {
+	c := exec.CommandContext(r.ctx, "sh", "-c", str(args, "command"))
+	c.Dir = r.Dir
+	out, err := c.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return string(out), nil
+}
+
+// setState changes the state at a JSON pointer, and makes the objects above it.
+func (r *run) setState(args map[string]any) (string, error) {
+	pointer := str(args, "path")
+	if pointer == "" || pointer[0] != '/' {
+		return "", fmt.Errorf("%q is no JSON pointer", pointer)
+	}
+	at, ok := r.state.(map[string]any)
+	if !ok {
+		at = map[string]any{}
+		r.state = at
+		r.send("STATE_SNAPSHOT", "snapshot", at)
+	}
+	var patch []any
+	keys := strings.Split(pointer[1:], "/")
+	done := ""
+	for _, key := range keys[:len(keys)-1] {
+		done += "/" + key
+		inner, ok := at[unescaped(key)].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			at[unescaped(key)] = inner
+			patch = append(patch, map[string]any{"op": "add", "path": done, "value": map[string]any{}})
+		}
+		at = inner
+	}
+	at[unescaped(keys[len(keys)-1])] = args["value"]
+	patch = append(patch, map[string]any{"op": "add", "path": pointer, "value": args["value"]})
+	r.send("STATE_DELTA", "delta", patch)
+	return "The state is changed.", nil
+}
+
+func unescaped(key string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(key) }

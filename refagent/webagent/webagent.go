@@ -1,0 +1,350 @@
+// Package webagent is the reference agent as a server of AG-UI: correct on purpose, small,
+// and with nothing in common with what judges it. Each run is told all it needs by its
+// input; between runs the server keeps nothing.
+package webagent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/refagent"
+)
+
+// Version is the version of the protocol that the agent declares.
+const Version = "1.1"
+
+// Options is everything that a server depends on. Listen or Listener is needed.
+type Options struct {
+	// Listen is the address, HOST:PORT; port 0 is any that is free. Listener is used
+	// instead, if it is set.
+	Listen   string
+	Listener net.Listener
+	// Out gets one line with the URL, Log what people may want to know; nil: nothing.
+	Out, Log io.Writer
+	// Getenv looks up the model, see refagent.EnvBaseURL.
+	Getenv func(string) string
+	// Dir is the directory of the files that tools work on.
+	Dir string
+	// Hooks are the seams of faults, Habits what another correct agent does.
+	Hooks  Hooks
+	Habits Habits
+}
+
+// turn is a run of a thread.
+type turn struct {
+	client context.Context // ends when the client hangs up
+	over   chan struct{}
+}
+
+// server is one server while it runs.
+type server struct {
+	Options
+	model *refagent.Model
+	mu    sync.Mutex
+	busy  map[string]*turn // threads with a run
+	runs  int
+}
+
+// Serve serves until ctx ends.
+func Serve(ctx context.Context, o Options) error {
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	l := o.Listener
+	if l == nil {
+		var err error
+		if l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", o.Listen); err != nil {
+			return fmt.Errorf("serving AG-UI: %w", err)
+		}
+	}
+	s := &server{Options: o, model: refagent.OpenModel(o.Getenv), busy: map[string]*turn{}}
+	defer s.model.Close()
+	h := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
+	if o.Out != nil {
+		fmt.Fprintf(o.Out, "serving AG-UI at http://%s/\n", l.Addr())
+	}
+	stop := context.AfterFunc(ctx, func() { h.Close() })
+	defer stop()
+	if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving AG-UI: %w", err)
+	}
+	return nil
+}
+
+// mostInput is how large an input may be.
+const mostInput = 64 << 20
+
+// ServeHTTP serves one run.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		refuse(w, http.StatusMethodNotAllowed, "a run is posted")
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostInput))
+	if err != nil {
+		refuse(w, http.StatusBadRequest, "the input cannot be read: "+err.Error())
+		return
+	}
+	in, err := parse(body)
+	if s.Hooks.Parse != nil {
+		in, err = s.Hooks.Parse(body, in, err)
+	}
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	done, free := s.enter(r.Context(), in.ThreadID)
+	if !free {
+		refuse(w, http.StatusConflict, "another run of the thread goes on")
+		return
+	}
+	defer done()
+	w.Header().Set("Content-Type", "text/event-stream")
+	if s.Habits.Charset {
+		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	}
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("X-Accel-Buffering", "no")
+	if s.Hooks.Head != nil {
+		s.Hooks.Head(w.Header())
+	}
+	ctx := r.Context()
+	if s.Hooks.Detached {
+		ctx = context.WithoutCancel(ctx)
+	}
+	w.WriteHeader(http.StatusOK)
+	s.mu.Lock()
+	s.runs++
+	n := s.runs
+	s.mu.Unlock()
+	run := &run{server: s, ctx: ctx, in: in, w: w, number: n, state: in.State}
+	run.port = &Port{run: run, Input: in, Notes: map[string]any{}, Run: n}
+	_ = http.NewResponseController(w).Flush() // who hung up is told by the context
+	run.play()
+	if s.Hooks.End != nil {
+		s.Hooks.End(run.port)
+	}
+}
+
+// enter begins a run of a thread; free is false if one goes on.
+func (s *server) enter(ctx context.Context, thread string) (done func(), free bool) {
+	for {
+		s.mu.Lock()
+		other := s.busy[thread]
+		if other == nil || s.Hooks.Mixes {
+			mine := &turn{ctx, make(chan struct{})}
+			s.busy[thread] = mine
+			s.mu.Unlock()
+			return func() {
+				s.mu.Lock()
+				delete(s.busy, thread)
+				s.mu.Unlock()
+				close(mine.over)
+			}, true
+		}
+		s.mu.Unlock()
+		if !s.Habits.Queues && other.client.Err() == nil {
+			return nil, false
+		}
+		select {
+		case <-other.over:
+		case <-ctx.Done():
+			return nil, false
+		}
+	}
+}
+
+func refuse(w http.ResponseWriter, status int, why string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": why}) // there is nobody else to tell
+}
+
+// Input is what a client asks for.
+type Input struct {
+	ThreadID string    `json:"threadId"`
+	RunID    string    `json:"runId"`
+	Messages []Message `json:"messages"`
+	Tools    []struct {
+		Name        string         `json:"name"`
+		Description string         `json:"description"`
+		Parameters  map[string]any `json:"parameters"`
+	} `json:"tools"`
+	Context []struct {
+		Description string `json:"description"`
+		Value       string `json:"value"`
+	} `json:"context"`
+	State  any `json:"state"`
+	Resume []struct {
+		InterruptID string `json:"interruptId"`
+		Status      string `json:"status"`
+		Payload     any    `json:"payload"`
+	} `json:"resume"`
+	Whole map[string]any `json:"-"` // all of it
+}
+
+// Message is a message of the history.
+type Message struct {
+	ID         string          `json:"id"`
+	Role       string          `json:"role"`
+	Content    json.RawMessage `json:"content,omitempty"`
+	ToolCallID string          `json:"toolCallId,omitempty"`
+	ToolCalls  []Call          `json:"toolCalls,omitempty"`
+}
+
+// Call is a tool call of a message.
+type Call struct {
+	ID       string `json:"id"`
+	Type     string `json:"type"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+// text is the text of a message, or of its parts that are text.
+func (m Message) text() string {
+	var whole string
+	if json.Unmarshal(m.Content, &whole) == nil {
+		return whole
+	}
+	var parts []struct{ Type, Text string }
+	if json.Unmarshal(m.Content, &parts) != nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, p := range parts {
+		if p.Type == "text" {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
+
+var roles = []string{"developer", "system", "assistant", "user", "tool", "activity", "reasoning"}
+
+// parse reads an input. The error says what is wrong with it.
+func parse(body []byte) (*Input, error) {
+	in := &Input{}
+	if err := json.Unmarshal(body, &in.Whole); err != nil {
+		return nil, fmt.Errorf("the input is no JSON object: %w", err)
+	}
+	if err := json.Unmarshal(body, in); err != nil {
+		return nil, fmt.Errorf("the input is malformed: %w", err)
+	}
+	_, listed := in.Whole["messages"].([]any)
+	switch {
+	case in.ThreadID == "" || in.RunID == "":
+		return nil, errors.New("the input lacks threadId or runId")
+	case !listed:
+		return nil, errors.New("the input lacks messages, which is a list")
+	}
+	for _, m := range in.Messages {
+		if m.ID == "" || !slices.Contains(roles, m.Role) {
+			return nil, fmt.Errorf("a message lacks its id, or has no role: %q", m.Role)
+		}
+	}
+	if in.State == nil {
+		in.State = map[string]any{}
+	}
+	return in, nil
+}
+
+// frontTool reports whether a tool is the front end's.
+func (in *Input) frontTool(name string) bool {
+	for _, t := range in.Tools {
+		if t.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Event is an event on its way to the client.
+type Event map[string]any
+
+// Type returns the type of the event.
+func (e Event) Type() string { s, _ := e["type"].(string); return s }
+
+// Text returns a member that is a text.
+func (e Event) Text(name string) string { s, _ := e[name].(string); return s }
+
+// With returns a copy of the event with one member more, or another value of it.
+func (e Event) With(name string, value any) Event {
+	c := maps.Clone(e)
+	c[name] = value
+	return c
+}
+
+// Without returns a copy of the event that lacks a member.
+func (e Event) Without(name string) Event {
+	c := maps.Clone(e)
+	delete(c, name)
+	return c
+}
+
+// Hooks are the seams at which a fault changes the agent; with all of them zero it is
+// the correct one.
+type Hooks struct {
+	// Send gets every event in place of the stream, and passes it on with Port.Emit.
+	Send func(p *Port, e Event)
+	// Frame changes the bytes of an event with all that is around it.
+	Frame func(frame []byte) []byte
+	// Head changes the head of an answer that is a stream.
+	Head func(h http.Header)
+	// End runs after the last event, before the body is closed.
+	End func(p *Port)
+	// Parse changes what is understood of an input.
+	Parse func(body []byte, in *Input, err error) (*Input, error)
+	// Ask decides whether a call needs an approval.
+	Ask func(tool string, ask bool) bool
+	// Answer decides what an answer to an interrupt means; ok is false where there is
+	// none.
+	Answer func(approved, ok bool) (approves, answered bool)
+	// Request changes the messages that the model is asked with.
+	Request func(in *Input, messages []refagent.ModelMessage) []refagent.ModelMessage
+	// Tools changes what a tool gives.
+	Result func(tool, result string) string
+	// Piece changes or drops a piece of the model's reply, the n-th of it.
+	Piece func(n int, p refagent.Piece) []refagent.Piece
+	// Detached goes on after the client has hung up. Mixes lets runs of a thread go on
+	// at the same time.
+	Detached, Mixes bool
+}
+
+// Port is a hook's way to the stream.
+type Port struct {
+	run   *run
+	Input *Input
+	// Run counts the runs of the server, from 1.
+	Run int
+	// Notes is for what a hook has to remember of the run.
+	Notes map[string]any
+}
+
+// Emit sends an event, past the Send hook.
+func (p *Port) Emit(e Event) { p.run.write(e) }
+
+// Write sends bytes as they are.
+func (p *Port) Write(raw string) { p.run.raw([]byte(raw)) }
+
+// Break breaks the connection off.
+func (p *Port) Break() { panic(http.ErrAbortHandler) }
+
+// Gone is closed when the client has hung up or the server ends.
+func (p *Port) Gone() <-chan struct{} { return p.run.ctx.Done() }
