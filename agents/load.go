@@ -129,8 +129,7 @@ func (p *profileFile) check(root *yamlfile.Node) {
 		at("name").Fail("such as "+clean(p.Name),
 			"a name consists of small letters, digits, dots, dashes and underscores, not %q", p.Name)
 	case p.URL != "" && len(p.Command) > 0 && p.Protocol == "":
-		root.Fail("a server of another protocol has both: name the protocol", "the profile has both a command and a url: an "+
-			"agent is started or reached, not both")
+		root.Fail("", "the profile has both a command and a url: an agent is started or reached, not both")
 	case p.URL == "" && (len(p.Command) == 0 || p.Command[0] == ""):
 		root.Fail("", "the profile has no command")
 	case p.Caches != "" && p.Caches != "host" && p.Caches != "none":
@@ -142,13 +141,7 @@ func (p *profileFile) check(root *yamlfile.Node) {
 	for _, w := range p.Command {
 		variables(at("command"), w)
 	}
-	if p.URL != "" {
-		variables(at("url"), p.URL)
-		if u, err := url.Parse(p.URL); err != nil || !strings.HasPrefix(p.URL, "$PRINTED") &&
-			(u.Scheme == "" || u.Host == "" && !strings.Contains(p.URL, "$")) {
-			at("url").Fail("such as http://127.0.0.1:8000/agent", "%q is no URL with a scheme and a host", p.URL)
-		}
-	}
+	p.checkURL(at("url"))
 	if p.Dir != "" {
 		variables(at("dir"), p.Dir)
 	}
@@ -176,6 +169,20 @@ func (p *profileFile) check(root *yamlfile.Node) {
 			}
 		}
 	}
+}
+
+// checkURL rejects what is no URL with a scheme and a host, unless a server is to say it.
+func (p *profileFile) checkURL(at *yamlfile.Node) {
+	if p.URL == "" {
+		return
+	}
+	variables(at, p.URL)
+	u, err := url.Parse(p.URL)
+	if err == nil && (u.Scheme != "" && (u.Host != "" || strings.Contains(p.URL, "$")) ||
+		strings.HasPrefix(p.URL, "$PRINTED")) {
+		return
+	}
+	at.Fail("such as http://127.0.0.1:8000/agent", "%q is no URL with a scheme and a host", p.URL)
 }
 
 func (p *profileFile) checkTools(n *yamlfile.Node) {
