@@ -271,10 +271,10 @@ func TestTheLaw(t *testing.T) {
 	slots := make(chan struct{}, 4)
 	var wait sync.WaitGroup
 	for i, set := range sets {
-		// Each liberty meets a third of the scenarios, and all of them meet each.
+		// Each liberty meets a sixth of the scenarios, and one set of many meets all.
 		var some []*scenarios.Scenario
 		for j, s := range list {
-			if len(set) > 1 || (i+j)%3 == 0 {
+			if len(set) > 1 || (i+j)%6 == 0 {
 				some = append(some, s)
 			}
 		}
