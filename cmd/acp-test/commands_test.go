@@ -30,7 +30,7 @@ var _ = Describe("A command line that is wrong", func() {
 		Entry(nil, "xyz", `there is no command "xyz": acp-test help lists them`),
 		Entry(nil, "run --repaet 3", `run: there is no flag --repaet (did you mean --repeat?)`),
 		Entry(nil, "run -x", `run: there is no flag -x: acp-test help run lists them`),
-		Entry(nil, "run --timeout soon", `run: invalid argument "soon" for "--timeout" flag: time: invalid duration "soon"`),
+		Entry(nil, "run --timeout soon", `run: --timeout: a time such as 500ms, 30s or 2m is expected, not "soon"`),
 		Entry(nil, "run --timeout 0s", `a timeout must be longer than 0; --debug turns all off`),
 		Entry(nil, "run -j 0", `-j 0: at least 1 scenario must run`),
 		Entry(nil, "run --repeat 0", `--repeat 0: a scenario must run at least once`),
