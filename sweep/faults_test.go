@@ -39,9 +39,7 @@ var _ = Describe("every fault of cancelling, permissions, loading and sessions",
 		var names []string
 		for _, k := range kinds {
 			for _, f := range all[index(k[0]) : index(k[1])+1] {
-				if f.Name != "cancel-request-ignored" { // an agent may
-					names = append(names, f.Name)
-				}
+				names = append(names, f.Name)
 			}
 		}
 		var list []*scenarios.Scenario
