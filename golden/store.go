@@ -71,6 +71,18 @@ func (s Store) Write(agent, scenario, text string) error {
 	return nil
 }
 
+// Remove removes a golden from Dir. One that is only embedded stays, and is an error.
+func (s Store) Remove(agent, scenario string) error {
+	name, err := safeName(agent, scenario)
+	if err == nil {
+		err = os.Remove(filepath.Join(s.Dir, filepath.FromSlash(name)))
+	}
+	if err != nil {
+		return fmt.Errorf("removing the golden of %q: %w", scenario, err)
+	}
+	return nil
+}
+
 func write(file, text string) (err error) {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o777); err != nil {

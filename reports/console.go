@@ -186,7 +186,7 @@ func (c *Console) result(r scenarios.Result, serious bool, before string) string
 	if r.Reason != "" && !serious {
 		line += "  " + firstLine(r.Reason)
 	}
-	if r.Golden != nil && (r.Golden.State == "new" || r.Golden.State == "updated") {
+	if r.Golden != nil && (slices.Contains([]string{"new", "updated", "removed"}, r.Golden.State)) {
 		line += "  golden " + r.Golden.State
 	}
 	b.WriteString(c.verdict(r) + harmless(line) + "\n")
@@ -350,7 +350,11 @@ func (c *Console) Summary(run scenarios.Run) error {
 	if run.Agent.Version != "" {
 		who += " " + run.Agent.Version
 	}
-	fmt.Fprintf(&b, "%s  %s\n      %s, %s\n", c.paintVerdict(run.Verdict, strings.ToUpper(string(run.Verdict))),
+	verdict := run.Verdict
+	if verdict == scenarios.Skip && run.Counts.Pass > 0 {
+		verdict = scenarios.Pass // SKIP is a run in which nothing applied
+	}
+	fmt.Fprintf(&b, "%s  %s\n      %s, %s\n", c.paintVerdict(verdict, strings.ToUpper(string(verdict))),
 		harmless(who), counts(run), short(run.Duration))
 	if line := next(run); line != "" {
 		fmt.Fprintf(&b, "      %s\n", line)

@@ -10,17 +10,22 @@ import (
 	"github.com/acp-test/acp-test/agents"
 )
 
-// unclaimed says which goldens no scenario has.
-func (e *Engine) unclaimed(all []*Scenario) []string {
-	var out []string
+// unclaimed says which goldens no scenario has. Update removes them, and removed says
+// so.
+func (e *Engine) unclaimed(all []*Scenario) (out, removed []string) {
 	if e.Golden != nil && e.Complete && len(all) > 0 {
 		for _, id := range e.Golden.List(e.Profile.Name) {
 			if !slices.ContainsFunc(all, func(s *Scenario) bool { return s.ID == id }) {
-				out = append(out, fmt.Sprintf("golden %s/%s belongs to no scenario: delete it", e.Profile.Name, id))
+				name := e.Profile.Name + "/" + id
+				if e.Update && e.Golden.Remove(e.Profile.Name, id) == nil {
+					removed = append(removed, fmt.Sprintf("golden %s removed: no scenario has it any more", name))
+					continue
+				}
+				out = append(out, fmt.Sprintf("golden %s belongs to no scenario: delete it (--update does)", name))
 			}
 		}
 	}
-	return out
+	return out, removed
 }
 
 // expected lists the known failures of the baseline and of the profile.

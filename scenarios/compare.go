@@ -72,8 +72,8 @@ func (r *run) compare(res *Result, whole bool) {
 
 // compareSkipped fails a scenario that turned out not to apply although it has a
 // golden. The specification asks nothing of the agent there, but it has stopped
-// doing what it did, and a change is what goldens are to show. Update does not
-// accept this one: a golden is removed by hand.
+// doing what it did, and a change is what goldens are to show. Update removes the
+// golden.
 func (r *run) compareSkipped(res *Result) {
 	s, e := r.scenario, r.engine
 	if s.decl.golden == "off" || e.Golden == nil {
@@ -87,6 +87,14 @@ func (r *run) compareSkipped(res *Result) {
 	default:
 		r.render()
 		if want == r.rendered {
+			return
+		}
+		if e.Update {
+			if err := e.Golden.Remove(e.Profile.Name, s.ID); err != nil {
+				res.Verdict, res.Reason = Error, err.Error()
+				return
+			}
+			res.Golden = &Golden{Path: source, State: "removed"}
 			return
 		}
 		res.Golden = &Golden{Path: source, State: "differs", Diff: golden.Diff(want, r.rendered), Skipped: res.Reason}

@@ -250,7 +250,7 @@ type Finding struct {
 
 // Golden is the outcome of comparing a run with its golden.
 type Golden struct {
-	// State is match, differs, new, updated or off.
+	// State is match, differs, new, updated, removed or off.
 	State string `json:"state"`
 	Path  string `json:"path,omitempty"`
 	Diff  string `json:"diff,omitempty"`

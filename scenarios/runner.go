@@ -57,8 +57,10 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
 	run := e.NewRun()
 	run.Strict = plan.Strict
 	if plan.Shard != nil {
+		unclaimed, removed := e.unclaimed(list)
+		run.Notes = append(run.Notes, removed...)
 		run.Shard = &Shard{Index: plan.Shard.Index, Of: plan.Shard.Of, Hash: Hash(list), List: idsOf(list),
-			Expected: e.expected(), Unclaimed: e.unclaimed(list)}
+			Expected: e.expected(), Unclaimed: unclaimed}
 	}
 	mine := Select(list, plan.Shard, plan.Durations)
 	jobs := plan.Jobs
@@ -255,7 +257,9 @@ func (e *Engine) conclude(run *Run, all []*Scenario) {
 			e.NetworkOnly)
 	}
 	if run.Shard == nil && !run.Interrupted {
-		run.Stale = append(e.unclaimed(all), staleEntries(run, e.expected(), time.Now())...)
+		stale, removed := e.unclaimed(all)
+		run.Stale = append(stale, staleEntries(run, e.expected(), time.Now())...)
+		run.Notes = append(run.Notes, removed...)
 	}
 	run.finish()
 }

@@ -40,7 +40,8 @@ func rootCommand(h *host) *cobra.Command {
 	root.AddCommand(
 		runCommand(h), conformanceCommand(h), lintCommand(h), formatCommand(h), showCommand(h), agentsCommand(h),
 		reportCommand(h), initCommand(h),
-		sweepCommand(h), matrixCommand(h), promptCommand(h), fakellmCommand(h), refagentCommand(h), versionCommand(h),
+		reviewCommand(h), sweepCommand(h), matrixCommand(h), promptCommand(h),
+		fakellmCommand(h), refagentCommand(h), versionCommand(h),
 	)
 	root.AddCommand(recordingCommands(h)...)
 	root.SetHelpCommand(helpCommand(h))
