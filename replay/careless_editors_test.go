@@ -23,6 +23,10 @@ var carelessEditors = []careless{
 		reddens: []string{"m03-update-before-new#session-usable"}, hear: failOpening("session/new")},
 	{name: "load-blocked-by-updates", scenario: "m04-load",
 		reddens: []string{"m04-load#prompt-after-load"}, hear: failOpening("session/load")},
+	{name: "refusal-taken-for-a-session", scenario: "m21-load-refused",
+		reddens: []string{"m21-load-refused#new-session", "C-INIT-FIRST"}, hear: takeRefusals},
+	{name: "gives-up-when-refused", scenario: "m21-load-refused",
+		reddens: []string{"m21-load-refused#prompt-goes-on"}, hear: failOpening("session/new")},
 	{name: "replay-dropped", scenario: "m04-load", reddens: []string{"m04-load#history"}, hear: dropReplay},
 	{name: "replay-stored-again", scenario: "m04-load", reddens: []string{"m04-load#once"}, hear: replayTwice},
 	{name: "replay-told-as-live", scenario: "m04-load", reddens: []string{"m04-load#once"}, hear: replayAgainInTurn},
@@ -168,6 +172,14 @@ func failOpening(method string) func(e *editing, m object) []object {
 		}
 		return []object{m}
 	}
+}
+
+// takeRefusals makes a success of the answers that refuse a session.
+func takeRefusals(_ *editing, m object) []object {
+	if m["error"] != nil {
+		return []object{{"jsonrpc": "2.0", "id": m["id"], "result": object{}}}
+	}
+	return []object{m}
 }
 
 func dropFirst(e *editing, m object) []object {

@@ -176,9 +176,12 @@ func (e *editing) drive(ctx context.Context, editor *mockclient.Editor, view *tr
 	}
 	var session *mockclient.Session
 	var err error
-	if e.fault.scenario == "m04-load" {
+	switch e.fault.scenario {
+	case "m04-load":
 		session, err = editor.LoadSession(ctx, "session-1", mockclient.SessionOptions{Cwd: work})
-	} else {
+	case "m21-load-refused":
+		session, err = editor.EnsureSession(ctx, "session-0", mockclient.SessionOptions{Cwd: work})
+	default:
 		session, err = editor.NewSession(ctx, mockclient.SessionOptions{Cwd: work})
 	}
 	if err != nil {

@@ -243,6 +243,8 @@ func (c *client) answered(method string, result jsonObject, failed bool) (over b
 			break
 		}
 		c.request("session/new", `"cwd":"`+c.work+`","mcpServers":[]`)
+	case method == "session/load" && failed:
+		c.request("session/new", `"cwd":"`+c.work+`","mcpServers":[]`)
 	case method == "session/new" && !failed, method == "session/load":
 		if method == "session/new" {
 			c.session = result["sessionId"].(string)

@@ -49,7 +49,10 @@ var _ = Describe("the turn after the last line", func() {
 	})
 
 	DescribeTable("is left out", func(script string) {
-		r := run(with(""), script+hello)
+		if !strings.Contains(script, "llm.yaml") {
+			script += hello
+		}
+		r := run(with(""), script)
 		Expect(r.Verdict).NotTo(Equal(scenarios.Error), text(r))
 		Expect(further(r)).To(BeNil(), text(r))
 	},
@@ -57,7 +60,8 @@ var _ = Describe("the turn after the last line", func() {
 		Entry("after a line that missed", script+"await turn refusal within=1s\n"),
 		Entry("where the session is closed", script+"session close main\n"),
 		Entry("where no session is open", "check a\ninitialize\n"),
-		Entry("where the turn goes on", "check a\nprompt 'Say hello.'\n"),
+		Entry("where the turn goes on",
+			"check a\nprompt 'Say hello.'\nawait gate held\n-- llm.yaml --\nreplies:\n  - - gate: held\n    - text: Hello.\n"),
 	)
 
 	It("has a check that did not pass where nothing could be played at all", func() {
