@@ -192,6 +192,11 @@ func (p *profileFile) checkTools(n *yamlfile.Node) {
 		if t.Name == "" {
 			f.At.Fail("", "tools.%s has no name", f.Key)
 		}
+		for i, able := range t.Cannot {
+			if can := slices.Sorted(maps.Keys(abilities[f.Key])); !slices.Contains(can, able) {
+				f.Field("cannot").Items[i].Fail(mistake.Suggest(able, can), "no scenario asks whether %s can %q", f.Key, able)
+			}
+		}
 		if name := f.Field("name"); name != nil {
 			arguments(name, f.Key, t.Name)
 		}
@@ -232,16 +237,24 @@ var neutral = map[string][]string{
 	"mcp":        {"server", "tool", "args"},
 }
 
+// abilities are what scenarios ask of a neutral tool beyond its arguments, each in words.
+var abilities = map[string]map[string]string{
+	"write_file": {"overwrite": "write over a file that is there", "folders": "make the folders of a new file"},
+	"read_file":  {"large": "read a file of 110 KB"},
+}
+
 // NeutralTool is a tool that scenarios name, whatever an agent calls its own.
 type NeutralTool struct {
 	Name string
 	Args []string
+	// Can are the words for what the tool of an agent may be unable to do, sorted.
+	Can []string
 }
 
 // NeutralTools lists the neutral tools, sorted by name.
 func NeutralTools() (list []NeutralTool) {
 	for _, name := range slices.Sorted(maps.Keys(neutral)) {
-		list = append(list, NeutralTool{name, neutral[name]})
+		list = append(list, NeutralTool{name, neutral[name], slices.Sorted(maps.Keys(abilities[name]))})
 	}
 	return list
 }

@@ -123,8 +123,13 @@ policy: {concurrent-prompts: reject}
 		Expect(p.Model.Wire).To(Equal("anthropic"))
 		Expect(p.Tools["write_file"].Args).To(HaveKeyWithValue("mode", HaveKeyWithValue("list", Equal([]any{"a", true}))))
 		Expect(p.Tools["run_shell"]).To(Equal(agents.Tool{Name: "Bash"}))
-		Expect(p.HasTool("run_shell")).To(BeTrue())
-		Expect(p.HasTool("fetch")).To(BeFalse())
+		Expect(p.Lacks("run_shell")).To(BeEmpty())
+		Expect(p.Lacks("fetch")).To(HaveSuffix("has no tool for fetch"))
+		p.Tools["write_file"] = agents.Tool{Name: "create", Cannot: []string{"overwrite"}}
+		Expect(p.Lacks("write_file")).To(BeEmpty())
+		Expect(p.Lacks("write_file:folders")).To(BeEmpty())
+		Expect(p.Lacks("write_file:overwrite")).To(
+			Equal("create, which My Agent has for write_file, cannot write over a file that is there"))
 		Expect(p.Normalize.Replace[0].Pattern.ReplaceAllString("it took 12 ms", p.Normalize.Replace[0].With)).To(Equal("it took N ms"))
 		Expect(p.Normalize.Unordered).To(Equal([]string{"usage_update"}))
 		Expect(p.Normalize.Omit).To(Equal([]string{"session_info_update"}))
@@ -191,6 +196,8 @@ policy: {concurrent-prompts: reject}
 		Entry("an argument of one", "name: a\ncommand: b\ntools: {write_file: {name: w, args: {p: $paht}}}\n", `F:3:37: write_file has no argument "paht" (did you mean "path"?)`),
 		Entry("an argument to transform", "name: a\ncommand: b\ntools: {write_file: {name: w, args: {p: '${paht|shell}'}}}\n", `F:3:37: write_file has no argument "paht" (did you mean "path"?)`),
 		Entry("a transformation", "name: a\ncommand: b\ntools: {write_file: {name: w, args: {p: '${path|shel}'}}}\n", `F:3:37: unknown transformation "shel" in ${path|shel} (did you mean "shell"?)`),
+		Entry("what nobody asks of a tool", "name: a\ncommand: b\ntools: {write_file: {name: w, cannot: [overwrit]}}\n",
+			`F:3:40: no scenario asks whether write_file can "overwrit" (did you mean "overwrite"?)`),
 		Entry("a tool without a name", "name: a\ncommand: b\ntools: {write_file: {args: {p: $path}}}\n", `F:3:9: tools.write_file has no name`),
 		Entry("a pattern", "name: a\ncommand: b\nnormalize: {replace: [{pattern: '(', with: x}]}\n", "F:3:33: pattern: missing closing ): `(`"),
 		Entry("a path out of HOME", "name: a\ncommand: b\nhome: {../x: y}\n", `F:3:8: "../x" is no path below HOME: write it with slashes, without a leading one and without ..`),

@@ -1,9 +1,11 @@
 package agents
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/internal/yamlfile"
@@ -81,6 +83,8 @@ type Model struct {
 type Tool struct {
 	Name string         `yaml:"name"`
 	Args map[string]any `yaml:"args"`
+	// Cannot lists what of NeutralTool.Can the agent's tool is not able to do.
+	Cannot []string `yaml:"cannot"`
 }
 
 // Normalize hides what differs from run to run in this agent's messages.
@@ -126,14 +130,20 @@ func (p *Profile) Shown() string {
 // Remote reports whether the agent is reached and not started here.
 func (p *Profile) Remote() bool { return p.URL != "" && len(p.Command) == 0 }
 
-// HasTool reports whether scenarios may use a neutral tool with this agent. An
-// agent whose tools are still to be learned may have any.
-func (p *Profile) HasTool(neutral string) bool {
-	if p.Tools == nil {
-		return true
+// Lacks says why scenarios that need a neutral tool do not apply to this agent; "" if
+// they do. Behind the name may stand, after a colon, what the tool has to be able to do.
+// An agent whose tools are still to be learned may have any.
+func (p *Profile) Lacks(need string) string {
+	name, able, _ := strings.Cut(need, ":")
+	t, ok := p.Tools[name]
+	switch {
+	case p.Tools == nil:
+	case !ok:
+		return fmt.Sprintf("%s has no tool for %s", p.Shown(), name)
+	case slices.Contains(t.Cannot, able):
+		return fmt.Sprintf("%s, which %s has for %s, cannot %s", t.Name, p.Shown(), name, abilities[name][able])
 	}
-	_, ok := p.Tools[neutral]
-	return ok
+	return ""
 }
 
 // WithCommand is the profile with another command, as a user typed it: what

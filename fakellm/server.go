@@ -76,6 +76,7 @@ type Server struct {
 	wire    string
 	learned map[string]string
 	lacking map[string]bool
+	strange map[string]Strange
 }
 
 type faultKey struct {
@@ -100,6 +101,7 @@ func Start(c Config) (*Server, error) {
 		cfg: c, listener: l, closed: make(chan struct{}),
 		prompts: c.Prompts, gates: map[string]*gate{}, faults: map[faultKey]int{},
 		used: map[*Reply]bool{}, learned: map[string]string{}, lacking: map[string]bool{},
+		strange: map[string]Strange{},
 	}
 	for i := range c.Script.Turns {
 		if t := &c.Script.Turns[i]; t.Prompt != "" && len(c.Prompts) == 0 {
@@ -205,6 +207,46 @@ func (s *Server) note(neutral, name string, offered bool) {
 		return
 	}
 	s.learned[neutral] = name
+}
+
+// Strange is a tool of Config.Tools that the agent did not offer its model when the
+// script called it.
+type Strange struct {
+	Neutral, Name string
+	// Like is the tool on offer that does the same, by its name and arguments; "" if
+	// none does. Offered are all, sorted.
+	Like    string
+	Offered []string
+}
+
+// Strange lists the tools of Config.Tools that the script called and that the agent
+// did not offer, sorted by the neutral name. Those of MCP servers are left out: whether
+// they are there depends on the server.
+func (s *Server) Strange() (list []Strange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, neutral := range slices.Sorted(maps.Keys(s.strange)) {
+		list = append(list, s.strange[neutral])
+	}
+	return list
+}
+
+func (s *Server) noteStrange(neutral, name string, tools []offer) {
+	var offered []string
+	for _, o := range tools {
+		if o.name == name {
+			return
+		}
+		offered = append(offered, o.name)
+	}
+	if neutral == "mcp" || len(offered) == 0 {
+		return
+	}
+	slices.Sort(offered)
+	like, _ := resembling(tools, neutral)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.strange[neutral] = Strange{Neutral: neutral, Name: name, Like: like.name, Offered: offered}
 }
 
 // Finish appends an entry for each reply of the conversation that nobody asked

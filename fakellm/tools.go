@@ -41,6 +41,7 @@ func (s *Server) toolCall(st *Step, r *request) call {
 	switch t, mapped := s.cfg.Tools[st.Tool]; {
 	case mapped:
 		name, args = t.apply(st.Tool, st.Args)
+		s.noteStrange(st.Tool, name, r.tools)
 	case s.cfg.Tools == nil:
 		name, args = learn(r, st.Tool, st.Args)
 		s.note(st.Tool, name, r.offered(name).name != "")

@@ -197,8 +197,11 @@ func (e *Engine) attempt(ctx context.Context, s *Scenario) Result {
 // inapplicable says why the scenario cannot mean anything with this profile.
 func (e *Engine) inapplicable(s *Scenario) string {
 	for _, n := range s.needs {
-		if n.what == "tool" && !e.Profile.HasTool(n.name) {
-			return fmt.Sprintf("%s has no tool for %s", e.Profile.Shown(), n.name)
+		if n.what != "tool" {
+			continue
+		}
+		if why := e.Profile.Lacks(n.name); why != "" {
+			return why
 		}
 	}
 	return ""

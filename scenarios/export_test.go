@@ -10,3 +10,14 @@ func Guarded(f func()) error {
 	line := func(context.Context, *Branch) error { f(); return nil }
 	return (&Branch{}).play(context.Background(), []step{{run: line}})
 }
+
+// NeedsTools are the neutral tools that the scenario needs, with what they have to be
+// able to do.
+func (s *Scenario) NeedsTools() (tools []string) {
+	for _, n := range s.needs {
+		if n.what == "tool" {
+			tools = append(tools, n.name)
+		}
+	}
+	return tools
+}

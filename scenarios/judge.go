@@ -51,6 +51,7 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 	}
 	res.Findings = append(res.Findings, r.leftovers()...)
 	res.Findings = append(res.Findings, r.egress()...)
+	res.Findings = append(res.Findings, r.strangeTools()...)
 	r.markTurns(res)
 	res.Evidence, res.Support = r.checker.Evidence(), r.checker.Support()
 

@@ -84,6 +84,24 @@ func (r *run) isolation(launch agents.Launch) (*isolate.Isolation, error) {
 	return i, err
 }
 
+// ToolOfferedRule is the rule of findings about tools of a profile that the agent does
+// not have.
+const ToolOfferedRule = "TOOL-OFFERED"
+
+// strangeTools is a finding for each tool of the profile that the agent did not offer
+// its model when the script had it called.
+func (r *run) strangeTools() (out []Finding) {
+	for _, s := range r.model.Strange() {
+		instead := "; it offers " + strings.Join(s.Offered, ", ")
+		if s.Like != "" {
+			instead = fmt.Sprintf("; what it offers for that is %q", s.Like)
+		}
+		out = append(out, Finding{Rule: ToolOfferedRule, Class: Lint, Point: s.Neutral, Message: fmt.Sprintf(
+			"tools.%s of the profile is %q, which the agent did not offer its model%s.", s.Neutral, s.Name, instead)})
+	}
+	return out
+}
+
 // egress is a finding for each host the agent asked the proxy for.
 func (r *run) egress() []Finding {
 	var out []Finding

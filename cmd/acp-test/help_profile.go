@@ -22,7 +22,7 @@ enough for most; a profile holds what a command cannot say.
   model: {wire: openai-chat}      # WIRES
   tools:                          # its own tool for each neutral one
     write_file: {name: write, args: {file: $path, text: $content}}
-    read_file: {name: shell, args: {command: "cat ${path|shell}"}}
+    read_file: {name: shell, args: {command: "cat ${path|shell}"}, cannot: [large]}
   timeouts: {start: 20s, step: 10s, scenario: 1m}
   known-failures: my-agent.known.yaml
 
@@ -32,8 +32,9 @@ where you are; $$ is a dollar. Neutral tools and their arguments:
 
 TOOLS
 In ${content|CHANGE} an argument's text is changed first: CHANGES;
-prefix:X puts X before each line, shell makes one word of a shell of it. Without
-tools, they are learned from what the agent offers its model.
+prefix:X puts X before each line, shell makes one word of a shell of it. Scenarios
+that ask for what a tool cannot do are skipped. Without tools, they are learned from
+what the agent offers its model; a tool that it does not offer is the lint TOOL-OFFERED.
 
   acp-test init -- AGENT…         writes a first profile
   acp-test agents FILE            says what a profile means
@@ -48,7 +49,11 @@ HOME, login and tools by itself; --profile none leaves them out.
 func profileHelp() string {
 	var tools strings.Builder
 	for _, t := range agents.NeutralTools() {
-		fmt.Fprintf(&tools, "  %-12s%s\n", t.Name, strings.Join(t.Args, ", "))
+		fmt.Fprintf(&tools, "  %-12s%s", t.Name, strings.Join(t.Args, ", "))
+		if len(t.Can) > 0 {
+			fmt.Fprintf(&tools, "; cannot: %s", strings.Join(t.Can, ", "))
+		}
+		tools.WriteByte('\n')
 	}
 	return strings.NewReplacer("WIRES", "or "+strings.Join(fakellm.Wires(), ", "), "TOOLS\n", tools.String(),
 		"CHANGES", strings.Join(fakellm.Transforms(), ", ")).Replace(aboutProfiles)

@@ -1,0 +1,58 @@
+package scenarios_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+var _ = Describe("the tools of a profile", func() {
+	const write = "permit allow_once\ncheck a\nprompt 'Write.'\nawait turn end_turn\n\n-- llm.yaml --\nreplies:\n" +
+		"  - - tool: write_file\n      args: {path: $WORK/a.txt, content: x}\n  - - text: Done.\n"
+
+	It("are compared with those that the agent offers its model", func() {
+		e := engine()
+		Expect(run(e, write).Findings).To(BeEmpty())
+		e.Profile.Tools["write_file"] = agents.Tool{Name: "create_file"}
+		Expect(run(e, write).Findings).To(HaveExactElements(SatisfyAll(
+			HaveField("Rule", scenarios.ToolOfferedRule), HaveField("Class", scenarios.Lint),
+			HaveField("Message", `tools.write_file of the profile is "create_file", which the agent did not offer its model; `+
+				`what it offers for that is "write_file".`))))
+	})
+
+	It("may be unable to do what scenarios ask for, which are skipped then", func() {
+		e := engine()
+		e.Profile.Tools["write_file"] = agents.Tool{Name: "create", Cannot: []string{"folders"}}
+		Expect(run(e, "needs tool:write_file:overwrite\n"+write).Verdict).NotTo(Equal(scenarios.Skip))
+		r := run(e, "needs tool:write_file:folders\n"+write)
+		Expect(r.Verdict).To(Equal(scenarios.Skip), text(r))
+		Expect(r.Reason).To(HaveSuffix("for write_file, cannot make the folders of a new file"))
+	})
+
+	It("are asked by scenarios for no more than a profile can say, and for all of that", func() {
+		all, err := acp.V1().Shipped()
+		Expect(err).NotTo(HaveOccurred())
+		asked := map[string]bool{}
+		for _, s := range all {
+			for _, need := range s.NeedsTools() {
+				if strings.Contains(need, ":") {
+					asked[need] = true
+				}
+			}
+		}
+		var can []string
+		for _, t := range agents.NeutralTools() {
+			for _, able := range t.Can {
+				can = append(can, t.Name+":"+able)
+			}
+		}
+		Expect(slices.Sorted(maps.Keys(asked))).To(ConsistOf(can))
+	})
+})
