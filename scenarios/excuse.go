@@ -15,7 +15,7 @@ import (
 // has conditions of its own, or a rule of the agent stands against it. That a file or
 // a passage is not there is no refusal: what the scenario put there is there.
 var refusal = lazy.Regexp(`(?i)` + strings.Join([]string{
-	`\b(unknown|no such|invalid|unrecognized|unsupported) (tool|function)`,
+	`\b(unknown|no such|invalid|unrecognized|unsupported|unavailable) (tool|function)`,
 	`\bno (tool|function)\b`,
 	`\b(tool|function)\b.{0,60}\b(unknown|unavailable|not (exist|available|supported|enabled|registered|(be )?found))`,
 	`\binvalid (tool )?(argument|input|param|request|option|type|value|json)`,

@@ -213,7 +213,11 @@ func (b *builder) beside(before []*script.Line) []*script.Line {
 	}
 	before = slices.Insert(before, at, script.New("session new other"))
 	b.keep["session new other"] = true
-	if !slices.ContainsFunc(before, func(l *script.Line) bool { return l.Says("session", "new", t.main) }) {
+	// A session that is loaded is not another one first, which has nothing to load.
+	opens := func(l *script.Line) bool {
+		return slices.ContainsFunc([]string{"new", "load", "resume"}, func(verb string) bool { return l.Says("session", verb, t.main) })
+	}
+	if !slices.ContainsFunc(before, opens) {
 		before = slices.Insert(before, at+1, script.New("session new %s", t.main))
 	}
 	return before

@@ -35,6 +35,10 @@ func toolNews(t *transcript.Transcript, e transcript.Entry) (scenarios.ToolNews,
 		case "failed":
 			return scenarios.ToolFailed, toolText(u)
 		case "completed":
+			// Some say in the raw output alone that a call came to nothing.
+			if text := u.Path("rawOutput.error").Str(); text != "" {
+				return scenarios.ToolFailed, text
+			}
 			return scenarios.ToolCompleted, u.Get("toolCallId").Str()
 		}
 	}
