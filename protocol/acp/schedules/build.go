@@ -215,7 +215,7 @@ func (b *builder) beside(before []*script.Line) []*script.Line {
 	b.keep["session new other"] = true
 	// A session that is loaded is not another one first, which has nothing to load.
 	opens := func(l *script.Line) bool {
-		return slices.ContainsFunc([]string{"new", "load", "resume"}, func(verb string) bool { return l.Says("session", verb, t.main) })
+		return l.Says("session", "new", t.main) || l.Says("session", "load", t.main) || l.Says("session", "resume", t.main)
 	}
 	if !slices.ContainsFunc(before, opens) {
 		before = slices.Insert(before, at+1, script.New("session new %s", t.main))
