@@ -166,6 +166,19 @@ var _ = Describe("a schedule", func() {
 		Expect(len(texts)).To(BeNumerically(">", 40_000))
 	})
 
+	It("loads the session of the script beside another one, and none that it has just opened", func() {
+		list := observe(shipped("load/fresh-process")...).schedules(1, "*second*", "nothing")
+		loads := 0
+		for _, s := range list {
+			script := string(text(s))
+			Expect(script).NotTo(MatchRegexp(`(?m)^session new main\n(.*\n)*session load main`), named(s))
+			if strings.Contains(script, "session load main") {
+				loads++
+			}
+		}
+		Expect(loads).To(BeNumerically(">", 0))
+	})
+
 	It("merges a turn with those of other scenarios in orders that only the seed decides", func() {
 		o := observe(shipped("prompt-turn/two-turns", "permission/allow-once-edit", "tool-calls/read")...)
 		merged := func(seed uint64) map[string]string {
