@@ -112,3 +112,32 @@ func copyOfRepository(t *testing.T) string {
 	}
 	return dir
 }
+
+// Each module that go.mod requires for itself has its reason in docs/code.md, and no
+// other has one.
+func TestLibrariesHaveReasons(t *testing.T) {
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("docs/code.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "## Libraries")
+	table, _, _ = strings.Cut(table, "\n## ")
+	version := regexp.MustCompile(`/v\d+$`)
+	required := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(string(mod), -1) {
+		required[strings.TrimPrefix(version.ReplaceAllString(m[1], ""), "github.com/")] = true
+	}
+	for _, m := range regexp.MustCompile("`([a-z]\\S*/\\S+|[a-zA-Z]+/[a-z]+)`").FindAllStringSubmatch(table, -1) {
+		if !required[m[1]] {
+			t.Errorf("docs/code.md has a reason for %s, which go.mod does not require", m[1])
+		}
+		delete(required, m[1])
+	}
+	for name := range required {
+		t.Errorf("docs/code.md has no reason for %s", name)
+	}
+}
