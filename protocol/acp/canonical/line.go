@@ -30,15 +30,17 @@ type line struct {
 // answers is the line above, so that the response need not name it.
 func (l *line) frame(e transcript.Entry, shown bool) string {
 	l.Word(golden.Arrow(e.Source))
-	v := e.JSON()
 	switch e.Kind {
-	case transcript.Request, transcript.Notification:
-		l.ask(e, v.Get("params"))
-	case transcript.Response:
-		l.answer(e, v, shown)
-	default:
+	case transcript.Request, transcript.Notification, transcript.Response:
+	default: // it may be long, and is not parsed
 		l.Malformed(e)
 		return l.String()
+	}
+	v := e.JSON()
+	if e.Kind == transcript.Response {
+		l.answer(e, v, shown)
+	} else {
+		l.ask(e, v.Get("params"))
 	}
 	l.Envelope(v)
 	if l.session != "" {
