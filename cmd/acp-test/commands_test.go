@@ -256,6 +256,9 @@ var _ = Describe("fakellm", func() {
 		p := newPlace()
 		p.write("llm.yaml", "replies:\n  - - text: Hello\n    - gate: mid\n    - text: ' there.'\n")
 		c := p.command("fakellm", "llm.yaml", "--transcript", "t.jsonl")
+		c.Env = append(c.Env, "MY_API_KEY=pl4nt-3d-k3y")
+		var log strings.Builder
+		c.Stderr = &log
 		out, err := c.StdoutPipe()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(c.Start()).To(Succeed())
@@ -263,12 +266,13 @@ var _ = Describe("fakellm", func() {
 		url, err := bufio.NewReader(out).ReadString('\n')
 		Expect(err).NotTo(HaveOccurred())
 		r, err := http.Post(strings.TrimSpace(url)+"/v1/chat/completions", "application/json",
-			strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"Hi"}]}`))
+			strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"Hi pl4nt-3d-k3y."}]}`))
 		Expect(err).NotTo(HaveOccurred())
 		defer r.Body.Close()
 		Expect(r).To(HaveHTTPBody(ContainSubstring("Hello there.")))
 		Expect(c.Process.Signal(os.Interrupt)).To(Succeed())
 		Expect(c.Wait()).To(Succeed())
+		Expect(log.String() + p.read("t.jsonl")).To(And(ContainSubstring("Hi REDACTED"), Not(ContainSubstring("pl4nt"))))
 		Expect(p.run("show", "t.jsonl").out).To(ContainSubstring("model"))
 	})
 

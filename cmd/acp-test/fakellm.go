@@ -70,7 +70,8 @@ the client's own, which passes through.`,
 				return err
 			}
 			defer t.Close()
-			t.Observe(func(e transcript.Entry) { fmt.Fprintln(h.err, printable.Text(canonical.V1().Line(e))) })
+			secrets := h.secrets()
+			t.Observe(func(e transcript.Entry) { fmt.Fprintln(h.err, printable.Text(secrets.Text(canonical.V1().Line(e)))) })
 			if len(o.upstreams) > 0 {
 				err = h.recordModel(c.Context(), &o, t)
 			} else {
