@@ -2,9 +2,11 @@ package agui_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +161,32 @@ func TestGuide(t *testing.T) {
 	for _, c := range agui.V1().Words {
 		if c.Name != "thread" && !strings.Contains(string(text), "`"+c.Name) {
 			t.Errorf("the guide does not name %s", c.Name)
+		}
+	}
+}
+
+// What is found has the same order each time: that of the events.
+func TestFindingsHaveAnOrder(t *testing.T) {
+	var text strings.Builder
+	text.WriteString(`{"type":"RUN_STARTED","threadId":"t","runId":"r"}` + "\n")
+	var want []string
+	for _, name := range strings.Split("one two three four five six seven eight", " ") {
+		fmt.Fprintf(&text, `{"type":"STEP_STARTED","stepName":%q}`+"\n", name)
+		want = append(want, fmt.Sprintf("The run finished while step %q was open.", name))
+	}
+	text.WriteString(`{"type":"RUN_FINISHED","threadId":"t","runId":"r"}` + "\n")
+	log, err := aguirecord.Read(strings.NewReader(text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	judge := replay.Judge{Protocol: aguirecord.Protocol{}, Rules: agui.V1().Rules, Text: agui.V1().Canonical}
+	for range 5 {
+		var got []string
+		for _, f := range judge.Check("x", log).Findings {
+			got = append(got, f.Message)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/acp-test/acp-test/wire"
@@ -334,8 +335,8 @@ func subagents() *rule {
 			}
 			return
 		case "RUN_FINISHED":
-			for id, a := range s.agents {
-				if !a.suspended {
+			for _, id := range slices.Sorted(maps.Keys(s.agents)) {
+				if !s.agents[id].suspended {
 					continue
 				}
 				if w.Saw(suspended); !ev.v.Path("outcome.type").Is("interrupt") {

@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -172,11 +173,12 @@ func runClosed() *rule {
 			w.find(points[k.family], ev, k.id, []int{s.items[k].at}, "The run finished while %s %q was open.",
 				called[k.family], k.id)
 		}
-		for name, at := range s.steps {
-			w.find(step, ev, name[1], []int{at}, "The run finished while step %q was open.", name[1])
+		steps := slices.SortedFunc(maps.Keys(s.steps), func(a, b [2]string) int { return s.steps[a] - s.steps[b] })
+		for _, name := range steps {
+			w.find(step, ev, name[1], []int{s.steps[name]}, "The run finished while step %q was open.", name[1])
 		}
-		for id, a := range s.agents {
-			if a.announced && !a.over {
+		for _, id := range slices.Sorted(maps.Keys(s.agents)) {
+			if a := s.agents[id]; a.announced && !a.over {
 				w.find(sub, ev, id, nil, "The run finished while subagent %q was active.", id)
 			}
 		}
