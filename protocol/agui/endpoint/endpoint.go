@@ -213,13 +213,7 @@ func (e *Endpoint) printed(ctx context.Context, t *transcript.Transcript, conn i
 // listening waits until a connection can be made. Nobody tells when that is so: it
 // can only be tried.
 func (e *Endpoint) listening(ctx context.Context, t *transcript.Transcript, u *url.URL, ours bool) error {
-	host := u.Host
-	if u.Port() == "" {
-		host = net.JoinHostPort(u.Hostname(), map[string]string{"https": "443"}[u.Scheme])
-		if u.Scheme != "https" {
-			host = net.JoinHostPort(u.Hostname(), "80")
-		}
-	}
+	host := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"https": "443"}[u.Scheme], "80"))
 	gone := transcript.First("its end", func(entry transcript.Entry) bool {
 		return entry.Source == transcript.Process && entry.Kind == transcript.Exited
 	})
