@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,8 +16,11 @@ type KnownFailure struct {
 	// Scenario is a glob over scenario ids: * stands for any text without a
 	// slash, ** for any text.
 	Scenario string `yaml:"scenario"`
-	// ID names the check (the part after the # of its id) or the rule.
-	ID      string
+	// ID names the check (the part after the # of its id), the rule or the cause.
+	ID string
+	// Cause: ID is a cause, as reports name it: a rule and its point, or a requirement.
+	// Checks that miss beside the rule, for one of its requirements, belong to it.
+	Cause   bool      `yaml:"-"`
 	Reason  string    `yaml:"reason"`
 	Link    string    `yaml:"link"`    // where more is said; may be empty
 	Expires time.Time `yaml:"expires"` // the day from which the entry no longer counts; zero: never
@@ -30,14 +34,16 @@ type KnownFailure struct {
 	Line         int
 }
 
-// Covers reports whether the entry expects this check or rule of this scenario
-// to fail. id may be a check's whole id, with the scenario before the #.
-func (k KnownFailure) Covers(scenario, id string) bool {
-	if _, slug, ok := strings.Cut(id, "#"); ok {
-		id = slug
-	}
-	return k.ID == id && k.Selects(scenario)
+// Covers reports whether the entry expects what has these names to fail in this
+// scenario. A name may be a check's whole id, with the scenario before the #.
+func (k KnownFailure) Covers(scenario string, names ...string) bool {
+	return k.Selects(scenario) && slices.ContainsFunc(names, func(name string) bool {
+		return name[strings.Index(name, "#")+1:] == k.ID
+	})
 }
+
+// everywhere is the glob of all scenarios.
+const everywhere = "**"
 
 // Selects reports whether the entry speaks of this scenario.
 func (k KnownFailure) Selects(scenario string) bool {
@@ -62,15 +68,20 @@ func ParseKnownFailures(name string, src []byte) (out []KnownFailure, err error)
 			KnownFailure
 			Check string `yaml:"check"`
 			Rule  string `yaml:"rule"`
+			Cause string `yaml:"cause"`
 		}
 		item.Decode(&entry, "a known failure", "")
 		k := entry.KnownFailure
-		k.File, k.Line, k.ID = name, item.Line, entry.Check+entry.Rule
+		ids := slices.DeleteFunc([]string{entry.Check, entry.Rule, entry.Cause}, func(id string) bool { return id == "" })
+		k.File, k.Line, k.ID, k.Cause = name, item.Line, strings.Join(ids, ""), entry.Cause != ""
+		if k.Cause && k.Scenario == "" {
+			k.Scenario = everywhere
+		}
 		switch {
 		case k.Scenario == "":
-			item.Fail("", "a known failure needs a scenario: an id or a glob such as load/*")
-		case (entry.Check == "") == (entry.Rule == ""):
-			item.Fail("", "a known failure needs either a check or a rule")
+			item.Fail("", "a known failure needs a scenario: an id or a glob such as load/*; only a cause may stand without")
+		case len(ids) != 1:
+			item.Fail("", "a known failure needs either a check, a rule or a cause")
 		case strings.TrimSpace(k.Reason) == "":
 			item.Fail("", "a known failure needs a reason")
 		case len(k.Requirements) > 0 && (!k.Flaky || k.ID != strings.ToUpper(k.ID)):
@@ -91,8 +102,15 @@ func FormatKnownFailures(list []KnownFailure) []byte {
 		if k.ID == strings.ToUpper(k.ID) {
 			kind = "rule"
 		}
-		b.WriteString("- scenario: " + strconv.Quote(k.Scenario) + "\n")
-		b.WriteString("  " + kind + ": " + strconv.Quote(k.ID) + "\n")
+		if k.Cause {
+			kind = "cause"
+		}
+		if k.Cause && k.Scenario == everywhere {
+			b.WriteString("- ")
+		} else {
+			b.WriteString("- scenario: " + strconv.Quote(k.Scenario) + "\n  ")
+		}
+		b.WriteString(kind + ": " + strconv.Quote(k.ID) + "\n")
 		b.WriteString("  reason: " + strconv.Quote(k.Reason) + "\n")
 		if k.Link != "" {
 			b.WriteString("  link: " + strconv.Quote(k.Link) + "\n")

@@ -151,19 +151,19 @@ func (g *gathering) result(r scenarios.Result, cell func(id string) *MatrixCell)
 				Known: k.Reason}, r)
 		} else if c.Verdict != scenarios.Pass {
 			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Scenario: r.ID, Title: g.asked(c, r),
-				Known: g.reason(r.ID, c.Slug, c.Known)}, r)
+				Known: g.reason(r.ID, c.Known, r.Names(c)...)}, r)
 		}
 		for _, id := range c.Requirements {
 			cell(id).worsen(outcome, note)
 		}
 	}
 	for _, f := range r.Findings {
-		if _, ok := g.column.flaky(r.ID, f.Rule); ok || f.Class == scenarios.Error || len(f.Requirements) == 0 {
+		if _, ok := g.column.flaky(r.ID, f.Names()...); ok || f.Class == scenarios.Error || len(f.Requirements) == 0 {
 			continue
 		}
 		note := g.note(f.Rule+" "+f.Point+" "+string(f.Class),
 			MatrixNote{Outcome: string(f.Class), Source: f.Rule, Scenario: r.ID, Title: g.broken(f),
-				Known: g.reason(r.ID, f.Rule, f.Known)}, r)
+				Known: g.reason(r.ID, f.Known, f.Names()...)}, r)
 		for _, id := range f.Requirements {
 			cell(id).worsen(string(f.Class), note)
 		}
@@ -173,7 +173,8 @@ func (g *gathering) result(r scenarios.Result, cell func(id string) *MatrixCell)
 // flakyRules takes the rules that are broken now and then in a scenario.
 func (g *gathering) flakyRules(r scenarios.Result, cell func(id string) *MatrixCell) {
 	for _, k := range g.column.Known {
-		rule, ok := g.rules.Rule(k.ID)
+		id, point, _ := strings.Cut(k.ID, " ")
+		rule, ok := g.rules.Rule(id)
 		if !ok || !k.Flaky || !k.Selects(r.ID) || r.Verdict == scenarios.Skip {
 			continue
 		}
@@ -182,6 +183,9 @@ func (g *gathering) flakyRules(r scenarios.Result, cell func(id string) *MatrixC
 		broken := k.Requirements
 		if len(broken) == 0 {
 			broken = rule.Requirements()
+			if i := slices.IndexFunc(rule.Points, func(p rules.Point) bool { return p.ID == point }); i >= 0 {
+				broken = rule.Points[i].Requirements
+			}
 		}
 		for _, id := range broken {
 			cell(id).worsen(nowAndThen, note)
@@ -190,9 +194,9 @@ func (g *gathering) flakyRules(r scenarios.Result, cell func(id string) *MatrixC
 }
 
 // flaky is the entry that says of a check or rule that it fails now and then.
-func (c Column) flaky(scenario, id string) (agents.KnownFailure, bool) {
+func (c Column) flaky(scenario string, names ...string) (agents.KnownFailure, bool) {
 	for _, k := range c.Known {
-		if k.Flaky && k.Covers(scenario, id) {
+		if k.Flaky && k.Covers(scenario, names...) {
 			return k, true
 		}
 	}
@@ -218,9 +222,9 @@ func (g *gathering) note(about string, n MatrixNote, r scenarios.Result) int {
 	return n.Number
 }
 
-func (g *gathering) reason(scenario, id string, known bool) string {
+func (g *gathering) reason(scenario string, known bool, names ...string) string {
 	for _, k := range g.column.Known {
-		if known && k.Covers(scenario, id) {
+		if known && k.Covers(scenario, names...) {
 			return k.Reason
 		}
 	}

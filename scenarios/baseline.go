@@ -3,6 +3,7 @@ package scenarios
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -87,21 +88,24 @@ func (e *Engine) Rebase(run *Run) []agents.KnownFailure {
 	return list
 }
 
-// unlisted are entries for what failed and is not in a list. An entry is flaky
-// if what it names did not fail in each run of its scenario.
+// unlisted are entries for what failed and is not in a list. What a rule found in
+// several scenarios is one entry, by its cause. An entry is flaky if what it names did
+// not fail in each run of its scenario.
 func (run *Run) unlisted(list []agents.KnownFailure) []agents.KnownFailure {
 	type name struct{ scenario, id string }
 	var order []name
 	title, times, runs := map[name]string{}, map[name]int{}, map[string]int{}
+	causes := run.spread(list)
+	list = append(slices.Clone(list), causes...)
 	for _, r := range run.Results {
 		if r.Verdict == Skip || r.Verdict == Error || r.NotStarted {
 			continue
 		}
 		runs[r.ID]++
 		said := map[name]bool{}
-		note := func(id, why string) {
+		note := func(why, id string, names ...string) {
 			n := name{r.ID, id}
-			if said[n] || covered(list, r.ID, id) {
+			if said[n] || covered(list, r.ID, append(names, id)...) {
 				return
 			}
 			said[n] = true
@@ -110,35 +114,64 @@ func (run *Run) unlisted(list []agents.KnownFailure) []agents.KnownFailure {
 			}
 		}
 		if r.missedBefore() && r.Verdict == Fail {
-			note(beforeChecks, r.Failure.Error())
+			note(r.Failure.Error(), beforeChecks)
 		}
 		for _, c := range r.Checks {
 			if c.Verdict == Fail || c.Verdict == Inconclusive && r.Verdict == Fail && !c.NotReached {
-				note(c.Slug, cmp.Or(c.Title, c.Reason))
+				note(cmp.Or(c.Title, c.Reason), c.Slug, r.Names(c)...)
 			}
 		}
 		for _, f := range r.Findings {
 			if f.Class == Fail || f.Class == Inconclusive && r.Verdict == Fail {
-				note(f.Rule, f.Message)
+				note(f.Message, f.Rule, f.Names()...)
 			}
 		}
 		if r.Golden.failed() {
-			note("golden", "the messages differ from the golden")
+			note("the messages differ from the golden", "golden")
 		}
 	}
 	slices.SortFunc(order, func(a, b name) int {
 		return cmp.Or(cmp.Compare(a.scenario, b.scenario), cmp.Compare(a.id, b.id))
 	})
-	var out []agents.KnownFailure
 	for _, n := range order {
-		why := "not looked into yet"
-		if t := strings.Join(strings.Fields(title[n]), " "); t != "" {
-			why += ": " + t
-		}
-		out = append(out, agents.KnownFailure{Scenario: n.scenario, ID: n.id, Reason: why,
+		causes = append(causes, agents.KnownFailure{Scenario: n.scenario, ID: n.id, Reason: unexamined(title[n]),
 			Flaky: times[n] < runs[n.scenario]})
 	}
+	return causes
+}
+
+// spread are entries for what rules found in several scenarios and no list has, each
+// cause once. An entry is flaky if one of its scenarios showed it in some runs only.
+func (run *Run) spread(list []agents.KnownFailure) (out []agents.KnownFailure) {
+	title, times, runs := map[string]string{}, map[string]map[string]int{}, map[string]int{}
+	for _, r := range run.Results {
+		runs[r.ID]++
+		for _, f := range r.Findings {
+			c := f.cause()
+			if f.Class != Fail || r.Verdict != Fail || r.NotStarted || covered(list, r.ID, f.Names()...) {
+				continue
+			}
+			if times[c] == nil {
+				times[c], title[c] = map[string]int{}, f.Message
+			}
+			times[c][r.ID]++
+		}
+	}
+	for _, c := range slices.Sorted(maps.Keys(times)) {
+		flaky := false
+		for id, n := range times[c] {
+			flaky = flaky || n < runs[id]
+		}
+		if len(times[c]) > 1 {
+			out = append(out, agents.KnownFailure{Cause: true, Scenario: "**", ID: c, Reason: unexamined(title[c]), Flaky: flaky})
+		}
+	}
 	return out
+}
+
+// unexamined is the reason of an entry that nobody has looked into.
+func unexamined(title string) string {
+	return strings.TrimSuffix("not looked into yet: "+strings.Join(strings.Fields(title), " "), ": ")
 }
 
 func (run *Run) disproves(k agents.KnownFailure) bool {
@@ -157,7 +190,7 @@ func (run *Run) disproves(k agents.KnownFailure) bool {
 			evidence++
 		}
 		for _, c := range r.Checks {
-			if k.Covers(r.ID, c.ID) || k.Covers(r.ID, c.Slug) {
+			if k.Covers(r.ID, r.Names(c)...) {
 				if c.Verdict != Pass {
 					return false
 				}
@@ -165,12 +198,12 @@ func (run *Run) disproves(k agents.KnownFailure) bool {
 			}
 		}
 		for _, f := range r.Findings {
-			if k.Covers(r.ID, f.Rule) {
+			if k.Covers(r.ID, f.Names()...) {
 				return false
 			}
 		}
 		for rule, n := range r.Evidence {
-			if n > 0 && k.Covers(r.ID, rule) {
+			if n > 0 && (k.ID == rule || strings.HasPrefix(k.ID, rule+" ")) {
 				evidence++
 			}
 		}

@@ -44,7 +44,7 @@ func (r *Result) Sightings() []Sighting {
 		all = append(all, Sighting{Cause: c, key: string(c.Class) + " " + key})
 	}
 	for _, f := range r.Findings {
-		see(f.Rule+" "+f.Point, Cause{ID: strings.TrimSpace(f.Rule + " " + f.Point), Class: f.Class, Title: f.Message,
+		see(f.Rule+" "+f.Point, Cause{ID: f.cause(), Class: f.Class, Title: f.Message,
 			Requirements: f.Requirements, Citation: f.Citation, Known: f.Known})
 		all[len(all)-1].rule = true
 	}

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
@@ -11,12 +12,12 @@ import (
 // has: then a golden must not be blessed.
 func (r *run) unlisted(res *Result) bool {
 	for _, c := range res.Checks {
-		if c.Verdict == Fail && !r.isKnown(c.ID, c.Slug) {
+		if c.Verdict == Fail && !r.isKnown(res.Names(c)...) {
 			return true
 		}
 	}
 	for _, f := range res.Findings {
-		if f.Class == Fail && !r.isKnown(f.Rule) {
+		if f.Class == Fail && !r.isKnown(f.Names()...) {
 			return true
 		}
 	}
@@ -37,11 +38,31 @@ func (r *run) isKnown(ids ...string) bool {
 	return covered(r.engine.knownFailures(), r.scenario.ID, ids...)
 }
 
-// Expects says why a check or a rule of a scenario is expected to fail, by the
-// baseline or the profile; ok is false if it is not.
-func (e *Engine) Expects(scenario, id string) (reason string, ok bool) {
+// Names are what a list of known failures may call a finding.
+func (f Finding) Names() []string {
+	return append([]string{f.Rule, f.cause()}, f.Requirements[:min(1, len(f.Requirements))]...)
+}
+
+// cause is a rule with its point.
+func (f Finding) cause() string { return strings.TrimSpace(f.Rule + " " + f.Point) }
+
+// Names are what a list of known failures may call a check: its id, its requirement,
+// and the cause of a finding beside it that breaks the same requirement.
+func (r *Result) Names(c Check) []string {
+	names := append([]string{c.ID, c.Slug}, c.Requirements[:min(1, len(c.Requirements))]...)
+	for _, f := range r.Findings {
+		if f.Class == c.Verdict && overlap(f.Requirements, c.Requirements) {
+			names = append(names, f.cause())
+		}
+	}
+	return names
+}
+
+// Expects says why what has these names, a check or a rule and its cause, is expected to
+// fail in a scenario, by the baseline or the profile; ok is false if it is not.
+func (e *Engine) Expects(scenario string, names ...string) (reason string, ok bool) {
 	for _, k := range e.knownFailures() {
-		if k.Covers(scenario, id) && !k.Expired(time.Now()) {
+		if k.Covers(scenario, names...) && !k.Expired(time.Now()) {
 			return k.Reason, true
 		}
 	}
@@ -56,14 +77,7 @@ func (e *Engine) knownFailures() []agents.KnownFailure {
 // covered reports whether a list of known failures has one of these checks or
 // rules of a scenario.
 func covered(list []agents.KnownFailure, scenario string, ids ...string) bool {
-	for _, k := range list {
-		for _, id := range ids {
-			if k.Covers(scenario, id) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(k agents.KnownFailure) bool { return k.Covers(scenario, ids...) })
 }
 
 // known marks the parts that are known to fail, and the whole if nothing else
@@ -78,13 +92,13 @@ func (r *Result) mark(isKnown func(ids ...string) bool) {
 		if c.Verdict == Pass || c.Verdict == Skip {
 			continue
 		}
-		r.Checks[i].Known = isKnown(c.ID, c.Slug)
+		r.Checks[i].Known = isKnown(r.Names(c)...)
 		if counts(c.Verdict) && !r.Checks[i].Known && !c.NotReached {
 			all = false
 		}
 	}
 	for i, f := range r.Findings {
-		r.Findings[i].Known = isKnown(f.Rule)
+		r.Findings[i].Known = isKnown(f.Names()...)
 		if counts(f.Class) && !r.Findings[i].Known {
 			all = false
 		}

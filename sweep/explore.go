@@ -166,7 +166,18 @@ type sign struct {
 	point   string // of a rule
 	class   scenarios.Verdict
 	message string
-	late    bool // a deadline passed
+	late    bool     // a deadline passed
+	names   []string // what lists of known failures may call it
+}
+
+// expected says why a sign is a known failure: in the scenario that is swept, or in what
+// a schedule made of it. It is "" if the sign is none.
+func (g sign) expected(e *scenarios.Engine, swept, schedule string) string {
+	why, ok := e.Expects(swept, g.names...)
+	if !ok {
+		why, _ = e.Expects(schedule, g.names...)
+	}
+	return why
 }
 
 // numbered is what makes the slugs of a schedule, and of a chain, distinct.
@@ -188,7 +199,8 @@ func found(res scenarios.Result) []sign {
 	}
 	for _, f := range res.Findings {
 		if rank(f.Class) > 0 && !strings.HasPrefix(f.Rule, "C-") { // those judge our editor
-			add(sign{rule: f.Rule, point: cmp.Or(f.Point, "rule"), class: f.Class, message: f.Message})
+			add(sign{rule: f.Rule, point: cmp.Or(f.Point, "rule"), class: f.Class, message: f.Message,
+				names: f.Names()})
 		}
 	}
 	for _, c := range res.Checks {
@@ -196,6 +208,7 @@ func found(res scenarios.Result) []sign {
 			continue
 		}
 		g := sign{rule: numbered.ReplaceAllString(c.Slug, ""), class: c.Verdict}
+		g.names = append(res.Names(c), g.rule)
 		if c.Failure != nil {
 			g.message = oneLine(c.Failure)
 			g.late = c.Failure.Timer != ""
@@ -203,7 +216,7 @@ func found(res scenarios.Result) []sign {
 		add(g)
 	}
 	if res.Failure != nil && res.Verdict == scenarios.Fail {
-		add(sign{rule: "script", class: scenarios.Fail, message: oneLine(res.Failure), late: res.Failure.Timer != ""})
+		add(sign{rule: "script", names: []string{"script"}, class: scenarios.Fail, message: oneLine(res.Failure), late: res.Failure.Timer != ""})
 	}
 	return out
 }
@@ -237,8 +250,7 @@ func rank(v scenarios.Verdict) int {
 
 // report files one thing that a schedule showed.
 func (s *sweep) report(g sign, sch Schedule, res scenarios.Result) {
-	known, _ := s.engine.Expects(sch.Scenario, g.rule)
-	one := &sighting{sign: g, schedule: sch, result: res, known: known}
+	one := &sighting{sign: g, schedule: sch, result: res, known: g.expected(&s.engine, sch.Scenario, res.ID)}
 	sig := one.signature()
 	s.mu.Lock()
 	fresh := !s.told[sig]

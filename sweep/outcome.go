@@ -82,7 +82,7 @@ func (o *Outcome) Rebase(e *scenarios.Engine) []agents.KnownFailure {
 	for _, f := range o.Findings {
 		for _, g := range append(slices.Clone(f.seen), f.also...) {
 			id := g.schedule.Scenario
-			if _, expected := e.Expects(id, g.rule); g.class != scenarios.Fail || expected {
+			if g.class != scenarios.Fail || g.expected(e, id, g.result.ID) != "" {
 				continue
 			}
 			if !slices.ContainsFunc(list, func(k agents.KnownFailure) bool { return k.Covers(id, g.rule) }) {
@@ -104,24 +104,23 @@ func (o *Outcome) judge(e *scenarios.Engine) {
 	swept := map[string]string{} // scenarios, by the ids of the results that show findings in them
 	for i := range o.Findings {
 		f := &o.Findings[i]
-		f.Known, _ = e.Expects(f.Scenario, f.Rule)
+		f.Known = f.seen[0].expected(e, f.Scenario, f.seen[0].result.ID)
 		swept[f.result.ID] = f.Scenario
 	}
 	run.Counts, run.Verdict = scenarios.Counts{}, scenarios.Pass
 	for i := range run.Results {
 		r := &run.Results[i]
-		expected := func(rule string) bool {
-			_, ok := e.Expects(cmp.Or(swept[r.ID], r.ID), rule)
-			return ok
+		expected := func(names ...string) bool {
+			return sign{names: names}.expected(e, cmp.Or(swept[r.ID], r.ID), r.ID) != ""
 		}
 		for k, x := range r.Findings {
-			r.Findings[k].Known = expected(x.Rule)
+			r.Findings[k].Known = expected(x.Names()...)
 		}
 		for k, x := range r.Checks {
-			r.Checks[k].Known = x.Verdict != scenarios.Pass && expected(x.Slug)
+			r.Checks[k].Known = x.Verdict != scenarios.Pass && expected(r.Names(x)...)
 		}
 		r.Known = r.Verdict == scenarios.Fail && !slices.ContainsFunc(found(*r),
-			func(g sign) bool { return g.class == scenarios.Fail && !expected(g.rule) })
+			func(g sign) bool { return g.class == scenarios.Fail && !expected(g.names...) })
 		count(&run.Counts, r)
 		if !r.Known {
 			run.Verdict = scenarios.Worst(run.Verdict, r.Verdict)

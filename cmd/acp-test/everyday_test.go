@@ -40,6 +40,22 @@ var _ = Describe("--baseline-write", func() {
 		Expect(p.read("known.yaml")).To(HaveSuffix("\n- scenario: \"bad\"\n  check: \"hello\"\n  reason: \"as agreed\"\n  link: \"https://example.org/1\"\n  expires: 2999-01-31\n"))
 	})
 
+	It("lists once what a rule finds in several scenarios, with the checks beside it", func() {
+		p.write("all/bad.txtar", scenario("prompt 'Say hello.'", "await turn end_turn"))
+		flags := []string{"run", "all", "--fault", "key-at-root"}
+		Expect(p.run(flags...).code).To(Equal(1))
+		Expect(p.run(append(flags, "--baseline-write", "known.yaml")...).code).To(Equal(0))
+		Expect(strings.Count(p.read("known.yaml"), "\n- ")).To(Equal(1), p.read("known.yaml"))
+		Expect(p.read("known.yaml")).To(ContainSubstring("\n- cause: \"ROOT-KEYS unknown-key\"\n  reason: \"not looked into yet: "))
+		Expect(p.run(append(flags, "--baseline", "known.yaml")...).code).To(Equal(0))
+		Expect(p.results().Counts.Known).To(Equal(2))
+		p.write("known.yaml", "- {cause: ROOT-KEYS unknown-method, reason: another point}\n")
+		Expect(p.run(append(flags, "--baseline", "known.yaml")...).code).To(Equal(1))
+		p.write("known.yaml", "- {cause: ROOT-KEYS unknown-key, reason: mended}\n")
+		got := p.run("run", "all", "--baseline", "known.yaml")
+		Expect(got.out).To(ContainSubstring("known failure ROOT-KEYS unknown-key of ** no longer fails: delete it"))
+	})
+
 	It("lists nothing when nothing fails", func() {
 		Expect(p.run("run", "all/good.txtar", "--baseline-write", "known.yaml").code).To(Equal(0))
 		Expect(p.read("known.yaml")).To(HaveSuffix("\n[]\n"))
