@@ -163,7 +163,8 @@ func (run *Run) spread(list []agents.KnownFailure) (out []agents.KnownFailure) {
 			flaky = flaky || n < runs[id]
 		}
 		if len(times[c]) > 1 {
-			out = append(out, agents.KnownFailure{Cause: true, Scenario: "**", ID: c, Reason: unexamined(title[c]), Flaky: flaky})
+			out = append(out, agents.KnownFailure{Cause: true, Scenario: "**", ID: c, Reason: unexamined(title[c]),
+				Flaky: flaky})
 		}
 	}
 	return out

@@ -216,7 +216,8 @@ func found(res scenarios.Result) []sign {
 		add(g)
 	}
 	if res.Failure != nil && res.Verdict == scenarios.Fail {
-		add(sign{rule: "script", names: []string{"script"}, class: scenarios.Fail, message: oneLine(res.Failure), late: res.Failure.Timer != ""})
+		add(sign{rule: "script", names: []string{"script"}, class: scenarios.Fail,
+			message: oneLine(res.Failure), late: res.Failure.Timer != ""})
 	}
 	return out
 }
