@@ -14,6 +14,17 @@ type said struct {
 	used  bool
 	stop  Stop
 	ended bool
+	// pieces are the texts and the pieces of arguments as they came, each with its step.
+	pieces []piece
+}
+
+// spoken are the kinds of steps of which a piece may be, by their names in a transcript.
+var spoken = [...]string{StepText: "text", StepThinking: "thinking", StepRefusal: "refusal", StepTool: "tool"}
+
+// piece is what one chunk of a stream said.
+type piece struct {
+	step int
+	text string
 }
 
 // say appends a piece of a text; empty ones say nothing.
@@ -21,11 +32,15 @@ func (h *said) say(kind StepKind, piece string) {
 	if piece == "" {
 		return
 	}
-	if n := len(h.steps); n > 0 && h.steps[n-1].Kind == kind {
-		h.steps[n-1].Chunks = append(h.steps[n-1].Chunks, piece)
-		return
+	if n := len(h.steps); n == 0 || h.steps[n-1].Kind != kind {
+		h.steps = append(h.steps, Step{Kind: kind})
 	}
-	h.steps = append(h.steps, Step{Kind: kind, Chunks: []string{piece}})
+	h.add(len(h.steps)-1, piece)
+}
+
+func (h *said) add(step int, text string) {
+	h.steps[step].Chunks = append(h.steps[step].Chunks, text)
+	h.pieces = append(h.pieces, piece{step, text})
 }
 
 func (h *said) tool(key, name string) {
@@ -38,20 +53,11 @@ func (h *said) tool(key, name string) {
 
 func (h *said) args(key, piece string) {
 	if i, ok := h.tools[key]; ok && piece != "" {
-		h.steps[i].Chunks = append(h.steps[i].Chunks, piece)
+		h.add(i, piece)
 	}
 }
 
 func (h *said) end(s Stop) { h.stop, h.ended = s, true }
-
-// pieces counts what was said so far.
-func (h *said) pieces() int {
-	n := 0
-	for i := range h.steps {
-		n += len(h.steps[i].Chunks)
-	}
-	return n
-}
 
 // reader reads a body while it comes, streamed or not.
 type reader struct {
@@ -60,9 +66,8 @@ type reader struct {
 	said   said
 	line   int // where in the body the line begins that is not whole yet
 	data   []byte
+	begun  map[int]string // what is to come of secrets that pieces have begun, by step
 }
-
-func (r *reader) pieces() int { return r.said.pieces() }
 
 func (r *reader) write(b []byte) {
 	r.body.Write(b)

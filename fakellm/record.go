@@ -167,7 +167,7 @@ func (r *Recorder) serve(w http.ResponseWriter, hr *http.Request) {
 		},
 		ModifyResponse: func(res *http.Response) error {
 			if t != nil {
-				seen := &reader{format: t.format}
+				seen := &reader{format: t.format, begun: map[int]string{}}
 				res.Body = &tap{ReadCloser: res.Body, more: func(b []byte) { r.more(t, seen, b) },
 					done: func(err error) { r.end(t, req, res, seen, err, hr.Context().Err() != nil) }}
 			}
@@ -212,14 +212,17 @@ func (t *tap) Close() error {
 	return t.ReadCloser.Close()
 }
 
-// more reads along. How much of the answer has come is noted, so that a replay knows
-// what came before what the editor did; what it says is not, since a secret may be cut
-// in two.
+// more reads along, and notes each piece: a replay knows by them what came before what the
+// editor did, and, where a crash has cut the recording off, what was said.
 func (r *Recorder) more(t *take, seen *reader, b []byte) {
-	before := seen.pieces()
+	before := len(seen.said.pieces)
 	seen.write(b)
-	for i := before; i < seen.pieces(); i++ {
-		r.event(transcript.ModelChunk, object{{"n", t.n}, {"i", i + 1}})
+	for i, p := range seen.said.pieces[before:] {
+		step := &seen.said.steps[p.step]
+		text, rest := r.known().Piece([]byte(p.text), seen.begun[p.step])
+		seen.begun[p.step] = rest
+		r.event(transcript.ModelChunk, object{{"n", t.n}, {"i", before + i + 1}, {"step", p.step + 1},
+			{"says", spoken[step.Kind]}, {"tool", step.Tool}, {"data", string(text)}})
 	}
 }
 
@@ -257,10 +260,10 @@ func (r *Recorder) end(t *take, req *request, res *http.Response, seen *reader, 
 	o := answerEntry(t.n, id, t.answer)
 	r.event(transcript.ModelAnswer, append(o, member{"failed", t.failed}, member{"broken", t.broken}))
 	if t.broken && left {
-		r.event(transcript.ModelAborted, object{{"n", t.n}, {"chunks", seen.pieces()}})
+		r.event(transcript.ModelAborted, object{{"n", t.n}, {"chunks", len(seen.said.pieces)}})
 		return
 	}
-	r.event(transcript.ModelDone, object{{"n", t.n}, {"status", res.StatusCode}, {"chunks", seen.pieces()},
+	r.event(transcript.ModelDone, object{{"n", t.n}, {"status", res.StatusCode}, {"chunks", len(seen.said.pieces)},
 		{"bytes", len(body)}})
 }
 

@@ -52,12 +52,23 @@ type recordedTake struct {
 	index    int // of the prompt
 	session  string
 	lane     string
-	asked    int   // Seq of the answer's entry
+	asked    int   // Seq of the request
 	pieces   []int // Seqs of the chunks
 	end      int   // Seq of the end, 0 if it has none
 	aborted  bool
 	answered bool
+	heard    said // by its pieces
 	req      *request
+}
+
+// cutOff takes what was heard for the answer of a recording that ends, as after a crash,
+// while the model was speaking; nobody knows how it would have gone on.
+func (t *recordedTake) cutOff() {
+	if t.answered || t.end != 0 || len(t.heard.pieces) != len(t.pieces) {
+		return
+	}
+	t.answered, t.broken, t.aborted = true, true, true
+	t.answer = append(nodesOf(t.heard.steps), NewStep("fail", "{hang: true}"))
 }
 
 // ReadRecorded reads the model's side back from a transcript. Prompts are those of the
@@ -68,6 +79,12 @@ func ReadRecorded(t *transcript.Transcript, prompts []RecordedPrompt, acts []int
 	for e := range t.All() {
 		if e.Source == transcript.Model {
 			r.entry(e)
+		}
+	}
+	unheard := func(t *recordedTake) bool { return !t.answered && t.end != 0 }
+	if !slices.ContainsFunc(r.takes, unheard) {
+		for _, t := range r.takes {
+			t.cutOff()
 		}
 	}
 	if !slices.ContainsFunc(r.takes, func(t *recordedTake) bool { return t.answered }) {
@@ -96,7 +113,7 @@ func (r *recordedReader) entry(e transcript.Entry) {
 		r.gate(e, v.Get("gate").Str(), whole(v.Get("n")))
 	case t == nil:
 	case e.Kind == transcript.ModelAnswer:
-		t.answered, t.asked = true, e.Seq
+		t.answered = true
 		t.failed, _ = v.Get("failed").Bool()
 		t.broken, _ = v.Get("broken").Bool()
 		for s := range v.Get("steps").Items() {
@@ -107,6 +124,7 @@ func (r *recordedReader) entry(e transcript.Entry) {
 		}
 	case e.Kind == transcript.ModelChunk:
 		t.pieces = append(t.pieces, e.Seq)
+		t.hear(v)
 	case e.Kind == transcript.ModelAborted:
 		t.end, t.aborted = e.Seq, true
 		for _, g := range r.gates {
@@ -116,6 +134,18 @@ func (r *recordedReader) entry(e transcript.Entry) {
 		}
 	case e.Kind == transcript.ModelDone && t.end == 0:
 		t.end = e.Seq
+	}
+}
+
+// hear reads what a chunk said.
+func (t *recordedTake) hear(v wire.Value) {
+	step, kind := whole(v.Get("step"))-1, slices.Index(spoken[:], v.Get("says").Str())
+	if step == len(t.heard.steps) && kind >= 0 {
+		tool := v.Get("tool").Str()
+		t.heard.steps = append(t.heard.steps, Step{Kind: StepKind(kind), Tool: tool, Raw: tool != ""})
+	}
+	if step >= 0 && step < len(t.heard.steps) {
+		t.heard.add(step, v.Get("data").Str())
 	}
 }
 
@@ -150,7 +180,7 @@ func (r *recordedReader) request(e transcript.Entry, v wire.Value) {
 		r.chains.goOn(req) != nil {
 		return
 	}
-	t := &recordedTake{take: newTake(n, req, rt.format), session: e.Session, lane: v.Get("lane").Str(), req: req}
+	t := &recordedTake{take: newTake(n, req, rt.format), asked: e.Seq, session: e.Session, lane: v.Get("lane").Str(), req: req}
 	var begun []Prompt
 	for _, p := range r.prompts {
 		if p.Seq < e.Seq {

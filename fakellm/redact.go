@@ -38,16 +38,18 @@ func (r *Recorder) remember(hr *http.Request) {
 	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
 }
 
-func (r *Recorder) redact(s string) string {
+// known finds the secrets that requests carried so far.
+func (r *Recorder) known() *secret.Finder {
 	r.mu.Lock()
-	secrets := slices.Clone(r.secrets)
-	r.mu.Unlock()
-	known := secret.Finder{}
-	for _, k := range secrets {
+	defer r.mu.Unlock()
+	known := &secret.Finder{}
+	for _, k := range r.secrets {
 		known.Add(k)
 	}
-	return known.Text(s)
+	return known
 }
+
+func (r *Recorder) redact(s string) string { return r.known().Text(s) }
 
 // redactChunks redacts a text that was cut into pieces: a secret may lie
 // across them, and then they become one.

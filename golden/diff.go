@@ -5,10 +5,37 @@ import (
 	"strings"
 
 	udiff "github.com/aymanbagabas/go-udiff"
+
+	"github.com/acp-test/acp-test/transcript"
 )
 
 // contextLines is how many equal lines Diff shows around a difference.
 const contextLines = 3
+
+// GoesOn reports whether got has the lines of want in their order, and more of them only
+// after the last thing that the editor did in want; there a line of want may also be the
+// beginning of one of got. Want is then the same conversation, broken off earlier.
+func GoesOn(want, got string) bool {
+	rest := strings.Split(strings.TrimRight(want, "\n"), "\n")
+	acts := 0
+	for i, line := range rest {
+		if strings.HasPrefix(strings.TrimSpace(line), Arrow(transcript.Editor)) {
+			acts = i + 1
+		}
+	}
+	for line := range strings.Lines(got) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case len(rest) == 0:
+			return true
+		case line == rest[0], acts <= 0 && strings.HasPrefix(line, strings.TrimSuffix(rest[0], `"`)):
+			rest, acts = rest[1:], acts-1
+		case acts > 0:
+			return false
+		}
+	}
+	return len(rest) == 0
+}
 
 // Diff returns what must change in want to make it got: lines with "-" are
 // wanted and missing, lines with "+" came instead, others are context. The first

@@ -214,20 +214,10 @@ func (d *redactor) bytes(b []byte) []byte {
 // cut masks the end of a piece of text that begins a known secret, and in the next
 // piece of the same writer what goes on with it.
 func (d *redactor) cut(writer string, b []byte) []byte {
-	if rest := d.begun[writer]; rest != "" {
-		delete(d.begun, writer)
-		n := min(len(rest), len(b))
-		if n > 0 && string(b[:n]) == rest[:n] {
-			b = append([]byte(secret.Mark), b[n:]...)
-			if rest = rest[n:]; rest != "" {
-				d.begun[writer] = rest
-				return b
-			}
-		}
-	}
-	if n, rest := d.known.Begun(b); n > 0 {
+	b, rest := d.known.Piece(b, d.begun[writer])
+	delete(d.begun, writer)
+	if rest != "" {
 		d.begun[writer] = rest
-		b = append(b[:len(b)-n:len(b)-n], secret.Mark...)
 	}
 	return b
 }

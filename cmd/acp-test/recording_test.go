@@ -130,6 +130,35 @@ var _ = Describe("a recorded session, with the model's side", Ordered, func() {
 		Expect(strings.Count(got.out, "\n")).To(BeNumerically("<", 15))
 	})
 
+	It("has what the model said when a crash cut its answer off", func() {
+		var kept []string
+		for line := range strings.Lines(p.read("session.jsonl")) {
+			if strings.Contains(line, `"kind":"model-answer","msg":{"n":3,`) || strings.Contains(line, `"kind":"model-aborted"`) {
+				continue
+			}
+			if strings.Contains(line, `"method":"session/load"`) {
+				break
+			}
+			kept = append(kept, line)
+		}
+		p.write("crashed.jsonl", strings.Join(kept, ""))
+		Expect(p.read("crashed.jsonl")).NotTo(ContainSubstring("hang: true"))
+		got := p.run("replay", "crashed.jsonl", "--agent", "reference")
+		Expect(got.code).To(Equal(0), got.out)
+	})
+
+	It("is replayed up to wherever a crash cut it off, and blames an agent for what it does before that", func() {
+		lines := strings.SplitAfter(p.read("session.jsonl"), "\n")
+		for cut := 5; cut < len(lines)-1; cut += 12 {
+			p.write("short.jsonl", strings.Join(lines[:cut], "")+lines[cut][:len(lines[cut])/2])
+			got := p.run("replay", "short.jsonl", "--agent", "reference")
+			Expect(got.code).To(Equal(0), "cut in line %d: %s", cut+1, got.out)
+		}
+		got := p.run("replay", "short.jsonl", "--agent", "reference", "--fault", "cancel-end-turn-settled")
+		Expect(got.code).To(Equal(1))
+		Expect(got.out).To(MatchRegexp(`(?m)^ +-<-- cancelled\n +\+<-- end_turn$`))
+	})
+
 	It("is good up to where a crash cut it off", func() {
 		text := p.read("session.jsonl")
 		cut := strings.Index(text, `"method":"session/load"`)

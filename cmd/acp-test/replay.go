@@ -40,7 +40,8 @@ func replayCommand(h *host) *cobra.Command {
 with a fresh HOME: what the editor did is done again as soon as what it reacted to
 has happened. Ids, sessions, options and paths are those of the live agent. The
 verdict is that of the rules, and the canonical difference to the recording; a rule
-that is broken in the recording too is known to be.
+that is broken in the recording too is known to be. A recording that a crash broke off is
+compared up to there.
 
 What the recording has of the files, of the MCP servers of a test and of the model is
 put back: the model says again what it said, and is held where the editor did

@@ -175,6 +175,22 @@ func (f *Finder) cut(b []byte, mark func(secret string) string) []byte {
 	return append(out, rest...)
 }
 
+// Piece masks, in a piece of a text, what goes on with a secret that an earlier piece began,
+// and an end that begins one. begun is what of that secret is still to come, and so is rest.
+func (f *Finder) Piece(b []byte, begun string) (clean []byte, rest string) {
+	if n := min(len(begun), len(b)); n > 0 && string(b[:n]) == begun[:n] {
+		b = append([]byte(Mark), b[n:]...)
+		if begun = begun[n:]; begun != "" {
+			return b, begun
+		}
+	}
+	n, rest := f.Begun(b)
+	if n > 0 {
+		b = append(b[:len(b)-n:len(b)-n], Mark...)
+	}
+	return b, rest
+}
+
 // Begun is how many bytes at the end of b begin a known secret, four at least, and
 // what of the secret is still to come. It is 0 if none is begun.
 func (f *Finder) Begun(b []byte) (n int, rest string) {
