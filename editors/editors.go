@@ -3,6 +3,7 @@
 package editors
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/internal/process"
+	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
@@ -39,8 +41,12 @@ type Bench struct {
 	Read  func(file string) (*transcript.Transcript, error)
 }
 
-// judgedOutput is how much of what a client prints is judged, in bytes.
-const judgedOutput = 1 << 20
+// Of what a client prints judgedOutput bytes are judged, and keptOutput of stdout and of
+// stderr are kept.
+const (
+	judgedOutput = 1 << 20
+	keptOutput   = 64 << 20
+)
 
 // Run runs one scenario with a client, and leaves its evidence in out.
 func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string, out string) (res scenarios.Result,
@@ -124,13 +130,12 @@ func (b *Bench) run(ctx context.Context, log *transcript.Transcript, c transport
 	}
 	stop := context.AfterFunc(ctx, p.Kill)
 	p.Stdin.Close()
-	copied := make(chan error, 2)
+	known, copied := secret.New(b.Env...), make(chan error, 2)
 	for name, from := range map[string]io.Reader{"client.stdout": p.Stdout, "client.stderr": p.Stderr} {
 		go func() {
 			w, err := os.Create(filepath.Join(out, name))
 			if err == nil {
-				_, err = io.Copy(w, from)
-				err = errors.Join(err, w.Close())
+				err = errors.Join(keep(known.Writer(w), from), w.Close())
 			}
 			copied <- err
 		}()
@@ -146,6 +151,24 @@ func (b *Bench) run(ctx context.Context, log *transcript.Transcript, c transport
 		}
 	}
 	return left, late, err
+}
+
+// keep writes what comes to a file, by lines, in which secrets are found whole; at most
+// keptOutput. The rest is read, so that the client is not held up.
+func keep(w io.Writer, from io.Reader) error {
+	lines := bufio.NewReaderSize(from, 64<<10)
+	for kept := 0; kept < keptOutput; {
+		line, err := lines.ReadSlice('\n')
+		if _, failed := w.Write(line); failed != nil {
+			return failed
+		}
+		kept += len(line)
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			break
+		}
+	}
+	_, err := io.Copy(io.Discard, lines)
+	return err
 }
 
 // sessionsIn reads the transcripts that our agent wrote, oldest first.

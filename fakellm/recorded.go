@@ -180,7 +180,8 @@ func (r *recordedReader) request(e transcript.Entry, v wire.Value) {
 		r.chains.goOn(req) != nil {
 		return
 	}
-	t := &recordedTake{take: newTake(n, req, rt.format), asked: e.Seq, session: e.Session, lane: v.Get("lane").Str(), req: req}
+	t := &recordedTake{take: newTake(n, req, rt.format), asked: e.Seq, session: e.Session,
+		lane: v.Get("lane").Str(), req: req}
 	var begun []Prompt
 	for _, p := range r.prompts {
 		if p.Seq < e.Seq {

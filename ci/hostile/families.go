@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -47,7 +48,8 @@ func families() []mode {
 }
 
 // editor is a client that leaves a process as the family that is its first word does,
-// starts the agent that the others are, and prompts it over and over.
+// starts the agent that the others are, and prompts it over and over; or, by the word
+// leaks, says all secrets to it once.
 func editor(words []string) {
 	for _, m := range families() {
 		if m.name == words[0] {
@@ -58,6 +60,19 @@ func editor(words []string) {
 	in, _ := c.StdinPipe()
 	out, _ := c.StdoutPipe()
 	if c.Start() != nil {
+		return
+	}
+	if words[0] == "leaks" {
+		for _, line := range spilling("/") {
+			_, _ = io.WriteString(in, line)
+		}
+		for _, p := range plants() {
+			os.Stdout.WriteString(p.text + "\n")
+			os.Stderr.WriteString(p.text + "\n")
+		}
+		in.Close()
+		_, _ = io.Copy(io.Discard, out)
+		_ = c.Wait()
 		return
 	}
 	lines := bufio.NewReader(out)

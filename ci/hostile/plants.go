@@ -44,8 +44,9 @@ func plants() (all []plant) {
 		for skip := range 3 {
 			for form, e := range map[string]*base64.Encoding{"base64": base64.StdEncoding, "base64url": base64.RawURLEncoding} {
 				text := e.EncodeToString([]byte("user"[:skip] + value + "host"))
-				// What is common to all such texts is the middle.
-				add(fmt.Sprintf("%s %s at %d", name, form, skip), text, text[4:4+(len(value)-3)/3*4])
+				// What no letter beside the value has a part in: at least eight letters, since
+				// fewer of them stand somewhere in any packed report.
+				add(fmt.Sprintf("%s %s at %d", name, form, skip), text, text[(8*skip+5)/6:8*(skip+len(value))/6])
 			}
 		}
 	}
@@ -73,6 +74,24 @@ func plants() (all []plant) {
 
 // jsonOf is a text as it stands within a JSON string.
 func jsonOf(s string) string { q := quote(s); return q[1 : len(q)-1] }
+
+// spilling are the lines of an editor that says all of them.
+func spilling(cwd string) (lines []string) {
+	add := func(format string, args ...any) {
+		lines = append(lines, fmt.Sprintf(`{"jsonrpc":"2.0",`+format+"}\n", args...))
+	}
+	add(`"id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}`)
+	add(`"id":1,"method":"session/new","params":{"cwd":%s,"mcpServers":[]}`, quote(cwd))
+	for i, p := range plants() {
+		text := quote(p.text)
+		add(`"id":%d,"method":"session/prompt","params":{"sessionId":"session-1","prompt":[{"type":"text","text":%s}]}`, i+2, text)
+		add(`"method":"session/cancel","params":{"sessionId":%s}`, text)
+		add(`"id":%s,"method":"session/new","params":{"cwd":%[1]s,"mcpServers":[{"name":"m","command":%[1]s,"args":[%[1]s]}]}`, text)
+		add(`"method":%s,"params":{"x":[%[1]s]}`, text)
+		lines = append(lines, p.text+"\n")
+	}
+	return lines
+}
 
 // leaks is an agent that says all of them, everywhere it can.
 func leaks() []mode {

@@ -23,6 +23,10 @@ func TestSecrets(t *testing.T) {
 	if err := os.WriteFile(script, []byte("# A turn.\nprompt Hello.\nawait turn\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	model := filepath.Join(dir, "llm.yaml")
+	if err := os.WriteFile(model, []byte("replies:\n  - - text: Hello.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	recording := filepath.Join(dir, "recording.jsonl")
 	transcript := filepath.Join(dir, "run", "leak", "transcript.jsonl")
 	var passed []string
@@ -48,20 +52,29 @@ func TestSecrets(t *testing.T) {
 		{"show -f", "", []string{"show", "-f", recording}},
 		{"convert", "", []string{"convert", "--partial", "--out", filepath.Join(dir, "converted.txtar"), transcript}},
 		{"diff", "", []string{"diff", recording, transcript}},
+		{"prompt", "", append([]string{"prompt", "Hello.", "--cwd", work, "--llm", model, "--save-session", filepath.Join(dir, "saved.json"),
+			"--", l.agent, "leaks"})},
+		{"prompt as JSON", "", []string{"prompt", "Hello.", "--cwd", work, "-o", "jsonl", "--llm", model, "--", l.agent, "leaks"}},
+		{"serve", strings.Join(spilling(work), ""), []string{"serve", "m02", "--out", filepath.Join(dir, "served")}},
+		{"editors", "", []string{"editors", "-v", "--out", filepath.Join(dir, "editors"), "--report", "markdown", "--timeout", "10s",
+			"--run", "m02", "--", l.agent, "editor", "leaks", "{agent}"}},
 	} {
 		cmd := l.command(dir, c.words...)
 		for name, value := range planted {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
 		cmd.Stdin = strings.NewReader(c.stdin)
-		var out bytes.Buffer
+		var out, frames bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
+		switch c.name { // what the other side gets is what this one said
+		case "record":
+			cmd.Stdout, cmd.Stderr = &frames, &frames
+		case "serve":
+			cmd.Stdout = &frames
+		}
 		err := cmd.Run()
 		if _, exited := err.(*exec.ExitError); err != nil && !exited || cmd.ProcessState.ExitCode() == 2 && c.name != "diff" {
 			t.Errorf("%s: %v\n%.2000s", c.name, err, out.String())
-		}
-		if c.name == "record" { // what the editor gets is what the agent said
-			out.Reset()
 		}
 		look := func(where string, text []byte) {
 			for _, p := range all {
@@ -86,5 +99,5 @@ func TestSecrets(t *testing.T) {
 			return
 		}
 	}
-	t.Logf("%d secrets in nine commands", len(all))
+	t.Logf("%d secrets in all commands", len(all))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
@@ -107,8 +108,8 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 		return err
 	}
 	if !quiet {
-		res := judge(severity).Editor(scenarios.Result{ID: id, File: name, Started: log.Header().Started}, script,
-			[]replay.Session{{Log: log}})
+		res := secret.Value(h.secrets(), judge(severity).Editor(scenarios.Result{ID: id, File: name,
+			Started: log.Header().Started}, script, []replay.Session{{Log: log}}))
 		run := h.newRun(scenarios.Agent{})
 		run.Started, run.Results = log.Header().Started, []scenarios.Result{res}
 		run.Conclude()

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -214,6 +215,25 @@ func (f *Finder) Clean(b []byte) []byte {
 
 // Text is Clean of a string.
 func (f *Finder) Text(s string) string { return string(f.Clean([]byte(s))) }
+
+// Writer cleans what is written to w; of what one write begins of a known secret also the
+// rest, in the next.
+func (f *Finder) Writer(w io.Writer) io.Writer { return &writer{finder: f, to: w} }
+
+type writer struct {
+	finder *Finder
+	to     io.Writer
+	begun  string
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	var clean []byte
+	clean, w.begun = w.finder.Piece(w.finder.Clean(p), w.begun)
+	if _, err := w.to.Write(clean); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
 
 // Value cleans all texts of a value that can be written as JSON and read again, such
 // as results. One in which nothing is found stays as it is.
