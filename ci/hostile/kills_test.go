@@ -28,8 +28,8 @@ var (
 )
 
 // Killed at any moment, whatever its agent has started or stopped, acp-test leaves no
-// process and no directory behind, and what an editor received of a recorded agent is in
-// the recording.
+// process and no directory behind, and what a recorded agent and its editor received of each
+// other is in the recording.
 func TestKills(t *testing.T) {
 	l := newLab(t)
 	random := rand.New(rand.NewPCG(*killSeed, 0))
@@ -117,11 +117,13 @@ func (l lab) gone(t *testing.T, dir, what string) {
 }
 
 // record plays an editor with an agent that is recorded, kills acp-test when the agent
-// has sent so many frames, and holds what came against the recording. It returns how
-// many frames came.
+// has sent so many frames, and holds what came on either side against the recording. It
+// returns how many frames came.
 func (l lab) record(t *testing.T, dir, file, family string, frames int) int {
 	t.Helper()
 	c := l.command(dir, "record", "--out", file, "--", l.agent, family)
+	delivered := filepath.Join(dir, "delivered")
+	c.Env = append(c.Env, "HOSTILE_RECEIVED="+delivered)
 	in, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -140,6 +142,14 @@ func (l lab) record(t *testing.T, dir, file, family string, frames int) int {
 	} {
 		fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,%s}`+"\n", i, frame)
 	}
+	// The agent reads these after its turn, and before it, if it has any.
+	go func() {
+		for i := 3; ; i++ {
+			if _, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"x","params":{}}`+"\n", i); err != nil {
+				return
+			}
+		}
+	}()
 	var received [][]byte
 	lines := bufio.NewReader(out)
 	for {
@@ -166,19 +176,25 @@ func (l lab) record(t *testing.T, dir, file, family string, frames int) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kept []string
+	kept := map[transcript.Source][]string{}
 	for e := range log.All() {
-		if e.Source == transcript.Agent && e.Frame() {
-			kept = append(kept, mark(e.Raw))
+		if e.Frame() {
+			kept[e.Source] = append(kept[e.Source], mark(e.Raw))
 		}
 	}
-	for i, line := range received {
-		if i >= len(kept) || kept[i] != mark(line) {
-			t.Errorf("frame %d of %d, %.200s, is not in the recording, which has %d", i+1, len(received), line, len(kept))
-			break
+	raw, _ = os.ReadFile(delivered) // none, if nothing came
+	sent := bytes.SplitAfter(raw, []byte("\n"))
+	sent = sent[:len(sent)-1]
+	for from, lines := range map[transcript.Source][][]byte{transcript.Agent: received, transcript.Editor: sent} {
+		for i, line := range lines {
+			if in := kept[from]; i >= len(in) || in[i] != mark(line) {
+				t.Errorf("frame %d of %d of the %s, %.200s, is not in the recording, which has %d", i+1, len(lines), from,
+					line, len(in))
+				break
+			}
 		}
 	}
-	return len(received)
+	return len(received) + len(sent)
 }
 
 // mark is what tells a frame from others: its id, or the number in its text.

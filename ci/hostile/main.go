@@ -93,6 +93,7 @@ func (a *agent) serve() {
 			a.turn(atEnd)
 			return
 		}
+		received(line)
 		var m struct {
 			ID     json.RawMessage
 			Method string
@@ -118,6 +119,19 @@ func (a *agent) serve() {
 		default:
 			say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, a.id)
 		}
+	}
+}
+
+// received notes a line that came, where a test wants to know.
+func received(line []byte) {
+	file := os.Getenv("HOSTILE_RECEIVED")
+	if file == "" {
+		return
+	}
+	w, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err == nil {
+		_, _ = w.Write(line)
+		_ = w.Close()
 	}
 }
 

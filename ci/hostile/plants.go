@@ -84,9 +84,11 @@ func spilling(cwd string) (lines []string) {
 	add(`"id":1,"method":"session/new","params":{"cwd":%s,"mcpServers":[]}`, quote(cwd))
 	for i, p := range plants() {
 		text := quote(p.text)
-		add(`"id":%d,"method":"session/prompt","params":{"sessionId":"session-1","prompt":[{"type":"text","text":%s}]}`, i+2, text)
+		add(`"id":%d,"method":"session/prompt","params":{"sessionId":"session-1","prompt":[{"type":"text","text":%s}]}`,
+			i+2, text)
 		add(`"method":"session/cancel","params":{"sessionId":%s}`, text)
-		add(`"id":%s,"method":"session/new","params":{"cwd":%[1]s,"mcpServers":[{"name":"m","command":%[1]s,"args":[%[1]s]}]}`, text)
+		add(`"id":%s,"method":"session/new","params":{"cwd":%[1]s,"mcpServers":[{"name":"m","command":%[1]s,`+
+			`"args":[%[1]s]}]}`, text)
 		add(`"method":%s,"params":{"x":[%[1]s]}`, text)
 		lines = append(lines, p.text+"\n")
 	}
