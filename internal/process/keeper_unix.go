@@ -54,6 +54,7 @@ func KeeperMain(args []string) int {
 		k.report(report{Kind: "failed", Error: "becoming the subreaper: " + err.Error()})
 		return 1
 	}
+	defer func() { k.group.remove() }()
 	orders := bufio.NewReader(os.NewFile(3, "orders"))
 	if k.args.conn < 0 {
 		return k.guard(orders)
@@ -85,6 +86,7 @@ func KeeperMain(args []string) int {
 type keeper struct {
 	args  keeperArgs
 	child int // what was started
+	group *group
 	agent int // the same, unless that is the first process of a namespace
 	// heard is closed when the first process of the agent's namespace has told all.
 	heard     chan struct{}
@@ -126,7 +128,15 @@ func (k *keeper) spawn(s *spawn) error {
 		}
 		files = append(files, tells.Fd())
 	}
-	pid, err := syscall.ForkExec(s.Path, s.Args, &syscall.ProcAttr{Dir: s.Dir, Env: s.Env, Files: files, Sys: s.attr()})
+	attr := &syscall.ProcAttr{Dir: s.Dir, Env: s.Env, Files: files, Sys: s.attr()}
+	k.group = newGroup(os.Getpid())
+	k.group.holds(attr.Sys)
+	pid, err := syscall.ForkExec(s.Path, s.Args, attr)
+	if err != nil && k.group != nil { // it may not be given to the group
+		k.group.remove()
+		k.group, attr.Sys = nil, s.attr()
+		pid, err = syscall.ForkExec(s.Path, s.Args, attr)
+	}
 	if tells != nil {
 		tells.Close()
 	}
@@ -283,6 +293,7 @@ func (k *keeper) tree(withAgent bool) []Info {
 // whose parent vanishes while /proc is read; that the keeper has no child left,
 // and so no descendant, only the kernel can say.
 func (k *keeper) killAll(list func() []Info) []Info {
+	k.group.killAll()
 	return killUntil(list, func() bool {
 		if k.child == 0 {
 			return true

@@ -299,6 +299,7 @@ func (k *kept) Wait() (Exit, []Info) {
 	k.mu.Unlock()
 	var left []Info
 	if died { // and with it who would have killed
+		k.clearGroup()
 		left = append(sweepRun(k.run, k.conn), KillOrphans()...)
 	}
 	k.release()
@@ -318,6 +319,13 @@ func outlived(survivors, left []Info) []Info {
 	return append(all, left...)
 }
 
+// clearGroup ends the group of a keeper that did not, since it was killed.
+func (k *kept) clearGroup() {
+	g := openGroup(k.cmd.Process.Pid)
+	g.killAll()
+	g.remove()
+}
+
 // release lets the keeper go. It does not remove the directory: the harness
 // lives, and the directory is its own.
 func (k *kept) release() {
@@ -327,6 +335,7 @@ func (k *kept) release() {
 	_ = k.cmd.Wait() // its status says nothing the reports did not
 	stubborn.Stop()
 	EndChild(k.cmd)
+	k.clearGroup()
 	k.reports.Close()
 }
 

@@ -1,0 +1,104 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// group is a control group (version 2) in which an agent is started. The kernel kills all
+// that is in it at once, also what is being forked. It is nil where none may be made, as in
+// most containers, and an agent of root can leave it: so what is left is looked for all the
+// same.
+type group struct {
+	dir  *os.File
+	kill *os.File
+}
+
+// newGroup makes the group of a keeper.
+func newGroup(keeper int) *group {
+	path := groupPath(keeper)
+	if path == "" || os.Mkdir(path, 0o755) != nil {
+		return nil
+	}
+	g := openGroup(keeper)
+	if g == nil {
+		_ = os.Remove(path)
+	}
+	return g
+}
+
+// openGroup is the group that a keeper has made; nil if there is none.
+func openGroup(keeper int) *group {
+	path := groupPath(keeper)
+	if path == "" {
+		return nil
+	}
+	kill, err := os.OpenFile(filepath.Join(path, "cgroup.kill"), os.O_WRONLY, 0)
+	if err != nil {
+		return nil
+	}
+	dir, err := os.Open(path)
+	if err != nil {
+		kill.Close()
+		return nil
+	}
+	return &group{dir: dir, kill: kill}
+}
+
+// groupPath is where the group of a keeper is: below that of this process. It is empty
+// where there are no control groups of version 2.
+func groupPath(keeper int) string {
+	var own string
+	text, _ := os.ReadFile("/proc/self/cgroup")
+	for line := range strings.Lines(string(text)) {
+		if path, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "0::"); ok {
+			own = path
+		}
+	}
+	text, _ = os.ReadFile("/proc/self/mountinfo")
+	for line := range strings.Lines(string(text)) {
+		before, after, _ := strings.Cut(line, " - ")
+		fields := strings.Fields(before)
+		if !strings.HasPrefix(after, "cgroup2 ") || len(fields) < 5 {
+			continue
+		}
+		below, err := filepath.Rel(fields[3], own) // what of the tree is mounted
+		if err == nil && own != "" && filepath.IsLocal(below) {
+			return filepath.Join(fields[4], below, fmt.Sprint("acp-test-", keeper))
+		}
+	}
+	return ""
+}
+
+// holds makes a process be started in the group.
+func (g *group) holds(attr *syscall.SysProcAttr) {
+	if g != nil {
+		attr.UseCgroupFD, attr.CgroupFD = true, int(g.dir.Fd())
+	}
+}
+
+// killAll kills whatever is in the group.
+func (g *group) killAll() {
+	if g != nil {
+		_, _ = g.kill.WriteString("1")
+	}
+}
+
+// remove removes the group, once what was killed in it is gone.
+func (g *group) remove() {
+	if g == nil {
+		return
+	}
+	for range 50 {
+		if err := os.Remove(g.dir.Name()); err == nil || os.IsNotExist(err) {
+			break
+		}
+		time.Sleep(2 * time.Millisecond) // the kernel tells nobody
+	}
+	g.dir.Close()
+	g.kill.Close()
+}

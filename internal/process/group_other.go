@@ -1,0 +1,15 @@
+//go:build !linux
+
+package process
+
+import "syscall"
+
+// group is what Linux alone has.
+type group struct{}
+
+func newGroup(int) *group  { return nil }
+func openGroup(int) *group { return nil }
+
+func (*group) holds(*syscall.SysProcAttr) {}
+func (*group) killAll()                   {}
+func (*group) remove()                    {}
