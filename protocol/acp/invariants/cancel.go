@@ -70,6 +70,13 @@ func cancelReason() *rule {
 			object := fmt.Sprint(t.started)
 			word := pick(closing, "session/close", "session/cancel")
 			if ev.err.Exists() {
+				if failed := w.state.models.failed[t.session.id]; failed > t.started {
+					if proof, _ := w.state.openWork(t, a); proof == "" {
+						w.find(unproven, ev, object, []int{t.started, failed, a.seq},
+							"After %s the turn ended with an error; the model had failed, so the two may have crossed.", word)
+						return
+					}
+				}
 				if t.request.back == nil || ev.code() != -32800 {
 					w.find(pick(closing, closeFault, fault), ev, object, []int{t.started, a.seq},
 						"The prompt that %s had stopped was answered with an error (%d %q) instead of stop reason cancelled.", word,

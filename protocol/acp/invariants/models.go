@@ -7,6 +7,7 @@ import "github.com/acp-test/acp-test/transcript"
 type models struct {
 	streams map[int]*stream // running model requests, by number
 	latest  map[string]int  // the last request of each session in the main lane
+	failed  map[string]int  // Seq at which the last request of a session failed
 }
 
 type stream struct {
@@ -18,7 +19,7 @@ type stream struct {
 	left    int // Seq at which the agent hung up on it there, 0 if it has not
 }
 
-func newModels() models { return models{streams: map[int]*stream{}, latest: map[string]int{}} }
+func newModels() models { return models{streams: map[int]*stream{}, latest: map[string]int{}, failed: map[string]int{}} }
 
 func (m *models) fold(ev *event) {
 	number, _ := ev.body.Get("n").Int()
@@ -31,6 +32,7 @@ func (m *models) fold(ev *event) {
 			}
 			m.streams[n] = &stream{n: n, session: ev.Session, asked: ev.Seq}
 			m.latest[ev.Session] = n
+			delete(m.failed, ev.Session)
 		}
 	case transcript.Gate:
 		if s := m.streams[n]; s != nil {
@@ -44,7 +46,9 @@ func (m *models) fold(ev *event) {
 			}
 		}
 	// A fault is no end: after a slow, malformed or hanging one the stream is
-	// open, and after the others one of these two follows.
+	// open, and after the others one of the other two follows.
+	case transcript.ModelFault:
+		m.failed[ev.Session] = ev.Seq
 	case transcript.ModelDone:
 		delete(m.streams, n)
 	case transcript.ModelAborted:
