@@ -6,7 +6,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path"
@@ -19,15 +18,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/ci/inside"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/bugs"
 	"github.com/acp-test/acp-test/protocol/acp"
-	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
-	"github.com/acp-test/acp-test/transcript"
-	"github.com/acp-test/acp-test/transport"
 )
 
 var updateFaults = flag.String("update-faults", "", "measure what the faults that match a regular expression redden, and write refagent/faults/reddens.txt")
@@ -37,8 +33,11 @@ var updateFaults = flag.String("update-faults", "", "measure what the faults tha
 // there is not declared; but nothing may be an error of this program.
 var everywhere = os.Getenv("ACP_TEST_ALL_FAULTS") != ""
 
-// nothing is declared of a fault that no rule and no check sees yet.
+// nothing is declared of a fault that no scenario shows.
 var nothing = []string{"-"}
+
+// proved are the faults that scenarios show. The others are for sweeps.
+func proved() []faults.Fault { return slices.DeleteFunc(faults.All(), faults.Fault.Swept) }
 
 const reddensFile = "../refagent/faults/reddens.txt"
 
@@ -162,33 +161,10 @@ func engineOf(f faults.Fault) *scenarios.Engine {
 		p.Timeouts.Start = 10 * time.Second // it does not start slowly
 		e.Profile, e.ExtraArgs = &p, []string{"--fault", f.Name}
 	}
-	if !f.Process && !everywhere {
-		inside(e)
+	if !f.Process && !everywhere { // ci/soak starts processes
+		e.Connect = inside.Connect(e.ExtraArgs...)
 	}
 	return e
-}
-
-// inside runs the reference agent within this process, since most of what a trial with
-// a process costs is to start it. ci/soak starts processes.
-func inside(e *scenarios.Engine) {
-	e.Connect = func(_ context.Context, t *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent, error) {
-		env := map[string]string{}
-		for _, kv := range l.Env {
-			name, value, _ := strings.Cut(kv, "=")
-			env[name] = value
-		}
-		o := refagent.Options{Getenv: func(name string) string { return env[name] }}
-		args := slices.Concat(l.Args[slices.Index(l.Args, "refagent")+1:], e.ExtraArgs)
-		for at := 0; at+1 < len(args); at += 2 {
-			if !configure(&o, args[at], args[at+1]) {
-				return nil, fmt.Errorf("no such fault or liberty: %s", args[at+1])
-			}
-		}
-		return transport.InProcess(t, conn, func(ctx context.Context, in io.Reader, out io.Writer) error {
-			o.In, o.Out = in, out
-			return refagent.Run(ctx, o)
-		}), nil
-	}
 }
 
 // failed is what is red where this program gave no verdict.
@@ -290,7 +266,7 @@ var _ = Describe(proof, Ordered, ContinueOnFailure, func() {
 		if wanted("finds nothing in the correct agent") {
 			list = append(list, &trial{list: chosen(all, slices.Collect(maps.Keys(all)))})
 		}
-		for _, f := range faults.All() {
+		for _, f := range proved() {
 			if wanted("finds " + f.Name) {
 				ids := f.Scenarios
 				if everywhere {
@@ -307,7 +283,7 @@ var _ = Describe(proof, Ordered, ContinueOnFailure, func() {
 		Expect(b.of("")).To(BeEmpty())
 	})
 
-	for _, f := range faults.All() {
+	for _, f := range proved() {
 		It("finds "+f.Name, func() {
 			found, declares := b.of(f.Name), chosen(all, f.Scenarios)
 			wrong := undeclared(f, declares, found)
@@ -391,7 +367,7 @@ func measure() {
 	}
 	var list []faults.Fault
 	for _, f := range faults.All() {
-		if which.MatchString(f.Name) {
+		if which.MatchString(f.Name) && !f.Swept() {
 			list = append(list, f)
 			in[f.Name], count[f.Name] = f.Scenarios, map[string]int{}
 		}
@@ -408,7 +384,7 @@ func measure() {
 	out.WriteString(head + "\n\n")
 	for _, f := range faults.All() {
 		names, reddens := f.Scenarios, f.Reddens
-		if which.MatchString(f.Name) {
+		if count[f.Name] != nil {
 			names, reddens = in[f.Name], nil
 			for name, n := range count[f.Name] {
 				if n < times {

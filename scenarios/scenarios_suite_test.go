@@ -4,19 +4,17 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/ci/inside"
 	"github.com/acp-test/acp-test/internal/canary"
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/refagent"
-	"github.com/acp-test/acp-test/refagent/faults"
-	"github.com/acp-test/acp-test/refagent/liberties"
 )
 
 // TestMain lets this binary be the keeper and the reference agent, so that the
@@ -38,7 +36,7 @@ func TestMain(m *testing.M) {
 		case "refagent":
 			o := refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Getenv: os.Getenv}
 			for at := 2; at+1 < len(os.Args); at += 2 {
-				if !configure(&o, os.Args[at], os.Args[at+1]) {
+				if !inside.Configure(&o, os.Args[at], os.Args[at+1]) {
 					fmt.Fprintln(os.Stderr, "no such fault or liberty:", os.Args[at+1])
 					syscall.Exit(2)
 				}
@@ -51,27 +49,6 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(m.Run())
-}
-
-// configure gives the reference agent a fault or liberties.
-func configure(o *refagent.Options, flag, value string) bool {
-	if flag == "--fault" {
-		f, ok := faults.Find(value)
-		if ok {
-			o.Hooks = f.Hooks()
-		}
-		return ok
-	}
-	var taken []liberties.Liberty
-	for name := range strings.SplitSeq(value, ",") {
-		l, ok := liberties.Find(name)
-		if !ok {
-			return false
-		}
-		taken = append(taken, l)
-	}
-	o.Habits = liberties.Habits(taken)
-	return true
 }
 
 func TestScenarios(t *testing.T) {

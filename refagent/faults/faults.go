@@ -14,6 +14,7 @@ import (
 type Fault struct {
 	Name    string // kebab case, unique
 	Summary string // what the agent does wrong, in plain words
+	Topic   string // what it is about: cancel, permission, load, session, race and others
 	Copies  string // the public report it copies (owner/repo#number), or ""
 	// Hooks makes fresh hooks for one run of the agent.
 	Hooks func() refagent.Hooks
@@ -52,12 +53,28 @@ func (f Fault) process() Fault {
 	return f
 }
 
+// Swept reports whether no scenario shows the fault: only a sweep finds it.
+func (f Fault) Swept() bool { return slices.Equal(f.Reddens, []string{"-"}) }
+
 // All lists the faults by topic.
 func All() []Fault {
-	all := slices.Concat(cancelFaults(), turnFaults(), setupFaults(), toolFaults(), permissionFaults(),
-		loadFaults(), sessionFaults(), listFaults(), transportFaults(), errorFaults(), fileFaults(), terminalFaults(),
-		capabilityFaults(), modeFaults(), updateFaults(), elicitationFaults(), narrowFaults(), staleFaults(),
-		reportedFaults())
+	var all []Fault
+	for _, t := range []struct {
+		topic string
+		list  []Fault
+	}{
+		{"cancel", cancelFaults()}, {"turn", turnFaults()}, {"setup", setupFaults()}, {"tool", toolFaults()},
+		{"permission", permissionFaults()}, {"load", loadFaults()}, {"session", sessionFaults()}, {"list", listFaults()},
+		{"transport", transportFaults()}, {"error", errorFaults()}, {"file", fileFaults()}, {"terminal", terminalFaults()},
+		{"capability", capabilityFaults()}, {"mode", modeFaults()}, {"update", updateFaults()},
+		{"elicitation", elicitationFaults()}, {"narrow", narrowFaults()}, {"stale", staleFaults()},
+		{"reported", reportedFaults()}, {"race", raceFaults()},
+	} {
+		for _, f := range t.list {
+			f.Topic = t.topic
+			all = append(all, f)
+		}
+	}
 	for i, f := range all {
 		e := effects()[f.Name]
 		all[i].Reddens, all[i].Scenarios = e.reddens, e.scenarios

@@ -1,0 +1,164 @@
+// Sweep-table prints how many schedules a sweep takes to the first finding of each
+// fault, as the tables of docs/sweeping.md.
+//
+//	go run ./ci/sweep-table [FLAGS] [FAULT…]
+//
+// Without names it takes the races. The agent runs within this process.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/ci/inside"
+	"github.com/acp-test/acp-test/internal/process"
+	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/protocol/acp/schedules"
+	"github.com/acp-test/acp-test/refagent/faults"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/sweep"
+)
+
+// search is how faults are looked for.
+type search struct {
+	suites []string
+	max    int
+	jobs   int
+	step   time.Duration
+	linger time.Duration
+}
+
+// first is what a sweep of one fault found first.
+type first struct {
+	number    int // of the schedule, from 1; 0 is none
+	signature sweep.Signature
+	took      time.Duration
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "keeper" { // of the folder for temporary files
+		os.Exit(process.KeeperMain(os.Args[2:]))
+	}
+	var s search
+	suites := flag.String("suites", "prompt-turn,tool-calls", "the suites that are swept")
+	flag.IntVar(&s.max, "max", 2000, "how many schedules are tried")
+	flag.IntVar(&s.jobs, "jobs", 8, "how many schedules run at once")
+	flag.DurationVar(&s.step, "step-timeout", 2*time.Second, "how long a line may take")
+	flag.DurationVar(&s.linger, "linger", 100*time.Millisecond, "how long the agent has to be silent at the end")
+	seeds := flag.Int("seeds", 1, "how many seeds; the number is their median")
+	flag.Parse()
+	s.suites = strings.Split(*suites, ",")
+	names := flag.Args()
+	if len(names) == 0 {
+		for _, f := range faults.All() {
+			if f.Swept() {
+				names = append(names, f.Name)
+			}
+		}
+	}
+	fmt.Print("| fault | first found in schedule | by | after |\n|---|---|---|---|\n")
+	for _, name := range names {
+		var found []first
+		for seed := range *seeds {
+			f, err := s.run(name, int64(seed+1))
+			if err != nil {
+				fmt.Fprintln(os.Stderr, "sweep-table:", err)
+				os.Exit(2)
+			}
+			found = append(found, f)
+		}
+		fmt.Println(s.row(name, found))
+	}
+}
+
+// row is a line of the table: the median of what the seeds found.
+func (s search) row(name string, found []first) string {
+	last := s.max + 1
+	slices.SortFunc(found, func(a, b first) int {
+		rank := func(f first) int {
+			if f.number == 0 {
+				return last
+			}
+			return f.number
+		}
+		return rank(a) - rank(b)
+	})
+	f := found[len(found)/2]
+	if f.number == 0 {
+		return fmt.Sprintf("| `%s` | not in %d | | | %s", name, s.max, f.took.Round(time.Second))
+	}
+	return fmt.Sprintf("| `%s` | %d | %s | %s, %s | %s", name, f.number, f.signature.Rule, f.signature.Action,
+		f.signature.State, f.took.Round(time.Second))
+}
+
+// run sweeps an agent with one fault until it is found.
+func (s search) run(fault string, seed int64) (first, error) {
+	if _, ok := faults.Find(fault); !ok && fault != "none" {
+		return first{}, fmt.Errorf("there is no fault %q", fault)
+	}
+	list, err := acp.V1().Shipped(s.suites...)
+	if err != nil {
+		return first{}, err
+	}
+	dir, err := os.MkdirTemp("", "sweep-table")
+	if err != nil {
+		return first{}, err
+	}
+	defer os.RemoveAll(dir)
+	self, err := os.Executable() // which the profile names; it is not started
+	if err != nil {
+		return first{}, err
+	}
+	profile, err := agents.Shipped("reference")
+	if err != nil {
+		return first{}, err
+	}
+	var extra []string
+	if fault != "none" {
+		extra = []string{"--fault", fault}
+	}
+	e := &scenarios.Engine{Protocol: acp.V1(), Profile: profile, Self: self, Cwd: dir, Host: os.Environ(), Temp: dir,
+		Out: filepath.Join(dir, "out"), Seed: seed, StepTimeout: s.step, Linger: &s.linger, Connect: inside.Connect(extra...)}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	var out first
+	var once sync.Once
+	tried := 0
+	w := &sweep.Sweeper{Engine: e, Planner: schedules.V1(), Jobs: s.jobs, Max: s.max}
+	w.Progress = func(p sweep.Progress) {
+		if p.Phase == "explore" {
+			tried = p.Done
+		}
+	}
+	w.Found = func(sig sweep.Signature, class scenarios.Verdict) {
+		if class == scenarios.Lint || sig.Action == "" {
+			return
+		}
+		once.Do(func() {
+			out.signature = sig
+			stop()
+		})
+	}
+	began := time.Now()
+	swept, err := w.Run(ctx, list)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		return out, err
+	case swept.Run.Sweep.Explored == 0:
+		return out, fmt.Errorf("nothing was swept: %s", strings.Join(swept.Notes, "; "))
+	}
+	out.took = time.Since(began)
+	if out.signature.Rule != "" {
+		out.number = tried + 1
+	}
+	return out, nil
+}
