@@ -19,7 +19,9 @@ type stream struct {
 	left    int // Seq at which the agent hung up on it there, 0 if it has not
 }
 
-func newModels() models { return models{streams: map[int]*stream{}, latest: map[string]int{}, failed: map[string]int{}} }
+func newModels() models {
+	return models{streams: map[int]*stream{}, latest: map[string]int{}, failed: map[string]int{}}
+}
 
 func (m *models) fold(ev *event) {
 	number, _ := ev.body.Get("n").Int()
