@@ -17,10 +17,12 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// Connect returns a scenarios.Engine's Connect that starts no process. What stands
-// behind refagent in the command line, and extra, are --fault and --liberty with their
-// values.
-func Connect(extra ...string) func(context.Context, *transcript.Transcript, int, agents.Launch) (*transport.Agent, error) {
+// Connecting is how a scenarios.Engine reaches an agent.
+type Connecting = func(context.Context, *transcript.Transcript, int, agents.Launch) (*transport.Agent, error)
+
+// Connect returns a way to the agent that starts no process. What stands behind refagent
+// in the command line, and extra, are --fault and --liberty with their values.
+func Connect(extra ...string) Connecting {
 	return func(_ context.Context, t *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent, error) {
 		env := map[string]string{}
 		for _, kv := range l.Env {
