@@ -158,16 +158,18 @@ func stopFlag(t *tap) {
 				}
 			}
 		}
-		if !is(m, "session/cancel") {
+		id, busy := t.open[s]
+		if !is(m, "session/cancel") || !busy {
 			return true
 		}
 		raised[s] = true
 		t.later(10*time.Millisecond, func() []message {
-			if !raised[s] {
-				return nil
-			}
+			seen := raised[s]
 			delete(raised, s)
-			return []message{m}
+			if now, busy := t.open[s]; seen && busy && key(now) == key(id) {
+				return []message{m}
+			}
+			return nil
 		})
 		return false
 	}
