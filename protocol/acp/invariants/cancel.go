@@ -70,14 +70,10 @@ func cancelReason() *rule {
 			object := fmt.Sprint(t.started)
 			word := pick(closing, "session/close", "session/cancel")
 			if ev.err.Exists() {
-				if failed := w.state.models.failed[t.session.id]; failed > t.started {
-					if proof, _ := w.state.openWork(t, a); proof == "" {
-						w.find(unproven, ev, object, []int{t.started, failed, a.seq},
-							"After %s the turn ended with an error; the model had failed, so the two may have crossed.", word)
-						return
-					}
-				}
-				if t.request.back == nil || ev.code() != -32800 {
+				if failed := w.state.failedBefore(t, a); failed > 0 {
+					w.find(unproven, ev, object, []int{t.started, failed, a.seq},
+						"After %s the turn ended with an error; the model had failed, so the two may have crossed.", word)
+				} else if t.request.back == nil || ev.code() != -32800 {
 					w.find(pick(closing, closeFault, fault), ev, object, []int{t.started, a.seq},
 						"The prompt that %s had stopped was answered with an error (%d %q) instead of stop reason cancelled.", word,
 						ev.code(), ev.err.Get("message").Str())
@@ -180,6 +176,16 @@ func (w *world) openWork(t *turn, a *act) (proof string, at int) {
 		}
 	}
 	return "", 0
+}
+
+// failedBefore is where the model failed the turn, if its error may have come of that: no
+// work was open when the write of the act ended. 0 is nowhere.
+func (w *world) failedBefore(t *turn, a *act) int {
+	failed := w.models.failed[t.session.id]
+	if proof, _ := w.openWork(t, a); failed < t.started || proof != "" {
+		return 0
+	}
+	return failed
 }
 
 // awaits is the first request of the turn for whose answer the agent surely
