@@ -73,7 +73,7 @@ func cancelReason() *rule {
 				if failed := w.state.failedBefore(t, a); failed > 0 {
 					w.find(unproven, ev, object, []int{t.started, failed, a.seq},
 						"After %s the turn ended with an error; the model had failed, so the two may have crossed.", word)
-				} else if t.request.back == nil || ev.code() != -32800 {
+				} else if !t.tookBack(ev) {
 					w.find(pick(closing, closeFault, fault), ev, object, []int{t.started, a.seq},
 						"The prompt that %s had stopped was answered with an error (%d %q) instead of stop reason cancelled.", word,
 						ev.code(), ev.err.Get("message").Str())
@@ -177,6 +177,9 @@ func (w *world) openWork(t *turn, a *act) (proof string, at int) {
 	}
 	return "", 0
 }
+
+// tookBack reports whether the prompt was answered as one that $/cancel_request took back.
+func (t *turn) tookBack(ev *event) bool { return t.request.back != nil && ev.code() == -32800 }
 
 // failedBefore is where the model failed the turn, if its error may have come of that: no
 // work was open when the write of the act ended. 0 is nowhere.
