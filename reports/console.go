@@ -342,6 +342,9 @@ func (c *Console) Summary(run scenarios.Run) error {
 		fmt.Fprintf(&b, "sweep: %d schedules explored, %d pruned, %d inconclusive; "+
 			"%d of %d pairs of situation and action; %s\n",
 			s.Explored, s.Pruned, s.Inconclusive, s.PairsTried, s.Pairs, plural(len(s.Repros), "repro", "repros"))
+		if s.Drawn != nil {
+			fmt.Fprintln(&b, s.Drawn)
+		}
 	}
 	if run.Interrupted {
 		b.WriteString("interrupted: not all scenarios ran\n")

@@ -25,6 +25,7 @@ func actCommands() []*Command {
 			Name: "write", Group: "acts", Args: "FILE @SOURCE|TEXT",
 			Summary: "write a file into the workspace, as the user would", Compile: CompileFile(writeFile),
 		},
+		togetherCommand(),
 	}
 }
 
@@ -47,7 +48,7 @@ func compileRelease(l *Line) Step {
 		// Else the agent may see the model go on before it sees a cancel that
 		// the script sent first.
 		taken, cancel := context.WithTimeout(ctx, time.Second)
-		if agent := b.Agent(); agent != nil {
+		if agent := b.Agent(); agent != nil && !b.run.held() {
 			agent.Taken(taken)
 			digested(taken, agent)
 		}

@@ -300,6 +300,8 @@ type Sweep struct {
 	Pairs      int      `json:"pairs"`
 	PairsTried int      `json:"pairs_tried"`
 	Repros     []string `json:"repros,omitempty"`
+	// Drawn says what orders of acts were drawn; nil if none were.
+	Drawn *SweepOrders `json:"orders,omitempty"`
 }
 
 // SweepCell is one schedule: an action at a point of a scenario.

@@ -44,6 +44,7 @@ type state struct {
 	unstarted  *transcript.Failure // why the agent did not start, if it did not
 	ended      bool                // the script closed its input or signalled it
 	killed     bool                // the script killed it
+	held       bool                // it stands still
 	shutdown   transport.Shutdown
 	survivors  []transport.ProcessInfo
 	keeper     string // what became of a keeper that did not live to the end

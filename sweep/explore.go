@@ -25,14 +25,14 @@ const patience = 3
 func (s *sweep) explore(ctx context.Context, list []Schedule) {
 	var done atomic.Int64
 	total := len(list)
-	if s.Max > 0 {
-		total = min(total, s.Max)
+	if most := s.Shard.most(s.Max); most > 0 {
+		total = most
 	}
 	ended := func(sch Schedule, res scenarios.Result) {
 		s.record(sch, res)
 		s.progress("explore", int(done.Add(1)), total, sch.id(), res.Verdict)
 	}
-	each(ctx, s, s.units(s.distinct(list, s.Max)), func(u unit) {
+	each(ctx, s, s.units(s.mixed(list)), func(u unit) {
 		var shared Schedule
 		var res scenarios.Result
 		if len(u.schedules) > 1 {
@@ -82,9 +82,17 @@ func (s Schedule) kind() string { return s.State + "\n" + s.Action }
 // play runs the scenario of a schedule, and once more if the run made
 // something questionable that its script did not ask.
 func (s *sweep) play(start context.Context, sch Schedule, id string) (scenarios.Result, bool) {
+	if sch.Drawn != "" {
+		s.cover.plays(sch)
+	}
 	res, began := s.runText(start, sch.text(), id)
 	if !began {
 		return res, false
+	}
+	if sch.Drawn != "" && s.Choice == Guided {
+		if t, err := readTranscript(filepath.Join(s.engine.Out, filepath.FromSlash(res.ID))); err == nil {
+			s.cover.showed(sch, t)
+		}
 	}
 	if probes := s.doubts(sch, res); len(probes) > 0 && s.whole.Err() == nil {
 		sch.probes = probes
@@ -146,6 +154,9 @@ func (s *sweep) record(sch Schedule, res scenarios.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.explored++
+	if sch.Drawn != "" {
+		s.orders++
+	}
 	if cell.Verdict == scenarios.Inconclusive {
 		s.unsure++
 	}

@@ -12,7 +12,7 @@ import (
 func Order(ctx context.Context, w *Sweeper, scs ...*scenarios.Scenario) (order []string, err error) {
 	s := newSweep(w)
 	list, err := s.plan(ctx, scs)
-	for sch := range s.distinct(list, w.Max) {
+	for sch := range s.mixed(list) {
 		order = append(order, sch.id())
 	}
 	return order, err
@@ -81,4 +81,14 @@ func Unplayable() (note string, verdict scenarios.Verdict) {
 	s := newSweep(&Sweeper{Engine: &scenarios.Engine{}})
 	s.record(Schedule{Scenario: "s", Point: "p", Action: "a"}, scenarios.Result{Verdict: scenarios.Error, Reason: "there is no such word"})
 	return s.notes[0], s.cells[0].Verdict
+}
+
+// Drawn are the orders that a sweep of scenarios would draw, of which none is run.
+func Drawn(ctx context.Context, w *Sweeper, scs ...*scenarios.Scenario) (out []Schedule, err error) {
+	s := newSweep(w)
+	list, err := s.plan(ctx, scs)
+	for sch := range s.mixed(list) {
+		out = append(out, sch)
+	}
+	return out, err
 }

@@ -70,16 +70,13 @@ func arranged(all []Schedule, seed int64) []Schedule {
 	return out
 }
 
-// distinct are the first schedules, at most so many (0 is no bound), that are not the
-// same as one before. They are written only when they are asked for.
-func (s *sweep) distinct(list []Schedule, most int) iter.Seq[Schedule] {
+// distinct are the schedules of this part that are not the same as one before. They are
+// written only when they are asked for.
+func (s *sweep) distinct(list []Schedule) iter.Seq[Schedule] {
 	return func(yield func(Schedule) bool) {
 		seed := maphash.MakeSeed()
 		texts := map[uint64]bool{}
 		for _, sch := range list {
-			if most > 0 && len(texts) == most {
-				return
-			}
 			a := sch.text()
 			a.Lines = a.Lines[1:] // the first line only names it
 			key := maphash.Bytes(seed, a.Text())
@@ -91,7 +88,7 @@ func (s *sweep) distinct(list []Schedule, most int) iter.Seq[Schedule] {
 				continue
 			}
 			texts[key] = true
-			if !yield(sch) {
+			if s.Shard.has(sch) && !yield(sch) {
 				return
 			}
 		}

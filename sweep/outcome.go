@@ -17,11 +17,22 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 	run := e.NewRun()
 	run.Started, run.Interrupted = began, ctx.Err() != nil
 	m := &scenarios.Sweep{Explored: s.explored, Pruned: s.pruned, Inconclusive: s.unsure, Cells: s.cells}
-	m.Unexplored = len(all) - s.explored - s.given
+	m.Unexplored = len(all) - (s.explored - s.orders) - s.given
+	m.Drawn = s.cover.sum()
 	m.Pairs, m.PairsTried = s.pairs(all)
 	points, actions := map[string]bool{}, map[string]bool{}
 	for _, sch := range all { // in the order of a turn, not of likelihood
 		points[sch.where()], actions[sch.Action] = true, true
+	}
+	var drawn []string
+	if m.Drawn != nil {
+		m.Points = append(m.Points, DrawnPoint)
+		for _, c := range s.cells {
+			if strings.HasSuffix(c.Point, DrawnPoint) && !actions[c.Action] {
+				actions[c.Action] = true
+				drawn = append(drawn, c.Action)
+			}
+		}
 	}
 	for _, sch := range ordered(all) {
 		if w := sch.where(); points[w] {
@@ -34,6 +45,8 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 			m.Actions = append(m.Actions, a)
 		}
 	}
+	slices.Sort(drawn)
+	m.Actions = append(m.Actions, drawn...)
 	slices.SortStableFunc(m.Cells, func(a, b scenarios.SweepCell) int {
 		if c := strings.Compare(a.Scenario, b.Scenario); c != 0 {
 			return c
@@ -65,7 +78,7 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 		}
 	}
 	run.Notes = append(run.Notes, s.notes...)
-	if len(all) == 0 {
+	if len(all) == 0 && s.orders == 0 {
 		run.Notes = append(run.Notes, s.nothing())
 	}
 	run.Duration = time.Since(began)

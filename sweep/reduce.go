@@ -114,6 +114,11 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 			sch = x.fewer(sch)
 			a, x.keep = sch.written()
 		}
+		if sch.Simpler != nil {
+			sch = x.plainer(sch)
+			a, x.keep = sch.written()
+			f.plain(sch)
+		}
 		// What a race depends on is not known: only what comes after it goes.
 		x.brief = !x.sure
 		short := x.shrink(a)

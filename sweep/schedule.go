@@ -80,6 +80,19 @@ type Schedule struct {
 	// Of is what the Planner knows of it.
 	Of any
 
+	// Drawn tells an order of acts that was drawn from others; "" is one that was listed.
+	// Number is how many were drawn with it.
+	Drawn  string
+	Number int
+	// Tracks is how many sequences of acts an order is made of, Steps how many acts.
+	Tracks, Steps int
+	// Tried are the pairs of a state and an act that it tries, Orders those of two acts.
+	Tried  []string
+	Orders [][2]string
+	// Simpler returns the orders with one deviation less, Vary one that is near.
+	Simpler func() []Schedule
+	Vary    func(r *rand.Rand) (s Schedule, ok bool)
+
 	probes map[string]bool
 	parts  []Schedule // of a chain, which has no turn of its own
 	chain  func(parts []Schedule) (Archive, map[string]bool)
@@ -87,6 +100,9 @@ type Schedule struct {
 
 // id names the run of a schedule: a path below the out folder.
 func (s Schedule) id() string {
+	if s.Drawn != "" {
+		return s.drawnID()
+	}
 	return fmt.Sprintf("sweep/%s/%d/%s/%s", s.Scenario, s.Turn+1, slug(s.Point), slug(s.Action))
 }
 

@@ -42,6 +42,10 @@ type Sweeper struct {
 	// sessions of its own, where they leave nothing else behind. What comes of it
 	// is looked for in a process for each.
 	Reuse bool
+	// Choice is how orders of acts are drawn.
+	Choice Choice
+	// Shard runs one part of the schedules; nil runs all.
+	Shard *Part
 	// Confirm is how often what is reported of a finding is run; 0 means 20.
 	Confirm int
 	// Shrink bounds how long one finding is made shorter; 0 means 20 s.
@@ -142,11 +146,14 @@ type sweep struct {
 	given     int // planned, but pruned while exploring
 	baselines []scenarios.Result
 	notes     []string
+	bases     []Base
+	cover     *coverage
+	orders    int // that were drawn and ended
 }
 
 func newSweep(w *Sweeper) *sweep {
 	s := &sweep{Sweeper: w, whole: context.Background(), engine: *w.Engine, told: map[Signature]bool{},
-		baseline: map[string]map[string]bool{}, silent: map[string]int{}}
+		baseline: map[string]map[string]bool{}, silent: map[string]int{}, cover: newCoverage()}
 	s.engine.Golden, s.engine.Update, s.engine.Step, s.engine.Folder = nil, false, nil, nil
 	s.engine.NoFurther = true // a schedule ends with a turn of its own
 	jobs := w.Jobs
@@ -249,6 +256,7 @@ func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]Schedul
 		all = append(all, more...)
 		s.prune(same)
 	}
+	s.bases = bases
 	return arranged(all, s.engine.Seed), nil
 }
 

@@ -15,6 +15,7 @@ type memory struct {
 	buf        []byte
 	readClosed bool
 	ended      bool
+	held       bool // reads wait even if there is something
 }
 
 const memorySize = 64 << 10
@@ -30,7 +31,7 @@ func newMemory() *memory {
 func (m *memory) Read(b []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for len(m.buf) == 0 && !m.ended && !m.readClosed {
+	for (len(m.buf) == 0 || m.held) && !m.ended && !m.readClosed {
 		m.cond.Wait()
 	}
 	if m.readClosed {

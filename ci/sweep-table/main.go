@@ -34,7 +34,12 @@ type search struct {
 	jobs   int
 	step   time.Duration
 	linger time.Duration
+	points []string
+	choice sweep.Choice
 }
+
+// choices are how orders of acts are drawn.
+var choices = map[string]sweep.Choice{"guided": sweep.Guided, "priority": sweep.ByPriority, "uniform": sweep.Uniformly}
 
 // first is what a sweep of one fault found first.
 type first struct {
@@ -54,7 +59,13 @@ func main() {
 	flag.DurationVar(&s.step, "step-timeout", 2*time.Second, "how long a line may take")
 	flag.DurationVar(&s.linger, "linger", 100*time.Millisecond, "how long the agent has to be silent at the end")
 	seeds := flag.Int("seeds", 1, "how many seeds; the number is their median")
+	points := flag.String("points", "", "only points or situations that match the glob")
+	choice := flag.String("choice", "guided", "how orders of acts are drawn: guided, priority or uniform")
 	flag.Parse()
+	if *points != "" {
+		s.points = []string{*points}
+	}
+	s.choice = choices[*choice]
 	s.suites = strings.Split(*suites, ",")
 	names := flag.Args()
 	if len(names) == 0 {
@@ -132,7 +143,7 @@ func (s search) run(fault string, seed int64) (first, error) {
 	var out first
 	var once sync.Once
 	tried := 0
-	w := &sweep.Sweeper{Engine: e, Planner: schedules.V1(), Jobs: s.jobs, Max: s.max}
+	w := &sweep.Sweeper{Engine: e, Planner: schedules.V1(), Jobs: s.jobs, Max: s.max, Points: s.points, Choice: s.choice}
 	w.Progress = func(p sweep.Progress) {
 		if p.Phase == "explore" {
 			tried = p.Done

@@ -34,7 +34,8 @@ func sweepCommand(h *host) *cobra.Command {
 the prompt, after each message, between the pieces of the model's reply, while a
 permission, a file or a terminal is open, at the end and after it. At each point
 each action is tried in a fresh process: cancel, close, load, a second prompt,
-a kill, the end of input and so on. What fails is repeated, shrunk and written
+a kill, the end of input and so on. Every other schedule is an order of several
+acts, drawn from the seed and from what was seen. What fails is repeated, shrunk and written
 to --repro as a scenario that acp-test run executes. With --reuse several
 schedules share a process; what comes of it is looked for in each of them alone,
 and a finding that needs the others says so.
@@ -205,6 +206,9 @@ func (h *host) sweepSummary(o *sweeping, out sweep.Outcome) error {
 	}
 	if known > 0 {
 		findings += fmt.Sprintf(", %d known", known)
+	}
+	if s.Drawn != nil {
+		fmt.Fprintln(h.out, s.Drawn)
 	}
 	_, err := fmt.Fprintf(h.out, "%d schedules explored, %d pruned, %d inconclusive; "+
 		"%d of %d pairs of situation and action; %s; %s, seed %d\n", s.Explored, s.Pruned, s.Inconclusive,

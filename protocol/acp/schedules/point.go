@@ -68,12 +68,18 @@ type seen struct {
 	owed    map[int][]effect // those that wait for the n-th permission of the turn alone, from 1
 	made    []effect         // those that a tool call of the turn is about, and no other call
 	able    map[string]bool
+	// requests is how often the model was asked in the turn.
+	requests int
+	mode     string    // that the session is in, "" if there is none
+	option   [2]string // one of its options and its value
 }
 
 type frame struct {
 	kind string // as patterns name it
 	hold *fakellm.Place
 	held bool // nothing but the gate can come after it
+	// reply is which reply of the model it came after the request for.
+	reply int
 }
 
 // look reads one turn out of a baseline's transcript: the n-th prompt of the
@@ -123,6 +129,7 @@ func (s *seen) prompted(t *transcript.Transcript, n int) (prompt int) {
 			n--
 		}
 	}
+	s.settings(t, prompt)
 	for e := range t.All() {
 		s.refused = s.refused || e.Source == transcript.Agent && e.Kind == transcript.Response && e.Ref <= prompt &&
 			e.Session == s.session && e.Method == "session/prompt" && e.JSON().Path("result.stopReason").Str() != "end_turn"
@@ -130,9 +137,33 @@ func (s *seen) prompted(t *transcript.Transcript, n int) (prompt int) {
 	return prompt
 }
 
+// settings notes the mode and an option of the session, as they were at the prompt.
+func (s *seen) settings(t *transcript.Transcript, prompt int) {
+	for e := range t.Between(0, prompt) {
+		v := e.JSON()
+		switch {
+		case e.Session != s.session || s.session == "":
+		case e.Source == transcript.Agent && e.Kind == transcript.Response && v.Path("result.modes").Exists():
+			s.mode = v.Path("result.modes.currentModeId").Str()
+		case e.Source == transcript.Agent && acpframe.Update(e) == "current_mode_update":
+			s.mode = v.Path("params.update.currentModeId").Str()
+		case e.Method == "session/set_mode" || e.Method == "session/set_config_option":
+			s.mode, s.option = "", [2]string{} // what is so now, the answer may not say
+			return
+		}
+		for o := range v.Path("result.configOptions").Items() {
+			if value := o.Get("currentValue"); e.Session == s.session && value.Kind() == wire.String {
+				s.option = [2]string{o.Get("id").Str(), value.Str()}
+				break
+			}
+		}
+	}
+}
+
 // reached forgets the places in replies of the model that the agent did not ask for: it
 // may have a limit of its own.
 func (s *seen) reached(requests int) {
+	s.requests = requests
 	for i, f := range s.frames {
 		if f.hold != nil && f.hold.Reply >= requests {
 			s.frames[i].hold, s.frames[i].held = nil, false
@@ -172,7 +203,7 @@ func (s *seen) shown(f *follower, e transcript.Entry) {
 		s.text += e.JSON().Path("params.update.content.text").Str()
 	}
 	hold, held := f.after(kind, e)
-	s.frames = append(s.frames, frame{kind, hold, held})
+	s.frames = append(s.frames, frame{kind, hold, held, max(f.requests-1, 0)})
 }
 
 // kindOf is the kind of a frame as patterns name it; "" for state, which may

@@ -1,0 +1,295 @@
+package schedules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
+)
+
+// orderWriter writes the scenario of an order. It knows of each turn how far it has come,
+// and so what must follow.
+type orderWriter struct {
+	*builder
+	of       *order
+	state    []turnState
+	asks     bool // permissions are held
+	requests int  // that were sent besides
+	two      bool // a second prompt was sent
+	bad      bool // an act cannot be done where it stands
+}
+
+// turnState is how far a turn has come.
+type turnState struct {
+	*playedTurn
+	name      string // of its prompt's line
+	begun     bool
+	ended     bool
+	gone      int  // stops that were let go
+	asked     bool // a permission is open
+	cancelled cancelled
+	contested bool // a second prompt or $/cancel_request leaves open how it goes on
+}
+
+type cancelled uint8
+
+const (
+	notCancelled cancelled = iota
+	maybeCancelled
+	surelyCancelled
+)
+
+// write returns the scenario of the order, and the lines that make it what it is; ok is
+// false if one of its acts cannot be done where it stands.
+func (o *order) write() (a sweep.Archive, keep map[string]bool, ok bool) {
+	s := schedule{base: o.base, target: o.target, seen: o.seen, point: Point{kind: atSecond}}
+	w := &orderWriter{builder: &builder{schedule: s, keep: map[string]bool{}, slugs: map[string]int{}}, of: o}
+	for i := range o.turns {
+		w.state = append(w.state, turnState{playedTurn: &o.turns[i], name: fmt.Sprintf("P%d", i+1)})
+		w.asks = w.asks || slices.ContainsFunc(o.turns[i].stops, func(s stop) bool { return s.gate == nil })
+	}
+	w.lines = append(w.lines, script.NewComment(fmt.Sprintf("%s: around %s.", o.title(), o.target.text)))
+	w.add("golden off")
+	w.add("tag cancel")
+	w.leadUp()
+	for at := 0; at < len(o.items); {
+		to := at + 1
+		for to < len(o.items) && o.items[to].gap == together {
+			to++
+		}
+		w.group(o.items[at:to])
+		at = to
+	}
+	for i := range w.state {
+		w.bad = w.bad || !w.state[i].ended
+	}
+	w.afterwards()
+	a = sweep.Archive{Lines: w.lines, Files: slices.Clone(o.base.Files)}
+	a.Model = (&fakellm.Document{Rest: o.base.spoken.Rest, Turns: w.turns}).Format()
+	return a, w.keep, !w.bad
+}
+
+// title says what is done besides.
+func (o *order) title() string {
+	if acts := o.acts(); len(acts) > 0 {
+		return strings.Join(acts, ", ")
+	}
+	return "turns beside each other"
+}
+
+// leadUp writes what comes before the first act.
+func (w *orderWriter) leadUp() {
+	before := w.base.before(w.target)
+	before = w.beside(before)
+	if !w.of.uses {
+		before = slices.DeleteFunc(before, func(l *script.Line) bool { return l.Says("session", "new", "other") })
+	}
+	n := 0
+	for _, l := range before {
+		if l.Is("prompt") {
+			w.turns = append(w.turns, w.base.spoken.Turns[n])
+			n++
+		}
+		w.lines = append(w.lines, l)
+	}
+	if w.asks {
+		w.key("permit hold")
+	}
+}
+
+// group writes acts that the agent finds together, or one.
+func (w *orderWriter) group(items []item) {
+	if g := items[0].gap; g > 0 {
+		w.add("pause %s", g)
+	}
+	if len(items) == 1 {
+		w.item(items[0])
+	} else {
+		lines := w.lines
+		w.lines = nil
+		for _, it := range items {
+			w.item(it)
+		}
+		block := script.New("together {").With(w.lines...)
+		w.lines = append(lines, block)
+		w.keepLast()
+	}
+	if last := items[len(items)-1]; !last.loose {
+		w.settle(last)
+	}
+}
+
+// item writes one act.
+func (w *orderWriter) item(it item) {
+	if it.kind == besides {
+		it.act.write(w)
+		return
+	}
+	t := &w.state[it.turn]
+	switch it.kind {
+	case begins:
+		w.begin(t)
+	case goesOn:
+		w.letGo(t, it.stop)
+	case ends:
+		w.end(t)
+	}
+}
+
+func (w *orderWriter) begin(t *turnState) {
+	if t.next {
+		w.restore()
+	}
+	says := t.says
+	for i := len(t.stops) - 1; i >= 0; i-- { // from the last on, so that places stay where they are
+		if s := t.stops[i]; s.gate != nil {
+			says = says.With(*s.gate, gate(t.gateName(i)))
+		}
+	}
+	w.prompt(t.session, t.text, t.rest, t.name, says)
+	w.keepLast()
+	t.begun = true
+}
+
+// gateName is the name of the gate of a stop.
+func (t *playedTurn) gateName(stop int) string { return fmt.Sprintf("%s%d", t.prefix, stop+1) }
+
+// letGo releases a gate or answers a permission. A turn that was cancelled waits for
+// neither: the editor answers its permissions with cancelled.
+func (w *orderWriter) letGo(t *turnState, n int) {
+	t.gone = n + 1
+	s := t.stops[n]
+	switch {
+	case t.cancelled != notCancelled:
+	case s.gate != nil:
+		w.key("release %s", t.gateName(n))
+	case t.asked:
+		w.key("answer %s %s", t.ask(n), t.choice)
+		t.asked = false
+	}
+}
+
+// ask is the name of the line that awaits the permission of a stop.
+func (t *turnState) ask(stop int) string { return fmt.Sprintf("%s_ASK%d", t.name, stop+1) }
+
+// settle awaits what an act of a turn brings about: the stop at which it waits next.
+func (w *orderWriter) settle(it item) {
+	if it.kind != begins && it.kind != goesOn {
+		return
+	}
+	t := &w.state[it.turn]
+	if t.cancelled != notCancelled || t.contested || t.gone >= len(t.stops) {
+		return
+	}
+	if t.stops[t.gone].gate != nil {
+		w.key("await gate %s", t.gateName(t.gone))
+		return
+	}
+	template := "await permission session=%s as %s"
+	if t.next || t.session != w.target.main {
+		template = "needs " + template // to ask again is up to the agent
+	}
+	w.key(template, t.session, t.ask(t.gone))
+	t.asked = true
+}
+
+// leads reports whether the act of an item leads to a permission, which is awaited at
+// once: its answer is an act of the order.
+func (o *order) leads(it item) bool {
+	next := 0
+	switch it.kind {
+	case goesOn:
+		next = it.stop + 1
+	case begins:
+	default:
+		return false
+	}
+	t := o.turns[it.turn]
+	return next < len(t.stops) && t.stops[next].gate == nil
+}
+
+// end awaits the end of a turn, as it must be.
+func (w *orderWriter) end(t *turnState) {
+	t.ended = true
+	session := script.Option("session", t.session)
+	switch {
+	case t.contested:
+		if t.asked {
+			w.add("answer %s %s", t.ask(t.gone), t.choice)
+		}
+		w.check("PROMPT-018", "both-are-answered")
+		w.add("await response %s", t.name)
+		if w.two {
+			w.add("await response TWO")
+		}
+		return
+	case t.cancelled == surelyCancelled:
+		w.check("CANCEL-001", "ends-as-cancelled")
+		w.add("await turn cancelled %s", session)
+		return
+	case t.cancelled == maybeCancelled:
+		w.check("CANCEL-001", "ends")
+		w.add("await turn any %s", session)
+		return
+	}
+	refused := t.whole && t.choice != w.choice()
+	stop := "end_turn"
+	switch {
+	case refused:
+		stop = "any" // an agent may end its turn with that
+	case t.whole:
+		stop = w.seen.end()
+	}
+	w.check("PROMPT-003", "ends-as-before")
+	w.add("await turn %s %s", stop, session)
+	if t.session != w.target.main || !t.whole {
+		return
+	}
+	if refused {
+		w.untouched(w.behindAny()...)
+		return
+	}
+	if w.seen.text != "" && !strings.ContainsAny(w.seen.text, "$/") {
+		w.check("PROMPT-015", "says-the-same")
+		w.add("text ~ %s", script.Quote("^"+literal(w.seen.text)+"$"))
+	}
+	w.effective()
+}
+
+// effective asks for the effects of the target's turn, which was left alone.
+func (w *orderWriter) effective() {
+	lines := (&partner{w.base, observed{w.target, w.seen}}).effected()
+	if len(lines) == 0 {
+		return
+	}
+	w.check("", "has-its-effect")
+	w.lines = append(w.lines, lines...)
+}
+
+// open is the turn of a session that runs, nil if none does.
+func (w *orderWriter) open(session string) *turnState {
+	for i := range w.state {
+		if t := &w.state[i]; t.session == session && t.begun && !t.ended {
+			return t
+		}
+	}
+	return nil
+}
+
+// afterwards prompts each session once more, which must work.
+func (w *orderWriter) afterwards() {
+	if w.asks {
+		w.add("permit %s", w.choice())
+	}
+	w.check("PROMPT-014", "works-again")
+	w.prompt(w.target.main, w.own("Are you still there?"), nil, "", says("Still here."))
+	w.add("await turn end_turn %s", script.Option("session", w.target.main))
+	if w.of.uses {
+		w.check("PROMPT-014", "works-again")
+		w.prompt("other", w.own("And are you?"), nil, "", says("So am I."))
+		w.add("await turn end_turn session=other")
+	}
+}

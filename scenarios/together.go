@@ -1,0 +1,68 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/transport"
+)
+
+// atOnce are the commands that wait for nothing, so that the agent can stand still
+// meanwhile.
+var atOnce = []string{"cancel", "cancel-request", "release", "answer", "prompt", "request", "notify", "write",
+	"session", "permit"}
+
+func togetherCommand() *Command {
+	return &Command{
+		Name: "together", Group: "acts", Args: "", Blocks: 1,
+		Summary: "do several things while the agent stands still",
+		Detail: "The agent's process group is stopped, the lines of the block are carried out, and it\n" +
+			"goes on: it finds all of it at once. The block holds what waits for nothing: permit,\n" +
+			"cancel, cancel-request, release, answer, prompt, request, notify, write, and session\n" +
+			"with wait=no. An agent that cannot be stopped, on Windows or at a URL, finds them right\n" +
+			"behind each other.",
+		Compile: compileTogether,
+	}
+}
+
+func compileTogether(l *Line) Step {
+	steps := l.p.block(l.Blocks[0])
+	for _, in := range l.Blocks[0] {
+		waits := in.Is("session") && !slices.ContainsFunc(in.Words, func(w script.Word) bool { return w.Raw() == "wait=no" })
+		if in.Kind == script.Command && (waits || !slices.Contains(atOnce, in.Name.Raw())) {
+			l.p.mistakes = append(l.p.mistakes, &Mistake{File: l.p.file, Line: in.Number, Column: in.Name.Column,
+				Message: in.Name.Raw() + " may wait for the agent, which stands still in together"})
+		}
+	}
+	return func(ctx context.Context, b *Branch) error {
+		if err := b.Begin(ctx); err != nil {
+			return err
+		}
+		agent, err := b.Alive(l)
+		if err != nil {
+			return err
+		}
+		goOn, err := agent.Hold()
+		if errors.Is(err, transport.ErrExited) {
+			return b.Unsent(l, err)
+		}
+		if err != nil { // nothing here can stop it
+			return b.play(ctx, steps)
+		}
+		b.run.change(func(s *state) { s.held = true })
+		err = b.play(ctx, steps)
+		b.run.change(func(s *state) { s.held = false })
+		if on := goOn(); err == nil && on != nil {
+			return l.Fault(on)
+		}
+		return err
+	}
+}
+
+// held reports whether the agent stands still.
+func (r *run) held() (held bool) {
+	r.change(func(s *state) { held = s.held })
+	return held
+}

@@ -1,0 +1,148 @@
+package sweep
+
+import (
+	"hash/maphash"
+	"math"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// coverage is what drawn orders have tried and shown. It may be used by several
+// goroutines.
+type coverage struct {
+	mu     sync.Mutex
+	pairs  map[string]bool    // of an abstract state and an act
+	orders map[[2]string]bool // of two acts, the first before the second
+	shown  map[uint64]bool    // pairs of frames that followed each other
+	seed   maphash.Seed
+	kept   []Schedule // that showed something new
+	ran    map[int]int
+	// tracks and steps are the most that an order had.
+	tracks, steps int
+}
+
+func newCoverage() *coverage {
+	return &coverage{pairs: map[string]bool{}, orders: map[[2]string]bool{}, shown: map[uint64]bool{},
+		seed: maphash.MakeSeed(), ran: map[int]int{}}
+}
+
+// worth is how much of an order was not tried.
+func (c *coverage) worth(s Schedule) (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range s.Tried {
+		if !c.pairs[p] {
+			n += 2
+		}
+	}
+	for _, o := range s.Orders {
+		if !c.orders[o] {
+			n++
+		}
+	}
+	return n
+}
+
+// pick draws one of the orders that showed something new.
+func (c *coverage) pick(r *rand.Rand) (Schedule, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.kept) == 0 {
+		return Schedule{}, false
+	}
+	return c.kept[r.IntN(len(c.kept))], true
+}
+
+// plays notes that an order runs, so that the next is another.
+func (c *coverage) plays(s Schedule) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ran[s.Rank]++
+	c.tracks, c.steps = max(c.tracks, s.Tracks), max(c.steps, s.Steps)
+	for _, p := range s.Tried {
+		c.pairs[p] = true
+	}
+	for _, o := range s.Orders {
+		c.orders[o] = true
+	}
+}
+
+// showed keeps an order in whose run frames followed each other as in none before.
+func (c *coverage) showed(s Schedule, t *transcript.Transcript) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var h maphash.Hash
+	fresh, before := false, ""
+	sessions := map[string]byte{}
+	for e := range t.All() {
+		if e.Source == transcript.Note || e.Kind == transcript.ModelChunk {
+			continue
+		}
+		if sessions[e.Session] == 0 {
+			sessions[e.Session] = byte('a' + len(sessions)%26)
+		}
+		now := string(e.Source) + string(e.Kind) + e.Method + string(sessions[e.Session])
+		h.SetSeed(c.seed)
+		h.WriteString(before)
+		h.WriteByte('\n')
+		h.WriteString(now)
+		if key := h.Sum64(); !c.shown[key] {
+			c.shown[key], fresh = true, true
+		}
+		before = now
+	}
+	switch {
+	case !fresh:
+	case len(c.kept) < mostKept:
+		c.kept = append(c.kept, s)
+	default:
+		c.kept[len(c.shown)%mostKept] = s
+	}
+}
+
+// sum is the coverage as results have it, nil if no order was drawn.
+func (c *coverage) sum() *scenarios.SweepOrders {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := &scenarios.SweepOrders{Pairs: len(c.pairs), Depths: map[int]int{}, Missed: map[int]float64{}}
+	for a := range c.orders {
+		if back := c.orders[[2]string{a[1], a[0]}]; !back || a[0] <= a[1] {
+			out.Orders++
+			if back {
+				out.Both++
+			}
+		}
+	}
+	for depth, n := range c.ran {
+		out.Drawn += n
+		out.Depths[depth] = n
+	}
+	if out.Drawn == 0 {
+		return nil
+	}
+	for depth := 1; depth <= len(c.ran); depth++ {
+		n := 0
+		for d, ran := range c.ran {
+			if d >= depth {
+				n += ran
+			}
+		}
+		out.Missed[depth] = missed(c.tracks, c.steps, depth, n)
+	}
+	return out
+}
+
+// missed bounds the chance that so many orders, each drawn by priorities, have all missed
+// a bug of a depth: that is how many acts must come in one order for it to show. One order
+// of k steps in n tracks finds it with a chance of at least 1/(n·k^(d-1)) (Burckhardt and
+// others, A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs, 2010).
+func missed(tracks, steps, depth, orders int) float64 {
+	if tracks == 0 || steps == 0 {
+		return 1
+	}
+	one := 1 / (float64(tracks) * math.Pow(float64(steps), float64(depth-1)))
+	return math.Pow(1-one, float64(orders))
+}
