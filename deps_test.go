@@ -47,8 +47,8 @@ var layers = [][]string{
 // message of one, and import nothing of what only one needs.
 var kernel = []string{"wire", "transcript", "mistake", "fakellm", "golden", "rules", "agents", "serve", "transport", "reports", "scenarios", "replay", "sweep"}
 
-// alone are packages that import none of ours, and only the commands import
-// them: the reference agent is an independent second opinion of the protocol,
+// alone are packages that import none of ours, and only the commands and the tools in ci
+// import them: the reference agent is an independent second opinion of the protocol,
 // which it could not be if it shared code with what judges it.
 var alone = []string{"refagent", "refagent/faults", "refagent/liberties", "refagent/webagent"}
 
@@ -210,10 +210,13 @@ func complaint(from, ours string) error {
 	case slices.Contains(alone, owner(from)):
 		return fmt.Errorf("%s imports none of ours: it is an independent second opinion of the protocol", from)
 	case slices.Contains(alone, owner(ours)):
-		if strings.HasPrefix(from, "cmd/") {
+		if !isLibrary(from) {
 			return nil
 		}
-		return fmt.Errorf("only the command knows %s: to everything else it is an agent like any other", ours)
+		return fmt.Errorf("only the command and the tools in ci know %s: to everything else it is an agent like any other", ours)
+	}
+	if strings.HasPrefix(from, "ci/") && strings.HasPrefix(ours, "ci/") {
+		return nil
 	}
 	above, below := layer(from), layer(ours)
 	switch {

@@ -216,6 +216,29 @@ cat >/dev/null`
 		Expect(r.Verdict).To(Equal(scenarios.Fail), "after both, the cursor is where the farther side has come to")
 	})
 
+	It("does several things while the agent stands still", func() {
+		e := engine()
+		r := run(e, "golden off\nprompt 'Leave a file.'\nawait gate g\ntogether {\n  release g\n  cancel\n}\ncheck a\nawait turn any\n"+
+			"check b\nprompt 'Say hello.'\nawait turn end_turn\n-- llm.yaml --\nturns:\n  - - - gate: g\n      - text: Gone on.\n  - - - text: Hello.\n")
+		Expect(r.Verdict).To(BeElementOf(scenarios.Pass, scenarios.Inconclusive), "%+v", r)
+		Expect(r.Checks).To(HaveEach(HaveField("NotReached", false)))
+		var between []transcript.Kind
+		inside := false
+		for e := range transcriptOf(e, r).All() {
+			switch code := e.JSON().Get("code"); {
+			case code.Is("held"):
+				inside = true
+			case code.Is("goes-on"):
+				inside = false
+			case inside && e.Source != transcript.Model:
+				between = append(between, e.Kind)
+			}
+		}
+		Expect(between).To(ContainElement(transcript.Notification), "the cancel")
+		_, err := acp.V1().Parse("case", "case.txtar", []byte("together {\n  await turn\n  session new a\n}\n"))
+		Expect(err).To(MatchError(And(ContainSubstring("await may wait for the agent"), ContainSubstring("session may wait"))))
+	})
+
 	It("decides nothing by a check that was not reached", func() {
 		script := "check TOOL-001\nprompt 'Say hello.'\nawait tool_call\ncheck PROMPT-003\nawait turn\n"
 		r := run(engine(), script+hello)

@@ -47,6 +47,9 @@ func asides() []*aside {
 func (o *order) possible() []*aside {
 	const often = 4
 	can := slices.DeleteFunc(asides(), func(a *aside) bool { return a.needs != nil && !a.needs(o) })
+	if o.late {
+		return can[1:] // it has its cancel
+	}
 	return append(slices.Repeat(can[:1], often-1), can...)
 }
 

@@ -95,6 +95,9 @@ func (o *order) chooseTurns(r *rand.Rand) bool {
 		next := playedTurn{session: o.target.main, text: s.own("Once more, please."), rest: o.target.rest, says: model,
 			stops: stops(), prefix: "c", whole: true, choice: choice, next: true}
 		o.turns = append(o.turns, next)
+		if asks && first.choice == choice && r.IntN(6) == 0 {
+			o.answerLate()
+		}
 	}
 	return true
 }
@@ -110,6 +113,16 @@ func (o *order) afterRefusal(t *playedTurn) {
 	t.stops = t.stops[:at+1]
 	if o.seen.asked > 1 {
 		t.choice = o.seen.choice
+	}
+}
+
+// answerLate has the first permission of the first turn answered in the next turn.
+func (o *order) answerLate() {
+	first := &o.turns[0]
+	asks := func(s stop) bool { return s.gate == nil }
+	at := slices.IndexFunc(first.stops, asks)
+	if next := &o.turns[len(o.turns)-1]; at >= 0 && slices.ContainsFunc(next.stops, asks) {
+		first.stops, o.late = first.stops[:at+1], true
 	}
 }
 

@@ -20,6 +20,9 @@ type order struct {
 	items []item
 	depth int // deviations
 	uses  bool
+	// late says that the first turn is cancelled while its permission is open, which is
+	// answered with cancelled once that of the next turn is open too.
+	late bool
 }
 
 // playedTurn is a turn of an order.
@@ -108,7 +111,7 @@ func (o *order) name(it item) string {
 // of others makes no difference to the agent.
 func (o *order) key() string {
 	var b strings.Builder
-	fmt.Fprint(&b, o.base.id, o.target.turn)
+	fmt.Fprint(&b, o.base.id, o.target.turn, o.late)
 	for _, t := range o.turns {
 		fmt.Fprint(&b, t.session, t.choice, len(t.stops))
 		for _, s := range t.stops {
@@ -128,6 +131,9 @@ func (o *order) key() string {
 // acts are the names of what is done besides, in their order.
 func (o *order) acts() []string {
 	var out []string
+	if o.late {
+		out = append(out, "cancel + answer in the next turn")
+	}
 	for _, it := range o.items {
 		if it.kind == besides {
 			out = append(out, it.act.name)

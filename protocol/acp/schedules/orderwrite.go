@@ -16,10 +16,11 @@ type orderWriter struct {
 	*builder
 	of       *order
 	state    []turnState
-	asks     bool // permissions are held
-	requests int  // that were sent besides
-	two      bool // a second prompt was sent
-	bad      bool // an act cannot be done where it stands
+	asks     bool   // permissions are held
+	requests int    // that were sent besides
+	two      bool   // a second prompt was sent
+	owed     string // the line of a permission of a cancelled turn that is not answered
+	bad      bool   // an act cannot be done where it stands
 }
 
 // turnState is how far a turn has come.
@@ -95,7 +96,10 @@ func (w *orderWriter) leadUp() {
 		}
 		w.lines = append(w.lines, l)
 	}
-	if w.asks {
+	switch {
+	case w.of.late:
+		w.key("permit hold late")
+	case w.asks:
 		w.key("permit hold")
 	}
 }
@@ -164,12 +168,23 @@ func (w *orderWriter) letGo(t *turnState, n int) {
 	s := t.stops[n]
 	switch {
 	case t.cancelled != notCancelled:
+	case t.asked && w.of.late && !t.next:
+		w.key("cancel %s", t.session)
+		t.cancelled, t.asked, w.owed = surelyCancelled, false, t.ask(n)
 	case s.gate != nil:
 		w.key("release %s", t.gateName(n))
 	case t.asked:
 		w.key("answer %s %s", t.ask(n), t.choice)
 		t.asked = false
 	}
+}
+
+// pay answers the permission of a cancelled turn, which the editor owes.
+func (w *orderWriter) pay() {
+	if w.owed != "" {
+		w.key("answer %s cancelled", w.owed)
+	}
+	w.owed = ""
 }
 
 // ask is the name of the line that awaits the permission of a stop.
@@ -194,6 +209,9 @@ func (w *orderWriter) settle(it item) {
 	}
 	w.key(template, t.session, t.ask(t.gone))
 	t.asked = true
+	if t.next {
+		w.pay()
+	}
 }
 
 // leads reports whether the act of an item leads to a permission, which is awaited at
@@ -225,6 +243,10 @@ func (w *orderWriter) end(t *turnState) {
 		if w.two {
 			w.add("await response TWO")
 		}
+		return
+	case w.owed != "" && t.session == w.target.main && !t.next: // who waits for the answer does right
+		w.check("", "ends-before-its-answer")
+		w.add("await response %s", t.name)
 		return
 	case t.cancelled == surelyCancelled:
 		w.check("CANCEL-001", "ends-as-cancelled")
@@ -281,6 +303,7 @@ func (w *orderWriter) open(session string) *turnState {
 
 // afterwards prompts each session once more, which must work.
 func (w *orderWriter) afterwards() {
+	w.pay()
 	if w.asks {
 		w.add("permit %s", w.choice())
 	}
