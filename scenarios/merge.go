@@ -66,6 +66,13 @@ func Merge(set *rules.Set, parts []Run) (Run, error) {
 		whole.Duration = max(whole.Duration, p.Duration)
 		whole.Results = append(whole.Results, p.Results...)
 	}
+	if first.Sweep != nil {
+		mergeSweeps(&whole, parts)
+		exit, verdict := whole.Exit, whole.Verdict
+		whole.sum()
+		whole.Exit, whole.Verdict = exit, verdict
+		return whole, nil
+	}
 	order := map[string]int{}
 	for i, id := range first.Shard.List {
 		order[id] = i
@@ -123,9 +130,6 @@ func alike(parts []Run) error {
 		if p.Shard.Index < 1 || p.Shard.Index > first.Shard.Of {
 			say("part %d of %d cannot be", p.Shard.Index, first.Shard.Of)
 		}
-		if p.Sweep != nil {
-			say("part %d is a sweep: its map cannot be merged", p.Shard.Index)
-		}
 		if p.Interrupted {
 			say("part %d was interrupted", p.Shard.Index)
 		}
@@ -150,7 +154,7 @@ func alike(parts []Run) error {
 			say("part %d tested version %s of the agent, part %d version %s", p.Shard.Index, a, first.Shard.Index, b)
 		}
 	}
-	if len(errs) == 0 {
+	if len(errs) == 0 && first.Sweep == nil {
 		errs = append(errs, once(parts)...)
 	}
 	return errors.Join(errs...)
@@ -159,6 +163,9 @@ func alike(parts []Run) error {
 func (run *Run) kind() string {
 	if run.Conformance != nil {
 		return "conformance"
+	}
+	if run.Sweep != nil {
+		return "sweep"
 	}
 	return "run"
 }

@@ -22,6 +22,39 @@ type SweepOrders struct {
 	Missed map[int]float64 `json:"missed"`
 }
 
+// Count counts the pairs of acts that were tried, each the first before the second.
+func (o *SweepOrders) Count(tried [][2]string) {
+	all := map[[2]string]bool{}
+	note(all, tried)
+	o.Orders, o.Both = 0, 0
+	for a := range all {
+		if back := all[[2]string{a[1], a[0]}]; !back || a[0] <= a[1] {
+			o.Orders++
+			if back {
+				o.Both++
+			}
+		}
+	}
+}
+
+// with adds the orders of another part. What each may have missed, both must have.
+func (o *SweepOrders) with(part *SweepOrders) *SweepOrders {
+	if o == nil {
+		o = &SweepOrders{Depths: map[int]int{}, Missed: map[int]float64{}}
+	}
+	o.Drawn += part.Drawn
+	for d, n := range part.Depths {
+		o.Depths[d] += n
+	}
+	for d, chance := range part.Missed {
+		if before, ok := o.Missed[d]; ok {
+			chance *= before
+		}
+		o.Missed[d] = chance
+	}
+	return o
+}
+
 // String says it in a sentence.
 func (o *SweepOrders) String() string {
 	var depths, chances []string

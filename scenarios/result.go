@@ -302,6 +302,8 @@ type Sweep struct {
 	Repros     []string `json:"repros,omitempty"`
 	// Drawn says what orders of acts were drawn; nil if none were.
 	Drawn *SweepOrders `json:"orders,omitempty"`
+	// Tried is what a part of a sweep has tried; nil in a whole one.
+	Tried *SweepTried `json:"tried,omitempty"`
 }
 
 // SweepCell is one schedule: an action at a point of a scenario.

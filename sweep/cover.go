@@ -1,9 +1,13 @@
 package sweep
 
 import (
+	"cmp"
 	"hash/maphash"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/acp-test/acp-test/scenarios"
@@ -108,14 +112,7 @@ func (c *coverage) sum() *scenarios.SweepOrders {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := &scenarios.SweepOrders{Pairs: len(c.pairs), Depths: map[int]int{}, Missed: map[int]float64{}}
-	for a := range c.orders {
-		if back := c.orders[[2]string{a[1], a[0]}]; !back || a[0] <= a[1] {
-			out.Orders++
-			if back {
-				out.Both++
-			}
-		}
-	}
+	out.Count(slices.Collect(maps.Keys(c.orders)))
 	for depth, n := range c.ran {
 		out.Drawn += n
 		out.Depths[depth] = n
@@ -133,6 +130,17 @@ func (c *coverage) sum() *scenarios.SweepOrders {
 		out.Missed[depth] = missed(c.tracks, c.steps, depth, n)
 	}
 	return out
+}
+
+// tried is what a part has tried.
+func (c *coverage) tried() *scenarios.SweepTried {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &scenarios.SweepTried{States: slices.Sorted(maps.Keys(c.pairs)), Orders: slices.Collect(maps.Keys(c.orders))}
+	slices.SortFunc(t.Orders, func(a, b [2]string) int {
+		return cmp.Or(strings.Compare(a[0], b[0]), strings.Compare(a[1], b[1]))
+	})
+	return t
 }
 
 // missed bounds the chance that so many orders, each drawn by priorities, have all missed

@@ -91,6 +91,9 @@ func (d *drawer) next() (best Schedule, ok bool) {
 	}
 	d.drawn[best.Drawn] = true
 	best.Number = d.n
+	if d.Shard != nil { // no two parts have runs of one name
+		best.Number = d.n*d.Shard.Of + d.Shard.Index
+	}
 	return best, true
 }
 

@@ -18,8 +18,13 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 	run.Started, run.Interrupted = began, ctx.Err() != nil
 	m := &scenarios.Sweep{Explored: s.explored, Pruned: s.pruned, Inconclusive: s.unsure, Cells: s.cells}
 	m.Unexplored = len(all) - (s.explored - s.orders) - s.given
+	total, tried := s.pairs(all)
+	m.Pairs, m.PairsTried = total, len(tried)
 	m.Drawn = s.cover.sum()
-	m.Pairs, m.PairsTried = s.pairs(all)
+	if s.Shard != nil {
+		m.Tried = s.cover.tried()
+		m.Tried.Pairs = tried
+	}
 	points, actions := map[string]bool{}, map[string]bool{}
 	for _, sch := range all { // in the order of a turn, not of likelihood
 		points[sch.where()], actions[sch.Action] = true, true
@@ -146,7 +151,7 @@ func (o *Outcome) judge(e *scenarios.Engine) {
 // of class fail that nobody expects, else 0.
 func exit(run scenarios.Run, findings []Finding) int {
 	switch {
-	case run.Counts.Error > 0, run.Sweep.Explored == 0 && len(findings) == 0:
+	case run.Counts.Error > 0, run.Sweep.Explored == 0 && len(findings) == 0 && run.Sweep.Tried == nil:
 		return 2
 	case slices.ContainsFunc(findings, func(f Finding) bool { return f.Class == scenarios.Fail && f.Known == "" }),
 		run.Interrupted:
@@ -221,7 +226,7 @@ func digits(s string) bool {
 
 // pairs are how many pairs of a situation and an action there are, and how many of them
 // were tried.
-func (s *sweep) pairs(all []Schedule) (total, tried int) {
+func (s *sweep) pairs(all []Schedule) (total int, tried []string) {
 	type pair struct{ state, action string }
 	ran := map[[3]string]bool{}
 	for _, c := range s.cells {
@@ -232,11 +237,12 @@ func (s *sweep) pairs(all []Schedule) (total, tried int) {
 		k := pair{sch.State, sch.Action}
 		pairs[k] = pairs[k] || ran[[3]string{sch.Scenario, sch.where(), sch.Action}]
 	}
-	for _, did := range pairs {
+	for k, did := range pairs {
 		if did {
-			tried++
+			tried = append(tried, k.state+": "+k.action)
 		}
 	}
+	slices.Sort(tried)
 	return len(pairs), tried
 }
 

@@ -61,7 +61,7 @@ line, a scenario or this machine is at fault.`,
 	f.BoolVar(&o.reuse, "reuse", false,
 		"run schedules in sessions of one process of the agent, where they leave nothing else behind")
 	f.StringVar(&o.repro, "repro", "repro", "the folder for what reproduces findings, `DIR`")
-	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "shard", "update", "golden", "golden-required",
+	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "update", "golden", "golden-required",
 		"debug", "keep"} {
 		_ = f.MarkHidden(flag) // of run; a sweep has its own way
 	}
@@ -70,7 +70,7 @@ line, a scenario or this machine is at fault.`,
 }
 
 func (h *host) sweep(c *cobra.Command, o *sweeping) error {
-	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "shard", "update", "golden-required", "debug"} {
+	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "update", "golden-required", "debug"} {
 		if c.Flags().Changed(flag) {
 			return fmt.Errorf("sweep: --%s is a flag of run", flag)
 		}
@@ -89,6 +89,10 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 			fmt.Fprintf(h.out, "%-32s %s\n", s.ID, s.Title)
 		}
 		return nil
+	}
+	shard, from, err := h.shard(o.shard)
+	if err != nil {
+		return err
 	}
 	o.out = h.freeOut(o.out)
 	engine, err := h.engine(c, &o.options, chosen)
@@ -124,9 +128,21 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		},
 		Progress: h.sweepProgress(o),
 	}
+	if shard != nil {
+		s.Shard = &sweep.Part{Index: shard.Index, Of: shard.Of}
+	}
 	out, err := s.Run(c.Context(), chosen.list)
 	if err != nil {
 		return err
+	}
+	if shard != nil {
+		for _, sc := range chosen.list {
+			shard.List = append(shard.List, sc.ID)
+		}
+		shard.Hash = scenarios.Hash(chosen.list)
+		out.Run.Shard = shard
+		out.Run.Notes = append(out.Run.Notes, fmt.Sprintf("part %d of %d of the schedules, by %s", shard.Index, shard.Of,
+			from))
 	}
 	run := out.Run
 	again := rerun(c, &o.options)
