@@ -66,7 +66,7 @@ func (v *Version) Check(d Direction, f wire.Frame, answered string, report func(
 func (v *Version) CheckType(typeName string, value wire.Value, report func(Problem)) {
 	if s := v.shapes[typeName]; s != nil {
 		w := walk{report: report, root: value}
-		w.check(ref{shape: s}, value, Fatal, s, "")
+		w.check(ref{shape: s}, value, Fatal, s, tags{})
 	}
 }
 
@@ -99,7 +99,7 @@ func (v *Version) checkCall(w *walk, d Direction, f wire.Frame) {
 	}
 	switch {
 	case f.Params.Exists() && !f.Params.IsNull():
-		w.check(m.params, f.Params, sev, m.params.shape, "")
+		w.check(m.params, f.Params, sev, m.params.shape, tags{})
 	case m.params.kind == record && m.params.required == 0, m.params.kind == anyObject:
 		if f.Params.IsNull() {
 			w.say(Style, "params", "is null, and should be an object or be left out", m.Params)
@@ -129,7 +129,7 @@ func (v *Version) checkAnswer(w *walk, d Direction, f wire.Frame, answered strin
 	if f.Error.Exists() {
 		w.root, w.prefix = f.Error, "error"
 		s := v.shapes["Error"]
-		w.check(ref{shape: s}, f.Error, Fatal, s, "")
+		w.check(ref{shape: s}, f.Error, Fatal, s, tags{})
 		v.reservedCode(w, f.Error.Get("code"))
 		return
 	}
@@ -146,7 +146,7 @@ func (v *Version) checkAnswer(w *walk, d Direction, f wire.Frame, answered strin
 		w.say(Style, "result", "is null, as in an example of the protocol's pages; the schema wants an object", m.Result)
 		return
 	}
-	w.check(m.result, f.Result, sev, m.result.shape, "")
+	w.check(m.result, f.Result, sev, m.result.shape, tags{})
 }
 
 // reservedCode reports a code that JSON-RPC keeps for itself and that has no
@@ -197,14 +197,14 @@ func (w *walk) id(id wire.ID) {
 func inRange(n []byte, low, high string) bool {
 	if n[0] == '-' {
 		if string(n) == "-0" {
-			return true
+			return low != "1"
 		}
 		if low[0] != '-' {
 			return false
 		}
 		return !longer(n[1:], low[1:])
 	}
-	return !longer(n, high)
+	return !longer(n, high) && (low != "1" || string(n) != "0")
 }
 
 // longer compares decimal digits without leading zeros.

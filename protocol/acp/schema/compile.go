@@ -64,8 +64,11 @@ func builtins() map[string]*shape {
 		"nonempty": {kind: filledText},
 		"boolean":  {kind: boolean},
 		"number":   {kind: number},
+		"fraction": {kind: fraction},
 	}
 	for name, bounds := range map[string][2]string{
+		"size16": {"1", "65535"},
+		"line32": {"1", "4294967295"},
 		"int32":  {"-2147483648", "2147483647"},
 		"int64":  {"-9223372036854775808", "9223372036854775807"},
 		"uint16": {"0", "65535"},
@@ -225,9 +228,11 @@ func (c *compiler) extends(s *shape) bool { return c.unstable && !c.version.unst
 // ref reads a TYPE.
 func (c *compiler) ref(text string) (ref, error) {
 	base, nullable := strings.CutSuffix(text, "|null")
-	if elem, ok := strings.CutSuffix(base, "[]"); ok {
-		inner, err := c.ref(elem)
-		return ref{&shape{kind: list, elem: inner}, nullable}, err
+	for suffix, kind := range map[string]shapeKind{"[]": list, "[+]": filledList} {
+		if elem, ok := strings.CutSuffix(base, suffix); ok {
+			inner, err := c.ref(elem)
+			return ref{&shape{kind: kind, elem: inner}, nullable}, err
+		}
 	}
 	if elem, ok := strings.CutSuffix(base, "{}"); ok {
 		inner, err := c.ref(elem)

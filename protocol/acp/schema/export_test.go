@@ -44,7 +44,7 @@ steps:
 // with severities, which inside of something unstable are all the same.
 func (v *Version) Fits(typeName string, value wire.Value) bool {
 	s, w := v.shapes[typeName], walk{}
-	w.check(ref{shape: s}, value, Fatal, s, "")
+	w.check(ref{shape: s}, value, Fatal, s, tags{})
 	return w.bad == 0
 }
 

@@ -23,9 +23,9 @@ type official struct {
 	rng      *rand.Rand
 }
 
-func loadSchema(name string) *official {
+func loadSchema(version int, name string) *official {
 	GinkgoHelper()
-	path := filepath.Join("..", "..", "..", "ci", "schema", "node_modules", "@agentclientprotocol", "sdk", "schema", "v1", name)
+	path := filepath.Join("..", "..", "..", "ci", "schema", "node_modules", "@agentclientprotocol", "sdk", "schema", fmt.Sprint("v", version), name)
 	file, err := os.Open(path)
 	if err != nil {
 		Fail(fmt.Sprintf("the official schema is not installed: run ci/test (or: npm ci --prefix ci/schema): %v", err))
@@ -61,8 +61,10 @@ func loadSchema(name string) *official {
 			return nil
 		}})
 	}
-	// Whether a text is a URI is a matter of the rules, not of the shape.
-	s.compiler.RegisterFormat(&jsonschema.Format{Name: "uri", Validate: func(any) error { return nil }})
+	// Whether a text is a URI, an expression or a time is a matter of the rules, not of the shape.
+	for _, name := range []string{"uri", "regex", "date-time"} {
+		s.compiler.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
+	}
 	s.compiler.AssertFormat()
 	if err := s.compiler.AddResource("schema.json", doc); err != nil {
 		Fail(err.Error())
@@ -195,12 +197,21 @@ func (s *official) plain(node map[string]any) any {
 	case "boolean":
 		return s.rng.IntN(2) == 0
 	case "integer":
+		if node["minimum"] == json.Number("1") {
+			return json.Number(pick(s.rng, "1", "7", "65535"))
+		}
 		return json.Number(pick(s.rng, "0", "1", "7", "65535"))
 	case "number":
+		if node["maximum"] != nil {
+			return json.Number(pick(s.rng, "0", "0.5", "1"))
+		}
 		return json.Number(pick(s.rng, "0", "0.5", "-3e2"))
 	case "array":
 		items, _ := node["items"].(map[string]any)
 		list := make([]any, s.rng.IntN(3))
+		if node["minItems"] != nil && len(list) == 0 {
+			list = make([]any, 1)
+		}
 		for i := range list {
 			list[i] = s.value(items)
 		}

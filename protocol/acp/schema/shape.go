@@ -13,13 +13,15 @@ const (
 	otherText  // any string but one
 	boolean
 	number
-	integer // within min and max
-	list    // an array of elem
-	dict    // an object with values of elem
-	record  // an object with fields
-	union   // an object whose member says which variant it is
-	choice  // whatever fits one of the alternatives
-	enum    // one of the values
+	fraction   // a number from 0 to 1
+	integer    // within min and max
+	list       // an array of elem
+	filledList // one that is not empty
+	dict       // an object with values of elem
+	record     // an object with fields
+	union      // an object whose member says which variant it is
+	choice     // whatever fits one of the alternatives
+	enum       // one of the values
 )
 
 // shape is one type of the protocol.

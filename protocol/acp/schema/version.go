@@ -6,12 +6,13 @@ package schema
 
 import (
 	"embed"
+	"fmt"
 	"io/fs"
 	"slices"
 	"sync"
 )
 
-//go:embed v1/*.txt
+//go:embed v1/*.txt v2/*.txt
 var tables embed.FS
 
 // Direction is the way a frame goes.
@@ -43,17 +44,26 @@ type Version struct {
 // told apart.
 func V1() *Version { return v1() }
 
-var v1 = sync.OnceValue(func() *Version {
-	files, err := fs.Sub(tables, "v1")
+// V2 returns version 2 as of its Preview.
+func V2() *Version { return v2() }
+
+var (
+	v1 = sync.OnceValue(func() *Version { return embedded(1) })
+	v2 = sync.OnceValue(func() *Version { return embedded(2) })
+)
+
+func embedded(number int) *Version {
+	dir := fmt.Sprint("v", number)
+	files, err := fs.Sub(tables, dir)
 	if err != nil {
 		panic(err)
 	}
-	v, err := compile(1, files, "unstable.txt")
+	v, err := compile(number, files, "unstable.txt")
 	if err != nil {
-		panic("schema: embedded table v1/" + err.Error())
+		panic("schema: embedded table " + dir + "/" + err.Error())
 	}
 	return v
-})
+}
 
 // Number returns the protocolVersion of initialize that stands for the table.
 func (v *Version) Number() int { return v.number }

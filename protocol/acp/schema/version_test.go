@@ -147,3 +147,50 @@ var _ = Describe("a table with a mistake", func() {
 		Entry(nil, "alias A B\nalias B A\n", `alias "A" stands for itself`),
 		Entry(nil, "method m notification both any\nmethod m notification both any\n", `a.txt:2: method m is there twice`))
 })
+
+var _ = Describe("Version 2", func() {
+	v := schema.V2()
+
+	problems := func(d schema.Direction, text, answered string) (all []string) {
+		v.Check(d, frame(text), answered, func(p schema.Problem) { all = append(all, p.Severity.String()+" "+p.String()) })
+		return all
+	}
+
+	It("has its own methods, and none that version 1 alone has", func() {
+		Expect(v.Number()).To(Equal(2))
+		for _, name := range []string{"auth/login", "tool_call/cancel", "terminal/cancel"} {
+			_, ok := v.Method(name)
+			Expect(ok).To(BeTrue(), name)
+		}
+		for _, name := range []string{"session/load", "session/set_mode", "authenticate", "fs/read_text_file", "terminal/create"} {
+			_, ok := v.Method(name)
+			Expect(ok).To(BeFalse(), name)
+		}
+	})
+
+	It("looks into a union within a union", func() {
+		idle := func(rest string) []string {
+			return problems(toEditor, update(`"sessionUpdate":"state_update","state":"idle"`+rest), "")
+		}
+		Expect(idle("")).To(BeEmpty())
+		Expect(idle(`,"stopReason":"end_turn","background":[]`)).To(BeEmpty())
+		Expect(idle(`,"stopReason":"error","error":{"code":1,"message":"m"}`)).To(BeEmpty())
+		Expect(idle(`,"stopReason":"error","error":{"code":1}`)).To(HaveLen(1))
+		Expect(idle(`,"other":1`)).To(Equal([]string{"unknown params.update.other: unknown key"}))
+	})
+
+	It("wants at least one item, and numbers that begin at 1", func() {
+		Expect(problems(toAgent, request("session/prompt", `{"sessionId":"s","prompt":[]}`), "")).To(
+			Equal([]string{"fatal params.prompt: must have at least one item"}))
+		size := func(cols string) []string {
+			return problems(toEditor, update(`"sessionUpdate":"terminal_update","terminalId":"t","size":{"rows":1,"cols":`+cols+`}`), "")
+		}
+		Expect(size("1")).To(BeEmpty())
+		Expect(size("0")).To(HaveLen(1))
+	})
+
+	It("wants the id of the message in the answer to a prompt", func() {
+		Expect(problems(toEditor, result(`{"messageId":"m"}`), "session/prompt")).To(BeEmpty())
+		Expect(problems(toEditor, result(`{"stopReason":"end_turn"}`), "session/prompt")).To(HaveLen(2))
+	})
+})

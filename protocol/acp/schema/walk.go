@@ -7,9 +7,20 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
+// tags are the keys that the unions around a value have looked at, "" for none.
+type tags [2]string
+
+// and adds a key, which is that of an inner union or choice.
+func (t tags) and(key string) tags {
+	if t[0] == "" {
+		return tags{key}
+	}
+	return tags{t[0], key}
+}
+
 // check looks at a value. A break has the severity sev and is reported for the
-// named shape in. tag is the key that the union around it has looked at.
-func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag string) {
+// named shape in. tag are the keys that the unions around it have looked at.
+func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag tags) {
 	if v.IsNull() && (r.nullable || r.nullOK) {
 		return
 	}
@@ -30,18 +41,25 @@ func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag string) {
 		}
 	case integer:
 		w.integer(r.shape, v, sev, in)
-	case list:
+	case fraction:
+		if f, _ := v.Float(); (f < 0 || f > 1) && w.breaks() {
+			w.at(sev, v, "", "must be from 0 to 1, is "+excerpt(v), in)
+		}
+	case list, filledList:
+		if r.kind == filledList && string(v.Raw()) == "[]" && w.breaks() {
+			w.at(sev, v, "", "must have at least one item", in)
+		}
 		for item := range v.Items() {
-			w.check(r.elem, item, sev, in, "")
+			w.check(r.elem, item, sev, in, tags{})
 		}
 	case dict:
 		for _, value := range v.Fields() {
-			w.check(r.elem, value, sev, in, "")
+			w.check(r.elem, value, sev, in, tags{})
 		}
 	case record:
 		w.record(r.shape, v, sev, tag)
 	case union:
-		w.union(r.shape, v, sev)
+		w.union(r.shape, v, sev, tag)
 	case choice:
 		w.choice(r.shape, v, sev, tag)
 	case enum:
@@ -53,9 +71,10 @@ func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag string) {
 
 // kinds are the kinds of JSON that a shape must have, where it must have one.
 var kinds = [...]wire.Kind{
-	anyObject: wire.Object, dict: wire.Object, record: wire.Object, union: wire.Object, list: wire.Array,
+	anyObject: wire.Object, dict: wire.Object, record: wire.Object, union: wire.Object,
+	list: wire.Array, filledList: wire.Array,
 	text: wire.String, filledText: wire.String, otherText: wire.String, enum: wire.String,
-	boolean: wire.Bool, number: wire.Number, integer: wire.Number, choice: wire.Missing,
+	boolean: wire.Bool, number: wire.Number, fraction: wire.Number, integer: wire.Number, choice: wire.Missing,
 }
 
 func (w *walk) mustBe(v wire.Value, kind wire.Kind, sev Severity, in *shape) bool {
@@ -98,7 +117,7 @@ func (w *walk) integer(s *shape, v wire.Value, sev Severity, in *shape) {
 	}
 }
 
-func (w *walk) record(s *shape, v wire.Value, sev Severity, tag string) {
+func (w *walk) record(s *shape, v wire.Value, sev Severity, tag tags) {
 	var seen uint64
 	for key, value := range v.Fields() {
 		i := s.find(key)
@@ -119,7 +138,7 @@ func (w *walk) record(s *shape, v wire.Value, sev Severity, tag string) {
 		if inner == Fatal && (f.onError || f.onNull && value.IsNull()) {
 			inner = Lossy
 		}
-		w.check(f.ref, value, inner, s, "")
+		w.check(f.ref, value, inner, s, tags{})
 	}
 	if missing := s.required &^ seen; missing != 0 {
 		for i := range s.fields {
@@ -134,9 +153,9 @@ func (w *walk) record(s *shape, v wire.Value, sev Severity, tag string) {
 }
 
 // otherKey deals with a key that is no field of the record.
-func (w *walk) otherKey(s *shape, v, key, value wire.Value, sev Severity, tag string) {
+func (w *walk) otherKey(s *shape, v, key, value wire.Value, sev Severity, tag tags) {
 	switch {
-	case tag != "" && key.Is(tag):
+	case tag[0] != "" && key.Is(tag[0]) || tag[1] != "" && key.Is(tag[1]):
 		return
 	case key.Is("_meta") && !s.noMeta:
 		if value.Kind() != wire.Object && value.Kind() != wire.Null {
@@ -164,7 +183,7 @@ func (w *walk) otherKey(s *shape, v, key, value wire.Value, sev Severity, tag st
 	w.at(sev, v, name, message, s)
 }
 
-func (w *walk) union(s *shape, v wire.Value, sev Severity) {
+func (w *walk) union(s *shape, v wire.Value, sev Severity, outer tags) {
 	tag := v.Get(s.word)
 	if tag.Kind() != wire.String {
 		if !w.breaks() {
@@ -181,7 +200,7 @@ func (w *walk) union(s *shape, v wire.Value, sev Severity) {
 	if variant == nil {
 		w.unlisted(s, tag, sev)
 		if s.open && s.rest != nil {
-			w.check(ref{shape: s.rest}, v, sev, s, s.word)
+			w.check(ref{shape: s.rest}, v, sev, s, outer.and(s.word))
 		}
 		return
 	}
@@ -189,7 +208,7 @@ func (w *walk) union(s *shape, v wire.Value, sev Severity) {
 		w.note(Unstable, tag, "is a value of the unstable schema", s)
 		sev = Unstable
 	}
-	w.check(variant.ref, v, sev, s, s.word)
+	w.check(variant.ref, v, sev, s, outer.and(s.word))
 }
 
 // unlisted deals with a string that is none of the values of an enum or union.
@@ -213,7 +232,7 @@ func (w *walk) unlisted(s *shape, v wire.Value, sev Severity) {
 }
 
 // choice takes the first alternative that fits, else the one that fits best.
-func (w *walk) choice(s *shape, v wire.Value, sev Severity, tag string) {
+func (w *walk) choice(s *shape, v wire.Value, sev Severity, tag tags) {
 	var best, claimed *variant
 	least := 0
 	for i := range s.variants {
@@ -247,7 +266,7 @@ func (w *walk) choice(s *shape, v wire.Value, sev Severity, tag string) {
 }
 
 // breaksOf says how badly a value fits an alternative, and reports nothing.
-func (w *walk) breaksOf(a *variant, v wire.Value, s *shape, tag string) int {
+func (w *walk) breaksOf(a *variant, v wire.Value, s *shape, tag tags) int {
 	report, before := w.report, w.bad
 	w.report, w.bad = nil, 0
 	w.alternative(a, v, Fatal, s, tag)
@@ -257,10 +276,10 @@ func (w *walk) breaksOf(a *variant, v wire.Value, s *shape, tag string) int {
 }
 
 // alternative checks a value as one of the alternatives of a choice.
-func (w *walk) alternative(a *variant, v wire.Value, sev Severity, s *shape, tag string) {
+func (w *walk) alternative(a *variant, v wire.Value, sev Severity, s *shape, tag tags) {
 	if a.key != "" && v.Kind() == wire.Object {
-		if tag == "" {
-			tag = a.key
+		if tag[1] == "" {
+			tag = tag.and(a.key)
 		}
 		if is := v.Get(a.key); !is.Is(a.tag) {
 			if is.Exists() {
