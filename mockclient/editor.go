@@ -228,6 +228,14 @@ func (e *Editor) receive(f transcript.Entry) {
 		if f.Method == "$/cancel_request" {
 			e.inbox.put(f.Seq)
 		}
+		if f.Ref > 0 { // version 2: the work of a prompt is over
+			e.mu.Lock()
+			if w, ok := e.sessions[f.Session]; ok {
+				clear(w.prompts)
+				clear(w.cancelled)
+			}
+			e.mu.Unlock()
+		}
 	}
 }
 
@@ -293,7 +301,7 @@ func (e *Editor) received(f transcript.Entry) {
 			e.openWorkspace(id.Str(), p.roots)
 		}
 	case "session/prompt":
-		if w, ok := e.sessions[p.session]; ok {
+		if w, ok := e.sessions[p.session]; ok && !f.JSON().Path("result.messageId").Exists() {
 			delete(w.prompts, f.Ref)
 			delete(w.cancelled, f.Ref)
 		}

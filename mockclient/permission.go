@@ -145,10 +145,13 @@ func (e *Editor) askOf(r *Request) ask { return e.tools.ask(r.Entry.Session, r.P
 // ask reads the params of a permission request.
 func (n *toolNames) ask(session string, params wire.Value) ask {
 	call := params.Get("toolCall")
+	if subject := params.Path("subject.toolCall"); subject.Exists() { // of version 2
+		call = subject
+	}
 	a := ask{session: session, kind: call.Get("kind").Str(), title: call.Get("title").Str()}
 	known := n.of(session, call.Get("toolCallId").Str())
 	a.kind = cmp.Or(a.kind, known.kind, "other") // the schema's default
-	a.title = cmp.Or(a.title, known.title)
+	a.title = cmp.Or(a.title, known.title, params.Get("title").Str())
 	a.said = known.said + string(call.Raw())
 	for o := range params.Get("options").Items() {
 		if id := o.Get("optionId"); id.Kind() == wire.String {

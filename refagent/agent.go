@@ -31,6 +31,8 @@ type agent struct {
 
 	mu            sync.Mutex
 	initialized   bool
+	version       int  // that was negotiated
+	used          bool // there was a request after initialize
 	authenticated bool
 	client        ClientCapabilities
 	sessions      map[string]*session
@@ -144,6 +146,7 @@ func (a *agent) shutdown() {
 	for _, s := range live {
 		s.cancelTurn()
 		s.mcp.stop()
+		a.spawn(s.stopBackground)
 	}
 	a.wait(a.tasks.Wait)
 	for _, s := range live {
@@ -180,6 +183,10 @@ func (a *agent) receive(line []byte) {
 	case m.id == nil:
 		a.notification(m)
 	default:
+		if a.second() && string(m.id) == "null" {
+			a.conn.reject(nil, fault(codeInvalidRequest, "the id of a request must not be null"))
+			return
+		}
 		r := a.conn.accept(m)
 		h, known := a.methods()[m.method]
 		if !known {
@@ -201,6 +208,9 @@ func (a *agent) receive(line []byte) {
 type handler func(r *request, params json.RawMessage) *rpcError
 
 func (a *agent) methods() map[string]handler {
+	if a.second() {
+		return a.secondMethods()
+	}
 	all := map[string]handler{
 		"initialize":                a.initialize,
 		"session/new":               a.newSession,
@@ -233,6 +243,7 @@ func (a *agent) permitted(method string) *rpcError {
 		}
 		return nil
 	}
+	a.used = a.initialized
 	if !a.initialized {
 		return fault(cmp.Or(a.habits.EarlyCode, codeInvalidRequest), "%s before initialize", method)
 	}
@@ -290,10 +301,17 @@ func (a *agent) known(params json.RawMessage) (*session, *rpcError) {
 }
 
 func (a *agent) unknownSession(id string) *rpcError {
-	return fault(cmp.Or(a.habits.UnknownCode, codeUnknownSession), "unknown session %q", id)
+	err := fault(cmp.Or(a.habits.UnknownCode, codeUnknownSession), "unknown session %q", id)
+	if a.second() {
+		err.Code, err.Data = codeUnknownSession, map[string]any{"sessionId": id}
+	}
+	return err
 }
 
 // unknownValue refuses a mode, an option or a value that is not on offer.
 func (a *agent) unknownValue(format string, args ...any) *rpcError {
+	if a.second() {
+		return badParams(format, args...)
+	}
 	return fault(cmp.Or(a.habits.ValueCode, codeInvalidParams), format, args...)
 }

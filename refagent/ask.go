@@ -41,7 +41,10 @@ func askUser(ctx context.Context, w *work) error {
 		Action  string
 		Content json.RawMessage
 	}
-	if err := w.a.conn.call(ctx, "elicitation/create", w.s.id, params, &result); err != nil {
+	done := w.s.wait()
+	err := w.a.conn.call(ctx, "elicitation/create", w.s.id, params, &result)
+	done()
+	if err != nil {
 		return fmt.Errorf("the question did not reach the user: %w", err)
 	}
 	switch {

@@ -101,7 +101,7 @@ func (a *agent) setConfigOption(r *request, params json.RawMessage) *rpcError {
 	if err := a.applyOption(s, params); err != nil {
 		return err
 	}
-	a.conn.respond(r, map[string]any{"configOptions": s.options()}, nil)
+	a.conn.respond(r, map[string]any{"configOptions": s.shownOptions()}, nil)
 	return nil
 }
 
@@ -116,6 +116,9 @@ func (a *agent) applyOption(s *session, params json.RawMessage) *rpcError {
 	}
 	if p.ConfigID == nil || p.Value == nil {
 		return badParams("configId and value are required")
+	}
+	if a.second() && p.Type != "id" && p.Type != "boolean" {
+		return badParams("there is no type %q of values", p.Type)
 	}
 	switch {
 	case *p.ConfigID == optionMode && !a.habits.ModesOnly && !a.habits.NoModes:

@@ -104,6 +104,8 @@ type Habits struct {
 	// prompt, an unknown session, an unknown mode or value, and a request before
 	// initialize; 0: those of the reference agent.
 	BusyCode, UnknownCode, ValueCode, EarlyCode int
+	// FirstOnly and SecondOnly speak one version of the protocol alone.
+	FirstOnly, SecondOnly bool
 	// Once refuses a second initialize.
 	Once bool
 

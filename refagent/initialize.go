@@ -3,13 +3,8 @@ package refagent
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 )
-
-// protocolVersion is the only version the agent speaks; any other offer is
-// answered with it, as the negotiation asks.
-const protocolVersion = 1
 
 func (a *agent) initialize(r *request, params json.RawMessage) *rpcError {
 	var p struct {
@@ -19,16 +14,23 @@ func (a *agent) initialize(r *request, params json.RawMessage) *rpcError {
 	if err := decodeParams(params, &p); err != nil {
 		return err
 	}
-	if _, err := strconv.ParseUint(string(p.ProtocolVersion), 10, 16); err != nil {
-		return badParams("protocolVersion has to be an integer from 0 to 65535")
+	asked, err := offeredVersion(p.ProtocolVersion)
+	if err != nil {
+		return err
+	}
+	version, err := a.choose(asked, p.ProtocolVersion)
+	if err != nil {
+		return err
+	}
+	if version == methodsSecond {
+		return a.greetSecond(r, asked, params)
 	}
 	client := clientCapabilities(p.ClientCapabilities)
 	if a.hooks.Client != nil {
 		a.hooks.Client(&client)
 	}
 	a.mu.Lock()
-	a.initialized = true
-	a.client = client
+	a.initialized, a.version, a.client = true, version, client
 	a.mu.Unlock()
 
 	capabilities := a.advertised()
@@ -42,7 +44,7 @@ func (a *agent) initialize(r *request, params json.RawMessage) *rpcError {
 		AgentCapabilities flags `json:"agentCapabilities"`
 		AuthMethods       []any `json:"authMethods"`
 		AgentInfo         any   `json:"agentInfo"`
-	}{protocolVersion, capabilities, methods, struct {
+	}{version, capabilities, methods, struct {
 		Name    string `json:"name"`
 		Title   string `json:"title"`
 		Version string `json:"version"`

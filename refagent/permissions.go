@@ -102,14 +102,20 @@ func (a *agent) question(ctx context.Context, s *session, w *work, options []per
 	if a.hooks.Patient != nil && a.hooks.Patient("session/request_permission") {
 		waiting = context.WithoutCancel(ctx)
 	}
-	err = a.conn.call(waiting, "session/request_permission", s.id, map[string]any{
-		"sessionId": s.id,
-		"toolCall": update{
-			ToolCallID: w.id, Title: w.title, Kind: kindOf(w.name), Status: statusPending,
-			RawInput: w.args, Locations: w.locations, Content: anyContent(w.content),
-		}.asToolCall(),
-		"options": options,
-	}, &result)
+	call := update{
+		ToolCallID: w.id, Title: w.title, Kind: kindOf(w.name), Status: statusPending,
+		RawInput: w.args, Locations: w.locations, Content: anyContent(w.content),
+	}.asToolCall()
+	params := map[string]any{"sessionId": s.id, "toolCall": call, "options": options}
+	if a.second() {
+		call = asObject(call)
+		s.secondCall(call)
+		params = map[string]any{"sessionId": s.id, "title": w.title, "options": options,
+			"subject": map[string]any{"type": "tool_call", "toolCall": call}}
+	}
+	done := s.wait()
+	err = a.conn.call(waiting, "session/request_permission", s.id, params, &result)
+	done()
 	switch o := result.Outcome; {
 	case err != nil || ctx.Err() != nil:
 		return "", "", err

@@ -21,13 +21,17 @@ import (
 )
 
 var _ = Describe("the connection", func() {
-	It("negotiates version 1, whatever is offered, and needs nothing else", func() {
-		for _, offered := range []any{0, 1, 2, 9999} {
+	It("negotiates the highest version at or below the one that is offered", func() {
+		for offered, chosen := range map[int]float64{1: 1, 2: 2, 3: 2, 9999: 2} {
 			e := start(launch{noSetup: true})
-			r := e.ok(e.request("initialize", object{"protocolVersion": offered, "clientCapabilities": nil, "futureKey": 1}))
-			Expect(r["protocolVersion"]).To(Equal(1.0))
+			r := e.ok(e.request("initialize", object{"protocolVersion": offered, "clientCapabilities": nil, "futureKey": 1,
+				"info": object{"name": "test", "version": "1"}}))
+			Expect(r["protocolVersion"]).To(Equal(chosen))
 			Expect(r["authMethods"]).To(Equal([]any{}))
 		}
+		e := start(launch{noSetup: true})
+		Expect(e.code(e.request("initialize", object{"protocolVersion": 0}))).To(Equal(-32022))
+		e.ok(e.request("initialize", object{"protocolVersion": 1}))
 	})
 
 	It("refuses sessions before initialize, and stays usable", func() {

@@ -142,7 +142,7 @@ func (r *record) update(u update) {
 		if at < len(r.shown) && r.showing {
 			r.shown[at] = merged(r.shown[at], u)
 		}
-		if u.Status == statusCompleted || u.Status == statusFailed {
+		if u.Status == statusCompleted || u.Status == statusFailed || u.Status == statusCancelled {
 			delete(r.open, u.ToolCallID)
 		}
 	case "plan":

@@ -22,6 +22,14 @@ type session struct {
 	turn   *turn     // the prompt that runs
 	queue  []*turn   // prompts that wait for it
 	always map[string]bool
+
+	// In version 2:
+	state         string            // idle, running or requires_action
+	waiting       int               // questions to the user that are open
+	calls         map[string]func() // what cancels a call that runs, by its id
+	terminals     []*terminal       // those that run
+	background    []*terminal       // those of them that no turn waits for
+	hadBackground bool
 }
 
 // turn is one prompt that runs.
@@ -50,7 +58,8 @@ func (a *agent) open(id string, p setup, rec *record) (*session, *rpcError) {
 	if a.habits.lacks("directories") {
 		p.directories = nil
 	}
-	s := &session{a: a, id: id, rec: rec, log: log, always: map[string]bool{}, mcp: a.connectServers(p.servers)}
+	s := &session{a: a, id: id, rec: rec, log: log, always: map[string]bool{}, state: stateIdle,
+		mcp: a.connectServers(p.servers)}
 	s.cwd = s.addRoot(cwd)
 	for _, dir := range p.directories {
 		s.addRoot(dir)
@@ -132,6 +141,10 @@ func (s *session) cancelTurn() {
 		s.turn.cancelled = true
 		s.turn.stop()
 	}
+	if s.a.second() {
+		s.dropQueue()
+		return
+	}
 	for _, t := range s.queue {
 		t.cancelled = true
 		t.stop()
@@ -171,11 +184,16 @@ func (s *session) retire() {
 	}
 	s.a.mu.Unlock()
 	s.settle()
+	s.stopBackground()
 	s.release()
 }
 
 func (a *agent) closeSession(r *request, params json.RawMessage) *rpcError {
 	s, err := a.known(params)
+	if err != nil && err.Code == codeUnknownSession && a.second() {
+		a.conn.respond(r, nil, nil) // it is closed
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,10 @@ type opened struct {
 }
 
 func (a *agent) newSession(r *request, params json.RawMessage) *rpcError {
-	p, err := decodeSetup(params, true)
+	p, err := decodeSetup(params, !a.second())
+	if err == nil && a.second() {
+		err = a.knownServers(p.servers)
+	}
 	if err != nil {
 		return err
 	}
@@ -68,7 +71,11 @@ func (a *agent) newSession(r *request, params json.RawMessage) *rpcError {
 	s.write(event{Type: eventSession, Cwd: p.cwd})
 	r.session = s.id
 	a.whenReady(s, func() {
-		a.conn.respond(r, opened{SessionID: s.id, Modes: s.modes(), Options: s.options()}, nil)
+		if a.second() {
+			a.conn.respond(r, s.openedSecond(s.id), nil)
+		} else {
+			a.conn.respond(r, opened{SessionID: s.id, Modes: s.modes(), Options: s.options()}, nil)
+		}
 		a.announce(s)
 	})
 	return nil
@@ -88,7 +95,9 @@ func (a *agent) whenReady(s *session, f func()) {
 
 // announce sends the state that an editor wants right after a setup call.
 func (a *agent) announce(s *session) {
-	a.tell(s, update{Tag: "available_commands_update", Commands: commands})
+	if !a.second() { // which has them in the answer
+		a.tell(s, update{Tag: "available_commands_update", Commands: commands})
+	}
 	s.mu.Lock()
 	usage := s.rec.usage
 	s.mu.Unlock()
@@ -145,6 +154,9 @@ func (a *agent) reopen(r *request, params json.RawMessage, showing bool) (*sessi
 		return nil, badParams("sessionId is missing")
 	}
 	set, err := decodeSetup(params, showing)
+	if err == nil && a.second() {
+		err = a.knownServers(set.servers)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -37,10 +37,13 @@ func runShell(ctx context.Context, w *work) error {
 	var status exitStatus
 	var output string
 	var err error
-	if w.a.capabilities().Terminal && !w.a.habits.OwnShell {
+	switch {
+	case w.a.second() && !w.a.habits.OwnShell:
+		status, output, err = w.inOwnTerminal(ctx)
+	case w.a.capabilities().Terminal && !w.a.habits.OwnShell:
 		status, output, err = w.inTerminal(ctx)
-	} else {
-		status, output, err = w.inProcess(ctx)
+	default:
+		status, output, err = w.inProcess(ctx, io.Discard)
 		if err == nil && output != "" {
 			w.content = textContent(output)
 		}
@@ -143,13 +146,14 @@ func (w *work) poll(ctx context.Context, terminal map[string]any) (status exitSt
 	}
 }
 
-// inProcess runs the command itself. The whole process group is killed when
-// the turn is cancelled.
-func (w *work) inProcess(ctx context.Context) (status exitStatus, output string, err error) {
+// inProcess runs the command itself, and shows its output. The whole process group is
+// killed when the turn is cancelled.
+func (w *work) inProcess(ctx context.Context, show io.Writer) (status exitStatus, output string, err error) {
 	cmd := exec.CommandContext(ctx, "sh", "-c", w.args.str("command"))
 	cmd.Dir = w.s.cwd
 	var out tail
-	cmd.Stdout, cmd.Stderr = &out, &out
+	both := io.MultiWriter(&out, show)
+	cmd.Stdout, cmd.Stderr = both, both
 	inOwnGroup(cmd)
 	// Who sees what the command does has been told that it runs.
 	w.a.conn.out.flush(ctx)

@@ -19,6 +19,7 @@ const (
 	statusInProgress = "in_progress"
 	statusCompleted  = "completed"
 	statusFailed     = "failed"
+	statusCancelled  = "cancelled" // in version 2 alone
 )
 
 // tool is something the model may call.
@@ -78,6 +79,10 @@ func (a *agent) builtin() []tool {
 	if only := a.habits.Tools; only != nil {
 		list = slices.DeleteFunc(list, func(t tool) bool { return !slices.Contains(only, t.name) })
 		slices.SortFunc(list, func(x, y tool) int { return slices.Index(only, x.name) - slices.Index(only, y.name) })
+	}
+	if a.second() {
+		list = append(list, tool{"start_command", "Start a shell command that goes on in the background", schema("command"),
+			nil, startCommand, ""})
 	}
 	for i := range list {
 		list[i].alias = a.habits.Names[list[i].name]
@@ -349,7 +354,11 @@ func (a *agent) execute(s *session, t *turn, st *step) {
 	st.work.progress(nil)
 	a.planStep(s, st.work.title, statusInProgress)
 	st.work.content = nil
-	st.err = st.chosen.run(t.ctx, st.work)
+	own, done := s.stoppable(t.ctx, st.work.id)
+	st.err = st.chosen.run(own, st.work)
+	if done() && st.err != nil {
+		st.err = errStopped
+	}
 }
 
 // carryOut runs a call and closes it. It returns what the model is told, and why
@@ -367,6 +376,9 @@ func (a *agent) carryOut(s *session, t *turn, st *step) (string, error) {
 		failed := update{
 			Tag: "tool_call_update", ToolCallID: w.id, Status: statusFailed,
 			Content: textContent(err.Error()), RawOutput: w.rawOutput,
+		}
+		if a.second() && (err == errCancelled || err == errStopped) {
+			failed.Status = statusCancelled
 		}
 		switch {
 		case err == errCancelled && a.habits.LeavesCalls:

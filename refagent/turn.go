@@ -49,7 +49,7 @@ func (a *agent) prompt(r *request, params json.RawMessage) *rpcError {
 	if a.hooks.Busy != nil {
 		busy = a.hooks.Busy(s.id, busy)
 	}
-	if busy && a.habits.Queues {
+	if busy && (a.habits.Queues || a.second() && a.habits.BusyCode == 0) {
 		s.queue = append(s.queue, t)
 		s.mu.Unlock()
 		a.conn.cancelable(r, func() { a.cancelOne(s, t) })
@@ -69,6 +69,10 @@ func (a *agent) prompt(r *request, params json.RawMessage) *rpcError {
 
 // cancelOne is $/cancel_request for one prompt.
 func (a *agent) cancelOne(s *session, t *turn) {
+	if a.second() {
+		s.dropOne(t) // what is part of the conversation is answered, and goes on
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.cancelled = true
@@ -80,7 +84,11 @@ func (a *agent) run(s *session, t *turn) {
 	defer close(t.done)
 	defer t.stop()
 	s.mu.Lock()
-	s.writeLocked(event{Type: eventPrompt, Blocks: t.blocks, MessageID: s.rec.messageID(), Message: &t.message})
+	id := s.rec.messageID()
+	s.writeLocked(event{Type: eventPrompt, Blocks: t.blocks, MessageID: id, Message: &t.message})
+	if a.second() {
+		s.inserted(t, id)
+	}
 	s.mu.Unlock()
 	if a.hooks.TurnStart != nil {
 		a.hooks.TurnStart(t.ctx, s.id)
@@ -120,6 +128,10 @@ func (a *agent) run(s *session, t *turn) {
 			s.turn, s.queue = next, s.queue[1:]
 			a.spawn(func() { a.run(s, next) })
 		}
+	}
+	if a.second() {
+		s.settled(stop, err)
+		return
 	}
 	if err != nil {
 		a.conn.respond(t.request, nil, turnError(err))

@@ -60,6 +60,15 @@ func diffContent(path string, before *string, after string) []toolContent {
 
 // tell sends one update of the session.
 func (a *agent) tell(s *session, u update) {
+	if a.second() {
+		if m := s.shown(u); m != nil {
+			s.notify(m)
+		}
+		return
+	}
+	if u.Status == statusCancelled { // of a call that was made in version 2
+		u.Status = statusFailed
+	}
 	a.conn.notify("session/update", s.id, struct {
 		SessionID string `json:"sessionId"`
 		Update    update `json:"update"`

@@ -47,7 +47,8 @@ func (p *Protocol) kindList() []Kind {
 			}},
 		{Name: "sent", Arg: "METHOD", Help: "a request or notification of the editor",
 			Match: func(x Pattern, e transcript.Entry, own bool) bool {
-				return own && e.Source == transcript.Editor && e.Kind != transcript.Response && e.Method == x.Arg
+				return own && e.Source == transcript.Editor && e.Kind != transcript.Response &&
+					(e.Method == x.Arg || p.SentAs != nil && p.SentAs(e) == x.Arg)
 			}},
 		{Name: "gate", Arg: "NAME", Help: "the model holds its reply at this gate", Inner: true, Opens: true, Outlives: true,
 			Match: func(x Pattern, e transcript.Entry, _ bool) bool {

@@ -96,6 +96,9 @@ type Protocol struct {
 	// ExitRequirements are what an agent breaks that does not end with its
 	// input.
 	ExitRequirements []string
+	// SentAs returns another name that scripts have for a message of the editor, for the
+	// pattern sent, where scenarios of another protocol call it so. Nil: there is none.
+	SentAs func(e transcript.Entry) string
 	// Further prompts for one more turn, in a session that is open and idle, and tells
 	// the model server of it; ok is false if there is none. Nil: no turn is added.
 	Further func(b *Branch, p fakellm.Prompt) (prompt transcript.Entry, ok bool)

@@ -39,6 +39,7 @@ type Scenario struct {
 	Suite string
 
 	text    []byte // of a shipped one
+	several bool   // it is about several protocols
 	steps   []step
 	checks  []*checkDecl
 	prompts []promptDecl
@@ -146,9 +147,9 @@ func (p *Protocol) Parse(id, file string, text []byte) (*Scenario, error) {
 			s.files[name] = data
 		}
 	}
-	if of := cmp.Or(tree.Protocol(), FirstProtocol); p.Name != "" && of != p.Name {
-		return nil, &Mistake{File: file, Message: fmt.Sprintf("the scenario is for %s, not for %s", of, p.Name),
-			Hint: "--protocol " + of}
+	if of := protocolsOf(tree); p.Name != "" && !slices.Contains(of, p.Name) {
+		return nil, &Mistake{File: file, Message: fmt.Sprintf("the scenario is for %s, not for %s", strings.Join(of, " and "),
+			p.Name), Hint: "--protocol " + of[0]}
 	}
 	if tree.ScriptsAgent() {
 		s.Role = "agent"

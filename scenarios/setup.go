@@ -13,11 +13,14 @@ import (
 func setupCommands() []*Command {
 	return []*Command{
 		{
-			Name: "protocol", Group: "setup", Passive: true, Args: "NAME",
-			Summary: "say in the first line which protocol the scenario is about; the default is " + FirstProtocol,
+			Name: "protocol", Group: "setup", Passive: true, Args: "NAME…",
+			Summary: "say in the first line which protocols the scenario is about; the default is " + FirstProtocol,
 			Compile: func(l *Line) Step {
-				l.One(0, "the name of a protocol")
-				l.AtMost(1)
+				l.Need(0, "the name of a protocol")
+				for i := range l.Rest {
+					l.One(i, "the name of a protocol")
+				}
+				l.p.scenario.several = len(l.Rest) > 1
 				return nil
 			},
 		}, {

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"bytes"
 	"cmp"
 	"embed"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/mistake"
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 //go:embed suites/*/*.txtar
@@ -40,11 +42,40 @@ func (p *Protocol) SuiteNames() []string {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Name() != editorsFolder {
+		if e.Name() != editorsFolder && p.has(files, e.Name()) {
 			names = append(names, e.Name())
 		}
 	}
 	return names
+}
+
+// has reports whether a folder has a scenario of the protocol.
+func (p *Protocol) has(files fs.FS, folder string) bool {
+	names, _ := fs.Glob(files, path.Join(folder, "*.txtar")) // the pattern is valid
+	return slices.ContainsFunc(names, func(name string) bool {
+		text, err := fs.ReadFile(files, name)
+		return err == nil && p.takes(name, text)
+	})
+}
+
+// takes reports whether a scenario is one of the protocol's.
+func (p *Protocol) takes(name string, text []byte) bool {
+	if p.Name == "" {
+		return true
+	}
+	if !bytes.Contains(text, []byte("protocol ")) {
+		return p.Name == FirstProtocol
+	}
+	tree, _ := script.Parse(name, text)
+	return slices.Contains(protocolsOf(tree), p.Name)
+}
+
+// protocolsOf are the protocols that a scenario is about.
+func protocolsOf(tree *script.File) []string {
+	if names := tree.Protocols(); len(names) > 0 {
+		return names
+	}
+	return []string{FirstProtocol}
 }
 
 // editorsFolder holds the scenarios that script the agent's side. They are no
@@ -91,6 +122,9 @@ func (p *Protocol) shippedIn(suite string) (all []*Scenario, err error) {
 		text, err := fs.ReadFile(from, f)
 		if err != nil {
 			return nil, err
+		}
+		if !p.takes(f, text) {
+			continue
 		}
 		s, err := p.Parse(suite+"/"+strings.TrimSuffix(path.Base(f), ".txtar"), path.Join(at, f), text)
 		if err != nil {

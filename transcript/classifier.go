@@ -16,6 +16,15 @@ type Classifier interface {
 	Session(method string, f wire.Frame) wire.Value
 }
 
+// Completer is a Classifier of a protocol in which something other than its response
+// completes a request.
+type Completer interface {
+	// Completes makes what looks at each frame of one transcript, in their order. It is
+	// given the entry, with its Seq, and returns the Seq of the request that the entry
+	// completes, which becomes its Ref; 0: none.
+	Completes() func(e Entry, f wire.Frame) int
+}
+
 // JSONRPC is the Classifier of JSON-RPC 2.0 messages without sessions. A
 // transcript that is given no Classifier uses it.
 type JSONRPC struct{}

@@ -63,6 +63,8 @@ type Transcript struct {
 	start   time.Time
 	lenses  sync.Pool // of *lens
 	classes Classifier
+	// completes is called under mu; nil: nothing but responses completes a request.
+	completes func(Entry, wire.Frame) int
 
 	mu        sync.Mutex
 	last      time.Duration // At of the last entry
@@ -92,6 +94,9 @@ func New(h Header, o Options) (*Transcript, error) {
 	}
 	t := &Transcript{header: h, now: o.Now, start: o.Now(), classes: o.Classifier, waiters: map[*waiter]struct{}{}}
 	t.lenses.New = func() any { return new(lens) }
+	if c, ok := o.Classifier.(Completer); ok {
+		t.completes = c.Completes()
+	}
 	if err := t.store.open(&t.mu, h, o); err != nil {
 		return nil, err
 	}
@@ -109,8 +114,21 @@ func (t *Transcript) AppendFrame(conn int, from Source, raw []byte, size int) En
 	e, f := t.classify(conn, from, raw, size)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.links.fill(&e, f, t.classes)
+	t.link(&e, f)
 	return t.append(e, true)
+}
+
+// link sets what a frame says of itself, and which request it completes.
+func (t *Transcript) link(e *Entry, f wire.Frame) {
+	t.links.fill(e, f, t.classes)
+	if t.completes == nil {
+		return
+	}
+	seen := *e
+	seen.Seq = t.store.len() + 1
+	if ref := t.completes(seen, f); ref > 0 && e.Ref == 0 {
+		e.Ref = ref
+	}
 }
 
 // AppendReply is AppendFrame for a line of the agent whose transport knows which
@@ -134,7 +152,7 @@ func (t *Transcript) AppendFrames(conn int, from Source, lines iter.Seq[[]byte])
 	t.store.gather()
 	for raw := range lines {
 		e, f := t.classify(conn, from, raw, 0)
-		t.links.fill(&e, f, t.classes)
+		t.link(&e, f)
 		t.append(e, true)
 	}
 	t.store.handOver()

@@ -16,6 +16,8 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/protocol/agui"
 	"github.com/acp-test/acp-test/protocol/agui/aguirecord"
+	"github.com/acp-test/acp-test/refagent"
+	"github.com/acp-test/acp-test/refagent/second"
 	"github.com/acp-test/acp-test/refagent/webagent"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
@@ -54,6 +56,15 @@ func protocols() []protocol {
 					_, err = libertiesOf(liberties)
 				}
 				return err
+			},
+		}, {
+			Protocol: acp.V2(), reference: "reference-acp-v2", recordings: recordings.V1(),
+			read: func(in io.Reader) (*transcript.Transcript, error) {
+				t, _, err := replay.Read(recordings.V1(), in)
+				return t, err
+			},
+			differs: func(fault string, liberties []string) error {
+				return second.Take(new(refagent.Options), fault, liberties)
 			},
 		}, {
 			Protocol: agui.V1(), reference: "reference-ag-ui", recordings: aguirecord.Protocol{},
@@ -175,7 +186,7 @@ func (o *options) speaks(h *host) (protocol, error) {
 	for _, name := range files[:min(len(files), 1)] {
 		if src, err := os.ReadFile(name); err == nil {
 			tree, _ := script.Parse(name, src)
-			return protocolNamed(tree.Protocol())
+			return protocolNamed(strings.Join(tree.Protocols()[:min(len(tree.Protocols()), 1)], ""))
 		}
 	}
 	return protocols()[0], nil

@@ -9,6 +9,7 @@ import (
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/refagent/liberties"
+	"github.com/acp-test/acp-test/refagent/second"
 )
 
 func refagentCommand(h *host) *cobra.Command {
@@ -16,6 +17,7 @@ func refagentCommand(h *host) *cobra.Command {
 	var liberty []string
 	var list, free bool
 	var listen string
+	var next bool
 	c := &cobra.Command{
 		Use:   "refagent",
 		Short: "the reference agent itself, on stdin and stdout",
@@ -27,6 +29,9 @@ an address such as 127.0.0.1:0, and says at which URL.`, refagent.EnvBaseURL, re
 		RunE: func(c *cobra.Command, _ []string) error {
 			if listen != "" || c.Flags().Changed("ag-ui") {
 				return h.webAgent(c, listen, fault, liberty, list, free)
+			}
+			if next {
+				return h.secondAgent(c, fault, liberty, list, free)
 			}
 			if list {
 				return h.listFaults()
@@ -56,6 +61,7 @@ an address such as 127.0.0.1:0, and says at which URL.`, refagent.EnvBaseURL, re
 		},
 	}
 	c.Flags().StringVar(&listen, "ag-ui", "", "serve AG-UI over HTTP at `HOST:PORT`")
+	c.Flags().BoolVar(&next, "second", false, "--fault, --liberty and the lists are those of version 2 of ACP")
 	c.Flags().StringVar(&fault, "fault", "", "with one deliberate fault, by `NAME`")
 	c.Flags().BoolVar(&list, "faults", false, "list the faults")
 	c.Flags().StringSliceVar(&liberty, "liberty", nil, "with what another correct agent does, by `NAME` (repeatable)")
@@ -122,4 +128,32 @@ func (h *host) listLiberties() error {
 		fmt.Fprintf(w, "%s\t%s\n", l.Name, l.Summary)
 	}
 	return w.Flush()
+}
+
+// secondAgent serves with a fault or liberties of version 2 of ACP, or lists them.
+func (h *host) secondAgent(c *cobra.Command, fault string, liberty []string, list, free bool) error {
+	w := tabwriter.NewWriter(h.out, 0, 0, 2, ' ', 0)
+	switch {
+	case list:
+		for _, f := range second.Faults() {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, f.Breaks, f.Summary)
+		}
+		return w.Flush()
+	case free:
+		for _, l := range second.Liberties() {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", l.Name, l.Allows, l.Summary)
+		}
+		return w.Flush()
+	}
+	o := refagent.Options{In: h.in, Out: h.out, Log: h.err, Getenv: func(name string) string {
+		v, _ := h.getenv(name)
+		return v
+	}}
+	if err := second.Take(&o, fault, liberty); err != nil {
+		return err
+	}
+	if err := refagent.Run(c.Context(), o); err != nil {
+		return fmt.Errorf("refagent: %w", err)
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
+	"github.com/acp-test/acp-test/protocol/acp/invariants/second"
 	"github.com/acp-test/acp-test/protocol/acp/words"
 	"github.com/acp-test/acp-test/scenarios"
 )
@@ -21,3 +22,17 @@ var v1 = sync.OnceValue(func() *scenarios.Protocol {
 	words.Add(p)
 	return p
 })
+
+// V2 returns ACP version 2, as of its Preview.
+func V2() *scenarios.Protocol { return v2() }
+
+var v2 = sync.OnceValue(func() *scenarios.Protocol {
+	p := &scenarios.Protocol{Name: Second, Version: "2", Classifier: acpframe.Second{},
+		Rules:     second.Rules(),
+		Canonical: canonical.V2()}
+	words.AddSecond(p)
+	return p
+})
+
+// Second is what users call version 2.
+const Second = "acp-v2"

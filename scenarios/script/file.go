@@ -173,18 +173,21 @@ func (f *File) ScriptsAgent() bool {
 	return false
 }
 
-// Protocol returns what a file names as its protocol, in a first line "protocol NAME";
-// "" if it names none.
-func (f *File) Protocol() string {
+// Protocols returns what a file names as its protocols, in a first line "protocol NAME…";
+// nothing if it names none.
+func (f *File) Protocols() (names []string) {
 	for _, l := range f.Lines {
-		if l.Kind == Command {
-			if l.Is("protocol") && len(l.Words) == 1 {
-				return l.Words[0].Raw()
-			}
-			return ""
+		if l.Kind != Command {
+			continue
 		}
+		if l.Is("protocol") {
+			for _, w := range l.Words {
+				names = append(names, w.Raw())
+			}
+		}
+		break
 	}
-	return ""
+	return names
 }
 
 // Format prints a file in its canonical form: one space between words, blocks

@@ -14,7 +14,7 @@ type Classifier struct{ transcript.JSONRPC }
 func (c Classifier) Frame(from transcript.Source, line []byte, v wire.Value, err error) wire.Frame {
 	if v.Kind() == wire.Array {
 		return wire.Frame{Problem: "the line is a JSON array: " +
-			"ACP version 1 has no batches, every message is a line of its own"}
+			"ACP has no batches, every message is a line of its own"}
 	}
 	return c.JSONRPC.Frame(from, line, v, err)
 }

@@ -12,7 +12,7 @@ func TestClassifier(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const batch = "the line is a JSON array: ACP version 1 has no batches, every message is a line of its own"
+	const batch = "the line is a JSON array: ACP has no batches, every message is a line of its own"
 	for _, c := range []struct {
 		from                             transcript.Source
 		line                             string

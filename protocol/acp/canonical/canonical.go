@@ -11,7 +11,12 @@ import (
 // V1 returns the renderer of version 1.
 func V1() golden.Renderer { return renderer{} }
 
-type renderer struct{}
+// V2 returns the renderer of version 2. What says that a prompt is part of the conversation
+// stands below the prompt: the editor may have gone on meanwhile. The state idle bounds
+// what the answer to a prompt bounds in version 1.
+func V2() golden.Renderer { return renderer{second: true} }
+
+type renderer struct{ second bool }
 
 // What the opaque ids of the protocol name.
 const (

@@ -17,13 +17,14 @@ import (
 type role uint8
 
 const (
-	content role = iota // what the agent says and asks, and its answers
-	act                 // what the editor asks and says
-	answer              // what the editor answers
-	update              // a later update of a tool call
-	state               // an update of how the session is
-	free                // declared free by the profile
-	end                 // the exit of the process
+	content  role = iota // what the agent says and asks, and its answers
+	act                  // what the editor asks and says
+	answer               // what the editor answers
+	inserted             // what says that a prompt is part of the conversation, in version 2
+	update               // a later update of a tool call
+	state                // an update of how the session is
+	free                 // declared free by the profile
+	end                  // the exit of the process
 )
 
 // item is one line of the text: a message of the wire, or several chunks that
@@ -65,6 +66,8 @@ type reader struct {
 	calls    map[callKey]*call
 	speaking []int // per lane: the message that goes on, or -1
 	prompts  map[turns]prompts
+	second   bool
+	begun    map[int]int // per lane: the prompt, from 1, that no running has followed
 	items    []item
 }
 
@@ -100,7 +103,7 @@ func newReader(o golden.Options) *reader {
 	return &reader{o: o, mask: golden.NewMask(o, "agentInfo", "clientInfo"), opened: map[int]string{},
 		lanes: map[string]int{}, requests: map[int]int{},
 		called: map[link]transcript.Entry{}, labels: map[int]map[string]string{}, calls: map[callKey]*call{},
-		speaking: []int{-1}, prompts: map[turns]prompts{}}
+		speaking: []int{-1}, prompts: map[turns]prompts{}, begun: map[int]int{}}
 }
 
 // shown picks the entries a golden is made of: lines of the wire, and what
@@ -194,6 +197,7 @@ func (r *reader) editor(it *item, v wire.Value) {
 	it.role = act
 	it.opening = opens(it.entry.Method) && it.entry.Kind == transcript.Request
 	if it.entry.Method == "session/prompt" && it.entry.Kind == transcript.Request {
+		r.begun[it.lane] = len(r.items) + 1
 		p := r.prompts[turns{it.entry.Conn, it.entry.Session}]
 		if p.open == nil {
 			p.open = map[int]int{}
@@ -217,6 +221,10 @@ func (r *reader) agent(it *item, v wire.Value) {
 	e := it.entry
 	params := v.Get("params")
 	switch {
+	case e.Kind == transcript.Response && r.second && e.Method == "session/prompt":
+		if at, ok := r.requests[e.Ref]; ok {
+			it.role, it.request, it.order = inserted, at, at
+		}
 	case e.Kind == transcript.Response:
 		it.boundary = true
 		if p := r.prompts[turns{e.Conn, e.Session}]; len(p.open) > 1 {
@@ -234,6 +242,8 @@ func (r *reader) agent(it *item, v wire.Value) {
 			it.role = state
 		case it.kind == "tool_call" || it.kind == "tool_call_update":
 			r.tool(it, u, v)
+		case r.second && (it.kind == "state_update" || it.kind == "user_message"):
+			r.begins(it, u)
 		case isChunk(it.kind):
 			r.mask.Learn(messageID, u.Get("messageId").Str())
 		}
@@ -249,6 +259,22 @@ func (r *reader) agent(it *item, v wire.Value) {
 		it.role = free
 	}
 }
+
+// begins sees whether a state or a message of the user belongs to the prompt before it.
+func (r *reader) begins(it *item, u wire.Value) {
+	it.boundary = u.Get("state").Is("idle")
+	prompt := r.begun[it.lane]
+	if prompt == 0 || it.boundary || it.kind == "state_update" && !u.Get("state").Is("running") {
+		return
+	}
+	it.role, it.request, it.order = inserted, prompt-1, prompt-1
+	if it.kind == "user_message" {
+		delete(r.begun, it.lane)
+	}
+}
+
+// below reports whether an item stands below its request.
+func (it *item) below() bool { return it.role == answer || it.role == inserted }
 
 // tool notes what a frame says of a tool call. A call is first seen in a
 // tool_call, or in the permission request or update that names it first.

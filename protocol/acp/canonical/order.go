@@ -62,6 +62,8 @@ type orderer struct {
 	lanes   map[int]*lane
 	barrier int // the last item of the connection as a whole
 	related func(effect, answer *item) bool
+	// inserted is the last item that says of a prompt that it is part of the conversation.
+	inserted map[int]int
 }
 
 // edge says that a comes before b.
@@ -89,6 +91,12 @@ func (o *orderer) link() {
 		case it.role == free || it.role == end:
 		case it.role == answer:
 			o.answer(i)
+		case it.role == inserted:
+			o.edge(it.request, i)
+			if before, ok := o.inserted[it.request]; ok {
+				o.edge(before, i)
+			}
+			o.inserted[it.request] = i
 		case it.role == state:
 			o.state(i)
 		case it.role == update:
@@ -248,7 +256,7 @@ func (c *call) names(text []byte) bool {
 // canonical calls show for each item in the canonical order. The items are
 // those of one connection.
 func canonical(items []item, related func(effect, answer *item) bool, show func(*item)) {
-	o := orderer{items: items, lanes: map[int]*lane{}, barrier: -1, related: related}
+	o := orderer{items: items, lanes: map[int]*lane{}, barrier: -1, related: related, inserted: map[int]int{}}
 	o.link()
 	ready := &queue{items: items}
 	for i := range items {
@@ -297,8 +305,8 @@ func (q *queue) Less(i, j int) bool {
 	if (a.role == end) != (b.role == end) {
 		return b.role == end
 	}
-	if (a.role == answer) != (b.role == answer) {
-		return a.role == answer // just below its request, before any other section
+	if a.below() != b.below() {
+		return a.below() // just below its request, before any other section
 	}
 	if a.lane != b.lane {
 		return a.lane < b.lane

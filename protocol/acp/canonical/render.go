@@ -14,8 +14,9 @@ import (
 // what happened to the process after its start (end of input, signals, exit).
 // Other entries are not shown. A caller that shuts the agent down itself
 // leaves the entries of that out.
-func (renderer) Render(entries iter.Seq[transcript.Entry], o golden.Options) string {
+func (v renderer) Render(entries iter.Seq[transcript.Entry], o golden.Options) string {
 	r := newReader(o)
+	r.second = v.second
 	items := r.read(entries)
 	t := text{r: r, several: len(r.lanes) > 1}
 	if o.Exact {
@@ -45,7 +46,7 @@ func byConnection(items []item) [][]item {
 		moved[i] = len(runs[run])
 		if it.request >= 0 {
 			it.request = moved[it.request]
-			if it.role == answer {
+			if it.below() {
 				it.order = it.request
 			}
 		}

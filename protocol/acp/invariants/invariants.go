@@ -42,6 +42,18 @@ var prose []byte
 //go:embed examples/*.txtar
 var examples embed.FS
 
+// Requirements returns the text of the requirements of version 1 with these ids, as the registry
+// has it: what another version keeps.
+func Requirements(ids []string) string {
+	var kept strings.Builder
+	for block := range strings.SplitSeq(requirements, "\n\n") {
+		if id, _, _ := strings.Cut(block, " "); slices.Contains(ids, id) {
+			kept.WriteString("\n" + strings.TrimSpace(block) + "\n")
+		}
+	}
+	return kept.String()
+}
+
 // V1 returns the rules of version 1: those about agents in the order of how
 // often they are broken in the wild, then those that compare or need a probe to
 // have anything to judge, then those about clients.

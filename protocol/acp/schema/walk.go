@@ -31,12 +31,8 @@ func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag tags) {
 		return
 	}
 	switch r.kind {
-	case filledText:
-		if v.Is("") && w.breaks() {
-			w.at(sev, v, "", "must not be empty", in)
-		}
-	case otherText:
-		if v.Is(r.word) && w.breaks() {
+	case filledText, otherText:
+		if v.Is(r.word) && w.breaks() { // "" of a text that must not be empty
 			w.at(sev, v, "", "must not be "+wire.Quote(r.word), in)
 		}
 	case integer:
@@ -45,10 +41,12 @@ func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag tags) {
 		if f, _ := v.Float(); (f < 0 || f > 1) && w.breaks() {
 			w.at(sev, v, "", "must be from 0 to 1, is "+excerpt(v), in)
 		}
-	case list, filledList:
-		if r.kind == filledList && string(v.Raw()) == "[]" && w.breaks() {
+	case filledList:
+		if v.Len() == 0 && w.breaks() {
 			w.at(sev, v, "", "must have at least one item", in)
 		}
+		fallthrough
+	case list:
 		for item := range v.Items() {
 			w.check(r.elem, item, sev, in, tags{})
 		}

@@ -94,6 +94,9 @@ func callOf(e transcript.Entry) wire.Value {
 		return e.JSON().Path("params.update")
 	}
 	if e.Method == "session/request_permission" && e.Kind == transcript.Request {
+		if call := e.JSON().Path("params.subject.toolCall"); call.Exists() { // of version 2
+			return call
+		}
 		return e.JSON().Path("params.toolCall")
 	}
 	return wire.Value{}

@@ -2,7 +2,6 @@ package words
 
 import (
 	"context"
-	"encoding/json"
 	"net/url"
 	"runtime"
 	"strconv"
@@ -19,6 +18,8 @@ import (
 // client is the editor of one run. Both sides of a both reach it at the same
 // time, so every field is read and written under mu.
 type client struct {
+	version int // second, or any other for version 1
+
 	mu     sync.Mutex
 	editor *mockclient.Editor // nil while no agent runs
 	offers mockclient.Capabilities
@@ -79,6 +80,7 @@ func (c *client) Connect(a *transport.Agent, env []string, isolated bool) {
 		}
 		c.editor = mockclient.NewEditor(a, mockclient.Options{
 			Capabilities: c.offers, Policy: c.policy(), Files: &c.files, IDs: c.ids,
+			Version:   c.version,
 			Terminals: &c.terminals, Elicitation: &mockclient.Elicitation{Rules: c.elicits},
 		})
 		for _, h := range c.hold {
@@ -92,7 +94,7 @@ func (c *client) Greet(ctx context.Context, b *scenarios.Branch, l *scenarios.Li
 	if l == nil {
 		l = scenarios.Implied("initialize")
 	}
-	return initialize(ctx, b, l, json.RawMessage("1"))
+	return initialize(ctx, b, l, nil)
 }
 
 // Disconnect forgets the editor.
@@ -115,9 +117,9 @@ func (c *client) Settle(ctx context.Context) {
 	}
 }
 
-// capability is a value below agentCapabilities.
+// capability is what the agent says of a capability.
 func (c *client) capability(path string) (v wire.Value) {
-	c.change(func() { v = c.greeting.Get("agentCapabilities").Path(path) })
+	c.change(func() { v = c.greeting.Path(c.path(path)) })
 	return v
 }
 
@@ -128,11 +130,14 @@ func (c *client) Advertises(capability string) (has, known bool) {
 	c.change(func() {
 		switch known = c.greeting.Exists(); capability {
 		case "modes", "configOptions":
+			if c.version == second {
+				capability = "configOptions"
+			}
 			has, known = c.opening.JSON().Path("result."+capability).Exists(), c.opening.Seq > 0
 		case "authMethods":
 			has = c.greeting.Get("authMethods").Len() > 0
 		default:
-			has = on(c.greeting.Get("agentCapabilities").Path(capability))
+			has = on(c.greeting.Path(c.path(capability)))
 		}
 	})
 	return has, known
@@ -142,6 +147,9 @@ func (c *client) Advertises(capability string) (has, known bool) {
 func (c *client) AgentInfo() (name, version string) {
 	c.change(func() {
 		info := c.greeting.Get("agentInfo")
+		if c.version == second {
+			info = c.greeting.Get("info")
+		}
 		name, version = info.Get("name").Str(), info.Get("version").Str()
 	})
 	return name, version

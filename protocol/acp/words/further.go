@@ -43,11 +43,16 @@ func idle(t *transcript.Transcript) string {
 				order = append(order, id)
 			case "session/close", "session/delete":
 				delete(open, id)
-			case "logout":
+			case "logout", "auth/logout":
 				out = true
 			}
+		case e.Source == transcript.Agent && e.Kind == transcript.Notification && e.Ref > 0:
+			delete(asked, e.Ref) // the prompt of version 2 whose work is over
 		case e.Source == transcript.Agent && e.Kind == transcript.Response:
 			id := asked[e.Ref]
+			if e.Method == "session/prompt" && e.JSON().Path("result.messageId").Exists() {
+				continue // which goes on
+			}
 			delete(asked, e.Ref)
 			if !e.JSON().Get("result").Exists() {
 				continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios"
@@ -13,7 +14,7 @@ import (
 func compileInitialize(l *scenarios.Line) scenarios.Step {
 	opts := l.Options("version")
 	l.AtMost(0)
-	version := json.RawMessage("1")
+	var version json.RawMessage
 	if w, ok := opts["version"]; ok {
 		version = json.RawMessage(w.Raw())
 		if !json.Valid(version) {
@@ -28,24 +29,32 @@ func compileInitialize(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// initialize sends initialize and remembers what the agent says of itself.
+// initialize sends initialize and remembers what the agent says of itself. Without a version
+// it offers its own.
 func initialize(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, version json.RawMessage) error {
-	var offer json.RawMessage
-	var err error
 	c := of(b)
-	c.change(func() { offer, err = json.Marshal(c.offers) })
+	own := max(c.version, 1)
+	if version == nil {
+		version = json.RawMessage(strconv.Itoa(own))
+	}
+	var hello json.RawMessage
+	var err error
+	c.change(func() { hello, err = json.Marshal(c.hello(version)) })
 	if err != nil {
 		return err
 	}
-	e, err := call(ctx, b, l, nil, "initialize", map[string]any{
-		"protocolVersion":    version,
-		"clientCapabilities": offer,
-		"clientInfo":         map[string]any{"name": "acp-test", "title": "acp-test", "version": "1"},
-	}, true)
+	e, err := call(ctx, b, l, nil, "initialize", hello, true)
 	if err != nil {
 		return err
 	}
 	c.change(func() { c.greeting = e.JSON().Get("result") })
+	if got, ok := c.greeting.Get("protocolVersion").Int(); ok && own == second && got == 1 {
+		f := b.Failure(l, transcript.Outcome{Verdict: transcript.Unmeetable, Entry: e})
+		f.Expected, f.Observed = []string{"an agent that speaks version 2"}, "it answered with version 1"
+		f.Advice = "leave --protocol out to test version 1; acp-test upgrade tells what version 2 asks for"
+		b.NotStarted(f)
+		return &scenarios.Miss{Failure: f, Verdict: scenarios.Inconclusive}
+	}
 	return b.Greeted()
 }
 
@@ -70,11 +79,11 @@ func compileCall(method, param string) func(*scenarios.Line) scenarios.Step {
 				}
 				params[param] = v
 			}
+			c := of(b)
 			if method == "authenticate" {
-				c := of(b)
 				c.change(func() { c.asked = true })
 			}
-			_, err := call(ctx, b, l, nil, method, params, true)
+			_, err := call(ctx, b, l, nil, c.method(method), params, true)
 			return err
 		}
 	}

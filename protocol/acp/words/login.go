@@ -27,7 +27,7 @@ func login(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
 		return fmt.Errorf("the agent has no method %q to log in, it offers %s; --auth-method or auth: in its profile "+
 			"names one", method, cmp.Or(strings.Join(offered, ", "), "none"))
 	}
-	_, err := call(ctx, b, l, nil, "authenticate", map[string]any{"methodId": method}, true)
+	_, err := call(ctx, b, l, nil, c.method("authenticate"), map[string]any{"methodId": method}, true)
 	var miss *scenarios.Miss
 	if errors.As(err, &miss) {
 		miss.Verdict = scenarios.Inconclusive // what the scenario asks was not tried
@@ -38,7 +38,11 @@ func login(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
 // methods are the ids of what the agent offers in order to log in.
 func methods(greeting wire.Value) (ids []string) {
 	for m := range greeting.Get("authMethods").Items() {
-		ids = append(ids, m.Get("id").Text())
+		id := m.Get("methodId") // of version 2
+		if !id.Exists() {
+			id = m.Get("id")
+		}
+		ids = append(ids, id.Text())
 	}
 	return ids
 }
@@ -61,7 +65,7 @@ func barred(t *transcript.Transcript) string {
 	var offered []string
 	for e := range t.All() {
 		switch {
-		case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "authenticate":
+		case e.Source == transcript.Editor && e.Kind == transcript.Request && logsIn(e.Method):
 			return ""
 		case e.Source != transcript.Agent || e.Kind != transcript.Response:
 		case e.Method == "initialize":
@@ -83,7 +87,7 @@ func loggedIn(t *transcript.Transcript) (in bool) {
 			conn, in = e.Conn, false
 		}
 		if e.Source == transcript.Agent && e.Kind == transcript.Response && e.JSON().Get("result").Exists() {
-			in = in && e.Method != "logout" || e.Method == "authenticate"
+			in = in && e.Method != "logout" && e.Method != "auth/logout" || logsIn(e.Method)
 		}
 	}
 	return in
@@ -93,3 +97,6 @@ func authRequired(v wire.Value) bool {
 	code, ok := v.Path("error.code").Int()
 	return ok && code == -32000
 }
+
+// logsIn reports whether a method is the login, of either version.
+func logsIn(method string) bool { return method == "authenticate" || method == "auth/login" }

@@ -24,6 +24,14 @@ func compileSet(method, key, value string) func(*scenarios.Line) scenarios.Step 
 				return err
 			}
 			params := map[string]any{"sessionId": s.ID}
+			method, key, value := method, key, value
+			if of(b).version == second {
+				params["type"] = "id"
+				if value == "" { // a mode is an option
+					params["configId"] = of(b).modeOption()
+					method, key = "session/set_config_option", "value"
+				}
+			}
 			for i, k := range []string{key, value}[:n] {
 				text, err := b.Expand(l.Rest[i])
 				if err != nil {

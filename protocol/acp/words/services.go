@@ -57,7 +57,25 @@ func offered(b *scenarios.Branch) []any {
 		}
 		out = append(out, s.http.Entry(name))
 	}
+	if of(b).version == second {
+		for i, entry := range out {
+			out[i] = typed(entry)
+		}
+	}
 	return out
+}
+
+// typed is an MCP server as version 2 has it: each says its type.
+func typed(server any) any {
+	raw, err := json.Marshal(server)
+	m := map[string]any{}
+	if err != nil || json.Unmarshal(raw, &m) != nil {
+		return server
+	}
+	if m["type"] == nil {
+		m["type"] = "stdio"
+	}
+	return m
 }
 
 func serviceCommands() []*scenarios.Command {

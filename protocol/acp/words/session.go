@@ -167,7 +167,10 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 	if err := login(ctx, b, a.l); err != nil {
 		return err
 	}
-	e, err := call(ctx, b, a.l, s, "session/"+a.verb, params, a.wait)
+	if a.verb == "load" && of(b).version == second {
+		params["replayFrom"] = map[string]any{"type": "start"}
+	}
+	e, err := call(ctx, b, a.l, s, of(b).method("session/"+a.verb), params, a.wait)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // stops are the methods with which an editor ends what an agent does.
-var stops = []string{"session/cancel", "session/close", "$/cancel_request"}
+var stops = []string{"session/cancel", "session/close", "$/cancel_request", "tool_call/cancel", "terminal/cancel"}
 
 // toolNews returns what an entry tells of tool calls: an answer to a permission, an
 // error that the editor gave, the end of a turn that the editor asked for, or a call
@@ -32,7 +32,7 @@ func toolNews(t *transcript.Transcript, e transcript.Entry) (scenarios.ToolNews,
 		return scenarios.ToolDenied, ""
 	case e.Source == transcript.Agent && strings.HasPrefix(acpframe.Update(e), "tool_call"):
 		switch u := e.JSON().Path("params.update"); u.Get("status").Str() {
-		case "failed":
+		case "failed", "cancelled":
 			return scenarios.ToolFailed, toolText(u)
 		case "completed":
 			// Some say in the raw output alone that a call came to nothing.

@@ -128,7 +128,7 @@ func tool(t *transcript.Transcript, arg string) (string, error) {
 	}
 	seen := map[string]bool{}
 	for e := range t.All() {
-		if acpframe.Update(e) != "tool_call" {
+		if u := acpframe.Update(e); u != "tool_call" && u != "tool_call_update" {
 			continue
 		}
 		id := e.JSON().Path("params.update.toolCallId").Str()

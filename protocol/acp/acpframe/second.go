@@ -1,0 +1,90 @@
+package acpframe
+
+import (
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Second classifies the frames of ACP version 2 for a transcript. A prompt is answered when
+// it becomes part of the conversation, and the idle state that ends its work completes it.
+type Second struct{ Classifier }
+
+// Completes implements transcript.Completer.
+func (Second) Completes() func(e transcript.Entry, f wire.Frame) int {
+	sessions := map[[2]any]*work{}
+	return func(e transcript.Entry, f wire.Frame) int {
+		if e.Session == "" {
+			return 0
+		}
+		key := [2]any{e.Conn, e.Session}
+		w := sessions[key]
+		if w == nil {
+			w = &work{}
+			sessions[key] = w
+		}
+		return w.see(e, f)
+	}
+}
+
+// work is what goes on in a session: the prompts that no idle state has completed.
+type work struct {
+	prompts []prompt // the oldest first
+	active  bool     // the state was another than idle since the last idle one
+}
+
+type prompt struct {
+	seq      int
+	inserted bool
+}
+
+// see folds a frame, and returns the prompt that it completes. An idle state completes all
+// prompts that are part of the conversation, and stands for the oldest. One that repeats
+// what is known completes nothing (V2-STA-003).
+func (w *work) see(e transcript.Entry, f wire.Frame) int {
+	switch {
+	case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
+		w.prompts = append(w.prompts, prompt{seq: e.Seq})
+	case e.Source != transcript.Agent:
+	case e.Kind == transcript.Response && e.Method == "session/prompt":
+		for i := range w.prompts {
+			if w.prompts[i].seq != e.Ref {
+				continue
+			}
+			if f.Error.Exists() {
+				w.prompts = append(w.prompts[:i], w.prompts[i+1:]...)
+				break
+			}
+			w.prompts[i].inserted = true
+		}
+	case e.Kind == transcript.Notification && f.Params.Get("update").Get("sessionUpdate").Is("state_update"):
+		return w.enter(f.Params.Get("update"))
+	}
+	return 0
+}
+
+func (w *work) enter(state wire.Value) int {
+	if !state.Get("state").Is("idle") {
+		w.active = true
+		return 0
+	}
+	was := w.active || state.Get("stopReason").Kind() == wire.String
+	w.active = false
+	if !was || len(w.prompts) == 0 {
+		return 0
+	}
+	first, kept := 0, w.prompts[:0]
+	for _, p := range w.prompts {
+		switch {
+		case !p.inserted:
+			kept = append(kept, p)
+		case first == 0:
+			first = p.seq
+		}
+	}
+	if first == 0 && len(kept) == 1 {
+		// Its answer is still on the way: a turn may be faster than that.
+		first, kept = kept[0].seq, kept[:0]
+	}
+	w.prompts = kept
+	return first
+}

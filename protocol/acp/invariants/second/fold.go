@@ -1,0 +1,351 @@
+package second
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// most bounds what is remembered of each kind. What lies beyond is not judged.
+const most = 1 << 14
+
+// world is everything the rules share: one fold of the transcript so far.
+type world struct {
+	conns map[int]*conn
+	order []*session
+	// lived are the messages of sessions that this transcript has from their beginning, by
+	// session and id, over all connections.
+	lived map[string]map[string]message
+}
+
+func newWorld() *world { return &world{conns: map[int]*conn{}, lived: map[string]map[string]message{}} }
+
+// conn is one process of the agent and the connection to it.
+type conn struct {
+	version  int64 // that was negotiated; 0 before
+	elicits  bool  // the client advertised elicitation
+	methods  bool  // there are methods to log in
+	open     map[int]*request
+	ids      map[wire.ID]int // open requests of the agent
+	sessions map[string]*session
+}
+
+// foreign reports whether another version than 2 was negotiated, or is by this.
+func (c *conn) foreign(ev *event) bool {
+	if ev.answers("initialize") {
+		chosen, ok := ev.result.Get("protocolVersion").Int()
+		return ok && chosen != 2
+	}
+	return c.version != 0 && c.version != 2
+}
+
+// request is one request of either side, until it is answered.
+type request struct {
+	seq     int
+	method  string
+	session *session
+	prompt  *prompt
+	// Of initialize: the version asked for, -1 if it can be none, and what was advertised.
+	version           int64
+	terminal, elicits bool
+	options           []string // of a permission: the ids on offer
+	late              bool     // of a permission: its work was cancelled
+}
+
+// session is one session on one connection.
+type session struct {
+	id     string
+	conn   int
+	opened int // Seq of what opened it, 0 if nothing did
+	asked  bool
+	closed int // Seq of the answer to its close
+	whole  bool
+
+	state     string // "": not told yet
+	stateSeq  int
+	active    bool // it was busy since the last idle state
+	cancel    int  // Seq of the cancel that is not settled
+	after     int  // Seq of what showed after it that work went on
+	cancelled int  // Seq of the latest idle state with cancelled
+	prompts   []*prompt
+	messages  map[string]*message
+	lived     map[string]map[string]message // of all sessions
+	tools     map[string]*item
+	terminals map[string]*item
+	reported  bool // background work was reported
+	listed    map[string]bool
+	resume    *replay
+}
+
+// prompt is one prompt of a session.
+type prompt struct {
+	seq, answered int
+	id            string // of the message
+	failed, ended bool
+	cancelled     int // Seq of a cancel that came before its answer
+}
+
+// message is a message of a session: live if it was shown outside of a replay.
+type message struct {
+	first      int
+	live, user bool
+}
+
+// item is a tool call or a terminal.
+type item struct {
+	first, ended int
+	turn         int  // how many prompts the session had
+	announced    bool // it is known by more than its id
+}
+
+// replay is a resume that is not answered.
+type replay struct {
+	seq      int
+	history  bool
+	state    int // Seq of the latest state in it
+	messages []string
+}
+
+func (w *world) read(e transcript.Entry) *event {
+	c := w.conns[e.Conn]
+	if c == nil {
+		c = &conn{open: map[int]*request{}, ids: map[wire.ID]int{}, sessions: map[string]*session{}}
+		w.conns[e.Conn] = c
+	}
+	ev := &event{Entry: e, v: e.JSON(), conn: c}
+	ev.params, ev.result, ev.err = ev.v.Get("params"), ev.v.Get("result"), ev.v.Get("error")
+	if ev.kind = acpframe.Update(e); ev.kind != "" {
+		ev.u = ev.params.Get("update")
+	}
+	if e.Kind == transcript.Response {
+		ev.asked = c.open[e.Ref]
+	}
+	if e.Session != "" {
+		ev.session = c.sessions[e.Session]
+		if ev.session == nil && len(c.sessions) < most {
+			ev.session = &session{id: e.Session, conn: e.Conn, messages: map[string]*message{}, tools: map[string]*item{},
+				terminals: map[string]*item{}, listed: map[string]bool{}, lived: w.lived}
+			c.sessions[e.Session] = ev.session
+			w.order = append(w.order, ev.session)
+		}
+	}
+	return ev
+}
+
+func (w *world) fold(ev *event) {
+	switch {
+	case ev.Kind == transcript.Request:
+		w.request(ev)
+	case ev.Kind == transcript.Response && ev.asked != nil:
+		delete(ev.conn.open, ev.Ref)
+		if ev.editor() {
+			delete(ev.conn.ids, ev.ID)
+			return
+		}
+		w.answer(ev)
+	case ev.editor() && ev.Method == "session/cancel" && ev.session != nil:
+		ev.session.cancelling(ev.Seq)
+		for _, r := range ev.conn.open {
+			r.late = r.late || r.session == ev.session
+		}
+	case ev.kind != "" && ev.session != nil:
+		w.update(ev.session, ev)
+	}
+}
+
+func (s *session) cancelling(seq int) {
+	if s.active && s.cancel == 0 {
+		s.cancel, s.after = seq, 0
+	}
+	for _, p := range s.prompts {
+		if p.answered == 0 && p.cancelled == 0 {
+			p.cancelled = seq
+		}
+	}
+}
+
+func (w *world) request(ev *event) {
+	r := &request{seq: ev.Seq, method: ev.Method, session: ev.session, version: -1,
+		terminal: ev.params.Path("capabilities.auth.terminal").Kind() == wire.Object,
+		elicits:  ev.params.Path("capabilities.elicitation").Kind() == wire.Object}
+	if n, ok := ev.params.Get("protocolVersion").Int(); ok && n >= 0 && n < 1<<16 {
+		r.version = n
+	}
+	if len(ev.conn.open) < most {
+		ev.conn.open[ev.Seq] = r
+	}
+	s := ev.session
+	if ev.agent() {
+		ev.conn.ids[ev.ID] = ev.Seq
+		for o := range ev.params.Get("options").Items() {
+			r.options = append(r.options, o.Get("optionId").Str())
+		}
+		if s != nil && s.cancel > 0 {
+			s.after = ev.Seq
+		}
+		return
+	}
+	if s == nil {
+		return
+	}
+	s.asked = true
+	switch ev.Method {
+	case "session/prompt":
+		r.prompt = &prompt{seq: ev.Seq}
+		s.prompts = append(s.prompts, r.prompt)
+	case "session/resume":
+		s.opened, s.closed = ev.Seq, 0
+		s.resume = &replay{seq: ev.Seq, history: ev.params.Get("replayFrom").Kind() == wire.Object}
+	case "session/close":
+		s.cancelling(ev.Seq)
+	}
+}
+
+func (w *world) answer(ev *event) {
+	c, s, r := ev.conn, ev.session, ev.asked
+	ok := ev.result.Exists()
+	switch r.method {
+	case "initialize":
+		if chosen, whole := ev.result.Get("protocolVersion").Int(); whole {
+			c.version = chosen
+		}
+		c.elicits = r.elicits
+		c.methods = ev.result.Get("authMethods").Len() > 0
+	case "session/new":
+		if ok && s != nil {
+			s.opened, s.closed, s.whole = ev.Seq, 0, true
+			w.lived[s.id] = map[string]message{}
+			for id, m := range s.messages { // what came before the answer
+				w.lived[s.id][id] = *m
+			}
+		}
+	case "session/resume":
+		if s != nil {
+			s.resume = nil
+		}
+	case "session/close", "session/delete":
+		if ok && s != nil {
+			s.closed, s.active = ev.Seq, false
+		}
+	case "session/prompt":
+		if r.prompt != nil {
+			r.prompt.answered, r.prompt.failed, r.prompt.id = ev.Seq, !ok, ev.result.Get("messageId").Str()
+		}
+	}
+}
+
+// update folds a session/update.
+func (w *world) update(s *session, ev *event) {
+	switch ev.kind {
+	case "state_update":
+		s.enter(ev)
+		return
+	case "user_message", "user_message_chunk", "agent_message", "agent_message_chunk", "agent_thought", "agent_thought_chunk":
+		w.message(s, ev)
+	case "tool_call_update", "tool_call_content_chunk":
+		id := ev.u.Get("toolCallId").Str()
+		t := s.item(s.tools, id, ev.Seq)
+		t.announced = t.announced || ev.kind == "tool_call_update"
+		if status := ev.u.Get("status"); final(status.Str()) && t.ended == 0 {
+			t.ended = ev.Seq
+		}
+	case "terminal_update", "terminal_output_chunk":
+		t := s.item(s.terminals, ev.u.Get("terminalId").Str(), ev.Seq)
+		t.announced = t.announced || ev.kind == "terminal_update"
+		if ev.u.Get("exitStatus").Kind() == wire.Object {
+			t.ended = ev.Seq
+		}
+	default:
+		return
+	}
+	if s.cancel > 0 && s.after == 0 && (ev.kind == "agent_message_chunk" || ev.kind == "agent_message") {
+		s.after = ev.Seq
+	}
+}
+
+func final(status string) bool {
+	return status == "completed" || status == "failed" || status == "cancelled"
+}
+
+func (s *session) item(all map[string]*item, id string, seq int) *item {
+	t := all[id]
+	if t == nil {
+		t = &item{first: seq, turn: len(s.prompts)}
+		if len(all) < most {
+			all[id] = t
+		}
+	}
+	return t
+}
+
+func (w *world) message(s *session, ev *event) {
+	id := ev.u.Get("messageId").Str()
+	if id == "" {
+		return
+	}
+	if s.resume != nil {
+		if s.resume.history && !slices.Contains(s.resume.messages, id) {
+			s.resume.messages = append(s.resume.messages, id)
+		}
+	}
+	m := message{first: ev.Seq, live: s.resume == nil, user: strings.HasPrefix(ev.kind, "user_")}
+	if shown, whole := w.lived[s.id]; whole && m.live && !shown[id].live && len(shown) < most {
+		shown[id] = m
+	}
+	if s.messages[id] == nil && len(s.messages) < most {
+		s.messages[id] = &m
+	}
+}
+
+// enter folds a state.
+func (s *session) enter(ev *event) {
+	s.state, s.stateSeq = ev.u.Get("state").Str(), ev.Seq
+	if s.resume != nil {
+		s.resume.state = ev.Seq
+	}
+	if list := ev.u.Get("background"); list.Kind() == wire.Array {
+		s.reported = true
+		clear(s.listed)
+		for b := range list.Items() {
+			s.listed[key(b)] = true
+		}
+	}
+	if s.state != "idle" {
+		s.active = true
+		return
+	}
+	if ev.u.Get("stopReason").Is("cancelled") {
+		s.cancelled = ev.Seq
+	}
+	if s.active {
+		for _, p := range s.prompts {
+			p.ended = p.ended || p.answered > 0 || s.oneOpen()
+		}
+	}
+	s.active, s.cancel, s.after = false, 0, 0
+}
+
+// oneOpen reports whether there is one prompt without an answer: its work may be faster.
+func (s *session) oneOpen() bool {
+	n := 0
+	for _, p := range s.prompts {
+		if p.answered == 0 {
+			n++
+		}
+	}
+	return n == 1
+}
+
+// key names an item of background work.
+func key(b wire.Value) string {
+	switch b.Get("type").Str() {
+	case "terminal":
+		return "terminal " + b.Get("terminalId").Str()
+	case "tool_call":
+		return "tool call " + b.Get("toolCallId").Str()
+	}
+	return ""
+}

@@ -1,0 +1,225 @@
+package words
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// AddSecond adds the words of ACP version 2 to a protocol: those of version 1 where they
+// mean the same, with what the messages of version 2 say instead, and words of its own.
+func AddSecond(p *scenarios.Protocol) {
+	Add(p)
+	p.Words = append(p.Words, secondCommands()...)
+	p.Kinds = secondKinds(p.Kinds)
+	p.CapabilityHelp = "agent:CAPABILITY is a path below capabilities, such as session.delete, or one of version\n" +
+		"1 that means the same; agent:configOptions asks for what session/new returned. "
+	p.AgentActs = nil
+	p.Client = func() scenarios.Client { return &client{version: second, offers: mockclient.Capabilities{}} }
+	p.StopReasons = append(p.StopReasons, "none")
+	p.TurnEnd, p.Said, p.Brief = secondEnd, secondSaid, secondBrief
+	p.Lookup = secondLookup
+	p.EndRule = "V2-CANCEL"
+	p.SentAs = func(e transcript.Entry) string {
+		if e.Method == "session/resume" && e.JSON().Path("params.replayFrom").Kind() == wire.Object {
+			return "session/load"
+		}
+		return ""
+	}
+}
+
+// second is the version that a client of version 2 offers.
+const second = 2
+
+// secondEnd returns the stop reason of the idle state that ends the work of a prompt, "none"
+// if it has none, or "error", also for a prompt that was refused.
+func secondEnd(e transcript.Entry) (reason string, ok bool) {
+	if e.Source != transcript.Agent {
+		return "", false
+	}
+	if e.Kind == transcript.Response {
+		return "error", e.Method == "session/prompt" && e.JSON().Get("error").Exists()
+	}
+	if e.Ref == 0 || acpframe.Update(e) != "state_update" {
+		return "", false
+	}
+	if reason = e.JSON().Path("params.update.stopReason").Str(); reason == "" {
+		reason = "none"
+	}
+	return reason, true
+}
+
+// secondSaid returns the text that an update adds to the agent's message. A message that is
+// told as a whole is one that was not told before.
+func secondSaid(e transcript.Entry) string {
+	if text := said(e); text != "" || e.Source != transcript.Agent || acpframe.Update(e) != "agent_message" {
+		return text
+	}
+	return blocksText(e.JSON().Path("params.update.content"))
+}
+
+func blocksText(blocks wire.Value) string {
+	var text strings.Builder
+	for b := range blocks.Items() {
+		text.WriteString(b.Get("text").Str())
+	}
+	return text.String()
+}
+
+func secondBrief(e transcript.Entry) string {
+	if reason, ok := secondEnd(e); ok && e.Kind != transcript.Response {
+		return reason
+	}
+	return brief(e)
+}
+
+// secondLookup is lookup with the subject of a permission request, and with the text of a
+// message that is told as a whole.
+func secondLookup(e transcript.Entry, path string) ([]wire.Value, string) {
+	if path == "text" && e.JSON().Path("params.update.content").Kind() == wire.Array {
+		path = "content.0.text"
+	}
+	parts, path := lookup(e, path)
+	if subject := e.JSON().Path("params.subject"); subject.Exists() {
+		parts = append(parts, subject.Get("toolCall"), subject)
+	}
+	return parts, path
+}
+
+// sameKinds are the updates of version 2 that a pattern of version 1 finds too.
+var sameKinds = map[string][]string{
+	"agent_message": {"agent_message"},
+	"agent_thought": {"agent_thought"},
+	"user_message":  {"user_message"},
+	"plan":          {"plan_update"},
+	"tool":          {"tool_call_content_chunk"},
+	"content": {"user_message", "agent_message", "agent_thought", "plan_update", "tool_call_content_chunk",
+		"terminal_update", "terminal_output_chunk"},
+}
+
+// secondKinds are the patterns of version 2.
+func secondKinds(first []scenarios.Kind) []scenarios.Kind {
+	all := slices.Clone(first)
+	for i := range all {
+		k := &all[i]
+		switch k.Name {
+		case "tool_call":
+			k.Help = "a report of a tool call with a title, as the first one has"
+			k.Match = updateWith("tool_call_update", func(u wire.Value) bool { return u.Get("title").Kind() == wire.String })
+		case "terminal":
+			k.Help = "started, output, exit or released: what the agent tells of a terminal of its own"
+			k.Match = terminalNews
+		default:
+			if more := sameKinds[k.Name]; more != nil {
+				was, also := k.Match, update(more...)
+				k.Match = func(x scenarios.Pattern, e transcript.Entry, own bool) bool { return was(x, e, own) || also(x, e, own) }
+			}
+		}
+	}
+	for name, help := range map[string]string{
+		"notice": "a notice for the user", "compaction_update": "the state of a compaction",
+		"tool_call_content_chunk": "a piece of a tool call's content",
+		"terminal_update":         "the state of a terminal", "terminal_output_chunk": "a piece of a terminal's output",
+		"plan_update": "a plan", "compaction_summary_chunk": "a piece of a compaction's summary",
+	} {
+		all = append(all, scenarios.Kind{Name: name, Help: help, Match: update(name)})
+	}
+	slices.SortStableFunc(all[len(first):], func(a, b scenarios.Kind) int { return strings.Compare(a.Name, b.Name) })
+	return append(all, scenarios.Kind{Name: "state", Arg: "?", Help: "a state of the session: idle, running or requires_action",
+		Match: func(x scenarios.Pattern, e transcript.Entry, own bool) bool {
+			return own && e.Source == transcript.Agent && acpframe.Update(e) == "state_update" &&
+				(x.Arg == "" || e.JSON().Path("params.update.state").Is(x.Arg))
+		}})
+}
+
+// updateWith matches updates of a kind that are so.
+func updateWith(kind string, is func(u wire.Value) bool) match {
+	return func(_ scenarios.Pattern, e transcript.Entry, own bool) bool {
+		return own && e.Source == transcript.Agent && acpframe.Update(e) == kind && is(e.JSON().Path("params.update"))
+	}
+}
+
+func terminalNews(x scenarios.Pattern, e transcript.Entry, own bool) bool {
+	u := acpframe.Update(e)
+	if !own || e.Source != transcript.Agent || u != "terminal_update" && u != "terminal_output_chunk" {
+		return false
+	}
+	v := e.JSON().Path("params.update")
+	switch x.Arg {
+	case "started":
+		return v.Get("command").Exists()
+	case "output":
+		return u == "terminal_output_chunk" || v.Get("output").Kind() == wire.Object
+	}
+	return x.Arg == "exit" && v.Get("exitStatus").Kind() == wire.Object
+}
+
+// paths2 are the capabilities of version 1 that version 2 has under another name; "session"
+// is what every agent with sessions can do.
+var paths2 = map[string]string{
+	"loadSession": "session", "sessionCapabilities.resume": "session", "sessionCapabilities.list": "session",
+	"sessionCapabilities.close": "session", "sessionCapabilities.delete": "session.delete",
+	"sessionCapabilities.additionalDirectories": "session.additionalDirectories",
+	"promptCapabilities":                        "session.prompt", "promptCapabilities.image": "session.prompt.image",
+	"promptCapabilities.audio": "session.prompt.audio", "promptCapabilities.embeddedContext": "session.prompt.embeddedContext",
+	"mcpCapabilities.http": "session.mcp.http", "mcpCapabilities.sse": "session.mcp.sse",
+}
+
+// path is a capability as the version has it, in the answer to initialize.
+func (c *client) path(capability string) string {
+	if c.version != second {
+		return "agentCapabilities." + capability
+	}
+	if other := paths2[capability]; other != "" {
+		capability = other
+	}
+	return "capabilities." + capability
+}
+
+// method is a method as the version has it.
+func (c *client) method(name string) string {
+	if c.version == second {
+		switch name {
+		case "authenticate":
+			return "auth/login"
+		case "logout":
+			return "auth/logout"
+		case "session/load":
+			return "session/resume"
+		}
+	}
+	return name
+}
+
+// hello are the params of initialize.
+func (c *client) hello(version any) map[string]any {
+	info := map[string]any{"name": "acp-test", "title": "acp-test", "version": "1"}
+	if c.version != second {
+		return map[string]any{"protocolVersion": version, "clientCapabilities": c.offers, "clientInfo": info}
+	}
+	offers := maps.Clone(c.offers)
+	for _, gone := range []string{"fs", "terminal", "session"} { // version 2 has none of them
+		delete(offers, gone)
+	}
+	return map[string]any{"protocolVersion": version, "capabilities": offers, "info": info}
+}
+
+// modeOption is the option that stands for the modes of a session.
+func (c *client) modeOption() (id string) {
+	c.change(func() {
+		for o := range c.opening.JSON().Path("result.configOptions").Items() {
+			if o.Get("category").Is("mode") {
+				id = o.Get("configId").Str()
+				return
+			}
+		}
+		id = "mode"
+	})
+	return id
+}
