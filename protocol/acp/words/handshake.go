@@ -51,7 +51,7 @@ func initialize(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, ver
 	if got, ok := c.greeting.Get("protocolVersion").Int(); ok && own == second && got == 1 {
 		f := b.Failure(l, transcript.Outcome{Verdict: transcript.Unmeetable, Entry: e})
 		f.Expected, f.Observed = []string{"an agent that speaks version 2"}, "it answered with version 1"
-		f.Advice = "leave --protocol out to test version 1; acp-test upgrade tells what version 2 asks for"
+		f.Advice = "leave --protocol out to test version 1"
 		b.NotStarted(f)
 		return &scenarios.Miss{Failure: f, Verdict: scenarios.Inconclusive}
 	}

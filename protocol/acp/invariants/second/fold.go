@@ -68,7 +68,6 @@ type session struct {
 	stateSeq  int
 	active    bool // it was busy since the last idle state
 	cancel    int  // Seq of the cancel that is not settled
-	after     int  // Seq of what showed after it that work went on
 	cancelled int  // Seq of the latest idle state with cancelled
 	prompts   []*prompt
 	messages  map[string]*message
@@ -158,7 +157,7 @@ func (w *world) fold(ev *event) {
 
 func (s *session) cancelling(seq int) {
 	if s.active && s.cancel == 0 {
-		s.cancel, s.after = seq, 0
+		s.cancel = seq
 	}
 	for _, p := range s.prompts {
 		if p.answered == 0 && p.cancelled == 0 {
@@ -182,9 +181,6 @@ func (w *world) request(ev *event) {
 		ev.conn.ids[ev.ID] = ev.Seq
 		for o := range ev.params.Get("options").Items() {
 			r.options = append(r.options, o.Get("optionId").Str())
-		}
-		if s != nil && s.cancel > 0 {
-			s.after = ev.Seq
 		}
 		return
 	}
@@ -258,11 +254,6 @@ func (w *world) update(s *session, ev *event) {
 		if ev.u.Get("exitStatus").Kind() == wire.Object {
 			t.ended = ev.Seq
 		}
-	default:
-		return
-	}
-	if s.cancel > 0 && s.after == 0 && (ev.kind == "agent_message_chunk" || ev.kind == "agent_message") {
-		s.after = ev.Seq
 	}
 }
 
@@ -325,7 +316,7 @@ func (s *session) enter(ev *event) {
 			p.ended = p.ended || p.answered > 0 || s.oneOpen()
 		}
 	}
-	s.active, s.cancel, s.after = false, 0, 0
+	s.active, s.cancel = false, 0
 }
 
 // oneOpen reports whether there is one prompt without an answer: its work may be faster.
