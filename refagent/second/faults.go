@@ -184,7 +184,8 @@ func sessionFaults() []Fault {
 				}
 				return one(f)
 			})),
-		fault("idle-after-the-close", "SES-006", "ends the work when the close is answered", func() func(port, frame) []object {
+		fault("idle-after-the-close", "SES-006", "ends the work when the close is answered", func() func(port,
+			frame) []object {
 			var held []object
 			return func(_ port, f frame) []object {
 				if u, tag := f.Update(); tag == "state_update" && u["stopReason"] == "cancelled" {
@@ -197,7 +198,8 @@ func sessionFaults() []Fault {
 				return one(f)
 			}
 		}),
-		fault("speaks-after-the-close", "SES-006", "tells a title when the session is closed", func() func(port, frame) []object {
+		fault("speaks-after-the-close", "SES-006", "tells a title when the session is closed", func() func(port,
+			frame) []object {
 			return func(_ port, f frame) []object {
 				if result(f, "session/close") != nil && f.Session != "" {
 					return append(one(f), telling(f, object{"sessionUpdate": "session_info_update", "title": "Closed"}))
@@ -211,7 +213,8 @@ func sessionFaults() []Fault {
 				f.Message.Object("error")["data"] = object{"sessionId": "nobody"}
 			}
 		}),
-		fault("speaks-of-nobody", "UPD-005", "tells a title of a session that nobody opened", func() func(port, frame) []object {
+		fault("speaks-of-nobody", "UPD-005", "tells a title of a session that nobody opened", func() func(port,
+			frame) []object {
 			return func(_ port, f frame) []object {
 				if result(f, "session/new") == nil {
 					return one(f)

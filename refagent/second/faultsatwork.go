@@ -44,7 +44,8 @@ func cancelFaults() []Fault {
 					return one(f)
 				}
 			}),
-		{Name: "queue-outlives-a-cancel", Breaks: "V2-CAN-002", Summary: "goes on with prompts that were cancelled in the queue",
+		{Name: "queue-outlives-a-cancel", Breaks: "V2-CAN-002",
+			Summary: "goes on with prompts that were cancelled in the queue",
 			hooks: func() refagent.Hooks {
 				prompts := map[string][]byte{}
 				h := fault("", "", "", func() func(port, frame) []object {
@@ -81,7 +82,8 @@ func cancelFaults() []Fault {
 				succeed(f, object{})
 			}
 		}),
-		changing("no-cancel-of-calls", "CAN-004", "advertises the cancel of calls and has it not", missing("tool_call/cancel")),
+		changing("no-cancel-of-calls", "CAN-004", "advertises the cancel of calls and has it not",
+			missing("tool_call/cancel")),
 		changing("no-cancel-of-terminals", "CAN-004", "advertises the cancel of terminals and has it not",
 			missing("terminal/cancel")),
 		hearing("call-cancel-ends-the-turn", "CAN-004", "cancels all work with one tool call",
@@ -195,7 +197,8 @@ func updateFaults() []Fault {
 				return one(f)
 			}
 		}),
-		fault("background-unannounced", "STA-002", "lists a terminal that it has not announced", func() func(port, frame) []object {
+		fault("background-unannounced", "STA-002", "lists a terminal that it has not announced", func() func(port,
+			frame) []object {
 			return func(_ port, f frame) []object {
 				if u, tag := f.Update(); tag == "terminal_update" && u["command"] != nil {
 					return nil
@@ -270,7 +273,10 @@ func askFaults() []Fault {
 			}},
 		{Name: "any-option-allows", Breaks: "V2-PER-002", Summary: "takes an option that was not offered for a yes",
 			hooks: func() refagent.Hooks {
-				return refagent.Hooks{Allowed: func(_, _, answer string, allowed bool) bool { return allowed || answer == "made-up" }}
+				return refagent.Hooks{Allowed: func(_, _, answer string, allowed bool) bool {
+					return allowed ||
+						answer == "made-up"
+				}}
 			}},
 		fault("still-waiting", "STA-001", "does not say that it goes on after a question", func() func(port, frame) []object {
 			waits := false

@@ -77,7 +77,8 @@ func Take(o *refagent.Options, fault string, liberties []string) error {
 	if fault != "" {
 		i := slices.IndexFunc(Faults(), func(f Fault) bool { return f.Name == fault })
 		if i < 0 {
-			return fmt.Errorf("--fault: there is no fault %q of version 2: acp-test refagent --second --faults lists them", fault)
+			return fmt.Errorf("--fault: there is no fault %q of version 2: acp-test refagent --second --faults lists them",
+				fault)
 		}
 		o.Hooks = Faults()[i].Hooks()
 	}

@@ -131,7 +131,8 @@ func secondKinds(first []scenarios.Kind) []scenarios.Kind {
 		all = append(all, scenarios.Kind{Name: name, Help: help, Match: update(name)})
 	}
 	slices.SortStableFunc(all[len(first):], func(a, b scenarios.Kind) int { return strings.Compare(a.Name, b.Name) })
-	return append(all, scenarios.Kind{Name: "state", Arg: "?", Help: "a state of the session: idle, running or requires_action",
+	return append(all, scenarios.Kind{Name: "state", Arg: "?",
+		Help: "a state of the session: idle, running or requires_action",
 		Match: func(x scenarios.Pattern, e transcript.Entry, own bool) bool {
 			return own && e.Source == transcript.Agent && acpframe.Update(e) == "state_update" &&
 				(x.Arg == "" || e.JSON().Path("params.update.state").Is(x.Arg))
@@ -167,8 +168,9 @@ var paths2 = map[string]string{
 	"sessionCapabilities.close": "session", "sessionCapabilities.delete": "session.delete",
 	"sessionCapabilities.additionalDirectories": "session.additionalDirectories",
 	"promptCapabilities":                        "session.prompt", "promptCapabilities.image": "session.prompt.image",
-	"promptCapabilities.audio": "session.prompt.audio", "promptCapabilities.embeddedContext": "session.prompt.embeddedContext",
-	"mcpCapabilities.http": "session.mcp.http", "mcpCapabilities.sse": "session.mcp.sse",
+	"promptCapabilities.audio":           "session.prompt.audio",
+	"promptCapabilities.embeddedContext": "session.prompt.embeddedContext",
+	"mcpCapabilities.http":               "session.mcp.http", "mcpCapabilities.sse": "session.mcp.sse",
 }
 
 // path is a capability as the version has it, in the answer to initialize.

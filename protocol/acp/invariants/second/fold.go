@@ -239,7 +239,8 @@ func (w *world) update(s *session, ev *event) {
 	case "state_update":
 		s.enter(ev)
 		return
-	case "user_message", "user_message_chunk", "agent_message", "agent_message_chunk", "agent_thought", "agent_thought_chunk":
+	case "user_message", "user_message_chunk", "agent_message", "agent_message_chunk", "agent_thought",
+		"agent_thought_chunk":
 		w.message(s, ev)
 	case "tool_call_update", "tool_call_content_chunk":
 		id := ev.u.Get("toolCallId").Str()

@@ -57,7 +57,8 @@ var set = sync.OnceValue(func() *rules.Set {
 
 func list() []*rule {
 	return []*rule{
-		greeting(), shape(), removed(), requestIDs(), errorData(), states(), cancels(), echo(), replays(), closes(), background(),
+		greeting(), shape(), removed(), requestIDs(), errorData(), states(), cancels(), echo(), replays(), closes(),
+		background(),
 		terminals(), paths(), commands(), selects(), permissions(), clientLogin(), clientPermission(), clientCancel(),
 	}
 }

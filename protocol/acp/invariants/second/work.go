@@ -28,7 +28,8 @@ func greeting() *rule {
 		}
 		w.Saw(higher)
 		if chosen, ok := ev.result.Get("protocolVersion").Int(); ok && chosen > asked {
-			w.find(higher, ev, "", []int{ev.Ref}, "The client asked for version %d, and the agent answered with %d.", asked, chosen)
+			w.find(higher, ev, "", []int{ev.Ref}, "The client asked for version %d, and the agent answered with %d.", asked,
+				chosen)
 		}
 		if code, _ := ev.err.Get("code").Int(); code == -32022 {
 			w.Saw(data, spoken)
@@ -46,7 +47,8 @@ func greeting() *rule {
 			for m := range ev.result.Get("authMethods").Items() {
 				w.Saw(terminal)
 				if m.Get("type").Is("terminal") {
-					w.find(terminal, ev, "", []int{ev.Ref}, "The agent offers the terminal login %q to a client without auth.terminal.",
+					w.find(terminal, ev, "", []int{ev.Ref},
+						"The agent offers the terminal login %q to a client without auth.terminal.",
 						m.Get("methodId").Str())
 				}
 			}
@@ -110,7 +112,8 @@ func states() *rule {
 		if p := s.running(); p != nil && !s.reported {
 			w.Saw(silent)
 			if !s.active && s.stateSeq < p.answered {
-				w.find(silent, ev, "", []int{p.seq}, "The agent sends %s for the prompt, and has not told the state running.", ev.kind)
+				w.find(silent, ev, "", []int{p.seq}, "The agent sends %s for the prompt, and has not told the state running.",
+					ev.kind)
 			}
 		}
 		if s.state == "requires_action" && !s.reported {
@@ -134,8 +137,10 @@ func (s *session) running() *prompt {
 // cancels judges how work ends that was cancelled.
 func cancels() *rule {
 	r := newRule("V2-CANCEL", "Cancelled work ends with its last updates, and then idle with cancelled.")
-	other := r.inconclusive("other-reason", "the work ended with another reason, which may have crossed the cancel", "CAN-001")
-	late := r.fail("late-update", "an update of a tool call of the cancelled work comes after idle with cancelled", "CAN-001")
+	other := r.inconclusive("other-reason", "the work ended with another reason, which may have crossed the cancel",
+		"CAN-001")
+	late := r.fail("late-update", "an update of a tool call of the cancelled work comes after idle with cancelled",
+		"CAN-001")
 	queued := r.fail("inserted", "a prompt that the cancel ended becomes part of the conversation", "CAN-002")
 	code := r.warn("queued-code", "a prompt that the cancel ended has another error than -32800", "CAN-002")
 	r.see = func(w *watch, ev *event) {
@@ -168,7 +173,8 @@ func cancels() *rule {
 			ev.err.Exists() {
 			w.Saw(code)
 			if got, _ := ev.err.Get("code").Int(); got != -32800 {
-				w.find(code, ev, "", []int{ev.Ref}, "The prompt that was cancelled is answered with error %d, not with -32800.", got)
+				w.find(code, ev, "", []int{ev.Ref}, "The prompt that was cancelled is answered with error %d, not with -32800.",
+					got)
 			}
 		}
 	}
@@ -203,7 +209,8 @@ func echo() *rule {
 			}
 			w.Saw(missing)
 			if s.messages[p.id] == nil {
-				w.find(missing, ev, p.id, []int{p.seq, p.answered}, "The work of the prompt is over, and its message %q was not shown.",
+				w.find(missing, ev, p.id, []int{p.seq, p.answered},
+					"The work of the prompt is over, and its message %q was not shown.",
 					p.id)
 			}
 		}
@@ -240,7 +247,8 @@ func replays() *rule {
 				w.Saw(other, gone)
 				for _, id := range s.resume.messages {
 					if !shown[id].live {
-						w.find(other, ev, id, []int{s.resume.seq}, "The history has a message %q, which the live session did not show.", id)
+						w.find(other, ev, id, []int{s.resume.seq}, "The history has a message %q, which the live session did not show.",
+							id)
 					}
 				}
 				for id, m := range shown {
