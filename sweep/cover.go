@@ -22,15 +22,16 @@ type coverage struct {
 	orders map[[2]string]bool // of two acts, the first before the second
 	shown  map[uint64]bool    // pairs of frames that followed each other
 	seed   maphash.Seed
-	kept   []Schedule // that showed something new
-	ran    map[int]int
+	kept   []Schedule  // that showed something new
+	ran    map[int]int // orders by their depths
+	blind  map[int]int // those of them that were drawn by priorities alone
 	// tracks and steps are the most that an order had.
 	tracks, steps int
 }
 
 func newCoverage() *coverage {
 	return &coverage{pairs: map[string]bool{}, orders: map[[2]string]bool{}, shown: map[uint64]bool{},
-		seed: maphash.MakeSeed(), ran: map[int]int{}}
+		seed: maphash.MakeSeed(), ran: map[int]int{}, blind: map[int]int{}}
 }
 
 // worth is how much of an order was not tried.
@@ -65,6 +66,9 @@ func (c *coverage) plays(s Schedule) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ran[s.Rank]++
+	if !s.Guided {
+		c.blind[s.Rank]++
+	}
 	c.tracks, c.steps = max(c.tracks, s.Tracks), max(c.steps, s.Steps)
 	for _, p := range s.Tried {
 		c.pairs[p] = true
@@ -120,9 +124,9 @@ func (c *coverage) sum() *scenarios.SweepOrders {
 	if out.Drawn == 0 {
 		return nil
 	}
-	for depth := 1; depth <= len(c.ran); depth++ {
+	for depth := range c.blind {
 		n := 0
-		for d, ran := range c.ran {
+		for d, ran := range c.blind {
 			if d >= depth {
 				n += ran
 			}

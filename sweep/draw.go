@@ -65,8 +65,10 @@ const DrawnPoint, DrawnState = "in a drawn order", "drawn order"
 func (d *drawer) next() (best Schedule, ok bool) {
 	depth := depths[d.n%len(depths)]
 	d.n++
+	// Every other order is drawn by priorities alone: only of those is a bound known.
+	guided := d.Choice == Guided && d.n%2 == 0
 	most := 1
-	if d.Choice == Guided {
+	if guided {
 		most = candidates
 	}
 	worth := -1
@@ -75,7 +77,7 @@ func (d *drawer) next() (best Schedule, ok bool) {
 		tries *= d.Shard.Of
 	}
 	for range tries {
-		sch, found := d.one(depth)
+		sch, found := d.one(depth, guided)
 		if !found || d.drawn[sch.Drawn] || !d.Shard.has(sch) {
 			continue
 		}
@@ -90,7 +92,7 @@ func (d *drawer) next() (best Schedule, ok bool) {
 		return best, false
 	}
 	d.drawn[best.Drawn] = true
-	best.Number = d.n
+	best.Number, best.Guided = d.n, guided
 	if d.Shard != nil { // no two parts have runs of one name
 		best.Number = d.n*d.Shard.Of + d.Shard.Index
 	}
@@ -98,11 +100,11 @@ func (d *drawer) next() (best Schedule, ok bool) {
 }
 
 // one draws an order, or varies one that showed something new.
-func (d *drawer) one(depth int) (Schedule, bool) {
+func (d *drawer) one(depth int, guided bool) (Schedule, bool) {
 	if len(d.from) == 0 {
 		return Schedule{}, false
 	}
-	if d.Choice == Guided && d.r.IntN(3) == 0 {
+	if guided && d.r.IntN(3) == 0 {
 		if kept, ok := d.cover.pick(d.r); ok {
 			return kept.Vary(d.r)
 		}

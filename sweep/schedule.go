@@ -84,6 +84,8 @@ type Schedule struct {
 	// Number is how many were drawn with it.
 	Drawn  string
 	Number int
+	// Guided says that it was chosen for what it tries that was not tried.
+	Guided bool
 	// Tracks is how many sequences of acts an order is made of, Steps how many acts.
 	Tracks, Steps int
 	// Tried are the pairs of a state and an act that it tries, Orders those of two acts.
