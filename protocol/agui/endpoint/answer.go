@@ -1,0 +1,214 @@
+package endpoint
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// EventStream is the media type of a stream of server-sent events.
+const EventStream = "text/event-stream"
+
+// Ways in which an answer ends.
+const (
+	Closed      = "closed"      // the server closed the body
+	Cut         = "cut"         // the connection broke
+	HungUp      = "hung up"     // the client closed the connection
+	LeftOpen    = "left open"   // nothing followed the end of the run, and the client closed the connection
+	Refused     = "refused"     // the status is not 200
+	NoStream    = "no stream"   // the status is 200, and the body no event stream
+	Unreachable = "unreachable" // there was no answer
+)
+
+// Head is what an answer begins with: the Raw of a transcript.Response.
+type Head struct {
+	Status int    `json:"status"`
+	Proto  string `json:"proto"`
+	// Type is the media type without its parameters, in small letters.
+	Type string `json:"type,omitempty"`
+	// Headers are by their names in small letters.
+	Headers map[string]string `json:"headers"`
+	// Body is the beginning of a body that is no event stream.
+	Body string `json:"body,omitempty"`
+}
+
+// End is how an answer ended: the Raw of a transcript.Ended.
+type End struct {
+	End string `json:"end"`
+	// Status is that of an answer that is no stream.
+	Status int `json:"status,omitempty"`
+	// Problem says why, where the protocol of the connection does.
+	Problem string `json:"problem,omitempty"`
+	// Last is the type of the last event that ended a run, with nothing behind it but
+	// events of no run; "" if no run had ended. Outcome is that of a RUN_FINISHED.
+	Last    string `json:"last,omitempty"`
+	Outcome string `json:"outcome,omitempty"`
+	Framing
+}
+
+// EndOf returns how an answer ended, as scenarios call it; "" if an entry is no end.
+func EndOf(e transcript.Entry) string {
+	if e.Kind != transcript.Ended {
+		return ""
+	}
+	v := e.JSON()
+	switch end := v.Get("end").Str(); {
+	case v.Get("last").Is("RUN_ERROR"):
+		return "error"
+	case v.Get("last").Is("RUN_FINISHED"):
+		if outcome := v.Get("outcome").Str(); outcome == "interrupt" || outcome == "cancelled" {
+			return outcome
+		}
+		return "finished"
+	case end == Closed || end == Cut:
+		return "truncated"
+	case end == HungUp:
+		return "hung-up"
+	case end == Refused:
+		return "refused"
+	case end == NoStream:
+		return "no-stream"
+	}
+	return "unreachable"
+}
+
+// exchange is one request and its answer.
+func (e *Endpoint) exchange(ctx context.Context, at string, p Post) End {
+	r, err := http.NewRequestWithContext(ctx, cmp.Or(p.Method, http.MethodPost), at, bytes.NewReader(p.Body))
+	if err != nil {
+		return End{End: Unreachable, Problem: err.Error()}
+	}
+	set := func(name, value, usual string) {
+		if value = cmp.Or(value, usual); value != "-" {
+			r.Header.Set(name, value)
+		}
+	}
+	set("Content-Type", p.Type, "application/json")
+	set("Accept", p.Accept, EventStream)
+	for name, value := range p.Header {
+		r.Header.Set(name, value)
+	}
+	answer, err := e.client.Do(r)
+	if err != nil {
+		return ended(ctx, Unreachable, err)
+	}
+	defer answer.Body.Close()
+	head := headOf(answer)
+	streams := answer.StatusCode == http.StatusOK && head.Type == EventStream
+	if !streams {
+		// A body without an end must not be waited for.
+		timer := time.AfterFunc(5*time.Second, func() { answer.Body.Close() })
+		body, _ := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
+		timer.Stop()
+		head.Body = strings.ToValidUTF8(string(body), string(utf8.RuneError))
+	}
+	raw, _ := json.Marshal(head) // texts and numbers have a form
+	e.put(item{piece: piece{data: raw}, ref: p.Ref, kind: transcript.Response})
+	switch {
+	case streams:
+		return e.stream(ctx, answer.Body, p)
+	case answer.StatusCode != http.StatusOK:
+		return End{End: Refused, Status: head.Status}
+	}
+	return End{End: NoStream, Status: head.Status}
+}
+
+func headOf(r *http.Response) Head {
+	h := Head{Status: r.StatusCode, Proto: r.Proto, Headers: map[string]string{}}
+	for name, values := range r.Header {
+		h.Headers[strings.ToLower(name)] = strings.ToValidUTF8(strings.Join(values, ", "), string(utf8.RuneError))
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil {
+		h.Type = kind
+	}
+	return h
+}
+
+// stream reads the events of an answer.
+func (e *Endpoint) stream(ctx context.Context, body io.ReadCloser, p Post) (end End) {
+	s := newSSE(body)
+	var open *time.Timer // runs once the run has ended
+	late := make(chan struct{})
+	defer func() {
+		end.Framing = s.framing
+		if open != nil {
+			open.Stop()
+		}
+	}()
+	for {
+		piece, err := s.next()
+		if err != nil {
+			select {
+			case <-late:
+				end.End = LeftOpen
+				return end
+			default:
+			}
+			last, outcome := end.Last, end.Outcome
+			// A server may close the body because the client has hung up.
+			if end = (End{End: Closed}); !errors.Is(err, io.EOF) || ctx.Err() != nil {
+				end = ended(ctx, Cut, err)
+			}
+			end.Last, end.Outcome = last, outcome
+			return end
+		}
+		if last, outcome, of := runEvent(piece.data); of {
+			end.Last, end.Outcome = last, outcome
+		}
+		e.put(item{piece: piece, ref: p.Ref})
+		switch {
+		case end.Last == "" && open != nil:
+			open.Stop()
+			open = nil
+		case end.Last != "" && open == nil && p.Patience > 0:
+			open = time.AfterFunc(p.Patience, func() {
+				close(late)
+				body.Close()
+			})
+		}
+	}
+}
+
+// runEvent tells whether an event begins or ends a run: last is "" if it begins one.
+func runEvent(data []byte) (last, outcome string, of bool) {
+	if !bytes.Contains(data, []byte("RUN_")) {
+		return "", "", false
+	}
+	v, err := wire.Parse(data)
+	if err != nil {
+		return "", "", false
+	}
+	switch kind := v.Get("type").Str(); kind {
+	case "RUN_STARTED":
+		return "", "", true
+	case "RUN_FINISHED":
+		return kind, v.Path("outcome.type").Str(), true
+	case "RUN_ERROR":
+		return kind, "", true
+	}
+	return "", "", false
+}
+
+// ended is the end that an error makes, unless the client made it.
+func ended(ctx context.Context, how string, err error) End {
+	if errors.Is(context.Cause(ctx), errHangUp) {
+		return End{End: HungUp}
+	}
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err // the rest of it says what was asked
+	}
+	return End{End: how, Problem: err.Error()}
+}
