@@ -48,6 +48,7 @@ type Console struct {
 	shown   map[string]string // the scenario that has shown a cause, by its key
 	counts  scenarios.Counts
 	live    bool // the cursor is on the live line
+	untried bool // it was said that the rest is not tried
 	stop    chan struct{}
 	stopped chan struct{}
 }
@@ -129,7 +130,13 @@ func (c *Console) Finished(r scenarios.Result) {
 	before := c.before(r)
 	serious := r.Verdict == scenarios.Error || r.Verdict == scenarios.Fail && !r.Known ||
 		r.Verdict == scenarios.Inconclusive
-	if serious || c.o.Verbose || !c.o.Terminal && !c.o.Quiet {
+	untried := r.Verdict == scenarios.Skip && r.NotStarted && !c.o.Verbose
+	switch {
+	case untried && (c.untried || c.o.Quiet):
+	case untried:
+		c.untried = true
+		c.print(c.verdict(r) + harmless(fmt.Sprintf(" %s and all that follows: %s", name(r), r.Reason)) + "\n")
+	case serious, c.o.Verbose, !c.o.Terminal && !c.o.Quiet:
 		c.print(c.result(r, serious, before))
 	}
 	c.paint()

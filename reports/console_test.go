@@ -51,6 +51,22 @@ var _ = Describe("the console", func() {
 	now := time.Unix(0, 0)
 	clock := func() time.Time { return now }
 
+	It("says once that the rest is not tried", func() {
+		untried := func(id string) scenarios.Result {
+			return scenarios.Result{ID: id, Verdict: scenarios.Skip, NotStarted: true, Reason: "not tried: it did not start"}
+		}
+		show := func(o reports.ConsoleOptions) string {
+			var b bytes.Buffer
+			c := reports.NewConsole(&b, o)
+			c.Finished(untried("a/one"))
+			c.Finished(untried("a/two"))
+			return b.String()
+		}
+		Expect(show(reports.ConsoleOptions{})).To(Equal("skip  a/one and all that follows: not tried: it did not start\n"))
+		Expect(show(reports.ConsoleOptions{Quiet: true})).To(BeEmpty())
+		Expect(show(reports.ConsoleOptions{Verbose: true})).To(ContainSubstring("a/two"))
+	})
+
 	It("keeps a failure on a screen", func() {
 		var b bytes.Buffer
 		reports.NewConsole(&b, reports.ConsoleOptions{}).Finished(screens())

@@ -161,7 +161,8 @@ type Result struct {
 	Known bool `json:"known,omitempty"`
 	// Reason is one sentence for skip, inconclusive and error.
 	Reason string `json:"reason,omitempty"`
-	// NotStarted: the agent did not get through initialize.
+	// NotStarted: the agent did not get through initialize, or was not tried since it
+	// had not before.
 	NotStarted bool          `json:"not_started,omitempty"`
 	Started    time.Time     `json:"started"`
 	Duration   time.Duration `json:"duration_ns"`

@@ -202,7 +202,7 @@ func (x *execution) one(ctx context.Context, s *Scenario, number int, lingers fu
 	var res Result
 	if x.hopeless() {
 		res = Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Verdict: Skip, Started: time.Now(),
-			Reason: fmt.Sprintf("not tried: the agent did not start in %d scenarios before", startTries)}
+			NotStarted: true, Reason: fmt.Sprintf("not tried: the agent did not start in %d scenarios before", startTries)}
 	} else {
 		res = e.Run(ctx, s)
 	}

@@ -145,7 +145,11 @@ func (h *host) explain(c *cobra.Command, long bool) {
 	if long && c.Long != "" {
 		says = strings.TrimSpace(c.Long)
 	}
-	fmt.Fprintf(h.out, "%s\n\nUsage:\n  %s\n", says, c.UseLine())
+	usage := c.UseLine()
+	if c.HasAvailableSubCommands() {
+		usage = c.CommandPath() + " COMMAND"
+	}
+	fmt.Fprintf(h.out, "%s\n\nUsage:\n  %s\n", says, usage)
 	if long && c.HasExample() {
 		fmt.Fprintf(h.out, "\nExamples:\n%s\n", c.Example)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -65,10 +66,23 @@ func (n *narrowed) from(h *host, s *selection) {
 
 // nothing says why nothing is left to run.
 func (n *narrowed) nothing(o *options) string {
-	if n.since {
-		return fmt.Sprintf("nothing that a scenario depends on changed since %s, and nothing failed in %s", o.since, o.out)
+	failed := "nothing failed in " + o.out
+	if len(n.failed) > 0 {
+		failed = fmt.Sprintf("none of those named failed in %s (%s did)", o.out, few(n.failed))
 	}
-	return "nothing failed in " + o.out
+	if n.since {
+		return fmt.Sprintf("nothing that a scenario depends on changed since %s, and %s", o.since, failed)
+	}
+	return failed
+}
+
+// few names the first three of a set.
+func few(set map[string]bool) string {
+	names := slices.Sorted(maps.Keys(set))
+	if len(names) <= 3 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
 }
 
 // changedSince lists the files, by their absolute names, that changed since a run whose
