@@ -226,13 +226,12 @@ func (h *host) prompt(ctx context.Context, o *prompting, words []string) (err er
 			err = errors.Join(err, fmt.Errorf("--save-session: %w", failed))
 		}
 	}()
-	known := h.secrets(o.env...)
 	t := prompt.New(ctx, prompt.Options{
 		Agent: agent, Work: work, Resume: resume, MCP: servers, Mode: o.mode, Settings: o.settingsOf, Text: text,
 		ListCommands: o.listCommands, Converse: converse, Write: o.write, Yolo: o.yolo, Ask: o.ask, Timeout: o.timeout,
 		Codes: o.codes, Version: version(), Log: log, Console: console,
-		Screen: prompt.Screen{Output: o.output, Out: known.Writer(h.out), Err: known.Writer(h.err), Paint: h.style(h.err).put,
-			Terminal: isTerminal(h.out)},
+		Screen: prompt.Screen{Output: o.output, Out: h.out, Err: h.err, Paint: h.style(h.err).put,
+			Terminal: isTerminal(h.out), Secrets: h.secrets(o.env...)},
 	})
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)

@@ -530,11 +530,11 @@ read x; echo "$x" > `+p.dir+`/got; echo '{"jsonrpc":"2.0","id":3,"result":{"stop
 		})
 	})
 
-	It("takes secrets out of a saved session", func() {
+	It("takes secrets out of what it shows, and of a saved session", func() {
 		p.model("replies:\n  - - text: The key is hunter2-hunter2.\n")
 		p.env = append(p.env, "OWN_API_KEY=hunter2-hunter2")
 		got := p.ask("--output", "simple", "--save-session", "talk.jsonl", "Tell")
-		Expect(got.out).To(Equal("The key is hunter2-hunter2.\n"))
+		Expect(got.out).To(Equal("The key is REDACTED.\n"))
 		Expect(p.read("talk.jsonl")).NotTo(ContainSubstring("hunter2"))
 	})
 

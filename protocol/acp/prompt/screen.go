@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/acp-test/acp-test/internal/printable"
+	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -30,6 +31,19 @@ type Screen struct {
 	Paint func(code, text string) string
 	// Terminal: Out is one, so that what could change its state is left out.
 	Terminal bool
+	// Secrets are taken out of what is shown; nil: none.
+	Secrets *secret.Finder
+
+	both bool // Out and Err are one terminal or file
+}
+
+// clean is the screen on which no secrets are shown.
+func (to Screen) clean() Screen {
+	to.both = sameFile(to.Out, to.Err)
+	if to.Secrets != nil {
+		to.Out, to.Err = to.Secrets.Writer(to.Out), to.Secrets.Writer(to.Err)
+	}
+	return to
 }
 
 // screen shows a session while it goes on. It reads the transcript in a
@@ -40,7 +54,6 @@ type screen struct {
 	log    *transcript.Transcript
 	work   string // the folder of the session
 	asks   bool   // the user is asked for permissions
-	both   bool   // Out and Err are one terminal or file
 	calls  *callBook
 	wake   chan struct{}
 	quit   chan struct{}
@@ -70,7 +83,7 @@ type screen struct {
 // watch begins to show what comes into a transcript.
 func (to Screen) watch(log *transcript.Transcript, work string, asks bool) *screen {
 	s := &screen{
-		Screen: to, log: log, both: sameFile(to.Out, to.Err),
+		Screen: to, log: log,
 		calls: &callBook{known: map[[2]string]*toolCall{}}, reasons: map[int]string{}, waiting: map[int][]chan struct{}{},
 		terminals: map[string]terminal{}, differed: map[mockclient.FileDiff]bool{}, work: work, asks: asks,
 		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),

@@ -93,6 +93,7 @@ var errInterrupted = errors.New("interrupted")
 // New returns a client that has not begun. It ignores the end of ctx: a turn is to
 // be cancelled by Interrupt, and to end by itself.
 func New(ctx context.Context, o Options) *Client {
+	o.Screen = o.clean()
 	t := &Client{options: o, agent: o.Agent, log: o.Log, always: map[permit]string{}}
 	t.screen = o.Screen.watch(o.Log, o.Work, o.Ask)
 	t.ctx, t.abort = context.WithCancelCause(context.WithoutCancel(ctx))
