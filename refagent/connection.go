@@ -45,7 +45,7 @@ func newConnection(h *Hooks, habits *Habits, grace time.Duration) *connection {
 	return &connection{
 		hooks:   h,
 		habits:  habits,
-		dress:   dress{changes: habits.Out},
+		dress:   dress{changes: habits.Out, spell: habits.Spell},
 		out:     newOutbox(),
 		next:    1,
 		grace:   grace,
@@ -82,13 +82,21 @@ func (c *connection) send(v any, method, session string) {
 	case len(c.dress.changes) > 0:
 		c.emit(decodeMessage(frame))
 	default:
-		c.out.put(frame)
+		c.put(frame)
 	}
+}
+
+// put queues a frame, as the habits spell it.
+func (c *connection) put(frame []byte) {
+	if c.dress.spell != nil {
+		frame = c.dress.spell(frame)
+	}
+	c.out.put(frame)
 }
 
 // emit queues a message that has passed the hooks.
 func (c *connection) emit(m Message) {
-	c.dress.through(m, func(m Message) { c.out.put(encode(m)) })
+	c.dress.through(m, func(m Message) { c.put(encode(m)) })
 }
 
 func (c *connection) notify(method, session string, params any) {

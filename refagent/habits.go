@@ -16,6 +16,8 @@ type Habits struct {
 	// returns is sent instead. In does the same to the messages of the editor,
 	// before the hooks. Each runs under one lock.
 	Out, In []func(m Message) []Message
+	// Spell writes a message in another way, as the same JSON on one line; nil: as it is.
+	Spell func(frame []byte) []byte
 	// RequestID makes the id of the agent's n-th request; n counts from 1.
 	RequestID func(n int64) any
 
@@ -149,6 +151,7 @@ func (h *Habits) lacks(capability string) bool { return slices.Contains(h.Withou
 type dress struct {
 	mu      sync.Mutex
 	changes []func(m Message) []Message
+	spell   func(frame []byte) []byte // may be nil
 }
 
 // through passes a message through the changes and hands on what comes out.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/refagent"
@@ -25,7 +26,13 @@ func messageLiberties() []Liberty {
 			liberty("chunks-by-word", "sends its text word by word", "MSG-002", pieces(words)),
 			liberty("chunks-by-token", "sends its text in pieces of three characters", "MSG-002", pieces(tokens)),
 			liberty("chunks-at-once", "sends each of its texts in one chunk, when it is complete", "PROMPT-015 MSG-002",
-				textsAtOnce).takes("agent_message"),
+				kept(math.MaxInt)).takes("agent_message"),
+			liberty("chunks-held", "sends its text in pieces of seven characters, and holds the rest until there is more or it ends",
+				"PROMPT-015 MSG-002", kept(7)).takes("agent_message"),
+		),
+		of("json",
+			liberty("json-spaced", "writes a space after each colon and comma of JSON", "STDIO-003", spelled(spaced)),
+			liberty("json-escaped", "writes all but ASCII as escapes of JSON", "STDIO-004", spelled(escaped)),
 		),
 		of("message ids",
 			liberty("message-ids-absent", "gives messages no ids", "MSG-005", changeUpdate(func(u object, _ string) {
@@ -195,8 +202,13 @@ func tokens(text string) (list []string) {
 	return list
 }
 
-// textsAtOnce keeps chunks until something else is said in the session.
-func textsAtOnce(h *habits) {
+// kept joins chunks until there are more than so many characters or something else is
+// said in the session.
+func kept(most int) func(h *habits) {
+	return func(h *habits) { keepTexts(h, most) }
+}
+
+func keepTexts(h *habits, most int) {
 	kept := map[string]message{}
 	open := map[string]string{} // prompts and loads: id → session
 	flush := func(session string) []message {
@@ -224,17 +236,58 @@ func textsAtOnce(h *habits) {
 		if !ok {
 			return append(flush(session), m)
 		}
-		before, has := kept[session]
-		if !has || !sameMessage(before, m) {
-			out := flush(session)
-			kept[session] = m
-			return out
+		var out []message
+		if before, has := kept[session]; has && sameMessage(before, m) {
+			_, sofar, _ := agentText(before)
+			text = sofar + text
+		} else {
+			out = flush(session)
 		}
-		_, sofar, _ := agentText(before)
-		content["text"] = sofar + text
+		rest := []rune(text)
+		for ; len(rest) > most; rest = rest[most:] {
+			c := m.Clone()
+			piece, _, _ := agentText(c)
+			piece["text"] = string(rest[:most])
+			out = append(out, c)
+		}
+		content["text"] = string(rest)
 		kept[session] = m
-		return nil
+		return out
 	})
+}
+
+// spelled writes the same JSON in another way.
+func spelled(spell func(frame []byte) []byte) func(h *habits) {
+	return func(h *habits) { h.Spell = spell }
+}
+
+func spaced(frame []byte) (out []byte) {
+	quoted, escape := false, false
+	for _, b := range frame {
+		out = append(out, b)
+		switch {
+		case escape:
+			escape = false
+		case b == '\\':
+			escape = true
+		case b == '"':
+			quoted = !quoted
+		case !quoted && (b == ':' || b == ','):
+			out = append(out, ' ')
+		}
+	}
+	return out
+}
+
+func escaped(frame []byte) (out []byte) {
+	for _, unit := range utf16.Encode([]rune(string(frame))) {
+		if unit < utf8.RuneSelf {
+			out = append(out, byte(unit))
+			continue
+		}
+		out = fmt.Appendf(out, `\u%04x`, unit)
+	}
+	return out
 }
 
 func sameMessage(a, b message) bool {
