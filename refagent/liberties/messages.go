@@ -27,7 +27,7 @@ func messageLiberties() []Liberty {
 			liberty("chunks-by-token", "sends its text in pieces of three characters", "MSG-002", pieces(tokens)),
 			liberty("chunks-at-once", "sends each of its texts in one chunk, when it is complete", "PROMPT-015 MSG-002",
 				kept(math.MaxInt)).takes("agent_message"),
-			liberty("chunks-held", "sends its text in pieces of seven characters, and holds the rest until there is more or it ends",
+			liberty("chunks-held", "sends its text in pieces of seven characters, and holds the rest back",
 				"PROMPT-015 MSG-002", kept(7)).takes("agent_message"),
 		),
 		of("json",

@@ -87,11 +87,10 @@ func cancelReason() *rule {
 				}
 				return
 			}
-			proof, at := w.state.openWork(t, a)
+			proof, at := w.state.openWork(t, a, ev.stop)
 			if proof == "" {
 				w.find(unproven, ev, object, []int{t.started, a.seq},
-					"After %s the turn ended with %q; nothing proves that work was still open, so the two may have crossed.", word,
-					ev.stop)
+					"After %s the turn ended with %q. The two may have crossed: %s.", word, ev.stop, w.state.unproved(t))
 				return
 			}
 			suspects = append(suspects, suspect{
@@ -153,7 +152,7 @@ func (t *turn) stopper() (a *act, closing bool) {
 // openWork says what work of the turn was open when the write of the act ended
 // and still is, or was given up by the agent since, and the entry that opened it;
 // "" if nothing proves any.
-func (w *world) openWork(t *turn, a *act) (proof string, at int) {
+func (w *world) openWork(t *turn, a *act, stop string) (proof string, at int) {
 	known := max(a.ended, a.seq)
 	if held := w.models.heldFor(t.session, t, known); held != nil {
 		return fmt.Sprintf("the model's reply was held at gate %q %s", held.gate,
@@ -162,8 +161,18 @@ func (w *world) openWork(t *turn, a *act) (proof string, at int) {
 	if method, at := t.awaits(func(r *request) bool { return r.seq < known && r.back == nil }); method != "" {
 		return fmt.Sprintf("its own %s was still waiting for an answer", method), at
 	}
-	if t.told != nil {
-		return "its permission request waited all the while, and then was answered with cancelled", t.told.seq
+	if r := t.heard; r != nil && r.verb == permission {
+		return "its permission request waited all the while, and then was answered with cancelled", r.seq
+	}
+	asked := w.models.asked[t.session.id]
+	if r := t.heard; r != nil && asked > t.heardAt {
+		return fmt.Sprintf("its own %s was answered after that, and the model was asked to go on", r.method), r.seq
+	}
+	for _, tool := range t.tools {
+		if stop == "end_turn" && tool.allowed > 0 && tool.status == completed && asked > t.started && asked < tool.first {
+			return fmt.Sprintf("the model waited for what came of tool call %q, which was allowed and completed", tool.id),
+				tool.seq
+		}
 	}
 	for _, tool := range t.tools {
 		for _, id := range tool.terminals {
@@ -185,10 +194,32 @@ func (t *turn) tookBack(ev *event) bool { return t.request.back != nil && ev.cod
 // work was open when the write of the act ended. 0 is nowhere.
 func (w *world) failedBefore(t *turn, a *act) int {
 	failed := w.models.failed[t.session.id]
-	if proof, _ := w.openWork(t, a); failed < t.started || proof != "" {
+	if proof, _ := w.openWork(t, a, ""); failed < t.started || proof != "" {
 		return 0
 	}
 	return failed
+}
+
+// unproved says of each kind of work that a turn can have open why it proves nothing.
+func (w *world) unproved(t *turn) string {
+	reply := "the model had not been asked in this turn, as far as the log has its side"
+	if asked := w.models.asked[t.session.id]; asked > t.started {
+		reply = "the model's last reply had ended"
+		if s := w.models.streams[w.models.latest[t.session.id]]; s != nil {
+			reply = "the model's reply was under way, but no gate held it"
+		}
+	}
+	request := "no request of the turn waited for the editor"
+	if r := t.heard; r != nil {
+		request = fmt.Sprintf("its own %s was answered after that, and nothing shows what came of the answer", r.method)
+	}
+	call := "no tool call was unfinished"
+	for _, tool := range t.tools {
+		if !tool.status.final() {
+			call = fmt.Sprintf("tool call %q had not ended, but nothing that it waits for is in the log", tool.id)
+		}
+	}
+	return reply + "; " + request + "; " + call
 }
 
 // awaits is the first request of the turn for whose answer the agent surely

@@ -103,6 +103,20 @@ session s
 		Expect(found).To(HaveLen(1))
 	})
 
+	It("says of each kind of work why it proves nothing against a cancelled turn", func() {
+		for lines, want := range map[string]string{
+			"": "the model had not been asked in this turn, as far as the log has its side; " +
+				"no request of the turn waited for the editor; no tool call was unfinished.",
+			`model model-request s {"n":1,"lane":"main"}` + "\n":                                       "the model's reply was under way, but no gate held it; ",
+			`model model-request s {"n":1,"lane":"main"}` + "\n" + `model model-done s {"n":1}` + "\n": "the model's last reply had ended; ",
+			`<-- s tool_call {"toolCallId":"t","title":"Run"}` + "\n":                                  `tool call "t" had not ended, but nothing that it waits for is in the log.`,
+		} {
+			found, _, _ := stage("start\nsession s\n--> 2 session/prompt s \"hi\"\n"+lines+"--> session/cancel s\n"+
+				`<-- 2 = {"stopReason":"end_turn"}`, rules.Config{})
+			Expect(found).To(ContainElement(And(HaveField("Point", "unproven"), HaveField("Message", ContainSubstring(want)))), lines)
+		}
+	})
+
 	It("reads and writes classes by name", func() {
 		text, err := rules.Inconclusive.MarshalText()
 		Expect(err).NotTo(HaveOccurred())

@@ -159,6 +159,7 @@ func (t *turn) leavesHistory() bool {
 func (w *world) foldAnswerOfEditor(ev *event) {
 	c, r := ev.conn, ev.request
 	c.answeredAt = ev.At
+	r.turn.hear(ev)
 	switch ev.verb {
 	case createTerminal:
 		if id := ev.result.Get("terminalId"); id.Kind() == wire.String {
@@ -175,10 +176,6 @@ func (w *world) foldAnswerOfEditor(ev *event) {
 			}
 		}
 	case permission:
-		if a, _ := r.turn.stopper(); a != nil && r.seq < a.seq && r.back == nil &&
-			ev.result.Get("outcome").Get("outcome").Is("cancelled") {
-			r.turn.told = r
-		}
 		t := r.tool
 		if t == nil {
 			break
@@ -187,11 +184,24 @@ func (w *world) foldAnswerOfEditor(ev *event) {
 			t.asked = nil
 		}
 		if how := denial(ev); how != "" {
-			t.denied, t.denial = ev.Seq, how
+			t.denied, t.denial, t.allowed = ev.Seq, how, 0
 		} else {
-			t.denied, t.denial = 0, ""
+			t.denied, t.denial, t.allowed = 0, "", ev.Seq
 		}
 	}
+}
+
+// hear notes the answer of the editor to a request that was open when the turn was
+// cancelled. An answer to a permission that is not cancelled is a mistake of the editor,
+// which proves nothing against the agent.
+func (t *turn) hear(ev *event) {
+	r := ev.request
+	a, _ := t.stopper()
+	if a == nil || t.heard != nil || r.seq > a.seq || r.back != nil || !r.awaited(t) ||
+		r.verb == permission && !ev.result.Get("outcome").Get("outcome").Is("cancelled") {
+		return
+	}
+	t.heard, t.heardAt = r, ev.Seq
 }
 
 // denial says how a permission's answer forbids the tool call, "" if it does

@@ -7,6 +7,7 @@ import "github.com/acp-test/acp-test/transcript"
 type models struct {
 	streams map[int]*stream // running model requests, by number
 	latest  map[string]int  // the last request of each session in the main lane
+	asked   map[string]int  // and its Seq
 	failed  map[string]int  // Seq at which the last request of a session failed
 }
 
@@ -20,7 +21,7 @@ type stream struct {
 }
 
 func newModels() models {
-	return models{streams: map[int]*stream{}, latest: map[string]int{}, failed: map[string]int{}}
+	return models{streams: map[int]*stream{}, latest: map[string]int{}, asked: map[string]int{}, failed: map[string]int{}}
 }
 
 func (m *models) fold(ev *event) {
@@ -33,7 +34,7 @@ func (m *models) fold(ev *event) {
 				delete(m.streams, before.n)
 			}
 			m.streams[n] = &stream{n: n, session: ev.Session, asked: ev.Seq}
-			m.latest[ev.Session] = n
+			m.latest[ev.Session], m.asked[ev.Session] = n, ev.Seq
 			delete(m.failed, ev.Session)
 		}
 	case transcript.Gate:

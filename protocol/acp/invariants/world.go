@@ -137,9 +137,11 @@ type turn struct {
 	cancel     *act // the first session/cancel
 	close      *act
 	stop       string // its stop reason, "" after an error
-	// told is a permission request that was open when the turn was cancelled and was
-	// answered with cancelled after that, so that the agent has heard of it twice.
-	told *request
+	// heard is a request for whose answer the agent waited when the turn was cancelled,
+	// and whose answer came after that: who has read it has read the cancel. heardAt is the
+	// Seq of the answer.
+	heard   *request
+	heardAt int
 	// disturbed: the editor did what may end a turn without a cancel, such as
 	// another prompt, or loading or deleting the session.
 	disturbed bool
@@ -181,6 +183,7 @@ type tool struct {
 	seq       int      // of its latest entry
 	terminals []string // ids embedded in its content
 	asked     *request // the open permission request about it
+	allowed   int      // Seq of the answer that allowed it
 	denied    int      // Seq of the answer that forbade it
 	denial    string   // how
 }
