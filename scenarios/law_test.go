@@ -19,6 +19,7 @@ import (
 
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/refagent/liberties"
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -30,11 +31,7 @@ import (
 // them. What is drawn follows from ACP_TEST_LAW_SEED, a number.
 const law = "the law"
 
-const (
-	libertiesOfOne = 12 // so many has an agent, of those that take nothing away
-	takersOfOne    = 5  // and so many of those that do
-	lawJobs        = 24 // most of a run is waiting
-)
+const lawJobs = 24 // most of a run is waiting
 
 // pair is a set of liberties and a scenario, and perhaps a fault.
 type pair struct {
@@ -59,35 +56,6 @@ func names(set []liberties.Liberty) (list []string) {
 		list = append(list, l.Name)
 	}
 	return list
-}
-
-// drawn makes sets: of each topic at most one liberty, and few of those that take
-// something away.
-func drawn(r *rand.Rand, slow bool) (sets [][]liberties.Liberty) {
-	all := slices.DeleteFunc(liberties.All(), func(l liberties.Liberty) bool { return l.Slow && !slow })
-	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-next:
-	for _, l := range all {
-		for i, set := range sets {
-			takers, slows := 0, 0
-			for _, o := range set {
-				if o.Takes != "" {
-					takers++
-				}
-				if o.Slow {
-					slows++
-				}
-			}
-			clash := slices.ContainsFunc(set, func(o liberties.Liberty) bool { return o.Topic != "" && o.Topic == l.Topic })
-			if clash || l.Slow && slows > 0 || l.Takes != "" && takers >= takersOfOne || l.Takes == "" && len(set)-takers >= libertiesOfOne {
-				continue
-			}
-			sets[i] = append(set, l)
-			continue next
-		}
-		sets = append(sets, []liberties.Liberty{l})
-	}
-	return sets
 }
 
 // lawEngine runs an agent that takes liberties. A golden shows the agent without.
@@ -139,6 +107,19 @@ func accusations(set []liberties.Liberty, res scenarios.Result) (list []string) 
 	return list
 }
 
+// conformed says what the command conformance holds against a correct agent: it may leave
+// something unjudged, and never calls the agent not conformant. A run of several scenarios
+// is not conformant if one of them makes it so.
+func conformed(e *scenarios.Engine, res scenarios.Result) []string {
+	run := e.NewRun()
+	run.Add(res)
+	scenarios.Conform(e.Protocol.Rules, &run)
+	if c := run.Conformance; c.Verdict == rules.NotConformant.String() {
+		return []string{c.Verdict + ": " + strings.Join(c.Because, "; ")}
+	}
+	return nil
+}
+
 // undone are faults of which a liberty leaves nothing, with the liberties.
 var undone = map[string][]string{
 	"message-id-shared":           {"message-ids-absent", "message-ids-null"}, // there are no ids to share
@@ -164,12 +145,13 @@ func showing(f faults.Fault, ids []string) string {
 
 // broken is how a pair breaks the law; nothing if it does not.
 func (p pair) broken(ctx context.Context) []string {
-	res := lawEngine(p.set, p.fault).Run(ctx, p.scenario)
+	e := lawEngine(p.set, p.fault)
+	res := e.Run(ctx, p.scenario)
 	if ctx.Err() != nil {
 		return nil
 	}
 	if p.fault.Name == "" {
-		return accusations(p.set, res)
+		return append(accusations(p.set, res), conformed(e, res)...)
 	}
 	found := map[string][]string{}
 	sum([]scenarios.Result{res}, found, classes{})
@@ -271,7 +253,7 @@ var _ = Describe(law, Ordered, ContinueOnFailure, func() {
 		seed := lawSeed()
 		var pairs []pair
 		for _, id := range ids {
-			for _, set := range drawn(source(seed, id), false) {
+			for _, set := range liberties.Draw(source(seed, id), false) {
 				pairs = append(pairs, pair{set: set, scenario: all[id]})
 			}
 		}
@@ -291,7 +273,7 @@ var _ = Describe(law, Ordered, ContinueOnFailure, func() {
 			if shows == "" || f.Hangs {
 				continue
 			}
-			sets := drawn(source(seed, f.Name), false)
+			sets := liberties.Draw(source(seed, f.Name), false)
 			set := slices.DeleteFunc(sets[0], func(l liberties.Liberty) bool { return slices.Contains(undone[f.Name], l.Name) })
 			pairs = append(pairs, pair{set: set, scenario: all[shows], fault: f})
 		}
@@ -309,7 +291,7 @@ var _ = Describe(law, Ordered, ContinueOnFailure, func() {
 		seed := lawSeed()
 		r, until := source(seed, "draw"), time.Now().Add(d)
 		counterexamples, count := judged(ctx, func() (pair, bool) {
-			sets := drawn(r, r.IntN(20) == 0)
+			sets := liberties.Draw(r, r.IntN(20) == 0)
 			return pair{set: sets[r.IntN(len(sets))], scenario: all[ids[r.IntN(len(ids))]]}, time.Now().Before(until)
 		})
 		AddReportEntry("pairs", count)

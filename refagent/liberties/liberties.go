@@ -5,6 +5,7 @@
 package liberties
 
 import (
+	"math/rand/v2"
 	"slices"
 
 	"github.com/acp-test/acp-test/refagent"
@@ -31,6 +32,49 @@ type Liberty struct {
 }
 
 type habits = refagent.Habits
+
+const (
+	mostGiving = 12 // so many has an agent that is drawn, of those that take nothing away
+	mostTaking = 5  // and so many of those that do
+)
+
+// Draw makes sets of all liberties: of each topic at most one, and few of those that take
+// something away. The slow ones are in them if they are asked for, one at most in each.
+func Draw(r *rand.Rand, slow bool) (sets [][]Liberty) {
+	all := slices.DeleteFunc(All(), func(l Liberty) bool { return l.Slow && !slow })
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+next:
+	for _, l := range all {
+		for i, set := range sets {
+			if l.fits(set) {
+				sets[i] = append(set, l)
+				continue next
+			}
+		}
+		sets = append(sets, []Liberty{l})
+	}
+	return sets
+}
+
+// fits reports whether an agent that takes a set can take one more.
+func (l Liberty) fits(set []Liberty) bool {
+	takers, slows := 0, 0
+	for _, o := range set {
+		if o.Topic != "" && o.Topic == l.Topic {
+			return false
+		}
+		if o.Takes != "" {
+			takers++
+		}
+		if o.Slow {
+			slows++
+		}
+	}
+	if l.Takes == "" && len(set)-takers >= mostGiving || l.Takes != "" && takers >= mostTaking {
+		return false
+	}
+	return !l.Slow || slows == 0
+}
 
 // of makes liberties of one topic; "" leaves each its own.
 func of(topic string, list ...Liberty) []Liberty {

@@ -131,6 +131,9 @@ func infoOften(h *habits) {
 			return []message{m}
 		}
 		delete(of, key(id))
+		if m["error"] != nil {
+			return []message{m} // perhaps there is no such session
+		}
 		info := func(at string) message {
 			return update(session, object{"sessionUpdate": "session_info_update", "updatedAt": at})
 		}
