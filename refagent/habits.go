@@ -83,8 +83,8 @@ type Habits struct {
 	ReadsBefore bool
 	// OwnShell runs commands itself. Polls asks for a terminal's output until it
 	// ends, Kills ends a terminal before it is released, Direct gives the command
-	// without a shell of the agent's.
-	OwnShell, Polls, Kills, Direct bool
+	// without a shell of the agent's, Later releases it beside the turn.
+	OwnShell, Polls, Kills, Direct, Later bool
 	// AtNew and AtPrompt are files that are read through the editor after a
 	// session is set up, and at the begin of each turn; those that begin with ~
 	// are in HOME.

@@ -83,7 +83,14 @@ func (w *work) inTerminal(ctx context.Context) (status exitStatus, output string
 	}
 	terminal := map[string]any{"sessionId": id, "terminalId": created.TerminalID}
 	// From here on the terminal has to be released, also in a cancelled turn.
-	defer conn.callEvenSo(ctx, "terminal/release", id, terminal, nil)
+	defer func() {
+		release := func() { _ = conn.callEvenSo(ctx, "terminal/release", id, terminal, nil) }
+		if w.a.habits.Later {
+			go release()
+			return
+		}
+		release()
+	}()
 
 	if ctx.Err() == nil {
 		w.progress([]toolContent{{Type: "terminal", TerminalID: created.TerminalID}})

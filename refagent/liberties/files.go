@@ -48,6 +48,8 @@ func fileLiberties() []Liberty {
 				func(h *habits) { h.Kills = true }),
 			liberty("terminal-direct", "gives plain commands to the terminal without a shell", "TERM-002",
 				func(h *habits) { h.Direct = true }),
+			liberty("terminal-released-later", "releases a terminal without waiting for that", "TERM-007",
+				func(h *habits) { h.Later = true }),
 		),
 		of("writing",
 			liberty("writes-disk", "writes files on the disk", "FS-010", func(h *habits) { h.WritesDisk = true }).
