@@ -19,15 +19,16 @@ func fileFaults() []Fault {
 					relative(l, "path")
 				}
 			})).copies("zed-industries/zed#62671"),
-		fault("location-as-given", "names the places a tool works on as its model did", changeUpdate(func(u object, _ string) {
-			input, _ := u["rawInput"].(object)
-			given, _ := input["path"].(string)
-			for l := range objects(u["locations"], "") {
-				if given != "" {
-					l["path"] = given
+		fault("location-as-given", "names the places a tool works on as its model did",
+			changeUpdate(func(u object, _ string) {
+				input, _ := u["rawInput"].(object)
+				given, _ := input["path"].(string)
+				for l := range objects(u["locations"], "") {
+					if given != "" {
+						l["path"] = given
+					}
 				}
-			}
-		})),
+			})),
 		fault("location-line-zero", "points at line 0 of a file", changeUpdate(func(u object, _ string) {
 			for l := range objects(u["locations"], "") {
 				l["line"] = 0
