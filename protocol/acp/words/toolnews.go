@@ -19,8 +19,10 @@ var stops = []string{"session/cancel", "session/close", "$/cancel_request", "too
 func toolNews(t *transcript.Transcript, e transcript.Entry) (scenarios.ToolNews, string) {
 	switch {
 	case e.Source == transcript.Editor && e.Kind == transcript.Response:
-		switch {
-		case e.JSON().Get("error").Exists():
+		switch code := e.JSON().Path("error.code"); {
+		case e.Method == "fs/read_text_file" && code.Text() == "-32002":
+			return scenarios.NoToolNews, "" // it is not there, which many tools look up first
+		case code.Exists():
 			return scenarios.ToolDenied, ""
 		case e.Method != "session/request_permission":
 			return scenarios.NoToolNews, ""
