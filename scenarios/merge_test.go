@@ -119,7 +119,7 @@ var _ = Describe("the parts of a run", func() {
 		Entry("when one has another number of parts", func(p []scenarios.Run) []scenarios.Run { p[1].Shard.Of = 4; return p }, "part 2 has another number of parts than part 1: 4, not 3"),
 		Entry("when an index cannot be", func(p []scenarios.Run) []scenarios.Run { p[1].Shard.Index = 7; return p }, "part 7 of 3 cannot be"),
 		Entry("when one was interrupted", func(p []scenarios.Run) []scenarios.Run { p[1].Interrupted = true; return p }, "part 2 was interrupted"),
-		Entry("when one is a sweep", func(p []scenarios.Run) []scenarios.Run { p[1].Sweep = &scenarios.Sweep{}; return p }, "part 2 is a sweep"),
+		Entry("when one is a sweep", func(p []scenarios.Run) []scenarios.Run { p[1].Sweep = &scenarios.Sweep{}; return p }, "part 2 has another kind of run than part 1: sweep, not run"),
 		Entry("when one is of another program", func(p []scenarios.Run) []scenarios.Run { p[2].Tool = "acp-test 2"; return p }, "part 3 has another version of acp-test than part 1: acp-test 2, not acp-test 1"),
 		Entry("when one tested another agent", func(p []scenarios.Run) []scenarios.Run { p[2].Agent.Profile = "y"; return p }, "another agent"),
 		Entry("when one tested another version", func(p []scenarios.Run) []scenarios.Run {
