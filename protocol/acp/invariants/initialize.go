@@ -21,7 +21,7 @@ func initEcho() *rule {
 			}
 			w.Saw(early)
 			if ev.err.Exists() {
-				if ev.request.valid {
+				if ev.request.valid && !lowerThanAll(ev) {
 					w.find(refused, ev, "", []int{ev.Ref},
 						"initialize failed with %d %q; an agent that does not speak the offered version answers with its own.", ev.code(),
 						ev.err.Get("message").Str())
@@ -46,4 +46,19 @@ func initEcho() *rule {
 		w.on(speak, agentRequests()...)
 		w.on(speak, agentOtherTold)
 	})
+}
+
+// lowerThanAll reports whether an agent refused a version since all those that it speaks are
+// newer, which version 2 makes its duty: error -32022, whose data has them.
+func lowerThanAll(ev *event) bool {
+	supported := ev.err.Path("data.supported")
+	if ev.code() != -32022 || supported.Kind() != wire.Array {
+		return false
+	}
+	for v := range supported.Items() {
+		if n, ok := v.Int(); !ok || n <= int64(ev.conn.offered) {
+			return false
+		}
+	}
+	return true
 }
