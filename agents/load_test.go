@@ -35,7 +35,7 @@ var _ = Describe("a shipped profile", func() {
 			Expect(p.Timeouts.Start).To(BeNumerically(">", 0))
 			Expect(p.Source).To(Equal("shipped"))
 			switch name {
-			case "reference", "reference-ag-ui":
+			case "reference", "reference-acp-v2", "reference-ag-ui":
 			case "langchain-agent", "ts-agent", "go-agent", "py-agent": // their sources are here
 				Expect(p.Install.Note).To(ContainSubstring("ci/agents/"))
 			default:
@@ -67,7 +67,7 @@ var _ = Describe("a shipped profile", func() {
 	It("can be installed from ci, with every package pinned by its hash", func() {
 		for _, name := range agents.Names() {
 			switch name {
-			case "reference", "reference-ag-ui", "py-agent": // they need nothing
+			case "reference", "reference-acp-v2", "reference-ag-ui", "py-agent": // they need nothing
 				continue
 			case "go-agent":
 				Expect(filepath.Join("..", "ci", "agents", name, "go.sum")).To(BeARegularFile())

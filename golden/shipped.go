@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-//go:embed reference reference-ag-ui
+//go:embed reference reference-acp-v2 reference-ag-ui
 var shipped embed.FS
 
 // Shipped holds the goldens of the reference agent for the suites in the

@@ -110,7 +110,7 @@ var _ = Describe("help", func() {
 			MatchRegexp(`(?s)is kept here.*"stopReason":"cancelled".*and broken here \(fail\).*"stopReason":"end_turn"`)))
 		Expect(p.run("help", "CANCEL-001")).To(Equal(got))
 		Expect(p.run("help", "rule", "CANCEL-REASON").out).To(ContainSubstring("and broken here"))
-		Expect(p.run("help", "PROMPT-023").out).To(And(ContainSubstring("asks for it:\n\n  # "), ContainSubstring("is passed with:\n\n  --> initialize"), ContainSubstring("acp-test run --fault ")))
+		Expect(p.run("help", "PROMPT-023").out).To(And(ContainSubstring("asks for it:\n\n  protocol acp-v1 acp-v2\n  # "), ContainSubstring("is passed with:\n\n  --> initialize"), ContainSubstring("acp-test run --fault ")))
 		Expect(p.run("help", "FS-006").out).To(ContainSubstring("on prompt {"))
 		Expect(p.run("help", "nonsense", "CANCEL-001").err).To(ContainSubstring(`"CANCEL-001" is too much`))
 		for _, q := range invariants.V1().Requirements() {

@@ -67,9 +67,9 @@ func (w *work) enter(state wire.Value) int {
 		w.active = true
 		return 0
 	}
-	was := w.active || state.Get("stopReason").Kind() == wire.String
+	worked := w.active
 	w.active = false
-	if !was || len(w.prompts) == 0 {
+	if !worked && state.Get("stopReason").Kind() != wire.String || len(w.prompts) == 0 {
 		return 0
 	}
 	first, kept := 0, w.prompts[:0]
@@ -81,8 +81,9 @@ func (w *work) enter(state wire.Value) int {
 			first = p.seq
 		}
 	}
-	if first == 0 && len(kept) == 1 {
-		// Its answer is still on the way: a turn may be faster than that.
+	if first == 0 && len(kept) == 1 && worked {
+		// Its answer is still on the way: a turn may be faster than that. Without work
+		// since the last idle state this one repeats that.
 		first, kept = kept[0].seq, kept[:0]
 	}
 	w.prompts = kept

@@ -194,9 +194,21 @@ func (w *world) request(ev *event) {
 		s.prompts = append(s.prompts, r.prompt)
 	case "session/resume":
 		s.opened, s.closed = ev.Seq, 0
+		w.forgetCut(s)
 		s.resume = &replay{seq: ev.Seq, history: ev.params.Get("replayFrom").Kind() == wire.Object}
 	case "session/close":
 		s.cancelling(ev.Seq)
+	}
+}
+
+// forgetCut forgets what a session showed on an earlier connection that ended in the middle
+// of its work: the last of what it did may not have come through.
+func (w *world) forgetCut(s *session) {
+	for n, c := range w.conns {
+		before := c.sessions[s.id]
+		if n != s.conn && before != nil && slices.ContainsFunc(before.prompts, func(p *prompt) bool { return !p.ended && !p.failed }) {
+			delete(w.lived, s.id)
+		}
 	}
 }
 
