@@ -206,7 +206,10 @@ func (w *world) request(ev *event) {
 func (w *world) forgetCut(s *session) {
 	for n, c := range w.conns {
 		before := c.sessions[s.id]
-		if n != s.conn && before != nil && slices.ContainsFunc(before.prompts, func(p *prompt) bool { return !p.ended && !p.failed }) {
+		if n == s.conn || before == nil {
+			continue
+		}
+		if slices.ContainsFunc(before.prompts, func(p *prompt) bool { return !p.ended && !p.failed }) {
 			delete(w.lived, s.id)
 		}
 	}
