@@ -121,3 +121,14 @@ func (r *Replay) forgive(res *scenarios.Result) {
 	}
 	res.Known = all && (res.Verdict == scenarios.Fail || res.Verdict == scenarios.Inconclusive)
 }
+
+// Acts reports whether a recording has anything that an editor did: a frame, or an end that
+// it gave the agent.
+func Acts(t *transcript.Transcript) bool {
+	for e := range t.All() {
+		if e.Source == transcript.Editor || e.Kind == transcript.StdinClosed || e.Kind == transcript.Signalled {
+			return true
+		}
+	}
+	return false
+}

@@ -154,6 +154,10 @@ var _ = Describe("a recorded session, with the model's side", Ordered, func() {
 			got := p.run("replay", "short.jsonl", "--agent", "reference")
 			Expect(got.code).To(Equal(0), "cut in line %d: %s", cut+1, got.out)
 		}
+		p.write("none.jsonl", strings.Join(lines[:3], ""))
+		none := p.run("replay", "none.jsonl", "--agent", "reference")
+		Expect([]any{none.code, none.err}).To(Equal([]any{2,
+			"acp-test: none.jsonl: nothing that an editor did is in it, so there is nothing to play\n"}))
 		got := p.run("replay", "short.jsonl", "--agent", "reference", "--fault", "cancel-end-turn-settled")
 		Expect(got.code).To(Equal(1))
 		Expect(got.out).To(MatchRegexp(`(?m)^ +-<-- cancelled\n +\+<-- end_turn$`))

@@ -162,6 +162,9 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 	if err != nil {
 		return res, nil, err
 	}
+	if !replay.Acts(recording) {
+		return res, nil, fmt.Errorf("%s: nothing that an editor did is in it, so there is nothing to play", file)
+	}
 	temp, err := process.NewTempDir([]string{h.self, "keeper"}, "", "")
 	if err != nil {
 		return res, nil, err
