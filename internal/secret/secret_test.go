@@ -100,3 +100,18 @@ func TestBegun(t *testing.T) {
 		}
 	}
 }
+
+// A secret that is written in pieces is masked in each of them, from its fourth byte on.
+func TestWriter(t *testing.T) {
+	f := secret.New("OWN_API_KEY=hunter2hunter2")
+	var out strings.Builder
+	w := f.Writer(&out)
+	for _, piece := range []string{"it is hunt", "er2hun", "ter2 indeed; ", "hunter3 and hunter2hunter2."} {
+		if n, err := w.Write([]byte(piece)); n != len(piece) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if got := out.String(); got != "it is "+secret.Mark+secret.Mark+secret.Mark+" indeed; hunter3 and "+secret.Mark+"." {
+		t.Errorf("%q", got)
+	}
+}
