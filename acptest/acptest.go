@@ -178,6 +178,13 @@ func (a *Agent) launch(o Options, box agents.Sandbox) (*mockclient.Agent, error)
 		return nil, err
 	}
 	box.HostEnv = os.Environ()
+	ctx, cancel := a.wait("the start of the agent")
+	defer cancel()
+	place := box
+	place.Env, place.Temp = o.Env, ""
+	if profile, err = profile.Prepare(ctx, agents.Preparation{Sandbox: place, Keeper: keeper()}); err != nil {
+		return nil, err
+	}
 	launch, err := profile.WithEnv(o.Env).Launch(box)
 	if err != nil {
 		return nil, err
@@ -185,8 +192,6 @@ func (a *Agent) launch(o Options, box agents.Sandbox) (*mockclient.Agent, error)
 	if err := workspace.Write(box.Home, launch.Files); err != nil {
 		return nil, err
 	}
-	ctx, cancel := a.wait("the start of the agent")
-	defer cancel()
 	c := mockclient.Command{Path: launch.Path, Args: launch.Args, Env: launch.Env, Dir: launch.Dir, Keeper: keeper()}
 	if c.Keeper != nil {
 		c.RemoveOnExit = filepath.Dir(box.Work)

@@ -51,24 +51,30 @@ type Launch struct {
 //
 // A program that is not found is a *MissingError.
 func (p *Profile) Launch(s Sandbox) (Launch, error) {
+	l, _, err := p.launch(s)
+	return l, err
+}
+
+// launch also returns the values of the profile's variables.
+func (p *Profile) launch(s Sandbox) (_ Launch, values map[string]string, err error) {
 	host := environment(s.HostEnv)
 	found, err := p.Locate(s)
 	if err != nil {
-		return Launch{}, err
+		return Launch{}, nil, err
 	}
-	values := map[string]string{
+	values = map[string]string{
 		"LLM": s.LLM, "KEY": dummyKey, "WORK": s.Work, "HOME": s.Home, "TMP": s.Temp,
 		"AGENT_DIR": found.AgentDir, "SELF": s.Self, "CWD": s.Cwd,
 	}
 	if p.URL != "" {
 		values["PRINTED"] = "$PRINTED" // which only the server knows
 		if values["PORT"], err = freePort(); err != nil {
-			return Launch{}, fmt.Errorf("choosing a port for %s: %w", p.Shown(), err)
+			return Launch{}, nil, fmt.Errorf("choosing a port for %s: %w", p.Shown(), err)
 		}
 	}
 	url := expand(p.URL, values, false)
 	if p.Remote() {
-		return Launch{URL: url, Found: found, Dir: s.Work}, nil
+		return Launch{URL: url, Found: found, Dir: s.Work}, values, nil
 	}
 	l := Launch{URL: url, Path: found.Path, Found: found, Dir: s.Work, Files: map[string][]byte{}}
 	for _, w := range p.Command[1:] {
@@ -80,6 +86,7 @@ func (p *Profile) Launch(s Sandbox) (Launch, error) {
 	for name, content := range p.Home {
 		l.Files[name] = []byte(expand(content, values, false))
 	}
+	maps.Copy(l.Files, p.prepared.in(s))
 
 	env := basic(host, s)
 	if !p.NoCaches {
@@ -92,7 +99,7 @@ func (p *Profile) Launch(s Sandbox) (Launch, error) {
 	for _, k := range s.Pass {
 		v, ok := host[k]
 		if !ok {
-			return Launch{}, fmt.Errorf("passing %s to %s: it is not set here", k, p.Shown())
+			return Launch{}, nil, fmt.Errorf("passing %s to %s: it is not set here", k, p.Shown())
 		}
 		env[k] = v
 	}
@@ -107,7 +114,7 @@ func (p *Profile) Launch(s Sandbox) (Launch, error) {
 	for _, k := range slices.Sorted(maps.Keys(env)) {
 		l.Env = append(l.Env, k+"="+env[k])
 	}
-	return l, nil
+	return l, values, nil
 }
 
 // freePort is a port of this machine that nobody listens on.

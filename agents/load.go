@@ -141,6 +141,9 @@ func (p *profileFile) check(root *yamlfile.Node) {
 	for _, w := range p.Command {
 		variables(at("command"), w)
 	}
+	if p.checkSetup(at("setup")); p.Timeouts.Setup < 0 {
+		at("timeouts").Field("setup").Fail("", "a set-up step cannot take less than no time")
+	}
 	p.checkURL(at("url"))
 	if p.Dir != "" {
 		variables(at("dir"), p.Dir)
@@ -168,6 +171,23 @@ func (p *profileFile) check(root *yamlfile.Node) {
 				normalize.Field("replace").Items[i].Fail("", "a replacement needs a pattern")
 			}
 		}
+	}
+}
+
+// checkSetup rejects a set-up step that names no program, and one for an agent that is not
+// started here.
+func (p *profileFile) checkSetup(at *yamlfile.Node) {
+	if at == nil {
+		return
+	}
+	for _, w := range p.Setup {
+		variables(at, w)
+	}
+	switch {
+	case len(p.Setup) == 0 || p.Setup[0] == "":
+		at.Fail("such as [my-agent, login, --key, $KEY]", "the set-up step names no program")
+	case p.Remote():
+		at.Fail("", "a set-up step prepares the HOME of an agent that is started here, and this one is reached at its url")
 	}
 }
 

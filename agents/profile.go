@@ -35,6 +35,11 @@ type Profile struct {
 	Install Install           `yaml:"install"`
 	Env     map[string]string `yaml:"env"`
 	Home    map[string]string `yaml:"home"` // files below HOME: name, with slashes, to content
+	// Setup is a command that is run once before the first agent, as Prepare says.
+	Setup []string `yaml:"setup"`
+	// AgentInfo are the names by which the agent calls itself in its answer to
+	// initialize.
+	AgentInfo []string `yaml:"agent-info"`
 	// NoCaches keeps the caches of package managers and toolchains away from
 	// the agent; see Launch.
 	NoCaches bool
@@ -58,8 +63,11 @@ type Profile struct {
 
 	// literal: Command was typed by a user. Names it does not know stay as
 	// they are, since the command may be a shell's.
-	literal bool
-	base    string // folder a relative Dir and relative programs are taken from
+	literal   bool
+	dressed   bool      // it has what another profile knows
+	base      string    // folder a relative Dir and relative programs are taken from
+	setupBase string    // the same for Setup, if it came from another profile
+	prepared  *prepared // nil: no set-up step was run
 }
 
 // Install says what to tell a user who lacks the agent, and what ci/agents
@@ -117,6 +125,7 @@ type Timeouts struct {
 	Start    time.Duration `yaml:"start"`    // until the answer to initialize
 	Step     time.Duration `yaml:"step"`     // of one line of a script
 	Scenario time.Duration `yaml:"scenario"` // of a whole scenario
+	Setup    time.Duration `yaml:"setup"`    // of the set-up step
 }
 
 // Shown is the name for people.

@@ -20,6 +20,17 @@ func Recognize(argv []string) *Profile {
 	return nil
 }
 
+// RecognizeInfo returns the shipped profile of the agent that gave itself this name in its
+// answer to initialize, nil if no profile knows it.
+func RecognizeInfo(name string) *Profile {
+	for _, n := range Names() {
+		if p, err := Shipped(n); err == nil && slices.Contains(p.AgentInfo, name) {
+			return p
+		}
+	}
+	return nil
+}
+
 // starts reports whether a command starts the profile's agent.
 func (p *Profile) starts(argv []string) bool {
 	if len(p.Command) == 0 || p.Command[0] == "$SELF" {
@@ -42,16 +53,20 @@ func unversioned(spec string) string {
 	return spec
 }
 
+// IsDressed reports whether the profile has what another one knows.
+func (p *Profile) IsDressed() bool { return p.dressed }
+
 // Dressed is an ad-hoc profile with what another one knows of its agent: the
-// environment, HOME, login, model, tools and times. It stays ad hoc: what is known
+// environment, HOME, set-up step, login, model, tools and times. It stays ad hoc: what is known
 // to fail, and goldens, are of the version that the other one was written for.
 func (p *Profile) Dressed(known *Profile) *Profile {
 	q := *p
+	q.dressed = true
 	q.Env = maps.Clone(p.Env)
 	maps.Copy(q.Env, known.Env)
 	q.Home, q.NoCaches, q.Model, q.Auth = known.Home, known.NoCaches, known.Model, known.Auth
 	q.Tools, q.Lanes, q.Normalize, q.Policy = known.Tools, known.Lanes, known.Normalize, known.Policy
-	q.Timeouts = known.Timeouts
+	q.Timeouts, q.Setup, q.setupBase = known.Timeouts, known.Setup, known.base
 	q.Timeouts.Start = slices.Max([]time.Duration{p.Timeouts.Start, known.Timeouts.Start})
 	return &q
 }

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -53,18 +54,25 @@ func (r *run) isolation(launch agents.Launch) (*isolate.Isolation, error) {
 	if !r.engine.Isolate {
 		return nil, nil
 	}
-	if r.engine.Self == "" {
-		return nil, fmt.Errorf("isolating the agent takes this program, whose path the engine was not told")
-	}
-	i := &isolate.Isolation{Helper: []string{r.engine.Self, "isolate"}, Dir: r.box.Root}
-	i.Ports = append(i.Ports, isolate.Port{Number: r.model.Port(), Serve: r.model.Serve})
+	ports := []isolate.Port{{Number: r.model.Port(), Serve: r.model.Serve}}
 	if r.trap != nil {
-		i.Ports = append(i.Ports, isolate.Port{Number: r.trap.Port(), Serve: r.trap.Serve})
+		ports = append(ports, isolate.Port{Number: r.trap.Port(), Serve: r.trap.Serve})
 	}
-	ports, err := r.client.Ports()
-	i.Ports = append(i.Ports, ports...)
-	if r.engine.NetworkOnly != "" {
-		return i, err
+	more, err := r.client.Ports()
+	if err != nil {
+		return nil, err
+	}
+	return r.engine.isolation(r.box.Root, launch, append(ports, more...)...)
+}
+
+// isolation cuts off what has its directories below root and reaches nothing but ports.
+func (e *Engine) isolation(root string, launch agents.Launch, ports ...isolate.Port) (*isolate.Isolation, error) {
+	if e.Self == "" {
+		return nil, errors.New("isolating the agent takes this program, whose path the engine was not told")
+	}
+	i := &isolate.Isolation{Helper: []string{e.Self, "isolate"}, Dir: root, Ports: ports}
+	if e.NetworkOnly != "" {
+		return i, nil
 	}
 	variable := func(list []string, name string) (value string) {
 		for _, kv := range list {
@@ -74,14 +82,14 @@ func (r *run) isolation(launch agents.Launch) (*isolate.Isolation, error) {
 		}
 		return value
 	}
-	tools := isolate.Tools(variable(r.engine.Host, "HOME"), launch.Path, slices.Concat(launch.Args, launch.Tools),
+	tools := isolate.Tools(variable(e.Host, "HOME"), launch.Path, slices.Concat(launch.Args, launch.Tools),
 		filepath.SplitList(variable(launch.Env, "PATH")))
 	i.View = &isolate.View{
-		Write: []string{r.box.Root},
-		Read:  slices.Concat(tools, r.engine.Readable, []string{r.engine.Self}),
-		Hide:  []string{r.engine.Out},
+		Write: []string{root},
+		Read:  slices.Concat(tools, e.Readable, []string{e.Self}),
+		Hide:  []string{e.Out},
 	}
-	return i, err
+	return i, nil
 }
 
 // ToolOfferedRule is the rule of findings about tools of a profile that the agent does

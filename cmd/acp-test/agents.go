@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/scenarios"
 )
 
 func agentsCommand(h *host) *cobra.Command {
@@ -72,9 +74,27 @@ func (h *host) dressed(p *agents.Profile, name string) (*agents.Profile, error) 
 			return nil, fmt.Errorf("--profile: %w", err)
 		}
 	}
-	fmt.Fprintf(h.err, "%s runs with the environment, HOME, login and tools of the profile %s; "+
-		"--profile none leaves them out\n", p.Name, known.Name)
-	return p.Dressed(known), nil
+	return h.dress(p, known, ""), nil
+}
+
+// dress gives an ad-hoc profile what another one knows of its agent, and says so.
+func (h *host) dress(p, known *agents.Profile, why string) *agents.Profile {
+	fmt.Fprintf(h.err, "%s%s runs with the environment, HOME, login and tools of the profile %s; "+
+		"--profile none leaves them out\n", p.Name, why, known.Name)
+	return p.Dressed(known)
+}
+
+// greeted gives the command of an engine that no profile has recognized what is known
+// of the agent by the name that it gives itself: it is started once for that.
+func (h *host) greeted(ctx context.Context, e *scenarios.Engine, o *options) {
+	p := e.Profile
+	if p.Source != adHoc || o.profile != "" || p.IsDressed() || len(p.Command) == 0 || e.Protocol.Reach != nil {
+		return
+	}
+	name := e.Greeting(ctx)
+	if known := agents.RecognizeInfo(name); known != nil {
+		e.Profile = h.dress(p, known, fmt.Sprintf(", which calls itself %q,", name))
+	}
 }
 
 const adHoc = "command line" // the source of an ad-hoc profile
@@ -178,6 +198,7 @@ func (h *host) showAgent(p *agents.Profile) error {
 	put("command", strings.Join(p.Command, " "))
 	put("url", p.URL)
 	put("found", h.whether(p))
+	put("set-up", strings.Join(p.Setup, " "))
 	put("install", p.Install.NPM)
 	put("", p.Install.Note)
 	wire := p.Model.Wire

@@ -18,6 +18,7 @@ enough for most; a profile holds what a command cannot say.
   dir: $WORK                      # where it is started
   env: {OPENAI_BASE_URL: $LLM/v1, OPENAI_API_KEY: $KEY}
   home: {.config/mine.json: '{"baseUrl": "$LLM/v1"}'}   # files below its HOME
+  setup: [sh, -c, 'my-agent login --url $LLM']   # run once before the first agent
   auth: api-key                   # log in with this method before the first session
   model: {wire: openai-chat}      # WIRES
   tools:                          # its own tool for each neutral one
@@ -41,8 +42,10 @@ what the agent offers its model; a tool that it does not offer is the lint TOOL-
   acp-test run --agent FILE       runs with it
   acp-test run --profile FILE -- AGENT…   runs a command with what it knows
 
-A command that starts an agent with a shipped profile gets that one's environment,
-HOME, login and tools by itself; --profile none leaves them out.
+What the set-up step leaves below its HOME, each agent gets a copy of, with the URL of
+its own model. A command that starts an agent with a shipped profile, known by its program,
+its package or the name that it gives itself in initialize, gets that one's environment,
+HOME, set-up, login and tools by itself; --profile none leaves them out.
 `
 
 // profileHelp says how a profile is written.

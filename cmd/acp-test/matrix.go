@@ -148,6 +148,9 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 	if err != nil {
 		return column, err
 	}
+	if err := e.Prepare(c.Context()); err != nil {
+		return column, err
+	}
 	e.Golden = nil // whether the words are the same is not the question here
 	began := time.Now()
 	fmt.Fprintf(h.err, "%s: %s runs %d scenarios\n", place, p.Name, len(chosen.list))

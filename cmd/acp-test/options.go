@@ -108,7 +108,7 @@ func (o *options) flags(c *cobra.Command) {
 		"more environment for the agent, `K=V` (repeatable); $LLM is the model's base URL, $KEY a key for it")
 	f.StringVar(&o.profile, "profile", "",
 		"what the command after -- gets environment, HOME, login and tools of: a profile, or none "+
-			"(default the one that knows it)")
+			"(default the one that knows it, by its command or the name that it gives itself)")
 	f.StringVar(&o.auth, "auth-method", "", "log in with the method of this `ID` before the first session")
 	f.StringSliceVar(&o.passEnv, "pass-env", nil,
 		"pass a variable of this environment to the agent, by `NAME` (repeatable)")

@@ -109,6 +109,9 @@ func (h *host) reduce(c *cobra.Command, o *reducing) error {
 	if _, err := engine.Profile.Locate(h.sandbox()); err != nil {
 		return err
 	}
+	if err := engine.Prepare(c.Context()); err != nil {
+		return err
+	}
 	r := sweep.Reduction{Engine: engine, Jobs: o.jobs, Cause: cause, Confirm: o.confirm, Budget: o.budget}
 	began := time.Now()
 	if !o.quiet && isTerminal(h.out) {

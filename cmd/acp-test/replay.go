@@ -121,6 +121,11 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 		}
 		p = p.WithCommand(append(append([]string{}, p.Command...), "--fault", o.fault))
 	}
+	place := h.sandbox()
+	place.Env, place.Pass = o.environment(), o.passEnv
+	if p, err = p.Prepare(ctx, agents.Preparation{Sandbox: place, Keeper: []string{h.self, "keeper"}}); err != nil {
+		return errors.New(h.secrets(o.env...).Text(err.Error()))
+	}
 	o.out = h.freeOut(o.out)
 	release, err := h.prepareOut(o.out)
 	if err != nil {

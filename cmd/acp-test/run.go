@@ -126,6 +126,9 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 			return h.unable(engine, o, fmt.Errorf("--isolate: %w", err))
 		}
 	}
+	if err := engine.Prepare(c.Context()); err != nil {
+		return h.unable(engine, o, err)
+	}
 	console := h.console(o, len(mine)*max(o.repeat, 1))
 	defer console.Close()
 	again := rerun(c, o)
@@ -269,6 +272,7 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	case o.conformance && p.Name != chosen.of.reference:
 		e.Linger = &late
 	}
+	h.greeted(c.Context(), e, o)
 	if o.debug {
 		e.Launched = h.waitForDebugger()
 	}

@@ -111,6 +111,9 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 	if _, err := engine.Profile.Locate(h.sandbox()); err != nil {
 		return h.unable(engine, &o.options, err)
 	}
+	if err := engine.Prepare(c.Context()); err != nil {
+		return h.unable(engine, &o.options, err)
+	}
 	engine.Command = h.commandLine()
 	jobs := o.jobs
 	if jobs <= 0 {

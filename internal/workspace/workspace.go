@@ -234,3 +234,26 @@ func Copy(ctx context.Context, root *confined.Root, to string) error {
 	})
 	return errors.Join(append(missing, err)...)
 }
+
+// Read returns the regular files below the directory sub of a root, by names with
+// slashes. It is an error if there are more of them than most, or more than limit bytes in
+// all.
+func Read(ctx context.Context, root *confined.Root, sub string, most int, limit int64) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	left := limit
+	err := walk(ctx, root, sub, func(ctx context.Context, rel string, d fs.DirEntry) error {
+		if !d.Type().IsRegular() {
+			return nil
+		}
+		if len(files) == most {
+			return &cutError{fmt.Sprintf("there are more than %d files", most)}
+		}
+		data, err := root.ReadFile(ctx, filepath.Join(sub, rel), confined.Limit)
+		if left -= int64(len(data)); err == nil && left < 0 {
+			err = &cutError{fmt.Sprintf("there are more than %d MiB", limit>>20)}
+		}
+		files[filepath.ToSlash(rel)] = data
+		return err
+	})
+	return files, err
+}

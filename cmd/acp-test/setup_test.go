@@ -1,0 +1,67 @@
+//go:build unix
+
+package main_test
+
+import (
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = Describe("an agent that is prepared", func() {
+	var p *place
+	BeforeEach(func() {
+		p = newPlace()
+		p.write("one.txtar", good)
+		p.write("two.txtar", good)
+	})
+	profile := func(setup string) {
+		p.write("mine.yaml", `name: mine
+command: [sh, -c, 'OPENAI_API_KEY=k OPENAI_BASE_URL=$$(cat $HOME/url) exec acp-test refagent']
+setup: [sh, -c, '`+setup+`']
+`)
+	}
+
+	It("is set up once a run, and each process gets what that left", func() {
+		profile("echo once >>$CWD/times; echo $LLM/v1 >$HOME/url")
+		got := p.run("run", "--agent", "mine.yaml", "--strict", "--fresh", "one.txtar", "two.txtar")
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		Expect(p.read("times")).To(Equal("once\n"))
+	})
+
+	It("and cannot be is told once, and nothing is judged", func() {
+		profile("echo no such account; exit 4")
+		got := p.run("run", "--agent", "mine.yaml", "one.txtar", "two.txtar")
+		Expect(got.code).To(Equal(2))
+		Expect(got.err).To(HavePrefix("acp-test: the set-up step of profile mine, sh -c "))
+		Expect(got.err).To(HaveSuffix(": it ended with status 4; it wrote:\n  no such account\n"))
+		Expect(p.results().Results).To(BeEmpty())
+	})
+})
+
+var _ = Describe("an agent of an unknown command", func() {
+	var p *place
+	BeforeEach(func() {
+		p = newPlace()
+		p.write("one.txtar", good)
+		p.write("agent", "#!/bin/sh\necho started >>"+p.dir+"/times\nacp-test refagent | sed -u 's/acp-test-refagent/quill/'\n")
+	})
+
+	It("gets the profile that knows what it calls itself", func() {
+		got := p.run("run", "one.txtar", "--", "./agent")
+		Expect(got.err).To(HavePrefix(`agent, which calls itself "quill", runs with the environment, HOME, login and tools of the profile ts-agent; --profile none leaves them out` + "\n"))
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		Expect(p.results().Agent.AdHoc).To(BeTrue())
+		Expect(strings.Count(p.read("times"), "started")).To(Equal(2), "once to greet it")
+	})
+
+	It("gets none and is not asked with --profile none, nor for a list", func() {
+		got := p.run("run", "--profile", "none", "one.txtar", "--", "./agent")
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		Expect(got.err).To(BeEmpty())
+		Expect(strings.Count(p.read("times"), "started")).To(Equal(1))
+		Expect(p.run("run", "--list", "one.txtar", "--", "./agent").code).To(Equal(0))
+		Expect(strings.Count(p.read("times"), "started")).To(Equal(1))
+	})
+})
