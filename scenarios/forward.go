@@ -101,6 +101,9 @@ func (b *Branch) await(ctx context.Context, l *Line, p *pattern, within time.Dur
 		f.Observed = b.run.observed(o.Entry)
 		f.Entries = append(f.Entries, o.Entry.Seq)
 	}
+	if x.of.Name == "turn" && o.Entry.Seq == 0 {
+		miss.turnOpen = x.prompt
+	}
 	if x.of.Name == "turn" && OneOf(b.protocol().EndReason, x.Arg) && b.endedWithoutError(o.Entry) {
 		miss.turnEnd = o.Entry.Seq
 	}

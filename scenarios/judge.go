@@ -244,12 +244,12 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *Result) Verdict {
 		m.Verdict, m.Failure.Reason, m.why = Inconclusive, why, why
 		return m.Verdict
 	}
-	if m.turnEnd > 0 {
-		// The turn ended in another way than cancelled. Whether the end may
-		// have crossed the cancel is for the rule to say: it knows what was
-		// provably open.
+	if at := max(m.turnEnd, m.turnOpen); at > 0 {
+		// The turn ended in another way than cancelled, or not at all. Whether the end may
+		// have crossed the cancel, and whether the editor keeps it from ending, is for the
+		// rule to say: it knows what was provably open.
 		for _, f := range res.Findings {
-			if f.Rule == r.protocol().EndRule && slices.Contains(f.Entries, m.turnEnd) {
+			if f.Rule == r.protocol().EndRule && slices.Contains(f.Entries, at) {
 				if f.Class == Inconclusive {
 					m.Failure.Reason = f.Message
 					return Inconclusive

@@ -147,6 +147,8 @@ type Miss struct {
 	// setup: no line of the script missed, but what it takes for granted, such as
 	// the start of the agent. It is held against the scenario and against no check.
 	setup bool
+	// turnOpen is the Seq of the prompt whose turn was awaited and did not end; else 0.
+	turnOpen int
 	// turnEnd is the Seq of a turn's end that came with another reason than
 	// cancelled after a cancel: whether that is a fail, the rule decides.
 	turnEnd int

@@ -177,7 +177,7 @@ func (b *builder) lead() {
 			b.key("permit "+b.action.permit()+" %s", p.asked())
 		}
 	case atRequest:
-		b.key("hold %s", p.what)
+		b.key("hold %s once", p.what)
 	}
 	if b.action.before != nil {
 		b.action.before(b)
@@ -350,9 +350,6 @@ func (b *builder) again(session, requirement string) {
 		if b.point.kind == atTerminal {
 			next = says("Still here.")
 		}
-	}
-	if b.point.kind == atRequest { // it would be held again
-		next = says("Still here.")
 	}
 	b.prompt(session, b.own("Are you still there?"), nil, "", next)
 	if session == "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios"
@@ -32,16 +33,24 @@ func setupCommands() []*scenarios.Command {
 			"purpose. Without permit a permission is rejected.",
 		Compile: compilePermit,
 	}, {
-		Name: "hold", Group: "setup", Args: "METHOD [CONDITION…]",
+		Name: "hold", Group: "setup", Args: "METHOD [once] [CONDITION…]",
 		Summary: "leave requests of the agent open until answer",
-		Detail:  "With conditions only those whose params are so: fs/read_text_file path~notes.txt.",
+		Detail: "With conditions only those whose params are so: fs/read_text_file path~notes.txt. With\n" +
+			"once only the first of them.",
 		Compile: func(l *scenarios.Line) scenarios.Step {
-			method := l.One(0, "a method")
-			conditions := l.Where(1)
+			method, from := l.One(0, "a method"), 1
+			once := len(l.Rest) > 1 && l.Rest[1].Raw() == "once"
+			if once {
+				from++
+			}
+			conditions := l.Where(from)
 			return func(_ context.Context, b *scenarios.Branch) error {
 				is, err := conditions(b)
 				if err != nil {
 					return l.Fault(err)
+				}
+				if all, taken := is, new(atomic.Bool); once {
+					is = func(params wire.Value) bool { return all(params) && taken.CompareAndSwap(false, true) }
 				}
 				c := of(b)
 				c.change(func() {
