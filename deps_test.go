@@ -32,7 +32,7 @@ var layers = [][]string{
 	{"scenarios"},
 	{"protocol/agui/invariants", "protocol/agui/canonical"},
 	{"protocol/agui/endpoint", "protocol/acp/invariants", "protocol/acp/canonical", "internal/canary"},
-	{"agents"},
+	{"agents", "inspector"},
 	{"rules", "golden", "mockclient", "fakellm"},
 	{"protocol/agui/aguiframe", "protocol/agui/fold", "protocol/acp/acpframe", "transport"},
 	{"serve"},
@@ -45,7 +45,7 @@ var layers = [][]string{
 
 // kernel are the packages that serve any protocol: they contain no name of a
 // message of one, and import nothing of what only one needs.
-var kernel = []string{"wire", "transcript", "mistake", "fakellm", "golden", "rules", "agents", "serve", "transport", "reports", "scenarios", "replay", "sweep"}
+var kernel = []string{"wire", "transcript", "mistake", "fakellm", "golden", "rules", "agents", "serve", "transport", "reports", "inspector", "scenarios", "replay", "sweep"}
 
 // alone are packages that import none of ours, and only the commands and the tools in ci
 // import them: the reference agent is an independent second opinion of the protocol,

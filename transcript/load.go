@@ -92,9 +92,6 @@ var errTorn = errors.New("the file ends in the middle of a line")
 // scan reads a file. skip is told of lines that are no entries; nil makes an error of
 // the first.
 func scan(r io.Reader, c Classifier, head func(Header) error, do func(Entry), skip func(FormatError)) error {
-	if c == nil {
-		c = JSONRPC{}
-	}
 	in := bufio.NewReaderSize(r, 256<<10)
 	line, err := in.ReadBytes('\n')
 	if err != nil && err != io.EOF {
@@ -107,9 +104,7 @@ func scan(r io.Reader, c Classifier, head func(Header) error, do func(Entry), sk
 	if err := head(h); err != nil {
 		return err
 	}
-	var places renumbered
-	d := decoder{classes: c}
-	place := 0
+	d := NewDecoder(c)
 	for n := 2; ; n++ {
 		line, err = readLine(in, line[:0])
 		if err != nil && err != io.EOF {
@@ -119,7 +114,7 @@ func scan(r io.Reader, c Classifier, head func(Header) error, do func(Entry), sk
 		if len(line) == 0 {
 			return nil
 		}
-		e, bad := d.entry(bytes.TrimSuffix(line, []byte("\n")))
+		e, bad := d.Next(bytes.TrimSuffix(line, []byte("\n")))
 		switch {
 		case bad != nil && whole && skip != nil:
 			skip(FormatError{n, bad})
@@ -129,8 +124,6 @@ func scan(r io.Reader, c Classifier, head func(Header) error, do func(Entry), sk
 		case bad != nil:
 			return errTorn
 		}
-		place++
-		e.Seq, e.Ref = places.at(e.Seq, place, e.Ref)
 		do(e)
 	}
 }
@@ -189,4 +182,44 @@ func (t *Transcript) restore(e Entry) {
 	t.links.note(e)
 	t.agents.note(e)
 	t.store.add(e, e)
+}
+
+// Decoder reads the lines of a file in turn, for who has to know where each one stands:
+// in a file that is still being written, or of which a part is looked at. The zero value
+// is not ready: use NewDecoder.
+type Decoder struct {
+	d      decoder
+	places renumbered
+	place  int
+}
+
+// NewDecoder returns a decoder of the entries that follow a header. c is as in Options.
+func NewDecoder(c Classifier) *Decoder {
+	if c == nil {
+		c = JSONRPC{}
+	}
+	return &Decoder{d: decoder{classes: c}}
+}
+
+// DecodeHeader reads the first line of a file.
+func DecodeHeader(line []byte) (Header, error) { return decodeHeader(line) }
+
+// Next reads the next line, without its newline, as Load does: an entry's Seq is its place
+// among those read. The error says why the line is no entry; it has no place then.
+func (d *Decoder) Next(line []byte) (Entry, error) {
+	e, err := d.d.entry(line)
+	if err != nil {
+		return Entry{}, err
+	}
+	d.place++
+	e.Seq, e.Ref = d.places.at(e.Seq, d.place, e.Ref)
+	return e, nil
+}
+
+// Again reads a line that Next has read, as the entry with that Seq. Ref is as the file
+// has it.
+func (d *Decoder) Again(seq int, line []byte) (Entry, error) {
+	e, err := d.d.entry(line)
+	e.Seq = seq
+	return e, err
 }

@@ -1,5 +1,5 @@
-// Package browser holds the test of report.html in a browser; ci/browser/run
-// makes the page and runs it.
+// Package browser holds the tests of report.html and of acp-test ui in a browser;
+// ci/browser/run makes a run for them.
 package browser
 
 import (
@@ -30,10 +30,22 @@ type page struct {
 
 func open(t testing.TB) *page {
 	t.Helper()
-	file, program := os.Getenv("ACP_TEST_PAGE"), os.Getenv("ACP_TEST_CHROMIUM")
-	if file == "" || program == "" {
-		t.Fatal("ci/browser/run makes the page and runs this test")
+	return at(t, (&url.URL{Scheme: "file", Path: given(t, "ACP_TEST_PAGE")}).String())
+}
+
+// given is what ci/browser/run made.
+func given(t testing.TB, name string) string {
+	t.Helper()
+	value := os.Getenv(name)
+	if value == "" {
+		t.Fatal("ci/browser/run makes a run and starts this test")
 	}
+	return value
+}
+
+func at(t testing.TB, address string) *page {
+	t.Helper()
+	program := given(t, "ACP_TEST_CHROMIUM")
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
 		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(2*time.Minute))
 	all, cancel := chromedp.NewExecAllocator(context.Background(), options...)
@@ -42,7 +54,7 @@ func open(t testing.TB) *page {
 	t.Cleanup(cancel)
 	ctx, cancel = context.WithTimeout(ctx, 4*time.Minute)
 	t.Cleanup(cancel)
-	p := &page{Context: ctx, t: t, address: (&url.URL{Scheme: "file", Path: file}).String()}
+	p := &page{Context: ctx, t: t, address: address}
 	chromedp.ListenTarget(ctx, func(e any) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -92,7 +104,23 @@ func (p *page) want(what string, got, want any) {
 	}
 }
 
-const shownRows = `document.querySelectorAll("tbody tr").length`
+// quiet says that the browser complained of nothing.
+func (p *page) quiet() {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.console) > 0 {
+		p.t.Errorf("the console says: %s", strings.Join(p.console, "\n"))
+	}
+}
+
+// visit opens the page anew at an address within it.
+func (p *page) visit(hash, until string) {
+	p.t.Helper()
+	p.do("opening "+hash, chromedp.Navigate("about:blank"), chromedp.Navigate(p.address+hash), chromedp.WaitVisible(until, chromedp.ByQuery))
+}
+
+const shownRows = `document.querySelectorAll("#scenarios tbody tr").length`
 
 func TestPage(t *testing.T) {
 	p := open(t)
@@ -102,24 +130,32 @@ func TestPage(t *testing.T) {
 	if got := p.text("h1"); !strings.Contains(got, "fail") {
 		t.Errorf("the heading says %q, want the verdict", got)
 	}
+	if got := p.text("#causes"); !strings.Contains(got, "wrong#greets") {
+		t.Errorf("the causes are %q, want the check that missed", got)
+	}
+	if got := p.text("#scenarios tbody"); !strings.Contains(got, "A greeting <b>in bold</b>.") {
+		t.Errorf("the index says %q, want the sentence of each scenario", got)
+	}
 
-	// Search and filter.
+	// Search and filter, which the address keeps.
 	p.do("searching", chromedp.SendKeys("#search", "wrong", chromedp.ByQuery))
 	p.want("rows that match", p.eval(shownRows), 1.0)
+	p.want("the address of a search", p.eval("location.hash"), "#/?search=wrong")
 	p.do("clearing the search", chromedp.SendKeys("#search", strings.Repeat(kb.Backspace, len("wrong")), chromedp.ByQuery))
 	p.want("rows after clearing", p.eval(shownRows), 3.0)
 	p.do("showing what failed", chromedp.Click("button.fail", chromedp.ByQuery))
 	p.want("rows that failed", p.eval(shownRows), 1.0)
 
-	// A click opens a scenario, another a frame.
-	p.do("opening a scenario", chromedp.Click("tbody a", chromedp.ByQuery), chromedp.WaitVisible(".row", chromedp.ByQuery))
-	p.want("the address", p.eval("location.hash"), "#/s/wrong")
-	if got := p.text(".problem"); !strings.Contains(got, "turn refusal") || !strings.Contains(got, "end_turn") {
+	// A click opens a scenario at the frame that matters, another one another frame.
+	p.do("opening a scenario", chromedp.Click("#scenarios tbody a", chromedp.ByQuery), chromedp.WaitVisible(".row.at", chromedp.ByQuery))
+	if got := p.eval("location.hash").(string); !strings.HasPrefix(got, "#/s/wrong/frames/") {
+		t.Errorf("the address is %s", got)
+	}
+	if got := p.text("#problems .problem"); !strings.Contains(got, "turn refusal") || !strings.Contains(got, "end_turn") {
 		t.Errorf("the failure says %q, want what was expected and what came", got)
 	}
-	p.do("opening a frame", chromedp.Click(".row.fail, .row", chromedp.ByQuery), chromedp.WaitVisible("pre.json", chromedp.ByQuery))
-	p.do("closing it", chromedp.Click(".row.fail, .row", chromedp.ByQuery))
-	p.want("open frames", p.eval(`document.querySelectorAll("pre.json").length`), 0.0)
+	p.do("opening a frame", chromedp.Click(".row.agent", chromedp.ByQuery), chromedp.WaitVisible(".detail .json .leaf", chromedp.ByQuery))
+	p.do("all of it opened", chromedp.Click("nav.tabs a:nth-child(3)", chromedp.ByQuery), chromedp.WaitVisible(".card", chromedp.ByQuery))
 
 	// What a hostile agent sent is text.
 	if got, _ := p.eval(`document.getElementById("app").textContent`).(string); !strings.Contains(got, "Say <script>window.hostile =") {
@@ -132,19 +168,46 @@ func TestPage(t *testing.T) {
 	p.do("going up", chromedp.KeyEvent("u"))
 	p.until(`location.hash === "#/"`)
 	p.do("going to the next failure", chromedp.KeyEvent("n"))
-	p.until(`location.hash === "#/s/wrong"`)
+	p.until(`location.hash.startsWith("#/s/wrong")`)
 
 	// A deep link leads to a frame, in a page that was just opened.
-	p.do("following a deep link", chromedp.Navigate("about:blank"), chromedp.Navigate(p.address+"#/s/one/f/4"), chromedp.WaitVisible("#f4.at", chromedp.ByQuery))
-	p.do("a link to nothing", chromedp.Navigate("about:blank"), chromedp.Navigate(p.address+"#/s/nothing"), chromedp.WaitVisible("nav", chromedp.ByQuery))
+	p.visit("#/s/one/frames/4", "#f4.at")
+	p.visit("#/s/nothing", "nav")
 	if got := p.text("body"); !strings.Contains(got, "There is no scenario nothing") {
 		t.Errorf("a link to nothing shows %q", got)
 	}
+	p.quiet()
+}
 
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.console) > 0 {
-		t.Errorf("the console says: %s", strings.Join(p.console, "\n"))
+// Each view has an address of its own, in the page that holds its data and in the one that
+// a server gives, and says what it is for.
+func TestViews(t *testing.T) {
+	for name, address := range map[string]string{"report.html": (&url.URL{Scheme: "file", Path: given(t, "ACP_TEST_PAGE")}).String(), "ui": given(t, "ACP_TEST_UI")} {
+		t.Run(name, func(t *testing.T) {
+			p := at(t, address)
+			for _, v := range []struct{ hash, wait, in, want string }{
+				{"#/s/one/frames?filter=from:agent+-kind:response", ".row.agent", ".tools [role=status]", " of "},
+				{"#/s/one/frames?filter=text~hostile", ".row", ".t-window", "window.hostile"},
+				{"#/s/one/frames?filter=colour:red", "[role=alert]", "[role=alert]", "there is no colour:"},
+				{"#/s/one/timeline", ".timeline.tall canvas", ".timeline .bar", "in view"},
+				{"#/s/one/conversation", ".card.agent", ".card.agent", "</script><script>window.hostile = 'text'</script>"},
+				{"#/s/one/state/12", ".state-view .block", ".state-view", "Open requests"},
+				{"#/s/one/compare?with=two", ".beside", ".compare .lead", "They say the same."},
+				{"#/s/one/compare?with=wrong", ".beside", ".compare .lead", "1 place differs"},
+				{"#/s/one/files", ".files pre", ".files", "window.hostile = \"stderr\""},
+			} {
+				p.visit(v.hash, v.wait)
+				if got := p.text(v.in); !strings.Contains(got, v.want) {
+					t.Errorf("%s shows %q, want %q", v.hash, got, v.want)
+				}
+			}
+			p.want("scripts that ran", p.eval("typeof window.hostile"), "undefined")
+			// The tree of a frame, and the arrow keys.
+			p.visit("#/s/one/frames/4", ".detail .json .leaf")
+			p.do("the next frame", chromedp.Focus(".t-scroll", chromedp.ByQuery), chromedp.KeyEvent(kb.ArrowDown), chromedp.WaitVisible("#f5.at", chromedp.ByQuery))
+			p.want("the address", p.eval("location.hash"), "#/s/one/frames/5")
+			p.quiet()
+		})
 	}
 }
 

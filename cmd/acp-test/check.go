@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"os"
@@ -150,12 +149,7 @@ func (h *host) openRecording(name string) (*transcript.Transcript, error) {
 		defer f.Close()
 		in = f
 	}
-	buffered := bufio.NewReaderSize(in, 64<<10)
-	of, err := h.protocolIn(buffered)
-	if err != nil {
-		return nil, err
-	}
-	t, err := of.read(buffered)
+	t, _, err := h.readSession(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -39,7 +39,7 @@ func rootCommand(h *host) *cobra.Command {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { h.explain(c, false) })
 	root.AddCommand(
 		runCommand(h), conformanceCommand(h), lintCommand(h), formatCommand(h), showCommand(h), agentsCommand(h),
-		reportCommand(h), initCommand(h),
+		reportCommand(h), uiCommand(h), initCommand(h),
 		reviewCommand(h), sweepCommand(h), matrixCommand(h), promptCommand(h),
 		fakellmCommand(h), refagentCommand(h), versionCommand(h),
 	)

@@ -1,0 +1,96 @@
+package inspector
+
+import (
+	"bytes"
+	"math"
+	"strings"
+
+	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/printable"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// What is longer is cut for a list; it is whole in the transcript, and a server gives it
+// whole when it is asked for that one entry.
+const (
+	rawLimit  = 16 << 10
+	lineLimit = 600
+)
+
+// Protocol is what the page needs to know of the protocol of a transcript.
+type Protocol struct {
+	Classifier transcript.Classifier
+	Text       golden.Renderer
+}
+
+// line is the text of an entry for people.
+func (p Protocol) line(e transcript.Entry) string {
+	return wire.Clip(printable.Text(p.Text.Line(e)), lineLimit)
+}
+
+// raw is what an entry carried, as text, and whether that was cut.
+func raw(e transcript.Entry) (text string, cut bool) {
+	text = string(bytes.ToValidUTF8(e.Raw, []byte("\ufffd")))
+	if len(text) > rawLimit {
+		return wire.Clip(text, rawLimit), true
+	}
+	return text, false
+}
+
+// label is the word that tells what an entry is: of a notification the first word of its
+// text, of another frame its method, else its kind.
+func label(e transcript.Entry, line string) string {
+	switch {
+	case e.Kind == transcript.Notification:
+		_, rest, _ := strings.Cut(line, " ")
+		word, _, _ := strings.Cut(rest, " ")
+		return word
+	case e.Method != "":
+		return e.Method
+	}
+	return string(e.Kind)
+}
+
+// record is an entry without its text: what the page knows of every one of them, so that
+// it filters and draws a million without asking.
+type record struct {
+	at                                           float64 // microseconds
+	ref, size                                    uint32
+	source, kind, method, label, session, origin uint16
+}
+
+// names are texts that many entries have in common. An entry has the number of one.
+type names struct {
+	list  []string
+	index map[string]uint16
+}
+
+// number is the number of a name. What comes when all numbers are taken is nameless.
+func (n *names) number(s string) uint16 {
+	if i, ok := n.index[s]; ok {
+		return i
+	}
+	if n.index == nil {
+		n.list, n.index = []string{""}, map[string]uint16{"": 0}
+		return n.number(s)
+	}
+	if len(n.list) > math.MaxUint16 {
+		return 0
+	}
+	i := uint16(len(n.list))
+	s = strings.Clone(wire.Clip(s, 200))
+	n.list, n.index[s] = append(n.list, s), i
+	return i
+}
+
+// record is what the page knows of an entry whose text is line.
+func (n *names) record(e transcript.Entry, line string) record {
+	size := e.Size
+	if size == 0 {
+		size = len(e.Raw)
+	}
+	return record{at: float64(e.At.Microseconds()), ref: uint32(e.Ref), size: uint32(min(size, math.MaxUint32)),
+		source: n.number(string(e.Source)), kind: n.number(string(e.Kind)), method: n.number(e.Method),
+		label: n.number(label(e, line)), session: n.number(e.Session), origin: uint16(min(e.Conn, math.MaxUint16))}
+}

@@ -1,0 +1,44 @@
+package inspector
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Pack writes the entries of a transcript, a file that r reads, as the members "rows" and
+// "names" of a JSON object, without its braces: for a page that holds its data. Entries
+// are shown by text. The error is that of the file; what stands before it is written.
+func Pack(w io.Writer, r io.Reader, p Protocol) error {
+	d := json.NewEncoder(w)
+	d.SetEscapeHTML(false)
+	var all names
+	comma := ""
+	_, _ = io.WriteString(w, `"rows":[`)
+	err := transcript.Scan(r, p.Classifier, func(e transcript.Entry) {
+		line := p.line(e)
+		is := all.record(e, line)
+		text, cut := raw(e)
+		row := []any{is.at, is.origin, is.source, is.kind, is.method, is.label, is.session, is.ref, is.size, line, text}
+		if cut {
+			row = append(row, 1)
+		}
+		_, _ = io.WriteString(w, comma)
+		_ = d.Encode(row)
+		comma = ","
+	})
+	_, _ = io.WriteString(w, `],"names":`)
+	_ = d.Encode(append([]string{}, all.list...))
+	if err != nil {
+		return fmt.Errorf("the transcript cannot be read: %w", err)
+	}
+	return nil
+}
+
+// harmlessJSON is JSON that can stand in an element of a page: nothing in it ends that.
+func harmlessJSON(text string) string {
+	return strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(text)
+}

@@ -1,0 +1,94 @@
+package inspector
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html"
+	"io"
+	"iter"
+	"strings"
+	"sync"
+
+	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/printable"
+)
+
+//go:embed page
+var files embed.FS
+
+// modules are the parts of the page's script, each behind those that it imports.
+var modules = []string{"dom", "filter", "trace", "source", "table", "timeline", "detail", "conversation", "state",
+	"compare", "actions", "overview", "scenario", "main"}
+
+// Style is the style sheet of all pages.
+func Style() string { return read("style.css") }
+
+func read(name string) string {
+	text, err := files.ReadFile("page/" + name)
+	if err != nil {
+		panic(err) // it is in the program
+	}
+	return string(text)
+}
+
+// script is all modules as one script: an import says only where a name comes from, since
+// no two modules have a name in common. A test holds both.
+var script = sync.OnceValue(func() string {
+	var b strings.Builder
+	b.WriteString("\"use strict\";\n(() => {\n")
+	for _, name := range modules {
+		b.WriteString(joined().ReplaceAllString(read(name+".js"), ""))
+	}
+	b.WriteString("})();\n")
+	return b.String()
+})
+
+var joined = lazy.Regexp(`(?m)^import [^;]*;\n|^export `)
+
+// policy allows the page its own script and style and nothing else; connect is where it
+// may connect to.
+func policy(connect string) string {
+	hash := func(s string) string {
+		sum := sha256.Sum256([]byte(s))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return "default-src 'none'; style-src " + hash(Style()) + "; script-src " + hash(script()) + "; connect-src " +
+		connect + "; base-uri 'none'; form-action 'none'"
+}
+
+// WritePage writes the page with its data in it, so that it opens from the disk. run is
+// the JSON of a run, and data what belongs to each of its results, packed: base64 of the
+// gzip of a JSON object with what Pack writes. Nothing of it can end an element.
+func WritePage(w io.Writer, title string, run []byte, data iter.Seq[string]) error {
+	b := bufio.NewWriterSize(w, 1<<16)
+	head(b, title, policy("'none'"))
+	fmt.Fprintf(b, "<script type=\"application/json\" id=\"run\">%s</script>\n", harmlessJSON(string(run)))
+	n := 0
+	for packed := range data {
+		fmt.Fprintf(b, "<script type=\"text/plain\" id=\"t%d\">%s</script>\n", n, packed)
+		n++
+	}
+	foot(b)
+	return b.Flush()
+}
+
+func head(w io.Writer, title, policy string) {
+	fmt.Fprintf(w, `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="%s">
+<title>%s</title>
+<style>%s</style>
+</head>
+<body>
+<noscript>This page needs JavaScript. The same results are in results.json and junit.xml beside it.</noscript>
+<div id="app"></div>
+`, policy, html.EscapeString(printable.Text(title)), Style())
+}
+
+func foot(w io.Writer) { fmt.Fprintf(w, "<script>%s</script>\n</body>\n</html>\n", script()) }

@@ -1,0 +1,70 @@
+import { h, fill, button, count } from "./dom.js";
+
+// align puts the lines of two texts beside each other: pairs of indexes, -1 where one has no such line.
+export function align(a, b) {
+  let start = 0, end = 0;
+  while (start < a.length && start < b.length && a[start] === b[start]) start++;
+  while (end < a.length - start && end < b.length - start && a.at(-1 - end) === b.at(-1 - end)) end++;
+  const n = a.length - start - end, m = b.length - start - end, pairs = [];
+  for (let i = 0; i < start; i++) pairs.push([i, i]);
+  if (n * m > 9e6) { // too long to align: one after the other
+    for (let i = 0; i < n; i++) pairs.push([start + i, -1]);
+    for (let j = 0; j < m; j++) pairs.push([-1, start + j]);
+  } else {
+    const w = m + 1, longest = new Uint16Array((n + 1) * w);
+    for (let i = n - 1; i >= 0; i--) for (let j = m - 1; j >= 0; j--) {
+      longest[i * w + j] = a[start + i] === b[start + j] ? longest[(i + 1) * w + j + 1] + 1 : Math.max(longest[(i + 1) * w + j], longest[i * w + j + 1]);
+    }
+    for (let i = 0, j = 0; i < n || j < m;) {
+      if (i < n && j < m && a[start + i] === b[start + j]) pairs.push([start + i++, start + j++]);
+      else if (j < m && (i === n || longest[i * w + j + 1] > longest[(i + 1) * w + j])) pairs.push([-1, start + j++]);
+      else pairs.push([start + i++, -1]);
+    }
+  }
+  for (let k = end; k > 0; k--) pairs.push([a.length - k, b.length - k]);
+  return pairs;
+}
+
+const lines = text => text.replace(/\n$/, "").split("\n");
+
+// canonical is the text of a transcript in which what may differ from run to run is masked.
+async function canonical(c, live) {
+  await c.trace();
+  return live ? c.text("canonical") : c.text("rendered");
+}
+
+// Compare shows the canonical texts of two transcripts beside each other.
+export function compare({ here, others, live, chosen, choose }) {
+  const body = h("div", {}), name = h("select", { "aria-label": "compare with", onchange: () => choose(name.value) },
+    h("option", { value: "" }, "compare with …"), others.map(o => h("option", { value: o.key, selected: o.key === chosen }, o.key)));
+  const element = h("section", { class: "compare", "aria-label": "compare", tabindex: 0 }, h("div", { class: "bar" }, name, button("next difference", () => next())), body);
+  let differences = [], at = -1;
+  const next = () => {
+    if (!differences.length) return;
+    at = (at + 1) % differences.length;
+    differences[at].scrollIntoView({ block: "center" });
+    differences[at].focus();
+  };
+  const golden = here.result && here.result.golden && here.result.golden.diff;
+  if (!chosen) {
+    fill(body, h("p", { class: "dim" }, "Ids, paths and times do not count, nor does an order that the protocol leaves open."),
+      golden ? [h("h3", {}, "Run and golden"), h("pre", { class: "diff", tabindex: 0 }, lines(golden).map(l => h("span", { class: l[0] === "+" ? "add" : l[0] === "-" && l !== "-want +got" ? "del" : "" }, l || " ")))] : null);
+    return element;
+  }
+  const other = others.find(o => o.key === chosen);
+  if (!other) { fill(body, h("p", {}, `There is no transcript ${chosen}.`)); return element; }
+  Promise.all([canonical(here, live), canonical(other, live)]).then(([x, y]) => {
+    const a = lines(x), b = lines(y), rows = align(a, b), grid = h("div", { class: "beside" }, h("b", {}, here.key), h("b", {}, other.key));
+    let run = false, some = 0;
+    for (const [i, j] of rows) {
+      const same = i >= 0 && j >= 0;
+      const l = h("code", { class: same ? "" : i >= 0 ? "del" : "gap" }, i >= 0 ? a[i] : ""), r = h("code", { class: same ? "" : j >= 0 ? "add" : "gap" }, j >= 0 ? b[j] : "");
+      if (!same) { some++; if (!run) { l.tabIndex = -1; differences.push(l); } }
+      run = !same;
+      grid.append(l, r);
+    }
+    fill(body, h("p", { class: "lead" }, some ? `${count(differences.length, "place differs", "places differ")}, in ${count(some, "line")}.` : "They say the same."), grid);
+    if (differences.length) { differences[0].classList.add("first"); next(); }
+  }, e => fill(body, h("p", { class: "error" }, String(e.message || e))));
+  return element;
+}

@@ -1,0 +1,76 @@
+import { h, fill, button, copy, lasting, clock, parsed, verdict } from "./dom.js";
+
+// tree shows JSON as a tree whose branches are made when they are opened. told gets the path of what
+// the pointer or the focus is on.
+export function tree(value, told, path = [], open = 2) {
+  const label = path.length ? h("span", { class: "key" }, path.at(-1) + ": ") : "";
+  if (value === null || typeof value !== "object") {
+    const kind = value === null ? "null" : typeof value;
+    return h("div", { class: "leaf", tabindex: -1, onmouseenter: () => told(path), onfocus: () => told(path), onclick: () => told(path) }, label,
+      h("span", { class: "j-" + kind }, kind === "string" ? JSON.stringify(value) : String(value)));
+  }
+  const list = Array.isArray(value), keys = Object.keys(value);
+  const short = list ? `[${keys.length}]` : `{${keys.slice(0, 4).join(", ")}${keys.length > 4 ? ", …" : ""}}`;
+  const box = h("details", { class: "branch" }, h("summary", { onmouseenter: () => told(path), onfocus: () => told(path) }, label, h("span", { class: "dim" }, short)));
+  let made = false;
+  const make = () => {
+    if (made) return;
+    made = true;
+    for (const k of keys.slice(0, 500)) box.append(tree(value[k], told, [...path, k], open - 1));
+    if (keys.length > 500) box.append(h("div", { class: "dim" }, `and ${keys.length - 500} more`));
+  };
+  box.addEventListener("toggle", () => box.open && make());
+  if (open > 0 || keys.length < 4 && path.length < 4) { make(); box.open = true; }
+  return box;
+}
+
+function dump(bytes) {
+  const lines = [];
+  for (let at = 0; at < Math.min(bytes.length, 16 << 10); at += 16) {
+    const part = Array.from(bytes.slice(at, at + 16));
+    lines.push(at.toString(16).padStart(6, "0") + "  " + part.map(b => b.toString(16).padStart(2, "0")).join(" ").padEnd(48) + "  " +
+      part.map(b => b >= 32 && b < 127 ? String.fromCharCode(b) : "·").join(""));
+  }
+  if (bytes.length > 16 << 10) lines.push(`… ${bytes.length} bytes`);
+  return lines.join("\n");
+}
+
+// Detail is the pane that shows one entry: what it is, what is wrong with it, its JSON and its bytes.
+export class Detail {
+  constructor({ trace, marks, link, go, extra }) {
+    Object.assign(this, { trace, marks, link, go, extra, how: "tree" });
+    this.element = h("aside", { class: "detail", "aria-label": "the selected entry" }, h("p", { class: "dim" }, "Select a frame to see all of it."));
+  }
+  async show(i) {
+    this.at = i;
+    const t = this.trace;
+    if (i < 0 || i >= t.n) return fill(this.element, h("p", { class: "dim" }, "Select a frame to see all of it."));
+    const [row] = await t.rows([i]);
+    if (this.at !== i) return;
+    let raw = row.raw;
+    if (row.cut) { raw = new TextDecoder().decode(await t.raw(i)); if (this.at !== i) return; }
+    const value = parsed(raw), where = h("output", { class: "path dim" });
+    const about = h("div", { class: "about" });
+    const told = path => { where.textContent = path.join(".") || "the whole message"; fill(about, this.extra ? this.extra(i, value, path) : []); };
+    const body = h("div", { class: "json" });
+    const bytes = new TextEncoder().encode(raw);
+    const show = async how => {
+      this.how = how;
+      for (const [k, b] of Object.entries(tabs)) b.setAttribute("aria-pressed", k === how);
+      if (how === "tree") fill(body, value === undefined ? h("pre", { tabindex: 0 }, raw) : tree(value, told));
+      else if (how === "raw") fill(body, h("pre", { tabindex: 0 }, raw));
+      else fill(body, h("pre", { tabindex: 0 }, dump(await t.raw(i))));
+    };
+    const tabs = Object.fromEntries([["tree", "JSON"], ["raw", "raw"], ["bytes", "bytes"]].map(([k, text]) => [k, button(text, () => show(k))]));
+    const pair = t.ref[i] ? ["answers", t.ref[i] - 1] : t.answer(i) ? ["answered by", t.answer(i)] : null;
+    const found = this.marks.get(i) || [];
+    fill(this.element,
+      h("h2", {}, h("a", { href: this.link(i), title: "the address of this frame" }, "#" + (i + 1)), " ", t.name("label", i) || t.name("kind", i)),
+      h("p", { class: "dim" }, [t.name("source", i) + " · " + t.name("kind", i), clock(t.at[i]) + " ms", t.size[i] + " bytes", t.sessionName(i),
+        t.origin[i] ? "process " + t.origin[i] : ""].filter(Boolean).join(" · ")),
+      pair && h("p", {}, pair[0] + " ", h("a", { href: this.link(pair[1]) }, "#" + (pair[1] + 1)), h("span", { class: "dim" }, " " + lasting(Math.abs(t.at[pair[1]] - t.at[i])) + (pair[0] === "answers" ? " before" : " later"))),
+      found.map(p => h("div", { class: "problem " + p.cls }, verdict(p.cls), " ", p.id && h("b", {}, p.id + " "), p.title, p.citation && h("blockquote", {}, p.citation))),
+      h("div", { class: "bar" }, Object.values(tabs), button("copy", () => copy(raw, "the frame"))), where, about, body);
+    show(this.how);
+  }
+}

@@ -1,0 +1,217 @@
+import { h, fill, ms, verdict, diff, folded, button, clock, copy, count, say } from "./dom.js";
+import { apply, keys } from "./filter.js";
+import { Table } from "./table.js";
+import { Timeline } from "./timeline.js";
+import { Detail } from "./detail.js";
+import { Conversation } from "./conversation.js";
+import { State } from "./state.js";
+import { compare } from "./compare.js";
+import { act, result, frames, report } from "./actions.js";
+import { link, problems, shown } from "./overview.js";
+
+const views = ["frames", "timeline", "conversation", "state", "compare", "files"];
+
+// Scenario is the page of one transcript. What is selected, the view and the filter are in the address.
+export class Scenario {
+  constructor(c, data, navigation) {
+    Object.assign(this, { c, data, navigation, marks: new Map(), key: c.key, shownRows: null });
+    this.found = problems(c.result);
+    this.place = h("div", { class: "work" }, h("p", { class: "dim" }, "opening…"));
+    this.causes = h("div", { id: "problems" });
+    this.element = [navigation(""), this.head(), this.causes, this.place];
+    this.showProblems();
+  }
+  head() {
+    const r = this.c.result;
+    return h("header", { class: "head" }, h("h1", {}, verdict(shown(r)), " ", r && r.title || this.c.key), h("div", { class: "dim" },
+      [r && r.title && this.c.key, r && r.file, r && ms(r.duration_ns), r && count(r.frames, "frame"), r && (r.tags || []).join(" ")].filter(Boolean).join(" · ")), this.tools = h("div", { class: "bar" }));
+  }
+  showProblems() {
+    const r = this.c.result || {};
+    this.marks.clear();
+    for (const p of this.found) for (const seq of p.entries) this.marks.set(seq - 1, [...(this.marks.get(seq - 1) || []), p]);
+    const most = 5, one = p => h("div", { class: "problem " + p.cls }, h("div", {}, verdict(p.cls), " ", p.id && h("b", {}, p.id), " ", p.title,
+      p.entries.map(seq => [" ", h("a", { href: this.link(seq - 1) }, "#" + seq)])), (p.parts.length > 0 || p.below.some(Boolean)) && h("details", { open: this.found.length < 3 }, h("summary", {}, "what was expected, and where"), h("dl", {}, p.parts), p.below));
+    const late = this.found.slice(most);
+    fill(this.causes, this.found.slice(0, most).map(one), late.length > 0 && h("details", {}, h("summary", {}, `${late.length} more`), late.map(one)),
+      (r.checks || []).length > 0 && h("details", {}, h("summary", {}, count(r.checks.length, "check")), h("table", {}, r.checks.map(c => h("tr", {}, h("td", {}, verdict(c.not_reached ? "fail" : c.verdict)), h("td", {}, c.slug), h("td", {}, c.title), h("td", { class: "wide dim" }, (c.requirements || []).join(" ")))))),
+      (r.notes || []).length > 0 && h("ul", {}, r.notes.map(n => h("li", {}, n))));
+  }
+  link(i, more) { return link(this.c.key, (more || {}).view || this.view || "frames", i >= 0 ? i + 1 : 0, { filter: this.filter, with: this.other, ...(more || {}), view: "" }); }
+
+  async open() {
+    let t;
+    try { t = await this.c.trace(); } catch (e) { return fill(this.place, h("p", { class: "error" }, "The transcript cannot be opened: " + e.message)); }
+    this.trace = t;
+    const select = i => { location.hash = this.link(i); };
+    const made = { trace: t, marks: this.marks, link: i => this.link(i), select };
+    this.timeline = new Timeline(made);
+    this.detail = new Detail({ ...made, extra: this.data.about });
+    this.conversation = new Conversation(made);
+    this.state = new State(made);
+    this.table = new Table({ label: "frames", height: 26, row: k => this.row(k) });
+    this.table.following = this.c.live;
+    this.table.element.addEventListener("keydown", e => this.keyed(e));
+    this.query = h("input", { type: "search", id: "filter", "aria-label": "filter frames", placeholder: "from:agent method:session/update text~word session:s1", spellcheck: "false", onchange: () => this.refilter(), oninput: () => { clearTimeout(this.typing); this.typing = setTimeout(() => this.refilter(), 250); } });
+    this.size = h("span", { class: "dim", role: "status" });
+    this.wrong = h("span", { class: "error", role: "alert" });
+    this.body = h("div", { class: "view" });
+    this.tabs = h("nav", { class: "tabs", "aria-label": "views" });
+    const help = h("details", { class: "help" }, h("summary", {}, "filter language"), h("dl", {}, Object.entries(keys).map(([k, v]) => [h("dt", {}, k + ":"), h("dd", {}, v)]), h("dt", {}, "text~"), h("dd", {}, "words in the message; a word alone is the same. - in front negates, commas list, * is anything")));
+    fill(this.place, t.problem && h("p", { class: "warn" }, t.problem), this.timeline.element, this.tabs, h("div", { class: "panes" }, this.body, this.detail.element));
+    this.framesView = [h("div", { class: "tools" }, this.query, this.size, this.wrong), help, this.table.element];
+    this.buttons();
+    const heard = what => {
+      if (what === "texts") return this.table.refresh();
+      if (what === "runs") return dispatchEvent(new Event("runs"));
+      this.grown();
+    };
+    t.listeners.add(heard);
+    this.leave = () => { t.listeners.delete(heard); if (this.c.close) this.c.close(); };
+    this.grown();
+    this.to(this.asked);
+    if (!this.c.result && this.c.judged) this.judge();
+  }
+  async grown() {
+    this.timeline.grown();
+    if (this.filter) await this.runFilter();
+    else this.sized();
+    if (this.view === "conversation") this.conversation.show(this.at);
+    if (this.view === "state") this.state.show(this.at);
+    if (!this.c.result && this.c.judged && !this.trace.more) { clearTimeout(this.judging); this.judging = setTimeout(() => this.judge(), 1000); }
+  }
+  async judge() {
+    if (this.trace.n > 60000) return; // it takes too long to be done again and again
+    try {
+      const r = await this.c.judged();
+      this.found = problems(r);
+      this.showProblems();
+      this.timeline.draw();
+      this.table.refresh();
+    } catch { /* a transcript that is not whole yet is judged when it has grown */ }
+  }
+  buttons() {
+    const selection = () => this.shownRows || Uint32Array.from({ length: Math.min(this.trace.n, 2000) }, (_, i) => i);
+    const can = name => this.data.actions.includes(name), r = this.c.result, about = { source: this.c.source, file: this.c.file };
+    const [a, b] = [() => this.timeline.inView()[0] + 1, () => this.timeline.inView()[1]];
+    fill(this.tools,
+      button("copy frames", async () => copy(await frames(this.trace, selection()), "frames"), { title: "the frames that the filter takes" }),
+      button("bug report", async () => result("Bug report", await report(this.c, this.trace, this.found))),
+      r && r.rerun && button("copy command", () => copy(r.rerun, "the command")),
+      can("scenario") && button("make a scenario", async () => { const made = await act("scenario", { ...about, from: a(), to: b() }); result("Scenario", made.text, made.left && h("p", { class: "warn" }, made.left.map(l => "Left out: " + l + " "))); }, { title: "of the turns that the timeline shows" }),
+      can("rerun") && r && r.rerun && button("run again", () => this.command("rerun", { ...about, id: r.id })),
+      can("reduce") && this.found.length > 0 && button("reduce", () => this.command("reduce", about)),
+      can("update") && r && r.golden && r.golden.state === "differs" && button("update the golden", () => this.command("update", { ...about, id: r.id })));
+  }
+  async command(name, body) {
+    say("this takes a moment");
+    const made = await act(name, body);
+    result(made.title || name, made.text);
+  }
+
+  // to shows what an address asks for.
+  to({ view, seq, filter, other }) {
+    this.asked = { view, seq, filter, other };
+    if (!this.trace) return;
+    const was = this.view;
+    this.view = views.includes(view) ? view : "frames";
+    this.at = seq ? Math.min(seq, this.trace.n) - 1 : -1;
+    const changed = this.filter !== (filter || "") || this.other !== (other || "");
+    this.filter = filter || "", this.other = other || "";
+    fill(this.tabs, views.map(v => h("a", { href: this.link(this.at, { view: v }), "aria-current": v === this.view ? "page" : null }, v)));
+    this.timeline.element.classList.toggle("tall", this.view === "timeline");
+    if (was !== this.view || changed) this.switch(changed || was !== this.view);
+    if (changed || !was) { if (document.activeElement !== this.query) this.query.value = this.filter; this.runFilter(); }
+    this.timeline.choose(this.at);
+    this.detail.show(this.at);
+    this.choose();
+    if (this.view === "conversation") this.conversation.show(this.at);
+    if (this.view === "state") this.state.show(this.at);
+  }
+  switch() {
+    switch (this.view) {
+      case "frames": fill(this.body, this.framesView); this.table.measure(); break;
+      case "timeline": fill(this.body); break;
+      case "conversation": fill(this.body, this.conversation.element); break;
+      case "state": fill(this.body, this.state.element); break;
+      case "compare": fill(this.body, compare({ here: this.c, others: this.data.cases.filter(c => c !== this.c && c.file !== null), live: this.data.live, chosen: this.other, choose: key => { location.hash = this.link(this.at, { with: key }); } })); break;
+      case "files": this.files();
+    }
+  }
+  async files() {
+    const t = this.trace, list = [];
+    for (let i = 0; i < t.n && list.length < 2000; i++) if (t.name("source", i) === "stderr") list.push(i);
+    const stderr = (await t.rows(list)).map(r => r.raw).join(""), [rendered, workspace] = [await this.c.text("rendered"), await this.c.text("workspace")];
+    fill(this.body, h("section", { class: "files", "aria-label": "files", tabindex: 0 }, folded("stderr", stderr), folded("workspace, before and after", workspace, diff), folded("as a golden", rendered),
+      !stderr && !rendered && !workspace && h("p", { class: "dim" }, "The run kept no more than the transcript.")));
+    for (const d of this.body.querySelectorAll("details")) d.open = true;
+  }
+  refilter() {
+    clearTimeout(this.typing);
+    if (this.query.value.trim() === this.filter) return;
+    history.replaceState(null, "", link(this.c.key, "frames", this.at + 1, { filter: this.query.value.trim() }));
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  }
+  async runFilter() {
+    const asked = this.filter;
+    try {
+      const rows = await apply(asked, this.trace, this.marks);
+      if (asked !== this.filter) return;
+      this.shownRows = rows;
+      fill(this.wrong);
+    } catch (e) {
+      fill(this.wrong, e.message);
+      return;
+    }
+    this.table.refresh();
+    this.sized();
+    this.choose();
+  }
+  sized() {
+    const n = this.shownRows ? this.shownRows.length : this.trace.n;
+    this.table.setCount(n);
+    this.size.textContent = (this.shownRows ? n.toLocaleString("en") + " of " : "") + this.trace.n.toLocaleString("en") + (this.trace.more && this.data.live ? " so far" : " entries");
+  }
+  index(k) { return this.shownRows ? this.shownRows[k] : k; }
+  rowOf(i) {
+    if (!this.shownRows) return i;
+    let a = 0, b = this.shownRows.length;
+    while (a < b) { const m = (a + b) >> 1; if (this.shownRows[m] < i) a = m + 1; else b = m; }
+    return a;
+  }
+  row(k) {
+    const i = this.index(k), t = this.trace, text = t.row(i), source = t.name("source", i), hits = this.marks.get(i) || [];
+    const arrow = source === "editor" ? "→" : source === "agent" ? "←" : "·";
+    return h("div", { class: `row ${source} ${hits.length ? hits[0].cls : ""}${i === this.at ? " at" : ""}`, id: "f" + (i + 1), role: "row", "aria-rowindex": k + 1, "aria-selected": i === this.at, onclick: () => { location.hash = this.link(i); } },
+      h("span", { class: "num", role: "gridcell" }, String(i + 1)), h("time", { role: "gridcell" }, clock(t.at[i])), h("span", { class: "who", role: "gridcell" }, source),
+      h("span", { class: "sess", role: "gridcell" }, t.sessionName(i)),
+      h("span", { class: "msg", role: "gridcell" }, h("i", { "aria-hidden": "true" }, arrow), text ? text.line.replace(/^(-->|<--) /, "") : t.name("label", i) + " …"),
+      h("span", { class: "pin", role: "gridcell" }, hits.length ? "▲ " + hits.map(p => p.id || p.title).join(", ") : ""));
+  }
+  choose() {
+    if (!this.table) return;
+    for (const e of this.table.body.children) {
+      const at = e.id === "f" + (this.at + 1);
+      e.classList.toggle("at", at);
+      e.setAttribute("aria-selected", at);
+    }
+    if (this.at >= 0) {
+      this.table.show(this.rowOf(this.at));
+      this.table.element.setAttribute("aria-activedescendant", "f" + (this.at + 1));
+    }
+  }
+  keyed(e) {
+    const k = this.at < 0 ? -1 : this.rowOf(this.at), last = this.table.count - 1, page = Math.floor(this.table.visible()) - 1;
+    const next = { ArrowDown: k + 1, j: k + 1, ArrowUp: k - 1, k: k - 1, PageDown: k + page, PageUp: k - page, Home: 0, End: last }[e.key];
+    if (next === undefined || e.ctrlKey || e.metaKey || e.altKey) return;
+    e.preventDefault();
+    e.stopPropagation();
+    history.replaceState(null, "", this.link(this.index(Math.max(0, Math.min(next, last)))));
+    dispatchEvent(new HashChangeEvent("hashchange"));
+  }
+  // problem goes to the next entry with a finding.
+  problem() {
+    const all = [...this.marks.keys()].sort((a, b) => a - b);
+    if (all.length) location.hash = this.link(all.find(i => i > this.at) ?? all[0]);
+  }
+}

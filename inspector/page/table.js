@@ -1,0 +1,80 @@
+import { h } from "./dom.js";
+
+// A table of any number of rows of one height: only those that are seen exist. Browsers do not scroll
+// more than some million pixels, so beyond that the bar moves by more than it shows and the wheel by rows.
+const tallest = 8e6;
+
+export class Table {
+  constructor({ label, height, row, columns }) {
+    Object.assign(this, { height, row, count: 0, top: 0, made: new Map() });
+    this.body = h("div", { class: "t-window", role: "rowgroup" });
+    this.spacer = h("div", { class: "t-spacer", role: "presentation" });
+    this.header = columns && h("div", { class: "t-head", role: "row" }, columns.map(c => h("span", { role: "columnheader", class: "c-" + c.replace(/\W/g, "") }, c)));
+    this.element = h("div", { class: "t-scroll", role: "grid", tabindex: 0, "aria-label": label }, this.body, this.spacer);
+    this.element.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    this.element.addEventListener("wheel", e => this.wheeled(e), { passive: false });
+    this.resized = new ResizeObserver(() => this.measure());
+    this.resized.observe(this.element);
+  }
+  visible() { return this.view / this.height; }
+  last() { return Math.max(0, this.count - this.visible()); }
+  measure() {
+    this.view = this.element.clientHeight || 400;
+    const full = Math.min(this.count * this.height, tallest);
+    this.body.style.height = this.view + "px";
+    this.spacer.style.height = Math.max(0, full - this.view) + "px";
+    this.reach = Math.max(1, full - this.view);
+    this.element.setAttribute("aria-rowcount", this.count);
+    this.go(this.top);
+  }
+  setCount(n) {
+    const follow = this.following && this.top >= this.last() - 1.5;
+    this.count = n;
+    this.measure();
+    if (follow) this.go(this.last());
+  }
+  go(top) {
+    this.top = Math.max(0, Math.min(top, this.last()));
+    this.place = Math.round(this.last() ? this.top / this.last() * this.reach : 0);
+    if (Math.abs(this.element.scrollTop - this.place) > 1) this.element.scrollTop = this.place;
+    this.draw();
+  }
+  scrolled() {
+    const at = this.element.scrollTop;
+    if (Math.abs(at - this.place) <= 1) return;
+    this.place = at;
+    this.top = Math.max(0, Math.min(at / this.reach * this.last(), this.last()));
+    this.draw();
+  }
+  wheeled(e) {
+    if (this.count * this.height <= tallest || e.ctrlKey) return;
+    e.preventDefault();
+    this.go(this.top + (e.deltaMode ? e.deltaY : e.deltaY / this.height));
+  }
+  show(i) {
+    if (i < this.top || i > this.top + this.visible() - 1) this.go(i - this.visible() / 2 + .5);
+    else this.draw();
+  }
+  draw() {
+    if (this.due) return;
+    this.due = requestAnimationFrame(() => { this.due = 0; this.paint(); });
+  }
+  refresh() {
+    for (const e of this.made.values()) e.remove();
+    this.made.clear();
+    this.draw();
+  }
+  paint() {
+    const from = Math.floor(this.top), to = Math.min(this.count, Math.ceil(this.top + this.visible()) + 1);
+    for (const [i, e] of this.made) if (i < from || i >= to) { e.remove(); this.made.delete(i); }
+    for (let i = from; i < to; i++) {
+      let e = this.made.get(i);
+      if (!e) {
+        e = this.row(i);
+        this.made.set(i, e);
+        this.body.append(e);
+      }
+      e.style.transform = `translateY(${(i - this.top) * this.height}px)`;
+    }
+  }
+}

@@ -1,0 +1,208 @@
+package inspector
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// trace is a transcript as a server knows it: where each entry stands in the file, and
+// what the page knows of it. The file may still be written; one that takes its place
+// begins a new trace, of a later generation.
+type trace struct {
+	open     func() (*os.File, error)
+	protocol func(version string) Protocol
+
+	mu         sync.Mutex
+	file       *os.File
+	generation int
+	head       transcript.Header
+	of         Protocol
+	decoder    *transcript.Decoder
+	end        int64 // of the last whole line
+	starts     []int64
+	records    []record
+	names      names
+	skipped    int    // lines that are no entries
+	problem    string // why the file cannot be read
+	atEnd      bool
+	rest       []byte // the beginning of a line that is not whole
+}
+
+// chunk is how much of a file is read at a time.
+const chunk = 1 << 20
+
+// grow reads what the file has got since the last time, for as long as that may take.
+func (t *trace) grow(budget time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.renew(); err != nil {
+		t.problem = err.Error()
+		return
+	}
+	t.problem, t.atEnd = "", false
+	until := time.Now().Add(budget)
+	buf := make([]byte, chunk)
+	for !t.atEnd && (len(t.records) == 0 || time.Now().Before(until)) {
+		n, err := t.file.ReadAt(buf, t.end+int64(len(t.rest)))
+		t.take(buf[:n])
+		switch {
+		case errors.Is(err, io.EOF):
+			t.atEnd = true
+		case err != nil:
+			t.problem, t.atEnd = err.Error(), true
+		}
+		if t.problem != "" {
+			return
+		}
+	}
+}
+
+// renew opens the file, and opens it again where another one has taken its place.
+func (t *trace) renew() error {
+	next, err := t.open()
+	if err != nil {
+		return err
+	}
+	is, err := next.Stat()
+	if err == nil && t.file != nil {
+		was, failed := t.file.Stat()
+		if failed == nil && os.SameFile(was, is) && is.Size() >= t.end {
+			return next.Close()
+		}
+	}
+	if err != nil {
+		return errors.Join(err, next.Close())
+	}
+	if t.file != nil {
+		t.file.Close() // it was only read
+	}
+	t.file, t.generation = next, t.generation+1
+	t.decoder, t.end, t.starts, t.records, t.names, t.skipped, t.rest = nil, 0, nil, nil, names{}, 0, nil
+	return nil
+}
+
+// take reads the lines in what follows in the file.
+func (t *trace) take(b []byte) {
+	if len(t.rest) > 0 {
+		b = append(t.rest, b...)
+	}
+	for {
+		i := bytes.IndexByte(b, '\n')
+		if i < 0 {
+			break
+		}
+		t.line(b[:i])
+		t.end += int64(i) + 1
+		b = b[i+1:]
+		if t.problem != "" {
+			return
+		}
+	}
+	t.rest = bytes.Clone(b)
+}
+
+func (t *trace) line(line []byte) {
+	if t.decoder == nil {
+		head, err := transcript.DecodeHeader(line)
+		if err != nil {
+			t.problem = err.Error()
+			return
+		}
+		t.head, t.of = head, t.protocol(head.Protocol)
+		t.decoder = transcript.NewDecoder(t.of.Classifier)
+		return
+	}
+	e, err := t.decoder.Next(line)
+	if err != nil {
+		t.skipped++
+		return
+	}
+	text := ""
+	if e.Kind == transcript.Notification {
+		text = t.of.Text.Line(e) // its label is a word of it
+	}
+	t.starts = append(t.starts, t.end)
+	t.records = append(t.records, t.names.record(e, text))
+}
+
+// length is the number of entries that are known.
+func (t *trace) length() (n, generation int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.records), t.generation
+}
+
+// entry reads one entry again.
+func (t *trace) entry(seq int) (transcript.Entry, Protocol, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if seq < 1 || seq > len(t.starts) {
+		return transcript.Entry{}, t.of, errors.New("there is no such entry")
+	}
+	from, to := t.starts[seq-1], t.end
+	if seq < len(t.starts) {
+		to = t.starts[seq]
+	}
+	buf := make([]byte, to-from)
+	if _, err := t.file.ReadAt(buf, from); err != nil {
+		return transcript.Entry{}, t.of, err
+	}
+	line, _, _ := bytes.Cut(buf, []byte("\n"))
+	e, err := t.decoder.Again(seq, line)
+	e.Ref = int(t.records[seq-1].ref)
+	return e, t.of, err
+}
+
+// find returns the entries whose line in the file has a text, whatever its case.
+func (t *trace) find(text string) []uint32 {
+	t.mu.Lock()
+	file, end, starts := t.file, t.end, t.starts
+	t.mu.Unlock()
+	needle := bytes.ToLower([]byte(text))
+	var found []uint32
+	for first := 0; first < len(starts); {
+		last := first + 1 // the lines of one chunk
+		for last < len(starts) && starts[last]-starts[first] < chunk {
+			last++
+		}
+		to := end
+		if last < len(starts) {
+			to = starts[last]
+		}
+		buf := make([]byte, to-starts[first])
+		if _, err := file.ReadAt(buf, starts[first]); err != nil {
+			return found
+		}
+		low := bytes.ToLower(buf)
+		if len(low) != len(buf) {
+			low = buf // what has another length in lower case is searched as it is
+		}
+		for i := first; i < last; i++ {
+			upTo := to
+			if i+1 < len(starts) {
+				upTo = starts[i+1]
+			}
+			line := low[starts[i]-starts[first] : upTo-starts[first]]
+			if bytes.Contains(line[max(bytes.Index(line, []byte(`"from":`)), 0):], needle) {
+				found = append(found, uint32(i+1))
+			}
+		}
+		first = last
+	}
+	return found
+}
+
+// close lets go of the file.
+func (t *trace) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.file != nil {
+		t.file.Close() // it was only read
+	}
+}
