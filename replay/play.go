@@ -108,7 +108,6 @@ type playing struct {
 	sessions map[string]string  // recorded name of a live session
 	sending  *act               // which becomes an entry now
 	sent     map[int]*act       // by live Seq
-	items    map[string]int     // items so far, by turn
 	extras   []transcript.Entry // requests that the recording has nothing for
 	gone     bool
 }
@@ -116,7 +115,7 @@ type playing struct {
 func (s *playing) connection(ctx context.Context, conn int) error {
 	s.mu.Lock()
 	s.score, s.count = newScore(s.Protocol, s.Recording, s.Gates, conn, s.Mode), newTally(s.Protocol)
-	s.sent, s.items, s.gone = map[int]*act{}, map[string]int{}, false
+	s.sent, s.gone = map[int]*act{}, false
 	s.mu.Unlock()
 	agent, err := s.Start(ctx, conn)
 	if err != nil {
@@ -286,25 +285,7 @@ func (s *playing) void(a *act) bool {
 	if a.answers == 0 || q == nil || q.live != 0 {
 		return false
 	}
-	turn := s.turnOfRequest(q)
-	return turn != "" && s.count.over[turn]
-}
-
-// turnOfRequest is the turn in which the recorded agent asked.
-func (s *playing) turnOfRequest(q *asked) string {
-	n := 0
-	for _, a := range s.score.acts {
-		if a.entry.Seq > q.entry.Seq {
-			break
-		}
-		if isPrompt(s.Protocol, a.entry) && a.lane == q.entry.Session {
-			n++
-		}
-	}
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("turn %d of %s", n, q.entry.Session)
+	return q.turn != "" && s.count.over[q.turn]
 }
 
 // do does an act: most send a frame.
@@ -468,7 +449,7 @@ func (s *playing) lacking() (what string, answer bool) {
 		if s.count.counts[key] >= s.score.total[key] {
 			continue
 		}
-		if isResponseKey(key) {
+		if isEndKey(key) {
 			return key, true
 		}
 		if what == "" {

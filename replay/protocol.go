@@ -20,6 +20,8 @@ import (
 type Protocol interface {
 	serve.Protocol
 	transcript.Classifier
+	// Version is what the headers of transcripts say.
+	Version() string
 	// Facts returns what a frame means to a replay.
 	Facts(e transcript.Entry) Facts
 	// About returns what a request of the agent is about: two of a method that

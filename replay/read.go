@@ -94,7 +94,7 @@ type importer struct {
 
 func newImporter(p Protocol, h transcript.Header) (*importer, error) {
 	i := &importer{clock: time.Unix(0, 0), guess: guesser{protocol: p}}
-	h.Protocol = "1"
+	h.Protocol = p.Version()
 	var err error
 	i.t, err = transcript.New(h,
 		transcript.Options{Classifier: p, Now: func() time.Time { return i.clock }})

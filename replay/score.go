@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,7 +53,8 @@ type act struct {
 // connection, what each act waited for, and what the agent did in all.
 type score struct {
 	acts     []*act
-	requests []*asked // of the agent
+	requests []*asked            // of the agent
+	items    map[string][]string // ids of what the agent opened, by turnKey
 	total    map[string]int
 	conn     int
 }
@@ -61,25 +63,35 @@ type score struct {
 type asked struct {
 	entry  transcript.Entry
 	about  string
-	answer *act // nil: never answered
-	live   int  // Seq of the live request that took its place; 0: none did
+	turn   string // in which it was asked, as turnKey names it; "" if in none
+	answer *act   // nil: never answered
+	live   int    // Seq of the live request that took its place; 0: none did
 }
 
 // tally counts what an agent did. Its keys mean the same in a recording and in
 // a replay of it: sessions and requests go by their recorded names.
 type tally struct {
 	protocol Protocol
-	counts   map[string]int
-	turns    map[string]int    // prompts so far, by session
-	loads    map[string]int    // loads so far, by session
-	phases   map[string]string // what a session is in, by session
-	latest   map[string]string // the newest kind of content in that phase
-	over     map[string]bool   // turns that have ended, by turnKey
-	prompt   map[int]string    // turnKey of prompts, by Seq of the act's recorded entry
+	// queues says that a turn may end in another way than with the response to its prompt:
+	// then a prompt that is sent meanwhile waits for its end.
+	queues  bool
+	running map[string]int   // the Seq of the prompt whose turn it is, by session
+	waiting map[string][]int // prompts that wait for that, by session
+
+	counts map[string]int
+	turns  map[string]int    // prompts so far, by session
+	loads  map[string]int    // loads so far, by session
+	phases map[string]string // what a session is in, by session
+	latest map[string]string // the newest kind of content in that phase
+	over   map[string]bool   // turns that have ended, by turnKey
+	prompt map[int]string    // turnKey of prompts, by Seq of the act's recorded entry
+	items  map[string]bool   // what the agent opened, by session and id
 }
 
 func newTally(p Protocol) *tally {
-	return &tally{protocol: p, counts: map[string]int{}, turns: map[string]int{}, loads: map[string]int{},
+	_, queues := p.(transcript.Completer)
+	return &tally{protocol: p, queues: queues, running: map[string]int{}, waiting: map[string][]int{},
+		counts: map[string]int{}, items: map[string]bool{}, turns: map[string]int{}, loads: map[string]int{},
 		phases: map[string]string{},
 		latest: map[string]string{}, over: map[string]bool{}, prompt: map[int]string{}}
 }
@@ -93,16 +105,43 @@ func (t *tally) turnKey(session string) string {
 	return fmt.Sprintf("turn %d of %s", t.turns[session], session)
 }
 
+// current is the turn a session is in, or was in last; "" before the first.
+func (t *tally) current(session string) string {
+	if t.turns[session] == 0 {
+		return ""
+	}
+	return t.turnKey(session)
+}
+
 // sent notes a request of the editor, as it is recorded.
 func (t *tally) sent(session string, e transcript.Entry) {
-	if _, prompt := t.protocol.Prompt(e); prompt {
-		t.turns[session]++
-		t.prompt[e.Seq] = t.turnKey(session)
-		t.enter(session, t.turnKey(session))
+	_, prompt := t.protocol.Prompt(e)
+	if prompt && t.queues && t.running[session] > 0 {
+		t.waiting[session] = append(t.waiting[session], e.Seq)
+	} else if prompt {
+		t.begin(session, e.Seq)
 	} else if t.protocol.Facts(e).Loads {
 		t.loads[session]++
 		t.enter(session, fmt.Sprintf("load %d of %s", t.loads[session], session))
 	}
+}
+
+// begin begins the turn of the recorded prompt seq.
+func (t *tally) begin(session string, seq int) {
+	t.turns[session]++
+	t.prompt[seq], t.running[session] = t.turnKey(session), seq
+	t.enter(session, t.turnKey(session))
+}
+
+// opens returns what a frame opens in a session, "" if it does not or did before.
+func (t *tally) opens(session string, e transcript.Entry) string {
+	item := t.protocol.Facts(e).Item
+	key := session + " " + item
+	if item == "" || t.items[key] {
+		return ""
+	}
+	t.items[key] = true
+	return item
 }
 
 // strayKey is the key of responses that answer no request.
@@ -111,15 +150,47 @@ const strayKey = "a response to no request"
 // responseKey is the key of the response to the recorded request seq.
 func responseKey(seq int) string { return fmt.Sprintf("the response to #%d", seq) }
 
-// answered notes the response to the recorded request seq.
-func (t *tally) answered(seq int) {
+// endKey is the key of what completes the recorded request seq, other than its response.
+func endKey(seq int) string { return fmt.Sprintf("the end of #%d", seq) }
+
+// answered notes the response to the recorded request seq. It is the end of a turn, unless
+// the protocol has another one for that.
+func (t *tally) answered(seq int, e transcript.Entry) {
 	t.counts[responseKey(seq)]++
-	if turn := t.prompt[seq]; turn != "" {
-		t.over[turn] = true
-		for session, phase := range t.phases {
-			if phase == turn {
-				t.enter(session, "the time after "+turn)
-			}
+	if !t.queues || e.JSON().Get("error").Exists() {
+		t.end(seq)
+	}
+}
+
+// completed notes what completes the recorded request seq, other than its response.
+func (t *tally) completed(seq int) {
+	t.counts[endKey(seq)]++
+	t.end(seq)
+}
+
+// end ends the turn of the recorded request seq, if it is a prompt. Of those that wait, the
+// ones that were answered meanwhile were part of it.
+func (t *tally) end(seq int) {
+	for session, list := range t.waiting {
+		t.waiting[session] = slices.DeleteFunc(list, func(n int) bool { return n == seq })
+	}
+	turn := t.prompt[seq]
+	if turn == "" {
+		return
+	}
+	t.over[turn] = true
+	for session, phase := range t.phases {
+		if phase == turn {
+			t.enter(session, "the time after "+turn)
+		}
+		if t.running[session] != seq {
+			continue
+		}
+		t.running[session] = 0
+		rest := slices.DeleteFunc(t.waiting[session], func(n int) bool { return t.counts[responseKey(n)] > 0 })
+		if t.waiting[session] = rest; len(rest) > 0 {
+			t.waiting[session] = rest[1:]
+			t.begin(session, rest[0])
 		}
 	}
 }
@@ -152,7 +223,7 @@ func (t *tally) key(session string, e transcript.Entry) string {
 
 // newScore reads the part of a recording that belongs to one connection.
 func newScore(p Protocol, t *transcript.Transcript, gates []fakellm.RecordedGate, conn int, mode Mode) *score {
-	s := &score{conn: conn}
+	s := &score{conn: conn, items: map[string][]string{}}
 	count := newTally(p)
 	open := map[int]*asked{}
 	state := map[string]bool{} // keys of state updates
@@ -180,11 +251,14 @@ func newScore(p Protocol, t *transcript.Transcript, gates []fakellm.RecordedGate
 		switch {
 		case e.Source == transcript.Agent && e.Kind == transcript.Response:
 			if e.Ref > 0 {
-				count.answered(e.Ref)
+				count.answered(e.Ref, e)
 				owner[responseKey(e.Ref)] = p.Facts(e).Lane
 			} else {
 				count.counts[strayKey]++
 			}
+		case e.Source == transcript.Agent && completes(e):
+			count.completed(e.Ref)
+			owner[endKey(e.Ref)] = e.Session
 		case e.Source == transcript.Agent && e.Kind != transcript.Malformed:
 			key := count.key(e.Session, e)
 			count.came(e.Session, e)
@@ -195,8 +269,12 @@ func newScore(p Protocol, t *transcript.Transcript, gates []fakellm.RecordedGate
 				chunk[key] = true
 				owner[count.messageKey(e.Session, f)] = e.Session
 			}
+			if item := count.opens(e.Session, e); item != "" {
+				turn := count.turnKey(e.Session)
+				s.items[turn] = append(s.items[turn], item)
+			}
 			if e.Kind == transcript.Request {
-				a := &asked{entry: e, about: p.About(e)}
+				a := &asked{entry: e, about: p.About(e), turn: count.current(e.Session)}
 				open[e.Seq] = a
 				s.requests = append(s.requests, a)
 			}
@@ -242,7 +320,7 @@ func (a *act) wait(mode Mode, count *tally, owner map[string]string, state, chun
 		mode = Strict
 	}
 	for key, n := range count.counts {
-		response := isResponseKey(key)
+		response := isEndKey(key)
 		mine := owner[key] == a.lane || owner[key] == "" || a.lane == "" && mode == Ordered
 		now := strings.HasSuffix(key, phase) || a.lane == ""
 		switch {
@@ -276,4 +354,11 @@ func (a *act) reach(gates []fakellm.RecordedGate) {
 	}
 }
 
-func isResponseKey(key string) bool { return strings.HasPrefix(key, "the response to ") }
+// isEndKey tells the keys of what a request of the editor gets: its response, and what else
+// completes it.
+func isEndKey(key string) bool {
+	return strings.HasPrefix(key, "the response to ") || strings.HasPrefix(key, "the end of ")
+}
+
+// completes reports whether a frame completes a request, and is not its response.
+func completes(e transcript.Entry) bool { return e.Kind == transcript.Notification && e.Ref > 0 }

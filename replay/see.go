@@ -39,6 +39,10 @@ func (s *playing) see(e transcript.Entry) {
 		} else {
 			s.count.counts[strayKey]++
 		}
+	case completes(e):
+		if a := s.sent[e.Ref]; a != nil {
+			s.count.completed(a.entry.Seq)
+		}
 	case e.Kind != transcript.Malformed:
 		session := s.recorded(e.Session)
 		s.learn(session, e)
@@ -75,38 +79,19 @@ func (s *playing) response(a *act, e transcript.Entry) {
 			}
 		}
 	}
-	s.count.answered(a.entry.Seq)
+	s.count.answered(a.entry.Seq, e)
 }
 
 // learn binds the ids of items: the n-th of a turn is the n-th recorded.
 func (s *playing) learn(session string, e transcript.Entry) {
-	live := s.Protocol.Facts(e).Item
+	live := s.count.opens(session, e)
 	if live == "" {
 		return
 	}
 	turn := s.count.turnKey(session)
-	s.items[turn]++
-	if then := s.recordedItem(session, s.count.turns[session], s.items[turn]); then != "" {
-		s.names.names[then] = live
+	if then := s.score.items[turn]; len(then) > 0 {
+		s.names.names[then[0]], s.score.items[turn] = live, then[1:]
 	}
-}
-
-func (s *playing) recordedItem(session string, turn, nth int) string {
-	turns := 0
-	for e := range s.Recording.All() {
-		switch {
-		case e.Session != session || e.Conn != s.score.conn:
-		case e.Source == transcript.Editor && isPrompt(s.Protocol, e):
-			turns++
-		case turns == turn:
-			if item := s.Protocol.Facts(e).Item; item != "" {
-				if nth--; nth == 0 {
-					return item
-				}
-			}
-		}
-	}
-	return ""
 }
 
 // match finds the recorded request that a live one stands for: one of the same
@@ -116,7 +101,7 @@ func (s *playing) match(session string, e transcript.Entry) {
 	topic := back.text(s.Protocol.About(e))
 	var found *asked
 	for _, q := range s.score.requests {
-		if q.live != 0 || q.entry.Method != e.Method || s.turnOfRequest(q) != s.current(session) ||
+		if q.live != 0 || q.entry.Method != e.Method || q.turn != s.count.current(session) ||
 			q.entry.Session != session {
 			continue
 		}
@@ -133,14 +118,6 @@ func (s *playing) match(session string, e transcript.Entry) {
 		return
 	}
 	found.live = e.Seq
-}
-
-// current is the turn a session is in, as turnOfRequest names it.
-func (s *playing) current(session string) string {
-	if s.count.turns[session] == 0 {
-		return ""
-	}
-	return s.count.turnKey(session)
 }
 
 // answerExtras answers requests that the recording has nothing for: as the last

@@ -46,10 +46,7 @@ func protocols() []protocol {
 	return []protocol{
 		{
 			Protocol: acp.V1(), reference: "reference", recordings: recordings.V1(), planner: schedules.V1(),
-			read: func(in io.Reader) (*transcript.Transcript, error) {
-				t, _, err := replay.Read(recordings.V1(), in)
-				return t, err
-			},
+			read: reading(recordings.V1()),
 			differs: func(fault string, liberties []string) error {
 				_, err := hooksOf(fault)
 				if err == nil {
@@ -58,11 +55,8 @@ func protocols() []protocol {
 				return err
 			},
 		}, {
-			Protocol: acp.V2(), reference: "reference-acp-v2", recordings: recordings.V1(),
-			read: func(in io.Reader) (*transcript.Transcript, error) {
-				t, _, err := replay.Read(recordings.V1(), in)
-				return t, err
-			},
+			Protocol: acp.V2(), reference: "reference-acp-v2", recordings: recordings.V2(),
+			read: reading(recordings.V2()), looks: recordings.LooksSecond,
 			differs: func(fault string, liberties []string) error {
 				return second.Take(new(refagent.Options), fault, liberties)
 			},
@@ -73,6 +67,14 @@ func protocols() []protocol {
 				return new(webagent.Options).Take(fault, liberties)
 			},
 		},
+	}
+}
+
+// reading reads recordings in any form that replay knows.
+func reading(p replay.Protocol) func(io.Reader) (*transcript.Transcript, error) {
+	return func(in io.Reader) (*transcript.Transcript, error) {
+		t, _, err := replay.Read(p, in)
+		return t, err
 	}
 }
 
@@ -104,14 +106,16 @@ func protocolNamed(name string) (protocol, error) {
 
 // protocolIn returns the protocol of a recording whose beginning can be looked at: the
 // one that --protocol names, else that of the first line of a transcript, else the first
-// whose frames the beginning holds.
+// whose frames the beginning holds. A session that was recorded goes by its frames too:
+// which version its two sides agree on was not known when its first line was written.
 func (h *host) protocolIn(in *bufio.Reader) (protocol, error) {
 	if h.protocol != "" {
 		return protocolNamed(h.protocol)
 	}
 	head, _ := in.Peek(32 << 10) // what cannot be read, is told by who reads
 	line, _, _ := bytes.Cut(head, []byte("\n"))
-	if v, err := wire.Parse(line); err == nil && v.Get("acp-test").Exists() {
+	if v, err := wire.Parse(line); err == nil && v.Get("acp-test").Exists() &&
+		(v.Get("scenario").Exists() || !v.Get("protocol").Is(protocols()[0].Version)) {
 		return protocolVersion(v.Get("protocol").Str()), nil
 	}
 	for _, p := range protocols() {

@@ -17,7 +17,6 @@ import (
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/mockclient"
-	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -108,15 +107,19 @@ ending).`,
 }
 
 func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
-	p, err := h.profile(o.agent, o.settings, o.command)
+	of, err := h.spoken(o.paths)
+	if err != nil {
+		return err
+	}
+	p, err := o.subject(h, of)
 	if err != nil {
 		return err
 	}
 	if o.fault != "" {
-		if p.Name != "reference" {
+		if p.Name != of.reference {
 			return fmt.Errorf("--fault %s: only the reference agent has faults, %s has its own", o.fault, p.Name)
 		}
-		if _, err := hooksOf(o.fault); err != nil {
+		if err := of.differs(o.fault, nil); err != nil {
 			return err
 		}
 		p = p.WithCommand(append(append([]string{}, p.Command...), "--fault", o.fault))
@@ -137,14 +140,14 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 		return err
 	}
 	run := h.newRun(scenarios.Agent{Profile: p.Name, Title: p.Shown(), Command: p.Command})
-	run.Out = out
+	run.Out, run.Protocol = out, of.Version
 	for _, file := range o.paths {
 		for n := range o.repeat {
 			if ctx.Err() != nil {
 				run.Interrupted = true
 				break
 			}
-			res, lacking, err := h.replayOne(ctx, o, r, p, file, out, n)
+			res, lacking, err := h.replayOne(ctx, o, r, of, p, file, out, n)
 			if err != nil {
 				return err
 			}
@@ -159,10 +162,33 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 	return h.conclude(&run, o.reports, o.verbose, o.env...)
 }
 
+// spoken is the protocol of recordings that are played to one agent.
+func (h *host) spoken(files []string) (of protocol, err error) {
+	for i, file := range files {
+		t, err := h.recordingOf(file)
+		if err != nil {
+			return of, err
+		}
+		its, err := h.protocolOf(t)
+		switch {
+		case err != nil:
+			return of, err
+		case its.Reach != nil:
+			return of, fmt.Errorf("%s: recordings of %s cannot be replayed", file, its.Name)
+		case i == 0:
+			of = its
+		case its.Name != of.Name:
+			return of, fmt.Errorf("%s is of %s and %s of %s: replay them one after the other", files[0], of.Name, file,
+				its.Name)
+		}
+	}
+	return of, nil
+}
+
 // replayOne replays one recording once, in directories of its own. lacking is what the
 // recording does not have, and how to give it.
-func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agents.Profile, file, out string,
-	n int) (res scenarios.Result, lacking []string, err error) {
+func (h *host) replayOne(ctx context.Context, o *options, r *replaying, of protocol, p *agents.Profile, file,
+	out string, n int) (res scenarios.Result, lacking []string, err error) {
 	recording, err := h.recordingOf(file)
 	if err != nil {
 		return res, nil, err
@@ -192,14 +218,14 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, p *agent
 	if err := os.MkdirAll(filepath.Join(out, dir), 0o755); err != nil {
 		return res, nil, err
 	}
-	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: p.Name, Scenario: id, Protocol: "1"},
-		transcript.Options{Classifier: acpframe.Classifier{}, Path: filepath.Join(out, dir, "transcript.jsonl"),
-			Redact: h.redactor(protocols()[0], o.env...)})
+	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: p.Name, Scenario: id, Protocol: of.Version},
+		transcript.Options{Classifier: of.Classifier, Path: filepath.Join(out, dir, "transcript.jsonl"),
+			Redact: h.redactor(of, o.env...)})
 	if err != nil {
 		return res, nil, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	job := replay.Replay{ID: id, File: file, Log: log, Judge: judge(o.severity)}
+	job := replay.Replay{ID: id, File: file, Log: log, Judge: of.judge(o.severity)}
 	job.Recording, job.Mode, job.Speed, job.Patience, job.Work, job.Home = recording, replay.Mode(r.mode), r.speed,
 		r.patience, box.Work, box.Home
 	job.Renamed = at.renamed

@@ -22,6 +22,9 @@ type protocol struct {
 	acpframe.Classifier
 }
 
+// Version implements replay.Protocol.
+func (protocol) Version() string { return "1" }
+
 // Facts implements replay.Protocol.
 func (protocol) Facts(e transcript.Entry) replay.Facts {
 	f := replay.Facts{Lane: e.Session}
@@ -61,7 +64,7 @@ func (protocol) Facts(e transcript.Entry) replay.Facts {
 func isState(update string) bool {
 	switch update {
 	case "available_commands_update", "current_mode_update", "config_option_update", "session_info_update",
-		"usage_update", "plan":
+		"usage_update", "plan", "plan_update", "notice":
 		return true
 	}
 	return false
@@ -94,8 +97,10 @@ func (protocol) EndTurn(answer []byte, cancelled bool) []byte {
 }
 
 // Side implements replay.Protocol.
-func (protocol) Side(method string) transcript.Source {
-	m, ok := schema.V1().Method(method)
+func (protocol) Side(method string) transcript.Source { return side(schema.V1(), method) }
+
+func side(v *schema.Version, method string) transcript.Source {
+	m, ok := v.Method(method)
 	switch {
 	case !ok:
 		return ""
@@ -249,6 +254,9 @@ func about(e transcript.Entry) string {
 	case "terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release":
 		return p.Get("terminalId").Str()
 	case "session/request_permission":
+		if title := p.Get("title").Str(); title != "" { // of version 2
+			return title
+		}
 		return p.Path("toolCall.title").Str()
 	}
 	return ""
