@@ -179,6 +179,11 @@ func (t *Transcript) restore(e Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = max(t.last, e.At)
+	if t.completes != nil && e.Frame() { // it may have been written down as of another protocol
+		if ref := t.completes(e, t.classes.Frame(e.Source, e.Raw, e.JSON(), nil)); e.Ref == 0 {
+			e.Ref = ref
+		}
+	}
 	t.links.note(e)
 	t.agents.note(e)
 	t.store.add(e, e)

@@ -12,8 +12,6 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
-	"github.com/acp-test/acp-test/protocol/acp"
-	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -72,22 +70,35 @@ func (h *host) convert(o *converting, file string) error {
 	if title == "" {
 		title = "Recorded: " + nameOf(file, t) + "."
 	}
-	made, err := recordings.Convert(acp.V1(), t, title, model)
+	of, err := h.convertible(file, t)
+	if err != nil {
+		return err
+	}
+	made, err := recordings.Convert(of.Protocol, t, title, model)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	for _, left := range made.Left {
 		fmt.Fprintf(h.err, "acp-test: left out: %s\n", left)
 	}
-	err = h.deliver(o, made, t)
+	err = h.deliver(o, of, made, t)
 	if err == nil && len(made.Left) > 0 && !o.partial {
 		return status(1)
 	}
 	return err
 }
 
+// convertible is the protocol of a recording of which a scenario can be made.
+func (h *host) convertible(file string, t *transcript.Transcript) (protocol, error) {
+	of, err := h.protocolOf(t)
+	if err == nil && of.Reach != nil {
+		err = fmt.Errorf("%s: recordings of %s cannot be converted", file, of.Name)
+	}
+	return of, err
+}
+
 // deliver writes a scenario to where it was asked for.
-func (h *host) deliver(o *converting, made *recordings.Converted, t *transcript.Transcript) error {
+func (h *host) deliver(o *converting, of protocol, made *recordings.Converted, t *transcript.Transcript) error {
 	if o.out == "" {
 		_, err := h.out.Write(made.Text)
 		return err
@@ -107,7 +118,7 @@ func (h *host) deliver(o *converting, made *recordings.Converted, t *transcript.
 			o.out)
 		return nil
 	}
-	return writeGolden(o, made, p)
+	return writeGolden(o, of, made, p)
 }
 
 // nameOf is what a recording is called: by its scenario, if it is in the folder of a run.
@@ -162,10 +173,10 @@ func profileOf(name string, t *transcript.Transcript) (*agents.Profile, error) {
 
 // writeGolden writes what the scenario's run should say, under the id it has
 // where it lies.
-func writeGolden(o *converting, made *recordings.Converted, p *agents.Profile) error {
-	list, err := acp.V1().Load(o.out)
+func writeGolden(o *converting, of protocol, made *recordings.Converted, p *agents.Profile) error {
+	list, err := of.Load(o.out)
 	if err != nil {
 		return err
 	}
-	return golden.Store{Dir: o.golden}.Write(p.Name, list[0].ID, made.Golden(canonical.V1(), scenarios.GoldenOptions(p)))
+	return golden.Store{Dir: o.golden}.Write(p.Name, list[0].ID, made.Golden(of.Canonical, scenarios.GoldenOptions(p)))
 }

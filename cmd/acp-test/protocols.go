@@ -112,26 +112,43 @@ func (h *host) protocolIn(in *bufio.Reader) (protocol, error) {
 	if h.protocol != "" {
 		return protocolNamed(h.protocol)
 	}
-	head, _ := in.Peek(32 << 10) // what cannot be read, is told by who reads
+	head, _ := in.Peek(beginning) // what cannot be read, is told by who reads
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	if v, err := wire.Parse(line); err == nil && v.Get("acp-test").Exists() &&
 		(v.Get("scenario").Exists() || !v.Get("protocol").Is(protocols()[0].Version)) {
 		return protocolVersion(v.Get("protocol").Str()), nil
 	}
-	for _, p := range protocols() {
-		if p.looks != nil && p.looks(head) {
-			return p, nil
-		}
-	}
-	return protocols()[0], nil
+	return looking(head), nil
 }
 
-// protocolOf returns the protocol of a recording that was read.
+// beginning is how much of a recording is looked at, in bytes.
+const beginning = 32 << 10
+
+// looking returns the protocol whose frames the beginning of a recording holds.
+func looking(head []byte) protocol {
+	for _, p := range protocols() {
+		if p.looks != nil && p.looks(head) {
+			return p
+		}
+	}
+	return protocols()[0]
+}
+
+// protocolOf returns the protocol of a recording that was read, which is that of protocolIn.
 func (h *host) protocolOf(t *transcript.Transcript) (protocol, error) {
 	if h.protocol != "" {
 		return protocolNamed(h.protocol)
 	}
-	return protocolVersion(t.Header().Protocol), nil
+	if t.Header().Scenario != "" || t.Header().Protocol != protocols()[0].Version {
+		return protocolVersion(t.Header().Protocol), nil
+	}
+	var head []byte
+	for e := range replay.Frames(t) {
+		if head = append(head, e.Raw...); len(head) > beginning {
+			break
+		}
+	}
+	return looking(head), nil
 }
 
 // judge judges recordings of the protocol.

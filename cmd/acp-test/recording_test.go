@@ -304,6 +304,28 @@ func forms() map[string]string {
 	return map[string]string{"lines.jsonl": lines.String(), "flow.jsonl": flow.String(), "export.json": string(export)}
 }
 
+var _ = Describe("a recorded session of version 2", func() {
+	It("is judged, shown, played and converted as one of version 2, whatever recorded it", func() {
+		p := newPlace()
+		p.write("s.txtar", "protocol acp-v2\n# Two prompts, the second one while the first is at work.\nprompt 'Begin.'\nawait gate held\n"+
+			"prompt 'Go on.'\nrelease held\nawait turn\nawait turn\n-- llm.yaml --\n"+
+			"turns:\n  - - - text: Begun.\n      - gate: held\n      - text: \" Ended.\"\n  - - - text: Gone on.\n")
+		got := p.run("run", "s.txtar", "--agent", "reference-acp-v2", "--", "acp-test", "record", "--out", filepath.Join(p.dir, "r.jsonl"), "--llm", "--", "acp-test", "refagent")
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		Expect(p.run("check", "r.jsonl", "--report", "json=check.json").code).To(Equal(0))
+		Expect(p.read("check.json")).To(ContainSubstring(`"protocol": "2"`))
+		Expect(p.run("convert", "r.jsonl").out).To(And(HavePrefix("protocol acp-v2\n"), ContainSubstring("prompt main 'Go on.'\n")))
+		got = p.run("replay", "r.jsonl", "acp-test-out/s", "--out", "again")
+		Expect(got.code).To(Equal(0), got.out)
+		Expect(got.out).To(ContainSubstring("2 scenarios: 2 pass"))
+		got = p.run("replay", "r.jsonl", "--fault", "no-stop-reason")
+		Expect(got.code).To(Equal(1), got.out)
+		Expect(got.out).To(ContainSubstring("V2-STATES"))
+		p.write("first.jsonl", forms()["lines.jsonl"])
+		Expect(p.run("replay", "r.jsonl", "first.jsonl").err).To(Equal("acp-test: r.jsonl is of acp-v2 and first.jsonl of acp-v1: replay them one after the other\n"))
+	})
+})
+
 var _ = Describe("recordings of other programs", func() {
 	for _, name := range []string{"lines.jsonl", "flow.jsonl", "export.json"} {
 		It("are shown, compared, converted and judged: "+name, func() {

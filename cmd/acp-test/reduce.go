@@ -14,9 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/acp-test/acp-test/protocol/acp"
-	"github.com/acp-test/acp-test/protocol/acp/canonical"
-	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -89,7 +86,7 @@ func (h *host) reduce(c *cobra.Command, o *reducing) error {
 		return err
 	}
 	file := o.paths[0]
-	text, cause, err := h.toReduce(o, file)
+	of, text, cause, err := h.toReduce(o, file)
 	if err != nil {
 		return err
 	}
@@ -102,7 +99,7 @@ func (h *host) reduce(c *cobra.Command, o *reducing) error {
 	}
 	defer os.RemoveAll(temp)
 	o.out = temp
-	engine, err := h.engine(c, &o.options, selection{})
+	engine, err := h.engine(c, &o.options, selection{of: of})
 	if err != nil {
 		return err
 	}
@@ -129,21 +126,26 @@ func (h *host) reduce(c *cobra.Command, o *reducing) error {
 	case err != nil && (made.Lines == 0 || !errors.Is(err, context.Canceled)):
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	return h.reduced(c, o, engine, made, file, began)
+	return h.reduced(c, o, of, engine, made, file, began)
 }
 
-// toReduce is the scenario to begin with, and the rule that the agent broke in the
-// recording, "" if it broke none or the file is a scenario.
-func (h *host) toReduce(o *reducing, file string) (text []byte, cause string, err error) {
+// toReduce is the scenario to begin with, its protocol, and the rule that the agent broke
+// in the recording, "" if it broke none or the file is a scenario.
+func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cause string, err error) {
 	if strings.HasSuffix(file, ".txtar") {
-		text, err = os.ReadFile(file)
-		return text, "", err
+		if of, err = o.speaks(h); err == nil {
+			text, err = os.ReadFile(file)
+		}
+		return of, text, "", err
 	}
 	t, err := h.recordingOf(file)
 	if err != nil {
-		return nil, "", err
+		return of, nil, "", err
 	}
-	for _, f := range judge(o.severity).Check(file, t).Findings {
+	if of, err = h.convertible(file, t); err != nil {
+		return of, nil, "", err
+	}
+	for _, f := range of.judge(o.severity).Check(file, t).Findings {
 		if f.Class == scenarios.Fail && !strings.HasPrefix(f.Rule, "C-") {
 			cause = f.Rule
 			break
@@ -151,23 +153,23 @@ func (h *host) toReduce(o *reducing, file string) (text []byte, cause string, er
 	}
 	model, err := modelOf(file, o.llm)
 	if err != nil {
-		return nil, "", err
+		return of, nil, "", err
 	}
 	if recordings.Model(t) != nil && o.llm == "" {
 		model = nil // it has the places at which the editor did something
 	}
-	made, err := recordings.Convert(acp.V1(), t, "Reduced.", model)
+	made, err := recordings.Convert(of.Protocol, t, "Reduced.", model)
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", file, err)
+		return of, nil, "", fmt.Errorf("%s: %w", file, err)
 	}
 	for _, left := range made.Left {
 		fmt.Fprintf(h.err, "acp-test: left out: %s\n", left)
 	}
-	return recordings.Relaxed(made.Text), cause, nil
+	return of, recordings.Relaxed(made.Text), cause, nil
 }
 
 // reduced writes the result, and says what it is.
-func (h *host) reduced(c *cobra.Command, o *reducing, e *scenarios.Engine, made sweep.Reduced, file string,
+func (h *host) reduced(c *cobra.Command, o *reducing, of protocol, e *scenarios.Engine, made sweep.Reduced, file string,
 	began time.Time) error {
 	finding := findingOf(made)
 	again := []string{"acp-test", "run", o.to}
@@ -193,7 +195,7 @@ func (h *host) reduced(c *cobra.Command, o *reducing, e *scenarios.Engine, made 
 		return err
 	}
 	if o.issue != "" {
-		text, err := h.issue(o, made, finding, a.Text(), quoted(again))
+		text, err := h.issue(o, of, made, finding, a.Text(), quoted(again))
 		if err == nil {
 			err = os.WriteFile(o.issue, clean(text), 0o644)
 		}
@@ -228,7 +230,7 @@ func findingOf(made sweep.Reduced) scenarios.Finding {
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // issue is a text for a bug report.
-func (h *host) issue(o *reducing, made sweep.Reduced, f scenarios.Finding, scenario []byte,
+func (h *host) issue(o *reducing, of protocol, made sweep.Reduced, f scenarios.Finding, scenario []byte,
 	run string) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n\n", oneLine(f.Message))
@@ -236,11 +238,11 @@ func (h *host) issue(o *reducing, made sweep.Reduced, f scenarios.Finding, scena
 		made.Runs, scenario)
 	fmt.Fprintf(&b, "Run it with `%s`.\n\n## Expected\n\n", run)
 	for _, id := range f.Requirements {
-		if q, ok := invariants.V1().Requirement(id); ok {
+		if q, ok := of.Rules.Requirement(id); ok {
 			fmt.Fprintf(&b, "%s: %s (%s)\n\n", id, q.Statement, q.Cite)
 		}
 	}
-	if r, ok := invariants.V1().Rule(made.Cause); ok {
+	if r, ok := of.Rules.Rule(made.Cause); ok {
 		fmt.Fprintf(&b, "%s: %s\n\n", r.ID, r.Sentence)
 	}
 	fmt.Fprintf(&b, "## Observed\n\n%s\n\n", f.Message)
@@ -255,12 +257,10 @@ func (h *host) issue(o *reducing, made sweep.Reduced, f scenarios.Finding, scena
 		return nil, err
 	}
 	defer in.Close()
-	t, err := transcript.Load(in, acp.V1().Classifier)
+	t, err := transcript.Load(in, of.Classifier)
 	if err != nil {
 		return nil, err
 	}
-	j := judge("")
-	j.Text = canonical.V1()
-	fmt.Fprintf(&b, "## Transcript\n\n```\n%s```\n", j.Canonical(t))
+	fmt.Fprintf(&b, "## Transcript\n\n```\n%s```\n", of.judge("").Canonical(t))
 	return b.Bytes(), nil
 }

@@ -56,7 +56,8 @@ func (c *Converted) Golden(text golden.Renderer, o golden.Options) string {
 // processes, one after the other, restarts the agent. Title is its first line. The error
 // says what of the recording a scenario cannot say.
 func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, model []byte) (*Converted, error) {
-	c := &converter{t: t, names: map[string]string{}, refs: map[int]string{}, answers: map[int]transcript.Entry{},
+	c := &converter{p: p, second: p.Version == second{}.Version(), t: t, ids: map[string]string{},
+		names: map[string]string{}, refs: map[int]string{}, answers: map[int]transcript.Entry{},
 		seen: map[string]*seen{}, late: map[string][]pattern{}, awaits: map[string]bool{}, cursors: map[int]string{}}
 	c.out.work, c.out.home = replay.Directories(V1(), t)
 	c.places, c.noted = replay.PlacesOf(t)
@@ -71,6 +72,9 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 	}
 	files, writes := c.files()
 	head := []*script.Line{script.NewComment(title)}
+	if c.second {
+		head = append([]*script.Line{script.New("protocol %s", p.Name)}, head...)
+	}
 	for _, left := range c.out.Left {
 		head = append(head, script.NewComment("Left out: "+left))
 	}
@@ -80,7 +84,7 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 	if c.turns == 0 { // what it asks of the agent is a check all the same
 		c.lines = append([]*script.Line{{Kind: script.Blank}, script.New("check recorded")}, c.lines...)
 	}
-	made := &script.File{Lines: slices.Concat(head, c.conditions(), c.rulesOff(p), c.setUp(), writes, c.lines),
+	made := &script.File{Lines: slices.Concat(head, c.conditions(), c.rulesOff(), c.setUp(), writes, c.lines),
 		Files: files}
 	if said != nil {
 		made.Files = append(made.Files, script.ArchiveFile{File: txtar.File{Name: "llm.yaml", Data: said}})
@@ -98,11 +102,14 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 // converter turns frames into lines, in one pass with some knowledge of what
 // comes.
 type converter struct {
-	t     *transcript.Transcript
-	out   Converted
-	lines []*script.Line
+	p      *scenarios.Protocol
+	second bool // the recording is of version 2
+	t      *transcript.Transcript
+	out    Converted
+	lines  []*script.Line
 
 	names   map[string]string        // of sessions, in the scenario
+	ids     map[string]string        // variables for tool calls and terminals, by key and id
 	current string                   // the session that lines without a name mean
 	cursors map[int]string           // names of the requests whose answer has the cursor, by Seq
 	refs    map[int]string           // names of requests that later lines speak of, by Seq
@@ -116,6 +123,8 @@ type converter struct {
 	servers []string // MCP servers of a test, as set-up lines name them
 	permit  string   // as it is spelled: the standing answer to permissions
 	failed  int      // sessions that were not opened
+	ready   bool     // the agent at hand was greeted
+	begun   bool     // a line greets one that was not
 	turns   int      // checks so far
 
 	places workspace.Manifest
@@ -137,6 +146,8 @@ func (p pattern) String() string { return fmt.Sprint([]script.Word(p)) }
 // often it came.
 type seen struct {
 	pattern pattern
+	text    bool // that is a piece of a message
+	state   bool // that is a state of the session
 	counts  map[string]int
 }
 
@@ -149,8 +160,8 @@ type ending struct {
 }
 
 // rulesOff are the lines for the rules that the recorded editor itself breaks.
-func (c *converter) rulesOff(p *scenarios.Protocol) (lines []*script.Line) {
-	checker := p.Rules.NewChecker(rules.Config{Version: 1})
+func (c *converter) rulesOff() (lines []*script.Line) {
+	checker := c.p.Rules.NewChecker(rules.Config{Version: c.version()})
 	for e := range c.t.Shown() {
 		checker.Observe(e)
 	}
@@ -165,6 +176,14 @@ func (c *converter) rulesOff(p *scenarios.Protocol) (lines []*script.Line) {
 		return nil
 	}
 	return []*script.Line{script.New("rules off %s 'the recorded editor breaks them'", ids)}
+}
+
+// version is the version of the protocol that the scenario's editor asks for.
+func (c *converter) version() int {
+	if c.second {
+		return 2
+	}
+	return 1
 }
 
 // line adds a line, as script.New makes it.
@@ -251,7 +270,12 @@ func (c *converter) recordedModel(given []byte) []byte {
 	if given != nil {
 		return c.model(given)
 	}
-	m := Model(c.t)
+	opened := map[string]bool{}
+	for e := range replay.Frames(c.t) {
+		opened[e.Session] = opened[e.Session] || e.Kind == transcript.Response && waits(e.Method) &&
+			e.JSON().Get("result").Exists()
+	}
+	m := model(c.t, func(prompt transcript.Entry) bool { return opened[prompt.Session] }) // others are sent as they are
 	if m == nil {
 		if len(Prompts(c.t)) > 0 && !c.places.Model {
 			c.leave("what the model said, which is not in the recording: record it with record --llm, or give a script " +
@@ -272,6 +296,9 @@ func (c *converter) release(e transcript.Entry) {
 		if key := "release " + g.Name; g.Released > 0 && g.Released < e.Seq && !c.awaits[key] {
 			c.awaits[key] = true
 			c.at = g.Released
+			if s := c.seen[g.Session]; s != nil && (s.text || s.state) { // which was on its way before
+				s.pattern = nil
+			}
 			c.awaitSeen(g.Session)
 			c.line("release %s", g.Name)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/canary"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -23,6 +24,7 @@ func (c *converter) lookAhead() {
 	asked := map[wire.ID]int{}    // the editor's, of the process at hand
 	handed := map[string]string{} // what answers have for later requests
 	for e := range c.t.All() {
+		c.count(e)
 		if given := V1().Facts(e).Handed; given != "" && e.Ref > 0 {
 			handed[given] = fmt.Sprintf("R%d", e.Ref)
 		}
@@ -154,6 +156,7 @@ func (c *converter) restart(first transcript.Entry) {
 		c.out.frames = append(c.out.frames, closed, gone)
 	}
 	c.line("restart")
+	c.ready = false
 	c.seen = map[string]*seen{}
 }
 
@@ -161,26 +164,27 @@ func (c *converter) restart(first transcript.Entry) {
 func (c *converter) heard(e transcript.Entry) {
 	var p pattern
 	update := acpframe.Update(e)
-	if w := script.Text(strings.TrimSuffix(update, "_chunk")); update != "" {
-		one := pattern{w, c.of(e.Session)}
+	if update != "" {
+		one := append(kind(e), c.of(e.Session))
 		if n := len(c.tail); n == 0 || !isChunk(update) || c.tail[n-1].String() != one.String() {
 			c.tail = append(c.tail, one)
 		}
 	}
 	switch {
-	case e.Kind == transcript.Response:
+	case e.Kind == transcript.Response, e.Kind == transcript.Notification && e.Ref > 0:
 		c.tail = nil
 		c.answered(e)
 		return
 	case e.Method == "session/request_permission":
 		p = pattern{script.Text("permission")}
 	case update == "tool_call_update":
-		p = pattern{script.Text(update)}
+		p = kind(e)
 		if status := e.JSON().Path("params.update.status").Str(); status != "" {
 			p = append(p, script.Option("status", status))
 		}
+	case c.second && c.seen[e.Session] != nil && strings.HasPrefix(update, "user_message"): // before or after the answer
 	case update != "" && !isState(update):
-		p = pattern{script.Text(strings.TrimSuffix(update, "_chunk"))}
+		p = kind(e)
 	case e.Kind == transcript.Request && c.seen[e.Session] != nil: // what the agent waits for when an act comes
 		p = pattern{script.Text("request"), script.Text(e.Method)}
 	}
@@ -192,12 +196,32 @@ func (c *converter) heard(e transcript.Entry) {
 			c.late[e.Session] = append(late, p)
 		}
 	default:
-		s.pattern = p
+		s.pattern, s.text, s.state = p, isChunk(update), update == "state_update"
 		if isChunk(acpframe.Update(e)) {
 			s.counts[p.String()] = 1 // how a text is cut is chance
 		} else {
 			s.counts[p.String()]++
 		}
+	}
+}
+
+// works reports whether a line has awaited a gate at which the model is held for a session,
+// so that it is known to be at work.
+func (c *converter) works(session string) bool {
+	return slices.ContainsFunc(c.gates, func(g fakellm.RecordedGate) bool {
+		return g.Session == session && g.Holds(c.at) && c.awaits[g.Name]
+	})
+}
+
+// kind is the pattern of an update: how a message is cut into pieces is chance.
+func kind(e transcript.Entry) pattern {
+	switch update := acpframe.Update(e); update {
+	case "user_message_chunk", "agent_message_chunk", "agent_thought_chunk":
+		return pattern{script.Text(strings.TrimSuffix(update, "_chunk"))}
+	case "state_update":
+		return pattern{script.Text("state"), script.Text(e.JSON().Path("params.update.state").Str())}
+	default:
+		return pattern{script.Text(update)}
 	}
 }
 
@@ -211,28 +235,30 @@ func (c *converter) of(session string) script.Word {
 
 func (c *converter) answered(e transcript.Entry) {
 	asked := c.t.At(e.Ref)
+	stop, over := c.p.TurnEnd(e)
 	switch {
 	case e.Ref == 0:
-	case e.Method == "session/prompt" && !c.raw(asked):
+	case over && !c.raw(asked):
 		delete(c.seen, asked.Session)
 		delete(c.late, asked.Session)
-		stop := e.JSON().Path("result.stopReason").Str()
-		switch {
-		case e.JSON().Get("error").Exists():
-			stop = "error"
-		case !slices.Contains([]string{"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}, stop):
+		if stop != "error" && !slices.Contains(c.p.StopReasons, stop) {
 			stop = "any"
 		}
 		c.lines = append(c.lines, c.held()...)
 		c.line("await turn %s %s", stop, c.of(asked.Session))
 	case e.Method == "session/load", e.Method == "session/resume":
 		delete(c.late, asked.Session)
+		if s := c.seen[asked.Session]; s != nil {
+			s.pattern = nil
+		}
 		if ref := c.refs[asked.Seq]; ref != "" {
 			c.line("await response %s", ref) // what is awaited next comes after it
 		}
 	case c.refs[asked.Seq] != "" && c.raw(asked) && e.JSON().Get("error").Exists():
+		c.begun = true
 		c.line("await response %s code=%s", c.refs[asked.Seq], e.JSON().Path("error.code").Text())
 	case c.refs[asked.Seq] != "" && (c.raw(asked) || !waits(asked.Method)):
+		c.begun = true
 		c.line("await response %s", c.refs[asked.Seq])
 	}
 }
@@ -259,8 +285,8 @@ func (c *converter) followed(load transcript.Entry) bool {
 // waits reports whether the act for a request waits for the answer.
 func waits(method string) bool {
 	switch method {
-	case "initialize", "authenticate", "logout", "session/new", "session/load", "session/resume", "session/close",
-		"session/delete",
+	case "initialize", "authenticate", "logout", "auth/login", "auth/logout", "session/new", "session/load",
+		"session/resume", "session/close", "session/delete", "tool_call/cancel", "terminal/cancel",
 		"session/list", "session/set_mode", "session/set_config_option":
 		return true
 	}
@@ -287,10 +313,12 @@ func (c *converter) said(e transcript.Entry) ([]byte, error) {
 		}
 		c.line("send %s", c.word(string(e.Raw)))
 		return e.Raw, nil
-	case e.Method == "initialize":
-		if n, ok := v.Path("params.protocolVersion").Int(); ok && n != 1 {
+	case e.Method == "initialize" && !c.raw(e):
+		implied := !c.ready && (e.Conn > 0 || c.greets(e))
+		c.ready = true
+		if n, ok := v.Path("params.protocolVersion").Int(); ok && int(n) != c.version() {
 			c.named(e, "initialize %s", script.Option("version", n))
-		} else if e.Conn == 0 && !c.greets(e) {
+		} else if !implied {
 			c.named(e, "initialize")
 		}
 		return c.initialize(e), nil
@@ -329,6 +357,9 @@ func (c *converter) said(e transcript.Entry) ([]byte, error) {
 
 // greets reports whether the next act sends initialize by itself.
 func (c *converter) greets(e transcript.Entry) bool {
+	if c.begun { // the line before it does
+		return true
+	}
 	for next := range c.t.From(e.Seq + 1) {
 		if next.Source == transcript.Editor && next.Frame() {
 			return next.Conn == e.Conn && strings.HasPrefix(next.Method, "session/") && waits(next.Method) && !c.raw(next)
@@ -341,11 +372,53 @@ func (c *converter) greets(e transcript.Entry) bool {
 // session that nobody opened: an act of the language sends what may be accepted.
 func (c *converter) raw(e transcript.Entry) bool {
 	a, ok := c.answers[e.Seq]
-	if e.Session != "" && c.names[e.Session] == "" && e.Method != "session/new" {
+	if e.Session != "" && c.names[e.Session] == "" && e.Method != "session/new" || c.second && c.odd(e) {
 		return true
 	}
 	return ok && a.JSON().Get("error").Exists() &&
 		slices.Contains([]string{"session/new", "session/load", "session/resume"}, e.Method)
+}
+
+// odd reports whether no act of version 2 says what a request asks for.
+func (c *converter) odd(e transcript.Entry) bool {
+	p := e.JSON().Get("params")
+	switch e.Method {
+	case "initialize":
+		return p.Path("info.name").Kind() != wire.String || p.Get("protocolVersion").Kind() != wire.Number ||
+			c.answers[e.Seq].JSON().Path("result.protocolVersion").Text() == "1"
+	case "authenticate", "logout", "session/load", "session/set_mode": // which are of version 1
+		return true
+	case "auth/login":
+		return c.answers[e.Seq].JSON().Get("error").Exists()
+	case "session/set_config_option":
+		boolean := p.Get("value").Kind() == wire.Bool
+		return !p.Get("type").Is("boolean") && boolean || !p.Get("type").Is("id") && !boolean
+	case "session/resume":
+		from := p.Get("replayFrom")
+		return from.Exists() && (!from.Get("type").Is("start") || from.Len() != 1)
+	case "tool_call/cancel":
+		return c.ids["toolCallId "+p.Get("toolCallId").Str()] == ""
+	case "terminal/cancel":
+		return c.ids["terminalId "+p.Get("terminalId").Str()] == ""
+	}
+	return false
+}
+
+// count numbers the tool calls and the terminals of version 2, as scenarios name them.
+func (c *converter) count(e transcript.Entry) {
+	for key, variable := range map[string]string{"toolCallId": "TOOL", "terminalId": "TERMINAL"} {
+		id := e.JSON().Path("params.update." + key).Str()
+		if id == "" || !c.second || c.ids[key+" "+id] != "" {
+			continue
+		}
+		n := 1
+		for known := range c.ids {
+			if strings.HasPrefix(known, key+" ") {
+				n++
+			}
+		}
+		c.ids[key+" "+id] = fmt.Sprintf("%s(%d)", variable, n)
+	}
 }
 
 // stranger reports whether a session is opened that another recording has.
@@ -390,7 +463,7 @@ func (c *converter) awaitSeen(session string) {
 	}
 	delete(c.late, session)
 	waits := c.held()
-	if s := c.seen[session]; s != nil && s.pattern != nil {
+	if s := c.seen[session]; s != nil && s.pattern != nil && !(s.state && c.works(session)) {
 		for range s.counts[s.pattern.String()] {
 			waits = append(waits, script.New("await %s %s", []script.Word(s.pattern), c.of(session)))
 		}
@@ -432,10 +505,15 @@ func (c *converter) call(e transcript.Entry) ([]byte, error) {
 	}
 	c.awaitSeen(e.Session)
 	switch e.Method {
-	case "authenticate":
+	case "authenticate", "auth/login":
 		c.named(e, "authenticate %s", c.word(p.Get("methodId").Str()))
-	case "logout":
+	case "logout", "auth/logout":
 		c.named(e, "logout")
+	case "tool_call/cancel":
+		c.named(e, "cancel-tool %s %s", c.name(e.Session), script.Variable(c.ids["toolCallId "+p.Get("toolCallId").Str()]))
+	case "terminal/cancel":
+		c.named(e, "cancel-terminal %s %s", c.name(e.Session),
+			script.Variable(c.ids["terminalId "+p.Get("terminalId").Str()]))
 	case "session/list":
 		c.need("agent:sessionCapabilities.list")
 		var options []script.Word
@@ -454,6 +532,9 @@ func (c *converter) call(e transcript.Entry) ([]byte, error) {
 	case "session/new":
 		return c.open(e, verb)
 	case "session/load", "session/resume":
+		if p.Path("replayFrom.type").Is("start") {
+			verb = "load"
+		}
 		c.need(map[string]string{"load": "agent:loadSession", "resume": "agent:sessionCapabilities.resume"}[verb])
 		c.tag("load")
 		return c.open(e, verb)
@@ -493,6 +574,9 @@ func (c *converter) open(e transcript.Entry, verb string) ([]byte, error) {
 	} else {
 		name = c.name(session)
 		c.current = session
+	}
+	if !p.Get("mcpServers").Exists() {
+		c.leave("that the editor's #%d has no mcpServers: the scenario's has an empty list", e.Seq)
 	}
 	if answer.Seq == 0 {
 		options = append(options, script.Option("wait", "no"))

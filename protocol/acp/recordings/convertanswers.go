@@ -62,7 +62,8 @@ func (c *converter) needsHand(q, a transcript.Entry, crossed bool, disk *disk) b
 	p := q.JSON().Get("params")
 	switch q.Method {
 	case "session/request_permission":
-		return !failed && crossed && !v.Path("result.outcome.outcome").Is("cancelled")
+		outcome := v.Path("result.outcome.outcome")
+		return !failed && !outcome.Is("cancelled") && (crossed || c.second && !outcome.Is("selected"))
 	case "elicitation/create":
 		action, bare := v.Path("result.action"), true
 		for key := range v.Get("result").Members() {

@@ -3,6 +3,7 @@ package recordings
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -71,7 +72,7 @@ func (c *converter) capabilities() []*script.Line {
 	var got map[string]json.RawMessage
 	for e := range replay.Frames(c.t) {
 		if e.Source == transcript.Editor && e.Method == "initialize" {
-			_ = json.Unmarshal([]byte(e.JSON().Path("params.clientCapabilities").Raw()), &got) // none is none
+			_ = json.Unmarshal([]byte(e.JSON().Path("params."+c.offers()).Raw()), &got) // none is none
 			break
 		}
 	}
@@ -79,7 +80,11 @@ func (c *converter) capabilities() []*script.Line {
 		return nil
 	}
 	want := map[string]string{}
-	for key, value := range mockclient.DefaultCapabilities() {
+	offered := mockclient.DefaultCapabilities()
+	if c.second {
+		offered = nil
+	}
+	for key, value := range offered {
 		text, err := json.Marshal(value)
 		if err != nil {
 			continue
@@ -99,10 +104,10 @@ func (c *converter) capabilities() []*script.Line {
 			words = append(words, script.Option(key, "none"))
 		}
 	}
-	_, offered := got["elicitation"]
+	_, told := got["elicitation"]
 	c.asked("elicitation/create", func(transcript.Entry) {
-		if !offered { // which the lines for the answers say that it is
-			offered, words = true, append(words, script.Option("elicitation", "none"))
+		if !told { // which the lines for the answers say that it is
+			told, words = true, append(words, script.Option("elicitation", "none"))
 		}
 	})
 	if words == nil {
@@ -114,17 +119,27 @@ func (c *converter) capabilities() []*script.Line {
 // initialize is the frame as the scenario's editor sends it.
 func (c *converter) initialize(e transcript.Entry) []byte {
 	p := e.JSON().Get("params")
-	text := `{"protocolVersion":1`
-	if n, ok := p.Get("protocolVersion").Int(); ok {
-		text = `{"protocolVersion":` + strconv.FormatInt(n, 10)
+	n, ok := p.Get("protocolVersion").Int()
+	if !ok {
+		n = int64(c.version())
 	}
-	text += `,"clientInfo":{"name":"acp-test","title":"acp-test","version":"1"}`
-	if caps := p.Get("clientCapabilities"); caps.Exists() {
-		text += `,"clientCapabilities":` + string(caps.Raw())
-	} else {
-		text += `,"clientCapabilities":{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}`
+	name, offers := "clientInfo", `{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}`
+	if c.second {
+		name, offers = "info", `{}`
 	}
-	return replaced(e.Raw, "params", text+"}")
+	if caps := p.Get(c.offers()); caps.Exists() {
+		offers = string(caps.Raw())
+	}
+	me := `{"name":"acp-test","title":"acp-test","version":"1"}`
+	return replaced(e.Raw, "params", fmt.Sprintf(`{"protocolVersion":%d,%q:%s,%q:%s}`, n, name, me, c.offers(), offers))
+}
+
+// offers is where initialize has what the editor can do.
+func (c *converter) offers() string {
+	if c.second {
+		return "capabilities"
+	}
+	return "clientCapabilities"
 }
 
 // permissions makes the lines for the answers to the permissions that are asked

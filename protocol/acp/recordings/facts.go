@@ -271,6 +271,11 @@ func ModelHere(src []byte, t *transcript.Transcript, work, home string, more ...
 
 // Model returns the model's side of a recording; nil if it has none.
 func Model(t *transcript.Transcript) *fakellm.Recorded {
+	return model(t, func(transcript.Entry) bool { return true })
+}
+
+// model is Model of the prompts that count.
+func model(t *transcript.Transcript, counts func(prompt transcript.Entry) bool) *fakellm.Recorded {
 	var prompts []fakellm.RecordedPrompt
 	var acts []int
 	for e := range t.All() {
@@ -278,7 +283,8 @@ func Model(t *transcript.Transcript) *fakellm.Recorded {
 		if told || e.Source == transcript.Editor && (e.Kind == transcript.Request || e.Kind == transcript.Notification) {
 			acts = append(acts, e.Seq)
 		}
-		if text, ok := V1().Prompt(e); ok && e.Source == transcript.Editor && e.Kind == transcript.Request {
+		if text, ok := V1().Prompt(e); ok && e.Source == transcript.Editor && e.Kind == transcript.Request &&
+			counts(e) {
 			prompts = append(prompts, fakellm.RecordedPrompt{Seq: e.Seq,
 				Prompt: fakellm.Prompt{Session: e.Session, Index: len(prompts) + 1, Text: text}})
 		}

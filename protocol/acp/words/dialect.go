@@ -25,6 +25,10 @@ func AddSecond(p *scenarios.Protocol) {
 	p.StopReasons = append(p.StopReasons, "none")
 	p.TurnEnd, p.Said, p.Brief = secondEnd, secondSaid, secondBrief
 	p.Lookup = secondLookup
+	p.Variables = maps.Clone(p.Variables)
+	p.Variables["TERMINAL"] = func(t *transcript.Transcript, arg string) (string, error) {
+		return nth(t, arg, "$TERMINAL", "terminals", "terminalId")
+	}
 	p.EndRule = "V2-CANCEL"
 	p.SentAs = func(e transcript.Entry) string {
 		if e.Method == "session/resume" && e.JSON().Path("params.replayFrom").Kind() == wire.Object {

@@ -122,21 +122,26 @@ func inner(method string) bool {
 
 // tool is the id of the n-th tool call of the run.
 func tool(t *transcript.Transcript, arg string) (string, error) {
+	return nth(t, arg, "$TOOL", "tool calls", "toolCallId")
+}
+
+// nth is the n-th id that updates have by a key.
+func nth(t *transcript.Transcript, arg, variable, what, key string) (string, error) {
 	n := 0
 	if _, err := fmt.Sscan(arg, &n); err != nil || n < 1 {
-		return "", fmt.Errorf("$TOOL(%s): count tool calls from 1", arg)
+		return "", fmt.Errorf("%s(%s): count %s from 1", variable, arg, what)
 	}
 	seen := map[string]bool{}
 	for e := range t.All() {
-		if u := acpframe.Update(e); u != "tool_call" && u != "tool_call_update" {
+		id := e.JSON().Path("params.update." + key).Str()
+		if id == "" || acpframe.Update(e) == "" {
 			continue
 		}
-		id := e.JSON().Path("params.update.toolCallId").Str()
 		if seen[id] = true; len(seen) == n {
 			return id, nil
 		}
 	}
-	return "", fmt.Errorf("$TOOL(%d): there were only %d tool calls", n, len(seen))
+	return "", fmt.Errorf("%s(%d): there were only %d %s", variable, n, len(seen), what)
 }
 
 // on reports whether a capability is there: true, or an object.
