@@ -133,12 +133,12 @@ func nth(t *transcript.Transcript, arg, variable, what, key string) (string, err
 	}
 	seen := map[string]bool{}
 	for e := range t.All() {
-		id := e.JSON().Path("params.update." + key).Str()
-		if id == "" || acpframe.Update(e) == "" {
+		id := e.JSON().Path("params.update." + key)
+		if !id.Exists() || acpframe.Update(e) == "" {
 			continue
 		}
-		if seen[id] = true; len(seen) == n {
-			return id, nil
+		if seen[id.Str()] = true; len(seen) == n { // what is no text is an id all the same
+			return id.Str(), nil
 		}
 	}
 	return "", fmt.Errorf("%s(%d): there were only %d %s", variable, n, len(seen), what)
