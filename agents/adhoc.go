@@ -2,6 +2,7 @@ package agents
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -78,6 +79,36 @@ func anyModel() map[string]string {
 		}
 	}
 	return env
+}
+
+// Marked is an ad-hoc profile in which each variable of a base URL names another one, so
+// that the path of a model request, /run/NAME/…, says which variable led there.
+func (p *Profile) Marked() *Profile {
+	q := *p
+	q.Env = maps.Clone(p.Env)
+	for name, value := range q.Env {
+		if rest, ok := strings.CutPrefix(value, "$LLM"); ok {
+			q.Env[name] = "$LLM/run/" + name + rest
+		}
+	}
+	return &q
+}
+
+// Reaching is an ad-hoc profile with those variables alone that belong to the provider
+// whose base URL a variable names: that one and the keys.
+func (p *Profile) Reaching(variable string) *Profile {
+	q := *p
+	q.Env = map[string]string{variable: p.Env[variable]}
+	for line := range strings.Lines(providers) {
+		if names := strings.Fields(line); slices.Contains(names, variable) {
+			for _, name := range names {
+				if strings.HasSuffix(name, "_KEY") {
+					q.Env[name] = p.Env[name]
+				}
+			}
+		}
+	}
+	return &q
 }
 
 const dummyKey = "sk-test"

@@ -60,6 +60,32 @@ func Shipped(name string) (*Profile, error) {
 	return p, nil
 }
 
+// ShippedText is the file of a shipped profile without what belongs to its name and to the
+// version that it was written for: name, title, command, install, agent-info and known
+// failures, with the comments above them. "" if there is none.
+func ShippedText(name string) string {
+	src, err := shipped.ReadFile("profiles/" + name + ".yaml")
+	if err != nil {
+		return ""
+	}
+	var kept, block []string
+	leave := true
+	for line := range strings.Lines(string(src)) {
+		if key, _, ok := strings.Cut(line, ":"); ok && key != "" && !strings.ContainsAny(key[:1], " #") {
+			leave = slices.Contains([]string{"name", "title", "command", "install", "agent-info", "known-failures"}, key)
+		}
+		switch {
+		case strings.HasPrefix(line, "#"): // it is about what comes
+			block = append(block, line)
+			continue
+		case !leave:
+			kept = append(append(kept, block...), line)
+		}
+		block = nil
+	}
+	return strings.Join(kept, "")
+}
+
 // Load reads a profile from disk. A mistake in it is a *Mistake.
 func Load(file string) (*Profile, error) {
 	dir, name := filepath.Split(file)

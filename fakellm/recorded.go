@@ -163,23 +163,29 @@ func readNode(text string) StepNode {
 	return d.Turns[0].Replies[0].Steps[0]
 }
 
-// request finds out again what a request asked for.
-func (r *recordedReader) request(e transcript.Entry, v wire.Value) {
+// readRequest finds out again what a request asked for; ok is false if it asked for no
+// answer of a model, or cannot be read.
+func readRequest(v wire.Value) (req *request, rt route, ok bool) {
 	where, err := url.Parse(v.Get("path").Str())
 	if err != nil {
-		return
+		return nil, rt, false
 	}
 	hr := &http.Request{Method: v.Get("method").Str(), URL: where, Header: http.Header{}}
 	for name, value := range v.Get("headers").Members() {
 		hr.Header.Set(name, value.Str())
 	}
-	rt := findRoute(hr)
-	req := &request{wire: v.Get("wire").Str(), path: where.Path, run: rt.run}
-	n := whole(v.Get("n"))
-	if rt.task != taskGenerate || req.parse([]byte(v.Get("body").Raw()), rt, where.Query()) != nil ||
-		r.chains.goOn(req) != nil {
+	rt = findRoute(hr)
+	req = &request{wire: v.Get("wire").Str(), path: where.Path, run: rt.run}
+	ok = rt.task == taskGenerate && req.parse([]byte(v.Get("body").Raw()), rt, where.Query()) == nil
+	return req, rt, ok
+}
+
+func (r *recordedReader) request(e transcript.Entry, v wire.Value) {
+	req, rt, ok := readRequest(v)
+	if !ok || r.chains.goOn(req) != nil {
 		return
 	}
+	n := whole(v.Get("n"))
 	t := &recordedTake{take: newTake(n, req, rt.format), asked: e.Seq, session: e.Session,
 		lane: v.Get("lane").Str(), req: req}
 	var begun []Prompt

@@ -58,7 +58,9 @@ func initCommand(h *host) *cobra.Command {
 		Long: `Writes into this folder what testing an agent needs, and runs it:
 
   acp-test.yaml      the defaults of acp-test run
-  acp/NAME.yaml      the agent's profile
+  acp/NAME.yaml      the agent's profile, from what a first turn shows: capabilities, logins,
+                     the variables that lead it to its model, its tools; comments say
+                     what is missing
   acp/hello.txtar    a first scenario
   acp/golden/        its golden
   a CI file          with the language and the caches of the repository
@@ -66,6 +68,7 @@ func initCommand(h *host) *cobra.Command {
 How the agent is started is read from package.json, pyproject.toml, Cargo.toml or
 go.mod, and which CI system there is from the files and the origin of the repository.
 What they and the command line leave open is asked at a terminal; elsewhere nothing is.
+A dry run starts nothing. An agent that acp-test has a profile of gets what that knows.
 No file is overwritten. Where there is an acp-test.yaml already, only the CI file of
 another system is written. The exit status is that of the first run.`,
 		Example: `  acp-test init --dry-run
@@ -111,7 +114,22 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 		if !agentName.MatchString(o.name) {
 			return fmt.Errorf("--name %q: a name consists of small letters, digits, dots, dashes and underscores", o.name)
 		}
-		more, err := initFiles(p, o.name)
+		learned := shown{profile: p}
+		if !o.dry {
+			names, err := initFiles(p, o.name, learned, true)
+			if err != nil {
+				return err
+			}
+			maps.Copy(names, files)
+			if err := h.absent(names); err != nil {
+				return err
+			}
+			if learned, err = h.probe(c.Context(), p); err != nil {
+				return fmt.Errorf("init: %w", err)
+			}
+			fmt.Fprintln(h.out, learned)
+		}
+		more, err := initFiles(p, o.name, learned, o.dry)
 		if err != nil {
 			return err
 		}
@@ -204,9 +222,17 @@ func ciFile(repo repository, ci string) (map[string][]byte, error) {
 }
 
 // initFiles are the other files of a repository, by their path.
-func initFiles(p *agents.Profile, name string) (map[string][]byte, error) {
+func initFiles(p *agents.Profile, name string, learned shown, dry bool) (map[string][]byte, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# How to run the agent; see docs/profiles.md of acp-test.\nname: %s\ncommand: [", name)
+	b.WriteString("# How to run the agent; see docs/profiles.md of acp-test.\n")
+	if dry {
+		b.WriteString("# A dry run does not start it: what can be learned of it is not here.\n")
+	}
+	fmt.Fprintf(&b, "name: %s\n", name)
+	if title := learned.greeting.Path("agentInfo.title").Str(); title != "" {
+		fmt.Fprintf(&b, "title: %s\n", flow(title))
+	}
+	b.WriteString("command: [")
 	for i, w := range p.Command {
 		if i > 0 {
 			b.WriteString(", ")
@@ -216,17 +242,8 @@ func initFiles(p *agents.Profile, name string) (map[string][]byte, error) {
 		}
 		b.WriteString(strconv.Quote(strings.ReplaceAll(w, "$", "$$")))
 	}
-	b.WriteString("]\n# It is started at the root of the repository.\ndir: ..\n# Every way an agent may find its model " +
-		"leads to the fake one, $LLM. Keep what\n# yours reads. Its wire format and its tools are learned from its " +
-		"requests.\nenv:\n")
-	var keys []string
-	for k := range p.Env {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		fmt.Fprintf(&b, "  %s: %s\n", k, p.Env[k])
-	}
+	b.WriteString("]\n# It is started at the root of the repository.\ndir: ..\n")
+	b.WriteString(learned.profileText())
 	hello, err := templates.ReadFile("templates/hello.txtar")
 	if err != nil {
 		return nil, err
@@ -239,22 +256,27 @@ func initFiles(p *agents.Profile, name string) (map[string][]byte, error) {
 	}, nil
 }
 
-// writeNew writes files below the user's folder, or none if one is there. A dry one
-// only shows them.
-func (h *host) writeNew(files map[string][]byte, dry bool) error {
-	var names, there []string
-	for name := range files {
-		names = append(names, name)
+// absent is the error that some of the files are there, and nothing was written.
+func (h *host) absent(files map[string][]byte) error {
+	var there []string
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if _, err := os.Lstat(h.absolute(name)); err == nil {
 			there = append(there, name)
 		}
 	}
-	slices.Sort(names)
 	if len(there) > 0 {
-		slices.Sort(there)
 		return fmt.Errorf("init: %s is there already; nothing was written", strings.Join(there, ", "))
 	}
-	for _, name := range names {
+	return nil
+}
+
+// writeNew writes files below the user's folder, or none if one is there. A dry one
+// only shows them.
+func (h *host) writeNew(files map[string][]byte, dry bool) error {
+	if err := h.absent(files); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if dry {
 			fmt.Fprintf(h.out, "would write %s:\n  %s\n", name,
 				strings.ReplaceAll(strings.TrimSpace(string(files[name])), "\n", "\n  "))

@@ -41,6 +41,37 @@ var _ = Describe("init", func() {
 		Expect(p.run("run", "--golden-required").code).To(Equal(0))
 	})
 
+	It("writes what a first turn shows, and the profile passes when it is used", func() {
+		got := p.run("init", "--ci", "none", "--name", "mine", "--", "./bin/my agent")
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		Expect(got.out).To(HavePrefix("learned: acp-test reference agent 1.0.0 asks its model by openai-chat, and offers it "))
+		written := p.read("acp/mine.yaml")
+		Expect(written).To(ContainSubstring("env:\n  OPENAI_API_KEY: $KEY\n  OPENAI_BASE_URL: $LLM/v1\nmodel: {wire: openai-chat}\n"))
+		Expect(written).To(ContainSubstring("\n  write_file: {name: write_file, args: {content: $content, path: $path}}\n"))
+		Expect(written).To(ContainSubstring("\n  mcp: {name: mcp__$server__$tool}\n"))
+		Expect(written).To(ContainSubstring("\n# It says that it can: loadSession, "))
+		used := p.run("run", "--suite", "tool-calls", "--suite", "mcp", "--suite", "elicitation", "--strict", "-q")
+		Expect(used.code).To(Equal(0), used.out+used.err)
+		Expect(p.results().Counts.Skip).To(BeZero())
+	})
+
+	DescribeTable("says in the profile", func(agent string, code int, want ...string) {
+		p.write("bin/other", "#!/bin/sh\n"+strings.ReplaceAll(agent, "AGENT", program+" refagent")+"\n")
+		got := p.run("init", "--ci", "none", "--", "./bin/other")
+		Expect(got.code).To(Equal(code), got.out+got.err)
+		for _, text := range want {
+			Expect(p.read("acp/other.yaml")).To(MatchRegexp(text))
+		}
+	},
+		Entry("what a shipped one knows of the agent", "AGENT | sed -u s/acp-test-refagent/quill/", 0,
+			`# What the profile ts-agent of acp-test knows of it`, `\n  QUILL_HOME: \$HOME/\.quill\n`),
+		Entry("how it is logged in to", "exec AGENT --liberty login-first", 0,
+			`# It wants a login, and offers \w.*\.\nauth: [\w-]+\n`, `\nmodel: {wire: openai-chat}\n`),
+		Entry("that it did not reach its model", "unset OPENAI_BASE_URL; exec AGENT", 2,
+			`# missing: it did not reach the fake model, \$LLM\.`, `# missing: its first turn did not end as it should: `),
+		Entry("that it did not start", "exit 3", 1, `# missing: its first turn did not end as it should: expected an answer to initialize`),
+	)
+
 	It("asks at a terminal for what the command line and the repository leave open", func() {
 		t := p.atTerminal("init")
 		t.sees(`How is your agent started\? `, "'./bin/my agent' --acp\n")

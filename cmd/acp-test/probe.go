@@ -1,0 +1,344 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/canary"
+	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// probing is one turn, in which an agent shows what it is and how it reaches its model.
+const probing = `# One turn of an unknown agent.
+golden off
+further off 'one turn is enough'
+%sprompt 'Say hello.'
+await turn end_turn
+-- llm.yaml --
+replies:
+  - - text: Hello.
+`
+
+// shown is what an agent showed of itself.
+type shown struct {
+	profile  *agents.Profile // that showed it
+	known    *agents.Profile // a shipped one of the same agent; nil if there is none
+	greeting wire.Value      // the result of initialize
+	asked    *fakellm.Asked  // its request to the model; nil if it reached none
+	refused  bool            // it wanted a login
+	hosts    []string        // that it wanted to reach
+	why      string          // why the turn did not end, "" if it did
+}
+
+// probe learns how an agent is run: by one turn, a second one if it wants to be logged in,
+// and one with the environment that is left.
+func (h *host) probe(ctx context.Context, p *agents.Profile) (shown, error) {
+	try := func(p *agents.Profile) (s shown, err error) {
+		if s, err = h.turn(ctx, p, "mcp canary stdio\n"); err == nil && s.why != "" && !s.refused && s.greeting.Exists() {
+			s, err = h.turn(ctx, p, "") // perhaps it takes no server
+		}
+		return s, err
+	}
+	if known := agents.Recognize(p.Command); known != nil {
+		s, err := try(p.Dressed(known))
+		s.known = known
+		return s, err
+	}
+	s, err := try(p.Marked())
+	if err != nil {
+		return s, err
+	}
+	if known := agents.RecognizeInfo(s.greeting.Path("agentInfo.name").Str()); known != nil {
+		s, err = try(p.Dressed(known))
+		s.known = known
+		return s, err
+	}
+	for m := range s.methods() {
+		if !s.refused || ctx.Err() != nil {
+			break
+		}
+		if m.Get("type").Is("terminal") {
+			continue
+		}
+		with, err := try(p.Marked().WithAuth(m.Get("id").Str()))
+		if err != nil {
+			return s, err
+		}
+		if !with.refused && with.asked != nil {
+			s, p = with, p.WithAuth(with.profile.Auth)
+		}
+	}
+	s.profile = p
+	if s.asked == nil || s.asked.Run == "" {
+		return s, nil
+	}
+	fewer, err := try(p.Reaching(s.asked.Run))
+	if err == nil && fewer.asked != nil && fewer.why == s.why {
+		s = fewer
+	}
+	return s, err
+}
+
+// methods are those by which the agent can be logged in to.
+func (s shown) methods() func(yield func(wire.Value) bool) {
+	return s.greeting.Get("authMethods").Items()
+}
+
+// turn plays one turn with an agent and reads what it showed.
+func (h *host) turn(ctx context.Context, p *agents.Profile, setup string) (s shown, err error) {
+	s.profile = p
+	out, err := os.MkdirTemp("", "acp-test-init-")
+	if err != nil {
+		return s, err
+	}
+	defer os.RemoveAll(out)
+	protocol := acp.V1()
+	sc, err := protocol.Parse("init/turn", "turn.txtar", fmt.Appendf(nil, probing, setup))
+	if err != nil {
+		return s, err
+	}
+	e := scenarios.Engine{Protocol: protocol, Profile: p, Self: h.self, Tool: tool(), Cwd: h.cwd, Host: h.env, Out: out,
+		Secrets: h.secrets(), Redact: func() func(transcript.Entry) transcript.Entry { return h.redactor(protocols()[0]) }}
+	if err := e.Prepare(ctx); err != nil {
+		return s, err
+	}
+	res := e.RunAll(ctx, []*scenarios.Scenario{sc}, scenarios.Plan{Jobs: 1}).Results
+	if len(res) != 1 {
+		return s, ctx.Err()
+	}
+	if s.why = res[0].Reason; s.why == "" && res[0].Failure != nil {
+		s.why = res[0].Failure.Error()
+	}
+	f, err := os.Open(filepath.Join(out, "init", "turn", "transcript.jsonl"))
+	if err != nil {
+		return s, nil // it did not even begin, and why says it
+	}
+	defer f.Close()
+	t, err := transcript.Load(f, nil)
+	if err != nil {
+		return s, err
+	}
+	for e := range t.All() {
+		s.hear(e)
+	}
+	return s, nil
+}
+
+// authRequired is the code of an error that asks for a login.
+const authRequired = -32000
+
+// hear takes note of an entry.
+func (s *shown) hear(e transcript.Entry) {
+	v := e.JSON()
+	switch {
+	case e.Kind == fakellm.Egress:
+		s.hosts = append(s.hosts, v.Get("host").Str())
+	case e.Kind == transcript.ModelRequest:
+		a, ok := fakellm.ReadAsked(e)
+		if ok && (s.asked == nil || len(a.Offered) > len(s.asked.Offered)) {
+			s.asked = &a
+		}
+	case e.Source != transcript.Agent:
+	case v.Get("result").Get("protocolVersion").Exists():
+		s.greeting = v.Get("result")
+	default:
+		code, _ := v.Path("error.code").Int()
+		s.refused = s.refused || code == authRequired
+	}
+}
+
+// name is what the agent calls itself, with its version.
+func (s shown) name() string {
+	info := s.greeting.Get("agentInfo")
+	name := info.Get("title").Str()
+	if name == "" {
+		name = info.Get("name").Str()
+	}
+	return strings.TrimSpace(name + " " + info.Get("version").Str())
+}
+
+// String says in one line what was learned.
+func (s shown) String() string {
+	about := "it"
+	if name := s.name(); name != "" {
+		about = oneLine(name)
+	}
+	switch {
+	case s.known != nil && s.asked != nil:
+		return fmt.Sprintf("learned: %s, which the profile %s knows", about, s.known.Name)
+	case s.asked != nil:
+		return fmt.Sprintf("learned: %s asks its model by %s, and offers it %d tools", about, s.asked.Wire, len(s.asked.Offered))
+	}
+	return fmt.Sprintf("learned: %s did not reach the model; the profile says what is missing", about)
+}
+
+// profileText is the profile of an agent after its command: what it showed, and as comments
+// what is missing.
+func (s shown) profileText() string {
+	var b strings.Builder
+	say := func(format string, args ...any) {
+		for line := range strings.Lines(fmt.Sprintf(format, args...)) {
+			fmt.Fprintf(&b, "# %s\n", strings.TrimRight(line, "\n"))
+		}
+	}
+	if s.known != nil {
+		say("What the profile %s of acp-test knows of it; its goldens and known failures\nbelong to one version.", s.known.Name)
+		b.WriteString(agents.ShippedText(s.known.Name))
+	} else {
+		s.environment(&b, say)
+		s.tools(&b, say)
+	}
+	s.login(&b, say)
+	if s.known == nil {
+		fmt.Fprintf(&b, "timeouts: {start: %v}\n", s.profile.Timeouts.Start)
+	}
+	if can := capabilities("", s.greeting.Get("agentCapabilities")); len(can) > 0 {
+		say("It says that it can: %s.", strings.Join(can, ", "))
+	}
+	if s.why != "" {
+		say("missing: its first turn did not end as it should: %s", oneLine(s.why))
+	}
+	say("What fails today is listed with acp-test run --baseline-write FILE, and named here:\nknown-failures: FILE")
+	return b.String()
+}
+
+// environment writes what leads the agent to the model.
+func (s shown) environment(b *strings.Builder, say func(string, ...any)) {
+	switch {
+	case s.asked != nil && len(s.profile.Env) < fewVariables:
+		say("By these variables it found its model.")
+	case s.asked != nil:
+		say("One of these variables leads it to its model.")
+	case len(s.hosts) > 0:
+		slices.Sort(s.hosts)
+		say("missing: it did not reach the fake model, $LLM. It wanted to reach %s. Where is\nthe address written: in another variable, "+
+			"or in a file below its HOME (home:)?", strings.Join(slices.Compact(s.hosts), ", "))
+	default:
+		say("missing: it did not reach the fake model, $LLM. Another variable may name it, or a\nfile below its HOME (home:).")
+	}
+	b.WriteString("env:\n")
+	for _, k := range slices.Sorted(maps.Keys(s.profile.Env)) {
+		fmt.Fprintf(b, "  %s: %s\n", k, s.profile.Env[k])
+	}
+}
+
+// fewVariables are fewer than all that an ad-hoc command gets.
+const fewVariables = 10
+
+// tools writes the wire format and what the agent's tools are for.
+func (s shown) tools(b *strings.Builder, say func(string, ...any)) {
+	if s.asked == nil {
+		say("missing: model and tools are learned from its requests, once it reaches the model.")
+		return
+	}
+	fmt.Fprintf(b, "model: {wire: %s}\n", s.asked.Wire)
+	if len(s.asked.Offered) == 0 {
+		say("missing: it offers its model no tools, so what needs one is skipped.")
+		return
+	}
+	b.WriteString("# Its tools for what scenarios ask for, by name and schema.\ntools:\n")
+	var lacking []string
+	rest := slices.Clone(s.asked.Offered)
+	found := func(name string) {
+		rest = slices.DeleteFunc(rest, func(o string) bool { return o == name })
+	}
+	for _, neutral := range agents.NeutralTools() {
+		if neutral.Name == "mcp" {
+			if name := s.asked.MCPTool("canary", canary.Tool); name != "" {
+				found(strings.NewReplacer("$server", "canary", "$tool", canary.Tool).Replace(name))
+				fmt.Fprintf(b, "  mcp: {name: %s}\n", flow(name))
+				continue
+			}
+		} else if t, ok := s.asked.Tool(neutral.Name, neutral.Args); ok {
+			found(t.Name)
+			fmt.Fprintf(b, "  %s: {name: %s, args: %s}\n", neutral.Name, flow(t.Name), flow(t.Args))
+			continue
+		}
+		lacking = append(lacking, neutral.Name)
+	}
+	if len(lacking) > 0 {
+		say("missing: it offers nothing that looks like %s; what needs that is skipped.", strings.Join(lacking, ", "))
+	}
+	if len(rest) > 0 {
+		say("It offers besides: %s.", strings.Join(rest, ", "))
+	}
+}
+
+// login writes how the agent is logged in to.
+func (s shown) login(b *strings.Builder, say func(string, ...any)) {
+	var offered []string
+	for m := range s.methods() {
+		text := m.Get("id").Str()
+		if name := m.Get("name").Str(); name != "" && name != text {
+			text += " (" + name + ")"
+		}
+		offered = append(offered, oneLine(text))
+	}
+	list := strings.Join(offered, ", ")
+	switch {
+	case s.known == nil && s.profile.Auth != "":
+		say("It wants a login, and offers %s.", list)
+		fmt.Fprintf(b, "auth: %s\n", flow(s.profile.Auth))
+	case s.refused && list == "":
+		say("missing: it wants a login and offers no method: a key in env:, or a file in home:?")
+	case s.refused:
+		say("missing: it wants a login; auth: is one of %s.", list)
+	case list != "":
+		say("It offers these logins, and needs none here: %s.", list)
+	}
+}
+
+// capabilities are the paths of what an agent says that it can.
+func capabilities(path string, v wire.Value) (all []string) {
+	yes, is := v.Bool()
+	switch {
+	case v.Kind() == wire.Object && v.Len() == 0 && path != "", is && yes:
+		return []string{path}
+	case v.Kind() == wire.Object:
+		for name, inner := range v.Members() {
+			if name != "_meta" {
+				all = append(all, capabilities(strings.TrimPrefix(path+"."+name, "."), inner)...)
+			}
+		}
+	}
+	return all
+}
+
+var plainWord = regexp.MustCompile(`^[$A-Za-z_][A-Za-z0-9_$./-]*$`)
+
+// flow is a value in YAML on one line.
+func flow(v any) string {
+	switch v := v.(type) {
+	case string:
+		if plainWord.MatchString(v) && !slices.Contains([]string{"true", "false", "null", "yes", "no", "on", "off"},
+			strings.ToLower(v)) {
+			return v
+		}
+	case map[string]any:
+		var all []string
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			all = append(all, flow(k)+": "+flow(v[k]))
+		}
+		return "{" + strings.Join(all, ", ") + "}"
+	case []any:
+		var all []string
+		for _, item := range v {
+			all = append(all, flow(item))
+		}
+		return "[" + strings.Join(all, ", ") + "]"
+	}
+	text, _ := json.Marshal(v) // what is left is text or a number
+	return string(text)
+}
