@@ -360,6 +360,7 @@ func (r *run) play(ctx context.Context, res *Result) {
 	cancel()
 	clean := r.concludes(err)
 	if clean && ctx.Err() == nil {
+		r.hearModel(ctx)
 		res.Linger = r.linger(ctx)
 		if err == nil {
 			r.further(ctx)

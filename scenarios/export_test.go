@@ -5,6 +5,9 @@ import "context"
 // Silence is silence, for its test.
 var Silence = silence
 
+// UntilAsked is untilAsked, for its test.
+var UntilAsked = untilAsked
+
 // Guarded plays one line that calls f, and returns what becomes of it.
 func Guarded(f func()) error {
 	line := func(context.Context, *Branch) error { f(); return nil }

@@ -32,6 +32,31 @@ func (r *run) linger(ctx context.Context) time.Duration {
 	return d
 }
 
+// hearModel waits, where the script has prompted the agent and the model was not asked yet,
+// until it is or the agent is silent: what a failure says depends on whether the agent
+// has a model (unreached.go), and is not to depend on what was faster.
+func (r *run) hearModel(ctx context.Context) {
+	if agent := r.Agent(); agent != nil && r.scenario.model != nil && len(r.prompts()) > 0 {
+		untilAsked(ctx, r.t, lingering, agent)
+	}
+}
+
+var modelAsked = transcript.First("a model request",
+	func(e transcript.Entry) bool { return e.Kind == transcript.ModelRequest })
+
+// untilAsked waits until the model has been asked or the agent has done nothing for d.
+func untilAsked(ctx context.Context, t *transcript.Transcript, d time.Duration, agent talker) {
+	for range wakings {
+		last := t.Len()
+		wait, cancel := context.WithTimeoutCause(ctx, d, errQuiet)
+		o := t.Await(wait, 0, modelAsked)
+		cancel()
+		if o.Met() || ctx.Err() != nil || idle(ctx, t, last, d, agent) {
+			return
+		}
+	}
+}
+
 // talker is whose silence is waited for: an agent.
 type talker interface {
 	Taken(context.Context)

@@ -37,6 +37,20 @@ var _ = Describe("listening on after the last line", func() {
 		Expect(a.unread).To(BeZero())
 	})
 
+	It("waits for a first model request as long as the agent is busy, and no longer than that", func() {
+		a := &worker{t: t, busy: 5, asks: 3}
+		scenarios.UntilAsked(context.Background(), t, time.Millisecond, a)
+		Expect(a.asked).To(Equal(3), "it has come")
+		scenarios.UntilAsked(context.Background(), t, time.Hour, a)
+		Expect(a.asked).To(Equal(3), "it was there already")
+	})
+
+	It("does not wait for the model request of an agent that has nothing to do", func() {
+		a := &worker{t: t, busy: 1}
+		scenarios.UntilAsked(context.Background(), t, time.Millisecond, a)
+		Expect(a.asked).To(Equal(2))
+	})
+
 	It("ends with the run", func() {
 		ended, end := context.WithCancel(context.Background())
 		end()
@@ -47,16 +61,20 @@ var _ = Describe("listening on after the last line", func() {
 })
 
 // worker is an agent that has something to do for some times, and then has said
-// something that was not read for some times.
+// something that was not read for some times. It asks its model when it is looked at for
+// the asks-th time.
 type worker struct {
-	t                   *transcript.Transcript
-	asked, busy, unread int
+	t                         *transcript.Transcript
+	asked, busy, unread, asks int
 }
 
 func (w *worker) Taken(context.Context) {}
 
 func (w *worker) Busy() bool {
 	w.asked++
+	if w.asked == w.asks {
+		w.t.Event(0, transcript.Model, transcript.ModelRequest, "", nil)
+	}
 	return w.asked <= w.busy
 }
 

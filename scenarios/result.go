@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/acp-test/acp-test/transcript"
@@ -305,6 +306,27 @@ type Sweep struct {
 	Drawn *SweepOrders `json:"orders,omitempty"`
 	// Tried is what a part of a sweep has tried; nil in a whole one.
 	Tried *SweepTried `json:"tried,omitempty"`
+	// Baselines is how long the scenarios as they are took, Exploring the schedules, and
+	// Settling the confirming and shrinking of what they showed. A budget is for the last
+	// two.
+	Baselines time.Duration `json:"baselines_ns,omitempty"`
+	Exploring time.Duration `json:"exploring_ns,omitempty"`
+	Settling  time.Duration `json:"settling_ns,omitempty"`
+}
+
+// Spent says where the time of a sweep went, and what its budget was for, 0 if it had none;
+// "" if nobody measured.
+func (s *Sweep) Spent(budget time.Duration) string {
+	if s.Baselines+s.Exploring+s.Settling == 0 {
+		return ""
+	}
+	round := func(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
+	text := fmt.Sprintf("the scenarios as they are took %v, exploring %v, confirming and shrinking %v", round(s.Baselines),
+		round(s.Exploring), round(s.Settling))
+	if budget > 0 {
+		text += fmt.Sprintf("; the budget of %v is for the last two", budget)
+	}
+	return text
 }
 
 // SweepCell is one schedule: an action at a point of a scenario.

@@ -182,6 +182,7 @@ func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome,
 	if err != nil {
 		return Outcome{}, err
 	}
+	planned := time.Now()
 	explore, settle := ctx, ctx
 	if w.Budget > 0 {
 		var stop, end, cut context.CancelFunc
@@ -194,8 +195,12 @@ func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome,
 		go s.divide(settle, stop)
 	}
 	s.explore(explore, schedules)
+	explored := time.Now()
 	findings := s.reduce(settle)
-	return s.outcome(ctx, findings, schedules, began), nil
+	out := s.outcome(ctx, findings, schedules, began)
+	m := out.Run.Sweep
+	m.Baselines, m.Exploring, m.Settling = planned.Sub(began), explored.Sub(planned), time.Since(explored)
+	return out, nil
 }
 
 // divide ends exploring with the budget, or after two thirds of it as soon as there is

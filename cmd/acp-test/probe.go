@@ -179,7 +179,8 @@ func (s shown) String() string {
 	case s.known != nil && s.asked != nil:
 		return fmt.Sprintf("learned: %s, which the profile %s knows", about, s.known.Name)
 	case s.asked != nil:
-		return fmt.Sprintf("learned: %s asks its model by %s, and offers it %d tools", about, s.asked.Wire, len(s.asked.Offered))
+		return fmt.Sprintf("learned: %s asks its model by %s, and offers it %d tools", about, s.asked.Wire,
+			len(s.asked.Offered))
 	}
 	return fmt.Sprintf("learned: %s did not reach the model; the profile says what is missing", about)
 }
@@ -194,7 +195,8 @@ func (s shown) profileText() string {
 		}
 	}
 	if s.known != nil {
-		say("What the profile %s of acp-test knows of it; its goldens and known failures\nbelong to one version.", s.known.Name)
+		say("What the profile %s of acp-test knows of it; its goldens and known failures\nbelong to one version.",
+			s.known.Name)
 		b.WriteString(agents.ShippedText(s.known.Name))
 	} else {
 		s.environment(&b, say)
@@ -210,7 +212,8 @@ func (s shown) profileText() string {
 	if s.why != "" {
 		say("missing: its first turn did not end as it should: %s", oneLine(s.why))
 	}
-	say("What fails today is listed with acp-test run --baseline-write FILE, and named here:\nknown-failures: FILE")
+	say("What fails today is listed with acp-test run --baseline-write FILE, and named here:\n" +
+		"known-failures: FILE")
 	return b.String()
 }
 
@@ -223,10 +226,11 @@ func (s shown) environment(b *strings.Builder, say func(string, ...any)) {
 		say("One of these variables leads it to its model.")
 	case len(s.hosts) > 0:
 		slices.Sort(s.hosts)
-		say("missing: it did not reach the fake model, $LLM. It wanted to reach %s. Where is\nthe address written: in another variable, "+
-			"or in a file below its HOME (home:)?", strings.Join(slices.Compact(s.hosts), ", "))
+		say("missing: it did not reach the fake model, $LLM. It wanted to reach %s. Where is\nthe address written: in "+
+			"another variable, or in a file below its HOME (home:)?", strings.Join(slices.Compact(s.hosts), ", "))
 	default:
-		say("missing: it did not reach the fake model, $LLM. Another variable may name it, or a\nfile below its HOME (home:).")
+		say("missing: it did not reach the fake model, $LLM. Another variable may name it, or a\n" +
+			"file below its HOME (home:).")
 	}
 	b.WriteString("env:\n")
 	for _, k := range slices.Sorted(maps.Keys(s.profile.Env)) {

@@ -229,6 +229,9 @@ func (h *host) sweepSummary(o *sweeping, out sweep.Outcome) error {
 	if s.Drawn != nil {
 		fmt.Fprintln(h.out, s.Drawn)
 	}
+	if spent := s.Spent(o.budget); spent != "" {
+		fmt.Fprintln(h.out, spent)
+	}
 	_, err := fmt.Fprintf(h.out, "%d schedules explored, %d pruned, %d inconclusive; "+
 		"%d of %d pairs of situation and action; %s; %s, seed %d\n", s.Explored, s.Pruned, s.Inconclusive,
 		s.PairsTried, s.Pairs, findings, run.Duration.Round(100*time.Millisecond), run.Seed)
