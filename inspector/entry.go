@@ -2,6 +2,7 @@ package inspector
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"strings"
 
@@ -22,6 +23,9 @@ const (
 type Protocol struct {
 	Classifier transcript.Classifier
 	Text       golden.Renderer
+	// Kind returns what kind of update a notification is, "" for one without kinds. Nil: the
+	// first word of its text tells, which takes longer.
+	Kind func(e transcript.Entry) string
 }
 
 // line is the text of an entry for people.
@@ -38,18 +42,18 @@ func raw(e transcript.Entry) (text string, cut bool) {
 	return text, false
 }
 
-// label is the word that tells what an entry is: of a notification the first word of its
-// text, of another frame its method, else its kind.
-func label(e transcript.Entry, line string) string {
+// label is the word that tells what an entry is: the kind of an update, of another frame
+// its method, else the kind of the entry.
+func (p Protocol) label(e transcript.Entry) string {
+	word := ""
 	switch {
+	case e.Kind == transcript.Notification && p.Kind != nil:
+		word = p.Kind(e)
 	case e.Kind == transcript.Notification:
-		_, rest, _ := strings.Cut(line, " ")
-		word, _, _ := strings.Cut(rest, " ")
-		return word
-	case e.Method != "":
-		return e.Method
+		_, rest, _ := strings.Cut(p.Text.Line(e), " ")
+		word, _, _ = strings.Cut(rest, " ")
 	}
-	return string(e.Kind)
+	return cmp.Or(word, e.Method, string(e.Kind))
 }
 
 // record is an entry without its text: what the page knows of every one of them, so that
@@ -84,13 +88,13 @@ func (n *names) number(s string) uint16 {
 	return i
 }
 
-// record is what the page knows of an entry whose text is line.
-func (n *names) record(e transcript.Entry, line string) record {
+// record is what the page knows of an entry.
+func (n *names) record(e transcript.Entry, p Protocol) record {
 	size := e.Size
 	if size == 0 {
 		size = len(e.Raw)
 	}
 	return record{at: float64(e.At.Microseconds()), ref: uint32(e.Ref), size: uint32(min(size, math.MaxUint32)),
 		source: n.number(string(e.Source)), kind: n.number(string(e.Kind)), method: n.number(e.Method),
-		label: n.number(label(e, line)), session: n.number(e.Session), origin: uint16(min(e.Conn, math.MaxUint16))}
+		label: n.number(p.label(e)), session: n.number(e.Session), origin: uint16(min(e.Conn, math.MaxUint16))}
 }

@@ -19,10 +19,9 @@ func Pack(w io.Writer, r io.Reader, p Protocol) error {
 	comma := ""
 	_, _ = io.WriteString(w, `"rows":[`)
 	err := transcript.Scan(r, p.Classifier, func(e transcript.Entry) {
-		line := p.line(e)
-		is := all.record(e, line)
+		is := all.record(e, p)
 		text, cut := raw(e)
-		row := []any{is.at, is.origin, is.source, is.kind, is.method, is.label, is.session, is.ref, is.size, line, text}
+		row := []any{is.at, is.origin, is.source, is.kind, is.method, is.label, is.session, is.ref, is.size, p.line(e), text}
 		if cut {
 			row = append(row, 1)
 		}

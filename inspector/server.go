@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"encoding/binary"
@@ -204,9 +205,12 @@ func (s *Server) ofTrace(w http.ResponseWriter, name string, t *trace, q url.Val
 		return err
 	}
 	defer file.Close()
-	whole := io.LimitReader(file, mostJudged)
+	if info, err := file.Stat(); err != nil || info.Size() > mostJudged {
+		return cmp.Or(err, fmt.Errorf("a transcript of more than %d bytes is not judged here: acp-test check does it",
+			mostJudged))
+	}
 	if name == "canonical" {
-		text, err := s.Canonical(whole)
+		text, err := s.Canonical(file)
 		if err != nil {
 			return err
 		}
@@ -214,7 +218,7 @@ func (s *Server) ofTrace(w http.ResponseWriter, name string, t *trace, q url.Val
 		_, err = io.WriteString(w, text)
 		return err
 	}
-	result, err := s.Judge(q.Get("file"), whole)
+	result, err := s.Judge(q.Get("file"), file)
 	if err != nil {
 		return err
 	}
@@ -343,9 +347,30 @@ func (s *Server) text(w http.ResponseWriter, q url.Values) error {
 	return err
 }
 
+// Add shows one more source, whose folder need not be there yet.
+func (s *Server) Add(from Source) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Sources = append(s.Sources, from)
+}
+
+// Shown are the sources that there are now.
+func (s *Server) Shown() []Source {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.Sources)
+}
+
+// Open opens a file of a source, by the number of that: nothing outside of its folder.
+func (s *Server) Open(source int, name string) (*os.File, error) {
+	return s.file(strconv.Itoa(source), name)
+}
+
 // source is one of the sources, by its number.
 func (s *Server) source(number string) (Source, error) {
 	n, err := strconv.Atoi(number)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if err != nil || n < 0 || n >= len(s.Sources) {
 		return Source{}, fmt.Errorf("source %q: %w", number, os.ErrNotExist)
 	}
@@ -427,10 +452,10 @@ type found struct {
 // runs are the sources as they are now.
 func (s *Server) runs() map[string]any {
 	all := []shown{}
-	for i, from := range s.Sources {
+	for i, from := range s.Shown() {
 		x := shown{Name: from.Name, Files: []found{}}
 		var err error
-		if x.Files, err = s.transcripts(from); err != nil {
+		if x.Files, err = s.transcripts(from); err != nil && !errors.Is(err, os.ErrNotExist) {
 			x.Problem = err.Error()
 		}
 		if from.File == "" {
@@ -463,7 +488,7 @@ func (s *Server) results(number string) json.RawMessage {
 // state tells whether anything of the sources is new.
 func (s *Server) state() string {
 	var b strings.Builder
-	for i, from := range s.Sources {
+	for i, from := range s.Shown() {
 		list, _ := s.transcripts(from)
 		fmt.Fprint(&b, i, len(list), " ")
 		if file, err := s.file(strconv.Itoa(i), "results.json"); err == nil {

@@ -123,12 +123,8 @@ func (t *trace) line(line []byte) {
 		t.skipped++
 		return
 	}
-	text := ""
-	if e.Kind == transcript.Notification {
-		text = t.of.Text.Line(e) // its label is a word of it
-	}
 	t.starts = append(t.starts, t.end)
-	t.records = append(t.records, t.names.record(e, text))
+	t.records = append(t.records, t.names.record(e, t.of))
 }
 
 // length is the number of entries that are known.

@@ -193,7 +193,7 @@ func TestViews(t *testing.T) {
 				{"#/s/one/conversation", ".card.agent", ".card.agent", "</script><script>window.hostile = 'text'</script>"},
 				{"#/s/one/state/12", ".state-view .block", ".state-view", "Open requests"},
 				{"#/s/one/compare?with=two", ".beside", ".compare .lead", "They say the same."},
-				{"#/s/one/compare?with=wrong", ".beside", ".compare .lead", "1 place differs"},
+				{"#/s/one/compare?with=wrong", ".beside", ".compare .lead", "differ"},
 				{"#/s/one/files", ".files pre", ".files", "window.hostile = \"stderr\""},
 			} {
 				p.visit(v.hash, v.wait)
@@ -211,6 +211,57 @@ func TestViews(t *testing.T) {
 	}
 }
 
+// press clicks the button with a text.
+func (p *page) press(text string) {
+	p.t.Helper()
+	p.do("pressing "+text, chromedp.Click(`//button[text()="`+text+`"]`, chromedp.BySearch))
+}
+
+// What a newcomer wants to know takes at most three clicks from the page as it opens.
+func TestTasks(t *testing.T) {
+	p := at(t, given(t, "ACP_TEST_UI"))
+	clicks := 0
+	click := func(selector, until string) {
+		clicks++
+		p.do("clicking "+selector, chromedp.Click(selector, chromedp.ByQuery), chromedp.WaitVisible(until, chromedp.ByQuery))
+	}
+	press := func(text, until string) {
+		clicks++
+		p.press(text)
+		p.do("waiting for "+until, chromedp.WaitVisible(until, chromedp.ByQuery))
+	}
+	for _, task := range []struct {
+		what  string
+		do    func()
+		in    string
+		wants []string
+	}{
+		{"why did it fail", func() { click("#causes a", ".row.at") }, "#problems", []string{"turn refusal", "end_turn"}},
+		{"which frame was it", func() { click("#causes a", ".detail .json") }, ".row.at", []string{"end_turn", "greets"}},
+		{"what did the model say then", func() {
+			click("#causes a", ".row.at")
+			click("nav.tabs a:nth-child(3)", ".card.agent")
+		}, ".conversation", []string{"window.hostile = 'text'"}},
+		{"make this a scenario", func() { click("#causes a", ".row.at"); press("make a scenario", "dialog pre") }, "dialog", []string{"'Say <script>window.hostile"}},
+		{"is it the same defect elsewhere", func() {}, "#causes .seen", []string{"1 scenario: wrong"}},
+		{"run it again", func() { click("#causes a", ".row.at"); press("run again", "dialog pre") }, "dialog", []string{"1 fail"}},
+	} {
+		clicks = 0
+		p.visit("", "#causes")
+		task.do()
+		got := p.text(task.in)
+		for _, want := range task.wants {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: the page says %q, want %q", task.what, got, want)
+			}
+		}
+		if t.Logf("%s: %d clicks", task.what, clicks); clicks > 3 {
+			t.Errorf("%s takes %d clicks", task.what, clicks)
+		}
+	}
+	p.quiet()
+}
+
 // A coarse look: the page is neither empty nor wider than a phone, in both
 // colour schemes.
 func TestLooks(t *testing.T) {
@@ -221,6 +272,10 @@ func TestLooks(t *testing.T) {
 		p.do("opening the page on a phone", chromedp.EmulateViewport(390, 800), emulate(scheme), chromedp.Navigate(p.address),
 			chromedp.WaitVisible("#search", chromedp.ByQuery), chromedp.CaptureScreenshot(&shot))
 		p.want("width of the page", p.eval("document.documentElement.scrollWidth <= 390"), true)
+		for _, view := range []string{"frames/9", "timeline/9", "conversation", "state/9", "compare?with=two", "files"} {
+			p.visit("#/s/wrong/"+view, ".timeline canvas")
+			p.want("width of "+view, p.eval("document.documentElement.scrollWidth <= 390"), true)
+		}
 		img, err := png.Decode(bytes.NewReader(shot))
 		if err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/protocol/agui"
@@ -37,6 +38,8 @@ type protocol struct {
 	// transcript of this program, nil if nothing tells.
 	read  func(io.Reader) (*transcript.Transcript, error)
 	looks func(head []byte) bool
+	// kind is the kind of an update; nil: the text of an entry tells.
+	kind func(e transcript.Entry) string
 	// differs says what is wrong with the names of a fault and of liberties.
 	differs func(fault string, liberties []string) error
 }
@@ -47,6 +50,7 @@ func protocols() []protocol {
 		{
 			Protocol: acp.V1(), reference: "reference", recordings: recordings.V1(), planner: schedules.V1(),
 			read: reading(recordings.V1()),
+			kind: acpframe.Update,
 			differs: func(fault string, liberties []string) error {
 				_, err := hooksOf(fault)
 				if err == nil {
@@ -57,6 +61,7 @@ func protocols() []protocol {
 		}, {
 			Protocol: acp.V2(), reference: "reference-acp-v2", recordings: recordings.V2(),
 			read: reading(recordings.V2()), looks: recordings.LooksSecond,
+			kind: acpframe.Update,
 			differs: func(fault string, liberties []string) error {
 				return second.Take(new(refagent.Options), fault, liberties)
 			},

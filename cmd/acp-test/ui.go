@@ -23,17 +23,23 @@ import (
 type viewing struct {
 	port  int
 	paths []string
+	agent []string // the end of a command line, as doer has it
 }
 
 func uiCommand(h *host) *cobra.Command {
 	var o viewing
+	var agent, fault string
 	c := &cobra.Command{
-		Use:   "ui [PATH…]",
+		Use:   "ui [PATH…] [-- AGENT…]",
 		Short: "runs and transcripts in a browser, also while they are written",
 		Long: `Serves what lies in PATH to a browser on this machine, and prints the address. PATH is
 the folder of a run, finished or going on (default acp-test-out), or one transcript or
 recording in any of the forms that check takes. What is written meanwhile is shown at
 once. Two or more can be compared with each other.
+
+With an agent the page can also run a scenario again, make the smallest one that shows
+what went wrong, and update a golden. No other agent is ever started: not one that a
+file names.
 
 The address has a token, which changes each time, and leads only to this machine; only
 what lies in the folders named is served. Ctrl-C ends it.
@@ -41,28 +47,46 @@ what lies in the folders named is served. Ctrl-C ends it.
 What the page shows and its filter language are in docs/inspector.md.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.paths = args
-			if len(args) == 0 {
+			for _, f := range [][2]string{{"--agent", agent}, {"--fault", fault}} {
+				if f[1] != "" {
+					o.agent = append(o.agent, f[0], f[1])
+				}
+			}
+			if dash := c.ArgsLenAtDash(); dash >= 0 {
+				o.paths, o.agent = args[:dash], append(append(o.agent, "--"), args[dash:]...)
+			}
+			if len(o.paths) == 0 {
 				o.paths = []string{"acp-test-out"}
 			}
 			return h.ui(c.Context(), &o)
 		},
 	}
-	c.Flags().IntVar(&o.port, "port", 0, "the port, a `NUMBER` (default any that is free)")
+	f := c.Flags()
+	f.SortFlags = false
+	f.StringVar(&agent, "agent", "", "the agent to run again, by the `NAME` or file of its profile")
+	f.StringVar(&fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
+	f.IntVar(&o.port, "port", 0, "the port, a `NUMBER` (default any that is free)")
+	completeWords(c, "fault", faultNames)
 	return c
 }
 
 func (h *host) ui(ctx context.Context, o *viewing) (err error) {
+	temp, err := os.MkdirTemp("", "acp-test-ui-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	server := &inspector.Server{Protocol: inspected, Judge: h.judged, Canonical: h.canonical, Token: rand.Text(),
 		Title: "acp-test"}
 	defer server.Close()
 	for _, name := range o.paths {
-		source, remove, err := h.source(name)
-		defer remove()
+		source, err := h.source(name, temp)
 		if err != nil {
 			return err
 		}
-		server.Sources = append(server.Sources, source)
+		server.Add(source)
 	}
+	server.Actions = (&doer{h, server, o.agent, temp}).actions()
 	return h.serveUI(ctx, server, o.port)
 }
 
@@ -87,34 +111,31 @@ func (h *host) serveUI(ctx context.Context, server *inspector.Server, port int) 
 // inspected is the protocol of a transcript by the version in its header.
 func inspected(version string) inspector.Protocol {
 	of := protocolVersion(version)
-	return inspector.Protocol{Classifier: of.Classifier, Text: of.Canonical}
+	return inspector.Protocol{Classifier: of.Classifier, Text: of.Canonical, Kind: of.kind}
 }
 
 // source is what a path names. A recording of another form is served as a transcript of
-// this program, made for it; remove takes that away.
-func (h *host) source(name string) (source inspector.Source, remove func(), err error) {
-	remove = func() {}
+// this program, made for it in temp.
+func (h *host) source(name, temp string) (source inspector.Source, err error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return source, remove, err
+		return source, err
 	}
 	if info.IsDir() {
-		return inspector.Source{Name: name, Dir: h.absolute(name)}, remove, nil
+		return inspector.Source{Name: name, Dir: h.absolute(name)}, nil
 	}
 	source = inspector.Source{Name: name, Dir: h.absolute(filepath.Dir(name)), File: filepath.Base(name)}
 	if isTranscript(name) {
-		return source, remove, nil
+		return source, nil
 	}
 	t, err := h.recordingOf(name)
 	if err != nil {
-		return source, remove, err
+		return source, err
 	}
-	dir, err := os.MkdirTemp("", "acp-test-ui-")
-	if err != nil {
-		return source, remove, err
+	if source.Dir, err = os.MkdirTemp(temp, "recording-"); err != nil {
+		return source, err
 	}
-	source.Dir = dir
-	return source, func() { os.RemoveAll(dir) }, writeFile(filepath.Join(dir, source.File), t.Save)
+	return source, writeFile(filepath.Join(source.Dir, source.File), t.Save)
 }
 
 // isTranscript reports whether a file begins as a transcript of this program, or is empty as one

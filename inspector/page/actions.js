@@ -1,13 +1,17 @@
-import { h, fill, button, copy, say } from "./dom.js";
+import { h, button, copy, say } from "./dom.js";
 import { json } from "./trace.js";
 
-// act asks the server to do something, and shows why it could not.
-export async function act(name, body) {
+// act asks the server to do something.
+export const act = (name, body) => json("do/" + name, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+
+// perform does it and shows what was made, or why it could not be.
+export async function perform(name, body) {
+  say("this takes a moment");
   try {
-    return await json("do/" + name, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+    const made = await act(name, body);
+    result(made.title || name, made.text, made.left && h("p", { class: "warn" }, made.left.map(l => "Left out: " + l + " ")));
   } catch (e) {
-    say(e.message);
-    throw e;
+    result("It could not be done", e.message);
   }
 }
 
@@ -44,11 +48,4 @@ export async function report(c, trace, problems) {
   const v = c.result || {};
   parts.push(`Agent: ${[v.agent_name || trace.head.agent, v.agent_version].filter(Boolean).join(" ")}`);
   return parts.join("\n") + "\n";
-}
-
-// running shows what a command writes, while it does.
-export function running(title) {
-  const out = h("pre", { tabindex: 0 }), box = result(title, "", h("p", { class: "dim" }, "It goes on until it has ended."));
-  box.querySelector("pre").replaceWith(out);
-  return text => fill(out, text);
 }

@@ -1,6 +1,6 @@
 import { h, ms, verdict, pair, diff, fill, count } from "./dom.js";
 
-export const shown = r => !r ? "live" : r.verdict === "fail" && r.known ? "known" : r.verdict;
+export const shown = r => !r ? "unjudged" : r.verdict === "fail" && r.known ? "known" : r.verdict;
 export const link = (key, view, seq, more) => {
   const q = new URLSearchParams(Object.entries(more || {}).filter(([, v]) => v)).toString();
   return "#/s/" + encodeURIComponent(key) + (view ? "/" + view : "") + (seq ? "/" + seq : "") + (q ? "?" + q : "");
@@ -46,7 +46,7 @@ function summary(r) {
 export function overview(data, view, navigation) {
   const cases = data.cases, byId = new Map(cases.map(c => [c.result && c.result.id, c]));
   const list = h("tbody"), size = h("span", { class: "dim", role: "status" }), chips = {};
-  const kinds = ["error", "fail", "inconclusive", "known", "skip", "pass", "live"].filter(v => cases.some(c => shown(c.result) === v));
+  const kinds = ["error", "fail", "inconclusive", "known", "skip", "pass", "unjudged"].filter(v => cases.some(c => shown(c.result) === v));
   const texts = new Map();
   const haystack = c => {
     if (!texts.has(c)) texts.set(c, [c.key, c.result && c.result.title, c.result && c.result.reason, shown(c.result), ...(c.result && c.result.tags || []), ...problems(c.result).flatMap(p => [p.id, p.title])].join(" ").toLowerCase());

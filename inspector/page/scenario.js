@@ -1,4 +1,4 @@
-import { h, fill, ms, verdict, diff, folded, button, clock, copy, count, say } from "./dom.js";
+import { h, fill, ms, verdict, diff, folded, button, clock, copy, count } from "./dom.js";
 import { apply, keys } from "./filter.js";
 import { Table } from "./table.js";
 import { Timeline } from "./timeline.js";
@@ -6,7 +6,7 @@ import { Detail } from "./detail.js";
 import { Conversation } from "./conversation.js";
 import { State } from "./state.js";
 import { compare } from "./compare.js";
-import { act, result, frames, report } from "./actions.js";
+import { perform, result, frames, report } from "./actions.js";
 import { link, problems, shown } from "./overview.js";
 
 const views = ["frames", "timeline", "conversation", "state", "compare", "files"];
@@ -23,7 +23,7 @@ export class Scenario {
   }
   head() {
     const r = this.c.result;
-    return h("header", { class: "head" }, h("h1", {}, verdict(shown(r)), " ", r && r.title || this.c.key), h("div", { class: "dim" },
+    return h("header", { class: "head" }, h("h1", {}, this.word = h("span", {}, verdict(shown(r))), " ", r && r.title || this.c.key), h("div", { class: "dim" },
       [r && r.title && this.c.key, r && r.file, r && ms(r.duration_ns), r && count(r.frames, "frame"), r && (r.tags || []).join(" ")].filter(Boolean).join(" · ")), this.tools = h("div", { class: "bar" }));
   }
   showProblems() {
@@ -70,7 +70,6 @@ export class Scenario {
     this.leave = () => { t.listeners.delete(heard); if (this.c.close) this.c.close(); };
     this.grown();
     this.to(this.asked);
-    if (!this.c.result && this.c.judged) this.judge();
   }
   async grown() {
     this.timeline.grown();
@@ -85,6 +84,7 @@ export class Scenario {
     try {
       const r = await this.c.judged();
       this.found = problems(r);
+      fill(this.word, verdict(r.verdict));
       this.showProblems();
       this.timeline.draw();
       this.table.refresh();
@@ -98,15 +98,10 @@ export class Scenario {
       button("copy frames", async () => copy(await frames(this.trace, selection()), "frames"), { title: "the frames that the filter takes" }),
       button("bug report", async () => result("Bug report", await report(this.c, this.trace, this.found))),
       r && r.rerun && button("copy command", () => copy(r.rerun, "the command")),
-      can("scenario") && button("make a scenario", async () => { const made = await act("scenario", { ...about, from: a(), to: b() }); result("Scenario", made.text, made.left && h("p", { class: "warn" }, made.left.map(l => "Left out: " + l + " "))); }, { title: "of the turns that the timeline shows" }),
-      can("rerun") && r && r.rerun && button("run again", () => this.command("rerun", { ...about, id: r.id })),
-      can("reduce") && this.found.length > 0 && button("reduce", () => this.command("reduce", about)),
-      can("update") && r && r.golden && r.golden.state === "differs" && button("update the golden", () => this.command("update", { ...about, id: r.id })));
-  }
-  async command(name, body) {
-    say("this takes a moment");
-    const made = await act(name, body);
-    result(made.title || name, made.text);
+      can("scenario") && button("make a scenario", () => perform("scenario", { ...about, from: a(), to: b() }), { title: "of the turns that the timeline shows" }),
+      can("rerun") && r && r.rerun && button("run again", () => perform("rerun", { ...about, id: r.id, path: r.file })),
+      can("reduce") && this.found.length > 0 && button("reduce", () => perform("reduce", about)),
+      can("update") && r && r.golden && r.golden.state === "differs" && button("update the golden", () => perform("update", { ...about, id: r.id, path: r.file })));
   }
 
   // to shows what an address asks for.

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/inspector"
+	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// doer does what the page of ui asks for. What runs an agent runs the one that the user
+// has named on the command line, never one that a file names.
+type doer struct {
+	h      *host
+	server *inspector.Server
+	agent  []string // the end of a command line that names the agent; nil: there is none
+	temp   string   // for new runs
+}
+
+// asked is the body of a request of the page.
+type asked struct {
+	Source   int
+	File     string // the transcript
+	ID, Path string // the scenario, and its file
+	From, To int    // the Seqs of a selection; 0 is the end of the transcript
+}
+
+// made is the answer: a text, and what is to be said of it.
+type made struct {
+	Title string   `json:"title,omitempty"`
+	Text  string   `json:"text"`
+	Left  []string `json:"left,omitempty"`
+}
+
+func (d *doer) actions() map[string]inspector.Action {
+	all := map[string]func(context.Context, asked) (made, error){"scenario": d.scenario}
+	if d.agent != nil {
+		all["rerun"], all["reduce"], all["update"] = d.rerun, d.reduce, d.update
+	}
+	out := map[string]inspector.Action{}
+	for name, do := range all {
+		out[name] = func(ctx context.Context, body json.RawMessage) (any, error) {
+			var a asked
+			if err := json.Unmarshal(body, &a); err != nil {
+				return nil, err
+			}
+			return do(ctx, a)
+		}
+	}
+	return out
+}
+
+// scenario makes a scenario of the turns of a transcript that a selection touches.
+func (d *doer) scenario(_ context.Context, a asked) (made, error) {
+	file, err := d.server.Open(a.Source, a.File)
+	if err != nil {
+		return made{}, err
+	}
+	defer file.Close()
+	t, of, err := d.h.readSession(file)
+	if err != nil {
+		return made{}, err
+	}
+	if of.Name != acp.V1().Name {
+		return made{}, fmt.Errorf("scenarios are made of recordings of %s, this one is of %s", acp.V1().Name, of.Name)
+	}
+	if t, err = selected(t, of, a.From, a.To); err != nil {
+		return made{}, err
+	}
+	done, err := recordings.Convert(acp.V1(), t, "Made of "+a.File+".", nil)
+	if err != nil {
+		return made{}, err
+	}
+	return made{Title: "Scenario", Text: string(done.Text), Left: done.Left}, nil
+}
+
+// selected is a transcript with only those turns that touch what lies between two Seqs. All
+// that is in no turn stays. Without a turn there nothing is taken away.
+func selected(t *transcript.Transcript, of protocol, from, to int) (*transcript.Transcript, error) {
+	if to <= 0 {
+		to = t.Len()
+	}
+	type turn struct{ from, to int }
+	var turns []turn
+	ends := map[int]int{}
+	for e := range t.All() {
+		if e.Ref > 0 && e.Kind != transcript.Written {
+			ends[e.Ref] = e.Seq
+		}
+	}
+	for e := range t.All() {
+		if of.Prompts(e) {
+			end, ok := ends[e.Seq]
+			if !ok {
+				end = t.Len()
+			}
+			turns = append(turns, turn{e.Seq, end})
+		}
+	}
+	touches := func(x turn) bool { return x.from <= to && x.to >= from }
+	if !slices.ContainsFunc(turns, touches) {
+		return t, nil
+	}
+	var whole, part bytes.Buffer
+	if err := t.Save(&whole); err != nil {
+		return nil, err
+	}
+	seq := 0
+	for line := range bytes.Lines(whole.Bytes()) {
+		in := func(x turn) bool { return x.from <= seq && seq <= x.to }
+		kept := func(x turn) bool { return in(x) && touches(x) }
+		if !slices.ContainsFunc(turns, in) || slices.ContainsFunc(turns, kept) {
+			part.Write(line)
+		}
+		seq++
+	}
+	return transcript.Load(&part, of.Classifier)
+}
+
+// rerun runs a scenario again, into a folder of its own, which the page then shows beside
+// what it has.
+func (d *doer) rerun(ctx context.Context, a asked) (made, error) {
+	out, err := os.MkdirTemp(d.temp, "again-")
+	if err != nil {
+		return made{}, err
+	}
+	out = filepath.Join(out, "acp-test-out")
+	words, err := d.chosen("run", a, "--out", out)
+	if err != nil {
+		return made{}, err
+	}
+	d.server.Add(inspector.Source{Name: "run " + filepath.Base(filepath.Dir(out)), Dir: out})
+	text, err := d.run(ctx, words)
+	return made{Title: "Run again: it is in the index, and can be compared", Text: text}, err
+}
+
+// update writes the golden of a scenario anew, of which the page has shown the difference.
+func (d *doer) update(ctx context.Context, a asked) (made, error) {
+	out, err := os.MkdirTemp(d.temp, "update-")
+	if err != nil {
+		return made{}, err
+	}
+	words, err := d.chosen("run", a, "--update", "--out", filepath.Join(out, "acp-test-out"))
+	if err != nil {
+		return made{}, err
+	}
+	text, err := d.run(ctx, words)
+	return made{Title: "The golden is updated", Text: text}, err
+}
+
+// reduce makes the smallest scenario that shows what went wrong in a transcript.
+func (d *doer) reduce(ctx context.Context, a asked) (made, error) {
+	file, err := d.server.Open(a.Source, a.File)
+	if err != nil {
+		return made{}, err
+	}
+	name := file.Name()
+	file.Close() // the command opens it again
+	dir, err := os.MkdirTemp(d.temp, "reduce-")
+	if err != nil {
+		return made{}, err
+	}
+	to, issue := filepath.Join(dir, "reduced.txtar"), filepath.Join(dir, "issue.md")
+	text, err := d.run(ctx, append([]string{"reduce", name, "-q", "--out", to, "--issue", issue}, d.agent...))
+	if err != nil {
+		return made{}, err
+	}
+	for _, name := range []string{to, issue} {
+		part, err := os.ReadFile(name)
+		if err != nil {
+			return made{}, err
+		}
+		text += "\n" + string(part)
+	}
+	return made{Title: "Reduced", Text: text}, nil
+}
+
+// chosen is a command line for one scenario: by its file, if it is in no suite. That lies
+// below the folder that the user is in and in none that is shown, so that who made a
+// folder of results cannot say what is run.
+func (d *doer) chosen(command string, a asked, flags ...string) ([]string, error) {
+	words := append([]string{command, "-q"}, flags...)
+	if suite, _, _ := strings.Cut(a.ID, "/"); slices.Contains(suiteNames(), suite) {
+		words = append(words, "--run", "^"+regexp.QuoteMeta(a.ID)+"$")
+	} else {
+		file := d.h.absolute(filepath.FromSlash(a.Path))
+		shown := func(s inspector.Source) bool { return s.File == "" && within(s.Dir, file) }
+		if !isFile(file) || !within(d.h.cwd, file) || slices.ContainsFunc(d.server.Shown(), shown) {
+			return nil, fmt.Errorf("%s is no scenario below %s: run acp-test ui where the run was made", a.Path, d.h.cwd)
+		}
+		words = append(words, file)
+	}
+	return append(words, d.agent...), nil
+}
+
+// run runs this program and returns what it says. A command that found something wrong has
+// done what it should.
+func (d *doer) run(ctx context.Context, words []string) (string, error) {
+	var out bytes.Buffer
+	c := exec.CommandContext(ctx, d.h.self, words...)
+	c.Dir, c.Env, c.Stdout, c.Stderr = d.h.cwd, d.h.env, &out, &out
+	err := c.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 && words[0] == "run" {
+		err = nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("acp-test %s: %w\n%s", words[0], err, out.String())
+	}
+	return out.String(), nil
+}

@@ -1,0 +1,136 @@
+package main_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// served is a running acp-test ui.
+type served struct {
+	address string
+	end     func()
+}
+
+func (p *place) ui(args ...string) served {
+	GinkgoHelper()
+	c := p.command(append([]string{"ui"}, args...)...)
+	out, err := c.StdoutPipe()
+	Expect(err).NotTo(HaveOccurred())
+	Expect(c.Start()).To(Succeed())
+	ended := false
+	end := func() {
+		if !ended {
+			ended = true
+			_ = c.Process.Signal(os.Interrupt)
+			_ = c.Wait() // its status is that of a signal on some systems
+		}
+	}
+	DeferCleanup(end)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	Expect(err).NotTo(HaveOccurred())
+	return served{strings.TrimSpace(line), end}
+}
+
+// ask is the answer to what the page asks for.
+func (s served) ask(what string, body any) (status int, answer map[string]any, text string) {
+	GinkgoHelper()
+	r, err := http.NewRequest(http.MethodGet, s.address+what, nil)
+	Expect(err).NotTo(HaveOccurred())
+	if body != nil {
+		raw, err := json.Marshal(body)
+		Expect(err).NotTo(HaveOccurred())
+		at, err := url.Parse(s.address)
+		Expect(err).NotTo(HaveOccurred())
+		r, err = http.NewRequest(http.MethodPost, s.address+what, strings.NewReader(string(raw)))
+		Expect(err).NotTo(HaveOccurred())
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Origin", "http://"+at.Host)
+	}
+	got, err := http.DefaultClient.Do(r)
+	Expect(err).NotTo(HaveOccurred())
+	defer got.Body.Close()
+	raw, err := io.ReadAll(got.Body)
+	Expect(err).NotTo(HaveOccurred())
+	_ = json.Unmarshal(raw, &answer) // an error is a text
+	return got.StatusCode, answer, string(raw)
+}
+
+var _ = Describe("ui", func() {
+	const talk = `# Two turns.
+check first
+prompt 'First.'
+await turn end_turn
+prompt 'Second.'
+await turn end_turn
+-- llm.yaml --
+turns:
+  - - - text: One.
+  - - - text: Two.
+`
+	It("serves a run, makes a scenario of some of its turns, and runs one again", func() {
+		p := newPlace()
+		p.write("talk.txtar", talk)
+		Expect(p.run("run", "talk.txtar", "-q").code).To(Equal(0))
+		ui := p.ui("acp-test-out", "--agent", "reference")
+		_, runs, _ := ui.ask("runs", nil)
+		Expect(runs["actions"]).To(Equal([]any{"reduce", "rerun", "scenario", "update"}))
+
+		second := 0
+		for line := range strings.Lines(p.read("acp-test-out/talk/transcript.jsonl")) {
+			if strings.Contains(line, `"text":"Second."`) && strings.Contains(line, `"from":"editor"`) {
+				var e struct{ Seq int }
+				Expect(json.Unmarshal([]byte(line), &e)).To(Succeed())
+				second = e.Seq
+			}
+		}
+		_, made, text := ui.ask("do/scenario", map[string]any{"source": 0, "file": "talk/transcript.jsonl", "from": second, "to": second})
+		scenario, _ := made["text"].(string)
+		Expect(scenario).To(And(ContainSubstring("Second."), ContainSubstring("Two."), Not(ContainSubstring("First."))), text)
+		p.write("made.txtar", scenario)
+		Expect(p.run("run", "made.txtar", "-q").code).To(Equal(0))
+		_, made, _ = ui.ask("do/scenario", map[string]any{"source": 0, "file": "talk/transcript.jsonl"})
+		Expect(made["text"]).To(And(ContainSubstring("First."), ContainSubstring("Second.")))
+
+		_, again, text := ui.ask("do/rerun", map[string]any{"source": 0, "id": "talk", "path": "talk.txtar"})
+		Expect(again["text"]).To(ContainSubstring("1 pass"), text)
+		_, runs, _ = ui.ask("runs", nil)
+		Expect(runs["sources"]).To(HaveLen(2))
+		p.write("acp-test-out/evil.txtar", talk)
+		for _, path := range []string{"acp-test-out/evil.txtar", "../evil.txtar", "nothing.txtar"} {
+			status, _, text := ui.ask("do/rerun", map[string]any{"source": 0, "id": "evil", "path": path})
+			Expect(status).To(Equal(400), text)
+		}
+		ui.end()
+		left, err := os.ReadDir(filepath.Join(p.dir, ".tmp"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(left).To(BeEmpty())
+	})
+
+	It("starts no agent that it was not given, and shows recordings of any form", func() {
+		p := newPlace()
+		p.write("lines.jsonl", forms()["lines.jsonl"])
+		ui := p.ui("lines.jsonl")
+		_, runs, _ := ui.ask("runs", nil)
+		Expect(runs["actions"]).To(Equal([]any{"scenario"}))
+		status, _, text := ui.ask("do/rerun", map[string]any{"id": "talk"})
+		Expect(status).To(Equal(404), text)
+		_, judged, text := ui.ask("judged?source=0&file=lines.jsonl", nil)
+		Expect(judged["verdict"]).To(Equal("pass"), text)
+		_, _, text = ui.ask("canonical?source=0&file=lines.jsonl", nil)
+		Expect(text).To(ContainSubstring(`--> initialize`))
+	})
+
+	It("says what it cannot show", func() {
+		p := newPlace()
+		Expect(p.run("ui", "nothing")).To(Equal(ended{2, "", "acp-test: stat nothing: no such file or directory\n"}))
+	})
+})
