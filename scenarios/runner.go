@@ -245,7 +245,7 @@ func (x *execution) hopeless() bool {
 
 // conclude sums a run up: counts, stale entries, notes, verdict, exit status.
 func (e *Engine) conclude(run *Run, all []*Scenario) {
-	run.withoutModel()
+	run.WithoutModel()
 	run.sum()
 	if !e.NoTrap && !e.trapped() {
 		run.Notes = append(run.Notes,

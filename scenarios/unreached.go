@@ -76,8 +76,8 @@ func (res Result) withoutModel() Result {
 // noModel is why a turn that no model had a part in proves nothing.
 const noModel = "no scenario of this run reached the model server, so nothing is known of the agent's turns"
 
-// withoutModel takes the blame out of a run in which no scenario had a model.
-func (run *Run) withoutModel() {
+// WithoutModel takes the blame out of a run in which no scenario had a model.
+func (run *Run) WithoutModel() {
 	prompted := false
 	for _, r := range run.Results {
 		if r.reached {

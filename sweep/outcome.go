@@ -83,7 +83,9 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 		}
 	}
 	run.Notes = append(run.Notes, s.notes...)
-	if len(all) == 0 && s.orders == 0 {
+	if run.NoModel = s.noModel; run.NoModel != "" {
+		run.Notes = append(run.Notes, run.NoModel)
+	} else if len(all) == 0 && s.orders == 0 {
 		run.Notes = append(run.Notes, s.nothing())
 	}
 	run.Duration = time.Since(began)
@@ -151,7 +153,7 @@ func (o *Outcome) judge(e *scenarios.Engine) {
 // of class fail that nobody expects, else 0.
 func exit(run scenarios.Run, findings []Finding) int {
 	switch {
-	case run.Counts.Error > 0, run.Sweep.Explored == 0 && len(findings) == 0 && run.Sweep.Tried == nil:
+	case run.Counts.Error > 0, run.NoModel != "", run.Sweep.Explored == 0 && len(findings) == 0 && run.Sweep.Tried == nil:
 		return 2
 	case slices.ContainsFunc(findings, func(f Finding) bool { return f.Class == scenarios.Fail && f.Known == "" }),
 		run.Interrupted:

@@ -146,6 +146,7 @@ type sweep struct {
 	given     int // planned, but pruned while exploring
 	baselines []scenarios.Result
 	notes     []string
+	noModel   string // what to do if no baseline reached the model
 	bases     []Base
 	cover     *coverage
 	orders    int // that were drawn and ended
@@ -183,6 +184,9 @@ func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome,
 		return Outcome{}, err
 	}
 	planned := time.Now()
+	if s.modelless() {
+		schedules = nil
+	}
 	explore, settle := ctx, ctx
 	if w.Budget > 0 {
 		var stop, end, cut context.CancelFunc
@@ -263,6 +267,18 @@ func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]Schedul
 	}
 	s.bases = bases
 	return arranged(all, s.engine.Seed), nil
+}
+
+// modelless reports whether no scenario as it is reached the model server. Then nothing is
+// known of the agent's turns: there are no findings, and nothing is explored.
+func (s *sweep) modelless() bool {
+	run := s.engine.NewRun()
+	run.Results = s.baselines
+	run.WithoutModel()
+	if s.noModel = run.NoModel; s.noModel != "" {
+		s.seen, s.bases = nil, nil
+	}
+	return s.noModel != ""
 }
 
 // observe runs the baseline of one scenario and reads what happens in the turns

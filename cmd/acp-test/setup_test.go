@@ -65,3 +65,15 @@ var _ = Describe("an agent of an unknown command", func() {
 		Expect(strings.Count(p.read("times"), "started")).To(Equal(1))
 	})
 })
+
+var _ = It("a sweep of an agent that reaches no model judges nothing, and says what to do", func() {
+	p := newPlace()
+	p.write("agent", "#!/bin/sh\nunset OPENAI_BASE_URL\nexec acp-test refagent\n")
+	got := p.run("sweep", "--run", "^prompt-turn/(text|two-turns)$", "--", "./agent")
+	Expect(got.code).To(Equal(2), got.out+got.err)
+	Expect(got.out).To(ContainSubstring("\nno scenario of this run reached the model server, so what needs a model is inconclusive: "))
+	Expect(got.out).To(ContainSubstring("; 0 findings; "))
+	run := p.results()
+	Expect(run.NoModel).NotTo(BeEmpty())
+	Expect(run.Counts.Fail).To(BeZero())
+})

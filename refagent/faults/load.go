@@ -19,6 +19,10 @@ func loadFaults() []Fault {
 		fault("load-without-user", "leaves what the user said out of a replay", with(func(t *tap) {
 			duringLoad(t, func(f frame) bool { _, tag := f.Update(); return tag != "user_message_chunk" })
 		})).copies("anomalyco/opencode#30761"),
+		fault("load-without-thoughts", "leaves its thoughts out of a replay", with(func(t *tap) {
+			duringLoad(t, func(f frame) bool { _, tag := f.Update(); return tag != "agent_thought_chunk" })
+		})),
+		fault("load-last-words-only", "leaves what it said before a tool call out of a replay", with(lastWordsOnly)),
 		fault("load-without-tools", "leaves the tool calls out of a replay", with(func(t *tap) {
 			duringLoad(t, func(f frame) bool { _, tag := f.Update(); return tag != "tool_call" })
 		})).copies("agentclientprotocol/codex-acp#206"),
@@ -69,6 +73,37 @@ func duringLoad(t *tap, keep func(f frame) bool) {
 		_, open := loading[f.Session]
 		_, tag := f.Update()
 		return !open || !isContent(tag) || keep(f)
+	}
+}
+
+// lastWordsOnly holds what the agent says in a replay back until it says something else, or
+// the replay is over, and drops it before a tool call.
+func lastWordsOnly(t *tap) {
+	var held []message
+	release := func() {
+		for _, m := range held {
+			t.Emit(m)
+		}
+		held = nil
+	}
+	duringLoad(t, func(f frame) bool {
+		switch _, tag := f.Update(); tag {
+		case "agent_message_chunk":
+			held = append(held, f.Message)
+			return false
+		case "tool_call":
+			held = nil
+		case "user_message_chunk":
+			release()
+		}
+		return true
+	})
+	filter := t.out
+	t.out = func(f frame) bool {
+		if answers(f, "session/load") {
+			release()
+		}
+		return filter(f)
 	}
 }
 

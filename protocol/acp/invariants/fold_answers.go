@@ -135,7 +135,7 @@ func (w *world) endTurn(ev *event) {
 	}
 	t.ended, t.stop = ev.Seq, ev.stop
 	t.messages = s.messages
-	if t.leavesHistory() && (len(w.lives) < rememberedSessions || w.lives[s.id].turns > 0) {
+	if t.leavesHistory(t.stop) && (len(w.lives) < rememberedSessions || w.lives[s.id].turns > 0) {
 		before := w.lives[s.id]
 		w.lives[s.id] = life{before.turns + 1}
 	}
@@ -146,10 +146,10 @@ func (w *world) endTurn(ev *event) {
 	}
 }
 
-// leavesHistory reports whether a replay must show the turn: not a command,
+// leavesHistory reports whether a replay must show the turn that ended for a reason: not a command,
 // nor one that was refused, cancelled or failed, which may all be left out.
-func (t *turn) leavesHistory() bool {
-	switch t.stop {
+func (t *turn) leavesHistory(stop string) bool {
+	switch stop {
 	case "end_turn", "max_tokens", "max_turn_requests":
 		return t.spoke && !strings.HasPrefix(t.text, "/")
 	}

@@ -94,7 +94,7 @@ func list() []*rule {
 		listSane(), notifySilent(), initEcho(), terminalRef(), elicitScope(),
 		closeSettles(), deleteGone(), rcancelOwn(), authMethods(), errForm(),
 
-		worksAgain(), promptAccepted(), emptyTurn(), sessionDistinct(), textWhole(), loadStable(), contentData(),
+		worksAgain(), promptAccepted(), emptyTurn(), sessionDistinct(), textWhole(), loadStable(), loadWhole(), contentData(),
 		elicitCare(),
 
 		clientPermCancel(), clientPermOffered(), clientGate(), clientInitFirst(), clientAnswer(),
