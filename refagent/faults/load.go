@@ -22,7 +22,8 @@ func loadFaults() []Fault {
 		fault("load-without-thoughts", "leaves its thoughts out of a replay", with(func(t *tap) {
 			duringLoad(t, func(f frame) bool { _, tag := f.Update(); return tag != "agent_thought_chunk" })
 		})),
-		fault("load-last-words-only", "leaves what it said before a tool call out of a replay", with(lastWordsOnly)),
+		fault("load-without-conclusions", "leaves what it said after a tool call out of a replay",
+			with(withoutConclusions)),
 		fault("load-without-tools", "leaves the tool calls out of a replay", with(func(t *tap) {
 			duringLoad(t, func(f frame) bool { _, tag := f.Update(); return tag != "tool_call" })
 		})).copies("agentclientprotocol/codex-acp#206"),
@@ -76,35 +77,21 @@ func duringLoad(t *tap, keep func(f frame) bool) {
 	}
 }
 
-// lastWordsOnly holds what the agent says in a replay back until it says something else, or
-// the replay is over, and drops it before a tool call.
-func lastWordsOnly(t *tap) {
-	var held []message
-	release := func() {
-		for _, m := range held {
-			t.Emit(m)
-		}
-		held = nil
-	}
+// withoutConclusions drops what the agent says in a replay between a tool call and the next
+// words of the user.
+func withoutConclusions(t *tap) {
+	after := map[string]bool{} // sessions in which a tool call was the last to be seen
 	duringLoad(t, func(f frame) bool {
 		switch _, tag := f.Update(); tag {
-		case "agent_message_chunk":
-			held = append(held, f.Message)
-			return false
 		case "tool_call":
-			held = nil
+			after[f.Session] = true
 		case "user_message_chunk":
-			release()
+			delete(after, f.Session)
+		case "agent_message_chunk":
+			return !after[f.Session]
 		}
 		return true
 	})
-	filter := t.out
-	t.out = func(f frame) bool {
-		if answers(f, "session/load") {
-			release()
-		}
-		return filter(f)
-	}
 }
 
 func replayLate(t *tap) {
