@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -92,8 +93,20 @@ func oneResponse() *rule {
 					ev.Method, ev.ID, r.method)
 			}
 		}, agentRequests()...)
+		held := map[string]bool{} // gates at which the model waits for the test
+		w.on(func(ev *event) {
+			switch gate := ev.body.Get("gate").Str(); ev.Kind {
+			case transcript.Gate:
+				held[gate] = true
+			case transcript.GateReleased:
+				delete(held, gate)
+			}
+		}, modelEvent)
 		w.finish(func(end rules.End) {
 			w.unanswered(end, rules.OfClient, func(r *request, waited time.Duration) {
+				if r.verb == prompt && len(held) > 0 {
+					return // its model is held, or it waits for a turn whose model is
+				}
 				if r.turn != nil {
 					if a, _ := r.turn.stopper(); a != nil && !r.turn.concurrent {
 						return // CANCEL-REASON
