@@ -132,7 +132,7 @@ var _ = Describe("files", func() {
 		Expect(v.Path("error.code").Text()).To(Equal("-32602"))
 		Expect(codes(e.Transcript())).To(Equal([]string{"unknown-session"}))
 	})
-	It("of any size are read whole", func() {
+	It("of any size are read whole", Label("large"), func() {
 		big := strings.Repeat("0123456789abcde\n", 2<<20)
 		Expect(os.WriteFile(dir+"/big", []byte(big), 0o600)).To(Succeed())
 		v, _ := do(mockclient.Options{}, "fs/read_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/big"}`, dir))

@@ -141,7 +141,7 @@ var _ = Describe("writing", func() {
 })
 
 var _ = Describe("reading", func() {
-	It("keeps a burst of 100,000 updates and a line of 64 MiB whole and in order", func() {
+	It("keeps a burst of 100,000 updates and a line of 64 MiB whole and in order", Label("large"), func() {
 		const n = 100_000
 		e := edit(mockclient.Options{}, func(p *peer) {
 			for i := range n {

@@ -6,17 +6,15 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/acp-test/acp-test/ci/inside"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// drawing sweeps the reference agent within this process by orders that are drawn.
+// drawing sweeps the reference agent by orders that are drawn.
 func drawing(fault string, most int) *sweep.Sweeper {
-	e := engine(fault)
-	e.Connect = inside.Connect(e.ExtraArgs...)
-	return &sweep.Sweeper{Planner: schedules.V1(), Engine: e, Jobs: 8, Max: most, Points: []string{sweep.DrawnState}}
+	return &sweep.Sweeper{Planner: schedules.V1(), Engine: engine(fault), Jobs: 8, Max: most, Points: []string{sweep.DrawnState}}
 }
 
 var _ = Describe("orders of acts that are drawn", func() {
@@ -64,7 +62,7 @@ var _ = Describe("orders of acts that are drawn", func() {
 				Expect(steps).To(BeNumerically("<", 60), s.Drawn)
 				s = next[len(next)-1]
 				text, _ := s.Write(nil)
-				_, err := engine("").Protocol.Parse("s", "s.txtar", text.Text())
+				_, err := acp.V1().Parse("s", "s.txtar", text.Text())
 				Expect(err).NotTo(HaveOccurred(), string(text.Text()))
 			}
 			Expect(s.Steps).To(BeNumerically("<=", 3), s.Drawn) // the prompt, an answer, the end

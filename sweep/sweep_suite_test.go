@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -18,14 +17,13 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/ci/inside"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/refagent"
-	"github.com/acp-test/acp-test/refagent/faults"
-	"github.com/acp-test/acp-test/refagent/liberties"
 )
 
-// TestMain lets this binary be the keeper and the reference agent, with and
-// without a fault, so that the tests run real processes without building
+// TestMain lets this binary be the keeper and the reference agent, as it is,
+// with a fault or with a flag below, so that the tests run real processes without building
 // anything.
 //
 // The others leave by syscall.Exit: built with the race detector, os.Exit
@@ -37,25 +35,9 @@ func TestMain(m *testing.M) {
 			syscall.Exit(process.KeeperMain(os.Args[2:]))
 		case "refagent":
 			o := refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Getenv: os.Getenv}
-			if i := slices.Index(os.Args, "--fault"); i > 0 {
-				f, ok := faults.Find(os.Args[i+1])
-				if !ok {
-					fmt.Fprintln(os.Stderr, "there is no fault", os.Args[i+1])
-					syscall.Exit(2)
-				}
-				o.Hooks = f.Hooks()
-			}
-			if i := slices.Index(os.Args, "--liberty"); i > 0 {
-				var taken []liberties.Liberty
-				for _, name := range strings.Split(os.Args[i+1], ",") {
-					l, ok := liberties.Find(name)
-					if !ok {
-						fmt.Fprintln(os.Stderr, "there is no liberty", name)
-						syscall.Exit(2)
-					}
-					taken = append(taken, l)
-				}
-				o.Habits = liberties.Habits(taken)
+			if i := slices.Index(os.Args, "--fault"); i > 0 && !inside.Configure(&o, "--fault", os.Args[i+1]) {
+				fmt.Fprintln(os.Stderr, "there is no fault", os.Args[i+1])
+				syscall.Exit(2)
 			}
 			if slices.Contains(os.Args, "--wears-out") {
 				o.Hooks = wearsOut()

@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/ci/inside"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/refagent/faults"
@@ -24,8 +25,8 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// engine runs the reference agent, which is this binary, with a fault or none: one
-// of the package faults, or a flag of TestMain.
+// engine runs the reference agent with a fault or none: within this process with one of
+// the package faults, which is several times faster, and as a process with a flag of TestMain.
 func engine(fault string) *scenarios.Engine {
 	p, err := agents.Shipped("reference")
 	Expect(err).NotTo(HaveOccurred())
@@ -35,13 +36,18 @@ func engine(fault string) *scenarios.Engine {
 		Grace: time.Second, Seed: 1}
 	if strings.HasPrefix(fault, "--") { // one of this binary
 		e.ExtraArgs = []string{fault}
-	} else if fault != "" {
+		return e
+	}
+	if fault != "" {
 		f, ok := faults.Find(fault)
 		Expect(ok).To(BeTrue(), fault)
 		e.ExtraArgs = []string{"--fault", fault}
 		if f.Hangs {
 			e.StepTimeout = 2 * time.Second
 		}
+	}
+	if fault != "saves-at-end-of-turn" { // found by killing the process
+		e.Connect = inside.Connect(e.ExtraArgs...)
 	}
 	return e
 }
@@ -170,6 +176,7 @@ var _ = Describe("a sweep", func() {
 				}
 			}
 			e.ExtraArgs = []string{"--liberty", strings.Join(names, ",")}
+			e.Connect = inside.Connect(e.ExtraArgs...)
 			out, err := (&sweep.Sweeper{Planner: schedules.V1(), Engine: e, Max: 60}).Run(context.Background(), list)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(accused(out.Findings)).To(BeEmpty(), "%s\n%s", e.ExtraArgs, told(out.Findings))
@@ -327,7 +334,7 @@ var _ = Describe("a sweep", func() {
 	It("only notes that an agent once took long to end, and never again", func() {
 		e := engine("")
 		e.Grace = 2 * time.Second
-		e.ExtraArgs = []string{"--stays", GinkgoT().TempDir(), "3"}
+		e.Connect, e.ExtraArgs = nil, []string{"--stays", GinkgoT().TempDir(), "3"}
 		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: e, Jobs: 4, Points: []string{"0 ms"}, Actions: []string{"cancel*"}, Confirm: 1}, "prompt-turn/text")
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
 		Expect(out.Notes).To(ConsistOf(And(ContainSubstring("EXIT-EOF (cancel"), ContainSubstring("in none of 3 runs again"))))
@@ -374,6 +381,9 @@ func (l search) succeeds(e *scenarios.Engine, dir string) {
 	Expect(err).NotTo(HaveOccurred())
 	correct := *e
 	correct.ExtraArgs = nil
+	if correct.Connect != nil {
+		correct.Connect = inside.Connect()
+	}
 	Expect(shown(correct.Run(context.Background(), list[0]))).NotTo(ContainElement(l.rule), "%s shows the correct agent:\n%s", filepath.Base(hit.File), text)
 	res := e.Run(context.Background(), list[0])
 	Expect(shown(res)).To(ContainElement(l.rule), "%s: %s\n%s", l.fault, filepath.Base(hit.File), text)
