@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	harness "github.com/acp-test/acp-test/ci/proof"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/rules"
@@ -157,8 +158,7 @@ func (p pair) broken(ctx context.Context) []string {
 	if p.fault.Name == "" {
 		return append(accusations(p.set, res), conformed(e, res)...)
 	}
-	found := map[string][]string{}
-	sum([]scenarios.Result{res}, found, classes{})
+	found := harness.Red([]scenarios.Result{res})
 	named := slices.ContainsFunc(p.fault.Reddens, func(n string) bool { return found[strings.TrimSuffix(n, "?")] != nil })
 	if named || res.Verdict == scenarios.Inconclusive || res.Verdict == scenarios.Skip {
 		return nil // or its situation was not there

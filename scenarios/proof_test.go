@@ -1,11 +1,9 @@
 package scenarios_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"flag"
-	"fmt"
 	"maps"
 	"os"
 	"path"
@@ -19,9 +17,11 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/ci/inside"
+	harness "github.com/acp-test/acp-test/ci/proof"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/bugs"
 	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/refagent/effects"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
 )
@@ -167,9 +167,6 @@ func engineOf(f faults.Fault) *scenarios.Engine {
 	return e
 }
 
-// failed is what is red where this program gave no verdict.
-const failed = "error"
-
 // red runs scenarios and returns the rules and checks that found something,
 // with the scenarios in which they did and the classes they gave.
 func red(ctx context.Context, e *scenarios.Engine, list []*scenarios.Scenario, jobs int) (found map[string][]string,
@@ -177,14 +174,11 @@ func red(ctx context.Context, e *scenarios.Engine, list []*scenarios.Scenario, j
 	found, class = map[string][]string{}, classes{}
 	for len(list) > 0 {
 		run := e.RunAll(ctx, list, scenarios.Plan{Jobs: jobs})
-		sum(run.Results, found, class)
-		// With an agent that never starts a run gives up after a few, whichever
-		// they are. A trial is of all.
-		list = slices.DeleteFunc(slices.Clone(list), func(s *scenarios.Scenario) bool {
-			return !slices.ContainsFunc(run.Results, func(r scenarios.Result) bool {
-				return r.ID == s.ID && r.Verdict == scenarios.Skip && strings.HasPrefix(r.Reason, "not tried")
-			})
-		})
+		for name, where := range harness.Red(run.Results) {
+			found[name] = append(found[name], where...)
+		}
+		class.sum(run.Results)
+		list = harness.Untried(list, run.Results)
 	}
 	return found, class
 }
@@ -210,32 +204,16 @@ func (c classes) of(name string, in []*scenarios.Scenario) (worst scenarios.Verd
 	return worst
 }
 
-func sum(results []scenarios.Result, found map[string][]string, class classes) {
+func (c classes) sum(results []scenarios.Result) {
 	for _, r := range results {
 		for _, f := range r.Findings {
-			if f.Class == scenarios.Inconclusive {
-				continue // nobody can tell
-			}
-			found[f.Rule] = append(found[f.Rule], r.ID)
-			class.add(f.Rule, r.ID, f.Class)
+			c.add(f.Rule, r.ID, f.Class)
 		}
-		for _, c := range r.Checks {
-			if c.Verdict == scenarios.Fail || c.Verdict == scenarios.Warn || c.Verdict == scenarios.Lint {
-				found[c.ID] = append(found[c.ID], r.ID)
-				class.add(c.ID, r.ID, c.Verdict)
-			}
-		}
-		if r.Failure != nil && r.Verdict == scenarios.Fail {
-			found[r.ID] = append(found[r.ID], r.ID)
+		for _, k := range r.Checks {
+			c.add(k.ID, r.ID, k.Verdict)
 		}
 		if r.Golden != nil && r.Golden.Skipped != "" {
-			// The fault is to do no more what no agent has to. Other goldens
-			// differ for what rules and checks find too.
-			found[r.ID+"#golden"] = append(found[r.ID+"#golden"], r.ID)
-			class.add(r.ID+"#golden", r.ID, scenarios.Lint)
-		}
-		if r.Verdict == scenarios.Error {
-			found[failed] = append(found[failed], r.ID+": "+r.Reason)
+			c.add(r.ID+"#golden", r.ID, scenarios.Lint)
 		}
 	}
 }
@@ -315,7 +293,7 @@ func undeclared(f faults.Fault, declares []*scenarios.Scenario, found map[string
 	}
 	for name, where := range found {
 		here := slices.ContainsFunc(declares, func(s *scenarios.Scenario) bool { return slices.Contains(where, s.ID) })
-		if (here || name == failed) && !slices.Contains(f.Reddens, name) && !slices.Contains(f.Reddens, name+"?") {
+		if (here || name == harness.Failed) && !slices.Contains(f.Reddens, name) && !slices.Contains(f.Reddens, name+"?") {
 			list = append(list, name+" is red and not declared")
 		}
 	}
@@ -379,27 +357,26 @@ func measure() {
 	for range times - 1 {
 		round(list, false)
 	}
-	var out bytes.Buffer
-	head, _, _ := strings.Cut(read(reddensFile), "\n\n")
-	out.WriteString(head + "\n\n")
+	var names []string
+	measured := map[string]effects.Effect{}
 	for _, f := range faults.All() {
-		names, reddens := f.Scenarios, f.Reddens
+		e := f.Effect
 		if count[f.Name] != nil {
-			names, reddens = in[f.Name], nil
+			e = effects.Effect{Scenarios: in[f.Name]}
 			for name, n := range count[f.Name] {
 				if n < times {
 					name += "?"
 				}
-				reddens = append(reddens, name)
+				e.Reddens = append(e.Reddens, name)
 			}
-			slices.Sort(reddens)
-			if reddens == nil {
-				reddens = nothing
+			slices.Sort(e.Reddens)
+			if e.Reddens == nil {
+				e.Reddens = nothing
 			}
 		}
-		fmt.Fprintf(&out, "%s\n  in %s\n  reddens %s\n", f.Name, strings.Join(names, " "), strings.Join(reddens, " "))
+		names, measured[f.Name] = append(names, f.Name), e
 	}
-	Expect(os.WriteFile(reddensFile, out.Bytes(), 0o644)).To(Succeed())
+	Expect(os.WriteFile(reddensFile, effects.Write(read(reddensFile), names, measured), 0o644)).To(Succeed())
 }
 
 func read(file string) string {

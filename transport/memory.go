@@ -15,12 +15,14 @@ type memory struct {
 	buf        []byte
 	readClosed bool
 	ended      bool
-	held       bool // reads wait even if there is something
+	held       bool            // reads wait even if there is something
+	asked      []chan struct{} // by Drained, closed when a reader finds nothing
+	waiting    int             // reads that found nothing
 }
 
 const memorySize = 64 << 10
 
-// Newmemory is a pipe with nothing in it.
+// newMemory is a pipe with nothing in it.
 func newMemory() *memory {
 	m := &memory{}
 	m.cond = sync.NewCond(&m.mu)
@@ -32,12 +34,16 @@ func (m *memory) Read(b []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for (len(m.buf) == 0 || m.held) && !m.ended && !m.readClosed {
+		m.waiting++
+		m.drained()
 		m.cond.Wait()
+		m.waiting--
 	}
 	if m.readClosed {
 		return 0, os.ErrClosed
 	}
 	if len(m.buf) == 0 {
+		m.drained()
 		return 0, io.EOF
 	}
 	n := copy(b, m.buf)
@@ -89,14 +95,34 @@ func (m *memory) Unread() (n int, ok bool) {
 	return len(m.buf), true
 }
 
-// Drained cannot tell when all has been read.
-func (m *memory) Drained() (done <-chan struct{}, ok bool) { return nil, false }
+// Drained is closed when all that is in the pipe now has been read and the reader has
+// come back for more, or nobody will write any more.
+func (m *memory) Drained() (done <-chan struct{}, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := make(chan struct{})
+	m.asked = append(m.asked, c)
+	m.drained()
+	return c, true
+}
+
+// drained answers those who asked, once a reader waits for what is not there.
+func (m *memory) drained() {
+	if len(m.buf) > 0 || m.waiting == 0 && !m.ended && !m.readClosed {
+		return
+	}
+	for _, c := range m.asked {
+		close(c)
+	}
+	m.asked = nil
+}
 
 // Close ends the writing side.
 func (m *memory) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ended = true
+	m.drained()
 	m.cond.Broadcast()
 	return nil
 }
@@ -106,6 +132,8 @@ func (m *memory) CloseRead() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.readClosed = true
+	m.buf = nil
+	m.drained()
 	m.cond.Broadcast()
 	return nil
 }

@@ -155,3 +155,33 @@ func ExampleInProcess() {
 	// ping pong
 	// [stdin-closed]
 }
+
+func TestCatchUpWithinThisProcess(t *testing.T) {
+	const n = 1000
+	for range 20 {
+		log, wrote := newLog(t), make(chan struct{})
+		a := transport.InProcess(log, 0, func(ctx context.Context, _ io.Reader, out io.Writer) error {
+			for range n {
+				fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"m"}`)
+			}
+			close(wrote)
+			<-ctx.Done()
+			return nil
+		})
+		<-wrote
+		a.CatchUp(t.Context())
+		got := 0
+		for e := range log.All() {
+			if e.Source == transcript.Agent && e.Method == "m" {
+				got++
+			}
+		}
+		if got != n {
+			t.Fatalf("%d of %d frames are in the transcript", got, n)
+		}
+		a.CatchUp(t.Context()) // there is nothing more
+		a.Kill()
+		a.Stop(t.Context())
+		a.CatchUp(t.Context()) // nor will there be
+	}
+}

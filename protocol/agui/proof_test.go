@@ -1,24 +1,21 @@
 package agui_test
 
 import (
-	"bytes"
 	"context"
 	"flag"
-	"fmt"
-	"maps"
 	"net"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/ci/proof"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/protocol/agui"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
+	"github.com/acp-test/acp-test/refagent/effects"
 	"github.com/acp-test/acp-test/refagent/webagent"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -67,39 +64,12 @@ func shipped(t *testing.T) []*scenarios.Scenario {
 	return list
 }
 
-// red is what is red in a run: rules, checks and scenarios, with where.
-func red(run scenarios.Run) map[string][]string {
-	found := map[string][]string{}
-	for _, r := range run.Results {
-		for _, f := range r.Findings {
-			if f.Class != scenarios.Inconclusive {
-				found[f.Rule] = append(found[f.Rule], r.ID)
-			}
-		}
-		for _, c := range r.Checks {
-			if c.Verdict == scenarios.Fail || c.Verdict == scenarios.Warn || c.Verdict == scenarios.Lint {
-				found[c.ID] = append(found[c.ID], r.ID)
-			}
-		}
-		if r.Failure != nil && r.Verdict == scenarios.Fail {
-			found[r.ID] = append(found[r.ID], r.ID)
-		}
-		if r.Golden != nil && r.Golden.Skipped != "" { // it no longer does what it once did
-			found[r.ID+"#golden"] = append(found[r.ID+"#golden"], r.ID)
-		}
-		if r.Verdict == scenarios.Error {
-			found["error"] = append(found["error"], r.ID+": "+r.Reason)
-		}
-	}
-	return found
-}
-
 // The correct agent is red nowhere, and says what its goldens have.
 func TestTheCorrectAgent(t *testing.T) {
 	e := engine(t, "")
 	e.Golden, e.GoldenRequired, e.Complete = &golden.Store{Embedded: golden.Shipped()}, true, true
 	run := e.RunAll(context.Background(), shipped(t), scenarios.Plan{Jobs: 8})
-	if found := red(run); len(found) > 0 || run.Counts.Pass != len(shipped(t)) || len(run.Stale) > 0 {
+	if found := proof.Red(run.Results); len(found) > 0 || run.Counts.Pass != len(shipped(t)) || len(run.Stale) > 0 {
 		for _, r := range run.Results {
 			if r.Verdict != scenarios.Pass {
 				t.Errorf("%s: %s %s %+v", r.ID, r.Verdict, r.Reason, r.Golden)
@@ -115,141 +85,29 @@ func TestTheCorrectAgent(t *testing.T) {
 // Each fault is found by what reddens.txt declares, and by nothing else in the scenarios
 // that it names and in the fixed ones.
 func TestEachFaultIsFound(t *testing.T) {
+	p := proof.Proof{Faults: map[string]effects.Effect{}, Scenarios: shipped(t), Fixed: []string{"runs/hello", "tools/read", "runs/two-turns"},
+		Engine: func(fault string) *scenarios.Engine {
+			e := engine(t, fault)
+			e.Golden = &golden.Store{Embedded: golden.Shipped()}
+			return e
+		}}
+	for _, f := range webagent.Faults() {
+		p.Names, p.Faults[f.Name] = append(p.Names, f.Name), f.Effect
+	}
 	if *updateFaults != "" {
-		measure(t)
+		if err := p.Measure(regexp.MustCompile(*updateFaults), 6, "../../refagent/webagent/reddens.txt"); err != nil {
+			t.Fatal(err)
+		}
 		return
 	}
-	all := webagent.Faults()
-	if len(all) < 60 {
-		t.Errorf("there are %d faults", len(all))
+	if len(p.Names) < 60 {
+		t.Errorf("there are %d faults", len(p.Names))
 	}
-	each(t, all, func(f webagent.Fault) {
-		found := trial(t, f.Name, f.Scenarios)
-		for _, name := range f.Reddens {
-			if found[name] == nil && !strings.HasSuffix(name, "?") {
-				t.Errorf("%s: %s is not red; red are %v", f.Name, name, found)
-			}
-		}
-		for name := range found {
-			if !slices.Contains(f.Reddens, name) && !slices.Contains(f.Reddens, name+"?") {
-				t.Errorf("%s: %s is red and not declared: %v", f.Name, name, found[name])
-			}
-		}
-		if !slices.ContainsFunc(f.Reddens, func(name string) bool { return !strings.HasSuffix(name, "?") }) {
-			t.Errorf("%s: nothing surely finds it", f.Name)
+	proof.Each(p.Names, 6, func(fault string) {
+		for _, w := range p.Wrong(fault) {
+			t.Errorf("%s: %s", fault, w)
 		}
 	})
-}
-
-// fixed run with every fault, so that a rule that blames too much shows.
-var fixed = []string{"runs/hello", "tools/read", "runs/two-turns"}
-
-// each does something for each fault, some at a time: most of it is waiting.
-func each(t *testing.T, list []webagent.Fault, do func(webagent.Fault)) {
-	t.Helper()
-	slots := make(chan struct{}, 6)
-	var wait sync.WaitGroup
-	for _, f := range list {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			do(f)
-		})
-	}
-	wait.Wait()
-}
-
-// trial runs a fault over scenarios and the fixed ones.
-func trial(t *testing.T, fault string, ids []string) map[string][]string {
-	var list []*scenarios.Scenario
-	for _, s := range shipped(t) {
-		if slices.Contains(ids, s.ID) || slices.Contains(fixed, s.ID) {
-			list = append(list, s)
-		}
-	}
-	found := map[string][]string{}
-	for len(list) > 0 { // an agent that does not start is given up after a few
-		e := engine(t, fault)
-		e.Golden = &golden.Store{Embedded: golden.Shipped()}
-		run := e.RunAll(context.Background(), list, scenarios.Plan{Jobs: 3})
-		for name, where := range red(run) {
-			found[name] = append(found[name], where...)
-		}
-		list = slices.DeleteFunc(list, func(s *scenarios.Scenario) bool {
-			return !slices.ContainsFunc(run.Results, func(r scenarios.Result) bool {
-				return r.ID == s.ID && strings.HasPrefix(r.Reason, "not tried")
-			})
-		})
-	}
-	return found
-}
-
-const reddens = "../../refagent/webagent/reddens.txt"
-
-// measure writes what faults redden: where they show among all scenarios, at most four of
-// them, and there what is red each of two times.
-func measure(t *testing.T) {
-	which := regexp.MustCompile(*updateFaults)
-	var everywhere []string
-	for _, s := range shipped(t) {
-		everywhere = append(everywhere, s.ID)
-	}
-	var mu sync.Mutex
-	in, names := map[string][]string{}, map[string][]string{}
-	each(t, webagent.Faults(), func(f webagent.Fault) {
-		ids, found := f.Scenarios, f.Reddens
-		if which.MatchString(f.Name) {
-			ids = home(trial(t, f.Name, everywhere))
-			found = twice(trial(t, f.Name, ids), trial(t, f.Name, ids))
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		in[f.Name], names[f.Name] = ids, found
-	})
-	var out bytes.Buffer
-	out.WriteString("# What each fault turns red, as measured: go test ./protocol/agui -update-faults .\n\n")
-	for _, f := range webagent.Faults() {
-		fmt.Fprintf(&out, "%s\n  in %s\n  reddens %s\n", f.Name, strings.Join(in[f.Name], " "), strings.Join(names[f.Name], " "))
-	}
-	if err := os.WriteFile(reddens, out.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// home chooses scenarios in which a fault shows: for each thing that finds it the first,
-// those with checks of their own before others.
-func home(found map[string][]string) (ids []string) {
-	names := slices.SortedFunc(maps.Keys(found), func(a, b string) int {
-		if x, y := strings.Contains(a, "#"), strings.Contains(b, "#"); x != y {
-			return map[bool]int{true: -1, false: 1}[x]
-		}
-		return strings.Compare(a, b)
-	})
-	for _, name := range names {
-		where := slices.Sorted(slices.Values(found[name]))
-		if len(ids) < 4 && !slices.Contains(ids, where[0]) && name != "error" {
-			ids = append(ids, where[0])
-		}
-	}
-	slices.Sort(ids)
-	return ids
-}
-
-// twice marks what was red once of two times.
-func twice(a, b map[string][]string) (names []string) {
-	for name := range a {
-		if b[name] == nil {
-			name += "?"
-		}
-		names = append(names, name)
-	}
-	for name := range b {
-		if a[name] == nil {
-			names = append(names, name+"?")
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Whatever liberties the agent takes, alone or all that go together, nobody accuses it.
@@ -258,46 +116,41 @@ func TestTheLaw(t *testing.T) {
 	if len(all) < 25 {
 		t.Errorf("there are %d liberties", len(all))
 	}
-	var sets [][]string
-	var compatible []string
+	// Each liberty meets a sixth of the scenarios, and one set of many meets all.
+	type draw struct {
+		set  []string
+		list []*scenarios.Scenario
+	}
+	many := draw{list: shipped(t)}
+	var draws []draw
 	for i, l := range all {
-		sets = append(sets, []string{l.Name})
+		d := draw{set: []string{l.Name}}
+		for j, s := range many.list {
+			if (i+j)%6 == 0 {
+				d.list = append(d.list, s)
+			}
+		}
+		draws = append(draws, d)
 		if i%3 == 0 {
-			compatible = append(compatible, l.Name)
+			many.set = append(many.set, l.Name)
 		}
 	}
-	sets = append(sets, compatible)
-	list := shipped(t)
-	slots := make(chan struct{}, 4)
-	var wait sync.WaitGroup
-	for i, set := range sets {
-		// Each liberty meets a sixth of the scenarios, and one set of many meets all.
-		var some []*scenarios.Scenario
-		for j, s := range list {
-			if len(set) > 1 || (i+j)%6 == 0 {
-				some = append(some, s)
+	proof.Each(append(draws, many), 4, func(d draw) {
+		run := engine(t, "", d.set...).RunAll(context.Background(), d.list, scenarios.Plan{Jobs: 3})
+		for _, r := range run.Results {
+			for _, f := range r.Findings {
+				if f.Class == scenarios.Fail || f.Class == scenarios.Warn {
+					t.Errorf("%v in %s: %s %s", d.set, r.ID, f.Rule, f.Message)
+				}
+			}
+			for _, c := range r.Checks {
+				if c.Verdict == scenarios.Fail || c.Verdict == scenarios.Warn {
+					t.Errorf("%v in %s: %s %v", d.set, r.ID, c.ID, c.Failure)
+				}
+			}
+			if r.Verdict == scenarios.Error {
+				t.Errorf("%v in %s: %s", d.set, r.ID, r.Reason)
 			}
 		}
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			run := engine(t, "", set...).RunAll(context.Background(), some, scenarios.Plan{Jobs: 3})
-			for _, r := range run.Results {
-				for _, f := range r.Findings {
-					if f.Class == scenarios.Fail || f.Class == scenarios.Warn {
-						t.Errorf("%v in %s: %s %s", set, r.ID, f.Rule, f.Message)
-					}
-				}
-				for _, c := range r.Checks {
-					if c.Verdict == scenarios.Fail || c.Verdict == scenarios.Warn {
-						t.Errorf("%v in %s: %s %v", set, r.ID, c.ID, c.Failure)
-					}
-				}
-				if r.Verdict == scenarios.Error {
-					t.Errorf("%v in %s: %s", set, r.ID, r.Reason)
-				}
-			}
-		})
-	}
-	wait.Wait()
+	})
 }

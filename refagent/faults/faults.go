@@ -5,10 +5,19 @@
 package faults
 
 import (
+	_ "embed"
 	"slices"
+	"sync"
 
 	"github.com/acp-test/acp-test/refagent"
+	"github.com/acp-test/acp-test/refagent/effects"
 )
+
+//go:embed reddens.txt
+var reddens string
+
+// measured are what the proof has measured, by fault.
+var measured = sync.OnceValue(func() map[string]effects.Effect { return effects.Read(reddens) })
 
 // Fault is one defect.
 type Fault struct {
@@ -18,13 +27,8 @@ type Fault struct {
 	Copies  string // the public report it copies (owner/repo#number), or ""
 	// Hooks makes fresh hooks for one run of the agent.
 	Hooks func() refagent.Hooks
-	// Reddens is the exact set of rules (LATE-CONTENT) and checks
-	// (scenario#slug) that find it in Scenarios and in the ten scenarios that
-	// the proof always runs. A name that ends in ? may be missing: whether it is
-	// found depends on a race that is the fault's own.
-	Reddens []string
-	// Scenarios are the ids of scenarios that show it.
-	Scenarios []string
+	// Effect is what the proof finds in Scenarios and in the ten that it always runs.
+	effects.Effect
 	// Hangs says that what an editor waits for never comes, so that a run needs
 	// a short step timeout.
 	Hangs bool
@@ -76,8 +80,7 @@ func All() []Fault {
 		}
 	}
 	for i, f := range all {
-		e := effects()[f.Name]
-		all[i].Reddens, all[i].Scenarios = e.reddens, e.scenarios
+		all[i].Effect = measured()[f.Name]
 	}
 	return all
 }

@@ -9,10 +9,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/acp-test/acp-test/refagent"
+	"github.com/acp-test/acp-test/refagent/effects"
 )
 
 // Fault is one deliberate defect.
@@ -21,9 +21,7 @@ type Fault struct {
 	Summary string // what the agent does wrong, in plain words
 	// Breaks is the requirement that it breaks.
 	Breaks string
-	// Scenarios show it; Reddens are the rules and checks that find it there. One that
-	// ends in ? may be missing.
-	Scenarios, Reddens []string
+	effects.Effect
 
 	hooks func() refagent.Hooks
 }
@@ -44,30 +42,14 @@ type Liberty struct {
 //go:embed reddens.txt
 var reddens string
 
-// effects are what the proof has measured, by fault.
-var effects = sync.OnceValue(func() map[string][2][]string {
-	all := map[string][2][]string{}
-	name := ""
-	for line := range strings.Lines(reddens) {
-		words := strings.Fields(line)
-		switch {
-		case len(words) == 0 || line[0] == '#':
-		case line[0] != ' ':
-			name = words[0]
-		default:
-			e := all[name]
-			e[map[string]int{"in": 0, "reddens": 1}[words[0]]] = words[1:]
-			all[name] = e
-		}
-	}
-	return all
-})
+// measured are what the proof has measured, by fault.
+var measured = sync.OnceValue(func() map[string]effects.Effect { return effects.Read(reddens) })
 
 // Faults lists all faults.
 func Faults() []Fault {
 	all := slices.Concat(greetFaults(), sessionFaults(), turnFaults(), cancelFaults(), updateFaults(), askFaults())
 	for i := range all {
-		all[i].Scenarios, all[i].Reddens = effects()[all[i].Name][0], effects()[all[i].Name][1]
+		all[i].Effect = measured()[all[i].Name]
 	}
 	return all
 }

@@ -4,8 +4,9 @@ import (
 	_ "embed"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
+
+	"github.com/acp-test/acp-test/refagent/effects"
 )
 
 // Fault is one deliberate defect.
@@ -16,38 +17,20 @@ type Fault struct {
 	Copies string
 	// Hooks makes fresh hooks for one server.
 	Hooks func() Hooks
-	// Scenarios show it; Reddens are the rules and checks that find it there. One that
-	// ends in ? may be missing.
-	Scenarios, Reddens []string
+	effects.Effect
 }
 
 //go:embed reddens.txt
 var reddens string
 
-// effects are what the proof has measured, by fault.
-var effects = sync.OnceValue(func() map[string][2][]string {
-	all := map[string][2][]string{}
-	name := ""
-	for line := range strings.Lines(reddens) {
-		words := strings.Fields(line)
-		switch {
-		case len(words) == 0 || line[0] == '#':
-		case line[0] != ' ':
-			name = words[0]
-		default:
-			e := all[name]
-			e[map[string]int{"in": 0, "reddens": 1}[words[0]]] = words[1:]
-			all[name] = e
-		}
-	}
-	return all
-})
+// measured are what the proof has measured, by fault.
+var measured = sync.OnceValue(func() map[string]effects.Effect { return effects.Read(reddens) })
 
 // Faults lists all faults.
 func Faults() []Fault {
 	all := slices.Concat(runFaults(), textFaults(), toolFaults(), stateFaults(), httpFaults(), stopFaults())
 	for i := range all {
-		all[i].Scenarios, all[i].Reddens = effects()[all[i].Name][0], effects()[all[i].Name][1]
+		all[i].Effect = measured()[all[i].Name]
 	}
 	return all
 }

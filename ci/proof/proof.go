@@ -1,0 +1,200 @@
+// Package proof holds the faults of a reference agent against what finds them: each
+// turns red what its file declares, and nothing else.
+package proof
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/acp-test/acp-test/refagent/effects"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// Proof is one of the faults of one agent.
+type Proof struct {
+	Faults map[string]effects.Effect
+	Names  []string // of the faults, in their order
+	// Engine makes an engine for the agent with a fault, "" is none.
+	Engine func(fault string) *scenarios.Engine
+	// Scenarios are where faults are looked for; Fixed are the ids of those that run with
+	// every fault, so that a rule that blames too much shows.
+	Scenarios []*scenarios.Scenario
+	Fixed     []string
+}
+
+// Red returns what is red in a run: rules, checks and scenarios, and in which scenarios
+// it is. What failed in this program is named error.
+func Red(results []scenarios.Result) map[string][]string {
+	found := map[string][]string{}
+	add := func(name, where string) { found[name] = append(found[name], where) }
+	for _, r := range results {
+		for _, f := range r.Findings {
+			if f.Class != scenarios.Inconclusive { // nobody can tell
+				add(f.Rule, r.ID)
+			}
+		}
+		for _, c := range r.Checks {
+			if c.Verdict == scenarios.Fail || c.Verdict == scenarios.Warn || c.Verdict == scenarios.Lint {
+				add(c.ID, r.ID)
+			}
+		}
+		if r.Failure != nil && r.Verdict == scenarios.Fail {
+			add(r.ID, r.ID)
+		}
+		if r.Golden != nil && r.Golden.Skipped != "" {
+			// The fault is to do no more what no agent has to. Other goldens differ for
+			// what rules and checks find too.
+			add(r.ID+"#golden", r.ID)
+		}
+		if r.Verdict == scenarios.Error {
+			add(Failed, r.ID+": "+r.Reason)
+		}
+	}
+	return found
+}
+
+// Failed is what Red names that gave no verdict.
+const Failed = "error"
+
+// Each does something for each of a list, some at a time: most of it is waiting.
+func Each[T any](list []T, atOnce int, do func(T)) {
+	slots := make(chan struct{}, atOnce)
+	var wait sync.WaitGroup
+	for _, item := range list {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			do(item)
+		})
+	}
+	wait.Wait()
+}
+
+// Untried returns the scenarios of a list that a run left out: it gives an agent up that
+// does not start, after a few.
+func Untried(list []*scenarios.Scenario, results []scenarios.Result) []*scenarios.Scenario {
+	return slices.DeleteFunc(slices.Clone(list), func(s *scenarios.Scenario) bool {
+		return !slices.ContainsFunc(results, func(r scenarios.Result) bool {
+			return r.ID == s.ID && r.Verdict == scenarios.Skip && strings.HasPrefix(r.Reason, "not tried")
+		})
+	})
+}
+
+// Trial returns what is red when a fault runs in some scenarios and in the fixed ones.
+func (p *Proof) Trial(fault string, ids []string) map[string][]string {
+	list := p.chosen(ids)
+	found := map[string][]string{}
+	for len(list) > 0 {
+		run := p.Engine(fault).RunAll(context.Background(), list, scenarios.Plan{Jobs: 3})
+		for name, where := range Red(run.Results) {
+			found[name] = append(found[name], where...)
+		}
+		list = Untried(list, run.Results)
+	}
+	return found
+}
+
+func (p *Proof) chosen(ids []string) []*scenarios.Scenario {
+	return slices.DeleteFunc(slices.Clone(p.Scenarios), func(s *scenarios.Scenario) bool {
+		return !slices.Contains(ids, s.ID) && !slices.Contains(p.Fixed, s.ID)
+	})
+}
+
+// Wrong runs a fault where it is declared to show, and returns how what it reddens
+// differs from what is declared.
+func (p *Proof) Wrong(fault string) (list []string) {
+	f := p.Faults[fault]
+	found, ran := p.Trial(fault, f.Scenarios), p.chosen(f.Scenarios)
+	sure := false
+	for _, name := range f.Reddens {
+		id, _, _ := strings.Cut(name, "#")
+		elsewhere := strings.Contains(id, "/") &&
+			!slices.ContainsFunc(ran, func(s *scenarios.Scenario) bool { return s.ID == id })
+		if strings.HasSuffix(name, "?") || elsewhere {
+			continue
+		}
+		sure = true
+		if found[name] == nil {
+			list = append(list, fmt.Sprintf("%s is not red; red are %v", name, found))
+		}
+	}
+	if !sure {
+		list = append(list, "nothing surely finds it")
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		if !slices.Contains(f.Reddens, name) && !slices.Contains(f.Reddens, name+"?") {
+			list = append(list, fmt.Sprintf("%s is red and not declared: %v", name, found[name]))
+		}
+	}
+	return list
+}
+
+// Measure writes to a file what the faults redden whose names match: the scenarios where
+// they show, at most four, and there what is red each of two times. Of the others the file
+// keeps what it says.
+func (p *Proof) Measure(which *regexp.Regexp, atOnce int, file string) error {
+	var everywhere []string
+	for _, s := range p.Scenarios {
+		everywhere = append(everywhere, s.ID)
+	}
+	var mu sync.Mutex
+	measured := maps.Clone(p.Faults)
+	Each(p.Names, atOnce, func(name string) {
+		if !which.MatchString(name) {
+			return
+		}
+		ids := home(p.Trial(name, everywhere))
+		e := effects.Effect{Scenarios: ids, Reddens: twice(p.Trial(name, ids), p.Trial(name, ids))}
+		mu.Lock()
+		defer mu.Unlock()
+		measured[name] = e
+	})
+	older, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, effects.Write(string(older), p.Names, measured), 0o644)
+}
+
+// home chooses scenarios in which a fault shows: for each thing that finds it the first,
+// checks before rules, where none is chosen yet that shows it too.
+func home(found map[string][]string) (ids []string) {
+	delete(found, Failed)
+	names := slices.SortedFunc(maps.Keys(found), func(a, b string) int {
+		if x := strings.Contains(a, "#"); x != strings.Contains(b, "#") {
+			return map[bool]int{true: -1, false: 1}[x]
+		}
+		return strings.Compare(a, b)
+	})
+	for _, name := range names {
+		where := slices.Sorted(slices.Values(found[name]))
+		if len(ids) < 4 && !slices.ContainsFunc(where, func(id string) bool { return slices.Contains(ids, id) }) {
+			ids = append(ids, where[0])
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// twice is what is red in both, and with ? what is red in one.
+func twice(a, b map[string][]string) (names []string) {
+	for name := range a {
+		if b[name] == nil {
+			name += "?"
+		}
+		names = append(names, name)
+	}
+	for name := range b {
+		if a[name] == nil {
+			names = append(names, name+"?")
+		}
+	}
+	slices.Sort(names)
+	return names
+}
