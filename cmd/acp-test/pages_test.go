@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/sebdah/goldie/v2"
+
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 )
 
 // The pages of docs/reference are written from the program. After a change to
@@ -87,4 +89,18 @@ func resultsPage(t *testing.T) string {
 		table(name, schema.Defs[name])
 	}
 	return b.String()
+}
+
+// Each requirement is explained by what passes and fails, or by why nothing judges it.
+func TestRequirementsAreExplained(t *testing.T) {
+	for _, q := range invariants.V1().Requirements() {
+		want := []string{"and broken here", "asks for it:"}
+		if len(q.Rules)+len(q.Checks) == 0 {
+			want = []string{"Nothing here judges it.", "- not judged: "}
+		}
+		text := explainRequirement(q)
+		if !slices.ContainsFunc(want, func(w string) bool { return strings.Contains(text, w) }) {
+			t.Errorf("none of %q is in:\n%s", want, text)
+		}
+	}
 }

@@ -18,6 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/ci/inside"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/scenarios"
@@ -39,7 +40,7 @@ func observe(list ...*scenarios.Scenario) (o observed) {
 	self, err := os.Executable()
 	Expect(err).NotTo(HaveOccurred())
 	e := &scenarios.Engine{Protocol: acp.V1(), Profile: profile, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(),
-		Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(), Seed: 1}
+		Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(), Seed: 1, Connect: inside.Connect()}
 	o.bases = make([]sweep.Base, len(list))
 	each(len(list), func(i int) {
 		text, err := list[i].Source()
