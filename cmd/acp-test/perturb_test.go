@@ -21,7 +21,7 @@ var _ = Describe("run --perturb", func() {
 		// The reference agent, but another one from its third start on.
 		p.env = append(p.env, "STARTS="+p.dir)
 		p.write("agent", "#!/bin/sh\necho >> $STARTS/starts\nif [ \"$(wc -l < $STARTS/starts)\" -gt 2 ]; then exec acp-test refagent --fault text-twice; fi\nexec acp-test refagent\n")
-		got := p.run("run", "s.txtar", "--repeat", "4", "--perturb", "-j", "1", "--pass-env", "STARTS", "--", p.dir+"/agent")
+		got := p.run("run", "s.txtar", "--repeat", "4", "--perturb", "-j", "1", "--pass-env", "STARTS", "--profile", "none", "--", p.dir+"/agent")
 		run := p.results()
 		Expect(run.Differences).To(HaveLen(1), got.out)
 		d := run.Differences[0]

@@ -307,8 +307,8 @@ func forms() map[string]string {
 var _ = Describe("a recorded session of version 2", func() {
 	It("is judged, shown, played and converted as one of version 2, whatever recorded it", func() {
 		p := newPlace()
-		p.write("s.txtar", "protocol acp-v2\n# Two prompts, the second one while the first is at work.\nprompt 'Begin.'\nawait gate held\n"+
-			"prompt 'Go on.'\nrelease held\nawait turn\nawait turn\n-- llm.yaml --\n"+
+		p.write("s.txtar", "protocol acp-v2\n# Two prompts, the first one held.\nprompt 'Begin.'\nawait gate held\n"+
+			"release held\nawait turn\nprompt 'Go on.'\nawait turn\n-- llm.yaml --\n"+
 			"turns:\n  - - - text: Begun.\n      - gate: held\n      - text: \" Ended.\"\n  - - - text: Gone on.\n")
 		got := p.run("run", "s.txtar", "--agent", "reference-acp-v2", "--", "acp-test", "record", "--out", filepath.Join(p.dir, "r.jsonl"), "--llm", "--", "acp-test", "refagent")
 		Expect(got.code).To(Equal(0), got.out+got.err)

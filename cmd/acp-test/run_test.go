@@ -383,7 +383,7 @@ var _ = Describe("run", func() {
 			p.write("s.txtar", good)
 			p.write("done.txtar", good)
 			p.write("agent.sh", "#!/bin/sh\n[ -f first ] || { touch first; exec "+program+" refagent; }\ntrap '' TERM\necho $$ > pid.tmp; mv pid.tmp pid\nwhile :; do sleep 1; done\n")
-			c = p.command("run", "done.txtar", "s.txtar", "-j", "1", "--fresh", "--", "./agent.sh")
+			c = p.command("run", "done.txtar", "s.txtar", "-j", "1", "--fresh", "--profile", "none", "--", "./agent.sh")
 			Expect(c.Start()).To(Succeed())
 			DeferCleanup(func() { _ = c.Process.Kill() })
 			Eventually(filepath.Join(p.dir, "pid")).Should(BeARegularFile())
