@@ -21,14 +21,15 @@ import (
 
 // viewing are the flags of ui.
 type viewing struct {
-	port  int
-	paths []string
-	agent []string // the end of a command line, as doer has it
+	port          int
+	paths         []string
+	agent         []string // the end of a command line, as doer has it
+	subject       options  // the same agent
+	scratch, step bool
 }
 
 func uiCommand(h *host) *cobra.Command {
 	var o viewing
-	var agent, fault string
 	c := &cobra.Command{
 		Use:   "ui [PATH…] [-- AGENT…]",
 		Short: "runs and transcripts in a browser, also while they are written",
@@ -41,21 +42,29 @@ With an agent the page can also run a scenario again, make the smallest one that
 what went wrong, and update a golden. No other agent is ever started: not one that a
 file names.
 
+With --scratch the page is an editor that you play by hand, and the model behind the
+agent too: type a prompt and what the model says to it, answer permissions, cancel, hold
+the model and let it go on, send any line as it is. What was done becomes a scenario.
+
 The address has a token, which changes each time, and leads only to this machine; only
 what lies in the folders named is served. Ctrl-C ends it.
 
 What the page shows and its filter language are in docs/inspector.md.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			o.paths = args
-			for _, f := range [][2]string{{"--agent", agent}, {"--fault", fault}} {
+			for _, f := range [][2]string{{"--agent", o.subject.agent}, {"--fault", o.subject.fault}} {
 				if f[1] != "" {
 					o.agent = append(o.agent, f[0], f[1])
 				}
 			}
 			if dash := c.ArgsLenAtDash(); dash >= 0 {
 				o.paths, o.agent = args[:dash], append(append(o.agent, "--"), args[dash:]...)
+				o.subject.command = args[dash:]
 			}
-			if len(o.paths) == 0 {
+			if o.step && !o.scratch {
+				return errors.New("--step goes with --scratch")
+			}
+			if len(o.paths) == 0 && !o.scratch {
 				o.paths = []string{"acp-test-out"}
 			}
 			return h.ui(c.Context(), &o)
@@ -63,8 +72,10 @@ What the page shows and its filter language are in docs/inspector.md.`,
 	}
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringVar(&agent, "agent", "", "the agent to run again, by the `NAME` or file of its profile")
-	f.StringVar(&fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
+	f.BoolVar(&o.scratch, "scratch", false, "play the editor and the model by hand, with the agent")
+	f.BoolVar(&o.step, "step", false, "with --scratch: hold the model before each thing that it says")
+	f.StringVar(&o.subject.agent, "agent", "", "the agent to run again, by the `NAME` or file of its profile")
+	f.StringVar(&o.subject.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
 	f.IntVar(&o.port, "port", 0, "the port, a `NUMBER` (default any that is free)")
 	completeWords(c, "fault", faultNames)
 	return c
@@ -87,6 +98,13 @@ func (h *host) ui(ctx context.Context, o *viewing) (err error) {
 		server.Add(source)
 	}
 	server.Actions = (&doer{h, server, o.agent, temp}).actions()
+	if o.scratch {
+		stop, err := h.scratch(ctx, o, server, temp)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	return h.serveUI(ctx, server, o.port)
 }
 

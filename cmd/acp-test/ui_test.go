@@ -129,8 +129,53 @@ turns:
 		Expect(text).To(ContainSubstring(`--> initialize`))
 	})
 
+	It("is an editor and a model that are played by hand, and makes a scenario of it", func() {
+		p := newPlace()
+		ui := p.ui("--scratch", "--agent", "reference")
+		play := func(act map[string]any) map[string]any {
+			GinkgoHelper()
+			status, now, text := ui.ask("do/scratch", act)
+			Expect(status).To(Equal(200), text)
+			return now
+		}
+		state := func() map[string]any { return play(map[string]any{}) }
+		idle := func() bool { return state()["inTurn"] == false }
+		play(map[string]any{"Do": "prompt", "Text": "Write it.",
+			"Model": "- - tool: write_file\n    args: {path: $WORK/a.txt, content: one}\n- - text: Written.\n"})
+		Eventually(func() any { return state()["asked"] }).Should(HaveLen(1))
+		asks := state()["asked"].([]any)[0].(map[string]any)
+		Expect(asks["title"]).To(Equal("Write a.txt"))
+		play(map[string]any{"Do": "answer", "Request": asks["seq"], "Option": asks["options"].([]any)[0].(map[string]any)["id"]})
+		Eventually(idle).Should(BeTrue())
+
+		play(map[string]any{"Do": "prompt", "Text": "Talk.", "Model": "One two", "Hold": true})
+		for _, gate := range []string{"step-1", "step-2"} {
+			Eventually(func() any { return state()["held"] }).Should(Equal([]any{gate}))
+			if gate == "step-1" {
+				play(map[string]any{"Do": "release"})
+			}
+		}
+		play(map[string]any{"Do": "cancel"})
+		Eventually(idle).Should(BeTrue())
+		play(map[string]any{"Do": "raw", "Text": `{"jsonrpc":"2.0","id":"mine","method":"_mine"}`})
+		_, _, text := ui.ask("do/scratch", map[string]any{"Do": "dance"})
+		Expect(text).To(ContainSubstring(`"dance" cannot be done`))
+		_, _, text = ui.ask("do/scratch", map[string]any{"Do": "release"})
+		Expect(text).To(ContainSubstring("the model is held nowhere"))
+
+		_, made, text := ui.ask("do/scenario", map[string]any{"source": 0, "file": "transcript.jsonl"})
+		scenario, _ := made["text"].(string)
+		Expect(scenario).To(And(ContainSubstring("permit allow_once"), ContainSubstring("await gate step-2"), ContainSubstring("cancel"),
+			ContainSubstring("await turn cancelled")), text)
+		ui.end()
+		left, err := os.ReadDir(filepath.Join(p.dir, ".tmp"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(left).To(BeEmpty())
+	})
+
 	It("says what it cannot show", func() {
 		p := newPlace()
+		Expect(p.run("ui", "--step")).To(Equal(ended{2, "", "acp-test: --step goes with --scratch\n"}))
 		Expect(p.run("ui", "nothing")).To(Equal(ended{2, "", "acp-test: stat nothing: no such file or directory\n"}))
 	})
 })

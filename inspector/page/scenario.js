@@ -7,6 +7,7 @@ import { Conversation } from "./conversation.js";
 import { State } from "./state.js";
 import { compare } from "./compare.js";
 import { perform, result, frames, report } from "./actions.js";
+import { Scratch } from "./scratch.js";
 import { link, problems, shown } from "./overview.js";
 
 const views = ["frames", "timeline", "conversation", "state", "compare", "files"];
@@ -18,7 +19,8 @@ export class Scenario {
     this.found = problems(c.result);
     this.place = h("div", { class: "work" }, h("p", { class: "dim" }, "opening…"));
     this.causes = h("div", { id: "problems" });
-    this.element = [navigation(""), this.head(), this.causes, this.place];
+    this.scratch = data.actions.includes("scratch") && c.scratch && new Scratch();
+    this.element = [navigation(""), this.head(), this.scratch && this.scratch.element, this.causes, this.place];
     this.showProblems();
   }
   head() {
@@ -72,6 +74,7 @@ export class Scenario {
     this.to(this.asked);
   }
   async grown() {
+    if (this.scratch) this.scratch.refresh();
     this.timeline.grown();
     if (this.filter) await this.runFilter();
     else this.sized();

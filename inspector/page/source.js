@@ -30,7 +30,7 @@ async function served() {
     const add = (key, result, file) => {
       let at = null;
       cases.push({
-        key: prefix + key, result, file, source, live: !result,
+        key: prefix + key, result, file, source, live: !result, scratch: from.name === "scratch",
         trace: () => at || (at = new Served({ source, file }).load()),
         close: async () => { if (at) (await at).close(); at = null; },
         text: async what => {

@@ -1,0 +1,314 @@
+// Package scratch is an editor, and the model behind the agent, that are played by hand: a
+// prompt is typed with what the model says to it, permissions are answered, the model is
+// held and released, and what no editor would say is sent as it is.
+package scratch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/workspace"
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Options say which agent is played with. All but Step is needed.
+type Options struct {
+	Profile *agents.Profile
+	// Box has what the agent gets of the host; its directories are made in Root, which
+	// is there.
+	Box  agents.Sandbox
+	Root string
+	Log  *transcript.Transcript
+	// Keeper is how this program is started to look after the agent's processes.
+	Keeper []string
+	// Step holds the model before each thing that it says.
+	Step bool
+}
+
+// Scratch is an agent with a session in a workspace of its own. All methods may be called
+// from any goroutine.
+type Scratch struct {
+	editor  *mockclient.Editor
+	session *mockclient.Session
+	log     *transcript.Transcript
+	work    string
+	step    bool
+	web     *http.Server
+
+	mu     sync.Mutex
+	models []*fakellm.Server // one for each prompt, the newest last
+	turn   *mockclient.Turn
+}
+
+// patience is how long the agent may take to open a session.
+const patience = time.Minute
+
+// Start starts an agent and opens a session with it.
+func Start(ctx context.Context, o Options) (s *Scratch, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the agent opens no session within %v", patience))
+	defer cancel()
+	dirs, err := workspace.MakeDirs(o.Root)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s = &Scratch{log: o.Log, work: dirs.Work, step: o.Step}
+	s.web = &http.Server{Handler: http.HandlerFunc(s.model), ReadHeaderTimeout: patience}
+	go func() { _ = s.web.Serve(listener) }() // until Close
+	defer func() {
+		if err != nil {
+			s.Close(context.WithoutCancel(ctx))
+		}
+	}()
+	if err := s.say("replies: []\n"); err != nil {
+		return nil, err
+	}
+	box := o.Box
+	place := box
+	profile, err := o.Profile.Prepare(ctx, agents.Preparation{Sandbox: place, Keeper: o.Keeper})
+	if err != nil {
+		return nil, err
+	}
+	box.Work, box.Home, box.Temp, box.LLM = dirs.Work, dirs.Home, dirs.Temp, "http://"+listener.Addr().String()
+	launch, err := profile.Launch(box)
+	if err != nil {
+		return nil, err
+	}
+	if err := workspace.Write(box.Home, launch.Files); err != nil {
+		return nil, err
+	}
+	dir := launch.Dir
+	if dir == "" {
+		dir = box.Work
+	}
+	agent, err := mockclient.Start(ctx, o.Log, 0, mockclient.Command{Path: launch.Path, Args: launch.Args,
+		Env: launch.Env, Dir: dir, Keeper: o.Keeper})
+	if err != nil {
+		return nil, err
+	}
+	s.editor = mockclient.NewEditor(agent, mockclient.Options{Policy: mockclient.Always(mockclient.Answer{Hold: true})})
+	if _, err := s.editor.Initialize(ctx); err != nil {
+		return nil, err
+	}
+	s.session, err = s.editor.NewSession(ctx, mockclient.SessionOptions{Cwd: box.Work})
+	return s, err
+}
+
+// model answers the agent with what was said last.
+func (s *Scratch) model(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	now := s.models[len(s.models)-1]
+	s.mu.Unlock()
+	now.ServeHTTP(w, r)
+}
+
+// say makes a model that says what a script has, in place of the last one, whose streams
+// go on.
+func (s *Scratch) say(text string) error {
+	script, err := fakellm.ParseScript("model", []byte(text), func(text string) (string, error) {
+		return strings.ReplaceAll(text, "$WORK", s.work), nil
+	})
+	if err != nil {
+		return err
+	}
+	server, err := fakellm.Start(fakellm.Config{Script: script, Transcript: s.log})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.models = append(s.models, server)
+	return nil
+}
+
+// Act is something that is done by hand.
+type Act struct {
+	// Do is prompt, answer, cancel, release or raw.
+	Do string
+	// Text is a prompt, or a line that is sent as it is.
+	Text string
+	// Model is what the model says to a prompt: a text, or replies as a model script has
+	// them, in which $WORK is the workspace; Hold holds it at each step.
+	Model string
+	Hold  bool
+	// Request is the Seq of a permission request, Option the id of the option chosen, ""
+	// answers with cancelled.
+	Request int
+	Option  string
+	// Gate is where the model is held; "" is the first place.
+	Gate string
+}
+
+// Do does it. It does not wait for what the agent makes of it.
+func (s *Scratch) Do(ctx context.Context, a Act) error {
+	switch a.Do {
+	case "prompt":
+		return s.prompt(ctx, a)
+	case "answer":
+		answer := mockclient.Answer{Option: a.Option, Cancelled: a.Option == ""}
+		_, err := s.editor.AnswerPermission(a.Request, answer)
+		return err
+	case "cancel":
+		_, err := s.session.Cancel()
+		return err
+	case "release":
+		return s.release(a.Gate)
+	case "raw":
+		_, err := s.editor.Send([]byte(strings.TrimSpace(a.Text)))
+		return err
+	}
+	return fmt.Errorf("%q cannot be done: it is prompt, answer, cancel, release or raw", a.Do)
+}
+
+func (s *Scratch) prompt(ctx context.Context, a Act) error {
+	if strings.TrimSpace(a.Text) == "" {
+		return errors.New("the prompt is empty")
+	}
+	script, err := spoken(a.Model, a.Hold || s.step)
+	if err != nil {
+		return err
+	}
+	if err := s.say(script); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.models[len(s.models)-1].Begin(fakellm.Prompt{Session: s.session.ID, Index: 1, Text: a.Text})
+	s.turn = s.session.Prompt(ctx, mockclient.Text(a.Text))
+	return nil
+}
+
+// spoken is the script of a model that says a text, or replies that are written as in a
+// script; held makes it wait before each step and at the end.
+func spoken(text string, held bool) (string, error) {
+	if !strings.HasPrefix(strings.TrimSpace(text), "- ") {
+		if text == "" {
+			text = "Done."
+		}
+		return (&fakellm.Document{Turns: []fakellm.TurnNode{stepped(fakellm.NewTurn(
+			fakellm.NewReply(fakellm.Text(strings.SplitAfterN(text, " ", 12)...))), held)}}).Format(), nil
+	}
+	d, err := fakellm.ParseDocument("model", []byte("replies:\n"+indented(text)))
+	if err != nil {
+		return "", err
+	}
+	if len(d.Turns) == 1 {
+		d.Turns[0] = stepped(d.Turns[0], held)
+	}
+	return d.Format(), nil
+}
+
+func indented(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.TrimRight(text, "\n") + "\n") {
+		b.WriteString("  " + line)
+	}
+	return b.String()
+}
+
+// stepped is a turn that is held at each of its places, from the last to the first, so
+// that the places of the others stay what they are.
+func stepped(t fakellm.TurnNode, held bool) fakellm.TurnNode {
+	if !held {
+		return t
+	}
+	places := t.Places()
+	for i, at := range slices.Backward(places) {
+		t = t.With(at, fakellm.HoldAt(fmt.Sprintf("step-%d", i+1)))
+	}
+	return t
+}
+
+func (s *Scratch) release(gate string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range slices.Backward(s.models) {
+		for _, held := range m.Held() {
+			if gate == "" || gate == held {
+				_, err := m.Release(held)
+				return err
+			}
+		}
+	}
+	return errors.New("the model is held nowhere")
+}
+
+// State is what can be done now.
+type State struct {
+	Session string `json:"session"`
+	// InTurn: a prompt has not been answered yet.
+	InTurn bool `json:"inTurn"`
+	// Asked are permission requests without an answer.
+	Asked []Asked `json:"asked"`
+	// Held are the gates that hold the model.
+	Held []string `json:"held"`
+	// Gone: the agent has exited.
+	Gone bool `json:"gone"`
+}
+
+// Asked is a permission request of the agent.
+type Asked struct {
+	Seq     int      `json:"seq"`
+	Title   string   `json:"title"`
+	Options []Option `json:"options"`
+}
+
+// Option is a way to answer it.
+type Option struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// State returns what is so now.
+func (s *Scratch) State() State {
+	st := State{Session: s.session.ID, Asked: []Asked{}, Held: []string{}}
+	for _, e := range s.editor.Held() {
+		if e.Method != "session/request_permission" {
+			continue
+		}
+		params := e.JSON().Get("params")
+		a := Asked{Seq: e.Seq, Title: params.Path("toolCall.title").Str(), Options: []Option{}}
+		for o := range params.Get("options").Items() {
+			a.Options = append(a.Options, Option{o.Get("optionId").Str(), o.Get("name").Str()})
+		}
+		st.Asked = append(st.Asked, a)
+	}
+	_, st.Gone = s.editor.Agent().Exit()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.models {
+		st.Held = append(st.Held, m.Held()...)
+	}
+	if s.turn != nil {
+		_, answered := s.turn.Response()
+		st.InTurn = !answered && !st.Gone
+	}
+	return st
+}
+
+// Close ends the agent and the model.
+func (s *Scratch) Close(ctx context.Context) {
+	s.mu.Lock()
+	models := s.models
+	s.mu.Unlock()
+	if s.editor != nil {
+		s.editor.Close(ctx)
+	}
+	for _, m := range models {
+		m.Close() // what was going on in it is of no use any more
+	}
+	s.web.Close() // as before
+}
