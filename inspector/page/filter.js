@@ -1,5 +1,3 @@
-import { lasting } from "./dom.js";
-
 // A filter is words: all of them must hold. KEY:VALUE looks at what is known of an entry, text~WORDS
 // and a word alone at its bytes. VALUE may list several with commas and have * in it; - in front negates.
 export const keys = {
@@ -78,5 +76,3 @@ export async function apply(query, trace, marks) {
   for (let i = 0; i < trace.n; i++) if (tests.every(f => f(i))) out.push(i);
   return Uint32Array.from(out);
 }
-
-export const around = (trace, i, us) => `time:${lasting(Math.max(0, trace.at[i] - us)).replace(" ", "")}..${lasting(trace.at[i] + us).replace(" ", "")}`;

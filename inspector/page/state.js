@@ -12,16 +12,23 @@ export class State {
     const open = [], sessions = new Map(), calls = [], special = [];
     let processes = 0, turns = 0;
     const session = k => { const s = t.name("session", k); if (s && !sessions.has(s)) sessions.set(s, { name: t.sessionName(k), since: k, turn: -1, turns: 0, mode: "" }); return sessions.get(s); };
+    // What an entry means here goes by its kind and its label, which are numbers of names.
+    const kinds = t.names.map(n => ["request", "started", "exit"].includes(n) ? n : /^(gate|gate-released|model-request|model-done|model-aborted|model-fault|term-started|term-exit)$/.test(n) ? "special" : "");
+    const tells = t.names.map(n => /^(tool_call|tool_call_update|current_mode_update|plan)$/.test(n)), known = new Set();
     for (let k = 0; k <= at; k++) {
-      const kind = t.name("kind", k), label = t.name("label", k), s = session(k);
-      if (kind === "request") {
-        const answer = t.answer(k);
-        if (!answer || answer > at) open.push(k);
-        if (t.name("method", k) === "session/prompt" && s) { s.turns++; turns++; s.turn = answer && answer <= at ? -1 : k; if (answer && answer <= at) s.ended = answer; }
-      } else if (kind === "started") processes++;
-      else if (kind === "exit") processes--;
-      else if (/^(tool_call|tool_call_update|current_mode_update|plan)$/.test(label)) calls.push(k);
-      else if (/^(gate|gate-released|model-request|model-done|model-aborted|model-fault|term-started|term-exit)$/.test(kind)) special.push(k);
+      if (!known.has(t.session[k])) { known.add(t.session[k]); session(k); }
+      if (tells[t.label[k]]) { calls.push(k); continue; }
+      switch (kinds[t.kind[k]]) {
+        case "request": {
+          const s = session(k), answer = t.answer(k), over = answer && answer <= at;
+          if (!over) open.push(k);
+          if (t.name("method", k) === "session/prompt" && s) { s.turns++; turns++; s.turn = over ? -1 : k; if (over) s.ended = answer; }
+          break;
+        }
+        case "started": processes++; break;
+        case "exit": processes--; break;
+        case "special": special.push(k);
+      }
     }
     const last = 3000, few = calls.slice(-last), other = special.slice(-last);
     const rows = await t.rows([...few, ...other]);
