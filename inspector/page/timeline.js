@@ -176,7 +176,7 @@ export class Timeline {
       c.fillRect(p, y(lane) - hgt / 2, w, hgt);
       c.globalAlpha = 1;
       if (s.to < 0) { c.strokeStyle = this.colour(colour); c.setLineDash([3, 3]); c.strokeRect(p, y(lane) - hgt / 2, w, hgt); c.setLineDash([]); }
-      if (w > 90 && laneHeight > 34 && s.kind !== "process") { c.fillStyle = this.colour("fg"); c.fillText(s.text, Math.max(p, this.left()) + 4, y(lane) - hgt / 2 + 7); }
+      if (w > 90 && laneHeight > 34 && s.kind !== "process") { c.fillStyle = this.colour("fg"); c.fillText(s.text, Math.max(p, this.left()) + 4, y(lane) + (s.kind === "gate" ? 1 : -1) * (hgt / 2 - 7)); }
     }
   }
   paintEntry(c, i, y, many) {
