@@ -15,7 +15,8 @@ import (
 
 // scratch starts the agent that the page then plays with, and shows its transcript; stop
 // ends it.
-func (h *host) scratch(ctx context.Context, o *viewing, server *inspector.Server, temp string) (stop func(), err error) {
+func (h *host) scratch(ctx context.Context, o *viewing, server *inspector.Server,
+	temp string) (stop func(), err error) {
 	of := protocols()[0]
 	p, err := o.subject.subject(h, of)
 	if err != nil {
