@@ -1,0 +1,251 @@
+package refagent
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+var errCancelled = errors.New("cancelled")
+
+// runTools carries out the calls of one reply, in order. When the user
+// cancels a permission the later calls of the same reply do not run either. An
+// error ends the turn.
+func (a *agent) runTools(s *session, t *turn, tools []tool, calls []ModelCall) (rejected bool, err error) {
+	if a.habits.ExtraQuestion {
+		t.barred = a.mayUseTools(s, t)
+	}
+	all := make([]*step, len(calls))
+	done := func(st *step) {
+		result, failed := a.carryOut(s, t, st)
+		var own *rpcError
+		switch {
+		case errors.Is(failed, errRejected):
+			rejected = true
+		case errors.As(failed, &own) && a.habits.ErrorsEnd && t.ctx.Err() == nil && st.work.name != askTool:
+			err = own
+		}
+		s.write(event{Type: eventMessage, Message: &ModelMessage{Role: roleTool, CallID: st.call.ID, Text: result}})
+	}
+	if a.habits.AskOrder != "" || a.habits.Parallel {
+		for i, c := range calls {
+			all[i] = a.announceCall(s, t, tools, c, nil)
+		}
+		a.allowAll(s, t, all)
+		if a.habits.Parallel {
+			a.sideBySide(s, t, all)
+		}
+		for _, st := range all {
+			done(st)
+		}
+		return rejected, err
+	}
+	var skip error
+	for _, c := range calls {
+		if t.ctx.Err() != nil || err != nil {
+			return rejected, err // the record fills in the missing results
+		}
+		st := a.announceCall(s, t, tools, c, skip)
+		a.allow(s, t, st)
+		if errors.Is(st.err, errDismissed) {
+			skip = errSkipped
+		}
+		done(st)
+	}
+	return rejected, err
+}
+
+var errSkipped = errors.New("not run, because the user dismissed the one before")
+
+// allowAll asks for all calls of a reply, in the order that is the habit.
+func (a *agent) allowAll(s *session, t *turn, all []*step) {
+	order := slices.Clone(all)
+	if a.habits.AskOrder == "reversed" {
+		slices.Reverse(order)
+	}
+	if a.habits.AskOrder == "together" {
+		var asked sync.WaitGroup
+		for _, st := range order {
+			asked.Go(func() { a.allow(s, t, st) })
+		}
+		asked.Wait()
+		return
+	}
+	dismissed := false
+	for _, st := range order {
+		if dismissed && st.err == nil {
+			st.err = errSkipped
+		}
+		a.allow(s, t, st)
+		dismissed = dismissed || errors.Is(st.err, errDismissed)
+	}
+}
+
+// sideBySide runs calls at the same time.
+func (a *agent) sideBySide(s *session, t *turn, all []*step) {
+	var running sync.WaitGroup
+	for _, st := range all {
+		running.Go(func() { a.execute(s, t, st) })
+	}
+	running.Wait()
+}
+
+// step is one call of a reply on its way.
+type step struct {
+	call    ModelCall
+	work    *work
+	chosen  *tool
+	mode    string
+	err     error // why it does not run, or did not succeed
+	ran     bool
+	planned bool // it became a step of the plan
+}
+
+// announceCall tells the editor of a call.
+func (a *agent) announceCall(s *session, t *turn, tools []tool, c ModelCall, skip error) *step {
+	w := &work{a: a, s: s, name: c.Name, args: arguments{}}
+	st := &step{call: c, work: w, err: skip}
+	for i := range tools {
+		if tools[i].called() == c.Name {
+			st.chosen = &tools[i]
+			w.name = tools[i].name
+		}
+	}
+	argErr := json.Unmarshal([]byte(c.Arguments), &w.args)
+	if w.args == nil {
+		w.args = arguments{}
+	}
+	w.args = a.inOwnWords(w.args)
+	w.title = w.describe()
+	s.mu.Lock()
+	st.mode = s.rec.mode
+	s.mu.Unlock()
+	if a.hooks.Mode != nil {
+		st.mode = a.hooks.Mode(s.id, st.mode)
+	}
+	if st.mode == modePlanning && changes(w.name) {
+		a.plan(s, w.title)
+		st.planned = true
+		return st
+	}
+
+	s.mu.Lock()
+	w.id = s.rec.callID(c.ID)
+	s.mu.Unlock()
+	if st.chosen != nil && st.chosen.show != nil {
+		st.chosen.show(w)
+	}
+	a.record(s, update{
+		Tag: "tool_call", ToolCallID: w.id, Title: w.title, Kind: kindOf(w.name), Status: statusPending,
+		RawInput: w.args, Locations: w.locations, Content: anyContent(w.content),
+	})
+	switch {
+	case skip != nil:
+	case st.chosen == nil:
+		st.err = fmt.Errorf("there is no tool %q", c.Name)
+	case argErr != nil:
+		st.err = fmt.Errorf("the arguments are not a JSON object: %s", plain(argErr))
+	case st.mode == modeReadonly && changes(w.name):
+		st.err = fmt.Errorf("refused: the session is in %s mode", modeReadonly)
+	default:
+		st.err = a.missing(st.chosen, w.args)
+	}
+	return st
+}
+
+// allow asks the user where it has to.
+func (a *agent) allow(s *session, t *turn, st *step) {
+	switch {
+	case st.planned || st.err != nil:
+	case t.barred != nil:
+		st.err = t.barred
+	default:
+		st.err = a.permit(t.ctx, s, st.work, st.mode)
+	}
+	if st.err == nil {
+		st.err = t.ctx.Err()
+	}
+}
+
+// execute runs an allowed call, once.
+func (a *agent) execute(s *session, t *turn, st *step) {
+	if st.planned || st.err != nil || st.ran {
+		return
+	}
+	if st.err = t.ctx.Err(); st.err != nil {
+		return
+	}
+	st.ran = true
+	st.work.progress(nil)
+	a.planStep(s, st.work.title, statusInProgress)
+	st.work.content = nil
+	own, done := s.stoppable(t.ctx, st.work.id)
+	st.err = st.chosen.run(own, st.work)
+	if done() && st.err != nil {
+		st.err = errStopped
+	}
+}
+
+// carryOut runs a call and closes it. It returns what the model is told, and why
+// the tool did not succeed.
+func (a *agent) carryOut(s *session, t *turn, st *step) (string, error) {
+	if st.planned {
+		return "Deferred: this is now a step of the plan. It was not carried out.", nil
+	}
+	a.execute(s, t, st)
+	w, err := st.work, st.err
+	if t.ctx.Err() != nil && err != nil {
+		err = errCancelled
+	}
+	if err != nil {
+		failed := update{
+			Tag: "tool_call_update", ToolCallID: w.id, Status: statusFailed,
+			Content: textContent(err.Error()), RawOutput: w.rawOutput,
+		}
+		if a.second() && (err == errCancelled || err == errStopped) {
+			failed.Status = statusCancelled
+		}
+		switch {
+		case err == errCancelled && a.habits.LeavesCalls:
+			s.write(event{Type: eventUpdate, Update: &failed})
+		case err == errCancelled && a.habits.CompletesCalls && st.ran:
+			failed.Status = statusCompleted
+			fallthrough
+		default:
+			a.record(s, failed)
+		}
+		return "Error: " + err.Error(), err
+	}
+	a.record(s, update{
+		Tag: "tool_call_update", ToolCallID: w.id, Status: statusCompleted,
+		Content: anyContent(w.content), Locations: w.locations, RawOutput: w.rawOutput,
+	})
+	a.planStep(s, w.title, statusCompleted)
+	return w.result, nil
+}
+
+// mayUseTools asks the user before the first call of a turn; the error is why no
+// tool may be used in it.
+func (a *agent) mayUseTools(s *session, t *turn) error {
+	if t.asked {
+		return t.barred
+	}
+	t.asked = true
+	s.mu.Lock()
+	w := &work{a: a, s: s, name: "confirm", title: "Use tools in this turn", id: s.rec.callID("confirm")}
+	s.mu.Unlock()
+	a.record(s, update{Tag: "tool_call", ToolCallID: w.id, Title: w.title, Kind: "other", Status: statusPending})
+	_, kind, err := a.question(t.ctx, s, w, []permissionOption{
+		{"tools", "Use tools", kindAllowOnce}, {"no-tools", "Use none", kindRejectOnce}})
+	status, barred := statusCompleted, error(nil)
+	if err != nil || kind != kindAllowOnce {
+		status, barred = statusFailed, fmt.Errorf("no tool may be used in this turn: %w", cmp.Or(err, errRejected))
+	}
+	if t.ctx.Err() == nil || !a.habits.LeavesCalls {
+		a.record(s, update{Tag: "tool_call_update", ToolCallID: w.id, Status: status})
+	}
+	return barred
+}

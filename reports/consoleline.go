@@ -1,0 +1,134 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+type running struct {
+	id, step string
+	since    time.Time
+}
+
+// tick renews the live line, so that elapsed time shows a hanging agent.
+func (c *Console) tick() {
+	defer close(c.stopped)
+	t := time.NewTicker(c.o.Every)
+	defer t.Stop()
+	for {
+		select {
+		case <-c.stop:
+			return
+		case <-t.C:
+			c.mu.Lock()
+			c.paint()
+			c.mu.Unlock()
+		}
+	}
+}
+
+// Started says that a scenario began.
+func (c *Console) Started(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running = append(c.running, running{id: id, since: c.o.Now()})
+	c.paint()
+}
+
+// Step says what a running scenario does now.
+func (c *Console) Step(id, text string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.running {
+		if c.running[i].id == id {
+			c.running[i].step = harmless(firstLine(text))
+		}
+	}
+	if c.o.Verbose && !c.o.Terminal {
+		c.print(fmt.Sprintf("      %s: %s\n", id, harmless(firstLine(text))))
+	}
+}
+
+// Close ends the live line, for a run that has no summary.
+func (c *Console) Close() {
+	select {
+	case <-c.stop:
+	default:
+		close(c.stop)
+	}
+	<-c.stopped
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clear()
+	c.running, c.o.Terminal = nil, false
+}
+
+// print writes lines above the live line.
+func (c *Console) print(s string) {
+	c.clear()
+	c.write(s)
+}
+
+func (c *Console) write(s string) {
+	if _, err := io.WriteString(c.w, s); err != nil && c.err == nil {
+		c.err = err
+	}
+}
+
+func (c *Console) clear() {
+	if c.live {
+		c.write("\r\x1b[K")
+		c.live = false
+	}
+}
+
+// paint renews the live line. It is never wider than the terminal, or it would
+// leave lines behind.
+func (c *Console) paint() {
+	if !c.o.Terminal {
+		return
+	}
+	n := c.counts
+	done := fmt.Sprint(n.Total)
+	if c.o.Total > 0 {
+		done = fmt.Sprintf("%d/%d", n.Total, c.o.Total)
+	}
+	line := fmt.Sprintf("%s  %s", short(c.o.Now().Sub(c.start)), done)
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{n.Fail, "fail"}, {n.Error, "error"}, {n.Inconclusive, "inconclusive"}, {n.Skip, "skip"}} {
+		if p.n > 0 {
+			line += fmt.Sprintf("  %d %s", p.n, p.what)
+		}
+	}
+	for _, r := range c.running {
+		part := "  " + r.id
+		if r.step != "" {
+			part += ": " + r.step
+		}
+		if d := c.o.Now().Sub(r.since); d >= time.Second {
+			part += " " + short(d)
+		}
+		line += part
+	}
+	c.write("\r" + fit(line, c.o.Width()-1) + "\x1b[K")
+	c.live = true
+}
+
+// fit cuts a line to a number of columns, counting wide characters as two.
+func fit(line string, columns int) string {
+	used := 0
+	for i, r := range line {
+		w := 1
+		if r >= 0x1100 {
+			w = 2
+		}
+		if used+w > max(columns, 1) {
+			return line[:i]
+		}
+		used += w
+	}
+	return line
+}

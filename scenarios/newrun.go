@@ -1,0 +1,169 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/workspace"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// inapplicable says why the scenario cannot mean anything with this profile.
+func (e *Engine) inapplicable(s *Scenario) string {
+	for _, n := range s.needs {
+		if n.what != "tool" {
+			continue
+		}
+		if why := e.Profile.Lacks(n.name); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// prepare makes what a run needs before its first line.
+func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
+	r := &run{engine: e, scenario: s, client: e.Protocol.Client()}
+	st := &r.state
+	st.names, st.picked, st.excused = map[string]transcript.Entry{}, map[string]wire.Value{}, map[int]bool{}
+	st.setup = setup{env: map[string]string{}, home: map[string][]byte{}}
+	maps.Copy(st.setup.env, e.Env)
+	st.current = &checkState{reached: true}
+	st.checks = []*checkState{st.current}
+	for _, d := range s.checks {
+		st.checks = append(st.checks, &checkState{decl: d})
+	}
+	if r.box, err = newSandbox(e.Temp); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			if r.files != nil {
+				r.files.Close()
+			}
+			err = errors.Join(err, confined.RemoveAll(r.box.Root))
+		}
+	}()
+	files := map[string][]byte{}
+	for name, data := range s.files {
+		text, err := script.ExpandText(name, string(data), keepUnknown(r.Fixed))
+		if err != nil {
+			return nil, err
+		}
+		files[name] = []byte(text)
+	}
+	if r.files, err = confined.Open(r.box.Root); err != nil {
+		return nil, fmt.Errorf("opening the run's directory: %w", err)
+	}
+	if err := workspace.Write(r.box.Work, files); err != nil {
+		return nil, fmt.Errorf("preparing the workspace: %w", err)
+	}
+	o := transcript.Options{Classifier: e.Protocol.Classifier, Memory: e.memory, Redact: e.redactor()}
+	if e.Out != "" {
+		if r.folder, r.below, err = e.folder(); err != nil {
+			return nil, fmt.Errorf("making the directory for artifacts: %w", err)
+		}
+		if r.log, err = r.folder.Create(r.artifact("transcript.jsonl")); err != nil {
+			return nil, fmt.Errorf("making the transcript's file: %w", err)
+		}
+		o.File = r.log
+	}
+	r.t, err = transcript.New(transcript.Header{Tool: e.Tool, Agent: e.Profile.Name, Scenario: s.ID,
+		Protocol: e.Protocol.Version, Seed: e.Seed}, o)
+	if err != nil {
+		return nil, err
+	}
+	r.checker = e.Protocol.Rules.NewChecker(rules.Config{Version: 1, Severity: e.Severity, Off: s.decl.rulesOff,
+		Start: r.box.Work, Roots: []string{r.box.Root}, Patience: e.StepTimeout})
+	r.t.Observe(r.checker.Observe)
+	r.t.Observe(r.measure)
+	observe, told := e.Protocol.Stories()
+	r.t.Observe(observe)
+	r.told = told
+	if err := r.serveModel(); err != nil {
+		return nil, errors.Join(err, r.t.Close())
+	}
+	if err := r.setTrap(); err != nil {
+		return nil, errors.Join(err, r.model.Close(), r.t.Close())
+	}
+	return r, nil
+}
+
+// keepUnknown leaves what is no variable of ours in workspace files as it is:
+// they hold code, and code holds dollars.
+func keepUnknown(lookup func(string) (string, error)) func(string) (string, error) {
+	return func(name string) (string, error) {
+		if v, err := lookup(name); err == nil {
+			return v, nil
+		}
+		return "$" + name, nil
+	}
+}
+
+// serveModel starts the fake model with the scenario's script.
+func (r *run) serveModel() error {
+	s, p := r.scenario, r.engine.Profile
+	src := s.model
+	name := s.File
+	if src == nil {
+		src = []byte("replies: []\n")
+	}
+	says, err := fakellm.ParseScript(name, src, r.expandFixed)
+	if err != nil {
+		return s.modelMistake(err)
+	}
+	lanes, err := profileLanes(p)
+	if err != nil {
+		return err
+	}
+	var prompts []fakellm.Prompt
+	for i, d := range s.prompts {
+		text, err := script.ExpandText(s.File, d.text, keepUnknown(r.Fixed))
+		if err != nil {
+			return err
+		}
+		prompts = append(prompts, fakellm.Prompt{Name: d.session, Index: i + 1, Text: text})
+	}
+	r.model, err = fakellm.Start(fakellm.Config{Script: says, Transcript: r.t, Wire: p.Model.Wire, Tools: ToolsOf(p),
+		Lanes: lanes, Seed: r.engine.Seed, Prompts: prompts})
+	return err
+}
+
+// ToolsOf returns what a profile's agent calls the neutral tools; nil if that is not
+// known.
+func ToolsOf(p *agents.Profile) map[string]fakellm.Tool {
+	if p.Tools == nil {
+		return nil
+	}
+	tools := map[string]fakellm.Tool{}
+	for neutral, t := range p.Tools {
+		tools[neutral] = fakellm.Tool{Name: t.Name, Args: t.Args}
+	}
+	return tools
+}
+
+// expandFixed replaces the variables that are known before the run in a text
+// whose place the caller knows.
+func (r *run) expandFixed(text string) (string, error) {
+	out, err := script.ExpandText("", text, r.Fixed)
+	var m *Mistake
+	if errors.As(err, &m) {
+		return "", errors.New(m.Message)
+	}
+	return out, err
+}
+
+func profileLanes(p *agents.Profile) ([]fakellm.Lane, error) {
+	lanes, err := fakellm.ParseLanes(p.Lanes)
+	if err != nil {
+		return nil, fmt.Errorf("lanes of profile %s: %w", p.Name, err)
+	}
+	return lanes, nil
+}

@@ -1,0 +1,88 @@
+package scenarios
+
+import (
+	"fmt"
+	"net"
+	"sync"
+)
+
+// outlet is an address of this machine behind which one server after the other
+// stands. Who comes while there is none is sent away.
+type outlet struct {
+	listener net.Listener
+
+	mu  sync.Mutex
+	now *lent
+}
+
+func newOutlet() (*outlet, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("opening an address for shared processes: %w", err)
+	}
+	o := &outlet{listener: l}
+	go o.accept()
+	return o, nil
+}
+
+func (o *outlet) url() string { return "http://" + o.listener.Addr().String() }
+
+func (o *outlet) accept() {
+	for {
+		c, err := o.listener.Accept()
+		if err != nil {
+			return
+		}
+		o.mu.Lock()
+		to := o.now
+		o.mu.Unlock()
+		if to == nil || !to.offer(c) {
+			c.Close()
+		}
+	}
+}
+
+func (o *outlet) close() { o.listener.Close() }
+
+// lend returns a listener for the connections that come from now on, until it is
+// closed.
+func (o *outlet) lend() net.Listener {
+	l := &lent{Listener: o.listener, conns: make(chan net.Conn), over: make(chan struct{})}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.now = l
+	return l
+}
+
+// lent is an outlet's listener for one server.
+type lent struct {
+	net.Listener
+	conns chan net.Conn
+	over  chan struct{}
+	once  sync.Once
+}
+
+func (l *lent) offer(c net.Conn) bool {
+	select {
+	case l.conns <- c:
+		return true
+	case <-l.over:
+		return false
+	}
+}
+
+// Accept waits for the next connection.
+func (l *lent) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.over:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close ends Accept. The address stays.
+func (l *lent) Close() error {
+	l.once.Do(func() { close(l.over) })
+	return nil
+}

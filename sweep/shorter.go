@@ -1,0 +1,281 @@
+package sweep
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/script"
+)
+
+// row is a line of a script as it is printed: that of a command, or the } that
+// closes its block.
+type row struct {
+	line   *script.Line
+	closes bool
+}
+
+// text is the row as it is compared with others.
+func (r row) text() string {
+	if r.closes {
+		return "}"
+	}
+	return r.line.String()
+}
+
+func (r row) opens() bool            { return !r.closes && len(r.line.Blocks) > 0 }
+func (r row) is(command string) bool { return !r.closes && r.line.Is(command) }
+
+// rowsOf are the lines of a script, with those of blocks, in a row.
+func rowsOf(lines []*script.Line) (rows []row) {
+	for _, l := range lines {
+		rows = append(rows, row{line: l})
+		for _, b := range l.Blocks {
+			rows = append(rows, rowsOf(b)...)
+		}
+		if len(l.Blocks) > 0 {
+			rows = append(rows, row{l, true})
+		}
+	}
+	return rows
+}
+
+// linesOf is the script of rows. What stands in no block any more stands outside.
+func linesOf(rows []row) (lines []*script.Line) {
+	var block *script.Line
+	for _, r := range rows {
+		switch {
+		case r.closes:
+			block = nil
+		case r.opens():
+			l := *r.line
+			block = l.With()
+			lines = append(lines, block)
+		case block != nil:
+			block.With(append(block.Blocks[0], r.line)...)
+		default:
+			lines = append(lines, r.line)
+		}
+	}
+	return lines
+}
+
+// tail cuts the end of the script off, the most first.
+func (x *reducer) tail(Archive) []change {
+	var out []change
+	for _, keep := range []int{50, 70, 85} {
+		out = append(out, func(a Archive) (Archive, bool) {
+			rows := rowsOf(a.Lines)
+			return x.without(a, nextCheck(rows, len(rows)*keep/100), len(rows))
+		})
+	}
+	return out
+}
+
+// nextCheck is the index of the first check from a row on.
+func nextCheck(rows []row, at int) int {
+	for at < len(rows) && !rows[at].is("check") {
+		at++
+	}
+	return at
+}
+
+// blocks takes checks away with what belongs to them, the last first.
+func (x *reducer) blocks(a Archive) []change {
+	var out []change
+	for _, r := range slices.Backward(rowsOf(a.Lines)) {
+		if !r.is("check") {
+			continue
+		}
+		out = append(out, func(a Archive) (Archive, bool) {
+			rows := rowsOf(a.Lines)
+			from := slices.IndexFunc(rows, func(o row) bool { return o.text() == r.text() })
+			if from < 0 {
+				return a, false
+			}
+			return x.without(a, from, nextCheck(rows, from+1))
+		})
+	}
+	return out
+}
+
+// sameAs is where the rows begin that end at an index and are all the same.
+func sameAs(rows []row, to int) int {
+	from := to - 1
+	for from > 0 && rows[from-1].text() == rows[to-1].text() {
+		from--
+	}
+	return from
+}
+
+// series takes all but one of lines that stand several times in a row, and
+// half of them if one is too few.
+func (x *reducer) series(a Archive) []change {
+	var out []change
+	rows := rowsOf(a.Lines)
+	for to := len(rows); to > 0; to = sameAs(rows, to) {
+		n, back := to-sameAs(rows, to), len(rows)-to
+		if n <= 2 {
+			continue
+		}
+		for _, most := range []int{1, n / 2} {
+			out = append(out, func(b Archive) (Archive, bool) {
+				rows := rowsOf(b.Lines)
+				end := len(rows) - back
+				begin := sameAs(rows, end)
+				if end-begin <= most {
+					return b, false
+				}
+				return x.without(b, begin+most, end)
+			})
+		}
+	}
+	return out
+}
+
+// lines takes single lines away, the last first. A group goes as a whole.
+func (x *reducer) lines(a Archive) []change {
+	var out []change
+	for back := 1; back < len(rowsOf(a.Lines)); back++ {
+		out = append(out, func(b Archive) (Archive, bool) {
+			rows := rowsOf(b.Lines)
+			at := len(rows) - back
+			if at < 1 || rows[at].closes {
+				return b, false
+			}
+			to := at + 1
+			if rows[at].is("prompt") && to < len(rows) && !rows[to].closes && rows[to].line.Says("await", "turn") {
+				to++
+			}
+			if rows[at].opens() {
+				for to < len(rows) && !rows[to-1].closes {
+					to++
+				}
+			}
+			return x.without(b, at, to)
+		})
+	}
+	return out
+}
+
+// without is the Archive without some rows, as far as they may go, and without
+// what the model says to their prompts.
+func (x *reducer) without(a Archive, from, to int) (Archive, bool) {
+	rows := rowsOf(a.Lines)
+	out := slices.Clone(rows[:from])
+	m := ReadModel(a.Model)
+	n, gone := 0, 0
+	left := map[string]int{} // of lines that stand several times one has to stay
+	for i, r := range rows {
+		if i < from && r.is("prompt") {
+			n++
+		}
+		left[r.text()]++
+	}
+	turns := slices.Clone(m.Turns)
+	group := false
+	spoken := false // the prompt of a turn is gone, and its end may go with it
+	for _, r := range rows[from:to] {
+		t := r.text()
+		left[t]--
+		paced := to < len(rows) && paces(r) && !spoken && left[t] == 0
+		spoken = r.is("prompt") && !x.keep[t]
+		kept := x.keep[t] && (left[t] == 0 || !r.is("await"))
+		if t == "golden off" || paced || kept || group && r.closes {
+			out = append(out, r)
+			if r.is("prompt") {
+				n++
+			}
+			group = r.opens() || group && !r.closes
+			continue
+		}
+		gone++
+		if r.is("prompt") && n < len(turns) {
+			turns = slices.Delete(turns, n, n+1)
+		}
+	}
+	if gone == 0 {
+		return a, false
+	}
+	short := Archive{Files: a.Files, Lines: linesOf(append(out, rows[to:]...)), Model: a.Model}
+	if len(turns) != len(m.Turns) {
+		short.Model = (&fakellm.Document{Rest: m.Rest, Turns: turns}).Format()
+	}
+	return short, true
+}
+
+// paces reports whether what follows a line depends on what it waited for or let
+// go on. Without it the script itself comes too early, for any agent.
+func paces(r row) bool {
+	return r.is("await") || r.is("release") || r.is("answer") || r.is("write")
+}
+
+// turns makes the model say less.
+func (x *reducer) turns(a Archive) []change {
+	var out []change
+	change := func(f func(m *fakellm.Document) bool) {
+		out = append(out, func(a Archive) (Archive, bool) {
+			m := ReadModel(a.Model)
+			if !f(m) {
+				return a, false
+			}
+			b := a
+			b.Model = m.Format()
+			return b, true
+		})
+	}
+	// Which of the tools an agent has to ask for is up to the agent: without it
+	// there is nothing to ask, and the script would blame who does not.
+	needed := func(s fakellm.StepNode) bool { return s.Kind == "tool" && strings.HasPrefix(x.rule, "asks-") }
+	// A change before may have taken away what the next one is about.
+	reply := func(m *fakellm.Document, t, r int) *fakellm.ReplyNode {
+		if t >= len(m.Turns) || r >= len(m.Turns[t].Replies) {
+			return &fakellm.ReplyNode{}
+		}
+		return &m.Turns[t].Replies[r]
+	}
+	for t, turn := range slices.Backward(ReadModel(a.Model).Turns) {
+		for r := range slices.Backward(turn.Replies) {
+			change(func(m *fakellm.Document) bool { // a whole reply
+				if t >= len(m.Turns) || len(m.Turns[t].Replies) < 2 || r >= len(m.Turns[t].Replies) ||
+					slices.ContainsFunc(reply(m, t, r).Steps, needed) {
+					return false
+				}
+				m.Turns[t].Replies = slices.Delete(m.Turns[t].Replies, r, r+1)
+				return true
+			})
+			for i := range slices.Backward(turn.Replies[r].Steps) {
+				change(func(m *fakellm.Document) bool { // a step
+					from := reply(m, t, r)
+					if i >= len(from.Steps) || len(from.Steps) < 2 || needed(from.Steps[i]) {
+						return false
+					}
+					from.Steps = slices.Delete(from.Steps, i, i+1)
+					return true
+				})
+				change(func(m *fakellm.Document) bool { // all but one piece of a text
+					steps := reply(m, t, r).Steps
+					if i >= len(steps) || len(steps[i].Pieces) < 2 {
+						return false
+					}
+					steps[i] = fakellm.NewText(steps[i].Kind, steps[i].Pieces[0])
+					return true
+				})
+			}
+		}
+	}
+	return out
+}
+
+// files takes files of the workspace away.
+func (x *reducer) files(a Archive) []change {
+	var out []change
+	for _, f := range a.Files {
+		out = append(out, func(a Archive) (Archive, bool) {
+			b := a
+			b.Files = slices.DeleteFunc(slices.Clone(a.Files), func(g script.ArchiveFile) bool { return g.Name == f.Name })
+			return b, len(b.Files) < len(a.Files)
+		})
+	}
+	return out
+}

@@ -1,0 +1,280 @@
+package transport
+
+import (
+	"bytes"
+	"io"
+	"sync"
+	"syscall"
+
+	"github.com/acp-test/acp-test/internal/process"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Lend makes an agent of a process that others use before and after, as the connection
+// conn of the run that t logs. find is given the first frame and returns a process that
+// has answered the same frame before, or was just started, and how many connections it
+// has had. back gets the process when the connection ends; fit is false if something
+// was left open, so that the next one would not find it as this one did. It is not
+// called if find failed.
+func Lend(t *transcript.Transcript, conn int, find func(first []byte) (s *Shared, before int, err error),
+	back func(s *Shared, fit bool)) *Agent {
+	l := &lease{
+		t: t, conn: conn, find: find, back: back, bound: make(chan struct{}), want: make(chan struct{}),
+		lines: make(chan wire.Line), again: make(chan wire.Line, 1), over: make(chan struct{}), ended: make(chan struct{}),
+		last: make(chan struct{}), stderr: newMemory(), open: map[party]bool{},
+	}
+	return New(t, conn, l, Options{Process: l, Logs: []io.ReadCloser{readCloser{l.stderr}}})
+}
+
+type readCloser struct{ m *memory }
+
+func (r readCloser) Read(b []byte) (int, error) { return r.m.Read(b) }
+func (r readCloser) Close() error               { return r.m.CloseRead() }
+
+// party is a request by who sent it.
+type party struct {
+	from transcript.Source
+	id   wire.ID
+}
+
+// lease is a connection to a shared process: a Transport and a Process.
+type lease struct {
+	t    *transcript.Transcript
+	conn int
+	find func(first []byte) (*Shared, int, error)
+	back func(s *Shared, fit bool)
+
+	bound chan struct{} // closed when shared is set
+	want  chan struct{} // the reader is ready for a line
+	lines chan wire.Line
+	again chan wire.Line // the answer to the first frame, given again
+	over  chan struct{}  // closed when the connection ends
+	ended chan struct{}  // closed when the process was given back, or ended
+	last  chan struct{}  // closed when the process has written its last line
+	once  sync.Once
+	left  sync.Once
+
+	stderr    *memory
+	shared    *Shared
+	exit      Exit
+	survivors []ProcessInfo
+
+	mu     sync.Mutex
+	open   map[party]bool // requests without an answer
+	garble bool           // something was sent or received that is no frame
+}
+
+// wanted waits until the reader is ready for a line; false if the connection ends.
+func (l *lease) wanted() bool {
+	select {
+	case <-l.want:
+		return true
+	case <-l.over:
+		return false
+	}
+}
+
+// note keeps account of what is open.
+func (l *lease) note(from transcript.Source, line []byte) {
+	f := l.shared.frame(from, line)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch f.Kind {
+	case wire.Request:
+		l.open[party{from, f.ID}] = true
+	case wire.Response:
+		by := transcript.Agent
+		if from == transcript.Agent {
+			by = transcript.Editor
+			l.shared.answered(f, line)
+		}
+		delete(l.open, party{by, f.ID})
+	case wire.Notification:
+	default:
+		l.garble = true
+	}
+}
+
+// bind finds a process for the first frame. done: it has been answered.
+func (l *lease) bind(first []byte) (done bool, err error) {
+	s, before, err := l.find(bytes.TrimRight(first, "\n"))
+	if err != nil {
+		return false, err
+	}
+	l.shared = s
+	answer := s.Greeted()
+	if answer == nil {
+		s.mu.Lock()
+		s.asked = s.frame(transcript.Editor, first).ID
+		s.mu.Unlock()
+	} else {
+		l.again <- wire.Line{Bytes: answer, Terminated: true}
+	}
+	about := s.started
+	about.Served = before
+	l.t.Event(l.conn, transcript.Process, transcript.Started, "", about)
+	s.mu.Lock()
+	if s.now = l; s.spoken {
+		close(l.last)
+	}
+	s.mu.Unlock()
+	close(l.bound)
+	go func() {
+		select {
+		case <-s.exited:
+			l.leave(s.exit, s.survivors)
+		case <-l.over:
+		}
+	}()
+	return answer != nil, nil
+}
+
+// taken reports whether a process was found.
+func (l *lease) taken() bool {
+	select {
+	case <-l.bound:
+		return true
+	default:
+		return false
+	}
+}
+
+func (l *lease) Send(b []byte) (waited bool, err error) {
+	if !l.taken() {
+		done, err := l.bind(b)
+		if err != nil {
+			l.end(false)
+		}
+		if done || err != nil {
+			return false, err
+		}
+	}
+	for line := range bytes.Lines(b) {
+		l.note(transcript.Editor, line)
+	}
+	return l.shared.transport.Send(b)
+}
+
+func (l *lease) Receive() (wire.Line, error) {
+	select {
+	case line := <-l.again:
+		return line, nil
+	case <-l.over:
+		return wire.Line{}, io.EOF
+	case <-l.bound:
+	}
+	select {
+	case line := <-l.again:
+		return line, nil
+	default:
+	}
+	select {
+	case l.want <- struct{}{}:
+	case <-l.last:
+		return wire.Line{}, io.EOF
+	case <-l.over:
+		return wire.Line{}, io.EOF
+	}
+	select {
+	case line := <-l.lines:
+		return line, nil
+	case <-l.last:
+	case <-l.over:
+	}
+	return wire.Line{}, io.EOF
+}
+
+// CloseSend ends the connection: the process goes back. What one that has ended wrote
+// before is still read.
+func (l *lease) CloseSend() error {
+	if l.taken() {
+		select {
+		case <-l.shared.process.Ended():
+			return nil
+		default:
+		}
+	}
+	l.end(true)
+	return nil
+}
+
+// Close ends the connection; the process serves no other.
+func (l *lease) Close() error {
+	l.end(false)
+	return nil
+}
+
+func (l *lease) end(fit bool) {
+	l.once.Do(func() {
+		if l.taken() {
+			s := l.shared
+			s.mu.Lock()
+			s.now = nil
+			s.mu.Unlock()
+			l.mu.Lock()
+			fit = fit && len(l.open) == 0 && !l.garble
+			l.mu.Unlock()
+			defer func() { l.back(s, fit && s.Fit()) }()
+		}
+		close(l.over)
+		l.stderr.Close()
+		l.leave(Exit{Code: -1, Closed: true}, nil)
+	})
+}
+
+// leave says how the process ended, as far as this connection knows.
+func (l *lease) leave(exit Exit, left []ProcessInfo) {
+	l.left.Do(func() {
+		l.exit, l.survivors = exit, left
+		close(l.ended)
+	})
+}
+
+func (l *lease) Unread() (n int, ok bool) {
+	if !l.taken() {
+		return 0, false
+	}
+	return l.shared.transport.Unread()
+}
+
+// Drained can be told since read waits for a reader before it receives.
+func (l *lease) Drained() (done <-chan struct{}, ok bool) {
+	if !l.taken() {
+		return nil, false
+	}
+	return l.shared.transport.Drained()
+}
+
+func (l *lease) PID() int {
+	if !l.taken() {
+		return 0
+	}
+	return l.shared.process.PID()
+}
+
+// Signal refuses: others use the process, too.
+func (l *lease) Signal(syscall.Signal, bool) error { return ErrNoProcess }
+
+// Kill ends the process, and so the connection.
+func (l *lease) Kill() {
+	if l.taken() {
+		l.shared.process.Kill()
+		return
+	}
+	l.end(false)
+}
+
+func (l *lease) Descendants() []ProcessInfo {
+	if !l.taken() {
+		return nil
+	}
+	return l.shared.process.Descendants()
+}
+
+func (l *lease) Ended() <-chan struct{} { return l.ended }
+
+func (l *lease) Wait() (Exit, []process.Info) {
+	<-l.ended
+	return l.exit, l.survivors
+}
