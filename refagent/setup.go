@@ -161,8 +161,8 @@ func (a *agent) reopen(r *request, params json.RawMessage, showing bool) (*sessi
 		return nil, err
 	}
 	id := *p.SessionID
-	if live := a.find(id); live != nil && live.busy() {
-		return nil, fault(codeInvalidRequest, "a prompt is running in session %q: cancel it first", id)
+	if live := a.find(id); live != nil && (live.busy() || live.occupied()) {
+		return nil, fault(codeInvalidRequest, "session %q is at work: cancel that first", id)
 	}
 	lines, failed := a.store.lines(id)
 	if errors.Is(failed, fs.ErrNotExist) {

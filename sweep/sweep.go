@@ -287,11 +287,12 @@ func (s *sweep) observe(ctx context.Context, b Base, sc *scenarios.Scenario) {
 	e := s.engine
 	e.Out = filepath.Join(s.engine.Out, "sweep", "baseline")
 	if text := b.Instead(); text != nil {
-		var err error
-		if sc, err = e.Protocol.Parse(sc.ID, sc.File, text); err != nil {
+		alone, err := e.Protocol.Parse(sc.ID, sc.File, text)
+		if err != nil {
 			s.note("%s is not swept: %v", sc.ID, err)
 			return
 		}
+		sc = alone
 		e.StepTimeout = min(cmp.Or(e.StepTimeout, instead), instead)
 	}
 	res, began := s.run(ctx, s.whole, e, sc)

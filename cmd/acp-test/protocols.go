@@ -59,7 +59,7 @@ func protocols() []protocol {
 				return err
 			},
 		}, {
-			Protocol: acp.V2(), reference: "reference-acp-v2", recordings: recordings.V2(),
+			Protocol: acp.V2(), reference: "reference-acp-v2", recordings: recordings.V2(), planner: schedules.V2(),
 			read: reading(recordings.V2()), looks: recordings.LooksSecond,
 			kind: acpframe.Update,
 			differs: func(fault string, liberties []string) error {

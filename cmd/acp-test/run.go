@@ -150,7 +150,7 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 		run.Differences = sweep.Differences(schedules.V1(), run, chosen.list)
 	}
 	if o.smokes(c, engine, chosen) && !run.Interrupted && run.NoModel == "" {
-		if err := h.smokeSweep(c, o, engine, chosen.list, &run); err != nil {
+		if err := h.smokeSweep(c, o, engine, chosen, &run); err != nil {
 			return err
 		}
 	}

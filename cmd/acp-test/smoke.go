@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
 )
@@ -33,22 +32,22 @@ func (o *options) smokeFlags(c *cobra.Command) {
 // smokes reports whether a run ends with a sweep: one of all suites of another agent than
 // the reference, or any that is told so, where scenarios run once.
 func (o *options) smokes(c *cobra.Command, engine *scenarios.Engine, chosen selection) bool {
-	wanted := c.Flags().Changed("smoke") || chosen.shipped && chosen.whole && engine.Profile.Name != "reference"
+	wanted := c.Flags().Changed("smoke") || chosen.shipped && chosen.whole && engine.Profile.Name != chosen.of.reference
 	return wanted && o.smoke > 0 && !o.noSmoke && o.repeat <= 1 && o.shard == "" && !o.perturb && !o.update && !o.debug &&
 		engine.Profile.URL == "" && chosen.of.planner != nil
 }
 
 // smokeSweep sweeps a few scenarios of a run that has ended, and adds what it finds.
-func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine, list []*scenarios.Scenario,
+func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine, chosen selection,
 	run *scenarios.Run) error {
-	swept := slices.DeleteFunc(slices.Clone(list), func(s *scenarios.Scenario) bool {
+	swept := slices.DeleteFunc(slices.Clone(chosen.list), func(s *scenarios.Scenario) bool {
 		return !slices.Contains(smoked, s.ID)
 	})
 	if len(swept) == 0 {
 		return nil
 	}
 	s := &sweep.Sweeper{
-		Planner: schedules.V1(), Engine: engine, Jobs: o.jobs, Actions: smoking, Max: o.smoke, Confirm: smokeConfirm,
+		Planner: chosen.of.planner, Engine: engine, Jobs: o.jobs, Actions: smoking, Max: o.smoke, Confirm: smokeConfirm,
 		Repro:   "repro", // not below --out, which the next run clears
 		Command: func(file string) string { return rerunFile(c, engine, file) },
 	}

@@ -65,7 +65,7 @@ line, a scenario or this machine is at fault.`,
 		"debug", "keep"} {
 		_ = f.MarkHidden(flag) // of run; a sweep has its own way
 	}
-	completeWords(c, "actions", schedules.V1().Actions)
+	completeWords(c, "actions", schedules.V2().Actions) // which are those of version 1 and more
 	return c
 }
 
@@ -75,14 +75,18 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 			return fmt.Errorf("sweep: --%s is a flag of run", flag)
 		}
 	}
-	for _, a := range o.actions {
-		if !slices.ContainsFunc(schedules.V1().Actions(), func(n string) bool { return sweep.Matches(a, n) }) {
-			return fmt.Errorf("--actions: no action matches %q%s", a, meant(a, schedules.V1().Actions()))
-		}
-	}
 	chosen, err := o.selection(h)
 	if err != nil {
 		return err
+	}
+	planner := chosen.of.planner
+	if planner == nil {
+		return fmt.Errorf("sweep: there are no sweeps of %s", chosen.of.Name)
+	}
+	for _, a := range o.actions {
+		if !slices.ContainsFunc(planner.Actions(), func(n string) bool { return sweep.Matches(a, n) }) {
+			return fmt.Errorf("--actions: no action matches %q%s", a, meant(a, planner.Actions()))
+		}
 	}
 	if o.list {
 		for _, s := range chosen.list {
@@ -99,7 +103,7 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 	if err != nil {
 		return err
 	}
-	if engine.Linger == nil && engine.Profile.Name != "reference" {
+	if engine.Linger == nil && engine.Profile.Name != chosen.of.reference {
 		long := 2 * time.Second // an agent we do not know may be late
 		engine.Linger = &long
 	}
@@ -120,7 +124,7 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		jobs = runtime.NumCPU()
 	}
 	s := &sweep.Sweeper{
-		Planner: schedules.V1(),
+		Planner: planner,
 		Engine:  engine, Jobs: jobs, Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max, Confirm: o.confirm,
 		Repro: o.repro, Reuse: o.reuse,
 		Command: func(file string) string { return rerunFile(c, engine, file) },

@@ -55,7 +55,7 @@ func kinds(list ...pointKind) func(Point) bool {
 func inTurn(p Point) bool { return p.open() }
 
 // actions lists everything that can be done, the likeliest to hurt first.
-func actions() []Action {
+func actions(second bool) []Action {
 	all := []Action{
 		{Name: "cancel", at: anywhere, write: func(b *builder) { b.key("cancel"); b.cancelled() }},
 		{Name: "cancel twice", rank: 1, at: anywhere, write: func(b *builder) {
@@ -99,6 +99,9 @@ func actions() []Action {
 		{Name: "delete", rank: 0, needs: "delete", at: kinds(atIdle), write: deletes},
 		{Name: "unknown session", rank: 0, at: kinds(atIdle), write: unknownSession},
 	}
+	if second {
+		all = append(all, secondActions()...)
+	}
 	return append(all, answers()...)
 }
 
@@ -115,7 +118,7 @@ func (b *builder) cancelled() {
 			b.add("await model aborted")
 		}
 		b.check("CANCEL-001", "ends-as-cancelled")
-		b.ends("cancelled")
+		b.ends(b.stopped())
 	default: // the turn may end before the cancel reaches it
 		b.check("CANCEL-001", "ends")
 		b.ends(b.seen.anyEnd())
@@ -189,6 +192,8 @@ func closes(b *builder) {
 		switch {
 		case b.point.kind == atWrite || b.point.kind == atOnce:
 			how = "cancelled|error" // requests may be taken up in any order
+		case b.base.second && b.point.open():
+			how = b.stopped()
 		case !b.point.open():
 			how = b.seen.anyEnd()
 		}
@@ -274,10 +279,19 @@ func secondPrompt(b *builder) {
 		b.check("", "second-prompt-is-worked-on")
 		b.add("model saw text~%s", script.Quote("And another thing"))
 	}
+	b.bothAnswered("")
+}
+
+// bothAnswered asks for the answers to two prompts, and for one more turn.
+func (b *builder) bothAnswered(requirement string) {
 	b.check("PROMPT-018", "both-are-answered")
 	b.add("await response P")
+	if b.base.second {
+		b.settled(requirement)
+		return
+	}
 	b.add("await response TWO")
-	b.again("", "")
+	b.again("", requirement)
 }
 
 func (b *builder) second() {
@@ -290,10 +304,7 @@ func promptThenCancel(b *builder) {
 	b.key("cancel %s", b.target.main)
 	b.written()
 	b.replies()
-	b.check("CANCEL-001", "ends-as-cancelled")
-	b.add("await response P")
-	b.add("await response TWO")
-	b.again("", "CANCEL-011")
+	b.bothAnswered("CANCEL-011")
 }
 
 func loadThenCancel(b *builder) {
@@ -308,7 +319,7 @@ func newThenCancel(b *builder) {
 	b.key("cancel %s", b.target.main)
 	b.replies()
 	b.check("CANCEL-001", "ends-as-cancelled")
-	b.ends("cancelled")
+	b.ends(b.stopped())
 	b.again(b.target.main, "CANCEL-011")
 }
 
@@ -318,7 +329,7 @@ func cancelThenClose(b *builder) {
 	b.written()
 	b.replies()
 	b.check("CLOSE-002", "ends-as-cancelled")
-	b.add("await turn cancelled")
+	b.add("await turn %s", b.stopped())
 	b.add("await response C result?")
 	b.closed()
 }
@@ -327,7 +338,7 @@ func cancelThenLoad(b *builder) {
 	b.key("cancel")
 	b.replies()
 	b.check("CANCEL-001", "ends-as-cancelled")
-	b.ends("cancelled")
+	b.ends(b.stopped())
 	b.check("LOAD-003", "loads")
 	b.key("session load %s as L", b.target.main)
 	b.add("await response L result?")

@@ -28,8 +28,12 @@ func asides() []*aside {
 				script.Quote(`", "modeId": "`+w.seen.mode+`"}`))
 		}},
 		{name: "set option", needs: func(o *order) bool { return o.seen.option[0] != "" }, write: func(w *orderWriter) {
+			kind := ""
+			if w.base.second {
+				kind = `, "type": "id"`
+			}
 			w.request("session/set_config_option", script.Quote(`{"sessionId": "`), w.sessionID(),
-				script.Quote(`", "configId": "`+w.seen.option[0]+`", "value": "`+w.seen.option[1]+`"}`))
+				script.Quote(`", "configId": "`+w.seen.option[0]+`", "value": "`+w.seen.option[1]+`"`+kind+`}`))
 		}},
 		{name: "new session", write: func(w *orderWriter) {
 			w.request("session/new", script.Quote(`{"cwd": "`), script.Variable("WORK"), script.Quote(`", "mcpServers": []}`))

@@ -15,6 +15,7 @@ import (
 // base is a scenario that is swept.
 type base struct {
 	id       string
+	second   bool // it is of version 2
 	commands map[string]*scenarios.Command
 	sweep.Archive
 	spoken *fakellm.Document
@@ -45,13 +46,13 @@ type target struct {
 
 // readBase takes a scenario apart and finds the turns that can be swept. If its script
 // acts in some, it is swept as it is without that.
-func readBase(commands map[string]*scenarios.Command, id string, text []byte) (b *base, notes []string) {
-	b, notes = readTurns(commands, id, text)
+func readBase(second bool, commands map[string]*scenarios.Command, id string, text []byte) (b *base, notes []string) {
+	b, notes = readTurns(second, commands, id, text)
 	if len(notes) == 0 && len(b.targets) > 0 {
 		return b, nil
 	}
 	instead := b.natural().Text()
-	if other, rest := readTurns(commands, id, instead); len(other.targets) > len(b.targets) {
+	if other, rest := readTurns(second, commands, id, instead); len(other.targets) > len(b.targets) {
 		other.instead = instead
 		return other, rest
 	}
@@ -60,8 +61,9 @@ func readBase(commands map[string]*scenarios.Command, id string, text []byte) (b
 
 // readTurns finds the turns that can be swept: those before which all others have
 // ended, and into which the script itself does not act.
-func readTurns(commands map[string]*scenarios.Command, id string, text []byte) (b *base, notes []string) {
-	b = &base{id: id, commands: commands, Archive: sweep.Split(text)}
+func readTurns(second bool, commands map[string]*scenarios.Command, id string, text []byte) (b *base, notes []string) {
+	b = &base{id: id, second: second, commands: commands, Archive: sweep.Split(text)}
+	b.Lines = slices.DeleteFunc(b.Lines, func(l *script.Line) bool { return l.Is("protocol") }) // head says it
 	b.spoken = sweep.ReadModel(b.Model)
 	for i, l := range b.Lines {
 		// The baseline shows that it comes; a schedule has to wait for it, too.
@@ -87,7 +89,8 @@ func readTurns(commands map[string]*scenarios.Command, id string, text []byte) (
 		case opensSession(l) != "":
 			session, opened = opensSession(l), true
 		case l.Says("session", "list"):
-		case slices.Contains([]string{"session", "kill", "close-stdin", "signal", "send", "request"}, name):
+		case slices.Contains([]string{"session", "kill", "close-stdin", "signal", "send", "request", "cancel-tool",
+			"cancel-terminal"}, name):
 			return b, notes // what follows is about an end
 		case name == "prompt":
 			t, ok := b.target(i, prompts, session, opened)
@@ -151,6 +154,15 @@ func (b *base) stands(t target) string {
 		return "its model says nothing that can be held up"
 	}
 	return "the script acts in it"
+}
+
+// head are the first lines of a scenario that is made of it.
+func (b *base) head(title string) []*script.Line {
+	lines := []*script.Line{script.NewComment(title)}
+	if b.second {
+		lines = append([]*script.Line{script.New("protocol acp-v2")}, lines...)
+	}
+	return lines
 }
 
 // before are the lines that lead up to a target, without those that judge and

@@ -61,7 +61,7 @@ const hold = "hold"
 // is.
 func (s schedule) write() (a sweep.Archive, keep map[string]bool) {
 	b := &builder{schedule: s, keep: map[string]bool{}, slugs: map[string]int{}}
-	b.lines = append(b.lines, script.NewComment(fmt.Sprintf("%s: %s of %s.", s.action.Name, s.point.Name, s.target.text)))
+	b.lines = s.base.head(fmt.Sprintf("%s: %s of %s.", s.action.Name, s.point.Name, s.target.text))
 	b.add("golden off")
 	b.add("tag cancel") // so that it stays open for late frames
 	b.lead()
@@ -110,6 +110,9 @@ func (b *builder) check(requirement, name string) {
 	b.slugs[name]++
 	if n := b.slugs[name]; n > 1 {
 		name = fmt.Sprintf("%s-%d", name, n)
+	}
+	if b.base.second {
+		requirement = inSecond(requirement)
 	}
 	b.add("check %s %s", optional(requirement), name)
 }
@@ -204,10 +207,11 @@ func (b *builder) beside(before []*script.Line) []*script.Line {
 	if p.with != nil && p.with.seen.asked > 0 && len(b.base.permits()) == 0 {
 		b.lines = append(b.lines, p.with.base.permits()...)
 	}
-	// What was opened before a restart belongs to a process that is gone.
+	// What was opened before a restart belongs to a process that is gone, and version 2 takes
+	// nothing before initialize.
 	at := 0
 	for i, l := range before {
-		if l.Is("restart") {
+		if l.Is("restart") || l.Is("initialize") {
 			at = i + 1
 		}
 	}
@@ -271,6 +275,10 @@ func (b *builder) reach() {
 	case atRequest:
 		all[len(all)-1].As = script.Text("REQ")
 		b.asked = true
+	case atTool:
+		if b.base.second {
+			all[len(all)-1].As = script.Text("CALL")
+		}
 	case atTerminal:
 		all = append(all, script.New("await terminal started"))
 	}

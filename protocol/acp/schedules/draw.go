@@ -95,7 +95,7 @@ func (o *order) chooseTurns(r *rand.Rand) bool {
 		next := playedTurn{session: o.target.main, text: s.own("Once more, please."), rest: o.target.rest, says: model,
 			stops: stops(), prefix: "c", whole: true, choice: choice, next: true}
 		o.turns = append(o.turns, next)
-		if asks && first.choice == choice && r.IntN(6) == 0 {
+		if asks && first.choice == choice && r.IntN(6) == 0 && !o.base.second { // whose ends the answers do not tell
 			o.answerLate()
 		}
 	}

@@ -53,7 +53,7 @@ func (s *seen) owes(t *transcript.Transcript, prompt int) {
 		update := acpframe.Update(e)
 		switch {
 		case e.Source != transcript.Agent:
-		case e.Kind == transcript.Response && e.Ref == prompt:
+		case e.Ref == prompt && over(e):
 			end = e.Seq
 		case update == "tool_call" || update == "tool_call_update":
 			id = e.JSON().Path("params.update.toolCallId").Str()
@@ -61,7 +61,8 @@ func (s *seen) owes(t *transcript.Transcript, prompt int) {
 				reads[call{e.Session, id}] = slices.Contains([]string{"read", "search", "think"}, kind)
 			}
 		case e.Kind == transcript.Request && e.Method == "session/request_permission":
-			id = e.JSON().Path("params.toolCall.toolCallId").Str()
+			id = cmp.Or(e.JSON().Path("params.toolCall.toolCallId").Str(),
+				e.JSON().Path("params.subject.toolCall.toolCallId").Str())
 			c := call{e.Session, id}
 			asked[c] = append(asked[c], e.Seq)
 		}

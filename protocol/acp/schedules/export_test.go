@@ -21,7 +21,7 @@ func Held(src string) []string {
 // Targets are the lines of a scenario whose turns can be swept, and why others
 // cannot.
 func Targets(p *scenarios.Protocol, text string) (lines []int, notes []string) {
-	b, notes := readTurns(p.CommandTable(), "case", []byte(text))
+	b, notes := readTurns(false, p.CommandTable(), "case", []byte(text))
 	for _, t := range b.targets {
 		lines = append(lines, b.Lines[t.line].Number)
 	}
@@ -30,6 +30,6 @@ func Targets(p *scenarios.Protocol, text string) (lines []int, notes []string) {
 
 // Instead is what is swept in place of a scenario, and what of it is not.
 func Instead(p *scenarios.Protocol, text string) (string, []string) {
-	b, notes := readBase(p.CommandTable(), "case", []byte(text))
+	b, notes := readBase(false, p.CommandTable(), "case", []byte(text))
 	return string(b.Instead()), notes
 }

@@ -19,7 +19,8 @@ func (b *base) looks(l *script.Line) bool {
 // and needs pick ask what has come, so they do not.
 func (b *base) setsUp(l *script.Line) bool {
 	c := b.commands[l.Name.Raw()]
-	return c != nil && c.SetsUp() && !l.Says("needs", "saw") && !l.Says("needs", "pick")
+	return c != nil && c.SetsUp() && !l.Says("needs", "saw") && !l.Says("needs", "!") &&
+		!l.Says("needs", "pick")
 }
 
 // command is the name of the command of a line, "" if it has none.

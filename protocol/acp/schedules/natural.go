@@ -14,6 +14,9 @@ import (
 // script does in them.
 func (b *base) natural() sweep.Archive {
 	a := sweep.Archive{Files: b.Files, Lines: b.undisturbed(b.Lines)}
+	if b.second {
+		a.Lines = append([]*script.Line{script.New("protocol acp-v2")}, a.Lines...)
+	}
 	m := &fakellm.Document{Rest: b.spoken.Rest}
 	for _, t := range b.spoken.Turns {
 		m.Turns = append(m.Turns, plain(t))

@@ -52,7 +52,7 @@ func (o *order) write() (a sweep.Archive, keep map[string]bool, ok bool) {
 		w.state = append(w.state, turnState{playedTurn: &o.turns[i], name: fmt.Sprintf("P%d", i+1)})
 		w.asks = w.asks || slices.ContainsFunc(o.turns[i].stops, func(s stop) bool { return s.gate == nil })
 	}
-	w.lines = append(w.lines, script.NewComment(fmt.Sprintf("%s: around %s.", o.title(), o.target.text)))
+	w.lines = o.base.head(fmt.Sprintf("%s: around %s.", o.title(), o.target.text))
 	w.add("golden off")
 	w.add("tag cancel")
 	w.leadUp()
@@ -250,11 +250,15 @@ func (w *orderWriter) end(t *turnState) {
 		return
 	case t.cancelled == surelyCancelled:
 		w.check("CANCEL-001", "ends-as-cancelled")
-		w.add("await turn cancelled %s", session)
+		w.add("await turn %s %s", w.stopped(), session)
 		return
 	case t.cancelled == maybeCancelled:
 		w.check("CANCEL-001", "ends")
-		w.add("await turn any %s", session)
+		how := "any"
+		if w.base.second {
+			how = "any|error" // it may be taken back before it is part of the conversation
+		}
+		w.add("await turn %s %s", how, session)
 		return
 	}
 	refused := t.whole && t.choice != w.choice()
@@ -307,12 +311,25 @@ func (w *orderWriter) afterwards() {
 	if w.asks {
 		w.add("permit %s", w.choice())
 	}
-	w.check("PROMPT-014", "works-again")
-	w.prompt(w.target.main, w.own("Are you still there?"), nil, "", says("Still here."))
-	w.add("await turn end_turn %s", script.Option("session", w.target.main))
+	w.oneMore(w.target.main, "Are you still there?", "Still here", "AGAIN")
 	if w.of.uses {
-		w.check("PROMPT-014", "works-again")
-		w.prompt("other", w.own("And are you?"), nil, "", says("So am I."))
-		w.add("await turn end_turn session=other")
+		w.oneMore("other", "And are you?", "So am I", "TOO")
 	}
+}
+
+// oneMore prompts a session, which must work.
+func (w *orderWriter) oneMore(session, text, answer, as string) {
+	w.check("PROMPT-014", "works-again")
+	if w.base.second && w.contestedIn(session) {
+		w.prompt(session, w.own(text), nil, as, says(answer+"."))
+		w.answersWith(answer, as, session)
+		return
+	}
+	w.prompt(session, w.own(text), nil, "", says(answer+"."))
+	w.add("await turn end_turn %s", script.Option("session", session))
+}
+
+// contestedIn reports whether it is open how a turn of a session ends.
+func (w *orderWriter) contestedIn(session string) bool {
+	return slices.ContainsFunc(w.state, func(t turnState) bool { return t.contested && t.session == session })
 }

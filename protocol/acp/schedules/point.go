@@ -104,8 +104,11 @@ func look(t *transcript.Transcript, n int, m fakellm.TurnNode, effects []effect)
 			s.asked == 1:
 			s.choice = choiceOf(t.At(e.Ref), e)
 		case e.Source != transcript.Agent || e.Session != s.session:
-		case e.Kind == transcript.Response && e.Ref == prompt:
-			s.stop = e.JSON().Path("result.stopReason").Str()
+		case e.Ref == prompt && over(e):
+			s.stop = stopOf(e)
+			if e.JSON().Path("params.update.background").Len() > 0 {
+				s.made = nil // what goes on changes files when it likes
+			}
 			s.reached(f.requests)
 			return s
 		case e.Kind == transcript.Notification || e.Kind == transcript.Request:
@@ -121,7 +124,7 @@ func (s *seen) prompted(t *transcript.Transcript, n int) (prompt int) {
 	for e := range t.All() {
 		switch {
 		case e.Source == transcript.Agent && e.Kind == transcript.Response && e.Method == "initialize":
-			s.advertised(e.JSON().Path("result.agentCapabilities"))
+			s.advertised(e.JSON().Get("result"))
 		case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
 			if n == 0 {
 				prompt, s.session = e.Seq, e.Session
@@ -131,8 +134,7 @@ func (s *seen) prompted(t *transcript.Transcript, n int) (prompt int) {
 	}
 	s.settings(t, prompt)
 	for e := range t.All() {
-		s.refused = s.refused || e.Source == transcript.Agent && e.Kind == transcript.Response && e.Ref <= prompt &&
-			e.Session == s.session && e.Method == "session/prompt" && e.JSON().Path("result.stopReason").Str() != "end_turn"
+		s.refused = s.refused || e.Ref > 0 && e.Ref <= prompt && e.Session == s.session && over(e) && stopOf(e) != "end_turn"
 	}
 	return prompt
 }
@@ -153,7 +155,7 @@ func (s *seen) settings(t *transcript.Transcript, prompt int) {
 		}
 		for o := range v.Path("result.configOptions").Items() {
 			if value := o.Get("currentValue"); e.Session == s.session && value.Kind() == wire.String {
-				s.option = [2]string{o.Get("id").Str(), value.Str()}
+				s.option = [2]string{cmp.Or(o.Get("id").Str(), o.Get("configId").Str()), value.Str()}
 				break
 			}
 		}
@@ -176,14 +178,22 @@ func (s seen) end() string { return cmp.Or(s.stop, "any|error") }
 
 // anyEnd is any end, and an error where the turn ended with one when nothing was done.
 func (s seen) anyEnd() string {
-	if s.stop == "" {
-		return s.end()
+	if s.stop == "" || s.stop == "error" {
+		return "any|error"
 	}
 	return "any"
 }
 
 // advertised notes what the agent is able to do.
-func (s *seen) advertised(caps wire.Value) {
+func (s *seen) advertised(greeting wire.Value) {
+	if second := greeting.Path("capabilities.session"); second.Kind() == wire.Object {
+		for _, what := range []string{"load", "resume", "close", "list"} {
+			s.able[what] = true
+		}
+		s.able["delete"] = second.Get("delete").Kind() == wire.Object
+		return
+	}
+	caps := greeting.Get("agentCapabilities")
 	s.able["load"], _ = caps.Get("loadSession").Bool()
 	for _, c := range []string{"close", "resume", "delete", "list"} {
 		v := caps.Path("sessionCapabilities." + c)
@@ -194,13 +204,17 @@ func (s *seen) advertised(caps wire.Value) {
 // shown notes a frame of the turn.
 func (s *seen) shown(f *follower, e transcript.Entry) {
 	kind := kindOf(e)
+	u := e.JSON().Path("params.update")
+	if u.Path("capabilities.cancel").Kind() == wire.Object {
+		s.able["cancel "+kind] = true
+	}
 	switch kind {
 	case "":
 		return
 	case "permission":
 		s.asked++
 	case "agent_message":
-		s.text += e.JSON().Path("params.update.content.text").Str()
+		s.text += textOf(e)
 	}
 	hold, held := f.after(kind, e)
 	s.frames = append(s.frames, frame{kind, hold, held, max(f.requests-1, 0)})
@@ -216,12 +230,37 @@ func kindOf(e transcript.Entry) string {
 		return e.Method
 	}
 	switch u := acpframe.Update(e); u {
-	case "agent_message_chunk", "agent_thought_chunk":
+	case "agent_message_chunk", "agent_thought_chunk", "agent_message", "agent_thought":
 		return strings.TrimSuffix(u, "_chunk")
-	case "tool_call", "tool_call_update", "plan":
+	case "tool_call", "tool_call_update", "plan", "plan_update", "terminal_update":
 		return u
 	}
 	return ""
+}
+
+// over reports whether an entry with a Ref ends the turn of a prompt: its answer, and in
+// version 2, where that comes when it is part of the conversation, the state that completes it.
+func over(e transcript.Entry) bool {
+	return e.Source == transcript.Agent && (e.Kind == transcript.Notification ||
+		e.Kind == transcript.Response && e.Method == "session/prompt" && !e.JSON().Path("result.messageId").Exists())
+}
+
+// stopOf is the stop reason of the end of a turn, "" if it ended with an error.
+func stopOf(e transcript.Entry) string {
+	if e.Kind == transcript.Notification {
+		return e.JSON().Path("params.update.stopReason").Str()
+	}
+	return e.JSON().Path("result.stopReason").Str()
+}
+
+// textOf is the text of an update: of a piece of a message, or of one that is told as a whole.
+func textOf(e transcript.Entry) string {
+	content := e.JSON().Path("params.update.content")
+	text := content.Get("text").Str()
+	for block := range content.Items() {
+		text += block.Get("text").Str()
+	}
+	return text
 }
 
 // choiceOf is the kind of option an answer chose.
@@ -248,10 +287,10 @@ func (f *follower) after(kind string, e transcript.Entry) (*fakellm.Place, bool)
 	field, shown := "", 0
 	switch kind {
 	case "agent_message":
-		f.text += len(e.JSON().Path("params.update.content.text").Str())
+		f.text += len(textOf(e))
 		field, shown = "text", f.text
 	case "agent_thought":
-		f.thought += len(e.JSON().Path("params.update.content.text").Str())
+		f.thought += len(textOf(e))
 		field, shown = "thinking", f.thought
 	}
 	if field != "" {

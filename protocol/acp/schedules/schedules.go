@@ -1,4 +1,4 @@
-// Package schedules says what a sweep can do in the turns of ACP version 1: the
+// Package schedules says what a sweep can do in the turns of ACP, in version 1 and 2: the
 // points at which an editor can act, what it can do there, and what must follow.
 package schedules
 
@@ -15,17 +15,20 @@ import (
 // V1 returns what a sweep can do in ACP version 1.
 func V1() sweep.Planner { return planner{} }
 
-type planner struct{}
+// V2 returns what a sweep can do in ACP version 2.
+func V2() sweep.Planner { return planner{second: true} }
+
+type planner struct{ second bool }
 
 // Base implements sweep.Planner.
-func (planner) Base(commands map[string]*scenarios.Command, id string, text []byte) (sweep.Base, []string) {
-	return readBase(commands, id, text)
+func (p planner) Base(commands map[string]*scenarios.Command, id string, text []byte) (sweep.Base, []string) {
+	return readBase(p.second, commands, id, text)
 }
 
 // Actions implements sweep.Planner.
-func (planner) Actions() []string {
+func (p planner) Actions() []string {
 	var out []string
-	for _, a := range actions() {
+	for _, a := range actions(p.second) {
 		out = append(out, a.Name)
 	}
 	return out
@@ -67,7 +70,7 @@ func (b *base) Schedules(others []sweep.Base, w sweep.Wanted) (list []sweep.Sche
 		drawn := w.Drawn(o.target.turn)
 		pts, alike := points(o.seen, m, drawn)
 		pts = append(pts, beyond(b, others, m, drawn)...)
-		for _, a := range actions() {
+		for _, a := range actions(b.second) {
 			if !w.Action(a.Name) || a.needs != "" && !o.seen.able[a.needs] {
 				continue
 			}

@@ -1,0 +1,49 @@
+package acp_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/acp-test/acp-test/protocol/acp/schedules"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/sweep"
+)
+
+// swept are scenarios with a permission, a command, background work and two turns.
+var swept = []string{"turns/two", "permission/reject-once", "items/terminal-output", "background/through-a-turn", "load/fresh-process"}
+
+// A sweep acts in turns of version 2, also by what it alone has: it finds nothing in the
+// correct agent, and in others what they do wrong.
+func TestSweepsOfVersion2(t *testing.T) {
+	explore := func(fault string, most int, actions ...string) sweep.Outcome {
+		e := engine(t, fault)
+		e.Out, e.Golden, e.Seed = t.TempDir(), nil, 1
+		list := slices.DeleteFunc(shipped(t, swept...),
+			func(s *scenarios.Scenario) bool { return !slices.Contains(swept, s.ID) })
+		out, err := (&sweep.Sweeper{Engine: e, Planner: schedules.V2(), Jobs: 4, Max: most, Actions: actions,
+			Confirm: 1}).Run(context.Background(), list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	out := explore("", 30)
+	for _, f := range out.Findings {
+		t.Errorf("the correct agent: %s", sweep.Describe(f))
+	}
+	if out.Run.Sweep.Explored < 30 {
+		t.Errorf("%d schedules were explored", out.Run.Sweep.Explored)
+	}
+	for fault, c := range map[string]struct{ rule, action string }{
+		"cancel-is-an-end":          {"ends-as-cancelled", "cancel"},
+		"resume-without-state":      {"V2-RESUME", "load"},
+		"queue-as-internal-error":   {"V2-CANCEL", "second prompt + cancel"},
+		"call-cancel-ends-the-turn": {"work-goes-on", "cancel tool call"},
+	} {
+		found := explore(fault, 5, c.action).Findings
+		if !slices.ContainsFunc(found, func(f sweep.Finding) bool { return f.Rule == c.rule }) {
+			t.Errorf("%s: %s is not found by %s: %v", fault, c.rule, c.action, found)
+		}
+	}
+}
