@@ -326,6 +326,43 @@ var _ = Describe("a recorded session of version 2", func() {
 	})
 })
 
+var _ = Describe("upgrade", func() {
+	const some = "^(tool-calls/read|turns/two)$"
+	It("finds nothing missing and nothing different in an agent that is right in both versions", func() {
+		p := newPlace()
+		got := p.run("upgrade", "--run", some, "--out", "up")
+		Expect(got).To(Equal(ended{out: `# ACP version 2: acp-test-refagent 1.0.0
+
+The agent speaks version 2, and breaks none of its requirements that were tested.
+
+## What differs between the versions
+
+Nothing: scenarios that run in both had the same conversation, effects and ends.
+`}))
+	})
+
+	It("says what is missing by requirement, and what differs", func() {
+		p := newPlace()
+		got := p.run("upgrade", "--run", some, "--to", "up.md", "--", "acp-test", "refagent", "--second", "--fault", "no-echo")
+		Expect(got.code).To(Equal(1), got.out+got.err)
+		Expect(p.read("up.md")).To(And(ContainSubstring("It breaks 1 of its requirements."), ContainSubstring("\n- [ ] **V2-PRM-002** "),
+			MatchRegexp("\\n  - V2-ECHO: .*was not shown\\. `")))
+	})
+
+	It("says of an agent of version 1 which of its habits break", func() {
+		p := newPlace()
+		got := p.run("upgrade", "--run", some, "--", "acp-test", "refagent", "--second", "--liberty", "first-only")
+		Expect(got.code).To(Equal(1), got.out+got.err)
+		Expect(got.out).To(And(ContainSubstring("The agent does not speak version 2."),
+			MatchRegexp("- \\[ \\] \\*\\*V2-RPC-004\\*\\* reads and writes files through the editor \\(\\d+ times, first in `tool-calls/read` #\\d+\\)"),
+			ContainSubstring("**V2-UPD-002** begins tool calls with tool_call "), ContainSubstring("**V2-PRM-001** answers a prompt at the end")))
+		Expect(got.out).NotTo(ContainSubstring("terminals of the editor"))
+		got = p.run("upgrade", "--run", some, "--", "acp-test", "no-such-command")
+		Expect(got.code).To(Equal(2), got.out+got.err)
+		Expect(got.err).To(ContainSubstring("the agent was judged in neither version: "))
+	})
+})
+
 var _ = Describe("recordings of other programs", func() {
 	for _, name := range []string{"lines.jsonl", "flow.jsonl", "export.json"} {
 		It("are shown, compared, converted and judged: "+name, func() {

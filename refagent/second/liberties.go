@@ -155,6 +155,7 @@ func Liberties() []Liberty {
 		}),
 		liberty("refuses-while-busy", "PRM-007", "refuses a prompt while it works", func(h *habits) { h.BusyCode = -32600 }),
 		liberty("no-terminals", "UPD-004", "shows no terminals", func(h *habits) { h.OwnShell = true }),
+		liberty("first-only", "INIT-001", "speaks version 1 alone", func(h *habits) { h.FirstOnly = true }),
 		liberty("second-only", "INIT-001", "speaks version 2 alone", func(h *habits) { h.SecondOnly = true }),
 		liberty("no-images", "SES-001", "takes no images", without("image")),
 		liberty("no-audio", "SES-001", "takes no audio", without("audio")),

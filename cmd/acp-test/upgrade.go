@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/protocol/acp/acpreport"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+func upgradeCommand(h *host) *cobra.Command {
+	var o options
+	var to string
+	c := &cobra.Command{
+		Use:   "upgrade [-- AGENT…]",
+		Short: "what an agent lacks for version 2 of ACP, as a checklist",
+		Long: `Runs the suites against an agent in version 1 and in version 2, and writes a checklist
+in Markdown: the requirements of version 2 that it breaks, with what showed it, and the
+scenarios of both versions in which it said something else, ended otherwise, or changed
+other files. Of an agent that speaks version 1 alone it says what it does there that
+version 2 has not. The evidence of both runs is in folders of --out.
+
+The exit status is 0 if nothing is missing, 1 if something is, and 2 if the command
+line, a scenario or this machine is at fault.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.settle(h, c, args); err != nil {
+				return err
+			}
+			if h.protocol != "" || len(o.paths) > 0 {
+				return errors.New("upgrade: it runs the suites of this program in both versions: leave --protocol and paths out")
+			}
+			return h.upgrade(c, &o, to)
+		},
+	}
+	o.flags(c)
+	f := c.Flags()
+	f.StringVar(&to, "to", "-", "write the checklist to `FILE`, - is stdout")
+	f.Lookup("out").DefValue, o.out = "acp-test-upgrade", "acp-test-upgrade"
+	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "watch", "list", "update", "golden", "golden-required",
+		"debug", "shard", "baseline", "baseline-write", "against", "report", "fault", "liberty", "verbose"} {
+		_ = f.MarkHidden(flag) // of run
+	}
+	return c
+}
+
+func (h *host) upgrade(c *cobra.Command, o *options, to string) error {
+	u := acpreport.Upgrade{Rules: acp.V2().Rules}
+	told := map[string]string{}
+	for _, p := range []*scenarios.Protocol{acp.V1(), acp.V2()} {
+		run, err := h.inVersion(c, *o, p)
+		if err != nil {
+			return err
+		}
+		first := p.Version == acp.V1().Version
+		if u.Second = run; first {
+			u.First = run
+		}
+		for _, r := range run.Results {
+			t, effects, err := evidenceOf(p, run, r)
+			if err != nil || r.NotStarted {
+				continue // it says nothing
+			}
+			is := strings.Join(acpreport.Told(p, t), "; ") + effects
+			if first {
+				told[r.ID] = is
+				u.Habits = acpreport.Seen(u.Habits, r.ID, t)
+			} else if was, both := told[r.ID]; both && was != is && r.Verdict != scenarios.Skip {
+				u.Differences = append(u.Differences, acpreport.Difference{Scenario: r.ID, First: was, Second: is})
+			}
+		}
+	}
+	if len(told) == 0 && !u.Speaks() {
+		why := "nothing was run"
+		for _, r := range u.First.Results[:min(len(u.First.Results), 1)] {
+			why = r.Reason
+			if r.Failure != nil {
+				why = r.Failure.Observed
+			}
+		}
+		return fmt.Errorf("upgrade: the agent was judged in neither version: %s; acp-test run says more", why)
+	}
+	u.Habits = slices.DeleteFunc(u.Habits, func(b acpreport.Broken) bool { return b.Count == 0 })
+	write := u.Markdown
+	var err error
+	if to == "-" {
+		err = write(h.out)
+	} else {
+		err = writeFile(to, write)
+	}
+	if err == nil && (!u.Speaks() || len(u.Missing()) > 0 || len(u.Differences) > 0) {
+		return status(1)
+	}
+	return err
+}
+
+// inVersion runs the suites in one version, quietly, and returns what came of it.
+func (h *host) inVersion(c *cobra.Command, o options, p *scenarios.Protocol) (scenarios.Run, error) {
+	o.out, o.conformance, o.noSmoke, o.quiet = filepath.Join(o.out, p.Name), true, true, true
+	o.reports = []string{"json=" + filepath.Join(o.out, "results.json")}
+	out := h.out
+	h.protocol, h.out = p.Name, io.Discard
+	err := h.once(c, &o, nil)
+	h.protocol, h.out = "", out
+	var failed status
+	if err != nil && !errors.As(err, &failed) {
+		return scenarios.Run{}, fmt.Errorf("in %s: %w", p.Name, err)
+	}
+	run, err := readResults(filepath.Join(o.out, "results.json"))
+	run.Out = o.out
+	return run, err
+}
+
+// evidenceOf reads the transcript of a result, and which files changed.
+func evidenceOf(p *scenarios.Protocol, run scenarios.Run, r scenarios.Result) (*transcript.Transcript, string, error) {
+	in, err := os.Open(filepath.Join(run.Out, filepath.FromSlash(r.Artifacts["transcript"])))
+	if err != nil {
+		return nil, "", err
+	}
+	defer in.Close()
+	t, err := transcript.Load(in, p.Classifier)
+	if err != nil || r.Artifacts["workspace"] == "" {
+		return t, "", err
+	}
+	diff, err := os.ReadFile(filepath.Join(run.Out, filepath.FromSlash(r.Artifacts["workspace"])))
+	return t, changed(string(diff)), err
+}
+
+// changed are the lines of a difference of workspaces that name files.
+func changed(diff string) (text string) {
+	for line := range strings.Lines(diff) {
+		for _, what := range []string{"new file ", "changed ", "deleted "} {
+			if strings.HasPrefix(line, what) {
+				text += "; " + strings.TrimSpace(line)
+			}
+		}
+	}
+	return text
+}

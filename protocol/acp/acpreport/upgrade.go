@@ -1,0 +1,179 @@
+package acpreport
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Upgrade is what the author of an agent that speaks version 1 has to know in order to speak
+// version 2: what a run in each showed. Rules are those of version 2.
+type Upgrade struct {
+	Rules         *rules.Set
+	First, Second scenarios.Run
+	// Habits are what the agent does in version 1 that breaks in version 2.
+	Habits []Broken
+	// Differences are what one scenario showed in the one version and not in the other.
+	Differences []Difference
+}
+
+// Difference is what one scenario showed otherwise in version 2.
+type Difference struct{ Scenario, First, Second string }
+
+// Speaks reports whether the agent was judged by version 2.
+func (u Upgrade) Speaks() bool {
+	return slices.ContainsFunc(u.Second.Results, func(r scenarios.Result) bool {
+		return !r.NotStarted && (r.Verdict == scenarios.Pass || r.Verdict == scenarios.Fail)
+	})
+}
+
+// Missing are the requirements of version 2 that the agent breaks.
+func (u Upgrade) Missing() (list []scenarios.RequirementOutcome) {
+	if u.Second.Conformance == nil || !u.Speaks() {
+		return nil
+	}
+	for _, q := range u.Second.Conformance.Requirements {
+		if q.Verdict == scenarios.Fail || q.Verdict == scenarios.Warn {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+// Markdown writes a checklist.
+func (u Upgrade) Markdown(w io.Writer) error {
+	var b strings.Builder
+	name, version := u.agent()
+	fmt.Fprintf(&b, "# ACP version 2: %s\n\n", strings.TrimSpace(name+" "+version))
+	missing := u.Missing()
+	switch {
+	case !u.Speaks():
+		b.WriteString("The agent does not speak version 2. What follows is what it does in version 1 that version 2 has not, " +
+			"or has in another way.\n")
+		u.habits(&b)
+	case len(missing) == 0:
+		b.WriteString("The agent speaks version 2, and breaks none of its requirements that were tested.\n")
+	default:
+		fmt.Fprintf(&b, "The agent speaks version 2. It breaks %d of its requirements.\n", len(missing))
+		u.missing(&b, missing)
+	}
+	if u.Speaks() {
+		u.differences(&b)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// agent is what the agent calls itself in either version.
+func (u Upgrade) agent() (name, version string) {
+	for _, r := range slices.Concat(u.Second.Results, u.First.Results) {
+		if r.AgentName != "" {
+			return r.AgentName, r.AgentVersion
+		}
+	}
+	return cmp.Or(u.First.Agent.Title, u.First.Agent.Profile), ""
+}
+
+func (u Upgrade) habits(b *strings.Builder) {
+	fmt.Fprint(b, "\n## What breaks\n\n")
+	for _, h := range u.Habits {
+		fmt.Fprintf(b, "- [ ] **%s** %s (%d times, first in %s). %s\n", h.Requirement, h.Does, h.Count, h.First, h.Instead)
+	}
+	fmt.Fprint(b, "\n## What comes besides\n\n")
+	for _, id := range besides {
+		q, _ := u.Rules.Requirement(id)
+		fmt.Fprintf(b, "- [ ] **%s** %s\n", id, q.Statement)
+	}
+}
+
+// besides are the requirements that nothing in version 1 prepares for.
+var besides = []string{"V2-INIT-001", "V2-INIT-003", "V2-PRM-002", "V2-PRM-003", "V2-PRM-005", "V2-CAN-002", "V2-SES-003",
+	"V2-SES-006"}
+
+func (u Upgrade) missing(b *strings.Builder, list []scenarios.RequirementOutcome) {
+	fmt.Fprint(b, "\n## What is missing\n\n")
+	for _, m := range list {
+		q, _ := u.Rules.Requirement(m.ID)
+		fmt.Fprintf(b, "- [ ] **%s** %s (%s)\n", m.ID, q.Statement, q.Cite)
+		for _, what := range u.shown(m.ID) {
+			fmt.Fprintf(b, "  - %s\n", what)
+		}
+	}
+}
+
+// most is how many places show that one requirement is broken.
+const most = 3
+
+// shown says where a requirement was broken, and how.
+func (u Upgrade) shown(id string) (list []string) {
+	add := func(scenario, what string) {
+		line := strings.Join(strings.Fields(what), " ")
+		if len(list) < most && !slices.ContainsFunc(list, func(s string) bool { return strings.HasPrefix(s, line) }) {
+			list = append(list, line+" `"+scenario+"`")
+		}
+	}
+	for _, r := range u.Second.Results {
+		for _, f := range r.Findings {
+			if slices.Contains(f.Requirements, id) && (f.Class == scenarios.Fail || f.Class == scenarios.Warn) {
+				add(r.ID, f.Rule+": "+f.Message)
+			}
+		}
+		for _, c := range r.Checks {
+			if c.Failure != nil && slices.Contains(c.Requirements, id) && c.Verdict != scenarios.Inconclusive {
+				add(r.ID, "expected "+strings.Join(c.Failure.Expected, " or ")+", got "+cmp.Or(c.Failure.Observed, "nothing")+".")
+			}
+		}
+	}
+	return list
+}
+
+func (u Upgrade) differences(b *strings.Builder) {
+	fmt.Fprint(b, "\n## What differs between the versions\n\n")
+	if len(u.Differences) == 0 {
+		fmt.Fprint(b, "Nothing: scenarios that run in both had the same conversation, effects and ends.\n")
+		return
+	}
+	fmt.Fprint(b, "| scenario | version 1 | version 2 |\n|---|---|---|\n")
+	cell := func(s string) string { return strings.NewReplacer("|", `\|`, "\n", " ").Replace(s) }
+	for _, d := range u.Differences {
+		fmt.Fprintf(b, "| %s | %s | %s |\n", d.Scenario, cell(d.First), cell(d.Second))
+	}
+}
+
+// Told is what a transcript tells of its turns, in words that both versions have: what the
+// agent said in each, and how it ended. The order of turns of several sessions is no part of
+// it.
+func Told(p *scenarios.Protocol, t *transcript.Transcript) (sessions []string) {
+	said, order := map[int]*strings.Builder{}, map[string][]int{}
+	open := map[string][]int{} // prompts without an end, by session
+	ends := map[int]string{}
+	for e := range t.All() {
+		if p.Prompts(e) {
+			said[e.Seq], order[e.Session] = &strings.Builder{}, append(order[e.Session], e.Seq)
+			open[e.Session] = append(open[e.Session], e.Seq)
+			continue
+		}
+		if list := open[e.Session]; len(list) > 0 && e.Source == transcript.Agent {
+			said[list[0]].WriteString(p.Said(e))
+		}
+		if stop, ok := p.TurnEnd(e); ok && said[e.Ref] != nil && ends[e.Ref] == "" {
+			ends[e.Ref] = stop
+			open[e.Session] = slices.DeleteFunc(open[e.Session], func(n int) bool { return n == e.Ref })
+		}
+	}
+	for _, prompts := range order {
+		var turns []string
+		for _, seq := range prompts {
+			turns = append(turns, fmt.Sprintf("%q, %s", said[seq], cmp.Or(ends[seq], "no end")))
+		}
+		sessions = append(sessions, strings.Join(turns, "; "))
+	}
+	slices.Sort(sessions)
+	return sessions
+}
