@@ -54,8 +54,8 @@ func (u Upgrade) Markdown(w io.Writer) error {
 	missing := u.Missing()
 	switch {
 	case !u.Speaks():
-		b.WriteString("The agent does not speak version 2. What follows is what it does in version 1 that version 2 has not, " +
-			"or has in another way.\n")
+		b.WriteString("The agent does not speak version 2. What follows is what it does in version 1 that version 2 " +
+			"has not, or has in another way.\n")
 		u.habits(&b)
 	case len(missing) == 0:
 		b.WriteString("The agent speaks version 2, and breaks none of its requirements that were tested.\n")
@@ -126,7 +126,8 @@ func (u Upgrade) shown(id string) (list []string) {
 		}
 		for _, c := range r.Checks {
 			if c.Failure != nil && slices.Contains(c.Requirements, id) && c.Verdict != scenarios.Inconclusive {
-				add(r.ID, "expected "+strings.Join(c.Failure.Expected, " or ")+", got "+cmp.Or(c.Failure.Observed, "nothing")+".")
+				add(r.ID, fmt.Sprintf("expected %s, got %s.", strings.Join(c.Failure.Expected, " or "),
+					cmp.Or(c.Failure.Observed, "nothing")))
 			}
 		}
 	}
