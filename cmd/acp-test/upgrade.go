@@ -47,7 +47,8 @@ line, a scenario or this machine is at fault.`,
 	f.StringVar(&to, "to", "-", "write the checklist to `FILE`, - is stdout")
 	f.Lookup("out").DefValue, o.out = "acp-test-upgrade", "acp-test-upgrade"
 	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "watch", "list", "update", "golden",
-		"golden-required", "debug", "shard", "baseline", "baseline-write", "against", "report", "fault", "liberty", "verbose"} {
+		"golden-required", "debug", "shard",
+		"baseline", "baseline-write", "against", "report", "fault", "liberty", "verbose"} {
 		_ = f.MarkHidden(flag) // of run
 	}
 	return c

@@ -93,8 +93,8 @@ func (u Upgrade) habits(b *strings.Builder) {
 }
 
 // besides are the requirements that nothing in version 1 prepares for.
-var besides = []string{"V2-INIT-001", "V2-INIT-003", "V2-PRM-002", "V2-PRM-003", "V2-PRM-005", "V2-CAN-002", "V2-SES-003",
-	"V2-SES-006"}
+var besides = []string{"V2-INIT-001", "V2-INIT-003", "V2-PRM-002", "V2-PRM-003", "V2-PRM-005", "V2-CAN-002",
+	"V2-SES-003", "V2-SES-006"}
 
 func (u Upgrade) missing(b *strings.Builder, list []scenarios.RequirementOutcome) {
 	fmt.Fprint(b, "\n## What is missing\n\n")
@@ -114,7 +114,8 @@ const most = 3
 func (u Upgrade) shown(id string) (list []string) {
 	add := func(scenario, what string) {
 		line := strings.Join(strings.Fields(what), " ")
-		if len(list) < most && !slices.ContainsFunc(list, func(s string) bool { return strings.HasPrefix(s, line) }) {
+		known := slices.ContainsFunc(list, func(s string) bool { return strings.HasPrefix(s, line) })
+		if len(list) < most && !known {
 			list = append(list, line+" `"+scenario+"`")
 		}
 	}
