@@ -80,7 +80,7 @@ var own = []string{"background", "items", "negotiation", "opened", "queue", "rep
 var fixed = []string{"turns/states", "tool-calls/read", "load/fresh-process"}
 
 // shared are some of the scenarios of both versions, for what else shows.
-var shared = []string{"tool-calls/read", "tool-calls/edit", "load/fresh-process", "permission/reject-once", "cancel/between-tool-and-reply",
+var shared = []string{"tool-calls/read", "tool-calls/edit", "load/fresh-process", "permission/reject-once", "cancel/tool-running",
 	"cancel/mid-stream-at-gate", "resume/silent"}
 
 // The correct agent is red nowhere.
