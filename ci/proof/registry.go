@@ -1,0 +1,104 @@
+package proof
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// ChecksOf returns the checks of scenarios by the requirement that each says it is about.
+func ChecksOf(list []*scenarios.Scenario) (map[string][]string, error) {
+	checks := map[string][]string{}
+	for _, s := range list {
+		src, err := s.Source()
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(src)) {
+			words := strings.Fields(line)
+			if len(words) < 2 || words[0] != "check" {
+				continue
+			}
+			slug := strings.ToLower(words[1])
+			var about []string
+			for _, w := range words[1:] {
+				if w == strings.ToUpper(w) {
+					about = append(about, w)
+				} else {
+					slug = w
+				}
+			}
+			for _, id := range about {
+				checks[id] = append(checks[id], s.ID+"#"+slug)
+			}
+		}
+	}
+	return checks, nil
+}
+
+// Bind writes checks to the bindings of a protocol, in place of those that they have.
+func Bind(set *rules.Set, checks map[string][]string, file string) error {
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	head, rest, _ := strings.Cut(string(old), "\nchecks:\n")
+	_, tail, _ := strings.Cut(rest, "\n\n")
+	out := head + "\nchecks:\n"
+	for _, q := range set.Requirements() {
+		if ids := checks[q.ID]; ids != nil {
+			out += fmt.Sprintf("  %s: [%s]\n", q.ID, strings.Join(ids, ", "))
+		}
+	}
+	return os.WriteFile(file, []byte(out+"\n"+tail), 0o644)
+}
+
+// Unlike returns how the bindings of a protocol differ from what scenarios say.
+func Unlike(set *rules.Set, checks map[string][]string) (list []string) {
+	for _, q := range set.Requirements() {
+		if !slices.Equal(q.Checks, checks[q.ID]) {
+			list = append(list, fmt.Sprintf("%s: the bindings have %v, and the scenarios %v: run this test with -update-bindings",
+				q.ID, q.Checks, checks[q.ID]))
+		}
+	}
+	for id, of := range checks {
+		if _, ok := set.Requirement(id); !ok {
+			list = append(list, fmt.Sprintf("%s, which %v are about, is no requirement", id, of))
+		}
+	}
+	return list
+}
+
+// Gaps returns what is wrong with a registry: each requirement of level must or should,
+// and those of more, is bound to a rule or a check or says why not; each is whole; every
+// fail rests on a must.
+func Gaps(set *rules.Set, more ...string) (list []string) {
+	for _, q := range set.Requirements() {
+		bound := len(q.Rules)+len(q.Checks) > 0
+		asked := q.Excluded == "" && (q.Level == "must" || q.Level == "should") || slices.Contains(more, q.ID)
+		switch {
+		case bound && q.Excluded != "":
+			list = append(list, q.ID+" is bound and excluded")
+		case !bound && asked:
+			list = append(list, q.ID+" is bound to nothing")
+		case q.Cite.Quote == "" || q.Statement == "" || q.HowToTest == "":
+			list = append(list, fmt.Sprintf("%s is not whole: %+v", q.ID, q))
+		}
+	}
+	for _, r := range set.Rules() {
+		for _, p := range r.Points {
+			backed := slices.ContainsFunc(p.Requirements, func(id string) bool {
+				q, ok := set.Requirement(id)
+				return ok && q.Level == "must"
+			})
+			if p.Class == rules.Fail && !backed {
+				list = append(list, fmt.Sprintf("%s/%s is a fail, and none of %v is a must", r.ID, p.ID, p.Requirements))
+			}
+		}
+	}
+	return list
+}
