@@ -26,6 +26,41 @@ type Point struct {
 	Says string
 }
 
+// Draft is a Rule while it is written: a method for each class adds a point and returns
+// its index. Family stands before the ids of the requirements that points name.
+type Draft struct {
+	Rule
+	Family string
+}
+
+func (d *Draft) Fail(id, says string, requirements ...string) int {
+	return d.add(Fail, id, says, requirements)
+}
+
+func (d *Draft) Warn(id, says string, requirements ...string) int {
+	return d.add(Warn, id, says, requirements)
+}
+
+func (d *Draft) Lint(id, says string, requirements ...string) int {
+	return d.add(Lint, id, says, requirements)
+}
+
+func (d *Draft) Inconclusive(id, says string, requirements ...string) int {
+	return d.add(Inconclusive, id, says, requirements)
+}
+
+func (d *Draft) Info(id, says string, requirements ...string) int {
+	return d.add(Info, id, says, requirements)
+}
+
+func (d *Draft) add(c Class, id, says string, requirements []string) int {
+	for i, r := range requirements {
+		requirements[i] = d.Family + r
+	}
+	d.Points = append(d.Points, Point{ID: id, Class: c, Requirements: requirements, Says: says})
+	return len(d.Points) - 1
+}
+
 // Class is the worst class among the rule's points.
 func (r Rule) Class() Class {
 	worst := Info

@@ -6,9 +6,9 @@ import "strings"
 func authMethods() *rule {
 	r := ofAgent("AUTH-METHODS",
 		"Auth methods have ids of their own, and those of type terminal come only to clients that can run them.")
-	duplicate := r.warn("duplicate-id", "two auth methods have the same id", "AUTH-002")
-	terminal := r.fail("terminal", "an auth method needs a terminal that the client did not advertise", "AUTH-003")
-	command := r.fail("command", "an auth method of type terminal names a command", "EXT-001", "AUTH-017")
+	duplicate := r.Warn("duplicate-id", "two auth methods have the same id", "AUTH-002")
+	terminal := r.Fail("terminal", "an auth method needs a terminal that the client did not advertise", "AUTH-003")
+	command := r.Fail("command", "an auth method of type terminal names a command", "EXT-001", "AUTH-017")
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			ids := map[string]bool{}
@@ -41,13 +41,13 @@ func authMethods() *rule {
 func authCode() *rule {
 	r := ofAgent("AUTH-CODE",
 		"Error -32000 means that authentication is missing, and a missing authentication is told with it.")
-	noMethods := r.warn("no-methods",
+	noMethods := r.Warn("no-methods",
 		"a request failed with -32000 although the agent offers no way to authenticate", "RPC-015")
-	again := r.warn("after-authenticate",
+	again := r.Warn("after-authenticate",
 		"a request failed with -32000 although authenticate had succeeded", "AUTH-007", "RPC-015")
-	open := r.warn("after-logout",
+	open := r.Warn("after-logout",
 		"a session was created after logout by an agent that demands authentication", "AUTH-012")
-	disguised := r.lint("disguised", "a missing login was told with -32603", "AUTH-008")
+	disguised := r.Lint("disguised", "a missing login was told with -32603", "AUTH-008")
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			c := ev.conn

@@ -20,18 +20,18 @@ const slowCancel = 5 * time.Second
 func cancelReason() *rule {
 	r := ofAgent("CANCEL-REASON",
 		"A prompt that is cancelled ends with stop reason cancelled, neither with an error nor with another reason.")
-	reason := r.fail("other-reason",
+	reason := r.Fail("other-reason",
 		"a cancelled turn ended with another stop reason although its work was still open", "CANCEL-001")
-	fault := r.fail("error", "a cancelled turn ended with an error", "CANCEL-002", "CANCEL-001")
-	closeReason := r.fail("close-other-reason",
+	fault := r.Fail("error", "a cancelled turn ended with an error", "CANCEL-002", "CANCEL-001")
+	closeReason := r.Fail("close-other-reason",
 		"a turn open at session/close ended with another stop reason although its work was still open", "CLOSE-002")
-	closeFault := r.fail("close-error", "a turn open at session/close ended with an error", "CLOSE-002")
-	unproven := r.inconclusive("unproven",
+	closeFault := r.Fail("close-error", "a turn open at session/close ended with an error", "CLOSE-002")
+	unproven := r.Inconclusive("unproven",
 		"a cancelled turn ended with another stop reason, and nothing proves that work was open", "CANCEL-001")
-	silent := r.fail("no-response", "a cancelled turn got no response", "CANCEL-001")
-	owed := r.inconclusive("editor-owes-answer",
+	silent := r.Fail("no-response", "a cancelled turn got no response", "CANCEL-001")
+	owed := r.Inconclusive("editor-owes-answer",
 		"a cancelled turn got no response, and neither did a request of its own to the editor", "CANCEL-001")
-	slow := r.warn("slow", "a cancelled turn took more than five seconds to end", "CANCEL-003")
+	slow := r.Warn("slow", "a cancelled turn took more than five seconds to end", "CANCEL-003")
 	return r.watching(func(w *watch) {
 		var suspects []suspect
 		confirm := func(ev *event) {
@@ -249,12 +249,12 @@ func (r *request) awaited(t *turn) bool {
 // cancelCause judges whether a turn that ends cancelled was cancelled.
 func cancelCause() *rule {
 	r := ofAgent("CANCEL-CAUSE", "A prompt ends with stop reason cancelled only if the client cancelled that prompt.")
-	uncalled := r.fail("not-cancelled",
+	uncalled := r.Fail("not-cancelled",
 		"a turn that nobody cancelled ended with stop reason cancelled", "CANCEL-015", "PROMPT-005")
-	denied := r.warn("denied-permission",
+	denied := r.Warn("denied-permission",
 		"a turn ended cancelled because a permission was not given", "CANCEL-015", "PROMPT-005")
-	stale := r.fail("earlier-cancel", "a cancel sent before the prompt ended the turn", "CANCEL-015", "CANCEL-009")
-	foreign := r.fail("other-session", "the cancel of another session ended the turn", "CANCEL-010", "CANCEL-015")
+	stale := r.Fail("earlier-cancel", "a cancel sent before the prompt ended the turn", "CANCEL-015", "CANCEL-009")
+	foreign := r.Fail("other-session", "the cancel of another session ended the turn", "CANCEL-010", "CANCEL-015")
 	return r.watching(func(w *watch) {
 		type told struct {
 			session *session

@@ -12,12 +12,12 @@ import (
 func clientGate() *rule {
 	r := ofClient("C-GATE",
 		"The client uses optional methods, directories, MCP transports and content only if the agent advertised them.")
-	method := r.fail("method",
+	method := r.Fail("method",
 		"a method the agent did not advertise", "LOAD-001", "RESUME-001", "LIST-001", "CLOSE-001", "DELETE-001", "AUTH-010")
-	directories := r.fail("directories", "additional directories the agent did not advertise", "DIRS-001")
-	servers := r.fail("mcp-servers", "an MCP transport the agent did not advertise", "SESSION-014")
-	content := r.fail("content", "prompt content the agent did not advertise", "PROMPT-002")
-	served := r.lint("served", "a request was carried out that the client had not advertised", "RPC-023")
+	directories := r.Fail("directories", "additional directories the agent did not advertise", "DIRS-001")
+	servers := r.Fail("mcp-servers", "an MCP transport the agent did not advertise", "SESSION-014")
+	content := r.Fail("content", "prompt content the agent did not advertise", "PROMPT-002")
+	served := r.Lint("served", "a request was carried out that the client had not advertised", "RPC-023")
 	return r.watching(func(w *watch) {
 		for v, has := range map[verb]func(clientCaps) bool{
 			readFile:       func(c clientCaps) bool { return c.read },
@@ -103,8 +103,8 @@ func clientGate() *rule {
 // clientInitFirst judges the order of initialize, set-up and prompts.
 func clientInitFirst() *rule {
 	r := ofClient("C-INIT-FIRST", "initialize comes first, and a session is set up before it is prompted.")
-	first := r.fail("initialize", "a request came before initialize was answered", "INIT-001", "SESSION-001")
-	setup := r.fail("session", "a prompt names a session that is not set up", "PROMPT-001")
+	first := r.Fail("initialize", "a request came before initialize was answered", "INIT-001", "SESSION-001")
+	setup := r.Fail("session", "a prompt names a session that is not set up", "PROMPT-001")
 	return r.watching(func(w *watch) {
 		// A recording may begin after initialize: what comes before it
 		// counts only once it is seen.
@@ -144,9 +144,9 @@ func clientInitFirst() *rule {
 // clientAnswer judges that the client answers what the agent asks.
 func clientAnswer() *rule {
 	r := ofClient("C-ANSWER", "Each request of the agent is answered once, while the agent lives.")
-	twice := r.fail("twice", "a request of the agent was answered twice", "PERM-015", "TERM-017")
-	unknown := r.fail("unknown-id", "an answer names no request of the agent", "PERM-015")
-	missing := r.fail("unanswered", "a request of the agent was never answered", "PERM-015", "TERM-017")
+	twice := r.Fail("twice", "a request of the agent was answered twice", "PERM-015", "TERM-017")
+	unknown := r.Fail("unknown-id", "an answer names no request of the agent", "PERM-015")
+	missing := r.Fail("unanswered", "a request of the agent was never answered", "PERM-015", "TERM-017")
 	return r.watching(func(w *watch) {
 		w.on(func(*event) { w.Saw(twice); w.Saw(unknown); w.Saw(missing) }, editorAnswers()...)
 		// Nobody can tell which of them is answered: ONE-RESPONSE is about that.
@@ -182,9 +182,9 @@ func clientAnswer() *rule {
 // clientCwd judges the directories that the client names.
 func clientCwd() *rule {
 	r := ofClient("C-CWD", "The directories that the client names are absolute.")
-	cwd := r.fail("cwd", "the cwd of a session is not absolute", "SESSION-005")
-	root := r.fail("directories", "an additional directory is not absolute", "DIRS-002")
-	filter := r.fail("filter", "the cwd filter of a list is not absolute", "LIST-016")
+	cwd := r.Fail("cwd", "the cwd of a session is not absolute", "SESSION-005")
+	root := r.Fail("directories", "an additional directory is not absolute", "DIRS-002")
+	filter := r.Fail("filter", "the cwd filter of a list is not absolute", "LIST-016")
 	return r.watching(func(w *watch) {
 		check := func(ev *event, point int, v wire.Value, what string) {
 			if v.Kind() != wire.String {

@@ -10,9 +10,9 @@ import (
 // was cancelled.
 func clientPermCancel() *rule {
 	r := ofClient("C-PERM-CANCEL", "Permission requests of a cancelled turn, and no others, are answered with cancelled.")
-	answer := r.fail("outcome",
+	answer := r.Fail("outcome",
 		"a permission request of a cancelled turn got another answer than cancelled", "CANCEL-006", "PERM-011")
-	denied := r.lint("denied", "a permission was denied with cancelled, although a rejection was on offer", "PERM-011")
+	denied := r.Lint("denied", "a permission was denied with cancelled, although a rejection was on offer", "PERM-011")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
@@ -44,7 +44,7 @@ func clientPermCancel() *rule {
 // clientPermOffered judges that a selected option was offered.
 func clientPermOffered() *rule {
 	r := ofClient("C-PERM-OFFERED", "The option selected in a permission's answer was offered in the request.")
-	offered := r.fail("option", "the selected option was not offered", "PERM-010")
+	offered := r.Fail("option", "the selected option was not offered", "PERM-010")
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			outcome := ev.result.Get("outcome")

@@ -10,10 +10,10 @@ import (
 // clientModeListed judges that the client chooses from what was offered.
 func clientModeListed() *rule {
 	r := ofClient("C-MODE-LISTED", "The client chooses modes, config values and auth methods from what the agent offered.")
-	mode := r.fail("mode", "a mode was set that is not available", "MODE-003")
-	option := r.fail("option", "a config option was set that is not offered, or to a value that is not", "CONFIG-016")
-	login := r.fail("auth-method", "authenticate names a method that was not offered", "AUTH-005")
-	terminal := r.fail("terminal-method", "authenticate names a method of type terminal", "AUTH-004")
+	mode := r.Fail("mode", "a mode was set that is not available", "MODE-003")
+	option := r.Fail("option", "a config option was set that is not offered, or to a value that is not", "CONFIG-016")
+	login := r.Fail("auth-method", "authenticate names a method that was not offered", "AUTH-005")
+	terminal := r.Fail("terminal-method", "authenticate names a method of type terminal", "AUTH-004")
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			if s := ev.session; s != nil && s.modes != nil {
@@ -62,7 +62,7 @@ func clientModeListed() *rule {
 // clientCursor judges that cursors come from the agent.
 func clientCursor() *rule {
 	r := ofClient("C-CURSOR", "A cursor is one that the agent gave on this connection.")
-	cursor := r.fail("cursor", "a list was asked for with a cursor that the agent never gave", "LIST-010")
+	cursor := r.Fail("cursor", "a list was asked for with a cursor that the agent never gave", "LIST-010")
 	return r.watching(func(w *watch) {
 		given := map[*conn]map[string]bool{}
 		w.on(func(ev *event) {
@@ -91,7 +91,7 @@ func clientCursor() *rule {
 // clientElicitCode judges how unadvertised elicitations are refused.
 func clientElicitCode() *rule {
 	r := ofClient("C-ELICIT-CODE", "An elicitation in a mode that was not advertised is answered with -32602.")
-	code := r.fail("code", "an unadvertised elicitation got another answer than -32602", "ELICIT-016")
+	code := r.Fail("code", "an unadvertised elicitation got another answer than -32602", "ELICIT-016")
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			c := ev.conn.client
@@ -111,8 +111,8 @@ func clientElicitCode() *rule {
 // clientTermUTF8 judges the output of terminals.
 func clientTermUTF8() *rule {
 	r := ofClient("C-TERM-UTF8", "The output of a terminal is cut to its byte limit at the boundary of a character.")
-	limit := r.fail("limit", "the output of a terminal is longer than its limit", "TERM-011")
-	text := r.fail("boundary", "the output of a terminal begins in the middle of a character", "TERM-011")
+	limit := r.Fail("limit", "the output of a terminal is longer than its limit", "TERM-011")
+	text := r.Fail("boundary", "the output of a terminal begins in the middle of a character", "TERM-011")
 	return r.watching(func(w *watch) {
 		limits := map[*conn]map[string]int64{}
 		w.on(func(ev *event) {

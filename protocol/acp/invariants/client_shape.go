@@ -9,13 +9,13 @@ import (
 // clientShape judges the frames of the editor by the types of the schema.
 func clientShape() *rule {
 	r := ofClient("C-SHAPE", "The client sends nothing but messages that have the shape of their methods.")
-	noise := r.fail("noise", "a line of the client is no message", "STDIO-002")
-	request := r.fail("request",
+	noise := r.Fail("noise", "a line of the client is no message", "STDIO-002")
+	request := r.Fail("request",
 		"a message of the client does not have the shape of its method", "SESSION-010", "SESSION-017", "LOAD-002",
 		"RESUME-002", "CONFIG-016")
-	answer := r.fail("answer",
+	answer := r.Fail("answer",
 		"an answer of the client does not have its shape", "FS-007", "TERM-012", "TERM-013", "PERM-010", "ELICIT-017")
-	key := r.fail("unknown-key", "a message of the client has a key that the schema does not know", "EXT-001")
+	key := r.Fail("unknown-key", "a message of the client has a key that the schema does not know", "EXT-001")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		w.clientShapes = true

@@ -13,14 +13,14 @@ import (
 // the complete list; their shape is for SHAPE.
 func configComplete() *rule {
 	r := ofAgent("CONFIG-COMPLETE", "Config options always come as the complete and consistent list.")
-	lacks := r.fail("option-missing",
+	lacks := r.Fail("option-missing",
 		"the response to session/set_config_option lacks the option that was set", "CONFIG-007")
-	duplicate := r.fail("duplicate-id", "two config options, or two values of one, have the same id", "CONFIG-004")
-	value := r.warn("current-value", "the current value of a config option is none of its values", "CONFIG-003")
-	partialAnswer := r.warn("partial-response",
+	duplicate := r.Fail("duplicate-id", "two config options, or two values of one, have the same id", "CONFIG-004")
+	value := r.Warn("current-value", "the current value of a config option is none of its values", "CONFIG-003")
+	partialAnswer := r.Warn("partial-response",
 		"the response to session/set_config_option lacks options known before", "CONFIG-007")
-	partialUpdate := r.warn("partial-update", "a config_option_update lacks options known before", "CONFIG-009")
-	echo := r.lint("not-applied",
+	partialUpdate := r.Warn("partial-update", "a config_option_update lacks options known before", "CONFIG-009")
+	echo := r.Lint("not-applied",
 		"the response to session/set_config_option does not show the value that was set", "CONFIG-008")
 	return r.watching(func(w *watch) {
 		consistent := func(ev *event) {
@@ -109,11 +109,11 @@ const quiet = 500 * time.Millisecond
 // say the same.
 func modeSync() *rule {
 	r := ofAgent("MODE-SYNC", "The current mode is one of the available ones, and the mode option agrees with it.")
-	current := r.warn("current-mode",
+	current := r.Warn("current-mode",
 		"the current mode is none of the available ones, or two modes have the same id", "MODE-002")
-	update := r.warn("updated-mode", "a mode update names a mode that is not available", "MODE-007")
-	option := r.warn("mode-option", "modes and the mode option differ when the session is set up", "MODE-009")
-	later := r.warn("drifted", "modes and the mode option differ after a change", "MODE-009", "MODE-010")
+	update := r.Warn("updated-mode", "a mode update names a mode that is not available", "MODE-007")
+	option := r.Warn("mode-option", "modes and the mode option differ when the session is set up", "MODE-009")
+	later := r.Warn("drifted", "modes and the mode option differ after a change", "MODE-009", "MODE-010")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		type change struct {

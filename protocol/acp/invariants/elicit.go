@@ -12,11 +12,11 @@ import (
 func elicitScope() *rule {
 	r := ofAgent("ELICIT-SCOPE",
 		"An elicitation belongs to one session or one open request, and an elicitationId to one elicitation.")
-	scope := r.fail("scope", "an elicitation names no session and no open request, or both", "ELICIT-004")
-	address := r.fail("url", "the url of an elicitation is not absolute", "ELICIT-007")
-	reused := r.fail("id-in-use", "two outstanding elicitations have the same elicitationId", "ELICIT-013")
-	complete := r.fail("unknown-complete", "elicitation/complete names no elicitation in url mode", "ELICIT-014")
-	again := r.lint("complete-twice", "elicitation/complete came twice", "ELICIT-014")
+	scope := r.Fail("scope", "an elicitation names no session and no open request, or both", "ELICIT-004")
+	address := r.Fail("url", "the url of an elicitation is not absolute", "ELICIT-007")
+	reused := r.Fail("id-in-use", "two outstanding elicitations have the same elicitationId", "ELICIT-013")
+	complete := r.Fail("unknown-complete", "elicitation/complete names no elicitation in url mode", "ELICIT-014")
+	again := r.Lint("complete-twice", "elicitation/complete came twice", "ELICIT-014")
 	return r.watching(func(w *watch) {
 		type elicitation struct {
 			seq  int

@@ -9,10 +9,10 @@ import (
 // ever hints.
 func elicitCare() *rule {
 	r := ofAgent("ELICIT-CARE", "A form asks for no secrets and holds no links; a link holds no credentials and is https.")
-	secret := r.lint("secret", "a form seems to ask for a secret", "ELICIT-008")
-	token := r.lint("credentials-in-url", "a url seems to hold credentials", "ELICIT-020")
-	scheme := r.lint("not-https", "a url is neither https nor local", "ELICIT-021")
-	clickable := r.lint("url-in-form", "a form holds a url", "ELICIT-022")
+	secret := r.Lint("secret", "a form seems to ask for a secret", "ELICIT-008")
+	token := r.Lint("credentials-in-url", "a url seems to hold credentials", "ELICIT-020")
+	scheme := r.Lint("not-https", "a url is neither https nor local", "ELICIT-021")
+	clickable := r.Lint("url-in-form", "a form holds a url", "ELICIT-022")
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			p := ev.params

@@ -8,18 +8,18 @@ import "strings"
 func capGate() *rule {
 	r := ofAgent("CAP-GATE",
 		"Methods and shapes that need a capability are used only with it, and an advertised method exists.")
-	read := r.fail("read-file", "fs/read_text_file without the client's fs.readTextFile", "FS-001", "INIT-009")
-	write := r.fail("write-file", "fs/write_text_file without the client's fs.writeTextFile", "FS-002", "INIT-009")
-	terminal := r.fail("terminal", "terminal/* without the client's terminal", "TERM-001", "INIT-009")
-	boolean := r.fail("boolean-option",
+	read := r.Fail("read-file", "fs/read_text_file without the client's fs.readTextFile", "FS-001", "INIT-009")
+	write := r.Fail("write-file", "fs/write_text_file without the client's fs.writeTextFile", "FS-002", "INIT-009")
+	terminal := r.Fail("terminal", "terminal/* without the client's terminal", "TERM-001", "INIT-009")
+	boolean := r.Fail("boolean-option",
 		"a boolean config option without the client's session.configOptions.boolean", "CONFIG-006", "INIT-009")
-	elicitation := r.fail("elicitation",
+	elicitation := r.Fail("elicitation",
 		"elicitation/create in a mode the client does not offer", "ELICIT-001", "ELICIT-002", "INIT-009")
-	plan := r.fail("plan-update", "plan_update or plan_removed without the client's plan", "USTB-001", "INIT-009")
-	compaction := r.fail("compaction",
+	plan := r.Fail("plan-update", "plan_update or plan_removed without the client's plan", "USTB-001", "INIT-009")
+	compaction := r.Fail("compaction",
 		"a compaction update without the client's session.compaction", "USTB-002", "INIT-009")
-	advertised := r.fail("advertised", "a method the agent advertised does not exist", "INIT-022")
-	baseline := r.fail("baseline", "a method every agent must have does not exist", "INIT-018")
+	advertised := r.Fail("advertised", "a method the agent advertised does not exist", "INIT-022")
+	baseline := r.Fail("baseline", "a method every agent must have does not exist", "INIT-018")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		need := func(point int, capability string, has func(clientCaps) bool) func(*event) {

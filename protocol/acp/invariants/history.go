@@ -3,11 +3,11 @@ package invariants
 // loadWindow judges the replay of a loaded session.
 func loadWindow() *rule {
 	r := ofAgent("LOAD-WINDOW", "History is replayed between session/load and its response, all of it and not later.")
-	late := r.fail("late-history", "history came after the response to session/load", "LOAD-004")
-	empty := r.fail("no-history", "a session that had spoken was loaded without its history", "LOAD-003")
-	user := r.fail("no-user-message", "a session was loaded without what the user said", "LOAD-003", "LOAD-005")
-	unfinished := r.lint("unfinished-tool", "a replayed tool call has no final status", "LOAD-013")
-	request := r.lint("request", "the agent asked for something while it replayed", "LOAD-014")
+	late := r.Fail("late-history", "history came after the response to session/load", "LOAD-004")
+	empty := r.Fail("no-history", "a session that had spoken was loaded without its history", "LOAD-003")
+	user := r.Fail("no-user-message", "a session was loaded without what the user said", "LOAD-003", "LOAD-005")
+	unfinished := r.Lint("unfinished-tool", "a replayed tool call has no final status", "LOAD-013")
+	request := r.Lint("request", "the agent asked for something while it replayed", "LOAD-014")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		type replay struct{ user, agent int }
@@ -81,8 +81,8 @@ func loadWindow() *rule {
 // resumeSilent judges that resuming replays nothing.
 func resumeSilent() *rule {
 	r := ofAgent("RESUME-SILENT", "session/resume replays no history.")
-	during := r.fail("history", "history came between session/resume and its response", "RESUME-003")
-	after := r.lint("late-history", "history came after the response to session/resume", "RESUME-008")
+	during := r.Fail("history", "history came between session/resume and its response", "RESUME-003")
+	after := r.Lint("late-history", "history came after the response to session/resume", "RESUME-008")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {

@@ -6,7 +6,7 @@ import "hash/maphash"
 // Only roles, text and tool call ids count, not how they are cut into chunks.
 func loadStable() *rule {
 	r := ofAgent("LOAD-STABLE", "Two loads of a session with no prompt between them replay the same history.")
-	differs := r.warn("differs", "two loads of a session replayed different histories", "LOAD-003")
+	differs := r.Warn("differs", "two loads of a session replayed different histories", "LOAD-003")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		type replay struct {

@@ -16,9 +16,9 @@ const rememberedText = 64 << 10
 // sentence says it.
 func loadWhole() *rule {
 	r := ofAgent("LOAD-WHOLE", "A replay has each message and thought of the turns that have ended.")
-	message := r.warn("message", "a replay leaves out a message of the model that the agent had passed on", "LOAD-003")
-	notice := r.lint("notice", "a replay leaves out a message that the agent had sent", "LOAD-003")
-	thought := r.lint("thought", "a replay leaves out thoughts that the agent had sent", "LOAD-003")
+	message := r.Warn("message", "a replay leaves out a message of the model that the agent had passed on", "LOAD-003")
+	notice := r.Lint("notice", "a replay leaves out a message that the agent had sent", "LOAD-003")
+	thought := r.Lint("thought", "a replay leaves out thoughts that the agent had sent", "LOAD-003")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		type said struct {

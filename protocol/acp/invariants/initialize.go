@@ -6,9 +6,9 @@ import "github.com/acp-test/acp-test/wire"
 func initEcho() *rule {
 	r := ofAgent("INIT-ECHO",
 		"initialize succeeds, with the version offered if the agent speaks it, and nothing comes before that.")
-	version := r.fail("version", "version 1 was offered and another one chosen", "INIT-004", "INIT-003")
-	refused := r.fail("error", "initialize failed, although any version is negotiable", "INIT-005", "INIT-011")
-	early := r.lint("early-message", "a message came before initialize was answered", "INIT-003")
+	version := r.Fail("version", "version 1 was offered and another one chosen", "INIT-004", "INIT-003")
+	refused := r.Fail("error", "initialize failed, although any version is negotiable", "INIT-005", "INIT-011")
+	early := r.Lint("early-message", "a message came before initialize was answered", "INIT-003")
 	return r.watching(func(w *watch) {
 		before := map[*conn]int{}
 		w.on(func(ev *event) {

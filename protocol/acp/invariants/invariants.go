@@ -125,50 +125,23 @@ func severities() map[string]rules.Severity {
 
 // rule is one rule with the state machine that watches for it.
 type rule struct {
-	rules.Rule
+	rules.Draft
 	start func(*watch)
 }
 
 // ofAgent begins a rule about the agent, ofClient one about the editor.
 func ofAgent(id, sentence string) *rule {
-	return &rule{Rule: rules.Rule{ID: id, Sentence: sentence}}
+	return &rule{Draft: rules.Draft{Rule: rules.Rule{ID: id, Sentence: sentence}}}
 }
 
 func ofClient(id, sentence string) *rule {
-	return &rule{Rule: rules.Rule{ID: id, Sentence: sentence, Side: rules.OfClient}}
-}
-
-// fail, inconclusive, warn, lint and info add a point of that class, and return
-// its index.
-func (r *rule) fail(id, says string, requirements ...string) int {
-	return r.point(id, rules.Fail, says, requirements)
-}
-
-func (r *rule) inconclusive(id, says string, requirements ...string) int {
-	return r.point(id, rules.Inconclusive, says, requirements)
-}
-
-func (r *rule) warn(id, says string, requirements ...string) int {
-	return r.point(id, rules.Warn, says, requirements)
-}
-
-func (r *rule) lint(id, says string, requirements ...string) int {
-	return r.point(id, rules.Lint, says, requirements)
-}
-
-func (r *rule) info(id, says string, requirements ...string) int {
-	return r.point(id, rules.Info, says, requirements)
+	return &rule{Draft: rules.Draft{Rule: rules.Rule{ID: id, Sentence: sentence, Side: rules.OfClient}}}
 }
 
 // watching gives the rule its state machine, which is made for each transcript.
 func (r *rule) watching(start func(*watch)) *rule {
 	r.start = start
 	return r
-}
-
-func (r *rule) point(id string, c rules.Class, says string, requirements []string) int {
-	r.Points = append(r.Points, rules.Point{ID: id, Class: c, Requirements: requirements, Says: says})
-	return len(r.Points) - 1
 }
 
 // watcher is what the rules of one checker share.

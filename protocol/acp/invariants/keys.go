@@ -12,15 +12,15 @@ import (
 func rootKeys() *rule {
 	r := ofAgent("ROOT-KEYS",
 		"Objects of the protocol have no keys of their own making, and methods of an extension begin with an underscore.")
-	key := r.fail("unknown-key",
+	key := r.Fail("unknown-key",
 		"an object of the protocol has a key that the schema does not know", "EXT-001", "PROMPT-022", "INFO-002",
 		"SESSION-003", "AUTH-006", "AUTH-011", "CLOSE-004", "DELETE-002", "MODE-005")
-	method := r.fail("unknown-method", "a method is not known and does not begin with an underscore", "EXT-002")
-	tag := r.fail("unknown-update", "a kind of session/update is not known", "SESSION-025", "INIT-008")
-	meta := r.fail("meta", "_meta is neither an object nor null", "EXT-007")
-	value := r.warn("unknown-value",
+	method := r.Fail("unknown-method", "a method is not known and does not begin with an underscore", "EXT-002")
+	tag := r.Fail("unknown-update", "a kind of session/update is not known", "SESSION-025", "INIT-008")
+	meta := r.Fail("meta", "_meta is neither an object nor null", "EXT-007")
+	value := r.Warn("unknown-value",
 		"a value of an extension does not begin with an underscore", "CONFIG-011", "ELICIT-026")
-	unstable := r.info("unstable", "something of the unstable schema is in use", "USTB-007", "USTB-014")
+	unstable := r.Info("unstable", "something of the unstable schema is in use", "USTB-007", "USTB-014")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		w.shapes = true

@@ -11,11 +11,11 @@ import (
 // it only after a cancelled turn; state updates are legal at any time.
 func lateContent() *rule {
 	r := ofAgent("LATE-CONTENT", "No content of a finished turn comes after the response that ended it.")
-	afterCancelled := r.fail("after-cancelled", "content came after a turn had ended cancelled", "CANCEL-004")
-	afterClosed := r.fail("after-closed", "content came after the session was closed in the middle of a turn", "CLOSE-002")
-	continues := r.warn("continues-turn", "content that belongs to a finished turn came after its response", "PROMPT-016")
-	initiated := r.lint("agent-initiated", "the agent began new content while no prompt was open", "PROMPT-016")
-	after := r.lint("after-turn", "content came while no prompt was open", "PROMPT-016")
+	afterCancelled := r.Fail("after-cancelled", "content came after a turn had ended cancelled", "CANCEL-004")
+	afterClosed := r.Fail("after-closed", "content came after the session was closed in the middle of a turn", "CLOSE-002")
+	continues := r.Warn("continues-turn", "content that belongs to a finished turn came after its response", "PROMPT-016")
+	initiated := r.Lint("agent-initiated", "the agent began new content while no prompt was open", "PROMPT-016")
+	after := r.Lint("after-turn", "content came while no prompt was open", "PROMPT-016")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		waiting := map[*session]*turn{} // turns whose aftermath has not been seen to its end

@@ -9,7 +9,7 @@ import (
 // userEcho judges that a live prompt is not echoed.
 func userEcho() *rule {
 	r := ofAgent("USER-ECHO", "A live prompt is not sent back as user_message_chunk.")
-	echo := r.lint("echo", "the text of a prompt came back while the prompt was open", "PROMPT-020")
+	echo := r.Lint("echo", "the text of a prompt came back while the prompt was open", "PROMPT-020")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
@@ -30,10 +30,10 @@ func userEcho() *rule {
 // msgRuns judges that the chunks of a message stand together.
 func msgRuns() *rule {
 	r := ofAgent("MSG-RUNS", "Chunks with one messageId stand together, and no later message has that id.")
-	returns := r.warn("id-returns",
+	returns := r.Warn("id-returns",
 		"the id of a message came back after another message had begun", "MSG-002", "MSG-004", "LOAD-008")
-	kinds := r.lint("two-kinds", "messages of two kinds have the same id", "MSG-004")
-	mixed := r.lint("mixed", "some chunks of a turn have a messageId and others have none", "MSG-006")
+	kinds := r.Lint("two-kinds", "messages of two kinds have the same id", "MSG-004")
+	mixed := r.Lint("mixed", "some chunks of a turn have a messageId and others have none", "MSG-006")
 	const rememberedIDs = 1 << 12
 	return r.watching(func(w *watch) {
 		type ids struct {

@@ -9,17 +9,17 @@ import (
 // pathAbs judges paths and line numbers.
 func pathAbs() *rule {
 	r := ofAgent("PATH-ABS", "Paths are absolute and lines count from 1.")
-	location := r.fail("location", "the path of a tool call's location is not absolute", "TOOL-016", "PATH-001")
-	diff := r.fail("diff", "the path of a diff is not absolute", "TOOL-014", "PATH-001")
-	file := r.fail("file", "the path of a file request is not absolute", "FS-003", "PATH-001")
-	cwd := r.fail("terminal-cwd", "the cwd of a terminal is not absolute", "PATH-001", "TERM-003")
-	listed := r.fail("listed-cwd", "the cwd of a listed session is not absolute", "PATH-001", "LIST-006")
-	dirs := r.fail("listed-directories",
+	location := r.Fail("location", "the path of a tool call's location is not absolute", "TOOL-016", "PATH-001")
+	diff := r.Fail("diff", "the path of a diff is not absolute", "TOOL-014", "PATH-001")
+	file := r.Fail("file", "the path of a file request is not absolute", "FS-003", "PATH-001")
+	cwd := r.Fail("terminal-cwd", "the cwd of a terminal is not absolute", "PATH-001", "TERM-003")
+	listed := r.Fail("listed-cwd", "the cwd of a listed session is not absolute", "PATH-001", "LIST-006")
+	dirs := r.Fail("listed-directories",
 		"an additional directory of a listed session is not absolute", "PATH-001", "DIRS-008")
-	line := r.fail("line", "the line of a location is 0", "TOOL-017", "PATH-002")
-	readLine := r.fail("read-line", "the line of a read request is 0", "FS-004", "PATH-002")
-	suffix := r.lint("line-suffix", "a path ends in a line number", "TOOL-016")
-	outside := r.warn("start-directory",
+	line := r.Fail("line", "the line of a location is 0", "TOOL-017", "PATH-002")
+	readLine := r.Fail("read-line", "the line of a read request is 0", "FS-004", "PATH-002")
+	suffix := r.Lint("line-suffix", "a path ends in a line number", "TOOL-016")
+	outside := r.Warn("start-directory",
 		"a path lies in the directory the agent was started in, and in none of the session's roots", "SESSION-006")
 	return r.watching(func(w *watch) {
 		check := func(point int, ev *event, path wire.Value, what string) {

@@ -11,17 +11,17 @@ import (
 // and obeys it.
 func permGuard() *rule {
 	r := ofAgent("PERM-GUARD", "A tool call for which permission is asked does not run before the answer, nor against it.")
-	early := r.warn("early-status", "a tool call began while its permission was not answered", "PERM-006")
-	ranEarly := r.fail("early-effect",
+	early := r.Warn("early-status", "a tool call began while its permission was not answered", "PERM-006")
+	ranEarly := r.Fail("early-effect",
 		"the operation of a tool call was carried out while its permission was not answered", "PERM-006")
-	rejected := r.fail("rejected", "a tool call was completed although its permission was rejected", "PERM-007")
-	cancelled := r.fail("cancelled",
+	rejected := r.Fail("rejected", "a tool call was completed although its permission was rejected", "PERM-007")
+	cancelled := r.Fail("cancelled",
 		"a tool call was completed although its permission was cancelled", "PERM-007", "CANCEL-016")
-	refused := r.fail("error-answer",
+	refused := r.Fail("error-answer",
 		"a tool call was completed although its permission request failed", "PERM-007", "PERM-013")
-	duplicate := r.fail("duplicate-option", "two options of a permission request have the same id", "PERM-005")
-	choice := r.lint("no-choice", "a permission request does not let the user both allow and reject", "PERM-004")
-	deniedEffect := r.fail("effect-after-denial",
+	duplicate := r.Fail("duplicate-option", "two options of a permission request have the same id", "PERM-005")
+	choice := r.Lint("no-choice", "a permission request does not let the user both allow and reject", "PERM-004")
+	deniedEffect := r.Fail("effect-after-denial",
 		"the operation of a tool call was carried out although its permission was denied", "PERM-007")
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {

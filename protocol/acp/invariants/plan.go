@@ -4,9 +4,9 @@ package invariants
 // SHAPE.
 func planFull() *rule {
 	r := ofAgent("PLAN-FULL", "Each plan update is the whole plan.")
-	delta := r.lint("delta", "a plan update has one entry where the plan before it had several", "PLAN-004")
-	shrunk := r.lint("shrunk", "a plan update lacks entries that were not finished", "PLAN-004")
-	back := r.lint("back", "a completed entry of a plan went back", "PLAN-008")
+	delta := r.Lint("delta", "a plan update has one entry where the plan before it had several", "PLAN-004")
+	shrunk := r.Lint("shrunk", "a plan update lacks entries that were not finished", "PLAN-004")
+	back := r.Lint("back", "a completed entry of a plan went back", "PLAN-008")
 	r.Versions = []int{1}
 	const planSize = 1000
 	return r.watching(func(w *watch) {

@@ -14,8 +14,8 @@ import (
 func worksAgain() *rule {
 	r := ofAgent("WORKS-AGAIN",
 		"A session answers the next prompt after a cancelled turn, and after it was loaded or resumed.")
-	cancelled := r.warn("after-cancel", "the prompt after a cancelled turn failed", "CANCEL-011")
-	loaded := r.warn("after-load", "the first prompt after a load or resume failed", "LOAD-007", "RESUME-004")
+	cancelled := r.Warn("after-cancel", "the prompt after a cancelled turn failed", "CANCEL-011")
+	loaded := r.Warn("after-load", "the first prompt after a load or resume failed", "LOAD-007", "RESUME-004")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		type before struct{ cancelled, restored *request }
@@ -75,11 +75,11 @@ func worksAgain() *rule {
 // not refused as invalid.
 func promptAccepted() *rule {
 	r := ofAgent("PROMPT-ACCEPTED", "A valid prompt of content that the agent takes is not refused as invalid.")
-	text := r.fail("text", "a prompt of text was refused as invalid", "PROMPT-006")
-	link := r.fail("resource-link", "a prompt with a resource_link was refused as invalid", "PROMPT-007")
-	image := r.warn("image", "a prompt with an image was refused although images are advertised", "PROMPT-008", "INIT-022")
-	audio := r.warn("audio", "a prompt with audio was refused although audio is advertised", "PROMPT-009", "INIT-022")
-	resource := r.warn("resource",
+	text := r.Fail("text", "a prompt of text was refused as invalid", "PROMPT-006")
+	link := r.Fail("resource-link", "a prompt with a resource_link was refused as invalid", "PROMPT-007")
+	image := r.Warn("image", "a prompt with an image was refused although images are advertised", "PROMPT-008", "INIT-022")
+	audio := r.Warn("audio", "a prompt with audio was refused although audio is advertised", "PROMPT-009", "INIT-022")
+	resource := r.Warn("resource",
 		"a prompt with a resource was refused although embedded context is advertised", "PROMPT-010", "INIT-022")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
@@ -139,7 +139,7 @@ func isCommand(params wire.Value) bool {
 // emptyTurn judges that a turn shows something. A command may have no output.
 func emptyTurn() *rule {
 	r := ofAgent("EMPTY-TURN", "A turn that ends with end_turn has shown something.")
-	empty := r.warn("empty", "a turn ended with end_turn and without any content", "PROMPT-015")
+	empty := r.Warn("empty", "a turn ended with end_turn and without any content", "PROMPT-015")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
@@ -160,7 +160,7 @@ func emptyTurn() *rule {
 // sessionDistinct judges that each session has an id of its own.
 func sessionDistinct() *rule {
 	r := ofAgent("SESSION-DISTINCT", "Each new session has an id that no other session has.")
-	twice := r.fail("same-id", "two sessions have the same id", "SESSION-002")
+	twice := r.Fail("same-id", "two sessions have the same id", "SESSION-002")
 	return r.watching(func(w *watch) {
 		made := map[string]int{}
 		w.on(func(ev *event) {

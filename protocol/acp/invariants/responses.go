@@ -35,12 +35,12 @@ func (w *watch) unanswered(end rules.End, by rules.Side, f func(r *request, wait
 // oneResponse judges that requests and responses of the agent pair up.
 func oneResponse() *rule {
 	r := ofAgent("ONE-RESPONSE", "Each request is answered once, under the id it came with, type included.")
-	twice := r.fail("twice", "a request was answered twice", "RPC-005")
-	unknown := r.fail("unknown-id", "a response answers no request", "RPC-004", "RPC-005")
-	idType := r.fail("id-type", "a response has its request's id with another JSON type", "RPC-004")
-	missing := r.fail("unanswered", "a request was never answered", "RPC-005", "PROMPT-003", "EXT-003")
-	nullID := r.lint("null-id", "a request of the agent has the id null", "RPC-007")
-	reused := r.warn("id-in-use", "two open requests of the agent have the same id", "RPC-008")
+	twice := r.Fail("twice", "a request was answered twice", "RPC-005")
+	unknown := r.Fail("unknown-id", "a response answers no request", "RPC-004", "RPC-005")
+	idType := r.Fail("id-type", "a response has its request's id with another JSON type", "RPC-004")
+	missing := r.Fail("unanswered", "a request was never answered", "RPC-005", "PROMPT-003", "EXT-003")
+	nullID := r.Lint("null-id", "a request of the agent has the id null", "RPC-007")
+	reused := r.Warn("id-in-use", "two open requests of the agent have the same id", "RPC-008")
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			w.Saw(twice, unknown, idType, missing)
@@ -141,7 +141,7 @@ func otherType(id wire.ID) wire.ID {
 // notifySilent judges that notifications are never answered.
 func notifySilent() *rule {
 	r := ofAgent("NOTIFY-SILENT", "Notifications are never answered, not even with an error.")
-	answeredNotice := r.fail("answered",
+	answeredNotice := r.Fail("answered",
 		"a response has no id, or the id null, and neither an unreadable line nor a parse error explains it", "RPC-006",
 		"CANCEL-005", "EXT-005", "RCANCEL-002", "RCANCEL-007")
 	return r.watching(func(w *watch) {
@@ -198,9 +198,9 @@ func rcancelOwn() *rule {
 	r := ofAgent("RCANCEL-OWN",
 		"$/cancel_request names an open request of its sender, and that request is answered with a result or with code "+
 			"-32800.")
-	foreign := r.fail("not-own", "the agent takes back a request it never made", "RCANCEL-010", "RCANCEL-001")
-	done := r.lint("already-answered", "the agent takes back a request although it has read the answer", "RCANCEL-001")
-	code := r.lint("error-code", "a request that was taken back failed with another code than -32800", "RCANCEL-003")
+	foreign := r.Fail("not-own", "the agent takes back a request it never made", "RCANCEL-010", "RCANCEL-001")
+	done := r.Lint("already-answered", "the agent takes back a request although it has read the answer", "RCANCEL-001")
+	code := r.Lint("error-code", "a request that was taken back failed with another code than -32800", "RCANCEL-003")
 	return r.watching(func(w *watch) {
 		// made has the agent's requests, with the Seq of their latest answer, and
 		// taken the latest frame of the editor that the agent is known to have

@@ -11,8 +11,8 @@ import (
 func sessionKnownFirst() *rule {
 	r := ofAgent("SESSION-KNOWN-FIRST",
 		"No message names a session before the response that creates it, or the request that loads it.")
-	early := r.lint("early", "a message names a session before the response that creates it", "SESSION-022")
-	unknown := r.fail("unknown", "a message names a session that was never created or loaded", "SESSION-020", "LOAD-012")
+	early := r.Lint("early", "a message names a session before the response that creates it", "SESSION-022")
+	unknown := r.Fail("unknown", "a message names a session that was never created or loaded", "SESSION-020", "LOAD-012")
 	return r.watching(func(w *watch) {
 		type first struct {
 			seq, count int
@@ -72,8 +72,8 @@ func count(n int, what string) string {
 // closeSettles judges what comes from a closed session.
 func closeSettles() *rule {
 	r := ofAgent("CLOSE-SETTLES", "A closed session is silent and has given back its terminals.")
-	speaks := r.lint("not-silent", "a message names a session after it was closed", "CLOSE-006")
-	terminals := r.warn("terminals", "a terminal of a session was not released when it was closed", "CLOSE-003")
+	speaks := r.Lint("not-silent", "a message names a session after it was closed", "CLOSE-006")
+	terminals := r.Warn("terminals", "a terminal of a session was not released when it was closed", "CLOSE-003")
 	return r.watching(func(w *watch) {
 		speak := func(ev *event) {
 			s := ev.session
@@ -112,7 +112,7 @@ func closeSettles() *rule {
 // deleteGone judges that a deleted session leaves the list.
 func deleteGone() *rule {
 	r := ofAgent("DELETE-GONE", "A deleted session is not in later lists.")
-	listed := r.fail("listed", "a list holds a session that was deleted before", "DELETE-003")
+	listed := r.Fail("listed", "a list holds a session that was deleted before", "DELETE-003")
 	return r.watching(func(w *watch) {
 		deleted := map[string]int{}
 		w.on(func(ev *event) {

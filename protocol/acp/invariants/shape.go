@@ -124,7 +124,7 @@ func shapeSubjects() []shapeSubject {
 func shape() *rule {
 	r := ofAgent("SHAPE", "Each message has the shape that the schema gives to its method.")
 	for _, s := range shapeSubjects() {
-		r.fail(s.id, s.says, strings.Fields(s.requirements)...)
+		r.Fail(s.id, s.says, strings.Fields(s.requirements)...)
 	}
 	r.Points[shapeStyle].Class = rules.Lint
 	r.Versions = []int{1}

@@ -10,15 +10,15 @@ import (
 // stdoutClean judges each line of the agent's standard output.
 func stdoutClean() *rule {
 	r := ofAgent("STDOUT-CLEAN", "Standard output holds nothing but protocol messages, one to a line.")
-	noise := r.fail("noise", "a line is no message but other text", "STDIO-001", "STDIO-011")
-	cut := r.fail("broken-json", "a line is no complete JSON text", "STDIO-003", "STDIO-001", "STDIO-011")
-	encoding := r.fail("encoding", "a line is not valid UTF-8, or begins with a byte order mark", "STDIO-004")
-	batch := r.fail("batch", "a line is a batch, which version 1 does not have", "STDIO-001", "STDIO-006")
-	version := r.fail("jsonrpc", `a message has no "jsonrpc": "2.0"`, "RPC-001")
-	frame := r.fail("no-message",
+	noise := r.Fail("noise", "a line is no message but other text", "STDIO-001", "STDIO-011")
+	cut := r.Fail("broken-json", "a line is no complete JSON text", "STDIO-003", "STDIO-001", "STDIO-011")
+	encoding := r.Fail("encoding", "a line is not valid UTF-8, or begins with a byte order mark", "STDIO-004")
+	batch := r.Fail("batch", "a line is a batch, which version 1 does not have", "STDIO-001", "STDIO-006")
+	version := r.Fail("jsonrpc", `a message has no "jsonrpc": "2.0"`, "RPC-001")
+	frame := r.Fail("no-message",
 		"a JSON object is neither a request nor a notification nor a response", "STDIO-001", "RPC-007")
-	empty := r.lint("empty-line", "a line is empty", "STDIO-003")
-	tooLong := r.inconclusive("too-long", "a line is longer than this tool reads", "STDIO-010")
+	empty := r.Lint("empty-line", "a line is empty", "STDIO-003")
+	tooLong := r.Inconclusive("too-long", "a line is longer than this tool reads", "STDIO-010")
 	return r.watching(func(w *watch) {
 		sound := func(*event) {
 			for _, p := range []int{noise, cut, encoding, version, frame, batch} {
@@ -90,9 +90,9 @@ func (ev *event) phase() string {
 func errForm() *rule {
 	r := ofAgent("ERR-FORM",
 		"A response has a result or an error, and an error has an integer code and a message of one line.")
-	either := r.fail("result-xor-error", "a response has both a result and an error, or neither", "RPC-002")
-	members := r.fail("members", "an error lacks an integer code or a string message", "RPC-003")
-	sentence := r.lint("message", "an error message is not one short line", "RPC-016")
+	either := r.Fail("result-xor-error", "a response has both a result and an error, or neither", "RPC-002")
+	members := r.Fail("members", "an error lacks an integer code or a string message", "RPC-003")
+	sentence := r.Lint("message", "an error message is not one short line", "RPC-016")
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			if ev.body.Get("jsonrpc").Is("2.0") && isAnswer(ev.body) &&

@@ -9,13 +9,13 @@ import (
 // termLife judges the life of the editor's terminals.
 func termLife() *rule {
 	r := ofAgent("TERM-LIFE", "A terminal is created, used under its own session, released once, and not used after that.")
-	unknown := r.fail("unknown", "a terminal was used that was never created", "TERM-007")
-	foreign := r.fail("other-session", "a terminal was used under another session", "TERM-007")
-	after := r.fail("after-release", "a terminal was used after its release", "TERM-006")
-	twice := r.fail("released-twice", "a terminal was released twice", "TERM-006")
-	leaked := r.fail("not-released", "a terminal was never released", "TERM-004")
-	killed := r.fail("killed-not-released", "a terminal was killed but never released", "TERM-005", "TERM-004")
-	turnEnd := r.lint("open-at-turn-end", "a terminal was not released when its turn ended", "TERM-008")
+	unknown := r.Fail("unknown", "a terminal was used that was never created", "TERM-007")
+	foreign := r.Fail("other-session", "a terminal was used under another session", "TERM-007")
+	after := r.Fail("after-release", "a terminal was used after its release", "TERM-006")
+	twice := r.Fail("released-twice", "a terminal was released twice", "TERM-006")
+	leaked := r.Fail("not-released", "a terminal was never released", "TERM-004")
+	killed := r.Fail("killed-not-released", "a terminal was killed but never released", "TERM-005", "TERM-004")
+	turnEnd := r.Lint("open-at-turn-end", "a terminal was not released when its turn ended", "TERM-008")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
@@ -90,9 +90,9 @@ func termLife() *rule {
 // terminalRef judges terminals that tool calls show.
 func terminalRef() *rule {
 	r := ofAgent("TERMINAL-REF", "A tool call shows only terminals that exist, of its own session, and not yet released.")
-	unknown := r.fail("unknown", "a tool call shows a terminal that was never created", "TOOL-018")
-	released := r.fail("released", "a tool call shows a terminal only after its release", "TOOL-018")
-	foreign := r.fail("other-session", "a tool call shows a terminal of another session", "TOOL-018")
+	unknown := r.Fail("unknown", "a tool call shows a terminal that was never created", "TOOL-018")
+	released := r.Fail("released", "a tool call shows a terminal only after its release", "TOOL-018")
+	foreign := r.Fail("other-session", "a tool call shows a terminal of another session", "TOOL-018")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {

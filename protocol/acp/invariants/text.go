@@ -11,8 +11,8 @@ import (
 // textWhole judges that text arrives as it was said.
 func textWhole() *rule {
 	r := ofAgent("TEXT-WHOLE", "Text is streamed whole and once.")
-	broken := r.lint("replacement-character", "text holds a replacement character that nobody sent", "STDIO-004")
-	repeated := r.lint("repeated", "a chunk repeats all the text of its message so far", "MSG-008")
+	broken := r.Lint("replacement-character", "text holds a replacement character that nobody sent", "STDIO-004")
+	repeated := r.Lint("repeated", "a chunk repeats all the text of its message so far", "MSG-008")
 	const longEnough = 40 // bytes that do not repeat by chance
 	return r.watching(func(w *watch) {
 		const replacement = "\uFFFD"
@@ -71,7 +71,7 @@ func textWhole() *rule {
 // contentData judges data inside content blocks.
 func contentData() *rule {
 	r := ofAgent("CONTENT-DATA", "Images, audio and blobs are base64 without a prefix.")
-	encoding := r.warn("base64", "data is not base64, or has a data: prefix", "CONTENT-002")
+	encoding := r.Warn("base64", "data is not base64, or has a data: prefix", "CONTENT-002")
 	return r.watching(func(w *watch) {
 		block := func(ev *event, b wire.Value) {
 			data := b.Get("data")

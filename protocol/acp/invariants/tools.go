@@ -9,11 +9,11 @@ import (
 // Only the end of the transcript shows whether one went on in the background.
 func toolClosed() *rule {
 	r := ofAgent("TOOL-CLOSED", "No tool call of a turn is unfinished when the turn ends.")
-	open := r.warn("open-at-end-turn",
+	open := r.Warn("open-at-end-turn",
 		"a tool call was unfinished when its turn ended with end_turn", "PROMPT-013", "TOOL-011")
-	otherEnd := r.lint("open-at-other-end",
+	otherEnd := r.Lint("open-at-other-end",
 		"a tool call was unfinished when its turn ended in another way", "CANCEL-013", "TOOL-011")
-	background := r.info("background", "a tool call went on after its turn", "PROMPT-013")
+	background := r.Info("background", "a tool call went on after its turn", "PROMPT-013")
 	const candidates = 1 << 12
 	return r.watching(func(w *watch) {
 		type left struct {
@@ -66,12 +66,12 @@ func toolClosed() *rule {
 // toolAnnounced judges that a tool call is announced before it is spoken of.
 func toolAnnounced() *rule {
 	r := ofAgent("TOOL-ANNOUNCED", "A tool_call announces a tool call before anything else names it.")
-	unknown := r.warn("unannounced", "a tool_call_update names a tool call that was never announced", "TOOL-006")
-	onlyAsked := r.lint("only-in-permission",
+	unknown := r.Warn("unannounced", "a tool_call_update names a tool call that was never announced", "TOOL-006")
+	onlyAsked := r.Lint("only-in-permission",
 		"a tool_call_update names a tool call that only a permission request has announced", "TOOL-006", "PERM-014")
-	permissionFirst := r.lint("permission-first",
+	permissionFirst := r.Lint("permission-first",
 		"a permission request names a tool call that was not announced", "PERM-014")
-	elicitation := r.lint("elicitation-first", "an elicitation names a tool call that was not announced", "ELICIT-004")
+	elicitation := r.Lint("elicitation-first", "an elicitation names a tool call that was not announced", "ELICIT-004")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		// A resumed session may go on with calls of an earlier process,
@@ -120,8 +120,8 @@ func toolAnnounced() *rule {
 // toolResend judges that an id stands for one tool call.
 func toolResend() *rule {
 	r := ofAgent("TOOL-RESEND", "There is one tool_call for each tool call id.")
-	running := r.lint("running", "a second tool_call names a tool call that still runs", "TOOL-003")
-	ended := r.warn("ended", "a second tool_call names a tool call that had ended, or is of another turn", "TOOL-003")
+	running := r.Lint("running", "a second tool_call names a tool call that still runs", "TOOL-003")
+	ended := r.Warn("ended", "a second tool_call names a tool call that had ended, or is of another turn", "TOOL-003")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
@@ -155,8 +155,8 @@ func ending(s status) string { return pick(s == failed, "failed", "completed") }
 func statusForward() *rule {
 	r := ofAgent("STATUS-FORWARD",
 		"The status of a tool call goes from pending over in_progress to completed or failed, and never back.")
-	back := r.warn("back", "the status of a tool call went back, or changed after it was final", "TOOL-009")
-	skipped := r.lint("no-in-progress", "a tool call was completed without having been in progress", "TOOL-010")
+	back := r.Warn("back", "the status of a tool call went back, or changed after it was final", "TOOL-009")
+	skipped := r.Lint("no-in-progress", "a tool call was completed without having been in progress", "TOOL-010")
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
 			t, next := ev.tool, readStatus(ev.update.Get("status"))

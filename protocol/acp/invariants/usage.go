@@ -6,9 +6,9 @@ import "github.com/acp-test/acp-test/wire"
 func usageSane() *rule {
 	r := ofAgent("USAGE-SANE",
 		"Usage fits into the context size, the cost never shrinks, and its currency is an ISO 4217 code.")
-	currency := r.fail("currency", "the currency is no three-letter code", "USAGE-003")
-	window := r.lint("size", "the context size is 0, or less than what is used", "USAGE-004")
-	cost := r.lint("cost", "the cost of a session shrank or changed its currency", "USAGE-005")
+	currency := r.Fail("currency", "the currency is no three-letter code", "USAGE-003")
+	window := r.Lint("size", "the context size is 0, or less than what is used", "USAGE-004")
+	cost := r.Lint("cost", "the cost of a session shrank or changed its currency", "USAGE-005")
 	return r.watching(func(w *watch) {
 		type price struct {
 			amount   float64

@@ -13,8 +13,8 @@ type pair struct{ twice, none int }
 
 func (r *rule) pairs(name string, twice, none []string) pair {
 	return pair{
-		r.fail("twice", "a "+name+" is opened that is open", twice...),
-		r.fail("not-open", "a "+name+" is continued or closed that is not open", none...),
+		r.Fail("twice", "a "+name+" is opened that is open", twice...),
+		r.Fail("not-open", "a "+name+" is continued or closed that is not open", none...),
 	}
 }
 
@@ -43,9 +43,9 @@ func (p pair) judge(w *watch, s *stream, ev *event, f family, v verb) {
 func textPair() *rule {
 	r := newRule("TEXT-PAIR", "A message is opened, continued and closed, each by its id.")
 	p := r.pairs("message", []string{"TXT-001"}, []string{"TXT-002"})
-	changed := r.fail("changed", "a message is opened again with another role, name or owner", "TXT-003")
-	empty := r.lint("empty", "a piece of text is empty", "TXT-007")
-	widget := r.lint("activity", "a message has the id of an activity", "TXT-006")
+	changed := r.Fail("changed", "a message is opened again with another role, name or owner", "TXT-003")
+	empty := r.Lint("empty", "a piece of text is empty", "TXT-007")
+	widget := r.Lint("activity", "a message has the id of an activity", "TXT-006")
 	r.see = func(w *watch, s *stream, ev *event) {
 		f, v := means(ev.kind)
 		if f != text || v == other {
@@ -83,9 +83,9 @@ func textPair() *rule {
 func toolPair() *rule {
 	r := newRule("TOOL-PAIR", "A tool call is opened, continued and closed, each by its id.")
 	p := r.pairs("tool call", []string{"TOOL-001"}, []string{"TOOL-001", "TOOL-012"})
-	changed := r.fail("changed", "a tool call is opened again with another name", "TOOL-001")
-	owner := r.fail("owner", "a tool call has another owner than its message", "TOOL-002")
-	parent := r.lint("parent", "a tool call is of a message that was not seen", "TOOL-002")
+	changed := r.Fail("changed", "a tool call is opened again with another name", "TOOL-001")
+	owner := r.Fail("owner", "a tool call has another owner than its message", "TOOL-002")
+	parent := r.Lint("parent", "a tool call is of a message that was not seen", "TOOL-002")
 	r.see = func(w *watch, s *stream, ev *event) {
 		f, v := means(ev.kind)
 		if f != tool || v == other || v == chunks {
@@ -120,11 +120,11 @@ func toolPair() *rule {
 // toolResult judges results of tools.
 func toolResult() *rule {
 	r := newRule("TOOL-RESULT", "A result is a message of its own, for a call of the agent's own tools.")
-	orphan := r.warn("orphan", "a result is for no call of the thread", "TOOL-004")
-	id := r.fail("id", "a result has the id of another message", "TOOL-005")
-	front := r.fail("front-end", "the agent answers a call of the front end's tool", "TOOL-006")
-	twice := r.warn("twice", "a call is answered twice in a run", "TOOL-005")
-	early := r.warn("early", "a result comes before the end of its call", "TOOL-012")
+	orphan := r.Warn("orphan", "a result is for no call of the thread", "TOOL-004")
+	id := r.Fail("id", "a result has the id of another message", "TOOL-005")
+	front := r.Fail("front-end", "the agent answers a call of the front end's tool", "TOOL-006")
+	twice := r.Warn("twice", "a call is answered twice in a run", "TOOL-005")
+	early := r.Warn("early", "a result comes before the end of its call", "TOOL-012")
 	r.see = func(w *watch, s *stream, ev *event) {
 		if ev.kind != "TOOL_CALL_RESULT" {
 			return
@@ -155,10 +155,10 @@ func toolResult() *rule {
 // pendingCalls judges what the end of a run says of calls without a result.
 func pendingCalls() *rule {
 	r := newRule("PENDING", "A run that called a tool of the front end is a success, with that call pending.")
-	list := r.fail("list", "pendingToolCallIds is not the list of the calls without a result", "TOOL-007")
-	waits := r.fail("interrupted", "a run that called a tool of the front end is interrupted for nothing else", "TOOL-006")
-	none := r.lint("no-list", "calls are pending, and are not named", "TOOL-007")
-	silent := r.lint("unanswered", "a tool of the agent has no result in the stream", "TOOL-008")
+	list := r.Fail("list", "pendingToolCallIds is not the list of the calls without a result", "TOOL-007")
+	waits := r.Fail("interrupted", "a run that called a tool of the front end is interrupted for nothing else", "TOOL-006")
+	none := r.Lint("no-list", "calls are pending, and are not named", "TOOL-007")
+	silent := r.Lint("unanswered", "a tool of the agent has no result in the stream", "TOOL-008")
 	r.see = func(w *watch, s *stream, ev *event) {
 		if ev.kind != "RUN_FINISHED" || s.phase != active {
 			return
@@ -220,10 +220,10 @@ func asksOther(v wire.Value, calls []string) bool {
 // chunkForm judges the short form of streamed items.
 func chunkForm() *rule {
 	r := newRule("CHUNK-FORM", "A chunk opens an item with all it needs, or continues the one it can mean.")
-	first := r.fail("first", "the first chunk of an item lacks its id or its name", "CHK-001")
-	conflict := r.fail("conflict", "a later chunk contradicts the first", "CHK-002")
-	mixed := r.fail("mixed", "an item comes in both forms", "CHK-003")
-	many := r.fail("ambiguous", "a chunk without an id may continue several items", "CHK-004")
+	first := r.Fail("first", "the first chunk of an item lacks its id or its name", "CHK-001")
+	conflict := r.Fail("conflict", "a later chunk contradicts the first", "CHK-002")
+	mixed := r.Fail("mixed", "an item comes in both forms", "CHK-003")
+	many := r.Fail("ambiguous", "a chunk without an id may continue several items", "CHK-004")
 	r.see = func(w *watch, s *stream, ev *event) {
 		f, v := means(ev.kind)
 		if v == other {
@@ -284,9 +284,9 @@ func conflicts(f family, i *item, ev *event) (names []string) {
 // reasoningPair judges reasoning.
 func reasoningPair() *rule {
 	r := newRule("REASONING-PAIR", "Spans and messages of reasoning are opened, continued and closed, each by its id.")
-	twice := r.fail("twice", "what is open is opened", "RSN-001")
-	none := r.fail("not-open", "what is not open is continued or closed", "RSN-001")
-	entity := r.warn("entity", "an encrypted value is of something that nobody knows", "RSN-002")
+	twice := r.Fail("twice", "what is open is opened", "RSN-001")
+	none := r.Fail("not-open", "what is not open is continued or closed", "RSN-001")
+	entity := r.Warn("entity", "an encrypted value is of something that nobody knows", "RSN-002")
 	r.see = func(w *watch, s *stream, ev *event) {
 		if ev.kind == "REASONING_ENCRYPTED_VALUE" {
 			id := ev.v.Get("entityId").Str()
@@ -306,12 +306,12 @@ func reasoningPair() *rule {
 // subagents judges invocations of subagents, and who owns what.
 func subagents() *rule {
 	r := newRule("SUBAGENT", "A subagent is announced once, before its events, and what it opened is its own.")
-	late := r.fail("late", "an invocation is announced after its first event", "SUB-001")
-	twice := r.fail("twice", "an invocation is announced twice", "SUB-001")
-	unknown := r.fail("unknown", "an invocation ends that was not announced, or has ended", "SUB-001")
-	owner := r.fail("owner", "what continues an item has another owner", "SUB-002")
-	parent := r.fail("parent", "the parent of an invocation was not announced", "SUB-003")
-	suspended := r.warn("suspended", "an invocation is suspended in a run that is not interrupted", "SUB-004")
+	late := r.Fail("late", "an invocation is announced after its first event", "SUB-001")
+	twice := r.Fail("twice", "an invocation is announced twice", "SUB-001")
+	unknown := r.Fail("unknown", "an invocation ends that was not announced, or has ended", "SUB-001")
+	owner := r.Fail("owner", "what continues an item has another owner", "SUB-002")
+	parent := r.Fail("parent", "the parent of an invocation was not announced", "SUB-003")
+	suspended := r.Warn("suspended", "an invocation is suspended in a run that is not interrupted", "SUB-004")
 	r.see = func(w *watch, s *stream, ev *event) {
 		a := s.agents[ev.owner]
 		switch ev.kind {
@@ -360,7 +360,7 @@ func subagents() *rule {
 // apart judges that streams that run at the same time do not mix.
 func apart() *rule {
 	r := newRule("APART", "What one thread's stream has opened is not continued in another's.")
-	mixed := r.fail("mixed", "an event is for an item of another thread", "RUN-016")
+	mixed := r.Fail("mixed", "an event is for an item of another thread", "RUN-016")
 	r.see = func(w *watch, s *stream, ev *event) {
 		f, v := means(ev.kind)
 		if v == other || ev.id == "" || len(s.others) < 2 {

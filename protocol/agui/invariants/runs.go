@@ -14,11 +14,11 @@ import (
 // sseForm judges how events are framed.
 func sseForm() *rule {
 	r := newRule("SSE-FORM", "A run is answered by a stream of server-sent events, each with one event as its data.")
-	kind := r.fail("type", "the status is 200 and the content type another", "HTTP-001")
-	returns := r.fail("carriage-returns", "lines end with a carriage return", "HTTP-003")
-	junk := r.fail("data", "the data is no event", "HTTP-002")
-	open := r.warn("unterminated", "no empty line ends the last event", "HTTP-004")
-	mark := r.lint("mark", "the stream begins with a byte order mark", "HTTP-004")
+	kind := r.Fail("type", "the status is 200 and the content type another", "HTTP-001")
+	returns := r.Fail("carriage-returns", "lines end with a carriage return", "HTTP-003")
+	junk := r.Fail("data", "the data is no event", "HTTP-002")
+	open := r.Warn("unterminated", "no empty line ends the last event", "HTTP-004")
+	mark := r.Lint("mark", "the stream begins with a byte order mark", "HTTP-004")
 	r.see = func(w *watch, _ *stream, ev *event) {
 		switch ev.Kind {
 		case transcript.Notification:
@@ -58,14 +58,14 @@ func sseForm() *rule {
 // runFrame judges where runs begin and end.
 func runFrame() *rule {
 	r := newRule("RUN-FRAME", "A stream is runs, one after the other, each from RUN_STARTED to one end.")
-	first := r.fail("first", "another event comes before RUN_STARTED", "RUN-001")
-	nested := r.fail("nested", "a run starts within a run", "RUN-005")
-	after := r.fail("after-finished", "an event comes after RUN_FINISHED", "RUN-003", "RUN-009")
-	afterError := r.fail("after-error", "an event comes after RUN_ERROR", "RUN-004", "RUN-009")
-	late := r.lint("late-error", "RUN_ERROR comes after RUN_FINISHED", "RUN-009")
-	truncated := r.fail("truncated", "the stream ends without the end of its run", "RUN-002")
-	cut := r.fail("cut", "the connection breaks within a run", "HTTP-007", "RUN-002")
-	left := r.fail("left-open", "the body is not closed after the end of the run", "HTTP-005")
+	first := r.Fail("first", "another event comes before RUN_STARTED", "RUN-001")
+	nested := r.Fail("nested", "a run starts within a run", "RUN-005")
+	after := r.Fail("after-finished", "an event comes after RUN_FINISHED", "RUN-003", "RUN-009")
+	afterError := r.Fail("after-error", "an event comes after RUN_ERROR", "RUN-004", "RUN-009")
+	late := r.Lint("late-error", "RUN_ERROR comes after RUN_FINISHED", "RUN-009")
+	truncated := r.Fail("truncated", "the stream ends without the end of its run", "RUN-002")
+	cut := r.Fail("cut", "the connection breaks within a run", "HTTP-007", "RUN-002")
+	left := r.Fail("left-open", "the body is not closed after the end of the run", "HTTP-005")
 	r.see = func(w *watch, s *stream, ev *event) {
 		if isEnd(ev) {
 			endOf(w, s, ev, truncated, cut, left)
@@ -118,9 +118,9 @@ func endOf(w *watch, s *stream, ev *event, truncated, cut, left int) {
 // runID judges the ids of runs.
 func runID() *rule {
 	r := newRule("RUN-ID", "A run bears the ids of the input, at its beginning and at its end.")
-	other := r.fail("thread", "threadId is not that of the input", "RUN-006")
-	run := r.fail("run", "runId of the requested run is not that of the input", "RUN-006")
-	agree := r.fail("disagree", "RUN_FINISHED names another run than RUN_STARTED", "RUN-006")
+	other := r.Fail("thread", "threadId is not that of the input", "RUN-006")
+	run := r.Fail("run", "runId of the requested run is not that of the input", "RUN-006")
+	agree := r.Fail("disagree", "RUN_FINISHED names another run than RUN_STARTED", "RUN-006")
 	r.see = func(w *watch, s *stream, ev *event) {
 		if ev.kind != "RUN_STARTED" && ev.kind != "RUN_FINISHED" {
 			return
@@ -159,10 +159,10 @@ func runClosed() *rule {
 	r := newRule("RUN-CLOSED", "All that a run opened is closed before RUN_FINISHED.")
 	var points [families]int
 	for f, name := range called {
-		points[f] = r.fail(strings.ReplaceAll(name, " ", "-"), "a "+name+" is open at RUN_FINISHED", "RUN-007")
+		points[f] = r.Fail(strings.ReplaceAll(name, " ", "-"), "a "+name+" is open at RUN_FINISHED", "RUN-007")
 	}
-	step := r.fail("step", "a step is open at RUN_FINISHED", "RUN-007")
-	sub := r.fail("subagent", "a subagent is active at RUN_FINISHED", "RUN-007", "SUB-001")
+	step := r.Fail("step", "a step is open at RUN_FINISHED", "RUN-007")
+	sub := r.Fail("subagent", "a subagent is active at RUN_FINISHED", "RUN-007", "SUB-001")
 	r.see = func(w *watch, s *stream, ev *event) {
 		if ev.kind != "RUN_FINISHED" || s.phase != active {
 			return
@@ -189,8 +189,8 @@ func runClosed() *rule {
 // stepPair judges steps.
 func stepPair() *rule {
 	r := newRule("STEP-PAIR", "A step is started while its name is free, and finished by who started it.")
-	twice := r.fail("twice", "a step is started whose name is open", "STEP-001")
-	none := r.fail("not-open", "a step is finished that is not open", "STEP-001")
+	twice := r.Fail("twice", "a step is started whose name is open", "STEP-001")
+	none := r.Fail("not-open", "a step is finished that is not open", "STEP-001")
 	r.see = func(w *watch, s *stream, ev *event) {
 		name := ev.v.Get("stepName").Str()
 		at := s.steps[[2]string{ev.owner, name}]
@@ -211,9 +211,9 @@ func stepPair() *rule {
 // interrupts judges the interrupts at the end of a run.
 func interrupts() *rule {
 	r := newRule("INTERRUPT", "A run that waits for answers names each interrupt by an id of its own.")
-	none := r.fail("none", "the outcome is interrupt, and there is no interrupt", "INT-001")
-	twice := r.fail("twice", "two interrupts have the same id", "INT-001")
-	call := r.warn("call", "an interrupt names a tool call that was not made", "INT-002")
+	none := r.Fail("none", "the outcome is interrupt, and there is no interrupt", "INT-001")
+	twice := r.Fail("twice", "two interrupts have the same id", "INT-001")
+	call := r.Warn("call", "an interrupt names a tool call that was not made", "INT-002")
 	r.see = func(w *watch, s *stream, ev *event) {
 		if ev.kind != "RUN_FINISHED" || !ev.v.Path("outcome.type").Is("interrupt") {
 			return
@@ -245,8 +245,8 @@ func interrupts() *rule {
 // usage judges the counts of tokens.
 func usage() *rule {
 	r := newRule("USAGE", "Counts of tokens are totals, or parts of them.")
-	parts := r.fail("parts", "a part is larger than what it is a part of", "RUN-013")
-	sum := r.fail("sum", "the total is not the sum", "RUN-013")
+	parts := r.Fail("parts", "a part is larger than what it is a part of", "RUN-013")
+	sum := r.Fail("sum", "the total is not the sum", "RUN-013")
 	r.see = func(w *watch, _ *stream, ev *event) {
 		for u := range ev.v.Get("usage").Items() {
 			count := func(name string) (n int64, ok bool) { return u.Get(name).Int() }
@@ -278,9 +278,9 @@ var (
 // private judges that what is the server's stays there.
 func private() *rule {
 	r := newRule("PRIVATE", "Errors and state show nothing that is the server's own.")
-	trace := r.lint("trace", "the text of an error has a stack trace", "RUN-014")
-	keys := r.warn("key", "an event has what looks like a key", "SEC-001")
-	own := r.lint("own", "the state has members that begin with an underscore", "SEC-001")
+	trace := r.Lint("trace", "the text of an error has a stack trace", "RUN-014")
+	keys := r.Warn("key", "an event has what looks like a key", "SEC-001")
+	own := r.Lint("own", "the state has members that begin with an underscore", "SEC-001")
 	r.see = func(w *watch, s *stream, ev *event) {
 		switch ev.kind {
 		case "RUN_ERROR":
@@ -307,7 +307,7 @@ func private() *rule {
 // clock judges the timestamps of events.
 func clock() *rule {
 	r := newRule("CLOCK", "Timestamps do not go back.")
-	back := r.lint("back", "a timestamp is before the one of an earlier event", "SHP-001")
+	back := r.Lint("back", "a timestamp is before the one of an earlier event", "SHP-001")
 	r.see = func(w *watch, s *stream, ev *event) {
 		if ts, ok := ev.v.Get("timestamp").Float(); ok && ev.kind != "" {
 			if w.Saw(back); ts < s.last {
@@ -321,8 +321,8 @@ func clock() *rule {
 // rawWeight judges what is sent beside the events.
 func rawWeight() *rule {
 	r := newRule("RAW-WEIGHT", "Raw events are few beside what is said, and wrap no event of the protocol.")
-	heavy := r.lint("heavy", "raw events are more than ten times what is said", "RAW-002")
-	typed := r.lint("typed", "RAW wraps an event of the protocol", "RAW-001")
+	heavy := r.Lint("heavy", "raw events are more than ten times what is said", "RAW-002")
+	typed := r.Lint("typed", "RAW wraps an event of the protocol", "RAW-001")
 	r.see = func(w *watch, s *stream, ev *event) {
 		if ev.kind == "RAW" {
 			if w.Saw(typed); knownType(ev.v.Path("event.type").Str()) {

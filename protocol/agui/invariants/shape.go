@@ -131,15 +131,15 @@ var tolerated = []string{"parentMessageId", "outcome", "rawEvent", "result", "ti
 // eventShape judges events by their schema.
 func eventShape() *rule {
 	r := newRule("EVENT-SHAPE", "An event has what its type needs, and nothing of another kind.")
-	lacks := r.fail("lacks", "an event lacks a member that it needs", "SHP-001")
-	kind := r.fail("kind", "a member is of another kind, or no value of its set", "SHP-001", "TXT-005", "RUN-008")
-	null := r.fail("null", "an optional member is null", "NULL-001")
-	oldNull := r.lint("null-0.x", "an optional member is null, in a stream that declares no version", "NULL-001")
-	unknown := r.fail("unknown", "a type of event is not of the protocol", "UNK-001")
-	oldUnknown := r.lint("unknown-0.x", "a type of event is not of the protocol, in a stream that declares no version",
+	lacks := r.Fail("lacks", "an event lacks a member that it needs", "SHP-001")
+	kind := r.Fail("kind", "a member is of another kind, or no value of its set", "SHP-001", "TXT-005", "RUN-008")
+	null := r.Fail("null", "an optional member is null", "NULL-001")
+	oldNull := r.Lint("null-0.x", "an optional member is null, in a stream that declares no version", "NULL-001")
+	unknown := r.Fail("unknown", "a type of event is not of the protocol", "UNK-001")
+	oldUnknown := r.Lint("unknown-0.x", "a type of event is not of the protocol, in a stream that declares no version",
 		"UNK-001")
-	retired := r.warn("retired", "a retired type of event is in a stream that declares a version", "UNK-001")
-	more := r.lint("more", "an event has a member that its type has not", "SHP-001")
+	retired := r.Warn("retired", "a retired type of event is in a stream that declares a version", "UNK-001")
+	more := r.Lint("more", "an event has a member that its type has not", "SHP-001")
 	r.see = func(w *watch, s *stream, ev *event) {
 		if ev.kind == "" {
 			return

@@ -49,9 +49,9 @@ func badEscape(pointer string) bool {
 // statePatch judges changes of the state.
 func statePatch() *rule {
 	r := newRule("STATE-PATCH", "A delta of the state is a JSON Patch, and applies to the state that the client has.")
-	form := r.fail("form", "a delta is no JSON Patch", "ST-002")
-	applies := r.fail("applies", "a delta does not apply to the state", "ST-003", "ST-006")
-	missing := r.fail("missing", "replace or remove is for a path that is not there", "ST-003")
+	form := r.Fail("form", "a delta is no JSON Patch", "ST-002")
+	applies := r.Fail("applies", "a delta does not apply to the state", "ST-003", "ST-006")
+	missing := r.Fail("missing", "replace or remove is for a path that is not there", "ST-003")
 	r.see = func(w *watch, s *stream, ev *event) {
 		if ev.kind != "STATE_DELTA" {
 			return
@@ -76,9 +76,9 @@ func statePatch() *rule {
 // activityPatch judges activities.
 func activityPatch() *rule {
 	r := newRule("ACTIVITY", "A delta of an activity comes after its snapshot, applies, and leaves an object.")
-	none := r.fail("no-snapshot", "a delta is for an activity without a snapshot", "ACT-001")
-	form := r.fail("applies", "a patch does not apply, or is none", "ACT-001")
-	object := r.fail("object", "a patch makes the content something else than an object", "ACT-001")
+	none := r.Fail("no-snapshot", "a delta is for an activity without a snapshot", "ACT-001")
+	form := r.Fail("applies", "a patch does not apply, or is none", "ACT-001")
+	object := r.Fail("object", "a patch makes the content something else than an object", "ACT-001")
 	r.see = func(w *watch, s *stream, ev *event) {
 		if ev.kind != "ACTIVITY_DELTA" {
 			return
@@ -115,11 +115,11 @@ func isObject(raw []byte) bool {
 // messagesWhole judges snapshots of the messages.
 func messagesWhole() *rule {
 	r := newRule("MESSAGES", "A snapshot of the messages is the whole of them, as they were streamed.")
-	lost := r.fail("lost", "a message of the input is not in the snapshot", "MSG-001")
-	differs := r.warn("differs", "a message of the snapshot is not what was streamed", "MSG-002")
-	hollow := r.lint("hollow", "the snapshot has an empty message of the assistant", "MSG-002")
-	orphan := r.warn("orphan", "a tool message answers no call before it", "MSG-004")
-	twice := r.warn("twice", "two messages of the snapshot have the same id", "MSG-002")
+	lost := r.Fail("lost", "a message of the input is not in the snapshot", "MSG-001")
+	differs := r.Warn("differs", "a message of the snapshot is not what was streamed", "MSG-002")
+	hollow := r.Lint("hollow", "the snapshot has an empty message of the assistant", "MSG-002")
+	orphan := r.Warn("orphan", "a tool message answers no call before it", "MSG-004")
+	twice := r.Warn("twice", "two messages of the snapshot have the same id", "MSG-002")
 	r.see = func(w *watch, s *stream, ev *event) {
 		if ev.kind != "MESSAGES_SNAPSHOT" {
 			return
@@ -161,8 +161,8 @@ func messagesWhole() *rule {
 // restated judges that what the client has is not streamed again.
 func restated() *rule {
 	r := newRule("RESTATED", "A message that the input has is not streamed again: it would say it twice.")
-	again := r.fail("again", "the text of a message of the input is streamed again under its id", "RUN-011")
-	call := r.fail("call", "a tool call of the input is streamed again under its id", "RUN-011")
+	again := r.Fail("again", "the text of a message of the input is streamed again under its id", "RUN-011")
+	call := r.Fail("call", "a tool call of the input is streamed again under its id", "RUN-011")
 	r.see = func(w *watch, s *stream, ev *event) {
 		f, v := means(ev.kind)
 		if v != closes || f != text && f != tool {

@@ -16,15 +16,15 @@ var firstOnly = []string{"tool_call", "plan", "current_mode_update"}
 // shape judges the form of messages.
 func shape() *rule {
 	r := newRule("V2-SHAPE", "Every message of the agent has the form of the schema.")
-	other := r.fail("broken", "a message breaks the schema", "SHAPE-001")
-	greet := r.fail("initialize", "the answer to initialize breaks the schema", "INIT-002")
-	prompt := r.fail("prompt", "the answer to a prompt breaks the schema", "PRM-001")
-	stop := r.fail("stop-reason", "the answer to a prompt has what that of version 1 has", "PRM-001")
-	update := r.fail("update", "an update breaks the schema", "UPD-001")
-	ask := r.fail("permission", "a permission request breaks the schema", "PER-001")
-	tag := r.fail("first-version", "an update is one of version 1", "UPD-002")
-	lossy := r.warn("lossy", "a value does not fit, and readers lose it", "SHAPE-001")
-	style := r.lint("unknown", "a message has what the schema does not know", "SHAPE-001")
+	other := r.Fail("broken", "a message breaks the schema", "SHAPE-001")
+	greet := r.Fail("initialize", "the answer to initialize breaks the schema", "INIT-002")
+	prompt := r.Fail("prompt", "the answer to a prompt breaks the schema", "PRM-001")
+	stop := r.Fail("stop-reason", "the answer to a prompt has what that of version 1 has", "PRM-001")
+	update := r.Fail("update", "an update breaks the schema", "UPD-001")
+	ask := r.Fail("permission", "a permission request breaks the schema", "PER-001")
+	tag := r.Fail("first-version", "an update is one of version 1", "UPD-002")
+	lossy := r.Warn("lossy", "a value does not fit, and readers lose it", "SHAPE-001")
+	style := r.Lint("unknown", "a message has what the schema does not know", "SHAPE-001")
 	r.see = func(w *watch, ev *event) {
 		if !ev.agent() || ev.Kind == transcript.Malformed {
 			return
@@ -71,9 +71,9 @@ func shape() *rule {
 // removed judges that the agent asks for nothing that version 2 has no more.
 func removed() *rule {
 	r := newRule("V2-REMOVED", "The agent asks the client for nothing that version 2 does not have.")
-	files := r.fail("files", "the agent asks for a file of the client", "RPC-004")
-	terminal := r.fail("terminal", "the agent asks for a terminal of the client", "RPC-004")
-	elicit := r.fail("elicitation", "the agent asks for an elicitation that the client did not advertise", "SHAPE-001")
+	files := r.Fail("files", "the agent asks for a file of the client", "RPC-004")
+	terminal := r.Fail("terminal", "the agent asks for a terminal of the client", "RPC-004")
+	elicit := r.Fail("elicitation", "the agent asks for an elicitation that the client did not advertise", "SHAPE-001")
 	r.see = func(w *watch, ev *event) {
 		if !ev.agent() || ev.Kind != transcript.Request {
 			return
@@ -97,8 +97,8 @@ func removed() *rule {
 // requestIDs judges the ids of the agent's requests.
 func requestIDs() *rule {
 	r := newRule("V2-IDS", "The ids of the agent's requests are not null, and not in use.")
-	null := r.fail("null", "a request has the id null", "RPC-002")
-	twice := r.fail("in-use", "the id is that of a request that is open", "RPC-002")
+	null := r.Fail("null", "a request has the id null", "RPC-002")
+	twice := r.Fail("in-use", "the id is that of a request that is open", "RPC-002")
 	r.see = func(w *watch, ev *event) {
 		if !ev.agent() || ev.Kind != transcript.Request {
 			return
@@ -117,8 +117,8 @@ func requestIDs() *rule {
 // commands judges the names of commands.
 func commands() *rule {
 	r := newRule("V2-COMMANDS", "The names of commands are words, and unique.")
-	word := r.fail("word", "a name has white space in it, or is empty", "CMD-001")
-	twice := r.fail("twice", "two commands have one name", "CMD-001")
+	word := r.Fail("word", "a name has white space in it, or is empty", "CMD-001")
+	twice := r.Fail("twice", "two commands have one name", "CMD-001")
 	r.see = func(w *watch, ev *event) {
 		list := ev.u.Get("availableCommands")
 		if ev.agent() && ev.Kind == transcript.Response {
@@ -143,9 +143,9 @@ func commands() *rule {
 // selects judges options that are chosen from a list.
 func selects() *rule {
 	r := newRule("V2-OPTIONS", "The value of a select is one of its values, and options and values are there once.")
-	value := r.fail("value", "the current value is not on offer", "CFG-002")
-	twice := r.fail("twice", "a value is there twice", "CFG-002")
-	id := r.fail("id", "two options have one id", "CFG-002")
+	value := r.Fail("value", "the current value is not on offer", "CFG-002")
+	twice := r.Fail("twice", "a value is there twice", "CFG-002")
+	id := r.Fail("id", "two options have one id", "CFG-002")
 	r.see = func(w *watch, ev *event) {
 		list := ev.u.Get("configOptions")
 		if ev.agent() && ev.Kind == transcript.Response {
@@ -190,7 +190,7 @@ func selects() *rule {
 // permissions judges what a user is asked.
 func permissions() *rule {
 	r := newRule("V2-PERMISSION", "The options of a permission request have ids of their own.")
-	twice := r.fail("twice", "two options have one id", "PER-001")
+	twice := r.Fail("twice", "two options have one id", "PER-001")
 	r.see = func(w *watch, ev *event) {
 		if !ev.agent() || ev.Kind != transcript.Request || ev.Method != "session/request_permission" {
 			return

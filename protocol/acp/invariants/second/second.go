@@ -66,36 +66,13 @@ func list() []*rule {
 // rule is one rule: see looks at an entry of a connection, with the state before it, and
 // ends, if it is set, at a session when the transcript ends.
 type rule struct {
-	rules.Rule
+	rules.Draft
 	see  func(w *watch, ev *event)
 	ends func(w *watch, s *session)
 }
 
-func newRule(id, sentence string) *rule { return &rule{Rule: rules.Rule{ID: id, Sentence: sentence}} }
-
-// fail, warn and lint add a point of that class, and return its index.
-func (r *rule) fail(id, says string, requirements ...string) int {
-	return r.point(id, rules.Fail, says, requirements)
-}
-
-func (r *rule) warn(id, says string, requirements ...string) int {
-	return r.point(id, rules.Warn, says, requirements)
-}
-
-func (r *rule) lint(id, says string, requirements ...string) int {
-	return r.point(id, rules.Lint, says, requirements)
-}
-
-func (r *rule) inconclusive(id, says string, requirements ...string) int {
-	return r.point(id, rules.Inconclusive, says, requirements)
-}
-
-func (r *rule) point(id string, c rules.Class, says string, requirements []string) int {
-	for i, id := range requirements {
-		requirements[i] = "V2-" + id
-	}
-	r.Points = append(r.Points, rules.Point{ID: id, Class: c, Requirements: requirements, Says: says})
-	return len(r.Points) - 1
+func newRule(id, sentence string) *rule {
+	return &rule{Draft: rules.Draft{Rule: rules.Rule{ID: id, Sentence: sentence}, Family: "V2-"}}
 }
 
 // watch is one rule that is on, in one transcript.

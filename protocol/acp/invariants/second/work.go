@@ -14,10 +14,10 @@ import (
 // greeting judges the answer to initialize.
 func greeting() *rule {
 	r := newRule("V2-GREETING", "initialize is answered with the highest version at or below the one asked for.")
-	higher := r.fail("higher", "the answer has a higher version than the one asked for", "INIT-001")
-	data := r.fail("no-data", "error -32022 does not say which versions there are", "INIT-001")
-	spoken := r.fail("refused", "a version was refused that the error says is spoken", "INIT-001")
-	terminal := r.fail("terminal-login", "a terminal login is offered to a client that cannot show one", "INIT-005")
+	higher := r.Fail("higher", "the answer has a higher version than the one asked for", "INIT-001")
+	data := r.Fail("no-data", "error -32022 does not say which versions there are", "INIT-001")
+	spoken := r.Fail("refused", "a version was refused that the error says is spoken", "INIT-001")
+	terminal := r.Fail("terminal-login", "a terminal login is offered to a client that cannot show one", "INIT-005")
 	r.see = func(w *watch, ev *event) {
 		if !ev.answers("initialize") || ev.asked == nil {
 			return
@@ -60,7 +60,7 @@ func greeting() *rule {
 // errorData judges errors about sessions.
 func errorData() *rule {
 	r := newRule("V2-ERROR", "An error about an unknown session names it.")
-	data := r.fail("no-session", "error -32002 has no data with the session", "RPC-005")
+	data := r.Fail("no-session", "error -32002 has no data with the session", "RPC-005")
 	r.see = func(w *watch, ev *event) {
 		if !ev.agent() || ev.Kind != transcript.Response || ev.asked == nil || ev.asked.session == nil {
 			return
@@ -79,10 +79,10 @@ func errorData() *rule {
 // states judges the states of a session.
 func states() *rule {
 	r := newRule("V2-STATES", "Work in the foreground is told by states: running, requires_action, idle.")
-	silent := r.fail("not-running", "the agent works for a prompt and has not said that it runs", "PRM-003")
-	reason := r.warn("no-reason", "the idle state that ends work has no stop reason", "PRM-004")
-	failure := r.warn("no-error", "the stop reason error has no error beside it", "ERR-001")
-	blocked := r.warn("still-waiting", "work goes on in the state requires_action", "STA-001")
+	silent := r.Fail("not-running", "the agent works for a prompt and has not said that it runs", "PRM-003")
+	reason := r.Warn("no-reason", "the idle state that ends work has no stop reason", "PRM-004")
+	failure := r.Warn("no-error", "the stop reason error has no error beside it", "ERR-001")
+	blocked := r.Warn("still-waiting", "work goes on in the state requires_action", "STA-001")
 	r.see = func(w *watch, ev *event) {
 		s := ev.session
 		if !ev.agent() || s == nil || ev.kind == "" || s.resume != nil {
@@ -137,12 +137,12 @@ func (s *session) running() *prompt {
 // cancels judges how work ends that was cancelled.
 func cancels() *rule {
 	r := newRule("V2-CANCEL", "Cancelled work ends with its last updates, and then idle with cancelled.")
-	other := r.inconclusive("other-reason", "the work ended with another reason, which may have crossed the cancel",
+	other := r.Inconclusive("other-reason", "the work ended with another reason, which may have crossed the cancel",
 		"CAN-001")
-	late := r.fail("late-update", "an update of a tool call of the cancelled work comes after idle with cancelled",
+	late := r.Fail("late-update", "an update of a tool call of the cancelled work comes after idle with cancelled",
 		"CAN-001")
-	queued := r.fail("inserted", "a prompt that the cancel ended becomes part of the conversation", "CAN-002")
-	code := r.warn("queued-code", "a prompt that the cancel ended has another error than -32800", "CAN-002")
+	queued := r.Fail("inserted", "a prompt that the cancel ended becomes part of the conversation", "CAN-002")
+	code := r.Warn("queued-code", "a prompt that the cancel ended has another error than -32800", "CAN-002")
 	r.see = func(w *watch, ev *event) {
 		s := ev.session
 		if !ev.agent() || s == nil {
@@ -184,8 +184,8 @@ func cancels() *rule {
 // echo judges that a prompt is shown as a message.
 func echo() *rule {
 	r := newRule("V2-ECHO", "A prompt is shown as a message with the id of its answer.")
-	missing := r.fail("missing", "the work of a prompt is over, and its message was not shown", "PRM-002")
-	twice := r.fail("same-id", "two prompts have one message id", "PRM-002")
+	missing := r.Fail("missing", "the work of a prompt is over, and its message was not shown", "PRM-002")
+	twice := r.Fail("same-id", "two prompts have one message id", "PRM-002")
 	ids := map[string]int{}
 	r.see = func(w *watch, ev *event) {
 		s := ev.session
@@ -221,11 +221,11 @@ func echo() *rule {
 // replays judges what comes with a resume.
 func replays() *rule {
 	r := newRule("V2-RESUME", "A resume replays the history if it was asked for, then tells the state, then is answered.")
-	silent := r.fail("not-silent", "a resume without replayFrom replays the history", "SES-003")
-	state := r.fail("no-state", "no state comes before the answer", "SES-003")
-	order := r.fail("history-after-state", "history comes after the state", "SES-004")
-	other := r.fail("other-ids", "a message of the history has an id that the live session did not show", "SES-004")
-	gone := r.fail("gone", "a message of the user is not in the history, under the id that it had", "SES-004")
+	silent := r.Fail("not-silent", "a resume without replayFrom replays the history", "SES-003")
+	state := r.Fail("no-state", "no state comes before the answer", "SES-003")
+	order := r.Fail("history-after-state", "history comes after the state", "SES-004")
+	other := r.Fail("other-ids", "a message of the history has an id that the live session did not show", "SES-004")
+	gone := r.Fail("gone", "a message of the user is not in the history, under the id that it had", "SES-004")
 	r.see = func(w *watch, ev *event) {
 		s := ev.session
 		if !ev.agent() || s == nil || s.resume == nil {
@@ -265,9 +265,9 @@ func replays() *rule {
 // closes judges what comes from sessions that are closed.
 func closes() *rule {
 	r := newRule("V2-CLOSE", "A closed session has ended its work and is silent.")
-	speaks := r.fail("not-silent", "an update or a request comes after the close was answered", "SES-006", "UPD-005")
-	working := r.fail("no-idle", "the close was answered while work was active, without idle", "SES-006")
-	unknown := r.fail("unknown", "an update names a session that was never opened", "UPD-005")
+	speaks := r.Fail("not-silent", "an update or a request comes after the close was answered", "SES-006", "UPD-005")
+	working := r.Fail("no-idle", "the close was answered while work was active, without idle", "SES-006")
+	unknown := r.Fail("unknown", "an update names a session that was never opened", "UPD-005")
 	r.see = func(w *watch, ev *event) {
 		s := ev.session
 		if !ev.agent() || s == nil {
@@ -295,9 +295,9 @@ func closes() *rule {
 // background judges the list of background work.
 func background() *rule {
 	r := newRule("V2-BACKGROUND", "Background work, once reported, is on every state, from its announcement to its end.")
-	left := r.fail("left-out", "a state has no list of background work, and one before had", "STA-002")
-	early := r.fail("not-announced", "an item is listed that was not announced", "STA-002")
-	removed := r.fail("not-ended", "an item is removed that has not ended", "STA-002")
+	left := r.Fail("left-out", "a state has no list of background work, and one before had", "STA-002")
+	early := r.Fail("not-announced", "an item is listed that was not announced", "STA-002")
+	removed := r.Fail("not-ended", "an item is removed that has not ended", "STA-002")
 	r.see = func(w *watch, ev *event) {
 		s := ev.session
 		if !ev.agent() || s == nil || ev.kind != "state_update" {
@@ -344,9 +344,9 @@ func (s *session) over(k string) bool { t := s.lookUp(k); return t == nil || t.e
 // terminals judges what the agent tells of its terminals.
 func terminals() *rule {
 	r := newRule("V2-TERMINAL", "A terminal has an id of its own, an absolute folder, and output in base64.")
-	base := r.fail("base64", "a piece of output is no base64 by itself", "UPD-004")
-	cwd := r.fail("cwd", "the folder of a terminal is not absolute", "UPD-004")
-	reused := r.fail("reused", "a terminal that has ended begins again", "UPD-004")
+	base := r.Fail("base64", "a piece of output is no base64 by itself", "UPD-004")
+	cwd := r.Fail("cwd", "the folder of a terminal is not absolute", "UPD-004")
+	reused := r.Fail("reused", "a terminal that has ended begins again", "UPD-004")
 	r.see = func(w *watch, ev *event) {
 		s := ev.session
 		if !ev.agent() || s == nil || ev.kind != "terminal_update" && ev.kind != "terminal_output_chunk" {
@@ -380,8 +380,8 @@ func absolute(p string) bool {
 // paths judges the paths of diffs and places.
 func paths() *rule {
 	r := newRule("V2-PATHS", "The paths of diffs and places are absolute.")
-	diff := r.fail("diff", "a path of a diff is not absolute", "UPD-006")
-	place := r.fail("place", "the path of a place is not absolute", "UPD-006")
+	diff := r.Fail("diff", "a path of a diff is not absolute", "UPD-006")
+	place := r.Fail("place", "the path of a place is not absolute", "UPD-006")
 	r.see = func(w *watch, ev *event) {
 		call := ev.u
 		if ev.agent() && ev.Method == "session/request_permission" && ev.Kind == transcript.Request {
@@ -420,7 +420,7 @@ func ofClient(id, sentence string) *rule {
 // clientLogin judges that a client logs in only where it can.
 func clientLogin() *rule {
 	r := ofClient("V2-CLIENT-LOGIN", "A client logs in and out only where the agent offers a method.")
-	none := r.fail("no-method", "auth/login or auth/logout is called, and the agent offers no method", "INIT-004")
+	none := r.Fail("no-method", "auth/login or auth/logout is called, and the agent offers no method", "INIT-004")
 	r.see = func(w *watch, ev *event) {
 		if ev.asks("auth/login") || ev.asks("auth/logout") {
 			w.Saw(none)
@@ -435,8 +435,8 @@ func clientLogin() *rule {
 // clientPermission judges how a client answers permission requests.
 func clientPermission() *rule {
 	r := ofClient("V2-CLIENT-PERMISSION", "A client chooses what was offered, and nothing for cancelled work.")
-	offered := r.fail("not-offered", "the option was not offered", "PER-001")
-	late := r.fail("after-cancel", "an option was chosen for work that was cancelled", "CAN-003")
+	offered := r.Fail("not-offered", "the option was not offered", "PER-001")
+	late := r.Fail("after-cancel", "an option was chosen for work that was cancelled", "CAN-003")
 	r.see = func(w *watch, ev *event) {
 		if !ev.editor() || ev.Kind != transcript.Response || ev.asked == nil ||
 			ev.asked.method != "session/request_permission" || !ev.result.Path("outcome.outcome").Is("selected") {
@@ -456,7 +456,7 @@ func clientPermission() *rule {
 // clientCancel judges that a client cancels only what it can.
 func clientCancel() *rule {
 	r := ofClient("V2-CLIENT-CANCEL", "A client cancels only a tool call or a terminal that can be cancelled.")
-	cannot := r.lint("over", "the item has ended, or was never announced", "CAN-004")
+	cannot := r.Lint("over", "the item has ended, or was never announced", "CAN-004")
 	r.see = func(w *watch, ev *event) {
 		s := ev.session
 		if s == nil || !ev.asks("tool_call/cancel") && !ev.asks("terminal/cancel") {
