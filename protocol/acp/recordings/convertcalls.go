@@ -1,0 +1,215 @@
+package recordings
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/internal/canary"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/serve"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// call makes the line for a request whose answer the line waits for.
+func (c *converter) call(e transcript.Entry) ([]byte, error) {
+	p := e.JSON().Get("params")
+	verb := strings.TrimPrefix(e.Method, "session/")
+	if e.Session == "" {
+		c.awaitAll()
+	}
+	c.awaitSeen(e.Session)
+	switch e.Method {
+	case "authenticate", "auth/login":
+		c.named(e, "authenticate %s", c.word(p.Get("methodId").Str()))
+	case "logout", "auth/logout":
+		c.named(e, "logout")
+	case "tool_call/cancel":
+		c.named(e, "cancel-tool %s %s", c.name(e.Session), script.Variable(c.ids["toolCallId "+p.Get("toolCallId").Str()]))
+	case "terminal/cancel":
+		c.named(e, "cancel-terminal %s %s", c.name(e.Session),
+			script.Variable(c.ids["terminalId "+p.Get("terminalId").Str()]))
+	case "session/list":
+		c.need("agent:sessionCapabilities.list")
+		var options []script.Word
+		for _, key := range []string{"cwd", "cursor"} {
+			if ref := c.cursors[e.Seq]; ref != "" && key == "cursor" {
+				options = append(options, script.Option(key, script.Variable(ref+".nextCursor")))
+			} else if value := p.Get(key).Str(); value != "" {
+				options = append(options, script.Option(key, c.word(value)))
+			}
+		}
+		c.named(e, "session list %s", options)
+	case "session/set_mode":
+		c.named(e, "set-mode %s %s", c.name(e.Session), c.word(p.Get("modeId").Str()))
+	case "session/set_config_option":
+		c.named(e, "set-option %s %s %s", c.name(e.Session), c.word(p.Get("configId").Str()), c.word(p.Get("value").Text()))
+	case "session/new":
+		return c.open(e, verb)
+	case "session/load", "session/resume":
+		if p.Path("replayFrom.type").Is("start") {
+			verb = "load"
+		}
+		c.need(map[string]string{"load": "agent:loadSession", "resume": "agent:sessionCapabilities.resume"}[verb])
+		c.tag("load")
+		return c.open(e, verb)
+	default:
+		c.need("agent:sessionCapabilities." + verb)
+		c.tag("close")
+		c.named(e, "session %s %s", verb, c.name(e.Session))
+	}
+	return e.Raw, nil
+}
+
+// open makes the line for session/new, load and resume.
+func (c *converter) open(e transcript.Entry, verb string) ([]byte, error) {
+	p := e.JSON().Get("params")
+	var options []script.Word
+	if cwd := p.Get("cwd").Str(); cwd != c.out.work {
+		rel, below := strings.CutPrefix(cwd, strings.TrimSuffix(c.out.work, "/")+"/")
+		if !below || rel != path.Clean(rel) || strings.HasPrefix(rel, "../") {
+			return nil, fmt.Errorf("#%d opens a session in %s, which is not below the first session's folder %s: a "+
+				"scenario has one workspace", e.Seq, cwd, c.out.work)
+		}
+		options = append(options, script.Option("cwd", c.word(rel)))
+	}
+	for d := range p.Get("additionalDirectories").Items() {
+		options = append(options, script.Option("add", c.word(d.Str())))
+	}
+	options = c.meta(e, options)
+	answer := c.answers[e.Seq]
+	session := e.Session
+	if verb == "new" {
+		session = answer.JSON().Path("result.sessionId").Str()
+	}
+	name := ""
+	if session == "" {
+		c.failed++
+		name = fmt.Sprintf("failed%d", c.failed)
+	} else {
+		name = c.name(session)
+		c.current = session
+	}
+	if !p.Get("mcpServers").Exists() {
+		c.leave("that the editor's #%d has no mcpServers: the scenario's has an empty list", e.Seq)
+	}
+	if answer.Seq == 0 {
+		options = append(options, script.Option("wait", "no"))
+	}
+	c.named(e, "session %s %s %s", verb, name, options)
+	return c.mcp(e), nil
+}
+
+// meta adds the option for what an editor gives along.
+func (c *converter) meta(e transcript.Entry, options []script.Word) []script.Word {
+	switch meta := e.JSON().Path("params._meta"); {
+	case meta.Kind() == wire.Object:
+		return append(options, script.Option("meta", c.json(string(meta.Raw()))))
+	case meta.Exists():
+		c.leave("_meta of the editor's #%d, which is no object", e.Seq)
+	}
+	return options
+}
+
+// mcp is a frame that opens a session with the MCP servers that the scenario names:
+// those of a test, which set-up lines give.
+func (c *converter) mcp(e transcript.Entry) []byte {
+	servers := e.JSON().Path("params.mcpServers")
+	given := 0
+	for s := range servers.Items() {
+		what := ""
+		switch {
+		case s.Path("args.0").Is("canary"):
+			what = "canary stdio"
+			c.rename(s.Get("command").Str(), "$$SELF")
+			c.rename(s.Path("env.0.value").Str(), canary.Token(c.t.Header().Seed))
+		case strings.HasPrefix(s.Get("name").Str(), "canary") && s.Get("type").Is("http"):
+			what = "canary http"
+			c.rename(s.Get("url").Str(), "$$CANARY")
+			c.rename(s.Path("headers.0.value").Str(), canary.Token(c.t.Header().Seed))
+		case s.Get("name").Is("broken") && c.places.Temp != "" && strings.HasPrefix(s.Get("command").Str(), c.places.Temp):
+			what = "broken"
+			c.rename(s.Path("env.0.value").Str(), canary.Token(c.t.Header().Seed))
+		default:
+			c.leave("the MCP server %s that the editor's #%d named", s.Get("name").Str(), e.Seq)
+			continue
+		}
+		given++
+		if !slices.Contains(c.servers, what) {
+			c.servers = append(c.servers, what)
+		}
+	}
+	if given == servers.Len() {
+		return e.Raw
+	}
+	return replaced(e.Raw, "params.mcpServers", "[]")
+}
+
+// rename shows a text of the recording in its golden as a run of the scenario has it.
+func (c *converter) rename(from, to string) {
+	if from != "" {
+		c.out.renamed = append(c.out.renamed, [2]string{from, to})
+	}
+}
+
+// prompt makes the lines for a prompt and for the answers to the permissions
+// asked for until the next one.
+func (c *converter) prompt(e transcript.Entry) ([]byte, error) {
+	text, _ := V1().Prompt(e)
+	if c.prompts == nil {
+		c.prompts = map[string]int{}
+	}
+	if first := c.prompts[text]; first > 0 {
+		return nil, fmt.Errorf("the prompts #%d and #%d have the same text, by which a scenario tells the turns of "+
+			"the model: change one of them in the recording", first, e.Seq)
+	}
+	c.prompts[text] = e.Seq
+	c.awaitSeen(e.Session)
+	c.permissions(e.Seq)
+	var options []script.Word
+	blocks := e.JSON().Path("params.prompt")
+	if plain := `[{"type":"text","text":` + serve.Quote(text) + `}]`; !sameJSON(blocks.Raw(), plain) {
+		options = append(options, script.Option("blocks", c.json(string(blocks.Raw()))))
+	}
+	options = c.meta(e, options)
+	c.named(e, "prompt %s %s %s", c.name(e.Session), c.word(text), options)
+	c.current = e.Session
+	c.seen[e.Session] = &seen{counts: map[string]int{}}
+	return e.Raw, nil
+}
+
+// sameJSON reports whether two JSON texts mean the same.
+func sameJSON(a []byte, b string) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
+}
+
+func (c *converter) need(what string) {
+	if !slices.Contains(c.needs, what) {
+		c.needs = append(c.needs, what)
+	}
+}
+
+func (c *converter) tag(name string) {
+	if !slices.Contains(c.tags, name) {
+		c.tags = append(c.tags, name)
+	}
+}
+
+// replaced is a JSON text with another value at a path that it has.
+func replaced(raw []byte, path, value string) []byte {
+	v, err := wire.Parse(raw)
+	if err != nil {
+		return raw
+	}
+	at := v.Path(path)
+	if !at.Exists() {
+		return raw
+	}
+	from := at.Offset()
+	return slices.Concat(raw[:from], []byte(value), raw[from+len(at.Raw()):])
+}

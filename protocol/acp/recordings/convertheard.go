@@ -1,0 +1,219 @@
+package recordings
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// awaitTail waits for what came last, so that a run does not end before it.
+func (c *converter) awaitTail() {
+	var lines []*script.Line
+	for _, p := range c.tail {
+		lines = append(lines, script.New("await %s", []script.Word(p)))
+	}
+	if len(lines) > 1 {
+		lines = []*script.Line{script.New("group {").With(lines...)}
+	}
+	c.lines = append(c.lines, lines...)
+}
+
+// ended keeps how a process ended: the last one is ended by the run itself,
+// unless it ended alone.
+func (c *converter) ended(e transcript.Entry) {
+	c.awaitAll()
+	last := e.Conn == len(c.ends)-1
+	if end := c.ends[e.Conn]; end.alone && e.Seq == end.at {
+		c.line("await exit %s", end.status)
+	} else if last {
+		return
+	}
+	c.out.frames = append(c.out.frames, e)
+}
+
+// restart begins a new process. Its predecessor's end is known only where the
+// recording has one.
+func (c *converter) restart(first transcript.Entry) {
+	if end := c.ends[first.Conn-1]; end.killed {
+		c.line("kill")
+	} else if end.at == 0 {
+		closed := first
+		closed.Conn, closed.Source, closed.Kind, closed.Raw = first.Conn-1, transcript.Process, transcript.StdinClosed,
+			[]byte("{}")
+		closed.Method, closed.ID, closed.Session, closed.Ref = "", "", "", 0
+		gone := closed
+		gone.Kind, gone.Raw = transcript.Exited, []byte(`{"code":0}`)
+		c.out.frames = append(c.out.frames, closed, gone)
+	}
+	c.line("restart")
+	c.ready = false
+	c.seen = map[string]*seen{}
+}
+
+// heard makes the line for what the script has to wait for.
+func (c *converter) heard(e transcript.Entry) {
+	var p pattern
+	update := acpframe.Update(e)
+	if update != "" {
+		one := append(kind(e), c.of(e.Session))
+		if n := len(c.tail); n == 0 || !isChunk(update) || c.tail[n-1].String() != one.String() {
+			c.tail = append(c.tail, one)
+		}
+	}
+	switch {
+	case e.Kind == transcript.Response, e.Kind == transcript.Notification && e.Ref > 0:
+		c.tail = nil
+		c.answered(e)
+		return
+	case e.Method == "session/request_permission":
+		p = pattern{script.Text("permission")}
+	case update == "tool_call_update":
+		p = kind(e)
+		if status := e.JSON().Path("params.update.status").Str(); status != "" {
+			p = append(p, script.Option("status", status))
+		}
+	case c.second && c.seen[e.Session] != nil && strings.HasPrefix(update, "user_message"): // before or after the answer
+	case update != "" && !isState(update):
+		p = kind(e)
+	case e.Kind == transcript.Request && c.seen[e.Session] != nil: // what the agent waits for when an act comes
+		p = pattern{script.Text("request"), script.Text(e.Method)}
+	}
+	s := c.seen[e.Session]
+	switch late := c.late[e.Session]; {
+	case p == nil:
+	case s == nil: // message by message: there is nothing else to tell the last by
+		if n := len(late); n == 0 || late[n-1].String() != p.String() || !isChunk(acpframe.Update(e)) {
+			c.late[e.Session] = append(late, p)
+		}
+	default:
+		s.pattern, s.text, s.state = p, isChunk(update), update == "state_update"
+		if isChunk(acpframe.Update(e)) {
+			s.counts[p.String()] = 1 // how a text is cut is chance
+		} else {
+			s.counts[p.String()]++
+		}
+	}
+}
+
+// works reports whether a line has awaited a gate at which the model is held for a session,
+// so that it is known to be at work.
+func (c *converter) works(session string) bool {
+	return slices.ContainsFunc(c.gates, func(g fakellm.RecordedGate) bool {
+		return g.Session == session && g.Holds(c.at) && c.awaits[g.Name]
+	})
+}
+
+// kind is the pattern of an update: how a message is cut into pieces is chance.
+func kind(e transcript.Entry) pattern {
+	switch update := acpframe.Update(e); update {
+	case "user_message_chunk", "agent_message_chunk", "agent_thought_chunk":
+		return pattern{script.Text(strings.TrimSuffix(update, "_chunk"))}
+	case "state_update":
+		return pattern{script.Text("state"), script.Text(e.JSON().Path("params.update.state").Str())}
+	default:
+		return pattern{script.Text(update)}
+	}
+}
+
+func (c *converter) answered(e transcript.Entry) {
+	asked := c.t.At(e.Ref)
+	stop, over := c.p.TurnEnd(e)
+	switch {
+	case e.Ref == 0:
+	case over && !c.raw(asked):
+		delete(c.seen, asked.Session)
+		delete(c.late, asked.Session)
+		if stop != "error" && !slices.Contains(c.p.StopReasons, stop) {
+			stop = "any"
+		}
+		c.lines = append(c.lines, c.held()...)
+		c.line("await turn %s %s", stop, c.of(asked.Session))
+	case e.Method == "session/load", e.Method == "session/resume":
+		delete(c.late, asked.Session)
+		if s := c.seen[asked.Session]; s != nil {
+			s.pattern = nil
+		}
+		if ref := c.refs[asked.Seq]; ref != "" {
+			c.line("await response %s", ref) // what is awaited next comes after it
+		}
+	case c.refs[asked.Seq] != "" && c.raw(asked) && e.JSON().Get("error").Exists():
+		c.begun = true
+		c.line("await response %s code=%s", c.refs[asked.Seq], e.JSON().Path("error.code").Text())
+	case c.refs[asked.Seq] != "" && (c.raw(asked) || !waits(asked.Method)):
+		c.begun = true
+		c.line("await response %s", c.refs[asked.Seq])
+	}
+}
+
+// followed reports whether content comes after the answer to a load, before the
+// editor does anything else in that session.
+func (c *converter) followed(load transcript.Entry) bool {
+	answer := c.answers[load.Seq].Seq
+	if answer == 0 {
+		return false
+	}
+	for e := range c.t.From(answer + 1) {
+		switch {
+		case e.Session != load.Session:
+		case e.Source == transcript.Editor:
+			return false
+		case acpframe.Update(e) != "" && !isState(acpframe.Update(e)):
+			return true
+		}
+	}
+	return false
+}
+
+// waits reports whether the act for a request waits for the answer.
+func waits(method string) bool {
+	switch method {
+	case "initialize", "authenticate", "logout", "auth/login", "auth/logout", "session/new", "session/load",
+		"session/resume", "session/close", "session/delete", "tool_call/cancel", "terminal/cancel",
+		"session/list", "session/set_mode", "session/set_config_option":
+		return true
+	}
+	return false
+}
+
+func (c *converter) cancelled(e transcript.Entry) string {
+	id := wire.ID(e.JSON().Path("params.requestId").Raw())
+	for seq, ref := range c.refs {
+		if r := c.t.At(seq); seq < e.Seq && r.ID == id && r.Conn == e.Conn {
+			return ref
+		}
+	}
+	return ""
+}
+
+// awaitSeen makes an act wait for what had come by then: in the middle of a turn
+// for the newest, between turns for all.
+func (c *converter) awaitSeen(session string) {
+	for _, p := range c.late[session] {
+		c.line("await %s %s", []script.Word(p), c.of(session))
+	}
+	delete(c.late, session)
+	waits := c.held()
+	if s := c.seen[session]; s != nil && s.pattern != nil && !(s.state && c.works(session)) {
+		for range s.counts[s.pattern.String()] {
+			waits = append(waits, script.New("await %s %s", []script.Word(s.pattern), c.of(session)))
+		}
+		s.pattern, s.counts = nil, map[string]int{} // the next act waits for more
+	}
+	if len(waits) > 1 && waits[0].Says("await", "gate") { // in which order they come is chance
+		waits = []*script.Line{script.New("group {").With(waits...)}
+	}
+	c.lines = append(c.lines, waits...)
+}
+
+// awaitAll makes an act wait for what had come in any session.
+func (c *converter) awaitAll() {
+	for _, session := range slices.Sorted(maps.Keys(c.seen)) {
+		c.awaitSeen(session)
+	}
+}
