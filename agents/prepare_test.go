@@ -25,10 +25,10 @@ var _ = Describe("a set-up step", func() {
 	at := agents.Sandbox{HostEnv: []string{"PATH=" + os.Getenv("PATH")}, Cwd: "/"}
 
 	It("has the environment and HOME of the agent, which gets what it left, with its own model and folders", func(ctx context.Context) {
-		p, err := load(`cat given > $$MARK`, "").
+		_, err := load(`cat given > $$MARK`, "").
 			Prepare(ctx, agents.Preparation{Sandbox: at})
 		Expect(err).To(MatchError(ContainSubstring("given: No such file")), "it starts in the workspace")
-		p, err = load(`cat $HOME/given > $$MARK; echo ' '$$URL $HOME $$PWD >> $$MARK; printf 'a\\000'$HOME > $HOME/binary; echo changed > $HOME/given`, "").
+		p, err := load(`cat $HOME/given > $$MARK; echo ' '$$URL $HOME $$PWD >> $$MARK; printf 'a\\000'$HOME > $HOME/binary; echo changed > $HOME/given`, "").
 			Prepare(ctx, agents.Preparation{Sandbox: at})
 		Expect(err).NotTo(HaveOccurred())
 		for _, llm := range []string{"http://one", "http://two"} {

@@ -61,8 +61,8 @@ func Bind(set *rules.Set, checks map[string][]string, file string) error {
 func Unlike(set *rules.Set, checks map[string][]string) (list []string) {
 	for _, q := range set.Requirements() {
 		if !slices.Equal(q.Checks, checks[q.ID]) {
-			list = append(list, fmt.Sprintf("%s: the bindings have %v, and the scenarios %v: run this test with -update-bindings",
-				q.ID, q.Checks, checks[q.ID]))
+			list = append(list, fmt.Sprintf("%s: the bindings have %v, and the scenarios %v: "+
+				"run this test with -update-bindings", q.ID, q.Checks, checks[q.ID]))
 		}
 	}
 	for id, of := range checks {
