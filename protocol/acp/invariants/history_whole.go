@@ -21,17 +21,6 @@ func loadWhole() *rule {
 	thought := r.Lint("thought", "a replay leaves out thoughts that the agent had sent", "LOAD-003")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
-		type said struct {
-			topic topic
-			id    string // of the message
-			seq   int
-			text  strings.Builder
-		}
-		type talk struct {
-			turn  []*said // of the turn that is open
-			past  []*said // of those that have ended
-			bytes int
-		}
 		var model strings.Builder // what it said
 		w.on(func(ev *event) {
 			if ev.Kind == transcript.ModelChunk && model.Len() < 4*rememberedText {
@@ -41,24 +30,19 @@ func loadWhole() *rule {
 		talks := map[string]*talk{}                          // by the id of a session
 		replays := map[*session]map[topic]*strings.Builder{} // what a load has brought
 		w.on(func(ev *event) {
-			if ev.session != nil {
-				replays[ev.session] = map[topic]*strings.Builder{agentChunk: {}, thoughtChunk: {}}
-			}
+			replays[ev.session] = map[topic]*strings.Builder{agentChunk: {}, thoughtChunk: {}}
 		}, asked(loadSession))
 		w.on(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession))
 		w.on(func(ev *event) {
 			s := ev.session
-			if s == nil {
-				return
-			}
 			text := bare(ev.update.Get("content").Get("text").Str())
-			if r := replays[s]; r != nil && s.window != nil {
+			if r := replays[s]; s != nil && r != nil && s.window != nil {
 				if b := r[ev.topic]; b != nil && b.Len() < 4*rememberedText {
 					b.WriteString(text)
 				}
 				return
 			}
-			if len(s.open) != 1 || s.open[0].mixed || s.open[0].concurrent {
+			if !s.speaksAlone() {
 				return
 			}
 			k := talks[ev.Session]
@@ -69,13 +53,7 @@ func loadWhole() *rule {
 			if k == nil || k.bytes > rememberedText {
 				return
 			}
-			k.bytes += len(text)
-			id := ev.update.Get("messageId").Str()
-			last := len(k.turn) - 1
-			if last < 0 || k.turn[last].topic != ev.topic || k.turn[last].id != id {
-				k.turn, last = append(k.turn, &said{topic: ev.topic, id: id, seq: ev.Seq}), last+1
-			}
-			k.turn[last].text.WriteString(text)
+			k.hear(ev, text)
 		}, contentUpdates()...)
 		w.on(func(ev *event) {
 			k := talks[ev.Session]
@@ -100,10 +78,9 @@ func loadWhole() *rule {
 					continue
 				}
 				p, what := notice, "message"
-				switch {
-				case x.topic == thoughtChunk:
+				if x.topic == thoughtChunk {
 					p, what = thought, "thought"
-				case strings.Contains(model.String(), x.text.String()):
+				} else if strings.Contains(model.String(), x.text.String()) {
 					p = message
 				}
 				w.Saw(p)
@@ -114,6 +91,37 @@ func loadWhole() *rule {
 			}
 		}, answered(loadSession))
 	})
+}
+
+// speaksAlone reports whether what the session says now belongs to one turn.
+func (s *session) speaksAlone() bool {
+	return s != nil && len(s.open) == 1 && !s.open[0].mixed && !s.open[0].concurrent
+}
+
+// spoken is a message or thought of a turn.
+type spoken struct {
+	topic topic
+	id    string // of the message
+	seq   int
+	text  strings.Builder
+}
+
+// talk is what a session has said.
+type talk struct {
+	turn  []*spoken // of the turn that is open
+	past  []*spoken // of those that have ended
+	bytes int
+}
+
+// hear adds a piece to the open turn.
+func (k *talk) hear(ev *event, text string) {
+	k.bytes += len(text)
+	id := ev.update.Get("messageId").Str()
+	last := len(k.turn) - 1
+	if last < 0 || k.turn[last].topic != ev.topic || k.turn[last].id != id {
+		k.turn, last = append(k.turn, &spoken{topic: ev.topic, id: id, seq: ev.Seq}), last+1
+	}
+	k.turn[last].text.WriteString(text)
 }
 
 // bare is a text without its white space.
