@@ -68,8 +68,10 @@ func duringLoad(t *tap, keep func(f frame) bool) {
 		}
 	}
 	t.out = func(f frame) bool {
-		if answers(f, "session/load") {
-			delete(loading, f.Session)
+		for session, id := range loading {
+			if _, called := f.Message["method"]; !called && key(id) == key(f.Message["id"]) {
+				delete(loading, session) // also by an error
+			}
 		}
 		_, open := loading[f.Session]
 		_, tag := f.Update()
