@@ -41,11 +41,11 @@ func (e *Editor) permission(r *Request) {
 	a := e.askOf(r)
 	pace := e.agent.AnswerDelay()
 	e.mu.Lock()
+	d := e.policy.decide(a) // also if a caller was faster: the rules count all requests
 	if r.answered {
 		e.mu.Unlock()
 		return
 	}
-	d := e.policy.decide(a)
 	if d.Delay == 0 {
 		d.Delay = pace
 	}

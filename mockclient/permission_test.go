@@ -3,12 +3,14 @@ package mockclient_test
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // options renders permission options, each kind being also its id.
@@ -304,6 +306,35 @@ var _ = Describe("a cancel", func() {
 		_, err = e.Answer(e.Held()[0].Seq, mockclient.Selected("no"), nil)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(next(answers)).To(Equal("selected no"))
+	})
+})
+
+var _ = Describe("what counts requests", func() {
+	It("counts also one that was answered before its turn to be handled came", func() {
+		busy, answers := make(chan struct{}), make(chan string, 2)
+		e := edit(mockclient.Options{
+			Policy:   &mockclient.Policy{Rules: []mockclient.Rule{{Nth: 2, Answer: mockclient.Answer{Kind: "allow_once"}}}},
+			Handlers: map[string]func(*mockclient.Request){"slow": func(r *mockclient.Request) { <-busy; r.Reply(nil) }},
+		}, func(p *peer) {
+			p.handshake()
+			p.send(`{"jsonrpc":"2.0","id":1,"method":"slow"}`)
+			p.send(`{"jsonrpc":"2.0","id":2,"method":"session/request_permission","params":%s}`, permissionParams)
+			p.send(`{"jsonrpc":"2.0","id":3,"method":"held"}`)
+			p.until("", "1")
+			answers <- outcome(p.ask(4, "session/request_permission", permissionParams))
+			answers <- outcome(p.ask(5, "held", `{}`))
+		})
+		var taken atomic.Bool
+		e.HoldIf("held", func(wire.Value) bool { return taken.CompareAndSwap(false, true) }) // the first
+		open(e, GinkgoT().TempDir())
+		asked, held := await(e.Transcript(), mockclient.PermissionRequested()), await(e.Transcript(), mockclient.Requested("held"))
+		_, err := e.AnswerPermission(asked.Seq, mockclient.Answer{Cancelled: true})
+		Expect(err).NotTo(HaveOccurred())
+		_, err = e.Answer(held.Seq, "early", nil)
+		Expect(err).NotTo(HaveOccurred())
+		close(busy)
+		Eventually(answers).Should(Receive(Equal("selected yes")))
+		Eventually(answers).Should(Receive(Equal("error -32601")))
 	})
 })
 

@@ -78,30 +78,28 @@ func (r *Request) stopTimer() {
 // handle deals with one request or notification of the agent, in the goroutine
 // of all handlers.
 func (e *Editor) handle(f transcript.Entry) {
-	doc := f.JSON()
-	params := doc.Get("params")
+	params := f.JSON().Get("params")
+	r := &Request{Entry: f, Params: params, e: e}
+	h, custom := e.opts.Handlers[f.Method]
 	e.mu.Lock()
 	e.handled = f.Seq
-	early := e.early[f.Seq]
-	delete(e.early, f.Seq)
-	e.mu.Unlock()
-	if early {
-		return
-	}
 	if f.Kind == transcript.Notification {
+		e.mu.Unlock()
 		e.cancelledByAgent(params.Get("requestId"))
 		return
 	}
-	r := &Request{Entry: f, Params: params, e: e}
-	e.mu.Lock()
-	hold := e.hold[f.Method]
+	r.answered = e.early[f.Seq]
+	delete(e.early, f.Seq)
+	hold := e.hold[f.Method] // asked also of what has its answer: it may count
 	held := hold != nil && hold(params)
-	h, custom := e.opts.Handlers[f.Method]
 	permission := f.Method == "session/request_permission" && !held && !custom
 	r.undecided = permission
-	e.requests[f.Seq] = r
+	if !r.answered {
+		e.requests[f.Seq] = r
+	}
+	done := held || r.answered && !permission
 	e.mu.Unlock()
-	if held {
+	if done {
 		return
 	}
 	if custom {
