@@ -121,16 +121,11 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 		}
 		// What a race depends on is not known: only what comes after it goes.
 		x.brief = !x.sure
-		short := x.shrink(a)
 		times := s.times()
 		if x.late {
 			times = min(times, quick) // each run waits for a deadline
 		}
-		if h, n := x.confirm(short, times); h > 0 && h*f.Runs >= f.Hits*n {
-			a, f.Hits, f.Runs = short, h, n
-		} else if h, n := x.confirm(a, times-f.Runs); n > 0 { // it stays as long as it was, but as sure
-			f.Hits, f.Runs = f.Hits+h, f.Runs+n
-		}
+		a, f.Hits, f.Runs = x.shrunk(a, f.Hits, f.Runs, times)
 	}
 	x.script = a
 	f.Lines = scriptLines(a)

@@ -113,36 +113,52 @@ func (x *reducer) repeat(ctx context.Context, a Archive, n int, step time.Durati
 // budget cuts nothing off: that would count as not shown.
 func (x *reducer) confirm(a Archive, n int) (hits, runs int) { return x.repeat(x.whole, a, n, 0) }
 
-// shrink takes away what can go: lines, replies and pieces of the model, files.
-func (x *reducer) shrink(a Archive) Archive {
+// shrunk is the shortest script that shows the rule as often as a does, which was in hits
+// of runs, and how often that is in a number of times. Where what is left turns out to be
+// a race, it goes back: a change, then two, then four.
+func (x *reducer) shrunk(a Archive, hits, runs, times int) (short Archive, h, n int) {
+	steps := x.shrink(a)
+	for back := 1; back < len(steps); back *= 2 {
+		short = steps[len(steps)-back]
+		if h, n = x.confirm(short, times); h > 0 && h*runs >= hits*n {
+			return short, h, n
+		}
+	}
+	return a, hits, runs
+}
+
+// shrink takes away what can go: lines, replies and pieces of the model, files. It
+// returns the script after each change, the first of which is a.
+func (x *reducer) shrink(a Archive) []Archive {
 	most := x.Shrink
 	if most <= 0 {
 		most = 20 * time.Second
 	}
 	ctx, stop := context.WithTimeout(x.ctx, most)
 	defer stop()
+	steps := []Archive{a}
 	for {
-		before := string(a.Text())
+		before := len(steps)
 		// What stands many times goes first: it takes away the most for one try.
 		passes := []func(Archive) []change{x.series, x.tail, x.blocks, x.lines, x.turns, x.files}
-		if x.brief && scriptLines(a) <= longest {
+		if x.brief && scriptLines(steps[before-1]) <= longest {
 			passes = passes[:3]
 		}
 		for _, pass := range passes {
-			a = x.apply(ctx, a, pass(a))
+			steps = x.apply(ctx, steps, pass(steps[len(steps)-1]))
 		}
-		if string(a.Text()) == before || x.brief || ctx.Err() != nil {
-			break
+		if len(steps) == before || x.brief || ctx.Err() != nil {
+			return steps
 		}
 	}
-	return a
 }
 
-// apply makes the changes, one after the other, that keep the rule showing.
-// Several are tried at once: those before the first that holds have been seen
+// apply makes the changes to the last of the steps, one after the other, that keep the
+// rule showing, and returns the steps with those that this makes. Several are tried at once: those before the first that holds have been seen
 // not to, those behind it are tried again on what it made.
-func (x *reducer) apply(ctx context.Context, a Archive, changes []change) Archive {
+func (x *reducer) apply(ctx context.Context, steps []Archive, changes []change) []Archive {
 	for len(changes) > 0 && ctx.Err() == nil {
+		a := steps[len(steps)-1]
 		batch := changes[:min(len(changes), cap(x.slots))]
 		tried := make([]Archive, len(batch))
 		holds := make([]bool, len(batch))
@@ -183,7 +199,7 @@ func (x *reducer) apply(ctx context.Context, a Archive, changes []change) Archiv
 			changes = changes[len(batch):]
 			continue
 		}
-		a, changes = tried[first], changes[first+1:]
+		steps, changes = append(steps, tried[first]), changes[first+1:]
 	}
-	return a
+	return steps
 }

@@ -91,11 +91,8 @@ func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
 			r.Progress(scriptLines(left), tries)
 		}
 	}
-	short := x.shrink(a)
-	out.Hits, out.Runs = x.confirm(short, s.times())
-	if out.Hits == 0 || out.Hits*runs < hits*out.Runs {
-		short, out.Hits, out.Runs = a, hits, runs // it stays as long as it was, but as sure
-	}
+	var short Archive
+	short, out.Hits, out.Runs = x.shrunk(a, hits, runs, s.times())
 	out.Script, out.Lines = short, scriptLines(short)
 	e := s.engine
 	sc, err := e.Protocol.Parse(x.id, x.id+".txtar", short.Text())
