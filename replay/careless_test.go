@@ -301,7 +301,7 @@ func always(result any) func(*mockclient.Request) {
 	return func(r *mockclient.Request) { r.Reply(result) }
 }
 
-var _ = Describe("a careless editor", Ordered, func() {
+var _ = Describe("a careless editor", Ordered, Label("large"), func() {
 	found := map[string]map[string]scenarios.Verdict{} // by fault; of ours by scenario
 	BeforeAll(func() {
 		all := slices.Clone(carelessEditors)

@@ -330,7 +330,7 @@ func judged(x *scenarios.Scenario, c client) scenarios.Result {
 // Habits hold in every scenario for editors: what only some correct editors do is
 // no fault of the others.
 var _ = Describe("a correct editor with habits of its own", func() {
-	It("is blamed by no scenario", func() {
+	It("is blamed by no scenario", Label("large"), func() {
 		list, err := acp.V1().ForEditors()
 		Expect(err).NotTo(HaveOccurred())
 		var wait sync.WaitGroup

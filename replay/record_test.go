@@ -87,7 +87,7 @@ func traffic(seed uint64) []byte {
 }
 
 var _ = Describe("record", func() {
-	It("passes every byte on and logs every line", func() {
+	It("passes every byte on and logs every line", Label("large"), func() {
 		file := filepath.Join(GinkgoT().TempDir(), "r.jsonl")
 		log := logAt(file)
 		want := traffic(1)

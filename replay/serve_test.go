@@ -316,7 +316,7 @@ func editors() string {
 	return dir
 }
 
-var _ = Describe("clients from npm", func() {
+var _ = Describe("clients from npm", Label("large"), func() {
 	// The agent is a recording, played by the command.
 	play := func(run func(dir string, agent []string) *exec.Cmd) string {
 		dir := GinkgoT().TempDir()

@@ -156,7 +156,7 @@ var _ = Describe("a sweep", func() {
 	})
 
 	// ACP_TEST_LAW says for how long sets of liberties are drawn; without it there is one.
-	It("finds nothing in the correct agent that takes liberties, in any suite", func() {
+	It("finds nothing in the correct agent that takes liberties, in any suite", Label("large"), func() {
 		length, err := time.ParseDuration(cmp.Or(os.Getenv("ACP_TEST_LAW"), "0s"))
 		Expect(err).NotTo(HaveOccurred())
 		seed, err := strconv.ParseUint(cmp.Or(os.Getenv("ACP_TEST_LAW_SEED"), "1"), 10, 64)
@@ -230,7 +230,7 @@ var _ = Describe("a sweep", func() {
 
 	// One fault for each way in which a sweep judges. They are swept side by
 	// side: their processes mostly wait.
-	It("finds a fault and writes what shows it again", func() {
+	It("finds a fault and writes what shows it again", Label("large"), func() {
 		list := []search{
 			{"cancel-error", "gate*", "cancel", "prompt-turn/two-turns", "CANCEL-REASON"},
 			{"cancel-lost-before-first-update", "at once", "cancel", "prompt-turn/two-turns", "ends-as-cancelled"},
@@ -307,7 +307,7 @@ var _ = Describe("a sweep", func() {
 		Expect(list).To(HaveEach(HaveField("Action", "cancel")), told(list))
 	})
 
-	It("finds nothing in the correct agent where two scenarios are merged", func() {
+	It("finds nothing in the correct agent where two scenarios are merged", Label("large"), func() {
 		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Jobs: 4, Points: []string{"merge * with *"}, Max: 40}, "permission/allow-once-edit", "prompt-turn/two-turns")
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
 		Expect(out.Run.Sweep.Explored).To(Equal(40))
