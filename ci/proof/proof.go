@@ -4,6 +4,7 @@ package proof
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -26,6 +27,37 @@ type Proof struct {
 	// every fault, so that a rule that blames too much shows.
 	Scenarios []*scenarios.Scenario
 	Fixed     []string
+	// File is that of the faults' effects, and AtOnce how many faults are tried at a time.
+	File   string
+	AtOnce int
+}
+
+// Least is how many faults a reference agent has.
+const Least = 60
+
+// Prove runs each fault where it is declared to show, and returns what is not as declared.
+// With a regular expression it measures the faults that match instead, and writes the file.
+func (p *Proof) Prove(measure string) error {
+	if measure != "" {
+		which, err := regexp.Compile(measure)
+		if err != nil {
+			return err
+		}
+		return p.measure(which)
+	}
+	if len(p.Names) < Least {
+		return fmt.Errorf("there are %d faults", len(p.Names))
+	}
+	var mu sync.Mutex
+	var wrong []error
+	Each(p.Names, p.AtOnce, func(fault string) {
+		for _, w := range p.wrong(fault) {
+			mu.Lock()
+			wrong = append(wrong, fmt.Errorf("%s: %s", fault, w))
+			mu.Unlock()
+		}
+	})
+	return errors.Join(wrong...)
 }
 
 // Red returns what is red in a run: rules, checks and scenarios, and in which scenarios
@@ -106,9 +138,9 @@ func (p *Proof) chosen(ids []string) []*scenarios.Scenario {
 	})
 }
 
-// Wrong runs a fault where it is declared to show, and returns how what it reddens
+// wrong runs a fault where it is declared to show, and returns how what it reddens
 // differs from what is declared.
-func (p *Proof) Wrong(fault string) (list []string) {
+func (p *Proof) wrong(fault string) (list []string) {
 	f := p.Faults[fault]
 	found, ran := p.Trial(fault, f.Scenarios), p.chosen(f.Scenarios)
 	sure := false
@@ -135,17 +167,17 @@ func (p *Proof) Wrong(fault string) (list []string) {
 	return list
 }
 
-// Measure writes to a file what the faults redden whose names match: the scenarios where
+// measure writes to the file what the faults redden whose names match: the scenarios where
 // they show, at most four, and there what is red each of two times. Of the others the file
 // keeps what it says.
-func (p *Proof) Measure(which *regexp.Regexp, atOnce int, file string) error {
+func (p *Proof) measure(which *regexp.Regexp) error {
 	var everywhere []string
 	for _, s := range p.Scenarios {
 		everywhere = append(everywhere, s.ID)
 	}
 	var mu sync.Mutex
 	measured := maps.Clone(p.Faults)
-	Each(p.Names, atOnce, func(name string) {
+	Each(p.Names, p.AtOnce, func(name string) {
 		if !which.MatchString(name) {
 			return
 		}
@@ -155,11 +187,11 @@ func (p *Proof) Measure(which *regexp.Regexp, atOnce int, file string) error {
 		defer mu.Unlock()
 		measured[name] = e
 	})
-	older, err := os.ReadFile(file)
+	older, err := os.ReadFile(p.File)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, effects.Write(string(older), p.Names, measured), 0o644)
+	return os.WriteFile(p.File, effects.Write(string(older), p.Names, measured), 0o644)
 }
 
 // home chooses scenarios in which a fault shows: for each thing that finds it the first,
