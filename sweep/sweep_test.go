@@ -193,7 +193,14 @@ var _ = Describe("a sweep", func() {
 		all, err := acp.V1().Shipped()
 		Expect(err).NotTo(HaveOccurred())
 		all = slices.DeleteFunc(all, func(s *scenarios.Scenario) bool { return s.Role == "agent" })
-		out, err := (&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Max: 20_000}).Run(context.Background(), all)
+		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Jobs: 12, Max: 20_000} // most of it is waiting
+		w.Found = func(s sweep.Signature, _ scenarios.Verdict) { GinkgoWriter.Println("found", s) }
+		w.Progress = func(p sweep.Progress) {
+			if p.Done%1000 == 0 {
+				GinkgoWriter.Println(p.Phase, p.Done, p.Total)
+			}
+		}
+		out, err := w.Run(context.Background(), all)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
 		Expect(out.Run.Sweep.Explored).To(Equal(20_000))
