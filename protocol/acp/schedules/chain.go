@@ -2,12 +2,13 @@ package schedules
 
 import (
 	"fmt"
-	"github.com/acp-test/acp-test/fakellm"
-	"github.com/acp-test/acp-test/scenarios/script"
-	"github.com/acp-test/acp-test/sweep"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
 )
 
 // inChain are the commands of a schedule that leave nothing behind for the

@@ -1,9 +1,10 @@
 package schedules
 
 import (
-	"github.com/acp-test/acp-test/transcript"
 	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/transcript"
 )
 
 // doubts are the questions a run raises that its script does not ask: whether

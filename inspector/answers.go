@@ -1,0 +1,186 @@
+package inspector
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ofTrace answers what is asked about one transcript.
+func (s *Server) ofTrace(w http.ResponseWriter, name string, t *trace, q url.Values) error {
+	switch name {
+	case "columns":
+		from, _ := strconv.Atoi(q.Get("from"))
+		generation, _ := strconv.Atoi(q.Get("generation"))
+		w.Header().Set("Content-Type", "application/octet-stream")
+		_, err := w.Write(t.columns(from, generation))
+		return err
+	case "rows":
+		return s.rows(w, t, q)
+	case "raw":
+		seq, _ := strconv.Atoi(q.Get("seq"))
+		e, _, err := t.entry(seq)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", "application/octet-stream")
+		_, err = w.Write(e.Raw)
+		return err
+	case "find":
+		w.Header().Set("Content-Type", "application/octet-stream")
+		return binary.Write(w, binary.LittleEndian, t.find(q.Get("text")))
+	}
+	file, err := t.open()
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || info.Size() > mostJudged {
+		return cmp.Or(err, fmt.Errorf("a transcript of more than %d bytes is not judged here: acp-test check does it",
+			mostJudged))
+	}
+	if name == "canonical" {
+		text, err := s.Canonical(file)
+		if err != nil {
+			return err
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, err = io.WriteString(w, text)
+		return err
+	}
+	result, err := s.Judge(q.Get("file"), file)
+	if err != nil {
+		return err
+	}
+	return reply(w, result)
+}
+
+// rows answers with the texts of entries: from a Seq on, or those listed.
+func (s *Server) rows(w http.ResponseWriter, t *trace, q url.Values) error {
+	var wanted []int
+	for word := range strings.SplitSeq(q.Get("seqs"), ",") {
+		if seq, err := strconv.Atoi(word); err == nil {
+			wanted = append(wanted, seq)
+		}
+	}
+	from, _ := strconv.Atoi(q.Get("from"))
+	to, _ := strconv.Atoi(q.Get("to"))
+	n, _ := t.length()
+	for seq := max(from, 1); from > 0 && seq <= min(to, n) && len(wanted) < mostRows; seq++ {
+		wanted = append(wanted, seq)
+	}
+	rows := [][]any{}
+	for _, seq := range wanted[:min(len(wanted), mostRows)] {
+		e, of, err := t.entry(seq)
+		if err != nil {
+			return err
+		}
+		text, cut := raw(e)
+		rows = append(rows, []any{seq, of.line(e), text, cut})
+	}
+	return reply(w, rows)
+}
+
+// columns are the records from one on, in the form that the page takes apart: the length
+// of what follows as JSON, that, and each column of all records, one after the other.
+func (t *trace) columns(from, generation int) []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if generation != t.generation {
+		from = 0
+	}
+	from = min(max(from, 0), len(t.records))
+	part := t.records[from:min(len(t.records), from+mostColumn)]
+	about, _ := json.Marshal(map[string]any{"from": from, "n": len(part), "known": len(t.records), "names": t.names.list,
+		"generation": t.generation, "more": !t.atEnd || from+len(part) < len(t.records), "problem": t.problem,
+		"skipped": t.skipped, "scenario": t.head.Scenario, "agent": t.head.Agent, "started": t.head.Started,
+		"protocol": t.head.Protocol, "tool": t.head.Tool})
+	for (4+len(about))%8 != 0 {
+		about = append(about, ' ')
+	}
+	b := binary.LittleEndian.AppendUint32(nil, uint32(len(about)))
+	b = append(b, about...)
+	for _, r := range part {
+		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(r.at))
+	}
+	for _, of := range []func(record) uint32{
+		func(r record) uint32 { return r.ref }, func(r record) uint32 { return r.size },
+	} {
+		for _, r := range part {
+			b = binary.LittleEndian.AppendUint32(b, of(r))
+		}
+	}
+	for _, of := range []func(record) uint16{
+		func(r record) uint16 { return r.source }, func(r record) uint16 { return r.kind },
+		func(r record) uint16 { return r.method }, func(r record) uint16 { return r.label },
+		func(r record) uint16 { return r.session }, func(r record) uint16 { return r.origin },
+	} {
+		for _, r := range part {
+			b = binary.LittleEndian.AppendUint16(b, of(r))
+		}
+	}
+	return b
+}
+
+// events tells the page, for as long as it listens, how long a transcript has become and
+// when there are others.
+func (s *Server) events(w http.ResponseWriter, r *http.Request, q url.Values) error {
+	var t *trace
+	if q.Get("file") != "" {
+		var err error
+		if t, err = s.trace(q.Get("source"), q.Get("file")); err != nil {
+			return err
+		}
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	tick := time.NewTicker(fileEvery)
+	defer tick.Stop()
+	runs, told := "", ""
+	for n := 0; ; n++ {
+		if n%treeEvery == 0 {
+			if now := s.state(); now != runs {
+				if runs != "" {
+					fmt.Fprintf(w, "event: runs\ndata: {}\n\n")
+				}
+				runs = now
+			}
+		}
+		if t != nil {
+			t.grow(fileEvery)
+			length, generation := t.length()
+			if now := fmt.Sprintf("{\"n\":%d,\"generation\":%d}", length, generation); now != told {
+				fmt.Fprintf(w, "event: trace\ndata: %s\n\n", now)
+				told = now
+			}
+		}
+		if err := out.Flush(); err != nil {
+			return nil // nobody listens any more
+		}
+		select {
+		case <-r.Context().Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// text answers with a text that lies in a folder of results.
+func (s *Server) text(w http.ResponseWriter, q url.Values) error {
+	file, err := s.file(q.Get("source"), q.Get("file"))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, err = io.Copy(w, io.LimitReader(file, mostFile))
+	return err
+}

@@ -1,0 +1,215 @@
+package inspector
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/acp-test/acp-test/internal/confined"
+)
+
+// Source is a folder of results, or one transcript.
+type Source struct {
+	// Name is what the user calls it.
+	Name string
+	// Dir is the folder that is shown, with all transcripts in it; with File only that one.
+	Dir, File string
+}
+
+// Add shows one more source, whose folder need not be there yet.
+func (s *Server) Add(from Source) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Sources = append(s.Sources, from)
+}
+
+// Shown are the sources that there are now.
+func (s *Server) Shown() []Source {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.Sources)
+}
+
+// Open opens a file of a source, by the number of that: nothing outside of its folder.
+func (s *Server) Open(source int, name string) (*os.File, error) {
+	return s.file(strconv.Itoa(source), name)
+}
+
+// source is one of the sources, by its number.
+func (s *Server) source(number string) (Source, error) {
+	n, err := strconv.Atoi(number)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil || n < 0 || n >= len(s.Sources) {
+		return Source{}, fmt.Errorf("source %q: %w", number, os.ErrNotExist)
+	}
+	return s.Sources[n], nil
+}
+
+func (s *Server) root(dir string) (*confined.Root, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.roots[dir]; ok {
+		return r, nil
+	}
+	r, err := confined.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if s.roots == nil {
+		s.roots = map[string]*confined.Root{}
+	}
+	s.roots[dir] = r
+	return r, nil
+}
+
+// file opens a file of a source: nothing outside of its folder, and of a transcript alone
+// only that.
+func (s *Server) file(number, name string) (*os.File, error) {
+	from, err := s.source(number)
+	if err != nil {
+		return nil, err
+	}
+	if from.File != "" && name != from.File {
+		return nil, fmt.Errorf("%s: %w", name, os.ErrNotExist)
+	}
+	root, err := s.root(from.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return root.Open(filepath.FromSlash(name))
+}
+
+func (s *Server) trace(number, name string) (*trace, error) {
+	open := func() (*os.File, error) { return s.file(number, name) }
+	file, err := open()
+	if err != nil {
+		return nil, err
+	}
+	file.Close() // it was only to see whether it is there
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := number + "/" + name
+	if t, ok := s.traces[key]; ok {
+		return t, nil
+	}
+	if s.traces == nil {
+		s.traces = map[string]*trace{}
+	}
+	t := &trace{open: open, protocol: s.Protocol}
+	s.traces[key] = t
+	return t, nil
+}
+
+// shown is a source as the page gets it.
+type shown struct {
+	Name string `json:"name"`
+	// Results is what results.json has; null while there is none, or none that is newer
+	// than the transcripts.
+	Results json.RawMessage `json:"results"`
+	Files   []found         `json:"files"`
+	Problem string          `json:"problem,omitempty"`
+}
+
+// found is a transcript.
+type found struct {
+	Path     string `json:"path"`
+	Size     int64  `json:"size"`
+	Modified int64  `json:"modified"` // milliseconds since 1970
+}
+
+// runs are the sources as they are now.
+func (s *Server) runs() map[string]any {
+	all := []shown{}
+	for i, from := range s.Shown() {
+		x := shown{Name: from.Name, Files: []found{}}
+		var err error
+		if x.Files, err = s.transcripts(from); err != nil && !errors.Is(err, os.ErrNotExist) {
+			x.Problem = err.Error()
+		}
+		if from.File == "" {
+			x.Results = s.results(strconv.Itoa(i))
+		}
+		all = append(all, x)
+	}
+	actions := []string{}
+	for name := range s.Actions {
+		actions = append(actions, name)
+	}
+	slices.Sort(actions)
+	return map[string]any{"sources": all, "actions": actions}
+}
+
+// results is the results.json of a folder, nil if there is none or it is not whole.
+func (s *Server) results(number string) json.RawMessage {
+	file, err := s.file(number, "results.json")
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, confined.Limit))
+	if err != nil || !json.Valid(text) {
+		return nil
+	}
+	return text
+}
+
+// state tells whether anything of the sources is new.
+func (s *Server) state() string {
+	var b strings.Builder
+	for i, from := range s.Shown() {
+		list, _ := s.transcripts(from)
+		fmt.Fprint(&b, i, len(list), " ")
+		if file, err := s.file(strconv.Itoa(i), "results.json"); err == nil {
+			if info, err := file.Stat(); err == nil {
+				fmt.Fprint(&b, info.Size(), info.ModTime().UnixNano())
+			}
+			file.Close() // it was only looked at
+		}
+	}
+	return b.String()
+}
+
+// transcripts lists what can be shown of a source, in the order of names.
+func (s *Server) transcripts(from Source) ([]found, error) {
+	root, err := s.root(from.Dir)
+	if err != nil {
+		return []found{}, err
+	}
+	list := []found{}
+	add := func(name string) {
+		if info, err := root.Lstat(filepath.FromSlash(name)); err == nil && info.Mode().IsRegular() {
+			list = append(list, found{name, info.Size(), info.ModTime().UnixMilli()})
+		}
+	}
+	if from.File != "" {
+		add(from.File)
+		return list, nil
+	}
+	var walk func(dir string, depth int)
+	walk = func(dir string, depth int) {
+		const deepest, most = 8, 100_000
+		entries, err := root.ReadDir(filepath.FromSlash(dir), most)
+		if err != nil || depth > deepest {
+			return // what cannot be read has nothing to show
+		}
+		for _, e := range entries {
+			name := strings.TrimPrefix(dir+"/"+e.Name(), "./")
+			switch {
+			case e.IsDir():
+				walk(name, depth+1)
+			case strings.HasSuffix(name, ".jsonl"):
+				add(name)
+			}
+		}
+	}
+	walk(".", 0)
+	slices.SortFunc(list, func(a, b found) int { return strings.Compare(a.Path, b.Path) })
+	return list, nil
+}
