@@ -154,8 +154,9 @@ func (x *reducer) shrink(a Archive) []Archive {
 }
 
 // apply makes the changes to the last of the steps, one after the other, that keep the
-// rule showing, and returns the steps with those that this makes. Several are tried at once: those before the first that holds have been seen
-// not to, those behind it are tried again on what it made.
+// rule showing, and returns the steps with those that this makes. Several are tried at
+// once: those before the first that holds have been seen not to, those behind it are
+// tried again on what it made.
 func (x *reducer) apply(ctx context.Context, steps []Archive, changes []change) []Archive {
 	for len(changes) > 0 && ctx.Err() == nil {
 		a := steps[len(steps)-1]
