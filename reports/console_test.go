@@ -14,8 +14,10 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gleak"
 
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
 )
 
 // buffer may be read while the console writes.
@@ -223,6 +225,18 @@ var _ = Describe("the console", func() {
 			{Rule: "TITLE", Class: scenarios.Lint, Message: "It is empty."}}}
 		Expect(told(reports.ConsoleOptions{Quiet: true}, r)).To(Equal("\nwarn  TOOL-ORDER  It went back.\nlint  TITLE  It is empty.\n" +
 			"PASS  \n      1 scenario: 1 pass, 1 warning, 1 lint, 0ms\n"))
+	})
+
+	It("shows what gave no verdict as that beside what failed", func() {
+		r := scenarios.Result{ID: "a/b", Verdict: scenarios.Fail, Findings: []scenarios.Finding{
+			{Rule: "TURN-END", Class: scenarios.Fail, Message: "It never ended."}},
+			Failure: &transcript.Failure{Expected: []string{"a permission"}}, FailureClass: scenarios.Inconclusive}
+		Expect(told(reports.ConsoleOptions{Quiet: true}, r)).To(And(
+			ContainSubstring("      TURN-END  It never ended.\n      inconclusive: expected a permission\n"),
+			ContainSubstring("FAIL  TURN-END  It never ended.\n      seen         in a/b\n?     expected a permission\n")))
+		var b bytes.Buffer
+		Expect(reports.Write(canonical.V1(), "github", scenarios.Run{Results: []scenarios.Result{r}}, &b)).To(Succeed())
+		Expect(b.String()).To(ContainSubstring("::warning file=,line=1,title=a/b::expected a permission"))
 	})
 
 	It("may be told things by many at once", func() {

@@ -113,6 +113,11 @@ func Read(r io.Reader) (scenarios.Run, error) {
 	if err := json.Unmarshal(data, &run); err != nil {
 		return run, fmt.Errorf("reading results: %w", err)
 	}
+	for i, r := range run.Results {
+		if r.Failure != nil { // older files do not tell it from the whole
+			run.Results[i].FailureClass = cmp.Or(r.FailureClass, r.Verdict)
+		}
+	}
 	return run, nil
 }
 
@@ -132,9 +137,13 @@ type problem struct {
 	why    []string // up to three lines: what was expected, what came, why
 }
 
-// head is its first line, with where it is if the body does not say so.
+// head is its first line, with where it is if the body does not say so, and its class
+// if it is less than a failure beside one.
 func (p problem) head(r scenarios.Result, indent string) string {
 	head := strings.TrimSpace(p.id + "  " + firstLine(p.title))
+	if p.class == scenarios.Inconclusive && r.Verdict != p.class && !p.consequence {
+		head = "inconclusive: " + head
+	}
 	if p.placed {
 		return indent + head + "\n"
 	}
@@ -150,7 +159,7 @@ func (p problem) head(r scenarios.Result, indent string) string {
 func problems(r scenarios.Result) []problem {
 	var all []problem
 	if f := r.Failure; f != nil {
-		all = append(all, problem{class: r.Verdict, title: f.Error(), known: r.Known, body: f.Text, line: lineOf(f.Where),
+		all = append(all, problem{class: r.FailureClass, title: f.Error(), known: r.Known, body: f.Text, line: lineOf(f.Where),
 			placed: f.Where != "", why: causes(f)})
 	}
 	for _, c := range r.Checks {

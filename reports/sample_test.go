@@ -40,11 +40,13 @@ func sample() scenarios.Run {
 
 	attack := result("transport/noise", scenarios.Fail, 80)
 	attack.Failure = &transcript.Failure{Expected: []string{"lines of JSON"}, Observed: hostile, Stderr: hostile, Tail: []string{hostile}}
+	attack.FailureClass = scenarios.Fail
 	attack.Notes = []string{hostile}
 
 	broken := result("setup/crash", scenarios.Error, 40)
 	broken.Reason = "the agent's command does not exist"
 	broken.Failure = &transcript.Failure{Reason: "starting the agent: exec: \"nope\": not found", Advice: "check the command after --"}
+	broken.FailureClass = scenarios.Error
 
 	known := result("load/replay", scenarios.Fail, 500)
 	known.Known = true

@@ -113,7 +113,7 @@ func (run *Run) unlisted(list []agents.KnownFailure) []agents.KnownFailure {
 				order, title[n] = append(order, n), why
 			}
 		}
-		if r.missedBefore() && r.Verdict == Fail {
+		if r.missedBefore() && r.FailureClass == Fail {
 			note(r.Failure.Error(), beforeChecks)
 		}
 		for _, c := range r.Checks {

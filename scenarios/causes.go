@@ -66,7 +66,7 @@ func (r *Result) Sightings() []Sighting {
 		see(c.ID, c)
 	}
 	if f := r.Failure; f != nil {
-		see(masked(f.Error()), Cause{Class: r.Verdict, Title: f.Error(), Known: r.Known})
+		see(masked(f.Error()), Cause{Class: r.FailureClass, Title: f.Error(), Known: r.Known})
 	}
 	failed := slices.ContainsFunc(all, func(s Sighting) bool { return s.Class == Fail })
 	if g := r.Golden; g != nil && g.State == "differs" && !failed {

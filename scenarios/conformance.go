@@ -71,7 +71,7 @@ func (run *Run) unbound() (ids []string) {
 		if r.Verdict == Error {
 			continue
 		}
-		if r.Failure != nil && r.Verdict == Fail && !r.NotStarted {
+		if r.FailureClass == Fail && !r.NotStarted {
 			ids = append(ids, r.ID)
 		}
 		for _, c := range r.Checks {

@@ -114,6 +114,30 @@ var _ = Describe("a failure that is known", func() {
 	})
 })
 
+var _ = Describe("a line before the checks that gives no verdict", func() {
+	It("is shown as inconclusive beside what failed", func() {
+		e := engine()
+		e.ExtraArgs = []string{"--fault", "always-cancelled"}
+		r := run(e, "prompt 'Say hello.'\nawait permission\n"+hello)
+		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.FailureClass).To(Equal(scenarios.Inconclusive), text(r))
+		classes := map[string]scenarios.Verdict{}
+		for _, s := range r.Sightings() {
+			classes[s.ID] = s.Class
+		}
+		Expect(classes).To(Equal(map[string]scenarios.Verdict{
+			"CANCEL-CAUSE not-cancelled": scenarios.Fail, "": scenarios.Inconclusive}))
+	})
+
+	It("does not make what is known beside it unknown", func() {
+		e := engine()
+		e.ExtraArgs = []string{"--fault", "always-cancelled"}
+		e.Known = []agents.KnownFailure{{Scenario: "case", ID: "CANCEL-CAUSE", Reason: "reported"}}
+		r := run(e, "prompt 'Say hello.'\nawait permission\n"+hello)
+		Expect(r.Known).To(BeTrue(), text(r))
+	})
+})
+
 var _ = Describe("a run that is interrupted", func() {
 	It("blames nobody", func() {
 		e := engine()

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -185,8 +186,8 @@ func (r *run) judgeUnchecked(res *Result, c *checkState, unsure string) {
 			continue
 		}
 		res.Verdict = Worst(res.Verdict, v)
-		if res.Failure == nil {
-			res.Failure = m.Failure
+		if severer(v, cmp.Or(res.FailureClass, Pass)) {
+			res.Failure, res.FailureClass = m.Failure, v
 		}
 		if v == Inconclusive && res.Reason == "" {
 			res.Reason = m.reason()

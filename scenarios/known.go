@@ -107,7 +107,7 @@ func (r *Result) mark(isKnown func(ids ...string) bool) {
 		r.Golden.Known = isKnown("golden")
 		all = all && r.Golden.Known
 	}
-	if r.Failure != nil && !(r.missedBefore() && isKnown(beforeChecks)) || r.Verdict == Error {
+	if counts(r.FailureClass) && !(r.missedBefore() && isKnown(beforeChecks)) || r.Verdict == Error {
 		all = false
 	}
 	r.Known = all && (r.Verdict == Fail || r.Verdict == Inconclusive)

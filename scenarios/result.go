@@ -173,6 +173,8 @@ type Result struct {
 	// Failure is an error that belongs to no check: the agent did not start,
 	// the scenario hit its deadline.
 	Failure *transcript.Failure `json:"failure,omitempty"`
+	// FailureClass is what Failure counts as, fail or inconclusive.
+	FailureClass Verdict `json:"failure_class,omitempty"`
 	// Notes are decisions of the harness a reader should know.
 	Notes []string `json:"notes,omitempty"`
 	// Evidence counts, per rule, how often it had something to judge.

@@ -106,7 +106,7 @@ const (
 // broken reports whether something failed or is to be warned of, apart from a golden.
 func (r *Result) broken() bool {
 	bad := func(v Verdict) bool { return v == Fail || v == Warn }
-	return r.Failure != nil && r.Verdict == Fail ||
+	return r.FailureClass == Fail ||
 		slices.ContainsFunc(r.Findings, func(f Finding) bool { return bad(f.Class) && !f.Known }) ||
 		slices.ContainsFunc(r.Checks, func(c Check) bool { return bad(c.Verdict) && !c.Known })
 }

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,12 +58,10 @@ func (res Result) withoutModel() Result {
 		}
 		verdict = Worst(verdict, res.Findings[i].Class)
 	}
-	switch {
-	case res.failedInTurn:
-		verdict = Worst(verdict, Inconclusive)
-	case res.Failure != nil:
-		verdict = Worst(verdict, Fail)
+	if res.failedInTurn {
+		res.FailureClass = Inconclusive
 	}
+	verdict = Worst(verdict, cmp.Or(res.FailureClass, Pass))
 	if res.Golden.failed() {
 		res.Golden = &Golden{State: "off", Path: res.Golden.Path}
 	}

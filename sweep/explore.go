@@ -226,7 +226,7 @@ func found(res scenarios.Result) []sign {
 		}
 		add(g)
 	}
-	if res.Failure != nil && res.Verdict == scenarios.Fail {
+	if res.FailureClass == scenarios.Fail {
 		add(sign{rule: "script", names: []string{"script"}, class: scenarios.Fail,
 			message: oneLine(res.Failure), late: res.Failure.Timer != ""})
 	}

@@ -76,7 +76,7 @@ func Red(results []scenarios.Result) map[string][]string {
 				add(c.ID, r.ID)
 			}
 		}
-		if r.Failure != nil && r.Verdict == scenarios.Fail {
+		if r.FailureClass == scenarios.Fail {
 			add(r.ID, r.ID)
 		}
 		if r.Golden != nil && r.Golden.Skipped != "" {

@@ -17,7 +17,7 @@ export function problems(r) {
     below: [f.diff && diff(f.diff), f.tail && h("pre", { tabindex: 0 }, f.tail.join("\n")), f.stderr && h("details", {}, h("summary", {}, "stderr"), h("pre", { tabindex: 0 }, f.stderr))],
     entries: f.entries || [], ...more,
   });
-  if (r.failure) all.push(failed(r.failure, { cls: r.known ? "known" : r.verdict, title: r.reason || r.failure.reason || "expected " + (r.failure.expected || []).join(" or ") + ", got " + (r.failure.observed || "nothing").split("\n")[0] }));
+  if (r.failure) all.push(failed(r.failure, { cls: r.known ? "known" : r.failure_class, title: r.reason || r.failure.reason || "expected " + (r.failure.expected || []).join(" or ") + ", got " + (r.failure.observed || "nothing").split("\n")[0] }));
   for (const c of r.checks || []) {
     if (c.verdict === "pass") continue;
     const head = { cls: c.known ? "known" : c.verdict, id: c.id, title: (c.title || "") + (c.not_reached ? " (not reached: an earlier line failed)" : ""), late: c.not_reached ? 1 : 0 };
