@@ -56,6 +56,8 @@ type Habits struct {
 	ExtraQuestion bool
 	// RejectionEnds ends the turn when the user rejects a call.
 	RejectionEnds bool
+	// DismissalCancels takes the outcome cancelled of a permission for the cancel of its turn.
+	DismissalCancels bool
 
 	// Tools are the agent's own tools that it has, in this order; nil: all.
 	Tools []string

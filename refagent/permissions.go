@@ -82,6 +82,12 @@ func (a *agent) permit(ctx context.Context, s *session, w *work, current string)
 		if a.judge(s, w.name, answer, false) == nil {
 			return nil
 		}
+		if a.habits.DismissalCancels {
+			s.mu.Lock()
+			t := s.turn
+			s.mu.Unlock()
+			a.cancelOne(s, t)
+		}
 		return errDismissed
 	case kind == kindAllowAlways, kind == kindRejectAlways:
 		s.mu.Lock()

@@ -263,6 +263,9 @@ func cancelCause() *rule {
 		last := map[*conn]told{}
 		idle := map[*session]int{} // cancels after the last turn and before the next
 		refused := map[*turn]int{}
+		// The outcome cancelled says to the agent that the turn was cancelled before the
+		// user had answered (schema, RequestPermissionOutcome).
+		dismissed := map[*turn]bool{}
 		w.on(func(ev *event) {
 			last[ev.conn] = told{ev.session, ev.Seq}
 			if ev.session != nil && ev.turn == nil {
@@ -270,7 +273,11 @@ func cancelCause() *rule {
 			}
 		}, cancelTold)
 		w.on(func(ev *event) {
-			if t := ev.request.turn; t != nil && !granted(ev) {
+			switch t := ev.request.turn; {
+			case t == nil:
+			case denial(ev) == "cancelled", ev.code() == -32800:
+				dismissed[t] = true
+			case !granted(ev):
 				refused[t] = ev.Seq
 			}
 		}, answered(permission))
@@ -279,12 +286,13 @@ func cancelCause() *rule {
 			if t == nil {
 				return
 			}
-			before, refusal := idle[t.session], refused[t]
+			before, refusal, cancelled := idle[t.session], refused[t], dismissed[t]
 			delete(refused, t)
+			delete(dismissed, t)
 			delete(idle, t.session)
 			w.Saw(uncalled, stale, foreign)
 			if ev.stop != "cancelled" || t.cancel != nil || t.close != nil || t.request.back != nil || t.disturbed ||
-				ev.conn.closedIn > 0 || ev.conn.signalled > 0 {
+				cancelled || ev.conn.closedIn > 0 || ev.conn.signalled > 0 {
 				return
 			}
 			object := fmt.Sprint(t.started)
