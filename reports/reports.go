@@ -159,8 +159,8 @@ func (p problem) head(r scenarios.Result, indent string) string {
 func problems(r scenarios.Result) []problem {
 	var all []problem
 	if f := r.Failure; f != nil {
-		all = append(all, problem{class: r.FailureClass, title: f.Error(), known: r.Known, body: f.Text, line: lineOf(f.Where),
-			placed: f.Where != "", why: causes(f)})
+		all = append(all, problem{class: r.FailureClass, title: f.Error(), known: r.Known, body: f.Text,
+			line: lineOf(f.Where), placed: f.Where != "", why: causes(f)})
 	}
 	for _, c := range r.Checks {
 		if p, ok := checkProblem(c); ok {
