@@ -31,6 +31,13 @@ var _ = Describe("orders of acts that are drawn", func() {
 		Expect(out.Run.Exit).To(Equal(0))
 	})
 
+	It("answer each permission of a turn that asks for several, and never say blocks again", func() {
+		out := swept(drawing("", 60), "cancel/first-of-two-calls", "content/embedded")
+		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
+		Expect(out.Notes).To(BeEmpty())
+		Expect(out.Run.Counts.Inconclusive).To(BeZero(), "%+v", out.Run.Results)
+	})
+
 	It("find a race that takes two acts in one order, and show it in a few lines", func() {
 		w := drawing("race-mode-frees-permission", 400)
 		w.Confirm, w.Repro = 3, GinkgoT().TempDir()

@@ -118,6 +118,15 @@ func readTurns(second bool, commands map[string]*scenarios.Command, id string, t
 	return b, notes
 }
 
+// inBlocks reports whether blocks stand in place of the prompt's text: said again with
+// another text, it would be the same prompt for the model.
+func (t target) inBlocks() bool {
+	return slices.ContainsFunc(t.rest, func(w script.Word) bool {
+		key, _, _, ok := w.Cut("=")
+		return ok && key == "blocks"
+	})
+}
+
 // target reads the prompt on a line, and reports whether the script leaves its
 // turn alone.
 func (b *base) target(line, number int, session string, opened bool) (target, bool) {

@@ -87,7 +87,7 @@ func (o *order) chooseTurns(r *rand.Rand) bool {
 		o.uses = true
 	}
 	// A file that is new the first time is not new the next.
-	again := !slices.ContainsFunc(o.seen.effects, func(e effect) bool {
+	again := !o.target.inBlocks() && !slices.ContainsFunc(o.seen.effects, func(e effect) bool {
 		return e.what != "changed" || !o.base.Holds(e.file)
 	})
 	if again && r.IntN(2) == 0 {
@@ -102,18 +102,15 @@ func (o *order) chooseTurns(r *rand.Rand) bool {
 	return true
 }
 
-// afterRefusal leaves out the stops behind a first permission that is refused: an agent
-// may end its turn there.
+// afterRefusal leaves out the stops behind the permission that is refused: an agent may
+// end its turn there. Of several permissions none is refused.
 func (o *order) afterRefusal(t *playedTurn) {
 	at := slices.IndexFunc(t.stops, func(s stop) bool { return s.gate == nil })
-	if at < 0 {
+	if at < 0 || o.seen.asked > 1 {
 		t.choice = o.seen.choice
 		return
 	}
 	t.stops = t.stops[:at+1]
-	if o.seen.asked > 1 {
-		t.choice = o.seen.choice
-	}
 }
 
 // answerLate has the first permission of the first turn answered in the next turn.
