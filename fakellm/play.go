@@ -81,7 +81,7 @@ func (p *player) do(o *op) error {
 		p.out.buf = p.enc.start(p.out.buf, bl)
 	case opPiece:
 		p.out.buf = p.enc.piece(p.out.buf, bl, o.text)
-		p.chunk(o.text)
+		p.chunk(bl.kind, o.text)
 	case opEnd:
 		p.out.buf = p.enc.end(p.out.buf, bl)
 	case opClose:
@@ -98,7 +98,7 @@ func (p *player) do(o *op) error {
 func (p *player) whole(o *op) error {
 	switch o.kind {
 	case opPiece:
-		p.chunk(o.text)
+		p.chunk(p.a.blocks[o.block].kind, o.text)
 	case opClose:
 		body := p.enc.whole(nil)
 		switch p.malformed {
@@ -131,13 +131,14 @@ func (p *player) kind(other string) string {
 }
 
 // chunk counts a chunk and notes its entry, which is appended before the chunk
-// leaves. It is written by hand because there are many.
-func (p *player) chunk(s string) {
+// leaves: of what kind of step it is, and what it says. It is written by hand because
+// there are many.
+func (p *player) chunk(kind StepKind, s string) {
 	p.chunks++
 	if p.s.cfg.Transcript == nil {
 		return
 	}
-	need := len(s) + len(s)/8 + 48
+	need := len(s) + len(s)/8 + 64
 	if cap(p.text)-len(p.text) < need {
 		// The transcript keeps it, so it should fit: a few for a short answer.
 		p.text = make([]byte, 0, max(need, min(len(p.a.ops)*need, 4<<10)))
@@ -147,7 +148,9 @@ func (p *player) chunk(s string) {
 	raw = strconv.AppendInt(raw, int64(p.n), 10)
 	raw = append(raw, `,"i":`...)
 	raw = strconv.AppendInt(raw, int64(p.chunks), 10)
-	raw = append(raw, `,"data":`...)
+	raw = append(raw, `,"says":"`...)
+	raw = append(raw, spoken[kind]...)
+	raw = append(raw, `","data":`...)
 	raw = append(wire.AppendString(raw, s), '}')
 	p.text = raw
 	p.said = append(p.said, raw[from:len(raw):len(raw)])

@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"strings"
+	"unicode"
 
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -124,5 +125,12 @@ func (k *talk) hear(ev *event, text string) {
 	k.turn[last].text.WriteString(text)
 }
 
-// bare is a text without its white space.
-func bare(text string) string { return strings.Join(strings.Fields(text), "") }
+// bare is a text without its white space, and without the characters that nobody sees.
+func bare(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,267 @@
+package invariants
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// modelText judges that what the model says in a turn comes to the editor in that turn, whole,
+// once and in its order. How an agent cuts and spaces a text is its own affair, and so is what
+// it adds. No sentence wants the very words, so nothing here is more than a lint.
+func modelText() *rule {
+	r := ofAgent("MODEL-TEXT", "The text of the model reaches the editor in its turn as the model said it.")
+	missing := r.Lint("missing", "text of the model did not come, or came altered", "PROMPT-015")
+	order := r.Lint("order", "text of the model came in another order", "PROMPT-015")
+	twice := r.Lint("twice", "text of the model came twice", "MSG-008")
+	r.Versions = []int{1}
+	return r.watching(func(w *watch) {
+		turns := map[*turn]*hearing{}
+		w.on(func(*event) {
+			for _, h := range turns {
+				h.unclear = true // whose text is whose
+			}
+		}, asked(prompt))
+		w.on(func(ev *event) {
+			if ev.Kind == transcript.ModelRequest {
+				if t := w.state.onlyTurn(); t != nil && t.session.id == ev.Session && turns[t] == nil {
+					turns[t] = &hearing{}
+				}
+			}
+			for t, h := range turns {
+				h.model(ev, t)
+			}
+		}, modelEvent)
+		w.on(func(ev *event) {
+			if h := turns[ev.turn]; h != nil {
+				h.hear(ev)
+			}
+		}, contentUpdates()...)
+		w.on(func(ev *event) {
+			h, t := turns[ev.turn], ev.turn
+			delete(turns, t)
+			if h == nil || h.unclear || h.bytes > rememberedText || ev.stop != "end_turn" || t.concurrent || t.disturbed ||
+				t.mixed || t.cancel != nil || t.close != nil || strings.HasPrefix(t.text, "/") {
+				return
+			}
+			w.Saw(missing, order, twice)
+			points := [...]int{isMissing: missing, isDisordered: order, isDoubled: twice}
+			h.judge(func(what int, of *reply, format string, args ...any) {
+				w.find(points[what], ev, "", []int{of.seq}, format, args...)
+			})
+		}, answered(prompt))
+	})
+}
+
+// onlyTurn is the turn that is open, if there is one only, over all connections.
+func (w *world) onlyTurn() *turn {
+	var only *turn
+	for _, c := range w.conns {
+		for _, r := range c.open {
+			if r.by != rules.OfClient || r.verb != prompt {
+				continue
+			}
+			if only != nil {
+				return nil
+			}
+			only = r.turn
+		}
+	}
+	return only
+}
+
+// reply is what the model said to one request.
+type reply struct {
+	seq, ended int    // Seqs of the request and of its end, 0 while it runs
+	place      string // of the request in the conversation; one that is repeated has the same
+	text       strings.Builder
+	tools      bool // it calls some
+	broken     bool // by a fault, or the agent has hung up
+	foreign    bool // holds what an agent may take for its own, or must not show
+}
+
+// hearing is the text of one turn on both sides.
+type hearing struct {
+	unclear   bool // another turn was open
+	bytes     int
+	replies   []*reply
+	byN       map[int64]*reply
+	pieces    []string        // of messages, bare
+	elsewhere strings.Builder // what thoughts and tool calls show, bare
+}
+
+// model takes in what the model's side did during the turn.
+func (h *hearing) model(ev *event, t *turn) {
+	n, _ := ev.body.Get("n").Int()
+	if ev.Kind == transcript.ModelRequest {
+		if ev.Session == t.session.id && ev.body.Get("lane").Is("main") {
+			x := &reply{seq: ev.Seq, place: fmt.Sprintf("%s/%s", ev.body.Get("prompt").Raw(), ev.body.Get("step").Raw())}
+			h.replies = append(h.replies, x)
+			if h.byN == nil {
+				h.byN = map[int64]*reply{}
+			}
+			h.byN[n] = x
+		}
+		return
+	}
+	x := h.byN[n]
+	if x == nil {
+		return
+	}
+	switch ev.Kind {
+	case transcript.ModelFault, transcript.ModelAborted:
+		x.broken = true
+	case transcript.ModelDone:
+		x.ended = ev.Seq
+	case transcript.ModelChunk:
+		x.say(ev)
+		h.bytes += len(ev.Raw)
+	}
+}
+
+// say takes in a piece. Text with tags may be thoughts, and a secret is not shown as it was.
+func (x *reply) say(ev *event) {
+	text := ev.body.Get("data").Str()
+	switch says := ev.body.Get("says").Str(); says {
+	case "text":
+		x.text.WriteString(bare(text))
+		x.foreign = x.foreign || len(ev.Redacted) > 0 || strings.Contains(text, "<") || strings.Contains(text, "REDACTED")
+	case "tool":
+		x.tools = true
+	case "thinking":
+	default: // a refusal, or a transcript that does not tell
+		x.foreign = true
+	}
+}
+
+// hear takes in what the editor got.
+func (h *hearing) hear(ev *event) {
+	content := ev.update.Get("content")
+	h.bytes += len(ev.Raw)
+	h.unclear = h.unclear || len(ev.Redacted) > 0
+	if ev.topic == agentChunk {
+		if text := bare(content.Get("text").Str()); text != "" {
+			h.pieces = append(h.pieces, text)
+		}
+		return
+	}
+	h.elsewhere.WriteString(bare(content.Get("text").Str() + ev.update.Get("title").Str()))
+	for item := range content.Items() {
+		h.elsewhere.WriteString(bare(item.Get("content").Get("text").Str()))
+	}
+}
+
+// owed are the replies whose text the turn had to show, in the order of their requests. A
+// reply without a call that another one follows was not what the agent wanted, and of a
+// request that is repeated one answer is enough.
+func (h *hearing) owed() (owed []*reply) {
+	places := map[string]bool{}
+	for i, x := range h.replies {
+		if x.broken || x.ended == 0 || x.foreign || x.text.Len() == 0 || places[x.place] ||
+			!x.tools && i < len(h.replies)-1 {
+			continue
+		}
+		places[x.place] = true
+		owed = append(owed, x)
+	}
+	return owed
+}
+
+// What judge reports.
+const (
+	isMissing = iota
+	isDisordered
+	isDoubled
+)
+
+// judge compares the two sides. Each text is taken out of what came: what is left is the
+// agent's own, or came twice.
+func (h *hearing) judge(report func(what int, of *reply, format string, args ...any)) {
+	const longEnough = 24 // bytes that do not come again by chance
+	owed := h.owed()
+	rest, after, before := slices.Clone(h.pieces), 0, (*reply)(nil)
+	var shown []*reply
+	for _, x := range owed {
+		text := x.text.String()
+		if at, left, ok := takeOut(rest, after, text); ok {
+			rest, after, before, shown = left, at, x, append(shown, x)
+			continue
+		}
+		if _, left, ok := takeOut(rest, 0, text); ok {
+			if before != nil && before.ended < x.seq {
+				report(isDisordered, x, "The text %q of the model came before that of its reply to #%d, which it said first.",
+					clip(text), before.seq)
+			}
+			rest, shown = left, append(shown, x)
+			continue
+		}
+		if !strings.Contains(h.elsewhere.String(), text) {
+			if len(owed) == 1 && sameLetters(text, strings.Join(h.pieces, "")) {
+				report(isDisordered, x, "The pieces of the model's text %q came in another order.", clip(text))
+			} else {
+				report(isMissing, x, "The model said %q (without white space), which did not come whole before the turn ended.",
+					clip(text))
+			}
+		}
+	}
+	left := strings.Join(rest, "")
+	for _, x := range shown {
+		if text := x.text.String(); len(text) >= longEnough && strings.Contains(left, text) && !h.saidElsewhere(x, text) {
+			report(isDoubled, x, "The text %q of the model came once more than the model said it.", clip(text))
+		}
+	}
+}
+
+// saidElsewhere reports whether another reply of the turn holds the text, so that it may come twice.
+func (h *hearing) saidElsewhere(x *reply, text string) bool {
+	return slices.ContainsFunc(h.replies, func(y *reply) bool {
+		return y != x && strings.Contains(y.text.String(), text)
+	})
+}
+
+// takeOut takes a text out of pieces, behind so many bytes: as it stands, or else with
+// pieces of the agent's own in between. It returns where the text ends.
+func takeOut(pieces []string, after int, text string) (end int, left []string, ok bool) {
+	all := strings.Join(pieces, "")
+	if i := strings.Index(all[min(after, len(all)):], text); i >= 0 {
+		i += after
+		return i, cutOut(pieces, i, i+len(text)), true
+	}
+	at, rest := 0, text
+	for _, p := range pieces {
+		if at >= after && rest != "" && strings.HasPrefix(rest, p) {
+			rest = rest[len(p):]
+			end = at
+		} else {
+			left = append(left, p)
+			at += len(p)
+		}
+	}
+	return min(end, at), left, rest == ""
+}
+
+// cutOut removes the bytes from one place to another.
+func cutOut(pieces []string, from, to int) (left []string) {
+	at := 0
+	for _, p := range pieces {
+		a, b := min(max(from-at, 0), len(p)), min(max(to-at, 0), len(p))
+		at += len(p)
+		for _, part := range []string{p[:a], p[b:]} {
+			if part != "" {
+				left = append(left, part)
+			}
+		}
+	}
+	return left
+}
+
+// sameLetters reports whether two texts consist of the same characters.
+func sameLetters(a, b string) bool {
+	x, y := []rune(a), []rune(b)
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
+}
