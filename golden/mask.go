@@ -48,11 +48,16 @@ type directory struct{ path, name string }
 func NewMask(o Options, software ...string) *Mask {
 	m := &Mask{software: software, replace: o.Replace, values: o.Values, without: o.Without, classes: map[string]IDClass{},
 		labels: map[IDClass]map[string]string{}}
-	for _, p := range []directory{{o.Work, "$WORK"}, {o.Home, "$HOME"}, {o.Temp, "$TMP"}} {
+	for _, p := range []directory{{o.Work, "$WORK"}, {o.Home, "$HOME"}, {o.Temp, "$TMP"}, {o.Root, "$RUN"}} {
 		if p.path = strings.TrimSuffix(p.path, "/"); p.path == "" {
 			continue
 		}
 		m.dirs = append(m.dirs, p)
+		// Some agents name files from the root of the disk, without its slash. One word
+		// alone is none of them: it may be any word.
+		if rest, ok := strings.CutPrefix(p.path, "/"); ok && strings.Contains(rest, "/") {
+			m.dirs = append(m.dirs, directory{rest, strings.TrimPrefix(p.name, "$")})
+		}
 		// In a URI a blank of the path is %20.
 		if u := (&url.URL{Path: p.path}).EscapedPath(); u != p.path {
 			m.dirs = append(m.dirs, directory{u, p.name})
@@ -215,7 +220,8 @@ func replacePath(s string, p directory) string {
 		after, _ := utf8.DecodeRuneInString(s[end:])
 		whole := !(end < len(s) &&
 			(unicode.IsLetter(after) || unicode.IsDigit(after) || strings.ContainsRune("_-", after))) &&
-			!(at > 0 && path.IsAbs(p.path) && (unicode.IsLetter(before) || unicode.IsDigit(before)))
+			!(at > 0 && (unicode.IsLetter(before) || unicode.IsDigit(before) ||
+				!path.IsAbs(p.path) && strings.ContainsRune("/\\._-~$", before)))
 		b.WriteString(s[:at])
 		if whole {
 			b.WriteString(p.name)

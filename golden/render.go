@@ -22,8 +22,10 @@ type Renderer interface {
 type Options struct {
 	// Exact keeps every chunk and the order of arrival.
 	Exact bool
-	// Work, Home and Temp are directories shown as $WORK, $HOME and $TMP.
-	Work, Home, Temp string
+	// Work, Home and Temp are directories shown as $WORK, $HOME and $TMP, Root is the one
+	// that they lie in, shown as $RUN. Without the slash before it, a path begins with
+	// WORK, HOME, TMP or RUN.
+	Work, Home, Temp, Root string
 	// Replace masks what one agent prints differently in each run. It sees
 	// text in which directories and session ids are replaced already.
 	Replace []Replacement

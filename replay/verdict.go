@@ -65,7 +65,7 @@ func (r *Replay) Run(ctx context.Context) scenarios.Result {
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		res.Verdict, res.Reason = scenarios.Fail, err.Error()
+		res.Verdict, res.FailureClass, res.Reason = scenarios.Fail, scenarios.Fail, err.Error()
 		res.Failure = &transcript.Failure{Expected: []string{"an end of the replay"}, Observed: err.Error()}
 	case err != nil:
 		res.Verdict, res.Reason, res.NotStarted = scenarios.Error, err.Error(), true

@@ -26,6 +26,7 @@ func GoldenOptions(p *agents.Profile) golden.Options {
 func (r *run) render() {
 	o := GoldenOptions(r.engine.Profile)
 	o.Exact, o.Work, o.Home, o.Temp = r.scenario.decl.golden == "exact", r.box.Work, r.box.Home, r.box.Temp
+	o.Root = r.box.Root
 	o.Replace = append(r.masks(), o.Replace...)
 	r.rendered = r.engine.known(r.protocol().Canonical.Render(r.t.Between(1, r.state.settled), o))
 }
@@ -123,7 +124,6 @@ func (r *run) masks() []golden.Replacement {
 	if names == nil {
 		names = map[string]string{}
 	}
-	names[r.box.Root] = "$RUN"
 	if r.engine.Self != "" {
 		names[r.engine.Self] = "$SELF"
 	}

@@ -61,6 +61,20 @@ func recorded() *place {
 // hello is what an editor says that only says hello.
 const hello = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}` + "\n"
 
+var _ = Describe("paths of a recorded session", func() {
+	It("are those of now, beside the workspace and without their first slash too", func() {
+		p := newPlace()
+		agent := []string{"acp-test", "refagent", "--liberty", "tool-title-from-root"}
+		got := p.run(append([]string{"run", "--run", "^files/outside$", "--profile", "none", "--", "acp-test", "record",
+			"--out", filepath.Join(p.dir, "outside.jsonl"), "--llm", "--"}, agent...)...)
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		Expect(p.read("outside.jsonl")).To(MatchRegexp(`"title":"Write \w[^"]*/work/\.\./outside\.txt"`))
+		got = p.run(append([]string{"replay", "outside.jsonl", "--"}, agent...)...)
+		Expect(got.code).To(Equal(0), got.out)
+		Expect(p.results().Results[0].Golden.State).To(Equal("match"))
+	})
+})
+
 var _ = Describe("a recorded session, with the model's side", Ordered, func() {
 	var p *place
 	BeforeAll(func() { p = recorded() })

@@ -57,6 +57,10 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 		return nil, errors.Join(err, r.Close())
 	}
 	work, home := replay.Directories(recordings.V1(), recording)
+	// What lies beside the workspace moves with it, but no folder of the system does.
+	if beside := filepath.Dir(work); beside != home && strings.Count(beside, "/") > 1 {
+		r.renamed = append(r.renamed, [2]string{beside, dirs.Root})
+	}
 	moved := func(list []workspace.Listed) []workspace.Listed {
 		for i, f := range list {
 			if f.Text != nil {

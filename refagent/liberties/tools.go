@@ -48,6 +48,12 @@ func toolLiberties() []Liberty {
 				u["title"] = "Tool"
 			}
 		})),
+		liberty("tool-title-from-root", "names files in titles from the root of the disk, without its slash", "TOOL-002",
+			changeCalls(func(u object) {
+				if title, ok := u["title"].(string); ok {
+					u["title"] = strings.ReplaceAll(title, " /", " ")
+				}
+			})),
 		liberty("tool-title-changes", "says more in the title when a call has ended", "TOOL-007",
 			changeCalls(func(u object) {
 				if ended(u) {

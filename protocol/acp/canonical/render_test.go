@@ -109,6 +109,21 @@ var _ = Describe("rendering", func() {
 
 	It("shows an edit that the user allows", func() { check("edit", render(edit(), places)) })
 
+	It("shows directories, also without the slash before them", func() {
+		shown := func(text string) string {
+			return render([]frame{toEditor("%s", chunk("s", "agent_message_chunk", text))},
+				golden.Options{Work: "/tmp/run/work", Temp: "/tmp/run/tmp", Root: "/tmp/run", Home: "/root"})
+		}
+		for text, want := range map[string]string{
+			"/tmp/run/work/a /tmp/run/b /tmp/run/tmp": "$WORK/a $RUN/b $TMP",
+			"tmp/run/work/a (tmp/run/b)":              "WORK/a (RUN/b)",
+			"lib-tmp/run/work x/tmp/run/work":         "lib-tmp/run/work x/tmp/run/work",
+			"tmp/run/workshop root/a":                 "RUN/workshop root/a",
+		} {
+			Expect(shown(text)).To(ContainSubstring(`"`+want+`"`), text)
+		}
+	})
+
 	It("keeps every chunk and the order of arrival when exact", func() {
 		o := places
 		o.Exact = true
