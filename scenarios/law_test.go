@@ -131,6 +131,7 @@ var undone = map[string][]string{
 	"message-ids-interleaved":     {"message-ids-absent", "message-ids-null"},
 	"mode-unlisted":               {"modes-none"},
 	"command-without-description": {"commands-none"},
+	"cwd-ignored":                 {"asks-for-everything"}, // what is read elsewhere is rejected all the same
 	"auth-code-for-anything":      {"unknown-session-params", "unknown-session-internal", "busy-is-params", "busy-is-internal"},
 }
 
