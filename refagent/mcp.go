@@ -137,6 +137,10 @@ func mcpTool(server string, cs *mcp.ClientSession, found *mcp.Tool) tool {
 		name: name[:min(len(name), 64)], about: found.Description, schema: shape,
 		run: func(ctx context.Context, w *work) error {
 			res, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: found.Name, Arguments: map[string]any(w.args)})
+			if err != nil && ctx.Err() == nil {
+				w.s.a.log.Printf("MCP server %q: %v", server, err) // what it says depends on when the server ended
+				return fmt.Errorf("the MCP server %s gave no answer", server)
+			}
 			if err != nil {
 				return err
 			}

@@ -28,6 +28,13 @@ import (
 // Tool is the name of the tool. It takes a text and answers "TOKEN: text".
 const Tool = "canary_sing"
 
+// Texts with which the tool is not answered: at Crash a server over stdio ends at once,
+// at Hang every server waits until the call is taken back or the connection ends.
+const (
+	Crash = "crash"
+	Hang  = "hang"
+)
+
 // Variable and Header carry the token to a server over stdio and over http:
 // the agent must pass them on as it was told in session/new.
 const (
@@ -66,6 +73,10 @@ func newServer(token string, arrived func(context.Context, mcp.Request) bool, se
 	mcp.AddTool(server, &mcp.Tool{Name: Tool, Description: "Answers with the text it is given, and a word of its own."},
 		func(ctx context.Context, r *mcp.CallToolRequest, in song) (*mcp.CallToolResult, any, error) {
 			see(Sighting{What: "called", Text: in.Text, Token: arrived(ctx, r)})
+			if in.Text == Hang {
+				<-ctx.Done()
+				return nil, nil, ctx.Err()
+			}
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: token + ": " + in.Text}}}, nil, nil
 		})
 	return server
@@ -85,7 +96,7 @@ func Stdio(name, token, log string, command string, args ...string) mockclient.M
 func Token(seed int64) string { return "canary-" + strconv.FormatInt(seed, 10) }
 
 // Main is the body of the command that Stdio names: an MCP server on in and
-// out until in ends. args is the name of the log file; getenv is os.Getenv. It
+// out until in ends, or a call has it crash. args is the name of the log file; getenv is os.Getenv. It
 // returns the exit status.
 func Main(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out io.Writer) int {
 	if len(args) != 1 {
@@ -97,8 +108,10 @@ func Main(ctx context.Context, args []string, getenv func(string) string, in io.
 	}
 	defer log.Close()
 	token := getenv(Variable)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var mu sync.Mutex
-	greeted := false
+	greeted, crashed, ended := false, make(chan struct{}), make(chan error, 1)
 	see := func(s Sighting) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -113,9 +126,18 @@ func Main(ctx context.Context, args []string, getenv func(string) string, in io.
 			return
 		}
 		_, _ = log.Write(append(line, '\n'))
+		if s.Text == Crash {
+			close(crashed)
+			<-ctx.Done() // no answer
+		}
 	}
 	server := newServer(token, func(context.Context, mcp.Request) bool { return token != "" }, see)
-	err = server.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: writeCloser{out}})
+	go func() { ended <- server.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: writeCloser{out}}) }()
+	select {
+	case <-crashed:
+		return 1
+	case err = <-ended:
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return 1
 	}

@@ -1,6 +1,9 @@
 package faults
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // reportedFaults are what public reports tell of and no other fault does.
 func reportedFaults() []Fault {
@@ -66,6 +69,10 @@ func reportedFaults() []Fault {
 			with(func(t *tap) {
 				t.in = func(m message) bool { return !is(m, "session/new") || !hasBrokenServer(m) }
 			})).copies("repoprompt/repoprompt-ce#789").hangs(),
+		fault("dead-server-ends-no-turn", "never ends a turn in which an MCP server gave no answer",
+			with(waitForDeadServer)).hangs(),
+		fault("cancel-deaf-in-server", "does not hear of a cancel while an MCP server works",
+			with(deafInServer)).hangs(),
 
 		fault("permission-answer-ignored", "never acts on the answer to a permission, and leaves the tool call pending",
 			with(ignoreAnswers)).copies("can1357/oh-my-pi#10850").hangs(),
@@ -101,6 +108,49 @@ func reportedFaults() []Fault {
 			})).copies("esengine/DeepSeek-Reasonix#8271").hangs(),
 		fault("usage-of-a-lifetime", "reports all tokens of a session's turns as what fills its context",
 			with(addUsage)).copies("NousResearch/hermes-agent#70204"),
+	}
+}
+
+// serverCalls follows the calls of tools of MCP servers: it reports the status of one that an
+// update is about.
+func serverCalls() func(f frame) (status any, ours bool) {
+	calls := map[string]bool{}
+	return func(f frame) (any, bool) {
+		u, tag := f.Update()
+		id := f.Session + key(u["toolCallId"])
+		if title, _ := u["title"].(string); tag == "tool_call" && strings.HasPrefix(title, "mcp__") {
+			calls[id] = true
+		}
+		return u["status"], calls[id] && strings.HasPrefix(tag, "tool_call")
+	}
+}
+
+func waitForDeadServer(t *tap) {
+	dead, stopped, call := map[string]bool{}, map[string]bool{}, serverCalls()
+	t.received = func(m message) {
+		switch s := sessionOf(m); {
+		case is(m, "session/prompt"):
+			delete(stopped, s)
+		case is(m, "session/cancel"):
+			delete(dead, s)
+			stopped[s] = true
+		}
+	}
+	t.out = func(f frame) bool {
+		if status, ours := call(f); ours && status == "failed" && !stopped[f.Session] {
+			dead[f.Session] = true
+		}
+		return !dead[f.Session]
+	}
+}
+
+func deafInServer(t *tap) {
+	busy, call := map[string]bool{}, serverCalls()
+	t.in = func(m message) bool { return !is(m, "session/cancel") || !busy[sessionOf(m)] }
+	t.sending = func(f frame) {
+		if status, ours := call(f); ours {
+			busy[f.Session] = !final(status)
+		}
 	}
 }
 

@@ -101,8 +101,9 @@ func serviceCommands() []*scenarios.Command {
 			Summary: "give the agent an MCP server whose tool sings",
 			Detail: "Its name is canary, its tool canary_sing{text}. Let the model call it with\n" +
 				"tool: mcp, args: {server: canary, tool: canary_sing, args: {text: …}}, and ask\n" +
-				"canary called. Given both ways, the one over http is canary_http. broken adds a\n" +
-				"server whose program does not exist. Must stand before the session is opened.",
+				"canary called. Given both ways, the one over http is canary_http. With the text\n" +
+				"crash the one over stdio ends without an answer, with hang none ever answers.\n" +
+				"broken adds a server whose program does not exist. Must stand before the session is opened.",
 			Compile: compileMCP,
 		}, {
 			Name: "canary", Group: "back", Args: "initialized|configured|called [text=TEXT] [over=stdio|http] [n=N]",
