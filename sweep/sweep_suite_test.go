@@ -18,6 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/ci/inside"
+	"github.com/acp-test/acp-test/internal/canary"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/refagent"
 )
@@ -33,6 +34,8 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case "keeper":
 			syscall.Exit(process.KeeperMain(os.Args[2:]))
+		case "canary":
+			syscall.Exit(canary.Main(context.Background(), os.Args[2:], os.Getenv, os.Stdin, os.Stdout))
 		case "refagent":
 			o := refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Getenv: os.Getenv}
 			if i := slices.Index(os.Args, "--fault"); i > 0 && !inside.Configure(&o, "--fault", os.Args[i+1]) {

@@ -149,6 +149,18 @@ var _ = Describe("a sweep", func() {
 		Expect(elsewhere.Run.Exit).To(Equal(1))
 	})
 
+	DescribeTable("plays what a turn needs", func(point, action string, ids ...string) {
+		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Points: []string{point}, Actions: []string{action}}
+		out := swept(w, ids...)
+		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
+		Expect(out.Run.Sweep.Explored).To(BeNumerically(">", 0))
+		Expect(out.Run.Sweep.Inconclusive).To(BeZero())
+	},
+		Entry("files that a command makes", "fs/write*", "close", "files/crlf"),
+		Entry("a login again after a kill", "racing the end", "kill and load", "auth/required"),
+		Entry("what the agent asks of a model that says more", "merge*", "set mode", "option/set-mid-turn", "prompt-turn/max-tokens"),
+	)
+
 	It("stops at the end of its budget and says what it left out", func() {
 		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Budget: 300 * time.Millisecond}, ordinary...)
 		Expect(out.Run.Sweep.Unexplored).To(BeNumerically(">", 0))

@@ -179,8 +179,15 @@ func (b *base) head(title string) []*script.Line {
 // opened last, so that no line need name it.
 func (b *base) before(t target) []*script.Line {
 	return slices.DeleteFunc(slices.Clone(b.Lines[:t.line]), func(l *script.Line) bool {
-		return b.looks(l) || l.Says("session", "new") && opensSession(l) != t.main && !b.spokenIn(opensSession(l), t.line)
+		return b.looks(l) && !b.prepares(l) || l.Says("session", "new") && opensSession(l) != t.main && !b.spokenIn(opensSession(l), t.line)
 	})
+}
+
+// prepares reports whether a line is a command that stands before the first prompt: it
+// asks for nothing of the agent, but makes what the turns need.
+func (b *base) prepares(l *script.Line) bool {
+	first := slices.IndexFunc(b.Lines, func(l *script.Line) bool { return l.Is("prompt") })
+	return l.Is("exec") && slices.Contains(b.Lines[:max(first, 0)], l)
 }
 
 // spokenIn reports whether a prompt before a line names a session.

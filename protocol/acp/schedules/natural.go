@@ -54,7 +54,7 @@ func (b *base) undisturbed(lines []*script.Line) (out []*script.Line) {
 			out = append(out, &ends)
 		case name == "" && i == 0, name == "restart", name == "write", name == "authenticate", name == "start":
 			out = append(out, l)
-		case name != "" && b.setsUp(l) && !holds(l):
+		case name != "" && (b.setsUp(l) || b.prepares(l)) && !holds(l):
 			out = append(out, l)
 		}
 	}

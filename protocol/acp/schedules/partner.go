@@ -23,8 +23,10 @@ type partner struct {
 	observed
 }
 
-// says is what the model says in the partner's turn.
-func (p *partner) says() fakellm.TurnNode { return plain(p.base.spoken.Turns[p.target.turn]) }
+// says is what the model says in the partner's turn, as far as the agent asked for it.
+func (p *partner) says() fakellm.TurnNode {
+	return p.seen.heard(plain(p.base.spoken.Turns[p.target.turn]))
+}
 
 // end is the last place of the partner's turn at which it can be held.
 func (p *partner) end() fakellm.Place {

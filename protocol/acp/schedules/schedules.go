@@ -66,7 +66,7 @@ func (b *base) Observe(t *transcript.Transcript, effects []string) (notes []stri
 // Schedules implements sweep.Base.
 func (b *base) Schedules(others []sweep.Base, w sweep.Wanted) (list []sweep.Schedule, same int) {
 	for _, o := range b.reached {
-		m := plain(b.spoken.Turns[o.target.turn])
+		m := o.seen.heard(plain(b.spoken.Turns[o.target.turn]))
 		drawn := w.Drawn(o.target.turn)
 		pts, alike := points(o.seen, m, drawn)
 		pts = append(pts, beyond(b, others, m, drawn)...)

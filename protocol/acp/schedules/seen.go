@@ -129,6 +129,12 @@ func (s *seen) reached(requests int) {
 	}
 }
 
+// heard is the turn of the model as far as the agent asked for it.
+func (s seen) heard(t fakellm.TurnNode) fakellm.TurnNode {
+	t.Replies = t.Replies[:min(max(s.requests, 1), len(t.Replies))]
+	return t
+}
+
 // end is how the turn ends when nothing is done to it.
 func (s seen) end() string { return cmp.Or(s.stop, "any|error") }
 
