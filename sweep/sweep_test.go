@@ -158,7 +158,7 @@ var _ = Describe("a sweep", func() {
 	},
 		Entry("files that a command makes", "fs/write*", "close", "files/crlf"),
 		Entry("a login again after a kill", "racing the end", "kill and load", "auth/required"),
-		Entry("what the agent asks of a model that says more", "merge*", "set mode", "option/set-mid-turn", "prompt-turn/max-tokens"),
+		Entry("what the agent asks of a model that says more", "merge*", "new session", "option/set-mid-turn", "prompt-turn/max-tokens"),
 	)
 
 	It("stops at the end of its budget and says what it left out", func() {
