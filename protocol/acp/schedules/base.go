@@ -179,7 +179,8 @@ func (b *base) head(title string) []*script.Line {
 // opened last, so that no line need name it.
 func (b *base) before(t target) []*script.Line {
 	return slices.DeleteFunc(slices.Clone(b.Lines[:t.line]), func(l *script.Line) bool {
-		return b.looks(l) && !b.prepares(l) || l.Says("session", "new") && opensSession(l) != t.main && !b.spokenIn(opensSession(l), t.line)
+		other := l.Says("session", "new") && opensSession(l) != t.main && !b.spokenIn(opensSession(l), t.line)
+		return other || b.looks(l) && !b.prepares(l)
 	})
 }
 
