@@ -113,39 +113,58 @@ func (x *reducer) repeat(ctx context.Context, a Archive, n int, step time.Durati
 // budget cuts nothing off: that would count as not shown.
 func (x *reducer) confirm(a Archive, n int) (hits, runs int) { return x.repeat(x.whole, a, n, 0) }
 
-// shrunk is the shortest script that shows the rule as often as a does, which was in hits
-// of runs, and how often that is in a number of times. Where what is left turns out to be
-// a race, it goes back: a change, then two, then four.
-func (x *reducer) shrunk(a Archive, hits, runs, times int) (short Archive, h, n int) {
-	steps := x.shrink(a)
-	for back := 1; back < len(steps); back *= 2 {
-		short = steps[len(steps)-back]
-		if h, n = x.confirm(short, times); h > 0 && h*runs >= hits*n {
-			return short, h, n
-		}
-	}
-	return a, hits, runs
+// step is a script, and the change that made it.
+type step struct {
+	script Archive
+	by     change
 }
 
-// shrink takes away what can go: lines, replies and pieces of the model, files. It
-// returns the script after each change, the first of which is a.
-func (x *reducer) shrink(a Archive) []Archive {
+// shrunk is the shortest script that shows the rule as often as a does, which was in hits
+// of runs, and how often that is in a number of times. Where what is left turns out to be
+// a race, it goes back, a change, then two, then four, and makes those again that leave it
+// as sure.
+func (x *reducer) shrunk(a Archive, hits, runs, times int) (short Archive, h, n int) {
 	most := x.Shrink
 	if most <= 0 {
 		most = 20 * time.Second
 	}
 	ctx, stop := context.WithTimeout(x.ctx, most)
 	defer stop()
-	steps := []Archive{a}
+	steps := x.shrink(ctx, a)
+	short, h, n = a, hits, runs
+	sure := func(next Archive) bool {
+		hit, ran := x.confirm(next, times)
+		if hit == 0 || hit*runs < hits*ran {
+			return false
+		}
+		short, h, n = next, hit, ran
+		return true
+	}
+	at := len(steps) - 1
+	for back := 1; at > 0 && !sure(steps[at].script); back *= 2 {
+		at = max(at-back, 0)
+	}
+	for _, s := range steps[at+1:] {
+		if next, ok := s.by(short); ok && ctx.Err() == nil {
+			sure(next)
+		}
+	}
+	return short, h, n
+}
+
+// shrink takes away what can go: lines, replies and pieces of the model, files. It
+// returns a and the script after each change.
+func (x *reducer) shrink(ctx context.Context, a Archive) []step {
+	steps := []step{{script: a}}
 	for {
 		before := len(steps)
 		// What stands many times goes first: it takes away the most for one try.
 		passes := []func(Archive) []change{x.series, x.tail, x.blocks, x.lines, x.turns, x.files}
-		if x.brief && scriptLines(steps[before-1]) <= longest {
+		if x.brief && scriptLines(steps[before-1].script) <= longest {
 			passes = passes[:3]
 		}
 		for _, pass := range passes {
-			steps = x.apply(ctx, steps, pass(steps[len(steps)-1]))
+			steps = x.apply(ctx, steps, pass(steps[len(steps)-1].script))
 		}
 		if len(steps) == before || x.brief || ctx.Err() != nil {
 			return steps
@@ -157,9 +176,9 @@ func (x *reducer) shrink(a Archive) []Archive {
 // rule showing, and returns the steps with those that this makes. Several are tried at
 // once: those before the first that holds have been seen not to, those behind it are
 // tried again on what it made.
-func (x *reducer) apply(ctx context.Context, steps []Archive, changes []change) []Archive {
+func (x *reducer) apply(ctx context.Context, steps []step, changes []change) []step {
 	for len(changes) > 0 && ctx.Err() == nil {
-		a := steps[len(steps)-1]
+		a := steps[len(steps)-1].script
 		batch := changes[:min(len(changes), cap(x.slots))]
 		tried := make([]Archive, len(batch))
 		holds := make([]bool, len(batch))
@@ -200,7 +219,7 @@ func (x *reducer) apply(ctx context.Context, steps []Archive, changes []change) 
 			changes = changes[len(batch):]
 			continue
 		}
-		steps, changes = append(steps, tried[first]), changes[first+1:]
+		steps, changes = append(steps, step{tried[first], changes[first]}), changes[first+1:]
 	}
 	return steps
 }
