@@ -327,7 +327,8 @@ var _ = Describe("what counts requests", func() {
 		var taken atomic.Bool
 		e.HoldIf("held", func(wire.Value) bool { return taken.CompareAndSwap(false, true) }) // the first
 		open(e, GinkgoT().TempDir())
-		asked, held := await(e.Transcript(), mockclient.PermissionRequested()), await(e.Transcript(), mockclient.Requested("held"))
+		asked := await(e.Transcript(), mockclient.PermissionRequested())
+		held := await(e.Transcript(), mockclient.Requested("held"))
 		_, err := e.AnswerPermission(asked.Seq, mockclient.Answer{Cancelled: true})
 		Expect(err).NotTo(HaveOccurred())
 		_, err = e.Answer(held.Seq, "early", nil)

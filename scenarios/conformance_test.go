@@ -23,7 +23,8 @@ var _ = Describe("the verdict of conformance", func() {
 		}{
 			{scenarios.Result{ID: "a/b", Verdict: scenarios.Fail, Checks: []scenarios.Check{{ID: "a/b#c", Verdict: scenarios.Fail}}}, "a/b#c"},
 			{scenarios.Result{ID: "a/b", Verdict: scenarios.Fail, Findings: []scenarios.Finding{{Rule: "SURVIVORS", Class: scenarios.Fail}}}, "SURVIVORS"},
-			{scenarios.Result{ID: "a/b", Verdict: scenarios.Fail, Failure: &transcript.Failure{Reason: "gone"}, FailureClass: scenarios.Fail}, "a/b"},
+			{scenarios.Result{ID: "a/b", Verdict: scenarios.Fail,
+				Failure: &transcript.Failure{Reason: "gone"}, FailureClass: scenarios.Fail}, "a/b"},
 		} {
 			got := conform(c.result)
 			Expect(got.Verdict).To(Equal("NOT CONFORMANT"))

@@ -31,6 +31,28 @@ func Explored(ctx context.Context, w *Sweeper, scs ...*scenarios.Scenario) ([]Fi
 	return out, err
 }
 
+// Retraced is what retrace finds sure last of a script from which lines were taken, one
+// after the other.
+func Retraced(script string, sure func(script string) bool, lines ...string) (short string) {
+	steps := []step{{script: Split([]byte(script))}}
+	for _, line := range lines {
+		by := func(a Archive) (Archive, bool) {
+			short := strings.Replace(string(a.Text()), line+"\n", "", 1)
+			return Split([]byte(short)), short != string(a.Text())
+		}
+		next, _ := by(steps[len(steps)-1].script)
+		steps = append(steps, step{next, by})
+	}
+	retrace(steps, func(a Archive) bool {
+		if !sure(string(a.Text())) {
+			return false
+		}
+		short = string(a.Text())
+		return true
+	})
+	return short
+}
+
 // Repro is the file that is written for a finding.
 func Repro(f Finding, script string) string {
 	dir, err := os.MkdirTemp("", "repro-")

@@ -140,16 +140,23 @@ func (x *reducer) shrunk(a Archive, hits, runs, times int) (short Archive, h, n 
 		short, h, n = next, hit, ran
 		return true
 	}
+	retrace(steps, func(next Archive) bool { return ctx.Err() == nil && sure(next) })
+	return short, h, n
+}
+
+// retrace goes back from the last step until one is sure, and makes the changes behind it
+// again, each of which counts if what it makes is sure.
+func retrace(steps []step, sure func(Archive) bool) {
 	at := len(steps) - 1
 	for back := 1; at > 0 && !sure(steps[at].script); back *= 2 {
 		at = max(at-back, 0)
 	}
+	short := steps[at].script
 	for _, s := range steps[at+1:] {
-		if next, ok := s.by(short); ok && ctx.Err() == nil {
-			sure(next)
+		if next, ok := s.by(short); ok && sure(next) {
+			short = next
 		}
 	}
-	return short, h, n
 }
 
 // shrink takes away what can go: lines, replies and pieces of the model, files. It

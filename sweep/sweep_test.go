@@ -109,6 +109,22 @@ var _ = Describe("a schedule", func() {
 	})
 })
 
+var _ = Describe("what shrinking leaves", func() {
+	DescribeTable("has all that is sure taken away, in front of what was not and behind it",
+		func(needs, left string) {
+			lines := []string{"mark one", "await turn", "mark two", "mark three"}
+			got := sweep.Retraced("prompt a\nmark one\nawait turn\nmark two\nmark three\n",
+				func(script string) bool { return strings.Contains(script, needs) }, lines...)
+			Expect(got).To(Equal(left))
+		},
+		Entry("nothing is needed", "prompt a\n", "prompt a\n"),
+		Entry("the last change was not sure", "mark three", "prompt a\nmark three\n"),
+		Entry("one in the middle was not", "await turn", "prompt a\nawait turn\n"),
+		Entry("the first was not", "mark one", "prompt a\nmark one\n"),
+		Entry("none is", "no such line", ""),
+	)
+})
+
 var _ = Describe("a sweep", func() {
 	It("finds nothing in the correct agent", func() {
 		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Jobs: 4, Max: 150}, "permission/allow-once-edit")

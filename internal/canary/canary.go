@@ -96,8 +96,8 @@ func Stdio(name, token, log string, command string, args ...string) mockclient.M
 func Token(seed int64) string { return "canary-" + strconv.FormatInt(seed, 10) }
 
 // Main is the body of the command that Stdio names: an MCP server on in and
-// out until in ends, or a call has it crash. args is the name of the log file; getenv is os.Getenv. It
-// returns the exit status.
+// out until in ends, or a call has it crash. args is the name of the log file;
+// getenv is os.Getenv. It returns the exit status.
 func Main(ctx context.Context, args []string, getenv func(string) string, in io.Reader, out io.Writer) int {
 	if len(args) != 1 {
 		return 2
@@ -111,7 +111,7 @@ func Main(ctx context.Context, args []string, getenv func(string) string, in io.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var mu sync.Mutex
-	greeted, crashed, ended := false, make(chan struct{}), make(chan error, 1)
+	greeted, crashed, ended := false, make(chan struct{}, 1), make(chan error, 1)
 	see := func(s Sighting) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -127,7 +127,10 @@ func Main(ctx context.Context, args []string, getenv func(string) string, in io.
 		}
 		_, _ = log.Write(append(line, '\n'))
 		if s.Text == Crash {
-			close(crashed)
+			select {
+			case crashed <- struct{}{}:
+			default: // another call has
+			}
 			<-ctx.Done() // no answer
 		}
 	}

@@ -129,7 +129,8 @@ var telling = []string{"turns/two", "turns/requires-action", "replay/start", "ba
 // Each fault is found by what reddens.txt declares, and by nothing else, in the scenarios
 // that it names; with ACP_TEST_ALL_FAULTS=1 in the fixed ones too.
 func TestEachFaultOfVersion2IsFound(t *testing.T) {
-	p := proof.Proof{File: "../../refagent/second/reddens.txt", AtOnce: 12, Faults: map[string]effects.Effect{}, Scenarios: shipped(t, shared...),
+	p := proof.Proof{File: "../../refagent/second/reddens.txt", AtOnce: 12,
+		Faults: map[string]effects.Effect{}, Scenarios: shipped(t, shared...),
 		Engine: func(fault string) *scenarios.Engine { return engine(t, fault) }}
 	if everywhere { // else the scenarios that a fault names have to do
 		p.Fixed = fixed

@@ -36,10 +36,9 @@ func loadWhole() *rule {
 		w.on(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession))
 		w.on(func(ev *event) {
 			s := ev.session
-			text := bare(ev.update.Get("content").Get("text").Str())
 			if r := replays[s]; s != nil && r != nil && s.window != nil {
 				if b := r[ev.topic]; b != nil && b.Len() < 4*rememberedText {
-					b.WriteString(text)
+					b.WriteString(bare(ev.text()))
 				}
 				return
 			}
@@ -54,7 +53,7 @@ func loadWhole() *rule {
 			if k == nil || k.bytes > rememberedText {
 				return
 			}
-			k.hear(ev, text)
+			k.hear(ev, bare(ev.text()))
 		}, contentUpdates()...)
 		w.on(func(ev *event) {
 			k := talks[ev.Session]

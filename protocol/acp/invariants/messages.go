@@ -17,7 +17,7 @@ func userEcho() *rule {
 			if t == nil || ev.session.window != nil {
 				return
 			}
-			text := ev.update.Get("content").Get("text").Str()
+			text := ev.text()
 			if strings.TrimSpace(text) != "" && strings.Contains(t.text, text) {
 				w.find(echo, ev, "", []int{t.started},
 					"The agent sent the user's prompt back as user_message_chunk; clients show it twice.")

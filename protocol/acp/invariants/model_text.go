@@ -117,9 +117,17 @@ func (h *hearing) model(ev *event, t *turn) {
 	case transcript.ModelDone:
 		x.ended = ev.Seq
 	case transcript.ModelChunk:
-		x.say(ev)
-		h.bytes += len(ev.Raw)
+		if h.remembers(ev) {
+			x.say(ev)
+		}
 	}
+}
+
+// remembers counts the bytes of an event, and reports whether they are not too many yet: a
+// turn of more is not judged, and takes no more memory.
+func (h *hearing) remembers(ev *event) bool {
+	h.bytes += len(ev.Raw)
+	return h.bytes <= rememberedText
 }
 
 // say takes in a piece. Text with tags may be thoughts, and a secret is not shown as it was.
@@ -139,17 +147,18 @@ func (x *reply) say(ev *event) {
 
 // hear takes in what the editor got.
 func (h *hearing) hear(ev *event) {
-	content := ev.update.Get("content")
-	h.bytes += len(ev.Raw)
+	if !h.remembers(ev) {
+		return
+	}
 	h.unclear = h.unclear || len(ev.Redacted) > 0
 	if ev.topic == agentChunk {
-		if text := bare(content.Get("text").Str()); text != "" {
+		if text := bare(ev.text()); text != "" {
 			h.pieces = append(h.pieces, text)
 		}
 		return
 	}
-	h.elsewhere.WriteString(bare(content.Get("text").Str() + ev.update.Get("title").Str()))
-	for item := range content.Items() {
+	h.elsewhere.WriteString(bare(ev.text() + ev.update.Get("title").Str()))
+	for item := range ev.update.Get("content").Items() {
 		h.elsewhere.WriteString(bare(item.Get("content").Get("text").Str()))
 	}
 }

@@ -407,6 +407,9 @@ type event struct {
 	problems                    []schema.Problem
 }
 
+// text is the text of a piece of a message or thought, "" if it has none.
+func (ev *event) text() string { return ev.update.Get("content").Get("text").Str() }
+
 // succeeded reports whether a response is a result.
 func (ev *event) succeeded() bool { return ev.result.Exists() }
 
