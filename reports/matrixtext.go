@@ -143,6 +143,9 @@ func measured(m Matrix) [][]string {
 	}
 	var table [][]string
 	for _, r := range rows {
+		if r.name == "" {
+			continue
+		}
 		line := []string{r.name}
 		for _, c := range m.Columns {
 			line = append(line, harmless(r.of(c.Measures)))

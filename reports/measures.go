@@ -16,16 +16,15 @@ import (
 type Protocol struct {
 	Rules *rules.Set
 	// Greet, Open, Prompt and Cancel are the methods with which an editor begins
-	// a connection, a session and a turn, and stops the turn.
+	// a connection, a session and a turn, and stops the turn; "" if it has none.
 	Greet, Open, Prompt, Cancel string
-	// Update is the kind of an update of the agent, "" for other entries; Call
-	// reports whether it begins a tool call; Piece is the text of an update that
-	// is a piece of a message.
-	Update func(transcript.Entry) string
-	Call   func(transcript.Entry) bool
-	Piece  func(transcript.Entry) (text string, ok bool)
-	// End says how the answer to a prompt ends the turn.
-	End func(transcript.Entry) End
+	// Update is the kind of an update of the agent, "" for other entries; Call is
+	// the id of the tool call that an entry tells of; Piece is the text of an
+	// update that is a piece of a message, which has it in the field.
+	Update, Call func(transcript.Entry) string
+	Piece        func(transcript.Entry) (text, field string, ok bool)
+	// End says how an entry of the agent ends a turn, and whether it ends one.
+	End func(transcript.Entry) (End, bool)
 }
 
 // End is how a turn ended.
@@ -83,9 +82,10 @@ type figures struct {
 
 // turn is a prompt that has not been answered.
 type turn struct {
-	requests, calls int
-	cancelled       bool
-	cancelledAt     time.Duration
+	requests    int
+	calls       map[string]bool
+	cancelled   bool
+	cancelledAt time.Duration
 }
 
 // mainLanes are the lanes of requests that belong to the conversation.
@@ -95,7 +95,6 @@ func (f *figures) add(p Protocol, t *transcript.Transcript) {
 	var started time.Duration
 	asked := map[int]time.Duration{} // requests of the editor, by their number
 	turns := map[string]*turn{}      // by session
-	prompts := map[int]bool{}
 	for e := range t.All() {
 		open := turns[e.Session]
 		switch {
@@ -104,12 +103,12 @@ func (f *figures) add(p Protocol, t *transcript.Transcript) {
 		case e.Source == transcript.Editor && e.Kind == transcript.Request:
 			asked[e.Seq] = e.At
 			if e.Method == p.Prompt {
-				prompts[e.Seq], turns[e.Session] = true, &turn{}
+				turns[e.Session] = &turn{calls: map[string]bool{}}
 			}
 		case e.Source == transcript.Editor && e.Method == p.Cancel && open != nil && !open.cancelled:
 			open.cancelled, open.cancelledAt = true, e.At
-		case open != nil && p.Call(e):
-			open.calls++
+		case open != nil && p.Call(e) != "":
+			open.calls[p.Call(e)] = true
 		case e.Kind == transcript.ModelRequest:
 			if lane := e.JSON().Get("lane").Str(); !slices.Contains(mainLanes, lane) {
 				f.side = append(f.side, lane)
@@ -117,17 +116,17 @@ func (f *figures) add(p Protocol, t *transcript.Transcript) {
 				open.requests++
 			}
 		case e.Source == transcript.Agent && e.Kind == transcript.Response:
-			since, ours := asked[e.Ref]
-			switch {
+			switch since, ours := asked[e.Ref]; {
 			case !ours:
 			case e.Method == p.Greet:
 				f.start = append(f.start, e.At-started)
 			case e.Method == p.Open:
 				f.open = append(f.open, e.At-since)
-			case prompts[e.Ref] && open != nil:
-				f.ended(*open, p.End(e), e.At)
-				delete(turns, e.Session)
 			}
+		}
+		if end, ok := p.End(e); ok && open != nil {
+			f.ended(*open, end, e.At)
+			delete(turns, e.Session)
 		}
 	}
 }
@@ -138,9 +137,9 @@ func (f *figures) ended(t turn, end End, at time.Duration) {
 	case t.cancelled && end == Cancelled:
 		f.cancel = append(f.cancel, at-t.cancelledAt)
 	case t.cancelled || end != Finished || t.requests == 0:
-	case t.calls == 0:
+	case len(t.calls) == 0:
 		f.text = append(f.text, t.requests)
-	case t.calls == 1:
+	case len(t.calls) == 1:
 		f.tool = append(f.tool, t.requests)
 	}
 }

@@ -48,8 +48,8 @@ func (p Protocol) volatileFields(first, again scenarios.Run, omit []string) []st
 // a text are one value, wherever the agent cuts it.
 func (p Protocol) valuesOf(t *transcript.Transcript, omit []string) map[string][]string {
 	values := map[string][]string{}
-	root := "\x00" // the folder of the run; nothing says so before the agent runs
-	texts := map[string]string{}
+	root := "\x00"               // the folder of the run; nothing says so before the agent runs
+	texts := map[string]string{} // by update and field
 	for e := range t.All() {
 		if dir := e.JSON().Get("dir").Str(); e.Kind == transcript.Started && e.Source == transcript.Process && dir != "" {
 			root = filepath.Dir(dir)
@@ -68,16 +68,15 @@ func (p Protocol) valuesOf(t *transcript.Transcript, omit []string) map[string][
 		if slices.ContainsFunc(omit, func(omitted string) bool { return glob.Path(omitted, name) }) {
 			continue
 		}
-		if text, ok := p.Piece(e); ok {
-			texts[u] += text
+		if text, field, ok := p.Piece(e); ok {
+			texts[u+" "+field] += text
 		}
 		flatten(frame, name, func(field, value string) {
 			values[field] = append(values[field], strings.ReplaceAll(value, root, "$RUN"))
 		})
 	}
-	for kind, text := range texts {
-		values[kind+" content.text"] = []string{strings.ReplaceAll(text, root, "$RUN")}
-		delete(values, kind+" content.type")
+	for field, text := range texts {
+		values[field] = []string{strings.ReplaceAll(text, root, "$RUN")}
 	}
 	for field, v := range values {
 		slices.Sort(v)

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
-	"github.com/acp-test/acp-test/protocol/acp/acpreport"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 )
@@ -33,8 +32,10 @@ func matrixCommand(h *host) *cobra.Command {
 		Long: `Runs the scenarios with the tag matrix against each AGENT, a profile by its name
 or file, and shows side by side what became of each requirement of the
 specification. Beside each failure stands the command that shows it again.
-Without AGENT all profiles in this program take part; one that cannot run here
-is named with the command that changes it.
+Without AGENT all profiles of the protocol in this program take part; one that
+cannot run here is named with the command that changes it. A table is of one
+protocol: the one that --protocol names, else that of the first AGENT. An agent
+that answers both versions of ACP has a table in each.
 
 The folder of --out gets the table as matrix.md and matrix.html, and for each
 agent what acp-test run leaves. Known failures are failures in the table, with
@@ -72,9 +73,11 @@ could not be judged for a fault of this machine, or if no agent ran.`,
 }
 
 func (h *host) matrix(c *cobra.Command, o *options, names []string) error {
-	if len(names) == 0 {
-		names = agents.Names()
+	names, err := h.beside(names)
+	if err != nil {
+		return err
 	}
+	o.agent = names[0]
 	chosen, err := o.selection(h)
 	if err != nil {
 		return err
@@ -110,7 +113,7 @@ func (h *host) matrix(c *cobra.Command, o *options, names []string) error {
 			worst = max(worst, 1)
 		}
 	}
-	m := reports.NewMatrix(acpreport.V1(), columns)
+	m := reports.NewMatrix(chosen.of.reports, columns)
 	for format, file := range map[string]string{"markdown": "matrix.md", "html": "matrix.html"} {
 		err = errors.Join(err, writeFile(filepath.Join(out, file),
 			func(w io.Writer) error { return reports.WriteMatrix(format, m, w) }))
@@ -140,7 +143,7 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 		fmt.Fprintf(h.err, "%s: %s: %s\n", place, p.Name, h.whether(p))
 		return column, nil
 	}
-	if o.fault != "" && p.Name != "reference" {
+	if o.fault != "" && p.Name != chosen.of.reference {
 		o.fault = ""
 	}
 	o.out = filepath.Join(o.out, p.Name)
@@ -154,7 +157,7 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 	e.Golden = nil // whether the words are the same is not the question here
 	began := time.Now()
 	fmt.Fprintf(h.err, "%s: %s runs %d scenarios\n", place, p.Name, len(chosen.list))
-	again := rerunIn(o)
+	again := rerunIn(o, h.protocol)
 	column.Run = e.RunAll(c.Context(), chosen.list, scenarios.Plan{Jobs: o.jobs})
 	for i := range column.Run.Results {
 		column.Run.Results[i].Rerun = again(column.Run.Results[i].ID)
@@ -170,9 +173,39 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 	return column, h.writeReports(column.Run, e.Out, nil)
 }
 
+// beside returns the agents of a matrix: those named, else the profiles of the protocol.
+func (h *host) beside(names []string) ([]string, error) {
+	of, err := protocolNamed(h.protocol)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return slices.DeleteFunc(agents.Names(), func(name string) bool { return spokenBy(name) != of.Name }), nil
+	}
+	for _, name := range names {
+		if its := spokenBy(name); h.protocol == "" && its != spokenBy(names[0]) {
+			return nil, fmt.Errorf("%s speaks %s, and %s speaks %s: a matrix is of one protocol, and --protocol says which",
+				names[0], spokenBy(names[0]), name, its)
+		}
+	}
+	return names, nil
+}
+
+// spokenBy is the protocol of an agent's profile, the first one if it names none or there
+// is no such profile.
+func spokenBy(agent string) string {
+	if p, err := agents.Find(agent); err == nil && p.Protocol != "" {
+		return p.Protocol
+	}
+	return protocols()[0].Name
+}
+
 // rerunIn makes the command that shows one scenario of a matrix again.
-func rerunIn(o *options) func(id string) string {
+func rerunIn(o *options, protocol string) func(id string) string {
 	words := []string{"acp-test", "run", "--agent", o.agent}
+	if protocol != "" {
+		words = append(words, "--protocol", protocol)
+	}
 	if o.fault != "" {
 		words = append(words, "--fault", o.fault)
 	}

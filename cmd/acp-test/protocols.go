@@ -13,14 +13,17 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/protocol/acp/acpreport"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/protocol/agui"
 	"github.com/acp-test/acp-test/protocol/agui/aguirecord"
+	"github.com/acp-test/acp-test/protocol/agui/aguireport"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/second"
 	"github.com/acp-test/acp-test/refagent/webagent"
 	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
@@ -34,6 +37,7 @@ type protocol struct {
 	reference  string // the profile of the reference agent
 	recordings replay.Protocol
 	planner    sweep.Planner // nil: there are no sweeps of it
+	reports    reports.Protocol
 	// read reads a recording; looks reports whether a file begins as one that is no
 	// transcript of this program, nil if nothing tells.
 	read  func(io.Reader) (*transcript.Transcript, error)
@@ -49,7 +53,7 @@ func protocols() []protocol {
 	return []protocol{
 		{
 			Protocol: acp.V1(), reference: "reference", recordings: recordings.V1(), planner: schedules.V1(),
-			read: reading(recordings.V1()),
+			reports: acpreport.V1(), read: reading(recordings.V1()),
 			kind: acpframe.Update,
 			differs: func(fault string, liberties []string) error {
 				_, err := hooksOf(fault)
@@ -60,14 +64,14 @@ func protocols() []protocol {
 			},
 		}, {
 			Protocol: acp.V2(), reference: "reference-acp-v2", recordings: recordings.V2(), planner: schedules.V2(),
-			read: reading(recordings.V2()), looks: recordings.LooksSecond,
+			reports: acpreport.V2(), read: reading(recordings.V2()), looks: recordings.LooksSecond,
 			kind: acpframe.Update,
 			differs: func(fault string, liberties []string) error {
 				return second.Take(new(refagent.Options), fault, liberties)
 			},
 		}, {
 			Protocol: agui.V1(), reference: "reference-ag-ui", recordings: aguirecord.Protocol{},
-			read: aguirecord.Read, looks: aguirecord.Looks,
+			reports: aguireport.V1(), read: aguirecord.Read, looks: aguirecord.Looks,
 			differs: func(fault string, liberties []string) error {
 				return new(webagent.Options).Take(fault, liberties)
 			},

@@ -1,4 +1,4 @@
-// Package acpreport says what reports have to know of ACP version 1.
+// Package acpreport says what reports have to know of ACP.
 package acpreport
 
 import (
@@ -6,28 +6,50 @@ import (
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
+	"github.com/acp-test/acp-test/protocol/acp/invariants/second"
 	"github.com/acp-test/acp-test/reports"
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// V1 returns what a matrix is made with.
+// V1 returns what a matrix of version 1 is made with: the answer to a prompt ends a turn.
 func V1() reports.Protocol {
+	return version(invariants.V1(), func(e transcript.Entry) (string, bool) {
+		return e.JSON().Path("result.stopReason").Str(), e.Source == transcript.Agent &&
+			e.Kind == transcript.Response && e.Method == "session/prompt"
+	})
+}
+
+// V2 returns what a matrix of version 2 is made with: an idle state ends a turn, or an
+// error as the answer to its prompt.
+func V2() reports.Protocol {
+	return version(second.Rules(), func(e transcript.Entry) (string, bool) {
+		refused := e.Kind == transcript.Response && e.Method == "session/prompt" && e.JSON().Get("error").Exists()
+		return e.JSON().Path("params.update.stopReason").Str(), e.Source == transcript.Agent &&
+			(refused || e.Ref != 0 && acpframe.Update(e) == "state_update")
+	})
+}
+
+// version is what both have; end is the stop reason with which an entry ends a turn.
+func version(set *rules.Set, end func(transcript.Entry) (reason string, ok bool)) reports.Protocol {
 	return reports.Protocol{
-		Rules: invariants.V1(),
+		Rules: set,
 		Greet: "initialize", Open: "session/new", Prompt: "session/prompt", Cancel: "session/cancel",
 		Update: acpframe.Update,
-		Call:   func(e transcript.Entry) bool { return acpframe.Update(e) == "tool_call" },
-		Piece: func(e transcript.Entry) (string, bool) {
-			return e.JSON().Path("params.update.content.text").Str(), strings.HasSuffix(acpframe.Update(e), "_chunk")
+		Call:   func(e transcript.Entry) string { return e.JSON().Path("params.update.toolCallId").Str() },
+		Piece: func(e transcript.Entry) (text, field string, ok bool) {
+			text = e.JSON().Path("params.update.content.text").Str()
+			return text, "content.text", strings.HasSuffix(acpframe.Update(e), "_chunk")
 		},
-		End: func(e transcript.Entry) reports.End {
-			switch e.JSON().Path("result.stopReason").Str() {
+		End: func(e transcript.Entry) (reports.End, bool) {
+			reason, ok := end(e)
+			switch reason {
 			case "end_turn":
-				return reports.Finished
+				return reports.Finished, ok
 			case "cancelled":
-				return reports.Cancelled
+				return reports.Cancelled, ok
 			}
-			return reports.Otherwise
+			return reports.Otherwise, ok
 		},
 	}
 }
