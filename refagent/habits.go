@@ -136,6 +136,8 @@ type Habits struct {
 	// LateServers connects MCP servers in the first turn, EarlyServers before a
 	// session's setup is answered.
 	LateServers, EarlyServers bool
+	// Greeting is said at the beginning of the first turn of a session; "": nothing is.
+	Greeting string
 	// Noise is written to Log at each message of the editor.
 	Noise string
 }

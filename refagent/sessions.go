@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,6 +23,8 @@ type session struct {
 	turn   *turn     // the prompt that runs
 	queue  []*turn   // prompts that wait for it
 	always map[string]bool
+
+	greeted atomic.Bool
 
 	// In version 2:
 	state         string            // idle, running or requires_action

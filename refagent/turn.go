@@ -173,6 +173,7 @@ func (a *agent) converse(s *session, t *turn, prompt string) (stop string, err e
 	if name, ok := slashCommand(prompt); ok {
 		return a.runCommand(s, name), nil
 	}
+	a.greet(s)
 	tools := a.tools(t.ctx, s)
 	for range maxRequests {
 		if t.ctx.Err() != nil {
@@ -205,6 +206,17 @@ func (a *agent) converse(s *session, t *turn, prompt string) (stop string, err e
 		}
 	}
 	return stopRequests, nil
+}
+
+// greet says what the agent says of its own accord, once in a session.
+func (a *agent) greet(s *session) {
+	if a.habits.Greeting == "" || !s.greeted.CompareAndSwap(false, true) {
+		return
+	}
+	s.mu.Lock()
+	id := s.rec.messageID()
+	s.mu.Unlock()
+	a.record(s, update{Tag: "agent_message_chunk", MessageID: id, Content: text(a.habits.Greeting)})
 }
 
 // reply asks the model once and passes on what it says while it says it.

@@ -272,16 +272,37 @@ func compileText(l *Line) Step {
 	}
 }
 
-// said is the agent's text in a stretch, joined.
+// said is the agent's text in a stretch, joined. What stands in front of the model's first
+// words is left out if neither the model nor the user ever said it: that is the agent's own,
+// such as a greeting, and no part of its answer.
 func (r *run) said(s *Session, from, to int) string {
-	var b strings.Builder
-	for e := range r.t.Between(from+1, to) {
-		if e.Source == transcript.Agent && (s == nil || e.Session == s.ID) {
-			b.WriteString(r.protocol().Said(e))
+	var said, others strings.Builder
+	first, p := "", r.protocol()
+	for e := range r.t.Between(1, to) {
+		switch {
+		case e.Kind == transcript.ModelChunk:
+			text := e.JSON().Get("data").Str()
+			others.WriteString(text)
+			// A piece may be so short that it stands anywhere.
+			if len(first) < 16 && e.Seq > from && e.JSON().Get("says").Is("text") && (s == nil || e.Session == s.ID) {
+				first = strings.TrimLeft(first+text, " \n")
+			}
+		case p.Prompts(e):
+			others.Write(e.Raw)
+		case e.Source == transcript.Agent && e.Seq > from && (s == nil || e.Session == s.ID):
+			said.WriteString(p.Said(e))
 		}
 	}
-	return b.String()
+	text := said.String()
+	own, rest, found := strings.Cut(text, first)
+	if own = bare(own); !found || first == "" || own == "" || strings.Contains(bare(others.String()), own) {
+		return text
+	}
+	return first + rest
 }
+
+// bare is a text without white space.
+func bare(text string) string { return strings.Join(strings.Fields(text), "") }
 
 func compileDescendants(l *Line) Step {
 	if s := l.One(0, "none"); s != "none" {

@@ -53,6 +53,8 @@ func Liberties() []Liberty {
 		return func(h *habits) { h.Without = append(h.Without, capability) }
 	}
 	return []Liberty{
+		liberty("greets", "UPD-001", "says that there is a newer version of it, at the beginning of a session's first turn",
+			func(h *habits) { h.Greeting = "A newer version of this agent is there.\n" }),
 		liberty("echo-in-chunks", "PRM-002", "shows the message of a prompt in chunks", out(
 			func(u object, tag string, m object) []object {
 				if tag != "user_message" {

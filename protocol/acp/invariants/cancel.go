@@ -169,7 +169,8 @@ func (w *world) openWork(t *turn, a *act, stop string) (proof string, at int) {
 		return fmt.Sprintf("its own %s was answered after that, and the model was asked to go on", r.method), r.seq
 	}
 	for _, tool := range t.tools {
-		if stop == "end_turn" && tool.allowed > 0 && tool.status == completed && asked > t.started && asked < tool.first {
+		if stop == "end_turn" && tool.allowed > 0 && tool.status == completed && asked > t.started &&
+			!w.models.told(t.session.id, tool.first) {
 			return fmt.Sprintf("the model waited for what came of tool call %q, which was allowed and completed", tool.id),
 				tool.seq
 		}

@@ -8,6 +8,7 @@ type models struct {
 	streams map[int]*stream // running model requests, by number
 	latest  map[string]int  // the last request of each session in the main lane
 	asked   map[string]int  // and its Seq
+	heard   map[string]int  // Seq of the last request of each session in any lane; "" is a session that is not known
 	failed  map[string]int  // Seq at which the last request of a session failed
 }
 
@@ -21,7 +22,8 @@ type stream struct {
 }
 
 func newModels() models {
-	return models{streams: map[int]*stream{}, latest: map[string]int{}, asked: map[string]int{}, failed: map[string]int{}}
+	return models{streams: map[int]*stream{}, latest: map[string]int{}, asked: map[string]int{},
+		heard: map[string]int{}, failed: map[string]int{}}
 }
 
 func (m *models) fold(ev *event) {
@@ -29,6 +31,7 @@ func (m *models) fold(ev *event) {
 	n := int(number)
 	switch ev.Kind {
 	case transcript.ModelRequest:
+		m.heard[ev.Session] = ev.Seq
 		if lane := ev.body.Get("lane"); !lane.Exists() || lane.Is("main") || lane.Is("") {
 			if before := m.streams[m.latest[ev.Session]]; before != nil && before.left > 0 {
 				delete(m.streams, before.n)
@@ -61,6 +64,12 @@ func (m *models) fold(ev *event) {
 		}
 		delete(m.streams, n)
 	}
+}
+
+// told reports whether the model may have been asked something for a session after an entry:
+// also what its script did not expect, and what nothing ties to a session.
+func (m *models) told(session string, after int) bool {
+	return m.heard[session] > after || m.heard[""] > after
 }
 
 // heldFor is a stream of the session's turn that a gate held at an entry, and

@@ -42,7 +42,7 @@ func observe(list ...*scenarios.Scenario) (o observed) {
 	e := &scenarios.Engine{Protocol: acp.V1(), Profile: profile, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(),
 		Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(), Seed: 1, Connect: inside.Connect()}
 	o.bases = make([]sweep.Base, len(list))
-	each(len(list), func(i int) {
+	each(len(list), 16, func(i int) { // most of a run is waiting
 		text, err := list[i].Source()
 		Expect(err).NotTo(HaveOccurred())
 		base, _ := schedules.V1().Base(acp.V1().CommandTable(), list[i].ID, text)
@@ -69,11 +69,11 @@ func observe(list ...*scenarios.Scenario) (o observed) {
 	return o
 }
 
-// each calls f for 0 to n-1 on all processors.
-func each(n int, f func(i int)) {
+// each calls f for 0 to n-1, so many at a time.
+func each(n, atOnce int, f func(i int)) {
 	var wait sync.WaitGroup
 	next := make(chan int)
-	for range 2 * runtime.NumCPU() {
+	for range atOnce {
 		wait.Go(func() {
 			defer GinkgoRecover()
 			for i := range next {
@@ -140,7 +140,7 @@ var _ = Describe("a schedule", func() {
 		var mu sync.Mutex
 		var wrong []string
 		texts, said := map[uint64]bool{}, 0
-		each(len(list), func(i int) {
+		each(len(list), runtime.NumCPU(), func(i int) {
 			t := text(list[i])
 			_, rest, _ := bytes.Cut(t, []byte("\n")) // the first line only names it
 			h := fnv.New64a()
