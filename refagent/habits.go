@@ -120,6 +120,8 @@ type Habits struct {
 	// CancelDelay, StartDelay and EndDelay are waited before a cancelled turn
 	// ends, before the first line is read, and after the end of input.
 	CancelDelay, StartDelay, EndDelay time.Duration
+	// TakeUpDelay is waited before a prompt is worked on, or part of the conversation.
+	TakeUpDelay time.Duration
 
 	// Trims and AsSent say how a text is replayed: without white space around it,
 	// or in its pieces.
@@ -136,8 +138,9 @@ type Habits struct {
 	// LateServers connects MCP servers in the first turn, EarlyServers before a
 	// session's setup is answered.
 	LateServers, EarlyServers bool
-	// Greeting is said at the beginning of the first turn of a session; "": nothing is.
-	Greeting string
+	// Greeting and Notice are said at the beginning of the first turn of a session and at
+	// its end; "": nothing is.
+	Greeting, Notice string
 	// Noise is written to Log at each message of the editor.
 	Noise string
 }

@@ -24,7 +24,7 @@ type session struct {
 	queue  []*turn   // prompts that wait for it
 	always map[string]bool
 
-	greeted atomic.Bool
+	greeted, noticed atomic.Bool
 
 	// In version 2:
 	state         string            // idle, running or requires_action

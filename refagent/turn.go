@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 )
 
 // The stop reasons of the protocol.
@@ -83,6 +84,12 @@ func (a *agent) cancelOne(s *session, t *turn) {
 func (a *agent) run(s *session, t *turn) {
 	defer close(t.done)
 	defer t.stop()
+	if a.habits.TakeUpDelay > 0 {
+		a.pause(a.habits.TakeUpDelay)
+		if a.tookBack(s, t) {
+			return
+		}
+	}
 	s.mu.Lock()
 	id := s.rec.messageID()
 	s.writeLocked(event{Type: eventPrompt, Blocks: t.blocks, MessageID: id, Message: &t.message})
@@ -121,14 +128,7 @@ func (a *agent) run(s *session, t *turn) {
 		stop = ""
 	}
 	s.writeLocked(event{Type: eventEnd, Stop: stop})
-	if s.turn == t {
-		s.turn = nil
-		if len(s.queue) > 0 {
-			next := s.queue[0]
-			s.turn, s.queue = next, s.queue[1:]
-			a.spawn(func() { a.run(s, next) })
-		}
-	}
+	a.next(s, t)
 	if a.second() {
 		s.settled(stop, err)
 		return
@@ -138,6 +138,40 @@ func (a *agent) run(s *session, t *turn) {
 		return
 	}
 	a.conn.respond(t.request, map[string]any{"stopReason": stop}, nil)
+}
+
+// tookBack refuses a prompt whose session was closed before it was worked on, or in version
+// 2 one that was cancelled before it became part of the conversation. It reports whether it
+// did.
+func (a *agent) tookBack(s *session, t *turn) bool {
+	closed := a.find(s.id) != s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err *rpcError
+	switch {
+	case a.second() && (t.cancelled || t.ctx.Err() != nil):
+		err = fault(codeRequestCanceled, "cancelled before it became part of the conversation")
+	case !a.second() && closed:
+		err = fault(cmp.Or(a.habits.UnknownCode, codeUnknownSession), "session %q is closed", s.id)
+	default:
+		return false
+	}
+	a.next(s, t)
+	a.conn.respond(t.request, nil, err)
+	return true
+}
+
+// next ends a turn, and begins with the prompt that waits for that. The caller holds the lock.
+func (a *agent) next(s *session, t *turn) {
+	if s.turn != t {
+		return
+	}
+	s.turn = nil
+	if len(s.queue) > 0 {
+		next := s.queue[0]
+		s.turn, s.queue = next, s.queue[1:]
+		a.spawn(func() { a.run(s, next) })
+	}
 }
 
 func turnError(err error) *rpcError {
@@ -173,7 +207,7 @@ func (a *agent) converse(s *session, t *turn, prompt string) (stop string, err e
 	if name, ok := slashCommand(prompt); ok {
 		return a.runCommand(s, name), nil
 	}
-	a.greet(s)
+	a.say(s, a.habits.Greeting, &s.greeted)
 	tools := a.tools(t.ctx, s)
 	for range maxRequests {
 		if t.ctx.Err() != nil {
@@ -198,6 +232,7 @@ func (a *agent) converse(s *session, t *turn, prompt string) (stop string, err e
 		case r.finish == "content_filter" || r.refused:
 			return stopRefusal, nil
 		case len(message.Calls) == 0:
+			a.say(s, a.habits.Notice, &s.noticed)
 			return stopEndTurn, nil
 		}
 		rejected, err := a.runTools(s, t, tools, message.Calls)
@@ -208,15 +243,15 @@ func (a *agent) converse(s *session, t *turn, prompt string) (stop string, err e
 	return stopRequests, nil
 }
 
-// greet says what the agent says of its own accord, once in a session.
-func (a *agent) greet(s *session) {
-	if a.habits.Greeting == "" || !s.greeted.CompareAndSwap(false, true) {
+// say says something of the agent's own accord, once in a session.
+func (a *agent) say(s *session, words string, said *atomic.Bool) {
+	if words == "" || !said.CompareAndSwap(false, true) {
 		return
 	}
 	s.mu.Lock()
 	id := s.rec.messageID()
 	s.mu.Unlock()
-	a.record(s, update{Tag: "agent_message_chunk", MessageID: id, Content: text(a.habits.Greeting)})
+	a.record(s, update{Tag: "agent_message_chunk", MessageID: id, Content: text(words)})
 }
 
 // reply asks the model once and passes on what it says while it says it.

@@ -273,19 +273,18 @@ func compileText(l *Line) Step {
 }
 
 // said is the agent's text in a stretch, joined. What stands in front of the model's first
-// words is left out if neither the model nor the user ever said it: that is the agent's own,
-// such as a greeting, and no part of its answer.
+// words, or behind its last, is left out if neither the model nor the user ever said it: that
+// is the agent's own, such as a greeting or a notice, and no part of its answer.
 func (r *run) said(s *Session, from, to int) string {
-	var said, others strings.Builder
-	first, p := "", r.protocol()
+	var said, model, others strings.Builder
+	p := r.protocol()
 	for e := range r.t.Between(1, to) {
 		switch {
 		case e.Kind == transcript.ModelChunk:
 			text := e.JSON().Get("data").Str()
 			others.WriteString(text)
-			// A piece may be so short that it stands anywhere.
-			if len(first) < 16 && e.Seq > from && e.JSON().Get("says").Is("text") && (s == nil || e.Session == s.ID) {
-				first = strings.TrimLeft(first+text, " \n")
+			if e.Seq > from && e.JSON().Get("says").Is("text") && (s == nil || e.Session == s.ID) {
+				model.WriteString(text)
 			}
 		case p.Prompts(e):
 			others.Write(e.Raw)
@@ -293,12 +292,34 @@ func (r *run) said(s *Session, from, to int) string {
 			said.WriteString(p.Said(e))
 		}
 	}
-	text := said.String()
-	own, rest, found := strings.Cut(text, first)
-	if own = bare(own); !found || first == "" || own == "" || strings.Contains(bare(others.String()), own) {
+	text, answer := said.String(), strings.TrimSpace(model.String())
+	own := func(text string) bool {
+		text = bare(text)
+		return text != "" && !strings.Contains(bare(others.String()), text)
+	}
+	if first := edge(answer, true); first != "" {
+		if i := strings.Index(text, first); i >= 0 && own(text[:i]) {
+			text = text[i:]
+		}
+	}
+	if last := edge(answer, false); last != "" {
+		if i := strings.LastIndex(text, last); i >= 0 && own(text[i+len(last):]) {
+			text = text[:i+len(last)]
+		}
+	}
+	return text
+}
+
+// edge is the beginning or the end of a text, enough of it to be found again.
+func edge(text string, begin bool) string {
+	const enough = 16
+	if len(text) <= enough {
 		return text
 	}
-	return first + rest
+	if begin {
+		return text[:enough]
+	}
+	return text[len(text)-enough:]
 }
 
 // bare is a text without white space.

@@ -27,8 +27,12 @@ func turnLiberties() []Liberty {
 				func(h *habits) { h.DeafToRequestCancels = true }),
 			liberty("errors-end-turns", "makes an error of the editor the error of the prompt", "RPC-003",
 				func(h *habits) { h.ErrorsEnd = true }).takes("error"),
+			liberty("takes-up-late", "takes a prompt up after 30 ms, and knows nothing of one whose session was closed by then",
+				"CLOSE-002", func(h *habits) { h.TakeUpDelay = 30 * time.Millisecond }),
 			liberty("greets", "says that there is a newer version of it, at the beginning of a session's first turn",
 				"PROMPT-015", func(h *habits) { h.Greeting = "A newer version of this agent is there.\n" }),
+			liberty("notices", "says what will change, at the end of a session's first turn",
+				"PROMPT-015", func(h *habits) { h.Notice = "**Note:** commands will be counted from next month on." }),
 			liberty("noise", "writes a line to stderr for each message", "STDIO-005", func(h *habits) {
 				h.Noise = "\x1b[33mWARN\x1b[0m received a message {\"jsonrpc\": \"2.0\"}"
 			}),

@@ -2,6 +2,7 @@ package second
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/acp-test/acp-test/refagent"
 )
@@ -55,6 +56,10 @@ func Liberties() []Liberty {
 	return []Liberty{
 		liberty("greets", "UPD-001", "says that there is a newer version of it, at the beginning of a session's first turn",
 			func(h *habits) { h.Greeting = "A newer version of this agent is there.\n" }),
+		liberty("notices", "UPD-001", "says what will change, at the end of a session's first turn",
+			func(h *habits) { h.Notice = "**Note:** commands will be counted from next month on." }),
+		liberty("inserts-late", "CAN-002", "takes 30 ms until a prompt is part of the conversation, and refuses one that is cancelled before",
+			func(h *habits) { h.TakeUpDelay = 30 * time.Millisecond }),
 		liberty("echo-in-chunks", "PRM-002", "shows the message of a prompt in chunks", out(
 			func(u object, tag string, m object) []object {
 				if tag != "user_message" {

@@ -62,7 +62,7 @@ func cancelReason() *rule {
 			if a == nil || t.concurrent || a.failed || !t.session.ready() {
 				return
 			}
-			if closing && !t.spoke && !t.acted && slices.Contains([]int{-32002, -32602}, int(ev.code())) {
+			if t.close != nil && !t.spoke && !t.acted && slices.Contains([]int{-32002, -32602}, int(ev.code())) {
 				return // requests may be taken up in any order: the session was closed when the prompt was
 			}
 			w.Saw(pick(closing, closeReason, reason))

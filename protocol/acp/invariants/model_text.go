@@ -97,6 +97,10 @@ type hearing struct {
 func (h *hearing) model(ev *event, t *turn) {
 	n, _ := ev.body.Get("n").Int()
 	if ev.Kind == transcript.ModelRequest {
+		// The request of a turn that was cancelled may come when the next one runs.
+		if !asks(ev, t) {
+			h.unclear = true
+		}
 		if ev.Session == t.session.id && ev.body.Get("lane").Is("main") {
 			x := &reply{seq: ev.Seq, place: fmt.Sprintf("%s/%s", ev.body.Get("prompt").Raw(), ev.body.Get("step").Raw())}
 			h.replies = append(h.replies, x)
@@ -121,6 +125,14 @@ func (h *hearing) model(ev *event, t *turn) {
 			x.say(ev)
 		}
 	}
+}
+
+// asks reports whether a request holds the beginning of a turn's prompt as what the user said
+// last, if the log has that.
+func asks(ev *event, t *turn) bool {
+	const enough = 40
+	said, text := ev.body.Get("user"), bare(t.text)
+	return !said.Exists() || strings.Contains(bare(said.Str()), text[:min(len(text), enough)])
 }
 
 // remembers counts the bytes of an event, and reports whether they are not too many yet: a

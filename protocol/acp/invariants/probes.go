@@ -50,7 +50,7 @@ func worksAgain() *rule {
 			b := next[t.session]
 			delete(next, t.session)
 			failed := ev.err.Exists() && ev.code() != -32000 && ev.code() != -32800 && faults < t.started && !t.concurrent &&
-				t.cancel == nil
+				t.cancel == nil && t.close == nil
 			message := clip(ev.err.Get("message").Str())
 			if b.cancelled != nil {
 				w.Saw(cancelled)

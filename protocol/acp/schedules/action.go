@@ -190,7 +190,7 @@ func closes(b *builder) {
 	default:
 		how := "cancelled"
 		switch {
-		case b.point.kind == atWrite || b.point.kind == atOnce:
+		case b.untaken():
 			how = "cancelled|error" // requests may be taken up in any order
 		case b.base.second && b.point.open():
 			how = b.stopped()
@@ -202,6 +202,11 @@ func closes(b *builder) {
 		b.add("await response C result?")
 	}
 	b.closed()
+}
+
+// untaken reports whether nothing shows that the agent has taken up the prompt yet.
+func (b *builder) untaken() bool {
+	return b.point.kind == atWrite || b.point.kind == atOnce || b.point.kind == atSecond
 }
 
 // closed asks for what holds after a close: the agent works in a new session,
@@ -329,7 +334,11 @@ func cancelThenClose(b *builder) {
 	b.written()
 	b.replies()
 	b.check("CLOSE-002", "ends-as-cancelled")
-	b.add("await turn %s", b.stopped())
+	how := b.stopped()
+	if b.untaken() {
+		how = "cancelled|error"
+	}
+	b.add("await turn %s", how)
 	b.add("await response C result?")
 	b.closed()
 }

@@ -42,12 +42,16 @@ func AddSecond(p *scenarios.Protocol) {
 const second = 2
 
 // secondEnd returns the stop reason of the idle state that ends the work of a prompt, "none"
-// if it has none, or "error", also for a prompt that was refused.
+// if it has none, or "error", also for a prompt that was refused; "cancelled" for one that a
+// cancel took back before it was part of the conversation (V2-CAN-002).
 func secondEnd(e transcript.Entry) (reason string, ok bool) {
 	if e.Source != transcript.Agent {
 		return "", false
 	}
 	if e.Kind == transcript.Response {
+		if code, _ := e.JSON().Path("error.code").Int(); code == -32800 {
+			return "cancelled", e.Method == "session/prompt"
+		}
 		return "error", e.Method == "session/prompt" && e.JSON().Get("error").Exists()
 	}
 	if e.Ref == 0 || acpframe.Update(e) != "state_update" {
