@@ -28,6 +28,8 @@ func backCommands() []*Command {
 		}, {
 			Name: "text", Group: "back", Args: "~ REGEXP [in=run|turn=N]", Negatable: true, Effect: true, OfTool: true,
 			Summary: "ask what the agent's messages of the turn say, joined",
+			Detail: "What stands in front of the model's first words, or behind its last, is left out if neither\n" +
+				"the model nor the user ever said it: a greeting or a notice is the agent's own.",
 			Compile: compileText,
 		}, {
 			Name: "cmp", Group: "back", Args: "FILE WANT", Effect: true, OfTool: true,

@@ -50,8 +50,9 @@ func Write(older string, names []string, all map[string]Effect) []byte {
 	head, _, _ := strings.Cut(older, "\n\n")
 	out := bytes.NewBufferString(head + "\n\n")
 	for _, name := range names {
-		fmt.Fprintf(out, "%s\n  in %s\n  reddens %s\n", name,
-			strings.Join(all[name].Scenarios, " "), strings.Join(all[name].Reddens, " "))
+		fmt.Fprintf(out, "%s\n  %s\n  %s\n", name,
+			strings.Join(append([]string{"in"}, all[name].Scenarios...), " "),
+			strings.Join(append([]string{"reddens"}, all[name].Reddens...), " "))
 	}
 	return out.Bytes()
 }

@@ -361,12 +361,7 @@ func cancelThenLoad(b *builder) {
 func killAndLoad(b *builder) {
 	b.written()
 	b.key("kill")
-	b.key("restart")
-	for _, l := range b.base.before(b.target) {
-		if l.Is("authenticate") { // each process asks for it
-			b.lines = append(b.lines, l)
-		}
-	}
+	b.restart()
 	b.check("LOAD-009", "loads")
 	b.key("session load %s as L", b.target.main)
 	b.add("await response L result?")

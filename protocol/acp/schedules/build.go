@@ -211,7 +211,7 @@ func (b *builder) beside(before []*script.Line) []*script.Line {
 	// nothing before initialize.
 	at := 0
 	for i, l := range before {
-		if l.Is("restart") || l.Is("initialize") {
+		if l.Is("restart") || l.Is("initialize") || l.Is("authenticate") {
 			at = i + 1
 		}
 	}
@@ -234,6 +234,16 @@ func (b *builder) mainName() string {
 	return ""
 }
 
+// restart starts the agent again, and logs in again: each process asks for that.
+func (b *builder) restart() {
+	b.key("restart")
+	for _, l := range b.base.before(b.target) {
+		if l.Is("authenticate") {
+			b.lines = append(b.lines, l)
+		}
+	}
+}
+
 // reach waits until the point has come.
 func (b *builder) reach() {
 	p := b.point
@@ -248,7 +258,7 @@ func (b *builder) reach() {
 	case atIdle, atLoaded:
 		b.add("await turn %s", b.seen.anyEnd())
 		if p.kind == atLoaded {
-			b.key("restart")
+			b.restart()
 			b.key("session load %s as FIRST", b.target.main)
 			b.key("await response FIRST result?")
 		}
