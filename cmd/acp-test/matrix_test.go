@@ -77,6 +77,24 @@ var _ = Describe("matrix", func() {
 		Expect(got.out).To(ContainSubstring("away"))
 	})
 
+	It("is a table of the protocol of the first agent, or of the one that is named", func() {
+		got := p.run("matrix", "reference-ag-ui", "--run", "^runs/hello$")
+		Expect(got.code).To(BeZero(), got.out+got.err)
+		table := p.compared("acp-test-matrix/matrix.md")
+		Expect(table).To(MatchRegexp(`(?m)^\| \[AGUI-RUN-001\].* \| ok \|$`))
+		Expect(table).NotTo(ContainSubstring("CANCEL-"))
+		Expect(p.read("acp-test-matrix/matrix.md")).To(ContainSubstring("| model requests of a text turn | 1 |"))
+
+		got = p.run(append([]string{"matrix", "--protocol", "acp-v2"}, few...)...)
+		Expect(got.code).To(BeZero(), got.out+got.err)
+		Expect(got.err).To(ContainSubstring("1 of 1: reference-acp-v2 is done"))
+		Expect(p.compared("acp-test-matrix/matrix.md")).To(MatchRegexp(`(?m)^\| \[V2-PRM-001\].* \| ok \|$`))
+
+		got = p.run(append([]string{"matrix", "reference", "reference-ag-ui"}, few...)...)
+		Expect(got.code).To(Equal(2))
+		Expect(got.err).To(ContainSubstring("reference speaks acp-v1, and reference-ag-ui speaks ag-ui: a matrix is of one protocol, and --protocol says which"))
+	})
+
 	It("refuses two agents of one name", func() {
 		got := p.run(append([]string{"matrix", "reference", "reference"}, few...)...)
 		Expect(got.code).To(Equal(2))

@@ -16,6 +16,10 @@ func TestFormatLeavesTheShippedScenarios(t *testing.T) {
 	files, err := filepath.Glob("../suites/*/*.txtar")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(len(files)).To(BeNumerically(">", 200))
+	more, err := filepath.Glob("../../protocol/*/suites/*/*.txtar")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(len(more)).To(BeNumerically(">", 80))
+	files = append(files, more...)
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		g.Expect(err).NotTo(HaveOccurred())
