@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -279,12 +280,14 @@ func compileText(l *Line) Step {
 // is the agent's own, such as a greeting or a notice, and no part of its answer.
 func (r *run) said(s *Session, from, to int) string {
 	var said, model, others strings.Builder
+	var pieces []string // of what the model said, bare
 	p := r.protocol()
 	for e := range r.t.Between(1, to) {
 		switch {
 		case e.Kind == transcript.ModelChunk:
 			text := e.JSON().Get("data").Str()
 			others.WriteString(text)
+			pieces = append(pieces, bare(text))
 			if e.Seq > from && e.JSON().Get("says").Is("text") && (s == nil || e.Session == s.ID) {
 				model.WriteString(text)
 			}
@@ -297,7 +300,8 @@ func (r *run) said(s *Session, from, to int) string {
 	text, answer := said.String(), strings.TrimSpace(model.String())
 	own := func(text string) bool {
 		text = bare(text)
-		return text != "" && !strings.Contains(bare(others.String()), text)
+		return text != "" && !strings.Contains(bare(others.String()), text) &&
+			!slices.ContainsFunc(pieces, func(piece string) bool { return len(piece) > 8 && strings.Contains(text, piece) })
 	}
 	if first := edge(answer, true); first != "" {
 		if i := strings.Index(text, first); i >= 0 && own(text[:i]) {

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"maps"
 	"strings"
 	"time"
 
@@ -22,6 +23,20 @@ func turnFaults() []Fault {
 		})).hangs(),
 		fault("text-twice", "repeats the whole text of a turn under another message id",
 			with(repeatText)).copies("zed-industries/zed#62503"),
+		fault("chunks-empty", "sends a chunk without a text behind each piece of a text",
+			onOutTap(func(t *tap) func(f frame) bool {
+				return func(f frame) bool {
+					u, tag := f.Update()
+					if c, s := textOf(u); c == nil || s == "" || tag != "agent_message_chunk" {
+						return true
+					}
+					t.Emit(f.Message)
+					u = maps.Clone(u)
+					u["content"] = object{"type": "text", "text": ""}
+					t.Emit(updateOf(f.Session, u))
+					return false
+				}
+			})),
 		fault("chunks-swapped", "sends neighbouring pieces of text in the wrong order",
 			with(swapChunks)).copies("coder/acp-go-sdk#27").hangs(),
 		fault("characters-broken", "replaces every character outside ASCII by U+FFFD",

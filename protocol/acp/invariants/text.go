@@ -13,6 +13,7 @@ func textWhole() *rule {
 	r := ofAgent("TEXT-WHOLE", "Text is streamed whole and once.")
 	broken := r.Lint("replacement-character", "text holds a replacement character that nobody sent", "STDIO-004")
 	repeated := r.Lint("repeated", "a chunk repeats all the text of its message so far", "MSG-008")
+	empty := r.Lint("empty", "a chunk has no text", "MSG-008")
 	const longEnough = 40 // bytes that do not repeat by chance
 	return r.watching(func(w *watch) {
 		const replacement = "\uFFFD"
@@ -50,7 +51,10 @@ func textWhole() *rule {
 				r.hash.Reset()
 				r.topic, r.length, r.chunks = ev.topic, 0, 0
 			}
-			w.Saw(broken, repeated)
+			w.Saw(broken, repeated, empty)
+			if text.Kind() == wire.String && len(plain) == 0 {
+				w.find(empty, ev, "", nil, "The agent sent %s without a text.", ev.update.Get("sessionUpdate").Str())
+			}
 			if bytes.Contains(plain, []byte(replacement)) && !tainted[ev.conn] {
 				w.find(broken, ev, "", nil, "The text of %s holds U+FFFD, which nobody sent: a character was cut in two.",
 					ev.update.Get("sessionUpdate").Str())
