@@ -1,6 +1,7 @@
 package reports_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -222,6 +223,18 @@ var _ = Describe("what a matrix measures", func() {
 		Expect(m.Columns[0].Measures).To(Equal(reports.Measures{
 			Start: 310 * time.Millisecond, Open: 20 * time.Millisecond, Cancel: 70 * time.Millisecond, ToolTurn: "2", Side: []string{"title"}}))
 		Expect(page("markdown", m)).To(ContainSubstring("| cancel to end of turn | < 100ms |"))
+	})
+
+	It("takes no start-up from a process that scenarios share", func() {
+		run := ran("s-1", "/tmp/one", "Hello")
+		file := filepath.Join(run.Out, "a", "b", "transcript.jsonl")
+		text, err := os.ReadFile(file)
+		Expect(err).NotTo(HaveOccurred())
+		// There the process is told of behind the request that it had answered before.
+		Expect(os.WriteFile(file, bytes.Replace(text, []byte(`"ms":100,`), []byte(`"ms":111,`), 1), 0o644)).To(Succeed())
+		m := reports.NewMatrix(acpreport.V1(), []reports.Column{{Name: "x", Run: run}})
+		Expect(m.Columns[0].Measures.Start).To(BeZero())
+		Expect(m.Columns[0].Measures.Open).To(Equal(20 * time.Millisecond))
 	})
 
 	It("finds the fields that differ, and neither the run's folder nor the pieces of a text", func() {

@@ -118,6 +118,7 @@ func (f *figures) add(p Protocol, t *transcript.Transcript) {
 		case e.Source == transcript.Agent && e.Kind == transcript.Response:
 			switch since, ours := asked[e.Ref]; {
 			case !ours:
+			case e.Method == p.Greet && since < started: // a process that scenarios share had been greeted before
 			case e.Method == p.Greet:
 				f.start = append(f.start, e.At-started)
 			case e.Method == p.Open:
