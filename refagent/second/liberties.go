@@ -58,7 +58,8 @@ func Liberties() []Liberty {
 			func(h *habits) { h.Greeting = "A newer version of this agent is there.\n" }),
 		liberty("notices", "UPD-001", "says what will change, at the end of a session's first turn",
 			func(h *habits) { h.Notice = "**Note:** commands will be counted from next month on." }),
-		liberty("inserts-late", "CAN-002", "takes 30 ms until a prompt is part of the conversation, and refuses one that is cancelled before",
+		liberty("inserts-late", "CAN-002",
+			"takes 30 ms until a prompt is part of the conversation, and refuses one that is cancelled before",
 			func(h *habits) { h.TakeUpDelay = 30 * time.Millisecond }),
 		liberty("echo-in-chunks", "PRM-002", "shows the message of a prompt in chunks", out(
 			func(u object, tag string, m object) []object {
