@@ -297,10 +297,10 @@ func (r *run) said(s *Session, from, to int) string {
 			said.WriteString(p.Said(e))
 		}
 	}
-	text, answer := said.String(), strings.TrimSpace(model.String())
+	text, answer, heard := said.String(), strings.TrimSpace(model.String()), bare(others.String())
 	own := func(text string) bool {
 		text = bare(text)
-		return text != "" && !strings.Contains(bare(others.String()), text) &&
+		return text != "" && !strings.Contains(heard, text) &&
 			!slices.ContainsFunc(pieces, func(piece string) bool { return len(piece) > 8 && strings.Contains(text, piece) })
 	}
 	if first := edge(answer, true); first != "" {

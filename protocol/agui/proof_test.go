@@ -85,7 +85,8 @@ func TestTheCorrectAgent(t *testing.T) {
 // that it names and in the fixed ones.
 func TestEachFaultIsFound(t *testing.T) {
 	p := proof.Proof{File: "../../refagent/webagent/reddens.txt", AtOnce: 6,
-		Faults: map[string]effects.Effect{}, Scenarios: shipped(t), Fixed: []string{"runs/hello", "tools/read", "runs/two-turns"},
+		Faults: map[string]effects.Effect{}, Scenarios: shipped(t),
+		Fixed: []string{"runs/hello", "tools/read", "runs/two-turns"},
 		Engine: func(fault string) *scenarios.Engine {
 			e := engine(t, fault)
 			e.Golden = &golden.Store{Embedded: golden.Shipped()}

@@ -206,7 +206,8 @@ func closes(b *builder) {
 
 // untaken reports whether nothing shows that the agent has taken up the prompt yet.
 func (b *builder) untaken() bool {
-	return b.point.kind == atWrite || b.point.kind == atOnce || b.point.kind == atSecond
+	p := b.point
+	return p.kind == atWrite || p.kind == atOnce || p.kind == atSecond && p.merge == nil
 }
 
 // closed asks for what holds after a close: the agent works in a new session,
