@@ -157,13 +157,15 @@ func (e *Editor) Agent() *Agent { return e.agent }
 // it: delayed answers, terminals.
 func (e *Editor) Close(ctx context.Context) Shutdown { return e.agent.Stop(ctx) }
 
-// SetPolicy replaces the permission policy for requests not decided yet.
+// SetPolicy replaces the permission policy for requests not decided yet. One that
+// remembers as the one before did remembers what that did.
 func (e *Editor) SetPolicy(p *Policy) {
 	if p == nil {
 		p = &Policy{}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	p.recall(e.policy)
 	e.policy = p
 }
 

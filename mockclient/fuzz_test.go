@@ -21,7 +21,7 @@ func FuzzPolicy(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind, title, offered, pattern string, which byte) {
 		wishes := []string{"allow_once", "reject_once", "allow_always", "reject_always"}
 		wish := wishes[int(which)%len(wishes)]
-		p := &mockclient.Policy{Remember: which&16 != 0, Rules: []mockclient.Rule{{Title: pattern, Kind: kind, Answer: mockclient.Answer{Kind: wish}}}}
+		p := &mockclient.Policy{Remember: mockclient.Memory(which / 16 % 3), Rules: []mockclient.Rule{{Title: pattern, Kind: kind, Answer: mockclient.Answer{Kind: wish}}}}
 		for range 2 {
 			chosen, noted := p.Decide("s", kind, title, [][2]string{{"a", offered}, {"b", "reject_once"}})
 			got := map[string]string{"a": offered, "b": "reject_once"}[chosen]

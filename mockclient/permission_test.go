@@ -103,10 +103,24 @@ var _ = Describe("the policy", func() {
 		Expect(got).To(Equal([]string{"selected id-allow_once", "cancelled", "selected id-reject_once"}))
 	})
 	It("remembers always, for a kind of tool, when told to", func() {
-		p := &mockclient.Policy{Remember: true, Rules: []mockclient.Rule{{Nth: 1, Answer: mockclient.Answer{Kind: "allow_always"}}}}
+		p := &mockclient.Policy{Remember: mockclient.RememberTool, Rules: []mockclient.Rule{{Nth: 1, Answer: mockclient.Answer{Kind: "allow_always"}}}}
 		got, e := asked(p, request("edit", "", all), request("edit", "", all), request("execute", "", all))
 		Expect(got).To(Equal([]string{"selected id-allow_always", "selected id-allow_always", "selected id-reject_once"}))
 		Expect(codes(e.Transcript())).To(Equal([]string{"permission-remembered", "permission-default"}))
+	})
+	It("remembers always for the whole session when told to, also under a later policy", func() {
+		one := []mockclient.Rule{{Nth: 1, Answer: mockclient.Answer{Kind: "reject_always"}}}
+		p := &mockclient.Policy{Remember: mockclient.RememberSession, Rules: one}
+		got, e := asked(p, request("edit", "", all), request("execute", "", all))
+		Expect(got).To(Equal([]string{"selected id-reject_always", "selected id-reject_always"}))
+		later := &mockclient.Policy{Remember: mockclient.RememberSession, Rules: []mockclient.Rule{{Answer: mockclient.Answer{Kind: "allow_once"}}}}
+		e.SetPolicy(later)
+		chosen, _ := later.Decide("s", "fetch", "", [][2]string{{"a", "allow_once"}, {"b", "reject_always"}})
+		Expect(chosen).To(Equal("b"))
+		e.SetPolicy(mockclient.Allow())
+		e.SetPolicy(later)
+		chosen, _ = later.Decide("another", "fetch", "", [][2]string{{"a", "allow_once"}, {"b", "reject_always"}})
+		Expect(chosen).To(Equal("a"))
 	})
 	It("knows kind and title of a call that was announced before", func() {
 		p := &mockclient.Policy{Rules: []mockclient.Rule{{Kind: "delete", Title: "Remove*", Answer: mockclient.Answer{Option: "known"}}}}

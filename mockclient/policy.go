@@ -2,6 +2,7 @@ package mockclient
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,14 +28,33 @@ const (
 type Policy struct {
 	Rules []Rule
 	// Remember makes the user's "always" hold: once an *_always option was
-	// chosen for a tool kind in a session, later requests for that kind get
-	// the same answer without looking at the rules, and a Note says so. By
-	// default remembering is the agent's part.
-	Remember bool
+	// chosen in a session, later requests there get the same answer without
+	// looking at the rules, and a Note says so. RememberTool does it for tools
+	// of the same kind, RememberSession for all. By default remembering is the
+	// agent's part.
+	Remember Memory
 
 	mu      sync.Mutex
 	matched counts
 	always  map[[2]string]string // session and tool kind to option kind
+}
+
+// Memory says for what a Policy remembers an answer for always.
+type Memory int
+
+// The memories of a Policy.
+const (
+	RememberNothing Memory = iota
+	RememberTool
+	RememberSession
+)
+
+// key is where an answer to a request is remembered.
+func (m Memory) key(a ask) [2]string {
+	if m == RememberSession {
+		return [2]string{a.session}
+	}
+	return [2]string{a.session, a.kind}
 }
 
 // Rule is one line of a Policy. Empty conditions match everything.
@@ -210,7 +230,7 @@ type decision struct {
 func (p *Policy) decide(a ask) decision {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if kind := p.always[[2]string{a.session, a.kind}]; p.Remember && kind != "" {
+	if kind := p.always[p.Remember.key(a)]; p.Remember != RememberNothing && kind != "" {
 		d := choose(Answer{Kind: kind}, a)
 		if d.note == nil {
 			d.note = &Note{
@@ -227,15 +247,25 @@ func (p *Policy) decide(a ask) decision {
 		return reject(a)
 	}
 	d := choose(p.Rules[found].Answer, a)
-	if p.Remember && d.chosen != "" {
+	if p.Remember != RememberNothing && d.chosen != "" {
 		if kind := a.kindOf(d.chosen); strings.HasSuffix(kind, "_always") {
 			if p.always == nil {
 				p.always = map[[2]string]string{}
 			}
-			p.always[[2]string{a.session, a.kind}] = kind
+			p.always[p.Remember.key(a)] = kind
 		}
 	}
 	return d
+}
+
+// recall takes over what an earlier policy of the connection remembers.
+func (p *Policy) recall(before *Policy) {
+	if p == before || p.Remember != before.Remember {
+		return
+	}
+	before.mu.Lock()
+	defer before.mu.Unlock()
+	p.always = maps.Clone(before.always)
 }
 
 // counts is how often each rule of a list has matched.

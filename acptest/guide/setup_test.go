@@ -44,24 +44,26 @@ func init() {
 	os.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 }
 
-// The page shows what is tested here: each block of it stands in guide_test.go.
-func TestPage(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "go.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+// The pages show what is tested here: each block of theirs stands in guide_test.go.
+func TestPages(t *testing.T) {
 	code, err := os.ReadFile("guide_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := strings.Split(string(page), "```go\n")[1:]
-	for _, b := range blocks {
-		b, _, _ = strings.Cut(b, "```")
-		if !strings.Contains(string(code), b) {
-			t.Errorf("a block of docs/go.md is not in guide_test.go:\n%s", b)
+	for name, least := range map[string]int{"go.md": 5, "cookbook.md": 1} {
+		page, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if len(blocks) < 5 {
-		t.Errorf("only %d blocks", len(blocks))
+		blocks := strings.Split(string(page), "```go\n")[1:]
+		for _, b := range blocks {
+			b, _, _ = strings.Cut(b, "```")
+			if !strings.Contains(string(code), b) {
+				t.Errorf("a block of docs/%s is not in guide_test.go:\n%s", name, b)
+			}
+		}
+		if len(blocks) < least {
+			t.Errorf("docs/%s has only %d blocks", name, len(blocks))
+		}
 	}
 }

@@ -26,6 +26,7 @@ type client struct {
 
 	// What set-up lines have said so far.
 	permits   []mockclient.Rule
+	remember  mockclient.Memory
 	files     mockclient.Files
 	hold      []held
 	ids       mockclient.IDs

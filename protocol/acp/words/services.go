@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -24,6 +25,7 @@ type mcpServers struct {
 	broken bool           // a server that cannot be started
 	stdio  bool           // a canary over stdio
 	http   *canary.Server // a canary over http
+	own    []mockclient.MCPServer
 }
 
 // canaryName is the name of the MCP server a scenario gives to the agent.
@@ -56,6 +58,9 @@ func offered(b *scenarios.Branch) []any {
 			name += "_http"
 		}
 		out = append(out, s.http.Entry(name))
+	}
+	for _, server := range s.own {
+		out = append(out, server)
 	}
 	if of(b).version == second {
 		for i, entry := range out {
@@ -97,13 +102,15 @@ func serviceCommands() []*scenarios.Command {
 				"values its schema allows. The line given last is asked first.",
 			Compile: compileElicit,
 		}, {
-			Name: "mcp", Group: "setup", Args: "canary [stdio|http] | broken",
-			Summary: "give the agent an MCP server whose tool sings",
-			Detail: "Its name is canary, its tool canary_sing{text}. Let the model call it with\n" +
+			Name: "mcp", Group: "setup", Args: "canary [stdio|http] | broken | run NAME PROGRAM [ARG]…",
+			Summary: "give the agent an MCP server: one whose tool sings, or one of yours",
+			Detail: "The name of canary is canary, its tool canary_sing{text}. Let the model call it with\n" +
 				"tool: mcp, args: {server: canary, tool: canary_sing, args: {text: …}}, and ask\n" +
 				"canary called. Given both ways, the one over http is canary_http. With the text\n" +
 				"crash the one over stdio ends without an answer, with hang none ever answers.\n" +
-				"broken adds a server whose program does not exist. Must stand before the session is opened.",
+				"broken adds a server whose program does not exist. run adds one of yours over stdio: the\n" +
+				"program is found in PATH, and a file of the archive is $WORK/FILE. Must stand before the\n" +
+				"session is opened.",
 			Compile: compileMCP,
 		}, {
 			Name: "canary", Group: "back", Args: "initialized|configured|called [text=TEXT] [over=stdio|http] [n=N]",
@@ -223,7 +230,10 @@ func compileElicit(l *scenarios.Line) scenarios.Step {
 }
 
 func compileMCP(l *scenarios.Line) scenarios.Step {
-	what := l.One(0, "canary or broken")
+	what := l.One(0, "canary, broken or run")
+	if what == "run" {
+		return compileOwnMCP(l)
+	}
 	l.AtMost(2)
 	if what == "broken" && len(l.Rest) == 1 {
 		return func(_ context.Context, b *scenarios.Branch) error {
@@ -232,7 +242,7 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 		}
 	}
 	if what != "canary" {
-		return l.Usage(l.Rest[0].Column, "%q is no MCP server", what)
+		return l.Usage(l.Rest[0].Column, "%q is no MCP server; there are canary, broken and run", what)
 	}
 	kind := "stdio"
 	if len(l.Rest) > 1 {
@@ -261,6 +271,36 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 					"the agent starts"}
 			}
 		}
+		return nil
+	}
+}
+
+// compileOwnMCP is an MCP server of the scenario's own, over stdio.
+func compileOwnMCP(l *scenarios.Line) scenarios.Step {
+	name := l.Need(1, "a name")
+	l.Need(2, "a program")
+	if slices.Contains([]string{canaryName, canaryName + "_http", "broken"}, name.Raw()) {
+		return l.Usage(name.Column, "%s is the name of a server that is here already", name.Raw())
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		var words []string
+		for _, w := range l.Rest[1:] {
+			text, err := b.Expand(w)
+			if err != nil {
+				return l.Fault(err)
+			}
+			words = append(words, text)
+		}
+		path, err := exec.LookPath(words[1])
+		if err == nil {
+			path, err = filepath.Abs(path)
+		}
+		if err != nil {
+			return l.Fault(fmt.Errorf("the MCP server %s: %w", words[0], err))
+		}
+		server := mockclient.MCPServer{Name: words[0], Command: path, Args: words[2:], Env: []mockclient.EnvVariable{}}
+		c := of(b)
+		c.change(func() { c.mcp.own = append(c.mcp.own, server) })
 		return nil
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/acp-test/acp-test/mockclient"
@@ -23,14 +24,17 @@ func setupCommands() []*scenarios.Command {
 		Compile: compileClient,
 	}, {
 		Name: "permit", Group: "setup",
-		Args:    "CHOICE [kind=K] [title=GLOB] [about=REGEXP] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice]",
+		Args: "CHOICE [kind=K] [title=GLOB] [about=REGEXP] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice] " +
+			"[remember=tool|session]",
 		Summary: "say how permission requests are answered from now on",
 		Detail: "CHOICE is allow_once, allow_always, reject_once, reject_always, cancelled, hold\n" +
 			"(until answer), never, error, error:CODE or option:ID. The conditions choose the\n" +
 			"requests, about by anything that was said of the tool call; the line given last is\n" +
 			"asked first. late keeps the request open when the turn is cancelled, twice answers\n" +
-			"two times: both break the protocol on " +
-			"purpose. Without permit a permission is rejected.",
+			"two times: both break the protocol on purpose. remember= makes the answer hold on the\n" +
+			"editor's side, as some editors do: once an option for always was chosen, later\n" +
+			"requests of the session, all or for tools of the same kind, get the same answer,\n" +
+			"whatever other lines say. Without permit a permission is rejected.",
 		Compile: compilePermit,
 	}, {
 		Name: "hold", Group: "setup", Args: "METHOD [once] [CONDITION…]",
@@ -125,7 +129,7 @@ func compileClient(l *scenarios.Line) scenarios.Step {
 }
 
 func compilePermit(l *scenarios.Line) scenarios.Step {
-	opts := l.Options("kind", "title", "about", "offers", "nth", "after", "delay")
+	opts := l.Options("kind", "title", "about", "offers", "nth", "after", "delay", "remember")
 	choice := l.One(0, "a choice")
 	answer, err := mockclient.ParseAnswer(choice)
 	if err != nil {
@@ -138,10 +142,10 @@ func compilePermit(l *scenarios.Line) scenarios.Step {
 		case "twice":
 			answer.Twice = true
 		default:
-			return l.Usage(w.Column, "%q is no condition of permit", w.Raw())
+			return l.Usage(w.Column, "%q is no condition of permit; it takes late, twice, and those with =", w.Raw())
 		}
 	}
-	rule := mockclient.Rule{}
+	rule, remember := mockclient.Rule{}, mockclient.RememberNothing
 	for key, w := range opts {
 		text := w.Raw()
 		switch key {
@@ -158,6 +162,11 @@ func compilePermit(l *scenarios.Line) scenarios.Step {
 			*to = l.Int(w, 0, "%s= is a number", key)
 		case "delay":
 			answer.Delay = l.Duration(w)
+		case "remember":
+			memories := map[string]mockclient.Memory{"tool": mockclient.RememberTool, "session": mockclient.RememberSession}
+			if remember = memories[text]; remember == mockclient.RememberNothing || !strings.HasSuffix(choice, "_always") {
+				return l.Usage(w.Column, "remember= is tool or session, of an answer for always")
+			}
 		}
 	}
 	rule.Answer = answer
@@ -168,6 +177,7 @@ func compilePermit(l *scenarios.Line) scenarios.Step {
 		c := of(b)
 		c.change(func() {
 			c.permits = append([]mockclient.Rule{rule}, c.permits...)
+			c.remember = max(c.remember, remember)
 			if c.editor != nil {
 				c.editor.SetPolicy(c.policy())
 			}
@@ -181,7 +191,7 @@ func compilePermit(l *scenarios.Line) scenarios.Step {
 
 // policy is what the permit lines make.
 func (c *client) policy() *mockclient.Policy {
-	return &mockclient.Policy{Rules: slices.Clone(c.permits)}
+	return &mockclient.Policy{Rules: slices.Clone(c.permits), Remember: c.remember}
 }
 
 func compileFiles(l *scenarios.Line) scenarios.Step {
