@@ -101,11 +101,13 @@ func (k looker) window(b *Branch, s *Session) (from, to int, err error) {
 	return prompts[n-1] - 1, to, nil
 }
 
-// Back returns the miss of a line that looks back: the script goes on.
+// Back returns the miss of a line that looks back: the script goes on. Before the first
+// check it ends where a tool had to work: without that there is no situation to judge.
 func (b *Branch) Back(l *Line, effect bool, expected, observed string, entries ...int) error {
 	f := b.Failure(l, transcript.Outcome{})
 	f.Expected, f.Observed, f.Entries = []string{expected}, observed, entries
-	return &Miss{Failure: f, Effect: effect, Soft: true, ofTool: !l.Negated && l.ofTool()}
+	ofTool := !l.Negated && l.ofTool()
+	return &Miss{Failure: f, Effect: effect, Soft: !ofTool || b.run.check().decl != nil, ofTool: ofTool}
 }
 
 // ofTool reports whether what the line asks for may come of a tool call.

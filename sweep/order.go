@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"hash/maphash"
 	"iter"
 	"math/rand/v2"
@@ -10,22 +11,21 @@ import (
 // act is what can be done in one kind of situation: the schedules of one action, and
 // of one scenario where it is another thing in another.
 type act struct {
-	action string
-	left   []Schedule
-	used   int
+	state, action string
+	left          []Schedule
+	used          int
 }
 
 // arranged puts schedules into the order in which they run: each kind of situation is
-// reached before any is reached again, with the action that was tried least, there
-// and everywhere. Among equals the likeliest to fail come first, then the seed
-// decides.
+// reached and each action is tried before any is again, in one scenario as in another
+// where that makes a difference. Among equals the likeliest to fail come first, then
+// those whose turn has the most kinds of entries, then the seed decides.
 func arranged(all []Schedule, seed int64) []Schedule {
 	all = slices.Clone(all)
 	r := rand.New(rand.NewPCG(uint64(seed), 0x5eed))
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	slices.SortStableFunc(all, func(a, b Schedule) int { return a.Rank - b.Rank })
-	var states []string
-	acts := map[string][]*act{} // by state
+	slices.SortStableFunc(all, func(a, b Schedule) int { return cmp.Or(a.Rank-b.Rank, b.Kinds-a.Kinds) })
+	var acts []*act
 	index := map[[3]string]*act{}
 	for _, sch := range all {
 		k := [3]string{sch.State, sch.Action}
@@ -34,37 +34,25 @@ func arranged(all []Schedule, seed int64) []Schedule {
 		}
 		a := index[k]
 		if a == nil {
-			a = &act{action: sch.Action}
+			a = &act{state: sch.State, action: sch.Action}
 			index[k] = a
-			if acts[sch.State] == nil {
-				states = append(states, sch.State)
-			}
-			acts[sch.State] = append(acts[sch.State], a)
+			acts = append(acts, a)
 		}
 		a.left = append(a.left, sch)
 	}
-	tried := map[string]int{}
+	reached, tried := map[string]int{}, map[string]int{}
 	out := all[:0:0]
 	for len(out) < len(all) {
-		for _, state := range states {
-			list := acts[state]
-			if len(list) == 0 {
-				continue
-			}
-			best := 0
-			for i, a := range list {
-				b := list[best]
-				if a.used < b.used || a.used == b.used && tried[a.action] < tried[b.action] {
-					best = i
-				}
-			}
-			a := list[best]
-			out = append(out, a.left[0])
-			a.left, a.used = a.left[1:], a.used+1
-			tried[a.action]++
-			if len(a.left) == 0 {
-				acts[state] = slices.Delete(list, best, best+1)
-			}
+		best := slices.MinFunc(acts, func(a, b *act) int {
+			return cmp.Or(min(reached[a.state], tried[a.action])-min(reached[b.state], tried[b.action]),
+				a.used-b.used, reached[a.state]+tried[a.action]-reached[b.state]-tried[b.action])
+		})
+		out = append(out, best.left[0])
+		best.left, best.used = best.left[1:], best.used+1
+		reached[best.state]++
+		tried[best.action]++
+		if len(best.left) == 0 {
+			acts = slices.DeleteFunc(acts, func(a *act) bool { return a == best })
 		}
 	}
 	return out

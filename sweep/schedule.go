@@ -60,6 +60,8 @@ type Schedule struct {
 	// Rank puts the likeliest to hurt first; Place and Depth are where in a turn
 	// the point is.
 	Rank, Place, Depth int
+	// Kinds is how many kinds of entries the turn has when nothing is done in it.
+	Kinds int
 	// Apart says that its state and action are another thing in another scenario.
 	Apart bool
 	// Races says that another order of what happens at once may hide what it

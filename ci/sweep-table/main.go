@@ -36,6 +36,7 @@ type search struct {
 	linger time.Duration
 	points []string
 	choice sweep.Choice
+	lints  bool
 }
 
 // choices are how orders of acts are drawn.
@@ -60,6 +61,7 @@ func main() {
 	flag.DurationVar(&s.linger, "linger", 100*time.Millisecond, "how long the agent has to be silent at the end")
 	seeds := flag.Int("seeds", 1, "how many seeds; the number is their median")
 	points := flag.String("points", "", "only points or situations that match the glob")
+	flag.BoolVar(&s.lints, "lints", false, "a lint is a finding too")
 	choice := flag.String("choice", "guided", "how orders of acts are drawn: guided, priority or uniform")
 	flag.Parse()
 	if *points != "" {
@@ -103,7 +105,10 @@ func (s search) row(name string, found []first) string {
 		return rank(a) - rank(b)
 	})
 	f := found[len(found)/2]
-	if f.number == 0 {
+	switch {
+	case f.signature.Action == "" && f.signature.Rule != "":
+		return fmt.Sprintf("| `%s` | as it is | %s | | %s", name, f.signature.Rule, f.took.Round(time.Second))
+	case f.number == 0:
 		return fmt.Sprintf("| `%s` | not in %d | | | %s", name, s.max, f.took.Round(time.Second))
 	}
 	return fmt.Sprintf("| `%s` | %d | %s | %s, %s | %s", name, f.number, f.signature.Rule, f.signature.Action,
@@ -150,7 +155,7 @@ func (s search) run(fault string, seed int64) (first, error) {
 		}
 	}
 	w.Found = func(sig sweep.Signature, class scenarios.Verdict) {
-		if class == scenarios.Lint || sig.Action == "" {
+		if class == scenarios.Lint && !s.lints {
 			return
 		}
 		once.Do(func() {

@@ -91,7 +91,7 @@ func (s schedule) planned() sweep.Schedule {
 	out := sweep.Schedule{
 		Scenario: s.base.id, Turn: s.target.turn, Turns: len(s.base.targets),
 		Point: p.Name, State: p.State, Action: s.action.Name, Act: s.action.kind(),
-		Rank: p.rank + s.action.rank, Place: int(p.kind),
+		Rank: p.rank + s.action.rank, Place: int(p.kind), Kinds: s.seen.kinds(),
 		// What a tool does and a replay shows differs by scenario.
 		Apart:  slices.Contains([]pointKind{atPermission, atIdle, atLoaded}, p.kind),
 		Races:  p.kind == atEnd || p.kind == atFrame && p.hold == nil,

@@ -38,6 +38,15 @@ type frame struct {
 	reply int
 }
 
+// kinds is how many kinds of frames the agent sent.
+func (s seen) kinds() int {
+	kinds := map[string]bool{}
+	for _, f := range s.frames {
+		kinds[f.kind] = true
+	}
+	return len(kinds)
+}
+
 // look reads one turn out of a baseline's transcript: the n-th prompt of the
 // run, from 0.
 func look(t *transcript.Transcript, n int, m fakellm.TurnNode, effects []effect) seen {
