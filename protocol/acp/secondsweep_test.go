@@ -41,7 +41,7 @@ func TestSweepsOfVersion2(t *testing.T) {
 		"queue-as-internal-error":   {"V2-CANCEL", "second prompt + cancel"},
 		"call-cancel-ends-the-turn": {"work-goes-on", "cancel tool call"},
 	} {
-		found := explore(fault, 5, c.action).Findings
+		found := explore(fault, 8, c.action).Findings
 		if !slices.ContainsFunc(found, func(f sweep.Finding) bool { return f.Rule == c.rule }) {
 			t.Errorf("%s: %s is not found by %s: %v", fault, c.rule, c.action, found)
 		}
