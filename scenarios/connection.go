@@ -148,8 +148,14 @@ func (r *run) Greeted() error {
 	return r.Applies()
 }
 
-// stopAgent ends the agent that runs; the next launch is another connection.
+// stopAgent ends the agent that runs, and those it was started beside; the next launch is another connection.
 func (r *run) stopAgent(ctx context.Context) {
+	var left []*transport.Agent
+	r.change(func(s *state) { left, s.left = s.left, nil })
+	for _, agent := range left {
+		shutdown := agent.Stop(ctx)
+		r.change(func(s *state) { s.survivors = append(s.survivors, shutdown.Survivors...) })
+	}
 	agent := r.Agent()
 	if agent == nil {
 		return
@@ -158,6 +164,16 @@ func (r *run) stopAgent(ctx context.Context) {
 	r.change(func(s *state) {
 		s.shutdown, s.survivors = shutdown, append(s.survivors, shutdown.Survivors...)
 		s.keeper = cmp.Or(s.keeper, shutdown.Exit.Keeper)
+		s.agent, s.ready = nil, false
+		s.conn++
+	})
+	r.client.Disconnect()
+}
+
+// leaveAgent lets the agent run on without the script; the next launch is another one.
+func (r *run) leaveAgent() {
+	r.change(func(s *state) {
+		s.left = append(s.left, s.agent)
 		s.agent, s.ready = nil, false
 		s.conn++
 	})

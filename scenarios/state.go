@@ -22,7 +22,8 @@ type setup struct {
 // the same time, so every field is read and written under mu.
 type state struct {
 	mu    sync.Mutex
-	agent *transport.Agent // nil while none runs
+	agent *transport.Agent   // nil while none runs
+	left  []*transport.Agent // they run beside it
 	setup setup
 
 	conn     int

@@ -102,6 +102,21 @@ func transportCommands() []*Command {
 				}
 				return b.client.Greet(ctx, b, l)
 			}),
+		}, {
+			Name: "beside", Group: "acts", Process: true,
+			Summary: "start a second process of the agent with the same HOME and workspace, and initialize it",
+			Detail:  "The one that runs is left as it is until a restart or the end, and not spoken to any\nmore.",
+			Compile: Plain(func(ctx context.Context, b *Branch, l *Line) error {
+				if err := b.Begin(ctx); err != nil {
+					return err
+				}
+				b.Did(l)
+				b.run.leaveAgent()
+				if err := b.Launch(ctx); err != nil {
+					return err
+				}
+				return b.client.Greet(ctx, b, l)
+			}),
 		},
 	}
 }

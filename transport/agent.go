@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -216,6 +217,16 @@ func (a *Agent) Descendants() []ProcessInfo {
 		return nil
 	}
 	return a.o.Process.Descendants()
+}
+
+// Footprint sums up what the agent's processes hold. ok is false where that cannot be
+// told: the agent has no process here, or this is not Linux.
+func (a *Agent) Footprint() (sum process.Footprint, ok bool) {
+	pids := []int{a.PID()}
+	for _, d := range a.Descendants() {
+		pids = append(pids, d.PID)
+	}
+	return process.FootprintOf(slices.DeleteFunc(pids, func(pid int) bool { return pid == 0 }))
 }
 
 // Busy reports whether a thread of the agent's tree runs, or waits for a processor

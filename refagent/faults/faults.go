@@ -72,7 +72,7 @@ func All() []Fault {
 		{"transport", transportFaults()}, {"error", errorFaults()}, {"file", fileFaults()}, {"terminal", terminalFaults()},
 		{"capability", capabilityFaults()}, {"mode", modeFaults()}, {"update", updateFaults()},
 		{"elicitation", elicitationFaults()}, {"narrow", narrowFaults()}, {"stale", staleFaults()},
-		{"reported", reportedFaults()}, {"race", raceFaults()},
+		{"reported", reportedFaults()}, {"race", raceFaults()}, {"kept", keptFaults()},
 	} {
 		for _, f := range t.list {
 			f.Topic = t.topic

@@ -1,0 +1,85 @@
+package scenarios
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/internal/process"
+)
+
+func steadyCommand() *Command {
+	return &Command{
+		Name: "steady", Group: "structure", Args: "N", Blocks: 1, Process: true,
+		Summary: "play a block again and again, and ask that what the agent holds does not grow with it",
+		Detail: "What the agent's processes hold is measured after N, 2N and 4N rounds. Memory grows if\n" +
+			"each round of both stretches took 1 MiB, those of the second not much less than those of\n" +
+			"the first: what is only collected late levels off. It takes a hundred rounds to tell.\n" +
+			"Descriptors and processes grow if both stretches left one behind in every other round.\n" +
+			"The scenario is skipped where this cannot be told, which is anywhere but on Linux, and\n" +
+			"where the rounds would take longer than it has.",
+		Compile: compileSteady,
+	}
+}
+
+func compileSteady(l *Line) Step {
+	n := l.Int(l.Need(0, "a number of rounds"), 2, "steady takes a number of rounds, at least 2")
+	l.AtMost(1)
+	steps := l.p.block(l.Blocks[0])
+	return func(ctx context.Context, b *Branch) error {
+		var after [3]process.Footprint
+		for i, rounds := range []int{n, n, 2 * n} {
+			began := time.Now()
+			for range rounds {
+				if err := b.play(ctx, steps); err != nil {
+					return err
+				}
+			}
+			if end, ok := ctx.Deadline(); ok && i == 0 && time.Until(end) < 4*time.Since(began) {
+				return &Skipped{fmt.Sprintf("%d rounds took %v: there is no time for more", n, time.Since(began).Round(time.Second))}
+			}
+			agent, err := b.Alive(l)
+			if err != nil {
+				return err
+			}
+			silence(ctx, b.run.t, lingering, agent)
+			var ok bool
+			if after[i], ok = agent.Footprint(); !ok {
+				return &Skipped{"what the agent's processes hold cannot be told here"}
+			}
+		}
+		grown := growth(after, n)
+		if len(grown) == 0 {
+			return nil
+		}
+		return b.Back(l, false, "an agent that holds no more after each round", strings.Join(grown, "\n"))
+	}
+}
+
+// leastMemory is what a round has to leave behind to be told from noise.
+const leastMemory = 1 << 20
+
+// growth says what grew with the rounds, of which n, 2n and 4n had been played.
+func growth(after [3]process.Footprint, n int) (grown []string) {
+	for _, q := range []struct {
+		name  string
+		of    func(process.Footprint) int
+		least float64 // by which it has to grow with each round
+		unit  int
+		from  int     // rounds it takes to tell it from noise
+		share float64 // of the growth in the first stretch that the second has to have
+	}{
+		{"MiB of memory", func(f process.Footprint) int { return f.Memory }, leastMemory, 1 << 20, 100, 0.8},
+		{"descriptors", func(f process.Footprint) int { return f.Descriptors }, 0.5, 1, 0, 0},
+		{"processes", func(f process.Footprint) int { return f.Processes }, 0.5, 1, 0, 0},
+	} {
+		a, b, c := q.of(after[0]), q.of(after[1]), q.of(after[2])
+		first, second := float64(b-a)/float64(n), float64(c-b)/float64(2*n)
+		if n*4 >= q.from && first >= q.least && second >= q.least && second >= q.share*first {
+			grown = append(grown, fmt.Sprintf("%d %s after %d rounds, %d after %d, %d after %d", a/q.unit, q.name, n,
+				b/q.unit, 2*n, c/q.unit, 4*n))
+		}
+	}
+	return grown
+}
