@@ -42,6 +42,14 @@ const (
 	Header   = "X-Canary-Token"
 )
 
+// Slow is the variable that has a server over stdio, if it is set, take its time before it
+// answers the first greeting.
+const Slow = "CANARY_SLOW"
+
+// slowness is how much time: more than an agent needs for a turn without the server, less
+// than any waits for one.
+const slowness = time.Second
+
 // Sighting is one contact with the server.
 type Sighting struct {
 	// What is "initialized" (an MCP client shook hands, once for each process of a
@@ -135,6 +143,9 @@ func Main(ctx context.Context, args []string, getenv func(string) string, in io.
 		}
 	}
 	server := newServer(token, func(context.Context, mcp.Request) bool { return token != "" }, see)
+	if getenv(Slow) != "" {
+		server.AddReceivingMiddleware(hesitate)
+	}
 	go func() { ended <- server.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: writeCloser{out}}) }()
 	select {
 	case <-crashed:
@@ -145,6 +156,15 @@ func Main(ctx context.Context, args []string, getenv func(string) string, in io.
 		return 1
 	}
 	return 0
+}
+
+// hesitate lets the first message wait, and so what follows it.
+func hesitate(next mcp.MethodHandler) mcp.MethodHandler {
+	awake := sync.OnceFunc(func() { time.Sleep(slowness) })
+	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+		awake()
+		return next(ctx, method, r)
+	}
 }
 
 type writeCloser struct{ io.Writer }

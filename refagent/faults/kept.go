@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -37,6 +38,25 @@ func keptFaults() []Fault {
 		})).process(),
 		fault("second-process-dies", "ends at once where another process of it runs for the same user",
 			oneProcess).copies("anomalyco/opencode#39390").process(),
+		fault("starting-servers-fail-prompt", "refuses prompts while the MCP servers of the session may still be starting",
+			with(func(t *tap) {
+				starting := startsServers(t)
+				t.in = func(m message) bool {
+					refused := is(m, "session/prompt") && starting(sessionOf(m))
+					if refused {
+						t.Emit(message{"jsonrpc": "2.0", "id": m["id"],
+							"error": object{"code": -32603, "message": "MCP servers are not ready"}})
+					}
+					return !refused
+				}
+			})),
+		fault("starting-servers-deafen", "takes no cancel and no close while the MCP servers of the session may be starting",
+			with(func(t *tap) {
+				starting := startsServers(t)
+				t.in = func(m message) bool {
+					return !is(m, "session/cancel") && !is(m, "session/close") || !starting(sessionOf(m))
+				}
+			})).hangs(),
 	}
 }
 
@@ -50,6 +70,22 @@ func keepOfEachSession(open func() any) func() refagent.Hooks {
 			}
 		}
 	})
+}
+
+// startsServers reports of a session whether it was opened with MCP servers just now.
+func startsServers(t *tap) func(session string) bool {
+	asked, opened := map[string]bool{}, map[string]time.Time{}
+	t.received = func(m message) {
+		if servers, _ := m.Object("params")["mcpServers"].([]any); is(m, "session/new") && len(servers) > 0 {
+			asked[key(m["id"])] = true
+		}
+	}
+	t.sending = func(f frame) {
+		if answers(f, "session/new") && asked[key(f.Message["id"])] {
+			opened[f.Session] = time.Now()
+		}
+	}
+	return func(session string) bool { return time.Since(opened[session]) < 500*time.Millisecond }
 }
 
 // oneProcess keeps a file of the user locked while the agent runs.

@@ -24,6 +24,7 @@ import (
 type mcpServers struct {
 	broken bool           // a server that cannot be started
 	stdio  bool           // a canary over stdio
+	slow   bool           // it takes its time to start
 	http   *canary.Server // a canary over http
 	own    []mockclient.MCPServer
 }
@@ -50,7 +51,11 @@ func offered(b *scenarios.Branch) []any {
 		out = append(out, canary.Stdio("broken", token(b), canaryLog(b), filepath.Join(b.Temp(), "no-such-program")))
 	}
 	if s.stdio {
-		out = append(out, canary.Stdio(canaryName, token(b), canaryLog(b), b.Self(), "canary"))
+		entry := canary.Stdio(canaryName, token(b), canaryLog(b), b.Self(), "canary")
+		if s.slow {
+			entry.Env = append(entry.Env, mockclient.EnvVariable{Name: canary.Slow, Value: "1"})
+		}
+		out = append(out, entry)
 	}
 	if s.http != nil {
 		name := canaryName
@@ -102,12 +107,13 @@ func serviceCommands() []*scenarios.Command {
 				"values its schema allows. The line given last is asked first.",
 			Compile: compileElicit,
 		}, {
-			Name: "mcp", Group: "setup", Args: "canary [stdio|http] | broken | run NAME PROGRAM [ARG]…",
+			Name: "mcp", Group: "setup", Args: "canary [stdio|http|slow] | broken | run NAME PROGRAM [ARG]…",
 			Summary: "give the agent an MCP server: one whose tool sings, or one of yours",
 			Detail: "The name of canary is canary, its tool canary_sing{text}. Let the model call it with\n" +
 				"tool: mcp, args: {server: canary, tool: canary_sing, args: {text: …}}, and ask\n" +
 				"canary called. Given both ways, the one over http is canary_http. With the text\n" +
 				"crash the one over stdio ends without an answer, with hang none ever answers.\n" +
+				"slow is over stdio, and takes a second before it answers the first message.\n" +
 				"broken adds a server whose program does not exist. run adds one of yours over stdio: the\n" +
 				"program is found in PATH, and a file of the archive is $WORK/FILE. Must stand before the\n" +
 				"session is opened.",
@@ -248,16 +254,16 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 	if len(l.Rest) > 1 {
 		kind = l.Rest[1].Raw()
 	}
-	if kind != "stdio" && kind != "http" {
+	if kind != "stdio" && kind != "http" && kind != "slow" {
 		return l.Usage(l.Rest[1].Column, "%q is no transport of the canary", kind)
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		c := of(b)
-		if kind == "stdio" {
+		if kind != "http" {
 			if b.Self() == "" {
 				return l.Fault(fmt.Errorf("the canary over stdio is this program, whose path the engine was not told"))
 			}
-			c.change(func() { c.mcp.stdio = true })
+			c.change(func() { c.mcp.stdio, c.mcp.slow = true, kind == "slow" })
 			return nil
 		}
 		if c.servers().http == nil {
