@@ -58,8 +58,11 @@ var agentRules = regexp.MustCompile(`\s+`).Split(`LATE-CONTENT STDOUT-CLEAN SESS
 // stuck is the line of a battery whose agent did not go on.
 var stuck = regexp.MustCompile(`== stuck.*`)
 
-// serving are the faults that only show where an MCP server fails in a call.
-var serving = []string{"dead-server-ends-no-turn", "cancel-deaf-in-server"}
+// elsewhere are the faults that only show where an MCP server starts or fails in a call, or
+// in the agent's processes.
+var elsewhere = []string{"dead-server-ends-no-turn", "cancel-deaf-in-server", "starting-servers-deafen",
+	"starting-servers-fail-prompt", "session-memory-kept", "session-descriptors-kept", "session-process-kept",
+	"second-process-dies"}
 
 // withholding are faults that do not hang, but keep back what a step of the
 // battery waits for.
@@ -90,8 +93,8 @@ var _ = Describe("a fault", func() {
 		var all sync.WaitGroup
 		slots := make(chan struct{}, 12)
 		for _, f := range faults.All() {
-			// It takes an order of acts that no chapter has, or a server that fails.
-			if f.Swept() || slices.Contains(serving, f.Name) {
+			// It takes an order of acts that no chapter has, a server, or a process of its own.
+			if f.Swept() || slices.Contains(elsewhere, f.Name) {
 				continue
 			}
 			all.Add(1)
