@@ -37,7 +37,8 @@ func compileSteady(l *Line) Step {
 				}
 			}
 			if end, ok := ctx.Deadline(); ok && i == 0 && time.Until(end) < 4*time.Since(began) {
-				return &Skipped{fmt.Sprintf("%d rounds took %v: there is no time for more", n, time.Since(began).Round(time.Second))}
+				took := time.Since(began).Round(time.Second)
+				return &Skipped{fmt.Sprintf("%d rounds took %v: there is no time for more", n, took)}
 			}
 			agent, err := b.Alive(l)
 			if err != nil {
