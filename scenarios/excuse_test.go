@@ -129,6 +129,19 @@ var _ = Describe("a line before the checks that gives no verdict", func() {
 			"CANCEL-CAUSE not-cancelled": scenarios.Fail, "": scenarios.Inconclusive}))
 	})
 
+	It("ends the script where something had to have come, and goes on where something must not", func() {
+		first := func(line string) scenarios.Check {
+			GinkgoHelper()
+			r := run(engine(), "prompt 'Say hello.'\nawait turn\n"+line+"\ncheck PROMPT-003\nprompt 'Go on.'\nawait turn cancelled\n"+hello)
+			Expect(r.Checks).To(HaveLen(1), text(r))
+			return r.Checks[0]
+		}
+		Expect(first("saw tool").Reason).To(ContainSubstring("not reached: the script ended at case.txtar:3"))
+		for _, line := range []string{"! saw turn end_turn", "! text ~ Hello", "saw turn end_turn"} {
+			Expect(first(line).Verdict).To(Equal(scenarios.Fail), line)
+		}
+	})
+
 	It("does not make what is known beside it unknown", func() {
 		e := engine()
 		e.ExtraArgs = []string{"--fault", "always-cancelled"}

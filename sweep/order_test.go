@@ -39,6 +39,26 @@ var _ = Describe("the order of schedules", func() {
 		}
 		Expect(pairs).To(HaveLen(9), "no pair comes twice before each has come once")
 	})
+
+	It("tries an action of one situation before those of many come again", func() {
+		all := []sweep.Schedule{{Scenario: "s", State: "a", Action: "kill", Rank: 9}}
+		for _, state := range []string{"a", "b", "c"} {
+			for i := range 5 {
+				all = append(all, sweep.Schedule{Scenario: fmt.Sprint(i), State: state, Action: "cancel"})
+			}
+		}
+		Expect(sweep.Arranged(all, 1)[:4]).To(ContainElement(HaveField("Action", "kill")))
+	})
+
+	It("acts in the turn with the most kinds of entries first", func() {
+		var all []sweep.Schedule
+		for i := range 8 {
+			all = append(all, sweep.Schedule{Scenario: fmt.Sprint(i), State: "a", Action: "cancel", Kinds: i})
+		}
+		for seed := range 5 {
+			Expect(sweep.Arranged(all, int64(seed))[0].Kinds).To(Equal(7))
+		}
+	})
 })
 
 var _ = Describe("findings", func() {
