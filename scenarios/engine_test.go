@@ -29,7 +29,13 @@ func engine() *scenarios.Engine {
 func engineFor(p *agents.Profile) *scenarios.Engine {
 	self, err := os.Executable()
 	Expect(err).NotTo(HaveOccurred())
-	return &scenarios.Engine{Protocol: acp.V1(), Profile: p, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(), Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(),
+	// One folder, since the time that Ginkgo takes to clean up grows with the square of their number.
+	of := GinkgoT().TempDir()
+	for _, name := range []string{"cwd", "out", "temp"} {
+		Expect(os.Mkdir(filepath.Join(of, name), 0o700)).To(Succeed())
+	}
+	return &scenarios.Engine{Protocol: acp.V1(), Profile: p, Self: self, Cwd: filepath.Join(of, "cwd"), Host: os.Environ(),
+		Out: filepath.Join(of, "out"), Temp: filepath.Join(of, "temp"),
 		Grace: time.Second, NoFurther: true}
 }
 
