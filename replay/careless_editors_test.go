@@ -110,6 +110,10 @@ var carelessEditors = []careless{
 		say: silentOnExit},
 	{name: "agent-left-running", scenario: "m11-stubborn-tree", reddens: []string{"m11-stubborn-tree#tree-gone"},
 		leavesRunning: true},
+	{name: "allows-what-it-cannot-deny", scenario: "m22-denied",
+		reddens: []string{"m22-denied#denied-again", "m22-denied#only-allow"}, say: rejectOnceOrFirst},
+	{name: "modes-of-load-lost", scenario: "m23-loaded-modes", reddens: []string{"m23-loaded-modes#modes"},
+		hear: loseModesOfLoad},
 	{name: "waits-for-mode-update", scenario: "m18-modes", reddens: []string{"m18-modes#goes-on"}, say: neverPrompt},
 }
 
@@ -340,6 +344,25 @@ func cancelNothing(e *editing, m object) []object {
 	if m["method"] == "session/cancel" {
 		dig(m, "params").(object)["sessionId"] = ""
 		e.giveUp()
+	}
+	return []object{m}
+}
+
+// rejectOnceOrFirst denies, and looks for one kind of option alone.
+func rejectOnceOrFirst(e *editing, m object) []object {
+	list, _ := dig(e.asked[key(m["id"])], "params", "options").([]any)
+	if dig(m, "result", "outcome") == nil || len(list) == 0 {
+		return []object{m}
+	}
+	chosen := slices.IndexFunc(list, func(o any) bool { return dig(o, "kind") == "reject_once" })
+	m["result"] = object{"outcome": object{"outcome": "selected", "optionId": dig(list[max(chosen, 0)], "optionId")}}
+	return []object{m}
+}
+
+// loseModesOfLoad takes the modes out of what opens a session that was not made just now.
+func loseModesOfLoad(_ *editing, m object) []object {
+	if r, _ := m["result"].(object); r["modes"] != nil && r["sessionId"] == nil {
+		delete(r, "modes")
 	}
 	return []object{m}
 }

@@ -60,11 +60,14 @@ type editing struct {
 // giveUp ends the editor's part, as one does that waits for nothing any more.
 func (e *editing) giveUp() { e.once.Do(func() { close(e.gone) }) }
 
-// print shows what a user sees: texts, commands, and content of tool calls.
+// print shows what a user sees: texts, modes, commands, and content of tool calls.
 func (e *editing) print(m object) {
 	u, _ := dig(m, "params", "update").(object)
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if modes := dig(m, "result", "modes"); modes != nil {
+		fmt.Fprintf(&e.printed, "\n%v\n", modes)
+	}
 	switch u["sessionUpdate"] {
 	case "agent_message_chunk", "user_message_chunk":
 		if e.message != u["messageId"] {
@@ -183,6 +186,9 @@ func (e *editing) drive(ctx context.Context, editor *mockclient.Editor, view *tr
 		session, err = editor.EnsureSession(ctx, "session-0", mockclient.SessionOptions{Cwd: work})
 	default:
 		session, err = editor.NewSession(ctx, mockclient.SessionOptions{Cwd: work})
+	}
+	if err == nil && e.fault.scenario == "m23-loaded-modes" {
+		session, err = editor.LoadSession(ctx, "session-0", mockclient.SessionOptions{Cwd: work})
 	}
 	if err != nil {
 		return
@@ -339,7 +345,7 @@ var _ = Describe("a careless editor", Ordered, Label("large"), func() {
 
 	It("is found with the classes of the record of public bugs", func() {
 		for _, b := range bugs.All() {
-			if b.Side == "agent" {
+			if b.By != bugs.Editor {
 				continue
 			}
 			for _, name := range b.Faults {

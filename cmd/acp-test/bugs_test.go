@@ -7,6 +7,7 @@ import (
 
 	"github.com/acp-test/acp-test/internal/bugs"
 	"github.com/acp-test/acp-test/refagent/faults"
+	"github.com/acp-test/acp-test/refagent/second"
 )
 
 // TestBugs holds the record of public bugs against what the proofs have measured of
@@ -23,14 +24,14 @@ func TestBugs(t *testing.T) {
 		if b.NotJudged == "" && (len(b.Faults) == 0 || len(b.Found) == 0) {
 			t.Errorf("bug %d has no fault or no finder", b.Number)
 		}
-		if b.Side == "editor" {
+		if b.By == bugs.Editor {
 			continue // the careless editors of package replay hold them
 		}
 		finds := map[string]bool{}
 		for _, name := range b.Faults {
-			reddens := reddensOf(name)
+			reddens := reddensOf(b.By, name)
 			if reddens == nil {
-				t.Errorf("bug %d: no fault of the %s is called %s", b.Number, b.Side, name)
+				t.Errorf("bug %d: no fault of the %s is called %s", b.Number, b.By, name)
 			}
 			found := false
 			for _, f := range b.Found {
@@ -53,8 +54,16 @@ func TestBugs(t *testing.T) {
 	}
 }
 
-// reddensOf is what surely finds a fault, nil if there is no such fault.
-func reddensOf(name string) []string {
+// reddensOf is what surely finds a fault of an agent, nil if there is no such fault.
+func reddensOf(by, name string) []string {
+	if by == bugs.AgentOfV2 {
+		for _, f := range second.Faults() {
+			if f.Name == name {
+				return f.Reddens
+			}
+		}
+		return nil
+	}
 	f, _ := faults.Find(name)
 	return f.Reddens
 }

@@ -126,6 +126,9 @@ func bugsPage() string {
 		if bug.NotJudged == "" {
 			found[bug.Side]++
 			with = "`" + strings.Join(bug.Faults, "`, `") + "`"
+			if bug.By != bug.Side {
+				with += " of an " + bug.By
+			}
 		}
 		for _, f := range bug.Found {
 			name := f.Name
@@ -142,9 +145,10 @@ func bugsPage() string {
 	}
 	fmt.Fprintf(&b, "# Bugs in public\n\nWhat people reported of agents and editors that speak the protocol, and what of "+
 		"this program finds the same: %d of %d bugs of agents, %d of %d bugs of editors. For each there is a fault that "+
-		"does what was reported, of the [reference agent](reference/faults.md) or of a careless editor; a test runs the "+
-		"scenarios against it and wants the rule or check of this table to find it, with this class. The rest says why it "+
-		"is not judged. The links lead to public reports: what they tell of may be mended long since.\n\n## Agents\n",
+		"does what was reported, of the [reference agent](reference/faults.md), also in version 2 of the protocol where "+
+		"that says more, or of a careless editor; a test runs the scenarios against it and wants the rule or check of this "+
+		"table to find it, with this class. The rest says why it is not judged. The links lead to public reports: what "+
+		"they tell of may be mended long since.\n\n## Agents\n",
 		found["agent"], total["agent"], found["editor"], total["editor"])
 	return b.String() + bugsHead + rows.String()
 }

@@ -21,10 +21,19 @@ type Bug struct {
 	Reports []string // owner/repository#number, at least one
 	// Faults do the same, each on its own; Found is what finds them. NotJudged
 	// stands in place of both: one sentence that says why.
+	// By is who has the faults: Agent, AgentOfV2 or Editor.
+	By        string
 	Faults    []string
 	Found     []Finder
 	NotJudged string
 }
+
+// Who has the faults of a bug.
+const (
+	Agent     = "agent"
+	AgentOfV2 = "agent in version 2"
+	Editor    = "editor"
+)
 
 // Finder is a rule (LATE-CONTENT) or a check (scenario#slug), with the class that it
 // gives to the bug.
@@ -62,7 +71,15 @@ func parse(text string) Bug {
 		b.NotJudged = found
 		return b
 	}
-	b.Faults = strings.Fields(faults)
+	b.By = b.Side
+	for _, name := range strings.Fields(faults) {
+		if rest, ok := strings.CutPrefix(name, "v2/"); ok {
+			name, b.By = rest, AgentOfV2
+		} else if rest, ok := strings.CutPrefix(name, "editor/"); ok {
+			name, b.By = rest, Editor
+		}
+		b.Faults = append(b.Faults, name)
+	}
 	for word := range strings.FieldsSeq(found) {
 		name, class, _ := strings.Cut(word, "=")
 		b.Found = append(b.Found, Finder{name, class})

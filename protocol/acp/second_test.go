@@ -13,6 +13,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/ci/proof"
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/bugs"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/effects"
@@ -148,3 +149,31 @@ func TestEachFaultOfVersion2IsFound(t *testing.T) {
 
 // everywhere: each fault is tried in the fixed scenarios, too, and each liberty in all.
 var everywhere = os.Getenv("ACP_TEST_ALL_FAULTS") != ""
+
+// The record of public bugs says of faults of version 2 which class their finders give.
+func TestPublicBugsFoundInVersion2(t *testing.T) {
+	for _, b := range bugs.All() {
+		if b.By != bugs.AgentOfV2 {
+			continue
+		}
+		for _, name := range b.Faults {
+			i := slices.IndexFunc(second.Faults(), func(f second.Fault) bool { return f.Name == name })
+			if i < 0 {
+				t.Errorf("bug %d: version 2 has no fault %s", b.Number, name)
+				continue
+			}
+			list := slices.DeleteFunc(shipped(t), func(s *scenarios.Scenario) bool {
+				return !slices.Contains(second.Faults()[i].Scenarios, s.ID)
+			})
+			for _, r := range engine(t, name).RunAll(context.Background(), list, scenarios.Plan{Jobs: 3}).Results {
+				for _, c := range r.Checks {
+					for _, f := range b.Found {
+						if f.Name == c.ID && f.Class != string(c.Verdict) {
+							t.Errorf("bug %d: %s is %s, and not %s", b.Number, f.Name, c.Verdict, f.Class)
+						}
+					}
+				}
+			}
+		}
+	}
+}

@@ -16,6 +16,8 @@ func reportedFaults() []Fault {
 			with(loadDetaches)).copies("agentclientprotocol/claude-agent-acp#415").hangs(),
 		fault("cancel-never-settles", "stops its work on a cancel, but never answers the prompt",
 			onOut(func(f frame) bool { return stopOf(f) != "cancelled" })).copies("apache/maka#4862").hangs(),
+		fault("cancel-waits-for-the-answer", "does not hear of a cancel while a permission is open",
+			with(deafWhileAsking)).copies("topcheer/ggcode#1046").hangs(),
 		fault("cancel-fails-next-prompt", "answers the prompt after a cancelled one with an internal error",
 			with(func(t *tap) {
 				refuseAfterCancel(t, -32603, "'NoneType' object is not subscriptable")

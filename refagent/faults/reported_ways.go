@@ -75,6 +75,36 @@ func rejectUnasked(t *tap) {
 	}
 }
 
+// deafWhileAsking hears of a cancel when the permission that is open has been answered.
+func deafWhileAsking(t *tap) {
+	asked := map[string]string{} // request → session
+	held := map[string]message{} // by session
+	t.sending = func(f frame) {
+		if f.Method == "session/request_permission" && f.IsRequest() {
+			asked[key(f.Message["id"])] = f.Session
+		}
+	}
+	t.in = func(m message) bool {
+		if s := sessionOf(m); is(m, "session/cancel") {
+			for _, waits := range asked {
+				if waits == s {
+					held[s] = m
+					return false
+				}
+			}
+		}
+		if s := asked[key(m["id"])]; m["method"] == nil && s != "" {
+			delete(asked, key(m["id"]))
+			if cancel := held[s]; cancel != nil {
+				delete(held, s)
+				t.give(cancel, m)
+				return false
+			}
+		}
+		return true
+	}
+}
+
 // dropTheRest rejects by itself what a turn asks for after a rejection, and shows
 // nothing of it.
 func dropTheRest(t *tap) {

@@ -2,6 +2,7 @@ package second
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/acp-test/acp-test/refagent"
 )
@@ -215,6 +216,60 @@ func updateFaults() []Fault {
 					return one(f)
 				}
 			}),
+		fault("background-end-untold", "STA-002", "tells nothing of the end of background work", func() func(port,
+			frame) []object {
+			ended := map[string]bool{} // sessions
+			return func(_ port, f frame) []object {
+				u, tag := f.Update()
+				switch {
+				case tag == "terminal_update" && u["exitStatus"] != nil:
+					ended[f.Session] = true
+					return nil
+				case state(f) == "idle" && ended[f.Session]:
+					delete(ended, f.Session)
+					return nil
+				}
+				return one(f)
+			}
+		}),
+		{Name: "prompt-ends-background", Breaks: "V2-STA-002", Summary: "ends background work when a prompt comes",
+			hooks: func() refagent.Hooks {
+				var mu sync.Mutex
+				background, held := map[string][]any{}, map[string][]byte{} // by session
+				return refagent.Hooks{
+					Send: func(p port, f frame) {
+						mu.Lock()
+						defer mu.Unlock()
+						if u, tag := f.Update(); tag == "state_update" {
+							background[f.Session], _ = u["background"].([]any)
+						}
+						if f.Message["id"] != "own" { // nobody asked for that
+							p.Emit(f.Message)
+						}
+						if line := held[f.Session]; line != nil && len(background[f.Session]) == 0 {
+							delete(held, f.Session)
+							p.After(0, func() { p.Deliver(line) })
+						}
+					},
+					Receive: func(p port, line []byte) {
+						m := refagent.Decode(line)
+						session, _ := m.Object("params")["sessionId"].(string)
+						mu.Lock()
+						list := background[session]
+						if m["method"] != "session/prompt" || len(list) == 0 {
+							mu.Unlock()
+							p.Deliver(line)
+							return
+						}
+						held[session] = slices.Clone(line)
+						mu.Unlock()
+						for _, item := range list {
+							p.DeliverMessage(refagent.Message{"jsonrpc": "2.0", "id": "own", "method": "terminal/cancel",
+								"params": object{"sessionId": session, "terminalId": item.(object)["terminalId"]}})
+						}
+					},
+				}
+			}},
 		changing("error-member-of-a-stranger", "SHAPE-001", "answers with a code that is text", func(f frame) {
 			if e := f.Message.Object("error"); e != nil && f.IsResponse() {
 				e["code"] = "wrong"
