@@ -3,7 +3,8 @@
 //
 //	go run ./ci/sweep-table [FLAGS] [FAULT…]
 //
-// Without names it takes the races. The agent runs within this process.
+// Without names it takes the races. The agent runs within this process, but for faults of
+// its process.
 package main
 
 import (
@@ -22,6 +23,7 @@ import (
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
+	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
@@ -52,6 +54,10 @@ type first struct {
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "keeper" { // of the folder for temporary files
 		os.Exit(process.KeeperMain(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "refagent" {
+		agent(os.Args[2:])
+		return
 	}
 	var s search
 	suites := flag.String("suites", "prompt-turn,tool-calls", "the suites that are swept")
@@ -92,6 +98,18 @@ func main() {
 	}
 }
 
+// agent is the reference agent, as a process of its own.
+func agent(args []string) {
+	o := refagent.Options{In: os.Stdin, Out: os.Stdout, Getenv: os.Getenv}
+	for at := 0; at+1 < len(args); at += 2 {
+		inside.Configure(&o, args[at], args[at+1])
+	}
+	if err := refagent.Run(context.Background(), o); err != nil {
+		fmt.Fprintln(os.Stderr, "refagent:", err)
+		os.Exit(1)
+	}
+}
+
 // row is a line of the table: the median of what the seeds found.
 func (s search) row(name string, found []first) string {
 	last := s.max + 1
@@ -117,7 +135,8 @@ func (s search) row(name string, found []first) string {
 
 // run sweeps an agent with one fault until it is found.
 func (s search) run(fault string, seed int64) (first, error) {
-	if _, ok := faults.Find(fault); !ok && fault != "none" {
+	f, ok := faults.Find(fault)
+	if !ok && fault != "none" {
 		return first{}, fmt.Errorf("there is no fault %q", fault)
 	}
 	list, err := acp.V1().Shipped(s.suites...)
@@ -142,7 +161,12 @@ func (s search) run(fault string, seed int64) (first, error) {
 		extra = []string{"--fault", fault}
 	}
 	e := &scenarios.Engine{Protocol: acp.V1(), Profile: profile, Self: self, Cwd: dir, Host: os.Environ(), Temp: dir,
-		Out: filepath.Join(dir, "out"), Seed: seed, StepTimeout: s.step, Linger: &s.linger, Connect: inside.Connect(extra...)}
+		Out: filepath.Join(dir, "out"), Seed: seed, StepTimeout: s.step, Linger: &s.linger}
+	if f.Process {
+		e.ExtraArgs = extra
+	} else {
+		e.Connect = inside.Connect(extra...)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	var out first

@@ -249,22 +249,19 @@ func loads(b *builder) {
 	b.add("await response G code?")
 }
 
-// former names the account of the conversation that a load must give again.
-func (b *builder) former() string {
-	if b.point.kind == atLoaded {
-		return "FIRST"
-	}
-	return "live"
-}
-
 // sameAsBefore asks that a load tells the conversation as it was before. What is told
 // of a turn that was refused or cut short is open.
 func (b *builder) sameAsBefore() {
 	if b.seen.refused {
 		return
 	}
+	if b.point.kind == atLoaded {
+		b.check("LOAD-005", "same-as-first")
+		b.add("same-history FIRST L")
+		return
+	}
 	b.check("LOAD-003", "same-as-before")
-	b.add("same-history %s L", b.former())
+	b.add("same-history live L")
 }
 
 // remembers asks that the model is still told of the swept turn, if it is part of
