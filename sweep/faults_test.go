@@ -5,11 +5,11 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
@@ -21,7 +21,7 @@ import (
 var topics, unasked = []string{"cancel", "permission", "load", "session"}, "permission-never-asked"
 
 var _ = Describe("every fault of cancelling, permissions, loading and sessions", func() {
-	It("is found by a sweep of five ordinary scenarios", func() {
+	It("is found within 200 schedules of two suites that know of none", func() {
 		if os.Getenv("ACP_TEST_SOAK") == "" {
 			Skip("it takes minutes; set ACP_TEST_SOAK=1")
 		}
@@ -31,10 +31,8 @@ var _ = Describe("every fault of cancelling, permissions, loading and sessions",
 				names = append(names, f.Name)
 			}
 		}
-		var list []*scenarios.Scenario
-		for _, id := range ordinary {
-			list = append(list, scenario(id))
-		}
+		list, err := acp.V1().Shipped("prompt-turn", "tool-calls")
+		Expect(err).NotTo(HaveOccurred())
 		// Side by side: the processes of most faults wait for what never comes.
 		found := make([]string, len(names))
 		slots := make(chan struct{}, 3)
@@ -44,7 +42,7 @@ var _ = Describe("every fault of cancelling, permissions, loading and sessions",
 				defer GinkgoRecover()
 				slots <- struct{}{}
 				defer func() { <-slots }()
-				found[i] = first(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(name), Budget: 2 * time.Minute}, list)
+				found[i] = first(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(name), Max: 200}, list)
 			})
 		}
 		sweeps.Wait()
