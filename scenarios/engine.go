@@ -200,6 +200,7 @@ func (r *run) play(ctx context.Context, res *Result) {
 	before, _ := workspace.Take(ctx, r.files, filepath.Base(r.box.Work))
 	err := r.script(inner)
 	cancel()
+	r.change(func(s *state) { res.Heard = s.heard })
 	clean := r.concludes(err)
 	if clean && ctx.Err() == nil {
 		r.hearModel(ctx)

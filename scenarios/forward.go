@@ -98,6 +98,7 @@ func (b *Branch) await(ctx context.Context, l *Line, p *pattern, within time.Dur
 	f.Expected = []string{x.text}
 	miss := &Miss{Failure: f, Effect: x.of.Effect, by: o.Entry, ofTool: x.of.Inner}
 	if o.Entry.Seq > 0 {
+		b.run.hear(o.Entry)
 		f.Observed = b.run.observed(o.Entry)
 		f.Entries = append(f.Entries, o.Entry.Seq)
 	}

@@ -186,6 +186,9 @@ type Result struct {
 	Frames int `json:"frames"`
 	// Linger is how long the transcript stayed open after the last line.
 	Linger time.Duration `json:"linger_ns,omitempty"`
+	// Heard is the Seq of the last entry that the script waited for. Of what came later,
+	// another run may see less.
+	Heard int `json:"-"`
 	// Artifacts maps what ("transcript", "rendered", "stderr", "workspace")
 	// to a path relative to the run's out directory.
 	Artifacts map[string]string `json:"artifacts,omitempty"`

@@ -52,6 +52,8 @@ type state struct {
 	// settled is the last entry the script waited for or made itself. What
 	// came after it may or may not have come in time: no golden shows it.
 	settled int
+	// heard is the last entry that the script waited for.
+	heard int
 }
 
 // change changes the state.
@@ -125,6 +127,14 @@ func (r *run) LastPrompt(c *Session) int {
 // Settle says that the script knows of an entry.
 func (r *run) Settle(e transcript.Entry) {
 	r.change(func(s *state) { s.settled = max(s.settled, e.Seq) })
+	if e.Source != transcript.Editor {
+		r.hear(e)
+	}
+}
+
+// hear says that the script waited for an entry.
+func (r *run) hear(e transcript.Entry) {
+	r.change(func(s *state) { s.heard = max(s.heard, e.Seq) })
 }
 
 // Name remembers an entry under the name a line gave it.

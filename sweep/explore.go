@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -178,6 +179,7 @@ type sign struct {
 	class   scenarios.Verdict
 	message string
 	late    bool     // a deadline passed
+	heard   bool     // the script waited for what shows it
 	names   []string // what lists of known failures may call it
 }
 
@@ -211,14 +213,14 @@ func found(res scenarios.Result) []sign {
 	for _, f := range res.Findings {
 		if rank(f.Class) > 0 && !strings.HasPrefix(f.Rule, "C-") { // those judge our editor
 			add(sign{rule: f.Rule, point: cmp.Or(f.Point, "rule"), class: f.Class, message: f.Message,
-				names: f.Names()})
+				names: f.Names(), heard: heard(f, res.Heard)})
 		}
 	}
 	for _, c := range res.Checks {
 		if c.NotReached || rank(c.Verdict) == 0 {
 			continue
 		}
-		g := sign{rule: numbered.ReplaceAllString(c.Slug, ""), class: c.Verdict}
+		g := sign{rule: numbered.ReplaceAllString(c.Slug, ""), class: c.Verdict, heard: true}
 		g.names = append(res.Names(c), g.rule)
 		if c.Failure != nil {
 			g.message = oneLine(c.Failure)
@@ -228,9 +230,18 @@ func found(res scenarios.Result) []sign {
 	}
 	if res.FailureClass == scenarios.Fail {
 		add(sign{rule: "script", names: []string{"script"}, class: scenarios.Fail,
-			message: oneLine(res.Failure), late: res.Failure.Timer != ""})
+			message: oneLine(res.Failure), late: res.Failure.Timer != "", heard: true})
 	}
 	return out
+}
+
+// heard reports whether a finding was first shown by entries up to one.
+func heard(f scenarios.Finding, last int) bool {
+	first := f.Entries
+	if f.Count > 1 && len(first) > 1 {
+		first = first[:len(first)-1] // the others are of the first time
+	}
+	return len(first) > 0 && slices.Max(first) <= last
 }
 
 func oneLine(f *transcript.Failure) string {

@@ -45,6 +45,9 @@ func reproFile(dir, name string) string { return filepath.Join(dir, name+".txtar
 
 // often says how often a finding was seen again.
 func (f *Finding) often() string {
+	if f.Runs == 0 {
+		return "the run that found it; there was no time to run it again"
+	}
 	if f.AloneRuns > 0 {
 		return fmt.Sprintf("%d of %d runs beside others and %d of %d alone", f.Hits, f.Runs, f.Alone, f.AloneRuns)
 	}

@@ -181,7 +181,8 @@ func (x *reducer) without(a Archive, from, to int) (Archive, bool) {
 		paced := to < len(rows) && paces(r) && !spoken && left[t] == 0
 		spoken = r.is("prompt") && !x.keep[t]
 		kept := x.keep[t] && (left[t] == 0 || !r.is("await"))
-		if t == "golden off" || paced || kept || group && r.closes {
+		listens := r.is("tag") && !x.heard
+		if t == "golden off" || listens || paced || kept || group && r.closes {
 			out = append(out, r)
 			if r.is("prompt") {
 				n++

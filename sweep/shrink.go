@@ -16,7 +16,10 @@ type reducer struct {
 	rule string
 	// late says that the finding is a deadline that passed. A script that
 	// shows the rule the other way shows something else.
-	late  bool
+	late bool
+	// heard says that the script waits for what shows the rule. A shorter one waits for
+	// that too: what is only seen by the way depends on how long a run listens.
+	heard bool
 	keep  map[string]bool
 	id    string
 	tries int
@@ -68,6 +71,9 @@ func (x *reducer) once(ctx context.Context, a Archive, step time.Duration) (hit,
 	if step > 0 {
 		e.StepTimeout = step
 	}
+	if x.heard {
+		e.Linger = new(time.Duration) // nothing that counts comes later
+	}
 	sc, err := x.engine.Protocol.Parse(x.id, x.id+".txtar", a.Text())
 	if err != nil {
 		return false, false
@@ -77,14 +83,20 @@ func (x *reducer) once(ctx context.Context, a Archive, step time.Duration) (hit,
 	return ran && x.hit(res), ran
 }
 
-// hit reports whether a run shows the rule, and nothing that may not show beside it.
+// hit reports whether a run shows the rule, and nothing that may not show beside it. A
+// script that cannot be played shows nothing.
 func (x *reducer) hit(res scenarios.Result) bool {
+	if res.Verdict == scenarios.Error {
+		return false
+	}
 	shown := found(res)
 	other := func(g sign) bool {
 		return x.only != nil && rank(g.class) > rank(scenarios.Lint) && !slices.Contains(x.only, g.rule)
 	}
 	return !slices.ContainsFunc(shown, other) &&
-		slices.ContainsFunc(shown, func(g sign) bool { return g.rule == x.rule && g.late == x.late })
+		slices.ContainsFunc(shown, func(g sign) bool {
+			return g.rule == x.rule && g.late == x.late && (g.heard || !x.heard)
+		})
 }
 
 func (x *reducer) repeat(ctx context.Context, a Archive, n int, step time.Duration) (hits, runs int) {
@@ -130,7 +142,9 @@ func (x *reducer) shrunk(a Archive, hits, runs, times int) (short Archive, h, n 
 	}
 	ctx, stop := context.WithTimeout(x.ctx, most)
 	defer stop()
-	steps := x.shrink(ctx, a)
+	early, done := context.WithTimeout(ctx, most-most/4) // what is left unconfirmed is lost
+	defer done()
+	steps := x.shrink(early, a)
 	short, h, n = a, hits, runs
 	sure := func(next Archive) bool {
 		hit, ran := x.confirm(next, times)

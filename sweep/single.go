@@ -137,7 +137,7 @@ func (r *Reduction) first(ctx context.Context, x *reducer, a Archive) (scenarios
 			return g.rule == r.Cause || r.Cause == "" && g.class == scenarios.Fail
 		})
 		if i >= 0 {
-			x.rule, x.late = shown[i].rule, shown[i].late
+			x.rule, x.late, x.heard = shown[i].rule, shown[i].late, shown[i].heard
 			return res, nil
 		}
 	}

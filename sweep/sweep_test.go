@@ -362,9 +362,38 @@ var _ = Describe("a sweep", func() {
 		text := sweep.Repro(f, "golden off\nprompt 'Hi.'\n")
 		Expect(text).To(ContainSubstring("# Expect a fail of R, in 3 of 5 runs beside others and 1 of 4 alone: "))
 		Expect(text).To(ContainSubstring("# It is a race: run it with --repeat 100"))
-		f.Hits, f.AloneRuns, f.Alone = 5, 0, 0
+		f.AloneRuns, f.Alone = 0, 0
+		f.Hits, f.Runs = 0, 0
+		Expect(sweep.Repro(f, "prompt 'Hi.'\n")).To(ContainSubstring("# Expect a fail of R, in the run that found it; there was no time to run it again: "))
+		f.Hits, f.Runs = 5, 5
 		Expect(sweep.Repro(f, "prompt 'Hi.'\n")).To(And(ContainSubstring("in 5 of 5 runs: "), Not(ContainSubstring("race"))))
 	})
+
+	// A sweep of an agent that it does not know listens for longer than a run of what it writes.
+	DescribeTable("writes what waits for what shows it, however long it listens", func(fault, point string) {
+		e, dir := engine(fault), GinkgoT().TempDir()
+		listens := 300 * time.Millisecond
+		e.Linger = &listens
+		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: e, Points: []string{point}, Actions: []string{"cancel"}, Max: 2, Confirm: 2, Repro: dir, Shrink: time.Minute}
+		out := swept(w, "prompt-turn/two-turns")
+		Expect(out.Findings).NotTo(BeEmpty())
+		for _, f := range out.Findings {
+			text, err := os.ReadFile(f.File)
+			Expect(err).NotTo(HaveOccurred())
+			switch f.Rule {
+			case "CANCEL-REASON": // the end of the turn, by a line that waits for it
+				Expect(string(text)).To(MatchRegexp(`(?s)golden off\nprompt.*\ncancel\nawait turn cancelled\n-- llm`))
+			case "EMPTY-TURN": // the end of a turn that no line waits for
+				Expect(string(text)).To(ContainSubstring("\ntag cancel\n"), "so that a run listens, too")
+			}
+			Expect(f.Hits).To(Equal(f.Runs))
+		}
+	},
+		Entry(nil, "cancel-end-turn", "gate*"),
+		Entry(nil, "cancel-error", "0 ms"),
+		Entry(nil, "cancel-end-turn-settled", "gate*"),
+		Entry(nil, "cancel-end-turn-settled", "second*"),
+	)
 
 	It("only notes that an agent once took long to end, and never again", func() {
 		e := engine("")
