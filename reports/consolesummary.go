@@ -88,9 +88,12 @@ func (c *Console) Summary(run scenarios.Run) error {
 	if slow := slowest(run.Results, 3); len(run.Results) > 3 && !c.o.Quiet {
 		var parts []string
 		for _, r := range slow {
-			parts = append(parts, name(r)+" "+short(r.Duration))
+			parts = append(parts, name(r)+" "+short(r.Duration)+mostlyWaited(r))
 		}
 		fmt.Fprintf(&b, "slowest: %s\n", strings.Join(parts, ", "))
+	}
+	if c.o.Verbose {
+		b.WriteString(waited(run.Results))
 	}
 	for _, n := range run.Notes {
 		fmt.Fprintf(&b, "%s\n", harmless(n))

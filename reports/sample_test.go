@@ -49,7 +49,7 @@ func sample() scenarios.Run {
 	broken.FailureClass = scenarios.Error
 
 	known := result("load/replay", scenarios.Fail, 500)
-	known.Known = true
+	known.Known, known.Waits = true, scenarios.Waits{Start: 20 * time.Millisecond, Deadline: 400 * time.Millisecond}
 	known.Checks = []scenarios.Check{{ID: "load/replay#same", Slug: "same", Line: 9, Class: scenarios.Fail, Verdict: scenarios.Fail, Known: true, Failure: &transcript.Failure{Expected: []string{"the same history"}, Observed: "nothing"}}}
 
 	skip := result("load/modes", scenarios.Skip, 3)

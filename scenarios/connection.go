@@ -47,6 +47,7 @@ func (r *run) Launch(ctx context.Context) error {
 		}
 		r.notePlaces(ctx, launch, env)
 	}
+	r.change(func(s *state) { s.launched = time.Now() })
 	agent, err := r.startAgent(ctx, conn, launch)
 	if err != nil {
 		return err
@@ -144,12 +145,18 @@ func (r *run) Ready() (ready bool) {
 // Greeted says that the agent has been greeted. The error ends a scenario that
 // does not apply to it.
 func (r *run) Greeted() error {
-	r.change(func(s *state) { s.ready = true })
+	r.change(func(s *state) {
+		s.ready = true
+		if !s.launched.IsZero() {
+			s.waits.Start, s.launched = s.waits.Start+time.Since(s.launched), time.Time{}
+		}
+	})
 	return r.Applies()
 }
 
 // stopAgent ends the agent that runs, and those it was started beside; the next launch is another connection.
 func (r *run) stopAgent(ctx context.Context) {
+	defer r.since(ofExit)()
 	var left []*transport.Agent
 	r.change(func(s *state) { left, s.left = s.left, nil })
 	for _, agent := range left {
@@ -229,6 +236,7 @@ func (r *run) ExpectExit() {
 // Failure begins a failure at a line: where, why, the last entries, stderr and
 // the process.
 func (r *run) Failure(l *Line, o transcript.Outcome) *transcript.Failure {
+	r.ranOut(o)
 	f := &transcript.Failure{Reason: o.Reason}
 	if l.Number > 0 {
 		f.Where = fmt.Sprintf("%s:%d", r.scenario.File, l.Number)

@@ -204,7 +204,9 @@ func (r *run) play(ctx context.Context, res *Result) {
 	clean := r.concludes(err)
 	if clean && ctx.Err() == nil {
 		r.hearModel(ctx)
+		listened := r.since(ofLinger)
 		res.Linger = r.linger(ctx)
+		listened()
 		if err == nil {
 			r.further(ctx)
 		}
@@ -213,6 +215,7 @@ func (r *run) play(ctx context.Context, res *Result) {
 		res.AgentName, res.AgentVersion = r.client.AgentInfo()
 	}
 	r.stopAgent(ctx)
+	r.change(func(s *state) { res.Waits = s.waits })
 	r.model.Finish()
 	closing := r.model.Close()
 	if r.trap != nil {

@@ -186,6 +186,8 @@ type Result struct {
 	Frames int `json:"frames"`
 	// Linger is how long the transcript stayed open after the last line.
 	Linger time.Duration `json:"linger_ns,omitempty"`
+	// Waits is how much of the duration was waited.
+	Waits Waits `json:"waits,omitzero"`
 	// Heard is the Seq of the last entry that the script waited for. Of what came later,
 	// another run may see less.
 	Heard int `json:"-"`

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/transcript"
@@ -52,6 +53,9 @@ type state struct {
 	// settled is the last entry the script waited for or made itself. What
 	// came after it may or may not have come in time: no golden shows it.
 	settled int
+	// launched is when the agent was started that has not been greeted yet.
+	launched time.Time
+	waits    Waits
 	// heard is the last entry that the script waited for.
 	heard int
 }

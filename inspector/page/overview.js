@@ -96,6 +96,14 @@ function causes(run, byId) {
     }), c.scenarios.length > most && `and ${c.scenarios.length - most} more`))))];
 }
 
+// waited says for what a scenario waited that did little else.
+function waited(r) {
+  const w = r.waits || {};
+  const most = [["starting", w.start_ns], ["at deadlines", w.deadline_ns], ["lingering", w.linger_ns], ["at the exit", w.exit_ns]]
+    .find(([, took]) => 2 * took > r.duration_ns);
+  return most ? ` (${ms(most[1])} ${most[0]})` : "";
+}
+
 function rest(run, byId) {
   const slow = [...(run.results || [])].sort((a, b) => b.duration_ns - a.duration_ns).slice(0, 5), since = run.against;
   const to = (id, text) => byId.has(id.split("~")[0]) ? h("a", { href: link(id) }, text || id) : text || id;
@@ -106,7 +114,7 @@ function rest(run, byId) {
         (d.rows || []).map(r => h("tr", { class: r[0] === r[1] ? "dim" : "" }, r.map(t => h("td", {}, t)))))]),
     since && [h("h2", {}, "Changed since " + since.run), !since.changes && h("p", {}, "nothing"), h("ul", { id: "changes" }, (since.changes || []).map(c => h("li", {}, to(c.id), " ",
       [c.what, c.name, c.was || c.is ? (c.was || "not there") + " → " + (c.is || "not there") : "changed"].filter(Boolean).join(" "), c.diff && diff(c.diff))))],
-    slow.length > 1 && [h("h2", {}, "Slowest"), h("ul", {}, slow.map(r => h("li", {}, h("a", { href: link(r.id + (r.repeat ? "~" + r.repeat : "")) }, r.title || r.id), " ", ms(r.duration_ns))))],
+    slow.length > 1 && [h("h2", {}, "Slowest"), h("ul", {}, slow.map(r => h("li", {}, h("a", { href: link(r.id + (r.repeat ? "~" + r.repeat : "")) }, r.title || r.id), " ", ms(r.duration_ns), waited(r))))],
     (run.stale || []).length > 0 && [h("h2", {}, "Stale"), h("ul", {}, run.stale.map(s => h("li", {}, s)))],
     (run.notes || []).length > 0 && [h("h2", {}, "Notes"), h("ul", {}, run.notes.map(s => h("li", {}, s)))]];
 }
