@@ -223,6 +223,9 @@ func (a *agent) methods() map[string]handler {
 		"session/set_mode":          a.setMode,
 		"session/set_config_option": a.setConfigOption,
 	}
+	if a.forks() {
+		all["session/fork"] = a.forkSession
+	}
 	if len(a.logins()) > 0 {
 		all["authenticate"] = a.authenticate
 		all["logout"] = a.logout
@@ -248,7 +251,7 @@ func (a *agent) permitted(method string) *rpcError {
 		return fault(cmp.Or(a.habits.EarlyCode, codeInvalidRequest), "%s before initialize", method)
 	}
 	switch method {
-	case "session/new", "session/load", "session/resume", "session/list", "session/delete":
+	case "session/new", "session/load", "session/resume", "session/list", "session/delete", "session/fork":
 		if a.loginFirst() && !a.authenticated {
 			return fault(codeAuthRequired, "authentication required")
 		}

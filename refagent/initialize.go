@@ -70,6 +70,9 @@ func (a *agent) advertised() flags {
 			sessions[name] = flags{}
 		}
 	}
+	if a.forks() {
+		sessions["fork"] = flags{}
+	}
 	all["sessionCapabilities"] = sessions
 	if a.habits.Unadvertised {
 		all.prune()

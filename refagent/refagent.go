@@ -30,6 +30,9 @@ const (
 	// method with that id, and logout; session/new, load, resume, list and
 	// delete then fail with -32000 until authenticate succeeded.
 	EnvAuth = "ACP_TEST_REFAGENT_LOGIN"
+	// EnvFork set to "yes" makes the agent advertise session/fork, which is no stable part
+	// of the protocol.
+	EnvFork = "ACP_TEST_REFAGENT_FORK"
 )
 
 // DefaultModel is the model asked for when EnvModel is not set.

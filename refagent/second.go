@@ -94,6 +94,9 @@ func (a *agent) greetSecond(r *request, asked int, params json.RawMessage) *rpcE
 			session[name] = flags{}
 		}
 	}
+	if a.forks() {
+		session["fork"] = flags{}
+	}
 	methods := []any{}
 	for _, id := range a.logins() {
 		methods = append(methods, flags{"type": "agent", "methodId": id, "name": "Reference login",
@@ -120,6 +123,9 @@ func (a *agent) secondMethods() map[string]handler {
 	}
 	if !a.habits.lacks("delete") {
 		all["session/delete"] = a.deleteSession
+	}
+	if a.forks() {
+		all["session/fork"] = a.forkSession
 	}
 	if len(a.logins()) > 0 {
 		all["auth/login"] = a.authenticate

@@ -69,6 +69,12 @@ func (a *agent) newSession(r *request, params json.RawMessage) *rpcError {
 		return err
 	}
 	s.write(event{Type: eventSession, Cwd: p.cwd})
+	a.introduce(r, s)
+	return nil
+}
+
+// introduce answers the request that made a session.
+func (a *agent) introduce(r *request, s *session) {
 	r.session = s.id
 	a.whenReady(s, func() {
 		if a.second() {
@@ -78,7 +84,6 @@ func (a *agent) newSession(r *request, params json.RawMessage) *rpcError {
 		}
 		a.announce(s)
 	})
-	return nil
 }
 
 // whenReady runs f at once, or when the MCP servers are up.
@@ -143,33 +148,11 @@ func (a *agent) resumeSession(r *request, params json.RawMessage) *rpcError {
 	return nil
 }
 
-// reopen brings a stored session to life. One whose prompt is running is
-// refused: replaying it beside its own live updates would mix the two.
+// reopen brings a stored session to life.
 func (a *agent) reopen(r *request, params json.RawMessage, showing bool) (*session, *rpcError) {
-	var p struct{ SessionID *string }
-	if err := decodeParams(params, &p); err != nil {
-		return nil, err
-	}
-	if p.SessionID == nil {
-		return nil, badParams("sessionId is missing")
-	}
-	set, err := decodeSetup(params, showing)
-	if err == nil && a.second() {
-		err = a.knownServers(set.servers)
-	}
+	id, set, lines, err := a.stored(params, showing)
 	if err != nil {
 		return nil, err
-	}
-	id := *p.SessionID
-	if live := a.find(id); live != nil && (live.busy() || live.occupied()) {
-		return nil, fault(codeInvalidRequest, "session %q is at work: cancel that first", id)
-	}
-	lines, failed := a.store.lines(id)
-	if errors.Is(failed, fs.ErrNotExist) {
-		return nil, a.unknownSession(id)
-	}
-	if failed != nil {
-		return nil, fault(codeInternal, "reading the session: %v", failed)
 	}
 	if a.hooks.Restore != nil {
 		lines = a.hooks.Restore(id, lines)
@@ -178,4 +161,36 @@ func (a *agent) reopen(r *request, params json.RawMessage, showing bool) (*sessi
 	rec := newRecord()
 	rec.showing, rec.pieces = showing, a.habits.AsSent
 	return a.open(id, set, rec.fold(lines))
+}
+
+// stored reads the session that a request names, and what it wants of it. One whose prompt
+// is running is refused: replaying it beside its own live updates would mix the two.
+func (a *agent) stored(params json.RawMessage, serversRequired bool) (id string, set setup, lines [][]byte,
+	err *rpcError) {
+	var p struct{ SessionID *string }
+	if err = decodeParams(params, &p); err != nil {
+		return "", set, nil, err
+	}
+	if p.SessionID == nil {
+		return "", set, nil, badParams("sessionId is missing")
+	}
+	set, err = decodeSetup(params, serversRequired)
+	if err == nil && a.second() {
+		err = a.knownServers(set.servers)
+	}
+	if err != nil {
+		return "", set, nil, err
+	}
+	id = *p.SessionID
+	if live := a.find(id); live != nil && (live.busy() || live.occupied()) {
+		return "", set, nil, fault(codeInvalidRequest, "session %q is at work: cancel that first", id)
+	}
+	lines, failed := a.store.lines(id)
+	switch {
+	case errors.Is(failed, fs.ErrNotExist):
+		err = a.unknownSession(id)
+	case failed != nil:
+		err = fault(codeInternal, "reading the session: %v", failed)
+	}
+	return id, set, lines, err
 }

@@ -72,7 +72,7 @@ func All() []Fault {
 		{"transport", transportFaults()}, {"error", errorFaults()}, {"file", fileFaults()}, {"terminal", terminalFaults()},
 		{"capability", capabilityFaults()}, {"mode", modeFaults()}, {"update", updateFaults()},
 		{"elicitation", elicitationFaults()}, {"narrow", narrowFaults()}, {"stale", staleFaults()},
-		{"reported", reportedFaults()}, {"race", raceFaults()}, {"kept", keptFaults()},
+		{"reported", reportedFaults()}, {"race", raceFaults()}, {"kept", keptFaults()}, {"fork", forkFaults()},
 	} {
 		for _, f := range t.list {
 			f.Topic = t.topic

@@ -58,11 +58,11 @@ var agentRules = regexp.MustCompile(`\s+`).Split(`LATE-CONTENT STDOUT-CLEAN SESS
 // stuck is the line of a battery whose agent did not go on.
 var stuck = regexp.MustCompile(`== stuck.*`)
 
-// elsewhere are the faults that only show where an MCP server starts or fails in a call, or
-// in the agent's processes.
+// elsewhere are the faults that only show where an MCP server starts or fails in a call, in
+// the agent's processes, or where a session is forked.
 var elsewhere = []string{"dead-server-ends-no-turn", "cancel-deaf-in-server", "starting-servers-deafen",
 	"starting-servers-fail-prompt", "session-memory-kept", "session-descriptors-kept", "session-process-kept",
-	"second-process-dies"}
+	"second-process-dies", "fork-is-its-source", "fork-without-history", "fork-ends-its-source", "fork-hears-its-source"}
 
 // withholding are faults that do not hang, but keep back what a step of the
 // battery waits for.

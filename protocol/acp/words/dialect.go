@@ -175,6 +175,7 @@ var paths2 = map[string]string{
 	"loadSession": "session", "sessionCapabilities.resume": "session", "sessionCapabilities.list": "session",
 	"sessionCapabilities.close": "session", "sessionCapabilities.delete": "session.delete",
 	"sessionCapabilities.additionalDirectories": "session.additionalDirectories",
+	"sessionCapabilities.fork":                  "session.fork",
 	"promptCapabilities":                        "session.prompt", "promptCapabilities.image": "session.prompt.image",
 	"promptCapabilities.audio":           "session.prompt.audio",
 	"promptCapabilities.embeddedContext": "session.prompt.embeddedContext",

@@ -15,12 +15,12 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-var sessionVerbs = []string{"new", "load", "resume", "list", "close", "delete"}
+var sessionVerbs = []string{"new", "load", "resume", "list", "close", "delete", "fork"}
 
 func compileSession(l *scenarios.Line) scenarios.Step {
 	add := l.Every("add")
-	opts := l.Options("cwd", "wait", "cursor", "id", "meta")
-	verb := l.One(0, "new, load, resume, list, close or delete")
+	opts := l.Options("cwd", "wait", "cursor", "id", "meta", "of")
+	verb := l.One(0, "new, load, resume, list, close, delete or fork")
 	a := &sessionAct{l: l, verb: verb, opts: opts, add: add, wait: true, meta: jsonWord(l, opts["meta"])}
 	if w, ok := opts["wait"]; ok {
 		if a.wait = w.Raw() == "yes"; !a.wait && w.Raw() != "no" {
@@ -39,7 +39,10 @@ func compileSession(l *scenarios.Line) scenarios.Step {
 		return l.Usage(l.Rest[1].Column, "%q cannot name a session: use letters, digits and _", a.name)
 	}
 	l.AtMost(2)
-	if _, other := opts["id"]; verb != "new" && !other && !l.HasSession(a.name) {
+	if of, ok := opts["of"]; ok != (verb == "fork") || ok && !l.HasSession(of.Raw()) {
+		return l.Usage(l.Rest[0].Column, "fork, and nothing else, has of=NAME, the session that is forked")
+	}
+	if _, other := opts["id"]; verb != "new" && verb != "fork" && !other && !l.HasSession(a.name) {
 		return l.Mistake(l.Rest[1].Column, "open it with session new "+a.name, "no session %s is open", a.name)
 	}
 	l.DeclareSession(a.name)
@@ -127,7 +130,7 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 	} else if s != nil {
 		cwd = s.Dir
 	}
-	if a.verb == "new" || a.verb == "load" || a.verb == "resume" {
+	if slices.Contains([]string{"new", "load", "resume", "fork"}, a.verb) {
 		params["cwd"] = cwd
 		params["mcpServers"] = offered(b)
 		var dirs []string
@@ -148,15 +151,21 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 			return a.l.Fault(err)
 		}
 		params["sessionId"] = id
+	} else if w, ok := a.opts["of"]; ok {
+		source := b.Named(w.Raw())
+		if source == nil {
+			return a.l.Fault(b.NotOpen(w.Raw()))
+		}
+		params["sessionId"] = source.ID
 	} else if a.verb != "new" {
 		if s == nil {
 			return a.l.Fault(b.NotOpen(a.name))
 		}
 		params["sessionId"] = s.ID
 	}
-	if a.verb == "new" || s == nil {
+	if a.opens() || s == nil {
 		s = b.NewSession(a.name, cwd)
-		if id, ok := params["sessionId"].(string); ok {
+		if id, ok := params["sessionId"].(string); ok && !a.opens() {
 			s.ID = id
 		}
 	}
@@ -174,7 +183,7 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 	if err != nil {
 		return err
 	}
-	if a.verb == "new" && a.wait {
+	if a.opens() && a.wait {
 		if s.ID = e.JSON().Path("result.sessionId").Str(); s.ID != "" {
 			b.Opened(s)
 			b.Speak(s)
@@ -184,6 +193,9 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 	}
 	return nil
 }
+
+// opens reports whether the answer has the id of a session.
+func (a *sessionAct) opens() bool { return a.verb == "new" || a.verb == "fork" }
 
 // list sends session/list once, or with all until no cursor comes back.
 func (a *sessionAct) list(ctx context.Context, b *scenarios.Branch) error {
