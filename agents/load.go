@@ -273,14 +273,17 @@ func cause(err error) error {
 
 // neutral are the tools that scenarios name, with their arguments.
 var neutral = map[string][]string{
-	"write_file": {"path", "content"},
-	"edit_file":  {"path", "old", "new"},
-	"read_file":  {"path"},
-	"run_shell":  {"command"},
-	"search":     {"pattern"},
-	"fetch":      {"url"},
-	"ask_user":   {"question", "options", "url"},
-	"mcp":        {"server", "tool", "args"},
+	"write_file":  {"path", "content"},
+	"edit_file":   {"path", "old", "new"},
+	"read_file":   {"path"},
+	"run_shell":   {"command"},
+	"search":      {"pattern"},
+	"fetch":       {"url"},
+	"delete_file": {"path"},
+	"move_file":   {"path", "to"},
+	"switch_mode": {"mode"},
+	"ask_user":    {"question", "options", "url"},
+	"mcp":         {"server", "tool", "args"},
 }
 
 // abilities are what scenarios ask of a neutral tool beyond its arguments, each in words.

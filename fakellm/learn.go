@@ -27,6 +27,9 @@ var habits = map[string][]string{
 		"elicit", "requestuserinput", "userinput"},
 	"fetch": {"webfetch", "fetch", "fetchurl", "urlfetch", "readurl", "httpget", "httprequest", "browse",
 		"fetchwebcontent", "fetchwebpage"},
+	"delete_file": {"deletefile", "removefile", "delete", "unlink", "filedelete"},
+	"move_file":   {"movefile", "renamefile", "move", "rename", "filemove", "filerename"},
+	"switch_mode": {"switchmode", "setmode", "changemode"},
 }
 
 // spelled are what agents call an argument of a neutral tool.
@@ -43,6 +46,8 @@ var spelled = map[string][]string{
 	"question": {"question", "prompt", "message", "text", "query", "title"},
 	"options":  {"options", "choices", "suggestions", "answers"},
 	"url":      {"url", "uri", "link", "address", "prompt"},
+	"to":       {"to", "destination", "dest", "newpath", "targetpath", "target"},
+	"mode":     {"mode", "modeid", "modeslug"},
 }
 
 func spellings(arg string) []string {
@@ -107,6 +112,7 @@ func patched(r *request, neutral string, args object) (string, object) {
 var wanted = map[string][]string{
 	"write_file": {"path", "content"}, "edit_file": {"path", "old", "new"}, "read_file": {"path"},
 	"run_shell": {"command"}, "search": {"pattern"}, "fetch": {"url"},
+	"delete_file": {"path"}, "move_file": {"path", "to"}, "switch_mode": {"mode"},
 }
 
 // takes reports whether a tool has a property for each argument of the neutral

@@ -59,10 +59,11 @@ var agentRules = regexp.MustCompile(`\s+`).Split(`LATE-CONTENT STDOUT-CLEAN SESS
 var stuck = regexp.MustCompile(`== stuck.*`)
 
 // elsewhere are the faults that only show where an MCP server starts or fails in a call, in
-// the agent's processes, or where a session is forked.
+// the agent's processes, where a session is forked, or where a page is fetched.
 var elsewhere = []string{"dead-server-ends-no-turn", "cancel-deaf-in-server", "starting-servers-deafen",
 	"starting-servers-fail-prompt", "session-memory-kept", "session-descriptors-kept", "session-process-kept",
-	"second-process-dies", "fork-is-its-source", "fork-without-history", "fork-ends-its-source", "fork-hears-its-source"}
+	"second-process-dies", "fork-is-its-source", "fork-without-history", "fork-ends-its-source", "fork-hears-its-source",
+	"kind-of-a-writer"}
 
 // withholding are faults that do not hang, but keep back what a step of the
 // battery waits for.

@@ -15,6 +15,8 @@ func modeFaults() []Fault {
 			u["modeId"] = u["currentModeId"]
 			delete(u, "currentModeId")
 		})),
+		fault("mode-switch-untold", "does not tell of a new mode but in its option",
+			onUpdate(func(_ object, tag string) bool { return tag != "current_mode_update" })),
 		fault("mode-refused", "answers a mode it offered with an internal error",
 			with(func(t *tap) { refuseMethods(t, "session/set_mode", "session/set_config_option") })).
 			copies("agentclientprotocol/claude-agent-acp#507"),
