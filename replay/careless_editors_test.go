@@ -114,6 +114,8 @@ var carelessEditors = []careless{
 		reddens: []string{"m22-denied#denied-again", "m22-denied#only-allow"}, say: rejectOnceOrFirst},
 	{name: "modes-of-load-lost", scenario: "m23-loaded-modes", reddens: []string{"m23-loaded-modes#modes"},
 		hear: loseModesOfLoad},
+	{name: "annotated-dropped", scenario: "m24-annotated",
+		reddens: []string{"m24-annotated#annotated", "m24-annotated#null"}, hear: dropAnnotated},
 	{name: "waits-for-mode-update", scenario: "m18-modes", reddens: []string{"m18-modes#goes-on"}, say: neverPrompt},
 }
 
@@ -356,6 +358,15 @@ func rejectOnceOrFirst(e *editing, m object) []object {
 	}
 	chosen := slices.IndexFunc(list, func(o any) bool { return dig(o, "kind") == "reject_once" })
 	m["result"] = object{"outcome": object{"outcome": "selected", "optionId": dig(list[max(chosen, 0)], "optionId")}}
+	return []object{m}
+}
+
+func dropAnnotated(_ *editing, m object) []object {
+	if content, _ := dig(m, "params", "update", "content").(object); content != nil {
+		if _, has := content["annotations"]; has {
+			return nil
+		}
+	}
 	return []object{m}
 }
 

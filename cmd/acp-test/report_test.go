@@ -79,7 +79,7 @@ var _ = Describe("report merge", func() {
 		}
 		p.write("all/bad.txtar", scenario("prompt 'Say hello.'", "await turn refusal"))
 		p.write("all/known.txtar", scenario("prompt 'Say hello.'", "await turn refusal"))
-		p.write("all/skipped.txtar", "needs tool:fetch\n"+good)
+		p.write("all/skipped.txtar", "needs agent:sessionCapabilities.fork\n"+good)
 		p.write("golden/reference/gone.golden", "x\n")
 		p.write("known.yaml", "- {scenario: known, check: hello, reason: not yet}\n- {scenario: s0, check: hello, reason: no more}\n")
 	})

@@ -51,7 +51,7 @@ var _ = Describe("run", func() {
 		})
 
 		It("is 2 when nothing could be judged", func() {
-			p.write("s.txtar", "needs tool:fetch\n"+good)
+			p.write("s.txtar", "needs agent:sessionCapabilities.fork\n"+good)
 			got := p.run("run", "s.txtar")
 			Expect(got.out).To(MatchRegexp(`(?m)^skip +s `))
 			Expect(got.code).To(Equal(2))

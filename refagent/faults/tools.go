@@ -2,6 +2,7 @@ package faults
 
 import (
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/acp-test/acp-test/refagent"
@@ -17,6 +18,8 @@ func toolFaults() []Fault {
 				return allowed || tool == "delete_file" || tool == "move_file"
 			}}
 		}),
+		fault("turn-waits-for-background", "does not end the turn in which a command was started that goes on",
+			with(waitForBackground)).hangs(),
 		fault("files-stay-where-they-are", "says that it has deleted or moved a file, and has not", leaveFiles),
 		fault("tool-never-closed", "never gives a final status to any tool call",
 			onUpdate(func(u object, tag string) bool { return tag != "tool_call_update" || !final(u["status"]) })).
@@ -159,4 +162,18 @@ func leaveFiles() hooks {
 		return allowed && !leave
 	}
 	return h
+}
+
+// waitForBackground keeps back the answer to a prompt whose commands have left something
+// running.
+func waitForBackground(t *tap) {
+	waits := map[string]bool{} // by session
+	t.out = func(f frame) bool {
+		u, tag := f.Update()
+		input, _ := u["rawInput"].(object)
+		if command, _ := input["command"].(string); tag == "tool_call" && strings.Contains(command, " & ") {
+			waits[f.Session] = true
+		}
+		return !answers(f, "session/prompt") || !waits[f.Session]
+	}
 }
