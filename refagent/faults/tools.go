@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"os/exec"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,6 +21,11 @@ func toolFaults() []Fault {
 		}),
 		fault("turn-waits-for-background", "does not end the turn in which a command was started that goes on",
 			with(waitForBackground)).hangs(),
+		fault("error-output-lost", "does not read what a command writes to its error output", func() hooks {
+			return hooks{Command: func(c *exec.Cmd) { c.Stderr = nil }}
+		}),
+		fault("error-output-hidden", "shows the first line of what a command has written", firstLine).
+			copies("agentclientprotocol/claude-agent-acp#456"),
 		fault("files-stay-where-they-are", "says that it has deleted or moved a file, and has not", leaveFiles),
 		fault("tool-never-closed", "never gives a final status to any tool call",
 			onUpdate(func(u object, tag string) bool { return tag != "tool_call_update" || !final(u["status"]) })).
@@ -176,4 +182,18 @@ func waitForBackground(t *tap) {
 		}
 		return !answers(f, "session/prompt") || !waits[f.Session]
 	}
+}
+
+// firstLine shows the first line of each text in a tool call.
+func firstLine() hooks {
+	return changeOnly("tool_call_update", func(u object) {
+		for item := range objects(u["content"], "content") {
+			if content, text := textOf(item); content != nil {
+				content["text"], _, _ = strings.Cut(text, "\n")
+			}
+		}
+		if raw, _ := u["rawOutput"].(object); raw["output"] != nil {
+			delete(raw, "output")
+		}
+	})()
 }
