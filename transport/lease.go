@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"io"
+	"maps"
 	"sync"
 	"syscall"
 
@@ -22,7 +23,8 @@ func Lend(t *transcript.Transcript, conn int, find func(first []byte) (s *Shared
 	l := &lease{
 		t: t, conn: conn, find: find, back: back, bound: make(chan struct{}), want: make(chan struct{}),
 		lines: make(chan wire.Line), again: make(chan wire.Line, 1), over: make(chan struct{}), ended: make(chan struct{}),
-		last: make(chan struct{}), stderr: newMemory(), open: map[party]bool{},
+		last: make(chan struct{}), stderr: newMemory(), open: map[party]string{},
+		spoke: map[string]bool{},
 	}
 	return New(t, conn, l, Options{Process: l, Logs: []io.ReadCloser{readCloser{l.stderr}}})
 }
@@ -57,12 +59,14 @@ type lease struct {
 
 	stderr    *memory
 	shared    *Shared
+	former    map[string]bool // the sessions of the connections before
 	exit      Exit
 	survivors []ProcessInfo
 
 	mu     sync.Mutex
-	open   map[party]bool // requests without an answer
-	garble bool           // something was sent or received that is no frame
+	open   map[party]string // the methods of requests without an answer
+	spoke  map[string]bool  // the sessions of its frames
+	garble bool             // something was sent or received that is no frame
 }
 
 // wanted waits until the reader is ready for a line; false if the connection ends.
@@ -75,14 +79,30 @@ func (l *lease) wanted() bool {
 	}
 }
 
-// note keeps account of what is open.
-func (l *lease) note(from transcript.Source, line []byte) {
+// note keeps account of what is open. It reports whether the frame is for this connection:
+// what an agent still tells of a session of an earlier one is not.
+func (l *lease) note(from transcript.Source, line []byte) bool {
 	f := l.shared.frame(from, line)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	method := f.Method
+	if f.Kind == wire.Response {
+		by := transcript.Agent
+		if from == transcript.Agent {
+			by = transcript.Editor
+		}
+		method = l.open[party{by, f.ID}]
+	}
+	session := l.shared.classifier.Session(method, f).Str()
+	if f.Kind == wire.Notification && from == transcript.Agent && l.former[session] && !l.spoke[session] {
+		return false
+	}
+	if session != "" {
+		l.spoke[session] = true
+	}
 	switch f.Kind {
 	case wire.Request:
-		l.open[party{from, f.ID}] = true
+		l.open[party{from, f.ID}] = method
 	case wire.Response:
 		by := transcript.Agent
 		if from == transcript.Agent {
@@ -94,6 +114,7 @@ func (l *lease) note(from transcript.Source, line []byte) {
 	default:
 		l.garble = true
 	}
+	return true
 }
 
 // bind finds a process for the first frame. done: it has been answered.
@@ -115,6 +136,7 @@ func (l *lease) bind(first []byte) (done bool, err error) {
 	about.Served = before
 	l.t.Event(l.conn, transcript.Process, transcript.Started, "", about)
 	s.mu.Lock()
+	l.former = s.former
 	if s.now = l; s.spoken {
 		close(l.last)
 	}
@@ -214,7 +236,12 @@ func (l *lease) end(fit bool) {
 			s.mu.Unlock()
 			l.mu.Lock()
 			fit = fit && len(l.open) == 0 && !l.garble
+			former := maps.Clone(l.former)
+			maps.Copy(former, l.spoke)
 			l.mu.Unlock()
+			s.mu.Lock()
+			s.former = former
+			s.mu.Unlock()
 			defer func() { l.back(s, fit && s.Fit()) }()
 		}
 		close(l.over)

@@ -32,15 +32,18 @@ type Shared struct {
 	mu      sync.Mutex
 	now     *lease // nil between two connections
 	asked   wire.ID
-	answer  []byte // to the first frame
-	stray   bool   // it asked for something between two connections
-	spoken  bool   // its output has ended
+	answer  []byte          // to the first frame
+	stray   bool            // it asked for something between two connections
+	former  map[string]bool // the sessions of the connections that have ended
+	spoken  bool            // its output has ended
 	stopped sync.Once
 }
 
 // StartShared starts a process that Lend can connect to. ctx bounds the start alone.
 func StartShared(ctx context.Context, c Command, classifier transcript.Classifier) (*Shared, error) {
-	s := &Shared{classifier: classifier, exited: make(chan struct{}), silent: make(chan struct{})}
+	s := &Shared{
+		classifier: classifier, exited: make(chan struct{}), silent: make(chan struct{}), former: map[string]bool{},
+	}
 	p, files, err := c.start(ctx, 0, func(e started) { s.started = e })
 	if err != nil {
 		return nil, err
@@ -104,8 +107,10 @@ func (s *Shared) read() {
 			s.unclaimed(line)
 			continue
 		}
+		if ready = l; !l.note(transcript.Agent, line.Bytes) {
+			continue
+		}
 		ready = nil
-		l.note(transcript.Agent, line.Bytes)
 		select {
 		case l.lines <- line:
 		case <-l.over:

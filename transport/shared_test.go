@@ -9,6 +9,7 @@ import (
 
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // agentScript answers every request with its own line, and asks something back after
@@ -125,4 +126,35 @@ func TestSharedProcessThatEnds(t *testing.T) {
 	}
 	a.Stop(t.Context())
 	s.Stop(t.Context())
+}
+
+// inSessions takes the session of each frame from its parameters.
+type inSessions struct{ transcript.JSONRPC }
+
+func (inSessions) Session(_ string, f wire.Frame) wire.Value { return f.Params.Get("sessionId") }
+
+// What an agent still has to say of a session of an earlier connection is for nobody, unless
+// this one speaks of that session as well.
+func TestSharedProcessThatIsLate(t *testing.T) {
+	const script = `while read -r line; do
+case $line in *'"id":0'*) echo '{"jsonrpc":"2.0","id":0,"result":{}}';;
+*'"id":1'*) echo '{"jsonrpc":"2.0","method":"of","params":{"sessionId":"a"}}'
+echo '{"jsonrpc":"2.0","method":"of","params":{"sessionId":"b"}}'
+echo '{"jsonrpc":"2.0","id":1,"result":{}}';;
+esac; done`
+	s, err := transport.StartShared(t.Context(), transport.Command{Path: "/bin/sh", Args: []string{"-c", script}}, inSessions{})
+	if err != nil {
+		t.Skip(err)
+	}
+	defer s.Stop(t.Context())
+	of := func(session string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"x","params":{"sessionId":"` + session + `"}}`
+	}
+	for i, c := range []struct{ session, first string }{{"a", "b"}, {"b", "a"}, {"a", "b"}} {
+		heard, _ := talk(t, s, i, `"id":1`, of(c.session))
+		other := strings.Contains(heard, `"sessionId":"`+c.first+`"`)
+		if !strings.Contains(heard, `"sessionId":"`+c.session+`"`) || other != (i == 0) {
+			t.Errorf("connection %d, which spoke of session %s, heard\n%s", i+1, c.session, heard)
+		}
+	}
 }
