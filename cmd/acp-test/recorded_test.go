@@ -61,6 +61,23 @@ var _ = Describe("a session that was recorded", func() {
 		Expect(got.out).To(And(ContainSubstring("the messages differ from the recording"), ContainSubstring("-<-- end_turn")))
 	})
 
+	It("is refused where it loads a session that is older than itself", func() {
+		p := newPlace()
+		got := p.run("run", "-q", "--run", "^load/fresh-process$", "--profile", "none", "--", "acp-test", "record", "--llm", "--out",
+			filepath.Join(p.dir, "rec")+"/", "--", "acp-test", "refagent")
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		files, err := filepath.Glob(filepath.Join(p.dir, "rec", "*.jsonl"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(files).To(HaveLen(2), "one of each process")
+		var refused []string
+		for _, file := range files {
+			if got := p.run("replay", "-q", file); got.code != 0 {
+				refused = append(refused, got.err)
+			}
+		}
+		Expect(refused).To(ConsistOf(ContainSubstring(", which is loaded in it, was made before it began")))
+	})
+
 	It("is never moved or removed by what reads it", func() {
 		p := newPlace()
 		files := transcripts(p, "^prompt-turn/text$")

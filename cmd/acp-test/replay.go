@@ -17,6 +17,7 @@ import (
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -195,6 +196,11 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, of proto
 	}
 	if !replay.Acts(recording) {
 		return res, nil, fmt.Errorf("%s: nothing that an editor did is in it, so there is nothing to play", file)
+	}
+	if id := recordings.Older(recording); id != "" && r.against != "nothing" {
+		return res, nil, fmt.Errorf("%s: session %s, which is loaded in it, was made before it began, and an agent in "+
+			"a fresh HOME has none to load: record from the session's start on, or compare with nothing (--against nothing)",
+			file, id)
 	}
 	temp, err := process.NewTempDir([]string{h.self, "keeper"}, "", "")
 	if err != nil {

@@ -303,6 +303,23 @@ func Prompts(t *transcript.Transcript) []string {
 	return out
 }
 
+// Older returns a session that the recorded agent loaded or resumed and that was made
+// before the recording began, "" if there is none.
+func Older(t *transcript.Transcript) string {
+	made := map[string]bool{}
+	for e := range replay.Frames(t) {
+		if e.Source != transcript.Agent || e.Kind != transcript.Response || !e.JSON().Get("result").Exists() {
+			continue
+		}
+		opened := e.Method == "session/load" || e.Method == "session/resume"
+		if opened && e.Session != "" && !made[e.Session] {
+			return e.Session
+		}
+		made[e.Session] = true
+	}
+	return ""
+}
+
 // Server is an MCP server that a recorded editor named.
 type Server struct {
 	Name, Command, URL string
