@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -276,62 +275,6 @@ func compileText(l *Line) Step {
 		return nil
 	}
 }
-
-// said is the agent's text in a stretch, joined. What stands in front of the model's first
-// words, or behind its last, is left out if neither the model nor the user ever said it: that
-// is the agent's own, such as a greeting or a notice, and no part of its answer.
-func (r *run) said(s *Session, from, to int) string {
-	var said, model, others strings.Builder
-	var pieces []string // of what the model said, bare
-	p := r.protocol()
-	for e := range r.t.Between(1, to) {
-		switch {
-		case e.Kind == transcript.ModelChunk:
-			text := e.JSON().Get("data").Str()
-			others.WriteString(text)
-			pieces = append(pieces, bare(text))
-			if e.Seq > from && e.JSON().Get("says").Is("text") && (s == nil || e.Session == s.ID) {
-				model.WriteString(text)
-			}
-		case p.Prompts(e):
-			others.Write(e.Raw)
-		case e.Source == transcript.Agent && e.Seq > from && (s == nil || e.Session == s.ID):
-			said.WriteString(p.Said(e))
-		}
-	}
-	text, answer, heard := said.String(), strings.TrimSpace(model.String()), bare(others.String())
-	own := func(text string) bool {
-		text = bare(text)
-		return text != "" && !strings.Contains(heard, text) &&
-			!slices.ContainsFunc(pieces, func(piece string) bool { return len(piece) > 8 && strings.Contains(text, piece) })
-	}
-	if first := edge(answer, true); first != "" {
-		if i := strings.Index(text, first); i >= 0 && own(text[:i]) {
-			text = text[i:]
-		}
-	}
-	if last := edge(answer, false); last != "" {
-		if i := strings.LastIndex(text, last); i >= 0 && own(text[i+len(last):]) {
-			text = text[:i+len(last)]
-		}
-	}
-	return text
-}
-
-// edge is the beginning or the end of a text, enough of it to be found again.
-func edge(text string, begin bool) string {
-	const enough = 16
-	if len(text) <= enough {
-		return text
-	}
-	if begin {
-		return text[:enough]
-	}
-	return text[len(text)-enough:]
-}
-
-// bare is a text without white space.
-func bare(text string) string { return strings.Join(strings.Fields(text), "") }
 
 func compileDescendants(l *Line) Step {
 	if s := l.One(0, "none"); s != "none" {

@@ -47,7 +47,7 @@ func sameJSON(text string) string {
 	GinkgoHelper()
 	var v any
 	Expect(json.Unmarshal([]byte(text), &v)).To(Succeed())
-	out, err := json.MarshalIndent(without(v, "started", "duration_ns", "linger_ns", "out", "tail", "entries", "observed", "process"), "", " ")
+	out, err := json.MarshalIndent(without(v, "started", "duration_ns", "linger_ns", "waits", "out", "tail", "entries", "observed", "process"), "", " ")
 	Expect(err).NotTo(HaveOccurred())
 	return string(out)
 }

@@ -121,14 +121,38 @@ func must(v any) []byte {
 	return nil
 }
 
-func updateFaults() []Fault {
-	update := func(kind string, change func(u object)) func(f frame) {
-		return func(f frame) {
-			if u, tag := f.Update(); tag == kind {
-				change(u)
-			}
+// update is what changes the updates of one kind.
+func update(kind string, change func(u object)) func(f frame) {
+	return func(f frame) {
+		if u, tag := f.Update(); tag == kind {
+			change(u)
 		}
 	}
+}
+
+func terminalFaults() []Fault {
+	return []Fault{
+		changing("output-as-text", "UPD-004", "sends the output of terminals as text",
+			update("terminal_output_chunk", func(u object) { u["data"] = "plain text!" })),
+		changing("terminal-in-a-relative-folder", "UPD-004", "has terminals in a relative folder",
+			update("terminal_update", func(u object) {
+				if u["cwd"] != nil {
+					u["cwd"] = "."
+				}
+			})),
+		fault("terminal-begins-again", "UPD-004", "uses the id of a terminal again", func() func(port, frame) []object {
+			return func(_ port, f frame) []object {
+				if u, tag := f.Update(); tag == "terminal_update" && u["exitStatus"] != nil {
+					return append(one(f), telling(f, object{"sessionUpdate": "terminal_update", "terminalId": u["terminalId"],
+						"command": "true", "cwd": "/"}))
+				}
+				return one(f)
+			}
+		}),
+	}
+}
+
+func updateFaults() []Fault {
 	call := func(change func(u object)) func(f frame) { return update("tool_call_update", change) }
 	return []Fault{
 		changing("chunks-without-message", "UPD-001", "sends pieces of text without the id of their message",
@@ -151,23 +175,6 @@ func updateFaults() []Fault {
 					p["entries"] = list[len(list)-1:]
 				}
 			})),
-		changing("output-as-text", "UPD-004", "sends the output of terminals as text",
-			update("terminal_output_chunk", func(u object) { u["data"] = "plain text!" })),
-		changing("terminal-in-a-relative-folder", "UPD-004", "has terminals in a relative folder",
-			update("terminal_update", func(u object) {
-				if u["cwd"] != nil {
-					u["cwd"] = "."
-				}
-			})),
-		fault("terminal-begins-again", "UPD-004", "uses the id of a terminal again", func() func(port, frame) []object {
-			return func(_ port, f frame) []object {
-				if u, tag := f.Update(); tag == "terminal_update" && u["exitStatus"] != nil {
-					return append(one(f), telling(f, object{"sessionUpdate": "terminal_update", "terminalId": u["terminalId"],
-						"command": "true", "cwd": "/"}))
-				}
-				return one(f)
-			}
-		}),
 		changing("diff-by-a-relative-path", "UPD-006", "names files in diffs by relative paths", call(func(u object) {
 			for _, c := range members(u, "content") {
 				for _, change := range members(c, "changes") {

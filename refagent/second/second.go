@@ -47,7 +47,8 @@ var measured = sync.OnceValue(func() map[string]effects.Effect { return effects.
 
 // Faults lists all faults.
 func Faults() []Fault {
-	all := slices.Concat(greetFaults(), sessionFaults(), turnFaults(), cancelFaults(), updateFaults(), askFaults())
+	all := slices.Concat(greetFaults(), sessionFaults(), turnFaults(), cancelFaults(), updateFaults(), terminalFaults(),
+		askFaults())
 	for i := range all {
 		all[i].Effect = measured()[all[i].Name]
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -75,6 +76,7 @@ func look(t *transcript.Transcript, n int, m fakellm.TurnNode, effects []effect)
 				s.made = nil // what goes on changes files when it likes
 			}
 			s.reached(f.requests)
+			s.text = scenarios.Said(t, s.session, prompt, e.Seq, asks, wordsOf)
 			return s
 		case e.Kind == transcript.Notification || e.Kind == transcript.Request:
 			s.shown(&f, e)
@@ -90,7 +92,7 @@ func (s *seen) prompted(t *transcript.Transcript, n int) (prompt int) {
 		switch {
 		case e.Source == transcript.Agent && e.Kind == transcript.Response && e.Method == "initialize":
 			s.advertised(e.JSON().Get("result"))
-		case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
+		case asks(e):
 			if n == 0 {
 				prompt, s.session = e.Seq, e.Session
 			}
@@ -184,8 +186,6 @@ func (s *seen) shown(f *follower, e transcript.Entry) {
 		return
 	case "permission":
 		s.asked++
-	case "agent_message":
-		s.text += textOf(e)
 	}
 	hold, held := f.after(kind, e)
 	s.frames = append(s.frames, frame{kind, hold, held, max(f.requests-1, 0)})
@@ -222,6 +222,19 @@ func stopOf(e transcript.Entry) string {
 		return e.JSON().Path("params.update.stopReason").Str()
 	}
 	return e.JSON().Path("result.stopReason").Str()
+}
+
+// asks reports whether an entry is a prompt.
+func asks(e transcript.Entry) bool {
+	return e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt"
+}
+
+// wordsOf are the words of an entry that are part of the agent's answer.
+func wordsOf(e transcript.Entry) string {
+	if kindOf(e) != "agent_message" {
+		return ""
+	}
+	return textOf(e)
 }
 
 // textOf is the text of an update: of a piece of a message, or of one that is told as a whole.

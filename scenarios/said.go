@@ -1,0 +1,75 @@
+package scenarios
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// said is the agent's text in a stretch, as Said has it.
+func (r *run) said(s *Session, from, to int) string {
+	session, p := "", r.protocol()
+	if s != nil {
+		session = s.ID
+	}
+	return Said(r.t, session, from, to, p.Prompts, p.Said)
+}
+
+// Said is the agent's text in a session, "" for any, behind an entry and up to another, joined:
+// says is that of one entry, and prompts tells what the user says. What stands in front of the model's first
+// words, or behind its last, is left out if neither the model nor the user ever said it: that
+// is the agent's own, such as a greeting or a notice, and no part of its answer.
+func Said(t *transcript.Transcript, session string, from, to int, prompts func(transcript.Entry) bool,
+	says func(transcript.Entry) string) string {
+	var said, model, others strings.Builder
+	var pieces []string // of what the model said, bare
+	here := func(e transcript.Entry) bool { return e.Seq > from && (session == "" || e.Session == session) }
+	for e := range t.Between(1, to) {
+		switch {
+		case e.Kind == transcript.ModelChunk:
+			text := e.JSON().Get("data").Str()
+			others.WriteString(text)
+			pieces = append(pieces, bare(text))
+			if here(e) && e.JSON().Get("says").Is("text") {
+				model.WriteString(text)
+			}
+		case prompts(e):
+			others.Write(e.Raw)
+		case e.Source == transcript.Agent && here(e):
+			said.WriteString(says(e))
+		}
+	}
+	text, answer, heard := said.String(), strings.TrimSpace(model.String()), bare(others.String())
+	own := func(text string) bool {
+		text = bare(text)
+		return text != "" && !strings.Contains(heard, text) &&
+			!slices.ContainsFunc(pieces, func(piece string) bool { return len(piece) > 8 && strings.Contains(text, piece) })
+	}
+	if first := edge(answer, true); first != "" {
+		if i := strings.Index(text, first); i >= 0 && own(text[:i]) {
+			text = text[i:]
+		}
+	}
+	if last := edge(answer, false); last != "" {
+		if i := strings.LastIndex(text, last); i >= 0 && own(text[i+len(last):]) {
+			text = text[:i+len(last)]
+		}
+	}
+	return text
+}
+
+// edge is the beginning or the end of a text, enough of it to be found again.
+func edge(text string, begin bool) string {
+	const enough = 16
+	if len(text) <= enough {
+		return text
+	}
+	if begin {
+		return text[:enough]
+	}
+	return text[len(text)-enough:]
+}
+
+// bare is a text without white space.
+func bare(text string) string { return strings.Join(strings.Fields(text), "") }
