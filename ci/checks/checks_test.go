@@ -4,6 +4,7 @@ package checks
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,6 +38,61 @@ func TestWorkflow(t *testing.T) {
 	}
 	if len(lint(t, "github.yml", bytes.Replace(src, []byte("runs-on"), []byte("run-on"), 1))) == 0 {
 		t.Error("a workflow with a mistake passes")
+	}
+}
+
+// repositories are of all languages and package managers whose files init reads.
+var repositories = map[string]map[string]string{
+	"npm":    {"package.json": `{"bin": "a.js", "scripts": {"build": "tsc"}}`, "package-lock.json": "{}"},
+	"pnpm":   {"package.json": `{"main": "a.js"}`, "pnpm-lock.yaml": ""},
+	"yarn":   {"package.json": `{"scripts": {"start": "node a.js"}}`, "yarn.lock": ""},
+	"pip":    {"pyproject.toml": "[project]\nname = 'a'\n"},
+	"uv":     {"pyproject.toml": "[project]\nname = 'a'\n", "uv.lock": ""},
+	"cargo":  {"Cargo.toml": "[package]\nname = 'a'\n", "Cargo.lock": ""},
+	"go":     {"go.mod": "module a\n\ngo 1.26\n", "go.sum": "", "main.go": "package main\n"},
+	"nobody": {},
+}
+
+// TestInit checks the CI files that init writes into repositories of all languages.
+func TestInit(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "acp-test")
+	build := exec.Command("go", "build", "-o", program, "./cmd/acp-test")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for name, files := range repositories {
+		for ci, file := range map[string]string{"github": ".github/workflows/acp.yml", "forgejo": ".forgejo/workflows/acp.yml",
+			"gitlab": ".gitlab-ci.yml", "azure": "azure-pipelines.yml", "woodpecker": ".woodpecker/acp.yml"} {
+			t.Run(name+" "+ci, func(t *testing.T) {
+				dir := t.TempDir()
+				for name, text := range files {
+					if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				// As if it had been there before: only the file of the CI system is written.
+				if err := os.WriteFile(filepath.Join(dir, "acp-test.yaml"), []byte("agent: reference\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				c := exec.Command(program, "init", "--ci", ci)
+				c.Dir = dir
+				if out, err := c.CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				src, err := os.ReadFile(filepath.Join(dir, file))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ci != "github" {
+					decode(t, ci+".yml", src)
+					return
+				}
+				for _, e := range lint(t, file, src) {
+					t.Error(e)
+				}
+			})
+		}
 	}
 }
 
@@ -142,15 +198,30 @@ func TestSamplesAreKnown(t *testing.T) {
 	if err != nil || len(files) != 6 {
 		t.Errorf("got samples %v (%v), want those of six systems: a new one needs a check", files, err)
 	}
-	type step struct {
-		Script, Run, Uses, Task, Condition string
-		Inputs, With                       map[string]string
+	for _, file := range []string{"azure.yml", "woodpecker.yml", "forgejo.yml", "gitlab.yml"} {
+		src, err := os.ReadFile("../samples/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decode(t, file, src)
 	}
-	for file, into := range map[string]any{
+}
+
+type step struct {
+	Script, Run, Uses, Task, Condition string
+	Inputs, With                       map[string]any
+}
+
+// decode decodes a CI file strictly into what we know of the system, which name says.
+func decode(t *testing.T, name string, src []byte) {
+	t.Helper()
+	var jobs map[string]gitlabJob
+	into := map[string]any{
 		"azure.yml": &struct {
 			Trigger   []string
 			Pool      struct{ VMImage string }
 			Container string
+			Variables map[string]string
 			Steps     []step
 		}{},
 		"woodpecker.yml": &struct {
@@ -166,38 +237,17 @@ func TestSamplesAreKnown(t *testing.T) {
 			Jobs map[string]struct {
 				RunsOn         string `json:"runs-on"`
 				TimeoutMinutes int    `json:"timeout-minutes"`
+				Env            map[string]string
 				Steps          []step
 			}
 		}{},
-	} {
-		src, err := os.ReadFile("../samples/" + file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := yaml.UnmarshalStrict(src, into); err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
+		"gitlab.yml": &jobs,
+	}[name]
+	if into == nil {
+		t.Fatalf("nothing is known of %s", name)
 	}
-	src, err := os.ReadFile("../samples/gitlab.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var jobs map[string]struct {
-		Image        string
-		Stage        string
-		When         string
-		Parallel     int
-		Needs        []string
-		BeforeScript []string `json:"before_script"`
-		Script       []string
-		Artifacts    struct {
-			When    string
-			Paths   []string
-			Reports map[string]string
-		}
-	}
-	if err := yaml.UnmarshalStrict(src, &jobs); err != nil {
-		t.Error(err)
+	if err := yaml.UnmarshalStrict(src, into); err != nil {
+		t.Errorf("%s: %v", name, err)
 	}
 	for name, j := range jobs {
 		if len(j.Script) == 0 || j.Image == "" {
@@ -208,5 +258,26 @@ func TestSamplesAreKnown(t *testing.T) {
 				t.Errorf("the job %s needs %s, which is not there", name, n)
 			}
 		}
+	}
+}
+
+// gitlabJob is a job of GitLab, as far as we use it.
+type gitlabJob struct {
+	Image     string
+	Stage     string
+	When      string
+	Parallel  int
+	Needs     []string
+	Variables map[string]string
+	Cache     struct {
+		Key   struct{ Files []string }
+		Paths []string
+	}
+	BeforeScript []string `json:"before_script"`
+	Script       []string
+	Artifacts    struct {
+		When    string
+		Paths   []string
+		Reports map[string]string
 	}
 }

@@ -61,8 +61,10 @@ func initCommand(h *host) *cobra.Command {
   acp/NAME.yaml      the agent's profile, from what a first turn shows: capabilities, logins,
                      the variables that lead it to its model, its tools; comments say
                      what is missing
-  acp/hello.txtar    a first scenario
-  acp/golden/        its golden
+  acp/hello.txtar    a first scenario, a greeting
+  acp/cancel.txtar   a second one, a cancel while the model talks
+  acp/golden/        their goldens
+  .gitignore         if there is none
   a CI file          with the language and the caches of the repository
 
 How the agent is started is read from package.json, pyproject.toml, Cargo.toml or
@@ -116,7 +118,7 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 		}
 		learned := shown{profile: p}
 		if !o.dry {
-			names, err := initFiles(p, o.name, learned, true)
+			names, err := h.initFiles(p, o.name, repo, learned, true)
 			if err != nil {
 				return err
 			}
@@ -129,7 +131,7 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 			}
 			fmt.Fprintln(h.out, learned)
 		}
-		more, err := initFiles(p, o.name, learned, o.dry)
+		more, err := h.initFiles(p, o.name, repo, learned, o.dry)
 		if err != nil {
 			return err
 		}
@@ -147,8 +149,8 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 	fmt.Fprintf(h.out, "\nacp-test run --update\n")
 	if code := execute(c.Context(), []string{"run", "--update"},
 		&host{in: h.in, out: h.out, err: h.err, env: h.env, cwd: h.cwd, self: h.self}); code != 0 {
-		fmt.Fprintf(h.out, "\nThe agent does not pass its first scenario yet. When it does, write the golden: acp-test "+
-			"run --update\n")
+		fmt.Fprintf(h.out, "\nThe agent does not pass its first scenarios yet. When it does, write the goldens: "+
+			"acp-test run --update\n")
 		return status(code)
 	}
 	fmt.Fprintf(h.out, "\nCommit these files. From now on: acp-test run\n")
@@ -222,7 +224,8 @@ func ciFile(repo repository, ci string) (map[string][]byte, error) {
 }
 
 // initFiles are the other files of a repository, by their path.
-func initFiles(p *agents.Profile, name string, learned shown, dry bool) (map[string][]byte, error) {
+func (h *host) initFiles(p *agents.Profile, name string, repo repository, learned shown, dry bool) (map[string][]byte,
+	error) {
 	var b strings.Builder
 	b.WriteString("# How to run the agent; see docs/profiles.md of acp-test.\n")
 	if dry {
@@ -244,16 +247,22 @@ func initFiles(p *agents.Profile, name string, learned shown, dry bool) (map[str
 	}
 	b.WriteString("]\n# It is started at the root of the repository.\ndir: ..\n")
 	b.WriteString(learned.profileText())
-	hello, err := templates.ReadFile("templates/hello.txtar")
-	if err != nil {
-		return nil, err
-	}
-	return map[string][]byte{
+	files := map[string][]byte{
 		scenarios.Config: []byte("# What acp-test run does in this repository.\nagent: acp/" + name +
 			".yaml\nscenarios: [acp]\ngoldens: acp/golden\n"),
 		"acp/" + name + ".yaml": []byte(b.String()),
-		"acp/hello.txtar":       hello,
-	}, nil
+	}
+	for _, scenario := range []string{"hello.txtar", "cancel.txtar"} {
+		text, err := templates.ReadFile("templates/" + scenario)
+		if err != nil {
+			return nil, err
+		}
+		files["acp/"+scenario] = text
+	}
+	if !has(h.cwd, ".gitignore") {
+		files[".gitignore"] = []byte(languages[repo.Language].ignore + "acp-test-out*/\n")
+	}
+	return files, nil
 }
 
 // absent is the error that some of the files are there, and nothing was written.

@@ -20,7 +20,7 @@ var _ = Describe("init", func() {
 	})
 	wrote := func(ciFile string) {
 		GinkgoHelper()
-		for _, name := range []string{"acp-test.yaml", "acp/hello.txtar", ciFile} {
+		for _, name := range []string{"acp-test.yaml", "acp/hello.txtar", "acp/cancel.txtar", ".gitignore", ciFile} {
 			Expect(filepath.Join(p.dir, name)).To(BeARegularFile())
 		}
 	}
@@ -31,7 +31,8 @@ var _ = Describe("init", func() {
 		Expect(got.out).To(ContainSubstring("wrote acp/mine.yaml\n"))
 		wrote(".github/workflows/acp.yml")
 		Expect(p.read("acp/golden/mine/acp/hello.golden")).To(ContainSubstring(`"Hello from the model."`))
-		again := p.run("run", "--strict", "--golden-required")
+		Expect(p.read("acp/golden/mine/acp/cancel.golden")).To(ContainSubstring("cancelled"))
+		again := p.run("run", "--strict", "--golden-required", "--fresh")
 		Expect(again.code).To(Equal(0), again.out+again.err)
 		Expect(p.read("acp-test-out/acp/hello/stderr.txt")).To(ContainSubstring("here: --acp $X in " + p.dir))
 		Expect(p.run("lint", "acp").code).To(Equal(0))
@@ -113,13 +114,29 @@ var _ = Describe("init", func() {
 		Entry("npm, a program", map[string]string{"package.json": `{"bin": {"b": "./dist/b.js", "a": "./dist/a.js"}, "scripts": {"build": "tsc"}}`, "package-lock.json": "{}", ".git/config": "[remote \"origin\"]\n\turl = git@gitlab.example:x/y.git\n"},
 			"node dist/a.js", ".gitlab-ci.yml", "image: node:22\n", "    - npm ci\n      - npm run build\n", `npm_config_cache: "$CI_PROJECT_DIR/.npm"`),
 		Entry("pnpm, a script", map[string]string{"package.json": `{"scripts": {"start": "x"}}`, "pnpm-lock.yaml": "", ".github/workflows/x.yml": ""},
-			"pnpm run --silent start", ".github/workflows/acp.yml", "uses: actions/setup-node@v4", "- run: corepack enable && pnpm install --frozen-lockfile"),
+			"pnpm run --silent start", ".github/workflows/acp.yml", "uses: actions/setup-node@v4", "with: {path: .pnpm-store, key: \".pnpm-store-${{ hashFiles('pnpm-lock.yaml') }}\"}", "- run: corepack enable && pnpm install --frozen-lockfile"),
 		Entry("uv", map[string]string{"pyproject.toml": "[project]\nname = 'my-agent'\n[project.scripts]\nagent = 'my_agent:main'\n", "uv.lock": "", "Jenkinsfile.old": "", ".woodpecker/x.yml": ""},
 			"uv run agent", ".woodpecker/acp.yml", "image: python:3.13\n", "- pip install uv\n", "- curl -fsSL https://github.com/acp-test/acp-test/releases/latest/download/acp-test-linux-amd64.tar.gz | tar -xz -C /usr/local/bin"),
 		Entry("a Python module", map[string]string{"pyproject.toml": "[project]\nname = 'my-agent'\n", ".forgejo/x": ""}, "python -m my_agent", ".forgejo/workflows/acp.yml", "setup-python@v5", "- run: pip install .\n"),
-		Entry("Rust", map[string]string{"Cargo.toml": "[package]\nname = 'pkg'\n[[bin]]\nname = 'agent'\n", ".git/config": "url = https://dev.azure.com/x\n"}, "./target/release/agent", "azure-pipelines.yml", "container: rust:1\n", "- script: cargo build --release\n"),
+		Entry("Rust", map[string]string{"Cargo.toml": "[package]\nname = 'pkg'\n[[bin]]\nname = 'agent'\n", "Cargo.lock": "", ".git/config": "url = https://dev.azure.com/x\n"}, "./target/release/agent", "azure-pipelines.yml", "container: rust:1\n", "inputs: {key: '\".cargo\" | Cargo.lock', path: $(Pipeline.Workspace)/.cargo}", "- script: cargo build --release\n"),
 		Entry("Go", map[string]string{"go.mod": "module x\n", "go.sum": "", "cmd/agent/main.go": "package main"}, "go run ./cmd/agent", ".github/workflows/acp.yml", "- run: go build ./...\n"),
 	)
+
+	It("finds an agent that does not look at a cancel, and keeps the golden of what is right", func() {
+		p.write("bin/careless", "#!/bin/sh\nexec "+program+" refagent --fault cancel-end-turn\n")
+		got := p.run("init", "--ci", "none", "--name", "mine", "--", "./bin/careless")
+		Expect(got.code).To(Equal(1), got.out+got.err)
+		Expect(got.out).To(MatchRegexp(`FAIL +acp/cancel `))
+		Expect(filepath.Join(p.dir, "acp/golden/mine/acp/hello.golden")).To(BeARegularFile())
+		Expect(filepath.Join(p.dir, "acp/golden/mine/acp/cancel.golden")).NotTo(BeAnExistingFile())
+	})
+
+	It("leaves out of git what the language makes, where there is no list of that", func() {
+		p.write("package.json", "{}")
+		Expect(p.run("init", "--dry-run", "--", "x").out).To(ContainSubstring("would write .gitignore:\n  node_modules/\n  acp-test-out*/\n"))
+		p.write(".gitignore", "mine\n")
+		Expect(p.run("init", "--dry-run", "--", "x").out).NotTo(ContainSubstring(".gitignore"))
+	})
 
 	It("overwrites nothing", func() {
 		p.write("Jenkinsfile", "mine")
@@ -132,7 +149,7 @@ var _ = Describe("init", func() {
 	It("says what to do when the agent does not pass", func() {
 		got := p.run("init", "--ci", "none", "--", "sh", "-c", "exit 3")
 		Expect(got.code).To(Equal(1))
-		Expect(got.out).To(ContainSubstring("does not pass its first scenario yet"))
+		Expect(got.out).To(ContainSubstring("does not pass its first scenarios yet"))
 		Expect(filepath.Join(p.dir, "acp/sh.yaml")).To(BeARegularFile())
 	})
 
@@ -152,7 +169,7 @@ var _ = Describe("init", func() {
 			"woodpecker": "woodpecker.yml", "azure": "azure.yml"} {
 			got := p.run("init", "--ci", ci, "--dry-run", "--", "./bin/my agent")
 			sample := filepath.Join("..", "..", "ci", "samples", file)
-			text := regexp.MustCompile(`(?s)would write (\.g|\.f|\.w|azure|Jenk)[^\n]*:\n(.*?\n)(would|$)`).FindStringSubmatch(got.out + "would")[2]
+			text := regexp.MustCompile(`(?s)would write (\.git[hl]|\.f|\.w|azure|Jenk)[^\n]*:\n(.*?\n)(would|$)`).FindStringSubmatch(got.out + "would")[2]
 			text = strings.ReplaceAll(strings.TrimPrefix(text, "  "), "\n  ", "\n")
 			want, err := os.ReadFile(sample)
 			Expect(err).NotTo(HaveOccurred())

@@ -18,41 +18,44 @@ type repository struct {
 	Language string   // node, python, rust or go; "" if nothing says it
 	Command  []string // how the agent is started; nil if nothing says it
 	Build    []string // what makes it, each a line of a shell
-	Lock     string   // the file by which downloads are cached; "" for none
-	CI       string   // the CI system, as ciFiles names it; "" if nothing says it
+	Downloads
+	CI string // the CI system, as ciFiles names it; "" if nothing says it
+}
+
+// Downloads are what a package manager fetches, and CI systems keep from run to run.
+type Downloads struct {
+	Variable, Cache string // the variable that names their folder, and the folder
+	Lock            string // the file that says what they are
 }
 
 // archive is where a release is downloaded, for machines without Go.
 const archive = "https://github.com/acp-test/acp-test/releases/latest/download/acp-test-linux-amd64.tar.gz"
 
-// languages are what CI files need of each.
-var languages = map[string]struct{ image, action, with, variable, cache string }{
-	"node":   {"node:22", "actions/setup-node@v4", "{node-version: 22}", "npm_config_cache", ".npm"},
-	"python": {"python:3.13", "actions/setup-python@v5", `{python-version: "3.13"}`, "PIP_CACHE_DIR", ".pip"},
-	"rust":   {"rust:1", "", "", "CARGO_HOME", ".cargo"},
-	"go":     {"golang:1.26", "actions/setup-go@v5", "{go-version-file: go.mod}", "GOMODCACHE", ".gomodcache"},
+// languages are what CI files need of each, and what git leaves out.
+var languages = map[string]struct{ image, action, with, ignore string }{
+	"node":   {"node:22", "actions/setup-node@v4", "{node-version: 22}", "node_modules/\n"},
+	"python": {"python:3.13", "actions/setup-python@v5", `{python-version: "3.13"}`, ".venv/\n__pycache__/\n"},
+	"rust":   {"rust:1", "", "", "target/\n"},
+	"go":     {"golang:1.26", "actions/setup-go@v5", "{go-version-file: go.mod}", ""},
 }
 
 // recipe is what a template of a CI file is filled with.
 type recipe struct {
-	Image, Action, With   string
-	Build                 []string
-	Variable, Cache, Lock string
-	Install, Fetch        string
+	repository
+	Image, Action, With string
+	Install, Fetch      string
+	Keeps               bool // the action of the language keeps downloads by itself
 }
 
 func (r repository) recipe() recipe {
 	l := languages[cmp.Or(r.Language, "go")]
-	fill := recipe{Image: l.image, Build: r.Build, Fetch: "curl -fsSL " + archive + " | tar -xz"}
+	fill := recipe{repository: r, Image: l.image, Fetch: "curl -fsSL " + archive + " | tar -xz", Keeps: r.Language == "go"}
 	fill.Install = "go install github.com/acp-test/acp-test/cmd/acp-test@latest"
 	if r.Language != "" {
 		fill.Action, fill.With = l.action, l.with
 	}
 	if r.Language != "" && r.Language != "go" {
 		fill.Install = fill.Fetch + " -C /usr/local/bin --strip-components=1"
-	}
-	if r.Lock != "" {
-		fill.Variable, fill.Cache, fill.Lock = l.variable, l.cache, r.Lock
 	}
 	return fill
 }
@@ -82,13 +85,18 @@ func nodeOf(r *repository, dir string) {
 	r.Language = "node"
 	manager := "npm"
 	r.Build = []string{"npm install"}
-	for _, by := range []struct{ lock, manager, install string }{
-		{"package-lock.json", "npm", "npm ci"},
-		{"pnpm-lock.yaml", "pnpm", "corepack enable && pnpm install --frozen-lockfile"},
-		{"yarn.lock", "yarn", "corepack enable && yarn install --immutable"},
+	for _, by := range []struct {
+		manager, install string
+		downloads        Downloads
+	}{
+		{"npm", "npm ci", Downloads{"npm_config_cache", ".npm", "package-lock.json"}},
+		{"pnpm", "corepack enable && pnpm install --frozen-lockfile",
+			Downloads{"npm_config_store_dir", ".pnpm-store", "pnpm-lock.yaml"}},
+		{"yarn", "corepack enable && yarn install --immutable",
+			Downloads{"YARN_CACHE_FOLDER", ".yarn-cache", "yarn.lock"}},
 	} {
-		if has(dir, by.lock) {
-			manager, r.Lock, r.Build = by.manager, by.lock, []string{by.install}
+		if has(dir, by.downloads.Lock) {
+			manager, r.Downloads, r.Build = by.manager, by.downloads, []string{by.install}
 		}
 	}
 	if p.Scripts["build"] != "" {
@@ -129,8 +137,11 @@ func pythonOf(r *repository, dir string) {
 		return
 	}
 	r.Language, r.Build = "python", []string{"pip install ."}
-	if has(dir, "uv.lock") {
-		r.Lock, r.Build = "uv.lock", []string{"pip install uv", "uv sync"}
+	r.Downloads = Downloads{"PIP_CACHE_DIR", ".pip", "pyproject.toml"}
+	uv := has(dir, "uv.lock")
+	if uv {
+		r.Build = []string{"pip install uv", "uv sync"}
+		r.Downloads = Downloads{"UV_CACHE_DIR", ".uv", "uv.lock"}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Project.Scripts)) {
 		r.Command = []string{name}
@@ -139,7 +150,7 @@ func pythonOf(r *repository, dir string) {
 	if r.Command == nil && p.Project.Name != "" {
 		r.Command = []string{"python", "-m", strings.ReplaceAll(p.Project.Name, "-", "_")}
 	}
-	if r.Lock != "" && r.Command != nil {
+	if uv && r.Command != nil {
 		r.Command = append([]string{"uv", "run"}, r.Command...)
 	}
 }
@@ -155,7 +166,7 @@ func rustOf(r *repository, dir string) {
 	}
 	r.Language, r.Build = "rust", []string{"cargo build --release"}
 	if has(dir, "Cargo.lock") {
-		r.Lock = "Cargo.lock"
+		r.Downloads = Downloads{"CARGO_HOME", ".cargo", "Cargo.lock"}
 	}
 	name := p.Package.Name
 	if len(p.Bin) > 0 {
@@ -173,7 +184,7 @@ func goOf(r *repository, dir string) {
 	}
 	r.Language, r.Build = "go", []string{"go build ./..."}
 	if has(dir, "go.sum") {
-		r.Lock = "go.sum"
+		r.Downloads = Downloads{"GOMODCACHE", ".gomodcache", "go.sum"}
 	}
 	programs, _ := filepath.Glob(filepath.Join(dir, "cmd", "*", "main.go"))
 	switch {
