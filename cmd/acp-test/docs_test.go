@@ -42,6 +42,10 @@ func prose(page string) string {
 	return regexp.MustCompile("(?ms)^```.*?^```$").ReplaceAllString(page, "")
 }
 
+// npmInstall is a line of the tutorial. It needs the registry of npm, or what ci/install-npm
+// has from there.
+const npmInstall = "npm install @agentclientprotocol/sdk tsx"
+
 // elsewhere are command lines of the pages that are not executed here, and why.
 var elsewhere = map[string]string{
 	"go install github.com/acp-test/acp-test/cmd/acp-test@latest": "it installs what this test has just built",
@@ -49,6 +53,7 @@ var elsewhere = map[string]string{
 	"ci/agents/install gemini-cli":       "phase install of ci/test runs it",
 	"acp-test run --agent gemini-cli":    "phase gemini-cli of ci/test runs it",
 	"go run ./cmd/acp-test run":          "phase reference of ci/test runs it, and it needs the sources",
+	npmInstall:                           "its packages are linked from ci/tutorial-npm; with ACP_TEST_NPM=1, as in phase independent-agents, it is executed",
 	"acp-test run -- npx -y my-agent":    "the package does not exist; the line below it is the same with a file",
 	"acp-test run -- python -m my_agent": "the module does not exist; the line above it is the same with a file",
 }
@@ -59,7 +64,8 @@ var comment = regexp.MustCompile(` +#.*$`)
 func script(block string) string {
 	var b strings.Builder
 	for line := range strings.Lines(block) {
-		if elsewhere[strings.TrimSpace(comment.ReplaceAllString(strings.TrimSpace(line), ""))] == "" {
+		command := strings.TrimSpace(comment.ReplaceAllString(strings.TrimSpace(line), ""))
+		if elsewhere[command] == "" || command == npmInstall && os.Getenv("ACP_TEST_NPM") != "" {
 			b.WriteString(line)
 		}
 	}
@@ -93,6 +99,14 @@ var _ = Describe("the pages of docs", func() {
 				p.write("my.txtar", good)
 				p.write("acp-test.yaml", "suites: [content]\n")
 			}
+			if filepath.Base(page) == "tutorial.md" && os.Getenv("ACP_TEST_NPM") == "" {
+				packages, err := filepath.Abs("../../ci/tutorial-npm/node_modules")
+				Expect(err).NotTo(HaveOccurred())
+				if _, err := os.Stat(packages); err != nil {
+					Skip("NOT TRIED, the packages of the tutorial are not installed: run ci/install-npm ci/tutorial-npm")
+				}
+				Expect(os.Symlink(packages, filepath.Join(p.dir, "node_modules"))).To(Succeed())
+			}
 			for _, block := range fences(string(src)) {
 				switch {
 				case len(block.info) == 2 && block.info[0] != "sh":
@@ -119,6 +133,30 @@ var _ = Describe("the pages of docs", func() {
 			}
 		})
 	}
+
+	It("lead a newcomer from an empty folder to red and to green, by 12 commands and with 40 lines of TypeScript", func() {
+		src, err := os.ReadFile("../../docs/tutorial.md")
+		Expect(err).NotTo(HaveOccurred())
+		page, _, ok := strings.Cut(string(src), "\n## 5. ")
+		Expect(ok).To(BeTrue())
+		var commands, ends []string
+		for _, block := range fences(page) {
+			switch block.info[0] {
+			case "sh":
+				commands = append(commands, strings.Split(strings.TrimSpace(block.text), "\n")...)
+				ends = append(ends, strings.Join(block.info[1:], ""))
+			case "ts":
+				blank := strings.Count(block.text, "\n\n")
+				Expect(strings.Count(block.text, "\n") - blank).To(BeNumerically("<=", 40))
+			case "txtar":
+				template, err := os.ReadFile("templates/cancel.txtar")
+				Expect(err).NotTo(HaveOccurred())
+				Expect(block.text).To(Equal(string(template)), "what init writes")
+			}
+		}
+		Expect(len(commands)).To(BeNumerically("<=", 12), "%q", commands)
+		Expect(ends).To(Equal([]string{"", "exit=1", "exit=1", ""}))
+	})
 
 	It("name only commands that there are as not executed here", func() {
 		var all strings.Builder
