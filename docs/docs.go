@@ -3,7 +3,7 @@ package docs
 
 import "embed"
 
-//go:embed gates.md goldens.md profiles.md verdicts.md
+//go:embed causes.md gates.md goldens.md liberties.md profiles.md verdicts.md
 var pages embed.FS
 
 // Page is the page of a name without its ending, such as "gates"; ok is false if the

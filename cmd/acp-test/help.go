@@ -30,6 +30,8 @@ func helpCommand(h *host) *cobra.Command {
   model         what a model script is made of (also: llm)
   profile       how an agent's profile is written
   gate          how the moment in the middle of a stream is held still
+  causes        one defect, in however many scenarios it shows
+  liberties     what another correct agent may do
   goldens       whole conversations as text, and how they are reviewed
   verdicts      what pass, fail, skip, inconclusive and error mean
   rules         what is watched in every run
@@ -70,7 +72,7 @@ var kinds = []string{"command", "rule", "requirement", "word"}
 
 func topics(root *cobra.Command) []string {
 	names := []string{"scenario", "commands", "patterns", "reference", "model", "llm", "profile", "rules", "requirements",
-		"suites", "gate", "goldens", "verdicts"}
+		"suites", "gate", "causes", "liberties", "goldens", "verdicts"}
 	for _, c := range root.Commands() {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())

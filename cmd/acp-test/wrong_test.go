@@ -70,7 +70,7 @@ var _ = Describe("a wrong command line", func() {
 	)
 
 	It("is told from help, which is no mistake", func() {
-		for topic, begins := range map[string]string{"gate": "# Gates\n", "goldens": "# Goldens\n", "verdicts": "# Verdicts\n", "llm": "# Model script\n",
+		for topic, begins := range map[string]string{"gate": "# Gates\n", "goldens": "# Goldens\n", "verdicts": "# Verdicts\n", "cause": "# Causes\n", "liberties": "# Liberties\n", "llm": "# Model script\n",
 			"profile": "", "run": "Runs scenarios", "report convert": "Writes a results.json"} {
 			got := p.run(append([]string{"help"}, strings.Fields(topic)...)...)
 			Expect([]any{got.code, got.err}).To(Equal([]any{0, ""}), topic)
