@@ -173,6 +173,18 @@ func (r *Recorder) serve(w http.ResponseWriter, hr *http.Request) {
 			}
 			return nil
 		},
+		// The agent left before anything was answered, or nobody answers.
+		ErrorHandler: func(w http.ResponseWriter, hr *http.Request, _ error) {
+			if t != nil {
+				left := hr.Context().Err() != nil
+				res := &http.Response{StatusCode: http.StatusBadGateway}
+				if left {
+					res.StatusCode = http.StatusOK
+				}
+				r.end(t, req, res, &reader{format: t.format, begun: map[int]string{}}, io.ErrUnexpectedEOF, left)
+			}
+			w.WriteHeader(http.StatusBadGateway)
+		},
 	}
 	proxy.ServeHTTP(w, hr)
 }

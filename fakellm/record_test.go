@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,20 @@ func recording(upstream string) (*fakellm.Recorder, *transcript.Transcript) {
 		Expect(log.Close()).To(Succeed())
 	})
 	return rec, log
+}
+
+// modelSaid is what a log has of the model: the kinds of entries, and what was answered.
+func modelSaid(log *transcript.Transcript) string {
+	var said []string
+	for e := range log.All() {
+		if e.Source == transcript.Model {
+			said = append(said, string(e.Kind))
+			if steps := e.JSON().Get("steps"); steps.Exists() {
+				said = append(said, steps.Text())
+			}
+		}
+	}
+	return strings.Join(said, " ")
 }
 
 // wireTap keeps what a client sends and gets, so that it can be asked again.
@@ -113,6 +128,37 @@ replies:
 		hangUp()
 		Eventually(func() string { return string(rec.Script()) }).Should(MatchRegexp(`text: "Once upon"\n( .*\n)* +- fail: \{hang: true\}\n$`))
 	})
+
+	It("says that the agent left before anything was answered, and that nobody answered", func(ctx SpecContext) {
+		came, left := make(chan bool), make(chan bool)
+		upstream := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, hr *http.Request) {
+			_, _ = io.ReadAll(hr.Body)
+			close(came)
+			<-hr.Context().Done()
+			close(left)
+		}))
+		DeferCleanup(upstream.Close)
+		rec, log := recording(upstream.URL)
+		impatient, leave := context.WithCancel(ctx)
+		go func() {
+			defer GinkgoRecover()
+			body := strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}`)
+			hr, err := http.NewRequestWithContext(impatient, http.MethodPost, rec.URL()+"/v1/chat/completions", body)
+			Expect(err).NotTo(HaveOccurred())
+			_, err = http.DefaultClient.Do(hr)
+			Expect(err).To(MatchError(context.Canceled))
+		}()
+		<-came
+		leave()
+		<-left
+		Eventually(func() string { return modelSaid(log) }).WithContext(ctx).
+			Should(Equal(`model-request model-answer ["fail: {hang: true}"] model-aborted`))
+
+		upstream.Close()
+		rec, log = recording(upstream.URL)
+		Expect(post(rec.URL()+"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`).status).To(Equal(502))
+		Expect(modelSaid(log)).To(Equal(`model-request model-answer ["fail: {status: 502, body: \"\"}"] model-done`))
+	}, SpecTimeout(time.Minute))
 
 	It("says which URL is wrong", func() {
 		_, err := fakellm.Record(fakellm.RecordConfig{Upstream: "example.com"})
