@@ -55,6 +55,20 @@ func converted(lines ...string) *recordings.Converted {
 }
 
 var _ = Describe("convert", func() {
+	It("awaits a turn once that was answered twice", func() {
+		text := string(converted(initialized, welcome, opened, session1, prompted(`"hi"`), end, end).Text)
+		Expect(strings.Count(text, "await turn")).To(Equal(1), text)
+	})
+
+	It("awaits turns that the recording ended in, to be reduced", func() {
+		hangs := converted(initialized, welcome, opened, session1, prompted(`"hi"`), end,
+			strings.Replace(prompted(`"again"`), `"id":2`, `"id":3`, 1))
+		Expect(string(hangs.Text)).To(HaveSuffix("await turn end_turn\n\ncheck turn-2\nprompt main 'again'\n"))
+		Expect(string(recordings.Awaited(hangs.Text))).To(HaveSuffix("\nprompt main 'again'\nawait turn session=main\n"))
+		ended := converted(initialized, welcome, opened, session1, prompted(`"hi"`), end)
+		Expect(recordings.Awaited(ended.Text)).To(Equal(ended.Text))
+	})
+
 	It("makes a scenario that says what the editor did", func() {
 		made, err := recordings.Convert(acp.V1(), recorded(), "A recorded session.", []byte(story))
 		Expect(err).NotTo(HaveOccurred())

@@ -26,11 +26,16 @@ type Replay struct {
 	// is what is new.
 	AsRecorded bool
 	Judge      Judge
+	// Beside is the folder that the recorded workspace lay in, and the one in its place;
+	// empty if nobody need know them.
+	Beside [2]string
 }
 
 // Against is the canonical text of the recording, for Want.
 func (r *Replay) Against() *string {
-	text := r.Judge.Text.Render(Frames(r.Recording), Masked(r.Judge.Protocol, r.Recording, r.Golden))
+	o := Masked(r.Judge.Protocol, r.Recording, r.Golden)
+	o.Root = r.Beside[0]
+	text := r.Judge.Text.Render(Frames(r.Recording), o)
 	text = newBinding(r.Renamed).text(text)
 	return &text
 }
@@ -38,7 +43,7 @@ func (r *Replay) Against() *string {
 // Text is the canonical text of what happened in the replay.
 func (r *Replay) Text() string {
 	o := r.Golden
-	o.Work, o.Home = r.Work, r.Home
+	o.Work, o.Home, o.Root = r.Work, r.Home, r.Beside[1]
 	return r.Judge.Text.Render(Frames(r.Log), o)
 }
 

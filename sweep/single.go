@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -79,7 +80,11 @@ func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
 		return Reduced{}, err
 	}
 	out := Reduced{Cause: x.rule, Before: scriptLines(a)}
-	x.step = min(max(5*first.Duration, 1500*time.Millisecond), 10*time.Second)
+	x.step = 5 * first.Duration
+	if waited := s.waited(first); waited > 0 { // it is no measure of what the rest takes
+		x.step = first.Duration - waited
+	}
+	x.step = min(max(x.step, 1500*time.Millisecond), 10*time.Second)
 	hits, runs := x.confirm(a, s.times())
 	if hits == 0 {
 		return out, &NotShownError{Cause: x.rule, Result: first}
@@ -105,6 +110,20 @@ func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
 		}
 	}
 	return out, ctx.Err()
+}
+
+// waited is how long a run waited for what did not come.
+func (s *sweep) waited(res scenarios.Result) (d time.Duration) {
+	step := cmp.Or(s.engine.StepTimeout, s.engine.Profile.Timeouts.Step, scenarios.DefaultStepTimeout)
+	if res.Failure != nil && res.Failure.Timer != "" {
+		d += step
+	}
+	for _, c := range res.Checks {
+		if c.Failure != nil && c.Failure.Timer != "" {
+			d += step
+		}
+	}
+	return d
 }
 
 // first runs the scenario until it shows what is to be kept, and chooses that.

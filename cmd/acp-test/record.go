@@ -125,7 +125,12 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 	env := h.env
+	told := func() {}
 	if o.llm != "" {
+		told = h.watchModel(log)
+		if o.llm == "environment" {
+			h.tellVendors(log)
+		}
 		recorder, err := fakellm.Record(h.upstreams(o.llm, log))
 		if err != nil {
 			return err
@@ -146,9 +151,11 @@ func (h *host) record(o *recording, argv []string) (err error) {
 			TrimOnExit: whole},
 		In: h.in, Out: h.out, Err: h.err, Log: log, Signals: signals, Live: live,
 	}
+	before := log.Len()
 	// Not the command's context: a signal is for the agent, which may live on.
 	exit, err := proxy.Run(context.Background())
-	ran = log.Len() > 1 // beside the note of where it is made
+	ran = log.Len() > before+1 // beside the note of where it is made
+	told()
 	switch {
 	case err != nil:
 		return err

@@ -73,6 +73,36 @@ var _ = Describe("paths of a recorded session", func() {
 		Expect(got.code).To(Equal(0), got.out)
 		Expect(p.results().Results[0].Golden.State).To(Equal("match"))
 	})
+
+	It("are those of now where a profile masks the name of the run's folder", func() {
+		p := newPlace()
+		p.write("mine.yaml", "name: mine\ncommand: [acp-test, refagent]\nenv: {OPENAI_BASE_URL: $LLM/v1, OPENAI_API_KEY: x}\n"+
+			"model: {wire: openai-chat}\nnormalize: {replace: [{pattern: 'acp-test-run-\\d+', with: RUN}]}\n")
+		got := p.run("run", "--run", "^(files/outside|mcp/handshake)$", "--profile", "none", "--", "acp-test", "record",
+			"--out", filepath.Join(p.dir, "r.jsonl"), "--llm=$LLM/v1", "--", "acp-test", "refagent")
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		got = p.run("replay", "r.jsonl", "r-2.jsonl", "--agent", "mine.yaml")
+		Expect(got.out).To(ContainSubstring("2 scenarios: 2 pass"))
+	})
+})
+
+var _ = Describe("record --llm", func() {
+	It("says that requests go to the vendor, and that the agent never asked", func() {
+		p := newPlace()
+		p.write("silent.sh", "#!/bin/sh\nunset OPENAI_BASE_URL\nexport OPENAI_BASE_URL=\"$ELSEWHERE\"\nexec "+program+" refagent\n")
+		Expect(os.Chmod(filepath.Join(p.dir, "silent.sh"), 0o755)).To(Succeed())
+		p.write("s.txtar", "prompt 'Hello.'\nawait turn\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n")
+		got := p.run("run", "s.txtar", "-v", "--profile", "none", "--env", "ELSEWHERE=$LLM/v1", "--env", "ANTHROPIC_BASE_URL=",
+			"--", "acp-test", "record", "--out", filepath.Join(p.dir, "r.jsonl"), "--llm", "--", filepath.Join(p.dir, "silent.sh"))
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		said := p.read("acp-test-out/s/transcript.jsonl")
+		for _, text := range []string{"the agent never asked a model through this recording, so what its model said is not in it",
+			"ANTHROPIC_BASE_URL is not set: https://api.anthropic.com)"} {
+			Expect(strings.Count(said, text)).To(Equal(1), said)
+			Expect(strings.Count(p.read("r.jsonl"), text)).To(Equal(1))
+		}
+		Expect(p.run("replay", "r.jsonl").out).To(ContainSubstring("so no model answers"))
+	})
 })
 
 var _ = Describe("a recorded session, with the model's side", Ordered, func() {

@@ -165,7 +165,11 @@ func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cau
 	for _, left := range made.Left {
 		fmt.Fprintf(h.err, "acp-test: left out: %s\n", left)
 	}
-	return of, recordings.Relaxed(made.Text), cause, nil
+	text = recordings.Relaxed(made.Text)
+	if cause == "" {
+		text = recordings.Awaited(text)
+	}
+	return of, text, cause, nil
 }
 
 // reduced writes the result, and says what it is.

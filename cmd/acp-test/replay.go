@@ -234,7 +234,7 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, of proto
 	job := replay.Replay{ID: id, File: file, Log: log, Judge: of.judge(o.severity)}
 	job.Recording, job.Mode, job.Speed, job.Patience, job.Work, job.Home = recording, replay.Mode(r.mode), r.speed,
 		r.patience, box.Work, box.Home
-	job.Renamed = at.renamed
+	job.Renamed, job.Beside = at.renamed, at.beside
 	if err := at.serveModel(&job.Player, r.llm, file, p, log); err != nil {
 		return res, nil, err
 	}

@@ -24,6 +24,7 @@ type restored struct {
 	recording *transcript.Transcript
 	box       agents.Sandbox
 	renamed   [][2]string // addresses and paths, with what takes their place
+	beside    [2]string   // the folder of the workspace, if it is one of these, and now
 	set       map[string]string
 	lacking   []string // sentences about what is not in the recording
 	closers   []io.Closer
@@ -41,6 +42,11 @@ func (r *restored) Close() error {
 // furnish makes the directories of a replay, with the files of the workspace: those of
 // a folder, if one is named, else those of the recording.
 func (h *host) furnish(root string, recording *transcript.Transcript, files string) (*restored, error) {
+	// Of the same name as that of a run: some agents show it, and their profiles mask it.
+	root, err := os.MkdirTemp(root, "acp-test-run-")
+	if err != nil {
+		return nil, err
+	}
 	dirs, err := workspace.MakeDirs(root)
 	if err != nil {
 		return nil, err
@@ -59,7 +65,8 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 	work, home := replay.Directories(recordings.V1(), recording)
 	// What lies beside the workspace moves with it, but no folder of the system does.
 	if beside := filepath.Dir(work); beside != home && strings.Count(beside, "/") > 1 {
-		r.renamed = append(r.renamed, [2]string{beside, dirs.Root})
+		r.beside = [2]string{beside, dirs.Root}
+		r.renamed = append(r.renamed, r.beside)
 	}
 	moved := func(list []workspace.Listed) []workspace.Listed {
 		for i, f := range list {
@@ -142,7 +149,8 @@ func (r *restored) serveModel(job *replay.Player, script, file string, p *agents
 		}
 	}
 	if src == nil {
-		if places, _ := replay.PlacesOf(r.recording); len(recordings.Prompts(r.recording)) > 0 && !places.Model {
+		places, _ := replay.PlacesOf(r.recording)
+		if len(recordings.Prompts(r.recording)) > 0 && (!places.Model || neverAsked(r.recording)) {
 			r.lacking = append(r.lacking, "the recording does not have what the model said, so no model answers: "+
 				"record it with record --llm, or give a script with replay --llm FILE")
 		}
