@@ -21,8 +21,9 @@ const (
 )
 
 // Read reads a recording in any known form, and says which it is. acpx writes
-// JSON lines: its event log has frames alone, its flows wrap them. Without
-// directions they are told from the methods and the ids.
+// JSON lines: its event log has frames alone, its flows wrap them. Zed's log of ACP
+// messages is a JSON array of what they carry. Without directions they are told from the
+// methods and the ids.
 func Read(p Protocol, r io.Reader) (t *transcript.Transcript, form string, err error) {
 	in := bufio.NewReaderSize(r, 256<<10)
 	head, err := in.Peek(4096)
@@ -145,6 +146,10 @@ func (i *importer) line(v wire.Value) error {
 		i.frame(0, "", v.Raw())
 		return nil
 	}
+	if from, raw, ok := ofZed(v); ok {
+		i.frame(0, from, raw)
+		return nil
+	}
 	for _, key := range []string{"t", "ts", "timestamp", "time", "at"} {
 		if ms, ok := v.Get(key).Float(); ok {
 			i.at(ms)
@@ -182,10 +187,10 @@ func (i *importer) line(v wire.Value) error {
 func direction(s string) (transcript.Source, bool) {
 	switch strings.ToLower(strings.NewReplacer("-", "", "_", "", " ", "").Replace(s)) {
 	case "c2a", "clienttoagent", "editortoagent", "e2a", "client", "editor", "outbound", "out", "send", "sent", "stdin",
-		">", "→":
+		"outgoing", ">", "→":
 		return transcript.Editor, true
-	case "a2c", "agenttoclient", "agenttoeditor", "a2e", "agent", "inbound", "in", "recv", "received", "stdout", "<",
-		"←":
+	case "a2c", "agenttoclient", "agenttoeditor", "a2e", "agent", "inbound", "in", "recv", "received", "stdout",
+		"incoming", "<", "←":
 		return transcript.Agent, true
 	}
 	return "", false

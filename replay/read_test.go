@@ -106,3 +106,31 @@ var _ = Describe("reading recordings of others", func() {
 		Expect(res.Findings[0].Message).To(HavePrefix("The editor:"))
 	})
 })
+
+var _ = Describe("Zed's log of ACP messages", func() {
+	It("has frames, with errors, ids of any type and nothing carried, and lines of its own", func() {
+		log, form, err := replay.Read(recordings.V1(), strings.NewReader(`[
+  {"_direction": "outgoing", "_type": "request", "id": "a", "method": "authenticate", "params": {
+    "methodId": "m"}},
+  {"_direction": "incoming", "_type": "response", "id": "a", "method": "authenticate",
+   "params": {"code": -32000, "message": "no", "data": null}},
+  {"_direction": "outgoing", "_type": "request", "id": 2, "method": "logout", "params": null},
+  {"_direction": "incoming", "_type": "stderr", "id": null, "method": "x", "params": "y"},
+  {"_direction": "incoming", "_type": "response", "id": 2, "method": "logout", "params": null},
+  {"_direction": "outgoing", "_type": "notification", "id": null, "method": "session/cancel", "params": {"sessionId": "s"}}
+]`))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(form).To(Equal(replay.JSONLines))
+		var got []string
+		for e := range log.All() {
+			got = append(got, string(e.Source)+" "+string(e.Raw))
+		}
+		Expect(got).To(Equal([]string{
+			`editor {"jsonrpc":"2.0","id":"a","method":"authenticate","params":{"methodId":"m"}}`,
+			`agent {"jsonrpc":"2.0","id":"a","error":{"code":-32000,"message":"no","data":null}}`,
+			`editor {"jsonrpc":"2.0","id":2,"method":"logout"}`,
+			`agent {"jsonrpc":"2.0","id":2,"result":null}`,
+			`editor {"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}`,
+		}))
+	})
+})

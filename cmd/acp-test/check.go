@@ -28,8 +28,8 @@ func checkCommand(h *host) *cobra.Command {
 		Short: "the rules over transcripts",
 		Long: `Judges recorded sessions, both sides of them. A FILE is a transcript or recording
 of this program, the folder that holds one, or - for stdin; an export of
-acp-devtools; an event log of acpx; or JSON lines: frames as they are, or in
-envelopes such as {"t":…, "dir":"c2a", "frame":{…}}.
+acp-devtools; an event log of acpx; what Zed copies from its ACP logs; or JSON lines:
+frames as they are, or in envelopes such as {"t":…, "dir":"c2a", "frame":{…}}.
 
 The exit status is 1 if something is broken, or with --strict if something could
 not be judged, 2 if a file cannot be read, else 0.`,

@@ -324,7 +324,7 @@ var _ = Describe("record", func() {
 	})
 })
 
-// forms are one session as three other programs write it down.
+// forms are one session as four other programs write it down.
 func forms() map[string]string {
 	frames := []struct{ dir, raw string }{
 		{"c2a", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}`},
@@ -345,7 +345,15 @@ func forms() map[string]string {
 	}
 	export, err := json.Marshal(map[string]any{"version": 1, "tool": map[string]any{"name": "acp-devtools", "version": "1"}, "session": map[string]any{"agentCommand": "x"}, "messages": messages})
 	Expect(err).NotTo(HaveOccurred())
-	return map[string]string{"lines.jsonl": lines.String(), "flow.jsonl": flow.String(), "export.json": string(export)}
+	zed := `[
+  {"_direction": "outgoing", "_type": "request", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}},
+  {"_direction": "incoming", "_type": "response", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}},
+  {"_direction": "outgoing", "_type": "request", "id": 1, "method": "session/new", "params": {
+    "cwd": "/w", "mcpServers": []
+  }},
+  {"_direction": "incoming", "_type": "response", "id": 1, "method": "session/new", "params": {"sessionId": "s"}}
+]`
+	return map[string]string{"lines.jsonl": lines.String(), "flow.jsonl": flow.String(), "export.json": string(export), "zed.json": zed}
 }
 
 var _ = Describe("a recorded session of version 2", func() {
@@ -408,7 +416,7 @@ Nothing: scenarios that run in both had the same conversation, effects and ends.
 })
 
 var _ = Describe("recordings of other programs", func() {
-	for _, name := range []string{"lines.jsonl", "flow.jsonl", "export.json"} {
+	for _, name := range []string{"lines.jsonl", "flow.jsonl", "export.json", "zed.json"} {
 		It("are shown, compared, converted and judged: "+name, func() {
 			p := newPlace()
 			for file, text := range forms() {
