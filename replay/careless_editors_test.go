@@ -71,6 +71,7 @@ var carelessEditors = []careless{
 	{name: "unknown-answered-with-null", scenario: "m13-unknown-methods", reddens: []string{
 		"m13-unknown-methods#vendor-request", "m13-unknown-methods#unknown-request"}, say: nullForErrors},
 	{name: "unadvertised-carried-out", scenario: "m13-unknown-methods", reddens: []string{"C-GATE"}, say: advertiseNothing},
+	{name: "method-of-its-own", scenario: "m13-unknown-methods", reddens: []string{"C-SHAPE"}, say: closeAllFirst},
 	{name: "version-ignored", scenario: "m17-version", reddens: []string{"m17-version#no-session"}, hear: hearVersion1},
 	{name: "ids-confused", scenario: "m14-request-ids", reddens: []string{"m14-request-ids#uuid", "C-ANSWER"}, say: confuseIDs},
 	{name: "long-line-fatal", scenario: "m12-long-lines", reddens: []string{"m12-long-lines#connection-survives"},
@@ -116,6 +117,10 @@ var carelessEditors = []careless{
 		hear: loseModesOfLoad},
 	{name: "annotated-dropped", scenario: "m24-annotated",
 		reddens: []string{"m24-annotated#annotated", "m24-annotated#null"}, hear: dropAnnotated},
+	{name: "vendor-updates-dropped", scenario: "m25-vendor-meta",
+		reddens: []string{"m25-vendor-meta#text"}, hear: dropVendorTexts},
+	{name: "vendor-output-preferred", scenario: "m25-vendor-meta",
+		reddens: []string{"m25-vendor-meta#content"}, hear: preferVendorOutput},
 	{name: "waits-for-mode-update", scenario: "m18-modes", reddens: []string{"m18-modes#goes-on"}, say: neverPrompt},
 }
 
@@ -366,6 +371,30 @@ func dropAnnotated(_ *editing, m object) []object {
 		if _, has := content["annotations"]; has {
 			return nil
 		}
+	}
+	return []object{m}
+}
+
+// dropVendorTexts leaves out what has something of a vendor in it.
+func dropVendorTexts(_ *editing, m object) []object {
+	if kindOf(m) == "agent_message_chunk" && dig(m, "params", "update", "_meta") != nil {
+		return nil
+	}
+	return []object{m}
+}
+
+// preferVendorOutput looks for the output of a call in one vendor's place alone.
+func preferVendorOutput(_ *editing, m object) []object {
+	if u, _ := dig(m, "params", "update").(object); u["_meta"] != nil && kindOf(m) == "tool_call_update" {
+		delete(u, "content")
+	}
+	return []object{m}
+}
+
+// closeAllFirst tells the agent to close all sessions, by a method that there is not.
+func closeAllFirst(_ *editing, m object) []object {
+	if m["method"] == "session/prompt" {
+		return []object{{"jsonrpc": "2.0", "method": "session/close_all", "params": object{}}, m}
 	}
 	return []object{m}
 }

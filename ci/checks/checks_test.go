@@ -144,8 +144,10 @@ func TestAction(t *testing.T) {
 	for _, e := range lint(t, "action.yml", workflow) {
 		t.Error(e)
 	}
-	if info, err := os.Stat("../action"); err != nil || info.Mode()&0o111 == 0 {
-		t.Errorf("the script of the action cannot be executed: %v", err)
+	for _, script := range []string{"../action", "../action-install"} {
+		if info, err := os.Stat(script); err != nil || info.Mode()&0o111 == 0 {
+			t.Errorf("%s, a script of the action, cannot be executed: %v", script, err)
+		}
 	}
 }
 

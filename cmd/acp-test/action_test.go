@@ -3,6 +3,11 @@
 package main_test
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,6 +63,84 @@ var _ = Describe("the GitHub action", func() {
 		Expect(outputs).To(Equal("exit=2\n"))
 		Expect(filepath.Join(p.dir, "pwned")).NotTo(BeAnExistingFile())
 	})
+})
+
+var _ = Describe("the GitHub action has the program", func() {
+	var p *place
+	var served map[string][]byte // what the release has, by path
+	var asked []string           // the paths of requests
+	var server *httptest.Server
+	BeforeEach(func() {
+		p = newPlace()
+		asked = nil
+		var archive bytes.Buffer
+		c := exec.Command("sh", "-c", `mkdir acp-test-linux-amd64; printf '#!/bin/sh\necho it is 0.0.7\n' >acp-test-linux-amd64/acp-test; chmod +x acp-test-linux-amd64/acp-test; tar -czf - acp-test-linux-amd64`)
+		c.Dir, c.Stdout = p.dir, &archive
+		Expect(c.Run()).To(Succeed())
+		served = map[string][]byte{
+			"/latest":     []byte("moved"),
+			"/tag/v0.0.7": []byte("a page"),
+			"/download/v0.0.7/acp-test-linux-amd64.tar.gz": archive.Bytes(),
+			"/download/v0.0.7/SHA256SUMS":                  fmt.Appendf(nil, "%x  acp-test-linux-amd64.tar.gz\n", sha256.Sum256(archive.Bytes())),
+		}
+		server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked = append(asked, r.URL.Path)
+			body, ok := served[r.URL.Path]
+			switch {
+			case !ok:
+				http.NotFound(w, r)
+			case r.URL.Path == "/latest":
+				http.Redirect(w, r, "/tag/v0.0.7", http.StatusFound)
+			default:
+				_, _ = w.Write(body)
+			}
+		}))
+		DeferCleanup(server.Close)
+	})
+	// step runs a step of the action, and gives its outputs and what is added to PATH.
+	step := func(name, version string) (outputs, path string) {
+		GinkgoHelper()
+		script, err := filepath.Abs("../../ci/action-install")
+		Expect(err).NotTo(HaveOccurred())
+		p.write("output", "")
+		p.write("path", "")
+		c := exec.Command("bash", script, name)
+		c.Dir = p.dir
+		c.Env = append(p.env, "VERSION="+version, "RUNNER_OS=Linux", "RUNNER_ARCH=X64", "RUNNER_TEMP="+p.dir+"/.tmp", "GITHUB_OUTPUT="+p.dir+"/output",
+			"GITHUB_PATH="+p.dir+"/path", "ACP_TEST_RELEASES="+server.URL)
+		text, err := c.CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(text))
+		return p.read("output"), strings.TrimSpace(p.read("path"))
+	}
+
+	It("from the release, and then from the cache", func() {
+		outputs, _ := step("which", "latest")
+		Expect(outputs).To(Equal("folder=" + p.dir + "/.tmp/acp-test\nversion=v0.0.7\n"))
+		outputs, path := step("get", "v0.0.7")
+		Expect(outputs).To(Equal("version=v0.0.7\nbuild=false\n"))
+		said, err := exec.Command(path + "/acp-test").Output()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(said)).To(Equal("it is 0.0.7\n"))
+		before := len(asked)
+		outputs, again := step("get", "0.0.7")
+		Expect([]any{outputs, again, len(asked)}).To(Equal([]any{"version=v0.0.7\nbuild=false\n", path, before}), "%q", asked)
+	})
+
+	DescribeTable("else it is built", func(lacks, version string) {
+		if lacks == "right sum" {
+			served["/download/v0.0.7/SHA256SUMS"] = []byte("00  acp-test-linux-amd64.tar.gz\n")
+		}
+		delete(served, lacks)
+		outputs, path := step("get", version)
+		Expect([]any{outputs, path}).To(Equal([]any{"version=" + version + "\nbuild=true\n", ""}))
+		Expect(filepath.Join(p.dir, ".tmp/acp-test/acp-test")).NotTo(BeAnExistingFile())
+	},
+		Entry("without an archive", "/download/v0.0.7/acp-test-linux-amd64.tar.gz", "v0.0.7"),
+		Entry("without sums", "/download/v0.0.7/SHA256SUMS", "v0.0.7"),
+		Entry("with another sum", "right sum", "v0.0.7"),
+		Entry("of a branch", "", "main"),
+		Entry("where the latest is not known", "/latest", "latest"),
+	)
 })
 
 var _ = Describe("the Kubernetes Job", func() {

@@ -16,6 +16,8 @@ func clientShape() *rule {
 	answer := r.Fail("answer",
 		"an answer of the client does not have its shape", "FS-007", "TERM-012", "TERM-013", "PERM-010", "ELICIT-017")
 	key := r.Fail("unknown-key", "a message of the client has a key that the schema does not know", "EXT-001")
+	method := r.Fail("unknown-method",
+		"a method of the client is not known and does not begin with an underscore", "EXT-002")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		w.clientShapes = true
@@ -28,6 +30,9 @@ func clientShape() *rule {
 		judge := func(point int) func(*event) {
 			return func(ev *event) {
 				w.Saw(noise, point)
+				if point == request {
+					w.Saw(method)
+				}
 				for _, p := range ev.problems {
 					at := point
 					if p.Path == "id" && point == answer {
@@ -38,6 +43,8 @@ func clientShape() *rule {
 					}
 					if p.Severity == schema.Unknown && strings.Contains(p.Message, "unknown key") {
 						at = key
+					} else if p.Severity == schema.Unknown && p.Path == "method" && point == request {
+						at = method
 					} else if p.Severity > schema.Lossy {
 						continue
 					}
