@@ -1,0 +1,96 @@
+package browser
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// views are the pages of a report, from its overview.
+var views = map[string]string{"": "#search", "#/s/wrong/frames/9": ".detail", "#/s/wrong/timeline/9": ".timeline canvas", "#/s/wrong/conversation": ".card",
+	"#/s/wrong/state/9": ".state-view", "#/s/wrong/compare?with=two": ".beside", "#/s/wrong/files": ".files"}
+
+// accuse is what axe calls serious or critical in the page.
+func (p *page) accuse() any {
+	p.t.Helper()
+	source, err := os.ReadFile(given(p.t, "ACP_TEST_AXE"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var found any
+	p.do("looking with axe", chromedp.Evaluate(string(source)+";0", nil), chromedp.Evaluate(`axe.run().then(r => r.violations
+		.filter(v => ["serious", "critical"].includes(v.impact))
+		.map(v => v.id + " " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 120)).join(" | ")).join("\n"))`, &found,
+		func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
+	return found
+}
+
+// Nothing serious keeps people out of the report, on a screen and on a phone.
+func TestAccess(t *testing.T) {
+	p := open(t)
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int64{1280, 390} {
+			for hash, wait := range views {
+				p.do("setting the screen", chromedp.EmulateViewport(width, 800), emulate(scheme))
+				p.visit(hash, wait)
+				if found := p.accuse(); found != "" {
+					t.Errorf("%s at %d in %s: %v", hash, width, scheme, found)
+				}
+			}
+		}
+	}
+	// A picture without words, to see that it looks.
+	p.eval(`void document.body.append(Object.assign(document.createElement("img"), {src: "data:,"}))`)
+	if p.accuse() == "" {
+		t.Error("a picture without words passes")
+	}
+}
+
+// tabbed goes through a page by the Tab key, and names what can be clicked and was not
+// reached, or does not show that it has the focus.
+func (p *page) tabbed() any {
+	p.t.Helper()
+	p.eval(`window.tabbed = new Set(), window.unseen = new Set(), document.activeElement.blur(),
+		window.reach = () => [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")]
+			.filter(e => !e.disabled && e.tabIndex >= 0 && e.checkVisibility({visibilityProperty: true}))`)
+	n, _ := p.eval(`reach().length`).(float64)
+	for range int(n) + 1 {
+		p.do("pressing Tab", chromedp.KeyEvent(kb.Tab))
+		p.eval(`(e => { tabbed.add(e); const s = getComputedStyle(e);
+			if (e !== document.body && s.outlineStyle === "none" && s.boxShadow === "none") unseen.add(e.outerHTML.slice(0, 120)) })(document.activeElement)`)
+	}
+	return p.eval(`reach().filter(e => !tabbed.has(e)).map(e => e.outerHTML.slice(0, 120)).concat([...unseen].map(h => "unseen: " + h)).join("\n")`)
+}
+
+// All that can be clicked is reached by keys.
+func TestKeys(t *testing.T) {
+	p := open(t)
+	for hash, wait := range views {
+		p.visit(hash, wait)
+		if left := p.tabbed(); left != "" {
+			t.Errorf("%s: keys do not reach:\n%v", hash, left)
+		}
+	}
+}
+
+// The pages of the guide, as a forge shows them.
+func TestGuide(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(given(t, "ACP_TEST_DOCS"), "*.html"))
+	if err != nil || len(pages) < 20 {
+		t.Fatalf("the guide has the pages %v (%v)", pages, err)
+	}
+	p := at(t, "about:blank")
+	for _, file := range pages {
+		address := (&url.URL{Scheme: "file", Path: file}).String()
+		p.do("opening "+file, chromedp.EmulateViewport(390, 800), chromedp.Navigate(address), chromedp.WaitVisible("h1", chromedp.ByQuery))
+		p.want("width of "+file, p.eval("document.documentElement.scrollWidth <= 390"), true)
+		if found := p.accuse(); found != "" {
+			t.Errorf("%s: %v", filepath.Base(file), found)
+		}
+	}
+}
