@@ -158,6 +158,46 @@ var _ = Describe("the pages of docs", func() {
 		Expect(ends).To(Equal([]string{"", "exit=1", "exit=1", ""}))
 	})
 
+	It("name in the table of features only what there is", func() {
+		page, err := os.ReadFile("../../docs/features.md")
+		Expect(err).NotTo(HaveOccurred())
+		p := newPlace()
+		there := map[string]bool{"_meta": true}
+		for _, list := range []string{"run --list", "run --protocol ag-ui --list", "editors --list"} {
+			for line := range strings.Lines(p.run(strings.Fields(list)...).out) {
+				there[strings.Fields(line)[0]] = true
+			}
+		}
+		for _, reference := range []string{"rules", "ag-ui"} {
+			text, err := os.ReadFile("../../docs/reference/" + reference + ".md")
+			Expect(err).NotTo(HaveOccurred())
+			for _, rule := range regexp.MustCompile(`(?m)^### ([A-Z-]+)$`).FindAllStringSubmatch(string(text), -1) {
+				there[rule[1]] = true
+			}
+		}
+		for line := range strings.Lines(p.run("refagent", "--liberties").out) {
+			there["liberty "+strings.Fields(line)[0]] = true
+		}
+		for _, command := range []string{"prompt", "sweep", "refagent"} {
+			for _, flag := range regexp.MustCompile(`--[a-z-]+`).FindAllString(p.run(command, "--help").out, -1) {
+				there[command+" "+flag] = true
+			}
+		}
+		rows := 0
+		for row := range strings.Lines(string(page)) {
+			if !strings.HasPrefix(row, "| ") || strings.HasPrefix(row, "| feature ") {
+				continue
+			}
+			rows++
+			_, where, _ := strings.Cut(row[2:], " | ")
+			Expect(where).To(MatchRegexp("`|\\]\\("), "nothing tests %s", row)
+			for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(where, -1) {
+				Expect(there[name[1]]).To(BeTrue(), "there is no %s: %s", name[1], row)
+			}
+		}
+		Expect(rows).To(BeNumerically(">=", 70))
+	})
+
 	It("name only commands that there are as not executed here", func() {
 		var all strings.Builder
 		for _, page := range pagesOfDocs() {
