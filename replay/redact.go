@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"regexp"
@@ -92,8 +93,15 @@ func (d *redactor) entry(e transcript.Entry) transcript.Entry {
 	defer d.mu.Unlock()
 	d.source, d.kind, d.paths = e.Source, e.Kind, nil
 	d.texts = d.mayHoldText(e)
-	d.writer = fmt.Sprint(e.Conn, e.Source, e.Session)
+	if len(d.begun) > 0 || d.known.Any() {
+		d.writer = fmt.Sprint(e.Conn, e.Source, e.Session)
+	}
 	d.suspect = d.looks(e.Raw) || d.begun[d.writer+" text"] != "" || d.texts && len(d.begun) > 0
+	// What stands in a frame without a secret has none.
+	clear := func(s string) bool {
+		return !d.suspect && e.Frame() && !strings.Contains(s, `\`) && bytes.Contains(e.Raw, []byte(s))
+	}
+	method, session, id := clear(e.Method), clear(e.Session), clear(string(e.ID))
 	if root := e.JSON(); root.Exists() {
 		e.Raw = d.rewriter.rewrite(e.Raw, root)
 		if d.suspect && !(d.KeepText && d.texts) {
@@ -106,12 +114,20 @@ func (d *redactor) entry(e transcript.Entry) transcript.Entry {
 		}
 	}
 	d.suspect = true
-	if v, err := wire.Parse([]byte(e.ID)); e.ID != "" && err == nil {
-		if clean := d.text(v.Text()); clean != v.Text() {
-			e.ID = wire.ID(serve.Quote(clean))
+	if !id {
+		if v, err := wire.Parse([]byte(e.ID)); err == nil {
+			if clean := d.text(v.Text()); clean != v.Text() {
+				e.ID = wire.ID(serve.Quote(clean))
+			}
 		}
 	}
-	e.Method, e.Session, e.Problem = d.text(e.Method), d.text(e.Session), d.text(e.Problem)
+	if !method {
+		e.Method = d.text(e.Method)
+	}
+	if !session {
+		e.Session = d.text(e.Session)
+	}
+	e.Problem = d.text(e.Problem)
 	if d.paths != nil {
 		e.Redacted = append(slices.Clone(e.Redacted), d.paths...)
 	}
@@ -169,8 +185,11 @@ func (d *redactor) change(at place, v wire.Value, text string) (string, bool) {
 		d.sensitive(at) && random(text):
 		return d.changed(at, d.placeholder(text))
 	}
-	clean := d.text(text)
-	if isText {
+	clean := text
+	if _, plain := v.Plain(); d.suspect || !plain { // else it was looked for in the whole
+		clean = d.text(text)
+	}
+	if isText && d.known.Any() {
 		clean = string(d.cut(d.writer+" "+at.key(), []byte(clean)))
 	}
 	if clean != text {

@@ -120,8 +120,14 @@ var percent = lazy.Regexp(`%[0-9A-F]{2}`)
 
 func lowerHex(s string) string { return percent().ReplaceAllStringFunc(s, strings.ToLower) }
 
-// Has reports whether a known secret stands in b.
+// Any reports whether a secret is known.
+func (f *Finder) Any() bool { return len(f.values) > 0 }
+
+// Has reports whether a known secret may stand in b, or what is left of one that was cut.
 func (f *Finder) Has(b []byte) bool {
+	if f.Any() && bytes.Contains(b, ellipsis) {
+		return true
+	}
 	for _, s := range f.forms {
 		if bytes.Contains(b, s.text) {
 			return true
