@@ -115,35 +115,43 @@ func (p *Proxy) Run(ctx context.Context) (transport.Exit, error) {
 	return exit, nil
 }
 
-// list lists the files of the workspace beside what passes, once a session has one. The
-// function that it returns waits for the list.
+// list lists the files of the workspace, if the recording is to have them.
 func (p *Proxy) list(ctx context.Context) (wait func()) {
 	if p.NoFiles || p.Judge.Protocol == nil {
 		return func() {}
 	}
+	m := workspace.Manifest{Home: p.Home, Model: p.Model}
+	for _, kv := range p.Agent.Env {
+		name, _, _ := strings.Cut(kv, "=")
+		m.Env = append(m.Env, name)
+	}
+	return List(ctx, p.Log, p.Judge.Protocol, m)
+}
+
+// List notes in a log what is in the workspace, beside what passes, once a session has one.
+// m is what is known of the surroundings. The function that it returns waits for the list.
+func List(ctx context.Context, log *transcript.Transcript, p Protocol, m workspace.Manifest) (wait func()) {
 	var wg sync.WaitGroup
 	var once sync.Once
-	p.Log.Observe(func(e transcript.Entry) {
+	log.Observe(func(e transcript.Entry) {
 		if e.Source != transcript.Editor || e.Kind != transcript.Request {
 			return
 		}
-		if dir := p.Judge.Protocol.Facts(e).Dir; filepath.IsAbs(dir) {
-			once.Do(func() { wg.Go(func() { p.manifest(ctx, dir) }) })
+		if dir := p.Facts(e).Dir; filepath.IsAbs(dir) {
+			once.Do(func() {
+				wg.Go(func() { log.Event(0, transcript.Note, transcript.Places, "", listed(ctx, dir, m)) })
+			})
 		}
 	})
 	return wg.Wait
 }
 
-// manifest notes what is in a workspace. A home or the root of a disk is none.
-func (p *Proxy) manifest(ctx context.Context, dir string) {
-	m := workspace.Manifest{Work: dir, Home: p.Home, Model: p.Model, Listed: true}
-	for _, kv := range p.Agent.Env {
-		name, _, _ := strings.Cut(kv, "=")
-		m.Env = append(m.Env, name)
-	}
+// listed is a manifest with what is in a workspace. A home or the root of a disk is none.
+func listed(ctx context.Context, dir string, m workspace.Manifest) workspace.Manifest {
+	m.Work, m.Listed = dir, true
 	root, err := confined.Open(dir)
 	switch {
-	case filepath.Clean(dir) == filepath.Clean(p.Home), filepath.Dir(dir) == dir:
+	case filepath.Clean(dir) == filepath.Clean(m.Home), filepath.Dir(dir) == dir:
 		m.Cut = "it is no folder of a project"
 	case err != nil:
 		m.Cut = err.Error()
@@ -151,7 +159,7 @@ func (p *Proxy) manifest(ctx context.Context, dir string) {
 		defer root.Close()
 		m.Files, m.Cut = workspace.List(ctx, root, ".")
 	}
-	p.Log.Event(0, transcript.Note, transcript.Places, "", m)
+	return m
 }
 
 func closeIf(x any) {

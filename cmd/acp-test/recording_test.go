@@ -471,6 +471,14 @@ var _ = Describe("editors", func() {
 		got := p.run("editors", "--run", "m02", "--", "acp-test", "prompt", "Say hello.", "--", "{agent}")
 		Expect(got.code).To(Equal(0), got.out+got.err)
 		Expect(p.results().Results).NotTo(BeEmpty())
+		recordings, err := filepath.Glob(filepath.Join(p.dir, "acp-test-out/editors/m02-*/agent/*.jsonl"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(recordings).NotTo(BeEmpty())
+		for _, file := range recordings {
+			text, err := os.ReadFile(file)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(string(text)).To(MatchRegexp(`"kind":"places","msg":\{"work":".*"listed":true`))
+		}
 		p.write("agents/greets.txtar", "# It greets.\nrole agent\non prompt {\n  text 'Hello.'\n  end end_turn\n}\ncheck PROMPT-001 prompted-twice\nsent session/prompt count=2\n")
 		got = p.run("editors", "agents", "--", "sh", "-c", `eval exec acp-test prompt hi -- "$ACP_TEST_AGENT"`)
 		Expect(got.code).To(Equal(1), got.out+got.err)

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/internal/secret"
+	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
@@ -102,8 +103,11 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 	} else {
 		server.Agent = replay.Recorded(recordings.V1(), recording)
 	}
+	home, _ := h.getenv("HOME")
+	listed := replay.List(context.Background(), log, recordings.V1(), workspace.Manifest{Home: home})
 	// Not the command's context: it ends with SIGTERM, which a script may ignore.
 	code := server.Serve(context.Background())
+	listed()
 	if err := log.Close(); err != nil {
 		return err
 	}
