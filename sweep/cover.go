@@ -18,8 +18,8 @@ import (
 // goroutines.
 type coverage struct {
 	mu     sync.Mutex
-	pairs  map[string]bool    // of an abstract state and an act
-	orders map[[2]string]bool // of two acts, the first before the second
+	pairs  map[string]int    // of an abstract state and an act, and how often they were tried
+	orders map[[2]string]int // of two acts, the first before the second
 	shown  map[uint64]bool    // pairs of frames that followed each other
 	seed   maphash.Seed
 	kept   []Schedule  // that showed something new
@@ -30,25 +30,22 @@ type coverage struct {
 }
 
 func newCoverage() *coverage {
-	return &coverage{pairs: map[string]bool{}, orders: map[[2]string]bool{}, shown: map[uint64]bool{},
+	return &coverage{pairs: map[string]int{}, orders: map[[2]string]int{}, shown: map[uint64]bool{},
 		seed: maphash.MakeSeed(), ran: map[int]int{}, blind: map[int]int{}}
 }
 
-// worth is how much of an order was not tried.
-func (c *coverage) worth(s Schedule) (n int) {
+// worth is how little of an order was tried: the mean of what each pair of it is worth,
+// which is 1 if it was never tried and half of that, a third and so on later.
+func (c *coverage) worth(s Schedule) (sum float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range s.Tried {
-		if !c.pairs[p] {
-			n += 2
-		}
+		sum += 1 / float64(1+c.pairs[p])
 	}
 	for _, o := range s.Orders {
-		if !c.orders[o] {
-			n++
-		}
+		sum += 1 / float64(1+c.orders[o])
 	}
-	return n
+	return sum / float64(max(1, len(s.Tried)+len(s.Orders)))
 }
 
 // pick draws one of the orders that showed something new.
@@ -71,10 +68,10 @@ func (c *coverage) plays(s Schedule) {
 	}
 	c.tracks, c.steps = max(c.tracks, s.Tracks), max(c.steps, s.Steps)
 	for _, p := range s.Tried {
-		c.pairs[p] = true
+		c.pairs[p]++
 	}
 	for _, o := range s.Orders {
-		c.orders[o] = true
+		c.orders[o]++
 	}
 }
 

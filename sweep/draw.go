@@ -30,9 +30,10 @@ const (
 	Uniformly
 )
 
-// candidates is of how many orders the one with the most that is new is taken, and
-// mostKept how many orders that showed something new are varied.
-const candidates, mostKept = 8, 64
+// candidates is of how many orders the one that tries the least tried is taken, mostDeep
+// how many deviations they have at most, and mostKept how many orders that showed something
+// new are varied.
+const candidates, mostDeep, mostKept = 16, 3, 64
 
 // depths are how many deviations orders have, in turn.
 var depths = []int{2, 1, 2, 3}
@@ -63,21 +64,28 @@ const DrawnPoint, DrawnState = "in a drawn order", "drawn order"
 
 // next is the next order; ok is false if no more are found.
 func (d *drawer) next() (best Schedule, ok bool) {
-	depth := depths[d.n%len(depths)]
-	d.n++
-	// Every other order is drawn by priorities alone: only of those is a bound known.
-	guided := d.Choice == Guided && d.n%2 == 0
-	most := 1
+	// Every third order is drawn by priorities alone: only of those is a bound known.
+	guided := d.Choice == Guided && d.n%3 != 0
+	depth, most := depths[d.n/3%len(depths)], 1
+	if d.Choice != Guided {
+		depth = depths[d.n%len(depths)]
+	}
 	if guided {
 		most = candidates
 	}
-	worth := -1
-	tries := 20
+	d.n++
+	worth := -1.0
+	tries := 40
 	if d.Shard != nil {
 		tries *= d.Shard.Of
 	}
 	for range tries {
-		sch, found := d.one(depth, guided)
+		how := d.Choice
+		if guided {
+			depth = d.r.IntN(mostDeep + 1)
+			how = []Choice{ByPriority, Uniformly}[d.r.IntN(2)]
+		}
+		sch, found := d.one(depth, how, guided)
 		if !found || d.drawn[sch.Drawn] || !d.Shard.has(sch) {
 			continue
 		}
@@ -100,7 +108,7 @@ func (d *drawer) next() (best Schedule, ok bool) {
 }
 
 // one draws an order, or varies one that showed something new.
-func (d *drawer) one(depth int, guided bool) (Schedule, bool) {
+func (d *drawer) one(depth int, how Choice, guided bool) (Schedule, bool) {
 	if len(d.from) == 0 {
 		return Schedule{}, false
 	}
@@ -109,7 +117,7 @@ func (d *drawer) one(depth int, guided bool) (Schedule, bool) {
 			return kept.Vary(d.r)
 		}
 	}
-	return d.from[d.r.IntN(len(d.from))].Draw(d.r, depth, d.Choice)
+	return d.from[d.r.IntN(len(d.from))].Draw(d.r, depth, how)
 }
 
 // mixed are the schedules that run: those that were listed and those that are drawn in
@@ -142,6 +150,7 @@ func (s *sweep) mixed(list []Schedule) iter.Seq[Schedule] {
 					continue
 				}
 				n++
+				sch.nth = n
 				if !yield(sch) {
 					return
 				}

@@ -273,12 +273,11 @@ func rank(v scenarios.Verdict) int {
 
 // report files one thing that a schedule showed.
 func (s *sweep) report(g sign, sch Schedule, res scenarios.Result) {
-	one := &sighting{sign: g, schedule: sch, result: res, known: g.expected(&s.engine, sch.Scenario, res.ID)}
+	one := &sighting{sign: g, schedule: sch, result: res, known: g.expected(&s.engine, sch.Scenario, res.ID), number: sch.nth}
 	sig := one.signature()
 	s.mu.Lock()
 	fresh := !s.told[sig]
 	s.told[sig] = true
-	one.number = s.explored + 1
 	s.seen = append(s.seen, one)
 	s.mu.Unlock()
 	if fresh && s.Found != nil {

@@ -97,6 +97,7 @@ type Schedule struct {
 	Simpler func() []Schedule
 	Vary    func(r *rand.Rand) (s Schedule, ok bool)
 
+	nth    int // in the order in which schedules begin, from 1
 	probes map[string]bool
 	parts  []Schedule // of a chain, which has no turn of its own
 	chain  func(parts []Schedule) (Archive, map[string]bool)

@@ -81,7 +81,8 @@ type Finding struct {
 	// Seen is how many schedules showed it; Hits of Runs is how often its
 	// representative did when run again.
 	Seen, Hits, Runs int
-	// First is how many schedules had ended with the first that showed it.
+	// First is the number of the first schedule that showed it, in the order in which they
+	// began; 0 is a scenario as it is.
 	First int
 	// Elsewhere are the other actions and situations in which it was seen, With the
 	// rules and checks that failed only where it showed.

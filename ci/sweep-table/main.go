@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
@@ -95,6 +94,10 @@ func main() {
 			found = append(found, f)
 		}
 		fmt.Println(s.row(name, found))
+		for _, f := range found {
+			fmt.Fprint(os.Stderr, " ", f.number)
+		}
+		fmt.Fprintln(os.Stderr)
 	}
 }
 
@@ -169,36 +172,26 @@ func (s search) run(fault string, seed int64) (first, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	var out first
-	var once sync.Once
-	tried := 0
 	w := &sweep.Sweeper{Engine: e, Planner: schedules.V1(), Jobs: s.jobs, Max: s.max, Points: s.points, Choice: s.choice}
-	w.Progress = func(p sweep.Progress) {
-		if p.Phase == "explore" {
-			tried = p.Done
-		}
-	}
-	w.Found = func(sig sweep.Signature, class scenarios.Verdict) {
-		if class == scenarios.Lint && !s.lints {
-			return
-		}
-		once.Do(func() {
-			out.signature = sig
+	counts := func(class scenarios.Verdict) bool { return class != scenarios.Lint || s.lints }
+	w.Found = func(_ sweep.Signature, class scenarios.Verdict) {
+		if counts(class) {
 			stop()
-		})
+		}
 	}
 	began := time.Now()
 	swept, err := w.Run(ctx, list)
 	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		return out, err
-	case swept.Run.Sweep.Explored == 0:
-		return out, fmt.Errorf("nothing was swept: %s", strings.Join(swept.Notes, "; "))
+	case err != nil && ctx.Err() == nil:
+		return first{}, err
+	case ctx.Err() == nil && swept.Run.Sweep.Explored == 0:
+		return first{}, fmt.Errorf("nothing was swept: %s", strings.Join(swept.Notes, "; "))
 	}
-	out.took = time.Since(began)
-	if out.signature.Rule != "" {
-		out.number = tried + 1
+	out := first{took: time.Since(began)}
+	for _, f := range swept.Findings {
+		if counts(f.Class) && (out.signature.Rule == "" || f.First < out.number) {
+			out.number, out.signature = f.First, f.Signature
+		}
 	}
 	return out, nil
 }

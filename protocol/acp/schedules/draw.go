@@ -64,7 +64,7 @@ func (o *order) chooseTurns(r *rand.Rand) bool {
 	asks := o.seen.asked > 0 && slices.Contains([]string{"allow_once", "reject_once"}, choice) &&
 		len(o.base.permits()) <= 1
 	stops := func() []stop {
-		out := o.seen.stopsOf(gates())
+		out := o.seen.stopsOf(gates(), o.seen.requests)
 		if !asks {
 			out = slices.DeleteFunc(out, func(s stop) bool { return s.gate == nil })
 		}
@@ -75,6 +75,8 @@ func (o *order) chooseTurns(r *rand.Rand) bool {
 	if asks && choice == "allow_once" && r.IntN(4) == 0 {
 		first.choice = "reject_once"
 		o.afterRefusal(&first)
+	} else if r.IntN(8) == 0 {
+		o.fail(&first, fakellm.Place{Reply: r.IntN(o.seen.requests)}, asks)
 	}
 	o.turns = []playedTurn{first}
 	if r.IntN(2) == 0 {
@@ -113,12 +115,25 @@ func (o *order) afterRefusal(t *playedTurn) {
 	t.stops = t.stops[:at+1]
 }
 
+// fail has the model fail once at the beginning of a reply, when that is let go. What
+// comes behind it is no stop: an agent may ask again, or end its turn.
+func (o *order) fail(t *playedTurn, at fakellm.Place, asks bool) {
+	var gates []fakellm.Place
+	for _, s := range t.stops {
+		if s.gate != nil && s.gate.Reply < at.Reply {
+			gates = append(gates, *s.gate)
+		}
+	}
+	t.stops = slices.DeleteFunc(o.seen.stopsOf(gates, at.Reply), func(s stop) bool { return s.gate == nil && !asks })
+	t.stops, t.fails = append(t.stops, stop{gate: &at}), &at
+}
+
 // answerLate has the first permission of the first turn answered in the next turn.
 func (o *order) answerLate() {
 	first := &o.turns[0]
 	asks := func(s stop) bool { return s.gate == nil }
 	at := slices.IndexFunc(first.stops, asks)
-	if next := &o.turns[len(o.turns)-1]; at >= 0 && slices.ContainsFunc(next.stops, asks) {
+	if next := &o.turns[len(o.turns)-1]; at >= 0 && first.fails == nil && slices.ContainsFunc(next.stops, asks) {
 		first.stops, o.late = first.stops[:at+1], true
 	}
 }

@@ -36,6 +36,8 @@ type playedTurn struct {
 	whole   bool   // it is the target's turn, not only words
 	choice  string // how its permissions are answered
 	next    bool   // its session had a turn before
+	// fails is where the model fails once, behind the last stop; nil is nowhere.
+	fails *fakellm.Place
 }
 
 // stop is where a turn waits until it is let go: a gate of the model, or a permission.
@@ -113,7 +115,7 @@ func (o *order) key() string {
 	var b strings.Builder
 	fmt.Fprint(&b, o.base.id, o.target.turn, o.late)
 	for _, t := range o.turns {
-		fmt.Fprint(&b, t.session, t.choice, len(t.stops))
+		fmt.Fprint(&b, t.session, t.choice, len(t.stops), t.fails != nil)
 		for _, s := range t.stops {
 			if s.gate != nil {
 				fmt.Fprint(&b, *s.gate)
@@ -143,15 +145,17 @@ func (o *order) acts() []string {
 		if t.whole && t.session == o.target.main && !t.next && t.choice == "reject_once" && o.seen.choice != t.choice {
 			out = append(out, "reject")
 		}
+		if t.fails != nil {
+			out = append(out, "the model fails")
+		}
 	}
 	return out
 }
 
-// stopsOf are the stops of the target's turn: the gates that are given, and each
-// permission between the reply that it comes of and the next.
-func (s *seen) stopsOf(gates []fakellm.Place) (out []stop) {
+// stopsOf are the stops in so many replies of the target's turn: the gates that are given,
+// and each permission between the reply that it comes of and the next.
+func (s *seen) stopsOf(gates []fakellm.Place, replies int) (out []stop) {
 	nth, at := 0, 0
-	replies := s.requests
 	for r := range replies {
 		for ; at < len(gates) && gates[at].Reply == r; at++ {
 			out = append(out, stop{gate: &gates[at]})

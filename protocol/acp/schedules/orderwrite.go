@@ -148,6 +148,9 @@ func (w *orderWriter) begin(t *turnState) {
 		w.restore()
 	}
 	says := t.says
+	if t.fails != nil {
+		says = says.With(*t.fails, fakellm.NewStep("fail", "{status: 503, times: 1}"))
+	}
 	for i := len(t.stops) - 1; i >= 0; i-- { // from the last on, so that places stay where they are
 		if s := t.stops[i]; s.gate != nil {
 			says = says.With(*s.gate, gate(t.gateName(i)))
@@ -255,10 +258,15 @@ func (w *orderWriter) end(t *turnState) {
 	case t.cancelled == maybeCancelled:
 		w.check("CANCEL-001", "ends")
 		how := "any"
-		if w.base.second {
+		if w.base.second || t.fails != nil {
 			how = "any|error" // it may be taken back before it is part of the conversation
 		}
 		w.add("await turn %s %s", how, session)
+		return
+	}
+	if t.fails != nil && t.gone == len(t.stops) {
+		w.check("PROMPT-003", "ends")
+		w.add("needs await turn any|error %s", session) // how long an agent tries again is up to it
 		return
 	}
 	refused := t.whole && t.choice != w.choice()

@@ -1,7 +1,6 @@
 package schedules
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -77,44 +76,6 @@ func (o *order) dropGate(turn, stop int) bool {
 		}
 	}
 	return true
-}
-
-// tried are the pairs of an abstract state and an act that the order has, and the orders
-// of two acts of different sessions, or of an act and one besides.
-func (o *order) tried() (pairs []string, orders [][2]string) {
-	state, cancels := map[string]string{}, 0
-	for i, it := range o.items {
-		name := o.name(it)
-		if it.kind == besides {
-			pairs = append(pairs, fmt.Sprintf("%s, %s, %d cancels: %s", state[o.target.main], state["other"],
-				min(cancels, 2), name))
-			if it.act.name == "cancel" {
-				cancels++
-			}
-			if i > 0 {
-				pairs = append(pairs, fmt.Sprintf("%s, %s after %s", name, it.gap, o.name(o.items[i-1])))
-			}
-			if i+1 < len(o.items) {
-				pairs = append(pairs, fmt.Sprintf("%s, %s after %s", o.name(o.items[i+1]), o.items[i+1].gap, name))
-			}
-		} else {
-			state[o.turns[it.turn].session] = name
-		}
-		for _, before := range o.items[:i] {
-			if o.track(before) != o.track(it) {
-				orders = append(orders, [2]string{o.name(before), name})
-			}
-		}
-	}
-	return pairs, orders
-}
-
-// track is what an act belongs to: acts of one have but one order.
-func (o *order) track(it item) string {
-	if it.kind == besides {
-		return it.act.name
-	}
-	return "of " + o.turns[it.turn].session
 }
 
 // vary draws an order that differs in one thing: when an act comes, where, which it is, or
