@@ -31,6 +31,10 @@ func mergeSweeps(whole *Run, parts []Run) {
 		out.Explored, out.Inconclusive = out.Explored+s.Explored, out.Inconclusive+s.Inconclusive
 		out.Pruned, out.Pairs = max(out.Pruned, s.Pruned), max(out.Pairs, s.Pairs)
 		out.Unexplored += s.Unexplored
+		if out.PairsOf == nil {
+			out.PairsOf = map[string]int{}
+		}
+		maps.Copy(out.PairsOf, s.PairsOf) // each part has listed them all
 		out.Baselines, out.Exploring = max(out.Baselines, s.Baselines), max(out.Exploring, s.Exploring)
 		out.Settling = max(out.Settling, s.Settling)
 		if t := s.Tried; t != nil {

@@ -306,9 +306,11 @@ type Sweep struct {
 	Unexplored   int         `json:"unexplored"`
 	// Pairs is how many pairs of a kind of situation and an action there are;
 	// PairsTried how many of them the sweep has tried.
-	Pairs      int      `json:"pairs"`
-	PairsTried int      `json:"pairs_tried"`
-	Repros     []string `json:"repros,omitempty"`
+	Pairs      int `json:"pairs"`
+	PairsTried int `json:"pairs_tried"`
+	// PairsOf are the pairs that there are in each scenario.
+	PairsOf map[string]int `json:"pairs_of,omitempty"`
+	Repros  []string       `json:"repros,omitempty"`
 	// Drawn says what orders of acts were drawn; nil if none were.
 	Drawn *SweepOrders `json:"orders,omitempty"`
 	// Tried is what a part of a sweep has tried; nil in a whole one.
@@ -336,12 +338,30 @@ func (s *Sweep) Spent(budget time.Duration) string {
 	return text
 }
 
+// Covered says how much of a scenario was tried: how many of its pairs of a situation and
+// an action; "" if it has none.
+func (s *Sweep) Covered(scenario string) string {
+	all := s.PairsOf[scenario]
+	if all == 0 {
+		return ""
+	}
+	tried := map[[2]string]bool{}
+	for _, c := range s.Cells {
+		if c.Scenario == scenario && c.State != "" {
+			tried[[2]string{c.State, c.Action}] = true
+		}
+	}
+	return fmt.Sprintf("%d of %d pairs of situation and action", len(tried), all)
+}
+
 // SweepCell is one schedule: an action at a point of a scenario.
 type SweepCell struct {
-	Scenario string  `json:"scenario"`
-	Point    string  `json:"point"`
-	Action   string  `json:"action"`
-	Verdict  Verdict `json:"verdict"`
-	Out      string  `json:"out,omitempty"`
-	Finding  string  `json:"finding,omitempty"`
+	Scenario string `json:"scenario"`
+	Point    string `json:"point"`
+	// State is the kind of situation of the point; "" of an order that was drawn.
+	State   string  `json:"state,omitempty"`
+	Action  string  `json:"action"`
+	Verdict Verdict `json:"verdict"`
+	Out     string  `json:"out,omitempty"`
+	Finding string  `json:"finding,omitempty"`
 }

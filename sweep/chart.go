@@ -85,7 +85,11 @@ func chartOf(b *strings.Builder, s *scenarios.Sweep, name string) {
 	for _, r := range rows {
 		width = max(width, utf8.RuneCountInString(title(r)))
 	}
-	fmt.Fprintf(b, "%s\n", name)
+	b.WriteString(name)
+	if covered := s.Covered(name); covered != "" {
+		b.WriteString("  " + covered)
+	}
+	b.WriteString("\n")
 	for i, a := range actions {
 		fmt.Fprintf(b, "  %2d %s\n", i+1, a)
 	}

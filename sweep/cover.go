@@ -20,7 +20,7 @@ type coverage struct {
 	mu     sync.Mutex
 	pairs  map[string]int    // of an abstract state and an act, and how often they were tried
 	orders map[[2]string]int // of two acts, the first before the second
-	shown  map[uint64]bool    // pairs of frames that followed each other
+	shown  map[uint64]bool   // pairs of frames that followed each other
 	seed   maphash.Seed
 	kept   []Schedule  // that showed something new
 	ran    map[int]int // orders by their depths

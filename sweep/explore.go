@@ -127,6 +127,9 @@ func (s *sweep) record(sch Schedule, res scenarios.Result) {
 	cell := scenarios.SweepCell{Scenario: sch.Scenario, Point: sch.where(), Action: sch.Action, Verdict: res.Verdict,
 		Out: res.Artifacts["transcript"]}
 	var names []string
+	if sch.Drawn == "" {
+		cell.State = sch.State
+	}
 	worst := scenarios.Pass
 	for _, f := range s.unknown(sch, res) {
 		if f.late {

@@ -19,7 +19,7 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 	m := &scenarios.Sweep{Explored: s.explored, Pruned: s.pruned, Inconclusive: s.unsure, Cells: s.cells}
 	m.Unexplored = len(all) - (s.explored - s.orders) - s.given
 	total, tried := s.pairs(all)
-	m.Pairs, m.PairsTried = total, len(tried)
+	m.Pairs, m.PairsTried, m.PairsOf = total, len(tried), pairsOf(all)
 	m.Drawn = s.cover.sum()
 	if s.Shard != nil {
 		m.Tried = s.cover.tried()
@@ -246,6 +246,19 @@ func (s *sweep) pairs(all []Schedule) (total int, tried []string) {
 	}
 	slices.Sort(tried)
 	return len(pairs), tried
+}
+
+// pairsOf are how many pairs of a situation and an action each scenario has.
+func pairsOf(all []Schedule) map[string]int {
+	of := map[string]int{}
+	seen := map[[3]string]bool{}
+	for _, sch := range all {
+		if k := [3]string{sch.Scenario, sch.State, sch.Action}; !seen[k] {
+			seen[k] = true
+			of[sch.Scenario]++
+		}
+	}
+	return of
 }
 
 // nothing says why there was nothing to sweep.

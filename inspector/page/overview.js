@@ -131,6 +131,12 @@ export function requirements(data, navigation) {
     h("table", {}, h("thead", {}, h("tr", {}, ["verdict", "id", "tier"].map(t => h("th", {}, t)), h("th", { class: "wide" }, "level"), h("th", {}, "evidence"), h("th", {}, "why"))), list)];
 }
 
+// covered says how much of a scenario was tried.
+function covered(s, name) {
+  const all = (s.pairs_of || {})[name], tried = new Set(s.cells.filter(c => c.scenario === name && c.state).map(c => c.state + "\n" + c.action));
+  return all && h("div", { class: "dim" }, `${tried.size} of ${all} pairs of situation and action`);
+}
+
 // Runs with a finding are on this page; the transcripts of the others lie beside it.
 export function sweep(data, navigation) {
   const s = (data.runs.map(r => r.run).find(r => r.sweep) || {}).sweep || {}, cells = s.cells || [], keys = new Set(data.cases.map(c => c.key));
@@ -140,7 +146,8 @@ export function sweep(data, navigation) {
   };
   return [navigation("#/sweep"), h("h1", {}, "Sweep"),
     h("div", { class: "dim" }, `${s.explored} schedules explored, ${s.pruned} pruned, ${s.inconclusive} inconclusive; ${s.pairs_tried} of ${s.pairs} pairs of situation and action`),
-    [...new Set(cells.map(c => c.scenario))].map(name => [h("h2", {}, name), h("table", { class: "map" },
+    s.orders && h("div", { class: "dim" }, `${s.orders.drawn} orders of acts drawn: ${s.orders.both} of ${s.orders.orders} pairs of acts in both orders, ${s.orders.pairs} pairs of state and act`),
+    [...new Set(cells.map(c => c.scenario))].map(name => [h("h2", {}, name), covered(s, name), h("table", { class: "map" },
       h("tr", {}, h("th", {}, ""), (s.actions || []).map(a => h("th", {}, a))),
       (s.points || []).filter(p => cells.some(c => c.scenario === name && c.point === p)).map(p => h("tr", {}, h("th", {}, p), (s.actions || []).map(a => {
         const here = cells.filter(c => c.scenario === name && c.point === p && c.action === a);

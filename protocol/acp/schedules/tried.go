@@ -40,9 +40,9 @@ func (o *order) tried() (pairs []string, orders [][2]string) {
 
 // abstract is what is going on in a session, as far as it tells situations apart.
 type abstract struct {
-	at             string // where its turn waits; "" if none runs
-	now, before    int    // cancels in this turn, and in the one before
-	turns          int
+	at          string // where its turn waits; "" if none runs
+	now, before int    // cancels in this turn, and in the one before
+	turns       int
 }
 
 func (a *abstract) String() string {
