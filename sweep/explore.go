@@ -276,7 +276,8 @@ func rank(v scenarios.Verdict) int {
 
 // report files one thing that a schedule showed.
 func (s *sweep) report(g sign, sch Schedule, res scenarios.Result) {
-	one := &sighting{sign: g, schedule: sch, result: res, known: g.expected(&s.engine, sch.Scenario, res.ID), number: sch.nth}
+	one := &sighting{sign: g, schedule: sch, result: res, known: g.expected(&s.engine, sch.Scenario, res.ID),
+		number: sch.nth}
 	sig := one.signature()
 	s.mu.Lock()
 	fresh := !s.told[sig]
