@@ -21,7 +21,7 @@ type ConsoleOptions struct {
 	Terminal bool
 	// Color uses colours.
 	Color bool
-	// Width is the number of columns, asked before each live line; nil means 80.
+	// Width is the number of columns of the terminal, asked before it is written; nil means 80.
 	Width func() int
 	// Quiet shows failures and the summary only; Verbose also what passed, on
 	// a terminal too, with its checks and notes, and each step elsewhere.
@@ -45,6 +45,7 @@ type Console struct {
 	running []running         // longest first
 	shown   map[string]string // the scenario that has shown a cause, by its key
 	counts  scenarios.Counts
+	wraps   bool // lines end where the terminal does
 	live    bool // the cursor is on the live line
 	untried bool // it was said that the rest is not tried
 	stop    chan struct{}
@@ -60,7 +61,7 @@ func NewConsole(w io.Writer, o ConsoleOptions) *Console {
 		o.Width = func() int { return 80 }
 	}
 	o.Every = cmp.Or(o.Every, 100*time.Millisecond)
-	c := &Console{o: o, w: w, start: o.Now(), shown: map[string]string{},
+	c := &Console{o: o, w: w, wraps: o.Terminal, start: o.Now(), shown: map[string]string{},
 		stop: make(chan struct{}), stopped: make(chan struct{})}
 	if !o.Terminal {
 		close(c.stopped)

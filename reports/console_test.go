@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -125,6 +126,28 @@ var _ = Describe("the console", func() {
 		c.Started("a/very/long/name/indeed/日本語日本語日本語")
 		Expect(len(last(b.String()))).To(BeNumerically("<", 20))
 		c.Close()
+	})
+
+	It("breaks what it says at words, below where the text begins, and leaves commands whole", func() {
+		failed := scenarios.Result{ID: "a/one", Verdict: scenarios.Fail, Rerun: "acp-test run --run '^a/one$' -- a-command that is longer than the terminal",
+			Checks: []scenarios.Check{{ID: "a/one#says", Slug: "says", Verdict: scenarios.Fail, Title: "The user sees all that the model says.",
+				Failure: &transcript.Failure{Expected: []string{"agent_message text~hello"}, Observed: "nothing of the kind, although it was asked for"}}}}
+		said := func(terminal bool) []string {
+			var b buffer
+			c := reports.NewConsole(&b, reports.ConsoleOptions{Terminal: terminal, Color: true, Every: time.Hour, Width: func() int { return 40 }})
+			c.Finished(failed)
+			c.Close()
+			return strings.Split(regexp.MustCompile(`\r?\x1b\[[0-9;]*[mK]`).ReplaceAllString(b.String(), ""), "\n")
+		}
+		narrow := said(true)
+		Expect(narrow).To(ContainElements("      observed     nothing of the kind,", "                   although it was asked", "                   for",
+			"      run again    "+failed.Rerun))
+		for _, line := range narrow {
+			if !strings.Contains(line, "run again") {
+				Expect(len(line)).To(BeNumerically("<=", 40), line)
+			}
+		}
+		Expect(said(false)).To(ContainElement("      observed     nothing of the kind, although it was asked for"), "in a file")
 	})
 
 	It("renews the line while nothing happens", func() {

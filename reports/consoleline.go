@@ -3,6 +3,9 @@ package reports
 import (
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -67,6 +70,9 @@ func (c *Console) Close() {
 // print writes lines above the live line.
 func (c *Console) print(s string) {
 	c.clear()
+	if c.wraps {
+		s = hang(s, c.o.Width())
+	}
 	c.write(s)
 }
 
@@ -131,4 +137,39 @@ func fit(line string, columns int) string {
 		used += w
 	}
 	return line
+}
+
+var (
+	painted = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+	begins  = regexp.MustCompile(`^ *\S+(?: \S+)*? {2,}`) // the label of a line
+)
+
+// hang breaks lines at blanks where a terminal of so many columns ends, and indents what
+// follows as deep as the text of the line. What people copy stays in one piece.
+func hang(text string, columns int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		plain := painted.ReplaceAllString(line, "")
+		indent := len(plain) - len(strings.TrimLeft(plain, " "))
+		label := begins.FindString(plain)
+		if indent < 12 && label != "" {
+			indent = len(label)
+		}
+		if indent > columns/2 {
+			indent = 6
+		}
+		copied := slices.Contains([]string{"run again", "evidence"}, strings.TrimSpace(label))
+		room := columns + len(line) - len(plain)
+		for head := fit(line, room); head != line && !copied; head = fit(line, room) {
+			at := strings.LastIndexByte(line[:len(head)+1], ' ')
+			if at < 0 || len(strings.TrimRight(painted.ReplaceAllString(line[:at], ""), " ")) <= indent {
+				break // a word that is longer than the room there is
+			}
+			b.WriteString(strings.TrimRight(line[:at], " ") + "\n")
+			line, room = strings.Repeat(" ", indent)+strings.TrimLeft(line[at:], " "), columns
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
 }
