@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/acp-test/acp-test/internal/yamlfile"
 )
@@ -231,6 +232,18 @@ func (t TurnNode) CutAt(at Place, last StepNode) TurnNode {
 		end++
 	}
 	r.Steps = r.Steps[:min(end, len(r.Steps)-1)+1]
+	return t
+}
+
+// Paced returns the turn with a time before each further chunk of its replies.
+func (t TurnNode) Paced(each time.Duration) TurnNode {
+	t.Replies = slices.Clone(t.Replies)
+	for i, r := range t.Replies {
+		if r.Raw == "" {
+			delay := NewStep("delay", fmt.Sprintf("{per_chunk: %v}", each))
+			t.Replies[i].Steps = slices.Concat(r.Steps, []StepNode{delay})
+		}
+	}
 	return t
 }
 

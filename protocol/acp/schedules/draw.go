@@ -78,6 +78,9 @@ func (o *order) chooseTurns(r *rand.Rand) bool {
 	} else if r.IntN(8) == 0 {
 		o.fail(&first, fakellm.Place{Reply: r.IntN(o.seen.requests)}, asks)
 	}
+	if r.IntN(8) == 0 {
+		first.pace = paces[r.IntN(len(paces))]
+	}
 	o.turns = []playedTurn{first}
 	if r.IntN(2) == 0 {
 		s := schedule{base: o.base}

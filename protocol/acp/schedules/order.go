@@ -36,6 +36,8 @@ type playedTurn struct {
 	whole   bool   // it is the target's turn, not only words
 	choice  string // how its permissions are answered
 	next    bool   // its session had a turn before
+	// pace is how long the model takes for each piece.
+	pace time.Duration
 	// fails is where the model fails once, behind the last stop; nil is nowhere.
 	fails *fakellm.Place
 }
@@ -76,6 +78,9 @@ const together gap = -1
 var gaps = []gap{0, gap(time.Millisecond), gap(5 * time.Millisecond), gap(20 * time.Millisecond),
 	gap(100 * time.Millisecond), together}
 
+// paces are how long a slow model takes for each piece.
+var paces = []time.Duration{time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond}
+
 func (g gap) String() string {
 	if g == together {
 		return "together"
@@ -115,7 +120,7 @@ func (o *order) key() string {
 	var b strings.Builder
 	fmt.Fprint(&b, o.base.id, o.target.turn, o.late)
 	for _, t := range o.turns {
-		fmt.Fprint(&b, t.session, t.choice, len(t.stops), t.fails != nil)
+		fmt.Fprint(&b, t.session, t.choice, len(t.stops), t.pace, t.fails != nil)
 		for _, s := range t.stops {
 			if s.gate != nil {
 				fmt.Fprint(&b, *s.gate)

@@ -148,6 +148,9 @@ func (w *orderWriter) begin(t *turnState) {
 		w.restore()
 	}
 	says := t.says
+	if t.pace > 0 {
+		says = says.Paced(t.pace)
+	}
 	if t.fails != nil {
 		says = says.With(*t.fails, fakellm.NewStep("fail", "{status: 503, times: 1}"))
 	}
