@@ -260,8 +260,8 @@ func (s *playing) waits(a *act) string {
 		if s.count.counts[key] >= a.needs[key] {
 			continue
 		}
-		if _, turn, ok := strings.Cut(key, " in turn "); ok && s.count.over["turn "+turn] {
-			continue // whatever was to come in that turn has come
+		if _, phase, ok := strings.Cut(key, " in "); ok && s.count.over[phase] {
+			continue // whatever was to come in that turn, or load, has come
 		}
 		return key
 	}

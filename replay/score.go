@@ -78,22 +78,24 @@ type tally struct {
 	running map[string]int   // the Seq of the prompt whose turn it is, by session
 	waiting map[string][]int // prompts that wait for that, by session
 
-	counts map[string]int
-	turns  map[string]int    // prompts so far, by session
-	loads  map[string]int    // loads so far, by session
-	phases map[string]string // what a session is in, by session
-	latest map[string]string // the newest kind of content in that phase
-	over   map[string]bool   // turns that have ended, by turnKey
-	prompt map[int]string    // turnKey of prompts, by Seq of the act's recorded entry
-	items  map[string]bool   // what the agent opened, by session and id
+	counts  map[string]int
+	turns   map[string]int    // prompts so far, by session
+	loads   map[string]int    // loads so far, by session
+	phases  map[string]string // what a session is in, by session
+	latest  map[string]string // the newest kind of content in that phase
+	over    map[string]bool   // turns that have ended, by turnKey, and loads that were refused
+	loading map[int]string    // sessions of loads, by Seq of the act's recorded entry
+	prompt  map[int]string    // turnKey of prompts, by Seq of the act's recorded entry
+	items   map[string]bool   // what the agent opened, by session and id
 }
 
 func newTally(p Protocol) *tally {
 	_, queues := p.(transcript.Completer)
 	return &tally{protocol: p, queues: queues, running: map[string]int{}, waiting: map[string][]int{},
 		counts: map[string]int{}, items: map[string]bool{}, turns: map[string]int{}, loads: map[string]int{},
-		phases: map[string]string{},
-		latest: map[string]string{}, over: map[string]bool{}, prompt: map[int]string{}}
+		phases:  map[string]string{},
+		loading: map[int]string{},
+		latest:  map[string]string{}, over: map[string]bool{}, prompt: map[int]string{}}
 }
 
 // enter begins a phase of a session: a turn, what comes after it, a load.
@@ -122,8 +124,13 @@ func (t *tally) sent(session string, e transcript.Entry) {
 		t.begin(session, e.Seq)
 	} else if t.protocol.Facts(e).Loads {
 		t.loads[session]++
-		t.enter(session, fmt.Sprintf("load %d of %s", t.loads[session], session))
+		t.loading[e.Seq] = session
+		t.enter(session, t.loadKey(session))
 	}
+}
+
+func (t *tally) loadKey(session string) string {
+	return fmt.Sprintf("load %d of %s", t.loads[session], session)
 }
 
 // begin begins the turn of the recorded prompt seq.
@@ -157,8 +164,20 @@ func endKey(seq int) string { return fmt.Sprintf("the end of #%d", seq) }
 // the protocol has another one for that.
 func (t *tally) answered(seq int, e transcript.Entry) {
 	t.counts[responseKey(seq)]++
+	if session, ok := t.loading[seq]; ok && e.JSON().Get("error").Exists() {
+		t.refused(session)
+	}
 	if !t.queues || e.JSON().Get("error").Exists() {
 		t.end(seq)
+	}
+}
+
+// refused notes that the load of a session came to nothing: what came meanwhile, if anything
+// did, was of the turn that goes on.
+func (t *tally) refused(session string) {
+	t.over[t.loadKey(session)] = true
+	if t.running[session] > 0 && t.phases[session] == t.loadKey(session) {
+		t.enter(session, t.turnKey(session))
 	}
 }
 
