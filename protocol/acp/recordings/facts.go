@@ -1,6 +1,7 @@
 package recordings
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
@@ -324,7 +325,7 @@ func Older(t *transcript.Transcript) string {
 type Server struct {
 	Name, Command, URL string
 	Args               []string
-	// Token is the one value of its environment, or of its headers.
+	// Token is the first value of its environment, or of its headers.
 	Token string
 }
 
@@ -343,7 +344,7 @@ func Servers(t *transcript.Transcript) (servers []Server) {
 			}
 			for _, list := range []string{"env", "headers"} {
 				for v := range m.Get(list).Items() {
-					s.Token = v.Get("value").Str()
+					s.Token = cmp.Or(s.Token, v.Get("value").Str())
 				}
 			}
 			servers = append(servers, s)
