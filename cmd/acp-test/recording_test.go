@@ -393,7 +393,7 @@ var _ = Describe("a recorded session of version 2", func() {
 		Expect(got.code).To(Equal(0), got.out+got.err)
 		Expect(p.run("check", "r.jsonl", "--report", "json=check.json").code).To(Equal(0))
 		Expect(p.read("check.json")).To(ContainSubstring(`"protocol": "2"`))
-		Expect(p.run("convert", "r.jsonl").out).To(And(HavePrefix("protocol acp-v2\n"), ContainSubstring("prompt main 'Go on.'\n")))
+		Expect(p.run("convert", "r.jsonl").out).To(And(HavePrefix("protocol acp-v2\n"), ContainSubstring("await turn end_turn\n"), ContainSubstring("prompt main 'Go on.'\n")))
 		got = p.run("replay", "r.jsonl", "acp-test-out/s", "--out", "again")
 		Expect(got.code).To(Equal(0), got.out)
 		Expect(got.out).To(ContainSubstring("2 scenarios: 2 pass"))

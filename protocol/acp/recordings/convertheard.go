@@ -125,7 +125,8 @@ func (c *converter) answered(e transcript.Entry) {
 	asked := c.t.At(e.Ref)
 	stop, over := c.p.TurnEnd(e)
 	switch {
-	case e.Ref == 0, c.answers[e.Ref].Seq != e.Seq: // one that was answered is over
+	case e.Ref == 0:
+	case e.Kind == transcript.Response && c.answers[e.Ref].Seq != e.Seq: // one that was answered is over
 	case over && !c.raw(asked):
 		delete(c.seen, asked.Session)
 		delete(c.late, asked.Session)
