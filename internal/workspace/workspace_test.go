@@ -168,3 +168,14 @@ func TestCopy(t *testing.T) {
 		t.Errorf("what is too large is copied: %v", err)
 	}
 }
+
+// ended is a context that ended after it was last asked.
+type ended struct{ context.Context }
+
+func (ended) Err() error { return context.Canceled }
+
+func TestEnded(t *testing.T) {
+	if _, err := workspace.Take(ended{context.Background()}, open(t, t.TempDir()), "."); err != nil {
+		t.Errorf("a workspace that was looked at whole: %v", err)
+	}
+}

@@ -107,6 +107,9 @@ func oneResponse() *rule {
 				if r.verb == prompt && len(held) > 0 {
 					return // its model is held, or it waits for a turn whose model is
 				}
+				if r.verb == prompt && r.session != nil && r.conn.asks(r.session) {
+					return // the editor has not answered either, and permissions may come one by one
+				}
 				if r.turn != nil {
 					if a, _ := r.turn.stopper(); a != nil && !r.turn.concurrent {
 						return // CANCEL-REASON

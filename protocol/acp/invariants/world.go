@@ -375,6 +375,11 @@ func (c *conn) pending(by rules.Side) []*request {
 	return all
 }
 
+// asks reports whether a request of the agent about a session is unanswered.
+func (c *conn) asks(s *session) bool {
+	return slices.ContainsFunc(c.pending(rules.OfAgent), func(r *request) bool { return r.session == s })
+}
+
 // name is the id of a session, "" for none.
 func (s *session) name() string {
 	if s == nil {

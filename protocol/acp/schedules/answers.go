@@ -34,19 +34,11 @@ func answers() []Action {
 		{Name: "cancel + allow too late", rank: 2, at: permission, permits: "hold late", sticky: true,
 			write: func(b *builder) {
 				b.key("cancel")
-				b.check("CANCEL-001", "ends-as-cancelled")
-				b.ends("cancelled")
+				b.mayEnd("cancelled") // an agent may wait for the answer that the editor owes
 				b.key("answer ASK allow_once")
 				b.untouched(b.point.files...)
 				b.again("", "CANCEL-011")
 			}},
-		{Name: "cancel + never answer", rank: 1, at: permission, permits: "never", sticky: true, write: func(b *builder) {
-			b.key("cancel")
-			b.check("CANCEL-001", "ends-as-cancelled")
-			b.ends("cancelled")
-			b.untouched(b.point.files...)
-			b.again("", "CANCEL-011")
-		}},
 		{Name: "answer late", rank: 2, at: permission, free: true, write: func(b *builder) {
 			b.add("await quiet 100ms")
 			b.untouched(b.point.files...)

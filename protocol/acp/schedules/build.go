@@ -345,14 +345,20 @@ func (b *builder) choice() string {
 }
 
 // ends awaits the end of the target's turn.
-func (b *builder) ends(how string) {
+func (b *builder) ends(how string) { b.awaitEnd("await turn %s %s", how) }
+
+func (b *builder) awaitEnd(template, how string) {
 	var session script.Word
 	another := func(l *script.Line) bool { return l.Says("session", "new", "another") }
 	if b.point.kind == atSecond || slices.ContainsFunc(b.lines, another) {
 		session = script.Option("session", b.target.main)
 	}
-	b.add("await turn %s %s", how, session)
+	b.add(template, how, session)
 }
+
+// mayEnd awaits the end of a turn that need not come: what follows is about agents whose
+// turn ended.
+func (b *builder) mayEnd(how string) { b.awaitEnd("needs await turn %s %s", how) }
 
 // again sends a prompt that must work, and ends the other session's turn.
 // A turn that asked for permission is asked for once more, since what a cancel
