@@ -41,6 +41,9 @@ func ParseServers(name string, src []byte) (list []Server, err error) {
 	for _, key := range serverKeys {
 		for called, v := range s.object(doc.Get(key), key) {
 			server := s.server(called, key+"."+called, v)
+			if server.Command+server.URL == "" {
+				s.misspelt(v, key+"."+called)
+			}
 			if on, ok := v.Get("enabled").Bool(); (!ok || on) && server.Command+server.URL != "" {
 				list = append(list, server)
 			}
@@ -90,6 +93,15 @@ func (s settings) server(name, where string, v wire.Value) Server {
 	}
 	server.Pairs = s.pairs(program.Get("env"), where+".env")
 	return server
+}
+
+// misspelt fails where a member of an entry without a command or a URL is meant to be one.
+func (s settings) misspelt(v wire.Value, where string) {
+	for key, inner := range v.Members() {
+		if meant := mistake.Nearest(key, []string{"command", "url"}); meant != "" && key != "command" && key != "url" {
+			s.fail(inner, "%s: unknown key %q (%s)", where, key, meant)
+		}
+	}
 }
 
 // object yields the members of an object; none of one that is missing or null.

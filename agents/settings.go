@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidwall/jsonc"
 
+	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -65,6 +66,9 @@ func ParseSettings(name string, src []byte) (profiles []*Profile, skipped []stri
 				fmt.Sprintf("%s: the editor installs it itself (type %q) and names no command", key, s.Type))
 			continue
 		case len(argv) == 0:
+			if err := noCommand(settings{name, text}, key); err != nil {
+				return nil, nil, err
+			}
 			skipped = append(skipped, fmt.Sprintf("%s: it has no command", key))
 			continue
 		}
@@ -83,6 +87,16 @@ func ParseSettings(name string, src []byte) (profiles []*Profile, skipped []stri
 		profiles = append(profiles, p)
 	}
 	return profiles, skipped, nil
+}
+
+// noCommand is the mistake that keeps an agent from having a command; nil if there is none.
+func noCommand(s settings, agent string) (err error) {
+	defer mistake.Catch(&err)
+	doc, err := wire.Parse(s.text)
+	if err == nil {
+		s.misspelt(doc.Get("agent_servers").Get(agent), "agent_servers."+agent)
+	}
+	return err
 }
 
 func (s server) argv() ([]string, error) {

@@ -172,8 +172,11 @@ func fromSettings(file, name string) (*agents.Profile, map[string]string, error)
 	case name == "":
 		return nil, nil, fmt.Errorf("%s: none of its agent_servers can be started%s", file, because(skipped))
 	}
-	return nil, nil, fmt.Errorf("%s: it has no agent %q%s; it has %s%s", file, name, meant(name, names),
-		strings.Join(names, ", "), because(skipped))
+	has := ""
+	if len(names) > 0 {
+		has = "; it has " + strings.Join(names, ", ")
+	}
+	return nil, nil, fmt.Errorf("%s: it has no agent %q%s%s%s", file, name, meant(name, names), has, because(skipped))
 }
 
 // serversOf reads from settings that are known to be well what a profile does

@@ -235,6 +235,7 @@ var _ = Describe("prompt as a client", func() {
 			Expect(got).To(Equal(ended{2, "", "acp-test: settings.json:" + message + "\n"}))
 		},
 			Entry("no object", `"x": 7`, `2:24: mcp_servers.x must be an object with a command or a url`),
+			Entry("no command", `"x": {"comand": "sh"}`, `2:35: mcp_servers.x: unknown key "comand" (did you mean "command"?)`),
 			Entry("args", `"x": {"command": "sh", "args": "y"}`, `2:50: mcp_servers.x.args must be a list of texts`),
 			Entry("an arg", `"x": {"command": "sh", "args": [7]}`, `2:51: mcp_servers.x.args must be a text, not 7`),
 			Entry("env", `"x": {"command": "sh", "env": {"A": true}}`, `2:55: mcp_servers.x.env.A must be a text, not true`),

@@ -472,6 +472,7 @@ replies:
 		},
 			Entry("broken", "{\n  \"agent_servers\": {\n    ]\n}", `settings\.json:3:5: `),
 			Entry("not an object", `[]`, `settings\.json:1:\d: `),
+			Entry("no command", `{"agent_servers": {"x": {"comand": "y"}}}`, `settings\.json:1:36: agent_servers\.x: unknown key "comand" \(did you mean "command"\?\)\n$`),
 			Entry("no agents", `{"theme": "x"}`, `settings\.json: it has no agent_servers\n$`),
 			Entry("agents no object", "{\n \"agent_servers\": [1]}", `settings\.json:2:\d+: agent_servers must be an object`),
 			Entry("an agent no object", "{\n \"agent_servers\": {\"a\":\n 7}}", `settings\.json:3:\d: .*must be an object`),
