@@ -84,7 +84,7 @@ another system is written. The exit status is that of the first run.`,
 			return h.init(c, args, o)
 		},
 	}
-	c.Flags().StringVar(&o.name, "name", "", "what to call the agent, `NAME` (default from its command)")
+	c.Flags().StringVar(&o.name, "name", "", "what to call the agent, `NAME` (default from the repository, or from its command)")
 	c.Flags().StringVar(&o.ci, "ci", "",
 		"the CI system: "+strings.Join(ciNames(), ", ")+" (default the one that the repository has, else github)")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "show what would be written, and write nothing")
@@ -110,9 +110,10 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 	}
 	if !again {
 		p := agents.AdHoc(command)
-		if o.name == "" {
-			o.name = p.Name
+		if o.name == "" && slices.Equal(command, repo.Command) && agentName.MatchString(repo.Name) {
+			o.name = repo.Name
 		}
+		o.name = cmp.Or(o.name, p.Name)
 		if !agentName.MatchString(o.name) {
 			return fmt.Errorf("--name %q: a name consists of small letters, digits, dots, dashes and underscores", o.name)
 		}

@@ -99,7 +99,7 @@ var _ = Describe("init", func() {
 		Expect(p.run("init", "--ci", "none").err).To(Equal("acp-test: init: acp-test.yaml is there already, and --ci none leaves nothing to write\n"))
 	})
 
-	DescribeTable("reads from the repository how the agent is started and built, and where", func(files map[string]string, command, ci string, contents ...string) {
+	DescribeTable("reads from the repository what the agent is called, how it is started and built, and where", func(files map[string]string, name, command, ci string, contents ...string) {
 		for name, text := range files {
 			p.write(name, text)
 		}
@@ -107,19 +107,20 @@ var _ = Describe("init", func() {
 		Expect([]any{got.code, got.err}).To(Equal([]any{0, ""}))
 		Expect(got.out).To(HavePrefix("the agent is started by: " + command + "\n"))
 		Expect(got.out).To(ContainSubstring("would write " + ci + ":\n"))
+		Expect(got.out).To(ContainSubstring("\n  name: " + name + "\n"))
 		for _, text := range contents {
 			Expect(got.out).To(ContainSubstring(text))
 		}
 	},
 		Entry("npm, a program", map[string]string{"package.json": `{"bin": {"b": "./dist/b.js", "a": "./dist/a.js"}, "scripts": {"build": "tsc"}}`, "package-lock.json": "{}", ".git/config": "[remote \"origin\"]\n\turl = git@gitlab.example:x/y.git\n"},
-			"node dist/a.js", ".gitlab-ci.yml", "image: node:22\n", "    - npm ci\n      - npm run build\n", `npm_config_cache: "$CI_PROJECT_DIR/.npm"`),
-		Entry("pnpm, a script", map[string]string{"package.json": `{"scripts": {"start": "x"}}`, "pnpm-lock.yaml": "", ".github/workflows/x.yml": ""},
-			"pnpm run --silent start", ".github/workflows/acp.yml", "uses: actions/setup-node@v4", "with: {path: .pnpm-store, key: \".pnpm-store-${{ hashFiles('pnpm-lock.yaml') }}\"}", "- run: corepack enable && pnpm install --frozen-lockfile"),
+			"a", "node dist/a.js", ".gitlab-ci.yml", "image: node:22\n", "    - npm ci\n      - npm run build\n", `npm_config_cache: "$CI_PROJECT_DIR/.npm"`),
+		Entry("pnpm, a script", map[string]string{"package.json": `{"name": "@me/my-agent", "scripts": {"start": "x"}}`, "pnpm-lock.yaml": "", ".github/workflows/x.yml": ""},
+			"my-agent", "pnpm run --silent start", ".github/workflows/acp.yml", "uses: actions/setup-node@v4", "with: {path: .pnpm-store, key: \".pnpm-store-${{ hashFiles('pnpm-lock.yaml') }}\"}", "- run: corepack enable && pnpm install --frozen-lockfile"),
 		Entry("uv", map[string]string{"pyproject.toml": "[project]\nname = 'my-agent'\n[project.scripts]\nagent = 'my_agent:main'\n", "uv.lock": "", "Jenkinsfile.old": "", ".woodpecker/x.yml": ""},
-			"uv run agent", ".woodpecker/acp.yml", "image: python:3.13\n", "- pip install uv\n", "- curl -fsSL https://github.com/acp-test/acp-test/releases/latest/download/acp-test-linux-amd64.tar.gz | tar -xz -C /usr/local/bin"),
-		Entry("a Python module", map[string]string{"pyproject.toml": "[project]\nname = 'my-agent'\n", ".forgejo/x": ""}, "python -m my_agent", ".forgejo/workflows/acp.yml", "setup-python@v5", "- run: pip install .\n"),
-		Entry("Rust", map[string]string{"Cargo.toml": "[package]\nname = 'pkg'\n[[bin]]\nname = 'agent'\n", "Cargo.lock": "", ".git/config": "url = https://dev.azure.com/x\n"}, "./target/release/agent", "azure-pipelines.yml", "container: rust:1\n", "inputs: {key: '\".cargo\" | Cargo.lock', path: $(Pipeline.Workspace)/.cargo}", "- script: cargo build --release\n"),
-		Entry("Go", map[string]string{"go.mod": "module x\n", "go.sum": "", "cmd/agent/main.go": "package main"}, "go run ./cmd/agent", ".github/workflows/acp.yml", "- run: go build ./...\n"),
+			"agent", "uv run agent", ".woodpecker/acp.yml", "image: python:3.13\n", "- pip install uv\n", "- curl -fsSL https://github.com/acp-test/acp-test/releases/latest/download/acp-test-linux-amd64.tar.gz | tar -xz -C /usr/local/bin"),
+		Entry("a Python module", map[string]string{"pyproject.toml": "[project]\nname = 'my-agent'\n", ".forgejo/x": ""}, "my-agent", "python -m my_agent", ".forgejo/workflows/acp.yml", "setup-python@v5", "- run: pip install .\n"),
+		Entry("Rust", map[string]string{"Cargo.toml": "[package]\nname = 'pkg'\n[[bin]]\nname = 'agent'\n", "Cargo.lock": "", ".git/config": "url = https://dev.azure.com/x\n"}, "agent", "./target/release/agent", "azure-pipelines.yml", "container: rust:1\n", "inputs: {key: '\".cargo\" | Cargo.lock', path: $(Pipeline.Workspace)/.cargo}", "- script: cargo build --release\n"),
+		Entry("Go", map[string]string{"go.mod": "module x\n", "go.sum": "", "cmd/agent/main.go": "package main"}, "agent", "go run ./cmd/agent", ".github/workflows/acp.yml", "- run: go build ./...\n"),
 	)
 
 	It("finds an agent that does not look at a cancel, and keeps the golden of what is right", func() {

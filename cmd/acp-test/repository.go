@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,6 +17,7 @@ import (
 // repository is what a folder says of the agent in it.
 type repository struct {
 	Language string   // node, python, rust or go; "" if nothing says it
+	Name     string   // what the agent is called; "" if nothing says it
 	Command  []string // how the agent is started; nil if nothing says it
 	Build    []string // what makes it, each a line of a shell
 	Downloads
@@ -74,6 +76,7 @@ func look(dir string) repository {
 // nodeOf reads package.json: the program that it installs, else its start script.
 func nodeOf(r *repository, dir string) {
 	var p struct {
+		Name    string
 		Bin     any
 		Main    string
 		Scripts map[string]string
@@ -82,7 +85,7 @@ func nodeOf(r *repository, dir string) {
 	if err != nil || json.Unmarshal(src, &p) != nil {
 		return
 	}
-	r.Language = "node"
+	r.Language, r.Name = "node", path.Base(p.Name) // without its scope
 	manager := "npm"
 	r.Build = []string{"npm install"}
 	for _, by := range []struct {
@@ -109,7 +112,7 @@ func nodeOf(r *repository, dir string) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(bin)) {
 			if file, ok := bin[name].(string); ok && program == "" {
-				program = file
+				program, r.Name = file, name
 			}
 		}
 	}
@@ -136,7 +139,7 @@ func pythonOf(r *repository, dir string) {
 	if _, err := toml.DecodeFile(filepath.Join(dir, "pyproject.toml"), &p); err != nil {
 		return
 	}
-	r.Language, r.Build = "python", []string{"pip install ."}
+	r.Language, r.Build, r.Name = "python", []string{"pip install ."}, p.Project.Name
 	r.Downloads = Downloads{"PIP_CACHE_DIR", ".pip", "pyproject.toml"}
 	uv := has(dir, "uv.lock")
 	if uv {
@@ -144,7 +147,7 @@ func pythonOf(r *repository, dir string) {
 		r.Downloads = Downloads{"UV_CACHE_DIR", ".uv", "uv.lock"}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Project.Scripts)) {
-		r.Command = []string{name}
+		r.Command, r.Name = []string{name}, name
 		break
 	}
 	if r.Command == nil && p.Project.Name != "" {
@@ -173,7 +176,7 @@ func rustOf(r *repository, dir string) {
 		name = p.Bin[0].Name
 	}
 	if name != "" {
-		r.Command = []string{"./target/release/" + name}
+		r.Command, r.Name = []string{"./target/release/" + name}, name
 	}
 }
 
@@ -189,9 +192,10 @@ func goOf(r *repository, dir string) {
 	programs, _ := filepath.Glob(filepath.Join(dir, "cmd", "*", "main.go"))
 	switch {
 	case has(dir, "main.go"):
-		r.Command = []string{"go", "run", "."}
+		r.Command, r.Name = []string{"go", "run", "."}, filepath.Base(dir)
 	case len(programs) == 1:
-		r.Command = []string{"go", "run", "./cmd/" + filepath.Base(filepath.Dir(programs[0]))}
+		r.Name = filepath.Base(filepath.Dir(programs[0]))
+		r.Command = []string{"go", "run", "./cmd/" + r.Name}
 	}
 }
 
