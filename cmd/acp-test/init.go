@@ -84,7 +84,8 @@ another system is written. The exit status is that of the first run.`,
 			return h.init(c, args, o)
 		},
 	}
-	c.Flags().StringVar(&o.name, "name", "", "what to call the agent, `NAME` (default from the repository, or from its command)")
+	c.Flags().StringVar(&o.name, "name", "",
+		"what to call the agent, `NAME` (default from the repository, or from its command)")
 	c.Flags().StringVar(&o.ci, "ci", "",
 		"the CI system: "+strings.Join(ciNames(), ", ")+" (default the one that the repository has, else github)")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "show what would be written, and write nothing")
