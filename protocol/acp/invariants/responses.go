@@ -245,6 +245,9 @@ func rcancelOwn() *rule {
 			}
 			w.Saw(code)
 			stopped, _ := ev.request.turn.stopper()
+			if t := ev.request.turn; t != nil && w.state.models.failed[t.session.id] > t.started {
+				return // it may have failed of that
+			}
 			if ev.err.Exists() && ev.code() != -32800 && stopped == nil {
 				w.find(code, ev, fmt.Sprint(ev.request.seq), []int{ev.request.seq, ev.request.back.seq},
 					"The %s that was taken back failed with code %d; -32800 is the code for that.", ev.Method, ev.code())
