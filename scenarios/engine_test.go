@@ -222,6 +222,13 @@ cat >/dev/null`
 		Expect(r.Verdict).To(Equal(scenarios.Fail), "after both, the cursor is where the farther side has come to")
 	})
 
+	It("lets the agent go on where it has to make room for what is sent", func() {
+		big := `'{"pad": "` + strings.Repeat("x", 300_000) + `"}'`
+		r := run(engine(), "golden off\nprompt 'Leave a file.'\nawait gate g\ntogether {\n  notify _acp-test/pad "+big+
+			"\n  cancel\n}\ncheck a\nawait turn any\n-- llm.yaml --\nturns:\n  - - - gate: g\n      - text: Gone on.\n")
+		Expect(r.Verdict).To(Equal(scenarios.Pass), "%+v", r)
+	})
+
 	It("does several things while the agent stands still", func() {
 		e := engine()
 		r := run(e, "golden off\nprompt 'Leave a file.'\nawait gate g\ntogether {\n  release g\n  cancel\n}\ncheck a\nawait turn any\n"+

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transport"
@@ -13,6 +15,10 @@ import (
 // meanwhile.
 var atOnce = []string{"cancel", "cancel-request", "release", "answer", "prompt", "request", "notify", "write",
 	"session", "permit"}
+
+// longestHold is how long the agent stands still at most: what is sent meanwhile may be
+// more than its pipe takes, and then only the agent can make room.
+const longestHold = time.Second
 
 func togetherCommand() *Command {
 	return &Command{
@@ -52,9 +58,14 @@ func compileTogether(l *Line) Step {
 			return b.play(ctx, steps)
 		}
 		b.run.change(func(s *state) { s.held = true })
+		on := sync.OnceValue(func() error {
+			b.run.change(func(s *state) { s.held = false })
+			return goOn()
+		})
+		late := time.AfterFunc(longestHold, func() { _ = on() })
+		defer late.Stop()
 		err = b.play(ctx, steps)
-		b.run.change(func(s *state) { s.held = false })
-		if on := goOn(); err == nil && on != nil {
+		if on := on(); err == nil && on != nil {
 			return l.Fault(on)
 		}
 		return err

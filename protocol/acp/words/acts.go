@@ -52,7 +52,7 @@ func actCommands() []*scenarios.Command {
 				if err != nil {
 					return err
 				}
-				return notify(b, l, s, "session/cancel", map[string]any{"sessionId": s.ID})
+				return notify(ctx, b, l, s, "session/cancel", map[string]any{"sessionId": s.ID})
 			}
 		},
 	}, {

@@ -13,12 +13,12 @@ import (
 
 func compileCancelRequest(l *scenarios.Line) scenarios.Step {
 	ref := l.Ref(0)
-	return func(_ context.Context, b *scenarios.Branch) error {
+	return func(ctx context.Context, b *scenarios.Branch) error {
 		e, err := b.Entry(l, ref)
 		if err != nil {
 			return err
 		}
-		return notify(b, l, b.Session(), "$/cancel_request", map[string]any{"requestId": json.RawMessage(e.ID)})
+		return notify(ctx, b, l, b.Session(), "$/cancel_request", map[string]any{"requestId": json.RawMessage(e.ID)})
 	}
 }
 

@@ -90,12 +90,12 @@ func compileCall(method, param string) func(*scenarios.Line) scenarios.Step {
 }
 
 // notify sends a notification and sets the cursor to it.
-func notify(b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string, params any) error {
+func notify(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string, params any) error {
 	editor, err := live(b, l)
 	if err != nil {
 		return err
 	}
-	e, err := editor.Notify(method, params)
+	e, err := editor.NotifyContext(ctx, method, params)
 	if err != nil && e.Seq == 0 {
 		return b.Unsent(l, err)
 	}

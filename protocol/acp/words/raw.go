@@ -82,7 +82,7 @@ func compileRaw(request bool) func(*scenarios.Line) scenarios.Step {
 			// purpose, so rules for clients do not judge it.
 			defer func(from int) { b.ExcuseSince(from, method) }(b.Transcript().Len())
 			if !request {
-				return notify(b, l, b.Session(), method, params)
+				return notify(ctx, b, l, b.Session(), method, params)
 			}
 			c, err := send(ctx, b, l, b.Session(), method, params)
 			if err != nil || method != "initialize" {
