@@ -90,7 +90,9 @@ func compileCall(method, param string) func(*scenarios.Line) scenarios.Step {
 }
 
 // notify sends a notification and sets the cursor to it.
-func notify(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string, params any) error {
+func notify(
+	ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string, params any,
+) error {
 	editor, err := live(b, l)
 	if err != nil {
 		return err
