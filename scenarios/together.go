@@ -25,10 +25,10 @@ func togetherCommand() *Command {
 		Name: "together", Group: "acts", Args: "", Blocks: 1,
 		Summary: "do several things while the agent stands still",
 		Detail: "The agent's process group is stopped, the lines of the block are carried out, and it\n" +
-			"goes on: it finds all of it at once. The block holds what waits for nothing: permit,\n" +
-			"cancel, cancel-request, release, answer, prompt, request, notify, write, and session\n" +
-			"with wait=no. An agent that cannot be stopped, on Windows or at a URL, finds them right\n" +
-			"behind each other.",
+			"goes on, after a second at the latest: it finds all of it at once. The block holds\n" +
+			"what waits for nothing: permit, cancel, cancel-request, release, answer, prompt,\n" +
+			"request, notify, write, and session with wait=no. An agent that cannot be stopped, on\n" +
+			"Windows or at a URL, finds them right behind each other.",
 		Compile: compileTogether,
 	}
 }
