@@ -67,6 +67,18 @@ turns:
 		Expect(r.await("model-done").Session).To(Equal("sess-7"))
 		Expect(r.chat(chatRequest(msg("user", "Hello again"))).body).To(ContainSubstring("one-1"), "prompt 2 was not begun")
 	})
+	It("tells prompts of one text apart by how often it was said, and sessions by who was prompted last", func() {
+		once := chatRequest(msg("user", "Hello"))
+		twice := chatRequest(msg("user", "Hello") + "," + msg("assistant", "x") + "," + msg("user", "Hello"))
+		r.Begin(fakellm.Prompt{Session: "a", Index: 1, Text: "Hello"})
+		r.Begin(fakellm.Prompt{Session: "a", Index: 2, Text: "Hello"})
+		Expect(r.chat(once).body).To(ContainSubstring("one-1"))
+		Expect(r.chat(twice).body).To(ContainSubstring("two-1"))
+		r.Begin(fakellm.Prompt{Session: "b", Index: 3, Text: "Hello"})
+		r.chat(once)
+		Expect(r.field("model-request", "prompt")).To(Equal("3"))
+		Expect(r.chat(twice).body).To(ContainSubstring("two-1"))
+	})
 	It("is a short text beyond the last step, and that is noted", func() {
 		Expect(r.chat(chatRequest(msg("user", "Hello again") + "," + msg("assistant", "x") + "," + msg("tool", "y"))).body).To(ContainSubstring("Done."))
 		Expect(r.field("model-request", "lane")).To(Equal("after"))

@@ -1,6 +1,7 @@
 package fakellm
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -264,22 +265,28 @@ func lastIn(prompts []Prompt, s string) *Prompt {
 // squeeze makes texts comparable that differ in white space only.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// nth tells prompts of equal text apart by how often the text was said.
+// nth tells prompts of equal text apart: in a session by how often the text was said,
+// and of several sessions it is the one that was prompted last.
 func nth(prompts []Prompt, p *Prompt, items []item) *Prompt {
-	var same []*Prompt
-	for i := range prompts {
-		if prompts[i].Text == p.Text {
-			same = append(same, &prompts[i])
-		}
-	}
-	if len(same) < 2 {
-		return p
-	}
 	said := 0
 	for _, it := range items {
 		if it.role == roleUser && strings.Contains(squeeze(it.text), squeeze(p.Text)) {
 			said++
 		}
 	}
-	return same[min(said, len(same))-1]
+	nth := map[string]int{} // so many of the text, by session
+	var best *Prompt
+	exact := false
+	for i := range prompts {
+		q := &prompts[i]
+		if q.Text != p.Text {
+			continue
+		}
+		session := cmp.Or(q.Session, q.Name)
+		nth[session]++
+		if n := nth[session]; n == said || n < said && !exact {
+			best, exact = q, n == said
+		}
+	}
+	return best
 }

@@ -116,7 +116,9 @@ func Reference() string {
 	b.WriteString("# Model script\n\nWhat the fake model says: the `llm.yaml` of a scenario, or the file that " +
 		"`acp-test fakellm` serves. One script serves all wire formats. " +
 		"Which reply a request gets is decided by its content: by the prompt it is about, and by how many replies of the " +
-		"model it already holds. The same request gets the same reply, so an agent may retry.\n\n```yaml\n" +
+		"model it already holds. Prompts of the same text are told apart by how often the request holds it, and those of " +
+		"several sessions by which was prompted last. The same request gets the same reply, so an agent may retry.\n\n" +
+		"```yaml\n" +
 		referenceExample + "```\n")
 	for _, s := range sections() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| key | takes | |\n|---|---|---|\n", s.title, s.says)

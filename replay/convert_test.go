@@ -40,6 +40,7 @@ const (
 	welcome     = `< {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}`
 	opened      = `> {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/home/me/w","mcpServers":[]}}`
 	session1    = `< {"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1"}}`
+	saidText    = `< {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"TEXT"}}}}`
 	end         = `< {"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`
 )
 
@@ -182,12 +183,35 @@ await turn end_turn
 		_, err := recordings.Convert(acp.V1(), talk(lines...), "x", nil)
 		Expect(err).To(MatchError(ContainSubstring(want)))
 	},
-		Entry("a session of another recording", "#3 opens a session that was not made in this recording", initialized, welcome,
-			`> {"jsonrpc":"2.0","id":1,"method":"session/load","params":{"sessionId":"old","cwd":"/w","mcpServers":[]}}`, `< {"jsonrpc":"2.0","id":1,"result":{}}`),
 		Entry("two agents at a time", "two agent processes run at the same time", initialized, "==", initialized, "==", initialized),
-		Entry("a prompt twice", "the prompts #5 and #7 have the same text", initialized, welcome, opened, session1, prompted(`"on"`), end, prompted(`"on"`), end),
-		Entry("a session elsewhere", "not below the first session's folder /home/me/w", initialized, welcome, opened, session1, strings.Replace(opened, "/me/w", "/me/v", 1), session1),
 	)
+
+	It("says a prompt again", func() {
+		c := converted(initialized, welcome, opened, session1, prompted(`"on"`), end, prompted(`"on"`), end)
+		Expect(string(c.Text)).To(ContainSubstring("prompt main 'on'\nawait turn end_turn\n\ncheck turn-2\nprompt main 'on'\nawait turn end_turn\n"))
+	})
+
+	DescribeTable("leaves out, and goes on", func(left, text string, lines ...string) {
+		c, err := recordings.Convert(acp.V1(), talk(lines...), "x", []byte("replies: []"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(c.Left).To(ConsistOf(ContainSubstring(left)))
+		Expect(string(c.Text)).To(And(ContainSubstring(text), ContainSubstring("golden off\n")))
+	},
+		Entry("the conversation of a session of another recording", "the conversation before the session that the editor's #3 opens",
+			"session new main\n\ncheck recorded\nprompt main 'on'\nawait turn end_turn\n", initialized, welcome,
+			`> {"jsonrpc":"2.0","id":1,"method":"session/load","params":{"sessionId":"s1","cwd":"/w","mcpServers":[]}}`,
+			strings.Replace(saidText, "TEXT", "old", 1), `< {"jsonrpc":"2.0","id":1,"result":{}}`, strings.Replace(saidText, "TEXT", "older", 1),
+			prompted(`"on"`), end),
+		Entry("a folder beside the first session's", "/home/me/v, outside of the first session's folder /home/me/w, where the editor's #5 opens a session",
+			"session new main\nsession new s2\n", initialized, welcome, opened, session1,
+			strings.Replace(opened, "/me/w", "/me/v", 1), strings.Replace(session1, "s1", "s2", 1)),
+	)
+
+	It("leaves out which of two sessions with the same text the model answered", func() {
+		c := converted(initialized, welcome, opened, session1, prompted(`"on"`), opened, strings.Replace(session1, "s1", "s2", 1),
+			strings.Replace(prompted(`"on"`), "s1", "s2", 1), end)
+		Expect(c.Left).To(ContainElement(ContainSubstring("which of the prompts #5 and #8 the model answered")))
+	})
 
 	It("finds directories that the model's answer has in pieces", func() {
 		made, err := recordings.Convert(acp.V1(), talk(initialized, welcome, opened, session1, prompted(`"hi"`), end), "x",

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -30,9 +31,9 @@ func (p *Protocol) Review(s *Scenario) []*Mistake {
 	r.gates(r.model())
 	for i, a := range s.prompts {
 		for _, b := range s.prompts[i+1:] {
-			if strings.Contains(a.text, b.text) || strings.Contains(b.text, a.text) {
-				r.add(b.line, "make the texts differ",
-					"this prompt's text holds that of line %d, or the other way: the model's turns are found by it", a.line)
+			if a.text == b.text && a.session != b.session && !s.endsTurn(a.line, b.line) {
+				r.add(b.line, "make the texts differ", "line %d prompts another session with the same text, and no "+
+					"line between them ends its turn: what asks the model is taken for the later one", a.line)
 			}
 		}
 	}
@@ -46,6 +47,16 @@ func (p *Protocol) Review(s *Scenario) []*Mistake {
 	}
 	return r.out
 }
+
+// endsTurn reports whether a step between two lines waits for the end of a turn, or ends
+// the agent.
+func (s *Scenario) endsTurn(after, before int) bool {
+	return slices.ContainsFunc(s.steps, func(st step) bool {
+		return st.line > after && st.line < before && turnEnds.MatchString(st.text)
+	})
+}
+
+var turnEnds = regexp.MustCompile(`^(await (turn|finished|error|interrupt)|kill|restart)\b`)
 
 // review collects what is doubtful in a scenario.
 type review struct {

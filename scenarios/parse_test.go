@@ -52,7 +52,6 @@ var _ = Describe("a mistake in a scenario", func() {
 		Entry("another quote", "prompt \"Hello there\"\n", `1:8: text is quoted with ', not with " (a text that begins with " is quoted, too: '"yes"')`),
 		Entry("missing file", "prompt 'x'\ncmp a.txt want/a.txt\n", `2:11: the archive holds no file "want/a.txt" (add it below as -- want/a.txt --)`),
 		Entry("unquoted text", "prompt Hello there you\n", `1:14: "there" is one word too many (quote the text: prompt 'Do this.')`),
-		Entry("two prompts alike", "prompt 'x'\nprompt 'x'\n", `2:8: two prompts have the same text; the model's turns are found by it (the first is on line 1)`),
 		Entry("unknown session", "cancel b\n", `1:8: no session b is open (open it with session new NAME)`),
 		Entry("unknown name", "await response R\n", `1:16: no line above is named R (name a request with "… as NAME" first)`),
 		Entry("negated act", "! prompt 'x'\n", `1:1: prompt cannot be negated (only looking back can be negated)`),
@@ -156,10 +155,17 @@ var _ = Describe("Review", func() {
 		Entry("unknown gate", "# t\ncheck a\nawait gate b\n-- llm.yaml --\nreplies:\n  - - gate: c\n", `the model has no gate "b"`),
 		Entry("gate nobody opens", "# t\ncheck a\nprompt 'x'\n-- llm.yaml --\nreplies:\n  - - gate: c\n", `nothing awaits or releases the gate "c"`),
 		Entry("a pause", "# t\ncheck a\npause 10ms\n", "the scenario pauses"),
-		Entry("prompts that hold one another", "# t\ncheck a\nprompt 'x'\nprompt 'xy'\n", "holds that of line"),
+		Entry("two sessions with the same text at the same time", "# t\ncheck a\nsession new a\nsession new b\nprompt a 'x'\nprompt b 'x'\n",
+			"line 5 prompts another session with the same text"),
 		Entry("a wanted file nobody compares", "# t\ncheck a\n-- want/a --\nx\n", "nothing compares want/a"),
 		Entry("a bad model script", "# t\ncheck a\nprompt 'x'\n-- llm.yaml --\nreplys: []\n", `suite/case.txtar:5:1: llm.yaml: unknown key "replys"`),
 	)
+
+	It("has nothing against prompts of the same text, one after the other", func() {
+		s, err := parse("# t\ncheck a\nsession new a\nsession new b\nprompt a 'x'\nawait turn\nprompt a 'x'\nawait turn\nprompt b 'x'\nawait turn\n")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(acp.V1().Review(s)).To(BeEmpty())
+	})
 
 	It("has nothing against the suites in the binary", func() {
 		list, err := acp.V1().Shipped()

@@ -335,12 +335,6 @@ func (l *Line) Ref(i int) string {
 // the script from 1.
 func (l *Line) DeclarePrompt(session string, text script.Word) (index int) {
 	s := l.p.scenario
-	for _, p := range s.prompts {
-		if p.text == text.Raw() {
-			l.Mistake(text.Column, fmt.Sprintf("the first is on line %d", p.line),
-				"two prompts have the same text; the model's turns are found by it")
-		}
-	}
 	s.prompts = append(s.prompts, promptDecl{session, text.Raw(), l.Number})
 	return len(s.prompts)
 }

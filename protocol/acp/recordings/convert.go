@@ -26,6 +26,8 @@ type Converted struct {
 	Text []byte
 	// Left are sentences about what of the recording is not in it.
 	Left []string
+	// NoGolden says that no run of it says what was recorded, or no two say the same.
+	NoGolden bool
 
 	work, home, temp string
 	renamed          [][2]string        // other texts that each run has its own of
@@ -58,9 +60,10 @@ func (c *Converted) Golden(text golden.Renderer, o golden.Options) string {
 func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, model []byte) (*Converted, error) {
 	c := &converter{p: p, second: p.Version == second{}.Version(), t: t, ids: map[string]string{},
 		names: map[string]string{}, refs: map[int]string{}, answers: map[int]transcript.Entry{},
-		seen: map[string]*seen{}, late: map[string][]pattern{}, awaits: map[string]bool{}, cursors: map[int]string{}}
+		seen: map[string]*seen{}, late: map[string][]pattern{}, awaits: map[string]bool{}, cursors: map[int]string{}, prompts: map[string]transcript.Entry{}, strange: map[string]bool{}}
 	c.out.work, c.out.home = replay.Directories(V1(), t)
 	c.places, c.noted = replay.PlacesOf(t)
+	c.out.NoGolden = c.places.Chance
 	if c.out.temp = c.places.Temp; c.out.temp != "" {
 		c.out.renamed = append(c.out.renamed, [2]string{path.Dir(c.out.temp), "$$RUN"})
 	}
@@ -78,7 +81,7 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 	for _, left := range c.out.Left {
 		head = append(head, script.NewComment("Left out: "+left))
 	}
-	if c.places.Chance {
+	if c.out.NoGolden {
 		head = append(head, script.New("golden off"))
 	}
 	if c.turns == 0 { // what it asks of the agent is a check all the same
@@ -108,17 +111,18 @@ type converter struct {
 	out    Converted
 	lines  []*script.Line
 
-	names   map[string]string        // of sessions, in the scenario
-	ids     map[string]string        // variables for tool calls and terminals, by key and id
-	current string                   // the session that lines without a name mean
-	cursors map[int]string           // names of the requests whose answer has the cursor, by Seq
-	refs    map[int]string           // names of requests that later lines speak of, by Seq
-	answers map[int]transcript.Entry // the first answer to each request, by its Seq
-	ends    []ending                 // of the processes, in order
-	seen    map[string]*seen         // of the open turn, by session
-	late    map[string][]pattern     // what came since the end of a turn or a load, by session
-	prompts map[string]int           // Seq by text
-	needs   []string                 // capabilities of the agent
+	names   map[string]string           // of sessions, in the scenario
+	ids     map[string]string           // variables for tool calls and terminals, by key and id
+	current string                      // the session that lines without a name mean
+	cursors map[int]string              // names of the requests whose answer has the cursor, by Seq
+	refs    map[int]string              // names of requests that later lines speak of, by Seq
+	answers map[int]transcript.Entry    // the first answer to each request, by its Seq
+	ends    []ending                    // of the processes, in order
+	seen    map[string]*seen            // of the open turn, by session
+	late    map[string][]pattern        // what came since the end of a turn or a load, by session
+	prompts map[string]transcript.Entry // the last of each text
+	strange map[string]bool             // sessions of other recordings, until they are prompted
+	needs   []string                    // capabilities of the agent
 	tags    []string
 	servers []string // MCP servers of a test, as set-up lines name them
 	permit  string   // as it is spelled: the standing answer to permissions

@@ -162,7 +162,11 @@ func (c *converter) said(e transcript.Entry) ([]byte, error) {
 		c.leave("the editor's #%d, a $/cancel_request for no request of its own", e.Seq)
 		return nil, nil
 	case c.stranger(e):
-		return nil, fmt.Errorf("#%d opens a session that was not made in this recording: record both in one process", e.Seq)
+		c.leave("the conversation before the session that the editor's #%d opens, which is not in this recording: a "+
+			"new session is in its place, and there is no golden", e.Seq)
+		c.out.NoGolden = true
+		c.strange[e.Session] = true
+		return c.open(e, "new")
 	case waits(e.Method) && !c.raw(e):
 		return c.call(e)
 	case e.Kind == transcript.Request:
@@ -262,7 +266,7 @@ func params(v wire.Value) string {
 func (c *converter) as(e transcript.Entry) string {
 	a := c.answers[e.Seq]
 	loaded := e.Method == "session/load" || e.Method == "session/resume"
-	if waits(e.Method) && a.JSON().Get("error").Exists() || loaded && c.followed(e) {
+	if waits(e.Method) && a.JSON().Get("error").Exists() || loaded && !c.strange[e.Session] && c.followed(e) {
 		c.refs[e.Seq] = fmt.Sprintf("R%d", e.Seq)
 	}
 	return c.refs[e.Seq]

@@ -72,10 +72,12 @@ func (c *converter) open(e transcript.Entry, verb string) ([]byte, error) {
 	if cwd := p.Get("cwd").Str(); cwd != c.out.work {
 		rel, below := strings.CutPrefix(cwd, strings.TrimSuffix(c.out.work, "/")+"/")
 		if !below || rel != path.Clean(rel) || strings.HasPrefix(rel, "../") {
-			return nil, fmt.Errorf("#%d opens a session in %s, which is not below the first session's folder %s: a "+
-				"scenario has one workspace", e.Seq, cwd, c.out.work)
+			c.leave("%s, outside of the first session's folder %s, where the editor's #%d opens a session: it has the "+
+				"same one", cwd, c.out.work, e.Seq)
+			c.out.NoGolden = true
+		} else {
+			options = append(options, script.Option("cwd", c.word(rel)))
 		}
-		options = append(options, script.Option("cwd", c.word(rel)))
 	}
 	for d := range p.Get("additionalDirectories").Items() {
 		options = append(options, script.Option("add", c.word(d.Str())))
@@ -83,7 +85,7 @@ func (c *converter) open(e transcript.Entry, verb string) ([]byte, error) {
 	options = c.meta(e, options)
 	answer := c.answers[e.Seq]
 	session := e.Session
-	if verb == "new" {
+	if session == "" {
 		session = answer.JSON().Path("result.sessionId").Str()
 	}
 	name := ""
@@ -160,14 +162,8 @@ func (c *converter) rename(from, to string) {
 // asked for until the next one.
 func (c *converter) prompt(e transcript.Entry) ([]byte, error) {
 	text, _ := V1().Prompt(e)
-	if c.prompts == nil {
-		c.prompts = map[string]int{}
-	}
-	if first := c.prompts[text]; first > 0 {
-		return nil, fmt.Errorf("the prompts #%d and #%d have the same text, by which a scenario tells the turns of "+
-			"the model: change one of them in the recording", first, e.Seq)
-	}
-	c.prompts[text] = e.Seq
+	c.alike(e, text)
+	delete(c.strange, e.Session)
 	c.awaitSeen(e.Session)
 	c.permissions(e.Seq)
 	var options []script.Word
@@ -180,6 +176,16 @@ func (c *converter) prompt(e transcript.Entry) ([]byte, error) {
 	c.current = e.Session
 	c.seen[e.Session] = &seen{counts: map[string]int{}}
 	return e.Raw, nil
+}
+
+// alike leaves out which of two sessions the model answers that were prompted with the
+// same text at the same time: a scenario tells the model's turns by the text.
+func (c *converter) alike(e transcript.Entry, text string) {
+	if p, ok := c.prompts[text]; ok && p.Session != e.Session && c.seen[p.Session] != nil {
+		c.leave("which of the prompts #%d and #%d the model answered: two sessions have the same text at the "+
+			"same time", p.Seq, e.Seq)
+	}
+	c.prompts[text] = e
 }
 
 // sameJSON reports whether two JSON texts mean the same.
