@@ -60,7 +60,8 @@ func (c *Converted) Golden(text golden.Renderer, o golden.Options) string {
 func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, model []byte) (*Converted, error) {
 	c := &converter{p: p, second: p.Version == second{}.Version(), t: t, ids: map[string]string{},
 		names: map[string]string{}, refs: map[int]string{}, answers: map[int]transcript.Entry{},
-		seen: map[string]*seen{}, late: map[string][]pattern{}, awaits: map[string]bool{}, cursors: map[int]string{}, prompts: map[string]transcript.Entry{}, strange: map[string]bool{}}
+		seen: map[string]*seen{}, late: map[string][]pattern{}, awaits: map[string]bool{}, cursors: map[int]string{},
+		prompts: map[string]transcript.Entry{}, strange: map[string]bool{}}
 	c.out.work, c.out.home = replay.Directories(V1(), t)
 	c.places, c.noted = replay.PlacesOf(t)
 	c.out.NoGolden = c.places.Chance
