@@ -162,6 +162,9 @@ func (p *profileFile) check(root *yamlfile.Node) {
 		at("caches").Fail("", "caches is host (the default) or none, not %q", p.Caches)
 	case p.Model.Wire != "" && !slices.Contains(fakellm.Wires(), p.Model.Wire):
 		at("model").Field("wire").Fail(mistake.Suggest(p.Model.Wire, fakellm.Wires()), "unknown wire format %q", p.Model.Wire)
+	case p.Policy.ConcurrentPrompts != "" && !slices.Contains(Busy, p.Policy.ConcurrentPrompts):
+		at("policy").Field("concurrent-prompts").Fail(mistake.Suggest(p.Policy.ConcurrentPrompts, Busy),
+			"concurrent-prompts is one of %s, not %q", strings.Join(Busy, ", "), p.Policy.ConcurrentPrompts)
 	}
 	p.NoCaches = p.Caches == "none"
 	for _, w := range p.Command {

@@ -137,7 +137,7 @@ policy: {concurrent-prompts: reject}
 		Expect(p.Normalize.Without).To(Equal([]string{"trace"}))
 		Expect(p.Normalize.MergeCalls).To(BeTrue())
 		Expect(p.Timeouts).To(Equal(agents.Timeouts{Start: 20 * time.Second, Step: 90 * time.Second, Scenario: 5 * time.Minute}))
-		Expect(p.Policy).To(Equal(map[string]string{"concurrent-prompts": "reject"}))
+		Expect(p.Policy).To(Equal(agents.Policy{ConcurrentPrompts: "reject"}))
 	})
 
 	It("keeps the places of its lanes", func() {
@@ -150,11 +150,11 @@ policy: {concurrent-prompts: reject}
 	})
 
 	It("may say something once and point to it with aliases and merge keys, in either style", func() {
-		p, err := agents.Load(write("name: &n mine\ncommand: [*n, &u $LLM]\nenv: &e {URL: *u, A: b}\npolicy:\n  A: c\n  <<: *e\n" +
+		p, err := agents.Load(write("name: &n mine\ncommand: [*n, &u $LLM]\nenv: {URL: *u, A: b}\n" +
 			"tools: {run_shell: &t {name: Bash, args: {cmd: $command}}, search: {<<: *t, args: {}}}\nlanes:\n  x: {when: {user: *n}}\n"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(p.Command).To(Equal([]string{"mine", "$LLM"}))
-		Expect(p.Policy).To(Equal(map[string]string{"A": "c", "URL": "$LLM"}))
+		Expect(p.Env).To(Equal(map[string]string{"A": "b", "URL": "$LLM"}))
 		Expect(p.Tools["search"]).To(Equal(agents.Tool{Name: "Bash", Args: map[string]any{}}))
 		Expect(p.Lanes.Field("x").Field("when").Field("user").Text).To(Equal("mine"))
 	})
@@ -186,6 +186,7 @@ policy: {concurrent-prompts: reject}
 		Entry("nothing", "# empty\n", "F:1:1: the profile is empty (it needs at least name and command)"),
 		Entry("a misspelt key", "name: a\ncomand: [b]\n", `F:2:1: unknown key "comand" in a profile (did you mean "command"?)`),
 		Entry("a key of a key", "name: a\ncommand: b\nmodel:\n  wires: gemini\n", `F:4:3: unknown key "wires" in model (did you mean "wire"?)`),
+		Entry("a promise", "name: a\ncommand: b\npolicy: {concurrent-prompts: wait}\n", `F:3:30: concurrent-prompts is one of reject, queue, replace, not "wait"`),
 		Entry("a wire format", "name: a\ncommand: b\nmodel: {wire: openai}\n", `F:3:15: unknown wire format "openai" (did you mean "openai-chat"?)`),
 		Entry("a list for a text", "name: [a]\ncommand: b\n", `F:1:7: name must be a text, not a list`),
 		Entry("a text for a mapping", "name: a\ncommand: b\nenv: A=b\n", `F:3:6: env must be a mapping, not "A=b"`),

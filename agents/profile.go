@@ -52,10 +52,10 @@ type Profile struct {
 	Tools map[string]Tool `yaml:"tools"`
 	// Lanes are the agent's requests that are not the conversation, in the form
 	// that a model script has under `lanes`; nil: none.
-	Lanes         *yamlfile.Node    `yaml:"lanes"`
-	Normalize     Normalize         `yaml:"normalize"`
-	Timeouts      Timeouts          `yaml:"timeouts"`
-	Policy        map[string]string `yaml:"policy"` // what the agent promises where the protocol leaves a choice
+	Lanes         *yamlfile.Node `yaml:"lanes"`
+	Normalize     Normalize      `yaml:"normalize"`
+	Timeouts      Timeouts       `yaml:"timeouts"`
+	Policy        Policy         `yaml:"policy"`
 	KnownFailures []KnownFailure
 	// Source is the file the profile was read from, "shipped", "command line"
 	// or the settings file that names the agent.
@@ -69,6 +69,17 @@ type Profile struct {
 	setupBase string    // the same for Setup, if it came from another profile
 	prepared  *prepared // nil: no set-up step was run
 }
+
+// Policy is what the agent promises where the protocol leaves a choice.
+type Policy struct {
+	// ConcurrentPrompts is what a prompt in a session that is busy meets: one of Busy, or
+	// "", which promises nothing.
+	ConcurrentPrompts string `yaml:"concurrent-prompts"`
+}
+
+// Busy are the ways to deal with a prompt in a session that is busy: it is refused, it
+// waits, or it ends the turn that runs.
+var Busy = []string{"reject", "queue", "replace"}
 
 // Install says what to tell a user who lacks the agent, and what ci/agents
 // installs.

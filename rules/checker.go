@@ -20,6 +20,9 @@ type Config struct {
 	Severity string
 	// Off maps the ids of rules that do not apply here to the reason.
 	Off map[string]string
+	// Busy is what the agent promises of a prompt in a session that is busy: reject, queue or
+	// replace; "" promises nothing.
+	Busy string
 	// Roots are directories, beside each session's own, in which paths are
 	// expected; Start is the directory the agent was started in. Without Start
 	// no path is judged by where it points.

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -81,7 +82,7 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 		return nil, err
 	}
 	r.checker = e.Protocol.Rules.NewChecker(rules.Config{Version: 1, Severity: e.Severity, Off: s.decl.rulesOff,
-		Start: r.box.Work, Roots: []string{r.box.Root}, Patience: e.StepTimeout})
+		Busy: cmp.Or(s.decl.busy, e.Profile.Policy.ConcurrentPrompts), Start: r.box.Work, Roots: []string{r.box.Root}, Patience: e.StepTimeout})
 	r.t.Observe(r.checker.Observe)
 	r.t.Observe(r.measure)
 	observe, told := e.Protocol.Stories()

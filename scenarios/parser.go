@@ -339,6 +339,9 @@ func (l *Line) DeclarePrompt(session string, text script.Word) (index int) {
 	return len(s.prompts)
 }
 
+// DeclareBusy says what the agent promises of a prompt in a session that is busy.
+func (l *Line) DeclareBusy(promise string) { l.p.scenario.decl.busy = promise }
+
 // Source is the text of a word, which may be @FILE for a file of the archive.
 func (l *Line) Source(w script.Word) script.Word {
 	s, ok := w.Literal()

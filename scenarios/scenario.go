@@ -60,6 +60,7 @@ type declarations struct {
 	further  string // why no further turn follows; "": one does
 	timeout  time.Duration
 	rulesOff map[string]string
+	busy     string // what a prompt in a busy session meets, in place of what the profile says
 }
 
 type checkDecl struct {

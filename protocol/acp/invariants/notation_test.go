@@ -77,6 +77,8 @@ func (p *play) line(line string) error {
 		p.send(false, []byte(rest), 1<<30)
 	case "agent":
 		p.config.Start = strings.TrimPrefix(rest, "started in ")
+	case "promises":
+		p.config.Busy = strings.TrimPrefix(rest, "concurrent-prompts=")
 	case "start":
 		p.send(true, fmt.Appendf(nil,
 			`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":1,"clientCapabilities":%s,`+

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/wire"
@@ -83,11 +84,15 @@ func setupCommands() []*scenarios.Command {
 		Detail:  "The default counts from 1. list takes JSON values. Must stand before the agent starts.",
 		Compile: compileIDs,
 	}, {
-		Name: "policy", Group: "setup", Args: "NAME=VALUE…",
-		Summary: "say what the agent promises where the protocol leaves a choice",
-		Detail:  "concurrent-prompts=reject|queue|replace.",
+		Name: "policy", Group: "setup", Args: "concurrent-prompts=reject|queue|replace",
+		Summary: "say what the agent promises of a prompt in a session that is busy",
+		Detail:  "The rule BUSY-PROMISED holds it to that, and to the policy of its profile.",
 		Compile: func(l *scenarios.Line) scenarios.Step {
-			l.Options("concurrent-prompts")
+			busy, ok := l.Options("concurrent-prompts")["concurrent-prompts"]
+			if !ok || !slices.Contains(agents.Busy, busy.Raw()) {
+				return l.Usage(l.Name.Column, "concurrent-prompts is one of %s", strings.Join(agents.Busy, ", "))
+			}
+			l.DeclareBusy(busy.Raw())
 			l.AtMost(0)
 			return nil
 		},
