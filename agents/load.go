@@ -164,7 +164,7 @@ func (p *profileFile) check(root *yamlfile.Node) {
 		at("model").Field("wire").Fail(mistake.Suggest(p.Model.Wire, fakellm.Wires()), "unknown wire format %q", p.Model.Wire)
 	case p.Policy.ConcurrentPrompts != "" && !slices.Contains(Busy, p.Policy.ConcurrentPrompts):
 		at("policy").Field("concurrent-prompts").Fail(mistake.Suggest(p.Policy.ConcurrentPrompts, Busy),
-			"concurrent-prompts is one of %s, not %q", strings.Join(Busy, ", "), p.Policy.ConcurrentPrompts)
+			"no agent promises %q", p.Policy.ConcurrentPrompts)
 	}
 	p.NoCaches = p.Caches == "none"
 	for _, w := range p.Command {

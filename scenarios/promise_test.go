@@ -4,7 +4,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios"
 )
 
 var _ = Describe("what an agent promises of a second prompt", func() {
@@ -28,7 +28,7 @@ turns:
 		e := engine()
 		e.Profile.Policy.ConcurrentPrompts = profile
 		for _, f := range run(e, line+busy).Findings {
-			if f.Class == rules.Lint {
+			if f.Class == scenarios.Lint {
 				points = append(points, f.Rule+" "+f.Point)
 			}
 		}
