@@ -186,7 +186,7 @@ policy: {concurrent-prompts: reject}
 		Entry("nothing", "# empty\n", "F:1:1: the profile is empty (it needs at least name and command)"),
 		Entry("a misspelt key", "name: a\ncomand: [b]\n", `F:2:1: unknown key "comand" in a profile (did you mean "command"?)`),
 		Entry("a key of a key", "name: a\ncommand: b\nmodel:\n  wires: gemini\n", `F:4:3: unknown key "wires" in model (did you mean "wire"?)`),
-		Entry("a promise", "name: a\ncommand: b\npolicy: {concurrent-prompts: wait}\n", `F:3:30: no agent promises "wait" (known: reject, queue, replace)`),
+		Entry("a promise", "name: a\ncommand: b\npolicy: {concurrent-prompts: wait}\n", `F:3:30: no agent promises "wait" (known: queue, reject, replace)`),
 		Entry("a wire format", "name: a\ncommand: b\nmodel: {wire: openai}\n", `F:3:15: unknown wire format "openai" (did you mean "openai-chat"?)`),
 		Entry("a list for a text", "name: [a]\ncommand: b\n", `F:1:7: name must be a text, not a list`),
 		Entry("a text for a mapping", "name: a\ncommand: b\nenv: A=b\n", `F:3:6: env must be a mapping, not "A=b"`),
