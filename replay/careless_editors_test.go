@@ -27,6 +27,8 @@ var carelessEditors = []careless{
 		reddens: []string{"m21-load-refused#new-session", "C-INIT-FIRST"}, hear: takeRefusals},
 	{name: "gives-up-when-refused", scenario: "m21-load-refused",
 		reddens: []string{"m21-load-refused#prompt-goes-on"}, hear: failOpening("session/new")},
+	{name: "load-refused-and-resume-too", scenario: "m26-load-refused-resume",
+		reddens: []string{"m26-load-refused-resume#prompt-goes-on"}, hear: refuseBeforeTurns},
 	{name: "replay-dropped", scenario: "m04-load", reddens: []string{"m04-load#history"}, hear: dropReplay},
 	{name: "replay-stored-again", scenario: "m04-load", reddens: []string{"m04-load#once"}, hear: replayTwice},
 	{name: "replay-told-as-live", scenario: "m04-load", reddens: []string{"m04-load#once"}, hear: replayAgainInTurn},
@@ -183,6 +185,14 @@ func failOpening(method string) func(e *editing, m object) []object {
 		}
 		return []object{m}
 	}
+}
+
+// refuseBeforeTurns makes a refusal of each answer but that to initialize, until a turn.
+func refuseBeforeTurns(e *editing, m object) []object {
+	if m["result"] != nil && dig(m, "result", "protocolVersion") == nil && dig(m, "result", "stopReason") == nil {
+		return []object{{"jsonrpc": "2.0", "id": m["id"], "error": object{"code": -32603, "message": "no such session"}}}
+	}
+	return []object{m}
 }
 
 // takeRefusals makes a success of the answers that refuse a session.

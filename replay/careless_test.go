@@ -182,7 +182,7 @@ func (e *editing) drive(ctx context.Context, editor *mockclient.Editor, view *tr
 	switch e.fault.scenario {
 	case "m04-load":
 		session, err = editor.LoadSession(ctx, "session-1", mockclient.SessionOptions{Cwd: work})
-	case "m21-load-refused":
+	case "m21-load-refused", "m26-load-refused-resume":
 		session, err = editor.EnsureSession(ctx, "session-0", mockclient.SessionOptions{Cwd: work})
 	default:
 		session, err = editor.NewSession(ctx, mockclient.SessionOptions{Cwd: work})
