@@ -221,6 +221,11 @@ func (run *Run) disproves(k agents.KnownFailure) bool {
 // advice is what to do next.
 func (run *Run) advice() []string {
 	var out []string
+	if i := slices.IndexFunc(run.Results, func(r Result) bool { return r.Offers != "" }); i >= 0 {
+		r := run.Results[i]
+		out = append(out, fmt.Sprintf("the agent answers %s too, as %s shows; judge it there with --protocol %s", r.Offers,
+			r.ID, r.Offers))
+	}
 	if run.NoModel != "" {
 		out = append(out, run.NoModel)
 	}

@@ -24,6 +24,7 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 	}
 	res.Frames = r.frames()
 	res.NotStarted = r.state.unstarted != nil
+	res.Offers = r.engine.Protocol.Offers(r.t)
 	res.Notes = append(res.Notes, r.state.notes...)
 	res.Notes = append(res.Notes, r.remarks()...)
 	if r.engine.Profile.Tools == nil {

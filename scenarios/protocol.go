@@ -93,6 +93,9 @@ type Protocol struct {
 	// ToolNews returns what an entry of the log tells of the tool calls of its
 	// session, and for ToolFailed the agent's own words.
 	ToolNews func(t *transcript.Transcript, e transcript.Entry) (news ToolNews, text string)
+	// Offers returns the name of another protocol in which the agent could be judged, as
+	// it said in this run; "" if it said of none. Nil: there is no other.
+	Offers func(t *transcript.Transcript) string
 	// ExitRequirements are what an agent breaks that does not end with its
 	// input.
 	ExitRequirements []string
@@ -132,6 +135,9 @@ func (p *Protocol) complete() *Protocol {
 	}
 	if c.Barred == nil {
 		c.Barred = func(*transcript.Transcript) string { return "" }
+	}
+	if c.Offers == nil {
+		c.Offers = func(*transcript.Transcript) string { return "" }
 	}
 	if c.Stories == nil {
 		c.Stories = func() (func(transcript.Entry), func(transcript.Entry, string) (string, bool)) {

@@ -199,6 +199,8 @@ type Result struct {
 	// AgentName, AgentVersion are what this process said of itself.
 	AgentName    string `json:"agent_name,omitempty"`
 	AgentVersion string `json:"agent_version,omitempty"`
+	// Offers is another protocol that this process said it speaks, as --protocol has it.
+	Offers string `json:"offers,omitempty"`
 	// Wire and Tools are what an ad-hoc agent showed of itself: the wire format
 	// of its model requests and its tools by neutral name.
 	Wire  string            `json:"wire,omitempty"`

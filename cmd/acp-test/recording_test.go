@@ -405,6 +405,18 @@ var _ = Describe("a recorded session of version 2", func() {
 	})
 })
 
+var _ = Describe("a run in version 1", func() {
+	const line = "the agent answers acp-v2 too, as initialize/version-unknown shows; judge it there with --protocol acp-v2\n"
+	It("says that the agent speaks version 2 too, where it showed it", func() {
+		p := newPlace()
+		Expect(p.run("run", "--suite", "initialize", "-q").out).To(ContainSubstring(line))
+		Expect(p.run("run", "--run", "^initialize/basic$", "-q").out).NotTo(ContainSubstring("acp-v2"))
+		Expect(p.run("run", "--suite", "initialize", "-q", "--", "acp-test", "refagent", "--second", "--liberty", "first-only").
+			out).NotTo(ContainSubstring("acp-v2"))
+		Expect(p.run("run", "--protocol", "acp-v2", "--suite", "negotiation", "-q").out).NotTo(ContainSubstring("too, as"))
+	})
+})
+
 var _ = Describe("upgrade", func() {
 	const some = "^(tool-calls/read|turns/two)$"
 	It("finds nothing missing and nothing different in an agent that is right in both versions", func() {

@@ -2,6 +2,7 @@
 package acp
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
@@ -10,6 +11,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/invariants/second"
 	"github.com/acp-test/acp-test/protocol/acp/words"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
 )
 
 // V1 returns ACP version 1.
@@ -18,7 +20,8 @@ func V1() *scenarios.Protocol { return v1() }
 var v1 = sync.OnceValue(func() *scenarios.Protocol {
 	p := &scenarios.Protocol{Name: scenarios.FirstProtocol, Version: "1", Classifier: acpframe.Classifier{},
 		Rules:     invariants.V1(),
-		Canonical: canonical.V1()}
+		Canonical: canonical.V1(),
+		Offers:    offers}
 	words.Add(p)
 	return p
 })
@@ -36,3 +39,23 @@ var v2 = sync.OnceValue(func() *scenarios.Protocol {
 
 // Second is what users call version 2.
 const Second = "acp-v2"
+
+// offers returns version 2 if the agent answered with it to an editor that asked for it or
+// a later one. An agent that answers so to one that asked for less offers nothing: it is wrong.
+func offers(t *transcript.Transcript) string {
+	asked := map[int]int64{} // by the Seq of the request
+	for e := range t.All() {
+		switch {
+		case strings.HasPrefix(e.Method, "session/"):
+			return "" // what was negotiated stands
+		case e.Method != "initialize":
+		case e.Source == transcript.Editor && e.Kind == transcript.Request:
+			asked[e.Seq], _ = e.JSON().Path("params.protocolVersion").Int()
+		case e.Source == transcript.Agent && e.Kind == transcript.Response && asked[e.Ref] >= 2:
+			if n, ok := e.JSON().Path("result.protocolVersion").Int(); ok && n == 2 {
+				return Second
+			}
+		}
+	}
+	return ""
+}
