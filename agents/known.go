@@ -30,8 +30,11 @@ type KnownFailure struct {
 	// Requirements are those that the agent breaks, where a flaky rule stands for
 	// more; empty means all of the rule's. Of others each finding names its own.
 	Requirements []string `yaml:"requirements"`
-	File         string
-	Line         int
+	// Protocols are those in which the entry counts, as --protocol has them; empty means
+	// the one that the profile is for.
+	Protocols []string `yaml:"protocols"`
+	File      string
+	Line      int
 }
 
 // Covers reports whether the entry expects what has these names to fail in this
@@ -120,6 +123,9 @@ func FormatKnownFailures(list []KnownFailure) []byte {
 		}
 		if k.Flaky {
 			b.WriteString("  flaky: true\n")
+		}
+		if len(k.Protocols) > 0 {
+			b.WriteString("  protocols: [" + strings.Join(k.Protocols, ", ") + "]\n")
 		}
 		if len(k.Requirements) > 0 {
 			b.WriteString("  requirements: [" + strings.Join(k.Requirements, ", ") + "]\n")

@@ -16,6 +16,7 @@ var _ = Describe("a list of known failures", func() {
 			{Scenario: "cancel/idle", ID: "ends", Reason: "{not: a map}"},
 			{Scenario: "**", ID: "TURN-END late", Cause: true, Reason: "once for all"},
 			{Scenario: "sweep/**", ID: "CANCEL-001", Cause: true, Reason: "there only"},
+			{Scenario: "queue/**", ID: "in-order", Reason: "r", Protocols: []string{"acp-v1", "acp-v2"}},
 		}
 		read, err := agents.ParseKnownFailures("", agents.FormatKnownFailures(list))
 		Expect(err).NotTo(HaveOccurred())

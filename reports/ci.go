@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -251,11 +252,19 @@ func fenced(language, text, indent string) string {
 	return b.String()
 }
 
-// writeBadge writes a badge: the agent's name and what came out.
+// badgeOf is what a badge calls the version of a protocol that a run was judged by.
+func badgeOf(version string) string {
+	if _, err := strconv.Atoi(version); err == nil {
+		return "ACP v" + version
+	}
+	return strings.ToUpper(version)
+}
+
+// writeBadge writes a badge: the protocol with its version, and what came out.
 func writeBadge(run scenarios.Run, w io.Writer) error {
-	left, right := "ACP", fmt.Sprintf("%d/%d pass", run.Counts.Pass+run.Counts.Known, run.Counts.Total-run.Counts.Skip)
+	left, right := badgeOf(run.Protocol), fmt.Sprintf("%d/%d pass", run.Counts.Pass+run.Counts.Known, run.Counts.Total-run.Counts.Skip)
 	if c := run.Conformance; c != nil {
-		left, right = "ACP v"+run.Protocol, strings.ToLower(c.Verdict)
+		right = strings.ToLower(c.Verdict)
 	}
 	color := cmp.Or(map[scenarios.Verdict]string{scenarios.Pass: "#2e7d32", scenarios.Fail: "#c62828",
 		scenarios.Error: "#6a1b9a", scenarios.Inconclusive: "#b26a00"}[run.Verdict], "#616161")

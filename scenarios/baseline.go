@@ -15,10 +15,11 @@ import (
 // so.
 func (e *Engine) unclaimed(all []*Scenario) (out, removed []string) {
 	if e.Golden != nil && e.Complete && len(all) > 0 {
-		for _, id := range e.Golden.List(e.Profile.Name) {
+		goldens := e.goldens()
+		for _, id := range e.Golden.List(goldens) {
 			if !slices.ContainsFunc(all, func(s *Scenario) bool { return s.ID == id }) {
-				name := e.Profile.Name + "/" + id
-				if e.Update && e.Golden.Remove(e.Profile.Name, id) == nil {
+				name := goldens + "/" + id
+				if e.Update && e.Golden.Remove(goldens, id) == nil {
 					removed = append(removed, fmt.Sprintf("golden %s removed: no scenario has it any more", name))
 					continue
 				}
@@ -69,18 +70,24 @@ func (e *Engine) Rebase(run *Run) []agents.KnownFailure {
 	now := time.Now()
 	var list []agents.KnownFailure
 	for _, k := range e.Known {
-		stale := staleEntries(run, e.expectations([]agents.KnownFailure{k}), now)
+		here := e.Protocol.KnownOf(e.Profile, []agents.KnownFailure{k})
+		stale := staleEntries(run, e.expectations(here), now)
 		run.Stale = slices.DeleteFunc(run.Stale, func(s string) bool { return slices.Contains(stale, s) })
 		if len(stale) == 0 {
 			list = append(list, k)
 		}
 	}
-	list = append(list, run.unlisted(append(slices.Clone(list), e.Profile.KnownFailures...))...)
+	with := *e
+	with.Known = list
+	for _, k := range run.unlisted(with.knownFailures()) {
+		k.Protocols = e.ListedIn()
+		list = append(list, k)
+	}
+	with.Known = list
+	known := with.knownFailures()
 	for i := range run.Results {
 		r := &run.Results[i]
-		r.mark(func(ids ...string) bool {
-			return covered(append(slices.Clone(list), e.Profile.KnownFailures...), r.ID, ids...)
-		})
+		r.mark(func(ids ...string) bool { return covered(known, r.ID, ids...) })
 	}
 	run.Counts, run.Verdict, run.Flaky = Counts{}, "", nil
 	run.sum()

@@ -42,7 +42,7 @@ func (r *run) compare(res *Result, whole bool) {
 	if !whole || res.Verdict == Inconclusive || res.Verdict == Skip {
 		return // half a conversation differs from a whole one
 	}
-	want, source, err := e.Golden.Read(e.Profile.Name, s.ID)
+	want, source, err := e.Golden.Read(e.goldens(), s.ID)
 	g := &Golden{Path: source}
 	res.Golden = g
 	switch {
@@ -80,7 +80,7 @@ func (r *run) compareSkipped(res *Result) {
 	if s.decl.golden == "off" || e.Golden == nil {
 		return
 	}
-	want, source, err := e.Golden.Read(e.Profile.Name, s.ID)
+	want, source, err := e.Golden.Read(e.goldens(), s.ID)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -91,7 +91,7 @@ func (r *run) compareSkipped(res *Result) {
 			return
 		}
 		if e.Update {
-			if err := e.Golden.Remove(e.Profile.Name, s.ID); err != nil {
+			if err := e.Golden.Remove(e.goldens(), s.ID); err != nil {
 				res.Verdict, res.Reason = Error, err.Error()
 				return
 			}
@@ -104,7 +104,7 @@ func (r *run) compareSkipped(res *Result) {
 }
 
 func (r *run) update(res *Result, g *Golden) {
-	if err := r.engine.Golden.Write(r.engine.Profile.Name, r.scenario.ID, r.rendered); err != nil {
+	if err := r.engine.Golden.Write(r.engine.goldens(), r.scenario.ID, r.rendered); err != nil {
 		res.Verdict, res.Reason = Error, err.Error()
 		return
 	}

@@ -19,6 +19,9 @@ func (e *Engine) NewRun() Run {
 		Profile: p.Name, Title: p.Shown(), Command: append(slices.Clone(p.Command), e.ExtraArgs...), Wire: p.Model.Wire,
 		AdHoc: strings.HasPrefix(p.Source, "command line"),
 	})
+	if name := e.goldens(); name != p.Name {
+		run.Agent.Goldens = name
+	}
 	run.Seed, run.Out = e.Seed, e.Out
 	return run
 }

@@ -69,9 +69,9 @@ func (e *Engine) Expects(scenario string, names ...string) (reason string, ok bo
 	return "", false
 }
 
-// knownFailures are those of the baseline and those of the profile.
+// knownFailures are those of the baseline and those of the profile, in the engine's protocol.
 func (e *Engine) knownFailures() []agents.KnownFailure {
-	return append(slices.Clone(e.Known), e.Profile.KnownFailures...)
+	return e.Protocol.KnownOf(e.Profile, append(slices.Clone(e.Known), e.Profile.KnownFailures...))
 }
 
 // covered reports whether a list of known failures has one of these checks or

@@ -115,7 +115,9 @@ type Run struct {
 
 // Agent identifies what was tested.
 type Agent struct {
-	Profile string   `json:"profile"`
+	Profile string `json:"profile"`
+	// Goldens is the folder of its goldens, where that is not named as the profile.
+	Goldens string   `json:"goldens,omitempty"`
 	Title   string   `json:"title,omitempty"`
 	Command []string `json:"command"`
 	// Name and Version are what the agent said of itself in initialize.

@@ -105,9 +105,10 @@ func (o *Outcome) Rebase(e *scenarios.Engine) []agents.KnownFailure {
 			if g.class != scenarios.Fail || g.expected(e, id, g.result.ID) != "" {
 				continue
 			}
-			if !slices.ContainsFunc(list, func(k agents.KnownFailure) bool { return k.Covers(id, g.rule) }) {
+			here := e.Protocol.KnownOf(e.Profile, list)
+			if !slices.ContainsFunc(here, func(k agents.KnownFailure) bool { return k.Covers(id, g.rule) }) {
 				// Not each sweep explores the schedules that show it.
-				list = append(list, agents.KnownFailure{Scenario: id, ID: g.rule, Flaky: true,
+				list = append(list, agents.KnownFailure{Scenario: id, ID: g.rule, Flaky: true, Protocols: e.ListedIn(),
 					Reason: "not looked into yet: " + strings.Join(strings.Fields(g.message), " ")})
 			}
 		}

@@ -213,7 +213,8 @@ func (h *host) showAgent(p *agents.Profile) error {
 		put("tool", neutral+" = "+p.Tools[neutral].Name)
 	}
 	for _, k := range p.KnownFailures {
-		put("known failure", fmt.Sprintf("%s %s: %s", k.Scenario, k.ID, k.Reason))
+		put("known failure", strings.TrimPrefix(fmt.Sprintf("%s %s %s: %s", strings.Join(k.Protocols, " "), k.Scenario, k.ID,
+			k.Reason), " "))
 	}
 	return w.Flush()
 }

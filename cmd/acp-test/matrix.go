@@ -136,7 +136,7 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 	if err != nil {
 		return reports.Column{}, err
 	}
-	column := reports.Column{Name: p.Name, Known: p.KnownFailures, Omit: p.Normalize.Omit,
+	column := reports.Column{Name: p.Name, Known: chosen.of.KnownOf(p, p.KnownFailures), Omit: p.Normalize.Omit,
 		Chance: append(slices.Clone(p.Normalize.Values), p.Normalize.Without...)}
 	if _, err := p.Locate(h.sandbox()); err != nil {
 		column.Absent = err.Error()

@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -414,6 +415,51 @@ var _ = Describe("a run in version 1", func() {
 		Expect(p.run("run", "--suite", "initialize", "-q", "--", "acp-test", "refagent", "--second", "--liberty", "first-only").
 			out).NotTo(ContainSubstring("acp-v2"))
 		Expect(p.run("run", "--protocol", "acp-v2", "--suite", "negotiation", "-q").out).NotTo(ContainSubstring("too, as"))
+	})
+})
+
+var _ = Describe("an agent in two versions", func() {
+	both := []string{"run", "s.txtar", "--agent", "my.yaml"}
+	const asBoth = "# A greeting in both.\nprotocol acp-v1 acp-v2\n"
+	second := append(slices.Clone(both), "--protocol", "acp-v2")
+	var p *place
+	BeforeEach(func() {
+		p = newPlace()
+		p.write("my.yaml", "name: my\ncommand: [$SELF, refagent, --second]\nenv: {OPENAI_BASE_URL: $LLM/v1}\nmodel: {wire: openai-chat}\n")
+	})
+
+	It("has goldens of each", func() {
+		p.write("s.txtar", asBoth+good)
+		for _, args := range [][]string{both, second} {
+			Expect(p.run(append(args, "--update")...).code).To(Equal(0))
+		}
+		Expect(p.read("golden/my/s.golden")).To(ContainSubstring("protocolVersion=1 "))
+		Expect(p.read("golden/my-acp-v2/s.golden")).To(ContainSubstring("protocolVersion=2 "))
+		for _, args := range [][]string{both, second} {
+			Expect(p.run(append(args, "--golden-required")...).code).To(Equal(0))
+		}
+		p.write("golden/my-acp-v2/s.golden", "else\n")
+		Expect(p.run(both...).code).To(Equal(0))
+		Expect(p.run(second...).code).To(Equal(1))
+		Expect(p.run("review", "--accept", "s").out).To(ContainSubstring("accepted 1, rejected 0, left 0; in golden/my-acp-v2\n"))
+		Expect(p.run(second...).code).To(Equal(0))
+	})
+
+	It("has known failures of each", func() {
+		p.write("s.txtar", asBoth+scenario("check refuses", "prompt 'Say hello.'", "await turn refusal"))
+		Expect(p.run(append(second, "--baseline-write", "known.yaml")...).code).To(Equal(0))
+		Expect(p.read("known.yaml")).To(ContainSubstring("protocols: [acp-v2]"))
+		known := []string{"--baseline", "known.yaml"}
+		Expect(p.run(append(second, known...)...).code).To(Equal(0))
+		Expect(p.run(append(both, known...)...).code).To(Equal(1))
+		Expect(p.run(append(both, append(known, "--baseline-write", "known.yaml")...)...).code).To(Equal(0))
+		for _, args := range [][]string{both, second} {
+			Expect(p.run(append(args, known...)...).code).To(Equal(0))
+		}
+		p.write("s.txtar", asBoth+scenario("check refuses", "prompt 'Say hello.'", "await turn end_turn"))
+		Expect(p.run(append(second, known...)...).out).To(MatchRegexp("(?m)^stale: known failure refuses of s no longer fails"))
+		p.write("known.yaml", "- {scenario: s, check: refuses, reason: r, protocols: [acp-v3]}\n")
+		Expect(p.run(append(both, known...)...).err).To(HavePrefix(`acp-test: known.yaml:1: protocols: there is no protocol "acp-v3"`))
 	})
 })
 

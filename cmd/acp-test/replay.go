@@ -264,7 +264,7 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, of proto
 			at.lacking = append(at.lacking, "the recording says that its messages depend on chance: they are not compared")
 		}
 	case "golden":
-		if text, _, err := store.Read(p.Name, id); err == nil {
+		if text, _, err := store.Read(of.GoldensOf(p), id); err == nil {
 			job.Want = &text
 		} else if !o.update {
 			return res, nil, fmt.Errorf("--against golden: %w; --update writes it", err)
@@ -279,7 +279,7 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, of proto
 	}
 	res.Artifacts = map[string]string{"transcript": dir + "/transcript.jsonl"}
 	if r.against == "golden" && o.update {
-		if err := store.Write(p.Name, id, job.Text()); err != nil {
+		if err := store.Write(of.GoldensOf(p), id, job.Text()); err != nil {
 			return res, nil, err
 		}
 		res.Golden = &scenarios.Golden{State: "updated"}

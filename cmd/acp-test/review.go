@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -103,7 +104,7 @@ func (h *host) review(name, dir string, accept []string) error {
 	if len(left) > 0 {
 		fmt.Fprintf(h.out, "left out, because something else failed there: %s\n", strings.Join(left, ", "))
 	}
-	decided := make([]rune, len(changes))
+	of, decided := goldensOf(run), make([]rune, len(changes))
 	_, atTerminal := h.terminal()
 	switch {
 	case len(changes)+len(left) == 0:
@@ -125,9 +126,9 @@ func (h *host) review(name, dir string, accept []string) error {
 		if decided[i] != accepted {
 			continue
 		}
-		change := func() error { return store.Write(run.Agent.Profile, c.id, c.text) }
+		change := func() error { return store.Write(of, c.id, c.text) }
 		if c.state == "gone" {
-			change = func() error { return store.Remove(run.Agent.Profile, c.id) }
+			change = func() error { return store.Remove(of, c.id) }
 		}
 		if err := change(); err != nil {
 			return err
@@ -135,13 +136,16 @@ func (h *host) review(name, dir string, accept []string) error {
 	}
 	if len(changes) > 0 {
 		fmt.Fprintf(h.out, "accepted %d, rejected %d, left %d; in %s\n", count[accepted], count[rejected],
-			count[open]+count[skipped], filepath.Join(dir, run.Agent.Profile))
+			count[open]+count[skipped], filepath.Join(dir, of))
 	}
 	if count[accepted] < len(changes) || len(left) > 0 {
 		return status(1)
 	}
 	return nil
 }
+
+// goldensOf is the folder of a run's goldens in a store.
+func goldensOf(run scenarios.Run) string { return cmp.Or(run.Agent.Goldens, run.Agent.Profile) }
 
 // changesOf are the goldens that a run would change, and the scenarios that are left out.
 func changesOf(run scenarios.Run, store golden.Store) (changes []change, left []string, err error) {
@@ -165,7 +169,7 @@ func changesOf(run scenarios.Run, store golden.Store) (changes []change, left []
 		old := ""
 		if r.Golden.State == "differs" {
 			c.state = "changed"
-			if old, _, err = store.Read(run.Agent.Profile, r.ID); err != nil {
+			if old, _, err = store.Read(goldensOf(run), r.ID); err != nil {
 				return nil, nil, err
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/internal/isolate"
@@ -213,6 +214,9 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	if err != nil {
 		return nil, err
 	}
+	if err := inProtocols(append(slices.Clone(known), p.KnownFailures...)); err != nil {
+		return nil, err
+	}
 	e := &scenarios.Engine{
 		Protocol: chosen.of.Protocol,
 		Profile:  p, Self: h.self, Tool: tool(), Command: h.commandLine(), Cwd: h.cwd, Host: h.env, Env: o.environment(),
@@ -261,7 +265,7 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 		if chosen.shipped {
 			e.Golden.Embedded = golden.Shipped()
 		}
-		e.Complete = chosen.complete(e.Golden, p.Name)
+		e.Complete = chosen.complete(e.Golden, e.Protocol.GoldensOf(p))
 	case o.update, o.goldenRequired:
 		return nil, errors.New("goldens belong to a profile: a command alone has none; name one with --agent")
 	}
@@ -277,6 +281,19 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 		e.Launched = h.waitForDebugger()
 	}
 	return e, nil
+}
+
+// inProtocols says which known failure is of a protocol that is none, nil if none is.
+func inProtocols(list []agents.KnownFailure) error {
+	for _, k := range list {
+		for _, name := range k.Protocols {
+			if !slices.Contains(protocolNames(), name) {
+				return fmt.Errorf("%s:%d: protocols: there is no protocol %q%s; they are %s", k.File, k.Line, name,
+					meant(name, protocolNames()), strings.Join(protocolNames(), ", "))
+			}
+		}
+	}
+	return nil
 }
 
 // waitForDebugger lets a user attach to an agent before anything happens.
