@@ -100,9 +100,18 @@ func (s *session) stopBackground() {
 // errStopped is a call that the user cancelled alone.
 var errStopped = errors.New("the user cancelled this call")
 
+// holder is the session that has what is to be cancelled. Nothing is in one that is not there.
+func (a *agent) holder(params json.RawMessage) (*session, *rpcError) {
+	s, err := a.known(params)
+	if err != nil && a.habits.ItemsFirst {
+		err = badParams("there is nothing to cancel")
+	}
+	return s, err
+}
+
 // cancelCall is tool_call/cancel.
 func (a *agent) cancelCall(r *request, params json.RawMessage) *rpcError {
-	s, err := a.known(params)
+	s, err := a.holder(params)
 	if err != nil {
 		return err
 	}
@@ -128,7 +137,7 @@ func (a *agent) cancelCall(r *request, params json.RawMessage) *rpcError {
 
 // cancelTerminal is terminal/cancel.
 func (a *agent) cancelTerminal(r *request, params json.RawMessage) *rpcError {
-	s, err := a.known(params)
+	s, err := a.holder(params)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,9 @@
 package second
 
 import (
+	"encoding/base64"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/refagent"
@@ -173,9 +175,34 @@ func Liberties() []Liberty {
 		liberty("no-folders", "SES-001", "takes no further folders", without("directories")),
 		liberty("grouped-values", "CFG-002", "puts the values of options into groups",
 			func(h *habits) { h.GroupedOptions = true }),
+		liberty("items-first", "CAN-004",
+			"refuses the cancel of a call in an unknown session since it does not know the call",
+			func(h *habits) { h.ItemsFirst = true }),
+		liberty("output-at-the-end", "UPD-004", "shows what a command printed when it has ended, without its last newline",
+			outputLast()),
 		liberty("untitled", "UPD-001", "gives sessions no title", func(h *habits) { h.Untitled = true }),
 		liberty("titles-by-the-model", "UPD-001", "asks the model for titles", func(h *habits) { h.TitleByModel = true }),
 		liberty("whole-replies", "UPD-001", "does not stream", func(h *habits) { h.NoStream = true }),
+	}
+}
+
+// outputLast tells the output of a terminal with its end, as a whole.
+func outputLast() func(h *refagent.Habits) {
+	held := map[any]string{}
+	return func(h *refagent.Habits) {
+		h.Out = append(h.Out, func(m refagent.Message) []refagent.Message {
+			u, tag := frame{Message: m, Method: fmt.Sprint(m["method"])}.Update()
+			switch {
+			case tag == "terminal_output_chunk":
+				raw, _ := base64.StdEncoding.DecodeString(fmt.Sprint(u["data"])) // it is the agent's own
+				held[u["terminalId"]] += string(raw)
+				return nil
+			case tag == "terminal_update" && u["exitStatus"] != nil:
+				text := strings.TrimRight(held[u["terminalId"]], "\n")
+				u["output"] = object{"data": base64.StdEncoding.EncodeToString([]byte(text))}
+			}
+			return []refagent.Message{m}
+		})
 	}
 }
 

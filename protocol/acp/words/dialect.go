@@ -97,6 +97,9 @@ func secondLookup(e transcript.Entry, path string) ([]wire.Value, string) {
 	if subject := e.JSON().Path("params.subject"); subject.Exists() {
 		parts = append(parts, subject.Get("toolCall"), subject)
 	}
+	if output := e.JSON().Path("params.update.output"); output.Kind() == wire.Object {
+		parts = append(parts, output) // of a terminal, whose chunks have the bytes at the same path
+	}
 	return parts, path
 }
 
