@@ -262,7 +262,8 @@ func badgeOf(version string) string {
 
 // writeBadge writes a badge: the protocol with its version, and what came out.
 func writeBadge(run scenarios.Run, w io.Writer) error {
-	left, right := badgeOf(run.Protocol), fmt.Sprintf("%d/%d pass", run.Counts.Pass+run.Counts.Known, run.Counts.Total-run.Counts.Skip)
+	c := run.Counts
+	left, right := badgeOf(run.Protocol), fmt.Sprintf("%d/%d pass", c.Pass+c.Known, c.Total-c.Skip)
 	if c := run.Conformance; c != nil {
 		right = strings.ToLower(c.Verdict)
 	}

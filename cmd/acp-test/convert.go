@@ -181,5 +181,6 @@ func writeGolden(o *converting, of protocol, made *recordings.Converted, p *agen
 	if err != nil {
 		return err
 	}
-	return golden.Store{Dir: o.golden}.Write(of.GoldensOf(p), list[0].ID, made.Golden(of.Canonical, scenarios.GoldenOptions(p)))
+	text := made.Golden(of.Canonical, scenarios.GoldenOptions(p))
+	return golden.Store{Dir: o.golden}.Write(of.GoldensOf(p), list[0].ID, text)
 }
