@@ -36,7 +36,8 @@ var _ = Describe("a shipped profile", func() {
 			Expect(p.Source).To(Equal("shipped"))
 			switch name {
 			case "reference", "reference-acp-v2", "reference-ag-ui":
-			case "langchain-agent", "ts-agent", "go-agent", "py-agent": // their sources are here
+			case "langchain-agent", "ts-agent", "go-agent", "py-agent", // their sources are here
+				"ag-ui-server", "copilotkit-ag-ui", "langchain-ag-ui", "mastra-ag-ui", "tanstack-ag-ui":
 				Expect(p.Install.Note).To(ContainSubstring("ci/agents/"))
 			default:
 				Expect(p.Install.NPM).To(MatchRegexp(`@\d+\.\d+\.\d+$`), "pinned")

@@ -144,3 +144,20 @@ func TestTheLaw(t *testing.T) {
 		}
 	})
 }
+
+// To go on after the client has hung up is a server's choice: no scenario blames it.
+func TestGoingOnAfterAHangUpIsNoFailure(t *testing.T) {
+	e := engine(t, "goes-on-after-hang-up")
+	e.StepTimeout = time.Second
+	var list []*scenarios.Scenario
+	for _, s := range shipped(t) {
+		if strings.HasPrefix(s.ID, "hang-up/") {
+			list = append(list, s)
+		}
+	}
+	for _, r := range e.RunAll(context.Background(), list, scenarios.Plan{Jobs: 8}).Results {
+		if r.Verdict != scenarios.Pass && r.Verdict != scenarios.Lint {
+			t.Errorf("%s: %s %s", r.ID, r.Verdict, r.Reason)
+		}
+	}
+}

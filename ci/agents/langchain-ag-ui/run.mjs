@@ -1,0 +1,123 @@
+// A run as the client sees it. The middleware and the callbacks of one run share this, and nothing outlives it: two runs
+// at a time cannot take each other's ids. It lives beside the graph's state, so no checkpoint has it.
+import { randomUUID } from 'node:crypto';
+import { PROTOCOL_VERSION } from '@ag-ui/core';
+import patch from 'fast-json-patch';
+
+const defaults = {
+  emitToolResults: true,
+  emitStateSnapshots: 'initial', // initial, final, all or none
+  emitActivities: false,
+  maxUIPayloadSize: 50 * 1024, // bytes of a result that the client is shown
+  chunkLargeResults: false, // a larger one in parts, in place of cutting it
+  errorDetailLevel: 'message', // message, code, full or none
+  threadIdOverride: undefined,
+  runIdOverride: undefined,
+  mapError: (e) => e, // what may be told of an error
+  mapResult: (content) => content, // what may be shown of a result
+};
+
+export class Run {
+  #transport;
+  #open = new Map(); // what is to be closed before the end: the closing event, by its id
+  #started = false;
+  #over = false;
+
+  constructor(input, transport, options = {}) {
+    if (typeof transport?.emit !== 'function') throw new TypeError('the transport of a run has a function emit');
+    const unknown = Object.keys(options).filter((name) => !(name in defaults));
+    if (unknown.length) throw new TypeError(`there is no option ${unknown.join(', ')}`);
+    this.#transport = transport;
+    this.options = { ...defaults, ...options };
+    this.input = input;
+    this.ids = { threadId: this.options.threadIdOverride ?? input.threadId ?? randomUUID(), runId: this.options.runIdOverride ?? input.runId ?? randomUUID() };
+    this.state = structuredClone(input.state ?? {});
+    this.pending = []; // calls of the front end's tools
+  }
+
+  /** Sends an event. A client that has gone must not end the agent's work with an error. */
+  emit(type, more = {}) {
+    if (this.#over) return;
+    try {
+      this.#transport.emit({ type, ...more });
+    } catch (e) {
+      this.#over = true;
+      console.error(`the transport failed: ${e.message}`);
+    }
+  }
+
+  open(type, id, more, closing, closed) {
+    this.emit(type, more);
+    this.#open.set(id, [closing, closed]);
+  }
+
+  close(id) {
+    const closing = this.#open.get(id);
+    if (closing && this.#open.delete(id)) this.emit(...closing);
+  }
+
+  start() {
+    if (this.#started) return;
+    this.#started = true;
+    this.emit('RUN_STARTED', { ...this.ids, protocolVersion: PROTOCOL_VERSION });
+    this.snapshot('initial');
+  }
+
+  snapshot(when) {
+    if (this.options.emitStateSnapshots === when || this.options.emitStateSnapshots === 'all') this.emit('STATE_SNAPSHOT', { snapshot: this.state });
+  }
+
+  /** Changes the state that the client sees. */
+  change(path, value) {
+    const delta = [{ op: 'add', path, value }];
+    this.state = patch.applyPatch(this.state, delta, true, false).newDocument;
+    this.emit('STATE_DELTA', { delta });
+  }
+
+  finish(outcome) {
+    this.#closeAll();
+    this.snapshot('final');
+    this.emit('RUN_FINISHED', { ...this.ids, outcome });
+    this.#over = true;
+  }
+
+  fail(error) {
+    this.start();
+    this.#closeAll();
+    const e = this.options.mapError(error);
+    const code = e.status ? 'MODEL_INVOCATION_ERROR' : 'AGENT_EXECUTION_ERROR';
+    const told = {
+      none: { message: 'The run failed.' }, code: { message: 'The run failed.', code },
+      message: { message: e.message, code }, full: { message: e.stack ?? e.message, code },
+    };
+    this.emit('RUN_ERROR', told[this.options.errorDetailLevel]);
+    this.#over = true;
+  }
+
+  #closeAll() {
+    for (const id of [...this.#open.keys()].reverse()) this.close(id);
+  }
+
+  /** What a tool gave, as a message of its own. */
+  result(toolCallId, content) {
+    if (this.options.emitToolResults) this.emit('TOOL_CALL_RESULT', { messageId: randomUUID(), toolCallId, role: 'tool', content: this.#fitting(this.options.mapResult(content)) });
+  }
+
+  #fitting(content) {
+    const max = this.options.maxUIPayloadSize;
+    const bytes = Buffer.from(content);
+    if (bytes.length <= max) return content;
+    const text = (from, size) => new TextDecoder('utf-8', { fatal: false }).decode(bytes.subarray(from, from + size), { stream: true });
+    if (!this.options.chunkLargeResults) {
+      const note = `\n[Truncated: ${bytes.length} bytes]`;
+      return text(0, max - note.length) + note;
+    }
+    const parts = [];
+    for (let at = 0; at < bytes.length; ) {
+      const piece = text(at, max); // whole characters only
+      parts.push({ type: 'text', text: piece });
+      at += Buffer.byteLength(piece);
+    }
+    return parts;
+  }
+}
