@@ -32,7 +32,7 @@ func (r *run) dressed(e Event) []Event {
 		if h.Raw && strings.HasSuffix(e.Type(), "_CONTENT") {
 			list[i] = list[i].With("rawEvent", map[string]any{"choices": []any{}})
 		}
-		if h.Subagent && attributable(e.Type()) {
+		if h.Subagent && attributable(e.Type()) && !(h.Brief && !h.Chunks && r.told(e)) {
 			list[i] = list[i].With("subagentRunId", "writer-"+r.in.RunID)
 		}
 	}
@@ -41,6 +41,17 @@ func (r *run) dressed(e Event) []Event {
 
 func attributable(kind string) bool {
 	return strings.HasPrefix(kind, "TEXT_") || strings.HasPrefix(kind, "TOOL_CALL_") && kind != "TOOL_CALL_RESULT"
+}
+
+// told reports whether an event follows one that says whose it is.
+func (r *run) told(e Event) bool {
+	id := e.Text("messageId")
+	was := r.tagged[id] || strings.HasPrefix(e.Type(), "TOOL_CALL_")
+	if r.tagged == nil {
+		r.tagged = map[string]bool{}
+	}
+	r.tagged[id] = true
+	return was
 }
 
 // reopened closes a message after each piece but opens it before the next.

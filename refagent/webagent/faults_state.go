@@ -2,6 +2,7 @@ package webagent
 
 import (
 	_ "embed"
+	"encoding/json"
 	"slices"
 
 	"github.com/acp-test/acp-test/refagent"
@@ -106,6 +107,33 @@ func stateFaults() []Fault {
 		})),
 		fault("subagent-left-active", "", "does not end a subagent", once("STEP_STARTED", plus(Event{
 			"type": "SUBAGENT_STARTED", "subagentRunId": "sub-1", "name": "writer"}))),
+		fault("call-of-another-owner", "", "calls tools as another subagent than the one whose message it is",
+			sends(func(p *Port, e Event) {
+				if attributable(e.Type()) {
+					e = e.With("subagentRunId", "sub-1")
+				}
+				if e.Type() == "TOOL_CALL_START" {
+					e = e.With("subagentRunId", "sub-2")
+				}
+				p.Emit(e)
+			})),
+		fault("null-result", "", "gives a run without a result the result null",
+			instead("RUN_FINISHED", with("result", json.RawMessage("null")))),
+		fault("half-milliseconds", "", "has fractions in its timestamps", sends(func(p *Port, e Event) {
+			p.Emit(e.With("timestamp", 1e12+0.5))
+		})),
+		fault("message-takes-the-id-of-a-result", "", "gives the message behind a tool the id of its result",
+			sends(func(p *Port, e Event) {
+				switch e.Type() {
+				case "TOOL_CALL_RESULT":
+					p.Notes["result"] = e["messageId"]
+				case "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END":
+					if id := p.Notes["result"]; id != nil {
+						e = e.With("messageId", id)
+					}
+				}
+				p.Emit(e)
+			})),
 		fault("subagent-takes-over", "", "continues a message as another subagent", instead("TEXT_MESSAGE_CONTENT",
 			with("subagentRunId", "sub-9"))),
 	}

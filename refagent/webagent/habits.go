@@ -32,8 +32,9 @@ type Habits struct {
 	Silent bool
 	// Reopens closes each message after its first piece, and opens it again.
 	Reopens bool
-	// Subagent does the work of each reply as a subagent; Announces says so.
-	Subagent, Announces bool
+	// Subagent does the work of each reply as a subagent; Announces says so; Brief has its name
+	// on the first event of a message alone.
+	Subagent, Announces, Brief bool
 	// Code is the code of errors, "-" none; Terse says nothing of the cause.
 	Code  string
 	Terse bool

@@ -51,6 +51,8 @@ func Liberties() []Liberty {
 			func(h *Habits) { h.Subagent = true }},
 		{"announced-subagent", "announces an idle subagent for each reply", "AGUI-SUB-001",
 			func(h *Habits) { h.Announces = true }},
+		{"tags-once", "tags the first event of a subagent's message alone, and opens it again without", "AGUI-SUB-002",
+			func(h *Habits) { h.Subagent, h.Brief, h.Reopens = true, true, true }},
 		{"no-error-code", "gives errors no code", "AGUI-RUN-008", func(h *Habits) { h.Code = "-" }},
 		{"own-error-code", "has codes of its own", "AGUI-RUN-008", func(h *Habits) { h.Code = "agent_failed" }},
 		{"terse-errors", "says nothing of the cause of an error", "AGUI-RUN-014", func(h *Habits) { h.Terse = true }},

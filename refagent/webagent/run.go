@@ -27,7 +27,8 @@ type run struct {
 	buf    bytes.Buffer
 
 	state      any
-	messages   []Message // of this run
+	messages   []Message       // of this run
+	tagged     map[string]bool // messages whose first event had the subagent's name
 	sent, made int64
 }
 

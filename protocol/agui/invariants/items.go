@@ -61,7 +61,9 @@ func textPair() *rule {
 				}
 				return name
 			}
-			if role(i.role) != role(ev.v.Get("role").Str()) || i.name != ev.v.Get("name").Str() || i.owner != ev.owner {
+			// An event without a subagent agrees with any.
+			if role(i.role) != role(ev.v.Get("role").Str()) || i.name != ev.v.Get("name").Str() ||
+				ev.owner != "" && i.owner != ev.owner {
 				w.find(changed, ev, ev.id, []int{i.at}, "Message %q is opened again with another role, name or owner.", ev.id)
 			}
 		}
@@ -110,7 +112,7 @@ func toolPair() *rule {
 		switch {
 		case m == nil && s.thread.opened[of] == 0 && !s.inputMessage(of).Exists():
 			w.find(parent, ev, of, nil, "Tool call %q names message %q, which nobody has seen.", ev.id, of)
-		case m != nil && m.owner != ev.owner:
+		case m != nil && ev.owner != "" && m.owner != ev.owner: // one without a subagent is its message's
 			w.find(owner, ev, ev.id, []int{m.at}, "Tool call %q and its message %q have different owners.", ev.id, of)
 		}
 	}
@@ -126,6 +128,9 @@ func toolResult() *rule {
 	twice := r.Warn("twice", "a call is answered twice in a run", "TOOL-005")
 	early := r.Warn("early", "a result comes before the end of its call", "TOOL-012")
 	r.see = func(w *watch, s *stream, ev *event) {
+		if f, v := means(ev.kind); f == text && v == opens && s.answers[ev.id] > 0 {
+			w.find(id, ev, ev.id, []int{s.answers[ev.id]}, "A message is opened with the id %q, which is that of a result.", ev.id)
+		}
 		if ev.kind != "TOOL_CALL_RESULT" {
 			return
 		}

@@ -15,8 +15,8 @@ import (
 // outcome, messages, and a|b for a closed set. "A" says that it may bear subagentRunId.
 // The facts are those of the schema of 1.1, and of the guides of 0.x for what is retired.
 const shapes = `
-RUN_STARTED threadId runId | parentRunId input:object protocolVersion
-RUN_FINISHED threadId runId | result:any outcome:outcome usage:list
+RUN_STARTED threadId runId | parentRunId input:input protocolVersion
+RUN_FINISHED threadId runId | result:some outcome:outcome usage:list
 RUN_ERROR message | code usage:list
 STEP_STARTED stepName | A
 STEP_FINISHED stepName | A
@@ -44,7 +44,7 @@ REASONING_MESSAGE_END messageId | A
 REASONING_MESSAGE_CHUNK | messageId delta A
 REASONING_ENCRYPTED_VALUE subtype:tool-call|message entityId encryptedValue | encryptedValueType A
 SUBAGENT_STARTED subagentRunId name | description parentSubagentRunId parentToolCallId parentMessageId
-SUBAGENT_FINISHED subagentRunId | result:any outcome:object
+SUBAGENT_FINISHED subagentRunId | result:some outcome:suboutcome
 SUBAGENT_ERROR subagentRunId message | code
 THINKING_START | title
 THINKING_END |
@@ -101,7 +101,7 @@ func wrongKind(kind string, v wire.Value) string {
 			return "anything but null"
 		}
 		return ""
-	case "object", "outcome":
+	case "object", "outcome", "suboutcome", "input":
 		return is(wire.Object, "an object")
 	case "list", "messages":
 		return is(wire.Array, "a list")
@@ -158,7 +158,10 @@ func eventShape() *rule {
 			w.find(retired, ev, ev.kind, nil, "%s is retired: REASONING_… takes its place.", ev.kind)
 		}
 		for _, p := range problems(ev.kind, fields, ev.v) {
-			point := map[string]int{"lacks": lacks, "kind": kind, "null": null, "more": more}[p.point]
+			if p.point == "fraction" && !modern { // which older schemas allow
+				continue
+			}
+			point := map[string]int{"lacks": lacks, "kind": kind, "null": null, "more": more, "fraction": kind}[p.point]
 			if p.point == "null" && !modern && slices.Contains(tolerated, p.member) {
 				point = oldNull
 			}
@@ -192,6 +195,16 @@ func problems(kind string, fields []field, v wire.Value) (all []problem) {
 			switch f.kind {
 			case "outcome":
 				checkOutcome(m, add)
+			case "suboutcome":
+				if kind := m.Get("type").Str(); kind != "success" && kind != "suspended" {
+					add("kind", "outcome.type", "The type of the outcome is %q, and must be success or suspended.", kind)
+				}
+			case "input":
+				checkInput(m, add)
+			case "whole":
+				if _, ok := m.Int(); !ok {
+					add("fraction", f.name, "The %s of %s is %s, and must be a whole number.", f.name, kind, wire.Clip(string(m.Raw()), 80))
+				}
 			case "messages":
 				checkMessages(m, add)
 			}
@@ -222,6 +235,18 @@ func checkOutcome(v wire.Value, add adder) {
 				add("lacks", "outcome.interrupts."+name, "An interrupt lacks %s.", name)
 			}
 		}
+	}
+}
+
+// checkInput judges the input that a run echoes.
+func checkInput(v wire.Value, add adder) {
+	for _, name := range []string{"threadId", "runId"} {
+		if v.Get(name).Kind() != wire.String {
+			add("lacks", "input."+name, "The input that RUN_STARTED echoes lacks %s.", name)
+		}
+	}
+	if v.Get("messages").Kind() != wire.Array {
+		add("lacks", "input.messages", "The input that RUN_STARTED echoes lacks messages.")
 	}
 }
 

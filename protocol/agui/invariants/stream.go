@@ -108,8 +108,9 @@ type stream struct {
 	steps  map[[2]string]int            // by owner and name
 	agents map[string]*agent
 
-	calls   []string // of the run, in their order
-	results map[string]int
+	calls   []string       // of the run, in their order
+	results map[string]int // by the id of their call
+	answers map[string]int // the same by their own
 	state   json.RawMessage
 	widgets map[string]json.RawMessage // activities
 	last    float64                    // timestamp
@@ -132,7 +133,7 @@ func newStream(ref int, input wire.Value, session string, t *thread) *stream {
 // reset forgets what does not cross the boundary of a run.
 func (s *stream) reset() {
 	s.items, s.lanes, s.steps = map[key]*item{}, map[family]map[string]string{}, map[[2]string]int{}
-	s.agents, s.calls, s.results = map[string]*agent{}, nil, map[string]int{}
+	s.agents, s.calls, s.results, s.answers = map[string]*agent{}, nil, map[string]int{}, map[string]int{}
 }
 
 // modern reports whether the stream declares a version, so that the rules of 1.0 and
@@ -301,7 +302,9 @@ func (s *stream) foldOther(ev *event) {
 		if s.results[ev.id] == 0 {
 			s.results[ev.id] = ev.Seq
 		}
-		if id := ev.v.Get("messageId").Str(); s.thread.opened[id] == 0 {
+		id := ev.v.Get("messageId").Str()
+		s.answers[id] = ev.Seq
+		if s.thread.opened[id] == 0 {
 			s.thread.opened[id] = ev.Seq
 		}
 	case "STATE_SNAPSHOT":
