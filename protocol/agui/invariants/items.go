@@ -129,7 +129,8 @@ func toolResult() *rule {
 	early := r.Warn("early", "a result comes before the end of its call", "TOOL-012")
 	r.see = func(w *watch, s *stream, ev *event) {
 		if f, v := means(ev.kind); f == text && v == opens && s.answers[ev.id] > 0 {
-			w.find(id, ev, ev.id, []int{s.answers[ev.id]}, "A message is opened with the id %q, which is that of a result.", ev.id)
+			w.find(id, ev, ev.id, []int{s.answers[ev.id]}, "A message is opened with the id %q, which is that of a result.",
+				ev.id)
 		}
 		if ev.kind != "TOOL_CALL_RESULT" {
 			return

@@ -203,7 +203,8 @@ func problems(kind string, fields []field, v wire.Value) (all []problem) {
 				checkInput(m, add)
 			case "whole":
 				if _, ok := m.Int(); !ok {
-					add("fraction", f.name, "The %s of %s is %s, and must be a whole number.", f.name, kind, wire.Clip(string(m.Raw()), 80))
+					add("fraction", f.name, "The %s of %s is %s, and must be a whole number.", f.name, kind,
+						wire.Clip(string(m.Raw()), 80))
 				}
 			case "messages":
 				checkMessages(m, add)
