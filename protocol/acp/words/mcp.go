@@ -1,0 +1,275 @@
+package words
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/internal/canary"
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// mcpServers are the MCP servers that a scenario gives to the agent.
+type mcpServers struct {
+	broken bool           // a server that cannot be started
+	stdio  bool           // a canary over stdio
+	slow   bool           // it takes its time to start
+	http   *canary.Server // a canary over http
+	own    []mockclient.MCPServer
+}
+
+// canaryName is the name of the MCP server a scenario gives to the agent.
+const canaryName = "canary"
+
+// token is what the canary answers with; it only has to be told from other text.
+func token(b *scenarios.Branch) string { return canary.Token(b.Seed()) }
+
+func canaryLog(b *scenarios.Branch) string { return filepath.Join(b.Temp(), "canary.log") }
+
+// servers returns what set-up lines have said of MCP servers so far.
+func (c *client) servers() (given mcpServers) {
+	c.change(func() { given = c.mcp })
+	return given
+}
+
+// offered are the servers given in session/new.
+func offered(b *scenarios.Branch) []any {
+	out := []any{}
+	s := of(b).servers()
+	if s.broken {
+		out = append(out, canary.Stdio("broken", token(b), canaryLog(b), filepath.Join(b.Temp(), "no-such-program")))
+	}
+	if s.stdio {
+		entry := canary.Stdio(canaryName, token(b), canaryLog(b), b.Self(), "canary")
+		if s.slow {
+			entry.Env = append(entry.Env, mockclient.EnvVariable{Name: canary.Slow, Value: "1"})
+		}
+		out = append(out, entry)
+	}
+	if s.http != nil {
+		name := canaryName
+		if s.stdio {
+			name += "_http"
+		}
+		out = append(out, s.http.Entry(name))
+	}
+	for _, server := range s.own {
+		out = append(out, server)
+	}
+	if of(b).version == second {
+		for i, entry := range out {
+			out[i] = typed(entry)
+		}
+	}
+	return out
+}
+
+// typed is an MCP server as version 2 has it: each says its type.
+func typed(server any) any {
+	raw, err := json.Marshal(server)
+	m := map[string]any{}
+	if err != nil || json.Unmarshal(raw, &m) != nil {
+		return server
+	}
+	if m["type"] == nil {
+		m["type"] = "stdio"
+	}
+	return m
+}
+
+func mcpCommands() []*scenarios.Command {
+	return []*scenarios.Command{{
+		Name: "mcp", Group: "setup", Args: "canary [stdio|http|slow] | broken | run NAME PROGRAM [ARG]…",
+		Summary: "give the agent an MCP server: one whose tool sings, or one of yours",
+		Detail: "The name of canary is canary, its tool canary_sing{text}. Let the model call it with\n" +
+			"tool: mcp, args: {server: canary, tool: canary_sing, args: {text: …}}, and ask\n" +
+			"canary called. Given both ways, the one over http is canary_http. With the text\n" +
+			"crash the one over stdio ends without an answer, with hang none ever answers.\n" +
+			"slow is over stdio, and takes a second before it answers the first message.\n" +
+			"broken adds a server whose program does not exist. run adds one of yours over stdio: the\n" +
+			"program is found in PATH, and a file of the archive is $WORK/FILE. Must stand before the\n" +
+			"session is opened.",
+		Compile: compileMCP,
+	}, {
+		Name: "canary", Group: "back", Args: "initialized|configured|called [text=TEXT] [over=stdio|http] [n=N]",
+		Negatable: true, Effect: true, OfTool: true,
+		Summary: "ask what the MCP server that the agent was given has seen",
+		Detail: "initialized is its handshake, which needs the arguments that were given; configured\n" +
+			"says that the env or the headers given came with it; called is a call of its tool.\n" +
+			"It waits for that, since an agent may connect beside its turns. n= asks for so many\n" +
+			"at least, as after a restart.",
+		Compile: compileCanary,
+	}}
+}
+
+func compileMCP(l *scenarios.Line) scenarios.Step {
+	what := l.One(0, "canary, broken or run")
+	if what == "run" {
+		return compileOwnMCP(l)
+	}
+	l.AtMost(2)
+	if what == "broken" && len(l.Rest) == 1 {
+		return func(_ context.Context, b *scenarios.Branch) error {
+			of(b).change(func() { of(b).mcp.broken = true })
+			return nil
+		}
+	}
+	if what != "canary" {
+		return l.Usage(l.Rest[0].Column, "%q is no MCP server; there are canary, broken and run", what)
+	}
+	kind := "stdio"
+	if len(l.Rest) > 1 {
+		kind = l.Rest[1].Raw()
+	}
+	if kind != "stdio" && kind != "http" && kind != "slow" {
+		return l.Usage(l.Rest[1].Column, "%q is no transport of the canary", kind)
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		c := of(b)
+		if kind != "http" {
+			if b.Self() == "" {
+				return l.Fault(fmt.Errorf("the canary over stdio is this program, whose path the engine was not told"))
+			}
+			c.change(func() { c.mcp.stdio, c.mcp.slow = true, kind == "slow" })
+			return nil
+		}
+		if c.servers().http == nil {
+			server, err := canary.Start(token(b))
+			if err != nil {
+				return fmt.Errorf("starting the canary: %w", err)
+			}
+			c.change(func() { c.mcp.http = server })
+			if b.Isolated() && b.Agent() != nil {
+				return &scenarios.Skipped{Reason: "an isolated agent reaches the canary over http only if it is set up before " +
+					"the agent starts"}
+			}
+		}
+		return nil
+	}
+}
+
+// compileOwnMCP is an MCP server of the scenario's own, over stdio.
+func compileOwnMCP(l *scenarios.Line) scenarios.Step {
+	name := l.Need(1, "a name")
+	l.Need(2, "a program")
+	if slices.Contains([]string{canaryName, canaryName + "_http", "broken"}, name.Raw()) {
+		return l.Usage(name.Column, "%s is the name of a server that is here already", name.Raw())
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		var words []string
+		for _, w := range l.Rest[1:] {
+			text, err := b.Expand(w)
+			if err != nil {
+				return l.Fault(err)
+			}
+			words = append(words, text)
+		}
+		path, err := exec.LookPath(words[1])
+		if err == nil {
+			path, err = filepath.Abs(path)
+		}
+		if err != nil {
+			return l.Fault(fmt.Errorf("the MCP server %s: %w", words[0], err))
+		}
+		server := mockclient.MCPServer{Name: words[0], Command: path, Args: words[2:], Env: []mockclient.EnvVariable{}}
+		c := of(b)
+		c.change(func() { c.mcp.own = append(c.mcp.own, server) })
+		return nil
+	}
+}
+
+func compileCanary(l *scenarios.Line) scenarios.Step {
+	opts := l.Options("text", "over", "n")
+	what := l.One(0, "initialized, configured or called")
+	if !slices.Contains([]string{"initialized", "configured", "called"}, what) {
+		return l.Usage(l.Rest[0].Column, "%q is nothing a canary notices", what)
+	}
+	least := 1
+	if w, ok := opts["n"]; ok {
+		least = l.Int(w, 1, "n= is a number from 1")
+	}
+	over := opts["over"].Raw()
+	if !slices.Contains([]string{"", "stdio", "http"}, over) {
+		return l.Usage(opts["over"].Column, "%q is no transport of the canary", over)
+	}
+	return func(ctx context.Context, b *scenarios.Branch) error {
+		text, err := b.Expand(opts["text"])
+		if err != nil {
+			return l.Fault(err)
+		}
+		wait, cancel := b.StepTimeout(ctx, 0)
+		defer cancel()
+		for {
+			seen, err := of(b).sightings(b, over)
+			if err != nil {
+				return l.Fault(err)
+			}
+			found := 0
+			for _, s := range seen {
+				if (s.What == what || what == "configured" && s.Token) && (text == "" || s.Text == text) {
+					found++
+				}
+			}
+			switch {
+			case found >= least && !l.Negated, found < least && l.Negated:
+				return nil
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case l.Negated, wait.Err() != nil:
+				err := b.Back(l, true, strings.TrimPrefix(l.Text, "! "), saw(seen))
+				var m *scenarios.Miss
+				if what == "configured" && len(seen) == 0 && errors.As(err, &m) {
+					m.Verdict = scenarios.Inconclusive
+					m.Failure.Reason = "a server that was not started shows nothing of its environment"
+				}
+				return err
+			}
+			select { // the server is a process of the agent's: nothing tells us of it
+			case <-wait.Done():
+			case <-time.After(10 * time.Millisecond):
+			}
+		}
+	}
+}
+
+// sightings are what the MCP servers of the run have seen over a transport, or
+// over any.
+func (c *client) sightings(b *scenarios.Branch, over string) (seen []canary.Sighting, err error) {
+	given := c.servers()
+	if given.stdio && over != "http" {
+		if seen, err = canary.Read(canaryLog(b)); err != nil {
+			return nil, err
+		}
+	}
+	if given.http != nil && over != "stdio" {
+		seen = append(seen, given.http.Sightings()...)
+	}
+	return seen, nil
+}
+
+// saw says what an MCP server saw.
+func saw(seen []canary.Sighting) string {
+	if len(seen) == 0 {
+		return "the MCP server saw nothing: it was not started, or not as it was given"
+	}
+	var all []string
+	for _, s := range seen {
+		line := s.What
+		if s.Text != "" {
+			line += " with " + strconv.Quote(s.Text)
+		}
+		if !s.Token {
+			line += " without the env or headers given"
+		}
+		all = append(all, line)
+	}
+	return "the MCP server saw: " + strings.Join(all, ", ")
+}

@@ -1,0 +1,75 @@
+package words
+
+import (
+	"context"
+	"math"
+
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+func terminalCommand() *scenarios.Command {
+	return &scenarios.Command{
+		Name: "terminal", Group: "setup",
+		Args:    "real [allow=GLOB]… | scripted [match=GLOB] [output=TEXT] [exit=N] [signal=SIG] [hold]",
+		Summary: "choose what terminal/* does",
+		Detail: "A scripted terminal runs nothing; without a line for its command it ends at once\n" +
+			"with status 0 and no output. A real one runs on a pty what allow= permits; without\n" +
+			"allow= that is every command. Without any line terminals are real, or scripted where\n" +
+			"there are no ptys and with --isolate. Must stand before the agent starts.",
+		Compile: compileTerminal,
+	}
+}
+
+func compileTerminal(l *scenarios.Line) scenarios.Step {
+	allow := l.Every("allow")
+	opts := l.Options("match", "output", "exit", "signal")
+	kind := l.One(0, "real or scripted")
+	command := mockclient.ScriptedCommand{Match: opts["match"].Raw(), Signal: opts["signal"].Raw()}
+	if w, ok := opts["exit"]; ok {
+		command.Exit = l.Int(w, math.MinInt, "exit= is a number")
+	}
+	for _, w := range l.Rest[1:] {
+		if w.Raw() != "hold" {
+			return l.Usage(w.Column, "%q is nothing a terminal could do", w.Raw())
+		}
+		command.Hold = true
+	}
+	switch {
+	case kind != "real" && kind != "scripted":
+		return l.Usage(l.Rest[0].Column, "%q is no kind of terminal", kind)
+	case kind == "real" && (len(opts) > 0 || command.Hold), kind == "scripted" && allow != nil:
+		return l.Usage(l.Rest[0].Column, "that does not go with a %s terminal", kind)
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		if err := l.Early(b, "terminals"); err != nil {
+			return err
+		}
+		if kind == "real" {
+			globs := []string{"*"}
+			if allow != nil {
+				globs = nil
+			}
+			for _, w := range allow {
+				glob, err := b.Expand(w)
+				if err != nil {
+					return l.Fault(err)
+				}
+				globs = append(globs, glob)
+			}
+			of(b).change(func() {
+				t := &of(b).terminals
+				t.Real, t.Allow = true, append(t.Allow, globs...)
+			})
+			return nil
+		}
+		output, err := b.Expand(opts["output"])
+		if err != nil {
+			return l.Fault(err)
+		}
+		c := command
+		c.Output = output
+		of(b).change(func() { of(b).terminals.Script = append(of(b).terminals.Script, c) })
+		return nil
+	}
+}
