@@ -51,7 +51,7 @@ func (e *Engine) fewestBefore(ctx context.Context, s *Scenario, before []*Scenar
 		tries++
 		own := *e
 		own.Out, own.Folder, own.Golden, own.Step = "", nil, nil, nil
-		p := &pool{engine: &own, most: 1}
+		p := newPool(&own, 1)
 		defer p.close()
 		var last Result
 		for _, b := range append(slices.Clone(before), s) {

@@ -87,7 +87,7 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
 	x := &execution{engine: *e, plan: plan, slots: newSlots(jobs), stop: stop}
 	x.engine.memory = transcriptMemory / jobs
 	if e.shares() && len(mine)*max(plan.Repeat, 1) > 1 {
-		x.engine.pool = &pool{engine: x.engine.withDefaults(), most: jobs + 2}
+		x.engine.pool = newPool(x.engine.withDefaults(), jobs+2)
 	}
 	repeats := max(plan.Repeat, 1)
 	for round := 1; ctx.Err() == nil && (round <= repeats || plan.UntilFail && plan.Repeat == 0); round++ {

@@ -50,13 +50,16 @@ func (e *Engine) Run(ctx context.Context, s *Scenario) Result {
 	if use.worker != nil {
 		res.Shared = &Sharing{Process: use.worker.number, Nth: len(use.after) + 1}
 	}
-	if ctx.Err() != nil || settled(&res) {
+	if ctx.Err() != nil || settled(&res) || res.Verdict == Skip && e.pool.skipsAlone(res.Reason, false) {
 		return res
 	}
 	own.share = nil
 	kept := own.keepShared(s)
 	again := own.attempt(ctx, s)
 	again.Duration += res.Duration
+	if again.Verdict == Skip {
+		e.pool.skipsAlone(again.Reason, true)
+	}
 	if kept != nil {
 		again.Notes = append(again.Notes, kept.Error())
 	}

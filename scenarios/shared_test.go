@@ -2,6 +2,7 @@ package scenarios_test
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,6 +63,25 @@ var _ = Describe("processes that scenarios share", func() {
 		list := named(all, []string{"cancel/mid-*", "cancel/tool-running", "files/*"})
 		r := sharing("", true).RunAll(ctx, list, scenarios.Plan{Jobs: 1})
 		Expect(r.Counts.Pass).To(Equal(len(list)), "%v", verdicts(r))
+	})
+
+	It("run one scenario alone for each reason to skip", func(ctx context.Context) {
+		e := sharing("", true)
+		e.Golden, e.ExtraArgs = nil, []string{"--liberty", "own-shell"}
+		r := e.RunAll(ctx, named(all, []string{"prompt-turn/text", "terminal/*"}), scenarios.Plan{Jobs: 1})
+		skipped, again := map[string]int{}, map[string]int{}
+		for _, res := range r.Results {
+			if res.Verdict == scenarios.Skip && res.Shared != nil {
+				skipped[res.Reason]++
+				if res.Shared.Verdict != "" {
+					again[res.Reason]++
+				}
+			}
+		}
+		Expect(slices.Max(slices.Collect(maps.Values(skipped)))).To(BeNumerically(">", 1), "%v", skipped)
+		for reason, n := range again {
+			Expect(n).To(Equal(1), reason)
+		}
 	})
 
 	It("do not hide why the agent cannot be started", func(ctx context.Context) {

@@ -40,8 +40,13 @@ type pool struct {
 	idle     []*worker
 	started  int
 	closed   bool
-	left     []string // what outlived a process
+	left     []string        // what outlived a process
+	skips    map[string]bool // reasons for which scenarios were skipped that ran alone
 	stopping sync.WaitGroup
+}
+
+func newPool(e *Engine, most int) *pool {
+	return &pool{engine: e, most: most, skips: map[string]bool{}}
 }
 
 // connectShared gives a run a connection to a shared process, chosen by the frame
@@ -86,6 +91,17 @@ func (p *pool) find(ctx context.Context, first string, trapped bool) (*worker, e
 	}
 	w.number, w.first = number, first
 	return w, nil
+}
+
+// skipsAlone reports whether a scenario that ran alone was skipped for a reason: what the
+// agent does not do there either is not due to other scenarios. one says that one was now.
+func (p *pool) skipsAlone(reason string, one bool) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one {
+		p.skips[reason] = true
+	}
+	return p.skips[reason]
 }
 
 func (p *pool) start(ctx context.Context, trapped bool) (_ *worker, err error) {
