@@ -1,6 +1,9 @@
 package scenarios
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Silence is silence, for its test.
 var Silence = silence
@@ -23,4 +26,11 @@ func (s *Scenario) NeedsTools() (tools []string) {
 		}
 	}
 	return tools
+}
+
+// LeakTime sets how long leaks are traced, and returns what sets it back.
+func LeakTime(d time.Duration) (back func()) {
+	was := leakTime
+	leakTime = d
+	return func() { leakTime = was }
 }

@@ -16,6 +16,8 @@ func (e *Engine) traceLeaks(ctx context.Context, list []*Scenario, results []Res
 		byID[s.ID], order[s.ID] = s, i
 	}
 	traced := 0
+	within, stop := context.WithTimeout(ctx, leakTime)
+	defer stop()
 	for i := range results {
 		r := &results[i]
 		at := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Rule == AfterOthersRule })
@@ -28,8 +30,13 @@ func (e *Engine) traceLeaks(ctx context.Context, list []*Scenario, results []Res
 			before = append(before, byID[id])
 		}
 		f := &r.Findings[at]
-		fewest, ok := e.fewestBefore(ctx, byID[r.ID], before)
-		if !ok {
+		fewest, ok := e.fewestBefore(within, byID[r.ID], before)
+		switch {
+		case ok:
+		case within.Err() != nil:
+			f.Detail = fmt.Sprintf("which of them matter was not found within %v", leakTime)
+			continue
+		default:
 			f.Detail = "when the same scenarios ran in a process once more, it passed"
 			continue
 		}

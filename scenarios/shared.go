@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // Sharing says that a scenario ran in a process of the agent that ran others before
@@ -105,6 +106,9 @@ const (
 	leakTries   = 40
 	leaksTraced = 5
 )
+
+// leakTime is how long all of that may take: a scenario may fail by waiting.
+var leakTime = time.Minute
 
 // broken reports whether something failed or is to be warned of, apart from a golden.
 func (r *Result) broken() bool {

@@ -118,6 +118,14 @@ var _ = Describe("processes that scenarios share", func() {
 		}
 	})
 
+	It("are not asked for longer than a minute which of the others it takes", func(ctx context.Context) {
+		defer scenarios.LeakTime(time.Nanosecond)()
+		ids := []string{"permission/allow-always", "permission/allow-always-same-file"}
+		r := sharing("permission-wrong-session", true).RunAll(ctx, named(all, ids), scenarios.Plan{Jobs: 1})
+		Expect(r.Results[1].Findings).To(ContainElement(SatisfyAll(HaveField("Rule", scenarios.AfterOthersRule),
+			HaveField("Detail", "which of them matter was not found within 1ns"))))
+	})
+
 	It("give the verdicts that processes of their own give", func(ctx context.Context) {
 		chosen := []string{"cancel-error", "new-session-ends-others", "permission-never-asked", "exits-on-malformed-input"}
 		if os.Getenv("ACP_TEST_ALL_FAULTS") != "" {
