@@ -108,6 +108,8 @@ type Habits struct {
 	// prompt, an unknown session, an unknown mode or value, and a request before
 	// initialize; 0: those of the reference agent.
 	BusyCode, UnknownCode, ValueCode, EarlyCode int
+	// Forgets keeps no session beyond the process.
+	Forgets bool
 	// ItemsFirst looks for what is to be cancelled before it looks for its session.
 	ItemsFirst bool
 	// FirstOnly and SecondOnly speak one version of the protocol alone.

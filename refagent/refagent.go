@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"os"
 	"path/filepath"
 	"time"
 )
@@ -91,6 +92,14 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if dir == "" {
 		return fmt.Errorf("starting the reference agent: no state directory: set %s or HOME", EnvState)
+	}
+	if o.Habits.Forgets {
+		own, err := os.MkdirTemp("", "refagent-")
+		if err != nil {
+			return fmt.Errorf("starting the reference agent: %w", err)
+		}
+		defer os.RemoveAll(own)
+		dir = own
 	}
 	st, err := openStore(dir)
 	if err != nil {

@@ -80,14 +80,16 @@ func (a *agent) greetSecond(r *request, asked int, params json.RawMessage) *rpcE
 	a.initialized, a.version, a.client = true, methodsSecond, client
 	a.mu.Unlock()
 
-	session := flags{"mcp": flags{"stdio": flags{}}, "prompt": flags{}}
+	session := flags{"mcp": flags{}, "prompt": flags{}}
 	for name, capability := range map[string]string{"image": "image", "audio": "audio", "embeddedContext": "embedded"} {
 		if !a.habits.lacks(capability) {
 			session["prompt"].(flags)[name] = flags{}
 		}
 	}
-	if !a.habits.lacks("http") {
-		session["mcp"].(flags)["http"] = flags{}
+	for _, transport := range []string{"stdio", "http"} {
+		if !a.habits.lacks(transport) {
+			session["mcp"].(flags)[transport] = flags{}
+		}
 	}
 	for name, capability := range map[string]string{"delete": "delete", "additionalDirectories": "directories"} {
 		if !a.habits.lacks(capability) {
@@ -243,7 +245,7 @@ func (a *agent) knownServers(servers []json.RawMessage) *rpcError {
 		if err := json.Unmarshal(raw, &e); err != nil {
 			return badParams("mcpServers[%d] is malformed: %s", i, plain(err))
 		}
-		if e.Type != "stdio" && (e.Type != "http" || a.habits.lacks("http")) {
+		if e.Type != "stdio" && e.Type != "http" || a.habits.lacks(e.Type) {
 			return badParams("mcpServers[%d]: transport %q is not supported", i, e.Type)
 		}
 		if slices.Contains(names, e.Name) {

@@ -171,6 +171,8 @@ func Liberties() []Liberty {
 		liberty("no-audio", "SES-001", "takes no audio", without("audio")),
 		liberty("no-embedded", "SES-001", "takes no embedded resources", without("embedded")),
 		liberty("no-http", "MCP-001", "has no MCP servers over HTTP", without("http")),
+		liberty("no-stdio", "MCP-001", "has no MCP servers over stdio", without("stdio")),
+		liberty("forgets", "SES-004", "keeps no session beyond its process", func(h *habits) { h.Forgets = true }),
 		liberty("no-delete", "SES-001", "deletes no sessions", without("delete")),
 		liberty("no-folders", "SES-001", "takes no further folders", without("directories")),
 		liberty("grouped-values", "CFG-002", "puts the values of options into groups",

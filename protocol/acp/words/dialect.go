@@ -183,6 +183,7 @@ var paths2 = map[string]string{
 	"promptCapabilities.audio":           "session.prompt.audio",
 	"promptCapabilities.embeddedContext": "session.prompt.embeddedContext",
 	"mcpCapabilities.http":               "session.mcp.http", "mcpCapabilities.sse": "session.mcp.sse",
+	"mcpCapabilities.stdio": "session.mcp.stdio",
 }
 
 // path is a capability as the version has it, in the answer to initialize.

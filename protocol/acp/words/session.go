@@ -132,7 +132,11 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 	}
 	if slices.Contains([]string{"new", "load", "resume", "fork"}, a.verb) {
 		params["cwd"] = cwd
-		params["mcpServers"] = offered(b)
+		servers := offered(b)
+		if err := untaken(b, servers); err != nil {
+			return err
+		}
+		params["mcpServers"] = servers
 		var dirs []string
 		for _, w := range a.add {
 			d, err := dir(b, w)
@@ -180,6 +184,9 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 		params["replayFrom"] = map[string]any{"type": "start"}
 	}
 	e, err := call(ctx, b, a.l, s, of(b).method("session/"+a.verb), params, a.wait)
+	if why := a.unkept(ctx, b, s, e); why != nil {
+		return why
+	}
 	if err != nil {
 		return err
 	}
