@@ -174,7 +174,7 @@ func (a *agent) stored(params json.RawMessage, serversRequired bool) (id string,
 	if p.SessionID == nil {
 		return "", set, nil, badParams("sessionId is missing")
 	}
-	set, err = decodeSetup(params, serversRequired)
+	set, err = decodeSetup(params, serversRequired && !a.second())
 	if err == nil && a.second() {
 		err = a.knownServers(set.servers)
 	}

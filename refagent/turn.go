@@ -59,7 +59,15 @@ func (a *agent) prompt(r *request, params json.RawMessage) *rpcError {
 	if busy {
 		s.mu.Unlock()
 		t.stop()
-		return fault(cmp.Or(a.habits.BusyCode, codeInvalidRequest), "a prompt is already running in this session")
+		refusal := fault(cmp.Or(a.habits.BusyCode, codeInvalidRequest), "a prompt is already running in this session")
+		if a.habits.TakeUpDelay == 0 {
+			return refusal
+		}
+		a.spawn(func() {
+			a.pause(a.habits.TakeUpDelay)
+			a.conn.respond(r, nil, refusal)
+		})
+		return nil
 	}
 	s.turn = t
 	s.mu.Unlock()

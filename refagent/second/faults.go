@@ -155,6 +155,13 @@ func sessionFaults() []Fault {
 				}
 				return m
 			}),
+		hearing("resume-from-anywhere", "SES-005", "takes a place that it does not know for the start of the history",
+			func(_ port, m refagent.Message) refagent.Message {
+				if from, ok := m.Object("params")["replayFrom"].(map[string]any); ok && m["method"] == "session/resume" {
+					from["type"] = "start"
+				}
+				return m
+			}),
 		fault("resume-without-state", "SES-003", "tells no state before a resume is answered",
 			resuming(func(_ port, f frame, open bool) []object {
 				if open && state(f) != "" {

@@ -164,6 +164,9 @@ func Liberties() []Liberty {
 			h.RequestID = func(n int64) any { return fmt.Sprint("request-", n) }
 		}),
 		liberty("refuses-while-busy", "PRM-007", "refuses a prompt while it works", func(h *habits) { h.BusyCode = -32600 }),
+		liberty("refuses-late", "PRM-007", "takes 30 ms until it refuses a prompt while it works", func(h *habits) {
+			h.BusyCode, h.TakeUpDelay = -32600, 30*time.Millisecond
+		}),
 		liberty("no-terminals", "UPD-004", "shows no terminals", func(h *habits) { h.OwnShell = true }),
 		liberty("first-only", "INIT-001", "speaks version 1 alone", func(h *habits) { h.FirstOnly = true }),
 		liberty("second-only", "INIT-001", "speaks version 2 alone", func(h *habits) { h.SecondOnly = true }),

@@ -84,7 +84,8 @@ type prompt struct {
 	seq, answered int
 	id            string // of the message
 	failed, ended bool
-	cancelled     int // Seq of a cancel that came before its answer
+	cancelled     int  // Seq of a cancel that came before its answer
+	beside        bool // it came while the session was at work, and may be refused for that
 }
 
 // message is a message of a session: live if it was shown outside of a replay.
@@ -190,7 +191,8 @@ func (w *world) request(ev *event) {
 	s.asked = true
 	switch ev.Method {
 	case "session/prompt":
-		r.prompt = &prompt{seq: ev.Seq}
+		r.prompt = &prompt{seq: ev.Seq, beside: s.active || slices.ContainsFunc(s.prompts,
+			func(p *prompt) bool { return !p.ended && !p.failed })}
 		s.prompts = append(s.prompts, r.prompt)
 	case "session/resume":
 		s.opened, s.closed = ev.Seq, 0

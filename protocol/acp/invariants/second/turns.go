@@ -102,7 +102,8 @@ func cancels() *rule {
 		if ev.answers("session/prompt") && ev.asked != nil && ev.asked.prompt != nil && ev.asked.prompt.cancelled > 0 &&
 			ev.err.Exists() {
 			w.Saw(code)
-			if got, _ := ev.err.Get("code").Int(); got != -32800 {
+			got, _ := ev.err.Get("code").Int()
+			if refused := got == -32600 && ev.asked.prompt.beside; got != -32800 && !refused {
 				w.find(code, ev, "", []int{ev.Ref}, "The prompt that was cancelled is answered with error %d, not with -32800.",
 					got)
 			}
