@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -108,6 +109,15 @@ var _ = Describe("help", func() {
 		Expect(p.run("help", "CANCEL-001")).To(Equal(got))
 		Expect(p.run("help", "rule", "CANCEL-REASON").out).To(ContainSubstring("and broken here"))
 		Expect(p.run("help", "PROMPT-023").out).To(And(ContainSubstring("asks for it:\n\n  protocol acp-v1 acp-v2\n  # "), ContainSubstring("is passed with:\n\n  --> initialize"), ContainSubstring("acp-test run --fault ")))
+		for _, topic := range []string{"V2-SES-005", "V2-ECHO"} { // of version 2: what it says to run shows it
+			page := p.run("help", topic).out
+			Expect(page).To(HavePrefix("### " + topic + "\n"))
+			shown := regexp.MustCompile(`--fault \S+ --run '(\S+)'`).FindStringSubmatch(page)
+			got := p.run(append(strings.Fields("run --protocol acp-v2 -q "+strings.Split(shown[0], " --run")[0]), "--run", shown[1])...)
+			Expect(got.code).To(Equal(1), page)
+			Expect(got.out).To(ContainSubstring(topic))
+		}
+		Expect(p.run("help", "cancel-tool").out).To(HavePrefix("cancel-tool "))
 		Expect(p.run("help", "FS-006").out).To(ContainSubstring("on prompt {"))
 		Expect(p.run("help", "nonsense", "CANCEL-001").err).To(ContainSubstring(`"CANCEL-001" is too much`))
 	})

@@ -112,6 +112,10 @@ func (h *host) help(root *cobra.Command, topic string) error {
 		fmt.Fprint(h.out, explainRequirement(q))
 		return nil
 	}
+	if page, ok := explainSecond(topic); ok {
+		fmt.Fprint(h.out, page)
+		return nil
+	}
 	found := false
 	for _, c := range root.Commands() {
 		if c.Name() == topic && !c.Hidden {
@@ -120,6 +124,9 @@ func (h *host) help(root *cobra.Command, topic string) error {
 		}
 	}
 	page, err := acp.V1().Help(topic)
+	if err != nil {
+		page, err = acp.V2().Help(topic)
+	}
 	for _, name := range []string{topic, topic + "s"} {
 		if text, ok := docs.Page(name); ok {
 			fmt.Fprint(h.out, text)

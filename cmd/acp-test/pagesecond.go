@@ -1,0 +1,108 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/protocol/acp"
+	rulebook "github.com/acp-test/acp-test/protocol/acp/invariants/second"
+	"github.com/acp-test/acp-test/refagent/second"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// secondPage is the reference of version 2 of ACP: what its scenarios have that those of
+// version 1 have not, its rules, requirements, faults and liberties.
+func secondPage() string {
+	first, p := acp.V1(), acp.V2()
+	var b strings.Builder
+	b.WriteString("# ACP v2: words, rules, requirements\n\nThe [guide](../acp-v2.md) says how to use them. A scenario of " +
+		"version 2 has the words and patterns of [version 1](scenario-language.md) as well.\n\n## Words\n")
+	for _, c := range p.Words {
+		if slices.ContainsFunc(first.Words, func(x *scenarios.Command) bool { return x.Name == c.Name }) {
+			continue
+		}
+		page, err := p.Help(c.Name)
+		if err != nil {
+			panic(err) // it is the name of a word
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n```\n%s```\n", c.Name, page)
+	}
+	b.WriteString("\n## Patterns\n\n| pattern | |\n|---|---|\n")
+	for _, k := range p.Kinds {
+		same := func(x scenarios.Kind) bool { return x.Name == k.Name && x.Help == k.Help }
+		if !slices.ContainsFunc(first.Kinds, same) {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", strings.TrimSpace(k.Name+" "+k.Arg), text(k.Help))
+		}
+	}
+	for _, side := range []rules.Side{rules.OfAgent, rules.OfClient} {
+		fmt.Fprintf(&b, "\n## Rules about the %s\n", side)
+		for _, r := range p.Rules.Rules() {
+			if r.Side == side {
+				b.WriteString("\n" + ruleText(r) + seenBy(r.ID))
+			}
+		}
+	}
+	b.WriteString("\n## Requirements\n")
+	kept := rulebook.Kept()
+	for _, q := range p.Rules.Requirements() {
+		if !slices.Contains(kept, q.ID) {
+			b.WriteString("\n" + requirementText(q))
+		}
+	}
+	b.WriteString("\n## Requirements of version 1 that hold as they are\n\n")
+	for i, id := range kept {
+		kept[i] = fmt.Sprintf("[%s](requirements.md#%s)", id, strings.ToLower(id))
+	}
+	b.WriteString(strings.Join(kept, ", ") + "\n")
+	b.WriteString("\n## Faults of the reference agent\n\n" +
+		"| fault | what the agent does wrong | breaks | found by |\n|---|---|---|---|\n")
+	for _, f := range second.Faults() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, text(f.Summary), f.Breaks, strings.Join(f.Reddens, ", "))
+	}
+	b.WriteString("\n## Liberties of the reference agent\n\n" +
+		"| liberty | what the agent does | left open by |\n|---|---|---|\n")
+	for _, l := range second.Liberties() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", l.Name, text(l.Summary), l.Allows)
+	}
+	return b.String()
+}
+
+// explainSecond is what there is to say of a rule or a requirement of version 2, ok is
+// false if it is none.
+func explainSecond(topic string) (page string, ok bool) {
+	set := acp.V2().Rules
+	if r, ok := set.Rule(topic); ok {
+		return ruleText(r) + seenBy(r.ID), true
+	}
+	q, ok := set.Requirement(topic)
+	if !ok {
+		return "", false
+	}
+	for _, name := range slices.Concat(q.Checks, q.Rules) {
+		if seen := seenBy(name); seen != "" {
+			return requirementText(q) + seen, true
+		}
+	}
+	return requirementText(q), true
+}
+
+// seenBy says how to see a rule or a check of version 2 broken: by the fault of the
+// reference agent that breaks the least beside it. "" if there is none.
+func seenBy(name string) string {
+	finds := slices.DeleteFunc(second.Faults(), func(f second.Fault) bool { return !slices.Contains(f.Reddens, name) })
+	if len(finds) == 0 {
+		return ""
+	}
+	f := slices.MinFunc(finds, func(a, b second.Fault) int { return cmp.Compare(len(a.Reddens), len(b.Reddens)) })
+	in := strings.Join(f.Scenarios, "|")
+	if id, _, ok := strings.Cut(name, "#"); ok {
+		in = id
+	} else if len(f.Scenarios) > 1 {
+		in = "(" + in + ")"
+	}
+	return fmt.Sprintf("\nAn agent that %s breaks it:\n\n```\n"+
+		"acp-test run --protocol acp-v2 --fault %s --run '^%s$'\n```\n", text(f.Summary), f.Name, in)
+}
