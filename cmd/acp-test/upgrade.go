@@ -73,9 +73,14 @@ func (h *host) upgrade(c *cobra.Command, o *options, to string) error {
 			}
 			is := strings.Join(acpreport.Told(p, t), "; ") + effects
 			if first {
-				told[r.ID] = is
 				u.Habits = acpreport.Seen(u.Habits, r.ID, t)
-			} else if was, both := told[r.ID]; both && was != is && r.Verdict != scenarios.Skip {
+			}
+			if r.Verdict == scenarios.Skip {
+				continue // what it is about did not come about
+			}
+			if first {
+				told[r.ID] = is
+			} else if was, both := told[r.ID]; both && was != is {
 				u.Differences = append(u.Differences, acpreport.Difference{Scenario: r.ID, First: was, Second: is})
 			}
 		}

@@ -37,7 +37,8 @@ async function ask(s, signal, said) {
     }
   }
   if (!end) throw new RequestError(-32603, 'The model broke off');
-  s.messages.push({ role: 'assistant', content: reply });
+  if (end === 'content_filter') s.messages.pop(); // the model is not to see what it refused
+  else s.messages.push({ role: 'assistant', content: reply });
   return STOPS[end] ?? 'end_turn';
 }
 
@@ -75,8 +76,10 @@ const second = two.agent({ name: 'sdk-router' })
     two.assertSupportedMcpServers(params.mcpServers, {});
     return { sessionId: fresh(params).id };
   })
-  .onRequest('session/list', ({ params }) => ({ sessions: [...sessions.values()]
-    .filter((s) => !params.cwd || s.cwd === params.cwd).map((s) => ({ sessionId: s.id, cwd: s.cwd })) }))
+  .onRequest('session/list', ({ params: { cwd, cursor } }) => {
+    if (cursor) throw RequestError.invalidParams({ cursor }, 'all are on one page');
+    return { sessions: [...sessions.values()].filter((s) => !cwd || s.cwd === cwd).map((s) => ({ sessionId: s.id, cwd: s.cwd })) };
+  })
   .onRequest('session/resume', async ({ params, client }) => {
     const s = sessions.get(params.sessionId);
     if (!s) throw RequestError.sessionNotFound(params.sessionId);

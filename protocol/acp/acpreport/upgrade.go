@@ -174,8 +174,23 @@ func Told(p *scenarios.Protocol, t *transcript.Transcript) (sessions []string) {
 		for _, seq := range prompts {
 			turns = append(turns, fmt.Sprintf("%q, %s", said[seq], cmp.Or(ends[seq], "no end")))
 		}
-		sessions = append(sessions, strings.Join(turns, "; "))
+		sessions = append(sessions, strings.Join(counted(turns), "; "))
 	}
 	slices.Sort(sessions)
 	return sessions
+}
+
+// counted says turns that are alike and follow each other once, with their number.
+func counted(turns []string) (out []string) {
+	for len(turns) > 0 {
+		n := 1
+		for n < len(turns) && turns[n] == turns[0] {
+			n++
+		}
+		if out = append(out, turns[0]); n > 1 {
+			out[len(out)-1] += fmt.Sprintf(" (%d times)", n)
+		}
+		turns = turns[n:]
+	}
+	return out
 }

@@ -1,0 +1,130 @@
+// Drift says in words what differs between the official schemas that the tests are held to
+// and the newest ones of the registry, and which tables of protocol/acp/schema it touches.
+//
+//	go run ./ci/drift              # the pinned package and the newest one
+//	go run ./ci/drift OLD NEW      # two schemas, or two folders of the package
+//
+// The exit status is 1 if something differs.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+const sdk = "@agentclientprotocol/sdk"
+
+func main() {
+	text, err := run(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "drift:", err)
+		os.Exit(2)
+	}
+	if text == "" {
+		fmt.Println("nothing differs")
+		return
+	}
+	fmt.Print(text)
+	os.Exit(1)
+}
+
+func run(args []string) (string, error) {
+	switch len(args) {
+	case 0:
+		temp, err := os.MkdirTemp("", "acp-test-drift-")
+		if err != nil {
+			return "", err
+		}
+		defer os.RemoveAll(temp)
+		if err := command("ci/install-npm", "ci/schema"); err != nil {
+			return "", err
+		}
+		if err := command("npm", "install", "--prefix", temp, "--ignore-scripts", "--no-audit", "--no-fund", "--silent",
+			sdk+"@latest"); err != nil {
+			return "", err
+		}
+		args = []string{filepath.Join("ci/schema/node_modules", sdk), filepath.Join(temp, "node_modules", sdk)}
+	case 2:
+	default:
+		return "", errors.New("two schemas or folders are compared, or none is named")
+	}
+	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
+		return ofFiles(args[0], args[1], "")
+	}
+	return ofPackages(args[0], args[1])
+}
+
+func command(name string, args ...string) error {
+	c := exec.Command(name, args...)
+	c.Stdout, c.Stderr = os.Stderr, os.Stderr
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+	}
+	return nil
+}
+
+// ofPackages compares each schema of two packages.
+func ofPackages(older, newer string) (string, error) {
+	var b strings.Builder
+	for _, version := range []string{"v1", "v2"} {
+		for _, kind := range []string{"schema.json", "schema.unstable.json"} {
+			name := filepath.Join("schema", version, kind)
+			text, err := ofFiles(filepath.Join(older, name), filepath.Join(newer, name),
+				filepath.Join("protocol/acp/schema", version))
+			if err != nil {
+				return "", err
+			}
+			if text != "" {
+				fmt.Fprintf(&b, "## %s %s\n\n%s\n", version, strings.TrimSuffix(kind, ".json"), text)
+			}
+		}
+	}
+	return b.String(), nil
+}
+
+// ofFiles compares two schemas; tables is the folder of our tables, "" if there are none.
+func ofFiles(older, newer, tables string) (string, error) {
+	was, err := read(older)
+	if err != nil {
+		return "", err
+	}
+	is, err := read(newer)
+	if err != nil {
+		return "", err
+	}
+	ours := map[string]string{}
+	if tables != "" {
+		if ours, err = places(os.DirFS(tables)); err != nil {
+			return "", err
+		}
+	}
+	return words(was, is, ours), nil
+}
+
+// places are the files of our tables that have a type, by the name of the type.
+func places(tables fs.FS) (map[string]string, error) {
+	ours := map[string]string{}
+	files, err := fs.Glob(tables, "*.txt")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		text, err := fs.ReadFile(tables, file)
+		if err != nil {
+			return nil, err
+		}
+		n := 0
+		for line := range strings.Lines(string(text)) {
+			n++
+			if f := strings.Fields(line); line[0] != ' ' && line[0] != '#' && len(f) > 1 && f[0] != "method" {
+				ours[f[1]] = fmt.Sprintf("%s:%d", file, n)
+			}
+		}
+	}
+	return ours, nil
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+// fact is what a schema says of one place.
+type fact struct{ says, about string }
+
+// parts are the facts of a type by their place: "" is the type itself, ".name" a field,
+// "=value" a value or a variant.
+type parts map[string]fact
+
+type object = map[string]any
+
+// read takes the types of a schema apart.
+func read(file string) (map[string]parts, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var schema struct {
+		Defs map[string]object `json:"$defs"`
+	}
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	all := map[string]parts{}
+	for name, def := range schema.Defs {
+		all[name] = parts{}
+		all[name].add("", def)
+	}
+	return all, nil
+}
+
+// add notes what is said of a place and of what lies below it.
+func (p parts) add(at string, s object) {
+	about, _ := s["description"].(string)
+	rest := maps.Clone(s)
+	delete(rest, "properties")
+	if fields, ok := s["properties"].(object); ok {
+		delete(rest, "required")
+		for name, field := range fields {
+			f, _ := field.(object)
+			needed := "may be left out"
+			if required, _ := s["required"].([]any); slices.Contains(required, any(name)) {
+				needed = "must be there"
+			}
+			description, _ := f["description"].(string)
+			p[at+"."+name] = fact{say(f) + ", " + needed, description}
+		}
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		list, _ := s[key].([]any)
+		if len(list) == 0 {
+			continue
+		}
+		delete(rest, key)
+		for i, v := range list {
+			variant, _ := v.(object)
+			p.add(fmt.Sprintf("%s=%s", at, tag(variant, i)), variant)
+		}
+	}
+	p[at] = fact{say(rest), about}
+}
+
+// tag is what tells a variant from the others.
+func tag(variant object, i int) string {
+	if c, ok := variant["const"]; ok {
+		return fmt.Sprint(c)
+	}
+	fields, _ := variant["properties"].(object)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if f, _ := fields[name].(object); f["const"] != nil {
+			return fmt.Sprint(f["const"])
+		}
+	}
+	if title, ok := variant["title"].(string); ok {
+		return title
+	}
+	if only := say(variant); only != "" {
+		return only
+	}
+	return fmt.Sprint(i + 1)
+}
+
+// say is a schema in a few words, without what belongs to places of their own.
+func say(s object) string {
+	var words []string
+	for _, key := range slices.Sorted(maps.Keys(s)) {
+		switch v := s[key]; key {
+		case "description", "title":
+		case "$ref":
+			name, _ := v.(string)
+			words = append(words, name[strings.LastIndex(name, "/")+1:])
+		case "type":
+			words = append(words, each(v, " or "))
+		case "const":
+			words = append(words, fmt.Sprintf("%q", v))
+		case "enum":
+			words = append(words, "one of "+each(v, ", "))
+		case "items":
+			words = append(words, "of "+each(v, " or "))
+		case "allOf", "anyOf", "oneOf":
+			words = append(words, each(v, " or "))
+		default:
+			text, _ := json.Marshal(v) // it was JSON
+			words = append(words, key+" "+string(text))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func each(v any, between string) string {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	var words []string
+	for _, one := range list {
+		if s, ok := one.(object); ok {
+			words = append(words, say(s))
+		} else {
+			words = append(words, fmt.Sprint(one))
+		}
+	}
+	return strings.Join(words, between)
+}
+
+// words says what differs, a line for each place, type by type; ours are the places of the
+// types in our tables.
+func words(was, is map[string]parts, ours map[string]string) string {
+	var b strings.Builder
+	names := maps.Clone(is)
+	maps.Copy(names, was)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		lines := differences(name, was[name], is[name])
+		if len(lines) == 0 {
+			continue
+		}
+		where := ""
+		if ours[name] != "" {
+			where = " (" + ours[name] + ")"
+		}
+		fmt.Fprintf(&b, "- %s%s\n", name, where)
+		for _, line := range lines {
+			fmt.Fprintf(&b, "  - %s\n", line)
+		}
+	}
+	return b.String()
+}
+
+func differences(name string, was, is parts) (lines []string) {
+	switch {
+	case was == nil:
+		return []string{"added: " + list(is)}
+	case is == nil:
+		return []string{"removed"}
+	}
+	places := maps.Clone(is)
+	maps.Copy(places, was)
+	for _, at := range slices.Sorted(maps.Keys(places)) {
+		older, had := was[at]
+		newer, has := is[at]
+		if parent := above(at); parent != "" && (!contains(was, parent) || !contains(is, parent)) {
+			continue // its variant is told
+		}
+		what := "the type"
+		if at != "" {
+			what = name + at
+		}
+		switch {
+		case !had:
+			lines = append(lines, strings.TrimSuffix("added "+what+": "+newer.says, ": "))
+		case !has:
+			lines = append(lines, "removed "+what)
+		case older.says != newer.says:
+			lines = append(lines, fmt.Sprintf("changed %s: was %s, is %s", what, older.says, newer.says))
+		case older.about != newer.about:
+			lines = append(lines, "described in other words: "+what)
+		}
+	}
+	return lines
+}
+
+func contains(p parts, at string) bool {
+	_, ok := p[at]
+	return ok
+}
+
+// above is the variant that a place is in, "" if it is in none.
+func above(at string) string {
+	if i := strings.LastIndex(at, "."); i > 0 && strings.HasPrefix(at, "=") {
+		return at[:i]
+	}
+	return ""
+}
+
+// list names the fields and values of a type.
+func list(p parts) string {
+	names := slices.Sorted(maps.Keys(p))
+	names = slices.DeleteFunc(names, func(at string) bool { return at == "" || above(at) != "" })
+	if len(names) == 0 {
+		return p[""].says
+	}
+	for i, at := range names {
+		names[i] = strings.TrimLeft(at, ".=")
+	}
+	return strings.Join(names, ", ")
+}
