@@ -18,8 +18,8 @@ import (
 func secondPage() string {
 	first, p := acp.V1(), acp.V2()
 	var b strings.Builder
-	b.WriteString("# ACP v2: words, rules, requirements\n\nThe [guide](../acp-v2.md) says how to use them. A scenario of " +
-		"version 2 has the words and patterns of [version 1](scenario-language.md) as well.\n\n## Words\n")
+	b.WriteString("# ACP v2: words, rules, requirements\n\nThe [guide](../acp-v2.md) says how to use them. A scenario " +
+		"of version 2 has the words and patterns of [version 1](scenario-language.md) as well.\n\n## Words\n")
 	for _, c := range p.Words {
 		if slices.ContainsFunc(first.Words, func(x *scenarios.Command) bool { return x.Name == c.Name }) {
 			continue
