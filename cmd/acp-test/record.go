@@ -30,6 +30,7 @@ import (
 // recording are the flags of record.
 type recording struct {
 	out, live, llm     string
+	url, listen        string
 	redact             []string
 	keepText, maskText bool
 	noFiles            bool
@@ -38,7 +39,7 @@ type recording struct {
 func recordCommand(h *host) *cobra.Command {
 	var o recording
 	c := &cobra.Command{
-		Use:   "record --out FILE -- AGENT…",
+		Use:   "record --out FILE {-- AGENT… | --url URL}",
 		Short: "a transparent proxy that an editor starts instead of the agent",
 		Long: `Starts AGENT and passes everything on, byte for byte, in both directions: frames,
 stderr, signals and the exit status. What passes is in FILE before it is passed
@@ -49,6 +50,10 @@ FILE also has what lies in the workspace when the first session is opened: texts
 to 512 KiB, 2 MiB in all, without .git, node_modules and what is named like a secret,
 unless --no-files is given. So it can be played again elsewhere.
 
+With --url it is a proxy for an AG-UI endpoint instead: front ends post to the address
+that it prints, and each event is in FILE before it is passed on. It ends when it is
+interrupted.
+
 Secrets are taken out before anything reaches the disk: values of variables such
 as *_API_KEY, keys of known services, what authenticates, and what --redact
 matches.`,
@@ -58,7 +63,11 @@ matches.`,
 		Args: func(c *cobra.Command, args []string) error {
 			dash := c.ArgsLenAtDash()
 			switch {
-			case dash < 0 || len(args) == dash:
+			case o.url != "" && len(args) > 0:
+				return fmt.Errorf("record: --url is in the place of an agent's command; usage: %s", c.UseLine())
+			case o.url != "" && (o.live != "" || o.llm != ""):
+				return errors.New("record: --live and --llm are not for --url")
+			case o.url == "" && (dash < 0 || len(args) == dash):
 				return fmt.Errorf("record: the agent's command is missing; usage: %s", c.UseLine())
 			case dash > 0:
 				return fmt.Errorf("record: %q is too much; usage: %s", args[0], c.UseLine())
@@ -69,7 +78,12 @@ matches.`,
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return h.record(&o, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if o.url != "" {
+				return h.recordWeb(c.Context(), &o)
+			}
+			return h.record(&o, args)
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.out, "out", "", "the recording, a `FILE` or folder")
@@ -78,6 +92,8 @@ matches.`,
 	f.StringVar(&o.llm, "llm", "",
 		"record the model's side too, with the provider at `URL` (default that of the environment)")
 	f.Lookup("llm").NoOptDefVal = "environment"
+	f.StringVar(&o.url, "url", "", "record what passes to the AG-UI endpoint at `URL`")
+	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "where front ends reach the proxy of --url, an `ADDRESS`")
 	f.StringArrayVar(&o.redact, "redact", nil,
 		"what else is a secret, `REGEXP` (repeatable; of one with a group only the group)")
 	f.BoolVar(&o.keepText, "keep-text", false,

@@ -1,0 +1,235 @@
+package endpoint
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Tap is a proxy between front ends and an endpoint. What front ends post and what answers
+// it is in the transcript before it is passed on, byte for byte; other requests, such as
+// OPTIONS, are passed on alone.
+type Tap struct {
+	log   *transcript.Transcript
+	proxy *httputil.ReverseProxy
+	open  sync.WaitGroup
+}
+
+// mostInput bounds what a front end may post.
+const mostInput = 64 << 20
+
+type refKey struct{}
+
+// Target reads the URL of an endpoint.
+func Target(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%q is no URL of an endpoint", text)
+	}
+	return u, nil
+}
+
+// NewTap returns a proxy for the endpoint at a URL. A request for / goes to the path of the
+// URL, any other keeps its own.
+func NewTap(u *url.URL, log *transcript.Transcript) *Tap {
+	t := &Tap{log: log}
+	way := http.DefaultTransport.(*http.Transport).Clone()
+	way.DisableCompression = true
+	t.proxy = &httputil.ReverseProxy{Transport: way, FlushInterval: -1, ModifyResponse: t.answer, ErrorHandler: t.failed,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = u.Scheme, u.Host, u.Host
+			if r.In.URL.Path == "/" {
+				r.Out.URL.Path, r.Out.URL.RawPath, r.Out.URL.RawQuery = u.Path, u.RawPath, u.RawQuery
+			}
+			r.Out.Header.Set("Accept-Encoding", "identity") // what is compressed cannot be recorded as it comes
+		}}
+	return t
+}
+
+// ServeHTTP implements http.Handler.
+func (t *Tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	t.open.Add(1)
+	defer t.open.Done()
+	if r.Method == http.MethodPost {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostInput))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+			return
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		e := t.log.AppendFrame(0, transcript.Editor, body, 0)
+		r = r.WithContext(context.WithValue(r.Context(), refKey{}, e.Seq))
+	}
+	t.proxy.ServeHTTP(w, r)
+}
+
+// Wait waits until all that began to pass has ended.
+func (t *Tap) Wait() { t.open.Wait() }
+
+// answer puts what records it in the place of an answer's body.
+func (t *Tap) answer(r *http.Response) error {
+	ref, posted := r.Request.Context().Value(refKey{}).(int)
+	if !posted {
+		return nil
+	}
+	head := headOf(r)
+	if r.StatusCode != http.StatusOK || head.Type != EventStream || r.Header.Get("Content-Encoding") != "" {
+		r.Body = &whole{ReadCloser: r.Body, tap: t, ref: ref, head: head, ctx: r.Request.Context()}
+		return nil
+	}
+	t.note(ref, transcript.Response, head)
+	p := &passing{body: r.Body, tap: t, ref: ref, ctx: r.Request.Context()}
+	p.in = newSSE(io.TeeReader(r.Body, &p.raw))
+	r.Body = p
+	return nil
+}
+
+// failed is for an endpoint that gives no answer.
+func (t *Tap) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if ref, posted := r.Context().Value(refKey{}).(int); posted {
+		t.note(ref, transcript.Ended, over(r.Context(), Unreachable, err))
+	}
+	http.Error(w, "the endpoint cannot be reached: "+err.Error(), http.StatusBadGateway)
+}
+
+func (t *Tap) note(ref int, kind transcript.Kind, what any) {
+	raw, _ := json.Marshal(what) // texts and numbers have a form
+	run := t.log.At(ref)
+	t.log.Append(transcript.Entry{Source: transcript.Agent, Kind: kind, Method: aguiframe.Run, Session: run.Session,
+		ID: run.ID, Ref: ref, Raw: raw})
+}
+
+// over is the end that an error makes; a front end that has gone is the reason, if it has.
+func over(ctx context.Context, how string, err error) End {
+	if ctx.Err() != nil {
+		return End{End: HungUp}
+	}
+	return ended(ctx, how, err)
+}
+
+// passing is the body of an event stream. What is read of it has been recorded.
+type passing struct {
+	body io.ReadCloser
+	raw  bytes.Buffer // what came and was not passed on
+	in   *sse
+	tap  *Tap
+	ref  int
+	ctx  context.Context
+
+	passed int
+	end    End
+	err    error // why there is no more
+}
+
+// Read returns whole events, and the lines between them as they come.
+func (p *passing) Read(to []byte) (int, error) {
+	for p.err == nil && (p.in.some || p.in.framing.Bytes == p.passed) {
+		p.step()
+	}
+	free := p.in.framing.Bytes - p.passed
+	if p.err != nil {
+		free = p.raw.Len()
+	}
+	if free == 0 {
+		return 0, p.err
+	}
+	n := copy(to, p.raw.Next(min(free, len(to))))
+	p.passed += n
+	return n, nil
+}
+
+// step reads a line, or the LF that was left of one.
+func (p *passing) step() {
+	if p.in.skip {
+		if next, err := p.in.in.Peek(1); err == nil && next[0] == '\n' {
+			p.in.skip = false
+			p.in.read(1)
+			return
+		}
+	}
+	empty, err := p.in.line()
+	if err != nil && p.in.some {
+		p.in.framing.Unterminated = true
+	}
+	if p.in.some && (empty || err != nil) {
+		piece := p.in.take()
+		if last, outcome, of := runEvent(piece.data); of {
+			p.end.Last, p.end.Outcome = last, outcome
+		}
+		p.tap.log.AppendReply(0, p.ref, piece.data, piece.size)
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		p.stop(err, End{End: Closed})
+	case err != nil:
+		p.stop(err, over(p.ctx, Cut, err))
+	}
+}
+
+func (p *passing) stop(err error, end End) {
+	if p.err != nil {
+		return
+	}
+	p.err = err
+	end.Last, end.Outcome, end.Framing = p.end.Last, p.end.Outcome, p.in.framing
+	p.tap.note(p.ref, transcript.Ended, end)
+}
+
+// Close is called when the endpoint has ended the stream, or the front end has gone.
+func (p *passing) Close() error {
+	p.stop(context.Canceled, End{End: HungUp})
+	return p.body.Close()
+}
+
+// whole is the body of an answer that is no event stream: its beginning is recorded when it
+// ends.
+type whole struct {
+	io.ReadCloser
+	tap  *Tap
+	ref  int
+	head Head
+	ctx  context.Context
+
+	begun []byte
+	noted bool
+}
+
+func (b *whole) Read(to []byte) (int, error) {
+	n, err := b.ReadCloser.Read(to)
+	b.begun = append(b.begun, to[:max(0, min(n, 64<<10-len(b.begun)))]...)
+	if err != nil {
+		b.note()
+	}
+	return n, err
+}
+
+func (b *whole) note() {
+	if b.noted {
+		return
+	}
+	b.noted = true
+	b.head.Body = strings.ToValidUTF8(string(b.begun), string(utf8.RuneError))
+	b.tap.note(b.ref, transcript.Response, b.head)
+	end := End{End: NoStream, Status: b.head.Status}
+	if b.head.Status != http.StatusOK {
+		end.End = Refused
+	}
+	b.tap.note(b.ref, transcript.Ended, end)
+}
+
+func (b *whole) Close() error {
+	b.note()
+	return b.ReadCloser.Close()
+}
