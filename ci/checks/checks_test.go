@@ -29,15 +29,29 @@ func lint(t *testing.T, name string, src []byte) []*actionlint.Error {
 }
 
 func TestWorkflow(t *testing.T) {
-	src, err := os.ReadFile("../samples/github.yml")
+	for _, name := range []string{"github.yml", "github-ag-ui.yml"} {
+		src, err := os.ReadFile("../samples/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range lint(t, name, src) {
+			t.Error(e)
+		}
+		if len(lint(t, name, bytes.Replace(src, []byte("runs-on"), []byte("run-on"), 1))) == 0 {
+			t.Error("a workflow with a mistake passes")
+		}
+	}
+	guide, err := os.ReadFile("../../docs/ci.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, e := range lint(t, "github.yml", src) {
-		t.Error(e)
+	shown, err := os.ReadFile("../samples/github-ag-ui.yml")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(lint(t, "github.yml", bytes.Replace(src, []byte("runs-on"), []byte("run-on"), 1))) == 0 {
-		t.Error("a workflow with a mistake passes")
+	_, job, _ := bytes.Cut(shown, []byte("\n"))
+	if !bytes.Contains(guide, append([]byte("```yaml\n"), job...)) {
+		t.Error("docs/ci.md does not show github-ag-ui.yml")
 	}
 }
 

@@ -50,6 +50,13 @@ var _ = Describe("the GitHub action", func() {
 		Expect(outputs).To(HavePrefix("exit=0\n"))
 	})
 
+	It("tests an endpoint of AG-UI", func() {
+		p := newPlace()
+		_, _, outputs := as(p, "ACP_PROTOCOL=ag-ui", "ACP_SUITES=runs", "ACP_COMMAND=acp-test refagent --ag-ui 127.0.0.1:0")
+		Expect(outputs).To(HavePrefix("exit=0\n"))
+		Expect(p.results().Protocol).To(Equal("ag-ui"))
+	})
+
 	It("says so when the run cannot begin", func() {
 		p := newPlace()
 		_, summary, outputs := as(p, "ACP_SUITES=nothing")

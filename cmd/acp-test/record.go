@@ -39,7 +39,7 @@ type recording struct {
 func recordCommand(h *host) *cobra.Command {
 	var o recording
 	c := &cobra.Command{
-		Use:   "record --out FILE {-- AGENT… | --url URL}",
+		Use:   "record --out FILE -- AGENT…",
 		Short: "a transparent proxy that an editor starts instead of the agent",
 		Long: `Starts AGENT and passes everything on, byte for byte, in both directions: frames,
 stderr, signals and the exit status. What passes is in FILE before it is passed
