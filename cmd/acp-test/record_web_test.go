@@ -53,6 +53,40 @@ var _ = Describe("acp-test record --url", func() {
 			ContainSubstring(`end closed`)))
 	})
 
+	It("makes what replay posts again to an endpoint", func() {
+		end := `data: {"type":"RUN_FINISHED","threadId":"t","runId":"r"}` + "\n\n"
+		var bodies []string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			bodies = append(bodies, string(body))
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, `data: {"type":"RUN_STARTED","threadId":"t","runId":"r"}`+"\n\n"+end)
+		}))
+		defer server.Close()
+		p := newPlace()
+		const input = `{"threadId":"t","runId":"r","messages":[],"tools":[],"context":[]}`
+		p.write("run.jsonl", input+"\n"+`{"type":"RUN_STARTED","threadId":"t","runId":"r"}`+"\n"+
+			`{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`+"\n")
+		got := p.run("replay", "run.jsonl", "--url", server.URL)
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		Expect(bodies).To(Equal([]string{input}))
+		Expect(p.results().Results).To(HaveLen(1))
+
+		end = ""
+		got = p.run("replay", "run.jsonl", "--url", server.URL)
+		Expect(got.code).To(Equal(1))
+		Expect(got.out).To(ContainSubstring("RUN-FRAME  The stream ended without RUN_FINISHED or RUN_ERROR"))
+
+		p.write("events.jsonl", `{"type":"RUN_STARTED","threadId":"t","runId":"r"}`+"\n")
+		for args, says := range map[string]string{
+			"run.jsonl": "--url is missing", "run.jsonl --url x": `"x" is no URL`, "events.jsonl --url http://127.0.0.1:1": "nothing to play",
+		} {
+			got := p.run(append([]string{"replay"}, strings.Fields(args)...)...)
+			Expect(got.code).To(Equal(2), args)
+			Expect(got.err).To(ContainSubstring(says))
+		}
+	})
+
 	It("says what does not go together", func() {
 		p := newPlace()
 		for args, says := range map[string]string{

@@ -47,7 +47,11 @@ What the recording has of the files, of the MCP servers of a test and of the mod
 put back: the model says again what it said, and is held where the editor did
 something in the middle of a stream. A recording that lacks the model's side needs
 --llm, or a script that record --llm wrote beside it (FILE with .llm.yaml for its
-ending).`,
+ending).
+
+Recordings of AG-UI are played to the endpoint at --url: what front ends posted is posted
+again, and they hang up where they did. The rules are the verdict; acp-test diff shows what
+else is different.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if dash := c.ArgsLenAtDash(); len(args) == 0 || dash == 0 {
 				return fmt.Errorf("replay: a recording is missing; usage: %s", c.UseLine())
@@ -84,6 +88,7 @@ ending).`,
 	f.StringVar(&o.agent, "agent", "", "the agent, by the `NAME` or file of its profile (default reference)")
 	f.StringVar(&o.settings, "settings", "", "take agents from an editor's settings.json `FILE`")
 	f.StringVar(&o.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
+	f.StringVar(&o.url, "url", "", "the endpoint that recordings of AG-UI are played to, a `URL`")
 	f.StringVar(&r.mode, "mode", "ordered",
 		"how closely the recorded order binds: strict, ordered (within a session) or lenient")
 	f.Float64Var(&r.speed, "speed", 0, "the recorded pace, so many times faster; 0 does not wait")
@@ -111,6 +116,12 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 	of, err := h.spoken(o.paths)
 	if err != nil {
 		return err
+	}
+	if of.Reach != nil {
+		return h.replayWeb(ctx, o, of)
+	}
+	if o.url != "" {
+		return fmt.Errorf("--url: recordings of %s are played to an agent that is started: put its command after --", of.Name)
 	}
 	p, err := o.subject(h, of)
 	if err != nil {
@@ -174,8 +185,6 @@ func (h *host) spoken(files []string) (of protocol, err error) {
 		switch {
 		case err != nil:
 			return of, err
-		case its.Reach != nil:
-			return of, fmt.Errorf("%s: recordings of %s cannot be replayed", file, its.Name)
 		case i == 0:
 			of = its
 		case its.Name != of.Name:

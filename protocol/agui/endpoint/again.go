@@ -1,0 +1,103 @@
+package endpoint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// ErrNothingPosted says that a recording has nothing that a front end did.
+var ErrNothingPosted = errors.New("no front end has posted anything in it")
+
+// posted is what a front end posted in a recording.
+type posted struct {
+	body []byte
+	// began and ended are Seqs, ended that of the last entry of all if it did not end.
+	began, ended int
+	// events is how many came; gone says that the front end then hung up.
+	events int
+	gone   bool
+}
+
+func postsOf(recording *transcript.Transcript) (all []*posted) {
+	by := map[int]*posted{}
+	for e := range recording.All() {
+		p := by[e.Ref]
+		switch {
+		case e.Source == transcript.Editor && e.Kind != transcript.Written:
+			p = &posted{body: bytes.Clone(e.Raw), began: e.Seq, ended: recording.Len()}
+			by[e.Seq] = p
+			all = append(all, p)
+		case p == nil:
+		case e.Kind == transcript.Ended:
+			p.ended, p.gone = e.Seq, e.JSON().Get("end").Is(HungUp)
+		case e.Kind != transcript.Response:
+			p.events++
+		}
+	}
+	return all
+}
+
+// Again posts to a URL what front ends have posted in a recording, byte for byte: each post as
+// soon as those have ended that had ended before it. Where the front end had hung up it does so
+// again, after as many events. It returns when all has ended.
+func Again(ctx context.Context, recording *transcript.Transcript, at string) error {
+	all := postsOf(recording)
+	if len(all) == 0 {
+		return ErrNothingPosted
+	}
+	over := make([]chan struct{}, len(all))
+	failed := make([]error, len(all))
+	var open sync.WaitGroup
+	for i, p := range all {
+		over[i] = make(chan struct{})
+		for j, before := range all[:i] {
+			if before.ended < p.began {
+				<-over[j]
+			}
+		}
+		open.Go(func() {
+			defer close(over[i])
+			if err := p.again(ctx, at); err != nil {
+				failed[i] = fmt.Errorf("post %d: %w", i+1, err)
+			}
+		})
+	}
+	open.Wait()
+	return errors.Join(failed...)
+}
+
+// again posts once. What the answer is, is for who looks at the stream: an error is one of
+// ctx alone.
+func (p *posted) again(ctx context.Context, at string) error {
+	mine, hangUp := context.WithCancel(ctx)
+	defer hangUp()
+	r, err := http.NewRequestWithContext(mine, http.MethodPost, at, bytes.NewReader(p.body))
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", EventStream)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return context.Cause(ctx)
+	}
+	defer answer.Body.Close()
+	if !p.gone {
+		_, _ = io.Copy(io.Discard, answer.Body)
+		return context.Cause(ctx)
+	}
+	s := newSSE(answer.Body)
+	for range p.events {
+		if _, err := s.next(); err != nil {
+			break
+		}
+	}
+	return context.Cause(ctx)
+}
