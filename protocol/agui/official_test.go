@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,17 +25,24 @@ type opinion struct {
 	Shapes map[int]string
 }
 
-// official asks the official packages about streams. Where they are not installed the test is
-// skipped, but not in CI, which installs them.
-func official(t *testing.T, streams [][]event) []opinion {
+const officialDir = "../../ci/agui"
+
+// installed skips a test where the official packages are not installed, but not in CI, which
+// installs them.
+func installed(t *testing.T) {
 	t.Helper()
-	dir := filepath.Join("..", "..", "ci", "agui")
-	if _, err := os.Stat(filepath.Join(dir, "node_modules")); err != nil {
+	if _, err := os.Stat(officialDir + "/node_modules"); err != nil {
 		if os.Getenv("ACP_TEST_INSTALLED") != "" {
 			t.Fatal(err)
 		}
 		t.Skip("NOT COMPARED with the official client: install it with ci/install-npm ci/agui")
 	}
+}
+
+// official asks the official packages about streams.
+func official(t *testing.T, streams [][]event) []opinion {
+	t.Helper()
+	installed(t)
 	var in bytes.Buffer
 	for _, s := range streams {
 		raw, err := json.Marshal(s)
@@ -46,7 +52,7 @@ func official(t *testing.T, streams [][]event) []opinion {
 		in.Write(append(raw, '\n'))
 	}
 	judge := exec.Command("node", "judge.mjs")
-	judge.Dir, judge.Stdin, judge.Stderr = dir, &in, os.Stderr
+	judge.Dir, judge.Stdin, judge.Stderr = officialDir, &in, os.Stderr
 	out, err := judge.Output()
 	if err != nil {
 		t.Fatal(err)
