@@ -9,8 +9,17 @@ export function h(tag, attrs, ...children) {
   return e;
 }
 export function put(e, children) {
-  for (const c of children.flat(Infinity)) if (c || c === 0) e.append(c instanceof Node ? c : String(c));
+  for (const c of children.flat(Infinity)) if (c || c === 0) e.append(c instanceof Node ? c : e instanceof HTMLTextAreaElement ? String(c) : visible(String(c)));
 }
+
+// visible is a text in which nothing moves the cursor, turns the direction of what is read or is not seen at all.
+// What is edited or copied stays as it is.
+const unseen = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+const every = new RegExp(unseen, "gu");
+export const visible = text => !unseen.test(text) ? text : text.replace(every, c => {
+  const code = c.codePointAt(0), hex = code.toString(16);
+  return code < 0x80 ? "\\x" + hex.padStart(2, "0") : code > 0xffff ? "\\U" + hex.padStart(8, "0") : "\\u" + hex.padStart(4, "0");
+});
 export function fill(e, ...children) {
   e.replaceChildren();
   put(e, children);

@@ -1,4 +1,4 @@
-import { h, button, lasting } from "./dom.js";
+import { h, button, lasting, visible } from "./dom.js";
 
 // The timeline draws what is in view: single frames with arrows where there is room, else how many there
 // are. It goes to scale, or one step for each entry, which shows what came before what.
@@ -281,7 +281,7 @@ export class Timeline {
     this.tip.hidden = i < 0;
     if (i < 0) return;
     const t = this.trace, text = t.row(i);
-    this.tip.textContent = `#${i + 1}  ${lasting(t.at[i])}  ${text ? text.line.slice(0, 160) : t.name("label", i)}`;
+    this.tip.textContent = `#${i + 1}  ${lasting(t.at[i])}  ${text ? visible(text.line.slice(0, 160)) : t.name("label", i)}`;
     this.tip.style.left = Math.min(px + 12, this.width - 260) + "px";
     this.tip.style.top = Math.min(py + 14, this.tallness - 24) + "px";
   }
