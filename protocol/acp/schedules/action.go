@@ -318,7 +318,7 @@ func loadThenCancel(b *builder) {
 }
 
 func newThenCancel(b *builder) {
-	b.key("session new another")
+	b.key("session new yet_another")
 	b.key("cancel %s", b.target.main)
 	b.replies()
 	b.check("CANCEL-001", "ends-as-cancelled")
@@ -385,7 +385,7 @@ func endOfInput(b *builder) {
 }
 
 func newSession(b *builder) {
-	b.key("session new another wait=no as N")
+	b.key("session new yet_another wait=no as N")
 	b.written()
 	b.check("PROMPT-019", "opens-beside-the-turn")
 	b.add("await response N result?")

@@ -22,7 +22,7 @@ type aside struct {
 func asides() []*aside {
 	return []*aside{
 		{name: "cancel", write: func(w *orderWriter) { w.cancel(w.target.main) }},
-		{name: "cancel of another session", needs: hasOther, write: func(w *orderWriter) { w.cancel("other") }},
+		{name: "cancel of another session", needs: hasOther, write: func(w *orderWriter) { w.cancel("the_other") }},
 		{name: "set mode", needs: func(o *order) bool { return o.seen.mode != "" }, write: func(w *orderWriter) {
 			w.request("session/set_mode", script.Quote(`{"sessionId": "`), w.sessionID(),
 				script.Quote(`", "modeId": "`+w.seen.mode+`"}`))

@@ -86,6 +86,9 @@ func readTurns(second bool, commands map[string]*scenarios.Command, id string, t
 		case name == "both" || name == "group" && open == 0:
 			unswept(l, "script after", "it does two things at once")
 			return b, notes
+		case name == "beside":
+			unswept(l, "script after", "it starts a second process beside the first")
+			return b, notes
 		case opensSession(l) != "":
 			session, opened = opensSession(l), true
 		case l.Says("session", "list"):

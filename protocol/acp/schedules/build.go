@@ -172,7 +172,7 @@ func (b *builder) lead() {
 	}
 	switch p.kind {
 	case atSecond:
-		b.prompt("other", b.otherText(), nil, "", p.elsewhere())
+		b.prompt("the_other", b.otherText(), nil, "", p.elsewhere())
 		b.keepLast()
 		b.key("await gate %s", p.first())
 	case atPermission:
@@ -215,8 +215,8 @@ func (b *builder) beside(before []*script.Line) []*script.Line {
 			at = i + 1
 		}
 	}
-	before = slices.Insert(before, at, script.New("session new other"))
-	b.keep["session new other"] = true
+	before = slices.Insert(before, at, script.New("session new the_other"))
+	b.keep["session new the_other"] = true
 	// A session that is loaded is not another one first, which has nothing to load.
 	opens := func(l *script.Line) bool {
 		return l.Says("session", "new", t.main) || l.Says("session", "load", t.main) || l.Says("session", "resume", t.main)
@@ -349,7 +349,7 @@ func (b *builder) ends(how string) { b.awaitEnd("await turn %s %s", how) }
 
 func (b *builder) awaitEnd(template, how string) {
 	var session script.Word
-	another := func(l *script.Line) bool { return l.Says("session", "new", "another") }
+	another := func(l *script.Line) bool { return l.Says("session", "new", "yet_another") }
 	if b.point.kind == atSecond || slices.ContainsFunc(b.lines, another) {
 		session = script.Option("session", b.target.main)
 	}
@@ -392,7 +392,7 @@ func (b *builder) elsewhere() {
 	}
 	b.check("CANCEL-010", "other-session-goes-on")
 	b.add("release elsewhere")
-	b.add("await turn %s session=other", b.point.otherStop())
+	b.add("await turn %s session=the_other", b.point.otherStop())
 	if w := b.point.with; w != nil {
 		b.lines = append(b.lines, w.effected()...)
 	}

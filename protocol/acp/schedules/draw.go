@@ -84,7 +84,7 @@ func (o *order) chooseTurns(r *rand.Rand) bool {
 	o.turns = []playedTurn{first}
 	if r.IntN(2) == 0 {
 		s := schedule{base: o.base}
-		other := playedTurn{session: "other", text: s.own("Keep talking elsewhere."),
+		other := playedTurn{session: "the_other", text: s.own("Keep talking elsewhere."),
 			says: spoken("Part one. ", "Part two. "), prefix: "b"}
 		all := other.says.Places()
 		other.stops = []stop{{gate: &all[0]}, {gate: &all[1]}, {gate: &all[2]}}[r.IntN(2):]

@@ -128,12 +128,12 @@ func beside(b *builder) {
 		b.seen.asked == 0 {
 		aside, stop = own, b.seen.end()
 	}
-	b.key("session new another")
-	b.prompt("another", script.Quote("Something else meanwhile."), nil, "", aside)
+	b.key("session new yet_another")
+	b.prompt("yet_another", script.Quote("Something else meanwhile."), nil, "", aside)
 	b.keepLast()
 	b.written()
 	b.check("PROMPT-019", "other-turn-ends")
-	b.add("await turn %s session=another", stop)
+	b.add("await turn %s session=yet_another", stop)
 	b.finish()
 	if b.point.kind != atIdle && b.point.kind != atLoaded {
 		b.check("PROMPT-003", "ends-as-before")

@@ -86,7 +86,7 @@ func (w *orderWriter) leadUp() {
 	before := w.base.before(w.target)
 	before = w.beside(before)
 	if !w.of.uses {
-		before = slices.DeleteFunc(before, func(l *script.Line) bool { return l.Says("session", "new", "other") })
+		before = slices.DeleteFunc(before, func(l *script.Line) bool { return l.Says("session", "new", "the_other") })
 	}
 	n := 0
 	for _, l := range before {
@@ -324,7 +324,7 @@ func (w *orderWriter) afterwards() {
 	}
 	w.oneMore(w.target.main, "Are you still there?", "Still here", "AGAIN")
 	if w.of.uses {
-		w.oneMore("other", "And are you?", "So am I", "TOO")
+		w.oneMore("the_other", "And are you?", "So am I", "TOO")
 	}
 }
 

@@ -130,6 +130,20 @@ var _ = Describe("a schedule", func() {
 		}
 	})
 
+	It("has sessions of its own, and leaves a second process alone", func() {
+		own := filepath.Join(GinkgoT().TempDir(), "own.txtar")
+		Expect(os.WriteFile(own, []byte("session new other\nprompt 'Go.'\nawait turn any\nbeside\nsession new third\n"+
+			"prompt third 'On.'\nawait turn any\n-- llm.yaml --\nturns:\n  - - - text: One.\n  - - - text: Two.\n"), 0o600)).To(Succeed())
+		owns, err := acp.V1().Load(own)
+		Expect(err).NotTo(HaveOccurred())
+		list := observe(owns...).schedules(1, "*", "*")
+		Expect(list).NotTo(BeEmpty())
+		for _, s := range list {
+			Expect(string(text(s))).NotTo(ContainSubstring("beside\n"))
+			Expect(bytes.Count(text(s), []byte("session new other\n"))).To(BeNumerically("<=", 1), "%s", text(s))
+		}
+	})
+
 	It("is one of every shipped scenario, also where that says what sweeps say", func() {
 		own := filepath.Join(GinkgoT().TempDir(), "own.txtar")
 		Expect(os.WriteFile(own, []byte("prompt 'Keep talking elsewhere.'\nawait turn any\n"+

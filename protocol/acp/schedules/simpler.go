@@ -50,7 +50,7 @@ func (o *order) simpler() []sweep.Schedule {
 
 // dropTurn takes a turn away with its steps, unless an act is about it.
 func (o *order) dropTurn(turn int) bool {
-	other := o.turns[turn].session == "other"
+	other := o.turns[turn].session == "the_other"
 	o.turns = slices.Delete(o.turns, turn, turn+1)
 	o.items = slices.DeleteFunc(o.items, func(it item) bool { return it.kind != besides && it.turn == turn })
 	for i := range o.items {
