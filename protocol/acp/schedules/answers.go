@@ -53,7 +53,8 @@ func answers() []Action {
 			b.ends(b.seen.anyEnd())
 			b.restore()
 			b.key("session new yet_another")
-			b.prompt("yet_another", script.Quote("The same in another session."), nil, "", plain(b.base.spoken.Turns[b.target.turn]))
+			b.prompt("yet_another", script.Quote("The same in another session."), nil, "",
+				plain(b.base.spoken.Turns[b.target.turn]))
 			b.key("await tool_call") // who calls no tool has nothing to ask for
 			b.check("PERM-007", "asks-in-the-other-session")
 			b.add("await turn any|error")
