@@ -24,6 +24,9 @@ type Habits struct {
 	Times, Raw, Customs, Activities, Echo bool
 	// NoRole leaves out the role of the assistant; Parts gives results as parts.
 	NoRole, Parts bool
+	// Backwards carries out the calls of a reply from the last to the first, as it may be when
+	// they run side by side.
+	Backwards bool
 	// Queues keeps a second run of a thread until the first is over.
 	Queues bool
 	// Retired sends the events for reasoning that older agents have.

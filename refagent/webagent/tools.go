@@ -76,6 +76,11 @@ func interruptOf(c Call) map[string]any {
 func (r *run) carryOut(calls []Call, _ string) error {
 	var waits []map[string]any
 	var front []string
+	waiting := func(c Call) bool { return r.in.frontTool(c.Function.Name) || r.gated(c.Function.Name) }
+	if r.Habits.Backwards && !slices.ContainsFunc(calls, waiting) {
+		calls = slices.Clone(calls)
+		slices.Reverse(calls)
+	}
 	for _, c := range calls {
 		switch {
 		case r.in.frontTool(c.Function.Name):
