@@ -216,7 +216,7 @@ var _ = Describe("a sweep", func() {
 
 	It("finds nothing in the correct agent, in 20,000 schedules of all suites", func() {
 		if os.Getenv("ACP_TEST_SOAK") == "" {
-			Skip("it takes an hour; set ACP_TEST_SOAK=1")
+			Skip("it takes a quarter of an hour; set ACP_TEST_SOAK=1")
 		}
 		all, err := acp.V1().Shipped()
 		Expect(err).NotTo(HaveOccurred())

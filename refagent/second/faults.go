@@ -132,21 +132,22 @@ func members(of object, key string) (all []object) {
 	return all
 }
 
-func sessionFaults() []Fault {
-	// resuming tells whether a resume is open.
-	resuming := func(change func(p port, f frame, open bool) []object) func() func(port, frame) []object {
-		return func() func(port, frame) []object {
-			prompted := map[string]bool{} // sessions that are live in this process
-			return func(p port, f frame) []object {
-				if f.IsResponse() && (f.Method == "session/new" || f.Method == "session/prompt" || f.Method == "session/resume") {
-					out := change(p, f, false)
-					prompted[f.Session] = true
-					return out
-				}
-				return change(p, f, !prompted[f.Session])
+// resuming tells whether a resume is open: the session is not live in this process.
+func resuming(change func(p port, f frame, open bool) []object) func() func(port, frame) []object {
+	return func() func(port, frame) []object {
+		prompted := map[string]bool{} // sessions that are live in this process
+		return func(p port, f frame) []object {
+			if f.IsResponse() && (f.Method == "session/new" || f.Method == "session/prompt" || f.Method == "session/resume") {
+				out := change(p, f, false)
+				prompted[f.Session] = true
+				return out
 			}
+			return change(p, f, !prompted[f.Session])
 		}
 	}
+}
+
+func sessionFaults() []Fault {
 	return []Fault{
 		hearing("resume-replays", "SES-003", "replays the history although nobody asked for it",
 			func(_ port, m refagent.Message) refagent.Message {

@@ -86,6 +86,11 @@ func (r *run) inChunks(e Event) []Event {
 			family, verb = f, rest
 		}
 	}
+	id := e.Text("messageId") + e.Text("toolCallId")
+	open := r.chunked
+	if r.chunked = ""; verb == "START" || verb == "CONTENT" || verb == "ARGS" {
+		r.chunked = family + id
+	}
 	switch verb {
 	case "START":
 		c := e.With("type", family+"CHUNK")
@@ -95,7 +100,7 @@ func (r *run) inChunks(e Event) []Event {
 		return []Event{c}
 	case "CONTENT", "ARGS":
 		c := e.With("type", family+"CHUNK")
-		if r.Habits.Bare {
+		if r.Habits.Bare && open == family+id { // what comes between ends an item
 			c = c.Without("messageId").Without("toolCallId")
 		}
 		return []Event{c}

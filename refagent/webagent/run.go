@@ -28,6 +28,7 @@ type run struct {
 
 	state      any
 	messages   []Message       // of this run
+	chunked    string          // the item whose chunk was sent last, "" after anything else
 	tagged     map[string]bool // messages whose first event had the subagent's name
 	sent, made int64
 }

@@ -112,6 +112,26 @@ func dir(b *scenarios.Branch, w script.Word) (string, error) {
 	return filepath.Join(b.Work(), s), nil
 }
 
+// subject is the id of the session that the request is about: the one that a line names, or
+// else s. about is false of a request for a new one.
+func (a *sessionAct) subject(b *scenarios.Branch, s *scenarios.Session) (id string, about bool, err error) {
+	if w, ok := a.opts["id"]; ok {
+		id, err = b.Expand(w)
+		return id, true, err
+	}
+	name := a.name
+	if w, ok := a.opts["of"]; ok {
+		name = w.Raw()
+		s = b.Named(name)
+	} else if a.verb == "new" {
+		return "", false, nil
+	}
+	if s == nil {
+		return "", false, b.NotOpen(name)
+	}
+	return s.ID, true, nil
+}
+
 func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 	if err := b.Begin(ctx); err != nil {
 		return err
@@ -149,23 +169,10 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 			params["additionalDirectories"] = dirs
 		}
 	}
-	if w, ok := a.opts["id"]; ok {
-		id, err := b.Expand(w)
-		if err != nil {
-			return a.l.Fault(err)
-		}
+	if id, about, err := a.subject(b, s); err != nil {
+		return a.l.Fault(err)
+	} else if about {
 		params["sessionId"] = id
-	} else if w, ok := a.opts["of"]; ok {
-		source := b.Named(w.Raw())
-		if source == nil {
-			return a.l.Fault(b.NotOpen(w.Raw()))
-		}
-		params["sessionId"] = source.ID
-	} else if a.verb != "new" {
-		if s == nil {
-			return a.l.Fault(b.NotOpen(a.name))
-		}
-		params["sessionId"] = s.ID
 	}
 	if a.opens() || s == nil {
 		s = b.NewSession(a.name, cwd)
