@@ -25,7 +25,8 @@ func spoken(entries iter.Seq[transcript.Entry]) iter.Seq[transcript.Entry] {
 		loading := map[string]int{} // sessions that are being loaded: the request
 		for e := range entries {
 			switch {
-			case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/load":
+			case e.Source == transcript.Editor && e.Kind == transcript.Request && (e.Method == "session/load" ||
+				e.Method == "session/resume" && e.JSON().Path("params.replayFrom").Exists()):
 				loading[e.Session] = e.Seq
 			case e.Source == transcript.Agent && e.Kind == transcript.Response && loading[e.Session] == e.Ref:
 				delete(loading, e.Session)

@@ -85,6 +85,7 @@ type prompt struct {
 	id            string // of the message
 	failed, ended bool
 	cancelled     int  // Seq of a cancel that came before its answer
+	crossed       bool // an earlier cancel was not settled then: the next idle state may be due to that
 	beside        bool // it came while the session was at work, and may be refused for that
 }
 
@@ -105,7 +106,8 @@ type item struct {
 type replay struct {
 	seq      int
 	history  bool
-	state    int // Seq of the latest state in it
+	told     bool // a state came in it
+	state    int  // Seq of the latest one that did not end the work that ran
 	messages []string
 }
 
@@ -162,7 +164,7 @@ func (s *session) cancelling(seq int) {
 	}
 	for _, p := range s.prompts {
 		if p.answered == 0 && p.cancelled == 0 {
-			p.cancelled = seq
+			p.cancelled, p.crossed = seq, s.cancel > 0 && s.cancel < seq
 		}
 	}
 }
@@ -313,7 +315,10 @@ func (w *world) message(s *session, ev *event) {
 func (s *session) enter(ev *event) {
 	s.state, s.stateSeq = ev.u.Get("state").Str(), ev.Seq
 	if s.resume != nil {
-		s.resume.state = ev.Seq
+		s.resume.told = true
+		if !s.active || s.state != "idle" { // else it ends the work that ran
+			s.resume.state = ev.Seq
+		}
 	}
 	if list := ev.u.Get("background"); list.Kind() == wire.Array {
 		s.reported = true

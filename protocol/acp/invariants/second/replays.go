@@ -66,7 +66,7 @@ func replays() *rule {
 			w.find(order, ev, "", []int{s.resume.state}, "%s of the history comes after the state.", ev.kind)
 		case ev.answers("session/resume") && ev.result.Exists():
 			w.Saw(state, silent, order)
-			if s.resume.state == 0 {
+			if !s.resume.told {
 				w.find(state, ev, "", []int{s.resume.seq}, "No state_update comes before the answer to the resume.")
 			}
 			if shown, whole := s.lived[s.id]; whole && s.resume.history {

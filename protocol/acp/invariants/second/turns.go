@@ -92,7 +92,7 @@ func cancels() *rule {
 				w.find(late, ev, id, []int{s.cancelled}, "Tool call %q is updated after the state idle with cancelled.", id)
 			}
 		case ev.answers("session/prompt") && ev.asked != nil && ev.asked.prompt != nil && ev.asked.prompt.cancelled > 0 &&
-			s.cancelled > ev.asked.prompt.cancelled:
+			s.cancelled > ev.asked.prompt.cancelled && !ev.asked.prompt.crossed:
 			w.Saw(queued, code)
 			if ev.result.Exists() {
 				w.find(queued, ev, "", []int{ev.asked.prompt.cancelled, ev.Ref},
