@@ -35,10 +35,13 @@ func TestRulesOfVersion2WhereMessagesCross(t *testing.T) {
 	cancelled := updates(`"state_update","state":"idle","stopReason":"cancelled"`)
 	resume := `> {"jsonrpc":"2.0","id":9,"method":"session/resume","params":{"sessionId":"s","cwd":"/w","mcpServers":[],"replayFrom":{"type":"start"}}}` + "\n"
 	history := updates(`"user_message_chunk","messageId":"m2","content":{"type":"text","text":"go"}`)
+	said := updates(`"agent_message_chunk","messageId":"a2","content":{"type":"text","text":"Yes."}`)
 	idle, resumed := updates(`"state_update","state":"idle"`), `< {"jsonrpc":"2.0","id":9,"result":{}}`+"\n"
 	for _, c := range []struct{ name, rule, frames string }{
 		{"the turn ends in a resume", "", prompt("2") + inserted("2") + running + resume + ended + history + idle + resumed},
 		{"the history comes after the state", "V2-RESUME", prompt("2") + inserted("2") + running + ended + resume + idle + history + resumed},
+		{"a message of the turn in a resume", "", prompt("2") + inserted("2") + running + resume + history + said + idle + resumed + ended},
+		{"a message that is new in the history", "V2-RESUME", prompt("2") + inserted("2") + running + ended + resume + history + said + idle + resumed},
 		{"two cancels, a prompt between them", "", prompt("2") + inserted("2") + running + cancel + prompt("3") + cancel + cancelled + inserted("3") + running + cancelled},
 		{"one cancel, behind both prompts", "V2-CANCEL", prompt("2") + inserted("2") + running + prompt("3") + cancel + cancelled + inserted("3") + running + cancelled},
 	} {

@@ -106,6 +106,7 @@ type item struct {
 type replay struct {
 	seq      int
 	history  bool
+	busy     bool // work ran in it: what it shows may be live
 	told     bool // a state came in it
 	state    int  // Seq of the latest one that did not end the work that ran
 	messages []string
@@ -199,7 +200,8 @@ func (w *world) request(ev *event) {
 	case "session/resume":
 		s.opened, s.closed = ev.Seq, 0
 		w.forgetCut(s)
-		s.resume = &replay{seq: ev.Seq, history: ev.params.Get("replayFrom").Kind() == wire.Object}
+		s.resume = &replay{seq: ev.Seq, history: ev.params.Get("replayFrom").Kind() == wire.Object,
+			busy: slices.ContainsFunc(s.prompts, func(p *prompt) bool { return !p.ended && !p.failed })}
 	case "session/close":
 		s.cancelling(ev.Seq)
 	}
@@ -302,7 +304,7 @@ func (w *world) message(s *session, ev *event) {
 			s.resume.messages = append(s.resume.messages, id)
 		}
 	}
-	m := message{first: ev.Seq, live: s.resume == nil, user: strings.HasPrefix(ev.kind, "user_")}
+	m := message{first: ev.Seq, live: s.resume == nil || s.resume.busy, user: strings.HasPrefix(ev.kind, "user_")}
 	if shown, whole := w.lived[s.id]; whole && m.live && !shown[id].live && len(shown) < most {
 		shown[id] = m
 	}
