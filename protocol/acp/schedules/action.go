@@ -141,7 +141,8 @@ func (b *builder) natural() {
 		b.check("PROMPT-015", "says-the-same")
 		b.add("text ~ %s", script.Quote("^"+literal(b.seen.text)+"$"))
 	}
-	if text := strings.Trim(b.otherText().Raw(), "'."); b.point.kind == atSecond && !bytes.Contains(b.base.Text(), []byte(text)) {
+	text := strings.Trim(b.otherText().Raw(), "'.")
+	if b.point.kind == atSecond && !bytes.Contains(b.base.Text(), []byte(text)) {
 		b.check("SESSION-020", "sessions-are-apart")
 		b.add("! model saw text~%s", script.Quote(literal(text)))
 	}
