@@ -64,6 +64,14 @@ func (s *session) running() *prompt {
 	return nil
 }
 
+// cancelled is the prompt that an entry answers if it was cancelled before that, else nil.
+func (ev *event) cancelled() *prompt {
+	if !ev.answers("session/prompt") || ev.asked == nil || ev.asked.prompt == nil || ev.asked.prompt.cancelled == 0 {
+		return nil
+	}
+	return ev.asked.prompt
+}
+
 // cancels judges how work ends that was cancelled.
 func cancels() *rule {
 	r := newRule("V2-CANCEL", "Cancelled work ends with its last updates, and then idle with cancelled.")
@@ -78,6 +86,7 @@ func cancels() *rule {
 		if !ev.agent() || s == nil {
 			return
 		}
+		p := ev.cancelled()
 		switch {
 		case ev.kind == "state_update" && ev.u.Get("state").Is("idle") && s.cancel > 0 && s.active:
 			w.Saw(other)
@@ -91,19 +100,17 @@ func cancels() *rule {
 			if t != nil && t.first < s.cancelled && t.ended == 0 && t.turn == len(s.prompts) && !s.listed["tool call "+id] {
 				w.find(late, ev, id, []int{s.cancelled}, "Tool call %q is updated after the state idle with cancelled.", id)
 			}
-		case ev.answers("session/prompt") && ev.asked != nil && ev.asked.prompt != nil && ev.asked.prompt.cancelled > 0 &&
-			s.cancelled > ev.asked.prompt.cancelled && !ev.asked.prompt.crossed:
+		case p != nil && s.cancelled > p.cancelled && !p.crossed:
 			w.Saw(queued, code)
 			if ev.result.Exists() {
-				w.find(queued, ev, "", []int{ev.asked.prompt.cancelled, ev.Ref},
+				w.find(queued, ev, "", []int{p.cancelled, ev.Ref},
 					"The prompt became part of the conversation after it was cancelled and the session was idle.")
 			}
 		}
-		if ev.answers("session/prompt") && ev.asked != nil && ev.asked.prompt != nil && ev.asked.prompt.cancelled > 0 &&
-			ev.err.Exists() {
+		if p != nil && ev.err.Exists() {
 			w.Saw(code)
 			got, _ := ev.err.Get("code").Int()
-			if refused := got == -32600 && ev.asked.prompt.beside; got != -32800 && !refused {
+			if refused := got == -32600 && p.beside; got != -32800 && !refused {
 				w.find(code, ev, "", []int{ev.Ref}, "The prompt that was cancelled is answered with error %d, not with -32800.",
 					got)
 			}
