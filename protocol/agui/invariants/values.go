@@ -139,8 +139,8 @@ func messagesWhole() *rule {
 				w.find(orphan, ev, id, nil, "The tool message %q answers %q, a call that does not stand before it.", id,
 					m.Get("toolCallId").Str())
 			}
-			if role == "assistant" && m.Get("toolCalls").Len() == 0 && m.Get("content").Str() == "" && s.items[key{text,
-				id}] == nil {
+			if role == "assistant" && m.Get("toolCalls").Len() == 0 && m.Get("content").Str() == "" &&
+				s.items[key{text, id}] == nil && !s.inputMessage(id).Exists() {
 				w.find(hollow, ev, id, nil, "The message %q of the snapshot says nothing, and was not streamed.", id)
 			}
 			if i := s.items[key{text, id}]; i != nil && !i.open && m.Get("content").Kind() == wire.String &&
