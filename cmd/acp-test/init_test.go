@@ -70,7 +70,7 @@ var _ = Describe("init", func() {
 			`# It wants a login, and offers \w.*\.\nauth: [\w-]+\n`, `\nmodel: {wire: openai-chat}\n`),
 		Entry("that it did not reach its model", "unset OPENAI_BASE_URL; exec AGENT", 2,
 			`# missing: it did not reach the fake model, \$LLM\.`, `# missing: its first turn did not end as it should: `),
-		Entry("that it did not start", "exit 3", 1, `# missing: its first turn did not end as it should: expected an answer to initialize`),
+		Entry("that it did not start", "exit 3", 1, `# missing: its first turn did not end as it should: expected an (answer to initialize|agent that reads its input)`),
 	)
 
 	It("asks at a terminal for what the command line and the repository leave open", func() {

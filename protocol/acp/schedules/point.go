@@ -22,6 +22,7 @@ type Point struct {
 	hold  *fakellm.Place // the model is held here
 	until []string       // kinds of frames to wait for, in their order
 	gated bool           // and for the gate
+	alone bool           // no tool of the turn runs before this one
 	what  string         // the method of a held request
 	nth   int            // of a permission
 	files []effect       // what stands behind the permission and behind nothing else
@@ -164,12 +165,16 @@ func (l *lister) tools() {
 	if slices.ContainsFunc(l.seen.frames, func(f frame) bool { return f.kind == "terminal/create" }) {
 		return
 	}
+	tools := 0
 	for r, reply := range l.turn.Replies {
 		for i, st := range reply.Steps {
+			if st.Kind == "tool" {
+				tools++
+			}
 			if st.Kind != "tool" || !strings.Contains(st.Text, "run_shell") {
 				continue
 			}
-			p := Point{Name: fmt.Sprintf("tool %d.%d running", r+1, i+1), State: "tool running", kind: atTool,
+			p := Point{Name: fmt.Sprintf("tool %d.%d running", r+1, i+1), State: "tool running", kind: atTool, alone: tools == 1,
 				until: []string{"tool_call_update status=in_progress"}, tool: fakellm.Place{Reply: r, Step: i}}
 			if r+1 < len(l.turn.Replies) {
 				p.hold = &fakellm.Place{Reply: r + 1}

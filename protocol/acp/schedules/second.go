@@ -15,7 +15,7 @@ func inSecond(requirement string) string {
 
 // secondActions are what only version 2 has.
 func secondActions() []Action {
-	running := kinds(atTool)
+	running := func(p Point) bool { return p.kind == atTool && p.alone } // whose id CALL has
 	return []Action{
 		{Name: "cancel tool call", rank: 0, needs: "cancel tool_call_update", at: running, write: func(b *builder) {
 			b.key("cancel-tool %s $CALL.toolCallId as X", b.target.main)
