@@ -450,7 +450,7 @@ func (l search) succeeds(e *scenarios.Engine, dir string) {
 	}
 	Expect(shown(correct.Run(context.Background(), list[0]))).NotTo(ContainElement(l.rule), "%s shows the correct agent:\n%s", filepath.Base(hit.File), text)
 	res := e.Run(context.Background(), list[0])
-	Expect(shown(res)).To(ContainElement(l.rule), "%s: %s\n%s", l.fault, filepath.Base(hit.File), text)
+	Expect(shown(res)).To(ContainElement(l.rule), "%s: %s: %s %s\n%s", l.fault, filepath.Base(hit.File), res.Verdict, res.Reason, text)
 }
 
 func shown(r scenarios.Result) []string {

@@ -39,7 +39,7 @@ func (h *host) scratch(ctx context.Context, o *viewing, server *inspector.Server
 	}
 	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: p.Name, Scenario: "scratch", Protocol: of.Version},
 		transcript.Options{Classifier: of.Classifier, Path: filepath.Join(shown, "transcript.jsonl"),
-			Redact: h.redactor(of)})
+			Through: true /* the page reads it at once */, Redact: h.redactor(of)})
 	if err != nil {
 		return nil, err
 	}

@@ -227,13 +227,17 @@ func (b *builder) fresh(requirement string) {
 }
 
 func loads(b *builder) {
-	if b.point.kind != atIdle && b.point.kind != atLoaded {
+	switch {
+	case b.point.kind != atIdle && b.point.kind != atLoaded:
 		b.key("session load %s wait=no as L", b.target.main)
 		b.finish()
 		b.check("", "both-are-answered")
 		b.add("await response L")
 		b.add("await turn %s", b.seen.anyEnd())
 		b.again("", "LOAD-007")
+		return
+	case b.seen.works:
+		b.loadsAtWork()
 		return
 	}
 	b.check("LOAD-003", "loads")
@@ -249,6 +253,15 @@ func loads(b *builder) {
 	b.check("LOAD-011", "no-such-session")
 	b.add("session load ghost id=no-such-session as G")
 	b.add("await response G code?")
+}
+
+// loadsAtWork loads a session that may be at work in the background. Nothing says whether
+// an agent must load it then: it answers either way, and works on.
+func (b *builder) loadsAtWork() {
+	b.key("session load %s as L", b.target.main)
+	b.check("", "is-answered")
+	b.add("await response L")
+	b.again("", "LOAD-007")
 }
 
 // sameAsBefore asks that a load tells the conversation as it was before. What is told
@@ -348,6 +361,10 @@ func cancelThenLoad(b *builder) {
 	b.replies()
 	b.check("CANCEL-001", "ends-as-cancelled")
 	b.ends(b.stopped())
+	if b.seen.works {
+		b.loadsAtWork()
+		return
+	}
 	b.check("LOAD-003", "loads")
 	b.key("session load %s as L", b.target.main)
 	b.add("await response L result?")

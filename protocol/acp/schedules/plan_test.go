@@ -34,18 +34,22 @@ type observed struct {
 	bases []sweep.Base
 }
 
-func observe(list ...*scenarios.Scenario) (o observed) {
-	profile, err := agents.Shipped("reference")
+func observe(list ...*scenarios.Scenario) observed {
+	return observeIn(acp.V1(), schedules.V1(), "reference", list...)
+}
+
+func observeIn(of *scenarios.Protocol, planner sweep.Planner, agent string, list ...*scenarios.Scenario) (o observed) {
+	profile, err := agents.Shipped(agent)
 	Expect(err).NotTo(HaveOccurred())
 	self, err := os.Executable()
 	Expect(err).NotTo(HaveOccurred())
-	e := &scenarios.Engine{Protocol: acp.V1(), Profile: profile, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(),
+	e := &scenarios.Engine{Protocol: of, Profile: profile, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(),
 		Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(), Seed: 1, Connect: inside.Connect()}
 	o.bases = make([]sweep.Base, len(list))
 	each(len(list), 16, func(i int) { // most of a run is waiting
 		text, err := list[i].Source()
 		Expect(err).NotTo(HaveOccurred())
-		base, _ := schedules.V1().Base(acp.V1().CommandTable(), list[i].ID, text)
+		base, _ := planner.Base(of.CommandTable(), list[i].ID, text)
 		o.bases[i] = base
 		sc := list[i]
 		e.Run(context.Background(), sc)
@@ -192,6 +196,19 @@ var _ = Describe("a schedule", func() {
 			}
 		}
 		Expect(loads).To(BeNumerically(">", 0))
+	})
+
+	It("asks no load of a session that is at work in the background", func() {
+		all, err := acp.V2().Shipped()
+		Expect(err).NotTo(HaveOccurred())
+		demands := func(id string) bool {
+			list := observeIn(acp.V2(), schedules.V2(), "reference-acp-v2", all[slices.IndexFunc(all, func(s *scenarios.Scenario) bool { return s.ID == id })])
+			written := list.schedules(1, "idle", "load")
+			Expect(written).NotTo(BeEmpty(), id)
+			return strings.Contains(string(text(written[0])), "await response L result?")
+		}
+		Expect(demands("background/listed")).To(BeFalse())
+		Expect(demands("turns/echo")).To(BeTrue())
 	})
 
 	It("merges a turn with those of other scenarios in orders that only the seed decides", func() {

@@ -20,6 +20,7 @@ type seen struct {
 	asked   int    // permissions
 	text    string
 	stop    string
+	works   bool             // in the background, when the turn was over
 	refused bool             // this turn, or one of the session before it, did not end by itself
 	effects []effect         // files that the run changed
 	owed    map[int][]effect // those that wait for the n-th permission of the turn alone, from 1
@@ -73,7 +74,7 @@ func look(t *transcript.Transcript, n int, m fakellm.TurnNode, effects []effect)
 		case e.Ref == prompt && over(e):
 			s.stop = stopOf(e)
 			if e.JSON().Path("params.update.background").Len() > 0 {
-				s.made = nil // what goes on changes files when it likes
+				s.made, s.works = nil, true // what goes on changes files when it likes
 			}
 			s.reached(f.requests)
 			s.text = scenarios.Said(t, s.session, prompt, e.Seq, asks, wordsOf)
