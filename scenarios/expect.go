@@ -19,7 +19,7 @@ func (x *bound) expectation(taken map[int]bool) transcript.Expectation {
 			if x.match(e) {
 				return x.decide(e)
 			}
-			if x.of.Name == "response" && x.matchKind(e) {
+			if x.of.ofRequest() && x.matchKind(e) {
 				return transcript.Unmeetable, "the response is " + x.run.protocol().Brief(e)
 			}
 			if x.endsWith(e) {

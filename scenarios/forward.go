@@ -54,11 +54,11 @@ func (b *Branch) await(ctx context.Context, l *Line, p *pattern, within time.Dur
 		return l.Fault(err)
 	}
 	after := b.At()
-	if p.of.Name == "response" {
+	if p.of.ofRequest() {
 		after = x.Ref
 	}
 	about := b.sessionOf(x)
-	if prompt := b.LastPrompt(about); prompt > 0 && p.of.Name != "response" {
+	if prompt := b.LastPrompt(about); prompt > 0 && !p.of.ofRequest() {
 		x.prompt = prompt
 		if p.session != "" && p.session != "any" {
 			after = b.view(about).cursor
@@ -71,7 +71,7 @@ func (b *Branch) await(ctx context.Context, l *Line, p *pattern, within time.Dur
 	var taken map[int]bool
 	if b.group != nil {
 		taken = b.group.taken
-		if p.of.Name != "response" { // which has its own place to look from
+		if !p.of.ofRequest() { // which has its own place to look from
 			after = b.group.start
 		}
 	}

@@ -110,7 +110,7 @@ func (l *Line) checkArg(p *pattern) {
 		l.Mistake(p.arg.Column, strings.Join(of.Events[:last], ", ")+" or "+of.Events[last], "%s has no event %q", of.Of, s)
 	case of.Name == "gate":
 		l.p.scenario.gates = append(l.p.scenario.gates, gateUse{s, l.Number})
-	case of.Name == "response" && !l.p.names[s]:
+	case of.ofRequest() && !l.p.names[s]:
 		l.Mistake(p.arg.Column, "name a request with \"… as NAME\" first", "no line above is named %s", s)
 	}
 }
@@ -162,7 +162,7 @@ func (p *pattern) bind(b *Branch) (*bound, error) {
 		}
 		x.Arg = arg
 	}
-	if p.of.Name == "response" {
+	if p.of.ofRequest() {
 		e, ok := b.run.named(x.Arg)
 		if !ok {
 			return nil, fmt.Errorf("%s has not happened", x.Arg)

@@ -193,7 +193,7 @@ type Client interface {
 // Kind is a kind of pattern.
 type Kind struct {
 	// Name is its first word, Arg what follows ("" nothing, "?" what need not
-	// follow), Help what it looks for.
+	// follow, "REF" the name of a line that sent a request), Help what it looks for.
 	Name, Arg, Help string
 	// Aliases are other names.
 	Aliases []string
@@ -213,6 +213,10 @@ type Kind struct {
 
 	inner func(arg string) bool // Inner and Opens of an argument
 }
+
+// ofRequest reports whether the argument names the request that the pattern is about: what
+// comes of it is looked for from there on.
+func (k *Kind) ofRequest() bool { return k.Arg == "REF" }
 
 // Pattern is a pattern whose variables have been replaced.
 type Pattern struct {

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
@@ -35,4 +36,40 @@ func withoutBlank(text string) string {
 		}
 	}
 	return strings.Join(out, "\n")
+}
+
+// Hold is the gate that holds the model at the point of a schedule.
+const Hold = "hold"
+
+// Says is a turn of the model with one reply, a text.
+func Says(text string) fakellm.TurnNode { return fakellm.NewTurn(fakellm.NewReply(fakellm.Text(text))) }
+
+// Gate is a step at which the model waits.
+func Gate(name string) fakellm.StepNode { return fakellm.NewStep("gate", name) }
+
+// Plain is a turn without gates and pauses of its own.
+func Plain(t fakellm.TurnNode) fakellm.TurnNode { return t.Without("gate", "pause", "delay") }
+
+// After is the first place of a turn behind so many bytes of what its steps of a kind say;
+// nil if there is none.
+func After(t fakellm.TurnNode, kind string, bytes int) *fakellm.Place {
+	all, total := t.Places(), 0
+	for r, rep := range t.Replies {
+		for s, st := range rep.Steps {
+			if st.Kind != kind {
+				continue
+			}
+			for p, piece := range st.Pieces {
+				if total += len(piece); total < bytes {
+					continue
+				}
+				i := slices.Index(all, fakellm.Place{Reply: r, Step: s, Piece: p})
+				if i < 0 || i+1 >= len(all) {
+					return nil
+				}
+				return &all[i+1]
+			}
+		}
+	}
+	return nil
 }

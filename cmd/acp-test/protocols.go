@@ -19,6 +19,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/agui"
 	"github.com/acp-test/acp-test/protocol/agui/aguirecord"
 	"github.com/acp-test/acp-test/protocol/agui/aguireport"
+	aguischedules "github.com/acp-test/acp-test/protocol/agui/schedules"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/second"
 	"github.com/acp-test/acp-test/refagent/webagent"
@@ -70,7 +71,7 @@ func protocols() []protocol {
 				return second.Take(new(refagent.Options), fault, liberties)
 			},
 		}, {
-			Protocol: agui.V1(), reference: "reference-ag-ui", recordings: aguirecord.Protocol{},
+			Protocol: agui.V1(), reference: "reference-ag-ui", recordings: aguirecord.Protocol{}, planner: aguischedules.V1(),
 			reports: aguireport.V1(), read: aguirecord.Read, looks: aguirecord.Looks,
 			differs: func(fault string, liberties []string) error {
 				return new(webagent.Options).Take(fault, liberties)

@@ -111,17 +111,22 @@ func TestRecordings(t *testing.T) {
 {"type":"TEXT_MESSAGE_END","messageId":"m"}
 {"type":"RUN_FINISHED","threadId":"t","runId":"r"}
 `
+	const tool = `{"id":"o","role":"tool","toolCallId":"c","content":"x"}`
+	const orphan = `{"threadId":"t","runId":"r","messages":[` + tool + "]}\n"
+	const snapshot = `{"type":"MESSAGES_SNAPSHOT","messages":[` + tool + `,{"id":"m","role":"assistant","content":"Hi"}]}` + "\n"
 	judge := replay.Judge{Protocol: aguirecord.Protocol{}, Rules: agui.V1().Rules, Text: agui.V1().Canonical}
 	sse := func(lines string) string {
 		return "data: " + strings.ReplaceAll(strings.TrimSpace(lines), "\n", "\n\ndata: ") + "\n\n"
 	}
 	for name, c := range map[string]struct{ text, rule string }{
-		"right":           {right, ""},
-		"right, as SSE":   {": hello\n\n" + sse(right), ""},
-		"no end":          {sse(strings.SplitAfter(right, "END\",\"messageId\":\"m\"}\n")[0]), "RUN-FRAME"},
-		"text unopened":   {strings.Replace(right, `"TEXT_MESSAGE_START"`, `"REASONING_START"`, 1), "TEXT-PAIR"},
-		"with its input":  {`{"threadId":"other","runId":"r","messages":[]}` + "\n" + right, "RUN-ID"},
-		"an event unread": {right + "{\"type\":\"CUSTOM\",\"name\":\"a.b\",\"value\":1}\n", "RUN-FRAME"},
+		"right":                   {right, ""},
+		"right, as SSE":           {": hello\n\n" + sse(right), ""},
+		"no end":                  {sse(strings.SplitAfter(right, "END\",\"messageId\":\"m\"}\n")[0]), "RUN-FRAME"},
+		"text unopened":           {strings.Replace(right, `"TEXT_MESSAGE_START"`, `"REASONING_START"`, 1), "TEXT-PAIR"},
+		"with its input":          {`{"threadId":"other","runId":"r","messages":[]}` + "\n" + right, "RUN-ID"},
+		"the client's own orphan": {orphan + strings.Replace(right, `{"type":"RUN_F`, snapshot+`{"type":"RUN_F`, 1), ""},
+		"an orphan":               {strings.Replace(right, `{"type":"RUN_F`, snapshot+`{"type":"RUN_F`, 1), "MESSAGES"},
+		"an event unread":         {right + "{\"type\":\"CUSTOM\",\"name\":\"a.b\",\"value\":1}\n", "RUN-FRAME"},
 	} {
 		log, err := aguirecord.Read(strings.NewReader(c.text))
 		if err != nil {

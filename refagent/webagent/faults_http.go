@@ -113,6 +113,8 @@ func stopFaults() []Fault {
 	return []Fault{
 		fault("goes-on-after-hang-up", "ag-ui-protocol/ag-ui#2417", "goes on with its model when the client has hung up",
 			func() Hooks { return Hooks{Detached: true} }),
+		fault("busy-after-hang-up", "CopilotKit/CopilotKit#2713", "refuses a thread for good whose client has hung up",
+			func() Hooks { return Hooks{Clings: true} }),
 		fault("runs-share-a-message", "", "has one variable for the message that is open, for all runs", func() Hooks {
 			var mu sync.Mutex
 			var open string

@@ -152,13 +152,15 @@ func (s *server) enter(ctx context.Context, thread string) (done func(), free bo
 			s.mu.Unlock()
 			return func() {
 				s.mu.Lock()
-				delete(s.busy, thread)
+				if !s.Hooks.Clings || ctx.Err() == nil {
+					delete(s.busy, thread)
+				}
 				s.mu.Unlock()
 				close(mine.over)
 			}, true
 		}
 		s.mu.Unlock()
-		if !s.Habits.Queues && other.client.Err() == nil {
+		if s.Hooks.Clings && other.client.Err() != nil || !s.Habits.Queues && other.client.Err() == nil {
 			return nil, false
 		}
 		select {
@@ -323,8 +325,8 @@ type Hooks struct {
 	// Piece changes or drops a piece of the model's reply, the n-th of it.
 	Piece func(n int, p refagent.Piece) []refagent.Piece
 	// Detached goes on after the client has hung up. Mixes lets runs of a thread go on
-	// at the same time.
-	Detached, Mixes bool
+	// at the same time. Clings keeps a thread busy whose client has hung up.
+	Detached, Mixes, Clings bool
 }
 
 // Port is a hook's way to the stream.

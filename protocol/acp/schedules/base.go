@@ -64,15 +64,8 @@ func readBase(second bool, commands map[string]*scenarios.Command, id string, te
 func readTurns(second bool, commands map[string]*scenarios.Command, id string, text []byte) (b *base, notes []string) {
 	b = &base{id: id, second: second, commands: commands, Archive: sweep.Split(text)}
 	b.Lines = slices.DeleteFunc(b.Lines, func(l *script.Line) bool { return l.Is("protocol") }) // head says it
+	b.Lines = sweep.Waiting(b.Lines)
 	b.spoken = sweep.ReadModel(b.Model)
-	for i, l := range b.Lines {
-		// The baseline shows that it comes; a schedule has to wait for it, too.
-		if l.Says("needs", "await") {
-			waits := *l
-			waits.Name, waits.Words = l.Words[0], l.Words[1:]
-			b.Lines[i] = &waits
-		}
-	}
 	open, prompts := 0, 0
 	session, opened := "main", false
 	unswept := func(l *script.Line, what, why string) {

@@ -55,8 +55,6 @@ type builder struct {
 	slugs    map[string]int
 }
 
-const hold = "hold"
-
 // write returns the scenario of a schedule, and the lines that make it what it
 // is.
 func (s schedule) write() (a sweep.Archive, keep map[string]bool) {

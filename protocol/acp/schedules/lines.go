@@ -4,16 +4,11 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
 )
 
 // looks reports whether a line leaves the run as it is.
-func (b *base) looks(l *script.Line) bool {
-	if l.Kind != script.Command || l.Negated {
-		return true
-	}
-	c := b.commands[l.Name.Raw()]
-	return c != nil && c.Looks()
-}
+func (b *base) looks(l *script.Line) bool { return sweep.Looks(b.commands, l) }
 
 // setsUp reports whether a line stands before the agent starts, or may. needs saw
 // and needs pick ask what has come, so they do not.

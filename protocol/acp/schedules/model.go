@@ -1,13 +1,8 @@
 package schedules
 
-import "github.com/acp-test/acp-test/fakellm"
+import "github.com/acp-test/acp-test/sweep"
 
-// says is a turn of one reply, a text.
-func says(text string) fakellm.TurnNode {
-	return fakellm.TurnNode{Replies: []fakellm.ReplyNode{{Steps: []fakellm.StepNode{fakellm.NewText("text", text)}}}}
-}
+// hold is the gate that holds the model at the point.
+const hold = sweep.Hold
 
-// plain is a turn without gates and pauses of its own.
-func plain(t fakellm.TurnNode) fakellm.TurnNode { return t.Without("gate", "pause", "delay") }
-
-func gate(name string) fakellm.StepNode { return fakellm.NewStep("gate", name) }
+var says, plain, gate = sweep.Says, sweep.Plain, sweep.Gate

@@ -2,12 +2,12 @@ package schedules
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/sweep"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -279,34 +279,12 @@ func (f *follower) after(kind string, e transcript.Entry) (*fakellm.Place, bool)
 		field, shown = "thinking", f.thought
 	}
 	if field != "" {
-		total := 0
-		for r, rep := range f.turn.Replies {
-			for s, st := range rep.Steps {
-				if st.Kind != field {
-					continue
-				}
-				for p, piece := range st.Pieces {
-					if total += len(piece); total >= shown {
-						return next(f.turn, fakellm.Place{Reply: r, Step: s, Piece: p}), true
-					}
-				}
-			}
-		}
-		return nil, false
+		at := sweep.After(f.turn, field, shown)
+		return at, at != nil
 	}
 	// What comes of a whole reply comes before the next one begins.
 	if reply+1 < len(f.turn.Replies) && f.turn.Replies[reply+1].Raw == "" {
 		return &fakellm.Place{Reply: reply + 1}, true
 	}
 	return nil, false
-}
-
-// next is the first place behind a piece.
-func next(t fakellm.TurnNode, at fakellm.Place) *fakellm.Place {
-	all := t.Places()
-	i := slices.Index(all, at)
-	if i < 0 || i+1 >= len(all) {
-		return nil
-	}
-	return &all[i+1]
 }

@@ -135,7 +135,8 @@ func messagesWhole() *rule {
 			for c := range m.Get("toolCalls").Items() {
 				calls[c.Get("id").Str()] = true
 			}
-			if role == "tool" && !calls[m.Get("toolCallId").Str()] {
+			// What the client itself posted so, the agent may tell as it is.
+			if role == "tool" && !calls[m.Get("toolCallId").Str()] && !s.inputMessage(id).Exists() {
 				w.find(orphan, ev, id, nil, "The tool message %q answers %q, a call that does not stand before it.", id,
 					m.Get("toolCallId").Str())
 			}

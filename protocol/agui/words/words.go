@@ -91,6 +91,10 @@ func kinds() []scenarios.Kind {
 				return streamed("REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK", "delta")(x, e, own) ||
 					own && aguiframe.Event(e) == "THINKING_TEXT_MESSAGE_CONTENT"
 			}},
+		{Name: "end", Arg: "REF", Help: "the end of the answer to the run a line named with as, whatever it is", Effect: true,
+			Match: func(x scenarios.Pattern, e transcript.Entry, _ bool) bool {
+				return e.Kind == transcript.Ended && e.Ref == x.Ref
+			}},
 		{Name: "answer", Help: "the head of an answer: status, type, headers.NAME", Inner: true,
 			Match: func(_ scenarios.Pattern, e transcript.Entry, own bool) bool {
 				return own && e.Source == transcript.Agent && e.Kind == transcript.Response
