@@ -16,7 +16,6 @@ import (
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/internal/workspace"
-	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -36,7 +35,9 @@ type Bench struct {
 	// Timeout bounds one scenario.
 	Timeout time.Duration
 	Judge   replay.Judge
-	// Quote writes a command line for a shell; Read reads a recording.
+	// Protocol is the name of the protocol that the agent speaks.
+	Protocol string
+	// Quote writes a command line for a shell; Read reads a recording of the protocol.
 	Quote func(words []string) string
 	Read  func(file string) (*transcript.Transcript, error)
 }
@@ -74,10 +75,10 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	if err := workspace.Write(dirs.Work, s.Files()); err != nil {
 		return res, err
 	}
-	words := []string{b.Self, "serve", file, "--quiet", "--out", agentOut}
+	words := []string{b.Self, "serve", file, "--protocol", b.Protocol, "--quiet", "--out", agentOut}
 	argv := b.expand(client, words)
 	log, err := transcript.New(transcript.Header{Tool: b.Tool, Scenario: s.ID},
-		transcript.Options{Classifier: acpframe.Classifier{}})
+		transcript.Options{Classifier: b.Judge.Protocol})
 	if err != nil {
 		return res, err
 	}

@@ -102,7 +102,7 @@ func (p *Protocol) agentCommands() []*Command {
 		},
 	}
 	for _, c := range p.Commands() {
-		if slices.Contains([]string{"role", "tag", "timeout", "rules", "check"}, c.Name) {
+		if slices.Contains([]string{"protocol", "role", "tag", "timeout", "rules", "check"}, c.Name) {
 			all = append(all, c)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -25,25 +26,43 @@ type Run struct {
 	sink      sink
 	index     int // $I
 	answered  bool
+	told      *told
+}
+
+// told is what a run has said so far, in all of its blocks.
+type told struct {
+	mu      sync.Mutex
+	kind    string // of the message that goes on
+	message int    // its number
+	begun   bool   // the prompt was taken up, and its work goes on
 }
 
 func (s *Run) play(b *Block) {
-	err := s.Run(b)
-	switch {
-	case errors.Is(err, errEnded), s.ctx.Err() != nil:
-		return
-	case err != nil:
-		s.Log.Event(0, transcript.Note, transcript.Noted, s.session, map[string]any{"code": "script", "text": err.Error()})
-	}
-	if s.answered || s.request.Kind != transcript.Request || err != nil {
+	if !s.noted(s.Run(b)) || s.request.Kind != transcript.Request {
 		return
 	}
 	// An open prompt is left open on purpose only where the handler waits.
 	if _, prompt := s.Protocol.Prompt(s.request); prompt && b.Waits {
 		return
 	}
-	lines := s.Protocol.Plain(s.request, s.script.Capabilities)
-	s.Send(lines[len(lines)-1])
+	if s.answered && !s.told.begun {
+		return
+	}
+	owed := s.Protocol.Owed(s.request, s.script.Capabilities)
+	if s.told.begun {
+		owed = owed[len(s.Protocol.Taken(s.request)):]
+	}
+	for _, line := range owed {
+		s.Send(line)
+	}
+}
+
+// noted writes down what went wrong in a block, and reports whether nothing did.
+func (s *Run) noted(err error) bool {
+	if err != nil && !errors.Is(err, errEnded) && s.ctx.Err() == nil {
+		s.Log.Event(0, transcript.Note, transcript.Noted, s.session, map[string]any{"code": "script", "text": err.Error()})
+	}
+	return err == nil && s.ctx.Err() == nil
 }
 
 // errEnded ends all handlers: the script has ended the process.
@@ -98,7 +117,34 @@ func (s *Run) Split(n int, b *Block) error {
 // Beside runs a block beside what follows.
 func (s *Run) Beside(b *Block) {
 	inner := *s
-	go inner.play(b)
+	go func() { inner.noted(inner.Run(b)) }()
+}
+
+// Begin takes up the prompt that is handled, if it is one without an answer, in a protocol
+// where that is a message of its own.
+func (s *Run) Begin() {
+	if _, prompt := s.Protocol.Prompt(s.request); !prompt || s.answered {
+		return
+	}
+	for _, line := range s.Protocol.Taken(s.request) {
+		s.sink.send(line)
+		s.answered, s.told.begun = true, true
+	}
+}
+
+// End says that the script has ended the work on the prompt.
+func (s *Run) End() { s.told.begun = false }
+
+// Message returns the id of the message that a piece of a kind belongs to: the one that
+// goes on, or a new one where the last piece was of another kind. "" ends the message.
+func (s *Run) Message(kind string) string {
+	s.told.mu.Lock()
+	defer s.told.mu.Unlock()
+	if s.told.kind != kind {
+		s.told.kind = kind
+		s.told.message++
+	}
+	return fmt.Sprintf("message-%d-%d", s.request.Seq, s.told.message)
 }
 
 // Session returns the id of the session that the event belongs to, or of the

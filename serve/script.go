@@ -86,7 +86,7 @@ func (p *scripted) event(name string, e transcript.Entry) bool {
 	if h == nil {
 		return false
 	}
-	s := &Run{scripted: p, request: e, session: e.Session, sink: sink{c: p.Conn}}
+	s := &Run{scripted: p, request: e, session: e.Session, sink: sink{c: p.Conn}, told: &told{}}
 	if s.session == "" {
 		p.mu.Lock()
 		s.session = p.last

@@ -47,8 +47,13 @@ type Protocol interface {
 	// Prompt returns the text of a prompt, and whether the frame is one.
 	Prompt(e transcript.Entry) (text string, ok bool)
 	// Plain returns what a plain agent with such capabilities sends when it gets
-	// a request; the last frame is the answer.
+	// a request.
 	Plain(e transcript.Entry, capabilities map[string]string) [][]byte
+	// Taken returns what it sends when it takes up a prompt, nothing where that is not told.
+	Taken(e transcript.Entry) [][]byte
+	// Owed returns what it still has to send when a script has said what it wanted to
+	// but no answer. It begins with what Taken returns.
+	Owed(e transcript.Entry, capabilities map[string]string) [][]byte
 }
 
 // Agent is what is done about the frames of the editor. Connected comes first,

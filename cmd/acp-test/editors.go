@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/editors"
-	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -67,7 +66,11 @@ itself.`,
 }
 
 func (h *host) editors(ctx context.Context, o *judging, paths, client []string) error {
-	list, err := h.agentSideScenarios(o, paths)
+	of, err := h.protocolOfPaths(paths)
+	if err != nil {
+		return err
+	}
+	list, err := of.agentSideScenarios(o, paths)
 	if err != nil {
 		return err
 	}
@@ -93,9 +96,9 @@ func (h *host) editors(ctx context.Context, o *judging, paths, client []string) 
 	if err != nil {
 		return err
 	}
-	bench := editors.Bench{Self: h.self, Env: h.env, Tool: tool(), Timeout: o.timeout, Judge: judge(o.severity),
-		Quote: quoted, Read: h.recordingOf}
-	run := h.newRun(scenarios.Agent{Profile: filepath.Base(client[0]), Command: client})
+	bench := editors.Bench{Self: h.self, Env: h.env, Tool: tool(), Timeout: o.timeout, Judge: of.judge(o.severity),
+		Protocol: of.Name, Quote: quoted, Read: h.recordingOf}
+	run := of.NewRun(tool(), h.commandLine(), scenarios.Agent{Profile: filepath.Base(client[0]), Command: client})
 	run.Out = out
 	for _, s := range list {
 		if ctx.Err() != nil {
@@ -111,10 +114,10 @@ func (h *host) editors(ctx context.Context, o *judging, paths, client []string) 
 	return h.conclude(&run, o.reports, o.verbose)
 }
 
-func (h *host) agentSideScenarios(o *judging, paths []string) ([]*scenarios.Scenario, error) {
-	list, err := acp.V1().ForEditors()
+func (p protocol) agentSideScenarios(o *judging, paths []string) ([]*scenarios.Scenario, error) {
+	list, err := p.ForEditors()
 	if len(paths) > 0 {
-		list, err = acp.V1().Load(paths...)
+		list, err = p.Load(paths...)
 	}
 	if err != nil {
 		return nil, err

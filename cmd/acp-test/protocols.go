@@ -213,12 +213,25 @@ func (o *options) speaks(h *host) (protocol, error) {
 			return protocolNamed(p.Protocol)
 		}
 	}
-	files, _ := acp.V1().Files(o.paths...) // Load says what is wrong with paths
-	for _, name := range files[:min(len(files), 1)] {
-		if src, err := os.ReadFile(name); err == nil {
-			tree, _ := script.Parse(name, src)
-			return protocolNamed(strings.Join(tree.Protocols()[:min(len(tree.Protocols()), 1)], ""))
-		}
+	return h.protocolOfPaths(o.paths)
+}
+
+// protocolOfPaths is the protocol that --protocol names, else that of the first scenario.
+func (h *host) protocolOfPaths(paths []string) (protocol, error) {
+	files, _ := acp.V1().Files(paths...) // Load says what is wrong with paths
+	if h.protocol != "" || len(files) == 0 {
+		return protocolNamed(h.protocol)
 	}
-	return protocols()[0], nil
+	return h.protocolOfFile(files[0])
+}
+
+// protocolOfFile is the protocol that --protocol names, else the first that a scenario is
+// about.
+func (h *host) protocolOfFile(name string) (protocol, error) {
+	src, err := os.ReadFile(name)
+	if h.protocol != "" || err != nil { // Load says what is wrong with the file
+		return protocolNamed(h.protocol)
+	}
+	tree, _ := script.Parse(name, src)
+	return protocolNamed(strings.Join(tree.Protocols()[:min(len(tree.Protocols()), 1)], ""))
 }

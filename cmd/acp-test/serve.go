@@ -17,10 +17,6 @@ import (
 
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/internal/workspace"
-	"github.com/acp-test/acp-test/protocol/acp"
-	"github.com/acp-test/acp-test/protocol/acp/acpframe"
-	"github.com/acp-test/acp-test/protocol/acp/canonical"
-	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -72,25 +68,26 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 
-	script, recording, id, err := h.agentSide(name)
+	side, err := h.agentSide(name)
 	if err != nil {
 		return err
 	}
+	of := side.of
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	file, err := reserve(out+"/", path.Base(id))
+	file, err := reserve(out+"/", path.Base(side.id))
 	if err != nil {
 		return err
 	}
-	log, err := transcript.New(transcript.Header{Tool: tool(), Scenario: id, Protocol: "1"},
-		transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Memory: 16 << 20,
-			Redact: h.redactor(protocols()[0])})
+	log, err := transcript.New(transcript.Header{Tool: tool(), Scenario: side.id, Protocol: of.Version},
+		transcript.Options{Classifier: of.Classifier, Path: file, Through: true, Memory: 16 << 20,
+			Redact: h.redactor(of)})
 	if err != nil {
 		return err
 	}
 	server := serve.Server{
-		In: h.in, Out: h.out, Err: h.err, Log: log, Protocol: recordings.V1(), Terminated: terminated,
+		In: h.in, Out: h.out, Err: h.err, Log: log, Protocol: of.recordings, Terminated: terminated,
 		Child: func() error { return exec.Command(h.self, "serve", "--child").Start() },
 		Die: func() {
 			if p, err := os.FindProcess(os.Getpid()); err == nil {
@@ -98,13 +95,13 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 			}
 		},
 	}
-	if script != nil {
-		server.Script = &script.Script
+	if side.script != nil {
+		server.Script = &side.script.Script
 	} else {
-		server.Agent = replay.Recorded(recordings.V1(), recording)
+		server.Agent = replay.Recorded(of.recordings, side.recording)
 	}
 	home, _ := h.getenv("HOME")
-	listed := replay.List(context.Background(), log, recordings.V1(), workspace.Manifest{Home: home})
+	listed := replay.List(context.Background(), log, of.recordings, workspace.Manifest{Home: home})
 	// Not the command's context: it ends with SIGTERM, which a script may ignore.
 	code := server.Serve(context.Background())
 	listed()
@@ -112,9 +109,9 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 		return err
 	}
 	if !quiet {
-		res := secret.Value(h.secrets(), judge(severity).Editor(scenarios.Result{ID: id, File: name,
-			Started: log.Header().Started}, script, []replay.Session{{Log: log}}))
-		run := h.newRun(scenarios.Agent{})
+		res := secret.Value(h.secrets(), of.judge(severity).Editor(scenarios.Result{ID: side.id, File: name,
+			Started: log.Header().Started}, side.script, []replay.Session{{Log: log}}))
+		run := of.NewRun(tool(), h.commandLine(), scenarios.Agent{})
 		run.Started, run.Results = log.Header().Started, []scenarios.Result{res}
 		run.Conclude()
 		console := reports.NewConsole(h.err, reports.ConsoleOptions{Total: 1, Quiet: true})
@@ -122,7 +119,7 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 		err = errors.Join(err, console.Summary(run))
 		report, werr := os.Create(strings.TrimSuffix(file, ".jsonl") + ".results.json")
 		if werr == nil {
-			werr = errors.Join(reports.Write(canonical.V1(), "json", run, report), report.Close())
+			werr = errors.Join(reports.Write(of.Canonical, "json", run, report), report.Close())
 		}
 		err = errors.Join(err, werr)
 	}
@@ -132,44 +129,65 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 	return err
 }
 
-// agentSide is what a name on a command line stands for.
-func (h *host) agentSide(name string) (script *scenarios.AgentScript, recording *transcript.Transcript, id string,
-	err error) {
+// agentSide is an agent to serve: a script or a recording, of a protocol.
+type agentSide struct {
+	of        protocol
+	script    *scenarios.AgentScript
+	recording *transcript.Transcript
+	id        string
+}
+
+// agentSide returns what a name on a command line stands for.
+func (h *host) agentSide(name string) (agentSide, error) {
 	if _, err := os.Stat(name); err != nil {
-		s, err := agentScenario(name)
+		of, s, err := h.agentScenario(name)
 		if err != nil {
-			return nil, nil, "", err
+			return agentSide{}, err
 		}
-		return s.Agent, nil, s.ID, nil
+		return agentSide{of: of, script: s.Agent, id: s.ID}, nil
 	}
 	if filepath.Ext(name) == ".txtar" {
-		list, err := acp.V1().Load(name)
+		of, err := h.protocolOfFile(name)
 		if err != nil {
-			return nil, nil, "", err
+			return agentSide{}, err
+		}
+		list, err := of.Load(name)
+		if err != nil {
+			return agentSide{}, err
 		}
 		if list[0].Agent == nil {
-			return nil, nil, "", fmt.Errorf("%s scripts the editor: an agent-side scenario begins with \"role agent\"", name)
+			return agentSide{}, fmt.Errorf("%s scripts the editor: an agent-side scenario begins with \"role agent\"", name)
 		}
-		return list[0].Agent, nil, list[0].ID, nil
+		return agentSide{of: of, script: list[0].Agent, id: list[0].ID}, nil
 	}
-	recording, err = h.recordingOf(name)
-	return nil, recording, strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)), err
+	recording, err := h.recordingOf(name)
+	if err != nil {
+		return agentSide{}, err
+	}
+	of, err := h.protocolOf(recording)
+	return agentSide{of: of, recording: recording, id: strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))}, err
 }
 
 // agentScenario is an agent-side scenario in this program, by its id or the
-// beginning of its name.
-func agentScenario(name string) (*scenarios.Scenario, error) {
-	list, err := acp.V1().ForEditors()
-	if err != nil {
-		return nil, err
-	}
+// beginning of its name: of the protocol that --protocol names, else of the first that
+// has one of that name.
+func (h *host) agentScenario(name string) (protocol, *scenarios.Scenario, error) {
 	var names []string
-	for _, s := range list {
-		short := path.Base(s.ID)
-		if s.ID == name || short == name || strings.HasPrefix(short, strings.ToLower(name)+"-") {
-			return s, nil
+	for _, of := range protocols() {
+		if h.protocol != "" && of.Name != h.protocol {
+			continue
 		}
-		names = append(names, short)
+		list, err := of.ForEditors()
+		if err != nil {
+			return protocol{}, nil, err
+		}
+		for _, s := range list {
+			short := path.Base(s.ID)
+			if s.ID == name || short == name || strings.HasPrefix(short, strings.ToLower(name)+"-") {
+				return of, s, nil
+			}
+			names = append(names, short)
+		}
 	}
-	return nil, fmt.Errorf("there is no file and no agent-side scenario %q%s", name, meant(name, names))
+	return protocol{}, nil, fmt.Errorf("there is no file and no agent-side scenario %q%s", name, meant(name, names))
 }

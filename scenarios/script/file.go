@@ -163,10 +163,10 @@ func walk(lines []*Line, yield func(*Line) bool) bool {
 }
 
 // ScriptsAgent reports whether the file scripts the agent: it begins with "role
-// agent".
+// agent", behind its protocols.
 func (f *File) ScriptsAgent() bool {
 	for _, l := range f.Lines {
-		if l.Kind == Command {
+		if l.Kind == Command && !l.Is("protocol") {
 			return l.Says("role", "agent") && len(l.Words) == 1
 		}
 	}

@@ -59,9 +59,27 @@ func (Agent) Plain(e transcript.Entry, capabilities map[string]string) [][]byte 
 	return [][]byte{serve.Error(e.ID, "-32601", "method not found: "+e.Method)}
 }
 
-// initialized is the result of initialize. A capability that is no JSON is a
-// string.
+// Taken implements serve.Protocol: a prompt is answered at the end of its turn.
+func (Agent) Taken(transcript.Entry) [][]byte { return nil }
+
+// Owed implements serve.Protocol.
+func (a Agent) Owed(e transcript.Entry, capabilities map[string]string) [][]byte {
+	lines := a.Plain(e, capabilities)
+	return lines[len(lines)-1:] // the answer
+}
+
+// initialized is the result of initialize.
 func initialized(capabilities map[string]string) string {
+	return object(map[string]any{"protocolVersion": 1, "agentCapabilities": nested(capabilities),
+		"agentInfo": map[string]any{"name": scripted, "version": "1"}, "authMethods": []any{}})
+}
+
+// scripted is what an agent that plays a script calls itself.
+const scripted = "acp-test-scripted"
+
+// nested are capabilities as an object, by their dotted paths. One that is no JSON is a
+// string.
+func nested(capabilities map[string]string) map[string]any {
 	root := map[string]any{}
 	for _, path := range slices.Sorted(maps.Keys(capabilities)) {
 		at := root
@@ -80,10 +98,13 @@ func initialized(capabilities map[string]string) string {
 		}
 		at[keys[len(keys)-1]] = value
 	}
-	text, err := json.Marshal(map[string]any{"protocolVersion": 1, "agentCapabilities": root,
-		"agentInfo": map[string]any{"name": "acp-test-scripted", "version": "1"}, "authMethods": []any{}})
+	return root
+}
+
+func object(members map[string]any) string {
+	text, err := json.Marshal(members)
 	if err != nil {
-		return `{"protocolVersion":1}`
+		return "{}" // values that were JSON are JSON
 	}
 	return string(text)
 }

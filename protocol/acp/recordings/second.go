@@ -3,6 +3,7 @@ package recordings
 import (
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/schema"
@@ -70,24 +71,79 @@ func (p second) Facts(e transcript.Entry) replay.Facts {
 func (p second) Improvise(e transcript.Entry) [][]byte {
 	switch e.Method {
 	case "session/prompt":
-		return secondTurn(e, "The recording ends here.")
+		return slices.Concat(p.Taken(e), said(e, "The recording ends here."), ended(e.Session, "end_turn"))
 	case "auth/login", "auth/logout":
 		return [][]byte{serve.Result(e.ID, `{}`)}
 	}
 	return p.protocol.Improvise(e)
 }
 
-// secondTurn is a turn in which the agent says a text.
-func secondTurn(e transcript.Entry, text string) [][]byte {
+// Plain implements serve.Protocol.
+func (p second) Plain(e transcript.Entry, capabilities map[string]string) [][]byte {
+	switch e.Method {
+	case "initialize":
+		return [][]byte{greeted(e, capabilities)}
+	case "session/prompt":
+		return slices.Concat(p.Taken(e), said(e, "Done."), ended(e.Session, "end_turn"))
+	case "session/resume":
+		return append(ended(e.Session, ""), serve.Result(e.ID, `{}`))
+	case "session/set_config_option":
+		return [][]byte{serve.Result(e.ID, `{"configOptions":[]}`)}
+	case "auth/login", "auth/logout", "tool_call/cancel", "terminal/cancel":
+		return [][]byte{serve.Result(e.ID, `{}`)}
+	case "session/load", "session/set_mode", "authenticate", "logout":
+		return [][]byte{serve.Error(e.ID, "-32601", "version 2 has no "+e.Method)}
+	}
+	return p.protocol.Plain(e, capabilities)
+}
+
+// Owed implements serve.Protocol.
+func (p second) Owed(e transcript.Entry, capabilities map[string]string) [][]byte {
+	if e.Method == "session/prompt" {
+		return slices.Concat(p.Taken(e), ended(e.Session, "end_turn"))
+	}
+	return p.Plain(e, capabilities)
+}
+
+// greeted answers initialize: with version 2 for any from there on.
+func greeted(e transcript.Entry, capabilities map[string]string) []byte {
+	asked := e.JSON().Path("params.protocolVersion")
+	if n, ok := asked.Int(); ok && n < 2 {
+		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32022,"message":"unsupported protocol version",`+
+			`"data":{"requested":%d,"supported":[2]}}}`, e.ID, n)
+	}
+	offered := nested(capabilities)
+	if _, ok := offered["session"]; !ok {
+		offered["session"] = map[string]any{}
+	}
+	return serve.Result(e.ID, object(map[string]any{"protocolVersion": 2, "capabilities": offered,
+		"info": map[string]any{"name": scripted, "version": "1"}, "authMethods": []any{}}))
+}
+
+// Taken implements serve.Protocol: the prompt becomes part of the conversation, and work on
+// it begins.
+func (second) Taken(e transcript.Entry) [][]byte {
+	id := serve.Quote(fmt.Sprintf("prompt-%d", e.Seq))
 	return [][]byte{
-		serve.Result(e.ID, `{"messageId":"message-`+fmt.Sprint(e.Seq)+`"}`),
-		update(e.Session, `{"sessionUpdate":"user_message","messageId":"message-`+fmt.Sprint(e.Seq)+`","content":`+
+		serve.Result(e.ID, `{"messageId":`+id+`}`),
+		update(e.Session, `{"sessionUpdate":"user_message","messageId":`+id+`,"content":`+
 			string(e.JSON().Path("params.prompt").Raw())+`}`),
 		update(e.Session, `{"sessionUpdate":"state_update","state":"running"}`),
-		update(e.Session, `{"sessionUpdate":"agent_message","messageId":"answer-`+fmt.Sprint(e.Seq)+
-			`","content":[{"type":"text","text":`+serve.Quote(text)+`}]}`),
-		update(e.Session, `{"sessionUpdate":"state_update","state":"idle","stopReason":"end_turn"}`),
 	}
+}
+
+// ended is the idle state, with the stop reason of the work that it ends, or "".
+func ended(session, reason string) [][]byte {
+	if reason != "" {
+		reason = `,"stopReason":` + serve.Quote(reason)
+	}
+	return [][]byte{update(session, `{"sessionUpdate":"state_update","state":"idle"`+reason+`}`)}
+}
+
+// said is a message of the agent.
+func said(e transcript.Entry, text string) [][]byte {
+	return [][]byte{update(e.Session, fmt.Sprintf(`{"sessionUpdate":"agent_message","messageId":"answer-%d",`+
+		`"content":[{"type":"text","text":%s}]}`, e.Seq, serve.Quote(text)))}
 }
 
 // Side implements replay.Protocol.

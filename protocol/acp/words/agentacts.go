@@ -8,15 +8,36 @@ import (
 	"github.com/acp-test/acp-test/serve"
 )
 
-// agentActs are what a scripted agent can do.
-func agentActs() (all []*scenarios.Command) {
+// agentDialect is what the acts of a scripted agent say in a version of the protocol.
+type agentDialect struct {
+	tool  string // the update that announces a call
+	ids   bool   // each message has an id
+	ask   func(g scenarios.Given) string
+	ended func(s *serve.Run, reason string) error
+}
+
+var firstAgent = agentDialect{tool: "tool_call", ask: askFirst, ended: func(s *serve.Run, reason string) error {
+	s.Result(`{"stopReason":` + serve.Quote(reason) + `}`)
+	return nil
+}}
+
+var secondAgent = agentDialect{tool: "tool_call_update", ids: true, ask: askSecond, ended: endSecond}
+
+// agentActs are what a scripted agent can do. What tells something of a turn takes up its
+// prompt first.
+func agentActs(d agentDialect) (all []*scenarios.Command) {
 	add := func(name, args, summary string, do func(s *serve.Run, g scenarios.Given) error) {
 		all = append(all, scenarios.AgentAct(name, args, summary, do))
 	}
 	say := func(kind string) func(*serve.Run, scenarios.Given) error {
 		return func(s *serve.Run, g scenarios.Given) error {
+			s.Begin()
+			id := g.Options["id"]
+			if id == "" && d.ids {
+				id = s.Message(kind)
+			}
 			return notifyUpdate(s, "", `{"sessionUpdate":"`+kind+`"`+member("messageId",
-				g.Options["id"])+`,"content":`+textContent(g.Words[0])+`}`)
+				id)+`,"content":`+textContent(g.Words[0])+`}`)
 		}
 	}
 	add("text", "'TEXT' [id=MESSAGE]", "a chunk of the agent's message", say("agent_message_chunk"))
@@ -30,13 +51,17 @@ func agentActs() (all []*scenarios.Command) {
 	add("update", "JSON [session=ID]", "any session/update", func(s *serve.Run, g scenarios.Given) error {
 		return notifyUpdate(s, g.Options["session"], g.Words[0])
 	})
-	add("tool", "ID TITLE [kind=] [status=]", "a tool_call", func(s *serve.Run, g scenarios.Given) error {
+	add("tool", "ID TITLE [kind=] [status=]", "a tool call, by "+d.tool, func(s *serve.Run, g scenarios.Given) error {
+		s.Begin()
+		s.Message("")
 		return notifyUpdate(s, "",
-			`{"sessionUpdate":"tool_call","toolCallId":`+serve.Quote(g.Words[0])+`,"title":`+serve.Quote(g.Words[1])+
+			`{"sessionUpdate":"`+d.tool+`","toolCallId":`+serve.Quote(g.Words[0])+`,"title":`+serve.Quote(g.Words[1])+
 				member("kind", g.Options["kind"])+member("status", g.Options["status"])+`}`)
 	})
 	add("tool-update", "ID [status=] [text=] [title=]", "a tool_call_update",
 		func(s *serve.Run, g scenarios.Given) error {
+			s.Begin()
+			s.Message("")
 			content := ""
 			if text := g.Options["text"]; text != "" {
 				content = `,"content":[{"type":"content","content":` + textContent(text) + `}]`
@@ -45,26 +70,59 @@ func agentActs() (all []*scenarios.Command) {
 				member("status", g.Options["status"])+member("title", g.Options["title"])+content+`}`)
 		})
 	add("permission", "ID KIND:OPTION… [title=] as NAME",
-		"a session/request_permission, without waiting; - for no options", askPermission)
-	add("end", "STOP", "answer the prompt with a stop reason", func(s *serve.Run, g scenarios.Given) error {
-		s.Result(`{"stopReason":` + serve.Quote(g.Words[0]) + `}`)
-		return nil
+		"a session/request_permission, without waiting; - for no options", func(s *serve.Run, g scenarios.Given) error {
+			s.Begin()
+			s.Request(g.Alias, "session/request_permission", `{"sessionId":`+serve.Quote(s.Session())+d.ask(g)+
+				`,"options":[`+optionsOf(g.Words[1:])+`]}`, "")
+			return nil
+		})
+	add("end", "STOP", "end the turn with a stop reason", func(s *serve.Run, g scenarios.Given) error {
+		return d.ended(s, g.Words[0])
 	})
 	return all
 }
 
-// askPermission asks for a permission.
-func askPermission(s *serve.Run, g scenarios.Given) error {
+// secondAgentActs are what a scripted agent can do in version 2.
+func secondAgentActs() []*scenarios.Command {
+	return append(agentActs(secondAgent),
+		scenarios.AgentAct("insert", "", "take up the prompt, as the first act that tells of its turn does",
+			func(s *serve.Run, _ scenarios.Given) error {
+				s.Begin()
+				return nil
+			}),
+		scenarios.AgentAct("state", "STATE [stop=]", "a state_update", func(s *serve.Run, g scenarios.Given) error {
+			return notifyUpdate(s, "", `{"sessionUpdate":"state_update","state":`+serve.Quote(g.Words[0])+
+				member("stopReason", g.Options["stop"])+`}`)
+		}))
+}
+
+// endSecond ends a turn of version 2: with the idle state.
+func endSecond(s *serve.Run, reason string) error {
+	s.Begin()
+	s.End()
+	return notifyUpdate(s, "", `{"sessionUpdate":"state_update","state":"idle","stopReason":`+serve.Quote(reason)+`}`)
+}
+
+func askFirst(g scenarios.Given) string {
+	return `,"toolCall":{"toolCallId":` + serve.Quote(g.Words[0]) + member("title", g.Options["title"]) + `}`
+}
+
+// askSecond has a title even where the script gives none: version 2 wants one.
+func askSecond(g scenarios.Given) string {
+	return `,"title":` + serve.Quote(cmp.Or(g.Options["title"], "Go on?")) +
+		`,"subject":{"type":"tool_call","toolCall":{"toolCallId":` + serve.Quote(g.Words[0]) +
+		member("title", g.Options["title"]) + `}}`
+}
+
+func optionsOf(words []string) string {
 	var options []string
-	for _, w := range g.Words[1:] {
+	for _, w := range words {
 		if kind, id, ok := strings.Cut(w, ":"); ok {
 			options = append(options, `{"optionId":`+serve.Quote(id)+`,"name":`+serve.Quote(strings.ReplaceAll(kind, "_", " "))+
 				`,"kind":`+serve.Quote(kind)+`}`)
 		}
 	}
-	s.Request(g.Alias, "session/request_permission", `{"sessionId":`+serve.Quote(s.Session())+`,"toolCall":{"toolCallId":`+
-		serve.Quote(g.Words[0])+member("title", g.Options["title"])+`},"options":[`+strings.Join(options, ",")+`]}`, "")
-	return nil
+	return strings.Join(options, ",")
 }
 
 // notifyUpdate sends a session/update, of the session of the run if none is named.

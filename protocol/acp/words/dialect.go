@@ -20,7 +20,11 @@ func AddSecond(p *scenarios.Protocol) {
 	p.Kinds = secondKinds(p.Kinds)
 	p.CapabilityHelp = "agent:CAPABILITY is a path below capabilities, such as session.delete, or one of version\n" +
 		"1 that means the same; agent:configOptions asks for what session/new returned. "
-	p.AgentActs = nil
+	p.AgentActs = secondAgentActs()
+	p.Events = maps.Clone(p.Events)
+	maps.Copy(p.Events, map[string]string{"load": "session/resume", "authenticate": "auth/login", "logout": "auth/logout",
+		"cancel-tool": "tool_call/cancel", "cancel-terminal": "terminal/cancel"})
+	delete(p.Events, "set-mode")
 	p.Client = func() scenarios.Client { return &client{version: second, offers: mockclient.Capabilities{}} }
 	p.StopReasons = append(p.StopReasons, "none")
 	p.TurnEnd, p.Said, p.Brief = secondEnd, secondSaid, secondBrief
