@@ -123,7 +123,7 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 		return ofItself(x, sessions)
 	case "left-open":
 		for _, s := range sessions {
-			if open := openAtEnd(s.Log); len(open) > 0 {
+			if open := j.openAtEnd(s.Log); len(open) > 0 {
 				return "it left while " + strings.Join(open, ", ") + " was open", !x.Negate, true
 			}
 		}
@@ -141,7 +141,7 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 			case x.What == "answered" && e.Source == transcript.Note && e.Kind == serve.Named && v.Get("name").Is(x.About):
 				asked = true
 				seq, _ := v.Get("seq").Int()
-				gone = leftAtOnce(s.Log, int(seq))
+				gone = j.leftAtOnce(s.Log, int(seq))
 			case x.What == "answered" && e.Source == transcript.Editor && e.Kind == transcript.Response &&
 				isAsked(s.Log, x.About, e.Ref),
 				x.What == "sent" && e.Source == transcript.Editor && e.Kind != transcript.Response && e.Method == x.About:
@@ -155,7 +155,7 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 		}
 	}
 	if x.What == "answered" && !asked {
-		if slices.ContainsFunc(sessions, leftUnread) {
+		if slices.ContainsFunc(sessions, j.leftUnread) {
 			return "the editor stopped reading in its own turn, before the agent could ask " + x.About, false, true
 		}
 		return "the agent never came to ask " + x.About, false, false
@@ -225,19 +225,41 @@ func pick(first bool, a, b string) string {
 	return b
 }
 
+// requests are those of an editor that are open, by their Seq.
+type requests struct {
+	methods map[int]string
+	prompts map[int]bool // those that something else than their answer completes
+	of      Protocol
+}
+
+func (j Judge) requests() *requests {
+	return &requests{methods: map[int]string{}, prompts: map[int]bool{}, of: j.Protocol}
+}
+
+// see follows an entry.
+func (r *requests) see(e transcript.Entry) {
+	switch {
+	case e.Source == transcript.Editor && e.Kind == transcript.Request:
+		r.methods[e.Seq] = e.Method
+		_, later := r.of.(transcript.Completer)
+		_, prompt := r.of.Prompt(e)
+		r.prompts[e.Seq] = later && prompt
+	case e.Source != transcript.Agent || e.Ref == 0:
+	case e.Kind == transcript.Response && r.prompts[e.Ref] && !e.JSON().Get("error").Exists():
+	default:
+		delete(r.methods, e.Ref)
+	}
+}
+
 // openAtEnd is the methods of an editor's requests that were open when it ended the
 // agent's input while the agent lived.
-func openAtEnd(t *transcript.Transcript) []string {
-	open := map[int]string{}
+func (j Judge) openAtEnd(t *transcript.Transcript) []string {
+	open := j.requests()
 	for e := range t.All() {
-		switch {
-		case e.Source == transcript.Process && e.Kind == transcript.StdinClosed:
-			return slices.Sorted(maps.Values(open))
-		case e.Source == transcript.Editor && e.Kind == transcript.Request:
-			open[e.Seq] = e.Method
-		case e.Source == transcript.Agent && e.Kind == transcript.Response:
-			delete(open, e.Ref)
+		if e.Source == transcript.Process && e.Kind == transcript.StdinClosed {
+			return slices.Sorted(maps.Values(open.methods))
 		}
+		open.see(e)
 	}
 	return nil
 }
@@ -245,36 +267,29 @@ func openAtEnd(t *transcript.Transcript) []string {
 // leftAtOnce reports whether the editor, with nothing to wait for, ended the agent's
 // input before an entry or right after it, before another frame of the agent: the two
 // may have crossed. One that leaves its own turn open has lost the connection.
-func leftAtOnce(t *transcript.Transcript, seq int) bool {
-	open := 0
+func (j Judge) leftAtOnce(t *transcript.Transcript, seq int) bool {
+	open := j.requests()
 	for e := range t.All() {
 		switch {
 		case e.Source == transcript.Process && e.Kind == transcript.StdinClosed:
-			return open == 0
+			return len(open.methods) == 0
 		case e.Source == transcript.Agent && e.Seq > seq:
 			return false
-		case e.Source == transcript.Editor && e.Kind == transcript.Request:
-			open++
-		case e.Source == transcript.Agent && e.Kind == transcript.Response:
-			open--
 		}
+		open.see(e)
 	}
 	return false
 }
 
 // leftUnread reports whether the editor closed the agent's output while it was still
 // owed an answer.
-func leftUnread(s Session) bool {
-	open := 0
+func (j Judge) leftUnread(s Session) bool {
+	open := j.requests()
 	for e := range s.Log.All() {
-		switch {
-		case e.Kind == serve.Unread:
-			return open > 0
-		case e.Source == transcript.Editor && e.Kind == transcript.Request:
-			open++
-		case e.Source == transcript.Agent && e.Kind == transcript.Response:
-			open--
+		if e.Kind == serve.Unread {
+			return len(open.methods) > 0
 		}
+		open.see(e)
 	}
 	return false
 }

@@ -57,7 +57,7 @@ const done = app.connectWith(stream, async (agent) => {
     }, patience);
     const stop = await Promise.race([
       reason,
-      agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text: prompt }] }).then(() => reason),
+      agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text: prompt }] }).then(() => reason, () => "refused"),
       ended.then(() => "exit"),
     ]);
     clearTimeout(cancel);

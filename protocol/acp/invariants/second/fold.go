@@ -3,6 +3,7 @@ package second
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/transcript"
@@ -25,12 +26,29 @@ func newWorld() *world { return &world{conns: map[int]*conn{}, lived: map[string
 
 // conn is one process of the agent and the connection to it.
 type conn struct {
-	version  int64 // that was negotiated; 0 before
-	elicits  bool  // the client advertised elicitation
-	methods  bool  // there are methods to log in
+	n        int
+	asked    int               // Seq of the first initialize
+	version  int64             // that was negotiated; 0 before
+	elicits  bool              // the client advertised elicitation
+	methods  map[string]string // to log in: their types, by id
+	offers   wire.Value        // what the agent advertised of sessions
 	open     map[int]*request
-	ids      map[wire.ID]int // open requests of the agent
+	ids      map[wire.ID]int  // open requests of the agent
+	shared   map[wire.ID]bool // ids that two open requests of the agent had
+	heard    int              // Seq of the latest request of the agent that was answered
+	gone     int              // Seq of the end of the agent, or of its input
 	sessions map[string]*session
+}
+
+// unanswered are the requests of the agent that are open, the oldest first.
+func (c *conn) unanswered() (open []*request) {
+	for _, r := range c.open {
+		if !r.ofClient {
+			open = append(open, r)
+		}
+	}
+	slices.SortFunc(open, func(a, b *request) int { return a.seq - b.seq })
+	return open
 }
 
 // foreign reports whether another version than 2 was negotiated, or is by this.
@@ -44,15 +62,19 @@ func (c *conn) foreign(ev *event) bool {
 
 // request is one request of either side, until it is answered.
 type request struct {
-	seq     int
-	method  string
-	session *session
-	prompt  *prompt
+	seq      int
+	at       time.Duration
+	id       wire.ID
+	ofClient bool
+	method   string
+	session  *session
+	prompt   *prompt
 	// Of initialize: the version asked for, -1 if it can be none, and what was advertised.
 	version           int64
 	terminal, elicits bool
 	options           []string // of a permission: the ids on offer
 	late              bool     // of a permission: its work was cancelled
+	back              int      // Seq of what took it back
 }
 
 // session is one session on one connection.
@@ -79,6 +101,14 @@ type session struct {
 	resume    *replay
 }
 
+// name is the id of a session, "" of none.
+func (s *session) name() string {
+	if s == nil {
+		return ""
+	}
+	return s.id
+}
+
 // prompt is one prompt of a session.
 type prompt struct {
 	seq, answered int
@@ -100,6 +130,8 @@ type item struct {
 	first, ended int
 	turn         int  // how many prompts the session had
 	announced    bool // it is known by more than its id
+	offered      bool // an update said that it can be cancelled
+	cancellable  bool // the latest that said anything of it did
 }
 
 // replay is a resume that is not answered.
@@ -112,12 +144,26 @@ type replay struct {
 	messages []string
 }
 
-func (w *world) read(e transcript.Entry) *event {
+// conn returns a connection, a new one where there is none.
+func (w *world) conn(e transcript.Entry) *conn {
 	c := w.conns[e.Conn]
 	if c == nil {
-		c = &conn{open: map[int]*request{}, ids: map[wire.ID]int{}, sessions: map[string]*session{}}
+		c = &conn{n: e.Conn, open: map[int]*request{}, ids: map[wire.ID]int{}, shared: map[wire.ID]bool{},
+			sessions: map[string]*session{}}
 		w.conns[e.Conn] = c
 	}
+	return c
+}
+
+// ended folds the end of the agent, or of its input.
+func (w *world) ended(e transcript.Entry) {
+	if c := w.conn(e); c.gone == 0 {
+		c.gone = e.Seq
+	}
+}
+
+func (w *world) read(e transcript.Entry) *event {
+	c := w.conn(e)
 	ev := &event{Entry: e, v: e.JSON(), conn: c}
 	ev.params, ev.result, ev.err = ev.v.Get("params"), ev.v.Get("result"), ev.v.Get("error")
 	if ev.kind = acpframe.Update(e); ev.kind != "" {
@@ -146,6 +192,7 @@ func (w *world) fold(ev *event) {
 		delete(ev.conn.open, ev.Ref)
 		if ev.editor() {
 			delete(ev.conn.ids, ev.ID)
+			ev.conn.heard = max(ev.conn.heard, ev.Ref)
 			return
 		}
 		w.answer(ev)
@@ -153,6 +200,12 @@ func (w *world) fold(ev *event) {
 		ev.session.cancelling(ev.Seq)
 		for _, r := range ev.conn.open {
 			r.late = r.late || r.session == ev.session
+		}
+	case ev.agent() && ev.Method == "$/cancel_request":
+		for _, r := range ev.conn.unanswered() {
+			if string(r.id) == string(ev.params.Get("requestId").Raw()) {
+				r.back = ev.Seq
+			}
 		}
 	case ev.kind != "" && ev.session != nil:
 		w.update(ev.session, ev)
@@ -171,7 +224,7 @@ func (s *session) cancelling(seq int) {
 }
 
 func (w *world) request(ev *event) {
-	r := &request{seq: ev.Seq, method: ev.Method, session: ev.session, version: -1,
+	r := &request{seq: ev.Seq, at: ev.At, id: ev.ID, ofClient: ev.editor(), method: ev.Method, session: ev.session, version: -1,
 		terminal: ev.params.Path("capabilities.auth.terminal").Kind() == wire.Object,
 		elicits:  ev.params.Path("capabilities.elicitation").Kind() == wire.Object}
 	if n, ok := ev.params.Get("protocolVersion").Int(); ok && n >= 0 && n < 1<<16 {
@@ -181,7 +234,11 @@ func (w *world) request(ev *event) {
 		ev.conn.open[ev.Seq] = r
 	}
 	s := ev.session
+	if ev.Method == "initialize" && ev.conn.asked == 0 {
+		ev.conn.asked = ev.Seq
+	}
 	if ev.agent() {
+		ev.conn.shared[ev.ID] = ev.conn.shared[ev.ID] || ev.conn.ids[ev.ID] > 0
 		ev.conn.ids[ev.ID] = ev.Seq
 		for o := range ev.params.Get("options").Items() {
 			r.options = append(r.options, o.Get("optionId").Str())
@@ -230,8 +287,12 @@ func (w *world) answer(ev *event) {
 			c.version = chosen
 		}
 		c.elicits = r.elicits
-		c.methods = ev.result.Get("authMethods").Len() > 0
-	case "session/new":
+		c.offers = ev.result.Path("capabilities.session")
+		c.methods = map[string]string{}
+		for m := range ev.result.Get("authMethods").Items() {
+			c.methods[m.Get("methodId").Str()] = m.Get("type").Str()
+		}
+	case "session/new", "session/fork":
 		if ok && s != nil {
 			s.opened, s.closed, s.whole = ev.Seq, 0, true
 			w.lived[s.id] = map[string]message{}
@@ -267,15 +328,25 @@ func (w *world) update(s *session, ev *event) {
 		id := ev.u.Get("toolCallId").Str()
 		t := s.item(s.tools, id, ev.Seq)
 		t.announced = t.announced || ev.kind == "tool_call_update"
+		t.offer(ev.u)
 		if status := ev.u.Get("status"); final(status.Str()) && t.ended == 0 {
 			t.ended = ev.Seq
 		}
 	case "terminal_update", "terminal_output_chunk":
 		t := s.item(s.terminals, ev.u.Get("terminalId").Str(), ev.Seq)
 		t.announced = t.announced || ev.kind == "terminal_update"
+		t.offer(ev.u)
 		if ev.u.Get("exitStatus").Kind() == wire.Object {
 			t.ended = ev.Seq
 		}
+	}
+}
+
+// offer folds what an update says of cancelling the item.
+func (t *item) offer(u wire.Value) {
+	if can := u.Get("capabilities"); can.Exists() {
+		t.cancellable = can.Get("cancel").Kind() == wire.Object
+		t.offered = t.offered || t.cancellable
 	}
 }
 

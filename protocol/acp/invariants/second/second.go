@@ -6,6 +6,8 @@ package second
 
 import (
 	_ "embed"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -59,16 +61,18 @@ func list() []*rule {
 	return []*rule{
 		greeting(), shape(), removed(), requestIDs(), errorData(), states(), cancels(), echo(), replays(), closes(),
 		background(),
-		terminals(), paths(), commands(), selects(), permissions(), clientLogin(), clientPermission(), clientCancel(),
+		terminals(), paths(), commands(), selects(), permissions(), clientShape(), clientIDs(), clientOrder(),
+		clientAnswer(), clientPaths(), clientGate(), clientLogin(), clientPermission(), clientCancel(),
 	}
 }
 
 // rule is one rule: see looks at an entry of a connection, with the state before it, and
-// ends, if it is set, at a session when the transcript ends.
+// ends and over, if they are set, at a session and at a connection when the transcript ends.
 type rule struct {
 	rules.Draft
 	see  func(w *watch, ev *event)
 	ends func(w *watch, s *session)
+	over func(w *watch, c *conn, end rules.End)
 }
 
 func newRule(id, sentence string) *rule {
@@ -78,6 +82,7 @@ func newRule(id, sentence string) *rule {
 // watch is one rule that is on, in one transcript.
 type watch struct {
 	*rules.Watch
+	*rules.Checker
 	rule *rule
 }
 
@@ -123,7 +128,7 @@ func watchAll(c *rules.Checker) rules.Observer {
 	o := &observer{world: newWorld()}
 	for _, r := range list() {
 		if w := c.Watch(r.Rule); w != nil {
-			o.watches = append(o.watches, &watch{w, r})
+			o.watches = append(o.watches, &watch{w, c, r})
 		}
 	}
 	return o
@@ -131,6 +136,9 @@ func watchAll(c *rules.Checker) rules.Observer {
 
 // Observe judges one entry.
 func (o *observer) Observe(e transcript.Entry) {
+	if e.Source == transcript.Process && (e.Kind == transcript.Exited || e.Kind == transcript.StdinClosed) {
+		o.world.ended(e)
+	}
 	if e.Source != transcript.Agent && e.Source != transcript.Editor || !e.Frame() {
 		return
 	}
@@ -146,7 +154,14 @@ func (o *observer) Observe(e transcript.Entry) {
 }
 
 // Finish judges what only the end can show.
-func (o *observer) Finish(rules.End) {
+func (o *observer) Finish(end rules.End) {
+	for _, n := range slices.Sorted(maps.Keys(o.world.conns)) {
+		for _, w := range o.watches {
+			if c := o.world.conns[n]; w.rule.over != nil && (c.version == 0 || c.version == 2) {
+				w.rule.over(w, c, end)
+			}
+		}
+	}
 	for _, s := range o.world.order {
 		for _, w := range o.watches {
 			if w.rule.ends != nil {
