@@ -18,6 +18,11 @@ func TestBindingsOfVersion2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	editors, err := acp.V2().ForEditors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = append(all, editors...)
 	checks, err := proof.ChecksOf(all)
 	if err != nil {
 		t.Fatal(err)

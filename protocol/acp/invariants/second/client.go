@@ -5,7 +5,6 @@ import (
 
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
-	"github.com/acp-test/acp-test/wire"
 )
 
 func ofClient(id, sentence string) *rule {
@@ -105,10 +104,17 @@ func clientOrder() *rule {
 	first := r.Fail("initialize", "a request came before initialize was answered", "INIT-001", "SESSION-001")
 	setup := r.Fail("session", "a prompt names a session that is not set up", "PROMPT-001")
 	r.see = func(w *watch, ev *event) {
-		if !ev.editor() || ev.Kind != transcript.Request || ev.Method == "initialize" {
+		if !ev.editor() || ev.Kind != transcript.Request {
 			return
 		}
 		c := ev.conn
+		if ev.Method == "initialize" {
+			// A recording may begin after it: what came before counts once it is seen.
+			if c.early > 0 && c.asked == 0 {
+				w.find(first, ev, "", []int{c.early}, "The client sent a request before it sent initialize.")
+			}
+			return
+		}
 		if c.asked > 0 {
 			w.Saw(first)
 			if c.version == 0 {
@@ -126,6 +132,10 @@ func clientOrder() *rule {
 	return r
 }
 
+// optional is what an agent may advertise of sessions, by its path.
+var optional = []string{"delete", "additionalDirectories", "prompt.image", "prompt.audio", "prompt.embeddedContext",
+	"mcp.stdio", "mcp.http", "mcp.sse", "mcp.acp"}
+
 // clientGate judges that a client uses only what the agent advertised.
 func clientGate() *rule {
 	r := ofClient("V2-CLIENT-GATE",
@@ -139,7 +149,7 @@ func clientGate() *rule {
 		if !ev.editor() || ev.Kind != transcript.Request || ev.conn.version != 2 {
 			return
 		}
-		has := func(path string) bool { return ev.conn.offers.Path(path).Kind() == wire.Object }
+		has := func(path string) bool { return ev.conn.offers[path] || !slices.Contains(optional, path) }
 		if ev.Method == "session/delete" {
 			w.Saw(method)
 			if !has("delete") {

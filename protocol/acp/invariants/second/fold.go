@@ -28,10 +28,11 @@ func newWorld() *world { return &world{conns: map[int]*conn{}, lived: map[string
 type conn struct {
 	n        int
 	asked    int               // Seq of the first initialize
+	early    int               // Seq of a request of the client before that
 	version  int64             // that was negotiated; 0 before
 	elicits  bool              // the client advertised elicitation
 	methods  map[string]string // to log in: their types, by id
-	offers   wire.Value        // what the agent advertised of sessions
+	offers   map[string]bool   // what the agent advertised of sessions, by path
 	open     map[int]*request
 	ids      map[wire.ID]int  // open requests of the agent
 	shared   map[wire.ID]bool // ids that two open requests of the agent had
@@ -234,8 +235,12 @@ func (w *world) request(ev *event) {
 		ev.conn.open[ev.Seq] = r
 	}
 	s := ev.session
-	if ev.Method == "initialize" && ev.conn.asked == 0 {
+	switch {
+	case ev.agent() || ev.conn.asked > 0:
+	case ev.Method == "initialize":
 		ev.conn.asked = ev.Seq
+	case ev.conn.early == 0:
+		ev.conn.early = ev.Seq
 	}
 	if ev.agent() {
 		ev.conn.shared[ev.ID] = ev.conn.shared[ev.ID] || ev.conn.ids[ev.ID] > 0
@@ -287,7 +292,10 @@ func (w *world) answer(ev *event) {
 			c.version = chosen
 		}
 		c.elicits = r.elicits
-		c.offers = ev.result.Path("capabilities.session")
+		c.offers = map[string]bool{}
+		for _, path := range optional {
+			c.offers[path] = ev.result.Path("capabilities.session."+path).Kind() == wire.Object
+		}
 		c.methods = map[string]string{}
 		for m := range ev.result.Get("authMethods").Items() {
 			c.methods[m.Get("methodId").Str()] = m.Get("type").Str()
