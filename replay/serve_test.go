@@ -346,6 +346,19 @@ var _ = Describe("clients from npm", Label("large"), func() {
 		Expect(out).To(ContainSubstring(`{"stopReason":"end_turn","text":"I'll rename it.Renamed."}`))
 	})
 
+	It("the official TypeScript library is a client of version 2", func() {
+		dir := GinkgoT().TempDir()
+		bin := filepath.Join(dir, "acp-test")
+		text, err := exec.Command("go", "build", "-o", bin, "../cmd/acp-test").CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(text))
+		cmd := exec.Command(bin, "editors", "--protocol", "acp-v2", "--run", "n0[1-9]|n1[0-9]|n2|m13", "--out",
+			filepath.Join(dir, "out"), "--", node(editors()), filepath.Join(editors(), "sdk-client-2.mjs"), "{agent}")
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(out))
+		Expect(string(out)).To(ContainSubstring("23 scenarios: 23 pass"))
+	})
+
 	It("acpx finishes normally", func() {
 		out := play(func(dir string, agent []string) *exec.Cmd {
 			return exec.Command(node(dir), filepath.Join(dir, "node_modules", "acpx", "dist", "cli.js"), "--approve-all", "--agent", strings.Join(agent, " "), "exec", prompts[0])

@@ -22,20 +22,15 @@ is session/new, model is what the model server did, also is what else is found.)
 
 // explainRule is a rule with a transcript that keeps it and one that breaks it.
 func explainRule(r rules.Rule) string {
-	return ruleText(r) + examplesOf(r.ID, everyPoint)
+	return ruleText(r) + examplesOf(invariants.V1(), r.ID, everyPoint)
 }
 
 // explainRequirement is a requirement, how it is tested, and what passes and fails.
 // A rule has transcripts of its own. Where only scenarios judge, one of them and
 // what the reference agent does in it stand for them.
 func explainRequirement(q rules.Requirement) string {
-	about := func(p rules.Point) bool { return slices.Contains(p.Requirements, q.ID) }
-	for _, fits := range []func(rules.Point) bool{about, everyPoint} {
-		for _, id := range q.Rules {
-			if shown := examplesOf(id, fits); shown != "" {
-				return requirementText(q) + shown
-			}
-		}
+	if shown := examplesAbout(invariants.V1(), q); shown != "" {
+		return requirementText(q) + shown
 	}
 	switch {
 	case len(q.Checks) == 0 && q.Excluded == "":
@@ -48,6 +43,20 @@ func explainRequirement(q rules.Requirement) string {
 		check = q.Checks[i]
 	}
 	return requirementText(q) + scenarioOf(check)
+}
+
+// examplesAbout are the examples of a rule that a requirement rests on, those of its own
+// points first; "" if there are none.
+func examplesAbout(set *rules.Set, q rules.Requirement) string {
+	about := func(p rules.Point) bool { return slices.Contains(p.Requirements, q.ID) }
+	for _, fits := range []func(rules.Point) bool{about, everyPoint} {
+		for _, id := range q.Rules {
+			if shown := examplesOf(set, id, fits); shown != "" {
+				return shown
+			}
+		}
+	}
+	return ""
 }
 
 // faultOf is the first fault of the reference agent that a check finds surely, nil
@@ -63,13 +72,13 @@ func faultOf(check string) *faults.Fault {
 
 func everyPoint(rules.Point) bool { return true }
 
-func examplesOf(rule string, about func(rules.Point) bool) string {
-	r, ok := invariants.V1().Rule(rule)
+func examplesOf(set *rules.Set, rule string, about func(rules.Point) bool) string {
+	r, ok := set.Rule(rule)
 	if !ok {
 		return ""
 	}
 	pass, fail := "", ""
-	for _, x := range invariants.V1().Examples(rule) {
+	for _, x := range set.Examples(rule) {
 		i := slices.IndexFunc(r.Points, func(p rules.Point) bool { return p.ID == x.Point && about(p) })
 		switch {
 		case x.Class == rules.Info && x.Point == "" && pass == "":

@@ -75,18 +75,19 @@ func secondPage() string {
 func explainSecond(topic string) (page string, ok bool) {
 	set := acp.V2().Rules
 	if r, ok := set.Rule(topic); ok {
-		return ruleText(r) + seenBy(r.ID), true
+		return ruleText(r) + examplesOf(set, r.ID, everyPoint) + seenBy(r.ID), true
 	}
 	q, ok := set.Requirement(topic)
 	if !ok {
 		return "", false
 	}
+	shown := examplesAbout(set, q)
 	for _, name := range slices.Concat(q.Checks, q.Rules) {
 		if seen := seenBy(name); seen != "" {
-			return requirementText(q) + seen, true
+			return requirementText(q) + shown + seen, true
 		}
 	}
-	return requirementText(q), true
+	return requirementText(q) + shown, true
 }
 
 // seenBy says how to see a rule or a check of version 2 broken: by the fault of the

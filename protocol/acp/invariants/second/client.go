@@ -110,6 +110,7 @@ func clientOrder() *rule {
 		c := ev.conn
 		if ev.Method == "initialize" {
 			// A recording may begin after it: what came before counts once it is seen.
+			w.Saw(first)
 			if c.early > 0 && c.asked == 0 {
 				w.find(first, ev, "", []int{c.early}, "The client sent a request before it sent initialize.")
 			}

@@ -49,8 +49,8 @@ func clientShape() *rule {
 		schema.V2().Check(direction(ev.Entry), ev.Message(), ev.Method, func(p schema.Problem) {
 			point, text := style, "%s %s."
 			switch {
-			case p.Path == "id" && ev.Kind == transcript.Response:
-				return // which the agent chose
+			case p.Path == "id":
+				return // of an answer the agent chose it; of a request V2-CLIENT-IDS says it
 			case p.Severity == schema.Fatal:
 				point = broken
 			case p.Severity == schema.Lossy:
@@ -108,6 +108,7 @@ func clientAnswer() *rule {
 			return
 		}
 		for _, q := range c.unanswered() {
+			w.Saw(missing)
 			if waited := w.Last().At - q.at; waited >= w.Config().Patience && !c.shared[q.id] {
 				w.Report(missing, c.n, q.session.name(), fmt.Sprint(q.seq), []int{q.seq},
 					"The agent's %s was not answered within %s.", q.method, waited.Round(time.Second))

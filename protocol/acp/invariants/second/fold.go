@@ -82,6 +82,7 @@ type request struct {
 type session struct {
 	id     string
 	conn   int
+	first  int // Seq of the first that names it
 	opened int // Seq of what opened it, 0 if nothing did
 	asked  bool
 	closed int // Seq of the answer to its close
@@ -176,7 +177,7 @@ func (w *world) read(e transcript.Entry) *event {
 	if e.Session != "" {
 		ev.session = c.sessions[e.Session]
 		if ev.session == nil && len(c.sessions) < most {
-			ev.session = &session{id: e.Session, conn: e.Conn, messages: map[string]*message{}, tools: map[string]*item{},
+			ev.session = &session{id: e.Session, conn: e.Conn, first: e.Seq, messages: map[string]*message{}, tools: map[string]*item{},
 				terminals: map[string]*item{}, listed: map[string]bool{}, lived: w.lived}
 			c.sessions[e.Session] = ev.session
 			w.order = append(w.order, ev.session)

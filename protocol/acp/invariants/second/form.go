@@ -60,6 +60,7 @@ func shape() *rule {
 				w.find(point, ev, p.Path, nil, "%s does not fit %s: %s.", p.Path, p.Type, p.Message)
 			case p.Severity == schema.Lossy:
 				w.find(lossy, ev, p.Path, nil, "%s does not fit %s, and readers lose it: %s.", p.Path, p.Type, p.Message)
+			case p.Path == "id" && ev.Kind == transcript.Request: // V2-IDS says it
 			case point != prompt || p.Path != "result.stopReason":
 				w.find(style, ev, p.Path, nil, "%s %s.", p.Path, p.Message)
 			}

@@ -5,7 +5,8 @@
 package second
 
 import (
-	_ "embed"
+	"embed"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -27,6 +28,9 @@ var bindings []byte
 //go:embed kept.txt
 var kept string
 
+//go:embed examples
+var examples embed.FS
+
 // Kept are the requirements of version 1 that hold in version 2 as they are.
 func Kept() (ids []string) {
 	for line := range strings.Lines(kept) {
@@ -45,7 +49,11 @@ var set = sync.OnceValue(func() *rules.Set {
 	for _, r := range list() {
 		all = append(all, r.Rule)
 	}
-	s, err := rules.New(rules.Definition{Rules: all, Watch: watchAll, Bindings: bindings,
+	files, err := fs.Sub(examples, "examples")
+	if err != nil {
+		panic(err) // the name is valid
+	}
+	s, err := rules.New(rules.Definition{Rules: all, Watch: watchAll, Bindings: bindings, Examples: files,
 		Requirements: requirements + invariants.Requirements(Kept()),
 		Everywhere: func(condition string) bool {
 			return condition == "transport:stdio" || strings.HasPrefix(condition, "!clientCapabilities")

@@ -1,4 +1,6 @@
-package invariants_test
+// Package notation plays the examples of rules, which are written in a short notation of
+// their own: what docs and help show of a rule is what tests it.
+package notation
 
 import (
 	"bytes"
@@ -9,22 +11,51 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
-	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
 
+// What the two sides of version 1 advertise in the examples: all that there is.
 const (
-	allOfClient = `{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true,` +
+	AllOfClient = `{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true,` +
 		`"session":{"configOptions":{"boolean":{}}},"elicitation":{"form":{},"url":{}}}`
-	allOfAgent = `{"loadSession":true,"promptCapabilities":{"image":true,"audio":true,"embeddedContext":true},` +
+	AllOfAgent = `{"loadSession":true,"promptCapabilities":{"image":true,"audio":true,"embeddedContext":true},` +
 		`"mcpCapabilities":{"http":true,"sse":true},"sessionCapabilities":{"list":{},"delete":{},` +
 		`"additionalDirectories":{},"resume":{},"close":{}},"auth":{"logout":{}}}`
 )
 
+// Dialect is a version of the protocol: how its connections begin.
+type Dialect struct {
+	classifier   transcript.Classifier
+	hello, greet string // the params of initialize, and its result
+	file         string // the params of session/new
+}
+
+// V1 returns the dialect of version 1. Both sides advertise all that there is.
+func V1() Dialect {
+	return Dialect{
+		classifier: acpframe.Classifier{},
+		hello:      `{"protocolVersion":1,"clientCapabilities":` + AllOfClient + `,"clientInfo":{"name":"c","version":"1"}}`,
+		greet: `{"protocolVersion":1,"agentCapabilities":` + AllOfAgent +
+			`,"agentInfo":{"name":"a","version":"1"},"authMethods":[]}`,
+		file: `{"cwd":"/w","mcpServers":[]}`,
+	}
+}
+
+// V2 returns the dialect of version 2, in which an agent advertises sessions alone.
+func V2() Dialect {
+	return Dialect{
+		classifier: acpframe.Second{},
+		hello:      `{"protocolVersion":2,"info":{"name":"c","version":"1"},"capabilities":{}}`,
+		greet:      `{"protocolVersion":2,"info":{"name":"a","version":"1"},"capabilities":{"session":{}},"authMethods":[]}`,
+		file:       `{"cwd":"/w"}`,
+	}
+}
+
 // play is one example being written into a transcript.
 type play struct {
 	*transcript.Transcript
+	dialect    Dialect
 	config     rules.Config
 	end        rules.End
 	also       []string
@@ -32,23 +63,26 @@ type play struct {
 	lastEditor int
 }
 
-// stage writes a text in the notation of rules.Example into a transcript that
-// a checker watches, and judges it.
-func stage(text string, config rules.Config) (findings []rules.Finding, checker *rules.Checker, also []string) {
-	p := perform(text, config)
-	checker = invariants.V1().NewChecker(p.config)
+// Stage writes a text in the notation of rules.Example into a transcript that a checker
+// of the rules watches, and judges it. also is what the text says to be found besides. It
+// panics where the text is wrong.
+func (d Dialect) Stage(of *rules.Set, text string, config rules.Config) (findings []rules.Finding,
+	checker *rules.Checker, also []string) {
+	p := d.perform(text, config)
+	checker = of.NewChecker(p.config)
 	p.Observe(checker.Observe)
 	return checker.Finish(p.end), checker, p.also
 }
 
-func transcriptOf(text string) *transcript.Transcript {
-	return perform(text, rules.Config{}).Transcript
+// Transcript returns the transcript that a text is.
+func (d Dialect) Transcript(text string) *transcript.Transcript {
+	return d.perform(text, rules.Config{}).Transcript
 }
 
-func perform(text string, config rules.Config) *play {
-	p := &play{now: time.Unix(0, 0), config: config, end: rules.End{Clean: true, Linger: time.Second}}
+func (d Dialect) perform(text string, config rules.Config) *play {
+	p := &play{dialect: d, now: time.Unix(0, 0), config: config, end: rules.End{Clean: true, Linger: time.Second}}
 	t, err := transcript.New(transcript.Header{},
-		transcript.Options{Classifier: acpframe.Classifier{},
+		transcript.Options{Classifier: d.classifier,
 			Now: func() time.Time { p.now = p.now.Add(time.Millisecond); return p.now }})
 	if err != nil {
 		panic(err)
@@ -80,19 +114,15 @@ func (p *play) line(line string) error {
 	case "promises":
 		p.config.Busy = strings.TrimPrefix(rest, "concurrent-prompts=")
 	case "start":
-		p.send(true, fmt.Appendf(nil,
-			`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":1,"clientCapabilities":%s,`+
-				`"clientInfo":{"name":"c","version":"1"}}}`, allOfClient), 0)
-		p.send(false, fmt.Appendf(nil,
-			`{"jsonrpc":"2.0","id":"init","result":{"protocolVersion":1,"agentCapabilities":%s,"agentInfo":{"name":"a",`+
-				`"version":"1"},"authMethods":[]}}`, allOfAgent), 0)
+		p.send(true, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"init","method":"initialize","params":%s}`, p.dialect.hello), 0)
+		p.send(false, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"init","result":%s}`, p.dialect.greet), 0)
 	case "session":
 		name, result, _ := strings.Cut(rest, " ")
 		if result == "" {
 			result = "{}"
 		}
 		p.send(true, fmt.Appendf(nil,
-			`{"jsonrpc":"2.0","id":"new %s","method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`, name), 0)
+			`{"jsonrpc":"2.0","id":"new %s","method":"session/new","params":%s}`, name, p.dialect.file), 0)
 		p.send(false, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"new %s","result":%s}`, name,
 			with(result, "sessionId", quote(name))), 0)
 	case "model":
