@@ -40,7 +40,7 @@ var careless2 = []struct {
 			m["params"].(object)["prompt"] = []any{}
 			return []object{m}
 		})},
-	{name: "id-null", scenario: "n21-notices", reddens: []string{"V2-CLIENT-IDS", "V2-CLIENT-SHAPE"},
+	{name: "id-null", scenario: "n21-notices", reddens: []string{"V2-CLIENT-IDS"},
 		say: before("session/prompt", `{"id":null,"method":"session/list","params":{}}`)},
 	{name: "id-in-use", scenario: "n22-plans", reddens: []string{"V2-CLIENT-IDS"},
 		say: on("session/prompt", func(c *client2, m object) []object {

@@ -416,7 +416,7 @@ var habits2 = map[string]func(c *client2){
 	"updates for each frame": func(c *client2) { c.hear = func(_ *client2, m object) []object { return []object{m} } },
 }
 
-var _ = Describe("editors of version 2", Label("large"), func() {
+var _ = Describe("editors of version 2", Ordered, Label("large"), func() {
 	It("are blamed for nothing that is theirs to choose", func() {
 		type trial struct{ name, text string }
 		list := forEditors2()
@@ -450,24 +450,37 @@ var _ = Describe("editors of version 2", Label("large"), func() {
 		}
 	})
 
-	for _, fault := range careless2 {
-		It("are found where they err: "+fault.name, func() {
-			list := forEditors2()
+	found := make([]scenarios.Result, len(careless2))
+	BeforeAll(func() {
+		list := forEditors2()
+		slots := make(chan struct{}, 8) // most of it is waiting
+		var done sync.WaitGroup
+		for n, fault := range careless2 {
 			i := slices.IndexFunc(list, func(x *scenarios.Scenario) bool { return x.ID == "editors/"+fault.scenario })
 			Expect(i).To(BeNumerically(">=", 0), fault.scenario)
 			patience, times := time.Minute, 1
 			if fault.hangs {
-				patience = 3 * time.Second
+				patience = 10 * time.Second
 			}
 			if fault.restarts {
 				times = 2
 			}
-			res := played2(list[i], func() *client2 {
-				c := part2(fault.scenario)
-				c.hear, c.say = fault.hear, fault.say
-				return c
-			}, patience, times)
-			Expect(found2(res)).To(ConsistOf(fault.reddens), shown(res))
+			slots <- struct{}{}
+			done.Go(func() {
+				defer GinkgoRecover()
+				defer func() { <-slots }()
+				found[n] = played2(list[i], func() *client2 {
+					c := part2(fault.scenario)
+					c.hear, c.say = fault.hear, fault.say
+					return c
+				}, patience, times)
+			})
+		}
+		done.Wait()
+	})
+	for n, fault := range careless2 {
+		It("are found where they err: "+fault.name, func() {
+			Expect(found2(found[n])).To(ConsistOf(fault.reddens), shown(found[n]))
 		})
 	}
 })

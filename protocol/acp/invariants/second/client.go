@@ -15,7 +15,8 @@ func ofClient(id, sentence string) *rule {
 
 // clientLogin judges that a client logs in only where and how it can.
 func clientLogin() *rule {
-	r := ofClient("V2-CLIENT-LOGIN", "A client logs in and out only where the agent offers a method, and by one that it offers.")
+	r := ofClient("V2-CLIENT-LOGIN",
+		"A client logs in and out only where the agent offers a method, and by one that it offers.")
 	none := r.Fail("no-method", "auth/login or auth/logout is called, and the agent offers no method", "V2-INIT-006")
 	terminal := r.Fail("terminal", "auth/login names a method of type terminal", "V2-INIT-006")
 	other := r.Lint("not-offered", "auth/login names a method that was not offered", "V2-INIT-006")
@@ -47,7 +48,8 @@ func clientLogin() *rule {
 // own it may still let the user choose: the work that asks may go on in the background. What
 // the agent itself took back is to be answered with cancelled, once the client has seen that.
 func clientPermission() *rule {
-	r := ofClient("V2-CLIENT-PERMISSION", "A client chooses what was offered, and nothing where the agent took its request back.")
+	r := ofClient("V2-CLIENT-PERMISSION",
+		"A client chooses what was offered, and nothing where the agent took its request back.")
 	offered := r.Fail("not-offered", "the option was not offered", "V2-PER-003")
 	back := r.Fail("taken-back", "an option was chosen for a request that the agent had taken back", "V2-CAN-003")
 	late := r.Lint("after-cancel", "an option was chosen after the client had cancelled the work", "V2-CAN-003")
@@ -166,7 +168,8 @@ func clientGate() *rule {
 		for s := range ev.params.Get("mcpServers").Items() {
 			w.Saw(servers)
 			if kind := s.Get("type").Str(); kind != "" && !has("mcp."+kind) {
-				w.find(servers, ev, kind, nil, "The client hands over an MCP server of type %s, which the agent did not advertise.", kind)
+				w.find(servers, ev, kind, nil,
+					"The client hands over an MCP server of type %s, which the agent did not advertise.", kind)
 			}
 		}
 		for b := range ev.params.Get("prompt").Items() {

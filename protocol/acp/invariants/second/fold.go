@@ -177,8 +177,8 @@ func (w *world) read(e transcript.Entry) *event {
 	if e.Session != "" {
 		ev.session = c.sessions[e.Session]
 		if ev.session == nil && len(c.sessions) < most {
-			ev.session = &session{id: e.Session, conn: e.Conn, first: e.Seq, messages: map[string]*message{}, tools: map[string]*item{},
-				terminals: map[string]*item{}, listed: map[string]bool{}, lived: w.lived}
+			ev.session = &session{id: e.Session, conn: e.Conn, first: e.Seq, messages: map[string]*message{},
+				tools: map[string]*item{}, terminals: map[string]*item{}, listed: map[string]bool{}, lived: w.lived}
 			c.sessions[e.Session] = ev.session
 			w.order = append(w.order, ev.session)
 		}
@@ -226,9 +226,9 @@ func (s *session) cancelling(seq int) {
 }
 
 func (w *world) request(ev *event) {
-	r := &request{seq: ev.Seq, at: ev.At, id: ev.ID, ofClient: ev.editor(), method: ev.Method, session: ev.session, version: -1,
-		terminal: ev.params.Path("capabilities.auth.terminal").Kind() == wire.Object,
-		elicits:  ev.params.Path("capabilities.elicitation").Kind() == wire.Object}
+	r := &request{seq: ev.Seq, at: ev.At, id: ev.ID, ofClient: ev.editor(), method: ev.Method, session: ev.session,
+		version: -1, terminal: ev.params.Path("capabilities.auth.terminal").Kind() == wire.Object,
+		elicits: ev.params.Path("capabilities.elicitation").Kind() == wire.Object}
 	if n, ok := ev.params.Get("protocolVersion").Int(); ok && n >= 0 && n < 1<<16 {
 		r.version = n
 	}

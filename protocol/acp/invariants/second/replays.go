@@ -112,7 +112,8 @@ func closes() *rule {
 	r.ends = func(w *watch, s *session) {
 		w.Saw(unknown)
 		if s.opened == 0 && !s.asked && s.stateSeq+len(s.messages)+len(s.tools) > 0 {
-			w.Report(unknown, s.conn, s.id, "", []int{s.first}, "The agent sent updates for session %q, which was never opened.", s.id)
+			w.Report(unknown, s.conn, s.id, "", []int{s.first},
+				"The agent sent updates for session %q, which was never opened.", s.id)
 		}
 	}
 	return r
