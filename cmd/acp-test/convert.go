@@ -70,11 +70,11 @@ func (h *host) convert(o *converting, file string) error {
 	if title == "" {
 		title = "Recorded: " + nameOf(file, t) + "."
 	}
-	of, err := h.convertible(file, t)
+	of, err := h.protocolOf(t)
 	if err != nil {
 		return err
 	}
-	made, err := recordings.Convert(of.Protocol, t, title, model)
+	made, err := of.convert(t, title, model)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
@@ -86,15 +86,6 @@ func (h *host) convert(o *converting, file string) error {
 		return status(1)
 	}
 	return err
-}
-
-// convertible is the protocol of a recording of which a scenario can be made.
-func (h *host) convertible(file string, t *transcript.Transcript) (protocol, error) {
-	of, err := h.protocolOf(t)
-	if err == nil && of.Reach != nil {
-		err = fmt.Errorf("%s: recordings of %s cannot be converted", file, of.Name)
-	}
-	return of, err
 }
 
 // deliver writes a scenario to where it was asked for.

@@ -43,6 +43,12 @@ type protocol struct {
 	// transcript of this program, nil if nothing tells.
 	read  func(io.Reader) (*transcript.Transcript, error)
 	looks func(head []byte) bool
+	// convert makes a scenario of a recording, with the model's script that is given; hasModel
+	// reports whether the recording has one itself, and relaxed lets the runs of such a
+	// scenario end in any way.
+	convert  func(t *transcript.Transcript, title string, model []byte) (*recordings.Converted, error)
+	hasModel func(t *transcript.Transcript) bool
+	relaxed  func(text []byte) []byte
 	// kind is the kind of an update; nil: the text of an entry tells.
 	kind func(e transcript.Entry) string
 	// differs says what is wrong with the names of a fault and of liberties.
@@ -52,7 +58,7 @@ type protocol struct {
 // protocols are all there are, the first one first. Another one is another entry.
 func protocols() []protocol {
 	return []protocol{
-		{
+		protocol{
 			Protocol: acp.V1(), reference: "reference", recordings: recordings.V1(), planner: schedules.V1(),
 			reports: acpreport.V1(), read: reading(recordings.V1()),
 			kind: acpframe.Update,
@@ -63,21 +69,42 @@ func protocols() []protocol {
 				}
 				return err
 			},
-		}, {
+		}.convertsACP(), protocol{
 			Protocol: acp.V2(), reference: "reference-acp-v2", recordings: recordings.V2(), planner: schedules.V2(),
 			reports: acpreport.V2(), read: reading(recordings.V2()), looks: recordings.LooksSecond,
 			kind: acpframe.Update,
 			differs: func(fault string, liberties []string) error {
 				return second.Take(new(refagent.Options), fault, liberties)
 			},
-		}, {
+		}.convertsACP(), protocol{
 			Protocol: agui.V1(), reference: "reference-ag-ui", recordings: aguirecord.Protocol{}, planner: aguischedules.V1(),
 			reports: aguireport.V1(), read: aguirecord.Read, looks: aguirecord.Looks,
 			differs: func(fault string, liberties []string) error {
 				return new(webagent.Options).Take(fault, liberties)
 			},
-		},
+		}.convertsAGUI(),
 	}
+}
+
+// convertsACP adds what makes scenarios of recordings of a version of ACP.
+func (p protocol) convertsACP() protocol {
+	p.convert = func(t *transcript.Transcript, title string, model []byte) (*recordings.Converted, error) {
+		return recordings.Convert(p.Protocol, t, title, model)
+	}
+	p.hasModel = func(t *transcript.Transcript) bool { return recordings.Model(t) != nil }
+	p.relaxed = recordings.Relaxed
+	return p
+}
+
+// convertsAGUI adds what makes scenarios of recordings of AG-UI.
+func (p protocol) convertsAGUI() protocol {
+	p.convert = func(t *transcript.Transcript, title string, model []byte) (*recordings.Converted, error) {
+		text, left, err := aguirecord.Convert(p.Protocol, t, title, model)
+		return &recordings.Converted{Text: text, Left: left, NoGolden: true}, err
+	}
+	p.hasModel = aguirecord.HasModel
+	p.relaxed = aguirecord.Relaxed
+	return p
 }
 
 // reading reads recordings in any form that replay knows.

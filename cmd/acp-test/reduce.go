@@ -142,7 +142,7 @@ func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cau
 	if err != nil {
 		return of, nil, "", err
 	}
-	if of, err = h.convertible(file, t); err != nil {
+	if of, err = h.protocolOf(t); err != nil {
 		return of, nil, "", err
 	}
 	for _, f := range of.judge(o.severity).Check(file, t).Findings {
@@ -155,17 +155,17 @@ func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cau
 	if err != nil {
 		return of, nil, "", err
 	}
-	if recordings.Model(t) != nil && o.llm == "" {
+	if of.hasModel(t) && o.llm == "" {
 		model = nil // it has the places at which the editor did something
 	}
-	made, err := recordings.Convert(of.Protocol, t, "Reduced.", model)
+	made, err := of.convert(t, "Reduced.", model)
 	if err != nil {
 		return of, nil, "", fmt.Errorf("%s: %w", file, err)
 	}
 	for _, left := range made.Left {
 		fmt.Fprintf(h.err, "acp-test: left out: %s\n", left)
 	}
-	text = recordings.Relaxed(made.Text)
+	text = of.relaxed(made.Text)
 	if cause == "" {
 		text = recordings.Awaited(text)
 	}

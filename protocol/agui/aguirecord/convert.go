@@ -1,0 +1,319 @@
+package aguirecord
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/workspace"
+	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
+	"github.com/acp-test/acp-test/protocol/agui/endpoint"
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Convert makes a scenario of a recording: what front ends posted, with what each post
+// waited for, where they hung up, the files, and the model's script: the one given, else
+// what the recording has of the model, held wherever a front end did something in the
+// middle of a stream. title is its first line. left are sentences about what is not in it.
+func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, model []byte) (text []byte, left []string,
+	err error) {
+	c := &converter{t: t, threads: map[string]*thread{}, posts: map[int]*post{}}
+	c.places, _ = replay.PlacesOf(t)
+	c.read()
+	said := c.said(model)
+	for e := range t.All() {
+		c.entry(e)
+	}
+	f := &script.File{Lines: []*script.Line{script.New("protocol ag-ui"), script.NewComment(title)}}
+	for _, l := range c.left {
+		f.Lines = append(f.Lines, script.NewComment("Left out: "+l))
+	}
+	files := c.files()
+	f.Lines = append(append(f.Lines, script.New("golden off")), c.lines...)
+	if said != nil {
+		files = append(files, script.ArchiveFile{File: txtar.File{Name: "llm.yaml", Data: said}})
+	}
+	if f.Files = files; len(files) > 0 {
+		f.Lines = append(f.Lines, &script.Line{Kind: script.Blank})
+	}
+	text = script.Format(f)
+	if _, err := p.Parse("recorded", "recorded.txtar", text); err != nil {
+		return nil, nil, fmt.Errorf("the scenario made of the recording is wrong: %w", err)
+	}
+	return text, c.left, nil
+}
+
+// Relaxed is a converted scenario whose runs may end in any way: what goes wrong may change
+// how they do.
+func Relaxed(text []byte) []byte {
+	f, _ := script.Parse("", text) // it was made here
+	for i, l := range f.Lines {
+		if l.Says("await", "turn") {
+			f.Lines[i] = script.New("await turn any|error %s", l.Words[min(2, len(l.Words)):])
+		}
+	}
+	return script.Format(f)
+}
+
+// HasModel reports whether a recording has what the model said.
+func HasModel(t *transcript.Transcript) bool {
+	for e := range t.All() {
+		if e.Source == transcript.Model && e.Kind == transcript.ModelAnswer {
+			return true
+		}
+	}
+	return false
+}
+
+// converter turns entries into lines.
+type converter struct {
+	t       *transcript.Transcript
+	places  workspace.Manifest
+	threads map[string]*thread
+	posts   map[int]*post // by the Seq of the post
+	order   []*post
+	gates   []fakellm.RecordedGate
+	awaited map[string]bool
+	lines   []*script.Line
+	left    []string
+}
+
+func (c *converter) leave(format string, args ...any) {
+	if s := fmt.Sprintf(format, args...); !slices.Contains(c.left, s) {
+		c.left = append(c.left, s)
+	}
+}
+
+func (c *converter) line(template string, args ...any) *script.Line {
+	l := script.New(template, args...)
+	c.lines = append(c.lines, l)
+	return l
+}
+
+// read finds the threads and what of each post a scenario can say: in the order of time, as
+// a front end folds what comes.
+func (c *converter) read() {
+	for e := range c.t.All() {
+		switch {
+		case e.Source == transcript.Editor && e.Kind != transcript.Written:
+			p := c.post(e)
+			c.posts[e.Seq] = p
+			c.order = append(c.order, p)
+		case e.Ref > 0 && c.posts[e.Ref] != nil && c.posts[e.Ref].thread != nil && aguiframe.Event(e) != "":
+			c.posts[e.Ref].thread.heard(e.JSON())
+		}
+	}
+	for i, p := range c.order {
+		p.name = fmt.Sprintf("P%d", i+1)
+	}
+}
+
+// said is the model's script.
+func (c *converter) said(given []byte) []byte {
+	if given != nil {
+		return replay.Relocate(given, [2]string{c.places.Work, "$WORK"})
+	}
+	var prompts []fakellm.RecordedPrompt
+	var acts []int
+	for e := range c.t.All() {
+		p := c.posts[e.Seq]
+		switch {
+		case p != nil:
+			acts = append(acts, e.Seq)
+			if p.text != "" {
+				prompts = append(prompts, fakellm.RecordedPrompt{Seq: e.Seq,
+					Prompt: fakellm.Prompt{Session: e.Session, Index: len(prompts) + 1, Text: p.text}})
+			}
+		case hangsUp(e):
+			acts = append(acts, e.Seq)
+		}
+	}
+	m := fakellm.ReadRecorded(c.t, prompts, acts)
+	if m == nil {
+		if len(prompts) > 0 && !c.places.Model {
+			c.leave("what the model said, which is not in the recording: give a script with convert --llm FILE")
+		}
+		return nil
+	}
+	c.gates, c.awaited = m.Gates, map[string]bool{}
+	m.Script.Unprompted()
+	text := []byte(strings.ReplaceAll(m.Script.Format(), "$", "$$"))
+	return replay.Relocate(text, [2]string{c.places.Work, "$WORK"}, [2]string{c.places.Home, "$HOME"})
+}
+
+// hangsUp reports whether an entry says that the front end closes a connection: the note
+// of a scenario, or the end of an answer.
+func hangsUp(e transcript.Entry) bool {
+	return e.Source == transcript.Note && strings.HasPrefix(e.JSON().Get("text").Str(), "hang-up") ||
+		e.Kind == transcript.Ended && e.JSON().Get("end").Is(endpoint.HungUp)
+}
+
+// entry makes the lines of an entry.
+func (c *converter) entry(e transcript.Entry) {
+	c.release(e)
+	p, of := c.posts[e.Seq], c.posts[e.Ref]
+	switch {
+	case p != nil:
+		c.reached(e)
+		for _, o := range c.order {
+			if o.open && o.thread == p.thread {
+				o.beside, p.beside = true, true
+			}
+		}
+		p.write(c)
+		p.open = true
+	case hangsUp(e):
+		if e.Kind != transcript.Ended {
+			of = c.goes(e)
+		}
+		if of == nil || of.gone > 0 {
+			break
+		}
+		c.reached(e)
+		of.gone = e.Seq
+		if of.thread == nil {
+			c.leave("where the front end hung up in an answer to what was no input")
+			return
+		}
+		c.line("hang-up %s", of.thread.word(c))
+	case of != nil && aguiframe.Event(e) != "":
+		of.unseen = append(of.unseen, e.Method)
+	}
+	if of = c.posts[e.Ref]; of != nil && e.Kind == transcript.Ended {
+		of.open = false
+		c.ends(of, endpoint.EndOf(e))
+	}
+}
+
+// goes is the post whose connection is closed at an entry.
+func (c *converter) goes(e transcript.Entry) *post {
+	for e := range c.t.From(e.Seq) {
+		if p := c.posts[e.Ref]; p != nil && e.Kind == transcript.Ended && e.JSON().Get("end").Is(endpoint.HungUp) &&
+			p.gone == 0 {
+			return p
+		}
+	}
+	return nil
+}
+
+// ends awaits the end of an answer.
+func (c *converter) ends(p *post, how string) {
+	p.unseen = nil
+	if p.thread == nil || p.beside {
+		c.line("await end %s", p.name)
+		return
+	}
+	end := script.New("await turn %s %s", how, p.thread.option(c))
+	if how == "hung-up" && c.aborts(p) { // only then does the agent know it
+		c.line("group {").With(end, script.New("await model aborted %s", p.thread.option(c)))
+		return
+	}
+	c.lines = append(c.lines, end)
+}
+
+// aborts reports whether the agent closed its model's stream after the front end had hung
+// up on a post, before anything else was done.
+func (c *converter) aborts(p *post) bool {
+	for e := range c.t.From(p.gone) {
+		switch {
+		case e.Source == transcript.Model && e.Kind == transcript.ModelAborted && e.Session == c.t.At(p.seq).Session:
+			return true
+		case c.posts[e.Seq] != nil:
+			return false
+		}
+	}
+	return false
+}
+
+// release makes the lines of the gates that were opened before an entry.
+func (c *converter) release(e transcript.Entry) {
+	for _, g := range c.gates {
+		if key := "release " + g.Name; g.Released > 0 && g.Released < e.Seq && !c.awaited[key] {
+			c.awaited[key] = true
+			c.line("release %s", g.Name)
+		}
+	}
+}
+
+// mostAwaited is how many events of one stream are awaited before an act at most.
+const mostAwaited = 12
+
+// reached awaits what had come when the front end did something: the gate that holds the
+// model, and the last event of each stream that goes on.
+func (c *converter) reached(e transcript.Entry) {
+	var all []*script.Line
+	for _, g := range c.gates {
+		if g.Holds(e.Seq) && !c.awaited[g.Name] {
+			c.awaited[g.Name] = true
+			all = append(all, script.New("await gate %s", g.Name))
+		}
+	}
+	for _, p := range c.order {
+		if p.open && p.thread != nil && len(p.unseen) > 0 {
+			last := p.unseen[len(p.unseen)-1]
+			n := 0
+			for _, kind := range p.unseen {
+				if kind == last {
+					n++
+				}
+			}
+			for range min(n, mostAwaited) {
+				all = append(all, script.New("await event %s %s", last, p.thread.option(c)))
+			}
+			p.unseen = nil
+		}
+	}
+	if len(all) < 2 {
+		c.lines = append(c.lines, all...)
+		return
+	}
+	c.line("group {").With(all...)
+}
+
+// files are the files of the workspace.
+func (c *converter) files() (files []script.ArchiveFile) {
+	for _, f := range c.places.Files {
+		switch {
+		case f.Profile:
+		case f.Text != nil && f.Path != "llm.yaml":
+			text := strings.ReplaceAll(*f.Text, "$", "$$")
+			if c.places.Work != "" {
+				text = strings.ReplaceAll(text, c.places.Work, "$WORK")
+			}
+			files = append(files, script.ArchiveFile{File: txtar.File{Name: f.Path, Data: []byte(text)}})
+		default:
+			c.leave("the file %s", f.Path)
+		}
+	}
+	for _, p := range c.order {
+		if p.file != "" {
+			files = append(files, script.ArchiveFile{File: txtar.File{Name: p.file, Data: append(bytes.Clone(p.raw), '\n')}})
+		}
+	}
+	return files
+}
+
+// quoted is a JSON value as a word.
+func quoted(v any) script.Word {
+	raw, _ := json.Marshal(v) // it was read from JSON
+	return script.Quote(string(raw))
+}
+
+// sorted are the keys of an object.
+func sorted(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
+
+// object reads a JSON object; nil if it is none.
+func object(v wire.Value) (m map[string]any) {
+	_ = json.Unmarshal(v.Raw(), &m)
+	return m
+}

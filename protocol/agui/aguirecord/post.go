@@ -1,0 +1,266 @@
+package aguirecord
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/protocol/agui/fold"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// thread is a thread of the recording, as the front end had it.
+type thread struct {
+	fold.Thread
+	name       string
+	interrupts []string
+	begun      bool // a line has begun it
+}
+
+// heard folds an event.
+func (t *thread) heard(v wire.Value) {
+	_ = t.Apply(v) // a patch that does not apply is for the rules to tell
+	if v.Get("type").Is("RUN_FINISHED") {
+		t.interrupts = nil
+		for i := range v.Path("outcome.interrupts").Items() {
+			t.interrupts = append(t.interrupts, i.Get("id").Str())
+		}
+	}
+}
+
+// word names the thread in a line, option in a pattern, where there are several.
+func (t *thread) word(c *converter) script.Word {
+	if len(c.threads) < 2 {
+		return script.Word{}
+	}
+	return script.Text(t.name)
+}
+
+func (t *thread) option(c *converter) script.Word {
+	if len(c.threads) < 2 {
+		return script.Word{}
+	}
+	return script.Option("session", t.name)
+}
+
+// post is something that a front end posted.
+type post struct {
+	seq    int
+	name   string // in the scenario
+	thread *thread
+	raw    []byte // of what is no input
+	file   string // that holds it, if it is large
+	text   string // of the user, if the run has one
+	lines  []*script.Line
+	run    *script.Line // the last of them, without the thread
+
+	open   bool
+	beside bool     // another post of the thread was open at the same time
+	gone   int      // Seq of where the front end hung up, 0: it did not
+	unseen []string // types of events since something was awaited
+}
+
+// shortPost is how many bytes stand in a line of a scenario at most.
+const shortPost = 2000
+
+// post reads what was posted.
+func (c *converter) post(e transcript.Entry) *post {
+	p := &post{seq: e.Seq, raw: bytes.Clone(e.Raw)}
+	v := e.JSON()
+	var messages []fold.Message
+	id := v.Get("threadId")
+	if id.Kind() != wire.String || v.Get("runId").Kind() != wire.String ||
+		json.Unmarshal(v.Get("messages").Raw(), &messages) != nil || messages == nil {
+		if len(p.raw) > shortPost {
+			p.file = fmt.Sprintf("post-%d.json", e.Seq)
+		}
+		return p
+	}
+	p.thread = c.threads[id.Str()]
+	if p.thread == nil {
+		p.thread = &thread{name: "main"}
+		if n := len(c.threads); n > 0 {
+			p.thread.name = fmt.Sprintf("t%d", n+1)
+		}
+		c.threads[id.Str()] = p.thread
+	}
+	p.input(c, v, messages)
+	p.thread.Messages = messages
+	if state := v.Get("state"); state.Exists() {
+		p.thread.State = bytes.Clone(state.Raw())
+	}
+	return p
+}
+
+// input finds the lines that post an input.
+func (p *post) input(c *converter, v wire.Value, messages []fold.Message) {
+	t, in := p.thread, object(v)
+	with := map[string]any{}
+	var options []script.Word
+	fresh, known := p.fresh(messages)
+	for i, m := range fresh {
+		waits := t.Unanswered()
+		n := slices.Index(waits, fmt.Sprint(m["toolCallId"]))
+		last := i == len(fresh)-1
+		switch content, isText := m["content"].(string); {
+		case known && m.Role() == "tool" && n >= 0 && isText && m["error"] == nil:
+			p.lines = append(p.lines, script.New("tool-result %s %s", n+1, script.Quote(content)))
+			t.Messages = append(t.Messages, m)
+			continue
+		case m.Role() == "user" && isText && last && content != "":
+			p.text = content
+			continue
+		}
+		if last && m.Role() == "user" {
+			p.text = textOf(m)
+		}
+		known = false
+	}
+	if !known {
+		with["messages"], p.lines = in["messages"], nil
+	}
+	resumed := p.resume(c, in["resume"])
+	if s := v.Get("state"); s.Exists() && !sameJSON(s.Raw(), t.State) {
+		options = append(options, script.Option("state", script.Quote(string(s.Raw()))))
+	}
+	for _, key := range sorted(in) {
+		list, _ := in[key].([]any)
+		members, _ := in[key].(map[string]any)
+		switch {
+		case key == "tools" && len(list) > 0:
+			options = append(options, script.Option("tools", quoted(list)))
+		case slices.Contains([]string{"threadId", "runId", "messages", "state", "tools", "resume"}, key):
+		case key == "context" && list != nil && len(list) == 0,
+			key == "forwardedProps" && members != nil && len(members) == 0:
+		default:
+			with[key] = in[key]
+		}
+	}
+	if len(with) > 0 {
+		options = append(options, script.Option("with", quoted(with)))
+	}
+	if resumed != nil {
+		p.run = script.New("resume %s %s", resumed, withoutOf(options))
+		return
+	}
+	words := options
+	if p.text != "" {
+		words = append([]script.Word{script.Quote(p.text)}, options...)
+	}
+	p.run = script.New("run %s", words)
+}
+
+// textOf is the text of a message of parts.
+func textOf(m fold.Message) (text string) {
+	parts, _ := m["content"].([]any)
+	for _, part := range parts {
+		if part, ok := part.(map[string]any); ok && part["type"] == "text" {
+			piece, _ := part["text"].(string)
+			text += piece
+		}
+	}
+	return text
+}
+
+// withoutOf are the options that resume has, too.
+func withoutOf(options []script.Word) []script.Word {
+	return slices.DeleteFunc(slices.Clone(options), func(w script.Word) bool {
+		key, _, _, _ := w.Cut("=")
+		return key != "with"
+	})
+}
+
+// fresh are the messages that the front end has added to those it had; known is false if it
+// has changed others.
+func (p *post) fresh(messages []fold.Message) (fresh []fold.Message, known bool) {
+	var have []fold.Message
+	for _, m := range p.thread.Messages {
+		if m.Role() != "activity" {
+			have = append(have, m)
+		}
+	}
+	if len(messages) < len(have) || !reflect.DeepEqual(plain(messages[:len(have)]), plain(have)) {
+		return messages[max(len(messages)-1, 0):], false
+	}
+	return messages[len(have):], true
+}
+
+// plain is a value as JSON has it.
+func plain(v any) (out any) {
+	raw, _ := json.Marshal(v) // it was read from JSON
+	_ = json.Unmarshal(raw, &out)
+	if list, _ := out.([]any); out == nil || list != nil && len(list) == 0 {
+		return nil
+	}
+	return out
+}
+
+func sameJSON(a, b []byte) bool {
+	if b == nil {
+		b = []byte("{}")
+	}
+	return reflect.DeepEqual(plain(json.RawMessage(a)), plain(json.RawMessage(b)))
+}
+
+// resume are the words of the answers to interrupts, nil if there are none.
+func (p *post) resume(c *converter, v any) []script.Word {
+	entries, _ := v.([]any)
+	if len(entries) == 0 {
+		return nil
+	}
+	var words []script.Word
+	var of []string
+	for i, e := range entries {
+		entry, _ := e.(map[string]any)
+		id, _ := entry["interruptId"].(string)
+		n := slices.Index(p.thread.interrupts, id)
+		answer := script.Option("payload", quoted(entry["payload"]))
+		switch {
+		case entry["status"] == "cancelled":
+			answer = script.Text("cancelled")
+		case reflect.DeepEqual(entry["payload"], map[string]any{"approved": true}):
+			answer = script.Text("approve")
+		case reflect.DeepEqual(entry["payload"], map[string]any{"approved": false}):
+			answer = script.Text("reject")
+		}
+		switch {
+		case i == 0:
+			words = []script.Word{answer}
+			if n < 0 {
+				return append(words, script.Option("id", script.Quote(id)))
+			}
+		case words[0].String() != answer.String() || n < 0:
+			c.leave("that two interrupts were answered in different ways at once")
+			continue
+		}
+		of = append(of, fmt.Sprint(n+1))
+	}
+	if len(of) < len(p.thread.interrupts) {
+		words = append(words, script.Option("of", script.Text(strings.Join(of, ","))))
+	}
+	return words
+}
+
+// write adds the lines of the post.
+func (p *post) write(c *converter) {
+	if p.thread == nil {
+		raw := script.Quote(string(p.raw))
+		if p.file != "" {
+			raw = script.Text("@" + p.file)
+		}
+		c.line("post %s", raw).As = script.Text(p.name)
+		return
+	}
+	if !p.thread.begun && len(c.threads) > 1 {
+		c.line("thread %s", p.thread.name)
+	}
+	p.thread.begun = true
+	c.lines = append(c.lines, p.lines...)
+	l := c.line("%s %s %s", p.run.Name, p.thread.word(c), p.run.Words)
+	l.As = script.Text(p.name)
+}
