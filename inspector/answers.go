@@ -21,7 +21,8 @@ func (s *Server) ofTrace(w http.ResponseWriter, name string, t *trace, q url.Val
 		from, _ := strconv.Atoi(q.Get("from"))
 		generation, _ := strconv.Atoi(q.Get("generation"))
 		w.Header().Set("Content-Type", "application/octet-stream")
-		_, err := w.Write(t.columns(from, generation))
+		named, _ := strconv.Atoi(q.Get("names"))
+		_, err := w.Write(t.columns(from, named, generation))
 		return err
 	case "rows":
 		return s.rows(w, t, q)
@@ -34,9 +35,16 @@ func (s *Server) ofTrace(w http.ResponseWriter, name string, t *trace, q url.Val
 		w.Header().Set("Content-Type", "application/octet-stream")
 		_, err = w.Write(e.Raw)
 		return err
+	case "fields":
+		var f Fields // without types, where nothing is known
+		if of := t.protocolOf(); of.Fields != nil {
+			f = of.Fields()
+		}
+		return reply(w, f)
 	case "find":
 		w.Header().Set("Content-Type", "application/octet-stream")
-		return binary.Write(w, binary.LittleEndian, t.find(q.Get("text")))
+		from, _ := strconv.Atoi(q.Get("from"))
+		return binary.Write(w, binary.LittleEndian, t.find(q.Get("text"), from))
 	}
 	file, err := t.open()
 	if err != nil {
@@ -89,17 +97,20 @@ func (s *Server) rows(w http.ResponseWriter, t *trace, q url.Values) error {
 	return reply(w, rows)
 }
 
-// columns are the records from one on, in the form that the page takes apart: the length
-// of what follows as JSON, that, and each column of all records, one after the other.
-func (t *trace) columns(from, generation int) []byte {
+// columns are the records from one on, and the names from one on, in the form that the page
+// takes apart: the length of what follows as JSON, that, and each column of all records, one
+// after the other.
+func (t *trace) columns(from, named, generation int) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if generation != t.generation {
-		from = 0
+		from, named = 0, 0
 	}
+	named = min(max(named, 0), len(t.names.list))
 	from = min(max(from, 0), len(t.records))
 	part := t.records[from:min(len(t.records), from+mostColumn)]
-	about, _ := json.Marshal(map[string]any{"from": from, "n": len(part), "known": len(t.records), "names": t.names.list,
+	about, _ := json.Marshal(map[string]any{"from": from, "n": len(part), "known": len(t.records),
+		"named": named, "names": append([]string{}, t.names.list[named:]...),
 		"generation": t.generation, "more": !t.atEnd || from+len(part) < len(t.records), "problem": t.problem,
 		"skipped": t.skipped, "scenario": t.head.Scenario, "agent": t.head.Agent, "started": t.head.Started,
 		"protocol": t.head.Protocol, "tool": t.head.Tool})

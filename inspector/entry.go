@@ -26,6 +26,22 @@ type Protocol struct {
 	// Kind returns what kind of update a notification is, "" for one without kinds. Nil: the
 	// first word of its text tells, which takes longer.
 	Kind func(e transcript.Entry) string
+	// Fields returns what is known of the members of messages. Nil: nothing is.
+	Fields func() Fields
+}
+
+// Fields says what may stand in the messages of a protocol, and what the specification demands of it.
+type Fields struct {
+	// Calls are the types of the parameters and of the result, by method.
+	Calls map[string][]string `json:"calls"`
+	// Types are the types by name, in the form that schema.js of the page tells.
+	Types map[string]any `json:"types"`
+	// Cite is where the specification defines a type, in front of its name.
+	Cite string `json:"cite"`
+	// Says are the numbers of Statements by what they speak of: TYPE, TYPE.MEMBER, or the name of a member or
+	// method. A statement has an id, a level, a sentence and a citation.
+	Says       map[string][]int `json:"says"`
+	Statements [][4]string      `json:"statements"`
 }
 
 // line is the text of an entry for people.

@@ -274,7 +274,7 @@ func TestEvents(t *testing.T) {
 // The page allows its own script and style only, and holds nothing that acts.
 func TestThePage(t *testing.T) {
 	var b bytes.Buffer
-	if err := WritePage(&b, hostile, []byte(`{"agent":"`+hostile+`"}`), func(yield func(string) bool) { yield("AAAA") }); err != nil {
+	if err := WritePage(&b, hostile, []byte(`{"agent":"`+hostile+`"}`), Protocol{}, func(yield func(string) bool) { yield("AAAA") }); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()

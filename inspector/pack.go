@@ -1,7 +1,10 @@
 package inspector
 
 import (
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -36,6 +39,19 @@ func Pack(w io.Writer, r io.Reader, p Protocol) error {
 	}
 	return nil
 }
+
+// Packed packs what is written to it as the page unpacks it: base64 of its gzip, whole when it is closed.
+func Packed(w io.Writer) io.WriteCloser {
+	in64 := base64.NewEncoder(base64.StdEncoding, w)
+	return packer{gzip.NewWriter(in64), in64}
+}
+
+type packer struct {
+	*gzip.Writer
+	in64 io.WriteCloser
+}
+
+func (p packer) Close() error { return errors.Join(p.Writer.Close(), p.in64.Close()) }
 
 // harmlessJSON is JSON that can stand in an element of a page: nothing in it ends that.
 func harmlessJSON(text string) string {

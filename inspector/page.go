@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -20,8 +22,8 @@ import (
 var files embed.FS
 
 // modules are the parts of the page's script, each behind those that it imports.
-var modules = []string{"dom", "filter", "trace", "source", "table", "timeline", "detail", "conversation", "state",
-	"compare", "actions", "scratch", "overview", "scenario", "main"}
+var modules = []string{"dom", "filter", "trace", "fields", "source", "table", "spans", "timeline",
+	"detail", "conversation", "state", "compare", "actions", "scratch", "overview", "scenario", "main"}
 
 // Style is the style sheet of all pages.
 func Style() string { return read("style.css") }
@@ -61,11 +63,20 @@ func policy(connect string) string {
 
 // WritePage writes the page with its data in it, so that it opens from the disk. run is
 // the JSON of a run, and data what belongs to each of its results, packed: base64 of the
-// gzip of a JSON object with what Pack writes. Nothing of it can end an element.
-func WritePage(w io.Writer, title string, run []byte, data iter.Seq[string]) error {
+// gzip of a JSON object with what Pack writes. Nothing of it can end an element. p is the
+// protocol of the run.
+func WritePage(w io.Writer, title string, run []byte, p Protocol, data iter.Seq[string]) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	head(b, title, policy("'none'"))
 	fmt.Fprintf(b, "<script type=\"application/json\" id=\"run\">%s</script>\n", harmlessJSON(string(run)))
+	if p.Fields != nil {
+		fmt.Fprint(b, "<script type=\"text/plain\" id=\"fields\">")
+		z := Packed(b)
+		if err := errors.Join(json.NewEncoder(z).Encode(p.Fields()), z.Close()); err != nil {
+			return err
+		}
+		fmt.Fprint(b, "</script>\n")
+	}
 	n := 0
 	for packed := range data {
 		fmt.Fprintf(b, "<script type=\"text/plain\" id=\"t%d\">%s</script>\n", n, packed)

@@ -80,7 +80,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "this address needs the token that acp-test ui has printed", http.StatusForbidden)
 		return
 	}
-	if err := s.answer(w, r, name); err != nil {
+	if err := s.answer(w, r, name); err != nil && r.Context().Err() == nil {
 		status := http.StatusBadRequest
 		if errors.Is(err, os.ErrNotExist) {
 			status = http.StatusNotFound
@@ -124,7 +124,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, name string) err
 		return reply(w, s.runs())
 	case "events":
 		return s.events(w, r, q)
-	case "columns", "rows", "raw", "find", "judged", "canonical":
+	case "columns", "rows", "raw", "find", "judged", "canonical", "fields":
 		t, err := s.trace(q.Get("source"), q.Get("file"))
 		if err != nil {
 			return err

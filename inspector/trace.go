@@ -134,6 +134,13 @@ func (t *trace) length() (n, generation int) {
 	return len(t.records), t.generation
 }
 
+// protocolOf is the protocol of the transcript.
+func (t *trace) protocolOf() Protocol {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.of
+}
+
 // entry reads one entry again.
 func (t *trace) entry(seq int) (transcript.Entry, Protocol, error) {
 	t.mu.Lock()
@@ -155,14 +162,14 @@ func (t *trace) entry(seq int) (transcript.Entry, Protocol, error) {
 	return e, t.of, err
 }
 
-// find returns the entries whose line in the file has a text, whatever its case.
-func (t *trace) find(text string) []uint32 {
+// find returns the entries from a Seq on whose line in the file has a text, whatever its case.
+func (t *trace) find(text string, from int) []uint32 {
 	t.mu.Lock()
 	file, end, starts := t.file, t.end, t.starts
 	t.mu.Unlock()
 	needle := bytes.ToLower([]byte(text))
 	var found []uint32
-	for first := 0; first < len(starts); {
+	for first := max(from-1, 0); first < len(starts); {
 		last := first + 1 // the lines of one chunk
 		for last < len(starts) && starts[last]-starts[first] < chunk {
 			last++

@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gleak"
 
+	"github.com/acp-test/acp-test/inspector"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -258,7 +259,7 @@ var _ = Describe("the console", func() {
 			ContainSubstring("      TURN-END  It never ended.\n      inconclusive: expected a permission\n"),
 			ContainSubstring("FAIL  TURN-END  It never ended.\n      seen         in a/b\n?     expected a permission\n")))
 		var b bytes.Buffer
-		Expect(reports.Write(canonical.V1(), "github", scenarios.Run{Results: []scenarios.Result{r}}, &b)).To(Succeed())
+		Expect(reports.Write(inspector.Protocol{Text: canonical.V1()}, "github", scenarios.Run{Results: []scenarios.Result{r}}, &b)).To(Succeed())
 		Expect(b.String()).To(ContainSubstring("::warning file=,line=1,title=a/b::expected a permission"))
 	})
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/acp-test/acp-test/inspector"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/reports"
 )
@@ -25,7 +26,7 @@ func FuzzRead(f *testing.F) {
 		run.Out = t.TempDir() // which holds nothing
 		for _, format := range reports.Formats() {
 			var b bytes.Buffer
-			if err := reports.Write(canonical.V1(), format, run, &b); err != nil {
+			if err := reports.Write(inspector.Protocol{Text: canonical.V1()}, format, run, &b); err != nil {
 				t.Errorf("%s: %v", format, err)
 			}
 		}

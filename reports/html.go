@@ -3,18 +3,16 @@ package reports
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/inspector"
 	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/scenarios"
@@ -27,15 +25,19 @@ const artifactLimit = 256 << 10
 // writeHTML writes the page of the inspector with the run in it. What a scenario did is in
 // it as compressed text, which the page unpacks when the scenario is opened; so it opens
 // at once, however long the run.
-func writeHTML(text golden.Renderer, run scenarios.Run, w io.Writer) error {
+func writeHTML(p inspector.Protocol, run scenarios.Run, w io.Writer) error {
 	run.Version = Version
+	run.Results = slices.Clone(run.Results)
+	for i := range run.Results {
+		run.Results[i].Support, run.Results[i].Evidence = nil, nil // what the page does not show
+	}
 	data, err := json.Marshal(run)
 	if err != nil {
 		return err
 	}
 	title := strings.TrimSpace(run.Agent.Profile + " " + run.Agent.Version)
-	return inspector.WritePage(w, title+": "+string(run.Verdict), data, func(yield func(string) bool) {
-		for _, packed := range packAll(text, run) {
+	return inspector.WritePage(w, title+": "+string(run.Verdict), data, p, func(yield func(string) bool) {
+		for _, packed := range packAll(p, run) {
 			if !yield(<-packed) {
 				return
 			}
@@ -44,7 +46,7 @@ func writeHTML(text golden.Renderer, run scenarios.Run, w io.Writer) error {
 }
 
 // packAll packs the transcripts on all processors; they come in order.
-func packAll(text golden.Renderer, run scenarios.Run) []chan string {
+func packAll(p inspector.Protocol, run scenarios.Run) []chan string {
 	packed := make([]chan string, len(run.Results))
 	for i := range packed {
 		packed[i] = make(chan string, 1)
@@ -60,7 +62,7 @@ func packAll(text golden.Renderer, run scenarios.Run) []chan string {
 	for range min(runtime.GOMAXPROCS(0), len(packed)) {
 		go func() {
 			for i := range next {
-				packed[i] <- pack(text, run.Out, run.Results[i])
+				packed[i] <- pack(p, run.Out, run.Results[i])
 			}
 		}()
 	}
@@ -69,10 +71,9 @@ func packAll(text golden.Renderer, run scenarios.Run) []chan string {
 
 // pack reads what belongs to a result and compresses it, entry by entry. What cannot
 // be read is told on the page, not to the caller: the rest of the report stands.
-func pack(text golden.Renderer, out string, r scenarios.Result) string {
+func pack(p inspector.Protocol, out string, r scenarios.Result) string {
 	var b bytes.Buffer
-	in64 := base64.NewEncoder(base64.StdEncoding, &b)
-	z, _ := gzip.NewWriterLevel(in64, gzip.BestSpeed) // the level is one there is
+	z := inspector.Packed(&b)
 	// Writing to memory does not fail, and every field can be marshalled.
 	var rest struct { // besides the entries, what the page shows of one scenario
 		Rendered  string `json:"rendered,omitempty"`
@@ -84,7 +85,7 @@ func pack(text golden.Renderer, out string, r scenarios.Result) string {
 	if err == nil {
 		defer root.Close()
 		rest.Rendered, rest.Workspace = readSome(root, r.Artifacts["rendered"]), readSome(root, r.Artifacts["workspace"])
-		err = packEntries(z, text, root, r.Artifacts["transcript"])
+		err = packEntries(z, p, root, r.Artifacts["transcript"])
 	} else {
 		err = fmt.Errorf("the files of this run cannot be read: %w", err)
 		_, _ = io.WriteString(z, `"rows":[],"names":[]`)
@@ -98,12 +99,11 @@ func pack(text golden.Renderer, out string, r scenarios.Result) string {
 	}
 	_, _ = z.Write(more[1:])
 	_ = z.Close()
-	_ = in64.Close()
 	return b.String()
 }
 
 // packEntries packs the entries of a transcript; none where it cannot be opened.
-func packEntries(w io.Writer, text golden.Renderer, root *confined.Root, name string) error {
+func packEntries(w io.Writer, p inspector.Protocol, root *confined.Root, name string) error {
 	var file io.ReadCloser = io.NopCloser(strings.NewReader(`{"acp-test":1}`))
 	var missing error
 	if name == "" {
@@ -114,7 +114,7 @@ func packEntries(w io.Writer, text golden.Renderer, root *confined.Root, name st
 		file = opened
 	}
 	defer file.Close()
-	return cmp.Or(missing, inspector.Pack(w, file, inspector.Protocol{Text: text}))
+	return cmp.Or(missing, inspector.Pack(w, file, inspector.Protocol{Text: p.Text, Kind: p.Kind}))
 }
 
 func orDot(dir string) string {

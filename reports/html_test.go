@@ -17,6 +17,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/inspector"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/reports"
@@ -117,7 +118,7 @@ func BenchmarkHTML(b *testing.B) {
 	}
 	for b.Loop() {
 		var page bytes.Buffer
-		if err := reports.Write(canonical.V1(), "html", run, &page); err != nil {
+		if err := reports.Write(inspector.Protocol{Text: canonical.V1()}, "html", run, &page); err != nil {
 			b.Fatal(err)
 		}
 		b.ReportMetric(float64(page.Len())/1e6, "MB")

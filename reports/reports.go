@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/inspector"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -27,13 +27,13 @@ type format struct {
 	write func(scenarios.Run, io.Writer) error
 }
 
-// formats are all of them; text is how the page shows an entry.
-func formats(text golden.Renderer) []format {
+// formats are all of them; p is how the page shows an entry.
+func formats(p inspector.Protocol) []format {
 	return []format{
 		{"json", "results.json", "everything, for programs", writeJSON},
 		{"junit", "junit.xml", "JUnit XML, for CI systems", writeJUnit},
 		{"html", "report.html", "one page for people, with every transcript",
-			func(run scenarios.Run, w io.Writer) error { return writeHTML(text, run, w) }},
+			func(run scenarios.Run, w io.Writer) error { return writeHTML(p, run, w) }},
 		{"markdown", "summary.md", "a summary for a pull request or a CI job", writeMarkdown},
 		{"tap", "results.tap", "TAP version 14", writeTAP},
 		{"github", "annotations.txt", "GitHub workflow commands that mark lines of scenarios", writeGitHub},
@@ -46,7 +46,7 @@ func formats(text golden.Renderer) []format {
 // Formats lists the names that Write takes.
 func Formats() []string {
 	var names []string
-	for _, f := range formats(nil) {
+	for _, f := range formats(inspector.Protocol{}) {
 		names = append(names, f.name)
 	}
 	return names
@@ -55,7 +55,7 @@ func Formats() []string {
 // File is the usual name of the file of a format, and what it is for; "" if
 // there is no such format.
 func File(name string) (file, about string) {
-	for _, f := range formats(nil) {
+	for _, f := range formats(inspector.Protocol{}) {
 		if f.name == name {
 			return f.file, f.about
 		}
@@ -64,11 +64,11 @@ func File(name string) (file, about string) {
 }
 
 // Write writes a run in one of the Formats. The page (html) also reads the
-// transcripts named in Result.Artifacts below run.Out, and shows them as text
-// does; one that cannot be read is left out, and the page says so. The error names an unknown format, or is
+// transcripts named in Result.Artifacts below run.Out, and shows them as p
+// says; one that cannot be read is left out, and the page says so. The error names an unknown format, or is
 // that of the writer.
-func Write(text golden.Renderer, name string, run scenarios.Run, w io.Writer) error {
-	for _, f := range formats(text) {
+func Write(p inspector.Protocol, name string, run scenarios.Run, w io.Writer) error {
+	for _, f := range formats(p) {
 		if f.name == name {
 			if err := f.write(run, w); err != nil {
 				return fmt.Errorf("writing the %s report: %w", name, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/sebdah/goldie/v2"
 
+	"github.com/acp-test/acp-test/inspector"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -24,7 +25,7 @@ import (
 
 func write(format string, run scenarios.Run) string {
 	var b bytes.Buffer
-	ExpectWithOffset(1, reports.Write(canonical.V1(), format, run, &b)).To(Succeed())
+	ExpectWithOffset(1, reports.Write(inspector.Protocol{Text: canonical.V1()}, format, run, &b)).To(Succeed())
 	return b.String()
 }
 
@@ -38,7 +39,7 @@ var _ = Describe("reports", func() {
 	}
 
 	It("names the formats there are when asked for another", func() {
-		Expect(reports.Write(canonical.V1(), "pdf", sample(), io.Discard)).To(MatchError(ContainSubstring("json, junit, html")))
+		Expect(reports.Write(inspector.Protocol{Text: canonical.V1()}, "pdf", sample(), io.Discard)).To(MatchError(ContainSubstring("json, junit, html")))
 		for _, f := range reports.Formats() {
 			file, about := reports.File(f)
 			Expect(file).NotTo(BeEmpty())

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -25,8 +24,7 @@ func (p *page) accuse() any {
 	var found any
 	p.do("looking with axe", chromedp.Evaluate(string(source)+";0", nil), chromedp.Evaluate(`axe.run().then(r => r.violations
 		.filter(v => ["serious", "critical"].includes(v.impact))
-		.map(v => v.id + " " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 120)).join(" | ")).join("\n"))`, &found,
-		func(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }))
+		.map(v => v.id + " " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 120)).join(" | ")).join("\n"))`, &found, awaited))
 	return found
 }
 

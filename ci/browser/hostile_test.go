@@ -69,7 +69,7 @@ func TestHostile(t *testing.T) {
 }
 
 // serving starts acp-test ui and returns its address.
-func serving(t *testing.T, program, dir string) string {
+func serving(t testing.TB, program, dir string) string {
 	t.Helper()
 	c := exec.Command(program, "ui", dir)
 	c.Stderr = os.Stderr

@@ -92,6 +92,9 @@ func (p *page) eval(script string) (v any) {
 	return v
 }
 
+// awaited is for a script whose value is promised.
+func awaited(e *runtime.EvaluateParams) *runtime.EvaluateParams { return e.WithAwaitPromise(true) }
+
 // until waits for something to become true in the page.
 func (p *page) until(condition string) {
 	p.t.Helper()

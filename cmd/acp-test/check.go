@@ -192,14 +192,14 @@ func (h *host) writeAsked(run scenarios.Run, asked []string) error {
 			file, _ = reports.File(format)
 		}
 		if file == "-" {
-			if err := reports.Write(protocolVersion(run.Protocol).Canonical, format, run, h.out); err != nil {
+			if err := reports.Write(inspected(run.Protocol), format, run, h.out); err != nil {
 				return err
 			}
 			continue
 		}
 		if err := writeFile(file,
 			func(w io.Writer) error {
-				return reports.Write(protocolVersion(run.Protocol).Canonical, format, run,
+				return reports.Write(inspected(run.Protocol), format, run,
 					w)
 			}); err != nil {
 			return err

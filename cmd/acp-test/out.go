@@ -149,10 +149,10 @@ func (h *host) writeInto(folder *evidence.Folder, run scenarios.Run, out string,
 	var errs []error
 	write := func(format, file string) {
 		if file == "-" {
-			errs = append(errs, reports.Write(protocolVersion(run.Protocol).Canonical, format, run, h.out))
+			errs = append(errs, reports.Write(inspected(run.Protocol), format, run, h.out))
 			return
 		}
-		to := func(w io.Writer) error { return reports.Write(protocolVersion(run.Protocol).Canonical, format, run, w) }
+		to := func(w io.Writer) error { return reports.Write(inspected(run.Protocol), format, run, w) }
 		if name, below := strings.CutPrefix(file, out+string(filepath.Separator)); below {
 			var b bytes.Buffer
 			errs = append(errs, to(&b), folder.Write(name, b.Bytes()))

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/inspector"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/acpreport"
@@ -51,6 +52,8 @@ type protocol struct {
 	relaxed  func(text []byte) []byte
 	// kind is the kind of an update; nil: the text of an entry tells.
 	kind func(e transcript.Entry) string
+	// fields is what the page says of the members of messages; nil: nothing.
+	fields func() inspector.Fields
 	// differs says what is wrong with the names of a fault and of liberties.
 	differs func(fault string, liberties []string) error
 }
@@ -61,7 +64,7 @@ func protocols() []protocol {
 		protocol{
 			Protocol: acp.V1(), reference: "reference", recordings: recordings.V1(), planner: schedules.V1(),
 			reports: acpreport.V1(), read: reading(recordings.V1()),
-			kind: acpframe.Update,
+			kind: acpframe.Update, fields: func() inspector.Fields { return acp.Fields(acp.V1()) },
 			differs: func(fault string, liberties []string) error {
 				_, err := hooksOf(fault)
 				if err == nil {
@@ -72,7 +75,7 @@ func protocols() []protocol {
 		}.convertsACP(), protocol{
 			Protocol: acp.V2(), reference: "reference-acp-v2", recordings: recordings.V2(), planner: schedules.V2(),
 			reports: acpreport.V2(), read: reading(recordings.V2()), looks: recordings.LooksSecond,
-			kind: acpframe.Update,
+			kind: acpframe.Update, fields: func() inspector.Fields { return acp.Fields(acp.V2()) },
 			differs: func(fault string, liberties []string) error {
 				return second.Take(new(refagent.Options), fault, liberties)
 			},

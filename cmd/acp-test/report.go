@@ -213,10 +213,10 @@ func convertCommand(h *host) *cobra.Command {
 				return err
 			}
 			if out == "-" {
-				return reports.Write(protocolVersion(run.Protocol).Canonical, to, run, h.out)
+				return reports.Write(inspected(run.Protocol), to, run, h.out)
 			}
 			return writeFile(out, func(w io.Writer) error {
-				return reports.Write(protocolVersion(run.Protocol).Canonical, to,
+				return reports.Write(inspected(run.Protocol), to,
 					run, w)
 			})
 		},

@@ -119,7 +119,7 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 		err = errors.Join(err, console.Summary(run))
 		report, werr := os.Create(strings.TrimSuffix(file, ".jsonl") + ".results.json")
 		if werr == nil {
-			werr = errors.Join(reports.Write(of.Canonical, "json", run, report), report.Close())
+			werr = errors.Join(reports.Write(inspected(run.Protocol), "json", run, report), report.Close())
 		}
 		err = errors.Join(err, werr)
 	}

@@ -86,7 +86,7 @@ func (h *host) page(name string, t *transcript.Transcript, out string) (err erro
 	run.Protocol, run.Started, run.Duration, run.Out, run.Results = head.Protocol, head.Started, res.Duration, dir,
 		[]scenarios.Result{res}
 	run.Conclude()
-	write := func(w io.Writer) error { return reports.Write(of.Canonical, "html", run, w) }
+	write := func(w io.Writer) error { return reports.Write(inspected(run.Protocol), "html", run, w) }
 	if out == "-" {
 		return write(h.out)
 	}

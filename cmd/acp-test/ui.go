@@ -129,7 +129,7 @@ func (h *host) serveUI(ctx context.Context, server *inspector.Server, port int) 
 // inspected is the protocol of a transcript by the version in its header.
 func inspected(version string) inspector.Protocol {
 	of := protocolVersion(version)
-	return inspector.Protocol{Classifier: of.Classifier, Text: of.Canonical, Kind: of.kind}
+	return inspector.Protocol{Classifier: of.Classifier, Text: of.Canonical, Kind: of.kind, Fields: of.fields}
 }
 
 // source is what a path names. A recording of another form is served as a transcript of

@@ -83,7 +83,7 @@ function card(item, link, trace) {
     case "tool": return box("tool " + (item.states.length ? item.states.at(-1)[0] : ""), item.sort || "tool", h("p", { class: "words" }, item.title || "", " ", item.states.map(([s, i]) => [h("a", { class: "state " + s, href: link(i) }, s), " "])),
       (item.locations || []).map(l => h("p", { class: "mono dim" }, l.path + (l.line ? ":" + l.line : ""))), (Array.isArray(item.content) ? item.content : []).map(content));
   }
-  return h("p", { class: "milestone" }, h("a", { href: link(item.from) }, item.text), " ", h("span", { class: "dim" }, lasting(trace.at[item.from])));
+  return h("p", { class: "milestone", "data-from": item.from, "data-to": item.to }, h("a", { href: link(item.from) }, item.text), " ", h("span", { class: "dim" }, lasting(trace.at[item.from])));
 }
 
 // Conversation shows some thousands of entries at a time, those around the selected one.
@@ -99,7 +99,7 @@ export class Conversation {
     for (let k = 0; k < t.n; k++) if (yes[t.label[k]] || yes[t.method[k]]) list.push(k);
     let first = 0;
     if (list.length > most) {
-      const here = i < 0 ? 0 : list.findIndex(k => k >= i);
+      const here = i < 0 ? (this.follows ? -1 : 0) : list.findIndex(k => k >= i);
       first = Math.max(0, Math.min((here < 0 ? list.length : here) - most / 2, list.length - most));
     }
     const part = list.slice(first, first + most), key = `${first} ${part.length} ${t.generation} ${t.n > most ? first : t.n}`;
@@ -112,7 +112,7 @@ export class Conversation {
         !items.length && h("p", { class: "dim" }, "Nobody has said anything."), first + most < list.length && h("p", {}, to(Math.min(list.length - 1, first + most * 1.5), `${count(list.length - first - most, "entry", "entries")} after`)));
     }
     let best = null;
-    for (const e of this.element.querySelectorAll("article")) {
+    for (const e of this.element.querySelectorAll("[data-from]")) {
       const hit = i >= Number(e.dataset.from) && i <= Number(e.dataset.to);
       e.classList.toggle("at-it", hit);
       if (hit && !best) best = e;

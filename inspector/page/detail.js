@@ -6,7 +6,7 @@ export function tree(value, told, path = [], open = 2) {
   const label = path.length ? h("span", { class: "key" }, path.at(-1) + ": ") : "";
   if (value === null || typeof value !== "object") {
     const kind = value === null ? "null" : typeof value;
-    return h("div", { class: "leaf", tabindex: -1, onmouseenter: () => told(path), onfocus: () => told(path), onclick: () => told(path) }, label,
+    return h("div", { class: "leaf", tabindex: -1, onmouseenter: () => told(path), onfocus: () => told(path) }, label,
       h("span", { class: "j-" + kind }, kind === "string" ? JSON.stringify(value) : String(value)));
   }
   const list = Array.isArray(value), keys = Object.keys(value);
@@ -24,6 +24,14 @@ export function tree(value, told, path = [], open = 2) {
   return box;
 }
 
+// step moves the focus up and down a tree with the arrow keys.
+function step(e) {
+  const by = { ArrowDown: 1, ArrowUp: -1 }[e.key];
+  if (!by) return;
+  const all = [...e.currentTarget.querySelectorAll("summary, .leaf")].filter(x => x.checkVisibility()), next = all[all.indexOf(document.activeElement) + by];
+  if (next) { next.focus(); e.preventDefault(); e.stopPropagation(); }
+}
+
 function dump(bytes) {
   const lines = [];
   for (let at = 0; at < Math.min(bytes.length, 16 << 10); at += 16) {
@@ -37,8 +45,8 @@ function dump(bytes) {
 
 // Detail is the pane that shows one entry: what it is, what is wrong with it, its JSON and its bytes.
 export class Detail {
-  constructor({ trace, marks, link, go, extra }) {
-    Object.assign(this, { trace, marks, link, go, extra, how: "tree" });
+  constructor({ trace, marks, link, about }) {
+    Object.assign(this, { trace, marks, link, about, how: "tree" });
     this.element = h("aside", { class: "detail", "aria-label": "the selected entry" }, h("p", { class: "dim" }, "Select a frame to see all of it."));
   }
   async show(i) {
@@ -51,8 +59,12 @@ export class Detail {
     if (row.cut) { raw = new TextDecoder().decode(await t.raw(i)); if (this.at !== i) return; }
     const value = parsed(raw), where = h("output", { class: "path dim" });
     const about = h("div", { class: "about" });
-    const told = path => { where.textContent = path.join(".") || "the whole message"; fill(about, this.extra ? this.extra(i, value, path) : []); };
-    const body = h("div", { class: "json" });
+    const told = async path => {
+      where.textContent = path.join(".") || "the whole message";
+      const fields = await this.about();
+      if (where.isConnected) fill(about, fields.describe(t.name("method", i), value, path));
+    };
+    const body = h("div", { class: "json", onkeydown: step });
     const bytes = new TextEncoder().encode(raw);
     const show = async how => {
       this.how = how;
@@ -70,7 +82,7 @@ export class Detail {
         t.origin[i] ? "process " + t.origin[i] : ""].filter(Boolean).join(" · ")),
       pair && h("p", {}, pair[0] + " ", h("a", { href: this.link(pair[1]) }, "#" + (pair[1] + 1)), h("span", { class: "dim" }, " " + lasting(Math.abs(t.at[pair[1]] - t.at[i])) + (pair[0] === "answers" ? " before" : " later"))),
       found.map(p => h("div", { class: "problem " + p.cls }, verdict(p.cls), " ", p.id && h("b", {}, p.id + " "), p.title, p.citation && h("blockquote", {}, p.citation))),
-      h("div", { class: "bar" }, Object.values(tabs), button("copy", () => copy(raw, "the frame"))), where, about, body);
+      h("div", { class: "bar" }, Object.values(tabs), button("copy", () => copy(raw, "the frame"))), body, h("footer", { class: "field-of" }, where, about));
     show(this.how);
   }
 }

@@ -36,10 +36,10 @@ function wild(value) {
 }
 
 // test makes a function of an index for a term, or says what is wrong with it.
-async function test(term, trace, marks) {
+async function test(term, trace, marks, from) {
   const { key, value } = term;
   if (key === "text") {
-    const found = await trace.find(value);
+    const found = await trace.find(value, from);
     return i => found.has(i);
   }
   if (key === "seq" || key === "time" || key === "size" || key === "conn") {
@@ -62,17 +62,22 @@ async function test(term, trace, marks) {
   return i => yes[trace[column][i]];
 }
 
-// apply gives the indexes of the entries that a filter takes; null means all of them.
-export async function apply(query, trace, marks) {
+// apply gives the indexes of the entries that a filter takes; null means all of them. before is its answer for
+// the first entries, when there were fewer: what was taken then is still taken, unless an answer or a finding
+// can have come to it.
+export async function apply(query, trace, marks, before) {
   const { terms, error } = parse(query);
   if (error) throw new Error(error);
   if (!terms.length) return null;
-  const tests = [];
+  const kept = before && before.upTo <= trace.n && terms.every(t => t.key !== "is" && t.key !== "session") ? before : { rows: new Uint32Array(), upTo: 0 };
+  const upTo = trace.n, tests = [], out = [];
   for (const t of terms) {
-    const f = await test(t, trace, marks);
+    const f = await test(t, trace, marks, kept.upTo);
     tests.push(t.not ? i => !f(i) : f);
   }
-  const out = [];
-  for (let i = 0; i < trace.n; i++) if (tests.every(f => f(i))) out.push(i);
-  return Uint32Array.from(out);
+  for (let i = kept.upTo; i < upTo; i++) if (tests.every(f => f(i))) out.push(i);
+  const rows = new Uint32Array(kept.rows.length + out.length);
+  rows.set(kept.rows);
+  rows.set(out, kept.rows.length);
+  return { rows, upTo };
 }

@@ -48,11 +48,12 @@ export class Scenario {
     const select = i => { location.hash = this.link(i); };
     const made = { trace: t, marks: this.marks, link: i => this.link(i), select };
     this.timeline = new Timeline(made);
-    this.detail = new Detail({ ...made, extra: this.data.about });
+    this.detail = new Detail({ ...made, about: () => this.data.fields(this.c) });
     this.conversation = new Conversation(made);
+    this.conversation.follows = this.c.live;
     this.state = new State(made);
     this.table = new Table({ label: "frames", height: 26, row: k => this.row(k) });
-    this.table.following = this.c.live;
+    this.table.following = this.c.live, this.table.ended = this.c.fresh || this.c.scratch; // a recording is read from its beginning
     this.table.element.addEventListener("keydown", e => this.keyed(e));
     this.query = h("input", { type: "search", id: "filter", "aria-label": "filter frames", placeholder: "from:agent method:session/update text~word session:s1", spellcheck: "false", onchange: () => this.refilter(), oninput: () => { clearTimeout(this.typing); this.typing = setTimeout(() => this.refilter(), 250); } });
     this.size = h("span", { class: "dim", role: "status" });
@@ -64,7 +65,7 @@ export class Scenario {
     this.framesView = [h("div", { class: "tools" }, this.query, this.size, this.wrong), help, this.table.element];
     this.buttons();
     const heard = what => {
-      if (what === "texts") return this.table.refresh();
+      if (what === "texts") return this.table.refresh(e => e.classList.contains("waits"));
       if (what === "runs") return dispatchEvent(new Event("runs"));
       this.grown();
     };
@@ -76,11 +77,20 @@ export class Scenario {
   async grown() {
     if (this.scratch) this.scratch.refresh();
     this.timeline.grown();
-    if (this.filter) await this.runFilter();
+    if (this.filter) await this.runFilter(true);
     else this.sized();
-    if (this.view === "conversation") this.conversation.show(this.at);
-    if (this.view === "state") this.state.show(this.at);
+    if (this.asked.seq > this.at + 1 && this.at + 1 < this.trace.n) this.to(this.asked); // now there is what was asked for
+    this.later();
     if (!this.c.result && this.c.judged && !this.trace.more) { clearTimeout(this.judging); this.judging = setTimeout(() => this.judge(), 1000); }
+  }
+  // later shows what is folded of all entries, some times a second while they come.
+  later() {
+    if (!["conversation", "state"].includes(this.view) || this.folding) return;
+    this.folding = setTimeout(() => {
+      this.folding = 0;
+      if (this.view === "conversation") this.conversation.show(this.at);
+      if (this.view === "state") this.state.show(this.at);
+    }, this.trace.more || this.c.live ? 300 : 0);
   }
   async judge() {
     if (this.trace.n > 60000) return; // it takes too long to be done again and again
@@ -120,6 +130,7 @@ export class Scenario {
     this.timeline.element.classList.toggle("tall", this.view === "timeline");
     if (was !== this.view || changed) this.switch(changed || was !== this.view);
     if (changed || !was) { if (document.activeElement !== this.query) this.query.value = this.filter; this.runFilter(); }
+    if (!was && this.at >= 0) this.timeline.around(this.at);
     this.timeline.choose(this.at);
     this.detail.show(this.at);
     this.choose();
@@ -150,20 +161,20 @@ export class Scenario {
     history.replaceState(null, "", link(this.c.key, "frames", this.at + 1, { filter: this.query.value.trim() }));
     dispatchEvent(new HashChangeEvent("hashchange"));
   }
-  async runFilter() {
+  async runFilter(grown) {
     const asked = this.filter;
     try {
-      const rows = await apply(asked, this.trace, this.marks);
+      const taken = await apply(asked, this.trace, this.marks, grown && this.taken);
       if (asked !== this.filter) return;
-      this.shownRows = rows;
+      this.taken = taken, this.shownRows = taken && taken.rows;
       fill(this.wrong);
     } catch (e) {
       fill(this.wrong, e.message);
       return;
     }
-    this.table.refresh();
+    if (!grown) this.table.refresh();
     this.sized();
-    this.choose();
+    if (!grown) this.choose();
   }
   sized() {
     const n = this.shownRows ? this.shownRows.length : this.trace.n;
@@ -180,10 +191,10 @@ export class Scenario {
   row(k) {
     const i = this.index(k), t = this.trace, text = t.row(i), source = t.name("source", i), hits = this.marks.get(i) || [];
     const arrow = source === "editor" ? "→" : source === "agent" ? "←" : "·";
-    return h("div", { class: `row ${source} ${hits.length ? hits[0].cls : ""}${i === this.at ? " at" : ""}`, id: "f" + (i + 1), role: "row", "aria-rowindex": k + 1, "aria-selected": i === this.at, onclick: () => { location.hash = this.link(i); } },
+    return h("div", { class: `row ${source} ${hits.length ? hits[0].cls : ""}${i === this.at ? " at" : ""}${text ? "" : " waits"}`, id: "f" + (i + 1), role: "row", "aria-rowindex": k + 1, "aria-selected": i === this.at, onclick: () => { location.hash = this.link(i); } },
       h("span", { class: "num", role: "gridcell" }, String(i + 1)), h("time", { role: "gridcell" }, clock(t.at[i])), h("span", { class: "who", role: "gridcell" }, source),
       h("span", { class: "sess", role: "gridcell" }, t.sessionName(i)),
-      h("span", { class: "msg", role: "gridcell" }, h("i", { "aria-hidden": "true" }, arrow), text ? text.line.replace(/^(-->|<--) /, "") : t.name("label", i) + " …"),
+      h("span", { class: "msg", role: "gridcell" }, h("i", { "aria-hidden": "true" }, arrow), text ? t.short(text.line).replace(/^(-->|<--) /, "") : t.name("label", i) + " …"),
       h("span", { class: "pin", role: "gridcell" }, hits.length ? "▲ " + hits.map(p => p.id || p.title).join(", ") : ""));
   }
   choose() {

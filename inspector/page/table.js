@@ -1,12 +1,13 @@
 import { h } from "./dom.js";
 
-// A table of any number of rows of one height: only those that are seen exist. Browsers do not scroll
+// A table of any number of rows of one height: only those that are seen exist. With following it stays at its
+// end while rows come, until somebody goes elsewhere. Browsers do not scroll
 // more than some million pixels, so beyond that the bar moves by more than it shows and the wheel by rows.
 const tallest = 8e6;
 
 export class Table {
   constructor({ label, height, row, columns }) {
-    Object.assign(this, { height, row, count: 0, top: 0, made: new Map() });
+    Object.assign(this, { height, row, count: 0, top: 0, made: new Map(), ended: true });
     this.body = h("div", { class: "t-window", role: "rowgroup" });
     this.spacer = h("div", { class: "t-spacer", role: "presentation" });
     this.header = columns && h("div", { class: "t-head", role: "row" }, columns.map(c => h("span", { role: "columnheader", class: "c-" + c.replace(/\W/g, "") }, c)));
@@ -25,13 +26,11 @@ export class Table {
     this.spacer.style.height = Math.max(0, full - this.view) + "px";
     this.reach = Math.max(1, full - this.view);
     this.element.setAttribute("aria-rowcount", this.count);
-    this.go(this.top);
+    this.go(this.following && this.ended ? this.last() : this.top);
   }
   setCount(n) {
-    const follow = this.following && this.top >= this.last() - 1.5;
     this.count = n;
     this.measure();
-    if (follow) this.go(this.last());
   }
   go(top) {
     this.top = Math.max(0, Math.min(top, this.last()));
@@ -44,14 +43,17 @@ export class Table {
     if (Math.abs(at - this.place) <= 1) return;
     this.place = at;
     this.top = Math.max(0, Math.min(at / this.reach * this.last(), this.last()));
+    this.ended = this.top >= this.last() - 1.5;
     this.draw();
   }
   wheeled(e) {
     if (this.count * this.height <= tallest || e.ctrlKey) return;
     e.preventDefault();
     this.go(this.top + (e.deltaMode ? e.deltaY : e.deltaY / this.height));
+    this.ended = this.top >= this.last() - 1.5;
   }
   show(i) {
+    this.ended = i >= this.count - 1;
     if (i < this.top || i > this.top + this.visible() - 1) this.go(i - this.visible() / 2 + .5);
     else this.draw();
   }
@@ -59,9 +61,9 @@ export class Table {
     if (this.due) return;
     this.due = requestAnimationFrame(() => { this.due = 0; this.paint(); });
   }
-  refresh() {
-    for (const e of this.made.values()) e.remove();
-    this.made.clear();
+  // refresh makes the rows anew, or those of which that can be told to be due.
+  refresh(due = () => true) {
+    for (const [i, e] of this.made) if (due(e)) { e.remove(); this.made.delete(i); }
     this.draw();
   }
   paint() {

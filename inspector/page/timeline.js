@@ -1,9 +1,9 @@
 import { h, button, lasting, visible } from "./dom.js";
+import { Spans, spanKinds, isFile, isTerminal } from "./spans.js";
 
 // The timeline draws what is in view: single frames with arrows where there is room, else how many there
 // are. It goes to scale, or one step for each entry, which shows what came before what.
 const lanes = ["editor", "agent", "model", "terminal", "files", "process"];
-const isFile = m => m.startsWith("fs/"), isTerminal = m => m.startsWith("terminal/");
 
 // laneOf says from which lane to which an entry goes; one that goes nowhere has one lane.
 function laneOf(source, kind, method) {
@@ -19,8 +19,8 @@ function laneOf(source, kind, method) {
   return kind === "file" ? [4, 4] : [-1, -1];
 }
 
-// Kinds of spans, with the lane and the colour of each.
-const spanKinds = {
+// The lane and the colour of each kind of span.
+const looks = {
   turn: [1, "turn"], permission: [0, "wait"], request: [1, "request"], model: [2, "model"], gate: [2, "gate"],
   cancel: [0, "cancel"], terminal: [3, "terminal"], file: [4, "file"], process: [5, "process"],
 };
@@ -28,7 +28,7 @@ const spanKinds = {
 export class Timeline {
   // select is told of the entry that a click chose, moved of the part that is in view.
   constructor({ trace, marks, select, moved, tall }) {
-    Object.assign(this, { trace, marks, select, moved, causal: false, byLane: [], done: 0, spans: [], open: new Map(), queue: { gate: [], model: [], terminal: [] }, at: -1 });
+    Object.assign(this, { trace, marks, select, moved, causal: false, byLane: [], done: 0, spans: new Spans(trace), at: -1 });
     this.canvas = h("canvas", { tabindex: 0, role: "img", "aria-label": "timeline: arrow keys pan, plus and minus zoom, 0 shows all" });
     this.tip = h("div", { class: "tip", hidden: true });
     this.where = h("span", { class: "dim" });
@@ -47,39 +47,21 @@ export class Timeline {
   // grown takes in what the trace has got.
   grown() {
     const t = this.trace, follows = this.to === undefined || this.to >= this.was;
-    if (t.n < this.done) Object.assign(this, { done: 0, spans: [], open: new Map(), queue: { gate: [], model: [], terminal: [] } }), this.byLane.forEach(l => { l.n = 0; });
+    if (t.n < this.done) this.done = 0, this.spans.clear(), this.byLane.forEach(l => { l.n = 0; });
     for (; this.done < t.n; this.done++) this.note(this.done);
     if (follows) { this.from = this.to === undefined ? 0 : this.from; this.to = this.total() * 1.02; }
     this.was = this.total();
     this.draw();
   }
   note(i) {
-    const t = this.trace, source = t.name("source", i), kind = t.name("kind", i), method = t.name("method", i), label = t.name("label", i);
+    const t = this.trace, source = t.name("source", i), kind = t.name("kind", i), method = t.name("method", i);
     for (const k of new Set(laneOf(source, kind, method))) {
       if (k < 0) continue;
       const l = this.byLane[k];
       if (l.n === l.list.length) { const next = new Uint32Array(2 * l.n); next.set(l.list); l.list = next; }
       l.list[l.n++] = i;
     }
-    const close = key => { const s = this.open.get(key); if (s) { s.to = i; this.open.delete(key); } };
-    const begin = (key, kind, text) => { const s = { kind, from: i, to: -1, text }; this.spans.push(s); this.open.set(key, s); };
-    if (kind === "request") begin("r" + i, method === "session/prompt" ? "turn" : /permission/.test(method) ? "permission" : isFile(method) ? "file" : isTerminal(method) ? "terminal" : "request", method);
-    else if (t.ref[i] && kind !== "written") { close("r" + (t.ref[i] - 1)); close("c" + (t.ref[i] - 1)); }
-    if (source === "editor" && kind === "notification" && /cancel/.test(method)) {
-      for (const s of this.open.values()) if (s.kind === "turn" && t.session[s.from] === t.session[i]) { begin("c" + s.from, "cancel", "cancel window"); break; }
-    }
-    const first = queue => { const k = this.queue[queue].shift(); if (k !== undefined) close(k); };
-    if (kind === "gate") { begin("g" + i, "gate", label); this.queue.gate.push("g" + i); }
-    else if (kind === "gate-released") first("gate");
-    else if (kind === "model-request") { begin("m" + i, "model", label); this.queue.model.push("m" + i); }
-    else if (/^model-(done|aborted|fault)$/.test(kind)) {
-      first("model");
-      if (!this.queue.model.length) while (this.queue.gate.length) first("gate"); // none of them holds anything any more
-    }
-    else if (kind === "term-started") { begin("t" + i, "terminal", "terminal"); this.queue.terminal.push("t" + i); }
-    else if (kind === "term-exit") first("terminal");
-    else if (kind === "started") begin("p" + t.origin[i], "process", "agent process");
-    else if (kind === "exit") close("p" + t.origin[i]);
+    this.spans.note(i, source, kind, method);
   }
 
   measure() {
@@ -90,7 +72,7 @@ export class Timeline {
     this.colours = null;
     this.draw();
   }
-  left() { return this.width < 500 ? 58 : 72; }
+  left() { return this.width < 500 ? 62 : 76; }
   px(x) { return this.left() + (x - this.from) / (this.to - this.from) * (this.width - this.left() - 8); }
   unpx(p) { return this.from + (p - this.left()) / (this.width - this.left() - 8) * (this.to - this.from); }
   draw() {
@@ -111,27 +93,29 @@ export class Timeline {
   }
   paint() {
     if (!this.width || this.to === undefined) return;
-    const c = this.context, left = this.left(), axis = 18, laneHeight = (this.tallness - axis) / lanes.length;
-    const y = k => axis + (k + .5) * laneHeight;
-    Object.assign(this, { laneHeight, axis });
+    const shown = lanes.map((_, k) => k).filter(k => k < 2 || this.byLane[k].n), place = lanes.map((_, k) => shown.indexOf(k));
+    const c = this.context, left = this.left(), axis = 18, laneHeight = (this.tallness - axis) / shown.length;
+    const y = k => axis + (place[k] + .5) * laneHeight;
+    Object.assign(this, { laneHeight, axis, shown });
     c.clearRect(0, 0, this.width, this.tallness);
     c.font = "11px system-ui, sans-serif";
     c.textBaseline = "middle";
-    lanes.forEach((name, k) => {
+    for (const k of shown) {
       c.fillStyle = this.colour("line");
       c.fillRect(left, Math.round(y(k)), this.width - left, 1);
-      c.fillStyle = this.colour(name);
-      c.fillText(name, 0, y(k));
-    });
+      c.fillStyle = this.colour(lanes[k]);
+      c.fillText(lanes[k], 8, y(k));
+    }
     this.ticks(c, left, axis);
     c.save();
     c.beginPath();
     c.rect(left, 0, this.width - left, this.tallness);
     c.clip();
-    this.paintSpans(c, y, laneHeight);
     const [a, b] = this.inView();
+    this.paintSpans(c, y, laneHeight, a, b);
     if (b - a <= 1500) for (let i = a; i < b; i++) this.paintEntry(c, i, y, b - a);
     else this.paintDensity(c, y, laneHeight);
+    this.paintCauses(c, y, a, b);
     c.fillStyle = this.colour("fail");
     for (const i of this.marks.keys()) {
       const p = this.px(this.x(i));
@@ -163,21 +147,23 @@ export class Timeline {
     const search = x => { let a = 0, b = this.trace.n; while (a < b) { const m = (a + b) >> 1; if (this.x(m) < x) a = m + 1; else b = m; } return a; };
     return [search(this.from), search(this.to)];
   }
-  paintSpans(c, y, laneHeight) {
-    const now = this.total();
-    for (const s of this.spans) {
-      const a = this.x(s.from), b = s.to < 0 ? now : this.x(s.to);
-      if (b < this.from || a > this.to) continue;
-      const p = this.px(a), w = Math.max(1, this.px(b) - p), [lane, colour] = spanKinds[s.kind];
-      if (w < 2 && s.kind === "request") continue;
-      const hgt = s.kind === "turn" || s.kind === "process" ? laneHeight * .7 : s.kind === "cancel" ? laneHeight * .8 : laneHeight * .45;
-      c.globalAlpha = s.kind === "gate" || s.kind === "cancel" ? .45 : .22;
+  // paintSpans draws those in view. What has less than a pixel is drawn once for each pixel.
+  paintSpans(c, y, laneHeight, first, last) {
+    const spans = this.spans, now = this.total(), drawn = new Float64Array(spanKinds.length).fill(-1);
+    spans.within(Math.max(0, first - 1), last, s => {
+      const open = spans.isOpen(s), a = this.x(spans.from[s]), b = open ? now : this.x(spans.to[s]);
+      if (b < this.from || a > this.to) return;
+      const kind = spanKinds[spans.kind[s]], p = Math.max(this.px(a), -10), w = Math.max(1, Math.min(this.px(b), this.width + 10) - p);
+      if (w < 2 && (kind === "request" || p < drawn[spans.kind[s]])) return;
+      if (w < 2) drawn[spans.kind[s]] = p + 1;
+      const [lane, colour] = looks[kind], hgt = laneHeight * (kind === "turn" || kind === "process" ? .7 : kind === "cancel" ? .8 : .45);
+      c.globalAlpha = kind === "gate" || kind === "cancel" ? .45 : .22;
       c.fillStyle = this.colour(colour);
       c.fillRect(p, y(lane) - hgt / 2, w, hgt);
       c.globalAlpha = 1;
-      if (s.to < 0) { c.strokeStyle = this.colour(colour); c.setLineDash([3, 3]); c.strokeRect(p, y(lane) - hgt / 2, w, hgt); c.setLineDash([]); }
-      if (w > 90 && laneHeight > 34 && s.kind !== "process") { c.fillStyle = this.colour("fg"); c.fillText(s.text, Math.max(p, this.left()) + 4, y(lane) + (s.kind === "gate" ? 1 : -1) * (hgt / 2 - 7)); }
-    }
+      if (open) { c.strokeStyle = this.colour(colour); c.setLineDash([3, 3]); c.strokeRect(p, y(lane) - hgt / 2, w, hgt); c.setLineDash([]); }
+      if (w > 90 && laneHeight > 34 && kind !== "process") { c.fillStyle = this.colour("fg"); c.fillText(spans.text(s), Math.max(p, this.left()) + 4, y(lane) + (kind === "gate" ? 1 : -1) * (hgt / 2 - 7)); }
+    });
   }
   paintEntry(c, i, y, many) {
     const t = this.trace, source = t.name("source", i), [a, b] = laneOf(source, t.name("kind", i), t.name("method", i)), p = this.px(this.x(i));
@@ -193,6 +179,22 @@ export class Timeline {
     c.fillRect(p - .5, Math.min(from, to), 1, Math.abs(to - from));
     c.beginPath(); c.moveTo(p, to); c.lineTo(p - 3, to - 6 * sign); c.lineTo(p + 3, to - 6 * sign); c.fill();
     if (many < 12 && this.laneHeight > 22) { c.fillStyle = this.colour("fg"); c.fillText(t.name("label", i), p + 5, (from + to) / 2); }
+  }
+  // paintCauses draws an arc from each request to what answers it, where there are few, and that of the selected entry.
+  paintCauses(c, y, a, b) {
+    const t = this.trace, arc = (i, width) => {
+      const from = t.ref[i] - 1, lane = laneOf(t.name("source", i), t.name("kind", i), t.name("method", i)).at(-1);
+      if (from < 0 || lane < 0) return;
+      const p = this.px(this.x(from)), q = this.px(this.x(i)), up = Math.min(this.laneHeight * .45, 26);
+      c.lineWidth = width;
+      c.beginPath(); c.moveTo(p, y(lane)); c.bezierCurveTo(p, y(lane) - up, q, y(lane) - up, q, y(lane)); c.stroke();
+      c.beginPath(); c.moveTo(q, y(lane)); c.lineTo(q - 4, y(lane) - 5); c.lineTo(q + 2, y(lane) - 6); c.fill();
+      c.lineWidth = 1;
+    };
+    c.strokeStyle = c.fillStyle = this.colour("dim");
+    if (b - a <= 150) for (let i = a; i < b; i++) if (t.name("kind", i) !== "written") arc(i, 1);
+    c.strokeStyle = c.fillStyle = this.colour("link");
+    if (this.at >= 0 && this.at < t.n) arc(t.ref[this.at] ? this.at : t.answer(this.at), 2);
   }
   paintDensity(c, y, laneHeight) {
     this.byLane.forEach((l, k) => {
@@ -236,9 +238,16 @@ export class Timeline {
     }
     this.draw();
   }
+  // around shows the turn in which an entry lies, where all would be too much.
+  around(i) {
+    const s = this.spans.around(i, "turn");
+    if (s < 0) return;
+    const a = this.x(this.spans.from[s]), b = this.spans.isOpen(s) ? this.total() : this.x(this.spans.to[s]), room = .2 * (b - a);
+    if (b - a < this.total() / 2) this.setView(a - room, b + room);
+  }
   // nearest is the entry of a lane that is nearest to a point, -1 if none is near.
   nearest(px, py) {
-    const k = Math.floor((py - this.axis) / this.laneHeight), l = this.byLane[k];
+    const l = this.byLane[this.shown ? this.shown[Math.floor((py - this.axis) / this.laneHeight)] : -1];
     if (!l || !l.n) return -1;
     const x = this.unpx(px);
     let a = 0, b = l.n;

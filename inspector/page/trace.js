@@ -51,7 +51,19 @@ export class Trace {
     const k = id ? this.sessions().indexOf(id) : -1;
     return k < 0 ? id : "s" + (k + 1);
   }
+  // short is a text with the names of sessions in place of their ids.
+  short(line) {
+    this.sessions().forEach((id, k) => { if (k < 50 && id.length > 4) line = line.replaceAll(id, "s" + (k + 1)); });
+    return line;
+  }
   end() { return this.n ? this.at[this.n - 1] : 0; }
+}
+
+// unpacked is the JSON that an element of the page holds as base64 of its gzip.
+export async function unpacked(element) {
+  const bytes = Uint8Array.from(atob(element.textContent), c => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
 }
 
 // Embedded is a trace that the page itself holds.
@@ -61,9 +73,7 @@ export class Embedded extends Trace {
     this.element = element;
   }
   async load() {
-    const bytes = Uint8Array.from(atob(this.element.textContent), c => c.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    const data = JSON.parse(await new Response(stream).text());
+    const data = await unpacked(this.element);
     const rows = data.rows || [], order = ["at", "origin", "source", "kind", "method", "label", "session", "ref", "size"];
     const parts = {};
     order.forEach((c, k) => { parts[c] = rows.map(r => r[k]); });
@@ -75,9 +85,9 @@ export class Embedded extends Trace {
   }
   row(i) { return this.texts[i]; }
   async rows(list) { return list.map(i => this.texts[i]); }
-  async find(text) {
+  async find(text, from) {
     const low = text.toLowerCase(), found = new Set();
-    this.texts.forEach((t, i) => { if (t.raw.toLowerCase().includes(low) || t.line.toLowerCase().includes(low)) found.add(i); });
+    this.texts.forEach((t, i) => { if (i >= from && (t.raw.toLowerCase().includes(low) || t.line.toLowerCase().includes(low))) found.add(i); });
     return found;
   }
   async raw(i) { return new TextEncoder().encode(this.texts[i].raw); }
@@ -117,7 +127,7 @@ export class Served extends Trace {
     if (this.again && !this.closed) setTimeout(() => this.pull());
   }
   async part() {
-    const buf = await bytes(this.address("columns", { from: this.n, generation: this.generation }));
+    const buf = await bytes(this.address("columns", { from: this.n, names: this.names.length, generation: this.generation }));
     const length = new DataView(buf).getUint32(0, true);
     const about = JSON.parse(new TextDecoder().decode(new Uint8Array(buf, 4, length)));
     if (about.generation !== this.generation) {
@@ -125,7 +135,8 @@ export class Served extends Trace {
       this.blocks.clear();
       this.generation = about.generation;
     }
-    Object.assign(this, { names: about.names || [""], problem: about.problem, more: about.more, skipped: about.skipped, head: about });
+    this.names = this.names.slice(0, about.named).concat(about.names);
+    Object.assign(this, { problem: about.problem, more: about.more, skipped: about.skipped, head: about });
     let at = 4 + length;
     const parts = {};
     for (const [c, type] of Object.entries(columns)) {
@@ -157,7 +168,7 @@ export class Served extends Trace {
     }
     return out;
   }
-  async find(text) { return new Set(Array.from(new Uint32Array(await bytes(this.address("find", { text }))), seq => seq - 1)); }
+  async find(text, from) { return new Set(Array.from(new Uint32Array(await bytes(this.address("find", { text, from: from + 1 }))), seq => seq - 1)); }
   async raw(i) { return new Uint8Array(await bytes(this.address("raw", { seq: i + 1 }))); }
   close() {
     this.closed = true;

@@ -4,11 +4,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
+	"time"
 )
 
 // update is one frame of the burst: a piece of text, as an agent streams it.
@@ -16,15 +18,21 @@ const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId"
 	`"update":{"sessionUpdate":"agent_message_chunk","messageId":"msg-1","content":{"type":"text","text":"word %d of a ` +
 	`long answer "}}}}` + "\n"
 
-// agent answers initialize and session/new and sends a burst of updates, as
-// fast as the pipe takes them, in each turn.
+// agent answers initialize and session/new and sends a burst of updates in each
+// turn: as fast as the pipe takes them, or so many a second.
 func agent(args []string) error {
-	if len(args) != 1 {
+	if len(args) != 1 && len(args) != 2 {
 		return fmt.Errorf("the number of updates is needed")
 	}
 	n, err := strconv.Atoi(args[0])
 	if err != nil {
 		return err
+	}
+	rate := 0
+	if len(args) == 2 {
+		if rate, err = strconv.Atoi(args[1]); err != nil {
+			return err
+		}
 	}
 	// Made before anybody waits for it: the clients are measured, not this.
 	var updates []byte
@@ -54,7 +62,7 @@ func agent(args []string) error {
 			result = `{"sessionId":"sess-1"}`
 		case "session/prompt":
 			result = `{"stopReason":"end_turn"}`
-			if _, err := os.Stdout.Write(updates); err != nil {
+			if err := send(updates, n, rate); err != nil {
 				return err
 			}
 		}
@@ -65,4 +73,26 @@ func agent(args []string) error {
 			return err
 		}
 	}
+}
+
+// send writes n updates, at once or some every two milliseconds, so that they
+// are rate a second on the whole.
+func send(updates []byte, n, rate int) error {
+	if rate == 0 {
+		_, err := os.Stdout.Write(updates)
+		return err
+	}
+	began := time.Now()
+	for sent := 0; sent < n; time.Sleep(2 * time.Millisecond) {
+		due := min(n, int(time.Since(began).Seconds()*float64(rate))+1)
+		end := 0
+		for range due - sent {
+			end += bytes.IndexByte(updates[end:], '\n') + 1
+		}
+		if _, err := os.Stdout.Write(updates[:end]); err != nil {
+			return err
+		}
+		sent, updates = due, updates[end:]
+	}
+	return nil
 }

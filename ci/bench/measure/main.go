@@ -21,7 +21,7 @@ var commands = map[string]func(args []string) error{
 
 const usage = `usage:
   measure burst UPDATES ROUNDS [SDK-CLIENT.mjs]  clients that take a burst, a line each
-  measure agent UPDATES                          an agent that sends a burst in each turn
+  measure agent UPDATES [RATE]                   an agent that sends a burst in each turn
   measure turn -- AGENT…                         one turn, by a client that does nothing else
   measure time RUNS -- COMMAND…                  median seconds and peak MiB of a command
   measure transcript ENTRIES FILE                a long, ordinary conversation`

@@ -1,0 +1,61 @@
+package acp
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/inspector"
+	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// Fields returns what the specification says of the members of messages, for the page.
+func Fields(p *scenarios.Protocol) inspector.Fields {
+	v, file := schema.V1(), "schema/v1/schema.json#$defs/"
+	if p.Name == Second {
+		v, file = schema.V2(), "schema/v2/schema.json#"
+	}
+	f := inspector.Fields{Calls: map[string][]string{}, Types: map[string]any{}, Cite: file, Says: map[string][]int{}}
+	words := map[string]bool{} // that can only be meant as the name of a member or a method
+	for _, m := range v.Methods() {
+		f.Calls[m.Name] = []string{m.Params, m.Result}
+		words[m.Name] = strings.Contains(m.Name, "/")
+	}
+	for name, d := range v.Describe() {
+		f.Types[name] = d
+		for _, field := range d.Fields {
+			word := strings.TrimSuffix(field[0], "?")
+			words[word] = strings.ToLower(word) != word
+		}
+	}
+	for _, q := range p.Rules.Requirements() {
+		n := len(f.Statements)
+		f.Statements = append(f.Statements, [4]string{q.ID, q.Level, q.Statement, q.Cite.String()})
+		for _, key := range about(q, words) {
+			f.Says[key] = append(f.Says[key], n)
+		}
+	}
+	return f
+}
+
+var (
+	definition = lazy.Regexp(`^(?:\$defs/)?(\w+)(?:/properties/(\w+))?`)
+	word       = lazy.Regexp(`[\w/]+`)
+)
+
+// about is what a requirement speaks of: the type or the member of one that it cites, and the members and
+// methods that it names.
+func about(q rules.Requirement, words map[string]bool) []string {
+	var keys []string
+	if m := definition().FindStringSubmatch(q.Cite.Anchor); m != nil && strings.HasSuffix(q.Cite.File, ".json") {
+		keys = append(keys, strings.TrimSuffix(m[1]+"."+m[2], "."))
+	}
+	for _, w := range word().FindAllString(q.Statement, -1) {
+		if words[w] && !slices.Contains(keys, w) {
+			keys = append(keys, w)
+		}
+	}
+	return keys
+}

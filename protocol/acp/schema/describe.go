@@ -1,0 +1,91 @@
+package schema
+
+import "strings"
+
+// Description is a type as people read it. What a type has none of is empty.
+type Description struct {
+	// Is says what a type without parts is, such as "string" or "uint32".
+	Is string `json:"is,omitempty"`
+	// Fields are the members of an object: name, with ? behind one that may be left out; type, with [] for a
+	// list, {} for an object of them and |null; and "unstable" where it is only in the unstable schema.
+	Fields [][]string `json:"fields,omitempty"`
+	// By is the member that says which of Forms an object is; Forms are tag and type.
+	By    string     `json:"by,omitempty"`
+	Forms [][]string `json:"forms,omitempty"`
+	// Values are those that are listed; with Open others may come.
+	Values []string `json:"values,omitempty"`
+	Open   bool     `json:"open,omitempty"`
+	// Unstable is a type that only the unstable schema has.
+	Unstable bool `json:"unstable,omitempty"`
+}
+
+// Describe returns all types by their names.
+func (v *Version) Describe() map[string]Description {
+	all := map[string]Description{}
+	for name, s := range v.shapes {
+		d := s.describe()
+		d.Unstable = v.unstable[name]
+		all[name] = d
+	}
+	return all
+}
+
+func (s *shape) describe() Description {
+	d := Description{Open: s.open, Values: s.values}
+	switch s.kind {
+	case record:
+		for i, f := range s.fields {
+			name := f.name
+			if s.required&(1<<i) == 0 {
+				name += "?"
+			}
+			d.Fields = append(d.Fields, unstable([]string{name, f.ref.String()}, f.unstable))
+		}
+	case union, choice:
+		d.By = s.word
+		for _, f := range s.variants {
+			d.Forms = append(d.Forms, unstable([]string{f.tag, f.ref.String()}, f.unstable))
+		}
+		if s.rest != nil {
+			d.Forms = append(d.Forms, []string{"*", s.rest.name})
+		}
+	case enum:
+	default:
+		d.Is = (&shape{kind: s.kind, elem: s.elem, word: s.word, low: s.low, high: s.high}).String()
+	}
+	return d
+}
+
+func unstable(words []string, is bool) []string {
+	if is {
+		return append(words, "unstable")
+	}
+	return words
+}
+
+// String returns the type as the tables have it.
+func (r ref) String() string {
+	if r.nullable {
+		return r.shape.String() + "|null"
+	}
+	return r.shape.String()
+}
+
+func (s *shape) String() string {
+	switch {
+	case s.name != "":
+		return s.name
+	case s.kind == list:
+		return s.elem.String() + "[]"
+	case s.kind == filledList:
+		return s.elem.String() + "[+]"
+	case s.kind == dict:
+		return s.elem.String() + "{}"
+	case s.kind == otherText:
+		return "string but " + strings.TrimSpace(s.word)
+	case s.kind == integer:
+		return "whole number from " + s.low + " to " + s.high
+	}
+	return map[shapeKind]string{anyValue: "any", anyObject: "object", text: "string", filledText: "string, not empty",
+		boolean: "boolean", number: "number", fraction: "number from 0 to 1"}[s.kind]
+}
