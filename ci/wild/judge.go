@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,7 +28,7 @@ func (r *runner) measure(pkg, version string, ids []string, repeats int) error {
 	ids = slices.Compact(ids)
 	// The text of the gate is there so that the run reaches the model, whatever
 	// becomes of the rest.
-	results, err := r.run(v, version, "pairs", "--repeat", fmt.Sprint(repeats),
+	results, err := r.run(v, version, "pairs", "--fresh", "--repeat", fmt.Sprint(repeats),
 		"--run", only(append(slices.Clip(ids), gate[0].scenario)))
 	if err != nil {
 		return err
@@ -51,15 +49,20 @@ func only(ids []string) string {
 }
 
 // gate says what of the gate does not work.
-func (r *runner) gate(v Variant, version string) (broken []string, err error) {
+func (r *runner) gate(v Variant, version string) ([]string, error) {
 	var ids []string
 	for _, g := range gate {
 		ids = append(ids, g.scenario)
 	}
-	results, err := r.run(v, version, "gate", "--run", only(ids))
+	results, err := r.run(v, version, "gate", "--fresh", "--run", only(ids))
 	if err != nil {
 		return nil, err
 	}
+	return broken(results), nil
+}
+
+// broken is what of the gate does not work in these results.
+func broken(results []scenarios.Result) (parts []string) {
 	for _, g := range gate {
 		works := slices.ContainsFunc(results, func(res scenarios.Result) bool {
 			return res.ID == g.scenario && slices.ContainsFunc(res.Checks, func(c scenarios.Check) bool {
@@ -67,10 +70,10 @@ func (r *runner) gate(v Variant, version string) (broken []string, err error) {
 			})
 		})
 		if !works {
-			broken = append(broken, g.name)
+			parts = append(parts, g.name)
 		}
 	}
-	return broken, nil
+	return parts
 }
 
 // seen counts what the repeats of a scenario found.
@@ -167,69 +170,4 @@ func (v verdict) String() string {
 		said += ": does not tell them apart"
 	}
 	return said
-}
-
-// scan runs scenarios once against versions of a package, so that pairs can be found
-// where their findings change.
-func (r *runner) scan(pkg, versions string, every int, tag string) error {
-	if err := r.begin(); err != nil {
-		return err
-	}
-	defer r.end()
-	list := strings.Split(versions, ",")
-	if versions == "" {
-		var err error
-		if list, err = r.published(pkg, every); err != nil {
-			return err
-		}
-	}
-	for _, version := range list {
-		v, err := r.variant(pkg, version)
-		if err != nil {
-			return err
-		}
-		m := r.of(pkg, version)
-		if m.Gate, err = r.gate(v, version); err != nil {
-			fmt.Printf("%s@%s: %v\n", pkg, version, err)
-			continue
-		}
-		fmt.Printf("%s@%s: broken at the gate: %v\n", pkg, version, m.Gate)
-		args := []string{"--tag", tag}
-		if tag == "all" {
-			args = nil
-		}
-		results, err := r.run(v, version, "scan", args...)
-		if err != nil {
-			return err
-		}
-		m.Scan = true
-		for _, res := range results {
-			if old := m.Scenarios[res.ID]; old == nil || old.Of == 1 {
-				m.Scenarios[res.ID] = r.seen(pkg, res.ID, results)
-			}
-		}
-		if err := r.save("ci/wild"); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// published are versions of a package that the registry has, every nth and the last.
-func (r *runner) published(pkg string, every int) (list []string, err error) {
-	file := filepath.Join(r.temp, "versions")
-	if err := r.command("", r.path(), "sh", "-c", `npm view "$0" versions --json >"$1"`, pkg, file); err != nil {
-		return nil, err
-	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	all := regexp.MustCompile(`"\d+\.\d+\.\d+"`).FindAllString(string(b), -1)
-	for i, quoted := range all {
-		if (len(all)-1-i)%every == 0 {
-			list = append(list, strings.Trim(quoted, `"`))
-		}
-	}
-	return list, nil
 }

@@ -30,6 +30,7 @@ func main() {
 	versions := flag.String("versions", "", "with -scan, the versions, separated by commas (default every -every-th)")
 	every := flag.Int("every", 4, "with -scan, how many versions it goes on by")
 	tag := flag.String("tag", "matrix", "with -scan, the tag of the scenarios; all for every one")
+	only := flag.String("only", "", "with -scan, in place of -tag a pattern of their ids")
 	flag.Parse()
 	r := &runner{cache: *cache, out: *out, jobs: *jobs}
 	err := func() (err error) {
@@ -39,7 +40,7 @@ func main() {
 		switch {
 		case *pageOnly:
 		case *scanned != "":
-			err = r.scan(*scanned, *versions, *every, *tag)
+			err = r.scan(*scanned, *versions, *every, selection(*tag, *only))
 		default:
 			err = r.pairs(*which, *repeats)
 		}
@@ -52,6 +53,17 @@ func main() {
 		fmt.Fprintln(os.Stderr, "wild:", err)
 		os.Exit(1)
 	}
+}
+
+// selection is the scenarios of a scan, as arguments of the program.
+func selection(tag, only string) []string {
+	switch {
+	case only != "":
+		return []string{"--run", only}
+	case tag == "all":
+		return nil
+	}
+	return []string{"--tag", tag}
 }
 
 // pairs judges the pairs that match: the versions one after the other, each with the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -110,13 +111,23 @@ func (r *runner) profile(v Variant, version string) (string, error) {
 	// A bug that hangs takes its time in each repeat.
 	lay(all, map[string]any{"timeouts": map[string]any{"step": "12s"}})
 	lay(all, v.With)
-	all["name"] = strings.Trim(regexp.MustCompile(`[^a-z0-9.]+`).ReplaceAllString(v.Package+"-"+version, "-"), "-")
+	all["name"] = name(v.Package, version)
 	b, err := yaml.Marshal(all)
 	if err != nil {
 		return "", err
 	}
 	file := filepath.Join(r.temp, all["name"].(string)+".yaml")
 	return file, os.WriteFile(file, b, 0o644)
+}
+
+// name is a version as the name of a profile.
+func name(pkg, version string) string {
+	return strings.Trim(regexp.MustCompile(`[^a-z0-9.]+`).ReplaceAllString(pkg+"-"+version, "-"), "-")
+}
+
+// folder is where a run against a version writes what it is called.
+func (r *runner) folder(pkg, version, run string) string {
+	return filepath.Join(r.out, name(pkg, version), run)
 }
 
 // lay puts the members of one map over those of another, maps in maps as well.
@@ -146,15 +157,24 @@ func (r *runner) run(v Variant, version, out string, args ...string) ([]scenario
 	if err != nil {
 		return nil, err
 	}
-	out = filepath.Join(r.out, strings.TrimSuffix(filepath.Base(file), ".yaml"), out)
+	out = r.folder(v.Package, version, out)
 	args = append([]string{"run", "--agent", file, "--golden", filepath.Join(r.temp, "golden"), "--no-smoke", "-q",
-		"--fresh", "-j", fmt.Sprint(r.jobs), "--out", out}, args...)
+		"-j", fmt.Sprint(r.jobs), "--out", out}, args...)
 	c := exec.Command(r.program, args...)
 	c.Env = append(append(os.Environ(), r.path()...), "ACP_TEST_AGENTS="+filepath.Join(dir, "node_modules", ".bin"))
 	said, _ := c.CombinedOutput()
+	results, err := resultsOf(out)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("acp-test %s: no results\n%s", strings.Join(args, " "), bytes.TrimSpace(said))
+	}
+	return results, err
+}
+
+// resultsOf reads the results of a run from its folder.
+func resultsOf(out string) ([]scenarios.Result, error) {
 	b, err := os.ReadFile(filepath.Join(out, "results.json"))
 	if err != nil {
-		return nil, fmt.Errorf("acp-test %s: no results\n%s", strings.Join(args, " "), bytes.TrimSpace(said))
+		return nil, err
 	}
 	var all scenarios.Run
 	if err := json.Unmarshal(b, &all); err != nil {

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/scenarios"
+)
+
+// scan runs scenarios once against versions of a package, with shared processes, and
+// says what changes between them: there pairs are to be found. A version whose results
+// are in the folder already does not run again.
+func (r *runner) scan(pkg, versions string, every int, which []string) error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	defer r.end()
+	list := strings.Split(versions, ",")
+	if versions == "" {
+		var err error
+		if list, err = r.published(pkg, every); err != nil {
+			return err
+		}
+	}
+	var columns []column
+	for _, version := range list {
+		results, err := r.scanned(pkg, version, which)
+		if err != nil {
+			fmt.Printf("%s@%s: %v\n", pkg, version, err)
+			continue
+		}
+		fmt.Printf("%s@%s: broken at the gate: %v\n", pkg, version, broken(results))
+		columns = append(columns, column{version, marks(results)})
+		m := r.of(pkg, version)
+		m.Gate, m.Scan = broken(results), true
+		for _, id := range r.scenariosOf(pkg) {
+			if old := m.Scenarios[id]; old == nil || old.Of == 1 {
+				m.Scenarios[id] = r.seen(pkg, id, results)
+			}
+		}
+		if err := r.save("ci/wild"); err != nil {
+			return err
+		}
+	}
+	fmt.Print(changes(columns))
+	return nil
+}
+
+// scanned is what the scan of a version found, now or in an earlier run.
+func (r *runner) scanned(pkg, version string, which []string) ([]scenarios.Result, error) {
+	if results, err := resultsOf(r.folder(pkg, version, "scan")); err == nil {
+		return results, nil
+	}
+	v, err := r.variant(pkg, version)
+	if err != nil {
+		return nil, err
+	}
+	return r.run(v, version, "scan", which...)
+}
+
+// scenariosOf are the scenarios that pairs of a package name.
+func (d *Data) scenariosOf(pkg string) (ids []string) {
+	for _, p := range d.Pairs {
+		if p.Package == pkg && !slices.Contains(ids, p.Scenario) {
+			ids = append(ids, p.Scenario)
+		}
+	}
+	return ids
+}
+
+// column is a version of a scan: a mark for each scenario and what judged in it.
+type column struct {
+	version string
+	marks   map[string]byte
+}
+
+// marks are what became of each scenario ("s" skipped, "." judged), check and point of a
+// rule: "x" flagged, "." silent with something to judge.
+func marks(results []scenarios.Result) map[string]byte {
+	m := map[string]byte{}
+	for _, res := range results {
+		if res.Verdict == scenarios.Skip {
+			m[res.ID] = 's'
+			continue
+		}
+		m[res.ID] = '.'
+		for _, c := range res.Checks {
+			switch key := res.ID + "#" + c.Slug; {
+			case c.NotReached:
+			case flags(c.Verdict):
+				m[key] = 'x'
+			case c.Verdict == scenarios.Pass && m[key] == 0:
+				m[key] = '.'
+			}
+		}
+		for rule, times := range res.Evidence {
+			if times > 0 {
+				m[res.ID+"#"+rule] = '.'
+			}
+		}
+		for _, f := range res.Findings {
+			if flags(f.Class) {
+				m[res.ID+"#"+f.Rule] = 'x'
+				m[res.ID+"#"+f.Rule+" "+f.Point] = 'x'
+			}
+		}
+	}
+	return m
+}
+
+// changes is a table of what is not the same in all versions of a scan, one line each.
+func changes(columns []column) string {
+	keys := map[string]bool{}
+	for _, c := range columns {
+		for key := range c.marks {
+			keys[key] = true
+		}
+	}
+	var b strings.Builder
+	for _, c := range columns {
+		fmt.Fprintf(&b, "%s ", c.version)
+	}
+	b.WriteByte('\n')
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		var line []byte
+		for _, c := range columns {
+			mark := c.marks[key]
+			if rule, _, ok := strings.Cut(key, " "); ok && mark == 0 && c.marks[rule] != 0 {
+				mark = '.' // another point of the rule spoke, or none
+			}
+			line = append(line, max(mark, ' '))
+		}
+		// What was not judged on one side tells nothing.
+		if seen := strings.ReplaceAll(string(line), " ", ""); strings.Trim(seen, seen[:1]) != "" {
+			fmt.Fprintf(&b, "%s  %s\n", line, key)
+		}
+	}
+	return b.String()
+}
+
+// published are versions of a package that the registry has, every nth and the last.
+func (r *runner) published(pkg string, every int) (list []string, err error) {
+	file := filepath.Join(r.temp, "versions")
+	if err := r.command("", r.path(), "sh", "-c", `npm view "$0" versions --json >"$1"`, pkg, file); err != nil {
+		return nil, err
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	all := regexp.MustCompile(`"\d+\.\d+\.\d+"`).FindAllString(string(b), -1)
+	for i, quoted := range all {
+		if (len(all)-1-i)%every == 0 {
+			list = append(list, strings.Trim(quoted, `"`))
+		}
+	}
+	return list, nil
+}
