@@ -166,6 +166,12 @@ func (p *profileFile) check(root *yamlfile.Node) {
 		at("policy").Field("concurrent-prompts").Fail(mistake.Suggest(p.Policy.ConcurrentPrompts, Busy),
 			"no agent promises %q", p.Policy.ConcurrentPrompts)
 	}
+	for i, tool := range p.Policy.Asks {
+		if _, ok := neutral[tool]; !ok {
+			at("policy").Field("asks").Items[i].Fail(mistake.Suggest(tool, slices.Sorted(maps.Keys(neutral))),
+				"no neutral tool is called %q", tool)
+		}
+	}
 	p.NoCaches = p.Caches == "none"
 	for _, w := range p.Command {
 		variables(at("command"), w)

@@ -113,7 +113,7 @@ normalize:
   without: [trace]
   merge-tool-calls: true
 timeouts: {start: 20s, step: 1m30s, scenario: 5m}
-policy: {concurrent-prompts: reject}
+policy: {concurrent-prompts: reject, asks: [write_file], stops-taken-back: true}
 `))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(p.Shown()).To(Equal("My Agent"))
@@ -138,7 +138,7 @@ policy: {concurrent-prompts: reject}
 		Expect(p.Normalize.Without).To(Equal([]string{"trace"}))
 		Expect(p.Normalize.MergeCalls).To(BeTrue())
 		Expect(p.Timeouts).To(Equal(agents.Timeouts{Start: 20 * time.Second, Step: 90 * time.Second, Scenario: 5 * time.Minute}))
-		Expect(p.Policy).To(Equal(agents.Policy{ConcurrentPrompts: "reject"}))
+		Expect(p.Policy).To(Equal(agents.Policy{ConcurrentPrompts: "reject", Asks: []string{"write_file"}, StopsTakenBack: true}))
 	})
 
 	It("keeps the places of its lanes", func() {
@@ -188,6 +188,8 @@ policy: {concurrent-prompts: reject}
 		Entry("a misspelt key", "name: a\ncomand: [b]\n", `F:2:1: unknown key "comand" in a profile (did you mean "command"?)`),
 		Entry("a key of a key", "name: a\ncommand: b\nmodel:\n  wires: gemini\n", `F:4:3: unknown key "wires" in model (did you mean "wire"?)`),
 		Entry("a promise", "name: a\ncommand: b\npolicy: {concurrent-prompts: wait}\n", `F:3:30: no agent promises "wait" (known: queue, reject, replace)`),
+		Entry("a question about no tool", "name: a\ncommand: b\npolicy: {asks: [write_fil]}\n",
+			`F:3:17: no neutral tool is called "write_fil" (did you mean "write_file"?)`),
 		Entry("a wire format", "name: a\ncommand: b\nmodel: {wire: openai}\n", `F:3:15: unknown wire format "openai" (did you mean "openai-chat"?)`),
 		Entry("a list for a text", "name: [a]\ncommand: b\n", `F:1:7: name must be a text, not a list`),
 		Entry("a text for a mapping", "name: a\ncommand: b\nenv: A=b\n", `F:3:6: env must be a mapping, not "A=b"`),

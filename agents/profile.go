@@ -75,6 +75,10 @@ type Policy struct {
 	// ConcurrentPrompts is what a prompt in a session that is busy meets: one of Busy, or
 	// "", which promises nothing.
 	ConcurrentPrompts string `yaml:"concurrent-prompts"`
+	// Asks are the neutral tools before whose use the user is asked.
+	Asks []string `yaml:"asks"`
+	// StopsTakenBack: what it does for a request stops when that is taken back.
+	StopsTakenBack bool `yaml:"stops-taken-back"`
 }
 
 // Busy are the ways to deal with a prompt in a session that is busy: it is refused, it

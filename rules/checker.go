@@ -23,6 +23,10 @@ type Config struct {
 	// Busy is what the agent promises of a prompt in a session that is busy: reject, queue or
 	// replace; "" promises nothing.
 	Busy string
+	// Asks are the neutral tools before whose use the agent promises to ask the user.
+	Asks []string
+	// Stops: the agent promises that what it does for a request stops when that is taken back.
+	Stops bool
 	// Roots are directories, beside each session's own, in which paths are
 	// expected; Start is the directory the agent was started in. Without Start
 	// no path is judged by where it points.

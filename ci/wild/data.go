@@ -23,8 +23,8 @@ type Pair struct {
 	Package string `yaml:"package"`
 	Bad     string `yaml:"bad"`
 	Good    string `yaml:"good"`
-	// Scenario provokes the bug, Finder is what tells: the slug of a check of it, or
-	// a rule.
+	// Scenario provokes the bug, Finder is what tells: the slug of a check of it, a
+	// rule, or a rule and its point.
 	Scenario string `yaml:"scenario"`
 	Finder   string `yaml:"finder"`
 	// Later says what of the pair was changed after a first run; "": nothing.

@@ -84,9 +84,8 @@ func (r *runner) seen(pkg, id string, results []scenarios.Result) *Seen {
 			continue
 		}
 		s.Of++
-		if res.Verdict == scenarios.Skip {
+		if res.Verdict == scenarios.Skip { // what rules found before that counts
 			s.Skipped++
-			continue
 		}
 		found := map[string]scenarios.Verdict{}
 		for _, c := range res.Checks {
@@ -100,11 +99,15 @@ func (r *runner) seen(pkg, id string, results []scenarios.Result) *Seen {
 		for _, f := range res.Findings {
 			if flags(f.Class) {
 				found[f.Rule] = graver(found[f.Rule], f.Class)
+				if point := f.Rule + " " + f.Point; r.isFinder(pkg, id, point) {
+					found[point] = graver(found[point], f.Class)
+				}
 			}
 		}
-		for rule, times := range res.Evidence {
-			if times > 0 && found[rule] == "" && r.isFinder(pkg, id, rule) {
-				s.Silent[rule]++
+		for _, finder := range r.finders(pkg, id) {
+			rule, _, _ := strings.Cut(finder, " ")
+			if res.Evidence[rule] > 0 && found[finder] == "" {
+				s.Silent[finder]++
 			}
 		}
 		for name, class := range found {
@@ -127,10 +130,18 @@ func graver(a, b scenarios.Verdict) scenarios.Verdict {
 	return b
 }
 
+// finders are what tells in the pairs of a package with a scenario.
+func (d *Data) finders(pkg, scenario string) (list []string) {
+	for _, p := range d.Pairs {
+		if p.Package == pkg && p.Scenario == scenario && !slices.Contains(list, p.Finder) {
+			list = append(list, p.Finder)
+		}
+	}
+	return list
+}
+
 func (d *Data) isFinder(pkg, scenario, finder string) bool {
-	return slices.ContainsFunc(d.Pairs, func(p Pair) bool {
-		return p.Package == pkg && p.Scenario == scenario && p.Finder == finder
-	})
+	return slices.Contains(d.finders(pkg, scenario), finder)
 }
 
 // verdict is how a pair came out.

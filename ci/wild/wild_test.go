@@ -10,6 +10,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
 )
 
@@ -54,9 +55,10 @@ func TestPairs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Finder == strings.ToUpper(p.Finder) { // rules have names in capitals
-			if _, ok := acp.V1().Rules.Rule(p.Finder); !ok {
-				t.Errorf("%s: there is no such rule", p.Name())
+		if name, point, _ := strings.Cut(p.Finder, " "); name == strings.ToUpper(name) { // as rules are called
+			rule, ok := acp.V1().Rules.Rule(name)
+			if !ok || point != "" && !slices.ContainsFunc(rule.Points, func(x rules.Point) bool { return x.ID == point }) {
+				t.Errorf("%s: there is no such rule, or it has no such point", p.Name())
 			}
 		} else if p.Finder != "further" && !slices.Contains(s.Checks(), p.Scenario+"#"+p.Finder) {
 			t.Errorf("%s: the scenario has only %v", p.Name(), s.Checks())

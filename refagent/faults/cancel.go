@@ -16,6 +16,17 @@ func cancelFaults() []Fault {
 				f.Message["error"] = object{"code": -32603, "message": "AbortError: the operation was aborted"}
 			}
 		})).copies("google-gemini/gemini-cli#13399"),
+		fault("cancel-speaks", "says in a message of its own that the turn was interrupted, before it answers a cancelled prompt",
+			onOutTap(func(t *tap) func(f frame) bool {
+				return func(f frame) bool {
+					if stopOf(f) == "cancelled" {
+						notice := chunk(f.Session, "*Conversation interrupted*")
+						notice.Object("params", "update")["messageId"] = "interrupted-" + key(f.Message["id"])
+						t.Emit(notice)
+					}
+					return true
+				}
+			})).copies("agentclientprotocol/codex-acp#358"),
 		fault("cancel-lost-before-first-update", "loses a cancel that arrives before the turn's first update",
 			with(loseEarlyCancels)).copies("agentclientprotocol/claude-agent-acp#442").hangs(),
 		fault("cancel-lost-in-slow-setup", "sets a turn up for 300 ms before a cancel can reach it",

@@ -11,6 +11,9 @@ func authMethods() *rule {
 	command := r.Fail("command", "an auth method of type terminal names a command", "EXT-001", "AUTH-017")
 	return r.watching(func(w *watch) {
 		w.on(func(ev *event) {
+			if n, ok := ev.result.Get("protocolVersion").Int(); ok && n != 1 {
+				return // they have the shape of that version
+			}
 			ids := map[string]bool{}
 			for m := range ev.result.Get("authMethods").Items() {
 				w.Saw(duplicate, terminal)

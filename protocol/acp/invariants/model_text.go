@@ -17,6 +17,7 @@ func modelText() *rule {
 	missing := r.Lint("missing", "text of the model did not come, or came altered", "PROMPT-015")
 	order := r.Lint("order", "text of the model came in another order", "PROMPT-015")
 	twice := r.Lint("twice", "text of the model came twice", "MSG-008")
+	own := r.Lint("own", "a cancelled turn has a message of the agent's own behind the cancel", "PROMPT-015")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
 		turns := map[*turn]*hearing{}
@@ -43,8 +44,18 @@ func modelText() *rule {
 		w.on(func(ev *event) {
 			h, t := turns[ev.turn], ev.turn
 			delete(turns, t)
-			if h == nil || h.unclear || h.bytes > rememberedText || ev.stop != "end_turn" || t.concurrent || t.disturbed ||
-				t.mixed || t.cancel != nil || t.close != nil || strings.HasPrefix(t.text, "/") {
+			if h == nil || h.unclear || h.bytes > rememberedText || t.concurrent || t.disturbed || t.mixed ||
+				t.close != nil || strings.HasPrefix(t.text, "/") {
+				return
+			}
+			if t.cancel != nil && ev.stop == "cancelled" {
+				w.Saw(own)
+				if text := h.ownWords(t.text); text != "" {
+					w.find(own, ev, "", []int{t.cancel.seq},
+						"After the cancel came the message %q (without white space), which the model never said.", clip(text))
+				}
+			}
+			if t.cancel != nil || ev.stop != "end_turn" {
 				return
 			}
 			w.Saw(missing, order, twice)
@@ -90,6 +101,7 @@ type hearing struct {
 	replies   []*reply
 	byN       map[int64]*reply
 	pieces    []string        // of messages, bare
+	late      []string        // those of them that came after a cancel
 	elsewhere strings.Builder // what thoughts and tool calls show, bare
 }
 
@@ -166,6 +178,9 @@ func (h *hearing) hear(ev *event) {
 	if ev.topic == agentChunk {
 		if text := bare(ev.text()); text != "" {
 			h.pieces = append(h.pieces, text)
+			if ev.turn.cancel != nil {
+				h.late = append(h.late, text)
+			}
 		}
 		return
 	}
@@ -173,6 +188,25 @@ func (h *hearing) hear(ev *event) {
 	for item := range ev.update.Get("content").Items() {
 		h.elsewhere.WriteString(bare(item.Get("content").Get("text").Str()))
 	}
+}
+
+// ownWords is the first message after a cancel that neither the model nor the user said; ""
+// without one, and where the model had said nothing.
+func (h *hearing) ownWords(user string) string {
+	var said strings.Builder
+	for _, x := range h.replies {
+		if x.foreign {
+			return ""
+		}
+		said.WriteString(x.text.String())
+	}
+	for _, text := range h.late {
+		if said.Len() > 0 && !strings.Contains(said.String(), text) && !strings.Contains(bare(user), text) &&
+			!strings.Contains(h.elsewhere.String(), text) {
+			return text
+		}
+	}
+	return ""
 }
 
 // owed are the replies whose text the turn had to show, in the order of their requests. A

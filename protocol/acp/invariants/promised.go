@@ -3,6 +3,9 @@ package invariants
 import (
 	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/transcript"
 )
 
 // busyPromised judges what becomes of a prompt in a session that is busy, where the
@@ -39,5 +42,101 @@ func busyPromised() *rule {
 					"The prompt came while the session was busy, and was refused; the profile says %s.", promise)
 			}
 		}, answered(prompt))
+	})
+}
+
+// promisedKinds are the kinds of tool calls that a neutral tool makes.
+var promisedKinds = map[string]string{"write_file": "edit", "edit_file": "edit", "delete_file": "delete",
+	"move_file": "move", "run_shell": "execute", "read_file": "read", "search": "search", "fetch": "fetch"}
+
+// askPromised judges that the user is asked before what the profile names is done. Whoever
+// chose an option for always, another mode or another value, may be asked no more.
+func askPromised() *rule {
+	r := ofAgent("ASK-PROMISED", "A tool for which the profile promises a question runs only after one.")
+	unasked := r.Lint("unasked", "a tool call was completed for which the user was not asked, although that is promised",
+		"PERM-001")
+	r.Versions = []int{1}
+	return r.watching(func(w *watch) {
+		promised := map[string]bool{}
+		for _, tool := range w.Config().Asks {
+			promised[promisedKinds[tool]] = true
+		}
+		if len(promised) == 0 {
+			return
+		}
+		type call struct {
+			of *session
+			id string
+		}
+		kinds, asks, free := map[call]string{}, map[*tool]bool{}, map[*session]bool{}
+		w.on(func(ev *event) {
+			if ev.tool != nil && len(asks) < rememberedTools {
+				asks[ev.tool] = true
+			}
+		}, asked(permission))
+		w.on(func(ev *event) {
+			chosen := ev.result.Path("outcome.optionId").Str()
+			for _, o := range ev.request.options {
+				if o.id == chosen && strings.HasSuffix(o.kind, "_always") {
+					free[ev.session] = true
+				}
+			}
+		}, answered(permission))
+		w.on(func(ev *event) { free[ev.session] = true }, asked(setMode), asked(setOption))
+		w.on(func(ev *event) {
+			t, of := ev.tool, call{ev.session, ev.update.Get("toolCallId").Str()}
+			if kind := ev.update.Get("kind").Str(); kind != "" && len(kinds) < rememberedTools {
+				kinds[of] = kind // of the first entry about a call there is nothing else yet
+			}
+			if t == nil || t.turn == nil || t.turn.mixed || !promised[kinds[of]] || ev.session.created == 0 ||
+				free[ev.session] || readStatus(ev.update.Get("status")) != completed {
+				return
+			}
+			if w.Saw(unasked); !asks[t] {
+				w.find(unasked, ev, t.id, []int{t.first},
+					"Tool call %q, of kind %s, was completed, and the user was not asked; the profile says that the agent asks.",
+					t.id, kinds[of])
+			}
+		}, toolCall, toolUpdate)
+	})
+}
+
+// backPromised judges that a prompt which is taken back stops, where the profile promises it.
+// That it knew is proved by its answer to a later request, and that it went on by what its
+// model said after that.
+func backPromised() *rule {
+	r := ofAgent("BACK-PROMISED", "A prompt that is taken back stops, where the profile says that the agent promises it.")
+	goesOn := r.Lint("goes-on", "a prompt that was taken back was worked on to its end, although it should stop",
+		"RCANCEL-004")
+	r.Versions = []int{1}
+	return r.watching(func(w *watch) {
+		if !w.Config().Stops {
+			return
+		}
+		type answer struct{ to, seq int } // the latest request that was answered, and where
+		read, said := map[*conn]answer{}, map[string]int{}
+		w.on(func(ev *event) {
+			if ev.Kind == transcript.ModelChunk {
+				said[ev.Session] = ev.Seq
+			}
+		}, modelEvent)
+		w.on(func(ev *event) {
+			t, last := ev.request.turn, read[ev.conn]
+			if ev.request.seq > last.to {
+				read[ev.conn] = answer{ev.request.seq, ev.Seq}
+			}
+			if t == nil || ev.request.verb != prompt || t.request.back == nil || t.cancel != nil || t.close != nil {
+				return
+			}
+			back := t.request.back.seq
+			if last.to < back || said[t.session.id] < last.seq {
+				return // it need not have known, or had done its work
+			}
+			if w.Saw(goesOn); !ev.err.Exists() && ev.stop != "cancelled" {
+				w.find(goesOn, ev, fmt.Sprint(t.started), []int{t.started, back},
+					"The prompt was taken back, and ended with %s after the model had said more; the profile says that it stops.",
+					ev.stop)
+			}
+		}, agentAnswers()...)
 	})
 }

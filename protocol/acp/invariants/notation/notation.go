@@ -112,7 +112,14 @@ func (p *play) line(line string) error {
 	case "agent":
 		p.config.Start = strings.TrimPrefix(rest, "started in ")
 	case "promises":
-		p.config.Busy = strings.TrimPrefix(rest, "concurrent-prompts=")
+		switch key, value, _ := strings.Cut(rest, "="); key {
+		case "asks":
+			p.config.Asks = strings.Split(value, ",")
+		case "stops-taken-back":
+			p.config.Stops = true
+		default:
+			p.config.Busy = value
+		}
 	case "start":
 		p.send(true, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"init","method":"initialize","params":%s}`, p.dialect.hello), 0)
 		p.send(false, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"init","result":%s}`, p.dialect.greet), 0)
