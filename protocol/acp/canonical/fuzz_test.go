@@ -45,6 +45,9 @@ func FuzzRender(f *testing.F) {
 			t.Fatalf("%d lines for %d messages:\n%s", got, n, exact)
 		}
 		one, other := canonical.V1().Render(log.All(), golden.Options{}), canonical.V1().Render(log.All(), golden.Options{})
+		if whole := canonical.Whole(false, log.All(), golden.Options{}); whole != one {
+			t.Fatalf("in parts it is another text:\n%s", golden.Diff(whole, one))
+		}
 		if one != other {
 			t.Fatalf("two renderings of one log differ:\n%s", golden.Diff(one, other))
 		}

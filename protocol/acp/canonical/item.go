@@ -2,7 +2,6 @@ package canonical
 
 import (
 	"cmp"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,13 +57,15 @@ type item struct {
 type reader struct {
 	o        golden.Options
 	mask     *golden.Mask
-	opened   map[int]string // the session that a session/new or session/fork opened, by Seq
+	survey   *survey
+	until    int // Seq of the last answer to what was read
 	lanes    map[string]int
 	requests map[int]int // item of a request, by Seq
-	called   map[link]transcript.Entry
+	called   map[link]called
 	labels   map[int]map[string]string // names of the options, by Seq of the permission request
 	calls    map[callKey]*call
-	speaking []int // per lane: the message that goes on, or -1
+	recent   map[callKey]*call // those whose messages are remembered
+	speaking []int             // per lane: the message that goes on, or -1
 	prompts  map[turns]prompts
 	second   bool
 	begun    map[int]int // per lane: the prompt, from 1, that no running has followed
@@ -89,6 +90,9 @@ type link struct {
 	id   wire.ID
 }
 
+// called is what is remembered of a request for good.
+type called struct{ method, session string }
+
 type callKey struct{ session, id string }
 
 // call is what is known of a tool call.
@@ -99,11 +103,18 @@ type call struct {
 	raws  [][]byte
 }
 
-func newReader(o golden.Options) *reader {
-	return &reader{o: o, mask: golden.NewMask(o, "agentInfo", "clientInfo"), opened: map[int]string{},
+func newReader(o golden.Options, s *survey) *reader {
+	r := &reader{o: o, mask: golden.NewMask(o, "agentInfo", "clientInfo"), survey: s, until: s.stray,
 		lanes: map[string]int{}, requests: map[int]int{},
-		called: map[link]transcript.Entry{}, labels: map[int]map[string]string{}, calls: map[callKey]*call{},
-		speaking: []int{-1}, prompts: map[turns]prompts{}, begun: map[int]int{}}
+		called: map[link]called{}, labels: map[int]map[string]string{}, calls: map[callKey]*call{},
+		recent: map[callKey]*call{}, speaking: []int{-1}, prompts: map[turns]prompts{}, begun: map[int]int{}}
+	for session := range s.sessions {
+		r.mask.LearnInside(sessionID, session)
+	}
+	for id := range s.messages {
+		r.mask.Learn(messageID, id)
+	}
+	return r
 }
 
 // shown picks the entries a golden is made of: lines of the wire, and what
@@ -113,25 +124,6 @@ func shown(e transcript.Entry) bool {
 		return e.Kind == transcript.StdinClosed || e.Kind == transcript.Signalled || e.Kind == transcript.Exited
 	}
 	return e.Frame()
-}
-
-// read makes the items. A session that session/new opens begins with its
-// request, which does not name it yet: so the entries are seen first.
-func (r *reader) read(entries iter.Seq[transcript.Entry]) []item {
-	var kept []transcript.Entry
-	for e := range entries {
-		if !shown(e) {
-			continue
-		}
-		kept = append(kept, e)
-		if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Session != "" && creates(e.Method) {
-			r.opened[e.Ref] = e.Session
-		}
-	}
-	for _, e := range kept {
-		r.add(e)
-	}
-	return r.items
 }
 
 func creates(method string) bool { return method == "session/new" || method == "session/fork" }
@@ -150,23 +142,24 @@ func (r *reader) lane(session string) int {
 		n = len(r.lanes) + 1
 		r.lanes[session] = n
 		r.speaking = append(r.speaking, -1)
-		r.mask.LearnInside(sessionID, session)
 	}
 	return n
 }
 
 func (r *reader) session(e transcript.Entry) string {
-	if s := r.opened[e.Seq]; s != "" && e.Kind == transcript.Request {
+	if s := r.survey.opened[e.Seq]; s != "" && e.Kind == transcript.Request {
 		return s
 	}
 	if e.Method == "$/cancel_request" && e.Session == "" {
-		return r.called[link{e.Conn, e.Source, wire.ID(e.JSON().Path("params.requestId").Raw())}].Session
+		return r.called[link{e.Conn, e.Source, wire.ID(e.JSON().Path("params.requestId").Raw())}].session
 	}
 	return e.Session
 }
 
-func (r *reader) add(e transcript.Entry) {
+// add reads an entry, and reports whether it became an item of its own.
+func (r *reader) add(e transcript.Entry) bool {
 	v := e.JSON()
+	r.until = max(r.until, r.survey.answered[e.Seq])
 	e.Session = r.session(e)
 	it := item{entry: e, request: -1, lane: r.lane(e.Session)}
 	switch {
@@ -180,17 +173,18 @@ func (r *reader) add(e transcript.Entry) {
 	default:
 		r.agent(&it, v)
 		if it.among(r.o.Omit) {
-			return
+			return false
 		}
 	}
 	if e.Kind == transcript.Request {
 		r.requests[e.Seq] = len(r.items)
-		r.called[link{e.Conn, e.Source, e.ID}] = e
+		r.called[link{e.Conn, e.Source, e.ID}] = called{e.Method, e.Session}
 	}
 	if !r.o.Exact && (r.o.MergeCalls && r.merge(&it, v) || r.join(&it, v)) {
-		return
+		return false
 	}
 	r.items = append(r.items, it)
+	return true
 }
 
 func (r *reader) editor(it *item, v wire.Value) {
@@ -293,6 +287,7 @@ func (r *reader) tool(it *item, v, frame wire.Value) {
 		r.calls[key] = c
 	}
 	c.raws = append(c.raws, it.entry.Raw)
+	r.recent[key] = c
 	it.order = c.order
 	if !first && it.kind == "tool_call_update" && it.lane != 0 {
 		it.role, it.open = update, !c.ended
@@ -365,7 +360,7 @@ func (r *reader) join(it *item, v wire.Value) bool {
 func ends(it *item) bool {
 	switch it.role {
 	case content:
-		return !it.boundary || it.entry.Method == "session/prompt" || opens(it.entry.Method)
+		return !it.boundary || it.kind != "" || it.entry.Method == "session/prompt" || opens(it.entry.Method)
 	case update:
 		return true
 	case act:
@@ -401,8 +396,12 @@ func joinKey(it *item, v wire.Value) string {
 	if !isChunk(it.kind) || !c.Get("type").Is("text") || c.Get("text").Kind() != wire.String {
 		return ""
 	}
-	key := it.kind + "\n" + string(u.Get("messageId").Raw())
-	if v.Len() == 3 && params.Len() == 2 && c.Len() == 2 && u.Len() == 2 {
+	id, members := u.Get("messageId"), 2
+	if id.Exists() {
+		members = 3
+	}
+	key := it.kind + "\n" + string(id.Raw())
+	if v.Len() == 3 && params.Len() == 2 && c.Len() == 2 && u.Len() == members {
 		return key
 	}
 	rest := ""

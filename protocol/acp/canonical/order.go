@@ -236,7 +236,7 @@ func (r *reader) relation() func(effect, answer *item) bool {
 		named := false
 		name, _ := json.Marshal(effect.effect)
 		name = bytes.Trim(name, `"`)
-		for key, c := range r.calls {
+		for key, c := range r.recent {
 			if key.session != effect.entry.Session || !c.names(name) {
 				continue
 			}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp/canonical"
 )
 
 // event is a frame with what the test itself knows about it: the rules of the
@@ -271,6 +272,19 @@ var _ = Describe("the canonical order", func() {
 				t.Fatalf("after %d swaps of independent entries:\n%s", swaps, golden.Diff(want, got))
 			}
 		})
+	})
+
+	It("is the same in parts, each shown when it has settled, as in one piece", func() {
+		parts := 0
+		rapid.Check(GinkgoT(), func(t *rapid.T) {
+			log := transcriptOf(framesOf(conversation(t)))
+			whole := canonical.Whole(false, log.All(), golden.Options{})
+			if got := canonical.V1().Render(log.All(), golden.Options{}); got != whole {
+				t.Fatalf("in parts it is another text:\n%s", golden.Diff(whole, got))
+			}
+			parts += canonical.Parts(false, log.All(), golden.Options{})
+		})
+		Expect(parts).To(BeNumerically(">", 100))
 	})
 
 	It("changes with every swap of dependent entries", func() {

@@ -14,22 +14,45 @@ import (
 // what happened to the process after its start (end of input, signals, exit).
 // Other entries are not shown. A caller that shuts the agent down itself
 // leaves the entries of that out.
+//
+// entries are gone through twice. What is kept of them is what has not settled: see settled.
 func (v renderer) Render(entries iter.Seq[transcript.Entry], o golden.Options) string {
-	r := newReader(o)
+	return v.render(entries, o, (*reader).settled)
+}
+
+func (v renderer) render(entries iter.Seq[transcript.Entry], o golden.Options,
+	settled func(*reader, transcript.Entry) bool) string {
+	s := surveyOf(entries, v.second)
+	r := newReader(o, s)
 	r.second = v.second
-	items := r.read(entries)
-	t := text{r: r, several: len(r.lanes) > 1}
-	if o.Exact {
-		for i := range items {
-			t.show(&items[i])
+	t := text{r: r, several: len(s.sessions) > 1}
+	for e := range entries {
+		if shown(e) && r.add(e) && settled(r, e) {
+			t.flush()
 		}
-		return t.b.String()
 	}
-	r.renderFree()
-	for _, run := range byConnection(items) {
-		canonical(run, r.relation(), t.show)
-	}
+	t.flush()
 	return t.b.String()
+}
+
+// flush shows the items that were read, and forgets them.
+func (t *text) flush() {
+	r := t.r
+	if r.o.Exact {
+		for i := range r.items {
+			t.show(&r.items[i])
+		}
+	} else {
+		r.renderFree()
+		for _, run := range byConnection(r.items) {
+			canonical(run, r.relation(), t.show)
+		}
+	}
+	if t.last != nil {
+		last := *t.last // it lies among what is forgotten
+		t.last = &last
+	}
+	r.forget()
 }
 
 // byConnection splits the items by process, each part with indexes of its own.
@@ -87,7 +110,7 @@ func (r *reader) line(it *item, m *golden.Mask, shown bool) string {
 			if !ok {
 				return ""
 			}
-			return shortMethod(asked.Method)
+			return shortMethod(asked.method)
 		}
 	}
 	return l.frame(e, shown)

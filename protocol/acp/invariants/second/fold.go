@@ -301,7 +301,11 @@ func (w *world) answer(ev *event) {
 		for m := range ev.result.Get("authMethods").Items() {
 			c.methods[m.Get("methodId").Str()] = m.Get("type").Str()
 		}
-	case "session/new", "session/fork":
+	case "session/fork": // its history was shown in another one
+		if ok && s != nil {
+			s.opened, s.closed = ev.Seq, 0
+		}
+	case "session/new":
 		if ok && s != nil {
 			s.opened, s.closed, s.whole = ev.Seq, 0, true
 			w.lived[s.id] = map[string]message{}

@@ -1,0 +1,108 @@
+package canonical
+
+import (
+	"iter"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// A transcript may be of any length, so its text is made of parts that are independent of
+// each other: what a part holds has settled when nothing that comes later can stand in it.
+// That is so at the end of a turn, if nothing of before waits for an answer and no other
+// session or process is in its middle. What only the end of a transcript can tell is found
+// in a first look at it.
+
+// survey is what is known of a transcript before any of it is shown.
+type survey struct {
+	opened   map[int]string   // the session that a session/new or session/fork opened, by Seq
+	answered map[int]int      // where the last answer is that stands below its request, by the Seq of that
+	stray    int              // the last answer to no request: it may stand anywhere
+	sessions map[string]*span // "" is none
+	conns    map[int]*span
+	messages map[string]bool // ids of version 2: a message that is told as a whole may come in pieces later
+}
+
+// span is where something begins and ends, as Seqs.
+type span struct{ first, last int }
+
+// around reports whether there is something of it before an entry and behind it, or just there.
+func (s *span) around(seq int) bool { return s.first <= seq && seq < s.last }
+
+func surveyOf(entries iter.Seq[transcript.Entry], second bool) *survey {
+	s := &survey{opened: map[int]string{}, answered: map[int]int{}, sessions: map[string]*span{}, conns: map[int]*span{},
+		messages: map[string]bool{}}
+	for e := range entries {
+		if !shown(e) {
+			continue
+		}
+		from := e.Seq
+		if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Session != "" && creates(e.Method) {
+			s.opened[e.Ref] = e.Session
+			from = e.Ref // the session begins with its request, which does not name it yet
+		}
+		if e.Kind == transcript.Response && e.Ref > 0 &&
+			(e.Source == transcript.Editor || second && e.Method == "session/prompt") {
+			s.answered[e.Ref] = e.Seq
+		}
+		if e.Kind == transcript.Response && e.Ref == 0 && e.Source == transcript.Editor {
+			s.stray = e.Seq
+		}
+		if second && e.Method == "session/update" {
+			if u := e.JSON().Path("params.update"); isChunk(u.Get("sessionUpdate").Str()) {
+				s.messages[u.Get("messageId").Str()] = true
+			}
+		}
+		if e.Session != "" {
+			extend(s.sessions, e.Session, from, e.Seq)
+		}
+		extend(s.conns, e.Conn, e.Seq, e.Seq)
+	}
+	return s
+}
+
+func extend[K comparable](spans map[K]*span, key K, from, to int) {
+	if s := spans[key]; s != nil {
+		s.first, s.last = min(s.first, from), to
+		return
+	}
+	spans[key] = &span{from, to}
+}
+
+// settled reports whether nothing that comes behind an entry can stand before it, or what
+// was read.
+func (r *reader) settled(e transcript.Entry) bool {
+	if r.o.Exact || r.until > e.Seq {
+		return r.until <= e.Seq
+	}
+	last := &r.items[len(r.items)-1]
+	if !last.boundary || last.kind == "" && e.Method != "session/prompt" || r.second && len(r.begun) > 0 ||
+		len(r.o.Unordered) > 0 || r.o.MergeCalls {
+		return false
+	}
+	for id, s := range r.survey.sessions {
+		// The sections of sessions stand in the order in which these began.
+		if id != last.entry.Session && (s.around(e.Seq) || s.last < e.Seq && s.first > r.survey.sessions[last.entry.Session].first) {
+			return false
+		}
+	}
+	for n, s := range r.survey.conns {
+		if n != e.Conn && s.around(e.Seq) {
+			return false
+		}
+	}
+	return true
+}
+
+// forget drops what was shown.
+func (r *reader) forget() {
+	clear(r.items) // it holds entries
+	r.items = r.items[:0]
+	clear(r.requests)
+	clear(r.labels)
+	for key, c := range r.recent {
+		if c.ended { // what comes now is not its effect
+			c.raws = nil
+			delete(r.recent, key)
+		}
+	}
+}
