@@ -20,6 +20,30 @@ type Source struct {
 	Name string
 	// Dir is the folder that is shown, with all transcripts in it; with File only that one.
 	Dir, File string
+	// Round is the number of a run of a row, of which the page shows the newest beside the
+	// last; 0 for what is of no row.
+	Round int
+
+	problem string
+	dropped bool
+}
+
+// Tell shows what went wrong with a source.
+func (s *Server) Tell(name, problem string) {
+	s.change(name, func(from *Source) { from.problem = problem })
+}
+
+// Drop shows a source no more. Its number stays its own.
+func (s *Server) Drop(name string) { s.change(name, func(from *Source) { from.dropped = true }) }
+
+func (s *Server) change(name string, do func(*Source)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.Sources {
+		if s.Sources[i].Name == name {
+			do(&s.Sources[i])
+		}
+	}
 }
 
 // Add shows one more source, whose folder need not be there yet.
@@ -109,7 +133,9 @@ func (s *Server) trace(number, name string) (*trace, error) {
 
 // shown is a source as the page gets it.
 type shown struct {
-	Name string `json:"name"`
+	Number int    `json:"number"`
+	Name   string `json:"name"`
+	Round  int    `json:"round,omitempty"`
 	// Results is what results.json has; null while there is none, or none that is newer
 	// than the transcripts.
 	Results json.RawMessage `json:"results"`
@@ -128,7 +154,10 @@ type found struct {
 func (s *Server) runs() map[string]any {
 	all := []shown{}
 	for i, from := range s.Shown() {
-		x := shown{Name: from.Name, Files: []found{}}
+		if from.dropped {
+			continue
+		}
+		x := shown{Number: i, Name: from.Name, Round: from.Round, Files: []found{}, Problem: from.problem}
 		var err error
 		if x.Files, err = s.transcripts(from); err != nil && !errors.Is(err, os.ErrNotExist) {
 			x.Problem = err.Error()
@@ -164,8 +193,11 @@ func (s *Server) results(number string) json.RawMessage {
 func (s *Server) state() string {
 	var b strings.Builder
 	for i, from := range s.Shown() {
+		if from.dropped {
+			continue
+		}
 		list, _ := s.transcripts(from)
-		fmt.Fprint(&b, i, len(list), " ")
+		fmt.Fprint(&b, i, len(list), len(from.problem), " ")
 		if file, err := s.file(strconv.Itoa(i), "results.json"); err == nil {
 			if info, err := file.Stat(); err == nil {
 				fmt.Fprint(&b, info.Size(), info.ModTime().UnixNano())

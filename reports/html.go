@@ -77,6 +77,7 @@ func pack(p inspector.Protocol, out string, r scenarios.Result) string {
 	// Writing to memory does not fail, and every field can be marshalled.
 	var rest struct { // besides the entries, what the page shows of one scenario
 		Rendered  string `json:"rendered,omitempty"`
+		Before    string `json:"before,omitempty"`
 		Workspace string `json:"workspace,omitempty"`
 		Problem   string `json:"problem,omitempty"`
 	}
@@ -84,7 +85,8 @@ func pack(p inspector.Protocol, out string, r scenarios.Result) string {
 	root, err := confined.Open(orDot(out))
 	if err == nil {
 		defer root.Close()
-		rest.Rendered, rest.Workspace = readSome(root, r.Artifacts["rendered"]), readSome(root, r.Artifacts["workspace"])
+		rest.Rendered, rest.Before = readSome(root, r.Artifacts["rendered"]), readSome(root, r.Artifacts["before"])
+		rest.Workspace = readSome(root, r.Artifacts["workspace"])
 		err = packEntries(z, p, root, r.Artifacts["transcript"])
 	} else {
 		err = fmt.Errorf("the files of this run cannot be read: %w", err)

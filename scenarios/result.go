@@ -193,7 +193,7 @@ type Result struct {
 	// Heard is the Seq of the last entry that the script waited for. Of what came later,
 	// another run may see less.
 	Heard int `json:"-"`
-	// Artifacts maps what ("transcript", "rendered", "stderr", "workspace")
+	// Artifacts maps what ("transcript", "rendered", "before", "stderr", "workspace")
 	// to a path relative to the run's out directory.
 	Artifacts map[string]string `json:"artifacts,omitempty"`
 	// Rerun is the command that runs just this scenario again.

@@ -71,8 +71,14 @@ func TestHostile(t *testing.T) {
 // serving starts acp-test ui and returns its address.
 func serving(t testing.TB, program, dir string) string {
 	t.Helper()
-	c := exec.Command(program, "ui", dir)
-	c.Stderr = os.Stderr
+	return servingIn(t, "", program, "ui", dir)
+}
+
+// servingIn starts a command in a folder, which prints the address that it serves.
+func servingIn(t testing.TB, dir, program string, words ...string) string {
+	t.Helper()
+	c := exec.Command(program, words...)
+	c.Dir, c.Stderr = dir, os.Stderr
 	out, err := c.StdoutPipe()
 	if err == nil {
 		err = c.Start()
@@ -81,7 +87,7 @@ func serving(t testing.TB, program, dir string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = c.Process.Kill()
+		_ = c.Process.Signal(os.Interrupt)
 		_ = c.Wait()
 	})
 	address, err := bufio.NewReader(out).ReadString('\n')

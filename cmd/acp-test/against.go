@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
 )
@@ -30,16 +32,30 @@ func (o *options) earlier() (*earlier, error) {
 }
 
 // compare says what changed in the scenarios that ran now: one that was left
-// out by choice has not changed.
-func (e *earlier) compare(run *scenarios.Run, chosen []*scenarios.Scenario) {
+// out by choice has not changed. What a scenario said before is kept beside what
+// it says now, so that a page can show both.
+func (e *earlier) compare(folder *evidence.Folder, run *scenarios.Run, chosen []*scenarios.Scenario) error {
 	if e == nil {
-		return
+		return nil
 	}
-	old := e.run
+	old, texts := e.run, canonicalTexts(*run)
 	old.Results = slices.DeleteFunc(slices.Clone(old.Results), func(r scenarios.Result) bool {
 		return !slices.ContainsFunc(chosen, func(s *scenarios.Scenario) bool { return s.ID == r.ID })
 	})
-	run.Against = scenarios.Compare(old, *run, e.texts, canonicalTexts(*run))
+	run.Against = scenarios.Compare(old, *run, e.texts, texts)
+	for _, r := range run.Results {
+		was, ok := e.texts[r.ID]
+		name := r.Artifacts["rendered"]
+		if !ok || name == "" || was == texts[r.ID] {
+			continue
+		}
+		name = path.Join(path.Dir(name), "before.txt")
+		if err := folder.Write(filepath.FromSlash(name), []byte(was)); err != nil {
+			return fmt.Errorf("--against: %w", err)
+		}
+		r.Artifacts["before"] = name
+	}
+	return nil
 }
 
 // canonicalTexts reads the text of each scenario, of the first repeat. One that

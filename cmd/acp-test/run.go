@@ -161,7 +161,9 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	if o.conformance {
 		scenarios.Conform(chosen.of.Rules, &run)
 	}
-	before.compare(&run, mine)
+	if err := before.compare(engine.Folder, &run, mine); err != nil {
+		return err
+	}
 	for i := range run.Results {
 		r := &run.Results[i]
 		r.Rerun = engine.Secrets.Text(cmp.Or(r.Rerun, again(r.ID)))

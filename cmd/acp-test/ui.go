@@ -26,6 +26,7 @@ type viewing struct {
 	agent         []string // the end of a command line, as doer has it
 	subject       options  // the same agent
 	scratch, step bool
+	watch         bool
 }
 
 func uiCommand(h *host) *cobra.Command {
@@ -41,6 +42,10 @@ once. Two or more can be compared with each other.
 With an agent the page can also run a scenario again, make the smallest one that shows
 what went wrong, and update a golden. No other agent is ever started: not one that a
 file names.
+
+With --watch PATH is a scenario or a folder of them, or else the suites are meant: they run,
+and whenever one of them or the agent is saved, what that touches runs again. The page shows
+the new run beside the last.
 
 With --scratch the page is an editor that you play by hand, and the model behind the
 agent too: type a prompt and what the model says to it, answer permissions, cancel, hold
@@ -61,10 +66,13 @@ What the page shows and its filter language are in docs/inspector.md.`,
 				o.paths, o.agent = args[:dash], append(append(o.agent, "--"), args[dash:]...)
 				o.subject.command = args[dash:]
 			}
+			if o.watch && o.scratch {
+				return errors.New("--watch does not go with --scratch")
+			}
 			if o.step && !o.scratch {
 				return errors.New("--step goes with --scratch")
 			}
-			if len(o.paths) == 0 && !o.scratch {
+			if len(o.paths) == 0 && !o.scratch && !o.watch {
 				o.paths = []string{"acp-test-out"}
 			}
 			return h.ui(c.Context(), &o)
@@ -72,6 +80,7 @@ What the page shows and its filter language are in docs/inspector.md.`,
 	}
 	f := c.Flags()
 	f.SortFlags = false
+	f.BoolVar(&o.watch, "watch", false, "run PATH, and again what a saved file touches")
 	f.BoolVar(&o.scratch, "scratch", false, "play the editor and the model by hand, with the agent")
 	f.BoolVar(&o.step, "step", false, "with --scratch: hold the model before each thing that it says")
 	f.StringVar(&o.subject.agent, "agent", "", "the agent to run again, by the `NAME` or file of its profile")
@@ -90,14 +99,15 @@ func (h *host) ui(ctx context.Context, o *viewing) (err error) {
 	server := &inspector.Server{Protocol: inspected, Judge: h.judged, Canonical: h.canonical, Token: rand.Text(),
 		Title: "acp-test"}
 	defer server.Close()
-	for _, name := range o.paths {
+	for _, name := range o.shown() {
 		source, err := h.source(name, temp)
 		if err != nil {
 			return err
 		}
 		server.Add(source)
 	}
-	server.Actions = (&doer{h, server, o.agent, temp}).actions()
+	do := &doer{h, server, o.agent, temp}
+	server.Actions = do.actions()
 	if o.scratch {
 		stop, err := h.scratch(ctx, o, server, temp)
 		if err != nil {
@@ -105,7 +115,27 @@ func (h *host) ui(ctx context.Context, o *viewing) (err error) {
 		}
 		defer stop()
 	}
-	return h.serveUI(ctx, server, o.port)
+	if !o.watch {
+		return h.serveUI(ctx, server, o.port)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	watched := make(chan error, 1)
+	go func() {
+		watched <- h.rounds(ctx, o, do)
+		stop() // without a watch there is nothing more to show
+	}()
+	err = h.serveUI(ctx, server, o.port)
+	stop()
+	return errors.Join(err, <-watched)
+}
+
+// shown are the paths of results and transcripts.
+func (o *viewing) shown() []string {
+	if o.watch {
+		return nil // they are of scenarios
+	}
+	return o.paths
 }
 
 // serveUI serves until the context ends.

@@ -3,6 +3,7 @@ package main_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -167,6 +168,34 @@ turns:
 		scenario, _ := made["text"].(string)
 		Expect(scenario).To(And(ContainSubstring("permit allow_once"), ContainSubstring("await gate step-2"), ContainSubstring("cancel"),
 			ContainSubstring("await turn cancelled")), text)
+		ui.end()
+		left, err := os.ReadDir(filepath.Join(p.dir, ".tmp"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(left).To(BeEmpty())
+	})
+
+	It("runs what is saved again, and serves each run beside the last", func() {
+		p := newPlace()
+		p.write("all/talk.txtar", talk)
+		p.write("all/other.txtar", talk)
+		ui := p.ui("--watch", "all", "--agent", "reference")
+		rounds := func() (verdicts []string) {
+			_, runs, _ := ui.ask("runs", nil)
+			sources, _ := runs["sources"].([]any)
+			for _, s := range sources {
+				from, _ := s.(map[string]any)
+				results, _ := from["results"].(map[string]any)
+				problem, _ := from["problem"].(string)
+				all, _ := results["results"].([]any)
+				verdicts = append(verdicts, fmt.Sprint(from["round"], " ", len(all), " ", results["verdict"], " ", problem != ""))
+			}
+			return verdicts
+		}
+		Eventually(rounds).Should(Equal([]string{"1 2 pass false"}))
+		p.write("all/talk.txtar", strings.Replace(talk, "end_turn", "refusal", 1))
+		Eventually(rounds).Should(Equal([]string{"1 2 pass false", "2 1 fail false"}))
+		p.write("all/talk.txtar", "promt\n")
+		Eventually(rounds).Should(Equal([]string{"1 2 pass false", "2 1 fail false", "3 0 <nil> true"}))
 		ui.end()
 		left, err := os.ReadDir(filepath.Join(p.dir, ".tmp"))
 		Expect(err).NotTo(HaveOccurred())

@@ -23,45 +23,68 @@ import (
 const settle = 100 * time.Millisecond
 
 // watch runs everything once and then, until it is interrupted, what the saved
-// files touch: a scenario or its golden that scenario, the agent's program, a
-// profile or a setting everything. The exit status is that of the last run.
+// files touch. The exit status is that of the last run.
 func (h *host) watch(c *cobra.Command, o *options) error {
+	var last error
+	err := h.again(c.Context(), o, func(files map[string]bool) {
+		last = h.once(c, o, files)
+		var s status
+		if last != nil && !errors.As(last, &s) {
+			complain(h, last)
+		}
+		fmt.Fprintln(h.out, "waiting for a file to be saved; Ctrl-C ends")
+	})
+	return errors.Join(last, err)
+}
+
+// again runs everything and then, until the context ends, what the saved files touch: a
+// scenario or its golden that scenario, the agent's program, a profile or a setting
+// everything, which are no files.
+func (h *host) again(ctx context.Context, o *options, run func(files map[string]bool)) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("--watch: %w", err)
 	}
 	defer w.Close()
-	ctx := c.Context()
-	last := h.once(c, o, nil)
-	for {
-		x := h.watched(o)
-		for _, dir := range x.folders {
-			// A folder that has gone is no reason to end: it may come back.
-			if err := w.Add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("--watch: %s: %w", dir, err)
-			}
+	_, err = h.watchFolders(w, o)
+	for files := map[string]bool(nil); err == nil; {
+		run(files)
+		var x *watched
+		if x, err = h.watchFolders(w, o); err != nil { // the run may have made some
+			break
 		}
-		if last != nil {
-			var s status
-			if !errors.As(last, &s) {
-				complain(h, last)
-			}
-		}
-		fmt.Fprintln(h.out, "waiting for a file to be saved; Ctrl-C ends")
-		for {
-			saved, err := savedFiles(ctx, w)
-			if err != nil || ctx.Err() != nil {
-				return errors.Join(last, err)
-			}
-			if all, files := x.touched(saved); all {
-				last = h.once(c, o, nil)
-				break
-			} else if len(files) > 0 {
-				last = h.once(c, o, files)
-				break
-			}
+		if files, err = x.next(ctx, w); ctx.Err() != nil {
+			break
 		}
 	}
+	return err
+}
+
+// next waits until something is saved that means a run: of some files, or of everything.
+func (x *watched) next(ctx context.Context, w *fsnotify.Watcher) (map[string]bool, error) {
+	for {
+		saved, err := savedFiles(ctx, w)
+		if err != nil || ctx.Err() != nil {
+			return nil, err
+		}
+		if all, files := x.touched(saved); all {
+			return nil, nil
+		} else if len(files) > 0 {
+			return files, nil
+		}
+	}
+}
+
+// watchFolders watches all folders in which something can change.
+func (h *host) watchFolders(w *fsnotify.Watcher, o *options) (*watched, error) {
+	x := h.watched(o)
+	for _, dir := range x.folders {
+		// A folder that has gone is no reason to end: it may come back.
+		if err := w.Add(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("--watch: %s: %w", dir, err)
+		}
+	}
+	return x, nil
 }
 
 // savedFiles waits for files to change and gives their absolute names, once

@@ -29,14 +29,27 @@ const lines = text => text.replace(/\n$/, "").split("\n");
 
 // canonical is the text of a transcript in which what may differ from run to run is masked.
 async function canonical(c, live) {
+  if (live) return c.text("canonical");
   await c.trace();
-  return live ? c.text("canonical") : c.text("rendered");
+  return c.text("rendered");
 }
 
+// before is what a scenario said in the run that --against named, as another transcript to compare with.
+const before = (c, run) => run.against && c.result && (c.result.artifacts || {}).rendered && {
+  key: "before", title: "before: " + run.against.run, trace: () => c.trace(),
+  text: async () => await c.text(c.result.artifacts.before ? "before" : "rendered"),
+};
+
 // Compare shows the canonical texts of two transcripts beside each other.
-export function compare({ here, others, live, chosen, choose }) {
+export function compare({ here, run, others, live, chosen, choose }) {
+  const earlier = before(here, run || {});
+  if (earlier) {
+    others = [earlier, ...others];
+    if (!chosen && here.result.artifacts.before) chosen = earlier.key; // what changed is what one looks for
+  }
+  if (!chosen && here.last) chosen = here.last.key;
   const body = h("div", {}), name = h("select", { "aria-label": "compare with", onchange: () => choose(name.value) },
-    h("option", { value: "" }, "compare with …"), others.map(o => h("option", { value: o.key, selected: o.key === chosen }, o.key)));
+    h("option", { value: "" }, "compare with …"), others.map(o => h("option", { value: o.key, selected: o.key === chosen }, o.title || o.key)));
   const element = h("section", { class: "compare", "aria-label": "compare", tabindex: 0 }, h("div", { class: "bar" }, name, button("next difference", () => next())), body);
   let differences = [], at = -1;
   const next = () => {
@@ -53,8 +66,8 @@ export function compare({ here, others, live, chosen, choose }) {
   }
   const other = others.find(o => o.key === chosen);
   if (!other) { fill(body, h("p", {}, `There is no transcript ${chosen}.`)); return element; }
-  Promise.all([canonical(here, live), canonical(other, live)]).then(([x, y]) => {
-    const a = lines(x), b = lines(y), rows = align(a, b), grid = h("div", { class: "beside" }, h("b", {}, here.key), h("b", {}, other.key));
+  Promise.all(other === earlier ? [canonical(other, live), here.text("rendered")] : [canonical(here, live), canonical(other, live)]).then(([x, y]) => {
+    const a = lines(x), b = lines(y), rows = align(a, b), grid = h("div", { class: "beside" }, h("b", {}, other === earlier ? earlier.title : here.key), h("b", {}, other === earlier ? "now" : other.key));
     let run = false, some = 0;
     for (const [i, j] of rows) {
       const same = i >= 0 && j >= 0;

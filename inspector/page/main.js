@@ -4,8 +4,8 @@ import { overview, requirements, sweep, link, shown, problems, firstFrame } from
 import { Scenario } from "./scenario.js";
 
 const app = document.getElementById("app");
-const view = { text: "", only: "", at: 0, rows: [], remember() {
-  const q = new URLSearchParams(Object.entries({ search: view.text, only: view.only }).filter(([, v]) => v)).toString();
+const view = { text: "", only: "", cause: "", at: 0, rows: [], remember() {
+  const q = new URLSearchParams(Object.entries({ search: view.text, only: view.only, cause: view.cause }).filter(([, v]) => v)).toString();
   history.replaceState(null, "", "#/" + (q ? "?" + q : ""));
 } };
 let data, here = null;
@@ -25,13 +25,17 @@ function place() {
 }
 
 function show() {
+  goTo();
+  listen();
+}
+function goTo() {
   const p = place(), only = data.cases.length === 1 && data.cases[0].file !== null;
   // What there is only one of is shown at once; u leads to the overview.
   if (!location.hash && only && !data.runs.some(r => r.run.conformance || r.run.sweep)) {
     const seq = firstFrame(problems(data.cases[0].result));
     return location.replace(link(data.cases[0].key, "frames", seq));
   }
-  if (here && (p.what !== "s" || here.key !== p.key)) { if (here.leave) here.leave(); here = null; }
+  if (here && (p.what !== "s" || here.key !== p.key)) { here.leave(); here = null; }
   if (p.what === "s") {
     const c = data.cases.find(x => x.key === p.key);
     if (!c || c.file === null) return fill(app, navigation(""), h("p", {}, c ? `The run kept no transcript of ${p.key}.` : `There is no scenario ${p.key} in this run.`));
@@ -44,14 +48,23 @@ function show() {
     return here.open();
   }
   if (p.q.has("search") || p.q.has("only")) { view.text = p.q.get("search") || "", view.only = p.q.get("only") || ""; }
+  view.cause = p.q.get("cause") || "";
   fill(app, p.what === "requirements" ? requirements(data, navigation) : p.what === "sweep" ? sweep(data, navigation) : overview(data, view, navigation));
-  scrollTo(0, 0);
+  if (view.cause) app.querySelector("#list").scrollIntoView(); else scrollTo(0, 0);
   mark();
+}
+
+// listen hears of new runs, on the index; the stream of a transcript tells of them too. A browser has few connections.
+let stream = null;
+function listen() {
+  if (!data.live) return;
+  if (here && stream) { stream.close(); stream = null; }
+  if (!here && !stream) { stream = new EventSource("events"); stream.addEventListener("runs", () => dispatchEvent(new Event("runs"))); }
 }
 
 function mark() {
   const rows = app.querySelectorAll("#scenarios tbody tr");
-  rows.forEach((tr, i) => tr.classList.toggle("at", i === view.at));
+  rows.forEach((tr, i) => tr.classList.toggle("at", Boolean(view.moved) && i === view.at));
   if (view.moved && rows[view.at]) rows[view.at].scrollIntoView({ block: "nearest" });
 }
 
@@ -81,13 +94,16 @@ async function start() {
   addEventListener("hashchange", show);
   addEventListener("keydown", key);
   if (data.live) {
-    const again = async () => {
-      const next = await open();
-      data = next;
+    addEventListener("runs", async () => {
+      data = await open();
+      const now = here && data.cases.find(c => c.key === here.key);
       if (!here) show();
-    };
-    addEventListener("runs", again);
-    if (!location.hash.startsWith("#/s/")) new EventSource("events").addEventListener("runs", again);
+      else if (now && (now.source !== here.c.source || Boolean(now.result) !== Boolean(here.c.result))) { // a newer run of it, or its verdict
+        here.leave();
+        here = null;
+        show();
+      } else here.data = data;
+    });
   }
   show();
 }

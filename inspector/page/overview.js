@@ -6,6 +6,9 @@ export const link = (key, view, seq, more) => {
   return "#/s/" + encodeURIComponent(key) + (view ? "/" + view : "") + (seq ? "/" + seq : "") + (q ? "?" + q : "");
 };
 
+// instead says what a failure expected and what came.
+const instead = f => "expected " + (f.expected || []).join(" or ") + ", got " + (f.observed || "nothing").split("\n")[0];
+
 // problems are what went wrong in a result, one object for each: class, id, title, entries and parts.
 export function problems(r) {
   const all = [];
@@ -17,10 +20,10 @@ export function problems(r) {
     below: [f.diff && diff(f.diff), f.tail && h("pre", { tabindex: 0 }, f.tail.join("\n")), f.stderr && h("details", {}, h("summary", {}, "stderr"), h("pre", { tabindex: 0 }, f.stderr))],
     entries: f.entries || [], ...more,
   });
-  if (r.failure) all.push(failed(r.failure, { cls: r.known ? "known" : r.failure_class, title: r.reason || r.failure.reason || "expected " + (r.failure.expected || []).join(" or ") + ", got " + (r.failure.observed || "nothing").split("\n")[0] }));
+  if (r.failure) all.push(failed(r.failure, { cls: r.known ? "known" : r.failure_class, title: r.reason || r.failure.reason || instead(r.failure) }));
   for (const c of r.checks || []) {
     if (c.verdict === "pass") continue;
-    const head = { cls: c.known ? "known" : c.verdict, id: c.id, title: (c.title || "") + (c.not_reached ? " (not reached: an earlier line failed)" : ""), late: c.not_reached ? 1 : 0 };
+    const head = { cls: c.known ? "known" : c.verdict, id: c.id, title: (c.title || c.failure && instead(c.failure) || "") + (c.not_reached ? " (not reached: an earlier line failed)" : ""), late: c.not_reached ? 1 : 0 };
     all.push(c.failure ? failed(c.failure, head) : { ...head, entries: [], parts: [...pair("requirement", (c.requirements || []).join(" ")), ...pair("because", c.reason)], below: [] });
   }
   for (const f of r.findings || []) all.push({
@@ -34,6 +37,10 @@ export function problems(r) {
   return all.sort((a, b) => order.indexOf(a.cls) - order.indexOf(b.cls) || (a.late || 0) - (b.late || 0));
 }
 
+// causeOf is the cause of a run that a problem of a scenario has, if the run names one.
+export const causeOf = (run, r, p) => ((run && run.causes) || []).find(c => r && c.scenarios.includes(r.id) && (c.id && p.id ? c.id === p.id || c.id.startsWith(p.id + " ") : c.title === p.title));
+export const toCause = c => "#/?" + new URLSearchParams({ cause: c.id || c.title });
+
 // firstFrame is where to look first: the last entry of the worst problem that has any.
 export const firstFrame = found => (found.find(p => p.entries.length) || { entries: [] }).entries.at(-1);
 
@@ -44,9 +51,10 @@ function summary(r) {
 
 // Overview is the index: what is wrong, each once, then the scenarios.
 export function overview(data, view, navigation) {
-  const cases = data.cases, byId = new Map(cases.map(c => [c.result && c.result.id, c]));
+  const cases = data.cases.filter(c => !c.hidden), byId = new Map(cases.map(c => [c.result && c.result.id, c]));
   const list = h("tbody"), size = h("span", { class: "dim", role: "status" }), chips = {};
   const kinds = ["error", "fail", "inconclusive", "known", "skip", "pass", "unjudged"].filter(v => cases.some(c => shown(c.result) === v));
+  const cause = view.cause && data.runs.flatMap(x => x.run.causes || []).find(c => (c.id || c.title) === view.cause);
   const texts = new Map();
   const haystack = c => {
     if (!texts.has(c)) texts.set(c, [c.key, c.result && c.result.title, c.result && c.result.reason, shown(c.result), ...(c.result && c.result.tags || []), ...problems(c.result).flatMap(p => [p.id, p.title])].join(" ").toLowerCase());
@@ -55,10 +63,10 @@ export function overview(data, view, navigation) {
   const to = c => link(c.key, "", firstFrame(problems(c.result)) && "frames/" + firstFrame(problems(c.result)));
   const show = () => {
     const words = view.text.toLowerCase().split(/\s+/).filter(Boolean);
-    view.rows = cases.filter(c => (!view.only || shown(c.result) === view.only) && words.every(w => haystack(c).includes(w)));
+    view.rows = cases.filter(c => (!cause || c.result && cause.scenarios.includes(c.result.id)) && (!view.only || shown(c.result) === view.only) && words.every(w => haystack(c).includes(w)));
     list.replaceChildren(...view.rows.map(c => h("tr", {}, h("td", {}, verdict(shown(c.result))),
-      h("td", {}, c.file === null ? c.key : h("a", { href: to(c) }, c.result && c.result.title || c.key), c.result && c.result.title && h("div", { class: "dim mono" }, c.key)),
-      h("td", { class: "wide" }, c.result ? summary(c.result) : "no verdict yet"), h("td", { class: "right" }, c.result ? ms(c.result.duration_ns) : ""))));
+      h("td", {}, c.file === null ? c.key : h("a", { href: to(c) }, c.result && c.result.title || c.key), c.result && c.result.title && h("div", { class: "dim mono" }, c.key, c.last && c.last.result && [" · ", h("a", { href: link(c.key, "compare") }, "before: " + c.last.result.verdict)])),
+      h("td", { class: "wide" }, c.result ? summary(c.result) : "no verdict yet"), h("td", { class: "right took" }, c.result ? ms(c.result.duration_ns) : ""))));
     size.textContent = view.rows.length + " of " + cases.length;
     for (const [v, chip] of Object.entries(chips)) chip.setAttribute("aria-pressed", view.only === v);
     view.at = Math.min(view.at, Math.max(view.rows.length - 1, 0));
@@ -67,15 +75,16 @@ export function overview(data, view, navigation) {
   const search = h("input", { type: "search", id: "search", placeholder: "search sentence, id, rule, text", "aria-label": "search scenarios", value: view.text, oninput: e => { view.text = e.target.value; changed(); } });
   for (const v of kinds) chips[v] = h("button", { type: "button", class: v, onclick: () => { view.only = view.only === v ? "" : v; changed(); } }, cases.filter(c => shown(c.result) === v).length + " " + v);
   show();
-  return [navigation("#/"), data.runs.map(x => heading(x, data)), data.runs.map(x => causes(x.run, byId)),
-    cases.length > 0 && [h("h2", {}, "Scenarios"), h("div", { class: "tools" }, search, Object.values(chips), size),
+  return [navigation("#/"), data.runs.map(x => heading(x, data)), data.runs.map(x => [causes(x.run, byId), changes(x.run, byId)]),
+    cases.length > 0 && [h("h2", { id: "list" }, "Scenarios"), h("div", { class: "tools" }, search, Object.values(chips), size),
+      cause && h("p", {}, "Those with this cause: ", h("b", {}, cause.title), " ", h("a", { href: "#/" }, "show all")),
       h("table", { id: "scenarios" }, h("thead", {}, h("tr", {}, h("th", {}, "verdict"), h("th", {}, "scenario"), h("th", { class: "wide" }, "what happened"), h("th", { class: "right" }, "time"))), list)],
     !cases.length && h("p", {}, "There is no transcript here yet."),
     data.runs.map(x => rest(x.run, byId))];
 }
 
 function heading({ name, run, problem }, data) {
-  if (problem) return [h("h1", {}, name), h("p", { class: "error" }, problem)];
+  if (problem) return [h("h1", {}, name), h("pre", { class: "error", tabindex: 0 }, problem)];
   if (!run.agent) return h("h1", {}, name || "Transcripts", data.live && h("span", { class: "dim" }, " no results yet"));
   return [h("h1", {}, [run.agent.title || run.agent.profile, run.agent.version].filter(Boolean).join(" ") || name, ": ", h("span", { class: run.verdict }, run.verdict),
     run.conformance && [" ", h("span", { class: "dim" }, run.conformance.verdict)]),
@@ -93,7 +102,7 @@ function causes(run, byId) {
       const at = byId.get(id), found = at && problems(at.result).find(p => p.entries.length && (c.id || "").startsWith(p.id || "\0"));
       const seq = at && ((found || {}).entries || [firstFrame(problems(at.result))]).at(-1);
       return at ? [h("a", { href: link(at.key, "frames", seq) }, id), " "] : id + " ";
-    }), c.scenarios.length > most && `and ${c.scenarios.length - most} more`))))];
+    }), c.scenarios.length > most && h("a", { href: toCause(c) }, `and ${c.scenarios.length - most} more`)))))];
 }
 
 // waited says for what a scenario waited that did little else.
@@ -104,16 +113,28 @@ function waited(r) {
   return most ? ` (${ms(most[1])} ${most[0]})` : "";
 }
 
+// changes says what is otherwise than in the run that --against named.
+function changes(run, byId) {
+  const since = run.against;
+  if (!since) return null;
+  const to = (id, text) => byId.has(id) ? h("a", { href: link(id, "compare", 0, { with: ((byId.get(id).result || {}).artifacts || {}).before && "before" }) }, text) : text;
+  const byScenario = Map.groupBy(since.changes || [], c => c.id);
+  const one = c => [c.what === "verdict" ? "" : c.what === "text" ? "says something else" : c.what, c.name, c.was || c.is ? (c.was || "none") + " → " + (c.is || "none") : ""].filter(Boolean).join(" ");
+  const all = [...byScenario].map(([id, list]) => h("li", {}, to(id, id), " ", list.map((c, k) => [k ? ", " : "", c.what === "verdict" ? h("b", { class: c.is }, one(c)) : h("span", { class: "dim" }, one(c))]),
+    list.filter(c => c.diff).map(c => h("details", {}, h("summary", {}, "difference"), diff(c.diff)))));
+  const most = 12;
+  return [h("h2", {}, "Changed since " + since.run), !all.length && h("p", {}, "nothing"), h("ul", { id: "changes" }, all.slice(0, most)),
+    all.length > most && h("details", {}, h("summary", {}, `${all.length - most} more`), h("ul", {}, all.slice(most)))];
+}
+
 function rest(run, byId) {
-  const slow = [...(run.results || [])].sort((a, b) => b.duration_ns - a.duration_ns).slice(0, 5), since = run.against;
+  const slow = [...(run.results || [])].sort((a, b) => b.duration_ns - a.duration_ns).slice(0, 5);
   const to = (id, text) => byId.has(id.split("~")[0]) ? h("a", { href: link(id) }, text || id) : text || id;
   return [(run.flaky || []).length > 0 && [h("h2", {}, "Flaky"), h("ul", {}, run.flaky.map(f => h("li", {}, f.id + " passed " + f.passed + " of " + f.of + " times")))],
     (run.differences || []).map(d => [h("h2", {}, "Differs: ", d.id), h("p", {}, `round ${d.rounds[0]} (${d.verdicts[0]}) and round ${d.rounds[1]} (${d.verdicts[1]}): ${d.explanation}`),
       d.how && h("p", { class: "dim" }, `round ${d.rounds[1]}: ` + d.how.join(", ")),
       h("table", { class: "map beside-table" }, h("tr", {}, d.rounds.map(n => h("th", {}, h("a", { href: link(d.id + "~" + n) }, "round " + n)))),
         (d.rows || []).map(r => h("tr", { class: r[0] === r[1] ? "dim" : "" }, r.map(t => h("td", {}, t)))))]),
-    since && [h("h2", {}, "Changed since " + since.run), !since.changes && h("p", {}, "nothing"), h("ul", { id: "changes" }, (since.changes || []).map(c => h("li", {}, to(c.id), " ",
-      [c.what, c.name, c.was || c.is ? (c.was || "not there") + " → " + (c.is || "not there") : "changed"].filter(Boolean).join(" "), c.diff && diff(c.diff))))],
     slow.length > 1 && [h("h2", {}, "Slowest"), h("ul", {}, slow.map(r => h("li", {}, h("a", { href: link(r.id + (r.repeat ? "~" + r.repeat : "")) }, r.title || r.id), " ", ms(r.duration_ns), waited(r))))],
     (run.stale || []).length > 0 && [h("h2", {}, "Stale"), h("ul", {}, run.stale.map(s => h("li", {}, s)))],
     (run.notes || []).length > 0 && [h("h2", {}, "Notes"), h("ul", {}, run.notes.map(s => h("li", {}, s)))]];

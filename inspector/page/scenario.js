@@ -8,7 +8,7 @@ import { State } from "./state.js";
 import { compare } from "./compare.js";
 import { perform, result, frames, report } from "./actions.js";
 import { Scratch } from "./scratch.js";
-import { link, problems, shown } from "./overview.js";
+import { link, problems, shown, causeOf, toCause } from "./overview.js";
 
 const views = ["frames", "timeline", "conversation", "state", "compare", "files"];
 
@@ -17,6 +17,7 @@ export class Scenario {
   constructor(c, data, navigation) {
     Object.assign(this, { c, data, navigation, marks: new Map(), key: c.key, shownRows: null });
     this.found = problems(c.result);
+    this.run = (data.runs.find(r => r.cases.includes(c)) || {}).run || {};
     this.place = h("div", { class: "work" }, h("p", { class: "dim" }, "opening…"));
     this.causes = h("div", { id: "problems" });
     this.scratch = data.actions.includes("scratch") && c.scratch && new Scratch();
@@ -26,14 +27,15 @@ export class Scenario {
   head() {
     const r = this.c.result;
     return h("header", { class: "head" }, h("h1", {}, this.word = h("span", {}, verdict(shown(r))), " ", r && r.title || this.c.key), h("div", { class: "dim" },
-      [r && r.title && this.c.key, r && r.file, r && ms(r.duration_ns), r && count(r.frames, "frame"), r && (r.tags || []).join(" ")].filter(Boolean).join(" · ")), this.tools = h("div", { class: "bar" }));
+      [r && r.title && this.c.key, r && r.file, this.c.last && this.c.last.result && "before: " + this.c.last.result.verdict, r && ms(r.duration_ns), r && count(r.frames, "frame"), r && (r.tags || []).join(" ")].filter(Boolean).join(" · ")), this.tools = h("div", { class: "bar" }));
   }
   showProblems() {
     const r = this.c.result || {};
     this.marks.clear();
     for (const p of this.found) for (const seq of p.entries) this.marks.set(seq - 1, [...(this.marks.get(seq - 1) || []), p]);
+    const others = p => { const c = causeOf(this.run, r, p); return c && c.scenarios.length > 1 && h("a", { class: "same", href: toCause(c) }, `the same in ${count(c.scenarios.length - 1, "other scenario")}`); };
     const most = 5, one = p => h("div", { class: "problem " + p.cls }, h("div", {}, verdict(p.cls), " ", p.id && h("b", {}, p.id), " ", p.title,
-      p.entries.map(seq => [" ", h("a", { href: this.link(seq - 1) }, "#" + seq)])), (p.parts.length > 0 || p.below.some(Boolean)) && h("details", { open: this.found.length < 3 }, h("summary", {}, "what was expected, and where"), h("dl", {}, p.parts), p.below));
+      p.entries.map(seq => [" ", h("a", { href: this.link(seq - 1) }, "#" + seq)]), " ", others(p)), (p.parts.length > 0 || p.below.some(Boolean)) && h("details", { open: this.found.length < 3 }, h("summary", {}, "what was expected, and where"), h("dl", {}, p.parts), p.below));
     const late = this.found.slice(most);
     fill(this.causes, this.found.slice(0, most).map(one), late.length > 0 && h("details", {}, h("summary", {}, `${late.length} more`), late.map(one)),
       (r.checks || []).length > 0 && h("details", {}, h("summary", {}, count(r.checks.length, "check")), h("table", {}, r.checks.map(c => h("tr", {}, h("td", {}, verdict(c.not_reached ? "fail" : c.verdict)), h("td", {}, c.slug), h("td", {}, c.title), h("td", { class: "wide dim" }, (c.requirements || []).join(" ")))))),
@@ -41,9 +43,15 @@ export class Scenario {
   }
   link(i, more) { return link(this.c.key, (more || {}).view || this.view || "frames", i >= 0 ? i + 1 : 0, { filter: this.filter, with: this.other, ...(more || {}), view: "" }); }
 
+  leave() {
+    this.left = true;
+    if (this.trace) this.trace.listeners.delete(this.heard);
+    if (this.c.close) this.c.close();
+  }
   async open() {
     let t;
     try { t = await this.c.trace(); } catch (e) { return fill(this.place, h("p", { class: "error" }, "The transcript cannot be opened: " + e.message)); }
+    if (this.left) return;
     this.trace = t;
     const select = i => { location.hash = this.link(i); };
     const made = { trace: t, marks: this.marks, link: i => this.link(i), select };
@@ -61,16 +69,14 @@ export class Scenario {
     this.body = h("div", { class: "view" });
     this.tabs = h("nav", { class: "tabs", "aria-label": "views" });
     const help = h("details", { class: "help" }, h("summary", {}, "filter language"), h("dl", {}, Object.entries(keys).map(([k, v]) => [h("dt", {}, k + ":"), h("dd", {}, v)]), h("dt", {}, "text~"), h("dd", {}, "words in the message; a word alone is the same. - in front negates, commas list, * is anything")));
-    fill(this.place, t.problem && h("p", { class: "warn" }, t.problem), this.timeline.element, this.tabs, h("div", { class: "panes" }, this.body, this.detail.element));
+    fill(this.place, t.problem && h("p", { class: "warn" }, t.problem), this.timeline.element, this.tabs, this.panes = h("div", { class: "panes" }, this.body, this.detail.element));
     this.framesView = [h("div", { class: "tools" }, this.query, this.size, this.wrong), help, this.table.element];
     this.buttons();
-    const heard = what => {
+    this.heard = what => {
       if (what === "texts") return this.table.refresh(e => e.classList.contains("waits"));
-      if (what === "runs") return dispatchEvent(new Event("runs"));
       this.grown();
     };
-    t.listeners.add(heard);
-    this.leave = () => { t.listeners.delete(heard); if (this.c.close) this.c.close(); };
+    t.listeners.add(this.heard);
     this.grown();
     this.to(this.asked);
   }
@@ -128,6 +134,7 @@ export class Scenario {
     this.filter = filter || "", this.other = other || "";
     fill(this.tabs, views.map(v => h("a", { href: this.link(this.at, { view: v }), "aria-current": v === this.view ? "page" : null }, v)));
     this.timeline.element.classList.toggle("tall", this.view === "timeline");
+    this.panes.classList.toggle("alone", this.at < 0 && ["compare", "files"].includes(this.view));
     if (was !== this.view || changed) this.switch(changed || was !== this.view);
     if (changed || !was) { if (document.activeElement !== this.query) this.query.value = this.filter; this.runFilter(); }
     if (!was && this.at >= 0) this.timeline.around(this.at);
@@ -143,7 +150,7 @@ export class Scenario {
       case "timeline": fill(this.body); break;
       case "conversation": fill(this.body, this.conversation.element); break;
       case "state": fill(this.body, this.state.element); break;
-      case "compare": fill(this.body, compare({ here: this.c, others: this.data.cases.filter(c => c !== this.c && c.file !== null), live: this.data.live, chosen: this.other, choose: key => { location.hash = this.link(this.at, { with: key }); } })); break;
+      case "compare": fill(this.body, compare({ here: this.c, run: this.run, others: this.data.cases.filter(c => c !== this.c && c.file !== null), live: this.data.live, chosen: this.other, choose: key => { location.hash = this.link(this.at, { with: key }); } })); break;
       case "files": this.files();
     }
   }

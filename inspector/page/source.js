@@ -18,46 +18,69 @@ function embedded(run) {
       if (!open.has(i)) open.set(i, new Embedded(document.getElementById("t" + i)).load());
       return open.get(i);
     },
-    text: async what => ({ rendered: (await open.get(i)).rendered, workspace: (await open.get(i)).workspace })[what],
+    text: async what => { const t = await open.get(i); return { rendered: t.rendered, before: t.before, workspace: t.workspace }[what] || ""; },
   }));
   return { runs: [{ name: "", run, cases }], cases, actions: [], live: false, fields };
 }
 
 async function served() {
-  const told = await json("runs");
-  const several = told.sources.length > 1;
-  const known = new Map(); // by protocol
+  const told = await json("runs"), known = new Map(); // by protocol
   const fields = async c => {
     const protocol = (await c.trace()).head.protocol || "";
     if (!known.has(protocol)) known.set(protocol, json("fields?" + new URLSearchParams({ source: c.source, file: c.file })).then(tables => new Fields(tables)));
     return known.get(protocol);
   };
-  const runs = told.sources.map((from, source) => {
-    const run = from.results || { results: [] };
-    const prefix = several ? from.name + "/" : "";
-    const cases = [], seen = new Set();
-    const add = (key, result, file, modified) => {
-      let at = null;
-      cases.push({
-        key: prefix + key, result, file, source, live: !result, fresh: Date.now() - modified < 10000, scratch: from.name === "scratch",
-        trace: () => at || (at = new Served({ source, file }).load()),
-        close: async () => { if (at) (await at).close(); at = null; },
-        text: async what => {
-          if (what === "canonical") return text("canonical?" + new URLSearchParams({ source, file }));
-          const name = result && (result.artifacts || {})[what];
-          return name ? text("text?" + new URLSearchParams({ source, file: name })) : "";
-        },
-        judged: () => json("judged?" + new URLSearchParams({ source, file })),
-      });
-    };
-    const files = new Set(from.files.map(f => f.path));
-    for (const r of run.results || []) {
-      const file = (r.artifacts || {}).transcript;
-      seen.add(file);
-      add(plain(r), r, files.has(file) ? file : null);
-    }
-    for (const f of from.files) if (!seen.has(f.path)) add(f.path.replace(/\/?transcript\.jsonl$/, "") || f.path, null, f.path, f.modified);
-    return { name: from.name, run, cases, problem: from.problem };
-  });
+  const rounds = told.sources.filter(from => from.round).sort((a, b) => b.round - a.round), rest = told.sources.filter(from => !from.round);
+  const several = rounds.length + rest.length > 1;
+  const runs = rest.map(from => ({ name: from.name, run: from.results || { results: [] }, cases: casesOf(from, several ? from.name + "/" : ""), problem: from.problem }));
+  if (rounds.length) runs.unshift(beside(rounds));
   return { runs, cases: runs.flatMap(r => r.cases), actions: told.actions, live: true, fields };
+}
+
+// casesOf are the transcripts of a source, with their results.
+function casesOf(from, prefix) {
+  const source = from.number, cases = [], seen = new Set(), files = new Set(from.files.map(f => f.path));
+  const add = (key, result, file, modified) => {
+    let at = null;
+    cases.push({
+      key: prefix + key, result, file, source, live: !result, fresh: Date.now() - modified < 10000, scratch: from.name === "scratch",
+      trace: () => at || (at = new Served({ source, file }).load()),
+      close: async () => { if (at) (await at).close(); at = null; },
+      text: async what => {
+        if (what === "canonical") return text("canonical?" + new URLSearchParams({ source, file }));
+        const name = result && (result.artifacts || {})[what];
+        return name ? text("text?" + new URLSearchParams({ source, file: name })) : "";
+      },
+      judged: () => json("judged?" + new URLSearchParams({ source, file })),
+    });
+  };
+  for (const r of (from.results || {}).results || []) {
+    const file = (r.artifacts || {}).transcript;
+    seen.add(file);
+    add(plain(r), r, files.has(file) ? file : null);
+  }
+  for (const f of from.files) if (!seen.has(f.path)) add(f.path.replace(/\/?transcript\.jsonl$/, "") || f.path, null, f.path, f.modified);
+  return cases;
+}
+
+// beside joins runs of a row, the newest first, into one: of each scenario the newest, and as last/ID the one before.
+function beside(rounds) {
+  const cases = [], newest = new Map(), last = new Map();
+  for (const from of rounds) {
+    for (const c of casesOf(from, "")) {
+      c.round = from.round;
+      if (!newest.has(c.key)) newest.set(c.key, c);
+      else if (!last.has(c.key)) last.set(c.key, c);
+    }
+  }
+  for (const [key, c] of last) { newest.get(key).last = c; c.key = "last/" + key; c.hidden = true; }
+  cases.push(...newest.values(), ...last.values());
+  const of = from => (from.results || {}).causes || [], inRound = (from, id) => (newest.get(id) || {}).round === from.round;
+  const causes = rounds.flatMap(from => of(from).map(c => ({ ...c, scenarios: c.scenarios.filter(id => inRound(from, id)) })).filter(c => c.scenarios.length));
+  const results = [...newest.values()].map(c => c.result).filter(Boolean), worst = ["error", "fail", "inconclusive"].find(v => results.some(r => r.verdict === v && !r.known)) || "pass";
+  const changes = [...newest].filter(([, c]) => c.result && c.last && c.last.result && c.last.result.verdict !== c.result.verdict)
+    .map(([id, c]) => ({ id, what: "verdict", was: c.last.result.verdict, is: c.result.verdict }));
+  const at = rounds.find(from => from.results), since = rounds.length > 1 ? { run: "the last run", changes } : undefined;
+  const run = at ? { ...at.results, results, causes, verdict: worst, against: since, conformance: undefined, notes: [`round ${at.round}`, ...at.results.notes || []] } : { results: [] };
+  return { name: "round " + rounds[0].round, run, cases, problem: rounds[0].problem };
 }

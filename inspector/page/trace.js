@@ -80,7 +80,7 @@ export class Embedded extends Trace {
     this.names = data.names;
     this.add(0, rows.length, parts);
     this.texts = rows.map(r => ({ line: r[9], raw: r[10], cut: Boolean(r[11]) }));
-    this.rendered = data.rendered, this.workspace = data.workspace, this.problem = data.problem || "", this.more = false;
+    this.rendered = data.rendered, this.before = data.before, this.workspace = data.workspace, this.problem = data.problem || "", this.more = false;
     return this;
   }
   row(i) { return this.texts[i]; }
@@ -111,7 +111,7 @@ export class Served extends Trace {
       const now = JSON.parse(e.data);
       if (now.n !== this.n || now.generation !== this.generation) this.pull();
     });
-    this.events.addEventListener("runs", () => this.tell("runs"));
+    this.events.addEventListener("runs", () => dispatchEvent(new Event("runs")));
     return this;
   }
   // pull takes what the server knows and the page does not; the first part is there when it returns.
