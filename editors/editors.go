@@ -18,6 +18,7 @@ import (
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 )
@@ -37,6 +38,8 @@ type Bench struct {
 	Judge   replay.Judge
 	// Protocol is the name of the protocol that the agent speaks.
 	Protocol string
+	// Front serves an agent that is an endpoint of HTTP; nil: the client starts the agent.
+	Front func(script *serve.Script, log *transcript.Transcript) *serve.Web
 	// Quote writes a command line for a shell; Read reads a recording of the protocol.
 	Quote func(words []string) string
 	Read  func(file string) (*transcript.Transcript, error)
@@ -76,6 +79,14 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 		return res, err
 	}
 	words := []string{b.Self, "serve", file, "--protocol", b.Protocol, "--quiet", "--out", agentOut}
+	var front *served
+	if b.Front != nil {
+		if front, err = b.listen(s, filepath.Join(agentOut, filepath.Base(s.ID)+".jsonl")); err != nil {
+			return res, err
+		}
+		defer func() { err = errors.Join(err, front.Close()) }()
+		words = []string{front.url}
+	}
 	argv := b.expand(client, words)
 	log, err := transcript.New(transcript.Header{Tool: b.Tool, Scenario: s.ID},
 		transcript.Options{Classifier: b.Judge.Protocol})
@@ -92,6 +103,11 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	}, out)
 	if err != nil {
 		return res, err
+	}
+	if front != nil {
+		if err := front.Close(); err != nil {
+			return res, err
+		}
 	}
 	sessions, err := b.sessionsIn(agentOut)
 	if err != nil {

@@ -138,6 +138,10 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 		for e := range s.Log.All() {
 			v := e.JSON()
 			switch {
+			case x.What == "hung-up" && e.Kind == transcript.Ended:
+				if seen++; v.Get("end").Is(serve.EndHungUp) {
+					matched++
+				}
 			case x.What == "answered" && e.Source == transcript.Note && e.Kind == serve.Named && v.Get("name").Is(x.About):
 				asked = true
 				seq, _ := v.Get("seq").Int()

@@ -42,12 +42,17 @@ func AgentAct(name, args, summary string, do func(s *serve.Run, g Given) error) 
 	return c
 }
 
+// ofProcess are the acts of an agent that is a process, and asks its editor.
+var ofProcess = []string{"request", "notify", "result", "error", "stderr", "exit", "die", "fork", "ignore"}
+
 // agentActs are the commands of a handler: those of the protocol, and those that
 // any has.
 func (p *Protocol) agentActs() []*Command {
 	all := slices.Clone(p.AgentActs)
 	add := func(name, args, summary string, do func(s *serve.Run, g Given) error) {
-		all = append(all, AgentAct(name, args, summary, do))
+		if p.Reach == nil || !slices.Contains(ofProcess, name) {
+			all = append(all, AgentAct(name, args, summary, do))
+		}
 	}
 	add("request", "METHOD JSON [id=JSON] as NAME", "any request to the editor, without waiting",
 		func(s *serve.Run, g Given) error {
@@ -59,7 +64,7 @@ func (p *Protocol) agentActs() []*Command {
 		return nil
 	})
 	add("await", "NAME|cancel|METHOD [within=D]",
-		"wait for the answer to a request, for a cancel, or for a frame of the editor", func(s *serve.Run, g Given) error {
+		"wait for the answer to a request, for a cancel or a hang-up, or for a frame of the editor", func(s *serve.Run, g Given) error {
 			within, _ := time.ParseDuration(g.Options["within"]) // without one: for ever
 			s.Await(g.Words[0], within)
 			return nil
@@ -109,7 +114,7 @@ func (p *Protocol) agentActs() []*Command {
 	})
 	add("exit", "CODE", "exit", func(s *serve.Run, g Given) error { return s.Exit(g.Number(0)) })
 	add("die", "", "end by SIGKILL", func(s *serve.Run, _ Given) error { return s.Die() })
-	add("close", "", "close the output and live on", func(s *serve.Run, _ Given) error {
+	add("close", "", "close the output, of a server the connection, and live on", func(s *serve.Run, _ Given) error {
 		s.Close()
 		return nil
 	})

@@ -33,7 +33,7 @@ type AgentExpectation struct {
 	Line   int
 	Text   string
 	Negate bool
-	// What is "sent", "answered", "shown", "ended", "left-open" or "left-running"; About
+	// What is "sent", "answered", "shown", "ended", "hung-up", "left-open" or "left-running"; About
 	// the method, the name of a request, or a regular expression.
 	What, About string
 	// Where is a regular expression for what has to be shown for the line to apply.
@@ -93,6 +93,9 @@ func (p *Protocol) agentCommands() []*Command {
 		}, {
 			Name: "ended", Group: "agent", Negatable: true,
 			Summary: "ask whether the editor ended by itself in its time", Compile: compileExpectation,
+		}, {
+			Name: "hung-up", Group: "agent", Args: "[count=N|>=N|<=N]", Negatable: true,
+			Summary: "ask whether a front end closed the connection in the middle of an answer", Compile: compileExpectation,
 		}, {
 			Name: "left-open", Group: "agent", Negatable: true,
 			Summary: "ask whether it ended the agent's input in the middle of its own request", Compile: compileExpectation,

@@ -84,6 +84,14 @@ func covered(list []agents.KnownFailure, scenario string, ids ...string) bool {
 // does.
 func (r *run) known(res *Result) { res.mark(r.isKnown) }
 
+// Expect marks the parts of a result that a list says are known to fail, and the whole if
+// nothing else does.
+func (r *Result) Expect(list []agents.KnownFailure) {
+	now := time.Now()
+	list = slices.DeleteFunc(slices.Clone(list), func(k agents.KnownFailure) bool { return k.Expired(now) })
+	r.mark(func(ids ...string) bool { return covered(list, r.ID, ids...) })
+}
+
 // An inconclusive part beside a failure that is known does not make it unknown.
 func (r *Result) mark(isKnown func(ids ...string) bool) {
 	all := true

@@ -20,6 +20,7 @@ import (
 // Run is one run of a handler: what its acts do their work with.
 type Run struct {
 	*scripted
+	ctx       context.Context  // of what is handled
 	request   transcript.Entry // what is handled; zero for connect and eof
 	session   string
 	cancelled <-chan struct{}
@@ -38,8 +39,8 @@ type told struct {
 }
 
 func (s *Run) play(b *Block) {
-	if !s.noted(s.Run(b)) || s.request.Kind != transcript.Request {
-		return
+	if !s.noted(s.Run(b)) || s.request.Kind != transcript.Request || s.sink.to != nil {
+		return // the answer to a post ends with its handler
 	}
 	// An open prompt is left open on purpose only where the handler waits.
 	if _, prompt := s.Protocol.Prompt(s.request); prompt && b.Waits {
@@ -258,8 +259,14 @@ func (s *Run) Die() error {
 	return errEnded
 }
 
-// Close closes the output; the agent lives on.
-func (s *Run) Close() { s.close() }
+// Close closes the output, of a server the connection; the agent lives on.
+func (s *Run) Close() {
+	if s.sink.to != nil {
+		s.sink.to.Cut()
+		return
+	}
+	s.close()
+}
 
 // Fork starts a child that outlives its parent.
 func (s *Run) Fork() error { return s.Child() }

@@ -67,6 +67,11 @@ type scripted struct {
 	ignores  map[string]bool
 }
 
+func newScripted(c *Conn, s *Script) *scripted {
+	return &scripted{Conn: c, script: s, count: map[int]int{}, work: map[string]string{}, names: map[string]int{},
+		ignores: map[string]bool{}}
+}
+
 // Stays implements Agent.
 func (p *scripted) Stays(signal bool) bool {
 	p.mu.Lock()
@@ -86,7 +91,7 @@ func (p *scripted) event(name string, e transcript.Entry) bool {
 	if h == nil {
 		return false
 	}
-	s := &Run{scripted: p, request: e, session: e.Session, sink: sink{c: p.Conn}, told: &told{}}
+	s := &Run{scripted: p, ctx: p.ctx, request: e, session: e.Session, sink: sink{c: p.Conn}, told: &told{}}
 	if s.session == "" {
 		p.mu.Lock()
 		s.session = p.last

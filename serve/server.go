@@ -77,8 +77,7 @@ func (s *Server) Serve(ctx context.Context) int {
 	s.Log.Event(0, transcript.Process, transcript.Started, "", map[string]any{"pid": os.Getpid()})
 	a := s.Agent
 	if s.Script != nil {
-		a = &scripted{Conn: c, script: s.Script, count: map[int]int{}, work: map[string]string{}, names: map[string]int{},
-			ignores: map[string]bool{}}
+		a = newScripted(c, s.Script)
 	}
 	a.Connected(c)
 	eof := make(chan struct{})
@@ -239,12 +238,16 @@ func (c *Conn) Send(line []byte) transcript.Entry { return sink{c: c}.send(line)
 // sink is how frames are written: at once, joined, or in pieces.
 type sink struct {
 	c     *Conn
+	to    *Answer // the answer to a post, where the agent is a server
 	join  *bytes.Buffer
 	split int
 }
 
 // send logs a line and writes it.
 func (s sink) send(line []byte) transcript.Entry {
+	if s.to != nil {
+		return s.to.sends(s, line)
+	}
 	c := s.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -258,6 +261,10 @@ func (s sink) send(line []byte) transcript.Entry {
 
 // bytes writes bytes that are no line of their own.
 func (s sink) bytes(b []byte) {
+	if s.to != nil {
+		s.to.raw(s, b)
+		return
+	}
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	if !s.c.over && !s.c.closed {
@@ -273,12 +280,16 @@ func (s sink) put(b []byte) {
 		s.join.Write(b)
 		return
 	}
-	for len(b) > 0 && !s.c.closed {
+	for len(b) > 0 && (s.to != nil || !s.c.closed) {
 		n := len(b)
 		if s.split > 0 {
 			n = min(s.split, n)
 		}
-		s.c.write(b[:n])
+		if s.to != nil {
+			s.to.write(b[:n])
+		} else {
+			s.c.write(b[:n])
+		}
 		b = b[n:]
 	}
 }
@@ -294,6 +305,12 @@ func (c *Conn) write(b []byte) {
 
 // flush writes what was joined, with one call.
 func (s sink) flush() {
+	if s.to != nil {
+		s.to.mu.Lock()
+		defer s.to.mu.Unlock()
+		s.to.write(s.join.Bytes())
+		return
+	}
 	s.c.mu.Lock()
 	defer s.c.mu.Unlock()
 	if !s.c.over && !s.c.closed {

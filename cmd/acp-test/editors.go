@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -13,13 +14,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/editors"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/serve"
+	"github.com/acp-test/acp-test/transcript"
 )
 
 // judging are the flags of editors.
 type judging struct {
 	match, severity, out string
+	known                string // a file
 	tags, reports        []string
 	list, verbose        bool
 	timeout              time.Duration
@@ -35,7 +40,8 @@ client library: for each one, CLIENT is started with our agent as its agent. The
 word {agent} becomes the words of the agent's command; within a longer word, and in
 the variable ACP_TEST_AGENT, it is one quoted text. The client runs in a fresh
 folder with a fresh HOME, should open a session and prompt, and should end by
-itself.`,
+itself. With --protocol ag-ui the client is a front end, and {agent} the URL of our
+endpoint.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			paths, client := args, []string(nil)
 			if dash := c.ArgsLenAtDash(); dash >= 0 {
@@ -61,6 +67,7 @@ itself.`,
 	f.StringVar(&o.severity, "severity", "v1", "the set of severities")
 	f.StringVar(&o.out, "out", "acp-test-out", "the folder for transcripts and reports, `DIR`")
 	f.StringArrayVar(&o.reports, "report", nil, "one more report, `FORMAT[=FILE]`, - is stdout")
+	f.StringVar(&o.known, "known", "", "failures that are known, a `FILE` as beside a profile")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "show checks and notes too")
 	return c
 }
@@ -86,6 +93,16 @@ func (h *host) editors(ctx context.Context, o *judging, paths, client []string) 
 	if _, err := exec.LookPath(client[0]); err != nil {
 		return fmt.Errorf("editors: the client cannot be started: %w", err)
 	}
+	var known []agents.KnownFailure
+	if o.known != "" {
+		src, err := os.ReadFile(o.known)
+		if err == nil {
+			known, err = agents.ParseKnownFailures(o.known, src)
+		}
+		if err != nil {
+			return fmt.Errorf("--known: %w", err)
+		}
+	}
 	o.out = h.freeOut(o.out)
 	release, err := h.prepareOut(o.out)
 	if err != nil {
@@ -98,6 +115,9 @@ func (h *host) editors(ctx context.Context, o *judging, paths, client []string) 
 	}
 	bench := editors.Bench{Self: h.self, Env: h.env, Tool: tool(), Timeout: o.timeout, Judge: of.judge(o.severity),
 		Protocol: of.Name, Quote: quoted, Read: h.recordingOf}
+	if of.front != nil {
+		bench.Front = func(script *serve.Script, log *transcript.Transcript) *serve.Web { return of.front(script, nil, log) }
+	}
 	run := of.NewRun(tool(), h.commandLine(), scenarios.Agent{Profile: filepath.Base(client[0]), Command: client})
 	run.Out = out
 	for _, s := range list {
@@ -109,6 +129,7 @@ func (h *host) editors(ctx context.Context, o *judging, paths, client []string) 
 		if err != nil {
 			return err
 		}
+		res.Expect(known)
 		run.Results = append(run.Results, res)
 	}
 	return h.conclude(&run, o.reports, o.verbose)

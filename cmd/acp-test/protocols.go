@@ -20,6 +20,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/agui"
 	"github.com/acp-test/acp-test/protocol/agui/aguirecord"
 	"github.com/acp-test/acp-test/protocol/agui/aguireport"
+	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	aguischedules "github.com/acp-test/acp-test/protocol/agui/schedules"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/second"
@@ -28,6 +29,7 @@ import (
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/sweep"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -44,6 +46,8 @@ type protocol struct {
 	// transcript of this program, nil if nothing tells.
 	read  func(io.Reader) (*transcript.Transcript, error)
 	looks func(head []byte) bool
+	// front serves an endpoint of HTTP for clients under test; nil: they start the agent.
+	front func(script *serve.Script, recording, log *transcript.Transcript) *serve.Web
 	// convert makes a scenario of a recording, with the model's script that is given; hasModel
 	// reports whether the recording has one itself, and relaxed lets the runs of such a
 	// scenario end in any way.
@@ -106,6 +110,9 @@ func (p protocol) convertsAGUI() protocol {
 		return &recordings.Converted{Text: text, Left: left, NoGolden: true}, err
 	}
 	p.hasModel = aguirecord.HasModel
+	p.front = func(script *serve.Script, recording, log *transcript.Transcript) *serve.Web {
+		return endpoint.Front(p.recordings, script, recording, log)
+	}
 	p.relaxed = aguirecord.Relaxed
 	return p
 }

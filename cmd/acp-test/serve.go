@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -25,7 +27,7 @@ import (
 )
 
 func serveCommand(h *host) *cobra.Command {
-	var out, severity string
+	var out, severity, listen string
 	var quiet, child bool
 	c := &cobra.Command{
 		Use:   "serve FILE",
@@ -34,7 +36,10 @@ func serveCommand(h *host) *cobra.Command {
 agent is played: the editor's n-th request of a method gets what was answered then;
 or an agent-side scenario, a file that begins with "role agent"; or the name of one
 in this program, such as m07. What the editor does is judged by the rules for
-clients and by the scenario's checks; transcript and report are in --out.`,
+clients and by the scenario's checks; transcript and report are in --out.
+
+An agent of AG-UI is a server: it listens at --listen for front ends, says at which
+URL, and judges them when it is interrupted.`,
 		Args: func(c *cobra.Command, args []string) error {
 			if child {
 				return nil
@@ -49,18 +54,19 @@ clients and by the scenario's checks; transcript and report are in --out.`,
 			if err := checkSeverity(severity); err != nil {
 				return err
 			}
-			return h.serve(args[0], out, severity, quiet)
+			return h.serve(c.Context(), args[0], out, severity, listen, quiet)
 		},
 	}
 	c.Flags().StringVar(&out, "out", "acp-test-out", "the folder for transcript and report, `DIR`")
 	c.Flags().StringVar(&severity, "severity", "v1", "the set of severities")
+	c.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "the address of an agent that is a server, `HOST:PORT`")
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "only write the transcript")
 	c.Flags().BoolVar(&child, "child", false, "be the child that a script forks")
 	_ = c.Flags().MarkHidden("child") // a flag that is there can be hidden
 	return c
 }
 
-func (h *host) serve(name, out, severity string, quiet bool) (err error) {
+func (h *host) serve(ctx context.Context, name, out, severity, listen string, quiet bool) (err error) {
 	terminated := make(chan os.Signal, 4)
 	signal.Notify(terminated, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(terminated)
@@ -73,6 +79,7 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 		return err
 	}
 	of := side.of
+	side.name = name
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
@@ -85,6 +92,9 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 			Redact: h.redactor(of)})
 	if err != nil {
 		return err
+	}
+	if of.front != nil {
+		return h.serveWeb(ctx, side, log, file, severity, listen, quiet)
 	}
 	server := serve.Server{
 		In: h.in, Out: h.out, Err: h.err, Log: log, Protocol: of.recordings, Terminated: terminated,
@@ -109,19 +119,7 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 		return err
 	}
 	if !quiet {
-		res := secret.Value(h.secrets(), of.judge(severity).Editor(scenarios.Result{ID: side.id, File: name,
-			Started: log.Header().Started}, side.script, []replay.Session{{Log: log}}))
-		run := of.NewRun(tool(), h.commandLine(), scenarios.Agent{})
-		run.Started, run.Results = log.Header().Started, []scenarios.Result{res}
-		run.Conclude()
-		console := reports.NewConsole(h.err, reports.ConsoleOptions{Total: 1, Quiet: true})
-		console.Finished(res)
-		err = errors.Join(err, console.Summary(run))
-		report, werr := os.Create(strings.TrimSuffix(file, ".jsonl") + ".results.json")
-		if werr == nil {
-			werr = errors.Join(reports.Write(inspected(run.Protocol), "json", run, report), report.Close())
-		}
-		err = errors.Join(err, werr)
+		err = h.judgeEditor(side, log, file, severity)
 	}
 	if err == nil && code != 0 {
 		return status(code)
@@ -129,12 +127,56 @@ func (h *host) serve(name, out, severity string, quiet bool) (err error) {
 	return err
 }
 
+// judgeEditor judges who was served, and writes the report.
+func (h *host) judgeEditor(side agentSide, log *transcript.Transcript, file, severity string) error {
+	of := side.of
+	res := secret.Value(h.secrets(), of.judge(severity).Editor(scenarios.Result{ID: side.id, File: side.name,
+		Started: log.Header().Started}, side.script, []replay.Session{{Log: log}}))
+	run := of.NewRun(tool(), h.commandLine(), scenarios.Agent{})
+	run.Started, run.Results = log.Header().Started, []scenarios.Result{res}
+	run.Conclude()
+	console := reports.NewConsole(h.err, reports.ConsoleOptions{Total: 1, Quiet: true})
+	console.Finished(res)
+	err := console.Summary(run)
+	report, werr := os.Create(strings.TrimSuffix(file, ".jsonl") + ".results.json")
+	if werr == nil {
+		werr = errors.Join(reports.Write(inspected(run.Protocol), "json", run, report), report.Close())
+	}
+	return errors.Join(err, werr)
+}
+
+// serveWeb serves front ends until it is interrupted.
+func (h *host) serveWeb(ctx context.Context, side agentSide, log *transcript.Transcript, file, severity, listen string,
+	quiet bool) error {
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return errors.Join(fmt.Errorf("--listen: %w", err), log.Close())
+	}
+	var script *serve.Script
+	if side.script != nil {
+		script = &side.script.Script
+	}
+	web := side.of.front(script, side.recording, log)
+	server := &http.Server{Handler: web, ReadHeaderTimeout: 30 * time.Second}
+	stop := context.AfterFunc(ctx, func() { server.Close() })
+	defer stop()
+	fmt.Fprintf(h.err, "serving http://%s/, interrupt it when the front end is done\n", listener.Addr())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return errors.Join(err, log.Close())
+	}
+	web.Wait()
+	if err := log.Close(); err != nil || quiet {
+		return err
+	}
+	return h.judgeEditor(side, log, file, severity)
+}
+
 // agentSide is an agent to serve: a script or a recording, of a protocol.
 type agentSide struct {
 	of        protocol
 	script    *scenarios.AgentScript
 	recording *transcript.Transcript
-	id        string
+	name, id  string // as it was asked for, and of the scenario
 }
 
 // agentSide returns what a name on a command line stands for.

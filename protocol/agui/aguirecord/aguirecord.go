@@ -36,6 +36,58 @@ func (Protocol) Facts(transcript.Entry) replay.Facts { return replay.Facts{} }
 // HasText implements replay.Protocol.
 func (Protocol) HasText(transcript.Entry) bool { return true }
 
+// Version implements replay.Protocol.
+func (Protocol) Version() string { return "ag-ui" }
+
+// Cancels implements serve.Protocol: a front end hangs up.
+func (Protocol) Cancels(transcript.Entry) bool { return false }
+
+// Opens implements serve.Protocol: each run is of a thread.
+func (Protocol) Opens(e transcript.Entry, _ int) (session, dir string) { return e.Session, "" }
+
+// Prompt implements serve.Protocol: the text of a run is that of its last message, if the
+// user said it.
+func (Protocol) Prompt(e transcript.Entry) (text string, ok bool) {
+	if e.Source != transcript.Editor || e.Method != aguiframe.Run {
+		return "", false
+	}
+	for m := range e.JSON().Get("messages").Items() {
+		if text = ""; m.Get("role").Is("user") {
+			text = m.Get("content").Str()
+		}
+	}
+	return text, true
+}
+
+// Plain implements serve.Protocol: a short message.
+func (Protocol) Plain(e transcript.Entry, _ map[string]string) (frames [][]byte) {
+	ids := fmt.Sprintf(`"threadId":%s,"runId":%s`, orText(e.JSON().Get("threadId")), orText(e.JSON().Get("runId")))
+	return [][]byte{[]byte(`{"type":"RUN_STARTED",` + ids + `}`),
+		fmt.Appendf(nil, `{"type":"TEXT_MESSAGE_START","messageId":"message-%d","role":"assistant"}`, e.Seq),
+		fmt.Appendf(nil, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"message-%d","delta":"Fine."}`, e.Seq),
+		fmt.Appendf(nil, `{"type":"TEXT_MESSAGE_END","messageId":"message-%d"}`, e.Seq),
+		[]byte(`{"type":"RUN_FINISHED",` + ids + `}`)}
+}
+
+// Owed implements serve.Protocol: the answer to a post ends with its script.
+func (Protocol) Owed(transcript.Entry, map[string]string) [][]byte { return nil }
+
+// Taken implements serve.Protocol.
+func (Protocol) Taken(transcript.Entry) [][]byte { return nil }
+
+// orText is the JSON of a text, and an empty one in place of anything else.
+func orText(v wire.Value) []byte {
+	if v.Kind() != wire.String {
+		return []byte(`""`)
+	}
+	return v.Raw()
+}
+
+// Answer implements replay.Protocol: an endpoint asks for nothing that has an answer.
+func (Protocol) Answer(string, transcript.Entry, transcript.Entry) (value string, ok, known bool) {
+	return "", false, false
+}
+
 // errNoEvents is of a file without an event.
 var errNoEvents = errors.New("this is no recording: it has no event of AG-UI")
 

@@ -27,6 +27,7 @@ var Events = []string{
 // Add adds the words of AG-UI, and what the engine asks about its frames, to a protocol.
 func Add(p *scenarios.Protocol) {
 	p.Words = append(actCommands(), backCommands()...)
+	p.AgentActs, p.Events = agentActs(), map[string]string{"run": aguiframe.Run}
 	p.Kinds = kinds()
 	p.PatternHelp = "A path is looked up in the event, or in what the answer or its end has. " +
 		"arguments of\na tool call are all that has come of them.\n"

@@ -1,0 +1,74 @@
+package endpoint
+
+import (
+	"bytes"
+	"net/http"
+
+	"github.com/acp-test/acp-test/serve"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Front is an endpoint for front ends under test: it plays a script, or without one the
+// answers of a recording, each post getting the next one.
+func Front(p serve.Protocol, script *serve.Script, recording, log *transcript.Transcript) *serve.Web {
+	w := &serve.Web{Log: log, Protocol: p, Script: script, Type: EventStream, Dress: serve.Events}
+	if script == nil {
+		w.Play = recorded(recording)
+	}
+	return w
+}
+
+// recorded answers with what was recorded. Who posts more than was posted then is told so.
+func recorded(recording *transcript.Transcript) func(*serve.Answer, transcript.Entry) {
+	answers := map[int][]transcript.Entry{}
+	var order []int
+	for e := range recording.All() {
+		switch {
+		case e.Source == transcript.Editor && e.Kind != transcript.Written:
+			order = append(order, e.Seq)
+		case e.Source == transcript.Agent:
+			answers[e.Ref] = append(answers[e.Ref], e)
+		}
+	}
+	if len(order) == 0 { // a captured stream
+		order = append(order, 0)
+	}
+	next := make(chan int, len(order))
+	for _, ref := range order {
+		next <- ref
+	}
+	close(next)
+	return func(a *serve.Answer, post transcript.Entry) {
+		ref, more := <-next
+		if !more {
+			a.Head(http.StatusGone, "text/plain")
+			return
+		}
+		for _, e := range answers[ref] {
+			switch e.Kind {
+			case transcript.Response:
+				if status, _ := e.JSON().Get("status").Int(); status != http.StatusOK {
+					a.Head(int(status), e.JSON().Get("type").Str())
+				}
+			case transcript.Ended:
+				if e.JSON().Get("end").Is(Cut) {
+					a.Cut()
+				}
+			default:
+				a.Send(renamed(e.Raw, recording.At(ref), post))
+			}
+		}
+	}
+}
+
+// renamed is an event with the ids of the thread and the run as they are now.
+func renamed(raw []byte, then, now transcript.Entry) []byte {
+	for _, name := range []string{"threadId", "runId"} {
+		old, fresh := then.JSON().Get(name), now.JSON().Get(name)
+		if old.Kind() == wire.String && fresh.Kind() == wire.String && old.Str() != "" {
+			raw = bytes.ReplaceAll(raw, old.Raw(), fresh.Raw())
+		}
+	}
+	return raw
+}

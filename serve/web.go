@@ -1,0 +1,208 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Web is the agent as a server of HTTP: each post of a front end is a frame of it, and what
+// answers is a stream of frames. Log and Protocol are needed, and one of Script and Play.
+type Web struct {
+	Log      *transcript.Transcript
+	Protocol Protocol
+	// Script is played; without one, Play answers a post.
+	Script *Script
+	Play   func(a *Answer, e transcript.Entry)
+	// Type is the media type of streams, Dress makes of a frame what goes over the
+	// connection.
+	Type  string
+	Dress func(frame []byte) []byte
+
+	once   sync.Once
+	script *scripted
+	open   sync.WaitGroup
+	posts  atomic.Int64
+}
+
+// Ways in which the answer to a post ends, as transcript.Ended has them.
+const (
+	EndClosed = "closed"
+	EndCut    = "cut"
+	EndHungUp = "hung up" // the front end closed the connection
+)
+
+// mostPosted bounds what a front end may post.
+const mostPosted = 64 << 20
+
+// ServeHTTP implements http.Handler. Browsers of any origin may ask.
+func (w *Web) ServeHTTP(to http.ResponseWriter, r *http.Request) {
+	w.open.Add(1)
+	defer w.open.Done()
+	head := to.Header()
+	head.Set("Access-Control-Allow-Origin", "*")
+	head.Set("Access-Control-Allow-Headers", "*")
+	if r.Method != http.MethodPost {
+		to.WriteHeader(http.StatusNoContent)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(to, r.Body, mostPosted))
+	if err != nil {
+		http.Error(to, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	w.posts.Add(1)
+	c := w.conn()
+	e := w.Log.AppendFrame(0, transcript.Editor, body, 0)
+	c.note(e)
+	a := &Answer{web: w, to: to, post: e, gone: r.Context()}
+	switch {
+	case w.Script != nil:
+		w.script.answer(a, e)
+	default:
+		w.Play(a, e)
+	}
+	a.end()
+	if a.cut {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// Posts is how many posts came.
+func (w *Web) Posts() int { return int(w.posts.Load()) }
+
+// Wait waits until all posts are answered.
+func (w *Web) Wait() { w.open.Wait() }
+
+// conn is what the handlers of a script share.
+func (w *Web) conn() *Conn {
+	w.once.Do(func() {
+		c := &Conn{Server: &Server{Log: w.Log, Protocol: w.Protocol, Script: w.Script, Err: io.Discard},
+			ctx: context.Background(), cancelled: map[string]chan struct{}{}, waiting: map[int]chan transcript.Entry{},
+			early: map[int]transcript.Entry{}, exit: make(chan int, 16), arrived: make(chan struct{})}
+		w.script = newScripted(c, w.Script)
+	})
+	return w.script.Conn
+}
+
+// answer plays the handler for a post, or what the protocol says where there is none.
+func (p *scripted) answer(a *Answer, e transcript.Entry) {
+	h := p.find(e.Method, e)
+	if h == nil {
+		for _, frame := range p.Protocol.Plain(e, nil) {
+			a.Send(frame)
+		}
+		return
+	}
+	s := &Run{scripted: p, ctx: a.gone, request: e, session: e.Session, cancelled: a.gone.Done(),
+		sink: sink{c: p.Conn, to: a}}
+	s.play(&h.Block)
+}
+
+// Answer is what answers one post.
+type Answer struct {
+	web  *Web
+	to   http.ResponseWriter
+	post transcript.Entry
+	gone context.Context // ends when the front end hangs up
+
+	mu    sync.Mutex
+	begun bool
+	cut   bool
+}
+
+// Head begins the answer with a status and a media type; once it has begun it does nothing.
+func (a *Answer) Head(status int, kind string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.head(status, kind)
+}
+
+func (a *Answer) head(status int, kind string) {
+	if a.begun {
+		return
+	}
+	a.begun = true
+	a.to.Header().Set("Content-Type", kind)
+	a.log(transcript.Response, map[string]any{"status": status, "type": kind, "headers": map[string]string{}})
+	a.to.WriteHeader(status)
+	a.flush()
+}
+
+func (a *Answer) log(kind transcript.Kind, value map[string]any) {
+	raw, _ := json.Marshal(value) // texts and numbers have a form
+	a.web.Log.Append(transcript.Entry{Source: transcript.Agent, Kind: kind, Method: a.post.Method,
+		Session: a.post.Session, ID: a.post.ID, Ref: a.post.Seq, Raw: raw})
+}
+
+func (a *Answer) flush() { _ = http.NewResponseController(a.to).Flush() } // who is gone is told by the context
+
+// Send logs a frame and writes it.
+func (a *Answer) Send(frame []byte) transcript.Entry { return sink{to: a}.send(frame) }
+
+// sends is sink.send for an answer.
+func (a *Answer) sends(s sink, frame []byte) transcript.Entry {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.cut || a.gone.Err() != nil {
+		return transcript.Entry{}
+	}
+	a.head(http.StatusOK, a.web.Type)
+	e := a.web.Log.AppendReply(0, a.post.Seq, bytes.Clone(frame), 0)
+	s.put(a.web.Dress(frame))
+	return e
+}
+
+// raw is sink.bytes for an answer.
+func (a *Answer) raw(s sink, b []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.head(http.StatusOK, a.web.Type)
+	s.put(b)
+}
+
+func (a *Answer) write(b []byte) {
+	_, _ = a.to.Write(b) // who is gone is told by the context
+	a.flush()
+}
+
+// end ends the answer.
+func (a *Answer) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	how := EndClosed
+	switch {
+	case a.cut:
+		how = EndCut
+	case a.gone.Err() != nil:
+		how = EndHungUp
+	default:
+		a.head(http.StatusOK, a.web.Type)
+	}
+	a.log(transcript.Ended, map[string]any{"end": how})
+}
+
+// Cut breaks the connection off; what is sent after that goes nowhere.
+func (a *Answer) Cut() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cut = true
+}
+
+// Events are frames as server-sent events have them.
+func Events(frame []byte) []byte {
+	return []byte("data: " + strings.ReplaceAll(string(frame), "\n", "\ndata: ") + "\n\n")
+}
+
+// Web returns the answer to the post that is handled; nil where the agent is no server.
+func (s *Run) Web() *Answer { return s.sink.to }
+
+// Handled returns what is handled; zero for connect and eof.
+func (s *Run) Handled() transcript.Entry { return s.request }
