@@ -54,7 +54,10 @@ func (r *runner) gate(v Variant, version string) ([]string, error) {
 	for _, g := range gate {
 		ids = append(ids, g.scenario)
 	}
-	results, err := r.run(v, version, "gate", "--fresh", "--run", only(ids))
+	results, err := resultsOf(r.folder(v.Package, version, "gate"))
+	if err != nil || len(results) < len(gate) { // else an earlier run has let it through
+		results, err = r.run(v, version, "gate", "--fresh", "--run", only(ids))
+	}
 	if err != nil {
 		return nil, err
 	}

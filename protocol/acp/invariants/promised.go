@@ -129,10 +129,11 @@ func backPromised() *rule {
 				return
 			}
 			back := t.request.back.seq
-			if last.to < back || said[t.session.id] < last.seq {
-				return // it need not have known, or had done its work
+			if last.to < back {
+				return // it need not have known
 			}
-			if w.Saw(goesOn); !ev.err.Exists() && ev.stop != "cancelled" {
+			w.Saw(goesOn)
+			if !ev.err.Exists() && ev.stop != "cancelled" && said[t.session.id] > last.seq { // else it had done its work
 				w.find(goesOn, ev, fmt.Sprint(t.started), []int{t.started, back},
 					"The prompt was taken back, and ended with %s after the model had said more; the profile says that it stops.",
 					ev.stop)
