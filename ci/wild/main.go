@@ -22,6 +22,7 @@ import (
 func main() {
 	which := flag.String("run", "", "only pairs whose name matches this pattern")
 	repeats := flag.Int("repeat", 4, "how often a scenario runs against a version")
+	fresh := flag.Bool("new", false, "only what has not been measured so often yet")
 	jobs := flag.Int("j", 2, "how many scenarios run at once")
 	cache := flag.String("cache", "", "where packages are installed (default acp-test-wild in the user's cache)")
 	out := flag.String("out", "acp-test-wild", "the folder for the results of the runs")
@@ -42,7 +43,7 @@ func main() {
 		case *scanned != "":
 			err = r.scan(*scanned, *versions, *every, selection(*tag, *only))
 		default:
-			err = r.pairs(*which, *repeats)
+			err = r.pairs(*which, *repeats, *fresh)
 		}
 		if err != nil {
 			return err
@@ -67,8 +68,8 @@ func selection(tag, only string) []string {
 }
 
 // pairs judges the pairs that match: the versions one after the other, each with the
-// scenarios of all its pairs.
-func (r *runner) pairs(which string, repeats int) error {
+// scenarios of all its pairs, or with fresh those that have not been measured so often.
+func (r *runner) pairs(which string, repeats int, fresh bool) error {
 	match, err := regexp.Compile(which)
 	if err != nil {
 		return err
@@ -82,6 +83,9 @@ func (r *runner) pairs(which string, repeats int) error {
 		}
 		for _, version := range []string{p.Bad, p.Good} {
 			s := side{p.Package, version}
+			if seen := r.of(s.pkg, s.version).Scenarios[p.Scenario]; fresh && seen != nil && seen.Of >= repeats {
+				continue
+			}
 			if wanted[s] == nil {
 				order = append(order, s)
 			}
