@@ -129,11 +129,11 @@ func backPromised() *rule {
 				return
 			}
 			back := t.request.back.seq
-			if last.to < back {
+			stopped := ev.err.Exists() || ev.stop == "cancelled"
+			if !stopped && last.to < back {
 				return // it need not have known
 			}
-			w.Saw(goesOn)
-			if !ev.err.Exists() && ev.stop != "cancelled" && said[t.session.id] > last.seq { // else it had done its work
+			if w.Saw(goesOn); !stopped && said[t.session.id] > last.seq { // else it had done its work
 				w.find(goesOn, ev, fmt.Sprint(t.started), []int{t.started, back},
 					"The prompt was taken back, and ended with %s after the model had said more; the profile says that it stops.",
 					ev.stop)
