@@ -4,6 +4,7 @@
 //
 //	go run ./ci/wild                         all pairs
 //	go run ./ci/wild -run 'codex|opencode'   those whose name matches
+//	go run ./ci/wild -new                    those that were not measured so often yet
 //	go run ./ci/wild -scan PACKAGE -every 4  look for pairs: scenarios over versions
 //	go run ./ci/wild -page                   docs/wild.md only
 //
