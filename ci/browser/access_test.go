@@ -54,7 +54,7 @@ func TestAccess(t *testing.T) {
 func (p *page) tabbed() any {
 	p.t.Helper()
 	p.eval(`window.tabbed = new Set(), window.unseen = new Set(), document.activeElement.blur(),
-		window.reach = () => [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")]
+		window.reach = () => [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
 			.filter(e => !e.disabled && e.tabIndex >= 0 && e.checkVisibility({visibilityProperty: true}))`)
 	n, _ := p.eval(`reach().length`).(float64)
 	for range int(n) + 1 {

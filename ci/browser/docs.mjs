@@ -4,7 +4,7 @@ import path from 'node:path';
 import { marked } from 'marked';
 
 const [from, to] = process.argv.slice(2);
-const style = 'body{font:16px/1.5 sans-serif;margin:1em;overflow-wrap:break-word} pre,table{display:block;overflow-x:auto}';
+const style = 'body{font:16px/1.5 sans-serif;margin:1em;overflow-wrap:break-word} img{max-width:100%} pre,table{display:block;overflow-x:auto}';
 marked.use({ renderer: { code: ({ text }) => `<pre tabindex="0"><code>${text.replace(/[&<]/g, c => `&#${c.charCodeAt(0)};`)}</code></pre>` } });
 for (const file of readdirSync(from).filter(name => name.endsWith('.md'))) {
   const body = marked.parse(readFileSync(path.join(from, file), 'utf8'));

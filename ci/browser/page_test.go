@@ -220,51 +220,6 @@ func (p *page) press(text string) {
 	p.do("pressing "+text, chromedp.Click(`//button[text()="`+text+`"]`, chromedp.BySearch))
 }
 
-// What a newcomer wants to know takes at most three clicks from the page as it opens.
-func TestTasks(t *testing.T) {
-	p := at(t, given(t, "ACP_TEST_UI"))
-	clicks := 0
-	click := func(selector, until string) {
-		clicks++
-		p.do("clicking "+selector, chromedp.Click(selector, chromedp.ByQuery), chromedp.WaitVisible(until, chromedp.ByQuery))
-	}
-	press := func(text, until string) {
-		clicks++
-		p.press(text)
-		p.do("waiting for "+until, chromedp.WaitVisible(until, chromedp.ByQuery))
-	}
-	for _, task := range []struct {
-		what  string
-		do    func()
-		in    string
-		wants []string
-	}{
-		{"why did it fail", func() { click("#causes a", ".row.at") }, "#problems", []string{"turn refusal", "end_turn"}},
-		{"which frame was it", func() { click("#causes a", ".detail .json") }, ".row.at", []string{"end_turn", "greets"}},
-		{"what did the model say then", func() {
-			click("#causes a", ".row.at")
-			click("nav.tabs a:nth-child(3)", ".card.agent")
-		}, ".conversation", []string{"window.hostile = 'text'"}},
-		{"make this a scenario", func() { click("#causes a", ".row.at"); press("make a scenario", "dialog pre") }, "dialog", []string{"'Say <script>window.hostile"}},
-		{"is it the same defect elsewhere", func() {}, "#causes .seen", []string{"1 scenario: wrong"}},
-		{"run it again", func() { click("#causes a", ".row.at"); press("run again", "dialog pre") }, "dialog", []string{"1 fail"}},
-	} {
-		clicks = 0
-		p.visit("", "#causes")
-		task.do()
-		got := p.text(task.in)
-		for _, want := range task.wants {
-			if !strings.Contains(got, want) {
-				t.Errorf("%s: the page says %q, want %q", task.what, got, want)
-			}
-		}
-		if t.Logf("%s: %d clicks", task.what, clicks); clicks > 3 {
-			t.Errorf("%s takes %d clicks", task.what, clicks)
-		}
-	}
-	p.quiet()
-}
-
 // A coarse look: the page is neither empty nor wider than a phone, in both
 // colour schemes.
 func TestLooks(t *testing.T) {

@@ -20,13 +20,13 @@ export class Scenario {
     this.run = (data.runs.find(r => r.cases.includes(c)) || {}).run || {};
     this.place = h("div", { class: "work" }, h("p", { class: "dim" }, "opening…"));
     this.causes = h("div", { id: "problems" });
-    this.scratch = data.actions.includes("scratch") && c.scratch && new Scratch();
+    this.scratch = data.actions.includes("scratch") && c.scratch && new Scratch(() => ({ trace: this.trace, at: this.at }));
     this.element = [navigation(""), this.head(), this.scratch && this.scratch.element, this.causes, this.place];
     this.showProblems();
   }
   head() {
     const r = this.c.result;
-    return h("header", { class: "head" }, h("h1", {}, this.word = h("span", {}, verdict(shown(r))), " ", r && r.title || this.c.key), h("div", { class: "dim" },
+    return h("header", { class: "head" }, h("h1", {}, this.word = h("span", {}, verdict(shown(r))), " ", r && r.title || (this.c.scratch ? "By hand" : this.c.key)), h("div", { class: "dim" },
       [r && r.title && this.c.key, r && r.file, this.c.last && this.c.last.result && "before: " + this.c.last.result.verdict, r && ms(r.duration_ns), r && count(r.frames, "frame"), r && (r.tags || []).join(" ")].filter(Boolean).join(" · ")), this.tools = h("div", { class: "bar" }));
   }
   showProblems() {
@@ -186,6 +186,7 @@ export class Scenario {
   sized() {
     const n = this.shownRows ? this.shownRows.length : this.trace.n;
     this.table.setCount(n);
+    this.table.element.style.setProperty("--num", Math.max(3, String(this.trace.n).length) + "ch");
     this.size.textContent = (this.shownRows ? n.toLocaleString("en") + " of " : "") + this.trace.n.toLocaleString("en") + (this.trace.more && this.data.live ? " so far" : " entries");
   }
   index(k) { return this.shownRows ? this.shownRows[k] : k; }
@@ -202,7 +203,7 @@ export class Scenario {
       h("span", { class: "num", role: "gridcell" }, String(i + 1)), h("time", { role: "gridcell" }, clock(t.at[i])), h("span", { class: "who", role: "gridcell" }, source),
       h("span", { class: "sess", role: "gridcell" }, t.sessionName(i)),
       h("span", { class: "msg", role: "gridcell" }, h("i", { "aria-hidden": "true" }, arrow), text ? t.short(text.line).replace(/^(-->|<--) /, "") : t.name("label", i) + " …"),
-      h("span", { class: "pin", role: "gridcell" }, hits.length ? "▲ " + hits.map(p => p.id || p.title).join(", ") : ""));
+      h("span", { class: "pin", role: "gridcell" }, hits.length ? "▲ " + hits.map(p => (p.id || p.title).replace(this.key + "#", "")).join(", ") : ""));
   }
   choose() {
     if (!this.table) return;

@@ -1,0 +1,62 @@
+package browser
+
+import (
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+var pictures = flag.String("pictures", "", "write the pictures of the guide to `DIR`")
+
+// The pictures of the guide are those of a run of the shipped scenarios with an agent that
+// ends cancelled turns as if nothing were. After a change of what they show:
+//
+//	ci/browser/run -run TestPictures -args -pictures ../../docs/pictures
+func TestPictures(t *testing.T) {
+	dir := t.TempDir()
+	run := exec.Command(given(t, "ACP_TEST_PROGRAM"), "run", "--run", "^(cancel/(mid-|late-|twice|other-)|prompt-turn/|permission/)",
+		"--fault", "cancel-end-turn", "-q")
+	run.Dir = dir
+	if out, err := run.CombinedOutput(); err == nil {
+		t.Fatalf("nothing fails: %s", out)
+	}
+	p := at(t, "file://"+filepath.Join(dir, "acp-test-out", "report.html"))
+	for _, of := range []struct {
+		name, hash, wait, ready string
+		height                  int64
+		seen                    string
+	}{
+		{"index", "#/", "#causes", `document.fonts.status === "loaded"`, 720, "What is wrong"},
+		{"frames", "#/s/cancel%2Flate-permission-answer/frames/28", ".row.at", `document.querySelector(".json .leaf") &&
+			([...document.querySelectorAll(".leaf")].at(-1).dispatchEvent(new MouseEvent("mouseenter")), document.querySelector(".field-about b"))`, 900, "StopReason"},
+		{"timeline", "#/s/cancel%2Flate-permission-answer/timeline/28", ".timeline.tall canvas", drawn + " > 8", 760, "in view"},
+	} {
+		for _, scheme := range []string{"light", "dark"} {
+			p.do("setting the screen", chromedp.EmulateViewport(1280, of.height), emulate(scheme))
+			p.visit(of.hash, of.wait)
+			p.until("Boolean(" + of.ready + ")")
+			p.until(`document.body.innerText.includes("` + of.seen + `")`)
+			var shot []byte
+			p.do("taking the picture", chromedp.ActionFunc(func(ctx context.Context) (err error) {
+				shot, err = cdppage.CaptureScreenshot().WithFormat(cdppage.CaptureScreenshotFormatWebp).WithQuality(80).Do(ctx)
+				return err
+			}))
+			name := of.name + "-" + scheme + ".webp"
+			if *pictures != "" {
+				if err := os.WriteFile(filepath.Join(*pictures, name), shot, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if info, err := os.Stat(filepath.Join("../../docs/pictures", name)); err != nil || info.Size() > 100_000 {
+				t.Errorf("docs/pictures/%s: %v, %v", name, info, err)
+			}
+		}
+	}
+	p.quiet()
+}

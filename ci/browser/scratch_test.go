@@ -1,0 +1,50 @@
+package browser
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// The editor and the model are played from the page: a prompt, a hold, a permission, a
+// message that is edited as JSON, a cancel; and nobody is kept out of it.
+func TestScratch(t *testing.T) {
+	p := at(t, servingIn(t, t.TempDir(), given(t, "ACP_TEST_PROGRAM"), "ui", "--scratch", "--agent", "reference"))
+	const status = "document.querySelector('#now').innerText"
+	p.visit("", "#say")
+	p.until(`document.querySelector(".t-window").innerText.includes("session/new")`)
+	p.do("a prompt", chromedp.SendKeys("#say", "Write it.", chromedp.ByQuery),
+		chromedp.SetValue("#model", "- - tool: write_file\n    args: {path: $WORK/a.txt, content: one}\n- - text: Written.\n", chromedp.ByQuery),
+		chromedp.Click("#hold", chromedp.ByQuery), chromedp.Click("button.main", chromedp.ByQuery))
+	p.until(status + `.includes("go on: step-1")`)
+	p.press("go on: step-1")
+	p.until(status + `.includes("go on: step-2")`)
+	p.press("go on: step-2")
+	p.until(status + `.includes("Write a.txt")`)
+	for _, width := range []int64{390, 1280} {
+		p.do("setting the screen", chromedp.EmulateViewport(width, 900))
+		if found := p.accuse(); found != "" {
+			t.Errorf("at %d: %v", width, found)
+		}
+		p.want("width of the page", p.eval("document.documentElement.scrollWidth"), float64(width))
+	}
+	if left := p.tabbed(); left != "" {
+		t.Errorf("keys do not reach:\n%v", left)
+	}
+	p.press("Allow")
+	p.until(status + `.includes("go on: step-3")`)
+	p.press("cancel the turn")
+	p.until(status + `.includes("waits for a prompt")`)
+
+	p.do("the next message", chromedp.Click(".scratch summary", chromedp.ByQuery))
+	p.press("take the prompt")
+	p.want("what is edited", p.eval(`JSON.parse(document.querySelector("#raw").value).params.prompt[0].text`), "Write it.")
+	p.eval(`document.querySelector("#raw").value = document.querySelector("#raw").value.replace("Write it.", "Edited by hand.")`)
+	p.press("send it")
+	p.do("the conversation", chromedp.Click("nav.tabs a:nth-child(3)", chromedp.ByQuery))
+	p.until(`document.querySelector(".conversation")?.innerText.includes("Edited by hand.")`)
+	p.press("make a scenario")
+	p.do("the scenario", chromedp.WaitVisible("dialog pre", chromedp.ByQuery))
+	p.until(`document.querySelector("dialog").innerText.includes("await turn cancelled")`)
+	p.quiet()
+}
