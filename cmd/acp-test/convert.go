@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
+	"github.com/acp-test/acp-test/protocol/translate"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -26,28 +28,34 @@ type converting struct {
 func convertRecordingCommand(h *host) *cobra.Command {
 	var o converting
 	c := &cobra.Command{
-		Use:   "convert FILE --to scenario",
-		Short: "a recording as a scenario",
+		Use:   "convert FILE --to scenario|ag-ui|acp",
+		Short: "a recording as a scenario, or in another protocol",
 		Long: `Makes a scenario of a recording: the prompts with what each waited for, the editor's
 answers, the cancels, the files, and what the model said, held where the editor did
 something in the middle of a stream. A recording of several processes, one after the
 other, restarts the agent. What a scenario cannot say is named in its first lines, and
 makes the exit status 1 unless --partial is given. FILE is one of those that check takes.
 
+--to ag-ui tells turns of ACP version 1 as runs of AG-UI, --to acp the other way: the
+frames, one a line, as check, show, diff and serve take them.
+
 It goes to stdout, or to --out. Then its golden is written too, for the profile that
 --agent names or that the recorded command belongs to: what the agent said in the
 recording.`,
 		Args: exactArgs(1, "a recording"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if o.to != "scenario" {
-				return fmt.Errorf("convert --to %s: scenario is expected", o.to)
+			switch o.to {
+			case "scenario":
+				return h.convert(&o, args[0])
+			case "ag-ui", "acp":
+				return h.translate(&o, args[0])
 			}
-			return h.convert(&o, args[0])
+			return fmt.Errorf("convert --to %s: scenario, ag-ui or acp is expected", o.to)
 		},
 	}
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.to, "to", "scenario", "what to make of it: scenario")
+	f.StringVar(&o.to, "to", "scenario", "what to make of it: scenario, ag-ui or acp")
 	f.StringVar(&o.out, "out", "", "write the scenario to `FILE`, and its golden")
 	f.StringVar(&o.agent, "agent", "", "the agent whose golden it is, by the `NAME` or file of its profile")
 	f.StringVar(&o.golden, "golden", "golden", "the folder of goldens, `DIR`")
@@ -83,6 +91,42 @@ func (h *host) convert(o *converting, file string) error {
 	}
 	err = h.deliver(o, of, made, t)
 	if err == nil && len(made.Left) > 0 && !o.partial {
+		return status(1)
+	}
+	return err
+}
+
+// translate tells a recording in the other protocol.
+func (h *host) translate(o *converting, file string) error {
+	t, err := h.recordingOf(file)
+	if err != nil {
+		return err
+	}
+	of, err := h.protocolOf(t)
+	if err != nil {
+		return err
+	}
+	ways := map[[2]string]func(*transcript.Transcript) *translate.Said{
+		{"acp-v1", "ag-ui"}: translate.ToAGUI, {"ag-ui", "acp"}: translate.ToACP}
+	way := ways[[2]string{of.Name, o.to}]
+	if way == nil {
+		return fmt.Errorf("convert --to %s: %s is a recording of %s", o.to, file, of.Name)
+	}
+	said := way(t)
+	for _, left := range said.Left {
+		fmt.Fprintf(h.err, "acp-test: left out: %s\n", left)
+	}
+	text := append(bytes.Join(said.Lines, []byte("\n")), '\n')
+	write := func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}
+	if o.out == "" {
+		err = write(h.out)
+	} else {
+		err = writeFile(o.out, write)
+	}
+	if err == nil && len(said.Left) > 0 && !o.partial {
 		return status(1)
 	}
 	return err

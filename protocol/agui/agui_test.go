@@ -1,6 +1,8 @@
 package agui_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"net/http"
@@ -78,6 +80,34 @@ func TestBadServers(t *testing.T) {
 		}, []string{"expected finished, got nothing"}},
 		"an event of 20 MiB": {func(w http.ResponseWriter, _ *http.Request) {
 			stream(w, start+"data: {\"type\":\"CUSTOM\",\"name\":\""+strings.Repeat("x", 20<<20)+"\"}\n\n")
+		}, []string{"bytes long, more than the limit"}},
+		"a stream that is compressed": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Header().Set("Content-Type", "text/event-stream")
+			packed := gzip.NewWriter(w)
+			_, _ = packed.Write([]byte(start))
+			_ = packed.Flush()
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}, []string{"The connection broke before the end of the run"}},
+		"a stream that only says that it is compressed": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			stream(w, start)
+		}, []string{"gzip: invalid header"}},
+		"another coding": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "br")
+			stream(w, start)
+		}, []string{`the body is coded as \"br\"`, "end no stream"}},
+		"an event of 64 MiB, compressed": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Header().Set("Content-Type", "text/event-stream")
+			packed := gzip.NewWriter(w)
+			defer packed.Close()
+			_, _ = packed.Write([]byte(start + "data: {\"type\":\"CUSTOM\",\"name\":\""))
+			for range 64 {
+				_, _ = packed.Write(bytes.Repeat([]byte("x"), 1<<20))
+			}
+			_, _ = packed.Write([]byte("\"}\n\n"))
 		}, []string{"bytes long, more than the limit"}},
 		"carriage returns and a mark": {func(w http.ResponseWriter, _ *http.Request) {
 			stream(w, "\uFEFF"+strings.ReplaceAll(start, "\n", "\r\n"))

@@ -36,7 +36,7 @@ func explore(t *testing.T, match, fault string, most int, patience time.Duration
 
 // A sweep finds nothing in the correct agent, whatever liberties it takes.
 func TestSweepsOfTheCorrectAgent(t *testing.T) {
-	const most = 150
+	const most = 100
 	for i, liberties := range [][]string{nil, {"chunks", "no-outcome", "no-pending-list", "calls-without-parent"},
 		{"bare-chunks", "no-version", "no-steps", "no-state", "no-messages", "no-tool-results"},
 		{"queues-runs", "whole-texts", "text-around-calls", "empty-messages", "comments"},

@@ -86,6 +86,22 @@ func stateFaults() []Fault {
 		fault("activity-without-snapshot", "", "changes an activity that it has not shown", once("STEP_STARTED", plus(Event{
 			"type": "ACTIVITY_DELTA", "messageId": "act-1", "activityType": "PLAN",
 			"patch": []any{map[string]any{"op": "add", "path": "/a", "value": 1}}}))),
+		fault("activity-with-the-id-of-a-message", "ag-ui-protocol/ag-ui#1350", "shows an activity with the id of a message",
+			once("TEXT_MESSAGE_START", func(_ *Port, e Event) []Event {
+				return []Event{{"type": "ACTIVITY_SNAPSHOT", "messageId": e["messageId"], "activityType": "PLAN",
+					"content": map[string]any{"step": 1}}, e}
+			})),
+		fault("calls-doubled-in-history", "agno-agi/agno#5116", "tells the model each call of the history twice",
+			func() Hooks {
+				return Hooks{Request: func(_ *Input, list []refagent.ModelMessage) (out []refagent.ModelMessage) {
+					for _, m := range list {
+						if out = append(out, m); len(m.Calls) > 0 {
+							out = append(out, m)
+						}
+					}
+					return out
+				}}
+			}),
 		fault("raw-wraps-events", "ag-ui-protocol/ag-ui#2600", "sends each event as RAW too", sends(func(p *Port, e Event) {
 			p.Emit(e)
 			if e.Type() == "TEXT_MESSAGE_CONTENT" {

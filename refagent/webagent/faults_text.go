@@ -48,6 +48,19 @@ func textFaults() []Fault {
 			}
 			p.Emit(e)
 		})),
+		fault("reasoning-repeated", "ag-ui-protocol/ag-ui#1645", "tells the whole of its reasoning once more at the end",
+			sends(func(p *Port, e Event) {
+				thought, _ := p.Notes["thought"].(string)
+				switch e.Type() {
+				case "REASONING_MESSAGE_START":
+					p.Notes["thought"] = ""
+				case "REASONING_MESSAGE_CONTENT":
+					p.Notes["thought"] = thought + e.Text("delta")
+				case "REASONING_MESSAGE_END":
+					p.Emit(Event{"type": "REASONING_MESSAGE_CONTENT", "messageId": e["messageId"], "delta": thought})
+				}
+				p.Emit(e)
+			})),
 		fault("text-lost", "", "loses the second piece of a reply", func() Hooks {
 			return Hooks{Piece: func(n int, p refagent.Piece) []refagent.Piece {
 				if n == 2 && p.Text != "" {

@@ -14,6 +14,8 @@ import (
 var commands = map[string]func(args []string) error{
 	"agent":      agent,
 	"burst":      burst,
+	"endpoint":   endpointServer,
+	"web-burst":  webBurst,
 	"turn":       turn,
 	"time":       stopwatch,
 	"transcript": transcriptFile,
@@ -21,6 +23,8 @@ var commands = map[string]func(args []string) error{
 
 const usage = `usage:
   measure burst UPDATES ROUNDS [SDK-CLIENT.mjs]  clients that take a burst, a line each
+  measure web-burst EVENTS ROUNDS CLIENT.mjs     the same of an endpoint of AG-UI
+  measure endpoint EVENTS                        an endpoint that answers with a burst
   measure agent UPDATES [RATE]                   an agent that sends a burst in each turn
   measure turn -- AGENT…                         one turn, by a client that does nothing else
   measure time RUNS -- COMMAND…                  median seconds and peak MiB of a command

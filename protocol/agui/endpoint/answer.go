@@ -106,23 +106,28 @@ func (e *Endpoint) exchange(ctx context.Context, at string, p Post) End {
 	}
 	defer answer.Body.Close()
 	head := headOf(answer)
-	streams := answer.StatusCode == http.StatusOK && head.Type == EventStream
+	body, packed := unpacked(answer)
+	streams := answer.StatusCode == http.StatusOK && head.Type == EventStream && packed == nil
 	if !streams {
 		// A body without an end must not be waited for.
 		timer := time.AfterFunc(5*time.Second, func() { answer.Body.Close() })
-		body, _ := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
+		begin, _ := io.ReadAll(io.LimitReader(body, 64<<10))
 		timer.Stop()
-		head.Body = strings.ToValidUTF8(string(body), string(utf8.RuneError))
+		head.Body = strings.ToValidUTF8(string(begin), string(utf8.RuneError))
 	}
 	raw, _ := json.Marshal(head) // texts and numbers have a form
 	e.put(item{piece: piece{data: raw}, ref: p.Ref, kind: transcript.Response})
 	switch {
 	case streams:
-		return e.stream(ctx, answer.Body, p)
+		return e.stream(ctx, body, p)
 	case answer.StatusCode != http.StatusOK:
 		return End{End: Refused, Status: head.Status}
 	}
-	return End{End: NoStream, Status: head.Status}
+	end := End{End: NoStream, Status: head.Status}
+	if packed != nil {
+		end.Problem = packed.Error()
+	}
+	return end
 }
 
 func headOf(r *http.Response) Head {

@@ -3,7 +3,6 @@ package endpoint
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -22,7 +21,7 @@ func At(url string) *Endpoint {
 		streams: map[int]context.CancelCauseFunc{},
 		client: &http.Client{
 			Transport: &http.Transport{
-				DisableCompression: true, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
+				DisableCompression: true, TLSClientConfig: secure(""),
 				ResponseHeaderTimeout: time.Minute, MaxResponseHeaderBytes: 1 << 20,
 			},
 			// A client that follows one may post a whole conversation to another host.
@@ -98,6 +97,9 @@ func (e *Endpoint) listening(ctx context.Context, t *transcript.Transcript, u *u
 	})
 	for {
 		c, err := (&net.Dialer{}).DialContext(ctx, "tcp", host)
+		if err == nil && u.Scheme == "https" {
+			return shakesHands(ctx, c, u)
+		}
 		if err == nil {
 			return c.Close()
 		}

@@ -1,0 +1,87 @@
+package endpoint
+
+import (
+	"cmp"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// Authorities is the environment variable that names a file with certificates of
+// authorities to trust beside those of the system.
+const Authorities = "SSL_CERT_FILE"
+
+// secure is how connections over TLS are made to a host; "" is that of the request.
+func secure(host string) *tls.Config {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
+	file := os.Getenv(Authorities)
+	if file == "" {
+		return c
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if text, err := os.ReadFile(file); err == nil {
+		pool.AppendCertsFromPEM(text)
+	}
+	c.RootCAs = pool
+	return c
+}
+
+// shakesHands reports why no connection over TLS can be made.
+func shakesHands(ctx context.Context, c net.Conn, u *url.URL) error {
+	defer c.Close()
+	err := tls.Client(c, secure(u.Hostname())).HandshakeContext(ctx)
+	var unknown x509.UnknownAuthorityError
+	var plain tls.RecordHeaderError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &unknown):
+		return fmt.Errorf("the certificate of %s is of an authority that is not trusted here: %s names a file with its "+
+			"certificate: %w", u.Redacted(), Authorities, err)
+	case errors.As(err, &plain):
+		return fmt.Errorf("what listens at %s does not speak TLS: begin the URL with http://", u.Redacted())
+	}
+	return fmt.Errorf("no connection over TLS can be made to %s: %w", u.Redacted(), err)
+}
+
+// unpacked is the body of an answer without the coding that its head names. A server need
+// not ask before it sends one, since no head of ours refuses any.
+func unpacked(answer *http.Response) (io.ReadCloser, error) {
+	coding := strings.ToLower(cmp.Or(answer.Header.Get("Content-Encoding"), "identity"))
+	switch coding {
+	case "identity":
+		return answer.Body, nil
+	case "gzip", "x-gzip":
+		return &gunzip{body: answer.Body}, nil
+	}
+	return answer.Body, fmt.Errorf("the body is coded as %q, which nobody asked for", coding)
+}
+
+// gunzip reads a body that is compressed, as it comes.
+type gunzip struct {
+	body io.ReadCloser
+	in   *gzip.Reader
+}
+
+func (g *gunzip) Read(p []byte) (n int, err error) {
+	if g.in == nil {
+		if g.in, err = gzip.NewReader(g.body); err != nil {
+			return 0, err
+		}
+	}
+	return g.in.Read(p)
+}
+
+func (g *gunzip) Close() error { return g.body.Close() }
