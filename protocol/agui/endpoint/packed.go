@@ -12,44 +12,25 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 )
 
-// Authorities is the environment variable that names a file with certificates of
-// authorities to trust beside those of the system.
+// Authorities is the environment variable that names a file with the certificates of the
+// authorities to trust; it is the TLS library that reads it, not on macOS and Windows.
 const Authorities = "SSL_CERT_FILE"
-
-// secure is how connections over TLS are made to a host; "" is that of the request.
-func secure(host string) *tls.Config {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}
-	file := os.Getenv(Authorities)
-	if file == "" {
-		return c
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	if text, err := os.ReadFile(file); err == nil {
-		pool.AppendCertsFromPEM(text)
-	}
-	c.RootCAs = pool
-	return c
-}
 
 // shakesHands reports why no connection over TLS can be made.
 func shakesHands(ctx context.Context, c net.Conn, u *url.URL) error {
 	defer c.Close()
-	err := tls.Client(c, secure(u.Hostname())).HandshakeContext(ctx)
+	err := tls.Client(c, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: u.Hostname()}).HandshakeContext(ctx)
 	var unknown x509.UnknownAuthorityError
 	var plain tls.RecordHeaderError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &unknown):
-		return fmt.Errorf("the certificate of %s is of an authority that is not trusted here: %s names a file with its "+
-			"certificate: %w", u.Redacted(), Authorities, err)
+		return fmt.Errorf("the certificate of %s is of an authority that is not trusted here: %s may name a file with "+
+			"the certificates of those that are: %w", u.Redacted(), Authorities, err)
 	case errors.As(err, &plain):
 		return fmt.Errorf("what listens at %s does not speak TLS: begin the URL with http://", u.Redacted())
 	}

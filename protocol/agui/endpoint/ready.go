@@ -3,6 +3,7 @@ package endpoint
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -21,7 +22,7 @@ func At(url string) *Endpoint {
 		streams: map[int]context.CancelCauseFunc{},
 		client: &http.Client{
 			Transport: &http.Transport{
-				DisableCompression: true, TLSClientConfig: secure(""),
+				DisableCompression: true, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 				ResponseHeaderTimeout: time.Minute, MaxResponseHeaderBytes: 1 << 20,
 			},
 			// A client that follows one may post a whole conversation to another host.
