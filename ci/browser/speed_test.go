@@ -99,12 +99,14 @@ func (p *page) painted() float64 {
 func view(b *testing.B, address, hash string, entries string) {
 	p := at(b, address)
 	p.do("starting the browser", chromedp.EmulateViewport(1280, 900), chromedp.Navigate("about:blank"))
-	var paint, zoom, scroll, longest, loaded []float64
+	var paint, zoom, scroll, longest, rows, loaded []float64
 	for b.Loop() {
 		p.do("closing", chromedp.Navigate("about:blank"))
 		began := time.Now()
 		p.do("opening", chromedp.Navigate(address+hash), chromedp.WaitVisible("nav", chromedp.ByQuery))
 		paint = append(paint, p.painted())
+		p.until("document.querySelector('.row')")
+		rows = append(rows, time.Since(began).Seconds())
 		p.do("waiting", chromedp.Poll(fmt.Sprintf("document.querySelector('.tools [role=status]')?.textContent.includes(%q)", entries), nil,
 			chromedp.WithPollingTimeout(2*time.Minute)))
 		loaded = append(loaded, time.Since(began).Seconds())
@@ -113,6 +115,7 @@ func view(b *testing.B, address, hash string, entries string) {
 		zoom, scroll, longest = append(zoom, z), append(scroll, s), append(longest, worst)
 	}
 	b.ReportMetric(slices.Min(paint), "ms/paint")
+	b.ReportMetric(slices.Min(rows), "s/rows")
 	b.ReportMetric(loaded[0], "s/load") // later the server has read it
 	b.ReportMetric(slices.Max(zoom), "zoom/s")
 	b.ReportMetric(slices.Min(longest), "ms/longest")

@@ -1,16 +1,15 @@
 import { h } from "./dom.js";
 
 // A table of any number of rows of one height: only those that are seen exist. With following it stays at its
-// end while rows come, until somebody goes elsewhere. Browsers do not scroll
-// more than some million pixels, so beyond that the bar moves by more than it shows and the wheel by rows.
+// end while rows come, until somebody goes elsewhere. Browsers do not scroll more than some million pixels, so
+// beyond that the bar moves by more than it shows and the wheel by rows.
 const tallest = 8e6;
 
 export class Table {
-  constructor({ label, height, row, columns }) {
+  constructor({ label, height, row }) {
     Object.assign(this, { height, row, count: 0, top: 0, made: new Map(), ended: true });
     this.body = h("div", { class: "t-window", role: "rowgroup" });
     this.spacer = h("div", { class: "t-spacer", role: "presentation" });
-    this.header = columns && h("div", { class: "t-head", role: "row" }, columns.map(c => h("span", { role: "columnheader", class: "c-" + c.replace(/\W/g, "") }, c)));
     this.element = h("div", { class: "t-scroll", role: "grid", tabindex: 0, "aria-label": label }, this.body, this.spacer);
     this.element.addEventListener("scroll", () => this.scrolled(), { passive: true });
     this.element.addEventListener("wheel", e => this.wheeled(e), { passive: false });
@@ -54,7 +53,7 @@ export class Table {
   }
   show(i) {
     this.ended = i >= this.count - 1;
-    if (i < this.top || i > this.top + this.visible() - 1) this.go(i - this.visible() / 2 + .5);
+    if (i < this.top || i > this.top + this.visible() - 1) this.go(i - this.visible() / 4); // where it is seen, also if the table goes beyond the window
     else this.draw();
   }
   draw() {
