@@ -1,6 +1,10 @@
 package invariants
 
-import "github.com/acp-test/acp-test/wire"
+import (
+	"strings"
+
+	"github.com/acp-test/acp-test/wire"
+)
 
 // initEcho judges the answer to initialize.
 func initEcho() *rule {
@@ -8,6 +12,7 @@ func initEcho() *rule {
 		"initialize succeeds, with the version offered if the agent speaks it, and nothing comes before that.")
 	version := r.Fail("version", "version 1 was offered and another one chosen", "INIT-004", "INIT-003")
 	refused := r.Fail("error", "initialize failed, although any version is negotiable", "INIT-005", "INIT-011")
+	unable := r.Inconclusive("not-able", "initialize failed, for a reason that may be none of the protocol's", "INIT-011")
 	early := r.Lint("early-message", "a message came before initialize was answered", "INIT-003")
 	return r.watching(func(w *watch) {
 		before := map[*conn]int{}
@@ -15,13 +20,18 @@ func initEcho() *rule {
 			if ev.Ref != ev.conn.initAsked {
 				return // a second initialize is undefined
 			}
-			w.Saw(refused)
+			w.Saw(refused, unable)
 			if seq := before[ev.conn]; seq > 0 {
 				w.Report(early, ev.Conn, "", "", []int{seq, ev.Seq}, "The agent sent a message before it had answered initialize.")
 			}
 			w.Saw(early)
 			if ev.err.Exists() {
-				if ev.request.valid && !lowerThanAll(ev) {
+				switch {
+				case !ev.request.valid || lowerThanAll(ev):
+				case !aboutRequest(ev):
+					w.find(unable, ev, "", []int{ev.Ref}, "initialize failed with %d %q, which says nothing of the request.",
+						ev.code(), ev.err.Get("message").Str())
+				default:
 					w.find(refused, ev, "", []int{ev.Ref},
 						"initialize failed with %d %q; an agent that does not speak the offered version answers with its own.", ev.code(),
 						ev.err.Get("message").Str())
@@ -46,6 +56,14 @@ func initEcho() *rule {
 		w.on(speak, agentRequests()...)
 		w.on(speak, agentOtherTold)
 	})
+}
+
+// aboutRequest reports whether an error says that the request is not as it should be, or
+// names its version. Any other one may come of the machine or of how the agent is set up.
+func aboutRequest(ev *event) bool {
+	code := ev.code()
+	return -32700 <= code && code <= -32600 && code != -32603 || code == -32022 ||
+		strings.Contains(strings.ToLower(ev.err.Get("message").Str()), "version")
 }
 
 // lowerThanAll reports whether an agent refused a version since all those that it speaks are
