@@ -35,6 +35,9 @@ func (a *agent) runTools(s *session, t *turn, tools []tool, calls []ModelCall) (
 			all[i] = a.announceCall(s, t, tools, c, nil)
 		}
 		a.allowAll(s, t, all)
+		if a.habits.RejectionEnds {
+			skipRest(all)
+		}
 		if a.habits.Parallel {
 			a.sideBySide(s, t, all)
 		}
@@ -58,7 +61,7 @@ func (a *agent) runTools(s *session, t *turn, tools []tool, calls []ModelCall) (
 	return rejected, err
 }
 
-var errSkipped = errors.New("not run, because the user dismissed the one before")
+var errSkipped = errors.New("not run, because the user dismissed or rejected another one")
 
 // allowAll asks for all calls of a reply, in the order that is the habit.
 func (a *agent) allowAll(s *session, t *turn, all []*step) {
@@ -81,6 +84,16 @@ func (a *agent) allowAll(s *session, t *turn, all []*step) {
 		}
 		a.allow(s, t, st)
 		dismissed = dismissed || errors.Is(st.err, errDismissed)
+	}
+}
+
+// skipRest runs none of the calls where one was rejected.
+func skipRest(all []*step) {
+	if !slices.ContainsFunc(all, func(st *step) bool { return errors.Is(st.err, errRejected) }) {
+		return
+	}
+	for _, st := range all {
+		st.err = cmp.Or(st.err, errSkipped)
 	}
 }
 

@@ -196,6 +196,23 @@ cat >/dev/null`
 		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
 	})
 
+	It("holds the end of its time against an agent that is silent, not against one that is still at it", func() {
+		agent := func(then string) scenarios.Result {
+			e := engineFor(agents.AdHoc([]string{"sh", "-c", `
+read -r initialize; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}'
+read -r new; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+read -r prompt; ` + then}))
+			e.StepTimeout, e.Timeout = 500*time.Millisecond, 2*time.Second
+			return run(e, "check a\nprompt One.\nawait turn within=1h\n")
+		}
+		Expect(agent("exec cat >/dev/null").Checks[0].Verdict).To(Equal(scenarios.Fail))
+		const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":` +
+			`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"more"}}}}`
+		busy := agent("while echo '" + update + "'; do sleep 0.05; done")
+		Expect(busy.Checks[0].Verdict).To(Equal(scenarios.Inconclusive), text(busy))
+		Expect(busy.Reason).To(HavePrefix("the agent was still at it after the 2s that the scenario may take"))
+	})
+
 	It("names the timer and what was last seen", func() {
 		e := engine()
 		e.StepTimeout = 100 * time.Millisecond

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/rules"
@@ -75,6 +77,10 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 		f := r.Failure(&Line{Line: &script.Line{}}, transcript.Outcome{Cause: timer})
 		f.Expected, f.Observed = []string{"an end of the scenario"}, "it was still running"
 		m = &Miss{Failure: f, Effect: true}
+		if r.heardOf() {
+			m.Verdict, m.why = Inconclusive, fmt.Sprintf("the agent was still at it after the %v that the scenario may take; "+
+				"--timeout gives it more", timer.d)
+		}
 		r.missed(m)
 	default:
 		res.Verdict, res.Reason = Error, err.Error()
@@ -100,6 +106,22 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 		}
 	}
 	r.known(res)
+}
+
+// heardOf reports whether the agent has said something in the time that one line may take
+// before its input was closed at the end: then it is no agent that hangs, but one that needs
+// more time.
+func (r *run) heardOf() bool {
+	var last, before, end time.Duration
+	for e := range r.t.All() {
+		switch {
+		case e.Source == transcript.Agent:
+			last = e.At
+		case e.Source == transcript.Process && e.Kind == transcript.StdinClosed:
+			before, end = last, e.At
+		}
+	}
+	return before > 0 && end-before < r.engine.StepTimeout
 }
 
 // judgeSkip judges a scenario that turned out not to apply, in its middle

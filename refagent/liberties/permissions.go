@@ -68,6 +68,8 @@ func permissionLiberties() []Liberty {
 				func(h *habits) { h.ExtraQuestion = true }).takes("permission"),
 			liberty("rejection-ends", "ends the turn when a call is rejected", "PROMPT-012",
 				func(h *habits) { h.RejectionEnds = true }),
+			liberty("rejection-ends-all", "asks for all calls of a reply, and runs none of them and ends the turn when one is rejected",
+				"PROMPT-012", func(h *habits) { h.RejectionEnds, h.AskOrder = true, "first" }),
 			liberty("dismissal-cancels", "takes the outcome cancelled of a permission for the cancel of its turn", "CANCEL-015",
 				func(h *habits) { h.DismissalCancels = true }),
 		),
