@@ -64,7 +64,8 @@ func (p *Protocol) agentActs() []*Command {
 		return nil
 	})
 	add("await", "NAME|cancel|METHOD [within=D]",
-		"wait for the answer to a request, for a cancel or a hang-up, or for a frame of the editor", func(s *serve.Run, g Given) error {
+		"wait for the answer to a request, for a cancel or a hang-up, or for a frame of the editor",
+		func(s *serve.Run, g Given) error {
 			within, _ := time.ParseDuration(g.Options["within"]) // without one: for ever
 			s.Await(g.Words[0], within)
 			return nil

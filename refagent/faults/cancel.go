@@ -16,7 +16,8 @@ func cancelFaults() []Fault {
 				f.Message["error"] = object{"code": -32603, "message": "AbortError: the operation was aborted"}
 			}
 		})).copies("google-gemini/gemini-cli#13399"),
-		fault("cancel-speaks", "says in a message of its own that the turn was interrupted, before it answers a cancelled prompt",
+		fault("cancel-speaks",
+			"says in a message of its own that the turn was interrupted, before it answers a cancelled prompt",
 			onOutTap(func(t *tap) func(f frame) bool {
 				return func(f frame) bool {
 					if stopOf(f) == "cancelled" {

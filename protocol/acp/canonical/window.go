@@ -79,9 +79,10 @@ func (r *reader) settled(e transcript.Entry) bool {
 		len(r.o.Unordered) > 0 || r.o.MergeCalls {
 		return false
 	}
-	for id, s := range r.survey.sessions {
+	its := r.survey.sessions[last.entry.Session]
+	for _, s := range r.survey.sessions {
 		// The sections of sessions stand in the order in which these began.
-		if id != last.entry.Session && (s.around(e.Seq) || s.last < e.Seq && s.first > r.survey.sessions[last.entry.Session].first) {
+		if s != its && (s.around(e.Seq) || s.last < e.Seq && s.first > its.first) {
 			return false
 		}
 	}
