@@ -48,7 +48,7 @@ func endpointServer(args []string) error {
 		fmt.Fprint(out, "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n"+
 			"data: {\"type\":\"TEXT_MESSAGE_START\",\"messageId\":\"m\",\"role\":\"assistant\"}\n\n")
 		for i := range n {
-			fmt.Fprintf(out, "data: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"messageId\":\"m\",\"delta\":\"piece %d of a text \"}\n\n", i)
+			fmt.Fprintf(out, `data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"piece %d of a text "}`+"\n\n", i)
 		}
 		fmt.Fprint(out, "data: {\"type\":\"TEXT_MESSAGE_END\",\"messageId\":\"m\"}\n\n"+
 			"data: {\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n")
@@ -141,7 +141,8 @@ func takeStream(at string) (seen int, took time.Duration, err error) {
 		return 0, 0, err
 	}
 	started := time.Now()
-	body := []byte(`{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"Go."}],"tools":[],"context":[]}`)
+	body := []byte(`{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"Go."}],` +
+		`"tools":[],"context":[]}`)
 	post := log.AppendFrame(0, transcript.Editor, body, 0)
 	if err := e.Do(endpoint.Post{Ref: post.Seq, Body: body}); err != nil {
 		return 0, 0, err

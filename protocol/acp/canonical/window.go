@@ -80,6 +80,9 @@ func (r *reader) settled(e transcript.Entry) bool {
 		return false
 	}
 	its := r.survey.sessions[last.entry.Session]
+	if its == nil {
+		return false // the answer to a prompt that names no session
+	}
 	for _, s := range r.survey.sessions {
 		// The sections of sessions stand in the order in which these began.
 		if s != its && (s.around(e.Seq) || s.last < e.Seq && s.first > its.first) {
