@@ -109,9 +109,7 @@ func (b *builder) owes() bool { return b.seen.end == "interrupt" || b.seen.calls
 // lead writes everything up to the point.
 func (b *builder) lead() {
 	p, t := b.point, b.target
-	for _, l := range b.base.before(t) {
-		b.lines = append(b.lines, l)
-	}
+	b.lines = append(b.lines, b.base.before(t)...)
 	b.turns = slices.Clone(b.base.spoken.Turns[:t.turn])
 	if b.several() && !t.opened {
 		b.key("thread %s", t.thread)
