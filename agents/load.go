@@ -162,16 +162,8 @@ func (p *profileFile) check(root *yamlfile.Node) {
 		at("caches").Fail("", "caches is host (the default) or none, not %q", p.Caches)
 	case p.Model.Wire != "" && !slices.Contains(fakellm.Wires(), p.Model.Wire):
 		at("model").Field("wire").Fail(mistake.Suggest(p.Model.Wire, fakellm.Wires()), "unknown wire format %q", p.Model.Wire)
-	case p.Policy.ConcurrentPrompts != "" && !slices.Contains(Busy, p.Policy.ConcurrentPrompts):
-		at("policy").Field("concurrent-prompts").Fail(mistake.Suggest(p.Policy.ConcurrentPrompts, Busy),
-			"no agent promises %q", p.Policy.ConcurrentPrompts)
 	}
-	for i, tool := range p.Policy.Asks {
-		if _, ok := neutral[tool]; !ok {
-			at("policy").Field("asks").Items[i].Fail(mistake.Suggest(tool, slices.Sorted(maps.Keys(neutral))),
-				"no neutral tool is called %q", tool)
-		}
-	}
+	p.checkPolicy(at("policy"))
 	p.NoCaches = p.Caches == "none"
 	for _, w := range p.Command {
 		variables(at("command"), w)
@@ -205,6 +197,22 @@ func (p *profileFile) check(root *yamlfile.Node) {
 			if r.Pattern == nil {
 				normalize.Field("replace").Items[i].Fail("", "a replacement needs a pattern")
 			}
+		}
+	}
+}
+
+// checkPolicy rejects promises that no agent makes.
+func (p *profileFile) checkPolicy(at *yamlfile.Node) {
+	if at == nil {
+		return
+	}
+	if busy := p.Policy.ConcurrentPrompts; busy != "" && !slices.Contains(Busy, busy) {
+		at.Field("concurrent-prompts").Fail(mistake.Suggest(busy, Busy), "no agent promises %q", busy)
+	}
+	for i, tool := range p.Policy.Asks {
+		if _, ok := neutral[tool]; !ok {
+			at.Field("asks").Items[i].Fail(mistake.Suggest(tool, slices.Sorted(maps.Keys(neutral))),
+				"no neutral tool is called %q", tool)
 		}
 	}
 }

@@ -122,12 +122,7 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 	case "shown", "ended":
 		return ofItself(x, sessions)
 	case "left-open":
-		for _, s := range sessions {
-			if open := j.openAtEnd(s.Log); len(open) > 0 {
-				return "it left while " + strings.Join(open, ", ") + " was open", !x.Negate, true
-			}
-		}
-		return "nothing was open when it left", x.Negate, true
+		return j.leftOpen(x, sessions)
 	case "left-running":
 		return leftRunning(x, sessions)
 	}
@@ -176,6 +171,16 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 		observed = strings.Join(others, "; ")
 	}
 	return observed, ok != x.Negate, true
+}
+
+// leftOpen looks for requests of the editor that were open when it left.
+func (j Judge) leftOpen(x *scenarios.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
+	for _, s := range sessions {
+		if open := j.openAtEnd(s.Log); len(open) > 0 {
+			return "it left while " + strings.Join(open, ", ") + " was open", !x.Negate, true
+		}
+	}
+	return "nothing was open when it left", x.Negate, true
 }
 
 // leftRunning looks for processes of ours that outlived the editor.
