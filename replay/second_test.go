@@ -400,20 +400,19 @@ func found2(res scenarios.Result) (names []string) {
 
 // habits2 are things that one correct editor of version 2 does and another does not.
 var habits2 = map[string]func(c *client2){
-	"no more than that":      func(*client2) {},
-	"strings as ids":         func(c *client2) { c.id = func(n int) string { return fmt.Sprintf(`"r-%d"`, n) } },
-	"large ids":              func(c *client2) { c.id = func(n int) string { return fmt.Sprint(9007199254740991 - n) } },
-	"_meta everywhere":       func(c *client2) { c.more = `,"_meta":{"small.example/trace":"x"}` },
-	"more capabilities":      func(c *client2) { c.capabilities = `{"elicitation":{"form":{}},"_meta":{"a":1}}` },
-	"rejections":             func(c *client2) { c.choose = []string{"reject_once", "reject_always"} },
-	"permissions cancelled":  func(c *client2) { c.choose = []string{} },
-	"choices for ever":       func(c *client2) { c.choose = []string{"allow_always", "allow_once", "reject_once"} },
-	"a close at the end":     func(c *client2) { c.closes = true },
-	"a list at the start":    func(c *client2) { c.lists = true },
-	"a cancel after a call":  func(c *client2) { c.cancels = "tool_call_update" },
-	"resumes where it can":   func(c *client2) { c.resumes = true },
-	"one prompt":             func(c *client2) { c.prompts = 1 },
-	"updates for each frame": func(c *client2) { c.hear = func(_ *client2, m object) []object { return []object{m} } },
+	"no more than that":     func(*client2) {},
+	"strings as ids":        func(c *client2) { c.id = func(n int) string { return fmt.Sprintf(`"r-%d"`, n) } },
+	"large ids":             func(c *client2) { c.id = func(n int) string { return fmt.Sprint(9007199254740991 - n) } },
+	"_meta everywhere":      func(c *client2) { c.more = `,"_meta":{"small.example/trace":"x"}` },
+	"more capabilities":     func(c *client2) { c.capabilities = `{"elicitation":{"form":{}},"_meta":{"a":1}}` },
+	"rejections":            func(c *client2) { c.choose = []string{"reject_once", "reject_always"} },
+	"permissions cancelled": func(c *client2) { c.choose = []string{} },
+	"choices for ever":      func(c *client2) { c.choose = []string{"allow_always", "allow_once", "reject_once"} },
+	"a close at the end":    func(c *client2) { c.closes = true },
+	"a list at the start":   func(c *client2) { c.lists = true },
+	"a cancel after a call": func(c *client2) { c.cancels = "tool_call_update" },
+	"resumes where it can":  func(c *client2) { c.resumes = true },
+	"one prompt":            func(c *client2) { c.prompts = 1 },
 }
 
 var _ = Describe("editors of version 2", Ordered, Label("large"), func() {
