@@ -61,7 +61,7 @@ var carelessEditors = []careless{
 		reddens: []string{"m09-cancel-error#right-session"}, say: cancelNothing},
 	{name: "open-question-kept", scenario: "m08-permission-and-cancel",
 		reddens: []string{"m08-permission-and-cancel#open-answered", "m08-permission-and-cancel#late-answered"},
-		say:     silentOn("call-1")},
+		say:     silentOnBoth},
 	{name: "late-question-kept", scenario: "m08-permission-and-cancel",
 		reddens: []string{"m08-permission-and-cancel#late-answered"}, say: silentOnSecond},
 	{name: "denies-with-cancelled", scenario: "m07-permission-options", reddens: []string{"C-PERM-CANCEL"}, say: denyByCancel},
@@ -305,6 +305,18 @@ var silentOnSecond = silentWhen(func(e *editing, asked, _ object) bool {
 	e.memory["n"] = n + 1
 	return asked["method"] == "session/request_permission" && n == 1
 })
+
+// silentOnBoth leaves when it has kept back its second answer, and not before.
+func silentOnBoth(e *editing, m object) []object {
+	if !isAnswer(m) || e.asked[key(m["id"])]["method"] != "session/request_permission" {
+		return []object{m}
+	}
+	if n, _ := e.memory["n"].(int); n == 1 {
+		e.giveUp()
+	}
+	e.memory["n"] = 1
+	return nil
+}
 
 var silentOnErrors = silentWhen(func(_ *editing, _, m object) bool { return m["error"] != nil })
 

@@ -160,7 +160,7 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 		return "the agent never came to ask " + x.About, false, false
 	}
 	if x.What == "answered" && seen == 0 && gone {
-		observed = "the editor ended the agent's input when " + x.About + " was asked, perhaps without having seen it"
+		observed = "the editor ended the agent's input before or when " + x.About + " was asked, perhaps without having seen it"
 		return observed, false, false
 	}
 	ok = counted(x.Count, matched)
@@ -273,15 +273,19 @@ func (j Judge) openAtEnd(t *transcript.Transcript) []string {
 	return nil
 }
 
-// leftAtOnce reports whether the editor, with nothing to wait for, ended the agent's
-// input before an entry or right after it, before another frame of the agent: the two
-// may have crossed. One that leaves its own turn open has lost the connection.
+// probe begins the methods of requests that ask whether the connection is still there.
+const probe = "_acp-test/"
+
+// leftAtOnce reports whether the editor could not answer the request seq, since it had
+// ended the agent's input before it or, with nothing to wait for, right after it, before
+// another frame of the agent: the two may have crossed. One that leaves its own turn open
+// has lost the connection: that is told by a probe, and not by what it was asked later.
 func (j Judge) leftAtOnce(t *transcript.Transcript, seq int) bool {
 	open := j.requests()
 	for e := range t.All() {
 		switch {
 		case e.Source == transcript.Process && e.Kind == transcript.StdinClosed:
-			return len(open.methods) == 0
+			return len(open.methods) == 0 || e.Seq < seq && !strings.HasPrefix(t.At(seq).Method, probe)
 		case e.Source == transcript.Agent && e.Seq > seq:
 			return false
 		}

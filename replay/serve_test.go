@@ -215,6 +215,21 @@ answered NEVER
 		Entry("a request that it let pass", "text late", scenarios.Fail),
 	)
 
+	DescribeTable("asks of an editor that left in its turn", func(method string, want scenarios.Verdict) {
+		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
+		Expect(err).NotTo(HaveOccurred())
+		log.AppendFrame(0, transcript.Editor, []byte(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"session-1","prompt":[]}}`), 0)
+		log.Event(0, transcript.Process, transcript.StdinClosed, "", struct{}{})
+		asked := log.AppendFrame(0, transcript.Agent, []byte(`{"jsonrpc":"2.0","id":4,"method":"`+method+`","params":{}}`), 0)
+		log.Event(0, transcript.Note, serve.Named, "", map[string]any{"name": "P", "seq": asked.Seq})
+		script := played("on prompt {\nrequest x '{}' as P\n}\ncheck PERM-015 x\nanswered P\n")
+		res := judge.Editor(scenarios.Result{ID: "x"}, script, []replay.Session{{Log: log}})
+		Expect(res.Checks[0].Verdict).To(Equal(want), "%+v", res.Checks[0])
+	},
+		Entry("no more than it could answer", "session/request_permission", scenarios.Skip),
+		Entry("whether the connection is there", "_acp-test/still_there", scenarios.Fail),
+	)
+
 	It("finds an editor that breaks the rules", func() {
 		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
