@@ -165,7 +165,7 @@ func (w *world) openWork(t *turn, a *act, stop string) (proof string, at int) {
 		return "its permission request waited all the while, and then was answered with cancelled", r.seq
 	}
 	asked := w.models.asked[t.session.id]
-	if r := t.heard; r != nil && asked > t.heardAt {
+	if r := t.heard; r != nil && asked > t.heardAt && (t.joined == 0 || asked < t.joined) {
 		return fmt.Sprintf("its own %s was answered after that, and the model was asked to go on", r.method), r.seq
 	}
 	for _, tool := range t.tools {
@@ -194,11 +194,10 @@ func (t *turn) tookBack(ev *event) bool { return t.request.back != nil && ev.cod
 // failedBefore is where the model failed the turn, if its error may have come of that: no
 // work was open when the write of the act ended. 0 is nowhere.
 func (w *world) failedBefore(t *turn, a *act) int {
-	failed := w.models.failed[t.session.id]
-	if proof, _ := w.openWork(t, a, ""); failed < t.started || proof != "" {
+	if proof, _ := w.openWork(t, a, ""); proof != "" {
 		return 0
 	}
-	return failed
+	return w.models.failedIn(t)
 }
 
 // unproved says of each kind of work that a turn can have open why it proves nothing.

@@ -56,6 +56,9 @@ func (w *world) foldEditorRequest(ev *event) {
 		}
 		t := &turn{request: r, session: s, started: ev.Seq, concurrent: len(s.open) > 0, text: readPrompt(ev.params)}
 		r.turn = t
+		for _, open := range s.open {
+			open.joined = cmp.Or(open.joined, ev.Seq)
+		}
 		s.open = append(s.open, t)
 		s.restored = nil
 	case closeSession:

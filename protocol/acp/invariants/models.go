@@ -9,7 +9,7 @@ type models struct {
 	latest  map[string]int  // the last request of each session in the main lane
 	asked   map[string]int  // and its Seq
 	heard   map[string]int  // Seq of the last request of each session in any lane; "" is a session that is not known
-	failed  map[string]int  // Seq at which the last request of a session failed
+	failed  map[string]int  // Seq of the last failure in each session
 }
 
 type stream struct {
@@ -38,7 +38,6 @@ func (m *models) fold(ev *event) {
 			}
 			m.streams[n] = &stream{n: n, session: ev.Session, asked: ev.Seq}
 			m.latest[ev.Session], m.asked[ev.Session] = n, ev.Seq
-			delete(m.failed, ev.Session)
 		}
 	case transcript.Gate:
 		if s := m.streams[n]; s != nil {
@@ -74,13 +73,23 @@ func (m *models) told(session string, after int) bool {
 
 // heldFor is a stream of the session's turn that a gate held at an entry, and
 // since then the agent alone can have ended it, by hanging up. It is the latest in
-// the conversation, since an agent may abandon one that it has repeated. Nil if
-// there is none.
+// the conversation, since an agent may abandon one that it has repeated, and none of a
+// turn that joined this one. Nil if there is none.
 func (m *models) heldFor(s *session, t *turn, at int) *stream {
 	held := m.streams[m.latest[s.id]]
-	if s.id == "" || held == nil || held.asked < t.started ||
+	if s.id == "" || held == nil || held.asked < t.started || t.joined > 0 && held.asked > t.joined ||
 		held.held == 0 || held.held >= at || held.left > 0 && held.left < at {
 		return nil
 	}
 	return held
+}
+
+// failedIn is where the model last failed in a turn that did not ask it again, 0 if
+// nowhere. What it was asked after another prompt had joined may have been for that one.
+func (m *models) failedIn(t *turn) int {
+	failed, asked := m.failed[t.session.id], m.asked[t.session.id]
+	if failed < t.started || asked > failed && (t.joined == 0 || asked < t.joined) {
+		return 0
+	}
+	return failed
 }

@@ -245,8 +245,8 @@ func rcancelOwn() *rule {
 			}
 			w.Saw(code)
 			stopped, _ := ev.request.turn.stopper()
-			if t := ev.request.turn; t != nil && w.state.models.failed[t.session.id] > t.started {
-				return // it may have failed of that
+			if t := ev.request.turn; t != nil && w.state.models.failedIn(t) > 0 {
+				return // it may have failed because of that
 			}
 			if ev.err.Exists() && ev.code() != -32800 && stopped == nil {
 				w.find(code, ev, fmt.Sprint(ev.request.seq), []int{ev.request.seq, ev.request.back.seq},

@@ -132,6 +132,7 @@ type turn struct {
 	request    *request
 	session    *session
 	concurrent bool // another turn of the session was open when it began
+	joined     int  // Seq of the first prompt of the session that came before its response; 0 is none
 	started    int
 	ended      int
 	cancel     *act // the first session/cancel
