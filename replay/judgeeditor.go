@@ -160,7 +160,7 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 		return "the agent never came to ask " + x.About, false, false
 	}
 	if x.What == "answered" && seen == 0 && gone {
-		observed = "the editor ended the agent's input before or when " + x.About + " was asked, perhaps without having seen it"
+		observed = "the editor ended the agent's input before " + x.About + " was asked, or when it was and unseen"
 		return observed, false, false
 	}
 	ok = counted(x.Count, matched)
