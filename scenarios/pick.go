@@ -74,21 +74,39 @@ func (l *Line) picker(from int) *picker {
 // take names the first entry that fulfils the conditions. Without one, lacks says
 // what there is not; from is the entry of the transcript that was looked at.
 func (p *picker) take(b *Branch) (from transcript.Entry, lacks string, err error) {
+	entries, from, err := p.all(b)
+	if err != nil {
+		return from, "", err
+	}
+	if len(entries) == 0 {
+		return from, p.says, nil
+	}
+	b.run.pick(p.line.Alias, entries[0])
+	return from, "", nil
+}
+
+// all returns the entries that fulfil the conditions, and the entry of the transcript that
+// was looked at.
+func (p *picker) all(b *Branch) (entries []wire.Value, from transcript.Entry, err error) {
 	list, from, err := p.list(b)
 	if err != nil {
-		return from, "", p.line.Fault(err)
+		return nil, from, p.line.Fault(err)
 	}
 	is, err := p.is(b)
 	if err != nil {
-		return from, "", p.line.Fault(err)
+		return nil, from, p.line.Fault(err)
 	}
 	for item := range flat(list, p.path) {
 		if is(item) {
-			b.run.change(func(s *state) { s.picked[p.line.Alias] = item })
-			return from, "", nil
+			entries = append(entries, item)
 		}
 	}
-	return from, p.says, nil
+	return entries, from, nil
+}
+
+// pick gives an entry of a list a name.
+func (r *run) pick(name string, entry wire.Value) {
+	r.change(func(s *state) { s.picked[name] = entry })
 }
 
 // list is the list that is picked from.

@@ -138,7 +138,7 @@ func (r *run) Applies() error {
 
 func structureCommands() []*Command {
 	return []*Command{
-		steadyCommand(), {
+		steadyCommand(), eachCommand(), {
 			Name: "check", Group: "structure", Passive: true, Args: "[REQUIREMENT…] [SLUG]",
 			Summary: "open a check, which ends at the next one",
 			Detail: "Its id is scenario#slug: the slug, else the first requirement in lower case. Its\n" +

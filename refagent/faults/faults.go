@@ -73,6 +73,7 @@ func All() []Fault {
 		{"capability", capabilityFaults()}, {"mode", modeFaults()}, {"update", updateFaults()},
 		{"elicitation", elicitationFaults()}, {"narrow", narrowFaults()}, {"stale", staleFaults()},
 		{"reported", reportedFaults()}, {"race", raceFaults()}, {"kept", keptFaults()}, {"fork", forkFaults()},
+		{"opening", openingFaults()},
 	} {
 		for _, f := range t.list {
 			f.Topic = t.topic

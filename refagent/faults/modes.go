@@ -20,6 +20,10 @@ func modeFaults() []Fault {
 		fault("mode-refused", "answers a mode it offered with an internal error",
 			with(func(t *tap) { refuseMethods(t, "session/set_mode", "session/set_config_option") })).
 			copies("agentclientprotocol/claude-agent-acp#507"),
+		fault("last-mode-refused", "answers the last mode it offered with an internal error", with(refuseLastMode)),
+		fault("last-value-refused", "answers the last value of each option with an internal error", with(refuseLastValue)),
+		fault("mode-back-on-load", "tells of the mode it starts in when a session is loaded",
+			onResult("session/load", func(r object) { modesOf(r)["currentModeId"] = "agentic" })),
 		fault("config-result-partial", "answers session/set_config_option without the options",
 			onResult("session/set_config_option", func(r object) {
 				r["configOptions"] = []any{}
@@ -73,5 +77,45 @@ func refuseMethods(t *tap, methods ...string) {
 			}
 		}
 		return true
+	}
+}
+
+func refuseLastMode(t *tap) {
+	last := map[string]any{} // by session
+	t.sending = func(f frame) {
+		if r, ok := f.Message["result"].(object); ok && answers(f, "session/new") {
+			if list, _ := modesOf(r)["availableModes"].([]any); len(list) > 0 {
+				last[f.Session] = list[len(list)-1].(object)["id"]
+			}
+		}
+	}
+	t.in = func(m message) bool {
+		refused := is(m, "session/set_mode") && m.Object("params")["modeId"] == last[sessionOf(m)]
+		if refused {
+			t.Emit(refuse(m["id"], -32603, "internal error"))
+		}
+		return !refused
+	}
+}
+
+func refuseLastValue(t *tap) {
+	last := map[any]any{} // by option
+	t.sending = func(f frame) {
+		r, _ := f.Message["result"].(object)
+		list, _ := r["configOptions"].([]any)
+		for _, o := range list {
+			if values, _ := o.(object)["options"].([]any); len(values) > 0 {
+				last[o.(object)["id"]] = values[len(values)-1].(object)["value"]
+			}
+		}
+	}
+	t.in = func(m message) bool {
+		p := m.Object("params")
+		value, known := last[p["configId"]]
+		refused := is(m, "session/set_config_option") && known && p["value"] == value
+		if refused {
+			t.Emit(refuse(m["id"], -32603, "internal error"))
+		}
+		return !refused
 	}
 }

@@ -1,0 +1,69 @@
+package faults
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// openingFaults are about sessions that are opened in an odd way.
+func openingFaults() []Fault {
+	return []Fault{
+		fault("missing-folder-hangs", "never answers session/new whose working directory is not there",
+			dropped(func(m message) bool {
+				cwd, _ := m.Object("params")["cwd"].(string)
+				_, err := os.Stat(cwd)
+				return is(m, "session/new") && filepath.IsAbs(cwd) && err != nil
+			})).hangs(),
+		fault("load-elsewhere-hangs", "never answers a load whose working directory is not the one it was started in",
+			dropped(func(m message) bool {
+				cwd, _ := m.Object("params")["cwd"].(string)
+				own, err := os.Getwd()
+				return is(m, "session/load") && err == nil && filepath.IsAbs(cwd) && !sameFolder(cwd, own)
+			})).hangs().process(),
+		fault("deleted-load-hangs", "never answers a load of a session that was deleted", with(func(t *tap) {
+			deleted := map[string]bool{}
+			t.in = func(m message) bool {
+				if is(m, "session/delete") {
+					deleted[sessionOf(m)] = true
+				}
+				return !is(m, "session/load") || !deleted[sessionOf(m)]
+			}
+		})).hangs(),
+		fault("close-behind-load-hangs", "never answers a close that comes right behind a load", with(func(t *tap) {
+			loaded := "" // by the message before
+			t.in = func(m message) bool {
+				pass := loaded == "" || !is(m, "session/close") || sessionOf(m) != loaded
+				if loaded = ""; is(m, "session/load") {
+					loaded = sessionOf(m)
+				}
+				return pass
+			}
+		})).hangs(),
+		fault("taken-back-new-blocks", "makes no session any more once the making of one was taken back", with(func(t *tap) {
+			making, blocked := map[string]bool{}, false
+			t.in = func(m message) bool {
+				if is(m, "$/cancel_request") && making[key(m.Object("params")["requestId"])] {
+					blocked = true
+				}
+				if is(m, "session/new") {
+					making[key(m["id"])] = true
+				}
+				return !blocked || !is(m, "session/new")
+			}
+		})).hangs(),
+	}
+}
+
+// dropped is a tap that keeps some messages of the editor from the agent.
+func dropped(which func(m message) bool) func() hooks {
+	return with(func(t *tap) { t.in = func(m message) bool { return !which(m) } })
+}
+
+func sameFolder(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
