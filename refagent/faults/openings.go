@@ -1,8 +1,10 @@
 package faults
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // openingFaults are about sessions that are opened in an odd way.
@@ -14,12 +16,8 @@ func openingFaults() []Fault {
 				_, err := os.Stat(cwd)
 				return is(m, "session/new") && filepath.IsAbs(cwd) && err != nil
 			})).hangs(),
-		fault("load-elsewhere-hangs", "never answers a load whose working directory is not the one it was started in",
-			dropped(func(m message) bool {
-				cwd, _ := m.Object("params")["cwd"].(string)
-				own, err := os.Getwd()
-				return is(m, "session/load") && err == nil && filepath.IsAbs(cwd) && !sameFolder(cwd, own)
-			})).hangs().process(),
+		fault("load-elsewhere-hangs", "never answers a load whose working directory is not the one of before",
+			loadOnlyThere).hangs(),
 		fault("deleted-load-hangs", "never answers a load of a session that was deleted", with(func(t *tap) {
 			deleted := map[string]bool{}
 			t.in = func(m message) bool {
@@ -59,11 +57,32 @@ func dropped(which func(m message) bool) func() hooks {
 	return with(func(t *tap) { t.in = func(m message) bool { return !which(m) } })
 }
 
-func sameFolder(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
+// loadOnlyThere keeps the answers to loads with another working directory than the log's.
+func loadOnlyThere() hooks {
+	var mu sync.Mutex
+	asked, elsewhere := map[string]any{}, map[string]bool{} // by session
+	t := &tap{}
+	t.received = func(m message) {
+		if is(m, "session/load") {
+			mu.Lock()
+			defer mu.Unlock()
+			asked[sessionOf(m)] = m.Object("params")["cwd"]
+		}
 	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
+	t.out = func(f frame) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return !answers(f, "session/load") || !elsewhere[f.Session]
+	}
+	h := t.hooks()
+	h.Restore = func(session string, lines [][]byte) [][]byte {
+		mu.Lock()
+		defer mu.Unlock()
+		var first struct{ Cwd string }
+		if len(lines) > 0 && json.Unmarshal(lines[0], &first) == nil {
+			elsewhere[session] = asked[session] != first.Cwd
+		}
+		return lines
+	}
+	return h
 }
