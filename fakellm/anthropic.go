@@ -145,7 +145,7 @@ func (e *anthropicEncoder) start(b []byte, bl *block) []byte {
 	return e.named(b, "content_block_start", func(b []byte) []byte {
 		b = e.at(b, bl)
 		b = append(b, `,"content_block":`...)
-		return e.content(b, bl, false)
+		return e.content(b, bl, bl.late) // no event behind it may hold a text but deltas
 	})
 }
 

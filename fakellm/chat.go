@@ -150,7 +150,11 @@ func (e *chatEncoder) end(b []byte, _ *block) []byte { return b }
 
 func (e *chatEncoder) close(b []byte) []byte {
 	b = e.chunk(b, func(b []byte) []byte {
-		return template(b, `{"index":0,"delta":{},"logprobs":null,"finish_reason":?}`, e.finish())
+		b = append(b, `{"index":0,"delta":{`...)
+		if late := e.a.late(); late != "" {
+			b = wire.AppendString(append(b, `"content":`...), late)
+		}
+		return template(b, `},"logprobs":null,"finish_reason":?}`, e.finish())
 	}, false)
 	if e.r.includeUsage {
 		b = e.chunk(b, func(b []byte) []byte { return b }, true)

@@ -240,7 +240,9 @@ func (e *geminiEncoder) finish() string {
 
 func (e *geminiEncoder) close(b []byte) []byte {
 	b = e.element(b, func(b []byte) []byte {
-		return e.response(b, func(b []byte) []byte { return append(b, `{"text":""}`...) }, true)
+		return e.response(b, func(b []byte) []byte {
+			return append(wire.AppendString(append(b, `{"text":`...), e.a.late()), '}')
+		}, true)
 	})
 	if e.r.array {
 		b = append(b, ']')

@@ -15,7 +15,7 @@ var stepOptions = []struct {
 	key     string
 	options []string
 }{
-	{"text", []string{"chunks", "repeat"}},
+	{"text", []string{"chunks", "repeat", "late"}},
 	{"thinking", []string{"chunks", "repeat"}},
 	{"refusal", []string{"chunks", "repeat"}},
 	{"tool", []string{"args", "raw", "chunks", "args_gate", "args_gate_at"}},
@@ -76,6 +76,9 @@ func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
 	case "text", "thinking", "refusal":
 		s.Kind = map[string]StepKind{"text": StepText, "thinking": StepThinking, "refusal": StepRefusal}[kind]
 		s.Chunks = p.chunks(n, v, kind)
+		if late := n.Field("late"); late != nil {
+			s.Late = late.Bool("late")
+		}
 	case "tool":
 		p.toolStep(&s, n, v)
 	case "gate":

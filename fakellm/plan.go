@@ -19,6 +19,7 @@ type block struct {
 	id    string // of the tool call, without the prefix of an API
 	call  call
 	text  string // the whole text or arguments
+	late  bool   // the text comes in no piece
 }
 
 // answer is a reply in neutral form, ready to be sent in any wire format.
@@ -164,6 +165,10 @@ func (p *planner) piece(text string) {
 func (p *planner) step(st *Step) {
 	switch st.Kind {
 	case StepText, StepThinking, StepRefusal:
+		if st.Late {
+			p.lateStep(st)
+			return
+		}
 		fresh := p.in
 		b := p.enter(st.Kind)
 		if p.in != fresh {
@@ -193,6 +198,25 @@ func (p *planner) step(st *Step) {
 			p.do(op{kind: opFault, fault: st.Fail})
 		}
 	}
+}
+
+// lateStep plans a text as a block of its own without pieces.
+func (p *planner) lateStep(st *Step) {
+	p.close()
+	b := p.enter(st.Kind)
+	b.text, b.late = strings.Join(st.Chunks, ""), true
+	p.do(op{kind: opStart, block: p.in})
+	p.close()
+}
+
+// late is what the late texts say.
+func (a *answer) late() (text string) {
+	for _, bl := range a.blocks {
+		if bl.late {
+			text += bl.text
+		}
+	}
+	return text
 }
 
 func (p *planner) toolStep(st *Step) {

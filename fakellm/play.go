@@ -84,6 +84,7 @@ func (p *player) do(o *op) error {
 		p.chunk(bl.kind, o.text)
 	case opEnd:
 		p.out.buf = p.enc.end(p.out.buf, bl)
+		p.late(bl)
 	case opClose:
 		p.out.buf = p.enc.close(p.out.buf)
 	}
@@ -99,6 +100,8 @@ func (p *player) whole(o *op) error {
 	switch o.kind {
 	case opPiece:
 		p.chunk(p.a.blocks[o.block].kind, o.text)
+	case opEnd:
+		p.late(&p.a.blocks[o.block])
 	case opClose:
 		body := p.enc.whole(nil)
 		switch p.malformed {
@@ -154,6 +157,13 @@ func (p *player) chunk(kind StepKind, s string) {
 	raw = append(wire.AppendString(raw, s), '}')
 	p.text = raw
 	p.said = append(p.said, raw[from:len(raw):len(raw)])
+}
+
+// late notes a text that comes in no chunk as if it were one.
+func (p *player) late(bl *block) {
+	if bl.late {
+		p.chunk(bl.kind, bl.text)
+	}
 }
 
 // told appends the entries of the chunks that are about to leave.

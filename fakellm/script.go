@@ -108,6 +108,8 @@ type Step struct {
 	Kind StepKind
 	// Chunks are the pieces of a text, of thinking or of raw tool arguments.
 	Chunks []string
+	// Late says that a text comes in no chunk, but whole in the last event that can hold it.
+	Late bool
 	// Tool is the name of a neutral tool, or of the agent's own.
 	Tool string
 	// Args are the arguments of the tool, in the order of the script.
