@@ -40,7 +40,7 @@ func (x *exchange) play(a *answer) {
 	}
 	if err == nil {
 		// The entry stands before what the client does next.
-		x.done(x.out.status, "")
+		x.done(x.out.status, "", member{"stop", string(a.stop)})
 		err = x.out.last()
 	}
 	switch {

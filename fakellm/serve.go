@@ -300,8 +300,8 @@ func (x *exchange) fault(status int, headers [][2]string, body []byte, contentTy
 	}
 }
 
-func (x *exchange) done(status int, why string) {
-	o := object{{"chunks", x.chunks}, {"status", status}}
+func (x *exchange) done(status int, why string, more ...member) {
+	o := append(object{{"chunks", x.chunks}, {"status", status}}, more...)
 	if why != "" {
 		o = append(o, member{"why", why})
 	}

@@ -59,12 +59,15 @@ var agentRules = regexp.MustCompile(`\s+`).Split(`LATE-CONTENT STDOUT-CLEAN SESS
 var stuck = regexp.MustCompile(`== stuck.*`)
 
 // elsewhere are the faults that only show where an MCP server starts or fails in a call, in
-// the agent's processes, where a session is forked, where a page is fetched, or where a
-// command leaves something running or writes to its error output.
+// the agent's processes, where a session is forked or opened in an odd way, where all that a
+// list offers is set, where a page is fetched, or where a command leaves something running or
+// writes to its error output.
 var elsewhere = []string{"dead-server-ends-no-turn", "cancel-deaf-in-server", "starting-servers-deafen",
 	"starting-servers-fail-prompt", "session-memory-kept", "session-descriptors-kept", "session-process-kept",
 	"second-process-dies", "fork-is-its-source", "fork-without-history", "fork-ends-its-source", "fork-hears-its-source",
-	"kind-of-a-writer", "turn-waits-for-background", "error-output-lost"}
+	"kind-of-a-writer", "turn-waits-for-background", "error-output-lost",
+	"missing-folder-hangs", "load-elsewhere-hangs", "deleted-load-hangs", "close-behind-load-hangs", "taken-back-new-blocks",
+	"last-value-refused", "mode-back-on-load"}
 
 // withholding are faults that do not hang, but keep back what a step of the
 // battery waits for.

@@ -73,6 +73,8 @@ func turnFaults() []Fault {
 			onResult("session/prompt", func(r object) { delete(r, "stopReason") })),
 		fault("max-tokens-as-end-turn", "says end_turn when the model ran out of tokens",
 			onStop("max_tokens", "end_turn")),
+		fault("end-turn-as-max-tokens", "says max_tokens where the model has said all that it wanted",
+			onStop("end_turn", "max_tokens")),
 		fault("refusal-as-end-turn", "says end_turn when the model refused", onStop("refusal", "end_turn")),
 		fault("request-limit-as-end-turn", "says end_turn when it gave up after its limit of model requests",
 			onStop("max_turn_requests", "end_turn")),

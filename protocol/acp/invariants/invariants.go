@@ -95,7 +95,7 @@ func list() []*rule {
 		closeSettles(), deleteGone(), rcancelOwn(), authMethods(), errForm(),
 
 		worksAgain(), promptAccepted(), emptyTurn(), sessionDistinct(), textWhole(), loadStable(), loadWhole(), contentData(),
-		elicitCare(), modelText(), busyPromised(), askPromised(), backPromised(),
+		elicitCare(), modelText(), modelStop(), busyPromised(), askPromised(), backPromised(),
 
 		clientPermCancel(), clientPermOffered(), clientGate(), clientInitFirst(), clientAnswer(),
 		clientCwd(), clientModeListed(), clientCursor(), clientElicitCode(), clientTermUTF8(), clientShape(),

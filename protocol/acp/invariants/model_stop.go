@@ -1,0 +1,62 @@
+package invariants
+
+import (
+	"fmt"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// modelStop judges that a turn ends for the reason for which the model stopped. An agent may
+// ask on, or cut a turn short itself, so only the last reply counts, and nothing is more than a
+// lint: prompt-turn/max-tokens and prompt-turn/refusal ask in earnest.
+func modelStop() *rule {
+	r := ofAgent("MODEL-STOP", "A turn ends for the reason for which the model stopped.")
+	other := r.Lint("other-reason", "the last reply of the model was cut or refused, and the turn ended with end_turn", "PROMPT-005")
+	claimed := r.Lint("claimed", "a turn ended with max_tokens, and the model stopped for another reason", "PROMPT-005")
+	r.Versions = []int{1}
+	return r.watching(func(w *watch) {
+		type last struct {
+			seq  int // of the end of the last reply in the conversation
+			stop string
+			open bool // one runs
+		}
+		turns := map[*turn]*last{}
+		main := map[int64]bool{} // the requests of the conversation
+		w.on(func(ev *event) {
+			t := w.state.onlyTurn()
+			if t == nil || t.session.id != ev.Session {
+				return
+			}
+			n, _ := ev.body.Get("n").Int()
+			switch ev.Kind {
+			case transcript.ModelRequest:
+				if ev.body.Get("lane").Is("main") {
+					main[n], turns[t] = true, &last{open: true}
+				}
+			case transcript.ModelDone:
+				if main[n] && turns[t] != nil {
+					turns[t] = &last{seq: ev.Seq, stop: ev.body.Get("stop").Str()}
+				}
+			}
+		}, modelEvent)
+		w.on(func(ev *event) {
+			x, t := turns[ev.turn], ev.turn
+			delete(turns, t)
+			if x == nil || x.open || x.stop == "" || t.concurrent || t.joined > 0 || t.disturbed || t.cancel != nil || t.close != nil {
+				return
+			}
+			w.Saw(other, claimed)
+			switch wanted := stopOf[x.stop]; {
+			case wanted != "" && ev.stop == "end_turn":
+				w.find(other, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+					"The model stopped with %q, and the turn ended with end_turn instead of %s.", x.stop, wanted)
+			case wanted == "" && ev.stop == "max_tokens":
+				w.find(claimed, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+					"The turn ended with max_tokens, but the model stopped with %q.", x.stop)
+			}
+		}, answered(prompt))
+	})
+}
+
+// stopOf is how a turn ends whose last reply stopped for a reason of the model script.
+var stopOf = map[string]string{"length": "max_tokens", "refusal": "refusal"}
