@@ -11,7 +11,8 @@ import (
 // lint: prompt-turn/max-tokens and prompt-turn/refusal ask in earnest.
 func modelStop() *rule {
 	r := ofAgent("MODEL-STOP", "A turn ends for the reason for which the model stopped.")
-	other := r.Lint("other-reason", "the last reply of the model was cut or refused, and the turn ended with end_turn", "PROMPT-005")
+	other := r.Lint("other-reason",
+		"the last reply of the model was cut or refused, and the turn ended with end_turn", "PROMPT-005")
 	claimed := r.Lint("claimed", "a turn ended with max_tokens, and the model stopped for another reason", "PROMPT-005")
 	r.Versions = []int{1}
 	return r.watching(func(w *watch) {
@@ -42,7 +43,8 @@ func modelStop() *rule {
 		w.on(func(ev *event) {
 			x, t := turns[ev.turn], ev.turn
 			delete(turns, t)
-			if x == nil || x.open || x.stop == "" || t.concurrent || t.joined > 0 || t.disturbed || t.cancel != nil || t.close != nil {
+			if x == nil || x.open || x.stop == "" || t.concurrent || t.joined > 0 || t.disturbed || t.cancel != nil ||
+				t.close != nil {
 				return
 			}
 			w.Saw(other, claimed)
