@@ -33,11 +33,34 @@ type Judge struct {
 
 // Check judges a transcript that is complete by the rules alone.
 func (j Judge) Check(id string, t *transcript.Transcript) scenarios.Result {
+	c := j.Checking()
+	c.told = j.telling(t, c.checker.Observe)
+	return c.Result(id, t)
+}
+
+// Checking is Check while the transcript is still read.
+type Checking struct {
+	judge   Judge
+	checker *rules.Checker
+	told    account
+}
+
+// Checking begins to judge a transcript of which nothing was read yet.
+func (j Judge) Checking() *Checking {
+	return &Checking{judge: j, checker: j.Rules.NewChecker(rules.Config{Severity: j.Severity})}
+}
+
+// See takes in the next entry, as Shown yields it.
+func (c *Checking) See(e transcript.Entry) {
+	c.checker.Observe(e)
+	c.told.see(e, c.judge.Protocol)
+}
+
+// Result is what was found in the transcript of which See has seen all.
+func (c *Checking) Result(id string, t *transcript.Transcript) scenarios.Result {
 	res := scenarios.Result{ID: id, File: id, Verdict: scenarios.Pass, Started: t.Header().Started}
-	checker := j.Rules.NewChecker(rules.Config{Severity: j.Severity})
-	told := j.telling(t, checker.Observe)
 	// Of a recording nobody knows whether its end is the end of the session.
-	j.conclude(&res, t, checker, rules.End{Clean: told.exited}, told, Both)
+	c.judge.conclude(&res, t, c.checker, rules.End{Clean: c.told.exited}, c.told, Both)
 	return res
 }
 
@@ -50,22 +73,26 @@ type account struct {
 }
 
 // telling reads a transcript once; each gets the entries as they pass.
-func (j Judge) telling(t *transcript.Transcript, each func(transcript.Entry)) account {
-	var a account
+func (j Judge) telling(t *transcript.Transcript, each func(transcript.Entry)) (a account) {
 	for e := range t.Shown() {
 		each(e)
-		a.last = e.At
-		switch {
-		case e.Source == transcript.Process && e.Kind == transcript.Exited:
-			a.exited = true
-		case e.Frame():
-			a.frames++
-			if f := j.Protocol.Facts(e); f.Agent != "" && a.agent == "" {
-				a.agent, a.version = f.Agent, f.Version
-			}
-		}
+		a.see(e, j.Protocol)
 	}
 	return a
+}
+
+// see takes in the next entry.
+func (a *account) see(e transcript.Entry, p Protocol) {
+	a.last = e.At
+	switch {
+	case e.Source == transcript.Process && e.Kind == transcript.Exited:
+		a.exited = true
+	case e.Frame():
+		a.frames++
+		if f := p.Facts(e); f.Agent != "" && a.agent == "" {
+			a.agent, a.version = f.Agent, f.Version
+		}
+	}
 }
 
 // conclude puts into a result what the rules found and what the transcript

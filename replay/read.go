@@ -23,17 +23,24 @@ const (
 // Read reads a recording in any known form, and says which it is. acpx writes
 // JSON lines: its event log has frames alone, its flows wrap them. Zed's log of ACP
 // messages is a JSON array of what they carry. Without directions they are told from the
-// methods and the ids.
-func Read(p Protocol, r io.Reader) (t *transcript.Transcript, form string, err error) {
+// methods and the ids. each is as for transcript.Salvage; nil is none.
+func Read(p Protocol, r io.Reader, each func(transcript.Entry)) (t *transcript.Transcript, form string, err error) {
 	in := bufio.NewReaderSize(r, 256<<10)
 	head, err := in.Peek(4096)
 	if err != nil && err != io.EOF {
 		return nil, "", fmt.Errorf("reading the recording: %w", err)
 	}
 	if bytes.HasPrefix(head, []byte(`{"acp-test":`)) {
-		t, err = transcript.Salvage(in, p)
+		t, err = transcript.Salvage(in, p, each)
 		return t, Ours, err
 	}
+	defer func() {
+		if t != nil && each != nil {
+			for e := range t.Shown() {
+				each(e)
+			}
+		}
+	}()
 	text, err := io.ReadAll(in)
 	if err != nil {
 		return nil, "", fmt.Errorf("reading the recording: %w", err)

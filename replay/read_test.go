@@ -69,7 +69,7 @@ func importable() map[string]string {
 var _ = Describe("reading recordings of others", func() {
 	for _, form := range []string{"frames alone", "frames with directions", "acpx flow", "acp-devtools"} {
 		It("takes "+form, func() {
-			t, _, err := replay.Read(recordings.V1(), strings.NewReader(importable()[form]))
+			t, _, err := replay.Read(recordings.V1(), strings.NewReader(importable()[form]), nil)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(judge.Canonical(t)).To(Equal(judge.Canonical(ours())))
 		})
@@ -78,19 +78,19 @@ var _ = Describe("reading recordings of others", func() {
 	It("takes our own", func() {
 		var b bytes.Buffer
 		Expect(ours().Save(&b)).To(Succeed())
-		t, form, err := replay.Read(recordings.V1(), &b)
+		t, form, err := replay.Read(recordings.V1(), &b, nil)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(form).To(Equal(replay.Ours))
 		Expect(t.Len()).To(Equal(9))
 	})
 
 	It("says what is wrong with a file", func() {
-		t, _, err := replay.Read(recordings.V1(), strings.NewReader("{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\nhello\n"))
+		t, _, err := replay.Read(recordings.V1(), strings.NewReader("{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\nhello\n"), nil)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(t.Len()).To(Equal(1))
 		Expect(t.Skipped()).To(HaveLen(1))
 		Expect(t.Skipped()[0].Line).To(Equal(2))
-		_, _, err = replay.Read(recordings.V1(), strings.NewReader("{\"a\":1}\n"))
+		_, _, err = replay.Read(recordings.V1(), strings.NewReader("{\"a\":1}\n"), nil)
 		Expect(err).To(MatchError(ContainSubstring("no recording")))
 	})
 
@@ -99,7 +99,7 @@ var _ = Describe("reading recordings of others", func() {
 		Expect(res.Verdict).To(Equal(scenarios.Pass))
 		broken := strings.Replace(importable()["frames with directions"], `"optionId"`, `"x"`, 1)
 		broken = strings.Replace(broken, `{"sessionId":"s1","prompt"`, `{"sessionId":"other","prompt"`, 1)
-		t, _, err := replay.Read(recordings.V1(), strings.NewReader(broken))
+		t, _, err := replay.Read(recordings.V1(), strings.NewReader(broken), nil)
 		Expect(err).NotTo(HaveOccurred())
 		res = judge.Check("x", t)
 		Expect(res.Verdict).To(Equal(scenarios.Fail))
@@ -118,7 +118,7 @@ var _ = Describe("Zed's log of ACP messages", func() {
   {"_direction": "incoming", "_type": "stderr", "id": null, "method": "x", "params": "y"},
   {"_direction": "incoming", "_type": "response", "id": 2, "method": "logout", "params": null},
   {"_direction": "outgoing", "_type": "notification", "id": null, "method": "session/cancel", "params": {"sessionId": "s"}}
-]`))
+]`), nil)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(form).To(Equal(replay.JSONLines))
 		var got []string

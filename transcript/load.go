@@ -45,27 +45,66 @@ var errNoHeader = errors.New(`not a transcript: the first line should be a heade
 // reported by Torn; any other bad line is a *FormatError. An entry's Seq is its
 // place in the file; where lines were taken out of it, Ref follows. c is as in
 // Options: it says what is appended later, and how Message reads an entry.
-func Load(r io.Reader, c Classifier) (*Transcript, error) { return load(r, c, nil) }
+func Load(r io.Reader, c Classifier) (*Transcript, error) { return load(r, c, nil, nil) }
 
 // Salvage is Load, but for lines that are no entries: those are left out, and Skipped
-// names them.
-func Salvage(r io.Reader, c Classifier) (*Transcript, error) {
+// names them. each, if there is one, gets the entries as Shown yields them, in another
+// goroutine that has ended when Salvage returns: so what they are read for goes on beside
+// the reading, and nothing is decoded twice.
+func Salvage(r io.Reader, c Classifier, each func(Entry)) (*Transcript, error) {
 	var skipped []FormatError
-	t, err := load(r, c, func(bad FormatError) { skipped = append(skipped, bad) })
+	show, shown := beside(each)
+	t, err := load(r, c, func(bad FormatError) { skipped = append(skipped, bad) }, show)
+	shown()
 	if t != nil {
 		t.skipped = skipped
 	}
 	return t, err
 }
 
-func load(r io.Reader, c Classifier, skip func(FormatError)) (*Transcript, error) {
+// beside returns a function that hands entries to each, which runs in another goroutine, and
+// one that waits for its end.
+func beside(each func(Entry)) (show func(Entry), shown func()) {
+	if each == nil {
+		return func(Entry) {}, func() {}
+	}
+	const batch = 256 // a channel costs more than an entry
+	batches, done := make(chan []Entry, 8), make(chan struct{})
+	go func() {
+		defer close(done)
+		var l lens
+		for entries := range batches {
+			for i := range entries {
+				l.show(&entries[i])
+				each(entries[i])
+			}
+		}
+	}()
+	next := make([]Entry, 0, batch)
+	return func(e Entry) {
+			if next = append(next, e); len(next) == batch {
+				batches <- next
+				next = make([]Entry, 0, batch)
+			}
+		}, func() {
+			batches <- next
+			close(batches)
+			<-done
+		}
+}
+
+func load(r io.Reader, c Classifier, skip func(FormatError), each func(Entry)) (*Transcript, error) {
 	var t *Transcript
 	err := scan(r, c, func(h Header) (err error) {
 		if t, err = New(h, Options{Classifier: c}); err == nil {
 			t.header = h // New would invent a start
 		}
 		return err
-	}, func(e Entry) { t.restore(e) }, skip)
+	}, func(e Entry) {
+		if e = t.restore(e); each != nil {
+			each(e)
+		}
+	}, skip)
 	if errors.Is(err, errTorn) {
 		t.torn, err = true, nil
 	}
@@ -174,8 +213,8 @@ func (r *renumbered) at(number, place, ref int) (seq, newRef int) {
 	return place, ref
 }
 
-// restore adds an entry of a file, keeping its time.
-func (t *Transcript) restore(e Entry) {
+// restore adds an entry of a file, keeping its time, and returns it as it was added.
+func (t *Transcript) restore(e Entry) Entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = max(t.last, e.At)
@@ -187,6 +226,7 @@ func (t *Transcript) restore(e Entry) {
 	t.links.note(e)
 	t.agents.note(e)
 	t.store.add(e, e)
+	return e
 }
 
 // Decoder reads the lines of a file in turn, for who has to know where each one stands:

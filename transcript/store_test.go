@@ -173,7 +173,7 @@ var _ = Describe("A full disk", func() {
 		Expect(t.Close()).To(MatchError(ContainSubstring("no room")))
 		Expect(told).To(Equal(1))
 		Expect(t.Len()).To(Equal(4))
-		again, err := transcript.Salvage(bytes.NewReader(f.text), acpframe.Classifier{})
+		again, err := transcript.Salvage(bytes.NewReader(f.text), acpframe.Classifier{}, nil)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(again.Len()).To(Equal(2))
 		Expect(again.Skipped()).To(HaveLen(1))

@@ -49,16 +49,17 @@ not be judged, 2 if a file cannot be read, else 0.`,
 			run := h.newRun(scenarios.Agent{})
 			run.Recorded, run.Strict = true, strict
 			for _, name := range args {
-				t, err := h.recordingOf(name)
-				if err != nil {
-					return err
-				}
-				of, err := h.protocolOf(t)
+				var res scenarios.Result
+				var of protocol
+				_, err := h.recordingIn(name, func(in io.Reader) (t *transcript.Transcript, err error) {
+					res, t, of, err = h.checkedSession(name, in, severity)
+					return t, err
+				})
 				if err != nil {
 					return err
 				}
 				run.Protocol = of.Version
-				run.Results = append(run.Results, of.judge(severity).Check(name, t))
+				run.Results = append(run.Results, res)
 			}
 			return h.conclude(&run, asked, verbose)
 		},
@@ -113,7 +114,14 @@ func judge(severity string) replay.Judge { return protocols()[0].judge(severity)
 // recordingOf reads the recording that a command line names, in any form. One
 // that a crash cut off is good for what stands before that.
 func (h *host) recordingOf(name string) (*transcript.Transcript, error) {
-	t, err := h.openRecording(name)
+	return h.recordingIn(name, h.session)
+}
+
+// recordingIn opens the recording that a command line names for read, and says what of it
+// could not be read.
+func (h *host) recordingIn(name string, read func(io.Reader) (*transcript.Transcript, error)) (*transcript.Transcript,
+	error) {
+	t, err := h.openRecording(name, read)
 	if err == nil && t.Torn() {
 		fmt.Fprintf(h.err, "acp-test: %s ends in the middle of a line, as after a crash; what stands before that counts\n",
 			name)
@@ -136,7 +144,8 @@ func (h *host) leftOut(name string, t *transcript.Transcript) {
 	}
 }
 
-func (h *host) openRecording(name string) (*transcript.Transcript, error) {
+func (h *host) openRecording(name string, read func(io.Reader) (*transcript.Transcript, error)) (*transcript.Transcript,
+	error) {
 	in := h.in
 	if name != "-" {
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
@@ -149,7 +158,7 @@ func (h *host) openRecording(name string) (*transcript.Transcript, error) {
 		defer f.Close()
 		in = f
 	}
-	t, _, err := h.readSession(in)
+	t, err := read(in)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

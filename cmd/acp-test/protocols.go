@@ -44,7 +44,7 @@ type protocol struct {
 	reports    reports.Protocol
 	// read reads a recording; looks reports whether a file begins as one that is no
 	// transcript of this program, nil if nothing tells.
-	read  func(io.Reader) (*transcript.Transcript, error)
+	read  func(io.Reader, func(transcript.Entry)) (*transcript.Transcript, error)
 	looks func(head []byte) bool
 	// front serves an endpoint of HTTP for clients under test; nil: they start the agent.
 	front func(script *serve.Script, recording, log *transcript.Transcript) *serve.Web
@@ -85,7 +85,7 @@ func protocols() []protocol {
 			},
 		}.convertsACP(), protocol{
 			Protocol: agui.V1(), reference: "reference-ag-ui", recordings: aguirecord.Protocol{}, planner: aguischedules.V1(),
-			reports: aguireport.V1(), read: aguirecord.Read, looks: aguirecord.Looks,
+			reports: aguireport.V1(), read: readingWeb, looks: aguirecord.Looks,
 			differs: func(fault string, liberties []string) error {
 				return new(webagent.Options).Take(fault, liberties)
 			},
@@ -118,11 +118,22 @@ func (p protocol) convertsAGUI() protocol {
 }
 
 // reading reads recordings in any form that replay knows.
-func reading(p replay.Protocol) func(io.Reader) (*transcript.Transcript, error) {
-	return func(in io.Reader) (*transcript.Transcript, error) {
-		t, _, err := replay.Read(p, in)
+func reading(p replay.Protocol) func(io.Reader, func(transcript.Entry)) (*transcript.Transcript, error) {
+	return func(in io.Reader, each func(transcript.Entry)) (*transcript.Transcript, error) {
+		t, _, err := replay.Read(p, in, each)
 		return t, err
 	}
+}
+
+// readingWeb reads recordings of AG-UI, and then shows what is in them.
+func readingWeb(in io.Reader, each func(transcript.Entry)) (*transcript.Transcript, error) {
+	t, err := aguirecord.Read(in)
+	if err == nil && each != nil {
+		for e := range t.Shown() {
+			each(e)
+		}
+	}
+	return t, err
 }
 
 func protocolNames() (names []string) {

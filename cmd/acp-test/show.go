@@ -35,7 +35,7 @@ With --html it is the page of a report, with the rules' findings.`,
 			if page != "" && (masked || exact) {
 				return errors.New("--html and the canonical text contradict each other")
 			}
-			t, err := h.openRecording(args[0])
+			t, err := h.openRecording(args[0], h.session)
 			if err != nil {
 				return err
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/inspector"
+	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -204,11 +205,8 @@ func isTranscript(name string) bool {
 
 // judged is what the rules say of a transcript.
 func (h *host) judged(name string, in io.Reader) (any, error) {
-	t, of, err := h.readSession(in)
-	if err != nil {
-		return nil, err
-	}
-	return of.judge("v1").Check(name, t), nil
+	res, _, _, err := h.checkedSession(name, in, "v1")
+	return res, err
 }
 
 // canonical is the text of a transcript for comparison.
@@ -227,6 +225,28 @@ func (h *host) readSession(in io.Reader) (*transcript.Transcript, protocol, erro
 	if err != nil {
 		return nil, of, err
 	}
-	t, err := of.read(buffered)
+	t, err := of.read(buffered, nil)
 	return t, of, err
+}
+
+// session reads a transcript.
+func (h *host) session(in io.Reader) (*transcript.Transcript, error) {
+	t, _, err := h.readSession(in)
+	return t, err
+}
+
+// checkedSession reads a transcript, and judges it meanwhile.
+func (h *host) checkedSession(id string, in io.Reader, severity string) (scenarios.Result, *transcript.Transcript,
+	protocol, error) {
+	buffered := bufio.NewReaderSize(in, 64<<10)
+	of, err := h.protocolIn(buffered)
+	if err != nil {
+		return scenarios.Result{}, nil, of, err
+	}
+	checking := of.judge(severity).Checking()
+	t, err := of.read(buffered, checking.See)
+	if err != nil {
+		return scenarios.Result{}, nil, of, err
+	}
+	return checking.Result(id, t), t, of, nil
 }

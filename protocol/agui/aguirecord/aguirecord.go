@@ -99,7 +99,7 @@ func Read(r io.Reader) (*transcript.Transcript, error) {
 		return nil, fmt.Errorf("reading the recording: %w", err)
 	}
 	if bytes.HasPrefix(head, []byte(`{"acp-test":`)) {
-		return transcript.Salvage(in, aguiframe.Classifier{})
+		return transcript.Salvage(in, aguiframe.Classifier{}, nil)
 	}
 	t, err := transcript.New(transcript.Header{Tool: "imported", Protocol: "ag-ui"},
 		transcript.Options{Classifier: aguiframe.Classifier{}})
