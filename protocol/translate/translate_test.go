@@ -130,8 +130,15 @@ func acpMeaningOf(log *transcript.Transcript, session string) (said []string) {
 		said = append(said, kind+" "+text)
 	}
 	told := map[string]bool{}
+	loading := false
 	for e := range log.All() {
 		if e.Session != session {
+			continue
+		}
+		if e.Method == "session/load" {
+			loading = e.Kind == transcript.Request
+		}
+		if loading { // what is replayed was said before
 			continue
 		}
 		v, u := e.JSON(), e.JSON().Path("params.update")
