@@ -34,7 +34,7 @@ var layers = [][]string{
 	{"protocol/agui/endpoint", "protocol/acp/invariants", "protocol/acp/canonical", "internal/canary"},
 	{"agents", "inspector"},
 	{"rules", "golden", "mockclient", "fakellm"},
-	{"protocol/agui/aguiframe", "protocol/agui/fold", "protocol/acp/acpframe", "transport"},
+	{"protocol/agui/aguiframe", "protocol/agui/aguiproto", "protocol/agui/fold", "protocol/acp/acpframe", "transport"},
 	{"serve"},
 	{"protocol/acp/schema", "transcript"},
 	{"scenarios/script", "internal/process", "internal/form", "internal/yamlfile"},
@@ -76,6 +76,8 @@ var only = []struct {
 	{"github.com/tmaxmax/go-sse", "the reference agent reads a stream; the fake model writes its own", []string{"refagent"}},
 	{"github.com/hashicorp/go-retryablehttp", "an agent retries; a test tool must not", []string{"refagent"}},
 	{"github.com/anthropics/anthropic-sdk-go", "only tests use it, as a client of the fake model", nil},
+	{"google.golang.org/protobuf", "the binary form of AG-UI is one package, and the reference agent writes its own",
+		[]string{"protocol/agui/aguiproto", "refagent/webagent"}},
 	{"google.golang.org/genai", "only tests use it, as a client of the fake model", nil},
 }
 

@@ -21,15 +21,20 @@ type Web struct {
 	// Script is played; without one, Play answers a post.
 	Script *Script
 	Play   func(a *Answer, e transcript.Entry)
-	// Type is the media type of streams, Dress makes of a frame what goes over the
-	// connection.
-	Type  string
-	Dress func(frame []byte) []byte
+	// Form is how a stream is sent to a client with an Accept header.
+	Form func(accept string) Form
 
 	once   sync.Once
 	script *scripted
 	open   sync.WaitGroup
 	posts  atomic.Int64
+}
+
+// Form is how frames go over a connection.
+type Form struct {
+	// Type is the media type of a stream, Dress makes of a frame what is sent.
+	Type  string
+	Dress func(frame []byte) []byte
 }
 
 // Ways in which the answer to a post ends, as transcript.Ended has them.
@@ -62,7 +67,7 @@ func (w *Web) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	c := w.conn()
 	e := w.Log.AppendFrame(0, transcript.Editor, body, 0)
 	c.note(e)
-	a := &Answer{web: w, to: to, post: e, gone: r.Context()}
+	a := &Answer{web: w, to: to, post: e, gone: r.Context(), form: w.Form(strings.Join(r.Header.Values("Accept"), ","))}
 	switch {
 	case w.Script != nil:
 		w.script.answer(a, e)
@@ -112,13 +117,14 @@ type Answer struct {
 	to   http.ResponseWriter
 	post transcript.Entry
 	gone context.Context // ends when the front end hangs up
+	form Form
 
 	mu    sync.Mutex
 	begun bool
 	cut   bool
 }
 
-// Head begins the answer with a status and a media type; once it has begun it does nothing.
+// Head begins the answer with a status and a media type, "" that of its streams; once it has begun it does nothing.
 func (a *Answer) Head(status int, kind string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -130,6 +136,9 @@ func (a *Answer) head(status int, kind string) {
 		return
 	}
 	a.begun = true
+	if kind == "" {
+		kind = a.form.Type
+	}
 	a.to.Header().Set("Content-Type", kind)
 	a.log(transcript.Response, map[string]any{"status": status, "type": kind, "headers": map[string]string{}})
 	a.to.WriteHeader(status)
@@ -154,9 +163,9 @@ func (a *Answer) sends(s sink, frame []byte) transcript.Entry {
 	if a.cut || a.gone.Err() != nil {
 		return transcript.Entry{}
 	}
-	a.head(http.StatusOK, a.web.Type)
+	a.head(http.StatusOK, "")
 	e := a.web.Log.AppendReply(0, a.post.Seq, bytes.Clone(frame), 0)
-	s.put(a.web.Dress(frame))
+	s.put(a.form.Dress(frame))
 	return e
 }
 
@@ -164,7 +173,7 @@ func (a *Answer) sends(s sink, frame []byte) transcript.Entry {
 func (a *Answer) raw(s sink, b []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.head(http.StatusOK, a.web.Type)
+	a.head(http.StatusOK, "")
 	s.put(b)
 }
 
@@ -184,7 +193,7 @@ func (a *Answer) end() {
 	case a.gone.Err() != nil:
 		how = EndHungUp
 	default:
-		a.head(http.StatusOK, a.web.Type)
+		a.head(http.StatusOK, "")
 	}
 	a.log(transcript.Ended, map[string]any{"end": how})
 }

@@ -27,6 +27,12 @@ var updateFaults = flag.String("update-faults", "",
 // engine runs the reference agent of AG-UI within this process.
 func engine(t *testing.T, fault string, liberties ...string) *scenarios.Engine {
 	t.Helper()
+	return asking(t, "", fault, liberties...)
+}
+
+// asking is engine with another Accept header for posts that have none of their own.
+func asking(t *testing.T, accept, fault string, liberties ...string) *scenarios.Engine {
+	t.Helper()
 	p, err := agents.Shipped("reference-ag-ui")
 	if err != nil {
 		t.Fatal(err)
@@ -48,8 +54,9 @@ func engine(t *testing.T, fault string, liberties ...string) *scenarios.Engine {
 		if err := o.Take(fault, liberties); err != nil {
 			return nil, err
 		}
-		return transport.InProcessServer(log, conn, endpoint.At("http://"+listener.Addr().String()+"/"),
-			func(ctx context.Context) error { return webagent.Serve(ctx, o) }), nil
+		at := endpoint.At("http://" + listener.Addr().String() + "/")
+		at.Accept = accept
+		return transport.InProcessServer(log, conn, at, func(ctx context.Context) error { return webagent.Serve(ctx, o) }), nil
 	}
 	return e
 }

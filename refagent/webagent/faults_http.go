@@ -3,9 +3,11 @@ package webagent
 import (
 	"bytes"
 	_ "embed"
+	"encoding/binary"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -68,6 +70,69 @@ func httpFaults() []Fault {
 				}
 			}
 		})),
+		fault("binary-unasked", "", "answers in the binary form wherever the Accept header names it, also with quality 0",
+			func() Hooks {
+				return Hooks{Admits: func(accept string) bool { return strings.Contains(accept, binaryType) }}
+			}),
+		fault("binary-in-name-alone", "", "has the content type of the binary form, and sends server-sent events",
+			func() Hooks {
+				return Hooks{Binary: func([]byte) []byte { return []byte("data: {}\n\n") }}
+			}),
+		fault("binary-length-reversed", "", "writes the length of a frame with its last byte first",
+			func() Hooks {
+				return Hooks{Binary: func(frame []byte) []byte {
+					slices.Reverse(frame[:4])
+					return frame
+				}}
+			}),
+		fault("binary-length-of-frame", "", "counts the length of a frame as a part of it", func() Hooks {
+			return Hooks{Binary: func(frame []byte) []byte {
+				binary.BigEndian.PutUint32(frame, uint32(len(frame)))
+				return frame
+			}}
+		}),
+		fault("binary-type-of-another", "", "has the enumeration of types a number off", func() Hooks {
+			return Hooks{Binary: func(frame []byte) []byte {
+				return bytes.Replace(frame, []byte{8, 11}, []byte{8, 12}, 1)
+			}}
+		}),
+		fault("binary-charset", "", "has a parameter behind the content type of the binary form", func() Hooks {
+			return Hooks{Head: func(h http.Header) {
+				if h.Get("Content-Type") == binaryType {
+					h.Set("Content-Type", binaryType+"; charset=utf-8")
+				}
+			}}
+		}),
+		fault("binary-done-marker", "", "ends a stream of frames with bytes that are none", func() Hooks {
+			return Hooks{Binary: func(frame []byte) []byte {
+				if len(frame) > 4 && frame[4] == 13<<3|2 {
+					return append(frame, 0, 0)
+				}
+				return frame
+			}}
+		}),
+		fault("binary-new-event", "", "sends a frame of an event that no version has", func() Hooks {
+			return Hooks{Binary: func(frame []byte) []byte {
+				if len(frame) > 4 && frame[4] == 12<<3|2 {
+					return append(frame, 0, 0, 0, 3, 0xfa, 0x07, 0)
+				}
+				return frame
+			}}
+		}),
+		fault("binary-without-deltas", "", "loses the deltas of texts in the binary form", func() Hooks {
+			return Hooks{Binary: func(frame []byte) []byte {
+				if len(frame) > 4 && frame[4] == 2<<3|2 {
+					return nil
+				}
+				return frame
+			}}
+		}),
+		fault("binary-for-names-alone", "", "has the binary form for who names it alone, not for a range that it is in",
+			func() Hooks {
+				return Hooks{Admits: func(accept string) bool {
+					return strings.Contains(accept, binaryType) && wants(accept)
+				}}
+			}),
 		fault("accepts-anything", "", "runs whatever is posted", func() Hooks {
 			return Hooks{Parse: func(_ []byte, in *Input, err error) (*Input, error) {
 				if err != nil {

@@ -43,4 +43,6 @@ type Habits struct {
 	Terse bool
 	// Charset puts a parameter behind the content type.
 	Charset bool
+	// TextAlone has server-sent events alone, whatever is asked for.
+	TextAlone bool
 }

@@ -57,6 +57,8 @@ func Liberties() []Liberty {
 		{"own-error-code", "has codes of its own", "AGUI-RUN-008", func(h *Habits) { h.Code = "agent_failed" }},
 		{"terse-errors", "says nothing of the cause of an error", "AGUI-RUN-014", func(h *Habits) { h.Terse = true }},
 		{"charset", "names a character set in its content type", "AGUI-HTTP-001", func(h *Habits) { h.Charset = true }},
+		{"text-alone", "has server-sent events alone, whatever the Accept header admits", "AGUI-HTTP-011",
+			func(h *Habits) { h.TextAlone = true }},
 		{"results-as-they-come", "gives the results of calls that run side by side as they come", "AGUI-TOOL-011",
 			func(h *Habits) { h.Backwards = true }},
 	}

@@ -25,6 +25,7 @@ type run struct {
 	port   *Port
 	number int
 	buf    bytes.Buffer
+	binary bool // events are sent in the binary form
 
 	state      any
 	messages   []Message       // of this run
@@ -63,6 +64,14 @@ func (r *run) write(e Event) {
 	data, err := json.Marshal(e)
 	if err != nil {
 		fmt.Fprintln(r.Log, "an event cannot be written:", err)
+		return
+	}
+	if r.binary {
+		frame := binaryOf(data)
+		if r.Hooks.Binary != nil {
+			frame = r.Hooks.Binary(frame)
+		}
+		r.raw(frame)
 		return
 	}
 	r.buf.Reset()

@@ -114,9 +114,15 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
-	w.Header().Set("Content-Type", "text/event-stream")
-	if s.Habits.Charset {
+	// Retired events are not in the binary form.
+	binary := !s.Habits.TextAlone && !s.Habits.Retired && s.admits(strings.Join(r.Header.Values("Accept"), ","))
+	switch {
+	case binary:
+		w.Header().Set("Content-Type", binaryType)
+	case s.Habits.Charset:
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	default:
+		w.Header().Set("Content-Type", "text/event-stream")
 	}
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("X-Accel-Buffering", "no")
@@ -132,13 +138,21 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.runs++
 	n := s.runs
 	s.mu.Unlock()
-	run := &run{server: s, ctx: ctx, in: in, w: w, number: n, state: in.State}
+	run := &run{server: s, ctx: ctx, in: in, w: w, number: n, state: in.State, binary: binary}
 	run.port = &Port{run: run, Input: in, Notes: map[string]any{}, Run: n}
 	_ = http.NewResponseController(w).Flush() // who hung up is told by the context
 	run.play()
 	if s.Hooks.End != nil {
 		s.Hooks.End(run.port)
 	}
+}
+
+// admits reports whether an answer may be in the binary form.
+func (s *server) admits(accept string) bool {
+	if s.Hooks.Admits != nil {
+		return s.Hooks.Admits(accept)
+	}
+	return wants(accept)
 }
 
 // enter begins a run of a thread; free is false if one goes on.
@@ -307,6 +321,10 @@ type Hooks struct {
 	Send func(p *Port, e Event)
 	// Frame changes the bytes of an event with all that is around it.
 	Frame func(frame []byte) []byte
+	// Binary changes the bytes of an event in the binary form, with its length. Admits decides whether an Accept
+	// header admits that form.
+	Binary func(frame []byte) []byte
+	Admits func(accept string) bool
 	// Head changes the head of an answer that is a stream.
 	Head func(h http.Header)
 	// End runs after the last event, before the body is closed.

@@ -1,5 +1,5 @@
 // Package aguirecord says what recordings of AG-UI are: transcripts of this program,
-// lines of JSON with one event each, and captured streams of server-sent events.
+// lines of JSON with one event each, and captured streams in either form.
 package aguirecord
 
 import (
@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
+	"github.com/acp-test/acp-test/protocol/agui/aguiproto"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
@@ -110,10 +111,13 @@ func Read(r io.Reader) (*transcript.Transcript, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the recording: %w", err)
 	}
-	if text = bytes.TrimLeft(text, " \r\n\t"); len(text) > 0 && text[0] == '{' {
-		lines(t, text)
-	} else {
-		endpoint.Import(t, text)
+	switch plain := bytes.TrimLeft(text, " \r\n\t"); {
+	case aguiproto.Begins(text):
+		endpoint.Import(t, aguiproto.MediaType, text)
+	case len(plain) > 0 && plain[0] == '{':
+		lines(t, plain)
+	default:
+		endpoint.Import(t, endpoint.EventStream, plain)
 	}
 	if t.Len() == 0 {
 		return nil, errNoEvents
@@ -146,8 +150,11 @@ func lines(t *transcript.Transcript, text []byte) {
 }
 
 // Looks reports whether a file begins as a recording of AG-UI does: with data: or another
-// field of a stream, or with an event.
+// field of a stream, with an event, or with the length of one in the binary form.
 func Looks(head []byte) bool {
+	if aguiproto.Begins(head) {
+		return true
+	}
 	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \r\n\t\ufeff"), []byte("\n"))
 	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
 		if bytes.HasPrefix(line, []byte(field)) {

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,8 @@ type posted struct {
 	body []byte
 	// began and ended are Seqs, ended that of the last entry of all if it did not end.
 	began, ended int
-	// events is how many came; gone says that the front end then hung up.
+	// accept is what was asked for. events is how many came; gone says that the front end then hung up.
+	accept string
 	events int
 	gone   bool
 }
@@ -31,13 +33,15 @@ func postsOf(recording *transcript.Transcript) (all []*posted) {
 		p := by[e.Ref]
 		switch {
 		case e.Source == transcript.Editor && e.Kind != transcript.Written:
-			p = &posted{body: bytes.Clone(e.Raw), began: e.Seq, ended: recording.Len()}
+			p = &posted{accept: EventStream, body: bytes.Clone(e.Raw), began: e.Seq, ended: recording.Len()}
 			by[e.Seq] = p
 			all = append(all, p)
 		case p == nil:
 		case e.Kind == transcript.Ended:
 			p.ended, p.gone = e.Seq, e.JSON().Get("end").Is(HungUp)
-		case e.Kind != transcript.Response:
+		case e.Kind == transcript.Response:
+			p.accept = cmp.Or(e.JSON().Get("accept").Str(), p.accept)
+		default:
 			p.events++
 		}
 	}
@@ -83,7 +87,9 @@ func (p *posted) again(ctx context.Context, at string) error {
 		return err
 	}
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", EventStream)
+	if p.accept != "-" {
+		r.Header.Set("Accept", p.accept)
+	}
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return context.Cause(ctx)
@@ -93,9 +99,9 @@ func (p *posted) again(ctx context.Context, at string) error {
 		_, _ = io.Copy(io.Discard, answer.Body)
 		return context.Cause(ctx)
 	}
-	s := newSSE(answer.Body)
+	s := sourceOf(headOf(answer).Type, answer.Body)
 	for range p.events {
-		if _, err := s.next(); err != nil {
+		if _, err := next(s); err != nil {
 			break
 		}
 	}

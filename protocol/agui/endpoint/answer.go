@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/acp-test/acp-test/protocol/agui/aguiproto"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -38,6 +39,8 @@ type Head struct {
 	Proto  string `json:"proto"`
 	// Type is the media type without its parameters, in small letters.
 	Type string `json:"type,omitempty"`
+	// Accept is what was asked for, unless that is EventStream; "-" if nothing was.
+	Accept string `json:"accept,omitempty"`
 	// Headers are by their names in small letters.
 	Headers map[string]string `json:"headers"`
 	// Body is the beginning of a body that is no event stream.
@@ -96,7 +99,7 @@ func (e *Endpoint) exchange(ctx context.Context, at string, p Post) End {
 		}
 	}
 	set("Content-Type", p.Type, "application/json")
-	set("Accept", p.Accept, EventStream)
+	set("Accept", p.Accept, cmp.Or(e.Accept, EventStream))
 	for name, value := range p.Header {
 		r.Header.Set(name, value)
 	}
@@ -107,7 +110,7 @@ func (e *Endpoint) exchange(ctx context.Context, at string, p Post) End {
 	defer answer.Body.Close()
 	head := headOf(answer)
 	body, packed := unpacked(answer)
-	streams := answer.StatusCode == http.StatusOK && head.Type == EventStream && packed == nil
+	streams := answer.StatusCode == http.StatusOK && head.Streams() && packed == nil
 	if !streams {
 		// A body without an end must not be waited for.
 		timer := time.AfterFunc(5*time.Second, func() { answer.Body.Close() })
@@ -119,7 +122,7 @@ func (e *Endpoint) exchange(ctx context.Context, at string, p Post) End {
 	e.put(item{piece: piece{data: raw}, ref: p.Ref, kind: transcript.Response})
 	switch {
 	case streams:
-		return e.stream(ctx, body, p)
+		return e.stream(ctx, body, sourceOf(head.Type, body), p)
 	case answer.StatusCode != http.StatusOK:
 		return End{End: Refused, Status: head.Status}
 	}
@@ -130,8 +133,14 @@ func (e *Endpoint) exchange(ctx context.Context, at string, p Post) End {
 	return end
 }
 
+// Streams reports whether the body is a stream of events, in either form.
+func (h Head) Streams() bool { return h.Type == EventStream || h.Type == aguiproto.MediaType }
+
 func headOf(r *http.Response) Head {
 	h := Head{Status: r.StatusCode, Proto: r.Proto, Headers: map[string]string{}}
+	if asked := strings.Join(r.Request.Header.Values("Accept"), ", "); asked != EventStream {
+		h.Accept = strings.ToValidUTF8(cmp.Or(asked, "-"), string(utf8.RuneError))
+	}
 	for name, values := range r.Header {
 		h.Headers[strings.ToLower(name)] = strings.ToValidUTF8(strings.Join(values, ", "), string(utf8.RuneError))
 	}
@@ -142,18 +151,17 @@ func headOf(r *http.Response) Head {
 }
 
 // stream reads the events of an answer.
-func (e *Endpoint) stream(ctx context.Context, body io.ReadCloser, p Post) (end End) {
-	s := newSSE(body)
+func (e *Endpoint) stream(ctx context.Context, body io.Closer, s source, p Post) (end End) {
 	var open *time.Timer // runs once the run has ended
 	late := make(chan struct{})
 	defer func() {
-		end.Framing = s.framing
+		end.Framing = *s.shows()
 		if open != nil {
 			open.Stop()
 		}
 	}()
 	for {
-		piece, err := s.next()
+		piece, err := next(s)
 		if err != nil {
 			select {
 			case <-late:

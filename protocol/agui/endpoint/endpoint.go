@@ -32,6 +32,9 @@ type Post struct {
 
 // Endpoint is where an agent is reached. It is a transport.Reaching.
 type Endpoint struct {
+	// Accept is what a post asks for that does not say; "" is EventStream.
+	Accept string
+
 	given  string
 	client *http.Client
 
@@ -123,7 +126,7 @@ func (e *Endpoint) Receive() (wire.Line, error) {
 func (e *Endpoint) Append(t *transcript.Transcript, conn int, _ wire.Line) transcript.Entry {
 	it := e.last
 	if it.kind == "" {
-		return t.AppendReply(conn, it.ref, it.data, it.size)
+		return it.add(t, conn, it.ref)
 	}
 	return t.Append(transcript.Entry{Conn: conn, Source: transcript.Agent, Kind: it.kind, Method: aguiframe.Run,
 		Session: t.At(it.ref).Session, ID: t.At(it.ref).ID, Ref: it.ref, Raw: it.data})
@@ -184,21 +187,21 @@ func (e *Endpoint) Unread() (n int, ok bool) { return 0, false }
 // Drained cannot be told of a connection.
 func (e *Endpoint) Drained() (done <-chan struct{}, ok bool) { return nil, false }
 
-// Import appends the events of a captured stream, and its end, to a transcript.
-func Import(t *transcript.Transcript, stream []byte) {
-	s := newSSE(bytes.NewReader(stream))
+// Import appends the events of a captured stream of a media type, and its end, to a transcript.
+func Import(t *transcript.Transcript, kind string, stream []byte) {
+	s := sourceOf(kind, bytes.NewReader(stream))
 	end := End{End: Closed}
 	for {
-		p, err := s.next()
+		p, err := next(s)
 		if err != nil {
 			break // the bytes are here: it is their end
 		}
 		if last, outcome, of := runEvent(p.data); of {
 			end.Last, end.Outcome = last, outcome
 		}
-		t.AppendReply(0, 0, p.data, p.size)
+		p.add(t, 0, 0)
 	}
-	if end.Framing = s.framing; end.Events > 0 {
+	if end.Framing = *s.shows(); end.Events > 0 {
 		t.Event(0, transcript.Agent, transcript.Ended, "", end)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 
+	"github.com/acp-test/acp-test/protocol/agui/aguiproto"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -12,11 +13,29 @@ import (
 // Front is an endpoint for front ends under test: it plays a script, or without one the
 // answers of a recording, each post getting the next one.
 func Front(p serve.Protocol, script *serve.Script, recording, log *transcript.Transcript) *serve.Web {
-	w := &serve.Web{Log: log, Protocol: p, Script: script, Type: EventStream, Dress: serve.Events}
+	w := &serve.Web{Log: log, Protocol: p, Script: script, Form: formFor}
 	if script == nil {
 		w.Play = recorded(recording)
 	}
 	return w
+}
+
+// formFor is the form of a stream that a front end asks for.
+func formFor(accept string) serve.Form {
+	if aguiproto.Admitted(accept) {
+		return serve.Form{Type: aguiproto.MediaType, Dress: binary}
+	}
+	return serve.Form{Type: EventStream, Dress: serve.Events}
+}
+
+// binary is a frame in the binary form. What that has no message for is sent as one of an event that is
+// not known, as an agent of a newer version would.
+func binary(frame []byte) []byte {
+	message, err := aguiproto.Encode(frame)
+	if err != nil {
+		message = aguiproto.Unknown()
+	}
+	return aguiproto.Framed(message)
 }
 
 // recorded answers with what was recorded. Who posts more than was posted then is told so.

@@ -6,13 +6,61 @@ import (
 	"errors"
 	"io"
 	"slices"
+
+	"github.com/acp-test/acp-test/protocol/agui/aguiproto"
+	"github.com/acp-test/acp-test/transcript"
 )
 
 // piece is an event of a stream as it came: the data, and its length on the wire if
-// not all of it was kept.
+// not all of it was kept. problem says why it is no event, where its bytes cannot be read as JSON.
 type piece struct {
-	data []byte
-	size int
+	data    []byte
+	size    int
+	problem string
+}
+
+// source reads a stream a little at a time.
+type source interface {
+	// step returns an event if one is complete, then or with it the error that ends the stream.
+	step() (p piece, complete bool, err error)
+	// within reports whether what was read last belongs to an event that is not complete.
+	within() bool
+	shows() *Framing
+}
+
+// next returns the next event of a stream. After the last one it returns io.EOF, or the
+// error that cut the stream.
+func next(s source) (piece, error) {
+	for {
+		p, complete, err := s.step()
+		switch {
+		case complete:
+			return p, nil // an error comes again
+		case err != nil:
+			return piece{}, err
+		}
+	}
+}
+
+// sourceOf reads a stream of a media type.
+func sourceOf(kind string, body io.Reader) source {
+	if kind == aguiproto.MediaType {
+		return newFrames(body)
+	}
+	return newSSE(body)
+}
+
+// add appends a piece, which answers the frame ref, to a transcript.
+func (p piece) add(t *transcript.Transcript, conn, ref int) transcript.Entry {
+	if p.problem == "" {
+		return t.AppendReply(conn, ref, p.data, p.size)
+	}
+	e := transcript.Entry{Conn: conn, Source: transcript.Agent, Kind: transcript.Malformed, Ref: ref, Raw: p.data,
+		Size: p.size, Problem: p.problem}
+	if ref > 0 {
+		e.Session = t.At(ref).Session
+	}
+	return t.Append(e)
 }
 
 // Framing is what a stream shows beside its events.
@@ -30,6 +78,8 @@ type Framing struct {
 	// empty line followed the last event.
 	Mark         bool `json:"byteOrderMark,omitempty"`
 	Unterminated bool `json:"unterminated,omitempty"`
+	// Tail says what is incomplete at the end of a stream in the binary form.
+	Tail string `json:"tail,omitempty"`
 }
 
 const (
@@ -53,22 +103,29 @@ type sse struct {
 
 func newSSE(in io.Reader) *sse { return &sse{in: bufio.NewReaderSize(in, 32<<10)} }
 
-// next returns the next event. After the last one it returns io.EOF, or the error
-// that cut the stream; an event that no empty line ended comes before it.
-func (s *sse) next() (piece, error) {
-	for {
-		empty, err := s.line()
-		switch {
-		case err != nil && s.some:
-			s.framing.Unterminated = true
-			return s.take(), nil
-		case err != nil:
-			return piece{}, err
-		case empty && s.some:
-			return s.take(), nil
+// step reads a line, or the LF that was left of one. An event that no empty line ended comes with the
+// error.
+func (s *sse) step() (piece, bool, error) {
+	if s.skip {
+		if next, err := s.in.Peek(1); err == nil && next[0] == '\n' {
+			s.skip = false
+			s.read(1)
+			return piece{}, false, nil
 		}
 	}
+	empty, err := s.line()
+	if err != nil && s.some {
+		s.framing.Unterminated = true
+	}
+	if s.some && (empty || err != nil) {
+		return s.take(), true, err
+	}
+	return piece{}, false, err
 }
+
+func (s *sse) within() bool { return s.some }
+
+func (s *sse) shows() *Framing { return &s.framing }
 
 func (s *sse) take() piece {
 	p := piece{data: s.data}

@@ -85,13 +85,13 @@ func (t *Tap) answer(r *http.Response) error {
 		return nil
 	}
 	head := headOf(r)
-	if r.StatusCode != http.StatusOK || head.Type != EventStream || r.Header.Get("Content-Encoding") != "" {
+	if r.StatusCode != http.StatusOK || !head.Streams() || r.Header.Get("Content-Encoding") != "" {
 		r.Body = &whole{ReadCloser: r.Body, tap: t, ref: ref, head: head, ctx: r.Request.Context()}
 		return nil
 	}
 	t.note(ref, transcript.Response, head)
 	p := &passing{body: r.Body, tap: t, ref: ref, ctx: r.Request.Context()}
-	p.in = newSSE(io.TeeReader(r.Body, &p.raw))
+	p.in = sourceOf(head.Type, io.TeeReader(r.Body, &p.raw))
 	r.Body = p
 	return nil
 }
@@ -123,7 +123,7 @@ func over(ctx context.Context, how string, err error) End {
 type passing struct {
 	body io.ReadCloser
 	raw  bytes.Buffer // what came and was not passed on
-	in   *sse
+	in   source
 	tap  *Tap
 	ref  int
 	ctx  context.Context
@@ -133,12 +133,12 @@ type passing struct {
 	err    error // why there is no more
 }
 
-// Read returns whole events, and the lines between them as they come.
+// Read returns whole events, and what is between them as it comes.
 func (p *passing) Read(to []byte) (int, error) {
-	for p.err == nil && (p.in.some || p.in.framing.Bytes == p.passed) {
+	for p.err == nil && (p.in.within() || p.in.shows().Bytes == p.passed) {
 		p.step()
 	}
-	free := p.in.framing.Bytes - p.passed
+	free := p.in.shows().Bytes - p.passed
 	if p.err != nil {
 		free = p.raw.Len()
 	}
@@ -150,25 +150,14 @@ func (p *passing) Read(to []byte) (int, error) {
 	return n, nil
 }
 
-// step reads a line, or the LF that was left of one.
+// step reads a little of the stream.
 func (p *passing) step() {
-	if p.in.skip {
-		if next, err := p.in.in.Peek(1); err == nil && next[0] == '\n' {
-			p.in.skip = false
-			p.in.read(1)
-			return
-		}
-	}
-	empty, err := p.in.line()
-	if err != nil && p.in.some {
-		p.in.framing.Unterminated = true
-	}
-	if p.in.some && (empty || err != nil) {
-		piece := p.in.take()
+	piece, complete, err := p.in.step()
+	if complete {
 		if last, outcome, of := runEvent(piece.data); of {
 			p.end.Last, p.end.Outcome = last, outcome
 		}
-		p.tap.log.AppendReply(0, p.ref, piece.data, piece.size)
+		piece.add(p.tap.log, 0, p.ref)
 	}
 	switch {
 	case errors.Is(err, io.EOF):
@@ -183,7 +172,7 @@ func (p *passing) stop(err error, end End) {
 		return
 	}
 	p.err = err
-	end.Last, end.Outcome, end.Framing = p.end.Last, p.end.Outcome, p.in.framing
+	end.Last, end.Outcome, end.Framing = p.end.Last, p.end.Outcome, *p.in.shows()
 	p.tap.note(p.ref, transcript.Ended, end)
 }
 

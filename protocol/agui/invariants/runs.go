@@ -1,11 +1,13 @@
 package invariants
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/protocol/agui/aguiproto"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -13,17 +15,42 @@ import (
 
 // sseForm judges how events are framed.
 func sseForm() *rule {
-	r := newRule("SSE-FORM", "A run is answered by a stream of server-sent events, each with one event as its data.")
+	r := newRule("SSE-FORM", "A run is answered by a stream of server-sent events, each with one event as its data, "+
+		"or in the binary form where that was asked for.")
 	kind := r.Fail("type", "the status is 200 and the content type another", "HTTP-001")
+	unasked := r.Fail("unasked", "the answer is in the binary form, which was not asked for", "HTTP-010")
+	exact := r.Fail("exact", "the content type of the binary form has something behind it", "HTTP-012")
+	frame := r.Fail("frame", "a frame of the binary form is no event", "HTTP-012")
+	tail := r.Fail("tail", "bytes that are no frame follow the end of the run", "HTTP-012")
+	once := r.Warn("not-always", "the answer is not in the binary form, although it was asked for and another one was",
+		"HTTP-011")
 	returns := r.Fail("carriage-returns", "lines end with a carriage return", "HTTP-003")
 	junk := r.Fail("data", "the data is no event", "HTTP-002")
 	open := r.Warn("unterminated", "no empty line ends the last event", "HTTP-004")
 	mark := r.Lint("mark", "the stream begins with a byte order mark", "HTTP-004")
-	r.see = func(w *watch, _ *stream, ev *event) {
+	given := false // an answer was in the binary form
+	r.ends = func(w *watch, s *stream) {
+		if !given {
+			return
+		}
+		w.Saw(once)
+		if s.refused > 0 {
+			w.Report(once, 0, s.session, "", []int{s.refused}, "The Accept header %q admits %s, which other answers have, "+
+				"and the answer has %s.", s.accept, aguiproto.MediaType, endpoint.EventStream)
+		}
+	}
+	r.see = func(w *watch, s *stream, ev *event) {
 		switch ev.Kind {
 		case transcript.Notification:
 			w.Saw(junk)
+			if s.binary {
+				w.Saw(frame)
+			}
 		case transcript.Malformed:
+			if s.binary {
+				w.find(frame, ev, "", nil, "A frame of the stream is no event: %s.", ev.Problem)
+				return
+			}
 			w.Saw(junk)
 			w.find(junk, ev, "", nil, "The data of an event is no event: %s.", ev.Problem)
 		case transcript.Response:
@@ -31,11 +58,37 @@ func sseForm() *rule {
 				return
 			}
 			w.Saw(kind)
-			if got := ev.v.Get("type").Str(); got != endpoint.EventStream {
+			accept := ev.v.Get("accept").Str()
+			switch got := ev.v.Get("type").Str(); {
+			case got == endpoint.EventStream:
+				if aguiproto.Admitted(accept) {
+					s.refused, s.accept = ev.Seq, accept
+				}
+			case got == aguiproto.MediaType:
+				given = true
+				w.Saw(unasked, exact)
+				// Who sends no Accept header leaves it open.
+				if accept != "-" && !aguiproto.Admitted(accept) {
+					w.find(unasked, ev, "", nil, "The answer has the content type %s, and the Accept header %q does not admit "+
+						"it.", got, cmp.Or(accept, endpoint.EventStream))
+				}
+				if whole := strings.TrimSpace(ev.v.Get("headers").Get("content-type").Str()); whole != "" && whole != got {
+					w.find(exact, ev, "", nil, "The content type is %q and must be exactly %s: the official client takes it for "+
+						"server-sent events.", whole, got)
+				}
+			default:
 				w.find(kind, ev, "", nil, "The answer has the status 200 and the content type %q, not %s.", got,
 					endpoint.EventStream)
 			}
 		case transcript.Ended:
+			if s.binary {
+				w.Saw(tail)
+				// Before the end of the run it is truncated, see RUN-FRAME.
+				if left := ev.v.Get("tail").Str(); left != "" && s.phase != idle && s.phase != active {
+					w.find(tail, ev, "", nil, "Behind the last event, %s.", left)
+				}
+				return
+			}
 			if events, _ := ev.v.Get("events").Int(); events == 0 {
 				return
 			}
@@ -100,6 +153,10 @@ func endOf(w *watch, s *stream, ev *event, truncated, cut, left int) {
 		return
 	}
 	w.Saw(truncated, cut, left)
+	why := "."
+	if tail := ev.v.Get("tail").Str(); tail != "" {
+		why = ": " + tail + "."
+	}
 	switch {
 	case how == endpoint.LeftOpen:
 		w.find(left, ev, "", []int{s.ended}, "The body was still open a good while after the end of the run.")
@@ -107,11 +164,10 @@ func endOf(w *watch, s *stream, ev *event, truncated, cut, left int) {
 	case how == endpoint.Cut:
 		w.find(cut, ev, "", nil, "The connection broke before the end of the run: %s.", ev.v.Get("problem").Str())
 	case s.events == 0:
-		w.find(truncated, ev, "", nil, "The stream ended without an event.")
+		w.find(truncated, ev, "", nil, "The stream ended without an event%s", why)
 	default:
 		w.find(truncated, ev, "", nil,
-			"The stream ended without RUN_FINISHED or RUN_ERROR; the official client calls that a "+
-				"success.")
+			"The stream ended without RUN_FINISHED or RUN_ERROR; the official client calls that a success%s", why)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/protocol/agui/aguiproto"
 	"github.com/acp-test/acp-test/protocol/agui/fold"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -96,6 +97,9 @@ type stream struct {
 	thread  *thread
 	others  map[string]*thread
 
+	binary  bool   // the answer is in that form
+	refused int    // Seq of the answer that is not, although it might have been
+	accept  string // what was asked for then
 	phase   phase
 	events  int
 	ended   int // Seq of the last RUN_FINISHED or RUN_ERROR
@@ -210,6 +214,7 @@ func (s *stream) endLanes(f family, of func(owner string) bool, keep string) {
 // fold does to the stream what an event says, whatever is wrong with it.
 func (s *stream) fold(ev *event) {
 	if ev.kind == "" {
+		s.binary = s.binary || ev.Kind == transcript.Response && ev.v.Get("type").Is(aguiproto.MediaType)
 		return
 	}
 	s.events++

@@ -41,11 +41,7 @@ func agentActs() (all []*scenarios.Command) {
 	})
 	add("status", "N [type=TYPE]", "begin the answer with another status or media type",
 		func(s *serve.Run, g scenarios.Given) error {
-			kind := g.Options["type"]
-			if kind == "" {
-				kind = "text/event-stream"
-			}
-			s.Web().Head(g.Number(0), kind)
+			s.Web().Head(g.Number(0), g.Options["type"])
 			return nil
 		})
 	return all

@@ -1,0 +1,506 @@
+package aguiproto
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// deepest bounds how deep values are nested in each other.
+const deepest = 1000
+
+// Decode makes JSON of an event. An event of a type that is not in the schema is one whose type names its
+// field in the envelope: "(field 40)". The error says what is wrong with the message.
+func Decode(data []byte) ([]byte, error) {
+	var of *message
+	var payload []byte
+	var other protowire.Number
+	err := each(data, func(n protowire.Number, t protowire.Type, value []byte) error {
+		m := known().arms[n]
+		switch {
+		case m == nil || t != protowire.BytesType:
+			if t == protowire.BytesType {
+				other = n
+			}
+			return nil
+		case of != nil && of != m:
+			return fmt.Errorf("it is two events, %s and %s", of.name, m.name)
+		}
+		of, payload = m, append(payload, value...) // what comes in parts is one
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case of == nil && other == 0:
+		return nil, fmt.Errorf("it has no event")
+	case of == nil:
+		return fmt.Appendf(nil, `{"type":"(field %d)"}`, other), nil
+	}
+	d := decoder{}
+	return d.event(of, payload)
+}
+
+// each calls f with each field of a message, and the bytes of its value.
+func each(data []byte, f func(protowire.Number, protowire.Type, []byte) error) error {
+	for len(data) > 0 {
+		n, t, k := protowire.ConsumeTag(data)
+		if k < 0 {
+			return fmt.Errorf("it is no message of protobuf: %w", protowire.ParseError(k))
+		}
+		data = data[k:]
+		if k = protowire.ConsumeFieldValue(n, t, data); k < 0 {
+			return fmt.Errorf("it is no message of protobuf, its field %d has no value: %w", n, protowire.ParseError(k))
+		}
+		value := data[:k]
+		if data = data[k:]; t == protowire.BytesType {
+			value, _ = protowire.ConsumeBytes(value)
+		}
+		if err := f(n, t, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decoder writes the JSON of an event.
+type decoder struct{ depth int }
+
+// cells are the values of the fields of a message, by their names.
+type cells map[string][][]byte
+
+// split takes a message apart. Of a field that is no list the last value holds; parts of a message are one.
+func split(m *message, data []byte) (cells, error) {
+	c := cells{}
+	err := each(data, func(n protowire.Number, t protowire.Type, value []byte) error {
+		for _, f := range m.fields {
+			switch {
+			case f.number != n || f.wired() != t: // not ours to know
+			case f.many || c[f.name] == nil:
+				c[f.name] = append(c[f.name], value[:len(value):len(value)])
+			case f.nested():
+				c[f.name][0] = append(c[f.name][0], value...)
+			default:
+				c[f.name][0] = value
+			}
+		}
+		return nil
+	})
+	return c, err
+}
+
+// event writes an event, its type first.
+func (d *decoder) event(m *message, data []byte) ([]byte, error) {
+	c, err := split(m, data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.name, err)
+	}
+	if c["base"] == nil {
+		return nil, fmt.Errorf("%s lacks base_event, which says its type", m.name)
+	}
+	base, err := split(known().named["Base"], c["base"][0])
+	if err != nil {
+		return nil, fmt.Errorf("the base_event of %s: %w", m.name, err)
+	}
+	var kind uint64
+	if v := base["type"]; v != nil {
+		kind, _ = protowire.ConsumeVarint(v[0])
+	}
+	if kind != m.kind {
+		return nil, fmt.Errorf("its envelope has %s, and the type of its base_event is number %d, %s", m.name, kind,
+			named(kind))
+	}
+	o := object{}
+	o.text("type", m.name)
+	rest := &message{name: m.name, fields: m.fields[1:]}
+	switch m.name {
+	case "RUN_FINISHED", "SUBAGENT_FINISHED":
+		if err := d.outcome(rest, c, &o); err != nil {
+			return nil, err
+		}
+	case "TOOL_CALL_RESULT":
+		if err := d.content(m.name, c, &o, true); err != nil {
+			return nil, err
+		}
+	default:
+		if err := d.fields(rest, c, &o); err != nil {
+			return nil, err
+		}
+	}
+	bare := &message{name: m.name, fields: known().named["Base"].fields[1:]}
+	if err := d.fields(bare, base, &o); err != nil {
+		return nil, err
+	}
+	return o.end(), nil
+}
+
+// named is the type of event with a number in the enumeration.
+func named(kind uint64) string {
+	for _, m := range known().arms {
+		if m.kind == kind {
+			return m.name
+		}
+	}
+	return "which is none"
+}
+
+// fields writes all fields of a message. A list of texts or messages that is empty is left out where
+// the schema of JSON lets it be.
+func (d *decoder) fields(m *message, c cells, o *object) error {
+	for _, f := range m.fields {
+		if err := d.field(m, f, c[f.name], o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayLack are lists that are left out when they are empty; the others always are.
+var mayLack = map[string]bool{"usage": true, "toolCalls": true, "contentParts": true}
+
+func (d *decoder) field(m *message, f field, values [][]byte, o *object) error {
+	if f.many {
+		if len(values) == 0 && mayLack[f.name] {
+			return nil
+		}
+		list := []byte("[")
+		for i, value := range values {
+			one, err := d.value(m, f, value)
+			if err != nil {
+				return err
+			}
+			if one == nil {
+				continue
+			}
+			if i > 0 && len(list) > 1 {
+				list = append(list, ',')
+			}
+			list = append(list, one...)
+		}
+		o.raw(f.name, append(list, ']'))
+		return nil
+	}
+	var value []byte
+	switch {
+	case len(values) > 0:
+		value = values[0]
+	case f.optional:
+		return nil
+	}
+	one, err := d.value(m, f, value)
+	if err == nil && one != nil {
+		o.raw(f.name, one)
+	}
+	return err
+}
+
+// value writes the value of a field; nil says that there is none.
+func (d *decoder) value(m *message, f field, value []byte) ([]byte, error) {
+	number, _ := protowire.ConsumeVarint(value) // 0 where it is left out
+	switch f.of {
+	case "":
+		if !utf8.Valid(value) {
+			return nil, fmt.Errorf("%s.%s is no UTF-8", m.name, f.name)
+		}
+		return wire.AppendString(nil, string(value)), nil
+	case "int":
+		return strconv.AppendInt(nil, int64(number), 10), nil
+	case "bool":
+		return strconv.AppendBool(nil, number != 0), nil
+	case "op":
+		if number < uint64(len(operations)) {
+			return wire.AppendString(nil, operations[number]), nil
+		}
+		return fmt.Appendf(nil, `"%d"`, int32(number)), nil
+	case "Value":
+		return d.any(m.name+"."+f.name, value)
+	case "Struct":
+		return d.open(m.name+"."+f.name, value)
+	}
+	return d.message(known().named[f.of], value)
+}
+
+// message writes a message within an event.
+func (d *decoder) message(m *message, data []byte) ([]byte, error) {
+	c, err := split(m, data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.name, err)
+	}
+	o := object{}
+	switch m.name {
+	case "Message":
+		return d.said(c)
+	case "Part", "Source":
+		return d.arm(m, c)
+	}
+	if err := d.fields(m, c, &o); err != nil {
+		return nil, err
+	}
+	return o.end(), nil
+}
+
+// arm writes a message that is one of several; nil is one that the schema has not.
+func (d *decoder) arm(m *message, c cells) ([]byte, error) {
+	if len(c) > 1 {
+		return nil, fmt.Errorf("a %s is more than one thing", m.name)
+	}
+	for _, f := range m.fields {
+		if c[f.name] == nil {
+			continue
+		}
+		of := known().named[f.of]
+		inner, err := split(of, c[f.name][0])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", of.name, err)
+		}
+		o := object{}
+		o.text("type", f.name)
+		if err := d.fields(of, inner, &o); err != nil {
+			return nil, err
+		}
+		return o.end(), nil
+	}
+	return nil, nil
+}
+
+// said writes a message of the conversation: which field has its content is for its role.
+func (d *decoder) said(c cells) ([]byte, error) {
+	role := ""
+	if v := c["role"]; v != nil {
+		role = string(v[0])
+	}
+	o := object{}
+	if c["activityContent"] != nil && (role != "activity" || c["content"] != nil) {
+		return nil, fmt.Errorf("a message of the role %q has activity_content, which is not for it", role)
+	}
+	if err := d.content("Message", c, &o, role == "user" || role == "tool"); err != nil {
+		return nil, err
+	}
+	return o.end(), nil
+}
+
+// content writes the fields of what has a text or parts as its content; parts says that it may have
+// these.
+func (d *decoder) content(name string, c cells, o *object, parts bool) error {
+	some := len(c["contentParts"]) > 0
+	switch {
+	case some && !parts:
+		return fmt.Errorf("a message has content_parts, which are not for its role")
+	case some && c["content"] != nil:
+		return fmt.Errorf("%s has a text and parts as its content", name)
+	}
+	m := known().named[name]
+	for _, f := range m.fields {
+		values := c[f.name]
+		switch {
+		case f.name == "base":
+			continue
+		case f.name == "content" && parts && values == nil:
+			f, values = field{name: "content", of: "Part", many: true}, c["contentParts"]
+		case f.name == "contentParts":
+			continue
+		case f.name == "activityContent":
+			f.name = "content"
+		}
+		if err := d.field(m, f, values, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outcome writes an event that says how something ended.
+func (d *decoder) outcome(m *message, c cells, o *object) error {
+	how := ""
+	if v := c["outcome"]; v != nil {
+		how = string(v[0])
+	}
+	inner := object{}
+	inner.text("type", how)
+	for _, f := range m.fields {
+		to := o
+		switch part := isOutcome(m.name, f.name); {
+		case f.name == "outcome":
+			continue
+		case part && len(c[f.name]) == 0 && !(f.name == "interrupts" && how == "interrupt"):
+			continue
+		case part && how != "":
+			to = &inner
+		}
+		if err := d.field(m, f, c[f.name], to); err != nil {
+			return err
+		}
+	}
+	if how != "" {
+		if !utf8.ValidString(how) {
+			return fmt.Errorf("%s.outcome is no UTF-8", m.name)
+		}
+		o.raw("outcome", inner.end())
+	}
+	return nil
+}
+
+func isOutcome(event, name string) bool {
+	for _, part := range outcomes[event] {
+		if part == name {
+			return true
+		}
+	}
+	return false
+}
+
+// any writes a google.protobuf.Value: where it comes in parts the last one holds, unless both are messages of
+// one kind. nil is one without a value.
+func (d *decoder) any(of string, data []byte) ([]byte, error) {
+	types := map[protowire.Number]protowire.Type{1: protowire.VarintType, 2: protowire.Fixed64Type, 3: protowire.BytesType,
+		4: protowire.VarintType, 5: protowire.BytesType, 6: protowire.BytesType}
+	var arm protowire.Number
+	var value []byte
+	err := each(data, func(n protowire.Number, t protowire.Type, v []byte) error {
+		switch want, ours := types[n]; {
+		case !ours || want != t:
+		case n == arm && n >= 5:
+			value = append(value, v...)
+		default:
+			arm, value = n, v[:len(v):len(v)] // what is behind it is not ours
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", of, err)
+	}
+	switch arm {
+	case 1:
+		return []byte("null"), nil
+	case 2:
+		bits, _ := protowire.ConsumeFixed64(value)
+		number, err := json.Marshal(math.Float64frombits(bits))
+		if err != nil {
+			return nil, fmt.Errorf("%s has a number that JSON has not: %v", of, math.Float64frombits(bits))
+		}
+		return number, nil
+	case 3:
+		if !utf8.Valid(value) {
+			return nil, fmt.Errorf("%s is no UTF-8", of)
+		}
+		return wire.AppendString(nil, string(value)), nil
+	case 4:
+		yes, _ := protowire.ConsumeVarint(value)
+		return strconv.AppendBool(nil, yes != 0), nil
+	case 5:
+		return d.open(of, value)
+	case 6:
+		return d.list(of, value)
+	}
+	return nil, nil
+}
+
+// deeper goes down a level, as far as there is one.
+func (d *decoder) deeper(of string) error {
+	if d.depth++; d.depth > deepest {
+		return fmt.Errorf("%s is nested deeper than %d levels", of, deepest)
+	}
+	return nil
+}
+
+// list writes a google.protobuf.ListValue.
+func (d *decoder) list(of string, data []byte) ([]byte, error) {
+	if err := d.deeper(of); err != nil {
+		return nil, err
+	}
+	list := []byte("[")
+	err := each(data, func(n protowire.Number, t protowire.Type, v []byte) error {
+		if n != 1 || t != protowire.BytesType {
+			return nil
+		}
+		one, err := d.any(of, v)
+		if one == nil {
+			one = []byte("null")
+		}
+		if len(list) > 1 {
+			list = append(list, ',')
+		}
+		list = append(list, one...)
+		return err
+	})
+	d.depth--
+	return append(list, ']'), err
+}
+
+// entry is one of a google.protobuf.Struct.
+var entry = &message{name: "FieldsEntry",
+	fields: []field{{name: "key", number: 1}, {name: "value", number: 2, of: "Value"}}}
+
+// open writes a google.protobuf.Struct; of values of one key the last holds.
+func (d *decoder) open(of string, data []byte) ([]byte, error) {
+	if err := d.deeper(of); err != nil {
+		return nil, err
+	}
+	o := object{}
+	err := each(data, func(n protowire.Number, t protowire.Type, v []byte) error {
+		if n != 1 || t != protowire.BytesType {
+			return nil
+		}
+		c, err := split(entry, v)
+		if err != nil {
+			return fmt.Errorf("%s: %w", of, err)
+		}
+		key, value := "", []byte(nil)
+		if v := c["key"]; v != nil {
+			key = string(v[0])
+		}
+		if v := c["value"]; v != nil {
+			value = v[0]
+		}
+		if !utf8.ValidString(key) {
+			return fmt.Errorf("a key of %s is no UTF-8", of)
+		}
+		one, err := d.any(of, value)
+		if one != nil {
+			o.raw(key, one)
+		}
+		return err
+	})
+	d.depth--
+	return o.end(), err
+}
+
+// object is a JSON object while it is written.
+type object struct {
+	names  []string
+	values map[string][]byte
+}
+
+func (o *object) text(name, value string) { o.raw(name, wire.AppendString(nil, value)) }
+
+func (o *object) raw(name string, value []byte) {
+	if o.values == nil {
+		o.values = map[string][]byte{}
+	}
+	if _, again := o.values[name]; !again {
+		o.names = append(o.names, name)
+	}
+	o.values[name] = value
+}
+
+func (o *object) end() []byte {
+	var b bytes.Buffer
+	for i, name := range o.names {
+		b.WriteByte("{,"[min(i, 1)])
+		b.Write(wire.AppendString(nil, name))
+		b.WriteByte(':')
+		b.Write(o.values[name])
+	}
+	if len(o.names) == 0 {
+		b.WriteByte('{')
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}

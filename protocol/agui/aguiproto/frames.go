@@ -1,0 +1,55 @@
+package aguiproto
+
+import (
+	"encoding/binary"
+	"mime"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// MediaType is the content type of a stream in the binary form.
+const MediaType = "application/vnd.ag-ui.event+proto"
+
+// Prefix is how many bytes before a message say how long it is.
+const Prefix = 4
+
+// Length reads the prefix of a message.
+func Length(prefix [Prefix]byte) int64 { return int64(binary.BigEndian.Uint32(prefix[:])) }
+
+// Framed is a message with its length before it, as streams have it.
+func Framed(message []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)
+}
+
+// Admitted reports whether an Accept header lets an answer be in the binary form: its type, or a range that it
+// is in, has a quality above 0. Of several the closest one counts.
+func Admitted(accept string) bool {
+	closest, admitted := -1, false
+	for one := range strings.SplitSeq(accept, ",") {
+		kind, parameters, err := mime.ParseMediaType(one)
+		at := strings.Index(" */* application/* "+MediaType+" ", " "+kind+" ")
+		if err != nil || at < 0 {
+			continue
+		}
+		quality, err := strconv.ParseFloat(parameters["q"], 64)
+		if err != nil {
+			quality = 1
+		}
+		if at > closest {
+			closest, admitted = at, quality > 0
+		}
+	}
+	return admitted
+}
+
+// Begins reports whether a file begins as a captured stream in the binary form does: with a length that no text
+// has in its place, and the tag of an event.
+func Begins(file []byte) bool {
+	if len(file) <= Prefix || file[0] != 0 || Length([Prefix]byte(file)) < 2 {
+		return false
+	}
+	n, t, k := protowire.ConsumeTag(file[Prefix:])
+	return k > 0 && t == protowire.BytesType && known().arms[n] != nil
+}
