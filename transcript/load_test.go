@@ -22,7 +22,9 @@ var _ = Describe("a file that is read", func() {
 		Expect(t.Save(&b)).To(Succeed())
 		return b.Bytes()
 	}
-	line := func(e transcript.Entry) string { return fmt.Sprint(e.Seq, e.Kind, e.JSON().Get("method").Str(), string(e.Raw)) }
+	line := func(e transcript.Entry) string {
+		return fmt.Sprint(e.Seq, e.Kind, e.JSON().Get("method").Str(), string(e.Raw))
+	}
 
 	It("is shown while it is read, whole and in order", func() {
 		var seen, want []string
