@@ -42,6 +42,7 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 	}
 	brokeOff := m != nil && m.Verdict == Inconclusive
 	end := rules.End{Clean: clean && !r.state.killed && !brokeOff, Linger: res.Linger}
+	r.judged()
 	for _, f := range r.checker.Finish(end) {
 		if r.meant(f) {
 			continue

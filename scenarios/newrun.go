@@ -85,7 +85,7 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 		Busy: cmp.Or(s.decl.busy, e.Profile.Policy.ConcurrentPrompts), Asks: e.Profile.Policy.Asks,
 		Stops: e.Profile.Policy.StopsTakenBack,
 		Start: r.box.Work, Roots: []string{r.box.Root}, Patience: e.StepTimeout})
-	r.t.Observe(r.checker.Observe)
+	r.judged = r.t.ObserveBeside(r.checker.Observe)
 	r.t.Observe(r.measure)
 	observe, told := e.Protocol.Stories()
 	r.t.Observe(observe)

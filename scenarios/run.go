@@ -32,6 +32,7 @@ type run struct {
 	trap     *fakellm.Trap // nil if outside connections are left alone
 
 	checker *rules.Checker
+	judged  func() // waits until the checker has seen all
 	told    func(e transcript.Entry, path string) (string, bool)
 	client  Client
 	state   state

@@ -161,9 +161,8 @@ func reuse(b []byte) []byte {
 	return b[:0]
 }
 
-// read returns the bytes between two offsets.
+// read returns the bytes between two offsets, of what has been flushed.
 func (d *disk) read(off, end int64) ([]byte, error) {
-	d.flush()
 	buf := make([]byte, end-off)
 	_, err := io.ReadFull(io.NewSectionReader(d.file, off, end-off), buf)
 	return buf, err

@@ -53,44 +53,17 @@ func Load(r io.Reader, c Classifier) (*Transcript, error) { return load(r, c, ni
 // the reading, and nothing is decoded twice.
 func Salvage(r io.Reader, c Classifier, each func(Entry)) (*Transcript, error) {
 	var skipped []FormatError
-	show, shown := beside(each)
+	var show func(Entry)
+	if each != nil {
+		b := showBeside(each)
+		defer b.settle()
+		show = b.add
+	}
 	t, err := load(r, c, func(bad FormatError) { skipped = append(skipped, bad) }, show)
-	shown()
 	if t != nil {
 		t.skipped = skipped
 	}
 	return t, err
-}
-
-// beside returns a function that hands entries to each, which runs in another goroutine, and
-// one that waits for its end.
-func beside(each func(Entry)) (show func(Entry), shown func()) {
-	if each == nil {
-		return func(Entry) {}, func() {}
-	}
-	const batch = 256 // a channel costs more than an entry
-	batches, done := make(chan []Entry, 8), make(chan struct{})
-	go func() {
-		defer close(done)
-		var l lens
-		for entries := range batches {
-			for i := range entries {
-				l.show(&entries[i])
-				each(entries[i])
-			}
-		}
-	}()
-	next := make([]Entry, 0, batch)
-	return func(e Entry) {
-			if next = append(next, e); len(next) == batch {
-				batches <- next
-				next = make([]Entry, 0, batch)
-			}
-		}, func() {
-			batches <- next
-			close(batches)
-			<-done
-		}
 }
 
 func load(r io.Reader, c Classifier, skip func(FormatError), each func(Entry)) (*Transcript, error) {

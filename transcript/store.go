@@ -22,7 +22,9 @@ type store struct {
 	bytes  int     // memory the recent blocks take, roughly
 	old    []span  // on disk only, oldest first
 	cache  block   // the block read back last
+	at     int     // its place in old
 	reads  decoder // what is read back
+	ahead  *ahead  // the block behind it, nil if nobody reads on
 
 	disk *disk // nil until needed
 	done bool  // closed: nothing more goes to disk
@@ -86,8 +88,7 @@ func (s *store) stretch(seq int) []Entry {
 		return s.recent[i].from(seq)
 	}
 	if seq < s.cache.first || seq >= s.cache.first+len(s.cache.entries) {
-		i := sort.Search(len(s.old), func(i int) bool { return s.old[i].first > seq }) - 1
-		s.cache = s.read(s.old[i])
+		s.bring(sort.Search(len(s.old), func(i int) bool { return s.old[i].first > seq }) - 1)
 	}
 	return s.cache.from(seq)
 }
@@ -201,24 +202,59 @@ func (s *store) spill() {
 	s.bytes -= freed
 }
 
-// read brings a block back. What cannot be read is replaced, entry by entry,
-// by a note that says so.
-func (s *store) read(p span) block {
-	b := block{first: p.first, entries: make([]Entry, p.n)}
+// bring brings a block of old back. Whoever reads on finds the next one decoded.
+func (s *store) bring(i int) {
+	onward := i == s.at+1
+	next := &ahead{i: i + 1, reads: decoder{classes: s.reads.classes}, done: make(chan struct{})}
+	var err error
+	if a := s.ahead; a != nil && a.i == i {
+		<-a.done
+		s.cache, err = a.block, a.err
+		next.reads = a.reads
+	} else {
+		s.cache, err = s.read(s.old[i], &s.reads)
+	}
+	s.at, s.ahead = i, nil
+	s.fail(err)
+	if onward && next.i < len(s.old) {
+		s.ahead = next
+		where := s.old[next.i]
+		go func() {
+			defer close(next.done)
+			next.block, next.err = s.read(where, &next.reads)
+		}()
+	}
+}
+
+// ahead is a block that is read before anybody asks for it.
+type ahead struct {
+	i     int // in old
+	reads decoder
+	done  chan struct{}
+	block block
+	err   error
+}
+
+// read reads a block, without the lock. What cannot be read is replaced, entry by entry, by
+// a note that says so.
+func (s *store) read(p span, d *decoder) (b block, failed error) {
+	b = block{first: p.first, entries: make([]Entry, p.n)}
 	text, err := s.disk.read(p.off, p.end)
 	for i := range b.entries {
 		var line []byte
 		line, text, _ = bytes.Cut(text, []byte("\n"))
 		if err == nil {
-			b.entries[i], err = s.reads.entry(line)
+			b.entries[i], err = d.entry(line)
+		}
+		if err != nil && failed == nil {
+			failed = fmt.Errorf("reading entry %d of the transcript back: %w", p.first+i, err)
 		}
 		if err != nil {
-			s.fail(fmt.Errorf("reading entry %d of the transcript back: %w", p.first+i, err))
-			b.entries[i] = Entry{Source: Note, Kind: Noted, Problem: s.err.Error()}
+			b.entries[i] = Entry{Source: Note, Kind: Noted, Problem: failed.Error()}
 		}
 		b.entries[i].Seq = p.first + i
 	}
-	return b
+	return b, failed
 }
 
 func (s *store) fail(err error) {

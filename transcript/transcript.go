@@ -71,6 +71,7 @@ type Transcript struct {
 	store     store
 	links     links
 	observers []func(Entry)
+	besides   []*beside
 	waiters   map[*waiter]struct{}
 	agents    agents
 	torn      bool
@@ -248,6 +249,9 @@ func (t *Transcript) append(e Entry, parsed bool) Entry {
 		l.parsed, l.classified = parsed, parsed
 	}
 	t.store.add(stored, e)
+	for _, b := range t.besides {
+		b.add(stored)
+	}
 	if watched {
 		t.tell(e)
 	}
@@ -401,6 +405,22 @@ func (t *Transcript) Observe(f func(Entry)) {
 	t.observers = append(t.observers, f)
 }
 
+// ObserveBeside is Observe, but f runs in another goroutine, beside what is appended, and so
+// may take its time. What it returns waits until f has seen all that was appended before; later
+// entries are not shown to it. Close does the same.
+func (t *Transcript) ObserveBeside(f func(Entry)) (settle func()) {
+	b := showBeside(f)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.past(1, func(e Entry) bool {
+		e.lens = nil
+		b.add(e)
+		return true
+	})
+	t.besides = append(t.besides, b)
+	return b.settle
+}
+
 // Err is the first error of the file or of the store; nil if all is well.
 func (t *Transcript) Err() error {
 	t.mu.Lock()
@@ -431,4 +451,12 @@ func (t *Transcript) Skip(lines ...FormatError) { t.skipped = append(t.skipped, 
 
 // Close writes what is still on its way to the file and closes it. Entries
 // stay readable, and what is appended later is kept in memory only.
-func (t *Transcript) Close() error { return t.store.close() }
+func (t *Transcript) Close() error {
+	t.mu.Lock()
+	besides := t.besides
+	t.mu.Unlock()
+	for _, b := range besides {
+		b.settle()
+	}
+	return t.store.close()
+}

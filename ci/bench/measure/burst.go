@@ -130,8 +130,8 @@ func takeOurs(argv []string) (seen int, took time.Duration, err error) {
 	}
 	checker := invariants.V1().NewChecker(rules.Config{Start: dir, Roots: []string{dir}})
 	updates := 0
+	judged := log.ObserveBeside(checker.Observe)
 	log.Observe(func(e transcript.Entry) {
-		checker.Observe(e)
 		if e.Source == transcript.Agent && e.Kind == transcript.Notification {
 			updates++
 		}
@@ -150,8 +150,9 @@ func takeOurs(argv []string) (seen int, took time.Duration, err error) {
 	}
 	started := time.Now()
 	_, err = session.Prompt(ctx, mockclient.Text("Say hello.")).Wait(ctx)
-	took = time.Since(started)
 	editor.Close(ctx)
+	judged() // the rate is that of what has been judged
+	took = time.Since(started)
 	err = errors.Join(err, log.Close())
 	if found := checker.Finish(rules.End{}); len(found) > 0 {
 		err = errors.Join(err, fmt.Errorf("%s: %s", found[0].Rule, found[0].Message))

@@ -1,0 +1,79 @@
+package transcript
+
+import "sync"
+
+// beside shows entries to a function that runs in a goroutine of its own, in their order.
+// What comes faster than it is read waits in a queue; whoever adds to one that is full
+// waits, too.
+type beside struct {
+	see func(Entry)
+
+	mu    sync.Mutex
+	moved sync.Cond // on each change of what follows
+	queue []Entry
+	bytes int  // of the queue, roughly
+	over  bool // nothing more comes
+	ended bool
+}
+
+const fullQueue = 4 << 20 // bytes
+
+func showBeside(see func(Entry)) *beside {
+	b := &beside{see: see}
+	b.moved.L = &b.mu
+	go b.run()
+	return b
+}
+
+func (b *beside) run() {
+	var l lens
+	var spare []Entry
+	for {
+		b.mu.Lock()
+		for len(b.queue) == 0 && !b.over {
+			b.moved.Wait()
+		}
+		entries := b.queue
+		b.queue, b.bytes = spare[:0], 0
+		b.ended = len(entries) == 0
+		b.moved.Broadcast()
+		b.mu.Unlock()
+		if len(entries) == 0 {
+			return
+		}
+		for i := range entries {
+			l.show(&entries[i])
+			b.see(entries[i])
+		}
+		clear(entries) // what they hold may be large
+		spare = entries
+	}
+}
+
+// add hands over an entry. It must not have a lens.
+func (b *beside) add(e Entry) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.bytes > fullQueue && !b.over {
+		b.moved.Wait()
+	}
+	if b.over {
+		return
+	}
+	b.queue = append(b.queue, e)
+	b.bytes += len(e.Raw) + overhead
+	if len(b.queue) == 1 {
+		b.moved.Broadcast()
+	}
+}
+
+// settle waits until all has been seen. What is added from now on is not.
+func (b *beside) settle() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.over = true
+	b.moved.Broadcast()
+	for !b.ended {
+		b.moved.Wait()
+	}
+}
