@@ -34,6 +34,7 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	r := &run{engine: e, scenario: s, client: e.Protocol.Client()}
 	st := &r.state
 	st.names, st.picked, st.excused = map[string]transcript.Entry{}, map[string]wire.Value{}, map[int]bool{}
+	st.heard = map[string]int{}
 	st.setup = setup{env: map[string]string{}, home: map[string][]byte{}}
 	maps.Copy(st.setup.env, e.Env)
 	st.current = &checkState{reached: true}

@@ -190,9 +190,9 @@ type Result struct {
 	Linger time.Duration `json:"linger_ns,omitempty"`
 	// Waits is how much of the duration was waited.
 	Waits Waits `json:"waits,omitzero"`
-	// Heard is the Seq of the last entry that the script waited for. Of what came later,
-	// another run may see less.
-	Heard int `json:"-"`
+	// Heard is the Seq of the last entry of each session that the script waited for; "" is
+	// none. Of what came later, or in another session, another run may see less.
+	Heard map[string]int `json:"-"`
 	// Artifacts maps what ("transcript", "rendered", "before", "stderr", "workspace")
 	// to a path relative to the run's out directory.
 	Artifacts map[string]string `json:"artifacts,omitempty"`

@@ -56,8 +56,8 @@ type state struct {
 	// launched is when the agent was started that has not been greeted yet.
 	launched time.Time
 	waits    Waits
-	// heard is the last entry that the script waited for.
-	heard int
+	// heard is the last entry of each session that the script waited for.
+	heard map[string]int
 }
 
 // change changes the state.
@@ -138,7 +138,7 @@ func (r *run) Settle(e transcript.Entry) {
 
 // hear says that the script waited for an entry.
 func (r *run) hear(e transcript.Entry) {
-	r.change(func(s *state) { s.heard = max(s.heard, e.Seq) })
+	r.change(func(s *state) { s.heard[e.Session] = max(s.heard[e.Session], e.Seq) })
 }
 
 // Name remembers an entry under the name a line gave it.

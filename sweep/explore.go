@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -238,11 +239,16 @@ func found(res scenarios.Result) []sign {
 	return out
 }
 
-// heard reports whether a finding was first shown by entries up to one.
-func heard(f scenarios.Finding, last int) bool {
+// heard reports whether a finding was first shown by entries of its session that the
+// script waited for.
+func heard(f scenarios.Finding, waited map[string]int) bool {
 	first := f.Entries
 	if f.Count > 1 && len(first) > 1 {
 		first = first[:len(first)-1] // the others are of the first time
+	}
+	last := waited[f.Session]
+	if f.Session == "" {
+		last = slices.Max(append(slices.Collect(maps.Values(waited)), 0))
 	}
 	return len(first) > 0 && slices.Max(first) <= last
 }
