@@ -17,6 +17,13 @@ type Renderer interface {
 	Line(e transcript.Entry) string
 }
 
+// Surveyor is a Renderer that looks at all entries before it renders the first of them. Who
+// reads a transcript from a file has it look meanwhile: see takes the entries as
+// transcript.Shown yields them, and surveyed renders them after that.
+type Surveyor interface {
+	Survey() (see func(transcript.Entry), surveyed Renderer)
+}
+
 // Options of Render. The zero value gives the canonical form and masks what
 // every agent makes anew: ids, times, versions of the software.
 type Options struct {

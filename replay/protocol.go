@@ -89,9 +89,9 @@ type Facts struct {
 // PlacesOf is what a recording says of where the agent ran, and whether that includes the
 // files. Recordings of other tools have no such note, older ones one without files.
 func PlacesOf(t *transcript.Transcript) (m workspace.Manifest, listed bool) {
-	for e := range t.All() {
+	for e := range t.Places() {
 		var next workspace.Manifest
-		if e.Source != transcript.Note || e.Kind != transcript.Places || json.Unmarshal(e.Raw, &next) != nil {
+		if json.Unmarshal(e.Raw, &next) != nil {
 			continue
 		}
 		if m.Work == "" || next.Listed {

@@ -196,8 +196,7 @@ func (t *Transcript) restore(e Entry) Entry {
 			e.Ref = ref
 		}
 	}
-	t.links.note(e)
-	t.agents.note(e)
+	t.note(e)
 	t.store.add(e, e)
 	return e
 }

@@ -74,6 +74,7 @@ type Transcript struct {
 	besides   []*beside
 	waiters   map[*waiter]struct{}
 	agents    agents
+	places    []int // Seqs of what tells where agents ran
 	torn      bool
 	skipped   []FormatError
 }
@@ -237,8 +238,7 @@ func (t *Transcript) append(e Entry, parsed bool) Entry {
 	e.Seq = t.store.len() + 1
 	t.last = max(t.last, t.now().Sub(t.start).Truncate(time.Microsecond))
 	e.At = t.last
-	t.agents.note(e)
-	t.links.note(e)
+	t.note(e)
 	e.classes = t.classes
 	l := e.lens
 	stored := e
@@ -258,6 +258,29 @@ func (t *Transcript) append(e Entry, parsed bool) Entry {
 	l.shows.Store(0)
 	t.lenses.Put(l)
 	return stored
+}
+
+// note keeps account of an entry that is about to be stored.
+func (t *Transcript) note(e Entry) {
+	t.agents.note(e)
+	t.links.note(e)
+	if e.Source == Note && e.Kind == Places {
+		t.places = append(t.places, e.Seq)
+	}
+}
+
+// Places yields the entries of kind Places, without reading the others.
+func (t *Transcript) Places() iter.Seq[Entry] {
+	t.mu.Lock()
+	places := t.places
+	t.mu.Unlock()
+	return func(yield func(Entry) bool) {
+		for _, seq := range places {
+			if !yield(t.At(seq)) {
+				return
+			}
+		}
+	}
 }
 
 func (t *Transcript) tell(e Entry) {

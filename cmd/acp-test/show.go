@@ -35,22 +35,16 @@ With --html it is the page of a report, with the rules' findings.`,
 			if page != "" && (masked || exact) {
 				return errors.New("--html and the canonical text contradict each other")
 			}
+			if masked || exact {
+				return h.canonicalText(args[0], exact)
+			}
 			t, err := h.openRecording(args[0], h.session)
 			if err != nil {
 				return err
 			}
 			h.leftOut(args[0], t)
-			switch {
-			case page != "":
+			if page != "" {
 				return h.page(args[0], t, page)
-			case masked || exact:
-				of, err := h.protocolOf(t)
-				if err != nil {
-					return err
-				}
-				_, err = io.WriteString(h.out,
-					of.Canonical.Render(t.All(), replay.Masked(of.recordings, t, golden.Options{Exact: exact})))
-				return err
 			}
 			return h.show(t)
 		},
@@ -59,6 +53,29 @@ With --html it is the page of a report, with the rules' findings.`,
 	c.Flags().BoolVar(&exact, "exact", false, "as -f, but every chunk, in the order of arrival")
 	c.Flags().StringVar(&page, "html", "", "write the page of a report to `OUT`, - is stdout")
 	return c
+}
+
+// canonicalText prints the canonical text of a recording, which is surveyed while it is read.
+func (h *host) canonicalText(name string, exact bool) error {
+	var of protocol
+	var text golden.Renderer
+	t, err := h.openRecording(name, func(in io.Reader) (t *transcript.Transcript, err error) {
+		t, of, err = h.readSession(in, func(of protocol) (see func(transcript.Entry)) {
+			if s, ok := of.Canonical.(golden.Surveyor); ok {
+				see, text = s.Survey()
+			} else {
+				text = of.Canonical
+			}
+			return see
+		})
+		return t, err
+	})
+	if err != nil {
+		return err
+	}
+	h.leftOut(name, t)
+	_, err = io.WriteString(h.out, text.Render(t.All(), replay.Masked(of.recordings, t, golden.Options{Exact: exact})))
+	return err
 }
 
 // page writes a transcript as the report of a run that it alone makes up.

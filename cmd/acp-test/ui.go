@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/inspector"
+	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -211,40 +212,44 @@ func (h *host) judged(name string, in io.Reader) (any, error) {
 
 // canonical is the text of a transcript for comparison.
 func (h *host) canonical(in io.Reader) (string, error) {
-	t, of, err := h.readSession(in)
+	t, of, err := h.readSession(in, nil)
 	if err != nil {
 		return "", err
 	}
 	return of.judge("v1").Canonical(t), nil
 }
 
-// readSession reads a transcript with its protocol.
-func (h *host) readSession(in io.Reader) (*transcript.Transcript, protocol, error) {
+// readSession reads a transcript with its protocol. Beside that, what whose gives for the
+// protocol gets the entries; nil is nothing.
+func (h *host) readSession(in io.Reader, whose func(protocol) func(transcript.Entry)) (*transcript.Transcript, protocol,
+	error) {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	of, err := h.protocolIn(buffered)
 	if err != nil {
 		return nil, of, err
 	}
-	t, err := of.read(buffered, nil)
+	var see func(transcript.Entry)
+	if whose != nil {
+		see = whose(of)
+	}
+	t, err := of.read(buffered, see)
 	return t, of, err
 }
 
 // session reads a transcript.
 func (h *host) session(in io.Reader) (*transcript.Transcript, error) {
-	t, _, err := h.readSession(in)
+	t, _, err := h.readSession(in, nil)
 	return t, err
 }
 
 // checkedSession reads a transcript, and judges it meanwhile.
 func (h *host) checkedSession(id string, in io.Reader, severity string) (scenarios.Result, *transcript.Transcript,
 	protocol, error) {
-	buffered := bufio.NewReaderSize(in, 64<<10)
-	of, err := h.protocolIn(buffered)
-	if err != nil {
-		return scenarios.Result{}, nil, of, err
-	}
-	checking := of.judge(severity).Checking()
-	t, err := of.read(buffered, checking.See)
+	var checking *replay.Checking
+	t, of, err := h.readSession(in, func(of protocol) func(transcript.Entry) {
+		checking = of.judge(severity).Checking()
+		return checking.See
+	})
 	if err != nil {
 		return scenarios.Result{}, nil, of, err
 	}

@@ -68,7 +68,7 @@ func (d *doer) scenario(_ context.Context, a asked) (made, error) {
 		return made{}, err
 	}
 	defer file.Close()
-	t, of, err := d.h.readSession(file)
+	t, of, err := d.h.readSession(file, nil)
 	if err != nil {
 		return made{}, err
 	}

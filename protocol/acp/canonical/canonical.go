@@ -16,7 +16,16 @@ func V1() golden.Renderer { return renderer{} }
 // what the answer to a prompt bounds in version 1.
 func V2() golden.Renderer { return renderer{second: true} }
 
-type renderer struct{ second bool }
+type renderer struct {
+	second bool
+	survey *survey // nil: Render takes it
+}
+
+// Survey implements golden.Surveyor.
+func (v renderer) Survey() (see func(transcript.Entry), surveyed golden.Renderer) {
+	v.survey = newSurvey()
+	return func(e transcript.Entry) { v.survey.see(e, v.second) }, v
+}
 
 // What the opaque ids of the protocol name.
 const (

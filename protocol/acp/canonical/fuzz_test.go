@@ -48,6 +48,13 @@ func FuzzRender(f *testing.F) {
 		if whole := canonical.Whole(false, log.All(), golden.Options{}); whole != one {
 			t.Fatalf("in parts it is another text:\n%s", golden.Diff(whole, one))
 		}
+		see, surveyed := canonical.V1().(golden.Surveyor).Survey()
+		for e := range log.Shown() {
+			see(e)
+		}
+		if text := surveyed.Render(log.All(), golden.Options{}); text != one {
+			t.Fatalf("after a look of its own it is another text:\n%s", golden.Diff(text, one))
+		}
 		if one != other {
 			t.Fatalf("two renderings of one log differ:\n%s", golden.Diff(one, other))
 		}

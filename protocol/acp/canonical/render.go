@@ -22,7 +22,10 @@ func (v renderer) Render(entries iter.Seq[transcript.Entry], o golden.Options) s
 
 func (v renderer) render(entries iter.Seq[transcript.Entry], o golden.Options,
 	settled func(*reader, transcript.Entry) bool) string {
-	s := surveyOf(entries, v.second)
+	s := v.survey
+	if s == nil {
+		s = surveyOf(entries, v.second)
+	}
 	r := newReader(o, s)
 	r.second = v.second
 	t := text{r: r, several: len(s.sessions) > 1}

@@ -28,36 +28,45 @@ type span struct{ first, last int }
 // around reports whether there is something of it before an entry and behind it, or just there.
 func (s *span) around(seq int) bool { return s.first <= seq && seq < s.last }
 
-func surveyOf(entries iter.Seq[transcript.Entry], second bool) *survey {
-	s := &survey{opened: map[int]string{}, answered: map[int]int{}, sessions: map[string]*span{}, conns: map[int]*span{},
+func newSurvey() *survey {
+	return &survey{opened: map[int]string{}, answered: map[int]int{}, sessions: map[string]*span{}, conns: map[int]*span{},
 		messages: map[string]bool{}}
+}
+
+func surveyOf(entries iter.Seq[transcript.Entry], second bool) *survey {
+	s := newSurvey()
 	for e := range entries {
-		if !shown(e) {
-			continue
-		}
-		from := e.Seq
-		if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Session != "" && creates(e.Method) {
-			s.opened[e.Ref] = e.Session
-			from = e.Ref // the session begins with its request, which does not name it yet
-		}
-		if e.Kind == transcript.Response && e.Ref > 0 &&
-			(e.Source == transcript.Editor || second && e.Method == "session/prompt") {
-			s.answered[e.Ref] = e.Seq
-		}
-		if e.Kind == transcript.Response && e.Ref == 0 && e.Source == transcript.Editor {
-			s.stray = e.Seq
-		}
-		if second && e.Method == "session/update" {
-			if u := e.JSON().Path("params.update"); isChunk(u.Get("sessionUpdate").Str()) {
-				s.messages[u.Get("messageId").Str()] = true
-			}
-		}
-		if e.Session != "" {
-			extend(s.sessions, e.Session, from, e.Seq)
-		}
-		extend(s.conns, e.Conn, e.Seq, e.Seq)
+		s.see(e, second)
 	}
 	return s
+}
+
+// see takes in the next entry.
+func (s *survey) see(e transcript.Entry, second bool) {
+	if !shown(e) {
+		return
+	}
+	from := e.Seq
+	if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Session != "" && creates(e.Method) {
+		s.opened[e.Ref] = e.Session
+		from = e.Ref // the session begins with its request, which does not name it yet
+	}
+	if e.Kind == transcript.Response && e.Ref > 0 &&
+		(e.Source == transcript.Editor || second && e.Method == "session/prompt") {
+		s.answered[e.Ref] = e.Seq
+	}
+	if e.Kind == transcript.Response && e.Ref == 0 && e.Source == transcript.Editor {
+		s.stray = e.Seq
+	}
+	if second && e.Method == "session/update" {
+		if u := e.JSON().Path("params.update"); isChunk(u.Get("sessionUpdate").Str()) {
+			s.messages[u.Get("messageId").Str()] = true
+		}
+	}
+	if e.Session != "" {
+		extend(s.sessions, e.Session, from, e.Seq)
+	}
+	extend(s.conns, e.Conn, e.Seq, e.Seq)
 }
 
 func extend[K comparable](spans map[K]*span, key K, from, to int) {
