@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,19 +146,24 @@ func TestRecordings(t *testing.T) {
 	const tool = `{"id":"o","role":"tool","toolCallId":"c","content":"x"}`
 	const orphan = `{"threadId":"t","runId":"r","messages":[` + tool + "]}\n"
 	const snapshot = `{"type":"MESSAGES_SNAPSHOT","messages":[` + tool + `,{"id":"m","role":"assistant","content":"Hi"}]}` + "\n"
+	const empty = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"m","role":"assistant","content":"Hi"},{"id":"e","role":"assistant"}]}` + "\n"
+	const opened = `{"type":"TEXT_MESSAGE_CHUNK","messageId":"e","role":"assistant"}` + "\n" +
+		`{"type":"REASONING_MESSAGE_CHUNK","messageId":"t","delta":"Hm."}` + "\n"
 	judge := replay.Judge{Protocol: aguirecord.Protocol{}, Rules: agui.V1().Rules, Text: agui.V1().Canonical}
 	sse := func(lines string) string {
 		return "data: " + strings.ReplaceAll(strings.TrimSpace(lines), "\n", "\n\ndata: ") + "\n\n"
 	}
 	for name, c := range map[string]struct{ text, rule string }{
-		"right":                   {right, ""},
-		"right, as SSE":           {": hello\n\n" + sse(right), ""},
-		"no end":                  {sse(strings.SplitAfter(right, "END\",\"messageId\":\"m\"}\n")[0]), "RUN-FRAME"},
-		"text unopened":           {strings.Replace(right, `"TEXT_MESSAGE_START"`, `"REASONING_START"`, 1), "TEXT-PAIR"},
-		"with its input":          {`{"threadId":"other","runId":"r","messages":[]}` + "\n" + right, "RUN-ID"},
-		"the client's own orphan": {orphan + strings.Replace(right, `{"type":"RUN_F`, snapshot+`{"type":"RUN_F`, 1), ""},
-		"an orphan":               {strings.Replace(right, `{"type":"RUN_F`, snapshot+`{"type":"RUN_F`, 1), "MESSAGES"},
-		"an event unread":         {right + "{\"type\":\"CUSTOM\",\"name\":\"a.b\",\"value\":1}\n", "RUN-FRAME"},
+		"right":                        {right, ""},
+		"right, as SSE":                {": hello\n\n" + sse(right), ""},
+		"no end":                       {sse(strings.SplitAfter(right, "END\",\"messageId\":\"m\"}\n")[0]), "RUN-FRAME"},
+		"text unopened":                {strings.Replace(right, `"TEXT_MESSAGE_START"`, `"REASONING_START"`, 1), "TEXT-PAIR"},
+		"with its input":               {`{"threadId":"other","runId":"r","messages":[]}` + "\n" + right, "RUN-ID"},
+		"the client's own orphan":      {orphan + strings.Replace(right, `{"type":"RUN_F`, snapshot+`{"type":"RUN_F`, 1), ""},
+		"an orphan":                    {strings.Replace(right, `{"type":"RUN_F`, snapshot+`{"type":"RUN_F`, 1), "MESSAGES"},
+		"an empty message":             {strings.Replace(right, `{"type":"RUN_F`, empty+`{"type":"RUN_F`, 1), "MESSAGES"},
+		"an empty message, in a chunk": {strings.Replace(right, `{"type":"RUN_F`, opened+empty+`{"type":"RUN_F`, 1), ""},
+		"an event unread":              {right + "{\"type\":\"CUSTOM\",\"name\":\"a.b\",\"value\":1}\n", "RUN-FRAME"},
 	} {
 		log, err := aguirecord.Read(strings.NewReader(c.text))
 		if err != nil {
@@ -222,6 +229,35 @@ func TestFindingsHaveAnOrder(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Fatalf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// One plain run more is posted where all went well, but not while the front end owes the answer to a call.
+func TestNoMoreRunsWhileAnAnswerIsOwed(t *testing.T) {
+	for tool, want := range map[string]int64{"theirs": 1, "own": 2} {
+		var posts atomic.Int64
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			posts.Add(1)
+			var in struct{ ThreadID, RunID string }
+			if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+				t.Error(err)
+			}
+			ids := fmt.Sprintf(`"threadId":%q,"runId":%q}`, in.ThreadID, in.RunID)
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = w.Write([]byte(sse(`{"type":"RUN_STARTED",`+ids, fmt.Sprintf(`{"type":"TOOL_CALL_START","toolCallId":"c-%s","toolCallName":%q}`, in.RunID, tool),
+				fmt.Sprintf(`{"type":"TOOL_CALL_END","toolCallId":"c-%s"}`, in.RunID), `{"type":"RUN_FINISHED",`+ids)))
+		}))
+		s, err := agui.V1().Parse("x", "x.txtar", []byte("protocol ag-ui\n# X.\nrun 'Hi.' tools='[{\"name\":\"theirs\",\"description\":\"\",\"parameters\":{}}]'\n"+
+			"await finished\n-- llm.yaml --\nreplies:\n  - - text: Hi.\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		(&scenarios.Engine{Protocol: agui.V1(), Profile: &agents.Profile{Name: "x", URL: server.URL}, Temp: t.TempDir(), Cwd: t.TempDir(),
+			NoTrap: true, StepTimeout: time.Second}).Run(context.Background(), s)
+		server.Close()
+		if got := posts.Load(); got != want {
+			t.Errorf("a call of %s: %d posts", tool, got)
 		}
 	}
 }

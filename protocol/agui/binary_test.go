@@ -430,10 +430,11 @@ func TestTapOfTheBinaryForm(t *testing.T) {
 	}
 }
 
-// All suites find the same in the binary form, but for the one about the type of an answer.
+// All suites find the same in the binary form, but for the one about the type of an answer; and of a server that runs in
+// a directory of its own.
 func TestSuitesInTheBinaryForm(t *testing.T) {
 	list := slices.DeleteFunc(shipped(t), func(s *scenarios.Scenario) bool { return s.ID == "transport/status-and-type" })
-	run := asking(t, "text/event-stream, "+aguiproto.MediaType, "").RunAll(context.Background(), list, scenarios.Plan{Jobs: 8})
+	run := elsewhere(t, "text/event-stream, "+aguiproto.MediaType, t.TempDir(), "").RunAll(context.Background(), list, scenarios.Plan{Jobs: 8})
 	if found := proof.Red(run.Results); len(found) > 0 || run.Counts.Pass != len(list) {
 		t.Errorf("%+v, red: %v", run.Counts, found)
 	}

@@ -31,6 +31,8 @@ type Habits struct {
 	Queues bool
 	// Retired sends the events for reasoning that older agents have.
 	Retired bool
+	// Lists refuses an input without tools or context, which agents of 0.x may need.
+	Lists bool
 	// Silent opens a message for each reply, also one without text.
 	Silent bool
 	// Reopens closes each message after its first piece, and opens it again.

@@ -45,6 +45,8 @@ func Liberties() []Liberty {
 			func(h *Habits) { h.Queues = true }},
 		{"thinking-events", "spells reasoning as agents of 0.x", "AGUI-UNK-001",
 			func(h *Habits) { h.Version, h.Retired = "none", true }},
+		{"needs-lists", "refuses an input without tools or context, as agents of 0.x may", "AGUI-HTTP-009",
+			func(h *Habits) { h.Version, h.Lists = "none", true }},
 		{"empty-messages", "opens a message for each reply", "AGUI-TXT-001", func(h *Habits) { h.Silent = true }},
 		{"reopens-messages", "closes and opens messages again", "AGUI-TXT-003", func(h *Habits) { h.Reopens = true }},
 		{"unannounced-subagent", "tags what it says with a subagent that it does not announce", "AGUI-SUB-001",

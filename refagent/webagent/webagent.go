@@ -101,6 +101,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	in, err := parse(body)
+	if err == nil && s.Habits.Lists && (in.Tools == nil || in.Context == nil) {
+		err = errors.New("the input lacks tools or context")
+	}
 	if s.Hooks.Parse != nil {
 		in, err = s.Hooks.Parse(body, in, err)
 	}

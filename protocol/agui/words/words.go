@@ -115,27 +115,43 @@ func streamed(kind, chunk, member string) func(scenarios.Pattern, transcript.Ent
 	}
 }
 
-// further posts one more run in the thread that was used last, if it is idle.
+// further posts one more run in the thread that was used last, if it is idle and waits for nothing that
+// the front end owes.
 func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
 	c, s := of(b), b.Session()
 	if s == nil || c.at == nil {
 		return transcript.Entry{}, false
 	}
-	open, last := 0, ""
+	open, last, own := 0, "", map[string]bool{}
 	for e := range b.Transcript().All() {
 		switch {
 		case e.Source == transcript.Editor && e.Kind == transcript.Request:
 			open++
+			for tool := range e.JSON().Get("tools").Items() {
+				own[tool.Get("name").Str()] = true
+			}
 		case e.Kind == transcript.Ended:
 			open--
 			last = endpoint.EndOf(e)
 		}
 	}
-	if open > 0 || last != "finished" && last != "error" {
+	if open > 0 || last != "finished" && last != "error" || c.owes(s.ID, own) {
 		return transcript.Entry{}, false
 	}
 	p.Session = s.ID
 	b.Model().Begin(p)
 	e, err := c.runs(b, s, &order{text: p.Text})
 	return e, err == nil
+}
+
+// owes reports whether calls of the front end's own tools wait for an answer in a thread.
+func (c *client) owes(id string, own map[string]bool) (yes bool) {
+	c.change(id, func(t *thread) {
+		for _, call := range t.Unanswered() {
+			f, _ := t.Call(call)["function"].(map[string]any)
+			name, _ := f["name"].(string)
+			yes = yes || own[name]
+		}
+	})
+	return yes
 }
