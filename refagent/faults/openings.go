@@ -27,16 +27,10 @@ func openingFaults() []Fault {
 				return !is(m, "session/load") || !deleted[sessionOf(m)]
 			}
 		})).hangs(),
-		fault("close-behind-load-hangs", "never answers a close that comes right behind a load", with(func(t *tap) {
-			loaded := "" // by the message before
-			t.in = func(m message) bool {
-				pass := loaded == "" || !is(m, "session/close") || sessionOf(m) != loaded
-				if loaded = ""; is(m, "session/load") {
-					loaded = sessionOf(m)
-				}
-				return pass
-			}
-		})).hangs(),
+		fault("close-behind-load-hangs", "never answers a close that comes right behind a load",
+			closeLostBehind(func(m message) bool { return is(m, "session/load") })).hangs(),
+		fault("close-lost-while-reading", "loses a close that comes right behind a prompt with attachments",
+			closeLostBehind(attaches)).hangs(),
 		fault("taken-back-new-blocks", "makes no session any more once the making of one was taken back", with(func(t *tap) {
 			making, blocked := map[string]bool{}, false
 			t.in = func(m message) bool {
@@ -50,6 +44,21 @@ func openingFaults() []Fault {
 			}
 		})).hangs(),
 	}
+}
+
+// closeLostBehind is a tap that keeps a close from the agent where the message before it is one
+// of the same session that first tells.
+func closeLostBehind(first func(m message) bool) func() hooks {
+	return with(func(t *tap) {
+		before := "" // the session of the message before, if it is such a one
+		t.in = func(m message) bool {
+			pass := before == "" || !is(m, "session/close") || sessionOf(m) != before
+			if before = ""; first(m) {
+				before = sessionOf(m)
+			}
+			return pass
+		}
+	})
 }
 
 // dropped is a tap that keeps some messages of the editor from the agent.

@@ -165,12 +165,17 @@ func loseWhileReading(t *tap) {
 		s := sessionOf(m)
 		if is(m, "session/prompt") {
 			busy[s] = time.Time{}
-			if hasBlock(m, "resource") || hasBlock(m, "resource_link") || hasBlock(m, "image") {
+			if attaches(m) {
 				busy[s] = time.Now().Add(reading)
 			}
 		}
 		return !is(m, "session/cancel") || time.Now().After(busy[s])
 	}
+}
+
+// attaches reports whether a message is a prompt with something to read.
+func attaches(m message) bool {
+	return is(m, "session/prompt") && (hasBlock(m, "resource") || hasBlock(m, "resource_link") || hasBlock(m, "image"))
 }
 
 func deafAfterTool(t *tap) {
