@@ -26,14 +26,16 @@ type Sandbox struct {
 
 // Launch is what to start: plain data, with every variable replaced.
 type Launch struct {
-	URL   string // where the agent is; "" if its process has pipes
-	Path  string // the program, absolute; "" if it is not started here
-	Args  []string
-	Env   []string // the whole environment, sorted
-	Dir   string
-	Files map[string][]byte // to write below HOME first: name with slashes to content
-	Tools []string          // directories of the host's tools that Env names
-	Found Found
+	URL string // where the agent is; "" if its process has pipes
+	// Headers go with each request to URL.
+	Headers map[string]string
+	Path    string // the program, absolute; "" if it is not started here
+	Args    []string
+	Env     []string // the whole environment, sorted
+	Dir     string
+	Files   map[string][]byte // to write below HOME first: name with slashes to content
+	Tools   []string          // directories of the host's tools that Env names
+	Found   Found
 }
 
 // Launch prepares the profile's agent to be started in a sandbox.
@@ -73,10 +75,14 @@ func (p *Profile) launch(s Sandbox) (_ Launch, values map[string]string, err err
 		}
 	}
 	url := expand(p.URL, values, false)
-	if p.Remote() {
-		return Launch{URL: url, Found: found, Dir: s.Work}, values, nil
+	headers, err := p.headers(values, host)
+	if err != nil {
+		return Launch{}, nil, err
 	}
-	l := Launch{URL: url, Path: found.Path, Found: found, Dir: s.Work, Files: map[string][]byte{}}
+	if p.Remote() {
+		return Launch{URL: url, Headers: headers, Found: found, Dir: s.Work}, values, nil
+	}
+	l := Launch{URL: url, Headers: headers, Path: found.Path, Found: found, Dir: s.Work, Files: map[string][]byte{}}
 	for _, w := range p.Command[1:] {
 		l.Args = append(l.Args, expand(w, values, p.literal))
 	}

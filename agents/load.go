@@ -172,6 +172,11 @@ func (p *profileFile) check(root *yamlfile.Node) {
 		at("timeouts").Field("setup").Fail("", "a set-up step cannot take less than no time")
 	}
 	p.checkURL(at("url"))
+	for name := range p.Headers {
+		if err := CheckHeader(name); err != nil {
+			at("headers").Fail("", "%v", err)
+		}
+	}
 	if p.Dir != "" {
 		variables(at("dir"), p.Dir)
 	}

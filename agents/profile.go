@@ -29,6 +29,9 @@ type Profile struct {
 	// that Command starts. It may name $PORT, a port that is free, which Command and
 	// Env may name too, and $PRINTED, the first URL that the server prints.
 	URL string `yaml:"url"`
+	// Headers are sent with each request to an agent over HTTP. Their values may name variables of the
+	// environment of this program too.
+	Headers map[string]string `yaml:"headers"`
 	// Dir is where the agent is started: $WORK if empty. A relative one is
 	// taken from the folder of the profile's file.
 	Dir     string            `yaml:"dir"`

@@ -94,7 +94,8 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 		return nil, fmt.Errorf("reaching %s: its profile has no url, which an agent of %s needs",
 			r.engine.Profile.Shown(), r.protocol().Name)
 	case launch.Path == "" && launch.URL != "":
-		return transport.New(r.t, conn, r.protocol().Reach(launch.URL), transport.Options{Grace: r.engine.Grace}), nil
+		at := r.protocol().Reach(launch.URL, launch.Headers)
+		return transport.New(r.t, conn, at, transport.Options{Grace: r.engine.Grace}), nil
 	}
 	c := transport.Command{
 		Path: launch.Path, Args: append(slices.Clone(launch.Args), r.engine.ExtraArgs...), Env: launch.Env, Dir: launch.Dir,
@@ -108,7 +109,7 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 		return nil, err
 	}
 	if r.protocol().Reach != nil {
-		return transport.StartServer(ctx, r.t, conn, c, r.protocol().Reach(launch.URL))
+		return transport.StartServer(ctx, r.t, conn, c, r.protocol().Reach(launch.URL, launch.Headers))
 	}
 	return transport.Start(ctx, r.t, conn, c)
 }

@@ -27,10 +27,10 @@ type Protocol struct {
 	// in the source tree; nil: those of FirstProtocol.
 	Suites   fs.FS
 	SuitesAt string
-	// Reach makes the transport to an agent that is a server at a URL; the profile's
-	// command starts it, or it runs already. Nil: the frames of an agent go through the
-	// pipes of its process.
-	Reach func(url string) transport.Reaching
+	// Reach makes the transport to an agent that is a server at a URL, with headers for
+	// each request; the profile's command starts it, or it runs already. Nil: the frames
+	// of an agent go through the pipes of its process.
+	Reach func(url string, headers map[string]string) transport.Reaching
 	// Classifier takes frames apart, Rules judge them, Canonical writes them.
 	Classifier transcript.Classifier
 	Rules      *rules.Set

@@ -41,6 +41,8 @@ var _ = Describe("A command line that is wrong", func() {
 		Entry(nil, "run --shard 3/2", `--shard "3/2": I/N is expected, with I from 1 to N`),
 		Entry(nil, "run --shard 1/2x", `--shard "1/2x": I/N is expected, with I from 1 to N`),
 		Entry(nil, "run --env X", `--env "X": K=V is expected`),
+		Entry(nil, "run --header X=Y", `--header "X=Y": NAME:VALUE is expected`),
+		Entry(nil, "run --header X:Y", "--header is for agents over HTTP, and those of acp-v1 are not"),
 		Entry(nil, "run -v -q", `-v and -q contradict each other`),
 		Entry(nil, "run --update --golden-required", `--update and --golden-required contradict each other: one writes what the other asks for`),
 		Entry(nil, "run s.txtar --update -- true", `goldens belong to a profile: a command alone has none; name one with --agent`),

@@ -46,7 +46,7 @@ type options struct {
 	noTrap, isolate              bool
 	isolateRead                  []string
 	profile, auth                string
-	env, passEnv                 []string
+	env, passEnv, headers        []string
 
 	golden                 string
 	update, goldenRequired bool
@@ -76,6 +76,8 @@ func (o *options) flags(c *cobra.Command) {
 	f.StringVar(&o.url, "url", "",
 		"where an agent of a protocol over HTTP is, `URL`; of the command after --, it may name "+
 			"$PORT or $PRINTED")
+	f.StringArrayVar(&o.headers, "header", nil,
+		"a header of each request to an agent over HTTP, `NAME:VALUE` (repeatable); VALUE may name variables, such as $TOKEN")
 	f.StringVar(&o.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
 	f.StringSliceVar(&o.liberties, "liberty", nil,
 		"the reference agent with what another correct agent does, by `NAME` (repeatable)")
@@ -273,6 +275,12 @@ func (o *options) check(c *cobra.Command) error {
 	}
 	if err := checkFormats("--report", o.reports); err != nil {
 		return err
+	}
+	for _, header := range o.headers {
+		name, _, ok := strings.Cut(header, ":")
+		if err := agents.CheckHeader(name); err != nil || !ok {
+			return fmt.Errorf("--header %q: NAME:VALUE is expected", header)
+		}
 	}
 	for _, kv := range o.env {
 		if k, _, ok := strings.Cut(kv, "="); !ok || k == "" {

@@ -217,8 +217,12 @@ func (o *options) subject(h *host, of protocol) (*agents.Profile, error) {
 	if name == "" && o.settings == "" && len(o.command) == 0 && o.url == "" {
 		name = of.reference
 	}
+	if of.Reach == nil && len(o.headers) > 0 {
+		return nil, fmt.Errorf("--header is for agents over HTTP, and those of %s are not", of.Name)
+	}
 	if name == "" && o.url != "" && len(o.command) == 0 {
-		return &agents.Profile{Name: "endpoint", Title: o.url, URL: o.url, Protocol: of.Name, Source: adHoc}, nil
+		return &agents.Profile{Name: "endpoint", Title: o.url, URL: o.url, Headers: o.sent(nil), Protocol: of.Name,
+			Source: adHoc}, nil
 	}
 	p, err := h.profile(name, o.settings, o.command)
 	if err != nil {
@@ -229,11 +233,23 @@ func (o *options) subject(h *host, of protocol) (*agents.Profile, error) {
 	}
 	served := *p
 	served.Protocol, served.URL = of.Name, cmp.Or(o.url, p.URL, "$PRINTED")
+	served.Headers = o.sent(p.Headers)
 	if p.Source == adHoc {
 		served.Env = maps.Clone(p.Env)
 		served.Env["PORT"] = "$PORT"
 	}
 	return &served, nil
+}
+
+// sent are the headers of the command line beside those of a profile.
+func (o *options) sent(also map[string]string) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, also)
+	for _, header := range o.headers {
+		name, value, _ := strings.Cut(header, ":")
+		all[name] = strings.TrimSpace(value)
+	}
+	return all
 }
 
 // protocolVersion returns the protocol of the header of a recording.

@@ -261,3 +261,31 @@ func TestNoMoreRunsWhileAnAnswerIsOwed(t *testing.T) {
 		}
 	}
 }
+
+// The headers of a profile go with each request, with the values of variables that the environment has; a line can
+// say otherwise. Cookies come back.
+func TestHeadersAndCookies(t *testing.T) {
+	var seen []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header.Get("Authorization")+" "+r.Header.Get("Cookie"))
+		http.SetCookie(w, &http.Cookie{Name: "session", Value: fmt.Sprint(len(seen)), Path: "/"})
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write([]byte(sse(startOf, endOf)))
+	}))
+	defer server.Close()
+	s, err := agui.V1().Parse("x", "x.txtar", []byte("protocol ag-ui\n# X.\nrun 'One.'\nawait finished\nrun 'Two.' header='Authorization: none'\nawait finished\n"+
+		"-- llm.yaml --\nreplies:\n  - - text: Hi.\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &scenarios.Engine{Protocol: agui.V1(), Profile: &agents.Profile{Name: "x", URL: server.URL, Headers: map[string]string{"Authorization": "Bearer $TOKEN"}},
+		Host: []string{"TOKEN=abc"}, Temp: t.TempDir(), Cwd: t.TempDir(), NoTrap: true, NoFurther: true, StepTimeout: 2 * time.Second}
+	e.Run(context.Background(), s)
+	if want := []string{"Bearer abc ", "none session=1"}; !slices.Equal(seen, want) {
+		t.Errorf("got %q, want %q", seen, want)
+	}
+	e.Host = nil
+	if got := told(e.Run(context.Background(), s)); !strings.Contains(got, "the header Authorization of x: $TOKEN is not set here") {
+		t.Error(got)
+	}
+}

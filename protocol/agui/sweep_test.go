@@ -43,7 +43,7 @@ func TestSweepsOfTheCorrectAgent(t *testing.T) {
 		{"reopens-messages", "announced-subagent", "activities", "thinking-events", "results-as-they-come"}} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			out := explore(t, swept, "", most, 5*time.Second, nil, liberties...)
+			out := explore(t, swept, "", most, 2*time.Second, nil, liberties...)
 			for _, f := range out.Findings {
 				if f.Action != "" || f.Class == scenarios.Fail {
 					t.Errorf("with %v: %s", liberties, sweep.Describe(f))

@@ -100,8 +100,10 @@ func (e *Endpoint) exchange(ctx context.Context, at string, p Post) End {
 	}
 	set("Content-Type", p.Type, "application/json")
 	set("Accept", p.Accept, cmp.Or(e.Accept, EventStream))
-	for name, value := range p.Header {
-		r.Header.Set(name, value)
+	for _, headers := range []map[string]string{e.Header, p.Header} {
+		for name, value := range headers {
+			r.Header.Set(name, value)
+		}
 	}
 	answer, err := e.client.Do(r)
 	if err != nil {

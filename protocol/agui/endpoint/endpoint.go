@@ -34,6 +34,8 @@ type Post struct {
 type Endpoint struct {
 	// Accept is what a post asks for that does not say; "" is EventStream.
 	Accept string
+	// Header goes with each post.
+	Header map[string]string
 
 	given  string
 	client *http.Client

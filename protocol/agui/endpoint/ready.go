@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"regexp"
 	"strings"
@@ -17,10 +18,12 @@ import (
 
 // At returns the endpoint at a URL, which may begin with $PRINTED.
 func At(url string) *Endpoint {
+	cookies, _ := cookiejar.New(nil) // it fails at nothing
 	return &Endpoint{
 		given: url, items: make(chan item), over: make(chan struct{}), dead: make(chan struct{}),
 		streams: map[int]context.CancelCauseFunc{},
 		client: &http.Client{
+			Jar: cookies, // as browsers keep them
 			Transport: &http.Transport{
 				DisableCompression: true, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 				ResponseHeaderTimeout: time.Minute, MaxResponseHeaderBytes: 1 << 20,

@@ -33,7 +33,11 @@ func Add(p *scenarios.Protocol) {
 		"arguments of\na tool call are all that has come of them.\n"
 	p.CapabilityHelp = ""
 	p.Client = newClient
-	p.Reach = func(url string) transport.Reaching { return endpoint.At(url) }
+	p.Reach = func(url string, headers map[string]string) transport.Reaching {
+		at := endpoint.At(url)
+		at.Header = headers
+		return at
+	}
 	p.StopReasons = endings()
 	p.Prompts = func(e transcript.Entry) bool {
 		return e.Source == transcript.Editor && e.Kind == transcript.Request
