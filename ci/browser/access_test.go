@@ -28,11 +28,11 @@ func (p *page) accuse() any {
 	return found
 }
 
-// Nothing serious keeps people out of the report, on a screen and on a phone.
+// Nothing serious keeps people out of the report, on a wide screen, on a screen and on a phone.
 func TestAccess(t *testing.T) {
 	p := open(t)
 	for _, scheme := range []string{"light", "dark"} {
-		for _, width := range []int64{1280, 390} {
+		for _, width := range []int64{2560, 1280, 390} {
 			for hash, wait := range views {
 				p.do("setting the screen", chromedp.EmulateViewport(width, 800), emulate(scheme))
 				p.visit(hash, wait)

@@ -9,6 +9,7 @@ import (
 	"image/png"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -218,6 +219,35 @@ func TestViews(t *testing.T) {
 func (p *page) press(text string) {
 	p.t.Helper()
 	p.do("pressing "+text, chromedp.Click(`//button[text()="`+text+`"]`, chromedp.BySearch))
+}
+
+// long finds texts to read, not code or tables of frames, with a line of more characters than one follows with the eyes.
+const long = `[...document.querySelectorAll("p, .words, blockquote, li, dd, .sentence, .dim")].filter(e => {
+	const s = getComputedStyle(e);
+	if (!e.checkVisibility() || /mono/i.test(s.fontFamily)) return false;
+	const range = document.createRange(), rows = new Map();
+	range.selectNodeContents(e);
+	for (const r of range.getClientRects()) rows.set(Math.round(r.top), [Math.min(r.left, (rows.get(Math.round(r.top)) || [r.left])[0]), Math.max(r.right, (rows.get(Math.round(r.top)) || [0, r.right])[1])]);
+	return [...rows.values()].some(([a, b]) => b - a > 120 * parseFloat(s.fontSize) / 2);
+}).map(e => e.outerHTML.slice(0, 160)).join("\n")`
+
+// On a wide screen nothing is wider than that, and no line longer than one reads, also where an agent says much.
+func TestWide(t *testing.T) {
+	p := at(t, "file://"+filepath.Join(given(t, "ACP_TEST_LARGE"), "page", "report.html"))
+	for _, scheme := range []string{"light", "dark"} {
+		for hash, wait := range map[string]string{"": "#causes", "#/s/s150/frames/600": ".detail", "#/s/s150/timeline/600": ".timeline canvas",
+			"#/s/s150/conversation": ".card.agent", "#/s/s150/state/600": ".state-view .block", "#/s/s150/compare?with=s120": ".beside", "#/s/s001/files": ".files pre"} {
+			p.do("setting the screen", chromedp.EmulateViewport(2560, 1440), emulate(scheme))
+			p.visit(hash, wait)
+			p.want("width of "+hash, p.eval("document.documentElement.scrollWidth <= 2560"), true)
+			p.want("long lines of "+hash, p.eval(long), "")
+		}
+	}
+	// A long line, to see that it looks.
+	p.eval(`void app.append(Object.assign(document.createElement("p"), {textContent: "word ".repeat(60), style: "max-width: none"}))`)
+	if p.eval(long) == "" {
+		t.Error("a line of 300 characters passes")
+	}
 }
 
 // A coarse look: the page is neither empty nor wider than a phone, in both
