@@ -215,6 +215,41 @@ func TestViews(t *testing.T) {
 	}
 }
 
+// What is in view of the time line is in the address, to scale and in causal order, and is there again where that
+// is opened.
+func TestZoom(t *testing.T) {
+	p := open(t)
+	p.visit("#/s/one/timeline", ".timeline.tall canvas")
+	const inView = `document.querySelector(".timeline .bar .dim").textContent`
+	for _, causal := range []bool{false, true} {
+		if causal {
+			p.press("causal order")
+			p.until(inView + `.endsWith("entries in view")`)
+		}
+		p.do("looking closer", chromedp.Focus(".timeline canvas", chromedp.ByQuery), chromedp.KeyEvent("++"), chromedp.KeyEvent(kb.ArrowRight))
+		p.until(fmt.Sprintf(`/zoom=[\d.]+(us)?\.\.[\d.]+(us)?$/.test(location.hash) && location.hash.includes("us") !== %t`, causal))
+		var is []any
+		const both = `[location.hash, ` + inView + `]`
+		p.do("looking", chromedp.Evaluate(both, &is))
+		p.do("the frames", chromedp.Click("nav.tabs a", chromedp.ByQuery), chromedp.WaitVisible(".row", chromedp.ByQuery))
+		if got, _ := p.eval(`location.hash`).(string); !strings.Contains(got, "zoom=") {
+			t.Errorf("another view has the address %s", got)
+		}
+		p.visit(is[0].(string), ".timeline.tall canvas")
+		p.until(inView + ` !== ""`)
+		var again []any
+		p.do("looking", chromedp.Evaluate(both, &again))
+		p.want("the address", again[0], is[0])
+		p.want("what is in view", again[1], is[1])
+	}
+	p.press("all")
+	p.until(`location.hash.endsWith("zoom=order")`)
+	p.press("causal order")
+	p.do("all of it", chromedp.Focus(".timeline canvas", chromedp.ByQuery), chromedp.KeyEvent("0"))
+	p.until(`location.hash === "#/s/one/timeline"`)
+	p.quiet()
+}
+
 // press clicks the button with a text.
 func (p *page) press(text string) {
 	p.t.Helper()

@@ -17,11 +17,11 @@ function navigation(at) {
     h("details", { class: "keys" }, h("summary", {}, "keys"), h("dl", {}, [["/", "search"], ["j k", "move"], ["Enter", "open"], ["n", "next failure, or next finding of a transcript"], ["u", "up to the index"], ["1 … 6", "views of a transcript"]].map(([k, what]) => [h("dt", {}, h("kbd", {}, k)), h("dd", {}, what)]))));
 }
 
-// place is what the address asks for: #/s/KEY/VIEW/SEQ?filter=…
+// place is what the address asks for: #/s/KEY/VIEW/SEQ?filter=…&zoom=…
 function place() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?"), parts = path.split("/"), q = new URLSearchParams(query || "");
   const known = text => { try { return decodeURIComponent(text || ""); } catch { return text; } };
-  return { what: parts[0], key: known(parts[1]), view: parts[2], seq: Number(parts[3]) || 0, filter: q.get("filter"), other: q.get("with"), q };
+  return { what: parts[0], key: known(parts[1]), view: parts[2], seq: Number(parts[3]) || 0, filter: q.get("filter"), other: q.get("with"), zoom: q.get("zoom"), q };
 }
 
 function show() {

@@ -43,7 +43,7 @@ export class Scenario {
   }
   // short is the id of a check without that of this scenario.
   short(id) { return this.c.result ? id.replace(this.c.result.id + "#", "") : id; }
-  link(i, more) { return link(this.c.key, (more || {}).view || this.view || "frames", i >= 0 ? i + 1 : 0, { filter: this.filter, with: this.other, ...(more || {}), view: "" }); }
+  link(i, more) { return link(this.c.key, (more || {}).view || this.view || "frames", i >= 0 ? i + 1 : 0, { filter: this.filter, with: this.other, zoom: this.zoom, ...(more || {}), view: "" }); }
 
   leave() {
     this.left = true;
@@ -57,7 +57,7 @@ export class Scenario {
     this.trace = t;
     const select = i => { location.hash = this.link(i); };
     const made = { trace: t, marks: this.marks, link: i => this.link(i), select };
-    this.timeline = new Timeline(made);
+    this.timeline = new Timeline({ ...made, moved: zoom => this.zoomed(zoom) });
     this.detail = new Detail({ ...made, about: () => this.data.fields(this.c) });
     this.conversation = new Conversation(made);
     this.conversation.follows = this.c.live;
@@ -125,21 +125,33 @@ export class Scenario {
       can("update") && r && r.golden && r.golden.state === "differs" && button("update the golden", () => perform("update", { ...about, id: r.id, path: r.file })));
   }
 
+  // named writes the addresses of the views.
+  named() { fill(this.tabs, views.map(v => h("a", { href: this.link(this.at, { view: v }), "aria-current": v === this.view ? "page" : null }, v))); }
+  zoomed(zoom) {
+    if (this.left) return;
+    this.zoom = this.asked.zoom = zoom;
+    history.replaceState(null, "", this.link(this.at));
+    [...this.tabs.children].forEach((a, k) => { a.href = this.link(this.at, { view: views[k] }); }); // who has the focus keeps it
+  }
+
   // to shows what an address asks for.
-  to({ view, seq, filter, other }) {
-    this.asked = { view, seq, filter, other };
+  to({ view, seq, filter, other, zoom }) {
+    this.asked = { view, seq, filter, other, zoom };
     if (!this.trace) return;
     const was = this.view;
     this.view = views.includes(view) ? view : "frames";
     this.at = seq ? Math.min(seq, this.trace.n) - 1 : -1;
     const changed = this.filter !== (filter || "") || this.other !== (other || "");
     this.filter = filter || "", this.other = other || "";
-    fill(this.tabs, views.map(v => h("a", { href: this.link(this.at, { view: v }), "aria-current": v === this.view ? "page" : null }, v)));
     this.timeline.element.classList.toggle("tall", this.view === "timeline");
     this.panes.classList.toggle("alone", this.at < 0 && ["compare", "files"].includes(this.view));
     if (was !== this.view || changed) this.switch(changed || was !== this.view);
     if (changed || !was) { if (document.activeElement !== this.query) this.query.value = this.filter; this.runFilter(); }
-    if (!was && this.at >= 0) this.timeline.around(this.at);
+    if (zoom && zoom !== this.zoom) this.timeline.show(zoom);
+    else if (!was && this.at >= 0) this.timeline.around(this.at);
+    this.zoom = zoom || this.zoom || "";
+    this.named();
+    if (this.zoom && !zoom) history.replaceState(null, "", this.link(this.at)); // what is in view stays so
     this.timeline.choose(this.at);
     this.detail.show(this.at);
     this.choose();

@@ -26,7 +26,7 @@ const looks = {
 };
 
 export class Timeline {
-  // select is told of the entry that a click chose, moved of the part that is in view.
+  // select is told of the entry that a click chose, moved of the part that somebody chose to see, as show takes it.
   constructor({ trace, marks, select, moved, tall }) {
     Object.assign(this, { trace, marks, select, moved, causal: false, byLane: [], done: 0, spans: new Spans(trace), at: -1 });
     this.canvas = h("canvas", { tabindex: 0, role: "img", "aria-label": "timeline: arrow keys pan, plus and minus zoom, 0 shows all" });
@@ -46,7 +46,7 @@ export class Timeline {
 
   // grown takes in what the trace has got.
   grown() {
-    const t = this.trace, follows = this.to === undefined || this.to >= this.was;
+    const t = this.trace, follows = this.to === undefined || !this.asked && this.to >= this.was;
     if (t.n < this.done) this.done = 0, this.spans.clear(), this.byLane.forEach(l => { l.n = 0; });
     for (; this.done < t.n; this.done++) this.note(this.done);
     if (follows) { this.from = this.to === undefined ? 0 : this.from; this.to = this.total() * 1.02; }
@@ -217,17 +217,33 @@ export class Timeline {
     const total = this.total(), least = this.causal ? 4 : 1, range = Math.min(Math.max(to - from, least), total * 1.1);
     const middle = (from + to) / 2;
     this.from = Math.min(Math.max(middle - range / 2, -total * .02), total * 1.05 - range * .05), this.to = this.from + range;
+    this.asked = false;
     this.draw();
-    clearTimeout(this.settled);
-    this.settled = setTimeout(() => this.moved && this.moved(), 250);
   }
-  all() { this.setView(0, this.total() * 1.02); }
-  zoom(by, x = (this.from + this.to) / 2) { this.setView(x - (x - this.from) * by, x + (this.to - x) * by); }
+  // move is setView by hand: the part that is then in view is worth an address. all needs none.
+  move(from, to, all = false) {
+    this.setView(from, to);
+    clearTimeout(this.settled);
+    const end = x => this.causal ? Math.round(x) : x.toFixed(this.to - this.from < 100 ? 2 : 0) + "us";
+    this.settled = setTimeout(() => this.moved(all ? this.causal ? "order" : "" : end(this.from) + ".." + end(this.to)), 250);
+  }
+  // show is what an address asks for: 120us..480us, 12..40 for entries in causal order, or order for all in it. What
+  // it asks for may still come.
+  show(zoom) {
+    const m = /^(-?[\d.]+)(us)?\.\.(-?[\d.]+)(us)?$/.exec(zoom), causal = zoom === "order" || Boolean(m && !m[2]);
+    if (!m && !causal || m && (m[2] !== m[4] || !(Number(m[1]) < Number(m[3])))) return;
+    this.causal = causal;
+    this.mode.setAttribute("aria-pressed", causal);
+    this.setView(0, this.total() * 1.02);
+    if (m) this.from = Number(m[1]), this.to = Number(m[3]), this.asked = true;
+  }
+  all() { this.move(0, this.total() * 1.02, true); }
+  zoom(by, x = (this.from + this.to) / 2) { this.move(x - (x - this.from) * by, x + (this.to - x) * by); }
   setCausal(on) {
     const i = this.inView();
     this.causal = on;
     this.mode.setAttribute("aria-pressed", on);
-    if (this.trace.n) this.setView(this.x(Math.min(i[0], this.trace.n - 1)), this.x(Math.min(Math.max(i[1], i[0] + 1), this.trace.n - 1)));
+    if (this.trace.n) this.move(this.x(Math.min(i[0], this.trace.n - 1)), this.x(Math.min(Math.max(i[1], i[0] + 1), this.trace.n - 1)));
   }
   // choose shows an entry: in the middle if it is not in view.
   choose(i) {
@@ -260,7 +276,7 @@ export class Timeline {
     this.canvas.addEventListener("wheel", e => {
       e.preventDefault();
       const range = this.to - this.from;
-      if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) this.setView(this.from + range * e.deltaX / this.width, this.to + range * e.deltaX / this.width);
+      if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) this.move(this.from + range * e.deltaX / this.width, this.to + range * e.deltaX / this.width);
       else this.zoom(1.0018 ** Math.max(-400, Math.min(400, e.deltaY)), this.unpx(e.offsetX));
     }, { passive: false });
     this.canvas.addEventListener("pointerdown", e => { drag = { x: e.offsetX, from: this.from, to: this.to, moved: false }; this.canvas.setPointerCapture(e.pointerId); });
@@ -268,7 +284,7 @@ export class Timeline {
       if (drag && Math.abs(e.offsetX - drag.x) > 3) {
         drag.moved = true;
         const by = (drag.x - e.offsetX) / (this.width - this.left() - 8) * (drag.to - drag.from);
-        this.setView(drag.from + by, drag.to + by);
+        this.move(drag.from + by, drag.to + by);
       } else if (!drag) this.hint(e.offsetX, e.offsetY);
     });
     this.canvas.addEventListener("pointerup", e => {
@@ -279,7 +295,7 @@ export class Timeline {
     this.canvas.addEventListener("dblclick", e => this.zoom(.2, this.unpx(e.offsetX)));
     this.canvas.addEventListener("keydown", e => {
       const range = this.to - this.from, keys = {
-        ArrowLeft: () => this.setView(this.from - range / 5, this.to - range / 5), ArrowRight: () => this.setView(this.from + range / 5, this.to + range / 5),
+        ArrowLeft: () => this.move(this.from - range / 5, this.to - range / 5), ArrowRight: () => this.move(this.from + range / 5, this.to + range / 5),
         "+": () => this.zoom(.5), "=": () => this.zoom(.5), "-": () => this.zoom(2), 0: () => this.all(),
       };
       if (keys[e.key]) { keys[e.key](); e.preventDefault(); e.stopPropagation(); }
