@@ -35,7 +35,7 @@ export class Scenario {
     for (const p of this.found) for (const seq of p.entries) this.marks.set(seq - 1, [...(this.marks.get(seq - 1) || []), p]);
     const others = p => { const c = causeOf(this.run, r, p); return c && c.scenarios.length > 1 && h("a", { class: "same", href: toCause(c) }, `the same in ${count(c.scenarios.length - 1, "other scenario")}`); };
     const most = 5, one = p => h("div", { class: "problem " + p.cls }, h("div", {}, verdict(p.cls), " ", p.id && h("b", {}, this.short(p.id)), " ", p.title,
-      p.entries.map(seq => [" ", h("a", { href: this.link(seq - 1) }, "#" + seq)]), " ", others(p)), (p.parts.length > 0 || p.below.some(Boolean)) && h("details", { open: this.found.length < 3 }, h("summary", {}, "what was expected, and where"), h("dl", {}, p.parts), p.below));
+      p.entries.map(seq => [" ", h("a", { href: this.link(seq - 1) }, "#" + seq)]), " ", others(p)), (p.parts.length > 0 || p.below.some(Boolean)) && h("details", { open: this.found.length < 2 }, h("summary", {}, "what was expected, and where"), h("dl", {}, p.parts), p.below));
     const late = this.found.slice(most);
     fill(this.causes, this.found.slice(0, most).map(one), late.length > 0 && h("details", {}, h("summary", {}, `${late.length} more`), late.map(one)),
       (r.checks || []).length > 0 && h("details", {}, h("summary", {}, count(r.checks.length, "check")), h("table", {}, r.checks.map(c => h("tr", {}, h("td", {}, verdict(c.not_reached ? "fail" : c.verdict)), h("td", {}, c.slug), h("td", {}, c.title), h("td", { class: "wide dim" }, (c.requirements || []).join(" ")))))),
