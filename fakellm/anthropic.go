@@ -145,7 +145,7 @@ func (e *anthropicEncoder) start(b []byte, bl *block) []byte {
 	return e.named(b, "content_block_start", func(b []byte) []byte {
 		b = e.at(b, bl)
 		b = append(b, `,"content_block":`...)
-		return e.content(b, bl, bl.late) // no event behind it may hold a text but deltas
+		return e.content(b, bl, false)
 	})
 }
 
@@ -197,6 +197,9 @@ func (e *anthropicEncoder) piece(b []byte, bl *block, s string) []byte {
 }
 
 func (e *anthropicEncoder) end(b []byte, bl *block) []byte {
+	if bl.late {
+		b = e.piece(b, bl, bl.text) // clients read texts from deltas alone
+	}
 	if bl.kind == StepThinking {
 		b = e.named(b, "content_block_delta", func(b []byte) []byte {
 			return template(e.at(b, bl), `,"delta":{"type":"signature_delta","signature":?}`, signature)

@@ -32,7 +32,7 @@ func sections() []section {
 				{"text", "text, or list of pieces", "the model says this; each piece is a chunk of the stream"},
 				{"  chunks", "number, or list of pieces", "cuts the text"},
 				{"  repeat", "number", "says it so often"},
-				{"  late", "`true`", "says it in no chunk, but whole in the last event of the format that can hold it"},
+				{"  late", "`true`", "says it whole, in the last event of the format from which clients read texts"},
 				{"thinking", "as text", "the model's reasoning, where the format has one"},
 				{"refusal", "as text", "a refusal, where the format has one"},
 				{"tool", "name", "the model calls a tool: a neutral one, or one of the agent's own"},
