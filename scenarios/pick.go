@@ -58,7 +58,7 @@ type picker struct {
 func (l *Line) picker(from int) *picker {
 	p := &picker{line: l, path: l.One(from, "the path of a list")}
 	if w := l.Need(from+1, "of"); w.Raw() != "of" {
-		l.Usage(w.Column, "pick LIST of REF, not %q", w.Raw())
+		l.Usage(w.Column, "LIST of REF is expected, not %q", w.Raw())
 	}
 	p.of = l.Ref(from + 2)
 	p.is, p.says = l.Where(from+3), p.path
@@ -66,7 +66,7 @@ func (l *Line) picker(from int) *picker {
 		p.says += " " + w.Raw()
 	}
 	if l.Alias == "" {
-		l.Usage(l.End(), "pick needs \"as NAME\" at its end")
+		l.Usage(l.End(), "\"as NAME\" is missing at the end")
 	}
 	return p
 }

@@ -77,3 +77,20 @@ func (b *beside) settle() {
 		b.moved.Wait()
 	}
 }
+
+// ObserveBeside is Observe, but f runs in another goroutine, beside what is appended, and so
+// may take its time; it reads each entry anew. Where it is megabytes behind, whoever appends waits
+// for it. What ObserveBeside returns waits until f has seen all that was appended before; later
+// entries are not shown to it. Close does the same.
+func (t *Transcript) ObserveBeside(f func(Entry)) (settle func()) {
+	b := showBeside(f)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.past(1, func(e Entry) bool {
+		e.lens = nil
+		b.add(e)
+		return true
+	})
+	t.besides = append(t.besides, b)
+	return b.settle
+}

@@ -260,29 +260,6 @@ func (t *Transcript) append(e Entry, parsed bool) Entry {
 	return stored
 }
 
-// note keeps account of an entry that is about to be stored.
-func (t *Transcript) note(e Entry) {
-	t.agents.note(e)
-	t.links.note(e)
-	if e.Source == Note && e.Kind == Places {
-		t.places = append(t.places, e.Seq)
-	}
-}
-
-// Places yields the entries of kind Places, without reading the others.
-func (t *Transcript) Places() iter.Seq[Entry] {
-	t.mu.Lock()
-	places := t.places
-	t.mu.Unlock()
-	return func(yield func(Entry) bool) {
-		for _, seq := range places {
-			if !yield(t.At(seq)) {
-				return
-			}
-		}
-	}
-}
-
 func (t *Transcript) tell(e Entry) {
 	for _, f := range t.observers {
 		f(e)
@@ -293,32 +270,6 @@ func (t *Transcript) tell(e Entry) {
 		}
 	}
 }
-
-// agents keeps account of the agents that run, so that waiting ends with the
-// last of them.
-type agents struct {
-	running map[int]struct{} // by connection
-	exited  bool
-}
-
-func (a *agents) note(e Entry) {
-	if e.Source != Process {
-		return
-	}
-	switch e.Kind {
-	case Started:
-		if a.running == nil {
-			a.running = map[int]struct{}{}
-		}
-		a.running[e.Conn] = struct{}{}
-	case Exited:
-		delete(a.running, e.Conn)
-		a.exited = true
-	}
-}
-
-// gone reports whether an agent has exited and none runs.
-func (a *agents) gone() bool { return a.exited && len(a.running) == 0 }
 
 // Len is the number of entries, which is also the Seq of the last one.
 func (t *Transcript) Len() int {
@@ -426,22 +377,6 @@ func (t *Transcript) Observe(f func(Entry)) {
 		return true
 	})
 	t.observers = append(t.observers, f)
-}
-
-// ObserveBeside is Observe, but f runs in another goroutine, beside what is appended, and so
-// may take its time. What it returns waits until f has seen all that was appended before; later
-// entries are not shown to it. Close does the same.
-func (t *Transcript) ObserveBeside(f func(Entry)) (settle func()) {
-	b := showBeside(f)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.past(1, func(e Entry) bool {
-		e.lens = nil
-		b.add(e)
-		return true
-	})
-	t.besides = append(t.besides, b)
-	return b.settle
 }
 
 // Err is the first error of the file or of the store; nil if all is well.

@@ -52,7 +52,7 @@ func modelStop() *rule {
 			case wanted != "" && ev.stop == "end_turn":
 				w.find(other, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
 					"The model stopped with %q, and the turn ended with end_turn instead of %s.", x.stop, wanted)
-			case wanted == "" && ev.stop == "max_tokens":
+			case x.stop == "end" && ev.stop == "max_tokens": // after a call the budget may be the agent's own
 				w.find(claimed, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
 					"The turn ended with max_tokens, but the model stopped with %q.", x.stop)
 			}

@@ -1,0 +1,132 @@
+package aguiproto
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// deepest bounds how deep values are nested in each other.
+const deepest = 1000
+
+// any writes a google.protobuf.Value: where it comes in parts the last one holds, unless both are messages of
+// one kind. nil is one without a value.
+func (d *decoder) any(of string, data []byte) ([]byte, error) {
+	types := map[protowire.Number]protowire.Type{1: protowire.VarintType, 2: protowire.Fixed64Type, 3: protowire.BytesType,
+		4: protowire.VarintType, 5: protowire.BytesType, 6: protowire.BytesType}
+	var arm protowire.Number
+	var value []byte
+	err := each(data, func(n protowire.Number, t protowire.Type, v []byte) error {
+		switch want, ours := types[n]; {
+		case !ours || want != t:
+		case n == arm && n >= 5:
+			value = append(value, v...)
+		default:
+			arm, value = n, v[:len(v):len(v)] // what is behind it is not ours
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", of, err)
+	}
+	switch arm {
+	case 1:
+		return []byte("null"), nil
+	case 2:
+		bits, _ := protowire.ConsumeFixed64(value)
+		number, err := json.Marshal(math.Float64frombits(bits))
+		if err != nil {
+			return nil, fmt.Errorf("%s has a number that JSON has not: %v", of, math.Float64frombits(bits))
+		}
+		return number, nil
+	case 3:
+		if !utf8.Valid(value) {
+			return nil, fmt.Errorf("%s is no UTF-8", of)
+		}
+		return wire.AppendString(nil, string(value)), nil
+	case 4:
+		yes, _ := protowire.ConsumeVarint(value)
+		return strconv.AppendBool(nil, yes != 0), nil
+	case 5:
+		return d.open(of, value)
+	case 6:
+		return d.list(of, value)
+	}
+	return nil, nil
+}
+
+// deeper goes down a level, as far as there is one.
+func (d *decoder) deeper(of string) error {
+	if d.depth++; d.depth > deepest {
+		return fmt.Errorf("%s is nested deeper than %d levels", of, deepest)
+	}
+	return nil
+}
+
+// list writes a google.protobuf.ListValue.
+func (d *decoder) list(of string, data []byte) ([]byte, error) {
+	if err := d.deeper(of); err != nil {
+		return nil, err
+	}
+	list := []byte("[")
+	err := each(data, func(n protowire.Number, t protowire.Type, v []byte) error {
+		if n != 1 || t != protowire.BytesType {
+			return nil
+		}
+		one, err := d.any(of, v)
+		if one == nil {
+			one = []byte("null")
+		}
+		if len(list) > 1 {
+			list = append(list, ',')
+		}
+		list = append(list, one...)
+		return err
+	})
+	d.depth--
+	return append(list, ']'), err
+}
+
+// entry is one of a google.protobuf.Struct.
+var entry = &message{name: "FieldsEntry",
+	fields: []field{{name: "key", number: 1}, {name: "value", number: 2, of: "Value"}}}
+
+// open writes a google.protobuf.Struct; of values of one key the last holds.
+func (d *decoder) open(of string, data []byte) ([]byte, error) {
+	if err := d.deeper(of); err != nil {
+		return nil, err
+	}
+	o := object{}
+	err := each(data, func(n protowire.Number, t protowire.Type, v []byte) error {
+		if n != 1 || t != protowire.BytesType {
+			return nil
+		}
+		c, err := split(entry, v)
+		if err != nil {
+			return fmt.Errorf("%s: %w", of, err)
+		}
+		key, value := "", []byte(nil)
+		if v := c["key"]; v != nil {
+			key = string(v[0])
+		}
+		if v := c["value"]; v != nil {
+			value = v[0]
+		}
+		if !utf8.ValidString(key) {
+			return fmt.Errorf("a key of %s is no UTF-8", of)
+		}
+		one, err := d.any(of, value)
+		if one != nil {
+			o.raw(key, one)
+		}
+		return err
+	})
+	d.depth--
+	return o.end(), err
+}
