@@ -44,7 +44,7 @@ var _ = Describe("a mistake in a scenario", func() {
 		},
 		Entry("unknown command", "# t\nawiat turn\n", `2:1: unknown command "awiat" (did you mean "await"?)`),
 		Entry("unknown command, indented", "group {\n  awiat turn\n}\n", `2:3: unknown command "awiat" (did you mean "await"?)`),
-		Entry("each without a name", "session new a as N\neach modes of N {\nset-mode a x\n}\n", `2:16: "as NAME" is missing at the end (usage: each LIST of REF [CONDITION…] as NAME)`),
+		Entry("each without a name", "session new a as N\neach modes of N {\nset-mode a x\n}\n", `2:17: "as NAME" is missing at the end (usage: each LIST of REF [CONDITION…] as NAME)`),
 		Entry("bad pattern", "await tool_cal\n", `1:7: "tool_cal" is no pattern (did you mean "tool_call"? a pattern begins with a kind of entry: acp-test help patterns)`),
 		Entry("bad condition", "await tool_call completed\n", `1:17: "completed" is no condition (a condition is path=value, path!=value, path~regexp or path?)`),
 		Entry("bad stop reason", "await turn end_trun\n", `1:12: "end_trun" is no stop reason (did you mean "end_turn"?)`),
