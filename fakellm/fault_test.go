@@ -28,7 +28,7 @@ var _ = Describe("a fault", func() {
 				Expect(got.body).To(ContainSubstring("slow down"))
 				Expect(json.Valid([]byte(got.body))).To(BeTrue())
 				Expect(r.ask(e, false, "x").status).To(Equal(200))
-				Expect(r.kinds()).To(Equal("model-request model-answer model-fault model-done model-request model-answer model-chunk model-chunk model-chunk model-chunk model-chunk model-done"))
+				Expect(r.kinds()).To(Equal("model-request model-answer model-fault model-done model-request model-answer model-chunk model-done"))
 			})
 			It("is an error event once the stream runs", func() {
 				r := serving(fails("status: 500, after_chunks: 2, message: overloaded"))

@@ -27,8 +27,8 @@ var _ = Describe("a late text", func() {
 			Expect(holding).NotTo(BeEmpty())
 			Expect(holding).NotTo(ContainElement(ContainSubstring("delta\":\"at last")))
 			Expect(holding[len(holding)-1]).To(ContainSubstring(last[e.name]))
-			Expect(r.kinds()).To(Equal("model-request model-answer model-chunk model-chunk model-done"))
-			Expect(r.field("model-chunk", "data")).To(Equal("at last"))
+			Expect(r.kinds()).To(Equal("model-request model-answer model-chunk model-done"))
+			Expect(r.field("model-chunk", "data")).To(Equal(`["soon","at last"]`))
 
 			got = r.ask(e, false, "x")
 			Expect(got.body).To(ContainSubstring("at last"))

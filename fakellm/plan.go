@@ -30,6 +30,7 @@ type answer struct {
 	ops    []op
 	stop   Stop
 	usage  Usage
+	said   []spokenChunk // memory for those that have no entry yet
 }
 
 type opKind uint8
@@ -75,7 +76,8 @@ func (s *Server) plan(r *request, m match) (*answer, []Step) {
 	if !ok {
 		a = &answer{}
 	}
-	*a = answer{id: s.answerID(r, key), model: r.model, usage: defaultUsage, blocks: a.blocks[:0], ops: a.ops[:0]}
+	*a = answer{id: s.answerID(r, key), model: r.model, usage: defaultUsage, blocks: a.blocks[:0],
+		ops: a.ops[:0], said: a.said[:0]}
 	p := &planner{s: s, r: r, key: key, a: a, in: -1, delay: s.cfg.Script.Delay}
 	var steps []Step
 	switch {

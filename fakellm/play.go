@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/transcript"
-	"github.com/acp-test/acp-test/wire"
 )
 
 // player sends one answer, op by op.
@@ -28,7 +27,11 @@ var errOver = errors.New("over")
 
 func (x *exchange) play(a *answer) {
 	p := &player{exchange: x, a: a, enc: x.route.format.encoder(x.request, a)}
-	defer x.s.answers.Put(a)
+	x.said = a.said
+	defer func() {
+		a.said, x.said = x.said, nil
+		x.s.answers.Put(a)
+	}()
 	var err error
 	for i := range a.ops {
 		if err = p.do(&a.ops[i]); err != nil {
@@ -133,44 +136,18 @@ func (p *player) kind(other string) string {
 	return other
 }
 
-// chunk counts a chunk and notes its entry, which is appended before the chunk
-// leaves: of what kind of step it is, and what it says. It is written by hand because
-// there are many.
+// chunk counts a chunk, which is told of before it leaves.
 func (p *player) chunk(kind StepKind, s string) {
 	p.chunks++
-	if p.s.cfg.Transcript == nil {
-		return
+	if p.s.cfg.Transcript != nil {
+		p.said = append(p.said, spokenChunk{kind, s})
 	}
-	need := len(s) + len(s)/8 + 64
-	if cap(p.text)-len(p.text) < need {
-		// The transcript keeps it, so it should fit: a few for a short answer.
-		p.text = make([]byte, 0, max(need, min(len(p.a.ops)*need, 4<<10)))
-	}
-	from := len(p.text)
-	raw := append(p.text, `{"n":`...)
-	raw = strconv.AppendInt(raw, int64(p.n), 10)
-	raw = append(raw, `,"i":`...)
-	raw = strconv.AppendInt(raw, int64(p.chunks), 10)
-	raw = append(raw, `,"says":"`...)
-	raw = append(raw, spoken[kind]...)
-	raw = append(raw, `","data":`...)
-	raw = append(wire.AppendString(raw, s), '}')
-	p.text = raw
-	p.said = append(p.said, raw[from:len(raw):len(raw)])
 }
 
 // late notes a text that comes in no chunk as if it were one.
 func (p *player) late(bl *block) {
 	if bl.late {
 		p.chunk(bl.kind, bl.text)
-	}
-}
-
-// told appends the entries of the chunks that are about to leave.
-func (x *exchange) told() {
-	if len(x.said) > 0 {
-		x.s.cfg.Transcript.Events(0, transcript.Model, transcript.ModelChunk, x.session, x.said...)
-		x.said = x.said[:0]
 	}
 }
 

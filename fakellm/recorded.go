@@ -123,8 +123,10 @@ func (r *recordedReader) entry(e transcript.Entry) {
 			r.chains.keep(t.req, id)
 		}
 	case e.Kind == transcript.ModelChunk:
-		t.pieces = append(t.pieces, e.Seq)
-		t.hear(v)
+		for text := range ChunkTexts(v) {
+			t.pieces = append(t.pieces, e.Seq)
+			t.hear(v, text)
+		}
 	case e.Kind == transcript.ModelAborted:
 		t.end, t.aborted = e.Seq, true
 		for _, g := range r.gates {
@@ -137,15 +139,15 @@ func (r *recordedReader) entry(e transcript.Entry) {
 	}
 }
 
-// hear reads what a chunk said.
-func (t *recordedTake) hear(v wire.Value) {
+// hear reads what a chunk said; v is its entry, or that of several.
+func (t *recordedTake) hear(v wire.Value, text string) {
 	step, kind := whole(v.Get("step"))-1, slices.Index(spoken[:], v.Get("says").Str())
 	if step == len(t.heard.steps) && kind >= 0 {
 		tool := v.Get("tool").Str()
 		t.heard.steps = append(t.heard.steps, Step{Kind: StepKind(kind), Tool: tool, Raw: tool != ""})
 	}
 	if step >= 0 && step < len(t.heard.steps) {
-		t.heard.add(step, v.Get("data").Str())
+		t.heard.add(step, text)
 	}
 }
 

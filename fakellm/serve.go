@@ -29,8 +29,7 @@ type exchange struct {
 	session string
 	out     *sink
 	chunks  int
-	said    [][]byte // details of chunks that have no entry yet
-	text    []byte   // where they are written
+	said    []spokenChunk // what has no entry yet
 }
 
 var requests = sync.Pool{New: func() any { return new(request) }}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -28,11 +29,13 @@ func Said(t *transcript.Transcript, session string, from, to int, prompts func(t
 	for e := range t.Between(1, to) {
 		switch {
 		case e.Kind == transcript.ModelChunk:
-			text := e.JSON().Get("data").Str()
-			others.WriteString(text)
-			pieces = append(pieces, bare(text))
-			if here(e) && e.JSON().Get("says").Is("text") {
-				model.WriteString(text)
+			answers := here(e) && e.JSON().Get("says").Is("text")
+			for text := range fakellm.ChunkTexts(e.JSON()) {
+				others.WriteString(text)
+				pieces = append(pieces, bare(text))
+				if answers {
+					model.WriteString(text)
+				}
 			}
 		case prompts(e):
 			others.Write(e.Raw)

@@ -15,7 +15,8 @@ import (
 
 // Format is the version of the file form this package writes. A reader takes
 // any version up to its own. From version 2 on a file may hold what is needed to
-// play it again: the model's answers, and what lay in the workspace.
+// play it again: the model's answers, and what lay in the workspace. From version 3 on
+// an entry of model-chunk may tell of several chunks, which left together.
 //
 // The first line is a header object with the key "acp-test" holding the
 // version. Each further line is one entry:
@@ -27,7 +28,7 @@ import (
 // empty. The bytes of the entry stand under "msg", byte for byte, if they are a
 // JSON value on one line; else under "text" if they are UTF-8; else under
 // "raw64". An entry without any of the three has no bytes.
-const Format = 2
+const Format = 3
 
 type headerLine struct {
 	Format   int       `json:"acp-test"`

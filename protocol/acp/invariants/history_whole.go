@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -25,7 +26,7 @@ func loadWhole() *rule {
 		var model strings.Builder // what it said
 		w.on(func(ev *event) {
 			if ev.Kind == transcript.ModelChunk && model.Len() < 4*rememberedText {
-				model.WriteString(bare(ev.body.Get("data").Str()))
+				model.WriteString(bare(fakellm.ChunkText(ev.body)))
 			}
 		}, modelEvent)
 		talks := map[string]*talk{}                          // by the id of a session

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -154,9 +155,9 @@ func (h *hearing) remembers(ev *event) bool {
 	return h.bytes <= rememberedText
 }
 
-// say takes in a piece. Text with tags may be thoughts, and a secret is not shown as it was.
+// say takes in what left together. Text with tags may be thoughts, and a secret is not shown as it was.
 func (x *reply) say(ev *event) {
-	text := ev.body.Get("data").Str()
+	text := fakellm.ChunkText(ev.body)
 	switch says := ev.body.Get("says").Str(); says {
 	case "text":
 		x.text.WriteString(bare(text))
