@@ -23,7 +23,7 @@ var files embed.FS
 
 // modules are the parts of the page's script, each behind those that it imports.
 var modules = []string{"dom", "filter", "trace", "fields", "source", "table", "spans", "timeline",
-	"detail", "conversation", "state", "compare", "actions", "scratch", "overview", "scenario", "main"}
+	"causes", "detail", "conversation", "state", "compare", "actions", "scratch", "overview", "scenario", "main"}
 
 // Style is the style sheet of all pages.
 func Style() string { return read("style.css") }

@@ -1,4 +1,4 @@
-import { h, fill, button, copy, lasting, clock, parsed, verdict } from "./dom.js";
+import { h, fill, button, copy, lasting, clock, count, parsed, verdict } from "./dom.js";
 
 // tree shows JSON as a tree whose branches are made when they are opened. told gets the path of what
 // the pointer or the focus is on.
@@ -45,8 +45,8 @@ function dump(bytes) {
 
 // Detail is the pane that shows one entry: what it is, what is wrong with it, its JSON and its bytes.
 export class Detail {
-  constructor({ trace, marks, link, about }) {
-    Object.assign(this, { trace, marks, link, about, how: "tree" });
+  constructor({ trace, marks, link, about, causes }) {
+    Object.assign(this, { trace, marks, link, about, causes, how: "tree" });
     this.element = h("aside", { class: "detail", "aria-label": "the selected entry" }, h("p", { class: "dim" }, "Select a frame to see all of it."));
   }
   async show(i) {
@@ -65,7 +65,6 @@ export class Detail {
       if (where.isConnected) fill(about, fields.describe(t.name("method", i), value, path));
     };
     const body = h("div", { class: "json", onkeydown: step });
-    const bytes = new TextEncoder().encode(raw);
     const show = async how => {
       this.how = how;
       for (const [k, b] of Object.entries(tabs)) b.setAttribute("aria-pressed", k === how);
@@ -74,15 +73,22 @@ export class Detail {
       else fill(body, h("pre", { tabindex: 0 }, dump(await t.raw(i))));
     };
     const tabs = Object.fromEntries([["tree", "JSON"], ["raw", "raw"], ["bytes", "bytes"]].map(([k, text]) => [k, button(text, () => show(k))]));
-    const pair = t.ref[i] ? ["answers", t.ref[i] - 1] : t.answer(i) ? ["answered by", t.answer(i)] : null;
-    const found = this.marks.get(i) || [];
+    const found = this.marks.get(i) || [], causes = h("section", { class: "causes", "aria-label": "causes" });
     fill(this.element,
       h("h2", {}, h("a", { href: this.link(i), title: "the address of this frame" }, "#" + (i + 1)), " ", t.name("label", i) || t.name("kind", i)),
       h("p", { class: "dim" }, [t.name("source", i) + " · " + t.name("kind", i), clock(t.at[i]) + " ms", t.size[i] + " bytes", t.sessionName(i),
         t.origin[i] ? "process " + t.origin[i] : ""].filter(Boolean).join(" · ")),
-      pair && h("p", {}, pair[0] + " ", h("a", { href: this.link(pair[1]) }, "#" + (pair[1] + 1)), h("span", { class: "dim" }, " " + lasting(Math.abs(t.at[pair[1]] - t.at[i])) + (pair[0] === "answers" ? " before" : " later"))),
       found.map(p => h("div", { class: "problem " + p.cls }, verdict(p.cls), " ", p.id && h("b", {}, p.id + " "), p.title, p.citation && h("blockquote", {}, p.citation))),
-      h("div", { class: "bar" }, Object.values(tabs), button("copy", () => copy(raw, "the frame"))), body, h("footer", { class: "field-of" }, where, about));
+      causes, h("div", { class: "bar" }, Object.values(tabs), button("copy", () => copy(raw, "the frame"))), body, h("footer", { class: "field-of" }, where, about));
     show(this.how);
+    const known = await this.causes(i);
+    if (this.at === i) fill(causes, this.follows("caused by", known.before, "from", i), this.follows("led to", known.after, "to", i), known.cut && h("p", { class: "dim" }, "More of this turn lies farther away than causes are looked for."));
+  }
+  // follows lists what an entry follows from, or what follows from it: which frame, why that is known, how long before or later.
+  follows(title, list, end, i) {
+    if (!list.length) return null;
+    const t = this.trace, few = 8, one = l => h("li", {}, h("a", { href: this.link(l[end]) }, "#" + (l[end] + 1) + " " + (t.name("label", l[end]) || t.name("kind", l[end]))),
+      " ", l.why, h("span", { class: "dim" }, " · " + lasting(Math.abs(t.at[l[end]] - t.at[i])) + (end === "from" ? " before" : " later")));
+    return [h("h3", {}, title), h("ul", {}, list.slice(0, few).map(one)), list.length > few && h("details", {}, h("summary", {}, count(list.length - few, "more", "more")), h("ul", {}, list.slice(few, 500).map(one)))];
   }
 }

@@ -2,6 +2,7 @@ import { h, fill, ms, verdict, diff, folded, button, clock, copy, count } from "
 import { apply, keys } from "./filter.js";
 import { Table } from "./table.js";
 import { Timeline } from "./timeline.js";
+import { Causes } from "./causes.js";
 import { Detail } from "./detail.js";
 import { Conversation } from "./conversation.js";
 import { State } from "./state.js";
@@ -58,7 +59,8 @@ export class Scenario {
     const select = i => { location.hash = this.link(i); };
     const made = { trace: t, marks: this.marks, link: i => this.link(i), select };
     this.timeline = new Timeline({ ...made, moved: zoom => this.zoomed(zoom) });
-    this.detail = new Detail({ ...made, about: () => this.data.fields(this.c) });
+    this.causesOf = new Causes(t);
+    this.detail = new Detail({ ...made, about: () => this.data.fields(this.c), causes: i => this.causesOf.of(i) });
     this.conversation = new Conversation(made);
     this.conversation.follows = this.c.live;
     this.state = new State(made);
@@ -153,10 +155,16 @@ export class Scenario {
     this.named();
     if (this.zoom && !zoom) history.replaceState(null, "", this.link(this.at)); // what is in view stays so
     this.timeline.choose(this.at);
+    this.follow();
     this.detail.show(this.at);
     this.choose();
     if (this.view === "conversation") this.conversation.show(this.at);
     if (this.view === "state") this.state.show(this.at);
+  }
+  // follow shows in the time line what the selected entry follows from, and what follows from it.
+  async follow() {
+    const at = this.at, causes = at >= 0 && at < this.trace.n ? await this.causesOf.of(at) : null;
+    if (at === this.at && !this.left) this.timeline.follow(at, causes);
   }
   switch() {
     switch (this.view) {

@@ -180,21 +180,38 @@ export class Timeline {
     c.beginPath(); c.moveTo(p, to); c.lineTo(p - 3, to - 6 * sign); c.lineTo(p + 3, to - 6 * sign); c.fill();
     if (many < 12 && this.laneHeight > 22) { c.fillStyle = this.colour("fg"); c.fillText(t.name("label", i), p + 5, (from + to) / 2); }
   }
-  // paintCauses draws an arc from each request to what answers it, where there are few, and that of the selected entry.
+  // paintCauses draws an arc from each request to what answers it, where there are few; and of the selected entry what
+  // it follows from and what follows from it, in a lighter tone what is before and behind these. An arrow ends in the lane
+  // where an entry begins, and leaves there too if the other one touches it, else where that arrives.
   paintCauses(c, y, a, b) {
-    const t = this.trace, arc = (i, width) => {
-      const from = t.ref[i] - 1, lane = laneOf(t.name("source", i), t.name("kind", i), t.name("method", i)).at(-1);
-      if (from < 0 || lane < 0) return;
-      const p = this.px(this.x(from)), q = this.px(this.x(i)), up = Math.min(this.laneHeight * .45, 26);
+    const t = this.trace, lanesOf = i => laneOf(t.name("source", i), t.name("kind", i), t.name("method", i));
+    const curve = (p, q, top, bottom, width) => {
+      if (Math.max(p, q) < this.left() || Math.min(p, q) > this.width || top === bottom && q - p < 1) return;
+      const up = Math.min(this.laneHeight * .45, 26), middle = (p + q) / 2, flat = top === bottom;
       c.lineWidth = width;
-      c.beginPath(); c.moveTo(p, y(lane)); c.bezierCurveTo(p, y(lane) - up, q, y(lane) - up, q, y(lane)); c.stroke();
-      c.beginPath(); c.moveTo(q, y(lane)); c.lineTo(q - 4, y(lane) - 5); c.lineTo(q + 2, y(lane) - 6); c.fill();
+      c.beginPath(); c.moveTo(p, top);
+      if (flat) c.bezierCurveTo(p, top - up, q, top - up, q, bottom);
+      else c.bezierCurveTo(middle, top, middle, bottom, q, bottom);
+      c.stroke();
+      // The head points the way that the curve ends.
+      const angle = flat ? Math.PI / 2 : q - p < 2 ? Math.sign(bottom - top) * Math.PI / 2 : 0, size = 4 + width;
+      c.beginPath(); c.moveTo(q, bottom);
+      for (const turn of [.45, -.45]) c.lineTo(q - size * Math.cos(angle + turn), bottom - size * Math.sin(angle + turn));
+      c.fill();
       c.lineWidth = 1;
     };
+    const arrow = ({ from, to }, width) => {
+      const end = lanesOf(to)[0], start = lanesOf(from).includes(end) ? end : lanesOf(from).at(-1);
+      if (start >= 0 && end >= 0) curve(this.px(this.x(from)), this.px(this.x(to)), y(start), y(end), width);
+    };
     c.strokeStyle = c.fillStyle = this.colour("dim");
-    if (b - a <= 150) for (let i = a; i < b; i++) if (t.name("kind", i) !== "written") arc(i, 1);
+    if (b - a <= 150) for (let i = a; i < b; i++) if (t.ref[i] && t.name("kind", i) !== "written") { const k = lanesOf(i).at(-1); curve(this.px(this.x(t.ref[i] - 1)), this.px(this.x(i)), y(k), y(k), 1); }
+    if (!this.causes || this.causes.at !== this.at) return;
     c.strokeStyle = c.fillStyle = this.colour("link");
-    if (this.at >= 0 && this.at < t.n) arc(t.ref[this.at] ? this.at : t.answer(this.at), 2);
+    c.globalAlpha = .4;
+    for (const l of this.causes.chain) arrow(l, 1);
+    c.globalAlpha = 1;
+    for (const l of [...this.causes.before, ...this.causes.after]) arrow(l, 2);
   }
   paintDensity(c, y, laneHeight) {
     this.byLane.forEach((l, k) => {
@@ -252,6 +269,11 @@ export class Timeline {
       const x = this.x(i), range = this.to - this.from;
       if (x < this.from || x > this.to) return this.setView(x - range / 2, x + range / 2);
     }
+    this.draw();
+  }
+  // follow draws the causes of an entry, as Causes tells them, for as long as that is the selected one.
+  follow(at, causes) {
+    this.causes = causes && { ...causes, at };
     this.draw();
   }
   // around shows the turn in which an entry lies, where all would be too much.
