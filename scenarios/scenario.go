@@ -91,6 +91,10 @@ type needDecl struct {
 // needsAlone says why the scenario cannot run in a process that others used.
 func (s *Scenario) needsAlone(why string) { s.alone = cmp.Or(s.alone, why) }
 
+// Alone says that the scenario needs a process of the agent that no other used, for what
+// this line does.
+func (l *Line) Alone() { l.p.scenario.needsAlone(fmt.Sprintf("line %d: %s", l.Number, l.Name.Raw())) }
+
 // HasModel reports whether the scenario scripts the model.
 func (s *Scenario) HasModel() bool { return s.model != nil }
 

@@ -8,7 +8,7 @@ import (
 
 func actCommands() []*scenarios.Command {
 	return []*scenarios.Command{{
-		Name: "initialize", Group: "acts", Alone: true, Args: "[version=N]", Captures: true,
+		Name: "initialize", Group: "acts", Args: "[version=N]", Captures: true,
 		Summary: "send initialize and wait for the answer",
 		Detail:  "An error answer is a failure, unless the line has a name: then the script judges it.",
 		Compile: compileInitialize,

@@ -21,6 +21,9 @@ func compileInitialize(l *scenarios.Line) scenarios.Step {
 			return l.Usage(w.Column, "version= takes a JSON value")
 		}
 	}
+	if version != nil || l.Alias != "" {
+		l.Alone() // the script looks at the answer, which is given again where others had it
+	}
 	return func(ctx context.Context, b *scenarios.Branch) error {
 		if err := b.Launch(ctx); err != nil {
 			return err
