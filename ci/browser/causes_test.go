@@ -62,6 +62,11 @@ func TestCauses(t *testing.T) {
 			model model-chunk s 0 - {"n":1,"says":"tool","data":"{\"a\":2}"}
 			` + fmt.Sprintf(call, "x", `{"a":2}`) + fmt.Sprintf(call, "y", `{"b":2,"a":1}`),
 			"4 > 5 the same arguments\n3 > 6 the same arguments", "only"},
+		"chunks that left together": {prompt + `model model-chunk s 0 - {"n":1,"says":"text","data":["a","b"]}
+			model model-chunk s 0 - {"n":1,"says":"tool","data":["{\"a\":","1}","{\"a\":2}"]}
+			agent notification s 0 session/update {"params":{"update":{"sessionUpdate":"agent_message_chunk","content":{"text":"ab"}}}}
+			` + fmt.Sprintf(call, "x", `{"a":2}`) + fmt.Sprintf(call, "y", `{"a":1}`),
+			"3 > 5 the same text\n4 > 6 the same arguments\n4 > 7 the same arguments", "only"},
 		"calls that could be either": {prompt + `model model-chunk s 0 - {"n":1,"says":"tool","data":"{\"a\":1}"}
 			model model-chunk s 0 - {"n":1,"says":"tool","data":"{\"a\":1}"}
 			` + fmt.Sprintf(call, "x", `{"a":1}`), "2 > 4 a piece of the reply", "> 5"},

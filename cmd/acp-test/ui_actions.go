@@ -34,6 +34,7 @@ type asked struct {
 	File     string // the transcript
 	ID, Path string // the scenario, and its file
 	From, To int    // the Seqs of a selection; 0 is the end of the transcript
+	At       int    // the Seq of a frame
 }
 
 // made is the answer: a text, and what is to be said of it.
@@ -44,7 +45,7 @@ type made struct {
 }
 
 func (d *doer) actions() map[string]inspector.Action {
-	all := map[string]func(context.Context, asked) (made, error){"scenario": d.scenario}
+	all := map[string]func(context.Context, asked) (made, error){"scenario": d.scenario, "cancel": d.cancel}
 	if d.agent != nil {
 		all["rerun"], all["reduce"], all["update"] = d.rerun, d.reduce, d.update
 	}
@@ -63,6 +64,26 @@ func (d *doer) actions() map[string]inspector.Action {
 
 // scenario makes a scenario of the turns of a transcript that a selection touches.
 func (d *doer) scenario(_ context.Context, a asked) (made, error) {
+	return d.converted(a, func(t *transcript.Transcript, of protocol) (*recordings.Converted, error) {
+		t, err := selected(t, of, a.From, a.To)
+		if err != nil {
+			return nil, err
+		}
+		return recordings.Convert(of.Protocol, t, "Made of "+a.File+".", nil)
+	})
+}
+
+// cancel makes a scenario that goes as a transcript up to a frame and cancels the turn there.
+func (d *doer) cancel(_ context.Context, a asked) (made, error) {
+	return d.converted(a, func(t *transcript.Transcript, of protocol) (*recordings.Converted, error) {
+		title := fmt.Sprintf("Made of %s: the turn is cancelled at #%d.", a.File, a.At)
+		return recordings.CancelAt(of.Protocol, t, a.At, title)
+	})
+}
+
+// converted makes a scenario of a transcript.
+func (d *doer) converted(a asked,
+	convert func(*transcript.Transcript, protocol) (*recordings.Converted, error)) (made, error) {
 	file, err := d.server.Open(a.Source, a.File)
 	if err != nil {
 		return made{}, err
@@ -75,10 +96,7 @@ func (d *doer) scenario(_ context.Context, a asked) (made, error) {
 	if of.Name != acp.V1().Name {
 		return made{}, fmt.Errorf("scenarios are made of recordings of %s, this one is of %s", acp.V1().Name, of.Name)
 	}
-	if t, err = selected(t, of, a.From, a.To); err != nil {
-		return made{}, err
-	}
-	done, err := recordings.Convert(acp.V1(), t, "Made of "+a.File+".", nil)
+	done, err := convert(t, of)
 	if err != nil {
 		return made{}, err
 	}

@@ -77,13 +77,40 @@ turns:
   - - - text: One.
   - - - text: Two.
 `
+	// Thoughts, text in pieces, a file, a command, a permission, and a reply after it.
+	const work = `# A turn with everything.
+needs tool:write_file tool:read_file tool:run_shell
+permit allow_once
+terminal scripted match=make output=built exit=0
+check works
+prompt 'Work.'
+await turn end_turn
+prompt 'And now talk.'
+await turn end_turn
+-- llm.yaml --
+turns:
+  - - - thinking: Let me think about that.
+      - text: "I shall read, then write."
+        chunks: 3
+      - tool: read_file
+        args: {path: $WORK/notes.txt}
+    - - tool: write_file
+        args: {path: $WORK/a.txt, content: one}
+    - - tool: run_shell
+        args: {command: make all}
+    - - text: "All of it is done."
+        chunks: 2
+  - - - text: "Nothing more to say."
+-- notes.txt --
+hello
+`
 	It("serves a run, makes a scenario of some of its turns, and runs one again", func() {
 		p := newPlace()
 		p.write("talk.txtar", talk)
 		Expect(p.run("run", "talk.txtar", "-q").code).To(Equal(0))
 		ui := p.ui("acp-test-out", "--agent", "reference")
 		_, runs, _ := ui.ask("runs", nil)
-		Expect(runs["actions"]).To(Equal([]any{"reduce", "rerun", "scenario", "update"}))
+		Expect(runs["actions"]).To(Equal([]any{"cancel", "reduce", "rerun", "scenario", "update"}))
 
 		second := 0
 		for line := range strings.Lines(p.read("acp-test-out/talk/transcript.jsonl")) {
@@ -116,12 +143,48 @@ turns:
 		Expect(left).To(BeEmpty())
 	})
 
+	It("makes of each frame of a turn a scenario that cancels there", func() {
+		p := newPlace()
+		for name, text := range map[string]string{"talk": talk, "work": work} {
+			p.write(name+".txtar", text)
+		}
+		Expect(p.run("run", "talk.txtar", "work.txtar", "-q").code).To(Equal(0))
+		ui := p.ui("acp-test-out")
+		made := 0
+		for _, name := range []string{"talk", "work"} {
+			n := strings.Count(p.read("acp-test-out/"+name+"/transcript.jsonl"), "\n") - 1
+			for at := 1; at <= n; at++ {
+				status, got, text := ui.ask("do/cancel", map[string]any{"source": 0, "file": name + "/transcript.jsonl", "at": at})
+				if status != 200 {
+					Expect(text).To(Or(ContainSubstring("no turn is open at #%d", at), ContainSubstring("from #%d to the end of its turn", at)))
+					continue
+				}
+				made++
+				p.write(fmt.Sprintf("made/%s-%d.txtar", name, at), got["text"].(string))
+			}
+		}
+		Expect(made).To(BeNumerically(">", 40))
+		green := p.run("run", "made", "-q")
+		Expect(green.code).To(Equal(0), green.out)
+		// Each of them finds an agent that ends a cancelled turn as if nothing were.
+		red := p.run("run", "made", "-q", "--fault", "cancel-end-turn")
+		Expect(red.code).To(Equal(1), red.err)
+		var all struct {
+			Results []struct{ ID, Verdict string }
+		}
+		Expect(json.Unmarshal([]byte(p.read("acp-test-out/results.json")), &all)).To(Succeed())
+		Expect(all.Results).To(HaveLen(made))
+		for _, r := range all.Results {
+			Expect(r.Verdict).To(Equal("fail"), "%s:\n%s", r.ID, p.read("made/"+r.ID+".txtar"))
+		}
+	})
+
 	It("starts no agent that it was not given, and shows recordings of any form", func() {
 		p := newPlace()
 		p.write("lines.jsonl", forms()["lines.jsonl"])
 		ui := p.ui("lines.jsonl")
 		_, runs, _ := ui.ask("runs", nil)
-		Expect(runs["actions"]).To(Equal([]any{"scenario"}))
+		Expect(runs["actions"]).To(Equal([]any{"cancel", "scenario"}))
 		status, _, text := ui.ask("do/rerun", map[string]any{"id": "talk"})
 		Expect(status).To(Equal(404), text)
 		_, judged, text := ui.ask("judged?source=0&file=lines.jsonl", nil)

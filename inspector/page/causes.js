@@ -187,18 +187,21 @@ class Links {
     }
     if (r.let !== undefined) { this.put(r.let, e.i, "let go on"); r.let = undefined; }
   }
+  // piece takes in a chunk, or several that left together.
   piece(e, m, r) {
-    if (m.says === "tool" && r.turn) {
-      r.more = (m.step === r.step ? r.more : "") + m.data;
-      r.step = m.step, r.askedTool = true;
-      const args = parsed(r.more);
-      if (args === undefined) return;
-      r.turn.tools.push({ i: e.i, args });
-      r.more = "";
-    } else if (r.said[m.says] !== undefined) {
-      const from = r.said[m.says].length;
-      r.said[m.says] += m.data;
-      r.pieces[m.says].push({ i: e.i, from, to: r.said[m.says].length });
+    for (const data of [m.data].flat()) {
+      if (m.says === "tool" && r.turn) {
+        r.more = (m.step === r.step ? r.more : "") + data;
+        r.step = m.step, r.askedTool = true;
+        const args = parsed(r.more);
+        if (args === undefined) continue;
+        r.turn.tools.push({ i: e.i, args });
+        r.more = "";
+      } else if (r.said[m.says] !== undefined) {
+        const from = r.said[m.says].length;
+        r.said[m.says] += data;
+        r.pieces[m.says].push({ i: e.i, from, to: r.said[m.says].length });
+      }
     }
   }
   gate(e, m, n) {

@@ -45,8 +45,9 @@ function dump(bytes) {
 
 // Detail is the pane that shows one entry: what it is, what is wrong with it, its JSON and its bytes.
 export class Detail {
-  constructor({ trace, marks, link, about, causes }) {
-    Object.assign(this, { trace, marks, link, about, causes, how: "tree" });
+  // cancel makes a scenario that cancels at an entry; it is undefined where that cannot be done.
+  constructor({ trace, marks, link, about, causes, cancel }) {
+    Object.assign(this, { trace, marks, link, about, causes, cancel, how: "tree" });
     this.element = h("aside", { class: "detail", "aria-label": "the selected entry" }, h("p", { class: "dim" }, "Select a frame to see all of it."));
   }
   async show(i) {
@@ -79,7 +80,8 @@ export class Detail {
       h("p", { class: "dim" }, [t.name("source", i) + " · " + t.name("kind", i), clock(t.at[i]) + " ms", t.size[i] + " bytes", t.sessionName(i),
         t.origin[i] ? "process " + t.origin[i] : ""].filter(Boolean).join(" · ")),
       found.map(p => h("div", { class: "problem " + p.cls }, verdict(p.cls), " ", p.id && h("b", {}, p.id + " "), p.title, p.citation && h("blockquote", {}, p.citation))),
-      causes, h("div", { class: "bar" }, Object.values(tabs), button("copy", () => copy(raw, "the frame"))), body, h("footer", { class: "field-of" }, where, about));
+      causes, h("div", { class: "bar" }, Object.values(tabs), button("copy", () => copy(raw, "the frame")),
+        this.cancel && this.cancel(i) && button("cancel here", this.cancel(i), { title: "make a scenario that goes up to this frame and cancels the turn" })), body, h("footer", { class: "field-of" }, where, about));
     show(this.how);
     const known = await this.causes(i);
     if (this.at === i) fill(causes, this.follows("caused by", known.before, "from", i), this.follows("led to", known.after, "to", i), known.cut && h("p", { class: "dim" }, "More of this turn lies farther away than causes are looked for."));

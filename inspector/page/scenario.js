@@ -1,6 +1,7 @@
 import { h, fill, ms, verdict, diff, folded, button, clock, copy, count } from "./dom.js";
 import { apply, keys } from "./filter.js";
 import { Table } from "./table.js";
+import { spanKinds } from "./spans.js";
 import { Timeline } from "./timeline.js";
 import { Causes } from "./causes.js";
 import { Detail } from "./detail.js";
@@ -60,7 +61,7 @@ export class Scenario {
     const made = { trace: t, marks: this.marks, link: i => this.link(i), select };
     this.timeline = new Timeline({ ...made, moved: zoom => this.zoomed(zoom) });
     this.causesOf = new Causes(t);
-    this.detail = new Detail({ ...made, about: () => this.data.fields(this.c), causes: i => this.causesOf.of(i) });
+    this.detail = new Detail({ ...made, about: () => this.data.fields(this.c), causes: i => this.causesOf.of(i), cancel: i => this.cancelAt(i) });
     this.conversation = new Conversation(made);
     this.conversation.follows = this.c.live;
     this.state = new State(made);
@@ -125,6 +126,14 @@ export class Scenario {
       can("rerun") && r && r.rerun && button("run again", () => perform("rerun", { ...about, id: r.id, path: r.file })),
       can("reduce") && this.found.length > 0 && button("reduce", () => perform("reduce", about)),
       can("update") && r && r.golden && r.golden.state === "differs" && button("update the golden", () => perform("update", { ...about, id: r.id, path: r.file })));
+  }
+
+  // cancelAt is what makes a scenario that cancels at an entry; null where no turn is open.
+  cancelAt(i) {
+    const t = this.trace, spans = this.timeline.spans;
+    let open = false;
+    spans.within(i, i, s => { open ||= spanKinds[spans.kind[s]] === "turn" && spans.from[s] <= i && i < spans.to[s] && (!t.session[i] || t.session[i] === t.session[spans.from[s]]); });
+    return open && this.data.actions.includes("cancel") ? () => perform("cancel", { source: this.c.source, file: this.c.file, at: i + 1 }) : null;
   }
 
   // named writes the addresses of the views.

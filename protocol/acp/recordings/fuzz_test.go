@@ -26,7 +26,8 @@ const session = `{"t":1,"proc":1,"dir":"out","frame":{"jsonrpc":"2.0","id":0,"me
 `
 
 // Whatever was recorded, a conversion ends with a scenario that can be read and is
-// formatted, or with an error that says what cannot be carried over.
+// formatted, or with an error that says what cannot be carried over; wherever it is
+// cancelled too.
 func FuzzConvert(f *testing.F) {
 	f.Add([]byte(session), []byte(nil))
 	f.Add([]byte(session), []byte("replies:\n  - - text: Hello.\n"))
@@ -36,19 +37,24 @@ func FuzzConvert(f *testing.F) {
 			return
 		}
 		defer log.Close()
-		made, err := recordings.Convert(acp.V1(), log, "A recording.", model)
-		if err != nil {
-			if err.Error() == "" {
-				t.Error("an error that says nothing")
+		check := func(made *recordings.Converted, err error) {
+			if err != nil {
+				if err.Error() == "" {
+					t.Error("an error that says nothing")
+				}
+				return
 			}
-			return
+			if _, err := acp.V1().Parse("x", "x.txtar", made.Text); err != nil {
+				t.Fatalf("the scenario cannot be read: %v\n%s", err, made.Text)
+			}
+			file, _ := script.Parse("x.txtar", made.Text)
+			if again := script.Format(file); !bytes.Equal(again, made.Text) {
+				t.Errorf("it is not formatted:\n%s\nwant\n%s", made.Text, again)
+			}
 		}
-		if _, err := acp.V1().Parse("x", "x.txtar", made.Text); err != nil {
-			t.Fatalf("the scenario cannot be read: %v\n%s", err, made.Text)
-		}
-		file, _ := script.Parse("x.txtar", made.Text)
-		if again := script.Format(file); !bytes.Equal(again, made.Text) {
-			t.Errorf("it is not formatted:\n%s\nwant\n%s", made.Text, again)
+		check(recordings.Convert(acp.V1(), log, "A recording.", model))
+		for seq := range min(log.Len(), 40) + 2 {
+			check(recordings.CancelAt(acp.V1(), log, seq, "A recording."))
 		}
 	})
 }

@@ -1,0 +1,325 @@
+package recordings
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
+	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/serve"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// CancelAt makes a scenario that goes as a recording up to an entry, cancels the turn that is
+// open there, and checks that it ends as cancelled. The cancel comes while the agent is
+// provably at work: the model is held in its reply, or a request of the agent has no answer.
+// Where nothing holds the agent at the entry, the scenario goes on until something does. The
+// error says why there is nothing to cancel, or that nothing holds the agent any more.
+func CancelAt(p *scenarios.Protocol, t *transcript.Transcript, seq int, title string) (*Converted, error) {
+	cut := cutting{t: t, at: seq, places: map[int]int{}}
+	if err := cut.find(p); err != nil {
+		return nil, err
+	}
+	changed, err := cut.cancelled(p.Classifier)
+	if err != nil {
+		return nil, err
+	}
+	if cut.at > seq {
+		title += fmt.Sprintf(" Nothing holds the agent before #%d.", cut.at)
+	}
+	c, err := Convert(p, changed, title, nil)
+	if err != nil {
+		return nil, err
+	}
+	f, _ := script.Parse("", c.Text) // it was made here
+	first := slices.IndexFunc(f.Lines, func(l *script.Line) bool { return l.Kind == script.Command })
+	if !c.NoGolden { // what else the agent has begun by then, is left to chance
+		f.Lines = slices.Insert(f.Lines, first, script.New("golden off"))
+	}
+	for i := len(f.Lines) - 1; i >= 0; i-- {
+		if f.Lines[i].Says("cancel") {
+			f.Lines = slices.Insert(f.Lines, i, &script.Line{Kind: script.Blank}, script.New("check CANCEL-001"))
+			break
+		}
+	}
+	c.Text, c.NoGolden = script.Format(f), true
+	return c, nil
+}
+
+// cutting is a recording that is to be cancelled at an entry.
+type cutting struct {
+	t      *transcript.Transcript
+	at     int
+	prompt transcript.Entry // of the turn that is open there
+	end    int              // Seq of its end, behind the last entry if there is none
+	others map[string]int   // Seqs of the ends of turns that are open in other sessions
+
+	current reply
+	pieces  int // of the current reply that are said before the cancel, whose end is not; -1: all of it is
+
+	out    *transcript.Transcript
+	places map[int]int // where entries of t are in out
+}
+
+// reply is what the model says to a request; the zero value is none.
+type reply struct {
+	n          int
+	asked, end int // Seqs; 0 is none
+	answer     transcript.Entry
+	chunks     []piece
+}
+
+// piece is a piece of a reply.
+type piece struct {
+	seq  int
+	kind string
+	text string
+}
+
+// find finds the turn and the replies of the model.
+func (c *cutting) find(p *scenarios.Protocol) error {
+	if c.at < 1 || c.at > c.t.Len() {
+		return fmt.Errorf("there is no frame #%d", c.at)
+	}
+	open := map[string]transcript.Entry{}
+	ends := map[int]int{}
+	session := c.t.At(c.at).Session
+	for e := range c.t.All() {
+		switch _, over := p.TurnEnd(e); {
+		case p.Prompts(e) && e.Seq <= c.at:
+			open[e.Session] = e
+			if c.t.At(c.at).Session == "" {
+				session = e.Session // that of the last one
+			}
+		case over && e.Ref > 0 && ends[e.Ref] == 0:
+			ends[e.Ref] = e.Seq
+			if e.Seq <= c.at && open[e.Session].Seq == e.Ref {
+				delete(open, e.Session)
+			}
+		}
+	}
+	c.prompt = open[session]
+	if c.prompt.Seq == 0 {
+		return fmt.Errorf("no turn is open at #%d: choose a frame between a prompt and its answer", c.at)
+	}
+	c.end = cmp.Or(ends[c.prompt.Seq], c.t.Len()+1)
+	c.others = map[string]int{}
+	for name, prompt := range open {
+		if name != session {
+			c.others[name] = cmp.Or(ends[prompt.Seq], c.t.Len())
+		}
+	}
+	return c.stop()
+}
+
+// stop finds where the agent is held, from the entry on.
+func (c *cutting) stop() error {
+	for at := c.at; at < c.end; at++ {
+		if c.held(at) {
+			c.at = at
+			return nil
+		}
+	}
+	return fmt.Errorf("from #%d to the end of its turn the agent waits neither for the model nor for the editor: nothing can "+
+		"hold it there, and a cancel may come too late. Choose an earlier frame", c.at)
+}
+
+// held reports whether something holds the agent at an entry, and reads how much of the reply
+// is said by then.
+func (c *cutting) held(at int) bool {
+	e := c.t.At(at)
+	if first := at == c.at; !first && (e.Kind != transcript.ModelRequest && e.Kind != transcript.Request || !c.mine(e)) {
+		return false // nothing begins here that could
+	}
+	c.pieces = -1
+	if slices.ContainsFunc(c.open(at), holds) {
+		return true
+	}
+	c.reply(at)
+	if c.current.asked == 0 {
+		return false
+	}
+	if n, ok := c.carried(e); ok {
+		c.pieces = n
+		return true
+	}
+	if end := c.current.end; end != 0 && end < at {
+		return false
+	}
+	c.pieces = len(slices.DeleteFunc(slices.Clone(c.current.chunks), func(p piece) bool { return p.seq > at }))
+	return true
+}
+
+// mine reports whether an entry may belong to the turn.
+func (c *cutting) mine(e transcript.Entry) bool {
+	return e.Session == c.prompt.Session || e.Session == "" && e.Source == transcript.Model
+}
+
+// reply reads what the model says in the turn: the reply that was the last to begin by an entry.
+func (c *cutting) reply(by int) {
+	c.current = reply{}
+	for e := range c.t.Between(c.prompt.Seq, c.end-1) {
+		if e.Source != transcript.Model || !c.mine(e) {
+			continue
+		}
+		v := e.JSON()
+		n, _ := v.Get("n").Int()
+		switch r := &c.current; {
+		case e.Kind == transcript.ModelRequest && e.Seq <= by && slices.Contains(lanes, v.Get("lane").Str()):
+			*r = reply{n: int(n), asked: e.Seq}
+		case r.asked == 0 || r.n != int(n):
+		case e.Kind == transcript.ModelAnswer:
+			r.answer = e
+		case e.Kind == transcript.ModelChunk:
+			for text := range fakellm.ChunkTexts(v) {
+				r.chunks = append(r.chunks, piece{e.Seq, v.Get("says").Str(), text})
+			}
+		case e.Kind == transcript.ModelDone || e.Kind == transcript.ModelAborted || e.Kind == transcript.ModelFault:
+			r.end = e.Seq
+		}
+	}
+}
+
+// lanes are those of requests that a turn waits for.
+var lanes = []string{fakellm.LaneMain, fakellm.LaneAfter, "record"}
+
+// holds reports whether a request of the agent stays without an answer until the turn is cancelled: it
+// waits for the user or for the end of a command. What an editor does at once proves nothing.
+func holds(q transcript.Entry) bool {
+	return q.Method == "session/request_permission" || q.Method == "terminal/wait_for_exit"
+}
+
+// carried is how many pieces of the current reply the agent has passed on by the entry, where
+// that is itself such a message and says what the model said.
+func (c *cutting) carried(at transcript.Entry) (pieces int, ok bool) {
+	kinds := map[string]string{"agent_message_chunk": "text", "agent_thought_chunk": "thinking"}
+	kind := kinds[acpframe.Update(at)]
+	if kind == "" {
+		return 0, false
+	}
+	said := ""
+	for e := range c.t.Between(c.current.asked, at.Seq) {
+		if e.Session == c.prompt.Session && kinds[acpframe.Update(e)] == kind {
+			said += e.JSON().Path("params.update.content.text").Str()
+		}
+	}
+	got := ""
+	for i, p := range c.current.chunks {
+		if p.kind == kind {
+			got += p.text
+		}
+		if len(got) >= len(said) {
+			return i + 1, said != "" && strings.HasPrefix(got, said)
+		}
+	}
+	return 0, false
+}
+
+// open are the requests of the agent in the session that have no answer by an entry.
+func (c *cutting) open(by int) (list []transcript.Entry) {
+	for e := range c.t.Between(c.prompt.Seq, by) {
+		switch {
+		case e.Source == transcript.Agent && e.Kind == transcript.Request && e.Session == c.prompt.Session:
+			list = append(list, e)
+		case e.Source == transcript.Editor && e.Kind == transcript.Response:
+			list = slices.DeleteFunc(list, func(q transcript.Entry) bool { return q.Seq == e.Ref })
+		}
+	}
+	return list
+}
+
+// cancelled is the recording with the cancel in it.
+func (c *cutting) cancelled(classes transcript.Classifier) (*transcript.Transcript, error) {
+	out, err := transcript.New(c.t.Header(), transcript.Options{Classifier: classes})
+	if err != nil {
+		return nil, err
+	}
+	c.out = out
+	c.before()
+	open := c.open(c.at)
+	for _, q := range open { // what the editor answers at once
+		if !holds(q) {
+			c.answers(q)
+		}
+	}
+	c.put(transcript.Entry{Source: transcript.Editor, Kind: transcript.Notification, Method: "session/cancel",
+		Session: c.prompt.Session, Conn: c.prompt.Conn, Raw: fmt.Appendf(nil,
+			`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%s}}`, serve.Quote(c.prompt.Session))})
+	for _, q := range open {
+		if q.Method == "session/request_permission" {
+			c.put(transcript.Entry{Source: transcript.Editor, Kind: transcript.Response, Method: q.Method, ID: q.ID,
+				Session: q.Session, Conn: q.Conn, Ref: q.Seq, Raw: serve.Result(q.ID, `{"outcome":{"outcome":"cancelled"}}`)})
+		}
+	}
+	if c.pieces >= 0 {
+		c.out.Event(0, transcript.Model, transcript.ModelAborted, c.prompt.Session,
+			map[string]int{"n": c.current.n, "chunks": c.pieces})
+	}
+	done := transcript.Entry{Source: transcript.Agent, Kind: transcript.Response, Method: c.prompt.Method, ID: c.prompt.ID,
+		Session: c.prompt.Session, Conn: c.prompt.Conn, Ref: c.prompt.Seq, Raw: serve.Result(c.prompt.ID, `{"stopReason":"cancelled"}`)}
+	c.put(done)
+	for e := range c.t.From(c.at + 1) { // other sessions go on to the ends of their turns
+		if end, ok := c.others[e.Session]; ok && e.Seq <= end {
+			c.put(e)
+		}
+	}
+	return out, nil
+}
+
+// put appends an entry, of the recording or made here, whose Ref is one of the recording.
+func (c *cutting) put(e transcript.Entry) {
+	seq := e.Seq
+	e.Ref = c.places[e.Ref]
+	at := c.out.Append(e).Seq
+	if seq > 0 {
+		c.places[seq] = at
+	}
+}
+
+// before puts what was until the entry. Of the current reply it leaves out what is held back.
+func (c *cutting) before() {
+	left := c.pieces
+	for e := range c.t.Between(1, c.at) {
+		n, _ := e.JSON().Get("n").Int()
+		switch current := e.Source == transcript.Model && int(n) == c.current.n && e.Seq > c.current.asked; {
+		case c.pieces < 0 || !current || e.Kind == transcript.ModelAnswer:
+			c.put(e)
+		case e.Kind == transcript.ModelChunk && left > 0:
+			c.put(clipped(e, &left))
+		}
+	}
+	if c.pieces >= 0 && c.current.answer.Seq > c.at {
+		c.put(c.current.answer) // the reply is known, also what was not said of it
+	}
+}
+
+// clipped is the entry of chunks with no more pieces than are left.
+func clipped(e transcript.Entry, left *int) transcript.Entry {
+	texts := slices.Collect(fakellm.ChunkTexts(e.JSON()))
+	n := min(len(texts), *left)
+	if *left -= n; n == len(texts) {
+		return e
+	}
+	var all map[string]json.RawMessage
+	if json.Unmarshal(e.Raw, &all) != nil {
+		return e
+	}
+	all["data"], _ = json.Marshal(texts[:n]) // texts are JSON
+	e.Raw, _ = json.Marshal(all)
+	return e
+}
+
+// answers puts the answer that a request got, if it got one.
+func (c *cutting) answers(q transcript.Entry) {
+	for e := range c.t.From(q.Seq + 1) {
+		if e.Source == transcript.Editor && e.Kind == transcript.Response && e.Ref == q.Seq {
+			c.put(e)
+			return
+		}
+	}
+}
