@@ -34,6 +34,8 @@ type Protocol struct {
 type Fields struct {
 	// Calls are the types of the parameters and of the result, by method.
 	Calls map[string][]string `json:"calls"`
+	// Whole are the types of messages that are values of one type as they are, by method.
+	Whole map[string]string `json:"whole,omitempty"`
 	// Types are the types by name, in the form that schema.js of the page tells.
 	Types map[string]any `json:"types"`
 	// Cite is where the specification defines a type, in front of its name.

@@ -85,7 +85,7 @@ func protocols() []protocol {
 			},
 		}.convertsACP(), protocol{
 			Protocol: agui.V1(), reference: "reference-ag-ui", recordings: aguirecord.Protocol{}, planner: aguischedules.V1(),
-			reports: aguireport.V1(), read: readingWeb, looks: aguirecord.Looks,
+			reports: aguireport.V1(), read: readingWeb, looks: aguirecord.Looks, fields: agui.Fields,
 			differs: func(fault string, liberties []string) error {
 				return new(webagent.Options).Take(fault, liberties)
 			},

@@ -1,22 +1,23 @@
 import { h } from "./dom.js";
 
-// What may stand in a message, as tables have it: calls are the types of parameters and result by method;
+// What may stand in a message, as tables have it: calls are the types of parameters and result by method, whole those of
+// messages that have no such parts;
 // a type has fields ([name, with ? if it may be left out, type, "unstable"]), forms ([tag, type]) that the member
 // "by" tells apart, values, or says what it is. A type is written NAME, with [] or [+] for a list, {} for an
 // object of them, and |null.
 export class Fields {
-  constructor(tables) { Object.assign(this, { calls: {}, types: {}, says: {}, statements: [], cite: "" }, tables); }
+  constructor(tables) { Object.assign(this, { calls: {}, whole: {}, types: {}, says: {}, statements: [], cite: "" }, tables); }
 
   // at finds what is known of the place in a message to which a path leads: the member, its type, and the
   // type that has it. Undefined where nothing is.
   at(method, value, path) {
-    const call = this.calls[method];
-    if (!path.length || !call) return undefined;
-    let expression = path[0] === "params" ? call[0] : path[0] === "result" ? call[1] : "", here = value && value[path[0]];
-    let found = expression ? { name: path[0], type: expression, path: [] } : undefined;
-    for (const key of path.slice(1)) {
+    const call = this.calls[method], whole = this.whole[method];
+    if (!path.length || !call && !whole) return undefined;
+    let expression = whole || (path[0] === "params" ? call[0] : path[0] === "result" ? call[1] : ""), here = whole ? value : value && value[path[0]];
+    let found = !whole && expression ? { name: path[0], type: expression } : undefined;
+    for (const key of whole ? path : path.slice(1)) {
       if (!expression) return undefined;
-      const plain = expression.replace(/\|null$/, ""), of = /^(.*)(\[\+?\]|\{\})$/.exec(plain);
+      const plain = this.listed(expression.replace(/\|null$/, ""), here), of = /^(.*)(\[\+?\]|\{\})$/.exec(plain);
       if (of) expression = of[1], found = { ...found, name: key, type: of[1], item: true };
       else {
         const owner = this.form(plain, here), field = owner && (this.types[owner].fields || []).find(f => f[0].replace(/\?$/, "") === key);
@@ -27,6 +28,11 @@ export class Fields {
       here = here === null || typeof here !== "object" ? undefined : here[key];
     }
     return found;
+  }
+  // listed is the form of a type that a list has, of one that may be a list.
+  listed(name, value) {
+    const form = Array.isArray(value) && ((this.types[name] || {}).forms || []).find(f => f[1].endsWith("]"));
+    return form ? form[1] : name;
   }
   // form is the type that an object of a type has: of several the one that its tag tells, or that has most of
   // its members.
@@ -47,7 +53,7 @@ export class Fields {
   describe(method, value, path) {
     const is = this.at(method, value, path), last = path.at(-1);
     const key = is && is.owner ? is.owner + "." + is.name : "";
-    const said = [...new Set([...this.says[key] || [], ...this.says[last === "method" ? method : last] || [], ...this.says[is && is.type.replace(/\W.*$/, "")] || []])].slice(0, 4);
+    const said = [...new Set([...this.says[key] || [], ...this.says[last === (this.whole[method] ? "type" : "method") ? method : last] || [], ...this.says[is && is.type.replace(/\W.*$/, "")] || []])].slice(0, 4);
     if (!is && !said.length) return null;
     const base = is ? is.type.replace(/\|null$|\[\+?\]|\{\}/g, "") : "", type = this.types[base] || {};
     const cite = is && (is.owner || this.types[base]) && (is.unstable ? this.cite.replace(".json", ".unstable.json") : this.cite) + (is.owner ? is.owner + (this.cite.includes("$defs") ? "/properties/" : ": ") + is.name : base);

@@ -83,6 +83,22 @@ var types = sync.OnceValue(func() map[string][]field {
 	return table
 })
 
+// Members are the members of each type of event, by name: with ? behind the name of one that may be left out, and the word
+// for what it is, "" for a text.
+func Members() map[string][][2]string {
+	all := map[string][][2]string{}
+	for event, fields := range types() {
+		for _, f := range fields {
+			name := f.name
+			if !f.needed {
+				name += "?"
+			}
+			all[event] = append(all[event], [2]string{name, f.kind})
+		}
+	}
+	return all
+}
+
 func knownType(kind string) bool { return types()[kind] != nil }
 
 // wrongKind says what a value should be, "" if it is.
