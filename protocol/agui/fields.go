@@ -25,8 +25,8 @@ type shape struct {
 
 // Fields returns what the specification says of the members of events and of the input of a run, for the page.
 func Fields() inspector.Fields {
-	f := inspector.Fields{Calls: map[string][]string{}, Whole: map[string]string{"run": "RunAgentInput"}, Types: map[string]any{},
-		Cite: "@ag-ui/core/schemas#", Says: map[string][]int{}}
+	f := inspector.Fields{Calls: map[string][]string{}, Whole: map[string]string{"run": "RunAgentInput"},
+		Types: map[string]any{}, Cite: "@ag-ui/core/schemas#", Says: map[string][]int{}}
 	words := map[string]bool{} // that can only be meant as the name of an event or of a member
 	add := func(name string, s shape) {
 		f.Types[name] = s
@@ -122,8 +122,9 @@ func typeOf(event, member, kind string) string {
 	case kind == "content" && event == "TOOL_CALL_RESULT":
 		return "Content"
 	}
-	named := map[string]string{"": "string", "whole": "integer", "bool": "boolean", "some": "any", "input": "RunAgentInput",
-		"messages": "Message[]", "outcome": "RunFinishedOutcome", "suboutcome": "SubagentFinishedOutcome"}
+	named := map[string]string{"": "string", "whole": "integer", "bool": "boolean", "some": "any",
+		"input": "RunAgentInput", "messages": "Message[]", "outcome": "RunFinishedOutcome",
+		"suboutcome": "SubagentFinishedOutcome"}
 	if name, ok := named[kind]; ok {
 		return name
 	}

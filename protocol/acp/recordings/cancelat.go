@@ -125,8 +125,8 @@ func (c *cutting) stop() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("from #%d to the end of its turn the agent waits neither for the model nor for the editor: nothing can "+
-		"hold it there, and a cancel may come too late. Choose an earlier frame", c.at)
+	return fmt.Errorf("from #%d to the end of its turn the agent waits neither for the model nor for the editor: nothing "+
+		"can hold it there, and a cancel may come too late. Choose an earlier frame", c.at)
 }
 
 // held reports whether something holds the agent at an entry, and reads how much of the reply
@@ -260,9 +260,9 @@ func (c *cutting) cancelled(classes transcript.Classifier) (*transcript.Transcri
 		c.out.Event(0, transcript.Model, transcript.ModelAborted, c.prompt.Session,
 			map[string]int{"n": c.current.n, "chunks": c.pieces})
 	}
-	done := transcript.Entry{Source: transcript.Agent, Kind: transcript.Response, Method: c.prompt.Method, ID: c.prompt.ID,
-		Session: c.prompt.Session, Conn: c.prompt.Conn, Ref: c.prompt.Seq, Raw: serve.Result(c.prompt.ID, `{"stopReason":"cancelled"}`)}
-	c.put(done)
+	c.put(transcript.Entry{Source: transcript.Agent, Kind: transcript.Response, Method: c.prompt.Method, ID: c.prompt.ID,
+		Session: c.prompt.Session, Conn: c.prompt.Conn, Ref: c.prompt.Seq,
+		Raw: serve.Result(c.prompt.ID, `{"stopReason":"cancelled"}`)})
 	for e := range c.t.From(c.at + 1) { // other sessions go on to the ends of their turns
 		if end, ok := c.others[e.Session]; ok && e.Seq <= end {
 			c.put(e)
@@ -286,7 +286,8 @@ func (c *cutting) before() {
 	left := c.pieces
 	for e := range c.t.Between(1, c.at) {
 		n, _ := e.JSON().Get("n").Int()
-		switch current := e.Source == transcript.Model && int(n) == c.current.n && e.Seq > c.current.asked; {
+		current := e.Source == transcript.Model && int(n) == c.current.n && e.Seq > c.current.asked
+		switch {
 		case c.pieces < 0 || !current || e.Kind == transcript.ModelAnswer:
 			c.put(e)
 		case e.Kind == transcript.ModelChunk && left > 0:

@@ -83,8 +83,8 @@ var types = sync.OnceValue(func() map[string][]field {
 	return table
 })
 
-// Members are the members of each type of event, by name: with ? behind the name of one that may be left out, and the word
-// for what it is, "" for a text.
+// Members are the members of each type of event, by its name: the name of each, with ? behind it if it may be left
+// out, and the word for what it is, "" for a text.
 func Members() map[string][][2]string {
 	all := map[string][][2]string{}
 	for event, fields := range types() {
