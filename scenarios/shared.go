@@ -85,7 +85,7 @@ func settled(r *Result) bool {
 	}
 	warns := func(v Verdict) bool { return severer(v, Lint) && v != Skip }
 	return !slices.ContainsFunc(r.Findings, func(f Finding) bool { return warns(f.Class) && !f.Known }) &&
-		!slices.ContainsFunc(r.Checks, func(c Check) bool { return warns(c.Verdict) && !c.Known })
+		!slices.ContainsFunc(r.Checks, func(c Check) bool { return warns(c.Verdict) && !c.Known && !c.NotReached })
 }
 
 // compareShared notes in the result of a run alone what came of the same scenario in a

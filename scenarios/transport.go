@@ -20,7 +20,7 @@ func transportCommands() []*Command {
 			Detail:  "Variables outside quotes are expanded. Rules for clients do not judge it.",
 			Compile: compileSend,
 		}, {
-			Name: "write-shape", Group: "acts", Alone: true, Args: "coalesce|flush|split=N|bytewise|normal",
+			Name: "write-shape", Group: "acts", Args: "coalesce|flush|split=N|bytewise|normal",
 			Summary: "choose how frames are written from now on",
 			Detail: "coalesce holds frames back and writes them in one write at flush, or when the\n" +
 				"shape changes; split=N writes pieces of N bytes; bytewise single bytes.",
@@ -181,6 +181,9 @@ func compileShape(l *Line) Step {
 	default:
 		return l.Usage(l.Rest[0].Column, "%q is no shape %s", s,
 			mistake.Nearest(s, []string{"coalesce", "flush", "split=", "bytewise", "normal"}))
+	}
+	if s == "bytewise" || strings.HasPrefix(s, "split=") {
+		l.Alone() // who shares a process writes whole lines
 	}
 	return func(ctx context.Context, b *Branch) error {
 		if err := b.Begin(ctx); err != nil {
