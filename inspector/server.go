@@ -45,13 +45,14 @@ type Server struct {
 // How long a request may read on in a file that it has not read yet, how often a file is
 // looked at, and how often a folder.
 const (
-	budget     = 200 * time.Millisecond
-	fileEvery  = 40 * time.Millisecond
-	treeEvery  = 25 // times fileEvery
-	mostRows   = 2000
-	mostFile   = 4 << 20
-	mostJudged = 64 << 20
-	mostColumn = 1 << 16
+	budget      = 200 * time.Millisecond
+	fileEvery   = 40 * time.Millisecond
+	treeEvery   = 25 // times fileEvery
+	mostRows    = 2000
+	mostFile    = 4 << 20
+	mostJudged  = 64 << 20
+	mostColumn  = 1 << 16
+	mostReports = 1000
 )
 
 // Close lets go of all files.

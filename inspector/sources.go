@@ -141,6 +141,9 @@ type shown struct {
 	Results json.RawMessage `json:"results"`
 	Files   []found         `json:"files"`
 	Problem string          `json:"problem,omitempty"`
+	// Reports are those of single transcripts, by the paths of these: serve writes NAME.results.json beside
+	// NAME.jsonl.
+	Reports map[string]json.RawMessage `json:"reports,omitempty"`
 }
 
 // found is a transcript.
@@ -148,7 +151,12 @@ type found struct {
 	Path     string `json:"path"`
 	Size     int64  `json:"size"`
 	Modified int64  `json:"modified"` // milliseconds since 1970
+
+	report string // the file that has what was said of it
 }
+
+// ofOne is the end of the name of a report about one transcript.
+const ofOne = ".results.json"
 
 // runs are the sources as they are now.
 func (s *Server) runs() map[string]any {
@@ -163,7 +171,18 @@ func (s *Server) runs() map[string]any {
 			x.Problem = err.Error()
 		}
 		if from.File == "" {
-			x.Results = s.results(strconv.Itoa(i))
+			x.Results = s.results(strconv.Itoa(i), "results.json")
+		}
+		for _, f := range x.Files {
+			if f.report == "" || len(x.Reports) == mostReports {
+				continue
+			}
+			if text := s.results(strconv.Itoa(i), f.report); text != nil {
+				if x.Reports == nil {
+					x.Reports = map[string]json.RawMessage{}
+				}
+				x.Reports[f.Path] = text
+			}
 		}
 		all = append(all, x)
 	}
@@ -175,9 +194,9 @@ func (s *Server) runs() map[string]any {
 	return map[string]any{"sources": all, "actions": actions}
 }
 
-// results is the results.json of a folder, nil if there is none or it is not whole.
-func (s *Server) results(number string) json.RawMessage {
-	file, err := s.file(number, "results.json")
+// results is the report of a run that a source has in a file, nil if there is none or it is not whole.
+func (s *Server) results(number, name string) json.RawMessage {
+	file, err := s.file(number, name)
 	if err != nil {
 		return nil
 	}
@@ -197,7 +216,13 @@ func (s *Server) state() string {
 			continue
 		}
 		list, _ := s.transcripts(from)
-		fmt.Fprint(&b, i, len(list), len(from.problem), " ")
+		reports := 0
+		for _, f := range list {
+			if f.report != "" {
+				reports++
+			}
+		}
+		fmt.Fprint(&b, i, " ", len(list), " ", reports, " ", len(from.problem), " ")
 		if file, err := s.file(strconv.Itoa(i), "results.json"); err == nil {
 			if info, err := file.Stat(); err == nil {
 				fmt.Fprint(&b, info.Size(), info.ModTime().UnixNano())
@@ -215,13 +240,13 @@ func (s *Server) transcripts(from Source) ([]found, error) {
 		return []found{}, err
 	}
 	list := []found{}
-	add := func(name string) {
+	add := func(name, report string) {
 		if info, err := root.Lstat(filepath.FromSlash(name)); err == nil && info.Mode().IsRegular() {
-			list = append(list, found{name, info.Size(), info.ModTime().UnixMilli()})
+			list = append(list, found{name, info.Size(), info.ModTime().UnixMilli(), report})
 		}
 	}
 	if from.File != "" {
-		add(from.File)
+		add(from.File, "")
 		return list, nil
 	}
 	var walk func(dir string, depth int)
@@ -231,13 +256,24 @@ func (s *Server) transcripts(from Source) ([]found, error) {
 		if err != nil || depth > deepest {
 			return // what cannot be read has nothing to show
 		}
+		path := func(e os.DirEntry) string { return strings.TrimPrefix(dir+"/"+e.Name(), "./") }
+		reports := map[string]bool{}
 		for _, e := range entries {
-			name := strings.TrimPrefix(dir+"/"+e.Name(), "./")
+			if strings.HasSuffix(e.Name(), ofOne) {
+				reports[path(e)] = true
+			}
+		}
+		for _, e := range entries {
+			name := path(e)
 			switch {
 			case e.IsDir():
 				walk(name, depth+1)
 			case strings.HasSuffix(name, ".jsonl"):
-				add(name)
+				report := strings.TrimSuffix(name, ".jsonl") + ofOne
+				if !reports[report] {
+					report = ""
+				}
+				add(name, report)
 			}
 		}
 	}

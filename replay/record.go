@@ -125,12 +125,14 @@ func (p *Proxy) list(ctx context.Context) (wait func()) {
 		name, _, _ := strings.Cut(kv, "=")
 		m.Env = append(m.Env, name)
 	}
-	return List(ctx, p.Log, p.Judge.Protocol, m)
+	return List(ctx, p.Log, p.Judge.Protocol, m, workspace.Whole)
 }
 
 // List notes in a log what is in the workspace, beside what passes, once a session has one.
-// m is what is known of the surroundings. The function that it returns waits for the list.
-func List(ctx context.Context, log *transcript.Transcript, p Protocol, m workspace.Manifest) (wait func()) {
+// m is what is known of the surroundings, most what the list has at most. The function that it returns waits for the
+// list.
+func List(ctx context.Context, log *transcript.Transcript, p Protocol, m workspace.Manifest,
+	most workspace.Limits) (wait func()) {
 	var wg sync.WaitGroup
 	var once sync.Once
 	log.Observe(func(e transcript.Entry) {
@@ -139,7 +141,7 @@ func List(ctx context.Context, log *transcript.Transcript, p Protocol, m workspa
 		}
 		if dir := p.Facts(e).Dir; filepath.IsAbs(dir) {
 			once.Do(func() {
-				wg.Go(func() { log.Event(0, transcript.Note, transcript.Places, "", listed(ctx, dir, m)) })
+				wg.Go(func() { log.Event(0, transcript.Note, transcript.Places, "", listed(ctx, dir, m, most)) })
 			})
 		}
 	})
@@ -147,7 +149,7 @@ func List(ctx context.Context, log *transcript.Transcript, p Protocol, m workspa
 }
 
 // listed is a manifest with what is in a workspace. A home or the root of a disk is none.
-func listed(ctx context.Context, dir string, m workspace.Manifest) workspace.Manifest {
+func listed(ctx context.Context, dir string, m workspace.Manifest, most workspace.Limits) workspace.Manifest {
 	m.Work, m.Listed = dir, true
 	root, err := confined.Open(dir)
 	switch {
@@ -157,7 +159,7 @@ func listed(ctx context.Context, dir string, m workspace.Manifest) workspace.Man
 		m.Cut = err.Error()
 	default:
 		defer root.Close()
-		m.Files, m.Cut = workspace.List(ctx, root, ".")
+		m.Files, m.Cut = workspace.List(ctx, root, ".", most)
 	}
 	return m
 }

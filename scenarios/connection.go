@@ -68,8 +68,8 @@ func (r *run) notePlaces(ctx context.Context, launch agents.Launch, set map[stri
 		}
 	}
 	var cut string
-	m.Files, m.Cut = workspace.List(ctx, r.files, filepath.Base(r.box.Work))
-	m.HomeFiles, cut = workspace.List(ctx, r.files, filepath.Base(r.box.Home))
+	m.Files, m.Cut = workspace.List(ctx, r.files, filepath.Base(r.box.Work), workspace.Whole)
+	m.HomeFiles, cut = workspace.List(ctx, r.files, filepath.Base(r.box.Home), workspace.Whole)
 	m.Cut = cmp.Or(m.Cut, cut)
 	for i, f := range m.HomeFiles {
 		_, m.HomeFiles[i].Profile = launch.Files[f.Path]

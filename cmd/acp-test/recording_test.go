@@ -570,6 +570,25 @@ var _ = Describe("editors", func() {
 		Expect(got.out).To(ContainSubstring("prompted-twice"))
 	})
 
+	It("lists of the folder of an editor only so much, and says what it leaves out", func() {
+		p := newPlace()
+		for i := range 600 {
+			p.write(fmt.Sprintf("project/%03d.txt", i), strings.Repeat("word ", 2000))
+		}
+		got := p.with(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}
+{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":%q,"mcpServers":[]}}
+`, filepath.ToSlash(filepath.Join(p.dir, "project"))), "serve", "m07")
+		Expect(got.err).To(ContainSubstring("1 scenario"))
+		files, err := filepath.Glob(filepath.Join(p.dir, "acp-test-out/*.jsonl"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(files).To(HaveLen(1))
+		text, err := os.ReadFile(files[0])
+		Expect(err).NotTo(HaveOccurred())
+		Expect(len(text)).To(BeNumerically("<", 512<<10))
+		Expect(string(text)).To(And(ContainSubstring("together the files have more than 262144 bytes"),
+			ContainSubstring("there are more than 500 files"), ContainSubstring(`"path":"000.txt","text":"word `)))
+	})
+
 	It("lists what there is", func() {
 		got := newPlace().run("editors", "--list")
 		Expect(got.code).To(Equal(0))

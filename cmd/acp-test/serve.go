@@ -111,7 +111,7 @@ func (h *host) serve(ctx context.Context, name, out, severity, listen string, qu
 		server.Agent = replay.Recorded(of.recordings, side.recording)
 	}
 	home, _ := h.getenv("HOME")
-	listed := replay.List(context.Background(), log, of.recordings, workspace.Manifest{Home: home})
+	listed := replay.List(context.Background(), log, of.recordings, workspace.Manifest{Home: home}, workspace.Brief)
 	// Not the command's context: it ends with SIGTERM, which a script may ignore.
 	code := server.Serve(context.Background())
 	listed()

@@ -1,6 +1,6 @@
 import { h, fill, put } from "./dom.js";
 import { open } from "./source.js";
-import { overview, requirements, sweep, link, shown, problems, firstFrame } from "./overview.js";
+import { overview, requirements, sweep, link, shown, outcome, problems, firstFrame } from "./overview.js";
 import { Scenario } from "./scenario.js";
 
 const app = document.getElementById("app");
@@ -79,7 +79,7 @@ function key(e) {
   else if (e.key === "Enter" && !here && e.target === document.body && view.rows[view.at]) location.hash = link(view.rows[view.at].key);
   else if (e.key === "n" && here && here.marks.size && [...here.marks.keys()].some(i => i > here.at)) here.problem();
   else if (e.key === "n") {
-    const now = here ? data.cases.indexOf(here.c) : -1, bad = c => ["fail", "error"].includes(shown(c.result));
+    const now = here ? data.cases.indexOf(here.c) : -1, bad = c => ["fail", "error"].includes(shown(outcome(c)));
     const to = data.cases.find((c, i) => i > now && bad(c)) || data.cases.find(bad);
     if (to) location.hash = link(to.key);
   }
@@ -98,7 +98,7 @@ async function start() {
       data = await open();
       const now = here && data.cases.find(c => c.key === here.key);
       if (!here) show();
-      else if (now && (now.source !== here.c.source || Boolean(now.result) !== Boolean(here.c.result))) { // a newer run of it, or its verdict
+      else if (now && (now.source !== here.c.source || Boolean(outcome(now)) !== Boolean(outcome(here.c)))) { // a newer run of it, or its verdict
         here.leave();
         here = null;
         show();

@@ -1,5 +1,7 @@
 import { h, ms, verdict, pair, diff, fill, count } from "./dom.js";
 
+// outcome is the result of a transcript, or what the map of its sweep says of it.
+export const outcome = c => c.result || c.told;
 export const shown = r => !r ? "unjudged" : r.verdict === "fail" && r.known ? "known" : r.verdict;
 export const link = (key, view, seq, more) => {
   const q = new URLSearchParams(Object.entries(more || {}).filter(([, v]) => v)).toString();
@@ -53,27 +55,27 @@ function summary(r) {
 export function overview(data, view, navigation) {
   const cases = data.cases.filter(c => !c.hidden), byId = new Map(cases.map(c => [c.result && c.result.id, c]));
   const list = h("tbody"), size = h("span", { class: "dim", role: "status" }), chips = {};
-  const kinds = ["error", "fail", "inconclusive", "known", "skip", "pass", "unjudged"].filter(v => cases.some(c => shown(c.result) === v));
+  const kinds = ["error", "fail", "inconclusive", "known", "skip", "pass", "unjudged"].filter(v => cases.some(c => shown(outcome(c)) === v));
   const cause = view.cause && data.runs.flatMap(x => x.run.causes || []).find(c => (c.id || c.title) === view.cause);
   const texts = new Map();
   const haystack = c => {
-    if (!texts.has(c)) texts.set(c, [c.key, c.result && c.result.title, c.result && c.result.reason, shown(c.result), ...(c.result && c.result.tags || []), ...problems(c.result).flatMap(p => [p.id, p.title])].join(" ").toLowerCase());
+    if (!texts.has(c)) texts.set(c, [c.key, (outcome(c) || {}).title, (outcome(c) || {}).reason, shown(outcome(c)), ...(c.result && c.result.tags || []), ...problems(outcome(c)).flatMap(p => [p.id, p.title])].join(" ").toLowerCase());
     return texts.get(c);
   };
   const to = c => link(c.key, "", firstFrame(problems(c.result)) && "frames/" + firstFrame(problems(c.result)));
   const show = () => {
     const words = view.text.toLowerCase().split(/\s+/).filter(Boolean);
-    view.rows = cases.filter(c => (!cause || c.result && cause.scenarios.includes(c.result.id)) && (!view.only || shown(c.result) === view.only) && words.every(w => haystack(c).includes(w)));
-    list.replaceChildren(...view.rows.map(c => h("tr", {}, h("td", {}, verdict(shown(c.result))),
-      h("td", {}, c.file === null ? c.key : h("a", { href: to(c) }, c.result && c.result.title || c.key), c.result && c.result.title && h("div", { class: "dim mono" }, c.key, c.last && c.last.result && [" · ", h("a", { href: link(c.key, "compare") }, "before: " + c.last.result.verdict)])),
-      h("td", { class: "wide" }, c.result ? summary(c.result) : "no verdict yet"), h("td", { class: "right took" }, c.result ? ms(c.result.duration_ns) : ""))));
+    view.rows = cases.filter(c => (!cause || c.result && cause.scenarios.includes(c.result.id)) && (!view.only || shown(outcome(c)) === view.only) && words.every(w => haystack(c).includes(w)));
+    list.replaceChildren(...view.rows.map(c => h("tr", {}, h("td", {}, verdict(shown(outcome(c)))),
+      h("td", {}, c.file === null ? c.key : h("a", { href: to(c) }, (outcome(c) || {}).title || c.key), (outcome(c) || {}).title && h("div", { class: "dim mono" }, c.key, c.last && c.last.result && [" · ", h("a", { href: link(c.key, "compare") }, "before: " + c.last.result.verdict)])),
+      h("td", { class: "wide" }, outcome(c) ? summary(outcome(c)) : "no verdict yet"), h("td", { class: "right took" }, c.result ? ms(c.result.duration_ns) : ""))));
     size.textContent = view.rows.length + " of " + cases.length;
     for (const [v, chip] of Object.entries(chips)) chip.setAttribute("aria-pressed", view.only === v);
     view.at = Math.min(view.at, Math.max(view.rows.length - 1, 0));
   };
   const changed = () => { view.at = 0; show(); view.remember(); };
   const search = h("input", { type: "search", id: "search", placeholder: "search sentence, id, rule, text", "aria-label": "search scenarios", value: view.text, oninput: e => { view.text = e.target.value; changed(); } });
-  for (const v of kinds) chips[v] = h("button", { type: "button", class: v, onclick: () => { view.only = view.only === v ? "" : v; changed(); } }, cases.filter(c => shown(c.result) === v).length + " " + v);
+  for (const v of kinds) chips[v] = h("button", { type: "button", class: v, onclick: () => { view.only = view.only === v ? "" : v; changed(); } }, cases.filter(c => shown(outcome(c)) === v).length + " " + v);
   show();
   return [navigation("#/"), data.runs.map(x => heading(x, data)), data.runs.map(x => [causes(x.run, byId), changes(x.run, byId)]),
     cases.length > 0 && [h("h2", { id: "list" }, "Scenarios"), h("div", { class: "tools" }, search, Object.values(chips), size),

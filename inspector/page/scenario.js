@@ -10,7 +10,7 @@ import { State } from "./state.js";
 import { compare } from "./compare.js";
 import { perform, result, frames, report } from "./actions.js";
 import { Scratch } from "./scratch.js";
-import { link, problems, shown, causeOf, toCause } from "./overview.js";
+import { link, problems, shown, outcome, causeOf, toCause } from "./overview.js";
 
 const views = ["frames", "timeline", "conversation", "state", "compare", "files"];
 
@@ -28,8 +28,8 @@ export class Scenario {
   }
   head() {
     const r = this.c.result;
-    return h("header", { class: "head" }, h("h1", {}, this.word = h("span", {}, verdict(shown(r))), " ", r && r.title || (this.c.scratch ? "By hand" : this.c.key)), h("div", { class: "dim" },
-      [r && r.title && this.c.key, r && r.file, this.c.last && this.c.last.result && "before: " + this.c.last.result.verdict, r && ms(r.duration_ns), r && count(r.frames, "frame"), r && (r.tags || []).join(" ")].filter(Boolean).join(" · ")), this.tools = h("div", { class: "bar" }));
+    return h("header", { class: "head" }, h("h1", {}, this.word = h("span", {}, verdict(shown(outcome(this.c)))), " ", (outcome(this.c) || {}).title || (this.c.scratch ? "By hand" : this.c.key)), h("div", { class: "dim" },
+      [(outcome(this.c) || {}).title && this.c.key, r && r.file, this.c.last && this.c.last.result && "before: " + this.c.last.result.verdict, r && ms(r.duration_ns), r && count(r.frames, "frame"), r && (r.tags || []).join(" ")].filter(Boolean).join(" · ")), this.tools = h("div", { class: "bar" }));
   }
   showProblems() {
     const r = this.c.result || {};
@@ -108,7 +108,7 @@ export class Scenario {
     try {
       const r = await this.c.judged();
       this.found = problems(r);
-      fill(this.word, verdict(r.verdict));
+      if (!this.c.told) fill(this.word, verdict(r.verdict)); // the map of a sweep knows what the checks said too
       this.showProblems();
       this.timeline.draw();
       this.table.refresh();

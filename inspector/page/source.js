@@ -32,18 +32,47 @@ async function served() {
   };
   const rounds = told.sources.filter(from => from.round).sort((a, b) => b.round - a.round), rest = told.sources.filter(from => !from.round);
   const several = rounds.length + rest.length > 1;
-  const runs = rest.map(from => ({ name: from.name, run: from.results || { results: [] }, cases: casesOf(from, several ? from.name + "/" : ""), problem: from.problem }));
+  const runs = rest.map(from => ({ name: from.name, run: runOf(from), cases: casesOf(from, several ? from.name + "/" : ""), problem: from.problem }));
   if (rounds.length) runs.unshift(beside(rounds));
   return { runs, cases: runs.flatMap(r => r.cases), actions: told.actions, live: true, fields };
 }
 
-// casesOf are the transcripts of a source, with their results.
+// nameOf is what a transcript is called that no run names.
+const nameOf = path => path.replace(/\/?transcript\.jsonl$/, "") || path;
+
+// reported is the report about one transcript, by the name of that: its scenario may have been served to several editors.
+function reported(from, path) {
+  const report = (from.reports || {})[path], r = report && (report.results || [])[0];
+  if (!r) return null;
+  const id = nameOf(path), renamed = text => text && text.startsWith(r.id) ? id + text.slice(r.id.length) : text;
+  return {
+    result: { ...r, id, title: r.title || r.id, checks: (r.checks || []).map(c => ({ ...c, id: renamed(c.id) })), artifacts: { ...r.artifacts, transcript: path } },
+    causes: (report.causes || []).map(c => ({ ...c, id: renamed(c.id), scenarios: [id] })),
+  };
+}
+
+// runOf is the run of a source. Where only single transcripts have reports, they are joined.
+function runOf(from) {
+  const run = from.results || { results: [] };
+  const causes = [...run.causes || []];
+  for (const c of from.files.flatMap(f => (reported(from, f.path) || { causes: [] }).causes)) {
+    const same = causes.find(x => x.title === c.title && x.id === c.id);
+    if (same) same.scenarios = [...same.scenarios, ...c.scenarios];
+    else causes.push({ ...c });
+  }
+  return { ...run, causes };
+}
+
+// casesOf are the transcripts of a source, with their results; of those of a sweep, which are in no list of results, what its
+// map says.
 function casesOf(from, prefix) {
   const source = from.number, cases = [], seen = new Set(), files = new Set(from.files.map(f => f.path));
+  const cells = new Map((((from.results || {}).sweep || {}).cells || []).map(c => [c.out, c]));
   const add = (key, result, file, modified) => {
     let at = null;
+    const cell = cells.get(file), told = !result && cell && { verdict: cell.verdict, title: `${cell.scenario}: ${cell.action} ${cell.point}`, reason: cell.finding };
     cases.push({
-      key: prefix + key, result, file, source, live: !result, fresh: Date.now() - modified < 10000, scratch: from.name === "scratch",
+      key: prefix + key, result, told, file, source, live: !result && !told, fresh: Date.now() - modified < 10000, scratch: from.name === "scratch",
       trace: () => at || (at = new Served({ source, file }).load()),
       close: async () => { if (at) (await at).close(); at = null; },
       text: async what => {
@@ -59,7 +88,7 @@ function casesOf(from, prefix) {
     seen.add(file);
     add(plain(r), r, files.has(file) ? file : null);
   }
-  for (const f of from.files) if (!seen.has(f.path)) add(f.path.replace(/\/?transcript\.jsonl$/, "") || f.path, null, f.path, f.modified);
+  for (const f of from.files) if (!seen.has(f.path)) add(nameOf(f.path), (reported(from, f.path) || { result: null }).result, f.path, f.modified);
   return cases;
 }
 

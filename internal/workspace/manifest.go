@@ -56,10 +56,13 @@ type Listed struct {
 	Profile bool `json:"profile,omitempty"`
 }
 
-const (
-	listedText  = 512 << 10 // up to this size the content of a file is listed
-	listedTexts = 2 << 20   // of all of them
-	listedFiles = 2000
+// Limits are what a list has at most: bytes of the content of one file, of all of them, and files.
+type Limits struct{ Text, Texts, Files int }
+
+// Whole is for what a replay needs; Brief where the agent is scripted, and so reads none of it.
+var (
+	Whole = Limits{512 << 10, 2 << 20, 2000}
+	Brief = Limits{shown, 256 << 10, 500}
 )
 
 // private are names of files that hold secrets for the most part.
@@ -68,7 +71,7 @@ var private = regexp.MustCompile(`(?i)^(\.env(\..*)?|.*\.(pem|key|p12|pfx|kdbx)|
 
 // List lists the files of the directory sub of a root, without .git and what packages
 // were installed. cut says why it is not all.
-func List(ctx context.Context, root *confined.Root, sub string) (files []Listed, cut string) {
+func List(ctx context.Context, root *confined.Root, sub string, most Limits) (files []Listed, cut string) {
 	texts := 0
 	err := walk(ctx, root, sub, func(ctx context.Context, rel string, d fs.DirEntry) error {
 		switch {
@@ -76,14 +79,14 @@ func List(ctx context.Context, root *confined.Root, sub string) (files []Listed,
 			return fs.SkipDir
 		case d.IsDir():
 			return nil
-		case len(files) == listedFiles:
-			return &cutError{fmt.Sprintf("there are more than %d files", listedFiles)}
+		case len(files) == most.Files:
+			return &cutError{fmt.Sprintf("there are more than %d files", most.Files)}
 		}
 		f := Listed{Path: filepath.ToSlash(rel)}
 		name := filepath.Join(sub, rel)
 		if d.Type()&fs.ModeSymlink != 0 {
 			f.Link, _ = root.Readlink(name)
-		} else if err := f.read(ctx, root, name, d, &texts); err != nil {
+		} else if err := f.read(ctx, root, name, d, most, &texts); err != nil {
 			return err
 		}
 		files = append(files, f)
@@ -96,7 +99,8 @@ func List(ctx context.Context, root *confined.Root, sub string) (files []Listed,
 }
 
 // read fills in what a file holds. The error is the end of ctx.
-func (f *Listed) read(ctx context.Context, root *confined.Root, name string, d fs.DirEntry, texts *int) error {
+func (f *Listed) read(ctx context.Context, root *confined.Root, name string, d fs.DirEntry, most Limits,
+	texts *int) error {
 	if !d.Type().IsRegular() {
 		f.Left = "it is no regular file"
 		return nil
@@ -110,16 +114,16 @@ func (f *Listed) read(ctx context.Context, root *confined.Root, name string, d f
 	switch {
 	case private.MatchString(path.Base(f.Path)):
 		f.Left = "it may hold secrets"
-	case f.Size > listedText:
-		f.Left = fmt.Sprintf("it has more than %d bytes", listedText)
-	case *texts+int(f.Size) > listedTexts:
-		f.Left = fmt.Sprintf("together the files have more than %d bytes", listedTexts)
+	case f.Size > int64(most.Text):
+		f.Left = fmt.Sprintf("it has more than %d bytes", most.Text)
+	case *texts+int(f.Size) > most.Texts:
+		f.Left = fmt.Sprintf("together the files have more than %d bytes", most.Texts)
 	}
 	if f.Left != "" {
 		return nil
 	}
 	data, err := confined.Read(ctx, root, name, func(_ *os.File, in io.Reader) ([]byte, error) {
-		return io.ReadAll(io.LimitReader(in, listedText))
+		return io.ReadAll(io.LimitReader(in, int64(most.Text)))
 	})
 	switch {
 	case ctx.Err() != nil:

@@ -1,0 +1,61 @@
+//go:build linux
+
+package browser
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Each schedule of a sweep that is over has its verdict in the index, those without a finding too, and a page of its own.
+func TestSweep(t *testing.T) {
+	dir, program := t.TempDir(), given(t, "ACP_TEST_PROGRAM")
+	if err := os.WriteFile(filepath.Join(dir, "greets.txtar"), []byte(greets), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sweep := exec.Command(program, "sweep", "greets.txtar", "--max", "6", "--confirm", "1", "-q")
+	sweep.Dir = dir
+	if out, err := sweep.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	p := at(t, serving(t, program, filepath.Join(dir, "acp-test-out")))
+	p.visit("#/", "#scenarios tbody tr")
+	p.want("transcripts in the index", p.eval(shownRows+" >= 7"), true) // six schedules, and the scenario as it is
+	p.want("those without a verdict", p.eval(`[...document.querySelectorAll("#scenarios tr")].filter(r => /no verdict yet|unjudged/.test(r.innerText)).length`), 0.0)
+	p.do("showing what passed", chromedp.Click("button.pass", chromedp.ByQuery))
+	p.do("a schedule", chromedp.Click(`//table[@id="scenarios"]//a[contains(., "greets: ")]`, chromedp.BySearch), chromedp.WaitVisible(".row", chromedp.ByQuery))
+	p.until(`document.querySelector("h1 .v").textContent === "pass"`)
+	p.quiet()
+}
+
+// What was said of editors that were served stands beside their transcripts, also if one scenario was served twice.
+func TestServed(t *testing.T) {
+	dir, program := t.TempDir(), given(t, "ACP_TEST_PROGRAM")
+	if err := os.WriteFile(filepath.Join(dir, "greets.txtar"), []byte("# It greets.\nrole agent\non prompt {\n\ttext 'Hello.'\n\tend end_turn\n}\n"+
+		"check PROMPT-001 prompted-once\nsent session/prompt count=1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "acp-test-out"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p := at(t, servingIn(t, dir, program, "ui", "acp-test-out"))
+	p.visit("#/", "nav")
+	for _, prompts := range []int{1, 2} {
+		e := editing(t, dir, program, "serve", "greets.txtar")
+		e.say(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`, `"id":0`)
+		e.say(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"`+dir+`","mcpServers":[]}}`, `"id":1`)
+		for range prompts {
+			e.say(`{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"session-1","prompt":[{"type":"text","text":"hi"}]}}`, `"stopReason"`)
+		}
+		e.end()
+	}
+	p.until(`document.querySelectorAll("#scenarios .v.pass").length === 1 && document.querySelectorAll("#scenarios .v.fail").length === 1`)
+	p.until(`document.querySelector("#causes")?.innerText.includes("PROMPT-001")`)
+	p.do("what is wrong", chromedp.Click("#causes a", chromedp.ByQuery), chromedp.WaitVisible(".row", chromedp.ByQuery))
+	p.until(`document.querySelector("h1 .v").textContent === "fail" && document.querySelector("#problems").innerText.includes("prompted-once")`)
+	p.quiet()
+}
