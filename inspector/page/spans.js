@@ -55,7 +55,7 @@ export class Spans {
   // text is what a span is called.
   text(s) {
     const kind = spanKinds[this.kind[s]], from = this.from[s];
-    return kind === "gate" || kind === "model" ? this.trace.name("label", from) : { cancel: "cancel window", terminal: "terminal", process: "agent process" }[kind] || this.trace.name("method", from);
+    return kind === "gate" || kind === "model" ? this.trace.name("label", from) : { cancel: "cancel window", process: "agent process" }[kind] || this.trace.name("method", from) || kind;
   }
   // around is the innermost span of a kind that an entry lies in, -1 if there is none.
   around(i, kind) {

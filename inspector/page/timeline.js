@@ -149,7 +149,7 @@ export class Timeline {
   }
   // paintSpans draws those in view. What has less than a pixel is drawn once for each pixel.
   paintSpans(c, y, laneHeight, first, last) {
-    const spans = this.spans, now = this.total(), drawn = new Float64Array(spanKinds.length).fill(-1);
+    const spans = this.spans, now = this.total(), drawn = new Float64Array(spanKinds.length).fill(-1), named = new Map(); // where a lane's last name ends
     spans.within(Math.max(0, first - 1), last, s => {
       const open = spans.isOpen(s), a = this.x(spans.from[s]), b = open ? now : this.x(spans.to[s]);
       if (b < this.from || a > this.to) return;
@@ -162,7 +162,13 @@ export class Timeline {
       c.fillRect(p, y(lane) - hgt / 2, w, hgt);
       c.globalAlpha = 1;
       if (open) { c.strokeStyle = this.colour(colour); c.setLineDash([3, 3]); c.strokeRect(p, y(lane) - hgt / 2, w, hgt); c.setLineDash([]); }
-      if (w > 90 && laneHeight > 34 && kind !== "process") { c.fillStyle = this.colour("fg"); c.fillText(spans.text(s), Math.max(p, this.left()) + 4, y(lane) + (kind === "gate" ? 1 : -1) * (hgt / 2 - 7)); }
+      const at = Math.max(p, this.left()) + 4, row = lane + (kind === "gate" ? .5 : 0); // gates have theirs below
+      if (w > 90 && laneHeight > 34 && kind !== "process" && at >= (named.get(row) ?? -1)) {
+        const text = spans.text(s);
+        c.fillStyle = this.colour("fg");
+        c.fillText(text, at, y(lane) + (kind === "gate" ? 1 : -1) * (hgt / 2 - 7));
+        named.set(row, at + c.measureText(text).width + 6);
+      }
     });
   }
   paintEntry(c, i, y, many) {
