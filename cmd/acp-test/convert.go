@@ -13,6 +13,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/protocol/translate"
 	"github.com/acp-test/acp-test/scenarios"
@@ -23,6 +24,7 @@ import (
 type converting struct {
 	to, llm, out, title, agent, golden string
 	partial                            bool
+	cancelAt                           int // the number of an entry, 0 without
 }
 
 func convertRecordingCommand(h *host) *cobra.Command {
@@ -38,6 +40,9 @@ makes the exit status 1 unless --partial is given. FILE is one of those that che
 
 --to ag-ui tells turns of ACP version 1 as runs of AG-UI, --to acp the other way: the
 frames, one a line, as check, show, diff and serve take them.
+
+With --cancel-at the scenario goes as the recording up to an entry inside a turn, as show
+numbers them, cancels there, and asks that the turn ends as cancelled.
 
 It goes to stdout, or to --out. Then its golden is written too, for the profile that
 --agent names or that the recorded command belongs to: what the agent said in the
@@ -60,6 +65,7 @@ recording.`,
 	f.StringVar(&o.agent, "agent", "", "the agent whose golden it is, by the `NAME` or file of its profile")
 	f.StringVar(&o.golden, "golden", "golden", "the folder of goldens, `DIR`")
 	f.StringVar(&o.llm, "llm", "", "the model's script, a `FILE`")
+	f.IntVar(&o.cancelAt, "cancel-at", 0, "cancel the turn at entry `N` of the recording")
 	f.BoolVar(&o.partial, "partial", false, "exit with 0 although something was left out")
 	f.StringVar(&o.title, "title", "", "the first line, a sentence")
 	return c
@@ -82,7 +88,17 @@ func (h *host) convert(o *converting, file string) error {
 	if err != nil {
 		return err
 	}
-	made, err := of.convert(t, title, model)
+	var made *recordings.Converted
+	switch {
+	case o.cancelAt == 0:
+		made, err = of.convert(t, title, model)
+	case of.Name != acp.V1().Name:
+		err = fmt.Errorf("--cancel-at takes recordings of %s, this one is of %s", acp.V1().Name, of.Name)
+	case o.llm != "":
+		err = errors.New("--cancel-at and --llm contradict each other")
+	default:
+		made, err = recordings.CancelAt(of.Protocol, t, o.cancelAt, title)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}

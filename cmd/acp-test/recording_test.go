@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -253,6 +254,29 @@ turns:
 		Expect(p.read("again.txtar")).To(ContainSubstring("await turn end_turn\nrestart\nsession load main\n"))
 		got = p.run("run", "again.txtar", "--golden-required")
 		Expect(got.code).To(Equal(0), got.out)
+	})
+
+	It("cancels at an entry", func() {
+		p := newPlace()
+		p.write("story.txtar", `# A story.
+further off 'the model has no more to say'
+check told
+prompt 'Tell a story.'
+await turn end_turn
+-- llm.yaml --
+replies:
+  - - text: It rained all night.
+`)
+		Expect(p.run("run", "story.txtar").code).To(Equal(0))
+		said := regexp.MustCompile(`(?m)^#(\d+) .* agent_message_chunk`).FindStringSubmatch(p.run("show", "acp-test-out/story").out)
+		Expect(said).To(HaveLen(2))
+		Expect(p.run("convert", "acp-test-out/story", "--cancel-at", "1000").err).To(ContainSubstring("there is no frame #1000: the last one is #"))
+		Expect(p.run("convert", "acp-test-out/story", "--cancel-at", "1").err).To(ContainSubstring("no turn is open at #1"))
+
+		Expect(p.run("convert", "acp-test-out/story", "--cancel-at", said[1], "--out", "cancel.txtar").code).To(Equal(0))
+		Expect(p.read("cancel.txtar")).To(ContainSubstring("check CANCEL-001\ncancel main\nawait turn cancelled\n"))
+		Expect(p.run("run", "cancel.txtar").code).To(Equal(0))
+		Expect(p.run("run", "cancel.txtar", "--fault", "cancel-end-turn").code).To(Equal(1))
 	})
 
 	It("says that a golden needs a profile", func() {

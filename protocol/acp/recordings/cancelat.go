@@ -84,7 +84,7 @@ type piece struct {
 // find finds the turn and the replies of the model.
 func (c *cutting) find(p *scenarios.Protocol) error {
 	if c.at < 1 || c.at > c.t.Len() {
-		return fmt.Errorf("there is no frame #%d", c.at)
+		return fmt.Errorf("there is no frame #%d: the last one is #%d", c.at, c.t.Len())
 	}
 	open := map[string]transcript.Entry{}
 	ends := map[int]int{}
