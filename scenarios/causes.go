@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/transcript"
 )
 
 // Cause is one thing that is wrong, wherever it was seen: what breaks one point of a
@@ -36,7 +37,8 @@ type Sighting struct {
 func (s Sighting) Key() string { return s.key }
 
 // Sightings lists what is wrong in a result, the worst first, without what only follows
-// from it: what was not reached, a golden that differs beside another failure.
+// from it: what was not reached, a line that failed for what a rule has found, a golden that
+// differs beside another failure.
 func (r *Result) Sightings() []Sighting {
 	var all []Sighting
 	see := func(key string, c Cause) {
@@ -50,7 +52,7 @@ func (r *Result) Sightings() []Sighting {
 	}
 	for _, k := range r.Checks {
 		switch {
-		case k.NotReached, k.Verdict == Pass, k.Verdict == Skip, k.Verdict == "":
+		case k.NotReached, k.Verdict == Pass, k.Verdict == Skip, k.Verdict == "", r.told(k.Failure, k.Verdict, k.Known):
 			continue
 		case k.Verdict == Inconclusive:
 			see(masked(k.Reason), Cause{Class: k.Verdict, Title: k.Reason, Requirements: k.Requirements, Known: k.Known})
@@ -65,7 +67,7 @@ func (r *Result) Sightings() []Sighting {
 		}
 		see(c.ID, c)
 	}
-	if f := r.Failure; f != nil {
+	if f := r.Failure; f != nil && !r.told(f, r.FailureClass, r.Known) {
 		see(masked(f.Error()), Cause{Class: r.FailureClass, Title: f.Error(), Known: r.Known})
 	}
 	failed := slices.ContainsFunc(all, func(s Sighting) bool { return s.Class == Fail })
@@ -81,6 +83,14 @@ func (r *Result) Sightings() []Sighting {
 	}
 	slices.SortStableFunc(all, func(a, b Sighting) int { return order(&a.Cause) - order(&b.Cause) })
 	return all
+}
+
+// told reports whether a finding says what is wrong where a line failed, at least as severely:
+// the line's failure has its words for a reason.
+func (r *Result) told(f *transcript.Failure, class Verdict, known bool) bool {
+	return f != nil && f.Reason != "" && slices.ContainsFunc(r.Findings, func(x Finding) bool {
+		return x.Message == f.Reason && !severer(class, x.Class) && (known || !x.Known)
+	})
 }
 
 // order of causes: what nobody knew first, the worst first.

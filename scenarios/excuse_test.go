@@ -174,3 +174,29 @@ func parsed(script string) *scenarios.Scenario {
 	Expect(err).NotTo(HaveOccurred())
 	return s
 }
+
+var _ = Describe("a turn that ends in another way than it was to", func() {
+	It("is one cause, whatever the checks that miss by it", func(ctx context.Context) {
+		e := engine()
+		e.ExtraArgs = []string{"--fault", "cancel-end-turn"}
+		list := named(suite(), []string{"cancel/prompt-again-at-once", "cancel/twice", "cancel/mid-stream-at-gate"})
+		r := e.RunAll(ctx, list, scenarios.Plan{})
+		Expect(r.Counts.Fail).To(Equal(3))
+		Expect(r.Causes).To(HaveLen(1))
+		Expect(r.Causes[0].ID).To(Equal("CANCEL-REASON other-reason"))
+		Expect(r.Causes[0].Scenarios).To(HaveLen(3))
+	})
+
+	It("is another cause where the rule's finding is known, and the check is not", func() {
+		e := engine()
+		e.ExtraArgs = []string{"--fault", "cancel-end-turn"}
+		e.Known = []agents.KnownFailure{{Scenario: "**", ID: "CANCEL-REASON", Reason: "as it is"}}
+		r := e.Run(context.Background(), suite()["cancel/mid-stream-at-gate"])
+		Expect(r.Known).To(BeFalse())
+		known := map[bool]int{}
+		for _, s := range r.Sightings() {
+			known[s.Known]++
+		}
+		Expect(known).To(And(HaveKey(true), HaveKey(false)))
+	})
+})
