@@ -37,8 +37,8 @@ type Sighting struct {
 func (s Sighting) Key() string { return s.key }
 
 // Sightings lists what is wrong in a result, the worst first, without what only follows
-// from it: what was not reached, a line that failed for what a rule has found, a golden that
-// differs beside another failure.
+// from it: what was not reached, a line that failed for what a rule has found, a finding that
+// a check has found to be worse, a golden that differs beside another failure.
 func (r *Result) Sightings() []Sighting {
 	var all []Sighting
 	see := func(key string, c Cause) {
@@ -46,6 +46,9 @@ func (r *Result) Sightings() []Sighting {
 		all = append(all, Sighting{Cause: c, key: string(c.Class) + " " + key})
 	}
 	for _, f := range r.Findings {
+		if r.checked(&f) {
+			continue
+		}
 		see(f.Rule+" "+f.Point, Cause{ID: f.cause(), Class: f.Class, Title: f.Message,
 			Requirements: f.Requirements, Citation: f.Citation, Known: f.Known})
 		all[len(all)-1].rule = true
@@ -90,6 +93,18 @@ func (r *Result) Sightings() []Sighting {
 func (r *Result) told(f *transcript.Failure, class Verdict, known bool) bool {
 	return f != nil && f.Reason != "" && slices.ContainsFunc(r.Findings, func(x Finding) bool {
 		return x.Message == f.Reason && !severer(class, x.Class) && (known || !x.Known)
+	})
+}
+
+// checked reports whether a check says what a finding does, and more severely: it misses at the
+// same entry, for one of the same requirements.
+func (r *Result) checked(f *Finding) bool {
+	return len(f.Entries) > 0 && slices.ContainsFunc(r.Checks, func(k Check) bool {
+		if k.Failure == nil || k.Verdict != Fail && k.Verdict != Warn || len(k.Failure.Entries) == 0 {
+			return false
+		}
+		last := k.Failure.Entries[len(k.Failure.Entries)-1]
+		return last == f.Entries[len(f.Entries)-1] && severer(k.Verdict, f.Class) && overlap(k.Requirements, f.Requirements)
 	})
 }
 
