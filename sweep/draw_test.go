@@ -39,7 +39,7 @@ var _ = Describe("orders of acts that are drawn", func() {
 	})
 
 	It("find a race that takes two acts in one order, and show it in a few lines", func() {
-		w := drawing("race-mode-frees-permission", 400)
+		w := drawing("race-mode-frees-permission", 4000) // it ends with the first finding, which chance may delay
 		w.Confirm, w.Repro = 3, GinkgoT().TempDir()
 		ctx, stop := context.WithCancel(context.Background())
 		defer stop()
