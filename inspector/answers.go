@@ -142,7 +142,7 @@ func (t *trace) columns(from, named, generation int) []byte {
 }
 
 // events tells the page, for as long as it listens, how long a transcript has become and
-// when there are others.
+// when the sources are no longer in the state that the page knows.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, q url.Values) error {
 	var t *trace
 	if q.Get("file") != "" {
@@ -155,7 +155,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, q url.Values) er
 	out := http.NewResponseController(w)
 	tick := time.NewTicker(fileEvery)
 	defer tick.Stop()
-	runs, told := "", ""
+	runs, told := q.Get("state"), ""
 	for n := 0; ; n++ {
 		if n%treeEvery == 0 {
 			if now := s.state(); now != runs {

@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -269,6 +270,31 @@ func TestEvents(t *testing.T) {
 	until(`data: {"n":1,"generation":1}`)
 	add(log, 3)
 	until(`data: {"n":4,"generation":1}`)
+}
+
+// What has changed since the page read the sources, it is told at once.
+func TestEventsOfBefore(t *testing.T) {
+	dir, file := folder(t)
+	written(t, file, 1)
+	c := serve(t, &Server{Sources: []Source{{Name: "out", Dir: dir}}})
+	var read struct{ State string }
+	if err := json.Unmarshal(c.get("runs"), &read); err != nil || read.State == "" {
+		t.Fatalf("the state is %q, %v", read.State, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "results.json"), []byte(`{"results":[]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	answer, err := c.server.Client().Do(c.request("GET", "/the-token/events?state="+read.State, "").WithContext(ctx))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	line, err := bufio.NewReader(answer.Body).ReadString('\n')
+	if line != "event: runs\n" {
+		t.Errorf("the page is told %q, %v", line, err)
+	}
 }
 
 // The page allows its own script and style only, and holds nothing that acts.

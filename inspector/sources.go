@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"os"
 	"path/filepath"
@@ -158,8 +159,10 @@ type found struct {
 // ofOne is the end of the name of a report about one transcript.
 const ofOne = ".results.json"
 
-// runs are the sources as they are now.
+// runs are the sources as they are now, and the state that events compare with: that of before they
+// were read, so that no change goes unnoticed.
 func (s *Server) runs() map[string]any {
+	state := s.state()
 	all := []shown{}
 	for i, from := range s.Shown() {
 		if from.dropped {
@@ -191,7 +194,7 @@ func (s *Server) runs() map[string]any {
 		actions = append(actions, name)
 	}
 	slices.Sort(actions)
-	return map[string]any{"sources": all, "actions": actions}
+	return map[string]any{"sources": all, "actions": actions, "state": state}
 }
 
 // results is the report of a run that a source has in a file, nil if there is none or it is not whole.
@@ -230,7 +233,9 @@ func (s *Server) state() string {
 			file.Close() // it was only looked at
 		}
 	}
-	return b.String()
+	sum := fnv.New64a()
+	sum.Write([]byte(b.String()))
+	return strconv.FormatUint(sum.Sum64(), 36)
 }
 
 // transcripts lists what can be shown of a source, in the order of names.

@@ -59,7 +59,7 @@ let stream = null;
 function listen() {
   if (!data.live) return;
   if (here && stream) { stream.close(); stream = null; }
-  if (!here && !stream) { stream = new EventSource("events"); stream.addEventListener("runs", () => dispatchEvent(new Event("runs"))); }
+  if (!here && !stream) { stream = new EventSource("events?" + new URLSearchParams({ state: data.state })); stream.addEventListener("runs", () => dispatchEvent(new Event("runs"))); }
 }
 
 function mark() {
@@ -94,8 +94,11 @@ async function start() {
   addEventListener("hashchange", show);
   addEventListener("keydown", key);
   if (data.live) {
+    let asked = 0;
     addEventListener("runs", async () => {
-      data = await open();
+      const mine = ++asked, read = await open();
+      if (mine !== asked) return; // one that was asked for later knows more
+      data = read;
       const now = here && data.cases.find(c => c.key === here.key);
       if (!here) show();
       else if (now && (now.source !== here.c.source || Boolean(outcome(now)) !== Boolean(outcome(here.c)))) { // a newer run of it, or its verdict

@@ -32,9 +32,9 @@ async function served() {
   };
   const rounds = told.sources.filter(from => from.round).sort((a, b) => b.round - a.round), rest = told.sources.filter(from => !from.round);
   const several = rounds.length + rest.length > 1;
-  const runs = rest.map(from => ({ name: from.name, run: runOf(from), cases: casesOf(from, several ? from.name + "/" : ""), problem: from.problem }));
-  if (rounds.length) runs.unshift(beside(rounds));
-  return { runs, cases: runs.flatMap(r => r.cases), actions: told.actions, live: true, fields };
+  const runs = rest.map(from => ({ name: from.name, run: runOf(from), cases: casesOf(from, several ? from.name + "/" : "", told.state), problem: from.problem }));
+  if (rounds.length) runs.unshift(beside(rounds, told.state));
+  return { runs, cases: runs.flatMap(r => r.cases), actions: told.actions, live: true, state: told.state, fields };
 }
 
 // nameOf is what a transcript is called that no run names.
@@ -65,7 +65,7 @@ function runOf(from) {
 
 // casesOf are the transcripts of a source, with their results; of those of a sweep, which are in no list of results, what its
 // map says.
-function casesOf(from, prefix) {
+function casesOf(from, prefix, state) {
   const source = from.number, cases = [], seen = new Set(), files = new Set(from.files.map(f => f.path));
   const cells = new Map((((from.results || {}).sweep || {}).cells || []).map(c => [c.out, c]));
   const add = (key, result, file, modified) => {
@@ -73,7 +73,7 @@ function casesOf(from, prefix) {
     const cell = cells.get(file), told = !result && cell && { verdict: cell.verdict, title: `${cell.scenario}: ${cell.action} ${cell.point}`, reason: cell.finding };
     cases.push({
       key: prefix + key, result, told, file, source, live: !result && !told, fresh: Date.now() - modified < 10000, scratch: from.name === "scratch",
-      trace: () => at || (at = new Served({ source, file }).load()),
+      trace: () => at || (at = new Served({ source, file }).load(state)),
       close: async () => { if (at) (await at).close(); at = null; },
       text: async what => {
         if (what === "canonical") return text("canonical?" + new URLSearchParams({ source, file }));
@@ -93,10 +93,10 @@ function casesOf(from, prefix) {
 }
 
 // beside joins runs of a row, the newest first, into one: of each scenario the newest, and as last/ID the one before.
-function beside(rounds) {
+function beside(rounds, state) {
   const cases = [], newest = new Map(), last = new Map();
   for (const from of rounds) {
-    for (const c of casesOf(from, "")) {
+    for (const c of casesOf(from, "", state)) {
       c.round = from.round;
       if (!newest.has(c.key)) newest.set(c.key, c);
       else if (!last.has(c.key)) last.set(c.key, c);

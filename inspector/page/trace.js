@@ -104,9 +104,10 @@ export class Served extends Trace {
     this.generation = 0;
   }
   address(what, more) { return what + "?" + new URLSearchParams({ ...this.query, ...more }); }
-  async load() {
+  // load reads it and follows it; state is that of the sources as the page knows them.
+  async load(state) {
     await this.pull();
-    this.events = new EventSource(this.address("events"));
+    this.events = new EventSource(this.address("events", { state }));
     this.events.addEventListener("trace", e => {
       const now = JSON.parse(e.data);
       if (now.n !== this.n || now.generation !== this.generation) this.pull();
