@@ -128,7 +128,7 @@ export class Timeline {
       c.fillRect(this.px(this.x(this.at)) - 1, axis - 6, 2, this.tallness);
     }
     c.restore();
-    const range = this.to - this.from;
+    const range = this.rounded(this.to) - this.rounded(this.from);
     this.where.textContent = this.causal ? Math.round(range) + " entries in view" : lasting(range) + " in view";
     this.painted = (this.painted || 0) + 1;
   }
@@ -243,11 +243,13 @@ export class Timeline {
     this.asked = false;
     this.draw();
   }
+  // rounded is an end of what is in view as an address has it, and so as it is said.
+  rounded(x) { return this.causal ? Math.round(x) : Number(x.toFixed(this.to - this.from < 100 ? 2 : 0)); }
   // move is setView by hand: the part that is then in view is worth an address. all needs none.
   move(from, to, all = false) {
     this.setView(from, to);
     clearTimeout(this.settled);
-    const end = x => this.causal ? Math.round(x) : x.toFixed(this.to - this.from < 100 ? 2 : 0) + "us";
+    const end = x => this.rounded(x) + (this.causal ? "" : "us");
     this.settled = setTimeout(() => this.moved(all ? this.causal ? "order" : "" : end(this.from) + ".." + end(this.to)), 250);
   }
   // show is what an address asks for: 120us..480us, 12..40 for entries in causal order, or order for all in it. What
