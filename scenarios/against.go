@@ -33,8 +33,9 @@ type Change struct {
 
 // Compare says what changed from one run to another. Of repeats the worst
 // verdicts count. The texts are the canonical ones, by the id of the scenario;
-// where one of the two has none, or a check failed, which may end a
-// conversation early, they are not compared.
+// where one of the two has none, where a scenario says that its order is left to
+// chance (golden off), or a check failed, which may end a conversation early, they
+// are not compared.
 func Compare(old, now Run, oldText, nowText map[string]string) *Against {
 	who := strings.TrimSpace(old.Agent.Profile + " " + old.Agent.Version)
 	a := &Against{Run: fmt.Sprintf("%s, %s", who, old.Started.UTC().Format("2006-01-02 15:04 UTC"))}
@@ -63,7 +64,7 @@ func Compare(old, now Run, oldText, nowText map[string]string) *Against {
 // judged is what a run says of one scenario.
 type judged struct {
 	verdict       Verdict
-	whole         bool // the conversation went as the scenario wants it
+	whole         bool // the conversation went as the scenario wants it, which is in one order
 	checks, rules map[string]Verdict
 }
 
@@ -82,7 +83,8 @@ func byScenario(run Run) map[string]judged {
 		if severer(r.Verdict, j.verdict) {
 			j.verdict = r.Verdict
 		}
-		j.whole = j.whole && r.Failure == nil && r.Verdict != Skip && r.Verdict != Error
+		ordered := r.Golden == nil || r.Golden.State != "off"
+		j.whole = j.whole && ordered && r.Failure == nil && r.Verdict != Skip && r.Verdict != Error
 		for _, c := range r.Checks {
 			j.whole = j.whole && c.Verdict == Pass
 			if c.Slug == furtherCheck && c.Verdict == Pass {
