@@ -139,7 +139,7 @@ func Main(ctx context.Context, args []string, getenv func(string) string, in io.
 			case crashed <- struct{}{}:
 			default: // another call has
 			}
-			<-ctx.Done() // no answer
+			select {} // no answer, not even while the process ends
 		}
 	}
 	server := newServer(token, func(context.Context, mcp.Request) bool { return token != "" }, see)
