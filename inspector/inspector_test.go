@@ -297,6 +297,25 @@ func TestEventsOfBefore(t *testing.T) {
 	}
 }
 
+// A report that was not whole when it was read is a change once it is.
+func TestStateOfReports(t *testing.T) {
+	dir, file := folder(t)
+	written(t, file, 1)
+	s := &Server{Sources: []Source{{Name: "out", Dir: dir}}}
+	defer s.Close()
+	report := strings.TrimSuffix(file, ".jsonl") + ofOne
+	seen := map[string]bool{s.state(): true}
+	for _, text := range []string{`{"results":[`, `{"results":[]}`} {
+		if err := os.WriteFile(report, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		seen[s.state()] = true
+	}
+	if len(seen) != 3 {
+		t.Errorf("there are %d states, want one without a report, with half of one and with the whole", len(seen))
+	}
+}
+
 // The page allows its own script and style only, and holds nothing that acts.
 func TestThePage(t *testing.T) {
 	var b bytes.Buffer

@@ -153,7 +153,8 @@ type found struct {
 	Size     int64  `json:"size"`
 	Modified int64  `json:"modified"` // milliseconds since 1970
 
-	report string // the file that has what was said of it
+	report  string // the file that has what was said of it
+	version int64  // of that file
 }
 
 // ofOne is the end of the name of a report about one transcript.
@@ -219,11 +220,9 @@ func (s *Server) state() string {
 			continue
 		}
 		list, _ := s.transcripts(from)
-		reports := 0
+		reports := int64(0)
 		for _, f := range list {
-			if f.report != "" {
-				reports++
-			}
+			reports += f.version
 		}
 		fmt.Fprint(&b, i, " ", len(list), " ", reports, " ", len(from.problem), " ")
 		if file, err := s.file(strconv.Itoa(i), "results.json"); err == nil {
@@ -245,13 +244,13 @@ func (s *Server) transcripts(from Source) ([]found, error) {
 		return []found{}, err
 	}
 	list := []found{}
-	add := func(name, report string) {
+	add := func(name, report string, version int64) {
 		if info, err := root.Lstat(filepath.FromSlash(name)); err == nil && info.Mode().IsRegular() {
-			list = append(list, found{name, info.Size(), info.ModTime().UnixMilli(), report})
+			list = append(list, found{name, info.Size(), info.ModTime().UnixMilli(), report, version})
 		}
 	}
 	if from.File != "" {
-		add(from.File, "")
+		add(from.File, "", 0)
 		return list, nil
 	}
 	var walk func(dir string, depth int)
@@ -262,10 +261,13 @@ func (s *Server) transcripts(from Source) ([]found, error) {
 			return // what cannot be read has nothing to show
 		}
 		path := func(e os.DirEntry) string { return strings.TrimPrefix(dir+"/"+e.Name(), "./") }
-		reports := map[string]bool{}
+		reports := map[string]int64{} // their versions: one that is not whole yet is read again
 		for _, e := range entries {
-			if strings.HasSuffix(e.Name(), ofOne) {
-				reports[path(e)] = true
+			if !strings.HasSuffix(e.Name(), ofOne) {
+				continue
+			}
+			if info, err := e.Info(); err == nil {
+				reports[path(e)] = info.ModTime().UnixNano() + info.Size()
 			}
 		}
 		for _, e := range entries {
@@ -275,10 +277,11 @@ func (s *Server) transcripts(from Source) ([]found, error) {
 				walk(name, depth+1)
 			case strings.HasSuffix(name, ".jsonl"):
 				report := strings.TrimSuffix(name, ".jsonl") + ofOne
-				if !reports[report] {
+				version, ok := reports[report]
+				if !ok {
 					report = ""
 				}
-				add(name, report)
+				add(name, report, version)
 			}
 		}
 	}
