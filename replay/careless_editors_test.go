@@ -69,7 +69,7 @@ var carelessEditors = []careless{
 		"m07-permission-options#unannounced", "m07-permission-options#two-rejects", "m07-permission-options#only-allow"},
 		say: kindsForIDs},
 	{name: "unknown-unanswered", scenario: "m13-unknown-methods", reddens: []string{"m13-unknown-methods#answers",
-		"m13-unknown-methods#vendor-request", "m13-unknown-methods#unknown-request"}, say: silentOnErrors},
+		"m13-unknown-methods#vendor-request", "m13-unknown-methods#unknown-request"}, say: silentOnUnknown},
 	{name: "unknown-answered-with-null", scenario: "m13-unknown-methods", reddens: []string{
 		"m13-unknown-methods#vendor-request", "m13-unknown-methods#unknown-request"}, say: nullForErrors},
 	{name: "unadvertised-carried-out", scenario: "m13-unknown-methods", reddens: []string{"C-GATE"}, say: advertiseNothing},
@@ -319,6 +319,18 @@ func silentOnBoth(e *editing, m object) []object {
 }
 
 var silentOnErrors = silentWhen(func(_ *editing, _, m object) bool { return m["error"] != nil })
+
+// silentOnUnknown leaves at its answer to the second of two unknown methods, and not before the
+// agent has asked both.
+func silentOnUnknown(e *editing, m object) []object {
+	if isAnswer(m) && m["error"] != nil {
+		if e.asked[key(m["id"])]["method"] == "no/such_method" {
+			e.giveUp()
+		}
+		return nil
+	}
+	return []object{m}
+}
 
 var silentOnExit = silentWhen(func(_ *editing, asked, _ object) bool { return asked["method"] == "terminal/wait_for_exit" })
 
