@@ -1,6 +1,7 @@
 package golden
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/transcript"
@@ -41,23 +42,29 @@ func (l *Line) Pair(key string, v wire.Value) {
 	l.b = compact(l.b, l.mask, key, v)
 }
 
-// Object is an Object being shown, with what was taken from it.
+// Object is a value being shown, with the keys of the members that were taken from it.
 type Object struct {
 	Value wire.Value
-	taken map[string]bool
+	taken *[]string
 }
 
 // Open begins to show a value, usually an object.
-func Open(v wire.Value) Object { return Object{v, map[string]bool{}} }
+func Open(v wire.Value) Object {
+	taken := make([]string, 0, 8)
+	return Object{v, &taken}
+}
 
 // Take gives a member once: what was taken is shown already.
 func (o Object) Take(key string) wire.Value {
-	if o.taken[key] {
+	v := o.Value.Get(key)
+	if !v.Exists() || o.took(key) {
 		return wire.Value{}
 	}
-	o.taken[key] = true
-	return o.Value.Get(key)
+	*o.taken = append(*o.taken, key)
+	return v
 }
+
+func (o Object) took(key string) bool { return slices.Contains(*o.taken, key) }
 
 // Bare shows a string of a fixed vocabulary as a word, without its key.
 func (l *Line) Bare(o Object, key string, vocabulary ...string) {
@@ -123,13 +130,13 @@ func (l *Line) Rest(o Object) {
 		l.Pair("+value", o.Value)
 		return
 	}
-	last := map[string]int{}
+	if len(*o.taken) == o.Value.Len() {
+		return // each was taken
+	}
 	members := sortedMembers(o.Value)
 	for i, m := range members {
-		last[m.key] = i
-	}
-	for i, m := range members {
-		if o.taken[m.key] && last[m.key] == i || l.mask.Hides(m.key) {
+		last := i+1 == len(members) || members[i+1].key != m.key
+		if last && o.took(m.key) || l.mask.Hides(m.key) {
 			continue
 		}
 		l.b = append(l.b, " +"...)
@@ -143,7 +150,7 @@ func (l *Line) Rest(o Object) {
 func (l *Line) Envelope(v wire.Value) {
 	o := Open(v)
 	for _, key := range []string{"jsonrpc", "id", "method", "params", "result", "error"} {
-		o.taken[key] = true
+		o.Take(key)
 	}
 	l.Rest(o)
 }
@@ -281,8 +288,8 @@ func (l *Line) Details(v wire.Value) {
 // Members shows what was not taken of an object as key=value, sorted by key.
 func (l *Line) Members(o Object) {
 	for _, m := range sortedMembers(o.Value) {
-		if !o.taken[m.key] {
-			o.taken[m.key] = true
+		if !o.took(m.key) {
+			*o.taken = append(*o.taken, m.key)
 			l.Member(m.key, m.value)
 		}
 	}

@@ -165,6 +165,9 @@ func (m *Mask) Text(s string) string {
 			return "<time>"
 		})
 	}
+	if !hasDigits(s, millisDigits) {
+		return s
+	}
 	return digits().ReplaceAllStringFunc(s, func(n string) string {
 		if epochMillis(n) {
 			return "<ms>"
@@ -173,10 +176,23 @@ func (m *Mask) Text(s string) string {
 	})
 }
 
+const millisDigits = 13
+
+// hasDigits reports whether there are so many digits one behind the other.
+func hasDigits(s string, most int) bool {
+	n := 0
+	for i := 0; i < len(s) && n < most; i++ {
+		if n++; s[i] < '0' || s[i] > '9' {
+			n = 0
+		}
+	}
+	return n == most
+}
+
 // epochMillis reports whether a run of digits is a time in milliseconds since
 // 1970, between 2017 and 2033.
 func epochMillis(n string) bool {
-	return len(n) == 13 && n[0] == '1' && '5' <= n[1] && n[1] <= '9'
+	return len(n) == millisDigits && n[0] == '1' && '5' <= n[1] && n[1] <= '9'
 }
 
 // number is a JSON number as it may be shown under a key.

@@ -144,6 +144,15 @@ func (e Entry) JSON() wire.Value {
 	return v
 }
 
+// JSONIn is JSON in memory of the caller's: what it gives is good until doc parses another
+// text.
+func (e Entry) JSONIn(doc *wire.Doc) wire.Value {
+	if !e.sound || doc.Parse(e.Raw) != nil {
+		return wire.Value{}
+	}
+	return doc.Root()
+}
+
 // Message is the parsed Raw taken apart by the transcript's Classifier. It
 // costs and lasts as JSON does.
 func (e Entry) Message() wire.Frame {

@@ -74,7 +74,8 @@ func (h *host) canonicalText(name string, exact bool) error {
 		return err
 	}
 	h.leftOut(name, t)
-	_, err = io.WriteString(h.out, text.Render(t.All(), replay.Masked(of.recordings, t, golden.Options{Exact: exact})))
+	o := replay.Masked(of.recordings, t, golden.Options{Exact: exact})
+	_, err = io.WriteString(h.out, text.Render(t.Shown(), o))
 	return err
 }
 

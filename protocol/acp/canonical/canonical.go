@@ -43,5 +43,5 @@ func (renderer) Line(e transcript.Entry) string {
 	}
 	mask := golden.PlainMask()
 	l := line{Line: golden.NewLine(mask), mask: mask, exact: true}
-	return l.frame(e, false)
+	return l.frame(e, e.JSON(), false)
 }

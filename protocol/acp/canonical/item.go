@@ -46,6 +46,7 @@ type item struct {
 	joinKey string
 	joined  []string   // the texts of the chunks that make this message
 	text    string     // free: what it is sorted by
+	taken   string     // of $/cancel_request: what was asked with that id
 	merged  wire.Value // of a tool call that is one line: what its updates came to
 
 	order  int // answer: of its request; update: of its call
@@ -70,6 +71,7 @@ type reader struct {
 	second   bool
 	begun    map[int]int // per lane: the prompt, from 1, that no running has followed
 	items    []item
+	learned  []learned // with the items
 }
 
 // turns names what prompts are open in: a process that is gone answers none.
@@ -150,10 +152,14 @@ func (r *reader) session(e transcript.Entry) string {
 	if s := r.survey.opened[e.Seq]; s != "" && e.Kind == transcript.Request {
 		return s
 	}
-	if e.Method == "$/cancel_request" && e.Session == "" {
-		return r.called[link{e.Conn, e.Source, wire.ID(e.JSON().Path("params.requestId").Raw())}].session
-	}
 	return e.Session
+}
+
+// learn tells the mask of an id, together with the items that were read.
+func (r *reader) learn(class golden.IDClass, id string) {
+	if last := len(r.learned) - 1; id != "" && (last < 0 || r.learned[last] != learned{class, id}) {
+		r.learned = append(r.learned, learned{class, id})
+	}
 }
 
 // add reads an entry, and reports whether it became an item of its own.
@@ -161,7 +167,13 @@ func (r *reader) add(e transcript.Entry) bool {
 	v := e.JSON()
 	r.until = max(r.until, r.survey.answered[e.Seq])
 	e.Session = r.session(e)
-	it := item{entry: e, request: -1, lane: r.lane(e.Session)}
+	taken := ""
+	if e.Method == "$/cancel_request" {
+		if asked, ok := r.called[link{e.Conn, e.Source, wire.ID(v.Path("params.requestId").Raw())}]; ok {
+			e.Session, taken = cmp.Or(e.Session, asked.session), shortMethod(asked.method)
+		}
+	}
+	it := item{entry: e.Detached(), taken: taken, request: -1, lane: r.lane(e.Session)}
 	switch {
 	case e.Source == transcript.Process:
 		it.role = act
@@ -208,7 +220,7 @@ func (r *reader) editor(it *item, v wire.Value) {
 		it.request, it.order = at, at
 		it.call = r.items[at].call
 	}
-	r.mask.Learn(terminalID, v.Path("result.terminalId").Str())
+	r.learn(terminalID, v.Path("result.terminalId").Str())
 }
 
 func (r *reader) agent(it *item, v wire.Value) {
@@ -226,7 +238,7 @@ func (r *reader) agent(it *item, v wire.Value) {
 		}
 		delete(r.prompts[turns{e.Conn, e.Session}].open, e.Ref)
 		if e.Method == "session/list" {
-			r.mask.Learn(cursor, v.Path("result.nextCursor").Str())
+			r.learn(cursor, v.Path("result.nextCursor").Str())
 		}
 	case e.Kind == transcript.Notification && e.Method == "session/update":
 		u := params.Get("update")
@@ -239,7 +251,7 @@ func (r *reader) agent(it *item, v wire.Value) {
 		case r.second && (it.kind == "state_update" || it.kind == "user_message"):
 			r.begins(it, u)
 		case isChunk(it.kind):
-			r.mask.Learn(messageID, u.Get("messageId").Str())
+			r.learn(messageID, u.Get("messageId").Str())
 		}
 	case e.Method == "session/request_permission":
 		r.labels[e.Seq] = optionLabels(params.Get("options"))
@@ -282,7 +294,7 @@ func (r *reader) tool(it *item, v, frame wire.Value) {
 	c := r.calls[key]
 	first := c == nil
 	if first {
-		r.mask.Learn(callID, it.call)
+		r.learn(callID, it.call)
 		c = &call{order: len(r.calls) + 1}
 		r.calls[key] = c
 	}

@@ -27,8 +27,8 @@ type line struct {
 }
 
 // frame is the text of one frame. shown says that the request a response
-// answers is the line above, so that the response need not name it.
-func (l *line) frame(e transcript.Entry, shown bool) string {
+// answers is the line above, so that the response need not name it. v is e, parsed.
+func (l *line) frame(e transcript.Entry, v wire.Value, shown bool) string {
 	l.Word(golden.Arrow(e.Source))
 	switch e.Kind {
 	case transcript.Request, transcript.Notification, transcript.Response:
@@ -36,7 +36,6 @@ func (l *line) frame(e transcript.Entry, shown bool) string {
 		l.Malformed(e)
 		return l.String()
 	}
-	v := e.JSON()
 	if e.Kind == transcript.Response {
 		l.answer(e, v, shown)
 	} else {

@@ -18,7 +18,7 @@ func (r *reader) merge(it *item, v wire.Value) bool {
 	c := r.calls[callKey{it.entry.Session, it.call}]
 	if c.shown == 0 || r.items[c.shown-1].entry.Conn != it.entry.Conn {
 		c.shown = len(r.items) + 1
-		it.merged = u
+		it.merged, _ = wire.Parse(u.Raw()) // u is not there for long
 		if it.role == update {
 			it.role = content
 		}

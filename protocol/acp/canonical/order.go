@@ -2,6 +2,7 @@ package canonical
 
 import (
 	"bytes"
+	"cmp"
 	"container/heap"
 	"encoding/json"
 	"slices"
@@ -253,36 +254,29 @@ func (c *call) names(text []byte) bool {
 	return slices.ContainsFunc(c.raws, func(raw []byte) bool { return bytes.Contains(raw, text) })
 }
 
-// canonical calls show for each item in the canonical order. The items are
-// those of one connection.
-func canonical(items []item, related func(effect, answer *item) bool, show func(*item)) {
+// canonical puts the items of one connection into the canonical order.
+func canonical(items []item, related func(effect, answer *item) bool) run {
 	o := orderer{items: items, lanes: map[int]*lane{}, barrier: -1, related: related, inserted: map[int]int{}}
 	o.link()
 	ready := &queue{items: items}
+	done := run{items: make([]*item, 0, len(items))}
 	for i := range items {
-		if items[i].before == 0 && items[i].role != free && items[i].role != end {
+		if items[i].role == free || items[i].role == end {
+			done.loose = append(done.loose, &items[i])
+		} else if items[i].before == 0 {
 			heap.Push(ready, i)
 		}
 	}
 	for ready.Len() > 0 {
 		i := heap.Pop(ready).(int)
-		show(&items[i])
+		done.items = append(done.items, &items[i])
 		for _, next := range items[i].after {
 			if items[next].before--; items[next].before == 0 {
 				heap.Push(ready, next)
 			}
 		}
 	}
-	var last queue
-	last.items = items
-	for i := range items {
-		if items[i].role == free || items[i].role == end {
-			heap.Push(&last, i)
-		}
-	}
-	for last.Len() > 0 {
-		show(&items[heap.Pop(&last).(int)])
-	}
+	return done
 }
 
 // queue is a heap of items that may be shown next.
@@ -300,27 +294,29 @@ func (q *queue) Pop() any {
 	return last
 }
 
-func (q *queue) Less(i, j int) bool {
-	a, b := &q.items[q.heap[i]], &q.items[q.heap[j]]
-	if (a.role == end) != (b.role == end) {
-		return b.role == end
+func (q *queue) Less(i, j int) bool { return inOrder(&q.items[q.heap[i]], &q.items[q.heap[j]]) < 0 }
+
+// inOrder compares items that may pass each other.
+func inOrder(a, b *item) int {
+	return cmp.Or(
+		first(b.role == end, a.role == end),
+		first(a.below(), b.below()), // just below its request, before any other section
+		cmp.Compare(a.lane, b.lane),
+		cmp.Compare(a.rank(), b.rank()),
+		cmp.Compare(a.order, b.order),
+		cmp.Compare(a.kind, b.kind),
+		cmp.Compare(a.text, b.text))
+}
+
+// first compares two items of which those that something is true of come first.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
 	}
-	if a.below() != b.below() {
-		return a.below() // just below its request, before any other section
-	}
-	if a.lane != b.lane {
-		return a.lane < b.lane
-	}
-	if a.rank() != b.rank() {
-		return a.rank() < b.rank()
-	}
-	if a.order != b.order {
-		return a.order < b.order
-	}
-	if a.kind != b.kind {
-		return a.kind < b.kind
-	}
-	return a.text < b.text
+	return 1
 }
 
 // rank puts state updates last, just above what bounds them.

@@ -2,6 +2,7 @@ package canonical
 
 import (
 	"iter"
+	"slices"
 	"sort"
 	"strings"
 
@@ -28,34 +29,61 @@ func (v renderer) render(entries iter.Seq[transcript.Entry], o golden.Options,
 	}
 	r := newReader(o, s)
 	r.second = v.second
-	t := text{r: r, several: len(s.sessions) > 1}
+	// The lines of one part are made while the next part is read.
+	parts, done := make(chan part, 8), make(chan struct{})
+	t := text{mask: r.mask, exact: o.Exact, several: len(s.sessions) > 1}
+	go func() {
+		defer close(done)
+		for p := range parts {
+			t.part(p)
+		}
+	}()
 	for e := range entries {
 		if shown(e) && r.add(e) && settled(r, e) {
-			t.flush()
+			parts <- r.part()
 		}
 	}
-	t.flush()
+	parts <- r.part()
+	close(parts)
+	<-done
 	return t.b.String()
 }
 
-// flush shows the items that were read, and forgets them.
-func (t *text) flush() {
-	r := t.r
+// part is what has settled, and what the text of it needs.
+type part struct {
+	runs    []run
+	learned []learned
+	labels  map[int]map[string]string // as in reader
+}
+
+// run is what has settled of one connection.
+type run struct {
+	items []*item // in their order
+	loose []*item // what stands behind them, sorted by text
+}
+
+// learned is an id that the mask does not know yet.
+type learned struct {
+	class golden.IDClass
+	id    string
+}
+
+// part gives away the items that were read, in the canonical order.
+func (r *reader) part() part {
+	p := part{learned: r.learned, labels: r.labels}
 	if r.o.Exact {
+		var all run
 		for i := range r.items {
-			t.show(&r.items[i])
+			all.items = append(all.items, &r.items[i])
 		}
+		p.runs = []run{all}
 	} else {
-		r.renderFree()
-		for _, run := range byConnection(r.items) {
-			canonical(run, r.relation(), t.show)
+		for _, items := range byConnection(r.items) {
+			p.runs = append(p.runs, canonical(items, r.relation()))
 		}
-	}
-	if t.last != nil {
-		last := *t.last // it lies among what is forgotten
-		t.last = &last
 	}
 	r.forget()
+	return p
 }
 
 // byConnection splits the items by process, each part with indexes of its own.
@@ -81,18 +109,9 @@ func byConnection(items []item) [][]item {
 	return runs
 }
 
-// renderFree gives free items the text they are sorted by.
-func (r *reader) renderFree() {
-	for i := range r.items {
-		if r.items[i].role == free {
-			r.items[i].text = r.line(&r.items[i], r.mask.Blinded(), false)
-		}
-	}
-}
-
-// line is the text of an item.
-func (r *reader) line(it *item, m *golden.Mask, shown bool) string {
-	l := line{Line: golden.NewLine(m), mask: m, exact: r.o.Exact, prompt: it.prompt, merged: it.merged}
+// line is the text of an item of a part.
+func (t *text) line(p part, it *item, m *golden.Mask, shown bool) string {
+	l := line{Line: golden.NewLine(m), mask: m, exact: t.exact, prompt: it.prompt, merged: it.merged}
 	if len(it.joined) > 1 {
 		joined := strings.Join(it.joined, "")
 		l.joined = &joined
@@ -102,36 +121,53 @@ func (r *reader) line(it *item, m *golden.Mask, shown bool) string {
 	case e.Source == transcript.Process:
 		return l.Process(e)
 	case e.Method == "session/request_permission":
-		labels := r.labels[e.Seq]
+		labels := p.labels[e.Seq]
 		if e.Kind == transcript.Response {
-			labels, l.about = r.labels[e.Ref], it.call
+			labels, l.about = p.labels[e.Ref], it.call
 		}
 		l.options = func(id string) string { return labels[id] }
-	case e.Method == "$/cancel_request":
-		l.options = func(id string) string {
-			asked, ok := r.called[link{e.Conn, e.Source, wire.ID(id)}]
-			if !ok {
-				return ""
-			}
-			return shortMethod(asked.method)
-		}
+	case it.taken != "":
+		l.options = func(string) string { return shortMethod(it.taken) }
 	}
-	return l.frame(e, shown)
+	return l.frame(e, e.JSONIn(&t.doc), shown)
 }
 
-// Text is the text as it grows.
+// text is the text as it grows.
 type text struct {
-	r       *reader
-	b       strings.Builder
+	mask    *golden.Mask
+	exact   bool
 	several bool // more than one session: sections have headings
+	doc     wire.Doc
+	b       strings.Builder
 	lane    int
 	conn    int
-	last    *item
+	last    int // Seq of what is shown in the line above; 0 is none
 }
 
-func (t *text) show(it *item) {
+// part shows what has settled.
+func (t *text) part(p part) {
+	for _, l := range p.learned {
+		t.mask.Learn(l.class, l.id)
+	}
+	for _, run := range p.runs {
+		for _, it := range run.items {
+			t.show(p, it)
+		}
+		for _, it := range run.loose {
+			if it.role == free {
+				it.text = t.line(p, it, t.mask.Blinded(), false)
+			}
+		}
+		slices.SortStableFunc(run.loose, inOrder)
+		for _, it := range run.loose {
+			t.show(p, it)
+		}
+	}
+}
+
+func (t *text) show(p part, it *item) {
 	if it.entry.Conn != t.conn {
-		t.conn, t.lane, t.last = it.entry.Conn, 0, nil
+		t.conn, t.lane, t.last = it.entry.Conn, 0, 0
 		t.b.WriteString("== agent started again\n")
 	}
 	if t.several && it.lane != t.lane {
@@ -139,12 +175,12 @@ func (t *text) show(it *item) {
 		if it.lane == 0 {
 			t.b.WriteString("== connection\n")
 		} else {
-			t.b.WriteString("== " + t.r.mask.ID(sessionID, it.entry.Session) + "\n")
+			t.b.WriteString("== " + t.mask.ID(sessionID, it.entry.Session) + "\n")
 		}
-		t.last = nil
+		t.last = 0
 	}
-	shown := t.last != nil && it.entry.Ref != 0 && t.last.entry.Seq == it.entry.Ref
-	t.b.WriteString(t.r.line(it, t.r.mask, shown))
+	shown := t.last != 0 && it.entry.Ref == t.last
+	t.b.WriteString(t.line(p, it, t.mask, shown))
 	t.b.WriteByte('\n')
-	t.last = it
+	t.last = it.entry.Seq
 }

@@ -106,12 +106,11 @@ func (r *reader) settled(e transcript.Entry) bool {
 	return true
 }
 
-// forget drops what was shown.
+// forget drops what was given away.
 func (r *reader) forget() {
-	clear(r.items) // it holds entries
-	r.items = r.items[:0]
+	r.items = make([]item, 0, len(r.items))
+	r.learned, r.labels = nil, map[int]map[string]string{}
 	clear(r.requests)
-	clear(r.labels)
 	for key, c := range r.recent {
 		if c.ended { // what comes now is not its effect
 			c.raws = nil
