@@ -156,8 +156,10 @@ func (m *Mask) Text(s string) string {
 	if !strings.ContainsAny(s, "0123456789") {
 		return s
 	}
-	if strings.Contains(s, "-") {
+	if strings.Count(s, "-") >= 4 {
 		s = uuids().ReplaceAllStringFunc(s, func(id string) string { return m.ID(uuid, strings.ToLower(id)) })
+	}
+	if strings.Count(s, "-") >= 2 && hasDigits(s, 4) {
 		s = dates().ReplaceAllStringFunc(s, func(date string) string {
 			if len(date) == len("2006-01-02") {
 				return "<date>"

@@ -151,6 +151,7 @@ const deep = 9_000
 type decoder struct {
 	classes Classifier
 	doc     wire.Doc
+	head    []byte
 	names   map[string]string // by their JSON: methods, sessions and such come again and again
 }
 
@@ -231,6 +232,21 @@ func (d *decoder) entry(line []byte) (Entry, error) {
 		e.sound = isJSON(e)
 	}
 	return e, nil
+}
+
+// again is entry for a line that appendEntry has made. What stands under "msg" is JSON then,
+// and the rest of the line is short.
+func (d *decoder) again(line []byte) (Entry, error) {
+	const key = `,"msg":` // within a string its quotes would be escaped
+	head, raw, ok := bytes.Cut(line, []byte(key))
+	if raw, ends := bytes.CutSuffix(raw, []byte("}")); ok && ends {
+		d.head = append(append(d.head[:0], head...), '}')
+		if e, err := d.entry(d.head); err == nil { // it is an error where the key stands within an id
+			e.Raw, e.sound = bytes.Clone(raw), true
+			return e, nil
+		}
+	}
+	return d.entry(line)
 }
 
 func asInt(v wire.Value) int {

@@ -244,7 +244,7 @@ func (s *store) read(p span, d *decoder) (b block, failed error) {
 		var line []byte
 		line, text, _ = bytes.Cut(text, []byte("\n"))
 		if err == nil {
-			b.entries[i], err = d.entry(line)
+			b.entries[i], err = d.again(line)
 		}
 		if err != nil && failed == nil {
 			failed = fmt.Errorf("reading entry %d of the transcript back: %w", p.first+i, err)

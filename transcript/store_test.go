@@ -241,7 +241,9 @@ var _ = Describe("A transcript larger than its memory", func() {
 			for range rapid.IntRange(0, 300).Draw(r, "entries") {
 				raw := []byte(strings.Repeat("x", rapid.IntRange(0, 300).Draw(r, "size")))
 				if rapid.Bool().Draw(r, "JSON") {
-					raw = []byte(update(len(raw)))
+					raw = []byte(rapid.SampledFrom([]string{update(len(raw)),
+						`{"jsonrpc":"2.0","id":{"a":1,"msg":{}},"method":"m"}`,
+						`{"jsonrpc":"2.0","id":",\"msg\":{","method":",\"msg\":{}}"}`}).Draw(r, "frame"))
 				}
 				small.AppendFrame(0, transcript.Agent, raw, 0)
 				large.AppendFrame(0, transcript.Agent, raw, 0)

@@ -148,13 +148,6 @@ func (r *reader) lane(session string) int {
 	return n
 }
 
-func (r *reader) session(e transcript.Entry) string {
-	if s := r.survey.opened[e.Seq]; s != "" && e.Kind == transcript.Request {
-		return s
-	}
-	return e.Session
-}
-
 // learn tells the mask of an id, together with the items that were read.
 func (r *reader) learn(class golden.IDClass, id string) {
 	if last := len(r.learned) - 1; id != "" && (last < 0 || r.learned[last] != learned{class, id}) {
@@ -165,8 +158,10 @@ func (r *reader) learn(class golden.IDClass, id string) {
 // add reads an entry, and reports whether it became an item of its own.
 func (r *reader) add(e transcript.Entry) bool {
 	v := e.JSON()
-	r.until = max(r.until, r.survey.answered[e.Seq])
-	e.Session = r.session(e)
+	if e.Kind == transcript.Request {
+		r.until = max(r.until, r.survey.answered[e.Seq])
+		e.Session = cmp.Or(r.survey.opened[e.Seq], e.Session)
+	}
 	taken := ""
 	if e.Method == "$/cancel_request" {
 		if asked, ok := r.called[link{e.Conn, e.Source, wire.ID(v.Path("params.requestId").Raw())}]; ok {
