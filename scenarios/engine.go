@@ -210,6 +210,7 @@ func (r *run) play(ctx context.Context, res *Result) {
 		if err == nil {
 			r.further(ctx)
 		}
+		r.lastWords(ctx)
 	}
 	if r.Agent() != nil && r.Ready() && !r.Ended() {
 		res.AgentName, res.AgentVersion = r.client.AgentInfo()

@@ -32,6 +32,25 @@ func (r *run) linger(ctx context.Context) time.Duration {
 	return d
 }
 
+// lastWords waits until the agent in a shared process has nothing more to say: in one of its own
+// it says that before it exits.
+func (r *run) lastWords(ctx context.Context) {
+	agent := r.Agent()
+	if r.engine.share == nil || agent == nil {
+		return
+	}
+	const often, pause = 50, 5 * time.Millisecond
+	for range often {
+		last := r.t.Len()
+		if ctx.Err() != nil || idle(ctx, r.t, last, lingering, agent) {
+			return
+		}
+		wait, cancel := context.WithTimeoutCause(ctx, pause, errQuiet)
+		r.t.Await(wait, last, agentFrame)
+		cancel()
+	}
+}
+
 // hearModel waits, where the script has prompted the agent and the model was not asked yet,
 // until it is or the agent is silent: what a failure says depends on whether the agent
 // has a model (unreached.go), and is not to depend on what was faster.

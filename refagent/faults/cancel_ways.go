@@ -172,13 +172,21 @@ func cancelEverything(t *tap) {
 }
 
 func stickyCancel(t *tap) {
-	sticky := map[string]bool{}
+	sticky, applied := map[string]bool{}, map[string]bool{}
+	t.sending = func(f frame) { // a short turn may have ended before the agent saw the cancel
+		if applied[f.Session] && stopOf(f) == "end_turn" {
+			f.Message.Object("result")["stopReason"] = "cancelled"
+		}
+	}
 	t.in = func(m message) bool {
 		s := sessionOf(m)
 		switch _, open := t.open[s]; {
 		case is(m, "session/cancel") && !open:
 			sticky[s] = true
-		case is(m, "session/prompt") && sticky[s]:
+		case is(m, "session/prompt"):
+			if applied[s] = sticky[s]; !applied[s] {
+				return true
+			}
 			delete(sticky, s)
 			t.give(m, cancelOf(s))
 			t.open[s] = m["id"]
