@@ -102,8 +102,17 @@ type bench struct {
 	ended sync.WaitGroup
 }
 
-// newBench starts the trials of a list, in its order.
+// newBench starts the trials of a list, those first that wait for an agent that hangs.
 func newBench(list []*trial) *bench {
+	list = slices.SortedStableFunc(slices.Values(list), func(a, b *trial) int {
+		switch {
+		case a.fault.Hangs == b.fault.Hangs:
+			return 0
+		case a.fault.Hangs:
+			return -1
+		}
+		return 1
+	})
 	const trials = 8 // at a time
 	ctx, stop := context.WithCancel(context.Background())
 	b := &bench{stop: stop, named: map[string]*trial{}}
