@@ -181,14 +181,14 @@ func (m *Mask) Text(s string) string {
 const millisDigits = 13
 
 // hasDigits reports whether there are so many digits one behind the other.
-func hasDigits(s string, most int) bool {
+func hasDigits(s string, wanted int) bool {
 	n := 0
-	for i := 0; i < len(s) && n < most; i++ {
+	for i := 0; i < len(s) && n < wanted; i++ {
 		if n++; s[i] < '0' || s[i] > '9' {
 			n = 0
 		}
 	}
-	return n == most
+	return n == wanted
 }
 
 // epochMillis reports whether a run of digits is a time in milliseconds since

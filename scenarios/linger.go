@@ -39,12 +39,11 @@ func (r *run) lastWords(ctx context.Context) {
 	if r.engine.share == nil || agent == nil {
 		return
 	}
-	const often, pause = 50, 5 * time.Millisecond
-	for range often {
-		last := r.t.Len()
-		if ctx.Err() != nil || idle(ctx, r.t, last, lingering, agent) {
-			return
-		}
+	defer r.since(ofLinger)()
+	const most, pause = 2 * time.Second, 5 * time.Millisecond // one that is never silent holds nobody up
+	ctx, cancel := context.WithTimeoutCause(ctx, most, errQuiet)
+	defer cancel()
+	for last := r.t.Len(); ctx.Err() == nil && !idle(ctx, r.t, last, lingering, agent); last = r.t.Len() {
 		wait, cancel := context.WithTimeoutCause(ctx, pause, errQuiet)
 		r.t.Await(wait, last, agentFrame)
 		cancel()

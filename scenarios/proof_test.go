@@ -104,15 +104,9 @@ type bench struct {
 
 // newBench starts the trials of a list, those first that wait for an agent that hangs.
 func newBench(list []*trial) *bench {
-	list = slices.SortedStableFunc(slices.Values(list), func(a, b *trial) int {
-		switch {
-		case a.fault.Hangs == b.fault.Hangs:
-			return 0
-		case a.fault.Hangs:
-			return -1
-		}
-		return 1
-	})
+	hangs := func(t *trial) bool { return t.fault.Hangs }
+	works := func(t *trial) bool { return !t.fault.Hangs }
+	list = slices.Concat(slices.DeleteFunc(slices.Clone(list), works), slices.DeleteFunc(slices.Clone(list), hangs))
 	const trials = 8 // at a time
 	ctx, stop := context.WithCancel(context.Background())
 	b := &bench{stop: stop, named: map[string]*trial{}}

@@ -46,7 +46,7 @@ type item struct {
 	joinKey string
 	joined  []string   // the texts of the chunks that make this message
 	text    string     // free: what it is sorted by
-	taken   string     // of $/cancel_request: what was asked with that id
+	cancels string     // of $/cancel_request: the method it cancels, as it is shown
 	merged  wire.Value // of a tool call that is one line: what its updates came to
 
 	order  int // answer: of its request; update: of its call
@@ -162,13 +162,13 @@ func (r *reader) add(e transcript.Entry) bool {
 		r.until = max(r.until, r.survey.answered[e.Seq])
 		e.Session = cmp.Or(r.survey.opened[e.Seq], e.Session)
 	}
-	taken := ""
+	cancels := ""
 	if e.Method == "$/cancel_request" {
 		if asked, ok := r.called[link{e.Conn, e.Source, wire.ID(v.Path("params.requestId").Raw())}]; ok {
-			e.Session, taken = cmp.Or(e.Session, asked.session), shortMethod(asked.method)
+			e.Session, cancels = cmp.Or(e.Session, asked.session), shortMethod(asked.method)
 		}
 	}
-	it := item{entry: e.Detached(), taken: taken, request: -1, lane: r.lane(e.Session)}
+	it := item{entry: e.Detached(), cancels: cancels, request: -1, lane: r.lane(e.Session)}
 	switch {
 	case e.Source == transcript.Process:
 		it.role = act

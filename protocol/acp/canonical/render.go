@@ -126,8 +126,8 @@ func (t *text) line(p part, it *item, m *golden.Mask, shown bool) string {
 			labels, l.about = p.labels[e.Ref], it.call
 		}
 		l.options = func(id string) string { return labels[id] }
-	case it.taken != "":
-		l.options = func(string) string { return shortMethod(it.taken) }
+	case it.cancels != "":
+		l.options = func(string) string { return it.cancels }
 	}
 	return l.frame(e, e.JSONIn(&t.doc), shown)
 }

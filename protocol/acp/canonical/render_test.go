@@ -200,6 +200,11 @@ var _ = Describe("rendering", func() {
 				"--> session/list cursor=\"cursor#1\"\n<-- ok sessions=[] nextCursor=\"cursor#2\"\n"))
 	})
 
+	It("names the request that is taken back as it names the request", func() {
+		Expect(render([]frame{toAgent("%s", request(7, "a b", `{}`)), toAgent("%s", notification("$/cancel_request", `{"requestId":7}`))},
+			golden.Options{})).To(Equal("--> \"a b\"\n--> $/cancel_request \"a b\"\n"))
+	})
+
 	It("shows members that are there twice", func() {
 		Expect(render([]frame{toEditor(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"current_mode_update","currentModeId":"a","currentModeId":"b"}}}`)}, places)).
 			To(Equal("<-- current_mode_update b +currentModeId=\"a\"\n"))
