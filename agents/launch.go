@@ -3,10 +3,12 @@ package agents
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -123,15 +125,19 @@ func (p *Profile) launch(s Sandbox) (_ Launch, values map[string]string, err err
 	return l, values, nil
 }
 
-// freePort is a port of this machine that nobody listens on.
+// freePort returns a port of this machine that nobody listens on. It is below those that
+// systems choose themselves (Linux from 32768, others from 49152): one of those could be
+// given to somebody else before the server listens.
 func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	var err error
+	for range 100 {
+		var l net.Listener
+		port := strconv.Itoa(20000 + rand.IntN(12000))
+		if l, err = net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			return port, l.Close()
+		}
 	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	return port, err
+	return "", err
 }
 
 // absolute takes a path of the profile from the profile's folder.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -67,6 +68,17 @@ var _ = Describe("a launch", func() {
 		Expect(l.Args).To(Equal([]string{"http://127.0.0.1:1/v1", "/run/work", "100$"}))
 		Expect(environment(l)).To(And(HaveKeyWithValue("URL", "http://127.0.0.1:1"), HaveKeyWithValue("T", "/run/tmp/x"), HaveKeyWithValue("S", "/bin/acp-test")))
 		Expect(l.Files).To(Equal(map[string][]byte{".a/b": []byte(`{"$schema": "/run/home"}`)}))
+	})
+
+	It("gives a server a port that the system hands to nobody else, the same wherever it is named", func() {
+		p := &agents.Profile{Name: "a", Command: []string{"my-agent", "$PORT"}, URL: "http://127.0.0.1:$PORT/", Env: map[string]string{"PORT": "$PORT"}}
+		l, err := p.Launch(s)
+		Expect(err).NotTo(HaveOccurred())
+		port, err := strconv.Atoi(l.Args[0])
+		Expect(err).NotTo(HaveOccurred())
+		Expect(port).To(And(BeNumerically(">=", 1024), BeNumerically("<", 32768)))
+		Expect(l.URL).To(Equal("http://127.0.0.1:" + l.Args[0] + "/"))
+		Expect(environment(l)).To(HaveKeyWithValue("PORT", l.Args[0]))
 	})
 
 	It("leaves the dollars of a typed command alone", func() {

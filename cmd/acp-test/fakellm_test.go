@@ -3,9 +3,7 @@ package main_test
 import (
 	"bufio"
 	"bytes"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -92,25 +90,23 @@ func otherServer() string {
 	Expect(cli).To(BeAnExistingFile(), "the other fake server is not installed: run ci/install-npm ci/fakellm-npm")
 	fixtures := filepath.Join(GinkgoT().TempDir(), "hello.json")
 	Expect(os.WriteFile(fixtures, []byte(`{"fixtures":[{"match":{"userMessage":"hello"},"response":{"content":"Hello! There is more to say than one piece of a stream holds."}}]}`), 0o600)).To(Succeed())
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	c := exec.Command("node", cli, "--port", "0", "--fixtures", fixtures, "--chunk-size", "7")
+	out, err := c.StdoutPipe()
 	Expect(err).NotTo(HaveOccurred())
-	port := l.Addr().(*net.TCPAddr).Port
-	Expect(l.Close()).To(Succeed())
-	c := exec.Command("node", cli, "--port", fmt.Sprint(port), "--fixtures", fixtures, "--chunk-size", "7")
 	Expect(c.Start()).To(Succeed())
 	DeferCleanup(func() {
 		_ = c.Process.Kill() // it serves until it is killed
 		_ = c.Wait()
 	})
-	base := fmt.Sprintf("http://127.0.0.1:%d", port)
-	Eventually(func() error {
-		res, err := http.Get(base + "/health")
-		if err == nil {
-			res.Body.Close()
+	said := bufio.NewReader(out)
+	for {
+		line, err := said.ReadString('\n')
+		Expect(err).NotTo(HaveOccurred(), "the other fake server ended before it listened")
+		if _, url, found := strings.Cut(line, "listening on "); found {
+			go io.Copy(io.Discard, said) // it writes a line for each request
+			return strings.TrimSpace(url)
 		}
-		return err
-	}).WithTimeout(time.Minute).WithPolling(20 * time.Millisecond).Should(Succeed())
-	return base
+	}
 }
 
 var _ = Describe("fakellm --upstream", func() {
