@@ -231,6 +231,16 @@ read -r prompt; ` + then}))
 		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
 	})
 
+	It("looks in a group for what a named session said from where the script is in it, and goes on behind that", func() {
+		const two = "session new a\nsession new b\nprompt a 'Say hello.'\nawait gate g\nprompt b 'Say more.'\n" +
+			"await agent_message session=a\nawait turn session=b\ncheck x\n"
+		const model = "-- llm.yaml --\nturns:\n  - - - text: One, two.\n        chunks: 2\n      - gate: g\n  - - - text: More.\n"
+		r := run(engine(), two+"group {\n  await agent_message session=a text~two\n}\nrelease g\nawait turn session=a\n"+model)
+		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		r = run(engine(), two+"group {\n  await agent_message session=a\n}\ncheck PERM-006\nawait agent_message session=a within=50ms\n"+model)
+		Expect(r.Verdict).To(Equal(scenarios.Fail), "there were two, and both were awaited")
+	})
+
 	It("lets both sides of both await the same entries of one session", func() {
 		side := "  await agent_message text~^Hello\n  await turn end_turn\n"
 		r := run(engine(), "session new a\nprompt a 'Say hello.'\ncheck x\nboth {\n"+side+"}{\n"+side+"}\n"+hello)

@@ -58,9 +58,13 @@ func (b *Branch) await(ctx context.Context, l *Line, p *pattern, within time.Dur
 		after = x.Ref
 	}
 	about := b.sessionOf(x)
+	looked := b.Session() // whose cursor moves
+	if about != nil && p.session != "" && p.session != "any" {
+		looked = about
+	}
 	if prompt := b.LastPrompt(about); prompt > 0 && !p.of.ofRequest() {
 		x.prompt = prompt
-		if p.session != "" && p.session != "any" {
+		if looked == about {
 			after = b.view(about).cursor
 		}
 		if p.of.Name == "turn" {
@@ -71,9 +75,6 @@ func (b *Branch) await(ctx context.Context, l *Line, p *pattern, within time.Dur
 	var taken map[int]bool
 	if b.group != nil {
 		taken = b.group.taken
-		if !p.of.ofRequest() { // which has its own place to look from
-			after = b.group.start
-		}
 	}
 	wait, cancel := b.StepTimeout(ctx, within)
 	defer cancel()
@@ -83,11 +84,7 @@ func (b *Branch) await(ctx context.Context, l *Line, p *pattern, within time.Dur
 			v := b.view(about)
 			v.ended, v.over = o.Entry.Seq, append(v.over, o.Entry.Ref)
 		}
-		if b.group == nil && about != nil && p.session != "" && p.session != "any" {
-			b.Acted(about, o.Entry)
-		} else {
-			b.reach(o.Entry)
-		}
+		b.reach(looked, o.Entry)
 		b.Name(l.Alias, o.Entry)
 		return nil
 	}

@@ -122,9 +122,8 @@ func (b *Branch) join(side *Branch) {
 
 // group is the state of a group { } while it runs.
 type group struct {
-	start int
-	end   int
 	taken map[int]bool
+	ends  map[*Session]int // the last entry that a line about the session took; nil where there is none
 }
 
 // checkState is a check as the run has come to judge it.
@@ -228,14 +227,14 @@ func (b *Branch) Acted(s *Session, e transcript.Entry) {
 }
 
 // reach moves the cursor to an entry that was awaited. It never jumps back.
-func (b *Branch) reach(e transcript.Entry) {
-	b.run.Settle(e)
-	if b.group != nil {
-		b.group.taken[e.Seq] = true
-		b.group.end = max(b.group.end, e.Seq)
+func (b *Branch) reach(s *Session, e transcript.Entry) {
+	if g := b.group; g != nil {
+		b.run.Settle(e)
+		g.taken[e.Seq] = true
+		g.ends[s] = max(g.ends[s], e.Seq)
 		return
 	}
-	b.Acted(b.Session(), e)
+	b.Acted(s, e)
 }
 
 // Expand replaces the variables of a word.

@@ -148,8 +148,8 @@ func structureCommands() []*Command {
 		}, {
 			Name: "group", Group: "structure", Args: "", Blocks: 1,
 			Summary: "await several entries in any order",
-			Detail: "All lines look forward from the same place, each takes another entry, and the\ncursor ends at the last " +
-				"of them.",
+			Detail: "All lines look forward from where the group begins, those that name a session from\nwhere the script is in " +
+				"it. Each takes another entry, and the cursor ends at the last\nof them.",
 			Compile: compileGroup,
 		}, {
 			Name: "both", Group: "structure", Args: "", Blocks: 2,
@@ -250,7 +250,7 @@ func compileGroup(l *Line) Step {
 		}
 	}
 	return func(ctx context.Context, b *Branch) error {
-		g := &group{start: b.At(), end: b.At(), taken: map[int]bool{}}
+		g := &group{taken: map[int]bool{}, ends: map[*Session]int{}}
 		b.group = g
 		defer func() { b.group = nil }()
 		for _, s := range steps {
@@ -258,8 +258,9 @@ func compileGroup(l *Line) Step {
 				return err
 			}
 		}
-		b.group = nil
-		b.reach(b.run.t.At(g.end))
+		for session, last := range g.ends {
+			b.Acted(session, b.run.t.At(last))
+		}
 		return nil
 	}
 }
