@@ -148,8 +148,8 @@ func structureCommands() []*Command {
 		}, {
 			Name: "group", Group: "structure", Args: "", Blocks: 1,
 			Summary: "await several entries in any order",
-			Detail: "All lines look forward from where the group begins, those that name a session from\nwhere the script is in " +
-				"it. Each takes another entry, and the cursor ends at the last\nof them.",
+			Detail: "All lines look forward from where the group begins, those that name a session from\n" +
+				"where the script is in it. Each takes another entry, and the cursor ends at the last\nof them.",
 			Compile: compileGroup,
 		}, {
 			Name: "both", Group: "structure", Args: "", Blocks: 2,
