@@ -316,6 +316,26 @@ func TestStateOfReports(t *testing.T) {
 	}
 }
 
+// A transcript that is shown alone has the report beside it, and nothing else of its folder.
+func TestReportOfOneFile(t *testing.T) {
+	_, file := folder(t)
+	written(t, file, 1)
+	for _, name := range []string{strings.TrimSuffix(file, ".jsonl") + ofOne, filepath.Join(filepath.Dir(file), "other"+ofOne)} {
+		if err := os.WriteFile(name, []byte(`{"results":[]}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &Server{Sources: []Source{{Name: file, Dir: filepath.Dir(file), File: filepath.Base(file)}}}
+	defer s.Close()
+	sources := s.runs()["sources"].([]shown)
+	if len(sources) != 1 || len(sources[0].Reports) != 1 || sources[0].Reports[filepath.Base(file)] == nil {
+		t.Errorf("the page gets %+v", sources)
+	}
+	if _, err := s.file("0", "other"+ofOne); err == nil {
+		t.Error("the report of another transcript is served")
+	}
+}
+
 // The page allows its own script and style only, and holds nothing that acts.
 func TestThePage(t *testing.T) {
 	var b bytes.Buffer

@@ -101,7 +101,7 @@ func (s *Server) file(number, name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if from.File != "" && name != from.File {
+	if from.File != "" && name != from.File && name != reportOf(from.File) {
 		return nil, fmt.Errorf("%s: %w", name, os.ErrNotExist)
 	}
 	root, err := s.root(from.Dir)
@@ -159,6 +159,12 @@ type found struct {
 
 // ofOne is the end of the name of a report about one transcript.
 const ofOne = ".results.json"
+
+// reportOf is the name of the report about one transcript.
+func reportOf(name string) string { return strings.TrimSuffix(name, ".jsonl") + ofOne }
+
+// reportVersion tells a report from what it was before: one that is not whole yet is read again.
+func reportVersion(info os.FileInfo) int64 { return info.ModTime().UnixNano() + info.Size() }
 
 // runs are the sources as they are now, and the state that events compare with: that of before they
 // were read, so that no change goes unnoticed.
@@ -250,7 +256,13 @@ func (s *Server) transcripts(from Source) ([]found, error) {
 		}
 	}
 	if from.File != "" {
-		add(from.File, "", 0)
+		report, version := reportOf(from.File), int64(0)
+		if info, err := root.Lstat(report); err == nil {
+			version = reportVersion(info)
+		} else {
+			report = ""
+		}
+		add(from.File, report, version)
 		return list, nil
 	}
 	var walk func(dir string, depth int)
@@ -261,13 +273,13 @@ func (s *Server) transcripts(from Source) ([]found, error) {
 			return // what cannot be read has nothing to show
 		}
 		path := func(e os.DirEntry) string { return strings.TrimPrefix(dir+"/"+e.Name(), "./") }
-		reports := map[string]int64{} // their versions: one that is not whole yet is read again
+		reports := map[string]int64{} // their versions
 		for _, e := range entries {
 			if !strings.HasSuffix(e.Name(), ofOne) {
 				continue
 			}
 			if info, err := e.Info(); err == nil {
-				reports[path(e)] = info.ModTime().UnixNano() + info.Size()
+				reports[path(e)] = reportVersion(info)
 			}
 		}
 		for _, e := range entries {
@@ -276,7 +288,7 @@ func (s *Server) transcripts(from Source) ([]found, error) {
 			case e.IsDir():
 				walk(name, depth+1)
 			case strings.HasSuffix(name, ".jsonl"):
-				report := strings.TrimSuffix(name, ".jsonl") + ofOne
+				report := reportOf(name)
 				version, ok := reports[report]
 				if !ok {
 					report = ""
