@@ -91,6 +91,17 @@ var _ = Describe("an agent without a model", func() {
 		Expect(r.Results[1].Verdict).To(Equal(scenarios.Fail), text(r.Results[1]))
 	})
 
+	It("is not blamed for what it says in the further turn", func() {
+		e := engine()
+		e.Env, e.NoFurther = away, false
+		s, err := acp.V1().Parse("case/a", "case.txtar", []byte("check SESSION-001\nsession new a\n"))
+		Expect(err).NotTo(HaveOccurred())
+		r := e.RunAll(context.Background(), []*scenarios.Scenario{s}, scenarios.Plan{Jobs: 1})
+		Expect(r.Results[0].Verdict).To(Equal(scenarios.Pass), text(r.Results[0]))
+		Expect(r.Results[0].Checks).To(HaveLen(1))
+		Expect(r.NoModel).NotTo(BeEmpty())
+	})
+
 	It("is blamed where another scenario had one", func() {
 		r := runAll(nil, turn, "env "+refagent.EnvBaseURL+"=http://127.0.0.1:1/v1\n"+turn)
 		Expect(r.Results[0].Verdict).To(Equal(scenarios.Pass), text(r.Results[0]))

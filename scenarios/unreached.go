@@ -35,17 +35,23 @@ func (r *run) missedInTurn(c *checkState) bool {
 	return len(prompts) > 0 && slices.ContainsFunc(c.misses, func(m *Miss) bool { return m.at >= prompts[0] })
 }
 
+// missedFurther reports whether a check is that of the further turn, which did not end well.
+func (c Check) missedFurther() bool {
+	return c.Slug == furtherCheck && c.inTurn && c.Verdict != Pass && !c.Known
+}
+
 // withoutModel returns the result as it stands where no scenario of the run had a
-// model: what rests on a turn is inconclusive.
+// model: what rests on a turn is inconclusive, and the further turn is no check.
 func (res Result) withoutModel() Result {
-	if !res.unreached || res.Verdict == Error || res.Verdict == Skip {
+	further := slices.ContainsFunc(res.Checks, Check.missedFurther)
+	if !res.unreached && !further || res.Verdict == Error || res.Verdict == Skip {
 		return res
 	}
-	res.Checks, res.Findings = slices.Clone(res.Checks), slices.Clone(res.Findings)
+	res.Checks, res.Findings = slices.DeleteFunc(slices.Clone(res.Checks), Check.missedFurther), slices.Clone(res.Findings)
 	verdict := Pass
 	for i := range res.Checks {
 		c := &res.Checks[i]
-		if c.inTurn && c.Verdict != Pass && !c.Known {
+		if res.unreached && c.inTurn && c.Verdict != Pass && !c.Known {
 			c.Verdict, c.Reason = Inconclusive, noModel
 		}
 		if !c.NotReached {
@@ -53,17 +59,21 @@ func (res Result) withoutModel() Result {
 		}
 	}
 	for i := range res.Findings {
-		if f := &res.Findings[i]; f.inTurn && (f.Class == Fail || f.Class == Warn) {
+		if f := &res.Findings[i]; res.unreached && f.inTurn && (f.Class == Fail || f.Class == Warn) {
 			f.Class = Inconclusive
 		}
 		verdict = Worst(verdict, res.Findings[i].Class)
 	}
-	if res.failedInTurn {
+	if res.unreached && res.failedInTurn {
 		res.FailureClass = Inconclusive
 	}
 	verdict = Worst(verdict, cmp.Or(res.FailureClass, Pass))
-	if res.Golden.failed() {
+	switch {
+	case !res.Golden.failed():
+	case res.unreached:
 		res.Golden = &Golden{State: "off", Path: res.Golden.Path}
+	default:
+		verdict = Worst(verdict, Fail)
 	}
 	if res.Known = res.Known && verdict == Fail; verdict == Inconclusive {
 		res.Reason = noModel
@@ -82,7 +92,7 @@ func (run *Run) WithoutModel() {
 		if r.reached {
 			return
 		}
-		prompted = prompted || r.unreached
+		prompted = prompted || r.unreached || slices.ContainsFunc(r.Checks, Check.missedFurther)
 	}
 	if !prompted {
 		return

@@ -69,10 +69,11 @@ func knownCommand(c *cobra.Command, args []string) error {
 
 // flagError says what is wrong with a flag, and which was meant.
 func flagError(c *cobra.Command, err error) error {
-	where, lists := c.CommandPath(), "acp-test help"
-	if c.HasParent() {
-		where = strings.TrimPrefix(where, "acp-test ")
-		lists += " " + where
+	where, lists := "", "acp-test help"
+	if name, sub := strings.CutPrefix(c.CommandPath(), "acp-test "); sub {
+		where, lists = name+": ", lists+" "+name
+	} else if err := knownCommand(c, c.Flags().Args()); err != nil {
+		return err
 	}
 	var invalid *pflag.InvalidValueError
 	var lacking *pflag.ValueRequiredError
@@ -80,16 +81,16 @@ func flagError(c *cobra.Command, err error) error {
 	switch {
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
-		return fmt.Errorf("%s: --%s: %s is expected, not %q", where, f.Name, allowed(f), invalid.GetValue())
+		return fmt.Errorf("%s--%s: %s is expected, not %q", where, f.Name, allowed(f), invalid.GetValue())
 	case errors.As(err, &lacking):
 		f := lacking.GetFlag()
-		return fmt.Errorf("%s: --%s: a value is missing: %s", where, f.Name, allowed(f))
+		return fmt.Errorf("%s--%s: a value is missing: %s", where, f.Name, allowed(f))
 	case !errors.As(err, &unknown):
-		return fmt.Errorf("%s: %w: %s lists the flags", where, err, lists)
+		return fmt.Errorf("%s%w: %s lists the flags", where, err, lists)
 	}
 	name := unknown.GetSpecifiedName()
 	if len(name) < 2 {
-		return fmt.Errorf("%s: there is no flag -%s: %s lists them", where, name, lists)
+		return fmt.Errorf("%sthere is no flag -%s: %s lists them", where, name, lists)
 	}
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
@@ -100,7 +101,7 @@ func flagError(c *cobra.Command, err error) error {
 	if hint == "" {
 		hint = ": " + lists + " lists them"
 	}
-	return fmt.Errorf("%s: there is no flag --%s%s", where, name, hint)
+	return fmt.Errorf("%sthere is no flag --%s%s", where, name, hint)
 }
 
 // allowed says what a flag takes, by its type and else by what its usage calls it.

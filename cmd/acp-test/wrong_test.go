@@ -35,7 +35,8 @@ var _ = Describe("a wrong command line", func() {
 		Expect(strings.Count(got.err, "acp-test: ")).To(BeNumerically("<=", 2), "one message: %s", got.err)
 	},
 		Entry(nil, "rep", `there is no command "rep" \(did you mean "replay"\?\): acp-test help lists them\n$`),
-		Entry(nil, "--foo", `acp-test: there is no flag --foo: acp-test help lists them\n$`),
+		Entry(nil, "rep --foo", `there is no command "rep" \(did you mean "replay"\?\): acp-test help lists them\n$`),
+		Entry(nil, "--foo", `there is no flag --foo: acp-test help lists them\n$`),
 		Entry(nil, "help nothing", `there is no help on "nothing"`),
 		Entry(nil, "help verdict-s", `there is no help on "verdict-s" \(did you mean "verdicts"\?\): acp-test help help lists the topics\n$`),
 		Entry(nil, "run --agnt x", `run: there is no flag --agnt \(did you mean --agent\?\)\n$`),
