@@ -72,8 +72,9 @@ type model struct {
 }
 
 func newModel(getenv func(string) string, habits *Habits) *model {
-	m := &model{name: getenv(EnvModel), key: getenv(EnvAPIKey), transport: &http.Transport{},
-		streams: !habits.NoStream}
+	m := &model{name: getenv(EnvModel), key: getenv(EnvAPIKey),
+		transport: &http.Transport{Proxy: http.ProxyFromEnvironment},
+		streams:   !habits.NoStream}
 	m.name = cmp.Or(m.name, DefaultModel)
 	if base := getenv(EnvBaseURL); base != "" {
 		m.url = strings.TrimSuffix(base, "/") + "/chat/completions"

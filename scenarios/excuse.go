@@ -3,9 +3,11 @@ package scenarios
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -37,6 +39,30 @@ var refusal = lazy.Regexp(`(?i)` + strings.Join([]string{
 var denial = lazy.Regexp(`(?i)\buser\b.{0,40}\b(reject|den(y|ied)|declin|refus|disallow|cancel)` +
 	`|\b(reject|denied|declin|refus|disallow|cancel)\w* by (the )?user|permission (was )?(denied|refused|rejected)`)
 
+// cutOff is how an agent words that its tool did not reach another host.
+var cutOff = lazy.Regexp(`(?i)\b(fetch failed|network|proxy|forbidden|status( code)?:? 403|connection refused` +
+	`|econn\w+|enotfound|eai_again|getaddrinfo|could not resolve)\b`)
+
+// refusals tells which texts are those of tools that did not do what the model asked for,
+// by the hosts that the proxy has refused so far.
+type refusals struct{ hosts []string }
+
+func (f *refusals) match(text string) bool {
+	return refusal().MatchString(text) || len(f.hosts) > 0 && cutOff().MatchString(text) ||
+		slices.ContainsFunc(f.hosts, func(host string) bool { return strings.Contains(text, host) })
+}
+
+// see notes a host that the proxy refused.
+func (f *refusals) see(e transcript.Entry) {
+	if e.Kind == fakellm.Egress {
+		host := e.JSON().Get("host").Str()
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			host = name
+		}
+		f.hosts = append(f.hosts, host)
+	}
+}
+
 // trouble is a tool call that an agent did not carry out for a reason of its own.
 type trouble struct {
 	seq  int
@@ -55,9 +81,9 @@ type asking struct {
 }
 
 // troubles are those of the results with which the agent's own tools refused.
-func (a *asking) troubles() (found []trouble) {
+func (a *asking) troubles(refused *refusals) (found []trouble) {
 	for _, text := range a.results {
-		if len(a.completed) < len(a.results) && refusal().MatchString(text) && a.denied <= a.since &&
+		if len(a.completed) < len(a.results) && refused.match(text) && a.denied <= a.since &&
 			!(a.granted > a.since && denial().MatchString(text)) {
 			found = append(found, trouble{a.seq, text})
 		}
@@ -72,6 +98,7 @@ func (a *asking) troubles() (found []trouble) {
 // read after the model request that followed, but before all else that the agent says.
 func (r *run) troubles() []trouble {
 	var found []trouble
+	var refused refusals
 	next := map[string]*asking{} // what is known of a session's next model request
 	last := map[string]*asking{} // its last one, as long as the agent says nothing else
 	of := func(session string) *asking {
@@ -82,12 +109,13 @@ func (r *run) troubles() []trouble {
 	}
 	settle := func(session string) {
 		if a := last[session]; a != nil {
-			found = append(found, a.troubles()...)
+			found = append(found, a.troubles(&refused)...)
 			delete(last, session)
 		}
 	}
 	granted, denied := 0, 0
 	for e := range r.t.All() {
+		refused.see(e)
 		news, text := r.protocol().ToolNews(r.t, e)
 		if e.Kind == transcript.ModelRequest || e.Source == transcript.Agent && news != ToolCompleted {
 			settle(e.Session)
@@ -99,7 +127,7 @@ func (r *run) troubles() []trouble {
 			denied = e.Seq
 		case ToolFailed:
 			failed := asking{e.Seq, []string{text}, nil, of(e.Session).since, granted, denied}
-			found = append(found, failed.troubles()...)
+			found = append(found, failed.troubles(&refused)...)
 		case ToolCompleted:
 			a := cmp.Or(last[e.Session], of(e.Session))
 			a.completed[text] = true

@@ -28,6 +28,15 @@ var _ = Describe("a tool that the agent itself refuses", func() {
 		Expect(r.Reason).To(Equal(r.Checks[0].Reason))
 	})
 
+	It("is one that wants a host which no agent reaches in a run", func() {
+		const check = "permit allow_once\ncheck SESSION-006\nprompt 'Read the page.'\nawait turn end_turn\nmodel saw text~'What it says'\n"
+		r := run(engine(), check+asks("tool: fetch\n      args: {url: 'http://pages.example/one'}"))
+		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Checks[0].Reason).To(ContainSubstring("the agent's own tool refused"))
+		r = run(engine(), check+asks("tool: read_file\n      args: {path: $WORK/missing.txt}"))
+		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+	})
+
 	It("does not excuse an effect that is another, nor a file that the agent does not find", func() {
 		Expect(run(engine(), "files missing=empty\n"+check+write+want).Verdict).To(Equal(scenarios.Fail))
 		r := run(engine(), check+asks("tool: read_file\n      args: {path: $WORK/missing.txt}")+want)

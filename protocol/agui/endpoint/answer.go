@@ -179,9 +179,7 @@ func (e *Endpoint) stream(ctx context.Context, body io.Closer, s source, p Post)
 			end.Last, end.Outcome = last, outcome
 			return end
 		}
-		if last, outcome, of := runEvent(piece.data); of {
-			end.Last, end.Outcome = last, outcome
-		}
+		end.heard(piece.data)
 		e.put(item{piece: piece, ref: p.Ref})
 		switch {
 		case end.Last == "" && open != nil:
@@ -193,6 +191,15 @@ func (e *Endpoint) stream(ctx context.Context, body io.Closer, s source, p Post)
 				body.Close()
 			})
 		}
+	}
+}
+
+// heard notes an event that begins or ends a run. A run that has ended with an error is not
+// finished by what comes after that.
+func (e *End) heard(data []byte) {
+	last, outcome, of := runEvent(data)
+	if of && !(last == "RUN_FINISHED" && e.Last == "RUN_ERROR") {
+		e.Last, e.Outcome = last, outcome
 	}
 }
 

@@ -198,9 +198,7 @@ func Import(t *transcript.Transcript, kind string, stream []byte) {
 		if err != nil {
 			break // the bytes are here: it is their end
 		}
-		if last, outcome, of := runEvent(p.data); of {
-			end.Last, end.Outcome = last, outcome
-		}
+		end.heard(p.data)
 		p.add(t, 0, 0)
 	}
 	if end.Framing = *s.shows(); end.Events > 0 {

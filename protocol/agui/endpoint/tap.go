@@ -154,9 +154,7 @@ func (p *passing) Read(to []byte) (int, error) {
 func (p *passing) step() {
 	piece, complete, err := p.in.step()
 	if complete {
-		if last, outcome, of := runEvent(piece.data); of {
-			p.end.Last, p.end.Outcome = last, outcome
-		}
+		p.end.heard(piece.data)
 		piece.add(p.tap.log, 0, p.ref)
 	}
 	switch {
