@@ -172,6 +172,22 @@ cat >/dev/null`
 		Expect(r.Findings).To(ContainElement(HaveField("Rule", "ONE-RESPONSE")))
 	})
 
+	It("says of a turn without an end only that, where a check is about what must not come of it", func() {
+		const agent = `
+read -r initialize; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}'
+read -r new; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+cat >/dev/null`
+		judged := func(lines string) scenarios.Result {
+			e := engineFor(agents.AdHoc([]string{"sh", "-c", agent}))
+			e.StepTimeout = 100 * time.Millisecond
+			return run(e, "check FS-001\nprompt One.\nawait turn\n! exists one.txt\n"+lines)
+		}
+		r := judged("")
+		Expect(r.Findings).To(ContainElement(HaveField("Rule", "ONE-RESPONSE")))
+		Expect([]scenarios.Verdict{r.Verdict, r.Checks[0].Verdict}).To(Equal([]scenarios.Verdict{scenarios.Fail, scenarios.Inconclusive}), text(r))
+		Expect(judged("exists two.txt\n").Checks[0].Verdict).To(Equal(scenarios.Fail))
+	})
+
 	It("fails on another stop reason and says which", func() {
 		r := run(engine(), "check a\nprompt 'Say hello.'\nawait turn refusal\ncheck b\n"+hello)
 		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))

@@ -286,6 +286,12 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *Result) Verdict {
 	if c.decl == nil {
 		return Fail
 	}
+	if m.turnOpen > 0 && c.decl.denies && !c.decl.claims && slices.ContainsFunc(res.Findings, func(f Finding) bool {
+		return f.Class == Fail && slices.Contains(f.Entries, m.turnOpen)
+	}) {
+		m.Failure.Reason = "the turn did not end, which a rule tells, so nothing is known of what was not to come of it"
+		return Inconclusive
+	}
 	if c.decl.class == "" && len(c.decl.requirements) == 0 {
 		if m.Effect {
 			return Fail

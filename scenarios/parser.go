@@ -140,6 +140,21 @@ func condition(c string) (holds, known bool) {
 	return false, false
 }
 
+// demand notes in the check that the line stands in what the line demands.
+func (l *Line) demand(c *Command) {
+	all := l.p.scenario.checks
+	if len(all) == 0 {
+		return
+	}
+	d := all[len(all)-1]
+	switch turn := len(l.Rest) > 0 && l.Rest[0].Raw() == "turn"; {
+	case l.Negated:
+		d.denies = true
+	case c.Group == "back", c.Effect, c.Name == "await" && !turn:
+		d.claims = true
+	}
+}
+
 // compile finds the command of a line and lets it read its arguments. A line
 // whose conditions do not hold is read all the same. What is wrong is in bad.
 func (l *Line) compile() (s step, holds bool) {
@@ -171,6 +186,7 @@ func (l *Line) compile() (s step, holds bool) {
 	if l.bad != nil {
 		return s, false
 	}
+	l.demand(c)
 	s = step{line: l.Number, column: l.Name.Column, text: l.Text, command: c}
 	if c.Act != nil {
 		s.act = c.Act(l)

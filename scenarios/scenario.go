@@ -70,6 +70,9 @@ type checkDecl struct {
 	line, column int
 	class        Verdict            // "": by the requirements
 	expected     []AgentExpectation // of the editor, where the file scripts the agent
+	// denies and claims: it has lines that say what must not be, and what must, but for
+	// the ends of turns.
+	denies, claims bool
 }
 
 type promptDecl struct {
