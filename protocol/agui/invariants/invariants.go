@@ -5,6 +5,7 @@ package invariants
 
 import (
 	_ "embed"
+	"strings"
 	"sync"
 
 	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
@@ -99,6 +100,13 @@ func (o *observer) Observe(e transcript.Entry) {
 	if e.Source == transcript.Editor && e.Kind != transcript.Written {
 		o.open(e)
 		return
+	}
+	if t := o.threads[e.Session]; t != nil && e.Kind == transcript.ModelAnswer {
+		for step := range e.JSON().Get("steps").Items() {
+			if strings.HasPrefix(step.Str(), "tool:") {
+				t.called = e.Seq
+			}
+		}
 	}
 	if e.Source != transcript.Agent {
 		return

@@ -87,6 +87,7 @@ type item struct {
 // thread is what the streams of a thread share.
 type thread struct {
 	opened map[string]int // items by id, with the Seq of their first opening
+	called int            // Seq of the last answer of the model that calls a tool
 }
 
 // stream is the answer to one post.

@@ -181,7 +181,7 @@ func restated() *rule {
 			}
 			return
 		}
-		if s.inputCall(ev.id) {
+		if s.inputCall(ev.id) && s.thread.called < s.ref { // else the model may have given the id again
 			w.Saw(call)
 			w.find(call, ev, ev.id, []int{s.ref, i.at},
 				"The arguments of tool call %q are streamed again, which the input has.", ev.id)
