@@ -9,13 +9,14 @@ import (
 
 // String renders the conversation for people, one paragraph a part.
 func (h History) String() string {
-	return h.render(view{thoughts: true, plans: true, statuses: true})
+	return h.render(view{thoughts: true, plans: true, statuses: true, titles: true})
 }
 
 // Same says how two histories of one conversation differ, as a conversation
 // with the lines of want marked - and those of got marked +; "" if they tell
 // the same. Where chunks were cut, how ids divide messages, and white space
 // around what was said does not matter.
+// An agent may word the title of a tool call anew, but not leave it out.
 // Thoughts and plans count only if both histories have some, because the
 // protocol does not say that they are part of a conversation; a tool call that
 // want left open may have any status in got.
@@ -48,8 +49,8 @@ func (h History) has(kind string) bool {
 }
 
 type view struct {
-	thoughts, plans, statuses bool
-	open                      map[string]bool // tool calls whose status is left out
+	thoughts, plans, statuses, titles bool
+	open                              map[string]bool // tool calls whose status is left out
 }
 
 func (h History) render(v view) string {
@@ -106,7 +107,13 @@ func (h History) render(v view) string {
 }
 
 func (t *ToolCall) render(b *strings.Builder, v view) {
-	fmt.Fprintf(b, "agent uses %s: %s", t.Kind, t.Title)
+	fmt.Fprintf(b, "agent uses %s", t.Kind)
+	switch {
+	case v.titles:
+		b.WriteString(": " + t.Title)
+	case t.Title == "":
+		b.WriteString(" without a title")
+	}
 	if v.statuses && !v.open[t.ID] {
 		fmt.Fprintf(b, " (%s)", t.Status)
 	}

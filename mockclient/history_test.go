@@ -103,6 +103,9 @@ var _ = Describe("a history", func() {
 	It("does not change by white space around what was said", func() {
 		Expect(mockclient.Same(history(live...), history(replay(`"ab"`, `"\n\n ab "`)...))).To(BeEmpty())
 	})
+	It("may word the title of a tool call anew", func() {
+		Expect(mockclient.Same(history(live...), history(replay(`"Edit"`, `"edit: /a"`)...))).To(BeEmpty())
+	})
 	It("does not change by an empty chunk", func() {
 		Expect(mockclient.Same(history(live...), history(append([]string{said("agent_message", "", "")}, replay()...)...))).To(BeEmpty())
 	})
@@ -115,7 +118,8 @@ var _ = Describe("a history", func() {
 		Entry("lost the user", replay()[1:], "-user: go"),
 		Entry("changed a text", replay(`"ab"`, `"aB"`), "-agent: ab", "+agent: aB"),
 		Entry("changed white space within", replay(`"ab"`, `"a b"`), "-agent: ab", "+agent: a b"),
-		Entry("left a tool open", replay(`completed`, `pending`), "-agent uses edit: Edit (completed)", "+agent uses edit: Edit (pending)"),
+		Entry("left a tool open", replay(`completed`, `pending`), "-agent uses edit (completed)", "+agent uses edit (pending)"),
+		Entry("lost a title", replay(`"Edit"`, `""`), "+agent uses edit without a title (completed)"),
 		Entry("lost the end", replay()[:3], "-agent: done"),
 		Entry("changed the order", []string{replay()[0], replay()[2], replay()[1], replay()[3]}, "agent uses edit"),
 		Entry("tells another thought", append(replay(), said("agent_thought", "other", "")), "+agent thinks: other"),

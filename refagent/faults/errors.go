@@ -89,7 +89,7 @@ func loginForever(t *tap) {
 	}
 	t.sending = func(f frame) {
 		if r, ok := f.Message["result"].(object); ok && answers(f, "initialize") {
-			r["authMethods"] = []any{object{"id": "agent", "name": "Log in"}}
+			r["authMethods"] = []any{object{"id": "agent", "name": "Reference login"}}
 		}
 	}
 }
