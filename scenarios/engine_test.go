@@ -152,6 +152,21 @@ cat >/dev/null`
 		}
 	})
 
+	It("is inconclusive about sessions of an agent that wants a login and offers no way to it", func() {
+		judged := func(message string) scenarios.Result {
+			agent := `
+read -r initialize; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{},"authMethods":[]}}'
+read -r new; echo '{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"` + message + `"}}'
+cat >/dev/null`
+			return run(engineFor(agents.AdHoc([]string{"sh", "-c", agent})),
+				"initialize\ncheck SESSION-003\nrequest session/new '{\"cwd\": \"$WORK\", \"mcpServers\": []}' as N\nawait response N sessionId?\n")
+		}
+		r := judged("Authentication required: please run agent login.")
+		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Reason).To(ContainSubstring("offers no way: log it in first"))
+		Expect(judged("The disk is full.").Verdict).To(Equal(scenarios.Fail))
+	})
+
 	It("holds nothing against an agent that was left in the middle", func() {
 		e := engine()
 		e.StepTimeout = 100 * time.Millisecond

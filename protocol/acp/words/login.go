@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -58,10 +59,14 @@ func (c *client) loginAdvice() (advice string) {
 		"--auth-method; it offers " + strings.Join(offered, ", ")
 }
 
+// aboutLogin is how an agent words that it wants a login.
+var aboutLogin = lazy.Regexp(`(?i)\b(auth|log(ged)?[ -]?in\b|sign(ed)?[ -]?in\b|credential|api[ -_]?key)`)
+
 // barred says that the agent wants a login, which the script does not know: it
-// offered methods and refused a request with -32000, and none of them was tried.
+// offered methods and refused a request with -32000, and none of them was tried. One that
+// offers none has to refuse the first session, and to say why.
 func barred(t *transcript.Transcript) string {
-	refused := ""
+	refused, opened := "", false
 	var offered []string
 	for e := range t.All() {
 		switch {
@@ -70,9 +75,14 @@ func barred(t *transcript.Transcript) string {
 		case e.Source != transcript.Agent || e.Kind != transcript.Response:
 		case e.Method == "initialize":
 			offered = methods(e.JSON().Get("result"))
-		case refused == "" && len(offered) > 0 && authRequired(e.JSON()):
+		case !authRequired(e.JSON()):
+			opened = opened || e.Method == "session/new" && e.JSON().Get("result").Exists()
+		case refused == "" && len(offered) > 0:
 			refused = fmt.Sprintf("the agent wants a login before %s (#%d): %q; it offers %s; --auth-method logs in",
 				e.Method, e.Seq, e.JSON().Path("error.message").Str(), strings.Join(offered, ", "))
+		case refused == "" && !opened && e.Method == "session/new" && aboutLogin().Match(e.JSON().Get("error").Raw()):
+			refused = fmt.Sprintf("the agent wants a login before %s (#%d): %q; it offers no way: log it in first, or "+
+				"give it a key with --env NAME='$KEY' or --pass-env", e.Method, e.Seq, e.JSON().Path("error.message").Str())
 		}
 	}
 	return refused
