@@ -20,6 +20,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/agui/aguirecord"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/transcript"
 )
 
 // against runs a scenario against a server of this test.
@@ -229,6 +230,32 @@ func TestFindingsHaveAnOrder(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Fatalf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// A call that the input has is streamed again by the agent, unless the model may have given its id once more.
+func TestACallThatTheModelGaveAgain(t *testing.T) {
+	const begin = `{"acp-test":3,"protocol":"ag-ui"}
+{"seq":1,"ms":1,"from":"editor","kind":"request","id":"r","method":"run","session":"t","msg":{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"Hi."},{"id":"a","role":"assistant","toolCalls":[{"id":"c","type":"function","function":{"name":"pick","arguments":"{}"}}]},{"id":"x","role":"tool","toolCallId":"c","content":"yes"}],"tools":[],"context":[],"state":{},"forwardedProps":{}}}
+`
+	const call = `{"seq":%d,"ms":1,"from":"model","kind":"model-answer","session":"t","msg":{"n":1,"steps":[%q]}}
+`
+	for step, want := range map[string]bool{"text: Yes.": true, "tool: pick": false} {
+		text := begin + fmt.Sprintf(call, 2, step)
+		for i, event := range []string{`"RUN_STARTED","threadId":"t","runId":"r"`, `"TOOL_CALL_START","toolCallId":"c","toolCallName":"pick"`,
+			`"TOOL_CALL_ARGS","toolCallId":"c","delta":"{}"`, `"TOOL_CALL_END","toolCallId":"c"`, `"RUN_FINISHED","threadId":"t","runId":"r"`} {
+			kind, _, _ := strings.Cut(event, ",")
+			text += fmt.Sprintf(`{"seq":%d,"ms":1,"from":"agent","kind":"notification","method":%s,"session":"t","ref":1,"msg":{"type":%s}}`+"\n", i+3, kind, event)
+		}
+		log, err := transcript.Load(strings.NewReader(text), agui.V1().Classifier)
+		if err != nil {
+			t.Fatal(err)
+		}
+		judge := replay.Judge{Protocol: aguirecord.Protocol{}, Rules: agui.V1().Rules, Text: agui.V1().Canonical}
+		told := slices.ContainsFunc(judge.Check("x", log).Findings, func(f scenarios.Finding) bool { return f.Rule == "RESTATED" })
+		if told != want {
+			t.Errorf("the model says %q: told %v", step, told)
 		}
 	}
 }
