@@ -89,13 +89,12 @@ func cancelFaults() []Fault {
 			missing("terminal/cancel")),
 		hearing("call-cancel-ends-the-turn", "CAN-004", "cancels all work with one tool call",
 			func(p port, m refagent.Message) refagent.Message {
-				if m["method"] == "tool_call/cancel" {
-					p.After(0, func() {
-						p.DeliverMessage(refagent.Message{"jsonrpc": "2.0", "method": "session/cancel",
-							"params": object{"sessionId": m.Object("params")["sessionId"]}})
-					})
+				if m["method"] != "tool_call/cancel" {
+					return m
 				}
-				return m
+				p.DeliverMessage(m)
+				return refagent.Message{"jsonrpc": "2.0", "method": "session/cancel",
+					"params": object{"sessionId": m.Object("params")["sessionId"]}}
 			}),
 		fault("call-cancel-does-nothing", "CAN-004", "answers the cancel of a call and does not stop it",
 			func() func(port, frame) []object {
