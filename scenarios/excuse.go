@@ -45,10 +45,14 @@ var cutOff = lazy.Regexp(`(?i)\b(fetch failed|network|proxy|forbidden|status( co
 
 // refusals tells which texts are those of tools that did not do what the model asked for,
 // by the hosts that the proxy has refused so far.
-type refusals struct{ hosts []string }
+type refusals struct {
+	hosts []string
+	last  int // Seq of the last refusal
+}
 
-func (f *refusals) match(text string) bool {
-	return refusal().MatchString(text) || len(f.hosts) > 0 && cutOff().MatchString(text) ||
+// match reports whether a text is one, of a tool that ran after an entry.
+func (f *refusals) match(text string, since int) bool {
+	return refusal().MatchString(text) || f.last > since && cutOff().MatchString(text) ||
 		slices.ContainsFunc(f.hosts, func(host string) bool { return strings.Contains(text, host) })
 }
 
@@ -59,7 +63,7 @@ func (f *refusals) see(e transcript.Entry) {
 		if name, _, err := net.SplitHostPort(host); err == nil {
 			host = name
 		}
-		f.hosts = append(f.hosts, host)
+		f.hosts, f.last = append(f.hosts, host), e.Seq
 	}
 }
 
@@ -83,7 +87,7 @@ type asking struct {
 // troubles are those of the results with which the agent's own tools refused.
 func (a *asking) troubles(refused *refusals) (found []trouble) {
 	for _, text := range a.results {
-		if len(a.completed) < len(a.results) && refused.match(text) && a.denied <= a.since &&
+		if len(a.completed) < len(a.results) && refused.match(text, a.since) && a.denied <= a.since &&
 			!(a.granted > a.since && denial().MatchString(text)) {
 			found = append(found, trouble{a.seq, text})
 		}

@@ -248,7 +248,8 @@ func rcancelOwn() *rule {
 			if t := ev.request.turn; t != nil && w.state.models.failedIn(t) > 0 {
 				return // it may have failed because of that
 			}
-			if ev.err.Exists() && ev.code() != -32800 && ev.code() != -32000 && stopped == nil { // a login may be wanted first
+			login := ev.Method == "session/new" && ev.code() == -32000 // which may be wanted first
+			if ev.err.Exists() && ev.code() != -32800 && !login && stopped == nil {
 				w.find(code, ev, fmt.Sprint(ev.request.seq), []int{ev.request.seq, ev.request.back.seq},
 					"The %s that was taken back failed with code %d; -32800 is the code for that.", ev.Method, ev.code())
 			}
