@@ -18,6 +18,7 @@ import (
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
@@ -53,9 +54,9 @@ const (
 )
 
 // Run runs one scenario with a client, and leaves its evidence in out.
-func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string, out string) (res scenarios.Result,
+func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string, out string) (res results.Result,
 	err error) {
-	res = scenarios.Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Started: time.Now()}
+	res = results.Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Started: time.Now()}
 	agentOut := filepath.Join(out, "agent")
 	if err := os.MkdirAll(agentOut, 0o755); err != nil {
 		return res, err
@@ -125,9 +126,9 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	began := res.Started
 	res = b.Judge.Editor(res, s.Agent, sessions)
 	res.Duration = time.Since(began)
-	if late && res.Verdict != scenarios.Error {
+	if late && res.Verdict != results.Error {
 		// No rule says when a client has to end.
-		res.Verdict = scenarios.Worst(res.Verdict, scenarios.Inconclusive)
+		res.Verdict = results.Worst(res.Verdict, results.Inconclusive)
 		res.Reason = fmt.Sprintf("the client was still running after %v, and was ended", b.Timeout)
 	}
 	res.Artifacts = map[string]string{"stderr": s.ID + "/client.stderr"}

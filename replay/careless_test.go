@@ -24,6 +24,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -243,7 +244,7 @@ var turns = map[string][]string{
 
 // edit plays a shipped scenario to the editor and returns what found something, with
 // its class.
-func edit(fault careless) map[string]scenarios.Verdict {
+func edit(fault careless) map[string]results.Verdict {
 	GinkgoHelper()
 	list, err := acp.V1().ForEditors()
 	Expect(err).NotTo(HaveOccurred())
@@ -287,15 +288,15 @@ func edit(fault careless) map[string]scenarios.Verdict {
 			break
 		}
 	}
-	res := judge.Editor(scenarios.Result{ID: "editors/" + fault.scenario}, list[i].Agent, sessions)
-	found := map[string]scenarios.Verdict{}
+	res := judge.Editor(results.Result{ID: "editors/" + fault.scenario}, list[i].Agent, sessions)
+	found := map[string]results.Verdict{}
 	for _, c := range res.Checks {
-		if c.Verdict != scenarios.Pass && c.Verdict != scenarios.Skip {
+		if c.Verdict != results.Pass && c.Verdict != results.Skip {
 			found[c.ID] = c.Verdict
 		}
 	}
 	for _, f := range res.Findings {
-		if strings.HasPrefix(f.Rule, "C-") && f.Class != scenarios.Inconclusive {
+		if strings.HasPrefix(f.Rule, "C-") && f.Class != results.Inconclusive {
 			found[f.Rule] = f.Class
 		}
 	}
@@ -308,7 +309,7 @@ func always(result any) func(*mockclient.Request) {
 }
 
 var _ = Describe("a careless editor", Ordered, Label("large"), func() {
-	found := map[string]map[string]scenarios.Verdict{} // by fault; of ours by scenario
+	found := map[string]map[string]results.Verdict{} // by fault; of ours by scenario
 	BeforeAll(func() {
 		all := slices.Clone(carelessEditors)
 		for _, fault := range carelessEditors {
@@ -316,7 +317,7 @@ var _ = Describe("a careless editor", Ordered, Label("large"), func() {
 				all = append(all, ours)
 			}
 		}
-		results := make([]map[string]scenarios.Verdict, len(all))
+		outcomes := make([]map[string]results.Verdict, len(all))
 		slots := make(chan struct{}, 8) // most of it is waiting
 		var done sync.WaitGroup
 		for i, fault := range all {
@@ -324,12 +325,12 @@ var _ = Describe("a careless editor", Ordered, Label("large"), func() {
 			done.Go(func() {
 				defer GinkgoRecover()
 				defer func() { <-slots }()
-				results[i] = edit(fault)
+				outcomes[i] = edit(fault)
 			})
 		}
 		done.Wait()
 		for i, fault := range all {
-			found[cmp.Or(fault.name, fault.scenario)] = results[i]
+			found[cmp.Or(fault.name, fault.scenario)] = outcomes[i]
 		}
 	})
 	for _, fault := range carelessEditors {

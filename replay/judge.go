@@ -6,7 +6,7 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/rules"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -32,7 +32,7 @@ type Judge struct {
 }
 
 // Check judges a transcript that is complete by the rules alone.
-func (j Judge) Check(id string, t *transcript.Transcript) scenarios.Result {
+func (j Judge) Check(id string, t *transcript.Transcript) results.Result {
 	c := j.Checking()
 	c.told = j.telling(t, c.checker.Observe)
 	return c.Result(id, t)
@@ -57,8 +57,8 @@ func (c *Checking) See(e transcript.Entry) {
 }
 
 // Result is what was found in the transcript of which See has seen all.
-func (c *Checking) Result(id string, t *transcript.Transcript) scenarios.Result {
-	res := scenarios.Result{ID: id, File: id, Verdict: scenarios.Pass, Started: t.Header().Started}
+func (c *Checking) Result(id string, t *transcript.Transcript) results.Result {
+	res := results.Result{ID: id, File: id, Verdict: results.Pass, Started: t.Header().Started}
 	// Of a recording nobody knows whether its end is the end of the session.
 	c.judge.conclude(&res, t, c.checker, rules.End{Clean: c.told.exited}, c.told, Both)
 	return res
@@ -97,7 +97,7 @@ func (a *account) see(e transcript.Entry, p Protocol) {
 
 // conclude puts into a result what the rules found and what the transcript
 // tells of itself.
-func (j Judge) conclude(res *scenarios.Result, t *transcript.Transcript, c *rules.Checker, end rules.End,
+func (j Judge) conclude(res *results.Result, t *transcript.Transcript, c *rules.Checker, end rules.End,
 	told account, side Judged) {
 	for _, f := range c.Finish(end) {
 		if side == TheAgent && f.Side == rules.OfClient || side == TheEditor && f.Side == rules.OfAgent {
@@ -108,8 +108,8 @@ func (j Judge) conclude(res *scenarios.Result, t *transcript.Transcript, c *rule
 			found.Message = "The editor: " + found.Message
 		}
 		res.Findings = append(res.Findings, found)
-		res.Verdict = scenarios.Worst(res.Verdict, found.Class)
-		if found.Class == scenarios.Inconclusive && res.Reason == "" {
+		res.Verdict = results.Worst(res.Verdict, found.Class)
+		if found.Class == results.Inconclusive && res.Reason == "" {
 			res.Reason = found.Message
 		}
 	}
@@ -118,13 +118,13 @@ func (j Judge) conclude(res *scenarios.Result, t *transcript.Transcript, c *rule
 	res.AgentName, res.AgentVersion = told.agent, told.version
 }
 
-func (j Judge) finding(f rules.Finding, t *transcript.Transcript) scenarios.Finding {
-	class := map[rules.Class]scenarios.Verdict{rules.Fail: scenarios.Fail, rules.Warn: scenarios.Warn,
-		rules.Inconclusive: scenarios.Inconclusive}[f.Class]
+func (j Judge) finding(f rules.Finding, t *transcript.Transcript) results.Finding {
+	class := map[rules.Class]results.Verdict{rules.Fail: results.Fail, rules.Warn: results.Warn,
+		rules.Inconclusive: results.Inconclusive}[f.Class]
 	if class == "" {
-		class = scenarios.Lint
+		class = results.Lint
 	}
-	return scenarios.Finding{Rule: f.Rule, Class: class, Sub: f.Damage, Requirements: f.Requirements, Citation: f.Citation,
+	return results.Finding{Rule: f.Rule, Class: class, Sub: f.Damage, Requirements: f.Requirements, Citation: f.Citation,
 		Session: f.Session, Entries: f.Entries, Message: f.Message, Detail: f.Detail, Count: f.Count,
 		Tail: around(j.Text, t, f.Entries)}
 }

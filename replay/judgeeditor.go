@@ -10,6 +10,7 @@ import (
 
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -33,10 +34,10 @@ type Seen struct {
 // Editor judges an editor by the connections it had with our agent: by the
 // rules for clients and by the checks of the script, which may be nil. A check
 // is about all connections together.
-func (j Judge) Editor(res scenarios.Result, script *scenarios.AgentScript, sessions []Session) scenarios.Result {
-	res.Verdict = scenarios.Pass
+func (j Judge) Editor(res results.Result, script *scenarios.AgentScript, sessions []Session) results.Result {
+	res.Verdict = results.Pass
 	if len(sessions) == 0 {
-		res.Verdict, res.Reason = scenarios.Error,
+		res.Verdict, res.Reason = results.Error,
 			"the editor never started the agent: is {agent} or ACP_TEST_AGENT in its command line?"
 		return res
 	}
@@ -47,10 +48,10 @@ func (j Judge) Editor(res scenarios.Result, script *scenarios.AgentScript, sessi
 		}
 		checker := j.Rules.NewChecker(c)
 		told := j.telling(s.Log, checker.Observe)
-		one := scenarios.Result{Verdict: scenarios.Pass}
+		one := results.Result{Verdict: results.Pass}
 		j.conclude(&one, s.Log, checker, rules.End{Clean: told.exited}, told, TheEditor)
 		res.Findings = append(res.Findings, one.Findings...)
-		res.Verdict = scenarios.Worst(res.Verdict, one.Verdict)
+		res.Verdict = results.Worst(res.Verdict, one.Verdict)
 		res.Frames += one.Frames
 		if res.Evidence == nil {
 			res.Evidence = map[string]int{}
@@ -68,28 +69,28 @@ func (j Judge) Editor(res scenarios.Result, script *scenarios.AgentScript, sessi
 	reached := 0
 	for i := range script.Checks {
 		k := j.check(res.ID, &script.Checks[i], sessions)
-		if k.Verdict != scenarios.Skip {
+		if k.Verdict != results.Skip {
 			reached++
 		}
 		res.Checks = append(res.Checks, k)
-		if k.Verdict != scenarios.Skip {
-			res.Verdict = scenarios.Worst(res.Verdict, k.Verdict)
+		if k.Verdict != results.Skip {
+			res.Verdict = results.Worst(res.Verdict, k.Verdict)
 		}
 	}
-	if reached == 0 && len(script.Checks) > 0 && res.Verdict == scenarios.Pass {
-		res.Verdict, res.Reason = scenarios.Skip, "the editor did nothing that the checks are about"
+	if reached == 0 && len(script.Checks) > 0 && res.Verdict == results.Pass {
+		res.Verdict, res.Reason = results.Skip, "the editor did nothing that the checks are about"
 	}
 	return res
 }
 
-func (j Judge) check(id string, c *scenarios.AgentCheck, sessions []Session) scenarios.Check {
-	k := scenarios.Check{ID: id + "#" + c.Slug, Slug: c.Slug, Line: c.Line, Title: c.Title, Requirements: c.Requirements,
-		Class: j.classOf(c.Requirements), Verdict: scenarios.Pass}
+func (j Judge) check(id string, c *scenarios.AgentCheck, sessions []Session) results.Check {
+	k := results.Check{ID: id + "#" + c.Slug, Slug: c.Slug, Line: c.Line, Title: c.Title, Requirements: c.Requirements,
+		Class: j.classOf(c.Requirements), Verdict: results.Pass}
 	for i := range c.Lines {
 		observed, ok, applies := j.expect(&c.Lines[i], sessions)
 		switch {
 		case !applies:
-			k.Verdict, k.Reason = scenarios.Skip, observed
+			k.Verdict, k.Reason = results.Skip, observed
 			return k
 		case !ok:
 			k.Verdict = k.Class
@@ -102,14 +103,14 @@ func (j Judge) check(id string, c *scenarios.AgentCheck, sessions []Session) sce
 
 // classOf is what a miss counts as: the level of the strongest requirement, and a
 // lint without any. No editor is blamed for what the specification leaves to it.
-func (j Judge) classOf(ids []string) scenarios.Verdict {
-	class := scenarios.Lint
+func (j Judge) classOf(ids []string) results.Verdict {
+	class := results.Lint
 	for _, id := range ids {
 		switch q, ok := j.Rules.Requirement(id); {
 		case ok && q.Level == "must":
-			return scenarios.Fail
+			return results.Fail
 		case ok && q.Level == "should":
-			class = scenarios.Warn
+			class = results.Warn
 		}
 	}
 	return class

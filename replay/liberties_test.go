@@ -19,6 +19,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -309,7 +310,7 @@ func kind(options []any, kind string) any {
 }
 
 // judged plays one scenario to a client.
-func judged(x *scenarios.Scenario, c client) scenarios.Result {
+func judged(x *scenarios.Scenario, c client) results.Result {
 	GinkgoHelper()
 	c.work = GinkgoT().TempDir()
 	for name, data := range x.Files() {
@@ -324,7 +325,7 @@ func judged(x *scenarios.Scenario, c client) scenarios.Result {
 	c.play(out)
 	<-done
 	out.Close()
-	return judge.Editor(scenarios.Result{ID: x.ID}, x.Agent, []replay.Session{{Log: log}})
+	return judge.Editor(results.Result{ID: x.ID}, x.Agent, []replay.Session{{Log: log}})
 }
 
 // Habits hold in every scenario for editors: what only some correct editors do is
@@ -343,11 +344,11 @@ var _ = Describe("a correct editor with habits of its own", func() {
 						continue
 					}
 					r := judged(x, habits)
-					bad := func(v scenarios.Verdict) bool {
-						return slices.Contains([]scenarios.Verdict{scenarios.Fail, scenarios.Warn, scenarios.Error}, v)
+					bad := func(v results.Verdict) bool {
+						return slices.Contains([]results.Verdict{results.Fail, results.Warn, results.Error}, v)
 					}
-					if bad(r.Verdict) || slices.ContainsFunc(r.Findings, func(f scenarios.Finding) bool { return bad(f.Class) }) ||
-						slices.ContainsFunc(r.Checks, func(k scenarios.Check) bool { return bad(k.Verdict) }) {
+					if bad(r.Verdict) || slices.ContainsFunc(r.Findings, func(f results.Finding) bool { return bad(f.Class) }) ||
+						slices.ContainsFunc(r.Checks, func(k results.Check) bool { return bad(k.Verdict) }) {
 						blamed <- name + ": " + x.ID + "\n" + shown(r)
 					}
 				}
@@ -374,7 +375,7 @@ func beside(x *scenarios.Scenario, name string) bool {
 		(x.ID == "editors/m12-long-lines" || x.ID == "editors/m01-burst-long") && name != "files"
 }
 
-func shown(r scenarios.Result) string {
+func shown(r results.Result) string {
 	var b strings.Builder
 	for _, k := range r.Checks {
 		fmt.Fprintf(&b, "%s %s", k.Verdict, k.ID)

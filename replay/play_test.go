@@ -17,7 +17,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -105,7 +105,7 @@ func recorded(fault ...string) *transcript.Transcript {
 }
 
 // again replays a recording in another place, to an agent with a fault or none.
-func again(recording *transcript.Transcript, mode replay.Mode, fault string) scenarios.Result {
+func again(recording *transcript.Transcript, mode replay.Mode, fault string) results.Result {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	work, home := place()
@@ -144,7 +144,7 @@ var _ = Describe("replay", Ordered, func() {
 	It("repeats a session in another place, 50 times of 50", func() {
 		for range 50 {
 			res := again(recording, replay.Ordered, "")
-			Expect(res.Verdict).To(Equal(scenarios.Pass), "%v %v %s", res.Notes, res.Findings, res.Golden.Diff)
+			Expect(res.Verdict).To(Equal(results.Pass), "%v %v %s", res.Notes, res.Findings, res.Golden.Diff)
 			Expect(res.Notes).To(BeEmpty())
 		}
 	})
@@ -164,12 +164,12 @@ var _ = Describe("replay", Ordered, func() {
 
 	DescribeTable("has other modes", func(mode replay.Mode) {
 		res := again(recording, mode, "")
-		Expect(res.Verdict).To(Equal(scenarios.Pass), "%v %v %s", res.Notes, res.Findings, res.Golden.Diff)
+		Expect(res.Verdict).To(Equal(results.Pass), "%v %v %s", res.Notes, res.Findings, res.Golden.Diff)
 	}, Entry("strict", replay.Strict), Entry("lenient", replay.Lenient))
 
 	DescribeTable("shows what another agent does otherwise, in a few lines", func(fault, line string, most int) {
 		res := again(recording, replay.Ordered, fault)
-		Expect(res.Verdict).To(Equal(scenarios.Fail))
+		Expect(res.Verdict).To(Equal(results.Fail))
 		Expect(res.Golden.Diff).To(ContainSubstring(line))
 		Expect(len(changed(res.Golden.Diff))).To(BeNumerically("<=", most), res.Golden.Diff)
 	},
@@ -183,7 +183,7 @@ var _ = Describe("replay", Ordered, func() {
 		for _, fault := range []string{"prompt-never-answered", "cancel-crashes", "initialize-never-answered"} {
 			all.Go(func() {
 				defer GinkgoRecover()
-				Expect(again(recording, replay.Ordered, fault).Verdict).To(Equal(scenarios.Fail), fault)
+				Expect(again(recording, replay.Ordered, fault).Verdict).To(Equal(results.Fail), fault)
 			})
 		}
 		all.Wait()

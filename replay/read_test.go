@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -96,13 +96,13 @@ var _ = Describe("reading recordings of others", func() {
 
 	It("judges both sides", func() {
 		res := judge.Check("x", ours())
-		Expect(res.Verdict).To(Equal(scenarios.Pass))
+		Expect(res.Verdict).To(Equal(results.Pass))
 		broken := strings.Replace(importable()["frames with directions"], `"optionId"`, `"x"`, 1)
 		broken = strings.Replace(broken, `{"sessionId":"s1","prompt"`, `{"sessionId":"other","prompt"`, 1)
 		t, _, err := replay.Read(recordings.V1(), strings.NewReader(broken), nil)
 		Expect(err).NotTo(HaveOccurred())
 		res = judge.Check("x", t)
-		Expect(res.Verdict).To(Equal(scenarios.Fail))
+		Expect(res.Verdict).To(Equal(results.Fail))
 		Expect(res.Findings[0].Message).To(HavePrefix("The editor:"))
 	})
 })

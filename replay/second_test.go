@@ -20,6 +20,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -320,7 +321,7 @@ func has(o object, key string) bool {
 }
 
 // played2 plays a scenario for editors of version 2 to a client.
-func played2(x *scenarios.Scenario, make func() *client2, patience time.Duration, times int) scenarios.Result {
+func played2(x *scenarios.Scenario, make func() *client2, patience time.Duration, times int) results.Result {
 	GinkgoHelper()
 	var sessions []replay.Session
 	for range times {
@@ -342,7 +343,7 @@ func played2(x *scenarios.Scenario, make func() *client2, patience time.Duration
 		out.Close()
 		sessions = append(sessions, replay.Session{Log: log, Seen: &replay.Seen{Printed: c.shown(), Late: late}})
 	}
-	return judge2.Editor(scenarios.Result{ID: x.ID}, x.Agent, sessions)
+	return judge2.Editor(results.Result{ID: x.ID}, x.Agent, sessions)
 }
 
 // part2 is how the correct client plays its part in a scenario.
@@ -384,14 +385,14 @@ func forEditors2() (list []*scenarios.Scenario) {
 }
 
 // found2 returns what is held against the client of a result.
-func found2(res scenarios.Result) (names []string) {
+func found2(res results.Result) (names []string) {
 	for _, c := range res.Checks {
-		if c.Verdict != scenarios.Pass && c.Verdict != scenarios.Skip {
+		if c.Verdict != results.Pass && c.Verdict != results.Skip {
 			names = append(names, strings.TrimPrefix(c.ID, "editors/"))
 		}
 	}
 	for _, f := range res.Findings {
-		if strings.HasPrefix(f.Rule, "V2-CLIENT-") && f.Class != scenarios.Inconclusive && !slices.Contains(names, f.Rule) {
+		if strings.HasPrefix(f.Rule, "V2-CLIENT-") && f.Class != results.Inconclusive && !slices.Contains(names, f.Rule) {
 			names = append(names, f.Rule)
 		}
 	}
@@ -449,7 +450,7 @@ var _ = Describe("editors of version 2", Ordered, Label("large"), func() {
 		}
 	})
 
-	found := make([]scenarios.Result, len(careless2))
+	found := make([]results.Result, len(careless2))
 	BeforeAll(func() {
 		list := forEditors2()
 		slots := make(chan struct{}, 8) // most of it is waiting

@@ -22,6 +22,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -72,7 +73,7 @@ func server(script *scenarios.AgentScript) *serve.Server {
 
 // drive lets our own editor prompt an agent once, and cancel if asked to. It
 // leaves when the turn has ended and what is said to come after that has come.
-func drive(script *scenarios.AgentScript, cancel bool, after ...transcript.Expectation) scenarios.Result {
+func drive(script *scenarios.AgentScript, cancel bool, after ...transcript.Expectation) results.Result {
 	s := server(script)
 	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	Expect(err).NotTo(HaveOccurred())
@@ -104,7 +105,7 @@ func drive(script *scenarios.AgentScript, cancel bool, after ...transcript.Expec
 		}
 	}
 	e.Close(ctx)
-	return judge.Editor(scenarios.Result{ID: "x"}, script, []replay.Session{{Log: log}})
+	return judge.Editor(results.Result{ID: "x"}, script, []replay.Session{{Log: log}})
 }
 
 var _ = Describe("serve", func() {
@@ -125,11 +126,11 @@ check never-asked
 sent session/prompt count=1 sessionId=session-1
 ! sent session/cancel
 `), false)
-		Expect(res.Verdict).To(Equal(scenarios.Fail))
+		Expect(res.Verdict).To(Equal(results.Fail))
 		Expect(res.Checks).To(HaveLen(3))
-		Expect(res.Checks[0].Verdict).To(Equal(scenarios.Pass))
-		Expect(res.Checks[1].Verdict).To(Equal(scenarios.Fail))
-		Expect(res.Checks[2].Verdict).To(Equal(scenarios.Pass))
+		Expect(res.Checks[0].Verdict).To(Equal(results.Pass))
+		Expect(res.Checks[1].Verdict).To(Equal(results.Fail))
+		Expect(res.Checks[2].Verdict).To(Equal(results.Pass))
 		Expect(res.Findings).To(BeEmpty())
 	})
 
@@ -146,18 +147,18 @@ ended
 check stayed
 ! left-open
 `)
-		verdicts := func(seen *replay.Seen) (list []scenarios.Verdict) {
+		verdicts := func(seen *replay.Seen) (list []results.Verdict) {
 			log, err := transcript.New(transcript.Header{}, transcript.Options{})
 			Expect(err).NotTo(HaveOccurred())
-			for _, c := range judge.Editor(scenarios.Result{ID: "x"}, script, []replay.Session{{Log: log, Seen: seen}}).Checks {
+			for _, c := range judge.Editor(results.Result{ID: "x"}, script, []replay.Session{{Log: log, Seen: seen}}).Checks {
 				list = append(list, c.Verdict)
 			}
 			return list
 		}
-		Expect(verdicts(nil)).To(Equal([]scenarios.Verdict{scenarios.Skip, scenarios.Skip, scenarios.Pass}))
-		Expect(verdicts(&replay.Seen{Printed: "other"})).To(Equal([]scenarios.Verdict{scenarios.Skip, scenarios.Pass, scenarios.Pass}))
-		Expect(verdicts(&replay.Seen{Printed: "H", Late: true})).To(Equal([]scenarios.Verdict{scenarios.Lint, scenarios.Lint, scenarios.Pass}))
-		Expect(verdicts(&replay.Seen{Printed: "Hello"})).To(Equal([]scenarios.Verdict{scenarios.Pass, scenarios.Pass, scenarios.Pass}))
+		Expect(verdicts(nil)).To(Equal([]results.Verdict{results.Skip, results.Skip, results.Pass}))
+		Expect(verdicts(&replay.Seen{Printed: "other"})).To(Equal([]results.Verdict{results.Skip, results.Pass, results.Pass}))
+		Expect(verdicts(&replay.Seen{Printed: "H", Late: true})).To(Equal([]results.Verdict{results.Lint, results.Lint, results.Pass}))
+		Expect(verdicts(&replay.Seen{Printed: "Hello"})).To(Equal([]results.Verdict{results.Pass, results.Pass, results.Pass}))
 	})
 
 	It("waits for a cancel, and skips checks about what the editor never came to", func() {
@@ -178,11 +179,11 @@ check never
 answered NEVER
 `)
 		res := drive(s, true)
-		Expect(res.Verdict).To(Equal(scenarios.Pass), "%v %v", res.Checks, res.Findings)
-		Expect(res.Checks[1].Verdict).To(Equal(scenarios.Skip))
+		Expect(res.Verdict).To(Equal(results.Pass), "%v %v", res.Checks, res.Findings)
+		Expect(res.Checks[1].Verdict).To(Equal(results.Skip))
 	})
 
-	DescribeTable("asks of an editor that left only what it can have seen", func(then string, want scenarios.Verdict) {
+	DescribeTable("asks of an editor that left only what it can have seen", func(then string, want results.Verdict) {
 		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
 		script := played("on prompt {\nend end_turn\npermission a allow_once:yes as P\n" + then + "\n}\ncheck PERM-015 x\nanswered P\n")
@@ -208,14 +209,14 @@ answered NEVER
 		}()
 		Expect(<-done).To(Equal(0))
 		out.Close()
-		res := judge.Editor(scenarios.Result{ID: "x"}, script, []replay.Session{{Log: log}})
+		res := judge.Editor(results.Result{ID: "x"}, script, []replay.Session{{Log: log}})
 		Expect(res.Checks[0].Verdict).To(Equal(want), "%+v", res.Checks[0])
 	},
-		Entry("a request that it left beside", "await P", scenarios.Skip),
-		Entry("a request that it let pass", "text late", scenarios.Fail),
+		Entry("a request that it left beside", "await P", results.Skip),
+		Entry("a request that it let pass", "text late", results.Fail),
 	)
 
-	DescribeTable("asks of an editor that left in its turn", func(method string, want scenarios.Verdict) {
+	DescribeTable("asks of an editor that left in its turn", func(method string, want results.Verdict) {
 		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
 		log.AppendFrame(0, transcript.Editor, []byte(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"session-1","prompt":[]}}`), 0)
@@ -223,11 +224,11 @@ answered NEVER
 		asked := log.AppendFrame(0, transcript.Agent, []byte(`{"jsonrpc":"2.0","id":4,"method":"`+method+`","params":{}}`), 0)
 		log.Event(0, transcript.Note, serve.Named, "", map[string]any{"name": "P", "seq": asked.Seq})
 		script := played("on prompt {\nrequest x '{}' as P\n}\ncheck PERM-015 x\nanswered P\n")
-		res := judge.Editor(scenarios.Result{ID: "x"}, script, []replay.Session{{Log: log}})
+		res := judge.Editor(results.Result{ID: "x"}, script, []replay.Session{{Log: log}})
 		Expect(res.Checks[0].Verdict).To(Equal(want), "%+v", res.Checks[0])
 	},
-		Entry("no more than it could answer", "session/request_permission", scenarios.Skip),
-		Entry("whether the connection is there", "_acp-test/still_there", scenarios.Fail),
+		Entry("no more than it could answer", "session/request_permission", results.Skip),
+		Entry("whether the connection is there", "_acp-test/still_there", results.Fail),
 	)
 
 	It("finds an editor that breaks the rules", func() {
@@ -249,8 +250,8 @@ answered NEVER
 		in.Close()
 		Expect(<-done).To(Equal(0))
 		out.Close()
-		res := judge.Editor(scenarios.Result{ID: "x"}, script, []replay.Session{{Log: log}})
-		Expect(res.Verdict).To(Equal(scenarios.Fail))
+		res := judge.Editor(results.Result{ID: "x"}, script, []replay.Session{{Log: log}})
+		Expect(res.Verdict).To(Equal(results.Fail))
 	})
 
 	It("plays every shipped scenario to a correct editor", func() {
@@ -275,14 +276,14 @@ answered NEVER
 			}
 			res := drive(s.Agent, cancel, after...)
 			for _, k := range res.Checks {
-				Expect(k.Verdict).To(BeElementOf(scenarios.Pass, scenarios.Skip), "%s: %v", k.ID, k.Failure)
+				Expect(k.Verdict).To(BeElementOf(results.Pass, results.Skip), "%s: %v", k.ID, k.Failure)
 			}
 		}
 	})
 
 	It("plays a recording to an editor, with the paths of now", func() {
 		res := drive(nil, false)
-		Expect(res.Verdict).To(Equal(scenarios.Pass), "%v", res.Findings)
+		Expect(res.Verdict).To(Equal(results.Pass), "%v", res.Findings)
 	})
 })
 
@@ -314,9 +315,9 @@ var _ = Describe("a client on the Go library", func() {
 		out.Close() // as the library left it
 		in.Close()
 		<-done
-		res := judge.Editor(scenarios.Result{ID: "editors/m01-burst-long"}, script, []replay.Session{{Log: log}})
-		Expect(res.Verdict).To(Equal(scenarios.Fail))
-		Expect(res.Checks[0].Verdict).To(Equal(scenarios.Fail))
+		res := judge.Editor(results.Result{ID: "editors/m01-burst-long"}, script, []replay.Session{{Log: log}})
+		Expect(res.Verdict).To(Equal(results.Fail))
+		Expect(res.Checks[0].Verdict).To(Equal(results.Fail))
 		Expect(res.Checks[0].Slug).To(Equal("connection-survives"))
 	})
 })

@@ -7,7 +7,7 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/rules"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -49,9 +49,9 @@ func (r *Replay) Text() string {
 
 // Run plays the recording and judges the agent: by the rules, and by how it
 // differs from what is wanted.
-func (r *Replay) Run(ctx context.Context) scenarios.Result {
+func (r *Replay) Run(ctx context.Context) results.Result {
 	began := time.Now()
-	res := scenarios.Result{ID: r.ID, File: r.File, Verdict: scenarios.Pass, Started: began}
+	res := results.Result{ID: r.ID, File: r.File, Verdict: results.Pass, Started: began}
 	checker := r.Judge.Rules.NewChecker(rules.Config{Severity: r.Judge.Severity, Start: r.Work,
 		Roots: slices.Compact([]string{r.Work, r.Home})})
 	r.Log.Observe(checker.Observe)
@@ -63,33 +63,33 @@ func (r *Replay) Run(ctx context.Context) scenarios.Result {
 	res.Notes = played.Missed
 	for _, s := range played.Shutdowns {
 		if slices.Contains(s.Steps, "SIGTERM") {
-			res.Findings = append(res.Findings, scenarios.Finding{Rule: "EXIT-EOF", Class: scenarios.Lint,
+			res.Findings = append(res.Findings, results.Finding{Rule: "EXIT-EOF", Class: results.Lint,
 				Requirements: []string{"STDIO-007"},
 				Message:      "The agent did not end when its input was closed."})
 		}
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		res.Verdict, res.FailureClass, res.Reason = scenarios.Fail, scenarios.Fail, err.Error()
+		res.Verdict, res.FailureClass, res.Reason = results.Fail, results.Fail, err.Error()
 		res.Failure = &transcript.Failure{Expected: []string{"an end of the replay"}, Observed: err.Error()}
 	case err != nil:
-		res.Verdict, res.Reason, res.NotStarted = scenarios.Error, err.Error(), true
+		res.Verdict, res.Reason, res.NotStarted = results.Error, err.Error(), true
 		return res
 	}
 	if r.AsRecorded {
 		r.forgive(&res)
 	}
 	if r.Want == nil {
-		res.Golden = &scenarios.Golden{State: "off"}
+		res.Golden = &results.Golden{State: "off"}
 		return res
 	}
-	res.Golden = &scenarios.Golden{State: "match", Path: r.File, Recording: r.AsRecorded}
+	res.Golden = &results.Golden{State: "match", Path: r.File, Recording: r.AsRecorded}
 	if text := r.Text(); !brokenOff(r.Recording) || !golden.GoesOn(*r.Want, text) {
 		res.Golden.Diff = golden.Diff(*r.Want, text)
 	}
 	if res.Golden.Diff != "" {
 		res.Golden.State = "differs"
-		res.Verdict, res.Known = scenarios.Worst(res.Verdict, scenarios.Fail), false
+		res.Verdict, res.Known = results.Worst(res.Verdict, results.Fail), false
 	}
 	return res
 }
@@ -112,7 +112,7 @@ func brokenOff(t *transcript.Transcript) bool {
 }
 
 // forgive marks the findings that the recording has too.
-func (r *Replay) forgive(res *scenarios.Result) {
+func (r *Replay) forgive(res *results.Result) {
 	then := map[[2]string]bool{}
 	for _, f := range r.Judge.Check(r.ID, r.Recording).Findings {
 		then[[2]string{f.Rule, f.Sub}] = true
@@ -120,11 +120,11 @@ func (r *Replay) forgive(res *scenarios.Result) {
 	all := res.Failure == nil
 	for i, f := range res.Findings {
 		res.Findings[i].Known = then[[2]string{f.Rule, f.Sub}]
-		if (f.Class == scenarios.Fail || f.Class == scenarios.Inconclusive) && !res.Findings[i].Known {
+		if (f.Class == results.Fail || f.Class == results.Inconclusive) && !res.Findings[i].Known {
 			all = false
 		}
 	}
-	res.Known = all && (res.Verdict == scenarios.Fail || res.Verdict == scenarios.Inconclusive)
+	res.Known = all && (res.Verdict == results.Fail || res.Verdict == results.Inconclusive)
 }
 
 // Acts reports whether a recording has anything that an editor did: a frame, or an end that

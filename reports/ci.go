@@ -10,26 +10,26 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/wire"
 )
 
 // writeTAP writes TAP version 14: a test point a scenario, with what went wrong
 // as a YAML block.
-func writeTAP(run scenarios.Run, w io.Writer) error {
+func writeTAP(run results.Run, w io.Writer) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "TAP version 14\n1..%d\n", len(run.Results))
 	for i, r := range run.Results {
 		title, text := explain(r)
 		ok, directive := "ok", ""
 		switch {
-		case r.Verdict == scenarios.Skip:
+		case r.Verdict == results.Skip:
 			directive = " # SKIP " + tapText(title)
-		case r.Verdict == scenarios.Fail && r.Known:
+		case r.Verdict == results.Fail && r.Known:
 			ok, directive = "not ok", " # TODO known failure: "+tapText(title)
-		case r.Verdict == scenarios.Inconclusive && !run.Strict:
+		case r.Verdict == results.Inconclusive && !run.Strict:
 			directive = " # SKIP inconclusive: " + tapText(title)
-		case r.Verdict != scenarios.Pass:
+		case r.Verdict != results.Pass:
 			ok = "not ok"
 		}
 		fmt.Fprintf(&b, "%s %d - %s%s\n", ok, i+1, tapText(name(r)), directive)
@@ -57,7 +57,7 @@ func tapText(s string) string {
 // writeGitHub writes workflow commands, which GitHub shows at the lines of the
 // scenarios they name. It shows ten of a kind in a step, so the worst come
 // first.
-func writeGitHub(run scenarios.Run, w io.Writer) error {
+func writeGitHub(run results.Run, w io.Writer) error {
 	var b bytes.Buffer
 	for _, level := range []string{"error", "warning", "notice"} {
 		for _, r := range run.Results {
@@ -86,11 +86,11 @@ func writeGitHub(run scenarios.Run, w io.Writer) error {
 
 func annotation(p problem) string {
 	switch {
-	case p.known || p.class == scenarios.Lint:
+	case p.known || p.class == results.Lint:
 		return "notice"
-	case p.class == scenarios.Fail || p.class == scenarios.Error:
+	case p.class == results.Fail || p.class == results.Error:
 		return "error"
-	case p.class == scenarios.Warn || p.class == scenarios.Inconclusive:
+	case p.class == results.Warn || p.class == results.Inconclusive:
 		return "warning"
 	}
 	return ""
@@ -107,10 +107,10 @@ func property(s string) string {
 
 // writeMarkdown writes a step summary: the verdict, failures with their causes,
 // the requirement table. GitHub takes at most a megabyte, so what is long is cut.
-func writeMarkdown(run scenarios.Run, w io.Writer) error {
+func writeMarkdown(run results.Run, w io.Writer) error {
 	var b bytes.Buffer
-	mark := map[scenarios.Verdict]string{scenarios.Pass: "✅", scenarios.Fail: "❌", scenarios.Error: "💥",
-		scenarios.Inconclusive: "❔"}[run.Verdict]
+	mark := map[results.Verdict]string{results.Pass: "✅", results.Fail: "❌", results.Error: "💥",
+		results.Inconclusive: "❔"}[run.Verdict]
 	fmt.Fprintf(&b, "## %s %s: %s\n\n", mark, markdown(strings.TrimSpace(run.Agent.Profile+" "+run.Agent.Version)),
 		run.Verdict)
 	fmt.Fprintf(&b, "%s, %s\n", counts(run), short(run.Duration))
@@ -134,7 +134,7 @@ func writeMarkdown(run scenarios.Run, w io.Writer) error {
 	}
 	shown := 0
 	for _, r := range run.Results {
-		if r.Verdict != scenarios.Fail && r.Verdict != scenarios.Error || r.Known {
+		if r.Verdict != results.Fail && r.Verdict != results.Error || r.Known {
 			continue
 		}
 		if shown++; shown > most {
@@ -261,14 +261,14 @@ func badgeOf(version string) string {
 }
 
 // writeBadge writes a badge: the protocol with its version, and what came out.
-func writeBadge(run scenarios.Run, w io.Writer) error {
+func writeBadge(run results.Run, w io.Writer) error {
 	c := run.Counts
 	left, right := badgeOf(run.Protocol), fmt.Sprintf("%d/%d pass", c.Pass+c.Known, c.Total-c.Skip)
 	if c := run.Conformance; c != nil {
 		right = strings.ToLower(c.Verdict)
 	}
-	color := cmp.Or(map[scenarios.Verdict]string{scenarios.Pass: "#2e7d32", scenarios.Fail: "#c62828",
-		scenarios.Error: "#6a1b9a", scenarios.Inconclusive: "#b26a00"}[run.Verdict], "#616161")
+	color := cmp.Or(map[results.Verdict]string{results.Pass: "#2e7d32", results.Fail: "#c62828",
+		results.Error: "#6a1b9a", results.Inconclusive: "#b26a00"}[run.Verdict], "#616161")
 	// Fonts differ: textLength makes the text as wide as the box expects.
 	a, b := 10+7*utf8.RuneCountInString(left), 10+7*utf8.RuneCountInString(right)
 	left, right = html.EscapeString(harmless(left)), html.EscapeString(harmless(right))

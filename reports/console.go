@@ -9,7 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
 // ConsoleOptions of a Console. The zero value writes plain lines.
@@ -44,7 +45,7 @@ type Console struct {
 	start   time.Time
 	running []running         // longest first
 	shown   map[string]string // the scenario that has shown a cause, by its key
-	counts  scenarios.Counts
+	counts  results.Counts
 	wraps   bool // lines end where the terminal does
 	live    bool // the cursor is on the live line
 	untried bool // it was said that the rest is not tried
@@ -72,7 +73,7 @@ func NewConsole(w io.Writer, o ConsoleOptions) *Console {
 }
 
 // Finished shows a result: a line, and what went wrong if something did.
-func (c *Console) Finished(r scenarios.Result) {
+func (c *Console) Finished(r results.Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range c.running {
@@ -83,9 +84,9 @@ func (c *Console) Finished(r scenarios.Result) {
 	}
 	c.count(r)
 	before := c.before(r)
-	serious := r.Verdict == scenarios.Error || r.Verdict == scenarios.Fail && !r.Known ||
-		r.Verdict == scenarios.Inconclusive
-	untried := r.Verdict == scenarios.Skip && r.NotStarted && !c.o.Verbose
+	serious := r.Verdict == results.Error || r.Verdict == results.Fail && !r.Known ||
+		r.Verdict == results.Inconclusive
+	untried := r.Verdict == results.Skip && r.NotStarted && !c.o.Verbose
 	switch {
 	case untried && (c.untried || c.o.Quiet):
 	case untried:
@@ -97,19 +98,19 @@ func (c *Console) Finished(r scenarios.Result) {
 	c.paint()
 }
 
-func (c *Console) count(r scenarios.Result) {
+func (c *Console) count(r results.Result) {
 	n := &c.counts
 	n.Total++
 	switch {
-	case r.Verdict == scenarios.Error:
+	case r.Verdict == results.Error:
 		n.Error++
-	case r.Verdict == scenarios.Fail && r.Known:
+	case r.Verdict == results.Fail && r.Known:
 		n.Known++
-	case r.Verdict == scenarios.Fail:
+	case r.Verdict == results.Fail:
 		n.Fail++
-	case r.Verdict == scenarios.Inconclusive:
+	case r.Verdict == results.Inconclusive:
 		n.Inconclusive++
-	case r.Verdict == scenarios.Skip:
+	case r.Verdict == results.Skip:
 		n.Skip++
 	default:
 		n.Pass++
@@ -124,9 +125,9 @@ const (
 
 // before is the scenario that has shown all that fails in a result; "" if there is
 // something new.
-func (c *Console) before(r scenarios.Result) (id string) {
-	for _, s := range r.Sightings() {
-		if s.Known || s.Class != scenarios.Fail && s.Class != scenarios.Error && s.Class != scenarios.Inconclusive {
+func (c *Console) before(r results.Result) (id string) {
+	for _, s := range verdict.Sightings(&r) {
+		if s.Known || s.Class != results.Fail && s.Class != results.Error && s.Class != results.Inconclusive {
 			continue
 		}
 		if first, ok := c.shown[s.Key()]; !ok {
@@ -142,7 +143,7 @@ func (c *Console) before(r scenarios.Result) (id string) {
 	return id
 }
 
-func (c *Console) result(r scenarios.Result, serious bool, before string) string {
+func (c *Console) result(r results.Result, serious bool, before string) string {
 	var b strings.Builder
 	line := fmt.Sprintf(" %s  %s", name(r), short(r.Duration))
 	if r.Reason != "" && !serious {
@@ -154,7 +155,7 @@ func (c *Console) result(r scenarios.Result, serious bool, before string) string
 	b.WriteString(c.verdict(r) + harmless(line) + "\n")
 	switch {
 	case serious && before != "" && !c.o.Verbose:
-		s := r.Sightings()[0]
+		s := verdict.Sightings(&r)[0]
 		b.WriteString(harmless("      as in " + before + ": " + strings.TrimSpace(s.ID+"  "+firstLine(s.Title)) + "\n"))
 	case serious:
 		b.WriteString(harmless(c.failure(r)))
@@ -171,7 +172,7 @@ func (c *Console) result(r scenarios.Result, serious bool, before string) string
 }
 
 // failure is what went wrong, at most a screen of it.
-func (c *Console) failure(r scenarios.Result) string {
+func (c *Console) failure(r results.Result) string {
 	const indent = "      "
 	var b strings.Builder
 	var more []string
@@ -212,20 +213,20 @@ func andMore(n int) string {
 }
 
 // verdict is the word a line begins with, of one width.
-func (c *Console) verdict(r scenarios.Result) string {
+func (c *Console) verdict(r results.Result) string {
 	v := shownVerdict(r)
 	word := map[string]string{"pass": "ok   ", "fail": "FAIL ", "error": "ERROR", "skip": "skip ", "inconclusive": "?    ",
 		"known": "known"}[v]
 	word = cmp.Or(word, v)
-	return c.paintVerdict(scenarios.Verdict(v), word)
+	return c.paintVerdict(results.Verdict(v), word)
 }
 
-func (c *Console) paintVerdict(v scenarios.Verdict, word string) string {
+func (c *Console) paintVerdict(v results.Verdict, word string) string {
 	if !c.o.Color {
 		return word
 	}
-	color := map[scenarios.Verdict]string{scenarios.Pass: "32", scenarios.Fail: "31", scenarios.Error: "35",
-		scenarios.Inconclusive: "33"}[v]
+	color := map[results.Verdict]string{results.Pass: "32", results.Fail: "31", results.Error: "35",
+		results.Inconclusive: "33"}[v]
 	color = cmp.Or(color, "2")
 	return "\x1b[" + color + "m" + word + "\x1b[0m"
 }

@@ -18,7 +18,8 @@ import (
 	"github.com/acp-test/acp-test/inspector"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/reports"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -56,8 +57,8 @@ var _ = Describe("the console", func() {
 	clock := func() time.Time { return now }
 
 	It("says once that the rest is not tried", func() {
-		untried := func(id string) scenarios.Result {
-			return scenarios.Result{ID: id, Verdict: scenarios.Skip, NotStarted: true, Reason: "not tried: it did not start"}
+		untried := func(id string) results.Result {
+			return results.Result{ID: id, Verdict: results.Skip, NotStarted: true, Reason: "not tried: it did not start"}
 		}
 		show := func(o reports.ConsoleOptions) string {
 			var b bytes.Buffer
@@ -83,20 +84,20 @@ var _ = Describe("the console", func() {
 
 	It("says why there is no verdict before what was therefore not reached", func() {
 		var b bytes.Buffer
-		reports.NewConsole(&b, reports.ConsoleOptions{}).Finished(scenarios.Result{
-			ID: "files/crlf", File: "files/crlf.txtar", Verdict: scenarios.Error, Reason: "files/crlf.txtar:4: no sh",
-			Checks: []scenarios.Check{{ID: "files/crlf#kept", Slug: "kept", Line: 8, Verdict: scenarios.Fail, NotReached: true}},
+		reports.NewConsole(&b, reports.ConsoleOptions{}).Finished(results.Result{
+			ID: "files/crlf", File: "files/crlf.txtar", Verdict: results.Error, Reason: "files/crlf.txtar:4: no sh",
+			Checks: []results.Check{{ID: "files/crlf#kept", Slug: "kept", Line: 8, Verdict: results.Fail, NotReached: true}},
 		})
 		Expect(b.String()).To(MatchRegexp(`(?s)^ERROR files/crlf .*\n +files/crlf.txtar:4: no sh\n.*not reached`))
 	})
 
 	It("says of a golden whose scenario would be skipped why, and what to do if that is meant", func() {
-		shown := func(g scenarios.Golden) string {
+		shown := func(g results.Golden) string {
 			var b bytes.Buffer
-			reports.NewConsole(&b, reports.ConsoleOptions{}).Finished(scenarios.Result{ID: "a/b", File: "a/b.txtar", Verdict: scenarios.Fail, Golden: &g})
+			reports.NewConsole(&b, reports.ConsoleOptions{}).Finished(results.Result{ID: "a/b", File: "a/b.txtar", Verdict: results.Fail, Golden: &g})
 			return b.String()
 		}
-		g := scenarios.Golden{State: "differs", Path: "golden/x/a/b.golden", Diff: "-want +got\n"}
+		g := results.Golden{State: "differs", Path: "golden/x/a/b.golden", Diff: "-want +got\n"}
 		Expect(shown(g)).NotTo(ContainSubstring("if meant"))
 		g.Skipped = "the agent asks for nothing"
 		Expect(shown(g)).To(And(ContainSubstring("differ from the golden: the agent asks for nothing\n"), ContainSubstring("if meant     delete the golden")))
@@ -109,12 +110,12 @@ var _ = Describe("the console", func() {
 		c.Started("a/one")
 		c.Started("a/two")
 		c.Step("a/one", "await turn\nmore")
-		c.Finished(scenarios.Result{ID: "a/two", Verdict: scenarios.Pass})
+		c.Finished(results.Result{ID: "a/two", Verdict: results.Pass})
 		now = time.Unix(2, 0)
 		c.Started("a/three")
 		Expect(last(b.String())).To(Equal("2.0s  1/3  a/one: await turn … 2.0s  a/three"))
 		Expect(b.String()).NotTo(ContainSubstring("\n"), "what passes leaves no line")
-		c.Finished(scenarios.Result{ID: "a/one", Verdict: scenarios.Fail, Reason: "it broke"})
+		c.Finished(results.Result{ID: "a/one", Verdict: results.Fail, Reason: "it broke"})
 		Expect(b.String()).To(ContainSubstring("\r\x1b[KFAIL  a/one"))
 		Expect(last(b.String())).To(Equal("2.0s  2/3  1 fail  a/three"))
 		c.Close()
@@ -130,8 +131,8 @@ var _ = Describe("the console", func() {
 	})
 
 	It("breaks what it says at words, below where the text begins, and leaves commands whole", func() {
-		failed := scenarios.Result{ID: "a/one", Verdict: scenarios.Fail, Rerun: "acp-test run --run '^a/one$' -- a-command that is longer than the terminal",
-			Checks: []scenarios.Check{{ID: "a/one#says", Slug: "says", Verdict: scenarios.Fail, Title: "The user sees all that the model says.",
+		failed := results.Result{ID: "a/one", Verdict: results.Fail, Rerun: "acp-test run --run '^a/one$' -- a-command that is longer than the terminal",
+			Checks: []results.Check{{ID: "a/one#says", Slug: "says", Verdict: results.Fail, Title: "The user sees all that the model says.",
 				Failure: &transcript.Failure{Expected: []string{"agent_message text~hello"}, Observed: "nothing of the kind, although it was asked for"}}}}
 		said := func(terminal bool) []string {
 			var b buffer
@@ -181,7 +182,7 @@ var _ = Describe("the console", func() {
 		r := screens()
 		r.ID = "a"
 		c.Finished(r)
-		Expect(c.Summary(scenarios.Run{Verdict: scenarios.Fail, Results: []scenarios.Result{r}})).To(Succeed())
+		Expect(c.Summary(results.Run{Verdict: results.Fail, Results: []results.Result{r}})).To(Succeed())
 		Eventually(b.String).Should(ContainSubstring("\x1b[31mFAIL\x1b[0m"))
 		tty.Close()
 		p.SetReadDeadline(time.Now().Add(-time.Second))
@@ -207,12 +208,12 @@ var _ = Describe("the console", func() {
 	})
 
 	// told is what the console says of results.
-	told := func(o reports.ConsoleOptions, results ...scenarios.Result) string {
+	told := func(o reports.ConsoleOptions, outcomes ...results.Result) string {
 		var b bytes.Buffer
-		run := scenarios.Run{Results: results}
-		run.Conclude()
+		run := results.Run{Results: outcomes}
+		verdict.Conclude(&run)
 		c := reports.NewConsole(&b, o)
-		for _, r := range results {
+		for _, r := range outcomes {
 			c.Finished(r)
 		}
 		Expect(c.Summary(run)).To(Succeed())
@@ -220,21 +221,21 @@ var _ = Describe("the console", func() {
 	}
 
 	It("lists what failed once, however often it was repeated", func() {
-		var list []scenarios.Result
+		var list []results.Result
 		for i := range 3 {
-			list = append(list, scenarios.Result{ID: "a/b", Repeat: i + 1, Verdict: scenarios.Fail, Reason: "it broke"})
+			list = append(list, results.Result{ID: "a/b", Repeat: i + 1, Verdict: results.Fail, Reason: "it broke"})
 		}
 		Expect(told(reports.ConsoleOptions{}, list...)).To(ContainSubstring("\nFAIL  it broke\n      seen         in a/b\n"))
 	})
 
 	It("shows one defect once, wherever it is seen, on less than a screen", func() {
-		var list []scenarios.Result
+		var list []results.Result
 		for i := range 172 {
-			list = append(list, scenarios.Result{ID: fmt.Sprintf("a/%d", i), Frames: 500 - i, Verdict: scenarios.Fail, Rerun: fmt.Sprintf("again %d", i),
-				Findings: []scenarios.Finding{{Rule: "TURN-END", Point: "reason", Class: scenarios.Fail, Requirements: []string{"X-1"},
+			list = append(list, results.Result{ID: fmt.Sprintf("a/%d", i), Frames: 500 - i, Verdict: results.Fail, Rerun: fmt.Sprintf("again %d", i),
+				Findings: []results.Finding{{Rule: "TURN-END", Point: "reason", Class: results.Fail, Requirements: []string{"X-1"},
 					Citation: "a sentence", Message: fmt.Sprintf("It ended as %d.", i)}},
-				Checks: []scenarios.Check{{ID: "a#b", Verdict: scenarios.Fail, Requirements: []string{"X-1"}, Title: "It ends."}},
-				Golden: &scenarios.Golden{State: "differs", Diff: "-want +got\n-a\n+b\n"}})
+				Checks: []results.Check{{ID: "a#b", Verdict: results.Fail, Requirements: []string{"X-1"}, Title: "It ends."}},
+				Golden: &results.Golden{State: "differs", Diff: "-want +got\n-a\n+b\n"}})
 		}
 		all := told(reports.ConsoleOptions{Quiet: true}, list...)
 		Expect(strings.Count(all, "as in a/0: TURN-END reason  It ended as")).To(Equal(171))
@@ -244,22 +245,22 @@ var _ = Describe("the console", func() {
 	})
 
 	It("shows what it counts: each warning and lint once, also when it is quiet", func() {
-		r := scenarios.Result{ID: "a/b", Verdict: scenarios.Pass, Findings: []scenarios.Finding{
-			{Rule: "TOOL-ORDER", Class: scenarios.Warn, Message: "It went back."}, {Rule: "TOOL-ORDER", Class: scenarios.Warn, Message: "It went back."},
-			{Rule: "TITLE", Class: scenarios.Lint, Message: "It is empty."}}}
+		r := results.Result{ID: "a/b", Verdict: results.Pass, Findings: []results.Finding{
+			{Rule: "TOOL-ORDER", Class: results.Warn, Message: "It went back."}, {Rule: "TOOL-ORDER", Class: results.Warn, Message: "It went back."},
+			{Rule: "TITLE", Class: results.Lint, Message: "It is empty."}}}
 		Expect(told(reports.ConsoleOptions{Quiet: true}, r)).To(Equal("\nwarn  TOOL-ORDER  It went back.\nlint  TITLE  It is empty.\n" +
 			"PASS  \n      1 scenario: 1 pass, 1 warning, 1 lint, 0ms\n"))
 	})
 
 	It("shows what gave no verdict as that beside what failed", func() {
-		r := scenarios.Result{ID: "a/b", Verdict: scenarios.Fail, Findings: []scenarios.Finding{
-			{Rule: "TURN-END", Class: scenarios.Fail, Message: "It never ended."}},
-			Failure: &transcript.Failure{Expected: []string{"a permission"}}, FailureClass: scenarios.Inconclusive}
+		r := results.Result{ID: "a/b", Verdict: results.Fail, Findings: []results.Finding{
+			{Rule: "TURN-END", Class: results.Fail, Message: "It never ended."}},
+			Failure: &transcript.Failure{Expected: []string{"a permission"}}, FailureClass: results.Inconclusive}
 		Expect(told(reports.ConsoleOptions{Quiet: true}, r)).To(And(
 			ContainSubstring("      TURN-END  It never ended.\n      inconclusive: expected a permission\n"),
 			ContainSubstring("FAIL  TURN-END  It never ended.\n      seen         in a/b\n?     expected a permission\n")))
 		var b bytes.Buffer
-		Expect(reports.Write(inspector.Protocol{Text: canonical.V1()}, "github", scenarios.Run{Results: []scenarios.Result{r}}, &b)).To(Succeed())
+		Expect(reports.Write(inspector.Protocol{Text: canonical.V1()}, "github", results.Run{Results: []results.Result{r}}, &b)).To(Succeed())
 		Expect(b.String()).To(ContainSubstring("::warning file=,line=1,title=a/b::expected a permission"))
 	})
 
@@ -272,12 +273,12 @@ var _ = Describe("the console", func() {
 					id := fmt.Sprintf("%d/%d", i, j)
 					c.Started(id)
 					c.Step(id, "x")
-					c.Finished(scenarios.Result{ID: id, Verdict: scenarios.Pass})
+					c.Finished(results.Result{ID: id, Verdict: results.Pass})
 				}
 			})
 		}
 		all.Wait()
-		Expect(c.Summary(scenarios.Run{})).To(Succeed())
+		Expect(c.Summary(results.Run{})).To(Succeed())
 	})
 
 	It("returns the writer's error at the end", func() {
@@ -286,7 +287,7 @@ var _ = Describe("the console", func() {
 		r.Close()
 		w.Close()
 		c := reports.NewConsole(w, reports.ConsoleOptions{})
-		c.Finished(scenarios.Result{ID: "a"})
-		Expect(errors.Is(c.Summary(scenarios.Run{}), os.ErrClosed)).To(BeTrue())
+		c.Finished(results.Result{ID: "a"})
+		Expect(errors.Is(c.Summary(results.Run{}), os.ErrClosed)).To(BeTrue())
 	})
 })

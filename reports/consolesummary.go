@@ -7,14 +7,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // causes are what is wrong, each once; what was known is left out.
-func (c *Console) causes(run scenarios.Run) string {
+func (c *Console) causes(run results.Run) string {
 	var b strings.Builder
 	const most = 12 // of a class
-	left, again := map[scenarios.Verdict]int{}, map[string]string{}
+	left, again := map[results.Verdict]int{}, map[string]string{}
 	for _, r := range run.Results {
 		again[r.ID] = r.Rerun
 	}
@@ -29,7 +29,7 @@ func (c *Console) causes(run scenarios.Run) string {
 		fmt.Fprintf(&b, "%s %s\n", c.paintVerdict(cause.Class, fmt.Sprintf("%-5s", headline(cause.Class))), harmless(head))
 		where := in(cause.Scenarios, 3)
 		switch {
-		case cause.Class == scenarios.Warn || cause.Class == scenarios.Lint:
+		case cause.Class == results.Warn || cause.Class == results.Lint:
 			if !c.o.Quiet {
 				b.WriteString(block("      ", "seen", where))
 			}
@@ -38,8 +38,8 @@ func (c *Console) causes(run scenarios.Run) string {
 				"run again", again[cause.Scenarios[0]])))
 		}
 	}
-	for _, v := range []scenarios.Verdict{
-		scenarios.Error, scenarios.Fail, scenarios.Inconclusive, scenarios.Warn, scenarios.Lint,
+	for _, v := range []results.Verdict{
+		results.Error, results.Fail, results.Inconclusive, results.Warn, results.Lint,
 	} {
 		if n := left[v] - most; n > 0 {
 			fmt.Fprintf(&b, "%-5s and %d more\n", headline(v), n)
@@ -49,11 +49,11 @@ func (c *Console) causes(run scenarios.Run) string {
 }
 
 // headline is a class as a line begins with it.
-func headline(v scenarios.Verdict) string {
+func headline(v results.Verdict) string {
 	switch v {
-	case scenarios.Fail, scenarios.Error:
+	case results.Fail, results.Error:
 		return strings.ToUpper(string(v))
-	case scenarios.Inconclusive:
+	case results.Inconclusive:
 		return "?"
 	}
 	return string(v)
@@ -70,7 +70,7 @@ func in(ids []string, most int) string {
 
 // Summary ends the live line and shows the counts, what failed and the slowest.
 // It returns the first error of the writer.
-func (c *Console) Summary(run scenarios.Run) error {
+func (c *Console) Summary(run results.Run) error {
 	c.Close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,8 +118,8 @@ func (c *Console) Summary(run scenarios.Run) error {
 		who += " " + run.Agent.Version
 	}
 	verdict := run.Verdict
-	if verdict == scenarios.Skip && run.Counts.Pass > 0 {
-		verdict = scenarios.Pass // SKIP is a run in which nothing applied
+	if verdict == results.Skip && run.Counts.Pass > 0 {
+		verdict = results.Pass // SKIP is a run in which nothing applied
 	}
 	fmt.Fprintf(&b, "%s  %s\n      %s, %s\n", c.paintVerdict(verdict, strings.ToUpper(string(verdict))),
 		harmless(who), counts(run), short(run.Duration))
@@ -134,17 +134,17 @@ func (c *Console) Summary(run scenarios.Run) error {
 var explained = regexp.MustCompile(`^[A-Z][A-Z0-9]*(-[A-Z0-9]+)*$`)
 
 // next is what to do with a result, in a line; "" if there is nothing.
-func next(run scenarios.Run) string {
+func next(run results.Run) string {
 	var steps []string
-	differ := slices.ContainsFunc(run.Causes, func(c scenarios.Cause) bool { return c.ID == "golden" && !c.Known })
+	differ := slices.ContainsFunc(run.Causes, func(c results.Cause) bool { return c.ID == "golden" && !c.Known })
 	for _, cause := range run.Causes {
 		id, _, _ := strings.Cut(cause.ID, " ")
-		if !cause.Known && cause.Class == scenarios.Fail && explained.MatchString(id) {
+		if !cause.Known && cause.Class == results.Fail && explained.MatchString(id) {
 			steps = append(steps, "acp-test help "+id+" explains the first cause")
 			break
 		}
 	}
-	if slices.ContainsFunc(run.Results, func(r scenarios.Result) bool {
+	if slices.ContainsFunc(run.Results, func(r results.Result) bool {
 		return r.Golden != nil && !r.Golden.Recording && (r.Golden.State == "new" || r.Golden.State == "differs" && differ)
 	}) {
 		steps = append(steps, "acp-test review goes through the goldens")

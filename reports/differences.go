@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // differences tells what came out differently in the rounds of a perturbed run:
 // why, and both transcripts side by side.
-func differences(run scenarios.Run, width int) string {
+func differences(run results.Run, width int) string {
 	var b strings.Builder
 	for _, d := range run.Differences {
 		fmt.Fprintf(&b, "differs: %s\n", difference(d))
@@ -28,7 +28,7 @@ func differences(run scenarios.Run, width int) string {
 }
 
 // difference is one difference in a line.
-func difference(d scenarios.Difference) string {
+func difference(d results.Difference) string {
 	return fmt.Sprintf("%s, round %d (%s) and round %d (%s): %s", d.ID, d.Rounds[0], d.Verdicts[0], d.Rounds[1],
 		d.Verdicts[1], d.Explanation)
 }

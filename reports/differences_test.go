@@ -7,7 +7,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/reports"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 var _ = Describe("what came out differently", func() {
@@ -15,8 +15,8 @@ var _ = Describe("what came out differently", func() {
 		var b strings.Builder
 		c := reports.NewConsole(&b, reports.ConsoleOptions{})
 		same := strings.Repeat("x", 90)
-		Expect(c.Summary(scenarios.Run{Differences: []scenarios.Difference{{
-			ID: "a/b", Rounds: [2]int{1, 3}, Verdicts: [2]scenarios.Verdict{scenarios.Pass, scenarios.Fail}, Times: 1,
+		Expect(c.Summary(results.Run{Differences: []results.Difference{{
+			ID: "a/b", Rounds: [2]int{1, 3}, Verdicts: [2]results.Verdict{results.Pass, results.Fail}, Times: 1,
 			How: []string{"writes in pieces of 7 bytes"}, Explanation: "a race that the agent shows",
 			Rows: [][2]string{{"…", "…"}, {"<-- one", "<-- one"}, {same + "LEFT", same + "RIGHT"}, {"", "<-- \x1b[2Jmore"}},
 		}}})).To(Succeed())

@@ -15,7 +15,7 @@ import (
 
 	"github.com/acp-test/acp-test/inspector"
 	"github.com/acp-test/acp-test/internal/confined"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -25,7 +25,7 @@ const artifactLimit = 256 << 10
 // writeHTML writes the page of the inspector with the run in it. What a scenario did is in
 // it as compressed text, which the page unpacks when the scenario is opened; so it opens
 // at once, however long the run.
-func writeHTML(p inspector.Protocol, run scenarios.Run, w io.Writer) error {
+func writeHTML(p inspector.Protocol, run results.Run, w io.Writer) error {
 	run.Version = Version
 	run.Results = slices.Clone(run.Results)
 	for i := range run.Results {
@@ -46,7 +46,7 @@ func writeHTML(p inspector.Protocol, run scenarios.Run, w io.Writer) error {
 }
 
 // packAll packs the transcripts on all processors; they come in order.
-func packAll(p inspector.Protocol, run scenarios.Run) []chan string {
+func packAll(p inspector.Protocol, run results.Run) []chan string {
 	packed := make([]chan string, len(run.Results))
 	for i := range packed {
 		packed[i] = make(chan string, 1)
@@ -71,7 +71,7 @@ func packAll(p inspector.Protocol, run scenarios.Run) []chan string {
 
 // pack reads what belongs to a result and compresses it, entry by entry. What cannot
 // be read is told on the page, not to the caller: the rest of the report stands.
-func pack(p inspector.Protocol, out string, r scenarios.Result) string {
+func pack(p inspector.Protocol, out string, r results.Result) string {
 	var b bytes.Buffer
 	z := inspector.Packed(&b)
 	// Writing to memory does not fail, and every field can be marshalled.

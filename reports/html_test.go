@@ -21,7 +21,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/reports"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -63,7 +63,7 @@ func embedded(page string, i int) string {
 }
 
 var _ = Describe("the page", func() {
-	var run scenarios.Run
+	var run results.Run
 	BeforeEach(func() {
 		run = sample()
 		run.Out = GinkgoT().TempDir()
@@ -75,7 +75,7 @@ var _ = Describe("the page", func() {
 		Expect(embedded(page, 1)).To(ContainSubstring(`agent_message_chunk`))
 		Expect(page).NotTo(MatchRegexp(`(src|href)="?(https?:)?//`))
 		data := regexp.MustCompile(`(?s)<script type="application/json" id="run">(.*?)</script>`).FindStringSubmatch(page)
-		var back scenarios.Run
+		var back results.Run
 		Expect(json.Unmarshal([]byte(data[1]), &back)).To(Succeed())
 		Expect(back.Results).To(HaveLen(len(run.Results)))
 	})
@@ -108,13 +108,13 @@ var _ = Describe("the page", func() {
 
 // BenchmarkHTML writes the page of 300 scenarios with 100,000 frames in all.
 func BenchmarkHTML(b *testing.B) {
-	run := scenarios.Run{Out: b.TempDir()}
+	run := results.Run{Out: b.TempDir()}
 	for i := range 300 {
 		id := fmt.Sprintf("suite-%d/scenario-%d", i%10, i)
 		if err := keep(run.Out, id, 334, fmt.Sprintf("words of scenario %d, as many as a model says at a time", i)); err != nil {
 			b.Fatal(err)
 		}
-		run.Results = append(run.Results, scenarios.Result{ID: id, Verdict: scenarios.Pass, Artifacts: map[string]string{"transcript": id + "/transcript.jsonl"}})
+		run.Results = append(run.Results, results.Result{ID: id, Verdict: results.Pass, Artifacts: map[string]string{"transcript": id + "/transcript.jsonl"}})
 	}
 	for b.Loop() {
 		var page bytes.Buffer

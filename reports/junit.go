@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/internal/printable"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
 // The elements of JUnit XML that GitHub, GitLab and Jenkins read. The encoder
@@ -69,7 +70,7 @@ type (
 // scenario. A fail is a failure, an error is an error. Inconclusive is a
 // failure where the run is strict; elsewhere it is skipped, with its reason,
 // as are known failures.
-func writeJUnit(run scenarios.Run, w io.Writer) error {
+func writeJUnit(run results.Run, w io.Writer) error {
 	agent := run.Agent.Profile
 	agent = cmp.Or(agent, "acp-test")
 	all := junitSuites{Name: "acp-test " + agent, Time: seconds(run.Duration)}
@@ -117,9 +118,9 @@ func writeJUnit(run scenarios.Run, w io.Writer) error {
 	return err
 }
 
-func junitCaseOf(run scenarios.Run, r scenarios.Result, agent string) junitCase {
+func junitCaseOf(run results.Run, r results.Result, agent string) junitCase {
 	var causes []junitProperty
-	for _, s := range r.Sightings() {
+	for _, s := range verdict.Sightings(&r) {
 		causes = append(causes, junitProperty{"cause", strings.TrimSpace(string(s.Class) + " " + s.ID)})
 	}
 	c := junitCase{Properties: causes, Name: name(r),
@@ -130,17 +131,17 @@ func junitCaseOf(run scenarios.Run, r scenarios.Result, agent string) junitCase 
 		title, text = strings.TrimPrefix(title+" ("+k+")", " "), k+"\n"+text
 	}
 	switch {
-	case r.Verdict == scenarios.Error:
+	case r.Verdict == results.Error:
 		c.Error = &junitProblem{title, "error", text}
-	case r.Verdict == scenarios.Fail && r.Known:
+	case r.Verdict == results.Fail && r.Known:
 		c.Skipped = &junitSkipped{"known failure: " + title}
-	case r.Verdict == scenarios.Fail:
+	case r.Verdict == results.Fail:
 		c.Failure = &junitProblem{title, "fail", text}
-	case r.Verdict == scenarios.Inconclusive && run.Strict:
+	case r.Verdict == results.Inconclusive && run.Strict:
 		c.Failure = &junitProblem{title, "inconclusive", text}
-	case r.Verdict == scenarios.Inconclusive:
+	case r.Verdict == results.Inconclusive:
 		c.Skipped = &junitSkipped{"inconclusive: " + title}
-	case r.Verdict == scenarios.Skip:
+	case r.Verdict == results.Skip:
 		c.Skipped = &junitSkipped{title}
 	default:
 		c.Out = strings.Join(slices.Concat(nonEmpty(passes(run, r.ID)), minor(r), r.Notes), "\n")
@@ -149,7 +150,7 @@ func junitCaseOf(run scenarios.Run, r scenarios.Result, agent string) junitCase 
 }
 
 // explain is what went wrong with a scenario: one sentence, and all of it.
-func explain(r scenarios.Result) (title, text string) {
+func explain(r results.Result) (title, text string) {
 	var b strings.Builder
 	for _, p := range problems(r) {
 		if severity(p) < 3 && !(r.Known && p.known) {
@@ -171,10 +172,10 @@ func explain(r scenarios.Result) (title, text string) {
 }
 
 // minor lists warnings and lints, a line each.
-func minor(r scenarios.Result) []string {
+func minor(r results.Result) []string {
 	var lines []string
 	for _, p := range problems(r) {
-		if p.class == scenarios.Warn || p.class == scenarios.Lint {
+		if p.class == results.Warn || p.class == results.Lint {
 			lines = append(lines, fmt.Sprintf("%s: %s: %s", p.class, p.id, firstLine(p.title)))
 		}
 	}

@@ -7,17 +7,17 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/rules"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // Column is what a matrix is made of: one agent, and what it did.
 type Column struct {
 	// Name is the agent's, as a user gives it.
 	Name string
-	Run  scenarios.Run
+	Run  results.Run
 	// Again is a second run of a few of the scenarios. What differs is
 	// volatile.
-	Again scenarios.Run
+	Again results.Run
 	// Omit are kinds of update and methods of which chance decides whether they
 	// come at all: what they hold is not called volatile. * stands for any part.
 	Omit []string
@@ -44,7 +44,7 @@ type Matrix struct {
 type MatrixColumn struct {
 	Name, Version string
 	Absent        string
-	Counts        scenarios.Counts
+	Counts        results.Counts
 	Flaky         int      // scenarios that are known to fail now and then
 	Reached       []string // hosts it wanted to reach, as seen by the proxy
 	Volatile      []string // what differs when the same is done twice
@@ -86,8 +86,8 @@ const notReached = "not reached"
 const nowAndThen = "flaky"
 
 // outcomes of cells, best first.
-var outcomes = []string{"", notReached, string(scenarios.Pass), string(scenarios.Lint), string(scenarios.Warn),
-	string(scenarios.Inconclusive), nowAndThen, string(scenarios.Fail)}
+var outcomes = []string{"", notReached, string(results.Pass), string(results.Lint), string(results.Warn),
+	string(results.Inconclusive), nowAndThen, string(results.Fail)}
 
 // NewMatrix puts agents beside each other. Known failures count like others: a
 // specification knows no baseline.
@@ -104,7 +104,7 @@ func NewMatrix(p Protocol, columns []Column) Matrix {
 			return &rows[id][i]
 		}
 		for _, r := range c.Run.Results {
-			if r.Verdict == scenarios.Error {
+			if r.Verdict == results.Error {
 				continue // the harness is at fault: what it saw proves nothing
 			}
 			g.result(r, cell)
@@ -129,11 +129,11 @@ type gathering struct {
 }
 
 // result adds what one scenario showed.
-func (g *gathering) result(r scenarios.Result, cell func(id string) *MatrixCell) {
+func (g *gathering) result(r results.Result, cell func(id string) *MatrixCell) {
 	for id, times := range r.Support {
 		// What happens in a scenario that fails now and then is up to chance.
 		if times > 0 && !g.column.unsteady(r.ID) {
-			cell(id).worsen(string(scenarios.Pass), 0)
+			cell(id).worsen(string(results.Pass), 0)
 		}
 	}
 	g.flakyRules(r, cell)
@@ -142,14 +142,14 @@ func (g *gathering) result(r scenarios.Result, cell func(id string) *MatrixCell)
 		if c.NotReached {
 			outcome = notReached
 		}
-		if c.Verdict == scenarios.Skip || c.Verdict == "" {
+		if c.Verdict == results.Skip || c.Verdict == "" {
 			continue
 		}
 		if k, ok := g.column.flaky(r.ID, c.Slug); ok {
 			outcome = nowAndThen
 			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Scenario: r.ID, Title: g.asked(c, r),
 				Known: k.Reason}, r)
-		} else if c.Verdict != scenarios.Pass {
+		} else if c.Verdict != results.Pass {
 			note = g.note(c.ID, MatrixNote{Outcome: outcome, Source: c.ID, Scenario: r.ID, Title: g.asked(c, r),
 				Known: g.reason(r.ID, c.Known, r.Names(c)...)}, r)
 		}
@@ -158,7 +158,7 @@ func (g *gathering) result(r scenarios.Result, cell func(id string) *MatrixCell)
 		}
 	}
 	for _, f := range r.Findings {
-		if _, ok := g.column.flaky(r.ID, f.Names()...); ok || f.Class == scenarios.Error || len(f.Requirements) == 0 {
+		if _, ok := g.column.flaky(r.ID, f.Names()...); ok || f.Class == results.Error || len(f.Requirements) == 0 {
 			continue
 		}
 		note := g.note(f.Rule+" "+f.Point+" "+string(f.Class),
@@ -171,11 +171,11 @@ func (g *gathering) result(r scenarios.Result, cell func(id string) *MatrixCell)
 }
 
 // flakyRules takes the rules that are broken now and then in a scenario.
-func (g *gathering) flakyRules(r scenarios.Result, cell func(id string) *MatrixCell) {
+func (g *gathering) flakyRules(r results.Result, cell func(id string) *MatrixCell) {
 	for _, k := range g.column.Known {
 		id, point, _ := strings.Cut(k.ID, " ")
 		rule, ok := g.rules.Rule(id)
-		if !ok || !k.Flaky || !k.Selects(r.ID) || r.Verdict == scenarios.Skip {
+		if !ok || !k.Flaky || !k.Selects(r.ID) || r.Verdict == results.Skip {
 			continue
 		}
 		note := g.note(rule.ID+" "+nowAndThen, MatrixNote{Outcome: nowAndThen, Source: rule.ID, Scenario: r.ID,
@@ -212,7 +212,7 @@ func (c Column) unsteady(scenario string) bool {
 
 // note gives the number of the note about something, and makes it if there is
 // none: what many scenarios show is said once, with the first of them.
-func (g *gathering) note(about string, n MatrixNote, r scenarios.Result) int {
+func (g *gathering) note(about string, n MatrixNote, r results.Result) int {
 	if number, ok := g.numbers[about]; ok {
 		return number
 	}
@@ -233,7 +233,7 @@ func (g *gathering) reason(scenario string, known bool, names ...string) string 
 
 // asked says what a check asks. What came instead has ids and times in it, and
 // a table must be the same again: the command shows it.
-func (g *gathering) asked(c scenarios.Check, r scenarios.Result) string {
+func (g *gathering) asked(c results.Check, r results.Result) string {
 	if c.Title != "" {
 		return c.Title
 	}
@@ -246,7 +246,7 @@ func (g *gathering) asked(c scenarios.Check, r scenarios.Result) string {
 }
 
 // broken says which point of a rule is broken, in the rule's words.
-func (g *gathering) broken(f scenarios.Finding) string {
+func (g *gathering) broken(f results.Finding) string {
 	r, ok := g.rules.Rule(f.Rule)
 	if !ok {
 		// It is no rule about frames. After a colon stands what it saw here,
@@ -302,12 +302,12 @@ func (m *Matrix) renumber() {
 func (p Protocol) describe(c Column) MatrixColumn {
 	m := MatrixColumn{Name: c.Name, Version: c.Run.Agent.Version, Absent: c.Absent, Counts: c.Run.Counts}
 	for _, r := range c.Run.Results {
-		if c.unsteady(r.ID) && r.Verdict != scenarios.Skip {
+		if c.unsteady(r.ID) && r.Verdict != results.Skip {
 			m.Flaky++
 			without(&m.Counts, r)
 		}
 		for _, f := range r.Findings {
-			if f.Rule != scenarios.EgressRule {
+			if f.Rule != results.EgressRule {
 				continue
 			}
 			if host, _, _ := strings.Cut(f.Detail, ";"); !slices.Contains(m.Reached, host) {
@@ -326,17 +326,17 @@ func (p Protocol) describe(c Column) MatrixColumn {
 }
 
 // without takes a scenario out of the counts by verdict.
-func without(c *scenarios.Counts, r scenarios.Result) {
+func without(c *results.Counts, r results.Result) {
 	switch {
 	case r.Known:
 		c.Known--
-	case r.Verdict == scenarios.Pass:
+	case r.Verdict == results.Pass:
 		c.Pass--
-	case r.Verdict == scenarios.Fail:
+	case r.Verdict == results.Fail:
 		c.Fail--
-	case r.Verdict == scenarios.Inconclusive:
+	case r.Verdict == results.Inconclusive:
 		c.Inconclusive--
-	case r.Verdict == scenarios.Error:
+	case r.Verdict == results.Error:
 		c.Error--
 	}
 }

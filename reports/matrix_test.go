@@ -15,34 +15,34 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/acpreport"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/reports"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
 // good and bad are two agents that did the same two scenarios.
 func good() reports.Column {
-	return reports.Column{Name: "good", Run: scenarios.Run{Agent: scenarios.Agent{Version: "1.0"}, Counts: scenarios.Counts{Total: 2, Pass: 2}, Results: []scenarios.Result{
-		{ID: "cancel/mid", Verdict: scenarios.Pass, Support: map[string]int{"MSG-010": 3, "MSG-001": 0},
-			Checks: []scenarios.Check{{ID: "cancel/mid#ends", Slug: "ends", Title: "The turn ends.", Verdict: scenarios.Pass, Requirements: []string{"CANCEL-001"}}}},
-		{ID: "load/new", Verdict: scenarios.Pass,
-			Checks: []scenarios.Check{{ID: "load/new#all", Slug: "all", Verdict: scenarios.Pass, Requirements: []string{"LOAD-003"}}}},
+	return reports.Column{Name: "good", Run: results.Run{Agent: results.Agent{Version: "1.0"}, Counts: results.Counts{Total: 2, Pass: 2}, Results: []results.Result{
+		{ID: "cancel/mid", Verdict: results.Pass, Support: map[string]int{"MSG-010": 3, "MSG-001": 0},
+			Checks: []results.Check{{ID: "cancel/mid#ends", Slug: "ends", Title: "The turn ends.", Verdict: results.Pass, Requirements: []string{"CANCEL-001"}}}},
+		{ID: "load/new", Verdict: results.Pass,
+			Checks: []results.Check{{ID: "load/new#all", Slug: "all", Verdict: results.Pass, Requirements: []string{"LOAD-003"}}}},
 	}}}
 }
 
 func bad() reports.Column {
 	c := good()
 	c.Name, c.Run.Agent.Version = "bad", "2.0"
-	c.Run.Counts = scenarios.Counts{Total: 2, Fail: 1, Known: 1}
+	c.Run.Counts = results.Counts{Total: 2, Fail: 1, Known: 1}
 	c.Known = []agents.KnownFailure{{Scenario: "load/*", ID: "all", Reason: "It keeps no <history>."}}
-	c.Run.Results = []scenarios.Result{
-		{ID: "cancel/mid", Verdict: scenarios.Fail, Rerun: "acp-test run --agent bad --run '^cancel/mid$'", Support: map[string]int{"MSG-010": 3},
-			Checks: []scenarios.Check{{ID: "cancel/mid#ends", Slug: "ends", Title: "The turn ends.", Verdict: scenarios.Fail, Requirements: []string{"CANCEL-001"}, Failure: &transcript.Failure{Observed: "#12 end_turn"}},
-				{ID: "cancel/mid#later", Slug: "later", Verdict: scenarios.Fail, NotReached: true, Requirements: []string{"CANCEL-011"}}},
-			Findings: []scenarios.Finding{{Rule: "LATE-CONTENT", Class: scenarios.Warn, Requirements: []string{"MSG-010", "CANCEL-001"}, Message: "at #7"},
-				{Rule: scenarios.EgressRule, Class: scenarios.Lint, Message: "x", Detail: "CONNECT tele.example:443; connections that go round the proxy are not seen"}}},
-		{ID: "load/new", Verdict: scenarios.Fail, Known: true, Rerun: "acp-test run --agent bad --run '^load/new$'",
-			Checks: []scenarios.Check{{ID: "load/new#all", Slug: "all", Verdict: scenarios.Fail, Known: true, Requirements: []string{"LOAD-003"}}}},
-		{ID: "setup/broken", Verdict: scenarios.Error, Checks: []scenarios.Check{{ID: "setup/broken#x", Verdict: scenarios.Fail, Requirements: []string{"INIT-004"}}}},
+	c.Run.Results = []results.Result{
+		{ID: "cancel/mid", Verdict: results.Fail, Rerun: "acp-test run --agent bad --run '^cancel/mid$'", Support: map[string]int{"MSG-010": 3},
+			Checks: []results.Check{{ID: "cancel/mid#ends", Slug: "ends", Title: "The turn ends.", Verdict: results.Fail, Requirements: []string{"CANCEL-001"}, Failure: &transcript.Failure{Observed: "#12 end_turn"}},
+				{ID: "cancel/mid#later", Slug: "later", Verdict: results.Fail, NotReached: true, Requirements: []string{"CANCEL-011"}}},
+			Findings: []results.Finding{{Rule: "LATE-CONTENT", Class: results.Warn, Requirements: []string{"MSG-010", "CANCEL-001"}, Message: "at #7"},
+				{Rule: results.EgressRule, Class: results.Lint, Message: "x", Detail: "CONNECT tele.example:443; connections that go round the proxy are not seen"}}},
+		{ID: "load/new", Verdict: results.Fail, Known: true, Rerun: "acp-test run --agent bad --run '^load/new$'",
+			Checks: []results.Check{{ID: "load/new#all", Slug: "all", Verdict: results.Fail, Known: true, Requirements: []string{"LOAD-003"}}}},
+		{ID: "setup/broken", Verdict: results.Error, Checks: []results.Check{{ID: "setup/broken#x", Verdict: results.Fail, Requirements: []string{"INIT-004"}}}},
 	}
 	return c
 }
@@ -94,7 +94,7 @@ var _ = Describe("a matrix", func() {
 
 	It("does not tell what lies where on one machine", func() {
 		c := bad()
-		c.Run.Results[0].Findings = append(c.Run.Results[0].Findings, scenarios.Finding{Rule: "EXIT-LEFTOVER", Class: scenarios.Warn, Requirements: []string{"STDIO-007"},
+		c.Run.Results[0].Findings = append(c.Run.Results[0].Findings, results.Finding{Rule: "EXIT-LEFTOVER", Class: results.Warn, Requirements: []string{"STDIO-007"},
 			Message: "A process outlived the agent and was killed: /home/me/bin/agent"})
 		text := page("markdown", reports.NewMatrix(acpreport.V1(), []reports.Column{c}))
 		Expect(text).To(ContainSubstring("A process outlived the agent and was killed\n"))
@@ -114,10 +114,10 @@ var _ = Describe("a matrix", func() {
 			{Scenario: "cancel/mid", ID: "later", Flaky: true, Reason: "by the clock"}}
 		passed, failed := good(), bad()
 		failed.Run.Results[0].Known, failed.Run.Results[0].Findings = true, failed.Run.Results[0].Findings[:1]
-		failed.Run.Results[1], failed.Run.Counts = good().Run.Results[1], scenarios.Counts{Total: 2, Pass: 1, Known: 1}
+		failed.Run.Results[1], failed.Run.Counts = good().Run.Results[1], results.Counts{Total: 2, Pass: 1, Known: 1}
 		failed.Run.Results = failed.Run.Results[:2]
 		passed.Run.Results[0].Rerun, passed.Run.Agent = failed.Run.Results[0].Rerun, failed.Run.Agent
-		passed.Run.Results[0].Checks = append(passed.Run.Results[0].Checks, scenarios.Check{ID: "cancel/mid#later", Slug: "later", Verdict: scenarios.Pass, Requirements: []string{"CANCEL-011"}})
+		passed.Run.Results[0].Checks = append(passed.Run.Results[0].Checks, results.Check{ID: "cancel/mid#later", Slug: "later", Verdict: results.Pass, Requirements: []string{"CANCEL-011"}})
 		passed.Name, passed.Known, failed.Known = "bad", known, known
 		one, two := reports.NewMatrix(acpreport.V1(), []reports.Column{passed}), reports.NewMatrix(acpreport.V1(), []reports.Column{failed})
 		Expect(cells(one, "CANCEL-001")).To(Equal([]string{"flaky"}))
@@ -191,7 +191,7 @@ func (d *diary) model(ms int, session, lane string) {
 
 // ran is a run of one scenario: a prompt with a tool call, then one that is
 // cancelled.
-func ran(session, dir string, pieces ...string) scenarios.Run {
+func ran(session, dir string, pieces ...string) results.Run {
 	d := diary{lines: []string{`{"acp-test":1,"scenario":"a/b"}`}}
 	d.add(100, "process", "started", fmt.Sprintf(`"msg":{"dir":"%s/work"}`, dir))
 	d.reply(410, d.ask(110, "initialize", "", "{}"), "initialize", "", `{"protocolVersion":1}`)
@@ -214,7 +214,7 @@ func ran(session, dir string, pieces ...string) scenarios.Run {
 	out := GinkgoT().TempDir()
 	Expect(os.MkdirAll(filepath.Join(out, "a", "b"), 0o755)).To(Succeed())
 	Expect(os.WriteFile(filepath.Join(out, "a", "b", "transcript.jsonl"), []byte(strings.Join(d.lines, "\n")+"\n"), 0o644)).To(Succeed())
-	return scenarios.Run{Out: out, Results: []scenarios.Result{{ID: "a/b", Artifacts: map[string]string{"transcript": "a/b/transcript.jsonl"}}}}
+	return results.Run{Out: out, Results: []results.Result{{ID: "a/b", Artifacts: map[string]string{"transcript": "a/b/transcript.jsonl"}}}}
 }
 
 var _ = Describe("what a matrix measures", func() {

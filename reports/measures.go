@@ -8,7 +8,7 @@ import (
 
 	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/rules"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -51,7 +51,7 @@ type Measures struct {
 }
 
 // measure reads the transcripts of a run.
-func (p Protocol) measure(run scenarios.Run) Measures {
+func (p Protocol) measure(run results.Run) Measures {
 	var f figures
 	for _, r := range run.Results {
 		// A transcript that is not there or is broken has nothing to measure.
@@ -64,7 +64,7 @@ func (p Protocol) measure(run scenarios.Run) Measures {
 		TextTurn: span(f.text), ToolTurn: span(f.tool), Side: slices.Compact(f.side)}
 }
 
-func transcriptOf(run scenarios.Run, r scenarios.Result) (*transcript.Transcript, error) {
+func transcriptOf(run results.Run, r results.Result) (*transcript.Transcript, error) {
 	file, err := confined.OpenBelow(orDot(run.Out), filepath.FromSlash(r.Artifacts["transcript"]))
 	if err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/inspector"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // Version is the version of results.json that Write makes and Read takes. It
@@ -24,7 +24,7 @@ type format struct {
 	name  string
 	file  string // where it goes unless told otherwise
 	about string
-	write func(scenarios.Run, io.Writer) error
+	write func(results.Run, io.Writer) error
 }
 
 // formats are all of them; p is how the page shows an entry.
@@ -33,7 +33,7 @@ func formats(p inspector.Protocol) []format {
 		{"json", "results.json", "everything, for programs", writeJSON},
 		{"junit", "junit.xml", "JUnit XML, for CI systems", writeJUnit},
 		{"html", "report.html", "one page for people, with every transcript",
-			func(run scenarios.Run, w io.Writer) error { return writeHTML(p, run, w) }},
+			func(run results.Run, w io.Writer) error { return writeHTML(p, run, w) }},
 		{"markdown", "summary.md", "a summary for a pull request or a CI job", writeMarkdown},
 		{"tap", "results.tap", "TAP version 14", writeTAP},
 		{"github", "annotations.txt", "GitHub workflow commands that mark lines of scenarios", writeGitHub},
@@ -67,7 +67,7 @@ func File(name string) (file, about string) {
 // transcripts named in Result.Artifacts below run.Out, and shows them as p
 // says; one that cannot be read is left out, and the page says so. The error names an unknown format, or is
 // that of the writer.
-func Write(p inspector.Protocol, name string, run scenarios.Run, w io.Writer) error {
+func Write(p inspector.Protocol, name string, run results.Run, w io.Writer) error {
 	for _, f := range formats(p) {
 		if f.name == name {
 			if err := f.write(run, w); err != nil {
@@ -79,10 +79,10 @@ func Write(p inspector.Protocol, name string, run scenarios.Run, w io.Writer) er
 	return fmt.Errorf("there is no report format %q: the formats are %s", name, strings.Join(Formats(), ", "))
 }
 
-func writeJSON(run scenarios.Run, w io.Writer) error {
+func writeJSON(run results.Run, w io.Writer) error {
 	run.Version = Version
 	if run.Results == nil {
-		run.Results = []scenarios.Result{} // the schema asks for a list
+		run.Results = []results.Result{} // the schema asks for a list
 	}
 	if run.Agent.Command == nil {
 		run.Agent.Command = []string{}
@@ -94,8 +94,8 @@ func writeJSON(run scenarios.Run, w io.Writer) error {
 }
 
 // Read reads results.json. The error says so if it is of another version.
-func Read(r io.Reader) (scenarios.Run, error) {
-	var run scenarios.Run
+func Read(r io.Reader) (results.Run, error) {
+	var run results.Run
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return run, fmt.Errorf("reading results: %w", err)
@@ -124,7 +124,7 @@ func Read(r io.Reader) (scenarios.Run, error) {
 // problem is one thing that went wrong in a scenario, in the one form that all
 // reports show.
 type problem struct {
-	class scenarios.Verdict
+	class results.Verdict
 	id    string // of the check or rule; "golden"; "" for the scenario itself
 	title string // one sentence
 	line  int    // in the scenario file; 0 if it belongs to none
@@ -139,9 +139,9 @@ type problem struct {
 
 // head is its first line, with where it is if the body does not say so, and its class
 // if it is less than a failure beside one.
-func (p problem) head(r scenarios.Result, indent string) string {
+func (p problem) head(r results.Result, indent string) string {
 	head := strings.TrimSpace(p.id + "  " + firstLine(p.title))
-	if p.class == scenarios.Inconclusive && r.Verdict != p.class && !p.consequence {
+	if p.class == results.Inconclusive && r.Verdict != p.class && !p.consequence {
 		head = "inconclusive: " + head
 	}
 	if p.placed {
@@ -156,7 +156,7 @@ func (p problem) head(r scenarios.Result, indent string) string {
 
 // problems lists what went wrong, the worst first. Known ones and those of
 // class warn and lint are among them.
-func problems(r scenarios.Result) []problem {
+func problems(r results.Result) []problem {
 	var all []problem
 	if f := r.Failure; f != nil {
 		all = append(all, problem{class: r.FailureClass, title: f.Error(), known: r.Known, body: f.Text,
@@ -180,21 +180,21 @@ func problems(r scenarios.Result) []problem {
 			title += ": " + g.Skipped
 			meant = "delete the golden, or list it as a known failure (check: golden)"
 		}
-		all = append(all, problem{class: scenarios.Fail, id: what, title: title, known: g.Known,
+		all = append(all, problem{class: results.Fail, id: what, title: title, known: g.Known,
 			body: func(indent string) string {
 				return block(indent, what, g.Path, "difference", cut(g.Diff, 24), "if meant", meant)
 			},
 			why: append([]string{"differs from " + g.Path}, changed(g.Diff)...)})
 	} else if g != nil && g.State == "new" && g.Diff != "" {
-		all = append(all, problem{class: scenarios.Fail, id: "golden", title: firstLine(g.Diff), known: g.Known,
+		all = append(all, problem{class: results.Fail, id: "golden", title: firstLine(g.Diff), known: g.Known,
 			body: func(string) string { return "" }})
 	}
 	told := len(all) > 0
-	if r.Verdict == scenarios.Error {
+	if r.Verdict == results.Error {
 		// What is not reached does not say what was in the way.
-		told = slices.ContainsFunc(all, func(p problem) bool { return p.class == scenarios.Error && !p.consequence })
+		told = slices.ContainsFunc(all, func(p problem) bool { return p.class == results.Error && !p.consequence })
 	}
-	if !told && r.Reason != "" && r.Verdict != scenarios.Pass {
+	if !told && r.Reason != "" && r.Verdict != results.Pass {
 		all = append(all, problem{class: r.Verdict, title: r.Reason,
 			body: func(string) string { return "" }})
 	}
@@ -216,22 +216,22 @@ func severity(p problem) int {
 		return 0
 	}
 	switch p.class {
-	case scenarios.Error:
+	case results.Error:
 		return 6
-	case scenarios.Fail:
+	case results.Fail:
 		return 5
-	case scenarios.Inconclusive:
+	case results.Inconclusive:
 		return 4
-	case scenarios.Skip:
+	case results.Skip:
 		return 3
-	case scenarios.Warn:
+	case results.Warn:
 		return 2
 	}
 	return 1
 }
 
-func checkProblem(c scenarios.Check) (problem, bool) {
-	if c.Verdict == scenarios.Pass || c.Verdict == "" {
+func checkProblem(c results.Check) (problem, bool) {
+	if c.Verdict == results.Pass || c.Verdict == "" {
 		return problem{}, false
 	}
 	p := problem{class: c.Verdict, id: c.ID, line: c.Line, known: c.Known, title: c.Title}
@@ -260,7 +260,7 @@ func checkProblem(c scenarios.Check) (problem, bool) {
 	return p, true
 }
 
-func findingProblem(f scenarios.Finding) problem {
+func findingProblem(f results.Finding) problem {
 	title := f.Message
 	if f.Count > 1 {
 		title += fmt.Sprintf(" (%d places)", f.Count)
@@ -274,7 +274,7 @@ func findingProblem(f scenarios.Finding) problem {
 
 // writeDurations writes the longest time of each scenario, sorted by id, so that
 // the file is good to commit.
-func writeDurations(run scenarios.Run, w io.Writer) error {
+func writeDurations(run results.Run, w io.Writer) error {
 	longest := map[string]time.Duration{}
 	for _, r := range run.Results {
 		longest[r.ID] = max(longest[r.ID], r.Duration)
@@ -288,7 +288,7 @@ func writeDurations(run scenarios.Run, w io.Writer) error {
 	return err
 }
 
-func writeText(run scenarios.Run, w io.Writer) error {
+func writeText(run results.Run, w io.Writer) error {
 	c := NewConsole(w, ConsoleOptions{Total: len(run.Results)})
 	for _, r := range run.Results {
 		c.Finished(r)

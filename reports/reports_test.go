@@ -20,10 +20,10 @@ import (
 	"github.com/acp-test/acp-test/inspector"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/reports"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-func write(format string, run scenarios.Run) string {
+func write(format string, run results.Run) string {
 	var b bytes.Buffer
 	ExpectWithOffset(1, reports.Write(inspector.Protocol{Text: canonical.V1()}, format, run, &b)).To(Succeed())
 	return b.String()
@@ -49,7 +49,7 @@ var _ = Describe("reports", func() {
 
 	It("writes an empty run in every format", func() {
 		for _, f := range reports.Formats() {
-			if text := write(f, scenarios.Run{}); f != "github" { // which has nothing to say then
+			if text := write(f, results.Run{}); f != "github" { // which has nothing to say then
 				Expect(text).NotTo(BeEmpty(), f)
 			}
 		}
@@ -95,8 +95,8 @@ var _ = Describe("reports", func() {
 				return schema.Validate(v)
 			}
 			Expect(valid(write("json", sample()))).To(Succeed())
-			Expect(valid(write("json", scenarios.Run{Verdict: "pass"}))).To(Succeed())
-			var full scenarios.Run
+			Expect(valid(write("json", results.Run{Verdict: "pass"}))).To(Succeed())
+			var full results.Run
 			fill(reflect.ValueOf(&full).Elem())
 			text := write("json", full)
 			Expect(valid(text)).To(Succeed(), "a field is missing in the schema")
@@ -173,7 +173,7 @@ func fill(v reflect.Value) {
 	case time.Time:
 		v.Set(reflect.ValueOf(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)))
 		return
-	case scenarios.Verdict:
+	case results.Verdict:
 		v.SetString("pass")
 		return
 	case json.RawMessage:

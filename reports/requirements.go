@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // requirementTable is the requirement table for a terminal: counts by tier and
 // every requirement that is not simply passed or untested; all of them if all.
-func requirementTable(c *scenarios.Conformance, all bool) string {
+func requirementTable(c *results.Conformance, all bool) string {
 	var b strings.Builder
 	type count struct{ total, pass, fail, inconclusive, untested, excluded int }
 	counts := map[string]*count{}
@@ -24,11 +24,11 @@ func requirementTable(c *scenarios.Conformance, all bool) string {
 		n.total++
 		word := string(q.Verdict)
 		switch q.Verdict {
-		case scenarios.Pass:
+		case results.Pass:
 			n.pass++
-		case scenarios.Fail:
+		case results.Fail:
 			n.fail++
-		case scenarios.Inconclusive:
+		case results.Inconclusive:
 			n.inconclusive++
 		default:
 			word = "untested"
@@ -38,7 +38,7 @@ func requirementTable(c *scenarios.Conformance, all bool) string {
 				n.untested++
 			}
 		}
-		if !all && (q.Verdict == scenarios.Pass || q.Verdict == scenarios.Skip) {
+		if !all && (q.Verdict == results.Pass || q.Verdict == results.Skip) {
 			continue
 		}
 		fmt.Fprintf(&b, "%-12s %-13s %-6s %-12s %6d  %-15s %s\n", q.ID, q.Tier, q.Level, word, q.Evidence, q.TCK,

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/internal/printable"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -124,16 +124,16 @@ func plural(n int, one, many string) string {
 
 // counts is "3 scenarios: 1 pass, 2 fail by 1 cause, 1 lint". Warnings and lints are
 // counted by cause, as they are shown.
-func counts(run scenarios.Run) string {
-	c, causes := run.Counts, map[scenarios.Verdict]int{}
+func counts(run results.Run) string {
+	c, causes := run.Counts, map[results.Verdict]int{}
 	for _, cause := range run.Causes {
 		if !cause.Known {
 			causes[cause.Class]++
 		}
 	}
 	by := ""
-	if c.Fail > 0 && causes[scenarios.Fail] > 0 {
-		by = " by " + plural(causes[scenarios.Fail], "cause", "causes")
+	if c.Fail > 0 && causes[results.Fail] > 0 {
+		by = " by " + plural(causes[results.Fail], "cause", "causes")
 	}
 	parts := []string{}
 	for _, p := range []struct {
@@ -144,7 +144,7 @@ func counts(run scenarios.Run) string {
 		{c.Inconclusive, "inconclusive", "inconclusive"},
 		{c.Known, "known failure", "known failures"}, {c.Skip, "skip", "skip"}, {c.Flaky, "flaky", "flaky"},
 		{c.NewGoldens, "new golden", "new goldens"},
-		{causes[scenarios.Warn], "warning", "warnings"}, {causes[scenarios.Lint], "lint", "lints"},
+		{causes[results.Warn], "warning", "warnings"}, {causes[results.Lint], "lint", "lints"},
 	} {
 		if p.n > 0 {
 			parts = append(parts, plural(p.n, p.one, p.many))
@@ -158,7 +158,7 @@ func counts(run scenarios.Run) string {
 }
 
 // name is the id of a result, with its number under --repeat.
-func name(r scenarios.Result) string {
+func name(r results.Result) string {
 	if r.Repeat > 0 {
 		return fmt.Sprintf("%s (%d)", r.ID, r.Repeat)
 	}
@@ -166,24 +166,24 @@ func name(r scenarios.Result) string {
 }
 
 // shownVerdict is the verdict as people read it.
-func shownVerdict(r scenarios.Result) string {
-	if r.Known && r.Verdict == scenarios.Fail {
+func shownVerdict(r results.Result) string {
+	if r.Known && r.Verdict == results.Fail {
 		return "known"
 	}
 	return string(r.Verdict)
 }
 
 // slowest are the n results that took longest, longest first.
-func slowest(results []scenarios.Result, n int) []scenarios.Result {
-	sorted := make([]scenarios.Result, len(results))
-	copy(sorted, results)
-	slices.SortStableFunc(sorted, func(a, b scenarios.Result) int { return int(b.Duration - a.Duration) })
+func slowest(outcomes []results.Result, n int) []results.Result {
+	sorted := make([]results.Result, len(outcomes))
+	copy(sorted, outcomes)
+	slices.SortStableFunc(sorted, func(a, b results.Result) int { return int(b.Duration - a.Duration) })
 	return sorted[:min(n, len(sorted))]
 }
 
 // passes is "passed 2 of 3 times" for a scenario that did not always; "" for
 // others.
-func passes(run scenarios.Run, id string) string {
+func passes(run results.Run, id string) string {
 	for _, f := range run.Flaky {
 		if f.ID == id {
 			return fmt.Sprintf("passed %d of %d times", f.Passed, f.Of)
@@ -194,7 +194,7 @@ func passes(run scenarios.Run, id string) string {
 
 // changes is what changed since an earlier run, a line each and the differences
 // of texts below theirs, at most so many changes.
-func changes(a *scenarios.Against, most int) string {
+func changes(a *results.Against, most int) string {
 	if a == nil {
 		return ""
 	}
@@ -216,7 +216,7 @@ func changes(a *scenarios.Against, most int) string {
 }
 
 // change is one change in a line.
-func change(c scenarios.Change) string {
+func change(c results.Change) string {
 	switch {
 	case c.What == "text":
 		return c.ID + ": the messages changed"
@@ -234,7 +234,7 @@ func change(c scenarios.Change) string {
 	return fmt.Sprintf("%s: %s %s was %s, is %s", c.ID, c.What, c.Name, orNone(c.Was), orNone(c.Is))
 }
 
-func orNone(v scenarios.Verdict) string {
+func orNone(v results.Verdict) string {
 	if v == "" {
 		return "not there"
 	}

@@ -9,14 +9,14 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/glob"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
 // volatileFields names the fields of an agent's messages whose values are
 // others when the same scenario runs again. The folders of the runs count as
 // the same; updates and methods in omit count for nothing.
-func (p Protocol) volatileFields(first, again scenarios.Run, omit []string) []string {
+func (p Protocol) volatileFields(first, again results.Run, omit []string) []string {
 	found := map[string]bool{}
 	for _, b := range again.Results {
 		for _, a := range first.Results {

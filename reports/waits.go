@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // wait is one thing that was waited for.
@@ -14,12 +14,12 @@ type wait struct {
 	took time.Duration
 }
 
-func waitsOf(w scenarios.Waits) []wait {
+func waitsOf(w results.Waits) []wait {
 	return []wait{{"starting", w.Start}, {"at deadlines", w.Deadline}, {"lingering", w.Linger}, {"at the exit", w.Exit}}
 }
 
 // mostlyWaited says for what a scenario waited that did little else; "" if it did not.
-func mostlyWaited(r scenarios.Result) string {
+func mostlyWaited(r results.Result) string {
 	for _, w := range waitsOf(r.Waits) {
 		if 2*w.took > r.Duration {
 			return fmt.Sprintf(" (%s %s)", short(w.took), w.what)
@@ -29,10 +29,10 @@ func mostlyWaited(r scenarios.Result) string {
 }
 
 // waited is a line that says how much of the time of all scenarios was waited.
-func waited(results []scenarios.Result) string {
-	var all scenarios.Waits
+func waited(outcomes []results.Result) string {
+	var all results.Waits
 	var took time.Duration
-	for _, r := range results {
+	for _, r := range outcomes {
 		all.Add(r.Waits)
 		took += r.Duration
 	}

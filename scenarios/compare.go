@@ -9,6 +9,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // GoldenOptions are what a profile says about the text of its agent.
@@ -32,22 +33,22 @@ func (r *run) render() {
 }
 
 // compare compares the run with its golden.
-func (r *run) compare(res *Result, whole bool) {
+func (r *run) compare(res *results.Result, whole bool) {
 	s, e := r.scenario, r.engine
 	r.render()
 	if s.decl.golden == "off" || e.Golden == nil {
-		res.Golden = &Golden{State: "off"}
+		res.Golden = &results.Golden{State: "off"}
 		return
 	}
-	if !whole || res.Verdict == Inconclusive || res.Verdict == Skip {
+	if !whole || res.Verdict == results.Inconclusive || res.Verdict == results.Skip {
 		return // half a conversation differs from a whole one
 	}
 	want, source, err := e.Golden.Read(e.goldens(), s.ID)
-	g := &Golden{Path: source}
+	g := &results.Golden{Path: source}
 	res.Golden = g
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		res.Verdict, res.Reason = Error, err.Error()
+		res.Verdict, res.Reason = results.Error, err.Error()
 	case err != nil && r.isKnown("golden"):
 		g.State = "off" // there is none that would be right
 	case err != nil:
@@ -55,7 +56,7 @@ func (r *run) compare(res *Result, whole bool) {
 		if e.Update && !r.unlisted(res) {
 			r.update(res, g)
 		} else if e.GoldenRequired {
-			res.Verdict = Worst(res.Verdict, Fail)
+			res.Verdict = results.Worst(res.Verdict, results.Fail)
 			g.Diff = "there is no golden; run with --update to write it"
 		}
 	case want == r.rendered:
@@ -66,7 +67,7 @@ func (r *run) compare(res *Result, whole bool) {
 		if e.Update && !r.unlisted(res) && !r.isKnown("golden") {
 			r.update(res, g)
 		} else {
-			res.Verdict = Worst(res.Verdict, Fail)
+			res.Verdict = results.Worst(res.Verdict, results.Fail)
 		}
 	}
 }
@@ -75,7 +76,7 @@ func (r *run) compare(res *Result, whole bool) {
 // golden. The specification asks nothing of the agent there, but it has stopped
 // doing what it did, and a change is what goldens are to show. Update removes the
 // golden.
-func (r *run) compareSkipped(res *Result) {
+func (r *run) compareSkipped(res *results.Result) {
 	s, e := r.scenario, r.engine
 	if s.decl.golden == "off" || e.Golden == nil {
 		return
@@ -84,7 +85,7 @@ func (r *run) compareSkipped(res *Result) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		res.Verdict, res.Reason = Error, err.Error()
+		res.Verdict, res.Reason = results.Error, err.Error()
 	default:
 		r.render()
 		if want == r.rendered {
@@ -92,29 +93,23 @@ func (r *run) compareSkipped(res *Result) {
 		}
 		if e.Update {
 			if err := e.Golden.Remove(e.goldens(), s.ID); err != nil {
-				res.Verdict, res.Reason = Error, err.Error()
+				res.Verdict, res.Reason = results.Error, err.Error()
 				return
 			}
-			res.Golden = &Golden{Path: source, State: "removed"}
+			res.Golden = &results.Golden{Path: source, State: "removed"}
 			return
 		}
-		res.Golden = &Golden{Path: source, State: "differs", Diff: golden.Diff(want, r.rendered), Skipped: res.Reason}
-		res.Verdict = Fail
+		res.Golden = &results.Golden{Path: source, State: "differs", Diff: golden.Diff(want, r.rendered), Skipped: res.Reason}
+		res.Verdict = results.Fail
 	}
 }
 
-func (r *run) update(res *Result, g *Golden) {
+func (r *run) update(res *results.Result, g *results.Golden) {
 	if err := r.engine.Golden.Write(r.engine.goldens(), r.scenario.ID, r.rendered); err != nil {
-		res.Verdict, res.Reason = Error, err.Error()
+		res.Verdict, res.Reason = results.Error, err.Error()
 		return
 	}
 	g.State = "updated"
-}
-
-// failed reports whether the comparison counts: the text differs, or there was
-// none and one is required, which the difference then says.
-func (g *Golden) failed() bool {
-	return g != nil && (g.State == "differs" || g.State == "new" && g.Diff != "")
 }
 
 // masks hides what differs from machine to machine, longest first, since one

@@ -15,6 +15,7 @@ import (
 	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/internal/workspace"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 )
@@ -169,16 +170,16 @@ func (e *Engine) withDefaults() *Engine {
 }
 
 // attempt runs a scenario once, in a process of its own or as share says.
-func (e *Engine) attempt(ctx context.Context, s *Scenario) Result {
+func (e *Engine) attempt(ctx context.Context, s *Scenario) results.Result {
 	began := time.Now()
-	res := Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Verdict: Pass, Started: began}
+	res := results.Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Verdict: results.Pass, Started: began}
 	if reason := e.inapplicable(s); reason != "" {
-		res.Verdict, res.Reason = Skip, reason
+		res.Verdict, res.Reason = results.Skip, reason
 		return res
 	}
 	r, err := e.prepare(s)
 	if err != nil {
-		res.Verdict, res.Reason = Error, err.Error()
+		res.Verdict, res.Reason = results.Error, err.Error()
 		return res
 	}
 	r.play(ctx, &res)
@@ -190,7 +191,7 @@ func (e *Engine) attempt(ctx context.Context, s *Scenario) Result {
 }
 
 // play runs the script and judges what happened.
-func (r *run) play(ctx context.Context, res *Result) {
+func (r *run) play(ctx context.Context, res *results.Result) {
 	e, s := r.engine, r.scenario
 	deadline := s.timeoutOf(e.Timeout)
 	inner, cancel := ctx, context.CancelFunc(func() {})
@@ -265,7 +266,7 @@ func (r *run) look(ctx context.Context) workspace.Snapshot {
 }
 
 // artifacts writes what belongs to this run into the out directory.
-func (r *run) artifacts(res *Result, workspace string) {
+func (r *run) artifacts(res *results.Result, workspace string) {
 	if r.engine.Out == "" {
 		return
 	}
@@ -283,7 +284,7 @@ func (r *run) artifacts(res *Result, workspace string) {
 }
 
 // discard removes the run's directory, or moves it to the artifacts.
-func (r *run) discard(res *Result) error {
+func (r *run) discard(res *results.Result) error {
 	if r.engine.Keep && r.engine.Out != "" {
 		to, err := r.folder.Place(r.artifact("run"))
 		if err == nil {

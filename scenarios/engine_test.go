@@ -16,6 +16,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -39,13 +40,13 @@ func engineFor(p *agents.Profile) *scenarios.Engine {
 		Grace: time.Second, NoFurther: true}
 }
 
-func run(e *scenarios.Engine, script string) scenarios.Result {
+func run(e *scenarios.Engine, script string) results.Result {
 	s, err := acp.V1().Parse("case", "case.txtar", []byte(script))
 	Expect(err).NotTo(HaveOccurred())
 	return e.Run(context.Background(), s)
 }
 
-func transcriptOf(e *scenarios.Engine, r scenarios.Result) *transcript.Transcript {
+func transcriptOf(e *scenarios.Engine, r results.Result) *transcript.Transcript {
 	GinkgoHelper()
 	f, err := os.Open(filepath.Join(e.Out, r.Artifacts["transcript"]))
 	Expect(err).NotTo(HaveOccurred())
@@ -56,7 +57,7 @@ func transcriptOf(e *scenarios.Engine, r scenarios.Result) *transcript.Transcrip
 }
 
 // text is a result as failures show it.
-func text(r scenarios.Result) string {
+func text(r results.Result) string {
 	var b strings.Builder
 	b.WriteString(string(r.Verdict) + " " + r.Reason + "\n")
 	if r.Failure != nil {
@@ -83,27 +84,27 @@ replies:
 var _ = Describe("await", func() {
 	It("takes entries in order, and those that came before it asks", func() {
 		r := run(engine(), "check a\nprompt 'Say hello.'\nawait agent_message text~^Hello\nawait turn end_turn\n"+hello)
-		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 	})
 
 	It("never jumps back", func() {
 		r := run(engine(), "check a\nprompt 'Say hello.'\nawait turn\nawait agent_message within=50ms\n"+hello)
-		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r)) // the check names no requirement that asks for it
+		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r)) // the check names no requirement that asks for it
 		Expect(r.Checks[0].Failure.Timer).To(Equal("within 50ms"))
 	})
 
 	It("gives up as soon as the turn has ended without it", func() {
 		r := run(engine(), "check PERM-006\nprompt 'Say hello.'\nawait tool_call\n"+hello)
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 		Expect(r.Checks[0].Failure.Reason).To(ContainSubstring("the turn ended first"))
 		Expect(r.Checks[0].Failure.Timer).To(BeEmpty())
 	})
 
 	It("is inconclusive about what never opened", func() {
 		r := run(engine(), "prompt 'Say hello.'\nawait permission\ncheck CANCEL-001\ncancel\nawait turn cancelled\n"+hello)
-		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 		Expect(r.Checks[0].NotReached).To(BeTrue())
-		Expect(r.Checks[0].Verdict).To(Equal(scenarios.Inconclusive))
+		Expect(r.Checks[0].Verdict).To(Equal(results.Inconclusive))
 	})
 
 	It("finds a file, and gives no verdict without it", func() {
@@ -116,12 +117,12 @@ replies:
 `
 		const begin = "client terminal=false\npermit allow_once\n"
 		r := run(engine(), begin+"check a\nprompt 'Leave a file.'\nawait file left\nawait gate g\nrelease g\nawait turn\n"+left)
-		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 		r = run(engine(), "check CANCEL-001\nprompt 'Say hello.'\nawait file left\n"+hello)
-		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 		Expect(r.Checks[0].Failure.Reason).To(ContainSubstring("the turn ended first"))
 		r = run(engine(), begin+"check CANCEL-001\nprompt 'Leave a file.'\nawait gate g\nawait file right within=50ms\n"+left)
-		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 		Expect(r.Checks[0].Failure.Timer).To(Equal("within 50ms"))
 	})
 
@@ -139,7 +140,7 @@ printf '{"jsonrpc":"2.0","id":10,"method":"fs/write_text_file","params":{"sessio
 echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
 cat >/dev/null`
 		r := run(engineFor(agents.AdHoc([]string{"sh", "-c", agent})), "check a\nprompt Write.\nawait turn\ncmp last.txt want/last.txt\n-- want/last.txt --\nwritten\n")
-		Expect(r.Checks).To(HaveEach(HaveField("Verdict", scenarios.Pass)), text(r))
+		Expect(r.Checks).To(HaveEach(HaveField("Verdict", results.Pass)), text(r))
 	})
 
 	It("is inconclusive about a session that the agent refused to open", func() {
@@ -147,13 +148,13 @@ cat >/dev/null`
 		e.ExtraArgs = []string{"--fault", "login-without-effect"}
 		for _, line := range []string{"set-mode a any", "session resume a", "prompt a $SESSION(a)", "! saw agent_message session=a"} {
 			r := run(e, "session new a as N\ncheck MODE-005\n"+line+"\n")
-			Expect(r.Verdict).To(Equal(scenarios.Inconclusive), line+"\n"+text(r))
+			Expect(r.Verdict).To(Equal(results.Inconclusive), line+"\n"+text(r))
 			Expect(r.Checks[0].Failure.Observed).To(ContainSubstring("authentication required"), line)
 		}
 	})
 
 	It("is inconclusive about sessions of an agent that wants a login and offers no way to it", func() {
-		judged := func(message string) scenarios.Result {
+		judged := func(message string) results.Result {
 			agent := `
 read -r initialize; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{},"authMethods":[]}}'
 read -r new; echo '{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"` + message + `"}}'
@@ -162,16 +163,16 @@ cat >/dev/null`
 				"initialize\ncheck SESSION-003\nrequest session/new '{\"cwd\": \"$WORK\", \"mcpServers\": []}' as N\nawait response N sessionId?\n")
 		}
 		r := judged("Authentication required: please run agent login.")
-		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 		Expect(r.Reason).To(ContainSubstring("offers no way: log it in first"))
-		Expect(judged("The disk is full.").Verdict).To(Equal(scenarios.Fail))
+		Expect(judged("The disk is full.").Verdict).To(Equal(results.Fail))
 	})
 
 	It("holds nothing against an agent that was left in the middle", func() {
 		e := engine()
 		e.StepTimeout = 100 * time.Millisecond
 		r := run(e, "prompt 'Wait.'\nawait permission\ncheck a\nawait turn\n-- llm.yaml --\nreplies:\n  - - gate: g\n")
-		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 		Expect(r.Findings).To(BeEmpty(), text(r))
 	})
 
@@ -183,7 +184,7 @@ read -r prompt; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}
 read -r prompt; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; echo '{"jsonrpc":"2.0","id":4,"result":{"stopReason":"refusal"}}'
 cat >/dev/null`
 		r := run(engineFor(agents.AdHoc([]string{"sh", "-c", agent})), "check a\nprompt One.\nawait turn end_turn\ncheck b\nprompt Two.\nawait turn refusal\n")
-		Expect(r.Checks).To(HaveEach(HaveField("Verdict", scenarios.Pass)), text(r))
+		Expect(r.Checks).To(HaveEach(HaveField("Verdict", results.Pass)), text(r))
 		Expect(r.Findings).To(ContainElement(HaveField("Rule", "ONE-RESPONSE")))
 	})
 
@@ -192,20 +193,20 @@ cat >/dev/null`
 read -r initialize; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}'
 read -r new; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
 cat >/dev/null`
-		judged := func(lines string) scenarios.Result {
+		judged := func(lines string) results.Result {
 			e := engineFor(agents.AdHoc([]string{"sh", "-c", agent}))
 			e.StepTimeout = 100 * time.Millisecond
 			return run(e, "check FS-001\nprompt One.\nawait turn\n! exists one.txt\n"+lines)
 		}
 		r := judged("")
 		Expect(r.Findings).To(ContainElement(HaveField("Rule", "ONE-RESPONSE")))
-		Expect([]scenarios.Verdict{r.Verdict, r.Checks[0].Verdict}).To(Equal([]scenarios.Verdict{scenarios.Fail, scenarios.Inconclusive}), text(r))
-		Expect(judged("exists two.txt\n").Checks[0].Verdict).To(Equal(scenarios.Fail))
+		Expect([]results.Verdict{r.Verdict, r.Checks[0].Verdict}).To(Equal([]results.Verdict{results.Fail, results.Inconclusive}), text(r))
+		Expect(judged("exists two.txt\n").Checks[0].Verdict).To(Equal(results.Fail))
 	})
 
 	It("fails on another stop reason and says which", func() {
 		r := run(engine(), "check a\nprompt 'Say hello.'\nawait turn refusal\ncheck b\n"+hello)
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 		Expect(r.Checks[0].Failure.Error()).To(ContainSubstring("expected turn refusal, got #"))
 		Expect(r.Checks[1].NotReached).To(BeTrue())
 	})
@@ -224,11 +225,11 @@ cat >/dev/null`
 		const talk = "session new a\nprompt a 'Say hello.'\nawait turn\nsession new b\nprompt b 'Say more.'\nawait turn\n" +
 			"check a\nsaw agent_message session=a\nsaw agent_message session=b count=1\n-- llm.yaml --\nturns:\n  - - - text: hello\n  - - - text: more\n"
 		r := run(engine(), talk)
-		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 	})
 
 	It("holds the end of its time against an agent that is silent, not against one that is still at it", func() {
-		agent := func(then string) scenarios.Result {
+		agent := func(then string) results.Result {
 			e := engineFor(agents.AdHoc([]string{"sh", "-c", `
 read -r initialize; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}'
 read -r new; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
@@ -236,11 +237,11 @@ read -r prompt; ` + then}))
 			e.StepTimeout, e.Timeout = 500*time.Millisecond, 2*time.Second
 			return run(e, "check a\nprompt One.\nawait turn within=1h\n")
 		}
-		Expect(agent("exec cat >/dev/null").Checks[0].Verdict).To(Equal(scenarios.Fail))
+		Expect(agent("exec cat >/dev/null").Checks[0].Verdict).To(Equal(results.Fail))
 		const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":` +
 			`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"more"}}}}`
 		busy := agent("while echo '" + update + "'; do sleep 0.05; done")
-		Expect(busy.Checks[0].Verdict).To(Equal(scenarios.Inconclusive), text(busy))
+		Expect(busy.Checks[0].Verdict).To(Equal(results.Inconclusive), text(busy))
 		Expect(busy.Reason).To(HavePrefix("the agent was still at it after the 2s that the scenario may take"))
 	})
 
@@ -248,7 +249,7 @@ read -r prompt; ` + then}))
 		e := engine()
 		e.StepTimeout = 100 * time.Millisecond
 		r := run(e, "check a\nprompt 'Say hello.'\nawait turn\n-- llm.yaml --\nreplies:\n  - - gate: g\n")
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 		f := r.Checks[0].Failure
 		Expect(f.Timer).To(Equal("step timeout 100ms"))
 		Expect(strings.Join(f.Tail, "\n")).To(ContainSubstring(`gate="g"`))
@@ -259,7 +260,7 @@ read -r prompt; ` + then}))
 
 	It("takes different entries in a group, in any order", func() {
 		r := run(engine(), "check a\nprompt 'Say hello.'\ngroup {\n  await turn\n  await agent_message text~^A\n  await agent_message text~B\n}\n-- llm.yaml --\nreplies:\n  - - text: AB\n      chunks: 2\n")
-		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 	})
 
 	It("looks in a group for what a named session said from where the script is in it, and goes on behind that", func() {
@@ -267,31 +268,31 @@ read -r prompt; ` + then}))
 			"await agent_message session=a\nawait turn session=b\ncheck x\n"
 		const model = "-- llm.yaml --\nturns:\n  - - - text: One, two.\n        chunks: 2\n      - gate: g\n  - - - text: More.\n"
 		r := run(engine(), two+"group {\n  await agent_message session=a text~two\n}\nrelease g\nawait turn session=a\n"+model)
-		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 		r = run(engine(), two+"group {\n  await agent_message session=a\n}\ncheck PERM-006\nawait agent_message session=a within=50ms\n"+model)
-		Expect(r.Verdict).To(Equal(scenarios.Fail), "there were two, and both were awaited")
+		Expect(r.Verdict).To(Equal(results.Fail), "there were two, and both were awaited")
 	})
 
 	It("lets both sides of both await the same entries of one session", func() {
 		side := "  await agent_message text~^Hello\n  await turn end_turn\n"
 		r := run(engine(), "session new a\nprompt a 'Say hello.'\ncheck x\nboth {\n"+side+"}{\n"+side+"}\n"+hello)
-		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 		r = run(engine(), "session new a\nprompt a 'Say hello.'\nboth {\n"+side+"}{\n"+side+"}\ncheck PERM-006\nawait agent_message within=50ms\n"+hello)
-		Expect(r.Verdict).To(Equal(scenarios.Fail), "after both, the cursor is where the farther side has come to")
+		Expect(r.Verdict).To(Equal(results.Fail), "after both, the cursor is where the farther side has come to")
 	})
 
 	It("lets the agent go on where it has to make room for what is sent", func() {
 		big := `'{"pad": "` + strings.Repeat("x", 300_000) + `"}'`
 		r := run(engine(), "golden off\nprompt 'Leave a file.'\nawait gate g\ntogether {\n  notify _acp-test/pad "+big+
 			"\n  cancel\n}\ncheck a\nawait turn any\n-- llm.yaml --\nturns:\n  - - - gate: g\n      - text: Gone on.\n")
-		Expect(r.Verdict).To(Equal(scenarios.Pass), "%+v", r)
+		Expect(r.Verdict).To(Equal(results.Pass), "%+v", r)
 	})
 
 	It("does several things while the agent stands still", func() {
 		e := engine()
 		r := run(e, "golden off\nprompt 'Leave a file.'\nawait gate g\ntogether {\n  release g\n  cancel\n}\ncheck a\nawait turn any\n"+
 			"check b\nprompt 'Say hello.'\nawait turn end_turn\n-- llm.yaml --\nturns:\n  - - - gate: g\n      - text: Gone on.\n  - - - text: Hello.\n")
-		Expect(r.Verdict).To(BeElementOf(scenarios.Pass, scenarios.Inconclusive), "%+v", r)
+		Expect(r.Verdict).To(BeElementOf(results.Pass, results.Inconclusive), "%+v", r)
 		Expect(r.Checks).To(HaveEach(HaveField("NotReached", false)))
 		var between []transcript.Kind
 		inside := false
@@ -313,11 +314,11 @@ read -r prompt; ` + then}))
 	It("decides nothing by a check that was not reached", func() {
 		script := "check TOOL-001\nprompt 'Say hello.'\nawait tool_call\ncheck PROMPT-003\nawait turn\n"
 		r := run(engine(), script+hello)
-		Expect(r.Checks[0].Verdict).To(Equal(scenarios.Warn), text(r))
+		Expect(r.Checks[0].Verdict).To(Equal(results.Warn), text(r))
 		Expect(r.Checks[1].NotReached).To(BeTrue())
-		Expect(r.Checks[1].Verdict).To(Equal(scenarios.Inconclusive))
+		Expect(r.Checks[1].Verdict).To(Equal(results.Inconclusive))
 		Expect(r.Checks[1].Reason).To(Equal("not reached: the script ended at case.txtar:3  await tool_call"))
-		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 		Expect(r.Notes).To(ContainElement(ContainSubstring("case.txtar:3")))
 	})
 
@@ -328,7 +329,7 @@ read -r prompt; ` + then}))
 
 	It("has a cursor for each side of both", func() {
 		r := run(engine(), "session new a\nsession new b\ncheck x\nboth {\n  prompt a 'In a.'\n  await turn end_turn\n}{\n  prompt b 'In b.'\n  await turn end_turn\n}\n-- llm.yaml --\nturns:\n  - - - text: A\n  - - - text: B\n")
-		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 	})
 })
 
@@ -346,59 +347,59 @@ x
 `
 	It("goes on after a miss and shows the difference", func() {
 		r := run(engine(), "permit allow_once\nprompt 'Write.'\nawait turn\ncheck a\ncmp a.txt want/a.txt\ncheck b\ncmp a.txt want/same.txt\ncheck c\n! exists a.txt\n"+write)
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 		Expect(r.Checks[0].Failure.Diff).To(ContainSubstring("-y\n+x"))
-		Expect(r.Checks[1].Verdict).To(Equal(scenarios.Pass))
-		Expect(r.Checks[2].Verdict).To(Equal(scenarios.Fail))
+		Expect(r.Checks[1].Verdict).To(Equal(results.Pass))
+		Expect(r.Checks[2].Verdict).To(Equal(results.Fail))
 	})
 
 	DescribeTable("answers",
-		func(line string, want scenarios.Verdict) {
+		func(line string, want results.Verdict) {
 			r := run(engine(), "permit allow_once\nprompt 'Write.'\nawait turn\ncheck PERM-006\n"+line+"\n"+write)
 			Expect(r.Checks[0].Verdict).To(Equal(want), text(r))
 		},
-		Entry(nil, "saw permission", scenarios.Pass),
-		Entry(nil, "! saw permission", scenarios.Fail),
-		Entry(nil, "saw permission count=1", scenarios.Pass),
-		Entry(nil, "saw permission count=2", scenarios.Fail),
-		Entry(nil, "saw agent_message count>=1", scenarios.Pass),
-		Entry(nil, "saw fs/write_text_file after permission", scenarios.Pass),
-		Entry(nil, "! saw fs/write_text_file before answer", scenarios.Pass),
-		Entry(nil, "! saw fs/write_text_file after permission", scenarios.Fail),
-		Entry(nil, "saw permission after turn", scenarios.Fail),
-		Entry(nil, "saw tool_call kind=edit status=pending|in_progress title~a.txt", scenarios.Pass),
-		Entry(nil, "saw tool_call kind=read", scenarios.Fail),
-		Entry(nil, "saw tool_call kind!=read", scenarios.Pass),
-		Entry(nil, "saw tool_call nothing?", scenarios.Fail),
-		Entry(nil, "saw permission toolCall.kind=edit", scenarios.Pass),
-		Entry(nil, "saw permission turn=1", scenarios.Pass),
-		Entry(nil, "saw sent initialize in=run", scenarios.Pass),
-		Entry(nil, "saw sent initialize", scenarios.Fail),
-		Entry(nil, "saw turn end_turn", scenarios.Pass),
-		Entry(nil, "saw turn cancelled", scenarios.Fail),
-		Entry(nil, "! saw turn error", scenarios.Pass),
-		Entry(nil, "text ~ ^Done", scenarios.Pass),
-		Entry(nil, "! text ~ ^Done", scenarios.Fail),
-		Entry(nil, "model requests==2", scenarios.Pass),
-		Entry(nil, "model requests<=1", scenarios.Fail),
-		Entry(nil, "model saw text~Write step=1", scenarios.Pass),
-		Entry(nil, "! model saw text~Write", scenarios.Fail),
-		Entry(nil, "descendants none", scenarios.Pass),
-		Entry(nil, "exec sh -c 'grep -q session/prompt'", scenarios.Pass),
-		Entry(nil, "exec sh -c 'exit 3'", scenarios.Fail),
+		Entry(nil, "saw permission", results.Pass),
+		Entry(nil, "! saw permission", results.Fail),
+		Entry(nil, "saw permission count=1", results.Pass),
+		Entry(nil, "saw permission count=2", results.Fail),
+		Entry(nil, "saw agent_message count>=1", results.Pass),
+		Entry(nil, "saw fs/write_text_file after permission", results.Pass),
+		Entry(nil, "! saw fs/write_text_file before answer", results.Pass),
+		Entry(nil, "! saw fs/write_text_file after permission", results.Fail),
+		Entry(nil, "saw permission after turn", results.Fail),
+		Entry(nil, "saw tool_call kind=edit status=pending|in_progress title~a.txt", results.Pass),
+		Entry(nil, "saw tool_call kind=read", results.Fail),
+		Entry(nil, "saw tool_call kind!=read", results.Pass),
+		Entry(nil, "saw tool_call nothing?", results.Fail),
+		Entry(nil, "saw permission toolCall.kind=edit", results.Pass),
+		Entry(nil, "saw permission turn=1", results.Pass),
+		Entry(nil, "saw sent initialize in=run", results.Pass),
+		Entry(nil, "saw sent initialize", results.Fail),
+		Entry(nil, "saw turn end_turn", results.Pass),
+		Entry(nil, "saw turn cancelled", results.Fail),
+		Entry(nil, "! saw turn error", results.Pass),
+		Entry(nil, "text ~ ^Done", results.Pass),
+		Entry(nil, "! text ~ ^Done", results.Fail),
+		Entry(nil, "model requests==2", results.Pass),
+		Entry(nil, "model requests<=1", results.Fail),
+		Entry(nil, "model saw text~Write step=1", results.Pass),
+		Entry(nil, "! model saw text~Write", results.Fail),
+		Entry(nil, "descendants none", results.Pass),
+		Entry(nil, "exec sh -c 'grep -q session/prompt'", results.Pass),
+		Entry(nil, "exec sh -c 'exit 3'", results.Fail),
 	)
 })
 
 var _ = Describe("descendants none", func() {
 	// left is a scenario whose second turn leaves a process behind.
-	left := func(process string) (r scenarios.Result) {
+	left := func(process string) (r results.Result) {
 		GinkgoHelper()
 		e := engine()
 		e.Profile.Command = []string{"sh", "-c", "sleep 600 & exec '" + e.Self + "' refagent"}
 		r = run(e, "client terminal=false\npermit allow_once\ncheck a\nprompt 'Say hello.'\nawait turn\ndescendants none\n"+
 			"check b\nprompt 'Leave one.'\nawait turn\ndescendants none\n-- llm.yaml --\nturns:\n  - - - text: Hello.\n"+
 			"  - - - tool: run_shell\n        args: {command: \"setsid sh -c 'touch up; exec "+process+"' >/dev/null 2>&1 & until [ -e up ]; do :; done\"}\n    - - text: Left.\n")
-		Expect(r.Checks[0].Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Checks[0].Verdict).To(Equal(results.Pass), text(r))
 		return r
 	}
 	It("means those that a turn has left, not what a launcher keeps", func() {
@@ -416,25 +417,25 @@ var _ = Describe("descendants none", func() {
 var _ = Describe("the response to a named request", func() {
 	It("is found in a group, also where another act came after it", func() {
 		r := run(engine(), "check a\nprompt 'x' as ONE\nawait turn\nsession new other\ngroup {\n  await response ONE\n}\n")
-		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 	})
 })
 
 var _ = Describe("a verdict", func() {
 	It("is skip where a capability is not advertised", func() {
 		r := run(engine(), "needs agent:sessionCapabilities.dreams\ncheck a\nprompt 'x'\n")
-		Expect(r.Verdict).To(Equal(scenarios.Skip))
+		Expect(r.Verdict).To(Equal(results.Skip))
 		Expect(r.Reason).To(Equal("the agent does not advertise sessionCapabilities.dreams"))
 	})
 
 	It("is skip where the profile has no such tool", func() {
 		r := run(engine(), "needs tool:teleport\ncheck a\nprompt 'x'\n")
-		Expect(r.Verdict).To(Equal(scenarios.Skip), text(r))
+		Expect(r.Verdict).To(Equal(results.Skip), text(r))
 	})
 
 	It("is fail where a check had failed before the scenario turned out not to apply", func() {
 		r := run(engine(), "check a\nprompt 'x'\nawait turn end_turn\nexists nothing.txt\ncheck b\nneeds saw plan\nawait plan\ncheck c\nprompt 'y'\n")
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 		Expect(r.Checks).To(HaveLen(1))
 		Expect(r.Checks[0].Slug).To(Equal("a"))
 		Expect(r.Notes).To(ContainElement(HavePrefix("the rest was skipped: the agent has sent no plan")))
@@ -442,63 +443,63 @@ var _ = Describe("a verdict", func() {
 
 	It("is skip where nothing had failed before the scenario turned out not to apply", func() {
 		r := run(engine(), "check a\nprompt 'x'\nawait turn end_turn\ncheck b\nneeds saw plan\nawait plan\n")
-		Expect(r.Verdict).To(Equal(scenarios.Skip), text(r))
+		Expect(r.Verdict).To(Equal(results.Skip), text(r))
 		Expect(r.Checks).To(BeEmpty())
 	})
 
 	It("is skip where the agent takes its turn without what is waited for", func() {
 		r := run(engine(), "prompt 'x'\nneeds await plan as P\ncheck a\nprompt $P.nothing\n")
-		Expect(r.Verdict).To(Equal(scenarios.Skip), text(r))
+		Expect(r.Verdict).To(Equal(results.Skip), text(r))
 		Expect(r.Reason).To(Equal("the agent took its turn without plan"))
 	})
 
 	It("goes on where what is waited for comes", func() {
 		r := run(engine(), "prompt 'x'\nneeds await agent_message\ncheck a\nawait turn end_turn\ntext ~ Done\n")
-		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 	})
 
 	It("is no skip where an error kept the agent from what is waited for", func() {
 		r := run(engine(), "prompt 'x'\nneeds await plan\n-- llm.yaml --\nreplies:\n  - - fail: {status: 400, times: 100}\n")
-		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 	})
 
 	It("is error where the scenario is wrong", func() {
 		r := run(engine(), "check a\nprompt $NOBODY\n")
-		Expect(r.Verdict).To(Equal(scenarios.Error))
+		Expect(r.Verdict).To(Equal(results.Error))
 		Expect(r.Reason).To(Equal("case.txtar:2: unknown variable $NOBODY"))
 	})
 
 	It("is inconclusive where the agent's message lacks what a line wants of it", func() {
 		r := run(engine(), "check a\nprompt 'x'\nawait turn end_turn as T\nprompt 'Again $T'\nprompt $T.result.nothing\n")
-		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 		Expect(r.Reason).To(ContainSubstring("expected T.result.nothing"))
 	})
 
 	It("is error with the place of a mistake in llm.yaml", func() {
 		r := run(engine(), "check a\nprompt 'x'\n-- llm.yaml --\nreplies:\n  - - txet: Hello\n")
-		Expect(r.Verdict).To(Equal(scenarios.Error))
+		Expect(r.Verdict).To(Equal(results.Error))
 		Expect(r.Reason).To(HavePrefix("case.txtar:5:"))
 	})
 
 	It("is inconclusive where the permission cannot be answered as scripted", func() {
 		r := run(engine(), "permit hold\nprompt 'Write.'\nawait permission as P\ncheck PERM-008\nanswer P allow_maybe\nawait turn\n-- llm.yaml --\nreplies:\n  - - tool: write_file\n      args: {path: $WORK/a.txt, content: x}\n  - - text: Done.\n")
-		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 	})
 
 	It("is inconclusive also for what no check says, where the permission cannot be answered as scripted", func() {
 		e := engine()
 		e.ExtraArgs = []string{"--fault", "permission-one-way"}
 		r := run(e, "permit reject_once\nprompt 'Write.'\nawait turn refusal\ncheck a\nexists a.txt\n-- llm.yaml --\nreplies:\n  - - tool: write_file\n      args: {path: $WORK/a.txt, content: x}\n  - - text: Done.\n")
-		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 		Expect(r.Reason).To(ContainSubstring("is not offered"))
 		Expect(r.Failure).To(BeNil())
 	})
 
 	It("is the worst of the parts", func() {
-		Expect(scenarios.Worst(scenarios.Pass, scenarios.Warn)).To(Equal(scenarios.Pass))
-		Expect(scenarios.Worst(scenarios.Skip, scenarios.Inconclusive)).To(Equal(scenarios.Inconclusive))
-		Expect(scenarios.Worst(scenarios.Fail, scenarios.Inconclusive)).To(Equal(scenarios.Fail))
-		Expect(scenarios.Worst(scenarios.Fail, scenarios.Error)).To(Equal(scenarios.Error))
+		Expect(results.Worst(results.Pass, results.Warn)).To(Equal(results.Pass))
+		Expect(results.Worst(results.Skip, results.Inconclusive)).To(Equal(results.Inconclusive))
+		Expect(results.Worst(results.Fail, results.Inconclusive)).To(Equal(results.Fail))
+		Expect(results.Worst(results.Fail, results.Error)).To(Equal(results.Error))
 	})
 })
 
@@ -514,13 +515,13 @@ var _ = Describe("an agent that does not work", func() {
 
 	It("does not exist: error, with what to do", func() {
 		r := run(adHoc("no-such-agent-anywhere"), script)
-		Expect(r.Verdict).To(Equal(scenarios.Error), text(r))
+		Expect(r.Verdict).To(Equal(results.Error), text(r))
 		Expect(r.Reason).To(ContainSubstring("no-such-agent-anywhere"))
 	})
 
 	It("exits at once: a failure with its status and stderr", func() {
 		r := run(adHoc("sh", "-c", "echo cannot find my soul >&2; exit 3"), script)
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 		f := r.Failure
 		Expect(f.Process).To(Equal("exited with status 3"))
 		Expect(f.Stderr).To(ContainSubstring("cannot find my soul"))
@@ -531,7 +532,7 @@ var _ = Describe("an agent that does not work", func() {
 		e := adHoc("sh", "-c", "echo Welcome to my agent; cat >/dev/null")
 		e.StepTimeout = 300 * time.Millisecond
 		r := run(e, script)
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 		Expect(r.Failure.Advice).To(ContainSubstring("stdout"))
 		Expect(r.Findings).To(ContainElement(HaveField("Rule", "STDOUT-CLEAN")))
 	})
@@ -540,7 +541,7 @@ var _ = Describe("an agent that does not work", func() {
 		e := adHoc("sh", "-c", "cat >/dev/null")
 		e.StepTimeout = 200 * time.Millisecond
 		r := run(e, script)
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 		Expect(r.Failure.Timer).To(ContainSubstring("200ms"))
 	})
 
@@ -567,7 +568,7 @@ var _ = Describe("an agent that does not work", func() {
 		// Its exit ends the run, and not before all of the line has come.
 		e.StepTimeout = time.Minute
 		r := run(e, script)
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 		longest, kept := 0, 0
 		for x := range transcriptOf(e, r).All() {
 			if x.Kind == transcript.Malformed {
@@ -601,7 +602,7 @@ var _ = Describe("RunAll", func() {
 		Expect(r.Exit).To(Equal(0))
 		data, err := json.Marshal(r)
 		Expect(err).NotTo(HaveOccurred())
-		var back scenarios.Run
+		var back results.Run
 		Expect(json.Unmarshal(data, &back)).To(Succeed())
 		Expect(back.Results).To(HaveLen(8))
 	})
@@ -641,7 +642,7 @@ var _ = Describe("RunAll", func() {
 		all := list("a", "b", "c", "d", "e")
 		seen := map[string]int{}
 		for i := 1; i <= 3; i++ {
-			for _, s := range scenarios.Select(all, &scenarios.Shard{Index: i, Of: 3}, nil) {
+			for _, s := range scenarios.Select(all, &results.Shard{Index: i, Of: 3}, nil) {
 				seen[s.ID]++
 			}
 		}

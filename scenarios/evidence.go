@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/evidence"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // folder is where a run keeps what it saw, and where in it.
@@ -28,7 +29,7 @@ func (r *run) artifact(name string) string {
 
 // seal makes sure that the transcript is the one that was written. One that another
 // program wrote to is written anew from memory, or judges nothing.
-func (r *run) seal(res *Result) error {
+func (r *run) seal(res *results.Result) error {
 	if r.log == nil {
 		return nil
 	}
@@ -43,17 +44,17 @@ func (r *run) seal(res *Result) error {
 	switch {
 	case err == nil:
 	case errors.Is(err, evidence.ErrMoved):
-		res.Findings = append(res.Findings, Finding{Rule: "EVIDENCE", Class: Warn,
+		res.Findings = append(res.Findings, results.Finding{Rule: "EVIDENCE", Class: results.Warn,
 			Message: fmt.Sprintf("Something changed the transcript while the agent ran: %v.", err)})
 	default:
-		res.Verdict, res.Reason = Error, "something changed the transcript while the agent ran: "+err.Error()
+		res.Verdict, res.Reason = results.Error, "something changed the transcript while the agent ran: "+err.Error()
 	}
 	return nil
 }
 
 // inspect looks whether all that was kept is still there when nothing of an agent
 // runs any more. No verdict stands without its transcript.
-func (e *Engine) inspect(run *Run) {
+func (e *Engine) inspect(run *results.Run) {
 	if e.Folder == nil {
 		return
 	}
@@ -69,7 +70,7 @@ func (e *Engine) inspect(run *Run) {
 			})
 		})
 		if len(lost) > 0 {
-			r.Verdict, r.Reason = Error, "something removed or changed what was kept of this scenario: "+strings.Join(lost, ", ")
+			r.Verdict, r.Reason = results.Error, "something removed or changed what was kept of this scenario: "+strings.Join(lost, ", ")
 		}
 	}
 }

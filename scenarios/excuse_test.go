@@ -11,6 +11,8 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
 var _ = Describe("a tool that the agent itself refuses", func() {
@@ -23,7 +25,7 @@ var _ = Describe("a tool that the agent itself refuses", func() {
 
 	It("makes checks of the effect inconclusive, with the tool's own words", func() {
 		r := run(engine(), check+asks("tool: polish\n      args: {path: $WORK/a.txt}")+want)
-		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 		Expect(r.Checks[0].Reason).To(MatchRegexp(`^the agent's own tool refused what the model asked for: ".*polish`))
 		Expect(r.Reason).To(Equal(r.Checks[0].Reason))
 	})
@@ -31,47 +33,47 @@ var _ = Describe("a tool that the agent itself refuses", func() {
 	It("is one that wants a host which no agent reaches in a run", func() {
 		const check = "permit allow_once\ncheck SESSION-006\nprompt 'Read the page.'\nawait turn end_turn\nmodel saw text~'What it says'\n"
 		r := run(engine(), check+asks("tool: fetch\n      args: {url: 'http://pages.example/one'}"))
-		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 		Expect(r.Checks[0].Reason).To(ContainSubstring("the agent's own tool refused"))
 		r = run(engine(), check+asks("tool: read_file\n      args: {path: $WORK/missing.txt}"))
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 	})
 
 	It("does not excuse an effect that is another, nor a file that the agent does not find", func() {
-		Expect(run(engine(), "files missing=empty\n"+check+write+want).Verdict).To(Equal(scenarios.Fail))
+		Expect(run(engine(), "files missing=empty\n"+check+write+want).Verdict).To(Equal(results.Fail))
 		r := run(engine(), check+asks("tool: read_file\n      args: {path: $WORK/missing.txt}")+want)
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 	})
 
 	It("is none where a call that was completed brought such words", func() {
 		r := run(engine(), check+asks("tool: read_file\n      args: {path: $WORK/notes.txt}")+want+
 			"-- notes.txt --\nThis tool is not supported: no such tool.\n")
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 	})
 
 	It("is none where the editor stood against the call", func() {
 		r := run(engine(), "files missing=empty\npermit reject_once\n"+check[len("permit allow_once\n"):]+write+want)
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 	})
 })
 
 var _ = Describe("an agent that asks its model again", func() {
-	waits := func(first string) scenarios.Result {
+	waits := func(first string) results.Result {
 		return run(engine(), "check PROMPT-003\nprompt 'Say hello.'\nawait gate g\nawait turn end_turn within=50ms\n\n"+
 			"-- llm.yaml --\nreplies:\n  - - "+first+"gate: g\n")
 	}
 
 	It("may take longer than a wait, and one that does not may not", func() {
 		r := waits("fail: {status: 429, times: 1}\n    - ")
-		Expect(r.Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 		Expect(r.Reason).To(MatchRegexp(`asking the model for the same reply: 2 times since #\d+$`))
 		Expect(r.Findings).To(BeEmpty(), text(r))
-		Expect(waits("").Verdict).To(Equal(scenarios.Fail))
+		Expect(waits("").Verdict).To(Equal(results.Fail))
 	})
 })
 
 var _ = Describe("an agent without a model", func() {
-	runAll := func(env map[string]string, scripts ...string) scenarios.Run {
+	runAll := func(env map[string]string, scripts ...string) results.Run {
 		GinkgoHelper()
 		e := engine()
 		e.Env = env
@@ -88,7 +90,7 @@ var _ = Describe("an agent without a model", func() {
 
 	It("is blamed for nothing that takes one, and the run says what to do", func() {
 		r := runAll(away, turn, turn)
-		Expect(r.Verdict).To(Equal(scenarios.Inconclusive))
+		Expect(r.Verdict).To(Equal(results.Inconclusive))
 		Expect(r.Counts.Inconclusive).To(Equal(2))
 		Expect(r.Results[0].Checks[0].Reason).To(ContainSubstring("no scenario of this run reached the model server"))
 		Expect(r.Notes).To(ContainElement(ContainSubstring("--env NAME='$LLM'")))
@@ -97,7 +99,7 @@ var _ = Describe("an agent without a model", func() {
 
 	It("is still judged by what takes none", func() {
 		r := runAll(away, turn, "check SESSION-003\nrequest session/new '{\"cwd\": \"relative\"}' as R\nawait response R stopReason=end_turn\n"+hello)
-		Expect(r.Results[1].Verdict).To(Equal(scenarios.Fail), text(r.Results[1]))
+		Expect(r.Results[1].Verdict).To(Equal(results.Fail), text(r.Results[1]))
 	})
 
 	It("is not blamed for what it says in the further turn", func() {
@@ -106,15 +108,15 @@ var _ = Describe("an agent without a model", func() {
 		s, err := acp.V1().Parse("case/a", "case.txtar", []byte("check SESSION-001\nsession new a\n"))
 		Expect(err).NotTo(HaveOccurred())
 		r := e.RunAll(context.Background(), []*scenarios.Scenario{s}, scenarios.Plan{Jobs: 1})
-		Expect(r.Results[0].Verdict).To(Equal(scenarios.Pass), text(r.Results[0]))
+		Expect(r.Results[0].Verdict).To(Equal(results.Pass), text(r.Results[0]))
 		Expect(r.Results[0].Checks).To(HaveLen(1))
 		Expect(r.NoModel).NotTo(BeEmpty())
 	})
 
 	It("is blamed where another scenario had one", func() {
 		r := runAll(nil, turn, "env "+refagent.EnvBaseURL+"=http://127.0.0.1:1/v1\n"+turn)
-		Expect(r.Results[0].Verdict).To(Equal(scenarios.Pass), text(r.Results[0]))
-		Expect(r.Results[1].Verdict).To(Equal(scenarios.Fail), text(r.Results[1]))
+		Expect(r.Results[0].Verdict).To(Equal(results.Pass), text(r.Results[0]))
+		Expect(r.Results[1].Verdict).To(Equal(results.Fail), text(r.Results[1]))
 		Expect(r.NoModel).To(BeEmpty())
 	})
 })
@@ -125,8 +127,8 @@ var _ = Describe("a failure that is known", func() {
 		e.Known = []agents.KnownFailure{{Scenario: "case", ID: "session-006", Reason: "reported"}}
 		r := run(e, "permit allow_once\ncheck SESSION-006\nprompt 'Write.'\nawait turn end_turn\n! text ~ Done\n"+
 			"check CANCEL-001\nprompt 'Write again.'\nawait permission\n\n-- llm.yaml --\nreplies:\n  - - text: Done.\n")
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
-		Expect(r.Checks[1].Verdict).To(Equal(scenarios.Inconclusive), text(r))
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
+		Expect(r.Checks[1].Verdict).To(Equal(results.Inconclusive), text(r))
 		Expect(r.Known).To(BeTrue())
 		e.Known[0].ID = "another"
 		Expect(e.Run(context.Background(), parsed("check SESSION-006\nprompt 'Write.'\nawait turn end_turn\n! text ~ Hello\n"+hello)).Known).
@@ -139,18 +141,18 @@ var _ = Describe("a line before the checks that gives no verdict", func() {
 		e := engine()
 		e.ExtraArgs = []string{"--fault", "always-cancelled"}
 		r := run(e, "prompt 'Say hello.'\nawait permission\n"+hello)
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
-		Expect(r.FailureClass).To(Equal(scenarios.Inconclusive), text(r))
-		classes := map[string]scenarios.Verdict{}
-		for _, s := range r.Sightings() {
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
+		Expect(r.FailureClass).To(Equal(results.Inconclusive), text(r))
+		classes := map[string]results.Verdict{}
+		for _, s := range verdict.Sightings(&r) {
 			classes[s.ID] = s.Class
 		}
-		Expect(classes).To(Equal(map[string]scenarios.Verdict{
-			"CANCEL-CAUSE not-cancelled": scenarios.Fail, "": scenarios.Inconclusive}))
+		Expect(classes).To(Equal(map[string]results.Verdict{
+			"CANCEL-CAUSE not-cancelled": results.Fail, "": results.Inconclusive}))
 	})
 
 	It("ends the script where something had to have come, and goes on where something must not", func() {
-		first := func(line string) scenarios.Check {
+		first := func(line string) results.Check {
 			GinkgoHelper()
 			r := run(engine(), "prompt 'Say hello.'\nawait turn\n"+line+"\ncheck PROMPT-003\nprompt 'Go on.'\nawait turn cancelled\n"+hello)
 			Expect(r.Checks).To(HaveLen(1), text(r))
@@ -158,7 +160,7 @@ var _ = Describe("a line before the checks that gives no verdict", func() {
 		}
 		Expect(first("saw tool").Reason).To(ContainSubstring("not reached: the script ended at case.txtar:3"))
 		for _, line := range []string{"! saw turn end_turn", "! text ~ Hello", "saw turn end_turn"} {
-			Expect(first(line).Verdict).To(Equal(scenarios.Fail), line)
+			Expect(first(line).Verdict).To(Equal(results.Fail), line)
 		}
 	})
 
@@ -182,7 +184,7 @@ var _ = Describe("a run that is interrupted", func() {
 		}
 		r := e.Run(ctx, parsed("check CANCEL-001\nprompt 'Say hello.'\ncancel\nawait turn cancelled\nawait permission\n"+hello))
 		Expect(r.Reason).To(Equal("interrupted"))
-		Expect(r.Verdict).To(Equal(scenarios.Error))
+		Expect(r.Verdict).To(Equal(results.Error))
 		Expect(r.Checks).To(BeEmpty())
 		Expect(r.Findings).To(BeEmpty())
 	})
@@ -213,7 +215,7 @@ var _ = Describe("a turn that ends in another way than it was to", func() {
 		r := e.RunAll(ctx, named(suite(), []string{"prompt-turn/max-tokens"}), scenarios.Plan{})
 		Expect(r.Results[0].Findings).To(ContainElement(HaveField("Rule", "MODEL-STOP")))
 		Expect(r.Causes).To(HaveLen(1))
-		Expect([]any{r.Causes[0].ID, r.Causes[0].Class}).To(Equal([]any{"PROMPT-005", scenarios.Fail}))
+		Expect([]any{r.Causes[0].ID, r.Causes[0].Class}).To(Equal([]any{"PROMPT-005", results.Fail}))
 	})
 
 	It("is another cause where the rule's finding is known, and the check is not", func() {
@@ -223,7 +225,7 @@ var _ = Describe("a turn that ends in another way than it was to", func() {
 		r := e.Run(context.Background(), suite()["cancel/mid-stream-at-gate"])
 		Expect(r.Known).To(BeFalse())
 		known := map[bool]int{}
-		for _, s := range r.Sightings() {
+		for _, s := range verdict.Sightings(&r) {
 			known[s.Known]++
 		}
 		Expect(known).To(And(HaveKey(true), HaveKey(false)))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -108,7 +109,7 @@ func (b *Branch) await(ctx context.Context, l *Line, p *pattern, within time.Dur
 	// Without what had to open, or before any check and outside of what a
 	// requirement asks, there is no situation to judge.
 	if c := b.run.check(); x.opens() || !miss.Effect && (c.decl == nil || len(c.decl.requirements) == 0) {
-		miss.Verdict = Inconclusive
+		miss.Verdict = results.Inconclusive
 	}
 	return miss
 }
@@ -190,7 +191,7 @@ func (b *Branch) file(ctx context.Context, l *Line, name script.Word, within tim
 				fmt.Sprintf("the turn ended first, at #%d, with %s", o.Entry.Seq, b.stopReason(o.Entry))
 			f.Entries = append(f.Entries, o.Entry.Seq)
 		}
-		return &Miss{Failure: f, Verdict: Inconclusive}
+		return &Miss{Failure: f, Verdict: results.Inconclusive}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // meant reports whether a finding is about what the scenario does on purpose.
@@ -15,22 +16,22 @@ func (r *run) meant(f rules.Finding) bool {
 }
 
 // finding is a rule's finding in the form of results.
-func (r *run) finding(f rules.Finding) Finding {
-	out := Finding{Rule: f.Rule, Point: f.Point, Sub: f.Damage, Requirements: f.Requirements, Citation: f.Citation,
+func (r *run) finding(f rules.Finding) results.Finding {
+	out := results.Finding{Rule: f.Rule, Point: f.Point, Sub: f.Damage, Requirements: f.Requirements, Citation: f.Citation,
 		Session: f.Session,
 		Entries: f.Entries, Message: r.Plain(f.Message), Detail: r.Plain(f.Detail), Count: f.Count}
 	switch f.Class {
 	case rules.Fail:
-		out.Class = Fail
+		out.Class = results.Fail
 	case rules.Warn:
-		out.Class = Warn
+		out.Class = results.Warn
 	case rules.Lint:
-		out.Class = Lint
+		out.Class = results.Lint
 	case rules.Inconclusive:
-		out.Class = Inconclusive
+		out.Class = results.Inconclusive
 	}
 	if f.Side == rules.OfClient {
-		out.Class = Error
+		out.Class = results.Error
 	}
 	if len(f.Entries) > 0 {
 		out.Tail = r.around(f.Entries)
@@ -67,29 +68,29 @@ func (r *run) around(seqs []int) []string {
 }
 
 // leftovers are findings about the end of the agent, which no frame shows.
-func (r *run) leftovers() []Finding {
-	var out []Finding
+func (r *run) leftovers() []results.Finding {
+	var out []results.Finding
 	if why := r.flood.why.Load(); why != nil {
-		out = append(out, Finding{Rule: "FLOOD", Class: Fail, Message: "The agent was killed: " + *why + "."})
+		out = append(out, results.Finding{Rule: "FLOOD", Class: results.Fail, Message: "The agent was killed: " + *why + "."})
 	}
 	if k := r.state.keeper; k != "" {
-		out = append(out, Finding{Rule: "EXIT-KEEPER", Class: Fail, Requirements: r.protocol().ExitRequirements,
+		out = append(out, results.Finding{Rule: "EXIT-KEEPER", Class: results.Fail, Requirements: r.protocol().ExitRequirements,
 			Message: fmt.Sprintf("The process that watches over those of the agent %s, "+
 				"which nobody but the agent or the system does to it.", k)})
 	}
 	for _, p := range r.state.survivors {
 		if p.Left {
-			out = append(out, Finding{Rule: "EXIT-LEFTOVER", Class: Fail, Requirements: r.protocol().ExitRequirements,
+			out = append(out, results.Finding{Rule: "EXIT-LEFTOVER", Class: results.Fail, Requirements: r.protocol().ExitRequirements,
 				Message: fmt.Sprintf("A process of the agent could not be killed and is left: %s", r.Plain(p.Command)),
 				Detail:  fmt.Sprintf("pid %d, parent %d", p.PID, p.Parent)})
 			continue
 		}
-		out = append(out, Finding{Rule: "EXIT-LEFTOVER", Class: Warn, Requirements: r.protocol().ExitRequirements,
+		out = append(out, results.Finding{Rule: "EXIT-LEFTOVER", Class: results.Warn, Requirements: r.protocol().ExitRequirements,
 			Message: fmt.Sprintf("A process outlived the agent and was killed: %s", r.Plain(p.Command)),
 			Detail:  fmt.Sprintf("pid %d, parent %d", p.PID, p.Parent)})
 	}
 	if steps := r.state.shutdown.Steps; slices.Contains(steps, "SIGTERM") && !r.state.killed {
-		out = append(out, Finding{Rule: "EXIT-EOF", Class: Lint, Requirements: r.protocol().ExitRequirements,
+		out = append(out, results.Finding{Rule: "EXIT-EOF", Class: results.Lint, Requirements: r.protocol().ExitRequirements,
 			Message: fmt.Sprintf("The agent did not end when its input was closed; it took %s.",
 				strings.Join(steps[1:], ", then "))})
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -14,9 +15,6 @@ const (
 	furtherPrompt = "One more thing: say that you are ready for what comes next."
 	furtherReply  = "Ready for what comes next, whatever it may be."
 )
-
-// furtherCheck is the slug of the check that asks for the further turn.
-const furtherCheck = "further"
 
 // further plays one plain turn after the last check, in a session that has nothing
 // else to do: what a scenario left behind often shows only there. It adds a check of
@@ -38,7 +36,7 @@ func (r *run) further(ctx context.Context) {
 	if !ok {
 		return
 	}
-	c := &checkState{reached: true, decl: &checkDecl{slug: furtherCheck, class: Warn,
+	c := &checkState{reached: true, decl: &checkDecl{slug: results.FurtherCheck, class: results.Warn,
 		title: "One plain turn more works as any other."}}
 	r.change(func(s *state) {
 		s.checks, s.current = append(s.checks, c), c

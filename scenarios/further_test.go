@@ -8,12 +8,13 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
 var _ = Describe("the turn after the last line", func() {
 	const script = "check a\nprompt 'Say hello.'\nawait turn end_turn\n"
-	further := func(r scenarios.Result) *scenarios.Check {
+	further := func(r results.Result) *results.Check {
 		for i := range r.Checks {
 			if r.Checks[i].Slug == "further" {
 				return &r.Checks[i]
@@ -34,7 +35,7 @@ var _ = Describe("the turn after the last line", func() {
 		e := with("")
 		e.Golden, e.Update = &golden.Store{Dir: GinkgoT().TempDir()}, true
 		r := run(e, script+hello)
-		Expect(further(r)).To(HaveField("Verdict", scenarios.Pass), text(r))
+		Expect(further(r)).To(HaveField("Verdict", results.Pass), text(r))
 		Expect(r.Checks).To(HaveLen(2))
 		prompts := 0
 		for entry := range transcriptOf(e, r).All() {
@@ -53,7 +54,7 @@ var _ = Describe("the turn after the last line", func() {
 			script += hello
 		}
 		r := run(with(""), script)
-		Expect(r.Verdict).NotTo(Equal(scenarios.Error), text(r))
+		Expect(r.Verdict).NotTo(Equal(results.Error), text(r))
 		Expect(further(r)).To(BeNil(), text(r))
 	},
 		Entry("where the scenario says so", "further off 'a test'\n"+script),
@@ -69,15 +70,15 @@ var _ = Describe("the turn after the last line", func() {
 		p := *e.Profile
 		p.Command, e.Profile = []string{"/no/such/agent"}, &p
 		r := run(e, script+hello)
-		Expect(r.Verdict).To(Equal(scenarios.Error))
-		Expect(r.Checks).To(HaveExactElements(And(HaveField("Slug", "a"), HaveField("Verdict", scenarios.Error),
+		Expect(r.Verdict).To(Equal(results.Error))
+		Expect(r.Checks).To(HaveExactElements(And(HaveField("Slug", "a"), HaveField("Verdict", results.Error),
 			HaveField("Reason", r.Reason))))
 	})
 
 	It("is a warning where it goes wrong, and cites the prompt and its answer", func() {
 		e := with("answers-before-it-is-free")
 		r := run(e, script+hello)
-		Expect(further(r)).To(HaveField("Verdict", scenarios.Warn), text(r))
+		Expect(further(r)).To(HaveField("Verdict", results.Warn), text(r))
 		Expect(further(r).Failure.Entries).To(HaveLen(2))
 	})
 })

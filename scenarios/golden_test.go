@@ -10,6 +10,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 var _ = Describe("an update of goldens", func() {
@@ -26,7 +27,7 @@ var _ = Describe("an update of goldens", func() {
 		e.Known = []agents.KnownFailure{{Scenario: "case", ID: "golden", Reason: "a test"}}
 		r := run(e, script)
 		Expect(r.Golden.State).To(Equal("differs"))
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 		Expect(r.Known).To(BeTrue())
 		kept, _, err := e.Golden.Read("reference", "case")
 		Expect(err).NotTo(HaveOccurred())
@@ -63,7 +64,7 @@ var _ = Describe("an agent that asks for no permission, which it need not", func
 		e.ExtraArgs = []string{"--fault", "permission-never-asked"}
 		list := permissions()
 		for _, r := range e.RunAll(ctx, list, scenarios.Plan{Jobs: 3}).Results {
-			Expect(r.Verdict).To(Equal(scenarios.Skip), "%s\n%s", r.ID, text(r))
+			Expect(r.Verdict).To(Equal(results.Skip), "%s\n%s", r.ID, text(r))
 			Expect(r.Reason).To(ContainSubstring("permission"), r.ID)
 		}
 		Expect(len(list)).To(BeNumerically(">=", 16))
@@ -74,13 +75,13 @@ var _ = Describe("an agent that asks for no permission, which it need not", func
 		e.Golden = &golden.Store{Embedded: golden.Shipped()}
 		e.ExtraArgs = []string{"--fault", "permission-never-asked"}
 		r := e.Run(ctx, suite()["permission/reject-once"])
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 		Expect(r.Golden.Skipped).To(Equal("the agent took its turn without permission about~main\\.go"))
 		Expect(r.Golden.Diff).To(And(ContainSubstring("-<-- request_permission call#1"), ContainSubstring("+<-- fs/write_text_file $WORK/main.go")))
 
 		e.Known = []agents.KnownFailure{{Scenario: "permission/*", ID: "golden", Reason: "a test"}}
 		r = e.Run(ctx, suite()["permission/reject-once"])
-		Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 		Expect(r.Known).To(BeTrue())
 	})
 })

@@ -13,12 +13,13 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 var _ = Describe("a hostile file", func() {
 	const secret = "harness-secret-4711"
 	// leave runs a scenario with an agent that runs a command in the workspace.
-	leave := func(command, script string) (*scenarios.Engine, scenarios.Result) {
+	leave := func(command, script string) (*scenarios.Engine, results.Result) {
 		e := engineFor(agents.AdHoc([]string{"sh", "-c", `
 read -r initialize
 echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"promptCapabilities":{"embeddedContext":true}}}}'
@@ -38,7 +39,7 @@ cat >/dev/null`}))
 		begin := time.Now()
 		e, r := leave(command, script)
 		Expect(time.Since(begin)).To(BeNumerically("<", 15*time.Second)) // the limit of a scenario is more
-		Expect(r.Checks[0].Verdict).To(Equal(scenarios.Fail), text(r))
+		Expect(r.Checks[0].Verdict).To(Equal(results.Fail), text(r))
 		Expect(r.Checks[0].Failure.Observed).To(ContainSubstring(says))
 		Expect(text(r)).NotTo(ContainSubstring(secret))
 		Expect(filepath.WalkDir(e.Out, func(name string, d os.DirEntry, err error) error {

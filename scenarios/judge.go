@@ -11,6 +11,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -19,9 +20,9 @@ import (
 const interrupted = "interrupted"
 
 // judge fills a result from what happened. err is how the script ended.
-func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
+func (r *run) judge(ctx context.Context, res *results.Result, err error, clean bool) {
 	if ctx.Err() != nil { // what ended with it is nobody's fault
-		res.Verdict, res.Reason = Error, interrupted
+		res.Verdict, res.Reason = results.Error, interrupted
 		return
 	}
 	res.Frames = r.frames()
@@ -37,10 +38,10 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 	// to go on from is not the agent's debt.
 	if errors.As(err, &m) && m.Verdict == "" && m.Failure.Timer != "" {
 		if m.why = r.retrying(); m.why != "" {
-			m.Verdict, m.Failure.Reason = Inconclusive, m.why
+			m.Verdict, m.Failure.Reason = results.Inconclusive, m.why
 		}
 	}
-	brokeOff := m != nil && m.Verdict == Inconclusive
+	brokeOff := m != nil && m.Verdict == results.Inconclusive
 	end := rules.End{Clean: clean && !r.state.killed && !brokeOff, Linger: res.Linger}
 	r.judged()
 	for _, f := range r.checker.Finish(end) {
@@ -79,30 +80,30 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 		f.Expected, f.Observed = []string{"an end of the scenario"}, "it was still running"
 		m = &Miss{Failure: f, Effect: true}
 		if r.heardOf() {
-			m.Verdict, m.why = Inconclusive, fmt.Sprintf("the agent was still at it after the %v that the scenario may take; "+
+			m.Verdict, m.why = results.Inconclusive, fmt.Sprintf("the agent was still at it after the %v that the scenario may take; "+
 				"--timeout gives it more", timer.d)
 		}
 		r.missed(m)
 	default:
-		res.Verdict, res.Reason = Error, err.Error()
+		res.Verdict, res.Reason = results.Error, err.Error()
 		var missing *agents.MissingError
 		if errors.As(err, &missing) {
 			res.Reason = missing.Error()
 		}
 	}
-	if lacks && res.Verdict != Error {
+	if lacks && res.Verdict != results.Error {
 		// Whatever became of a call to a tool that does not exist says nothing
 		// about what the scenario asks.
-		res.Verdict, res.Reason = Skip, "the agent offers its model no tool for "+strings.Join(lacking, ", ")
+		res.Verdict, res.Reason = results.Skip, "the agent offers its model no tool for "+strings.Join(lacking, ", ")
 		r.known(res)
 		return
 	}
 	r.judgeChecks(res, m)
-	if res.Verdict != Error {
+	if res.Verdict != results.Error {
 		r.compare(res, clean && err == nil)
 	}
 	for _, f := range res.Findings {
-		if f.Class == Error && res.Reason == "" {
+		if f.Class == results.Error && res.Reason == "" {
 			res.Reason = "the editor of this program broke the protocol: " + f.Message
 		}
 	}
@@ -127,70 +128,70 @@ func (r *run) heardOf() bool {
 
 // judgeSkip judges a scenario that turned out not to apply, in its middle
 // perhaps: what failed before that has failed.
-func (r *run) judgeSkip(res *Result, sk *Skipped) {
+func (r *run) judgeSkip(res *results.Result, sk *Skipped) {
 	r.state.checks = slices.DeleteFunc(r.state.checks, func(c *checkState) bool { return c.decl != nil && !c.reached })
 	r.judgeChecks(res, nil)
 	res.Checks = slices.DeleteFunc(res.Checks,
-		func(c Check) bool { return c.Verdict == Pass || c.Verdict == Inconclusive })
-	if res.Verdict == Fail || res.Verdict == Error {
+		func(c results.Check) bool { return c.Verdict == results.Pass || c.Verdict == results.Inconclusive })
+	if res.Verdict == results.Fail || res.Verdict == results.Error {
 		res.Notes = append(res.Notes, "the rest was skipped: "+sk.Reason)
 		return
 	}
-	res.Verdict, res.Reason = Skip, sk.Reason
+	res.Verdict, res.Reason = results.Skip, sk.Reason
 	r.compareSkipped(res)
 }
 
 // judgeChecks turns misses into verdicts of checks. fatal is the miss that
 // ended the script, nil if it ran to its end.
-func (r *run) judgeChecks(res *Result, fatal *Miss) {
+func (r *run) judgeChecks(res *results.Result, fatal *Miss) {
 	unsure := r.unsure()
 	for _, c := range r.state.checks {
 		if c.decl == nil {
 			r.judgeUnchecked(res, c, unsure)
-			res.failedInTurn = res.failedInTurn || r.missedInTurn(c)
+			res.FailedInTurn = res.FailedInTurn || r.missedInTurn(c)
 			continue
 		}
-		out := Check{ID: r.scenario.ID + "#" + c.decl.slug, Slug: c.decl.slug, Line: c.decl.line, Title: c.decl.title,
-			Requirements: c.decl.requirements, Class: r.classOf(c), Verdict: Pass, inTurn: r.missedInTurn(c)}
+		out := results.Check{ID: r.scenario.ID + "#" + c.decl.slug, Slug: c.decl.slug, Line: c.decl.line, Title: c.decl.title,
+			Requirements: c.decl.requirements, Class: r.classOf(c), Verdict: results.Pass, InTurn: r.missedInTurn(c)}
 		for _, m := range c.misses {
 			v := r.verdictOf(m, c, res)
-			if unsure != "" && v != Inconclusive && v != Pass {
-				v, out.Reason = Inconclusive, unsure
+			if unsure != "" && v != results.Inconclusive && v != results.Pass {
+				v, out.Reason = results.Inconclusive, unsure
 			}
-			if out.Failure == nil || severer(v, out.Verdict) {
+			if out.Failure == nil || v.Worse(out.Verdict) {
 				out.Failure = m.Failure
 			}
-			if severer(v, out.Verdict) {
+			if v.Worse(out.Verdict) {
 				out.Verdict = v
 			}
-			if v == Inconclusive && out.Reason == "" {
+			if v == results.Inconclusive && out.Reason == "" {
 				out.Reason = m.reason()
 			}
 		}
-		if out.Verdict == Pass && res.Verdict == Error && c == r.state.current {
-			out.Verdict, out.Reason = Error, res.Reason // what ended the script ended it here
+		if out.Verdict == results.Pass && res.Verdict == results.Error && c == r.state.current {
+			out.Verdict, out.Reason = results.Error, res.Reason // what ended the script ended it here
 		}
 		if out.NotReached = !c.reached; out.NotReached {
-			out.Verdict, out.Reason = Inconclusive, notReached(fatal)
-			if res.Verdict == Error {
-				out.Verdict = Error
+			out.Verdict, out.Reason = results.Inconclusive, notReached(fatal)
+			if res.Verdict == results.Error {
+				out.Verdict = results.Error
 			}
 		}
 		res.Checks = append(res.Checks, out)
 		if out.NotReached {
 			continue // it decides nothing: what ended the script does
 		}
-		res.Verdict = Worst(res.Verdict, out.Verdict)
-		if res.Reason == "" && out.Verdict == Inconclusive {
+		res.Verdict = results.Worst(res.Verdict, out.Verdict)
+		if res.Reason == "" && out.Verdict == results.Inconclusive {
 			res.Reason = out.Reason
 		}
 	}
-	if fatal != nil && res.Verdict == Pass && slices.ContainsFunc(res.Checks, func(c Check) bool { return c.NotReached }) {
+	if fatal != nil && res.Verdict == results.Pass && slices.ContainsFunc(res.Checks, func(c results.Check) bool { return c.NotReached }) {
 		res.Notes = append(res.Notes, "not every check was reached: the script ended at "+fatal.Failure.Where)
 	}
 	for _, f := range res.Findings {
-		res.Verdict = Worst(res.Verdict, f.Class)
-		if f.Class == Inconclusive && res.Reason == "" {
+		res.Verdict = results.Worst(res.Verdict, f.Class)
+		if f.Class == results.Inconclusive && res.Reason == "" {
 			res.Reason = f.Message
 		}
 	}
@@ -198,22 +199,22 @@ func (r *run) judgeChecks(res *Result, fatal *Miss) {
 
 // judgeUnchecked turns the misses of lines before the first check into the verdict
 // of the scenario.
-func (r *run) judgeUnchecked(res *Result, c *checkState, unsure string) {
+func (r *run) judgeUnchecked(res *results.Result, c *checkState, unsure string) {
 	for _, m := range c.misses {
 		v := r.verdictOf(m, c, res)
-		if v == Warn || v == Lint {
-			v = Fail // nobody gave it a lesser class
+		if v == results.Warn || v == results.Lint {
+			v = results.Fail // nobody gave it a lesser class
 		}
-		if unsure != "" && v == Fail {
+		if unsure != "" && v == results.Fail {
 			// The agent went on from an answer it was not meant to get.
-			res.Verdict, res.Reason = Worst(res.Verdict, Inconclusive), unsure
+			res.Verdict, res.Reason = results.Worst(res.Verdict, results.Inconclusive), unsure
 			continue
 		}
-		res.Verdict = Worst(res.Verdict, v)
-		if severer(v, cmp.Or(res.FailureClass, Pass)) {
+		res.Verdict = results.Worst(res.Verdict, v)
+		if v.Worse(cmp.Or(res.FailureClass, results.Pass)) {
 			res.Failure, res.FailureClass = m.Failure, v
 		}
-		if v == Inconclusive && res.Reason == "" {
+		if v == results.Inconclusive && res.Reason == "" {
 			res.Reason = m.reason()
 		}
 	}
@@ -227,46 +228,39 @@ func notReached(fatal *Miss) string {
 	return "not reached: the script ended at " + fatal.Failure.Where
 }
 
-// severer reports whether verdict a is worse than b for a check, where warn
-// and lint count.
-func severer(a, b Verdict) bool {
-	order := []Verdict{Pass, Lint, Warn, Skip, Inconclusive, Fail, Error}
-	return slices.Index(order, a) > slices.Index(order, b)
-}
-
 // classOf is what a miss of the check counts as, from its requirements.
-func (r *run) classOf(c *checkState) Verdict {
+func (r *run) classOf(c *checkState) results.Verdict {
 	if c.decl.class != "" {
 		return c.decl.class
 	}
 	if len(c.decl.requirements) == 0 {
 		for _, m := range c.misses {
 			if !m.Effect && m.Verdict == "" {
-				return Lint
+				return results.Lint
 			}
 		}
-		return Fail
+		return results.Fail
 	}
-	class := Lint
+	class := results.Lint
 	for _, id := range c.decl.requirements {
 		q, ok := r.protocol().Rules.Requirement(id)
 		switch {
 		case ok && q.Level == "must":
-			return Fail
+			return results.Fail
 		case ok && q.Level == "should":
-			class = Warn
+			class = results.Warn
 		}
 	}
 	return class
 }
 
 // verdictOf is what one miss means for its check.
-func (r *run) verdictOf(m *Miss, c *checkState, res *Result) Verdict {
+func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Verdict {
 	if m.Verdict != "" {
 		return m.Verdict
 	}
 	if why := r.excuse(m); why != "" {
-		m.Verdict, m.Failure.Reason, m.why = Inconclusive, why, why
+		m.Verdict, m.Failure.Reason, m.why = results.Inconclusive, why, why
 		return m.Verdict
 	}
 	if at := max(m.turnEnd, m.turnOpen); at > 0 {
@@ -275,28 +269,28 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *Result) Verdict {
 		// rule to say: it knows what was provably open.
 		for _, f := range res.Findings {
 			if f.Rule == r.protocol().EndRule && slices.Contains(f.Entries, at) {
-				if f.Class == Inconclusive {
+				if f.Class == results.Inconclusive {
 					m.Failure.Reason = f.Message
-					return Inconclusive
+					return results.Inconclusive
 				}
 				m.Failure.Reason = f.Message
 			}
 		}
 	}
 	if c.decl == nil {
-		return Fail
+		return results.Fail
 	}
-	if m.turnOpen > 0 && c.decl.denies && !c.decl.claims && slices.ContainsFunc(res.Findings, func(f Finding) bool {
-		return f.Class == Fail && slices.Contains(f.Entries, m.turnOpen)
+	if m.turnOpen > 0 && c.decl.denies && !c.decl.claims && slices.ContainsFunc(res.Findings, func(f results.Finding) bool {
+		return f.Class == results.Fail && slices.Contains(f.Entries, m.turnOpen)
 	}) {
 		m.Failure.Reason = "the turn did not end, which a rule tells, so nothing is known of what was not to come of it"
-		return Inconclusive
+		return results.Inconclusive
 	}
 	if c.decl.class == "" && len(c.decl.requirements) == 0 {
 		if m.Effect {
-			return Fail
+			return results.Fail
 		}
-		return Lint
+		return results.Lint
 	}
 	return r.classOf(c)
 }

@@ -1,61 +1,98 @@
 package scenarios
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 )
+
+// unclaimed says which goldens no scenario has. Update removes them, and removed says
+// so.
+func (e *Engine) unclaimed(all []*Scenario) (out, removed []string) {
+	if e.Golden != nil && e.Complete && len(all) > 0 {
+		goldens := e.goldens()
+		for _, id := range e.Golden.List(goldens) {
+			if !slices.ContainsFunc(all, func(s *Scenario) bool { return s.ID == id }) {
+				name := goldens + "/" + id
+				if e.Update && e.Golden.Remove(goldens, id) == nil {
+					removed = append(removed, fmt.Sprintf("golden %s removed: no scenario has it any more", name))
+					continue
+				}
+				out = append(out, fmt.Sprintf("golden %s belongs to no scenario: delete it (--update does)", name))
+			}
+		}
+	}
+	return out, removed
+}
+
+// expected lists the known failures of the baseline and of the profile.
+func (e *Engine) expected() []results.Expected {
+	return e.expectations(e.knownFailures())
+}
+
+func (e *Engine) expectations(list []agents.KnownFailure) []results.Expected {
+	var out []results.Expected
+	for _, k := range list {
+		out = append(out, results.Expected{Scenario: k.Scenario, ID: k.ID, Flaky: k.Flaky, Expires: k.Expires, Part: !e.Unfiltered &&
+			strings.ContainsAny(k.Scenario, "*?")})
+	}
+	return out
+}
+
+// Rebase makes a baseline of a run: the entries of e.Known that are not stale,
+// and one more for each failure that nothing lists. The run is then judged as
+// if it had had this baseline. What no baseline can list stays a failure: an
+// agent that does not start, a scenario that hits its deadline.
+func (e *Engine) Rebase(run *results.Run) []agents.KnownFailure {
+	now := time.Now()
+	var list []agents.KnownFailure
+	for _, k := range e.Known {
+		here := e.Protocol.KnownOf(e.Profile, []agents.KnownFailure{k})
+		stale := verdict.Stale(run, e.expectations(here), now)
+		run.Stale = slices.DeleteFunc(run.Stale, func(s string) bool { return slices.Contains(stale, s) })
+		if len(stale) == 0 {
+			list = append(list, k)
+		}
+	}
+	with := *e
+	with.Known = list
+	for _, k := range verdict.Unlisted(run, with.knownFailures()) {
+		k.Protocols = e.ListedIn()
+		list = append(list, k)
+	}
+	with.Known = list
+	known := with.knownFailures()
+	for i := range run.Results {
+		r := &run.Results[i]
+		verdict.Mark(r, func(ids ...string) bool { return verdict.Listed(known, r.ID, ids...) })
+	}
+	verdict.Add(run)
+	return list
+}
 
 // unlisted reports whether there is a failure that no list of known failures
 // has: then a golden must not be blessed.
-func (r *run) unlisted(res *Result) bool {
+func (r *run) unlisted(res *results.Result) bool {
 	for _, c := range res.Checks {
-		if c.Verdict == Fail && !r.isKnown(res.Names(c)...) {
+		if c.Verdict == results.Fail && !r.isKnown(res.Names(c)...) {
 			return true
 		}
 	}
 	for _, f := range res.Findings {
-		if f.Class == Fail && !r.isKnown(f.Names()...) {
+		if f.Class == results.Fail && !r.isKnown(f.Names()...) {
 			return true
 		}
 	}
-	return res.Failure != nil || res.Verdict == Error
-}
-
-// beforeChecks is what lists of known failures call a line that missed before
-// the first check. An agent that does not start and a scenario that hits its
-// deadline are no such lines, and cannot be listed.
-const beforeChecks = "before-checks"
-
-// missedBefore reports whether a line missed before the first check.
-func (r *Result) missedBefore() bool {
-	return r.Failure != nil && r.Failure.Where != "" && !r.NotStarted
+	return res.Failure != nil || res.Verdict == results.Error
 }
 
 func (r *run) isKnown(ids ...string) bool {
-	return covered(r.engine.knownFailures(), r.scenario.ID, ids...)
-}
-
-// Names are what a list of known failures may call a finding.
-func (f Finding) Names() []string {
-	return append([]string{f.Rule, f.cause()}, f.Requirements[:min(1, len(f.Requirements))]...)
-}
-
-// cause is a rule with its point.
-func (f Finding) cause() string { return strings.TrimSpace(f.Rule + " " + f.Point) }
-
-// Names are what a list of known failures may call a check: its id, its requirement,
-// and the cause of a finding beside it that breaks the same requirement.
-func (r *Result) Names(c Check) []string {
-	names := append([]string{c.ID, c.Slug}, c.Requirements[:min(1, len(c.Requirements))]...)
-	for _, f := range r.Findings {
-		if f.Class == c.Verdict && overlap(f.Requirements, c.Requirements) {
-			names = append(names, f.cause())
-		}
-	}
-	return names
+	return verdict.Listed(r.engine.knownFailures(), r.scenario.ID, ids...)
 }
 
 // Expects says why what has these names, a check or a rule and its cause, is expected to
@@ -74,49 +111,20 @@ func (e *Engine) knownFailures() []agents.KnownFailure {
 	return e.Protocol.KnownOf(e.Profile, append(slices.Clone(e.Known), e.Profile.KnownFailures...))
 }
 
-// covered reports whether a list of known failures has one of these checks or
-// rules of a scenario.
-func covered(list []agents.KnownFailure, scenario string, ids ...string) bool {
-	return slices.ContainsFunc(list, func(k agents.KnownFailure) bool { return k.Covers(scenario, ids...) })
-}
-
 // known marks the parts that are known to fail, and the whole if nothing else
 // does.
-func (r *run) known(res *Result) { res.mark(r.isKnown) }
+func (r *run) known(res *results.Result) { verdict.Mark(res, r.isKnown) }
 
-// Expect marks the parts of a result that a list says are known to fail, and the whole if
-// nothing else does.
-func (r *Result) Expect(list []agents.KnownFailure) {
-	now := time.Now()
-	list = slices.DeleteFunc(slices.Clone(list), func(k agents.KnownFailure) bool { return k.Expired(now) })
-	r.mark(func(ids ...string) bool { return covered(list, r.ID, ids...) })
-}
-
-// An inconclusive part beside a failure that is known does not make it unknown.
-func (r *Result) mark(isKnown func(ids ...string) bool) {
-	all := true
-	counts := func(v Verdict) bool { return v == Fail || v == Inconclusive && r.Verdict == Inconclusive }
-	for i, c := range r.Checks {
-		if c.Verdict == Pass || c.Verdict == Skip {
-			continue
-		}
-		r.Checks[i].Known = isKnown(r.Names(c)...)
-		if counts(c.Verdict) && !r.Checks[i].Known && !c.NotReached {
-			all = false
-		}
+// NewRun begins a run of the engine's agent.
+func (e *Engine) NewRun() results.Run {
+	p := e.Profile
+	run := verdict.NewRun(e.Protocol.Version, e.Tool, e.Command, results.Agent{
+		Profile: p.Name, Title: p.Shown(), Command: append(slices.Clone(p.Command), e.ExtraArgs...), Wire: p.Model.Wire,
+		AdHoc: strings.HasPrefix(p.Source, "command line"),
+	})
+	if name := e.goldens(); name != p.Name {
+		run.Agent.Goldens = name
 	}
-	for i, f := range r.Findings {
-		r.Findings[i].Known = isKnown(f.Names()...)
-		if counts(f.Class) && !r.Findings[i].Known {
-			all = false
-		}
-	}
-	if r.Golden.failed() {
-		r.Golden.Known = isKnown("golden")
-		all = all && r.Golden.Known
-	}
-	if counts(r.FailureClass) && !(r.missedBefore() && isKnown(beforeChecks)) || r.Verdict == Error {
-		all = false
-	}
-	r.Known = all && (r.Verdict == Fail || r.Verdict == Inconclusive)
+	run.Seed, run.Out = e.Seed, e.Out
+	return run
 }

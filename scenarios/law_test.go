@@ -22,6 +22,8 @@ import (
 	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
 // The law: whatever liberties the reference agent takes, nothing blames it, and
@@ -81,14 +83,14 @@ func lawEngine(set []liberties.Liberty, fault faults.Fault) *scenarios.Engine {
 
 // accusations are what a run of a correct agent must not have, and what it leaves
 // unjudged without a word that names it.
-func accusations(set []liberties.Liberty, res scenarios.Result) (list []string) {
+func accusations(set []liberties.Liberty, res results.Result) (list []string) {
 	for _, f := range res.Findings {
-		if f.Class == scenarios.Fail || f.Class == scenarios.Warn || f.Class == scenarios.Error {
+		if f.Class == results.Fail || f.Class == results.Warn || f.Class == results.Error {
 			list = append(list, fmt.Sprintf("%s %s %s: %s", f.Class, f.Rule, f.Point, f.Message))
 		}
 	}
 	for _, c := range res.Checks {
-		if c.Verdict == scenarios.Fail || c.Verdict == scenarios.Warn || c.Verdict == scenarios.Error {
+		if c.Verdict == results.Fail || c.Verdict == results.Warn || c.Verdict == results.Error {
 			list = append(list, fmt.Sprintf("%s %s: %v", c.Verdict, c.ID, c.Failure))
 		}
 	}
@@ -96,9 +98,9 @@ func accusations(set []liberties.Liberty, res scenarios.Result) (list []string) 
 		return list
 	}
 	switch res.Verdict {
-	case scenarios.Fail, scenarios.Error:
+	case results.Fail, results.Error:
 		list = append(list, fmt.Sprintf("%s %s %v", res.Verdict, res.Reason, res.Failure))
-	case scenarios.Inconclusive, scenarios.Skip:
+	case results.Inconclusive, results.Skip:
 		if !slices.ContainsFunc(set, func(l liberties.Liberty) bool { return l.Takes != "" }) {
 			list = append(list, fmt.Sprintf("%s although nothing was taken away: %s", res.Verdict, res.Reason))
 		} else if res.Reason == "" {
@@ -111,10 +113,10 @@ func accusations(set []liberties.Liberty, res scenarios.Result) (list []string) 
 // conformed says what the command conformance holds against a correct agent: it may leave
 // something unjudged, and never calls the agent not conformant. A run of several scenarios
 // is not conformant if one of them makes it so.
-func conformed(e *scenarios.Engine, res scenarios.Result) []string {
+func conformed(e *scenarios.Engine, res results.Result) []string {
 	run := e.NewRun()
-	run.Add(res)
-	scenarios.Conform(e.Protocol.Rules, &run)
+	verdict.Add(&run, res)
+	verdict.Conform(e.Protocol.Rules, &run)
 	if c := run.Conformance; c.Verdict == rules.NotConformant.String() {
 		return []string{c.Verdict + ": " + strings.Join(c.Because, "; ")}
 	}
@@ -159,9 +161,9 @@ func (p pair) broken(ctx context.Context) []string {
 	if p.fault.Name == "" {
 		return append(accusations(p.set, res), conformed(e, res)...)
 	}
-	found := harness.Red([]scenarios.Result{res})
+	found := harness.Red([]results.Result{res})
 	named := slices.ContainsFunc(p.fault.Reddens, func(n string) bool { return found[strings.TrimSuffix(n, "?")] != nil })
-	if named || res.Verdict == scenarios.Inconclusive || res.Verdict == scenarios.Skip {
+	if named || res.Verdict == results.Inconclusive || res.Verdict == results.Skip {
 		return nil // or its situation was not there
 	}
 	return []string{"nothing finds that the agent " + p.fault.Summary}

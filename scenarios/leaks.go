@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // traceLeaks says in the findings of scenarios that failed only after others which of
 // those it takes, if it can be brought about again.
-func (e *Engine) traceLeaks(ctx context.Context, list []*Scenario, results []Result) {
+func (e *Engine) traceLeaks(ctx context.Context, list []*Scenario, outcomes []results.Result) {
 	byID := map[string]*Scenario{}
 	order := map[string]int{}
 	for i, s := range list {
@@ -18,9 +20,9 @@ func (e *Engine) traceLeaks(ctx context.Context, list []*Scenario, results []Res
 	traced := 0
 	within, stop := context.WithTimeout(ctx, leakTime)
 	defer stop()
-	for i := range results {
-		r := &results[i]
-		at := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.Rule == AfterOthersRule })
+	for i := range outcomes {
+		r := &outcomes[i]
+		at := slices.IndexFunc(r.Findings, func(f results.Finding) bool { return f.Rule == results.AfterOthersRule })
 		if at < 0 || traced == leaksTraced || ctx.Err() != nil {
 			continue
 		}
@@ -60,13 +62,13 @@ func (e *Engine) fewestBefore(ctx context.Context, s *Scenario, before []*Scenar
 		own.Out, own.Folder, own.Golden, own.Step = "", nil, nil, nil
 		p := newPool(&own, 1)
 		defer p.close()
-		var last Result
+		var last results.Result
 		for _, b := range append(slices.Clone(before), s) {
 			with := own
 			with.share = &sharer{pool: p}
 			last = with.attempt(ctx, b)
 		}
-		return ctx.Err() == nil && last.broken() && len(before) > 0
+		return ctx.Err() == nil && last.Broken() && len(before) > 0
 	}
 	if !fails(before) {
 		return nil, false

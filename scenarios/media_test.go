@@ -6,7 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 var _ = Describe("an attachment", func() {
@@ -14,7 +14,7 @@ var _ = Describe("an attachment", func() {
 	attached := func(name, section, content string) string {
 		e := engine()
 		r := run(e, "check a\nprompt 'Look.' attach="+name+"\nawait turn end_turn\n-- "+section+" --\n"+content+"\n")
-		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 		for x := range transcriptOf(e, r).All() {
 			if x.Method == "session/prompt" {
 				return string(x.JSON().Path("params.prompt.1").Raw())
@@ -38,7 +38,7 @@ var _ = Describe("an attachment", func() {
 
 	It("must be in the workspace", func() {
 		r := run(engine(), "check a\nprompt 'Look.' attach=a.png\nawait turn\n")
-		Expect(r.Verdict).To(Equal(scenarios.Error))
+		Expect(r.Verdict).To(Equal(results.Error))
 		Expect(r.Reason).To(HaveSuffix(`:2: the workspace holds no file "a.png" to attach: add it below as -- a.png --, or write it first`))
 	})
 

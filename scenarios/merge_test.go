@@ -9,6 +9,8 @@ import (
 
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
 // listed is a list of scenarios with these ids.
@@ -24,17 +26,17 @@ var _ = Describe("the parts of a run", func() {
 	all := listed("a", "b", "c", "d", "e")
 
 	// cut is a run of all scenarios, as parts.
-	cut := func(of int, edit func(*scenarios.Run)) []scenarios.Run {
-		var parts []scenarios.Run
+	cut := func(of int, edit func(*results.Run)) []results.Run {
+		var parts []results.Run
 		for i := range of {
-			shard := &scenarios.Shard{Index: i + 1, Of: of, Hash: scenarios.Hash(all)}
+			shard := &results.Shard{Index: i + 1, Of: of, Hash: scenarios.Hash(all)}
 			for _, s := range all {
 				shard.List = append(shard.List, s.ID)
 			}
-			run := scenarios.Run{Version: 1, Tool: "acp-test 1", Command: fmt.Sprintf("acp-test run --shard %d/%d -- x --shard 9/9", i+1, of), Agent: scenarios.Agent{Profile: "x", Command: []string{"x"}},
+			run := results.Run{Version: 1, Tool: "acp-test 1", Command: fmt.Sprintf("acp-test run --shard %d/%d -- x --shard 9/9", i+1, of), Agent: results.Agent{Profile: "x", Command: []string{"x"}},
 				Shard: shard, Started: time.Unix(int64(100-i), 0), Duration: time.Duration(i), Notes: []string{fmt.Sprintf("part %d", i+1)}}
 			for _, s := range scenarios.Select(all, shard, nil) {
-				run.Results = append(run.Results, scenarios.Result{ID: s.ID, Verdict: scenarios.Pass, AgentName: "X", AgentVersion: "2", Evidence: map[string]int{"TURN-END": 1}})
+				run.Results = append(run.Results, results.Result{ID: s.ID, Verdict: results.Pass, AgentName: "X", AgentVersion: "2", Evidence: map[string]int{"TURN-END": 1}})
 			}
 			if edit != nil {
 				edit(&run)
@@ -43,7 +45,7 @@ var _ = Describe("the parts of a run", func() {
 		}
 		return parts
 	}
-	ids := func(run scenarios.Run) (out []string) {
+	ids := func(run results.Run) (out []string) {
 		for _, r := range run.Results {
 			out = append(out, fmt.Sprint(r.ID, r.Repeat))
 		}
@@ -52,18 +54,18 @@ var _ = Describe("the parts of a run", func() {
 
 	It("become the run again, in whatever order they come", func() {
 		p := cut(3, nil)
-		whole, err := scenarios.Merge(invariants.V1(), []scenarios.Run{p[2], p[0], p[1]})
+		whole, err := verdict.Merge(invariants.V1(), []results.Run{p[2], p[0], p[1]})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(ids(whole)).To(Equal([]string{"a0", "b0", "c0", "d0", "e0"}))
 		Expect(whole.Shard).To(BeNil())
-		Expect([]any{whole.Counts.Pass, whole.Verdict, whole.Exit, whole.Notes, whole.Started, whole.Duration}).To(Equal([]any{5, scenarios.Pass, 0, []string(nil), time.Unix(98, 0), time.Duration(2)}))
+		Expect([]any{whole.Counts.Pass, whole.Verdict, whole.Exit, whole.Notes, whole.Started, whole.Duration}).To(Equal([]any{5, results.Pass, 0, []string(nil), time.Unix(98, 0), time.Duration(2)}))
 		Expect(whole.Command).To(Equal("acp-test run -- x --shard 9/9"))
 		Expect(whole.Agent.Version).To(Equal("2"))
 		Expect(p[0].Shard).NotTo(BeNil(), "the parts stay as they are")
 	})
 
 	It("keep the order of repeats", func() {
-		whole, err := scenarios.Merge(invariants.V1(), cut(2, func(r *scenarios.Run) {
+		whole, err := verdict.Merge(invariants.V1(), cut(2, func(r *results.Run) {
 			once := r.Results
 			r.Results = nil
 			for n := 1; n <= 2; n++ {
@@ -78,9 +80,9 @@ var _ = Describe("the parts of a run", func() {
 	})
 
 	It("decide together which known failures and goldens are stale", func() {
-		whole, err := scenarios.Merge(invariants.V1(), cut(3, func(r *scenarios.Run) {
+		whole, err := verdict.Merge(invariants.V1(), cut(3, func(r *results.Run) {
 			r.Shard.Unclaimed = []string{"golden x/gone belongs to no scenario: delete it"}
-			r.Shard.Expected = []scenarios.Expected{
+			r.Shard.Expected = []results.Expected{
 				{Scenario: "*", ID: "TURN-END"}, {Scenario: "b", ID: "TURN-END", Flaky: true}, {Scenario: "*", ID: "OTHER"}, {Scenario: "**", ID: "TURN-END", Part: true},
 				{Scenario: "a", ID: "OTHER", Expires: time.Unix(1, 0)}, {Scenario: "c", ID: "#check"},
 			}
@@ -92,49 +94,49 @@ var _ = Describe("the parts of a run", func() {
 	})
 
 	It("get the requirement table of the whole", func() {
-		whole, err := scenarios.Merge(invariants.V1(), cut(2, func(r *scenarios.Run) { r.Conformance = &scenarios.Conformance{Verdict: "CONFORMANT"} }))
+		whole, err := verdict.Merge(invariants.V1(), cut(2, func(r *results.Run) { r.Conformance = &results.Conformance{Verdict: "CONFORMANT"} }))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(whole.Conformance.Requirements).NotTo(BeEmpty())
 	})
 
 	DescribeTable("are refused",
-		func(edit func([]scenarios.Run) []scenarios.Run, why string) {
-			_, err := scenarios.Merge(invariants.V1(), edit(cut(3, nil)))
+		func(edit func([]results.Run) []results.Run, why string) {
+			_, err := verdict.Merge(invariants.V1(), edit(cut(3, nil)))
 			Expect(err).To(MatchError(ContainSubstring(why)))
 		},
-		Entry("when there are none", func([]scenarios.Run) []scenarios.Run { return nil }, "there is nothing to merge"),
-		Entry("when one is missing", func(p []scenarios.Run) []scenarios.Run { return p[:2] }, "part 3 of 3 is missing"),
-		Entry("when one is there twice", func(p []scenarios.Run) []scenarios.Run { return append(p, p[1]) }, "part 2 is there twice"),
-		Entry("when one is no part", func(p []scenarios.Run) []scenarios.Run { p[1].Shard = nil; return p }, "is whole"),
-		Entry("when one did not begin", func(p []scenarios.Run) []scenarios.Run {
-			p[1] = scenarios.Run{Notes: []string{"no such agent"}}
+		Entry("when there are none", func([]results.Run) []results.Run { return nil }, "there is nothing to merge"),
+		Entry("when one is missing", func(p []results.Run) []results.Run { return p[:2] }, "part 3 of 3 is missing"),
+		Entry("when one is there twice", func(p []results.Run) []results.Run { return append(p, p[1]) }, "part 2 is there twice"),
+		Entry("when one is no part", func(p []results.Run) []results.Run { p[1].Shard = nil; return p }, "is whole"),
+		Entry("when one did not begin", func(p []results.Run) []results.Run {
+			p[1] = results.Run{Notes: []string{"no such agent"}}
 			return p
 		}, "did not begin: no such agent"),
-		Entry("when one is of another list", func(p []scenarios.Run) []scenarios.Run {
+		Entry("when one is of another list", func(p []results.Run) []results.Run {
 			p[1].Shard.List = p[1].Shard.List[1:]
 			p[1].Shard.Hash = scenarios.Hash(all[1:])
 			return p
 		}, "part 2 has another list of scenarios than part 1"),
-		Entry("when a list was changed", func(p []scenarios.Run) []scenarios.Run { p[1].Shard.List[0] = "z"; return p }, "part 2 has been changed"),
-		Entry("when one has another number of parts", func(p []scenarios.Run) []scenarios.Run { p[1].Shard.Of = 4; return p }, "part 2 has another number of parts than part 1: 4, not 3"),
-		Entry("when an index cannot be", func(p []scenarios.Run) []scenarios.Run { p[1].Shard.Index = 7; return p }, "part 7 of 3 cannot be"),
-		Entry("when one was interrupted", func(p []scenarios.Run) []scenarios.Run { p[1].Interrupted = true; return p }, "part 2 was interrupted"),
-		Entry("when one is a sweep", func(p []scenarios.Run) []scenarios.Run { p[1].Sweep = &scenarios.Sweep{}; return p }, "part 2 has another kind of run than part 1: sweep, not run"),
-		Entry("when one is of another program", func(p []scenarios.Run) []scenarios.Run { p[2].Tool = "acp-test 2"; return p }, "part 3 has another version of acp-test than part 1: acp-test 2, not acp-test 1"),
-		Entry("when one tested another agent", func(p []scenarios.Run) []scenarios.Run { p[2].Agent.Profile = "y"; return p }, "another agent"),
-		Entry("when one tested another version", func(p []scenarios.Run) []scenarios.Run {
+		Entry("when a list was changed", func(p []results.Run) []results.Run { p[1].Shard.List[0] = "z"; return p }, "part 2 has been changed"),
+		Entry("when one has another number of parts", func(p []results.Run) []results.Run { p[1].Shard.Of = 4; return p }, "part 2 has another number of parts than part 1: 4, not 3"),
+		Entry("when an index cannot be", func(p []results.Run) []results.Run { p[1].Shard.Index = 7; return p }, "part 7 of 3 cannot be"),
+		Entry("when one was interrupted", func(p []results.Run) []results.Run { p[1].Interrupted = true; return p }, "part 2 was interrupted"),
+		Entry("when one is a sweep", func(p []results.Run) []results.Run { p[1].Sweep = &results.Sweep{}; return p }, "part 2 has another kind of run than part 1: sweep, not run"),
+		Entry("when one is of another program", func(p []results.Run) []results.Run { p[2].Tool = "acp-test 2"; return p }, "part 3 has another version of acp-test than part 1: acp-test 2, not acp-test 1"),
+		Entry("when one tested another agent", func(p []results.Run) []results.Run { p[2].Agent.Profile = "y"; return p }, "another agent"),
+		Entry("when one tested another version", func(p []results.Run) []results.Run {
 			p[0].Agent.Version, p[2].Agent.Version = "1", "2"
 			return p
 		}, "part 3 tested version 2 of the agent, part 1 version 1"),
-		Entry("when one has another seed", func(p []scenarios.Run) []scenarios.Run { p[2].Seed = 7; return p }, "another seed"),
-		Entry("when one is a conformance run", func(p []scenarios.Run) []scenarios.Run { p[2].Conformance = &scenarios.Conformance{}; return p }, "another kind of run"),
-		Entry("when a scenario is missing", func(p []scenarios.Run) []scenarios.Run { p[1].Results = nil; return p }, "b ran in none of the parts"),
-		Entry("when a scenario ran twice", func(p []scenarios.Run) []scenarios.Run {
+		Entry("when one has another seed", func(p []results.Run) []results.Run { p[2].Seed = 7; return p }, "another seed"),
+		Entry("when one is a conformance run", func(p []results.Run) []results.Run { p[2].Conformance = &results.Conformance{}; return p }, "another kind of run"),
+		Entry("when a scenario is missing", func(p []results.Run) []results.Run { p[1].Results = nil; return p }, "b ran in none of the parts"),
+		Entry("when a scenario ran twice", func(p []results.Run) []results.Run {
 			p[1].Results = append(p[1].Results, p[0].Results[0])
 			return p
 		}, "a ran in part 1 and in part 2"),
-		Entry("when a scenario is not in the list", func(p []scenarios.Run) []scenarios.Run {
-			p[1].Results = append(p[1].Results, scenarios.Result{ID: "z"})
+		Entry("when a scenario is not in the list", func(p []results.Run) []results.Run {
+			p[1].Results = append(p[1].Results, results.Result{ID: "z"})
 			return p
 		}, "part 2 ran z, which is not in the list"),
 	)
@@ -144,7 +146,7 @@ var _ = Describe("the parts of a run", func() {
 		var parts [][]string
 		for i := 1; i <= 2; i++ {
 			var part []string
-			for _, s := range scenarios.Select(all, &scenarios.Shard{Index: i, Of: 2}, takes) {
+			for _, s := range scenarios.Select(all, &results.Shard{Index: i, Of: 2}, takes) {
 				part = append(part, s.ID)
 			}
 			parts = append(parts, part)
@@ -158,7 +160,7 @@ var _ = Describe("the parts of a run", func() {
 			for of := 1; of <= 7; of++ {
 				got := map[string]int{}
 				for i := 1; i <= of; i++ {
-					for _, s := range scenarios.Select(all, &scenarios.Shard{Index: i, Of: of}, takes) {
+					for _, s := range scenarios.Select(all, &results.Shard{Index: i, Of: of}, takes) {
 						got[s.ID]++
 					}
 				}

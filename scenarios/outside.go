@@ -12,14 +12,8 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/isolate"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
-
-// EgressRule is the rule of findings about what an agent wanted from other
-// machines.
-const EgressRule = "EGRESS"
-
-// egressBegins is how its message begins; the host follows.
-const egressBegins = "The agent wanted to reach "
 
 // trapped reports whether outside connections are refused and noted. A
 // launcher that may have to fetch the agent must get out.
@@ -92,27 +86,23 @@ func (e *Engine) isolation(root string, launch agents.Launch, ports ...isolate.P
 	return i, nil
 }
 
-// ToolOfferedRule is the rule of findings about tools of a profile that the agent does
-// not have.
-const ToolOfferedRule = "TOOL-OFFERED"
-
 // strangeTools is a finding for each tool of the profile that the agent did not offer
 // its model when the script had it called.
-func (r *run) strangeTools() (out []Finding) {
+func (r *run) strangeTools() (out []results.Finding) {
 	for _, s := range r.model.Strange() {
 		instead := "; it offers " + strings.Join(s.Offered, ", ")
 		if s.Like != "" {
 			instead = fmt.Sprintf("; what it offers for that is %q", s.Like)
 		}
-		out = append(out, Finding{Rule: ToolOfferedRule, Class: Lint, Point: s.Neutral, Message: fmt.Sprintf(
+		out = append(out, results.Finding{Rule: results.ToolOfferedRule, Class: results.Lint, Point: s.Neutral, Message: fmt.Sprintf(
 			"tools.%s of the profile is %q, which the agent did not offer its model%s.", s.Neutral, s.Name, instead)})
 	}
 	return out
 }
 
 // egress is a finding for each host the agent asked the proxy for.
-func (r *run) egress() []Finding {
-	var out []Finding
+func (r *run) egress() []results.Finding {
+	var out []results.Finding
 	at := map[string]int{}
 	for e := range r.t.All() {
 		if e.Kind != fakellm.Egress {
@@ -124,8 +114,8 @@ func (r *run) egress() []Finding {
 		if !seen {
 			i = len(out)
 			at[host] = i
-			out = append(out, Finding{Rule: EgressRule, Class: Lint,
-				Message: egressBegins + host + " and was refused, as seen by the proxy.",
+			out = append(out, results.Finding{Rule: results.EgressRule, About: host, Class: results.Lint,
+				Message: "The agent wanted to reach " + host + " and was refused, as seen by the proxy.",
 				Detail: fmt.Sprintf("%s %s%s; connections that go round the proxy are not seen", v.Get("method").Str(), host,
 					v.Get("path").Str())})
 		}

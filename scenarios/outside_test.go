@@ -19,6 +19,7 @@ import (
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // call is an agent that says in its turn what it can reach: for each word a
@@ -76,10 +77,10 @@ func caller(targets ...string) *scenarios.Engine {
 	return e
 }
 
-func egress(r scenarios.Result) []scenarios.Finding {
-	var out []scenarios.Finding
+func egress(r results.Result) []results.Finding {
+	var out []results.Finding
 	for _, f := range r.Findings {
-		if f.Rule == scenarios.EgressRule {
+		if f.Rule == results.EgressRule {
 			out = append(out, f)
 		}
 	}
@@ -98,10 +99,10 @@ var _ = Describe("what an agent wants from other machines", func() {
 	It("is refused and a finding for each host, as the proxy saw it", func() {
 		r := run(caller("http://telemetry.example/collect", "http://telemetry.example/again", "https://updates.example/"),
 			script("telemetry.example/collect: 403 .*lets no agent out", "updates.example/: .*Forbidden", "v1/models: 200"))
-		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 		found := egress(r)
 		Expect(found).To(HaveLen(2), text(r))
-		Expect(found[0].Class).To(Equal(scenarios.Lint))
+		Expect(found[0].Class).To(Equal(results.Lint))
 		Expect(found[0].Message).To(Equal("The agent wanted to reach telemetry.example and was refused, as seen by the proxy."))
 		Expect(found[0].Detail).To(ContainSubstring("GET telemetry.example/collect"))
 		Expect(found[0].Count).To(Equal(2))
@@ -120,12 +121,12 @@ var _ = Describe("what an agent wants from other machines", func() {
 		e.NoTrap = true
 		e.Env = map[string]string{"HTTP_PROXY": "http://" + outside.Addr().String()}
 		r := run(e, script("the user.s proxy"))
-		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 		Expect(egress(r)).To(BeEmpty())
 
 		e.NoTrap = false // a proxy the user names wins all the same
 		r = run(e, script("the user.s proxy"))
-		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 		Expect(egress(r)).To(BeEmpty())
 	})
 
@@ -151,7 +152,7 @@ var _ = Describe("what an agent wants from other machines", func() {
 		e.Env = map[string]string{"NO_PROXY": "none.example"}
 		e.Isolate = true
 		r := run(e, script("192.0.2.1:80: .*unreachable", "(?m)^"+addr+": .*refused", "telemetry.example/collect: 403", "http://"+addr+"/: .*refused", "v1/models: 200"))
-		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 		Expect(egress(r)).To(HaveLen(1))
 	})
 
@@ -163,7 +164,7 @@ var _ = Describe("what an agent wants from other machines", func() {
 			e := engine()
 			e.Isolate = isolate
 			r := run(e, "mcp canary http\npermit allow_once\ncheck a\nprompt 'Sing.'\nawait turn end_turn\ncanary called text=la\n-- llm.yaml --\nreplies:\n  - - tool: mcp\n      args: {server: canary, tool: canary_sing, args: {text: la}}\n  - - text: Sung.\n")
-			Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+			Expect(r.Verdict).To(Equal(results.Pass), text(r))
 			Expect(egress(r)).To(BeEmpty())
 		}
 	})

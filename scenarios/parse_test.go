@@ -11,6 +11,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 func parse(script string) (*scenarios.Scenario, error) {
@@ -27,7 +28,7 @@ var _ = Describe("several mistakes", func() {
 	It("blames initialize for an agent that ends before it answers, although no line says so, and no check", func() {
 		for _, check := range []string{"a", "PROMPT-023"} { // PROMPT-023 is a should
 			r := run(engineFor(agents.AdHoc([]string{"sh", "-c", "exit 3"})), "check "+check+"\nprompt 'Hello.'\nawait turn\n")
-			Expect(r.Verdict).To(Equal(scenarios.Fail), text(r))
+			Expect(r.Verdict).To(Equal(results.Fail), text(r))
 			Expect(r.Failure.Where).To(Equal("initialize"), text(r))
 			Expect(r.Checks).To(HaveExactElements(HaveField("NotReached", true)), text(r))
 		}

@@ -34,20 +34,3 @@ func (r *run) perturb(ctx context.Context, a *transport.Agent) error {
 	}
 	return a.WriteShape(ctx, transport.Shape{Split: p.Split})
 }
-
-// Difference is a scenario that did not come out the same in two rounds.
-type Difference struct {
-	ID string `json:"id"`
-	// Rounds are the first and the first that differs from it.
-	Rounds   [2]int     `json:"rounds"`
-	Verdicts [2]Verdict `json:"verdicts"`
-	// How is what the second round did differently.
-	How []string `json:"how,omitempty"`
-	// Explanation is the normaliser or the race that makes the difference.
-	Explanation string `json:"explanation"`
-	// Rows are the two transcripts side by side around each difference; rows
-	// of "…" stand for what is the same.
-	Rows [][2]string `json:"rows,omitempty"`
-	// Times is in how many rounds it differed from the first.
-	Times int `json:"times"`
-}

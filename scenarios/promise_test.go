@@ -5,7 +5,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/agents"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 var _ = Describe("what an agent promises in its profile", func() {
@@ -84,7 +84,7 @@ turns:
 		e := engine()
 		e.Profile.Policy.ConcurrentPrompts = profile
 		for _, f := range run(e, line+busy).Findings {
-			if f.Class == scenarios.Lint {
+			if f.Class == results.Lint {
 				points = append(points, f.Rule+" "+f.Point)
 			}
 		}

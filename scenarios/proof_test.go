@@ -24,6 +24,7 @@ import (
 	"github.com/acp-test/acp-test/refagent/effects"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 var updateFaults = flag.String("update-faults", "", "measure what the faults that match a regular expression redden, and write refagent/faults/reddens.txt")
@@ -187,18 +188,18 @@ func red(ctx context.Context, e *scenarios.Engine, list []*scenarios.Scenario, j
 }
 
 // classes are the worst class of each rule and check in each scenario, by both names.
-type classes map[[2]string]scenarios.Verdict
+type classes map[[2]string]results.Verdict
 
-var classOrder = []scenarios.Verdict{scenarios.Lint, scenarios.Warn, scenarios.Fail, scenarios.Error}
+var classOrder = []results.Verdict{results.Lint, results.Warn, results.Fail, results.Error}
 
-func (c classes) add(name, scenario string, v scenarios.Verdict) {
+func (c classes) add(name, scenario string, v results.Verdict) {
 	if key := [2]string{name, scenario}; slices.Index(classOrder, v) > slices.Index(classOrder, c[key]) {
 		c[key] = v
 	}
 }
 
 // of is the worst class that a name has in some scenarios.
-func (c classes) of(name string, in []*scenarios.Scenario) (worst scenarios.Verdict) {
+func (c classes) of(name string, in []*scenarios.Scenario) (worst results.Verdict) {
 	for _, s := range in {
 		if v := c[[2]string{name, s.ID}]; slices.Index(classOrder, v) > slices.Index(classOrder, worst) {
 			worst = v
@@ -207,8 +208,8 @@ func (c classes) of(name string, in []*scenarios.Scenario) (worst scenarios.Verd
 	return worst
 }
 
-func (c classes) sum(results []scenarios.Result) {
-	for _, r := range results {
+func (c classes) sum(outcomes []results.Result) {
+	for _, r := range outcomes {
 		for _, f := range r.Findings {
 			c.add(f.Rule, r.ID, f.Class)
 		}
@@ -216,7 +217,7 @@ func (c classes) sum(results []scenarios.Result) {
 			c.add(k.ID, r.ID, k.Verdict)
 		}
 		if r.Golden != nil && r.Golden.Skipped != "" {
-			c.add(r.ID+"#golden", r.ID, scenarios.Lint)
+			c.add(r.ID+"#golden", r.ID, results.Lint)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 )
@@ -51,7 +52,7 @@ var _ = Describe("an agent without a process", func() {
 	It("is talked to, judged and left", func() {
 		e := remote()
 		r := run(e, "check a\nprompt 'Say hello.'\nawait agent_message text~^Hello\nawait turn end_turn\nstall 1ms\n"+hello)
-		Expect(r.Verdict).To(Equal(scenarios.Pass), text(r))
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 		log := transcriptOf(e, r)
 		Expect(log.At(log.Len()).Kind).To(Or(Equal(transcript.Exited), Equal(transcript.Noted), Equal(transcript.CheckOpened)))
 	})
@@ -59,7 +60,7 @@ var _ = Describe("an agent without a process", func() {
 	It("is not signalled, killed or started again: such a scenario does not apply", func() {
 		for _, command := range []string{"kill", "signal TERM", "restart", "close-stdin", "descendants none", "! stderr ~ x"} {
 			r := run(remote(), "prompt 'Say hello.'\nawait turn\ncheck a\n"+command+"\n"+hello)
-			Expect(r.Verdict).To(Equal(scenarios.Skip), "%s: %s", command, text(r))
+			Expect(r.Verdict).To(Equal(results.Skip), "%s: %s", command, text(r))
 			Expect(r.Reason).To(ContainSubstring("does not apply: the agent has no process here, it is reached at test://agent/"))
 		}
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -138,7 +139,7 @@ type Miss struct {
 	Failure *transcript.Failure
 	// Verdict is fixed where the line knows it (inconclusive); else the
 	// check's class decides.
-	Verdict Verdict
+	Verdict results.Verdict
 	// Effect says that the line is about an effect or an end, which fails
 	// also in a check that names no requirement.
 	Effect bool
@@ -168,7 +169,7 @@ func (m *Miss) reason() string {
 	if m.why != "" {
 		return m.why
 	}
-	if m.ofTool && m.Verdict == Inconclusive && m.Failure.Reason != "" {
+	if m.ofTool && m.Verdict == results.Inconclusive && m.Failure.Reason != "" {
 		return m.Failure.Reason
 	}
 	return m.Failure.Error()
@@ -305,7 +306,7 @@ func (e *lacking) Error() string {
 func (e *lacking) miss(r *run) *Miss {
 	f := r.Failure(e.line, transcript.Outcome{})
 	f.Expected, f.Observed, f.Entries = []string{e.what}, r.observed(e.entry), []int{e.entry.Seq}
-	return &Miss{Failure: f, Verdict: Inconclusive}
+	return &Miss{Failure: f, Verdict: results.Inconclusive}
 }
 
 // NotOpen is a session that a line names and that is not open: a mistake of the

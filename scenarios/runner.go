@@ -10,6 +10,8 @@ import (
 
 	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/internal/process"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
 // Plan says how many scenarios of a list run, how often and how many at once.
@@ -26,7 +28,7 @@ type Plan struct {
 	// Shard runs only part of the list: Index and Of say which. Durations say
 	// how long scenarios take, so that the parts take equally long; they may be
 	// nil, and must be the same for all parts.
-	Shard     *Shard
+	Shard     *results.Shard
 	Durations map[string]time.Duration
 	// First are scenarios, by id, that run before the others: those that failed last. Results
 	// keep the order of the list.
@@ -38,7 +40,7 @@ type Plan struct {
 	Perturb func(id string, round int) Perturbation
 	// Started and Finished are told of each scenario.
 	Started  func(id string)
-	Finished func(Result)
+	Finished func(results.Result)
 }
 
 // startTries is how many scenarios may fail to start the agent before the
@@ -53,13 +55,13 @@ const transcriptMemory = 48 << 20
 // RunAll runs scenarios and sums up. Results are in the order of the list, and
 // of the repeats. When ctx ends, the run stops, and what has finished is
 // summed up.
-func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
+func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) results.Run {
 	run := e.NewRun()
 	run.Strict = plan.Strict
 	if plan.Shard != nil {
 		unclaimed, removed := e.unclaimed(list)
 		run.Notes = append(run.Notes, removed...)
-		run.Shard = &Shard{Index: plan.Shard.Index, Of: plan.Shard.Of, Hash: Hash(list), List: idsOf(list),
+		run.Shard = &results.Shard{Index: plan.Shard.Index, Of: plan.Shard.Of, Hash: Hash(list), List: idsOf(list),
 			Expected: e.expected(), Unclaimed: unclaimed}
 	}
 	mine := Select(list, plan.Shard, plan.Durations)
@@ -73,13 +75,13 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
 	e = &own
 	temp, err := e.MakeTemp()
 	if err != nil {
-		run.Verdict, run.Exit, run.Notes = Error, 2, []string{err.Error()}
+		run.Verdict, run.Exit, run.Notes = results.Error, 2, []string{err.Error()}
 		return run
 	}
 	defer temp.Close()
 	if e.Out != "" && e.Folder == nil {
 		if e.Folder, err = evidence.Open(e.Out, nil); err != nil {
-			run.Verdict, run.Exit, run.Notes = Error, 2, []string{err.Error()}
+			run.Verdict, run.Exit, run.Notes = results.Error, 2, []string{err.Error()}
 			return run
 		}
 		defer e.Folder.Close()
@@ -114,7 +116,7 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
 	for i, s := range mine {
 		order[s.ID] = i
 	}
-	slices.SortStableFunc(x.results, func(a, b Result) int {
+	slices.SortStableFunc(x.results, func(a, b results.Result) int {
 		if a.Repeat != b.Repeat {
 			return a.Repeat - b.Repeat
 		}
@@ -155,7 +157,7 @@ type execution struct {
 	wait   sync.WaitGroup
 
 	mu         sync.Mutex
-	results    []Result
+	results    []results.Result
 	failed     bool
 	failedFast bool
 	unstarted  int  // scenarios in which the agent did not start
@@ -199,9 +201,9 @@ func (x *execution) one(ctx context.Context, s *Scenario, number int, lingers fu
 	if number > 0 && e.Out != "" {
 		e.below = fmt.Sprintf("repeat-%d", number)
 	}
-	var res Result
+	var res results.Result
 	if x.hopeless() {
-		res = Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Verdict: Skip, Started: time.Now(),
+		res = results.Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Verdict: results.Skip, Started: time.Now(),
 			NotStarted: true, Reason: fmt.Sprintf("not tried: the agent did not start in %d scenarios before", startTries)}
 	} else {
 		res = e.Run(ctx, s)
@@ -217,15 +219,15 @@ func (x *execution) one(ctx context.Context, s *Scenario, number int, lingers fu
 	}
 	x.mu.Lock()
 	x.results = append(x.results, res)
-	if x.reached = x.reached || res.reached; !x.reached {
-		res = res.withoutModel()
+	if x.reached = x.reached || res.Reached; !x.reached {
+		res = verdict.SinglyWithoutModel(res)
 	}
 	if res.NotStarted {
 		x.unstarted++
-	} else if res.Verdict != Skip {
+	} else if res.Verdict != results.Skip {
 		x.started++
 	}
-	bad := !res.Known && (res.Verdict == Fail || res.Verdict == Error)
+	bad := !res.Known && (res.Verdict == results.Fail || res.Verdict == results.Error)
 	x.failed = x.failed || bad
 	if bad && x.plan.FailFast {
 		x.failedFast = true
@@ -244,9 +246,9 @@ func (x *execution) hopeless() bool {
 }
 
 // conclude sums a run up: counts, stale entries, notes, verdict, exit status.
-func (e *Engine) conclude(run *Run, all []*Scenario) {
-	run.WithoutModel()
-	run.sum()
+func (e *Engine) conclude(run *results.Run, all []*Scenario) {
+	verdict.WithoutModel(run)
+	verdict.Sum(run)
 	if !e.NoTrap && !e.trapped() {
 		run.Notes = append(run.Notes,
 			fmt.Sprintf("no proxy kept the agent from other machines: %s may have to fetch it first; name the agent's own "+
@@ -258,115 +260,8 @@ func (e *Engine) conclude(run *Run, all []*Scenario) {
 	}
 	if run.Shard == nil && !run.Interrupted {
 		stale, removed := e.unclaimed(all)
-		run.Stale = append(stale, staleEntries(run, e.expected(), time.Now())...)
+		run.Stale = append(stale, verdict.Stale(run, e.expected(), time.Now())...)
 		run.Notes = append(run.Notes, removed...)
 	}
-	run.finish()
-}
-
-// sum counts the results and takes the worst verdict of them.
-func (run *Run) sum() {
-	c := &run.Counts
-	for i := range run.Results {
-		r := &run.Results[i]
-		c.Total++
-		run.Verdict = Worst(run.Verdict, r.counted())
-		switch {
-		case r.Known:
-			c.Known++
-		case r.Verdict == Pass:
-			c.Pass++
-		case r.Verdict == Fail:
-			c.Fail++
-		case r.Verdict == Skip:
-			c.Skip++
-		case r.Verdict == Inconclusive:
-			c.Inconclusive++
-		case r.Verdict == Error:
-			c.Error++
-		}
-		for _, f := range r.Findings {
-			c.count(f.Class)
-		}
-		for _, k := range r.Checks {
-			c.count(k.Verdict)
-		}
-		if r.Golden != nil && r.Golden.State == "new" {
-			c.NewGoldens++
-		}
-		if r.AgentName != "" && run.Agent.Name == "" {
-			run.Agent.Name, run.Agent.Version = r.AgentName, r.AgentVersion
-		}
-		if r.Wire != "" && run.Agent.Wire == "" {
-			run.Agent.Wire = r.Wire
-		}
-	}
-	run.Causes = Causes(run.Results)
-	run.Flaky = flaky(run.Results)
-	c.Flaky = len(run.Flaky)
-}
-
-// flaky lists the scenarios that passed in some repeats and not in others.
-func flaky(results []Result) []Flaky {
-	at := map[string]int{}
-	var all []Flaky
-	for _, r := range results {
-		if r.Repeat == 0 || r.Verdict == Skip {
-			continue
-		}
-		i, ok := at[r.ID]
-		if !ok {
-			i = len(all)
-			at[r.ID], all = i, append(all, Flaky{ID: r.ID})
-		}
-		all[i].Of++
-		if r.Verdict == Pass {
-			all[i].Passed++
-		}
-	}
-	return slices.DeleteFunc(all, func(f Flaky) bool { return f.Passed == 0 || f.Passed == f.Of })
-}
-
-// Add adds results to a run that has been summed up.
-func (run *Run) Add(more ...Result) {
-	run.Results = append(run.Results, more...)
-	run.Counts, run.Verdict, run.Flaky = Counts{}, "", nil
-	run.sum()
-	run.Exit = run.exit()
-}
-
-// finish adds the advice and the exit status to a run that has been summed up.
-func (run *Run) finish() {
-	run.Notes = append(run.Notes, run.advice()...)
-	run.Exit = run.exit()
-}
-
-func (c *Counts) count(v Verdict) {
-	switch v {
-	case Warn:
-		c.Warnings++
-	case Lint:
-		c.Lints++
-	}
-}
-
-// counted is the verdict of a result for the whole: a known failure is none.
-func (r *Result) counted() Verdict {
-	if r.Known {
-		return Pass
-	}
-	return r.Verdict
-}
-
-// exit is the exit status: 2 if the harness could not judge, 1 for an
-// unexpected failure, else 0.
-func (run *Run) exit() int {
-	c := run.Counts
-	switch {
-	case c.Error > 0, run.NoModel != "", !run.Recorded && c.Pass+c.Fail+c.Known == 0:
-		return 2
-	case c.Fail > 0, len(run.Left) > 0, len(run.Stale) > 0, run.Strict && c.Inconclusive > 0, run.Interrupted:
-		return 1
-	}
-	return 0
+	verdict.Finish(run)
 }

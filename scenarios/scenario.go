@@ -16,6 +16,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
@@ -68,7 +69,7 @@ type checkDecl struct {
 	requirements []string
 	title        string
 	line, column int
-	class        Verdict            // "": by the requirements
+	class        results.Verdict    // "": by the requirements
 	expected     []AgentExpectation // of the editor, where the file scripts the agent
 	// denies and claims: it has lines that say what must not be, and what must, but for
 	// the ends of turns.

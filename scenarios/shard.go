@@ -2,11 +2,10 @@ package scenarios
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"slices"
 	"time"
+
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // Select gives the scenarios of a shard, in the order of the list. The
@@ -14,7 +13,7 @@ import (
 // every Of-th scenario from the Index-th; with them, the longest scenarios are
 // dealt out first, each to the part that has least to do. A scenario without a
 // duration counts as the median.
-func Select(list []*Scenario, shard *Shard, durations map[string]time.Duration) []*Scenario {
+func Select(list []*Scenario, shard *results.Shard, durations map[string]time.Duration) []*Scenario {
 	if shard == nil || shard.Of <= 1 {
 		return list
 	}
@@ -70,7 +69,7 @@ func deal(list []*Scenario, of int, durations map[string]time.Duration) []int {
 
 // Hash identifies a list of scenarios, so that shards can tell whether they
 // are of one run.
-func Hash(list []*Scenario) string { return hashOf(idsOf(list)) }
+func Hash(list []*Scenario) string { return results.HashOf(idsOf(list)) }
 
 func idsOf(list []*Scenario) []string {
 	ids := make([]string, len(list))
@@ -78,12 +77,4 @@ func idsOf(list []*Scenario) []string {
 		ids[i] = s.ID
 	}
 	return ids
-}
-
-func hashOf(ids []string) string {
-	h := sha256.New()
-	for _, id := range ids {
-		fmt.Fprintln(h, id)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:8])
 }

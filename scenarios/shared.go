@@ -1,7 +1,6 @@
 package scenarios
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,25 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/acp-test/acp-test/scenarios/results"
 )
-
-// Sharing says that a scenario ran in a process of the agent that ran others before
-// or after it.
-type Sharing struct {
-	// Process counts the processes of the run from 1, Nth the scenarios of one.
-	Process int `json:"process"`
-	Nth     int `json:"nth"`
-	// Verdict is what came of it there, if it did not pass. It then ran again alone,
-	// and the rest of the result is from that run. Reason says why, in one line.
-	Verdict Verdict `json:"verdict,omitempty"`
-	Reason  string  `json:"reason,omitempty"`
-	// After are the scenarios that ran before it in that process, in order.
-	After []string `json:"after,omitempty"`
-}
-
-// AfterOthersRule is the rule of findings that show only in a process which has run
-// other scenarios.
-const AfterOthersRule = "AFTER-OTHERS"
 
 // shares reports whether scenarios may share processes of the agent: they are to have
 // the same network and command line, and nobody wants to look at one process alone.
@@ -37,7 +20,7 @@ func (e *Engine) shares() bool {
 
 // Run runs one scenario once. It always returns a result; when ctx ends, what
 // has not happened is missing from it, and Reason says so.
-func (e *Engine) Run(ctx context.Context, s *Scenario) Result {
+func (e *Engine) Run(ctx context.Context, s *Scenario) results.Result {
 	e = e.withDefaults()
 	if e.pool == nil || s.alone != "" || len(e.Perturb.How) > 0 {
 		own := *e
@@ -49,23 +32,23 @@ func (e *Engine) Run(ctx context.Context, s *Scenario) Result {
 	own.share = use
 	res := own.attempt(ctx, s)
 	if use.worker != nil {
-		res.Shared = &Sharing{Process: use.worker.number, Nth: len(use.after) + 1}
+		res.Shared = &results.Sharing{Process: use.worker.number, Nth: len(use.after) + 1}
 	}
-	if ctx.Err() != nil || settled(&res) || res.Verdict == Skip && e.pool.skipsAlone(res.Reason, false) {
+	if ctx.Err() != nil || settled(&res) || res.Verdict == results.Skip && e.pool.skipsAlone(res.Reason, false) {
 		return res
 	}
 	own.share = nil
 	kept := own.keepShared(s)
 	again := own.attempt(ctx, s)
 	again.Duration += res.Duration
-	if again.Verdict == Skip {
+	if again.Verdict == results.Skip {
 		e.pool.skipsAlone(again.Reason, true)
 	}
 	if kept != nil {
 		again.Notes = append(again.Notes, kept.Error())
 	}
 	if res.Shared != nil {
-		again.compareShared(&res, use.after)
+		compareShared(&again, &res, use.after)
 	}
 	return again
 }
@@ -73,29 +56,29 @@ func (e *Engine) Run(ctx context.Context, s *Scenario) Result {
 // settled reports whether a verdict stands that came of a shared process: the agent
 // did as it should, or failed as is known, or there is nothing that another scenario
 // could have brought about.
-func settled(r *Result) bool {
+func settled(r *results.Result) bool {
 	switch {
 	case r.Shared == nil: // it came to no process
-		return r.Verdict == Skip
+		return r.Verdict == results.Skip
 	case r.Known, r.NotStarted:
 		return true
-	case r.Verdict == Skip && (r.Shared.Nth == 1 || !r.reached && !r.unreached):
-	case r.Verdict != Pass:
+	case r.Verdict == results.Skip && (r.Shared.Nth == 1 || !r.Reached && !r.Unreached):
+	case r.Verdict != results.Pass:
 		return false
 	}
-	warns := func(v Verdict) bool { return severer(v, Lint) && v != Skip }
-	return !slices.ContainsFunc(r.Findings, func(f Finding) bool { return warns(f.Class) && !f.Known }) &&
-		!slices.ContainsFunc(r.Checks, func(c Check) bool { return warns(c.Verdict) && !c.Known && !c.NotReached })
+	warns := func(v results.Verdict) bool { return v.Worse(results.Lint) && v != results.Skip }
+	return !slices.ContainsFunc(r.Findings, func(f results.Finding) bool { return warns(f.Class) && !f.Known }) &&
+		!slices.ContainsFunc(r.Checks, func(c results.Check) bool { return warns(c.Verdict) && !c.Known && !c.NotReached })
 }
 
 // compareShared notes in the result of a run alone what came of the same scenario in a
 // shared process, and makes a finding of it where only that one failed.
-func (r *Result) compareShared(shared *Result, after []string) {
+func compareShared(r, shared *results.Result, after []string) {
 	at := *shared.Shared
-	at.Verdict, at.Reason, at.After = shared.Verdict, shared.summary(), after
+	at.Verdict, at.Reason, at.After = shared.Verdict, shared.Summary(), after
 	r.Shared = &at
-	if shared.broken() && r.Verdict == Pass && !r.broken() && len(after) > 0 {
-		r.Findings = append(r.Findings, Finding{Rule: AfterOthersRule, Class: Lint, Message: fmt.Sprintf(
+	if shared.Broken() && r.Verdict == results.Pass && !r.Broken() && len(after) > 0 {
+		r.Findings = append(r.Findings, results.Finding{Rule: results.AfterOthersRule, Class: results.Lint, Message: fmt.Sprintf(
 			"It fails in a process that ran %s before, and passes alone: %s", scenariosRun(len(after)), at.Reason)})
 	}
 }
@@ -109,35 +92,6 @@ const (
 
 // leakTime is how long all of that may take: a scenario may fail by waiting.
 var leakTime = time.Minute
-
-// broken reports whether something failed or is to be warned of, apart from a golden.
-func (r *Result) broken() bool {
-	bad := func(v Verdict) bool { return v == Fail || v == Warn }
-	return r.FailureClass == Fail ||
-		slices.ContainsFunc(r.Findings, func(f Finding) bool { return bad(f.Class) && !f.Known }) ||
-		slices.ContainsFunc(r.Checks, func(c Check) bool { return bad(c.Verdict) && !c.Known })
-}
-
-// summary says in one line what is worst about a result.
-func (r *Result) summary() string {
-	for _, c := range r.Checks {
-		if c.Verdict == Fail && c.Failure != nil {
-			return c.ID + ": " + c.Failure.Error()
-		}
-	}
-	for _, f := range r.Findings {
-		if f.Class == Fail || f.Class == Warn {
-			return f.Rule + ": " + f.Message
-		}
-	}
-	switch {
-	case r.Failure != nil:
-		return r.Failure.Error()
-	case r.Golden != nil && r.Golden.State == "differs":
-		return "it differs from its golden"
-	}
-	return cmp.Or(r.Reason, string(r.Verdict))
-}
 
 // keepShared keeps what a run in a shared process left on the disk, under other names.
 func (e *Engine) keepShared(s *Scenario) error {

@@ -16,6 +16,7 @@ import (
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // sharing is an engine of the reference agent, with a fault or none, as processes.
@@ -32,8 +33,8 @@ func sharing(fault string, share bool) *scenarios.Engine {
 }
 
 // verdicts are the verdicts of a run by scenario.
-func verdicts(r scenarios.Run) map[string]scenarios.Verdict {
-	out := map[string]scenarios.Verdict{}
+func verdicts(r results.Run) map[string]results.Verdict {
+	out := map[string]results.Verdict{}
 	for _, res := range r.Results {
 		out[res.ID] = res.Verdict
 	}
@@ -75,7 +76,7 @@ var _ = Describe("processes that scenarios share", func() {
 		r := e.RunAll(ctx, named(all, []string{"prompt-turn/text", "terminal/*"}), scenarios.Plan{Jobs: 1})
 		skipped, again := map[string]int{}, map[string]int{}
 		for _, res := range r.Results {
-			if res.Verdict == scenarios.Skip && res.Shared != nil {
+			if res.Verdict == results.Skip && res.Shared != nil {
 				skipped[res.Reason]++
 				if res.Shared.Verdict != "" {
 					again[res.Reason]++
@@ -96,7 +97,7 @@ var _ = Describe("processes that scenarios share", func() {
 		e.Share = true
 		r := e.RunAll(ctx, named(all, []string{"prompt-turn/text", "prompt-turn/two-turns"}), scenarios.Plan{Jobs: 1})
 		for _, res := range r.Results {
-			Expect(res.Verdict).To(Equal(scenarios.Error))
+			Expect(res.Verdict).To(Equal(results.Error))
 			Expect(res.Reason).To(ContainSubstring("starting agent"))
 		}
 	})
@@ -106,14 +107,14 @@ var _ = Describe("processes that scenarios share", func() {
 		e := sharing("permission-wrong-session", true)
 		r := e.RunAll(ctx, named(all, append(ids, "prompt-turn/text")), scenarios.Plan{Jobs: 1})
 		Expect(verdicts(sharing("permission-wrong-session", false).RunAll(ctx, named(all, ids), scenarios.Plan{Jobs: 1}))).To(
-			HaveKeyWithValue(ids[1], scenarios.Pass))
-		at := slices.IndexFunc(r.Results, func(r scenarios.Result) bool { return r.ID == ids[1] })
+			HaveKeyWithValue(ids[1], results.Pass))
+		at := slices.IndexFunc(r.Results, func(r results.Result) bool { return r.ID == ids[1] })
 		res := r.Results[at]
-		Expect(res.Verdict).To(Equal(scenarios.Pass), "the verdict of the run alone counts")
-		Expect(res.Shared.Verdict).To(Equal(scenarios.Fail))
+		Expect(res.Verdict).To(Equal(results.Pass), "the verdict of the run alone counts")
+		Expect(res.Shared.Verdict).To(Equal(results.Fail))
 		Expect(res.Shared.After).To(Equal(ids[:1]))
 		Expect(res.Findings).To(ContainElement(SatisfyAll(
-			HaveField("Rule", scenarios.AfterOthersRule), HaveField("Class", scenarios.Lint),
+			HaveField("Rule", results.AfterOthersRule), HaveField("Class", results.Lint),
 			HaveField("Message", SatisfyAll(ContainSubstring(ids[0]), ContainSubstring("SESSION-KNOWN-FIRST"))),
 			HaveField("Detail", ContainSubstring("--fresh=false -j 1 --run '^("+ids[0]+"|"+ids[1]+")$'")),
 		)))
@@ -126,7 +127,7 @@ var _ = Describe("processes that scenarios share", func() {
 		defer scenarios.LeakTime(time.Nanosecond)()
 		ids := []string{"permission/allow-always", "permission/allow-always-same-file"}
 		r := sharing("permission-wrong-session", true).RunAll(ctx, named(all, ids), scenarios.Plan{Jobs: 1})
-		Expect(r.Results[1].Findings).To(ContainElement(SatisfyAll(HaveField("Rule", scenarios.AfterOthersRule),
+		Expect(r.Results[1].Findings).To(ContainElement(SatisfyAll(HaveField("Rule", results.AfterOthersRule),
 			HaveField("Detail", "which of them matter was not found within 1ns"))))
 	})
 
@@ -140,13 +141,13 @@ var _ = Describe("processes that scenarios share", func() {
 			}
 		}
 		var mu sync.Mutex
-		differ := map[string]map[string][2]scenarios.Verdict{} // alone and shared, by fault and scenario
+		differ := map[string]map[string][2]results.Verdict{} // alone and shared, by fault and scenario
 		harness.Each(chosen, 8, func(name string) {
 			defer GinkgoRecover()
 			f, ok := faults.Find(name)
 			Expect(ok).To(BeTrue(), name)
 			list := named(all, append([]string{"prompt-turn/text", "tool-calls/edit", "permission/by-kind"}, f.Scenarios...))
-			var got [2]map[string]scenarios.Verdict
+			var got [2]map[string]results.Verdict
 			for i, share := range []bool{false, true} {
 				e := sharing(name, share)
 				if f.Hangs {
@@ -158,14 +159,14 @@ var _ = Describe("processes that scenarios share", func() {
 				if shared := got[1][id]; shared != alone {
 					mu.Lock()
 					if differ[name] == nil {
-						differ[name] = map[string][2]scenarios.Verdict{}
+						differ[name] = map[string][2]results.Verdict{}
 					}
-					differ[name][id] = [2]scenarios.Verdict{alone, shared}
+					differ[name][id] = [2]results.Verdict{alone, shared}
 					mu.Unlock()
 				}
 			}
 		})
-		maps.DeleteFunc(differ, func(name string, _ map[string][2]scenarios.Verdict) bool { return ofProcess[name] != "" })
+		maps.DeleteFunc(differ, func(name string, _ map[string][2]results.Verdict) bool { return ofProcess[name] != "" })
 		Expect(differ).To(BeEmpty())
 	})
 })

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 	"github.com/acp-test/acp-test/wire"
@@ -55,7 +56,7 @@ type state struct {
 	settled int
 	// launched is when the agent was started that has not been greeted yet.
 	launched time.Time
-	waits    Waits
+	waits    results.Waits
 	// heard is the last entry of each session that the script waited for.
 	heard map[string]int
 }

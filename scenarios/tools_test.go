@@ -10,7 +10,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/protocol/acp"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 var _ = Describe("the tools of a profile", func() {
@@ -22,7 +22,7 @@ var _ = Describe("the tools of a profile", func() {
 		Expect(run(e, write).Findings).To(BeEmpty())
 		e.Profile.Tools["write_file"] = agents.Tool{Name: "create_file"}
 		Expect(run(e, write).Findings).To(HaveExactElements(SatisfyAll(
-			HaveField("Rule", scenarios.ToolOfferedRule), HaveField("Class", scenarios.Lint),
+			HaveField("Rule", results.ToolOfferedRule), HaveField("Class", results.Lint),
 			HaveField("Message", `tools.write_file of the profile is "create_file", which the agent did not offer its model; `+
 				`what it offers for that is "write_file".`))))
 	})
@@ -30,9 +30,9 @@ var _ = Describe("the tools of a profile", func() {
 	It("may be unable to do what scenarios ask for, which are skipped then", func() {
 		e := engine()
 		e.Profile.Tools["write_file"] = agents.Tool{Name: "create", Cannot: []string{"folders"}}
-		Expect(run(e, "needs tool:write_file:overwrite\n"+write).Verdict).NotTo(Equal(scenarios.Skip))
+		Expect(run(e, "needs tool:write_file:overwrite\n"+write).Verdict).NotTo(Equal(results.Skip))
 		r := run(e, "needs tool:write_file:folders\n"+write)
-		Expect(r.Verdict).To(Equal(scenarios.Skip), text(r))
+		Expect(r.Verdict).To(Equal(results.Skip), text(r))
 		Expect(r.Reason).To(HaveSuffix("for write_file, cannot make the folders of a new file"))
 	})
 

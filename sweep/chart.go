@@ -7,21 +7,21 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // marks are how cells of a map show their verdict.
 var marks = []struct {
-	verdict scenarios.Verdict
+	verdict results.Verdict
 	mark    string
 }{
-	{scenarios.Error, "E"}, {scenarios.Fail, "X"}, {scenarios.Warn, "w"}, {scenarios.Lint, "l"},
-	{scenarios.Inconclusive, "?"}, {scenarios.Skip, "-"}, {scenarios.Pass, "·"},
+	{results.Error, "E"}, {results.Fail, "X"}, {results.Warn, "w"}, {results.Lint, "l"},
+	{results.Inconclusive, "?"}, {results.Skip, "-"}, {results.Pass, "·"},
 }
 
 // Chart writes the map of a sweep as text: a row for each point, a column for
 // each action. Neighbouring points with the same row share one.
-func Chart(w io.Writer, s *scenarios.Sweep) error {
+func Chart(w io.Writer, s *results.Sweep) error {
 	var b strings.Builder
 	var names []string
 	for _, c := range s.Cells {
@@ -34,7 +34,7 @@ func Chart(w io.Writer, s *scenarios.Sweep) error {
 	}
 	if len(names) > 0 {
 		b.WriteString("X fail, w warn, l lint, ? inconclusive, · nothing found")
-		if slices.ContainsFunc(s.Cells, func(c scenarios.SweepCell) bool { return c.Verdict == scenarios.Error }) {
+		if slices.ContainsFunc(s.Cells, func(c results.SweepCell) bool { return c.Verdict == results.Error }) {
 			b.WriteString(", E error")
 		}
 		b.WriteString("\n")
@@ -43,8 +43,8 @@ func Chart(w io.Writer, s *scenarios.Sweep) error {
 	return err
 }
 
-func chartOf(b *strings.Builder, s *scenarios.Sweep, name string) {
-	at := map[[2]string]scenarios.Verdict{}
+func chartOf(b *strings.Builder, s *results.Sweep, name string) {
+	at := map[[2]string]results.Verdict{}
 	var actions []string
 	for _, c := range s.Cells {
 		if c.Scenario == name {
@@ -117,7 +117,7 @@ func sameSort(a, b string) bool {
 	return strip(a) == strip(b)
 }
 
-func mark(v scenarios.Verdict) string {
+func mark(v results.Verdict) string {
 	for _, m := range marks {
 		if m.verdict == v {
 			return m.mark

@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // sighting is one thing that one schedule showed.
 type sighting struct {
 	sign
 	schedule Schedule
-	result   scenarios.Result
+	result   results.Result
 	known    string // why it is expected
 	number   int    // of the schedule, from 1, as they ended
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -109,10 +109,10 @@ func (c *coverage) showed(s Schedule, t *transcript.Transcript) {
 }
 
 // sum is the coverage as results have it, nil if no order was drawn.
-func (c *coverage) sum() *scenarios.SweepOrders {
+func (c *coverage) sum() *results.SweepOrders {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := &scenarios.SweepOrders{Pairs: len(c.pairs), Depths: map[int]int{}, Missed: map[int]float64{}}
+	out := &results.SweepOrders{Pairs: len(c.pairs), Depths: map[int]int{}, Missed: map[int]float64{}}
 	out.Count(slices.Collect(maps.Keys(c.orders)))
 	for depth, n := range c.ran {
 		out.Drawn += n
@@ -134,10 +134,10 @@ func (c *coverage) sum() *scenarios.SweepOrders {
 }
 
 // tried is what a part has tried.
-func (c *coverage) tried() *scenarios.SweepTried {
+func (c *coverage) tried() *results.SweepTried {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := &scenarios.SweepTried{States: slices.Sorted(maps.Keys(c.pairs)), Orders: slices.Collect(maps.Keys(c.orders))}
+	t := &results.SweepTried{States: slices.Sorted(maps.Keys(c.pairs)), Orders: slices.Collect(maps.Keys(c.orders))}
 	slices.SortFunc(t.Orders, func(a, b [2]string) int {
 		return cmp.Or(strings.Compare(a[0], b[0]), strings.Compare(a[1], b[1]))
 	})

@@ -11,20 +11,21 @@ import (
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 // Differences compares the rounds of each scenario of a run with its first, by
 // verdict and canonical text, and says what explains the first that differs. Of
 // scenarios that leave the text open the verdict alone is compared.
-func Differences(p Planner, run scenarios.Run, list []*scenarios.Scenario) []scenarios.Difference {
+func Differences(p Planner, run results.Run, list []*scenarios.Scenario) []results.Difference {
 	open := map[string]bool{}
 	for _, s := range list {
 		open[s.ID] = !s.Comparable()
 	}
-	first := map[string]scenarios.Result{}
+	first := map[string]results.Result{}
 	at := map[string]int{}
-	var out []scenarios.Difference
+	var out []results.Difference
 	for _, r := range run.Results {
 		one, ok := first[r.ID]
 		if !ok {
@@ -40,15 +41,15 @@ func Differences(p Planner, run scenarios.Run, list []*scenarios.Scenario) []sce
 			continue
 		}
 		at[r.ID] = len(out)
-		out = append(out, scenarios.Difference{
-			ID: r.ID, Rounds: [2]int{one.Repeat, r.Repeat}, Verdicts: [2]scenarios.Verdict{one.Verdict, r.Verdict}, Times: 1,
+		out = append(out, results.Difference{
+			ID: r.ID, Rounds: [2]int{one.Repeat, r.Repeat}, Verdicts: [2]results.Verdict{one.Verdict, r.Verdict}, Times: 1,
 			How: Perturb(run.Seed, r.ID, r.Repeat).How, Rows: sideBySide(a, b), Explanation: explain(p, a, b, one, r),
 		})
 	}
 	return out
 }
 
-func rendered(out string, r scenarios.Result) string {
+func rendered(out string, r results.Result) string {
 	text, err := confined.ReadBelow(out, filepath.FromSlash(r.Artifacts["rendered"]))
 	if err != nil {
 		return ""
@@ -94,7 +95,7 @@ func sideBySide(a, b string) [][2]string {
 
 // explain names what makes two texts of one scenario the same, tried on them: a
 // normaliser of the profile; else the race that they show.
-func explain(p Planner, a, b string, one, other scenarios.Result) string {
+func explain(p Planner, a, b string, one, other results.Result) string {
 	if a == b {
 		return "the messages are the same; " + cmp.Or(verdictOf(one, other),
 			"the judgement of time or of the workspace differs")
@@ -118,12 +119,12 @@ func explain(p Planner, a, b string, one, other scenarios.Result) string {
 func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }
 
 // verdictOf is what the worse of two results says against the agent.
-func verdictOf(one, other scenarios.Result) string {
-	for _, r := range []scenarios.Result{other, one} {
-		if list := found(r); r.Verdict != scenarios.Pass && len(list) > 0 {
+func verdictOf(one, other results.Result) string {
+	for _, r := range []results.Result{other, one} {
+		if list := found(r); r.Verdict != results.Pass && len(list) > 0 {
 			return fmt.Sprintf("round %d breaks %s: %s", r.Repeat, list[0].rule, sentence(list[0].message))
 		}
-		if r.Verdict != scenarios.Pass && r.Reason != "" {
+		if r.Verdict != results.Pass && r.Reason != "" {
 			return fmt.Sprintf("round %d: %s", r.Repeat, r.Reason)
 		}
 	}

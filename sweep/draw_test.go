@@ -9,6 +9,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
 )
 
@@ -44,8 +45,8 @@ var _ = Describe("orders of acts that are drawn", func() {
 		ctx, stop := context.WithCancel(context.Background())
 		defer stop()
 		found := make(chan sweep.Signature, 1)
-		w.Found = func(f sweep.Signature, class scenarios.Verdict) {
-			if class == scenarios.Fail {
+		w.Found = func(f sweep.Signature, class results.Verdict) {
+			if class == results.Fail {
 				select {
 				case found <- f:
 					stop()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -30,13 +31,13 @@ func (s *sweep) explore(ctx context.Context, list []Schedule) {
 	if most := s.Shard.most(s.Max); most > 0 {
 		total = most
 	}
-	ended := func(sch Schedule, res scenarios.Result) {
+	ended := func(sch Schedule, res results.Result) {
 		s.record(sch, res)
 		s.progress("explore", int(done.Add(1)), total, sch.id(), res.Verdict)
 	}
 	each(ctx, s, s.units(s.mixed(list)), func(u unit) {
 		var shared Schedule
-		var res scenarios.Result
+		var res results.Result
 		if len(u.schedules) > 1 {
 			shared = s.chained(u.schedules)
 			clean := false
@@ -47,7 +48,7 @@ func (s *sweep) explore(ctx context.Context, list []Schedule) {
 				return
 			}
 		}
-		var alone []scenarios.Result
+		var alone []results.Result
 		for _, sch := range u.schedules {
 			if s.hopeless(sch) {
 				continue
@@ -83,7 +84,7 @@ func (s Schedule) kind() string { return s.State + "\n" + s.Action }
 
 // play runs the scenario of a schedule, and once more if the run made
 // something questionable that its script did not ask.
-func (s *sweep) play(start context.Context, sch Schedule, id string) (scenarios.Result, bool) {
+func (s *sweep) play(start context.Context, sch Schedule, id string) (results.Result, bool) {
 	if sch.Drawn != "" {
 		s.cover.plays(sch)
 	}
@@ -104,11 +105,11 @@ func (s *sweep) play(start context.Context, sch Schedule, id string) (scenarios.
 }
 
 // runText runs one generated scenario, and keeps its text beside what it did.
-func (s *sweep) runText(start context.Context, a Archive, id string) (scenarios.Result, bool) {
+func (s *sweep) runText(start context.Context, a Archive, id string) (results.Result, bool) {
 	text := a.Text()
 	sc, err := s.engine.Protocol.Parse(id, id+".txtar", text)
 	if err != nil {
-		return scenarios.Result{ID: id, Verdict: scenarios.Error, Reason: "the schedule is no scenario: " + err.Error()}, true
+		return results.Result{ID: id, Verdict: results.Error, Reason: "the schedule is no scenario: " + err.Error()}, true
 	}
 	res, began := s.run(start, s.whole, s.engine, sc)
 	if began {
@@ -124,14 +125,14 @@ func (s *sweep) runText(start context.Context, a Archive, id string) (scenarios.
 }
 
 // record files what a schedule showed.
-func (s *sweep) record(sch Schedule, res scenarios.Result) {
-	cell := scenarios.SweepCell{Scenario: sch.Scenario, Point: sch.where(), Action: sch.Action, Verdict: res.Verdict,
+func (s *sweep) record(sch Schedule, res results.Result) {
+	cell := results.SweepCell{Scenario: sch.Scenario, Point: sch.where(), Action: sch.Action, Verdict: res.Verdict,
 		Out: res.Artifacts["transcript"]}
 	var names []string
 	if sch.Drawn == "" {
 		cell.State = sch.State
 	}
-	worst := scenarios.Pass
+	worst := results.Pass
 	for _, f := range s.unknown(sch, res) {
 		if f.late {
 			s.mu.Lock()
@@ -145,15 +146,15 @@ func (s *sweep) record(sch Schedule, res scenarios.Result) {
 		s.report(f, sch, res)
 	}
 	switch {
-	case res.Verdict == scenarios.Error:
-		cell.Verdict = scenarios.Skip
+	case res.Verdict == results.Error:
+		cell.Verdict = results.Skip
 		s.note("%s cannot be played: %s", sch.id(), res.Reason)
-	case res.Verdict == scenarios.Skip:
+	case res.Verdict == results.Skip:
 	case len(names) > 0:
 		cell.Verdict = worst
-	case res.Verdict == scenarios.Inconclusive:
+	case res.Verdict == results.Inconclusive:
 	default:
-		cell.Verdict = scenarios.Pass
+		cell.Verdict = results.Pass
 	}
 	cell.Finding = strings.Join(names, ", ")
 	s.mu.Lock()
@@ -162,7 +163,7 @@ func (s *sweep) record(sch Schedule, res scenarios.Result) {
 	if sch.Drawn != "" {
 		s.orders++
 	}
-	if cell.Verdict == scenarios.Inconclusive {
+	if cell.Verdict == results.Inconclusive {
 		s.unsure++
 	}
 	s.cells = append(s.cells, cell)
@@ -180,7 +181,7 @@ func (s Schedule) where() string {
 type sign struct {
 	rule    string
 	point   string // of a rule
-	class   scenarios.Verdict
+	class   results.Verdict
 	message string
 	late    bool     // a deadline passed
 	heard   bool     // the script waited for what shows it
@@ -201,7 +202,7 @@ func (g sign) expected(e *scenarios.Engine, swept, schedule string) string {
 var numbered = regexp.MustCompile(`(-[0-9])?(\.[0-9])?$`)
 
 // found lists what a result says against the agent, each rule once.
-func found(res scenarios.Result) []sign {
+func found(res results.Result) []sign {
 	var out []sign
 	add := func(g sign) {
 		for i, o := range out {
@@ -232,8 +233,8 @@ func found(res scenarios.Result) []sign {
 		}
 		add(g)
 	}
-	if res.FailureClass == scenarios.Fail {
-		add(sign{rule: "script", names: []string{"script"}, class: scenarios.Fail,
+	if res.FailureClass == results.Fail {
+		add(sign{rule: "script", names: []string{"script"}, class: results.Fail,
 			message: oneLine(res.Failure), late: res.Failure.Timer != "", heard: true})
 	}
 	return out
@@ -241,7 +242,7 @@ func found(res scenarios.Result) []sign {
 
 // heard reports whether a finding was first shown by entries of its session that the
 // script waited for.
-func heard(f scenarios.Finding, waited map[string]int) bool {
+func heard(f results.Finding, waited map[string]int) bool {
 	first := f.Entries
 	if f.Count > 1 && len(first) > 1 {
 		first = first[:len(first)-1] // the others are of the first time
@@ -268,20 +269,20 @@ func oneLine(f *transcript.Failure) string {
 }
 
 // rank orders the classes that count against an agent; 0 does not.
-func rank(v scenarios.Verdict) int {
+func rank(v results.Verdict) int {
 	switch v {
-	case scenarios.Fail:
+	case results.Fail:
 		return 3
-	case scenarios.Warn:
+	case results.Warn:
 		return 2
-	case scenarios.Lint:
+	case results.Lint:
 		return 1
 	}
 	return 0
 }
 
 // report files one thing that a schedule showed.
-func (s *sweep) report(g sign, sch Schedule, res scenarios.Result) {
+func (s *sweep) report(g sign, sch Schedule, res results.Result) {
 	one := &sighting{sign: g, schedule: sch, result: res, known: g.expected(&s.engine, sch.Scenario, res.ID),
 		number: sch.nth}
 	sig := one.signature()
@@ -296,8 +297,8 @@ func (s *sweep) report(g sign, sch Schedule, res scenarios.Result) {
 }
 
 // doubts are the questions a run raises that its script does not ask.
-func (s *sweep) doubts(sch Schedule, res scenarios.Result) map[string]bool {
-	if res.Verdict == scenarios.Error || res.Verdict == scenarios.Skip || sch.Doubts == nil {
+func (s *sweep) doubts(sch Schedule, res results.Result) map[string]bool {
+	if res.Verdict == results.Error || res.Verdict == results.Skip || sch.Doubts == nil {
 		return nil
 	}
 	dir := filepath.Join(s.engine.Out, filepath.FromSlash(res.ID))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // Order are the ids of the schedules of scenarios in the order in which they run.
@@ -77,7 +78,7 @@ var Arranged = arranged
 // Sighting is one thing that the run of a schedule showed.
 type Sighting struct {
 	ID, Rule, Point, Message, State, Action string
-	Class                                   scenarios.Verdict
+	Class                                   results.Verdict
 }
 
 // Clusters are the findings of what was seen.
@@ -89,7 +90,7 @@ func Clusters(seen ...Sighting) (out []Finding) {
 			sch.Act = "cancel"
 		}
 		list = append(list, &sighting{sign: sign{rule: g.Rule, point: g.Point, class: g.Class, message: g.Message}, schedule: sch,
-			result: scenarios.Result{ID: g.ID}, number: len(list) + 1})
+			result: results.Result{ID: g.ID}, number: len(list) + 1})
 	}
 	for _, f := range clusters(list) {
 		out = append(out, *f)
@@ -99,9 +100,9 @@ func Clusters(seen ...Sighting) (out []Finding) {
 
 // Unplayable is what becomes of a schedule that is no scenario: its note, and the
 // verdict in the map.
-func Unplayable() (note string, verdict scenarios.Verdict) {
+func Unplayable() (note string, verdict results.Verdict) {
 	s := newSweep(&Sweeper{Engine: &scenarios.Engine{}})
-	s.record(Schedule{Scenario: "s", Point: "p", Action: "a"}, scenarios.Result{Verdict: scenarios.Error, Reason: "there is no such word"})
+	s.record(Schedule{Scenario: "s", Point: "p", Action: "a"}, results.Result{Verdict: results.Error, Reason: "there is no such word"})
 	return s.notes[0], s.cells[0].Verdict
 }
 

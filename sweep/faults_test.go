@@ -13,6 +13,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
 )
 
@@ -63,7 +64,7 @@ func first(w *sweep.Sweeper, list []*scenarios.Scenario) (signature string) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	var once sync.Once
-	w.Found = func(f sweep.Signature, _ scenarios.Verdict) {
+	w.Found = func(f sweep.Signature, _ results.Verdict) {
 		once.Do(func() {
 			signature = f.String()
 			stop()

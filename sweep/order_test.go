@@ -10,6 +10,7 @@ import (
 
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
 )
 
@@ -63,7 +64,7 @@ var _ = Describe("the order of schedules", func() {
 
 var _ = Describe("findings", func() {
 	seen := func(id, rule, point, message, state, action string) sweep.Sighting {
-		return sweep.Sighting{ID: id, Rule: rule, Point: point, Message: message, State: state, Action: action, Class: scenarios.Fail}
+		return sweep.Sighting{ID: id, Rule: rule, Point: point, Message: message, State: state, Action: action, Class: results.Fail}
 	}
 
 	It("are one where one point of a rule is broken, wherever that is", func() {
@@ -131,6 +132,6 @@ var _ = Describe("what bounds a sweep", func() {
 		Expect(out.Run.Exit).To(Equal(0))
 		note, verdict := sweep.Unplayable()
 		Expect(note).To(Equal("sweep/s/1/p/a cannot be played: there is no such word"))
-		Expect(verdict).To(Equal(scenarios.Skip))
+		Expect(verdict).To(Equal(results.Skip))
 	})
 })

@@ -9,6 +9,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // outcome sums a sweep up.
@@ -16,7 +17,7 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 	e := s.engine
 	run := e.NewRun()
 	run.Started, run.Interrupted = began, ctx.Err() != nil
-	m := &scenarios.Sweep{Explored: s.explored, Pruned: s.pruned, Inconclusive: s.unsure, Cells: s.cells}
+	m := &results.Sweep{Explored: s.explored, Pruned: s.pruned, Inconclusive: s.unsure, Cells: s.cells}
 	m.Unexplored = len(all) - (s.explored - s.orders) - s.given
 	total, tried := s.pairs(all)
 	m.Pairs, m.PairsTried, m.PairsOf = total, len(tried), pairsOf(all)
@@ -52,7 +53,7 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 	}
 	slices.Sort(drawn)
 	m.Actions = append(m.Actions, drawn...)
-	slices.SortStableFunc(m.Cells, func(a, b scenarios.SweepCell) int {
+	slices.SortStableFunc(m.Cells, func(a, b results.SweepCell) int {
 		if c := strings.Compare(a.Scenario, b.Scenario); c != 0 {
 			return c
 		}
@@ -61,7 +62,7 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 		}
 		return slices.Index(m.Actions, a.Action) - slices.Index(m.Actions, b.Action)
 	})
-	slices.SortStableFunc(s.baselines, func(a, b scenarios.Result) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(s.baselines, func(a, b results.Result) int { return strings.Compare(a.ID, b.ID) })
 	run.Results = append(run.Results, s.baselines...)
 	listed := map[string]bool{}
 	for _, f := range findings {
@@ -102,7 +103,7 @@ func (o *Outcome) Rebase(e *scenarios.Engine) []agents.KnownFailure {
 	for _, f := range o.Findings {
 		for _, g := range append(slices.Clone(f.seen), f.also...) {
 			id := g.schedule.Scenario
-			if g.class != scenarios.Fail || g.expected(e, id, g.result.ID) != "" {
+			if g.class != results.Fail || g.expected(e, id, g.result.ID) != "" {
 				continue
 			}
 			here := e.Protocol.KnownOf(e.Profile, list)
@@ -128,7 +129,7 @@ func (o *Outcome) judge(e *scenarios.Engine) {
 		f.Known = f.seen[0].expected(e, f.Scenario, f.seen[0].result.ID)
 		swept[f.result.ID] = f.Scenario
 	}
-	run.Counts, run.Verdict = scenarios.Counts{}, scenarios.Pass
+	run.Counts, run.Verdict = results.Counts{}, results.Pass
 	for i := range run.Results {
 		r := &run.Results[i]
 		expected := func(names ...string) bool {
@@ -138,13 +139,13 @@ func (o *Outcome) judge(e *scenarios.Engine) {
 			r.Findings[k].Known = expected(x.Names()...)
 		}
 		for k, x := range r.Checks {
-			r.Checks[k].Known = x.Verdict != scenarios.Pass && expected(r.Names(x)...)
+			r.Checks[k].Known = x.Verdict != results.Pass && expected(r.Names(x)...)
 		}
-		r.Known = r.Verdict == scenarios.Fail && !slices.ContainsFunc(found(*r),
-			func(g sign) bool { return g.class == scenarios.Fail && !expected(g.names...) })
+		r.Known = r.Verdict == results.Fail && !slices.ContainsFunc(found(*r),
+			func(g sign) bool { return g.class == results.Fail && !expected(g.names...) })
 		count(&run.Counts, r)
 		if !r.Known {
-			run.Verdict = scenarios.Worst(run.Verdict, r.Verdict)
+			run.Verdict = results.Worst(run.Verdict, r.Verdict)
 		}
 	}
 	run.Exit = exit(*run, o.Findings)
@@ -152,38 +153,38 @@ func (o *Outcome) judge(e *scenarios.Engine) {
 
 // exit is the exit status: 2 if the harness could not judge, 1 for a finding
 // of class fail that nobody expects, else 0.
-func exit(run scenarios.Run, findings []Finding) int {
+func exit(run results.Run, findings []Finding) int {
 	switch {
 	case run.Counts.Error > 0, run.NoModel != "", run.Sweep.Explored == 0 && len(findings) == 0 && run.Sweep.Tried == nil:
 		return 2
-	case slices.ContainsFunc(findings, func(f Finding) bool { return f.Class == scenarios.Fail && f.Known == "" }),
+	case slices.ContainsFunc(findings, func(f Finding) bool { return f.Class == results.Fail && f.Known == "" }),
 		run.Interrupted:
 		return 1
 	}
 	return 0
 }
 
-func count(c *scenarios.Counts, r *scenarios.Result) {
+func count(c *results.Counts, r *results.Result) {
 	c.Total++
 	switch {
 	case r.Known:
 		c.Known++
-	case r.Verdict == scenarios.Pass:
+	case r.Verdict == results.Pass:
 		c.Pass++
-	case r.Verdict == scenarios.Fail:
+	case r.Verdict == results.Fail:
 		c.Fail++
-	case r.Verdict == scenarios.Skip:
+	case r.Verdict == results.Skip:
 		c.Skip++
-	case r.Verdict == scenarios.Inconclusive:
+	case r.Verdict == results.Inconclusive:
 		c.Inconclusive++
-	case r.Verdict == scenarios.Error:
+	case r.Verdict == results.Error:
 		c.Error++
 	}
-	class := func(v scenarios.Verdict) {
+	class := func(v results.Verdict) {
 		switch v {
-		case scenarios.Warn:
+		case results.Warn:
 			c.Warnings++
-		case scenarios.Lint:
+		case results.Lint:
 			c.Lints++
 		}
 	}

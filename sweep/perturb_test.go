@@ -13,6 +13,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
 )
 
@@ -40,7 +41,7 @@ var _ = Describe("perturbing", func() {
 	})
 })
 
-func perturbed(e *scenarios.Engine, rounds int, ids ...string) scenarios.Run {
+func perturbed(e *scenarios.Engine, rounds int, ids ...string) results.Run {
 	var list []*scenarios.Scenario
 	for _, id := range ids {
 		list = append(list, scenario(id))
@@ -55,12 +56,12 @@ func perturbed(e *scenarios.Engine, rounds int, ids ...string) scenarios.Run {
 
 var _ = Describe("what came out differently", func() {
 	// rounds is a run of one scenario whose rounds were rendered as given.
-	rounds := func(texts ...string) scenarios.Run {
-		run := scenarios.Run{Out: GinkgoT().TempDir(), Seed: 1}
+	rounds := func(texts ...string) results.Run {
+		run := results.Run{Out: GinkgoT().TempDir(), Seed: 1}
 		for i, text := range texts {
 			name := fmt.Sprintf("%d.golden", i+1)
 			Expect(os.WriteFile(filepath.Join(run.Out, name), []byte(text), 0o644)).To(Succeed())
-			run.Results = append(run.Results, scenarios.Result{ID: "s", Repeat: i + 1, Verdict: scenarios.Pass, Artifacts: map[string]string{"rendered": name}})
+			run.Results = append(run.Results, results.Result{ID: "s", Repeat: i + 1, Verdict: results.Pass, Artifacts: map[string]string{"rendered": name}})
 		}
 		return run
 	}
@@ -97,14 +98,14 @@ var _ = Describe("what came out differently", func() {
 		Expect(err).NotTo(HaveOccurred())
 		run := rounds("<-- a\n", "<-- b\n")
 		Expect(sweep.Differences(schedules.V1(), run, []*scenarios.Scenario{open})).To(BeEmpty())
-		run.Results[1].Verdict = scenarios.Fail
+		run.Results[1].Verdict = results.Fail
 		Expect(sweep.Differences(schedules.V1(), run, []*scenarios.Scenario{open})).To(HaveLen(1))
 	})
 
 	It("names the rule that the worse round broke", func() {
 		run := rounds("<-- a\n", "<-- b\n")
-		run.Results[1].Verdict = scenarios.Fail
-		run.Results[1].Findings = []scenarios.Finding{{Rule: "LATE-CONTENT", Class: scenarios.Fail, Message: "a message came late"}}
+		run.Results[1].Verdict = results.Fail
+		run.Results[1].Findings = []results.Finding{{Rule: "LATE-CONTENT", Class: results.Fail, Message: "a message came late"}}
 		Expect(sweep.Differences(schedules.V1(), run, nil)[0].Explanation).To(HaveSuffix("; round 2 breaks LATE-CONTENT: a message came late."))
 	})
 })

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
@@ -135,7 +135,7 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 // slow reports whether a finding is nothing but a deadline that passed, for
 // which an agent does not fail.
 func (f *Finding) slow() bool {
-	return f.Class != scenarios.Fail && (f.late || f.Rule == "EXIT-EOF")
+	return f.Class != results.Fail && (f.late || f.Rule == "EXIT-EOF")
 }
 
 // finish writes the repro of a finding. While others are looked into, a race

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // A chain is several schedules in one process of the agent, one after the
@@ -86,21 +86,21 @@ func (s *sweep) chained(parts []Schedule) Schedule {
 
 // together runs a chain, and reports whether it showed nothing at all: then
 // that is so for each of its schedules.
-func (s *sweep) together(ctx context.Context, sch Schedule, id string) (res scenarios.Result, clean bool) {
+func (s *sweep) together(ctx context.Context, sch Schedule, id string) (res results.Result, clean bool) {
 	res, began := s.runText(ctx, sch.text(), id)
 	if !began || s.whole.Err() != nil {
 		return res, false
 	}
 	switch res.Verdict {
-	case scenarios.Error, scenarios.Skip, scenarios.Inconclusive:
+	case results.Error, results.Skip, results.Inconclusive:
 		return res, false
 	}
-	unreached := slices.ContainsFunc(res.Checks, func(c scenarios.Check) bool { return c.NotReached })
+	unreached := slices.ContainsFunc(res.Checks, func(c results.Check) bool { return c.NotReached })
 	return res, !unreached && len(s.unknown(sch, res)) == 0 && !s.doubtful(sch, res)
 }
 
 // unknown are the signs of a result that its baseline does not show.
-func (s *sweep) unknown(sch Schedule, res scenarios.Result) []sign {
+func (s *sweep) unknown(sch Schedule, res results.Result) []sign {
 	s.mu.Lock()
 	known := s.baseline[sch.Scenario]
 	s.mu.Unlock()
@@ -109,15 +109,15 @@ func (s *sweep) unknown(sch Schedule, res scenarios.Result) []sign {
 
 // doubtful reports whether a chain raised a question that its script does not
 // ask.
-func (s *sweep) doubtful(sch Schedule, res scenarios.Result) bool {
+func (s *sweep) doubtful(sch Schedule, res results.Result) bool {
 	t, err := readTranscript(filepath.Join(s.engine.Out, filepath.FromSlash(res.ID)))
 	return err != nil || s.Planner.Doubtful(sch.parts, t)
 }
 
 // reportShared files what a chain showed and none of its schedules did alone.
-func (s *sweep) reportShared(sch Schedule, res scenarios.Result, alone []scenarios.Result) {
+func (s *sweep) reportShared(sch Schedule, res results.Result, alone []results.Result) {
 	for _, g := range s.unknown(sch, res) {
-		if !slices.ContainsFunc(alone, func(r scenarios.Result) bool {
+		if !slices.ContainsFunc(alone, func(r results.Result) bool {
 			return slices.ContainsFunc(found(r), func(o sign) bool { return o.rule == g.rule })
 		}) {
 			s.report(g, sch, res)

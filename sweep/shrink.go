@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // reducer makes one script shorter while it keeps showing one rule.
@@ -85,13 +85,13 @@ func (x *reducer) once(ctx context.Context, a Archive, step time.Duration) (hit,
 
 // hit reports whether a run shows the rule, and nothing that may not show beside it. A
 // script that cannot be played shows nothing.
-func (x *reducer) hit(res scenarios.Result) bool {
-	if res.Verdict == scenarios.Error {
+func (x *reducer) hit(res results.Result) bool {
+	if res.Verdict == results.Error {
 		return false
 	}
 	shown := found(res)
 	other := func(g sign) bool {
-		return x.only != nil && rank(g.class) > rank(scenarios.Lint) && !slices.Contains(x.only, g.rule)
+		return x.only != nil && rank(g.class) > rank(results.Lint) && !slices.Contains(x.only, g.rule)
 	}
 	return !slices.ContainsFunc(shown, other) &&
 		slices.ContainsFunc(shown, func(g sign) bool {

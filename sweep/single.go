@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // Reduction makes one scenario as short as it gets while it keeps failing for one
@@ -37,7 +38,7 @@ type Reduced struct {
 	// Hits of Runs showed the cause.
 	Hits, Runs int
 	// Result is a run of what is left.
-	Result scenarios.Result
+	Result results.Result
 }
 
 // NotShownError says that a scenario does not show what is to be kept.
@@ -45,7 +46,7 @@ type NotShownError struct {
 	Cause string
 	Shown []string // what it shows instead
 	// Result is the run.
-	Result scenarios.Result
+	Result results.Result
 }
 
 func (e *NotShownError) Error() string {
@@ -113,7 +114,7 @@ func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
 }
 
 // waited is how long a run waited for what did not come.
-func (s *sweep) waited(res scenarios.Result) (d time.Duration) {
+func (s *sweep) waited(res results.Result) (d time.Duration) {
 	step := cmp.Or(s.engine.StepTimeout, s.engine.Profile.Timeouts.Step, scenarios.DefaultStepTimeout)
 	if res.Failure != nil && res.Failure.Timer != "" {
 		d += step
@@ -127,20 +128,20 @@ func (s *sweep) waited(res scenarios.Result) (d time.Duration) {
 }
 
 // first runs the scenario until it shows what is to be kept, and chooses that.
-func (r *Reduction) first(ctx context.Context, x *reducer, a Archive) (scenarios.Result, error) {
+func (r *Reduction) first(ctx context.Context, x *reducer, a Archive) (results.Result, error) {
 	e := x.engine
 	e.Out = ""
 	sc, err := e.Protocol.Parse(x.id, x.id+".txtar", a.Text())
 	if err != nil {
-		return scenarios.Result{}, err
+		return results.Result{}, err
 	}
-	var res scenarios.Result
+	var res results.Result
 	missing := &NotShownError{Cause: r.Cause}
 	for range x.times() {
 		if res = e.Run(ctx, sc); ctx.Err() != nil {
 			return res, context.Cause(ctx)
 		}
-		if res.Verdict == scenarios.Error && len(res.Findings) == 0 {
+		if res.Verdict == results.Error && len(res.Findings) == 0 {
 			return res, fmt.Errorf("running the scenario: %s", res.Reason)
 		}
 		shown := found(res)
@@ -148,12 +149,12 @@ func (r *Reduction) first(ctx context.Context, x *reducer, a Archive) (scenarios
 		missing.Shown, missing.Result = nil, res
 		for _, g := range shown {
 			x.only = append(x.only, g.rule)
-			if rank(g.class) >= rank(scenarios.Warn) {
+			if rank(g.class) >= rank(results.Warn) {
 				missing.Shown = append(missing.Shown, g.rule)
 			}
 		}
 		i := slices.IndexFunc(shown, func(g sign) bool {
-			return g.rule == r.Cause || r.Cause == "" && g.class == scenarios.Fail
+			return g.rule == r.Cause || r.Cause == "" && g.class == results.Fail
 		})
 		if i >= 0 {
 			x.rule, x.late, x.heard = shown[i].rule, shown[i].late, shown[i].heard

@@ -18,6 +18,8 @@ import (
 	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/glob"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -57,7 +59,7 @@ type Sweeper struct {
 	// "acp-test run FILE".
 	Command func(file string) string
 	// Found and Progress are told of each new signature and of each schedule.
-	Found    func(Signature, scenarios.Verdict)
+	Found    func(Signature, results.Verdict)
 	Progress func(Progress)
 }
 
@@ -66,7 +68,7 @@ type Progress struct {
 	Phase       string // baseline, explore, confirm, shrink
 	Done, Total int
 	Now         string // the schedule that has just ended
-	Verdict     scenarios.Verdict
+	Verdict     results.Verdict
 }
 
 // Finding is what several schedules showed, by what it is most likely one bug: one rule
@@ -74,7 +76,7 @@ type Progress struct {
 // signature is that of the shortest schedule that shows it.
 type Finding struct {
 	Signature
-	Class    scenarios.Verdict
+	Class    results.Verdict
 	Message  string
 	Scenario string // that was swept
 	Point    string
@@ -100,7 +102,7 @@ type Finding struct {
 
 	seen, also []*sighting // of it, and of what came with it
 	schedule   Schedule
-	result     scenarios.Result
+	result     results.Result
 	point      string // of the rule
 	late       bool   // a deadline passed
 }
@@ -120,7 +122,7 @@ func (s Signature) String() string {
 
 // Outcome is a sweep's result: the run for reports, and the findings.
 type Outcome struct {
-	Run      scenarios.Run
+	Run      results.Run
 	Findings []Finding
 	// Notes say what was not swept, and why.
 	Notes []string
@@ -136,7 +138,7 @@ type sweep struct {
 	whole context.Context
 
 	mu        sync.Mutex
-	cells     []scenarios.SweepCell
+	cells     []results.SweepCell
 	seen      []*sighting
 	told      map[Signature]bool
 	baseline  map[string]map[string]bool // scenario: rules its baseline breaks
@@ -145,7 +147,7 @@ type sweep struct {
 	unsure    int
 	pruned    int
 	given     int // planned, but pruned while exploring
-	baselines []scenarios.Result
+	baselines []results.Result
 	notes     []string
 	noModel   string // what to do if no baseline reached the model
 	bases     []Base
@@ -275,7 +277,7 @@ func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]Schedul
 func (s *sweep) modelless() bool {
 	run := s.engine.NewRun()
 	run.Results = s.baselines
-	run.WithoutModel()
+	verdict.WithoutModel(&run)
 	if s.noModel = run.NoModel; s.noModel != "" {
 		s.seen, s.bases = nil, nil
 	}
@@ -317,7 +319,7 @@ func (s *sweep) observe(ctx context.Context, b Base, sc *scenarios.Scenario) {
 	s.baseline[sc.ID] = broken
 	s.baselines = append(s.baselines, res)
 	s.mu.Unlock()
-	if res.Verdict == scenarios.Skip || res.Verdict == scenarios.Error {
+	if res.Verdict == results.Skip || res.Verdict == results.Error {
 		s.note("%s is not swept: %s", sc.ID, res.Reason)
 		return
 	}
@@ -414,7 +416,7 @@ func each[T any](ctx context.Context, s *sweep, list iter.Seq[T], f func(T)) {
 // then.
 func (s *sweep) run(
 	start, ctx context.Context, e scenarios.Engine, sc *scenarios.Scenario,
-) (res scenarios.Result, began bool) {
+) (res results.Result, began bool) {
 	s.slots <- struct{}{}
 	var once sync.Once
 	give := func() { once.Do(func() { <-s.slots }) }
@@ -440,7 +442,7 @@ func (s *sweep) prune(n int) {
 	s.pruned += n
 }
 
-func (s *sweep) progress(phase string, done, total int, now string, v scenarios.Verdict) {
+func (s *sweep) progress(phase string, done, total int, now string, v results.Verdict) {
 	if s.Progress != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()

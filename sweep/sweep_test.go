@@ -22,6 +22,7 @@ import (
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
 )
 
@@ -83,7 +84,7 @@ func swept(w *sweep.Sweeper, ids ...string) sweep.Outcome {
 
 // accused are the findings for which an agent would not pass.
 func accused(list []sweep.Finding) []sweep.Finding {
-	return slices.DeleteFunc(slices.Clone(list), func(f sweep.Finding) bool { return f.Class == scenarios.Lint })
+	return slices.DeleteFunc(slices.Clone(list), func(f sweep.Finding) bool { return f.Class == results.Lint })
 }
 
 func told(list []sweep.Finding) string {
@@ -152,7 +153,7 @@ var _ = Describe("a sweep", func() {
 
 		again, _ := search(list...)
 		Expect(again.Run.Exit).To(Equal(0), told(again.Findings))
-		Expect(again.Run.Verdict).To(Equal(scenarios.Pass))
+		Expect(again.Run.Verdict).To(Equal(results.Pass))
 		Expect(again.Run.Counts.Known).To(BeNumerically(">", 0))
 		Expect(again.Findings).To(HaveLen(len(out.Findings)))
 		Expect(again.Findings).To(HaveEach(And(HaveField("Known", Not(BeEmpty())), HaveField("Runs", 0))))
@@ -222,7 +223,7 @@ var _ = Describe("a sweep", func() {
 		Expect(err).NotTo(HaveOccurred())
 		all = slices.DeleteFunc(all, func(s *scenarios.Scenario) bool { return s.Role == "agent" })
 		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Jobs: 12, Max: 20_000} // most of it is waiting
-		w.Found = func(s sweep.Signature, _ scenarios.Verdict) { GinkgoWriter.Println("found", s) }
+		w.Found = func(s sweep.Signature, _ results.Verdict) { GinkgoWriter.Println("found", s) }
 		w.Progress = func(p sweep.Progress) {
 			if p.Done%1000 == 0 {
 				GinkgoWriter.Println(p.Phase, p.Done, p.Total)
@@ -257,7 +258,7 @@ var _ = Describe("a sweep", func() {
 		// A cancel that crosses the turn's own end proves nothing. Few do.
 		Expect(out.Run.Sweep.Inconclusive).To(BeNumerically("<", 200))
 		for _, c := range out.Run.Sweep.Cells {
-			if c.Verdict == scenarios.Inconclusive && c.Point != sweep.DrawnPoint {
+			if c.Verdict == results.Inconclusive && c.Point != sweep.DrawnPoint {
 				Expect(c.Action).To(MatchRegexp("cancel|close"), c.Point)
 			}
 		}
@@ -308,7 +309,7 @@ var _ = Describe("a sweep", func() {
 		runs := map[string]int{} // transcripts of chains: their schedules
 		for _, c := range out.Run.Sweep.Cells {
 			if !strings.HasSuffix(c.Point, "racing the end") { // a race may come out so that it says nothing
-				Expect(c.Verdict).To(Equal(scenarios.Pass), "%+v", c)
+				Expect(c.Verdict).To(Equal(results.Pass), "%+v", c)
 			}
 			if strings.Contains(c.Out, "/one-process/") {
 				runs[c.Out]++
@@ -357,7 +358,7 @@ var _ = Describe("a sweep", func() {
 	})
 
 	It("says of a race how often it is seen beside others and alone", func() {
-		f := sweep.Finding{Signature: sweep.Signature{Rule: "R", State: "racing the end", Action: "cancel"}, Class: scenarios.Fail, Hits: 3, Runs: 5, Alone: 1, AloneRuns: 4}
+		f := sweep.Finding{Signature: sweep.Signature{Rule: "R", State: "racing the end", Action: "cancel"}, Class: results.Fail, Hits: 3, Runs: 5, Alone: 1, AloneRuns: 4}
 		Expect(sweep.Describe(f)).To(ContainSubstring("; again in 3 of 5 runs beside others and 1 of 4 alone"))
 		text := sweep.Repro(f, "golden off\nprompt 'Hi.'\n")
 		Expect(text).To(ContainSubstring("# Expect a fail of R, in 3 of 5 runs beside others and 1 of 4 alone: "))
@@ -453,13 +454,13 @@ func (l search) succeeds(e *scenarios.Engine, dir string) {
 	Expect(shown(res)).To(ContainElement(l.rule), "%s: %s: %s %s\n%s", l.fault, filepath.Base(hit.File), res.Verdict, res.Reason, text)
 }
 
-func shown(r scenarios.Result) []string {
+func shown(r results.Result) []string {
 	var out []string
 	for _, f := range r.Findings {
 		out = append(out, f.Rule)
 	}
 	for _, c := range r.Checks {
-		if c.Verdict != scenarios.Pass && c.Verdict != scenarios.Inconclusive {
+		if c.Verdict != results.Pass && c.Verdict != results.Inconclusive {
 			out = append(out, c.Slug)
 		}
 	}

@@ -23,7 +23,7 @@ import (
 	"unicode"
 
 	"github.com/acp-test/acp-test/internal/confined"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -277,7 +277,7 @@ func (o outcome) says() string {
 		line("stderr: " + l)
 	}
 	raw, err := confined.ReadBelow(o.out, "results.json") // an agent may have put anything there
-	var run scenarios.Run
+	var run results.Run
 	if err == nil {
 		err = json.Unmarshal(raw, &run)
 	}
@@ -302,7 +302,7 @@ func (o outcome) says() string {
 		}
 		var rules []string
 		for _, f := range r.Findings {
-			if f.Class != scenarios.Lint { // some say how long something took
+			if f.Class != results.Lint { // some say how long something took
 				rules = append(rules, string(f.Class)+" "+f.Rule)
 			}
 		}

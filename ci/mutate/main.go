@@ -22,7 +22,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -77,7 +77,7 @@ func run(dir string, each int, seed uint64, least float64, show bool) error {
 			drawn++
 			classes := judged(log)
 			news := slices.DeleteFunc(slices.Sorted(maps.Keys(classes)), func(id string) bool { return s.g.had[id] })
-			hit := slices.ContainsFunc(news, func(id string) bool { return classes[id] == scenarios.Fail })
+			hit := slices.ContainsFunc(news, func(id string) bool { return classes[id] == results.Fail })
 			if k.legal {
 				hit = len(news) > 0
 			}
@@ -127,7 +127,7 @@ func load(dir string) (all []good, err error) {
 		classes := judged(copied(g.log))
 		for id, class := range classes {
 			g.had[id] = true
-			if class == scenarios.Fail || class == scenarios.Error {
+			if class == results.Fail || class == results.Error {
 				return nil // a scenario that does wrong on purpose
 			}
 		}
@@ -141,7 +141,7 @@ func load(dir string) (all []good, err error) {
 }
 
 // judged is what check finds about the agent, with the worst class of each point.
-func judged(log []entry) map[string]scenarios.Verdict {
+func judged(log []entry) map[string]results.Verdict {
 	var now time.Duration
 	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{},
 		Now: func() time.Time { return time.Unix(0, 0).Add(now) }})
@@ -162,7 +162,7 @@ func judged(log []entry) map[string]scenarios.Verdict {
 		at[e.Seq] = added.Seq
 	}
 	judge := replay.Judge{Protocol: recordings.V1(), Rules: invariants.V1(), Severity: "v1", Text: canonical.V1()}
-	found := map[string]scenarios.Verdict{}
+	found := map[string]results.Verdict{}
 	for _, f := range judge.Check("mutated", t).Findings {
 		if !strings.HasPrefix(f.Rule, "C-") {
 			found[f.Rule+"/"+f.Point] = f.Class

@@ -15,6 +15,7 @@ import (
 
 	"github.com/acp-test/acp-test/refagent/effects"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // Proof is one of the faults of one agent.
@@ -62,21 +63,21 @@ func (p *Proof) Prove(measure string) error {
 
 // Red returns what is red in a run: rules, checks and scenarios, and in which scenarios
 // it is. What failed in this program is named error.
-func Red(results []scenarios.Result) map[string][]string {
+func Red(outcomes []results.Result) map[string][]string {
 	found := map[string][]string{}
 	add := func(name, where string) { found[name] = append(found[name], where) }
-	for _, r := range results {
+	for _, r := range outcomes {
 		for _, f := range r.Findings {
-			if f.Class != scenarios.Inconclusive { // nobody can tell
+			if f.Class != results.Inconclusive { // nobody can tell
 				add(f.Rule, r.ID)
 			}
 		}
 		for _, c := range r.Checks {
-			if c.Verdict == scenarios.Fail || c.Verdict == scenarios.Warn || c.Verdict == scenarios.Lint {
+			if c.Verdict == results.Fail || c.Verdict == results.Warn || c.Verdict == results.Lint {
 				add(c.ID, r.ID)
 			}
 		}
-		if r.FailureClass == scenarios.Fail {
+		if r.FailureClass == results.Fail {
 			add(r.ID, r.ID)
 		}
 		if r.Golden != nil && r.Golden.Skipped != "" {
@@ -84,7 +85,7 @@ func Red(results []scenarios.Result) map[string][]string {
 			// what rules and checks find too.
 			add(r.ID+"#golden", r.ID)
 		}
-		if r.Verdict == scenarios.Error {
+		if r.Verdict == results.Error {
 			add(Failed, r.ID+": "+r.Reason)
 		}
 	}
@@ -110,10 +111,10 @@ func Each[T any](list []T, atOnce int, do func(T)) {
 
 // Untried returns the scenarios of a list that a run left out: it gives an agent up that
 // does not start, after a few.
-func Untried(list []*scenarios.Scenario, results []scenarios.Result) []*scenarios.Scenario {
+func Untried(list []*scenarios.Scenario, outcomes []results.Result) []*scenarios.Scenario {
 	return slices.DeleteFunc(slices.Clone(list), func(s *scenarios.Scenario) bool {
-		return !slices.ContainsFunc(results, func(r scenarios.Result) bool {
-			return r.ID == s.ID && r.Verdict == scenarios.Skip && strings.HasPrefix(r.Reason, "not tried")
+		return !slices.ContainsFunc(outcomes, func(r results.Result) bool {
+			return r.ID == s.ID && r.Verdict == results.Skip && strings.HasPrefix(r.Reason, "not tried")
 		})
 	})
 }

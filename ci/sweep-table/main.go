@@ -25,6 +25,7 @@ import (
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
 )
 
@@ -173,8 +174,8 @@ func (s search) run(fault string, seed int64) (first, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	w := &sweep.Sweeper{Engine: e, Planner: schedules.V1(), Jobs: s.jobs, Max: s.max, Points: s.points, Choice: s.choice}
-	counts := func(class scenarios.Verdict) bool { return class != scenarios.Lint || s.lints }
-	w.Found = func(_ sweep.Signature, class scenarios.Verdict) {
+	counts := func(class results.Verdict) bool { return class != results.Lint || s.lints }
+	w.Found = func(_ sweep.Signature, class results.Verdict) {
 		if counts(class) {
 			stop()
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // measure lets a version through the gate and runs scenarios against it.
@@ -28,13 +28,13 @@ func (r *runner) measure(pkg, version string, ids []string, repeats int) error {
 	ids = slices.Compact(ids)
 	// The text of the gate is there so that the run reaches the model, whatever
 	// becomes of the rest.
-	results, err := r.run(v, version, "pairs", "--fresh", "--repeat", fmt.Sprint(repeats),
+	outcomes, err := r.run(v, version, "pairs", "--fresh", "--repeat", fmt.Sprint(repeats),
 		"--run", only(append(slices.Clip(ids), gate[0].scenario)))
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		m.Scenarios[id] = r.seen(pkg, id, results)
+		m.Scenarios[id] = r.seen(pkg, id, outcomes)
 	}
 	return nil
 }
@@ -54,22 +54,22 @@ func (r *runner) gate(v Variant, version string) ([]string, error) {
 	for _, g := range gate {
 		ids = append(ids, g.scenario)
 	}
-	results, err := resultsOf(r.folder(v.Package, version, "gate"))
-	if err != nil || len(results) < len(gate) { // else an earlier run has let it through
-		results, err = r.run(v, version, "gate", "--fresh", "--run", only(ids))
+	outcomes, err := resultsOf(r.folder(v.Package, version, "gate"))
+	if err != nil || len(outcomes) < len(gate) { // else an earlier run has let it through
+		outcomes, err = r.run(v, version, "gate", "--fresh", "--run", only(ids))
 	}
 	if err != nil {
 		return nil, err
 	}
-	return broken(results), nil
+	return broken(outcomes), nil
 }
 
 // broken is what of the gate does not work in these results.
-func broken(results []scenarios.Result) (parts []string) {
+func broken(outcomes []results.Result) (parts []string) {
 	for _, g := range gate {
-		works := slices.ContainsFunc(results, func(res scenarios.Result) bool {
-			return res.ID == g.scenario && slices.ContainsFunc(res.Checks, func(c scenarios.Check) bool {
-				return c.Slug == g.check && c.Verdict == scenarios.Pass
+		works := slices.ContainsFunc(outcomes, func(res results.Result) bool {
+			return res.ID == g.scenario && slices.ContainsFunc(res.Checks, func(c results.Check) bool {
+				return c.Slug == g.check && c.Verdict == results.Pass
 			})
 		})
 		if !works {
@@ -80,22 +80,22 @@ func broken(results []scenarios.Result) (parts []string) {
 }
 
 // seen counts what the repeats of a scenario found.
-func (r *runner) seen(pkg, id string, results []scenarios.Result) *Seen {
+func (r *runner) seen(pkg, id string, outcomes []results.Result) *Seen {
 	s := &Seen{Flagged: map[string]int{}, Class: map[string]string{}, Silent: map[string]int{}}
-	for _, res := range results {
+	for _, res := range outcomes {
 		if res.ID != id {
 			continue
 		}
 		s.Of++
-		if res.Verdict == scenarios.Skip { // what rules found before that counts
+		if res.Verdict == results.Skip { // what rules found before that counts
 			s.Skipped++
 		}
-		found := map[string]scenarios.Verdict{}
+		found := map[string]results.Verdict{}
 		for _, c := range res.Checks {
 			if !c.NotReached && flags(c.Verdict) {
 				found[c.Slug] = graver(found[c.Slug], c.Verdict)
 			}
-			if c.Verdict == scenarios.Pass && r.isFinder(pkg, id, c.Slug) {
+			if c.Verdict == results.Pass && r.isFinder(pkg, id, c.Slug) {
 				s.Silent[c.Slug]++
 			}
 		}
@@ -115,18 +115,18 @@ func (r *runner) seen(pkg, id string, results []scenarios.Result) *Seen {
 		}
 		for name, class := range found {
 			s.Flagged[name]++
-			s.Class[name] = string(graver(scenarios.Verdict(s.Class[name]), class))
+			s.Class[name] = string(graver(results.Verdict(s.Class[name]), class))
 		}
 	}
 	return s
 }
 
-var gravity = []scenarios.Verdict{"", scenarios.Lint, scenarios.Warn, scenarios.Fail}
+var gravity = []results.Verdict{"", results.Lint, results.Warn, results.Fail}
 
 // flags: a verdict of this kind accuses the agent of something.
-func flags(v scenarios.Verdict) bool { return slices.Index(gravity, v) > 0 }
+func flags(v results.Verdict) bool { return slices.Index(gravity, v) > 0 }
 
-func graver(a, b scenarios.Verdict) scenarios.Verdict {
+func graver(a, b results.Verdict) results.Verdict {
 	if slices.Index(gravity, a) > slices.Index(gravity, b) {
 		return a
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // gate is what an agent has to do before anything is believed of it: the checks that
@@ -148,7 +148,7 @@ func lay(under, over map[string]any) {
 
 // run runs scenarios against a version and returns the results. What the exit status
 // says is of no interest: good versions are rarely clean.
-func (r *runner) run(v Variant, version, out string, args ...string) ([]scenarios.Result, error) {
+func (r *runner) run(v Variant, version, out string, args ...string) ([]results.Result, error) {
 	dir, err := r.install(v.Package, version, v.Scripts, v.Beside...)
 	if err != nil {
 		return nil, err
@@ -163,20 +163,20 @@ func (r *runner) run(v Variant, version, out string, args ...string) ([]scenario
 	c := exec.Command(r.program, args...)
 	c.Env = append(append(os.Environ(), r.path()...), "ACP_TEST_AGENTS="+filepath.Join(dir, "node_modules", ".bin"))
 	said, _ := c.CombinedOutput()
-	results, err := resultsOf(out)
+	outcomes, err := resultsOf(out)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("acp-test %s: no results\n%s", strings.Join(args, " "), bytes.TrimSpace(said))
 	}
-	return results, err
+	return outcomes, err
 }
 
 // resultsOf reads the results of a run from its folder.
-func resultsOf(out string) ([]scenarios.Result, error) {
+func resultsOf(out string) ([]results.Result, error) {
 	b, err := os.ReadFile(filepath.Join(out, "results.json"))
 	if err != nil {
 		return nil, err
 	}
-	var all scenarios.Run
+	var all results.Run
 	if err := json.Unmarshal(b, &all); err != nil {
 		return nil, fmt.Errorf("%s: %w", out, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // scan runs scenarios once against versions of a package, with shared processes, and
@@ -29,18 +29,18 @@ func (r *runner) scan(pkg, versions string, every int, which []string) error {
 	}
 	var columns []column
 	for _, version := range list {
-		results, err := r.scanned(pkg, version, which)
+		outcomes, err := r.scanned(pkg, version, which)
 		if err != nil {
 			fmt.Printf("%s@%s: %v\n", pkg, version, err)
 			continue
 		}
-		fmt.Printf("%s@%s: broken at the gate: %v\n", pkg, version, broken(results))
-		columns = append(columns, column{version, marks(results)})
+		fmt.Printf("%s@%s: broken at the gate: %v\n", pkg, version, broken(outcomes))
+		columns = append(columns, column{version, marks(outcomes)})
 		m := r.of(pkg, version)
-		m.Gate, m.Scan = broken(results), true
+		m.Gate, m.Scan = broken(outcomes), true
 		for _, id := range r.scenariosOf(pkg) {
 			if old := m.Scenarios[id]; old == nil || old.Of == 1 {
-				m.Scenarios[id] = r.seen(pkg, id, results)
+				m.Scenarios[id] = r.seen(pkg, id, outcomes)
 			}
 		}
 		if err := r.save("ci/wild"); err != nil {
@@ -52,9 +52,9 @@ func (r *runner) scan(pkg, versions string, every int, which []string) error {
 }
 
 // scanned is what the scan of a version found, now or in an earlier run.
-func (r *runner) scanned(pkg, version string, which []string) ([]scenarios.Result, error) {
-	if results, err := resultsOf(r.folder(pkg, version, "scan")); err == nil {
-		return results, nil
+func (r *runner) scanned(pkg, version string, which []string) ([]results.Result, error) {
+	if outcomes, err := resultsOf(r.folder(pkg, version, "scan")); err == nil {
+		return outcomes, nil
 	}
 	v, err := r.variant(pkg, version)
 	if err != nil {
@@ -81,10 +81,10 @@ type column struct {
 
 // marks are what became of each scenario ("s" skipped, "." judged), check and point of a
 // rule: "x" flagged, "." silent with something to judge.
-func marks(results []scenarios.Result) map[string]byte {
+func marks(outcomes []results.Result) map[string]byte {
 	m := map[string]byte{}
-	for _, res := range results {
-		if res.Verdict == scenarios.Skip {
+	for _, res := range outcomes {
+		if res.Verdict == results.Skip {
 			m[res.ID] = 's'
 			continue
 		}
@@ -94,7 +94,7 @@ func marks(results []scenarios.Result) map[string]byte {
 			case c.NotReached:
 			case flags(c.Verdict):
 				m[key] = 'x'
-			case c.Verdict == scenarios.Pass && m[key] == 0:
+			case c.Verdict == results.Pass && m[key] == 0:
 				m[key] = '.'
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/rules"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 func read(t *testing.T) *Data {
@@ -103,12 +103,12 @@ func TestVariants(t *testing.T) {
 func TestTells(t *testing.T) {
 	d := &Data{Pairs: []Pair{{Package: "p", Bad: "1.9.0", Good: "1.10.0", Scenario: "s", Finder: "f"}}}
 	p := d.Pairs[0]
-	seen := func(id string, results ...scenarios.Result) *Seen { return (&runner{Data: d}).seen("p", id, results) }
-	check := func(v scenarios.Verdict) scenarios.Result {
-		return scenarios.Result{ID: "s", Verdict: v, Checks: []scenarios.Check{{Slug: "f", Verdict: v}}}
+	seen := func(id string, outcomes ...results.Result) *Seen { return (&runner{Data: d}).seen("p", id, outcomes) }
+	check := func(v results.Verdict) results.Result {
+		return results.Result{ID: "s", Verdict: v, Checks: []results.Check{{Slug: "f", Verdict: v}}}
 	}
-	rule := scenarios.Result{ID: "s", Verdict: scenarios.Fail, Findings: []scenarios.Finding{{Rule: "f", Class: scenarios.Lint}}}
-	skipped := scenarios.Result{ID: "s", Verdict: scenarios.Skip}
+	rule := results.Result{ID: "s", Verdict: results.Fail, Findings: []results.Finding{{Rule: "f", Class: results.Lint}}}
+	skipped := results.Result{ID: "s", Verdict: results.Skip}
 	for _, x := range []struct {
 		name      string
 		bad, good *Seen

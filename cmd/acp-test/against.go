@@ -10,13 +10,15 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/sweep"
 )
 
 // earlier is a run that a new one is compared with. It is read before the new
 // one begins, which may replace its folder.
 type earlier struct {
-	run   scenarios.Run
+	run   results.Run
 	texts map[string]string
 }
 
@@ -34,15 +36,15 @@ func (o *options) earlier() (*earlier, error) {
 // compare says what changed in the scenarios that ran now: one that was left
 // out by choice has not changed. What a scenario said before is kept beside what
 // it says now, so that a page can show both.
-func (e *earlier) compare(folder *evidence.Folder, run *scenarios.Run, chosen []*scenarios.Scenario) error {
+func (e *earlier) compare(folder *evidence.Folder, run *results.Run, chosen []*scenarios.Scenario) error {
 	if e == nil {
 		return nil
 	}
 	old, texts := e.run, canonicalTexts(*run)
-	old.Results = slices.DeleteFunc(slices.Clone(old.Results), func(r scenarios.Result) bool {
+	old.Results = slices.DeleteFunc(slices.Clone(old.Results), func(r results.Result) bool {
 		return !slices.ContainsFunc(chosen, func(s *scenarios.Scenario) bool { return s.ID == r.ID })
 	})
-	run.Against = scenarios.Compare(old, *run, e.texts, texts)
+	run.Against = verdict.Compare(old, *run, e.texts, texts)
 	for _, r := range run.Results {
 		was, ok := e.texts[r.ID]
 		name := r.Artifacts["rendered"]
@@ -60,7 +62,7 @@ func (e *earlier) compare(folder *evidence.Folder, run *scenarios.Run, chosen []
 
 // canonicalTexts reads the text of each scenario, of the first repeat. One that
 // is not there is not compared.
-func canonicalTexts(run scenarios.Run) map[string]string {
+func canonicalTexts(run results.Run) map[string]string {
 	texts := map[string]string{}
 	root, err := os.OpenRoot(run.Out)
 	if err != nil {
@@ -78,7 +80,7 @@ func canonicalTexts(run scenarios.Run) map[string]string {
 }
 
 // writeBaseline lists all that fails as known, and judges the run by that.
-func (o *options) writeBaseline(e *scenarios.Engine, run *scenarios.Run) error {
+func (o *options) writeBaseline(e *scenarios.Engine, run *results.Run) error {
 	if o.baselineWrite == "" {
 		return nil
 	}
@@ -93,7 +95,7 @@ func (o *options) writeSweepBaseline(e *scenarios.Engine, out *sweep.Outcome) er
 	return o.keepBaseline(out.Rebase(e), &out.Run)
 }
 
-func (o *options) keepBaseline(list []agents.KnownFailure, run *scenarios.Run) error {
+func (o *options) keepBaseline(list []agents.KnownFailure, run *results.Run) error {
 	text := "# What is known to fail with " + run.Agent.Profile + ". Say why, and delete what is mended.\n" +
 		string(agents.FormatKnownFailures(list))
 	if err := os.WriteFile(o.baselineWrite, []byte(text), 0o644); err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -46,10 +47,10 @@ not be judged, 2 if a file cannot be read, else 0.`,
 			if err := checkFormats("--report", asked); err != nil {
 				return err
 			}
-			run := h.newRun(scenarios.Agent{})
+			run := h.newRun(results.Agent{})
 			run.Recorded, run.Strict = true, strict
 			for _, name := range args {
-				var res scenarios.Result
+				var res results.Result
 				var of protocol
 				_, err := h.recordingIn(name, func(in io.Reader) (t *transcript.Transcript, err error) {
 					res, t, of, err = h.checkedSession(name, in, severity)
@@ -166,10 +167,10 @@ func (h *host) openRecording(name string, read func(io.Reader) (*transcript.Tran
 }
 
 // conclude sums up a run without an engine, and shows and reports it.
-func (h *host) conclude(run *scenarios.Run, asked []string, verbose bool, env ...string) error {
+func (h *host) conclude(run *results.Run, asked []string, verbose bool, env ...string) error {
 	*run = secret.Value(h.secrets(env...), *run)
 	run.Duration = time.Since(run.Started)
-	run.Conclude()
+	verdict.Conclude(run)
 	console := h.console(&options{verbose: verbose}, len(run.Results))
 	defer console.Close()
 	for _, r := range run.Results {
@@ -191,7 +192,7 @@ func (h *host) conclude(run *scenarios.Run, asked []string, verbose bool, env ..
 
 // writeAsked writes the reports of a run: all of them into its folder, if it has
 // one, and those that were asked for.
-func (h *host) writeAsked(run scenarios.Run, asked []string) error {
+func (h *host) writeAsked(run results.Run, asked []string) error {
 	if run.Out != "" {
 		return h.writeReports(run, run.Out, asked)
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/editors"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -118,7 +120,7 @@ func (h *host) editors(ctx context.Context, o *judging, paths, client []string) 
 	if of.front != nil {
 		bench.Front = func(script *serve.Script, log *transcript.Transcript) *serve.Web { return of.front(script, nil, log) }
 	}
-	run := of.NewRun(tool(), h.commandLine(), scenarios.Agent{Profile: filepath.Base(client[0]), Command: client})
+	run := verdict.NewRun(of.Version, tool(), h.commandLine(), results.Agent{Profile: filepath.Base(client[0]), Command: client})
 	run.Out = out
 	for _, s := range list {
 		if ctx.Err() != nil {
@@ -129,7 +131,7 @@ func (h *host) editors(ctx context.Context, o *judging, paths, client []string) 
 		if err != nil {
 			return err
 		}
-		res.Expect(known)
+		verdict.Expect(&res, known)
 		run.Results = append(run.Results, res)
 	}
 	return h.conclude(&run, o.reports, o.verbose)

@@ -15,7 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gexec"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 func TestCommand(t *testing.T) {
@@ -99,11 +99,11 @@ func status(err error) int {
 	return 0
 }
 
-func (p *place) results() scenarios.Run { return p.resultsIn("acp-test-out") }
+func (p *place) results() results.Run { return p.resultsIn("acp-test-out") }
 
-func (p *place) resultsIn(dir string) scenarios.Run {
+func (p *place) resultsIn(dir string) results.Run {
 	GinkgoHelper()
-	var run scenarios.Run
+	var run results.Run
 	Expect(json.Unmarshal([]byte(p.read(dir+"/results.json")), &run)).To(Succeed())
 	return run
 }

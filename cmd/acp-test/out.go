@@ -14,7 +14,7 @@ import (
 
 	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/reports"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // marker is the file that makes a folder ours to empty. A run that writes the
@@ -134,7 +134,7 @@ func (h *host) setAside(dir string) error {
 
 // writeReports writes the reports every run gets, and those that were asked
 // for. One that cannot be written does not keep the others back.
-func (h *host) writeReports(run scenarios.Run, out string, asked []string) error {
+func (h *host) writeReports(run results.Run, out string, asked []string) error {
 	folder, err := evidence.Open(out, nil)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (h *host) writeReports(run scenarios.Run, out string, asked []string) error
 
 // writeInto is writeReports into a folder that has been open since before anything of
 // an agent ran.
-func (h *host) writeInto(folder *evidence.Folder, run scenarios.Run, out string, asked []string) error {
+func (h *host) writeInto(folder *evidence.Folder, run results.Run, out string, asked []string) error {
 	var errs []error
 	write := func(format, file string) {
 		if file == "-" {

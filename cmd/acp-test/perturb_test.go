@@ -6,7 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
 )
 
@@ -38,7 +38,7 @@ var _ = Describe("run --perturb", func() {
 		run := p.results()
 		Expect(run.Differences).To(BeEmpty())
 		Expect(run.Results[1].Notes).To(ContainElement(HavePrefix("perturbed: ")))
-		Expect(run.Results[0].Verdict).To(Equal(scenarios.Pass))
+		Expect(run.Results[0].Verdict).To(Equal(results.Pass))
 	})
 
 	DescribeTable("refuses what makes no sense with it", func(args []string, want string) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
 	"github.com/acp-test/acp-test/transcript"
@@ -146,7 +147,7 @@ func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cau
 		return of, nil, "", err
 	}
 	for _, f := range of.judge(o.severity).Check(file, t).Findings {
-		if f.Class == scenarios.Fail && !strings.HasPrefix(f.Rule, "C-") {
+		if f.Class == results.Fail && !strings.HasPrefix(f.Rule, "C-") {
 			cause = f.Rule
 			break
 		}
@@ -215,13 +216,13 @@ func (h *host) reduced(c *cobra.Command, o *reducing, of protocol, e *scenarios.
 }
 
 // findingOf is what a result shows.
-func findingOf(made sweep.Reduced) scenarios.Finding {
+func findingOf(made sweep.Reduced) results.Finding {
 	for _, f := range made.Result.Findings {
 		if f.Rule == made.Cause {
 			return f
 		}
 	}
-	f := scenarios.Finding{Rule: made.Cause, Message: made.Result.Reason}
+	f := results.Finding{Rule: made.Cause, Message: made.Result.Reason}
 	for _, check := range made.Result.Checks {
 		if check.Failure != nil && f.Message == "" {
 			f.Message = "expected " + strings.Join(check.Failure.Expected, " or ") + ", got " + check.Failure.Observed
@@ -234,7 +235,7 @@ func findingOf(made sweep.Reduced) scenarios.Finding {
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // issue is a text for a bug report.
-func (h *host) issue(o *reducing, of protocol, made sweep.Reduced, f scenarios.Finding, scenario []byte,
+func (h *host) issue(o *reducing, of protocol, made sweep.Reduced, f results.Finding, scenario []byte,
 	run string) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n\n", oneLine(f.Message))

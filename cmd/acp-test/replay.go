@@ -20,6 +20,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -151,7 +152,7 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 	if err != nil {
 		return err
 	}
-	run := h.newRun(scenarios.Agent{Profile: p.Name, Title: p.Shown(), Command: p.Command})
+	run := h.newRun(results.Agent{Profile: p.Name, Title: p.Shown(), Command: p.Command})
 	run.Out, run.Protocol = out, of.Version
 	for _, file := range o.paths {
 		for n := range o.repeat {
@@ -198,7 +199,7 @@ func (h *host) spoken(files []string) (of protocol, err error) {
 // replayOne replays one recording once, in directories of its own. lacking is what the
 // recording does not have, and how to give it.
 func (h *host) replayOne(ctx context.Context, o *options, r *replaying, of protocol, p *agents.Profile, file,
-	out string, n int) (res scenarios.Result, lacking []string, err error) {
+	out string, n int) (res results.Result, lacking []string, err error) {
 	recording, err := h.recordingOf(file)
 	if err != nil {
 		return res, nil, err
@@ -291,7 +292,7 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, of proto
 		if err := store.Write(of.GoldensOf(p), id, job.Text()); err != nil {
 			return res, nil, err
 		}
-		res.Golden = &scenarios.Golden{State: "updated"}
+		res.Golden = &results.Golden{State: "updated"}
 	}
 	return res, at.lacking, nil
 }

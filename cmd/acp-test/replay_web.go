@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -34,7 +34,7 @@ func (h *host) replayWeb(ctx context.Context, o *options, of protocol) error {
 	if err != nil {
 		return err
 	}
-	run := h.newRun(scenarios.Agent{Profile: "endpoint", Title: o.url})
+	run := h.newRun(results.Agent{Profile: "endpoint", Title: o.url})
 	run.Out, run.Protocol = out, of.Version
 	for _, file := range o.paths {
 		for n := range o.repeat {
@@ -50,7 +50,7 @@ func (h *host) replayWeb(ctx context.Context, o *options, of protocol) error {
 
 // replayPosts replays one recording once. A proxy between makes the transcript.
 func (h *host) replayPosts(ctx context.Context, o *options, of protocol, file, out string, n int) (
-	res scenarios.Result, err error) {
+	res results.Result, err error) {
 	recording, err := h.recordingOf(file)
 	if err != nil {
 		return res, err
@@ -96,7 +96,7 @@ func (h *host) replayPosts(ctx context.Context, o *options, of protocol, file, o
 	res = of.judge(o.severity).Check(id, log)
 	res.File = file
 	if err != nil {
-		res.Verdict, res.Reason = scenarios.Error, err.Error()
+		res.Verdict, res.Reason = results.Error, err.Error()
 	}
 	if o.repeat > 1 {
 		res.Repeat = n + 1

@@ -16,7 +16,8 @@ import (
 
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/reports"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
 func reportCommand(h *host) *cobra.Command {
@@ -69,7 +70,7 @@ Whether a known failure is stale is decided here, not in the parts.`,
 }
 
 func (h *host) merge(files []string, out string, asked []string, quiet bool) error {
-	var parts []scenarios.Run
+	var parts []results.Run
 	for _, file := range files {
 		run, err := readResults(file)
 		if err != nil {
@@ -80,7 +81,7 @@ func (h *host) merge(files []string, out string, asked []string, quiet bool) err
 		}
 		parts = append(parts, run)
 	}
-	whole, err := scenarios.Merge(invariants.V1(), parts)
+	whole, err := verdict.Merge(invariants.V1(), parts)
 	if err != nil {
 		return fmt.Errorf("these are not the parts of one run:\n%w", err)
 	}
@@ -129,13 +130,13 @@ func within(folder, name string) bool {
 // readResults reads the results.json that a command line names, itself or by
 // its folder. Out becomes the folder it lies in now: artifacts are there, on
 // whatever machine it was written.
-func readResults(name string) (scenarios.Run, error) {
+func readResults(name string) (results.Run, error) {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		name = filepath.Join(name, "results.json")
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return scenarios.Run{}, err
+		return results.Run{}, err
 	}
 	defer f.Close()
 	run, err := reports.Read(f)
@@ -148,7 +149,7 @@ func readResults(name string) (scenarios.Run, error) {
 
 // collect copies the files of a part's scenarios, and says which are not there.
 // Their names come from a file, so both folders are roots that nothing escapes.
-func collect(part scenarios.Run, out string) (missing []string, err error) {
+func collect(part results.Run, out string) (missing []string, err error) {
 	from, err := os.OpenRoot(part.Out)
 	if err != nil {
 		return nil, err

@@ -13,7 +13,8 @@ import (
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/glob"
 	"github.com/acp-test/acp-test/internal/printable"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
 func reviewCommand(h *host) *cobra.Command {
@@ -145,12 +146,12 @@ func (h *host) review(name, dir string, accept []string) error {
 }
 
 // goldensOf is the folder of a run's goldens in a store.
-func goldensOf(run scenarios.Run) string { return cmp.Or(run.Agent.Goldens, run.Agent.Profile) }
+func goldensOf(run results.Run) string { return cmp.Or(run.Agent.Goldens, run.Agent.Profile) }
 
 // changesOf are the goldens that a run would change, and the scenarios that are left out.
-func changesOf(run scenarios.Run, store golden.Store) (changes []change, left []string, err error) {
+func changesOf(run results.Run, store golden.Store) (changes []change, left []string, err error) {
 	texts := canonicalTexts(run)
-	if slices.ContainsFunc(run.Results, func(r scenarios.Result) bool {
+	if slices.ContainsFunc(run.Results, func(r results.Result) bool {
 		return r.Golden != nil && strings.HasPrefix(r.Golden.Path, "embedded:")
 	}) {
 		store.Embedded = golden.Shipped()
@@ -159,8 +160,8 @@ func changesOf(run scenarios.Run, store golden.Store) (changes []change, left []
 		if r.Golden == nil || r.Golden.Recording || r.Repeat > 1 || r.Golden.State != "new" && r.Golden.State != "differs" {
 			continue
 		}
-		if slices.ContainsFunc(r.Sightings(), func(s scenarios.Sighting) bool {
-			return !s.Known && s.ID != "golden" && (s.Class == scenarios.Fail || s.Class == scenarios.Error)
+		if slices.ContainsFunc(verdict.Sightings(&r), func(s verdict.Sighting) bool {
+			return !s.Known && s.ID != "golden" && (s.Class == results.Fail || s.Class == results.Error)
 		}) {
 			left = append(left, r.ID)
 			continue

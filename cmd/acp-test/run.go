@@ -20,11 +20,12 @@ import (
 	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/internal/secret"
-	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/sweep"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -138,7 +139,7 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 		Jobs: o.jobs, Repeat: o.repeat, UntilFail: o.untilFail, FailFast: o.failFast, Shard: shard, Durations: durations,
 		Strict: o.strict, First: narrowed.failed,
 		Started: console.Started,
-		Finished: func(r scenarios.Result) {
+		Finished: func(r results.Result) {
 			r.Rerun = engine.Secrets.Text(again(r.ID))
 			console.Finished(r)
 		},
@@ -159,7 +160,7 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 		return err
 	}
 	if o.conformance {
-		scenarios.Conform(chosen.of.Rules, &run)
+		verdict.Conform(chosen.of.Rules, &run)
 	}
 	if err := before.compare(engine.Folder, &run, mine); err != nil {
 		return err
@@ -186,13 +187,13 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 // unable ends a run that cannot begin: reports say why, and so does the error.
 func (h *host) unable(e *scenarios.Engine, o *options, why error) error {
 	run := e.NewRun()
-	run.Strict, run.Verdict, run.Exit, run.Notes = o.strict, scenarios.Error, 2, []string{why.Error()}
+	run.Strict, run.Verdict, run.Exit, run.Notes = o.strict, results.Error, 2, []string{why.Error()}
 	return errors.Join(why, h.writeReports(run, e.Out, o.reports))
 }
 
-// newRun begins the results of a run that no engine makes.
-func (h *host) newRun(a scenarios.Agent) scenarios.Run {
-	return acp.V1().NewRun(tool(), h.commandLine(), a)
+// newRun begins the results of a run without an engine. The caller sets its Protocol.
+func (h *host) newRun(a results.Agent) results.Run {
+	return verdict.NewRun("", tool(), h.commandLine(), a)
 }
 
 // commandLine is what the user typed, to type it again.

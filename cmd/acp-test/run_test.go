@@ -17,7 +17,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 var _ = Describe("run", func() {
@@ -34,7 +34,7 @@ var _ = Describe("run", func() {
 				Expect(filepath.Join(p.dir, "acp-test-out", name)).To(BeARegularFile())
 			}
 			run := p.results()
-			Expect([]any{run.Command, run.Exit, run.Verdict, run.Counts.Pass}).To(Equal([]any{"acp-test run s.txtar", 0, scenarios.Pass, 1}))
+			Expect([]any{run.Command, run.Exit, run.Verdict, run.Counts.Pass}).To(Equal([]any{"acp-test run s.txtar", 0, results.Pass, 1}))
 		})
 
 		It("is 1 when something fails, and the failure says how to run it again", func() {
@@ -71,7 +71,7 @@ var _ = Describe("run", func() {
 			Expect(got.code).To(Equal(2))
 			Expect(got.err).To(MatchRegexp(`^acp-test: .*no-agent.*\n$`))
 			run := p.results()
-			Expect([]any{run.Exit, run.Verdict, len(run.Results)}).To(Equal([]any{2, scenarios.Error, 0}))
+			Expect([]any{run.Exit, run.Verdict, len(run.Results)}).To(Equal([]any{2, results.Error, 0}))
 			Expect(run.Notes[0]).To(ContainSubstring("no-agent"))
 		})
 

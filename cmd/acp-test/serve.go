@@ -22,6 +22,8 @@ import (
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -130,11 +132,11 @@ func (h *host) serve(ctx context.Context, name, out, severity, listen string, qu
 // judgeEditor judges who was served, and writes the report.
 func (h *host) judgeEditor(side agentSide, log *transcript.Transcript, file, severity string) error {
 	of := side.of
-	res := secret.Value(h.secrets(), of.judge(severity).Editor(scenarios.Result{ID: side.id, File: side.name,
+	res := secret.Value(h.secrets(), of.judge(severity).Editor(results.Result{ID: side.id, File: side.name,
 		Started: log.Header().Started}, side.script, []replay.Session{{Log: log}}))
-	run := of.NewRun(tool(), h.commandLine(), scenarios.Agent{})
-	run.Started, run.Results = log.Header().Started, []scenarios.Result{res}
-	run.Conclude()
+	run := verdict.NewRun(of.Version, tool(), h.commandLine(), results.Agent{})
+	run.Started, run.Results = log.Header().Started, []results.Result{res}
+	verdict.Conclude(&run)
 	console := reports.NewConsole(h.err, reports.ConsoleOptions{Total: 1, Quiet: true})
 	console.Finished(res)
 	err := console.Summary(run)

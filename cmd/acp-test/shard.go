@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // shard reads --shard I/N, or else what the CI system says of parallel jobs;
 // nil runs everything. from names where it was found.
-func (h *host) shard(flag string) (s *scenarios.Shard, from string, err error) {
+func (h *host) shard(flag string) (s *results.Shard, from string, err error) {
 	if flag != "" {
 		var i, n int
 		if k, err := fmt.Sscanf(flag+"\n", "%d/%d\n", &i, &n); k != 2 || err != nil || i < 1 || i > n {
@@ -23,7 +23,7 @@ func (h *host) shard(flag string) (s *scenarios.Shard, from string, err error) {
 		if n == 1 {
 			return nil, "", nil
 		}
-		return &scenarios.Shard{Index: i, Of: n}, "--shard", nil
+		return &results.Shard{Index: i, Of: n}, "--shard", nil
 	}
 	for _, ci := range []struct {
 		index, total string
@@ -48,7 +48,7 @@ func (h *host) shard(flag string) (s *scenarios.Shard, from string, err error) {
 				ci.total, total)
 		}
 		if n > 1 {
-			return &scenarios.Shard{Index: i, Of: n}, ci.index, nil
+			return &results.Shard{Index: i, Of: n}, ci.index, nil
 		}
 	}
 	return nil, "", nil

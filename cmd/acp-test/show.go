@@ -15,7 +15,8 @@ import (
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -100,10 +101,10 @@ func (h *host) page(name string, t *transcript.Transcript, out string) (err erro
 	head := t.Header()
 	res := of.judge("v1").Check(name, t)
 	res.Artifacts = map[string]string{"transcript": entries, "rendered": text}
-	run := h.newRun(scenarios.Agent{Profile: head.Agent, Version: res.AgentVersion})
+	run := h.newRun(results.Agent{Profile: head.Agent, Version: res.AgentVersion})
 	run.Protocol, run.Started, run.Duration, run.Out, run.Results = head.Protocol, head.Started, res.Duration, dir,
-		[]scenarios.Result{res}
-	run.Conclude()
+		[]results.Result{res}
+	verdict.Conclude(&run)
 	write := func(w io.Writer) error { return reports.Write(inspected(run.Protocol), "html", run, w) }
 	if out == "-" {
 		return write(h.out)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // narrowed says which of the chosen scenarios --failed and --since leave, and which of
@@ -32,7 +33,7 @@ func (h *host) narrow(o *options) (*narrowed, error) {
 	switch {
 	case err == nil:
 		for _, r := range last.Results {
-			if !r.Known && r.Verdict != scenarios.Pass && r.Verdict != scenarios.Skip {
+			if !r.Known && r.Verdict != results.Pass && r.Verdict != results.Skip {
 				n.failed[r.ID] = true
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/sweep"
 )
 
@@ -39,7 +41,7 @@ func (o *options) smokes(c *cobra.Command, engine *scenarios.Engine, chosen sele
 
 // smokeSweep sweeps a few scenarios of a run that has ended, and adds what it finds.
 func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine, chosen selection,
-	run *scenarios.Run) error {
+	run *results.Run) error {
 	swept := slices.DeleteFunc(slices.Clone(chosen.list), func(s *scenarios.Scenario) bool {
 		return !slices.Contains(smoked, s.ID)
 	})
@@ -55,8 +57,8 @@ func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine
 	if err != nil {
 		return err
 	}
-	more := slices.DeleteFunc(out.Run.Results, func(r scenarios.Result) bool { return !strings.HasPrefix(r.ID, "sweep/") })
-	run.Add(more...)
+	more := slices.DeleteFunc(out.Run.Results, func(r results.Result) bool { return !strings.HasPrefix(r.ID, "sweep/") })
+	verdict.Add(run, more...)
 	run.Notes = append(run.Notes, fmt.Sprintf("smoke sweep: %d schedules, %d inconclusive; %d findings; "+
 		"acp-test sweep explores more", out.Run.Sweep.Explored, out.Run.Sweep.Inconclusive, len(more)))
 	for _, f := range out.Findings {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
 )
 
@@ -128,7 +129,7 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		Engine:  engine, Jobs: jobs, Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max, Confirm: o.confirm,
 		Repro: o.repro, Reuse: o.reuse,
 		Command: func(file string) string { return rerunFile(c, engine, file) },
-		Found: func(f sweep.Signature, class scenarios.Verdict) {
+		Found: func(f sweep.Signature, class results.Verdict) {
 			if o.verbose {
 				fmt.Fprintf(h.out, "%-5s %s\n", class, f)
 			}

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 var _ = Describe("a sweep in eight parts", func() {
@@ -44,7 +44,7 @@ var _ = Describe("a sweep in eight parts", func() {
 })
 
 // cells are what a sweep did, and where something was found.
-func cells(run scenarios.Run) (out []string) {
+func cells(run results.Run) (out []string) {
 	for _, c := range run.Sweep.Cells {
 		out = append(out, strings.Join([]string{c.Point, c.Action, fmt.Sprint(c.Finding != "")}, ", "))
 	}
@@ -53,7 +53,7 @@ func cells(run scenarios.Run) (out []string) {
 }
 
 // causes are the rules and checks that a run shows.
-func causes(run scenarios.Run) (out []string) {
+func causes(run results.Run) (out []string) {
 	for _, r := range run.Results {
 		for _, f := range r.Findings {
 			out = append(out, f.Rule)

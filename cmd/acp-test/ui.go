@@ -17,7 +17,7 @@ import (
 
 	"github.com/acp-test/acp-test/inspector"
 	"github.com/acp-test/acp-test/replay"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -243,7 +243,7 @@ func (h *host) session(in io.Reader) (*transcript.Transcript, error) {
 }
 
 // checkedSession reads a transcript, and judges it meanwhile.
-func (h *host) checkedSession(id string, in io.Reader, severity string) (scenarios.Result, *transcript.Transcript,
+func (h *host) checkedSession(id string, in io.Reader, severity string) (results.Result, *transcript.Transcript,
 	protocol, error) {
 	var checking *replay.Checking
 	t, of, err := h.readSession(in, func(of protocol) func(transcript.Entry) {
@@ -251,7 +251,7 @@ func (h *host) checkedSession(id string, in io.Reader, severity string) (scenari
 		return checking.See
 	})
 	if err != nil {
-		return scenarios.Result{}, nil, of, err
+		return results.Result{}, nil, of, err
 	}
 	return checking.Result(id, t), t, of, nil
 }

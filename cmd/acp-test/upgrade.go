@@ -14,6 +14,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/acpreport"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -75,7 +76,7 @@ func (h *host) upgrade(c *cobra.Command, o *options, to string) error {
 			if first {
 				u.Habits = acpreport.Seen(u.Habits, r.ID, t)
 			}
-			if r.Verdict == scenarios.Skip {
+			if r.Verdict == results.Skip {
 				continue // what it is about did not come about
 			}
 			if first {
@@ -110,7 +111,7 @@ func (h *host) upgrade(c *cobra.Command, o *options, to string) error {
 }
 
 // inVersion runs the suites in one version, quietly, and returns what came of it.
-func (h *host) inVersion(c *cobra.Command, o options, p *scenarios.Protocol) (scenarios.Run, error) {
+func (h *host) inVersion(c *cobra.Command, o options, p *scenarios.Protocol) (results.Run, error) {
 	o.out, o.conformance, o.noSmoke, o.quiet = filepath.Join(o.out, p.Name), true, true, true
 	o.reports = []string{"json=" + filepath.Join(o.out, "results.json")}
 	out := h.out
@@ -119,7 +120,7 @@ func (h *host) inVersion(c *cobra.Command, o options, p *scenarios.Protocol) (sc
 	h.protocol, h.out = "", out
 	var failed status
 	if err != nil && !errors.As(err, &failed) {
-		return scenarios.Run{}, fmt.Errorf("in %s: %w", p.Name, err)
+		return results.Run{}, fmt.Errorf("in %s: %w", p.Name, err)
 	}
 	run, err := readResults(filepath.Join(o.out, "results.json"))
 	run.Out = o.out
@@ -127,7 +128,7 @@ func (h *host) inVersion(c *cobra.Command, o options, p *scenarios.Protocol) (sc
 }
 
 // evidenceOf reads the transcript of a result, and which files changed.
-func evidenceOf(p *scenarios.Protocol, run scenarios.Run, r scenarios.Result) (*transcript.Transcript, string, error) {
+func evidenceOf(p *scenarios.Protocol, run results.Run, r results.Result) (*transcript.Transcript, string, error) {
 	in, err := os.Open(filepath.Join(run.Out, filepath.FromSlash(r.Artifacts["transcript"])))
 	if err != nil {
 		return nil, "", err

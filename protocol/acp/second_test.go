@@ -19,6 +19,7 @@ import (
 	"github.com/acp-test/acp-test/refagent/effects"
 	"github.com/acp-test/acp-test/refagent/second"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 )
@@ -88,7 +89,7 @@ func TestTheCorrectAgentInVersion2(t *testing.T) {
 	list := shipped(t, shared...)
 	run := engine(t, "").RunAll(context.Background(), list, scenarios.Plan{Jobs: 8})
 	for _, r := range run.Results {
-		if r.Verdict != scenarios.Pass {
+		if r.Verdict != results.Pass {
 			t.Errorf("%s: %s %s %+v", r.ID, r.Verdict, r.Reason, r.Golden)
 		}
 	}

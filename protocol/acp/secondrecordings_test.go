@@ -12,6 +12,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // recordedAgain are scenarios whose recordings become scenarios again: each has something
@@ -55,7 +56,7 @@ func TestRecordingsOfVersion2(t *testing.T) {
 		e := engine(t, fault)
 		e.Golden = &store
 		for _, r := range e.RunAll(context.Background(), again, scenarios.Plan{Jobs: 4}).Results {
-			if r.Verdict == scenarios.Pass {
+			if r.Verdict == results.Pass {
 				continue
 			}
 			if red++; fault == "" {

@@ -20,11 +20,12 @@ import (
 	"github.com/acp-test/acp-test/protocol/agui/aguirecord"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
 // against runs a scenario against a server of this test.
-func against(t *testing.T, url, script string) scenarios.Result {
+func against(t *testing.T, url, script string) results.Result {
 	t.Helper()
 	s, err := agui.V1().Parse("x", "x.txtar", []byte("protocol ag-ui\n# X.\n"+script+"\n-- llm.yaml --\nreplies:\n  - - text: Hi.\n"))
 	if err != nil {
@@ -35,7 +36,7 @@ func against(t *testing.T, url, script string) scenarios.Result {
 	return e.Run(context.Background(), s)
 }
 
-func told(r scenarios.Result) string {
+func told(r results.Result) string {
 	var b strings.Builder
 	b.WriteString(string(r.Verdict) + " " + r.Reason + "\n")
 	for _, f := range r.Findings {
@@ -253,7 +254,7 @@ func TestACallThatTheModelGaveAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		judge := replay.Judge{Protocol: aguirecord.Protocol{}, Rules: agui.V1().Rules, Text: agui.V1().Canonical}
-		told := slices.ContainsFunc(judge.Check("x", log).Findings, func(f scenarios.Finding) bool { return f.Rule == "RESTATED" })
+		told := slices.ContainsFunc(judge.Check("x", log).Findings, func(f results.Finding) bool { return f.Rule == "RESTATED" })
 		if told != want {
 			t.Errorf("the model says %q: told %v", step, told)
 		}

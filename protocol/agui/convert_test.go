@@ -11,6 +11,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/agui"
 	"github.com/acp-test/acp-test/protocol/agui/aguirecord"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -57,7 +58,7 @@ func TestConvert(t *testing.T) {
 	}
 	run := engine(t, "").RunAll(context.Background(), again, scenarios.Plan{Jobs: 8})
 	for i, r := range run.Results {
-		if r.Verdict != scenarios.Pass {
+		if r.Verdict != results.Pass {
 			t.Errorf("%s: %s %s\n%s", r.ID, r.Verdict, r.Reason, texts[i])
 		}
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -67,23 +69,23 @@ func TestTheOfficialFrontEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	results := make(chan scenarios.Result, len(list))
+	outcomes := make(chan results.Result, len(list))
 	b := bench()
 	proof.Each(list, 3, func(s *scenarios.Scenario) {
 		res, err := b.Run(context.Background(), s, []string{"node", program, "{agent}"}, filepath.Join(t.TempDir(), "out"))
 		if err != nil {
 			t.Error(err)
 		}
-		results <- res
+		outcomes <- res
 	})
-	close(results)
+	close(outcomes)
 	stale := map[string]bool{}
 	for _, k := range known {
 		stale[k.Scenario] = !k.Flaky
 	}
-	for res := range results {
-		res.Expect(known)
-		if res.Verdict != scenarios.Pass && res.Verdict != scenarios.Lint && !res.Known {
+	for res := range outcomes {
+		verdict.Expect(&res, known)
+		if res.Verdict != results.Pass && res.Verdict != results.Lint && !res.Known {
 			t.Errorf("%s: %s %s %+v %+v", res.ID, res.Verdict, res.Reason, res.Checks, res.Findings)
 		}
 		if res.Known {
@@ -112,7 +114,7 @@ func TestAFrontEndThatDoesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if res.Verdict == scenarios.Fail {
+		if res.Verdict == results.Fail {
 			failed++
 		}
 	}
@@ -120,7 +122,7 @@ func TestAFrontEndThatDoesNothing(t *testing.T) {
 		t.Errorf("%d of 6 scenarios fail", failed)
 	}
 	res, err := b.Run(context.Background(), list[0], []string{"true"}, t.TempDir())
-	if err != nil || res.Verdict != scenarios.Error {
+	if err != nil || res.Verdict != results.Error {
 		t.Errorf("who never posts: %s %s, %v", res.Verdict, res.Reason, err)
 	}
 }

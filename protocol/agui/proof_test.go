@@ -19,6 +19,7 @@ import (
 	"github.com/acp-test/acp-test/refagent/effects"
 	"github.com/acp-test/acp-test/refagent/webagent"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 )
@@ -80,7 +81,7 @@ func TestTheCorrectAgent(t *testing.T) {
 	run := e.RunAll(context.Background(), shipped(t), scenarios.Plan{Jobs: 8})
 	if found := proof.Red(run.Results); len(found) > 0 || run.Counts.Pass != len(shipped(t)) || len(run.Stale) > 0 {
 		for _, r := range run.Results {
-			if r.Verdict != scenarios.Pass {
+			if r.Verdict != results.Pass {
 				t.Errorf("%s: %s %s %+v", r.ID, r.Verdict, r.Reason, r.Golden)
 			}
 		}
@@ -143,16 +144,16 @@ func TestTheLaw(t *testing.T) {
 		run := engine(t, "", d.set...).RunAll(context.Background(), d.list, scenarios.Plan{Jobs: 3})
 		for _, r := range run.Results {
 			for _, f := range r.Findings {
-				if f.Class != scenarios.Lint || !slices.Contains(hints, f.Rule+" "+f.Point) {
+				if f.Class != results.Lint || !slices.Contains(hints, f.Rule+" "+f.Point) {
 					t.Errorf("%v in %s: %s %s %s", d.set, r.ID, f.Class, f.Rule, f.Message)
 				}
 			}
 			for _, c := range r.Checks {
-				if c.Verdict == scenarios.Fail || c.Verdict == scenarios.Warn {
+				if c.Verdict == results.Fail || c.Verdict == results.Warn {
 					t.Errorf("%v in %s: %s %v", d.set, r.ID, c.ID, c.Failure)
 				}
 			}
-			if r.Verdict == scenarios.Error {
+			if r.Verdict == results.Error {
 				t.Errorf("%v in %s: %s", d.set, r.ID, r.Reason)
 			}
 		}
@@ -170,7 +171,7 @@ func TestGoingOnAfterAHangUpIsNoFailure(t *testing.T) {
 		}
 	}
 	for _, r := range e.RunAll(context.Background(), list, scenarios.Plan{Jobs: 8}).Results {
-		if r.Verdict != scenarios.Pass && r.Verdict != scenarios.Lint {
+		if r.Verdict != results.Pass && r.Verdict != results.Lint {
 			t.Errorf("%s: %s %s", r.ID, r.Verdict, r.Reason)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/agui"
 	"github.com/acp-test/acp-test/protocol/agui/schedules"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
 )
 
@@ -45,7 +46,7 @@ func TestSweepsOfTheCorrectAgent(t *testing.T) {
 			t.Parallel()
 			out := explore(t, swept, "", most, 2*time.Second, nil, liberties...)
 			for _, f := range out.Findings {
-				if f.Action != "" || f.Class == scenarios.Fail {
+				if f.Action != "" || f.Class == results.Fail {
 					t.Errorf("with %v: %s", liberties, sweep.Describe(f))
 				}
 			}
@@ -85,7 +86,7 @@ func TestSweepsFindFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := engine(t, c.fault).Run(context.Background(), again)
-			if len(r.Findings) == 0 && !slices.ContainsFunc(r.Checks, func(k scenarios.Check) bool { return k.Verdict != scenarios.Pass }) {
+			if len(r.Findings) == 0 && !slices.ContainsFunc(r.Checks, func(k results.Check) bool { return k.Verdict != results.Pass }) {
 				t.Errorf("what reproduces it passes:\n%s", text)
 			}
 		})

@@ -22,6 +22,7 @@ import (
 	"github.com/acp-test/acp-test/refagent/webagent"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 )
@@ -193,7 +194,7 @@ func TestSuitesThroughATap(t *testing.T) {
 	}
 	e.Golden = &golden.Store{Embedded: golden.Shipped()}
 	for _, r := range e.RunAll(context.Background(), shipped(t), scenarios.Plan{Jobs: 4}).Results {
-		if r.Verdict != scenarios.Pass {
+		if r.Verdict != results.Pass {
 			t.Errorf("%s: %s %s", r.ID, r.Verdict, told(r))
 		}
 	}
@@ -206,7 +207,7 @@ func TestSuitesThroughATap(t *testing.T) {
 			continue // nothing was posted
 		}
 		for _, f := range judge.Check("x", log).Findings {
-			if f.Class == scenarios.Fail {
+			if f.Class == results.Fail {
 				t.Errorf("%s: %s %s", file, f.Rule, f.Message)
 			}
 		}

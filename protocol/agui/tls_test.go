@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // A certificate of a private authority is trusted where SSL_CERT_FILE says so, and else the message says what to do. No
@@ -54,7 +54,7 @@ func TestTLSInAChild(t *testing.T) {
 	if url == "" {
 		t.Skip("TestTLS runs it")
 	}
-	if r := against(t, url, overTLS); r.Verdict != scenarios.Pass {
+	if r := against(t, url, overTLS); r.Verdict != results.Pass {
 		t.Error(told(r))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
@@ -40,7 +41,7 @@ await word word=three
 await turn done
 `
 
-func run(t *testing.T, e *scenarios.Engine, script string) scenarios.Result {
+func run(t *testing.T, e *scenarios.Engine, script string) results.Result {
 	t.Helper()
 	s, err := e.Protocol.Parse("toy/case", "case.txtar", []byte(script))
 	if err != nil {
@@ -52,7 +53,7 @@ func run(t *testing.T, e *scenarios.Engine, script string) scenarios.Result {
 func TestScenarioRuleAndGolden(t *testing.T) {
 	e := engine(t, false)
 	e.Update = true
-	if r := run(t, e, stopped); r.Verdict != scenarios.Pass || r.Golden == nil || r.Golden.State != "updated" {
+	if r := run(t, e, stopped); r.Verdict != results.Pass || r.Golden == nil || r.Golden.State != "updated" {
 		t.Fatalf("got %s %s %+v, golden %+v", r.Verdict, r.Reason, r.Checks, r.Golden)
 	}
 	e.Update = false
@@ -62,7 +63,7 @@ func TestScenarioRuleAndGolden(t *testing.T) {
 	broken := engine(t, true)
 	broken.Golden = e.Golden
 	r := run(t, broken, stopped)
-	if len(r.Findings) != 1 || r.Findings[0].Rule != "LATE" || r.Verdict != scenarios.Fail {
+	if len(r.Findings) != 1 || r.Findings[0].Rule != "LATE" || r.Verdict != results.Fail {
 		t.Errorf("got %s, findings %+v, golden %+v; want LATE", r.Verdict, r.Findings, r.Golden)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/acp-test/acp-test/refagent/webagent"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 )
@@ -103,7 +104,7 @@ func inACP(t *testing.T, id string, s *translate.Said) *transcript.Transcript {
 func judged(t *testing.T, id string, j replay.Judge, log *transcript.Transcript) {
 	t.Helper()
 	for _, f := range j.Check(id, log).Findings {
-		if f.Class == scenarios.Fail {
+		if f.Class == results.Fail {
 			t.Errorf("%s: %s %s", id, f.Rule, f.Message)
 		}
 	}

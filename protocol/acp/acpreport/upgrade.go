@@ -9,6 +9,7 @@ import (
 
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -16,7 +17,7 @@ import (
 // version 2: what a run in each showed. Rules are those of version 2.
 type Upgrade struct {
 	Rules         *rules.Set
-	First, Second scenarios.Run
+	First, Second results.Run
 	// Habits are what the agent does in version 1 that breaks in version 2.
 	Habits []Broken
 	// Differences are what one scenario showed in the one version and not in the other.
@@ -28,18 +29,18 @@ type Difference struct{ Scenario, First, Second string }
 
 // Speaks reports whether the agent was judged by version 2.
 func (u Upgrade) Speaks() bool {
-	return slices.ContainsFunc(u.Second.Results, func(r scenarios.Result) bool {
-		return !r.NotStarted && (r.Verdict == scenarios.Pass || r.Verdict == scenarios.Fail)
+	return slices.ContainsFunc(u.Second.Results, func(r results.Result) bool {
+		return !r.NotStarted && (r.Verdict == results.Pass || r.Verdict == results.Fail)
 	})
 }
 
 // Missing are the requirements of version 2 that the agent breaks.
-func (u Upgrade) Missing() (list []scenarios.RequirementOutcome) {
+func (u Upgrade) Missing() (list []results.RequirementOutcome) {
 	if u.Second.Conformance == nil || !u.Speaks() {
 		return nil
 	}
 	for _, q := range u.Second.Conformance.Requirements {
-		if q.Verdict == scenarios.Fail || q.Verdict == scenarios.Warn {
+		if q.Verdict == results.Fail || q.Verdict == results.Warn {
 			list = append(list, q)
 		}
 	}
@@ -96,7 +97,7 @@ func (u Upgrade) habits(b *strings.Builder) {
 var besides = []string{"V2-INIT-001", "V2-INIT-003", "V2-PRM-002", "V2-PRM-003", "V2-PRM-005", "V2-CAN-002",
 	"V2-SES-003", "V2-SES-006"}
 
-func (u Upgrade) missing(b *strings.Builder, list []scenarios.RequirementOutcome) {
+func (u Upgrade) missing(b *strings.Builder, list []results.RequirementOutcome) {
 	fmt.Fprint(b, "\n## What is missing\n\n")
 	for _, m := range list {
 		q, _ := u.Rules.Requirement(m.ID)
@@ -121,12 +122,12 @@ func (u Upgrade) shown(id string) (list []string) {
 	}
 	for _, r := range u.Second.Results {
 		for _, f := range r.Findings {
-			if slices.Contains(f.Requirements, id) && (f.Class == scenarios.Fail || f.Class == scenarios.Warn) {
+			if slices.Contains(f.Requirements, id) && (f.Class == results.Fail || f.Class == results.Warn) {
 				add(r.ID, f.Rule+": "+f.Message)
 			}
 		}
 		for _, c := range r.Checks {
-			if c.Failure != nil && slices.Contains(c.Requirements, id) && c.Verdict != scenarios.Inconclusive {
+			if c.Failure != nil && slices.Contains(c.Requirements, id) && c.Verdict != results.Inconclusive {
 				add(r.ID, fmt.Sprintf("expected %s, got %s.", strings.Join(c.Failure.Expected, " or "),
 					cmp.Or(c.Failure.Observed, "nothing")))
 			}

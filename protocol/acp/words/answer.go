@@ -7,6 +7,7 @@ import (
 
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -94,5 +95,5 @@ func answerOf(b *scenarios.Branch, l *scenarios.Line, opts map[string]script.Wor
 	}
 	f := b.Failure(l, transcript.Outcome{})
 	f.Expected, f.Observed = []string{"a permission that offers " + choice}, b.Line(e)
-	return nil, nil, &scenarios.Miss{Failure: f, Verdict: scenarios.Inconclusive}
+	return nil, nil, &scenarios.Miss{Failure: f, Verdict: results.Inconclusive}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -56,7 +57,7 @@ func initialize(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, ver
 		f.Expected, f.Observed = []string{"an agent that speaks version 2"}, "it answered with version 1"
 		f.Advice = "leave --protocol out to test version 1"
 		b.NotStarted(f)
-		return &scenarios.Miss{Failure: f, Verdict: scenarios.Inconclusive}
+		return &scenarios.Miss{Failure: f, Verdict: results.Inconclusive}
 	}
 	return b.Greeted()
 }
@@ -177,7 +178,7 @@ func answer(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, c *mock
 	}
 	m := &scenarios.Miss{Failure: f, Effect: true}
 	if rpc != nil && rpc.Code == -32000 && !loggedIn(b.Transcript()) {
-		m.Verdict = scenarios.Inconclusive
+		m.Verdict = results.Inconclusive
 	}
 	if c.Entry.Method == "initialize" && rpc == nil {
 		f.Advice = b.StartAdvice(f)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -31,7 +32,7 @@ func login(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
 	_, err := call(ctx, b, l, nil, c.method("authenticate"), map[string]any{"methodId": method}, true)
 	var miss *scenarios.Miss
 	if errors.As(err, &miss) {
-		miss.Verdict = scenarios.Inconclusive // what the scenario asks was not tried
+		miss.Verdict = results.Inconclusive // what the scenario asks was not tried
 	}
 	return err
 }

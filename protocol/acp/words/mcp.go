@@ -15,6 +15,7 @@ import (
 	"github.com/acp-test/acp-test/internal/canary"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // mcpServers are the MCP servers that a scenario gives to the agent.
@@ -227,7 +228,7 @@ func compileCanary(l *scenarios.Line) scenarios.Step {
 				err := b.Back(l, true, strings.TrimPrefix(l.Text, "! "), saw(seen))
 				var m *scenarios.Miss
 				if what == "configured" && len(seen) == 0 && errors.As(err, &m) {
-					m.Verdict = scenarios.Inconclusive
+					m.Verdict = results.Inconclusive
 					m.Failure.Reason = "a server that was not started shows nothing of its environment"
 				}
 				return err

@@ -13,6 +13,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/protocol/agui/fold"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -317,7 +318,7 @@ func compileToolResult(l *scenarios.Line) scenarios.Step {
 func noSituation(b *scenarios.Branch, l *scenarios.Line, expected, observed string) error {
 	f := b.Failure(l, transcript.Outcome{})
 	f.Expected, f.Observed = []string{expected}, observed
-	return &scenarios.Miss{Failure: f, Verdict: scenarios.Inconclusive}
+	return &scenarios.Miss{Failure: f, Verdict: results.Inconclusive}
 }
 
 func compileResume(l *scenarios.Line) scenarios.Step {

@@ -1,10 +1,11 @@
-package scenarios
+package verdict
 
 import (
 	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // Conform adds the requirement table and its verdict to a run: what checks and
@@ -12,10 +13,10 @@ import (
 // failures count like others, since a specification knows no baseline. The exit
 // status becomes 0 only for CONFORMANT, and stays 2 where the harness could
 // not judge.
-func Conform(set *rules.Set, run *Run) {
+func Conform(set *rules.Set, run *results.Run) {
 	var t rules.Tally
 	for _, r := range run.Results {
-		if r.Verdict == Error {
+		if r.Verdict == results.Error {
 			continue // the harness is at fault: what it saw proves nothing
 		}
 		var findings []rules.Finding
@@ -26,23 +27,23 @@ func Conform(set *rules.Set, run *Run) {
 		}
 		t.AddFindings(findings, r.Support)
 		for _, c := range r.Checks {
-			t.AddCheck(c.ID, c.Requirements, c.outcome())
+			t.AddCheck(c.ID, c.Requirements, outcome(&c))
 		}
 	}
 	end := set.Conclude(t.Outcomes())
-	if unbound := run.unbound(); len(unbound) > 0 {
+	if unbound := unbound(run); len(unbound) > 0 {
 		if end.Verdict != rules.NotConformant {
 			end.Verdict, end.Because = rules.NotConformant, nil
 		}
 		end.Because = append(end.Because, unbound...)
 	}
-	table := &Conformance{Verdict: end.Verdict.String(), Because: end.Because}
+	table := &results.Conformance{Verdict: end.Verdict.String(), Because: end.Because}
 	for _, row := range t.Rows(set) {
 		q := row.Requirement
 		if q.Side == rules.OfClient {
 			continue
 		}
-		out := RequirementOutcome{ID: q.ID, Tier: q.Tier.String(), Level: q.Level, TCK: q.Kit,
+		out := results.RequirementOutcome{ID: q.ID, Tier: q.Tier.String(), Level: q.Level, TCK: q.Kit,
 			Verdict: verdictOfOutcome(row.Outcome), Evidence: row.Evidence,
 			Checks: q.Checks, Rules: q.Rules}
 		switch {
@@ -66,21 +67,21 @@ func Conform(set *rules.Set, run *Run) {
 
 // unbound returns the checks and rules that failed without a requirement, and the
 // scenarios that failed before their first check, sorted.
-func (run *Run) unbound() (ids []string) {
+func unbound(run *results.Run) (ids []string) {
 	for _, r := range run.Results {
-		if r.Verdict == Error {
+		if r.Verdict == results.Error {
 			continue
 		}
-		if r.FailureClass == Fail && !r.NotStarted {
+		if r.FailureClass == results.Fail && !r.NotStarted {
 			ids = append(ids, r.ID)
 		}
 		for _, c := range r.Checks {
-			if c.Verdict == Fail && len(c.Requirements) == 0 {
+			if c.Verdict == results.Fail && len(c.Requirements) == 0 {
 				ids = append(ids, c.ID)
 			}
 		}
 		for _, f := range r.Findings {
-			if f.Class == Fail && len(f.Requirements) == 0 {
+			if f.Class == results.Fail && len(f.Requirements) == 0 {
 				ids = append(ids, f.Rule)
 			}
 		}
@@ -91,43 +92,43 @@ func (run *Run) unbound() (ids []string) {
 
 // classOfAgent is a finding's class in package rules; false if the finding is
 // not about the agent.
-func classOfAgent(v Verdict) (rules.Class, bool) {
+func classOfAgent(v results.Verdict) (rules.Class, bool) {
 	switch v {
-	case Fail:
+	case results.Fail:
 		return rules.Fail, true
-	case Warn:
+	case results.Warn:
 		return rules.Warn, true
-	case Lint:
+	case results.Lint:
 		return rules.Lint, true
-	case Inconclusive:
+	case results.Inconclusive:
 		return rules.Inconclusive, true
 	}
 	return rules.Fail, false
 }
 
 // outcome is what a check showed about its requirements.
-func (c *Check) outcome() rules.Outcome {
+func outcome(c *results.Check) rules.Outcome {
 	switch {
-	case c.NotReached && c.Verdict != Error:
+	case c.NotReached && c.Verdict != results.Error:
 		return rules.NotReached
-	case c.Verdict == Pass:
+	case c.Verdict == results.Pass:
 		return rules.Passed
-	case c.Verdict == Inconclusive:
+	case c.Verdict == results.Inconclusive:
 		return rules.Undecided
-	case c.Verdict == Fail, c.Verdict == Warn, c.Verdict == Lint:
+	case c.Verdict == results.Fail, c.Verdict == results.Warn, c.Verdict == results.Lint:
 		return rules.Broken
 	}
 	return rules.Untested
 }
 
-func verdictOfOutcome(o rules.Outcome) Verdict {
+func verdictOfOutcome(o rules.Outcome) results.Verdict {
 	switch o {
 	case rules.Passed:
-		return Pass
+		return results.Pass
 	case rules.Undecided, rules.NotReached:
-		return Inconclusive
+		return results.Inconclusive
 	case rules.Broken:
-		return Fail
+		return results.Fail
 	}
-	return Skip
+	return results.Skip
 }

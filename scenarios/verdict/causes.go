@@ -1,4 +1,4 @@
-package scenarios
+package verdict
 
 import (
 	"cmp"
@@ -6,29 +6,13 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Cause is one thing that is wrong, wherever it was seen: what breaks one point of a
-// rule, and the checks of the same requirement that miss beside it, are one cause.
-type Cause struct {
-	// ID is the rule with its point, else the requirement, else the check, else "golden"
-	// or nothing.
-	ID string `json:"id,omitempty"`
-	// Class is the worst with which it was seen.
-	Class        Verdict  `json:"class"`
-	Title        string   `json:"title"` // one sentence
-	Requirements []string `json:"requirements,omitempty"`
-	Citation     string   `json:"citation,omitempty"`
-	// Known: it is a known failure in each of the Scenarios.
-	Known bool `json:"known,omitempty"`
-	// Scenarios are those that show it, the one with the fewest frames first.
-	Scenarios []string `json:"scenarios"`
-}
-
 // Sighting is a cause as one result shows it.
 type Sighting struct {
-	Cause
+	results.Cause
 	key  string
 	rule bool // a rule saw it, no check
 }
@@ -39,29 +23,29 @@ func (s Sighting) Key() string { return s.key }
 // Sightings lists what is wrong in a result, the worst first, without what only follows
 // from it: what was not reached, a line that failed for what a rule has found, a finding that
 // a check has found to be worse, a golden that differs beside another failure.
-func (r *Result) Sightings() []Sighting {
+func Sightings(r *results.Result) []Sighting {
 	var all []Sighting
-	see := func(key string, c Cause) {
+	see := func(key string, c results.Cause) {
 		c.Scenarios = []string{r.ID}
 		all = append(all, Sighting{Cause: c, key: string(c.Class) + " " + key})
 	}
 	for _, f := range r.Findings {
-		if r.checked(&f) {
+		if checked(r, &f) {
 			continue
 		}
-		see(f.Rule+" "+f.Point, Cause{ID: f.cause(), Class: f.Class, Title: f.Message,
+		see(f.Rule+" "+f.Point, results.Cause{ID: f.Cause(), Class: f.Class, Title: f.Message,
 			Requirements: f.Requirements, Citation: f.Citation, Known: f.Known})
 		all[len(all)-1].rule = true
 	}
 	for _, k := range r.Checks {
 		switch {
-		case k.NotReached, k.Verdict == Pass, k.Verdict == Skip, k.Verdict == "", r.told(k.Failure, k.Verdict, k.Known):
+		case k.NotReached, k.Verdict == results.Pass, k.Verdict == results.Skip, k.Verdict == "", told(r, k.Failure, k.Verdict, k.Known):
 			continue
-		case k.Verdict == Inconclusive:
-			see(masked(k.Reason), Cause{Class: k.Verdict, Title: k.Reason, Requirements: k.Requirements, Known: k.Known})
+		case k.Verdict == results.Inconclusive:
+			see(masked(k.Reason), results.Cause{Class: k.Verdict, Title: k.Reason, Requirements: k.Requirements, Known: k.Known})
 			continue
 		}
-		c := Cause{ID: k.ID, Class: k.Verdict, Title: k.Title, Requirements: k.Requirements, Known: k.Known}
+		c := results.Cause{ID: k.ID, Class: k.Verdict, Title: k.Title, Requirements: k.Requirements, Known: k.Known}
 		if len(k.Requirements) > 0 {
 			c.ID = k.Requirements[0]
 		}
@@ -70,19 +54,19 @@ func (r *Result) Sightings() []Sighting {
 		}
 		see(c.ID, c)
 	}
-	if f := r.Failure; f != nil && !r.told(f, r.FailureClass, r.Known) {
-		see(masked(f.Error()), Cause{Class: r.FailureClass, Title: f.Error(), Known: r.Known})
+	if f := r.Failure; f != nil && !told(r, f, r.FailureClass, r.Known) {
+		see(masked(f.Error()), results.Cause{Class: r.FailureClass, Title: f.Error(), Known: r.Known})
 	}
-	failed := slices.ContainsFunc(all, func(s Sighting) bool { return s.Class == Fail })
+	failed := slices.ContainsFunc(all, func(s Sighting) bool { return s.Class == results.Fail })
 	if g := r.Golden; g != nil && g.State == "differs" && !failed {
-		c := Cause{ID: "golden", Class: Fail, Title: "the messages differ from the golden", Known: g.Known}
+		c := results.Cause{ID: "golden", Class: results.Fail, Title: "the messages differ from the golden", Known: g.Known}
 		if g.Skipped != "" {
 			c.Title += ": " + g.Skipped
 		}
 		see("golden "+differing(g.Diff), c)
 	}
-	if len(all) == 0 && r.Reason != "" && (r.Verdict == Error || r.Verdict == Inconclusive || r.Verdict == Fail) {
-		see(masked(r.Reason), Cause{Class: r.Verdict, Title: r.Reason, Known: r.Known})
+	if len(all) == 0 && r.Reason != "" && (r.Verdict == results.Error || r.Verdict == results.Inconclusive || r.Verdict == results.Fail) {
+		see(masked(r.Reason), results.Cause{Class: r.Verdict, Title: r.Reason, Known: r.Known})
 	}
 	slices.SortStableFunc(all, func(a, b Sighting) int { return order(&a.Cause) - order(&b.Cause) })
 	return all
@@ -90,27 +74,27 @@ func (r *Result) Sightings() []Sighting {
 
 // told reports whether a finding says what is wrong where a line failed, at least as severely:
 // the line's failure has its words for a reason.
-func (r *Result) told(f *transcript.Failure, class Verdict, known bool) bool {
-	return f != nil && f.Reason != "" && slices.ContainsFunc(r.Findings, func(x Finding) bool {
-		return x.Message == f.Reason && !severer(class, x.Class) && (known || !x.Known)
+func told(r *results.Result, f *transcript.Failure, class results.Verdict, known bool) bool {
+	return f != nil && f.Reason != "" && slices.ContainsFunc(r.Findings, func(x results.Finding) bool {
+		return x.Message == f.Reason && !class.Worse(x.Class) && (known || !x.Known)
 	})
 }
 
 // checked reports whether a check says what a finding does, and more severely: it misses at the
 // same entry, for one of the same requirements.
-func (r *Result) checked(f *Finding) bool {
-	return len(f.Entries) > 0 && slices.ContainsFunc(r.Checks, func(k Check) bool {
-		if k.Failure == nil || k.Verdict != Fail && k.Verdict != Warn || len(k.Failure.Entries) == 0 {
+func checked(r *results.Result, f *results.Finding) bool {
+	return len(f.Entries) > 0 && slices.ContainsFunc(r.Checks, func(k results.Check) bool {
+		if k.Failure == nil || k.Verdict != results.Fail && k.Verdict != results.Warn || len(k.Failure.Entries) == 0 {
 			return false
 		}
 		last := k.Failure.Entries[len(k.Failure.Entries)-1]
-		return last == f.Entries[len(f.Entries)-1] && severer(k.Verdict, f.Class) && overlap(k.Requirements, f.Requirements)
+		return last == f.Entries[len(f.Entries)-1] && k.Verdict.Worse(f.Class) && results.Overlap(k.Requirements, f.Requirements)
 	})
 }
 
 // order of causes: what nobody knew first, the worst first.
-func order(c *Cause) int {
-	n := slices.Index([]Verdict{Error, Fail, Inconclusive, Warn, Lint}, c.Class)
+func order(c *results.Cause) int {
+	n := slices.Index([]results.Verdict{results.Error, results.Fail, results.Inconclusive, results.Warn, results.Lint}, c.Class)
 	if c.Known {
 		n += 10
 	}
@@ -139,7 +123,7 @@ func differing(diff string) string {
 
 // Causes groups what is wrong in all results. A check that misses beside a finding for
 // the same requirement has the same cause.
-func Causes(results []Result) []Cause {
+func Causes(list []results.Result) []results.Cause {
 	into := map[string]string{} // of a key, the key of the cause that it belongs to
 	var root func(string) string
 	root = func(key string) string {
@@ -150,13 +134,13 @@ func Causes(results []Result) []Cause {
 	}
 	frames := map[string]int{}
 	var seen []Sighting
-	for i := range results {
-		here := results[i].Sightings()
+	for i := range list {
+		here := Sightings(&list[i])
 		for a := range here {
 			for b := range here[a+1:] {
 				rule, check := &here[a], &here[a+1+b]
-				if !rule.rule || rule.Class != check.Class || rule.Class == Inconclusive ||
-					!overlap(rule.Requirements, check.Requirements) {
+				if !rule.rule || rule.Class != check.Class || rule.Class == results.Inconclusive ||
+					!results.Overlap(rule.Requirements, check.Requirements) {
 					continue
 				}
 				if from, to := root(check.key), root(rule.key); from != to {
@@ -164,14 +148,14 @@ func Causes(results []Result) []Cause {
 				}
 			}
 		}
-		frames[results[i].ID] = results[i].Frames
+		frames[list[i].ID] = list[i].Frames
 		seen = append(seen, here...)
 	}
 	slices.SortStableFunc(seen, func(a, b Sighting) int {
 		return cmp.Or(frames[a.Scenarios[0]]-frames[b.Scenarios[0]], cmp.Compare(a.Scenarios[0], b.Scenarios[0]))
 	})
 	at := map[string]int{}
-	var all []Cause
+	var all []results.Cause
 	for _, s := range seen {
 		key := root(s.key)
 		n, ok := at[key]
@@ -189,12 +173,12 @@ func Causes(results []Result) []Cause {
 			c.Scenarios = append(c.Scenarios, id)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Cause) int {
+	slices.SortStableFunc(all, func(a, b results.Cause) int {
 		return cmp.Or(order(&a)-order(&b), len(b.Scenarios)-len(a.Scenarios), cmp.Compare(a.ID, b.ID))
 	})
 	return all
 }
 
-func overlap(a, b []string) bool {
+func Overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
 }

@@ -1,4 +1,4 @@
-package scenarios
+package verdict
 
 import (
 	"cmp"
@@ -7,22 +7,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-)
 
-// SweepTried is what a part of a sweep has tried, so that the parts become one.
-type SweepTried struct {
-	// Pairs are pairs of a kind of situation and an action, States those of an abstract
-	// state and an act.
-	Pairs  []string `json:"pairs"`
-	States []string `json:"states"`
-	// Orders are pairs of acts, the first before the second.
-	Orders [][2]string `json:"orders"`
-}
+	"github.com/acp-test/acp-test/scenarios/results"
+)
 
 // mergeSweeps joins the maps, the coverage and the findings of the parts of a sweep into
 // the run that has their sums.
-func mergeSweeps(whole *Run, parts []Run) {
-	out := &Sweep{}
+func mergeSweeps(whole *results.Run, parts []results.Run) {
+	out := &results.Sweep{}
 	pairs, states, orders := map[string]bool{}, map[string]bool{}, map[[2]string]bool{}
 	for _, p := range parts {
 		s := p.Sweep
@@ -43,10 +35,10 @@ func mergeSweeps(whole *Run, parts []Run) {
 			note(orders, t.Orders)
 		}
 		if d := s.Drawn; d != nil {
-			out.Drawn = out.Drawn.with(d)
+			out.Drawn = out.Drawn.With(d)
 		}
 		whole.Exit = max(whole.Exit, p.Exit)
-		whole.Verdict = Worst(cmp.Or(whole.Verdict, Pass), p.Verdict)
+		whole.Verdict = results.Worst(cmp.Or(whole.Verdict, results.Pass), p.Verdict)
 	}
 	out.PairsTried = len(pairs)
 	if out.Drawn != nil {
@@ -56,7 +48,7 @@ func mergeSweeps(whole *Run, parts []Run) {
 	slices.Sort(out.Repros)
 	out.Repros = slices.Compact(out.Repros)
 	whole.Sweep = out
-	whole.clusters(parts)
+	clusters(whole, parts)
 }
 
 func note[T comparable](set map[T]bool, list []T) {
@@ -77,7 +69,7 @@ func joined(a, b []string) []string {
 
 // clusters keeps one result of each cause that the parts have found, and says where else
 // it was.
-func (run *Run) clusters(parts []Run) {
+func clusters(run *results.Run, parts []results.Run) {
 	type seen struct {
 		in    []string
 		first int
@@ -86,9 +78,9 @@ func (run *Run) clusters(parts []Run) {
 	run.Results = nil
 	for _, p := range parts {
 		for _, r := range p.Results {
-			key := r.causeKey()
+			key := causeKey(&r)
 			if s := by[key]; s != nil {
-				s.in = append(s.in, fmt.Sprint(p.part()))
+				s.in = append(s.in, fmt.Sprint(part(&p)))
 				continue
 			}
 			by[key] = &seen{first: len(run.Results)}
@@ -107,18 +99,18 @@ func (run *Run) clusters(parts []Run) {
 var numberedSlug = regexp.MustCompile(`(-[0-9])?(\.[0-9])?$`)
 
 // causeKey is what a result fails for; that of one that was not swept is its id.
-func (r *Result) causeKey() string {
+func causeKey(r *results.Result) string {
 	if !strings.HasPrefix(r.ID, "sweep/") {
 		return r.ID
 	}
 	var causes []string
 	for _, f := range r.Findings {
-		if f.Class == Fail || f.Class == Warn {
+		if f.Class == results.Fail || f.Class == results.Warn {
 			causes = append(causes, f.Rule+"/"+f.Point)
 		}
 	}
 	for _, c := range r.Checks {
-		if c.Verdict == Fail || c.Verdict == Warn {
+		if c.Verdict == results.Fail || c.Verdict == results.Warn {
 			causes = append(causes, numberedSlug.ReplaceAllString(c.Slug, ""))
 		}
 	}

@@ -1,4 +1,4 @@
-package scenarios
+package verdict
 
 import (
 	"cmp"
@@ -11,35 +11,10 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Shard says which part of a run this is, and what the parts need to become
-// one run again.
-type Shard struct {
-	Index int    `json:"index"` // from 1
-	Of    int    `json:"of"`
-	Hash  string `json:"hash"` // of the list of all scenarios
-	// List are the ids of the scenarios of all parts, in the order in which one
-	// run would have had them.
-	List []string `json:"list"`
-	// Expected are the known failures. Whether one is stale shows only when all
-	// parts are there.
-	Expected []Expected `json:"expected,omitempty"`
-	// Unclaimed are sentences about goldens that no scenario has.
-	Unclaimed []string `json:"unclaimed,omitempty"`
-}
-
-// Expected is a known failure, as far as it must be known to tell whether it is
-// stale.
-type Expected struct {
-	Scenario string    `json:"scenario"` // a glob
-	ID       string    `json:"id"`       // of a check or a rule
-	Flaky    bool      `json:"flaky,omitempty"`
-	Expires  time.Time `json:"expires,omitzero"`
-	Part     bool      `json:"part,omitempty"` // not all of what the glob selects was to run
-}
-
-func (x Expected) entry() agents.KnownFailure {
+func entry(x results.Expected) agents.KnownFailure {
 	return agents.KnownFailure{Scenario: x.Scenario, ID: x.ID, Flaky: x.Flaky, Expires: x.Expires}
 }
 
@@ -48,14 +23,14 @@ func (x Expected) entry() agents.KnownFailure {
 // begins with the first part and takes as long as the longest. Artifacts are
 // named as in the parts; Out is empty. The error joins everything that keeps the
 // parts from being one whole run.
-func Merge(set *rules.Set, parts []Run) (Run, error) {
+func Merge(set *rules.Set, parts []results.Run) (results.Run, error) {
 	parts = slices.Clone(parts)
-	slices.SortStableFunc(parts, func(a, b Run) int { return cmp.Compare(a.part(), b.part()) })
+	slices.SortStableFunc(parts, func(a, b results.Run) int { return cmp.Compare(part(&a), part(&b)) })
 	if err := alike(parts); err != nil {
-		return Run{}, err
+		return results.Run{}, err
 	}
 	first := parts[0]
-	whole := Run{Version: first.Version, Tool: first.Tool, Command: unsharded(first.Command), Agent: first.Agent,
+	whole := results.Run{Version: first.Version, Tool: first.Tool, Command: unsharded(first.Command), Agent: first.Agent,
 		Protocol: first.Protocol,
 		Seed:     first.Seed, Started: first.Started, Strict: first.Strict}
 	whole.Agent.Name, whole.Agent.Version = "", ""
@@ -69,7 +44,7 @@ func Merge(set *rules.Set, parts []Run) (Run, error) {
 	if first.Sweep != nil {
 		mergeSweeps(&whole, parts)
 		exit, verdict := whole.Exit, whole.Verdict
-		whole.sum()
+		Sum(&whole)
 		whole.Exit, whole.Verdict = exit, verdict
 		return whole, nil
 	}
@@ -77,19 +52,19 @@ func Merge(set *rules.Set, parts []Run) (Run, error) {
 	for i, id := range first.Shard.List {
 		order[id] = i
 	}
-	slices.SortStableFunc(whole.Results, func(a, b Result) int {
+	slices.SortStableFunc(whole.Results, func(a, b results.Result) int {
 		return cmp.Or(cmp.Compare(a.Repeat, b.Repeat), cmp.Compare(order[a.ID], order[b.ID]))
 	})
-	whole.sum()
-	whole.Stale = append(slices.Clone(first.Shard.Unclaimed), staleEntries(&whole, first.Shard.Expected, time.Now())...)
-	whole.finish()
+	Sum(&whole)
+	whole.Stale = append(slices.Clone(first.Shard.Unclaimed), Stale(&whole, first.Shard.Expected, time.Now())...)
+	Finish(&whole)
 	if first.Conformance != nil {
 		Conform(set, &whole)
 	}
 	return whole, nil
 }
 
-func (run *Run) part() int {
+func part(run *results.Run) int {
 	if run.Shard == nil {
 		return 0
 	}
@@ -97,7 +72,7 @@ func (run *Run) part() int {
 }
 
 // alike says why runs are not the parts of one, nil if they are.
-func alike(parts []Run) error {
+func alike(parts []results.Run) error {
 	if len(parts) == 0 {
 		return errors.New("there is nothing to merge")
 	}
@@ -113,10 +88,10 @@ func alike(parts []Run) error {
 			say("the run started at %s is whole: it was not made with --shard", p.Started.Format(time.RFC3339))
 		case have[s.Index]:
 			say("part %d is there twice", s.Index)
-		case s.Hash != hashOf(s.List):
+		case s.Hash != results.HashOf(s.List):
 			say("part %d has been changed: its list of scenarios does not have the hash it says", s.Index)
 		}
-		have[p.part()] = true
+		have[part(&p)] = true
 	}
 	if len(errs) > 0 {
 		return errors.Join(errs...)
@@ -142,7 +117,7 @@ func alike(parts []Run) error {
 			{"protocol", p.Protocol, first.Protocol},
 			{"seed", fmt.Sprint(p.Seed), fmt.Sprint(first.Seed)},
 			{"strictness", fmt.Sprint(p.Strict), fmt.Sprint(first.Strict)},
-			{"kind of run", p.kind(), first.kind()},
+			{"kind of run", kind(&p), kind(&first)},
 			{"known failures", fmt.Sprint(p.Shard.Expected), fmt.Sprint(first.Shard.Expected)},
 			{"goldens", fmt.Sprint(p.Shard.Unclaimed), fmt.Sprint(first.Shard.Unclaimed)},
 		} {
@@ -160,7 +135,7 @@ func alike(parts []Run) error {
 	return errors.Join(errs...)
 }
 
-func (run *Run) kind() string {
+func kind(run *results.Run) string {
 	if run.Conformance != nil {
 		return "conformance"
 	}
@@ -172,7 +147,7 @@ func (run *Run) kind() string {
 
 // once checks that every scenario of the list is there, once in each repeat,
 // and nothing else.
-func once(parts []Run) []error {
+func once(parts []results.Run) []error {
 	type place struct {
 		id     string
 		repeat int

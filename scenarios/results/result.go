@@ -1,0 +1,233 @@
+package results
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// Result is the outcome of one scenario, run once.
+type Result struct {
+	// ID is the scenario's path without extension, "cancel/mid-stream".
+	ID    string   `json:"id"`
+	File  string   `json:"file"`
+	Title string   `json:"title,omitempty"` // its first comment line
+	Tags  []string `json:"tags,omitempty"`
+	// Repeat counts from 1 under --repeat; 0 for a single run.
+	Repeat  int     `json:"repeat,omitempty"`
+	Verdict Verdict `json:"verdict"`
+	// Known: the verdict was fail, and every failure is listed in the
+	// profile's known failures or the baseline. It does not count as a fail.
+	Known bool `json:"known,omitempty"`
+	// Reason is one sentence for skip, inconclusive and error.
+	Reason string `json:"reason,omitempty"`
+	// NotStarted: the agent did not get through initialize, or was not tried since it
+	// had not before.
+	NotStarted bool          `json:"not_started,omitempty"`
+	Started    time.Time     `json:"started"`
+	Duration   time.Duration `json:"duration_ns"`
+	Checks     []Check       `json:"checks,omitempty"`
+	Findings   []Finding     `json:"findings,omitempty"`
+	Golden     *Golden       `json:"golden,omitempty"`
+	// Failure is an error that belongs to no check: the agent did not start,
+	// the scenario hit its deadline.
+	Failure *transcript.Failure `json:"failure,omitempty"`
+	// FailureClass is what Failure counts as, fail or inconclusive.
+	FailureClass Verdict `json:"failure_class,omitempty"`
+	// Notes are decisions of the harness a reader should know.
+	Notes []string `json:"notes,omitempty"`
+	// Evidence counts, per rule, how often it had something to judge.
+	Evidence map[string]int `json:"evidence,omitempty"`
+	// Support counts, per requirement, how often a rule had something to judge
+	// by it.
+	Support map[string]int `json:"support,omitempty"`
+	// Frames is the number of frames that crossed the wire.
+	Frames int `json:"frames"`
+	// Linger is how long the transcript stayed open after the last line.
+	Linger time.Duration `json:"linger_ns,omitempty"`
+	// Waits is how much of the duration was waited.
+	Waits Waits `json:"waits,omitzero"`
+	// Heard is the Seq of the last entry of each session that the script waited for; "" is
+	// none. Of what came later, or in another session, another run may see less.
+	Heard map[string]int `json:"-"`
+	// Artifacts maps what ("transcript", "rendered", "before", "stderr", "workspace")
+	// to a path relative to the run's out directory.
+	Artifacts map[string]string `json:"artifacts,omitempty"`
+	// Rerun is the command that runs just this scenario again.
+	Rerun string `json:"rerun,omitempty"`
+	// AgentName, AgentVersion are what this process said of itself.
+	AgentName    string `json:"agent_name,omitempty"`
+	AgentVersion string `json:"agent_version,omitempty"`
+	// Offers is another protocol that this process said it speaks, as --protocol has it.
+	Offers string `json:"offers,omitempty"`
+	// Wire and Tools are what an ad-hoc agent showed of itself: the wire format
+	// of its model requests and its tools by neutral name.
+	Wire  string            `json:"wire,omitempty"`
+	Tools map[string]string `json:"tools,omitempty"`
+
+	// Shared says in which process of several scenarios it ran, if it did.
+	Shared *Sharing `json:"shared,omitempty"`
+
+	// Reached: the agent sent a request to the model server. Unreached: it sent none although
+	// the script prompted it. FailedInTurn: Failure happened after the first prompt.
+	Reached, Unreached, FailedInTurn bool `json:"-"`
+}
+
+// Check is one named expectation of a scenario.
+type Check struct {
+	// ID is "scenario#slug".
+	ID   string `json:"id"`
+	Slug string `json:"slug"`
+	Line int    `json:"line"`
+	// Title is the comment above the check.
+	Title        string   `json:"title,omitempty"`
+	Requirements []string `json:"requirements,omitempty"`
+	// Class is what a miss counts as: fail, warn or lint.
+	Class      Verdict `json:"class"`
+	Verdict    Verdict `json:"verdict"`
+	NotReached bool    `json:"not_reached,omitempty"`
+	Known      bool    `json:"known,omitempty"`
+	// Reason is one sentence for inconclusive and skip.
+	Reason  string              `json:"reason,omitempty"`
+	Failure *transcript.Failure `json:"failure,omitempty"`
+
+	// InTurn: the check missed after the first prompt.
+	InTurn bool `json:"-"`
+}
+
+// Finding is one place where a rule is broken.
+type Finding struct {
+	Rule string `json:"rule"`
+	// Point is the part of the rule that is broken.
+	Point string `json:"point,omitempty"`
+	// Class is fail, warn, lint or inconclusive; error if the editor broke
+	// a rule for clients, which is a fault of the harness.
+	Class        Verdict  `json:"class"`
+	Sub          string   `json:"sub,omitempty"` // fatal, lossy
+	Requirements []string `json:"requirements,omitempty"`
+	Citation     string   `json:"citation,omitempty"`
+	Session      string   `json:"session,omitempty"`
+	Entries      []int    `json:"entries,omitempty"`
+	Message      string   `json:"message"`
+	Detail       string   `json:"detail,omitempty"`
+	Count        int      `json:"count,omitempty"` // places, when one stands for several
+	Known        bool     `json:"known,omitempty"`
+	// Tail is the frames around it, one line each.
+	Tail []string `json:"tail,omitempty"`
+
+	// About is the host of an EgressRule finding.
+	About string `json:"-"`
+	// InTurn: the finding is about a turn.
+	InTurn bool `json:"-"`
+}
+
+// Golden is the outcome of comparing a run with its golden.
+type Golden struct {
+	// State is match, differs, new, updated, removed or off.
+	State string `json:"state"`
+	Path  string `json:"path,omitempty"`
+	Diff  string `json:"diff,omitempty"`
+	// Skipped is why the scenario would be skipped, where the golden shows that
+	// it once was not; the state is differs.
+	Skipped string `json:"skipped,omitempty"`
+	Known   bool   `json:"known,omitempty"`
+	// Recording says that the file is a recording that was played again.
+	Recording bool `json:"recording,omitempty"`
+}
+
+// Waits is how much of its duration a scenario waited and could do nothing else.
+type Waits struct {
+	// Start is the time until an agent that was started had answered the greeting.
+	Start time.Duration `json:"start_ns,omitempty"`
+	// Deadline is what the lines took whose time ran out.
+	Deadline time.Duration `json:"deadline_ns,omitempty"`
+	// Linger is the silence that was listened to at the end.
+	Linger time.Duration `json:"linger_ns,omitempty"`
+	// Exit is the time until the agent's processes had ended.
+	Exit time.Duration `json:"exit_ns,omitempty"`
+}
+
+// Sharing says that a scenario ran in a process of the agent that ran others before
+// or after it.
+type Sharing struct {
+	// Process counts the processes of the run from 1, Nth the scenarios of one.
+	Process int `json:"process"`
+	Nth     int `json:"nth"`
+	// Verdict is what came of it there, if it did not pass. It then ran again alone,
+	// and the rest of the result is from that run. Reason says why, in one line.
+	Verdict Verdict `json:"verdict,omitempty"`
+	Reason  string  `json:"reason,omitempty"`
+	// After are the scenarios that ran before it in that process, in order.
+	After []string `json:"after,omitempty"`
+}
+
+// Add adds what another scenario waited.
+func (w *Waits) Add(other Waits) {
+	w.Start += other.Start
+	w.Deadline += other.Deadline
+	w.Linger += other.Linger
+	w.Exit += other.Exit
+}
+
+// Failed reports whether the comparison counts against the agent: the text differs, or a
+// required golden does not exist, which Diff then says.
+func (g *Golden) Failed() bool {
+	return g != nil && (g.State == "differs" || g.State == "new" && g.Diff != "")
+}
+
+// Cause returns the rule with its point.
+func (f Finding) Cause() string { return strings.TrimSpace(f.Rule + " " + f.Point) }
+
+// Names returns the names by which a list of known failures may call the finding.
+func (f Finding) Names() []string {
+	return append([]string{f.Rule, f.Cause()}, f.Requirements[:min(1, len(f.Requirements))]...)
+}
+
+// Names returns the names by which a list of known failures may call a check: its id, its
+// requirement, and the cause of a finding of the same class that breaks the same requirement.
+func (r *Result) Names(c Check) []string {
+	names := append([]string{c.ID, c.Slug}, c.Requirements[:min(1, len(c.Requirements))]...)
+	for _, f := range r.Findings {
+		if f.Class == c.Verdict && Overlap(f.Requirements, c.Requirements) {
+			names = append(names, f.Cause())
+		}
+	}
+	return names
+}
+
+// Overlap reports whether two lists of requirements share one.
+func Overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
+}
+
+// Broken reports whether something failed or is to be warned of, apart from a golden.
+func (r *Result) Broken() bool {
+	bad := func(v Verdict) bool { return v == Fail || v == Warn }
+	return r.FailureClass == Fail ||
+		slices.ContainsFunc(r.Findings, func(f Finding) bool { return bad(f.Class) && !f.Known }) ||
+		slices.ContainsFunc(r.Checks, func(c Check) bool { return bad(c.Verdict) && !c.Known })
+}
+
+// Summary says in one line what is worst about a result.
+func (r *Result) Summary() string {
+	for _, c := range r.Checks {
+		if c.Verdict == Fail && c.Failure != nil {
+			return c.ID + ": " + c.Failure.Error()
+		}
+	}
+	for _, f := range r.Findings {
+		if f.Class == Fail || f.Class == Warn {
+			return f.Rule + ": " + f.Message
+		}
+	}
+	switch {
+	case r.Failure != nil:
+		return r.Failure.Error()
+	case r.Golden != nil && r.Golden.State == "differs":
+		return "it differs from its golden"
+	}
+	return cmp.Or(r.Reason, string(r.Verdict))
+}

@@ -1,0 +1,131 @@
+// Package verdict judges runs as a whole: it groups failures by cause, compares them with known
+// failures, baselines and earlier runs, builds the requirement table, joins shards, and decides
+// counts, verdict and exit status. It reads results and changes nothing else.
+package verdict
+
+import (
+	"slices"
+	"time"
+
+	"github.com/acp-test/acp-test/scenarios/results"
+)
+
+// NewRun begins a run without an engine, such as one over recordings; protocol is its version
+// as transcripts have it. Conclude ends it.
+func NewRun(protocol, tool, command string, agent results.Agent) results.Run {
+	return results.Run{Version: 1, Tool: tool, Command: command, Agent: agent, Protocol: protocol, Started: time.Now()}
+}
+
+// Conclude fills in what follows from the results of a run: counts, causes, verdict, advice
+// and exit status.
+func Conclude(run *results.Run) {
+	Sum(run)
+	Finish(run)
+}
+
+// Sum counts the results of a run and takes the worst of their verdicts.
+func Sum(run *results.Run) {
+	c := &run.Counts
+	for i := range run.Results {
+		r := &run.Results[i]
+		c.Total++
+		run.Verdict = results.Worst(run.Verdict, counted(r))
+		switch {
+		case r.Known:
+			c.Known++
+		case r.Verdict == results.Pass:
+			c.Pass++
+		case r.Verdict == results.Fail:
+			c.Fail++
+		case r.Verdict == results.Skip:
+			c.Skip++
+		case r.Verdict == results.Inconclusive:
+			c.Inconclusive++
+		case r.Verdict == results.Error:
+			c.Error++
+		}
+		for _, f := range r.Findings {
+			count(c, f.Class)
+		}
+		for _, k := range r.Checks {
+			count(c, k.Verdict)
+		}
+		if r.Golden != nil && r.Golden.State == "new" {
+			c.NewGoldens++
+		}
+		if r.AgentName != "" && run.Agent.Name == "" {
+			run.Agent.Name, run.Agent.Version = r.AgentName, r.AgentVersion
+		}
+		if r.Wire != "" && run.Agent.Wire == "" {
+			run.Agent.Wire = r.Wire
+		}
+	}
+	run.Causes = Causes(run.Results)
+	run.Flaky = flaky(run.Results)
+	c.Flaky = len(run.Flaky)
+}
+
+// flaky lists the scenarios that passed in some repeats and not in others.
+func flaky(list []results.Result) []results.Flaky {
+	at := map[string]int{}
+	var all []results.Flaky
+	for _, r := range list {
+		if r.Repeat == 0 || r.Verdict == results.Skip {
+			continue
+		}
+		i, ok := at[r.ID]
+		if !ok {
+			i = len(all)
+			at[r.ID], all = i, append(all, results.Flaky{ID: r.ID})
+		}
+		all[i].Of++
+		if r.Verdict == results.Pass {
+			all[i].Passed++
+		}
+	}
+	return slices.DeleteFunc(all, func(f results.Flaky) bool { return f.Passed == 0 || f.Passed == f.Of })
+}
+
+// Add adds results to a run that has been summed up.
+func Add(run *results.Run, more ...results.Result) {
+	run.Results = append(run.Results, more...)
+	run.Counts, run.Verdict, run.Flaky = results.Counts{}, "", nil
+	Sum(run)
+	run.Exit = Exit(run)
+}
+
+// Finish adds the advice and the exit status to a run that has been summed up.
+func Finish(run *results.Run) {
+	run.Notes = append(run.Notes, advice(run)...)
+	run.Exit = Exit(run)
+}
+
+func count(c *results.Counts, v results.Verdict) {
+	switch v {
+	case results.Warn:
+		c.Warnings++
+	case results.Lint:
+		c.Lints++
+	}
+}
+
+// counted is the verdict of a result for the whole: a known failure is none.
+func counted(r *results.Result) results.Verdict {
+	if r.Known {
+		return results.Pass
+	}
+	return r.Verdict
+}
+
+// Exit returns the exit status: 2 if the harness could not judge, 1 for an
+// unexpected failure, else 0.
+func Exit(run *results.Run) int {
+	c := run.Counts
+	switch {
+	case c.Error > 0, run.NoModel != "", !run.Recorded && c.Pass+c.Fail+c.Known == 0:
+		return 2
+	case c.Fail > 0, len(run.Left) > 0, len(run.Stale) > 0, run.Strict && c.Inconclusive > 0, run.Interrupted:
+		return 1
+	}
+	return 0
+}
