@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"protocol/translate", "protocol/agui/words", "protocol/agui/aguirecord", "protocol/agui/aguireport", "protocol/agui/schedules", "protocol/acp/acpreport", "protocol/acp/schedules", "protocol/acp/words", "protocol/acp/prompt", "protocol/acp/scratch", "protocol/acp/recordings"},
 	{"reports", "sweep", "replay", "acptest"},
 	{"scenarios"},
-	{"scenarios/verdict"},
+	{"scenarios/verdict", "scenarios/language"},
 	{"scenarios/results"},
 	{"protocol/agui/invariants", "protocol/agui/canonical"},
 	{"protocol/agui/endpoint", "protocol/acp/invariants", "protocol/acp/canonical", "internal/canary"},

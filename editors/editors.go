@@ -76,7 +76,7 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	if err != nil {
 		return res, err
 	}
-	if err := workspace.Write(dirs.Work, s.Files()); err != nil {
+	if err := workspace.Write(dirs.Work, s.Workspace); err != nil {
 		return res, err
 	}
 	words := []string{b.Self, "serve", file, "--protocol", b.Protocol, "--quiet", "--out", agentOut}

@@ -24,6 +24,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -118,7 +119,7 @@ func pass(from io.Reader, to io.Writer, through func(m object) []object) {
 }
 
 // connect serves a script to an editor, with the fault between them.
-func (e *editing) connect(script *scenarios.AgentScript, log, view *transcript.Transcript) *mockclient.Editor {
+func (e *editing) connect(script *language.AgentScript, log, view *transcript.Transcript) *mockclient.Editor {
 	s := server(script)
 	s.Log = log
 	s.Child = func() error { return nil }
@@ -251,7 +252,7 @@ func edit(fault careless) map[string]results.Verdict {
 	i := slices.IndexFunc(list, func(x *scenarios.Scenario) bool { return x.ID == "editors/"+fault.scenario })
 	Expect(i).To(BeNumerically(">=", 0), "no scenario %s", fault.scenario)
 	work := GinkgoT().TempDir()
-	for name, data := range list[i].Files() {
+	for name, data := range list[i].Workspace {
 		Expect(os.WriteFile(filepath.Join(work, name), data, 0o600)).To(Succeed())
 	}
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)

@@ -100,7 +100,7 @@ await turn end_turn
 		Expect(string(rest)).To(HavePrefix("package main // foo\n"))
 		s, err := acp.V1().Parse("x", "x.txtar", made.Text)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(s.HasModel()).To(BeTrue())
+		Expect(s.Model != nil).To(BeTrue())
 		Expect(acp.V1().Review(s)).To(BeEmpty())
 	})
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/rules"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
@@ -34,7 +34,7 @@ type Seen struct {
 // Editor judges an editor by the connections it had with our agent: by the
 // rules for clients and by the checks of the script, which may be nil. A check
 // is about all connections together.
-func (j Judge) Editor(res results.Result, script *scenarios.AgentScript, sessions []Session) results.Result {
+func (j Judge) Editor(res results.Result, script *language.AgentScript, sessions []Session) results.Result {
 	res.Verdict = results.Pass
 	if len(sessions) == 0 {
 		res.Verdict, res.Reason = results.Error,
@@ -83,7 +83,7 @@ func (j Judge) Editor(res results.Result, script *scenarios.AgentScript, session
 	return res
 }
 
-func (j Judge) check(id string, c *scenarios.AgentCheck, sessions []Session) results.Check {
+func (j Judge) check(id string, c *language.AgentCheck, sessions []Session) results.Check {
 	k := results.Check{ID: id + "#" + c.Slug, Slug: c.Slug, Line: c.Line, Title: c.Title, Requirements: c.Requirements,
 		Class: j.classOf(c.Requirements), Verdict: results.Pass}
 	for i := range c.Lines {
@@ -118,7 +118,7 @@ func (j Judge) classOf(ids []string) results.Verdict {
 
 // expect looks for what a line says. applies is false if the editor never came
 // to where it could have been seen.
-func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
+func (j Judge) expect(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	switch x.What {
 	case "shown", "ended":
 		return ofItself(x, sessions)
@@ -175,7 +175,7 @@ func (j Judge) expect(x *scenarios.AgentExpectation, sessions []Session) (observ
 }
 
 // leftOpen looks for requests of the editor that were open when it left.
-func (j Judge) leftOpen(x *scenarios.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
+func (j Judge) leftOpen(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	for _, s := range sessions {
 		if open := j.openAtEnd(s.Log); len(open) > 0 {
 			return "it left while " + strings.Join(open, ", ") + " was open", !x.Negate, true
@@ -185,7 +185,7 @@ func (j Judge) leftOpen(x *scenarios.AgentExpectation, sessions []Session) (obse
 }
 
 // leftRunning looks for processes of ours that outlived the editor.
-func leftRunning(x *scenarios.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
+func leftRunning(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	var left []string
 	for _, s := range sessions {
 		left = append(left, s.Left...)
@@ -212,7 +212,7 @@ func counted(want string, got int) bool {
 }
 
 // ofItself judges what an editor did beside its connections.
-func ofItself(x *scenarios.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
+func ofItself(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	seen := sessions[len(sessions)-1].Seen
 	switch {
 	case seen == nil:
@@ -321,7 +321,7 @@ func isAsked(t *transcript.Transcript, name string, seq int) bool {
 	return false
 }
 
-func (j Judge) matches(x *scenarios.AgentExpectation, t *transcript.Transcript, e transcript.Entry) bool {
+func (j Judge) matches(x *language.AgentExpectation, t *transcript.Transcript, e transcript.Entry) bool {
 	for _, f := range x.Fields {
 		want, err := f.Value.Expand(func(name string) (string, error) { return "$" + name, nil })
 		if err != nil {

@@ -313,7 +313,7 @@ func kind(options []any, kind string) any {
 func judged(x *scenarios.Scenario, c client) results.Result {
 	GinkgoHelper()
 	c.work = GinkgoT().TempDir()
-	for name, data := range x.Files() {
+	for name, data := range x.Workspace {
 		Expect(os.WriteFile(filepath.Join(c.work, name), data, 0o600)).To(Succeed())
 	}
 	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})

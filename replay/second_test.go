@@ -327,7 +327,7 @@ func played2(x *scenarios.Scenario, make func() *client2, patience time.Duration
 	for range times {
 		c := make()
 		c.work = GinkgoT().TempDir()
-		for name, data := range x.Files() {
+		for name, data := range x.Workspace {
 			Expect(os.WriteFile(filepath.Join(c.work, name), data, 0o600)).To(Succeed())
 		}
 		log, err := transcript.New(transcript.Header{Protocol: "2"}, transcript.Options{Classifier: recordings.V2()})

@@ -21,7 +21,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
@@ -57,14 +57,14 @@ func dial(s *serve.Server) (in io.WriteCloser, out io.ReadCloser, done chan int)
 	return inW, outR, done
 }
 
-func played(text string) *scenarios.AgentScript {
+func played(text string) *language.AgentScript {
 	s, err := acp.V1().Parse("x/y", "y.txtar", []byte("# Test.\nrole agent\n"+text))
 	ExpectWithOffset(1, err).NotTo(HaveOccurred())
 	return s.Agent
 }
 
 // server plays a script, or without one a recording.
-func server(script *scenarios.AgentScript) *serve.Server {
+func server(script *language.AgentScript) *serve.Server {
 	if script == nil {
 		return &serve.Server{Protocol: recordings.V1(), Agent: replay.Recorded(recordings.V1(), recorded())}
 	}
@@ -73,7 +73,7 @@ func server(script *scenarios.AgentScript) *serve.Server {
 
 // drive lets our own editor prompt an agent once, and cancel if asked to. It
 // leaves when the turn has ended and what is said to come after that has come.
-func drive(script *scenarios.AgentScript, cancel bool, after ...transcript.Expectation) results.Result {
+func drive(script *language.AgentScript, cancel bool, after ...transcript.Expectation) results.Result {
 	s := server(script)
 	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 	Expect(err).NotTo(HaveOccurred())
@@ -293,7 +293,7 @@ var _ = Describe("a client on the Go library", func() {
 		Expect(err).NotTo(HaveOccurred())
 		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
-		var script *scenarios.AgentScript
+		var script *language.AgentScript
 		for _, x := range list {
 			if x.ID == "editors/m01-burst-long" {
 				script = x.Agent

@@ -39,7 +39,7 @@ func Plain(run func(context.Context, *Branch, *Line) error) func(*Line) Step {
 
 func compileRelease(l *Line) Step {
 	gate := l.One(0, "the name of a gate")
-	l.p.scenario.gates = append(l.p.scenario.gates, gateUse{gate, l.Number})
+	l.UsesGate(gate)
 	l.AtMost(1)
 	return func(ctx context.Context, b *Branch) error {
 		if err := b.Begin(ctx); err != nil {

@@ -3,11 +3,11 @@ package scenarios
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
@@ -68,7 +68,7 @@ type looker struct {
 	turn int
 }
 
-func (l *Line) looker() (k looker) {
+func lookerOf(l *Line) (k looker) {
 	opts := l.Options("in", "turn")
 	if w, ok := opts["in"]; ok {
 		if k.in = w.Raw(); k.in != "run" && k.in != "turn" {
@@ -105,13 +105,13 @@ func (k looker) window(b *Branch, s *Session) (from, to int, err error) {
 func (b *Branch) Back(l *Line, effect bool, expected, observed string, entries ...int) error {
 	f := b.Failure(l, transcript.Outcome{})
 	f.Expected, f.Observed, f.Entries = []string{expected}, observed, entries
-	ofTool := !l.Negated && l.ofTool()
+	ofTool := !l.Negated && ofTool(l)
 	return &Miss{Failure: f, Effect: effect, Soft: !ofTool || b.run.check().decl != nil, ofTool: ofTool}
 }
 
 // ofTool reports whether what the line asks for may come of a tool call.
-func (l *Line) ofTool() bool {
-	c := l.p.commands[l.Name.Raw()]
+func ofTool(l *Line) bool {
+	c := l.Command()
 	return c != nil && c.OfTool
 }
 
@@ -132,12 +132,12 @@ func compileSaw(l *Line) Step {
 	if l.Negated && counted {
 		return l.Usage(1, "\"! saw\" and count exclude each other")
 	}
-	k := l.looker()
-	p, next := l.pattern(0, "before", "after")
-	var before, after *pattern
+	k := lookerOf(l)
+	p, next := l.Pattern(0, "before", "after")
+	var before, after *language.Pattern
 	for next < len(l.Rest) {
 		where := l.Rest[next].Raw()
-		q, n := l.pattern(next+1, "before", "after")
+		q, n := l.Pattern(next+1, "before", "after")
 		if where == "before" {
 			before = q
 		} else {
@@ -149,12 +149,12 @@ func compileSaw(l *Line) Step {
 		if err := b.Begin(ctx); err != nil {
 			return err
 		}
-		x, err := p.bind(b)
+		x, err := bind(p, b)
 		if err != nil {
 			return l.Fault(err)
 		}
 		about := b.Session()
-		if p.session != "" && p.session != "any" {
+		if p.Session != "" && p.Session != "any" {
 			about = b.sessionOf(x)
 		}
 		from, to, err := k.window(b, about)
@@ -215,8 +215,8 @@ func times(n int) string {
 
 // first is the Seq of the first match of p in a stretch, 0 if there is none.
 // For after, a permission counts from its answer on.
-func (b *Branch) first(p *pattern, from, to int, after bool) (int, error) {
-	x, err := p.bind(b)
+func (b *Branch) first(p *language.Pattern, from, to int, after bool) (int, error) {
+	x, err := bind(p, b)
 	if err != nil {
 		return 0, err
 	}
@@ -224,7 +224,7 @@ func (b *Branch) first(p *pattern, from, to int, after bool) (int, error) {
 		if !x.counts(e) {
 			continue
 		}
-		if after && p.of.Answered {
+		if after && p.Of.Answered {
 			for a := range b.run.t.Between(e.Seq+1, to) {
 				if a.Source == transcript.Editor && a.Kind == transcript.Response && a.Ref == e.Seq {
 					return a.Seq, nil
@@ -237,32 +237,9 @@ func (b *Branch) first(p *pattern, from, to int, after bool) (int, error) {
 	return 0, nil
 }
 
-// tilde reads "~ REGEXP".
-func (l *Line) tilde() *regexp.Regexp {
-	if len(l.Rest) < 2 || l.Rest[0].Raw() != "~" {
-		l.Usage(len(l.Name.Raw())+2, "a ~ and a regular expression are expected")
-		return nil
-	}
-	l.AtMost(2)
-	s, ok := l.Rest[1].Literal()
-	if !ok {
-		l.Usage(l.Rest[1].Column, "a regular expression must not hold a variable")
-	}
-	return l.regexp(l.Rest[1].Column, s)
-}
-
-// regexp compiles a regular expression.
-func (l *Line) regexp(column int, s string) *regexp.Regexp {
-	re, err := regexp.Compile(s)
-	if err != nil {
-		l.Mistake(column, "", "bad regular expression: %v", err)
-	}
-	return re
-}
-
 func compileText(l *Line) Step {
-	k := l.looker()
-	re := l.tilde()
+	k := lookerOf(l)
+	re := l.Tilde()
 	return func(_ context.Context, b *Branch) error {
 		from, to, err := k.window(b, b.Session())
 		if err != nil {
@@ -280,7 +257,7 @@ func compileDescendants(l *Line) Step {
 	if s := l.One(0, "none"); s != "none" {
 		return l.Usage(l.Rest[0].Column, "only \"descendants none\" can be asked")
 	}
-	l.p.scenario.orphans = true
+	l.Scenario().Orphans = true
 	return func(ctx context.Context, b *Branch) error {
 		patience, cancel := context.WithTimeout(ctx, dying)
 		defer cancel()
@@ -317,7 +294,7 @@ const dying = time.Second
 // CountResidents notes what runs before the first prompt.
 func (r *run) CountResidents() {
 	r.change(func(s *state) {
-		if !r.scenario.orphans || s.residents != nil || s.agent == nil {
+		if !r.scenario.Orphans || s.residents != nil || s.agent == nil {
 			return
 		}
 		s.residents = map[int]bool{}
@@ -333,7 +310,7 @@ func (r *run) resides(d transport.ProcessInfo) (resides bool) {
 }
 
 func compileStderr(l *Line) Step {
-	re := l.tilde()
+	re := l.Tilde()
 	return func(_ context.Context, b *Branch) error {
 		text := b.run.stderr(1 << 20)
 		if re.MatchString(text) == l.Negated {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/confined"
@@ -20,7 +19,7 @@ func compileCmp(l *Line) Step {
 	file := l.Need(0, "a file of the workspace")
 	want := l.One(1, "a file of the archive")
 	l.AtMost(2)
-	data, ok := l.p.scenario.archived(want)
+	data, ok := l.Scenario().Archived(want)
 	if !ok {
 		return l.Mistake(l.Rest[1].Column, "add it below as -- "+want+" --", "the archive holds no file %q", want)
 	}
@@ -60,16 +59,6 @@ func (b *Branch) settleFiles(ctx context.Context) {
 	wait, cancel := b.StepTimeout(ctx, 0)
 	defer cancel()
 	b.client.Settle(wait)
-}
-
-// archived is a file of the archive by its name there.
-func (s *Scenario) archived(name string) ([]byte, bool) {
-	if rest, ok := strings.CutPrefix(name, "want/"); ok {
-		data, ok := s.want[rest]
-		return data, ok
-	}
-	data, ok := s.files[name]
-	return data, ok
 }
 
 func compileExists(l *Line) Step {

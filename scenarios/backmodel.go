@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -46,17 +47,17 @@ func (b *Branch) owns(e transcript.Entry) bool {
 }
 
 func compileModelSaw(l *Line) Step {
-	p := &pattern{of: l.p.kinds["model"], text: l.Text}
-	p.arg, p.hasArg = script.Text("request"), true
+	p := &language.Pattern{Of: l.Kind("model"), Text: l.Text}
+	p.Arg, p.HasArg = script.Text("request"), true
 	for _, w := range l.Rest[1:] {
-		f := l.field(w)
-		if f.path == "text" {
-			f.path = "raw"
+		f := l.Field(w)
+		if f.Path == "text" {
+			f.Path = "raw"
 		}
-		p.fields = append(p.fields, f)
+		p.Fields = append(p.Fields, f)
 	}
 	return func(_ context.Context, b *Branch) error {
-		x, err := p.bind(b)
+		x, err := bind(p, b)
 		if err != nil {
 			return l.Fault(err)
 		}

@@ -26,7 +26,7 @@ func GoldenOptions(p *agents.Profile) golden.Options {
 // render writes the conversation as a golden would have it.
 func (r *run) render() {
 	o := GoldenOptions(r.engine.Profile)
-	o.Exact, o.Work, o.Home, o.Temp = r.scenario.decl.golden == "exact", r.box.Work, r.box.Home, r.box.Temp
+	o.Exact, o.Work, o.Home, o.Temp = r.scenario.Golden == "exact", r.box.Work, r.box.Home, r.box.Temp
 	o.Root = r.box.Root
 	o.Replace = append(r.masks(), o.Replace...)
 	r.rendered = r.engine.known(r.protocol().Canonical.Render(r.t.Between(1, r.state.settled), o))
@@ -36,7 +36,7 @@ func (r *run) render() {
 func (r *run) compare(res *results.Result, whole bool) {
 	s, e := r.scenario, r.engine
 	r.render()
-	if s.decl.golden == "off" || e.Golden == nil {
+	if s.Golden == "off" || e.Golden == nil {
 		res.Golden = &results.Golden{State: "off"}
 		return
 	}
@@ -78,7 +78,7 @@ func (r *run) compare(res *results.Result, whole bool) {
 // golden.
 func (r *run) compareSkipped(res *results.Result) {
 	s, e := r.scenario, r.engine
-	if s.decl.golden == "off" || e.Golden == nil {
+	if s.Golden == "off" || e.Golden == nil {
 		return
 	}
 	want, source, err := e.Golden.Read(e.goldens(), s.ID)

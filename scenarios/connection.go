@@ -61,7 +61,7 @@ func (r *run) Launch(ctx context.Context) error {
 // notePlaces says in the transcript what the agent finds.
 func (r *run) notePlaces(ctx context.Context, launch agents.Launch, set map[string]string) {
 	m := workspace.Manifest{Work: r.box.Work, Home: r.box.Home, Temp: r.box.Temp, Model: true, Listed: true,
-		Chance: r.scenario.decl.golden == "off", Set: map[string]string{}}
+		Chance: r.scenario.Golden == "off", Set: map[string]string{}}
 	for name, value := range set {
 		if given, ok := r.engine.Env[name]; !ok || given != value {
 			m.Set[name] = value // a line of the scenario says so
@@ -253,7 +253,7 @@ func (r *run) Failure(l *Line, o transcript.Outcome) *transcript.Failure {
 		}
 	}
 	if c := r.check(); c != nil && c.decl != nil {
-		f.Requirement = c.decl.requirements
+		f.Requirement = c.decl.Requirements
 		f.Statement = r.statement(c.decl)
 	}
 	f.Tail = r.tail(r.t.Len(), 8)
@@ -362,18 +362,4 @@ func (r *run) StartAdvice(f *transcript.Failure) string {
 			"\"params\":{\"protocolVersion\":1}}; if it only needs longer, raise timeouts.start in its profile or --step-timeout"
 	}
 	return "run the command by hand: it has to speak ACP on stdin and stdout, perhaps behind a flag such as --acp"
-}
-
-// Fault returns a mistake of the scenario that shows only when it runs.
-func (l *Line) Fault(err error) error {
-	var m *Mistake
-	if errors.As(err, &m) {
-		return m
-	}
-	var lack *lacking
-	if errors.As(err, &lack) && lack.entry.Source == transcript.Agent {
-		lack.line = l
-		return lack
-	}
-	return &Mistake{File: l.p.file, Line: l.Number, Message: err.Error()}
 }

@@ -18,9 +18,9 @@ func eachCommand() *Command {
 }
 
 func compileEach(l *Line) Step {
-	p := l.picker(0)
-	l.p.names[l.Alias] = true
-	steps := l.p.block(l.Blocks[0])
+	p := pickerOf(l, 0)
+	l.DeclareName(l.Alias)
+	steps := l.Body(0)
 	return func(ctx context.Context, b *Branch) error {
 		entries, _, err := p.all(b)
 		if err != nil {

@@ -163,7 +163,7 @@ func (e *Engine) launched(r *run, a *transport.Agent) {
 
 func (e *Engine) withDefaults() *Engine {
 	c := *e
-	c.Protocol = e.Protocol.complete()
+	c.Protocol = e.Protocol
 	c.Timeout = cmp.Or(c.Timeout, e.Profile.Timeouts.Scenario, DefaultTimeout)
 	c.StepTimeout = cmp.Or(c.StepTimeout, e.Profile.Timeouts.Step, DefaultStepTimeout)
 	return &c
@@ -193,7 +193,7 @@ func (e *Engine) attempt(ctx context.Context, s *Scenario) results.Result {
 // play runs the script and judges what happened.
 func (r *run) play(ctx context.Context, res *results.Result) {
 	e, s := r.engine, r.scenario
-	deadline := s.timeoutOf(e.Timeout)
+	deadline := max(s.Timeout, e.Timeout)
 	inner, cancel := ctx, context.CancelFunc(func() {})
 	if !e.Debug {
 		inner, cancel = context.WithTimeoutCause(ctx, deadline, &timerError{"scenario deadline", deadline})
@@ -238,7 +238,7 @@ func (r *run) play(ctx context.Context, res *results.Result) {
 func (r *run) script(ctx context.Context) error {
 	b := &Branch{run: r}
 	r.engine.step(r.scenario.ID, "starting")
-	return b.play(ctx, r.scenario.steps)
+	return b.play(ctx, r.scenario.Steps)
 }
 
 // concludes reports whether the script got to an end of its own, good or bad,

@@ -19,7 +19,7 @@ func (x *bound) expectation(taken map[int]bool) transcript.Expectation {
 			if x.match(e) {
 				return x.decide(e)
 			}
-			if x.of.ofRequest() && x.matchKind(e) {
+			if x.of.OfRequest() && x.matchKind(e) {
 				return transcript.Unmeetable, "the response is " + x.run.protocol().Brief(e)
 			}
 			if x.endsWith(e) {
@@ -71,13 +71,13 @@ func (x *bound) endsWith(e transcript.Entry) bool {
 	if x.prompt == 0 || e.Ref != x.prompt || !x.run.endsTurn(e) {
 		return false
 	}
-	return x.of.Inner || x.of.inner != nil && x.of.inner(x.Arg)
+	return x.of.Inner || x.of.InnerArg != nil && x.of.InnerArg(x.Arg)
 }
 
 // opens reports whether the pattern is of something that must be open for the
 // lines after it to mean anything: without it the harness has no situation to
 // judge.
-func (x *bound) opens() bool { return x.of.Opens || x.of.inner != nil && x.of.inner(x.Arg) }
+func (x *bound) opens() bool { return x.of.Opens || x.of.InnerArg != nil && x.of.InnerArg(x.Arg) }
 
 // exitStatus is the status of an exit as text: "0", "1", "SIGKILL".
 func exitStatus(e transcript.Entry) string {

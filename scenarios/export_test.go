@@ -14,15 +14,15 @@ var UntilAsked = untilAsked
 // Guarded plays one line that calls f, and returns what becomes of it.
 func Guarded(f func()) error {
 	line := func(context.Context, *Branch) error { f(); return nil }
-	return (&Branch{}).play(context.Background(), []step{{run: line}})
+	return (&Branch{}).play(context.Background(), []played{{Do: line}})
 }
 
 // NeedsTools are the neutral tools that the scenario needs, with what they have to be
 // able to do.
-func (s *Scenario) NeedsTools() (tools []string) {
-	for _, n := range s.needs {
-		if n.what == "tool" {
-			tools = append(tools, n.name)
+func NeedsTools(s *Scenario) (tools []string) {
+	for _, n := range s.Needs {
+		if n.What == "tool" {
+			tools = append(tools, n.Name)
 		}
 	}
 	return tools

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
@@ -41,34 +42,34 @@ func compileAwait(l *Line) Step {
 		l.AtMost(2)
 		return func(ctx context.Context, b *Branch) error { return b.file(ctx, l, name, within) }
 	}
-	p, _ := l.pattern(0)
+	p, _ := l.Pattern(0)
 	return func(ctx context.Context, b *Branch) error { return b.await(ctx, l, p, within) }
 }
 
 // await is the one place where a script waits for the agent or the model.
-func (b *Branch) await(ctx context.Context, l *Line, p *pattern, within time.Duration) error {
+func (b *Branch) await(ctx context.Context, l *Line, p *language.Pattern, within time.Duration) error {
 	if err := b.Begin(ctx); err != nil {
 		return err
 	}
-	x, err := p.bind(b)
+	x, err := bind(p, b)
 	if err != nil {
 		return l.Fault(err)
 	}
 	after := b.At()
-	if p.of.ofRequest() {
+	if p.Of.OfRequest() {
 		after = x.Ref
 	}
 	about := b.sessionOf(x)
 	looked := b.Session() // whose cursor moves
-	if about != nil && p.session != "" && p.session != "any" {
+	if about != nil && p.Session != "" && p.Session != "any" {
 		looked = about
 	}
-	if prompt := b.LastPrompt(about); prompt > 0 && !p.of.ofRequest() {
+	if prompt := b.LastPrompt(about); prompt > 0 && !p.Of.OfRequest() {
 		x.prompt = prompt
 		if looked == about {
 			after = b.view(about).cursor
 		}
-		if p.of.Name == "turn" {
+		if p.Of.Name == "turn" {
 			after = max(prompt, b.view(about).ended)
 			x.Over = b.view(about).over
 		}
@@ -81,7 +82,7 @@ func (b *Branch) await(ctx context.Context, l *Line, p *pattern, within time.Dur
 	defer cancel()
 	o := b.run.t.Await(wait, after, x.expectation(taken))
 	if o.Met() {
-		if about = b.sessionOf(x); about != nil && p.of.Name == "turn" {
+		if about = b.sessionOf(x); about != nil && p.Of.Name == "turn" {
 			v := b.view(about)
 			v.ended, v.over = o.Entry.Seq, append(v.over, o.Entry.Ref)
 		}
@@ -108,7 +109,7 @@ func (b *Branch) await(ctx context.Context, l *Line, p *pattern, within time.Dur
 	}
 	// Without what had to open, or before any check and outside of what a
 	// requirement asks, there is no situation to judge.
-	if c := b.run.check(); x.opens() || !miss.Effect && (c.decl == nil || len(c.decl.requirements) == 0) {
+	if c := b.run.check(); x.opens() || !miss.Effect && (c.decl == nil || len(c.decl.Requirements) == 0) {
 		miss.Verdict = results.Inconclusive
 	}
 	return miss

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -22,7 +23,7 @@ const (
 // end before it.
 func (r *run) further(ctx context.Context) {
 	p, agent := r.protocol(), r.Agent()
-	if p.Further == nil || r.engine.NoFurther || r.scenario.decl.further != "" || agent == nil || !r.Ready() ||
+	if p.Further == nil || r.engine.NoFurther || r.scenario.Further != "" || agent == nil || !r.Ready() ||
 		r.Ended() || r.unsure() != "" {
 		return
 	}
@@ -32,12 +33,12 @@ func (r *run) further(ctx context.Context) {
 	r.engine.step(r.scenario.ID, "a further turn")
 	agent.CatchUp(ctx) // what it has said by now belongs to what came before
 	b := &Branch{run: r}
-	asked, ok := p.Further(b, fakellm.Prompt{Index: len(r.scenario.prompts) + 1, Text: furtherPrompt, Reply: furtherReply})
+	asked, ok := p.Further(b, fakellm.Prompt{Index: len(r.scenario.Prompts) + 1, Text: furtherPrompt, Reply: furtherReply})
 	if !ok {
 		return
 	}
-	c := &checkState{reached: true, decl: &checkDecl{slug: results.FurtherCheck, class: results.Warn,
-		title: "One plain turn more works as any other."}}
+	c := &checkState{reached: true, decl: &language.Check{Slug: results.FurtherCheck, Class: results.Warn,
+		Title: "One plain turn more works as any other."}}
 	r.change(func(s *state) {
 		s.checks, s.current = append(s.checks, c), c
 	})
@@ -46,7 +47,7 @@ func (r *run) further(ctx context.Context) {
 	o := r.t.Await(wait, asked.Seq, transcript.First("the end of the turn", func(e transcript.Entry) bool {
 		return e.Ref == asked.Seq && b.endsTurn(e)
 	}))
-	f := r.Failure(Implied("a plain turn after the last line"), o)
+	f := r.Failure(language.Implied[*Branch]("a plain turn after the last line"), o)
 	f.Expected = []string{fmt.Sprintf("a turn that ends with %s and says %q", p.StopReasons[0], furtherReply)}
 	f.Entries = []int{asked.Seq}
 	if !o.Met() {

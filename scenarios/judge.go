@@ -11,6 +11,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
@@ -151,8 +152,8 @@ func (r *run) judgeChecks(res *results.Result, fatal *Miss) {
 			res.FailedInTurn = res.FailedInTurn || r.missedInTurn(c)
 			continue
 		}
-		out := results.Check{ID: r.scenario.ID + "#" + c.decl.slug, Slug: c.decl.slug, Line: c.decl.line, Title: c.decl.title,
-			Requirements: c.decl.requirements, Class: r.classOf(c), Verdict: results.Pass, InTurn: r.missedInTurn(c)}
+		out := results.Check{ID: r.scenario.ID + "#" + c.decl.Slug, Slug: c.decl.Slug, Line: c.decl.Line, Title: c.decl.Title,
+			Requirements: c.decl.Requirements, Class: r.classOf(c), Verdict: results.Pass, InTurn: r.missedInTurn(c)}
 		for _, m := range c.misses {
 			v := r.verdictOf(m, c, res)
 			if unsure != "" && v != results.Inconclusive && v != results.Pass {
@@ -230,10 +231,10 @@ func notReached(fatal *Miss) string {
 
 // classOf is what a miss of the check counts as, from its requirements.
 func (r *run) classOf(c *checkState) results.Verdict {
-	if c.decl.class != "" {
-		return c.decl.class
+	if c.decl.Class != "" {
+		return c.decl.Class
 	}
-	if len(c.decl.requirements) == 0 {
+	if len(c.decl.Requirements) == 0 {
 		for _, m := range c.misses {
 			if !m.Effect && m.Verdict == "" {
 				return results.Lint
@@ -242,7 +243,7 @@ func (r *run) classOf(c *checkState) results.Verdict {
 		return results.Fail
 	}
 	class := results.Lint
-	for _, id := range c.decl.requirements {
+	for _, id := range c.decl.Requirements {
 		q, ok := r.protocol().Rules.Requirement(id)
 		switch {
 		case ok && q.Level == "must":
@@ -280,13 +281,13 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Ver
 	if c.decl == nil {
 		return results.Fail
 	}
-	if m.turnOpen > 0 && c.decl.denies && !c.decl.claims && slices.ContainsFunc(res.Findings, func(f results.Finding) bool {
+	if m.turnOpen > 0 && c.decl.Denies && !c.decl.Claims && slices.ContainsFunc(res.Findings, func(f results.Finding) bool {
 		return f.Class == results.Fail && slices.Contains(f.Entries, m.turnOpen)
 	}) {
 		m.Failure.Reason = "the turn did not end, which a rule tells, so nothing is known of what was not to come of it"
 		return results.Inconclusive
 	}
-	if c.decl.class == "" && len(c.decl.requirements) == 0 {
+	if c.decl.Class == "" && len(c.decl.Requirements) == 0 {
 		if m.Effect {
 			return results.Fail
 		}
@@ -344,11 +345,11 @@ func (r *run) frames() int {
 }
 
 // statement says what a check's requirements ask, with the first citation.
-func (r *run) statement(d *checkDecl) string {
-	for _, id := range d.requirements {
+func (r *run) statement(d *language.Check) string {
+	for _, id := range d.Requirements {
 		if q, ok := r.protocol().Rules.Requirement(id); ok {
 			return q.Statement
 		}
 	}
-	return d.title
+	return d.Title
 }

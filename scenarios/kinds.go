@@ -3,83 +3,72 @@ package scenarios
 import (
 	"slices"
 
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// kinds returns the kinds of patterns by their names, those of the protocol
-// among them.
-func (p *Protocol) kinds() map[string]*Kind {
-	all := map[string]*Kind{}
-	for _, k := range p.kindList() {
-		for _, name := range append([]string{k.Name}, k.Aliases...) {
-			all[name] = &k
-		}
-	}
-	return all
-}
-
-// kindList returns all kinds in the order of the help.
-func (p *Protocol) kindList() []Kind {
-	of := func(source transcript.Source, kinds ...transcript.Kind) func(Pattern, transcript.Entry, bool) bool {
-		return func(x Pattern, e transcript.Entry, own bool) bool {
+// anyKinds returns the kinds of patterns that any protocol has, in the order of the help.
+func (p *Protocol) anyKinds() []language.Kind {
+	of := func(source transcript.Source, kinds ...transcript.Kind) func(language.Bound, transcript.Entry, bool) bool {
+		return func(x language.Bound, e transcript.Entry, own bool) bool {
 			return own && e.Source == source && slices.Contains(kinds, e.Kind) && (x.Arg == "" || OneOf(e.Method, x.Arg))
 		}
 	}
-	request, agent := *methodKind(p), transcript.Agent
+	request, agent := *p.methodKind(), transcript.Agent
 	request.Name, request.Arg, request.Help = "request", "METHOD", "a request of the agent; METHOD may be a|b"
 	request.Match = of(agent, transcript.Request)
-	return append(slices.Clone(p.Kinds), []Kind{
+	return []language.Kind{
 		request,
 		{Name: "notification", Arg: "METHOD", Help: "a notification of the agent", Match: of(agent, transcript.Notification)},
 		{Name: "turn", Arg: "?", Help: "the end of a turn with one of the stop reasons given (a|b), any, or error",
 			Effect: true,
-			Match: func(x Pattern, e transcript.Entry, own bool) bool {
+			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
 				_, ends := p.TurnEnd(e)
 				return own && ends && !slices.Contains(x.Over, e.Ref)
 			}},
 		{Name: "response", Arg: "REF", Help: "the response to the request a line named with as",
-			Match: func(x Pattern, e transcript.Entry, _ bool) bool {
+			Match: func(x language.Bound, e transcript.Entry, _ bool) bool {
 				return e.Source == agent && e.Kind == transcript.Response && e.Ref == x.Ref
 			}},
 		{Name: "malformed", Help: "a line of the agent that is no message",
-			Match: func(_ Pattern, e transcript.Entry, _ bool) bool {
+			Match: func(_ language.Bound, e transcript.Entry, _ bool) bool {
 				return e.Source == agent && e.Kind == transcript.Malformed
 			}},
 		{Name: "sent", Arg: "METHOD", Help: "a request or notification of the editor",
-			Match: func(x Pattern, e transcript.Entry, own bool) bool {
+			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
 				return own && e.Source == transcript.Editor && e.Kind != transcript.Response &&
 					(e.Method == x.Arg || p.SentAs != nil && p.SentAs(e) == x.Arg)
 			}},
 		{Name: "gate", Arg: "NAME", Help: "the model holds its reply at this gate", Inner: true, Opens: true, Outlives: true,
-			Match: func(x Pattern, e transcript.Entry, _ bool) bool {
+			Match: func(x language.Bound, e transcript.Entry, _ bool) bool {
 				return e.Source == transcript.Model && e.Kind == transcript.Gate && e.JSON().Get("gate").Is(x.Arg)
 			}},
 		{Name: "model", Arg: "EVENT", Help: "request, done, aborted, fault or unmatched: what the model server saw",
 			Of: "the model", Events: modelEvents(), Effect: true, Outlives: true,
-			Match: func(x Pattern, e transcript.Entry, own bool) bool {
+			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
 				return own && e.Source == transcript.Model && e.Kind == modelEvent(x.Arg)
 			}},
 		{Name: "exit", Arg: "?", Help: "the agent's exit, with this status", Effect: true, Alone: true,
-			Match: func(_ Pattern, e transcript.Entry, _ bool) bool {
+			Match: func(_ language.Bound, e transcript.Entry, _ bool) bool {
 				return e.Source == transcript.Process && e.Kind == transcript.Exited
 			}},
 		{Name: "stderr", Help: "something the agent wrote to stderr; text is what", Alone: true,
-			Match: func(_ Pattern, e transcript.Entry, _ bool) bool {
+			Match: func(_ language.Bound, e transcript.Entry, _ bool) bool {
 				return e.Source == transcript.Stderr
 			}},
 		{Name: "note", Help: "a remark of the editor or the model server",
-			Match: func(_ Pattern, e transcript.Entry, _ bool) bool {
+			Match: func(_ language.Bound, e transcript.Entry, _ bool) bool {
 				return e.Source == transcript.Note && e.Kind == transcript.Noted
 			}},
-	}...)
+	}
 }
 
 // methodKind is the kind of a pattern that is a method.
-func methodKind(p *Protocol) *Kind {
-	return &Kind{Name: "method", Match: func(x Pattern, e transcript.Entry, own bool) bool {
+func (p *Protocol) methodKind() *language.Kind {
+	return &language.Kind{Name: "method", Match: func(x language.Bound, e transcript.Entry, own bool) bool {
 		return own && e.Source == transcript.Agent && OneOf(e.Method, x.Arg) &&
 			(e.Kind == transcript.Request || e.Kind == transcript.Notification)
-	}, inner: p.Inner}
+	}, InnerArg: func(method string) bool { return p.Inner(method) }}
 }
 
 func modelEvents() []string {

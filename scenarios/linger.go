@@ -54,7 +54,7 @@ func (r *run) lastWords(ctx context.Context) {
 // until it is or the agent is silent: what a failure says depends on whether the agent
 // has a model (unreached.go), and is not to depend on what was faster.
 func (r *run) hearModel(ctx context.Context) {
-	if agent := r.Agent(); agent != nil && r.scenario.model != nil && len(r.prompts()) > 0 {
+	if agent := r.Agent(); agent != nil && r.scenario.Model != nil && len(r.prompts()) > 0 {
 		untilAsked(ctx, r.t, lingering, agent)
 	}
 }

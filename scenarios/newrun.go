@@ -11,6 +11,7 @@ import (
 	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -18,11 +19,11 @@ import (
 
 // inapplicable says why the scenario cannot mean anything with this profile.
 func (e *Engine) inapplicable(s *Scenario) string {
-	for _, n := range s.needs {
-		if n.what != "tool" {
+	for _, n := range s.Needs {
+		if n.What != "tool" {
 			continue
 		}
-		if why := e.Profile.Lacks(n.name); why != "" {
+		if why := e.Profile.Lacks(n.Name); why != "" {
 			return why
 		}
 	}
@@ -39,7 +40,7 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	maps.Copy(st.setup.env, e.Env)
 	st.current = &checkState{reached: true}
 	st.checks = []*checkState{st.current}
-	for _, d := range s.checks {
+	for _, d := range s.Checks {
 		st.checks = append(st.checks, &checkState{decl: d})
 	}
 	if r.box, err = newSandbox(e.Temp); err != nil {
@@ -54,7 +55,7 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 		}
 	}()
 	files := map[string][]byte{}
-	for name, data := range s.files {
+	for name, data := range s.Workspace {
 		text, err := script.ExpandText(name, string(data), keepUnknown(r.Fixed))
 		if err != nil {
 			return nil, err
@@ -82,8 +83,8 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r.checker = e.Protocol.Rules.NewChecker(rules.Config{Version: 1, Severity: e.Severity, Off: s.decl.rulesOff,
-		Busy: cmp.Or(s.decl.busy, e.Profile.Policy.ConcurrentPrompts), Asks: e.Profile.Policy.Asks,
+	r.checker = e.Protocol.Rules.NewChecker(rules.Config{Version: 1, Severity: e.Severity, Off: s.RulesOff,
+		Busy: cmp.Or(s.Busy, e.Profile.Policy.ConcurrentPrompts), Asks: e.Profile.Policy.Asks,
 		Stops: e.Profile.Policy.StopsTakenBack,
 		Start: r.box.Work, Roots: []string{r.box.Root}, Patience: e.StepTimeout})
 	r.judged = r.t.ObserveBeside(r.checker.Observe)
@@ -114,26 +115,26 @@ func keepUnknown(lookup func(string) (string, error)) func(string) (string, erro
 // serveModel starts the fake model with the scenario's script.
 func (r *run) serveModel() error {
 	s, p := r.scenario, r.engine.Profile
-	src := s.model
+	src := s.Model
 	name := s.File
 	if src == nil {
 		src = []byte("replies: []\n")
 	}
 	says, err := fakellm.ParseScript(name, src, r.expandFixed)
 	if err != nil {
-		return s.modelMistake(err)
+		return s.ModelMistake(err)
 	}
 	lanes, err := profileLanes(p)
 	if err != nil {
 		return err
 	}
 	var prompts []fakellm.Prompt
-	for i, d := range s.prompts {
-		text, err := script.ExpandText(s.File, d.text, keepUnknown(r.Fixed))
+	for i, d := range s.Prompts {
+		text, err := script.ExpandText(s.File, d.Text, keepUnknown(r.Fixed))
 		if err != nil {
 			return err
 		}
-		prompts = append(prompts, fakellm.Prompt{Name: d.session, Index: i + 1, Text: text})
+		prompts = append(prompts, fakellm.Prompt{Name: d.Session, Index: i + 1, Text: text})
 	}
 	r.model, err = fakellm.Start(fakellm.Config{Script: says, Transcript: r.t, Wire: p.Model.Wire, Tools: ToolsOf(p),
 		Lanes: lanes, Seed: r.engine.Seed, Prompts: prompts})
@@ -157,7 +158,7 @@ func ToolsOf(p *agents.Profile) map[string]fakellm.Tool {
 // whose place the caller knows.
 func (r *run) expandFixed(text string) (string, error) {
 	out, err := script.ExpandText("", text, r.Fixed)
-	var m *Mistake
+	var m *language.Mistake
 	if errors.As(err, &m) {
 		return "", errors.New(m.Message)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
@@ -39,7 +40,7 @@ var _ = Describe("a mistake in a scenario", func() {
 	DescribeTable("is told with its place and what would be right",
 		func(script, want string) {
 			_, err := parse(script)
-			var m *scenarios.Mistake
+			var m *language.Mistake
 			Expect(errors.As(err, &m)).To(BeTrue(), "got %v", err)
 			Expect(err.Error()).To(Equal("suite/case.txtar:" + want))
 		},
@@ -127,7 +128,7 @@ var _ = Describe("a scenario", func() {
 		s, err := parse("# One sentence.\ncheck PROMPT-003\nprompt 'x'\ncheck PERM-006 PERM-007 nothing-before\ncheck effects\n")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(s.Title).To(Equal("One sentence."))
-		Expect(s.Checks()).To(Equal([]string{"suite/case#prompt-003", "suite/case#nothing-before", "suite/case#effects"}))
+		Expect(s.CheckIDs()).To(Equal([]string{"suite/case#prompt-003", "suite/case#nothing-before", "suite/case#effects"}))
 		Expect(s.Requirements()).To(Equal([]string{"PERM-006", "PERM-007", "PROMPT-003"}))
 		Expect(s.Tags).To(ContainElement("suite"))
 	})

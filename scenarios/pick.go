@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -21,7 +22,7 @@ func pickCommand() *Command {
 			"it needs by what it is, not by where it stands. Lists in groups are one list.\n" +
 			"Behind needs it skips the scenario where there is no such entry.",
 		Compile: func(l *Line) Step {
-			p := l.picker(0)
+			p := pickerOf(l, 0)
 			return func(ctx context.Context, b *Branch) error {
 				from, lacks, err := p.take(b)
 				if err == nil && lacks != "" {
@@ -35,7 +36,7 @@ func pickCommand() *Command {
 
 // compileNeedsPick skips the scenario if nothing can be picked.
 func compileNeedsPick(l *Line) Step {
-	p := l.picker(1)
+	p := pickerOf(l, 1)
 	return func(_ context.Context, b *Branch) error {
 		_, lacks, err := p.take(b)
 		if err == nil && lacks != "" {
@@ -55,13 +56,13 @@ type picker struct {
 }
 
 // picker reads the words of a line from an index on.
-func (l *Line) picker(from int) *picker {
+func pickerOf(l *Line, from int) *picker {
 	p := &picker{line: l, path: l.One(from, "the path of a list")}
 	if w := l.Need(from+1, "of"); w.Raw() != "of" {
 		l.Usage(w.Column, "LIST of REF is expected, not %q", w.Raw())
 	}
 	p.of = l.Ref(from + 2)
-	p.is, p.says = l.Where(from+3), p.path
+	p.is, p.says = Where(l, from+3), p.path
 	for _, w := range l.Rest[min(from+3, len(l.Rest)):] {
 		p.says += " " + w.Raw()
 	}
@@ -161,15 +162,15 @@ func (r *run) answerOf(e transcript.Entry) transcript.Entry {
 
 // Where reads conditions on a JSON value from the words of a line, from an
 // index on.
-func (l *Line) Where(from int) func(b *Branch) (is func(wire.Value) bool, err error) {
-	var fields []field
+func Where(l *Line, from int) func(b *Branch) (is func(wire.Value) bool, err error) {
+	var fields []language.Field
 	for i := from; i < len(l.Rest); i++ {
-		fields = append(fields, l.field(l.Rest[i]))
+		fields = append(fields, l.Field(l.Rest[i]))
 	}
 	return func(b *Branch) (func(wire.Value) bool, error) {
 		var bound []boundField
 		for _, f := range fields {
-			bf, err := f.bind(b)
+			bf, err := bindField(f, b)
 			if err != nil {
 				return nil, err
 			}
@@ -184,16 +185,16 @@ func (l *Line) Where(from int) func(b *Branch) (is func(wire.Value) bool, err er
 	}
 }
 
-// bind expands the variables of a condition.
-func (f field) bind(b *Branch) (boundField, error) {
-	value, err := b.Expand(f.value)
+// bindField replaces the variables of a condition.
+func bindField(f language.Field, b *Branch) (boundField, error) {
+	value, err := b.Expand(f.Value)
 	if err != nil {
 		return boundField{}, err
 	}
-	bf := boundField{f.path, f.operator, value, f.regexp}
-	if strings.HasSuffix(f.operator, "~") && bf.regexp == nil {
+	bf := boundField{f.Path, f.Operator, value, f.Regexp}
+	if strings.HasSuffix(f.Operator, "~") && bf.regexp == nil {
 		if bf.regexp, err = regexp.Compile(value); err != nil {
-			return bf, fmt.Errorf("%s~%s: %w", f.path, value, err)
+			return bf, fmt.Errorf("%s~%s: %w", f.Path, value, err)
 		}
 	}
 	return bf, nil

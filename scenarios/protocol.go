@@ -2,12 +2,15 @@ package scenarios
 
 import (
 	"context"
+	"embed"
 	"io/fs"
+	"slices"
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 	"github.com/acp-test/acp-test/wire"
@@ -18,15 +21,10 @@ import (
 // Classifier, Rules, Canonical, Client, Prompts and TurnEnd are
 // needed.
 type Protocol struct {
-	// Name is what users and the first line of a scenario call it; scenarios that do
-	// not say are of FirstProtocol. "" takes any.
-	Name string
+	// Dialect is its language.
+	Dialect
 	// Version is what the headers of transcripts say.
 	Version string
-	// Suites has a folder of scenarios for each suite, and SuitesAt is where that lies
-	// in the source tree; nil: those of FirstProtocol.
-	Suites   fs.FS
-	SuitesAt string
 	// Reach makes the transport to an agent that is a server at a URL, with headers for
 	// each request; the profile's command starts it, or it runs already. Nil: the frames
 	// of an agent go through the pipes of its process.
@@ -35,24 +33,11 @@ type Protocol struct {
 	Classifier transcript.Classifier
 	Rules      *rules.Set
 	Canonical  golden.Renderer
-	// Words are the commands it adds to the language, Kinds the patterns.
-	Words []*Command
-	Kinds []Kind
-	// AgentActs are what it adds to the handlers of a scripted agent, made with
-	// AgentAct; Events are the methods that a handler may be for, by the names
-	// that the script has for them.
-	AgentActs []*Command
-	Events    map[string]string
 	// CapabilityHelp says what the CAPABILITY of needs agent: is.
 	CapabilityHelp string
-	// PatternHelp says in help where the path of a condition is looked up, and
-	// what else there is to know of patterns.
-	PatternHelp string
 	// Client makes the engine's side of one run.
 	Client func() Client
 
-	// StopReasons are the reasons with which a turn may end.
-	StopReasons []string
 	// Prompts reports whether an entry asks the agent for a turn.
 	Prompts func(e transcript.Entry) bool
 	// TurnEnd returns the reason if an entry is the end of a turn; "error" if
@@ -109,9 +94,6 @@ type Protocol struct {
 	Start func(method string) bool
 }
 
-// FirstProtocol is the name of the protocol of scenarios that name none.
-const FirstProtocol = "acp-v1"
-
 // ToolNews is what an entry tells of tool calls.
 type ToolNews uint8
 
@@ -124,9 +106,36 @@ const (
 	ToolCompleted          // the agent says that one was completed; the text is its id
 )
 
-// complete fills in what a protocol may leave out.
-func (p *Protocol) complete() *Protocol {
-	c := *p
+// What the language is made of, for the branches of a run.
+type (
+	Step     = language.Step[*Branch]
+	Line     = language.Line[*Branch]
+	Command  = language.Command[*Branch]
+	Scenario = language.Scenario[*Branch]
+
+	Dialect = language.Dialect[*Branch]
+
+	played = language.Played[*Branch]
+)
+
+//go:embed suites/*/*.txtar
+var archive embed.FS
+
+// Complete adds to a protocol what any has, and fills in what it may leave out: the words and
+// patterns of the language, and the suites of the default protocol. A protocol is complete
+// before it is used.
+func Complete(c *Protocol) *Protocol {
+	c.Words = append(c.Words, c.builtin()...)
+	c.Kinds, c.Method = append(c.Kinds, c.anyKinds()...), *c.methodKind()
+	c.Remote, c.Phase, c.OfProcess = c.Reach != nil, phase, ofProcess
+	c.Requirement = func(id string) bool {
+		_, ok := c.Rules.Requirement(id)
+		return ok
+	}
+	if c.Suites == nil {
+		c.Suites, _ = fs.Sub(archive, "suites") // the name is valid
+		c.SuitesAt = "scenarios/suites"
+	}
 	if c.Said == nil {
 		c.Said = func(transcript.Entry) string { return "" }
 	}
@@ -158,7 +167,7 @@ func (p *Protocol) complete() *Protocol {
 			*is = func(string) bool { return false }
 		}
 	}
-	return &c
+	return c
 }
 
 // Client is the engine's side of the connections of one run, as a protocol has
@@ -190,43 +199,16 @@ type Client interface {
 	Close() error
 }
 
-// Kind is a kind of pattern.
-type Kind struct {
-	// Name is its first word, Arg what follows ("" nothing, "?" what need not
-	// follow, "REF" the name of a line that sent a request), Help what it looks for.
-	Name, Arg, Help string
-	// Aliases are other names.
-	Aliases []string
-	// Events are the arguments it takes, as events of Of; nil takes any.
-	Events []string
-	Of     string
-	// Match reports whether an entry is of the kind. own is false if the entry
-	// is of another session than the pattern.
-	Match func(x Pattern, e transcript.Entry, own bool) bool
-	// Inner: it can only come before the end of the turn. Opens: without it, the
-	// lines after it have no situation to judge. Effect: it is about an effect or
-	// an end. Outlives: it may come after the end of the agent.
-	// Answered: "after" counts from the answer on.
-	Inner, Opens, Effect, Outlives, Answered bool
-	// Alone: a scenario with it needs a process of the agent that no other used.
-	Alone bool
-
-	inner func(arg string) bool // Inner and Opens of an argument
+// builtin are the commands that the language has for any protocol.
+func (p *Protocol) builtin() []*Command {
+	return slices.Concat(conditionCommands(p), setupCommands(), actCommands(), transportCommands(), forwardCommands(),
+		backCommands(), structureCommands())
 }
 
-// ofRequest reports whether the argument names the request that the pattern is about: what
-// comes of it is looked for from there on.
-func (k *Kind) ofRequest() bool { return k.Arg == "REF" }
-
-// Pattern is a pattern whose variables have been replaced.
-type Pattern struct {
-	// Arg is the argument of its kind, or "".
-	Arg string
-	// Session is the id of the session that it is about; "" is any.
-	Session string
-	// Ref is the Seq of the request that it names.
-	Ref int
-	// Over are the prompts whose turns have ended: a second answer to one ends
-	// no other.
-	Over []int
+// phase returns the step of a comment, which structures the log and the transcript.
+func phase(text string) Step {
+	return func(_ context.Context, b *Branch) error {
+		b.run.phase("# " + text)
+		return nil
+	}
 }

@@ -22,7 +22,7 @@ func (r *run) markTurns(res *results.Result) {
 	prompts := r.prompts()
 	wire, _ := r.model.Learned()
 	res.Reached = wire != ""
-	res.Unreached = wire == "" && r.scenario.model != nil && len(prompts) > 0
+	res.Unreached = wire == "" && r.scenario.Model != nil && len(prompts) > 0
 	for i, f := range res.Findings {
 		res.Findings[i].InTurn = slices.ContainsFunc(f.Entries, func(seq int) bool { return slices.Contains(prompts, seq) })
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
@@ -129,7 +130,7 @@ type group struct {
 
 // checkState is a check as the run has come to judge it.
 type checkState struct {
-	decl    *checkDecl
+	decl    *language.Check
 	reached bool
 	misses  []*Miss
 }
@@ -290,21 +291,23 @@ func (b *Branch) Variable(name string) (string, error) {
 	return "", &lacking{what: head + "." + path, entry: from}
 }
 
-// lacking is what a line wants of an entry that has it not. If the entry is the
-// agent's that is no mistake of the scenario.
+// lacking is the error of a line that wants of an entry what it does not have. If the agent sent
+// the entry, that is no mistake of the scenario.
 type lacking struct {
-	line  *Line
 	what  string
 	entry transcript.Entry
 }
+
+// Blameless implements language.Blameless.
+func (e *lacking) Blameless() bool { return e.entry.Source == transcript.Agent }
 
 func (e *lacking) Error() string {
 	return fmt.Sprintf("there is no %s in #%d", e.what, e.entry.Seq)
 }
 
 // miss says that without it there is no situation to judge.
-func (e *lacking) miss(r *run) *Miss {
-	f := r.Failure(e.line, transcript.Outcome{})
+func (e *lacking) miss(r *run, l *Line) *Miss {
+	f := r.Failure(l, transcript.Outcome{})
 	f.Expected, f.Observed, f.Entries = []string{e.what}, r.observed(e.entry), []int{e.entry.Seq}
 	return &Miss{Failure: f, Verdict: results.Inconclusive}
 }
@@ -405,5 +408,5 @@ func (r *run) find(name string, do func(root *confined.Root, name string) error)
 }
 
 func unknownVariable(name string, known []string) error {
-	return fmt.Errorf("unknown variable $%s%s", name, Suggestion(name, known...))
+	return fmt.Errorf("unknown variable $%s%s", name, language.Suggestion(name, known...))
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
@@ -14,13 +14,13 @@ func setupCommands() []*Command {
 	return []*Command{
 		{
 			Name: "protocol", Group: "setup", Passive: true, Args: "NAME…",
-			Summary: "say in the first line which protocols the scenario is about; the default is " + FirstProtocol,
+			Summary: "say in the first line which protocols the scenario is about; the default is " + language.Default,
 			Compile: func(l *Line) Step {
 				l.Need(0, "the name of a protocol")
 				for i := range l.Rest {
 					l.One(i, "the name of a protocol")
 				}
-				l.p.scenario.several = len(l.Rest) > 1
+				l.Scenario().Several = len(l.Rest) > 1
 				return nil
 			},
 		}, {
@@ -59,7 +59,7 @@ func setupCommands() []*Command {
 					return l.Usage(l.Name.Column, "rules off needs ids and a quoted reason")
 				}
 				for _, w := range l.Rest[1 : n-1] {
-					l.p.scenario.decl.rulesOff[w.Raw()] = l.Rest[n-1].Raw()
+					l.Scenario().RulesOff[w.Raw()] = l.Rest[n-1].Raw()
 				}
 				return nil
 			},
@@ -81,7 +81,7 @@ func setupCommands() []*Command {
 				if !slices.Contains([]string{"off", "exact", "canonical"}, s) {
 					return l.Usage(l.Rest[0].Column, "%q is no kind of golden", s)
 				}
-				l.p.scenario.decl.golden = s
+				l.Scenario().Golden = s
 				return nil
 			},
 		}, {
@@ -94,7 +94,7 @@ func setupCommands() []*Command {
 				if len(l.Rest) != 2 || l.Rest[0].Raw() != "off" || !l.Rest[1].Quoted {
 					return l.Usage(l.Name.Column, "further needs off and a quoted reason")
 				}
-				l.p.scenario.decl.further = l.Rest[1].Raw()
+				l.Scenario().Further = l.Rest[1].Raw()
 				return nil
 			},
 		}, {
@@ -103,7 +103,7 @@ func setupCommands() []*Command {
 			Compile: func(l *Line) Step {
 				w := l.Need(0, "a duration")
 				d := l.Duration(w)
-				l.p.scenario.decl.timeout = d
+				l.Scenario().Timeout = d
 				return nil
 			},
 		},
@@ -111,7 +111,7 @@ func setupCommands() []*Command {
 }
 
 // early is the mistake of a set-up line that comes too late.
-func (l *Line) Early(b *Branch, what string) error {
+func Early(l *Line, b *Branch, what string) error {
 	if b.Agent() == nil {
 		return nil
 	}
@@ -125,12 +125,12 @@ func compileHome(l *Line) Step {
 	if len(l.Rest) > 1 {
 		from = strings.TrimPrefix(l.Rest[1].Raw(), "@")
 	}
-	data, ok := l.p.scenario.archived(from)
+	data, ok := l.Scenario().Archived(from)
 	if !ok {
 		return l.Mistake(l.Rest[len(l.Rest)-1].Column, "add it below as -- "+from+" --", "the archive holds no file %q", from)
 	}
 	return func(_ context.Context, b *Branch) error {
-		if err := l.Early(b, "files of HOME"); err != nil {
+		if err := Early(l, b, "files of HOME"); err != nil {
 			return err
 		}
 		text, err := script.ExpandText(from, string(data), b.Fixed)
@@ -140,10 +140,4 @@ func compileHome(l *Line) Step {
 		b.run.change(func(s *state) { s.setup.home[name] = []byte(text) })
 		return nil
 	}
-}
-
-// timeoutOf is the longer of the scenario's own deadline and the one given: an
-// agent that needs its time needs it here, too.
-func (s *Scenario) timeoutOf(d time.Duration) time.Duration {
-	return max(s.decl.timeout, d)
 }

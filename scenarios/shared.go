@@ -22,7 +22,7 @@ func (e *Engine) shares() bool {
 // has not happened is missing from it, and Reason says so.
 func (e *Engine) Run(ctx context.Context, s *Scenario) results.Result {
 	e = e.withDefaults()
-	if e.pool == nil || s.alone != "" || len(e.Perturb.How) > 0 {
+	if e.pool == nil || s.Alone != "" || len(e.Perturb.How) > 0 {
 		own := *e
 		own.pool = nil
 		return own.attempt(ctx, s)

@@ -26,7 +26,7 @@ func steadyCommand() *Command {
 func compileSteady(l *Line) Step {
 	n := l.Int(l.Need(0, "a number of rounds"), 2, "steady takes a number of rounds, at least 2")
 	l.AtMost(1)
-	steps := l.p.block(l.Blocks[0])
+	steps := l.Body(0)
 	return func(ctx context.Context, b *Branch) error {
 		var after [3]process.Footprint
 		for i, rounds := range []int{n, n, 2 * n} {

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -58,7 +59,8 @@ func compileNeeds(l *Line) Step {
 		default:
 			return l.Usage(w.Column, "%q is nothing that could be needed", s)
 		}
-		l.p.scenario.needs = append(l.p.scenario.needs, needDecl{what, name, l.Number})
+		needs := &l.Scenario().Needs
+		*needs = append(*needs, language.Need{What: what, Name: name, Line: l.Number})
 	}
 	if len(agent) == 0 {
 		return nil
@@ -72,8 +74,8 @@ func compileNeeds(l *Line) Step {
 }
 
 // neededPattern is the pattern after needs saw and needs await.
-func neededPattern(l *Line) *pattern {
-	p, next := l.pattern(1)
+func neededPattern(l *Line) *language.Pattern {
+	p, next := l.Pattern(1)
 	if next < len(l.Rest) {
 		l.Usage(l.Rest[next].Column, "needs %s takes one pattern", l.Rest[0].Raw())
 	}
@@ -101,7 +103,7 @@ func compileNeedsAwait(l *Line) Step {
 func compileNeedsSaw(l *Line, not bool) Step {
 	p := neededPattern(l)
 	return func(_ context.Context, b *Branch) error {
-		x, err := p.bind(b)
+		x, err := bind(p, b)
 		if err != nil {
 			return l.Fault(err)
 		}
@@ -168,7 +170,8 @@ func structureCommands() []*Command {
 			Compile: func(l *Line) Step {
 				for i := range l.Rest {
 					s := l.One(i, "a tag")
-					l.p.scenario.Tags = append(l.p.scenario.Tags, s)
+					tags := &l.Scenario().Tags
+					*tags = append(*tags, s)
 				}
 				return nil
 			},
@@ -180,7 +183,7 @@ func structureCommands() []*Command {
 				if s != "editor" && s != "agent" {
 					return l.Usage(l.Rest[0].Column, "%q is no role", s)
 				}
-				l.p.scenario.Role = s
+				l.Scenario().Role = s
 				return nil
 			},
 		},
@@ -191,30 +194,30 @@ var requirementID = regexp.MustCompile(`^[A-Z][A-Z0-9]*(-[A-Z]+)?-[0-9]{3}$`)
 var slugForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
 
 func compileCheck(l *Line) Step {
-	d := &checkDecl{line: l.Number, column: l.Name.Column, title: l.Comment}
+	d := &language.Check{Line: l.Number, Column: l.Name.Column, Title: l.Comment}
 	for i, w := range l.Rest {
 		switch s := l.One(i, "a requirement or a slug"); {
 		case requirementID.MatchString(s):
-			d.requirements = append(d.requirements, s)
+			d.Requirements = append(d.Requirements, s)
 		case slugForm.MatchString(s) && i == len(l.Rest)-1:
-			d.slug = s
+			d.Slug = s
 		default:
 			return l.Usage(w.Column,
 				"%q is neither a requirement like CANCEL-001 nor, at the end, a slug of lower-case words joined by -", s)
 		}
 	}
-	if d.slug == "" && len(d.requirements) > 0 {
-		d.slug = strings.ToLower(d.requirements[0])
+	if d.Slug == "" && len(d.Requirements) > 0 {
+		d.Slug = strings.ToLower(d.Requirements[0])
 	}
-	if d.slug == "" {
+	if d.Slug == "" {
 		return l.Usage(len(l.Text)+1, "a check needs a requirement or a slug")
 	}
-	for _, c := range l.p.scenario.checks {
-		if c.slug == d.slug {
-			return l.Mistake(l.Name.Column, fmt.Sprintf("the first is on line %d", c.line), "two checks have the id %q", d.slug)
+	for _, c := range l.Scenario().Checks {
+		if c.Slug == d.Slug {
+			return l.Mistake(l.Name.Column, fmt.Sprintf("the first is on line %d", c.Line), "two checks have the id %q", d.Slug)
 		}
 	}
-	l.p.scenario.checks = append(l.p.scenario.checks, d)
+	l.Scenario().Checks = append(l.Scenario().Checks, d)
 	return func(_ context.Context, b *Branch) error {
 		b.run.open(d)
 		return nil
@@ -222,10 +225,10 @@ func compileCheck(l *Line) Step {
 }
 
 // open makes a check the one that misses belong to.
-func (r *run) open(d *checkDecl) {
+func (r *run) open(d *language.Check) {
 	r.t.Event(r.connection(), transcript.Note, transcript.CheckOpened, "",
-		map[string]any{"check": d.slug, "requirements": d.requirements})
-	r.engine.step(r.scenario.ID, "check "+d.slug)
+		map[string]any{"check": d.Slug, "requirements": d.Requirements})
+	r.engine.step(r.scenario.ID, "check "+d.Slug)
 	r.change(func(s *state) {
 		for _, c := range s.checks {
 			if c.decl == d {
@@ -242,11 +245,10 @@ func (r *run) check() (c *checkState) {
 }
 
 func compileGroup(l *Line) Step {
-	steps := l.p.block(l.Blocks[0])
+	steps := l.Body(0)
 	for _, s := range steps {
-		if s.command != nil && s.command.Name != "await" {
-			l.p.mistakes = append(l.p.mistakes, &Mistake{File: l.p.file, Line: s.line, Column: s.column,
-				Message: "a group only holds await lines"})
+		if s.Command != nil && s.Command.Name != "await" {
+			l.Reject(s.Line, s.Column, "a group only holds await lines")
 		}
 	}
 	return func(ctx context.Context, b *Branch) error {
@@ -254,7 +256,7 @@ func compileGroup(l *Line) Step {
 		b.group = g
 		defer func() { b.group = nil }()
 		for _, s := range steps {
-			if err := s.run(ctx, b); err != nil {
+			if err := b.do(ctx, s); err != nil {
 				return err
 			}
 		}
@@ -266,7 +268,7 @@ func compileGroup(l *Line) Step {
 }
 
 func compileBoth(l *Line) Step {
-	first, second := l.p.block(l.Blocks[0]), l.p.block(l.Blocks[1])
+	first, second := l.Body(0), l.Body(1)
 	return func(ctx context.Context, b *Branch) error {
 		if err := b.Begin(ctx); err != nil {
 			return err
@@ -287,7 +289,7 @@ func compileBoth(l *Line) Step {
 // play runs steps until one ends the script. Soft misses are recorded and the
 // script goes on. A panic is a fault of this program: it ends the run, not the
 // process, and keeps the evidence.
-func (b *Branch) play(ctx context.Context, steps []step) (err error) {
+func (b *Branch) play(ctx context.Context, steps []played) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("acp-test failed: %v\n%s", p, debug.Stack())
@@ -297,11 +299,7 @@ func (b *Branch) play(ctx context.Context, steps []step) (err error) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		err := s.run(ctx, b)
-		var lack *lacking
-		if errors.As(err, &lack) {
-			err = lack.miss(b.run)
-		}
+		err := b.do(ctx, s)
 		if m, ok := err.(*Miss); ok && m.Soft {
 			b.run.missed(m)
 			continue
@@ -311,6 +309,16 @@ func (b *Branch) play(ctx context.Context, steps []step) (err error) {
 		}
 	}
 	return nil
+}
+
+// do runs one step. What the agent's entries lack makes the line miss.
+func (b *Branch) do(ctx context.Context, s played) error {
+	err := s.Do(ctx, b)
+	var lack *lacking
+	if errors.As(err, &lack) {
+		return lack.miss(b.run, s.Source)
+	}
+	return err
 }
 
 // missed notes a miss against the open check, or against the scenario if the check

@@ -34,12 +34,11 @@ func togetherCommand() *Command {
 }
 
 func compileTogether(l *Line) Step {
-	steps := l.p.block(l.Blocks[0])
+	steps := l.Body(0)
 	for _, in := range l.Blocks[0] {
 		waits := in.Is("session") && !slices.ContainsFunc(in.Words, func(w script.Word) bool { return w.Raw() == "wait=no" })
 		if in.Kind == script.Command && (waits || !slices.Contains(atOnce, in.Name.Raw())) {
-			l.p.mistakes = append(l.p.mistakes, &Mistake{File: l.p.file, Line: in.Number, Column: in.Name.Column,
-				Message: in.Name.Raw() + " may wait for the agent, which stands still in together"})
+			l.Reject(in.Number, in.Name.Column, in.Name.Raw()+" may wait for the agent, which stands still in together")
 		}
 	}
 	return func(ctx context.Context, b *Branch) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
@@ -41,7 +42,7 @@ var _ = Describe("the tools of a profile", func() {
 		Expect(err).NotTo(HaveOccurred())
 		asked := map[string]bool{}
 		for _, s := range all {
-			for _, need := range s.NeedsTools() {
+			for _, need := range scenarios.NeedsTools(s) {
 				if strings.Contains(need, ":") {
 					asked[need] = true
 				}

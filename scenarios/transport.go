@@ -121,22 +121,15 @@ func transportCommands() []*Command {
 	}
 }
 
-// aboutProcess skips the scenario at a command about the agent's process if the
+// ofProcess skips the scenario at a command about the agent's process if the
 // agent has none here.
-func aboutProcess(name string, run Step) Step {
+func ofProcess(name string, run Step) Step {
 	return func(ctx context.Context, b *Branch) error {
 		if p := b.run.engine.Profile; p.Remote() {
 			return &Skipped{fmt.Sprintf("%s does not apply: the agent has no process here, it is reached at %s", name, p.URL)}
 		}
 		return run(ctx, b)
 	}
-}
-
-// OnlyDuration returns the only word of a line, which is a duration.
-func (l *Line) OnlyDuration() time.Duration {
-	w := l.Need(0, "a duration")
-	l.AtMost(1)
-	return l.Duration(w)
 }
 
 func compileSend(l *Line) Step {
@@ -152,7 +145,7 @@ func compileSend(l *Line) Step {
 		if err != nil {
 			return l.Fault(err)
 		}
-		if text, err = script.ExpandText(l.p.file, text, b.Variable); err != nil {
+		if text, err = script.ExpandText(l.File(), text, b.Variable); err != nil {
 			return l.Fault(err)
 		}
 		if _, err := r.Alive(l); err != nil {

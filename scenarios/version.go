@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/scenarios/language"
 )
 
 // GoldensOf is the name under which a profile has its goldens in this protocol: the
@@ -18,7 +19,7 @@ func (p *Protocol) GoldensOf(of *agents.Profile) string {
 
 // own reports whether a profile is for this protocol.
 func (p *Protocol) own(of *agents.Profile) bool {
-	return p.Name == "" || p.Name == cmp.Or(of.Protocol, FirstProtocol)
+	return p.Name == "" || p.Name == cmp.Or(of.Protocol, language.Default)
 }
 
 // KnownOf are those of a list of known failures of a profile that count in this protocol:

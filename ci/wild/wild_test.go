@@ -60,8 +60,8 @@ func TestPairs(t *testing.T) {
 			if !ok || point != "" && !slices.ContainsFunc(rule.Points, func(x rules.Point) bool { return x.ID == point }) {
 				t.Errorf("%s: there is no such rule, or it has no such point", p.Name())
 			}
-		} else if p.Finder != "further" && !slices.Contains(s.Checks(), p.Scenario+"#"+p.Finder) {
-			t.Errorf("%s: the scenario has only %v", p.Name(), s.Checks())
+		} else if p.Finder != "further" && !slices.Contains(s.CheckIDs(), p.Scenario+"#"+p.Finder) {
+			t.Errorf("%s: the scenario has only %v", p.Name(), s.CheckIDs())
 		}
 	}
 	for _, m := range d.Missing {

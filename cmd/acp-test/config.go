@@ -10,7 +10,7 @@ import (
 
 	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 )
 
 // config is what acp-test.yaml at the root of a repository says, so that
@@ -38,7 +38,7 @@ type config struct {
 // the root of the repository. Without one it is empty.
 func findConfig(dir string) (config, error) {
 	for {
-		file := filepath.Join(dir, scenarios.Config)
+		file := filepath.Join(dir, language.Config)
 		src, err := os.ReadFile(file)
 		if err == nil {
 			return parseConfig(file, src)
@@ -61,7 +61,7 @@ func parseConfig(file string, src []byte) (c config, err error) {
 	if err != nil {
 		return c, err
 	}
-	root.Decode(&c, scenarios.Config, "")
+	root.Decode(&c, language.Config, "")
 	for key, d := range map[string]string{"timeout": c.Timeout, "step-timeout": c.StepTimeout} {
 		if _, err := duration(d); err != nil {
 			return c, fmt.Errorf("%s: %s: %w", file, key, err)

@@ -78,7 +78,7 @@ func topics(root *cobra.Command) []string {
 			names = append(names, c.Name())
 		}
 	}
-	for _, c := range acp.V1().Commands() {
+	for _, c := range acp.V1().Words {
 		names = append(names, c.Name)
 	}
 	return names

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 )
 
 //go:embed templates
@@ -97,7 +97,7 @@ var agentName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
 
 func (h *host) init(c *cobra.Command, command []string, o founding) error {
 	repo := look(h.cwd)
-	_, err := os.Lstat(h.absolute(scenarios.Config))
+	_, err := os.Lstat(h.absolute(language.Config))
 	again := err == nil && len(command) == 0
 	if command, err = h.open(&o, repo, command, again); err != nil {
 		return err
@@ -139,13 +139,13 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 		}
 		maps.Copy(files, more)
 	} else if len(files) == 0 {
-		return fmt.Errorf("init: %s is there already, and --ci none leaves nothing to write", scenarios.Config)
+		return fmt.Errorf("init: %s is there already, and --ci none leaves nothing to write", language.Config)
 	}
 	if err := h.writeNew(files, o.dry); err != nil || o.dry {
 		return err
 	}
 	if again {
-		fmt.Fprintf(h.out, "\n%s was there already. Commit the new file.\n", scenarios.Config)
+		fmt.Fprintf(h.out, "\n%s was there already. Commit the new file.\n", language.Config)
 		return nil
 	}
 	fmt.Fprintf(h.out, "\nacp-test run --update\n")
@@ -250,7 +250,7 @@ func (h *host) initFiles(p *agents.Profile, name string, repo repository, learne
 	b.WriteString("]\n# It is started at the root of the repository.\ndir: ..\n")
 	b.WriteString(learned.profileText())
 	files := map[string][]byte{
-		scenarios.Config: []byte("# What acp-test run does in this repository.\nagent: acp/" + name +
+		language.Config: []byte("# What acp-test run does in this repository.\nagent: acp/" + name +
 			".yaml\nscenarios: [acp]\ngoldens: acp/golden\n"),
 		"acp/" + name + ".yaml": []byte(b.String()),
 	}

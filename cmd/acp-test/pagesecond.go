@@ -11,6 +11,7 @@ import (
 	"github.com/acp-test/acp-test/refagent/second"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 )
 
 // secondPage is the reference of version 2 of ACP: what its scenarios have that those of
@@ -32,7 +33,7 @@ func secondPage() string {
 	}
 	b.WriteString("\n## Patterns\n\n| pattern | |\n|---|---|\n")
 	for _, k := range p.Kinds {
-		same := func(x scenarios.Kind) bool { return x.Name == k.Name && x.Help == k.Help }
+		same := func(x language.Kind) bool { return x.Name == k.Name && x.Help == k.Help }
 		if !slices.ContainsFunc(first.Kinds, same) {
 			fmt.Fprintf(&b, "| `%s` | %s |\n", strings.TrimSpace(k.Name+" "+k.Arg), text(k.Help))
 		}

@@ -28,6 +28,7 @@ import (
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/sweep"
@@ -138,7 +139,7 @@ func readingWeb(in io.Reader, each func(transcript.Entry)) (*transcript.Transcri
 
 // protocolNames are the names of protocols. They are said here again because every command
 // line needs them, that of each agent too, and the rest is megabytes of rules.
-func protocolNames() []string { return []string{scenarios.FirstProtocol, acp.Second, agui.Name} }
+func protocolNames() []string { return []string{language.Default, acp.Second, agui.Name} }
 
 // suiteNames are the names of all suites.
 func suiteNames() (names []string) {

@@ -24,6 +24,7 @@ import (
 	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/sweep"
@@ -340,7 +341,7 @@ func (o *options) takeLiberties(e *scenarios.Engine, of protocol) error {
 	}
 	e.ExtraArgs = append(e.ExtraArgs, "--liberty", strings.Join(o.liberties, ","))
 	for _, l := range liberties.All() {
-		if l.Learns && of.Name == scenarios.FirstProtocol && slices.Contains(o.liberties, l.Name) {
+		if l.Learns && of.Name == language.Default && slices.Contains(o.liberties, l.Name) {
 			learning := *e.Profile
 			learning.Tools = nil
 			e.Profile = &learning

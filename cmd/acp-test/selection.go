@@ -11,6 +11,7 @@ import (
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 )
 
 // selection is what a command line chose to run.
@@ -90,7 +91,7 @@ func distinct(list []*scenarios.Scenario) error {
 	for _, s := range list {
 		if other, twice := files[s.ID]; twice {
 			return fmt.Errorf("%s: %s has the same id %q; put an %s at the root of one of them", s.File, other, s.ID,
-				scenarios.Config)
+				language.Config)
 		}
 		files[s.ID] = s.File
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/serve"
@@ -176,7 +177,7 @@ func (h *host) serveWeb(ctx context.Context, side agentSide, log *transcript.Tra
 // agentSide is an agent to serve: a script or a recording, of a protocol.
 type agentSide struct {
 	of        protocol
-	script    *scenarios.AgentScript
+	script    *language.AgentScript
 	recording *transcript.Transcript
 	name, id  string // as it was asked for, and of the scenario
 }

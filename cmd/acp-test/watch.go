@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 )
 
 // settle is how long nothing must be saved before a new run: editors and
@@ -130,7 +130,7 @@ func (h *host) watched(o *options) *watched {
 	depend(o.baseline)
 	depend(o.settings)
 	for dir := h.cwd; ; dir = filepath.Dir(dir) {
-		depend(filepath.Join(dir, scenarios.Config))
+		depend(filepath.Join(dir, language.Config))
 		if dir == filepath.Dir(dir) {
 			break
 		}

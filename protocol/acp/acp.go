@@ -11,6 +11,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/invariants/second"
 	"github.com/acp-test/acp-test/protocol/acp/words"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -18,23 +19,23 @@ import (
 func V1() *scenarios.Protocol { return v1() }
 
 var v1 = sync.OnceValue(func() *scenarios.Protocol {
-	p := &scenarios.Protocol{Name: scenarios.FirstProtocol, Version: "1", Classifier: acpframe.Classifier{},
+	p := &scenarios.Protocol{Dialect: scenarios.Dialect{Name: language.Default}, Version: "1", Classifier: acpframe.Classifier{},
 		Rules:     invariants.V1(),
 		Canonical: canonical.V1(),
 		Offers:    offers}
 	words.Add(p)
-	return p
+	return scenarios.Complete(p)
 })
 
 // V2 returns ACP version 2, as of its Preview.
 func V2() *scenarios.Protocol { return v2() }
 
 var v2 = sync.OnceValue(func() *scenarios.Protocol {
-	p := &scenarios.Protocol{Name: Second, Version: "2", Classifier: acpframe.Second{},
+	p := &scenarios.Protocol{Dialect: scenarios.Dialect{Name: Second}, Version: "2", Classifier: acpframe.Second{},
 		Rules:     second.Rules(),
 		Canonical: canonical.V2()}
 	words.AddSecond(p)
-	return p
+	return scenarios.Complete(p)
 })
 
 // Second is what users call version 2.

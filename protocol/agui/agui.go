@@ -28,8 +28,8 @@ var v1 = sync.OnceValue(func() *scenarios.Protocol {
 	if err != nil {
 		panic(err) // the name is valid
 	}
-	p := &scenarios.Protocol{Name: Name, Version: Name, Classifier: aguiframe.Classifier{}, Rules: invariants.V1(),
-		Canonical: canonical.V1(), Suites: files, SuitesAt: "protocol/agui/suites"}
+	p := &scenarios.Protocol{Dialect: scenarios.Dialect{Name: Name, Suites: files, SuitesAt: "protocol/agui/suites"}, Version: Name, Classifier: aguiframe.Classifier{}, Rules: invariants.V1(),
+		Canonical: canonical.V1()}
 	words.Add(p)
-	return p
+	return scenarios.Complete(p)
 })

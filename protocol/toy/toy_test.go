@@ -25,6 +25,7 @@ import (
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
 	"github.com/acp-test/acp-test/transcript"
@@ -173,18 +174,18 @@ func toy(t *testing.T) *scenarios.Protocol {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &scenarios.Protocol{
-		Version: "toy", Classifier: frames{}, Rules: set, Canonical: text{}, Words: words(),
-		Kinds: []scenarios.Kind{{Name: "word", Help: "a word of the agent", Inner: true,
-			Match: func(_ scenarios.Pattern, e transcript.Entry, own bool) bool { return own && e.Method == "word" }}},
+	return scenarios.Complete(&scenarios.Protocol{
+		Version: "toy", Classifier: frames{}, Rules: set, Canonical: text{},
+		Dialect: scenarios.Dialect{Words: words(), StopReasons: []string{"done", "stopped"},
+			Kinds: []language.Kind{{Name: "word", Help: "a word of the agent", Inner: true,
+				Match: func(_ language.Bound, e transcript.Entry, own bool) bool { return own && e.Method == "word" }}}},
 		Client:  func() scenarios.Client { return &client{} },
 		Prompts: func(e transcript.Entry) bool { return e.Source == transcript.Editor && e.Method == "ask" },
 		TurnEnd: func(e transcript.Entry) (string, bool) {
 			return e.JSON().Get("why").Str(), e.Kind == transcript.Response
 		},
-		StopReasons: []string{"done", "stopped"},
-		Said:        func(e transcript.Entry) string { return e.JSON().Get("word").Str() },
-	}
+		Said: func(e transcript.Entry) string { return e.JSON().Get("word").Str() },
+	})
 }
 
 // planner asks once more after the last turn.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/serve"
 )
 
@@ -12,7 +13,7 @@ import (
 type agentDialect struct {
 	tool  string // the update that announces a call
 	ids   bool   // each message has an id
-	ask   func(g scenarios.Given) string
+	ask   func(g language.Given) string
 	ended func(s *serve.Run, reason string) error
 }
 
@@ -26,11 +27,11 @@ var secondAgent = agentDialect{tool: "tool_call_update", ids: true, ask: askSeco
 // agentActs are what a scripted agent can do. What tells something of a turn takes up its
 // prompt first.
 func agentActs(d agentDialect) (all []*scenarios.Command) {
-	add := func(name, args, summary string, do func(s *serve.Run, g scenarios.Given) error) {
-		all = append(all, scenarios.AgentAct(name, args, summary, do))
+	add := func(name, args, summary string, do func(s *serve.Run, g language.Given) error) {
+		all = append(all, language.AgentAct[*scenarios.Branch](name, args, summary, do))
 	}
-	say := func(kind string) func(*serve.Run, scenarios.Given) error {
-		return func(s *serve.Run, g scenarios.Given) error {
+	say := func(kind string) func(*serve.Run, language.Given) error {
+		return func(s *serve.Run, g language.Given) error {
 			s.Begin()
 			id := g.Options["id"]
 			if id == "" && d.ids {
@@ -44,14 +45,14 @@ func agentActs(d agentDialect) (all []*scenarios.Command) {
 	add("thought", "'TEXT' [id=MESSAGE]", "a chunk of its thoughts", say("agent_thought_chunk"))
 	add("user", "'TEXT' [id=MESSAGE]", "a chunk of the user's message, as in a replay", say("user_message_chunk"))
 	add("large", "BYTES", "a chunk of text that makes a line of about so many bytes",
-		func(s *serve.Run, g scenarios.Given) error {
+		func(s *serve.Run, g language.Given) error {
 			g.Words[0] = strings.Repeat("é", g.Number(0)/2)
 			return say("agent_message_chunk")(s, g)
 		})
-	add("update", "JSON [session=ID]", "any session/update", func(s *serve.Run, g scenarios.Given) error {
+	add("update", "JSON [session=ID]", "any session/update", func(s *serve.Run, g language.Given) error {
 		return notifyUpdate(s, g.Options["session"], g.Words[0])
 	})
-	add("tool", "ID TITLE [kind=] [status=]", "a tool call, by "+d.tool, func(s *serve.Run, g scenarios.Given) error {
+	add("tool", "ID TITLE [kind=] [status=]", "a tool call, by "+d.tool, func(s *serve.Run, g language.Given) error {
 		s.Begin()
 		s.Message("")
 		return notifyUpdate(s, "",
@@ -59,7 +60,7 @@ func agentActs(d agentDialect) (all []*scenarios.Command) {
 				member("kind", g.Options["kind"])+member("status", g.Options["status"])+`}`)
 	})
 	add("tool-update", "ID [status=] [text=] [title=]", "a tool_call_update",
-		func(s *serve.Run, g scenarios.Given) error {
+		func(s *serve.Run, g language.Given) error {
 			s.Begin()
 			s.Message("")
 			content := ""
@@ -70,13 +71,13 @@ func agentActs(d agentDialect) (all []*scenarios.Command) {
 				member("status", g.Options["status"])+member("title", g.Options["title"])+content+`}`)
 		})
 	add("permission", "ID KIND:OPTION… [title=] as NAME",
-		"a session/request_permission, without waiting; - for no options", func(s *serve.Run, g scenarios.Given) error {
+		"a session/request_permission, without waiting; - for no options", func(s *serve.Run, g language.Given) error {
 			s.Begin()
 			s.Request(g.Alias, "session/request_permission", `{"sessionId":`+serve.Quote(s.Session())+d.ask(g)+
 				`,"options":[`+optionsOf(g.Words[1:])+`]}`, "")
 			return nil
 		})
-	add("end", "STOP", "end the turn with a stop reason", func(s *serve.Run, g scenarios.Given) error {
+	add("end", "STOP", "end the turn with a stop reason", func(s *serve.Run, g language.Given) error {
 		return d.ended(s, g.Words[0])
 	})
 	return all
@@ -85,12 +86,12 @@ func agentActs(d agentDialect) (all []*scenarios.Command) {
 // secondAgentActs are what a scripted agent can do in version 2.
 func secondAgentActs() []*scenarios.Command {
 	return append(agentActs(secondAgent),
-		scenarios.AgentAct("insert", "", "take up the prompt, as the first act that tells of its turn does",
-			func(s *serve.Run, _ scenarios.Given) error {
+		language.AgentAct[*scenarios.Branch]("insert", "", "take up the prompt, as the first act that tells of its turn does",
+			func(s *serve.Run, _ language.Given) error {
 				s.Begin()
 				return nil
 			}),
-		scenarios.AgentAct("state", "STATE [stop=]", "a state_update", func(s *serve.Run, g scenarios.Given) error {
+		language.AgentAct[*scenarios.Branch]("state", "STATE [stop=]", "a state_update", func(s *serve.Run, g language.Given) error {
 			return notifyUpdate(s, "", `{"sessionUpdate":"state_update","state":`+serve.Quote(g.Words[0])+
 				member("stopReason", g.Options["stop"])+`}`)
 		}))
@@ -103,12 +104,12 @@ func endSecond(s *serve.Run, reason string) error {
 	return notifyUpdate(s, "", `{"sessionUpdate":"state_update","state":"idle","stopReason":`+serve.Quote(reason)+`}`)
 }
 
-func askFirst(g scenarios.Given) string {
+func askFirst(g language.Given) string {
 	return `,"toolCall":{"toolCallId":` + serve.Quote(g.Words[0]) + member("title", g.Options["title"]) + `}`
 }
 
 // askSecond has a title even where the script gives none: version 2 wants one.
-func askSecond(g scenarios.Given) string {
+func askSecond(g language.Given) string {
 	return `,"title":` + serve.Quote(cmp.Or(g.Options["title"], "Go on?")) +
 		`,"subject":{"type":"tool_call","toolCall":{"toolCallId":` + serve.Quote(g.Words[0]) +
 		member("title", g.Options["title"]) + `}}`

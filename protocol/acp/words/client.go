@@ -10,6 +10,7 @@ import (
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 	"github.com/acp-test/acp-test/wire"
@@ -93,7 +94,7 @@ func (c *client) Connect(a *transport.Agent, env []string, isolated bool) {
 // Greet sends initialize.
 func (c *client) Greet(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
 	if l == nil {
-		l = scenarios.Implied("initialize")
+		l = language.Implied[*scenarios.Branch]("initialize")
 	}
 	return initialize(ctx, b, l, nil)
 }

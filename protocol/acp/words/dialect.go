@@ -8,6 +8,7 @@ import (
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -119,7 +120,7 @@ var sameKinds = map[string][]string{
 }
 
 // secondKinds are the patterns of version 2.
-func secondKinds(first []scenarios.Kind) []scenarios.Kind {
+func secondKinds(first []language.Kind) []language.Kind {
 	all := slices.Clone(first)
 	for i := range all {
 		k := &all[i]
@@ -133,7 +134,7 @@ func secondKinds(first []scenarios.Kind) []scenarios.Kind {
 		default:
 			if more := sameKinds[k.Name]; more != nil {
 				was, also := k.Match, update(more...)
-				k.Match = func(x scenarios.Pattern, e transcript.Entry, own bool) bool { return was(x, e, own) || also(x, e, own) }
+				k.Match = func(x language.Bound, e transcript.Entry, own bool) bool { return was(x, e, own) || also(x, e, own) }
 			}
 		}
 	}
@@ -143,12 +144,12 @@ func secondKinds(first []scenarios.Kind) []scenarios.Kind {
 		"terminal_update":         "the state of a terminal", "terminal_output_chunk": "a piece of a terminal's output",
 		"plan_update": "a plan", "compaction_summary_chunk": "a piece of a compaction's summary",
 	} {
-		all = append(all, scenarios.Kind{Name: name, Help: help, Match: update(name)})
+		all = append(all, language.Kind{Name: name, Help: help, Match: update(name)})
 	}
-	slices.SortStableFunc(all[len(first):], func(a, b scenarios.Kind) int { return strings.Compare(a.Name, b.Name) })
-	return append(all, scenarios.Kind{Name: "state", Arg: "?",
+	slices.SortStableFunc(all[len(first):], func(a, b language.Kind) int { return strings.Compare(a.Name, b.Name) })
+	return append(all, language.Kind{Name: "state", Arg: "?",
 		Help: "a state of the session: idle, running or requires_action",
-		Match: func(x scenarios.Pattern, e transcript.Entry, own bool) bool {
+		Match: func(x language.Bound, e transcript.Entry, own bool) bool {
 			return own && e.Source == transcript.Agent && acpframe.Update(e) == "state_update" &&
 				(x.Arg == "" || e.JSON().Path("params.update.state").Is(x.Arg))
 		}})
@@ -156,12 +157,12 @@ func secondKinds(first []scenarios.Kind) []scenarios.Kind {
 
 // updateWith matches updates of a kind that are so.
 func updateWith(kind string, is func(u wire.Value) bool) match {
-	return func(_ scenarios.Pattern, e transcript.Entry, own bool) bool {
+	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		return own && e.Source == transcript.Agent && acpframe.Update(e) == kind && is(e.JSON().Path("params.update"))
 	}
 }
 
-func terminalNews(x scenarios.Pattern, e transcript.Entry, own bool) bool {
+func terminalNews(x language.Bound, e transcript.Entry, own bool) bool {
 	u := acpframe.Update(e)
 	if !own || e.Source != transcript.Agent || u != "terminal_update" && u != "terminal_output_chunk" {
 		return false

@@ -4,15 +4,15 @@ import (
 	"slices"
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
-	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
 )
 
-type match = func(x scenarios.Pattern, e transcript.Entry, own bool) bool
+type match = func(x language.Bound, e transcript.Entry, own bool) bool
 
 // kinds are the patterns of what an agent sends in ACP version 1.
-func kinds() []scenarios.Kind {
-	all := []scenarios.Kind{
+func kinds() []language.Kind {
+	all := []language.Kind{
 		{Name: "agent_message", Help: "a chunk of the agent's text; text is its text",
 			Aliases: []string{"agent_message_chunk"}, Inner: true},
 		{Name: "agent_thought", Help: "a chunk of the agent's thoughts; text is its text",
@@ -30,7 +30,7 @@ func kinds() []scenarios.Kind {
 	for i := range all {
 		all[i].Match = update(append(all[i].Aliases, all[i].Name)...)
 	}
-	return append(all, []scenarios.Kind{
+	return append(all, []language.Kind{
 		{Name: "update", Help: "any session/update", Match: update()},
 		{Name: "tool", Help: "any report of a tool call: an agent may tell of it in one or in many", Inner: true,
 			Match: update("tool_call", "tool_call_update")},
@@ -40,7 +40,7 @@ func kinds() []scenarios.Kind {
 		{Name: "permission", Help: "a session/request_permission", Aliases: []string{"session/request_permission"},
 			Inner: true, Opens: true, Answered: true, Match: asks("session/request_permission")},
 		{Name: "answer", Arg: "?", Help: "the editor's answer to a permission: an option kind, cancelled, or error",
-			Match: func(x scenarios.Pattern, e transcript.Entry, own bool) bool {
+			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
 				return own && e.Source == transcript.Editor && e.Kind == transcript.Response &&
 					e.Method == "session/request_permission" &&
 					(x.Arg == "" || answered(e) == x.Arg)
@@ -50,7 +50,7 @@ func kinds() []scenarios.Kind {
 			Match: asks("elicitation/create")},
 		{Name: "terminal", Arg: "EVENT", Help: "started, output, exit or released: what happened to a terminal",
 			Of: "a terminal", Events: []string{"started", "output", "exit", "released"},
-			Match: func(x scenarios.Pattern, e transcript.Entry, _ bool) bool {
+			Match: func(x language.Bound, e transcript.Entry, _ bool) bool {
 				return e.Source == transcript.Terminal && e.Kind == map[string]transcript.Kind{"started": transcript.TermStarted,
 					"output": transcript.TermOutput, "exit": transcript.TermExit, "released": transcript.TermReleased}[x.Arg]
 			}},
@@ -59,7 +59,7 @@ func kinds() []scenarios.Kind {
 
 // update matches the session updates of some kinds, all if none is named.
 func update(names ...string) match {
-	return func(_ scenarios.Pattern, e transcript.Entry, own bool) bool {
+	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		u := acpframe.Update(e)
 		return own && e.Source == transcript.Agent && u != "" && (len(names) == 0 || slices.Contains(names, u))
 	}
@@ -67,7 +67,7 @@ func update(names ...string) match {
 
 // asks matches the requests of a method.
 func asks(method string) match {
-	return func(_ scenarios.Pattern, e transcript.Entry, own bool) bool {
+	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		return own && e.Source == transcript.Agent && e.Kind == transcript.Request && e.Method == method
 	}
 }

@@ -48,7 +48,7 @@ func setupCommands() []*scenarios.Command {
 			if once {
 				from++
 			}
-			conditions := l.Where(from)
+			conditions := scenarios.Where(l, from)
 			return func(_ context.Context, b *scenarios.Branch) error {
 				is, err := conditions(b)
 				if err != nil {
@@ -208,7 +208,7 @@ func compileFiles(l *scenarios.Line) scenarios.Step {
 		return l.Usage(l.Name.Column, "missing= is error or empty, invalid= is error or replace")
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
-		if err := l.Early(b, "files"); err != nil {
+		if err := scenarios.Early(l, b, "files"); err != nil {
 			return err
 		}
 		of(b).change(func() {
@@ -254,7 +254,7 @@ func compileIDs(l *scenarios.Line) scenarios.Step {
 		}
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
-		if err := l.Early(b, "ids"); err != nil {
+		if err := scenarios.Early(l, b, "ids"); err != nil {
 			return err
 		}
 		of(b).change(func() { of(b).ids = ids })

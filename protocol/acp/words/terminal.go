@@ -42,7 +42,7 @@ func compileTerminal(l *scenarios.Line) scenarios.Step {
 		return l.Usage(l.Rest[0].Column, "that does not go with a %s terminal", kind)
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
-		if err := l.Early(b, "terminals"); err != nil {
+		if err := scenarios.Early(l, b, "terminals"); err != nil {
 			return err
 		}
 		if kind == "real" {

@@ -5,42 +5,43 @@ import (
 	"fmt"
 
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/serve"
 )
 
 // agentActs are what a scripted endpoint can do about a run: $SESSION is its thread, $ID its
 // own id, as JSON.
 func agentActs() (all []*scenarios.Command) {
-	add := func(name, args, summary string, do func(s *serve.Run, g scenarios.Given) error) {
-		all = append(all, scenarios.AgentAct(name, args, summary, do))
+	add := func(name, args, summary string, do func(s *serve.Run, g language.Given) error) {
+		all = append(all, language.AgentAct[*scenarios.Branch](name, args, summary, do))
 	}
 	// boundary sends the beginning or the end of the run, with the ids of its input.
 	boundary := func(s *serve.Run, kind, more string) error {
 		return send(s, kind, more, "threadId", s.Session(), "runId", s.Handled().JSON().Get("runId").Str())
 	}
-	add("start", "[with=JSON]", "RUN_STARTED, with the ids of the input", func(s *serve.Run, g scenarios.Given) error {
+	add("start", "[with=JSON]", "RUN_STARTED, with the ids of the input", func(s *serve.Run, g language.Given) error {
 		return boundary(s, "RUN_STARTED", g.Options["with"])
 	})
-	add("finish", "[with=JSON]", "RUN_FINISHED, with the ids of the input", func(s *serve.Run, g scenarios.Given) error {
+	add("finish", "[with=JSON]", "RUN_FINISHED, with the ids of the input", func(s *serve.Run, g language.Given) error {
 		return boundary(s, "RUN_FINISHED", g.Options["with"])
 	})
 	add("text", "ID 'TEXT'", "a message of the assistant, in its three events",
-		func(s *serve.Run, g scenarios.Given) error {
+		func(s *serve.Run, g language.Given) error {
 			return first(send(s, "TEXT_MESSAGE_START", "", "messageId", g.Words[0], "role", "assistant"),
 				send(s, "TEXT_MESSAGE_CONTENT", "", "messageId", g.Words[0], "delta", g.Words[1]),
 				send(s, "TEXT_MESSAGE_END", "", "messageId", g.Words[0]))
 		})
 	add("call", "ID TOOL JSON", "a tool call with its arguments, in its three events",
-		func(s *serve.Run, g scenarios.Given) error {
+		func(s *serve.Run, g language.Given) error {
 			return first(send(s, "TOOL_CALL_START", "", "toolCallId", g.Words[0], "toolCallName", g.Words[1]),
 				send(s, "TOOL_CALL_ARGS", "", "toolCallId", g.Words[0], "delta", g.Words[2]),
 				send(s, "TOOL_CALL_END", "", "toolCallId", g.Words[0]))
 		})
-	add("event", "TYPE JSON", "any event, with these members", func(s *serve.Run, g scenarios.Given) error {
+	add("event", "TYPE JSON", "any event, with these members", func(s *serve.Run, g language.Given) error {
 		return send(s, g.Words[0], g.Words[1])
 	})
 	add("status", "N [type=TYPE]", "begin the answer with another status or media type",
-		func(s *serve.Run, g scenarios.Given) error {
+		func(s *serve.Run, g language.Given) error {
 			s.Web().Head(g.Number(0), g.Options["type"])
 			return nil
 		})

@@ -7,6 +7,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 )
@@ -67,9 +68,9 @@ func endings() []string {
 }
 
 // kinds are the patterns of what an agent sends.
-func kinds() []scenarios.Kind {
-	of := func(name string) func(scenarios.Pattern, transcript.Entry, bool) bool {
-		return func(_ scenarios.Pattern, e transcript.Entry, own bool) bool { return own && endpoint.EndOf(e) == name }
+func kinds() []language.Kind {
+	of := func(name string) func(language.Bound, transcript.Entry, bool) bool {
+		return func(_ language.Bound, e transcript.Entry, own bool) bool { return own && endpoint.EndOf(e) == name }
 	}
 	help := map[string]string{
 		"finished":    "the end of a stream whose run finished: with success, or without an outcome",
@@ -82,9 +83,9 @@ func kinds() []scenarios.Kind {
 		"hung-up":     "the end of a stream that the client closed, before the end of its run",
 		"unreachable": "a post that nobody answered",
 	}
-	all := []scenarios.Kind{
+	all := []language.Kind{
 		{Name: "event", Arg: "TYPE", Help: "an event of this type", Of: "AG-UI", Events: Events, Inner: true,
-			Match: func(x scenarios.Pattern, e transcript.Entry, own bool) bool {
+			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
 				return own && aguiframe.Event(e) == x.Arg
 			}},
 		{Name: "said", Help: "a piece of the agent's text, in either form; delta is the text", Inner: true,
@@ -92,28 +93,28 @@ func kinds() []scenarios.Kind {
 		{Name: "called", Help: "the beginning of a tool call, in either form; toolCallName, arguments", Inner: true,
 			Match: streamed("TOOL_CALL_START", "TOOL_CALL_CHUNK", "toolCallName")},
 		{Name: "thought", Help: "a piece of reasoning, in any form; delta is the text", Inner: true,
-			Match: func(x scenarios.Pattern, e transcript.Entry, own bool) bool {
+			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
 				return streamed("REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK", "delta")(x, e, own) ||
 					own && aguiframe.Event(e) == "THINKING_TEXT_MESSAGE_CONTENT"
 			}},
 		{Name: "end", Arg: "REF", Help: "the end of the answer to the run a line named with as, whatever it is", Effect: true,
-			Match: func(x scenarios.Pattern, e transcript.Entry, _ bool) bool {
+			Match: func(x language.Bound, e transcript.Entry, _ bool) bool {
 				return e.Kind == transcript.Ended && e.Ref == x.Ref
 			}},
 		{Name: "answer", Help: "the head of an answer: status, type, headers.NAME", Inner: true,
-			Match: func(_ scenarios.Pattern, e transcript.Entry, own bool) bool {
+			Match: func(_ language.Bound, e transcript.Entry, own bool) bool {
 				return own && e.Source == transcript.Agent && e.Kind == transcript.Response
 			}},
 	}
 	for _, name := range append(endings(), "error") {
-		all = append(all, scenarios.Kind{Name: name, Help: help[name], Inner: true, Effect: true, Match: of(name)})
+		all = append(all, language.Kind{Name: name, Help: help[name], Inner: true, Effect: true, Match: of(name)})
 	}
 	return all
 }
 
 // streamed matches an event of one type, or a chunk that has a member.
-func streamed(kind, chunk, member string) func(scenarios.Pattern, transcript.Entry, bool) bool {
-	return func(_ scenarios.Pattern, e transcript.Entry, own bool) bool {
+func streamed(kind, chunk, member string) func(language.Bound, transcript.Entry, bool) bool {
+	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		of := aguiframe.Event(e)
 		return own && (of == kind || of == chunk && e.JSON().Get(member).Str() != "")
 	}

@@ -1,10 +1,11 @@
-package scenarios
+package language
 
 import (
 	"cmp"
-	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -16,31 +17,32 @@ import (
 	"github.com/acp-test/acp-test/serve"
 )
 
-// step is one compiled line.
-type step struct {
-	line, column int
-	text         string // the line as written, for logs
-	command      *Command
-	run          Step
+// Played is one compiled line.
+type Played[B any] struct {
+	Line, Column int
+	Text         string // the line as written, for logs
+	Command      *Command[B]
+	Do           Step[B]
+	Source       *Line[B]               // nil for a comment
 	act          func(*serve.Run) error // of a scripted agent
 }
 
 // parser compiles the lines of a scenario.
-type parser struct {
-	scenario *Scenario
+type parser[B any] struct {
+	scenario *Scenario[B]
 	file     string
 	mistakes []*Mistake
 
 	comment  []string // comment lines right above the next line
 	sessions map[string]bool
 	names    map[string]bool // captures
-	commands map[string]*Command
+	commands map[string]*Command[B]
 	kinds    map[string]*Kind
-	protocol *Protocol
+	dialect  *Dialect[B]
 }
 
 // Line is one line while it is compiled.
-type Line struct {
+type Line[B any] struct {
 	*script.Line
 	// Rest are the arguments that have not been taken yet.
 	Rest []script.Word
@@ -49,16 +51,16 @@ type Line struct {
 	// Comment is what the lines right above say.
 	Comment string
 
-	p   *parser
+	p   *parser[B]
 	bad *Mistake // the first one
 }
 
 // Implied returns a line that the script need not have, since an act needs it.
-func Implied(text string) *Line { return &Line{Line: script.New(text), p: &parser{}} }
+func Implied[B any](text string) *Line[B] { return &Line[B]{Line: script.New(text), p: &parser[B]{}} }
 
 // Mistake notes what is wrong with the line, unless something was before. It
 // returns nil, so that Compile can end with it.
-func (l *Line) Mistake(column int, hint, format string, args ...any) Step {
+func (l *Line[B]) Mistake(column int, hint, format string, args ...any) Step[B] {
 	if l.bad == nil {
 		l.bad = &Mistake{File: l.p.file, Line: l.Number, Column: column, Message: fmt.Sprintf(format, args...), Hint: hint}
 	}
@@ -66,21 +68,21 @@ func (l *Line) Mistake(column int, hint, format string, args ...any) Step {
 }
 
 // Usage is Mistake for arguments that are not what the command takes.
-func (l *Line) Usage(column int, format string, args ...any) Step {
+func (l *Line[B]) Usage(column int, format string, args ...any) Step[B] {
 	c := l.p.commands[l.Name.Raw()]
 	return l.Mistake(column, "usage: "+strings.TrimSpace(c.Name+" "+c.Args), format, args...)
 }
 
 // suppose counts what a line with a mistake would have opened or named as there,
 // so that the lines below are not blamed for it.
-func (p *parser) suppose(l *script.Line) {
+func (p *parser[B]) suppose(l *script.Line) {
 	for _, w := range strings.Fields(l.Text) {
 		p.sessions[w], p.names[w] = true, true
 	}
 }
 
 // block compiles lines. Those with a mistake are left out.
-func (p *parser) block(lines []*script.Line) (steps []step) {
+func (p *parser[B]) block(lines []*script.Line) (steps []Played[B]) {
 	for _, node := range lines {
 		comment := strings.Join(p.comment, " ")
 		p.comment = nil
@@ -95,7 +97,7 @@ func (p *parser) block(lines []*script.Line) (steps []step) {
 			p.suppose(node)
 			continue
 		}
-		l := &Line{Line: node, p: p, Rest: node.Words, Alias: node.As.Raw(), Comment: comment}
+		l := &Line[B]{Line: node, p: p, Rest: node.Words, Alias: node.As.Raw(), Comment: comment}
 		s, holds := l.compile()
 		if l.bad != nil {
 			p.mistakes = append(p.mistakes, l.bad)
@@ -103,9 +105,9 @@ func (p *parser) block(lines []*script.Line) (steps []step) {
 			continue
 		}
 		if comment != "" && holds {
-			steps = append(steps, phase(comment, node.Number))
+			steps = append(steps, Played[B]{Line: node.Number, Text: "# " + comment, Do: p.dialect.Phase(comment)})
 		}
-		if holds && (s.run != nil || s.act != nil) {
+		if holds && (s.Do != nil || s.act != nil) {
 			steps = append(steps, s)
 		}
 	}
@@ -113,11 +115,11 @@ func (p *parser) block(lines []*script.Line) (steps []step) {
 }
 
 // holds evaluates the conditions of a line.
-func (l *Line) holds() bool {
+func (l *Line[B]) holds() bool {
 	holds := true
 	for _, w := range l.Conditions {
 		name, bracketed := strings.CutSuffix(strings.TrimPrefix(w.Raw(), "["), "]")
-		ok, known := condition(name)
+		ok, known := l.p.dialect.holds(name)
 		if !bracketed || !known {
 			l.Mistake(w.Column, "conditions are [v1] [v2] [linux] [darwin] [windows], each also with !",
 				"unknown condition %s", w.Raw())
@@ -127,13 +129,12 @@ func (l *Line) holds() bool {
 	return holds
 }
 
-func condition(c string) (holds, known bool) {
+// holds evaluates a condition without its brackets.
+func (d *Dialect[B]) holds(c string) (holds, known bool) {
 	want := !strings.HasPrefix(c, "!")
 	switch c = strings.TrimPrefix(c, "!"); c {
-	case "v1":
-		return want, true
-	case "v2":
-		return !want, true
+	case "v1", "v2":
+		return strings.HasSuffix(d.Name, "-"+c) == want, true
 	case "linux", "darwin", "windows":
 		return (runtime.GOOS == c) == want, true
 	}
@@ -141,29 +142,29 @@ func condition(c string) (holds, known bool) {
 }
 
 // demand notes in the check that the line stands in what the line demands.
-func (l *Line) demand(c *Command) {
-	all := l.p.scenario.checks
+func (l *Line[B]) demand(c *Command[B]) {
+	all := l.p.scenario.Checks
 	if len(all) == 0 {
 		return
 	}
 	d := all[len(all)-1]
 	switch turn := len(l.Rest) > 0 && l.Rest[0].Raw() == "turn"; {
 	case l.Negated:
-		d.denies = true
+		d.Denies = true
 	case c.Group == "back", c.Effect, c.Name == "await" && !turn:
-		d.claims = true
+		d.Claims = true
 	}
 }
 
 // compile finds the command of a line and lets it read its arguments. A line
 // whose conditions do not hold is read all the same. What is wrong is in bad.
-func (l *Line) compile() (s step, holds bool) {
+func (l *Line[B]) compile() (s Played[B], holds bool) {
 	holds = l.holds()
 	name := l.Name.Raw()
 	c, ok := l.p.commands[name]
 	if !ok || l.Name.Quoted {
 		hint := mistake.Nearest(name, slices.Collect(maps.Keys(l.p.commands)))
-		if l.p.scenario.Agent != nil && tableOf(l.p.protocol.agentActs())[name] != nil {
+		if l.p.scenario.Agent != nil && tableOf(l.p.dialect.agentActs())[name] != nil {
 			hint = "acts stand inside a handler: on EVENT { … }"
 		}
 		l.Mistake(l.Name.Column, hint, "unknown command %q", name)
@@ -187,17 +188,17 @@ func (l *Line) compile() (s step, holds bool) {
 		return s, false
 	}
 	l.demand(c)
-	s = step{line: l.Number, column: l.Name.Column, text: l.Text, command: c}
+	s = Played[B]{Line: l.Number, Column: l.Name.Column, Text: l.Text, Command: c, Source: l}
 	if c.Act != nil {
 		s.act = c.Act(l)
 	} else {
-		s.run = c.Compile(l)
+		s.Do = c.Compile(l)
 	}
 	if c.Process || c.Alone {
 		l.p.scenario.needsAlone(fmt.Sprintf("line %d: %s", l.Number, name))
 	}
-	if c.Process && s.run != nil {
-		s.run = aboutProcess(name, s.run)
+	if c.Process && s.Do != nil {
+		s.Do = l.p.dialect.OfProcess(name, s.Do)
 	}
 	if l.Alias != "" {
 		l.p.names[l.Alias] = true
@@ -205,19 +206,11 @@ func (l *Line) compile() (s step, holds bool) {
 	return s, holds
 }
 
-// phase is a comment: it structures the log and the transcript.
-func phase(text string, number int) step {
-	return step{line: number, text: "# " + text, run: func(_ context.Context, b *Branch) error {
-		b.run.phase(text)
-		return nil
-	}}
-}
-
 // What follows reads the arguments of a line. What is missing or wrong is noted,
 // and the zero value returned.
 
 // Need returns the word at i; what says what it is. From then on it is in Rest.
-func (l *Line) Need(i int, what string) script.Word {
+func (l *Line[B]) Need(i int, what string) script.Word {
 	for i >= len(l.Rest) {
 		l.Usage(l.End()+1, "%s is missing", what)
 		l.Rest = append(l.Rest, script.Word{Column: l.End() + 1})
@@ -226,7 +219,7 @@ func (l *Line) Need(i int, what string) script.Word {
 }
 
 // AtMost rejects extra words, with the usage or a better hint.
-func (l *Line) AtMost(n int, hint ...string) {
+func (l *Line[B]) AtMost(n int, hint ...string) {
 	if len(l.Rest) <= n {
 		return
 	}
@@ -236,7 +229,7 @@ func (l *Line) AtMost(n int, hint ...string) {
 }
 
 // One returns the literal text of the word at i.
-func (l *Line) One(i int, what string) string {
+func (l *Line[B]) One(i int, what string) string {
 	w := l.Need(i, what)
 	s, ok := w.Literal()
 	if !ok {
@@ -247,7 +240,7 @@ func (l *Line) One(i int, what string) string {
 }
 
 // Choice returns the literal text of the word at i, which has to be one of some.
-func (l *Line) Choice(i int, what string, allowed ...string) string {
+func (l *Line[B]) Choice(i int, what string, allowed ...string) string {
 	s := l.One(i, strings.Join(allowed, ", "))
 	if !slices.Contains(allowed, s) {
 		l.Usage(l.Rest[i].Column, "%q is no %s%s", s, what, Suggestion(s, allowed...))
@@ -256,7 +249,7 @@ func (l *Line) Choice(i int, what string, allowed ...string) string {
 }
 
 // Int returns the number that a word is, not below least.
-func (l *Line) Int(w script.Word, least int, format string, args ...any) int {
+func (l *Line[B]) Int(w script.Word, least int, format string, args ...any) int {
 	n, err := strconv.Atoi(w.Raw())
 	if err != nil || n < least {
 		l.Usage(w.Column, format, args...)
@@ -266,7 +259,7 @@ func (l *Line) Int(w script.Word, least int, format string, args ...any) int {
 }
 
 // Duration returns the duration that a word is.
-func (l *Line) Duration(w script.Word) time.Duration {
+func (l *Line[B]) Duration(w script.Word) time.Duration {
 	s, _ := w.Literal()
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 {
@@ -277,7 +270,7 @@ func (l *Line) Duration(w script.Word) time.Duration {
 }
 
 // Options takes words of the form KEY=VALUE with known keys off the line.
-func (l *Line) Options(known ...string) map[string]script.Word {
+func (l *Line[B]) Options(known ...string) map[string]script.Word {
 	got := map[string]script.Word{}
 	l.Rest = slices.DeleteFunc(slices.Clone(l.Rest), func(w script.Word) bool {
 		key, _, value, ok := w.Cut("=")
@@ -294,7 +287,7 @@ func (l *Line) Options(known ...string) map[string]script.Word {
 }
 
 // Every takes all words KEY=VALUE with a key off the line.
-func (l *Line) Every(key string) (values []script.Word) {
+func (l *Line[B]) Every(key string) (values []script.Word) {
 	l.Rest = slices.DeleteFunc(slices.Clone(l.Rest), func(w script.Word) bool {
 		k, _, value, ok := w.Cut("=")
 		if ok = ok && k == key; ok {
@@ -306,7 +299,7 @@ func (l *Line) Every(key string) (values []script.Word) {
 }
 
 // SessionName returns the word at i if it names a session.
-func (l *Line) SessionName(i int) (string, bool) {
+func (l *Line[B]) SessionName(i int) (string, bool) {
 	if i >= len(l.Rest) || l.Rest[i].Quoted {
 		return "", false
 	}
@@ -316,7 +309,7 @@ func (l *Line) SessionName(i int) (string, bool) {
 
 // TakeSession takes the first word off a line with one word more than the command
 // needs, which then has to name a session; "" is the current one.
-func (l *Line) TakeSession(needs int, hint string) string {
+func (l *Line[B]) TakeSession(needs int, hint string) string {
 	if len(l.Rest) != needs+1 {
 		return ""
 	}
@@ -328,17 +321,86 @@ func (l *Line) TakeSession(needs int, hint string) string {
 	return name
 }
 
-// File is the name of the scenario's file.
-func (l *Line) File() string { return l.p.file }
+// File returns the name of the scenario's file.
+func (l *Line[B]) File() string { return l.p.file }
+
+// Scenario returns the scenario that the line stands in, for what the line declares.
+func (l *Line[B]) Scenario() *Scenario[B] { return l.p.scenario }
+
+// Body compiles the i-th block of the line.
+func (l *Line[B]) Body(i int) []Played[B] { return l.p.block(l.Blocks[i]) }
+
+// Kind returns a kind of patterns by its name.
+func (l *Line[B]) Kind(name string) *Kind { return l.p.kinds[name] }
+
+// Reject notes a mistake at another line of the file, such as one of the line's block.
+func (l *Line[B]) Reject(line, column int, message string) {
+	l.p.mistakes = append(l.p.mistakes, &Mistake{File: l.p.file, Line: line, Column: column, Message: message})
+}
+
+// UsesGate says that the line releases a gate of the model.
+func (l *Line[B]) UsesGate(name string) {
+	l.p.scenario.gates = append(l.p.scenario.gates, gate{name, l.Number})
+}
+
+// DeclareName says that lines below may refer to what this one names.
+func (l *Line[B]) DeclareName(name string) { l.p.names[name] = true }
+
+// Command returns the command of the line, nil for a line that the script need not have.
+func (l *Line[B]) Command() *Command[B] { return l.p.commands[l.Name.Raw()] }
+
+// Tilde reads "~ REGEXP" from the words of the line.
+func (l *Line[B]) Tilde() *regexp.Regexp {
+	if len(l.Rest) < 2 || l.Rest[0].Raw() != "~" {
+		l.Usage(len(l.Name.Raw())+2, "a ~ and a regular expression are expected")
+		return nil
+	}
+	l.AtMost(2)
+	s, ok := l.Rest[1].Literal()
+	if !ok {
+		l.Usage(l.Rest[1].Column, "a regular expression must not hold a variable")
+	}
+	return l.Regexp(l.Rest[1].Column, s)
+}
+
+// Regexp compiles a regular expression that stands at a column.
+func (l *Line[B]) Regexp(column int, s string) *regexp.Regexp {
+	re, err := regexp.Compile(s)
+	if err != nil {
+		l.Mistake(column, "", "bad regular expression: %v", err)
+	}
+	return re
+}
+
+// Blameless is an error that a line has because of what the agent did. It is no mistake of
+// the scenario.
+type Blameless interface {
+	error
+	Blameless() bool
+}
+
+// Fault returns a mistake of the scenario that shows only when it runs. It returns a *Mistake
+// and a Blameless error as they are.
+func (l *Line[B]) Fault(err error) error {
+	var m *Mistake
+	var blameless Blameless
+	switch {
+	case errors.As(err, &m):
+		return m
+	case errors.As(err, &blameless) && blameless.Blameless():
+		return blameless
+	}
+	return &Mistake{File: l.p.file, Line: l.Number, Message: err.Error()}
+}
 
 // HasSession reports whether a line above opens a session of that name.
-func (l *Line) HasSession(name string) bool { return l.p.sessions[name] }
+func (l *Line[B]) HasSession(name string) bool { return l.p.sessions[name] }
 
 // DeclareSession says that the line opens a session of that name.
-func (l *Line) DeclareSession(name string) { l.p.sessions[name] = true }
+func (l *Line[B]) DeclareSession(name string) { l.p.sessions[name] = true }
 
 // Ref returns the word at i as the name of a line above.
-func (l *Line) Ref(i int) string {
+func (l *Line[B]) Ref(i int) string {
 	s := l.One(i, "the name of a line above")
 	if !l.p.names[s] {
 		l.Mistake(l.Rest[i].Column, "end a line above with \"as "+s+"\"", "no line above is named %s", s)
@@ -349,24 +411,31 @@ func (l *Line) Ref(i int) string {
 // DeclarePrompt says that the line prompts a session, "" for the current one,
 // with a text: the model's turns are found by it. index counts the prompts of
 // the script from 1.
-func (l *Line) DeclarePrompt(session string, text script.Word) (index int) {
+func (l *Line[B]) DeclarePrompt(session string, text script.Word) (index int) {
 	s := l.p.scenario
-	s.prompts = append(s.prompts, promptDecl{session, text.Raw(), l.Number})
-	return len(s.prompts)
+	s.Prompts = append(s.Prompts, Prompt{session, text.Raw(), l.Number})
+	return len(s.Prompts)
 }
 
 // DeclareBusy says what the agent promises of a prompt in a session that is busy.
-func (l *Line) DeclareBusy(promise string) { l.p.scenario.decl.busy = promise }
+func (l *Line[B]) DeclareBusy(promise string) { l.p.scenario.Busy = promise }
 
 // Source is the text of a word, which may be @FILE for a file of the archive.
-func (l *Line) Source(w script.Word) script.Word {
+func (l *Line[B]) Source(w script.Word) script.Word {
 	s, ok := w.Literal()
 	if !ok || w.Quoted || !strings.HasPrefix(s, "@") {
 		return w
 	}
-	data, ok := l.p.scenario.archived(s[1:])
+	data, ok := l.p.scenario.Archived(s[1:])
 	if !ok {
 		l.Mistake(w.Column, "add it below as -- "+s[1:]+" --", "the archive holds no file %q", s[1:])
 	}
 	return script.Quote(string(data))
+}
+
+// OnlyDuration returns the only word of a line, which is a duration.
+func (l *Line[B]) OnlyDuration() time.Duration {
+	w := l.Need(0, "a duration")
+	l.AtMost(1)
+	return l.Duration(w)
 }

@@ -1,4 +1,4 @@
-package scenarios
+package language
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ import (
 
 // Scenario is one scenario, read and compiled: all that can be wrong with its
 // text is known.
-type Scenario struct {
+type Scenario[B any] struct {
 	// ID is the path without extension, relative to the root of its
 	// collection, with slashes.
 	ID string
@@ -39,87 +40,95 @@ type Scenario struct {
 	// Suite is the name of the shipped suite it belongs to, or "".
 	Suite string
 
+	// Several: it is about several protocols.
+	Several bool
+	Steps   []Played[B]
+	Checks  []*Check
+	Prompts []Prompt
+	Needs   []Need
+	// Workspace are the files of the workspace, by their names with slashes; Want those that are
+	// expected, without want/.
+	Workspace, Want map[string][]byte
+	// Model is llm.yaml, nil if there is none.
+	Model []byte
+	// Alone is why the scenario needs a process that no other used, "" if it does not.
+	Alone string
+	// Orphans: the script asks which processes are left.
+	Orphans bool
+	// Golden is how the run is compared: off, exact, canonical, or "" for the default.
+	Golden string
+	// Further is why no further turn follows the last line; "": one does.
+	Further string
+	// Timeout is what the scenario asks for; 0 is the default.
+	Timeout time.Duration
+	// RulesOff are the rules that are off, with the reasons.
+	RulesOff map[string]string
+	// Busy is what a prompt in a busy session meets; "" is what the profile says.
+	Busy string
+
+	gates   []gate // those the script awaits or releases
 	text    []byte // of a shipped one
-	several bool   // it is about several protocols
-	steps   []step
-	checks  []*checkDecl
-	prompts []promptDecl
-	needs   []needDecl
-	gates   []gateUse         // those the script awaits or releases
-	files   map[string][]byte // the workspace
-	want    map[string][]byte // expected files, without want/
-	model   []byte            // llm.yaml
-	alone   string            // why it needs a process that no other used, "" if it does not
-	orphans bool              // the script asks which processes are left
-	modelAt int               // line of the scenario where llm.yaml begins
-	decl    declarations
+	modelAt int    // line of the scenario where llm.yaml begins
 }
 
-// declarations are what set-up lines outside the order of the script say.
-type declarations struct {
-	golden   string // "", off, exact, canonical
-	further  string // why no further turn follows; "": one does
-	timeout  time.Duration
-	rulesOff map[string]string
-	busy     string // what a prompt in a busy session meets, in place of what the profile says
+// Check is a check as the script declares it.
+type Check struct {
+	Slug, Title  string
+	Requirements []string
+	Line, Column int
+	Class        results.Verdict // "": by the requirements
+	// Denies and Claims: it has lines that say what must not be, and what must, but for the
+	// ends of turns.
+	Denies, Claims bool
+
+	expected []AgentExpectation // of the editor, where the file scripts the agent
 }
 
-type checkDecl struct {
-	slug         string
-	requirements []string
-	title        string
-	line, column int
-	class        results.Verdict    // "": by the requirements
-	expected     []AgentExpectation // of the editor, where the file scripts the agent
-	// denies and claims: it has lines that say what must not be, and what must, but for
-	// the ends of turns.
-	denies, claims bool
+// Prompt is a prompt that the script sends, in the order of the script. Session is "" for the
+// current one.
+type Prompt struct {
+	Session, Text string
+	Line          int
 }
 
-type promptDecl struct {
-	session string
-	text    string
-	line    int
+// Need is what the agent must have: What is agent, model or tool, Name which.
+type Need struct {
+	What, Name string
+	Line       int
 }
 
-type gateUse struct {
+type gate struct {
 	name string
 	line int
 }
 
-type needDecl struct {
-	what, name string // agent:CAP, model, tool:NAME
-	line       int
-}
-
 // needsAlone says why the scenario cannot run in a process that others used.
-func (s *Scenario) needsAlone(why string) { s.alone = cmp.Or(s.alone, why) }
+func (s *Scenario[B]) needsAlone(why string) { s.Alone = cmp.Or(s.Alone, why) }
 
 // Alone says that the scenario needs a process of the agent that no other used, for what
 // this line does.
-func (l *Line) Alone() { l.p.scenario.needsAlone(fmt.Sprintf("line %d: %s", l.Number, l.Name.Raw())) }
-
-// HasModel reports whether the scenario scripts the model.
-func (s *Scenario) HasModel() bool { return s.model != nil }
+func (l *Line[B]) Alone() {
+	l.p.scenario.needsAlone(fmt.Sprintf("line %d: %s", l.Number, l.Name.Raw()))
+}
 
 // Comparable reports whether two runs of the scenario say the same: not if it
 // turns its golden off, because an agent may do this or that.
-func (s *Scenario) Comparable() bool { return s.decl.golden != "off" }
+func (s *Scenario[B]) Comparable() bool { return s.Golden != "off" }
 
-// Checks returns the ids of the scenario's checks, in order.
-func (s *Scenario) Checks() []string {
+// CheckIDs returns the ids of the scenario's checks, in order.
+func (s *Scenario[B]) CheckIDs() []string {
 	var ids []string
-	for _, c := range s.checks {
-		ids = append(ids, s.ID+"#"+c.slug)
+	for _, c := range s.Checks {
+		ids = append(ids, s.ID+"#"+c.Slug)
 	}
 	return ids
 }
 
 // Requirements returns the ids of all requirements its checks name.
-func (s *Scenario) Requirements() []string {
+func (s *Scenario[B]) Requirements() []string {
 	seen := map[string]bool{}
-	for _, c := range s.checks {
-		for _, r := range c.requirements {
+	for _, c := range s.Checks {
+		for _, r := range c.Requirements {
 			seen[r] = true
 		}
 	}
@@ -128,11 +137,11 @@ func (s *Scenario) Requirements() []string {
 
 // Parse reads one scenario. id and file name it in results and messages. The
 // error joins all its mistakes, each a *Mistake, in the order of their lines.
-func (p *Protocol) Parse(id, file string, text []byte) (*Scenario, error) {
+func (d *Dialect[B]) Parse(id, file string, text []byte) (*Scenario[B], error) {
 	tree, broken := script.Parse(file, text)
-	s := &Scenario{ID: id, File: file, Role: "editor",
-		files: map[string][]byte{}, want: map[string][]byte{}, decl: declarations{rulesOff: map[string]string{}}}
-	c := &parser{scenario: s, file: file, commands: p.CommandTable(), kinds: p.kinds(), protocol: p,
+	s := &Scenario[B]{ID: id, File: file, Role: "editor",
+		Workspace: map[string][]byte{}, Want: map[string][]byte{}, RulesOff: map[string]string{}}
+	c := &parser[B]{scenario: s, file: file, commands: d.CommandTable(), kinds: d.kinds(), dialect: d,
 		names:    map[string]bool{},
 		sessions: map[string]bool{"main": true}} // main is what a prompt opens by itself
 	seen := map[string]bool{}
@@ -149,22 +158,22 @@ func (p *Protocol) Parse(id, file string, text []byte) (*Scenario, error) {
 		seen[name] = true
 		switch {
 		case name == "llm.yaml":
-			s.model, s.modelAt = data, f.Line
+			s.Model, s.modelAt = data, f.Line
 		case strings.HasPrefix(name, "want/"):
-			s.want[strings.TrimPrefix(name, "want/")] = data
+			s.Want[strings.TrimPrefix(name, "want/")] = data
 		default:
-			s.files[name] = data
+			s.Workspace[name] = data
 		}
 	}
-	if of := protocolsOf(tree); p.Name != "" && !slices.Contains(of, p.Name) {
+	if of := protocolsOf(tree); d.Name != "" && !slices.Contains(of, d.Name) {
 		return nil, &Mistake{File: file, Message: fmt.Sprintf("the scenario is for %s, not for %s", strings.Join(of, " and "),
-			p.Name), Hint: "--protocol " + of[0]}
+			d.Name), Hint: "--protocol " + of[0]}
 	}
 	if tree.ScriptsAgent() {
 		s.Role = "agent"
 		c.agentScript(tree.Lines)
 	} else {
-		s.steps = c.block(tree.Lines)
+		s.Steps = c.block(tree.Lines)
 	}
 	for _, place := range []string{"$HOME", "$TMP"} {
 		if bytes.Contains(text, []byte(place)) {
@@ -172,11 +181,11 @@ func (p *Protocol) Parse(id, file string, text []byte) (*Scenario, error) {
 		}
 	}
 	broken = append(c.mistakes, broken...)
-	if len(broken) > 0 && s.model != nil {
+	if len(broken) > 0 && s.Model != nil {
 		// Else whoever mends the script meets this one next.
-		_, err := fakellm.ParseScript(file, s.model, anyVariable)
+		_, err := fakellm.ParseScript(file, s.Model, anyVariable)
 		var m *Mistake
-		if errors.As(s.modelMistake(err), &m) {
+		if errors.As(s.ModelMistake(err), &m) {
 			broken = append(broken, m)
 		}
 	}
@@ -220,4 +229,23 @@ func checkName(name string, seen map[string]bool) string {
 		return fmt.Sprintf("%q is no path inside the workspace", name)
 	}
 	return ""
+}
+
+// Source returns the text of a scenario as it was written: of a shipped one
+// from the binary, of any other from its file.
+func (s *Scenario[B]) Source() ([]byte, error) {
+	if s.Suite != "" {
+		return s.text, nil
+	}
+	return os.ReadFile(s.File)
+}
+
+// Archived returns a file of the archive by its name there.
+func (s *Scenario[B]) Archived(name string) ([]byte, bool) {
+	if rest, ok := strings.CutPrefix(name, "want/"); ok {
+		data, ok := s.Want[rest]
+		return data, ok
+	}
+	data, ok := s.Workspace[name]
+	return data, ok
 }

@@ -1,4 +1,4 @@
-package scenarios
+package language
 
 import "github.com/acp-test/acp-test/mistake"
 

@@ -1,4 +1,4 @@
-package scenarios
+package language
 
 import (
 	"fmt"
@@ -51,17 +51,14 @@ type AgentField struct {
 	Value          script.Word
 }
 
-// Files are the files of the workspace, by their names with slashes.
-func (s *Scenario) Files() map[string][]byte { return s.files }
-
 // agentScript compiles an agent-side script.
-func (p *parser) agentScript(lines []*script.Line) {
-	s := &AgentScript{Script: serve.Script{Capabilities: map[string]string{}}, RulesOff: p.scenario.decl.rulesOff}
+func (p *parser[B]) agentScript(lines []*script.Line) {
+	s := &AgentScript{Script: serve.Script{Capabilities: map[string]string{}}, RulesOff: p.scenario.RulesOff}
 	p.scenario.Agent = s
-	p.commands = tableOf(p.protocol.agentCommands())
+	p.commands = tableOf(p.dialect.agentCommands())
 	p.block(lines)
-	for _, c := range p.scenario.checks {
-		s.Checks = append(s.Checks, AgentCheck{Slug: c.slug, Title: c.title, Requirements: c.requirements, Line: c.line,
+	for _, c := range p.scenario.Checks {
+		s.Checks = append(s.Checks, AgentCheck{Slug: c.Slug, Title: c.Title, Requirements: c.Requirements, Line: c.Line,
 			Lines: c.expected})
 	}
 	if len(s.Handlers) == 0 && len(s.Checks) == 0 && len(p.mistakes) == 0 {
@@ -71,40 +68,40 @@ func (p *parser) agentScript(lines []*script.Line) {
 }
 
 // agentCommands are the commands of an agent-side script outside of handlers.
-func (p *Protocol) agentCommands() []*Command {
-	all := []*Command{
+func (d *Dialect[B]) agentCommands() []*Command[B] {
+	all := []*Command[B]{
 		{
 			Name: "capabilities", Group: "agent", Args: "PATH=VALUE…",
-			Summary: "say what the agent advertises", Compile: compileCapabilities,
+			Summary: "say what the agent advertises", Compile: compileCapabilities[B],
 		}, {
 			Name: "on", Group: "agent", Args: "EVENT [~ 'REGEXP'] [nth=N]", Blocks: 1,
 			Summary: "say what the agent does at an event: a method, or prompt, cancel, new, load, resume, close, connect, eof",
-			Compile: compileOn,
+			Compile: compileOn[B],
 		}, {
 			Name: "sent", Group: "agent", Args: "METHOD [count=N|>=N|<=N] [path=value…]", Negatable: true,
-			Summary: "ask whether the editor sent a frame", Compile: compileExpectation,
+			Summary: "ask whether the editor sent a frame", Compile: compileExpectation[B],
 		}, {
 			Name: "answered", Group: "agent", Args: "NAME [path=value…]", Negatable: true,
-			Summary: "ask what it answered; kind= is that of the option, error= a code", Compile: compileExpectation,
+			Summary: "ask what it answered; kind= is that of the option, error= a code", Compile: compileExpectation[B],
 		}, {
 			Name: "shown", Group: "agent", Args: "'REGEXP' [where='REGEXP']", Negatable: true,
 			Summary: "ask whether the editor printed such text; where= is what it has to print at all",
-			Compile: compileExpectation,
+			Compile: compileExpectation[B],
 		}, {
 			Name: "ended", Group: "agent", Negatable: true,
-			Summary: "ask whether the editor ended by itself in its time", Compile: compileExpectation,
+			Summary: "ask whether the editor ended by itself in its time", Compile: compileExpectation[B],
 		}, {
 			Name: "hung-up", Group: "agent", Args: "[count=N|>=N|<=N]", Negatable: true,
-			Summary: "ask whether a front end closed the connection in the middle of an answer", Compile: compileExpectation,
+			Summary: "ask whether a front end closed the connection in the middle of an answer", Compile: compileExpectation[B],
 		}, {
 			Name: "left-open", Group: "agent", Negatable: true,
-			Summary: "ask whether it ended the agent's input in the middle of its own request", Compile: compileExpectation,
+			Summary: "ask whether it ended the agent's input in the middle of its own request", Compile: compileExpectation[B],
 		}, {
 			Name: "left-running", Group: "agent", Negatable: true,
-			Summary: "ask whether a process of ours was left running", Compile: compileExpectation,
+			Summary: "ask whether a process of ours was left running", Compile: compileExpectation[B],
 		},
 	}
-	for _, c := range p.Commands() {
+	for _, c := range d.Words {
 		if slices.Contains([]string{"protocol", "role", "tag", "timeout", "rules", "check"}, c.Name) {
 			all = append(all, c)
 		}
@@ -112,7 +109,7 @@ func (p *Protocol) agentCommands() []*Command {
 	return all
 }
 
-func compileCapabilities(l *Line) Step {
+func compileCapabilities[B any](l *Line[B]) Step[B] {
 	for _, w := range l.Rest {
 		key, _, value, ok := w.Cut("=")
 		text, literal := value.Literal()
@@ -124,12 +121,12 @@ func compileCapabilities(l *Line) Step {
 	return nil
 }
 
-func compileOn(l *Line) Step {
+func compileOn[B any](l *Line[B]) Step[B] {
 	opts := l.Options("nth")
 	name := l.One(0, "an event")
 	h := serve.Handler{Line: l.Number}
 	var ok bool
-	if h.Event, ok = l.p.protocol.event(name); !ok {
+	if h.Event, ok = l.p.dialect.event(name); !ok {
 		return l.Mistake(l.Rest[0].Column, "an event is a method of the editor, or prompt, cancel, new, load, resume, "+
 			"close, connect or eof", "%q is no event", name)
 	}
@@ -137,7 +134,7 @@ func compileOn(l *Line) Step {
 		h.Nth = l.Int(w, 1, "nth= takes a number from 1")
 	}
 	if l.Rest = l.Rest[1:]; len(l.Rest) > 0 {
-		h.Text = l.tilde()
+		h.Text = l.Tilde()
 	}
 	h.Block = *l.p.acts(l.Blocks[0])
 	l.p.scenario.Agent.Handlers = append(l.p.scenario.Agent.Handlers, h)
@@ -145,14 +142,14 @@ func compileOn(l *Line) Step {
 }
 
 // acts compiles the lines of a handler, or of a block in it.
-func (p *parser) acts(lines []*script.Line) *serve.Block {
+func (p *parser[B]) acts(lines []*script.Line) *serve.Block {
 	outer := p.commands
 	defer func() { p.commands = outer }()
-	p.commands = tableOf(p.protocol.agentActs())
+	p.commands = tableOf(p.dialect.agentActs())
 	b := &serve.Block{}
 	for _, s := range p.block(lines) {
 		if s.act != nil {
-			b.Acts = append(b.Acts, serve.Act{Line: s.line, Name: s.command.Name, Do: s.act})
+			b.Acts = append(b.Acts, serve.Act{Line: s.Line, Name: s.Command.Name, Do: s.act})
 		}
 	}
 	for l := range (&script.File{Lines: lines}).All() {
@@ -163,8 +160,8 @@ func (p *parser) acts(lines []*script.Line) *serve.Block {
 
 var countForm = regexp.MustCompile(`^(>=|<=)?\d+$`)
 
-func compileExpectation(l *Line) Step {
-	checks := l.p.scenario.checks
+func compileExpectation[B any](l *Line[B]) Step[B] {
+	checks := l.p.scenario.Checks
 	if len(checks) == 0 {
 		return l.Mistake(l.Name.Column, "open a check first: check SLUG", "%s stands in no check", l.Name.Raw())
 	}
@@ -174,14 +171,14 @@ func compileExpectation(l *Line) Step {
 		where := l.Options("where")["where"]
 		x.About = l.One(0, "a regular expression")
 		x.Where, _ = where.Literal()
-		l.regexp(l.Name.Column, x.About)
-		l.regexp(where.Column, x.Where)
+		l.Regexp(l.Name.Column, x.About)
+		l.Regexp(where.Column, x.Where)
 		l.Rest = l.Rest[1:]
 	case "sent", "answered":
 		about := l.One(0, "a method or a name")
 		ok := l.p.names[about]
 		if x.About = about; x.What == "sent" {
-			if x.About, ok = l.p.protocol.event(about); !ok {
+			if x.About, ok = l.p.dialect.event(about); !ok {
 				return l.Mistake(l.Rest[0].Column, "", "%q is no method", about)
 			}
 		} else if !ok {
@@ -190,14 +187,14 @@ func compileExpectation(l *Line) Step {
 		l.Rest = l.Rest[1:]
 	}
 	for _, w := range l.Rest {
-		f := l.field(w)
-		if f.path == "count" {
-			if x.Count, _ = f.value.Literal(); !countForm.MatchString(x.Count) {
+		f := l.Field(w)
+		if f.Path == "count" {
+			if x.Count, _ = f.Value.Literal(); !countForm.MatchString(x.Count) {
 				l.Mistake(w.Column, "", "count= takes a number, >=N or <=N")
 			}
 			continue
 		}
-		x.Fields = append(x.Fields, AgentField{f.path, f.operator, f.value})
+		x.Fields = append(x.Fields, AgentField{f.Path, f.Operator, f.Value})
 	}
 	last := checks[len(checks)-1]
 	last.expected = append(last.expected, x)
@@ -205,30 +202,30 @@ func compileExpectation(l *Line) Step {
 }
 
 // agentHelp is the page of the agent-side language.
-func (p *Protocol) agentHelp() string {
+func (d *Dialect[B]) agentHelp() string {
 	var b strings.Builder
 	b.WriteString(`A file that begins with "role agent" scripts the agent; acp-test editors and
 acp-test serve run it.
 
 `)
-	list := func(all []*Command) {
+	list := func(all []*Command[B]) {
 		for _, c := range all {
 			fmt.Fprintf(&b, "  %-48s %s\n", c.usage(), c.Summary)
 		}
 	}
-	list(p.agentCommands())
+	list(d.agentCommands())
 	b.WriteString(`
 Acts in a handler, with $SESSION, $WORK (its cwd), $ID (of the request), $I, and
 $NAME.path for what a request was answered, in quotes too:
 
 `)
-	list(p.agentActs())
+	list(d.agentActs())
 	return b.String()
 }
 
 // event is the method that an event stands for. Some have short names.
-func (p *Protocol) event(name string) (string, bool) {
-	if long, ok := p.Events[name]; ok {
+func (d *Dialect[B]) event(name string) (string, bool) {
+	if long, ok := d.Events[name]; ok {
 		return long, true
 	}
 	return name, strings.Contains(name, "/") || name == "connect" || name == "eof"

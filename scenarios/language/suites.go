@@ -1,9 +1,8 @@
-package scenarios
+package language
 
 import (
 	"bytes"
 	"cmp"
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,31 +17,15 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-//go:embed suites/*/*.txtar
-var archive embed.FS
-
-// suites is where the suites of the protocol lie in the binary and in the source tree.
-func (p *Protocol) suites() (files fs.FS, at string) {
-	if p.Suites != nil {
-		return p.Suites, p.SuitesAt
-	}
-	files, err := fs.Sub(archive, "suites")
-	if err != nil {
-		panic(err) // the name is valid
-	}
-	return files, "scenarios/suites"
-}
-
 // SuiteNames are the names of the protocol's suites in the binary, sorted.
-func (p *Protocol) SuiteNames() []string {
-	files, _ := p.suites()
-	entries, err := fs.ReadDir(files, ".")
+func (d *Dialect[B]) SuiteNames() []string {
+	entries, err := fs.ReadDir(d.Suites, ".")
 	if err != nil {
 		return nil // an embedded directory can be read
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Name() != editorsFolder && p.has(files, e.Name()) {
+		if e.Name() != editorsFolder && d.has(e.Name()) {
 			names = append(names, e.Name())
 		}
 	}
@@ -50,24 +33,24 @@ func (p *Protocol) SuiteNames() []string {
 }
 
 // has reports whether a folder has a scenario of the protocol.
-func (p *Protocol) has(files fs.FS, folder string) bool {
-	names, _ := fs.Glob(files, path.Join(folder, "*.txtar")) // the pattern is valid
+func (d *Dialect[B]) has(folder string) bool {
+	names, _ := fs.Glob(d.Suites, path.Join(folder, "*.txtar")) // the pattern is valid
 	return slices.ContainsFunc(names, func(name string) bool {
-		text, err := fs.ReadFile(files, name)
-		return err == nil && p.takes(name, text)
+		text, err := fs.ReadFile(d.Suites, name)
+		return err == nil && d.takes(name, text)
 	})
 }
 
 // takes reports whether a scenario is one of the protocol's.
-func (p *Protocol) takes(name string, text []byte) bool {
-	if p.Name == "" {
+func (d *Dialect[B]) takes(name string, text []byte) bool {
+	if d.Name == "" {
 		return true
 	}
 	if !bytes.Contains(text, []byte("protocol ")) {
-		return p.Name == FirstProtocol
+		return d.Name == Default
 	}
 	tree, _ := script.Parse(name, text)
-	return slices.Contains(protocolsOf(tree), p.Name)
+	return slices.Contains(protocolsOf(tree), d.Name)
 }
 
 // protocolsOf are the protocols that a scenario is about.
@@ -75,7 +58,7 @@ func protocolsOf(tree *script.File) []string {
 	if names := tree.Protocols(); len(names) > 0 {
 		return names
 	}
-	return []string{FirstProtocol}
+	return []string{Default}
 }
 
 // editorsFolder holds the scenarios that script the agent's side. They are no
@@ -84,16 +67,16 @@ const editorsFolder = "editors"
 
 // ForEditors reads the agent-side scenarios in the binary, in the order of their
 // ids.
-func (p *Protocol) ForEditors() ([]*Scenario, error) { return p.shippedIn(editorsFolder) }
+func (d *Dialect[B]) ForEditors() ([]*Scenario[B], error) { return d.shippedIn(editorsFolder) }
 
 // Shipped reads the scenarios of suites in the binary, all of them if none is
 // named, in the order of their ids. The error joins every *Mistake.
-func (p *Protocol) Shipped(names ...string) ([]*Scenario, error) {
-	known := p.SuiteNames()
+func (d *Dialect[B]) Shipped(names ...string) ([]*Scenario[B], error) {
+	known := d.SuiteNames()
 	if len(names) == 0 {
 		names = known
 	}
-	var all []*Scenario
+	var all []*Scenario[B]
 	var bad []error
 	for _, n := range names {
 		if !slices.Contains(known, n) {
@@ -101,7 +84,7 @@ func (p *Protocol) Shipped(names ...string) ([]*Scenario, error) {
 				Hint: cmp.Or(mistake.Nearest(n, known), "they are: "+strings.Join(known, ", "))})
 			continue
 		}
-		list, err := p.shippedIn(n)
+		list, err := d.shippedIn(n)
 		all = append(all, list...)
 		if err != nil {
 			bad = append(bad, err)
@@ -111,22 +94,21 @@ func (p *Protocol) Shipped(names ...string) ([]*Scenario, error) {
 }
 
 // shippedIn reads the scenarios of one folder in the binary.
-func (p *Protocol) shippedIn(suite string) (all []*Scenario, err error) {
-	from, at := p.suites()
-	files, err := fs.Glob(from, path.Join(suite, "*.txtar"))
+func (d *Dialect[B]) shippedIn(suite string) (all []*Scenario[B], err error) {
+	files, err := fs.Glob(d.Suites, path.Join(suite, "*.txtar"))
 	if err != nil {
 		return nil, err
 	}
 	var bad []error
 	for _, f := range files {
-		text, err := fs.ReadFile(from, f)
+		text, err := fs.ReadFile(d.Suites, f)
 		if err != nil {
 			return nil, err
 		}
-		if !p.takes(f, text) {
+		if !d.takes(f, text) {
 			continue
 		}
-		s, err := p.Parse(suite+"/"+strings.TrimSuffix(path.Base(f), ".txtar"), path.Join(at, f), text)
+		s, err := d.Parse(suite+"/"+strings.TrimSuffix(path.Base(f), ".txtar"), path.Join(d.SuitesAt, f), text)
 		if err != nil {
 			bad = append(bad, err)
 			continue
@@ -137,6 +119,9 @@ func (p *Protocol) shippedIn(suite string) (all []*Scenario, err error) {
 	return all, errors.Join(bad...)
 }
 
+// Default is the name of the protocol of scenarios that name none.
+const Default = "acp-v1"
+
 // Config is the name of the file at the root of a collection of scenarios.
 const Config = "acp-test.yaml"
 
@@ -144,17 +129,17 @@ const Config = "acp-test.yaml"
 // scenario is its path without extension, relative to the nearest directory
 // above it that holds acp-test.yaml, else to the directory given, else to its
 // own. The error joins every *Mistake.
-func (p *Protocol) Load(paths ...string) ([]*Scenario, error) {
-	var all []*Scenario
+func (d *Dialect[B]) Load(paths ...string) ([]*Scenario[B], error) {
+	var all []*Scenario[B]
 	seen := map[string]string{}
-	files, bad := p.find(paths)
+	files, bad := d.find(paths)
 	for _, f := range files {
 		text, err := os.ReadFile(f.name)
 		if err != nil {
 			bad = append(bad, &Mistake{File: f.name, Message: err.Error()})
 			continue
 		}
-		s, err := p.Parse(identify(f.name, f.given), f.name, text)
+		s, err := d.Parse(identify(f.name, f.given), f.name, text)
 		if err != nil {
 			bad = append(bad, err)
 			continue
@@ -176,8 +161,8 @@ func (p *Protocol) Load(paths ...string) ([]*Scenario, error) {
 // Files returns the scenario files that paths name: the files themselves, and
 // those in directories, recursively. The error joins a *Mistake for each path
 // without one.
-func (p *Protocol) Files(paths ...string) ([]string, error) {
-	files, bad := p.find(paths)
+func (d *Dialect[B]) Files(paths ...string) ([]string, error) {
+	files, bad := d.find(paths)
 	var names []string
 	for _, f := range files {
 		names = append(names, f.name)
@@ -188,12 +173,12 @@ func (p *Protocol) Files(paths ...string) ([]string, error) {
 // scenarioFile is a file, and the directory of which it was found.
 type scenarioFile struct{ name, given string }
 
-func (p *Protocol) find(paths []string) (files []scenarioFile, bad []error) {
+func (d *Dialect[B]) find(paths []string) (files []scenarioFile, bad []error) {
 	for _, given := range paths {
 		info, err := os.Stat(given)
 		switch {
 		case err != nil:
-			bad = append(bad, &Mistake{File: given, Message: "there is no such file or directory", Hint: p.suiteHint(given)})
+			bad = append(bad, &Mistake{File: given, Message: "there is no such file or directory", Hint: d.suiteHint(given)})
 			continue
 		case !info.IsDir():
 			files = append(files, scenarioFile{given, filepath.Dir(given)})
@@ -221,9 +206,9 @@ func (p *Protocol) find(paths []string) (files []scenarioFile, bad []error) {
 }
 
 // suiteHint helps who gives the name of a suite as a path.
-func (p *Protocol) suiteHint(file string) string {
+func (d *Dialect[B]) suiteHint(file string) string {
 	name, _, _ := strings.Cut(filepath.ToSlash(file), "/")
-	if slices.Contains(p.SuiteNames(), name) {
+	if slices.Contains(d.SuiteNames(), name) {
 		return "--suite " + name + " names a suite in the binary"
 	}
 	return ""

@@ -1,8 +1,9 @@
-package scenarios
+package language
 
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 
 // Command is one command of the scenario language. Help, errors and the
 // reference page are made from it.
-type Command struct {
+type Command[B any] struct {
 	Name string
 	// Group is where it stands in the reference: conditions, set-up, acts,
 	// forward, back, structure.
@@ -43,13 +44,45 @@ type Command struct {
 	Alone bool
 	// Compile reads the arguments of a line, and notes what is wrong with them.
 	// A nil Step means that the line only declares something.
-	Compile func(l *Line) Step
+	Compile func(l *Line[B]) Step[B]
 	// Act is the same for what a scripted agent does.
-	Act func(l *Line) func(*serve.Run) error
+	Act func(l *Line[B]) func(*serve.Run) error
 }
 
-// Step is what a line does when it is played.
-type Step = func(ctx context.Context, b *Branch) error
+// Step is what a line does when it is played on a branch of the run.
+type Step[B any] func(ctx context.Context, b B) error
+
+// Dialect is the scenario language of one protocol: the words and patterns that any protocol
+// has, which the engine adds, and its own. B is the engine's line of control, which the
+// language hands to steps and never looks into. Name "" takes scenarios of any protocol.
+type Dialect[B any] struct {
+	// Name is what users and the first line of a scenario call the protocol.
+	Name string
+	// Suites has a folder of scenarios for each suite. SuitesAt is its place in the source tree.
+	Suites   fs.FS
+	SuitesAt string
+	// Words are the commands, Kinds the kinds of patterns, Method the kind of a pattern that is
+	// the name of a method.
+	Words  []*Command[B]
+	Kinds  []Kind
+	Method Kind
+	// AgentActs are the protocol's own acts for handlers of a scripted agent, made with
+	// AgentAct. Events are the methods that a handler may be for, by their names in scripts.
+	AgentActs []*Command[B]
+	Events    map[string]string
+	// Remote: its agents are servers, so that a scripted one has no process to act on.
+	Remote bool
+	// PatternHelp says in help where the path of a condition is looked up.
+	PatternHelp string
+	// StopReasons are the reasons with which a turn may end.
+	StopReasons []string
+	// Requirement reports whether there is a requirement of an id.
+	Requirement func(id string) bool
+	// Phase returns the step of a comment, which structures log and transcript. OfProcess
+	// returns the step of a command about the agent's process.
+	Phase     func(text string) Step[B]
+	OfProcess func(name string, do Step[B]) Step[B]
+}
 
 // Groups are the groups of commands in the order of the reference, with their
 // titles.
@@ -60,29 +93,20 @@ func Groups() [][2]string {
 	}
 }
 
-// Commands returns all commands of the language: those of the protocol, then
-// those that any has.
-func (p *Protocol) Commands() []*Command {
-	all := slices.Clone(p.Words)
-	for _, part := range [][]*Command{conditionCommands(p), setupCommands(), actCommands(), transportCommands(),
-		forwardCommands(), backCommands(), structureCommands()} {
-		all = append(all, part...)
-	}
-	return all
-}
-
 // CommandTable returns all commands of the language by their names.
-func (p *Protocol) CommandTable() map[string]*Command { return tableOf(p.Commands()) }
+func (d *Dialect[B]) CommandTable() map[string]*Command[B] { return tableOf(d.Words) }
 
 // Looks reports whether a line of the command leaves the run as it is.
-func (c *Command) Looks() bool { return c.Passive || c.Group == "back" }
+func (c *Command[B]) Looks() bool { return c.Passive || c.Group == "back" }
 
 // SetsUp reports whether a line of the command stands before the agent starts, or
 // may.
-func (c *Command) SetsUp() bool { return (c.Group == "setup" || c.Group == "conditions") && !c.Passive }
+func (c *Command[B]) SetsUp() bool {
+	return (c.Group == "setup" || c.Group == "conditions") && !c.Passive
+}
 
-func tableOf(all []*Command) map[string]*Command {
-	table := map[string]*Command{}
+func tableOf[B any](all []*Command[B]) map[string]*Command[B] {
+	table := map[string]*Command[B]{}
 	for _, c := range all {
 		table[c.Name] = c
 	}
@@ -91,16 +115,16 @@ func tableOf(all []*Command) map[string]*Command {
 
 // Help returns the page of one command, or of a topic: "commands" lists all,
 // "patterns" explains patterns.
-func (p *Protocol) Help(topic string) (string, error) {
+func (d *Dialect[B]) Help(topic string) (string, error) {
 	switch topic {
 	case "commands":
-		return p.commandList(), nil
+		return d.commandList(), nil
 	case "patterns":
-		return p.patternHelp(), nil
+		return d.patternHelp(), nil
 	case "agent-side":
-		return p.agentHelp(), nil
+		return d.agentHelp(), nil
 	}
-	table := tableOf(slices.Concat(p.agentActs(), p.agentCommands(), p.Commands())) // the editor's of a name explain it
+	table := tableOf(slices.Concat(d.agentActs(), d.agentCommands(), d.Words)) // the editor's of a name explain it
 	c, ok := table[topic]
 	if !ok {
 		names := []string{"commands", "patterns", "agent-side"}
@@ -112,7 +136,7 @@ func (p *Protocol) Help(topic string) (string, error) {
 	return c.page(), nil
 }
 
-func (c *Command) page() string {
+func (c *Command[B]) page() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n%s.\n", c.usage(), strings.ToUpper(c.Summary[:1])+c.Summary[1:])
 	if c.Detail != "" {
@@ -124,7 +148,7 @@ func (c *Command) page() string {
 // namedArgs end the usage of a command that needs a name.
 const namedArgs = " as NAME"
 
-func (c *Command) usage() string {
+func (c *Command[B]) usage() string {
 	s := c.Name
 	if c.Args != "" {
 		s += " " + c.Args
@@ -139,11 +163,11 @@ func (c *Command) usage() string {
 	return s
 }
 
-func (p *Protocol) commandList() string {
+func (d *Dialect[B]) commandList() string {
 	var b strings.Builder
 	for _, g := range Groups() {
 		fmt.Fprintf(&b, "%s\n", g[1])
-		for _, c := range p.Commands() {
+		for _, c := range d.Words {
 			if c.Group == g[0] {
 				fmt.Fprintf(&b, "  %-15s %s\n", c.Name, c.Summary)
 			}
@@ -154,15 +178,15 @@ func (p *Protocol) commandList() string {
 	return b.String()
 }
 
-func (p *Protocol) patternHelp() string {
+func (d *Dialect[B]) patternHelp() string {
 	var b strings.Builder
 	b.WriteString("A pattern is a kind of entry and any number of conditions:\n\n" +
 		"  KIND [path=value] [path!=value] [path~regexp] [path!~regexp] [path?]\n\n" +
-		p.PatternHelp + "value may be a|b. path? asks that the field is there and not null;\n" +
+		d.PatternHelp + "value may be a|b. path? asks that the field is there and not null;\n" +
 		"result? asks only that a response is no error. In list.*.field the condition is\n" +
 		"about the entries of a list: one of them has to be so, with != and !~ all.\n" +
 		"session=NAME asks for another session than the current one, session=any for none.\n\n")
-	for _, k := range p.kindList() {
+	for _, k := range d.Kinds {
 		arg := k.Arg
 		if arg == "?" {
 			arg = "[X]"
@@ -174,12 +198,12 @@ func (p *Protocol) patternHelp() string {
 
 // Reference is the page of the whole language in Markdown, made from the
 // commands.
-func (p *Protocol) Reference() string {
+func (d *Dialect[B]) Reference() string {
 	var b strings.Builder
 	b.WriteString("# Scenario language\n\nThis page is generated by `acp-test help reference`.\n\n")
 	for _, g := range Groups() {
 		fmt.Fprintf(&b, "## %s\n\n", g[1])
-		for _, c := range p.Commands() {
+		for _, c := range d.Words {
 			if c.Group != g[0] {
 				continue
 			}
@@ -189,7 +213,7 @@ func (p *Protocol) Reference() string {
 			}
 		}
 	}
-	b.WriteString("## Patterns\n\n```\n" + p.patternHelp() + "```\n\n## The agent's side\n\n```\n" + p.agentHelp() +
+	b.WriteString("## Patterns\n\n```\n" + d.patternHelp() + "```\n\n## The agent's side\n\n```\n" + d.agentHelp() +
 		"```\n")
 	return b.String()
 }

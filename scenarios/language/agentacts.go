@@ -1,4 +1,4 @@
-package scenarios
+package language
 
 import (
 	"encoding/json"
@@ -30,9 +30,9 @@ func (g Given) Number(i int) int {
 
 // AgentAct makes a command of a handler. Its usage says which arguments it takes:
 // JSON, N, BYTES, CODE and D, and words joined by |, are checked.
-func AgentAct(name, args, summary string, do func(s *serve.Run, g Given) error) *Command {
-	c := &Command{Name: name, Group: "agent-acts", Args: args, Summary: summary,
-		Act: func(l *Line) func(*serve.Run) error {
+func AgentAct[B any](name, args, summary string, do func(s *serve.Run, g Given) error) *Command[B] {
+	c := &Command[B]{Name: name, Group: "agent-acts", Args: args, Summary: summary,
+		Act: func(l *Line[B]) func(*serve.Run) error {
 			return l.act(strings.Fields(args), do)
 		}}
 	c.Captures = strings.HasSuffix(args, namedArgs)
@@ -47,11 +47,11 @@ var ofProcess = []string{"request", "notify", "result", "error", "stderr", "exit
 
 // agentActs are the commands of a handler: those of the protocol, and those that
 // any has.
-func (p *Protocol) agentActs() []*Command {
-	all := slices.Clone(p.AgentActs)
+func (d *Dialect[B]) agentActs() []*Command[B] {
+	all := slices.Clone(d.AgentActs)
 	add := func(name, args, summary string, do func(s *serve.Run, g Given) error) {
-		if p.Reach == nil || !slices.Contains(ofProcess, name) {
-			all = append(all, AgentAct(name, args, summary, do))
+		if !d.Remote || !slices.Contains(ofProcess, name) {
+			all = append(all, AgentAct[B](name, args, summary, do))
 		}
 	}
 	add("request", "METHOD JSON [id=JSON] as NAME", "any request to the editor, without waiting",
@@ -128,7 +128,7 @@ func (p *Protocol) agentActs() []*Command {
 }
 
 // act compiles an act by its usage.
-func (l *Line) act(usage []string, do func(*serve.Run, Given) error) func(*serve.Run) error {
+func (l *Line[B]) act(usage []string, do func(*serve.Run, Given) error) func(*serve.Run) error {
 	var kinds, keys []string
 	checks := map[string]string{}
 	most := 0
@@ -180,7 +180,7 @@ func (l *Line) act(usage []string, do func(*serve.Run, Given) error) func(*serve
 }
 
 // expandAct replaces the variables of a word, and checks what comes of it.
-func (l *Line) expandAct(s *serve.Run, w script.Word, kind string) (string, error) {
+func (l *Line[B]) expandAct(s *serve.Run, w script.Word, kind string) (string, error) {
 	text, err := s.Expand(w)
 	if err == nil && strings.Contains(w.Raw(), "$") && kind != "JSON" {
 		if problem := misfit(text, kind); problem != "" {
@@ -191,7 +191,7 @@ func (l *Line) expandAct(s *serve.Run, w script.Word, kind string) (string, erro
 }
 
 // fits checks a word that is known before the run.
-func (l *Line) fits(w script.Word, kind string) {
+func (l *Line[B]) fits(w script.Word, kind string) {
 	text, ok := w.Literal()
 	if !ok || strings.Contains(text, "$") {
 		return

@@ -1,0 +1,151 @@
+package scenarios
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/scenarios/language"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// bound is a pattern with its variables expanded, for one branch.
+type bound struct {
+	language.Bound
+	run    *run
+	text   string
+	of     *language.Kind
+	fields []boundField
+	prompt int // Seq of the prompt that is open where we look from; 0 if none
+}
+
+type boundField struct {
+	path, operator, value string
+	regexp                *regexp.Regexp
+}
+
+// bind replaces the variables of a pattern.
+func bind(p *language.Pattern, b *Branch) (*bound, error) {
+	x := &bound{run: b.run, text: p.Text, of: p.Of}
+	if p.HasArg {
+		arg, err := b.Expand(p.Arg)
+		if err != nil {
+			return nil, err
+		}
+		x.Arg = arg
+	}
+	if p.Of.OfRequest() {
+		e, ok := b.run.named(x.Arg)
+		if !ok {
+			return nil, fmt.Errorf("%s has not happened", x.Arg)
+		}
+		x.Ref = e.Seq
+	}
+	switch p.Session {
+	case "any":
+	case "":
+		if s := b.Session(); s != nil {
+			x.Session = s.ID
+		}
+	default:
+		s := b.Named(p.Session)
+		if s == nil {
+			return nil, b.NotOpen(p.Session)
+		}
+		x.Session = s.ID
+	}
+	for _, f := range p.Fields {
+		bf, err := bindField(f, b)
+		if err != nil {
+			return nil, err
+		}
+		x.fields = append(x.fields, bf)
+	}
+	return x, nil
+}
+
+// match reports whether an entry is of the pattern's kind and session and
+// fulfils all its conditions.
+func (x *bound) match(e transcript.Entry) bool {
+	if !x.matchKind(e) {
+		return false
+	}
+	for _, f := range x.fields {
+		if !f.match(x.run, e) {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *bound) matchKind(e transcript.Entry) bool {
+	return x.of.Match(x.Bound, e, x.Session == "" || e.Session == "" || e.Session == x.Session)
+}
+
+// match reports whether an entry fulfils the condition. With * in its path it is
+// about the entries of a list: one of them has to be so, or none may.
+func (f *boundField) match(r *run, e transcript.Entry) bool {
+	list, field, any := strings.Cut(f.path, ".*.")
+	if !any {
+		return f.holds(r.lookup(e, f.path))
+	}
+	all, _, _ := r.lookup(e, list)
+	none := strings.HasPrefix(f.operator, "!")
+	for item := range flat(all, list) {
+		v := item.Path(field)
+		if f.holds(v, v.Text(), v.Exists()) != none {
+			return !none
+		}
+	}
+	return none
+}
+
+// holds reports whether a value fulfils the condition.
+func (f *boundField) holds(v wire.Value, text string, found bool) bool {
+	switch f.operator {
+	case "?":
+		// A null result is a success all the same, as the pages of the
+		// specification show it; what is wrong with it is for SHAPE to say.
+		return found && (f.path == "result" || !v.IsNull())
+	case "=":
+		return found && OneOf(text, f.value)
+	case "!=":
+		return !found || !OneOf(text, f.value)
+	case "~":
+		return found && f.regexp.MatchString(text)
+	case "!~":
+		return !found || !f.regexp.MatchString(text)
+	}
+	return false
+}
+
+// OneOf reports whether a text is one of the values that stand in a pattern,
+// separated by |.
+func OneOf(text, values string) bool {
+	return text == values || strings.Contains(values, "|") && slices.Contains(strings.Split(values, "|"), text)
+}
+
+// lookup finds the value at a path of an entry: first in the part of the
+// message a reader means, then further out. "text" is also that of stderr.
+func (r *run) lookup(e transcript.Entry, path string) (v wire.Value, text string, found bool) {
+	switch {
+	case path == "raw":
+		return wire.Value{}, string(e.Raw), true
+	case path == "problem" && e.Problem != "":
+		return wire.Value{}, e.Problem, true
+	case path == "text" && e.Source == transcript.Stderr:
+		return wire.Value{}, string(e.Raw), true
+	}
+	if text, ok := r.told(e, path); ok {
+		return wire.Value{}, text, true
+	}
+	within, path := r.protocol().Lookup(e, path)
+	for _, in := range append(within, e.JSON()) {
+		if v := in.Path(path); v.Exists() {
+			return v, v.Text(), true
+		}
+	}
+	return wire.Value{}, "", false
+}

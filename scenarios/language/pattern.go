@@ -1,0 +1,138 @@
+package language
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/mistake"
+	"github.com/acp-test/acp-test/scenarios/script"
+)
+
+// Pattern is a compiled description of one kind of entry with conditions on
+// its fields.
+type Pattern struct {
+	Text   string // as written
+	Of     *Kind
+	Arg    script.Word
+	HasArg bool
+	Fields []Field
+	// Session is the name of the session it must belong to; "" the branch's,
+	// "any" whatever.
+	Session string
+}
+
+// Field is a condition on the value at a path.
+type Field struct {
+	Path     string
+	Operator string // = != ~ !~ ?
+	Value    script.Word
+	Regexp   *regexp.Regexp // if Value is literal
+}
+
+// Pattern reads a pattern from words[from:], up to a word of stop or the end,
+// and returns the index behind it.
+func (l *Line[B]) Pattern(from int, stop ...string) (p *Pattern, next int) {
+	p = &Pattern{Of: &Kind{}}
+	if from >= len(l.Rest) {
+		l.Usage(len(l.Text)+1, "a pattern is missing")
+		return p, from
+	}
+	first := l.Rest[from]
+	name, ok := first.Literal()
+	switch p.Of = l.p.kinds[name]; {
+	case !ok || first.Quoted || p.Of == nil && !strings.Contains(name, "/"):
+		const how = "a pattern begins with a kind of entry: acp-test help patterns"
+		hint := ""
+		if ok && !first.Quoted {
+			hint = mistake.Nearest(name, slices.Sorted(maps.Keys(l.p.kinds)))
+		}
+		l.Mistake(first.Column, strings.TrimSpace(hint+" "+how), "%q is no pattern", first.Raw())
+		return p, len(l.Rest)
+	case p.Of == nil:
+		p.Of, p.Arg, p.HasArg = &l.p.dialect.Method, first, true
+	}
+	if p.Of.Alone {
+		l.p.scenario.needsAlone(fmt.Sprintf("line %d: %s", l.Number, p.Of.Name))
+	}
+	arg := p.Of.Arg
+	for next = from + 1; next < len(l.Rest); next++ {
+		w := l.Rest[next]
+		if s, ok := w.Literal(); ok && !w.Quoted && slices.Contains(stop, s) {
+			break
+		}
+		if next == from+1 && arg != "" && !isField(w) {
+			p.Arg, p.HasArg = w, true
+			continue
+		}
+		f := l.Field(w)
+		if f.Path == "session" && f.Operator == "=" {
+			s, ok := f.Value.Literal()
+			if !ok || s != "any" && !l.p.sessions[s] {
+				l.Mistake(w.Column, "", "session= takes the name of a session opened above, or any")
+			}
+			p.Session = s
+			continue
+		}
+		p.Fields = append(p.Fields, f)
+	}
+	if arg != "" && arg != "?" && !p.HasArg {
+		l.Mistake(first.Column, name+" "+arg, "%s needs %s", name, arg)
+	}
+	l.checkArg(p)
+	var text []string
+	for _, w := range l.Rest[from:next] {
+		text = append(text, w.Raw())
+	}
+	p.Text = strings.Join(text, " ")
+	return p, next
+}
+
+// checkArg finds mistakes in the argument of a pattern before the run.
+func (l *Line[B]) checkArg(p *Pattern) {
+	s, ok := p.Arg.Literal()
+	if !p.HasArg || !ok {
+		return
+	}
+	switch of := p.Of; {
+	case of.Name == "turn":
+		ends := append(slices.Clone(l.p.dialect.StopReasons), "any", "error")
+		for _, r := range strings.Split(s, "|") {
+			if !slices.Contains(ends, r) {
+				l.Mistake(p.Arg.Column, mistake.Nearest(r, ends), "%q is no stop reason", r)
+			}
+		}
+	case of.Events != nil && !slices.Contains(of.Events, s):
+		last := len(of.Events) - 1
+		l.Mistake(p.Arg.Column, strings.Join(of.Events[:last], ", ")+" or "+of.Events[last], "%s has no event %q", of.Of, s)
+	case of.Name == "gate":
+		l.p.scenario.gates = append(l.p.scenario.gates, gate{s, l.Number})
+	case of.OfRequest() && !l.p.names[s]:
+		l.Mistake(p.Arg.Column, "name a request with \"… as NAME\" first", "no line above is named %s", s)
+	}
+}
+
+func isField(w script.Word) bool {
+	if _, _, _, ok := w.Cut("!=", "!~", "=", "~"); ok {
+		return true
+	}
+	s, ok := w.Literal()
+	return ok && !w.Quoted && len(s) > 1 && strings.HasSuffix(s, "?")
+}
+
+func (l *Line[B]) Field(w script.Word) Field {
+	if key, op, value, ok := w.Cut("!=", "!~", "=", "~"); ok {
+		f := Field{Path: key, Operator: op, Value: value}
+		if s, literal := value.Literal(); literal && strings.HasSuffix(op, "~") {
+			f.Regexp = l.Regexp(value.Column, s)
+		}
+		return f
+	}
+	s, ok := w.Literal()
+	if !ok || w.Quoted || len(s) < 2 || !strings.HasSuffix(s, "?") {
+		l.Mistake(w.Column, "a condition is path=value, path!=value, path~regexp or path?", "%q is no condition", w.Raw())
+	}
+	return Field{Path: strings.TrimSuffix(s, "?"), Operator: "?"}
+}
