@@ -145,7 +145,7 @@ func writeMarkdown(run results.Run, w io.Writer) error {
 			fmt.Fprintf(&b, "%s, %s\n\n", code(r.File), short(r.Duration))
 		}
 		for _, p := range problems(r) {
-			if p.known || severity(p) < 4 {
+			if p.known || !p.class.Worse(results.Skip) {
 				continue
 			}
 			fmt.Fprintf(&b, "- **%s** %s\n", markdown(label(p)), markdown(firstLine(p.title)))

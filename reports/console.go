@@ -178,7 +178,7 @@ func (c *Console) failure(r results.Result) string {
 	var more []string
 	shown := 0
 	for _, p := range problems(r) {
-		if p.known || severity(p) < 3 {
+		if p.minor() {
 			continue
 		}
 		if shown == blocks {

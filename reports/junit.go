@@ -153,7 +153,7 @@ func junitCaseOf(run results.Run, r results.Result, agent string) junitCase {
 func explain(r results.Result) (title, text string) {
 	var b strings.Builder
 	for _, p := range problems(r) {
-		if severity(p) < 3 && !(r.Known && p.known) {
+		if p.minor() && !(r.Known && p.known) {
 			continue
 		}
 		if title == "" {

@@ -198,37 +198,32 @@ func problems(r results.Result) []problem {
 		all = append(all, problem{class: r.Verdict, title: r.Reason,
 			body: func(string) string { return "" }})
 	}
-	slices.SortStableFunc(all, func(a, b problem) int { return rank(b) - rank(a) })
+	slices.SortStableFunc(all, worseFirst)
 	return all
 }
 
-// rank orders problems: the worst first, what follows from others last of its
-// kind.
-func rank(p problem) int {
-	if p.consequence {
-		return 2*severity(p) - 1
+// worseFirst orders problems: the most severe first, known ones last, and what only follows from
+// others last of its kind.
+func worseFirst(a, b problem) int {
+	if a.known || b.known {
+		return cmp.Or(after(a.known, b.known), after(a.consequence, b.consequence))
 	}
-	return 2 * severity(p)
+	return cmp.Or(results.Compare(b.class, a.class), after(a.consequence, b.consequence))
 }
 
-func severity(p problem) int {
-	if p.known {
+// after compares a quality that moves a problem back.
+func after(a, b bool) int {
+	switch {
+	case a == b:
 		return 0
+	case a:
+		return 1
 	}
-	switch p.class {
-	case results.Error:
-		return 6
-	case results.Fail:
-		return 5
-	case results.Inconclusive:
-		return 4
-	case results.Skip:
-		return 3
-	case results.Warn:
-		return 2
-	}
-	return 1
+	return -1
 }
+
+// minor reports whether the problem decides nothing: it is known, a warning or a lint.
+func (p problem) minor() bool { return p.known || !p.class.Worse(results.Warn) }
 
 func checkProblem(c results.Check) (problem, bool) {
 	if c.Verdict == results.Pass || c.Verdict == "" {

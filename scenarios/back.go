@@ -1,8 +1,10 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -115,95 +117,117 @@ func ofTool(l *Line) bool {
 	return c != nil && c.OfTool
 }
 
+// saw is a compiled line that looks back for entries.
+type saw struct {
+	line           *Line
+	pattern        *language.Pattern
+	window         looker
+	before, after  *language.Pattern // nil: no bound
+	want           int
+	exact, counted bool // count= was given, with the operator = if exact
+}
+
 func compileSaw(l *Line) Step {
-	// count is an option with two operators.
-	want, exact, counted := 1, false, false
-	var rest []script.Word
-	for _, w := range l.Rest {
-		key, op, value, ok := w.Cut(">=", "=")
-		if !ok || key != "count" {
-			rest = append(rest, w)
-			continue
-		}
-		value.Column = w.Column
-		want, exact, counted = l.Int(value, 0, "count is a number"), op == "=", true
-	}
-	l.Rest = rest
-	if l.Negated && counted {
+	s := &saw{line: l, want: 1}
+	s.count()
+	if l.Negated && s.counted {
 		return l.Usage(1, "\"! saw\" and count exclude each other")
 	}
-	k := lookerOf(l)
-	p, next := l.Pattern(0, "before", "after")
-	var before, after *language.Pattern
+	s.window = lookerOf(l)
+	var next int
+	s.pattern, next = l.Pattern(0, "before", "after")
 	for next < len(l.Rest) {
-		where := l.Rest[next].Raw()
-		q, n := l.Pattern(next+1, "before", "after")
-		if where == "before" {
-			before = q
-		} else {
-			after = q
+		bound := &s.after
+		if l.Rest[next].Raw() == "before" {
+			bound = &s.before
 		}
-		next = n
+		*bound, next = l.Pattern(next+1, "before", "after")
 	}
-	return func(ctx context.Context, b *Branch) error {
-		if err := b.Begin(ctx); err != nil {
-			return err
+	return s.play
+}
+
+// count takes count=N and count>=N off the line.
+func (s *saw) count() {
+	l := s.line
+	l.Rest = slices.DeleteFunc(slices.Clone(l.Rest), func(w script.Word) bool {
+		key, op, value, ok := w.Cut(">=", "=")
+		if !ok || key != "count" {
+			return false
 		}
-		x, err := bind(p, b)
+		value.Column = w.Column
+		s.want, s.exact, s.counted = l.Int(value, 0, "count is a number"), op == "=", true
+		return true
+	})
+}
+
+func (s *saw) play(ctx context.Context, b *Branch) error {
+	if err := b.Begin(ctx); err != nil {
+		return err
+	}
+	x, err := bind(s.pattern, b)
+	if err != nil {
+		return s.line.Fault(err)
+	}
+	from, to, err := s.stretch(b, x)
+	if err != nil {
+		return s.line.Fault(err)
+	}
+	var seen []int
+	for e := range b.run.t.Between(from+1, to) {
+		if x.counts(e) {
+			seen = append(seen, e.Seq)
+		}
+	}
+	return s.judge(b, x.text, seen)
+}
+
+// stretch returns the entries to look at, from the one behind from up to to.
+func (s *saw) stretch(b *Branch, x *bound) (from, to int, err error) {
+	about := b.Session()
+	if name := s.pattern.Session; name != "" && name != "any" {
+		about = b.sessionOf(x)
+	}
+	if from, to, err = s.window.window(b, about); err != nil {
+		return 0, 0, err
+	}
+	if s.before != nil {
+		at, err := b.first(s.before, from, to, false)
 		if err != nil {
-			return l.Fault(err)
+			return 0, 0, err
 		}
-		about := b.Session()
-		if p.Session != "" && p.Session != "any" {
-			about = b.sessionOf(x)
+		if at > 0 {
+			to = at - 1
 		}
-		from, to, err := k.window(b, about)
+	}
+	if s.after != nil {
+		at, err := b.first(s.after, from, to, true)
 		if err != nil {
-			return l.Fault(err)
+			return 0, 0, err
 		}
-		if before != nil {
-			at, err := b.first(before, from, to, false)
-			if err != nil {
-				return l.Fault(err)
-			}
-			if at > 0 {
-				to = at - 1
-			}
-		}
-		if after != nil {
-			at, err := b.first(after, from, to, true)
-			if err != nil {
-				return l.Fault(err)
-			}
-			if at == 0 {
-				at = to
-			}
-			from = at
-		}
-		var seen []int
-		for e := range b.run.t.Between(from+1, to) {
-			if x.counts(e) {
-				seen = append(seen, e.Seq)
-			}
-		}
-		says := l.Text
-		switch {
-		case l.Negated && len(seen) > 0:
-			return b.Back(l, false, "no "+strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(says, "!"), " saw")),
-				fmt.Sprintf("%s, the first at #%d:\n%s", times(len(seen)), seen[0], b.Line(b.run.t.At(seen[0]))), seen...)
-		case !l.Negated && exact && len(seen) != want, !l.Negated && len(seen) < want:
-			expected := x.text
-			if counted {
-				expected = fmt.Sprintf("%s, %s", x.text, map[bool]string{true: "exactly", false: "at least"}[exact]+" "+times(want))
-			}
-			got := times(len(seen))
-			if len(seen) == 0 {
-				got = "none"
-			}
-			return b.Back(l, false, expected, got, seen...)
-		}
+		from = cmp.Or(at, to)
+	}
+	return from, to, nil
+}
+
+// judge compares the entries that were seen with what the line asks for.
+func (s *saw) judge(b *Branch, text string, seen []int) error {
+	l := s.line
+	switch {
+	case l.Negated && len(seen) > 0:
+		return b.Back(l, false, "no "+strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(l.Text, "!"), " saw")),
+			fmt.Sprintf("%s, the first at #%d:\n%s", times(len(seen)), seen[0], b.Line(b.run.t.At(seen[0]))), seen...)
+	case l.Negated, len(seen) == s.want, !s.exact && len(seen) > s.want:
 		return nil
+	case s.exact:
+		text += ", exactly " + times(s.want)
+	case s.counted:
+		text += ", at least " + times(s.want)
 	}
+	got := "none"
+	if len(seen) > 0 {
+		got = times(len(seen))
+	}
+	return b.Back(l, false, text, got, seen...)
 }
 
 func times(n int) string {

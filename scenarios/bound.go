@@ -66,6 +66,9 @@ func bind(p *language.Pattern, b *Branch) (*bound, error) {
 	return x, nil
 }
 
+// isTurn reports whether the pattern is the end of a turn.
+func (x *bound) isTurn() bool { return x.of.Name == "turn" }
+
 // match reports whether an entry is of the pattern's kind and session and
 // fulfils all its conditions.
 func (x *bound) match(e transcript.Entry) bool {

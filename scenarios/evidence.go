@@ -70,7 +70,8 @@ func (e *Engine) inspect(run *results.Run) {
 			})
 		})
 		if len(lost) > 0 {
-			r.Verdict, r.Reason = results.Error, "something removed or changed what was kept of this scenario: "+strings.Join(lost, ", ")
+			r.Verdict = results.Error
+			r.Reason = "something removed or changed what was kept of this scenario: " + strings.Join(lost, ", ")
 		}
 	}
 }

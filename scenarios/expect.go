@@ -46,7 +46,7 @@ func (x *bound) counts(e transcript.Entry) bool {
 // than a filter: the first end of the turn has to be the one wanted.
 func (x *bound) decide(e transcript.Entry) (transcript.Verdict, string) {
 	switch {
-	case x.of.Name == "turn" && !x.wantsEnd(x.run.stopReason(e)):
+	case x.isTurn() && !x.wantsEnd(x.run.stopReason(e)):
 		return transcript.Unmeetable, "the turn ended with " + x.run.protocol().Brief(e)
 	case x.of.Name == "exit" && x.Arg != "":
 		if got := exitStatus(e); got != x.Arg {

@@ -55,25 +55,7 @@ func (b *Branch) await(ctx context.Context, l *Line, p *language.Pattern, within
 	if err != nil {
 		return l.Fault(err)
 	}
-	after := b.At()
-	if p.Of.OfRequest() {
-		after = x.Ref
-	}
-	about := b.sessionOf(x)
-	looked := b.Session() // whose cursor moves
-	if about != nil && p.Session != "" && p.Session != "any" {
-		looked = about
-	}
-	if prompt := b.LastPrompt(about); prompt > 0 && !p.Of.OfRequest() {
-		x.prompt = prompt
-		if looked == about {
-			after = b.view(about).cursor
-		}
-		if p.Of.Name == "turn" {
-			after = max(prompt, b.view(about).ended)
-			x.Over = b.view(about).over
-		}
-	}
+	looked, after := b.lookFrom(x, p)
 	var taken map[int]bool
 	if b.group != nil {
 		taken = b.group.taken
@@ -81,18 +63,49 @@ func (b *Branch) await(ctx context.Context, l *Line, p *language.Pattern, within
 	wait, cancel := b.StepTimeout(ctx, within)
 	defer cancel()
 	o := b.run.t.Await(wait, after, x.expectation(taken))
-	if o.Met() {
-		if about = b.sessionOf(x); about != nil && p.Of.Name == "turn" {
+	switch {
+	case o.Met():
+		if about := b.sessionOf(x); about != nil && x.isTurn() {
 			v := b.view(about)
 			v.ended, v.over = o.Entry.Seq, append(v.over, o.Entry.Ref)
 		}
 		b.reach(looked, o.Entry)
 		b.Name(l.Alias, o.Entry)
 		return nil
-	}
-	if ctx.Err() != nil && errors.Is(o.Cause, context.Cause(ctx)) {
+	case ctx.Err() != nil && errors.Is(o.Cause, context.Cause(ctx)):
 		return context.Cause(ctx)
 	}
+	return b.unmet(l, x, o)
+}
+
+// lookFrom returns the session whose cursor the line moves, and the Seq after which it looks.
+// It tells x which turn is open there.
+func (b *Branch) lookFrom(x *bound, p *language.Pattern) (looked *Session, after int) {
+	looked, after = b.Session(), b.At()
+	about := b.sessionOf(x)
+	if about != nil && p.Session != "" && p.Session != "any" {
+		looked = about
+	}
+	if p.Of.OfRequest() {
+		return looked, x.Ref
+	}
+	prompt := b.LastPrompt(about)
+	if prompt == 0 {
+		return looked, after
+	}
+	x.prompt = prompt
+	v := b.view(about)
+	switch {
+	case x.isTurn():
+		x.Over, after = v.over, max(prompt, v.ended)
+	case looked == about:
+		after = v.cursor
+	}
+	return looked, after
+}
+
+// unmet is the miss of a line whose pattern did not come.
+func (b *Branch) unmet(l *Line, x *bound, o transcript.Outcome) *Miss {
 	f := b.Failure(l, o)
 	f.Expected = []string{x.text}
 	miss := &Miss{Failure: f, Effect: x.of.Effect, by: o.Entry, ofTool: x.of.Inner}
@@ -101,10 +114,11 @@ func (b *Branch) await(ctx context.Context, l *Line, p *language.Pattern, within
 		f.Observed = b.run.observed(o.Entry)
 		f.Entries = append(f.Entries, o.Entry.Seq)
 	}
-	if x.of.Name == "turn" && o.Entry.Seq == 0 {
+	switch {
+	case !x.isTurn():
+	case o.Entry.Seq == 0:
 		miss.turnOpen = x.prompt
-	}
-	if x.of.Name == "turn" && OneOf(b.protocol().EndReason, x.Arg) && b.endedWithoutError(o.Entry) {
+	case OneOf(b.protocol().EndReason, x.Arg) && b.endedWithoutError(o.Entry):
 		miss.turnEnd = o.Entry.Seq
 	}
 	// Without what had to open, or before any check and outside of what a

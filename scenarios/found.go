@@ -73,26 +73,25 @@ func (r *run) leftovers() []results.Finding {
 	if why := r.flood.why.Load(); why != nil {
 		out = append(out, results.Finding{Rule: "FLOOD", Class: results.Fail, Message: "The agent was killed: " + *why + "."})
 	}
+	// exits adds a finding about the end of the agent's processes.
+	exits := func(rule string, class results.Verdict, message, detail string) {
+		out = append(out, results.Finding{Rule: rule, Class: class, Requirements: r.protocol().ExitRequirements,
+			Message: message, Detail: detail})
+	}
 	if k := r.state.keeper; k != "" {
-		out = append(out, results.Finding{Rule: "EXIT-KEEPER", Class: results.Fail, Requirements: r.protocol().ExitRequirements,
-			Message: fmt.Sprintf("The process that watches over those of the agent %s, "+
-				"which nobody but the agent or the system does to it.", k)})
+		exits("EXIT-KEEPER", results.Fail, fmt.Sprintf("The process that watches over those of the agent %s, "+
+			"which nobody but the agent or the system does to it.", k), "")
 	}
 	for _, p := range r.state.survivors {
+		class, what := results.Warn, "A process outlived the agent and was killed"
 		if p.Left {
-			out = append(out, results.Finding{Rule: "EXIT-LEFTOVER", Class: results.Fail, Requirements: r.protocol().ExitRequirements,
-				Message: fmt.Sprintf("A process of the agent could not be killed and is left: %s", r.Plain(p.Command)),
-				Detail:  fmt.Sprintf("pid %d, parent %d", p.PID, p.Parent)})
-			continue
+			class, what = results.Fail, "A process of the agent could not be killed and is left"
 		}
-		out = append(out, results.Finding{Rule: "EXIT-LEFTOVER", Class: results.Warn, Requirements: r.protocol().ExitRequirements,
-			Message: fmt.Sprintf("A process outlived the agent and was killed: %s", r.Plain(p.Command)),
-			Detail:  fmt.Sprintf("pid %d, parent %d", p.PID, p.Parent)})
+		exits("EXIT-LEFTOVER", class, what+": "+r.Plain(p.Command), fmt.Sprintf("pid %d, parent %d", p.PID, p.Parent))
 	}
 	if steps := r.state.shutdown.Steps; slices.Contains(steps, "SIGTERM") && !r.state.killed {
-		out = append(out, results.Finding{Rule: "EXIT-EOF", Class: results.Lint, Requirements: r.protocol().ExitRequirements,
-			Message: fmt.Sprintf("The agent did not end when its input was closed; it took %s.",
-				strings.Join(steps[1:], ", then "))})
+		exits("EXIT-EOF", results.Lint, fmt.Sprintf("The agent did not end when its input was closed; it took %s.",
+			strings.Join(steps[1:], ", then ")), "")
 	}
 	return out
 }

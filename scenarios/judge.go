@@ -26,14 +26,42 @@ func (r *run) judge(ctx context.Context, res *results.Result, err error, clean b
 		res.Verdict, res.Reason = results.Error, interrupted
 		return
 	}
+	defer r.known(res)
 	res.Frames = r.frames()
 	res.NotStarted = r.state.unstarted != nil
 	res.Offers = r.engine.Protocol.Offers(r.t)
-	res.Notes = append(res.Notes, r.state.notes...)
-	res.Notes = append(res.Notes, r.remarks()...)
+	res.Notes = append(append(res.Notes, r.state.notes...), r.remarks()...)
+	var lacking []string
 	if r.engine.Profile.Tools == nil {
 		res.Wire, res.Tools = r.model.Learned()
+		lacking = r.model.Lacking()
 	}
+	r.judgeRules(res, err, clean)
+	fatal := r.ending(res, err)
+	var skipped *Skipped
+	switch {
+	case len(lacking) > 0 && res.Verdict != results.Error:
+		// Whatever became of a call to a tool that does not exist says nothing
+		// about what the scenario asks.
+		res.Verdict, res.Reason = results.Skip, "the agent offers its model no tool for "+strings.Join(lacking, ", ")
+		return
+	case errors.As(err, &skipped):
+		r.judgeSkip(res, skipped)
+		return
+	}
+	r.judgeChecks(res, fatal)
+	if res.Verdict != results.Error {
+		r.compare(res, clean && err == nil)
+	}
+	for _, f := range res.Findings {
+		if f.Class == results.Error && res.Reason == "" {
+			res.Reason = "the editor of this program broke the protocol: " + f.Message
+		}
+	}
+}
+
+// judgeRules adds what the rules found, and what the engine itself saw of the agent.
+func (r *run) judgeRules(res *results.Result, err error, clean bool) {
 	var m *Miss
 	// Where a situation did not come about, what was left open for the script
 	// to go on from is not the agent's debt.
@@ -43,72 +71,49 @@ func (r *run) judge(ctx context.Context, res *results.Result, err error, clean b
 		}
 	}
 	brokeOff := m != nil && m.Verdict == results.Inconclusive
-	end := rules.End{Clean: clean && !r.state.killed && !brokeOff, Linger: res.Linger}
 	r.judged()
-	for _, f := range r.checker.Finish(end) {
-		if r.meant(f) {
-			continue
-		}
+	for _, f := range r.checker.Finish(rules.End{Clean: clean && !r.state.killed && !brokeOff, Linger: res.Linger}) {
+		switch {
+		case r.meant(f):
 		// A lint about our own editor breaks nothing: it is no fault of the run.
-		if f.Class == rules.Info || f.Class == rules.Lint && f.Side == rules.OfClient {
+		case f.Class == rules.Info, f.Class == rules.Lint && f.Side == rules.OfClient:
 			res.Notes = append(res.Notes, f.Rule+": "+r.Plain(f.Message))
-			continue
+		default:
+			res.Findings = append(res.Findings, r.finding(f))
 		}
-		res.Findings = append(res.Findings, r.finding(f))
 	}
-	res.Findings = append(res.Findings, r.leftovers()...)
-	res.Findings = append(res.Findings, r.egress()...)
-	res.Findings = append(res.Findings, r.strangeTools()...)
+	res.Findings = slices.Concat(res.Findings, r.leftovers(), r.egress(), r.strangeTools())
 	r.markTurns(res)
 	res.Evidence, res.Support = r.checker.Evidence(), r.checker.Support()
+}
 
-	lacking := r.model.Lacking()
-	lacks := len(lacking) > 0 && r.engine.Profile.Tools == nil
-	var sk *Skipped
+// ending notes how the script ended: the miss that ended it, or what kept it from running.
+func (r *run) ending(res *results.Result, err error) (fatal *Miss) {
+	var skipped *Skipped
 	var timer *timerError
 	switch {
-	case err == nil:
-	case errors.As(err, &m):
-		r.missed(m)
-	case errors.As(err, &sk):
-		if !lacks {
-			r.judgeSkip(res, sk)
-			r.known(res)
-			return
-		}
+	case err == nil, errors.As(err, &skipped):
+		return nil
+	case errors.As(err, &fatal):
 	case errors.As(err, &timer):
 		f := r.Failure(&Line{Line: &script.Line{}}, transcript.Outcome{Cause: timer})
 		f.Expected, f.Observed = []string{"an end of the scenario"}, "it was still running"
-		m = &Miss{Failure: f, Effect: true}
+		fatal = &Miss{Failure: f, Effect: true}
 		if r.heardOf() {
-			m.Verdict, m.why = results.Inconclusive, fmt.Sprintf("the agent was still at it after the %v that the scenario may take; "+
+			fatal.Verdict = results.Inconclusive
+			fatal.why = fmt.Sprintf("the agent was still at it after the %v that the scenario may take; "+
 				"--timeout gives it more", timer.d)
 		}
-		r.missed(m)
 	default:
 		res.Verdict, res.Reason = results.Error, err.Error()
 		var missing *agents.MissingError
 		if errors.As(err, &missing) {
 			res.Reason = missing.Error()
 		}
+		return nil
 	}
-	if lacks && res.Verdict != results.Error {
-		// Whatever became of a call to a tool that does not exist says nothing
-		// about what the scenario asks.
-		res.Verdict, res.Reason = results.Skip, "the agent offers its model no tool for "+strings.Join(lacking, ", ")
-		r.known(res)
-		return
-	}
-	r.judgeChecks(res, m)
-	if res.Verdict != results.Error {
-		r.compare(res, clean && err == nil)
-	}
-	for _, f := range res.Findings {
-		if f.Class == results.Error && res.Reason == "" {
-			res.Reason = "the editor of this program broke the protocol: " + f.Message
-		}
-	}
-	r.known(res)
+	r.missed(fatal)
+	return fatal
 }
 
 // heardOf reports whether the agent has said something in the time that one line may take
@@ -152,42 +157,23 @@ func (r *run) judgeChecks(res *results.Result, fatal *Miss) {
 			res.FailedInTurn = res.FailedInTurn || r.missedInTurn(c)
 			continue
 		}
-		out := results.Check{ID: r.scenario.ID + "#" + c.decl.Slug, Slug: c.decl.Slug, Line: c.decl.Line, Title: c.decl.Title,
-			Requirements: c.decl.Requirements, Class: r.classOf(c), Verdict: results.Pass, InTurn: r.missedInTurn(c)}
-		for _, m := range c.misses {
-			v := r.verdictOf(m, c, res)
-			if unsure != "" && v != results.Inconclusive && v != results.Pass {
-				v, out.Reason = results.Inconclusive, unsure
-			}
-			if out.Failure == nil || v.Worse(out.Verdict) {
-				out.Failure = m.Failure
-			}
-			if v.Worse(out.Verdict) {
-				out.Verdict = v
-			}
-			if v == results.Inconclusive && out.Reason == "" {
-				out.Reason = m.reason()
-			}
-		}
-		if out.Verdict == results.Pass && res.Verdict == results.Error && c == r.state.current {
-			out.Verdict, out.Reason = results.Error, res.Reason // what ended the script ended it here
-		}
-		if out.NotReached = !c.reached; out.NotReached {
-			out.Verdict, out.Reason = results.Inconclusive, notReached(fatal)
+		out := r.judgeCheck(res, c, unsure)
+		switch {
+		case !c.reached: // it decides nothing: what ended the script does
+			out.NotReached, out.Verdict, out.Reason = true, results.Inconclusive, notReached(fatal)
 			if res.Verdict == results.Error {
 				out.Verdict = results.Error
 			}
+		default:
+			res.Verdict = results.Worst(res.Verdict, out.Verdict)
+			if res.Reason == "" && out.Verdict == results.Inconclusive {
+				res.Reason = out.Reason
+			}
 		}
 		res.Checks = append(res.Checks, out)
-		if out.NotReached {
-			continue // it decides nothing: what ended the script does
-		}
-		res.Verdict = results.Worst(res.Verdict, out.Verdict)
-		if res.Reason == "" && out.Verdict == results.Inconclusive {
-			res.Reason = out.Reason
-		}
 	}
-	if fatal != nil && res.Verdict == results.Pass && slices.ContainsFunc(res.Checks, func(c results.Check) bool { return c.NotReached }) {
+	unreached := slices.ContainsFunc(res.Checks, func(c results.Check) bool { return c.NotReached })
+	if fatal != nil && res.Verdict == results.Pass && unreached {
 		res.Notes = append(res.Notes, "not every check was reached: the script ended at "+fatal.Failure.Where)
 	}
 	for _, f := range res.Findings {
@@ -196,6 +182,31 @@ func (r *run) judgeChecks(res *results.Result, fatal *Miss) {
 			res.Reason = f.Message
 		}
 	}
+}
+
+// judgeCheck turns the misses of one check into its verdict.
+func (r *run) judgeCheck(res *results.Result, c *checkState, unsure string) results.Check {
+	out := results.Check{ID: r.scenario.ID + "#" + c.decl.Slug, Slug: c.decl.Slug, Line: c.decl.Line, Title: c.decl.Title,
+		Requirements: c.decl.Requirements, Class: r.classOf(c), Verdict: results.Pass, InTurn: r.missedInTurn(c)}
+	for _, m := range c.misses {
+		v := r.verdictOf(m, c, res)
+		if unsure != "" && v != results.Inconclusive && v != results.Pass {
+			v, out.Reason = results.Inconclusive, unsure
+		}
+		if out.Failure == nil || v.Worse(out.Verdict) {
+			out.Failure = m.Failure
+		}
+		if v.Worse(out.Verdict) {
+			out.Verdict = v
+		}
+		if v == results.Inconclusive && out.Reason == "" {
+			out.Reason = m.reason()
+		}
+	}
+	if out.Verdict == results.Pass && res.Verdict == results.Error && c == r.state.current {
+		out.Verdict, out.Reason = results.Error, res.Reason // what ended the script ended it here
+	}
+	return out
 }
 
 // judgeUnchecked turns the misses of lines before the first check into the verdict
@@ -281,9 +292,10 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Ver
 	if c.decl == nil {
 		return results.Fail
 	}
-	if m.turnOpen > 0 && c.decl.Denies && !c.decl.Claims && slices.ContainsFunc(res.Findings, func(f results.Finding) bool {
+	tells := func(f results.Finding) bool {
 		return f.Class == results.Fail && slices.Contains(f.Entries, m.turnOpen)
-	}) {
+	}
+	if m.turnOpen > 0 && c.decl.Denies && !c.decl.Claims && slices.ContainsFunc(res.Findings, tells) {
 		m.Failure.Reason = "the turn did not end, which a rule tells, so nothing is known of what was not to come of it"
 		return results.Inconclusive
 	}

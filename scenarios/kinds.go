@@ -9,17 +9,13 @@ import (
 
 // anyKinds returns the kinds of patterns that any protocol has, in the order of the help.
 func (p *Protocol) anyKinds() []language.Kind {
-	of := func(source transcript.Source, kinds ...transcript.Kind) func(language.Bound, transcript.Entry, bool) bool {
-		return func(x language.Bound, e transcript.Entry, own bool) bool {
-			return own && e.Source == source && slices.Contains(kinds, e.Kind) && (x.Arg == "" || OneOf(e.Method, x.Arg))
-		}
-	}
-	request, agent := *p.methodKind(), transcript.Agent
+	const agent = transcript.Agent
+	request := *p.methodKind()
 	request.Name, request.Arg, request.Help = "request", "METHOD", "a request of the agent; METHOD may be a|b"
-	request.Match = of(agent, transcript.Request)
+	request.Match = ofAgent(transcript.Request)
 	return []language.Kind{
 		request,
-		{Name: "notification", Arg: "METHOD", Help: "a notification of the agent", Match: of(agent, transcript.Notification)},
+		{Name: "notification", Arg: "METHOD", Help: "a notification of the agent", Match: ofAgent(transcript.Notification)},
 		{Name: "turn", Arg: "?", Help: "the end of a turn with one of the stop reasons given (a|b), any, or error",
 			Effect: true,
 			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
@@ -30,10 +26,7 @@ func (p *Protocol) anyKinds() []language.Kind {
 			Match: func(x language.Bound, e transcript.Entry, _ bool) bool {
 				return e.Source == agent && e.Kind == transcript.Response && e.Ref == x.Ref
 			}},
-		{Name: "malformed", Help: "a line of the agent that is no message",
-			Match: func(_ language.Bound, e transcript.Entry, _ bool) bool {
-				return e.Source == agent && e.Kind == transcript.Malformed
-			}},
+		{Name: "malformed", Help: "a line of the agent that is no message", Match: anywhere(agent, transcript.Malformed)},
 		{Name: "sent", Arg: "METHOD", Help: "a request or notification of the editor",
 			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
 				return own && e.Source == transcript.Editor && e.Kind != transcript.Response &&
@@ -49,18 +42,24 @@ func (p *Protocol) anyKinds() []language.Kind {
 				return own && e.Source == transcript.Model && e.Kind == modelEvent(x.Arg)
 			}},
 		{Name: "exit", Arg: "?", Help: "the agent's exit, with this status", Effect: true, Alone: true,
-			Match: func(_ language.Bound, e transcript.Entry, _ bool) bool {
-				return e.Source == transcript.Process && e.Kind == transcript.Exited
-			}},
+			Match: anywhere(transcript.Process, transcript.Exited)},
 		{Name: "stderr", Help: "something the agent wrote to stderr; text is what", Alone: true,
-			Match: func(_ language.Bound, e transcript.Entry, _ bool) bool {
-				return e.Source == transcript.Stderr
-			}},
+			Match: anywhere(transcript.Stderr, transcript.Chunk)},
 		{Name: "note", Help: "a remark of the editor or the model server",
-			Match: func(_ language.Bound, e transcript.Entry, _ bool) bool {
-				return e.Source == transcript.Note && e.Kind == transcript.Noted
-			}},
+			Match: anywhere(transcript.Note, transcript.Noted)},
 	}
+}
+
+// ofAgent matches frames of the agent by their kind and method, in the pattern's session.
+func ofAgent(kind transcript.Kind) func(language.Bound, transcript.Entry, bool) bool {
+	return func(x language.Bound, e transcript.Entry, own bool) bool {
+		return own && e.Source == transcript.Agent && e.Kind == kind && (x.Arg == "" || OneOf(e.Method, x.Arg))
+	}
+}
+
+// anywhere matches entries by their source and kind, whatever their session.
+func anywhere(source transcript.Source, kind transcript.Kind) func(language.Bound, transcript.Entry, bool) bool {
+	return func(_ language.Bound, e transcript.Entry, _ bool) bool { return e.Source == source && e.Kind == kind }
 }
 
 // methodKind is the kind of a pattern that is a method.
@@ -71,14 +70,29 @@ func (p *Protocol) methodKind() *language.Kind {
 	}, InnerArg: func(method string) bool { return p.Inner(method) }}
 }
 
-func modelEvents() []string {
-	return []string{"request", "done", "aborted", "fault", "unmatched", "released"}
+// events are the events of the model server, by their names in scripts.
+var events = []struct {
+	name string
+	kind transcript.Kind
+}{
+	{"request", transcript.ModelRequest}, {"done", transcript.ModelDone}, {"aborted", transcript.ModelAborted},
+	{"fault", transcript.ModelFault}, {"unmatched", transcript.ModelUnmatched}, {"released", transcript.GateReleased},
 }
 
-func modelEvent(name string) transcript.Kind {
-	return map[string]transcript.Kind{"request": transcript.ModelRequest, "done": transcript.ModelDone,
-		"aborted": transcript.ModelAborted,
-		"fault":   transcript.ModelFault, "unmatched": transcript.ModelUnmatched, "released": transcript.GateReleased}[name]
+func modelEvents() (names []string) {
+	for _, e := range events {
+		names = append(names, e.name)
+	}
+	return names
+}
+
+func modelEvent(name string) (kind transcript.Kind) {
+	for _, e := range events {
+		if e.name == name {
+			kind = e.kind
+		}
+	}
+	return kind
 }
 
 // endsTurn reports whether an entry is the end of a turn.

@@ -38,8 +38,8 @@ func (e *Engine) expected() []results.Expected {
 func (e *Engine) expectations(list []agents.KnownFailure) []results.Expected {
 	var out []results.Expected
 	for _, k := range list {
-		out = append(out, results.Expected{Scenario: k.Scenario, ID: k.ID, Flaky: k.Flaky, Expires: k.Expires, Part: !e.Unfiltered &&
-			strings.ContainsAny(k.Scenario, "*?")})
+		out = append(out, results.Expected{Scenario: k.Scenario, ID: k.ID, Flaky: k.Flaky, Expires: k.Expires,
+			Part: !e.Unfiltered && strings.ContainsAny(k.Scenario, "*?")})
 	}
 	return out
 }

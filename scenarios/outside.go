@@ -94,8 +94,9 @@ func (r *run) strangeTools() (out []results.Finding) {
 		if s.Like != "" {
 			instead = fmt.Sprintf("; what it offers for that is %q", s.Like)
 		}
-		out = append(out, results.Finding{Rule: results.ToolOfferedRule, Class: results.Lint, Point: s.Neutral, Message: fmt.Sprintf(
-			"tools.%s of the profile is %q, which the agent did not offer its model%s.", s.Neutral, s.Name, instead)})
+		out = append(out, results.Finding{Rule: results.ToolOfferedRule, Class: results.Lint, Point: s.Neutral,
+			Message: fmt.Sprintf("tools.%s of the profile is %q, which the agent did not offer its model%s.", s.Neutral,
+				s.Name, instead)})
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -73,36 +74,18 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 	defer stop()
 	own := *e
 	e = &own
-	temp, err := e.MakeTemp()
+	done, err := e.places()
+	defer done()
 	if err != nil {
 		run.Verdict, run.Exit, run.Notes = results.Error, 2, []string{err.Error()}
 		return run
-	}
-	defer temp.Close()
-	if e.Out != "" && e.Folder == nil {
-		if e.Folder, err = evidence.Open(e.Out, nil); err != nil {
-			run.Verdict, run.Exit, run.Notes = results.Error, 2, []string{err.Error()}
-			return run
-		}
-		defer e.Folder.Close()
 	}
 	x := &execution{engine: *e, plan: plan, slots: newSlots(jobs), stop: stop}
 	x.engine.memory = transcriptMemory / jobs
 	if e.shares() && len(mine)*max(plan.Repeat, 1) > 1 {
 		x.engine.pool = newPool(x.engine.withDefaults(), jobs+2)
 	}
-	repeats := max(plan.Repeat, 1)
-	for round := 1; ctx.Err() == nil && (round <= repeats || plan.UntilFail && plan.Repeat == 0); round++ {
-		number := 0
-		if plan.Repeat > 1 || plan.UntilFail {
-			number = round
-		}
-		x.round(ctx, mine, number)
-		if plan.UntilFail && x.failed {
-			break
-		}
-	}
-	x.wait.Wait()
+	x.rounds(ctx, mine)
 	if p := x.engine.pool; p != nil {
 		run.Notes = append(run.Notes, p.close()...)
 		p.engine.traceLeaks(ctx, list, x.results)
@@ -117,16 +100,47 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 		order[s.ID] = i
 	}
 	slices.SortStableFunc(x.results, func(a, b results.Result) int {
-		if a.Repeat != b.Repeat {
-			return a.Repeat - b.Repeat
-		}
-		return order[a.ID] - order[b.ID]
+		return cmp.Or(a.Repeat-b.Repeat, order[a.ID]-order[b.ID])
 	})
 	run.Results = x.results
 	e.inspect(&run)
 	run.Duration = time.Since(run.Started)
 	e.conclude(&run, list)
 	return run
+}
+
+// places makes the directory of temporary files and opens that of artifacts. done, which is
+// never nil, closes both.
+func (e *Engine) places() (done func(), err error) {
+	temp, err := e.MakeTemp()
+	if err != nil {
+		return func() {}, err
+	}
+	done = func() { temp.Close() }
+	if e.Out == "" || e.Folder != nil {
+		return done, nil
+	}
+	if e.Folder, err = evidence.Open(e.Out, nil); err != nil {
+		return done, err
+	}
+	return func() { e.Folder.Close(); temp.Close() }, nil
+}
+
+// rounds runs all scenarios as often as the plan says, and waits for the last one.
+func (x *execution) rounds(ctx context.Context, list []*Scenario) {
+	plan := x.plan
+	repeats := max(plan.Repeat, 1)
+	for round := 1; ctx.Err() == nil && (round <= repeats || plan.UntilFail && plan.Repeat == 0); round++ {
+		number := 0
+		if plan.Repeat > 1 || plan.UntilFail {
+			number = round
+		}
+		x.round(ctx, list, number)
+		if plan.UntilFail && x.failed {
+			break
+		}
+	}
+	x.wait.Wait()
 }
 
 // MakeTemp makes a directory in Temp and sets Temp to it. It is gone when it is closed,

@@ -78,8 +78,9 @@ func compareShared(r, shared *results.Result, after []string) {
 	at.Verdict, at.Reason, at.After = shared.Verdict, shared.Summary(), after
 	r.Shared = &at
 	if shared.Broken() && r.Verdict == results.Pass && !r.Broken() && len(after) > 0 {
-		r.Findings = append(r.Findings, results.Finding{Rule: results.AfterOthersRule, Class: results.Lint, Message: fmt.Sprintf(
-			"It fails in a process that ran %s before, and passes alone: %s", scenariosRun(len(after)), at.Reason)})
+		r.Findings = append(r.Findings, results.Finding{Rule: results.AfterOthersRule, Class: results.Lint,
+			Message: fmt.Sprintf("It fails in a process that ran %s before, and passes alone: %s",
+				scenariosRun(len(after)), at.Reason)})
 	}
 }
 

@@ -170,20 +170,7 @@ func (l *Line[B]) compile() (s Played[B], holds bool) {
 		l.Mistake(l.Name.Column, hint, "unknown command %q", name)
 		return s, false
 	}
-	switch n := len(l.Blocks); {
-	case l.Negated && !c.Negatable:
-		l.Mistake(1, "only looking back can be negated", "%s cannot be negated", name)
-	case n > 0 && c.Blocks == 0:
-		l.Usage(l.End(), "%s takes no block", name)
-	case n == 0 && c.Blocks > 0:
-		l.Usage(l.End(), "%s needs a block { }", name)
-	case n < c.Blocks:
-		l.Mistake(l.End(), "both { … }{ … }", "both needs a second block")
-	case n > c.Blocks:
-		l.Usage(l.End(), "%s takes one block", name)
-	case l.Alias != "" && !c.Captures:
-		l.Usage(1, "%s gives nothing that could have a name", name)
-	}
+	l.checkForm(c)
 	if l.bad != nil {
 		return s, false
 	}
@@ -204,6 +191,25 @@ func (l *Line[B]) compile() (s Played[B], holds bool) {
 		l.p.names[l.Alias] = true
 	}
 	return s, holds
+}
+
+// checkForm notes what is wrong with what stands around the arguments: a negation, blocks, a name.
+func (l *Line[B]) checkForm(c *Command[B]) {
+	name := c.Name
+	switch n := len(l.Blocks); {
+	case l.Negated && !c.Negatable:
+		l.Mistake(1, "only looking back can be negated", "%s cannot be negated", name)
+	case n > 0 && c.Blocks == 0:
+		l.Usage(l.End(), "%s takes no block", name)
+	case n == 0 && c.Blocks > 0:
+		l.Usage(l.End(), "%s needs a block { }", name)
+	case n < c.Blocks:
+		l.Mistake(l.End(), "both { … }{ … }", "both needs a second block")
+	case n > c.Blocks:
+		l.Usage(l.End(), "%s takes one block", name)
+	case l.Alias != "" && !c.Captures:
+		l.Usage(1, "%s gives nothing that could have a name", name)
+	}
 }
 
 // What follows reads the arguments of a line. What is missing or wrong is noted,

@@ -41,18 +41,8 @@ func (l *Line[B]) Pattern(from int, stop ...string) (p *Pattern, next int) {
 		return p, from
 	}
 	first := l.Rest[from]
-	name, ok := first.Literal()
-	switch p.Of = l.p.kinds[name]; {
-	case !ok || first.Quoted || p.Of == nil && !strings.Contains(name, "/"):
-		const how = "a pattern begins with a kind of entry: acp-test help patterns"
-		hint := ""
-		if ok && !first.Quoted {
-			hint = mistake.Nearest(name, slices.Sorted(maps.Keys(l.p.kinds)))
-		}
-		l.Mistake(first.Column, strings.TrimSpace(hint+" "+how), "%q is no pattern", first.Raw())
+	if !l.kindOf(first, p) {
 		return p, len(l.Rest)
-	case p.Of == nil:
-		p.Of, p.Arg, p.HasArg = &l.p.dialect.Method, first, true
 	}
 	if p.Of.Alone {
 		l.p.scenario.needsAlone(fmt.Sprintf("line %d: %s", l.Number, p.Of.Name))
@@ -67,19 +57,10 @@ func (l *Line[B]) Pattern(from int, stop ...string) (p *Pattern, next int) {
 			p.Arg, p.HasArg = w, true
 			continue
 		}
-		f := l.Field(w)
-		if f.Path == "session" && f.Operator == "=" {
-			s, ok := f.Value.Literal()
-			if !ok || s != "any" && !l.p.sessions[s] {
-				l.Mistake(w.Column, "", "session= takes the name of a session opened above, or any")
-			}
-			p.Session = s
-			continue
-		}
-		p.Fields = append(p.Fields, f)
+		l.condition(w, p)
 	}
 	if arg != "" && arg != "?" && !p.HasArg {
-		l.Mistake(first.Column, name+" "+arg, "%s needs %s", name, arg)
+		l.Mistake(first.Column, first.Raw()+" "+arg, "%s needs %s", first.Raw(), arg)
 	}
 	l.checkArg(p)
 	var text []string
@@ -88,6 +69,41 @@ func (l *Line[B]) Pattern(from int, stop ...string) (p *Pattern, next int) {
 	}
 	p.Text = strings.Join(text, " ")
 	return p, next
+}
+
+// kindOf sets the kind of a pattern by its first word.
+func (l *Line[B]) kindOf(first script.Word, p *Pattern) bool {
+	name, ok := first.Literal()
+	ok = ok && !first.Quoted
+	switch kind := l.p.kinds[name]; {
+	case ok && kind != nil:
+		p.Of = kind
+	case ok && strings.Contains(name, "/"):
+		p.Of, p.Arg, p.HasArg = &l.p.dialect.Method, first, true
+	default:
+		const how = "a pattern begins with a kind of entry: acp-test help patterns"
+		hint := ""
+		if ok {
+			hint = mistake.Nearest(name, slices.Sorted(maps.Keys(l.p.kinds)))
+		}
+		l.Mistake(first.Column, strings.TrimSpace(hint+" "+how), "%q is no pattern", first.Raw())
+		return false
+	}
+	return true
+}
+
+// condition adds a condition to a pattern. session=NAME says which session it is about.
+func (l *Line[B]) condition(w script.Word, p *Pattern) {
+	f := l.Field(w)
+	if f.Path != "session" || f.Operator != "=" {
+		p.Fields = append(p.Fields, f)
+		return
+	}
+	s, ok := f.Value.Literal()
+	if !ok || s != "any" && !l.p.sessions[s] {
+		l.Mistake(w.Column, "", "session= takes the name of a session opened above, or any")
+	}
+	p.Session = s
 }
 
 // checkArg finds mistakes in the argument of a pattern before the run.

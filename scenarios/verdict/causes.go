@@ -39,7 +39,8 @@ func Sightings(r *results.Result) []Sighting {
 	}
 	for _, k := range r.Checks {
 		switch {
-		case k.NotReached, k.Verdict == results.Pass, k.Verdict == results.Skip, k.Verdict == "", told(r, k.Failure, k.Verdict, k.Known):
+		case k.NotReached, k.Verdict == results.Pass, k.Verdict == results.Skip, k.Verdict == "",
+			told(r, k.Failure, k.Verdict, k.Known):
 			continue
 		case k.Verdict == results.Inconclusive:
 			see(masked(k.Reason), results.Cause{Class: k.Verdict, Title: k.Reason, Requirements: k.Requirements, Known: k.Known})
@@ -65,10 +66,10 @@ func Sightings(r *results.Result) []Sighting {
 		}
 		see("golden "+differing(g.Diff), c)
 	}
-	if len(all) == 0 && r.Reason != "" && (r.Verdict == results.Error || r.Verdict == results.Inconclusive || r.Verdict == results.Fail) {
+	if len(all) == 0 && r.Reason != "" && r.Verdict.Worse(results.Skip) {
 		see(masked(r.Reason), results.Cause{Class: r.Verdict, Title: r.Reason, Known: r.Known})
 	}
-	slices.SortStableFunc(all, func(a, b Sighting) int { return order(&a.Cause) - order(&b.Cause) })
+	slices.SortStableFunc(all, func(a, b Sighting) int { return byWeight(&a.Cause, &b.Cause) })
 	return all
 }
 
@@ -88,17 +89,20 @@ func checked(r *results.Result, f *results.Finding) bool {
 			return false
 		}
 		last := k.Failure.Entries[len(k.Failure.Entries)-1]
-		return last == f.Entries[len(f.Entries)-1] && k.Verdict.Worse(f.Class) && results.Overlap(k.Requirements, f.Requirements)
+		return last == f.Entries[len(f.Entries)-1] && k.Verdict.Worse(f.Class) &&
+			results.Overlap(k.Requirements, f.Requirements)
 	})
 }
 
-// order of causes: what nobody knew first, the worst first.
-func order(c *results.Cause) int {
-	n := slices.Index([]results.Verdict{results.Error, results.Fail, results.Inconclusive, results.Warn, results.Lint}, c.Class)
-	if c.Known {
-		n += 10
+// byWeight orders causes: those that nobody knew first, the most severe first.
+func byWeight(a, b *results.Cause) int {
+	if a.Known != b.Known {
+		if a.Known {
+			return 1
+		}
+		return -1
 	}
-	return n
+	return results.Compare(b.Class, a.Class)
 }
 
 // masked is a sentence without what differs from one time to the next.
@@ -174,7 +178,7 @@ func Causes(list []results.Result) []results.Cause {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b results.Cause) int {
-		return cmp.Or(order(&a)-order(&b), len(b.Scenarios)-len(a.Scenarios), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(byWeight(&a, &b), len(b.Scenarios)-len(a.Scenarios), cmp.Compare(a.ID, b.ID))
 	})
 	return all
 }
