@@ -22,30 +22,125 @@ export class Scenario {
     this.run = (data.runs.find(r => r.cases.includes(c)) || {}).run || {};
     this.place = h("div", { class: "work" }, h("p", { class: "dim" }, "opening…"));
     this.causes = h("div", { id: "problems" });
-    this.scratch = data.actions.includes("scratch") && c.scratch && new Scratch(() => ({ trace: this.trace, at: this.at }));
+    this.scratch =
+      data.actions.includes("scratch") && c.scratch && new Scratch(() => ({ trace: this.trace, at: this.at }));
     this.element = [navigation(""), this.head(), this.scratch && this.scratch.element, this.causes, this.place];
     this.showProblems();
   }
   head() {
     const r = this.c.result;
-    return h("header", { class: "head" }, h("h1", {}, this.word = h("span", {}, verdict(shown(outcome(this.c)))), " ", (outcome(this.c) || {}).title || (this.c.scratch ? "By hand" : this.c.key)), h("div", { class: "dim" },
-      [(outcome(this.c) || {}).title && this.c.key, r && r.file, this.c.last && this.c.last.result && "before: " + this.c.last.result.verdict, r && ms(r.duration_ns), r && count(r.frames, "frame"), r && (r.tags || []).join(" ")].filter(Boolean).join(" · ")), this.tools = h("div", { class: "bar" }));
+    return h(
+      "header",
+      { class: "head" },
+      h(
+        "h1",
+        {},
+        (this.word = h("span", {}, verdict(shown(outcome(this.c))))),
+        " ",
+        (outcome(this.c) || {}).title || (this.c.scratch ? "By hand" : this.c.key),
+      ),
+      h(
+        "div",
+        { class: "dim" },
+        [
+          (outcome(this.c) || {}).title && this.c.key,
+          r && r.file,
+          this.c.last && this.c.last.result && "before: " + this.c.last.result.verdict,
+          r && ms(r.duration_ns),
+          r && count(r.frames, "frame"),
+          r && (r.tags || []).join(" "),
+        ]
+          .filter(Boolean)
+          .join(" · "),
+      ),
+      (this.tools = h("div", { class: "bar" })),
+    );
   }
   showProblems() {
     const r = this.c.result || {};
     this.marks.clear();
-    for (const p of this.found) for (const seq of p.entries) this.marks.set(seq - 1, [...(this.marks.get(seq - 1) || []), p]);
-    const others = p => { const c = causeOf(this.run, r, p); return c && c.scenarios.length > 1 && h("a", { class: "same", href: toCause(c) }, `the same in ${count(c.scenarios.length - 1, "other scenario")}`); };
-    const most = 5, one = p => h("div", { class: "problem " + p.cls }, h("div", {}, verdict(p.cls), " ", p.id && h("b", {}, this.short(p.id)), " ", p.title,
-      p.entries.map(seq => [" ", h("a", { href: this.link(seq - 1) }, "#" + seq)]), " ", others(p)), (p.parts.length > 0 || p.below.some(Boolean)) && h("details", { open: this.found.length < 2 }, h("summary", {}, "what was expected, and where"), h("dl", {}, p.parts), p.below));
+    for (const p of this.found)
+      for (const seq of p.entries) this.marks.set(seq - 1, [...(this.marks.get(seq - 1) || []), p]);
+    const others = p => {
+      const c = causeOf(this.run, r, p);
+      return (
+        c &&
+        c.scenarios.length > 1 &&
+        h("a", { class: "same", href: toCause(c) }, `the same in ${count(c.scenarios.length - 1, "other scenario")}`)
+      );
+    };
+    const most = 5,
+      one = p =>
+        h(
+          "div",
+          { class: "problem " + p.cls },
+          h(
+            "div",
+            {},
+            verdict(p.cls),
+            " ",
+            p.id && h("b", {}, this.short(p.id)),
+            " ",
+            p.title,
+            p.entries.map(seq => [" ", h("a", { href: this.link(seq - 1) }, "#" + seq)]),
+            " ",
+            others(p),
+          ),
+          (p.parts.length > 0 || p.below.some(Boolean)) &&
+            h(
+              "details",
+              { open: this.found.length < 2 },
+              h("summary", {}, "what was expected, and where"),
+              h("dl", {}, p.parts),
+              p.below,
+            ),
+        );
     const late = this.found.slice(most);
-    fill(this.causes, this.found.slice(0, most).map(one), late.length > 0 && h("details", {}, h("summary", {}, `${late.length} more`), late.map(one)),
-      (r.checks || []).length > 0 && h("details", {}, h("summary", {}, count(r.checks.length, "check")), h("table", {}, r.checks.map(c => h("tr", {}, h("td", {}, verdict(c.not_reached ? "fail" : c.verdict)), h("td", {}, c.slug), h("td", {}, c.title), h("td", { class: "wide dim" }, (c.requirements || []).join(" ")))))),
-      (r.notes || []).length > 0 && h("ul", {}, r.notes.map(n => h("li", {}, n))));
+    fill(
+      this.causes,
+      this.found.slice(0, most).map(one),
+      late.length > 0 && h("details", {}, h("summary", {}, `${late.length} more`), late.map(one)),
+      (r.checks || []).length > 0 &&
+        h(
+          "details",
+          {},
+          h("summary", {}, count(r.checks.length, "check")),
+          h(
+            "table",
+            {},
+            r.checks.map(c =>
+              h(
+                "tr",
+                {},
+                h("td", {}, verdict(c.not_reached ? "fail" : c.verdict)),
+                h("td", {}, c.slug),
+                h("td", {}, c.title),
+                h("td", { class: "wide dim" }, (c.requirements || []).join(" ")),
+              ),
+            ),
+          ),
+        ),
+      (r.notes || []).length > 0 &&
+        h(
+          "ul",
+          {},
+          r.notes.map(n => h("li", {}, n)),
+        ),
+    );
   }
   // short is the id of a check without that of this scenario.
-  short(id) { return this.c.result ? id.replace(this.c.result.id + "#", "") : id; }
-  link(i, more) { return link(this.c.key, (more || {}).view || this.view || "frames", i >= 0 ? i + 1 : 0, { filter: this.filter, with: this.other, zoom: this.zoom, ...(more || {}), view: "" }); }
+  short(id) {
+    return this.c.result ? id.replace(this.c.result.id + "#", "") : id;
+  }
+  link(i, more) {
+    return link(this.c.key, (more || {}).view || this.view || "frames", i >= 0 ? i + 1 : 0, {
+      filter: this.filter,
+      with: this.other,
+      zoom: this.zoom,
+      ...(more || {}),
+      view: "",
+    });
+  }
 
   leave() {
     this.left = true;
@@ -54,27 +149,67 @@ export class Scenario {
   }
   async open() {
     let t;
-    try { t = await this.c.trace(); } catch (e) { return fill(this.place, h("p", { class: "error" }, "The transcript cannot be opened: " + e.message)); }
+    try {
+      t = await this.c.trace();
+    } catch (e) {
+      return fill(this.place, h("p", { class: "error" }, "The transcript cannot be opened: " + e.message));
+    }
     if (this.left) return;
     this.trace = t;
-    const select = i => { location.hash = this.link(i); };
+    const select = i => {
+      location.hash = this.link(i);
+    };
     const made = { trace: t, marks: this.marks, link: i => this.link(i), select };
     this.timeline = new Timeline({ ...made, moved: zoom => this.zoomed(zoom) });
     this.causesOf = new Causes(t);
-    this.detail = new Detail({ ...made, about: () => this.data.fields(this.c), causes: i => this.causesOf.of(i), cancel: i => this.cancelAt(i) });
+    this.detail = new Detail({
+      ...made,
+      about: () => this.data.fields(this.c),
+      causes: i => this.causesOf.of(i),
+      cancel: i => this.cancelAt(i),
+    });
     this.conversation = new Conversation(made);
     this.conversation.follows = this.c.live;
     this.state = new State(made);
     this.table = new Table({ label: "frames", height: 26, row: k => this.row(k) });
-    this.table.following = this.c.live, this.table.ended = this.c.fresh || this.c.scratch; // a recording is read from its beginning
+    this.table.following = this.c.live;
+    this.table.ended = this.c.fresh || this.c.scratch; // a recording is read from its beginning
     this.table.element.addEventListener("keydown", e => this.keyed(e));
-    this.query = h("input", { type: "search", id: "filter", "aria-label": "filter frames", placeholder: "from:agent method:session/update text~word session:s1", spellcheck: "false", onchange: () => this.refilter(), oninput: () => { clearTimeout(this.typing); this.typing = setTimeout(() => this.refilter(), 250); } });
+    this.query = h("input", {
+      type: "search",
+      id: "filter",
+      "aria-label": "filter frames",
+      placeholder: "from:agent method:session/update text~word session:s1",
+      spellcheck: "false",
+      onchange: () => this.refilter(),
+      oninput: () => {
+        clearTimeout(this.typing);
+        this.typing = setTimeout(() => this.refilter(), 250);
+      },
+    });
     this.size = h("span", { class: "dim", role: "status" });
     this.wrong = h("span", { class: "error", role: "alert" });
     this.body = h("div", { class: "view" });
     this.tabs = h("nav", { class: "tabs", "aria-label": "views" });
-    const help = h("details", { class: "help" }, h("summary", {}, "filter language"), h("dl", {}, Object.entries(keys).map(([k, v]) => [h("dt", {}, k + ":"), h("dd", {}, v)]), h("dt", {}, "text~"), h("dd", {}, "words in the message; a word alone is the same. - in front negates, commas list, * is anything")));
-    fill(this.place, t.problem && h("p", { class: "warn" }, t.problem), this.timeline.element, this.tabs, this.panes = h("div", { class: "panes" }, this.body, this.detail.element));
+    const help = h(
+      "details",
+      { class: "help" },
+      h("summary", {}, "filter language"),
+      h(
+        "dl",
+        {},
+        Object.entries(keys).map(([k, v]) => [h("dt", {}, k + ":"), h("dd", {}, v)]),
+        h("dt", {}, "text~"),
+        h("dd", {}, "words in the message; a word alone is the same. - in front negates, commas list, * is anything"),
+      ),
+    );
+    fill(
+      this.place,
+      t.problem && h("p", { class: "warn" }, t.problem),
+      this.timeline.element,
+      this.tabs,
+      (this.panes = h("div", { class: "panes" }, this.body, this.detail.element)),
+    );
     this.framesView = [h("div", { class: "tools" }, this.query, this.size, this.wrong), help, this.table.element];
     this.buttons();
     this.heard = what => {
@@ -90,18 +225,25 @@ export class Scenario {
     this.timeline.grown();
     if (this.filter) await this.runFilter(true);
     else this.sized();
-    if (this.asked.seq > this.at + 1 && this.at + 1 < this.trace.n) this.to(this.asked); // now there is what was asked for
+    // Now there is what was asked for.
+    if (this.asked.seq > this.at + 1 && this.at + 1 < this.trace.n) this.to(this.asked);
     this.later();
-    if (!this.c.result && this.c.judged && !this.trace.more) { clearTimeout(this.judging); this.judging = setTimeout(() => this.judge(), 1000); }
+    if (!this.c.result && this.c.judged && !this.trace.more) {
+      clearTimeout(this.judging);
+      this.judging = setTimeout(() => this.judge(), 1000);
+    }
   }
   // later shows what is folded of all entries, some times a second while they come.
   later() {
     if (!["conversation", "state"].includes(this.view) || this.folding) return;
-    this.folding = setTimeout(() => {
-      this.folding = 0;
-      if (this.view === "conversation") this.conversation.show(this.at);
-      if (this.view === "state") this.state.show(this.at);
-    }, this.trace.more || this.c.live ? 300 : 0);
+    this.folding = setTimeout(
+      () => {
+        this.folding = 0;
+        if (this.view === "conversation") this.conversation.show(this.at);
+        if (this.view === "state") this.state.show(this.at);
+      },
+      this.trace.more || this.c.live ? 300 : 0,
+    );
   }
   async judge() {
     if (this.trace.n > 60000) return; // it takes too long to be done again and again
@@ -112,37 +254,70 @@ export class Scenario {
       this.showProblems();
       this.timeline.draw();
       this.table.refresh();
-    } catch { /* a transcript that is not whole yet is judged when it has grown */ }
+    } catch {
+      /* a transcript that is not whole yet is judged when it has grown */
+    }
   }
   buttons() {
     const selection = () => this.shownRows || Uint32Array.from({ length: Math.min(this.trace.n, 2000) }, (_, i) => i);
-    const can = name => this.data.actions.includes(name), r = this.c.result, about = { source: this.c.source, file: this.c.file };
+    const can = name => this.data.actions.includes(name),
+      r = this.c.result,
+      about = { source: this.c.source, file: this.c.file };
     const [a, b] = [() => this.timeline.inView()[0] + 1, () => this.timeline.inView()[1]];
-    fill(this.tools,
-      button("copy frames", async () => copy(await frames(this.trace, selection()), "frames"), { title: "the frames that the filter takes" }),
+    fill(
+      this.tools,
+      button("copy frames", async () => copy(await frames(this.trace, selection()), "frames"), {
+        title: "the frames that the filter takes",
+      }),
       button("bug report", async () => result("Bug report", await report(this.c, this.trace, this.found))),
       r && r.rerun && button("copy command", () => copy(r.rerun, "the command")),
-      can("scenario") && button("make a scenario", () => perform("scenario", { ...about, from: a(), to: b() }), { title: "of the turns that the timeline shows" }),
+      can("scenario") &&
+        button("make a scenario", () => perform("scenario", { ...about, from: a(), to: b() }), {
+          title: "of the turns that the timeline shows",
+        }),
       can("rerun") && r && r.rerun && button("run again", () => perform("rerun", { ...about, id: r.id, path: r.file })),
       can("reduce") && this.found.length > 0 && button("reduce", () => perform("reduce", about)),
-      can("update") && r && r.golden && r.golden.state === "differs" && button("update the golden", () => perform("update", { ...about, id: r.id, path: r.file })));
+      can("update") &&
+        r &&
+        r.golden &&
+        r.golden.state === "differs" &&
+        button("update the golden", () => perform("update", { ...about, id: r.id, path: r.file })),
+    );
   }
 
   // cancelAt is what makes a scenario that cancels at an entry; null where no turn is open.
   cancelAt(i) {
-    const t = this.trace, spans = this.timeline.spans;
+    const t = this.trace,
+      spans = this.timeline.spans;
     let open = false;
-    spans.within(i, i, s => { open ||= spanKinds[spans.kind[s]] === "turn" && spans.from[s] <= i && i < spans.to[s] && (!t.session[i] || t.session[i] === t.session[spans.from[s]]); });
-    return open && this.data.actions.includes("cancel") ? () => perform("cancel", { source: this.c.source, file: this.c.file, at: i + 1 }) : null;
+    spans.within(i, i, s => {
+      open ||=
+        spanKinds[spans.kind[s]] === "turn" &&
+        spans.from[s] <= i &&
+        i < spans.to[s] &&
+        (!t.session[i] || t.session[i] === t.session[spans.from[s]]);
+    });
+    return open && this.data.actions.includes("cancel")
+      ? () => perform("cancel", { source: this.c.source, file: this.c.file, at: i + 1 })
+      : null;
   }
 
   // named writes the addresses of the views.
-  named() { fill(this.tabs, views.map(v => h("a", { href: this.link(this.at, { view: v }), "aria-current": v === this.view ? "page" : null }, v))); }
+  named() {
+    fill(
+      this.tabs,
+      views.map(v =>
+        h("a", { href: this.link(this.at, { view: v }), "aria-current": v === this.view ? "page" : null }, v),
+      ),
+    );
+  }
   zoomed(zoom) {
     if (this.left) return;
     this.zoom = this.asked.zoom = zoom;
     history.replaceState(null, "", this.link(this.at));
-    [...this.tabs.children].forEach((a, k) => { a.href = this.link(this.at, { view: views[k] }); }); // who has the focus keeps it
+    [...this.tabs.children].forEach((a, k) => {
+      a.href = this.link(this.at, { view: views[k] });
+    }); // who has the focus keeps it
   }
 
   // to shows what an address asks for.
@@ -153,11 +328,14 @@ export class Scenario {
     this.view = views.includes(view) ? view : "frames";
     this.at = seq ? Math.min(seq, this.trace.n) - 1 : -1;
     const changed = this.filter !== (filter || "") || this.other !== (other || "");
-    this.filter = filter || "", this.other = other || "";
+    ((this.filter = filter || ""), (this.other = other || ""));
     this.timeline.element.classList.toggle("tall", this.view === "timeline");
     this.panes.classList.toggle("alone", this.at < 0 && ["compare", "files"].includes(this.view));
     if (was !== this.view || changed) this.switch(changed || was !== this.view);
-    if (changed || !was) { if (document.activeElement !== this.query) this.query.value = this.filter; this.runFilter(); }
+    if (changed || !was) {
+      if (document.activeElement !== this.query) this.query.value = this.filter;
+      this.runFilter();
+    }
     if (zoom && zoom !== this.zoom) this.timeline.show(zoom);
     else if (!was && this.at >= 0) this.timeline.around(this.at);
     this.zoom = zoom || this.zoom || "";
@@ -172,25 +350,61 @@ export class Scenario {
   }
   // follow shows in the time line what the selected entry follows from, and what follows from it.
   async follow() {
-    const at = this.at, causes = at >= 0 && at < this.trace.n ? await this.causesOf.of(at) : null;
+    const at = this.at,
+      causes = at >= 0 && at < this.trace.n ? await this.causesOf.of(at) : null;
     if (at === this.at && !this.left) this.timeline.follow(at, causes);
   }
   switch() {
     switch (this.view) {
-      case "frames": fill(this.body, this.framesView); this.table.measure(); break;
-      case "timeline": fill(this.body); break;
-      case "conversation": fill(this.body, this.conversation.element); break;
-      case "state": fill(this.body, this.state.element); break;
-      case "compare": fill(this.body, compare({ here: this.c, run: this.run, others: this.data.cases.filter(c => c !== this.c && c.file !== null), live: this.data.live, chosen: this.other, choose: key => { location.hash = this.link(this.at, { with: key }); } })); break;
-      case "files": this.files();
+      case "frames":
+        fill(this.body, this.framesView);
+        this.table.measure();
+        break;
+      case "timeline":
+        fill(this.body);
+        break;
+      case "conversation":
+        fill(this.body, this.conversation.element);
+        break;
+      case "state":
+        fill(this.body, this.state.element);
+        break;
+      case "compare":
+        fill(
+          this.body,
+          compare({
+            here: this.c,
+            run: this.run,
+            others: this.data.cases.filter(c => c !== this.c && c.file !== null),
+            live: this.data.live,
+            chosen: this.other,
+            choose: key => {
+              location.hash = this.link(this.at, { with: key });
+            },
+          }),
+        );
+        break;
+      case "files":
+        this.files();
     }
   }
   async files() {
-    const t = this.trace, list = [];
+    const t = this.trace,
+      list = [];
     for (let i = 0; i < t.n && list.length < 2000; i++) if (t.name("source", i) === "stderr") list.push(i);
-    const stderr = (await t.rows(list)).map(r => r.raw).join(""), [rendered, workspace] = [await this.c.text("rendered"), await this.c.text("workspace")];
-    fill(this.body, h("section", { class: "files", "aria-label": "files", tabindex: 0 }, folded("stderr", stderr), folded("workspace, before and after", workspace, diff), folded("as a golden", rendered),
-      !stderr && !rendered && !workspace && h("p", { class: "dim" }, "The run kept no more than the transcript.")));
+    const stderr = (await t.rows(list)).map(r => r.raw).join(""),
+      [rendered, workspace] = [await this.c.text("rendered"), await this.c.text("workspace")];
+    fill(
+      this.body,
+      h(
+        "section",
+        { class: "files", "aria-label": "files", tabindex: 0 },
+        folded("stderr", stderr),
+        folded("workspace, before and after", workspace, diff),
+        folded("as a golden", rendered),
+        !stderr && !rendered && !workspace && h("p", { class: "dim" }, "The run kept no more than the transcript."),
+      ),
+    );
     for (const d of this.body.querySelectorAll("details")) d.open = true;
   }
   refilter() {
@@ -204,7 +418,7 @@ export class Scenario {
     try {
       const taken = await apply(asked, this.trace, this.marks, grown && this.taken);
       if (asked !== this.filter) return;
-      this.taken = taken, this.shownRows = taken && taken.rows;
+      ((this.taken = taken), (this.shownRows = taken && taken.rows));
       fill(this.wrong);
     } catch (e) {
       fill(this.wrong, e.message);
@@ -218,23 +432,60 @@ export class Scenario {
     const n = this.shownRows ? this.shownRows.length : this.trace.n;
     this.table.setCount(n);
     this.table.element.style.setProperty("--num", Math.max(3, String(this.trace.n).length) + "ch");
-    this.size.textContent = (this.shownRows ? n.toLocaleString("en") + " of " : "") + this.trace.n.toLocaleString("en") + (this.trace.more && this.data.live ? " so far" : " entries");
+    this.size.textContent =
+      (this.shownRows ? n.toLocaleString("en") + " of " : "") +
+      this.trace.n.toLocaleString("en") +
+      (this.trace.more && this.data.live ? " so far" : " entries");
   }
-  index(k) { return this.shownRows ? this.shownRows[k] : k; }
+  index(k) {
+    return this.shownRows ? this.shownRows[k] : k;
+  }
   rowOf(i) {
     if (!this.shownRows) return i;
-    let a = 0, b = this.shownRows.length;
-    while (a < b) { const m = (a + b) >> 1; if (this.shownRows[m] < i) a = m + 1; else b = m; }
+    let a = 0,
+      b = this.shownRows.length;
+    while (a < b) {
+      const m = (a + b) >> 1;
+      if (this.shownRows[m] < i) a = m + 1;
+      else b = m;
+    }
     return a;
   }
   row(k) {
-    const i = this.index(k), t = this.trace, text = t.row(i), source = t.name("source", i), hits = this.marks.get(i) || [];
+    const i = this.index(k),
+      t = this.trace,
+      text = t.row(i),
+      source = t.name("source", i),
+      hits = this.marks.get(i) || [];
     const arrow = source === "editor" ? "→" : source === "agent" ? "←" : "·";
-    return h("div", { class: `row ${source} ${hits.length ? hits[0].cls : ""}${i === this.at ? " at" : ""}${text ? "" : " waits"}`, id: "f" + (i + 1), role: "row", "aria-rowindex": k + 1, "aria-selected": i === this.at, onclick: () => { location.hash = this.link(i); } },
-      h("span", { class: "num", role: "gridcell" }, String(i + 1)), h("time", { role: "gridcell" }, clock(t.at[i])), h("span", { class: "who", role: "gridcell" }, source),
+    return h(
+      "div",
+      {
+        class: `row ${source} ${hits.length ? hits[0].cls : ""}${i === this.at ? " at" : ""}${text ? "" : " waits"}`,
+        id: "f" + (i + 1),
+        role: "row",
+        "aria-rowindex": k + 1,
+        "aria-selected": i === this.at,
+        onclick: () => {
+          location.hash = this.link(i);
+        },
+      },
+      h("span", { class: "num", role: "gridcell" }, String(i + 1)),
+      h("time", { role: "gridcell" }, clock(t.at[i])),
+      h("span", { class: "who", role: "gridcell" }, source),
       h("span", { class: "sess", role: "gridcell" }, t.sessionName(i)),
-      h("span", { class: "msg", role: "gridcell" }, h("i", { "aria-hidden": "true" }, arrow), text ? t.short(text.line).replace(/^(-->|<--) /, "") : t.name("label", i) + " …"),
-      h("span", { class: "pin", role: "gridcell" }, hits.length ? "▲ " + hits.map(p => this.short(p.id || p.title)).join(", ") : ""));
+      h(
+        "span",
+        { class: "msg", role: "gridcell" },
+        h("i", { "aria-hidden": "true" }, arrow),
+        text ? t.short(text.line).replace(/^(-->|<--) /, "") : t.name("label", i) + " …",
+      ),
+      h(
+        "span",
+        { class: "pin", role: "gridcell" },
+        hits.length ? "▲ " + hits.map(p => this.short(p.id || p.title)).join(", ") : "",
+      ),
+    );
   }
   choose() {
     if (!this.table) return;
@@ -249,8 +500,19 @@ export class Scenario {
     }
   }
   keyed(e) {
-    const k = this.at < 0 ? -1 : this.rowOf(this.at), last = this.table.count - 1, page = Math.floor(this.table.visible()) - 1;
-    const next = { ArrowDown: k + 1, j: k + 1, ArrowUp: k - 1, k: k - 1, PageDown: k + page, PageUp: k - page, Home: 0, End: last }[e.key];
+    const k = this.at < 0 ? -1 : this.rowOf(this.at),
+      last = this.table.count - 1,
+      page = Math.floor(this.table.visible()) - 1;
+    const next = {
+      ArrowDown: k + 1,
+      j: k + 1,
+      ArrowUp: k - 1,
+      k: k - 1,
+      PageDown: k + page,
+      PageUp: k - page,
+      Home: 0,
+      End: last,
+    }[e.key];
     if (next === undefined || e.ctrlKey || e.metaKey || e.altKey) return;
     e.preventDefault();
     e.stopPropagation();

@@ -13,11 +13,23 @@ export class Spans {
     this.clear();
   }
   clear() {
-    Object.assign(this, { n: 0, kind: new Uint8Array(64), from: new Uint32Array(64), to: new Int32Array(64), open: new Map(), queue: { gate: [], model: [], terminal: [] } });
+    Object.assign(this, {
+      n: 0,
+      kind: new Uint8Array(64),
+      from: new Uint32Array(64),
+      to: new Int32Array(64),
+      open: new Map(),
+      queue: { gate: [], model: [], terminal: [] },
+    });
   }
   begin(key, kind, i) {
-    if (this.n === this.from.length) for (const c of ["kind", "from", "to"]) { const next = new this[c].constructor(2 * this.n); next.set(this[c]); this[c] = next; }
-    this.kind[this.n] = spanKinds.indexOf(kind), this.from[this.n] = i, this.to[this.n] = never;
+    if (this.n === this.from.length)
+      for (const c of ["kind", "from", "to"]) {
+        const next = new this[c].constructor(2 * this.n);
+        next.set(this[c]);
+        this[c] = next;
+      }
+    ((this.kind[this.n] = spanKinds.indexOf(kind)), (this.from[this.n] = i), (this.to[this.n] = never));
     this.open.set(key, this.n++);
   }
   close(key, i) {
@@ -33,35 +45,68 @@ export class Spans {
   // note takes in an entry.
   note(i, source, kind, method) {
     const t = this.trace;
-    const queued = (queue, key) => { this.begin(key, queue, i); this.queue[queue].push(key); };
-    if (kind === "request") this.begin("r" + i, method === "session/prompt" ? "turn" : /permission/.test(method) ? "permission" : isFile(method) ? "file" : isTerminal(method) ? "terminal" : "request", i);
-    else if (t.ref[i] && kind !== "written") { this.close("r" + (t.ref[i] - 1), i); this.close("c" + (t.ref[i] - 1), i); }
+    const queued = (queue, key) => {
+      this.begin(key, queue, i);
+      this.queue[queue].push(key);
+    };
+    if (kind === "request")
+      this.begin(
+        "r" + i,
+        method === "session/prompt"
+          ? "turn"
+          : /permission/.test(method)
+            ? "permission"
+            : isFile(method)
+              ? "file"
+              : isTerminal(method)
+                ? "terminal"
+                : "request",
+        i,
+      );
+    else if (t.ref[i] && kind !== "written") {
+      this.close("r" + (t.ref[i] - 1), i);
+      this.close("c" + (t.ref[i] - 1), i);
+    }
     if (source === "editor" && kind === "notification" && /cancel/.test(method)) {
-      for (const s of this.open.values()) if (spanKinds[this.kind[s]] === "turn" && t.session[this.from[s]] === t.session[i]) { this.begin("c" + this.from[s], "cancel", i); break; }
+      for (const s of this.open.values())
+        if (spanKinds[this.kind[s]] === "turn" && t.session[this.from[s]] === t.session[i]) {
+          this.begin("c" + this.from[s], "cancel", i);
+          break;
+        }
     }
     if (kind === "gate") queued("gate", "g" + i);
     else if (kind === "gate-released") this.first("gate", i);
     else if (kind === "model-request") queued("model", "m" + i);
     else if (/^model-(done|aborted|fault)$/.test(kind)) {
       this.first("model", i);
-      if (!this.queue.model.length) while (this.queue.gate.length) this.first("gate", i); // none of them holds anything any more
-    }
-    else if (kind === "term-started") queued("terminal", "t" + i);
+      // None of them holds anything any more.
+      if (!this.queue.model.length) while (this.queue.gate.length) this.first("gate", i);
+    } else if (kind === "term-started") queued("terminal", "t" + i);
     else if (kind === "term-exit") this.first("terminal", i);
     else if (kind === "started") this.begin("p" + t.origin[i], "process", i);
     else if (kind === "exit") this.close("p" + t.origin[i], i);
   }
-  isOpen(s) { return this.to[s] === never; }
+  isOpen(s) {
+    return this.to[s] === never;
+  }
   // text is what a span is called.
   text(s) {
-    const kind = spanKinds[this.kind[s]], from = this.from[s];
-    return kind === "gate" || kind === "model" ? this.trace.name("label", from) : { cancel: "cancel window", process: "agent process" }[kind] || this.trace.name("method", from) || kind;
+    const kind = spanKinds[this.kind[s]],
+      from = this.from[s];
+    return kind === "gate" || kind === "model"
+      ? this.trace.name("label", from)
+      : { cancel: "cancel window", process: "agent process" }[kind] || this.trace.name("method", from) || kind;
   }
   // around is the innermost span of a kind that an entry lies in, -1 if there is none.
   around(i, kind) {
     const k = spanKinds.indexOf(kind);
-    let a = 0, b = this.n;
-    while (a < b) { const m = (a + b) >> 1; if (this.from[m] <= i) a = m + 1; else b = m; }
+    let a = 0,
+      b = this.n;
+    while (a < b) {
+      const m = (a + b) >> 1;
+      if (this.from[m] <= i) a = m + 1;
+      else b = m;
+    }
     for (let s = a - 1; s >= 0; s--) if (this.kind[s] === k && this.to[s] >= i) return s;
     return -1;
   }
@@ -69,13 +114,19 @@ export class Spans {
   within(a, b, tell) {
     if (this.reachTo !== this.n || this.open.size) this.reach();
     for (let s = 0; s < this.n && this.from[s] <= b; s++) {
-      if (s % group === 0 && this.ends[s / group] < a) { s += group - 1; continue; }
+      if (s % group === 0 && this.ends[s / group] < a) {
+        s += group - 1;
+        continue;
+      }
       if (this.to[s] >= a) tell(s);
     }
   }
   reach() {
     const groups = Math.ceil(this.n / group);
-    if (!this.ends || this.ends.length < groups || this.reachTo > this.n) { this.ends = new Int32Array(2 * groups + 1); this.settled = 0; }
+    if (!this.ends || this.ends.length < groups || this.reachTo > this.n) {
+      this.ends = new Int32Array(2 * groups + 1);
+      this.settled = 0;
+    }
     // A group in which nothing is open does not change any more.
     for (let k = this.settled || 0; k < groups; k++) {
       let most = -1;

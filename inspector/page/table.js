@@ -10,14 +10,23 @@ export class Table {
     Object.assign(this, { height, row, count: 0, top: 0, made: new Map(), ended: true });
     this.body = h("div", { class: "t-window", role: "rowgroup" });
     this.spacer = h("div", { class: "t-spacer", role: "presentation" });
-    this.element = h("div", { class: "t-scroll", role: "grid", tabindex: 0, "aria-label": label }, this.body, this.spacer);
+    this.element = h(
+      "div",
+      { class: "t-scroll", role: "grid", tabindex: 0, "aria-label": label },
+      this.body,
+      this.spacer,
+    );
     this.element.addEventListener("scroll", () => this.scrolled(), { passive: true });
     this.element.addEventListener("wheel", e => this.wheeled(e), { passive: false });
     this.resized = new ResizeObserver(() => this.measure());
     this.resized.observe(this.element);
   }
-  visible() { return this.view / this.height; }
-  last() { return Math.max(0, this.count - this.visible()); }
+  visible() {
+    return this.view / this.height;
+  }
+  last() {
+    return Math.max(0, this.count - this.visible());
+  }
   measure() {
     this.view = this.element.clientHeight || 400;
     const full = Math.min(this.count * this.height, tallest);
@@ -33,7 +42,7 @@ export class Table {
   }
   go(top) {
     this.top = Math.max(0, Math.min(top, this.last()));
-    this.place = Math.round(this.last() ? this.top / this.last() * this.reach : 0);
+    this.place = Math.round(this.last() ? (this.top / this.last()) * this.reach : 0);
     if (Math.abs(this.element.scrollTop - this.place) > 1) this.element.scrollTop = this.place;
     this.draw();
   }
@@ -41,7 +50,7 @@ export class Table {
     const at = this.element.scrollTop;
     if (Math.abs(at - this.place) <= 1) return;
     this.place = at;
-    this.top = Math.max(0, Math.min(at / this.reach * this.last(), this.last()));
+    this.top = Math.max(0, Math.min((at / this.reach) * this.last(), this.last()));
     this.ended = this.top >= this.last() - 1.5;
     this.draw();
   }
@@ -53,21 +62,34 @@ export class Table {
   }
   show(i) {
     this.ended = i >= this.count - 1;
-    if (i < this.top || i > this.top + this.visible() - 1) this.go(i - this.visible() / 4); // where it is seen, also if the table goes beyond the window
+    if (i < this.top || i > this.top + this.visible() - 1)
+      this.go(i - this.visible() / 4); // where it is seen, also if the table goes beyond the window
     else this.draw();
   }
   draw() {
     if (this.due) return;
-    this.due = requestAnimationFrame(() => { this.due = 0; this.paint(); });
+    this.due = requestAnimationFrame(() => {
+      this.due = 0;
+      this.paint();
+    });
   }
   // refresh makes the rows anew, or those of which that can be told to be due.
   refresh(due = () => true) {
-    for (const [i, e] of this.made) if (due(e)) { e.remove(); this.made.delete(i); }
+    for (const [i, e] of this.made)
+      if (due(e)) {
+        e.remove();
+        this.made.delete(i);
+      }
     this.draw();
   }
   paint() {
-    const from = Math.floor(this.top), to = Math.min(this.count, Math.ceil(this.top + this.visible()) + 1);
-    for (const [i, e] of this.made) if (i < from || i >= to) { e.remove(); this.made.delete(i); }
+    const from = Math.floor(this.top),
+      to = Math.min(this.count, Math.ceil(this.top + this.visible()) + 1);
+    for (const [i, e] of this.made)
+      if (i < from || i >= to) {
+        e.remove();
+        this.made.delete(i);
+      }
     for (let i = from; i < to; i++) {
       let e = this.made.get(i);
       if (!e) {
