@@ -171,7 +171,7 @@ func (h *host) conclude(run *results.Run, asked []string, verbose bool, env ...s
 	*run = secret.Value(h.secrets(env...), *run)
 	run.Duration = time.Since(run.Started)
 	verdict.Conclude(run)
-	console := h.console(&options{verbose: verbose}, len(run.Results))
+	console := h.console(&options{output: output{verbose: verbose}}, len(run.Results))
 	defer console.Close()
 	for _, r := range run.Results {
 		console.Finished(r)

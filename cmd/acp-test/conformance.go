@@ -11,7 +11,7 @@ import (
 const conformanceLinger = 2 * time.Second
 
 func conformanceCommand(h *host) *cobra.Command {
-	o := options{conformance: true}
+	o := options{judging: judging{conformance: true}}
 	c := &cobra.Command{
 		Use:   "conformance [-- AGENT…]",
 		Short: "judges an agent by the specification: CONFORMANT or not",

@@ -23,17 +23,17 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// judging are the flags of editors.
-type judging struct {
-	match, severity, out string
-	known                string // a file
-	tags, reports        []string
-	list, verbose        bool
-	timeout              time.Duration
+// editing are the flags of editors.
+type editing struct {
+	choice
+	judging
+	output
+	known   string // a file
+	timeout time.Duration
 }
 
 func editorsCommand(h *host) *cobra.Command {
-	var o judging
+	var o editing
 	c := &cobra.Command{
 		Use:   "editors [PATH…] -- CLIENT… {agent}",
 		Short: "starts a client with our scripted agent, and judges it",
@@ -66,15 +66,13 @@ endpoint.`,
 	f.StringSliceVar(&o.tags, "tag", nil, "only scenarios with one of these tags, or without !`TAG` (repeatable)")
 	f.BoolVar(&o.list, "list", false, "list the scenarios and run none")
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "how long the client may take over a scenario")
-	f.StringVar(&o.severity, "severity", "v1", "the set of severities")
-	f.StringVar(&o.out, "out", "acp-test-out", "the folder for transcripts and reports, `DIR`")
-	f.StringArrayVar(&o.reports, "report", nil, "one more report, `FORMAT[=FILE]`, - is stdout")
+	o.severities(c)
+	o.output.flags(c, "show checks and notes too")
 	f.StringVar(&o.known, "known", "", "failures that are known, a `FILE` as beside a profile")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "show checks and notes too")
 	return c
 }
 
-func (h *host) editors(ctx context.Context, o *judging, paths, client []string) error {
+func (h *host) editors(ctx context.Context, o *editing, paths, client []string) error {
 	of, err := h.protocolOfPaths(paths)
 	if err != nil {
 		return err
@@ -137,7 +135,7 @@ func (h *host) editors(ctx context.Context, o *judging, paths, client []string) 
 	return h.conclude(&run, o.reports, o.verbose)
 }
 
-func (p protocol) agentSideScenarios(o *judging, paths []string) ([]*scenarios.Scenario, error) {
+func (p protocol) agentSideScenarios(o *editing, paths []string) ([]*scenarios.Scenario, error) {
 	list, err := p.ForEditors()
 	if len(paths) > 0 {
 		list, err = p.Load(paths...)

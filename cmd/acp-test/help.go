@@ -84,35 +84,35 @@ func topics(root *cobra.Command) []string {
 	return names
 }
 
-func (h *host) help(root *cobra.Command, topic string) error {
+// written are the topics with a page of their own.
+func (h *host) written(root *cobra.Command, topic string) (page string, ok bool) {
 	switch topic {
 	case "scenario", "scenarios":
-		fmt.Fprint(h.out, scenarioHelp)
-		return nil
+		return scenarioHelp, true
 	case "reference":
-		fmt.Fprint(h.out, acp.V1().Reference())
-		return nil
+		return acp.V1().Reference(), true
 	case "model", "llm":
-		fmt.Fprint(h.out, fakellm.Reference())
-		return nil
+		return fakellm.Reference(), true
 	case "profile", "profiles":
-		fmt.Fprint(h.out, profileHelp())
-		return nil
+		return profileHelp(), true
 	case "rules", "requirements":
-		fmt.Fprint(h.out, pages(root)[topic])
-		return nil
-	case "suites":
-		return h.suites()
+		return pages(root)[topic], true
 	}
 	if r, ok := invariants.V1().Rule(topic); ok {
-		fmt.Fprint(h.out, explainRule(r))
-		return nil
+		return explainRule(r), true
 	}
 	if q, ok := invariants.V1().Requirement(topic); ok {
-		fmt.Fprint(h.out, explainRequirement(q))
-		return nil
+		return explainRequirement(q), true
 	}
-	if page, ok := explainSecond(topic); ok {
+	return explainSecond(topic)
+}
+
+// help shows all that there is on a topic: a command, a page of the guide, a word of scenarios.
+func (h *host) help(root *cobra.Command, topic string) error {
+	if topic == "suites" {
+		return h.suites()
+	}
+	if page, ok := h.written(root, topic); ok {
 		fmt.Fprint(h.out, page)
 		return nil
 	}
@@ -123,9 +123,9 @@ func (h *host) help(root *cobra.Command, topic string) error {
 			found = true
 		}
 	}
-	page, err := acp.V1().Help(topic)
+	word, err := acp.V1().Help(topic)
 	if err != nil {
-		page, err = acp.V2().Help(topic)
+		word, err = acp.V2().Help(topic)
 	}
 	for _, name := range []string{topic, topic + "s"} {
 		if text, ok := docs.Page(name); ok {
@@ -138,9 +138,9 @@ func (h *host) help(root *cobra.Command, topic string) error {
 	}
 	switch {
 	case err == nil && found:
-		fmt.Fprintf(h.out, "\nIn a scenario:\n\n%s", page)
+		fmt.Fprintf(h.out, "\nIn a scenario:\n\n%s", word)
 	case err == nil:
-		fmt.Fprint(h.out, page)
+		fmt.Fprint(h.out, word)
 	case !found:
 		return fmt.Errorf("there is no help on %q%s: acp-test help help lists the topics", topic, meant(topic, topics(root)))
 	}

@@ -21,7 +21,7 @@ model could not tell apart. The exit status is 2 if there is anything to say.`,
 			if len(args) == 0 && len(suites) == 0 {
 				return errors.New("lint: a file or a folder with scenarios is missing; usage: acp-test lint PATH…")
 			}
-			p, err := (&options{paths: args, suites: suites}).speaks(h)
+			p, err := (&options{choice: choice{paths: args, suites: suites}}).speaks(h)
 			if err != nil {
 				return err
 			}

@@ -25,7 +25,7 @@ const (
 )
 
 func matrixCommand(h *host) *cobra.Command {
-	o := options{repeat: 1, seed: 1, severity: "v1"}
+	o := options{course: course{repeat: 1, seed: 1}, judging: judging{severity: "v1"}}
 	c := &cobra.Command{
 		Use:   "matrix [AGENT…]",
 		Short: "several agents beside each other, requirement by requirement",

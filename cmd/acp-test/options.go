@@ -19,128 +19,194 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-// options are the flags of commands that run scenarios.
+// options are the flags of commands that run scenarios, by concern.
 type options struct {
+	target
+	choice
+	course
+	judging
+	output
+}
+
+// target says which agent is tested and what it is given.
+type target struct {
 	agent, settings, fault string
 	url                    string // where the agent is
 	liberties              []string
 	command                []string // the words after --
-	conformance            bool     // the requirement table decides
+	profile, auth          string
+	env, passEnv, headers  []string
+}
 
+// choice says which scenarios run.
+type choice struct {
 	paths, suites, tags []string
 	match               string
 	list                bool
+	failed              bool   // what did not pass in the last run
+	since               string // a commit or a folder
+	shard, durations    string
+}
 
-	jobs, repeat                int
-	untilFail, failFast, strict bool
-	perturb                     bool // of run alone
-	fresh                       bool
-	watch                       bool
-	failed                      bool   // what did not pass in the last run
-	since                       string // a commit or a folder
-	seed                        int64
-	shard, durations            string
-
+// course says how scenarios run.
+type course struct {
+	jobs, repeat                 int
+	untilFail, failFast          bool
+	perturb                      bool // of run alone
+	fresh, watch                 bool
+	seed                         int64
 	timeout, stepTimeout, linger time.Duration
 	debug, keep                  bool
 	noTrap, isolate              bool
 	isolateRead                  []string
-	profile, auth                string
-	env, passEnv, headers        []string
+	smoke                        int // schedules of the sweep at the end
+	noSmoke                      bool
+}
 
+// judging says by what runs are judged.
+type judging struct {
+	conformance            bool // the requirement table decides
+	strict                 bool
 	golden                 string
 	update, goldenRequired bool
 	baseline, severity     string
 	baselineWrite, against string
+}
 
+// output says where the results go and how much of them is shown.
+type output struct {
 	out            string
 	reports        []string
 	verbose, quiet bool
-
-	smoke   int // schedules of the sweep at the end
-	noSmoke bool
-}
-
-func (o *options) isolation(f *pflag.FlagSet) {
-	f.BoolVar(&o.isolate, "isolate", false,
-		"run the agent where it reaches nothing but the model, and sees neither your files nor your processes (Linux)")
-	f.StringArrayVar(&o.isolateRead, "isolate-read", nil,
-		"one more file or directory that an isolated agent may read, `PATH` (repeatable)")
 }
 
 func (o *options) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.agent, "agent", "", "the agent, by the `NAME` or file of its profile (default reference)")
-	f.StringVar(&o.settings, "settings", "", "take agents from an editor's settings.json `FILE`")
-	f.StringVar(&o.url, "url", "",
-		"where an agent of a protocol over HTTP is, `URL`; of the command after --, it may name "+
-			"$PORT or $PRINTED")
-	f.StringArrayVar(&o.headers, "header", nil,
-		"a header of each request to an agent over HTTP, `NAME:VALUE` (repeatable); VALUE may name variables, such as $TOKEN")
-	f.StringVar(&o.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
-	f.StringSliceVar(&o.liberties, "liberty", nil,
-		"the reference agent with what another correct agent does, by `NAME` (repeatable)")
-
-	f.StringSliceVar(&o.suites, "suite", nil, "a suite in this program, by `NAME` (repeatable; default all)")
-	f.StringVar(&o.match, "run", "", "only scenarios whose id matches `REGEXP`")
-	f.StringSliceVar(&o.tags, "tag", nil, "only scenarios with one of these tags, or without !`TAG` (repeatable)")
-	f.BoolVar(&o.list, "list", false, "list the scenarios and run none")
-
-	f.IntVarP(&o.jobs, "jobs", "j", runtime.NumCPU(), "how many scenarios run at once")
-	f.Lookup("jobs").DefValue = "the number of CPUs" // a reference page is the same everywhere
-	f.IntVar(&o.repeat, "repeat", 1, "run each scenario so often")
-	f.BoolVar(&o.fresh, "fresh", false, "start the agent for each scenario; else those that can share its processes, and "+
-		"what does not pass runs again alone")
-	f.BoolVar(&o.untilFail, "until-fail", false, "repeat until something fails, at most --repeat times if that is given")
-	f.BoolVar(&o.failFast, "fail-fast", false, "stop at the first failure")
-	f.BoolVar(&o.watch, "watch", false, "run again what a saved file touches, until interrupted")
-	f.BoolVar(&o.strict, "strict", false, "an inconclusive scenario makes the exit status 1")
-	f.Int64Var(&o.seed, "seed", 1, "the seed of all that is drawn")
-	f.StringVar(&o.shard, "shard", "", "run part `I/N` of the scenarios (default from the usual CI variables)")
-
-	f.StringVar(&o.durations, "durations", "", "cut parts so that they take equally long, by the durations in `FILE`")
-
-	o.timeouts(f)
-	f.DurationVar(&o.linger, "linger", 0,
-		"how long a scenario stays open for late messages (default 250ms where they matter)")
-	f.BoolVar(&o.debug, "debug", false, "no timeouts; print the agent's pid and wait for Enter before initialize")
-	f.BoolVar(&o.keep, "keep", false, "keep workspace and HOME of each scenario in --out")
-	f.StringArrayVar(&o.env, "env", nil,
-		"more environment for the agent, `K=V` (repeatable); $LLM is the model's base URL, $KEY a key for it")
-	f.StringVar(&o.profile, "profile", "",
-		"what the command after -- gets environment, HOME, login and tools of: a profile, or none "+
-			"(default the one that knows it, by its command or the name that it gives itself)")
-	f.StringVar(&o.auth, "auth-method", "", "log in with the method of this `ID` before the first session")
-	f.StringSliceVar(&o.passEnv, "pass-env", nil,
-		"pass a variable of this environment to the agent, by `NAME` (repeatable)")
-
-	f.BoolVar(&o.noTrap, "no-trap", false,
-		"let the agent reach other machines; else a proxy refuses and reports what honours HTTP_PROXY")
-	o.isolation(f)
-
-	f.StringVar(&o.golden, "golden", "golden", "the folder of goldens, `DIR`")
-	f.BoolVar(&o.update, "update", false, "write goldens instead of comparing")
-	f.BoolVar(&o.goldenRequired, "golden-required", false, "a missing golden is a failure")
-	f.StringVar(&o.baseline, "baseline", "", "known failures, in the form of a profile's, from `FILE`")
-	f.StringVar(&o.baselineWrite, "baseline-write", "", "list all that fails as known, in `FILE`")
-	f.StringVar(&o.against, "against", "", "say what changed since the run whose results are in `DIR`")
-	f.StringVar(&o.severity, "severity", "v1", "the set of severities: "+strings.Join(invariants.SeverityNames(), ", "))
-
-	f.StringVar(&o.out, "out", "acp-test-out", "the folder for transcripts and reports, `DIR`")
-	f.StringArrayVar(&o.reports, "report", nil,
-		"one more report, `FORMAT[=FILE]`, - is stdout: "+strings.Join(reports.Formats(), ", "))
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "show checks, steps and notes")
+	o.target.flags(c)
+	o.choice.flags(c)
+	o.course.flags(f)
+	o.judging.flags(c)
+	o.output.flags(c, "show checks, steps and notes")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show failures and the summary only")
+}
 
-	completeWords(c, "suite", suiteNames)
-	completeWords(c, "severity", invariants.SeverityNames)
-	completeWords(c, "report", reports.Formats)
+// of registers the flags that name the agent.
+func (t *target) of(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&t.agent, "agent", "", "the agent, by the `NAME` or file of its profile (default reference)")
+	f.StringVar(&t.settings, "settings", "", "take agents from an editor's settings.json `FILE`")
+	f.StringVar(&t.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
 	completeWords(c, "fault", faultNames)
-	completeWords(c, "liberty", libertyNames)
 	_ = c.RegisterFlagCompletionFunc("agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return agents.Names(), cobra.ShellCompDirectiveDefault
 	})
+}
+
+// environment registers the flags of what the agent finds in its environment.
+func (t *target) environment(f *pflag.FlagSet, env string) {
+	f.StringArrayVar(&t.env, "env", nil, "more environment for the agent, `K=V` (repeatable)"+env)
+	f.StringSliceVar(&t.passEnv, "pass-env", nil,
+		"pass a variable of this environment to the agent, by `NAME` (repeatable)")
+}
+
+func (t *target) flags(c *cobra.Command) {
+	f := c.Flags()
+	t.of(c)
+	f.StringSliceVar(&t.liberties, "liberty", nil,
+		"the reference agent with what another correct agent does, by `NAME` (repeatable)")
+	completeWords(c, "liberty", libertyNames)
+	f.StringVar(&t.url, "url", "",
+		"where an agent of a protocol over HTTP is, `URL`; of the command after --, it may name "+
+			"$PORT or $PRINTED")
+	f.StringArrayVar(&t.headers, "header", nil,
+		"a header of each request to an agent over HTTP, `NAME:VALUE` (repeatable); VALUE may name variables, such as $TOKEN")
+	t.environment(f, "; $LLM is the model's base URL, $KEY a key for it")
+	f.StringVar(&t.profile, "profile", "",
+		"what the command after -- gets environment, HOME, login and tools of: a profile, or none "+
+			"(default the one that knows it, by its command or the name that it gives itself)")
+	f.StringVar(&t.auth, "auth-method", "", "log in with the method of this `ID` before the first session")
+}
+
+func (s *choice) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringSliceVar(&s.suites, "suite", nil, "a suite in this program, by `NAME` (repeatable; default all)")
+	completeWords(c, "suite", suiteNames)
+	f.StringVar(&s.match, "run", "", "only scenarios whose id matches `REGEXP`")
+	f.StringSliceVar(&s.tags, "tag", nil, "only scenarios with one of these tags, or without !`TAG` (repeatable)")
+	f.BoolVar(&s.list, "list", false, "list the scenarios and run none")
+	f.StringVar(&s.shard, "shard", "", "run part `I/N` of the scenarios (default from the usual CI variables)")
+	f.StringVar(&s.durations, "durations", "", "cut parts so that they take equally long, by the durations in `FILE`")
+}
+
+func (r *course) flags(f *pflag.FlagSet) {
+	f.IntVarP(&r.jobs, "jobs", "j", runtime.NumCPU(), "how many scenarios run at once")
+	f.Lookup("jobs").DefValue = "the number of CPUs" // a reference page is the same everywhere
+	f.IntVar(&r.repeat, "repeat", 1, "run each scenario `N` times")
+	f.BoolVar(&r.fresh, "fresh", false,
+		"start a process for each scenario (default: share processes, and run each that does not pass again alone)")
+	f.BoolVar(&r.untilFail, "until-fail", false, "repeat until something fails, at most --repeat times if that is given")
+	f.BoolVar(&r.failFast, "fail-fast", false, "stop at the first failure")
+	f.BoolVar(&r.watch, "watch", false, "run again what a saved file touches, until interrupted")
+	f.Int64Var(&r.seed, "seed", 1, "the seed of all that is drawn")
+	r.timeouts(f)
+	f.DurationVar(&r.linger, "linger", 0,
+		"how long a scenario stays open for late messages (default 250ms where they matter)")
+	f.BoolVar(&r.debug, "debug", false, "no timeouts; print the agent's pid and wait for Enter before initialize")
+	f.BoolVar(&r.keep, "keep", false, "keep workspace and HOME of each scenario in --out")
+	f.BoolVar(&r.noTrap, "no-trap", false,
+		"let the agent reach other machines (default: a proxy refuses and reports what honours HTTP_PROXY)")
+	r.isolation(f)
+}
+
+func (r *course) isolation(f *pflag.FlagSet) {
+	f.BoolVar(&r.isolate, "isolate", false,
+		"run the agent where it reaches nothing but the model, and sees neither your files nor your processes (Linux)")
+	f.StringArrayVar(&r.isolateRead, "isolate-read", nil,
+		"one more file or directory that an isolated agent may read, `PATH` (repeatable)")
+}
+
+// timeouts are of scenarios and of their lines; 0, the default, leaves them to the engine.
+func (r *course) timeouts(f *pflag.FlagSet) {
+	f.DurationVar(&r.timeout, "timeout", 0, fmt.Sprintf("how long a scenario may take (default the profile's, else %v)",
+		scenarios.DefaultTimeout))
+	f.DurationVar(&r.stepTimeout, "step-timeout", 0,
+		fmt.Sprintf("how long a line of a scenario may take (default the profile's, else %v)", scenarios.DefaultStepTimeout))
+}
+
+func (j *judging) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.BoolVar(&j.strict, "strict", false, "an inconclusive scenario makes the exit status 1")
+	j.goldens(f)
+	f.BoolVar(&j.goldenRequired, "golden-required", false, "a missing golden is a failure")
+	f.StringVar(&j.baseline, "baseline", "", "known failures, in the form of a profile's, from `FILE`")
+	f.StringVar(&j.baselineWrite, "baseline-write", "", "list all that fails as known, in `FILE`")
+	f.StringVar(&j.against, "against", "", "say what changed since the run whose results are in `DIR`")
+	j.severities(c)
+}
+
+func (j *judging) goldens(f *pflag.FlagSet) {
+	f.StringVar(&j.golden, "golden", "golden", "the folder of goldens, `DIR`")
+	f.BoolVar(&j.update, "update", false, "write goldens instead of comparing")
+}
+
+func (j *judging) severities(c *cobra.Command) {
+	c.Flags().StringVar(&j.severity, "severity", "v1",
+		"the set of severities: "+strings.Join(invariants.SeverityNames(), ", "))
+	completeWords(c, "severity", invariants.SeverityNames)
+}
+
+// flags registers the folder, the reports and -v, which shows what verbose says.
+func (w *output) flags(c *cobra.Command, verbose string) {
+	c.Flags().StringVar(&w.out, "out", "acp-test-out", "the folder for transcripts and reports, `DIR`")
+	w.shown(c, verbose)
+}
+
+func (w *output) shown(c *cobra.Command, verbose string) {
+	c.Flags().StringArrayVar(&w.reports, "report", nil,
+		"one more report, `FORMAT[=FILE]`, - is stdout: "+strings.Join(reports.Formats(), ", "))
+	c.Flags().BoolVarP(&w.verbose, "verbose", "v", false, verbose)
+	completeWords(c, "report", reports.Formats)
 }
 
 // completeWords completes the value of a flag in shells.
@@ -149,15 +215,6 @@ func completeWords(c *cobra.Command, flag string, words func() []string) {
 	_ = c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words(), cobra.ShellCompDirectiveNoFileComp
 	})
-}
-
-// timeouts are of scenarios and of their lines; 0, which they are unless set,
-// leaves it to the engine.
-func (o *options) timeouts(f *pflag.FlagSet) {
-	f.DurationVar(&o.timeout, "timeout", 0, fmt.Sprintf("how long a scenario may take (default the profile's, else %v)",
-		scenarios.DefaultTimeout))
-	f.DurationVar(&o.stepTimeout, "step-timeout", 0,
-		fmt.Sprintf("how long a line of a scenario may take (default the profile's, else %v)", scenarios.DefaultStepTimeout))
 }
 
 // settle makes the options what they are for a run, and says what is wrong with
@@ -181,7 +238,7 @@ func (o *options) complete(c *cobra.Command, args []string, def config) {
 	if dash := c.ArgsLenAtDash(); dash >= 0 {
 		o.paths, o.command = args[:dash], args[dash:]
 	}
-	set := func(flag string) bool { return c.Flags().Changed(flag) }
+	set := c.Flags().Changed
 	if len(o.paths) == 0 && !set("suite") {
 		o.paths, o.suites = def.Scenarios, def.Suites
 	}
@@ -191,26 +248,17 @@ func (o *options) complete(c *cobra.Command, args []string, def config) {
 			o.command = def.Command
 		}
 	}
-	for _, s := range []struct {
-		flag string
-		to   *string
-		def  string
-	}{{"golden", &o.golden, def.Goldens}, {"baseline", &o.baseline, def.Baseline}, {"severity", &o.severity, def.Severity},
-		{"out", &o.out, def.Out}, {"durations", &o.durations, def.Durations}} {
-		if !set(s.flag) && s.def != "" {
-			*s.to = s.def
-		}
-	}
 	// parseConfig has made sure that these are times.
-	if d, _ := duration(def.Timeout); !set("timeout") && d > 0 {
-		o.timeout = d
-	}
-	if d, _ := duration(def.StepTimeout); !set("step-timeout") && d > 0 {
-		o.stepTimeout = d
-	}
-	if !set("strict") {
-		o.strict = def.Strict
-	}
+	timeout, _ := duration(def.Timeout)
+	stepTimeout, _ := duration(def.StepTimeout)
+	fallback(set, "golden", &o.golden, def.Goldens)
+	fallback(set, "baseline", &o.baseline, def.Baseline)
+	fallback(set, "severity", &o.severity, def.Severity)
+	fallback(set, "out", &o.out, def.Out)
+	fallback(set, "durations", &o.durations, def.Durations)
+	fallback(set, "timeout", &o.timeout, max(timeout, 0))
+	fallback(set, "step-timeout", &o.stepTimeout, max(stepTimeout, 0))
+	fallback(set, "strict", &o.strict, def.Strict)
 	if !set("report") {
 		o.reports = def.Reports
 	}
@@ -228,6 +276,15 @@ func (o *options) complete(c *cobra.Command, args []string, def config) {
 	}
 }
 
+// fallback gives a flag that the command line leaves open the value of the repository, unless
+// that is zero.
+func fallback[T comparable](set func(string) bool, flag string, to *T, value T) {
+	var zero T
+	if !set(flag) && value != zero {
+		*to = value
+	}
+}
+
 // checkSeverity says whether there is a set of severities of a name.
 func checkSeverity(name string) error {
 	if slices.Contains(invariants.SeverityNames(), name) {
@@ -239,6 +296,20 @@ func checkSeverity(name string) error {
 
 // check says what is wrong with the values.
 func (o *options) check(c *cobra.Command) error {
+	for _, err := range []error{o.contradiction(c), checkSeverity(o.severity), checkFormats("--report", o.reports),
+		o.target.check()} {
+		if err != nil {
+			return err
+		}
+	}
+	if _, err := regexp.Compile(o.match); err != nil {
+		return fmt.Errorf("--run: %w", err)
+	}
+	return nil
+}
+
+// contradiction says which flags cannot stand together, or alone.
+func (o *options) contradiction(c *cobra.Command) error {
 	set := c.Flags().Changed
 	for _, wrong := range []struct {
 		is  bool
@@ -267,22 +338,18 @@ func (o *options) check(c *cobra.Command) error {
 			return errors.New(wrong.why)
 		}
 	}
-	if err := checkSeverity(o.severity); err != nil {
-		return err
-	}
-	if _, err := regexp.Compile(o.match); err != nil {
-		return fmt.Errorf("--run: %w", err)
-	}
-	if err := checkFormats("--report", o.reports); err != nil {
-		return err
-	}
-	for _, header := range o.headers {
+	return nil
+}
+
+// check says what is wrong with headers and variables.
+func (t *target) check() error {
+	for _, header := range t.headers {
 		name, _, ok := strings.Cut(header, ":")
 		if err := agents.CheckHeader(name); err != nil || !ok {
 			return fmt.Errorf("--header %q: NAME:VALUE is expected", header)
 		}
 	}
-	for _, kv := range o.env {
+	for _, kv := range t.env {
 		if k, _, ok := strings.Cut(kv, "="); !ok || k == "" {
 			return fmt.Errorf("--env %q: K=V is expected", kv)
 		}
@@ -290,23 +357,36 @@ func (o *options) check(c *cobra.Command) error {
 	return nil
 }
 
-func (o *options) environment() map[string]string {
+// variables returns the variables that --env sets.
+func (t *target) variables() map[string]string {
 	env := map[string]string{}
-	for _, kv := range o.env {
+	for _, kv := range t.env {
 		k, v, _ := strings.Cut(kv, "=")
 		env[k] = v
 	}
 	return env
 }
 
+// faulty adds --fault to the words that start the reference agent: an error if another agent is
+// tested or there is no such fault.
+func (t *target) faulty(of protocol, p *agents.Profile) ([]string, error) {
+	switch {
+	case t.fault == "":
+		return nil, nil
+	case p.Name != of.reference || len(t.command) > 0:
+		return nil, fmt.Errorf("--fault %s: only the reference agent has faults, %s has its own", t.fault, p.Name)
+	}
+	return []string{"--fault", t.fault}, of.differs(t.fault, nil)
+}
+
 // known reads the baseline.
-func (o *options) known() ([]agents.KnownFailure, error) {
-	if o.baseline == "" {
+func (j *judging) known() ([]agents.KnownFailure, error) {
+	if j.baseline == "" {
 		return nil, nil
 	}
-	src, err := os.ReadFile(o.baseline)
+	src, err := os.ReadFile(j.baseline)
 	if err != nil {
 		return nil, fmt.Errorf("--baseline: %w", err)
 	}
-	return agents.ParseKnownFailures(o.baseline, src)
+	return agents.ParseKnownFailures(j.baseline, src)
 }

@@ -63,9 +63,7 @@ The exit status is 0 if there is a result, 1 if the agent does not do it again.`
 	}
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.agent, "agent", "", "the agent, by the `NAME` or file of its profile (default reference)")
-	f.StringVar(&o.settings, "settings", "", "take agents from an editor's settings.json `FILE`")
-	f.StringVar(&o.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
+	o.target.of(c)
 	f.StringVar(&o.cause, "cause", "", "the `RULE` to keep, or the slug of a check")
 	f.StringVar(&o.to, "out", "reduced.txtar", "write the scenario to `FILE`")
 	f.StringVar(&o.issue, "issue", "", "write a text for a bug report to `FILE`")
@@ -73,12 +71,9 @@ The exit status is 0 if there is a result, 1 if the agent does not do it again.`
 	f.DurationVar(&o.budget, "budget", 4*time.Minute, "how long it may take")
 	f.IntVar(&o.confirm, "confirm", 5, "how often a result is run before it is believed")
 	f.IntVarP(&o.jobs, "jobs", "j", 0, "how many scenarios run at once (default the number of CPUs)")
-	f.StringArrayVar(&o.env, "env", nil, "more environment for the agent, `K=V` (repeatable)")
-	f.StringSliceVar(&o.passEnv, "pass-env", nil,
-		"pass a variable of this environment to the agent, by `NAME` (repeatable)")
-	f.StringVar(&o.severity, "severity", "v1", "the set of severities")
+	o.target.environment(f, "")
+	o.severities(c)
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show no progress")
-	completeWords(c, "fault", faultNames)
 	return c
 }
 

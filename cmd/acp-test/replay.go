@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,9 +87,7 @@ else is different.`,
 	}
 	f := c.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.agent, "agent", "", "the agent, by the `NAME` or file of its profile (default reference)")
-	f.StringVar(&o.settings, "settings", "", "take agents from an editor's settings.json `FILE`")
-	f.StringVar(&o.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
+	o.target.of(c)
 	f.StringVar(&o.url, "url", "", "the endpoint that recordings of AG-UI are played to, a `URL`")
 	f.StringVar(&r.mode, "mode", "ordered",
 		"how closely the recorded order binds: strict, ordered (within a session) or lenient")
@@ -98,18 +97,12 @@ else is different.`,
 	f.StringVar(&r.files, "files", "", "the files of the workspace, copied from `DIR` (default those the recording shows)")
 	f.DurationVar(&r.patience, "patience", 30*time.Second, "how long to wait for what the agent did in the recording")
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "how long a replay may take")
-	f.IntVar(&o.repeat, "repeat", 1, "replay each recording so often")
-	f.StringArrayVar(&o.env, "env", nil, "more environment for the agent, `K=V` (repeatable)")
-	f.StringSliceVar(&o.passEnv, "pass-env", nil,
-		"pass a variable of this environment to the agent, by `NAME` (repeatable)")
-	f.StringVar(&o.golden, "golden", "golden", "the folder of goldens, `DIR`")
-	f.BoolVar(&o.update, "update", false, "write goldens instead of comparing")
-	f.StringVar(&o.severity, "severity", "v1", "the set of severities")
-	f.StringVar(&o.out, "out", "acp-test-out", "the folder for transcripts and reports, `DIR`")
-	f.StringArrayVar(&o.reports, "report", nil, "one more report, `FORMAT[=FILE]`, - is stdout")
-	f.BoolVarP(&o.verbose, "verbose", "v", false, "show notes too")
+	f.IntVar(&o.repeat, "repeat", 1, "replay each recording `N` times")
+	o.target.environment(f, "")
+	o.goldens(f)
+	o.severities(c)
+	o.output.flags(c, "show notes too")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show failures and the summary only")
-	completeWords(c, "fault", faultNames)
 	return c
 }
 
@@ -128,17 +121,15 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 	if err != nil {
 		return err
 	}
-	if o.fault != "" {
-		if p.Name != of.reference {
-			return fmt.Errorf("--fault %s: only the reference agent has faults, %s has its own", o.fault, p.Name)
-		}
-		if err := of.differs(o.fault, nil); err != nil {
-			return err
-		}
-		p = p.WithCommand(append(append([]string{}, p.Command...), "--fault", o.fault))
+	faulty, err := o.faulty(of, p)
+	if err != nil {
+		return err
+	}
+	if len(faulty) > 0 {
+		p = p.WithCommand(slices.Concat(p.Command, faulty))
 	}
 	place := h.sandbox()
-	place.Env, place.Pass = o.environment(), o.passEnv
+	place.Env, place.Pass = o.variables(), o.passEnv
 	if p, err = p.Prepare(ctx, agents.Preparation{Sandbox: place, Keeper: []string{h.self, "keeper"}}); err != nil {
 		return errors.New(h.secrets(o.env...).Text(err.Error()))
 	}
@@ -196,103 +187,137 @@ func (h *host) spoken(files []string) (of protocol, err error) {
 	return of, nil
 }
 
+// oneReplay is one recording, played once in directories of its own.
+type oneReplay struct {
+	*host
+	options *options
+	flags   *replaying
+	of      protocol
+	profile *agents.Profile
+	file    string
+	id, dir string // dir is the folder of its transcript below --out
+	at      *restored
+	job     replay.Replay
+	store   golden.Store
+}
+
 // replayOne replays one recording once, in directories of its own. lacking is what the
 // recording does not have, and how to give it.
 func (h *host) replayOne(ctx context.Context, o *options, r *replaying, of protocol, p *agents.Profile, file,
 	out string, n int) (res results.Result, lacking []string, err error) {
-	recording, err := h.recordingOf(file)
+	x := &oneReplay{host: h, options: o, flags: r, of: of, profile: p, file: file, store: golden.Store{Dir: o.golden}}
+	recording, err := x.recording()
 	if err != nil {
 		return res, nil, err
-	}
-	if !replay.Acts(recording) {
-		return res, nil, fmt.Errorf("%s: nothing that an editor did is in it, so there is nothing to play", file)
-	}
-	if id := recordings.Older(recording); id != "" && r.against != "nothing" {
-		return res, nil, fmt.Errorf("%s: session %s, which is loaded in it, was made before it began, and an agent in "+
-			"a fresh HOME has none to load: record from the session's start on, or compare with nothing (--against nothing)",
-			file, id)
 	}
 	temp, err := process.NewTempDir([]string{h.self, "keeper"}, "", "")
 	if err != nil {
 		return res, nil, err
 	}
 	defer func() { err = errors.Join(err, temp.Close()) }()
-	at, err := h.furnish(temp.Dir(), recording, r.files)
-	if err != nil {
+	if x.at, err = h.furnish(temp.Dir(), recording, r.files); err != nil {
 		return res, nil, err
 	}
-	defer func() { err = errors.Join(err, at.Close()) }()
-	at.box.Env, at.box.Pass = map[string]string{}, o.passEnv
-	maps.Copy(at.box.Env, at.set)
-	maps.Copy(at.box.Env, o.environment())
-	box := at.box
-	id := nameOf(file, recording)
-	dir := id
-	if o.repeat > 1 {
-		dir = fmt.Sprintf("repeat-%d/%s", n+1, id)
+	defer func() { err = errors.Join(err, x.at.Close()) }()
+	x.at.box.Env, x.at.box.Pass = map[string]string{}, o.passEnv
+	maps.Copy(x.at.box.Env, x.at.set)
+	maps.Copy(x.at.box.Env, o.variables())
+	x.id = nameOf(file, recording)
+	if x.dir = x.id; o.repeat > 1 {
+		x.dir = fmt.Sprintf("repeat-%d/%s", n+1, x.id)
 	}
-	if err := os.MkdirAll(filepath.Join(out, dir), 0o755); err != nil {
-		return res, nil, err
-	}
-	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: p.Name, Scenario: id, Protocol: of.Version},
-		transcript.Options{Classifier: of.Classifier, Path: filepath.Join(out, dir, "transcript.jsonl"),
-			Redact: h.redactor(of, o.env...)})
+	log, err := x.log(out)
 	if err != nil {
 		return res, nil, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	job := replay.Replay{ID: id, File: file, Log: log, Judge: of.judge(o.severity)}
-	job.Recording, job.Mode, job.Speed, job.Patience, job.Work, job.Home = recording, replay.Mode(r.mode), r.speed,
-		r.patience, box.Work, box.Home
-	job.Renamed, job.Beside = at.renamed, at.beside
-	if err := at.serveModel(&job.Player, r.llm, file, p, log); err != nil {
+	if err := x.prepare(recording, log); err != nil {
 		return res, nil, err
 	}
-	box = at.box
-	job.Start = func(ctx context.Context, conn int) (*mockclient.Agent, error) {
-		l, err := p.Launch(box)
+	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("timeout %v", o.timeout))
+	defer cancel()
+	res = x.job.Run(ctx)
+	res.Notes = append(res.Notes, x.at.lacking...)
+	if o.repeat > 1 {
+		res.Repeat = n + 1
+	}
+	res.Artifacts = map[string]string{"transcript": x.dir + "/transcript.jsonl"}
+	if r.against == "golden" && o.update {
+		if err := x.store.Write(of.GoldensOf(p), x.id, x.job.Text()); err != nil {
+			return res, nil, err
+		}
+		res.Golden = &results.Golden{State: "updated"}
+	}
+	return res, x.at.lacking, nil
+}
+
+// recording reads the recording. The error says why it cannot be replayed.
+func (x *oneReplay) recording() (*transcript.Transcript, error) {
+	recording, err := x.recordingOf(x.file)
+	if err != nil {
+		return nil, err
+	}
+	if !replay.Acts(recording) {
+		return nil, fmt.Errorf("%s: nothing that an editor did is in it, so there is nothing to play", x.file)
+	}
+	if id := recordings.Older(recording); id != "" && x.flags.against != "nothing" {
+		return nil, fmt.Errorf("%s: session %s, which is loaded in it, was made before it began, and an agent in "+
+			"a fresh HOME has none to load: record from the session's start on, or compare with nothing (--against nothing)",
+			x.file, id)
+	}
+	return recording, nil
+}
+
+// log makes the transcript of the replay, below the folder out.
+func (x *oneReplay) log(out string) (*transcript.Transcript, error) {
+	if err := os.MkdirAll(filepath.Join(out, x.dir), 0o755); err != nil {
+		return nil, err
+	}
+	return transcript.New(transcript.Header{Tool: tool(), Agent: x.profile.Name, Scenario: x.id, Protocol: x.of.Version},
+		transcript.Options{Classifier: x.of.Classifier, Path: filepath.Join(out, x.dir, "transcript.jsonl"),
+			Redact: x.redactor(x.of, x.options.env...)})
+}
+
+// prepare says how the recording is played and what it is compared with.
+func (x *oneReplay) prepare(recording, log *transcript.Transcript) error {
+	r, box := x.flags, x.at.box
+	x.job = replay.Replay{ID: x.id, File: x.file, Log: log, Judge: x.of.judge(x.options.severity), Beside: x.at.beside,
+		Golden: scenarios.GoldenOptions(x.profile),
+		Player: replay.Player{Recording: recording, Mode: replay.Mode(r.mode), Speed: r.speed, Patience: r.patience,
+			Work: box.Work, Home: box.Home, Renamed: x.at.renamed, Start: x.start(log)}}
+	if err := x.at.serveModel(&x.job.Player, r.llm, x.file, x.profile, log); err != nil {
+		return err
+	}
+	switch r.against {
+	case "recording":
+		x.job.Want, x.job.AsRecorded = x.job.Against(), true
+		if places, _ := replay.PlacesOf(recording); places.Chance {
+			x.job.Want = nil // the rules judge it alone
+			x.at.lacking = append(x.at.lacking,
+				"the recording says that its messages depend on chance: they are not compared")
+		}
+	case "golden":
+		if text, _, err := x.store.Read(x.of.GoldensOf(x.profile), x.id); err == nil {
+			x.job.Want = &text
+		} else if !x.options.update {
+			return fmt.Errorf("--against golden: %w; --update writes it", err)
+		}
+	}
+	return nil
+}
+
+// start starts the agent of one connection.
+func (x *oneReplay) start(log *transcript.Transcript) func(context.Context, int) (*mockclient.Agent, error) {
+	return func(ctx context.Context, conn int) (*mockclient.Agent, error) {
+		box := x.at.box
+		l, err := x.profile.Launch(box)
 		if err != nil {
 			return nil, err
 		}
 		if err := workspace.Write(box.Home, l.Files); err != nil {
 			return nil, err
 		}
-		dir := l.Dir
-		if dir == "" {
-			dir = box.Work
-		}
-		return mockclient.Start(ctx, log, conn, mockclient.Command{Path: l.Path, Args: l.Args, Env: l.Env, Dir: dir,
-			Keeper: []string{h.self, "keeper"}})
+		return mockclient.Start(ctx, log, conn, mockclient.Command{Path: l.Path, Args: l.Args, Env: l.Env,
+			Dir: cmp.Or(l.Dir, box.Work), Keeper: []string{x.self, "keeper"}})
 	}
-	job.Golden = scenarios.GoldenOptions(p)
-	store := golden.Store{Dir: o.golden}
-	switch r.against {
-	case "recording":
-		job.Want, job.AsRecorded = job.Against(), true
-		if places, _ := replay.PlacesOf(recording); places.Chance {
-			job.Want = nil // the rules judge it alone
-			at.lacking = append(at.lacking, "the recording says that its messages depend on chance: they are not compared")
-		}
-	case "golden":
-		if text, _, err := store.Read(of.GoldensOf(p), id); err == nil {
-			job.Want = &text
-		} else if !o.update {
-			return res, nil, fmt.Errorf("--against golden: %w; --update writes it", err)
-		}
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("timeout %v", o.timeout))
-	defer cancel()
-	res = job.Run(ctx)
-	res.Notes = append(res.Notes, at.lacking...)
-	if o.repeat > 1 {
-		res.Repeat = n + 1
-	}
-	res.Artifacts = map[string]string{"transcript": dir + "/transcript.jsonl"}
-	if r.against == "golden" && o.update {
-		if err := store.Write(of.GoldensOf(p), id, job.Text()); err != nil {
-			return res, nil, err
-		}
-		res.Golden = &results.Golden{State: "updated"}
-	}
-	return res, at.lacking, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -70,41 +72,63 @@ func (h *host) run(c *cobra.Command, o *options) error {
 	return h.once(c, o, nil)
 }
 
-// once runs the chosen scenarios, or those of them that lie in some files.
-func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
-	chosen, err := o.selection(h)
-	if err != nil {
-		return err
+// chosenRun is what a command line chose to run, narrowed to what changed and to one part.
+type chosenRun struct {
+	selection
+	mine      []*scenarios.Scenario // of the part
+	narrowed  *narrowed
+	shard     *results.Shard // nil: all of it
+	from      string         // where the part is said
+	durations map[string]time.Duration
+}
+
+// choose returns what a run is about; files, if they are not nil, leave out scenarios elsewhere.
+func (h *host) choose(o *options, files map[string]bool) (x chosenRun, err error) {
+	if x.selection, err = o.selection(h); err != nil {
+		return x, err
 	}
 	if files != nil {
-		chosen.whole = false
-		chosen.list = slices.DeleteFunc(chosen.list, func(s *scenarios.Scenario) bool { return !files[h.absolute(s.File)] })
+		x.whole = false
+		x.list = slices.DeleteFunc(x.list, func(s *scenarios.Scenario) bool { return !files[h.absolute(s.File)] })
 	}
-	narrowed, err := h.narrow(o)
-	if err != nil {
+	if x.narrowed, err = h.narrow(o); err != nil {
+		return x, err
+	}
+	if x.narrowed.from(h, &x.selection); len(x.list) == 0 {
+		return x, nil
+	}
+	if x.shard, x.from, err = h.shard(o.shard); err != nil {
+		return x, err
+	}
+	if x.durations, err = readDurations(o.durations); err != nil {
+		return x, err
+	}
+	x.mine = scenarios.Select(x.list, x.shard, x.durations)
+	return x, nil
+}
+
+// listed prints the scenarios that were chosen.
+func (h *host) listed(list []*scenarios.Scenario) error {
+	for _, s := range list {
+		fmt.Fprintf(h.out, "%-32s %s\n", s.ID, s.Title)
+	}
+	return nil
+}
+
+// once runs the chosen scenarios, or those of them that lie in some files.
+func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
+	chosen, err := h.choose(o, files)
+	switch {
+	case err != nil:
 		return err
-	}
-	if narrowed.from(h, &chosen); len(chosen.list) == 0 {
-		fmt.Fprintf(h.out, "no scenario is run: %s\n", narrowed.nothing(o))
+	case len(chosen.list) == 0:
+		fmt.Fprintf(h.out, "no scenario is run: %s\n", chosen.narrowed.nothing(o))
 		return nil
-	}
-	shard, from, err := h.shard(o.shard)
-	if err != nil {
-		return err
-	}
-	durations, err := readDurations(o.durations)
-	if err != nil {
-		return err
-	}
-	mine := scenarios.Select(chosen.list, shard, durations)
-	if o.list {
-		for _, s := range mine {
-			fmt.Fprintf(h.out, "%-32s %s\n", s.ID, s.Title)
-		}
-		return nil
+	case o.list:
+		return h.listed(chosen.mine)
 	}
 	o.out = h.freeOut(o.out)
-	engine, err := h.engine(c, o, chosen)
+	engine, err := h.engine(c, o, chosen.selection)
 	if err != nil {
 		return err
 	}
@@ -121,24 +145,34 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 		return fmt.Errorf("--out: %w", err)
 	}
 	defer engine.Folder.Close()
-	if _, err := engine.Profile.Locate(h.sandbox()); err != nil {
+	if err := h.ready(c.Context(), engine); err != nil {
 		return h.unable(engine, o, err)
+	}
+	return h.play(c, o, engine, chosen, before)
+}
+
+// ready makes sure that the agent can be started, and runs the set-up of its profile.
+func (h *host) ready(ctx context.Context, engine *scenarios.Engine) error {
+	if _, err := engine.Profile.Locate(h.sandbox()); err != nil {
+		return err
 	}
 	if engine.NetworkOnly != "" {
 		if err := isolate.Check([]string{h.self, "isolate"}); err != nil {
-			return h.unable(engine, o, fmt.Errorf("--isolate: %w", err))
+			return fmt.Errorf("--isolate: %w", err)
 		}
 	}
-	if err := engine.Prepare(c.Context()); err != nil {
-		return h.unable(engine, o, err)
-	}
-	console := h.console(o, len(mine)*max(o.repeat, 1))
+	return engine.Prepare(ctx)
+}
+
+// play runs what was chosen, and reports it.
+func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chosen chosenRun, before *earlier) error {
+	console := h.console(o, len(chosen.mine)*max(o.repeat, 1))
 	defer console.Close()
 	again := rerun(c, o)
 	engine.Step = console.Step
 	plan := scenarios.Plan{
-		Jobs: o.jobs, Repeat: o.repeat, UntilFail: o.untilFail, FailFast: o.failFast, Shard: shard, Durations: durations,
-		Strict: o.strict, First: narrowed.failed,
+		Jobs: o.jobs, Repeat: o.repeat, UntilFail: o.untilFail, FailFast: o.failFast, Shard: chosen.shard,
+		Durations: chosen.durations, Strict: o.strict, First: chosen.narrowed.failed,
 		Started: console.Started,
 		Finished: func(r results.Result) {
 			r.Rerun = engine.Secrets.Text(again(r.ID))
@@ -152,8 +186,8 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	if o.perturb {
 		run.Differences = sweep.Differences(schedules.V1(), run, chosen.list)
 	}
-	if o.smokes(c, engine, chosen) && !run.Interrupted && run.NoModel == "" {
-		if err := h.smokeSweep(c, o, engine, chosen, &run); err != nil {
+	if o.smokes(c, engine, chosen.selection) && !run.Interrupted && run.NoModel == "" {
+		if err := h.smokeSweep(c, o, engine, chosen.selection, &run); err != nil {
 			return err
 		}
 	}
@@ -163,22 +197,24 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	if o.conformance {
 		verdict.Conform(chosen.of.Rules, &run)
 	}
-	if err := before.compare(engine.Folder, &run, mine); err != nil {
+	if err := before.compare(engine.Folder, &run, chosen.mine); err != nil {
 		return err
 	}
 	for i := range run.Results {
 		r := &run.Results[i]
 		r.Rerun = engine.Secrets.Text(cmp.Or(r.Rerun, again(r.ID)))
 	}
-	if shard != nil {
-		run.Notes = append(run.Notes, fmt.Sprintf("part %d of %d, by %s: %d of %d scenarios", shard.Index, shard.Of, from,
-			len(mine), len(chosen.list)))
+	if s := chosen.shard; s != nil {
+		run.Notes = append(run.Notes, fmt.Sprintf("part %d of %d, by %s: %d of %d scenarios", s.Index, s.Of, chosen.from,
+			len(chosen.mine), len(chosen.list)))
 	}
 	run = secret.Value(engine.Secrets, run)
-	err = errors.Join(h.writeInto(engine.Folder, run, engine.Out, o.reports), console.Summary(run))
-	if err != nil {
-		return err
-	}
+	err := errors.Join(h.writeInto(engine.Folder, run, engine.Out, o.reports), console.Summary(run))
+	return cmp.Or(err, exitStatus(run))
+}
+
+// exitStatus is the status of a run that was reported, nil for 0.
+func exitStatus(run results.Run) error {
 	if run.Exit != 0 {
 		return status(run.Exit)
 	}
@@ -223,58 +259,32 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	}
 	e := &scenarios.Engine{
 		Protocol: chosen.of.Protocol,
-		Profile:  p, Self: h.self, Tool: tool(), Command: h.commandLine(), Cwd: h.cwd, Host: h.env, Env: o.environment(),
+		Profile:  p, Self: h.self, Tool: tool(), Command: h.commandLine(), Cwd: h.cwd, Host: h.env, Env: o.variables(),
 		PassEnv: o.passEnv, Secrets: h.secrets(o.env...),
 		Redact: func() func(transcript.Entry) transcript.Entry { return h.redactor(chosen.of, o.env...) },
 		Update: o.update, GoldenRequired: o.goldenRequired, Known: known,
 		Seed: o.seed, Severity: o.severity, Timeout: o.timeout, StepTimeout: o.stepTimeout,
 		Debug: o.debug, Keep: o.keep, NoTrap: o.noTrap, Isolate: o.isolate,
+		// The reference agent starts faster than a process can be shared.
+		Share:      !o.fresh && (p.Name != chosen.of.reference || c.Flags().Changed("fresh")),
+		Unfiltered: chosen.whole,
 	}
 	if e.Out, err = filepath.Abs(o.out); err != nil {
 		return nil, err
 	}
-	for _, path := range o.isolateRead {
-		if path, err = filepath.Abs(path); err == nil {
-			_, err = os.Stat(path)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("--isolate-read: %w", err)
-		}
-		e.Readable = append(e.Readable, path)
+	if err := h.confine(o, e); err != nil {
+		return nil, err
 	}
-	if o.isolate {
-		if why := isolate.CheckView([]string{h.self, "isolate"}); why != nil {
-			e.NetworkOnly = why.Error()
-		}
-	}
-	if o.fault != "" {
-		if p.Name != chosen.of.reference || len(o.command) > 0 {
-			return nil, fmt.Errorf("--fault %s: only the reference agent has faults, %s has its own", o.fault, p.Name)
-		}
-		if err := chosen.of.differs(o.fault, nil); err != nil {
-			return nil, err
-		}
-		e.ExtraArgs = []string{"--fault", o.fault}
+	if e.ExtraArgs, err = o.faulty(chosen.of, p); err != nil {
+		return nil, err
 	}
 	if err := o.takeLiberties(e, chosen.of); err != nil {
 		return nil, err
 	}
-	// The reference agent starts faster than a process can be shared.
-	e.Share = !o.fresh && (p.Name != chosen.of.reference || c.Flags().Changed("fresh"))
-	e.Unfiltered = chosen.whole
-	switch {
-	case len(o.liberties) > 0: // what a golden shows is the agent without them
-	case p.Source != adHoc:
-		e.Golden = &golden.Store{Dir: o.golden}
-		if chosen.shipped {
-			e.Golden.Embedded = golden.Shipped()
-		}
-		e.Complete = chosen.complete(e.Golden, e.Protocol.GoldensOf(p))
-	case o.update, o.goldenRequired:
-		return nil, errors.New("goldens belong to a profile: a command alone has none; name one with --agent")
+	if err := o.goldensOf(e, chosen); err != nil {
+		return nil, err
 	}
-	late := conformanceLinger
-	switch {
+	switch late := conformanceLinger; {
 	case c.Flags().Changed("linger"):
 		e.Linger = &o.linger
 	case o.conformance && p.Name != chosen.of.reference:
@@ -285,6 +295,42 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 		e.Launched = h.waitForDebugger()
 	}
 	return e, nil
+}
+
+// confine tells the engine what an isolated agent may read, and what isolation can do here.
+func (h *host) confine(o *options, e *scenarios.Engine) error {
+	for _, path := range o.isolateRead {
+		path, err := filepath.Abs(path)
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+		if err != nil {
+			return fmt.Errorf("--isolate-read: %w", err)
+		}
+		e.Readable = append(e.Readable, path)
+	}
+	if o.isolate {
+		if why := isolate.CheckView([]string{h.self, "isolate"}); why != nil {
+			e.NetworkOnly = why.Error()
+		}
+	}
+	return nil
+}
+
+// goldensOf tells the engine where the goldens of its agent are.
+func (o *options) goldensOf(e *scenarios.Engine, chosen selection) error {
+	switch {
+	case len(o.liberties) > 0: // what a golden shows is the agent without them
+	case e.Profile.Source != adHoc:
+		e.Golden = &golden.Store{Dir: o.golden}
+		if chosen.shipped {
+			e.Golden.Embedded = golden.Shipped()
+		}
+		e.Complete = chosen.complete(e.Golden, e.Protocol.GoldensOf(e.Profile))
+	case o.update, o.goldenRequired:
+		return errors.New("goldens belong to a profile: a command alone has none; name one with --agent")
+	}
+	return nil
 }
 
 // inProtocols says which known failure is of a protocol that is none, nil if none is.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -76,24 +77,12 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 			return fmt.Errorf("sweep: --%s is a flag of run", flag)
 		}
 	}
-	chosen, err := o.selection(h)
+	chosen, planner, err := o.swept(h)
 	if err != nil {
 		return err
 	}
-	planner := chosen.of.planner
-	if planner == nil {
-		return fmt.Errorf("sweep: there are no sweeps of %s", chosen.of.Name)
-	}
-	for _, a := range o.actions {
-		if !slices.ContainsFunc(planner.Actions(), func(n string) bool { return sweep.Matches(a, n) }) {
-			return fmt.Errorf("--actions: no action matches %q%s", a, meant(a, planner.Actions()))
-		}
-	}
 	if o.list {
-		for _, s := range chosen.list {
-			fmt.Fprintf(h.out, "%-32s %s\n", s.ID, s.Title)
-		}
-		return nil
+		return h.listed(chosen.list)
 	}
 	shard, from, err := h.shard(o.shard)
 	if err != nil {
@@ -113,10 +102,7 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		return err
 	}
 	defer release()
-	if _, err := engine.Profile.Locate(h.sandbox()); err != nil {
-		return h.unable(engine, &o.options, err)
-	}
-	if err := engine.Prepare(c.Context()); err != nil {
+	if err := h.ready(c.Context(), engine); err != nil {
 		return h.unable(engine, &o.options, err)
 	}
 	engine.Command = h.commandLine()
@@ -152,32 +138,41 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		out.Run.Notes = append(out.Run.Notes, fmt.Sprintf("part %d of %d of the schedules, by %s", shard.Index, shard.Of,
 			from))
 	}
-	run := out.Run
 	again := rerun(c, &o.options)
-	for i := range run.Results {
-		if run.Results[i].Rerun != "" {
-			continue // its repro
-		}
-		if id := run.Results[i].ID; len(run.Results[i].Artifacts["scenario"]) == 0 {
-			run.Results[i].Rerun = again(id)
-		} else {
-			run.Results[i].Rerun = rerunFile(c, engine,
-				filepath.Join(o.out, filepath.FromSlash(run.Results[i].Artifacts["scenario"])))
+	for i := range out.Run.Results {
+		r := &out.Run.Results[i]
+		switch file := r.Artifacts["scenario"]; {
+		case r.Rerun != "": // its repro
+		case file == "":
+			r.Rerun = again(r.ID)
+		default:
+			r.Rerun = rerunFile(c, engine, filepath.Join(o.out, filepath.FromSlash(file)))
 		}
 	}
 	if err := o.writeSweepBaseline(engine, &out); err != nil {
 		return err
 	}
-	run = out.Run
 	h.clearLine()
-	err = errors.Join(h.writeReports(run, engine.Out, o.reports), h.sweepSummary(o, out))
+	err = errors.Join(h.writeReports(out.Run, engine.Out, o.reports), h.sweepSummary(o, out))
+	return cmp.Or(err, exitStatus(out.Run))
+}
+
+// swept returns the scenarios to sweep, and what plans their schedules.
+func (o *sweeping) swept(h *host) (selection, sweep.Planner, error) {
+	chosen, err := o.selection(h)
 	if err != nil {
-		return err
+		return chosen, nil, err
 	}
-	if run.Exit != 0 {
-		return status(run.Exit)
+	planner := chosen.of.planner
+	if planner == nil {
+		return chosen, nil, fmt.Errorf("sweep: there are no sweeps of %s", chosen.of.Name)
 	}
-	return nil
+	for _, a := range o.actions {
+		if !slices.ContainsFunc(planner.Actions(), func(n string) bool { return sweep.Matches(a, n) }) {
+			return chosen, nil, fmt.Errorf("--actions: no action matches %q%s", a, meant(a, planner.Actions()))
+		}
+	}
+	return chosen, planner, nil
 }
 
 // sweepProgress keeps one line with what is happening, on a terminal.

@@ -56,37 +56,24 @@ line, a scenario or this machine is at fault.`,
 }
 
 func (h *host) upgrade(c *cobra.Command, o *options, to string) error {
-	u := acpreport.Upgrade{Rules: acp.V2().Rules}
-	told := map[string]string{}
-	for _, p := range []*scenarios.Protocol{acp.V1(), acp.V2()} {
-		run, err := h.inVersion(c, *o, p)
-		if err != nil {
-			return err
-		}
-		first := p.Version == acp.V1().Version
-		if u.Second = run; first {
-			u.First = run
-		}
-		for _, r := range run.Results {
-			t, effects, err := evidenceOf(p, run, r)
-			if err != nil || r.NotStarted {
-				continue // it says nothing
-			}
-			is := strings.Join(acpreport.Told(p, t), "; ") + effects
-			if first {
-				u.Habits = acpreport.Seen(u.Habits, r.ID, t)
-			}
-			if r.Verdict == results.Skip {
-				continue // what it is about did not come about
-			}
-			if first {
-				told[r.ID] = is
-			} else if was, both := told[r.ID]; both && was != is {
-				u.Differences = append(u.Differences, acpreport.Difference{Scenario: r.ID, First: was, Second: is})
-			}
+	first, second := acp.V1(), acp.V2()
+	u := acpreport.Upgrade{Rules: second.Rules}
+	var err error
+	if u.First, err = h.inVersion(c, *o, first); err != nil {
+		return err
+	}
+	if u.Second, err = h.inVersion(c, *o, second); err != nil {
+		return err
+	}
+	was := toldIn(first, u.First, func(id string, t *transcript.Transcript) { u.Habits = acpreport.Seen(u.Habits, id, t) })
+	is := toldIn(second, u.Second, func(string, *transcript.Transcript) {})
+	for _, r := range u.Second.Results {
+		before, both := was[r.ID]
+		if now, ok := is[r.ID]; ok && both && before != now {
+			u.Differences = append(u.Differences, acpreport.Difference{Scenario: r.ID, First: before, Second: now})
 		}
 	}
-	if len(told) == 0 && !u.Speaks() {
+	if len(was)+len(is) == 0 && !u.Speaks() {
 		why := "nothing was run"
 		for _, r := range u.First.Results[:min(len(u.First.Results), 1)] {
 			why = r.Reason
@@ -97,17 +84,32 @@ func (h *host) upgrade(c *cobra.Command, o *options, to string) error {
 		return fmt.Errorf("upgrade: the agent was judged in neither version: %s; acp-test run says more", why)
 	}
 	u.Habits = slices.DeleteFunc(u.Habits, func(b acpreport.Broken) bool { return b.Count == 0 })
-	write := u.Markdown
-	var err error
 	if to == "-" {
-		err = write(h.out)
+		err = u.Markdown(h.out)
 	} else {
-		err = writeFile(to, write)
+		err = writeFile(to, u.Markdown)
 	}
 	if err == nil && (!u.Speaks() || len(u.Missing()) > 0 || len(u.Differences) > 0) {
 		return status(1)
 	}
 	return err
+}
+
+// toldIn returns what the agent told and did in each scenario of a run, by its id. See gets each
+// transcript, also of scenarios that were skipped.
+func toldIn(p *scenarios.Protocol, run results.Run, see func(id string, t *transcript.Transcript)) map[string]string {
+	told := map[string]string{}
+	for _, r := range run.Results {
+		t, effects, err := evidenceOf(p, run, r)
+		if err != nil || r.NotStarted {
+			continue // it says nothing
+		}
+		see(r.ID, t)
+		if r.Verdict != results.Skip { // what it is about came about
+			told[r.ID] = strings.Join(acpreport.Told(p, t), "; ") + effects
+		}
+	}
+	return told
 }
 
 // inVersion runs the suites in one version, quietly, and returns what came of it.
