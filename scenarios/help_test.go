@@ -8,7 +8,7 @@ import (
 
 var _ = Describe("help", func() {
 	It("knows every command", func() {
-		for _, c := range acp.V1().Words {
+		for _, c := range acp.V1().Commands() {
 			page, err := acp.V1().Help(c.Name)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(page).To(ContainSubstring(c.Name))

@@ -125,8 +125,7 @@ var archive embed.FS
 // patterns of the language, and the suites of the default protocol. A protocol is complete
 // before it is used.
 func Complete(c *Protocol) *Protocol {
-	c.Words = append(c.Words, c.builtin()...)
-	c.Kinds, c.Method = append(c.Kinds, c.anyKinds()...), *c.methodKind()
+	c.Any, c.AnyKinds, c.Method = c.builtin(), c.anyKinds(), *c.methodKind()
 	c.Remote, c.Phase, c.OfProcess = c.Reach != nil, phase, ofProcess
 	c.Requirement = func(id string) bool {
 		_, ok := c.Rules.Requirement(id)

@@ -78,7 +78,7 @@ func topics(root *cobra.Command) []string {
 			names = append(names, c.Name())
 		}
 	}
-	for _, c := range acp.V1().Words {
+	for _, c := range acp.V1().Commands() {
 		names = append(names, c.Name)
 	}
 	return names

@@ -101,7 +101,7 @@ func (d *Dialect[B]) agentCommands() []*Command[B] {
 			Summary: "ask whether a process of ours was left running", Compile: compileExpectation[B],
 		},
 	}
-	for _, c := range d.Words {
+	for _, c := range d.Commands() {
 		if slices.Contains([]string{"protocol", "role", "tag", "timeout", "rules", "check"}, c.Name) {
 			all = append(all, c)
 		}

@@ -1,14 +1,17 @@
 package language
 
-import "github.com/acp-test/acp-test/transcript"
+import (
+	"slices"
+
+	"github.com/acp-test/acp-test/transcript"
+)
 
 // kinds returns the kinds of patterns by their names.
 func (d *Dialect[B]) kinds() map[string]*Kind {
 	all := map[string]*Kind{}
-	for i := range d.Kinds {
-		k := &d.Kinds[i]
+	for _, k := range slices.Concat(d.Kinds, d.AnyKinds) {
 		for _, name := range append([]string{k.Name}, k.Aliases...) {
-			all[name] = k
+			all[name] = &k
 		}
 	}
 	return all
