@@ -165,9 +165,6 @@ func (p *profileFile) check(root *yamlfile.Node) {
 	}
 	p.checkPolicy(at("policy"))
 	p.NoCaches = p.Caches == "none"
-	for _, w := range p.Command {
-		variables(at("command"), w)
-	}
 	if p.checkSetup(at("setup")); p.Timeouts.Setup < 0 {
 		at("timeouts").Field("setup").Fail("", "a set-up step cannot take less than no time")
 	}
@@ -177,32 +174,40 @@ func (p *profileFile) check(root *yamlfile.Node) {
 			at("headers").Fail("", "%v", err)
 		}
 	}
-	if p.Dir != "" {
-		variables(at("dir"), p.Dir)
-	}
-	for key, value := range p.Env {
-		variables(at("env").Field(key), value)
-	}
-	if home := at("home"); home != nil {
-		for _, f := range home.Fields {
-			if !fs.ValidPath(f.Key) || f.Key == "." {
-				f.At.Fail("", "%q is no path below HOME: write it with slashes, without a leading one and without ..", f.Key)
-			}
-			variables(f.Node, p.Home[f.Key])
-		}
-	}
+	p.checkVariables(at)
 	if lanes := at("lanes"); lanes != nil {
 		lanes.Map("lanes")
 	}
 	if tools := at("tools"); tools != nil {
 		p.checkTools(tools)
 	}
-	if normalize := at("normalize"); normalize != nil {
-		for i, r := range p.Normalize.Replace {
-			if r.Pattern == nil {
-				normalize.Field("replace").Items[i].Fail("", "a replacement needs a pattern")
-			}
+	for i, r := range p.Normalize.Replace {
+		if r.Pattern == nil {
+			at("normalize").Field("replace").Items[i].Fail("", "a replacement needs a pattern")
 		}
+	}
+}
+
+// checkVariables rejects variables that nobody sets, and files that are not below HOME.
+func (p *profileFile) checkVariables(at func(string) *yamlfile.Node) {
+	for _, w := range p.Command {
+		variables(at("command"), w)
+	}
+	if p.Dir != "" {
+		variables(at("dir"), p.Dir)
+	}
+	for key, value := range p.Env {
+		variables(at("env").Field(key), value)
+	}
+	home := at("home")
+	if home == nil {
+		return
+	}
+	for _, f := range home.Fields {
+		if !fs.ValidPath(f.Key) || f.Key == "." {
+			f.At.Fail("", "%q is no path below HOME: write it with slashes, without a leading one and without ..", f.Key)
+		}
+		variables(f.Node, p.Home[f.Key])
 	}
 }
 

@@ -43,16 +43,7 @@ func (f fitter) value(s wire.Value, depth int) any {
 		}
 	}
 	if all := s.Get("allOf"); all.Len() > 0 {
-		merged := object{}
-		for part := range all.Items() {
-			v := f.value(part, depth+1)
-			o, ok := v.(object)
-			if !ok && v != nil {
-				return v
-			}
-			merged = append(merged, o...)
-		}
-		return append(merged, f.object(s, depth)...)
+		return f.all(s, all, depth)
 	}
 	switch f.kind(s) {
 	case "object":
@@ -72,6 +63,21 @@ func (f fitter) value(s wire.Value, depth int) any {
 		return false
 	}
 	return nil
+}
+
+// all returns a value that fits all parts of a schema: the first that is no object, else all
+// members together.
+func (f fitter) all(s, parts wire.Value, depth int) any {
+	merged := object{}
+	for part := range parts.Items() {
+		v := f.value(part, depth+1)
+		o, ok := v.(object)
+		if !ok && v != nil {
+			return v
+		}
+		merged = append(merged, o...)
+	}
+	return append(merged, f.object(s, depth)...)
 }
 
 // kind returns the type in lower case (Gemini writes it in capitals), null

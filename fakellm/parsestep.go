@@ -2,19 +2,20 @@ package fakellm
 
 import (
 	"fmt"
-	"github.com/acp-test/acp-test/internal/yamlfile"
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/yamlfile"
 	"github.com/acp-test/acp-test/mistake"
 )
 
-// stepOptions are the kinds of steps, each with the keys it takes beside its
-// own.
-var stepOptions = []struct {
+// stepOption is a kind of step, with the keys it takes next to its own.
+type stepOption struct {
 	key     string
 	options []string
-}{
+}
+
+var stepOptions = []stepOption{
 	{"text", []string{"chunks", "repeat", "late"}},
 	{"thinking", []string{"chunks", "repeat"}},
 	{"refusal", []string{"chunks", "repeat"}},
@@ -37,29 +38,31 @@ func stepKeys() []string {
 	return keys
 }
 
-// step reads one step into the reply, and returns how it is written.
-func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
+// kindOf returns what kind of step a mapping is, with its options in it checked.
+func kindOf(n *yamlfile.Node) string {
 	if n.Kind != yamlfile.Map || len(n.Fields) == 0 {
 		n.Fail("steps: "+strings.Join(stepKeys(), ", "), "a step must be a mapping such as \"text: Hello\", not %s", n.What())
 	}
-	kind, options := "", []string(nil)
-	for _, o := range stepOptions {
-		if n.Field(o.key) != nil && kind == "" {
-			kind, options = o.key, o.options
-		}
-	}
-	if kind == "" {
+	i := slices.IndexFunc(stepOptions, func(o stepOption) bool { return n.Field(o.key) != nil })
+	if i < 0 {
 		n.Fields[0].At.Fail(mistake.Suggest(n.Fields[0].Key, stepKeys()), "unknown step %q", n.Fields[0].Key)
 	}
+	kind, options := stepOptions[i].key, stepOptions[i].options
 	for _, f := range n.Fields {
-		if f.Key == kind || slices.Contains(options, f.Key) {
-			continue
-		}
-		if slices.Contains(stepKeys(), f.Key) {
+		switch {
+		case f.Key == kind, slices.Contains(options, f.Key):
+		case slices.Contains(stepKeys(), f.Key):
 			f.At.Fail("", "a step does one thing: %q and %q must be two steps, each with its own dash", kind, f.Key)
+		default:
+			f.At.Fail(mistake.Suggest(f.Key, options), "unknown key %q in a %s step", f.Key, kind)
 		}
-		f.At.Fail(mistake.Suggest(f.Key, options), "unknown key %q in a %s step", f.Key, kind)
 	}
+	return kind
+}
+
+// step reads one step into the reply, and returns how it is written.
+func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
+	kind := kindOf(n)
 	v := n.Field(kind)
 	s := Step{Line: n.Line}
 	node := StepNode{Kind: kind, Text: n.Source(), Line: n.Line, Column: n.Column}
@@ -227,58 +230,17 @@ func (p *scriptParser) usage(n *yamlfile.Node) Usage {
 var faultKeys = []string{"status", "type", "message", "retry_after", "headers", "times", "after_chunks", "disconnect",
 	"hang", "malformed", "truncate", "content_type", "body", "slow"}
 
+// ending are the keys of a fault that end the answer, of which it has one.
+var ending = []string{"status", "disconnect", "hang", "truncate"}
+
 func (p *scriptParser) fault(n *yamlfile.Node) *Fail {
 	n.Keys("fail", faultKeys...)
 	f := &Fail{Line: n.Line}
 	var ends []string
 	for _, m := range n.Fields {
-		switch m.Key {
-		case "status":
-			if f.Status = m.Node.Int("status", 200); f.Status > 599 {
-				m.Node.Fail("", "status must be an HTTP status from 200 to 599, not %d", f.Status)
-			}
+		p.faultKey(f, m)
+		if slices.Contains(ending, m.Key) {
 			ends = append(ends, m.Key)
-		case "type":
-			f.Type = p.word(m.Node, "type")
-		case "message":
-			f.Message = p.text(m.Node, "message")
-		case "retry_after":
-			f.RetryAfter, f.HasRetryAfter = seconds(m.Node, "retry_after"), true
-		case "headers":
-			if m.Kind != yamlfile.Map {
-				m.Node.Fail("", "headers must be a mapping, not %s", m.What())
-			}
-			for _, h := range m.Fields {
-				f.Headers = append(f.Headers, [2]string{h.Key, p.text(h.Node, "a header")})
-			}
-		case "times":
-			f.Times = m.Node.Int("times", 1)
-		case "after_chunks":
-			f.AfterChunks = m.Node.Int("after_chunks", 0)
-		case "disconnect":
-			f.Disconnect = "now"
-			if b, ok := m.Value.(bool); !ok || !b {
-				f.Disconnect = p.oneOf(m.Node, "disconnect", "now", "mid-chunk")
-			}
-			ends = append(ends, m.Key)
-		case "hang":
-			f.Hang = m.Node.Bool("hang")
-			ends = append(ends, m.Key)
-		case "malformed":
-			f.Malformed = p.oneOf(m.Node, "malformed", "sse", "shape")
-		case "truncate":
-			f.Truncate = "body"
-			if b, ok := m.Value.(bool); !ok || !b {
-				f.Truncate = p.oneOf(m.Node, "truncate", "body", "end")
-			}
-			ends = append(ends, m.Key)
-		case "content_type":
-			f.ContentType = p.word(m.Node, "content_type")
-		case "body":
-			body := p.text(m.Node, "body")
-			f.Body = &body
-		case "slow":
-			f.Slow = p.drip(m.Node)
 		}
 	}
 	switch {
@@ -292,6 +254,56 @@ func (p *scriptParser) fault(n *yamlfile.Node) *Fail {
 		at.Fail("one of status, disconnect, hang, malformed, truncate, content_type, body, slow", "this fault does nothing")
 	}
 	return f
+}
+
+// faultKey reads one member of a fault.
+func (p *scriptParser) faultKey(f *Fail, m yamlfile.Field) {
+	switch m.Key {
+	case "status":
+		if f.Status = m.Node.Int("status", 200); f.Status > 599 {
+			m.Node.Fail("", "status must be an HTTP status from 200 to 599, not %d", f.Status)
+		}
+	case "type":
+		f.Type = p.word(m.Node, "type")
+	case "message":
+		f.Message = p.text(m.Node, "message")
+	case "retry_after":
+		f.RetryAfter, f.HasRetryAfter = seconds(m.Node, "retry_after"), true
+	case "headers":
+		if m.Kind != yamlfile.Map {
+			m.Node.Fail("", "headers must be a mapping, not %s", m.What())
+		}
+		for _, h := range m.Fields {
+			f.Headers = append(f.Headers, [2]string{h.Key, p.text(h.Node, "a header")})
+		}
+	case "times":
+		f.Times = m.Node.Int("times", 1)
+	case "after_chunks":
+		f.AfterChunks = m.Node.Int("after_chunks", 0)
+	case "disconnect":
+		f.Disconnect = p.trueOr(m, "now", "now", "mid-chunk")
+	case "hang":
+		f.Hang = m.Node.Bool("hang")
+	case "malformed":
+		f.Malformed = p.oneOf(m.Node, "malformed", "sse", "shape")
+	case "truncate":
+		f.Truncate = p.trueOr(m, "body", "body", "end")
+	case "content_type":
+		f.ContentType = p.word(m.Node, "content_type")
+	case "body":
+		body := p.text(m.Node, "body")
+		f.Body = &body
+	case "slow":
+		f.Slow = p.drip(m.Node)
+	}
+}
+
+// trueOr reads a member that is true, which stands for a word, or one of some words.
+func (p *scriptParser) trueOr(m yamlfile.Field, stands string, words ...string) string {
+	if b, ok := m.Value.(bool); ok && b {
+		return stands
+	}
+	return p.oneOf(m.Node, m.Key, words...)
 }
 
 func (p *scriptParser) drip(n *yamlfile.Node) *Drip {

@@ -83,23 +83,14 @@ func compact(b []byte, m *Mask, key string, v wire.Value) []byte {
 	}
 	switch v.Kind() {
 	case wire.String:
-		if isVersion(key) && !m.plain {
-			return append(b, "<version>"...)
-		}
-		if s := v.Str(); isDigits(s) && volatile(key) && !m.plain {
-			return append(b, "<n>"...)
-		}
-		return append(b, Quote(m.Text(v.Str()))...)
+		return m.str(b, key, v.Str())
 	case wire.Number:
 		return append(b, m.number(key, string(v.Raw()))...)
 	case wire.Array:
 		b = append(b, '[')
 		first := true
 		for item := range v.Items() {
-			if !first {
-				b = append(b, ", "...)
-			}
-			first = false
+			b = separated(b, &first)
 			b = compact(b, m, key, item)
 		}
 		return append(b, ']')
@@ -110,26 +101,47 @@ func compact(b []byte, m *Mask, key string, v wire.Value) []byte {
 			if m.Hides(member.key) {
 				continue
 			}
-			if !first {
-				b = append(b, ", "...)
-			}
-			first = false
+			b = separated(b, &first)
 			b = append(b, QuoteUnlessWord(m.Text(member.key))...)
 			b = append(b, ": "...)
-			under := member.key
-			if under == "version" && slices.Contains(m.software, key) {
-				under = softwareVersion
-			}
-			if volatile(key) {
-				under = key // a duration in parts
-			}
-			b = compact(b, m, under, member.value)
+			b = compact(b, m, m.under(key, member.key), member.value)
 		}
 		return append(b, '}')
 	case wire.Missing:
 		return append(b, "<missing>"...)
 	}
 	return append(b, v.Raw()...)
+}
+
+// separated appends a comma unless the entry that follows is the first.
+func separated(b []byte, first *bool) []byte {
+	if !*first {
+		b = append(b, ", "...)
+	}
+	*first = false
+	return b
+}
+
+// str appends a string, or what stands for one that differs from run to run.
+func (m *Mask) str(b []byte, key, s string) []byte {
+	switch {
+	case isVersion(key) && !m.plain:
+		return append(b, "<version>"...)
+	case isDigits(s) && volatile(key) && !m.plain:
+		return append(b, "<n>"...)
+	}
+	return append(b, Quote(m.Text(s))...)
+}
+
+// under returns the key by which the value of a member is masked, in the value under key.
+func (m *Mask) under(key, member string) string {
+	switch {
+	case volatile(key):
+		return key // a duration in parts
+	case member == "version" && slices.Contains(m.software, key):
+		return softwareVersion
+	}
+	return member
 }
 
 // softwareVersion stands for the key of the version of an Implementation,

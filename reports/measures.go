@@ -116,19 +116,25 @@ func (f *figures) add(p Protocol, t *transcript.Transcript) {
 				open.requests++
 			}
 		case e.Source == transcript.Agent && e.Kind == transcript.Response:
-			switch since, ours := asked[e.Ref]; {
-			case !ours:
-			case e.Method == p.Greet && since < started: // a process that scenarios share had been greeted before
-			case e.Method == p.Greet:
-				f.start = append(f.start, e.At-started)
-			case e.Method == p.Open:
-				f.open = append(f.open, e.At-since)
+			if since, ours := asked[e.Ref]; ours {
+				f.answered(p, e, since, started)
 			}
 		}
 		if end, ok := p.End(e); ok && open != nil {
 			f.ended(*open, end, e.At)
 			delete(turns, e.Session)
 		}
+	}
+}
+
+// answered counts how long the agent took to start or to open a session. since is when it was
+// asked, started when its process was.
+func (f *figures) answered(p Protocol, e transcript.Entry, since, started time.Duration) {
+	switch {
+	case e.Method == p.Open:
+		f.open = append(f.open, e.At-since)
+	case e.Method == p.Greet && since >= started: // else scenarios share the process, which was greeted before
+		f.start = append(f.start, e.At-started)
 	}
 }
 

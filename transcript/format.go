@@ -184,54 +184,58 @@ func (d *decoder) entry(line []byte) (Entry, error) {
 	e := Entry{classes: d.classes}
 	embedded := false
 	for key, m := range v.Members() {
-		switch key {
-		case "seq":
-			e.Seq = asInt(m)
-		case "ms":
-			if ms, ok := m.Float(); ok && ms > 0 && ms < 1e12 {
-				e.At = time.Duration(ms*1000+0.5) * time.Microsecond
-			}
-		case "conn":
-			e.Conn = asInt(m)
-		case "from":
-			e.Source = Source(d.name(m))
-		case "kind":
-			e.Kind = Kind(d.name(m))
-		case "id":
-			e.ID = wire.ID(m.Raw())
-		case "method":
-			e.Method = d.name(m)
-		case "session":
-			e.Session = d.name(m)
-		case "ref":
-			e.Ref = asInt(m)
-		case "problem":
-			e.Problem = m.Str()
-		case "size":
-			e.Size = asInt(m)
-		case "redacted":
-			for p := range m.Items() {
-				e.Redacted = append(e.Redacted, p.Str())
-			}
-		case "msg":
+		if key == "msg" {
 			e.Raw, embedded = bytes.Clone(m.Raw()), true
-		case "text":
-			e.Raw = []byte(m.Str())
-		case "raw64":
-			if e.Raw, err = base64.StdEncoding.DecodeString(m.Str()); err != nil {
-				return Entry{}, fmt.Errorf("raw64: %w", err)
-			}
+		} else if err := d.member(&e, key, m); err != nil {
+			return Entry{}, err
 		}
 	}
 	if e.Source == "" || e.Kind == "" {
 		return Entry{}, errors.New(`an entry needs "from" and "kind"`)
 	}
-	if embedded && e.Source != Stderr && e.Size == 0 {
-		e.sound = true
-	} else {
-		e.sound = isJSON(e)
-	}
+	e.sound = embedded && e.Source != Stderr && e.Size == 0 || isJSON(e)
 	return e, nil
+}
+
+// member reads one member of an entry, but for the message.
+func (d *decoder) member(e *Entry, key string, m wire.Value) (err error) {
+	switch key {
+	case "seq":
+		e.Seq = asInt(m)
+	case "ms":
+		if ms, ok := m.Float(); ok && ms > 0 && ms < 1e12 {
+			e.At = time.Duration(ms*1000+0.5) * time.Microsecond
+		}
+	case "conn":
+		e.Conn = asInt(m)
+	case "from":
+		e.Source = Source(d.name(m))
+	case "kind":
+		e.Kind = Kind(d.name(m))
+	case "id":
+		e.ID = wire.ID(m.Raw())
+	case "method":
+		e.Method = d.name(m)
+	case "session":
+		e.Session = d.name(m)
+	case "ref":
+		e.Ref = asInt(m)
+	case "problem":
+		e.Problem = m.Str()
+	case "size":
+		e.Size = asInt(m)
+	case "redacted":
+		for p := range m.Items() {
+			e.Redacted = append(e.Redacted, p.Str())
+		}
+	case "text":
+		e.Raw = []byte(m.Str())
+	case "raw64":
+		if e.Raw, err = base64.StdEncoding.DecodeString(m.Str()); err != nil {
+			return fmt.Errorf("raw64: %w", err)
+		}
+	}
+	return nil
 }
 
 // again is entry for a line that appendEntry has made. What stands under "msg" is JSON then,

@@ -97,6 +97,13 @@ func kindOf(f Frame, version, id, method Value) (FrameKind, string) {
 		return Request, ""
 	case method.Exists():
 		return Notification, ""
+	}
+	return responseOr(f, id)
+}
+
+// responseOr returns Response for a message without a method, or why it is none.
+func responseOr(f Frame, id Value) (FrameKind, string) {
+	switch {
 	case f.Result.Exists() && f.Error.IsNull():
 		return Malformed, `the response has a result and also "error": null; a successful response has no error member at all`
 	case f.Error.Exists() && f.Result.IsNull():

@@ -180,28 +180,36 @@ func (d *Doc) parse(raw []byte) *SyntaxError {
 		}
 
 	key: // A key of an object begins here.
-		if i = skipSpace(raw, i); i == len(raw) {
-			return endsEarly(raw, false)
+		var key node
+		if i, key, err = d.scanKey(raw, i); err != nil {
+			return err
 		}
-		if raw[i] != '"' {
-			return unexpected(raw, i, "where a key in quotes should begin")
-		}
-		{
-			start := i
-			var info uint32
-			if i, info, err = d.scanString(raw, i); err != nil {
-				return err
-			}
-			nodes = append(nodes, node{uint32(start), uint32(i), uint32(len(nodes) + 1), info})
-		}
-		if i = skipSpace(raw, i); i == len(raw) {
-			return endsEarly(raw, false)
-		}
-		if raw[i] != ':' {
-			return unexpected(raw, i, "where ':' should follow a key")
-		}
-		i++
+		key.next = uint32(len(nodes) + 1)
+		nodes = append(nodes, key)
 	}
+}
+
+// scanKey checks a key and the colon behind it, and returns the index after them.
+func (d *Doc) scanKey(raw []byte, i int) (int, node, *SyntaxError) {
+	if i = skipSpace(raw, i); i == len(raw) {
+		return i, node{}, endsEarly(raw, false)
+	}
+	if raw[i] != '"' {
+		return i, node{}, unexpected(raw, i, "where a key in quotes should begin")
+	}
+	start := i
+	i, info, err := d.scanString(raw, i)
+	if err != nil {
+		return i, node{}, err
+	}
+	key := node{uint32(start), uint32(i), 0, info}
+	if i = skipSpace(raw, i); i == len(raw) {
+		return i, node{}, endsEarly(raw, false)
+	}
+	if raw[i] != ':' {
+		return i, node{}, unexpected(raw, i, "where ':' should follow a key")
+	}
+	return i + 1, key, nil
 }
 
 // scanScalar checks the value that begins at raw[i] and is no object or array,

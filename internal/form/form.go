@@ -182,24 +182,29 @@ func Fill(schema wire.Value) map[string]any {
 	return values
 }
 
+// nearestToZero returns the number within the bounds of a schema that is nearest to 0.
+func nearestToZero(p wire.Value) float64 {
+	if least, ok := p.Get("minimum").Float(); ok && least > 0 {
+		return least
+	}
+	if most, ok := p.Get("maximum").Float(); ok && most < 0 {
+		return most
+	}
+	return 0
+}
+
 func smallest(p wire.Value) any {
 	switch p.Get("type").Str() {
 	case "boolean":
 		return false
-	case "number", "integer":
-		least, hasLeast := p.Get("minimum").Float()
-		most, hasMost := p.Get("maximum").Float()
-		switch {
-		case hasLeast && least > 0 && p.Get("type").Is("integer"):
-			return math.Ceil(least)
-		case hasLeast && least > 0:
-			return least
-		case hasMost && most < 0 && p.Get("type").Is("integer"):
-			return math.Floor(most)
-		case hasMost && most < 0:
-			return most
+	case "number":
+		return nearestToZero(p)
+	case "integer":
+		n := nearestToZero(p)
+		if n > 0 {
+			return math.Ceil(n)
 		}
-		return 0
+		return math.Floor(n)
 	case "array":
 		n, _ := p.Get("minItems").Int()
 		choices := choicesOf(p.Get("items"))

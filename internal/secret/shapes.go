@@ -142,19 +142,26 @@ func Hint(b []byte) bool {
 
 func hinted(b []byte) bool {
 	return found(b, 'J', 2, func(b []byte, i int) bool { return b[i-1] == 'y' && b[i-2] == 'e' }) ||
-		found(b, '-', 2, func(b []byte, i int) bool {
-			return b[i-1] == 'k' && b[i-2] == 's' || b[i-1] == '-' && b[i-2] == '-' ||
-				i >= 3 && (string(b[i-3:i]) == "pat" || b[i-3] == 'o' && b[i-2] == 'x')
-		}) ||
-		found(b, '_', 2, func(b []byte, i int) bool {
-			return b[i-1] == 'f' && b[i-2] == 'h' || i >= 3 && (string(b[i-3:i]) == "pat" || string(b[i-3:i]) == "npm" ||
-				b[i-3] == 'g' && b[i-2] == 'h')
-		}) ||
-		found(b, 'A', 0, func(b []byte, i int) bool {
-			return i+4 <= len(b) && (string(b[i:i+4]) == "AIza" || string(b[i:i+4]) == "AKIA" || string(b[i:i+4]) == "ASIA")
-		}) ||
+		found(b, '-', 2, dashed) || found(b, '_', 2, underscored) || found(b, 'A', 0, cloudKey) ||
 		found(b, '9', 2, func(b []byte, i int) bool { return b[i-1] == '2' && b[i-2] == 'a' }) ||
 		found(b, 'B', 0, authenticates) || found(b, 'b', 0, authenticates)
+}
+
+// dashed reports whether sk-, --, pat- or xo?- ends at a place.
+func dashed(b []byte, i int) bool {
+	return b[i-1] == 'k' && b[i-2] == 's' || b[i-1] == '-' && b[i-2] == '-' ||
+		i >= 3 && (string(b[i-3:i]) == "pat" || b[i-3] == 'o' && b[i-2] == 'x')
+}
+
+// underscored reports whether hf_, pat_, npm_ or gh?_ ends at a place.
+func underscored(b []byte, i int) bool {
+	return b[i-1] == 'f' && b[i-2] == 'h' || i >= 3 && (string(b[i-3:i]) == "pat" || string(b[i-3:i]) == "npm" ||
+		b[i-3] == 'g' && b[i-2] == 'h')
+}
+
+// cloudKey reports whether a key of a large provider begins at a place.
+func cloudKey(b []byte, i int) bool {
+	return i+4 <= len(b) && (string(b[i:i+4]) == "AIza" || string(b[i:i+4]) == "AKIA" || string(b[i:i+4]) == "ASIA")
 }
 
 // found calls check for each place of a letter, from a place on, until it

@@ -121,21 +121,6 @@ func (f *file) read(a ast.Node) (n *Node) {
 	before := f.aliases
 	defer func() { n.borrowed = n.borrowed || f.aliases > before }()
 	switch a := a.(type) {
-	case *ast.NullNode:
-		n.Kind = Null
-	case *ast.StringNode:
-		n.Text, n.Value = a.Value, a.Value
-	case *ast.LiteralNode:
-		n.Text, n.Value = a.Value.Value, a.Value.Value
-	case *ast.BoolNode:
-		n.Text, n.Value = t.Value, a.Value
-	case *ast.IntegerNode:
-		n.Text, n.Value = t.Value, a.Value
-		if u, ok := a.Value.(uint64); ok && u < 1<<63 {
-			n.Value = int64(u)
-		}
-	case *ast.FloatNode:
-		n.Text, n.Value = t.Value, a.Value
 	case *ast.SequenceNode:
 		n.Kind, n.Flow = List, a.IsFlowStyle
 		for i, item := range a.Values {
@@ -175,13 +160,37 @@ func (f *file) read(a ast.Node) (n *Node) {
 		}
 		return n
 	default:
-		n.Fail("", "%s cannot be used here", strings.ToLower(a.Type().String()))
+		n.scalar(a)
 	}
 	// The parser gives a mapping the place of its first colon.
 	if n.Kind == Map && !n.Flow && len(n.Fields) > 0 && !n.Fields[0].merged {
 		n.Line, n.Column = n.Fields[0].At.Line, n.Fields[0].At.Column
 	}
 	return n
+}
+
+// scalar reads what is neither a list nor a mapping.
+func (n *Node) scalar(a ast.Node) {
+	n.Text = a.GetToken().Value
+	switch a := a.(type) {
+	case *ast.NullNode:
+		n.Kind, n.Text = Null, ""
+	case *ast.StringNode:
+		n.Text, n.Value = a.Value, a.Value
+	case *ast.LiteralNode:
+		n.Text, n.Value = a.Value.Value, a.Value.Value
+	case *ast.BoolNode:
+		n.Value = a.Value
+	case *ast.IntegerNode:
+		n.Value = a.Value
+		if u, ok := a.Value.(uint64); ok && u < 1<<63 {
+			n.Value = int64(u)
+		}
+	case *ast.FloatNode:
+		n.Value = a.Value
+	default:
+		n.Fail("", "%s cannot be used here", strings.ToLower(a.Type().String()))
+	}
 }
 
 func (f *file) count(n *Node, more int) {
