@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -105,6 +106,9 @@ func property(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
 }
 
+// mostRows is how many causes, failures and changes a step summary shows.
+const mostRows = 50
+
 // writeMarkdown writes a step summary: the verdict, failures with their causes,
 // the requirement table. GitHub takes at most a megabyte, so what is long is cut.
 func writeMarkdown(run results.Run, w io.Writer) error {
@@ -117,69 +121,22 @@ func writeMarkdown(run results.Run, w io.Writer) error {
 	if c := run.Conformance; c != nil {
 		fmt.Fprintf(&b, "\n**%s**\n", markdown(c.Verdict))
 	}
-	const most = 50
-	if len(run.Causes) > 0 {
-		b.WriteString("\n| | cause | seen |\n|---|---|---|\n")
-		for _, c := range run.Causes[:min(most, len(run.Causes))] {
-			class := string(c.Class)
-			if c.Known {
-				class = "known"
-			}
-			what := strings.TrimSpace(markdown(c.ID) + " " + markdown(firstLine(c.Title)))
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", class, what, markdown(in(c.Scenarios, 3)))
-		}
-		if n := len(run.Causes) - most; n > 0 {
-			fmt.Fprintf(&b, "\nand %d more\n", n)
-		}
+	markdownCauses(&b, run.Causes)
+	failed := slices.DeleteFunc(slices.Clone(run.Results), func(r results.Result) bool {
+		return r.Verdict != results.Fail && r.Verdict != results.Error || r.Known
+	})
+	for _, r := range failed[:min(mostRows, len(failed))] {
+		markdownFailure(&b, r)
 	}
-	shown := 0
-	for _, r := range run.Results {
-		if r.Verdict != results.Fail && r.Verdict != results.Error || r.Known {
-			continue
-		}
-		if shown++; shown > most {
-			continue
-		}
-		fmt.Fprintf(&b, "\n### %s %s\n\n", markdown(shownVerdict(r)), markdown(name(r)))
-		if r.File != "" {
-			fmt.Fprintf(&b, "%s, %s\n\n", code(r.File), short(r.Duration))
-		}
-		for _, p := range problems(r) {
-			if p.known || !p.class.Worse(results.Skip) {
-				continue
-			}
-			fmt.Fprintf(&b, "- **%s** %s\n", markdown(label(p)), markdown(firstLine(p.title)))
-			for _, why := range p.why[:min(3, len(p.why))] {
-				fmt.Fprintf(&b, "  - %s\n", code(firstLine(why)))
-			}
-		}
-		if r.Rerun != "" {
-			fmt.Fprintf(&b, "\nRun again: %s\n", code(r.Rerun))
-		}
-	}
-	if shown > most {
-		fmt.Fprintf(&b, "\nand %d more\n", shown-most)
-	}
+	restOf(&b, len(failed))
 	if len(run.Flaky) > 0 {
 		b.WriteString("\n### Flaky\n\n")
 		for _, t := range run.Flaky {
 			fmt.Fprintf(&b, "- %s passed %d of %d times\n", markdown(t.ID), t.Passed, t.Of)
 		}
 	}
-	if a := run.Against; a != nil {
-		fmt.Fprintf(&b, "\n### Changed since %s\n\n", markdown(a.Run))
-		for _, c := range a.Changes[:min(most, len(a.Changes))] {
-			fmt.Fprintf(&b, "- %s\n", markdown(change(c)))
-			if c.Diff != "" {
-				b.WriteString(fenced("diff", cut(c.Diff, 40), "  "))
-			}
-		}
-		switch n := len(a.Changes); {
-		case n == 0:
-			b.WriteString("nothing\n")
-		case n > most:
-			fmt.Fprintf(&b, "\nand %d more\n", n-most)
-		}
+	if run.Against != nil {
+		markdownChanges(&b, run.Against)
 	}
 	for _, list := range []struct {
 		title string
@@ -192,17 +149,77 @@ func writeMarkdown(run results.Run, w io.Writer) error {
 			}
 		}
 	}
-	if c := run.Conformance; c != nil {
-		b.WriteString("\n<details><summary>Requirements</summary>\n\n| id | tier | level | verdict | evidence | reason |" +
-			"\n|---|---|---|---|---|---|\n")
-		for _, q := range c.Requirements {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %s |\n", markdown(q.ID), markdown(q.Tier), markdown(q.Level),
-				markdown(string(q.Verdict)), q.Evidence, markdown(firstLine(q.Reason)))
-		}
-		b.WriteString("\n</details>\n")
+	if run.Conformance != nil {
+		markdownRequirements(&b, run.Conformance)
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// restOf says how many of a list are not shown.
+func restOf(b *bytes.Buffer, n int) {
+	if n > mostRows {
+		fmt.Fprintf(b, "\nand %d more\n", n-mostRows)
+	}
+}
+
+func markdownCauses(b *bytes.Buffer, causes []results.Cause) {
+	if len(causes) == 0 {
+		return
+	}
+	b.WriteString("\n| | cause | seen |\n|---|---|---|\n")
+	for _, c := range causes[:min(mostRows, len(causes))] {
+		class := string(c.Class)
+		if c.Known {
+			class = "known"
+		}
+		what := strings.TrimSpace(markdown(c.ID) + " " + markdown(firstLine(c.Title)))
+		fmt.Fprintf(b, "| %s | %s | %s |\n", class, what, markdown(in(c.Scenarios, 3)))
+	}
+	restOf(b, len(causes))
+}
+
+func markdownFailure(b *bytes.Buffer, r results.Result) {
+	fmt.Fprintf(b, "\n### %s %s\n\n", markdown(shownVerdict(r)), markdown(name(r)))
+	if r.File != "" {
+		fmt.Fprintf(b, "%s, %s\n\n", code(r.File), short(r.Duration))
+	}
+	for _, p := range problems(r) {
+		if p.known || !p.class.Worse(results.Skip) {
+			continue
+		}
+		fmt.Fprintf(b, "- **%s** %s\n", markdown(label(p)), markdown(firstLine(p.title)))
+		for _, why := range p.why[:min(3, len(p.why))] {
+			fmt.Fprintf(b, "  - %s\n", code(firstLine(why)))
+		}
+	}
+	if r.Rerun != "" {
+		fmt.Fprintf(b, "\nRun again: %s\n", code(r.Rerun))
+	}
+}
+
+func markdownChanges(b *bytes.Buffer, a *results.Against) {
+	fmt.Fprintf(b, "\n### Changed since %s\n\n", markdown(a.Run))
+	for _, c := range a.Changes[:min(mostRows, len(a.Changes))] {
+		fmt.Fprintf(b, "- %s\n", markdown(change(c)))
+		if c.Diff != "" {
+			b.WriteString(fenced("diff", cut(c.Diff, 40), "  "))
+		}
+	}
+	if len(a.Changes) == 0 {
+		b.WriteString("nothing\n")
+	}
+	restOf(b, len(a.Changes))
+}
+
+func markdownRequirements(b *bytes.Buffer, c *results.Conformance) {
+	b.WriteString("\n<details><summary>Requirements</summary>\n\n| id | tier | level | verdict | evidence | reason |" +
+		"\n|---|---|---|---|---|---|\n")
+	for _, q := range c.Requirements {
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %d | %s |\n", markdown(q.ID), markdown(q.Tier), markdown(q.Level),
+			markdown(string(q.Verdict)), q.Evidence, markdown(firstLine(q.Reason)))
+	}
+	b.WriteString("\n</details>\n")
 }
 
 // markdown makes text show as it is, wherever it stands.

@@ -55,22 +55,7 @@ func Unlisted(run *results.Run, list []agents.KnownFailure) []agents.KnownFailur
 				order, title[n] = append(order, n), why
 			}
 		}
-		if missedBefore(&r) && r.FailureClass == results.Fail {
-			note(r.Failure.Error(), beforeChecks)
-		}
-		for _, c := range r.Checks {
-			if c.Verdict == results.Fail || c.Verdict == results.Inconclusive && r.Verdict == results.Fail && !c.NotReached {
-				note(cmp.Or(c.Title, c.Reason), c.Slug, r.Names(c)...)
-			}
-		}
-		for _, f := range r.Findings {
-			if f.Class == results.Fail || f.Class == results.Inconclusive && r.Verdict == results.Fail {
-				note(f.Message, f.Rule, f.Names()...)
-			}
-		}
-		if r.Golden.Failed() {
-			note("the messages differ from the golden", "golden")
-		}
+		eachFailure(&r, note)
 	}
 	slices.SortFunc(order, func(a, b name) int {
 		return cmp.Or(cmp.Compare(a.scenario, b.scenario), cmp.Compare(a.id, b.id))
@@ -80,6 +65,27 @@ func Unlisted(run *results.Run, list []agents.KnownFailure) []agents.KnownFailur
 			Flaky: times[n] < runs[n.scenario]})
 	}
 	return causes
+}
+
+// eachFailure calls note for each part of a result that failed: why, the id that a list of known
+// failures has for it, and its other names.
+func eachFailure(r *results.Result, note func(why, id string, names ...string)) {
+	if missedBefore(r) && r.FailureClass == results.Fail {
+		note(r.Failure.Error(), beforeChecks)
+	}
+	for _, c := range r.Checks {
+		if c.Verdict == results.Fail || c.Verdict == results.Inconclusive && r.Verdict == results.Fail && !c.NotReached {
+			note(cmp.Or(c.Title, c.Reason), c.Slug, r.Names(c)...)
+		}
+	}
+	for _, f := range r.Findings {
+		if f.Class == results.Fail || f.Class == results.Inconclusive && r.Verdict == results.Fail {
+			note(f.Message, f.Rule, f.Names()...)
+		}
+	}
+	if r.Golden.Failed() {
+		note("the messages differ from the golden", "golden")
+	}
 }
 
 // spread are entries for what rules found in several scenarios and no list has, each

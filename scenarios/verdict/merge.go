@@ -76,7 +76,27 @@ func alike(parts []results.Run) error {
 	if len(parts) == 0 {
 		return errors.New("there is nothing to merge")
 	}
+	if err := sound(parts); err != nil {
+		return err
+	}
 	first := parts[0]
+	var errs []error
+	for i := 1; i <= first.Shard.Of; i++ {
+		if !slices.ContainsFunc(parts, func(p results.Run) bool { return part(&p) == i }) {
+			errs = append(errs, fmt.Errorf("part %d of %d is missing", i, first.Shard.Of))
+		}
+	}
+	for _, p := range parts {
+		errs = append(errs, differs(&p, &first)...)
+	}
+	if len(errs) == 0 && first.Sweep == nil {
+		errs = append(errs, once(parts)...)
+	}
+	return errors.Join(errs...)
+}
+
+// sound says which runs are no parts, or parts that are there twice or were changed.
+func sound(parts []results.Run) error {
 	var errs []error
 	say := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	have := map[int]bool{}
@@ -93,46 +113,39 @@ func alike(parts []results.Run) error {
 		}
 		have[part(&p)] = true
 	}
-	if len(errs) > 0 {
-		return errors.Join(errs...)
-	}
-	for i := 1; i <= first.Shard.Of; i++ {
-		if !have[i] {
-			say("part %d of %d is missing", i, first.Shard.Of)
-		}
-	}
-	for _, p := range parts {
-		if p.Shard.Index < 1 || p.Shard.Index > first.Shard.Of {
-			say("part %d of %d cannot be", p.Shard.Index, first.Shard.Of)
-		}
-		if p.Interrupted {
-			say("part %d was interrupted", p.Shard.Index)
-		}
-		for _, x := range []struct{ what, got, want string }{
-			{"number of parts", fmt.Sprint(p.Shard.Of), fmt.Sprint(first.Shard.Of)},
-			{"list of scenarios", p.Shard.Hash, first.Shard.Hash},
-			{"version of acp-test", p.Tool, first.Tool},
-			{"agent", p.Agent.Profile, first.Agent.Profile},
-			{"agent's command", strings.Join(p.Agent.Command, " "), strings.Join(first.Agent.Command, " ")},
-			{"protocol", p.Protocol, first.Protocol},
-			{"seed", fmt.Sprint(p.Seed), fmt.Sprint(first.Seed)},
-			{"strictness", fmt.Sprint(p.Strict), fmt.Sprint(first.Strict)},
-			{"kind of run", kind(&p), kind(&first)},
-			{"known failures", fmt.Sprint(p.Shard.Expected), fmt.Sprint(first.Shard.Expected)},
-			{"goldens", fmt.Sprint(p.Shard.Unclaimed), fmt.Sprint(first.Shard.Unclaimed)},
-		} {
-			if x.got != x.want {
-				say("part %d has another %s than part %d: %s, not %s", p.Shard.Index, x.what, first.Shard.Index, x.got, x.want)
-			}
-		}
-		if a, b := p.Agent.Version, first.Agent.Version; a != "" && b != "" && a != b {
-			say("part %d tested version %s of the agent, part %d version %s", p.Shard.Index, a, first.Shard.Index, b)
-		}
-	}
-	if len(errs) == 0 && first.Sweep == nil {
-		errs = append(errs, once(parts)...)
-	}
 	return errors.Join(errs...)
+}
+
+// differs says why a part is not one of the run that the first part belongs to.
+func differs(p, first *results.Run) (errs []error) {
+	say := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if p.Shard.Index < 1 || p.Shard.Index > first.Shard.Of {
+		say("part %d of %d cannot be", p.Shard.Index, first.Shard.Of)
+	}
+	if p.Interrupted {
+		say("part %d was interrupted", p.Shard.Index)
+	}
+	for _, x := range []struct{ what, got, want string }{
+		{"number of parts", fmt.Sprint(p.Shard.Of), fmt.Sprint(first.Shard.Of)},
+		{"list of scenarios", p.Shard.Hash, first.Shard.Hash},
+		{"version of acp-test", p.Tool, first.Tool},
+		{"agent", p.Agent.Profile, first.Agent.Profile},
+		{"agent's command", strings.Join(p.Agent.Command, " "), strings.Join(first.Agent.Command, " ")},
+		{"protocol", p.Protocol, first.Protocol},
+		{"seed", fmt.Sprint(p.Seed), fmt.Sprint(first.Seed)},
+		{"strictness", fmt.Sprint(p.Strict), fmt.Sprint(first.Strict)},
+		{"kind of run", kind(p), kind(first)},
+		{"known failures", fmt.Sprint(p.Shard.Expected), fmt.Sprint(first.Shard.Expected)},
+		{"goldens", fmt.Sprint(p.Shard.Unclaimed), fmt.Sprint(first.Shard.Unclaimed)},
+	} {
+		if x.got != x.want {
+			say("part %d has another %s than part %d: %s, not %s", p.Shard.Index, x.what, first.Shard.Index, x.got, x.want)
+		}
+	}
+	if a, b := p.Agent.Version, first.Agent.Version; a != "" && b != "" && a != b {
+		say("part %d tested version %s of the agent, part %d version %s", p.Shard.Index, a, first.Shard.Index, b)
+	}
+	return errs
 }
 
 func kind(run *results.Run) string {

@@ -14,34 +14,27 @@ func missedFurther(c results.Check) bool {
 	return c.Slug == results.FurtherCheck && c.InTurn && c.Verdict != results.Pass && !c.Known
 }
 
-// withoutModel returns the result as it stands where no scenario of the run had a
+// SinglyWithoutModel returns the result as it stands where no scenario of the run had a
 // model: what rests on a turn is inconclusive, and the further turn is no check.
 func SinglyWithoutModel(res results.Result) results.Result {
 	further := slices.ContainsFunc(res.Checks, missedFurther)
 	if !res.Unreached && !further || res.Verdict == results.Error || res.Verdict == results.Skip {
 		return res
 	}
-	res.Checks, res.Findings = slices.DeleteFunc(slices.Clone(res.Checks), missedFurther), slices.Clone(res.Findings)
-	verdict := results.Pass
-	for i := range res.Checks {
-		c := &res.Checks[i]
-		if res.Unreached && c.InTurn && c.Verdict != results.Pass && !c.Known {
-			c.Verdict, c.Reason = results.Inconclusive, noModel
-		}
+	res.Checks = slices.DeleteFunc(slices.Clone(res.Checks), missedFurther)
+	res.Findings = slices.Clone(res.Findings)
+	if res.Unreached {
+		excuseTurns(&res)
+	}
+	verdict := cmp.Or(res.FailureClass, results.Pass)
+	for _, c := range res.Checks {
 		if !c.NotReached {
 			verdict = results.Worst(verdict, c.Verdict)
 		}
 	}
-	for i := range res.Findings {
-		if f := &res.Findings[i]; res.Unreached && f.InTurn && (f.Class == results.Fail || f.Class == results.Warn) {
-			f.Class = results.Inconclusive
-		}
-		verdict = results.Worst(verdict, res.Findings[i].Class)
+	for _, f := range res.Findings {
+		verdict = results.Worst(verdict, f.Class)
 	}
-	if res.Unreached && res.FailedInTurn {
-		res.FailureClass = results.Inconclusive
-	}
-	verdict = results.Worst(verdict, cmp.Or(res.FailureClass, results.Pass))
 	switch {
 	case !res.Golden.Failed():
 	case res.Unreached:
@@ -54,6 +47,23 @@ func SinglyWithoutModel(res results.Result) results.Result {
 	}
 	res.Verdict = verdict
 	return res
+}
+
+// excuseTurns makes inconclusive what failed in the turns of a result.
+func excuseTurns(res *results.Result) {
+	for i := range res.Checks {
+		if c := &res.Checks[i]; c.InTurn && c.Verdict != results.Pass && !c.Known {
+			c.Verdict, c.Reason = results.Inconclusive, noModel
+		}
+	}
+	for i := range res.Findings {
+		if f := &res.Findings[i]; f.InTurn && (f.Class == results.Fail || f.Class == results.Warn) {
+			f.Class = results.Inconclusive
+		}
+	}
+	if res.FailedInTurn {
+		res.FailureClass = results.Inconclusive
+	}
 }
 
 // noModel is why a turn that no model had a part in proves nothing.

@@ -22,57 +22,72 @@ func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
 	return call.Entry, call.Entry.Seq > 0
 }
 
+// openings are the sessions of one connection, as idle needs them.
+type openings struct {
+	order []string // as opened and prompted, the last one last
+	open  map[string]bool
+	asked map[int]string // requests without an answer, with their session
+	out   bool           // after a logout
+}
+
 // idle is the session of the last connection that was prompted last, else the one
 // opened last: "" if that one is closed, if a turn goes on in any, or after a logout.
 func idle(t *transcript.Transcript) string {
-	var order []string // as opened and prompted, the last one last
-	open, asked := map[string]bool{}, map[int]string{}
-	conn, out := -1, false
+	conn, s := -1, openings{}
 	for e := range t.All() {
 		if e.Source != transcript.Editor && e.Source != transcript.Agent {
 			continue
 		}
 		if e.Conn != conn {
-			conn, out, order, open, asked = e.Conn, false, nil, map[string]bool{}, map[int]string{}
+			conn, s = e.Conn, openings{open: map[string]bool{}, asked: map[int]string{}}
 		}
 		switch {
 		case e.Source == transcript.Editor && e.Kind == transcript.Request:
-			id := e.JSON().Path("params.sessionId").Str()
-			asked[e.Seq] = id
-			switch e.Method {
-			case "session/prompt":
-				order = append(order, id)
-			case "session/close", "session/delete":
-				delete(open, id)
-			case "logout", "auth/logout":
-				out = true
-			}
+			s.request(e)
 		case e.Source == transcript.Agent && e.Kind == transcript.Notification && e.Ref > 0:
-			delete(asked, e.Ref) // the prompt of version 2 whose work is over
+			delete(s.asked, e.Ref) // the prompt of version 2 whose work is over
 		case e.Source == transcript.Agent && e.Kind == transcript.Response:
-			id := asked[e.Ref]
-			if e.Method == "session/prompt" && e.JSON().Path("result.messageId").Exists() {
-				continue // which goes on
-			}
-			delete(asked, e.Ref)
-			if !e.JSON().Get("result").Exists() {
-				continue
-			}
-			switch e.Method {
-			case "session/new":
-				id = e.JSON().Path("result.sessionId").Str()
-				fallthrough
-			case "session/load", "session/resume":
-				order = append(order, id)
-				open[id] = true
-			}
+			s.answer(e)
 		}
 	}
-	if out || len(asked) > 0 || len(order) == 0 {
+	if s.out || len(s.asked) > 0 || len(s.order) == 0 {
 		return ""
 	}
-	if id := order[len(order)-1]; open[id] {
+	if id := s.order[len(s.order)-1]; s.open[id] {
 		return id
 	}
 	return ""
+}
+
+func (s *openings) request(e transcript.Entry) {
+	id := e.JSON().Path("params.sessionId").Str()
+	s.asked[e.Seq] = id
+	switch e.Method {
+	case "session/prompt":
+		s.order = append(s.order, id)
+	case "session/close", "session/delete":
+		delete(s.open, id)
+	case "logout", "auth/logout":
+		s.out = true
+	}
+}
+
+func (s *openings) answer(e transcript.Entry) {
+	id := s.asked[e.Ref]
+	if e.Method == "session/prompt" && e.JSON().Path("result.messageId").Exists() {
+		return // which goes on
+	}
+	delete(s.asked, e.Ref)
+	if !e.JSON().Get("result").Exists() {
+		return
+	}
+	switch e.Method {
+	case "session/new":
+		id = e.JSON().Path("result.sessionId").Str()
+	case "session/load", "session/resume":
+	default:
+		return
+	}
+	s.order = append(s.order, id)
+	s.open[id] = true
 }

@@ -201,44 +201,63 @@ func compileCanary(l *scenarios.Line) scenarios.Step {
 	if !slices.Contains([]string{"", "stdio", "http"}, over) {
 		return l.Usage(opts["over"].Column, "%q is no transport of the canary", over)
 	}
+	k := canaryLine{l, what, over, least}
 	return func(ctx context.Context, b *scenarios.Branch) error {
 		text, err := b.Expand(opts["text"])
 		if err != nil {
 			return l.Fault(err)
 		}
-		wait, cancel := b.StepTimeout(ctx, 0)
-		defer cancel()
-		for {
-			seen, err := of(b).sightings(b, over)
-			if err != nil {
-				return l.Fault(err)
-			}
-			found := 0
-			for _, s := range seen {
-				if (s.What == what || what == "configured" && s.Token) && (text == "" || s.Text == text) {
-					found++
-				}
-			}
-			switch {
-			case found >= least && !l.Negated, found < least && l.Negated:
-				return nil
-			case ctx.Err() != nil:
-				return context.Cause(ctx)
-			case l.Negated, wait.Err() != nil:
-				err := b.Back(l, true, strings.TrimPrefix(l.Text, "! "), saw(seen))
-				var m *scenarios.Miss
-				if what == "configured" && len(seen) == 0 && errors.As(err, &m) {
-					m.Verdict = results.Inconclusive
-					m.Failure.Reason = "a server that was not started shows nothing of its environment"
-				}
-				return err
-			}
-			select { // the server is a process of the agent's: nothing tells us of it
-			case <-wait.Done():
-			case <-time.After(10 * time.Millisecond):
+		return k.watch(ctx, b, text)
+	}
+}
+
+// canaryLine asks what the MCP servers of the run have noticed: at least so many sightings of a
+// kind, over one transport or any.
+type canaryLine struct {
+	line       *scenarios.Line
+	what, over string
+	least      int
+}
+
+// watch looks until the servers have noticed what the line asks for, or its time is up.
+func (k canaryLine) watch(ctx context.Context, b *scenarios.Branch, text string) error {
+	wait, cancel := b.StepTimeout(ctx, 0)
+	defer cancel()
+	negated := k.line.Negated
+	for {
+		seen, err := of(b).sightings(b, k.over)
+		if err != nil {
+			return k.line.Fault(err)
+		}
+		found := 0
+		for _, s := range seen {
+			if (s.What == k.what || k.what == "configured" && s.Token) && (text == "" || s.Text == text) {
+				found++
 			}
 		}
+		switch {
+		case (found >= k.least) != negated:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case negated, wait.Err() != nil:
+			return k.missed(b, seen)
+		}
+		select { // the server is a process of the agent's: nothing tells us of it
+		case <-wait.Done():
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
+}
+
+func (k canaryLine) missed(b *scenarios.Branch, seen []canary.Sighting) error {
+	err := b.Back(k.line, true, strings.TrimPrefix(k.line.Text, "! "), saw(seen))
+	var m *scenarios.Miss
+	if k.what == "configured" && len(seen) == 0 && errors.As(err, &m) {
+		m.Verdict = results.Inconclusive
+		m.Failure.Reason = "a server that was not started shows nothing of its environment"
+	}
+	return err
 }
 
 // sightings are what the MCP servers of the run have seen over a transport, or

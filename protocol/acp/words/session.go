@@ -142,33 +142,9 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 	if a.meta != nil {
 		params["_meta"] = a.meta
 	}
-	cwd := b.Work()
-	if w, ok := a.opts["cwd"]; ok {
-		var err error
-		if cwd, err = dir(b, w); err != nil {
-			return a.l.Fault(err)
-		}
-	} else if s != nil {
-		cwd = s.Dir
-	}
-	if slices.Contains([]string{"new", "load", "resume", "fork"}, a.verb) {
-		params["cwd"] = cwd
-		servers := offered(b)
-		if err := untaken(b, servers); err != nil {
-			return err
-		}
-		params["mcpServers"] = servers
-		var dirs []string
-		for _, w := range a.add {
-			d, err := dir(b, w)
-			if err != nil {
-				return a.l.Fault(err)
-			}
-			dirs = append(dirs, d)
-		}
-		if dirs != nil {
-			params["additionalDirectories"] = dirs
-		}
+	cwd, err := a.place(b, s, params)
+	if err != nil {
+		return err
 	}
 	if id, about, err := a.subject(b, s); err != nil {
 		return a.l.Fault(err)
@@ -195,18 +171,49 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 	if why := a.unkept(ctx, b, s, e); why != nil {
 		return why
 	}
-	if err != nil {
+	if err != nil || !a.opens() || !a.wait {
 		return err
 	}
-	if a.opens() && a.wait {
-		if s.ID = e.JSON().Path("result.sessionId").Str(); s.ID != "" {
-			b.Opened(s)
-			b.Speak(s)
-			of(b).change(func() { of(b).opening = e })
-			return b.Applies()
-		}
+	if s.ID = e.JSON().Path("result.sessionId").Str(); s.ID == "" {
+		return nil
 	}
-	return nil
+	b.Opened(s)
+	b.Speak(s)
+	of(b).change(func() { of(b).opening = e })
+	return b.Applies()
+}
+
+// place returns the directory of the session, and adds it to the parameters of what needs one,
+// with the MCP servers and the further directories.
+func (a *sessionAct) place(b *scenarios.Branch, s *scenarios.Session, params map[string]any) (cwd string, err error) {
+	cwd = b.Work()
+	if w, ok := a.opts["cwd"]; ok {
+		if cwd, err = dir(b, w); err != nil {
+			return "", a.l.Fault(err)
+		}
+	} else if s != nil {
+		cwd = s.Dir
+	}
+	if !slices.Contains([]string{"new", "load", "resume", "fork"}, a.verb) {
+		return cwd, nil
+	}
+	servers := offered(b)
+	if err := untaken(b, servers); err != nil {
+		return "", err
+	}
+	params["cwd"], params["mcpServers"] = cwd, servers
+	var dirs []string
+	for _, w := range a.add {
+		d, err := dir(b, w)
+		if err != nil {
+			return "", a.l.Fault(err)
+		}
+		dirs = append(dirs, d)
+	}
+	if dirs != nil {
+		params["additionalDirectories"] = dirs
+	}
+	return cwd, nil
 }
 
 // opens reports whether the answer has the id of a session.

@@ -150,28 +150,22 @@ func compilePermit(l *scenarios.Line) scenarios.Step {
 			return l.Usage(w.Column, "%q is no condition of permit; it takes late, twice, and those with =", w.Raw())
 		}
 	}
-	rule, remember := mockclient.Rule{}, mockclient.RememberNothing
-	for key, w := range opts {
-		text := w.Raw()
-		switch key {
-		case "kind":
-			rule.Kind = text
-		case "title":
-			rule.Title = text
-		case "about":
-			rule.About = text
-		case "offers":
-			rule.Offers = text
-		case "nth", "after":
-			to := map[string]*int{"nth": &rule.Nth, "after": &rule.After}[key]
+	rule := mockclient.Rule{Kind: opts["kind"].Raw(), Title: opts["title"].Raw(), About: opts["about"].Raw(),
+		Offers: opts["offers"].Raw()}
+	for key, to := range map[string]*int{"nth": &rule.Nth, "after": &rule.After} {
+		if w, ok := opts[key]; ok {
 			*to = l.Int(w, 0, "%s= is a number", key)
-		case "delay":
-			answer.Delay = l.Duration(w)
-		case "remember":
-			memories := map[string]mockclient.Memory{"tool": mockclient.RememberTool, "session": mockclient.RememberSession}
-			if remember = memories[text]; remember == mockclient.RememberNothing || !strings.HasSuffix(choice, "_always") {
-				return l.Usage(w.Column, "remember= is tool or session, of an answer for always")
-			}
+		}
+	}
+	if w, ok := opts["delay"]; ok {
+		answer.Delay = l.Duration(w)
+	}
+	remember := mockclient.RememberNothing
+	if w, ok := opts["remember"]; ok {
+		memories := map[string]mockclient.Memory{"tool": mockclient.RememberTool, "session": mockclient.RememberSession}
+		remember = memories[w.Raw()]
+		if remember == mockclient.RememberNothing || !strings.HasSuffix(choice, "_always") {
+			return l.Usage(w.Column, "remember= is tool or session, of an answer for always")
 		}
 	}
 	rule.Answer = answer
