@@ -14,17 +14,17 @@ func V1() golden.Renderer { return renderer{} }
 // V2 returns the renderer of version 2. What says that a prompt is part of the conversation
 // stands below the prompt: the editor may have gone on meanwhile. The state idle bounds
 // what the answer to a prompt bounds in version 1.
-func V2() golden.Renderer { return renderer{second: true} }
+func V2() golden.Renderer { return renderer{v2: true} }
 
 type renderer struct {
-	second bool
+	v2     bool
 	survey *survey // nil: Render takes it
 }
 
 // Survey implements golden.Surveyor.
 func (v renderer) Survey() (see func(transcript.Entry), surveyed golden.Renderer) {
 	v.survey = newSurvey()
-	return func(e transcript.Entry) { v.survey.see(e, v.second) }, v
+	return func(e transcript.Entry) { v.survey.see(e, v.v2) }, v
 }
 
 // What the opaque ids of the protocol name.

@@ -8,14 +8,14 @@ import (
 )
 
 // Whole is Render of version 1, or 2, for which nothing settles before the end.
-func Whole(second bool, entries iter.Seq[transcript.Entry], o golden.Options) string {
+func Whole(v2 bool, entries iter.Seq[transcript.Entry], o golden.Options) string {
 	never := func(*reader, transcript.Entry) bool { return false }
-	return renderer{second: second}.render(entries, o, never)
+	return renderer{v2: v2}.render(entries, o, never)
 }
 
 // Parts is how many times something settles.
-func Parts(second bool, entries iter.Seq[transcript.Entry], o golden.Options) (n int) {
-	renderer{second: second}.render(entries, o, func(r *reader, e transcript.Entry) bool {
+func Parts(v2 bool, entries iter.Seq[transcript.Entry], o golden.Options) (n int) {
+	renderer{v2: v2}.render(entries, o, func(r *reader, e transcript.Entry) bool {
 		settled := r.settled(e)
 		if settled {
 			n++

@@ -68,7 +68,7 @@ type reader struct {
 	recent   map[callKey]*call // those whose messages are remembered
 	speaking []int             // per lane: the message that goes on, or -1
 	prompts  map[turns]prompts
-	second   bool
+	v2       bool
 	begun    map[int]int // per lane: the prompt, from 1, that no running has followed
 	items    []item
 	learned  []learned // with the items
@@ -222,7 +222,7 @@ func (r *reader) agent(it *item, v wire.Value) {
 	e := it.entry
 	params := v.Get("params")
 	switch {
-	case e.Kind == transcript.Response && r.second && e.Method == "session/prompt":
+	case e.Kind == transcript.Response && r.v2 && e.Method == "session/prompt":
 		if at, ok := r.requests[e.Ref]; ok {
 			it.role, it.request, it.order = inserted, at, at
 		}
@@ -236,18 +236,7 @@ func (r *reader) agent(it *item, v wire.Value) {
 			r.learn(cursor, v.Path("result.nextCursor").Str())
 		}
 	case e.Kind == transcript.Notification && e.Method == "session/update":
-		u := params.Get("update")
-		it.kind = u.Get("sessionUpdate").Str()
-		switch {
-		case isState(it.kind) && it.lane != 0:
-			it.role = state
-		case it.kind == "tool_call" || it.kind == "tool_call_update":
-			r.tool(it, u, v)
-		case r.second && (it.kind == "state_update" || it.kind == "user_message"):
-			r.begins(it, u)
-		case isChunk(it.kind):
-			r.learn(messageID, u.Get("messageId").Str())
-		}
+		r.update(it, v)
 	case e.Method == "session/request_permission":
 		r.labels[e.Seq] = optionLabels(params.Get("options"))
 		r.tool(it, params.Get("toolCall"), v)
@@ -258,6 +247,22 @@ func (r *reader) agent(it *item, v wire.Value) {
 	}
 	if it.among(r.o.Unordered) {
 		it.role = free
+	}
+}
+
+// update notes what an update of a session is about.
+func (r *reader) update(it *item, v wire.Value) {
+	u := v.Path("params.update")
+	it.kind = u.Get("sessionUpdate").Str()
+	switch {
+	case isState(it.kind) && it.lane != 0:
+		it.role = state
+	case it.kind == "tool_call" || it.kind == "tool_call_update":
+		r.tool(it, u, v)
+	case r.v2 && (it.kind == "state_update" || it.kind == "user_message"):
+		r.begins(it, u)
+	case isChunk(it.kind):
+		r.learn(messageID, u.Get("messageId").Str())
 	}
 }
 

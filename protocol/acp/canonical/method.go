@@ -3,6 +3,7 @@ package canonical
 import (
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/transcript"
@@ -33,6 +34,117 @@ func (l *line) ownSession(o golden.Object) {
 	}
 }
 
+// piece shows one thing that a message has.
+type piece func(l *line, o golden.Object)
+
+// form is what messages of some methods show, in order.
+type form struct {
+	methods string // separated by blanks
+	parts   []piece
+}
+
+func id(key string, class golden.IDClass) piece {
+	return func(l *line, o golden.Object) { l.ID(o, key, class) }
+}
+
+func keys(names ...string) piece { return func(l *line, o golden.Object) { l.Keys(o, names...) } }
+
+func word(key string) piece {
+	return func(l *line, o golden.Object) { l.Formed(o, key, golden.QuoteUnlessWord) }
+}
+
+func quoted(key string) piece { return func(l *line, o golden.Object) { l.Quoted(o, key) } }
+
+func path(key string) piece { return func(l *line, o golden.Object) { l.Path(o, key) } }
+
+func size(key string) piece { return func(l *line, o golden.Object) { l.Size(o, key) } }
+
+func software(key string) piece { return func(l *line, o golden.Object) { l.implementation(o, key) } }
+
+func oneOf(key string, vocabulary []string) piece {
+	return func(l *line, o golden.Object) { l.Bare(o, key, vocabulary...) }
+}
+
+func options(l *line, o golden.Object) { l.Several(o, "configOptions", l.configOption) }
+
+// asked are the forms of requests and notifications.
+var asked = byMethod([]form{
+	{"session/prompt", []piece{id("sessionId", sessionID), func(l *line, o golden.Object) {
+		l.List("prompt", o.Take("prompt"), l.block)
+	}}},
+	{"session/cancel session/close session/delete", []piece{id("sessionId", sessionID)}},
+	{"session/new session/load session/resume session/fork session/list", []piece{id("sessionId", sessionID),
+		keys("cwd", "additionalDirectories", "mcpServers", "cursor")}},
+	{"session/set_mode", []piece{id("sessionId", sessionID), word("modeId")}},
+	{"session/set_config_option", []piece{id("sessionId", sessionID), word("configId"), keys("value", "type")}},
+	{"session/request_permission", []piece{(*line).ownSession, (*line).permission}},
+	{"fs/write_text_file", []piece{(*line).ownSession, path("path"), size("content")}},
+	{"fs/read_text_file", []piece{(*line).ownSession, path("path"), keys("line", "limit")}},
+	{"terminal/create", []piece{(*line).ownSession, quoted("command"), keys("args", "cwd", "env", "outputByteLimit")}},
+	{"terminal/output terminal/wait_for_exit terminal/kill terminal/release", []piece{(*line).ownSession,
+		id("terminalId", terminalID)}},
+	{"elicitation/create", []piece{ifThere("sessionId", (*line).ownSession), oneOf("mode", modes), quoted("message"),
+		ifThere("toolCallId", id("toolCallId", callID)), keys("requestId", "elicitationId", "url", "requestedSchema")}},
+	{"elicitation/complete", []piece{keys("elicitationId")}},
+	{"$/cancel_request", []piece{(*line).cancelled}},
+	{"initialize", []piece{keys("protocolVersion"), software("clientInfo"), keys("clientCapabilities")}},
+	{"authenticate", []piece{keys("methodId")}},
+})
+
+// answered are the forms of the results that begin with "ok".
+var answered = byMethod([]form{
+	{"session/new session/load session/resume session/fork", []piece{id("sessionId", sessionID), keys("modes"),
+		func(l *line, o golden.Object) {
+			if o.Value.Get("configOptions").Kind() == wire.Array {
+				l.Word("configOptions")
+			}
+		}, options}},
+	{"session/set_config_option", []piece{options}},
+	{"fs/read_text_file", []piece{size("content")}},
+	{"terminal/create", []piece{id("terminalId", terminalID)}},
+	{"terminal/output", []piece{quoted("output"), keys("truncated", "exitStatus")}},
+	{"terminal/wait_for_exit", []piece{keys("exitCode", "signal")}},
+	{"initialize", []piece{keys("protocolVersion"), software("agentInfo"), keys("agentCapabilities", "authMethods")}},
+	{"session/list", []piece{keys("sessions", "nextCursor")}},
+	{"session/close session/delete session/set_mode session/cancel fs/write_text_file terminal/kill terminal/release " +
+		"authenticate logout", nil},
+})
+
+func byMethod(forms []form) func() map[string][]piece {
+	return sync.OnceValue(func() map[string][]piece {
+		all := map[string][]piece{}
+		for _, f := range forms {
+			for method := range strings.FieldsSeq(f.methods) {
+				all[method] = f.parts
+			}
+		}
+		return all
+	})
+}
+
+// ifThere shows a part of messages that have a member.
+func ifThere(key string, show piece) piece {
+	return func(l *line, o golden.Object) {
+		if o.Value.Get(key).Exists() {
+			show(l, o)
+		}
+	}
+}
+
+// shows writes the parts of a message, or all members where its method is not in the table.
+func (l *line) shows(forms map[string][]piece, method string, o golden.Object) {
+	parts, known := forms[method]
+	if !known {
+		l.unknownMethod(o)
+		return
+	}
+	for _, show := range parts {
+		show(l, o)
+	}
+	l.Keys(o, "_meta")
+	l.Rest(o)
+}
+
 // ask shows a request or notification.
 func (l *line) ask(e transcript.Entry, params wire.Value) {
 	if e.Method == "session/update" && e.Source == transcript.Agent {
@@ -40,76 +152,20 @@ func (l *line) ask(e transcript.Entry, params wire.Value) {
 		return
 	}
 	l.Word(shortMethod(e.Method))
-	o := golden.Open(params)
-	if !params.Exists() {
-		return
+	if params.Exists() {
+		l.shows(asked(), e.Method, golden.Open(params))
 	}
-	switch e.Method {
-	case "session/prompt":
-		l.ID(o, "sessionId", sessionID)
-		l.List("prompt", o.Take("prompt"), l.block)
-	case "session/cancel", "session/close", "session/delete":
-		l.ID(o, "sessionId", sessionID)
-	case "session/new", "session/load", "session/resume", "session/fork", "session/list":
-		l.ID(o, "sessionId", sessionID)
-		l.Keys(o, "cwd", "additionalDirectories", "mcpServers", "cursor")
-	case "session/set_mode":
-		l.ID(o, "sessionId", sessionID)
-		l.Formed(o, "modeId", golden.QuoteUnlessWord)
-	case "session/set_config_option":
-		l.ID(o, "sessionId", sessionID)
-		l.Formed(o, "configId", golden.QuoteUnlessWord)
-		l.Keys(o, "value", "type")
-	case "session/request_permission":
-		l.ownSession(o)
-		if call := o.Value.Get("toolCall"); call.Kind() == wire.Object {
-			o.Take("toolCall")
-			t := golden.Open(call)
-			l.tool(t)
-			l.Rest(t)
-		}
-		l.Separated(o, "options", " ", l.option)
-	case "fs/write_text_file":
-		l.ownSession(o)
-		l.Path(o, "path")
-		l.Size(o, "content")
-	case "fs/read_text_file":
-		l.ownSession(o)
-		l.Path(o, "path")
-		l.Keys(o, "line", "limit")
-	case "terminal/create":
-		l.ownSession(o)
-		l.Quoted(o, "command")
-		l.Keys(o, "args", "cwd", "env", "outputByteLimit")
-	case "terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release":
-		l.ownSession(o)
-		l.ID(o, "terminalId", terminalID)
-	case "elicitation/create":
-		if o.Value.Get("sessionId").Exists() {
-			l.ownSession(o)
-		}
-		l.Bare(o, "mode", modes...)
-		l.Quoted(o, "message")
-		if o.Value.Get("toolCallId").Exists() {
-			l.ID(o, "toolCallId", callID)
-		}
-		l.Keys(o, "requestId", "elicitationId", "url", "requestedSchema")
-	case "elicitation/complete":
-		l.Keys(o, "elicitationId")
-	case "$/cancel_request":
-		l.cancelled(o)
-	case "initialize":
-		l.Keys(o, "protocolVersion")
-		l.implementation(o, "clientInfo")
-		l.Keys(o, "clientCapabilities")
-	case "authenticate":
-		l.Keys(o, "methodId")
-	default:
-		l.unknownMethod(o)
-		return
+}
+
+// permission shows the tool call and the options of a permission request.
+func (l *line) permission(o golden.Object) {
+	if call := o.Value.Get("toolCall"); call.Kind() == wire.Object {
+		o.Take("toolCall")
+		t := golden.Open(call)
+		l.tool(t)
+		l.Rest(t)
 	}
-	l.Keys(o, "_meta")
-	l.Rest(o)
+	l.Separated(o, "options", " ", l.option)
 }
 
 // unknownMethod shows the params of a method that is not in the table, whose
@@ -212,50 +268,15 @@ func (l *line) answer(e transcript.Entry, v wire.Value, shown bool) {
 		l.Bare(o, "stopReason", stopReasons...)
 	case "session/request_permission":
 		l.outcome(e, o, shown)
-	case "session/new", "session/load", "session/resume", "session/fork":
-		l.methodThen(e, shown, "ok")
-		l.ID(o, "sessionId", sessionID)
-		l.Keys(o, "modes")
-		if o.Value.Get("configOptions").Kind() == wire.Array {
-			l.Word("configOptions")
-		}
-		l.Several(o, "configOptions", l.configOption)
-	case "session/set_config_option":
-		l.methodThen(e, shown, "ok")
-		l.Several(o, "configOptions", l.configOption)
-	case "fs/read_text_file":
-		l.methodThen(e, shown, "ok")
-		l.Size(o, "content")
-	case "terminal/create":
-		l.methodThen(e, shown, "ok")
-		l.ID(o, "terminalId", terminalID)
-	case "terminal/output":
-		l.methodThen(e, shown, "ok")
-		l.Quoted(o, "output")
-		l.Keys(o, "truncated", "exitStatus")
-	case "terminal/wait_for_exit":
-		l.methodThen(e, shown, "ok")
-		l.Keys(o, "exitCode", "signal")
 	case "elicitation/create":
 		if !shown {
 			l.Word("elicitation/create")
 		}
 		l.Bare(o, "action", actions...)
 		l.Keys(o, "content")
-	case "initialize":
-		l.methodThen(e, shown, "ok")
-		l.Keys(o, "protocolVersion")
-		l.implementation(o, "agentInfo")
-		l.Keys(o, "agentCapabilities", "authMethods")
-	case "session/list":
-		l.methodThen(e, shown, "ok")
-		l.Keys(o, "sessions", "nextCursor")
-	case "session/close", "session/delete", "session/set_mode", "session/cancel", "fs/write_text_file",
-		"terminal/kill", "terminal/release", "authenticate", "logout":
-		l.methodThen(e, shown, "ok")
 	default:
 		l.methodThen(e, shown, "ok")
-		l.unknownMethod(o)
+		l.shows(answered(), e.Method, o)
 		return
 	}
 	l.Keys(o, "_meta")

@@ -25,10 +25,10 @@ func (v renderer) render(entries iter.Seq[transcript.Entry], o golden.Options,
 	settled func(*reader, transcript.Entry) bool) string {
 	s := v.survey
 	if s == nil {
-		s = surveyOf(entries, v.second)
+		s = surveyOf(entries, v.v2)
 	}
 	r := newReader(o, s)
-	r.second = v.second
+	r.v2 = v.v2
 	// The lines of one part are made while the next part is read.
 	parts, done := make(chan part, 8), make(chan struct{})
 	t := text{mask: r.mask, exact: o.Exact, several: len(s.sessions) > 1}

@@ -33,16 +33,16 @@ func newSurvey() *survey {
 		messages: map[string]bool{}}
 }
 
-func surveyOf(entries iter.Seq[transcript.Entry], second bool) *survey {
+func surveyOf(entries iter.Seq[transcript.Entry], v2 bool) *survey {
 	s := newSurvey()
 	for e := range entries {
-		s.see(e, second)
+		s.see(e, v2)
 	}
 	return s
 }
 
 // see takes in the next entry.
-func (s *survey) see(e transcript.Entry, second bool) {
+func (s *survey) see(e transcript.Entry, v2 bool) {
 	if !shown(e) {
 		return
 	}
@@ -52,13 +52,13 @@ func (s *survey) see(e transcript.Entry, second bool) {
 		from = e.Ref // the session begins with its request, which does not name it yet
 	}
 	if e.Kind == transcript.Response && e.Ref > 0 &&
-		(e.Source == transcript.Editor || second && e.Method == "session/prompt") {
+		(e.Source == transcript.Editor || v2 && e.Method == "session/prompt") {
 		s.answered[e.Ref] = e.Seq
 	}
 	if e.Kind == transcript.Response && e.Ref == 0 && e.Source == transcript.Editor {
 		s.stray = e.Seq
 	}
-	if second && e.Method == "session/update" {
+	if v2 && e.Method == "session/update" {
 		if u := e.JSON().Path("params.update"); isChunk(u.Get("sessionUpdate").Str()) {
 			s.messages[u.Get("messageId").Str()] = true
 		}
@@ -84,7 +84,7 @@ func (r *reader) settled(e transcript.Entry) bool {
 		return r.until <= e.Seq
 	}
 	last := &r.items[len(r.items)-1]
-	if !last.boundary || last.kind == "" && e.Method != "session/prompt" || r.second && len(r.begun) > 0 ||
+	if !last.boundary || last.kind == "" && e.Method != "session/prompt" || r.v2 && len(r.begun) > 0 ||
 		len(r.o.Unordered) > 0 || r.o.MergeCalls {
 		return false
 	}
