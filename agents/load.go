@@ -158,7 +158,7 @@ func (p *profileFile) check(root *yamlfile.Node) {
 		root.Fail("", "the profile has both a command and a url: an agent is started or reached, not both")
 	case p.URL == "" && (len(p.Command) == 0 || p.Command[0] == ""):
 		root.Fail("", "the profile has no command")
-	case p.Caches != "" && p.Caches != "host" && p.Caches != "none":
+	case !slices.Contains([]string{"", "host", "none"}, p.Caches):
 		at("caches").Fail("", "caches is host (the default) or none, not %q", p.Caches)
 	case p.Model.Wire != "" && !slices.Contains(fakellm.Wires(), p.Model.Wire):
 		at("model").Field("wire").Fail(mistake.Suggest(p.Model.Wire, fakellm.Wires()), "unknown wire format %q", p.Model.Wire)

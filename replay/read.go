@@ -45,25 +45,30 @@ func Read(p Protocol, r io.Reader, each func(transcript.Entry)) (t *transcript.T
 	if err != nil {
 		return nil, "", fmt.Errorf("reading the recording: %w", err)
 	}
-	if v, err := wire.Parse(bytes.TrimSpace(text)); err == nil {
-		if v.Get("messages").Kind() == wire.Array && v.Get("session").Exists() {
-			t, err := devtools(p, v)
-			return t, ACPDevtools, err
-		}
-		if v.Kind() == wire.Array {
-			t, err := importAll(p, func(yield func(wire.Value) error) error {
-				for item := range v.Items() {
-					if err := yield(item); err != nil {
-						return err
-					}
+	v, err := wire.Parse(bytes.TrimSpace(text))
+	switch {
+	case err == nil && v.Get("messages").Kind() == wire.Array && v.Get("session").Exists():
+		t, err := devtools(p, v)
+		return t, ACPDevtools, err
+	case err == nil && v.Kind() == wire.Array:
+		t, err := importAll(p, func(yield func(wire.Value) error) error {
+			for item := range v.Items() {
+				if err := yield(item); err != nil {
+					return err
 				}
-				return nil
-			})
-			return t, JSONLines, err
-		}
+			}
+			return nil
+		})
+		return t, JSONLines, err
 	}
+	t, err = readLines(p, text)
+	return t, JSONLines, err
+}
+
+// readLines reads frames, one a line. It skips lines that are none, but not the first.
+func readLines(p Protocol, text []byte) (*transcript.Transcript, error) {
 	var skipped []transcript.FormatError
-	t, err = importAll(p, func(yield func(wire.Value) error) error {
+	t, err := importAll(p, func(yield func(wire.Value) error) error {
 		n := 0
 		for line := range bytes.Lines(text) {
 			n++
@@ -86,7 +91,7 @@ func Read(p Protocol, r io.Reader, each func(transcript.Entry)) (t *transcript.T
 	if t != nil {
 		t.Skip(skipped...)
 	}
-	return t, JSONLines, err
+	return t, err
 }
 
 // importer makes a transcript of frames that come with what another program

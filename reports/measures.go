@@ -110,11 +110,7 @@ func (f *figures) add(p Protocol, t *transcript.Transcript) {
 		case open != nil && p.Call(e) != "":
 			open.calls[p.Call(e)] = true
 		case e.Kind == transcript.ModelRequest:
-			if lane := e.JSON().Get("lane").Str(); !slices.Contains(mainLanes, lane) {
-				f.side = append(f.side, lane)
-			} else if open != nil {
-				open.requests++
-			}
+			f.modelAsked(e.JSON().Get("lane").Str(), open)
 		case e.Source == transcript.Agent && e.Kind == transcript.Response:
 			if since, ours := asked[e.Ref]; ours {
 				f.answered(p, e, since, started)
@@ -124,6 +120,15 @@ func (f *figures) add(p Protocol, t *transcript.Transcript) {
 			f.ended(*open, end, e.At)
 			delete(turns, e.Session)
 		}
+	}
+}
+
+// modelAsked counts a request to the model, for a turn that may be nil.
+func (f *figures) modelAsked(lane string, open *turn) {
+	if !slices.Contains(mainLanes, lane) {
+		f.side = append(f.side, lane)
+	} else if open != nil {
+		open.requests++
 	}
 }
 

@@ -214,21 +214,12 @@ func (s *screen) show(e transcript.Entry) {
 		}
 		return
 	}
-	mine := e.Session == s.session
 	switch {
 	case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
 		s.prompted, s.session, s.open, s.told = true, e.Session, nil, nil // what came before is history
 	case !s.prompted:
-	case e.Source == transcript.Agent && e.Kind == transcript.Notification && e.Method == "session/update" && mine:
-		s.update(e.JSON().Path("params.update"))
-	case e.Source == transcript.Agent && e.Kind == transcript.Response && e.Method == "session/prompt":
-		for _, id := range s.open {
-			s.tool(id, "")
-		}
-		s.open = nil
-		s.breakLine()
-	case s.asks && e.Kind == transcript.Request && e.Method == "session/request_permission":
-		s.breakLine() // for the question
+	case e.Source == transcript.Agent:
+		s.ofAgent(e)
 	case e.Source == transcript.Editor && e.Kind == transcript.Response && e.Method == "session/request_permission":
 		s.permission(e)
 	case strings.HasPrefix(e.Method, "terminal/"):
@@ -237,6 +228,26 @@ func (s *screen) show(e transcript.Entry) {
 		if r := e.JSON(); r.Get("refused").Exists() {
 			s.aside("refused", OneLine(r.Get("refused").Str())+": "+r.Get("text").Str())
 		}
+	}
+}
+
+// ofAgent shows a frame of the agent.
+func (s *screen) ofAgent(e transcript.Entry) {
+	switch {
+	case e.Kind == transcript.Notification && e.Method == "session/update":
+		if e.Session == s.session {
+			s.update(e.JSON().Path("params.update"))
+		}
+	case e.Kind == transcript.Response && e.Method == "session/prompt":
+		for _, id := range s.open {
+			s.tool(id, "")
+		}
+		s.open = nil
+		s.breakLine()
+	case s.asks && e.Kind == transcript.Request && e.Method == "session/request_permission":
+		s.breakLine() // for the question
+	case strings.HasPrefix(e.Method, "terminal/"):
+		s.terminal(e)
 	}
 }
 

@@ -29,17 +29,10 @@ func (t *Client) verdict(code int, began bool, stop string, err error) error {
 		}
 		return 1
 	}
+	if code != 0 {
+		return end(code, "%s", interrupted(began, stop, err))
+	}
 	switch {
-	case code != 0 && !began:
-		return end(code, "interrupted before a turn began")
-	case code != 0 && err == nil && stop == "cancelled":
-		return end(code, "cancelled")
-	case code != 0 && err == nil:
-		return end(code, "cancelled, but the turn ended with %q", OneLine(stop))
-	case code != 0 && errors.Is(err, errInterrupted):
-		return end(code, "cancelled, and the agent was ended before it answered")
-	case code != 0:
-		return end(code, "cancelled, but %v", err)
 	case t.late.Load() && err == nil:
 		return end(status("timeout"), "the turn took longer than %v (--timeout) and was cancelled; it ended with %q",
 			t.options.Timeout, OneLine(stop))
@@ -55,4 +48,19 @@ func (t *Client) verdict(code int, began bool, stop string, err error) error {
 		return end(status(stop), "the turn ended with %q", OneLine(stop))
 	}
 	return nil
+}
+
+// interrupted says how a turn ended that the user interrupted.
+func interrupted(began bool, stop string, err error) string {
+	switch {
+	case !began:
+		return "interrupted before a turn began"
+	case err == nil && stop == "cancelled":
+		return "cancelled"
+	case err == nil:
+		return fmt.Sprintf("cancelled, but the turn ended with %q", OneLine(stop))
+	case errors.Is(err, errInterrupted):
+		return "cancelled, and the agent was ended before it answered"
+	}
+	return fmt.Sprintf("cancelled, but %v", err)
 }
