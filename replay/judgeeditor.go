@@ -127,51 +127,74 @@ func (j Judge) expect(x *language.AgentExpectation, sessions []Session) (observe
 	case "left-running":
 		return leftRunning(x, sessions)
 	}
-	matched, seen := 0, 0
-	var others []string
-	asked, gone := false, false
+	c := counting{judge: j, of: x}
 	for _, s := range sessions {
 		for e := range s.Log.All() {
-			v := e.JSON()
-			switch {
-			case x.What == "hung-up" && e.Kind == transcript.Ended:
-				if seen++; v.Get("end").Is(serve.EndHungUp) {
-					matched++
-				}
-			case x.What == "answered" && e.Source == transcript.Note && e.Kind == serve.Named && v.Get("name").Is(x.About):
-				asked = true
-				seq, _ := v.Get("seq").Int()
-				gone = j.leftAtOnce(s.Log, int(seq))
-			case x.What == "answered" && e.Source == transcript.Editor && e.Kind == transcript.Response &&
-				isAsked(s.Log, x.About, e.Ref),
-				x.What == "sent" && e.Source == transcript.Editor && e.Kind != transcript.Response && e.Method == x.About:
-				seen++
-				if fits := j.matches(x, s.Log, e); fits {
-					matched++
-				} else if len(others) < 3 {
-					others = append(others, shorten(j.Text.Line(e)))
-				}
-			}
+			c.see(s.Log, e)
 		}
 	}
-	if x.What == "answered" && !asked {
-		if slices.ContainsFunc(sessions, j.leftUnread) {
-			return "the editor stopped reading in its own turn, before the agent could ask " + x.About, false, true
-		}
+	switch {
+	case x.What == "answered" && !c.asked && slices.ContainsFunc(sessions, j.leftUnread):
+		return "the editor stopped reading in its own turn, before the agent could ask " + x.About, false, true
+	case x.What == "answered" && !c.asked:
 		return "the agent never came to ask " + x.About, false, false
-	}
-	if x.What == "answered" && seen == 0 && gone {
+	case x.What == "answered" && c.seen == 0 && c.gone:
 		observed = "the editor ended the agent's input before " + x.About + " was asked, or when it was and unseen"
 		return observed, false, false
-	}
-	ok = counted(x.Count, matched)
-	observed = fmt.Sprintf("%d of %d fit", matched, seen)
-	if seen == 0 {
+	case c.seen == 0:
 		observed = "there was none"
-	} else if len(others) > 0 {
-		observed = strings.Join(others, "; ")
+	case len(c.others) > 0:
+		observed = strings.Join(c.others, "; ")
+	default:
+		observed = fmt.Sprintf("%d of %d fit", c.matched, c.seen)
 	}
-	return observed, ok != x.Negate, true
+	return observed, counted(x.Count, c.matched) != x.Negate, true
+}
+
+// counting counts the frames that a line of a check is about.
+type counting struct {
+	judge Judge
+	of    *language.AgentExpectation
+
+	matched, seen int
+	others        []string // the first few that do not fit
+	asked         bool     // the request that was to be answered came
+	gone          bool     // the editor left before it could answer that
+}
+
+// see takes in one entry of a session's log.
+func (c *counting) see(log *transcript.Transcript, e transcript.Entry) {
+	x := c.of
+	switch x.What {
+	case "hung-up":
+		if e.Kind == transcript.Ended {
+			if c.seen++; e.JSON().Get("end").Is(serve.EndHungUp) {
+				c.matched++
+			}
+		}
+	case "answered":
+		if v := e.JSON(); e.Source == transcript.Note && e.Kind == serve.Named && v.Get("name").Is(x.About) {
+			seq, _ := v.Get("seq").Int()
+			c.asked, c.gone = true, c.judge.leftAtOnce(log, int(seq))
+		}
+		if e.Source == transcript.Editor && e.Kind == transcript.Response && isAsked(log, x.About, e.Ref) {
+			c.fits(log, e)
+		}
+	case "sent":
+		if e.Source == transcript.Editor && e.Kind != transcript.Response && e.Method == x.About {
+			c.fits(log, e)
+		}
+	}
+}
+
+// fits counts a frame, and keeps it if it does not fulfil the conditions of the line.
+func (c *counting) fits(log *transcript.Transcript, e transcript.Entry) {
+	c.seen++
+	if c.judge.matches(c.of, log, e) {
+		c.matched++
+	} else if len(c.others) < 3 {
+		c.others = append(c.others, shorten(c.judge.Text.Line(e)))
+	}
 }
 
 // leftOpen looks for requests of the editor that were open when it left.

@@ -242,13 +242,9 @@ func (t *tally) key(session string, e transcript.Entry) string {
 
 // newScore reads the part of a recording that belongs to one connection.
 func newScore(p Protocol, t *transcript.Transcript, gates []fakellm.RecordedGate, conn int, mode Mode) *score {
-	s := &score{conn: conn, items: map[string][]string{}}
-	count := newTally(p)
-	open := map[int]*asked{}
-	state := map[string]bool{} // keys of state updates
-	chunk := map[string]bool{} // keys of chunks
-	owner := map[string]string{}
-	var before time.Duration
+	r := &scoring{score: &score{conn: conn, items: map[string][]string{}}, protocol: p, gates: gates, mode: mode,
+		count: newTally(p), open: map[int]*asked{}, state: map[string]bool{}, chunk: map[string]bool{},
+		owner: map[string]string{}}
 	quiet := besides(t, gates)
 	at := 0 // the connection of the newest frame
 	for e := range t.All() {
@@ -256,69 +252,98 @@ func newScore(p Protocol, t *transcript.Transcript, gates []fakellm.RecordedGate
 			at = e.Conn
 		}
 		for _, a := range quiet[e.Seq] {
-			if at != conn {
-				continue
+			if at == conn {
+				a.entry = e
+				r.add(a)
 			}
-			a.entry, a.needs, a.pause = e, map[string]int{}, e.At-before
-			a.wait(mode, count, owner, state, chunk)
-			a.reach(gates)
-			s.acts = append(s.acts, a)
 		}
 		if e.Conn != conn || !e.Frame() {
 			continue
 		}
-		switch {
-		case e.Source == transcript.Agent && e.Kind == transcript.Response:
-			if e.Ref > 0 {
-				count.answered(e.Ref, e)
-				owner[responseKey(e.Ref)] = p.Facts(e).Lane
-			} else {
-				count.counts[strayKey]++
-			}
-		case e.Source == transcript.Agent && completes(e):
-			count.completed(e.Ref)
-			owner[endKey(e.Ref)] = e.Session
-		case e.Source == transcript.Agent && e.Kind != transcript.Malformed:
-			key := count.key(e.Session, e)
-			count.came(e.Session, e)
-			owner[key] = e.Session
-			f := p.Facts(e)
-			state[key] = f.State
-			if f.Chunk {
-				chunk[key] = true
-				owner[count.messageKey(e.Session, f)] = e.Session
-			}
-			if item := count.opens(e.Session, e); item != "" {
-				turn := count.turnKey(e.Session)
-				s.items[turn] = append(s.items[turn], item)
-			}
-			if e.Kind == transcript.Request {
-				a := &asked{entry: e, about: p.About(e), turn: count.current(e.Session)}
-				open[e.Seq] = a
-				s.requests = append(s.requests, a)
-			}
-		case e.Source == transcript.Editor:
-			a := &act{entry: e, lane: p.Facts(e).Lane, needs: map[string]int{}, pause: e.At - before}
-			if e.Kind == transcript.Response && e.Ref > 0 {
-				if q := open[e.Ref]; q != nil {
-					a.answers, a.behind = e.Ref, s.alike(q)
-					if q.answer == nil {
-						q.answer = a
-					}
-				}
-			}
-			a.wait(mode, count, owner, state, chunk)
-			a.reach(gates)
-			s.acts = append(s.acts, a)
-			if e.Kind == transcript.Request {
-				count.sent(e.Session, e)
-			}
+		if e.Source == transcript.Agent {
+			r.agent(e)
+		} else if e.Source == transcript.Editor {
+			r.editor(e)
 		}
-		before = e.At
+		r.before = e.At
 	}
-	s.total = maps.Clone(count.counts)
-	maps.DeleteFunc(s.total, func(key string, _ int) bool { return chunk[key] }) // how a text is cut is the agent's
-	return s
+	r.total = maps.Clone(r.count.counts)
+	maps.DeleteFunc(r.total, func(key string, _ int) bool { return r.chunk[key] }) // how a text is cut is the agent's
+	return r.score
+}
+
+// scoring is a score while its recording is read.
+type scoring struct {
+	*score
+	protocol Protocol
+	gates    []fakellm.RecordedGate
+	mode     Mode
+	count    *tally
+	open     map[int]*asked
+	state    map[string]bool   // keys of state updates
+	chunk    map[string]bool   // keys of chunks
+	owner    map[string]string // the session of what a key counts
+	before   time.Duration     // when the frame before came
+}
+
+// add adds an act with what it waits for.
+func (r *scoring) add(a *act) {
+	a.needs, a.pause = map[string]int{}, a.entry.At-r.before
+	a.wait(r.mode, r.count, r.owner, r.state, r.chunk)
+	a.reach(r.gates)
+	r.acts = append(r.acts, a)
+}
+
+// agent counts a frame of the agent.
+func (r *scoring) agent(e transcript.Entry) {
+	switch {
+	case e.Kind == transcript.Response && e.Ref > 0:
+		r.count.answered(e.Ref, e)
+		r.owner[responseKey(e.Ref)] = r.protocol.Facts(e).Lane
+		return
+	case e.Kind == transcript.Response:
+		r.count.counts[strayKey]++
+		return
+	case completes(e):
+		r.count.completed(e.Ref)
+		r.owner[endKey(e.Ref)] = e.Session
+		return
+	case e.Kind == transcript.Malformed:
+		return
+	}
+	key := r.count.key(e.Session, e)
+	r.count.came(e.Session, e)
+	r.owner[key] = e.Session
+	f := r.protocol.Facts(e)
+	r.state[key] = f.State
+	if f.Chunk {
+		r.chunk[key] = true
+		r.owner[r.count.messageKey(e.Session, f)] = e.Session
+	}
+	if item := r.count.opens(e.Session, e); item != "" {
+		turn := r.count.turnKey(e.Session)
+		r.items[turn] = append(r.items[turn], item)
+	}
+	if e.Kind == transcript.Request {
+		a := &asked{entry: e, about: r.protocol.About(e), turn: r.count.current(e.Session)}
+		r.open[e.Seq] = a
+		r.requests = append(r.requests, a)
+	}
+}
+
+// editor makes an act of a frame of the editor.
+func (r *scoring) editor(e transcript.Entry) {
+	a := &act{entry: e, lane: r.protocol.Facts(e).Lane}
+	if q := r.open[e.Ref]; q != nil && e.Kind == transcript.Response && e.Ref > 0 {
+		a.answers, a.behind = e.Ref, r.alike(q)
+		if q.answer == nil {
+			q.answer = a
+		}
+	}
+	r.add(a)
+	if e.Kind == transcript.Request {
+		r.count.sent(e.Session, e)
+	}
 }
 
 // alike are the requests so far that are about the same as one.
