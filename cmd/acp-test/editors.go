@@ -103,16 +103,11 @@ func (h *host) editors(ctx context.Context, o *editing, paths, client []string) 
 			return fmt.Errorf("--known: %w", err)
 		}
 	}
-	o.out = h.freeOut(o.out)
-	release, err := h.prepareOut(o.out)
+	out, release, err := h.takeOut(&o.output)
 	if err != nil {
 		return err
 	}
 	defer release()
-	out, err := filepath.Abs(o.out)
-	if err != nil {
-		return err
-	}
 	bench := editors.Bench{Self: h.self, Env: h.env, Tool: tool(), Timeout: o.timeout, Judge: of.judge(o.severity),
 		Protocol: of.Name, Quote: quoted, Read: h.recordingOf}
 	if of.front != nil {

@@ -56,6 +56,17 @@ func (h *host) freeOut(dir string) string {
 	return free
 }
 
+// takeOut makes the empty folder of a run free of what the command reads. It returns its absolute
+// path, and release, after which another run may have the folder.
+func (h *host) takeOut(o *output) (path string, release func(), err error) {
+	o.out = h.freeOut(o.out)
+	if path, err = filepath.Abs(o.out); err != nil {
+		return "", nil, err
+	}
+	release, err = h.prepareOut(o.out)
+	return path, release, err
+}
+
 // prepareOut makes an empty folder for one run, which nobody else can have until
 // release is called. What the previous run left is kept beside it, with .previous
 // after the name, and a number where the command reads what has that name. A folder

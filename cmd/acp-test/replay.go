@@ -133,16 +133,11 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 	if p, err = p.Prepare(ctx, agents.Preparation{Sandbox: place, Keeper: []string{h.self, "keeper"}}); err != nil {
 		return errors.New(h.secrets(o.env...).Text(err.Error()))
 	}
-	o.out = h.freeOut(o.out)
-	release, err := h.prepareOut(o.out)
+	out, release, err := h.takeOut(&o.output)
 	if err != nil {
 		return err
 	}
 	defer release()
-	out, err := filepath.Abs(o.out)
-	if err != nil {
-		return err
-	}
 	run := h.newRun(results.Agent{Profile: p.Name, Title: p.Shown(), Command: p.Command})
 	run.Out, run.Protocol = out, of.Version
 	for _, file := range o.paths {

@@ -24,16 +24,11 @@ func (h *host) replayWeb(ctx context.Context, o *options, of protocol) error {
 	if _, err := endpoint.Target(o.url); err != nil {
 		return fmt.Errorf("--url: %w", err)
 	}
-	o.out = h.freeOut(o.out)
-	release, err := h.prepareOut(o.out)
+	out, release, err := h.takeOut(&o.output)
 	if err != nil {
 		return err
 	}
 	defer release()
-	out, err := filepath.Abs(o.out)
-	if err != nil {
-		return err
-	}
 	run := h.newRun(results.Agent{Profile: "endpoint", Title: o.url})
 	run.Out, run.Protocol = out, of.Version
 	for _, file := range o.paths {
