@@ -47,7 +47,7 @@ func (r *run) further(ctx context.Context) {
 	o := r.t.Await(wait, asked.Seq, transcript.First("the end of the turn", func(e transcript.Entry) bool {
 		return e.Ref == asked.Seq && b.endsTurn(e)
 	}))
-	f := r.Failure(language.Implied[*Branch]("a plain turn after the last line"), o)
+	f := r.Failure(Implied("a plain turn after the last line"), o)
 	f.Expected = []string{fmt.Sprintf("a turn that ends with %s and says %q", p.StopReasons[0], furtherReply)}
 	f.Entries = []int{asked.Seq}
 	if !o.Met() {

@@ -211,3 +211,6 @@ func phase(text string) Step {
 		return nil
 	}
 }
+
+// Implied returns a line that the script need not have, since an act needs it.
+func Implied(text string) *Line { return language.Implied[*Branch](text) }

@@ -158,24 +158,22 @@ func (d *Doc) parse(raw []byte) *SyntaxError {
 		nodes[open].info += oneMore
 		{
 			object := nodes[open].kind() == Object
-			switch c := raw[i]; {
-			case c == ',':
+			switch raw[i] {
+			case ',':
 				i++
 				if object {
 					goto key
 				}
 				continue
-			case c == '}' && object, c == ']' && !object:
+			case closerOf(object):
 				i++
 				depth--
 				around := nodes[open].next
 				nodes[open].end, nodes[open].next = uint32(i), uint32(len(nodes))
 				open = around
 				goto after
-			case object:
-				return unexpected(raw, i, "where ',' or '}' should follow in an object")
 			default:
-				return unexpected(raw, i, "where ',' or ']' should follow in an array")
+				return unexpected(raw, i, neitherNor[object])
 			}
 		}
 
@@ -187,6 +185,20 @@ func (d *Doc) parse(raw []byte) *SyntaxError {
 		key.next = uint32(len(nodes) + 1)
 		nodes = append(nodes, key)
 	}
+}
+
+// closerOf returns what ends an object or an array.
+func closerOf(object bool) byte {
+	if object {
+		return '}'
+	}
+	return ']'
+}
+
+// neitherNor says where a byte stands that neither goes on nor ends an object or an array.
+var neitherNor = map[bool]string{
+	true:  "where ',' or '}' should follow in an object",
+	false: "where ',' or ']' should follow in an array",
 }
 
 // scanKey checks a key and the colon behind it, and returns the index after them.

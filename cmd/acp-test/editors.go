@@ -113,7 +113,8 @@ func (h *host) editors(ctx context.Context, o *editing, paths, client []string) 
 	if of.front != nil {
 		bench.Front = func(script *serve.Script, log *transcript.Transcript) *serve.Web { return of.front(script, nil, log) }
 	}
-	run := verdict.NewRun(of.Version, tool(), h.commandLine(), results.Agent{Profile: filepath.Base(client[0]), Command: client})
+	run := verdict.NewRun(of.Version, tool(), h.commandLine(),
+		results.Agent{Profile: filepath.Base(client[0]), Command: client})
 	run.Out = out
 	for _, s := range list {
 		if ctx.Err() != nil {

@@ -120,8 +120,8 @@ func (t *turn) run() (acp.StopReason, error) {
 	return acp.StopReasonMaxTurnRequests, nil
 }
 
-// ask sends the conversation and streams the answer to the client.
-func (t *turn) ask() (content []block, reason string, err error) {
+// tools are what the model may call: a shell, and the tools of the session's MCP servers.
+func (t *turn) tools() []block {
 	tools := []block{{"name": "run_command", "description": "Run a shell command in the project.", "input_schema": block{
 		"type": "object", "required": []string{"command_line"}, "properties": block{
 			"command_line": block{"type": "string", "description": "What to give to /bin/sh -c"},
@@ -132,17 +132,23 @@ func (t *turn) ask() (content []block, reason string, err error) {
 				"input_schema": tool.InputSchema})
 		}
 	}
+	return tools
+}
+
+func broken(why string, data any) error {
+	return &acp.RequestError{Code: -32603, Message: why, Data: map[string]any{"detail": data}}
+}
+
+// ask sends the conversation and streams the answer to the client.
+func (t *turn) ask() (content []block, reason string, err error) {
 	body, _ := json.Marshal(block{"model": env("GOFER_MODEL", "claude-sonnet-4-5"), "max_tokens": 8192, "stream": true,
-		"tools":  tools,
+		"tools":  t.tools(),
 		"system": "You are gofer, a coding agent. You work in " + t.s.cwd + ".", "messages": t.s.history})
 	base := strings.TrimRight(env("ANTHROPIC_BASE_URL", "https://api.anthropic.com"), "/")
 	req, _ := http.NewRequestWithContext(t.ctx, "POST", base+"/v1/messages", bytes.NewReader(body))
 	req.Header.Set("content-type", "application/json")
 	req.Header.Set("anthropic-version", "2023-06-01")
 	req.Header.Set("x-api-key", os.Getenv("ANTHROPIC_API_KEY"))
-	broken := func(why string, data any) error {
-		return &acp.RequestError{Code: -32603, Message: why, Data: map[string]any{"detail": data}}
-	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return nil, "", broken("The model backend cannot be reached", err.Error())
@@ -152,9 +158,9 @@ func (t *turn) ask() (content []block, reason string, err error) {
 		raw, _ := io.ReadAll(io.LimitReader(res.Body, 500))
 		return nil, "", broken(fmt.Sprintf("The model backend answered with status %d", res.StatusCode), string(raw))
 	}
+	a := answer{turn: t}
 	lines := bufio.NewReader(res.Body)
-	partial := ""
-	for {
+	for !a.done {
 		line, err := lines.ReadString('\n')
 		if err != nil {
 			return nil, "", broken("The model backend broke off", err.Error())
@@ -163,55 +169,78 @@ func (t *turn) ask() (content []block, reason string, err error) {
 		if !ok {
 			continue
 		}
-		var ev struct {
-			Type  string
-			Index int
-			Block block `json:"content_block"`
-			Delta struct {
-				Type, Text, Thinking, Signature string
-				Partial                         string `json:"partial_json"`
-				Stop                            string `json:"stop_reason"`
-			}
-			Error any
+		if err := a.event([]byte(data)); err != nil {
+			return nil, "", err
 		}
-		if err := json.Unmarshal([]byte(data), &ev); err != nil {
-			return nil, "", broken("The model backend sent no JSON", err.Error())
+	}
+	return a.content, a.reason, nil
+}
+
+// answer is what the model has said so far.
+type answer struct {
+	turn    *turn
+	content []block
+	partial string // the arguments of the open call
+	reason  string
+	done    bool
+}
+
+// delta is a piece of a block, or the reason for the end.
+type delta struct {
+	Type, Text, Thinking, Signature string
+	Partial                         string `json:"partial_json"`
+	Stop                            string `json:"stop_reason"`
+}
+
+func (a *answer) event(data []byte) error {
+	var ev struct {
+		Type  string
+		Index int
+		Block block `json:"content_block"`
+		Delta delta
+		Error any
+	}
+	if err := json.Unmarshal(data, &ev); err != nil {
+		return broken("The model backend sent no JSON", err.Error())
+	}
+	switch ev.Type {
+	case "content_block_start":
+		a.content, a.partial = append(a.content, ev.Block), ""
+	case "content_block_delta":
+		a.piece(a.content[len(a.content)-1], ev.Delta)
+	case "content_block_stop":
+		if b := a.content[len(a.content)-1]; b["type"] == "tool_use" && a.partial != "" {
+			var input map[string]any
+			if json.Unmarshal([]byte(a.partial), &input) != nil {
+				a.content = a.content[:len(a.content)-1] // cut short by the token limit
+			} else {
+				b["input"] = input
+			}
 		}
-		switch ev.Type {
-		case "content_block_start":
-			content, partial = append(content, ev.Block), ""
-		case "content_block_delta":
-			b, d := content[len(content)-1], ev.Delta
-			switch d.Type {
-			case "text_delta":
-				b["text"] = fmt.Sprint(b["text"], d.Text)
-				t.tell(acp.UpdateAgentMessageText(d.Text))
-			case "thinking_delta":
-				b["thinking"] = fmt.Sprint(b["thinking"], d.Thinking)
-				t.tell(acp.UpdateAgentThoughtText(d.Thinking))
-			case "signature_delta":
-				b["signature"] = d.Signature
-			case "input_json_delta":
-				partial += d.Partial
-			}
-		case "content_block_stop":
-			if b := content[len(content)-1]; b["type"] == "tool_use" && partial != "" {
-				var input map[string]any
-				if json.Unmarshal([]byte(partial), &input) != nil {
-					content = content[:len(content)-1] // cut short by the token limit
-				} else {
-					b["input"] = input
-				}
-			}
-		case "message_delta":
-			if ev.Delta.Stop != "" {
-				reason = ev.Delta.Stop
-			}
-		case "message_stop":
-			return content, reason, nil
-		case "error":
-			return nil, "", broken("The model backend failed", ev.Error)
+	case "message_delta":
+		if ev.Delta.Stop != "" {
+			a.reason = ev.Delta.Stop
 		}
+	case "message_stop":
+		a.done = true
+	case "error":
+		return broken("The model backend failed", ev.Error)
+	}
+	return nil
+}
+
+func (a *answer) piece(b block, d delta) {
+	switch d.Type {
+	case "text_delta":
+		b["text"] = fmt.Sprint(b["text"], d.Text)
+		a.turn.tell(acp.UpdateAgentMessageText(d.Text))
+	case "thinking_delta":
+		b["thinking"] = fmt.Sprint(b["thinking"], d.Thinking)
+		a.turn.tell(acp.UpdateAgentThoughtText(d.Thinking))
+	case "signature_delta":
+		b["signature"] = d.Signature
+	case "input_json_delta":
+		a.partial += d.Partial
 	}
 }
 

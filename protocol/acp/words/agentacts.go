@@ -24,11 +24,16 @@ var firstAgent = agentDialect{tool: "tool_call", ask: askFirst, ended: func(s *s
 
 var secondAgent = agentDialect{tool: "tool_call_update", ids: true, ask: askSecond, ended: endSecond}
 
+// agentAct makes a command of a handler.
+func agentAct(name, args, summary string, do func(*serve.Run, language.Given) error) *scenarios.Command {
+	return language.AgentAct[*scenarios.Branch](name, args, summary, do)
+}
+
 // agentActs are what a scripted agent can do. What tells something of a turn takes up its
 // prompt first.
 func agentActs(d agentDialect) (all []*scenarios.Command) {
 	add := func(name, args, summary string, do func(s *serve.Run, g language.Given) error) {
-		all = append(all, language.AgentAct[*scenarios.Branch](name, args, summary, do))
+		all = append(all, agentAct(name, args, summary, do))
 	}
 	say := func(kind string) func(*serve.Run, language.Given) error {
 		return func(s *serve.Run, g language.Given) error {
@@ -86,12 +91,12 @@ func agentActs(d agentDialect) (all []*scenarios.Command) {
 // secondAgentActs are what a scripted agent can do in version 2.
 func secondAgentActs() []*scenarios.Command {
 	return append(agentActs(secondAgent),
-		language.AgentAct[*scenarios.Branch]("insert", "", "take up the prompt, as the first act that tells of its turn does",
+		agentAct("insert", "", "take up the prompt, as the first act that tells of its turn does",
 			func(s *serve.Run, _ language.Given) error {
 				s.Begin()
 				return nil
 			}),
-		language.AgentAct[*scenarios.Branch]("state", "STATE [stop=]", "a state_update", func(s *serve.Run, g language.Given) error {
+		agentAct("state", "STATE [stop=]", "a state_update", func(s *serve.Run, g language.Given) error {
 			return notifyUpdate(s, "", `{"sessionUpdate":"state_update","state":`+serve.Quote(g.Words[0])+
 				member("stopReason", g.Options["stop"])+`}`)
 		}))

@@ -10,7 +10,6 @@ import (
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/scenarios"
-	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 	"github.com/acp-test/acp-test/wire"
@@ -94,7 +93,7 @@ func (c *client) Connect(a *transport.Agent, env []string, isolated bool) {
 // Greet sends initialize.
 func (c *client) Greet(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
 	if l == nil {
-		l = language.Implied[*scenarios.Branch]("initialize")
+		l = scenarios.Implied("initialize")
 	}
 	return initialize(ctx, b, l, nil)
 }

@@ -3,7 +3,6 @@ package words
 import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/scenarios"
-	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -11,7 +10,7 @@ import (
 // one is open and nothing else goes on.
 func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
 	id := idle(b.Transcript())
-	editor, err := live(b, language.Implied[*scenarios.Branch]("a plain turn after the last line"))
+	editor, err := live(b, scenarios.Implied("a plain turn after the last line"))
 	if id == "" || err != nil {
 		return transcript.Entry{}, false
 	}

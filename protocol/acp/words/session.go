@@ -10,7 +10,6 @@ import (
 
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/scenarios"
-	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -316,7 +315,7 @@ func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name stri
 	if s := b.Session(); s != nil {
 		return s, nil
 	}
-	a := &sessionAct{l: language.Implied[*scenarios.Branch]("session new main"), verb: "new", name: "main", wait: true}
+	a := &sessionAct{l: scenarios.Implied("session new main"), verb: "new", name: "main", wait: true}
 	if err := a.run(ctx, b); err != nil {
 		return nil, scenarios.SetUp(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/acp-test/acp-test/scenarios"
-	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -36,7 +35,7 @@ func (a *sessionAct) unkept(ctx context.Context, b *scenarios.Branch, s *scenari
 	if of(b).version != second || code != unknownSession || !spokenBefore(b, e.Conn, s.ID) {
 		return nil
 	}
-	list, err := call(ctx, b, language.Implied[*scenarios.Branch]("session list"), nil, "session/list", map[string]any{}, true)
+	list, err := call(ctx, b, scenarios.Implied("session list"), nil, "session/list", map[string]any{}, true)
 	if err != nil {
 		return nil // the agent is judged by its answer to the act
 	}

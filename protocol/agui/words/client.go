@@ -12,7 +12,6 @@ import (
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/protocol/agui/fold"
 	"github.com/acp-test/acp-test/scenarios"
-	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 )
@@ -92,7 +91,7 @@ func newID() string {
 // Greet implements scenarios.Client: it waits until the agent listens.
 func (c *client) Greet(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
 	if l == nil {
-		l = language.Implied[*scenarios.Branch]("the first run")
+		l = scenarios.Implied("the first run")
 	}
 	wait, cancel := b.Patience(ctx, start)
 	defer cancel()
