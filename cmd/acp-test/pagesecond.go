@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/protocol/acp"
-	rulebook "github.com/acp-test/acp-test/protocol/acp/invariants/second"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/refagent/second"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
@@ -46,7 +46,7 @@ func secondPage() string {
 		}
 	}
 	b.WriteString("\n## Requirements\n")
-	kept := rulebook.Kept()
+	kept := invariants.Kept()
 	for _, q := range p.Rules.Requirements() {
 		if !slices.Contains(kept, q.ID) {
 			b.WriteString("\n" + requirementText(q))

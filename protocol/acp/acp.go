@@ -8,7 +8,6 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
-	"github.com/acp-test/acp-test/protocol/acp/invariants/second"
 	"github.com/acp-test/acp-test/protocol/acp/words"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -31,7 +30,7 @@ func V2() *scenarios.Protocol { return v2() }
 
 var v2 = sync.OnceValue(func() *scenarios.Protocol {
 	p := &scenarios.Protocol{Name: Second, Version: "2", Classifier: acpframe.Second{},
-		Rules:     second.Rules(),
+		Rules:     invariants.V2(),
 		Canonical: canonical.V2()}
 	words.AddSecond(p)
 	return p

@@ -17,8 +17,8 @@ const slowCancel = 5 * time.Second
 // from the end of the cancel's write until the response: a reply of the model
 // that a gate holds, were it until the agent itself hangs up, or a request of the agent that the editor has not
 // answered. Else the two may have crossed on the wire.
-func cancelReason() *rule {
-	r := ofAgent("CANCEL-REASON",
+func cancelReason(v *version) *rule {
+	r := v.ofAgent("CANCEL-REASON",
 		"A prompt that is cancelled ends with stop reason cancelled, neither with an error nor with another reason.")
 	reason := r.Fail("other-reason",
 		"a cancelled turn ended with another stop reason although its work was still open", "CANCEL-001")
@@ -32,7 +32,7 @@ func cancelReason() *rule {
 	owed := r.Inconclusive("editor-owes-answer",
 		"a cancelled turn got no response, and neither did a request of its own to the editor", "CANCEL-001")
 	slow := r.Warn("slow", "a cancelled turn took more than five seconds to end", "CANCEL-003")
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		var suspects []suspect
 		confirm := func(ev *event) {
 			for _, s := range suspects {
@@ -52,14 +52,14 @@ func cancelReason() *rule {
 			suspects = keep(suspects, func(s suspect) bool { return s.conn != ev.Conn || s.act.seq != ev.Ref })
 		}
 
-		w.on(acquit, writeEnded)
-		w.on(confirm, editorRequests()...)
-		w.on(confirm, editorAnswers()...)
-		w.on(confirm, cancelTold, editorTakesBack, editorOtherTold, editorNoise)
-		w.on(func(ev *event) {
+		w.On(acquit, writeEnded)
+		w.On(confirm, editorRequests()...)
+		w.On(confirm, editorAnswers()...)
+		w.On(confirm, cancelTold, editorTakesBack, editorOtherTold, editorNoise)
+		w.On(func(ev *event) {
 			t := ev.turn
 			a, closing := t.stopper()
-			if a == nil || t.concurrent || a.failed || !t.session.ready() {
+			if a == nil || t.concurrent || a.failed || !t.session.ready(v) {
 				return
 			}
 			if t.close != nil && !t.spoke && !t.acted && slices.Contains([]int{-32002, -32602}, int(ev.code())) {
@@ -103,7 +103,7 @@ func cancelReason() *rule {
 				confirm(ev)
 			}
 		}, answered(prompt))
-		w.finish(func(end rules.End) {
+		w.AtEnd(func(end rules.End) {
 			confirm(nil)
 			w.unanswered(end, rules.OfClient, func(r *request, waited time.Duration) {
 				if r.verb != prompt || r.turn == nil || r.turn.concurrent {
@@ -247,15 +247,15 @@ func (r *request) awaited(t *turn) bool {
 }
 
 // cancelCause judges whether a turn that ends cancelled was cancelled.
-func cancelCause() *rule {
-	r := ofAgent("CANCEL-CAUSE", "A prompt ends with stop reason cancelled only if the client cancelled that prompt.")
+func cancelCause(v *version) *rule {
+	r := v.ofAgent("CANCEL-CAUSE", "A prompt ends with stop reason cancelled only if the client cancelled that prompt.")
 	uncalled := r.Fail("not-cancelled",
 		"a turn that nobody cancelled ended with stop reason cancelled", "CANCEL-015", "PROMPT-005")
 	denied := r.Warn("denied-permission",
 		"a turn ended cancelled because a permission was not given", "CANCEL-015", "PROMPT-005")
 	stale := r.Fail("earlier-cancel", "a cancel sent before the prompt ended the turn", "CANCEL-015", "CANCEL-009")
 	foreign := r.Fail("other-session", "the cancel of another session ended the turn", "CANCEL-010", "CANCEL-015")
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		type told struct {
 			session *session
 			seq     int
@@ -265,30 +265,30 @@ func cancelCause() *rule {
 		refused := map[*turn]int{}
 		// The outcome cancelled says to the agent that the turn was cancelled before the
 		// user had answered (schema, RequestPermissionOutcome).
-		dismissed := map[*turn]bool{}
-		w.on(func(ev *event) {
+		excused := map[*turn]bool{}
+		w.On(func(ev *event) {
 			last[ev.conn] = told{ev.session, ev.Seq}
 			if ev.session != nil && ev.turn == nil {
 				idle[ev.session] = ev.Seq
 			}
 		}, cancelTold)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			switch t := ev.request.turn; {
 			case t == nil:
-			case denial(ev) == "cancelled", ev.code() == -32800:
-				dismissed[t] = true
-			case !granted(ev):
+			case denial(ev) == dismissed, ev.code() == -32800:
+				excused[t] = true
+			case !allows(ev):
 				refused[t] = ev.Seq
 			}
 		}, answered(permission))
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			t := ev.turn
 			if t == nil {
 				return
 			}
-			before, refusal, cancelled := idle[t.session], refused[t], dismissed[t]
+			before, refusal, cancelled := idle[t.session], refused[t], excused[t]
 			delete(refused, t)
-			delete(dismissed, t)
+			delete(excused, t)
 			delete(idle, t.session)
 			w.Saw(uncalled, stale, foreign)
 			if ev.stop != "cancelled" || t.cancel != nil || t.close != nil || t.request.back != nil || t.disturbed ||

@@ -8,11 +8,7 @@ import (
 
 func (w *world) foldEditorRequest(ev *event) {
 	c := ev.conn
-	r := &request{
-		seq: ev.Seq, at: ev.At, by: rules.OfClient, verb: ev.verb, method: ev.Method, id: ev.ID, conn: c,
-		session: ev.session,
-	}
-	s := ev.session
+	r, s := ev.asRequest(rules.OfClient), ev.session
 	if s != nil {
 		s.addressed = true
 	}
@@ -26,12 +22,12 @@ func (w *world) foldEditorRequest(ev *event) {
 	}
 	switch ev.verb {
 	case initialize:
-		if c.initAsked == 0 {
-			c.initAsked = ev.Seq
-			version, ok := ev.params.Get("protocolVersion").Int()
-			c.offered = version
-			r.valid = ok && version >= 0 && version <= 1<<16-1
-			c.client = readClientCaps(ev.params.Get("clientCapabilities"))
+		if n, ok := ev.params.Get("protocolVersion").Int(); ok && n >= 0 && n < 1<<16 {
+			r.offered = n
+		}
+		c.initAsked = cmp.Or(c.initAsked, ev.Seq)
+		if c.initDone == 0 {
+			c.caps[rules.OfClient] = readCaps(ev.params, w.version.clientCaps)
 		}
 	case newSession, listSessions:
 		r.cwd, r.roots, r.cursor = ev.params.Get("cwd").Str(), readRoots(ev.params), ev.params.Get("cursor").Str()
@@ -51,7 +47,7 @@ func (w *world) foldEditorRequest(ev *event) {
 			s.resumed = true
 		}
 	case prompt:
-		if s == nil {
+		if s == nil || w.version.states {
 			break
 		}
 		t := &turn{request: r, session: s, started: ev.Seq, concurrent: len(s.open) > 0, text: readPrompt(ev.params)}
@@ -62,13 +58,10 @@ func (w *world) foldEditorRequest(ev *event) {
 		s.open = append(s.open, t)
 		s.restored = nil
 	case closeSession:
-		a := &act{seq: ev.Seq, at: ev.At}
-		c.lastAct = a
-		if s != nil {
-			for _, t := range s.open {
-				if t.close == nil {
-					t.close = a
-				}
+		c.lastAct = ev.act()
+		for _, t := range s.turns() {
+			if t.close == nil {
+				t.close = c.lastAct
 			}
 		}
 	case setMode:
@@ -79,12 +72,15 @@ func (w *world) foldEditorRequest(ev *event) {
 	c.ask(r)
 }
 
+// asRequest is the entry as a request of a side.
+func (ev *event) asRequest(by rules.Side) *request {
+	return &request{seq: ev.Seq, at: ev.At, by: by, verb: ev.verb, method: ev.Method, id: ev.ID, conn: ev.conn,
+		session: ev.session, offered: -1}
+}
+
 func (w *world) foldAgentRequest(ev *event) {
-	r := &request{
-		seq: ev.Seq, at: ev.At, by: rules.OfAgent, verb: ev.verb, method: ev.Method, id: ev.ID, conn: ev.conn,
-		session: ev.session, turn: ev.turn,
-	}
-	if ev.turn != nil {
+	r := ev.asRequest(rules.OfAgent)
+	if r.turn = ev.turn; ev.turn != nil {
 		ev.turn.acted = true
 	}
 	switch ev.verb {
@@ -92,7 +88,7 @@ func (w *world) foldAgentRequest(ev *event) {
 		for o := range ev.params.Get("options").Items() {
 			r.options = append(r.options, permit{o.Get("optionId").Str(), o.Get("kind").Str()})
 		}
-		if ev.session == nil {
+		if ev.session == nil || w.version.states {
 			break
 		}
 		call := ev.params.Get("toolCall")

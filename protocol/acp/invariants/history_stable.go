@@ -4,11 +4,10 @@ import "hash/maphash"
 
 // loadStable judges that a session that nobody has touched is replayed alike.
 // Only roles, text and tool call ids count, not how they are cut into chunks.
-func loadStable() *rule {
-	r := ofAgent("LOAD-STABLE", "Two loads of a session with no prompt between them replay the same history.")
+func loadStable(v *version) *rule {
+	r := v.ofAgent("LOAD-STABLE", "Two loads of a session with no prompt between them replay the same history.")
 	differs := r.Warn("differs", "two loads of a session replayed different histories", "LOAD-003")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		type replay struct {
 			hash  maphash.Hash
 			topic topic
@@ -21,15 +20,15 @@ func loadStable() *rule {
 		}
 		running := map[*session]*replay{}
 		last := map[string]past{}
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if ev.session != nil {
 				r := &replay{seq: ev.Seq}
 				r.hash.SetSeed(seed)
 				running[ev.session] = r
 			}
 		}, asked(loadSession))
-		w.on(func(ev *event) { delete(last, ev.Session) }, asked(prompt), asked(deleteSession))
-		w.on(func(ev *event) {
+		w.On(func(ev *event) { delete(last, ev.Session) }, asked(prompt), asked(deleteSession))
+		w.On(func(ev *event) {
 			r := running[ev.session]
 			if r == nil || ev.session.window == nil {
 				return
@@ -45,7 +44,7 @@ func loadStable() *rule {
 			}
 			r.hash.WriteString(text.Str())
 		}, userChunk, agentChunk, thoughtChunk, toolCall)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			r := running[ev.session]
 			delete(running, ev.session)
 			if r == nil || !ev.succeeded() {

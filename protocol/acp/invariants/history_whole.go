@@ -16,26 +16,25 @@ const rememberedText = 64 << 10
 // whole messages and thoughts, whatever the white space and the pieces. What the model said
 // belongs to the conversation; of notices that the agent makes itself, and of thoughts, no
 // sentence says it.
-func loadWhole() *rule {
-	r := ofAgent("LOAD-WHOLE", "A replay has each message and thought of the turns that have ended.")
+func loadWhole(v *version) *rule {
+	r := v.ofAgent("LOAD-WHOLE", "A replay has each message and thought of the turns that have ended.")
 	message := r.Warn("message", "a replay leaves out a message of the model that the agent had passed on", "LOAD-003")
 	notice := r.Lint("notice", "a replay leaves out a message that the agent had sent", "LOAD-003")
 	thought := r.Lint("thought", "a replay leaves out thoughts that the agent had sent", "LOAD-003")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		var model strings.Builder // what it said
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if ev.Kind == transcript.ModelChunk && model.Len() < 4*rememberedText {
 				model.WriteString(bare(fakellm.ChunkText(ev.body)))
 			}
 		}, modelEvent)
 		talks := map[string]*talk{}                          // by the id of a session
 		replays := map[*session]map[topic]*strings.Builder{} // what a load has brought
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			replays[ev.session] = map[topic]*strings.Builder{agentChunk: {}, thoughtChunk: {}}
 		}, asked(loadSession))
-		w.on(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession))
-		w.on(func(ev *event) {
+		w.On(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession))
+		w.On(func(ev *event) {
 			s := ev.session
 			if r := replays[s]; s != nil && r != nil && s.window != nil {
 				if b := r[ev.topic]; b != nil && b.Len() < 4*rememberedText {
@@ -56,7 +55,7 @@ func loadWhole() *rule {
 			}
 			k.hear(ev, bare(ev.text()))
 		}, contentUpdates()...)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			k := talks[ev.Session]
 			if k == nil || ev.turn == nil {
 				return
@@ -66,7 +65,7 @@ func loadWhole() *rule {
 			}
 			k.turn = nil
 		}, answered(prompt))
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			r := replays[ev.session]
 			delete(replays, ev.session)
 			k := talks[ev.Session]

@@ -9,15 +9,14 @@ import (
 
 // lateContent judges content that comes when no prompt is open. Version 1 bans
 // it only after a cancelled turn; state updates are legal at any time.
-func lateContent() *rule {
-	r := ofAgent("LATE-CONTENT", "No content of a finished turn comes after the response that ended it.")
+func lateContent(v *version) *rule {
+	r := v.ofAgent("LATE-CONTENT", "No content of a finished turn comes after the response that ended it.")
 	afterCancelled := r.Fail("after-cancelled", "content came after a turn had ended cancelled", "CANCEL-004")
 	afterClosed := r.Fail("after-closed", "content came after the session was closed in the middle of a turn", "CLOSE-002")
 	continues := r.Warn("continues-turn", "content that belongs to a finished turn came after its response", "PROMPT-016")
 	initiated := r.Lint("agent-initiated", "the agent began new content while no prompt was open", "PROMPT-016")
 	after := r.Lint("after-turn", "content came while no prompt was open", "PROMPT-016")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		waiting := map[*session]*turn{} // turns whose aftermath has not been seen to its end
 		count := func(t *turn) {
 			if t.stop == "cancelled" {
@@ -25,25 +24,25 @@ func lateContent() *rule {
 			}
 			w.Saw(after)
 		}
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if t := ev.turn; t != nil {
 				waiting[t.session] = t
 			}
 		}, answered(prompt))
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if t := waiting[ev.session]; t != nil {
 				count(t)
 				delete(waiting, ev.session)
 			}
 		}, asked(prompt))
-		w.finish(func(end rules.End) {
+		w.AtEnd(func(end rules.End) {
 			if end.Linger > 0 {
 				for _, t := range waiting {
 					count(t)
 				}
 			}
 		})
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			s := ev.session
 			if s == nil || len(s.open) > 0 || s.window != nil || s.restored != nil {
 				return

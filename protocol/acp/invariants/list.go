@@ -8,18 +8,18 @@ import (
 )
 
 // listSane judges session lists; their shape is for SHAPE.
-func listSane() *rule {
-	r := ofAgent("LIST-SANE", "A list respects its filter, names each session once, and its pages end.")
+func listSane(v *version) *rule {
+	r := v.ofAgent("LIST-SANE", "A list respects its filter, names each session once, and its pages end.")
 	filter := r.Fail("filter", "a list holds a session of another directory than asked for", "LIST-005")
 	duplicate := r.Fail("duplicate", "a list names a session twice", "LIST-007")
 	cursor := r.Fail("cursor", "a cursor came back within one list, so its pages do not end", "LIST-007")
 	date := r.Lint("updated-at", "updatedAt is no ISO 8601 time", "LIST-011")
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		type chain struct {
 			sessions, cursors map[string]int
 		}
 		chains := map[*conn]*chain{}
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if !ev.succeeded() {
 				return
 			}

@@ -7,12 +7,11 @@ import (
 )
 
 // userEcho judges that a live prompt is not echoed.
-func userEcho() *rule {
-	r := ofAgent("USER-ECHO", "A live prompt is not sent back as user_message_chunk.")
+func userEcho(v *version) *rule {
+	r := v.ofAgent("USER-ECHO", "A live prompt is not sent back as user_message_chunk.")
 	echo := r.Lint("echo", "the text of a prompt came back while the prompt was open", "PROMPT-020")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
-		w.on(func(ev *event) {
+	return r.Watching(func(w *watch) {
+		w.On(func(ev *event) {
 			t := ev.turn
 			if t == nil || ev.session.window != nil {
 				return
@@ -23,19 +22,19 @@ func userEcho() *rule {
 					"The agent sent the user's prompt back as user_message_chunk; clients show it twice.")
 			}
 		}, userChunk)
-		w.on(func(*event) { w.Saw(echo) }, answered(prompt))
+		w.On(func(*event) { w.Saw(echo) }, answered(prompt))
 	})
 }
 
 // msgRuns judges that the chunks of a message stand together.
-func msgRuns() *rule {
-	r := ofAgent("MSG-RUNS", "Chunks with one messageId stand together, and no later message has that id.")
+func msgRuns(v *version) *rule {
+	r := v.ofAgent("MSG-RUNS", "Chunks with one messageId stand together, and no later message has that id.")
 	returns := r.Warn("id-returns",
 		"the id of a message came back after another message had begun", "MSG-002", "MSG-004", "LOAD-008")
 	kinds := r.Lint("two-kinds", "messages of two kinds have the same id", "MSG-004")
 	mixed := r.Lint("mixed", "some chunks of a turn have a messageId and others have none", "MSG-006")
 	const rememberedIDs = 1 << 12
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		type ids struct {
 			seen          [3]map[string]int
 			turn          *turn
@@ -43,8 +42,8 @@ func msgRuns() *rule {
 		}
 		all := map[*session]*ids{}
 		reset := func(ev *event) { delete(all, ev.session) }
-		w.on(reset, asked(loadSession), answered(loadSession), asked(resumeSession))
-		w.on(func(ev *event) {
+		w.On(reset, asked(loadSession), answered(loadSession), asked(resumeSession))
+		w.On(func(ev *event) {
 			s := ev.session
 			if s == nil {
 				return

@@ -13,21 +13,20 @@ import (
 // modelText judges that what the model says in a turn comes to the editor in that turn, whole,
 // once and in its order. How an agent cuts and spaces a text is its own affair, and so is what
 // it adds. No sentence wants the very words, so nothing here is more than a lint.
-func modelText() *rule {
-	r := ofAgent("MODEL-TEXT", "The text of the model reaches the editor in its turn as the model said it.")
+func modelText(v *version) *rule {
+	r := v.ofAgent("MODEL-TEXT", "The text of the model reaches the editor in its turn as the model said it.")
 	missing := r.Lint("missing", "text of the model did not come, or came altered", "PROMPT-015")
 	order := r.Lint("order", "text of the model came in another order", "PROMPT-015")
 	twice := r.Lint("twice", "text of the model came twice", "MSG-008")
 	own := r.Lint("own", "a cancelled turn has a message of the agent's own behind the cancel", "PROMPT-015")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		turns := map[*turn]*hearing{}
-		w.on(func(*event) {
+		w.On(func(*event) {
 			for _, h := range turns {
 				h.unclear = true // whose text is whose
 			}
 		}, asked(prompt))
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if ev.Kind == transcript.ModelRequest {
 				if t := w.state.onlyTurn(); t != nil && t.session.id == ev.Session && turns[t] == nil {
 					turns[t] = &hearing{}
@@ -37,12 +36,12 @@ func modelText() *rule {
 				h.model(ev, t)
 			}
 		}, modelEvent)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if h := turns[ev.turn]; h != nil {
 				h.hear(ev)
 			}
 		}, contentUpdates()...)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			h, t := turns[ev.turn], ev.turn
 			delete(turns, t)
 			if h == nil || h.unclear || h.bytes > rememberedText || t.concurrent || t.disturbed || t.mixed ||

@@ -6,6 +6,7 @@ import (
 
 	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -121,17 +122,19 @@ func shapeSubjects() []shapeSubject {
 }
 
 // shape judges every message of the agent by the type its method has.
-func shape() *rule {
-	r := ofAgent("SHAPE", "Each message has the shape that the schema gives to its method.")
+func shape(v *version) *rule {
+	r := v.ofAgent("SHAPE", "Each message has the shape that the schema gives to its method.", 1, 2)
+	if v.number == 2 {
+		return shapeByMessage(r)
+	}
 	for _, s := range shapeSubjects() {
 		r.Fail(s.id, s.says, strings.Fields(s.requirements)...)
 	}
 	r.Points[shapeStyle].Class = rules.Lint
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
-		w.shapes = true
+	return r.Watching(func(w *watch) {
+		w.shapes[rules.OfAgent] = true
 		points, evidence, parts := shapePoints(), evidenceOfShape(), partsOfShape()
-		judge := func(ev *event) {
+		w.On(func(ev *event) {
 			w.Saw(shapeMessage)
 			if about, ok := evidence[ev.topic]; ok && !ev.err.Exists() {
 				w.Saw(about)
@@ -156,21 +159,69 @@ func shape() *rule {
 				case !known:
 					point = shapeMessage
 				}
-				f := w.find(point, ev, ev.Method+" "+plainPath(p.Path), nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
-				if f == nil {
-					continue
-				}
-				if p.Severity <= schema.Lossy {
-					f.Damage = p.Severity.String()
-				}
+				f := w.problem(point, ev, p)
 				if p.Severity != schema.Style {
-					w.Narrow(f, brokenBy(point, p, w.rule.Points[point].Requirements)...)
+					w.Narrow(f, brokenBy(point, p, r.Points[point].Requirements)...)
 				} else if ev.topic == answered(loadSession) {
 					w.Narrow(f, "LOAD-006")
 				}
 			}
-		}
-		w.on(judge, agentMessages()...)
+		}, agentMessages()...)
+	})
+}
+
+// problem reports what is wrong with a message, once for all items of a list.
+func (w *watch) problem(point int, ev *event, p schema.Problem) *rules.Finding {
+	f := w.find(point, ev, ev.Method+" "+plainPath(p.Path), nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
+	if f != nil && p.Severity <= schema.Lossy {
+		f.Damage = p.Severity.String()
+	}
+	return f
+}
+
+// shapeByMessage writes the points of shape in version 2, one for each kind of message.
+func shapeByMessage(r *rule) *rule {
+	other := r.Fail("broken", "a message breaks the schema", "V2-SHAPE-001")
+	greet := r.Fail("initialize", "the answer to initialize breaks the schema", "V2-INIT-002")
+	ended := r.Fail("prompt", "the answer to a prompt breaks the schema", "V2-PRM-001")
+	stop := r.Fail("stop-reason", "the answer to a prompt has what that of version 1 has", "V2-PRM-001")
+	update := r.Fail("update", "an update breaks the schema", "V2-UPD-001")
+	ask := r.Fail("permission", "a permission request breaks the schema", "V2-PER-001")
+	former := r.Fail("first-version", "an update is one of version 1", "V2-UPD-002")
+	lossy := r.Warn("lossy", "a value does not fit, and readers lose it", "V2-SHAPE-001")
+	style := r.Lint("unknown", "a message has what the schema does not know", "V2-SHAPE-001")
+	return r.Watching(func(w *watch) {
+		w.shapes[rules.OfAgent] = true
+		points := map[topic]int{answered(initialize): greet, answered(prompt): ended, asked(permission): ask}
+		w.On(func(ev *event) {
+			point, special := points[ev.topic]
+			if isUpdate(ev.topic) {
+				point = update
+				old := slices.Contains([]string{"tool_call", "plan", "current_mode_update"}, ev.tag())
+				w.judge(former, old, ev, ev.tag(), nil, "The update %s is one of version 1; version 2 does not have it.", ev.tag())
+				if old {
+					return
+				}
+			} else if !special {
+				point = other
+			}
+			w.Saw(point, lossy, style)
+			if point == ended && ev.succeeded() {
+				w.judge(stop, ev.result.Get("stopReason").Exists(), ev, "", nil,
+					"The answer to the prompt has a stopReason, which version 2 tells by state_update.")
+			}
+			for _, p := range ev.problems {
+				switch {
+				case p.Severity == schema.Fatal:
+					w.find(point, ev, p.Path, nil, "%s does not fit %s: %s.", p.Path, p.Type, p.Message)
+				case p.Severity == schema.Lossy:
+					w.find(lossy, ev, p.Path, nil, "%s does not fit %s, and readers lose it: %s.", p.Path, p.Type, p.Message)
+				case p.Path == "id" && ev.Kind == transcript.Request: // ONE-RESPONSE says it
+				case point != ended || p.Path != "result.stopReason":
+					w.find(style, ev, p.Path, nil, "%s %s.", p.Path, p.Message)
+				}
+			}
+		}, agentMessages()...)
 	})
 }
 
@@ -266,7 +317,7 @@ func unknownTag(ev *event, p schema.Problem) bool {
 func frameName(ev *event) string {
 	switch {
 	case ev.update.Exists():
-		if tag := ev.update.Get("sessionUpdate").Str(); tag != "" {
+		if tag := ev.tag(); tag != "" {
 			return "session/update " + clip(tag)
 		}
 	case ev.result.Exists() || ev.err.Exists():

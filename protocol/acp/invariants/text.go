@@ -9,13 +9,13 @@ import (
 )
 
 // textWhole judges that text arrives as it was said.
-func textWhole() *rule {
-	r := ofAgent("TEXT-WHOLE", "Text is streamed whole and once.")
+func textWhole(v *version) *rule {
+	r := v.ofAgent("TEXT-WHOLE", "Text is streamed whole and once.")
 	broken := r.Lint("replacement-character", "text holds a replacement character that nobody sent", "STDIO-004")
 	repeated := r.Lint("repeated", "a chunk repeats all the text of its message so far", "MSG-008")
 	empty := r.Lint("empty", "a chunk has no text", "MSG-008")
 	const longEnough = 40 // bytes that do not repeat by chance
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		const replacement = "\uFFFD"
 		type run struct {
 			hash   maphash.Hash
@@ -26,13 +26,13 @@ func textWhole() *rule {
 		seed := maphash.MakeSeed()
 		runs := map[*session]*run{}
 		tainted := map[*conn]bool{} // the editor or the model sent one itself
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if bytes.Contains(ev.Raw, []byte(replacement)) || bytes.Contains(ev.Raw, []byte(`\ufffd`)) ||
 				bytes.Contains(ev.Raw, []byte(`\uFFFD`)) {
 				tainted[ev.conn] = true
 			}
 		}, append(append(editorRequests(), editorAnswers()...), modelEvent, terminalEvent)...)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if ev.session == nil {
 				return
 			}
@@ -68,15 +68,15 @@ func textWhole() *rule {
 			r.chunks++
 		}, agentChunk, thoughtChunk)
 		// Another message begins after anything that stands between.
-		w.on(func(ev *event) { delete(runs, ev.session) }, userChunk, toolCall, planUpdate, asked(prompt), answered(prompt))
+		w.On(func(ev *event) { delete(runs, ev.session) }, userChunk, toolCall, planUpdate, asked(prompt), answered(prompt))
 	})
 }
 
 // contentData judges data inside content blocks.
-func contentData() *rule {
-	r := ofAgent("CONTENT-DATA", "Images, audio and blobs are base64 without a prefix.")
+func contentData(v *version) *rule {
+	r := v.ofAgent("CONTENT-DATA", "Images, audio and blobs are base64 without a prefix.")
 	encoding := r.Warn("base64", "data is not base64, or has a data: prefix", "CONTENT-002")
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		block := func(ev *event, b wire.Value) {
 			data := b.Get("data")
 			if b.Get("type").Is("resource") {
@@ -93,8 +93,8 @@ func contentData() *rule {
 					text[:min(len(text), 30)])
 			}
 		}
-		w.on(func(ev *event) { block(ev, ev.update.Get("content")) }, userChunk, agentChunk, thoughtChunk)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) { block(ev, ev.update.Get("content")) }, userChunk, agentChunk, thoughtChunk)
+		w.On(func(ev *event) {
 			for item := range ev.update.Get("content").Items() {
 				block(ev, item.Get("content"))
 			}

@@ -3,21 +3,21 @@ package invariants
 import "github.com/acp-test/acp-test/wire"
 
 // usageSane judges the values of usage updates; their shape is for SHAPE.
-func usageSane() *rule {
-	r := ofAgent("USAGE-SANE",
+func usageSane(v *version) *rule {
+	r := v.ofAgent("USAGE-SANE",
 		"Usage fits into the context size, the cost never shrinks, and its currency is an ISO 4217 code.")
 	currency := r.Fail("currency", "the currency is no three-letter code", "USAGE-003")
 	window := r.Lint("size", "the context size is 0, or less than what is used", "USAGE-004")
 	cost := r.Lint("cost", "the cost of a session shrank or changed its currency", "USAGE-005")
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		type price struct {
 			amount   float64
 			currency string
 			seq      int
 		}
 		last := map[*session]*price{}
-		w.on(func(ev *event) { delete(last, ev.session) }, asked(loadSession), asked(resumeSession))
-		w.on(func(ev *event) {
+		w.On(func(ev *event) { delete(last, ev.session) }, asked(loadSession), asked(resumeSession))
+		w.On(func(ev *event) {
 			used, okUsed := ev.update.Get("used").Int()
 			size, okSize := ev.update.Get("size").Int()
 			if okUsed && okSize {
