@@ -3,27 +3,8 @@ package invariants
 import (
 	"slices"
 
-	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
 )
-
-// readCaps are the paths of the capabilities in a member of a message. As everywhere in the
-// protocol, true and any object mean that a capability is there.
-func readCaps(from wire.Value, member string) map[string]bool {
-	caps := map[string]bool{}
-	var add func(v wire.Value, path string)
-	add = func(v wire.Value, path string) {
-		on, _ := v.Bool()
-		if on || v.Kind() == wire.Object {
-			rules.Remember(caps, rememberedCaps, path, true)
-		}
-		for name, inner := range v.Members() {
-			add(inner, path+"."+name)
-		}
-	}
-	add(from.Get(member), member)
-	return caps
-}
 
 // isSet reports whether there is a value other than null.
 func isSet(v wire.Value) bool { return v.Exists() && !v.IsNull() }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -15,7 +16,7 @@ func (w *world) foldAnswerOfAgent(ev *event) {
 	case initialize:
 		if ev.succeeded() && c.initDone == 0 {
 			c.initDone = ev.Seq
-			c.caps[rules.OfAgent] = readCaps(ev.result, w.version.agentCaps)
+			c.caps[rules.OfAgent] = schema.Advertised(ev.result, w.version.agentCaps)
 			c.methods = readAuthMethods(ev.result.Get("authMethods"), w.version.loginID)
 		}
 	case authenticate:

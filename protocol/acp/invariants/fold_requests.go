@@ -3,6 +3,7 @@ package invariants
 import (
 	"cmp"
 
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/rules"
 )
 
@@ -27,7 +28,7 @@ func (w *world) foldEditorRequest(ev *event) {
 		}
 		c.initAsked = cmp.Or(c.initAsked, ev.Seq)
 		if c.initDone == 0 {
-			c.caps[rules.OfClient] = readCaps(ev.params, w.version.clientCaps)
+			c.caps[rules.OfClient] = schema.Advertised(ev.params, w.version.clientCaps)
 		}
 	case newSession, listSessions:
 		r.cwd, r.roots, r.cursor = ev.params.Get("cwd").Str(), readRoots(ev.params), ev.params.Get("cursor").Str()

@@ -17,7 +17,6 @@ const (
 	rememberedRequests = 1 << 16
 	rememberedTools    = 1 << 12
 	rememberedTerms    = 1 << 12
-	rememberedCaps     = 1 << 10
 )
 
 // world is everything the rules share: one fold of the transcript so far.

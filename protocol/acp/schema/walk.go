@@ -138,14 +138,10 @@ func (w *walk) record(s *shape, v wire.Value, sev Severity, tag tags) {
 		}
 		w.check(f.ref, value, inner, s, tags{})
 	}
-	if missing := s.required &^ seen; missing != 0 {
-		for i := range s.fields {
-			if missing&(1<<i) == 0 {
-				continue
-			}
-			if w.breaks() {
-				w.at(sev, v, s.fields[i].name, "is missing", s)
-			}
+	missing := s.required &^ seen
+	for i := 0; missing>>i != 0; i++ {
+		if missing&(1<<i) != 0 && w.breaks() {
+			w.at(sev, v, s.fields[i].name, "is missing", s)
 		}
 	}
 }
@@ -157,11 +153,8 @@ func (w *walk) otherKey(s *shape, v, key, value wire.Value, sev Severity, tag ta
 		return
 	case key.Is("_meta") && !s.noMeta:
 		if value.Kind() != wire.Object && value.Kind() != wire.Null {
-			if sev == Fatal {
-				sev = Lossy
-			}
 			if w.breaks() {
-				w.at(sev, value, "", "must be an object or null, is "+article(value.Kind()), s)
+				w.at(max(sev, Lossy), value, "", "must be an object or null, is "+article(value.Kind()), s)
 			}
 		}
 		return
@@ -184,13 +177,10 @@ func (w *walk) otherKey(s *shape, v, key, value wire.Value, sev Severity, tag ta
 func (w *walk) union(s *shape, v wire.Value, sev Severity, outer tags) {
 	tag := v.Get(s.word)
 	if tag.Kind() != wire.String {
-		if !w.breaks() {
-			return
-		}
-		if !tag.Exists() {
+		if tag.Exists() {
+			w.mustBe(tag, wire.String, sev, s)
+		} else if w.breaks() {
 			w.at(sev, v, s.word, "is missing", s)
-		} else {
-			w.at(sev, tag, "", "must be a string, is "+article(tag.Kind()), s)
 		}
 		return
 	}
