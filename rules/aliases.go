@@ -10,6 +10,9 @@ import (
 // Current returns the id that a rule has now, or one of its points, as RULE/POINT or
 // "RULE POINT". Any other text, which is no alias, is returned as it is.
 func (s *Set) Current(id string) string {
+	if s == nil {
+		return id
+	}
 	at := strings.IndexAny(id, "/ ")
 	if at < 0 {
 		return cmp.Or(s.aliases[id], id)

@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -65,6 +66,11 @@ func New(d Definition) (*Set, error) {
 	s := &Set{definition: d, registry: r, examples: map[string][]Example{}}
 	if s.aliases, err = readAliases(d); err != nil {
 		return nil, err
+	}
+	for _, severity := range d.Severities {
+		for point, class := range maps.Clone(severity.Raised) {
+			severity.Raised[s.Current(point)] = class
+		}
 	}
 	if d.Examples == nil {
 		return s, nil

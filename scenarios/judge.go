@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +29,11 @@ func (r *run) judge(ctx context.Context, res *Result, err error, clean bool) {
 	res.NotStarted = r.state.unstarted != nil
 	res.Offers = r.engine.Protocol.Offers(r.t)
 	res.Notes = append(res.Notes, r.state.notes...)
+	for _, id := range slices.Sorted(maps.Keys(r.scenario.decl.rulesOff)) {
+		if now := r.engine.Protocol.Rules.Renamed(id); now != "" {
+			res.Notes = append(res.Notes, "rules off: "+now)
+		}
+	}
 	res.Notes = append(res.Notes, r.remarks()...)
 	if r.engine.Profile.Tools == nil {
 		res.Wire, res.Tools = r.model.Learned()

@@ -56,6 +56,7 @@ const transcriptMemory = 48 << 20
 func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) Run {
 	run := e.NewRun()
 	run.Strict = plan.Strict
+	run.Notes = append(run.Notes, e.renamed()...)
 	if plan.Shard != nil {
 		unclaimed, removed := e.unclaimed(list)
 		run.Notes = append(run.Notes, removed...)

@@ -106,6 +106,9 @@ func (h *host) help(root *cobra.Command, topic string) error {
 	}
 	if r, ok := invariants.V1().Rule(topic); ok {
 		fmt.Fprint(h.out, explainRule(r))
+		if page, ok := explainSecond(topic); ok {
+			fmt.Fprint(h.out, "\nIn version 2 (--protocol acp-v2):\n\n"+page)
+		}
 		return nil
 	}
 	if q, ok := invariants.V1().Requirement(topic); ok {

@@ -75,7 +75,10 @@ func secondPage() string {
 func explainSecond(topic string) (page string, ok bool) {
 	set := acp.V2().Rules
 	if r, ok := set.Rule(topic); ok {
-		return ruleText(r) + examplesOf(set, r.ID, everyPoint) + seenBy(r.ID), true
+		if now := set.Renamed(topic); now != "" {
+			page = now + ".\n\n"
+		}
+		return page + ruleText(r) + examplesOf(set, r.ID, everyPoint) + seenBy(r.ID), true
 	}
 	q, ok := set.Requirement(topic)
 	if !ok {
