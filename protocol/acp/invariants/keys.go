@@ -52,7 +52,7 @@ func rootKeys(v *version) *rule {
 						continue // AUTH-METHODS
 					}
 					f := w.find(key, ev, object, nil, "In %s, %s: %s.", frameName(ev), p.Path, p.Message)
-					w.Narrow(f, append([]string{"EXT-001"}, ownResult(p.Type)...)...)
+					w.Narrow(f, extension(p.Type)...)
 				case p.Severity == schema.Unknown:
 					w.find(value, ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
 				case p.Severity == schema.Unstable:
@@ -61,4 +61,14 @@ func rootKeys(v *version) *rule {
 			}
 		}, agentMessages()...)
 	})
+}
+
+// extension are the requirements that a key of its own breaks in an object of a type.
+func extension(typeName string) []string {
+	for _, own := range ownResults() {
+		if own[0] == typeName {
+			return []string{"EXT-001", own[1]}
+		}
+	}
+	return []string{"EXT-001"}
 }
