@@ -49,12 +49,14 @@ func clientModeListed(v *version) *rule {
 				return
 			}
 			if none >= 0 && len(c.methods) == 0 || ev.verb == logout {
-				w.judge(none, len(c.methods) == 0, ev, ev.Method, nil, "The client called %s, and the agent offers no method.", ev.Method)
+				w.judge(none, len(c.methods) == 0, ev, ev.Method, nil,
+					"The client called %s, and the agent offers no method.", ev.Method)
 				return
 			}
 			w.Saw(none)
 			inTerminal, offered := c.methods[id]
-			w.judge(login, !offered, ev, id, []int{c.initDone}, "The client authenticates with method %q, which was not offered.", id)
+			w.judge(login, !offered, ev, id, []int{c.initDone},
+				"The client authenticates with method %q, which was not offered.", id)
 			w.judge(terminal, inTerminal, ev, id, []int{c.initDone},
 				"The client authenticates with method %q, which is for a terminal.", id)
 		}, asked(authenticate), asked(logout))

@@ -10,46 +10,14 @@ func loadWindow(v *version) *rule {
 	request := r.Lint("request", "the agent asked for something while it replayed", "LOAD-014")
 	return r.Watching(func(w *watch) {
 		type replay struct{ user, agent int }
-		replays := map[*session]*replay{}
-		w.On(func(ev *event) {
-			if ev.session != nil {
-				replays[ev.session] = &replay{}
+		eachReplay(w, func(r *replay, ev *event) {
+			if ev.topic == userChunk {
+				r.user++
+			} else {
+				r.agent++
 			}
-		}, asked(loadSession))
-		w.On(func(ev *event) {
+		}, func(r *replay, ev *event) {
 			s := ev.session
-			if s == nil {
-				return
-			}
-			if s.window != nil && s.window.verb == loadSession {
-				if r := replays[s]; r != nil {
-					if ev.topic == userChunk {
-						r.user++
-					} else {
-						r.agent++
-					}
-				}
-				return
-			}
-			if s.restored == nil || s.restored.verb != loadSession || len(s.open) > 0 || ev.topic == toolUpdate ||
-				ev.topic == planUpdate {
-				return
-			}
-			w.find(late, ev, "", []int{s.restored.seq, s.restSeq},
-				"%s came after the response to session/load and before the next prompt.", describe(ev))
-		}, contentUpdates()...)
-		w.On(func(ev *event) {
-			if s := ev.session; s != nil && s.window != nil && s.window.verb == loadSession && len(s.open) == 0 {
-				w.find(request, ev, ev.Method, []int{s.window.seq}, "The agent sent %s while it replayed history.", ev.Method)
-			}
-		}, agentRequests()...)
-		w.On(func(ev *event) {
-			s := ev.session
-			r := replays[s]
-			delete(replays, s)
-			if s == nil || r == nil || !ev.succeeded() {
-				return
-			}
 			w.Saw(late, request)
 			because := []int{ev.request.seq}
 			if turns := w.state.lives[s.id]; turns > 0 {
@@ -65,16 +33,43 @@ func loadWindow(v *version) *rule {
 				}
 			}
 			for _, t := range s.order {
-				if t.first < ev.request.seq || t.by != byCall {
-					continue
-				}
-				w.Saw(unfinished)
-				if !t.status.final() {
-					w.find(unfinished, ev, t.id, []int{t.first}, "The replayed tool call %q is left %s.", t.id, t.status)
+				if t.first >= ev.request.seq && t.by == byCall {
+					w.judge(unfinished, !t.status.final(), ev, t.id, []int{t.first},
+						"The replayed tool call %q is left %s.", t.id, t.status)
 				}
 			}
-		}, answered(loadSession))
+		})
+		w.On(func(ev *event) {
+			if s := ev.session; s != nil && !s.replaying() && s.restored != nil && s.restored.verb == loadSession && len(s.open) == 0 {
+				w.find(late, ev, "", []int{s.restored.seq, s.restSeq},
+					"%s came after the response to session/load and before the next prompt.", describe(ev))
+			}
+		}, append(messages(), toolCall)...)
+		w.On(func(ev *event) {
+			if s := ev.session; s != nil && s.replaying() && len(s.open) == 0 {
+				w.find(request, ev, ev.Method, []int{s.window.seq}, "The agent sent %s while it replayed history.", ev.Method)
+			}
+		}, agentRequests()...)
 	})
+}
+
+// eachReplay follows the loads of sessions: hear takes in the content that comes while one
+// runs, and over judges what a load brought that succeeded.
+func eachReplay[R any](w *watch, hear, over func(*R, *event)) {
+	running := map[*session]*R{}
+	w.On(func(ev *event) { running[ev.session] = new(R) }, asked(loadSession))
+	w.On(func(ev *event) {
+		if r := running[ev.session]; r != nil && ev.session != nil && ev.session.window != nil {
+			hear(r, ev)
+		}
+	}, contentUpdates()...)
+	w.On(func(ev *event) {
+		r := running[ev.session]
+		delete(running, ev.session)
+		if r != nil && ev.session != nil && ev.succeeded() {
+			over(r, ev)
+		}
+	}, answered(loadSession))
 }
 
 // resumeSilent judges that resuming replays nothing.

@@ -5,6 +5,7 @@ import (
 	"unicode"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -28,68 +29,57 @@ func loadWhole(v *version) *rule {
 				model.WriteString(bare(fakellm.ChunkText(ev.body)))
 			}
 		}, modelEvent)
-		talks := map[string]*talk{}                          // by the id of a session
-		replays := map[*session]map[topic]*strings.Builder{} // what a load has brought
-		w.On(func(ev *event) {
-			replays[ev.session] = map[topic]*strings.Builder{agentChunk: {}, thoughtChunk: {}}
-		}, asked(loadSession))
+		talks := map[string]*talk{} // by the id of a session
 		w.On(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession))
 		w.On(func(ev *event) {
-			s := ev.session
-			if r := replays[s]; s != nil && r != nil && s.window != nil {
-				if b := r[ev.topic]; b != nil && b.Len() < 4*rememberedText {
-					b.WriteString(bare(ev.text()))
-				}
+			if s := ev.session; !s.speaksAlone() || s.window != nil {
 				return
 			}
-			if !s.speaksAlone() {
-				return
+			if talks[ev.Session] == nil {
+				rules.Remember(talks, rememberedSessions, ev.Session, &talk{})
 			}
-			k := talks[ev.Session]
-			if k == nil && len(talks) < rememberedSessions {
-				k = &talk{}
-				talks[ev.Session] = k
+			if k := talks[ev.Session]; k != nil && k.bytes <= rememberedText {
+				k.hear(ev, bare(ev.text()))
 			}
-			if k == nil || k.bytes > rememberedText {
-				return
-			}
-			k.hear(ev, bare(ev.text()))
 		}, contentUpdates()...)
 		w.On(func(ev *event) {
-			k := talks[ev.Session]
-			if k == nil || ev.turn == nil {
+			k, t := talks[ev.Session], ev.turn
+			if k == nil || t == nil {
 				return
 			}
-			if ev.turn.leavesHistory(ev.stop) && !ev.turn.concurrent && !ev.turn.mixed {
+			if t.leavesHistory(ev.stop) && !t.concurrent && !t.mixed {
 				k.past = append(k.past, k.turn...)
 			}
 			k.turn = nil
 		}, answered(prompt))
-		w.On(func(ev *event) {
-			r := replays[ev.session]
-			delete(replays, ev.session)
+		type replay struct{ said, thought strings.Builder }
+		of := func(r *replay, t topic) *strings.Builder {
+			return map[topic]*strings.Builder{agentChunk: &r.said, thoughtChunk: &r.thought}[t]
+		}
+		eachReplay(w, func(r *replay, ev *event) {
+			if b := of(r, ev.topic); b != nil && b.Len() < 4*rememberedText {
+				b.WriteString(bare(ev.text()))
+			}
+		}, func(r *replay, ev *event) {
 			k := talks[ev.Session]
-			if r == nil || k == nil || !ev.succeeded() || r[agentChunk].Len() == 0 {
+			if k == nil || r.said.Len() == 0 {
 				return // LOAD-WINDOW names a replay without anything
 			}
 			for _, x := range k.past {
-				b := r[x.topic]
-				if b == nil || x.text.Len() == 0 || b.Len() >= 4*rememberedText {
+				b, text := of(r, x.topic), x.text.String()
+				if b == nil || text == "" || b.Len() >= 4*rememberedText {
 					continue
 				}
 				p, what := notice, "message"
 				if x.topic == thoughtChunk {
 					p, what = thought, "thought"
-				} else if strings.Contains(model.String(), x.text.String()) {
+				} else if strings.Contains(model.String(), text) {
 					p = message
 				}
-				w.Saw(p)
-				if !strings.Contains(b.String(), x.text.String()) {
-					w.find(p, ev, "", []int{x.seq, ev.request.seq}, "session/load did not replay the %s that began with #%d.", what,
-						x.seq)
-				}
+				w.judge(p, !strings.Contains(b.String(), text), ev, "", []int{x.seq, ev.request.seq},
+					"session/load did not replay the %s that began with #%d.", what, x.seq)
 			}
-		}, answered(loadSession))
+		})
 	})
 }
 

@@ -262,7 +262,8 @@ func shapeByMessage(r *rule) *rule {
 			if isUpdate(ev.topic) {
 				point = update
 				old := slices.Contains([]string{"tool_call", "plan", "current_mode_update"}, ev.tag())
-				w.judge(former, old, ev, ev.tag(), nil, "The update %s is one of version 1; version 2 does not have it.", ev.tag())
+				w.judge(former, old, ev, ev.tag(), nil,
+					"The update %s is one of version 1; version 2 does not have it.", ev.tag())
 				if old {
 					return
 				}

@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/wire"
@@ -20,11 +21,7 @@ func stdoutClean(v *version) *rule {
 	empty := r.Lint("empty-line", "a line is empty", "STDIO-003")
 	tooLong := r.Inconclusive("too-long", "a line is longer than this tool reads", "STDIO-010")
 	return r.Watching(func(w *watch) {
-		sound := func(*event) {
-			for _, p := range []int{noise, cut, encoding, version, frame, batch} {
-				w.Saw(p)
-			}
-		}
+		sound := func(*event) { w.Saw(noise, cut, encoding, version, frame, batch) }
 		w.On(sound, agentMessages()...)
 		w.On(func(ev *event) {
 			sound(ev)
@@ -41,10 +38,9 @@ func stdoutClean(v *version) *rule {
 				point = batch
 			case ev.body.Kind() == wire.Object && !ev.body.Get("jsonrpc").Is("2.0"):
 				point = version
+			case ev.body.Kind() == wire.Object && isAnswer(ev.body):
+				return // ERR-FORM and NOTIFY-SILENT
 			case ev.body.Kind() == wire.Object:
-				if isAnswer(ev.body) {
-					return // ERR-FORM and NOTIFY-SILENT
-				}
 				point = frame
 			case text[0] == '{' || text[0] == '"' || text[len(text)-1] == '}':
 				point = cut
@@ -106,23 +102,21 @@ func errForm(v *version) *rule {
 			if !ev.err.Exists() {
 				return
 			}
-			w.Saw(members, sentence)
 			code, message := ev.err.Get("code"), ev.err.Get("message")
 			n, whole := code.Int()
-			switch text := message.Str(); {
+			text, wrong := message.Str(), ""
+			switch {
 			case ev.err.Kind() != wire.Object:
-				w.find(members, ev, ev.Method, nil, "The error of a response to %s is no object.", ev.Method)
+				wrong = " is no object"
 			case !whole || n != int64(int32(n)):
-				w.find(members, ev, ev.Method, nil, "The error code of a response to %s is %s, and must be a 32-bit integer.",
-					ev.Method, orNothing(code))
+				wrong = " code is " + orNothing(code) + ", and must be a 32-bit integer"
 			case message.Kind() != wire.String:
-				w.find(members, ev, ev.Method, nil, "The error message of a response to %s is %s, and must be a string.", ev.Method,
-					orNothing(message))
-			case text == "" || len(text) > 200 || bytes.ContainsAny([]byte(text), "\r\n"):
-				w.find(sentence, ev, ev.Method, nil, "The error message of a response to %s is not one short line.", ev.Method)
+				wrong = " message is " + orNothing(message) + ", and must be a string"
 			}
+			w.judge(members, wrong != "", ev, ev.Method, nil, "In a response to %s, the error%s.", ev.Method, wrong)
+			w.judge(sentence, wrong == "" && (text == "" || len(text) > 200 || strings.ContainsAny(text, "\r\n")), ev, ev.Method,
+				nil, "The error message of a response to %s is not one short line.", ev.Method)
 		}
-		w.On(judge, agentAnswers()...)
-		w.On(judge, agentAnswersNone)
+		w.On(judge, append(agentAnswers(), agentAnswersNone)...)
 	})
 }

@@ -49,10 +49,8 @@ func termLife(v *version) *rule {
 				if t.turn != ev.turn {
 					continue
 				}
-				w.Saw(turnEnd)
-				if t.released == 0 {
-					w.find(turnEnd, ev, t.id, []int{t.created}, "Terminal %q was not released when its turn ended.", t.id)
-				}
+				w.judge(turnEnd, t.released == 0, ev, t.id, []int{t.created},
+					"Terminal %q was not released when its turn ended.", t.id)
 			}
 		}, answered(prompt))
 		w.AtEnd(func(end rules.End) {

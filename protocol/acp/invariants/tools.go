@@ -96,22 +96,16 @@ func toolAnnounced(v *version) *rule {
 		}, toolUpdate)
 		w.On(func(ev *event) {
 			id := ev.params.Get("toolCall").Get("toolCallId")
-			w.Saw(permissionFirst)
-			if ev.session != nil && id.Kind() == wire.String && ev.tool == nil && !blind(ev.session) {
-				w.find(permissionFirst, ev, id.Str(), nil,
-					"The permission request is about tool call %q, which no tool_call has announced.", id.Str())
-			}
+			w.judge(permissionFirst, ev.session != nil && id.Kind() == wire.String && ev.tool == nil && !blind(ev.session),
+				ev, id.Str(), nil, "The permission request is about tool call %q, which no tool_call has announced.", id.Str())
 		}, asked(permission))
 		w.On(func(ev *event) {
 			id := ev.params.Get("toolCallId")
 			if id.Kind() != wire.String {
 				return
 			}
-			w.Saw(elicitation)
-			if ev.session != nil && ev.session.tool(id) == nil && !blind(ev.session) {
-				w.find(elicitation, ev, id.Str(), nil, "The elicitation is about tool call %q, which no tool_call has announced.",
-					id.Str())
-			}
+			w.judge(elicitation, ev.session != nil && ev.session.tool(id) == nil && !blind(ev.session), ev, id.Str(), nil,
+				"The elicitation is about tool call %q, which no tool_call has announced.", id.Str())
 		}, asked(elicit))
 	})
 }

@@ -21,11 +21,8 @@ func usageSane(v *version) *rule {
 			used, okUsed := ev.update.Get("used").Int()
 			size, okSize := ev.update.Get("size").Int()
 			if okUsed && okSize {
-				w.Saw(window)
-				if size == 0 || used > size {
-					w.find(window, ev, "", nil, "The usage is %d of a context of %d; a size that is not known is better left unsaid.",
-						used, size)
-				}
+				w.judge(window, size == 0 || used > size, ev, "", nil,
+					"The usage is %d of a context of %d; a size that is not known is better left unsaid.", used, size)
 			}
 			c := ev.update.Get("cost")
 			if c.Kind() != wire.Object || ev.session == nil {
