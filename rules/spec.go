@@ -67,6 +67,14 @@ func (d *Desk[T, E]) Finish(end End) {
 	}
 }
 
+// Entry returns the value of a key, a new one where there was none.
+func Entry[K comparable, V any](m map[K]*V, key K) *V {
+	if m[key] == nil {
+		m[key] = new(V)
+	}
+	return m[key]
+}
+
 // Seen is a set of names that tells which of them come again.
 type Seen map[string]bool
 

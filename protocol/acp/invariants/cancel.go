@@ -40,7 +40,7 @@ func cancelReason(v *version) *rule {
 					w.Report(s.point, s.conn, s.session, s.object, s.entries, "%s", s.message)
 				}
 			}
-			suspects = keep(suspects, func(s suspect) bool { return ev != nil && s.conn != ev.Conn })
+			suspects = slices.DeleteFunc(suspects, func(s suspect) bool { return ev == nil || s.conn == ev.Conn })
 		}
 		acquit := func(ev *event) {
 			for _, s := range suspects {
@@ -49,7 +49,7 @@ func cancelReason(v *version) *rule {
 						"The response came before the write of the cancel had ended, so the agent need not have known of it.")
 				}
 			}
-			suspects = keep(suspects, func(s suspect) bool { return s.conn != ev.Conn || s.act.seq != ev.Ref })
+			suspects = slices.DeleteFunc(suspects, func(s suspect) bool { return s.conn == ev.Conn && s.act.seq == ev.Ref })
 		}
 
 		w.On(acquit, writeEnded)
@@ -65,8 +65,7 @@ func cancelReason(v *version) *rule {
 			if t.close != nil && !t.spoke && !t.acted && slices.Contains([]int{-32002, -32602}, int(ev.code())) {
 				return // requests may be taken up in any order: the session was closed when the prompt was
 			}
-			w.Saw(pick(closing, closeReason, reason))
-			w.Saw(pick(closing, closeFault, fault))
+			w.Saw(pick(closing, closeReason, reason), pick(closing, closeFault, fault))
 			object := fmt.Sprint(t.started)
 			word := pick(closing, "session/close", "session/cancel")
 			if ev.err.Exists() {
@@ -81,10 +80,9 @@ func cancelReason(v *version) *rule {
 				return
 			}
 			if ev.stop == "cancelled" {
-				w.Saw(slow)
-				if took := ev.At - max(a.at, ev.conn.answeredAt); took > slowCancel {
-					w.find(slow, ev, object, []int{a.seq}, "The turn ended %s after %s.", took.Round(time.Millisecond), word)
-				}
+				took := ev.At - max(a.at, ev.conn.answeredAt)
+				w.judge(slow, took > slowCancel, ev, object, []int{a.seq}, "The turn ended %s after %s.",
+					took.Round(time.Millisecond), word)
 				return
 			}
 			proof, at := w.state.openWork(t, a, ev.stop)

@@ -86,9 +86,8 @@ func continuesMessage(ev *event, t *turn) bool {
 
 // describe names an update for a sentence.
 func describe(ev *event) string {
-	tag := ev.update.Get("sessionUpdate").Str()
 	if ev.topic == toolCall || ev.topic == toolUpdate {
-		return fmt.Sprintf("%s of %q", tag, clip(ev.update.Get("toolCallId").Str()))
+		return fmt.Sprintf("%s of %q", ev.tag(), clip(ev.update.Get("toolCallId").Str()))
 	}
-	return tag
+	return ev.tag()
 }

@@ -3,6 +3,7 @@ package invariants
 import (
 	"strings"
 
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -16,8 +17,7 @@ func userEcho(v *version) *rule {
 			if t == nil || ev.session.window != nil {
 				return
 			}
-			text := ev.text()
-			if strings.TrimSpace(text) != "" && strings.Contains(t.text, text) {
+			if text := ev.text(); strings.TrimSpace(text) != "" && strings.Contains(t.text, text) {
 				w.find(echo, ev, "", []int{t.started},
 					"The agent sent the user's prompt back as user_message_chunk; clients show it twice.")
 			}
@@ -48,11 +48,7 @@ func msgRuns(v *version) *rule {
 			if s == nil {
 				return
 			}
-			m := all[s]
-			if m == nil {
-				m = &ids{}
-				all[s] = m
-			}
+			m := rules.Entry(all, s)
 			kind := int(ev.topic - userChunk)
 			id := ev.update.Get("messageId")
 			if ev.turn != nil && ev.turn.mixed {
@@ -61,17 +57,16 @@ func msgRuns(v *version) *rule {
 			if t := ev.turn; t != m.turn {
 				m.turn, m.with, m.without = t, 0, 0
 			}
+			here, elsewhere := &m.with, m.without
 			if id.Kind() != wire.String {
-				m.without = ev.Seq
-				if m.with > 0 && m.turn != nil {
-					w.find(mixed, ev, "", []int{m.with}, "Some chunks of the turn have a messageId and others have none.")
-				}
+				here, elsewhere = &m.without, m.with
+			}
+			if *here = ev.Seq; elsewhere > 0 && m.turn != nil {
+				w.find(mixed, ev, "", []int{elsewhere}, "Some chunks of the turn have a messageId and others have none.")
+			}
+			if id.Kind() != wire.String {
 				return
 			}
-			if m.without > 0 && m.turn != nil {
-				w.find(mixed, ev, "", []int{m.without}, "Some chunks of the turn have a messageId and others have none.")
-			}
-			m.with = ev.Seq
 			w.Saw(returns)
 			if id.Is(s.messages[kind]) && m.seen[kind] != nil {
 				return // the message goes on
@@ -89,6 +84,6 @@ func msgRuns(v *version) *rule {
 				m.seen[kind] = map[string]int{}
 			}
 			m.seen[kind][text] = ev.Seq
-		}, userChunk, agentChunk, thoughtChunk)
+		}, messages()...)
 	})
 }

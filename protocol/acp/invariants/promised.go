@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -69,33 +70,28 @@ func askPromised(v *version) *rule {
 		}
 		kinds, asks, free := map[call]string{}, map[*tool]bool{}, map[*session]bool{}
 		w.On(func(ev *event) {
-			if ev.tool != nil && len(asks) < rememberedTools {
-				asks[ev.tool] = true
+			if ev.tool != nil {
+				rules.Remember(asks, rememberedTools, ev.tool, true)
 			}
 		}, asked(permission))
 		w.On(func(ev *event) {
-			chosen := ev.result.Path("outcome.optionId").Str()
-			for _, o := range ev.request.options {
-				if o.id == chosen && strings.HasSuffix(o.kind, "_always") {
-					free[ev.session] = true
-				}
+			if o, _ := ev.chosen(); strings.HasSuffix(o.kind, "_always") {
+				free[ev.session] = true
 			}
 		}, answered(permission))
 		w.On(func(ev *event) { free[ev.session] = true }, asked(setMode), asked(setOption))
 		w.On(func(ev *event) {
 			t, of := ev.tool, call{ev.session, ev.update.Get("toolCallId").Str()}
-			if kind := ev.update.Get("kind").Str(); kind != "" && len(kinds) < rememberedTools {
-				kinds[of] = kind // of the first entry about a call there is nothing else yet
+			if kind := ev.update.Get("kind").Str(); kind != "" {
+				rules.Remember(kinds, rememberedTools, of, kind) // of the first entry about a call there is nothing else yet
 			}
 			if t == nil || t.turn == nil || t.turn.mixed || !promised[kinds[of]] || ev.session.created == 0 ||
 				free[ev.session] || readStatus(ev.update.Get("status")) != completed {
 				return
 			}
-			if w.Saw(unasked); !asks[t] {
-				w.find(unasked, ev, t.id, []int{t.first},
-					"Tool call %q, of kind %s, was completed, and the user was not asked; the profile says that the agent asks.",
-					t.id, kinds[of])
-			}
+			w.judge(unasked, !asks[t], ev, t.id, []int{t.first},
+				"Tool call %q, of kind %s, was completed, and the user was not asked; the profile says that the agent asks.",
+				t.id, kinds[of])
 		}, toolCall, toolUpdate)
 	})
 }
@@ -131,11 +127,10 @@ func backPromised(v *version) *rule {
 			if !stopped && last.to < back {
 				return // it need not have known
 			}
-			if w.Saw(goesOn); !stopped && said[t.session.id] > last.seq { // else it had done its work
-				w.find(goesOn, ev, fmt.Sprint(t.started), []int{t.started, back},
-					"The prompt was taken back, and ended with %s after the model had said more; the profile says that it stops.",
-					ev.stop)
-			}
+			// If the model has said no more, the agent had done its work.
+			w.judge(goesOn, !stopped && said[t.session.id] > last.seq, ev, fmt.Sprint(t.started), []int{t.started, back},
+				"The prompt was taken back, and ended with %s after the model had said more; the profile says that it stops.",
+				ev.stop)
 		}, agentAnswers()...)
 	})
 }

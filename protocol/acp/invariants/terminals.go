@@ -66,17 +66,13 @@ func termLife(v *version) *rule {
 						continue // its turn was cut off, or the editor had gone before it ended
 					}
 					w.Saw(leaked)
+					point, what := leaked, "never"
 					if t.killed {
 						w.Saw(killed)
+						point, what = killed, "killed but never"
 					}
-					if t.released > 0 {
-						continue
-					}
-					if t.killed {
-						w.Report(killed, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was killed but never released.",
-							t.id)
-					} else {
-						w.Report(leaked, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was never released.", t.id)
+					if t.released == 0 {
+						w.Report(point, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was %s released.", t.id, what)
 					}
 				}
 			}

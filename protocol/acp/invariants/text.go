@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"hash/maphash"
 
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -41,23 +42,17 @@ func textWhole(v *version) *rule {
 			if !ok {
 				plain = []byte(text.Str())
 			}
-			r := runs[ev.session]
-			if r == nil {
-				r = &run{}
-				r.hash.SetSeed(seed)
-				runs[ev.session] = r
-			}
+			r := rules.Entry(runs, ev.session)
 			if r.topic != ev.topic {
-				r.hash.Reset()
+				r.hash.SetSeed(seed)
 				r.topic, r.length, r.chunks = ev.topic, 0, 0
 			}
 			w.Saw(broken, repeated, empty)
 			if text.Kind() == wire.String && len(plain) == 0 {
-				w.find(empty, ev, "", nil, "The agent sent %s without a text.", ev.update.Get("sessionUpdate").Str())
+				w.find(empty, ev, "", nil, "The agent sent %s without a text.", ev.tag())
 			}
 			if bytes.Contains(plain, []byte(replacement)) && !tainted[ev.conn] {
-				w.find(broken, ev, "", nil, "The text of %s holds U+FFFD, which nobody sent: a character was cut in two.",
-					ev.update.Get("sessionUpdate").Str())
+				w.find(broken, ev, "", nil, "The text of %s holds U+FFFD, which nobody sent: a character was cut in two.", ev.tag())
 			}
 			if r.chunks > 1 && len(plain) >= longEnough && len(plain) == r.length &&
 				maphash.Bytes(seed, plain) == r.hash.Sum64() {
@@ -77,23 +72,16 @@ func contentData(v *version) *rule {
 	r := v.ofAgent("CONTENT-DATA", "Images, audio and blobs are base64 without a prefix.")
 	encoding := r.Warn("base64", "data is not base64, or has a data: prefix", "CONTENT-002")
 	return r.Watching(func(w *watch) {
+		paths := map[string]string{"image": "data", "audio": "data", "resource": "resource.blob"}
 		block := func(ev *event, b wire.Value) {
-			data := b.Get("data")
-			if b.Get("type").Is("resource") {
-				data = b.Get("resource").Get("blob")
-			} else if !b.Get("type").Is("image") && !b.Get("type").Is("audio") {
-				return
-			}
-			if data.Kind() != wire.String {
-				return
-			}
-			w.Saw(encoding)
-			if text := data.Str(); !isBase64(text) {
-				w.find(encoding, ev, "", nil, "The data of a %s block is not plain base64: %q.", b.Get("type").Str(),
+			kind := b.Get("type").Str()
+			if path := paths[kind]; path != "" && b.Path(path).Kind() == wire.String {
+				text := b.Path(path).Str()
+				w.judge(encoding, !isBase64(text), ev, "", nil, "The data of a %s block is not plain base64: %q.", kind,
 					text[:min(len(text), 30)])
 			}
 		}
-		w.On(func(ev *event) { block(ev, ev.update.Get("content")) }, userChunk, agentChunk, thoughtChunk)
+		w.On(func(ev *event) { block(ev, ev.update.Get("content")) }, messages()...)
 		w.On(func(ev *event) {
 			for item := range ev.update.Get("content").Items() {
 				block(ev, item.Get("content"))
@@ -104,9 +92,7 @@ func contentData(v *version) *rule {
 
 // isBase64 accepts the standard alphabet, padded or not.
 func isBase64(text string) bool {
-	_, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		_, err = base64.RawStdEncoding.DecodeString(text)
-	}
-	return err == nil
+	_, padded := base64.StdEncoding.DecodeString(text)
+	_, bare := base64.RawStdEncoding.DecodeString(text)
+	return padded == nil || bare == nil
 }

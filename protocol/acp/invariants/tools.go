@@ -35,11 +35,7 @@ func toolClosed(v *version) *rule {
 				}
 				w.Saw(pick(ev.stop == "end_turn", open, otherEnd))
 				if !tool.status.final() && len(all) < candidates {
-					stop := ev.stop
-					if ev.err.Exists() {
-						stop = "an error"
-					}
-					all = append(all, left{tool, t.session, tool.status, ev.Seq, stop})
+					all = append(all, left{tool, t.session, tool.status, ev.Seq, pick(ev.err.Exists(), "an error", ev.stop)})
 				}
 			}
 		}, answered(prompt))

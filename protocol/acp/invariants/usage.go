@@ -1,6 +1,11 @@
 package invariants
 
-import "github.com/acp-test/acp-test/wire"
+import (
+	"bytes"
+
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/wire"
+)
 
 // usageSane judges the values of usage updates; their shape is for SHAPE.
 func usageSane(v *version) *rule {
@@ -38,11 +43,8 @@ func usageSane(v *version) *rule {
 				return
 			}
 			w.Saw(cost)
-			before := last[ev.session]
-			if before == nil {
-				before = &price{}
-				last[ev.session] = before
-			} else if amount < before.amount || !unit.Is(before.currency) {
+			before := rules.Entry(last, ev.session)
+			if before.seq > 0 && (amount < before.amount || !unit.Is(before.currency)) {
 				w.find(cost, ev, "", []int{before.seq}, "The cost of the session went from %g %s to %g %s.", before.amount,
 					before.currency, amount, clip(unit.Str()))
 			}
@@ -55,14 +57,6 @@ func usageSane(v *version) *rule {
 }
 
 func isCurrency(v wire.Value) bool {
-	code, ok := v.Plain()
-	if !ok || len(code) != 3 {
-		return false
-	}
-	for _, b := range code {
-		if b < 'A' || b > 'Z' {
-			return false
-		}
-	}
-	return true
+	code, _ := v.Plain()
+	return len(code) == 3 && len(bytes.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) == 0
 }
