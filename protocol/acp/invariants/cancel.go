@@ -53,30 +53,33 @@ func cancelReason(v *version) *rule {
 		}
 
 		w.On(acquit, writeEnded)
-		w.On(confirm, editorRequests()...)
-		w.On(confirm, editorAnswers()...)
-		w.On(confirm, cancelTold, editorTakesBack, editorOtherTold, editorNoise)
+		w.On(confirm, append(append(editorRequests(), editorAnswers()...), cancelTold, editorTakesBack, editorOtherTold,
+			editorNoise)...)
+		errs := func(ev *event, a *act, point int, word string) {
+			t := ev.turn
+			if failed := w.state.failedBefore(t, a); failed > 0 {
+				w.find(unproven, ev, fmt.Sprint(t.started), []int{t.started, failed, a.seq},
+					"After %s the turn ended with an error; the model had failed, so the two may have crossed.", word)
+			} else if !t.tookBack(ev) {
+				w.find(point, ev, fmt.Sprint(t.started), []int{t.started, a.seq},
+					"The prompt that %s had stopped was answered with an error (%d %q) instead of stop reason cancelled.", word,
+					ev.code(), ev.err.Get("message").Str())
+			}
+		}
 		w.On(func(ev *event) {
 			t := ev.turn
 			a, closing := t.stopper()
-			if a == nil || t.concurrent || a.failed || !t.session.ready(v) {
+			if a == nil || t.concurrent || a.failed || !t.session.ready(v) || t.mayBeLate(ev) {
 				return
 			}
-			if t.close != nil && !t.spoke && !t.acted && slices.Contains([]int{-32002, -32602}, int(ev.code())) {
-				return // requests may be taken up in any order: the session was closed when the prompt was
+			point, fault, word := reason, fault, "session/cancel"
+			if closing {
+				point, fault, word = closeReason, closeFault, "session/close"
 			}
-			w.Saw(pick(closing, closeReason, reason), pick(closing, closeFault, fault))
+			w.Saw(point, fault)
 			object := fmt.Sprint(t.started)
-			word := pick(closing, "session/close", "session/cancel")
 			if ev.err.Exists() {
-				if failed := w.state.failedBefore(t, a); failed > 0 {
-					w.find(unproven, ev, object, []int{t.started, failed, a.seq},
-						"After %s the turn ended with an error; the model had failed, so the two may have crossed.", word)
-				} else if !t.tookBack(ev) {
-					w.find(pick(closing, closeFault, fault), ev, object, []int{t.started, a.seq},
-						"The prompt that %s had stopped was answered with an error (%d %q) instead of stop reason cancelled.", word,
-						ev.code(), ev.err.Get("message").Str())
-				}
+				errs(ev, a, fault, word)
 				return
 			}
 			if ev.stop == "cancelled" {
@@ -93,8 +96,7 @@ func cancelReason(v *version) *rule {
 			}
 			suspects = append(suspects, suspect{
 				conn: ev.Conn, session: ev.Session, act: a, object: object,
-				point:   pick(closing, closeReason, reason),
-				entries: []int{t.started, at, a.seq, ev.Seq},
+				point: point, entries: []int{t.started, at, a.seq, ev.Seq},
 				message: fmt.Sprintf("After %s the turn ended with %q instead of cancelled, although %s.", word, ev.stop, proof),
 			})
 			if a.ended > 0 { // its write is known to have ended, nothing can excuse it
@@ -103,25 +105,30 @@ func cancelReason(v *version) *rule {
 		}, answered(prompt))
 		w.AtEnd(func(end rules.End) {
 			confirm(nil)
-			w.unanswered(end, rules.OfClient, func(r *request, waited time.Duration) {
-				if r.verb != prompt || r.turn == nil || r.turn.concurrent {
-					return
-				}
-				a, _ := r.turn.stopper()
-				if a == nil || a.failed {
-					return
-				}
-				if method, at := r.turn.awaits(func(*request) bool { return true }); method != "" {
-					w.Report(owed, r.conn.n, r.session.id, fmt.Sprint(r.seq), []int{r.seq, at, a.seq},
-						"The cancelled prompt got no response within %s, but the editor has not answered the agent's %s either.",
-						waited.Round(time.Second), method)
-				} else {
-					w.Report(silent, r.conn.n, r.session.id, fmt.Sprint(r.seq), []int{r.seq, a.seq},
-						"The cancelled prompt got no response within %s.", waited.Round(time.Second))
-				}
-			})
+			w.unanswered(end, rules.OfClient, func(r *request, waited time.Duration) { w.silentCancel(silent, owed, r, waited) })
 		})
 	})
+}
+
+// silentCancel reports a cancelled prompt that was not answered.
+func (w *watch) silentCancel(silent, owed int, r *request, waited time.Duration) {
+	a, _ := r.turn.stopper()
+	if r.verb != prompt || a == nil || a.failed || r.turn.concurrent {
+		return
+	}
+	point, entries, but := silent, []int{r.seq, a.seq}, ""
+	if method, at := r.turn.awaits(func(*request) bool { return true }); method != "" {
+		point, entries = owed, []int{r.seq, at, a.seq}
+		but = ", but the editor has not answered the agent's " + method + " either"
+	}
+	w.Report(point, r.conn.n, r.session.id, fmt.Sprint(r.seq), entries, "The cancelled prompt got no response within %s%s.",
+		waited.Round(time.Second), but)
+}
+
+// mayBeLate reports whether a prompt was refused since its session was closed when it was
+// taken up: requests may be taken up in any order.
+func (t *turn) mayBeLate(ev *event) bool {
+	return t.close != nil && !t.spoke && !t.acted && slices.Contains([]int{-32002, -32602}, int(ev.code()))
 }
 
 // suspect is a breach that only a late end of the cancel's write could excuse.
@@ -167,7 +174,7 @@ func (w *world) openWork(t *turn, a *act, stop string) (proof string, at int) {
 		return fmt.Sprintf("its own %s was answered after that, and the model was asked to go on", r.method), r.seq
 	}
 	for _, tool := range t.tools {
-		if stop == "end_turn" && tool.allowed > 0 && tool.status == completed && asked > t.started &&
+		if stop == "end_turn" && asked > t.started && tool.allowed > 0 && tool.status == completed &&
 			!w.models.told(t.session.id, tool.first) {
 			return fmt.Sprintf("the model waited for what came of tool call %q, which was allowed and completed", tool.id),
 				tool.seq
@@ -175,15 +182,17 @@ func (w *world) openWork(t *turn, a *act, stop string) (proof string, at int) {
 	}
 	for _, tool := range t.tools {
 		for _, id := range tool.terminals {
-			term := t.session.conn.terminals[id]
-			if term == nil || tool.status.final() || term.turn != t || term.exited || term.killed || term.released > 0 ||
-				term.created >= known {
-				continue
+			if term := t.session.conn.terminals[id]; term != nil && !tool.status.final() && term.runs(t) && term.created < known {
+				return fmt.Sprintf("the terminal %q of its unfinished tool call was still running", term.id), term.created
 			}
-			return fmt.Sprintf("the terminal %q of its unfinished tool call was still running", term.id), term.created
 		}
 	}
 	return "", 0
+}
+
+// runs reports whether the command of a terminal of the turn has not ended.
+func (t *terminal) runs(in *turn) bool {
+	return t.turn == in && !t.exited && !t.killed && t.released == 0
 }
 
 // tookBack reports whether the prompt was answered as one that $/cancel_request took back.

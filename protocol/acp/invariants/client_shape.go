@@ -56,8 +56,7 @@ func clientShape(v *version) *rule {
 				if point == request {
 					w.Saw(method)
 				}
-				if v.number == 2 && ev.Kind == transcript.Request &&
-					slices.Contains([]string{"authenticate", "logout", "session/load", "session/set_mode"}, ev.Method) {
+				if v.number == 2 && isFormer(ev) {
 					w.judge(former, true, ev, ev.Method, nil, "The client sent %s, which version 2 does not have.", ev.Method)
 					return
 				}
@@ -73,4 +72,10 @@ func clientShape(v *version) *rule {
 		w.On(judge(request), append(editorRequests(), cancelTold, editorTakesBack, editorOtherTold)...)
 		w.On(judge(answer), editorAnswers()...)
 	})
+}
+
+// isFormer reports whether a request has a method that version 2 does not have any more.
+func isFormer(ev *event) bool {
+	return ev.Kind == transcript.Request &&
+		slices.Contains([]string{"authenticate", "logout", "session/load", "session/set_mode"}, ev.Method)
 }

@@ -25,21 +25,7 @@ func elicitScope(v *version) *rule {
 		}
 		known := map[named]*elicitation{}
 		w.On(func(ev *event) {
-			p := ev.params
-			session, request := p.Get("sessionId"), p.Get("requestId")
-			why := ""
-			switch {
-			case session.Exists() && isSet(request):
-				why = "both a session and a request"
-			case session.Exists():
-				if s := ev.session; s != nil && !s.known() && !s.addressed && ev.conn.initAsked > 0 {
-					why = fmt.Sprintf("session %q, which does not exist", clip(ev.Session))
-				}
-			case !isSet(request):
-				why = "neither a session nor a request"
-			case ev.conn.ids[rules.OfClient][idOf(request)] == nil && ev.conn.initAsked > 0:
-				why = fmt.Sprintf("request %s, which is not open", clip(string(request.Raw())))
-			}
+			p, why := ev.params, wrongScope(ev)
 			w.judge(scope, why != "", ev, "", nil, "The elicitation names %s.", why)
 			if !p.Get("mode").Is("url") {
 				return
@@ -74,4 +60,23 @@ func elicitScope(v *version) *rule {
 			}
 		}, elicitationDone)
 	})
+}
+
+// wrongScope says what an elicitation names that it may not, "" if it is about one session or
+// one open request.
+func wrongScope(ev *event) string {
+	session, request := ev.params.Get("sessionId"), ev.params.Get("requestId")
+	switch s := ev.session; {
+	case session.Exists() && isSet(request):
+		return "both a session and a request"
+	case session.Exists():
+		if s != nil && !s.known() && !s.addressed && ev.conn.initAsked > 0 {
+			return fmt.Sprintf("session %q, which does not exist", clip(ev.Session))
+		}
+	case !isSet(request):
+		return "neither a session nor a request"
+	case ev.conn.ids[rules.OfClient][idOf(request)] == nil && ev.conn.initAsked > 0:
+		return fmt.Sprintf("request %s, which is not open", clip(string(request.Raw())))
+	}
+	return ""
 }

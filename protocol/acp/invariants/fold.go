@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"cmp"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -68,6 +69,11 @@ func (w *world) readFrame(ev *event) {
 	if ev.turn == nil {
 		ev.turn = ev.session.turn()
 	}
+	w.readParts(ev)
+}
+
+// readParts reads what a frame says of tool calls, options and modes.
+func (w *world) readParts(ev *event) {
 	switch ev.topic {
 	case toolCall:
 		ev.tool = ev.session.announced(ev.update.Get("toolCallId"))
@@ -120,43 +126,46 @@ func (w *world) fold(ev *event) {
 		w.models.fold(ev)
 	case ev.topic == terminalEvent:
 		c.exitOf(ev.body.Get("terminalId").Str(), ev.Kind == transcript.TermExit)
-	case ev.topic == processEvent:
-		switch ev.Kind {
-		case transcript.StdinClosed:
-			c.closedIn, c.closedAt = ev.Seq, ev.At
-		case transcript.Signalled:
-			c.signalled = ev.Seq
-		case transcript.Exited:
-			c.exited, c.exitedAt = ev.Seq, ev.At
-		}
+	case ev.Kind == transcript.StdinClosed:
+		c.closedIn, c.closedAt = ev.Seq, ev.At
+	case ev.Kind == transcript.Signalled:
+		c.signalled = ev.Seq
+	case ev.Kind == transcript.Exited:
+		c.exited, c.exitedAt = ev.Seq, ev.At
 	case isUpdate(ev.topic):
 		w.foldUpdate(ev)
 	case ev.Kind == transcript.Request && ev.Source == transcript.Editor:
 		w.foldEditorRequest(ev)
 	case ev.Kind == transcript.Request:
 		w.foldAgentRequest(ev)
-	case ev.topic == cancelTold:
-		c.lastAct = ev.act()
-		for _, t := range ev.session.turns() {
-			if t.cancel == nil {
-				t.cancel = c.lastAct
-			}
-		}
-	case ev.topic == editorTakesBack:
-		c.lastAct = ev.act()
-		c.takeBack(rules.OfClient, ev, c.lastAct)
-	case ev.topic == agentTakesBack:
-		c.takeBack(rules.OfAgent, ev, ev.act())
+	case ev.Kind == transcript.Notification:
+		w.foldNotice(ev)
+	case ev.request != nil && ev.Source == transcript.Agent:
+		w.foldAnswerOfAgent(ev)
+		c.settle(ev.request)
 	case ev.request != nil:
-		if ev.Source == transcript.Agent {
-			w.foldAnswerOfAgent(ev)
-		} else {
-			w.foldAnswerOfEditor(ev)
-		}
+		w.foldAnswerOfEditor(ev)
 		c.settle(ev.request)
 	}
 	if w.version.states && ev.session != nil {
 		w.foldWork(ev.session, ev)
+	}
+}
+
+// foldNotice remembers what a notification other than an update changed.
+func (w *world) foldNotice(ev *event) {
+	c := ev.conn
+	switch ev.topic {
+	case cancelTold:
+		c.lastAct = ev.act()
+		for _, t := range ev.session.turns() {
+			t.cancel = cmp.Or(t.cancel, c.lastAct)
+		}
+	case editorTakesBack:
+		c.lastAct = ev.act()
+		c.takeBack(rules.OfClient, ev, c.lastAct)
+	case agentTakesBack:
+		c.takeBack(rules.OfAgent, ev, ev.act())
 	}
 }
 

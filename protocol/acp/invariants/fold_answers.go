@@ -3,7 +3,6 @@ package invariants
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/rules"
@@ -19,13 +18,9 @@ func (w *world) foldAnswerOfAgent(ev *event) {
 			c.caps[rules.OfAgent] = schema.Advertised(ev.result, w.version.agentCaps)
 			c.methods = readAuthMethods(ev.result.Get("authMethods"), w.version.loginID)
 		}
-	case authenticate:
+	case authenticate, logout:
 		if ev.succeeded() {
-			c.authed, c.loggedOut = true, false
-		}
-	case logout:
-		if ev.succeeded() {
-			c.authed, c.loggedOut = false, true
+			c.authed, c.loggedOut = ev.verb == authenticate, ev.verb == logout
 		}
 	case newSession, forkSession, loadSession, resumeSession, deleteSession, closeSession:
 		w.foldSessionAnswer(ev)
@@ -37,10 +32,8 @@ func (w *world) foldAnswerOfAgent(ev *event) {
 		}
 	case otherOfEditor:
 		// An extension may create sessions, too.
-		if id := ev.result.Get("sessionId"); id.Kind() == wire.String {
-			if s := c.session(id.Str()); s != nil && !s.known() {
-				s.created = ev.Seq
-			}
+		if s := c.session(ev.result.Get("sessionId").Str()); s != nil && !s.known() {
+			s.created = ev.Seq
 		}
 	case prompt:
 		w.endTurn(ev)
@@ -144,7 +137,7 @@ func (w *world) endTurn(ev *event) {
 func (t *turn) leavesHistory(stop string) bool {
 	switch stop {
 	case "end_turn", "max_tokens", "max_turn_requests":
-		return t.spoke && !strings.HasPrefix(t.text, "/")
+		return t.spoke && !t.command()
 	}
 	return false
 }

@@ -13,14 +13,7 @@ func (w *world) foldEditorRequest(ev *event) {
 	if s != nil {
 		s.addressed = true
 	}
-	switch ev.verb {
-	case prompt, loadSession, resumeSession, deleteSession, forkSession:
-		s.disturb()
-	case logout, authenticate:
-		for _, other := range c.sessions {
-			other.disturb()
-		}
-	}
+	c.disturb(ev)
 	switch ev.verb {
 	case initialize:
 		if n, ok := ev.params.Get("protocolVersion").Int(); ok && n >= 0 && n < 1<<16 {
@@ -33,37 +26,15 @@ func (w *world) foldEditorRequest(ev *event) {
 	case newSession, listSessions:
 		r.cwd, r.roots, r.cursor = ev.params.Get("cwd").Str(), readRoots(ev.params), ev.params.Get("cursor").Str()
 	case loadSession, resumeSession:
-		if s == nil {
-			break
-		}
-		s.named = cmp.Or(s.named, ev.Seq)
-		s.cwd, s.roots = ev.params.Get("cwd").Str(), readRoots(ev.params)
-		s.window, s.restored = r, nil
-		if ev.verb == loadSession {
-			s.setAside()
-			for _, t := range s.open {
-				t.mixed = true
-			}
-		} else {
-			s.resumed = true
-		}
+		s.restore(ev, r)
 	case prompt:
-		if s == nil || w.version.states {
-			break
+		if s != nil && !w.version.states {
+			s.begin(ev, r)
 		}
-		t := &turn{request: r, session: s, started: ev.Seq, concurrent: len(s.open) > 0, text: readPrompt(ev.params)}
-		r.turn = t
-		for _, open := range s.open {
-			open.joined = cmp.Or(open.joined, ev.Seq)
-		}
-		s.open = append(s.open, t)
-		s.restored = nil
 	case closeSession:
 		c.lastAct = ev.act()
 		for _, t := range s.turns() {
-			if t.close == nil {
-				t.close = c.lastAct
-			}
+			t.close = cmp.Or(t.close, c.lastAct)
 		}
 	case setMode:
 		r.mode = ev.params.Get("modeId").Str()
@@ -71,6 +42,45 @@ func (w *world) foldEditorRequest(ev *event) {
 		r.option, r.value = ev.params.Get("configId").Str(), ev.params.Get("value").Text()
 	}
 	c.ask(r)
+}
+
+// begin begins a turn.
+func (s *session) begin(ev *event, r *request) {
+	r.turn = &turn{request: r, session: s, started: ev.Seq, concurrent: len(s.open) > 0, text: readPrompt(ev.params)}
+	for _, open := range s.open {
+		open.joined = cmp.Or(open.joined, ev.Seq)
+	}
+	s.open, s.restored = append(s.open, r.turn), nil
+}
+
+// restore begins a load or a resume.
+func (s *session) restore(ev *event, r *request) {
+	if s == nil {
+		return
+	}
+	s.named = cmp.Or(s.named, ev.Seq)
+	s.cwd, s.roots = ev.params.Get("cwd").Str(), readRoots(ev.params)
+	s.window, s.restored = r, nil
+	if ev.verb == resumeSession {
+		s.resumed = true
+		return
+	}
+	s.setAside()
+	for _, t := range s.open {
+		t.mixed = true
+	}
+}
+
+// disturb notes which turns may end without having been cancelled.
+func (c *conn) disturb(ev *event) {
+	switch ev.verb {
+	case prompt, loadSession, resumeSession, deleteSession, forkSession:
+		ev.session.disturb()
+	case logout, authenticate:
+		for _, other := range c.sessions {
+			other.disturb()
+		}
+	}
 }
 
 // asRequest is the entry as a request of a side.

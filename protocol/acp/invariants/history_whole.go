@@ -38,19 +38,13 @@ func loadWhole(v *version) *rule {
 			if talks[ev.Session] == nil {
 				rules.Remember(talks, rememberedSessions, ev.Session, &talk{})
 			}
-			if k := talks[ev.Session]; k != nil && k.bytes <= rememberedText {
-				k.hear(ev, bare(ev.text()))
-			}
+			talks[ev.Session].hear(ev, bare(ev.text()))
 		}, contentUpdates()...)
 		w.On(func(ev *event) {
 			k, t := talks[ev.Session], ev.turn
-			if k == nil || t == nil {
-				return
+			if k != nil && t != nil {
+				k.end(t.leavesHistory(ev.stop) && !t.concurrent && !t.mixed)
 			}
-			if t.leavesHistory(ev.stop) && !t.concurrent && !t.mixed {
-				k.past = append(k.past, k.turn...)
-			}
-			k.turn = nil
 		}, answered(prompt))
 		type replay struct{ said, thought strings.Builder }
 		of := func(r *replay, t topic) *strings.Builder {
@@ -70,11 +64,9 @@ func loadWhole(v *version) *rule {
 				if b == nil || text == "" || b.Len() >= 4*rememberedText {
 					continue
 				}
-				p, what := notice, "message"
+				p, what := pick(strings.Contains(model.String(), text), message, notice), "message"
 				if x.topic == thoughtChunk {
 					p, what = thought, "thought"
-				} else if strings.Contains(model.String(), text) {
-					p = message
 				}
 				w.judge(p, !strings.Contains(b.String(), text), ev, "", []int{x.seq, ev.request.seq},
 					"session/load did not replay the %s that began with #%d.", what, x.seq)
@@ -103,8 +95,19 @@ type talk struct {
 	bytes int
 }
 
+// end ends the open turn; kept says that it is part of the history.
+func (k *talk) end(kept bool) {
+	if kept {
+		k.past = append(k.past, k.turn...)
+	}
+	k.turn = nil
+}
+
 // hear adds a piece to the open turn.
 func (k *talk) hear(ev *event, text string) {
+	if k == nil || k.bytes > rememberedText {
+		return
+	}
 	k.bytes += len(text)
 	id := ev.update.Get("messageId").Str()
 	last := len(k.turn) - 1

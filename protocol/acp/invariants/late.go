@@ -44,12 +44,12 @@ func lateContent(v *version) *rule {
 		})
 		w.On(func(ev *event) {
 			s := ev.session
-			if s == nil || len(s.open) > 0 || s.window != nil || s.restored != nil {
+			if !s.quiet() {
 				return
 			}
 			t, what := s.last, describe(ev)
 			if t == nil {
-				if s.created > 0 && s.cwd != "" && s.closed == 0 && ev.topic == agentChunk {
+				if s.untouched() && ev.topic == agentChunk {
 					w.find(initiated, ev, "", nil, "%s came before the first prompt of the session.", what)
 				}
 				return
@@ -65,8 +65,7 @@ func lateContent(v *version) *rule {
 			case ev.tool != nil && ev.tool.turn == t || continuesMessage(ev, t):
 				w.find(continues, ev, object, because,
 					"%s belongs to a turn that had ended with %q; clients that stop listening lose it.", what, t.stop)
-			case ev.topic == toolCall && ev.tool == nil || ev.topic <= thoughtChunk &&
-				ev.update.Get("messageId").Kind() == wire.String:
+			case beginsItem(ev):
 				w.find(initiated, ev, "", because, "%s is new and came while no prompt was open: the agent works on its own.", what)
 			default:
 				w.find(after, ev, fmt.Sprint(t.ended), because,
@@ -74,6 +73,20 @@ func lateContent(v *version) *rule {
 			}
 		}, contentUpdates()...)
 	})
+}
+
+// quiet reports whether nobody has asked the session for anything.
+func (s *session) quiet() bool {
+	return s != nil && len(s.open) == 0 && s.window == nil && s.restored == nil
+}
+
+// untouched reports whether the session is new and open.
+func (s *session) untouched() bool { return s.created > 0 && s.cwd != "" && s.closed == 0 }
+
+// beginsItem reports whether an update announces a tool call, or is of a message with an id.
+func beginsItem(ev *event) bool {
+	return ev.topic == toolCall && ev.tool == nil ||
+		ev.topic <= thoughtChunk && ev.update.Get("messageId").Kind() == wire.String
 }
 
 func continuesMessage(ev *event, t *turn) bool {

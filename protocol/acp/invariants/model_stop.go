@@ -42,8 +42,7 @@ func modelStop(v *version) *rule {
 		w.On(func(ev *event) {
 			x, t := turns[ev.turn], ev.turn
 			delete(turns, t)
-			if x == nil || x.open || x.stop == "" || t.concurrent || t.joined > 0 || t.disturbed || t.cancel != nil ||
-				t.close != nil {
+			if x == nil || x.open || x.stop == "" || !t.alone() || t.joined > 0 || t.cancel != nil {
 				return
 			}
 			w.Saw(other, claimed)

@@ -44,16 +44,13 @@ func modelText(v *version) *rule {
 		w.On(func(ev *event) {
 			h, t := turns[ev.turn], ev.turn
 			delete(turns, t)
-			if h == nil || h.unclear || h.bytes > rememberedText || t.concurrent || t.disturbed || t.mixed ||
-				t.close != nil || strings.HasPrefix(t.text, "/") {
+			if h == nil || h.unclear || h.bytes > rememberedText || !t.alone() || t.mixed || t.command() {
 				return
 			}
 			if t.cancel != nil && ev.stop == "cancelled" {
-				w.Saw(own)
-				if text := h.ownWords(t.text); text != "" {
-					w.find(own, ev, "", []int{t.cancel.seq},
-						"After the cancel came the message %q (without white space), which the model never said.", clip(text))
-				}
+				text := h.ownWords(t.text)
+				w.judge(own, text != "", ev, "", []int{t.cancel.seq},
+					"After the cancel came the message %q (without white space), which the model never said.", clip(text))
 			}
 			if t.cancel != nil || ev.stop != "end_turn" {
 				return

@@ -131,8 +131,7 @@ func emptyTurn(v *version) *rule {
 	return r.Watching(func(w *watch) {
 		w.On(func(ev *event) {
 			t := ev.turn
-			if t == nil || ev.stop != "end_turn" || t.concurrent || t.disturbed || t.cancel != nil || t.close != nil ||
-				strings.HasPrefix(t.text, "/") {
+			if t == nil || ev.stop != "end_turn" || !t.alone() || t.cancel != nil || t.command() {
 				return
 			}
 			w.judge(empty, !t.spoke && !t.acted, ev, "", []int{t.started},

@@ -100,13 +100,8 @@ func oneResponse(v *version) *rule {
 				if r.verb == prompt && len(held) > 0 {
 					return // its model is held, or it waits for a turn whose model is
 				}
-				if r.verb == prompt && r.session != nil && r.conn.asks(r.session) {
-					return // the editor has not answered either, and permissions may come one by one
-				}
-				if r.turn != nil {
-					if a, _ := r.turn.stopper(); a != nil && !r.turn.concurrent {
-						return // CANCEL-REASON
-					}
+				if r.mayWait() {
+					return
 				}
 				f := w.Report(missing, r.conn.n, r.session.name(), fmt.Sprint(r.seq), []int{r.seq},
 					"The client's %s was not answered within %s.", r.method, waited.Round(time.Second))
@@ -120,6 +115,13 @@ func oneResponse(v *version) *rule {
 			})
 		})
 	})
+}
+
+// mayWait reports whether a prompt need not be answered yet: the editor has not answered
+// either, and permissions may come one by one. A cancelled one is for CANCEL-REASON.
+func (r *request) mayWait() bool {
+	a, _ := r.turn.stopper()
+	return a != nil && !r.turn.concurrent || r.verb == prompt && r.session != nil && r.conn.asks(r.session)
 }
 
 // otherType is the id with the same digits and the other JSON type.

@@ -54,30 +54,34 @@ func termLife(v *version) *rule {
 			}
 		}, answered(prompt))
 		w.AtEnd(func(end rules.End) {
-			if !end.Clean {
-				return
-			}
-			for _, c := range w.state.ordered() {
-				if c.exited > 0 && (c.closedIn == 0 || c.exited < c.closedIn) {
-					continue // it was killed, or died: it had no time to release anything
-				}
-				for _, t := range c.termOrder {
-					if t.turn != nil && (t.turn.ended == 0 || c.closedIn > 0 && t.turn.ended > c.closedIn) {
-						continue // its turn was cut off, or the editor had gone before it ended
-					}
-					w.Saw(leaked)
-					point, what := leaked, "never"
-					if t.killed {
-						w.Saw(killed)
-						point, what = killed, "killed but never"
-					}
-					if t.released == 0 {
-						w.Report(point, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was %s released.", t.id, what)
-					}
+			if end.Clean {
+				for _, c := range w.state.ordered() {
+					w.leaks(c, leaked, killed)
 				}
 			}
 		})
 	})
+}
+
+// leaks judges the terminals that the agent has not released.
+func (w *watch) leaks(c *conn, leaked, killed int) {
+	if c.exited > 0 && (c.closedIn == 0 || c.exited < c.closedIn) {
+		return // it was killed, or died: it had no time to release anything
+	}
+	for _, t := range c.termOrder {
+		if t.turn != nil && (t.turn.ended == 0 || c.closedIn > 0 && t.turn.ended > c.closedIn) {
+			continue // its turn was cut off, or the editor had gone before it ended
+		}
+		w.Saw(leaked)
+		point, what := leaked, "never"
+		if t.killed {
+			w.Saw(killed)
+			point, what = killed, "killed but never"
+		}
+		if t.released == 0 {
+			w.Report(point, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was %s released.", t.id, what)
+		}
+	}
 }
 
 // terminalRef judges terminals that tool calls show.

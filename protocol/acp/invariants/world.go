@@ -3,6 +3,7 @@ package invariants
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/protocol/acp/schema"
@@ -264,6 +265,12 @@ func (s *session) turns() []*turn {
 	}
 	return s.open
 }
+
+// alone reports whether nothing but its prompt and a cancel decides how a turn goes.
+func (t *turn) alone() bool { return !t.concurrent && !t.disturbed && t.close == nil }
+
+// command reports whether the prompt is a slash command.
+func (t *turn) command() bool { return strings.HasPrefix(t.text, "/") }
 
 // turn is the oldest open turn, or nil.
 func (s *session) turn() *turn {

@@ -31,16 +31,8 @@ func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag tags) {
 		return
 	}
 	switch r.kind {
-	case filledText, otherText:
-		if v.Is(r.word) && w.breaks() { // "" of a text that must not be empty
-			w.at(sev, v, "", "must not be "+wire.Quote(r.word), in)
-		}
-	case integer:
-		w.integer(r.shape, v, sev, in)
-	case fraction:
-		if f, _ := v.Float(); (f < 0 || f > 1) && w.breaks() {
-			w.at(sev, v, "", "must be from 0 to 1, is "+excerpt(v), in)
-		}
+	case filledText, otherText, integer, fraction:
+		w.scalar(r.shape, v, sev, in)
 	case filledList:
 		if v.Len() == 0 && w.breaks() {
 			w.at(sev, v, "", "must have at least one item", in)
@@ -64,6 +56,21 @@ func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag tags) {
 		if !r.has(v) {
 			w.unlisted(r.shape, v, sev)
 		}
+	}
+}
+
+// scalar looks at a text or a number that cannot be any.
+func (w *walk) scalar(s *shape, v wire.Value, sev Severity, in *shape) {
+	f, _ := v.Float()
+	switch {
+	case s.kind == integer:
+		w.integer(s, v, sev, in)
+	case s.kind == fraction:
+		if (f < 0 || f > 1) && w.breaks() {
+			w.at(sev, v, "", "must be from 0 to 1, is "+excerpt(v), in)
+		}
+	case v.Is(s.word) && w.breaks(): // "" of a text that must not be empty
+		w.at(sev, v, "", "must not be "+wire.Quote(s.word), in)
 	}
 }
 
