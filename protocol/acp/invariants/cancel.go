@@ -34,22 +34,21 @@ func cancelReason(v *version) *rule {
 	slow := r.Warn("slow", "a cancelled turn took more than five seconds to end", "CANCEL-003")
 	return r.Watching(func(w *watch) {
 		var suspects []suspect
-		confirm := func(ev *event) {
+		settle := func(is func(suspect) bool, report func(suspect)) {
 			for _, s := range suspects {
-				if ev == nil || s.conn == ev.Conn {
-					w.Report(s.point, s.conn, s.session, s.object, s.entries, "%s", s.message)
+				if is(s) {
+					report(s)
 				}
 			}
-			suspects = slices.DeleteFunc(suspects, func(s suspect) bool { return ev == nil || s.conn == ev.Conn })
+			suspects = slices.DeleteFunc(suspects, is)
 		}
+		accuse := func(s suspect) { w.Report(s.point, s.conn, s.session, s.object, s.entries, "%s", s.message) }
+		confirm := func(ev *event) { settle(func(s suspect) bool { return s.conn == ev.Conn }, accuse) }
 		acquit := func(ev *event) {
-			for _, s := range suspects {
-				if s.conn == ev.Conn && s.act.seq == ev.Ref {
-					w.Report(unproven, s.conn, s.session, s.object, s.entries,
-						"The response came before the write of the cancel had ended, so the agent need not have known of it.")
-				}
-			}
-			suspects = slices.DeleteFunc(suspects, func(s suspect) bool { return s.conn == ev.Conn && s.act.seq == ev.Ref })
+			settle(func(s suspect) bool { return s.conn == ev.Conn && s.act.seq == ev.Ref }, func(s suspect) {
+				w.Report(unproven, s.conn, s.session, s.object, s.entries,
+					"The response came before the write of the cancel had ended, so the agent need not have known of it.")
+			})
 		}
 
 		w.On(acquit, writeEnded)
@@ -104,7 +103,7 @@ func cancelReason(v *version) *rule {
 			}
 		}, answered(prompt))
 		w.AtEnd(func(end rules.End) {
-			confirm(nil)
+			settle(func(suspect) bool { return true }, accuse)
 			w.unanswered(end, rules.OfClient, func(r *request, waited time.Duration) { w.silentCancel(silent, owed, r, waited) })
 		})
 	})
@@ -121,7 +120,8 @@ func (w *watch) silentCancel(silent, owed int, r *request, waited time.Duration)
 		point, entries = owed, []int{r.seq, at, a.seq}
 		but = ", but the editor has not answered the agent's " + method + " either"
 	}
-	w.Report(point, r.conn.n, r.session.id, fmt.Sprint(r.seq), entries, "The cancelled prompt got no response within %s%s.",
+	w.Report(point, r.conn.n, r.session.id, fmt.Sprint(r.seq), entries,
+		"The cancelled prompt got no response within %s%s.",
 		waited.Round(time.Second), but)
 }
 
@@ -180,14 +180,23 @@ func (w *world) openWork(t *turn, a *act, stop string) (proof string, at int) {
 				tool.seq
 		}
 	}
+	if term := t.terminal(known); term != nil {
+		return fmt.Sprintf("the terminal %q of its unfinished tool call was still running", term.id), term.created
+	}
+	return "", 0
+}
+
+// terminal is one of an unfinished tool call that was created before an entry and still runs.
+func (t *turn) terminal(before int) *terminal {
 	for _, tool := range t.tools {
 		for _, id := range tool.terminals {
-			if term := t.session.conn.terminals[id]; term != nil && !tool.status.final() && term.runs(t) && term.created < known {
-				return fmt.Sprintf("the terminal %q of its unfinished tool call was still running", term.id), term.created
+			if term := t.session.conn.terminals[id]; term != nil && !tool.status.final() && term.runs(t) &&
+				term.created < before {
+				return term
 			}
 		}
 	}
-	return "", 0
+	return nil
 }
 
 // runs reports whether the command of a terminal of the turn has not ended.

@@ -98,7 +98,8 @@ func (w *watch) idInUse(by rules.Side, null, twice int, ev *event) {
 	w.judge(null, ev.ID == "null", ev, ev.Method, nil, "The %s's %s has the id null, which JSON-RPC discourages.", by,
 		ev.Method)
 	if r := ev.conn.ids[by][ev.ID]; r != nil && ev.ID != "null" {
-		w.find(twice, ev, string(ev.ID), []int{r.seq}, "The %s's %s has the id %s of its %s, which was still open.", by, ev.Method,
+		w.find(twice, ev, string(ev.ID), []int{r.seq}, "The %s's %s has the id %s of its %s, which was still open.", by,
+			ev.Method,
 			ev.ID, r.method)
 	}
 }
@@ -112,7 +113,8 @@ func clientCwd(v *version) *rule {
 	return r.Watching(func(w *watch) {
 		check := func(ev *event, point int, dir wire.Value, what string) {
 			if text := dir.Str(); dir.Kind() == wire.String {
-				w.judge(point, !isAbsolute([]byte(text)), ev, text, nil, "The %s of %s is %q, and must be absolute.", what, ev.Method,
+				w.judge(point, !isAbsolute([]byte(text)), ev, text, nil, "The %s of %s is %q, and must be absolute.", what,
+					ev.Method,
 					text)
 			}
 		}

@@ -9,7 +9,8 @@ import (
 // clientPermCancel judges the answers to permission requests of a turn that
 // was cancelled.
 func clientPermCancel(v *version) *rule {
-	r := v.ofClient("C-PERM-CANCEL", "Permission requests of a cancelled turn, and no others, are answered with cancelled.")
+	r := v.ofClient("C-PERM-CANCEL",
+		"Permission requests of a cancelled turn, and no others, are answered with cancelled.")
 	answer := r.Fail("outcome",
 		"a permission request of a cancelled turn got another answer than cancelled", "CANCEL-006", "PERM-011")
 	denied := r.Lint("denied", "a permission was denied with cancelled, although a rejection was on offer", "PERM-011")
@@ -20,8 +21,12 @@ func clientPermCancel(v *version) *rule {
 				return
 			}
 			if a, _ := t.stopper(); a == nil && !t.disturbed {
-				refusable := slices.ContainsFunc(ev.request.options, func(o permit) bool { return strings.HasPrefix(o.kind, "reject_") })
-				w.judge(denied, ev.request.back == nil && ev.outcome("cancelled") && refusable, ev, fmt.Sprint(ev.Ref), []int{ev.Ref},
+				refusable := slices.ContainsFunc(ev.request.options, func(o permit) bool {
+					return strings.HasPrefix(o.kind,
+						"reject_")
+				})
+				w.judge(denied, ev.request.back == nil && ev.outcome("cancelled") && refusable, ev, fmt.Sprint(ev.Ref),
+					[]int{ev.Ref},
 					"The client answered cancelled where nobody had cancelled the turn; the agent offered a way to reject.")
 			}
 			if t.cancel != nil {
@@ -54,7 +59,8 @@ func clientPermOffered(v *version) *rule {
 			switch gone := ev.request.back; {
 			case gone != nil && ev.conn.heard > gone.seq:
 				w.find(back, ev, "", []int{ev.Ref, gone.seq},
-					"The client chose an option, although the agent had taken the request back and the client has answered later ones.")
+					"The client chose an option, although the agent had taken the request back and the client has "+
+						"answered later ones.")
 			case ev.request.late:
 				w.find(late, ev, "", []int{ev.Ref}, "The client chose an option after it had cancelled the work.")
 			}

@@ -13,7 +13,8 @@ func clientModeListed(v *version) *rule {
 	r := v.ofClient("C-MODE-LISTED",
 		"The client chooses modes, config values and auth methods from what the agent offered.", 1, 2)
 	mode := r.In(1).Fail("mode", "a mode was set that is not available", "MODE-003")
-	option := r.In(1).Fail("option", "a config option was set that is not offered, or to a value that is not", "CONFIG-016")
+	option := r.In(1).Fail("option", "a config option was set that is not offered, or to a value that is not",
+		"CONFIG-016")
 	unoffered := "a login names a method that was not offered"
 	login := max(r.In(1).Fail("auth-method", unoffered, "AUTH-005"), r.In(2).Lint("auth-method", unoffered, "V2-INIT-006"))
 	terminal := r.Fail("terminal-method", "a login names a method of type terminal",

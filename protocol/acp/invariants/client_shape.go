@@ -37,10 +37,10 @@ func clientShape(v *version) *rule {
 			switch {
 			case p.Path == "id" && (v.number == 2 || point == answer):
 				return -1 // of an answer the agent chose it; of a request of version 2 V2-CLIENT-IDS says it
-			case p.Type == "McpServerStdio" && strings.HasSuffix(p.Path, ".type") && v.number == 1:
-				return -1 // editors send it, and it validates
 			case v.number == 2:
 				return [...]int{broken, lossy, style, style, style}[p.Severity]
+			case p.Type == "McpServerStdio" && strings.HasSuffix(p.Path, ".type"):
+				return -1 // editors send it, and it validates
 			case p.Severity == schema.Unknown && strings.Contains(p.Message, "unknown key"):
 				return key
 			case p.Severity == schema.Unknown && p.Path == "method" && point == request:
@@ -56,13 +56,14 @@ func clientShape(v *version) *rule {
 				if point == request {
 					w.Saw(method)
 				}
-				if v.number == 2 && isFormer(ev) {
+				if former >= 0 && isFormer(ev) {
 					w.judge(former, true, ev, ev.Method, nil, "The client sent %s, which version 2 does not have.", ev.Method)
 					return
 				}
-				if list := ev.params.Get("prompt"); ev.topic == asked(prompt) && w.judge(empty,
-					list.Kind() == wire.Array && list.Len() == 0, ev, "", nil, "The client sent a prompt without content.") != nil {
-					return
+				if none := isEmptyPrompt(ev); empty >= 0 && ev.topic == asked(prompt) {
+					if w.judge(empty, none, ev, "", nil, "The client sent a prompt without content."); none {
+						return
+					}
 				}
 				for _, p := range ev.problems {
 					w.problem(pointOf(point, p), ev, p)
@@ -72,6 +73,11 @@ func clientShape(v *version) *rule {
 		w.On(judge(request), append(editorRequests(), cancelTold, editorTakesBack, editorOtherTold)...)
 		w.On(judge(answer), editorAnswers()...)
 	})
+}
+
+func isEmptyPrompt(ev *event) bool {
+	list := ev.params.Get("prompt")
+	return list.Kind() == wire.Array && list.Len() == 0
 }
 
 // isFormer reports whether a request has a method that version 2 does not have any more.

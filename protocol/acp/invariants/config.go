@@ -18,7 +18,8 @@ func configComplete(v *version) *rule {
 	duplicate := r.Fail("duplicate-id", "two config options, or two values of one, have the same id",
 		pick(v.number == 1, "CONFIG-004", "V2-CFG-002"))
 	unlisted := "the current value of a config option is none of its values"
-	value := max(r.In(1).Warn("current-value", unlisted, "CONFIG-003"), r.In(2).Fail("current-value", unlisted, "V2-CFG-002"))
+	value := max(r.In(1).Warn("current-value", unlisted, "CONFIG-003"), r.In(2).Fail("current-value", unlisted,
+		"V2-CFG-002"))
 	partialAnswer := r.In(1).Warn("partial-response",
 		"the response to session/set_config_option lacks options known before", "CONFIG-007")
 	partialUpdate := r.In(1).Warn("partial-update", "a config_option_update lacks options known before", "CONFIG-009")

@@ -8,7 +8,8 @@ import (
 // elicitCare judges what elicitations ask for. It goes by words, so it only
 // ever hints.
 func elicitCare(v *version) *rule {
-	r := v.ofAgent("ELICIT-CARE", "A form asks for no secrets and holds no links; a link holds no credentials and is https.")
+	r := v.ofAgent("ELICIT-CARE",
+		"A form asks for no secrets and holds no links; a link holds no credentials and is https.")
 	secret := r.Lint("secret", "a form seems to ask for a secret", "ELICIT-008")
 	token := r.Lint("credentials-in-url", "a url seems to hold credentials", "ELICIT-020")
 	scheme := r.Lint("not-https", "a url is neither https nor local", "ELICIT-021")

@@ -13,11 +13,7 @@ func (w *world) foldAnswerOfAgent(ev *event) {
 	c, r := ev.conn, ev.request
 	switch ev.verb {
 	case initialize:
-		if ev.succeeded() && c.initDone == 0 {
-			c.initDone = ev.Seq
-			c.caps[rules.OfAgent] = schema.Advertised(ev.result, w.version.agentCaps)
-			c.methods = readAuthMethods(ev.result.Get("authMethods"), w.version.loginID)
-		}
+		w.foldGreeting(ev)
 	case authenticate, logout:
 		if ev.succeeded() {
 			c.authed, c.loggedOut = ev.verb == authenticate, ev.verb == logout
@@ -45,6 +41,15 @@ func (w *world) foldAnswerOfAgent(ev *event) {
 		if r.session != nil && ev.hasOptions {
 			r.session.options = ev.options
 		}
+	}
+}
+
+// foldGreeting remembers the first answer to initialize that is a result.
+func (w *world) foldGreeting(ev *event) {
+	if c := ev.conn; ev.succeeded() && c.initDone == 0 {
+		c.initDone = ev.Seq
+		c.caps[rules.OfAgent] = schema.Advertised(ev.result, w.version.agentCaps)
+		c.methods = readAuthMethods(ev.result.Get("authMethods"), w.version.loginID)
 	}
 }
 

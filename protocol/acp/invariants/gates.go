@@ -77,7 +77,8 @@ func capGate(v *version) *rule {
 			func(ev *event) bool { return ev.session != nil && ev.session.modes != nil }, answered(setMode))
 		exists(advertised, "the agent advertises it",
 			func(ev *event) bool { return ev.session != nil && len(ev.session.options) > 0 }, answered(setOption))
-		exists(baseline, "every agent must have it", func(*event) bool { return true }, answered(newSession), answered(prompt))
+		exists(baseline, "every agent must have it", func(*event) bool { return true }, answered(newSession),
+			answered(prompt))
 	})
 }
 

@@ -40,7 +40,8 @@ func loadWindow(v *version) *rule {
 			}
 		})
 		w.On(func(ev *event) {
-			if s := ev.session; s != nil && !s.replaying() && s.restored != nil && s.restored.verb == loadSession && len(s.open) == 0 {
+			if s := ev.session; s != nil && !s.replaying() && s.restored != nil && s.restored.verb == loadSession &&
+				len(s.open) == 0 {
 				w.find(late, ev, "", []int{s.restored.seq, s.restSeq},
 					"%s came after the response to session/load and before the next prompt.", describe(ev))
 			}

@@ -55,8 +55,9 @@ func V2() *rules.Set { return v2() }
 
 var (
 	v1 = sync.OnceValue(func() *rules.Set {
-		return set(version1(), rules.Definition{Requirements: file("requirements.txt"), Bindings: []byte(file("bindings.yaml")),
-			Prose: []byte(file("prose.yaml")), Folder: "examples", Severities: severities()})
+		return set(version1(), rules.Definition{Requirements: file("requirements.txt"),
+			Bindings: []byte(file("bindings.yaml")),
+			Prose:    []byte(file("prose.yaml")), Folder: "examples", Severities: severities()})
 	})
 	v2 = sync.OnceValue(func() *rules.Set {
 		return set(version2(), rules.Definition{Requirements: file("v2/requirements.txt") + requirements(Kept()),

@@ -36,7 +36,8 @@ func permGuard(v *version) *rule {
 				allow = allow || strings.HasPrefix(kind, "allow_")
 				reject = reject || strings.HasPrefix(kind, "reject_")
 			}
-			w.judge(choice, !allow || !reject, ev, "", nil, "The permission request offers %d options, and no way to %s.", len(ids),
+			w.judge(choice, !allow || !reject, ev, "", nil, "The permission request offers %d options, and no way to %s.",
+				len(ids),
 				pick(allow, "reject", pick(reject, "allow", "choose")))
 		}, asked(permission))
 

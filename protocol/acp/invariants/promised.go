@@ -12,7 +12,8 @@ import (
 // busyPromised judges what becomes of a prompt in a session that is busy, where the
 // profile or the scenario says what the agent promises: the specification leaves it open.
 func busyPromised(v *version) *rule {
-	r := v.ofAgent("BUSY-PROMISED", "A prompt in a session that is busy fares as the profile says that the agent promises.")
+	r := v.ofAgent("BUSY-PROMISED",
+		"A prompt in a session that is busy fares as the profile says that the agent promises.")
 	refused := r.Lint("refused", "a second prompt was refused, although it should wait or take over", "PROMPT-018")
 	taken := r.Lint("taken", "a second prompt was worked on, although it should be refused", "PROMPT-018")
 	return r.Watching(func(w *watch) {
@@ -100,7 +101,8 @@ func askPromised(v *version) *rule {
 // That it knew is proved by its answer to a later request, and that it went on by what its
 // model said after that.
 func backPromised(v *version) *rule {
-	r := v.ofAgent("BACK-PROMISED", "A prompt that is taken back stops, where the profile says that the agent promises it.")
+	r := v.ofAgent("BACK-PROMISED",
+		"A prompt that is taken back stops, where the profile says that the agent promises it.")
 	goesOn := r.Lint("goes-on", "a prompt that was taken back was worked on to its end, although it should stop",
 		"RCANCEL-004")
 	return r.Watching(func(w *watch) {

@@ -216,7 +216,8 @@ func rcancelOwn(v *version) *rule {
 				w.find(done, ev, string(id), []int{answer}, "The agent takes back its request %s, whose answer it had read.", id)
 			case own: // the two may have crossed
 			default:
-				w.find(foreign, ev, string(id), nil, "The agent takes back a request %s that it never made.", cmp.Or(string(id), "without an id"))
+				w.find(foreign, ev, string(id), nil, "The agent takes back a request %s that it never made.", cmp.Or(string(id),
+					"without an id"))
 			}
 		}, agentTakesBack)
 		w.On(func(ev *event) {

@@ -70,9 +70,11 @@ func count(n int, what string) string {
 
 // closeSettles judges what comes from a closed session.
 func closeSettles(v *version) *rule {
-	r := v.ofAgent("CLOSE-SETTLES", "A closed session has ended its work, is silent, and has given back its terminals.", 1, 2)
+	r := v.ofAgent("CLOSE-SETTLES", "A closed session has ended its work, is silent, and has given back its terminals.",
+		1, 2)
 	named := "a message names a session after it was closed"
-	speaks := max(r.In(1).Lint("not-silent", named, "CLOSE-006"), r.In(2).Fail("not-silent", named, "V2-SES-006", "V2-UPD-005"))
+	speaks := max(r.In(1).Lint("not-silent", named, "CLOSE-006"), r.In(2).Fail("not-silent", named, "V2-SES-006",
+		"V2-UPD-005"))
 	terminals := r.In(1).Warn("terminals", "a terminal of a session was not released when it was closed", "CLOSE-003")
 	working := r.In(2).Fail("no-idle", "the close was answered while work was active, without idle", "V2-SES-006")
 	unknown := r.In(2).Fail("unknown", "an update names a session that was never opened", "V2-UPD-005")
@@ -107,7 +109,8 @@ func closeSettles(v *version) *rule {
 			for _, c := range w.state.ordered() {
 				for _, s := range c.sessions {
 					if w.Saw(unknown); !c.foreign && !s.known() && !s.addressed && s.stateSeq+len(s.said)+len(s.items) > 0 {
-						w.Report(unknown, c.n, s.id, "", []int{s.first}, "The agent sent updates for session %q, which was never opened.", s.id)
+						w.Report(unknown, c.n, s.id, "", []int{s.first},
+							"The agent sent updates for session %q, which was never opened.", s.id)
 					}
 				}
 			}

@@ -8,7 +8,8 @@ import (
 
 // termLife judges the life of the editor's terminals.
 func termLife(v *version) *rule {
-	r := v.ofAgent("TERM-LIFE", "A terminal is created, used under its own session, released once, and not used after that.")
+	r := v.ofAgent("TERM-LIFE",
+		"A terminal is created, used under its own session, released once, and not used after that.")
 	unknown := r.Fail("unknown", "a terminal was used that was never created", "TERM-007")
 	foreign := r.Fail("other-session", "a terminal was used under another session", "TERM-007")
 	after := r.Fail("after-release", "a terminal was used after its release", "TERM-006")
@@ -86,7 +87,8 @@ func (w *watch) leaks(c *conn, leaked, killed int) {
 
 // terminalRef judges terminals that tool calls show.
 func terminalRef(v *version) *rule {
-	r := v.ofAgent("TERMINAL-REF", "A tool call shows only terminals that exist, of its own session, and not yet released.")
+	r := v.ofAgent("TERMINAL-REF",
+		"A tool call shows only terminals that exist, of its own session, and not yet released.")
 	unknown := r.Fail("unknown", "a tool call shows a terminal that was never created", "TOOL-018")
 	released := r.Fail("released", "a tool call shows a terminal only after its release", "TOOL-018")
 	foreign := r.Fail("other-session", "a tool call shows a terminal of another session", "TOOL-018")

@@ -33,12 +33,10 @@ func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag tags) {
 	switch r.kind {
 	case filledText, otherText, integer, fraction:
 		w.scalar(r.shape, v, sev, in)
-	case filledList:
-		if v.Len() == 0 && w.breaks() {
+	case filledList, list:
+		if r.kind == filledList && v.Len() == 0 && w.breaks() {
 			w.at(sev, v, "", "must have at least one item", in)
 		}
-		fallthrough
-	case list:
 		for item := range v.Items() {
 			w.check(r.elem, item, sev, in, tags{})
 		}
@@ -53,9 +51,7 @@ func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag tags) {
 	case choice:
 		w.choice(r.shape, v, sev, tag)
 	case enum:
-		if !r.has(v) {
-			w.unlisted(r.shape, v, sev)
-		}
+		w.unlisted(r.shape, v, sev)
 	}
 }
 
@@ -208,6 +204,9 @@ func (w *walk) union(s *shape, v wire.Value, sev Severity, outer tags) {
 
 // unlisted deals with a string that is none of the values of an enum or union.
 func (w *walk) unlisted(s *shape, v wire.Value, sev Severity) {
+	if s.has(v) {
+		return
+	}
 	if s.open {
 		if w.report == nil || startsCustom(v) {
 			return

@@ -273,7 +273,8 @@ func subagents() *rule {
 		w.On(func(ev *event) {
 			a := ev.agents[ev.owner]
 			w.judge(twice, a != nil && a.announced, ev, ev.owner, nil, "Subagent %q is announced twice in this run.", ev.owner)
-			w.judge(late, a != nil && !a.announced, ev, ev.owner, nil, "Subagent %q is announced after its first event.", ev.owner)
+			w.judge(late, a != nil && !a.announced, ev, ev.owner, nil,
+				"Subagent %q is announced after its first event.", ev.owner)
 			if of := ev.v.Get("parentSubagentRunId").Str(); of != "" {
 				w.judge(parent, ev.agents[of] == nil || !ev.agents[of].announced, ev, of, nil,
 					"The parent %q of subagent %q was not announced.", of, ev.owner)

@@ -160,7 +160,8 @@ func runID() *rule {
 	return r.Watching(func(w *watch) {
 		w.On(func(ev *event) {
 			if want, got := ev.input.Get("threadId").Str(), ev.v.Get("threadId").Str(); want != "" {
-				w.judge(other, got != want, ev, ev.kind, []int{ev.ref}, "%s has the threadId %q, and the input %q.", ev.kind, got, want)
+				w.judge(other, got != want, ev, ev.kind, []int{ev.ref},
+					"%s has the threadId %q, and the input %q.", ev.kind, got, want)
 			}
 		}, "RUN_STARTED", "RUN_FINISHED")
 		w.On(func(ev *event) {
