@@ -297,11 +297,7 @@ func cancelCause(v *version) *rule {
 				refused[t] = ev.Seq
 			}
 		}, answered(permission))
-		w.On(func(ev *event) {
-			t := ev.turn
-			if t == nil {
-				return
-			}
+		w.inTurn(func(ev *event, t *turn) {
 			before, refusal, cancelled := idle[t.session], refused[t], excused[t]
 			delete(refused, t)
 			delete(excused, t)

@@ -31,8 +31,8 @@ func clientInitFirst(v *version) *rule {
 				before[c] = ev.Seq
 			}
 		}, span(authenticate, cancelTerminal, asked)...)
-		w.On(func(ev *event) {
-			if s := ev.session; s != nil && ev.conn.initDone > 0 {
+		w.inSession(func(ev *event, s *session) {
+			if ev.conn.initDone > 0 {
 				w.judge(setup, !s.ready(v), ev, "", []int{s.named}, "The client prompted session %q, which was not set up.", s.id)
 			}
 		}, asked(prompt))

@@ -26,9 +26,8 @@ func clientModeListed(v *version) *rule {
 				w.judge(mode, !s.modes.has(id), ev, id, nil, "The client set mode %q, which is not available.", id)
 			}
 		}, asked(setMode))
-		w.On(func(ev *event) {
-			s := ev.session
-			if s == nil || s.options == nil {
+		w.inSession(func(ev *event, s *session) {
+			if s.options == nil {
 				return
 			}
 			w.Saw(option)

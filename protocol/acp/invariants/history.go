@@ -46,8 +46,8 @@ func loadWindow(v *version) *rule {
 					"%s came after the response to session/load and before the next prompt.", describe(ev))
 			}
 		}, append(messages(), toolCall)...)
-		w.On(func(ev *event) {
-			if s := ev.session; s != nil && s.replaying() && len(s.open) == 0 {
+		w.inSession(func(ev *event, s *session) {
+			if s.replaying() && len(s.open) == 0 {
 				w.find(request, ev, ev.Method, []int{s.window.seq}, "The agent sent %s while it replayed history.", ev.Method)
 			}
 		}, agentRequests()...)
@@ -79,9 +79,8 @@ func resumeSilent(v *version) *rule {
 	during := r.Fail("history", "history came between session/resume and its response", "RESUME-003")
 	after := r.Lint("late-history", "history came after the response to session/resume", "RESUME-008")
 	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			s := ev.session
-			if s == nil || len(s.open) > 0 {
+		w.inSession(func(ev *event, s *session) {
+			if len(s.open) > 0 {
 				return
 			}
 			if s.window != nil && s.window.verb == resumeSession {

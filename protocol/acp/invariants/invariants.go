@@ -205,6 +205,24 @@ type watch struct {
 	*watcher
 }
 
+// inSession is On for entries that belong to a session.
+func (w *watch) inSession(judge func(*event, *session), about ...topic) {
+	w.On(func(ev *event) {
+		if ev.session != nil {
+			judge(ev, ev.session)
+		}
+	}, about...)
+}
+
+// inTurn is On for entries that come in a turn, and for the answer that ends one.
+func (w *watch) inTurn(judge func(*event, *turn), about ...topic) {
+	w.On(func(ev *event) {
+		if ev.turn != nil {
+			judge(ev, ev.turn)
+		}
+	}, about...)
+}
+
 // find reports that the entry breaks a point. object is what it is about; the
 // same object is reported once. because are earlier entries that matter.
 func (w *watch) find(point int, ev *event, object string, because []int, format string, args ...any) *rules.Finding {

@@ -12,9 +12,8 @@ func userEcho(v *version) *rule {
 	r := v.ofAgent("USER-ECHO", "A live prompt is not sent back as user_message_chunk.")
 	echo := r.Lint("echo", "the text of a prompt came back while the prompt was open", "PROMPT-020")
 	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			t := ev.turn
-			if t == nil || ev.session.window != nil {
+		w.inTurn(func(ev *event, t *turn) {
+			if ev.session.window != nil {
 				return
 			}
 			if text := ev.text(); strings.TrimSpace(text) != "" && strings.Contains(t.text, text) {
@@ -43,11 +42,7 @@ func msgRuns(v *version) *rule {
 		all := map[*session]*ids{}
 		reset := func(ev *event) { delete(all, ev.session) }
 		w.On(reset, asked(loadSession), answered(loadSession), asked(resumeSession))
-		w.On(func(ev *event) {
-			s := ev.session
-			if s == nil {
-				return
-			}
+		w.inSession(func(ev *event, s *session) {
 			m := rules.Entry(all, s)
 			kind := int(ev.topic - userChunk)
 			id := ev.update.Get("messageId")

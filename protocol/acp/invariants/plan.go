@@ -17,10 +17,7 @@ func planFull(v *version) *rule {
 		}
 		last := map[*session]*plan{}
 		w.On(func(ev *event) { delete(last, ev.session) }, asked(loadSession), asked(resumeSession), answered(loadSession))
-		w.On(func(ev *event) {
-			if ev.session == nil {
-				return
-			}
+		w.inSession(func(ev *event, s *session) {
 			next := &plan{seq: ev.Seq, turn: ev.turn, statuses: map[string]string{}}
 			for e := range ev.update.Get("entries").Items() {
 				next.size++

@@ -31,22 +31,14 @@ func worksAgain(v *version) *rule {
 				faults = ev.Seq
 			}
 		}, editorAnswers()...)
-		w.On(func(ev *event) {
-			s := ev.session
-			if s == nil {
-				return
-			}
+		w.inSession(func(ev *event, s *session) {
 			b := before{restored: s.restored}
 			if s.last != nil && s.last.stop == "cancelled" && len(s.open) == 0 {
 				b.cancelled = s.last.request
 			}
 			next[s] = b
 		}, asked(prompt))
-		w.On(func(ev *event) {
-			t := ev.turn
-			if t == nil {
-				return
-			}
+		w.inTurn(func(ev *event, t *turn) {
 			b := next[t.session]
 			delete(next, t.session)
 			failed := ev.err.Exists() && ev.code() != -32000 && ev.code() != -32800 && faults < t.started && !t.concurrent &&
@@ -85,9 +77,8 @@ func promptAccepted(v *version) *rule {
 		}, editorAnswers()...)
 		// A session that is on its way out may be gone when its prompt is looked at.
 		w.On(func(ev *event) { delete(strongest, ev.session) }, asked(closeSession), asked(deleteSession))
-		w.On(func(ev *event) {
-			s := ev.session
-			if s == nil || !s.ready(v) || s.closed > 0 || len(s.open) > 0 {
+		w.inSession(func(ev *event, s *session) {
+			if !s.ready(v) || s.closed > 0 || len(s.open) > 0 {
 				return
 			}
 			point, blocks := text, 0
@@ -129,9 +120,8 @@ func emptyTurn(v *version) *rule {
 	r := v.ofAgent("EMPTY-TURN", "A turn that ends with end_turn has shown something.")
 	empty := r.Warn("empty", "a turn ended with end_turn and without any content", "PROMPT-015")
 	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			t := ev.turn
-			if t == nil || ev.stop != "end_turn" || !t.alone() || t.cancel != nil || t.command() {
+		w.inTurn(func(ev *event, t *turn) {
+			if ev.stop != "end_turn" || !t.alone() || t.cancel != nil || t.command() {
 				return
 			}
 			w.judge(empty, !t.spoke && !t.acted, ev, "", []int{t.started},

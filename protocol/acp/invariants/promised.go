@@ -21,9 +21,8 @@ func busyPromised(v *version) *rule {
 		if promise == "" {
 			return
 		}
-		w.On(func(ev *event) {
-			t := ev.turn
-			if t == nil || !t.concurrent {
+		w.inTurn(func(ev *event, t *turn) {
+			if !t.concurrent {
 				return
 			}
 			w.Saw(refused, taken)

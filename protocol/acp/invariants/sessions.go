@@ -91,9 +91,8 @@ func closeSettles(v *version) *rule {
 		}
 		w.On(speak, allUpdates()...)
 		w.On(speak, slices.DeleteFunc(agentRequests(), func(t topic) bool { return t == asked(releaseTerminal) })...)
-		w.On(func(ev *event) {
-			s := ev.session
-			if !ev.succeeded() || s == nil {
+		w.inSession(func(ev *event, s *session) {
+			if !ev.succeeded() {
 				return
 			}
 			w.Saw(speaks)

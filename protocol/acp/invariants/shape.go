@@ -11,39 +11,6 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// The points of shape, one for each subject that has requirements of its own.
-const (
-	shapeMessage = iota
-	shapeStop
-	shapeUpdate
-	shapeContent
-	shapeMessageID
-	shapeTool
-	shapeToolKind
-	shapeToolStatus
-	shapeToolContent
-	shapePlan
-	shapeUsage
-	shapeCost
-	shapeCommands
-	shapeMode
-	shapeOption
-	shapeOptionList
-	shapeInit
-	shapeAgentInfo
-	shapeCapability
-	shapeAuth
-	shapeSetup
-	shapeList
-	shapeInfo
-	shapePermission
-	shapeFile
-	shapeTerminal
-	shapeElicit
-	shapeEmpty
-	shapeStyle
-)
-
 // subject is one point of shape: what it says, its requirements, and the types of the schema
 // it is about. A message about one of the topics is evidence for it, if it has the part.
 type subject struct {
@@ -66,86 +33,86 @@ func subjects() []subject {
 	tools := []topic{toolCall, toolUpdate, asked(permission)}
 	begun, opened := []topic{answered(initialize)}, []topic{answered(newSession), answered(loadSession)}
 	return []subject{
-		shapeMessage: {id: "message", says: "a message does not have the shape of its method", requirements: "RPC-014"},
-		shapeStop: {"stop-reason", "the response to a prompt has no stop reason of the five",
+		{id: "message", says: "a message does not have the shape of its method", requirements: "RPC-014"},
+		{"stop-reason", "the response to a prompt has no stop reason of the five",
 			"PROMPT-004 RPC-014", "PromptResponse StopReason", []topic{answered(prompt)}, nil, nil},
-		shapeUpdate: {"update", "a session/update has no update of the right shape",
+		{"update", "a session/update has no update of the right shape",
 			"SESSION-025 RPC-014", "SessionNotification SessionUpdate SessionId", nil, nil, nil},
-		shapeContent: {"content", "content is no content block",
+		{"content", "content is no content block",
 			"CONTENT-001 CONTENT-003 MSG-001 RPC-014",
 			"ContentChunk ContentBlock TextContent ImageContent AudioContent ResourceLink EmbeddedResource " +
 				"EmbeddedResourceResource TextResourceContents BlobResourceContents Annotations Role",
 			messages(), nil, [][2]string{{"ContentChunk", "MSG-001"}, {"Resource", "CONTENT-003"},
 				{"ResourceContents", "CONTENT-003"}, {"", "CONTENT-001"}}},
-		shapeMessageID: {"message-id", "a messageId is no string", "MSG-003 RPC-014", "", messages(), update("messageId"),
+		{"message-id", "a messageId is no string", "MSG-003 RPC-014", "", messages(), update("messageId"),
 			nil},
-		shapeTool: {"tool-call", "a tool call does not have its shape",
+		{"tool-call", "a tool call does not have its shape",
 			"TOOL-002 TOOL-007 RPC-014", "ToolCall ToolCallUpdate ToolCallLocation ToolCallId",
 			[]topic{toolCall, toolUpdate}, nil, [][2]string{{"ToolCallUpdate", "TOOL-007"}, {"", "TOOL-002"}}},
-		shapeToolKind: {"tool-kind", "the kind of a tool call is none of the ten", "TOOL-004 RPC-014", "ToolKind",
+		{"tool-kind", "the kind of a tool call is none of the ten", "TOOL-004 RPC-014", "ToolKind",
 			tools, update("kind"), nil},
-		shapeToolStatus: {"tool-status", "the status of a tool call is none of the four",
+		{"tool-status", "the status of a tool call is none of the four",
 			"TOOL-005 CANCEL-012 RPC-014", "ToolCallStatus", tools, update("status"), nil},
-		shapeToolContent: {"tool-content", "the content of a tool call is neither content nor diff nor terminal",
+		{"tool-content", "the content of a tool call is neither content nor diff nor terminal",
 			"TOOL-013 RPC-014", "ToolCallContent Content Diff Terminal", tools, update("content"), nil},
-		shapePlan: {"plan", "a plan does not have its shape",
+		{"plan", "a plan does not have its shape",
 			"PLAN-002 PLAN-003 RPC-014", "Plan PlanEntry PlanEntryPriority PlanEntryStatus", []topic{planUpdate}, nil,
 			[][2]string{{"PlanEntryPriority", "PLAN-003"}, {"PlanEntryStatus", "PLAN-003"}, {"", "PLAN-002"}}},
-		shapeUsage: {"usage", "a usage update does not have its shape", "USAGE-001 RPC-014", "UsageUpdate",
+		{"usage", "a usage update does not have its shape", "USAGE-001 RPC-014", "UsageUpdate",
 			[]topic{usageUpdate}, nil, nil},
-		shapeCost: {"cost", "a cost lacks its amount or currency", "USAGE-002 RPC-014", "Cost",
+		{"cost", "a cost lacks its amount or currency", "USAGE-002 RPC-014", "Cost",
 			[]topic{usageUpdate}, update("cost"), nil},
-		shapeCommands: {"commands", "an available command does not have its shape",
+		{"commands", "an available command does not have its shape",
 			"CMD-001 RPC-014", "AvailableCommandsUpdate AvailableCommand AvailableCommandInput UnstructuredCommandInput",
 			[]topic{commandsUpdate}, nil, nil},
-		shapeMode: {"mode", "a mode or mode update does not have its shape",
+		{"mode", "a mode or mode update does not have its shape",
 			"MODE-001 MODE-006 RPC-014", "CurrentModeUpdate SessionModeState SessionMode", append(opened, modeUpdate),
 			func(ev *event) bool { return ev.topic == modeUpdate || has(ev.result.Get("modes")) },
 			[][2]string{{"CurrentModeUpdate", "MODE-006"}, {"", "MODE-001"}}},
-		shapeOption: {"option", "a config option does not have its shape",
+		{"option", "a config option does not have its shape",
 			"CONFIG-001 CONFIG-002 CONFIG-005 RPC-014",
 			"SessionConfigOption SelectConfigOption BooleanConfigOption SessionConfigSelectOption " +
 				"SessionConfigSelectOptions SessionConfigSelectGroup SessionConfigOptionCategory",
 			append(opened, optionsUpdate),
 			func(ev *event) bool { return ev.topic == optionsUpdate || has(ev.result.Get("configOptions")) },
 			[][2]string{{".currentValue", "CONFIG-002"}, {"SessionConfigSelectOptions", "CONFIG-005"}, {"", "CONFIG-001"}}},
-		shapeOptionList: {"option-list", "the list of config options is missing",
+		{"option-list", "the list of config options is missing",
 			"CONFIG-007 CONFIG-009 RPC-014", "ConfigOptionUpdate SetSessionConfigOptionResponse",
 			[]topic{answered(setOption)}, nil, [][2]string{{"ConfigOptionUpdate", "CONFIG-009"}, {"", "CONFIG-007"}}},
-		shapeInit: {"initialize", "the result of initialize does not have its shape",
+		{"initialize", "the result of initialize does not have its shape",
 			"INIT-006 INIT-003 RPC-014", "InitializeResponse", begun, nil,
 			[][2]string{{"protocolVersion", "INIT-006"}, {"", "INIT-003"}}},
-		shapeAgentInfo: {"agent-info", "agentInfo does not have its shape", "INIT-014 RPC-014", "Implementation",
+		{"agent-info", "agentInfo does not have its shape", "INIT-014 RPC-014", "Implementation",
 			begun, result("agentInfo"), nil},
-		shapeCapability: {"capability", "a capability has the wrong JSON type",
+		{"capability", "a capability has the wrong JSON type",
 			"INIT-017 RPC-014",
 			"AgentCapabilities PromptCapabilities McpCapabilities SessionCapabilities AgentAuthCapabilities " +
 				"SessionListCapabilities SessionDeleteCapabilities SessionAdditionalDirectoriesCapabilities " +
 				"SessionResumeCapabilities SessionCloseCapabilities LogoutCapabilities", begun, result("agentCapabilities"), nil},
-		shapeAuth: {"auth-method", "an auth method does not have its shape",
+		{"auth-method", "an auth method does not have its shape",
 			"AUTH-001 AUTH-018 RPC-014", "AuthMethod AuthMethodAgent AuthMethodTerminal", begun, result("authMethods"),
 			[][2]string{{".env", "AUTH-018"}, {"", "AUTH-001"}}},
-		shapeSetup: {"session-result", "the result of a session request does not have its shape",
+		{"session-result", "the result of a session request does not have its shape",
 			"SESSION-003 RESUME-005 RPC-014", "NewSessionResponse LoadSessionResponse ResumeSessionResponse",
 			append(opened, answered(resumeSession)), nil,
 			[][2]string{{"ResumeSessionResponse", "RESUME-005"}, {"NewSessionResponse", "SESSION-003"}, {"", "RPC-014"}}},
-		shapeList: {"list", "the result of session/list does not have its shape",
+		{"list", "the result of session/list does not have its shape",
 			"LIST-002 LIST-003 LIST-006 RPC-014", "ListSessionsResponse SessionInfo", []topic{answered(listSessions)}, nil,
 			[][2]string{{"SessionInfo", "LIST-006"}, {"", "LIST-002 LIST-003"}}},
-		shapeInfo: {"session-info", "a session_info_update does not have its shape",
+		{"session-info", "a session_info_update does not have its shape",
 			"RPC-014 INFO-003", "SessionInfoUpdate", []topic{infoUpdate}, nil,
 			[][2]string{{"updatedAt", "RPC-014 INFO-003"}, {"", "RPC-014"}}},
-		shapePermission: {"permission", "a permission request does not have its shape",
+		{"permission", "a permission request does not have its shape",
 			"PERM-002 PERM-003 RPC-014", "RequestPermissionRequest PermissionOption PermissionOptionKind",
 			[]topic{asked(permission)}, nil,
 			[][2]string{{"PermissionOption", "PERM-003"}, {"PermissionOptionKind", "PERM-003"}, {"", "PERM-002"}}},
-		shapeFile: {"file", "a file request does not have its shape",
+		{"file", "a file request does not have its shape",
 			"FS-005 RPC-014", "ReadTextFileRequest WriteTextFileRequest", []topic{asked(readFile), asked(writeFile)}, nil, nil},
-		shapeTerminal: {"terminal", "a terminal request does not have its shape",
+		{"terminal", "a terminal request does not have its shape",
 			"TERM-002 RPC-014",
 			"CreateTerminalRequest EnvVariable TerminalOutputRequest WaitForTerminalExitRequest " +
 				"KillTerminalRequest ReleaseTerminalRequest", append(terminalUses(), asked(createTerminal)), nil, nil},
-		shapeElicit: {"elicitation", "an elicitation does not have its shape",
+		{"elicitation", "an elicitation does not have its shape",
 			"ELICIT-005 ELICIT-004 ELICIT-007 ELICIT-003 ELICIT-006 RPC-014",
 			"CreateElicitationRequest CompleteElicitationNotification ElicitationSchema ElicitationPropertySchema " +
 				"ElicitationForm ElicitationFormInSession ElicitationFormInRequest ElicitationUrl " +
@@ -156,12 +123,12 @@ func subjects() []subject {
 			[][2]string{{".mode", "ELICIT-003"}, {"url", "ELICIT-007"}, {"elicitationId", "ELICIT-007"},
 				{"sessionId", "ELICIT-004"}, {"requestId", "ELICIT-004"}, {"requestedSchema.type", "ELICIT-006"},
 				{"requestedSchema.properties", "ELICIT-006"}, {"", "ELICIT-005"}}},
-		shapeEmpty: {"empty-result", "the result of a request that has none is no object",
+		{"empty-result", "the result of a request that has none is no object",
 			"MODE-005 CLOSE-004 DELETE-002 AUTH-006 AUTH-011 RPC-014",
 			"SetSessionModeResponse CloseSessionResponse DeleteSessionResponse AuthenticateResponse LogoutResponse",
 			[]topic{answered(setMode), answered(closeSession), answered(deleteSession), answered(authenticate),
 				answered(logout)}, nil, ownResults()},
-		shapeStyle: {id: "style", requirements: "LOAD-006 RPC-013",
+		{id: "style", requirements: "LOAD-006 RPC-013",
 			says: "something that the schema refuses but the pages show, or that strict readers stumble over"},
 	}
 }
@@ -189,9 +156,9 @@ func shape(v *version) *rule {
 		return shapeByMessage(r)
 	}
 	all := subjects()
-	points, evidence := map[string]int{}, map[topic][]int{}
+	points, evidence, byID := map[string]int{}, map[topic][]int{}, map[string]int{}
 	for point, s := range all {
-		r.Fail(s.id, s.says, strings.Fields(s.requirements)...)
+		byID[s.id] = r.Fail(s.id, s.says, strings.Fields(s.requirements)...)
 		for name := range strings.FieldsSeq(s.types) {
 			points[name] = point
 		}
@@ -199,11 +166,12 @@ func shape(v *version) *rule {
 			evidence[t] = append(evidence[t], point)
 		}
 	}
-	r.Points[shapeStyle].Class = rules.Lint
+	message, messageID, options, style := byID["message"], byID["message-id"], byID["option-list"], byID["style"]
+	r.Points[style].Class = rules.Lint
 	return r.Watching(func(w *watch) {
 		w.shapes[rules.OfAgent] = true
 		w.On(func(ev *event) {
-			w.Saw(shapeMessage)
+			w.Saw(message)
 			for _, point := range evidence[ev.topic] {
 				if has := all[point].has; !ev.err.Exists() && (has == nil || has(ev)) {
 					w.Saw(point)
@@ -216,13 +184,13 @@ func shape(v *version) *rule {
 				point, known := points[p.Type]
 				switch {
 				case p.Severity == schema.Style:
-					point = shapeStyle
+					point = style
 				case strings.HasSuffix(p.Path, ".messageId"):
-					point = shapeMessageID
+					point = messageID
 				case strings.HasSuffix(p.Path, "configOptions") && p.Type != "SessionConfigOption":
-					point = shapeOptionList
+					point = options
 				case !known:
-					point = shapeMessage
+					point = message
 				}
 				f := w.problem(point, ev, p)
 				if p.Severity != schema.Style {

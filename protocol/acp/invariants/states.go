@@ -20,9 +20,8 @@ func states(v *version) *rule {
 	failure := r.Warn("no-error", "the stop reason error has no error beside it", "V2-ERR-001")
 	blocked := r.Warn("still-waiting", "work goes on in the state requires_action", "V2-STA-001")
 	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			s := ev.session
-			if s == nil || s.replay != nil || !s.active || !ev.update.Get("state").Is("idle") {
+		w.inSession(func(ev *event, s *session) {
+			if s.replay != nil || !s.active || !ev.update.Get("state").Is("idle") {
 				return
 			}
 			stop := ev.update.Get("stopReason")
@@ -33,9 +32,8 @@ func states(v *version) *rule {
 					"The stop reason error has no error beside it.")
 			}
 		}, stateUpdate)
-		w.On(func(ev *event) {
-			s := ev.session
-			if s == nil || s.replay != nil || s.reported {
+		w.inSession(func(ev *event, s *session) {
+			if s.replay != nil || s.reported {
 				return
 			}
 			if t := s.running(); t != nil {
@@ -70,25 +68,25 @@ func cancels(v *version) *rule {
 	queued := r.Fail("inserted", "a prompt that the cancel ended becomes part of the conversation", "V2-CAN-002")
 	code := r.Warn("queued-code", "a prompt that the cancel ended has another error than -32800", "V2-CAN-002")
 	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			if s := ev.session; s != nil && s.cancel > 0 && s.active && ev.update.Get("state").Is("idle") {
+		w.inSession(func(ev *event, s *session) {
+			if s.cancel > 0 && s.active && ev.update.Get("state").Is("idle") {
 				stop := ev.update.Get("stopReason").Str()
 				w.judge(other, stop != "cancelled", ev, "", []int{s.cancel},
 					"The work ended with %q after the cancel; the two may have crossed.", stop)
 			}
 		}, stateUpdate)
-		w.On(func(ev *event) {
-			s, id := ev.session, ev.update.Get("toolCallId").Str()
-			if s == nil || s.cancelled == 0 || s.replay != nil {
+		w.inSession(func(ev *event, s *session) {
+			id := ev.update.Get("toolCallId").Str()
+			if s.cancelled == 0 || s.replay != nil {
 				return
 			}
 			t := s.items[callID(id)]
 			w.judge(late, t != nil && t.first < s.cancelled && t.ended == 0 && t.turn == len(s.prompts) && !s.behind[callID(id)],
 				ev, id, []int{s.cancelled}, "Tool call %q is updated after the state idle with cancelled.", id)
 		}, toolUpdate)
-		w.On(func(ev *event) {
-			s, t := ev.session, ev.turn
-			if s == nil || t == nil || t.cancel == nil {
+		w.inSession(func(ev *event, s *session) {
+			t := ev.turn
+			if t == nil || t.cancel == nil {
 				return
 			}
 			if s.cancelled > t.cancel.seq && !t.crossed {
@@ -118,9 +116,8 @@ func echo(v *version) *rule {
 				ids[id] = ev.Seq
 			}
 		}, answered(prompt))
-		w.On(func(ev *event) {
-			s := ev.session
-			if s == nil || !s.active || !ev.update.Get("state").Is("idle") {
+		w.inSession(func(ev *event, s *session) {
+			if !s.active || !ev.update.Get("state").Is("idle") {
 				return
 			}
 			for _, t := range s.prompts {
@@ -154,9 +151,8 @@ func replays(v *version) *rule {
 				w.find(order, ev, "", []int{s.replay.state}, "%s of the history comes after the state.", ev.tag())
 			}
 		}, append(messages(), toolUpdate)...)
-		w.On(func(ev *event) {
-			s := ev.session
-			if s == nil || s.replay == nil || !ev.succeeded() {
+		w.inSession(func(ev *event, s *session) {
+			if s.replay == nil || !ev.succeeded() {
 				return
 			}
 			p := s.replay
@@ -189,11 +185,8 @@ func background(v *version) *rule {
 	early := r.Fail("not-announced", "an item is listed that was not announced", "V2-STA-002")
 	removed := r.Fail("not-ended", "an item is removed that has not ended", "V2-STA-002")
 	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			s, list := ev.session, ev.update.Get("background")
-			if s == nil {
-				return
-			}
+		w.inSession(func(ev *event, s *session) {
+			list := ev.update.Get("background")
 			if s.reported {
 				w.judge(left, list.Kind() != wire.Array, ev, "", nil,
 					"The state has no list of background work, and one before had.")
@@ -224,11 +217,8 @@ func terminals(v *version) *rule {
 	cwd := r.Fail("cwd", "the folder of a terminal is not absolute", "V2-UPD-004")
 	reused := r.Fail("reused", "a terminal that has ended begins again", "V2-UPD-004")
 	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			s, id := ev.session, ev.update.Get("terminalId").Str()
-			if s == nil {
-				return
-			}
+		w.inSession(func(ev *event, s *session) {
+			id := ev.update.Get("terminalId").Str()
 			w.Saw(base)
 			for _, path := range []string{"data", "output.data"} {
 				data := ev.update.Path(path)
@@ -252,10 +242,7 @@ func clientCancel(v *version) *rule {
 	never := r.Fail("not-offered", "no update has said that the item can be cancelled", "V2-CAN-005")
 	over := r.Lint("over", "the item has ended, or can be cancelled no more", "V2-CAN-005")
 	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			if ev.session == nil {
-				return
-			}
+		w.inSession(func(ev *event, s *session) {
 			id := callID(ev.params.Get("toolCallId").Str())
 			if ev.verb == cancelTerminal {
 				id = terminalID(ev.params.Get("terminalId").Str())

@@ -93,9 +93,9 @@ func terminalRef(v *version) *rule {
 	released := r.Fail("released", "a tool call shows a terminal only after its release", "TOOL-018")
 	foreign := r.Fail("other-session", "a tool call shows a terminal of another session", "TOOL-018")
 	return r.Watching(func(w *watch) {
-		w.On(func(ev *event) {
-			s, c := ev.session, ev.conn
-			if s == nil || s.window != nil || c.initAsked == 0 || len(c.termOrder) >= rememberedTerms {
+		w.inSession(func(ev *event, s *session) {
+			c := ev.conn
+			if s.window != nil || c.initAsked == 0 || len(c.termOrder) >= rememberedTerms {
 				return
 			}
 			for item := range ev.update.Get("content").Items() {

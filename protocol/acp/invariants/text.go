@@ -33,10 +33,7 @@ func textWhole(v *version) *rule {
 				tainted[ev.conn] = true
 			}
 		}, append(append(editorRequests(), editorAnswers()...), modelEvent, terminalEvent)...)
-		w.On(func(ev *event) {
-			if ev.session == nil {
-				return
-			}
+		w.inSession(func(ev *event, s *session) {
 			text := ev.update.Get("content").Get("text")
 			plain, ok := text.Plain()
 			if !ok {

@@ -24,11 +24,7 @@ func toolClosed(v *version) *rule {
 			stop    string
 		}
 		var all []left
-		w.On(func(ev *event) {
-			t := ev.turn
-			if t == nil {
-				return
-			}
+		w.inTurn(func(ev *event, t *turn) {
 			for _, tool := range t.tools {
 				if tool.by != byCall {
 					continue
