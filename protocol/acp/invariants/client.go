@@ -94,13 +94,12 @@ func clientIDs(v *version) *rule {
 
 // idInUse judges the id of a request of a side.
 func (w *watch) idInUse(by rules.Side, null, twice int, ev *event) {
-	w.Saw(twice)
-	w.judge(null, ev.ID == "null", ev, ev.Method, nil, "The %s's %s has the id null, which JSON-RPC discourages.", by,
-		ev.Method)
-	if r := ev.conn.ids[by][ev.ID]; r != nil && ev.ID != "null" {
+	w.Saw(null, twice)
+	if ev.ID == "null" {
+		w.find(null, ev, ev.Method, nil, "The %s's %s has the id null, which JSON-RPC discourages.", by, ev.Method)
+	} else if r := ev.conn.ids[by][ev.ID]; r != nil {
 		w.find(twice, ev, string(ev.ID), []int{r.seq}, "The %s's %s has the id %s of its %s, which was still open.", by,
-			ev.Method,
-			ev.ID, r.method)
+			ev.Method, ev.ID, r.method)
 	}
 }
 

@@ -21,13 +21,10 @@ func clientPermCancel(v *version) *rule {
 				return
 			}
 			if a, _ := t.stopper(); a == nil && !t.disturbed {
-				refusable := slices.ContainsFunc(ev.request.options, func(o permit) bool {
-					return strings.HasPrefix(o.kind,
-						"reject_")
-				})
-				w.judge(denied, ev.request.back == nil && ev.outcome("cancelled") && refusable, ev, fmt.Sprint(ev.Ref),
-					[]int{ev.Ref},
-					"The client answered cancelled where nobody had cancelled the turn; the agent offered a way to reject.")
+				if w.Saw(denied); ev.request.back == nil && ev.outcome("cancelled") && ev.request.refusable() {
+					w.find(denied, ev, fmt.Sprint(ev.Ref), []int{ev.Ref},
+						"The client answered cancelled where nobody had cancelled the turn; the agent offered a way to reject.")
+				}
 			}
 			if t.cancel != nil {
 				told := ev.outcome("cancelled") || ev.request.back != nil && ev.code() == -32800
@@ -36,6 +33,11 @@ func clientPermCancel(v *version) *rule {
 			}
 		}, answered(permission))
 	})
+}
+
+// refusable reports whether a permission request has a way to reject.
+func (r *request) refusable() bool {
+	return slices.ContainsFunc(r.options, func(o permit) bool { return strings.HasPrefix(o.kind, "reject_") })
 }
 
 // clientPermOffered judges that a selected option was offered. After a cancel of its own a
@@ -52,10 +54,11 @@ func clientPermOffered(v *version) *rule {
 			if !ev.outcome("selected") {
 				return
 			}
-			w.Saw(back, late)
-			_, known := ev.chosen()
-			w.judge(offered, !known, ev, fmt.Sprint(ev.Ref), []int{ev.Ref},
-				"The client selected option %q, which was not offered.", ev.result.Path("outcome.optionId").Str())
+			w.Saw(offered, back, late)
+			if _, known := ev.chosen(); !known {
+				w.find(offered, ev, fmt.Sprint(ev.Ref), []int{ev.Ref}, "The client selected option %q, which was not offered.",
+					ev.result.Path("outcome.optionId").Str())
+			}
 			switch gone := ev.request.back; {
 			case gone != nil && ev.conn.heard > gone.seq:
 				w.find(back, ev, "", []int{ev.Ref, gone.seq},

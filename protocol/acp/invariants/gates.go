@@ -30,7 +30,10 @@ func capGate(v *version) *rule {
 			if ev.conn.initAsked == 0 {
 				return nil
 			}
-			return w.judge(point, !ev.conn.has(rules.OfClient, gate), ev, object, []int{ev.conn.initAsked},
+			if w.Saw(point); ev.conn.has(rules.OfClient, gate) {
+				return nil
+			}
+			return w.find(point, ev, object, []int{ev.conn.initAsked},
 				"The agent sent %s, but the client did not advertise %s.", what, capability(gate))
 		}
 		for point, about := range map[int][]topic{read: {asked(readFile)}, write: {asked(writeFile)},
@@ -99,9 +102,10 @@ func clientGate(v *version) *rule {
 	served := r.In(1).Lint("served", "a request was carried out that the client had not advertised", "RPC-023")
 	return r.Watching(func(w *watch) {
 		w.On(func(ev *event) {
-			lacks := ev.conn.initDone > 0 && !ev.conn.has(rules.OfClient, v.gate(ev.Method))
-			w.judge(served, lacks && ev.succeeded(), ev, ev.Method, []int{ev.Ref},
-				"The client carried out %s, which it had not advertised.", ev.Method)
+			w.Saw(served)
+			if ev.conn.initDone > 0 && !ev.conn.has(rules.OfClient, v.gate(ev.Method)) && ev.succeeded() {
+				w.find(served, ev, ev.Method, []int{ev.Ref}, "The client carried out %s, which it had not advertised.", ev.Method)
+			}
 		}, answered(readFile), answered(writeFile), answered(createTerminal))
 		need := func(point int, ev *event, gate, object, what string) *rules.Finding {
 			if ev.conn.initDone == 0 {

@@ -60,8 +60,8 @@ func eachReplay[R any](w *watch, hear, over func(*R, *event)) {
 	running := map[*session]*R{}
 	w.On(func(ev *event) { running[ev.session] = new(R) }, asked(loadSession))
 	w.On(func(ev *event) {
-		if r := running[ev.session]; r != nil && ev.session != nil && ev.session.window != nil {
-			hear(r, ev)
+		if s := ev.session; s != nil && s.window != nil && running[s] != nil {
+			hear(running[s], ev)
 		}
 	}, contentUpdates()...)
 	w.On(func(ev *event) {

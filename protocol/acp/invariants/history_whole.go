@@ -38,7 +38,7 @@ func loadWhole(v *version) *rule {
 			if talks[ev.Session] == nil {
 				rules.Remember(talks, rememberedSessions, ev.Session, &talk{})
 			}
-			talks[ev.Session].hear(ev, bare(ev.text()))
+			talks[ev.Session].hear(ev)
 		}, contentUpdates()...)
 		w.On(func(ev *event) {
 			k, t := talks[ev.Session], ev.turn
@@ -104,10 +104,11 @@ func (k *talk) end(kept bool) {
 }
 
 // hear adds a piece to the open turn.
-func (k *talk) hear(ev *event, text string) {
+func (k *talk) hear(ev *event) {
 	if k == nil || k.bytes > rememberedText {
 		return
 	}
+	text := bare(ev.text())
 	k.bytes += len(text)
 	id := ev.update.Get("messageId").Str()
 	last := len(k.turn) - 1

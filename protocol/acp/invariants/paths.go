@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"bytes"
 	"regexp"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func pathAbs(v *version) *rule {
 				w.find(point, ev, ev.Method+string(text), nil, "The %s is %q, and must be an absolute path.", what, string(text))
 				return
 			}
-			if lineSuffix.Match(text) {
+			if bytes.IndexByte(text, ':') > 1 && lineSuffix.Match(text) {
 				w.find(suffix, ev, string(text), nil, "The %s %q seems to end in a line number.", what, string(text))
 			}
 			if s := ev.session; w.Config().Start != "" && s != nil && s.cwd != "" {

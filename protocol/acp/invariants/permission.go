@@ -32,13 +32,16 @@ func permGuard(v *version) *rule {
 			var allow, reject bool
 			for o := range ev.params.Get("options").Items() {
 				id, kind := o.Get("optionId").Str(), o.Get("kind").Str()
-				w.judge(duplicate, ids.Again(id), ev, id, nil, "Two options of the permission request have the id %q.", id)
+				if w.Saw(duplicate); ids.Again(id) {
+					w.find(duplicate, ev, id, nil, "Two options of the permission request have the id %q.", id)
+				}
 				allow = allow || strings.HasPrefix(kind, "allow_")
 				reject = reject || strings.HasPrefix(kind, "reject_")
 			}
-			w.judge(choice, !allow || !reject, ev, "", nil, "The permission request offers %d options, and no way to %s.",
-				len(ids),
-				pick(allow, "reject", pick(reject, "allow", "choose")))
+			if w.Saw(choice); !allow || !reject {
+				w.find(choice, ev, "", nil, "The permission request offers %d options, and no way to %s.", len(ids),
+					pick(allow, "reject", pick(reject, "allow", "choose")))
+			}
 		}, asked(permission))
 
 		w.On(func(ev *event) {

@@ -69,13 +69,17 @@ func contentData(v *version) *rule {
 	r := v.ofAgent("CONTENT-DATA", "Images, audio and blobs are base64 without a prefix.")
 	encoding := r.Warn("base64", "data is not base64, or has a data: prefix", "CONTENT-002")
 	return r.Watching(func(w *watch) {
-		paths := map[string]string{"image": "data", "audio": "data", "resource": "resource.blob"}
 		block := func(ev *event, b wire.Value) {
-			kind := b.Get("type").Str()
-			if path := paths[kind]; path != "" && b.Path(path).Kind() == wire.String {
-				text := b.Path(path).Str()
-				w.judge(encoding, !isBase64(text), ev, "", nil, "The data of a %s block is not plain base64: %q.", kind,
-					text[:min(len(text), 30)])
+			var data wire.Value
+			switch kind := b.Get("type"); {
+			case kind.Is("image"), kind.Is("audio"):
+				data = b.Get("data")
+			case kind.Is("resource"):
+				data = b.Path("resource.blob")
+			}
+			if text := data.Str(); data.Kind() == wire.String {
+				w.judge(encoding, !isBase64(text), ev, "", nil, "The data of a %s block is not plain base64: %q.",
+					b.Get("type").Str(), text[:min(len(text), 30)])
 			}
 		}
 		w.On(func(ev *event) { block(ev, ev.update.Get("content")) }, messages()...)
