@@ -29,7 +29,7 @@ var v1 = sync.OnceValue(func() *scenarios.Protocol {
 func V2() *scenarios.Protocol { return v2() }
 
 var v2 = sync.OnceValue(func() *scenarios.Protocol {
-	p := &scenarios.Protocol{Name: Second, Version: "2", Classifier: acpframe.Second{},
+	p := &scenarios.Protocol{Name: Second, Version: "2", Classifier: acpframe.V2{},
 		Rules:     invariants.V2(),
 		Canonical: canonical.V2()}
 	words.AddSecond(p)

@@ -37,7 +37,7 @@ type optional struct {
 	requirement string
 }
 
-// sessionVerbs are the requests of the editor that both versions have under one name.
+// editorVerbs adds the requests of the editor that both versions have under one name.
 func editorVerbs(more map[string]verb) map[string]verb {
 	for name, v := range map[string]verb{"initialize": initialize, "session/new": newSession,
 		"session/resume": resumeSession, "session/fork": forkSession, "session/list": listSessions,
@@ -90,8 +90,8 @@ func version2() *version {
 // rule is one rule with the state machine that watches for it.
 type rule = rules.Spec[*watch]
 
-// ofAgent begins a rule about the agent that holds in some versions, in version 1 if none is
-// named. It returns a rule without points where it does not hold.
+// ofAgent begins a rule about the agent that holds in some versions, by default in version 1
+// alone. Where the rule does not hold it has no id, and the version leaves it out.
 func (v *version) ofAgent(id, sentence string, in ...int) *rule {
 	return v.rule(rules.OfAgent, id, sentence, in)
 }

@@ -46,7 +46,7 @@ func V1() Dialect {
 // V2 returns the dialect of version 2, in which an agent advertises sessions alone.
 func V2() Dialect {
 	return Dialect{
-		classifier: acpframe.Second{},
+		classifier: acpframe.V2{},
 		hello:      `{"protocolVersion":2,"info":{"name":"c","version":"1"},"capabilities":{}}`,
 		greet:      `{"protocolVersion":2,"info":{"name":"a","version":"1"},"capabilities":{"session":{}},"authMethods":[]}`,
 		file:       `{"cwd":"/w"}`,
