@@ -22,20 +22,20 @@ var careless2 = []struct {
 	{name: "unknown-state-is-idle", scenario: "n03-unknown-values", reddens: []string{
 		"n03-unknown-values#waited", "n03-unknown-values#text", "n03-unknown-values#connection-survives"},
 		hear: unknownIsIdle},
-	{name: "kinds-for-ids", scenario: "n07-permissions", reddens: []string{"V2-CLIENT-PERMISSION",
+	{name: "kinds-for-ids", scenario: "n07-permissions", reddens: []string{"C-PERM-OFFERED",
 		"n07-permissions#command", "n07-permissions#bare", "n07-permissions#unknown-kind"}, say: kindForID},
 	{name: "unknown-unanswered", scenario: "m13-unknown-methods", reddens: []string{"m13-unknown-methods#answers",
 		"m13-unknown-methods#vendor-request", "m13-unknown-methods#unknown-request"}, say: dropErrors, hangs: true},
 	{name: "unknown-answered-with-null", scenario: "m13-unknown-methods", reddens: []string{
 		"m13-unknown-methods#vendor-request", "m13-unknown-methods#unknown-request"}, say: nullErrors},
-	{name: "loads", scenario: "n19-resume", reddens: []string{"V2-CLIENT-SHAPE"},
+	{name: "loads", scenario: "n19-resume", reddens: []string{"C-SHAPE"},
 		say: on("session/resume", func(_ *client2, m object) []object {
 			m["method"] = "session/load"
 			return []object{m}
 		})},
-	{name: "sets-modes", scenario: "n18-options", reddens: []string{"V2-CLIENT-SHAPE", "n18-options#no-modes"},
+	{name: "sets-modes", scenario: "n18-options", reddens: []string{"C-SHAPE", "n18-options#no-modes"},
 		say: before("session/prompt", `{"id":"m","method":"session/set_mode","params":{"sessionId":"session-1","modeId":"code"}}`)},
-	{name: "empty-prompt", scenario: "n21-notices", reddens: []string{"V2-CLIENT-SHAPE"},
+	{name: "empty-prompt", scenario: "n21-notices", reddens: []string{"C-SHAPE"},
 		say: on("session/prompt", func(_ *client2, m object) []object {
 			m["params"].(object)["prompt"] = []any{}
 			return []object{m}
@@ -46,45 +46,45 @@ var careless2 = []struct {
 		say: on("session/prompt", func(c *client2, m object) []object {
 			return []object{m, {"id": m["id"], "method": "session/list", "params": object{}}}
 		}), hear: dropLists},
-	{name: "prompts-nobody", scenario: "n21-notices", reddens: []string{"V2-CLIENT-ORDER"},
+	{name: "prompts-nobody", scenario: "n21-notices", reddens: []string{"C-INIT-FIRST"},
 		say: before("session/prompt",
 			`{"id":"x","method":"session/prompt","params":{"sessionId":"session-9","prompt":[{"type":"text","text":"?"}]}}`)},
-	{name: "hurries", scenario: "n21-notices", reddens: []string{"V2-CLIENT-ORDER"},
+	{name: "hurries", scenario: "n21-notices", reddens: []string{"C-INIT-FIRST"},
 		say: before("initialize", `{"id":"x","method":"session/list","params":{}}`)},
-	{name: "relative-folder", scenario: "n21-notices", reddens: []string{"V2-CLIENT-PATHS"},
+	{name: "relative-folder", scenario: "n21-notices", reddens: []string{"C-CWD"},
 		say: on("session/new", func(_ *client2, m object) []object {
 			m["params"].(object)["cwd"] = "work"
 			return []object{m}
 		})},
-	{name: "picture-unasked", scenario: "n21-notices", reddens: []string{"V2-CLIENT-GATE"},
+	{name: "picture-unasked", scenario: "n21-notices", reddens: []string{"C-GATE"},
 		say: on("session/prompt", func(_ *client2, m object) []object {
 			m["params"].(object)["prompt"] = []any{object{"type": "image", "data": "AAAA", "mimeType": "image/png"}}
 			return []object{m}
 		})},
-	{name: "server-unasked", scenario: "n21-notices", reddens: []string{"V2-CLIENT-GATE"},
+	{name: "server-unasked", scenario: "n21-notices", reddens: []string{"C-GATE"},
 		say: on("session/new", func(_ *client2, m object) []object {
 			server := object{"type": "http", "name": "a", "url": "http://127.0.0.1/", "headers": []any{}}
 			m["params"].(object)["mcpServers"] = []any{server}
 			return []object{m}
 		})},
-	{name: "deletes-unasked", scenario: "n21-notices", reddens: []string{"V2-CLIENT-GATE"},
+	{name: "deletes-unasked", scenario: "n21-notices", reddens: []string{"C-GATE"},
 		say: before("session/prompt", `{"id":"x","method":"session/delete","params":{"sessionId":"session-0"}}`)},
-	{name: "logs-in-by-the-terminal", scenario: "n17-login", reddens: []string{"V2-CLIENT-LOGIN",
+	{name: "logs-in-by-the-terminal", scenario: "n17-login", reddens: []string{"C-MODE-LISTED",
 		"n17-login#offered-method"}, say: on("auth/login", func(_ *client2, m object) []object {
 		m["params"].(object)["methodId"] = "tui"
 		return []object{m}
 	})},
-	{name: "logs-in-unasked", scenario: "n21-notices", reddens: []string{"V2-CLIENT-LOGIN"},
+	{name: "logs-in-unasked", scenario: "n21-notices", reddens: []string{"C-MODE-LISTED"},
 		say: before("session/prompt", `{"id":"x","method":"auth/login","params":{"methodId":"key"}}`)},
 	{name: "cancels-what-offers-nothing", scenario: "n13-cancellable", reddens: []string{"V2-CLIENT-CANCEL",
 		"n13-cancellable#only-what-offers-it"}, hear: cancelNever},
-	{name: "chooses-what-was-taken-back", scenario: "n08-taken-back", reddens: []string{"V2-CLIENT-PERMISSION"},
+	{name: "chooses-what-was-taken-back", scenario: "n08-taken-back", reddens: []string{"C-PERM-OFFERED"},
 		say: answerLate},
-	{name: "answers-twice", scenario: "n14-request-ids", reddens: []string{"V2-CLIENT-ANSWER"},
+	{name: "answers-twice", scenario: "n14-request-ids", reddens: []string{"C-ANSWER"},
 		say: answering(func(m object) []object { return []object{m, m} })},
-	{name: "answers-nobody", scenario: "n14-request-ids", reddens: []string{"V2-CLIENT-ANSWER"},
+	{name: "answers-nobody", scenario: "n14-request-ids", reddens: []string{"C-ANSWER"},
 		say: answering(func(m object) []object { return []object{m, {"id": "nobody", "result": object{}}} })},
-	{name: "ids-confused", scenario: "n14-request-ids", reddens: []string{"V2-CLIENT-ANSWER", "n14-request-ids#uuid"},
+	{name: "ids-confused", scenario: "n14-request-ids", reddens: []string{"C-ANSWER", "n14-request-ids#uuid"},
 		say: confuse, hangs: true},
 	{name: "version-ignored", scenario: "n15-version", reddens: []string{"n15-version#no-session"},
 		hear: func(_ *client2, m object) []object {
@@ -94,7 +94,7 @@ var careless2 = []struct {
 			return []object{m}
 		}},
 	{name: "refusal-ignored", scenario: "n16-no-version", reddens: []string{"n16-no-version#no-session",
-		"V2-CLIENT-ORDER"}, hear: func(_ *client2, m object) []object {
+		"C-INIT-FIRST"}, hear: func(_ *client2, m object) []object {
 		if code := dig(m, "error", "code"); code == -32022.0 {
 			return []object{{"id": m["id"], "result": object{"protocolVersion": 2.0}}}
 		}

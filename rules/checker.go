@@ -13,12 +13,10 @@ import (
 
 // Config chooses what a Checker judges, and how severely.
 type Config struct {
-	// Version of the protocol that was agreed on; 0 means 1.
-	Version int
 	// Severity names a set of severities; "" and an unknown name mean that each
 	// point has its own class.
 	Severity string
-	// Off maps the ids of rules that do not apply here to the reason.
+	// Off maps the ids of rules that do not apply here, or their aliases, to the reason.
 	Off map[string]string
 	// Busy is what the agent promises of a prompt in a session that is busy: reject, queue or
 	// replace; "" promises nothing.
@@ -77,8 +75,12 @@ type findingKey struct {
 
 // NewChecker makes a checker with a fresh state.
 func (s *Set) NewChecker(c Config) *Checker {
-	c.Version = cmp.Or(c.Version, 1)
 	c.Patience = cmp.Or(c.Patience, 30*time.Second)
+	off := map[string]string{}
+	for id, reason := range c.Off {
+		off[s.Current(id)] = reason
+	}
+	c.Off = off
 	checker := &Checker{
 		config:   c,
 		set:      s,
@@ -98,9 +100,9 @@ func (c *Checker) Config() Config { return c.config }
 func (c *Checker) Last() transcript.Entry { return c.last }
 
 // Watch turns a rule on: what it returns counts and reports for it. It returns
-// nil if the rule is off or does not hold in this version of the protocol.
+// nil if the rule is off.
 func (c *Checker) Watch(r Rule) *Watch {
-	if _, off := c.config.Off[r.ID]; off || r.Versions != nil && !slices.Contains(r.Versions, c.config.Version) {
+	if _, off := c.config.Off[r.ID]; off {
 		return nil
 	}
 	w := &Watch{checker: c, rule: r, evidence: make([]int, len(r.Points))}
@@ -174,7 +176,9 @@ type Watch struct {
 // Saw counts that points had something to judge.
 func (w *Watch) Saw(points ...int) {
 	for _, p := range points {
-		w.evidence[p]++
+		if p >= 0 {
+			w.evidence[p]++
+		}
 	}
 }
 
@@ -189,8 +193,11 @@ func (w *Watch) Narrow(f *Finding, requirements ...string) {
 // Report makes a finding, or counts it if there is one like it about the same
 // object; it returns nil for the latter. The entries are Seqs of what shows it,
 // 0 for none. A text that
-// the format shows with %q is cut if it is long.
+// the format shows with %q is cut if it is long. A point of -1 is not reported.
 func (w *Watch) Report(point, conn int, session, object string, entries []int, format string, args ...any) *Finding {
+	if point < 0 {
+		return nil
+	}
 	c, p := w.checker, w.rule.Points[point]
 	key := findingKey{pointKey{w.rule.ID, point}, conn, session, object}
 	f, known := c.index[key]

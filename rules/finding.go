@@ -1,47 +1,53 @@
 package rules
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// Class says how bad a finding is. Fail and Inconclusive change the verdict of
-// a run; Warn, Lint and Info never do.
+// Class says how bad something is: a finding, a check, a scenario. It is the one scale of
+// all reports: the greater class is the worse one.
 type Class uint8
 
-// The classes, mildest first.
+// The classes, mildest first. Rules report Info to Fail; the others are verdicts of checks
+// and scenarios. Pass, Info, Lint and Warn never make a run fail.
 const (
+	// None is the zero value: nothing was judged.
+	None Class = iota
+	// Pass found nothing wrong.
+	Pass
 	// Info is worth knowing and no fault: an unstable feature in use.
-	Info Class = iota
+	Info
 	// Lint breaks nothing in the specification, but users or clients suffer.
 	Lint
 	// Warn breaks a SHOULD, or a must that only prose backs.
 	Warn
+	// Skip was not run, because the agent did not advertise what it needs.
+	Skip
 	// Inconclusive could not be judged: what may have crossed on the wire
 	// proves nothing.
 	Inconclusive
 	// Fail breaks a MUST, a required key, a closed enum or JSON-RPC.
 	Fail
+	// Error is a fault of the harness, its input or the environment, not of the agent.
+	Error
 )
 
-var classNames = [...]string{"info", "lint", "warn", "inconclusive", "fail"}
+var classNames = [...]string{"", "pass", "info", "lint", "warn", "skip", "inconclusive", "fail", "error"}
 
-func (c Class) String() string {
-	if int(c) < len(classNames) {
-		return classNames[c]
-	}
-	return fmt.Sprintf("class %d", c)
-}
+func (c Class) String() string { return classNames[min(c, Error)] }
 
 // MarshalText writes the name of the class.
 func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // UnmarshalText reads the name of a class.
 func (c *Class) UnmarshalText(text []byte) error {
-	for i, name := range classNames {
-		if name == string(text) {
-			*c = Class(i)
-			return nil
-		}
+	i := slices.Index(classNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("class %q is none of %q", text, classNames[Pass:])
 	}
-	return fmt.Errorf("class %q is none of %q", text, classNames)
+	*c = Class(i)
+	return nil
 }
 
 // Side is the end of the connection that a rule judges.
@@ -54,28 +60,12 @@ const (
 	OfClient
 )
 
-func (s Side) String() string {
-	if s == OfClient {
-		return "client"
-	}
-	return "agent"
-}
+var sideNames = [...]string{"agent", "client"}
+
+func (s Side) String() string { return sideNames[min(s, OfClient)] }
 
 // MarshalText writes "agent" or "client".
 func (s Side) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText reads "agent" or "client".
-func (s *Side) UnmarshalText(text []byte) error {
-	switch string(text) {
-	case "agent":
-		*s = OfAgent
-	case "client":
-		*s = OfClient
-	default:
-		return fmt.Errorf("side %q is neither agent nor client", text)
-	}
-	return nil
-}
 
 // Finding is one way in which a transcript breaks a rule. The same thing done
 // again to the same object is counted, not repeated.
@@ -97,7 +87,7 @@ type Finding struct {
 	// Entries are the Seqs that show it: of the first time, cause before
 	// effect, and then of the last time if there were several.
 	Entries []int
-	// Count is how often it was seen, at least 1.
+	// Count is how many times it was seen, at least 1.
 	Count int
 	// Message is one sentence in plain words. Detail is what may help beside
 	// it, or "".

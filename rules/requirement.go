@@ -178,10 +178,12 @@ func (r *registry) head(words []string) error {
 	if len(words) != 5 && (len(words) != 7 || words[5] != "tck") {
 		return fmt.Errorf("want ID SIDE LEVEL BASIS TIER [tck ID]")
 	}
-	q := Requirement{ID: words[0], Level: words[2], Basis: words[3], Core: words[4] == "core", AppliesWhen: "always"}
-	if err := q.Side.UnmarshalText([]byte(words[1])); err != nil {
-		return err
+	side := slices.Index(sideNames[:], words[1])
+	if side < 0 {
+		return fmt.Errorf("side %q is none of %q", words[1], sideNames)
 	}
+	q := Requirement{ID: words[0], Side: Side(side), Level: words[2], Basis: words[3], Core: words[4] == "core",
+		AppliesWhen: "always"}
 	if len(words) == 7 {
 		q.Kit = words[6]
 	}

@@ -12,9 +12,6 @@ type Rule struct {
 	Sentence string
 	// Points are the ways to break it.
 	Points []Point
-	// Versions are the protocol versions in which the rule holds as written;
-	// nil means all.
-	Versions []int
 }
 
 // Point is one way to break a rule, with a class and backing of its own.
@@ -31,29 +28,49 @@ type Point struct {
 type Draft struct {
 	Rule
 	Family string
+	// Version is that of the protocol for which the rule is written, where a protocol has
+	// several.
+	Version int
 }
 
+// In returns the draft if it is written for a version, else nil. A point that is added to a
+// nil draft has the index -1: a Watch neither counts nor reports it.
+func (d *Draft) In(version int) *Draft {
+	if d.Version != version {
+		return nil
+	}
+	return d
+}
+
+// Fail adds a point of the class Fail.
 func (d *Draft) Fail(id, says string, requirements ...string) int {
 	return d.add(Fail, id, says, requirements)
 }
 
+// Warn adds a point of the class Warn.
 func (d *Draft) Warn(id, says string, requirements ...string) int {
 	return d.add(Warn, id, says, requirements)
 }
 
+// Lint adds a point of the class Lint.
 func (d *Draft) Lint(id, says string, requirements ...string) int {
 	return d.add(Lint, id, says, requirements)
 }
 
+// Inconclusive adds a point of the class Inconclusive.
 func (d *Draft) Inconclusive(id, says string, requirements ...string) int {
 	return d.add(Inconclusive, id, says, requirements)
 }
 
+// Info adds a point of the class Info.
 func (d *Draft) Info(id, says string, requirements ...string) int {
 	return d.add(Info, id, says, requirements)
 }
 
 func (d *Draft) add(c Class, id, says string, requirements []string) int {
+	if d == nil {
+		return -1
+	}
 	for i, r := range requirements {
 		requirements[i] = d.Family + r
 	}
@@ -63,7 +80,7 @@ func (d *Draft) add(c Class, id, says string, requirements []string) int {
 
 // Class is the worst class among the rule's points.
 func (r Rule) Class() Class {
-	worst := Info
+	worst := None
 	for _, p := range r.Points {
 		worst = max(worst, p.Class)
 	}

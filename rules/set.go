@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -29,8 +30,13 @@ type Definition struct {
 	Everywhere func(condition string) bool
 	// Severities are the sets that Config.Severity may choose.
 	Severities map[string]Severity
-	// Examples has a file RULE.txtar of examples for each rule; nil has none.
+	// Aliases has a line OLD NEW for each id that rules had before: of a rule, or of one of
+	// its points as RULE/POINT. Lines that begin with # are comments.
+	Aliases string
+	// Examples has a file RULE.txtar of examples for each rule, in the folder Folder, or at
+	// its top if that is "". Nil has none.
 	Examples fs.FS
+	Folder   string
 }
 
 // Observer watches one transcript for the rules of a set.
@@ -47,6 +53,7 @@ type Set struct {
 	definition Definition
 	examples   map[string][]Example
 	registry   *registry
+	aliases    map[string]string
 }
 
 // New reads the texts of a definition. The error says which line of which text
@@ -57,6 +64,14 @@ func New(d Definition) (*Set, error) {
 		return nil, err
 	}
 	s := &Set{definition: d, registry: r, examples: map[string][]Example{}}
+	if s.aliases, err = readAliases(d); err != nil {
+		return nil, err
+	}
+	for _, severity := range d.Severities {
+		for point, class := range maps.Clone(severity.Raised) {
+			severity.Raised[s.Current(point)] = class
+		}
+	}
 	if d.Examples == nil {
 		return s, nil
 	}
@@ -68,11 +83,22 @@ func New(d Definition) (*Set, error) {
 	return s, nil
 }
 
+// Must returns New of a definition whose texts are part of the program. It panics if one of
+// them is wrong.
+func Must(d Definition) *Set {
+	s, err := New(d)
+	if err != nil {
+		panic("an embedded file: " + err.Error())
+	}
+	return s
+}
+
 // Rules returns all rules, in the order of the definition.
 func (s *Set) Rules() []Rule { return slices.Clone(s.definition.Rules) }
 
-// Rule returns the rule with an id.
+// Rule returns the rule with an id, or with that alias.
 func (s *Set) Rule(id string) (Rule, bool) {
+	id = s.Current(id)
 	i := slices.IndexFunc(s.definition.Rules, func(r Rule) bool { return r.ID == id })
 	if i < 0 {
 		return Rule{}, false
@@ -85,7 +111,7 @@ func (s *Set) Rule(id string) (Rule, bool) {
 // tests of the rules.
 type Example struct {
 	Rule string
-	// Class and Point are what is found; Point is "" if nothing is.
+	// Class and Point are what is found: Pass and "" if nothing is.
 	Class Class
 	Point string
 	// Remark is what to note about it, or "".
@@ -98,7 +124,7 @@ func (s *Set) Examples(rule string) []Example { return slices.Clone(s.examples[r
 
 func (s *Set) readExamples(rule string) error {
 	name := rule + ".txtar"
-	data, err := fs.ReadFile(s.definition.Examples, name)
+	data, err := fs.ReadFile(s.definition.Examples, path.Join(s.definition.Folder, name))
 	if err != nil {
 		return err
 	}
@@ -106,7 +132,7 @@ func (s *Set) readExamples(rule string) error {
 		x := Example{Rule: rule, Text: string(file.Data)}
 		word, rest, _ := strings.Cut(file.Name, " ")
 		if word == "pass" {
-			x.Remark = rest
+			x.Class, x.Remark = Pass, rest
 		} else {
 			if err := x.Class.UnmarshalText([]byte(word)); err != nil {
 				return fmt.Errorf("%s: %w", path.Join("examples", name), err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ func (r *run) judge(ctx context.Context, res *results.Result, err error, clean b
 	res.Frames = r.frames()
 	res.NotStarted = r.state.unstarted != nil
 	res.Offers = r.engine.Protocol.Offers(r.t)
-	res.Notes = append(append(res.Notes, r.state.notes...), r.remarks()...)
+	res.Notes = slices.Concat(res.Notes, r.state.notes, r.renamed(), r.remarks())
 	var lacking []string
 	if r.engine.Profile.Tools == nil {
 		res.Wire, res.Tools = r.model.Learned()
@@ -58,6 +59,16 @@ func (r *run) judge(ctx context.Context, res *results.Result, err error, clean b
 			res.Reason = "the editor of this program broke the protocol: " + f.Message
 		}
 	}
+}
+
+// renamed says which rules that the script turns off have another id now.
+func (r *run) renamed() (notes []string) {
+	for _, id := range slices.Sorted(maps.Keys(r.scenario.RulesOff)) {
+		if now := r.protocol().Rules.Renamed(id); now != "" {
+			notes = append(notes, "rules off: "+now)
+		}
+	}
+	return notes
 }
 
 // judgeRules adds what the rules found, and what the engine itself saw of the agent.

@@ -83,7 +83,7 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r.checker = e.Protocol.Rules.NewChecker(rules.Config{Version: 1, Severity: e.Severity, Off: s.RulesOff,
+	r.checker = e.Protocol.Rules.NewChecker(rules.Config{Severity: e.Severity, Off: s.RulesOff,
 		Busy: cmp.Or(s.Busy, e.Profile.Policy.ConcurrentPrompts), Asks: e.Profile.Policy.Asks,
 		Stops: e.Profile.Policy.StopsTakenBack,
 		Start: r.box.Work, Roots: []string{r.box.Root}, Patience: e.StepTimeout})

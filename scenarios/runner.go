@@ -59,6 +59,7 @@ const transcriptMemory = 48 << 20
 func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) results.Run {
 	run := e.NewRun()
 	run.Strict = plan.Strict
+	run.Notes = append(run.Notes, e.renamed()...)
 	if plan.Shard != nil {
 		unclaimed, removed := e.unclaimed(list)
 		run.Notes = append(run.Notes, removed...)

@@ -15,6 +15,7 @@ import (
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/refagent"
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // TestMain lets this binary be the keeper and the reference agent, so that the
@@ -52,6 +53,6 @@ func TestMain(m *testing.M) {
 }
 
 func TestScenarios(t *testing.T) {
-	RegisterFailHandler(Fail)
+	RegisterFailHandler(results.Fail)
 	RunSpecs(t, "scenarios")
 }

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/acp-test/acp-test/agents"
@@ -23,14 +24,26 @@ func (p *Protocol) own(of *agents.Profile) bool {
 }
 
 // KnownOf are those of a list of known failures of a profile that count in this protocol:
-// an entry that names none counts in the profile's own.
-func (p *Protocol) KnownOf(of *agents.Profile, list []agents.KnownFailure) []agents.KnownFailure {
-	return slices.DeleteFunc(slices.Clone(list), func(k agents.KnownFailure) bool {
-		if len(k.Protocols) == 0 {
-			return !p.own(of)
+// an entry that names none counts in the profile's own. One that names a rule by an alias
+// counts for the rule.
+func (p *Protocol) KnownOf(of *agents.Profile, list []agents.KnownFailure) (here []agents.KnownFailure) {
+	for _, k := range list {
+		if slices.Contains(k.Protocols, p.Name) || len(k.Protocols) == 0 && p.own(of) {
+			k.ID = p.Rules.Current(k.ID)
+			here = append(here, k)
 		}
-		return !slices.Contains(k.Protocols, p.Name)
-	})
+	}
+	return here
+}
+
+// renamed says of each known failure that names a rule by an alias what it is called now.
+func (e *Engine) renamed() (notes []string) {
+	for _, k := range append(slices.Clone(e.Known), e.Profile.KnownFailures...) {
+		if now := e.Protocol.Rules.Renamed(k.ID); now != "" {
+			notes = append(notes, fmt.Sprintf("known failure %s:%d: %s", k.File, k.Line, now))
+		}
+	}
+	return notes
 }
 
 func (e *Engine) goldens() string { return e.Protocol.GoldensOf(e.Profile) }

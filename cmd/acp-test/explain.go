@@ -81,9 +81,9 @@ func examplesOf(set *rules.Set, rule string, about func(rules.Point) bool) strin
 	for _, x := range set.Examples(rule) {
 		i := slices.IndexFunc(r.Points, func(p rules.Point) bool { return p.ID == x.Point && about(p) })
 		switch {
-		case x.Class == rules.Info && x.Point == "" && pass == "":
+		case x.Class == rules.Pass && pass == "":
 			pass = fmt.Sprintf("\n%s is kept here%s:\n\n%s", rule, remark(x.Remark), indented(x.Text))
-		case (x.Class != rules.Info || x.Point != "") && i >= 0 && fail == "":
+		case i >= 0 && fail == "":
 			fail = fmt.Sprintf("\nand broken here (%s)%s:\n\n%s", x.Class, remark(x.Remark), indented(x.Text))
 		}
 	}

@@ -99,7 +99,11 @@ func (h *host) written(root *cobra.Command, topic string) (page string, ok bool)
 		return pages(root)[topic], true
 	}
 	if r, ok := invariants.V1().Rule(topic); ok {
-		return explainRule(r), true
+		text := explainRule(r)
+		if page, ok := explainSecond(topic); ok {
+			text += "\nIn version 2 (--protocol acp-v2):\n\n" + page
+		}
+		return text, true
 	}
 	if q, ok := invariants.V1().Requirement(topic); ok {
 		return explainRequirement(q), true

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/protocol/acp"
-	rulebook "github.com/acp-test/acp-test/protocol/acp/invariants/second"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/refagent/second"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
@@ -47,7 +47,7 @@ func secondPage() string {
 		}
 	}
 	b.WriteString("\n## Requirements\n")
-	kept := rulebook.Kept()
+	kept := invariants.Kept()
 	for _, q := range p.Rules.Requirements() {
 		if !slices.Contains(kept, q.ID) {
 			b.WriteString("\n" + requirementText(q))
@@ -76,7 +76,10 @@ func secondPage() string {
 func explainSecond(topic string) (page string, ok bool) {
 	set := acp.V2().Rules
 	if r, ok := set.Rule(topic); ok {
-		return ruleText(r) + examplesOf(set, r.ID, everyPoint) + seenBy(r.ID), true
+		if now := set.Renamed(topic); now != "" {
+			page = now + ".\n\n"
+		}
+		return page + ruleText(r) + examplesOf(set, r.ID, everyPoint) + seenBy(r.ID), true
 	}
 	q, ok := set.Requirement(topic)
 	if !ok {

@@ -8,7 +8,6 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
-	"github.com/acp-test/acp-test/protocol/acp/invariants/second"
 	"github.com/acp-test/acp-test/protocol/acp/words"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/language"
@@ -31,8 +30,8 @@ var v1 = sync.OnceValue(func() *scenarios.Protocol {
 func V2() *scenarios.Protocol { return v2() }
 
 var v2 = sync.OnceValue(func() *scenarios.Protocol {
-	p := &scenarios.Protocol{Dialect: scenarios.Dialect{Name: Second}, Version: "2", Classifier: acpframe.Second{},
-		Rules:     second.Rules(),
+	p := &scenarios.Protocol{Dialect: scenarios.Dialect{Name: Second}, Version: "2", Classifier: acpframe.V2{},
+		Rules:     invariants.V2(),
 		Canonical: canonical.V2()}
 	words.AddSecond(p)
 	return scenarios.Complete(p)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/acp-test/acp-test/ci/proof"
 	"github.com/acp-test/acp-test/protocol/acp"
-	"github.com/acp-test/acp-test/protocol/acp/invariants/second"
+	"github.com/acp-test/acp-test/protocol/acp/invariants"
 )
 
 var updateBindings = flag.Bool("update-bindings", false, "write the checks of the scenarios of version 2 to bindings.yaml")
@@ -28,7 +28,7 @@ func TestBindingsOfVersion2(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *updateBindings {
-		if err := proof.Bind(acp.V2().Rules, checks, "invariants/second/bindings.yaml"); err != nil {
+		if err := proof.Bind(acp.V2().Rules, checks, "invariants/v2/bindings.yaml"); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -40,7 +40,7 @@ func TestBindingsOfVersion2(t *testing.T) {
 
 // The registry has no gaps, and what is kept of version 1 is bound.
 func TestRegistryOfVersion2(t *testing.T) {
-	for _, g := range proof.Gaps(acp.V2().Rules, second.Kept()...) {
+	for _, g := range proof.Gaps(acp.V2().Rules, invariants.Kept()...) {
 		t.Error(g)
 	}
 }

@@ -49,7 +49,7 @@ func TestRulesOfVersion2WhereMessagesCross(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		checker := acp.V2().Rules.NewChecker(rules.Config{Version: 2})
+		checker := acp.V2().Rules.NewChecker(rules.Config{})
 		log.Observe(checker.Observe)
 		for line := range strings.Lines(greeted + c.frames) {
 			from := transcript.Agent

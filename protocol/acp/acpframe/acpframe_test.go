@@ -49,7 +49,7 @@ func TestCompletes(t *testing.T) {
 		"after the answer":       {[]string{`{"jsonrpc":"2.0","id":1,"result":{"messageId":"m"}}`, running, idle}, 1},
 		"after a refused prompt": {[]string{`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}`, running, idle}, 0},
 	} {
-		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Second{}})
+		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.V2{}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
-	"github.com/acp-test/acp-test/protocol/acp/invariants/second"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
@@ -23,7 +22,7 @@ func V1() reports.Protocol {
 // V2 returns what a matrix of version 2 is made with: an idle state ends a turn, or an
 // error as the answer to its prompt.
 func V2() reports.Protocol {
-	return version(second.Rules(), func(e transcript.Entry) (string, bool) {
+	return version(invariants.V2(), func(e transcript.Entry) (string, bool) {
 		refused := e.Kind == transcript.Response && e.Method == "session/prompt" && e.JSON().Get("error").Exists()
 		return e.JSON().Path("params.update.stopReason").Str(), e.Source == transcript.Agent &&
 			(refused || e.Ref != 0 && acpframe.Update(e) == "state_update")

@@ -17,8 +17,8 @@ const slowCancel = 5 * time.Second
 // from the end of the cancel's write until the response: a reply of the model
 // that a gate holds, were it until the agent itself hangs up, or a request of the agent that the editor has not
 // answered. Else the two may have crossed on the wire.
-func cancelReason() *rule {
-	r := ofAgent("CANCEL-REASON",
+func cancelReason(v *version) *rule {
+	r := v.ofAgent("CANCEL-REASON",
 		"A prompt that is cancelled ends with stop reason cancelled, neither with an error nor with another reason.")
 	reason := r.Fail("other-reason",
 		"a cancelled turn ended with another stop reason although its work was still open", "CANCEL-001")
@@ -32,59 +32,59 @@ func cancelReason() *rule {
 	owed := r.Inconclusive("editor-owes-answer",
 		"a cancelled turn got no response, and neither did a request of its own to the editor", "CANCEL-001")
 	slow := r.Warn("slow", "a cancelled turn took more than five seconds to end", "CANCEL-003")
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		var suspects []suspect
-		confirm := func(ev *event) {
+		settle := func(is func(suspect) bool, report func(suspect)) {
 			for _, s := range suspects {
-				if ev == nil || s.conn == ev.Conn {
-					w.Report(s.point, s.conn, s.session, s.object, s.entries, "%s", s.message)
+				if is(s) {
+					report(s)
 				}
 			}
-			suspects = keep(suspects, func(s suspect) bool { return ev != nil && s.conn != ev.Conn })
+			suspects = slices.DeleteFunc(suspects, is)
 		}
+		accuse := func(s suspect) { w.Report(s.point, s.conn, s.session, s.object, s.entries, "%s", s.message) }
+		confirm := func(ev *event) { settle(func(s suspect) bool { return s.conn == ev.Conn }, accuse) }
 		acquit := func(ev *event) {
-			for _, s := range suspects {
-				if s.conn == ev.Conn && s.act.seq == ev.Ref {
-					w.Report(unproven, s.conn, s.session, s.object, s.entries,
-						"The response came before the write of the cancel had ended, so the agent need not have known of it.")
-				}
-			}
-			suspects = keep(suspects, func(s suspect) bool { return s.conn != ev.Conn || s.act.seq != ev.Ref })
+			settle(func(s suspect) bool { return s.conn == ev.Conn && s.act.seq == ev.Ref }, func(s suspect) {
+				w.Report(unproven, s.conn, s.session, s.object, s.entries,
+					"The response came before the write of the cancel had ended, so the agent need not have known of it.")
+			})
 		}
 
-		w.on(acquit, writeEnded)
-		w.on(confirm, editorRequests()...)
-		w.on(confirm, editorAnswers()...)
-		w.on(confirm, cancelTold, editorTakesBack, editorOtherTold, editorNoise)
-		w.on(func(ev *event) {
+		w.On(acquit, writeEnded)
+		w.On(confirm, append(append(editorRequests(), editorAnswers()...), cancelTold, editorTakesBack, editorOtherTold,
+			editorNoise)...)
+		errs := func(ev *event, a *act, point int, word string) {
+			t := ev.turn
+			if failed := w.state.failedBefore(t, a); failed > 0 {
+				w.find(unproven, ev, fmt.Sprint(t.started), []int{t.started, failed, a.seq},
+					"After %s the turn ended with an error; the model had failed, so the two may have crossed.", word)
+			} else if !t.tookBack(ev) {
+				w.find(point, ev, fmt.Sprint(t.started), []int{t.started, a.seq},
+					"The prompt that %s had stopped was answered with an error (%d %q) instead of stop reason cancelled.", word,
+					ev.code(), ev.err.Get("message").Str())
+			}
+		}
+		w.On(func(ev *event) {
 			t := ev.turn
 			a, closing := t.stopper()
-			if a == nil || t.concurrent || a.failed || !t.session.ready() {
+			if a == nil || t.concurrent || a.failed || !t.session.ready(v) || t.mayBeLate(ev) {
 				return
 			}
-			if t.close != nil && !t.spoke && !t.acted && slices.Contains([]int{-32002, -32602}, int(ev.code())) {
-				return // requests may be taken up in any order: the session was closed when the prompt was
+			point, fault, word := reason, fault, "session/cancel"
+			if closing {
+				point, fault, word = closeReason, closeFault, "session/close"
 			}
-			w.Saw(pick(closing, closeReason, reason))
-			w.Saw(pick(closing, closeFault, fault))
+			w.Saw(point, fault)
 			object := fmt.Sprint(t.started)
-			word := pick(closing, "session/close", "session/cancel")
 			if ev.err.Exists() {
-				if failed := w.state.failedBefore(t, a); failed > 0 {
-					w.find(unproven, ev, object, []int{t.started, failed, a.seq},
-						"After %s the turn ended with an error; the model had failed, so the two may have crossed.", word)
-				} else if !t.tookBack(ev) {
-					w.find(pick(closing, closeFault, fault), ev, object, []int{t.started, a.seq},
-						"The prompt that %s had stopped was answered with an error (%d %q) instead of stop reason cancelled.", word,
-						ev.code(), ev.err.Get("message").Str())
-				}
+				errs(ev, a, fault, word)
 				return
 			}
 			if ev.stop == "cancelled" {
-				w.Saw(slow)
-				if took := ev.At - max(a.at, ev.conn.answeredAt); took > slowCancel {
-					w.find(slow, ev, object, []int{a.seq}, "The turn ended %s after %s.", took.Round(time.Millisecond), word)
-				}
+				took := ev.At - max(a.at, ev.conn.answeredAt)
+				w.judge(slow, took > slowCancel, ev, object, []int{a.seq}, "The turn ended %s after %s.",
+					took.Round(time.Millisecond), word)
 				return
 			}
 			proof, at := w.state.openWork(t, a, ev.stop)
@@ -95,35 +95,40 @@ func cancelReason() *rule {
 			}
 			suspects = append(suspects, suspect{
 				conn: ev.Conn, session: ev.Session, act: a, object: object,
-				point:   pick(closing, closeReason, reason),
-				entries: []int{t.started, at, a.seq, ev.Seq},
+				point: point, entries: []int{t.started, at, a.seq, ev.Seq},
 				message: fmt.Sprintf("After %s the turn ended with %q instead of cancelled, although %s.", word, ev.stop, proof),
 			})
 			if a.ended > 0 { // its write is known to have ended, nothing can excuse it
 				confirm(ev)
 			}
 		}, answered(prompt))
-		w.finish(func(end rules.End) {
-			confirm(nil)
-			w.unanswered(end, rules.OfClient, func(r *request, waited time.Duration) {
-				if r.verb != prompt || r.turn == nil || r.turn.concurrent {
-					return
-				}
-				a, _ := r.turn.stopper()
-				if a == nil || a.failed {
-					return
-				}
-				if method, at := r.turn.awaits(func(*request) bool { return true }); method != "" {
-					w.Report(owed, r.conn.n, r.session.id, fmt.Sprint(r.seq), []int{r.seq, at, a.seq},
-						"The cancelled prompt got no response within %s, but the editor has not answered the agent's %s either.",
-						waited.Round(time.Second), method)
-				} else {
-					w.Report(silent, r.conn.n, r.session.id, fmt.Sprint(r.seq), []int{r.seq, a.seq},
-						"The cancelled prompt got no response within %s.", waited.Round(time.Second))
-				}
-			})
+		w.AtEnd(func(end rules.End) {
+			settle(func(suspect) bool { return true }, accuse)
+			w.unanswered(end, rules.OfClient, func(r *request, waited time.Duration) { w.silentCancel(silent, owed, r, waited) })
 		})
 	})
+}
+
+// silentCancel reports a cancelled prompt that was not answered.
+func (w *watch) silentCancel(silent, owed int, r *request, waited time.Duration) {
+	a, _ := r.turn.stopper()
+	if r.verb != prompt || a == nil || a.failed || r.turn.concurrent {
+		return
+	}
+	point, entries, but := silent, []int{r.seq, a.seq}, ""
+	if method, at := r.turn.awaits(func(*request) bool { return true }); method != "" {
+		point, entries = owed, []int{r.seq, at, a.seq}
+		but = ", but the editor has not answered the agent's " + method + " either"
+	}
+	w.Report(point, r.conn.n, r.session.id, fmt.Sprint(r.seq), entries,
+		"The cancelled prompt got no response within %s%s.",
+		waited.Round(time.Second), but)
+}
+
+// mayBeLate reports whether a prompt was refused since its session was closed when it was
+// taken up: requests may be taken up in any order.
+func (t *turn) mayBeLate(ev *event) bool {
+	return t.close != nil && !t.spoke && !t.acted && slices.Contains([]int{-32002, -32602}, int(ev.code()))
 }
 
 // suspect is a breach that only a late end of the cancel's write could excuse.
@@ -169,23 +174,34 @@ func (w *world) openWork(t *turn, a *act, stop string) (proof string, at int) {
 		return fmt.Sprintf("its own %s was answered after that, and the model was asked to go on", r.method), r.seq
 	}
 	for _, tool := range t.tools {
-		if stop == "end_turn" && tool.allowed > 0 && tool.status == completed && asked > t.started &&
+		if stop == "end_turn" && asked > t.started && tool.allowed > 0 && tool.status == completed &&
 			!w.models.told(t.session.id, tool.first) {
 			return fmt.Sprintf("the model waited for what came of tool call %q, which was allowed and completed", tool.id),
 				tool.seq
 		}
 	}
-	for _, tool := range t.tools {
-		for _, id := range tool.terminals {
-			term := t.session.conn.terminals[id]
-			if term == nil || tool.status.final() || term.turn != t || term.exited || term.killed || term.released > 0 ||
-				term.created >= known {
-				continue
-			}
-			return fmt.Sprintf("the terminal %q of its unfinished tool call was still running", term.id), term.created
-		}
+	if term := t.terminal(known); term != nil {
+		return fmt.Sprintf("the terminal %q of its unfinished tool call was still running", term.id), term.created
 	}
 	return "", 0
+}
+
+// terminal is one of an unfinished tool call that was created before an entry and still runs.
+func (t *turn) terminal(before int) *terminal {
+	for _, tool := range t.tools {
+		for _, id := range tool.terminals {
+			if term := t.session.conn.terminals[id]; term != nil && !tool.status.final() && term.runs(t) &&
+				term.created < before {
+				return term
+			}
+		}
+	}
+	return nil
+}
+
+// runs reports whether the command of a terminal of the turn has not ended.
+func (t *terminal) runs(in *turn) bool {
+	return t.turn == in && !t.exited && !t.killed && t.released == 0
 }
 
 // tookBack reports whether the prompt was answered as one that $/cancel_request took back.
@@ -247,15 +263,15 @@ func (r *request) awaited(t *turn) bool {
 }
 
 // cancelCause judges whether a turn that ends cancelled was cancelled.
-func cancelCause() *rule {
-	r := ofAgent("CANCEL-CAUSE", "A prompt ends with stop reason cancelled only if the client cancelled that prompt.")
+func cancelCause(v *version) *rule {
+	r := v.ofAgent("CANCEL-CAUSE", "A prompt ends with stop reason cancelled only if the client cancelled that prompt.")
 	uncalled := r.Fail("not-cancelled",
 		"a turn that nobody cancelled ended with stop reason cancelled", "CANCEL-015", "PROMPT-005")
 	denied := r.Warn("denied-permission",
 		"a turn ended cancelled because a permission was not given", "CANCEL-015", "PROMPT-005")
 	stale := r.Fail("earlier-cancel", "a cancel sent before the prompt ended the turn", "CANCEL-015", "CANCEL-009")
 	foreign := r.Fail("other-session", "the cancel of another session ended the turn", "CANCEL-010", "CANCEL-015")
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		type told struct {
 			session *session
 			seq     int
@@ -265,30 +281,26 @@ func cancelCause() *rule {
 		refused := map[*turn]int{}
 		// The outcome cancelled says to the agent that the turn was cancelled before the
 		// user had answered (schema, RequestPermissionOutcome).
-		dismissed := map[*turn]bool{}
-		w.on(func(ev *event) {
+		excused := map[*turn]bool{}
+		w.On(func(ev *event) {
 			last[ev.conn] = told{ev.session, ev.Seq}
 			if ev.session != nil && ev.turn == nil {
 				idle[ev.session] = ev.Seq
 			}
 		}, cancelTold)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			switch t := ev.request.turn; {
 			case t == nil:
-			case denial(ev) == "cancelled", ev.code() == -32800:
-				dismissed[t] = true
-			case !granted(ev):
+			case denial(ev) == dismissed, ev.code() == -32800:
+				excused[t] = true
+			case !allows(ev):
 				refused[t] = ev.Seq
 			}
 		}, answered(permission))
-		w.on(func(ev *event) {
-			t := ev.turn
-			if t == nil {
-				return
-			}
-			before, refusal, cancelled := idle[t.session], refused[t], dismissed[t]
+		w.inTurn(func(ev *event, t *turn) {
+			before, refusal, cancelled := idle[t.session], refused[t], excused[t]
 			delete(refused, t)
-			delete(dismissed, t)
+			delete(excused, t)
 			delete(idle, t.session)
 			w.Saw(uncalled, stale, foreign)
 			if ev.stop != "cancelled" || t.cancel != nil || t.close != nil || t.request.back != nil || t.disturbed ||

@@ -1,84 +1,27 @@
 package invariants
 
 import (
-	"github.com/acp-test/acp-test/wire"
 	"slices"
+
+	"github.com/acp-test/acp-test/wire"
 )
 
-// clientCaps is what the editor said it can do. Absent, null and false all
-// mean no.
-type clientCaps struct {
-	read, write, terminal, boolean, form, url, authTerminal, plan, compaction bool
-}
-
-func readClientCaps(v wire.Value) clientCaps {
-	session, elicitation := v.Get("session"), v.Get("elicitation")
-	return clientCaps{
-		read:         isTrue(v.Get("fs").Get("readTextFile")),
-		write:        isTrue(v.Get("fs").Get("writeTextFile")),
-		terminal:     isTrue(v.Get("terminal")),
-		boolean:      given(session.Get("configOptions").Get("boolean")),
-		form:         given(elicitation.Get("form")),
-		url:          given(elicitation.Get("url")),
-		authTerminal: isTrue(v.Get("auth").Get("terminal")),
-		plan:         given(v.Get("plan")),
-		compaction:   given(session.Get("compaction")),
-	}
-}
-
-// agentCaps is what the agent said it can do.
-type agentCaps struct {
-	load, image, audio, embedded, http, sse      bool
-	list, remove, dirs, resume, close, fork, out bool
-}
-
-func readAgentCaps(v wire.Value) agentCaps {
-	prompts, mcp, sessions := v.Get("promptCapabilities"), v.Get("mcpCapabilities"), v.Get("sessionCapabilities")
-	return agentCaps{
-		load:     isTrue(v.Get("loadSession")),
-		image:    isTrue(prompts.Get("image")),
-		audio:    isTrue(prompts.Get("audio")),
-		embedded: isTrue(prompts.Get("embeddedContext")),
-		http:     isTrue(mcp.Get("http")),
-		sse:      isTrue(mcp.Get("sse")),
-		list:     given(sessions.Get("list")),
-		remove:   given(sessions.Get("delete")),
-		dirs:     given(sessions.Get("additionalDirectories")),
-		resume:   given(sessions.Get("resume")),
-		close:    given(sessions.Get("close")),
-		fork:     given(sessions.Get("fork")),
-		out:      given(v.Get("auth").Get("logout")),
-	}
-}
-
-// isTrue is for capabilities that are booleans, given for those that are
-// marker objects.
-func isTrue(v wire.Value) bool {
-	b, ok := v.Bool()
-	return ok && b
-}
-
-func given(v wire.Value) bool {
-	if b, ok := v.Bool(); ok {
-		return b // not the shape asked for, but the meaning is plain
-	}
-	return v.Exists() && !v.IsNull()
-}
+// isSet reports whether there is a value other than null.
+func isSet(v wire.Value) bool { return v.Exists() && !v.IsNull() }
 
 // readAuthMethods maps the ids of auth methods to whether they need a
 // terminal.
-func readAuthMethods(v wire.Value) map[string]bool {
+func readAuthMethods(v wire.Value, idMember string) map[string]bool {
 	methods := map[string]bool{}
 	for m := range v.Items() {
-		if id := m.Get("id"); id.Kind() == wire.String {
+		if id := m.Get(idMember); id.Kind() == wire.String {
 			methods[id.Str()] = m.Get("type").Is("terminal")
 		}
 	}
 	return methods
 }
 
-// readRoots joins the additional directories of a session request, and
-// splitRoots takes them apart.
+// readRoots are the additional directories of a session request.
 func readRoots(params wire.Value) (roots []string) {
 	for dir := range params.Get("additionalDirectories").Items() {
 		roots = append(roots, dir.Str())
@@ -118,16 +61,16 @@ func (o option) has(value string) bool {
 	return slices.Contains(o.values, value)
 }
 
-// readOptions reads the configOptions of a result or an update; ok is false if
-// there is no list.
-func readOptions(from wire.Value) (options []option, ok bool) {
+// readOptions reads the configOptions of a result or an update, whose ids are in a member;
+// ok is false if there is no list.
+func readOptions(from wire.Value, idMember string) (options []option, ok bool) {
 	list := from.Get("configOptions")
 	if list.Kind() != wire.Array {
 		return nil, false
 	}
 	for item := range list.Items() {
 		o := option{
-			id:       item.Get("id").Str(),
+			id:       item.Get(idMember).Str(),
 			category: item.Get("category").Str(),
 			current:  item.Get("currentValue").Text(),
 			boolean:  item.Get("type").Is("boolean"),

@@ -8,57 +8,65 @@ import (
 
 // clientPermCancel judges the answers to permission requests of a turn that
 // was cancelled.
-func clientPermCancel() *rule {
-	r := ofClient("C-PERM-CANCEL", "Permission requests of a cancelled turn, and no others, are answered with cancelled.")
+func clientPermCancel(v *version) *rule {
+	r := v.ofClient("C-PERM-CANCEL",
+		"Permission requests of a cancelled turn, and no others, are answered with cancelled.")
 	answer := r.Fail("outcome",
 		"a permission request of a cancelled turn got another answer than cancelled", "CANCEL-006", "PERM-011")
 	denied := r.Lint("denied", "a permission was denied with cancelled, although a rejection was on offer", "PERM-011")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
-		w.on(func(ev *event) {
+	return r.Watching(func(w *watch) {
+		w.On(func(ev *event) {
 			t := ev.request.turn
 			if t == nil || t.ended > 0 {
 				return
 			}
 			if a, _ := t.stopper(); a == nil && !t.disturbed {
-				w.Saw(denied)
-				if ev.request.back == nil && ev.result.Get("outcome").Get("outcome").Is("cancelled") &&
-					slices.ContainsFunc(ev.request.options, func(o permit) bool { return strings.HasPrefix(o.kind, "reject_") }) {
+				if w.Saw(denied); ev.request.back == nil && ev.outcome("cancelled") && ev.request.refusable() {
 					w.find(denied, ev, fmt.Sprint(ev.Ref), []int{ev.Ref},
 						"The client answered cancelled where nobody had cancelled the turn; the agent offered a way to reject.")
 				}
 			}
-			if t.cancel == nil {
-				return
+			if t.cancel != nil {
+				told := ev.outcome("cancelled") || ev.request.back != nil && ev.code() == -32800
+				w.judge(answer, !told, ev, fmt.Sprint(ev.Ref), []int{t.cancel.seq, ev.Ref},
+					"The client had cancelled the turn, but did not answer its permission request with cancelled.")
 			}
-			w.Saw(answer)
-			if ev.result.Get("outcome").Get("outcome").Is("cancelled") || ev.request.back != nil && ev.code() == -32800 {
-				return
-			}
-			w.find(answer, ev, fmt.Sprint(ev.Ref), []int{t.cancel.seq, ev.Ref},
-				"The client had cancelled the turn, but did not answer its permission request with cancelled.")
 		}, answered(permission))
 	})
 }
 
-// clientPermOffered judges that a selected option was offered.
-func clientPermOffered() *rule {
-	r := ofClient("C-PERM-OFFERED", "The option selected in a permission's answer was offered in the request.")
-	offered := r.Fail("option", "the selected option was not offered", "PERM-010")
-	return r.watching(func(w *watch) {
-		w.on(func(ev *event) {
-			outcome := ev.result.Get("outcome")
-			if !outcome.Get("outcome").Is("selected") {
+// refusable reports whether a permission request has a way to reject.
+func (r *request) refusable() bool {
+	return slices.ContainsFunc(r.options, func(o permit) bool { return strings.HasPrefix(o.kind, "reject_") })
+}
+
+// clientPermOffered judges that a selected option was offered. After a cancel of its own a
+// client of version 2 may still let the user choose: the work that asks may go on in the
+// background. What the agent itself took back is to be answered with cancelled, once the
+// client has seen that.
+func clientPermOffered(v *version) *rule {
+	r := v.ofClient("C-PERM-OFFERED", "The option selected in a permission's answer was offered in the request.", 1, 2)
+	offered := r.Fail("option", "the selected option was not offered", pick(v.number == 1, "PERM-010", "V2-PER-003"))
+	back := r.In(2).Fail("taken-back", "an option was chosen for a request that the agent had taken back", "V2-CAN-003")
+	late := r.In(2).Lint("after-cancel", "an option was chosen after the client had cancelled the work", "V2-CAN-003")
+	return r.Watching(func(w *watch) {
+		w.On(func(ev *event) {
+			if !ev.outcome("selected") {
 				return
 			}
-			w.Saw(offered)
-			id := outcome.Get("optionId").Str()
-			for _, o := range ev.request.options {
-				if o.id == id {
-					return
-				}
+			w.Saw(offered, back, late)
+			if _, known := ev.chosen(); !known {
+				w.find(offered, ev, fmt.Sprint(ev.Ref), []int{ev.Ref}, "The client selected option %q, which was not offered.",
+					ev.result.Path("outcome.optionId").Str())
 			}
-			w.find(offered, ev, fmt.Sprint(ev.Ref), []int{ev.Ref}, "The client selected option %q, which was not offered.", id)
+			switch gone := ev.request.back; {
+			case gone != nil && ev.conn.heard > gone.seq:
+				w.find(back, ev, "", []int{ev.Ref, gone.seq},
+					"The client chose an option, although the agent had taken the request back and the client has "+
+						"answered later ones.")
+			case ev.request.late:
+				w.find(late, ev, "", []int{ev.Ref}, "The client chose an option after it had cancelled the work.")
+			}
 		}, answered(permission))
 	})
 }

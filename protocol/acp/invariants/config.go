@@ -1,7 +1,7 @@
 package invariants
 
 import (
-	"maps"
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,47 +11,39 @@ import (
 
 // configComplete judges config options: consistent in themselves, and always
 // the complete list; their shape is for SHAPE.
-func configComplete() *rule {
-	r := ofAgent("CONFIG-COMPLETE", "Config options always come as the complete and consistent list.")
-	lacks := r.Fail("option-missing",
+func configComplete(v *version) *rule {
+	r := v.ofAgent("CONFIG-COMPLETE", "Config options always come as the complete and consistent list.", 1, 2)
+	lacks := r.In(1).Fail("option-missing",
 		"the response to session/set_config_option lacks the option that was set", "CONFIG-007")
-	duplicate := r.Fail("duplicate-id", "two config options, or two values of one, have the same id", "CONFIG-004")
-	value := r.Warn("current-value", "the current value of a config option is none of its values", "CONFIG-003")
-	partialAnswer := r.Warn("partial-response",
+	duplicate := r.Fail("duplicate-id", "two config options, or two values of one, have the same id",
+		pick(v.number == 1, "CONFIG-004", "V2-CFG-002"))
+	unlisted := "the current value of a config option is none of its values"
+	value := max(r.In(1).Warn("current-value", unlisted, "CONFIG-003"), r.In(2).Fail("current-value", unlisted,
+		"V2-CFG-002"))
+	partialAnswer := r.In(1).Warn("partial-response",
 		"the response to session/set_config_option lacks options known before", "CONFIG-007")
-	partialUpdate := r.Warn("partial-update", "a config_option_update lacks options known before", "CONFIG-009")
-	echo := r.Lint("not-applied",
+	partialUpdate := r.In(1).Warn("partial-update", "a config_option_update lacks options known before", "CONFIG-009")
+	echo := r.In(1).Lint("not-applied",
 		"the response to session/set_config_option does not show the value that was set", "CONFIG-008")
-	return r.watching(func(w *watch) {
-		consistent := func(ev *event) {
-			ids := map[string]bool{}
+	return r.Watching(func(w *watch) {
+		w.On(func(ev *event) {
+			ids := rules.Seen{}
 			for _, o := range ev.options {
-				w.Saw(duplicate)
-				if ids[o.id] {
-					w.find(duplicate, ev, o.id, nil, "Two config options have the id %q.", o.id)
-				}
-				ids[o.id] = true
+				w.judge(duplicate, ids.Again(o.id), ev, o.id, nil, "Two config options have the id %q.", o.id)
 				if !o.selects {
 					continue
 				}
-				w.Saw(value)
-				values := map[string]bool{}
+				values := rules.Seen{}
 				for _, v := range o.values {
-					if values[v] {
+					if values.Again(v) {
 						w.find(duplicate, ev, o.id+"\x00"+v, nil, "Two values of the config option %q are %q.", o.id, v)
 					}
-					values[v] = true
 				}
-				if !values[o.current] {
-					w.find(value, ev, o.id, nil, "The current value %q of the config option %q is none of its values.", o.current,
-						o.id)
-				}
+				w.judge(value, !values[o.current], ev, o.id, nil,
+					"The current value %q of the config option %q is none of its values.", o.current, o.id)
 			}
-		}
-		w.on(consistent, optionsUpdate, answered(newSession), answered(loadSession), answered(resumeSession),
-			answered(forkSession), answered(setOption))
-
-		w.on(func(ev *event) {
+		}, listings()...)
+		w.On(func(ev *event) {
 			r := ev.request
 			if !ev.hasOptions || r.session == nil {
 				return
@@ -65,19 +57,14 @@ func configComplete() *rule {
 				w.find(echo, ev, r.option, []int{ev.Ref}, "The config option %q was set to %q, but the response shows %q.",
 					r.option, r.value, set.current)
 			}
-			w.Saw(partialAnswer)
-			if lost := lostOption(r.session.options, ev.options); lost != "" && lost != r.option {
-				w.find(partialAnswer, ev, "", []int{ev.Ref},
-					"The response lacks the config option %q that was there before; it must be the complete list.", lost)
-			}
+			lost := lostOption(r.session.options, ev.options)
+			w.judge(partialAnswer, lost != "" && lost != r.option, ev, "", []int{ev.Ref},
+				"The response lacks the config option %q that was there before; it must be the complete list.", lost)
 		}, answered(setOption))
-		w.on(func(ev *event) {
-			if !ev.hasOptions || ev.session == nil {
-				return
-			}
-			w.Saw(partialUpdate)
-			if lost := lostOption(ev.session.options, ev.options); lost != "" {
-				w.find(partialUpdate, ev, "", nil,
+		w.On(func(ev *event) {
+			if ev.hasOptions && ev.session != nil {
+				lost := lostOption(ev.session.options, ev.options)
+				w.judge(partialUpdate, lost != "", ev, "", nil,
 					"The config_option_update lacks the config option %q that was there before; it must be the complete list.", lost)
 			}
 		}, optionsUpdate)
@@ -107,65 +94,59 @@ const quiet = 500 * time.Millisecond
 
 // modeSync judges that the mode state and the config option of category mode
 // say the same.
-func modeSync() *rule {
-	r := ofAgent("MODE-SYNC", "The current mode is one of the available ones, and the mode option agrees with it.")
+func modeSync(v *version) *rule {
+	r := v.ofAgent("MODE-SYNC", "The current mode is one of the available ones, and the mode option agrees with it.")
 	current := r.Warn("current-mode",
 		"the current mode is none of the available ones, or two modes have the same id", "MODE-002")
 	update := r.Warn("updated-mode", "a mode update names a mode that is not available", "MODE-007")
 	option := r.Warn("mode-option", "modes and the mode option differ when the session is set up", "MODE-009")
 	later := r.Warn("drifted", "modes and the mode option differ after a change", "MODE-009", "MODE-010")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		type change struct {
 			seq int
 			at  time.Duration
 		}
 		changed := map[*session]change{}
 		setting := map[*session]int{}
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if ev.session == nil || !ev.succeeded() {
 				return
 			}
-			modes, options := ev.modes, ev.options
-			if modes != nil {
-				w.Saw(current)
-				if !modes.has(modes.current) {
-					w.find(current, ev, "", nil, "The current mode %q is none of the available modes.", modes.current)
-				}
-				ids := map[string]bool{}
-				for _, id := range modes.available {
-					if ids[id] {
-						w.find(current, ev, id, nil, "Two modes have the id %q.", id)
-					}
-					ids[id] = true
-				}
-			}
-			if o := modeOption(options); o != nil && modes != nil {
-				w.Saw(option)
-				if why := disagree(modes, o); why != "" {
-					w.find(option, ev, "", nil, "%s", why)
-				}
-			}
 			delete(changed, ev.session)
-		}, answered(newSession), answered(loadSession), answered(resumeSession), answered(forkSession))
+			modes := ev.modes
+			if modes == nil {
+				return
+			}
+			w.judge(current, !modes.has(modes.current), ev, "", nil, "The current mode %q is none of the available modes.",
+				modes.current)
+			ids := rules.Seen{}
+			for _, id := range modes.available {
+				if ids.Again(id) {
+					w.find(current, ev, id, nil, "Two modes have the id %q.", id)
+				}
+			}
+			if o := modeOption(ev.options); o != nil {
+				why := disagree(modes, o)
+				w.judge(option, why != "", ev, "", nil, "%s", why)
+			}
+		}, setUps(answered)...)
 
 		note := func(ev *event) {
 			if ev.session != nil {
 				changed[ev.session] = change{ev.Seq, ev.At}
 			}
 		}
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			note(ev)
+			id := ev.update.Get("currentModeId")
 			if s := ev.session; s != nil && s.modes != nil {
-				w.Saw(update)
-				if id := ev.update.Get("currentModeId"); id.Kind() == wire.String && !s.modes.has(id.Str()) {
-					w.find(update, ev, id.Str(), nil, "The mode %q is none of the available modes.", id.Str())
-				}
+				w.judge(update, id.Kind() == wire.String && !s.modes.has(id.Str()), ev, id.Str(), nil,
+					"The mode %q is none of the available modes.", id.Str())
 			}
 		}, modeUpdate)
-		w.on(note, optionsUpdate)
-		w.on(func(ev *event) { setting[ev.session]++ }, asked(setMode), asked(setOption))
-		w.on(func(ev *event) { setting[ev.session]--; note(ev) }, answered(setMode), answered(setOption))
+		w.On(note, optionsUpdate)
+		w.On(func(ev *event) { setting[ev.session]++ }, asked(setMode), asked(setOption))
+		w.On(func(ev *event) { setting[ev.session]--; note(ev) }, answered(setMode), answered(setOption))
 
 		judge := func(s *session, now time.Duration, seq int) {
 			c, moved := changed[s]
@@ -177,20 +158,18 @@ func modeSync() *rule {
 			if o == nil {
 				return
 			}
-			w.Saw(later)
-			if s.modes.current != o.current {
+			if w.Saw(later); s.modes.current != o.current {
 				w.Report(later, s.conn.n, s.id, "", []int{c.seq, seq}, "The current mode is %q, but the mode option still says %q.",
 					s.modes.current, o.current)
 			}
 		}
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if ev.session != nil {
 				judge(ev.session, ev.At, ev.Seq)
 			}
 		}, asked(prompt), answered(prompt), asked(setMode), asked(setOption))
-		w.finish(func(rules.End) {
-			left := slices.SortedFunc(maps.Keys(changed), func(a, b *session) int { return changed[a].seq - changed[b].seq })
-			for _, s := range left {
+		w.AtEnd(func(rules.End) {
+			for s := range changed {
 				judge(s, w.Last().At, w.Last().Seq)
 			}
 		})
@@ -200,17 +179,13 @@ func modeSync() *rule {
 // disagree says how the two views of the mode differ, "" if they do not.
 func disagree(m *modeState, o *option) string {
 	if m.current != o.current {
-		return "The current mode is \"" + clip(m.current) + "\", but the mode option says \"" + clip(o.current) + "\"."
+		return fmt.Sprintf("The current mode is \"%s\", but the mode option says \"%s\".", clip(m.current), clip(o.current))
 	}
-	for _, id := range m.available {
-		if !o.has(id) {
-			return "The mode \"" + clip(id) + "\" is available, but is no value of the mode option."
-		}
+	if i := slices.IndexFunc(m.available, func(id string) bool { return !o.has(id) }); i >= 0 {
+		return fmt.Sprintf("The mode \"%s\" is available, but is no value of the mode option.", clip(m.available[i]))
 	}
-	for _, v := range o.values {
-		if !m.has(v) {
-			return "The mode option has the value \"" + clip(v) + "\", which is no available mode."
-		}
+	if i := slices.IndexFunc(o.values, func(value string) bool { return !m.has(value) }); i >= 0 {
+		return fmt.Sprintf("The mode option has the value \"%s\", which is no available mode.", clip(o.values[i]))
 	}
 	return ""
 }

@@ -7,14 +7,15 @@ import (
 
 // elicitCare judges what elicitations ask for. It goes by words, so it only
 // ever hints.
-func elicitCare() *rule {
-	r := ofAgent("ELICIT-CARE", "A form asks for no secrets and holds no links; a link holds no credentials and is https.")
+func elicitCare(v *version) *rule {
+	r := v.ofAgent("ELICIT-CARE",
+		"A form asks for no secrets and holds no links; a link holds no credentials and is https.")
 	secret := r.Lint("secret", "a form seems to ask for a secret", "ELICIT-008")
 	token := r.Lint("credentials-in-url", "a url seems to hold credentials", "ELICIT-020")
 	scheme := r.Lint("not-https", "a url is neither https nor local", "ELICIT-021")
 	clickable := r.Lint("url-in-form", "a form holds a url", "ELICIT-022")
-	return r.watching(func(w *watch) {
-		w.on(func(ev *event) {
+	return r.Watching(func(w *watch) {
+		w.On(func(ev *event) {
 			p := ev.params
 			if p.Get("mode").Is("form") {
 				w.Saw(secret, clickable)

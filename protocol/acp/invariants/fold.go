@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"cmp"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -15,26 +16,25 @@ func (w *world) read(e transcript.Entry, ev *event) {
 	switch {
 	case e.Kind == transcript.Written:
 		ev.topic = writeEnded
-		ev.conn = w.conn(e.Conn)
 	case e.Frame():
+		ev.conn = w.conn(e.Conn)
 		w.readFrame(ev)
+		return
 	case e.Source == transcript.Model:
 		ev.topic, ev.body = modelEvent, e.JSON()
-		ev.conn = w.conn(e.Conn)
 	case e.Source == transcript.Process:
 		ev.topic = processEvent
-		ev.conn = w.conn(e.Conn)
 	case e.Source == transcript.Terminal:
 		ev.topic, ev.body = terminalEvent, e.JSON()
-		ev.conn = w.conn(e.Conn)
+	default:
+		return
 	}
+	ev.conn = w.conn(e.Conn)
 }
 
 func (w *world) readFrame(ev *event) {
-	ev.conn = w.conn(ev.Conn)
 	fromAgent := ev.Source == transcript.Agent
 	ev.body = ev.JSON()
-	ev.frame = wire.Frame{}
 	if ev.Kind != transcript.Malformed {
 		ev.frame = ev.Message()
 		ev.params, ev.result, ev.err = ev.frame.Params, ev.frame.Result, ev.frame.Error
@@ -47,13 +47,13 @@ func (w *world) readFrame(ev *event) {
 		}
 		return
 	case transcript.Request:
-		ev.verb = verbOf(ev.Source, ev.Method)
+		ev.verb = w.version.verbOf(ev.Source, ev.Method)
 		ev.topic = asked(ev.verb)
 	case transcript.Notification:
 		if fromAgent && ev.Method == "session/update" {
 			ev.update = ev.params.Get("update")
 			tag, _ := ev.update.Get("sessionUpdate").Plain()
-			ev.topic = updateTopic(tag)
+			ev.topic = w.version.updateTopic(tag)
 		} else {
 			ev.topic = noticeTopic(ev.Source, ev.Method)
 		}
@@ -63,41 +63,45 @@ func (w *world) readFrame(ev *event) {
 	if ev.session == nil {
 		ev.session = ev.conn.session(ev.Session)
 	}
+	if s := ev.session; s != nil && s.first == 0 {
+		s.first = ev.Seq
+	}
 	if ev.turn == nil {
 		ev.turn = ev.session.turn()
 	}
+	w.readParts(ev)
+}
+
+// readParts reads what a frame says of tool calls, options and modes.
+func (w *world) readParts(ev *event) {
 	switch ev.topic {
 	case toolCall:
 		ev.tool = ev.session.announced(ev.update.Get("toolCallId"))
 	case toolUpdate:
 		ev.tool = ev.session.tool(ev.update.Get("toolCallId"))
 	case asked(permission):
-		ev.tool = ev.session.tool(ev.params.Get("toolCall").Get("toolCallId"))
+		ev.tool = ev.session.tool(ev.params.Path(w.version.call + ".toolCallId"))
 	case optionsUpdate:
-		ev.options, ev.hasOptions = readOptions(ev.update)
+		ev.options, ev.hasOptions = readOptions(ev.update, w.version.optionID)
 	case answered(newSession), answered(loadSession), answered(resumeSession), answered(forkSession):
-		ev.options, ev.hasOptions = readOptions(ev.result)
+		ev.options, ev.hasOptions = readOptions(ev.result, w.version.optionID)
 		ev.modes = readModes(ev.result.Get("modes"))
 	case answered(setOption):
-		ev.options, ev.hasOptions = readOptions(ev.result)
+		ev.options, ev.hasOptions = readOptions(ev.result, w.version.optionID)
+	case answered(initialize):
+		chosen, whole := ev.result.Get("protocolVersion").Int()
+		ev.conn.foreign = whole && chosen > 0 && chosen != int64(w.version.number)
 	}
 }
 
 func (w *world) readResponse(ev *event, fromAgent bool) {
-	ev.topic = editorAnswersNone
-	asker := transcript.Agent
-	if fromAgent {
-		ev.topic, asker = agentAnswersNone, transcript.Editor
-	}
-	if ev.Ref == 0 {
-		return
-	}
+	ev.topic = pick(fromAgent, agentAnswersNone, editorAnswersNone)
 	r := ev.conn.open[ev.Ref]
-	if r == nil { // answered before
+	if r == nil { // of no request, or of one that is answered
 		return
 	}
 	ev.request = r
-	ev.verb = verbOf(asker, r.method)
+	ev.verb = r.verb
 	ev.topic = answered(ev.verb)
 	ev.session, ev.tool = r.session, r.tool
 	if ev.verb == newSession || ev.verb == forkSession {
@@ -121,49 +125,52 @@ func (w *world) fold(ev *event) {
 	case ev.topic == modelEvent:
 		w.models.fold(ev)
 	case ev.topic == terminalEvent:
-		if t := c.terminals[ev.body.Get("terminalId").Str()]; t != nil && ev.Kind == transcript.TermExit {
-			t.exited = true
-		}
-	case ev.topic == processEvent:
-		switch ev.Kind {
-		case transcript.StdinClosed:
-			c.closedIn, c.closedAt = ev.Seq, ev.At
-		case transcript.Signalled:
-			c.signalled = ev.Seq
-		case transcript.Exited:
-			c.exited, c.exitedAt = ev.Seq, ev.At
-		}
+		c.exitOf(ev.body.Get("terminalId").Str(), ev.Kind == transcript.TermExit)
+	case ev.Kind == transcript.StdinClosed:
+		c.closedIn, c.closedAt = ev.Seq, ev.At
+	case ev.Kind == transcript.Signalled:
+		c.signalled = ev.Seq
+	case ev.Kind == transcript.Exited:
+		c.exited, c.exitedAt = ev.Seq, ev.At
 	case isUpdate(ev.topic):
 		w.foldUpdate(ev)
 	case ev.Kind == transcript.Request && ev.Source == transcript.Editor:
 		w.foldEditorRequest(ev)
 	case ev.Kind == transcript.Request:
 		w.foldAgentRequest(ev)
-	case ev.topic == cancelTold:
-		a := &act{seq: ev.Seq, at: ev.At}
-		c.lastAct = a
-		if ev.session != nil {
-			for _, t := range ev.session.open {
-				if t.cancel == nil {
-					t.cancel = a
-				}
-			}
-		}
-	case ev.topic == editorTakesBack:
-		a := &act{seq: ev.Seq, at: ev.At}
-		c.lastAct = a
-		c.takeBack(rules.OfClient, ev, a)
-	case ev.topic == agentTakesBack:
-		c.takeBack(rules.OfAgent, ev, &act{seq: ev.Seq, at: ev.At})
+	case ev.Kind == transcript.Notification:
+		w.foldNotice(ev)
+	case ev.request != nil && ev.Source == transcript.Agent:
+		w.foldAnswerOfAgent(ev)
+		c.settle(ev.request)
 	case ev.request != nil:
-		if ev.Source == transcript.Agent {
-			w.foldAnswerOfAgent(ev)
-		} else {
-			w.foldAnswerOfEditor(ev)
-		}
+		w.foldAnswerOfEditor(ev)
 		c.settle(ev.request)
 	}
+	if w.version.states && ev.session != nil {
+		w.foldWork(ev.session, ev)
+	}
 }
+
+// foldNotice remembers what a notification other than an update changed.
+func (w *world) foldNotice(ev *event) {
+	c := ev.conn
+	switch ev.topic {
+	case cancelTold:
+		c.lastAct = ev.act()
+		for _, t := range ev.session.turns() {
+			t.cancel = cmp.Or(t.cancel, c.lastAct)
+		}
+	case editorTakesBack:
+		c.lastAct = ev.act()
+		c.takeBack(rules.OfClient, ev, c.lastAct)
+	case agentTakesBack:
+		c.takeBack(rules.OfAgent, ev, ev.act())
+	}
+}
+
+// act is the entry as what acts on a turn.
+func (ev *event) act() *act { return &act{seq: ev.Seq, at: ev.At} }
 
 func readPrompt(params wire.Value) string {
 	var text []byte

@@ -3,8 +3,8 @@ package invariants
 import (
 	"cmp"
 	"slices"
-	"strings"
 
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -13,18 +13,10 @@ func (w *world) foldAnswerOfAgent(ev *event) {
 	c, r := ev.conn, ev.request
 	switch ev.verb {
 	case initialize:
-		if ev.succeeded() && c.initDone == 0 {
-			c.initDone = ev.Seq
-			c.agent = readAgentCaps(ev.result.Get("agentCapabilities"))
-			c.methods = readAuthMethods(ev.result.Get("authMethods"))
-		}
-	case authenticate:
+		w.foldGreeting(ev)
+	case authenticate, logout:
 		if ev.succeeded() {
-			c.authed, c.loggedOut = true, false
-		}
-	case logout:
-		if ev.succeeded() {
-			c.authed, c.loggedOut = false, true
+			c.authed, c.loggedOut = ev.verb == authenticate, ev.verb == logout
 		}
 	case newSession, forkSession, loadSession, resumeSession, deleteSession, closeSession:
 		w.foldSessionAnswer(ev)
@@ -36,10 +28,8 @@ func (w *world) foldAnswerOfAgent(ev *event) {
 		}
 	case otherOfEditor:
 		// An extension may create sessions, too.
-		if id := ev.result.Get("sessionId"); id.Kind() == wire.String {
-			if s := c.session(id.Str()); s != nil && !s.known() {
-				s.created = ev.Seq
-			}
+		if s := c.session(ev.result.Get("sessionId").Str()); s != nil && !s.known() {
+			s.created = ev.Seq
 		}
 	case prompt:
 		w.endTurn(ev)
@@ -51,6 +41,15 @@ func (w *world) foldAnswerOfAgent(ev *event) {
 		if r.session != nil && ev.hasOptions {
 			r.session.options = ev.options
 		}
+	}
+}
+
+// foldGreeting remembers the first answer to initialize that is a result.
+func (w *world) foldGreeting(ev *event) {
+	if c := ev.conn; ev.succeeded() && c.initDone == 0 {
+		c.initDone = ev.Seq
+		c.caps[rules.OfAgent] = schema.Advertised(ev.result, w.version.agentCaps)
+		c.methods = readAuthMethods(ev.result.Get("authMethods"), w.version.loginID)
 	}
 }
 
@@ -99,10 +98,8 @@ func (w *world) foldSessionAnswer(ev *event) {
 
 // disturb notes that the open turns may end without having been cancelled.
 func (s *session) disturb() {
-	if s != nil {
-		for _, t := range s.open {
-			t.disturbed = true
-		}
+	for _, t := range s.turns() {
+		t.disturbed = true
 	}
 }
 
@@ -123,21 +120,15 @@ func (s *session) setUp(ev *event) {
 
 func (w *world) endTurn(ev *event) {
 	t := ev.turn
-	if t == nil {
+	if t == nil || w.version.states {
 		return
 	}
 	s := t.session
-	for i, open := range s.open {
-		if open == t {
-			s.open = append(s.open[:i:i], s.open[i+1:]...)
-			break
-		}
-	}
+	s.open = slices.DeleteFunc(slices.Clone(s.open), func(open *turn) bool { return open == t })
 	t.ended, t.stop = ev.Seq, ev.stop
 	t.messages = s.messages
-	if t.leavesHistory(t.stop) && (len(w.lives) < rememberedSessions || w.lives[s.id].turns > 0) {
-		before := w.lives[s.id]
-		w.lives[s.id] = life{before.turns + 1}
+	if t.leavesHistory(t.stop) {
+		rules.Remember(w.lives, rememberedSessions, s.id, w.lives[s.id]+1)
 	}
 	t.tools, t.text = nil, "" // only an open turn needs them
 	s.last = t
@@ -151,14 +142,14 @@ func (w *world) endTurn(ev *event) {
 func (t *turn) leavesHistory(stop string) bool {
 	switch stop {
 	case "end_turn", "max_tokens", "max_turn_requests":
-		return t.spoke && !strings.HasPrefix(t.text, "/")
+		return t.spoke && !t.command()
 	}
 	return false
 }
 
 func (w *world) foldAnswerOfEditor(ev *event) {
 	c, r := ev.conn, ev.request
-	c.answeredAt = ev.At
+	c.answeredAt, c.heard = ev.At, max(c.heard, ev.Ref)
 	r.turn.hear(ev)
 	switch ev.verb {
 	case createTerminal:
@@ -166,15 +157,9 @@ func (w *world) foldAnswerOfEditor(ev *event) {
 			c.note(&terminal{id: id.Str(), session: r.session, turn: r.turn, created: ev.Seq})
 		}
 	case waitForExit:
-		if t := c.terminals[r.terminal]; t != nil && ev.succeeded() {
-			t.exited = true
-		}
+		c.exitOf(r.terminal, ev.succeeded())
 	case terminalOutput:
-		if st := ev.result.Get("exitStatus"); st.Exists() && !st.IsNull() {
-			if t := c.terminals[r.terminal]; t != nil {
-				t.exited = true
-			}
-		}
+		c.exitOf(r.terminal, isSet(ev.result.Get("exitStatus")))
 	case permission:
 		t := r.tool
 		if t == nil {
@@ -183,11 +168,18 @@ func (w *world) foldAnswerOfEditor(ev *event) {
 		if t.asked == r {
 			t.asked = nil
 		}
-		if how := denial(ev); how != "" {
-			t.denied, t.denial, t.allowed = ev.Seq, how, 0
+		if t.denial = denial(ev); t.denial != granted {
+			t.denied, t.allowed = ev.Seq, 0
 		} else {
-			t.denied, t.denial, t.allowed = 0, "", ev.Seq
+			t.denied, t.allowed = 0, ev.Seq
 		}
+	}
+}
+
+// exitOf notes that the command of a terminal has ended.
+func (c *conn) exitOf(id string, ended bool) {
+	if t := c.terminals[id]; t != nil && ended {
+		t.exited = true
 	}
 }
 
@@ -198,35 +190,62 @@ func (t *turn) hear(ev *event) {
 	r := ev.request
 	a, _ := t.stopper()
 	if a == nil || t.heard != nil || r.seq > a.seq || r.back != nil || !r.awaited(t) ||
-		r.verb == permission && !ev.result.Get("outcome").Get("outcome").Is("cancelled") {
+		r.verb == permission && !ev.outcome("cancelled") {
 		return
 	}
 	t.heard, t.heardAt = r, ev.Seq
 }
 
-// denial says how a permission's answer forbids the tool call, "" if it does
-// not.
-func denial(ev *event) string {
-	if ev.err.Exists() {
-		return "an error"
-	}
-	outcome := ev.result.Get("outcome")
-	if outcome.Get("outcome").Is("cancelled") {
-		return "cancelled"
-	}
-	chosen := outcome.Get("optionId").Str()
-	for _, o := range ev.request.options {
-		if o.id == chosen && (o.kind == "reject_once" || o.kind == "reject_always") {
-			return o.kind
-		}
-	}
-	return ""
+// answer is how a permission's answer decides about the tool call.
+type answer uint8
+
+const (
+	granted answer = iota
+	rejectedOnce
+	rejectedAlways
+	dismissed // cancelled
+	failedAnswer
+)
+
+func (a answer) String() string {
+	return [...]string{"granted", "reject_once", "reject_always", "cancelled", "an error"}[a]
 }
 
-// granted says whether a permission's answer chose an option that was offered
+// denial says how a permission's answer forbids the tool call; granted if it does not.
+func denial(ev *event) answer {
+	if ev.err.Exists() {
+		return failedAnswer
+	}
+	if ev.outcome("cancelled") {
+		return dismissed
+	}
+	o, _ := ev.chosen()
+	switch o.kind {
+	case "reject_once":
+		return rejectedOnce
+	case "reject_always":
+		return rejectedAlways
+	}
+	return granted
+}
+
+// outcome reports whether a permission's answer has an outcome.
+func (ev *event) outcome(is string) bool { return ev.result.Path("outcome.outcome").Is(is) }
+
+// chosen is the option on offer that a permission's answer names.
+func (ev *event) chosen() (permit, bool) {
+	id := ev.result.Path("outcome.optionId").Str()
+	i := slices.IndexFunc(ev.request.options, func(o permit) bool { return o.id == id })
+	if i < 0 {
+		return permit{}, false
+	}
+	return ev.request.options[i], true
+}
+
+// allows reports whether a permission's answer chose an option that was offered
 // and is no rejection. What an agent makes of a choice it never offered is its
 // own affair, but to go on with the tool call.
-func granted(ev *event) bool {
-	chosen := ev.result.Path("outcome.optionId").Str()
-	return denial(ev) == "" && slices.ContainsFunc(ev.request.options, func(o permit) bool { return o.id == chosen })
+func allows(ev *event) bool {
+	_, offered := ev.chosen()
+	return offered && denial(ev) == granted
 }

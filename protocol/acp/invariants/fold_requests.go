@@ -3,73 +3,38 @@ package invariants
 import (
 	"cmp"
 
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/rules"
 )
 
 func (w *world) foldEditorRequest(ev *event) {
 	c := ev.conn
-	r := &request{
-		seq: ev.Seq, at: ev.At, by: rules.OfClient, verb: ev.verb, method: ev.Method, id: ev.ID, conn: c,
-		session: ev.session,
-	}
-	s := ev.session
+	r, s := ev.asRequest(rules.OfClient), ev.session
 	if s != nil {
 		s.addressed = true
 	}
-	switch ev.verb {
-	case prompt, loadSession, resumeSession, deleteSession, forkSession:
-		s.disturb()
-	case logout, authenticate:
-		for _, other := range c.sessions {
-			other.disturb()
-		}
-	}
+	c.disturb(ev)
 	switch ev.verb {
 	case initialize:
-		if c.initAsked == 0 {
-			c.initAsked = ev.Seq
-			version, ok := ev.params.Get("protocolVersion").Int()
-			c.offered = version
-			r.valid = ok && version >= 0 && version <= 1<<16-1
-			c.client = readClientCaps(ev.params.Get("clientCapabilities"))
+		if n, ok := ev.params.Get("protocolVersion").Int(); ok && n >= 0 && n < 1<<16 {
+			r.offered = n
+		}
+		c.initAsked = cmp.Or(c.initAsked, ev.Seq)
+		if c.initDone == 0 {
+			c.caps[rules.OfClient] = schema.Advertised(ev.params, w.version.clientCaps)
 		}
 	case newSession, listSessions:
 		r.cwd, r.roots, r.cursor = ev.params.Get("cwd").Str(), readRoots(ev.params), ev.params.Get("cursor").Str()
 	case loadSession, resumeSession:
-		if s == nil {
-			break
-		}
-		s.named = cmp.Or(s.named, ev.Seq)
-		s.cwd, s.roots = ev.params.Get("cwd").Str(), readRoots(ev.params)
-		s.window, s.restored = r, nil
-		if ev.verb == loadSession {
-			s.setAside()
-			for _, t := range s.open {
-				t.mixed = true
-			}
-		} else {
-			s.resumed = true
-		}
+		s.restore(ev, r)
 	case prompt:
-		if s == nil {
-			break
+		if s != nil && !w.version.states {
+			s.begin(ev, r)
 		}
-		t := &turn{request: r, session: s, started: ev.Seq, concurrent: len(s.open) > 0, text: readPrompt(ev.params)}
-		r.turn = t
-		for _, open := range s.open {
-			open.joined = cmp.Or(open.joined, ev.Seq)
-		}
-		s.open = append(s.open, t)
-		s.restored = nil
 	case closeSession:
-		a := &act{seq: ev.Seq, at: ev.At}
-		c.lastAct = a
-		if s != nil {
-			for _, t := range s.open {
-				if t.close == nil {
-					t.close = a
-				}
-			}
+		c.lastAct = ev.act()
+		for _, t := range s.turns() {
+			t.close = cmp.Or(t.close, c.lastAct)
 		}
 	case setMode:
 		r.mode = ev.params.Get("modeId").Str()
@@ -79,12 +44,54 @@ func (w *world) foldEditorRequest(ev *event) {
 	c.ask(r)
 }
 
-func (w *world) foldAgentRequest(ev *event) {
-	r := &request{
-		seq: ev.Seq, at: ev.At, by: rules.OfAgent, verb: ev.verb, method: ev.Method, id: ev.ID, conn: ev.conn,
-		session: ev.session, turn: ev.turn,
+// begin begins a turn.
+func (s *session) begin(ev *event, r *request) {
+	r.turn = &turn{request: r, session: s, started: ev.Seq, concurrent: len(s.open) > 0, text: readPrompt(ev.params)}
+	for _, open := range s.open {
+		open.joined = cmp.Or(open.joined, ev.Seq)
 	}
-	if ev.turn != nil {
+	s.open, s.restored = append(s.open, r.turn), nil
+}
+
+// restore begins a load or a resume.
+func (s *session) restore(ev *event, r *request) {
+	if s == nil {
+		return
+	}
+	s.named = cmp.Or(s.named, ev.Seq)
+	s.cwd, s.roots = ev.params.Get("cwd").Str(), readRoots(ev.params)
+	s.window, s.restored = r, nil
+	if ev.verb == resumeSession {
+		s.resumed = true
+		return
+	}
+	s.setAside()
+	for _, t := range s.open {
+		t.mixed = true
+	}
+}
+
+// disturb notes which turns may end without having been cancelled.
+func (c *conn) disturb(ev *event) {
+	switch ev.verb {
+	case prompt, loadSession, resumeSession, deleteSession, forkSession:
+		ev.session.disturb()
+	case logout, authenticate:
+		for _, other := range c.sessions {
+			other.disturb()
+		}
+	}
+}
+
+// asRequest is the entry as a request of a side.
+func (ev *event) asRequest(by rules.Side) *request {
+	return &request{seq: ev.Seq, at: ev.At, by: by, verb: ev.verb, method: ev.Method, id: ev.ID, conn: ev.conn,
+		session: ev.session, offered: -1}
+}
+
+func (w *world) foldAgentRequest(ev *event) {
+	r := ev.asRequest(rules.OfAgent)
+	if r.turn = ev.turn; ev.turn != nil {
 		ev.turn.acted = true
 	}
 	switch ev.verb {
@@ -92,7 +99,7 @@ func (w *world) foldAgentRequest(ev *event) {
 		for o := range ev.params.Get("options").Items() {
 			r.options = append(r.options, permit{o.Get("optionId").Str(), o.Get("kind").Str()})
 		}
-		if ev.session == nil {
+		if ev.session == nil || w.version.states {
 			break
 		}
 		call := ev.params.Get("toolCall")

@@ -4,7 +4,7 @@ import "github.com/acp-test/acp-test/wire"
 
 func (w *world) foldUpdate(ev *event) {
 	s := ev.session
-	if s == nil {
+	if s == nil || w.version.states {
 		return
 	}
 	u := ev.update

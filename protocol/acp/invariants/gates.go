@@ -1,12 +1,17 @@
 package invariants
 
-import "strings"
+import (
+	"maps"
+	"slices"
+
+	"github.com/acp-test/acp-test/rules"
+)
 
 // capGate judges that the agent uses only what the client said it can do, and
 // that what the agent itself said it can do exists. A recording that begins
 // after initialize shows no capabilities; then nothing is judged.
-func capGate() *rule {
-	r := ofAgent("CAP-GATE",
+func capGate(v *version) *rule {
+	r := v.ofAgent("CAP-GATE",
 		"Methods and shapes that need a capability are used only with it, and an advertised method exists.")
 	read := r.Fail("read-file", "fs/read_text_file without the client's fs.readTextFile", "FS-001", "INIT-009")
 	write := r.Fail("write-file", "fs/write_text_file without the client's fs.writeTextFile", "FS-002", "INIT-009")
@@ -20,95 +25,117 @@ func capGate() *rule {
 		"a compaction update without the client's session.compaction", "USTB-002", "INIT-009")
 	advertised := r.Fail("advertised", "a method the agent advertised does not exist", "INIT-022")
 	baseline := r.Fail("baseline", "a method every agent must have does not exist", "INIT-018")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
-		need := func(point int, capability string, has func(clientCaps) bool) func(*event) {
-			return func(ev *event) {
-				if ev.conn.initAsked == 0 {
-					return
-				}
-				w.Saw(point)
-				if !has(ev.conn.client) {
-					w.find(point, ev, ev.Method, []int{ev.conn.initAsked}, "The agent sent %s, but the client did not advertise %s.",
-						ev.Method, capability)
-				}
+	return r.Watching(func(w *watch) {
+		need := func(point int, ev *event, gate, object, what string) *rules.Finding {
+			if ev.conn.initAsked == 0 {
+				return nil
 			}
+			if w.Saw(point); ev.conn.has(rules.OfClient, gate) {
+				return nil
+			}
+			return w.find(point, ev, object, []int{ev.conn.initAsked},
+				"The agent sent %s, but the client did not advertise %s.", what, capability(gate))
 		}
-		w.on(need(read, "fs.readTextFile", func(c clientCaps) bool { return c.read }), asked(readFile))
-		w.on(need(write, "fs.writeTextFile", func(c clientCaps) bool { return c.write }), asked(writeFile))
-		w.on(need(terminal, "terminal", func(c clientCaps) bool { return c.terminal }), asked(createTerminal))
-		w.on(need(terminal, "terminal", func(c clientCaps) bool { return c.terminal }), terminalUses()...)
-		w.on(func(ev *event) {
+		for point, about := range map[int][]topic{read: {asked(readFile)}, write: {asked(writeFile)},
+			terminal: append(terminalUses(), asked(createTerminal))} {
+			w.On(func(ev *event) { need(point, ev, v.gate(ev.Method), ev.Method, ev.Method) }, about...)
+		}
+		modes := v.gates("CreateElicitationRequest")
+		w.On(func(ev *event) {
 			mode := ev.params.Get("mode").Str()
-			if ev.conn.initAsked == 0 || mode != "form" && mode != "url" {
-				return
-			}
-			w.Saw(elicitation)
-			c := ev.conn.client
-			if mode == "form" && !c.form || mode == "url" && !c.url {
-				f := w.find(elicitation, ev, mode, []int{ev.conn.initAsked},
-					"The agent asked for elicitation in mode %q, but the client did not advertise elicitation.%s.", mode, mode)
+			if gate := modes[mode]; gate != "" {
+				f := need(elicitation, ev, gate, mode, "an elicitation in mode "+mode)
 				w.Narrow(f, "ELICIT-001", "INIT-009")
 			}
 		}, asked(elicit))
-		w.on(func(ev *event) {
-			if ev.conn.initAsked == 0 {
-				return
-			}
-			tag := ev.update.Get("sessionUpdate").Str()
-			c := ev.conn.client
-			switch {
-			case tag == "plan_update" || tag == "plan_removed":
-				w.Saw(plan)
-				if !c.plan {
-					w.find(plan, ev, tag, []int{ev.conn.initAsked}, "The agent sent %s, but the client did not advertise plan.", tag)
-				}
-			case strings.HasPrefix(tag, "compaction_"):
-				w.Saw(compaction)
-				if !c.compaction {
-					w.find(compaction, ev, tag, []int{ev.conn.initAsked},
-						"The agent sent %s, but the client did not advertise session.compaction.", tag)
-				}
+		w.On(func(ev *event) {
+			update, _ := v.schema.Update(ev.update.Get("sessionUpdate").Str())
+			switch capability(update.Gate) {
+			case "plan":
+				need(plan, ev, update.Gate, update.Kind, update.Kind)
+			case "session.compaction":
+				need(compaction, ev, update.Gate, update.Kind, update.Kind)
 			}
 		}, otherUpdate)
-		w.on(func(ev *event) {
+		gate := v.gates("SessionConfigOption")["boolean"]
+		w.On(func(ev *event) {
 			for _, o := range ev.options {
-				w.Saw(boolean)
-				if o.boolean && ev.conn.initAsked > 0 && !ev.conn.client.boolean {
-					w.find(boolean, ev, o.id, []int{ev.conn.initAsked},
-						"The config option %q is boolean, but the client did not advertise session.configOptions.boolean.", o.id)
-				}
+				need(boolean, ev, pick(o.boolean, gate, ""), o.id, "the boolean config option "+clip(o.id))
 			}
-		}, optionsUpdate, answered(newSession), answered(loadSession), answered(resumeSession), answered(forkSession),
-			answered(setOption))
+		}, listings()...)
 
-		exists := func(point int, has func(*event) bool) func(*event) {
-			return func(ev *event) {
-				if ev.conn.initDone == 0 || !has(ev) {
-					return
+		exists := func(point int, why string, promised func(*event) bool, about ...topic) {
+			w.On(func(ev *event) {
+				if ev.conn.initDone > 0 && promised(ev) {
+					w.judge(point, ev.code() == -32601, ev, ev.Method, []int{ev.conn.initDone, ev.Ref},
+						"%s was answered with \"method not found\" (-32601), although %s.", ev.Method, why)
 				}
-				w.Saw(point)
-				if ev.code() == -32601 {
-					w.find(point, ev, ev.Method, []int{ev.conn.initDone, ev.Ref},
-						"%s was answered with \"method not found\" (-32601), although %s.",
-						ev.Method, pick(point == baseline, "every agent must have it", "the agent advertises it"))
-				}
+			}, about...)
+		}
+		for _, o := range v.optional {
+			exists(advertised, "the agent advertises it",
+				func(ev *event) bool { return ev.conn.has(rules.OfAgent, v.gate(ev.Method)) }, answered(o.verb))
+		}
+		exists(advertised, "the agent advertises it",
+			func(ev *event) bool { return ev.session != nil && ev.session.modes != nil }, answered(setMode))
+		exists(advertised, "the agent advertises it",
+			func(ev *event) bool { return ev.session != nil && len(ev.session.options) > 0 }, answered(setOption))
+		exists(baseline, "every agent must have it", func(*event) bool { return true }, answered(newSession),
+			answered(prompt))
+	})
+}
+
+// clientGate judges that the client uses only what the agent advertised.
+func clientGate(v *version) *rule {
+	r := v.ofClient("C-GATE",
+		"The client uses optional methods, directories, MCP transports and content only if the agent advertised them.", 1, 2)
+	ids := map[verb]string{}
+	var all []string
+	for _, o := range v.optional {
+		ids[o.verb] = o.requirement
+		all = append(all, o.requirement)
+	}
+	method := r.Fail("method", "a method the agent did not advertise", all...)
+	directories := r.Fail("directories", "additional directories the agent did not advertise", "DIRS-001")
+	servers := r.Fail("mcp-servers", "an MCP transport the agent did not advertise", "SESSION-014")
+	content := r.Fail("content", "prompt content the agent did not advertise", "PROMPT-002")
+	served := r.In(1).Lint("served", "a request was carried out that the client had not advertised", "RPC-023")
+	return r.Watching(func(w *watch) {
+		w.On(func(ev *event) {
+			w.Saw(served)
+			if ev.conn.initDone > 0 && !ev.conn.has(rules.OfClient, v.gate(ev.Method)) && ev.succeeded() {
+				w.find(served, ev, ev.Method, []int{ev.Ref}, "The client carried out %s, which it had not advertised.", ev.Method)
 			}
+		}, answered(readFile), answered(writeFile), answered(createTerminal))
+		need := func(point int, ev *event, gate, object, what string) *rules.Finding {
+			if ev.conn.initDone == 0 {
+				return nil
+			}
+			return w.judge(point, !ev.conn.has(rules.OfAgent, gate), ev, object, []int{ev.conn.initDone},
+				"The client sent %s, which the agent did not advertise.", what)
 		}
-		for v, has := range map[verb]func(agentCaps) bool{
-			loadSession:   func(c agentCaps) bool { return c.load },
-			resumeSession: func(c agentCaps) bool { return c.resume },
-			listSessions:  func(c agentCaps) bool { return c.list },
-			closeSession:  func(c agentCaps) bool { return c.close },
-			deleteSession: func(c agentCaps) bool { return c.remove },
-			logout:        func(c agentCaps) bool { return c.out },
-		} {
-			w.on(exists(advertised, func(ev *event) bool { return has(ev.conn.agent) }), answered(v))
+		for _, verb := range append(slices.Collect(maps.Keys(ids)), forkSession) {
+			w.On(func(ev *event) {
+				if f := need(method, ev, v.gate(ev.Method), ev.Method, ev.Method); ids[verb] != "" {
+					w.Narrow(f, ids[verb])
+				}
+			}, asked(verb))
 		}
-		w.on(exists(advertised, func(ev *event) bool { return ev.session != nil && ev.session.modes != nil }),
-			answered(setMode))
-		w.on(exists(advertised, func(ev *event) bool { return ev.session != nil && len(ev.session.options) > 0 }),
-			answered(setOption))
-		w.on(exists(baseline, func(*event) bool { return true }), answered(newSession), answered(prompt))
+		transports, blocks := v.gates("McpServer"), v.gates("ContentBlock")
+		w.On(func(ev *event) {
+			if ev.params.Get("additionalDirectories").Len() > 0 {
+				need(directories, ev, v.folders, "", "additionalDirectories")
+			}
+			for server := range ev.params.Get("mcpServers").Items() {
+				kind := server.Get("type").Str()
+				need(servers, ev, transports[kind], kind, "an MCP server of type "+kind)
+			}
+		}, setUps(asked)...)
+		w.On(func(ev *event) {
+			for block := range ev.params.Get("prompt").Items() {
+				kind := block.Get("type").Str()
+				need(content, ev, blocks[kind], kind, "a block of type "+kind)
+			}
+		}, asked(prompt))
 	})
 }

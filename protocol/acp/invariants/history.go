@@ -1,64 +1,31 @@
 package invariants
 
 // loadWindow judges the replay of a loaded session.
-func loadWindow() *rule {
-	r := ofAgent("LOAD-WINDOW", "History is replayed between session/load and its response, all of it and not later.")
+func loadWindow(v *version) *rule {
+	r := v.ofAgent("LOAD-WINDOW", "History is replayed between session/load and its response, all of it and not later.")
 	late := r.Fail("late-history", "history came after the response to session/load", "LOAD-004")
 	empty := r.Fail("no-history", "a session that had spoken was loaded without its history", "LOAD-003")
 	user := r.Fail("no-user-message", "a session was loaded without what the user said", "LOAD-003", "LOAD-005")
 	unfinished := r.Lint("unfinished-tool", "a replayed tool call has no final status", "LOAD-013")
 	request := r.Lint("request", "the agent asked for something while it replayed", "LOAD-014")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		type replay struct{ user, agent int }
-		replays := map[*session]*replay{}
-		w.on(func(ev *event) {
-			if ev.session != nil {
-				replays[ev.session] = &replay{}
+		eachReplay(w, func(r *replay, ev *event) {
+			if ev.topic == userChunk {
+				r.user++
+			} else {
+				r.agent++
 			}
-		}, asked(loadSession))
-		w.on(func(ev *event) {
+		}, func(r *replay, ev *event) {
 			s := ev.session
-			if s == nil {
-				return
-			}
-			if s.window != nil && s.window.verb == loadSession {
-				if r := replays[s]; r != nil {
-					if ev.topic == userChunk {
-						r.user++
-					} else {
-						r.agent++
-					}
-				}
-				return
-			}
-			if s.restored == nil || s.restored.verb != loadSession || len(s.open) > 0 || ev.topic == toolUpdate ||
-				ev.topic == planUpdate {
-				return
-			}
-			w.find(late, ev, "", []int{s.restored.seq, s.restSeq},
-				"%s came after the response to session/load and before the next prompt.", describe(ev))
-		}, contentUpdates()...)
-		w.on(func(ev *event) {
-			if s := ev.session; s != nil && s.window != nil && s.window.verb == loadSession && len(s.open) == 0 {
-				w.find(request, ev, ev.Method, []int{s.window.seq}, "The agent sent %s while it replayed history.", ev.Method)
-			}
-		}, agentRequests()...)
-		w.on(func(ev *event) {
-			s := ev.session
-			r := replays[s]
-			delete(replays, s)
-			if s == nil || r == nil || !ev.succeeded() {
-				return
-			}
 			w.Saw(late, request)
 			because := []int{ev.request.seq}
-			if life := w.state.lives[s.id]; life.turns > 0 {
+			if turns := w.state.lives[s.id]; turns > 0 {
 				w.Saw(empty, user)
 				switch {
 				case r.user+r.agent == 0:
 					w.find(empty, ev, "", because, "The session had %s in this transcript, but session/load replayed nothing.",
-						count(life.turns, "finished turn"))
+						count(turns, "finished turn"))
 				case r.user == 0:
 					w.find(user, ev, "", because, "session/load replayed no user_message_chunk, although the user had spoken.")
 				case r.agent == 0:
@@ -66,28 +33,54 @@ func loadWindow() *rule {
 				}
 			}
 			for _, t := range s.order {
-				if t.first < ev.request.seq || t.by != byCall {
-					continue
-				}
-				w.Saw(unfinished)
-				if !t.status.final() {
-					w.find(unfinished, ev, t.id, []int{t.first}, "The replayed tool call %q is left %s.", t.id, t.status)
+				if t.first >= ev.request.seq && t.by == byCall {
+					w.judge(unfinished, !t.status.final(), ev, t.id, []int{t.first},
+						"The replayed tool call %q is left %s.", t.id, t.status)
 				}
 			}
-		}, answered(loadSession))
+		})
+		w.On(func(ev *event) {
+			if s := ev.session; s != nil && !s.replaying() && s.restored != nil && s.restored.verb == loadSession &&
+				len(s.open) == 0 {
+				w.find(late, ev, "", []int{s.restored.seq, s.restSeq},
+					"%s came after the response to session/load and before the next prompt.", describe(ev))
+			}
+		}, append(messages(), toolCall)...)
+		w.inSession(func(ev *event, s *session) {
+			if s.replaying() && len(s.open) == 0 {
+				w.find(request, ev, ev.Method, []int{s.window.seq}, "The agent sent %s while it replayed history.", ev.Method)
+			}
+		}, agentRequests()...)
 	})
 }
 
+// eachReplay follows the loads of sessions: hear takes in the content that comes while one
+// runs, and over judges what a load brought that succeeded.
+func eachReplay[R any](w *watch, hear, over func(*R, *event)) {
+	running := map[*session]*R{}
+	w.On(func(ev *event) { running[ev.session] = new(R) }, asked(loadSession))
+	w.On(func(ev *event) {
+		if s := ev.session; s != nil && s.window != nil && running[s] != nil {
+			hear(running[s], ev)
+		}
+	}, contentUpdates()...)
+	w.On(func(ev *event) {
+		r := running[ev.session]
+		delete(running, ev.session)
+		if r != nil && ev.session != nil && ev.succeeded() {
+			over(r, ev)
+		}
+	}, answered(loadSession))
+}
+
 // resumeSilent judges that resuming replays nothing.
-func resumeSilent() *rule {
-	r := ofAgent("RESUME-SILENT", "session/resume replays no history.")
+func resumeSilent(v *version) *rule {
+	r := v.ofAgent("RESUME-SILENT", "session/resume replays no history.")
 	during := r.Fail("history", "history came between session/resume and its response", "RESUME-003")
 	after := r.Lint("late-history", "history came after the response to session/resume", "RESUME-008")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
-		w.on(func(ev *event) {
-			s := ev.session
-			if s == nil || len(s.open) > 0 {
+	return r.Watching(func(w *watch) {
+		w.inSession(func(ev *event, s *session) {
+			if len(s.open) > 0 {
 				return
 			}
 			if s.window != nil && s.window.verb == resumeSession {
@@ -97,7 +90,7 @@ func resumeSilent() *rule {
 					"%s came after the response to session/resume and before the next prompt.", describe(ev))
 			}
 		}, contentUpdates()...)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if ev.succeeded() {
 				w.Saw(during, after)
 			}

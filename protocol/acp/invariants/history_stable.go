@@ -1,67 +1,55 @@
 package invariants
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+
+	"github.com/acp-test/acp-test/rules"
+)
 
 // loadStable judges that a session that nobody has touched is replayed alike.
 // Only roles, text and tool call ids count, not how they are cut into chunks.
-func loadStable() *rule {
-	r := ofAgent("LOAD-STABLE", "Two loads of a session with no prompt between them replay the same history.")
+func loadStable(v *version) *rule {
+	r := v.ofAgent("LOAD-STABLE", "Two loads of a session with no prompt between them replay the same history.")
 	differs := r.Warn("differs", "two loads of a session replayed different histories", "LOAD-003")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		type replay struct {
 			hash  maphash.Hash
 			topic topic
-			seq   int
 		}
-		seed := maphash.MakeSeed()
 		type past struct {
 			sum uint64
 			seq int
 		}
-		running := map[*session]*replay{}
+		seed := maphash.MakeSeed()
 		last := map[string]past{}
-		w.on(func(ev *event) {
-			if ev.session != nil {
-				r := &replay{seq: ev.Seq}
-				r.hash.SetSeed(seed)
-				running[ev.session] = r
-			}
-		}, asked(loadSession))
-		w.on(func(ev *event) { delete(last, ev.Session) }, asked(prompt), asked(deleteSession))
-		w.on(func(ev *event) {
-			r := running[ev.session]
-			if r == nil || ev.session.window == nil {
+		w.On(func(ev *event) { delete(last, ev.Session) }, asked(prompt), asked(deleteSession))
+		eachReplay(w, func(r *replay, ev *event) {
+			text := ev.update.Path("content.text")
+			switch ev.topic {
+			case toolUpdate, planUpdate:
 				return
+			case toolCall:
+				text = ev.update.Get("toolCallId")
+			}
+			if r.topic == nothing {
+				r.hash.SetSeed(seed)
 			}
 			if r.topic != ev.topic || ev.topic == toolCall {
 				r.topic = ev.topic
 				r.hash.WriteByte(0)
 				r.hash.WriteByte(byte(ev.topic))
 			}
-			text := ev.update.Get("content").Get("text")
-			if ev.topic == toolCall {
-				text = ev.update.Get("toolCallId")
-			}
 			r.hash.WriteString(text.Str())
-		}, userChunk, agentChunk, thoughtChunk, toolCall)
-		w.on(func(ev *event) {
-			r := running[ev.session]
-			delete(running, ev.session)
-			if r == nil || !ev.succeeded() {
-				return
+		}, func(r *replay, ev *event) {
+			if r.topic == nothing {
+				r.hash.SetSeed(seed)
 			}
 			sum := r.hash.Sum64()
 			if before, ok := last[ev.Session]; ok {
-				w.Saw(differs)
-				if before.sum != sum {
-					w.find(differs, ev, "", []int{before.seq, ev.Ref},
-						"Two loads of the session replayed different histories, although nobody had prompted it in between.")
-				}
+				w.judge(differs, before.sum != sum, ev, "", []int{before.seq, ev.Ref},
+					"Two loads of the session replayed different histories, although nobody had prompted it in between.")
 			}
-			if len(last) < rememberedSessions {
-				last[ev.Session] = past{sum, ev.Seq}
-			}
-		}, answered(loadSession))
+			rules.Remember(last, rememberedSessions, ev.Session, past{sum, ev.Seq})
+		})
 	})
 }

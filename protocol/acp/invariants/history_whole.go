@@ -5,6 +5,7 @@ import (
 	"unicode"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -16,81 +17,61 @@ const rememberedText = 64 << 10
 // whole messages and thoughts, whatever the white space and the pieces. What the model said
 // belongs to the conversation; of notices that the agent makes itself, and of thoughts, no
 // sentence says it.
-func loadWhole() *rule {
-	r := ofAgent("LOAD-WHOLE", "A replay has each message and thought of the turns that have ended.")
+func loadWhole(v *version) *rule {
+	r := v.ofAgent("LOAD-WHOLE", "A replay has each message and thought of the turns that have ended.")
 	message := r.Warn("message", "a replay leaves out a message of the model that the agent had passed on", "LOAD-003")
 	notice := r.Lint("notice", "a replay leaves out a message that the agent had sent", "LOAD-003")
 	thought := r.Lint("thought", "a replay leaves out thoughts that the agent had sent", "LOAD-003")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		var model strings.Builder // what it said
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if ev.Kind == transcript.ModelChunk && model.Len() < 4*rememberedText {
 				model.WriteString(bare(fakellm.ChunkText(ev.body)))
 			}
 		}, modelEvent)
-		talks := map[string]*talk{}                          // by the id of a session
-		replays := map[*session]map[topic]*strings.Builder{} // what a load has brought
-		w.on(func(ev *event) {
-			replays[ev.session] = map[topic]*strings.Builder{agentChunk: {}, thoughtChunk: {}}
-		}, asked(loadSession))
-		w.on(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession))
-		w.on(func(ev *event) {
-			s := ev.session
-			if r := replays[s]; s != nil && r != nil && s.window != nil {
-				if b := r[ev.topic]; b != nil && b.Len() < 4*rememberedText {
-					b.WriteString(bare(ev.text()))
-				}
+		talks := map[string]*talk{} // by the id of a session
+		w.On(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession))
+		w.On(func(ev *event) {
+			if s := ev.session; !s.speaksAlone() || s.window != nil {
 				return
 			}
-			if !s.speaksAlone() {
-				return
+			if talks[ev.Session] == nil {
+				rules.Remember(talks, rememberedSessions, ev.Session, &talk{})
 			}
-			k := talks[ev.Session]
-			if k == nil && len(talks) < rememberedSessions {
-				k = &talk{}
-				talks[ev.Session] = k
-			}
-			if k == nil || k.bytes > rememberedText {
-				return
-			}
-			k.hear(ev, bare(ev.text()))
+			talks[ev.Session].hear(ev)
 		}, contentUpdates()...)
-		w.on(func(ev *event) {
-			k := talks[ev.Session]
-			if k == nil || ev.turn == nil {
-				return
+		w.On(func(ev *event) {
+			k, t := talks[ev.Session], ev.turn
+			if k != nil && t != nil {
+				k.end(t.leavesHistory(ev.stop) && !t.concurrent && !t.mixed)
 			}
-			if ev.turn.leavesHistory(ev.stop) && !ev.turn.concurrent && !ev.turn.mixed {
-				k.past = append(k.past, k.turn...)
-			}
-			k.turn = nil
 		}, answered(prompt))
-		w.on(func(ev *event) {
-			r := replays[ev.session]
-			delete(replays, ev.session)
+		type replay struct{ said, thought strings.Builder }
+		of := func(r *replay, t topic) *strings.Builder {
+			return map[topic]*strings.Builder{agentChunk: &r.said, thoughtChunk: &r.thought}[t]
+		}
+		eachReplay(w, func(r *replay, ev *event) {
+			if b := of(r, ev.topic); b != nil && b.Len() < 4*rememberedText {
+				b.WriteString(bare(ev.text()))
+			}
+		}, func(r *replay, ev *event) {
 			k := talks[ev.Session]
-			if r == nil || k == nil || !ev.succeeded() || r[agentChunk].Len() == 0 {
+			if k == nil || r.said.Len() == 0 {
 				return // LOAD-WINDOW names a replay without anything
 			}
 			for _, x := range k.past {
-				b := r[x.topic]
-				if b == nil || x.text.Len() == 0 || b.Len() >= 4*rememberedText {
+				b, text := of(r, x.topic), x.text.String()
+				if b == nil || text == "" || b.Len() >= 4*rememberedText {
 					continue
 				}
-				p, what := notice, "message"
+				p, what := pick(strings.Contains(model.String(), text), message, notice), "message"
 				if x.topic == thoughtChunk {
 					p, what = thought, "thought"
-				} else if strings.Contains(model.String(), x.text.String()) {
-					p = message
 				}
-				w.Saw(p)
-				if !strings.Contains(b.String(), x.text.String()) {
-					w.find(p, ev, "", []int{x.seq, ev.request.seq}, "session/load did not replay the %s that began with #%d.", what,
-						x.seq)
-				}
+				w.judge(p, !strings.Contains(b.String(), text), ev, "", []int{x.seq, ev.request.seq},
+					"session/load did not replay the %s that began with #%d.", what, x.seq)
 			}
-		}, answered(loadSession))
+		})
 	})
 }
 
@@ -114,8 +95,20 @@ type talk struct {
 	bytes int
 }
 
+// end ends the open turn; kept says that it is part of the history.
+func (k *talk) end(kept bool) {
+	if kept {
+		k.past = append(k.past, k.turn...)
+	}
+	k.turn = nil
+}
+
 // hear adds a piece to the open turn.
-func (k *talk) hear(ev *event, text string) {
+func (k *talk) hear(ev *event) {
+	if k == nil || k.bytes > rememberedText {
+		return
+	}
+	text := bare(ev.text())
 	k.bytes += len(text)
 	id := ev.update.Get("messageId").Str()
 	last := len(k.turn) - 1

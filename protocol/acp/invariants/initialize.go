@@ -7,16 +7,16 @@ import (
 )
 
 // initEcho judges the answer to initialize.
-func initEcho() *rule {
-	r := ofAgent("INIT-ECHO",
+func initEcho(v *version) *rule {
+	r := v.ofAgent("INIT-ECHO",
 		"initialize succeeds, with the version offered if the agent speaks it, and nothing comes before that.")
 	version := r.Fail("version", "version 1 was offered and another one chosen", "INIT-004", "INIT-003")
 	refused := r.Fail("error", "initialize failed, although any version is negotiable", "INIT-005", "INIT-011")
 	unable := r.Inconclusive("not-able", "initialize failed, for a reason that may be none of the protocol's", "INIT-011")
 	early := r.Lint("early-message", "a message came before initialize was answered", "INIT-003")
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		before := map[*conn]int{}
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if ev.Ref != ev.conn.initAsked {
 				return // a second initialize is undefined
 			}
@@ -27,7 +27,7 @@ func initEcho() *rule {
 			w.Saw(early)
 			if ev.err.Exists() {
 				switch {
-				case !ev.request.valid || lowerThanAll(ev):
+				case ev.request.offered < 0 || lowerThanAll(ev):
 				case !aboutRequest(ev):
 					w.find(unable, ev, "", []int{ev.Ref}, "initialize failed with %d %q, which says nothing of the request.",
 						ev.code(), ev.err.Get("message").Str())
@@ -38,13 +38,9 @@ func initEcho() *rule {
 				}
 				return
 			}
-			if ev.conn.offered == 1 {
-				w.Saw(version)
-				if got := ev.result.Get("protocolVersion"); got.Kind() == wire.Number {
-					if n, ok := got.Int(); ok && n != 1 {
-						w.find(version, ev, "", []int{ev.Ref}, "The client offered version 1 and the agent chose %d.", n)
-					}
-				}
+			if ev.request.offered == 1 {
+				n, ok := ev.result.Get("protocolVersion").Int()
+				w.judge(version, ok && n != 1, ev, "", []int{ev.Ref}, "The client offered version 1 and the agent chose %d.", n)
 			}
 		}, answered(initialize))
 		speak := func(ev *event) {
@@ -52,9 +48,7 @@ func initEcho() *rule {
 				before[ev.conn] = ev.Seq
 			}
 		}
-		w.on(speak, allUpdates()...)
-		w.on(speak, agentRequests()...)
-		w.on(speak, agentOtherTold)
+		w.On(speak, agentCalls()...)
 	})
 }
 
@@ -74,7 +68,7 @@ func lowerThanAll(ev *event) bool {
 		return false
 	}
 	for v := range supported.Items() {
-		if n, ok := v.Int(); !ok || n <= int64(ev.conn.offered) {
+		if n, ok := v.Int(); !ok || n <= ev.request.offered {
 			return false
 		}
 	}

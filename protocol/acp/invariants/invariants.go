@@ -1,11 +1,10 @@
-// Package invariants holds the rules of ACP version 1, and the registry of its
-// requirements. All rules of one transcript share one fold of the protocol's
-// state, the world: each sees an entry with the state before it.
+// Package invariants holds the rules of ACP, and the registry of its requirements. All rules
+// of one transcript share one fold of the protocol's state, the world: each sees an entry
+// with the state before it. A rule names the versions in which it holds, and what differs.
 package invariants
 
 import (
 	"embed"
-	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -16,15 +15,10 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-//go:embed requirements.txt
-var requirements string
-
-//go:embed bindings.yaml
-var bindings []byte
-
-//go:embed prose.yaml
-var prose []byte
-
+// What each version has of its own: requirements.txt is the registry, bindings.yaml what
+// tests it, and examples the examples of the rules. v2/kept.txt names the requirements of
+// version 1 that hold in version 2 as they are.
+//
 // A line of an example is a frame of the editor (-->) or of the agent (<--), or
 // an event:
 //
@@ -39,19 +33,15 @@ var prose []byte
 //	wait D, written, stdin-closed, exit, cut off
 //	also RULE/POINT…                 what other rules find
 //
-//go:embed examples/*.txtar
-var examples embed.FS
+//go:embed requirements.txt bindings.yaml prose.yaml aliases.txt examples/*.txtar v2
+var files embed.FS
 
-// Requirements returns the text of the requirements of version 1 with these ids, as the registry
-// has it: what another version keeps.
-func Requirements(ids []string) string {
-	var kept strings.Builder
-	for block := range strings.SplitSeq(requirements, "\n\n") {
-		if id, _, _ := strings.Cut(block, " "); slices.Contains(ids, id) {
-			kept.WriteString("\n" + strings.TrimSpace(block) + "\n")
-		}
+func file(name string) string {
+	text, err := files.ReadFile(name)
+	if err != nil {
+		panic(err) // it is embedded
 	}
-	return kept.String()
+	return string(text)
 }
 
 // V1 returns the rules of version 1: those about agents in the order of how
@@ -59,47 +49,81 @@ func Requirements(ids []string) string {
 // have anything to judge, then those about clients.
 func V1() *rules.Set { return v1() }
 
-var v1 = sync.OnceValue(func() *rules.Set {
-	var all []rules.Rule
-	for _, r := range list() {
-		all = append(all, r.Rule)
-	}
-	files, err := fs.Sub(examples, "examples")
-	if err != nil {
-		panic(err) // the name is valid
-	}
-	set, err := rules.New(rules.Definition{
-		Rules: all, Watch: watchAll, Examples: files,
-		Requirements: requirements, Bindings: bindings, Prose: prose,
-		// All agents here talk over stdio, and what the client leaves out is
-		// ours to choose.
-		Everywhere: func(condition string) bool {
-			return condition == "transport:stdio" || strings.HasPrefix(condition, "!clientCapabilities")
-		},
-		Severities: severities(),
+// V2 returns the rules of version 2. A connection on which another version was negotiated is
+// not judged.
+func V2() *rules.Set { return v2() }
+
+var (
+	v1 = sync.OnceValue(func() *rules.Set {
+		return set(version1(), rules.Definition{Requirements: file("requirements.txt"),
+			Bindings: []byte(file("bindings.yaml")),
+			Prose:    []byte(file("prose.yaml")), Folder: "examples", Severities: severities()})
 	})
-	if err != nil {
-		panic("invariants: an embedded file: " + err.Error())
+	v2 = sync.OnceValue(func() *rules.Set {
+		return set(version2(), rules.Definition{Requirements: file("v2/requirements.txt") + requirements(Kept()),
+			Bindings: []byte(file("v2/bindings.yaml")), Folder: "v2/examples", Aliases: file("aliases.txt"),
+			Severities: map[string]rules.Severity{"v1": {}, "pedantic": {Stricter: true}}})
+	})
+)
+
+// set makes the rules of a version of the texts that it has of its own.
+func set(v *version, d rules.Definition) *rules.Set {
+	specs := list(v)
+	d.Rules, d.Examples = rules.RulesOf(specs), files
+	d.Watch = func(c *rules.Checker) rules.Observer { return watchAll(v, specs, c) }
+	// All agents here talk over stdio, and what the client leaves out is ours to choose.
+	d.Everywhere = func(condition string) bool {
+		return condition == "transport:stdio" || strings.HasPrefix(condition, "!clientCapabilities")
 	}
-	return set
-})
+	return rules.Must(d)
+}
 
-func list() []*rule {
-	return []*rule{
-		lateContent(), stdoutClean(), sessionKnownFirst(), toolClosed(), cancelReason(),
-		toolAnnounced(), shape(), configComplete(), modeSync(), loadWindow(),
-		resumeSilent(), authCode(), capGate(), pathAbs(), rootKeys(),
-		cancelCause(), oneResponse(), toolResend(), userEcho(), statusForward(),
-		permGuard(), usageSane(), termLife(), planFull(), msgRuns(),
-		listSane(), notifySilent(), initEcho(), terminalRef(), elicitScope(),
-		closeSettles(), deleteGone(), rcancelOwn(), authMethods(), errForm(),
-
-		worksAgain(), promptAccepted(), emptyTurn(), sessionDistinct(), textWhole(), loadStable(), loadWhole(), contentData(),
-		elicitCare(), modelText(), modelStop(), busyPromised(), askPromised(), backPromised(),
-
-		clientPermCancel(), clientPermOffered(), clientGate(), clientInitFirst(), clientAnswer(),
-		clientCwd(), clientModeListed(), clientCursor(), clientElicitCode(), clientTermUTF8(), clientShape(),
+// Kept returns the ids of the requirements of version 1 that hold in version 2 as they are.
+func Kept() (ids []string) {
+	for line := range strings.Lines(file("v2/kept.txt")) {
+		if !strings.HasPrefix(line, "#") {
+			ids = append(ids, strings.Fields(line)...)
+		}
 	}
+	return ids
+}
+
+// requirements returns the text of the requirements of version 1 with some ids.
+func requirements(ids []string) string {
+	var kept strings.Builder
+	for block := range strings.SplitSeq(file("requirements.txt"), "\n\n") {
+		if id, _, _ := strings.Cut(block, " "); slices.Contains(ids, id) {
+			kept.WriteString("\n" + strings.TrimSpace(block) + "\n")
+		}
+	}
+	return kept.String()
+}
+
+// list returns the rules that hold in a version.
+func list(v *version) (all []*rule) {
+	for _, write := range []func(*version) *rule{
+		lateContent, stdoutClean, sessionKnownFirst, toolClosed, cancelReason,
+		toolAnnounced, shape, configComplete, modeSync, loadWindow,
+		resumeSilent, authCode, capGate, pathAbs, rootKeys,
+		cancelCause, oneResponse, toolResend, userEcho, statusForward,
+		permGuard, usageSane, termLife, planFull, msgRuns,
+		listSane, notifySilent, initEcho, terminalRef, elicitScope,
+		closeSettles, deleteGone, rcancelOwn, authMethods, errForm,
+
+		greeting, removed, errorData, states, cancels, echo, replays, background, terminals, commands,
+
+		worksAgain, promptAccepted, emptyTurn, sessionDistinct, textWhole, loadStable, loadWhole, contentData,
+		elicitCare, modelText, modelStop, busyPromised, askPromised, backPromised,
+
+		clientPermCancel, clientPermOffered, clientGate, clientInitFirst, clientAnswer,
+		clientCwd, clientModeListed, clientCursor, clientElicitCode, clientTermUTF8, clientShape,
+		clientIDs, clientCancel,
+	} {
+		if r := write(v); r.ID != "" {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // SeverityNames returns the names of the sets of severities, sorted.
@@ -123,50 +147,23 @@ func severities() map[string]rules.Severity {
 	}
 }
 
-// rule is one rule with the state machine that watches for it.
-type rule struct {
-	rules.Draft
-	start func(*watch)
-}
-
-// ofAgent begins a rule about the agent, ofClient one about the editor.
-func ofAgent(id, sentence string) *rule {
-	return &rule{Draft: rules.Draft{Rule: rules.Rule{ID: id, Sentence: sentence}}}
-}
-
-func ofClient(id, sentence string) *rule {
-	return &rule{Draft: rules.Draft{Rule: rules.Rule{ID: id, Sentence: sentence, Side: rules.OfClient}}}
-}
-
-// watching gives the rule its state machine, which is made for each transcript.
-func (r *rule) watching(start func(*watch)) *rule {
-	r.start = start
-	return r
-}
-
 // watcher is what the rules of one checker share.
 type watcher struct {
 	*rules.Checker
-	state  *world
-	schema *schema.Version
-	topics [topics][]func(*event)
-	atEnd  []func(rules.End)
-	event  event
-	// Whether some rule wants to know what is wrong with shapes.
-	shapes, clientShapes bool
-	problems             []schema.Problem
-	complain             func(schema.Problem)
-	foreign              map[int]bool // connections on which the agent chose another version
+	rules.Desk[topic, *event]
+	version *version
+	state   *world
+	event   event
+	// Whether some rule wants to know what is wrong with the shapes of a side.
+	shapes   [2]bool
+	problems []schema.Problem
+	complain func(schema.Problem)
 }
 
-func watchAll(c *rules.Checker) rules.Observer {
-	all := &watcher{Checker: c, state: newWorld(), schema: schema.V1(), foreign: map[int]bool{}}
+func watchAll(v *version, specs []*rule, c *rules.Checker) rules.Observer {
+	all := &watcher{Checker: c, version: v, state: newWorld(v)}
 	all.complain = func(p schema.Problem) { all.problems = append(all.problems, p) }
-	for _, r := range list() {
-		if w := c.Watch(r.Rule); w != nil {
-			r.start(&watch{w, all, r})
-		}
-	}
+	rules.Begin(c, specs, func(w *rules.Watch) *watch { return &watch{w, all} })
 	return all
 }
 
@@ -177,63 +174,66 @@ func (w *watcher) Observe(e transcript.Entry) {
 	if e.Frame() && e.Kind != transcript.Malformed {
 		w.checkShape(e, ev)
 	}
-	for _, judge := range w.topics[ev.topic] {
-		judge(ev)
+	if !w.version.states || ev.conn == nil || !ev.conn.foreign {
+		w.Tell(ev.topic, ev)
 	}
 	w.state.fold(ev)
 	*ev = event{}
 }
 
 // Finish judges what only the end can show.
-func (w *watcher) Finish(end rules.End) {
-	for _, judge := range w.atEnd {
-		judge(end)
-	}
-}
+func (w *watcher) Finish(end rules.End) { w.Desk.Finish(end) }
 
 // checkShape finds what is wrong with the shape of a frame, once for all rules.
 // An agent that answers initialize with another version answers in the form of
 // that one, and it is the editor's to leave.
 func (w *watcher) checkShape(e transcript.Entry, ev *event) {
-	if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Method == "initialize" {
-		chosen, whole := ev.result.Get("protocolVersion").Int()
-		w.foreign[e.Conn] = whole && chosen > 0 && chosen != int64(w.Config().Version)
-	}
-	if w.foreign[e.Conn] && e.Source == transcript.Agent {
-		return
-	}
-	towards, wanted := schema.ToEditor, w.shapes
+	side, towards := rules.OfAgent, schema.ToEditor
 	if e.Source == transcript.Editor {
-		towards, wanted = schema.ToAgent, w.clientShapes
+		side, towards = rules.OfClient, schema.ToAgent
 	}
-	if wanted {
+	if w.shapes[side] && (side == rules.OfClient || !ev.conn.foreign) {
 		w.problems = w.problems[:0]
-		w.schema.Check(towards, ev.frame, e.Method, w.complain)
+		w.version.schema.Check(towards, ev.frame, e.Method, w.complain)
 		ev.problems = w.problems
 	}
 }
 
-// watch is what the state machine of one rule holds: what it watches, and how
-// it reports.
+// watch is what the state machine of one rule holds: how it listens and how it reports.
 type watch struct {
 	*rules.Watch
 	*watcher
-	rule *rule
 }
 
-// on calls judge for each entry about one of the topics. It sees the world as
-// it was before that entry.
-func (w *watch) on(judge func(*event), about ...topic) {
-	for _, t := range about {
-		w.topics[t] = append(w.topics[t], judge)
-	}
+// inSession is On for entries that belong to a session.
+func (w *watch) inSession(judge func(*event, *session), about ...topic) {
+	w.On(func(ev *event) {
+		if ev.session != nil {
+			judge(ev, ev.session)
+		}
+	}, about...)
 }
 
-// finish calls judge at the end of the transcript.
-func (w *watch) finish(judge func(rules.End)) { w.atEnd = append(w.atEnd, judge) }
+// inTurn is On for entries that come in a turn, and for the answer that ends one.
+func (w *watch) inTurn(judge func(*event, *turn), about ...topic) {
+	w.On(func(ev *event) {
+		if ev.turn != nil {
+			judge(ev, ev.turn)
+		}
+	}, about...)
+}
 
 // find reports that the entry breaks a point. object is what it is about; the
 // same object is reported once. because are earlier entries that matter.
 func (w *watch) find(point int, ev *event, object string, because []int, format string, args ...any) *rules.Finding {
 	return w.Report(point, ev.Conn, ev.Session, object, append(because, ev.Seq), format, args...)
+}
+
+// judge counts that the point had something to judge, and reports the entry if it breaks it.
+func (w *watch) judge(point int, broken bool, ev *event, object string, because []int, format string,
+	args ...any) *rules.Finding {
+	if w.Saw(point); !broken {
+		return nil
+	}
+	return w.find(point, ev, object, because, format, args...)
 }

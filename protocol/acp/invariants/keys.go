@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/protocol/acp/schema"
+	"github.com/acp-test/acp-test/rules"
 )
 
 // rootKeys judges what the schema does not know: keys, methods and kinds of
 // updates. Extensions have their places, in _meta and behind an underscore.
-func rootKeys() *rule {
-	r := ofAgent("ROOT-KEYS",
+func rootKeys(v *version) *rule {
+	r := v.ofAgent("ROOT-KEYS",
 		"Objects of the protocol have no keys of their own making, and methods of an extension begin with an underscore.")
 	key := r.Fail("unknown-key",
 		"an object of the protocol has a key that the schema does not know", "EXT-001", "PROMPT-022", "INFO-002",
@@ -21,10 +22,9 @@ func rootKeys() *rule {
 	value := r.Warn("unknown-value",
 		"a value of an extension does not begin with an underscore", "CONFIG-011", "ELICIT-026")
 	unstable := r.Info("unstable", "something of the unstable schema is in use", "USTB-007", "USTB-014")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
-		w.shapes = true
-		w.on(func(ev *event) {
+	return r.Watching(func(w *watch) {
+		w.shapes[rules.OfAgent] = true
+		w.On(func(ev *event) {
 			w.Saw(key)
 			if ev.Method != "" && ev.ID == "" || ev.params.Exists() {
 				w.Saw(method)
@@ -52,7 +52,7 @@ func rootKeys() *rule {
 						continue // AUTH-METHODS
 					}
 					f := w.find(key, ev, object, nil, "In %s, %s: %s.", frameName(ev), p.Path, p.Message)
-					w.Narrow(f, append([]string{"EXT-001"}, ownResult(p.Type)...)...)
+					w.Narrow(f, extension(p.Type)...)
 				case p.Severity == schema.Unknown:
 					w.find(value, ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
 				case p.Severity == schema.Unstable:
@@ -61,4 +61,14 @@ func rootKeys() *rule {
 			}
 		}, agentMessages()...)
 	})
+}
+
+// extension are the requirements that a key of its own breaks in an object of a type.
+func extension(typeName string) []string {
+	for _, own := range ownResults() {
+		if own[0] == typeName {
+			return []string{"EXT-001", own[1]}
+		}
+	}
+	return []string{"EXT-001"}
 }

@@ -9,15 +9,14 @@ import (
 
 // lateContent judges content that comes when no prompt is open. Version 1 bans
 // it only after a cancelled turn; state updates are legal at any time.
-func lateContent() *rule {
-	r := ofAgent("LATE-CONTENT", "No content of a finished turn comes after the response that ended it.")
+func lateContent(v *version) *rule {
+	r := v.ofAgent("LATE-CONTENT", "No content of a finished turn comes after the response that ended it.")
 	afterCancelled := r.Fail("after-cancelled", "content came after a turn had ended cancelled", "CANCEL-004")
 	afterClosed := r.Fail("after-closed", "content came after the session was closed in the middle of a turn", "CLOSE-002")
 	continues := r.Warn("continues-turn", "content that belongs to a finished turn came after its response", "PROMPT-016")
 	initiated := r.Lint("agent-initiated", "the agent began new content while no prompt was open", "PROMPT-016")
 	after := r.Lint("after-turn", "content came while no prompt was open", "PROMPT-016")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		waiting := map[*session]*turn{} // turns whose aftermath has not been seen to its end
 		count := func(t *turn) {
 			if t.stop == "cancelled" {
@@ -25,32 +24,32 @@ func lateContent() *rule {
 			}
 			w.Saw(after)
 		}
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if t := ev.turn; t != nil {
 				waiting[t.session] = t
 			}
 		}, answered(prompt))
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if t := waiting[ev.session]; t != nil {
 				count(t)
 				delete(waiting, ev.session)
 			}
 		}, asked(prompt))
-		w.finish(func(end rules.End) {
+		w.AtEnd(func(end rules.End) {
 			if end.Linger > 0 {
 				for _, t := range waiting {
 					count(t)
 				}
 			}
 		})
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			s := ev.session
-			if s == nil || len(s.open) > 0 || s.window != nil || s.restored != nil {
+			if !s.quiet() {
 				return
 			}
 			t, what := s.last, describe(ev)
 			if t == nil {
-				if s.created > 0 && s.cwd != "" && s.closed == 0 && ev.topic == agentChunk {
+				if s.untouched() && ev.topic == agentChunk {
 					w.find(initiated, ev, "", nil, "%s came before the first prompt of the session.", what)
 				}
 				return
@@ -66,8 +65,7 @@ func lateContent() *rule {
 			case ev.tool != nil && ev.tool.turn == t || continuesMessage(ev, t):
 				w.find(continues, ev, object, because,
 					"%s belongs to a turn that had ended with %q; clients that stop listening lose it.", what, t.stop)
-			case ev.topic == toolCall && ev.tool == nil || ev.topic <= thoughtChunk &&
-				ev.update.Get("messageId").Kind() == wire.String:
+			case beginsItem(ev):
 				w.find(initiated, ev, "", because, "%s is new and came while no prompt was open: the agent works on its own.", what)
 			default:
 				w.find(after, ev, fmt.Sprint(t.ended), because,
@@ -75,6 +73,20 @@ func lateContent() *rule {
 			}
 		}, contentUpdates()...)
 	})
+}
+
+// quiet reports whether nobody has asked the session for anything.
+func (s *session) quiet() bool {
+	return s != nil && len(s.open) == 0 && s.window == nil && s.restored == nil
+}
+
+// untouched reports whether the session is new and open.
+func (s *session) untouched() bool { return s.created > 0 && s.cwd != "" && s.closed == 0 }
+
+// beginsItem reports whether an update announces a tool call, or is of a message with an id.
+func beginsItem(ev *event) bool {
+	return ev.topic == toolCall && ev.tool == nil ||
+		ev.topic <= thoughtChunk && ev.update.Get("messageId").Kind() == wire.String
 }
 
 func continuesMessage(ev *event, t *turn) bool {
@@ -87,9 +99,8 @@ func continuesMessage(ev *event, t *turn) bool {
 
 // describe names an update for a sentence.
 func describe(ev *event) string {
-	tag := ev.update.Get("sessionUpdate").Str()
 	if ev.topic == toolCall || ev.topic == toolUpdate {
-		return fmt.Sprintf("%s of %q", tag, clip(ev.update.Get("toolCallId").Str()))
+		return fmt.Sprintf("%s of %q", ev.tag(), clip(ev.update.Get("toolCallId").Str()))
 	}
-	return tag
+	return ev.tag()
 }

@@ -3,39 +3,37 @@ package invariants
 import (
 	"strings"
 
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
 )
 
 // userEcho judges that a live prompt is not echoed.
-func userEcho() *rule {
-	r := ofAgent("USER-ECHO", "A live prompt is not sent back as user_message_chunk.")
+func userEcho(v *version) *rule {
+	r := v.ofAgent("USER-ECHO", "A live prompt is not sent back as user_message_chunk.")
 	echo := r.Lint("echo", "the text of a prompt came back while the prompt was open", "PROMPT-020")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
-		w.on(func(ev *event) {
-			t := ev.turn
-			if t == nil || ev.session.window != nil {
+	return r.Watching(func(w *watch) {
+		w.inTurn(func(ev *event, t *turn) {
+			if ev.session.window != nil {
 				return
 			}
-			text := ev.text()
-			if strings.TrimSpace(text) != "" && strings.Contains(t.text, text) {
+			if text := ev.text(); strings.TrimSpace(text) != "" && strings.Contains(t.text, text) {
 				w.find(echo, ev, "", []int{t.started},
 					"The agent sent the user's prompt back as user_message_chunk; clients show it twice.")
 			}
 		}, userChunk)
-		w.on(func(*event) { w.Saw(echo) }, answered(prompt))
+		w.On(func(*event) { w.Saw(echo) }, answered(prompt))
 	})
 }
 
 // msgRuns judges that the chunks of a message stand together.
-func msgRuns() *rule {
-	r := ofAgent("MSG-RUNS", "Chunks with one messageId stand together, and no later message has that id.")
+func msgRuns(v *version) *rule {
+	r := v.ofAgent("MSG-RUNS", "Chunks with one messageId stand together, and no later message has that id.")
 	returns := r.Warn("id-returns",
 		"the id of a message came back after another message had begun", "MSG-002", "MSG-004", "LOAD-008")
 	kinds := r.Lint("two-kinds", "messages of two kinds have the same id", "MSG-004")
 	mixed := r.Lint("mixed", "some chunks of a turn have a messageId and others have none", "MSG-006")
 	const rememberedIDs = 1 << 12
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		type ids struct {
 			seen          [3]map[string]int
 			turn          *turn
@@ -43,17 +41,9 @@ func msgRuns() *rule {
 		}
 		all := map[*session]*ids{}
 		reset := func(ev *event) { delete(all, ev.session) }
-		w.on(reset, asked(loadSession), answered(loadSession), asked(resumeSession))
-		w.on(func(ev *event) {
-			s := ev.session
-			if s == nil {
-				return
-			}
-			m := all[s]
-			if m == nil {
-				m = &ids{}
-				all[s] = m
-			}
+		w.On(reset, asked(loadSession), answered(loadSession), asked(resumeSession))
+		w.inSession(func(ev *event, s *session) {
+			m := rules.Entry(all, s)
 			kind := int(ev.topic - userChunk)
 			id := ev.update.Get("messageId")
 			if ev.turn != nil && ev.turn.mixed {
@@ -62,17 +52,16 @@ func msgRuns() *rule {
 			if t := ev.turn; t != m.turn {
 				m.turn, m.with, m.without = t, 0, 0
 			}
+			here, elsewhere := &m.with, m.without
 			if id.Kind() != wire.String {
-				m.without = ev.Seq
-				if m.with > 0 && m.turn != nil {
-					w.find(mixed, ev, "", []int{m.with}, "Some chunks of the turn have a messageId and others have none.")
-				}
+				here, elsewhere = &m.without, m.with
+			}
+			if *here = ev.Seq; elsewhere > 0 && m.turn != nil {
+				w.find(mixed, ev, "", []int{elsewhere}, "Some chunks of the turn have a messageId and others have none.")
+			}
+			if id.Kind() != wire.String {
 				return
 			}
-			if m.without > 0 && m.turn != nil {
-				w.find(mixed, ev, "", []int{m.without}, "Some chunks of the turn have a messageId and others have none.")
-			}
-			m.with = ev.Seq
 			w.Saw(returns)
 			if id.Is(s.messages[kind]) && m.seen[kind] != nil {
 				return // the message goes on
@@ -90,6 +79,6 @@ func msgRuns() *rule {
 				m.seen[kind] = map[string]int{}
 			}
 			m.seen[kind][text] = ev.Seq
-		}, userChunk, agentChunk, thoughtChunk)
+		}, messages()...)
 	})
 }

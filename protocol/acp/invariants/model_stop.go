@@ -9,13 +9,12 @@ import (
 // modelStop judges that a turn ends for the reason for which the model stopped. An agent may
 // ask on, or cut a turn short itself, so only the last reply counts, and nothing is more than a
 // lint: prompt-turn/max-tokens and prompt-turn/refusal ask in earnest.
-func modelStop() *rule {
-	r := ofAgent("MODEL-STOP", "A turn ends for the reason for which the model stopped.")
+func modelStop(v *version) *rule {
+	r := v.ofAgent("MODEL-STOP", "A turn ends for the reason for which the model stopped.")
 	other := r.Lint("other-reason",
 		"the last reply of the model was cut or refused, and the turn ended with end_turn", "PROMPT-005")
 	claimed := r.Lint("claimed", "a turn ended with max_tokens, and the model stopped for another reason", "PROMPT-005")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		type last struct {
 			seq  int // of the end of the last reply in the conversation
 			stop string
@@ -23,7 +22,7 @@ func modelStop() *rule {
 		}
 		turns := map[*turn]*last{}
 		main := map[int64]bool{} // the requests of the conversation
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			t := w.state.onlyTurn()
 			if t == nil || t.session.id != ev.Session {
 				return
@@ -40,11 +39,10 @@ func modelStop() *rule {
 				}
 			}
 		}, modelEvent)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			x, t := turns[ev.turn], ev.turn
 			delete(turns, t)
-			if x == nil || x.open || x.stop == "" || t.concurrent || t.joined > 0 || t.disturbed || t.cancel != nil ||
-				t.close != nil {
+			if x == nil || x.open || x.stop == "" || !t.alone() || t.joined > 0 || t.cancel != nil {
 				return
 			}
 			w.Saw(other, claimed)

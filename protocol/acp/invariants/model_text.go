@@ -13,21 +13,20 @@ import (
 // modelText judges that what the model says in a turn comes to the editor in that turn, whole,
 // once and in its order. How an agent cuts and spaces a text is its own affair, and so is what
 // it adds. No sentence wants the very words, so nothing here is more than a lint.
-func modelText() *rule {
-	r := ofAgent("MODEL-TEXT", "The text of the model reaches the editor in its turn as the model said it.")
+func modelText(v *version) *rule {
+	r := v.ofAgent("MODEL-TEXT", "The text of the model reaches the editor in its turn as the model said it.")
 	missing := r.Lint("missing", "text of the model did not come, or came altered", "PROMPT-015")
 	order := r.Lint("order", "text of the model came in another order", "PROMPT-015")
 	twice := r.Lint("twice", "text of the model came twice", "MSG-008")
 	own := r.Lint("own", "a cancelled turn has a message of the agent's own behind the cancel", "PROMPT-015")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		turns := map[*turn]*hearing{}
-		w.on(func(*event) {
+		w.On(func(*event) {
 			for _, h := range turns {
 				h.unclear = true // whose text is whose
 			}
 		}, asked(prompt))
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if ev.Kind == transcript.ModelRequest {
 				if t := w.state.onlyTurn(); t != nil && t.session.id == ev.Session && turns[t] == nil {
 					turns[t] = &hearing{}
@@ -37,24 +36,21 @@ func modelText() *rule {
 				h.model(ev, t)
 			}
 		}, modelEvent)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if h := turns[ev.turn]; h != nil {
 				h.hear(ev)
 			}
 		}, contentUpdates()...)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			h, t := turns[ev.turn], ev.turn
 			delete(turns, t)
-			if h == nil || h.unclear || h.bytes > rememberedText || t.concurrent || t.disturbed || t.mixed ||
-				t.close != nil || strings.HasPrefix(t.text, "/") {
+			if h == nil || h.unclear || h.bytes > rememberedText || !t.alone() || t.mixed || t.command() {
 				return
 			}
 			if t.cancel != nil && ev.stop == "cancelled" {
-				w.Saw(own)
-				if text := h.ownWords(t.text); text != "" {
-					w.find(own, ev, "", []int{t.cancel.seq},
-						"After the cancel came the message %q (without white space), which the model never said.", clip(text))
-				}
+				text := h.ownWords(t.text)
+				w.judge(own, text != "", ev, "", []int{t.cancel.seq},
+					"After the cancel came the message %q (without white space), which the model never said.", clip(text))
 			}
 			if t.cancel != nil || ev.stop != "end_turn" {
 				return

@@ -4,69 +4,65 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
 )
 
 // permGuard judges permission requests, and that a tool waits for the answer
 // and obeys it.
-func permGuard() *rule {
-	r := ofAgent("PERM-GUARD", "A tool call for which permission is asked does not run before the answer, nor against it.")
-	early := r.Warn("early-status", "a tool call began while its permission was not answered", "PERM-006")
-	ranEarly := r.Fail("early-effect",
+func permGuard(v *version) *rule {
+	r := v.ofAgent("PERM-GUARD",
+		"A tool call for which permission is asked does not run before the answer, nor against it.", 1, 2)
+	early := r.In(1).Warn("early-status", "a tool call began while its permission was not answered", "PERM-006")
+	ranEarly := r.In(1).Fail("early-effect",
 		"the operation of a tool call was carried out while its permission was not answered", "PERM-006")
-	rejected := r.Fail("rejected", "a tool call was completed although its permission was rejected", "PERM-007")
-	cancelled := r.Fail("cancelled",
+	rejected := r.In(1).Fail("rejected", "a tool call was completed although its permission was rejected", "PERM-007")
+	cancelled := r.In(1).Fail("cancelled",
 		"a tool call was completed although its permission was cancelled", "PERM-007", "CANCEL-016")
-	refused := r.Fail("error-answer",
+	refused := r.In(1).Fail("error-answer",
 		"a tool call was completed although its permission request failed", "PERM-007", "PERM-013")
-	duplicate := r.Fail("duplicate-option", "two options of a permission request have the same id", "PERM-005")
-	choice := r.Lint("no-choice", "a permission request does not let the user both allow and reject", "PERM-004")
-	deniedEffect := r.Fail("effect-after-denial",
+	duplicate := r.Fail("duplicate-option", "two options of a permission request have the same id",
+		pick(v.number == 1, "PERM-005", "V2-PER-001"))
+	choice := r.In(1).Lint("no-choice", "a permission request does not let the user both allow and reject", "PERM-004")
+	deniedEffect := r.In(1).Fail("effect-after-denial",
 		"the operation of a tool call was carried out although its permission was denied", "PERM-007")
-	return r.watching(func(w *watch) {
-		w.on(func(ev *event) {
-			w.Saw(duplicate, choice)
-			ids := map[string]bool{}
+	return r.Watching(func(w *watch) {
+		w.On(func(ev *event) {
+			ids := rules.Seen{}
 			var allow, reject bool
 			for o := range ev.params.Get("options").Items() {
 				id, kind := o.Get("optionId").Str(), o.Get("kind").Str()
-				if ids[id] {
+				if w.Saw(duplicate); ids.Again(id) {
 					w.find(duplicate, ev, id, nil, "Two options of the permission request have the id %q.", id)
 				}
-				ids[id] = true
 				allow = allow || strings.HasPrefix(kind, "allow_")
 				reject = reject || strings.HasPrefix(kind, "reject_")
 			}
-			if !allow || !reject {
+			if w.Saw(choice); !allow || !reject {
 				w.find(choice, ev, "", nil, "The permission request offers %d options, and no way to %s.", len(ids),
 					pick(allow, "reject", pick(reject, "allow", "choose")))
 			}
 		}, asked(permission))
 
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			t, next := ev.tool, readStatus(ev.update.Get("status"))
 			if t == nil {
 				return
 			}
 			switch {
 			case t.asked != nil:
-				w.Saw(early)
-				if next == inProgress || next == completed {
-					w.find(early, ev, t.id, []int{t.asked.seq},
-						"Tool call %q became %s while its permission request was not answered.", t.id, next)
-				}
+				w.judge(early, next == inProgress || next == completed, ev, t.id, []int{t.asked.seq},
+					"Tool call %q became %s while its permission request was not answered.", t.id, next)
 			case t.denied > 0 && next.final():
 				point := rejected
-				if t.denial == "cancelled" {
+				switch t.denial {
+				case dismissed:
 					point = cancelled
-				} else if t.denial == "an error" {
+				case failedAnswer:
 					point = refused
 				}
-				w.Saw(point)
-				if next == completed {
-					w.find(point, ev, t.id, []int{t.first, t.denied},
-						"Tool call %q was completed although its permission was answered with %s.", t.id, t.denial)
-				}
+				w.judge(point, next == completed, ev, t.id, []int{t.first, t.denied},
+					"Tool call %q was completed although its permission was answered with %s.", t.id, t.denial)
 			}
 		}, toolUpdate, toolCall)
 
@@ -79,10 +75,10 @@ func permGuard() *rule {
 func (w *watch) watchEffects(ranEarly, deniedEffect int) {
 	// marks are the paths and commands a waiting tool call is about.
 	marks := map[*tool][]string{}
-	w.on(func(ev *event) {
+	w.On(func(ev *event) {
 		call := ev.params.Get("toolCall")
-		if t := ev.tool; t != nil && len(marks) < rememberedTools {
-			marks[t] = appendMarks(nil, call)
+		if ev.tool != nil {
+			rules.Remember(marks, rememberedTools, ev.tool, appendMarks(nil, call))
 		}
 	}, asked(permission))
 	// forbidden are the marks of denied tool calls, until the agent
@@ -93,54 +89,41 @@ func (w *watch) watchEffects(ranEarly, deniedEffect int) {
 		of   []string
 	}
 	forbidden := map[*session][]denied{}
-	w.on(func(ev *event) {
+	w.On(func(ev *event) {
 		t := ev.request.tool
-		if t != nil && denial(ev) != "" && ev.session != nil {
+		if t != nil && denial(ev) != granted && ev.session != nil {
 			forbidden[ev.session] = append(forbidden[ev.session], denied{t, ev.Seq, marks[t]})
 		}
 		delete(marks, t)
 	}, answered(permission))
-	w.on(func(ev *event) { delete(forbidden, ev.session) }, toolCall, asked(permission), answered(prompt))
+	w.On(func(ev *event) { delete(forbidden, ev.session) }, toolCall, asked(permission), answered(prompt))
 	effect := func(mark string) func(*event) {
 		return func(ev *event) {
+			subject := ev.params.Get(mark).Str()
+			does := func(t *tool, about []string) bool {
+				return subject != "" && slices.Contains(about, subject) && aloneIn(ev.session, t)
+			}
 			for _, d := range forbidden[ev.session] {
-				w.Saw(deniedEffect)
-				subject := ev.params.Get(mark).Str()
-				if subject != "" && slices.Contains(d.of, subject) && aloneIn(ev.session, d.tool) {
-					w.find(deniedEffect, ev, d.tool.id, []int{d.tool.first, d.seq},
-						"%s was called for %q although the permission for it was denied.", ev.Method, subject)
-				}
+				w.judge(deniedEffect, does(d.tool, d.of), ev, d.tool.id, []int{d.tool.first, d.seq},
+					"%s was called for %q although the permission for it was denied.", ev.Method, subject)
 			}
 			for t, about := range marks {
-				if t.asked == nil || t.asked.session != ev.session {
-					continue
-				}
-				w.Saw(ranEarly)
-				subject := ev.params.Get(mark).Str()
-				if subject != "" && slices.Contains(about, subject) && aloneIn(ev.session, t) {
-					w.find(ranEarly, ev, t.id, []int{t.first, t.asked.seq},
+				if t.asked != nil && t.asked.session == ev.session {
+					w.judge(ranEarly, does(t, about), ev, t.id, []int{t.first, t.asked.seq},
 						"%s was called for %q while the permission for it was not answered.", ev.Method, subject)
 				}
 			}
 		}
 	}
-	w.on(effect("path"), asked(writeFile))
-	w.on(effect("command"), asked(createTerminal))
+	w.On(effect("path"), asked(writeFile))
+	w.On(effect("command"), asked(createTerminal))
 }
 
 // aloneIn reports whether no other tool call is at work in the session, which
 // could be the one that acts.
 func aloneIn(s *session, t *tool) bool {
 	turn := s.turn()
-	if turn == nil {
-		return false
-	}
-	for _, other := range turn.tools {
-		if other != t && !other.status.final() {
-			return false
-		}
-	}
-	return true
+	return turn != nil && !slices.ContainsFunc(turn.tools, func(o *tool) bool { return o != t && !o.status.final() })
 }
 
 // appendMarks collects the paths and the command of a tool call.

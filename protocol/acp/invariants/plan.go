@@ -2,14 +2,13 @@ package invariants
 
 // planFull judges that each plan update is the whole plan; its shape is for
 // SHAPE.
-func planFull() *rule {
-	r := ofAgent("PLAN-FULL", "Each plan update is the whole plan.")
+func planFull(v *version) *rule {
+	r := v.ofAgent("PLAN-FULL", "Each plan update is the whole plan.")
 	delta := r.Lint("delta", "a plan update has one entry where the plan before it had several", "PLAN-004")
 	shrunk := r.Lint("shrunk", "a plan update lacks entries that were not finished", "PLAN-004")
 	back := r.Lint("back", "a completed entry of a plan went back", "PLAN-008")
-	r.Versions = []int{1}
 	const planSize = 1000
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		type plan struct {
 			seq      int
 			turn     *turn
@@ -17,11 +16,8 @@ func planFull() *rule {
 			size     int
 		}
 		last := map[*session]*plan{}
-		w.on(func(ev *event) { delete(last, ev.session) }, asked(loadSession), asked(resumeSession), answered(loadSession))
-		w.on(func(ev *event) {
-			if ev.session == nil {
-				return
-			}
+		w.On(func(ev *event) { delete(last, ev.session) }, asked(loadSession), asked(resumeSession), answered(loadSession))
+		w.inSession(func(ev *event, s *session) {
 			next := &plan{seq: ev.Seq, turn: ev.turn, statuses: map[string]string{}}
 			for e := range ev.update.Get("entries").Items() {
 				next.size++

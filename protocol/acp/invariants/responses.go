@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -33,28 +34,26 @@ func (w *watch) unanswered(end rules.End, by rules.Side, f func(r *request, wait
 }
 
 // oneResponse judges that requests and responses of the agent pair up.
-func oneResponse() *rule {
-	r := ofAgent("ONE-RESPONSE", "Each request is answered once, under the id it came with, type included.")
-	twice := r.Fail("twice", "a request was answered twice", "RPC-005")
-	unknown := r.Fail("unknown-id", "a response answers no request", "RPC-004", "RPC-005")
-	idType := r.Fail("id-type", "a response has its request's id with another JSON type", "RPC-004")
-	missing := r.Fail("unanswered", "a request was never answered", "RPC-005", "PROMPT-003", "EXT-003")
-	nullID := r.Lint("null-id", "a request of the agent has the id null", "RPC-007")
-	reused := r.Warn("id-in-use", "two open requests of the agent have the same id", "RPC-008")
-	return r.watching(func(w *watch) {
-		w.on(func(ev *event) {
+func oneResponse(v *version) *rule {
+	r := v.ofAgent("ONE-RESPONSE", "Each request is answered once, under the id it came with, type included.", 1, 2)
+	twice := r.In(1).Fail("twice", "a request was answered twice", "RPC-005")
+	unknown := r.In(1).Fail("unknown-id", "a response answers no request", "RPC-004", "RPC-005")
+	idType := r.In(1).Fail("id-type", "a response has its request's id with another JSON type", "RPC-004")
+	missing := r.In(1).Fail("unanswered", "a request was never answered", "RPC-005", "PROMPT-003", "EXT-003")
+	isNull, inUse := "a request of the agent has the id null", "two open requests of the agent have the same id"
+	nullID := max(r.In(1).Lint("null-id", isNull, "RPC-007"), r.In(2).Fail("null-id", isNull, "V2-RPC-002"))
+	reused := max(r.In(1).Warn("id-in-use", inUse, "RPC-008"), r.In(2).Fail("id-in-use", inUse, "V2-RPC-002"))
+	return r.Watching(func(w *watch) {
+		w.On(func(ev *event) {
 			w.Saw(twice, unknown, idType, missing)
 		}, agentAnswers()...)
 		// What is no request may be answered with an error under the id
 		// that it seems to have.
-		unreadable := map[*conn]map[wire.ID]bool{}
-		w.on(func(ev *event) {
+		unreadable := map[connID]bool{}
+		w.On(func(ev *event) {
 			note := func(v wire.Value) {
-				if id := idOf(v.Get("id")); id != "" && len(unreadable[ev.conn]) < rememberedRequests {
-					if unreadable[ev.conn] == nil {
-						unreadable[ev.conn] = map[wire.ID]bool{}
-					}
-					unreadable[ev.conn][id] = true
+				if id := idOf(v.Get("id")); id != "" {
+					rules.Remember(unreadable, rememberedRequests, connID{ev.conn, id}, true)
 				}
 			}
 			note(ev.body)
@@ -62,12 +61,12 @@ func oneResponse() *rule {
 				note(item)
 			}
 		}, editorNoise)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			c := ev.conn
 			if ev.ID == "null" || ev.ID == "" {
 				return // NOTIFY-SILENT
 			}
-			if ev.err.Exists() && unreadable[c][ev.ID] {
+			if ev.err.Exists() && unreadable[connID{c, ev.ID}] {
 				return
 			}
 			object := string(ev.ID)
@@ -84,17 +83,11 @@ func oneResponse() *rule {
 				w.find(unknown, ev, object, nil, "The response with id %s answers no request of the client.", ev.ID)
 			}
 		}, agentAnswersNone)
-		w.on(func(ev *event) {
-			w.Saw(nullID, reused)
-			if ev.ID == "null" {
-				w.find(nullID, ev, ev.Method, nil, "The agent's %s has the id null, which JSON-RPC discourages.", ev.Method)
-			} else if r := ev.conn.ids[rules.OfAgent][ev.ID]; r != nil {
-				w.find(reused, ev, string(ev.ID), []int{r.seq}, "The agent's %s has the id %s of its %s, which was still open.",
-					ev.Method, ev.ID, r.method)
-			}
+		w.On(func(ev *event) {
+			w.idInUse(rules.OfAgent, nullID, reused, ev)
 		}, agentRequests()...)
 		held := map[string]bool{} // gates at which the model waits for the test
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			switch gate := ev.body.Get("gate").Str(); ev.Kind {
 			case transcript.Gate:
 				held[gate] = true
@@ -102,24 +95,15 @@ func oneResponse() *rule {
 				delete(held, gate)
 			}
 		}, modelEvent)
-		w.finish(func(end rules.End) {
+		w.AtEnd(func(end rules.End) {
 			w.unanswered(end, rules.OfClient, func(r *request, waited time.Duration) {
 				if r.verb == prompt && len(held) > 0 {
 					return // its model is held, or it waits for a turn whose model is
 				}
-				if r.verb == prompt && r.session != nil && r.conn.asks(r.session) {
-					return // the editor has not answered either, and permissions may come one by one
+				if r.mayWait() {
+					return
 				}
-				if r.turn != nil {
-					if a, _ := r.turn.stopper(); a != nil && !r.turn.concurrent {
-						return // CANCEL-REASON
-					}
-				}
-				session := ""
-				if r.session != nil {
-					session = r.session.id
-				}
-				f := w.Report(missing, r.conn.n, session, fmt.Sprint(r.seq), []int{r.seq},
+				f := w.Report(missing, r.conn.n, r.session.name(), fmt.Sprint(r.seq), []int{r.seq},
 					"The client's %s was not answered within %s.", r.method, waited.Round(time.Second))
 				broken := []string{"RPC-005"}
 				if r.verb == prompt {
@@ -133,6 +117,13 @@ func oneResponse() *rule {
 	})
 }
 
+// mayWait reports whether a prompt need not be answered yet: the editor has not answered
+// either, and permissions may come one by one. A cancelled one is for CANCEL-REASON.
+func (r *request) mayWait() bool {
+	a, _ := r.turn.stopper()
+	return a != nil && !r.turn.concurrent || r.verb == prompt && r.session != nil && r.conn.asks(r.session)
+}
+
 // otherType is the id with the same digits and the other JSON type.
 func otherType(id wire.ID) wire.ID {
 	if s := string(id); len(s) > 1 && s[0] == '"' {
@@ -142,20 +133,20 @@ func otherType(id wire.ID) wire.ID {
 }
 
 // notifySilent judges that notifications are never answered.
-func notifySilent() *rule {
-	r := ofAgent("NOTIFY-SILENT", "Notifications are never answered, not even with an error.")
+func notifySilent(v *version) *rule {
+	r := v.ofAgent("NOTIFY-SILENT", "Notifications are never answered, not even with an error.")
 	answeredNotice := r.Fail("answered",
 		"a response has no id, or the id null, and neither an unreadable line nor a parse error explains it", "RPC-006",
 		"CANCEL-005", "EXT-005", "RCANCEL-002", "RCANCEL-007")
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		unreadable := map[*conn]int{}
 		type notice struct {
 			seq   int
 			topic topic
 		}
 		last := map[*conn]notice{}
-		w.on(func(ev *event) { unreadable[ev.conn] += max(1, ev.body.Len()) }, editorNoise)
-		w.on(func(ev *event) { last[ev.conn] = notice{ev.Seq, ev.topic}; w.Saw(answeredNotice) }, cancelTold, editorTakesBack,
+		w.On(func(ev *event) { unreadable[ev.conn] += max(1, ev.body.Len()) }, editorNoise)
+		w.On(func(ev *event) { last[ev.conn] = notice{ev.Seq, ev.topic}; w.Saw(answeredNotice) }, cancelTold, editorTakesBack,
 			editorOtherTold)
 		judge := func(ev *event, message wire.Value) {
 			// Who could not read a line does not know that it was a notification.
@@ -181,12 +172,12 @@ func notifySilent() *rule {
 			}
 			w.Narrow(f, broken...)
 		}
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if ev.ID == "null" && ev.Ref == 0 {
 				judge(ev, ev.JSON())
 			}
 		}, agentAnswersNone)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			b := ev.body
 			if b.Get("jsonrpc").Is("2.0") && isAnswer(b) && !b.Get("id").Exists() &&
 				b.Get("result").Exists() != b.Get("error").Exists() {
@@ -197,48 +188,39 @@ func notifySilent() *rule {
 }
 
 // rcancelOwn judges $/cancel_request in both directions.
-func rcancelOwn() *rule {
-	r := ofAgent("RCANCEL-OWN",
+func rcancelOwn(v *version) *rule {
+	r := v.ofAgent("RCANCEL-OWN",
 		"$/cancel_request names an open request of its sender, and that request is answered with a result or with code "+
 			"-32800.")
 	foreign := r.Fail("not-own", "the agent takes back a request it never made", "RCANCEL-010", "RCANCEL-001")
 	done := r.Lint("already-answered", "the agent takes back a request although it has read the answer", "RCANCEL-001")
 	code := r.Lint("error-code", "a request that was taken back failed with another code than -32800", "RCANCEL-003")
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		// made has the agent's requests, with the Seq of their latest answer, and
 		// taken the latest frame of the editor that the agent is known to have
 		// read: a request that it has answered.
-		made, taken := map[*conn]map[wire.ID]int{}, map[*conn]int{}
-		w.on(func(ev *event) {
-			ids := made[ev.conn]
-			if ids == nil {
-				ids = map[wire.ID]int{}
-				made[ev.conn] = ids
-			}
-			if len(ids) < rememberedRequests {
-				ids[ev.ID] = 0
-			}
-		}, agentRequests()...)
-		w.on(func(ev *event) {
-			if _, ok := made[ev.conn][ev.ID]; ok {
-				made[ev.conn][ev.ID] = ev.Seq
+		made, taken := map[connID]int{}, map[*conn]int{}
+		w.On(func(ev *event) { rules.Remember(made, rememberedRequests, connID{ev.conn, ev.ID}, 0) }, agentRequests()...)
+		w.On(func(ev *event) {
+			if _, ok := made[connID{ev.conn, ev.ID}]; ok {
+				made[connID{ev.conn, ev.ID}] = ev.Seq
 			}
 		}, editorAnswers()...)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			w.Saw(foreign, done)
-			ids := made[ev.conn]
 			id := idOf(ev.params.Get("requestId"))
-			answer, own := ids[id]
+			answer, own := made[connID{ev.conn, id}]
 			switch {
-			case ev.conn.ids[rules.OfAgent][id] != nil || len(ids) >= rememberedRequests:
+			case ev.conn.ids[rules.OfAgent][id] != nil || len(made) >= rememberedRequests:
 			case own && answer < taken[ev.conn]:
 				w.find(done, ev, string(id), []int{answer}, "The agent takes back its request %s, whose answer it had read.", id)
 			case own: // the two may have crossed
 			default:
-				w.find(foreign, ev, string(id), nil, "The agent takes back a request %s that it never made.", orEmpty(string(id)))
+				w.find(foreign, ev, string(id), nil, "The agent takes back a request %s that it never made.", cmp.Or(string(id),
+					"without an id"))
 			}
 		}, agentTakesBack)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			taken[ev.conn] = max(taken[ev.conn], ev.request.seq)
 			if ev.request.back == nil {
 				return

@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/acp-test/acp-test/protocol/acp/schema"
@@ -12,9 +13,11 @@ func TestShapeSubjectsAreTypes(t *testing.T) {
 	for _, name := range schema.V1().Types() {
 		known[name] = true
 	}
-	for name := range shapePoints() {
-		if !known[name] {
-			t.Errorf("the protocol has no type %s", name)
+	for _, s := range subjects() {
+		for name := range strings.FieldsSeq(s.types) {
+			if !known[name] {
+				t.Errorf("the protocol has no type %s", name)
+			}
 		}
 	}
 }

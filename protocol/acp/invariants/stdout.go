@@ -2,14 +2,15 @@ package invariants
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/wire"
 )
 
 // stdoutClean judges each line of the agent's standard output.
-func stdoutClean() *rule {
-	r := ofAgent("STDOUT-CLEAN", "Standard output holds nothing but protocol messages, one to a line.")
+func stdoutClean(v *version) *rule {
+	r := v.ofAgent("STDOUT-CLEAN", "Standard output holds nothing but protocol messages, one to a line.")
 	noise := r.Fail("noise", "a line is no message but other text", "STDIO-001", "STDIO-011")
 	cut := r.Fail("broken-json", "a line is no complete JSON text", "STDIO-003", "STDIO-001", "STDIO-011")
 	encoding := r.Fail("encoding", "a line is not valid UTF-8, or begins with a byte order mark", "STDIO-004")
@@ -19,14 +20,10 @@ func stdoutClean() *rule {
 		"a JSON object is neither a request nor a notification nor a response", "STDIO-001", "RPC-007")
 	empty := r.Lint("empty-line", "a line is empty", "STDIO-003")
 	tooLong := r.Inconclusive("too-long", "a line is longer than this tool reads", "STDIO-010")
-	return r.watching(func(w *watch) {
-		sound := func(*event) {
-			for _, p := range []int{noise, cut, encoding, version, frame, batch} {
-				w.Saw(p)
-			}
-		}
-		w.on(sound, agentMessages()...)
-		w.on(func(ev *event) {
+	return r.Watching(func(w *watch) {
+		sound := func(*event) { w.Saw(noise, cut, encoding, version, frame, batch) }
+		w.On(sound, agentMessages()...)
+		w.On(func(ev *event) {
 			sound(ev)
 			point := noise
 			text := bytes.TrimSpace(ev.Raw)
@@ -41,10 +38,9 @@ func stdoutClean() *rule {
 				point = batch
 			case ev.body.Kind() == wire.Object && !ev.body.Get("jsonrpc").Is("2.0"):
 				point = version
+			case ev.body.Kind() == wire.Object && isAnswer(ev.body):
+				return // ERR-FORM and NOTIFY-SILENT
 			case ev.body.Kind() == wire.Object:
-				if isAnswer(ev.body) {
-					return // ERR-FORM and NOTIFY-SILENT
-				}
 				point = frame
 			case text[0] == '{' || text[0] == '"' || text[len(text)-1] == '}':
 				point = cut
@@ -87,14 +83,14 @@ func (ev *event) phase() string {
 }
 
 // errForm judges the form of responses that fail.
-func errForm() *rule {
-	r := ofAgent("ERR-FORM",
+func errForm(v *version) *rule {
+	r := v.ofAgent("ERR-FORM",
 		"A response has a result or an error, and an error has an integer code and a message of one line.")
 	either := r.Fail("result-xor-error", "a response has both a result and an error, or neither", "RPC-002")
 	members := r.Fail("members", "an error lacks an integer code or a string message", "RPC-003")
 	sentence := r.Lint("message", "an error message is not one short line", "RPC-016")
-	return r.watching(func(w *watch) {
-		w.on(func(ev *event) {
+	return r.Watching(func(w *watch) {
+		w.On(func(ev *event) {
 			if ev.body.Get("jsonrpc").Is("2.0") && isAnswer(ev.body) &&
 				ev.body.Get("result").Exists() == ev.body.Get("error").Exists() {
 				w.Saw(either)
@@ -106,23 +102,21 @@ func errForm() *rule {
 			if !ev.err.Exists() {
 				return
 			}
-			w.Saw(members, sentence)
 			code, message := ev.err.Get("code"), ev.err.Get("message")
 			n, whole := code.Int()
-			switch text := message.Str(); {
+			text, wrong := message.Str(), ""
+			switch {
 			case ev.err.Kind() != wire.Object:
-				w.find(members, ev, ev.Method, nil, "The error of a response to %s is no object.", ev.Method)
+				wrong = " is no object"
 			case !whole || n != int64(int32(n)):
-				w.find(members, ev, ev.Method, nil, "The error code of a response to %s is %s, and must be a 32-bit integer.",
-					ev.Method, orNothing(code))
+				wrong = " code is " + orNothing(code) + ", and must be a 32-bit integer"
 			case message.Kind() != wire.String:
-				w.find(members, ev, ev.Method, nil, "The error message of a response to %s is %s, and must be a string.", ev.Method,
-					orNothing(message))
-			case text == "" || len(text) > 200 || bytes.ContainsAny([]byte(text), "\r\n"):
-				w.find(sentence, ev, ev.Method, nil, "The error message of a response to %s is not one short line.", ev.Method)
+				wrong = " message is " + orNothing(message) + ", and must be a string"
 			}
+			w.judge(members, wrong != "", ev, ev.Method, nil, "In a response to %s, the error%s.", ev.Method, wrong)
+			w.judge(sentence, wrong == "" && (text == "" || len(text) > 200 || strings.ContainsAny(text, "\r\n")), ev, ev.Method,
+				nil, "The error message of a response to %s is not one short line.", ev.Method)
 		}
-		w.on(judge, agentAnswers()...)
-		w.on(judge, agentAnswersNone)
+		w.On(judge, append(agentAnswers(), agentAnswersNone)...)
 	})
 }

@@ -7,8 +7,9 @@ import (
 )
 
 // termLife judges the life of the editor's terminals.
-func termLife() *rule {
-	r := ofAgent("TERM-LIFE", "A terminal is created, used under its own session, released once, and not used after that.")
+func termLife(v *version) *rule {
+	r := v.ofAgent("TERM-LIFE",
+		"A terminal is created, used under its own session, released once, and not used after that.")
 	unknown := r.Fail("unknown", "a terminal was used that was never created", "TERM-007")
 	foreign := r.Fail("other-session", "a terminal was used under another session", "TERM-007")
 	after := r.Fail("after-release", "a terminal was used after its release", "TERM-006")
@@ -16,9 +17,8 @@ func termLife() *rule {
 	leaked := r.Fail("not-released", "a terminal was never released", "TERM-004")
 	killed := r.Fail("killed-not-released", "a terminal was killed but never released", "TERM-005", "TERM-004")
 	turnEnd := r.Lint("open-at-turn-end", "a terminal was not released when its turn ended", "TERM-008")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
-		w.on(func(ev *event) {
+	return r.Watching(func(w *watch) {
+		w.On(func(ev *event) {
 			id := ev.params.Get("terminalId")
 			if id.Kind() != wire.String {
 				return
@@ -42,7 +42,7 @@ func termLife() *rule {
 				w.find(after, ev, name, []int{t.created, t.released}, "%s uses terminal %q after its release.", ev.Method, name)
 			}
 		}, terminalUses()...)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if ev.turn == nil || ev.conn.closedIn > 0 {
 				return // an editor that has gone has no terminals
 			}
@@ -50,54 +50,52 @@ func termLife() *rule {
 				if t.turn != ev.turn {
 					continue
 				}
-				w.Saw(turnEnd)
-				if t.released == 0 {
-					w.find(turnEnd, ev, t.id, []int{t.created}, "Terminal %q was not released when its turn ended.", t.id)
-				}
+				w.judge(turnEnd, t.released == 0, ev, t.id, []int{t.created},
+					"Terminal %q was not released when its turn ended.", t.id)
 			}
 		}, answered(prompt))
-		w.finish(func(end rules.End) {
-			if !end.Clean {
-				return
-			}
-			for _, c := range w.state.ordered() {
-				if c.exited > 0 && (c.closedIn == 0 || c.exited < c.closedIn) {
-					continue // it was killed, or died: it had no time to release anything
-				}
-				for _, t := range c.termOrder {
-					if t.turn != nil && (t.turn.ended == 0 || c.closedIn > 0 && t.turn.ended > c.closedIn) {
-						continue // its turn was cut off, or the editor had gone before it ended
-					}
-					w.Saw(leaked)
-					if t.killed {
-						w.Saw(killed)
-					}
-					if t.released > 0 {
-						continue
-					}
-					if t.killed {
-						w.Report(killed, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was killed but never released.",
-							t.id)
-					} else {
-						w.Report(leaked, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was never released.", t.id)
-					}
+		w.AtEnd(func(end rules.End) {
+			if end.Clean {
+				for _, c := range w.state.ordered() {
+					w.leaks(c, leaked, killed)
 				}
 			}
 		})
 	})
 }
 
+// leaks judges the terminals that the agent has not released.
+func (w *watch) leaks(c *conn, leaked, killed int) {
+	if c.exited > 0 && (c.closedIn == 0 || c.exited < c.closedIn) {
+		return // it was killed, or died: it had no time to release anything
+	}
+	for _, t := range c.termOrder {
+		if t.turn != nil && (t.turn.ended == 0 || c.closedIn > 0 && t.turn.ended > c.closedIn) {
+			continue // its turn was cut off, or the editor had gone before it ended
+		}
+		w.Saw(leaked)
+		point, what := leaked, "never"
+		if t.killed {
+			w.Saw(killed)
+			point, what = killed, "killed but never"
+		}
+		if t.released == 0 {
+			w.Report(point, c.n, t.session.name(), t.id, []int{t.created}, "Terminal %q was %s released.", t.id, what)
+		}
+	}
+}
+
 // terminalRef judges terminals that tool calls show.
-func terminalRef() *rule {
-	r := ofAgent("TERMINAL-REF", "A tool call shows only terminals that exist, of its own session, and not yet released.")
+func terminalRef(v *version) *rule {
+	r := v.ofAgent("TERMINAL-REF",
+		"A tool call shows only terminals that exist, of its own session, and not yet released.")
 	unknown := r.Fail("unknown", "a tool call shows a terminal that was never created", "TOOL-018")
 	released := r.Fail("released", "a tool call shows a terminal only after its release", "TOOL-018")
 	foreign := r.Fail("other-session", "a tool call shows a terminal of another session", "TOOL-018")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
-		w.on(func(ev *event) {
-			s, c := ev.session, ev.conn
-			if s == nil || s.window != nil || c.initAsked == 0 || len(c.termOrder) >= rememberedTerms {
+	return r.Watching(func(w *watch) {
+		w.inSession(func(ev *event, s *session) {
+			c := ev.conn
+			if s.window != nil || c.initAsked == 0 || len(c.termOrder) >= rememberedTerms {
 				return
 			}
 			for item := range ev.update.Get("content").Items() {

@@ -5,17 +5,18 @@ import (
 	"encoding/base64"
 	"hash/maphash"
 
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
 )
 
 // textWhole judges that text arrives as it was said.
-func textWhole() *rule {
-	r := ofAgent("TEXT-WHOLE", "Text is streamed whole and once.")
+func textWhole(v *version) *rule {
+	r := v.ofAgent("TEXT-WHOLE", "Text is streamed whole and once.")
 	broken := r.Lint("replacement-character", "text holds a replacement character that nobody sent", "STDIO-004")
 	repeated := r.Lint("repeated", "a chunk repeats all the text of its message so far", "MSG-008")
 	empty := r.Lint("empty", "a chunk has no text", "MSG-008")
 	const longEnough = 40 // bytes that do not repeat by chance
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		const replacement = "\uFFFD"
 		type run struct {
 			hash   maphash.Hash
@@ -26,38 +27,29 @@ func textWhole() *rule {
 		seed := maphash.MakeSeed()
 		runs := map[*session]*run{}
 		tainted := map[*conn]bool{} // the editor or the model sent one itself
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			if bytes.Contains(ev.Raw, []byte(replacement)) || bytes.Contains(ev.Raw, []byte(`\ufffd`)) ||
 				bytes.Contains(ev.Raw, []byte(`\uFFFD`)) {
 				tainted[ev.conn] = true
 			}
 		}, append(append(editorRequests(), editorAnswers()...), modelEvent, terminalEvent)...)
-		w.on(func(ev *event) {
-			if ev.session == nil {
-				return
-			}
+		w.inSession(func(ev *event, s *session) {
 			text := ev.update.Get("content").Get("text")
 			plain, ok := text.Plain()
 			if !ok {
 				plain = []byte(text.Str())
 			}
-			r := runs[ev.session]
-			if r == nil {
-				r = &run{}
-				r.hash.SetSeed(seed)
-				runs[ev.session] = r
-			}
+			r := rules.Entry(runs, ev.session)
 			if r.topic != ev.topic {
-				r.hash.Reset()
+				r.hash.SetSeed(seed)
 				r.topic, r.length, r.chunks = ev.topic, 0, 0
 			}
 			w.Saw(broken, repeated, empty)
 			if text.Kind() == wire.String && len(plain) == 0 {
-				w.find(empty, ev, "", nil, "The agent sent %s without a text.", ev.update.Get("sessionUpdate").Str())
+				w.find(empty, ev, "", nil, "The agent sent %s without a text.", ev.tag())
 			}
 			if bytes.Contains(plain, []byte(replacement)) && !tainted[ev.conn] {
-				w.find(broken, ev, "", nil, "The text of %s holds U+FFFD, which nobody sent: a character was cut in two.",
-					ev.update.Get("sessionUpdate").Str())
+				w.find(broken, ev, "", nil, "The text of %s holds U+FFFD, which nobody sent: a character was cut in two.", ev.tag())
 			}
 			if r.chunks > 1 && len(plain) >= longEnough && len(plain) == r.length &&
 				maphash.Bytes(seed, plain) == r.hash.Sum64() {
@@ -68,33 +60,30 @@ func textWhole() *rule {
 			r.chunks++
 		}, agentChunk, thoughtChunk)
 		// Another message begins after anything that stands between.
-		w.on(func(ev *event) { delete(runs, ev.session) }, userChunk, toolCall, planUpdate, asked(prompt), answered(prompt))
+		w.On(func(ev *event) { delete(runs, ev.session) }, userChunk, toolCall, planUpdate, asked(prompt), answered(prompt))
 	})
 }
 
 // contentData judges data inside content blocks.
-func contentData() *rule {
-	r := ofAgent("CONTENT-DATA", "Images, audio and blobs are base64 without a prefix.")
+func contentData(v *version) *rule {
+	r := v.ofAgent("CONTENT-DATA", "Images, audio and blobs are base64 without a prefix.")
 	encoding := r.Warn("base64", "data is not base64, or has a data: prefix", "CONTENT-002")
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		block := func(ev *event, b wire.Value) {
-			data := b.Get("data")
-			if b.Get("type").Is("resource") {
-				data = b.Get("resource").Get("blob")
-			} else if !b.Get("type").Is("image") && !b.Get("type").Is("audio") {
-				return
+			var data wire.Value
+			switch kind := b.Get("type"); {
+			case kind.Is("image"), kind.Is("audio"):
+				data = b.Get("data")
+			case kind.Is("resource"):
+				data = b.Path("resource.blob")
 			}
-			if data.Kind() != wire.String {
-				return
-			}
-			w.Saw(encoding)
-			if text := data.Str(); !isBase64(text) {
-				w.find(encoding, ev, "", nil, "The data of a %s block is not plain base64: %q.", b.Get("type").Str(),
-					text[:min(len(text), 30)])
+			if text := data.Str(); data.Kind() == wire.String {
+				w.judge(encoding, !isBase64(text), ev, "", nil, "The data of a %s block is not plain base64: %q.",
+					b.Get("type").Str(), text[:min(len(text), 30)])
 			}
 		}
-		w.on(func(ev *event) { block(ev, ev.update.Get("content")) }, userChunk, agentChunk, thoughtChunk)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) { block(ev, ev.update.Get("content")) }, messages()...)
+		w.On(func(ev *event) {
 			for item := range ev.update.Get("content").Items() {
 				block(ev, item.Get("content"))
 			}
@@ -104,9 +93,7 @@ func contentData() *rule {
 
 // isBase64 accepts the standard alphabet, padded or not.
 func isBase64(text string) bool {
-	_, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		_, err = base64.RawStdEncoding.DecodeString(text)
-	}
-	return err == nil
+	_, padded := base64.StdEncoding.DecodeString(text)
+	_, bare := base64.RawStdEncoding.DecodeString(text)
+	return padded == nil || bare == nil
 }

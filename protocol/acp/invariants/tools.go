@@ -7,15 +7,15 @@ import (
 
 // toolClosed judges the tool calls that are unfinished when their turn ends.
 // Only the end of the transcript shows whether one went on in the background.
-func toolClosed() *rule {
-	r := ofAgent("TOOL-CLOSED", "No tool call of a turn is unfinished when the turn ends.")
+func toolClosed(v *version) *rule {
+	r := v.ofAgent("TOOL-CLOSED", "No tool call of a turn is unfinished when the turn ends.")
 	open := r.Warn("open-at-end-turn",
 		"a tool call was unfinished when its turn ended with end_turn", "PROMPT-013", "TOOL-011")
 	otherEnd := r.Lint("open-at-other-end",
 		"a tool call was unfinished when its turn ended in another way", "CANCEL-013", "TOOL-011")
 	background := r.Info("background", "a tool call went on after its turn", "PROMPT-013")
 	const candidates = 1 << 12
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		type left struct {
 			tool    *tool
 			session *session
@@ -24,26 +24,18 @@ func toolClosed() *rule {
 			stop    string
 		}
 		var all []left
-		w.on(func(ev *event) {
-			t := ev.turn
-			if t == nil {
-				return
-			}
+		w.inTurn(func(ev *event, t *turn) {
 			for _, tool := range t.tools {
 				if tool.by != byCall {
 					continue
 				}
 				w.Saw(pick(ev.stop == "end_turn", open, otherEnd))
 				if !tool.status.final() && len(all) < candidates {
-					stop := ev.stop
-					if ev.err.Exists() {
-						stop = "an error"
-					}
-					all = append(all, left{tool, t.session, tool.status, ev.Seq, stop})
+					all = append(all, left{tool, t.session, tool.status, ev.Seq, pick(ev.err.Exists(), "an error", ev.stop)})
 				}
 			}
 		}, answered(prompt))
-		w.finish(func(rules.End) {
+		w.AtEnd(func(rules.End) {
 			for _, l := range all {
 				conn, session, id := l.session.conn.n, l.session.id, l.tool.id
 				entries := []int{l.tool.first, l.ended}
@@ -64,20 +56,19 @@ func toolClosed() *rule {
 }
 
 // toolAnnounced judges that a tool call is announced before it is spoken of.
-func toolAnnounced() *rule {
-	r := ofAgent("TOOL-ANNOUNCED", "A tool_call announces a tool call before anything else names it.")
+func toolAnnounced(v *version) *rule {
+	r := v.ofAgent("TOOL-ANNOUNCED", "A tool_call announces a tool call before anything else names it.")
 	unknown := r.Warn("unannounced", "a tool_call_update names a tool call that was never announced", "TOOL-006")
 	onlyAsked := r.Lint("only-in-permission",
 		"a tool_call_update names a tool call that only a permission request has announced", "TOOL-006", "PERM-014")
 	permissionFirst := r.Lint("permission-first",
 		"a permission request names a tool call that was not announced", "PERM-014")
 	elicitation := r.Lint("elicitation-first", "an elicitation names a tool call that was not announced", "ELICIT-004")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		// A resumed session may go on with calls of an earlier process,
 		// and what was forgotten cannot be judged.
 		blind := func(s *session) bool { return s == nil || s.resumed || s.evicted }
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			id := ev.update.Get("toolCallId")
 			if ev.session == nil || id.Kind() != wire.String {
 				return
@@ -95,36 +86,29 @@ func toolAnnounced() *rule {
 					"Tool call %q was announced by a permission request only, not by a tool_call.", t.id)
 			}
 		}, toolUpdate)
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			id := ev.params.Get("toolCall").Get("toolCallId")
-			w.Saw(permissionFirst)
-			if ev.session != nil && id.Kind() == wire.String && ev.tool == nil && !blind(ev.session) {
-				w.find(permissionFirst, ev, id.Str(), nil,
-					"The permission request is about tool call %q, which no tool_call has announced.", id.Str())
-			}
+			w.judge(permissionFirst, ev.session != nil && id.Kind() == wire.String && ev.tool == nil && !blind(ev.session),
+				ev, id.Str(), nil, "The permission request is about tool call %q, which no tool_call has announced.", id.Str())
 		}, asked(permission))
-		w.on(func(ev *event) {
+		w.On(func(ev *event) {
 			id := ev.params.Get("toolCallId")
 			if id.Kind() != wire.String {
 				return
 			}
-			w.Saw(elicitation)
-			if ev.session != nil && ev.session.tool(id) == nil && !blind(ev.session) {
-				w.find(elicitation, ev, id.Str(), nil, "The elicitation is about tool call %q, which no tool_call has announced.",
-					id.Str())
-			}
+			w.judge(elicitation, ev.session != nil && ev.session.tool(id) == nil && !blind(ev.session), ev, id.Str(), nil,
+				"The elicitation is about tool call %q, which no tool_call has announced.", id.Str())
 		}, asked(elicit))
 	})
 }
 
 // toolResend judges that an id stands for one tool call.
-func toolResend() *rule {
-	r := ofAgent("TOOL-RESEND", "There is one tool_call for each tool call id.")
+func toolResend(v *version) *rule {
+	r := v.ofAgent("TOOL-RESEND", "There is one tool_call for each tool call id.")
 	running := r.Lint("running", "a second tool_call names a tool call that still runs", "TOOL-003")
 	ended := r.Warn("ended", "a second tool_call names a tool call that had ended, or is of another turn", "TOOL-003")
-	r.Versions = []int{1}
-	return r.watching(func(w *watch) {
-		w.on(func(ev *event) {
+	return r.Watching(func(w *watch) {
+		w.On(func(ev *event) {
 			w.Saw(ended)
 			t := ev.tool
 			switch {
@@ -152,13 +136,13 @@ func blurred(ev *event) bool {
 func ending(s status) string { return pick(s == failed, "failed", "completed") }
 
 // statusForward judges that the status of a tool call never goes back.
-func statusForward() *rule {
-	r := ofAgent("STATUS-FORWARD",
+func statusForward(v *version) *rule {
+	r := v.ofAgent("STATUS-FORWARD",
 		"The status of a tool call goes from pending over in_progress to completed or failed, and never back.")
 	back := r.Warn("back", "the status of a tool call went back, or changed after it was final", "TOOL-009")
 	skipped := r.Lint("no-in-progress", "a tool call was completed without having been in progress", "TOOL-010")
-	return r.watching(func(w *watch) {
-		w.on(func(ev *event) {
+	return r.Watching(func(w *watch) {
+		w.On(func(ev *event) {
 			t, next := ev.tool, readStatus(ev.update.Get("status"))
 			if t == nil || next == unsaid || next == unknownStatus || t.status == unsaid || blurred(ev) {
 				return

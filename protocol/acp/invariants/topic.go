@@ -25,6 +25,10 @@ const (
 	optionsUpdate
 	infoUpdate
 	usageUpdate
+	stateUpdate    // of the session
+	toolPiece      // a piece of the content of a tool call
+	terminalUpdate // of the agent's own
+	terminalPiece  // a piece of its output
 	otherUpdate
 
 	cancelTold        // session/cancel
@@ -62,6 +66,8 @@ const (
 	prompt
 	setMode
 	setOption
+	cancelCall
+	cancelTerminal
 	otherOfEditor
 
 	permission
@@ -78,8 +84,6 @@ const (
 	verbs
 )
 
-const topics = int(firstAsked) + 2*int(verbs)
-
 // asked is the topic of a request, answered that of its response.
 func asked(v verb) topic    { return firstAsked + topic(v) }
 func answered(v verb) topic { return firstAsked + topic(verbs) + topic(v) }
@@ -90,7 +94,8 @@ func contentUpdates() []topic {
 }
 
 func allUpdates() []topic {
-	return append(contentUpdates(), commandsUpdate, modeUpdate, optionsUpdate, infoUpdate, usageUpdate, otherUpdate)
+	return append(contentUpdates(), commandsUpdate, modeUpdate, optionsUpdate, infoUpdate, usageUpdate, stateUpdate,
+		toolPiece, terminalUpdate, terminalPiece, otherUpdate)
 }
 
 func span(from, to verb, of func(verb) topic) []topic {
@@ -101,60 +106,28 @@ func span(from, to verb, of func(verb) topic) []topic {
 	return all
 }
 
+// setUps are the topics of the requests that set up a session, or of their answers; messages
+// those of pieces of messages and thoughts, and listings those of lists of config options.
+func setUps(of func(verb) topic) []topic { return span(newSession, forkSession, of) }
+func messages() []topic                  { return []topic{userChunk, agentChunk, thoughtChunk} }
+func listings() []topic                  { return append(setUps(answered), optionsUpdate, answered(setOption)) }
+
 func editorRequests() []topic { return span(initialize, otherOfEditor, asked) }
 func agentAnswers() []topic   { return span(initialize, otherOfEditor, answered) }
 func agentRequests() []topic  { return span(permission, otherOfAgent, asked) }
 func editorAnswers() []topic  { return span(permission, otherOfAgent, answered) }
 func terminalUses() []topic   { return span(terminalOutput, releaseTerminal, asked) }
 
+// agentCalls are what the agent says unasked.
+func agentCalls() []topic { return append(append(allUpdates(), agentOtherTold), agentRequests()...) }
+
 // agentMessages are all frames of the agent that are well formed.
 func agentMessages() []topic {
-	all := append(allUpdates(), agentTakesBack, elicitationDone, agentOtherTold, agentAnswersNone)
-	return append(append(all, agentRequests()...), agentAnswers()...)
+	return append(append(agentCalls(), agentTakesBack, elicitationDone, agentAnswersNone), agentAnswers()...)
 }
 
 func isContent(t topic) bool { return userChunk <= t && t <= planUpdate }
 func isUpdate(t topic) bool  { return userChunk <= t && t <= otherUpdate }
-
-// verbsOfEditor and verbsOfAgent are the requests of the two sides by their methods.
-var verbsOfEditor = map[string]verb{
-	"initialize": initialize, "authenticate": authenticate, "logout": logout, "session/new": newSession,
-	"session/load": loadSession, "session/resume": resumeSession, "session/fork": forkSession,
-	"session/list": listSessions, "session/close": closeSession, "session/delete": deleteSession,
-	"session/prompt": prompt, "session/set_mode": setMode, "session/set_config_option": setOption,
-}
-
-var verbsOfAgent = map[string]verb{
-	"session/request_permission": permission, "fs/read_text_file": readFile, "fs/write_text_file": writeFile,
-	"terminal/create": createTerminal, "terminal/output": terminalOutput, "terminal/wait_for_exit": waitForExit,
-	"terminal/kill": killTerminal, "terminal/release": releaseTerminal, "elicitation/create": elicit,
-}
-
-func verbOf(from transcript.Source, method string) verb {
-	known, other := verbsOfAgent, otherOfAgent
-	if from == transcript.Editor {
-		known, other = verbsOfEditor, otherOfEditor
-	}
-	if v, ok := known[method]; ok {
-		return v
-	}
-	return other
-}
-
-// updates are the kinds of session/update.
-var updates = map[string]topic{
-	"user_message_chunk": userChunk, "agent_message_chunk": agentChunk, "agent_thought_chunk": thoughtChunk,
-	"tool_call": toolCall, "tool_call_update": toolUpdate, "plan": planUpdate,
-	"available_commands_update": commandsUpdate, "current_mode_update": modeUpdate,
-	"config_option_update": optionsUpdate, "session_info_update": infoUpdate, "usage_update": usageUpdate,
-}
-
-func updateTopic(tag []byte) topic {
-	if t, ok := updates[string(tag)]; ok {
-		return t
-	}
-	return otherUpdate
-}
 
 func noticeTopic(from transcript.Source, method string) topic {
 	switch {

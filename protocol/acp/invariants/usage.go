@@ -1,31 +1,33 @@
 package invariants
 
-import "github.com/acp-test/acp-test/wire"
+import (
+	"bytes"
+
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/wire"
+)
 
 // usageSane judges the values of usage updates; their shape is for SHAPE.
-func usageSane() *rule {
-	r := ofAgent("USAGE-SANE",
+func usageSane(v *version) *rule {
+	r := v.ofAgent("USAGE-SANE",
 		"Usage fits into the context size, the cost never shrinks, and its currency is an ISO 4217 code.")
 	currency := r.Fail("currency", "the currency is no three-letter code", "USAGE-003")
 	window := r.Lint("size", "the context size is 0, or less than what is used", "USAGE-004")
 	cost := r.Lint("cost", "the cost of a session shrank or changed its currency", "USAGE-005")
-	return r.watching(func(w *watch) {
+	return r.Watching(func(w *watch) {
 		type price struct {
 			amount   float64
 			currency string
 			seq      int
 		}
 		last := map[*session]*price{}
-		w.on(func(ev *event) { delete(last, ev.session) }, asked(loadSession), asked(resumeSession))
-		w.on(func(ev *event) {
+		w.On(func(ev *event) { delete(last, ev.session) }, asked(loadSession), asked(resumeSession))
+		w.On(func(ev *event) {
 			used, okUsed := ev.update.Get("used").Int()
 			size, okSize := ev.update.Get("size").Int()
 			if okUsed && okSize {
-				w.Saw(window)
-				if size == 0 || used > size {
-					w.find(window, ev, "", nil, "The usage is %d of a context of %d; a size that is not known is better left unsaid.",
-						used, size)
-				}
+				w.judge(window, size == 0 || used > size, ev, "", nil,
+					"The usage is %d of a context of %d; a size that is not known is better left unsaid.", used, size)
 			}
 			c := ev.update.Get("cost")
 			if c.Kind() != wire.Object || ev.session == nil {
@@ -41,11 +43,8 @@ func usageSane() *rule {
 				return
 			}
 			w.Saw(cost)
-			before := last[ev.session]
-			if before == nil {
-				before = &price{}
-				last[ev.session] = before
-			} else if amount < before.amount || !unit.Is(before.currency) {
+			before := rules.Entry(last, ev.session)
+			if before.seq > 0 && (amount < before.amount || !unit.Is(before.currency)) {
 				w.find(cost, ev, "", []int{before.seq}, "The cost of the session went from %g %s to %g %s.", before.amount,
 					before.currency, amount, clip(unit.Str()))
 			}
@@ -58,14 +57,6 @@ func usageSane() *rule {
 }
 
 func isCurrency(v wire.Value) bool {
-	code, ok := v.Plain()
-	if !ok || len(code) != 3 {
-		return false
-	}
-	for _, b := range code {
-		if b < 'A' || b > 'Z' {
-			return false
-		}
-	}
-	return true
+	code, _ := v.Plain()
+	return len(code) == 3 && len(bytes.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) == 0
 }

@@ -3,6 +3,7 @@ package invariants
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/protocol/acp/schema"
@@ -21,28 +22,26 @@ const (
 
 // world is everything the rules share: one fold of the transcript so far.
 type world struct {
-	conns  map[int]*conn
-	latest *conn // the one last asked for
+	version *version
+	conns   map[int]*conn
+	latest  *conn // the one last asked for
 	// lives are the sessions by id, over all connections.
-	lives  map[string]life
+	lives  map[string]int // finished turns that a replay must show
 	models models
-}
-
-// life is what a session has been through, over all connections.
-type life struct {
-	turns int // that a replay must show
+	// shown are the messages of sessions that this transcript has from their beginning, by
+	// session and id, over all connections: of version 2.
+	shown map[string]map[string]message
 }
 
 // conn is one agent process and the connection to it.
 type conn struct {
 	n         int
-	initAsked int // Seq of the first initialize, 0 before it
-	initDone  int // Seq of its successful response
-	offered   int64
-	client    clientCaps
-	agent     agentCaps
-	methods   map[string]bool // auth methods by id; true for type terminal
-	authed    bool            // authenticate succeeded, and no logout since
+	initAsked int                // Seq of the first initialize, 0 before it
+	initDone  int                // Seq of its successful response
+	foreign   bool               // the agent chose another version than that of the rules
+	caps      [2]map[string]bool // what either side advertised, by path
+	methods   map[string]bool    // auth methods by id; true for type terminal
+	authed    bool               // authenticate succeeded, and no logout since
 	loggedOut bool
 	demanded  bool // session/new has failed for want of authentication
 
@@ -57,6 +56,8 @@ type conn struct {
 	closedIn  int  // Seq of the end of the agent's input
 	exited    int  // Seq of the agent's exit
 
+	// heard is the Seq of the latest request of the agent that the editor has answered.
+	heard int
 	// When the editor last answered, and when input and agent ended.
 	answeredAt, closedAt, exitedAt time.Duration
 }
@@ -93,7 +94,8 @@ type request struct {
 	option   string   // the config option to set
 	value    string   // and to what
 	asks     string   // the id of an elicitation
-	valid    bool     // initialize offers a version that can be one
+	offered  int64    // the version that initialize offers, -1 if it can be none
+	late     bool     // a permission whose work was cancelled: of version 2
 }
 
 // permit is one option of a permission request.
@@ -103,6 +105,7 @@ type permit struct{ id, kind string }
 type session struct {
 	id      string
 	conn    *conn
+	first   int // Seq of the first frame that names it
 	created int // Seq of the response that created it, 0 if it was not
 	named   int // Seq of the load or resume request that named it first
 	listed  bool
@@ -125,6 +128,7 @@ type session struct {
 
 	modes   *modeState
 	options []option
+	work    // of version 2
 }
 
 // turn is the span from a prompt to its response.
@@ -154,6 +158,13 @@ type turn struct {
 	tools    []*tool
 	messages [3]string // current message ids when it ended
 	text     string    // what the user wrote, cut
+
+	// Of version 2: Seq of the answer, whether that is an error, and the message that it
+	// names. crossed: an earlier cancel was not settled when it was cancelled, so that the
+	// next idle state may be due to that.
+	answered        int
+	message         string
+	failed, crossed bool
 }
 
 // status of a tool call, in its order.
@@ -186,7 +197,7 @@ type tool struct {
 	asked     *request // the open permission request about it
 	allowed   int      // Seq of the answer that allowed it
 	denied    int      // Seq of the answer that forbade it
-	denial    string   // how
+	denial    answer   // how
 }
 
 // announced is how a tool call first became known.
@@ -209,8 +220,9 @@ type terminal struct {
 	killed   bool
 }
 
-func newWorld() *world {
-	return &world{conns: map[int]*conn{}, lives: map[string]life{}, models: newModels()}
+func newWorld(v *version) *world {
+	return &world{version: v, conns: map[int]*conn{}, lives: map[string]int{}, models: newModels(),
+		shown: map[string]map[string]message{}}
 }
 
 func (w *world) conn(n int) *conn {
@@ -239,26 +251,45 @@ func (c *conn) session(id string) *session {
 	}
 	s := c.sessions[id]
 	if s == nil && len(c.sessions) < rememberedSessions {
-		s = &session{id: id, conn: c, tools: map[string]*tool{}}
+		s = &session{id: id, conn: c, tools: map[string]*tool{}, work: newWork()}
 		c.sessions[id] = s
 	}
 	c.latest = s
 	return s
 }
 
-// turn is the oldest open turn, or nil.
-func (s *session) turn() *turn {
-	if s == nil || len(s.open) == 0 {
+// turns are the open turns, the oldest first.
+func (s *session) turns() []*turn {
+	if s == nil {
 		return nil
 	}
-	return s.open[0]
+	return s.open
+}
+
+// alone reports whether nothing but its prompt and a cancel decides how a turn goes.
+func (t *turn) alone() bool { return !t.concurrent && !t.disturbed && t.close == nil }
+
+// command reports whether the prompt is a slash command.
+func (t *turn) command() bool { return strings.HasPrefix(t.text, "/") }
+
+// turn is the oldest open turn, or nil.
+func (s *session) turn() *turn {
+	if open := s.turns(); len(open) > 0 {
+		return open[0]
+	}
+	return nil
 }
 
 // known reports whether the editor knows the session.
 func (s *session) known() bool { return s.created > 0 || s.named > 0 }
 
-// ready reports whether the session is set up.
-func (s *session) ready() bool { return !s.deleted && (s.created > 0 || s.restSeq > 0) }
+// ready reports whether the session is set up. In version 2 a resume need not be answered.
+func (s *session) ready(v *version) bool {
+	if v.states {
+		return s.known() && s.closed == 0
+	}
+	return !s.deleted && (s.created > 0 || s.restSeq > 0)
+}
 
 // setAside makes room for a replay: the tool calls come again, or the load is
 // refused and they go on.
@@ -357,11 +388,12 @@ func (c *conn) settle(r *request) {
 	}
 }
 
+// has reports whether a side advertised a capability. Every side has "".
+func (c *conn) has(side rules.Side, path string) bool { return path == "" || c.caps[side][path] }
+
 // ordered are the connections in the order of their numbers.
 func (w *world) ordered() []*conn {
-	all := slices.Collect(maps.Values(w.conns))
-	slices.SortFunc(all, func(a, b *conn) int { return a.n - b.n })
-	return all
+	return slices.SortedFunc(maps.Values(w.conns), func(a, b *conn) int { return a.n - b.n })
 }
 
 // pending are the unanswered requests of a side, oldest first.
@@ -412,6 +444,9 @@ type event struct {
 	stop                        string
 	problems                    []schema.Problem
 }
+
+// tag is the kind of a session/update, as the agent wrote it.
+func (ev *event) tag() string { return ev.update.Get("sessionUpdate").Str() }
 
 // text is the text of a piece of a message or thought, "" if it has none.
 func (ev *event) text() string { return ev.update.Get("content").Get("text").Str() }

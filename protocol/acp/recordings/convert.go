@@ -166,7 +166,7 @@ type ending struct {
 
 // rulesOff are the lines for the rules that the recorded editor itself breaks.
 func (c *converter) rulesOff() (lines []*script.Line) {
-	checker := c.p.Rules.NewChecker(rules.Config{Version: c.version()})
+	checker := c.p.Rules.NewChecker(rules.Config{})
 	for e := range c.t.Shown() {
 		checker.Observe(e)
 	}

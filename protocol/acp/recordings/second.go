@@ -25,7 +25,7 @@ func (second) Version() string { return "2" }
 // Completes implements transcript.Completer: a turn ends with a state, not with the answer
 // to its prompt.
 func (second) Completes() func(e transcript.Entry, f wire.Frame) int {
-	return acpframe.Second{}.Completes()
+	return acpframe.V2{}.Completes()
 }
 
 // asked2 and asked1 find a version that is asked for or answered.

@@ -2,6 +2,8 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/wire"
@@ -172,15 +174,9 @@ func (w *walk) say(sev Severity, path, message, typeName string) {
 
 // at reports a problem with a value, or with a key of it that is missing.
 func (w *walk) at(sev Severity, v wire.Value, key, message string, s *shape) {
-	path := w.prefix
 	inner, _ := w.root.PathTo(v)
-	for _, step := range [...]string{inner, key} {
-		if path != "" && step != "" {
-			path += "."
-		}
-		path += step
-	}
-	w.report(Problem{sev, path, message, s.name})
+	steps := slices.DeleteFunc([]string{w.prefix, inner, key}, func(step string) bool { return step == "" })
+	w.report(Problem{sev, strings.Join(steps, "."), message, s.name})
 }
 
 func (w *walk) id(id wire.ID) {
@@ -195,22 +191,16 @@ func (w *walk) id(id wire.ID) {
 // inRange reports whether low <= n <= high, all of them whole numbers as JSON
 // writes them.
 func inRange(n []byte, low, high string) bool {
-	if n[0] == '-' {
-		if string(n) == "-0" {
-			return low != "1"
-		}
-		if low[0] != '-' {
-			return false
-		}
-		return !longer(n[1:], low[1:])
+	switch {
+	case string(n) == "-0", string(n) == "0":
+		return low != "1"
+	case n[0] == '-':
+		return low[0] == '-' && !longer(n[1:], low[1:])
 	}
-	return !longer(n, high) && (low != "1" || string(n) != "0")
+	return !longer(n, high)
 }
 
 // longer compares decimal digits without leading zeros.
 func longer(n []byte, bound string) bool {
-	if len(n) != len(bound) {
-		return len(n) > len(bound)
-	}
-	return bytes.Compare(n, []byte(bound)) > 0
+	return cmp.Or(cmp.Compare(len(n), len(bound)), bytes.Compare(n, []byte(bound))) > 0
 }

@@ -21,15 +21,10 @@ func compile(number int, tables fs.FS, unstable string) (*Version, error) {
 		return nil, err
 	}
 	// What the unstable table extends must be there before it.
-	slices.SortFunc(names, func(a, b string) int {
-		if (a == unstable) != (b == unstable) {
-			if a == unstable {
-				return 1
-			}
-			return -1
-		}
-		return strings.Compare(a, b)
-	})
+	slices.Sort(names)
+	if i := slices.Index(names, unstable); i >= 0 {
+		names = append(slices.Delete(names, i, i+1), unstable)
+	}
 	for _, name := range names {
 		text, err := fs.ReadFile(tables, name)
 		if err != nil {
@@ -112,48 +107,43 @@ func (c *compiler) line(line string) error {
 		return fmt.Errorf("%q is there twice", name)
 	}
 	c.version.unstable[name] = c.unstable
-	switch words[0] {
-	case "type":
-		s.kind = record
+	kind, ok := map[string]shapeKind{"type": record, "union": union, "choice": choice, "enum": enum, "alias": alias}[words[0]]
+	if !ok {
+		return fmt.Errorf("%q is no kind of definition", words[0])
+	}
+	if s.kind = kind; kind <= choice {
+		c.current = s
+	}
+	return c.define(s, options)
+}
+
+// define reads what stands behind the name of a definition.
+func (c *compiler) define(s *shape, options []string) (err error) {
+	switch s.kind {
+	case record:
 		for _, option := range options {
-			switch option {
-			case "without-meta":
-				s.noMeta = true
-			case "loose":
-				s.loose = true
-			case "null-seen":
-				s.nullSeen = true
-			default:
+			flag := map[string]*bool{"without-meta": &s.noMeta, "loose": &s.loose, "null-seen": &s.nullSeen}[option]
+			if flag == nil {
 				return fmt.Errorf("a type has no option %q", option)
 			}
+			*flag = true
 		}
-		c.current = s
-	case "union":
-		s.kind = union
+	case union:
 		if len(options) < 2 || options[0] != "by" {
-			return fmt.Errorf("union %s: want by KEY", name)
+			return fmt.Errorf("union %s: want by KEY", s.name)
 		}
 		s.word, s.open = options[1], slices.Contains(options[2:], "open")
-		c.current = s
-	case "choice":
-		s.kind = choice
-		c.current = s
-	case "enum":
-		s.kind = enum
+	case enum:
 		// "open" as a value of its own stands after the option.
 		if len(options) > 0 && options[0] == "open" {
 			s.open, options = true, options[1:]
 		}
 		s.values = options
-	case "alias":
-		target, err := c.ref(strings.Join(options, " "))
-		s.kind, s.elem = alias, target
+	case alias:
+		s.elem, err = c.ref(strings.Join(options, " "))
 		c.aliases = append(c.aliases, s)
-		return err
-	default:
-		return fmt.Errorf("%q is no kind of definition", words[0])
 	}
-	return nil
+	return err
 }
 
 // part reads an indented line: a field, a tag or an alternative.
@@ -228,15 +218,11 @@ func (c *compiler) extends(s *shape) bool { return c.unstable && !c.version.unst
 // ref reads a TYPE.
 func (c *compiler) ref(text string) (ref, error) {
 	base, nullable := strings.CutSuffix(text, "|null")
-	for suffix, kind := range map[string]shapeKind{"[]": list, "[+]": filledList} {
+	for suffix, kind := range map[string]shapeKind{"[]": list, "[+]": filledList, "{}": dict} {
 		if elem, ok := strings.CutSuffix(base, suffix); ok {
 			inner, err := c.ref(elem)
 			return ref{&shape{kind: kind, elem: inner}, nullable}, err
 		}
-	}
-	if elem, ok := strings.CutSuffix(base, "{}"); ok {
-		inner, err := c.ref(elem)
-		return ref{&shape{kind: dict, elem: inner}, nullable}, err
 	}
 	if rest, ok := strings.CutPrefix(base, `not"`); ok {
 		return ref{&shape{kind: otherText, word: strings.TrimSuffix(rest, `"`)}, nullable}, nil
@@ -301,24 +287,13 @@ func (c *compiler) method(name string, words []string) error {
 		return fmt.Errorf("method %s is there twice", name)
 	}
 	m := &method{Method: Method{Name: name, Params: words[2], Stable: !c.unstable}}
-	switch words[0] {
-	case "request":
-		m.Request = true
-	case "notification":
-		m.Notification = true
-	case "either":
-		m.Request, m.Notification = true, true
-	default:
+	m.Request = words[0] == "request" || words[0] == "either"
+	m.Notification = words[0] == "notification" || words[0] == "either"
+	m.Direction = map[string]Direction{"to-agent": ToAgent, "to-editor": ToEditor, "both": Both}[words[1]]
+	switch {
+	case !m.Request && !m.Notification:
 		return fmt.Errorf("method %s: no kind is called %q", name, words[0])
-	}
-	switch words[1] {
-	case "to-agent":
-		m.Direction = ToAgent
-	case "to-editor":
-		m.Direction = ToEditor
-	case "both":
-		m.Direction = Both
-	default:
+	case m.Direction == 0:
 		return fmt.Errorf("method %s: no direction is called %q", name, words[1])
 	}
 	var err error

@@ -1,25 +1,26 @@
 package schema
 
-import (
-	"strings"
+import "github.com/acp-test/acp-test/wire"
 
-	"github.com/acp-test/acp-test/wire"
-)
+// rememberedPaths bounds the capabilities that are read from one message.
+const rememberedPaths = 1 << 10
 
-// Enabled reports whether a capability is advertised. For a path that begins
-// with "agentCapabilities" caps is the result of initialize, for one that
-// begins with "clientCapabilities" its params. A capability is on if it is true
-// or an object, even an empty one; null, false and absence at any level mean
-// no. The empty path is always enabled.
-func Enabled(caps wire.Value, path string) bool {
-	if path == "" {
-		return true
+// Advertised returns the paths of the capabilities in a member of the params or of the result
+// of initialize, as gates name them. A capability is there if it is true or an object, even an
+// empty one; null, false and absence at any level mean no.
+func Advertised(from wire.Value, member string) map[string]bool {
+	paths := map[string]bool{}
+	var add func(v wire.Value, path string)
+	add = func(v wire.Value, path string) {
+		on, _ := v.Bool()
+		if len(paths) >= rememberedPaths || !on && v.Kind() != wire.Object {
+			return
+		}
+		paths[path] = true
+		for name, inner := range v.Members() {
+			add(inner, path+"."+name)
+		}
 	}
-	for path != "" {
-		var step string
-		step, path, _ = strings.Cut(path, ".")
-		caps = caps.Get(step)
-	}
-	on, _ := caps.Bool()
-	return on || caps.Kind() == wire.Object
+	add(from.Get(member), member)
+	return paths
 }

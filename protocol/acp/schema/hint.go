@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/wire"
@@ -18,28 +19,19 @@ func article(k wire.Kind) string {
 }
 
 // excerpt is a value in a sentence, short.
-func excerpt(v wire.Value) string {
-	const limit = 40
-	raw := string(v.Raw())
-	if len(raw) <= limit {
-		return raw
-	}
-	return strings.ToValidUTF8(raw[:limit], "") + "…"
-}
+func excerpt(v wire.Value) string { return wire.Clip(string(v.Raw()), 40) }
 
 // either lists values: "a", "b" or "c".
 func either(values []string) string {
-	var b strings.Builder
+	quoted := make([]string, len(values))
 	for i, value := range values {
-		switch {
-		case i > 0 && i == len(values)-1:
-			b.WriteString(" or ")
-		case i > 0:
-			b.WriteString(", ")
-		}
-		b.WriteString(wire.Quote(value))
+		quoted[i] = wire.Quote(value)
 	}
-	return b.String()
+	last := max(len(quoted)-1, 0)
+	if last == 0 {
+		return strings.Join(quoted, "")
+	}
+	return strings.Join(quoted[:last], ", ") + " or " + quoted[last]
 }
 
 func meant(name string) string {
@@ -86,10 +78,8 @@ func closest(name string, known []string) string {
 	if len(folded) < 2 {
 		return ""
 	}
-	for _, k := range known {
-		if fold(k) == folded {
-			return k
-		}
+	if i := slices.IndexFunc(known, func(k string) bool { return fold(k) == folded }); i >= 0 {
+		return known[i]
 	}
 	for _, k := range known {
 		f := fold(k)
@@ -109,17 +99,7 @@ func closest(name string, known []string) string {
 
 // fold leaves what is the same in session_id, sessionId and Session-ID.
 func fold(name string) string {
-	folded := make([]byte, 0, len(name))
-	for i := 0; i < len(name); i++ {
-		switch c := name[i]; {
-		case c == '_' || c == '-' || c == ' ':
-		case 'A' <= c && c <= 'Z':
-			folded = append(folded, c+'a'-'A')
-		default:
-			folded = append(folded, c)
-		}
-	}
-	return string(folded)
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 }
 
 // distance is the Levenshtein distance of two short names, in bytes.

@@ -1,6 +1,10 @@
 package schema
 
-import "github.com/acp-test/acp-test/wire"
+import (
+	"slices"
+
+	"github.com/acp-test/acp-test/wire"
+)
 
 // shapeKind says which JSON values a shape allows.
 type shapeKind uint8
@@ -39,12 +43,17 @@ type shape struct {
 	fields   []field
 	required uint64 // record: bit i is set if fields[i] must be there
 	nullOK   bool   // null fits wherever the shape is used
-	noMeta   bool   // record: _meta is an unknown key
-	loose    bool   // record: unknown keys are allowed
-	nullSeen bool   // record: null in its place is known from the protocol's pages
+	recordOptions
 
 	variants []variant
 	values   []string
+}
+
+// recordOptions are what the table says behind the name of a type.
+type recordOptions struct {
+	noMeta   bool // _meta is an unknown key
+	loose    bool // unknown keys are allowed
+	nullSeen bool // null in its place is known from the protocol's pages
 }
 
 // ref is the use of a shape in one place.
@@ -74,17 +83,8 @@ type variant struct {
 
 // find returns the field with that key, -1 if there is none.
 func (s *shape) find(key wire.Value) int {
-	plain, ok := key.Plain()
-	if !ok {
-		for i := range s.fields {
-			if key.Is(s.fields[i].name) {
-				return i
-			}
-		}
-		return -1
-	}
 	for i := range s.fields {
-		if s.fields[i].name == string(plain) {
+		if key.Is(s.fields[i].name) {
 			return i
 		}
 	}
@@ -93,21 +93,12 @@ func (s *shape) find(key wire.Value) int {
 
 // variant returns the variant of a union with that tag, nil if there is none.
 func (s *shape) variant(tag wire.Value) *variant {
-	plain, ok := tag.Plain()
 	for i := range s.variants {
-		if name := s.variants[i].tag; ok && name == string(plain) || !ok && tag.Is(name) {
+		if tag.Is(s.variants[i].tag) {
 			return &s.variants[i]
 		}
 	}
 	return nil
 }
 
-func (s *shape) has(value wire.Value) bool {
-	plain, ok := value.Plain()
-	for _, known := range s.values {
-		if ok && known == string(plain) || !ok && value.Is(known) {
-			return true
-		}
-	}
-	return false
-}
+func (s *shape) has(value wire.Value) bool { return slices.ContainsFunc(s.values, value.Is) }

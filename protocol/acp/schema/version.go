@@ -1,4 +1,4 @@
-// Package protocol is the Agent Client Protocol as data: methods, shapes,
+// Package schema is the Agent Client Protocol as data: methods, shapes,
 // enums, error codes and capability gates of each version, and Check, which
 // says what is wrong with a frame and what damage it does. The tables are our
 // own, read from text files; a test compares them with the official schema.
@@ -8,6 +8,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -76,7 +77,7 @@ type Method struct {
 	// without.
 	Request, Notification bool
 	// Gate is the capability that the receiver must have advertised, as a path
-	// for Enabled; "" if the method is always available.
+	// of Advertised; "" if the method is always available.
 	Gate   string
 	Stable bool
 	// Params and Result are the names of its types; Result is "" for a
@@ -92,11 +93,10 @@ type method struct {
 // Method returns the method with that name. Extension methods, which begin
 // with "_", are not known.
 func (v *Version) Method(name string) (Method, bool) {
-	m, ok := v.methods[name]
-	if !ok {
-		return Method{}, false
+	if m, ok := v.methods[name]; ok {
+		return m.Method, true
 	}
-	return m.Method, true
+	return Method{}, false
 }
 
 // Methods returns all methods in the order of the tables.
@@ -124,23 +124,19 @@ type Update struct {
 func (v *Version) Updates() []Update {
 	var all []Update
 	for _, u := range v.shapes["SessionUpdate"].variants {
-		all = append(all, updateOf(u))
+		all = append(all, Update{Kind: u.tag, Type: u.name, Content: u.content, Gate: u.gate, Stable: !u.unstable})
 	}
 	return all
 }
 
 // Update returns the kind of session/update with that name.
 func (v *Version) Update(kind string) (Update, bool) {
-	for _, u := range v.shapes["SessionUpdate"].variants {
-		if u.tag == kind {
-			return updateOf(u), true
-		}
+	all := v.Updates()
+	i := slices.IndexFunc(all, func(u Update) bool { return u.Kind == kind })
+	if i < 0 {
+		return Update{}, false
 	}
-	return Update{}, false
-}
-
-func updateOf(u variant) Update {
-	return Update{Kind: u.tag, Type: u.name, Content: u.content, Gate: u.gate, Stable: !u.unstable}
+	return all[i], true
 }
 
 // Variant is one form of a union, such as the image of a ContentBlock.
@@ -175,24 +171,6 @@ func (v *Version) Enum(typeName string) (values []string, open bool) {
 	return slices.Clone(s.values), s.open
 }
 
-// StopReasons returns the ways a turn can end.
-func (v *Version) StopReasons() []string { return v.values("StopReason") }
-
-// ToolKinds returns the kinds of tool calls.
-func (v *Version) ToolKinds() []string { return v.values("ToolKind") }
-
-// ToolCallStatuses returns the states of a tool call in the order it may go
-// through them.
-func (v *Version) ToolCallStatuses() []string { return v.values("ToolCallStatus") }
-
-// PermissionKinds returns the kinds of permission options.
-func (v *Version) PermissionKinds() []string { return v.values("PermissionOptionKind") }
-
-func (v *Version) values(enum string) []string {
-	values, _ := v.Enum(enum)
-	return values
-}
-
 // ErrorCode is a code of an error response that has a meaning.
 type ErrorCode struct {
 	Code    int
@@ -204,22 +182,15 @@ func (v *Version) ErrorCodes() []ErrorCode { return slices.Clone(v.codes) }
 
 // ErrorMeaning returns the meaning of a code, "" if it has none.
 func (v *Version) ErrorMeaning(code int) string {
-	for _, known := range v.codes {
-		if known.Code == code {
-			return known.Meaning
-		}
+	if i := slices.IndexFunc(v.codes, func(known ErrorCode) bool { return known.Code == code }); i >= 0 {
+		return v.codes[i].Meaning
 	}
 	return ""
 }
 
 // Types returns the names of all types that Check knows, sorted.
 func (v *Version) Types() []string {
-	var names []string
-	for name := range v.shapes {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(v.shapes))
 }
 
 // StableType reports whether there is a type of that name and it is stable.

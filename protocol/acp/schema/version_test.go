@@ -58,11 +58,10 @@ var _ = Describe("Version", func() {
 	})
 
 	It("knows enums, variants and codes", func() {
-		Expect(v.StopReasons()).To(Equal([]string{"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}))
-		Expect(v.ToolKinds()).To(HaveLen(10))
-		Expect(v.ToolCallStatuses()).To(Equal([]string{"pending", "in_progress", "completed", "failed"}))
-		Expect(v.PermissionKinds()).To(Equal([]string{"allow_once", "allow_always", "reject_once", "reject_always"}))
-		_, open := v.Enum("SessionConfigOptionCategory")
+		values, open := v.Enum("StopReason")
+		Expect(values).To(Equal([]string{"end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"}))
+		Expect(open).To(BeFalse())
+		_, open = v.Enum("SessionConfigOptionCategory")
 		Expect(open).To(BeTrue())
 		Expect(v.Variants("ContentBlock")[1]).To(Equal(schema.Variant{Tag: "image", Type: "ImageContent", Gate: "agentCapabilities.promptCapabilities.image", Stable: true}))
 		Expect(v.Variants("McpServer")[3]).To(Equal(schema.Variant{Tag: "acp", Type: "McpServerAcp", Gate: "agentCapabilities.mcpCapabilities.acp"}))
@@ -89,10 +88,10 @@ var _ = Describe("Version", func() {
 		}
 	})
 
-	DescribeTable("Enabled", func(caps string, want bool) {
+	DescribeTable("Advertised", func(caps string, want bool) {
 		value, err := wire.Parse([]byte(caps))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(schema.Enabled(value, "agentCapabilities.sessionCapabilities.list")).To(Equal(want))
+		Expect(schema.Advertised(value, "agentCapabilities")["agentCapabilities.sessionCapabilities.list"]).To(Equal(want))
 	},
 		Entry(nil, `{}`, false),
 		Entry(nil, `{"agentCapabilities":null}`, false),
@@ -103,9 +102,8 @@ var _ = Describe("Version", func() {
 		Entry(nil, `{"agentCapabilities":{"sessionCapabilities":{"list":true}}}`, true),
 		Entry(nil, `{"agentCapabilities":{"sessionCapabilities":{"list":{}}}}`, true))
 
-	It("is on without a gate, and off without capabilities", func() {
-		Expect(schema.Enabled(wire.Value{}, "")).To(BeTrue())
-		Expect(schema.Enabled(wire.Value{}, "agentCapabilities.loadSession")).To(BeFalse())
+	It("is nothing without capabilities", func() {
+		Expect(schema.Advertised(wire.Value{}, "agentCapabilities")).To(BeEmpty())
 	})
 })
 

@@ -31,22 +31,12 @@ func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag tags) {
 		return
 	}
 	switch r.kind {
-	case filledText, otherText:
-		if v.Is(r.word) && w.breaks() { // "" of a text that must not be empty
-			w.at(sev, v, "", "must not be "+wire.Quote(r.word), in)
-		}
-	case integer:
-		w.integer(r.shape, v, sev, in)
-	case fraction:
-		if f, _ := v.Float(); (f < 0 || f > 1) && w.breaks() {
-			w.at(sev, v, "", "must be from 0 to 1, is "+excerpt(v), in)
-		}
-	case filledList:
-		if v.Len() == 0 && w.breaks() {
+	case filledText, otherText, integer, fraction:
+		w.scalar(r.shape, v, sev, in)
+	case filledList, list:
+		if r.kind == filledList && v.Len() == 0 && w.breaks() {
 			w.at(sev, v, "", "must have at least one item", in)
 		}
-		fallthrough
-	case list:
 		for item := range v.Items() {
 			w.check(r.elem, item, sev, in, tags{})
 		}
@@ -61,9 +51,22 @@ func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag tags) {
 	case choice:
 		w.choice(r.shape, v, sev, tag)
 	case enum:
-		if !r.has(v) {
-			w.unlisted(r.shape, v, sev)
+		w.unlisted(r.shape, v, sev)
+	}
+}
+
+// scalar looks at a text or a number that cannot be any.
+func (w *walk) scalar(s *shape, v wire.Value, sev Severity, in *shape) {
+	f, _ := v.Float()
+	switch {
+	case s.kind == integer:
+		w.integer(s, v, sev, in)
+	case s.kind == fraction:
+		if (f < 0 || f > 1) && w.breaks() {
+			w.at(sev, v, "", "must be from 0 to 1, is "+excerpt(v), in)
 		}
+	case v.Is(s.word) && w.breaks(): // "" of a text that must not be empty
+		w.at(sev, v, "", "must not be "+wire.Quote(s.word), in)
 	}
 }
 
@@ -138,14 +141,10 @@ func (w *walk) record(s *shape, v wire.Value, sev Severity, tag tags) {
 		}
 		w.check(f.ref, value, inner, s, tags{})
 	}
-	if missing := s.required &^ seen; missing != 0 {
-		for i := range s.fields {
-			if missing&(1<<i) == 0 {
-				continue
-			}
-			if w.breaks() {
-				w.at(sev, v, s.fields[i].name, "is missing", s)
-			}
+	missing := s.required &^ seen
+	for i := 0; missing>>i != 0; i++ {
+		if missing&(1<<i) != 0 && w.breaks() {
+			w.at(sev, v, s.fields[i].name, "is missing", s)
 		}
 	}
 }
@@ -157,11 +156,8 @@ func (w *walk) otherKey(s *shape, v, key, value wire.Value, sev Severity, tag ta
 		return
 	case key.Is("_meta") && !s.noMeta:
 		if value.Kind() != wire.Object && value.Kind() != wire.Null {
-			if sev == Fatal {
-				sev = Lossy
-			}
 			if w.breaks() {
-				w.at(sev, value, "", "must be an object or null, is "+article(value.Kind()), s)
+				w.at(max(sev, Lossy), value, "", "must be an object or null, is "+article(value.Kind()), s)
 			}
 		}
 		return
@@ -184,13 +180,10 @@ func (w *walk) otherKey(s *shape, v, key, value wire.Value, sev Severity, tag ta
 func (w *walk) union(s *shape, v wire.Value, sev Severity, outer tags) {
 	tag := v.Get(s.word)
 	if tag.Kind() != wire.String {
-		if !w.breaks() {
-			return
-		}
-		if !tag.Exists() {
+		if tag.Exists() {
+			w.mustBe(tag, wire.String, sev, s)
+		} else if w.breaks() {
 			w.at(sev, v, s.word, "is missing", s)
-		} else {
-			w.at(sev, tag, "", "must be a string, is "+article(tag.Kind()), s)
 		}
 		return
 	}
@@ -211,6 +204,9 @@ func (w *walk) union(s *shape, v wire.Value, sev Severity, outer tags) {
 
 // unlisted deals with a string that is none of the values of an enum or union.
 func (w *walk) unlisted(s *shape, v wire.Value, sev Severity) {
+	if s.has(v) {
+		return
+	}
 	if s.open {
 		if w.report == nil || startsCustom(v) {
 			return

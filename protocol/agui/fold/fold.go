@@ -4,6 +4,7 @@
 package fold
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -37,62 +38,57 @@ type Thread struct {
 	// State is a JSON text; nil is {}.
 	State json.RawMessage
 
-	chunk, call, thought string // the items to which a chunk without an id belongs
+	last map[string]string // the items to which a chunk without an id belongs, by family
 }
 
 // Apply does what an event says. The error is that of a patch which does not apply: the
 // thread is then as it was.
 func (t *Thread) Apply(event wire.Value) error {
 	id, call := event.Get("messageId").Str(), event.Get("toolCallId").Str()
-	delta := event.Get("delta").Str()
-	switch event.Get("type").Str() {
-	case "TEXT_MESSAGE_START":
-		t.open(id, roleOf(event))
-	case "TEXT_MESSAGE_CONTENT":
-		t.say(id, delta)
-	case "TEXT_MESSAGE_CHUNK":
-		if id != "" {
-			t.chunk = id
-			t.open(id, roleOf(event))
-		}
-		t.say(t.chunk, delta)
-	case "REASONING_MESSAGE_START":
-		t.open(id, "reasoning")
-	case "REASONING_MESSAGE_CONTENT":
-		t.say(id, delta)
-	case "REASONING_MESSAGE_CHUNK":
-		if id != "" {
-			t.thought = id
-			t.open(id, "reasoning")
-		}
-		t.say(t.thought, delta)
-	case "TOOL_CALL_START":
-		t.begin(call, event)
-	case "TOOL_CALL_ARGS":
-		t.argue(call, delta)
-	case "TOOL_CALL_CHUNK":
-		if call != "" {
-			t.call = call
-			t.begin(call, event)
-		}
-		t.argue(t.call, delta)
+	switch kind := event.Get("type").Str(); kind {
+	case "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK":
+		role := cmp.Or(event.Get("role").Str(), "assistant")
+		t.stream(kind, id, event, func() { t.open(id, role) }, t.say)
+	case "REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK":
+		t.stream(kind, id, event, func() { t.open(id, "reasoning") }, t.say)
+	case "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_CHUNK":
+		t.stream(kind, call, event, func() { t.begin(call, event) }, t.argue)
 	case "TOOL_CALL_RESULT":
 		t.result(Message{"id": id, "role": "tool", "toolCallId": call, "content": decoded(event.Get("content"))})
 	case "STATE_SNAPSHOT":
 		t.State = slices.Clone(event.Get("snapshot").Raw())
 	case "STATE_DELTA":
-		return t.patch(event.Get("delta").Raw())
+		next, err := Patched(t.State, event.Get("delta").Raw())
+		if err != nil {
+			return err
+		}
+		t.State = next
 	case "MESSAGES_SNAPSHOT":
 		t.replace(event.Get("messages"))
 	}
 	return nil
 }
 
-func roleOf(event wire.Value) string {
-	if role := event.Get("role").Str(); role != "" {
-		return role
+// stream opens a streamed item, or adds to it. A chunk without an id adds to the last one of
+// its family.
+func (t *Thread) stream(kind, id string, event wire.Value, open func(), add func(id, delta string)) {
+	end := strings.LastIndexByte(kind, '_')
+	family, verb, delta := kind[:end], kind[end+1:], event.Get("delta").Str()
+	switch {
+	case verb == "START":
+		open()
+	case verb != "CHUNK":
+		add(id, delta)
+	default:
+		if id != "" {
+			if t.last == nil {
+				t.last = map[string]string{}
+			}
+			t.last[family] = id
+			open()
+		}
+		add(t.last[family], delta)
 	}
-	return "assistant"
 }
 
 func decoded(v wire.Value) any {
@@ -110,13 +106,10 @@ func (t *Thread) Find(id string) Message {
 	return t.Messages[i]
 }
 
-func (t *Thread) open(id, role string) Message {
-	m := t.Find(id)
-	if m == nil {
-		m = Message{"id": id, "role": role, "content": ""}
-		t.Messages = append(t.Messages, m)
+func (t *Thread) open(id, role string) {
+	if t.Find(id) == nil {
+		t.Messages = append(t.Messages, Message{"id": id, "role": role, "content": ""})
 	}
-	return m
 }
 
 func (t *Thread) say(id, delta string) {
@@ -130,13 +123,14 @@ func (t *Thread) begin(id string, event wire.Value) {
 	if t.Call(id) != nil {
 		return
 	}
-	m := t.Find(event.Get("parentMessageId").Str())
-	if m == nil || m.Role() != "assistant" {
-		own := id
-		if parent := event.Get("parentMessageId").Str(); m == nil && parent != "" {
-			own = parent
-		}
-		m = Message{"id": own, "role": "assistant"}
+	parent := event.Get("parentMessageId").Str()
+	m := t.Find(parent)
+	switch {
+	case m == nil:
+		m = Message{"id": cmp.Or(parent, id), "role": "assistant"}
+		t.Messages = append(t.Messages, m)
+	case m.Role() != "assistant":
+		m = Message{"id": id, "role": "assistant"}
 		t.Messages = append(t.Messages, m)
 	}
 	m["toolCalls"] = append(m.calls(), map[string]any{"id": id, "type": "function",
@@ -226,14 +220,6 @@ func (t *Thread) replace(list wire.Value) {
 		}
 	}
 	t.Messages = out
-}
-
-func (t *Thread) patch(delta []byte) error {
-	next, err := Patched(t.State, delta)
-	if err == nil {
-		t.State = next
-	}
-	return err
 }
 
 // Patched applies an RFC 6902 patch to a document; nil is {}. The document stays as

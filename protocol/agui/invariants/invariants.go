@@ -4,6 +4,7 @@
 package invariants
 
 import (
+	"cmp"
 	_ "embed"
 	"strings"
 	"sync"
@@ -25,16 +26,10 @@ var bindings []byte
 func V1() *rules.Set { return v1() }
 
 var v1 = sync.OnceValue(func() *rules.Set {
-	var all []rules.Rule
-	for _, r := range list() {
-		all = append(all, r.Rule)
-	}
-	set, err := rules.New(rules.Definition{Rules: all, Watch: watchAll, Requirements: requirements, Bindings: bindings,
+	specs := list()
+	return rules.Must(rules.Definition{Rules: rules.RulesOf(specs), Requirements: requirements, Bindings: bindings,
+		Watch:      func(c *rules.Checker) rules.Observer { return watchAll(specs, c) },
 		Severities: map[string]rules.Severity{"v1": {}, "pedantic": {Stricter: true}}})
-	if err != nil {
-		panic("invariants: an embedded file: " + err.Error())
-	}
-	return set
 })
 
 func list() []*rule {
@@ -45,31 +40,39 @@ func list() []*rule {
 	}
 }
 
-// rule is one rule, with what sees each entry of a stream; ends, if it is set, sees the
-// end of the transcript.
-type rule struct {
-	rules.Draft
-	see  func(w *watch, s *stream, ev *event)
-	ends func(w *watch, s *stream)
-}
+// rule is one rule with the state machine that watches for it.
+type rule = rules.Spec[*watch]
 
 func newRule(id, sentence string) *rule {
-	return &rule{Draft: rules.Draft{Rule: rules.Rule{ID: id, Sentence: sentence}, Family: "AGUI-"}}
+	r := new(rule)
+	r.Draft = rules.Draft{Rule: rules.Rule{ID: id, Sentence: sentence}, Family: "AGUI-"}
+	return r
 }
+
+// Topics beside the types of events and the kinds of other entries.
+const (
+	anyEvent = "event"
+	anyItem  = "item" // an event that opens, continues or closes an item
+)
 
 // event is an entry of a stream.
 type event struct {
 	transcript.Entry
+	*stream
 	v    wire.Value
 	kind string // the type of an event, "" of any other entry
 	// id is the messageId or toolCallId, owner the subagent; "" is the agent itself.
 	id, owner string
+	// Of an event about an item: what it does, and the item if it is known.
+	family family
+	verb   verb
+	item   *item
 }
 
 // watch is one rule that is on, in one transcript.
 type watch struct {
 	*rules.Watch
-	rule *rule
+	*observer
 }
 
 // find reports that an entry breaks a point; object is what it is about.
@@ -77,71 +80,83 @@ func (w *watch) find(point int, ev *event, object string, because []int, format 
 	w.Report(point, ev.Conn, ev.Session, object, append(because, ev.Seq), format, args...)
 }
 
+// judge counts that a point had something to judge, and reports the entry if it breaks it.
+func (w *watch) judge(point int, broken bool, ev *event, object string, because []int, format string, args ...any) {
+	if w.Saw(point); broken {
+		w.find(point, ev, object, because, format, args...)
+	}
+}
+
+// eachStream calls judge for each stream at the end of the transcript.
+func (w *watch) eachStream(judge func(*stream)) {
+	w.AtEnd(func(rules.End) {
+		for _, s := range w.order {
+			judge(s)
+		}
+	})
+}
+
 // observer is what the rules of one checker share.
 type observer struct {
-	watches []*watch
+	rules.Desk[string, *event]
 	streams map[int]*stream // by the Seq of the run that opened them
 	threads map[string]*thread
 	order   []*stream
 }
 
-func watchAll(c *rules.Checker) rules.Observer {
+func watchAll(specs []*rule, c *rules.Checker) rules.Observer {
 	o := &observer{streams: map[int]*stream{}, threads: map[string]*thread{}}
-	for _, r := range list() {
-		if w := c.Watch(r.Rule); w != nil {
-			o.watches = append(o.watches, &watch{w, r})
-		}
-	}
+	rules.Begin(c, specs, func(w *rules.Watch) *watch { return &watch{w, o} })
 	return o
 }
 
 // Observe judges one entry.
 func (o *observer) Observe(e transcript.Entry) {
-	if e.Source == transcript.Editor && e.Kind != transcript.Written {
-		o.open(e)
-		return
-	}
-	if t := o.threads[e.Session]; t != nil && e.Kind == transcript.ModelAnswer {
+	switch {
+	case e.Source == transcript.Editor && e.Kind != transcript.Written:
+		// The input is kept: it is small beside what comes of it.
+		input, err := wire.Parse(append([]byte(nil), e.Raw...))
+		if err != nil {
+			input = wire.Value{}
+		}
+		o.begin(e.Seq, input, e.Session)
+	case e.Source == transcript.Agent:
+		o.observe(e)
+	case e.Kind == transcript.ModelAnswer && o.threads[e.Session] != nil:
 		for step := range e.JSON().Get("steps").Items() {
 			if strings.HasPrefix(step.Str(), "tool:") {
-				t.called = e.Seq
+				o.threads[e.Session].called = e.Seq
 			}
 		}
 	}
-	if e.Source != transcript.Agent {
-		return
-	}
+}
+
+// observe judges an entry of the agent.
+func (o *observer) observe(e transcript.Entry) {
 	s := o.streams[e.Ref]
 	if s == nil { // a recording of events alone
 		s = o.begin(e.Ref, wire.Value{}, e.Session)
 	}
-	ev := &event{Entry: e, v: e.JSON(), kind: aguiframe.Event(e)}
+	ev := &event{Entry: e, stream: s, v: e.JSON(), kind: aguiframe.Event(e)}
 	ev.owner = ev.v.Get("subagentRunId").Str()
-	if ev.id = ev.v.Get("messageId").Str(); ev.id == "" {
+	ev.id = cmp.Or(ev.v.Get("messageId").Str(), ev.v.Get("toolCallId").Str())
+	if strings.HasPrefix(ev.kind, "TOOL_CALL") {
 		ev.id = ev.v.Get("toolCallId").Str()
 	}
-	if len(ev.kind) > 9 && ev.kind[:9] == "TOOL_CALL" {
-		ev.id = ev.v.Get("toolCallId").Str()
-	}
+	ev.family, ev.verb = means(ev.kind)
 	s.closeChunks(ev)
-	for _, w := range o.watches {
-		if w.rule.see != nil {
-			w.rule.see(w, s, ev)
-		}
+	ev.item = s.items[key{ev.family, ev.id}]
+	o.Tell(cmp.Or(ev.kind, string(e.Kind)), ev)
+	if ev.kind != "" {
+		o.Tell(anyEvent, ev)
+	}
+	if ev.verb != other {
+		o.Tell(anyItem, ev)
 	}
 	s.fold(ev)
 }
 
-// open begins the stream that a post opens. Its input is kept: it is small beside what
-// comes of it.
-func (o *observer) open(e transcript.Entry) {
-	input, err := wire.Parse(append([]byte(nil), e.Raw...))
-	if err != nil {
-		input = wire.Value{}
-	}
-	o.begin(e.Seq, input, e.Session)
-}
-
+// begin begins the stream that answers a post.
 func (o *observer) begin(ref int, input wire.Value, session string) *stream {
 	t := o.threads[session]
 	if t == nil {
@@ -153,15 +168,4 @@ func (o *observer) begin(ref int, input wire.Value, session string) *stream {
 	o.streams[ref] = s
 	o.order = append(o.order, s)
 	return s
-}
-
-// Finish judges what only the end can show.
-func (o *observer) Finish(rules.End) {
-	for _, s := range o.order {
-		for _, w := range o.watches {
-			if w.rule.ends != nil {
-				w.rule.ends(w, s)
-			}
-		}
-	}
 }

@@ -1,7 +1,6 @@
 package invariants
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -101,39 +100,30 @@ func Members() map[string][][2]string {
 
 func knownType(kind string) bool { return types()[kind] != nil }
 
+// jsonKinds are the words for members that have one kind of JSON, and how to say that.
+var jsonKinds = map[string]struct {
+	kind wire.Kind
+	says string
+}{
+	"object": {wire.Object, "an object"}, "outcome": {wire.Object, "an object"}, "suboutcome": {wire.Object, "an object"},
+	"input": {wire.Object, "an object"}, "list": {wire.Array, "a list"}, "messages": {wire.Array, "a list"},
+	"bool": {wire.Bool, "true or false"}, "whole": {wire.Number, "a number"}, "": {wire.String, "a text"},
+	"content": {wire.String, "a text or a list of parts"},
+}
+
 // wrongKind says what a value should be, "" if it is.
 func wrongKind(kind string, v wire.Value) string {
-	is := func(k wire.Kind, name string) string {
-		if v.Kind() == k {
-			return ""
-		}
-		return name
-	}
-	switch kind {
-	case "any":
+	is, simple := jsonKinds[kind]
+	switch {
+	case kind == "any", kind == "some" && !v.IsNull(), kind == "content" && v.Kind() == wire.Array:
 		return ""
-	case "some":
-		if v.IsNull() {
-			return "anything but null"
-		}
+	case kind == "some":
+		return "anything but null"
+	case simple && v.Kind() == is.kind:
 		return ""
-	case "object", "outcome", "suboutcome", "input":
-		return is(wire.Object, "an object")
-	case "list", "messages":
-		return is(wire.Array, "a list")
-	case "bool":
-		return is(wire.Bool, "true or false")
-	case "whole":
-		return is(wire.Number, "a number")
-	case "content":
-		if v.Kind() == wire.Array {
-			return ""
-		}
-		return is(wire.String, "a text or a list of parts")
-	case "":
-		return is(wire.String, "a text")
-	}
-	if v.Kind() == wire.String && slices.Contains(strings.Split(kind, "|"), v.Str()) {
+	case simple:
+		return is.says
+	case v.Kind() == wire.String && slices.Contains(strings.Split(kind, "|"), v.Str()):
 		return ""
 	}
 	return "one of " + strings.ReplaceAll(kind, "|", ", ")
@@ -141,8 +131,7 @@ func wrongKind(kind string, v wire.Value) string {
 
 // tolerated are the members that producers of 0.x send as null.
 var tolerated = []string{"parentMessageId", "outcome", "rawEvent", "result", "timestamp", "code", "name", "source",
-	"input",
-	"parentRunId", "role"}
+	"input", "parentRunId", "role"}
 
 // eventShape judges events by their schema.
 func eventShape() *rule {
@@ -156,135 +145,148 @@ func eventShape() *rule {
 		"UNK-001")
 	retired := r.Warn("retired", "a retired type of event is in a stream that declares a version", "UNK-001")
 	more := r.Lint("more", "an event has a member that its type has not", "SHP-001")
-	r.see = func(w *watch, s *stream, ev *event) {
-		if ev.kind == "" {
-			return
-		}
-		w.Saw(lacks, kind, null, unknown, more)
-		modern := s.modern() || ev.kind == "RUN_STARTED" && ev.v.Get("protocolVersion").Exists()
-		fields := types()[ev.kind]
-		switch {
-		case fields == nil && modern:
-			w.find(unknown, ev, ev.kind, nil, "%q is no type of event; CUSTOM is for events of one's own.", ev.kind)
-			return
-		case fields == nil:
-			w.find(oldUnknown, ev, ev.kind, nil, "%q is no type of event; CUSTOM is for events of one's own.", ev.kind)
-			return
-		case strings.HasPrefix(ev.kind, "THINKING_") && modern:
-			w.find(retired, ev, ev.kind, nil, "%s is retired: REASONING_… takes its place.", ev.kind)
-		}
-		for _, p := range problems(ev.kind, fields, ev.v) {
-			if p.point == "fraction" && !modern { // which older schemas allow
-				continue
+	return r.Watching(func(w *watch) {
+		w.On(func(ev *event) {
+			w.Saw(lacks, kind, null, unknown, more)
+			modern := ev.modern() || ev.kind == "RUN_STARTED" && ev.v.Get("protocolVersion").Exists()
+			fields := types()[ev.kind]
+			if fields == nil {
+				point := unknown
+				if !modern {
+					point = oldUnknown
+				}
+				w.find(point, ev, ev.kind, nil, "%q is no type of event; CUSTOM is for events of one's own.", ev.kind)
+				return
 			}
-			point := map[string]int{"lacks": lacks, "kind": kind, "null": null, "more": more, "fraction": kind}[p.point]
-			if p.point == "null" && !modern && slices.Contains(tolerated, p.member) {
-				point = oldNull
+			if strings.HasPrefix(ev.kind, "THINKING_") && modern {
+				w.find(retired, ev, ev.kind, nil, "%s is retired: REASONING_… takes its place.", ev.kind)
 			}
-			w.find(point, ev, ev.kind+"."+p.member, nil, "%s", p.says)
-		}
-	}
-	return r
+			points := [...]int{isLacking: lacks, isOfKind: kind, isFraction: kind, isNull: null, isMore: more}
+			look{ev.kind, func(what fault, member, format string, args ...any) {
+				point := points[what]
+				if what == isFraction && !modern { // which older schemas allow
+					return
+				}
+				if what == isNull && !modern && slices.Contains(tolerated, member) {
+					point = oldNull
+				}
+				w.find(point, ev, ev.kind+"."+member, nil, format, args...)
+			}}.event(fields, ev.v)
+		}, anyEvent)
+	})
 }
 
-// problem is one thing that is wrong with an event.
-type problem struct{ point, member, says string }
+// fault is a way in which a member can be wrong.
+type fault uint8
 
-func problems(kind string, fields []field, v wire.Value) (all []problem) {
-	add := func(point, member, format string, args ...any) {
-		all = append(all, problem{point, member, fmt.Sprintf(format, args...)})
-	}
+const (
+	isLacking fault = iota
+	isOfKind
+	isFraction
+	isNull
+	isMore
+)
+
+// look is one look at an event.
+type look struct {
+	kind string // of the event
+	add  func(what fault, member, format string, args ...any)
+}
+
+func (l look) event(fields []field, v wire.Value) {
 	for _, f := range fields {
 		m := v.Get(f.name)
 		switch {
 		case !m.Exists():
 			if f.needed {
-				add("lacks", f.name, "%s lacks %s.", kind, f.name)
+				l.add(isLacking, f.name, "%s lacks %s.", l.kind, f.name)
 			}
 		case m.IsNull() && !f.needed && f.kind != "any":
-			add("null", f.name, "%s has %s as null; it is left out where it has no value.", kind, f.name)
+			l.add(isNull, f.name, "%s has %s as null; it is left out where it has no value.", l.kind, f.name)
 		default:
-			if want := wrongKind(f.kind, m); want != "" {
-				add("kind", f.name, "The %s of %s is %s, and must be %s.", f.name, kind, wire.Clip(string(m.Raw()), 80), want)
-				continue
-			}
-			switch f.kind {
-			case "outcome":
-				checkOutcome(m, add)
-			case "suboutcome":
-				if kind := m.Get("type").Str(); kind != "success" && kind != "suspended" {
-					add("kind", "outcome.type", "The type of the outcome is %q, and must be success or suspended.", kind)
-				}
-			case "input":
-				checkInput(m, add)
-			case "whole":
-				if _, ok := m.Int(); !ok {
-					add("fraction", f.name, "The %s of %s is %s, and must be a whole number.", f.name, kind,
-						wire.Clip(string(m.Raw()), 80))
-				}
-			case "messages":
-				checkMessages(m, add)
-			}
+			l.member(f, m)
 		}
 	}
 	for name := range v.Members() {
 		if !slices.ContainsFunc(fields, func(f field) bool { return f.name == name }) {
-			add("more", name, "%s has %s, which is no member of it.", kind, wire.Clip(name, 40))
+			l.add(isMore, name, "%s has %s, which is no member of it.", l.kind, wire.Clip(name, 40))
 		}
 	}
-	return all
 }
 
-type adder = func(point, member, format string, args ...any)
+// member looks at a member that is there.
+func (l look) member(f field, m wire.Value) {
+	is := wire.Clip(string(m.Raw()), 80)
+	if want := wrongKind(f.kind, m); want != "" {
+		l.add(isOfKind, f.name, "The %s of %s is %s, and must be %s.", f.name, l.kind, is, want)
+		return
+	}
+	switch f.kind {
+	case "outcome":
+		l.outcome(m)
+	case "suboutcome":
+		if kind := m.Get("type").Str(); kind != "success" && kind != "suspended" {
+			l.add(isOfKind, "outcome.type", "The type of the outcome is %q, and must be success or suspended.", kind)
+		}
+	case "input":
+		l.input(m)
+	case "whole":
+		if _, ok := m.Int(); !ok {
+			l.add(isFraction, f.name, "The %s of %s is %s, and must be a whole number.", f.name, l.kind, is)
+		}
+	case "messages":
+		l.messages(m)
+	}
+}
 
-// checkOutcome judges how a run says that it ended.
-func checkOutcome(v wire.Value, add adder) {
+// outcome looks at how a run says that it ended.
+func (l look) outcome(v wire.Value) {
 	kind := v.Get("type").Str()
 	if !slices.Contains([]string{"success", "interrupt", "cancelled"}, kind) {
-		add("kind", "outcome.type", "The type of the outcome is %q, and must be success, interrupt or cancelled.", kind)
+		l.add(isOfKind, "outcome.type", "The type of the outcome is %q, and must be success, interrupt or cancelled.", kind)
 	}
 	if kind != "interrupt" && v.Get("interrupts").Exists() {
-		add("kind", "outcome.interrupts", "The outcome %s has interrupts.", kind)
+		l.add(isOfKind, "outcome.interrupts", "The outcome %s has interrupts.", kind)
 	}
 	for i := range v.Get("interrupts").Items() {
 		for _, name := range []string{"id", "reason"} {
 			if i.Get(name).Kind() != wire.String {
-				add("lacks", "outcome.interrupts."+name, "An interrupt lacks %s.", name)
+				l.add(isLacking, "outcome.interrupts."+name, "An interrupt lacks %s.", name)
 			}
 		}
 	}
 }
 
-// checkInput judges the input that a run echoes.
-func checkInput(v wire.Value, add adder) {
+// input looks at the input that a run echoes.
+func (l look) input(v wire.Value) {
 	for _, name := range []string{"threadId", "runId"} {
 		if v.Get(name).Kind() != wire.String {
-			add("lacks", "input."+name, "The input that RUN_STARTED echoes lacks %s.", name)
+			l.add(isLacking, "input."+name, "The input that RUN_STARTED echoes lacks %s.", name)
 		}
 	}
 	if v.Get("messages").Kind() != wire.Array {
-		add("lacks", "input.messages", "The input that RUN_STARTED echoes lacks messages.")
+		l.add(isLacking, "input.messages", "The input that RUN_STARTED echoes lacks messages.")
 	}
 }
 
-// checkMessages judges the messages of a snapshot.
-func checkMessages(v wire.Value, add adder) {
+// messages looks at the messages of a snapshot.
+func (l look) messages(v wire.Value) {
 	roles := []string{"developer", "system", "assistant", "user", "tool", "activity", "reasoning"}
 	for m := range v.Items() {
 		role := m.Get("role").Str()
 		switch {
 		case m.Get("id").Kind() != wire.String:
-			add("lacks", "messages.id", "A message of the snapshot lacks id.")
+			l.add(isLacking, "messages.id", "A message of the snapshot lacks id.")
 		case !slices.Contains(roles, role):
-			add("kind", "messages.role", "A message of the snapshot has the role %q.", role)
+			l.add(isOfKind, "messages.role", "A message of the snapshot has the role %q.", role)
 		case role == "tool" && m.Get("toolCallId").Kind() != wire.String:
-			add("lacks", "messages.toolCallId", "A tool message of the snapshot lacks toolCallId.")
+			l.add(isLacking, "messages.toolCallId", "A tool message of the snapshot lacks toolCallId.")
 		case role != "assistant" && !m.Get("content").Exists():
-			add("lacks", "messages.content", "A message of the snapshot with the role %s lacks content.", role)
+			l.add(isLacking, "messages.content", "A message of the snapshot with the role %s lacks content.", role)
 		}
 		for c := range m.Get("toolCalls").Items() {
 			if c.Get("id").Kind() != wire.String || c.Path("function.name").Kind() != wire.String {
-				add("lacks", "messages.toolCalls", "A tool call of the snapshot lacks id or function.name.")
+				l.add(isLacking, "messages.toolCalls", "A tool call of the snapshot lacks id or function.name.")
 			}
 		}
 	}

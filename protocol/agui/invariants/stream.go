@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -84,6 +85,14 @@ type item struct {
 	text          strings.Builder
 }
 
+// begun is where an item was opened, as what a finding rests on; nothing without an item.
+func (i *item) begun() []int {
+	if i == nil {
+		return nil
+	}
+	return []int{i.at}
+}
+
 // thread is what the streams of a thread share.
 type thread struct {
 	opened map[string]int // items by id, with the Seq of their first opening
@@ -145,6 +154,9 @@ func (s *stream) reset() {
 // later hold.
 func (s *stream) modern() bool { return s.version != "" }
 
+// over reports whether the last run has ended.
+func (s *stream) over() bool { return s.phase == finished || s.phase == failed }
+
 // openItems are the items that are open, in the order of their opening.
 func (s *stream) openItems() (keys []key) {
 	for k, i := range s.items {
@@ -158,8 +170,8 @@ func (s *stream) openItems() (keys []key) {
 
 // chunk returns the item that a chunk continues or opens: first says that it opens one.
 // ambiguous says that it names none and could mean several.
-func (s *stream) chunk(f family, ev *event) (id string, first, ambiguous bool) {
-	lanes := s.lanes[f]
+func (s *stream) chunk(ev *event) (id string, first, ambiguous bool) {
+	lanes := s.lanes[ev.family]
 	if ev.id != "" {
 		return ev.id, lanes[ev.owner] != ev.id, false
 	}
@@ -177,7 +189,6 @@ func (s *stream) chunk(f family, ev *event) (id string, first, ambiguous bool) {
 
 // closeChunks closes the chunk streams that an event ends.
 func (s *stream) closeChunks(ev *event) {
-	f, v := means(ev.kind)
 	switch {
 	case ev.kind == "" || ev.kind == "RAW" || strings.HasPrefix(ev.kind, "ACTIVITY_"),
 		ev.kind == "REASONING_ENCRYPTED_VALUE", ev.kind == "SUBAGENT_STARTED":
@@ -188,16 +199,20 @@ func (s *stream) closeChunks(ev *event) {
 		}
 		return
 	}
-	same := func(owner string) bool { return owner == ev.owner }
 	for owned := range s.lanes {
-		keep := ""
-		if v == chunks && owned == f {
-			if keep = ev.id; keep == "" {
-				continue // it goes on with what is open
-			}
+		goesOn := ev.verb == chunks && owned == ev.family
+		if goesOn && ev.id == "" {
+			continue // with what is open
 		}
-		s.endLanes(owned, same, keep)
+		s.endLanes(owned, func(owner string) bool { return owner == ev.owner }, pick(goesOn, ev.id, ""))
 	}
+}
+
+func pick(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
 }
 
 // endLanes closes what is open in some lanes of a family, but for one item.
@@ -223,21 +238,18 @@ func (s *stream) fold(ev *event) {
 		s.last = max(s.last, ts)
 	}
 	s.weigh(ev)
-	switch f, v := means(ev.kind); v {
-	case opens:
-		s.openItem(key{f, ev.id}, ev, false)
-	case continues:
-		if i := s.items[key{f, ev.id}]; i != nil {
-			i.text.WriteString(ev.v.Get("delta").Str())
-		}
-	case closes:
-		if i := s.items[key{f, ev.id}]; i != nil {
-			i.open = false
-		}
-	case chunks:
-		s.foldChunk(f, ev)
-	default:
+	switch i := ev.item; {
+	case ev.verb == opens:
+		s.openItem(ev.id, ev, false)
+	case ev.verb == chunks:
+		s.foldChunk(ev)
+	case ev.verb == other:
 		s.foldOther(ev)
+	case i == nil:
+	case ev.verb == continues:
+		i.text.WriteString(ev.v.Get("delta").Str())
+	default:
+		i.open = false
 	}
 }
 
@@ -251,41 +263,38 @@ func (s *stream) weigh(ev *event) {
 	s.useful += len(ev.Raw) - raw
 }
 
-func (s *stream) openItem(k key, ev *event, chunked bool) {
+func (s *stream) openItem(id string, ev *event, chunked bool) {
+	k := key{ev.family, id}
 	i := s.items[k]
 	if i == nil {
-		i = &item{}
+		i = &item{owner: ev.owner, role: ev.v.Get("role").Str(), name: ev.v.Get("name").Str()}
 		s.items[k] = i
-		i.role, i.name = ev.v.Get("role").Str(), ev.v.Get("name").Str()
 		if k.family == tool {
 			i.role, i.name = ev.v.Get("parentMessageId").Str(), ev.v.Get("toolCallName").Str()
-			s.calls = append(s.calls, k.id)
+			s.calls = append(s.calls, id)
 		}
-		i.owner = ev.owner
 	}
 	i.open, i.chunked, i.at = true, chunked, ev.Seq
-	if s.thread.opened[k.id] == 0 {
-		s.thread.opened[k.id] = ev.Seq
-	}
+	s.thread.opened[id] = cmp.Or(s.thread.opened[id], ev.Seq)
 	if a := s.agents[ev.owner]; a == nil && ev.owner != "" {
 		s.agents[ev.owner] = &agent{}
 	}
 }
 
-func (s *stream) foldChunk(f family, ev *event) {
-	id, first, ambiguous := s.chunk(f, ev)
+func (s *stream) foldChunk(ev *event) {
+	id, first, ambiguous := s.chunk(ev)
 	if id == "" || ambiguous {
 		return
 	}
-	k := key{f, id}
+	f := ev.family
 	if first {
-		s.openItem(k, ev, true)
+		s.openItem(id, ev, true)
 		if s.lanes[f] == nil {
 			s.lanes[f] = map[string]string{}
 		}
 		s.lanes[f][ev.owner] = id
 	}
-	if i := s.items[k]; i != nil {
+	if i := s.items[key{f, id}]; i != nil {
 		i.text.WriteString(ev.v.Get("delta").Str())
 	}
 }
@@ -305,14 +314,10 @@ func (s *stream) foldOther(ev *event) {
 	case "STEP_FINISHED":
 		delete(s.steps, [2]string{ev.owner, ev.v.Get("stepName").Str()})
 	case "TOOL_CALL_RESULT":
-		if s.results[ev.id] == 0 {
-			s.results[ev.id] = ev.Seq
-		}
+		s.results[ev.id] = cmp.Or(s.results[ev.id], ev.Seq)
 		id := ev.v.Get("messageId").Str()
 		s.answers[id] = ev.Seq
-		if s.thread.opened[id] == 0 {
-			s.thread.opened[id] = ev.Seq
-		}
+		s.thread.opened[id] = cmp.Or(s.thread.opened[id], ev.Seq)
 	case "STATE_SNAPSHOT":
 		s.state = slices.Clone(ev.v.Get("snapshot").Raw())
 	case "STATE_DELTA":
@@ -367,5 +372,3 @@ func (s *stream) inputMessage(id string) wire.Value {
 	}
 	return wire.Value{}
 }
-
-func isEnd(ev *event) bool { return ev.Kind == transcript.Ended }

@@ -2,11 +2,13 @@ package invariants
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
 	"github.com/acp-test/acp-test/protocol/agui/fold"
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -22,7 +24,7 @@ func wellFormed(patch wire.Value) error {
 			return errors.New("an operation lacks op or path")
 		case path.Str() != "" && !strings.HasPrefix(path.Str(), "/"):
 			return errors.New("the path " + path.Str() + " is no JSON pointer: one begins with /")
-		case badEscape(path.Str()):
+		case badEscapes.MatchString(path.Str()):
 			return errors.New("the path " + path.Str() + " has a ~ that is neither ~0 nor ~1")
 		case (name == "add" || name == "replace" || name == "test") && !op.Get("value").Exists():
 			return errors.New(name + " lacks a value")
@@ -33,18 +35,8 @@ func wellFormed(patch wire.Value) error {
 	return nil
 }
 
-func badEscape(pointer string) bool {
-	for {
-		_, rest, found := strings.Cut(pointer, "~")
-		if !found {
-			return false
-		}
-		if rest == "" || rest[0] != '0' && rest[0] != '1' {
-			return true
-		}
-		pointer = rest
-	}
-}
+// badEscapes is a ~ in a JSON pointer that is neither ~0 nor ~1.
+var badEscapes = regexp.MustCompile(`~([^01]|$)`)
 
 // statePatch judges changes of the state.
 func statePatch() *rule {
@@ -52,25 +44,22 @@ func statePatch() *rule {
 	form := r.Fail("form", "a delta is no JSON Patch", "ST-002")
 	applies := r.Fail("applies", "a delta does not apply to the state", "ST-003", "ST-006")
 	missing := r.Fail("missing", "replace or remove is for a path that is not there", "ST-003")
-	r.see = func(w *watch, s *stream, ev *event) {
-		if ev.kind != "STATE_DELTA" {
-			return
-		}
-		w.Saw(form, applies, missing)
-		delta := ev.v.Get("delta")
-		if err := wellFormed(delta); err != nil {
-			w.find(form, ev, "", nil, "The delta is no JSON Patch: %v.", err)
-			return
-		}
-		if _, err := fold.Patched(s.state, delta.Raw()); errors.Is(err, jsonpatch.ErrMissing) {
-			w.find(missing, ev, "", nil,
-				"The delta is about a path that the state has not, and the client's state silently goes "+
-					"another way: %v.", err)
-		} else if err != nil {
-			w.find(applies, ev, "", nil, "The delta does not apply to the state: %v.", err)
-		}
-	}
-	return r
+	return r.Watching(func(w *watch) {
+		w.On(func(ev *event) {
+			w.Saw(form, applies, missing)
+			delta := ev.v.Get("delta")
+			if err := wellFormed(delta); err != nil {
+				w.find(form, ev, "", nil, "The delta is no JSON Patch: %v.", err)
+				return
+			}
+			if _, err := fold.Patched(ev.state, delta.Raw()); errors.Is(err, jsonpatch.ErrMissing) {
+				w.find(missing, ev, "", nil, "The delta is about a path that the state has not, and the client's state silently "+
+					"goes another way: %v.", err)
+			} else if err != nil {
+				w.find(applies, ev, "", nil, "The delta does not apply to the state: %v.", err)
+			}
+		}, "STATE_DELTA")
+	})
 }
 
 // activityPatch judges activities.
@@ -79,32 +68,29 @@ func activityPatch() *rule {
 	none := r.Fail("no-snapshot", "a delta is for an activity without a snapshot", "ACT-001")
 	form := r.Fail("applies", "a patch does not apply, or is none", "ACT-001")
 	object := r.Fail("object", "a patch makes the content something else than an object", "ACT-001")
-	r.see = func(w *watch, s *stream, ev *event) {
-		if ev.kind != "ACTIVITY_DELTA" {
-			return
-		}
-		w.Saw(none, form, object)
-		content, patch := s.widgets[ev.id], ev.v.Get("patch")
-		if content == nil && s.inputMessage(ev.id).Exists() {
-			return
-		}
-		if content == nil {
-			w.find(none, ev, ev.id, nil, "ACTIVITY_DELTA is for %q, which has had no snapshot.", ev.id)
-			return
-		}
-		err := wellFormed(patch)
-		var next []byte
-		if err == nil {
-			next, err = fold.Patched(content, patch.Raw())
-		}
-		switch {
-		case err != nil:
-			w.find(form, ev, ev.id, nil, "The patch of activity %q does not apply: %v.", ev.id, err)
-		case !isObject(next):
-			w.find(object, ev, ev.id, nil, "The patch makes the content of activity %q something else than an object.", ev.id)
-		}
-	}
-	return r
+	return r.Watching(func(w *watch) {
+		w.On(func(ev *event) {
+			w.Saw(none, form, object)
+			content, patch := ev.widgets[ev.id], ev.v.Get("patch")
+			if content == nil {
+				if !ev.inputMessage(ev.id).Exists() {
+					w.find(none, ev, ev.id, nil, "ACTIVITY_DELTA is for %q, which has had no snapshot.", ev.id)
+				}
+				return
+			}
+			err := wellFormed(patch)
+			var next []byte
+			if err == nil {
+				next, err = fold.Patched(content, patch.Raw())
+			}
+			switch {
+			case err != nil:
+				w.find(form, ev, ev.id, nil, "The patch of activity %q does not apply: %v.", ev.id, err)
+			case !isObject(next):
+				w.find(object, ev, ev.id, nil, "The patch makes the content of activity %q something else than an object.", ev.id)
+			}
+		}, "ACTIVITY_DELTA")
+	})
 }
 
 func isObject(raw []byte) bool {
@@ -120,72 +106,36 @@ func messagesWhole() *rule {
 	hollow := r.Lint("hollow", "the snapshot has an empty message of the assistant", "MSG-002")
 	orphan := r.Warn("orphan", "a tool message answers no call before it", "MSG-004")
 	twice := r.Warn("twice", "two messages of the snapshot have the same id", "MSG-002")
-	r.see = func(w *watch, s *stream, ev *event) {
-		if ev.kind != "MESSAGES_SNAPSHOT" {
-			return
-		}
-		w.Saw(lost, differs, hollow, orphan, twice)
-		ids, calls := map[string]bool{}, map[string]bool{}
-		for m := range ev.v.Get("messages").Items() {
-			id, role := m.Get("id").Str(), m.Get("role").Str()
-			if ids[id] {
-				w.find(twice, ev, id, nil, "Two messages of the snapshot have the id %q.", id)
-			}
-			ids[id] = true
-			for c := range m.Get("toolCalls").Items() {
-				calls[c.Get("id").Str()] = true
-			}
-			// What the client itself posted so, the agent may tell as it is.
-			if role == "tool" && !calls[m.Get("toolCallId").Str()] && !s.inputMessage(id).Exists() {
-				w.find(orphan, ev, id, nil, "The tool message %q answers %q, a call that does not stand before it.", id,
-					m.Get("toolCallId").Str())
-			}
-			if role == "assistant" && m.Get("toolCalls").Len() == 0 && m.Get("content").Str() == "" &&
-				s.items[key{text, id}] == nil && !s.inputMessage(id).Exists() {
-				w.find(hollow, ev, id, nil, "The message %q of the snapshot says nothing, and was not streamed.", id)
-			}
-			if i := s.items[key{text, id}]; i != nil && !i.open && m.Get("content").Kind() == wire.String &&
-				m.Get("content").Str() != i.text.String() {
-				w.find(differs, ev, id, []int{i.at}, "The snapshot has %q as message %q, and %q was streamed.",
-					m.Get("content").Str(), id, i.text.String())
-			}
-		}
-		for m := range s.input.Get("messages").Items() {
-			if id := m.Get("id").Str(); m.Get("role").Is("user") && !ids[id] {
-				w.find(lost, ev, id, []int{s.ref}, "The user's message %q is not in the snapshot: the client drops it.", id)
-			}
-		}
-	}
-	return r
-}
-
-// restated judges that what the client has is not streamed again.
-func restated() *rule {
-	r := newRule("RESTATED", "A message that the input has is not streamed again: it would say it twice.")
-	again := r.Fail("again", "the text of a message of the input is streamed again under its id", "RUN-011")
-	call := r.Fail("call", "a tool call of the input is streamed again under its id", "RUN-011")
-	r.see = func(w *watch, s *stream, ev *event) {
-		f, v := means(ev.kind)
-		if v != closes || f != text && f != tool {
-			return
-		}
-		i := s.items[key{f, ev.id}]
-		if i == nil || i.text.Len() == 0 {
-			return
-		}
-		if f == text {
-			if m := s.inputMessage(ev.id); m.Exists() {
-				if w.Saw(again); m.Get("content").Str() == i.text.String() {
-					w.find(again, ev, ev.id, []int{s.ref, i.at}, "Message %q is streamed again, as the input has it.", ev.id)
+	return r.Watching(func(w *watch) {
+		w.On(func(ev *event) {
+			w.Saw(lost, differs, hollow, orphan, twice)
+			ids, calls := rules.Seen{}, map[string]bool{}
+			for m := range ev.v.Get("messages").Items() {
+				id, role, content := m.Get("id").Str(), m.Get("role").Str(), m.Get("content")
+				if ids.Again(id) {
+					w.find(twice, ev, id, nil, "Two messages of the snapshot have the id %q.", id)
+				}
+				for c := range m.Get("toolCalls").Items() {
+					calls[c.Get("id").Str()] = true
+				}
+				// What the client itself posted so, the agent may tell as it is.
+				i, posted, of := ev.items[key{text, id}], ev.inputMessage(id).Exists(), m.Get("toolCallId").Str()
+				if role == "tool" && !calls[of] && !posted {
+					w.find(orphan, ev, id, nil, "The tool message %q answers %q, a call that does not stand before it.", id, of)
+				}
+				if role == "assistant" && m.Get("toolCalls").Len() == 0 && content.Str() == "" && i == nil && !posted {
+					w.find(hollow, ev, id, nil, "The message %q of the snapshot says nothing, and was not streamed.", id)
+				}
+				if i != nil && !i.open && content.Kind() == wire.String && content.Str() != i.text.String() {
+					w.find(differs, ev, id, i.begun(), "The snapshot has %q as message %q, and %q was streamed.", content.Str(), id,
+						i.text.String())
 				}
 			}
-			return
-		}
-		if s.inputCall(ev.id) && s.thread.called < s.ref { // else the model may have given the id again
-			w.Saw(call)
-			w.find(call, ev, ev.id, []int{s.ref, i.at},
-				"The arguments of tool call %q are streamed again, which the input has.", ev.id)
-		}
-	}
-	return r
+			for m := range ev.input.Get("messages").Items() {
+				if id := m.Get("id").Str(); m.Get("role").Is("user") && !ids[id] {
+					w.find(lost, ev, id, []int{ev.ref}, "The user's message %q is not in the snapshot: the client drops it.", id)
+				}
+			}
+		}, "MESSAGES_SNAPSHOT")
+	})
 }

@@ -4,6 +4,7 @@ package notation
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -45,7 +46,7 @@ func V1() Dialect {
 // V2 returns the dialect of version 2, in which an agent advertises sessions alone.
 func V2() Dialect {
 	return Dialect{
-		classifier: acpframe.Second{},
+		classifier: acpframe.V2{},
 		hello:      `{"protocolVersion":2,"info":{"name":"c","version":"1"},"capabilities":{}}`,
 		greet:      `{"protocolVersion":2,"info":{"name":"a","version":"1"},"capabilities":{"session":{}},"authMethods":[]}`,
 		file:       `{"cwd":"/w"}`,
@@ -100,15 +101,15 @@ func (p *play) line(line string) error {
 	word, rest, _ := strings.Cut(line, " ")
 	switch word {
 	case "-->", "<--":
-		return p.frame(word == "-->", rest)
+		p.frame(word == "-->", rest)
 	case "-->|", "<--|":
-		p.send(word == "-->|", []byte(rest), 0)
+		p.send(word == "-->|", rest, 0)
 	case `<--\`:
 		raw, err := strconv.Unquote(`"` + rest + `"`)
-		p.send(false, []byte(raw), 0)
+		p.send(false, raw, 0)
 		return err
 	case "<--+":
-		p.send(false, []byte(rest), 1<<30)
+		p.send(false, rest, 1<<30)
 	case "agent":
 		p.config.Start = strings.TrimPrefix(rest, "started in ")
 	case "promises":
@@ -121,17 +122,12 @@ func (p *play) line(line string) error {
 			p.config.Busy = value
 		}
 	case "start":
-		p.send(true, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"init","method":"initialize","params":%s}`, p.dialect.hello), 0)
-		p.send(false, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"init","result":%s}`, p.dialect.greet), 0)
+		p.call(true, `"init"`, "initialize", p.dialect.hello)
+		p.answer(false, `"init"`, "result", p.dialect.greet)
 	case "session":
 		name, result, _ := strings.Cut(rest, " ")
-		if result == "" {
-			result = "{}"
-		}
-		p.send(true, fmt.Appendf(nil,
-			`{"jsonrpc":"2.0","id":"new %s","method":"session/new","params":%s}`, name, p.dialect.file), 0)
-		p.send(false, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"new %s","result":%s}`, name,
-			with(result, "sessionId", quote(name))), 0)
+		p.call(true, quote("new "+name), "session/new", p.dialect.file)
+		p.answer(false, quote("new "+name), "result", with(cmp.Or(result, "{}"), "sessionId", quote(name)))
 	case "model":
 		words := strings.SplitN(rest, " ", 3)
 		p.Append(transcript.Entry{Source: transcript.Model, Kind: transcript.Kind(words[0]), Session: words[1],
@@ -159,41 +155,51 @@ func (p *play) line(line string) error {
 	return nil
 }
 
-func (p *play) send(editor bool, raw []byte, size int) {
+func (p *play) send(editor bool, raw string, size int) {
 	from := transcript.Agent
 	if editor {
 		from = transcript.Editor
 	}
-	e := p.AppendFrame(0, from, raw, size)
+	e := p.AppendFrame(0, from, []byte(raw), size)
 	if editor {
 		p.lastEditor = e.Seq
 	}
 }
 
-func (p *play) frame(editor bool, rest string) error {
+// call sends a request, or a notification if the id is "".
+func (p *play) call(editor bool, id, method, params string) {
+	if id != "" {
+		id = `"id":` + id + ","
+	}
+	p.send(editor, fmt.Sprintf(`{"jsonrpc":"2.0",%s"method":%q,"params":%s}`, id, method, params), 0)
+}
+
+// answer sends a response; member is result or error.
+func (p *play) answer(editor bool, id, member, value string) {
+	p.send(editor, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%q:%s}`, id, member, value), 0)
+}
+
+func (p *play) frame(editor bool, rest string) {
 	words := strings.SplitN(rest, " ", 4)
 	isID := words[0] == "null" || words[0][0] == '"' || words[0][0] >= '0' && words[0][0] <= '9'
 	switch {
 	case isID && words[1] == "=":
-		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, words[0], strings.Join(words[2:], " ")), 0)
+		p.answer(editor, words[0], "result", strings.Join(words[2:], " "))
 	case isID && words[1] == "!":
-		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":%s}}`, words[0], words[2],
-			words[3]), 0)
+		p.answer(editor, words[0], "error", `{"code":`+words[2]+`,"message":`+words[3]+"}")
 	case isID:
-		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, words[0], words[1],
-			params(strings.Join(words[2:], " "))), 0)
+		p.call(editor, words[0], words[1], params(strings.Join(words[2:], " ")))
 	case !editor && !strings.ContainsAny(words[0], "/"):
 		update := strings.Join(words[2:], " ")
 		if update[0] == '"' {
 			update = `{"content":{"type":"text","text":` + update + `}}`
 		}
-		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":%s}}`,
-			words[0], with(update, "sessionUpdate", quote(words[1]))), 0)
+		p.call(false, "", "session/update",
+			fmt.Sprintf(`{"sessionId":%q,"update":%s}`, words[0], with(update, "sessionUpdate", quote(words[1]))))
 	default:
 		method, args, _ := strings.Cut(rest, " ")
-		p.send(editor, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params(args)), 0)
+		p.call(editor, "", method, params(args))
 	}
-	return nil
 }
 
 // params expands "SESSION JSON" to an object with that session, and a string

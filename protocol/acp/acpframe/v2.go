@@ -5,12 +5,12 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Second classifies the frames of ACP version 2 for a transcript. A prompt is answered when
+// V2 classifies the frames of ACP version 2 for a transcript. A prompt is answered when
 // it becomes part of the conversation, and the idle state that ends its work completes it.
-type Second struct{ Classifier }
+type V2 struct{ Classifier }
 
 // Completes implements transcript.Completer.
-func (Second) Completes() func(e transcript.Entry, f wire.Frame) int {
+func (V2) Completes() func(e transcript.Entry, f wire.Frame) int {
 	sessions := map[[2]any]*work{}
 	return func(e transcript.Entry, f wire.Frame) int {
 		if e.Session == "" {

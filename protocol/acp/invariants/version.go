@@ -1,0 +1,154 @@
+package invariants
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/protocol/acp/schema"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// version is what differs between the versions of the protocol where the rules and the fold
+// are the same: the names of methods and members, and what opens and closes a turn.
+type version struct {
+	number  int
+	schema  *schema.Version
+	editor  map[string]verb // requests of the editor, by method
+	agent   map[string]verb // requests of the agent
+	updates map[string]topic
+	// optional are the requests of the editor that need a capability of the agent, and the
+	// requirements that say so.
+	optional []optional
+	// Members of initialize and its result, and of an auth method and a config option.
+	clientCaps, agentCaps, loginID, optionID string
+	// Capabilities: further folders of a session, and logins in a terminal.
+	folders, terminalLogin string
+	// call is the path of the tool call in a permission request.
+	call string
+	// states: sessions tell of their work by states, and the answer to a prompt does not end
+	// its turn.
+	states bool
+}
+
+// optional is a request that needs a capability.
+type optional struct {
+	verb        verb
+	requirement string
+}
+
+// editorVerbs adds the requests of the editor that both versions have under one name.
+func editorVerbs(more map[string]verb) map[string]verb {
+	for name, v := range map[string]verb{"initialize": initialize, "session/new": newSession,
+		"session/resume": resumeSession, "session/fork": forkSession, "session/list": listSessions,
+		"session/close": closeSession, "session/delete": deleteSession, "session/prompt": prompt,
+		"session/set_config_option": setOption} {
+		more[name] = v
+	}
+	return more
+}
+
+func version1() *version {
+	return &version{
+		number: 1, schema: schema.V1(),
+		editor: editorVerbs(map[string]verb{"authenticate": authenticate, "logout": logout, "session/load": loadSession,
+			"session/set_mode": setMode}),
+		agent: map[string]verb{"session/request_permission": permission, "fs/read_text_file": readFile,
+			"fs/write_text_file": writeFile, "terminal/create": createTerminal, "terminal/output": terminalOutput,
+			"terminal/wait_for_exit": waitForExit, "terminal/kill": killTerminal, "terminal/release": releaseTerminal,
+			"elicitation/create": elicit},
+		updates: map[string]topic{"user_message_chunk": userChunk, "agent_message_chunk": agentChunk,
+			"agent_thought_chunk": thoughtChunk, "tool_call": toolCall, "tool_call_update": toolUpdate, "plan": planUpdate,
+			"available_commands_update": commandsUpdate, "current_mode_update": modeUpdate,
+			"config_option_update": optionsUpdate, "session_info_update": infoUpdate, "usage_update": usageUpdate},
+		optional: []optional{{loadSession, "LOAD-001"}, {resumeSession, "RESUME-001"}, {listSessions, "LIST-001"},
+			{closeSession, "CLOSE-001"}, {deleteSession, "DELETE-001"}, {logout, "AUTH-010"}},
+		clientCaps: "clientCapabilities", agentCaps: "agentCapabilities", loginID: "id", optionID: "id",
+		folders:       "agentCapabilities.sessionCapabilities.additionalDirectories",
+		terminalLogin: "clientCapabilities.auth.terminal", call: "toolCall",
+	}
+}
+
+func version2() *version {
+	return &version{
+		number: 2, schema: schema.V2(),
+		editor: editorVerbs(map[string]verb{"auth/login": authenticate, "auth/logout": logout,
+			"tool_call/cancel": cancelCall, "terminal/cancel": cancelTerminal}),
+		agent: map[string]verb{"session/request_permission": permission, "elicitation/create": elicit},
+		updates: map[string]topic{"user_message": userChunk, "user_message_chunk": userChunk, "agent_message": agentChunk,
+			"agent_message_chunk": agentChunk, "agent_thought": thoughtChunk, "agent_thought_chunk": thoughtChunk,
+			"tool_call_update": toolUpdate, "tool_call_content_chunk": toolPiece, "terminal_update": terminalUpdate,
+			"terminal_output_chunk": terminalPiece, "state_update": stateUpdate, "config_option_update": optionsUpdate,
+			"available_commands_update": commandsUpdate},
+		optional:   []optional{{deleteSession, "DELETE-001"}},
+		clientCaps: "capabilities", agentCaps: "capabilities", loginID: "methodId", optionID: "configId",
+		folders:       "capabilities.session.additionalDirectories",
+		terminalLogin: "capabilities.auth.terminal", call: "subject.toolCall", states: true,
+	}
+}
+
+// rule is one rule with the state machine that watches for it.
+type rule = rules.Spec[*watch]
+
+// ofAgent begins a rule about the agent that holds in some versions, by default in version 1
+// alone. Where the rule does not hold it has no id, and the version leaves it out.
+func (v *version) ofAgent(id, sentence string, in ...int) *rule {
+	return v.rule(rules.OfAgent, id, sentence, in)
+}
+
+// ofClient is ofAgent for a rule about the editor.
+func (v *version) ofClient(id, sentence string, in ...int) *rule {
+	return v.rule(rules.OfClient, id, sentence, in)
+}
+
+func (v *version) rule(side rules.Side, id, sentence string, in []int) *rule {
+	r := new(rule)
+	r.Draft = rules.Draft{Version: v.number, Rule: rules.Rule{ID: id, Sentence: sentence, Side: side}}
+	if len(in) == 0 {
+		in = []int{1}
+	}
+	if !slices.Contains(in, v.number) {
+		r.ID = ""
+	}
+	return r
+}
+
+// verbOf returns what a request of a side asks for.
+func (v *version) verbOf(from transcript.Source, method string) verb {
+	known, other := v.agent, otherOfAgent
+	if from == transcript.Editor {
+		known, other = v.editor, otherOfEditor
+	}
+	if verb, ok := known[method]; ok {
+		return verb
+	}
+	return other
+}
+
+func (v *version) updateTopic(tag []byte) topic {
+	if t, ok := v.updates[string(tag)]; ok {
+		return t
+	}
+	return otherUpdate
+}
+
+// gate returns the capability that a request needs, "" if none.
+func (v *version) gate(method string) string {
+	m, _ := v.schema.Method(method)
+	return m.Gate
+}
+
+// gates returns the capabilities that the forms of a type need, by their tags.
+func (v *version) gates(typeName string) map[string]string {
+	all := map[string]string{}
+	for _, form := range v.schema.Variants(typeName) {
+		all[form.Tag] = form.Gate
+	}
+	return all
+}
+
+// capability returns a path without the side that advertises it.
+func capability(path string) string {
+	_, path, _ = strings.Cut(path, ".")
+	return path
+}

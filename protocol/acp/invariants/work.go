@@ -1,0 +1,254 @@
+package invariants
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// work is what a session of version 2 tells of its work: an idle state ends a turn, and a
+// prompt is answered when it becomes part of the conversation.
+type work struct {
+	state     string // "": not told yet
+	stateSeq  int
+	active    bool // it was busy since the last idle state
+	cancel    int  // Seq of the cancel that is not settled
+	cancelled int  // Seq of the latest idle state with cancelled
+	prompts   []*turn
+	said      map[string]message // the first that was seen of each message, by id
+	items     map[itemID]*item
+	reported  bool            // background work was reported
+	behind    map[itemID]bool // background work
+	whole     bool            // this connection has it from its beginning
+	replay    *replay         // the resume that is not answered
+}
+
+func newWork() work {
+	return work{said: map[string]message{}, items: map[itemID]*item{}, behind: map[itemID]bool{}}
+}
+
+// message is a message of a session: live if it was shown outside of a replay.
+type message struct {
+	first      int
+	live, user bool
+}
+
+// itemID names a tool call or a terminal of the agent, as messages of findings do.
+type itemID struct{ kind, id string }
+
+func callID(id string) itemID     { return itemID{"tool call", id} }
+func terminalID(id string) itemID { return itemID{"terminal", id} }
+
+func (k itemID) String() string { return k.kind + " " + k.id }
+
+// item is a tool call or a terminal.
+type item struct {
+	first, ended int
+	turn         int  // how many prompts the session had
+	announced    bool // it is known by more than its id
+	offered      bool // an update said that it can be cancelled
+	cancellable  bool // the latest that said anything of it did
+}
+
+// replay is a resume that is not answered.
+type replay struct {
+	seq     int
+	history bool
+	busy    bool // work ran in it: what it shows may be live
+	told    bool // a state came in it
+	state   int  // Seq of the latest one that did not end the work that ran
+	shown   []string
+}
+
+// foldWork remembers what an entry changed of the work of its session.
+func (w *world) foldWork(s *session, ev *event) {
+	switch {
+	case ev.Source == transcript.Editor && ev.Kind == transcript.Request:
+		w.foldDemand(s, ev)
+	case ev.Source == transcript.Agent && ev.request != nil:
+		w.foldResponse(s, ev)
+	case ev.topic == cancelTold:
+		s.cancelling(ev)
+		for _, r := range ev.conn.open {
+			r.late = r.late || r.session == s
+		}
+	case ev.topic == stateUpdate:
+		s.enter(ev)
+	case userChunk <= ev.topic && ev.topic <= thoughtChunk:
+		w.foldMessage(s, ev)
+	case ev.topic == toolUpdate, ev.topic == toolPiece:
+		status := ev.update.Get("status").Str()
+		s.foldItem(callID(ev.update.Get("toolCallId").Str()), ev, ev.topic == toolUpdate,
+			status == "completed" || status == "failed" || status == "cancelled")
+	case ev.topic == terminalUpdate, ev.topic == terminalPiece:
+		s.foldItem(terminalID(ev.update.Get("terminalId").Str()), ev, ev.topic == terminalUpdate,
+			ev.update.Get("exitStatus").Kind() == wire.Object)
+	}
+}
+
+// foldDemand remembers a request of the editor.
+func (w *world) foldDemand(s *session, ev *event) {
+	switch ev.verb {
+	case prompt:
+		t := &turn{session: s, started: ev.Seq, concurrent: s.active || s.busy()}
+		s.prompts = append(s.prompts, t)
+		if r := ev.conn.open[ev.Seq]; r != nil {
+			r.turn = t
+		}
+	case resumeSession:
+		s.closed = 0
+		w.forgetCut(s)
+		s.replay = &replay{seq: ev.Seq, history: ev.params.Get("replayFrom").Kind() == wire.Object, busy: s.busy()}
+	case closeSession:
+		s.cancelling(ev)
+	}
+}
+
+// busy reports whether the work of a prompt is not over.
+func (s *session) busy() bool {
+	return slices.ContainsFunc(s.prompts, func(t *turn) bool { return t.ended == 0 && !t.failed })
+}
+
+// cancelling notes that the open prompts are cancelled.
+func (s *session) cancelling(ev *event) {
+	if s.active && s.cancel == 0 {
+		s.cancel = ev.Seq
+	}
+	for _, t := range s.prompts {
+		if t.answered == 0 && t.cancel == nil {
+			t.cancel, t.crossed = ev.act(), s.cancel > 0 && s.cancel < ev.Seq
+		}
+	}
+}
+
+// forgetCut forgets what a session showed on an earlier connection that ended in the middle
+// of its work: the last of what it did may not have come through.
+func (w *world) forgetCut(s *session) {
+	for _, c := range w.conns {
+		if before := c.sessions[s.id]; before != nil && before != s && before.busy() {
+			delete(w.shown, s.id)
+		}
+	}
+}
+
+// foldResponse remembers an answer of the agent.
+func (w *world) foldResponse(s *session, ev *event) {
+	ok := ev.succeeded()
+	switch ev.verb {
+	case newSession:
+		if ok {
+			s.whole = true
+			w.shown[s.id] = map[string]message{}
+			for id, m := range s.said { // what came before the answer
+				w.shown[s.id][id] = m
+			}
+		}
+	case resumeSession:
+		s.replay = nil
+	case closeSession, deleteSession:
+		if ok {
+			s.closed, s.active = ev.Seq, false
+		}
+	case prompt:
+		if t := ev.turn; t != nil {
+			t.answered, t.failed, t.message = ev.Seq, !ok, ev.result.Get("messageId").Str()
+		}
+	}
+}
+
+func (w *world) foldMessage(s *session, ev *event) {
+	id := ev.update.Get("messageId").Str()
+	if id == "" {
+		return
+	}
+	r := s.replay
+	if r != nil && r.history && !slices.Contains(r.shown, id) {
+		r.shown = append(r.shown, id)
+	}
+	m := message{first: ev.Seq, live: r == nil || r.busy, user: ev.topic == userChunk}
+	if shown, whole := w.shown[s.id]; whole && m.live && !shown[id].live {
+		rules.Remember(shown, rememberedSessions, id, m)
+	}
+	if _, known := s.said[id]; !known {
+		rules.Remember(s.said, rememberedSessions, id, m)
+	}
+}
+
+func (s *session) foldItem(id itemID, ev *event, announces, ends bool) {
+	t := s.items[id]
+	if t == nil {
+		t = &item{first: ev.Seq, turn: len(s.prompts)}
+		rules.Remember(s.items, rememberedSessions, id, t)
+	}
+	t.announced = t.announced || announces
+	if can := ev.update.Get("capabilities"); can.Exists() {
+		t.cancellable = can.Get("cancel").Kind() == wire.Object
+		t.offered = t.offered || t.cancellable
+	}
+	if ends {
+		t.ended = cmp.Or(t.ended, ev.Seq)
+	}
+}
+
+// enter remembers a state.
+func (s *session) enter(ev *event) {
+	s.state, s.stateSeq = ev.update.Get("state").Str(), ev.Seq
+	idle := s.state == "idle"
+	if r := s.replay; r != nil {
+		r.told = true
+		if !s.active || !idle { // else it ends the work that ran
+			r.state = ev.Seq
+		}
+	}
+	if list := ev.update.Get("background"); list.Kind() == wire.Array {
+		s.reported = true
+		clear(s.behind)
+		for b := range list.Items() {
+			s.behind[workOf(b)] = true
+		}
+	}
+	if !idle {
+		s.active = true
+		return
+	}
+	if ev.update.Get("stopReason").Is("cancelled") {
+		s.cancelled = ev.Seq
+	}
+	if s.active {
+		s.endTurns(ev.Seq)
+	}
+	s.active, s.cancel = false, 0
+}
+
+// endTurns ends the turns of all prompts that are answered. A single prompt without an answer
+// ends too: its work may be faster.
+func (s *session) endTurns(seq int) {
+	waiting := 0
+	for _, t := range s.prompts {
+		if t.answered == 0 {
+			waiting++
+		}
+	}
+	for _, t := range s.prompts {
+		if t.ended == 0 && (t.answered > 0 || waiting == 1) {
+			t.ended = seq
+		}
+	}
+}
+
+// workOf names an item of background work; the zero value is one of an unknown type.
+func workOf(b wire.Value) itemID {
+	switch b.Get("type").Str() {
+	case "terminal":
+		return terminalID(b.Get("terminalId").Str())
+	case "tool_call":
+		return callID(b.Get("toolCallId").Str())
+	}
+	return itemID{}
+}
+
+// ended reports whether an item is not known, or has ended.
+func (s *session) ended(id itemID) bool { t := s.items[id]; return t == nil || t.ended > 0 }
