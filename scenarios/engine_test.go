@@ -547,7 +547,7 @@ var _ = Describe("an agent that does not work", func() {
 
 	It("does not read: a gate is not released before it has had a second to", func() {
 		if runtime.GOOS != "linux" {
-			results.Skip("no other kernel tells what is left in a pipe")
+			Skip("no other kernel tells what is left in a pipe")
 		}
 		e := adHoc("sh", "-c", `read -r line; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}'; sleep 60`)
 		r := run(e, "golden off\ninitialize\nsend unread\ncheck a\nrelease g\n-- llm.yaml --\nreplies:\n  - - gate: g\n")

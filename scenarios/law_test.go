@@ -255,7 +255,7 @@ var _ = Describe(law, Ordered, ContinueOnFailure, func() {
 
 	It("holds for each liberty in each scenario", func(ctx SpecContext) {
 		if os.Getenv("ACP_TEST_LAW") != "cover" {
-			results.Skip("ACP_TEST_LAW=cover tries each pair")
+			Skip("ACP_TEST_LAW=cover tries each pair")
 		}
 		seed := lawSeed()
 		var pairs []pair
@@ -271,7 +271,7 @@ var _ = Describe(law, Ordered, ContinueOnFailure, func() {
 
 	It("holds for each fault with liberties", func(ctx SpecContext) {
 		if os.Getenv("ACP_TEST_LAW") != "cover" {
-			results.Skip("ACP_TEST_LAW=cover tries each pair")
+			Skip("ACP_TEST_LAW=cover tries each pair")
 		}
 		seed := lawSeed()
 		var pairs []pair
@@ -291,7 +291,7 @@ var _ = Describe(law, Ordered, ContinueOnFailure, func() {
 	It("holds for sets that are drawn", func(ctx SpecContext) {
 		length := os.Getenv("ACP_TEST_LAW")
 		if length == "" || length == "cover" {
-			results.Skip("ACP_TEST_LAW says for how long")
+			Skip("ACP_TEST_LAW says for how long")
 		}
 		d, err := time.ParseDuration(length)
 		Expect(err).NotTo(HaveOccurred())

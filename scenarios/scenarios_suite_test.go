@@ -15,7 +15,6 @@ import (
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/refagent"
-	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // TestMain lets this binary be the keeper and the reference agent, so that the
@@ -53,6 +52,6 @@ func TestMain(m *testing.M) {
 }
 
 func TestScenarios(t *testing.T) {
-	RegisterFailHandler(results.Fail)
+	RegisterFailHandler(Fail)
 	RunSpecs(t, "scenarios")
 }
