@@ -1,14 +1,12 @@
 package refagent
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"log"
-	"slices"
 	"sync"
 	"time"
 )
@@ -64,21 +62,13 @@ func (a *agent) serve() error {
 	go func() { written <- a.conn.out.run(a.options.Out) }()
 	read := make(chan error, 1)
 	go func() {
-		in := dress{changes: slices.Clone(a.habits.In)}
-		slices.Reverse(in.changes) // what goes out last comes in first
 		read <- readLines(a.options.In, func(line []byte) {
 			if a.habits.Noise != "" {
 				a.log.Print(a.habits.Noise)
 			}
-			m := Message(nil)
-			if len(in.changes) > 0 {
-				m = decodeMessage(line)
-			}
-			if m == nil {
+			for _, line := range a.conn.dress.in(line) {
 				a.take(line)
-				return
 			}
-			in.through(m, func(m Message) { a.take(bytes.TrimSpace(encode(m))) })
 		})
 	}()
 

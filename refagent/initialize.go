@@ -26,9 +26,6 @@ func (a *agent) initialize(r *request, params json.RawMessage) *rpcError {
 		return a.greetSecond(r, asked, params)
 	}
 	client := clientCapabilities(p.ClientCapabilities)
-	if a.hooks.Client != nil {
-		a.hooks.Client(&client)
-	}
 	a.mu.Lock()
 	a.initialized, a.version, a.client = true, version, client
 	a.mu.Unlock()

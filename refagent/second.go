@@ -73,9 +73,6 @@ func (a *agent) greetSecond(r *request, asked int, params json.RawMessage) *rpcE
 	}
 	client := clientCapabilities(p.Capabilities)
 	client = ClientCapabilities{ElicitForm: client.ElicitForm, ElicitURL: client.ElicitURL, BooleanOptions: true}
-	if a.hooks.Client != nil {
-		a.hooks.Client(&client)
-	}
 	a.mu.Lock()
 	a.initialized, a.version, a.client = true, methodsSecond, client
 	a.mu.Unlock()

@@ -131,7 +131,7 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 		if p.Name != of.reference {
 			return fmt.Errorf("--fault %s: only the reference agent has faults, %s has its own", o.fault, p.Name)
 		}
-		if err := of.differs(o.fault, nil); err != nil {
+		if err := differs(of.Name, o.fault, nil); err != nil {
 			return err
 		}
 		p = p.WithCommand(append(append([]string{}, p.Command...), "--fault", o.fault))

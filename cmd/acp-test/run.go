@@ -249,7 +249,7 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 		if p.Name != chosen.of.reference || len(o.command) > 0 {
 			return nil, fmt.Errorf("--fault %s: only the reference agent has faults, %s has its own", o.fault, p.Name)
 		}
-		if err := chosen.of.differs(o.fault, nil); err != nil {
+		if err := differs(chosen.of.Name, o.fault, nil); err != nil {
 			return nil, err
 		}
 		e.ExtraArgs = []string{"--fault", o.fault}
@@ -331,15 +331,16 @@ func width(w io.Writer) int {
 
 // takeLiberties starts the reference agent with liberties.
 func (o *options) takeLiberties(e *scenarios.Engine, of protocol) error {
-	if err := of.differs("", o.liberties); err != nil || len(o.liberties) == 0 {
+	if err := differs(of.Name, "", o.liberties); err != nil || len(o.liberties) == 0 {
 		return err
 	}
 	if e.Profile.Name != of.reference || len(o.command) > 0 {
 		return fmt.Errorf("--liberty: only the reference agent takes liberties, %s is what it is", e.Profile.Name)
 	}
 	e.ExtraArgs = append(e.ExtraArgs, "--liberty", strings.Join(o.liberties, ","))
-	for _, l := range liberties.All() {
-		if l.Learns && of.Name == scenarios.FirstProtocol && slices.Contains(o.liberties, l.Name) {
+	taken, _ := liberties.Find(of.Name, o.liberties...)
+	for _, l := range taken {
+		if l.Learns {
 			learning := *e.Profile
 			learning.Tools = nil
 			e.Profile = &learning

@@ -3,7 +3,6 @@ package acp_test
 import (
 	"context"
 	"flag"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -11,23 +10,21 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/ci/inside"
 	"github.com/acp-test/acp-test/ci/proof"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/bugs"
 	"github.com/acp-test/acp-test/protocol/acp"
-	"github.com/acp-test/acp-test/refagent"
-	"github.com/acp-test/acp-test/refagent/effects"
-	"github.com/acp-test/acp-test/refagent/second"
+	"github.com/acp-test/acp-test/refagent/faults"
+	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/scenarios"
-	"github.com/acp-test/acp-test/transcript"
-	"github.com/acp-test/acp-test/transport"
 )
 
 var updateFaults = flag.String("update-faults", "",
-	"measure what the faults of version 2 that match a regular expression redden, and write refagent/second/reddens.txt")
+	"measure what the faults of version 2 that match a regular expression redden, and write refagent/faults/reddens-acp-v2.txt")
 
 // engine runs the reference agent in version 2 within this process.
-func engine(t *testing.T, fault string, liberties ...string) *scenarios.Engine {
+func engine(t *testing.T, fault string, taken ...string) *scenarios.Engine {
 	t.Helper()
 	p, err := agents.Shipped("reference-acp-v2")
 	if err != nil {
@@ -40,21 +37,14 @@ func engine(t *testing.T, fault string, liberties ...string) *scenarios.Engine {
 	if fault != "" {
 		e.StepTimeout = 2 * time.Second // some never do what is awaited
 	}
-	e.Connect = func(_ context.Context, log *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent, error) {
-		env := map[string]string{}
-		for _, kv := range l.Env {
-			name, value, _ := strings.Cut(kv, "=")
-			env[name] = value
-		}
-		o := refagent.Options{Getenv: func(name string) string { return env[name] }}
-		if err := second.Take(&o, fault, liberties); err != nil {
-			return nil, err
-		}
-		return transport.InProcess(log, conn, func(ctx context.Context, in io.Reader, out io.Writer) error {
-			o.In, o.Out = in, out
-			return refagent.Run(ctx, o)
-		}), nil
+	args := []string{"--protocol", faults.ACPv2}
+	if fault != "" {
+		args = append(args, "--fault", fault)
 	}
+	if len(taken) > 0 {
+		args = append(args, "--liberty", strings.Join(taken, ","))
+	}
+	e.Connect = inside.Connect(args...)
 	return e
 }
 
@@ -103,11 +93,11 @@ func TestTheCorrectAgentInVersion2(t *testing.T) {
 
 // No liberty is red anywhere: each alone, in the scenarios that show the most.
 func TestLibertiesOfVersion2(t *testing.T) {
-	all := second.Liberties()
+	all := liberties.All(faults.ACPv2)
 	if len(all) < 25 {
 		t.Errorf("there are %d liberties", len(all))
 	}
-	proof.Each(all, 12, func(l second.Liberty) {
+	proof.Each(all, 12, func(l liberties.Liberty) {
 		if _, ok := acp.V2().Rules.Requirement(l.Allows); !ok {
 			t.Errorf("the liberty %s rests on %s, which does not exist", l.Name, l.Allows)
 		}
@@ -130,13 +120,13 @@ var telling = []string{"turns/two", "turns/requires-action", "replay/start", "ba
 // Each fault is found by what reddens.txt declares, and by nothing else, in the scenarios
 // that it names; with ACP_TEST_ALL_FAULTS=1 in the fixed ones too.
 func TestEachFaultOfVersion2IsFound(t *testing.T) {
-	p := proof.Proof{File: "../../refagent/second/reddens.txt", AtOnce: 12,
-		Faults: map[string]effects.Effect{}, Scenarios: shipped(t, shared...),
+	p := proof.Proof{File: "../../refagent/faults/reddens-acp-v2.txt", AtOnce: 12,
+		Faults: map[string]faults.Effect{}, Scenarios: shipped(t, shared...),
 		Engine: func(fault string) *scenarios.Engine { return engine(t, fault) }}
 	if everywhere { // else the scenarios that a fault names have to do
 		p.Fixed = fixed
 	}
-	for _, f := range second.Faults() {
+	for _, f := range faults.All(faults.ACPv2) {
 		p.Names, p.Faults[f.Name] = append(p.Names, f.Name), f.Effect
 		if _, ok := acp.V2().Rules.Requirement(f.Breaks); !ok {
 			t.Errorf("the fault %s breaks %s, which does not exist", f.Name, f.Breaks)
@@ -157,13 +147,13 @@ func TestPublicBugsFoundInVersion2(t *testing.T) {
 			continue
 		}
 		for _, name := range b.Faults {
-			i := slices.IndexFunc(second.Faults(), func(f second.Fault) bool { return f.Name == name })
+			i := slices.IndexFunc(faults.All(faults.ACPv2), func(f faults.Fault) bool { return f.Name == name })
 			if i < 0 {
 				t.Errorf("bug %d: version 2 has no fault %s", b.Number, name)
 				continue
 			}
 			list := slices.DeleteFunc(shipped(t), func(s *scenarios.Scenario) bool {
-				return !slices.Contains(second.Faults()[i].Scenarios, s.ID)
+				return !slices.Contains(faults.All(faults.ACPv2)[i].Scenarios, s.ID)
 			})
 			for _, r := range engine(t, name).RunAll(context.Background(), list, scenarios.Plan{Jobs: 3}).Results {
 				for _, c := range r.Checks {

@@ -1,6 +1,4 @@
-// Package effects reads and writes what faults of the reference agents turn red, as
-// proofs have measured it.
-package effects
+package faults
 
 import (
 	"bytes"
@@ -18,10 +16,10 @@ type Effect struct {
 	Reddens []string
 }
 
-// Read returns what a file says of each fault, by name: a line with the name, then one
+// ReadEffects returns what a file says of each fault, by name: a line with the name, then one
 // with "in" and the scenarios, and one with "reddens" and what finds it. Lines that begin
 // with # say nothing.
-func Read(file string) map[string]Effect {
+func ReadEffects(file string) map[string]Effect {
 	all := map[string]Effect{}
 	name := ""
 	for line := range strings.Lines(file) {
@@ -44,9 +42,9 @@ func Read(file string) map[string]Effect {
 	return all
 }
 
-// Write returns the file that says the same of some faults, in the order of their names
+// WriteEffects returns the file that says the same of some faults, in the order of their names
 // as given, behind the comment that an older file begins with.
-func Write(older string, names []string, all map[string]Effect) []byte {
+func WriteEffects(older string, names []string, all map[string]Effect) []byte {
 	head, _, _ := strings.Cut(older, "\n\n")
 	out := bytes.NewBufferString(head + "\n\n")
 	for _, name := range names {
