@@ -44,12 +44,14 @@ func verbs() map[string]verb {
 		}},
 		"append": {"rj", func(m *moment, a []argument) {
 			a[0].ref.change(m, func(old any, _ bool) (any, bool) {
-				list, _ := old.([]any)
 				m.it = old
-				if more, ok := a[1].json.value(m).([]any); ok {
-					return slices.Concat(list, more), true
+				list, _ := old.([]any)
+				v := a[1].json.value(m)
+				more, ok := v.([]any)
+				if !ok {
+					more = []any{v}
 				}
-				return append(slices.Clone(list), a[1].json.value(m)), true
+				return append(append([]any{}, list...), more...), true
 			})
 		}},
 		"replace": {"rxt", func(m *moment, a []argument) {
