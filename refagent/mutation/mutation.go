@@ -15,6 +15,7 @@ package mutation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -27,12 +28,19 @@ type Mutation struct {
 // Empty reports whether the block has no rules.
 func (m *Mutation) Empty() bool { return len(m.rules) == 0 }
 
-// Nth is the mutation whose last rule acts on the n-th message alone that it fits; on none for
-// a negative n.
+// Nth is the mutation whose site acts on the n-th message alone that it fits; on none for a
+// negative n. The site is the rule with a number such as #1, else the last one.
 func (m *Mutation) Nth(n int) *Mutation {
-	list := append([]rule(nil), m.rules...)
-	list[len(list)-1].nth = n
+	list := slices.Clone(m.rules)
+	list[site(list)].nth = n
 	return &Mutation{list}
+}
+
+func site(list []rule) int {
+	if i := slices.IndexFunc(list, func(r rule) bool { return r.nth != 0 }); i >= 0 {
+		return i
+	}
+	return len(list) - 1
 }
 
 // Block is a named mutation of a file.
@@ -100,7 +108,7 @@ func (p *parser) line(indent int, body string) error {
 // begin reads NAME: SUMMARY.
 func (p *parser) begin(body string) error {
 	name, summary, ok := strings.Cut(body, ": ")
-	if !ok || strings.ContainsAny(name, " \t") {
+	if !ok || name == "" {
 		return fmt.Errorf("a block begins with NAME: SENTENCE")
 	}
 	for _, b := range p.blocks {

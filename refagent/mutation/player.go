@@ -71,6 +71,7 @@ type held struct {
 	from    Side
 	message Message
 	origin  any
+	line    []byte // nil of one that was changed
 }
 
 // call is a request that has no answer yet.
@@ -135,8 +136,8 @@ func (p *Player) Wake(w *Wait) []Output {
 	return p.tell(&m)
 }
 
-// Hits is how many messages the last rule has fitted.
-func (p *Player) Hits() int { return p.hits[len(p.hits)-1] }
+// Hits is how many messages the site has fitted, see Mutation.Nth.
+func (p *Player) Hits() int { return p.hits[site(p.rules)] }
 
 func (p *Player) tell(m *moment) []Output {
 	p.run(m)
@@ -151,7 +152,7 @@ func (p *Player) flush() []Output {
 }
 
 func (p *Player) play(from Side, message Message, line []byte, origin any) []Output {
-	p.take(held{from, message, origin}, line)
+	p.take(held{from, message, origin, line})
 	p.replay()
 	return p.flush()
 }
@@ -162,14 +163,14 @@ func (p *Player) replay() {
 		list := p.again
 		p.again = nil
 		for _, h := range list {
-			p.take(h, nil)
+			p.take(h)
 		}
 	}
 }
 
 // take runs the rules on one message and passes on what they leave.
-func (p *Player) take(h held, line []byte) {
-	m := p.look(h, line)
+func (p *Player) take(h held) {
+	m := p.look(h)
 	p.run(m)
 	if !m.gone {
 		m.pass()
@@ -211,11 +212,11 @@ func (p *Player) run(m *moment) {
 }
 
 // look says what a message is, and remembers a request.
-func (p *Player) look(h held, line []byte) *moment {
-	m := &moment{Player: p, event: h.from.arrow(), from: h.from, message: h.message, line: line, origin: h.origin}
+func (p *Player) look(h held) *moment {
+	m := &moment{Player: p, event: h.from.arrow(), from: h.from, message: h.message, line: h.line, origin: h.origin}
 	if h.message == nil {
 		m.kind = "malformed"
-		if items, ok := decodeValue(line).([]any); ok {
+		if items, ok := decodeValue(h.line).([]any); ok {
 			m.kind, m.it = "array", items
 		}
 		return m
@@ -269,13 +270,25 @@ func (m *moment) pass() {
 		return
 	}
 	m.gone = true
-	m.emit(other(m.from), m.message, m.origin)
-	if out := &m.out[len(m.out)-1]; !m.changed || m.message == nil {
-		out.Raw = m.line
-	}
+	m.let(m.asHeld())
 	if m.kind == "request" && m.changed { // its answer comes under its new id
 		m.calls[m.from][idKey(m.message["id"])] = m.begun
 	}
+}
+
+// asHeld is the message at hand, to be passed on now or later.
+func (m *moment) asHeld() held {
+	h := held{m.from, m.message, m.origin, m.line}
+	if m.changed && m.message != nil {
+		h.line = nil
+	}
+	return h
+}
+
+// let passes a message on that was held.
+func (m *moment) let(h held) {
+	m.emit(other(h.from), h.message, h.origin)
+	m.out[len(m.out)-1].Raw = h.line
 }
 
 // emit sends a message to one side.

@@ -106,14 +106,14 @@ func verbs() map[string]verb {
 
 		"hold": {"n", func(m *moment, a []argument) {
 			n := m.note(a[0].ref)
-			n.value, n.held, m.gone = true, append(n.held, held{m.from, m.message, m.origin}), true
+			n.value, n.held, m.gone = true, append(n.held, m.asHeld()), true
 		}},
 		"release": {"n", func(m *moment, a []argument) {
-			for _, h := range m.let(a[0].ref) {
-				m.emit(other(h.from), h.message, h.origin)
+			for _, h := range m.freed(a[0].ref) {
+				m.let(h)
 			}
 		}},
-		"replay": {"n", func(m *moment, a []argument) { m.again = append(m.again, m.let(a[0].ref)...) }},
+		"replay": {"n", func(m *moment, a []argument) { m.again = append(m.again, m.freed(a[0].ref)...) }},
 		"note": {"n*j", func(m *moment, a []argument) {
 			v := any(true)
 			if len(a) > 1 {
@@ -158,8 +158,8 @@ func verbs() map[string]verb {
 	}
 }
 
-// let takes the messages out of a note that holds them.
-func (m *moment) let(at *ref) []held {
+// freed takes the messages out of a note that holds them.
+func (m *moment) freed(at *ref) []held {
 	n := m.notes[at.slot(m)]
 	if n == nil {
 		return nil
