@@ -113,8 +113,8 @@ type Habits struct {
 	Forgets bool
 	// ItemsFirst looks for what is to be cancelled before it looks for its session.
 	ItemsFirst bool
-	// FirstOnly and SecondOnly speak one version of the protocol alone.
-	FirstOnly, SecondOnly bool
+	// Version is the one version of the protocol that is spoken; 0: both.
+	Version int
 	// Once refuses a second initialize.
 	Once bool
 

@@ -22,8 +22,8 @@ func (a *agent) initialize(r *request, params json.RawMessage) *rpcError {
 	if err != nil {
 		return err
 	}
-	if version == methodsSecond {
-		return a.greetSecond(r, asked, params)
+	if version == version2 {
+		return a.greetV2(r, asked, params)
 	}
 	client := clientCapabilities(p.ClientCapabilities)
 	a.mu.Lock()

@@ -102,9 +102,9 @@ func (a *agent) question(ctx context.Context, s *session, w *work, options []per
 		RawInput: w.args, Locations: w.locations, Content: anyContent(w.content),
 	}.asToolCall()
 	params := map[string]any{"sessionId": s.id, "toolCall": call, "options": options}
-	if a.second() {
+	if a.v2() {
 		call = asObject(call)
-		s.secondCall(call)
+		s.callInV2(call)
 		params = map[string]any{"sessionId": s.id, "title": w.title, "options": options,
 			"subject": map[string]any{"type": "tool_call", "toolCall": call}}
 	}

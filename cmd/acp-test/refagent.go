@@ -93,13 +93,17 @@ func (h *host) referenceAgent(c *cobra.Command, a reference) error {
 
 // differs returns an error for a fault or a liberty that the protocol's reference agent has not.
 func differs(protocol, fault string, names []string) error {
+	lists := "acp-test refagent"
+	if protocol != faults.ACPv1 {
+		lists += " --protocol " + protocol
+	}
 	if _, ok := faults.Find(protocol, fault); !ok && fault != "" {
-		return fmt.Errorf("--fault: there is no fault %q%s: acp-test refagent --protocol %s --faults lists them", fault,
-			meant(fault, namesOf(faults.All(protocol))), protocol)
+		return fmt.Errorf("--fault: there is no fault %q%s: %s --faults lists them", fault,
+			meant(fault, namesOf(faults.All(protocol))), lists)
 	}
 	if _, unknown := liberties.Find(protocol, names...); unknown != "" {
-		return fmt.Errorf("--liberty: there is no liberty %q%s: acp-test refagent --protocol %s --liberties lists them",
-			unknown, meant(unknown, namesOf(liberties.All(protocol))), protocol)
+		return fmt.Errorf("--liberty: there is no liberty %q%s: %s --liberties lists them", unknown,
+			meant(unknown, namesOf(liberties.All(protocol))), lists)
 	}
 	return nil
 }

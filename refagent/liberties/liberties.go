@@ -19,6 +19,7 @@ import (
 // Liberty is one thing that is done differently.
 type Liberty struct {
 	Name    string // kebab case, unique in its protocol
+	Alias   string // the name that it had before, or ""
 	Summary string // what the agent does, in plain words
 	// Allows are the ids of the requirements that leave it open; where the
 	// specification is silent, of the nearest ones.
@@ -103,7 +104,7 @@ func All(protocol string) []Liberty {
 func Find(protocol string, names ...string) (taken []Liberty, unknown string) {
 	all := All(protocol)
 	for _, name := range names {
-		i := slices.IndexFunc(all, func(l Liberty) bool { return l.Name == name })
+		i := slices.IndexFunc(all, func(l Liberty) bool { return l.Name == name || l.Alias == name && name != "" })
 		if i < 0 {
 			return nil, name
 		}
@@ -118,7 +119,8 @@ func list(protocol string) (all []Liberty) {
 	if err != nil {
 		panic(err) // it is embedded
 	}
-	blocks, err := mutation.Parse(protocol+".txt", string(text), "allows", "takes", "slow", "learns", "habits", "choices")
+	blocks, err := mutation.Parse(protocol+".txt", string(text), "allows", "takes", "slow", "learns", "habits",
+		"choices", "alias")
 	if err != nil {
 		panic(err) // a test reads the tables
 	}
@@ -127,7 +129,7 @@ func list(protocol string) (all []Liberty) {
 		b := &blocks[i]
 		_, slow := b.Says["slow"]
 		_, learns := b.Says["learns"]
-		all = append(all, Liberty{Name: b.Name, Summary: b.Summary, Topic: b.Topic, Allows: b.Says["allows"],
+		all = append(all, Liberty{Name: b.Name, Alias: b.Says["alias"], Summary: b.Summary, Topic: b.Topic, Allows: b.Says["allows"],
 			Takes: b.Says["takes"], Slow: slow, Learns: learns, Mutation: &b.Mutation,
 			habits: []byte(b.Says["habits"]), choices: []byte(b.Says["choices"]), code: own[b.Name]})
 	}

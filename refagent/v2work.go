@@ -168,7 +168,7 @@ func (a *agent) cancelTerminal(r *request, params json.RawMessage) *rpcError {
 // stoppable makes the context of a call that can be cancelled alone, until the returned
 // function is called. It reports whether it was.
 func (s *session) stoppable(ctx context.Context, id string) (own context.Context, done func() bool) {
-	if !s.a.second() {
+	if !s.a.v2() {
 		return ctx, func() bool { return false }
 	}
 	own, stop := context.WithCancelCause(ctx)

@@ -49,7 +49,7 @@ func (s *session) notify(u map[string]any) {
 
 // wait says that the work waits for the user, until the returned function is called.
 func (s *session) wait() (done func()) {
-	if !s.a.second() {
+	if !s.a.v2() {
 		return func() {}
 	}
 	change := func(by int, from, to int, state string) {
@@ -87,8 +87,8 @@ func (s *session) dropOne(t *turn) bool {
 	return false
 }
 
-// resumeSecond is session/resume of version 2: the history if it is asked for, then the state.
-func (a *agent) resumeSecond(r *request, params json.RawMessage) *rpcError {
+// resumeInV2 is session/resume of version 2: the history if it is asked for, then the state.
+func (a *agent) resumeInV2(r *request, params json.RawMessage) *rpcError {
 	var p struct {
 		SessionID  *string
 		ReplayFrom *struct{ Type *string }
@@ -109,7 +109,7 @@ func (a *agent) resumeSecond(r *request, params json.RawMessage) *rpcError {
 			live.mu.Lock()
 			live.enter(live.state)
 			live.mu.Unlock()
-			a.conn.respond(r, live.openedSecond(""), nil)
+			a.conn.respond(r, live.openedInV2(""), nil)
 			return nil
 		}
 	}
@@ -125,7 +125,7 @@ func (a *agent) resumeSecond(r *request, params json.RawMessage) *rpcError {
 		s.mu.Lock()
 		s.enter(stateIdle)
 		s.mu.Unlock()
-		a.conn.respond(r, s.openedSecond(""), nil)
+		a.conn.respond(r, s.openedInV2(""), nil)
 		a.announce(s)
 	})
 	return nil

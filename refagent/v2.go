@@ -8,35 +8,32 @@ import (
 
 // Version 2 of the protocol, which the agent speaks on a connection whose initialize asks
 // for it: what its messages look like. What it does is what it does in version 1, but for
-// what secondturn.go and secondwork.go have.
+// what v2turn.go and v2work.go have.
 
 // The states of a session in version 2.
 const (
-	stateIdle     = "idle"
-	stateRunning  = "running"
-	stateWaiting  = "requires_action"
-	stopError     = "error"
-	planID        = "plan"
-	codeBadOffer  = -32022 // no version at or below the one asked for
-	methodsSecond = 2
+	stateIdle    = "idle"
+	stateRunning = "running"
+	stateWaiting = "requires_action"
+	stopError    = "error"
+	planID       = "plan"
+	codeBadOffer = -32022 // no version at or below the one asked for
+	version2     = 2
 )
 
-// second reports whether the connection speaks version 2.
-func (a *agent) second() bool {
+// v2 reports whether the connection speaks version 2.
+func (a *agent) v2() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.version == methodsSecond
+	return a.version == version2
 }
 
 // choose is the version of an answer to initialize: the highest that the agent speaks, at or
 // below the one asked for.
 func (a *agent) choose(asked int, raw json.RawMessage) (int, *rpcError) {
 	lowest, highest := 1, 2
-	if a.habits.FirstOnly {
-		highest = 1
-	}
-	if a.habits.SecondOnly {
-		lowest = 2
+	if only := a.habits.Version; only != 0 {
+		lowest, highest = only, only
 	}
 	a.mu.Lock()
 	before, used := a.version, a.used
@@ -50,17 +47,17 @@ func (a *agent) choose(asked int, raw json.RawMessage) (int, *rpcError) {
 		err := fault(codeBadOffer, "no version at or below %s is spoken here", raw)
 		err.Data = map[string]any{"requested": asked, "supported": supported}
 		return 0, err
-	case before == methodsSecond && used:
+	case before == version2 && used:
 		return 0, fault(codeInvalidRequest, "initialize comes before any other request")
-	case before == methodsSecond && chosen < before:
+	case before == version2 && chosen < before:
 		return 0, fault(codeInvalidRequest, "the connection speaks version 2, and goes back to no other")
 	default:
 		return chosen, nil
 	}
 }
 
-// greetSecond answers initialize in version 2.
-func (a *agent) greetSecond(r *request, asked int, params json.RawMessage) *rpcError {
+// greetV2 answers initialize in version 2.
+func (a *agent) greetV2(r *request, asked int, params json.RawMessage) *rpcError {
 	var p struct {
 		Info         *struct{ Name, Version *string }
 		Capabilities json.RawMessage
@@ -68,13 +65,13 @@ func (a *agent) greetSecond(r *request, asked int, params json.RawMessage) *rpcE
 	if err := decodeParams(params, &p); err != nil {
 		return err
 	}
-	if asked == methodsSecond && (p.Info == nil || p.Info.Name == nil || p.Info.Version == nil) {
+	if asked == version2 && (p.Info == nil || p.Info.Name == nil || p.Info.Version == nil) {
 		return badParams("info with name and version is missing")
 	}
 	client := clientCapabilities(p.Capabilities)
 	client = ClientCapabilities{ElicitForm: client.ElicitForm, ElicitURL: client.ElicitURL, BooleanOptions: true}
 	a.mu.Lock()
-	a.initialized, a.version, a.client = true, methodsSecond, client
+	a.initialized, a.version, a.client = true, version2, client
 	a.mu.Unlock()
 
 	session := flags{"mcp": flags{}, "prompt": flags{}}
@@ -101,18 +98,18 @@ func (a *agent) greetSecond(r *request, asked int, params json.RawMessage) *rpcE
 		methods = append(methods, flags{"type": "agent", "methodId": id, "name": "Reference login",
 			"description": "Succeeds at once"})
 	}
-	a.conn.respond(r, flags{"protocolVersion": methodsSecond, "capabilities": flags{"session": session},
+	a.conn.respond(r, flags{"protocolVersion": version2, "capabilities": flags{"session": session},
 		"authMethods": methods, "info": flags{"name": "acp-test-refagent", "title": "acp-test reference agent",
 			"version": Version}}, nil)
 	return nil
 }
 
-// secondMethods are the methods of version 2.
-func (a *agent) secondMethods() map[string]handler {
+// methodsOfV2 are the methods of version 2.
+func (a *agent) methodsOfV2() map[string]handler {
 	all := map[string]handler{
 		"initialize":                a.initialize,
 		"session/new":               a.newSession,
-		"session/resume":            a.resumeSecond,
+		"session/resume":            a.resumeInV2,
 		"session/list":              a.listSessions,
 		"session/close":             a.closeSession,
 		"session/prompt":            a.prompt,
@@ -133,16 +130,16 @@ func (a *agent) secondMethods() map[string]handler {
 	return all
 }
 
-// openedSecond is what opening a session in version 2 is answered with.
-func (s *session) openedSecond(id string) any {
-	m := map[string]any{"configOptions": s.shownOptions(), "availableCommands": secondCommands()}
+// openedInV2 is what opening a session in version 2 is answered with.
+func (s *session) openedInV2(id string) any {
+	m := map[string]any{"configOptions": s.shownOptions(), "availableCommands": commandsInV2()}
 	if id != "" {
 		m["sessionId"] = id
 	}
 	return m
 }
 
-func secondCommands() (list []any) {
+func commandsInV2() (list []any) {
 	for _, c := range commands {
 		list = append(list, map[string]any{"type": "command", "name": c.Name, "description": c.Description})
 	}
@@ -152,7 +149,7 @@ func secondCommands() (list []any) {
 // shownOptions are the options as the version of the connection has them.
 func (s *session) shownOptions() any {
 	list := s.options()
-	if !s.a.second() {
+	if !s.a.v2() {
 		return list
 	}
 	all := []any{}
@@ -189,20 +186,20 @@ func (s *session) shown(u update) map[string]any {
 	case "config_option_update":
 		m["configOptions"] = s.shownOptions()
 	case "available_commands_update":
-		m["availableCommands"] = secondCommands()
+		m["availableCommands"] = commandsInV2()
 	case "plan":
 		return map[string]any{"sessionUpdate": "plan_update",
 			"plan": map[string]any{"type": "items", "planId": planID, "entries": u.Entries}}
 	case "tool_call", "tool_call_update":
 		m["sessionUpdate"] = "tool_call_update"
-		s.secondCall(m)
+		s.callInV2(m)
 	}
 	return m
 }
 
-// secondCall turns a tool call of version 1 into one of version 2: diffs are lists of changes,
+// callInV2 turns a tool call of version 1 into one of version 2: diffs are lists of changes,
 // and who may be cancelled says so.
-func (s *session) secondCall(m map[string]any) {
+func (s *session) callInV2(m map[string]any) {
 	if list, ok := m["content"].([]any); ok {
 		for i, item := range list {
 			d, _ := item.(map[string]any)
