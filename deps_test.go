@@ -52,7 +52,7 @@ var kernel = []string{"wire", "transcript", "mistake", "fakellm", "golden", "rul
 // alone are packages that import none of ours, and only the commands and the tools in ci
 // import them: the reference agent is an independent second opinion of the protocol,
 // which it could not be if it shared code with what judges it.
-var alone = []string{"refagent", "refagent/effects", "refagent/faults", "refagent/liberties", "refagent/second", "refagent/webagent"}
+var alone = []string{"refagent", "refagent/faults", "refagent/liberties", "refagent/mutation", "refagent/webagent"}
 
 // forbidden says what a library package must not import, and why.
 var forbidden = []struct{ path, why string }{

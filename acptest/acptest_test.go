@@ -59,7 +59,7 @@ func serve(dir, fault string) func(context.Context, string, io.Reader, io.Writer
 		o := refagent.Options{In: in, Out: out, StateDir: dir, Getenv: func(name string) string {
 			return map[string]string{"OPENAI_BASE_URL": llm + "/v1", "OPENAI_API_KEY": "k"}[name]
 		}}
-		if f, ok := faults.Find(fault); ok {
+		if f, ok := faults.Find(faults.ACPv1, fault); ok {
 			o.Hooks = f.Hooks()
 		}
 		return refagent.Run(ctx, o)

@@ -1,14 +1,12 @@
 package refagent
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"log"
-	"slices"
 	"sync"
 	"time"
 )
@@ -64,21 +62,13 @@ func (a *agent) serve() error {
 	go func() { written <- a.conn.out.run(a.options.Out) }()
 	read := make(chan error, 1)
 	go func() {
-		in := dress{changes: slices.Clone(a.habits.In)}
-		slices.Reverse(in.changes) // what goes out last comes in first
 		read <- readLines(a.options.In, func(line []byte) {
 			if a.habits.Noise != "" {
 				a.log.Print(a.habits.Noise)
 			}
-			m := Message(nil)
-			if len(in.changes) > 0 {
-				m = decodeMessage(line)
-			}
-			if m == nil {
+			for _, line := range a.conn.dress.in(line) {
 				a.take(line)
-				return
 			}
-			in.through(m, func(m Message) { a.take(bytes.TrimSpace(encode(m))) })
 		})
 	}()
 
@@ -183,7 +173,7 @@ func (a *agent) receive(line []byte) {
 	case m.id == nil:
 		a.notification(m)
 	default:
-		if a.second() && string(m.id) == "null" {
+		if a.v2() && string(m.id) == "null" {
 			a.conn.reject(nil, fault(codeInvalidRequest, "the id of a request must not be null"))
 			return
 		}
@@ -208,8 +198,8 @@ func (a *agent) receive(line []byte) {
 type handler func(r *request, params json.RawMessage) *rpcError
 
 func (a *agent) methods() map[string]handler {
-	if a.second() {
-		return a.secondMethods()
+	if a.v2() {
+		return a.methodsOfV2()
 	}
 	all := map[string]handler{
 		"initialize":                a.initialize,
@@ -305,7 +295,7 @@ func (a *agent) known(params json.RawMessage) (*session, *rpcError) {
 
 func (a *agent) unknownSession(id string) *rpcError {
 	err := fault(cmp.Or(a.habits.UnknownCode, codeUnknownSession), "unknown session %q", id)
-	if a.second() {
+	if a.v2() {
 		err.Code, err.Data = codeUnknownSession, map[string]any{"sessionId": id}
 	}
 	return err
@@ -313,7 +303,7 @@ func (a *agent) unknownSession(id string) *rpcError {
 
 // unknownValue refuses a mode, an option or a value that is not on offer.
 func (a *agent) unknownValue(format string, args ...any) *rpcError {
-	if a.second() {
+	if a.v2() {
 		return badParams(format, args...)
 	}
 	return fault(cmp.Or(a.habits.ValueCode, codeInvalidParams), format, args...)

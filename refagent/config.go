@@ -117,7 +117,7 @@ func (a *agent) applyOption(s *session, params json.RawMessage) *rpcError {
 	if p.ConfigID == nil || p.Value == nil {
 		return badParams("configId and value are required")
 	}
-	if a.second() && p.Type != "id" && p.Type != "boolean" {
+	if a.v2() && p.Type != "id" && p.Type != "boolean" {
 		return badParams("there is no type %q of values", p.Type)
 	}
 	switch {

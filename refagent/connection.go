@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"sync"
 	"time"
 )
@@ -45,7 +44,7 @@ func newConnection(h *Hooks, habits *Habits, grace time.Duration) *connection {
 	return &connection{
 		hooks:   h,
 		habits:  habits,
-		dress:   dress{changes: habits.Out, spell: habits.Spell},
+		dress:   dress{changes: habits.Changes, spell: habits.Spell},
 		out:     newOutbox(),
 		next:    1,
 		grace:   grace,
@@ -78,9 +77,9 @@ func (c *connection) send(v any, method, session string) {
 	frame := encode(v)
 	switch {
 	case c.hooks.Send != nil:
-		c.hooks.Send(c.port, Frame{Message: decodeMessage(frame), Method: method, Session: session})
+		c.hooks.Send(c.port, Frame{Message: Decode(frame), Method: method, Session: session})
 	case len(c.dress.changes) > 0:
-		c.emit(decodeMessage(frame))
+		c.emit(Decode(frame))
 	default:
 		c.put(frame)
 	}
@@ -96,7 +95,7 @@ func (c *connection) put(frame []byte) {
 
 // emit queues a message that has passed the hooks.
 func (c *connection) emit(m Message) {
-	c.dress.through(m, func(m Message) { c.put(encode(m)) })
+	c.dress.out(m, func(m Message) { c.put(encode(m)) })
 }
 
 func (c *connection) notify(method, session string, params any) {
@@ -168,10 +167,7 @@ type call struct {
 // begin sends a request and returns without waiting.
 func (c *connection) begin(method, session string, params any) *call {
 	c.mu.Lock()
-	id := json.RawMessage(strconv.FormatInt(c.next, 10))
-	if c.habits.RequestID != nil {
-		id = rawOf(c.habits.RequestID(c.next))
-	}
+	id := c.habits.RequestIDs.id(c.next)
 	c.next++
 	ch := make(chan incoming, 1)
 	c.pending[idKey(id)] = ch

@@ -49,7 +49,7 @@ func promptPart(raw json.RawMessage, names bool) (Part, *rpcError) {
 	switch {
 	case b.Type == "text" && b.Text != nil:
 		return Part{Text: *b.Text}, nil
-	case b.Type == "image" && b.Data != nil && b.MimeType != "", b.Type == "audio" && b.Data != nil && b.MimeType != "":
+	case (b.Type == "image" || b.Type == "audio") && b.Data != nil && b.MimeType != "":
 		if _, err := base64.StdEncoding.DecodeString(*b.Data); err != nil {
 			return Part{}, badParams("data is not base64")
 		}
@@ -60,14 +60,24 @@ func promptPart(raw json.RawMessage, names bool) (Part, *rpcError) {
 	case b.Type == "resource_link" && b.URI != nil && b.Name != nil:
 		return Part{Text: fmt.Sprintf("[%s](%s)", *b.Name, *b.URI)}, nil
 	case b.Type == "resource" && b.Resource != nil && b.Resource.URI != nil:
-		if path, ok := strings.CutPrefix(*b.Resource.URI, "file://"); ok && names && b.Resource.Text != nil {
-			if now, err := os.ReadFile(path); err == nil && string(now) == *b.Resource.Text {
-				return Part{Text: "The user named the file " + path + "."}, nil
-			}
+		if path := onDisk(*b.Resource.URI, b.Resource.Text); names && path != "" {
+			return Part{Text: "The user named the file " + path + "."}, nil
 		}
 		return resourcePart(*b.Resource.URI, b.Resource.MimeType, b.Resource.Text, b.Resource.Blob)
 	}
 	return Part{}, badParams("no content block of type %q, or a field of it is missing", b.Type)
+}
+
+// onDisk is the path of a file that has the text of an embedded resource, "" if none has.
+func onDisk(uri string, text *string) string {
+	path, ok := strings.CutPrefix(uri, "file://")
+	if !ok || text == nil {
+		return ""
+	}
+	if now, err := os.ReadFile(path); err != nil || string(now) != *text {
+		return ""
+	}
+	return path
 }
 
 // resourcePart shows an embedded resource to the model: images as images,

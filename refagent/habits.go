@@ -1,9 +1,11 @@
 package refagent
 
 import (
+	"bytes"
 	"encoding/json"
-	"maps"
+	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -12,14 +14,13 @@ import (
 // value is this agent as it is; each field alone, and all of them together, leave
 // it correct. Package liberties names them.
 type Habits struct {
-	// Out changes each message on its way to the editor, after the hooks: what it
-	// returns is sent instead. In does the same to the messages of the editor,
-	// before the hooks. Each runs under one lock.
-	Out, In []func(m Message) []Message
+	// Changes are what happens to messages, under one lock: to those of the agent behind the
+	// hooks in this order, to those of the editor before the hooks in the other order.
+	Changes []Change `json:"-"`
 	// Spell writes a message in another way, as the same JSON on one line; nil: as it is.
-	Spell func(frame []byte) []byte
-	// RequestID makes the id of the agent's n-th request; n counts from 1.
-	RequestID func(n int64) any
+	Spell func(frame []byte) []byte `json:"-"`
+	// RequestIDs are the ids of the agent's requests; nil: 1, 2, 3.
+	RequestIDs *RequestIDs
 
 	// Without are the capabilities that are not there: load, list, resume, close,
 	// delete, directories, image, audio, embedded, http.
@@ -112,8 +113,8 @@ type Habits struct {
 	Forgets bool
 	// ItemsFirst looks for what is to be cancelled before it looks for its session.
 	ItemsFirst bool
-	// FirstOnly and SecondOnly speak one version of the protocol alone.
-	FirstOnly, SecondOnly bool
+	// Version is the one version of the protocol that is spoken; 0: both.
+	Version int
 	// Once refuses a second initialize.
 	Once bool
 
@@ -158,56 +159,74 @@ type Setting struct {
 
 func (h *Habits) lacks(capability string) bool { return slices.Contains(h.Without, capability) }
 
+// Change gives a message on its way, Out of the agent or In to it, what is sent instead; nil
+// leaves it.
+type Change struct{ Out, In func(m Message) []Message }
+
+// RequestIDs makes From + Step*n of the n-th request an id; with a Form it is a text in that
+// form of package fmt.
+type RequestIDs struct {
+	Form       string
+	From, Step int64
+}
+
+func (r *RequestIDs) id(n int64) json.RawMessage {
+	if r != nil {
+		n = r.From + r.Step*n
+		if r.Form != "" {
+			return json.RawMessage(strconv.Quote(fmt.Sprintf(r.Form, n)))
+		}
+	}
+	return json.RawMessage(strconv.FormatInt(n, 10))
+}
+
 // dress applies the habits that concern messages as such.
 type dress struct {
 	mu      sync.Mutex
-	changes []func(m Message) []Message
+	changes []Change
 	spell   func(frame []byte) []byte // may be nil
 }
 
-// through passes a message through the changes and hands on what comes out.
-func (d *dress) through(m Message, pass func(Message)) {
+// out passes a message of the agent through the changes and hands on what comes out.
+func (d *dress) out(m Message, pass func(Message)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	list := []Message{m}
-	for _, change := range d.changes {
-		var next []Message
-		for _, m := range list {
-			next = append(next, change(m)...)
-		}
-		list = next
+	for _, c := range d.changes {
+		list = through(list, c.Out)
 	}
 	for _, m := range list {
 		pass(m)
 	}
 }
 
-// Clone copies a message deeply.
-func (m Message) Clone() Message { return Message(cloned(map[string]any(m)).(map[string]any)) }
-
-func cloned(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := maps.Clone(v)
-		for key, inner := range out {
-			out[key] = cloned(inner)
-		}
-		return out
-	case []any:
-		out := slices.Clone(v)
-		for i, inner := range out {
-			out[i] = cloned(inner)
-		}
-		return out
+// in passes a line of the editor through the changes and returns what comes out.
+func (d *dress) in(line []byte) (lines [][]byte) {
+	var m Message
+	if len(d.changes) > 0 {
+		m = Decode(line)
 	}
-	return v
+	if m == nil {
+		return [][]byte{line}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := []Message{m}
+	for _, c := range slices.Backward(d.changes) { // what goes out last comes in first
+		list = through(list, c.In)
+	}
+	for _, m := range list {
+		lines = append(lines, bytes.TrimSpace(encode(m)))
+	}
+	return lines
 }
 
-// rawOf is the JSON of an id.
-func rawOf(id any) json.RawMessage {
-	raw, err := json.Marshal(id)
-	if err != nil {
-		panic("refagent: encoding an own id: " + err.Error())
+func through(list []Message, change func(m Message) []Message) (next []Message) {
+	if change == nil {
+		return list
 	}
-	return raw
+	for _, m := range list {
+		next = append(next, change(m)...)
+	}
+	return next
 }

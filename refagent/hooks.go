@@ -3,11 +3,11 @@ package refagent
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"os/exec"
 	"sync"
 	"time"
-	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/refagent/mutation"
 )
 
 // Hooks are the seams at which a fault changes the agent. Every function is
@@ -28,8 +28,6 @@ type Hooks struct {
 	// returns. Blocking it keeps the agent alive; ctx ends with Run's.
 	End func(ctx context.Context)
 
-	// Client changes what the agent believes the editor can do.
-	Client func(*ClientCapabilities)
 	// Cwd changes the directory a session works in.
 	Cwd func(cwd string) string
 	// TurnStart runs in the turn before its first model request.
@@ -39,13 +37,6 @@ type Hooks struct {
 	// Stop changes how a turn ends: with a stop reason or with an error.
 	Stop func(session, reason string, err error) (string, error)
 
-	// Ask decides whether a tool needs the user's permission.
-	Ask func(session, tool string, ask bool) bool
-	// Allowed decides what an answered permission means; answer is the
-	// chosen option's id, "cancelled", or "error".
-	Allowed func(session, tool, answer string, allowed bool) bool
-	// Patient makes a request to the editor deaf to a cancel of its turn.
-	Patient func(method string) bool
 	// Mode changes the mode a tool call is judged by.
 	Mode func(session, mode string) string
 	// Command may change a command before the agent itself starts it.
@@ -69,7 +60,7 @@ type ClientCapabilities struct {
 }
 
 // Message is one JSON-RPC message, decoded; numbers are json.Number.
-type Message map[string]any
+type Message = mutation.Message
 
 // Frame is a message on its way to the editor.
 type Frame struct {
@@ -88,23 +79,7 @@ func (f Frame) IsRequest() bool {
 }
 
 // Update returns the update of a session/update and its tag, or nil and "".
-func (f Frame) Update() (update map[string]any, tag string) {
-	if f.Method != "session/update" || f.IsResponse() {
-		return nil, ""
-	}
-	update = f.Message.Object("params", "update")
-	tag, _ = update["sessionUpdate"].(string)
-	return update, tag
-}
-
-// Object returns the object at a path of keys, or nil.
-func (m Message) Object(path ...string) map[string]any {
-	at := map[string]any(m)
-	for _, key := range path {
-		at, _ = at[key].(map[string]any)
-	}
-	return at
-}
+func (f Frame) Update() (update map[string]any, tag string) { return f.Message.Update() }
 
 // Port is a hook's way to both sides of the agent.
 type Port struct {
@@ -127,9 +102,6 @@ func (p *Port) Write(raw []byte) { p.out.put(bytes.Clone(raw)) }
 
 // Deliver hands a line to the agent as if the editor had sent it.
 func (p *Port) Deliver(line []byte) { p.deliver(line) }
-
-// DeliverMessage is Deliver for a message.
-func (p *Port) DeliverMessage(m Message) { p.deliver(bytes.TrimSpace(encode(m))) }
 
 // Queued is how many bytes wait for the editor to read.
 func (p *Port) Queued() int {
@@ -171,18 +143,5 @@ func (p *Port) finish() {
 // nothing else happens, and Run returns an error.
 func (p *Port) Exit() { p.exit() }
 
-func decodeMessage(line []byte) Message {
-	if !utf8.Valid(line) || !json.Valid(line) {
-		return nil
-	}
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.UseNumber()
-	var m Message
-	if d.Decode(&m) != nil {
-		return nil
-	}
-	return m
-}
-
 // Decode reads a line as a message; nil if it is none.
-func Decode(line []byte) Message { return decodeMessage(line) }
+func Decode(line []byte) Message { return mutation.Decode(line) }

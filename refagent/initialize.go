@@ -22,13 +22,10 @@ func (a *agent) initialize(r *request, params json.RawMessage) *rpcError {
 	if err != nil {
 		return err
 	}
-	if version == methodsSecond {
-		return a.greetSecond(r, asked, params)
+	if version == version2 {
+		return a.greetV2(r, asked, params)
 	}
 	client := clientCapabilities(p.ClientCapabilities)
-	if a.hooks.Client != nil {
-		a.hooks.Client(&client)
-	}
 	a.mu.Lock()
 	a.initialized, a.version, a.client = true, version, client
 	a.mu.Unlock()

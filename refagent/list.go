@@ -33,13 +33,9 @@ func (a *agent) listSessions(r *request, params json.RawMessage) *rpcError {
 	if p.Cwd != nil && !filepath.IsAbs(*p.Cwd) {
 		return badParams("cwd has to be an absolute path")
 	}
-	after := ""
-	if p.Cursor != nil {
-		raw, err := base64.RawURLEncoding.DecodeString(*p.Cursor)
-		if _, id, ok := strings.Cut(string(raw), " "); err != nil || !ok || !sessionID.MatchString(id) {
-			return badParams("unknown cursor")
-		}
-		after = string(raw)
+	after, bad := lastOfPage(p.Cursor)
+	if bad != nil {
+		return bad
 	}
 	ids, err := a.store.ids()
 	if err != nil {
@@ -53,9 +49,9 @@ func (a *agent) listSessions(r *request, params json.RawMessage) *rpcError {
 		}
 		rec := fold(lines)
 		key := rec.created.Format(sortable) + " " + id
-		if rec.cwd == "" || p.Cwd != nil && filepath.Clean(*p.Cwd) != rec.cwd ||
-			after != "" && (key == after || (key > after) != a.habits.OldestFirst) ||
-			a.habits.HidesEmpty && len(rec.history) == 0 {
+		elsewhere := p.Cwd != nil && filepath.Clean(*p.Cwd) != rec.cwd
+		shown := after != "" && (key == after || (key > after) != a.habits.OldestFirst)
+		if rec.cwd == "" || elsewhere || shown || a.habits.HidesEmpty && len(rec.history) == 0 {
 			continue
 		}
 		all = append(all, sessionInfo{id, rec.cwd, rec.title, rec.updated.Format(time.RFC3339Nano), key})
@@ -76,6 +72,18 @@ func (a *agent) listSessions(r *request, params json.RawMessage) *rpcError {
 	}
 	a.conn.respond(r, result, nil)
 	return nil
+}
+
+// lastOfPage is the key that a cursor names, "" without a cursor.
+func lastOfPage(cursor *string) (key string, err *rpcError) {
+	if cursor == nil {
+		return "", nil
+	}
+	raw, failed := base64.RawURLEncoding.DecodeString(*cursor)
+	if _, id, ok := strings.Cut(string(raw), " "); failed != nil || !ok || !sessionID.MatchString(id) {
+		return "", badParams("unknown cursor")
+	}
+	return string(raw), nil
 }
 
 // sortable is a time whose text sorts like the time.

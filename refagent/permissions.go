@@ -54,11 +54,7 @@ func (a *agent) permit(ctx context.Context, s *session, w *work, current string)
 	if a.habits.Asks != nil {
 		patterns = a.habits.Asks
 	}
-	ask := matches(patterns, w.name) || current == modeInteractive
-	if a.hooks.Ask != nil {
-		ask = a.hooks.Ask(s.id, w.name, ask)
-	}
-	if !ask {
+	if !matches(patterns, w.name) && current != modeInteractive {
 		return nil
 	}
 	sort := w.name
@@ -69,7 +65,7 @@ func (a *agent) permit(ctx context.Context, s *session, w *work, current string)
 	allowed, remembered := s.always[sort]
 	s.mu.Unlock()
 	if remembered {
-		return a.judge(s, w.name, map[bool]string{true: allowAlways, false: rejectAlways}[allowed], allowed)
+		return permitted(allowed)
 	}
 
 	answer, kind, err := a.question(ctx, s, w, permissionOptions)
@@ -77,11 +73,8 @@ func (a *agent) permit(ctx context.Context, s *session, w *work, current string)
 	case ctx.Err() != nil:
 		return errCancelled
 	case err != nil:
-		return a.judgeError(s, w.name, fmt.Errorf("the editor could not ask the user: %w", err))
+		return fmt.Errorf("the editor could not ask the user: %w", err)
 	case answer == "cancelled" && kind == "":
-		if a.judge(s, w.name, answer, false) == nil {
-			return nil
-		}
 		if a.habits.DismissalCancels {
 			s.mu.Lock()
 			t := s.turn
@@ -94,7 +87,7 @@ func (a *agent) permit(ctx context.Context, s *session, w *work, current string)
 		s.always[sort] = kind == kindAllowAlways
 		s.mu.Unlock()
 	}
-	return a.judge(s, w.name, answer, kind == kindAllowOnce || kind == kindAllowAlways)
+	return permitted(kind == kindAllowOnce || kind == kindAllowAlways)
 }
 
 // question puts a call before the user. answer is the chosen option's id and kind
@@ -104,23 +97,19 @@ func (a *agent) question(ctx context.Context, s *session, w *work, options []per
 	var result struct {
 		Outcome struct{ Outcome, OptionID string }
 	}
-	waiting := ctx
-	if a.hooks.Patient != nil && a.hooks.Patient("session/request_permission") {
-		waiting = context.WithoutCancel(ctx)
-	}
 	call := update{
 		ToolCallID: w.id, Title: w.title, Kind: kindOf(w.name), Status: statusPending,
 		RawInput: w.args, Locations: w.locations, Content: anyContent(w.content),
 	}.asToolCall()
 	params := map[string]any{"sessionId": s.id, "toolCall": call, "options": options}
-	if a.second() {
+	if a.v2() {
 		call = asObject(call)
-		s.secondCall(call)
+		s.callInV2(call)
 		params = map[string]any{"sessionId": s.id, "title": w.title, "options": options,
 			"subject": map[string]any{"type": "tool_call", "toolCall": call}}
 	}
 	done := s.wait()
-	err = a.conn.call(waiting, "session/request_permission", s.id, params, &result)
+	err = a.conn.call(ctx, "session/request_permission", s.id, params, &result)
 	done()
 	switch o := result.Outcome; {
 	case err != nil || ctx.Err() != nil:
@@ -139,19 +128,9 @@ func (a *agent) question(ctx context.Context, s *session, w *work, options []per
 	return answer, kind, nil
 }
 
-func (a *agent) judge(s *session, tool, answer string, allowed bool) error {
-	if a.hooks.Allowed != nil {
-		allowed = a.hooks.Allowed(s.id, tool, answer, allowed)
-	}
+func permitted(allowed bool) error {
 	if !allowed {
 		return errRejected
 	}
 	return nil
-}
-
-func (a *agent) judgeError(s *session, tool string, err error) error {
-	if a.judge(s, tool, "error", false) == nil {
-		return nil
-	}
-	return err
 }

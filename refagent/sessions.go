@@ -144,7 +144,7 @@ func (s *session) cancelTurn() {
 		s.turn.cancelled = true
 		s.turn.stop()
 	}
-	if s.a.second() {
+	if s.a.v2() {
 		s.dropQueue()
 		return
 	}
@@ -193,7 +193,7 @@ func (s *session) retire() {
 
 func (a *agent) closeSession(r *request, params json.RawMessage) *rpcError {
 	s, err := a.known(params)
-	if err != nil && err.Code == codeUnknownSession && a.second() {
+	if err != nil && err.Code == codeUnknownSession && a.v2() {
 		a.conn.respond(r, nil, nil) // it is closed
 		return nil
 	}

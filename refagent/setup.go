@@ -57,8 +57,8 @@ type opened struct {
 }
 
 func (a *agent) newSession(r *request, params json.RawMessage) *rpcError {
-	p, err := decodeSetup(params, !a.second())
-	if err == nil && a.second() {
+	p, err := decodeSetup(params, !a.v2())
+	if err == nil && a.v2() {
 		err = a.knownServers(p.servers)
 	}
 	if err != nil {
@@ -77,8 +77,8 @@ func (a *agent) newSession(r *request, params json.RawMessage) *rpcError {
 func (a *agent) introduce(r *request, s *session) {
 	r.session = s.id
 	a.whenReady(s, func() {
-		if a.second() {
-			a.conn.respond(r, s.openedSecond(s.id), nil)
+		if a.v2() {
+			a.conn.respond(r, s.openedInV2(s.id), nil)
 		} else {
 			a.conn.respond(r, opened{SessionID: s.id, Modes: s.modes(), Options: s.options()}, nil)
 		}
@@ -100,7 +100,7 @@ func (a *agent) whenReady(s *session, f func()) {
 
 // announce sends the state that an editor wants right after a setup call.
 func (a *agent) announce(s *session) {
-	if !a.second() { // which has them in the answer
+	if !a.v2() { // which has them in the answer
 		a.tell(s, update{Tag: "available_commands_update", Commands: commands})
 	}
 	s.mu.Lock()
@@ -174,8 +174,8 @@ func (a *agent) stored(params json.RawMessage, serversRequired bool) (id string,
 	if p.SessionID == nil {
 		return "", set, nil, badParams("sessionId is missing")
 	}
-	set, err = decodeSetup(params, serversRequired && !a.second())
-	if err == nil && a.second() {
+	set, err = decodeSetup(params, serversRequired && !a.v2())
+	if err == nil && a.v2() {
 		err = a.knownServers(set.servers)
 	}
 	if err != nil {

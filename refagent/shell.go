@@ -38,7 +38,7 @@ func runShell(ctx context.Context, w *work) error {
 	var output string
 	var err error
 	switch {
-	case w.a.second() && !w.a.habits.OwnShell:
+	case w.a.v2() && !w.a.habits.OwnShell:
 		status, output, err = w.inOwnTerminal(ctx)
 	case w.a.capabilities().Terminal && !w.a.habits.OwnShell:
 		status, output, err = w.inTerminal(ctx)

@@ -218,7 +218,7 @@ func (a *agent) carryOut(s *session, t *turn, st *step) (string, error) {
 			Tag: "tool_call_update", ToolCallID: w.id, Status: statusFailed,
 			Content: textContent(err.Error()), RawOutput: w.rawOutput,
 		}
-		if a.second() && (err == errCancelled || err == errStopped) {
+		if a.v2() && (err == errCancelled || err == errStopped) {
 			failed.Status = statusCancelled
 		}
 		switch {

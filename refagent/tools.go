@@ -77,7 +77,7 @@ func (a *agent) builtin() []tool {
 		list = slices.DeleteFunc(list, func(t tool) bool { return !slices.Contains(only, t.name) })
 		slices.SortFunc(list, func(x, y tool) int { return slices.Index(only, x.name) - slices.Index(only, y.name) })
 	}
-	if a.second() {
+	if a.v2() {
 		list = append(list, tool{"start_command", "Start a shell command that goes on in the background", schema("command"),
 			nil, startCommand, ""})
 	}

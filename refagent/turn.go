@@ -50,7 +50,7 @@ func (a *agent) prompt(r *request, params json.RawMessage) *rpcError {
 	if a.hooks.Busy != nil {
 		busy = a.hooks.Busy(s.id, busy)
 	}
-	if busy && (a.habits.Queues || a.second() && a.habits.BusyCode == 0) {
+	if busy && (a.habits.Queues || a.v2() && a.habits.BusyCode == 0) {
 		s.queue = append(s.queue, t)
 		s.mu.Unlock()
 		a.conn.cancelable(r, func() { a.cancelOne(s, t) })
@@ -78,7 +78,7 @@ func (a *agent) prompt(r *request, params json.RawMessage) *rpcError {
 
 // cancelOne is $/cancel_request for one prompt.
 func (a *agent) cancelOne(s *session, t *turn) {
-	if a.second() {
+	if a.v2() {
 		s.dropOne(t) // what is part of the conversation is answered, and goes on
 		return
 	}
@@ -101,7 +101,7 @@ func (a *agent) run(s *session, t *turn) {
 	s.mu.Lock()
 	id := s.rec.messageID()
 	s.writeLocked(event{Type: eventPrompt, Blocks: t.blocks, MessageID: id, Message: &t.message})
-	if a.second() {
+	if a.v2() {
 		s.inserted(t, id)
 	}
 	s.mu.Unlock()
@@ -137,7 +137,7 @@ func (a *agent) run(s *session, t *turn) {
 	}
 	s.writeLocked(event{Type: eventEnd, Stop: stop})
 	a.next(s, t)
-	if a.second() {
+	if a.v2() {
 		s.settled(stop, err)
 		return
 	}
@@ -157,9 +157,9 @@ func (a *agent) tookBack(s *session, t *turn) bool {
 	defer s.mu.Unlock()
 	var err *rpcError
 	switch {
-	case a.second() && (t.cancelled || t.ctx.Err() != nil):
+	case a.v2() && (t.cancelled || t.ctx.Err() != nil):
 		err = fault(codeRequestCanceled, "cancelled before it became part of the conversation")
-	case !a.second() && closed:
+	case !a.v2() && closed:
 		err = fault(cmp.Or(a.habits.UnknownCode, codeUnknownSession), "session %q is closed", s.id)
 	default:
 		return false

@@ -60,7 +60,7 @@ func diffContent(path string, before *string, after string) []toolContent {
 
 // tell sends one update of the session.
 func (a *agent) tell(s *session, u update) {
-	if a.second() {
+	if a.v2() {
 		if m := s.shown(u); m != nil {
 			s.notify(m)
 		}

@@ -114,7 +114,7 @@ func proxyMain(file string, argv []string) int {
 func refagentMain(args []string) int {
 	var hooks refagent.Hooks
 	if len(args) > 0 {
-		f, ok := faults.Find(args[0])
+		f, ok := faults.Find(faults.ACPv1, args[0])
 		if !ok {
 			fmt.Fprintln(os.Stderr, "no such fault")
 			return 2

@@ -275,7 +275,7 @@ var _ = Describe(law, Ordered, ContinueOnFailure, func() {
 		}
 		seed := lawSeed()
 		var pairs []pair
-		for _, f := range faults.All() {
+		for _, f := range faults.All(faults.ACPv1) {
 			shows := showing(f, ids)
 			if shows == "" || f.Hangs {
 				continue

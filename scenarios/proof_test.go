@@ -21,13 +21,12 @@ import (
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/bugs"
 	"github.com/acp-test/acp-test/protocol/acp"
-	"github.com/acp-test/acp-test/refagent/effects"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-var updateFaults = flag.String("update-faults", "", "measure what the faults that match a regular expression redden, and write refagent/faults/reddens.txt")
+var updateFaults = flag.String("update-faults", "", "measure what the faults that match a regular expression redden, and write refagent/faults/reddens-acp-v1.txt")
 
 // everywhere runs each fault over all suites, as ci/soak does, not only over
 // the scenarios it names and the fixed ones. What it reddens there and only
@@ -38,9 +37,9 @@ var everywhere = os.Getenv("ACP_TEST_ALL_FAULTS") != ""
 var nothing = []string{"-"}
 
 // proved are the faults that scenarios show. The others are for sweeps.
-func proved() []faults.Fault { return slices.DeleteFunc(faults.All(), faults.Fault.Swept) }
+func proved() []faults.Fault { return slices.DeleteFunc(faults.All(faults.ACPv1), faults.Fault.Swept) }
 
-const reddensFile = "../refagent/faults/reddens.txt"
+const reddensFile = "../refagent/faults/reddens-acp-v1.txt"
 
 // fixedScenarios run with every fault, whatever it is about, so that a rule
 // that blames too much shows.
@@ -348,7 +347,7 @@ func measure() {
 		return unseen
 	}
 	var list []faults.Fault
-	for _, f := range faults.All() {
+	for _, f := range faults.All(faults.ACPv1) {
 		if which.MatchString(f.Name) && !f.Swept() {
 			list = append(list, f)
 			in[f.Name], count[f.Name] = f.Scenarios, map[string]int{}
@@ -362,11 +361,11 @@ func measure() {
 		round(list, false)
 	}
 	var names []string
-	measured := map[string]effects.Effect{}
-	for _, f := range faults.All() {
+	measured := map[string]faults.Effect{}
+	for _, f := range faults.All(faults.ACPv1) {
 		e := f.Effect
 		if count[f.Name] != nil {
-			e = effects.Effect{Scenarios: in[f.Name]}
+			e = faults.Effect{Scenarios: in[f.Name]}
 			for name, n := range count[f.Name] {
 				if n < times {
 					name += "?"
@@ -380,7 +379,7 @@ func measure() {
 		}
 		names, measured[f.Name] = append(names, f.Name), e
 	}
-	Expect(os.WriteFile(reddensFile, effects.Write(read(reddensFile), names, measured), 0o644)).To(Succeed())
+	Expect(os.WriteFile(reddensFile, faults.WriteEffects(read(reddensFile), names, measured), 0o644)).To(Succeed())
 }
 
 func read(file string) string {

@@ -35,11 +35,9 @@ func TestMain(m *testing.M) {
 			syscall.Exit(canary.Main(context.Background(), os.Args[2:], os.Getenv, os.Stdin, os.Stdout))
 		case "refagent":
 			o := refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Getenv: os.Getenv}
-			for at := 2; at+1 < len(os.Args); at += 2 {
-				if !inside.Configure(&o, os.Args[at], os.Args[at+1]) {
-					fmt.Fprintln(os.Stderr, "no such fault or liberty:", os.Args[at+1])
-					syscall.Exit(2)
-				}
+			if err := inside.Configure(&o, os.Args[2:]...); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				syscall.Exit(2)
 			}
 			if err := refagent.Run(context.Background(), o); err != nil {
 				fmt.Fprintln(os.Stderr, err)

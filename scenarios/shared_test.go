@@ -144,7 +144,7 @@ var _ = Describe("processes that scenarios share", func() {
 		differ := map[string]map[string][2]results.Verdict{} // alone and shared, by fault and scenario
 		harness.Each(chosen, 8, func(name string) {
 			defer GinkgoRecover()
-			f, ok := faults.Find(name)
+			f, ok := faults.Find(faults.ACPv1, name)
 			Expect(ok).To(BeTrue(), name)
 			list := named(all, append([]string{"prompt-turn/text", "tool-calls/edit", "permission/by-kind"}, f.Scenarios...))
 			var got [2]map[string]results.Verdict

@@ -27,7 +27,7 @@ var _ = Describe("every fault of cancelling, permissions, loading and sessions",
 			Skip("it takes minutes; set ACP_TEST_SOAK=1")
 		}
 		var names []string
-		for _, f := range faults.All() {
+		for _, f := range faults.All(faults.ACPv1) {
 			if slices.Contains(topics, f.Topic) && f.Name != unasked {
 				names = append(names, f.Name)
 			}

@@ -38,9 +38,11 @@ func TestMain(m *testing.M) {
 			syscall.Exit(canary.Main(context.Background(), os.Args[2:], os.Getenv, os.Stdin, os.Stdout))
 		case "refagent":
 			o := refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Getenv: os.Getenv}
-			if i := slices.Index(os.Args, "--fault"); i > 0 && !inside.Configure(&o, "--fault", os.Args[i+1]) {
-				fmt.Fprintln(os.Stderr, "there is no fault", os.Args[i+1])
-				syscall.Exit(2)
+			if i := slices.Index(os.Args, "--fault"); i > 0 {
+				if err := inside.Configure(&o, os.Args[i:i+2]...); err != nil {
+					fmt.Fprintln(os.Stderr, err)
+					syscall.Exit(2)
+				}
 			}
 			if slices.Contains(os.Args, "--wears-out") {
 				o.Hooks = wearsOut()

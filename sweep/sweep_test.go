@@ -40,7 +40,7 @@ func engine(fault string) *scenarios.Engine {
 		return e
 	}
 	if fault != "" {
-		f, ok := faults.Find(fault)
+		f, ok := faults.Find(faults.ACPv1, fault)
 		Expect(ok).To(BeTrue(), fault)
 		e.ExtraArgs = []string{"--fault", fault}
 		if f.Hangs {

@@ -1,4 +1,4 @@
-// Package inside runs the reference agent within this process: most of what a short run
+// Package inside runs the reference agents within this process: most of what a short run
 // with a process costs is to start it.
 package inside
 
@@ -13,6 +13,7 @@ import (
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/refagent/liberties"
+	"github.com/acp-test/acp-test/refagent/webagent"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
 )
@@ -20,21 +21,13 @@ import (
 // Connecting is how a scenarios.Engine reaches an agent.
 type Connecting = func(context.Context, *transcript.Transcript, int, agents.Launch) (*transport.Agent, error)
 
-// Connect returns a way to the agent that starts no process. What stands behind refagent
-// in the command line, and extra, are --fault and --liberty with their values.
+// Connect returns a way to the agent of ACP that starts no process. What stands behind refagent
+// in the command line, and extra, are arguments of Configure.
 func Connect(extra ...string) Connecting {
 	return func(_ context.Context, t *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent, error) {
-		env := map[string]string{}
-		for _, kv := range l.Env {
-			name, value, _ := strings.Cut(kv, "=")
-			env[name] = value
-		}
-		o := refagent.Options{Getenv: func(name string) string { return env[name] }}
-		args := slices.Concat(l.Args[slices.Index(l.Args, "refagent")+1:], extra)
-		for at := 0; at+1 < len(args); at += 2 {
-			if !Configure(&o, args[at], args[at+1]) {
-				return nil, fmt.Errorf("no such fault or liberty: %s", args[at+1])
-			}
+		o := refagent.Options{Getenv: Getenv(l)}
+		if err := Configure(&o, slices.Concat(l.Args[slices.Index(l.Args, "refagent")+1:], extra)...); err != nil {
+			return nil, err
 		}
 		return transport.InProcess(t, conn, func(ctx context.Context, in io.Reader, out io.Writer) error {
 			o.In, o.Out = in, out
@@ -43,24 +36,51 @@ func Connect(extra ...string) Connecting {
 	}
 }
 
-// Configure gives the agent the fault of --fault, or the liberties of --liberty, and
-// reports whether there are such.
-func Configure(o *refagent.Options, flag, value string) bool {
-	if flag == "--fault" {
-		f, ok := faults.Find(value)
-		if ok {
-			o.Hooks = f.Hooks()
-		}
-		return ok
+// Getenv looks up the environment that an agent is launched with.
+func Getenv(l agents.Launch) func(name string) string {
+	env := map[string]string{}
+	for _, kv := range l.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		env[name] = value
 	}
-	var taken []liberties.Liberty
-	for name := range strings.SplitSeq(value, ",") {
-		l, ok := liberties.Find(name)
-		if !ok {
-			return false
-		}
-		taken = append(taken, l)
+	return func(name string) string { return env[name] }
+}
+
+// Configure gives the agent of ACP the fault of --fault and the liberties of --liberty, which
+// are those of --protocol. Each flag stands before its value.
+func Configure(o *refagent.Options, args ...string) error {
+	f, taken, err := take(faults.ACPv1, args)
+	if err == nil && f.Name != "" {
+		o.Hooks = f.Hooks()
 	}
 	o.Habits = liberties.Habits(taken)
-	return true
+	return err
+}
+
+// ConfigureWeb is Configure for the agent of AG-UI.
+func ConfigureWeb(o *webagent.Options, args ...string) error {
+	f, taken, err := take(faults.AGUI, args)
+	if err == nil && f.Name != "" {
+		o.Hooks = f.Web()
+	}
+	o.Habits = liberties.Web(taken)
+	return err
+}
+
+func take(protocol string, args []string) (f faults.Fault, taken []liberties.Liberty, err error) {
+	for at := 0; at+1 < len(args); at += 2 {
+		value, unknown, ok := args[at+1], "", true
+		switch args[at] {
+		case "--protocol":
+			protocol = value
+		case "--fault":
+			f, ok = faults.Find(protocol, value)
+		case "--liberty":
+			taken, unknown = liberties.Find(protocol, strings.Split(value, ",")...)
+		}
+		if !ok || unknown != "" {
+			return f, nil, fmt.Errorf("%s %s: %s has no such fault or liberty", args[at], value, protocol)
+		}
+	}
+	return f, taken, nil
 }

@@ -6,6 +6,8 @@
 package main
 
 import (
+	"bytes"
+	_ "embed"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -21,6 +23,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/canonical"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
+	"github.com/acp-test/acp-test/refagent/mutation"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
@@ -41,67 +44,145 @@ func main() {
 // good is a transcript that nothing is wrong with.
 type good struct {
 	file string
-	log  []entry
+	log  []transcript.Entry
 	had  map[string]bool // what it gives as it is
 }
+
+//go:embed kinds.txt
+var kinds string
+
+// kind is one way to change a transcript.
+type kind struct {
+	mutation.Block
+	legal bool
+	gap   time.Duration
+}
+
+func readKinds() (list []kind, err error) {
+	blocks, err := mutation.Parse("kinds.txt", kinds, "legal", "gap")
+	for _, b := range blocks {
+		k := kind{Block: b}
+		_, k.legal = b.Says["legal"]
+		if gap := b.Says["gap"]; gap != "" && err == nil {
+			k.gap, err = time.ParseDuration(gap)
+		}
+		list = append(list, k)
+	}
+	return list, err
+}
+
+// site is the n-th place at which a kind can change a transcript.
+type site struct {
+	g *good
+	n int
+}
+
+// tally is how many changes of a kind were drawn, and how many were named.
+type tally struct{ drawn, found int }
 
 func run(dir string, each int, seed uint64, least float64, show bool) error {
 	all, err := load(dir)
 	if err != nil {
 		return err
 	}
-	r := rand.New(rand.NewPCG(seed, 0))
-	total, named, wrong := 0, 0, 0
-	fmt.Printf("%d good transcripts\n%-32s %6s %6s\n", len(all), "kind", "drawn", "named")
-	for _, k := range kinds {
-		type site struct {
-			g  *good
-			at int
-		}
-		var sites []site
-		for i := range all {
-			for _, at := range k.sites(all[i].log) {
-				sites = append(sites, site{&all[i], at})
-			}
-		}
-		r.Shuffle(len(sites), func(i, j int) { sites[i], sites[j] = sites[j], sites[i] })
-		drawn, found := 0, 0
-		for _, s := range sites {
-			if drawn == each {
-				break
-			}
-			log, ok := k.apply(copied(s.g.log), s.at)
-			if !ok {
-				continue
-			}
-			drawn++
-			classes := judged(log)
-			news := slices.DeleteFunc(slices.Sorted(maps.Keys(classes)), func(id string) bool { return s.g.had[id] })
-			hit := slices.ContainsFunc(news, func(id string) bool { return classes[id] == results.Fail })
-			if k.legal {
-				hit = len(news) > 0
-			}
-			if hit {
-				found++
-			}
-			if show && hit == k.legal {
-				fmt.Printf("  %s at #%d of %s: %v\n", k.name, s.at+1, s.g.file, news)
-			}
-		}
-		fmt.Printf("%-32s %6d %6d%s\n", k.name, drawn, found, map[bool]string{true: "  legal"}[k.legal])
-		if k.legal {
-			wrong += found
-			continue
-		}
-		total, named = total+drawn, named+found
+	list, err := readKinds()
+	if err != nil {
+		return err
 	}
-	share := float64(named) / float64(max(total, 1))
-	fmt.Printf("%d of %d breaking mutations are class fail: %.1f %%; %d legal ones were blamed\n", named, total,
-		100*share, wrong)
-	if total == 0 || share < least || wrong > 0 {
+	r := rand.New(rand.NewPCG(seed, 0))
+	var breaking, legal tally
+	fmt.Printf("%d good transcripts\n%-32s %6s %6s\n", len(all), "kind", "drawn", "named")
+	for _, k := range list {
+		t := k.try(all, r, each, show)
+		sum := &breaking
+		if k.legal {
+			sum = &legal
+		}
+		sum.drawn, sum.found = sum.drawn+t.drawn, sum.found+t.found
+		fmt.Printf("%-32s %6d %6d%s\n", k.Name, t.drawn, t.found, map[bool]string{true: "  legal"}[k.legal])
+	}
+	share := float64(breaking.found) / float64(max(breaking.drawn, 1))
+	fmt.Printf("%d of %d breaking mutations are class fail: %.1f %%; %d legal ones were blamed\n", breaking.found,
+		breaking.drawn, 100*share, legal.found)
+	if breaking.drawn == 0 || share < least || legal.found > 0 {
 		return fmt.Errorf("at least %.0f %% were wanted, and no legal one blamed", 100*least)
 	}
 	return nil
+}
+
+// try changes transcripts at some places that are drawn, and counts what is named.
+func (k *kind) try(all []good, r *rand.Rand, each int, show bool) (t tally) {
+	var sites []site
+	for i := range all {
+		p := k.Nth(-1).Player()
+		play(p, all[i].log)
+		for n := range p.Hits() {
+			sites = append(sites, site{&all[i], n + 1})
+		}
+	}
+	r.Shuffle(len(sites), func(i, j int) { sites[i], sites[j] = sites[j], sites[i] })
+	for _, s := range sites {
+		if t.drawn == each {
+			break
+		}
+		log, at := play(k.Nth(s.n).Player(), s.g.log)
+		if at < 0 {
+			continue
+		}
+		for i := range log[at:] {
+			log[at+i].At += k.gap
+		}
+		t.drawn++
+		classes := judged(log)
+		news := slices.DeleteFunc(slices.Sorted(maps.Keys(classes)), func(id string) bool { return s.g.had[id] })
+		hit := slices.ContainsFunc(news, func(id string) bool { return k.legal || classes[id] == results.Fail })
+		if hit {
+			t.found++
+		}
+		if show && hit == k.legal {
+			fmt.Printf("  %s at #%d of %s: %v\n", k.Name, at+1, s.g.file, news)
+		}
+	}
+	return t
+}
+
+// play plays a log through a mutation. at is the first place at which it differs, -1 if none does.
+func play(p *mutation.Player, log []transcript.Entry) (out []transcript.Entry, at int) {
+	sides := [2]transcript.Source{mutation.Client: transcript.Agent, mutation.Agent: transcript.Editor} // who sends to it
+	put := func(e transcript.Entry, list []mutation.Output) {
+		for _, o := range list {
+			was := e
+			if i, ok := o.Origin.(int); ok {
+				was = log[i]
+			} else {
+				was.Seq = 0
+			}
+			if was.Raw, was.Source = o.Raw, sides[o.To]; o.Raw == nil {
+				was.Raw = bytes.TrimSpace(o.Message.Encode())
+			}
+			out = append(out, was)
+		}
+	}
+	for i, e := range log {
+		switch {
+		case e.Frame() && e.Source == transcript.Agent:
+			put(e, p.Play(mutation.Agent, e.Raw, i))
+		case e.Frame() && e.Source == transcript.Editor:
+			put(e, p.Play(mutation.Client, e.Raw, i))
+		default:
+			out = append(out, e)
+		}
+	}
+	put(log[len(log)-1], p.End())
+	for i := range min(len(out), len(log)) {
+		if !bytes.Equal(out[i].Raw, log[i].Raw) {
+			return out, i
+		}
+	}
+	if len(out) != len(log) {
+		return out, min(len(out), len(log))
+	}
+	return out, -1
 }
 
 // load reads the transcripts below a directory that nothing is wrong with.
@@ -122,9 +203,9 @@ func load(dir string) (all []good, err error) {
 		defer t.Close()
 		g := good{file: path, had: map[string]bool{}}
 		for e := range t.All() {
-			g.log = append(g.log, entryOf(e))
+			g.log = append(g.log, e)
 		}
-		classes := judged(copied(g.log))
+		classes := judged(g.log)
 		for id, class := range classes {
 			g.had[id] = true
 			if class == results.Fail || class == results.Error {
@@ -141,7 +222,7 @@ func load(dir string) (all []good, err error) {
 }
 
 // judged is what check finds about the agent, with the worst class of each point.
-func judged(log []entry) map[string]results.Verdict {
+func judged(log []transcript.Entry) map[string]results.Verdict {
 	var now time.Duration
 	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{},
 		Now: func() time.Time { return time.Unix(0, 0).Add(now) }})
@@ -154,10 +235,10 @@ func judged(log []entry) map[string]results.Verdict {
 		now = max(now, e.At)
 		var added transcript.Entry
 		if e.Frame() {
-			added = t.AppendFrame(e.Conn, e.Source, e.raw(), 0)
+			added = t.AppendFrame(e.Conn, e.Source, e.Raw, 0)
 		} else {
 			e.Ref = at[e.Ref]
-			added = t.Append(e.Entry)
+			added = t.Append(e)
 		}
 		at[e.Seq] = added.Seq
 	}

@@ -13,14 +13,14 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/acp-test/acp-test/refagent/effects"
+	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 // Proof is one of the faults of one agent.
 type Proof struct {
-	Faults map[string]effects.Effect
+	Faults map[string]faults.Effect
 	Names  []string // of the faults, in their order
 	// Engine makes an engine for the agent with a fault, "" is none.
 	Engine func(fault string) *scenarios.Engine
@@ -183,7 +183,7 @@ func (p *Proof) measure(which *regexp.Regexp) error {
 			return
 		}
 		ids := home(p.Trial(name, everywhere))
-		e := effects.Effect{Scenarios: ids, Reddens: twice(p.Trial(name, ids), p.Trial(name, ids))}
+		e := faults.Effect{Scenarios: ids, Reddens: twice(p.Trial(name, ids), p.Trial(name, ids))}
 		mu.Lock()
 		defer mu.Unlock()
 		measured[name] = e
@@ -192,7 +192,7 @@ func (p *Proof) measure(which *regexp.Regexp) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(p.File, effects.Write(string(older), p.Names, measured), 0o644)
+	return os.WriteFile(p.File, faults.WriteEffects(string(older), p.Names, measured), 0o644)
 }
 
 // home chooses scenarios in which a fault shows: for each thing that finds it the first,

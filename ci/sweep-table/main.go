@@ -77,7 +77,7 @@ func main() {
 	s.suites = strings.Split(*suites, ",")
 	names := flag.Args()
 	if len(names) == 0 {
-		for _, f := range faults.All() {
+		for _, f := range faults.All(faults.ACPv1) {
 			if f.Swept() {
 				names = append(names, f.Name)
 			}
@@ -105,10 +105,11 @@ func main() {
 // agent is the reference agent, as a process of its own.
 func agent(args []string) {
 	o := refagent.Options{In: os.Stdin, Out: os.Stdout, Getenv: os.Getenv}
-	for at := 0; at+1 < len(args); at += 2 {
-		inside.Configure(&o, args[at], args[at+1])
+	err := inside.Configure(&o, args...)
+	if err == nil {
+		err = refagent.Run(context.Background(), o)
 	}
-	if err := refagent.Run(context.Background(), o); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "refagent:", err)
 		os.Exit(1)
 	}
@@ -139,7 +140,7 @@ func (s search) row(name string, found []first) string {
 
 // run sweeps an agent with one fault until it is found.
 func (s search) run(fault string, seed int64) (first, error) {
-	f, ok := faults.Find(fault)
+	f, ok := faults.Find(faults.ACPv1, fault)
 	if !ok && fault != "none" {
 		return first{}, fmt.Errorf("there is no fault %q", fault)
 	}

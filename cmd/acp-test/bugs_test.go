@@ -7,7 +7,6 @@ import (
 
 	"github.com/acp-test/acp-test/internal/bugs"
 	"github.com/acp-test/acp-test/refagent/faults"
-	"github.com/acp-test/acp-test/refagent/second"
 )
 
 // TestBugs holds the record of public bugs against what the proofs have measured of
@@ -56,14 +55,10 @@ func TestBugs(t *testing.T) {
 
 // reddensOf is what surely finds a fault of an agent, nil if there is no such fault.
 func reddensOf(by, name string) []string {
+	protocol := faults.ACPv1
 	if by == bugs.AgentOfV2 {
-		for _, f := range second.Faults() {
-			if f.Name == name {
-				return f.Reddens
-			}
-		}
-		return nil
+		protocol = faults.ACPv2
 	}
-	f, _ := faults.Find(name)
+	f, _ := faults.Find(protocol, name)
 	return f.Reddens
 }

@@ -62,7 +62,7 @@ func examplesAbout(set *rules.Set, q rules.Requirement) string {
 // faultOf is the first fault of the reference agent that a check finds surely, nil
 // if there is none.
 func faultOf(check string) *faults.Fault {
-	for _, f := range faults.All() {
+	for _, f := range faults.All(faults.ACPv1) {
 		if slices.Contains(f.Reddens, check) {
 			return &f
 		}

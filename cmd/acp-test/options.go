@@ -376,7 +376,7 @@ func (t *target) faulty(of protocol, p *agents.Profile) ([]string, error) {
 	case p.Name != of.reference || len(t.command) > 0:
 		return nil, fmt.Errorf("--fault %s: only the reference agent has faults, %s has its own", t.fault, p.Name)
 	}
-	return []string{"--fault", t.fault}, of.differs(t.fault, nil)
+	return []string{"--fault", t.fault}, differs(of.Name, t.fault, nil)
 }
 
 // known reads the baseline.

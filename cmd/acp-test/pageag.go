@@ -5,7 +5,8 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/protocol/agui"
-	"github.com/acp-test/acp-test/refagent/webagent"
+	"github.com/acp-test/acp-test/refagent/faults"
+	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/rules"
 )
 
@@ -31,7 +32,7 @@ func webPage() string {
 	}
 	b.WriteString("\n## Faults of the reference agent\n\n" +
 		"| fault | what the agent does wrong | copied from | found by |\n|---|---|---|---|\n")
-	for _, f := range webagent.Faults() {
+	for _, f := range faults.All(faults.AGUI) {
 		copied := ""
 		if repo, number, ok := strings.Cut(f.Copies, "#"); ok {
 			copied = fmt.Sprintf("[%s](https://github.com/%s/issues/%s)", f.Copies, repo, number)
@@ -40,7 +41,7 @@ func webPage() string {
 	}
 	b.WriteString("\n## Liberties of the reference agent\n\n" +
 		"| liberty | what the agent does | left open by |\n|---|---|---|\n")
-	for _, l := range webagent.Liberties() {
+	for _, l := range liberties.All(faults.AGUI) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", l.Name, text(l.Summary), l.Allows)
 	}
 	return b.String()

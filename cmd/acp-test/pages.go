@@ -95,7 +95,7 @@ func faultsPage() string {
 		"scenario would be skipped, since no agent has to do what it is about, but its golden shows that this one " +
 		"once did.\n")
 	b.WriteString("\n| fault | what the agent does wrong | copied from | found by |\n|---|---|---|---|\n")
-	for _, f := range faults.All() {
+	for _, f := range faults.All(faults.ACPv1) {
 		copied := ""
 		if repo, number, ok := strings.Cut(f.Copies, "#"); ok {
 			copied = fmt.Sprintf("[%s](https://github.com/%s/issues/%s)", f.Copies, repo, number)
@@ -166,7 +166,7 @@ func libertiesPage() string {
 		"`acp-test refagent --liberty NAME,NAME`, and `--liberty` of `acp-test run`. A test combines them and wants that " +
 		"no rule and no check blames the agent, and that what cannot be judged says what was missing.\n")
 	b.WriteString("\n| liberty | what the agent does | left open by | what an editor misses |\n|---|---|---|---|\n")
-	for _, l := range liberties.All() {
+	for _, l := range liberties.All(faults.ACPv1) {
 		var ids []string
 		for id := range strings.FieldsSeq(l.Allows) {
 			ids = append(ids, fmt.Sprintf("[%s](requirements.md#%s)", id, strings.ToLower(id)))

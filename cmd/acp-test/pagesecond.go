@@ -8,7 +8,8 @@ import (
 
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
-	"github.com/acp-test/acp-test/refagent/second"
+	"github.com/acp-test/acp-test/refagent/faults"
+	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/language"
@@ -60,12 +61,12 @@ func secondPage() string {
 	b.WriteString(strings.Join(kept, ", ") + "\n")
 	b.WriteString("\n## Faults of the reference agent\n\n" +
 		"| fault | what the agent does wrong | breaks | found by |\n|---|---|---|---|\n")
-	for _, f := range second.Faults() {
+	for _, f := range faults.All(faults.ACPv2) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, text(f.Summary), f.Breaks, strings.Join(f.Reddens, ", "))
 	}
 	b.WriteString("\n## Liberties of the reference agent\n\n" +
 		"| liberty | what the agent does | left open by |\n|---|---|---|\n")
-	for _, l := range second.Liberties() {
+	for _, l := range liberties.All(faults.ACPv2) {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", l.Name, text(l.Summary), l.Allows)
 	}
 	return b.String()
@@ -97,11 +98,11 @@ func explainSecond(topic string) (page string, ok bool) {
 // seenBy says how to see a rule or a check of version 2 broken: by the fault of the
 // reference agent that breaks the least beside it. "" if there is none.
 func seenBy(name string) string {
-	finds := slices.DeleteFunc(second.Faults(), func(f second.Fault) bool { return !slices.Contains(f.Reddens, name) })
+	finds := slices.DeleteFunc(faults.All(faults.ACPv2), func(f faults.Fault) bool { return !slices.Contains(f.Reddens, name) })
 	if len(finds) == 0 {
 		return ""
 	}
-	f := slices.MinFunc(finds, func(a, b second.Fault) int { return cmp.Compare(len(a.Reddens), len(b.Reddens)) })
+	f := slices.MinFunc(finds, func(a, b faults.Fault) int { return cmp.Compare(len(a.Reddens), len(b.Reddens)) })
 	in := strings.Join(f.Scenarios, "|")
 	if id, _, ok := strings.Cut(name, "#"); ok {
 		in = id

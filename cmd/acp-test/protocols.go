@@ -22,9 +22,6 @@ import (
 	"github.com/acp-test/acp-test/protocol/agui/aguireport"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	aguischedules "github.com/acp-test/acp-test/protocol/agui/schedules"
-	"github.com/acp-test/acp-test/refagent"
-	"github.com/acp-test/acp-test/refagent/second"
-	"github.com/acp-test/acp-test/refagent/webagent"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -59,8 +56,6 @@ type protocol struct {
 	kind func(e transcript.Entry) string
 	// fields is what the page says of the members of messages; nil: nothing.
 	fields func() inspector.Fields
-	// differs says what is wrong with the names of a fault and of liberties.
-	differs func(fault string, liberties []string) error
 }
 
 // protocols are all there are, the first one first. Another one is another entry.
@@ -70,26 +65,13 @@ func protocols() []protocol {
 			Protocol: acp.V1(), reference: "reference", recordings: recordings.V1(), planner: schedules.V1(),
 			reports: acpreport.V1(), read: reading(recordings.V1()),
 			kind: acpframe.Update, fields: func() inspector.Fields { return acp.Fields(acp.V1()) },
-			differs: func(fault string, liberties []string) error {
-				_, err := hooksOf(fault)
-				if err == nil {
-					_, err = libertiesOf(liberties)
-				}
-				return err
-			},
 		}.convertsACP(), protocol{
 			Protocol: acp.V2(), reference: "reference-acp-v2", recordings: recordings.V2(), planner: schedules.V2(),
 			reports: acpreport.V2(), read: reading(recordings.V2()), looks: recordings.LooksSecond,
 			kind: acpframe.Update, fields: func() inspector.Fields { return acp.Fields(acp.V2()) },
-			differs: func(fault string, liberties []string) error {
-				return second.Take(new(refagent.Options), fault, liberties)
-			},
 		}.convertsACP(), protocol{
 			Protocol: agui.V1(), reference: "reference-ag-ui", recordings: aguirecord.Protocol{}, planner: aguischedules.V1(),
 			reports: aguireport.V1(), read: readingWeb, looks: aguirecord.Looks, fields: agui.Fields,
-			differs: func(fault string, liberties []string) error {
-				return new(webagent.Options).Take(fault, liberties)
-			},
 		}.convertsAGUI(),
 	}
 }

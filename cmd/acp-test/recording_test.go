@@ -449,7 +449,7 @@ var _ = Describe("an agent in two versions", func() {
 	var p *place
 	BeforeEach(func() {
 		p = newPlace()
-		p.write("my.yaml", "name: my\ncommand: [$SELF, refagent, --second]\nenv: {OPENAI_BASE_URL: $LLM/v1}\nmodel: {wire: openai-chat}\n")
+		p.write("my.yaml", "name: my\ncommand: [$SELF, refagent, --protocol, acp-v2]\nenv: {OPENAI_BASE_URL: $LLM/v1}\nmodel: {wire: openai-chat}\n")
 	})
 
 	It("has goldens of each", func() {
@@ -504,7 +504,7 @@ Nothing: scenarios that run in both had the same conversation, effects and ends.
 
 	It("says what is missing by requirement, and what differs", func() {
 		p := newPlace()
-		got := p.run("upgrade", "--run", some, "--to", "up.md", "--", "acp-test", "refagent", "--second", "--fault", "no-echo")
+		got := p.run("upgrade", "--run", some, "--to", "up.md", "--", "acp-test", "refagent", "--protocol", "acp-v2", "--fault", "no-echo")
 		Expect(got.code).To(Equal(1), got.out+got.err)
 		Expect(p.read("up.md")).To(And(ContainSubstring("It breaks 1 of its requirements."), ContainSubstring("\n- [ ] **V2-PRM-002** "),
 			MatchRegexp("\\n  - V2-ECHO: .*was not shown\\. `")))

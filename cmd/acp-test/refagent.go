@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"text/tabwriter"
 
@@ -9,151 +10,138 @@ import (
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
 	"github.com/acp-test/acp-test/refagent/liberties"
-	"github.com/acp-test/acp-test/refagent/second"
+	"github.com/acp-test/acp-test/refagent/webagent"
 )
 
+// reference is what the command line wants of the reference agent.
+type reference struct {
+	protocol, fault, listen string
+	liberties               []string
+	listFaults, listHabits  bool
+}
+
 func refagentCommand(h *host) *cobra.Command {
-	var fault string
-	var liberty []string
-	var list, free bool
-	var listen string
-	var next bool
+	var a reference
+	var second bool
 	c := &cobra.Command{
 		Use:   "refagent",
 		Short: "the reference agent itself, on stdin and stdout",
 		Long: fmt.Sprintf(`Serves one editor on stdin and stdout, as an agent of any editor does. The model
 is reached with %s and %s; the model's name is in
-%s. With --ag-ui it is a server of AG-UI instead, at
-an address such as 127.0.0.1:0, and says at which URL.`, refagent.EnvBaseURL, refagent.EnvAPIKey, refagent.EnvModel),
+%s. It speaks the version of ACP that the editor asks for;
+--protocol says whose faults and liberties are meant. With --ag-ui it is a server of AG-UI
+instead, at an address such as 127.0.0.1:0, and says at which URL.`, refagent.EnvBaseURL, refagent.EnvAPIKey,
+			refagent.EnvModel),
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if listen != "" || c.Flags().Changed("ag-ui") {
-				return h.webAgent(c, listen, fault, liberty, list, free)
+			a.protocol = cmp.Or(h.protocol, faults.ACPv1)
+			if second {
+				a.protocol = faults.ACPv2
 			}
-			if next {
-				return h.secondAgent(c, fault, liberty, list, free)
+			if c.Flags().Changed("ag-ui") {
+				a.protocol = faults.AGUI
 			}
-			if list {
-				return h.listFaults()
-			}
-			if free {
-				return h.listLiberties()
-			}
-			hooks, err := hooksOf(fault)
-			if err != nil {
+			if _, err := protocolNamed(a.protocol); err != nil {
 				return err
 			}
-			taken, err := libertiesOf(liberty)
-			if err != nil {
-				return err
+			if a.listFaults || a.listHabits {
+				return h.listDifferences(a)
 			}
-			err = refagent.Run(c.Context(), refagent.Options{
-				In: h.in, Out: h.out, Log: h.err, Hooks: hooks, Habits: liberties.Habits(taken),
-				Getenv: func(name string) string {
-					v, _ := h.getenv(name)
-					return v
-				},
-			})
-			if err != nil {
-				return fmt.Errorf("refagent: %w", err)
-			}
-			return nil
+			return h.referenceAgent(c, a)
 		},
 	}
-	c.Flags().StringVar(&listen, "ag-ui", "", "serve AG-UI over HTTP at `HOST:PORT`")
-	c.Flags().BoolVar(&next, "second", false, "--fault, --liberty and the lists are those of version 2 of ACP")
-	c.Flags().StringVar(&fault, "fault", "", "with one deliberate fault, by `NAME`")
-	c.Flags().BoolVar(&list, "faults", false, "list the faults")
-	c.Flags().StringSliceVar(&liberty, "liberty", nil, "with what another correct agent does, by `NAME` (repeatable)")
-	c.Flags().BoolVar(&free, "liberties", false, "list the liberties")
+	c.Flags().StringVar(&a.listen, "ag-ui", "", "serve AG-UI over HTTP at `HOST:PORT`")
+	c.Flags().BoolVar(&second, "second", false, "the former name of --protocol acp-v2")
+	_ = c.Flags().MarkHidden("second") // it is there
+	c.Flags().StringVar(&a.fault, "fault", "", "with one deliberate fault, by `NAME`")
+	c.Flags().BoolVar(&a.listFaults, "faults", false, "list the faults")
+	c.Flags().StringSliceVar(&a.liberties, "liberty", nil, "with what another correct agent does, by `NAME` (repeatable)")
+	c.Flags().BoolVar(&a.listHabits, "liberties", false, "list the liberties")
 	completeWords(c, "fault", faultNames)
 	completeWords(c, "liberty", libertyNames)
 	return c
 }
 
-func faultNames() []string {
-	var names []string
-	for _, f := range faults.All() {
-		names = append(names, f.Name)
+// referenceAgent serves until the input, or the command, ends.
+func (h *host) referenceAgent(c *cobra.Command, a reference) error {
+	if err := differs(a.protocol, a.fault, a.liberties); err != nil {
+		return err
 	}
-	return names
-}
-
-// hooksOf is what a fault changes; nothing for "".
-func hooksOf(fault string) (refagent.Hooks, error) {
-	if fault == "" {
-		return refagent.Hooks{}, nil
-	}
-	f, ok := faults.Find(fault)
-	if !ok {
-		return refagent.Hooks{}, fmt.Errorf("--fault: there is no fault %q%s: acp-test refagent --faults lists them", fault,
-			meant(fault, faultNames()))
-	}
-	return f.Hooks(), nil
-}
-
-func (h *host) listFaults() error {
-	w := tabwriter.NewWriter(h.out, 0, 0, 2, ' ', 0)
-	for _, f := range faults.All() {
-		fmt.Fprintf(w, "%s\t%s\n", f.Name, f.Summary)
-	}
-	return w.Flush()
-}
-
-func libertyNames() []string {
-	var names []string
-	for _, l := range liberties.All() {
-		names = append(names, l.Name)
-	}
-	return names
-}
-
-// libertiesOf finds liberties by their names.
-func libertiesOf(names []string) ([]liberties.Liberty, error) {
-	var list []liberties.Liberty
-	for _, name := range names {
-		l, ok := liberties.Find(name)
-		if !ok {
-			return nil, fmt.Errorf("--liberty: there is no liberty %q%s: acp-test refagent --liberties lists them", name,
-				meant(name, libertyNames()))
-		}
-		list = append(list, l)
-	}
-	return list, nil
-}
-
-func (h *host) listLiberties() error {
-	w := tabwriter.NewWriter(h.out, 0, 0, 2, ' ', 0)
-	for _, l := range liberties.All() {
-		fmt.Fprintf(w, "%s\t%s\n", l.Name, l.Summary)
-	}
-	return w.Flush()
-}
-
-// secondAgent serves with a fault or liberties of version 2 of ACP, or lists them.
-func (h *host) secondAgent(c *cobra.Command, fault string, liberty []string, list, free bool) error {
-	w := tabwriter.NewWriter(h.out, 0, 0, 2, ' ', 0)
-	switch {
-	case list:
-		for _, f := range second.Faults() {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, f.Breaks, f.Summary)
-		}
-		return w.Flush()
-	case free:
-		for _, l := range second.Liberties() {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", l.Name, l.Allows, l.Summary)
-		}
-		return w.Flush()
-	}
-	o := refagent.Options{In: h.in, Out: h.out, Log: h.err, Getenv: func(name string) string {
+	f, broken := faults.Find(a.protocol, a.fault)
+	taken, _ := liberties.Find(a.protocol, a.liberties...)
+	getenv := func(name string) string {
 		v, _ := h.getenv(name)
 		return v
-	}}
-	if err := second.Take(&o, fault, liberty); err != nil {
-		return err
+	}
+	if a.protocol == faults.AGUI {
+		o := webagent.Options{Listen: a.listen, Out: h.out, Log: h.err, Dir: h.cwd, Getenv: getenv,
+			Habits: liberties.Web(taken)}
+		if broken {
+			o.Hooks = f.Web()
+		}
+		return webagent.Serve(c.Context(), o)
+	}
+	o := refagent.Options{In: h.in, Out: h.out, Log: h.err, Getenv: getenv, Habits: liberties.Habits(taken)}
+	if broken {
+		o.Hooks = f.Hooks()
 	}
 	if err := refagent.Run(c.Context(), o); err != nil {
 		return fmt.Errorf("refagent: %w", err)
 	}
 	return nil
+}
+
+// differs returns an error for a fault or a liberty that the protocol's reference agent has not.
+func differs(protocol, fault string, names []string) error {
+	lists := "acp-test refagent"
+	if protocol != faults.ACPv1 {
+		lists += " --protocol " + protocol
+	}
+	if _, ok := faults.Find(protocol, fault); !ok && fault != "" {
+		return fmt.Errorf("--fault: there is no fault %q%s: %s --faults lists them", fault,
+			meant(fault, namesOf(faults.All(protocol))), lists)
+	}
+	if _, unknown := liberties.Find(protocol, names...); unknown != "" {
+		return fmt.Errorf("--liberty: there is no liberty %q%s: %s --liberties lists them", unknown,
+			meant(unknown, namesOf(liberties.All(protocol))), lists)
+	}
+	return nil
+}
+
+// named is a fault or a liberty.
+type named interface {
+	Line() (name, requirement, summary string)
+}
+
+func namesOf[T named](list []T) (names []string) {
+	for _, one := range list {
+		name, _, _ := one.Line()
+		names = append(names, name)
+	}
+	return names
+}
+
+func faultNames() []string   { return namesOf(faults.All(faults.ACPv1)) }
+func libertyNames() []string { return namesOf(liberties.All(faults.ACPv1)) }
+
+// listDifferences lists the faults or the liberties of a protocol.
+func (h *host) listDifferences(a reference) error {
+	w := tabwriter.NewWriter(h.out, 0, 0, 2, ' ', 0)
+	line := func(one named) {
+		name, requirement, summary := one.Line()
+		if a.protocol == faults.ACPv2 {
+			summary = requirement + "\t" + summary
+		}
+		fmt.Fprintf(w, "%s\t%s\n", name, summary)
+	}
+	if a.listFaults {
+		for _, f := range faults.All(a.protocol) {
+			line(f)
+		}
+	} else {
+		for _, l := range liberties.All(a.protocol) {
+			line(l)
+		}
+	}
+	return w.Flush()
 }

@@ -26,7 +26,6 @@ import (
 	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
-	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/sweep"
@@ -379,15 +378,16 @@ func width(w io.Writer) int {
 
 // takeLiberties starts the reference agent with liberties.
 func (o *options) takeLiberties(e *scenarios.Engine, of protocol) error {
-	if err := of.differs("", o.liberties); err != nil || len(o.liberties) == 0 {
+	if err := differs(of.Name, "", o.liberties); err != nil || len(o.liberties) == 0 {
 		return err
 	}
 	if e.Profile.Name != of.reference || len(o.command) > 0 {
 		return fmt.Errorf("--liberty: only the reference agent takes liberties, %s is what it is", e.Profile.Name)
 	}
 	e.ExtraArgs = append(e.ExtraArgs, "--liberty", strings.Join(o.liberties, ","))
-	for _, l := range liberties.All() {
-		if l.Learns && of.Name == language.Default && slices.Contains(o.liberties, l.Name) {
+	taken, _ := liberties.Find(of.Name, o.liberties...)
+	for _, l := range taken {
+		if l.Learns {
 			learning := *e.Profile
 			learning.Tools = nil
 			e.Profile = &learning

@@ -23,7 +23,7 @@ func (h *host) scratch(ctx context.Context, o *viewing, server *inspector.Server
 		return nil, err
 	}
 	if o.subject.fault != "" {
-		if err := of.differs(o.subject.fault, nil); err != nil {
+		if err := differs(of.Name, o.subject.fault, nil); err != nil {
 			return nil, err
 		}
 		p = p.WithCommand(append(append([]string{}, p.Command...), "--fault", o.subject.fault))

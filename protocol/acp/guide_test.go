@@ -18,7 +18,7 @@ func TestGuideOfVersion2(t *testing.T) {
 	for _, c := range acp.V1().Words {
 		first[c.Name] = true
 	}
-	names := append([]string{"V2-STATES", "V2-RESUME", "--second --faults"}, own...)
+	names := append([]string{"V2-STATES", "V2-RESUME", "--protocol acp-v2 --faults"}, own...)
 	for _, c := range acp.V2().Words {
 		if !first[c.Name] {
 			names = append(names, "`"+c.Name)

@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/ci/inside"
 	"github.com/acp-test/acp-test/ci/proof"
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/protocol/agui"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
-	"github.com/acp-test/acp-test/refagent/effects"
+	"github.com/acp-test/acp-test/refagent/faults"
+	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/refagent/webagent"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -25,23 +27,30 @@ import (
 )
 
 var updateFaults = flag.String("update-faults", "",
-	"measure what the faults that match a regular expression redden, and write refagent/webagent/reddens.txt")
+	"measure what the faults that match a regular expression redden, and write refagent/faults/reddens-ag-ui.txt")
 
 // engine runs the reference agent of AG-UI within this process.
-func engine(t *testing.T, fault string, liberties ...string) *scenarios.Engine {
+func engine(t *testing.T, fault string, taken ...string) *scenarios.Engine {
 	t.Helper()
-	return elsewhere(t, "", "", fault, liberties...)
+	return elsewhere(t, "", "", fault, taken...)
 }
 
 // elsewhere is engine with an Accept header for posts that have none of their own, and a directory of the agent, "" is
 // the one that it is started in.
-func elsewhere(t *testing.T, accept, dir, fault string, liberties ...string) *scenarios.Engine {
+func elsewhere(t *testing.T, accept, dir, fault string, taken ...string) *scenarios.Engine {
 	t.Helper()
 	p, err := agents.Shipped("reference-ag-ui")
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.Command = []string{os.Args[0]} // which is not started
+	var args []string
+	if fault != "" {
+		args = []string{"--fault", fault}
+	}
+	if len(taken) > 0 {
+		args = append(args, "--liberty", strings.Join(taken, ","))
+	}
 	e := &scenarios.Engine{Protocol: agui.V1(), Profile: p, Temp: t.TempDir(), Cwd: t.TempDir(), NoTrap: true,
 		StepTimeout: 3 * time.Second}
 	e.Connect = func(_ context.Context, log *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent, error) {
@@ -49,13 +58,8 @@ func elsewhere(t *testing.T, accept, dir, fault string, liberties ...string) *sc
 		if err != nil {
 			return nil, err
 		}
-		env := map[string]string{}
-		for _, kv := range l.Env {
-			name, value, _ := strings.Cut(kv, "=")
-			env[name] = value
-		}
-		o := webagent.Options{Listener: listener, Dir: cmp.Or(dir, l.Dir), Getenv: func(name string) string { return env[name] }}
-		if err := o.Take(fault, liberties); err != nil {
+		o := webagent.Options{Listener: listener, Dir: cmp.Or(dir, l.Dir), Getenv: inside.Getenv(l)}
+		if err := inside.ConfigureWeb(&o, args...); err != nil {
 			return nil, err
 		}
 		at := endpoint.At("http://" + listener.Addr().String() + "/")
@@ -95,15 +99,15 @@ func TestTheCorrectAgent(t *testing.T) {
 // Each fault is found by what reddens.txt declares, and by nothing else in the scenarios
 // that it names and in the fixed ones.
 func TestEachFaultIsFound(t *testing.T) {
-	p := proof.Proof{File: "../../refagent/webagent/reddens.txt", AtOnce: 6,
-		Faults: map[string]effects.Effect{}, Scenarios: shipped(t),
+	p := proof.Proof{File: "../../refagent/faults/reddens-ag-ui.txt", AtOnce: 6,
+		Faults: map[string]faults.Effect{}, Scenarios: shipped(t),
 		Fixed: []string{"runs/hello", "tools/read", "runs/two-turns"},
 		Engine: func(fault string) *scenarios.Engine {
 			e := engine(t, fault)
 			e.Golden = &golden.Store{Embedded: golden.Shipped()}
 			return e
 		}}
-	for _, f := range webagent.Faults() {
+	for _, f := range faults.All(faults.AGUI) {
 		p.Names, p.Faults[f.Name] = append(p.Names, f.Name), f.Effect
 	}
 	if err := p.Prove(*updateFaults); err != nil {
@@ -117,7 +121,7 @@ var hints = []string{"PENDING no-list", "PENDING unanswered"}
 // Whatever liberties the agent takes, alone or all that go together, nobody accuses it, and nobody has a hint but of
 // what is left out.
 func TestTheLaw(t *testing.T) {
-	all := webagent.Liberties()
+	all := liberties.All(faults.AGUI)
 	if len(all) < 25 {
 		t.Errorf("there are %d liberties", len(all))
 	}

@@ -7,7 +7,8 @@ import (
 
 	"github.com/acp-test/acp-test/ci/proof"
 	"github.com/acp-test/acp-test/protocol/agui"
-	"github.com/acp-test/acp-test/refagent/webagent"
+	"github.com/acp-test/acp-test/refagent/faults"
+	"github.com/acp-test/acp-test/refagent/liberties"
 )
 
 var updateBindings = flag.Bool("update-bindings", false, "write the checks of the scenarios to bindings.yaml")
@@ -40,7 +41,7 @@ func TestRegistry(t *testing.T) {
 			t.Errorf("%s quotes more than six words: %s", q.ID, q.Cite.Quote)
 		}
 	}
-	for _, l := range webagent.Liberties() {
+	for _, l := range liberties.All(faults.AGUI) {
 		if _, ok := set.Requirement(l.Allows); !ok {
 			t.Errorf("the liberty %s rests on %s, which does not exist", l.Name, l.Allows)
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/acp-test/acp-test/refagent/webagent"
+	"github.com/acp-test/acp-test/refagent/faults"
 )
 
 // Each public report that an endpoint can break is found by name: a fault copies it, and the proof finds that.
@@ -15,7 +15,7 @@ func TestPublicReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := map[string]bool{}
-	for _, f := range webagent.Faults() {
+	for _, f := range faults.All(faults.AGUI) {
 		found[f.Name] = len(f.Reddens) > 0
 	}
 	reports, copied := 0, map[string]bool{}
@@ -41,7 +41,7 @@ func TestPublicReports(t *testing.T) {
 	if reports < 70 {
 		t.Errorf("there are %d reports", reports)
 	}
-	for _, f := range webagent.Faults() {
+	for _, f := range faults.All(faults.AGUI) {
 		if f.Copies != "" && !copied[f.Copies] {
 			t.Errorf("the fault %s copies %s, which is no report of the table", f.Name, f.Copies)
 		}

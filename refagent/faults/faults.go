@@ -1,97 +1,110 @@
-// Package faults holds deliberate defects of the reference agent, one value
-// each, most of them copied from public bug reports. They prove that a rule or
-// a check can fail. Each works through refagent.Hooks alone: the correct
-// agent's code knows none of them.
+// Package faults holds the deliberate defects of the reference agents, most of them copied
+// from public bug reports. They prove that a rule or a check can fail. A defect of messages is
+// a mutation in the table of its protocol; one of what the agent does is code, which works
+// through hooks. The correct agent's code knows none of them.
 package faults
 
 import (
-	_ "embed"
+	"embed"
 	"slices"
 	"sync"
 
 	"github.com/acp-test/acp-test/refagent"
-	"github.com/acp-test/acp-test/refagent/effects"
+	"github.com/acp-test/acp-test/refagent/mutation"
+	"github.com/acp-test/acp-test/refagent/webagent"
 )
 
-//go:embed reddens.txt
-var reddens string
-
-// measured are what the proof has measured, by fault.
-var measured = sync.OnceValue(func() map[string]effects.Effect { return effects.Read(reddens) })
+// The protocols that there are faults of.
+const (
+	ACPv1 = "acp-v1"
+	ACPv2 = "acp-v2"
+	AGUI  = "ag-ui"
+)
 
 // Fault is one defect.
 type Fault struct {
-	Name    string // kebab case, unique
+	Name    string // kebab case, unique in its protocol
 	Summary string // what the agent does wrong, in plain words
 	Topic   string // what it is about: cancel, permission, load, session, race and others
 	Copies  string // the public report it copies (owner/repo#number), or ""
-	// Hooks makes fresh hooks for one run of the agent.
-	Hooks func() refagent.Hooks
-	// Effect is what the proof finds in Scenarios and in the ten that it always runs.
-	effects.Effect
+	Breaks  string // the requirement that it breaks, where the table names one
+	// Effect is what the proof finds in Scenarios and in the ones that it always runs.
+	Effect
 	// Hangs says that what an editor waits for never comes, so that a run needs
 	// a short step timeout.
 	Hangs bool
 	// Process says that it is about the agent's process: its death, its children, the
 	// directory it was started in. Within another process it does not show.
 	Process bool
+	// Mutation is what it does to messages; it may have no rules.
+	Mutation *mutation.Mutation
+
+	acp func() refagent.Hooks // nil for a mutation alone
+	web func() webagent.Hooks
 }
 
-// fault begins a fault; copies, hangs and process say more of it.
-func fault(name, summary string, hooks func() refagent.Hooks) Fault {
-	return Fault{Name: name, Summary: summary, Hooks: hooks}
-}
-
-func (f Fault) copies(report string) Fault {
-	f.Copies = report
-	return f
-}
-
-func (f Fault) hangs() Fault {
-	f.Hangs = true
-	return f
-}
-
-func (f Fault) process() Fault {
-	f.Process = true
-	return f
-}
+// Line returns the name, the requirement that the fault breaks if that is known, and the summary.
+func (f Fault) Line() (name, requirement, summary string) { return f.Name, f.Breaks, f.Summary }
 
 // Swept reports whether no scenario shows the fault: only a sweep finds it.
 func (f Fault) Swept() bool { return slices.Equal(f.Reddens, []string{"-"}) }
 
-// All lists the faults by topic.
-func All() []Fault {
-	var all []Fault
-	for _, t := range []struct {
-		topic string
-		list  []Fault
-	}{
-		{"cancel", cancelFaults()}, {"turn", turnFaults()}, {"setup", setupFaults()}, {"tool", toolFaults()},
-		{"permission", permissionFaults()}, {"load", loadFaults()}, {"session", sessionFaults()}, {"list", listFaults()},
-		{"transport", transportFaults()}, {"error", errorFaults()}, {"file", fileFaults()}, {"terminal", terminalFaults()},
-		{"capability", capabilityFaults()}, {"mode", modeFaults()}, {"update", updateFaults()},
-		{"elicitation", elicitationFaults()}, {"narrow", narrowFaults()}, {"stale", staleFaults()},
-		{"reported", reportedFaults()}, {"race", raceFaults()}, {"kept", keptFaults()}, {"fork", forkFaults()},
-		{"opening", openingFaults()},
-	} {
-		for _, f := range t.list {
-			f.Topic = t.topic
-			all = append(all, f)
-		}
-	}
-	for i, f := range all {
-		all[i].Effect = measured()[f.Name]
-	}
-	return all
+//go:embed *.txt
+var tables embed.FS
+
+// lists are the faults by protocol, read once.
+var lists = map[string]func() []Fault{
+	ACPv1: sync.OnceValue(func() []Fault { return list(ACPv1) }),
+	ACPv2: sync.OnceValue(func() []Fault { return list(ACPv2) }),
+	AGUI:  sync.OnceValue(func() []Fault { return list(AGUI) }),
 }
 
-// Find returns the fault of a name.
-func Find(name string) (Fault, bool) {
-	all := All()
+// All returns the faults of a protocol in the order of its table, none for an unknown protocol.
+func All(protocol string) []Fault {
+	if read, ok := lists[protocol]; ok {
+		return slices.Clone(read())
+	}
+	return nil
+}
+
+// Find returns the fault of a protocol that has a name.
+func Find(protocol, name string) (Fault, bool) {
+	all := All(protocol)
 	i := slices.IndexFunc(all, func(f Fault) bool { return f.Name == name })
 	if i < 0 {
 		return Fault{}, false
 	}
 	return all[i], true
+}
+
+// list reads the table of a protocol.
+func list(protocol string) (all []Fault) {
+	blocks, err := mutation.Parse(protocol+".txt", table(protocol+".txt"), "copies", "breaks", "hangs", "process")
+	if err != nil {
+		panic(err) // a test reads the tables
+	}
+	measured := ReadEffects(table("reddens-" + protocol + ".txt"))
+	acp, web := inACP(), inWeb()
+	for i := range blocks {
+		b := &blocks[i]
+		_, hangs := b.Says["hangs"]
+		_, process := b.Says["process"]
+		f := Fault{Name: b.Name, Summary: b.Summary, Topic: b.Topic, Copies: b.Says["copies"], Breaks: b.Says["breaks"],
+			Hangs: hangs, Process: process, Effect: measured[b.Name], Mutation: &b.Mutation}
+		if protocol == ACPv1 {
+			f.acp = acp[b.Name]
+		} else if protocol == AGUI {
+			f.web = web[b.Name]
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+func table(name string) string {
+	data, err := tables.ReadFile(name)
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return string(data)
 }

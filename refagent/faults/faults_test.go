@@ -19,7 +19,7 @@ import (
 
 var _ = Describe("the list of faults", func() {
 	It("is long, and every entry is documented", func() {
-		all := faults.All()
+		all := faults.All(faults.ACPv1)
 		Expect(len(all)).To(BeNumerically(">=", 80))
 		seen := map[string]bool{}
 		for _, f := range all {
@@ -31,17 +31,17 @@ var _ = Describe("the list of faults", func() {
 			Expect(f.Reddens).NotTo(BeEmpty(), f.Name)
 			Expect(len(f.Scenarios) == 0).To(Equal(f.Swept()), f.Name)
 			Expect(reflect.ValueOf(f.Hooks()).IsZero()).To(BeFalse(), f.Name)
-			found, ok := faults.Find(f.Name)
+			found, ok := faults.Find(faults.ACPv1, f.Name)
 			Expect(ok).To(BeTrue())
 			Expect(found.Summary).To(Equal(f.Summary))
 		}
-		_, ok := faults.Find("none")
+		_, ok := faults.Find(faults.ACPv1, "none")
 		Expect(ok).To(BeFalse())
 	})
 
 	It("names every agent rule", func() {
 		named := map[string]bool{}
-		for _, f := range faults.All() {
+		for _, f := range faults.All(faults.ACPv1) {
 			for _, r := range f.Reddens {
 				named[r] = true
 			}
@@ -98,7 +98,7 @@ var _ = Describe("a fault", func() {
 		var silent []string
 		var all sync.WaitGroup
 		slots := make(chan struct{}, 12)
-		for _, f := range faults.All() {
+		for _, f := range faults.All(faults.ACPv1) {
 			// It takes an order of acts that no chapter has, a server, or a process of its own.
 			if f.Swept() || slices.Contains(elsewhere, f.Name) {
 				continue

@@ -1,19 +1,25 @@
-// Package liberties holds what another correct agent does differently from the
-// reference agent, and may: one value each. Any set of them leaves the reference
-// agent correct. They prove that a rule or a check blames no agent for the habits
-// of another.
+// Package liberties holds what another correct agent does differently from the reference
+// agents, and may: one block each in the table of its protocol. Any set of them leaves the
+// agent correct. They prove that a rule or a check blames no agent for the habits of another.
 package liberties
 
 import (
+	"embed"
+	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"github.com/acp-test/acp-test/refagent"
+	"github.com/acp-test/acp-test/refagent/mutation"
+	"github.com/acp-test/acp-test/refagent/webagent"
 )
 
 // Liberty is one thing that is done differently.
 type Liberty struct {
-	Name    string // kebab case, unique
+	Name    string // kebab case, unique in its protocol
+	Alias   string // the name that it had before, or ""
 	Summary string // what the agent does, in plain words
 	// Allows are the ids of the requirements that leave it open; where the
 	// specification is silent, of the nearest ones.
@@ -27,103 +33,163 @@ type Liberty struct {
 	Learns bool
 	// Slow says that it costs seconds.
 	Slow bool
+	// Mutation is what it does to messages; it may have no rules.
+	Mutation *mutation.Mutation
 
-	set func(h *habits)
+	habits, choices []byte // JSON; nil: none
+	code            func(h *refagent.Habits)
 }
 
-type habits = refagent.Habits
+// Line returns the name, the requirements that leave the liberty open, and the summary.
+func (l Liberty) Line() (name, requirement, summary string) { return l.Name, l.Allows, l.Summary }
 
 const (
 	mostGiving = 12 // so many has an agent that is drawn, of those that take nothing away
 	mostTaking = 5  // and so many of those that do
 )
 
-// Draw makes sets of all liberties: of each topic at most one, and few of those that take
-// something away. The slow ones are in them if they are asked for, one at most in each.
+// Draw makes sets of all liberties of version 1 of ACP: of each topic at most one, and few of
+// those that take something away. The slow ones are in them if they are asked for, one at most
+// in each.
 func Draw(r *rand.Rand, slow bool) (sets [][]Liberty) {
-	all := slices.DeleteFunc(All(), func(l Liberty) bool { return l.Slow && !slow })
+	all := slices.DeleteFunc(All("acp-v1"), func(l Liberty) bool { return l.Slow && !slow })
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-next:
 	for _, l := range all {
-		for i, set := range sets {
-			if l.fits(set) {
-				sets[i] = append(set, l)
-				continue next
-			}
+		if i := slices.IndexFunc(sets, l.fits); i >= 0 {
+			sets[i] = append(sets[i], l)
+		} else {
+			sets = append(sets, []Liberty{l})
 		}
-		sets = append(sets, []Liberty{l})
 	}
 	return sets
 }
 
 // fits reports whether an agent that takes a set can take one more.
 func (l Liberty) fits(set []Liberty) bool {
-	takers, slows := 0, 0
+	takers := 0
 	for _, o := range set {
-		if o.Topic != "" && o.Topic == l.Topic {
+		if o.Topic != "" && o.Topic == l.Topic || o.Slow && l.Slow {
 			return false
 		}
 		if o.Takes != "" {
 			takers++
 		}
-		if o.Slow {
-			slows++
+	}
+	if l.Takes == "" {
+		return len(set)-takers < mostGiving
+	}
+	return takers < mostTaking
+}
+
+//go:embed *.txt
+var tables embed.FS
+
+// lists are the liberties by protocol, read once.
+var lists = map[string]func() []Liberty{
+	"acp-v1": sync.OnceValue(func() []Liberty { return list("acp-v1") }),
+	"acp-v2": sync.OnceValue(func() []Liberty { return list("acp-v2") }),
+	"ag-ui":  sync.OnceValue(func() []Liberty { return list("ag-ui") }),
+}
+
+// All returns the liberties of a protocol in the order of its table, none for an unknown one.
+func All(protocol string) []Liberty {
+	if read, ok := lists[protocol]; ok {
+		return slices.Clone(read())
+	}
+	return nil
+}
+
+// Find returns the liberties of a protocol that have some names; of an unknown name it says
+// which that is.
+func Find(protocol string, names ...string) (taken []Liberty, unknown string) {
+	all := All(protocol)
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(l Liberty) bool { return l.Name == name || l.Alias == name && name != "" })
+		if i < 0 {
+			return nil, name
+		}
+		taken = append(taken, all[i])
+	}
+	return taken, ""
+}
+
+// list reads the table of a protocol.
+func list(protocol string) (all []Liberty) {
+	text, err := tables.ReadFile(protocol + ".txt")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	blocks, err := mutation.Parse(protocol+".txt", string(text), "allows", "takes", "slow", "learns", "habits",
+		"choices", "alias")
+	if err != nil {
+		panic(err) // a test reads the tables
+	}
+	own := code()
+	for i := range blocks {
+		b := &blocks[i]
+		_, slow := b.Says["slow"]
+		_, learns := b.Says["learns"]
+		all = append(all, Liberty{Name: b.Name, Alias: b.Says["alias"], Summary: b.Summary, Topic: b.Topic, Allows: b.Says["allows"],
+			Takes: b.Says["takes"], Slow: slow, Learns: learns, Mutation: &b.Mutation,
+			habits: []byte(b.Says["habits"]), choices: []byte(b.Says["choices"]), code: own[b.Name]})
+	}
+	return all
+}
+
+// Habits are those of an agent of ACP that takes liberties. They are good for one run.
+func Habits(taken []Liberty) refagent.Habits {
+	var h refagent.Habits
+	for _, l := range taken {
+		l.set(&h)
+		if l.code != nil {
+			l.code(&h)
+		}
+		if len(l.choices) > 0 {
+			h.Changes = append(h.Changes, choose(l.choices))
+		}
+		if !l.Mutation.Empty() {
+			h.Changes = append(h.Changes, playing(l.Mutation.Player()))
 		}
 	}
-	if l.Takes == "" && len(set)-takers >= mostGiving || l.Takes != "" && takers >= mostTaking {
-		return false
-	}
-	return !l.Slow || slows == 0
+	return h
 }
 
-// of makes liberties of one topic; "" leaves each its own.
-func of(topic string, list ...Liberty) []Liberty {
-	for i := range list {
-		list[i].Topic = topic
-	}
-	return list
-}
-
-func liberty(name, summary, allows string, set func(h *habits)) Liberty {
-	return Liberty{Name: name, Summary: summary, Allows: allows, set: set}
-}
-
-func (l Liberty) takes(what string) Liberty {
-	l.Takes = what
-	return l
-}
-
-func (l Liberty) learned() Liberty {
-	l.Learns = true
-	return l
-}
-
-func (l Liberty) slow() Liberty {
-	l.Slow = true
-	return l
-}
-
-// All lists the liberties by topic.
-func All() []Liberty {
-	return slices.Concat(toolLiberties(), permissionLiberties(), fileLiberties(), modeLiberties(),
-		capabilityLiberties(), messageLiberties(), stateLiberties(), modelLiberties(), turnLiberties())
-}
-
-// Find returns the liberty of a name.
-func Find(name string) (Liberty, bool) {
-	all := All()
-	i := slices.IndexFunc(all, func(l Liberty) bool { return l.Name == name })
-	if i < 0 {
-		return Liberty{}, false
-	}
-	return all[i], true
-}
-
-// Habits are those of an agent that takes liberties. They are good for one run.
-func Habits(list []Liberty) refagent.Habits {
-	var h refagent.Habits
-	for _, l := range list {
+// Web are the habits of a server of AG-UI that takes liberties.
+func Web(taken []Liberty) webagent.Habits {
+	var h webagent.Habits
+	for _, l := range taken {
 		l.set(&h)
 	}
 	return h
+}
+
+// set lays what a liberty says of habits over others. Lists are added to.
+func (l Liberty) set(habits any) {
+	h, ok := habits.(*refagent.Habits)
+	var lacks []string
+	if ok {
+		lacks = h.Without
+		h.Without = nil
+	}
+	if len(l.habits) > 0 {
+		if err := json.Unmarshal(l.habits, habits); err != nil {
+			panic(fmt.Errorf("the habits of %s: %w", l.Name, err)) // a test reads the tables
+		}
+	}
+	if ok {
+		h.Without = append(lacks, h.Without...)
+	}
+}
+
+// playing is a mutation as a habit.
+func playing(p *mutation.Player) refagent.Change {
+	from := func(side mutation.Side) func(m refagent.Message) []refagent.Message {
+		return func(m refagent.Message) (list []refagent.Message) {
+			for _, out := range p.PlayMessage(side, m, nil) {
+				list = append(list, out.Message)
+			}
+			return list
+		}
+	}
+	return refagent.Change{Out: from(mutation.Agent), In: from(mutation.Client)}
 }

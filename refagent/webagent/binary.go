@@ -12,15 +12,15 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// binaryType is the content type of the binary form.
-const binaryType = "application/vnd.ag-ui.event+proto"
+// BinaryType is the content type of the binary form.
+const BinaryType = "application/vnd.ag-ui.event+proto"
 
-// wants reports whether a client that sends an Accept header may get the binary form.
-func wants(accept string) bool {
+// WantsBinary reports whether a client that sends an Accept header may get the binary form.
+func WantsBinary(accept string) bool {
 	best, yes := 0, false
 	for one := range strings.SplitSeq(accept, ",") {
 		kind, rest, _ := strings.Cut(strings.ToLower(one), ";")
-		rank := 1 + slices.Index([]string{"*/*", "application/*", binaryType}, strings.TrimSpace(kind))
+		rank := 1 + slices.Index([]string{"*/*", "application/*", BinaryType}, strings.TrimSpace(kind))
 		if rank <= best {
 			continue
 		}

@@ -100,7 +100,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "the input cannot be read: "+err.Error())
 		return
 	}
-	in, err := parse(body)
+	in, err := Parse(body)
 	if err == nil && s.Habits.Lists && (in.Tools == nil || in.Context == nil) {
 		err = errors.New("the input lacks tools or context")
 	}
@@ -121,7 +121,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	binary := !s.Habits.TextAlone && !s.Habits.Retired && s.admits(strings.Join(r.Header.Values("Accept"), ","))
 	switch {
 	case binary:
-		w.Header().Set("Content-Type", binaryType)
+		w.Header().Set("Content-Type", BinaryType)
 	case s.Habits.Charset:
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	default:
@@ -142,7 +142,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := s.runs
 	s.mu.Unlock()
 	run := &run{server: s, ctx: ctx, in: in, w: w, number: n, state: in.State, binary: binary}
-	run.port = &Port{run: run, Input: in, Notes: map[string]any{}, Run: n}
+	run.port = &Port{run: run, Input: in, Run: n}
 	_ = http.NewResponseController(w).Flush() // who hung up is told by the context
 	run.play()
 	if s.Hooks.End != nil {
@@ -155,7 +155,7 @@ func (s *server) admits(accept string) bool {
 	if s.Hooks.Admits != nil {
 		return s.Hooks.Admits(accept)
 	}
-	return wants(accept)
+	return WantsBinary(accept)
 }
 
 // enter begins a run of a thread; free is false if one goes on.
@@ -215,6 +215,7 @@ type Input struct {
 		Payload     any    `json:"payload"`
 	} `json:"resume"`
 	Whole map[string]any `json:"-"` // all of it
+	Notes map[string]any `json:"-"` // what hooks keep in mind of the run
 }
 
 // Message is a message of the history.
@@ -257,9 +258,9 @@ func (m Message) text() string {
 
 var roles = []string{"developer", "system", "assistant", "user", "tool", "activity", "reasoning"}
 
-// parse reads an input. The error says what is wrong with it.
-func parse(body []byte) (*Input, error) {
-	in := &Input{}
+// Parse reads an input. The error says what is wrong with it.
+func Parse(body []byte) (*Input, error) {
+	in := &Input{Notes: map[string]any{}}
 	if err := json.Unmarshal(body, &in.Whole); err != nil {
 		return nil, fmt.Errorf("the input is no JSON object: %w", err)
 	}
@@ -356,8 +357,6 @@ type Port struct {
 	Input *Input
 	// Run counts the runs of the server, from 1.
 	Run int
-	// Notes is for what a hook has to remember of the run.
-	Notes map[string]any
 }
 
 // Emit sends an event, past the Send hook.

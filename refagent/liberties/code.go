@@ -1,0 +1,249 @@
+package liberties
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/acp-test/acp-test/refagent"
+)
+
+type (
+	message = refagent.Message
+	object  = map[string]any
+)
+
+// code are the liberties of ACP that neither habits nor rules can tell.
+func code() map[string]func(h *refagent.Habits) {
+	changing := func(change func() refagent.Change) func(h *refagent.Habits) {
+		return func(h *refagent.Habits) { h.Changes = append(h.Changes, change()) }
+	}
+	return map[string]func(h *refagent.Habits){
+		"tool-told-once":    changing(toldOnce),
+		"meta-everywhere":   changing(meta),
+		"output-at-the-end": changing(outputLast),
+		"json-spaced":       func(h *refagent.Habits) { h.Spell = spaced },
+		"json-escaped":      func(h *refagent.Habits) { h.Spell = escaped },
+	}
+}
+
+// choice is one option of a permission request.
+type choice struct{ ID, Name, Kind string }
+
+// choose offers other options, there and back again: those of a kind stand for the
+// reference agent's own.
+func choose(raw []byte) refagent.Change {
+	var offered []choice
+	if err := json.Unmarshal(raw, &offered); err != nil {
+		panic(err) // a test reads the tables
+	}
+	own := func(kind string) string { return strings.ReplaceAll(kind, "_", "-") }
+	return refagent.Change{
+		Out: func(m message) []message {
+			if m["method"] != "session/request_permission" {
+				return []message{m}
+			}
+			all := objects(m.Object("params")["options"])
+			options := []any{}
+			for _, c := range offered {
+				for _, o := range all {
+					if o["optionId"] == own(c.Kind) {
+						o := maps.Clone(o)
+						o["optionId"], o["name"] = c.ID, c.Name
+						options = append(options, o)
+					}
+				}
+			}
+			for _, o := range all {
+				if kind, _ := o["kind"].(string); o["optionId"] != own(kind) {
+					options = append(options, o) // another question
+				}
+			}
+			m.Object("params")["options"] = options
+			return []message{m}
+		},
+		In: func(m message) []message {
+			o := m.Object("result", "outcome")
+			i := slices.IndexFunc(offered, func(c choice) bool { return o["optionId"] == c.ID })
+			if o["outcome"] == "selected" && i >= 0 {
+				o["optionId"] = own(offered[i].Kind)
+			}
+			return []message{m}
+		},
+	}
+}
+
+// told is what is kept of a call until it is told.
+type told struct {
+	session string
+	call    any
+	message message
+}
+
+// toldOnce keeps what is said of a call until it has ended, the user has to be asked about it,
+// or something of it stays open when the turn ends.
+func toldOnce() refagent.Change {
+	var kept []told
+	prompts := map[string]string{} // id → session
+	// release takes calls out of what is kept.
+	release := func(session string, call any, behind message) (list []message) {
+		kept = slices.DeleteFunc(kept, func(t told) bool {
+			let := t.session == session && (call == nil || call == t.call)
+			if let {
+				list = append(list, t.message)
+			}
+			return let
+		})
+		return append(list, behind)
+	}
+	return refagent.Change{
+		In: func(m message) []message {
+			if m["method"] == "session/prompt" {
+				prompts[fmt.Sprint(m["id"])] = sessionOf(m)
+			}
+			return []message{m}
+		},
+		Out: func(m message) []message {
+			u, tag := m.Update()
+			session := sessionOf(m)
+			at := slices.IndexFunc(kept, func(t told) bool { return t.session == session && t.call == u["toolCallId"] })
+			switch {
+			case m["method"] == nil:
+				if session, ok := prompts[fmt.Sprint(m["id"])]; ok {
+					delete(prompts, fmt.Sprint(m["id"]))
+					return release(session, nil, m)
+				}
+			case m["method"] == "elicitation/create" && m.Object("params")["toolCallId"] != nil:
+				return release(session, m.Object("params")["toolCallId"], m)
+			case m["method"] == "session/request_permission":
+				return release(session, m.Object("params", "toolCall")["toolCallId"], m)
+			case tag == "tool_call" && !ended(u):
+				kept = append(kept, told{session, u["toolCallId"], m})
+				return nil
+			case strings.HasPrefix(tag, "tool_call") && at >= 0:
+				sofar, _ := kept[at].message.Update()
+				for name, v := range u {
+					if name != "sessionUpdate" && v != nil {
+						sofar[name] = v
+					}
+				}
+				if whole := kept[at].message; ended(u) || showsTerminal(sofar) {
+					kept = slices.Delete(kept, at, at+1)
+					return []message{whole}
+				}
+				return nil
+			}
+			return []message{m}
+		},
+	}
+}
+
+func ended(u object) bool { return u["status"] == "completed" || u["status"] == "failed" }
+
+// showsTerminal reports whether a terminal is shown, which has to be before it is released.
+func showsTerminal(u object) bool {
+	return slices.ContainsFunc(objects(u["content"]), func(c object) bool { return c["type"] == "terminal" })
+}
+
+func sessionOf(m message) string {
+	id, _ := m.Object("params")["sessionId"].(string)
+	return id
+}
+
+func objects(v any) (list []object) {
+	all, _ := v.([]any)
+	for _, one := range all {
+		if o, ok := one.(object); ok {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// meta adds _meta to a message's params or result and to the objects in them that are the
+// protocol's own.
+func meta() refagent.Change {
+	return refagent.Change{Out: func(m message) []message {
+		for _, part := range []string{"params", "result"} {
+			if o := m.Object(part); o != nil {
+				mark(o)
+			}
+		}
+		return []message{m}
+	}}
+}
+
+// opaque are the members that are not the protocol's to describe.
+var opaque = []string{"_meta", "rawInput", "rawOutput", "requestedSchema", "outcome", "annotations",
+	"sessionCapabilities"}
+
+func mark(o object) {
+	for k, v := range o {
+		if slices.Contains(opaque, k) {
+			continue
+		}
+		if inner, ok := v.(object); ok {
+			mark(inner)
+		}
+		for _, one := range objects(v) {
+			mark(one)
+		}
+	}
+	if _, has := o["_meta"]; !has {
+		o["_meta"] = object{"example.org/trace": "0af7651916cd43dd"}
+	}
+}
+
+// outputLast tells the output of a terminal with its end, as a whole.
+func outputLast() refagent.Change {
+	held := map[any]string{}
+	return refagent.Change{Out: func(m message) []message {
+		u, tag := m.Update()
+		switch {
+		case tag == "terminal_output_chunk":
+			raw, _ := base64.StdEncoding.DecodeString(fmt.Sprint(u["data"])) // it is the agent's own
+			held[u["terminalId"]] += string(raw)
+			return nil
+		case tag == "terminal_update" && u["exitStatus"] != nil:
+			text := strings.TrimRight(held[u["terminalId"]], "\n")
+			u["output"] = object{"data": base64.StdEncoding.EncodeToString([]byte(text))}
+		}
+		return []message{m}
+	}}
+}
+
+// spaced writes a space after each colon and comma of JSON.
+func spaced(frame []byte) (out []byte) {
+	quoted, escape := false, false
+	for _, b := range frame {
+		out = append(out, b)
+		switch {
+		case escape:
+			escape = false
+		case b == '\\':
+			escape = true
+		case b == '"':
+			quoted = !quoted
+		case !quoted && (b == ':' || b == ','):
+			out = append(out, ' ')
+		}
+	}
+	return out
+}
+
+// escaped writes all but ASCII as escapes of JSON.
+func escaped(frame []byte) (out []byte) {
+	for _, unit := range utf16.Encode([]rune(string(frame))) {
+		if unit < utf8.RuneSelf {
+			out = append(out, byte(unit))
+			continue
+		}
+		out = fmt.Appendf(out, `\u%04x`, unit)
+	}
+	return out
+}

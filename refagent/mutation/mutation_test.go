@@ -1,0 +1,151 @@
+package mutation_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/acp-test/acp-test/refagent/mutation"
+)
+
+var update = flag.Bool("update", false, "write what comes out to testdata")
+
+// Each file of testdata has rules and a play: what comes in stands at the margin, and what
+// comes out of it is indented below.
+func TestPlays(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			archive, err := txtar.ParseFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			blocks, err := mutation.Parse("rules", "the-case: does something\n"+string(archive.Files[0].Data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := played(t, &blocks[0].Mutation, string(archive.Files[1].Data))
+			if *update {
+				archive.Files[1].Data = []byte(got)
+				if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if want := string(archive.Files[1].Data); got != want {
+				t.Errorf("got\n%swant\n%s(go test -update writes it)", got, want)
+			}
+		})
+	}
+}
+
+// played is a play with what comes out of it now.
+func played(t *testing.T, m *mutation.Mutation, play string) string {
+	f := m.Filter()
+	waits := map[string][]*mutation.Wait{}
+	var b strings.Builder
+	for line := range strings.Lines(play) {
+		if line[0] == ' ' {
+			continue
+		}
+		b.WriteString(line)
+		var out []mutation.Output
+		switch word, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " "); word {
+		case "-->":
+			out = f.Pass(mutation.Client, []byte(rest+"\n"))
+		case "<--":
+			half := len(rest) / 2 // in two pieces
+			out = append(f.Pass(mutation.Agent, []byte(rest[:half])), f.Pass(mutation.Agent, []byte(rest[half:]+"\n"))...)
+		case "start":
+			out = f.Begin()
+		case "end":
+			out = f.End()
+		case "wake":
+			out = f.Wake(waits[rest][0])
+			waits[rest] = waits[rest][1:]
+		case "#":
+		default:
+			t.Fatalf("%q is no line of a play", line)
+		}
+		for _, o := range out {
+			arrow := [...]string{"<--", "-->"}[o.To]
+			switch {
+			case o.Exit:
+				b.WriteString("  exit\n")
+			case o.Wait != nil:
+				name := fmt.Sprint(o.Delay)
+				waits[name] = append(waits[name], o.Wait)
+				fmt.Fprintf(&b, "  wait %s\n", name)
+			case o.Message != nil && bytes.HasSuffix(o.Raw, []byte("\n")):
+				fmt.Fprintf(&b, "  %s %s", arrow, o.Raw)
+			default:
+				fmt.Fprintf(&b, "  %s bytes %q\n", arrow, o.Raw)
+			}
+		}
+	}
+	return b.String()
+}
+
+// What no rule changes comes out as it came in, also where it is no message, and in pieces.
+func TestWhatIsNotChangedStays(t *testing.T) {
+	text := "{\"jsonrpc\" : \"2.0\",\"id\":1.50,\"method\":\"a\"}\r\n\n[1, 2]\nno JSON \xff\n{\"id\": 1, \"result\":null}\nlast"
+	for size := 1; size < len(text); size++ {
+		f := (&mutation.Mutation{}).Filter()
+		var got []byte
+		take := func(list []mutation.Output) {
+			for _, o := range list {
+				if got = append(got, o.Raw...); o.To != mutation.Agent {
+					t.Fatalf("%q goes to the client", o.Raw)
+				}
+			}
+		}
+		for rest := text; rest != ""; {
+			n := min(size, len(rest))
+			take(f.Pass(mutation.Client, []byte(rest[:n])))
+			rest = rest[n:]
+		}
+		take(f.Close(mutation.Client))
+		take(f.Close(mutation.Client))
+		if string(got) != text {
+			t.Fatalf("in pieces of %d: got %q, want %q", size, got, text)
+		}
+	}
+}
+
+// A mistake in a file is named with its place and what can stand there.
+func TestMistakes(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"  drop", "f:1:3: a name stands above what is indented"},
+		{"a: b\n    drop", "f:2:5: a rule stands above its steps"},
+		{"a b", "f:1:1: a block begins with NAME: SENTENCE"},
+		{"a: b\na: c", "f:2:1: a is there twice"},
+		{"a: b\n  ==> any", `f:2:3: "==>" begins no rule: they begin with --> or <--, start, end or timer`},
+		{"a: b\n  else", "f:2:3: else stands before a rule"},
+		{"a: b\n  -->", "f:2:3: behind --> stands what it selects: request, response, update, any"},
+		{"a: b\n  --> words", `f:2:3: "words" is no kind of message`},
+		{"a: b\n  --> request", "f:2:3: request wants a name"},
+		{"a: b\n  --> any #x", `f:2:3: "#x" is no number of a message`},
+		{"a: b\n  --> any a~[", "f:2:3: a bracket or a quote stays open"},
+		{"a: b\n  --> any a~(", "f:2:3: error parsing regexp: missing closing ): `(`"},
+		{"a: b\n  --> any a<b", `f:2:3: time: invalid duration "b"`},
+		{"a: b\n  --> any a..b", `f:2:3: "" is no member of a path`},
+		{"a: b\n  --> any\n    sing", `f:3:5: "sing" is no step`},
+		{"a: b\n  --> any\n    set a", "f:3:5: set wants more behind it"},
+		{"a: b\n  --> any\n    drop a", "f:3:5: drop takes no a"},
+		{"a: b\n  --> any\n    set a {b}", "f:3:5: {b} is no JSON"},
+		{"a: b\n  --> any\n    each a", "f:3:5: each wants a step"},
+		{"a: b\n  --> any\n    later soon go", `f:3:5: time: invalid duration "soon"`},
+	} {
+		_, err := mutation.Parse("f", c.text)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%q: got %v, want %s", c.text, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,248 @@
+package mutation
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ref names values: members of the message at hand, of the request that it answers, or notes.
+type ref struct {
+	word   string // "" for members of the message's body, "." for those of the whole message, else the name
+	note   bool   // word is the name of a note
+	global bool   // of a note: all sessions share it
+	key    *ref   // of a note: what else it is kept by
+	path   []segment
+}
+
+// segment is one step of a path: a member, an element, or those that a filter picks.
+type segment struct {
+	name   string
+	index  int          // of an element, where name is a number
+	filter []*condition // all of which have to hold
+}
+
+// words are the names that stand for something other than a member.
+var words = regexp.MustCompile(`^(SESSION|NEW|MESSAGE|UPDATE|IT|REQUEST|REQUESTID|PROMPT|PROMPTS|OPEN|KEY|SIZE)\b`)
+
+var noteName = regexp.MustCompile(`^(@@?)([a-zA-Z]\w*)(?:\[([^\]]+)\])?`)
+
+// parseRef reads a reference such as toolCall.toolCallId, .id, @asked[.id] or content.[type=diff].path.
+func parseRef(s string) (*ref, error) {
+	r := &ref{}
+	rest := s
+	switch m := noteName.FindStringSubmatch(s); {
+	case m != nil:
+		r.note, r.global, r.word = true, m[1] == "@@", m[2]
+		if m[3] != "" {
+			var err error
+			if r.key, err = parseRef(m[3]); err != nil {
+				return nil, err
+			}
+		}
+		rest = s[len(m[0]):]
+	case words.MatchString(s):
+		r.word = words.FindString(s)
+		rest = s[len(r.word):]
+	case strings.HasPrefix(s, "."):
+		r.word = "."
+	default:
+		rest = "." + s
+	}
+	if rest == "" {
+		return r, nil
+	}
+	if rest[0] != '.' || rest == "." {
+		return nil, fmt.Errorf("%q is no path", s)
+	}
+	for _, part := range splitOutside(rest[1:], '.') {
+		seg, err := parseSegment(part)
+		if err != nil {
+			return nil, err
+		}
+		r.path = append(r.path, seg)
+	}
+	return r, nil
+}
+
+func parseSegment(part string) (segment, error) {
+	if inner, ok := strings.CutPrefix(part, "["); ok {
+		var seg segment
+		for _, one := range strings.Split(strings.TrimSuffix(inner, "]"), "&") {
+			c, err := parseCondition(one)
+			if err != nil {
+				return segment{}, err
+			}
+			seg.filter = append(seg.filter, c)
+		}
+		return seg, nil
+	}
+	n, _ := strconv.Atoi(part)
+	if part == "" || strings.ContainsAny(part, " \"{}") {
+		return segment{}, fmt.Errorf("%q is no member of a path", part)
+	}
+	return segment{name: part, index: n}, nil
+}
+
+// splitOutside splits at a byte that stands outside of brackets.
+func splitOutside(s string, at byte) (parts []string) {
+	depth, from := 0, 0
+	for i := range len(s) {
+		switch {
+		case s[i] == '[':
+			depth++
+		case s[i] == ']':
+			depth--
+		case s[i] == at && depth == 0:
+			parts, from = append(parts, s[from:i]), i+1
+		}
+	}
+	return append(parts, s[from:])
+}
+
+// picks reports whether a segment means a member or an element: at is its key or its index of n.
+func (s segment) picks(m *moment, at any, n int, v any) bool {
+	i, list := at.(int)
+	switch {
+	case s.filter != nil:
+		return !slices.ContainsFunc(s.filter, func(c *condition) bool { return c.test(m, c.left.of(m, at, v)) == c.not })
+	case s.name == "*":
+		return true
+	case list:
+		return s.name == strconv.Itoa(s.index) && (i == s.index || i == n+s.index)
+	}
+	return at == s.name
+}
+
+// find returns the values at the end of a path.
+func find(m *moment, v any, path []segment) (all []any) {
+	if len(path) == 0 {
+		return []any{v}
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		if inner, has := v[path[0].name]; has {
+			return find(m, inner, path[1:])
+		}
+		for key, inner := range v {
+			if path[0].picks(m, key, len(v), inner) {
+				all = append(all, find(m, inner, path[1:])...)
+			}
+		}
+	case []any:
+		for i, inner := range v {
+			if path[0].picks(m, i, len(v), inner) {
+				all = append(all, find(m, inner, path[1:])...)
+			}
+		}
+	}
+	return all
+}
+
+// edit changes the values at the end of a path: change gets each and returns what stands there
+// instead, or false for nothing. A last member that is absent is given to change as absent.
+func edit(m *moment, v any, path []segment, change func(old any, has bool) (any, bool)) any {
+	step := func(inner any, has bool) (any, bool) {
+		if len(path) == 1 {
+			return change(inner, has)
+		}
+		return edit(m, inner, path[1:], change), true
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		keys := []string{path[0].name}
+		if path[0].filter != nil || path[0].name == "*" {
+			keys = slices.Collect(maps.Keys(v))
+		}
+		for _, key := range keys {
+			inner, has := v[key]
+			if !has && len(path) > 1 || has && !path[0].picks(m, key, len(v), inner) {
+				continue
+			}
+			if made, keep := step(inner, has); keep {
+				v[key] = made
+			} else {
+				delete(v, key)
+			}
+		}
+	case []any:
+		out := []any{}
+		for i, inner := range v {
+			keep := true
+			if path[0].picks(m, i, len(v), inner) {
+				inner, keep = step(inner, true)
+			}
+			if keep {
+				out = append(out, inner)
+			}
+		}
+		return out
+	}
+	return v
+}
+
+// values are what a reference names at a moment.
+func (r *ref) values(m *moment) []any {
+	switch {
+	case r.note:
+		n := m.notes[r.slot(m)]
+		if n == nil {
+			return nil
+		}
+		return find(m, n.value, r.path)
+	case r.word == "":
+		return find(m, m.body, r.path)
+	}
+	var all []any
+	for _, v := range m.special(r.word) {
+		all = append(all, find(m, v, r.path)...)
+	}
+	return all
+}
+
+// of is what the reference of a filter names in one member or element.
+func (r *ref) of(m *moment, at, v any) []any {
+	if r.word == "KEY" {
+		return []any{at}
+	}
+	return find(m, v, r.path)
+}
+
+// value is the first of the values, nil if there is none.
+func (r *ref) value(m *moment) any {
+	if all := r.values(m); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// slot is where the note of a reference is kept.
+func (r *ref) slot(m *moment) string {
+	scope, key := m.session, ""
+	if r.global {
+		scope = "*"
+	}
+	if r.key != nil {
+		key = string(encode(r.key.value(m)))
+	}
+	return scope + "\x00" + r.word + "\x00" + key
+}
+
+// change edits the members that a reference names.
+func (r *ref) change(m *moment, change func(old any, has bool) (any, bool)) {
+	switch n := m.notes[r.slot(m)]; {
+	case r.note && n == nil:
+	case r.note && r.path == nil:
+		n.value, _ = change(n.value, true)
+	case r.note:
+		n.value = edit(m, n.value, r.path, change)
+	case r.word == ".":
+		edit(m, map[string]any(m.message), r.path, change)
+	case m.body != nil:
+		edit(m, m.body, r.path, change)
+	}
+	m.changed = true
+}

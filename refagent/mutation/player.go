@@ -1,0 +1,370 @@
+package mutation
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Side is one end of a connection.
+type Side int
+
+// The ends of a connection: the client is an editor or a front end.
+const (
+	Client Side = iota
+	Agent
+)
+
+// How a rule names the side that a message comes from.
+const (
+	clientSays = "-->"
+	agentSays  = "<--"
+)
+
+func (s Side) arrow() string { return [...]string{clientSays, agentSays}[s] }
+
+// Output is one thing that comes out: a message, bytes, the wish to be woken, or the end.
+type Output struct {
+	To      Side
+	Message Message // nil: Raw, Wait or Exit says what to do
+	Raw     []byte  // to be written as they are; of a Message that nothing changed: its line
+	// Origin is what Play got with the message, nil for one of the mutation's own.
+	Origin any
+	// Wait asks for a call of Wake once Delay has passed.
+	Wait  *Wait
+	Delay time.Duration
+	Exit  bool // the agent ends
+}
+
+// Wait is a timer that a mutation has set.
+type Wait struct {
+	name string
+	m    moment
+}
+
+// Player plays one mutation on one connection. It is a pure function of what it is given and of
+// the time that has passed between; its methods are not to be called at the same time.
+type Player struct {
+	rules   []rule
+	hits    []int               // by rule: the messages that it has fitted
+	notes   map[string]*note    // by slot, see ref
+	calls   [2]map[string]*call // open requests, by the side that asks and by the id
+	prompts map[string]any      // the session's open prompt
+	seen    []string            // the sessions in the order in which they came
+	made    int                 // names that NEW has given
+	again   []held              // to be played once the message at hand is done with
+	out     []Output
+}
+
+// note is something that a mutation keeps in mind, or messages that it holds.
+type note struct {
+	value any
+	at    time.Time
+	held  []held
+}
+
+// held is a message that waits.
+type held struct {
+	from    Side
+	message Message
+	origin  any
+	line    []byte // nil of one that was changed
+}
+
+// call is a request that has no answer yet.
+type call struct {
+	id      any
+	method  string
+	session string
+	params  map[string]any
+}
+
+// moment is one message, or one event, while rules look at it.
+type moment struct {
+	*Player
+	event   string // what rules have as from
+	timer   string
+	from    Side
+	kind    string // request, notification, response, event, stray, array or malformed
+	method  string // of a response: that of its request
+	session string
+	message Message
+	line    []byte
+	params  map[string]any // or the result, or the error; of an event the event
+	update  map[string]any
+	tag     string
+	call    *call // of a response: what it answers
+	begun   *call // of a request: itself
+	origin  any
+
+	body    map[string]any // what the paths of the rule begin at
+	it      any            // of each, or what is set anew; the items of an array
+	changed bool
+	gone    bool // nothing is left to be passed on
+}
+
+// Player returns a player for one connection.
+func (m *Mutation) Player() *Player {
+	return &Player{rules: m.rules, hits: make([]int, len(m.rules)), notes: map[string]*note{}, prompts: map[string]any{},
+		calls: [2]map[string]*call{{}, {}}}
+}
+
+// Play takes a message, or a line that is none, and returns what comes out. The caller may find
+// the origin again in the outputs that are this message.
+func (p *Player) Play(from Side, line []byte, origin any) []Output {
+	return p.play(from, Decode(line), line, origin)
+}
+
+// PlayMessage is Play for a message, which it may change.
+func (p *Player) PlayMessage(from Side, m Message, origin any) []Output {
+	return p.play(from, m, nil, origin)
+}
+
+// Begin and End tell that the connection begins, and that it is about to end.
+func (p *Player) Begin() []Output { return p.tell(&moment{Player: p, event: "start"}) }
+
+// End tells that the connection is about to end.
+func (p *Player) End() []Output { return p.tell(&moment{Player: p, event: "end"}) }
+
+// Wake tells that a wait is over.
+func (p *Player) Wake(w *Wait) []Output {
+	m := w.m
+	m.event, m.timer, m.gone = "timer", w.name, true
+	return p.tell(&m)
+}
+
+// Hits is how many messages the site has fitted, see Mutation.Nth.
+func (p *Player) Hits() int { return p.hits[site(p.rules)] }
+
+func (p *Player) tell(m *moment) []Output {
+	p.run(m)
+	p.replay()
+	return p.flush()
+}
+
+func (p *Player) flush() []Output {
+	out := p.out
+	p.out = nil
+	return out
+}
+
+func (p *Player) play(from Side, message Message, line []byte, origin any) []Output {
+	p.take(held{from, message, origin, line})
+	p.replay()
+	return p.flush()
+}
+
+// replay plays what a rule wants to be played again.
+func (p *Player) replay() {
+	for len(p.again) > 0 {
+		list := p.again
+		p.again = nil
+		for _, h := range list {
+			p.take(h)
+		}
+	}
+}
+
+// take runs the rules on one message and passes on what they leave.
+func (p *Player) take(h held) {
+	m := p.look(h)
+	p.run(m)
+	if !m.gone {
+		m.pass()
+	}
+	if m.kind == "response" {
+		maps.DeleteFunc(p.calls[other(m.from)], func(_ string, c *call) bool { return c == m.call })
+		if m.method == "session/prompt" && idKey(p.prompts[m.session]) == idKey(m.call.id) {
+			delete(p.prompts, m.session)
+		}
+	}
+}
+
+func other(s Side) Side { return 1 - s }
+
+// run lets each rule act that fits.
+func (p *Player) run(m *moment) {
+	fitted := false
+	gone := m.gone
+	for i := range p.rules {
+		r := &p.rules[i]
+		if m.gone && !gone {
+			return
+		}
+		if r.otherwise && fitted {
+			continue
+		}
+		if fitted = r.fits(m); !fitted {
+			continue
+		}
+		p.hits[i]++
+		if r.nth != 0 && p.hits[i] != r.nth {
+			fitted = false
+			continue
+		}
+		for _, do := range r.do {
+			do(m)
+		}
+	}
+}
+
+// look says what a message is, and remembers a request.
+func (p *Player) look(h held) *moment {
+	m := &moment{Player: p, event: h.from.arrow(), from: h.from, message: h.message, line: h.line, origin: h.origin}
+	if h.message == nil {
+		m.kind = "malformed"
+		if items, ok := decodeValue(h.line).([]any); ok {
+			m.kind, m.it = "array", items
+		}
+		return m
+	}
+	id, hasID := h.message["id"]
+	method, calls := h.message["method"].(string)
+	m.method, m.params = method, h.message.Object("params")
+	m.session, _ = m.params["sessionId"].(string)
+	if m.update, m.tag = h.message.Update(); m.update == nil {
+		if tag, ok := h.message["type"].(string); ok && !calls && !hasID {
+			m.update, m.tag, m.params = h.message, tag, h.message
+		}
+	}
+	switch {
+	case calls && hasID:
+		m.kind = "request"
+		m.begun = &call{id, method, m.session, m.params}
+		p.calls[h.from][idKey(id)] = m.begun
+	case calls:
+		m.kind = "notification"
+	case m.update != nil:
+		m.kind = "event"
+	default:
+		p.lookAtAnswer(m, id)
+	}
+	if m.session != "" && !slices.Contains(p.seen, m.session) {
+		p.seen = append(p.seen, m.session)
+	}
+	return m
+}
+
+func (p *Player) lookAtAnswer(m *moment, id any) {
+	if m.params = m.message.Object("result"); m.params == nil {
+		m.params = m.message.Object("error")
+	}
+	m.kind = "stray"
+	if m.call = p.calls[other(m.from)][idKey(id)]; m.call != nil {
+		m.kind, m.method, m.session = "response", m.call.method, m.call.session
+		if m.session == "" {
+			m.session, _ = m.params["sessionId"].(string)
+		}
+	}
+}
+
+// idKey makes an id, of whatever kind, a key of a map.
+func idKey(id any) string { return string(encode(id)) }
+
+// pass hands the message on.
+func (m *moment) pass() {
+	if m.gone {
+		return
+	}
+	m.gone = true
+	m.let(m.asHeld())
+	if m.kind == "request" && m.changed { // its answer comes under its new id
+		m.calls[m.from][idKey(m.message["id"])] = m.begun
+	}
+}
+
+// asHeld is the message at hand, to be passed on now or later.
+func (m *moment) asHeld() held {
+	h := held{m.from, m.message, m.origin, m.line}
+	if m.changed && m.message != nil {
+		h.line = nil
+	}
+	return h
+}
+
+// let passes a message on that was held.
+func (m *moment) let(h held) {
+	m.emit(other(h.from), h.message, h.origin)
+	m.out[len(m.out)-1].Raw = h.line
+}
+
+// emit sends a message to one side.
+func (m *moment) emit(to Side, message Message, origin any) {
+	if id, asks := message["id"]; asks && to == Agent && message["method"] == "session/prompt" {
+		session, _ := message.Object("params")["sessionId"].(string)
+		if _, busy := m.prompts[session]; !busy {
+			m.prompts[session] = id
+		}
+	}
+	m.out = append(m.out, Output{To: to, Message: message, Origin: origin})
+}
+
+// note returns the note of a slot, made if there is none.
+func (m *moment) note(at *ref) *note {
+	slot := at.slot(m)
+	n := m.notes[slot]
+	if n == nil {
+		n = &note{}
+		m.notes[slot] = n
+	}
+	n.at = time.Now()
+	return n
+}
+
+// special are the values of a word.
+func (m *moment) special(word string) (all []any) {
+	var v any
+	switch word {
+	case ".", "MESSAGE":
+		v = map[string]any(m.message)
+	case "SESSION":
+		if v = m.session; m.session == "" {
+			return nil
+		}
+	case "IT":
+		v = m.it
+	case "UPDATE":
+		v = m.update
+	case "SIZE":
+		v = json.Number(strconv.Itoa(len(m.line)))
+	case "NEW":
+		m.made++
+		v = fmt.Sprint("new", m.made)
+	case "REQUEST", "REQUESTID":
+		if m.call == nil {
+			return nil
+		}
+		if v = m.call.params; word == "REQUESTID" {
+			v = m.call.id
+		}
+	case "PROMPT":
+		v = m.prompts[m.session]
+	case "PROMPTS":
+		v = json.Number(strconv.Itoa(len(m.prompts)))
+	case "OPEN":
+		for _, c := range slices.Collect(maps.Values(m.calls[Client])) {
+			if c.session == m.session {
+				all = append(all, c.method)
+			}
+		}
+		for _, c := range m.calls[Agent] {
+			if c.session == m.session {
+				all = append(all, c.method)
+			}
+		}
+		return all
+	}
+	if v == nil {
+		return nil
+	}
+	return []any{v}
+}
+
+// number is a value as a number, 0 for any other.
+func number(v any) float64 {
+	n, _ := strconv.ParseFloat(plain(v), 64)
+	return n
+}

@@ -1,0 +1,211 @@
+package mutation
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// rule is what a mutation does with the messages that it selects.
+type rule struct {
+	otherwise bool   // only where the rule before does not fit
+	from      string // --> of the client, <-- of the agent, else start, end or timer
+	kind      string
+	names     []string // patterns of methods, tags or a timer
+	when      []*condition
+	nth       int // only the n-th message that fits; 0: all
+	do        []action
+}
+
+// action is one step of a rule.
+type action func(m *moment)
+
+// kinds are the kinds of messages, and whether a rule names their methods or tags behind it.
+var kinds = map[string]bool{"request": true, "notification": true, "response": true, "result": true, "error": true,
+	"update": true, "event": true, "any": false, "malformed": false, "array": false, "stray": false}
+
+// parseRule reads the head of a rule.
+func parseRule(tokens []string) (*rule, error) {
+	r := &rule{}
+	if tokens[0] == "else" {
+		r.otherwise, tokens = true, tokens[1:]
+	}
+	if len(tokens) == 0 {
+		return nil, errors.New("else stands before a rule")
+	}
+	r.from, tokens = tokens[0], tokens[1:]
+	named := r.from == "timer"
+	switch r.from {
+	case "start", "end", "timer":
+	case clientSays, agentSays:
+		if len(tokens) == 0 {
+			return nil, fmt.Errorf("behind %s stands what it selects: request, response, update, any", r.from)
+		}
+		var known bool
+		if named, known = kinds[tokens[0]]; !known {
+			return nil, fmt.Errorf("%q is no kind of message", tokens[0])
+		}
+		r.kind, tokens = tokens[0], tokens[1:]
+	default:
+		return nil, fmt.Errorf("%q begins no rule: they begin with --> or <--, start, end or timer", r.from)
+	}
+	if named {
+		if len(tokens) == 0 {
+			return nil, fmt.Errorf("%s wants a name", r.kind)
+		}
+		r.names, tokens = strings.Split(tokens[0], "|"), tokens[1:]
+	}
+	for _, t := range tokens {
+		if n, ok := strings.CutPrefix(t, "#"); ok {
+			var err error
+			if r.nth, err = strconv.Atoi(n); err != nil || r.nth < 1 {
+				return nil, fmt.Errorf("%q is no number of a message", t)
+			}
+			continue
+		}
+		c, err := parseCondition(t)
+		if err != nil {
+			return nil, err
+		}
+		r.when = append(r.when, c)
+	}
+	return r, nil
+}
+
+// fits reports whether the rule selects what is at hand, and sets what its paths begin at.
+func (r *rule) fits(m *moment) bool {
+	if r.from != m.event {
+		return false
+	}
+	name := m.method
+	m.body = m.params
+	switch r.kind {
+	case "":
+		name = m.timer
+	case "update", "event":
+		m.body, name = m.update, m.tag
+		if m.update == nil {
+			return false
+		}
+	case "result", "error":
+		m.body, _ = m.message[r.kind].(map[string]any)
+		if _, has := m.message[r.kind]; !has || m.kind != "response" {
+			return false
+		}
+	case "any":
+	default:
+		if m.kind != r.kind {
+			return false
+		}
+	}
+	if r.names != nil && !slices.ContainsFunc(r.names, func(p string) bool {
+		ok, _ := path.Match(p, name)
+		return ok || p == "*"
+	}) {
+		return false
+	}
+	return !slices.ContainsFunc(r.when, func(c *condition) bool { return !c.holds(m) })
+}
+
+// condition is something that has to be so: a value is there, equals, matches or is compared.
+type condition struct {
+	not      bool
+	left     *ref
+	op       string
+	right    []*template // alternatives
+	pattern  *regexp.Regexp
+	number   float64
+	duration time.Duration // of a note: its age
+}
+
+var operator = regexp.MustCompile(`!=|=|~|<|>`)
+
+// parseCondition reads REF, !REF, REF=VALUE|VALUE, REF!=VALUE, REF~PATTERN, REF<NUMBER or @NOTE<30ms.
+func parseCondition(s string) (*condition, error) {
+	c := &condition{}
+	s, c.not = strings.CutPrefix(s, "!")
+	left, right := s, ""
+	if at := operator.FindStringIndex(outside(s)); at != nil {
+		left, c.op, right = s[:at[0]], s[at[0]:at[1]], s[at[1]:]
+	}
+	var err error
+	if c.left, err = parseRef(left); err != nil {
+		return nil, err
+	}
+	switch c.op {
+	case "=", "!=":
+		for _, word := range strings.Split(right, "|") {
+			if text, err := strconv.Unquote(word); err == nil {
+				word = text
+			}
+			t, err := parseText(word)
+			if err != nil {
+				return nil, err
+			}
+			c.right = append(c.right, t)
+		}
+	case "~":
+		if text, err := strconv.Unquote(right); err == nil {
+			right = text
+		}
+		c.pattern, err = regexp.Compile(right)
+	case "<", ">":
+		if c.number, err = strconv.ParseFloat(right, 64); err != nil {
+			c.duration, err = time.ParseDuration(right)
+		}
+	}
+	return c, err
+}
+
+// outside blanks what stands in brackets, so that positions stay.
+func outside(s string) string {
+	out, depth := []byte(s), 0
+	for i, b := range out {
+		if b == '[' {
+			depth++
+		}
+		if depth > 0 {
+			out[i] = ' '
+		}
+		if b == ']' {
+			depth--
+		}
+	}
+	return string(out)
+}
+
+func (c *condition) holds(m *moment) bool { return c.test(m, c.left.values(m)) != c.not }
+
+// test reports whether the condition is so of some values, without regard to its not.
+func (c *condition) test(m *moment, values []any) bool {
+	is := func(test func(v any) bool) bool { return slices.ContainsFunc(values, test) }
+	switch c.op {
+	case "=", "!=":
+		same := is(func(v any) bool {
+			return slices.ContainsFunc(c.right, func(t *template) bool { return t.text(m) == plain(v) })
+		})
+		return same == (c.op == "=")
+	case "~":
+		return is(func(v any) bool { return c.pattern.Match(encode(v)) })
+	case "<", ">":
+		var first any
+		if len(values) > 0 {
+			first = values[0]
+		}
+		less := number(first) < c.number
+		if c.duration > 0 {
+			n := m.notes[c.left.slot(m)]
+			less = n != nil && time.Since(n.at) < c.duration
+		}
+		if c.op == ">" && c.duration == 0 {
+			return number(first) > c.number
+		}
+		return less == (c.op == "<")
+	}
+	return is(func(v any) bool { return v != nil })
+}

@@ -1,0 +1,260 @@
+package refagent
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+)
+
+// Version 2 of the protocol, which the agent speaks on a connection whose initialize asks
+// for it: what its messages look like. What it does is what it does in version 1, but for
+// what v2turn.go and v2work.go have.
+
+// The states of a session in version 2.
+const (
+	stateIdle    = "idle"
+	stateRunning = "running"
+	stateWaiting = "requires_action"
+	stopError    = "error"
+	planID       = "plan"
+	codeBadOffer = -32022 // no version at or below the one asked for
+	version2     = 2
+)
+
+// v2 reports whether the connection speaks version 2.
+func (a *agent) v2() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.version == version2
+}
+
+// choose is the version of an answer to initialize: the highest that the agent speaks, at or
+// below the one asked for.
+func (a *agent) choose(asked int, raw json.RawMessage) (int, *rpcError) {
+	lowest, highest := 1, 2
+	if only := a.habits.Version; only != 0 {
+		lowest, highest = only, only
+	}
+	a.mu.Lock()
+	before, used := a.version, a.used
+	a.mu.Unlock()
+	switch chosen := min(asked, highest); {
+	case chosen < lowest:
+		var supported []int
+		for v := lowest; v <= highest; v++ {
+			supported = append(supported, v)
+		}
+		err := fault(codeBadOffer, "no version at or below %s is spoken here", raw)
+		err.Data = map[string]any{"requested": asked, "supported": supported}
+		return 0, err
+	case before == version2 && used:
+		return 0, fault(codeInvalidRequest, "initialize comes before any other request")
+	case before == version2 && chosen < before:
+		return 0, fault(codeInvalidRequest, "the connection speaks version 2, and goes back to no other")
+	default:
+		return chosen, nil
+	}
+}
+
+// greetV2 answers initialize in version 2.
+func (a *agent) greetV2(r *request, asked int, params json.RawMessage) *rpcError {
+	var p struct {
+		Info         *struct{ Name, Version *string }
+		Capabilities json.RawMessage
+	}
+	if err := decodeParams(params, &p); err != nil {
+		return err
+	}
+	if asked == version2 && (p.Info == nil || p.Info.Name == nil || p.Info.Version == nil) {
+		return badParams("info with name and version is missing")
+	}
+	client := clientCapabilities(p.Capabilities)
+	client = ClientCapabilities{ElicitForm: client.ElicitForm, ElicitURL: client.ElicitURL, BooleanOptions: true}
+	a.mu.Lock()
+	a.initialized, a.version, a.client = true, version2, client
+	a.mu.Unlock()
+
+	session := flags{"mcp": flags{}, "prompt": flags{}}
+	for name, capability := range map[string]string{"image": "image", "audio": "audio", "embeddedContext": "embedded"} {
+		if !a.habits.lacks(capability) {
+			session["prompt"].(flags)[name] = flags{}
+		}
+	}
+	for _, transport := range []string{"stdio", "http"} {
+		if !a.habits.lacks(transport) {
+			session["mcp"].(flags)[transport] = flags{}
+		}
+	}
+	for name, capability := range map[string]string{"delete": "delete", "additionalDirectories": "directories"} {
+		if !a.habits.lacks(capability) {
+			session[name] = flags{}
+		}
+	}
+	if a.forks() {
+		session["fork"] = flags{}
+	}
+	methods := []any{}
+	for _, id := range a.logins() {
+		methods = append(methods, flags{"type": "agent", "methodId": id, "name": "Reference login",
+			"description": "Succeeds at once"})
+	}
+	a.conn.respond(r, flags{"protocolVersion": version2, "capabilities": flags{"session": session},
+		"authMethods": methods, "info": flags{"name": "acp-test-refagent", "title": "acp-test reference agent",
+			"version": Version}}, nil)
+	return nil
+}
+
+// methodsOfV2 are the methods of version 2.
+func (a *agent) methodsOfV2() map[string]handler {
+	all := map[string]handler{
+		"initialize":                a.initialize,
+		"session/new":               a.newSession,
+		"session/resume":            a.resumeInV2,
+		"session/list":              a.listSessions,
+		"session/close":             a.closeSession,
+		"session/prompt":            a.prompt,
+		"session/set_config_option": a.setConfigOption,
+		"tool_call/cancel":          a.cancelCall,
+		"terminal/cancel":           a.cancelTerminal,
+	}
+	if !a.habits.lacks("delete") {
+		all["session/delete"] = a.deleteSession
+	}
+	if a.forks() {
+		all["session/fork"] = a.forkSession
+	}
+	if len(a.logins()) > 0 {
+		all["auth/login"] = a.authenticate
+		all["auth/logout"] = a.logout
+	}
+	return all
+}
+
+// openedInV2 is what opening a session in version 2 is answered with.
+func (s *session) openedInV2(id string) any {
+	m := map[string]any{"configOptions": s.shownOptions(), "availableCommands": commandsInV2()}
+	if id != "" {
+		m["sessionId"] = id
+	}
+	return m
+}
+
+func commandsInV2() (list []any) {
+	for _, c := range commands {
+		list = append(list, map[string]any{"type": "command", "name": c.Name, "description": c.Description})
+	}
+	return list
+}
+
+// shownOptions are the options as the version of the connection has them.
+func (s *session) shownOptions() any {
+	list := s.options()
+	if !s.a.v2() {
+		return list
+	}
+	all := []any{}
+	for _, o := range list {
+		m := map[string]any{"configId": o.ID, "name": o.Name, "type": o.Type, "currentValue": o.Current}
+		if o.Description != "" {
+			m["description"] = o.Description
+		}
+		if o.Category != "" {
+			m["category"] = o.Category
+		}
+		switch choices := o.Options.(type) {
+		case nil:
+		case []configGroup:
+			var groups []any
+			for _, g := range choices {
+				groups = append(groups, map[string]any{"groupId": g.Group, "name": g.Name, "options": g.Options})
+			}
+			m["options"] = groups
+		default:
+			m["options"] = choices
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// shown is an update as version 2 has it; nil if it has none.
+func (s *session) shown(u update) map[string]any {
+	m := asObject(u)
+	switch u.Tag {
+	case "current_mode_update":
+		return nil
+	case "config_option_update":
+		m["configOptions"] = s.shownOptions()
+	case "available_commands_update":
+		m["availableCommands"] = commandsInV2()
+	case "plan":
+		return map[string]any{"sessionUpdate": "plan_update",
+			"plan": map[string]any{"type": "items", "planId": planID, "entries": u.Entries}}
+	case "tool_call", "tool_call_update":
+		m["sessionUpdate"] = "tool_call_update"
+		s.callInV2(m)
+	}
+	return m
+}
+
+// callInV2 turns a tool call of version 1 into one of version 2: diffs are lists of changes,
+// and who may be cancelled says so.
+func (s *session) callInV2(m map[string]any) {
+	if list, ok := m["content"].([]any); ok {
+		for i, item := range list {
+			d, _ := item.(map[string]any)
+			if d["type"] != "diff" {
+				continue
+			}
+			operation := "modify"
+			if d["oldText"] == nil {
+				operation = "add"
+			}
+			list[i] = map[string]any{"type": "diff", "changes": []any{
+				map[string]any{"operation": operation, "path": d["path"], "fileType": "text"}}}
+		}
+	}
+	switch m["status"] {
+	case statusInProgress:
+		m["capabilities"] = map[string]any{"cancel": map[string]any{}}
+	case statusCompleted, statusFailed, statusCancelled:
+		m["capabilities"] = nil
+	}
+}
+
+// asObject is a value as JSON has it.
+func asObject(v any) map[string]any {
+	var m map[string]any
+	if err := json.Unmarshal(encode(v), &m); err != nil {
+		panic("refagent: decoding an own message: " + err.Error())
+	}
+	return m
+}
+
+// knownServers refuses what the session's MCP servers must not be in version 2.
+func (a *agent) knownServers(servers []json.RawMessage) *rpcError {
+	var names []string
+	for i, raw := range servers {
+		var e mcpServer
+		if err := json.Unmarshal(raw, &e); err != nil {
+			return badParams("mcpServers[%d] is malformed: %s", i, plain(err))
+		}
+		if e.Type != "stdio" && e.Type != "http" || a.habits.lacks(e.Type) {
+			return badParams("mcpServers[%d]: transport %q is not supported", i, e.Type)
+		}
+		if slices.Contains(names, e.Name) {
+			return badParams("mcpServers[%d]: there are two servers %q", i, e.Name)
+		}
+		names = append(names, e.Name)
+	}
+	return nil
+}
+
+// version reads the version that initialize asks for.
+func offeredVersion(raw json.RawMessage) (int, *rpcError) {
+	n, err := strconv.ParseUint(string(raw), 10, 16)
+	if err != nil {
+		return 0, badParams("protocolVersion has to be an integer from 0 to 65535")
+	}
+	return int(n), nil
+}
