@@ -119,12 +119,7 @@ func (j Judge) conclude(res *results.Result, t *transcript.Transcript, c *rules.
 }
 
 func (j Judge) finding(f rules.Finding, t *transcript.Transcript) results.Finding {
-	class := map[rules.Class]results.Verdict{rules.Fail: results.Fail, rules.Warn: results.Warn,
-		rules.Inconclusive: results.Inconclusive}[f.Class]
-	if class == "" {
-		class = results.Lint
-	}
-	return results.Finding{Rule: f.Rule, Class: class, Sub: f.Damage, Requirements: f.Requirements, Citation: f.Citation,
+	return results.Finding{Rule: f.Rule, Class: max(f.Class, rules.Lint), Sub: f.Damage, Requirements: f.Requirements, Citation: f.Citation,
 		Session: f.Session, Entries: f.Entries, Message: f.Message, Detail: f.Detail, Count: f.Count,
 		Tail: around(j.Text, t, f.Entries)}
 }

@@ -169,7 +169,7 @@ func markdownCauses(b *bytes.Buffer, causes []results.Cause) {
 	}
 	b.WriteString("\n| | cause | seen |\n|---|---|---|\n")
 	for _, c := range causes[:min(mostRows, len(causes))] {
-		class := string(c.Class)
+		class := c.Class.String()
 		if c.Known {
 			class = "known"
 		}
@@ -185,7 +185,7 @@ func markdownFailure(b *bytes.Buffer, r results.Result) {
 		fmt.Fprintf(b, "%s, %s\n\n", code(r.File), short(r.Duration))
 	}
 	for _, p := range problems(r) {
-		if p.known || !p.class.Worse(results.Skip) {
+		if p.known || p.class <= results.Skip {
 			continue
 		}
 		fmt.Fprintf(b, "- **%s** %s\n", markdown(label(p)), markdown(firstLine(p.title)))
@@ -217,7 +217,7 @@ func markdownRequirements(b *bytes.Buffer, c *results.Conformance) {
 		"\n|---|---|---|---|---|---|\n")
 	for _, q := range c.Requirements {
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %d | %s |\n", markdown(q.ID), markdown(q.Tier), markdown(q.Level),
-			markdown(string(q.Verdict)), q.Evidence, markdown(firstLine(q.Reason)))
+			markdown(q.Verdict.String()), q.Evidence, markdown(firstLine(q.Reason)))
 	}
 	b.WriteString("\n</details>\n")
 }

@@ -214,11 +214,12 @@ func andMore(n int) string {
 
 // verdict is the word a line begins with, of one width.
 func (c *Console) verdict(r results.Result) string {
-	v := shownVerdict(r)
-	word := map[string]string{"pass": "ok   ", "fail": "FAIL ", "error": "ERROR", "skip": "skip ", "inconclusive": "?    ",
-		"known": "known"}[v]
-	word = cmp.Or(word, v)
-	return c.paintVerdict(results.Verdict(v), word)
+	word := map[results.Verdict]string{results.Pass: "ok   ", results.Fail: "FAIL ", results.Error: "ERROR",
+		results.Skip: "skip ", results.Inconclusive: "?    "}[r.Verdict]
+	if shown := shownVerdict(r); shown != r.Verdict.String() { // known
+		return c.paintVerdict(0, shown)
+	}
+	return c.paintVerdict(r.Verdict, word)
 }
 
 func (c *Console) paintVerdict(v results.Verdict, word string) string {

@@ -52,11 +52,11 @@ func (c *Console) causes(run results.Run) string {
 func headline(v results.Verdict) string {
 	switch v {
 	case results.Fail, results.Error:
-		return strings.ToUpper(string(v))
+		return strings.ToUpper(v.String())
 	case results.Inconclusive:
 		return "?"
 	}
-	return string(v)
+	return v.String()
 }
 
 // in is "in 5 scenarios: a, b, c and 2 more".
@@ -121,7 +121,7 @@ func (c *Console) Summary(run results.Run) error {
 	if verdict == results.Skip && run.Counts.Pass > 0 {
 		verdict = results.Pass // SKIP is a run in which nothing applied
 	}
-	fmt.Fprintf(&b, "%s  %s\n      %s, %s\n", c.paintVerdict(verdict, strings.ToUpper(string(verdict))),
+	fmt.Fprintf(&b, "%s  %s\n      %s, %s\n", c.paintVerdict(verdict, strings.ToUpper(verdict.String())),
 		harmless(who), counts(run), short(run.Duration))
 	if line := next(run); line != "" {
 		fmt.Fprintf(&b, "      %s\n", line)

@@ -36,7 +36,7 @@ func writeHTML(p inspector.Protocol, run results.Run, w io.Writer) error {
 		return err
 	}
 	title := strings.TrimSpace(run.Agent.Profile + " " + run.Agent.Version)
-	return inspector.WritePage(w, title+": "+string(run.Verdict), data, p, func(yield func(string) bool) {
+	return inspector.WritePage(w, title+": "+run.Verdict.String(), data, p, func(yield func(string) bool) {
 		for _, packed := range packAll(p, run) {
 			if !yield(<-packed) {
 				return

@@ -121,7 +121,7 @@ func writeJUnit(run results.Run, w io.Writer) error {
 func junitCaseOf(run results.Run, r results.Result, agent string) junitCase {
 	var causes []junitProperty
 	for _, s := range verdict.Sightings(&r) {
-		causes = append(causes, junitProperty{"cause", strings.TrimSpace(string(s.Class) + " " + s.ID)})
+		causes = append(causes, junitProperty{"cause", strings.TrimSpace(s.Class.String() + " " + s.ID)})
 	}
 	c := junitCase{Properties: causes, Name: name(r),
 		Classname: agent + "." + strings.ReplaceAll(path.Dir(r.ID), "/", "."), File: r.File,

@@ -86,8 +86,8 @@ const notReached = "not reached"
 const nowAndThen = "flaky"
 
 // outcomes of cells, best first.
-var outcomes = []string{"", notReached, string(results.Pass), string(results.Lint), string(results.Warn),
-	string(results.Inconclusive), nowAndThen, string(results.Fail)}
+var outcomes = []string{"", notReached, results.Pass.String(), results.Lint.String(), results.Warn.String(),
+	results.Inconclusive.String(), nowAndThen, results.Fail.String()}
 
 // NewMatrix puts agents beside each other. Known failures count like others: a
 // specification knows no baseline.
@@ -133,16 +133,16 @@ func (g *gathering) result(r results.Result, cell func(id string) *MatrixCell) {
 	for id, times := range r.Support {
 		// What happens in a scenario that fails now and then is up to chance.
 		if times > 0 && !g.column.unsteady(r.ID) {
-			cell(id).worsen(string(results.Pass), 0)
+			cell(id).worsen(results.Pass.String(), 0)
 		}
 	}
 	g.flakyRules(r, cell)
 	for _, c := range r.Checks {
-		outcome, note := string(c.Verdict), 0
+		outcome, note := c.Verdict.String(), 0
 		if c.NotReached {
 			outcome = notReached
 		}
-		if c.Verdict == results.Skip || c.Verdict == "" {
+		if c.Verdict == results.Skip || c.Verdict == 0 {
 			continue
 		}
 		if k, ok := g.column.flaky(r.ID, c.Slug); ok {
@@ -161,11 +161,11 @@ func (g *gathering) result(r results.Result, cell func(id string) *MatrixCell) {
 		if _, ok := g.column.flaky(r.ID, f.Names()...); ok || f.Class == results.Error || len(f.Requirements) == 0 {
 			continue
 		}
-		note := g.note(f.Rule+" "+f.Point+" "+string(f.Class),
-			MatrixNote{Outcome: string(f.Class), Source: f.Rule, Scenario: r.ID, Title: g.broken(f),
+		note := g.note(f.Rule+" "+f.Point+" "+f.Class.String(),
+			MatrixNote{Outcome: f.Class.String(), Source: f.Rule, Scenario: r.ID, Title: g.broken(f),
 				Known: g.reason(r.ID, f.Known, f.Names()...)}, r)
 		for _, id := range f.Requirements {
-			cell(id).worsen(string(f.Class), note)
+			cell(id).worsen(f.Class.String(), note)
 		}
 	}
 }

@@ -208,7 +208,7 @@ func worseFirst(a, b problem) int {
 	if a.known || b.known {
 		return cmp.Or(after(a.known, b.known), after(a.consequence, b.consequence))
 	}
-	return cmp.Or(results.Compare(b.class, a.class), after(a.consequence, b.consequence))
+	return cmp.Or(cmp.Compare(b.class, a.class), after(a.consequence, b.consequence))
 }
 
 // after compares a quality that moves a problem back.
@@ -223,10 +223,10 @@ func after(a, b bool) int {
 }
 
 // minor reports whether the problem decides nothing: it is known, a warning or a lint.
-func (p problem) minor() bool { return p.known || !p.class.Worse(results.Warn) }
+func (p problem) minor() bool { return p.known || p.class <= results.Warn }
 
 func checkProblem(c results.Check) (problem, bool) {
-	if c.Verdict == results.Pass || c.Verdict == "" {
+	if c.Verdict == results.Pass || c.Verdict == 0 {
 		return problem{}, false
 	}
 	p := problem{class: c.Verdict, id: c.ID, line: c.Line, known: c.Known, title: c.Title}

@@ -22,7 +22,7 @@ func requirementTable(c *results.Conformance, all bool) string {
 			tiers = append(tiers, q.Tier)
 		}
 		n.total++
-		word := string(q.Verdict)
+		word := q.Verdict.String()
 		switch q.Verdict {
 		case results.Pass:
 			n.pass++

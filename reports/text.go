@@ -170,7 +170,7 @@ func shownVerdict(r results.Result) string {
 	if r.Known && r.Verdict == results.Fail {
 		return "known"
 	}
-	return string(r.Verdict)
+	return r.Verdict.String()
 }
 
 // slowest are the n results that took longest, longest first.
@@ -220,13 +220,13 @@ func change(c results.Change) string {
 	switch {
 	case c.What == "text":
 		return c.ID + ": the messages changed"
-	case c.What == "scenario" && c.Was == "":
+	case c.What == "scenario" && c.Was == 0:
 		return fmt.Sprintf("%s: new, %s", c.ID, c.Is)
 	case c.What == "scenario":
 		return fmt.Sprintf("%s: did not run, was %s", c.ID, c.Was)
-	case c.What == "rule" && c.Was == "":
+	case c.What == "rule" && c.Was == 0:
 		return fmt.Sprintf("%s: rule %s is now broken (%s)", c.ID, c.Name, c.Is)
-	case c.What == "rule" && c.Is == "":
+	case c.What == "rule" && c.Is == 0:
 		return fmt.Sprintf("%s: rule %s is no longer broken (%s)", c.ID, c.Name, c.Was)
 	case c.What == "verdict":
 		return fmt.Sprintf("%s: was %s, is %s", c.ID, c.Was, c.Is)
@@ -235,8 +235,8 @@ func change(c results.Change) string {
 }
 
 func orNone(v results.Verdict) string {
-	if v == "" {
+	if v == 0 {
 		return "not there"
 	}
-	return string(v)
+	return v.String()
 }

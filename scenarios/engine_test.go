@@ -59,18 +59,18 @@ func transcriptOf(e *scenarios.Engine, r results.Result) *transcript.Transcript 
 // text is a result as failures show it.
 func text(r results.Result) string {
 	var b strings.Builder
-	b.WriteString(string(r.Verdict) + " " + r.Reason + "\n")
+	b.WriteString(r.Verdict.String() + " " + r.Reason + "\n")
 	if r.Failure != nil {
 		b.WriteString(r.Failure.Text(""))
 	}
 	for _, c := range r.Checks {
-		b.WriteString(string(c.Verdict) + " " + c.ID + " " + c.Reason + "\n")
+		b.WriteString(c.Verdict.String() + " " + c.ID + " " + c.Reason + "\n")
 		if c.Failure != nil {
 			b.WriteString(c.Failure.Text("  "))
 		}
 	}
 	for _, f := range r.Findings {
-		b.WriteString(string(f.Class) + " " + f.Rule + " " + f.Message + "\n")
+		b.WriteString(f.Class.String() + " " + f.Rule + " " + f.Message + "\n")
 	}
 	return b.String()
 }

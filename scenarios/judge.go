@@ -76,7 +76,7 @@ func (r *run) judgeRules(res *results.Result, err error, clean bool) {
 	var m *Miss
 	// Where a situation did not come about, what was left open for the script
 	// to go on from is not the agent's debt.
-	if errors.As(err, &m) && m.Verdict == "" && m.Failure.Timer != "" {
+	if errors.As(err, &m) && m.Verdict == 0 && m.Failure.Timer != "" {
 		if m.why = r.retrying(); m.why != "" {
 			m.Verdict, m.Failure.Reason = results.Inconclusive, m.why
 		}
@@ -204,10 +204,10 @@ func (r *run) judgeCheck(res *results.Result, c *checkState, unsure string) resu
 		if unsure != "" && v != results.Inconclusive && v != results.Pass {
 			v, out.Reason = results.Inconclusive, unsure
 		}
-		if out.Failure == nil || v.Worse(out.Verdict) {
+		if out.Failure == nil || v > out.Verdict {
 			out.Failure = m.Failure
 		}
-		if v.Worse(out.Verdict) {
+		if v > out.Verdict {
 			out.Verdict = v
 		}
 		if v == results.Inconclusive && out.Reason == "" {
@@ -234,7 +234,7 @@ func (r *run) judgeUnchecked(res *results.Result, c *checkState, unsure string) 
 			continue
 		}
 		res.Verdict = results.Worst(res.Verdict, v)
-		if v.Worse(cmp.Or(res.FailureClass, results.Pass)) {
+		if v > cmp.Or(res.FailureClass, results.Pass) {
 			res.Failure, res.FailureClass = m.Failure, v
 		}
 		if v == results.Inconclusive && res.Reason == "" {
@@ -253,12 +253,12 @@ func notReached(fatal *Miss) string {
 
 // classOf is what a miss of the check counts as, from its requirements.
 func (r *run) classOf(c *checkState) results.Verdict {
-	if c.decl.Class != "" {
+	if c.decl.Class != 0 {
 		return c.decl.Class
 	}
 	if len(c.decl.Requirements) == 0 {
 		for _, m := range c.misses {
-			if !m.Effect && m.Verdict == "" {
+			if !m.Effect && m.Verdict == 0 {
 				return results.Lint
 			}
 		}
@@ -279,7 +279,7 @@ func (r *run) classOf(c *checkState) results.Verdict {
 
 // verdictOf is what one miss means for its check.
 func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Verdict {
-	if m.Verdict != "" {
+	if m.Verdict != 0 {
 		return m.Verdict
 	}
 	if why := r.excuse(m); why != "" {
@@ -310,7 +310,7 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Ver
 		m.Failure.Reason = "the turn did not end, which a rule tells, so nothing is known of what was not to come of it"
 		return results.Inconclusive
 	}
-	if c.decl.Class == "" && len(c.decl.Requirements) == 0 {
+	if c.decl.Class == 0 && len(c.decl.Requirements) == 0 {
 		if m.Effect {
 			return results.Fail
 		}

@@ -104,7 +104,7 @@ func accusations(set []liberties.Liberty, res results.Result) (list []string) {
 		if !slices.ContainsFunc(set, func(l liberties.Liberty) bool { return l.Takes != "" }) {
 			list = append(list, fmt.Sprintf("%s although nothing was taken away: %s", res.Verdict, res.Reason))
 		} else if res.Reason == "" {
-			list = append(list, string(res.Verdict)+" without a reason")
+			list = append(list, res.Verdict.String()+" without a reason")
 		}
 	}
 	return list

@@ -66,7 +66,7 @@ func settled(r *results.Result) bool {
 	case r.Verdict != results.Pass:
 		return false
 	}
-	warns := func(v results.Verdict) bool { return v.Worse(results.Lint) && v != results.Skip }
+	warns := func(v results.Verdict) bool { return v > results.Lint && v != results.Skip }
 	return !slices.ContainsFunc(r.Findings, func(f results.Finding) bool { return warns(f.Class) && !f.Known }) &&
 		!slices.ContainsFunc(r.Checks, func(c results.Check) bool { return warns(c.Verdict) && !c.Known && !c.NotReached })
 }

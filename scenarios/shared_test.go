@@ -54,7 +54,7 @@ var _ = Describe("processes that scenarios share", func() {
 			if res.Shared != nil {
 				shared++
 				processes[res.Shared.Process] = true
-				if res.Shared.Verdict != "" {
+				if res.Shared.Verdict != 0 {
 					again++
 				}
 			}
@@ -78,7 +78,7 @@ var _ = Describe("processes that scenarios share", func() {
 		for _, res := range r.Results {
 			if res.Verdict == results.Skip && res.Shared != nil {
 				skipped[res.Reason]++
-				if res.Shared.Verdict != "" {
+				if res.Shared.Verdict != 0 {
 					again[res.Reason]++
 				}
 			}

@@ -129,7 +129,7 @@ func mark(v results.Verdict) string {
 // Describe is a finding for people, in a few lines.
 func Describe(f Finding) string {
 	var b strings.Builder
-	class := string(f.Class)
+	class := f.Class.String()
 	if f.Known != "" {
 		class = "known"
 	}

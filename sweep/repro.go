@@ -19,7 +19,7 @@ func writeRepro(dir, name string, a Archive, f *Finding) (string, error) {
 		head = append(head, script.NewComment(fmt.Sprintf(format, args...)))
 	}
 	comment("%s: %s.", f.Rule, situation(f))
-	comment("Expect %s of %s, in %s: %s", article(string(f.Class)), f.Rule, f.often(), sentence(f.Message))
+	comment("Expect %s of %s, in %s: %s", article(f.Class.String()), f.Rule, f.often(), sentence(f.Message))
 	comment("Found by a sweep of %s. Run it: %s", f.Scenario, f.Command)
 	if f.Hits < f.Runs || f.Alone < f.AloneRuns {
 		comment("It is a race: run it with --repeat 100, and with a higher --jobs if it does not show.")

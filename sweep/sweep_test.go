@@ -436,7 +436,7 @@ func (l search) succeeds(e *scenarios.Engine, dir string) {
 	text, err := os.ReadFile(hit.File)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(hit.Lines).To(BeNumerically("<=", 25), "%s:\n%s", l.fault, text)
-	Expect(string(text)).To(ContainSubstring("# Expect a " + string(hit.Class) + " of " + l.rule))
+	Expect(string(text)).To(ContainSubstring("# Expect a " + hit.Class.String() + " of " + l.rule))
 	Expect(string(text)).To(MatchRegexp("(?m)^golden off$"))
 	if w.Reuse {
 		Expect(string(text)).To(ContainSubstring("# Only sessions that share a process show it"))

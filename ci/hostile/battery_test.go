@@ -289,12 +289,12 @@ func (o outcome) says() string {
 		line("notes: " + strings.Join(run.Notes, "; "))
 	}
 	for _, r := range run.Results {
-		line(string(r.Verdict) + ": " + r.Reason)
+		line(r.Verdict.String() + ": " + r.Reason)
 		if r.Failure != nil {
 			line("failure: " + r.Failure.Error())
 		}
 		for _, c := range r.Checks {
-			text := "check " + c.Slug + " " + string(c.Verdict)
+			text := "check " + c.Slug + " " + c.Verdict.String()
 			if c.Failure != nil {
 				text += ": " + c.Failure.Error()
 			}
@@ -303,7 +303,7 @@ func (o outcome) says() string {
 		var rules []string
 		for _, f := range r.Findings {
 			if f.Class != results.Lint { // some say how long something took
-				rules = append(rules, string(f.Class)+" "+f.Rule)
+				rules = append(rules, f.Class.String()+" "+f.Rule)
 			}
 		}
 		slices.Sort(rules)

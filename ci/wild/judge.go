@@ -82,6 +82,7 @@ func broken(outcomes []results.Result) (parts []string) {
 // seen counts what the repeats of a scenario found.
 func (r *runner) seen(pkg, id string, outcomes []results.Result) *Seen {
 	s := &Seen{Flagged: map[string]int{}, Class: map[string]string{}, Silent: map[string]int{}}
+	worst := map[string]results.Verdict{}
 	for _, res := range outcomes {
 		if res.ID != id {
 			continue
@@ -93,7 +94,7 @@ func (r *runner) seen(pkg, id string, outcomes []results.Result) *Seen {
 		found := map[string]results.Verdict{}
 		for _, c := range res.Checks {
 			if !c.NotReached && flags(c.Verdict) {
-				found[c.Slug] = graver(found[c.Slug], c.Verdict)
+				found[c.Slug] = max(found[c.Slug], c.Verdict)
 			}
 			if c.Verdict == results.Pass && r.isFinder(pkg, id, c.Slug) {
 				s.Silent[c.Slug]++
@@ -101,36 +102,30 @@ func (r *runner) seen(pkg, id string, outcomes []results.Result) *Seen {
 		}
 		for _, f := range res.Findings {
 			if flags(f.Class) {
-				found[f.Rule] = graver(found[f.Rule], f.Class)
+				found[f.Rule] = max(found[f.Rule], f.Class)
 				if point := f.Rule + " " + f.Point; r.isFinder(pkg, id, point) {
-					found[point] = graver(found[point], f.Class)
+					found[point] = max(found[point], f.Class)
 				}
 			}
 		}
 		for _, finder := range r.finders(pkg, id) {
 			rule, _, _ := strings.Cut(finder, " ")
-			if res.Evidence[rule] > 0 && found[finder] == "" {
+			if res.Evidence[rule] > 0 && found[finder] == 0 {
 				s.Silent[finder]++
 			}
 		}
 		for name, class := range found {
 			s.Flagged[name]++
-			s.Class[name] = string(graver(results.Verdict(s.Class[name]), class))
+			worst[name] = max(worst[name], class)
+			s.Class[name] = worst[name].String()
 		}
 	}
 	return s
 }
 
-var gravity = []results.Verdict{"", results.Lint, results.Warn, results.Fail}
-
 // flags: a verdict of this kind accuses the agent of something.
-func flags(v results.Verdict) bool { return slices.Index(gravity, v) > 0 }
-
-func graver(a, b results.Verdict) results.Verdict {
-	if slices.Index(gravity, a) > slices.Index(gravity, b) {
-		return a
-	}
-	return b
+func flags(v results.Verdict) bool {
+	return v == results.Lint || v == results.Warn || v == results.Fail
 }
 
 // finders are what tells in the pairs of a package with a scenario.

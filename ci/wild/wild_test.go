@@ -114,15 +114,15 @@ func TestTells(t *testing.T) {
 		bad, good *Seen
 		race, is  bool
 	}{
-		{"always, never", seen("s", check("fail"), check("warn")), seen("s", check("pass"), check("pass")), false, true},
-		{"a rule", seen("s", rule), seen("s", check("pass")), false, true},
-		{"not always", seen("s", check("fail"), check("pass")), seen("s", check("pass")), false, false},
-		{"a race", seen("s", check("fail"), check("pass")), seen("s", check("pass")), true, true},
-		{"after too", seen("s", check("fail")), seen("s", check("pass"), check("lint")), false, false},
-		{"after not judged", seen("s", check("fail")), seen("s", check("pass"), check("inconclusive")), false, false},
-		{"after skipped", seen("s", check("fail")), seen("s", skipped), false, false},
-		{"another scenario", seen("other", check("fail")), seen("s", check("pass")), false, false},
-		{"not run", nil, seen("s", check("pass")), false, false},
+		{"always, never", seen("s", check(results.Fail), check(results.Warn)), seen("s", check(results.Pass), check(results.Pass)), false, true},
+		{"a rule", seen("s", rule), seen("s", check(results.Pass)), false, true},
+		{"not always", seen("s", check(results.Fail), check(results.Pass)), seen("s", check(results.Pass)), false, false},
+		{"a race", seen("s", check(results.Fail), check(results.Pass)), seen("s", check(results.Pass)), true, true},
+		{"after too", seen("s", check(results.Fail)), seen("s", check(results.Pass), check(results.Lint)), false, false},
+		{"after not judged", seen("s", check(results.Fail)), seen("s", check(results.Pass), check(results.Inconclusive)), false, false},
+		{"after skipped", seen("s", check(results.Fail)), seen("s", skipped), false, false},
+		{"another scenario", seen("other", check(results.Fail)), seen("s", check(results.Pass)), false, false},
+		{"not run", nil, seen("s", check(results.Pass)), false, false},
 	} {
 		p.Race = x.race
 		if v := (verdict{p, x.bad, x.good}); v.tells() != x.is {

@@ -26,7 +26,7 @@ var _ = Describe("run --perturb", func() {
 		Expect(run.Differences).To(HaveLen(1), got.out)
 		d := run.Differences[0]
 		Expect([]any{d.ID, d.Rounds, d.Times, d.How}).To(Equal([]any{"s", [2]int{1, 3}, 2, sweep.Perturb(1, "s", 3).How}))
-		Expect(got.out).To(ContainSubstring("differs: s, round 1 (pass) and round 3 (" + string(d.Verdicts[1]) + "): the agent does something else"))
+		Expect(got.out).To(ContainSubstring("differs: s, round 1 (pass) and round 3 (" + d.Verdicts[1].String() + "): the agent does something else"))
 		Expect(got.out).To(MatchRegexp(`(?m)^  <-- agent_message msg#1 "Hello\." +<-- agent_message msg#1 "Hello\."\n +\| <-- agent_message msg#2 "Hello\."$`))
 		Expect(p.read("acp-test-out/report.html")).To(ContainSubstring(`"differences":[{"id":"s"`))
 	})

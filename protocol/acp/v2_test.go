@@ -159,7 +159,7 @@ func TestPublicBugsFoundInVersion2(t *testing.T) {
 			for _, r := range engine(t, name).RunAll(context.Background(), list, scenarios.Plan{Jobs: 3}).Results {
 				for _, c := range r.Checks {
 					for _, f := range b.Found {
-						if f.Name == c.ID && f.Class != string(c.Verdict) {
+						if f.Name == c.ID && f.Class != c.Verdict.String() {
 							t.Errorf("bug %d: %s is %s, and not %s", b.Number, f.Name, c.Verdict, f.Class)
 						}
 					}

@@ -38,9 +38,9 @@ func against(t *testing.T, url, script string) results.Result {
 
 func told(r results.Result) string {
 	var b strings.Builder
-	b.WriteString(string(r.Verdict) + " " + r.Reason + "\n")
+	b.WriteString(r.Verdict.String() + " " + r.Reason + "\n")
 	for _, f := range r.Findings {
-		b.WriteString(string(f.Class) + " " + f.Rule + " " + f.Message + "\n")
+		b.WriteString(f.Class.String() + " " + f.Rule + " " + f.Message + "\n")
 	}
 	for _, c := range r.Checks {
 		if c.Failure != nil {

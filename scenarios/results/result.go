@@ -229,5 +229,5 @@ func (r *Result) Summary() string {
 	case r.Golden != nil && r.Golden.State == "differs":
 		return "it differs from its golden"
 	}
-	return cmp.Or(r.Reason, string(r.Verdict))
+	return cmp.Or(r.Reason, r.Verdict.String())
 }

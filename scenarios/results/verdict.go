@@ -3,51 +3,36 @@
 // package verdict does.
 package results
 
-import "slices"
+import "github.com/acp-test/acp-test/rules"
 
-// Verdict is the judgement of a scenario or of a part of one. Verdicts have one order of
-// severity: Pass, Lint, Warn, Skip, Inconclusive, Fail, Error.
-type Verdict string
+// Verdict is the judgement of a scenario or of a part of one: a class, in the one order of
+// severity that rules, checks and scenarios share. The greater one is the more severe.
+type Verdict = rules.Class
 
 // The verdicts, mildest first.
 const (
-	Pass Verdict = "pass"
+	Pass = rules.Pass
 	// Lint and Warn are verdicts of checks and findings. They never change the verdict of
 	// their scenario.
-	Lint Verdict = "lint"
-	Warn Verdict = "warn"
+	Lint = rules.Lint
+	Warn = rules.Warn
 	// Skip: the agent did not advertise what the scenario needs.
-	Skip Verdict = "skip"
+	Skip = rules.Skip
 	// Inconclusive: the harness could not create the situation that the scenario needs, so
 	// neither pass nor fail would be honest.
-	Inconclusive Verdict = "inconclusive"
+	Inconclusive = rules.Inconclusive
 	// Fail: the agent broke something that was required of it.
-	Fail Verdict = "fail"
+	Fail = rules.Fail
 	// Error: the command line, scenario, profile, environment or harness is at fault, not
 	// the agent.
-	Error Verdict = "error"
+	Error = rules.Error
 )
-
-// scale is the order of severity. The zero Verdict, which judges nothing, comes first.
-var scale = []Verdict{"", Pass, Lint, Warn, Skip, Inconclusive, Fail, Error}
-
-// Compare orders verdicts by severity, for slices.SortFunc: negative if a is milder than b.
-func Compare(a, b Verdict) int { return slices.Index(scale, a) - slices.Index(scale, b) }
-
-// Worse reports whether v is more severe than other.
-func (v Verdict) Worse(other Verdict) bool { return Compare(v, other) > 0 }
 
 // Worst returns the more severe verdict for a whole that consists of a and b. Lint and Warn
 // count as Pass there.
-func Worst(a, b Verdict) Verdict {
-	a, b = a.ofWhole(), b.ofWhole()
-	if b.Worse(a) {
-		return b
-	}
-	return a
-}
+func Worst(a, b Verdict) Verdict { return max(ofWhole(a), ofWhole(b)) }
 
-func (v Verdict) ofWhole() Verdict {
+func ofWhole(v Verdict) Verdict {
 	if v == Warn || v == Lint {
 		return Pass
 	}

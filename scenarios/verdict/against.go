@@ -55,11 +55,11 @@ func byScenario(run results.Run) map[string]judged {
 			j = judged{whole: true, checks: map[string]results.Verdict{}, rules: map[string]results.Verdict{}}
 		}
 		worst := func(m map[string]results.Verdict, id string, v results.Verdict) {
-			if v.Worse(m[id]) {
+			if v > m[id] {
 				m[id] = v
 			}
 		}
-		if r.Verdict.Worse(j.verdict) {
+		if r.Verdict > j.verdict {
 			j.verdict = r.Verdict
 		}
 		ordered := r.Golden == nil || r.Golden.State != "off"

@@ -27,7 +27,7 @@ func Sightings(r *results.Result) []Sighting {
 	var all []Sighting
 	see := func(key string, c results.Cause) {
 		c.Scenarios = []string{r.ID}
-		all = append(all, Sighting{Cause: c, key: string(c.Class) + " " + key})
+		all = append(all, Sighting{Cause: c, key: c.Class.String() + " " + key})
 	}
 	for _, f := range r.Findings {
 		if checked(r, &f) {
@@ -39,7 +39,7 @@ func Sightings(r *results.Result) []Sighting {
 	}
 	for _, k := range r.Checks {
 		switch {
-		case k.NotReached, k.Verdict == results.Pass, k.Verdict == results.Skip, k.Verdict == "",
+		case k.NotReached, k.Verdict == results.Pass, k.Verdict == results.Skip, k.Verdict == 0,
 			told(r, k.Failure, k.Verdict, k.Known):
 			continue
 		case k.Verdict == results.Inconclusive:
@@ -66,7 +66,7 @@ func Sightings(r *results.Result) []Sighting {
 		}
 		see("golden "+differing(g.Diff), c)
 	}
-	if len(all) == 0 && r.Reason != "" && r.Verdict.Worse(results.Skip) {
+	if len(all) == 0 && r.Reason != "" && r.Verdict > results.Skip {
 		see(masked(r.Reason), results.Cause{Class: r.Verdict, Title: r.Reason, Known: r.Known})
 	}
 	slices.SortStableFunc(all, func(a, b Sighting) int { return byWeight(&a.Cause, &b.Cause) })
@@ -77,7 +77,7 @@ func Sightings(r *results.Result) []Sighting {
 // the line's failure has its words for a reason.
 func told(r *results.Result, f *transcript.Failure, class results.Verdict, known bool) bool {
 	return f != nil && f.Reason != "" && slices.ContainsFunc(r.Findings, func(x results.Finding) bool {
-		return x.Message == f.Reason && !class.Worse(x.Class) && (known || !x.Known)
+		return x.Message == f.Reason && class <= x.Class && (known || !x.Known)
 	})
 }
 
@@ -89,7 +89,7 @@ func checked(r *results.Result, f *results.Finding) bool {
 			return false
 		}
 		last := k.Failure.Entries[len(k.Failure.Entries)-1]
-		return last == f.Entries[len(f.Entries)-1] && k.Verdict.Worse(f.Class) &&
+		return last == f.Entries[len(f.Entries)-1] && k.Verdict > f.Class &&
 			results.Overlap(k.Requirements, f.Requirements)
 	})
 }
@@ -102,7 +102,7 @@ func byWeight(a, b *results.Cause) int {
 		}
 		return -1
 	}
-	return results.Compare(b.Class, a.Class)
+	return cmp.Compare(b.Class, a.Class)
 }
 
 // masked is a sentence without what differs from one time to the next.

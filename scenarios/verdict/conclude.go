@@ -89,7 +89,7 @@ func flaky(list []results.Result) []results.Flaky {
 // Add adds results to a run that has been summed up.
 func Add(run *results.Run, more ...results.Result) {
 	run.Results = append(run.Results, more...)
-	run.Counts, run.Verdict, run.Flaky = results.Counts{}, "", nil
+	run.Counts, run.Verdict, run.Flaky = results.Counts{}, 0, nil
 	Sum(run)
 	run.Exit = Exit(run)
 }

@@ -21,8 +21,8 @@ func Conform(set *rules.Set, run *results.Run) {
 		}
 		var findings []rules.Finding
 		for _, f := range r.Findings {
-			if class, ok := classOfAgent(f.Class); ok {
-				findings = append(findings, rules.Finding{Rule: f.Rule, Class: class, Requirements: f.Requirements})
+			if f.Class != results.Error { // that one is about the editor
+				findings = append(findings, rules.Finding{Rule: f.Rule, Class: f.Class, Requirements: f.Requirements})
 			}
 		}
 		t.AddFindings(findings, r.Support)
@@ -88,22 +88,6 @@ func unbound(run *results.Run) (ids []string) {
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
-}
-
-// classOfAgent is a finding's class in package rules; false if the finding is
-// not about the agent.
-func classOfAgent(v results.Verdict) (rules.Class, bool) {
-	switch v {
-	case results.Fail:
-		return rules.Fail, true
-	case results.Warn:
-		return rules.Warn, true
-	case results.Lint:
-		return rules.Lint, true
-	case results.Inconclusive:
-		return rules.Inconclusive, true
-	}
-	return rules.Fail, false
 }
 
 // outcome is what a check showed about its requirements.
