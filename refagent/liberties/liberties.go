@@ -129,8 +129,8 @@ func list(protocol string) (all []Liberty) {
 		b := &blocks[i]
 		_, slow := b.Says["slow"]
 		_, learns := b.Says["learns"]
-		all = append(all, Liberty{Name: b.Name, Alias: b.Says["alias"], Summary: b.Summary, Topic: b.Topic, Allows: b.Says["allows"],
-			Takes: b.Says["takes"], Slow: slow, Learns: learns, Mutation: &b.Mutation,
+		all = append(all, Liberty{Name: b.Name, Alias: b.Says["alias"], Summary: b.Summary, Topic: b.Topic,
+			Allows: b.Says["allows"], Takes: b.Says["takes"], Slow: slow, Learns: learns, Mutation: &b.Mutation,
 			habits: []byte(b.Says["habits"]), choices: []byte(b.Says["choices"]), code: own[b.Name]})
 	}
 	return all

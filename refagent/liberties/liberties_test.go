@@ -70,3 +70,11 @@ func TestDraw(t *testing.T) {
 		t.Errorf("%d liberties are drawn", drawn)
 	}
 }
+
+// A name from before finds the liberty too.
+func TestAlias(t *testing.T) {
+	taken, unknown := liberties.Find("acp-v2", "first-only", "v2-only")
+	if unknown != "" || taken[0].Name != "v1-only" || taken[1].Name != "v2-only" {
+		t.Errorf("got %v, unknown %q", taken, unknown)
+	}
+}

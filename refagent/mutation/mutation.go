@@ -6,11 +6,48 @@
 //	  <-- result session/prompt stopReason=cancelled
 //	    fail -32603 "the operation was aborted"
 //
-// A rule begins with --> for messages of the client or <-- for those of the agent, and says
-// which: a kind (request, notification, response, result, error, update, event, stray,
-// malformed, any), methods or tags, and conditions. start, end and timer NAME are rules
-// without a message; else is for what the rule before does not fit. Paths begin at params,
-// result, error or the update, or with a dot at the whole message. Steps are in verbs.go.
+// # Rules
+//
+// A rule begins with --> for messages of the client or <-- for those of the agent. Behind that
+// stand a kind, methods or tags, and conditions:
+//
+//	<-- request session/request_permission toolCall.kind=delete|move
+//	<-- update tool_call* status=completed @asked[toolCallId]
+//
+// Kinds are request, notification, response (result for a success, error for a failure), update
+// or event by its tag, any, stray (a response to no request), array and malformed. Rules without
+// a message begin with start, end or timer NAME. else before a rule means: where the rule before
+// does not fit. #2 means: the second message that fits.
+//
+// # Paths and conditions
+//
+// A path begins at params, result, error or the update; with a dot first at the whole message:
+// content.text, .id. It may pass through lists: options.0, entries.-1, locations.*.path,
+// content.[type=diff].oldText, [KEY!=fs|terminal]. A condition is PATH, !PATH, PATH=A|B, PATH!=A,
+// PATH~REGEXP of the JSON, PATH<3. Words that stand for something else: SESSION, REQUEST and
+// REQUESTID of the request that a response answers, PROMPT (the id of the session's open prompt),
+// PROMPTS (how many are open), OPEN (methods of the session's open requests), MESSAGE, UPDATE,
+// SIZE of the line, IT of each, NEW for a fresh name.
+//
+// # Notes
+//
+// @name is a note of the session, @@name of the connection, @name[PATH] one by a value.
+// "note name VALUE" and "count name" write it, "forget name" removes it. @name<30ms means: it was
+// written less than 30 ms ago.
+//
+// # Steps
+//
+// Values are JSON with $PATH or ${PATH} in it; a word alone is a string. The steps:
+//
+//	set PATH VALUE        append PATH VALUE    replace PATH REGEXP TEXT   rename PATH OLD NEW
+//	remove PATH…          fill PATH… (null)    merge VALUE                split PATH REGEXP
+//	succeed VALUE         fail CODE TEXT       (make a response one)
+//	drop   pass   double  exit
+//	hold NOTE             release NOTE         replay NOTE (play it again)
+//	answer VALUE          refuse CODE TEXT     (instead of the one that is asked)
+//	send VALUE…           give VALUE…          (to the client, to the agent; merged)
+//	tell KIND VALUE       write TEXT           spell REGEXP TEXT (of the bytes)
+//	later 20ms TIMER      each PATH STEP ; STEP      others CONDITION STEP (in each other session)
 package mutation
 
 import (
