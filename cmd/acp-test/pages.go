@@ -102,7 +102,10 @@ func faultsPage() string {
 		}
 		var found []string
 		for _, name := range f.Reddens {
-			if !strings.Contains(name, "/") && !strings.HasPrefix(name, "EXIT-") {
+			switch {
+			case name == "-":
+				name = "a [sweep](../sweeping.md)"
+			case !strings.Contains(name, "/") && !strings.HasPrefix(name, "EXIT-"):
 				name = fmt.Sprintf("[%s](rules.md#%s)", name, strings.ToLower(strings.TrimSuffix(name, "?")))
 			}
 			found = append(found, name)
