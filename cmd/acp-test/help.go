@@ -100,7 +100,7 @@ func (h *host) written(root *cobra.Command, topic string) (page string, ok bool)
 	}
 	if r, ok := invariants.V1().Rule(topic); ok {
 		text := explainRule(r)
-		if page, ok := explainSecond(topic); ok {
+		if page, ok := explainV2(topic); ok {
 			text += "\nIn version 2 (--protocol acp-v2):\n\n" + page
 		}
 		return text, true
@@ -108,7 +108,7 @@ func (h *host) written(root *cobra.Command, topic string) (page string, ok bool)
 	if q, ok := invariants.V1().Requirement(topic); ok {
 		return explainRequirement(q), true
 	}
-	return explainSecond(topic)
+	return explainV2(topic)
 }
 
 // help shows all that there is on a topic: a command, a page of the guide, a word of scenarios.

@@ -29,7 +29,7 @@ func pages(root *cobra.Command) map[string]string {
 		"requirements":      requirementsPage(),
 		"../bugs":           bugsPage(),
 		"ag-ui":             webPage(),
-		"acp-v2":            secondPage(),
+		"acp-v2":            v2Page(),
 	}
 }
 

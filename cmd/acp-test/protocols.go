@@ -121,7 +121,7 @@ func readingWeb(in io.Reader, each func(transcript.Entry)) (*transcript.Transcri
 
 // protocolNames are the names of protocols. They are said here again because every command
 // line needs them, that of each agent too, and the rest is megabytes of rules.
-func protocolNames() []string { return []string{language.Default, acp.Second, agui.Name} }
+func protocolNames() []string { return []string{language.Default, acp.NameV2, agui.Name} }
 
 // suiteNames are the names of all suites.
 func suiteNames() (names []string) {

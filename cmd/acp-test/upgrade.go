@@ -56,26 +56,26 @@ line, a scenario or this machine is at fault.`,
 }
 
 func (h *host) upgrade(c *cobra.Command, o *options, to string) error {
-	first, second := acp.V1(), acp.V2()
-	u := acpreport.Upgrade{Rules: second.Rules}
+	v1, v2 := acp.V1(), acp.V2()
+	u := acpreport.Upgrade{Rules: v2.Rules}
 	var err error
-	if u.First, err = h.inVersion(c, *o, first); err != nil {
+	if u.V1, err = h.inVersion(c, *o, v1); err != nil {
 		return err
 	}
-	if u.Second, err = h.inVersion(c, *o, second); err != nil {
+	if u.V2, err = h.inVersion(c, *o, v2); err != nil {
 		return err
 	}
-	was := toldIn(first, u.First, func(id string, t *transcript.Transcript) { u.Habits = acpreport.Seen(u.Habits, id, t) })
-	is := toldIn(second, u.Second, func(string, *transcript.Transcript) {})
-	for _, r := range u.Second.Results {
+	was := toldIn(v1, u.V1, func(id string, t *transcript.Transcript) { u.Habits = acpreport.Seen(u.Habits, id, t) })
+	is := toldIn(v2, u.V2, func(string, *transcript.Transcript) {})
+	for _, r := range u.V2.Results {
 		before, both := was[r.ID]
 		if now, ok := is[r.ID]; ok && both && before != now {
-			u.Differences = append(u.Differences, acpreport.Difference{Scenario: r.ID, First: before, Second: now})
+			u.Differences = append(u.Differences, acpreport.Difference{Scenario: r.ID, V1: before, V2: now})
 		}
 	}
 	if len(was)+len(is) == 0 && !u.Speaks() {
 		why := "nothing was run"
-		for _, r := range u.First.Results[:min(len(u.First.Results), 1)] {
+		for _, r := range u.V1.Results[:min(len(u.V1.Results), 1)] {
 			why = r.Reason
 			if r.Failure != nil {
 				why = r.Failure.Observed

@@ -30,15 +30,15 @@ var v1 = sync.OnceValue(func() *scenarios.Protocol {
 func V2() *scenarios.Protocol { return v2() }
 
 var v2 = sync.OnceValue(func() *scenarios.Protocol {
-	p := &scenarios.Protocol{Dialect: scenarios.Dialect{Name: Second}, Version: "2", Classifier: acpframe.V2{},
+	p := &scenarios.Protocol{Dialect: scenarios.Dialect{Name: NameV2}, Version: "2", Classifier: acpframe.V2{},
 		Rules:     invariants.V2(),
 		Canonical: canonical.V2()}
-	words.AddSecond(p)
+	words.AddV2(p)
 	return scenarios.Complete(p)
 })
 
-// Second is what users call version 2.
-const Second = "acp-v2"
+// NameV2 is what users call version 2.
+const NameV2 = "acp-v2"
 
 // offers returns version 2 if the agent answered with it to an editor that asked for it or
 // a later one. An agent that answers so to one that asked for less offers nothing: it is wrong.
@@ -53,7 +53,7 @@ func offers(t *transcript.Transcript) string {
 			asked[e.Seq], _ = e.JSON().Path("params.protocolVersion").Int()
 		case e.Source == transcript.Agent && e.Kind == transcript.Response && asked[e.Ref] >= 2:
 			if n, ok := e.JSON().Path("result.protocolVersion").Int(); ok && n == 2 {
-				return Second
+				return NameV2
 			}
 		}
 	}

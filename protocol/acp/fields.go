@@ -14,7 +14,7 @@ import (
 // Fields returns what the specification says of the members of messages, for the page.
 func Fields(p *scenarios.Protocol) inspector.Fields {
 	v, file := schema.V1(), "schema/v1/schema.json#$defs/"
-	if p.Name == Second {
+	if p.Name == NameV2 {
 		v, file = schema.V2(), "schema/v2/schema.json#"
 	}
 	f := inspector.Fields{Calls: map[string][]string{}, Types: map[string]any{}, Cite: file, Says: map[string][]int{}}

@@ -11,8 +11,8 @@ import (
 // editor that asked for as much.
 func TestOffers(t *testing.T) {
 	for _, c := range []struct{ asked, answer, want string }{
-		{`65535`, `"result":{"protocolVersion":2}`, acp.Second},
-		{`2`, `"result":{"protocolVersion":2}`, acp.Second},
+		{`65535`, `"result":{"protocolVersion":2}`, acp.NameV2},
+		{`2`, `"result":{"protocolVersion":2}`, acp.NameV2},
 		{`1`, `"result":{"protocolVersion":2}`, ""}, // it answers what nobody asked for
 		{`65535`, `"result":{"protocolVersion":1}`, ""},
 		{`65535`, `"result":{"protocolVersion":65535}`, ""}, // it says what it hears

@@ -16,8 +16,8 @@ import (
 // Upgrade is what the author of an agent that speaks version 1 has to know in order to speak
 // version 2: what a run in each showed. Rules are those of version 2.
 type Upgrade struct {
-	Rules         *rules.Set
-	First, Second results.Run
+	Rules  *rules.Set
+	V1, V2 results.Run
 	// Habits are what the agent does in version 1 that breaks in version 2.
 	Habits []Broken
 	// Differences are what one scenario showed in the one version and not in the other.
@@ -25,21 +25,21 @@ type Upgrade struct {
 }
 
 // Difference is what one scenario showed otherwise in version 2.
-type Difference struct{ Scenario, First, Second string }
+type Difference struct{ Scenario, V1, V2 string }
 
 // Speaks reports whether the agent was judged by version 2.
 func (u Upgrade) Speaks() bool {
-	return slices.ContainsFunc(u.Second.Results, func(r results.Result) bool {
+	return slices.ContainsFunc(u.V2.Results, func(r results.Result) bool {
 		return !r.NotStarted && (r.Verdict == results.Pass || r.Verdict == results.Fail)
 	})
 }
 
 // Missing are the requirements of version 2 that the agent breaks.
 func (u Upgrade) Missing() (list []results.RequirementOutcome) {
-	if u.Second.Conformance == nil || !u.Speaks() {
+	if u.V2.Conformance == nil || !u.Speaks() {
 		return nil
 	}
-	for _, q := range u.Second.Conformance.Requirements {
+	for _, q := range u.V2.Conformance.Requirements {
 		if q.Verdict == results.Fail || q.Verdict == results.Warn {
 			list = append(list, q)
 		}
@@ -73,12 +73,12 @@ func (u Upgrade) Markdown(w io.Writer) error {
 
 // agent is what the agent calls itself in either version.
 func (u Upgrade) agent() (name, version string) {
-	for _, r := range slices.Concat(u.Second.Results, u.First.Results) {
+	for _, r := range slices.Concat(u.V2.Results, u.V1.Results) {
 		if r.AgentName != "" {
 			return r.AgentName, r.AgentVersion
 		}
 	}
-	return cmp.Or(u.First.Agent.Title, u.First.Agent.Profile), ""
+	return cmp.Or(u.V1.Agent.Title, u.V1.Agent.Profile), ""
 }
 
 func (u Upgrade) habits(b *strings.Builder) {
@@ -120,7 +120,7 @@ func (u Upgrade) shown(id string) (list []string) {
 			list = append(list, line+" `"+scenario+"`")
 		}
 	}
-	for _, r := range u.Second.Results {
+	for _, r := range u.V2.Results {
 		for _, f := range r.Findings {
 			if slices.Contains(f.Requirements, id) && (f.Class == results.Fail || f.Class == results.Warn) {
 				add(r.ID, f.Rule+": "+f.Message)
@@ -145,7 +145,7 @@ func (u Upgrade) differences(b *strings.Builder) {
 	fmt.Fprint(b, "| scenario | version 1 | version 2 |\n|---|---|---|\n")
 	cell := func(s string) string { return strings.NewReplacer("|", `\|`, "\n", " ").Replace(s) }
 	for _, d := range u.Differences {
-		fmt.Fprintf(b, "| %s | %s | %s |\n", d.Scenario, cell(d.First), cell(d.Second))
+		fmt.Fprintf(b, "| %s | %s | %s |\n", d.Scenario, cell(d.V1), cell(d.V2))
 	}
 }
 

@@ -17,12 +17,12 @@ type agentDialect struct {
 	ended func(s *serve.Run, reason string) error
 }
 
-var firstAgent = agentDialect{tool: "tool_call", ask: askFirst, ended: func(s *serve.Run, reason string) error {
+var v1Agent = agentDialect{tool: "tool_call", ask: askFirst, ended: func(s *serve.Run, reason string) error {
 	s.Result(`{"stopReason":` + serve.Quote(reason) + `}`)
 	return nil
 }}
 
-var secondAgent = agentDialect{tool: "tool_call_update", ids: true, ask: askSecond, ended: endSecond}
+var v2Agent = agentDialect{tool: "tool_call_update", ids: true, ask: askV2, ended: endV2}
 
 // agentAct makes a command of a handler.
 func agentAct(name, args, summary string, do func(*serve.Run, language.Given) error) *scenarios.Command {
@@ -88,9 +88,9 @@ func agentActs(d agentDialect) (all []*scenarios.Command) {
 	return all
 }
 
-// secondAgentActs are what a scripted agent can do in version 2.
-func secondAgentActs() []*scenarios.Command {
-	return append(agentActs(secondAgent),
+// v2AgentActs are what a scripted agent can do in version 2.
+func v2AgentActs() []*scenarios.Command {
+	return append(agentActs(v2Agent),
 		agentAct("insert", "", "take up the prompt, as the first act that tells of its turn does",
 			func(s *serve.Run, _ language.Given) error {
 				s.Begin()
@@ -102,8 +102,8 @@ func secondAgentActs() []*scenarios.Command {
 		}))
 }
 
-// endSecond ends a turn of version 2: with the idle state.
-func endSecond(s *serve.Run, reason string) error {
+// endV2 ends a turn of version 2: with the idle state.
+func endV2(s *serve.Run, reason string) error {
 	s.Begin()
 	s.End()
 	return notifyUpdate(s, "", `{"sessionUpdate":"state_update","state":"idle","stopReason":`+serve.Quote(reason)+`}`)
@@ -113,8 +113,8 @@ func askFirst(g language.Given) string {
 	return `,"toolCall":{"toolCallId":` + serve.Quote(g.Words[0]) + member("title", g.Options["title"]) + `}`
 }
 
-// askSecond has a title even where the script gives none: version 2 wants one.
-func askSecond(g language.Given) string {
+// askV2 has a title even where the script gives none: version 2 wants one.
+func askV2(g language.Given) string {
 	return `,"title":` + serve.Quote(cmp.Or(g.Options["title"], "Go on?")) +
 		`,"subject":{"type":"tool_call","toolCall":{"toolCallId":` + serve.Quote(g.Words[0]) +
 		member("title", g.Options["title"]) + `}}`

@@ -18,7 +18,7 @@ import (
 // client is the editor of one run. Both sides of a both reach it at the same
 // time, so every field is read and written under mu.
 type client struct {
-	version int // second, or any other for version 1
+	version int // v2, or any other for version 1
 
 	mu     sync.Mutex
 	editor *mockclient.Editor // nil while no agent runs
@@ -131,7 +131,7 @@ func (c *client) Advertises(capability string) (has, known bool) {
 	c.change(func() {
 		switch known = c.greeting.Exists(); capability {
 		case "modes", "configOptions":
-			if c.version == second {
+			if c.version == v2 {
 				capability = "configOptions"
 			}
 			has, known = c.opening.JSON().Path("result."+capability).Exists(), c.opening.Seq > 0
@@ -148,7 +148,7 @@ func (c *client) Advertises(capability string) (has, known bool) {
 func (c *client) AgentInfo() (name, version string) {
 	c.change(func() {
 		info := c.greeting.Get("agentInfo")
-		if c.version == second {
+		if c.version == v2 {
 			info = c.greeting.Get("info")
 		}
 		name, version = info.Get("name").Str(), info.Get("version").Str()

@@ -13,23 +13,23 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// AddSecond adds the words of ACP version 2 to a protocol: those of version 1 where they
+// AddV2 adds the words of ACP version 2 to a protocol: those of version 1 where they
 // mean the same, with what the messages of version 2 say instead, and words of its own.
-func AddSecond(p *scenarios.Protocol) {
+func AddV2(p *scenarios.Protocol) {
 	Add(p)
-	p.Words = append(p.Words, secondCommands()...)
-	p.Kinds = secondKinds(p.Kinds)
+	p.Words = append(p.Words, v2Commands()...)
+	p.Kinds = v2Kinds(p.Kinds)
 	p.CapabilityHelp = "agent:CAPABILITY is a path below capabilities, such as session.delete, or one of version\n" +
 		"1 that means the same; agent:configOptions asks for what session/new returned. "
-	p.AgentActs = secondAgentActs()
+	p.AgentActs = v2AgentActs()
 	p.Events = maps.Clone(p.Events)
 	maps.Copy(p.Events, map[string]string{"load": "session/resume", "authenticate": "auth/login", "logout": "auth/logout",
 		"cancel-tool": "tool_call/cancel", "cancel-terminal": "terminal/cancel"})
 	delete(p.Events, "set-mode")
-	p.Client = func() scenarios.Client { return &client{version: second, offers: mockclient.Capabilities{}} }
+	p.Client = func() scenarios.Client { return &client{version: v2, offers: mockclient.Capabilities{}} }
 	p.StopReasons = append(p.StopReasons, "none")
-	p.TurnEnd, p.Said, p.Brief = secondEnd, secondSaid, secondBrief
-	p.Lookup = secondLookup
+	p.TurnEnd, p.Said, p.Brief = v2End, v2Said, v2Brief
+	p.Lookup = v2Lookup
 	p.Variables = maps.Clone(p.Variables)
 	p.Variables["TERMINAL"] = func(t *transcript.Transcript, arg string) (string, error) {
 		return nth(t, arg, "$TERMINAL", "terminals", "terminalId")
@@ -43,13 +43,13 @@ func AddSecond(p *scenarios.Protocol) {
 	}
 }
 
-// second is the version that a client of version 2 offers.
-const second = 2
+// v2 is the version that a client of version 2 offers.
+const v2 = 2
 
-// secondEnd returns the stop reason of the idle state that ends the work of a prompt, "none"
+// v2End returns the stop reason of the idle state that ends the work of a prompt, "none"
 // if it has none, or "error", also for a prompt that was refused; "cancelled" for one that a
 // cancel took back before it was part of the conversation (V2-CAN-002).
-func secondEnd(e transcript.Entry) (reason string, ok bool) {
+func v2End(e transcript.Entry) (reason string, ok bool) {
 	if e.Source != transcript.Agent {
 		return "", false
 	}
@@ -68,9 +68,9 @@ func secondEnd(e transcript.Entry) (reason string, ok bool) {
 	return reason, true
 }
 
-// secondSaid returns the text that an update adds to the agent's message. A message that is
+// v2Said returns the text that an update adds to the agent's message. A message that is
 // told as a whole is one that was not told before.
-func secondSaid(e transcript.Entry) string {
+func v2Said(e transcript.Entry) string {
 	if text := said(e); text != "" || e.Source != transcript.Agent || acpframe.Update(e) != "agent_message" {
 		return text
 	}
@@ -85,16 +85,16 @@ func blocksText(blocks wire.Value) string {
 	return text.String()
 }
 
-func secondBrief(e transcript.Entry) string {
-	if reason, ok := secondEnd(e); ok && e.Kind != transcript.Response {
+func v2Brief(e transcript.Entry) string {
+	if reason, ok := v2End(e); ok && e.Kind != transcript.Response {
 		return reason
 	}
 	return brief(e)
 }
 
-// secondLookup is lookup with the subject of a permission request, and with the text of a
+// v2Lookup is lookup with the subject of a permission request, and with the text of a
 // message that is told as a whole.
-func secondLookup(e transcript.Entry, path string) ([]wire.Value, string) {
+func v2Lookup(e transcript.Entry, path string) ([]wire.Value, string) {
 	if path == "text" && e.JSON().Path("params.update.content").Kind() == wire.Array {
 		path = "content.0.text"
 	}
@@ -119,8 +119,8 @@ var sameKinds = map[string][]string{
 		"terminal_update", "terminal_output_chunk"},
 }
 
-// secondKinds are the patterns of version 2.
-func secondKinds(first []language.Kind) []language.Kind {
+// v2Kinds are the patterns of version 2.
+func v2Kinds(first []language.Kind) []language.Kind {
 	all := slices.Clone(first)
 	for i := range all {
 		k := &all[i]
@@ -193,7 +193,7 @@ var paths2 = map[string]string{
 
 // path is a capability as the version has it, in the answer to initialize.
 func (c *client) path(capability string) string {
-	if c.version != second {
+	if c.version != v2 {
 		return "agentCapabilities." + capability
 	}
 	if other := paths2[capability]; other != "" {
@@ -204,7 +204,7 @@ func (c *client) path(capability string) string {
 
 // method is a method as the version has it.
 func (c *client) method(name string) string {
-	if c.version == second {
+	if c.version == v2 {
 		switch name {
 		case "authenticate":
 			return "auth/login"
@@ -220,7 +220,7 @@ func (c *client) method(name string) string {
 // hello are the params of initialize.
 func (c *client) hello(version any) map[string]any {
 	info := map[string]any{"name": "acp-test", "title": "acp-test", "version": "1"}
-	if c.version != second {
+	if c.version != v2 {
 		return map[string]any{"protocolVersion": version, "clientCapabilities": c.offers, "clientInfo": info}
 	}
 	offers := maps.Clone(c.offers)

@@ -65,7 +65,7 @@ func offered(b *scenarios.Branch) []any {
 	for _, server := range s.own {
 		out = append(out, server)
 	}
-	if of(b).version == second {
+	if of(b).version == v2 {
 		for i, entry := range out {
 			out[i] = typed(entry)
 		}

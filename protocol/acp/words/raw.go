@@ -25,7 +25,7 @@ func compileSet(method, key, value string) func(*scenarios.Line) scenarios.Step 
 			}
 			params := map[string]any{"sessionId": s.ID}
 			method, key, value := method, key, value
-			if of(b).version == second {
+			if of(b).version == v2 {
 				params["type"] = "id"
 				if value == "" { // a mode is an option
 					params["configId"] = of(b).modeOption()

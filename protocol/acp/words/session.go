@@ -163,7 +163,7 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 	if err := login(ctx, b, a.l); err != nil {
 		return err
 	}
-	if a.verb == "load" && of(b).version == second {
+	if a.verb == "load" && of(b).version == v2 {
 		params["replayFrom"] = map[string]any{"type": "start"}
 	}
 	e, err := call(ctx, b, a.l, s, of(b).method("session/"+a.verb), params, a.wait)

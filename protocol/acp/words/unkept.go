@@ -12,7 +12,7 @@ import (
 // that it does not advertise. In version 1 all agents take those over stdio.
 func untaken(b *scenarios.Branch, servers []any) error {
 	c := of(b)
-	if c.version != second {
+	if c.version != v2 {
 		return nil
 	}
 	for _, s := range servers {
@@ -32,7 +32,7 @@ const unknownSession = -32002
 // the list of sessions does not have it either.
 func (a *sessionAct) unkept(ctx context.Context, b *scenarios.Branch, s *scenarios.Session, e transcript.Entry) error {
 	code, _ := e.JSON().Path("error.code").Int()
-	if of(b).version != second || code != unknownSession || !spokenBefore(b, e.Conn, s.ID) {
+	if of(b).version != v2 || code != unknownSession || !spokenBefore(b, e.Conn, s.ID) {
 		return nil
 	}
 	list, err := call(ctx, b, scenarios.Implied("session list"), nil, "session/list", map[string]any{}, true)

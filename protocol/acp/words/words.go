@@ -25,7 +25,7 @@ func Add(p *scenarios.Protocol) {
 	p.CapabilityHelp = "agent:CAPABILITY is a path below agentCapabilities, such as loadSession or\n" +
 		"sessionCapabilities.list; agent:modes and agent:configOptions ask for what\n" +
 		"session/new returned. "
-	p.AgentActs = agentActs(firstAgent)
+	p.AgentActs = agentActs(v1Agent)
 	p.Events = map[string]string{"prompt": "session/prompt", "cancel": "session/cancel", "new": "session/new",
 		"load":   "session/load",
 		"resume": "session/resume", "close": "session/close", "list": "session/list", "set-mode": "session/set_mode",

@@ -6,8 +6,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-// secondCommands are the acts that version 2 alone has.
-func secondCommands() []*scenarios.Command {
+// v2Commands are the acts that version 2 alone has.
+func v2Commands() []*scenarios.Command {
 	return []*scenarios.Command{{
 		Name: "cancel-tool", Group: "acts", Cuts: true, Args: "[NAME] ID", Captures: true,
 		Summary: "send tool_call/cancel and wait for the answer",

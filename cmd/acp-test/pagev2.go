@@ -15,9 +15,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
-// secondPage is the reference of version 2 of ACP: what its scenarios have that those of
+// v2Page is the reference of version 2 of ACP: what its scenarios have that those of
 // version 1 have not, its rules, requirements, faults and liberties.
-func secondPage() string {
+func v2Page() string {
 	first, p := acp.V1(), acp.V2()
 	var b strings.Builder
 	b.WriteString("# ACP v2: words, rules, requirements\n\nThe [guide](../acp-v2.md) says how to use them. A scenario " +
@@ -72,9 +72,9 @@ func secondPage() string {
 	return b.String()
 }
 
-// explainSecond is what there is to say of a rule or a requirement of version 2, ok is
+// explainV2 is what there is to say of a rule or a requirement of version 2, ok is
 // false if it is none.
-func explainSecond(topic string) (page string, ok bool) {
+func explainV2(topic string) (page string, ok bool) {
 	set := acp.V2().Rules
 	if r, ok := set.Rule(topic); ok {
 		if now := set.Renamed(topic); now != "" {
