@@ -199,7 +199,7 @@ func count(c *scenarios.Counts, r *scenarios.Result) {
 func ordered(all []Schedule) []Schedule {
 	out := slices.Clone(all)
 	slices.SortStableFunc(out, func(a, b Schedule) int {
-		if d := cmp.Or(a.Turn-b.Turn, a.Place-b.Place, a.Depth-b.Depth); d != 0 {
+		if d := cmp.Or(a.Turn-b.Turn, a.Place-b.Place); d != 0 {
 			return d
 		}
 		return compareNatural(a.Point, b.Point)

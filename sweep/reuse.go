@@ -49,7 +49,7 @@ func (s *sweep) units(list iter.Seq[Schedule]) iter.Seq[unit] {
 		}
 		for sch := range list {
 			key := ""
-			if s.Reuse {
+			if s.Reuse && sch.Shared != nil {
 				key = sch.Shared()
 			}
 			if key == "" {

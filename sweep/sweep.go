@@ -27,7 +27,7 @@ type Sweeper struct {
 	// Engine runs the schedules. Its goldens are not used; Out must be set.
 	Engine *scenarios.Engine
 	// Planner says what can be done in the turns of scenarios.
-	Planner Planner
+	Planner *Planner
 	// Jobs is how many schedules run at once; 0 is the number of CPUs.
 	Jobs int
 	// Budget bounds what comes after the baselines, exploring and what is done about
@@ -148,7 +148,7 @@ type sweep struct {
 	baselines []scenarios.Result
 	notes     []string
 	noModel   string // what to do if no baseline reached the model
-	bases     []Base
+	bases     []*Script
 	cover     *coverage
 	orders    int // that were drawn and ended
 }
@@ -245,7 +245,7 @@ var errBudget = errors.New("the budget is used up")
 // plan runs the baselines and lists all schedules in the order in which they
 // will run.
 func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]Schedule, error) {
-	var bases []Base
+	var bases []*Script
 	commands := s.engine.Protocol.CommandTable()
 	for _, sc := range list {
 		text, err := sc.Source()
@@ -284,7 +284,7 @@ func (s *sweep) modelless() bool {
 
 // observe runs the baseline of one scenario and reads what happens in the turns
 // that can be swept.
-func (s *sweep) observe(ctx context.Context, b Base, sc *scenarios.Scenario) {
+func (s *sweep) observe(ctx context.Context, b *Script, sc *scenarios.Scenario) {
 	e := s.engine
 	e.Out = filepath.Join(s.engine.Out, "sweep", "baseline")
 	if text := b.Instead(); text != nil {

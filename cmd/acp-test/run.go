@@ -21,7 +21,6 @@ import (
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/protocol/acp"
-	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -148,7 +147,7 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	}
 	run := engine.RunAll(c.Context(), chosen.list, plan)
 	if o.perturb {
-		run.Differences = sweep.Differences(schedules.V1(), run, chosen.list)
+		run.Differences = sweep.Differences(chosen.of.planner, run, chosen.list)
 	}
 	if o.smokes(c, engine, chosen) && !run.Interrupted && run.NoModel == "" {
 		if err := h.smokeSweep(c, o, engine, chosen, &run); err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
 )
 
 // aside is something that an editor may do while turns run, and that they do not need.
@@ -21,26 +22,26 @@ type aside struct {
 // is taken back.
 func asides() []*aside {
 	return []*aside{
-		{name: "cancel", write: func(w *orderWriter) { w.cancel(w.target.main) }},
+		{name: "cancel", write: func(w *orderWriter) { w.cancel(w.Seen.Session) }},
 		{name: "cancel of another session", needs: hasOther, write: func(w *orderWriter) { w.cancel("the_other") }},
-		{name: "set mode", needs: func(o *order) bool { return o.seen.mode != "" }, write: func(w *orderWriter) {
+		{name: "set mode", needs: func(o *order) bool { return of(o.Seen).mode != "" }, write: func(w *orderWriter) {
 			w.request("session/set_mode", script.Quote(`{"sessionId": "`), w.sessionID(),
-				script.Quote(`", "modeId": "`+w.seen.mode+`"}`))
+				script.Quote(`", "modeId": "`+w.mode+`"}`))
 		}},
-		{name: "set option", needs: func(o *order) bool { return o.seen.option[0] != "" }, write: func(w *orderWriter) {
+		{name: "set option", needs: func(o *order) bool { return of(o.Seen).option[0] != "" }, write: func(w *orderWriter) {
 			kind := ""
-			if w.base.second {
+			if w.version.stateEnds {
 				kind = `, "type": "id"`
 			}
 			w.request("session/set_config_option", script.Quote(`{"sessionId": "`), w.sessionID(),
-				script.Quote(`", "configId": "`+w.seen.option[0]+`", "value": "`+w.seen.option[1]+`"`+kind+`}`))
+				script.Quote(`", "configId": "`+w.option[0]+`", "value": "`+w.option[1]+`"`+kind+`}`))
 		}},
 		{name: "new session", write: func(w *orderWriter) {
 			w.request("session/new", script.Quote(`{"cwd": "`), script.Variable("WORK"), script.Quote(`", "mcpServers": []}`))
 		}},
-		{name: "list", needs: func(o *order) bool { return o.seen.able["list"] },
+		{name: "list", needs: func(o *order) bool { return o.Seen.Able["list"] },
 			write: func(w *orderWriter) { w.request("session/list", script.Quote("{}")) }},
-		{name: "slow reader", slow: true, write: func(w *orderWriter) { w.add("stall 30ms") }},
+		{name: "slow reader", slow: true, write: func(w *orderWriter) { w.Add("stall 30ms") }},
 		{name: "second prompt", needs: func(o *order) bool { return !hasNext(o) }, write: secondInOrder},
 		{name: "$/cancel_request", needs: func(o *order) bool { return !hasNext(o) }, write: takenBack},
 	}
@@ -61,7 +62,7 @@ func (o *order) possible() []*aside {
 // whether a second turn of the target's is.
 func hasOther(o *order) bool { return o.uses }
 
-func hasNext(o *order) bool { return o.last(o.target.main) > 0 }
+func hasNext(o *order) bool { return o.last(o.Seen.Session) > 0 }
 
 // last is the index of the last turn of a session.
 func (o *order) last(session string) (at int) {
@@ -76,7 +77,7 @@ func (o *order) last(session string) (at int) {
 
 // cancel cancels the turn of a session that runs, or what is idle.
 func (w *orderWriter) cancel(session string) {
-	w.key("cancel %s", session)
+	w.Key("cancel %s", session)
 	t := w.open(session)
 	if t == nil || t.cancelled != notCancelled {
 		return
@@ -91,23 +92,23 @@ func (w *orderWriter) cancel(session string) {
 // request sends a request that the editor need not make, and does not wait. The parts
 // of its params are one word.
 func (w *orderWriter) request(method string, params ...script.Word) {
-	if w.open(w.target.main) == nil && !w.begun() {
+	if w.open(w.Seen.Session) == nil && !w.begun() {
 		w.bad = true // no session is open yet
 		return
 	}
 	w.requests++
-	w.add("request %s %s as %s", method, script.Join(params...), fmt.Sprint("R", w.requests))
+	w.Add("request %s %s as %s", method, script.Join(params...), fmt.Sprint("R", w.requests))
 }
 
 // sessionID is the id of the target's session.
 func (w *orderWriter) sessionID() script.Word {
-	return script.Variable("SESSION(" + w.target.main + ")")
+	return script.Variable("SESSION(" + w.Seen.Session + ")")
 }
 
 // begun reports whether the target's session was prompted.
 func (w *orderWriter) begun() bool {
 	for _, t := range w.state {
-		if t.begun && t.session == w.target.main {
+		if t.begun && t.session == w.Seen.Session {
 			return true
 		}
 	}
@@ -117,32 +118,32 @@ func (w *orderWriter) begun() bool {
 // secondInOrder prompts a session whose turn runs. The agent may refuse that, work on it
 // later, or instead: nothing more is awaited of the first turn but its answer.
 func secondInOrder(w *orderWriter) {
-	t := w.open(w.target.main)
+	t := w.open(w.Seen.Session)
 	if t == nil || t.contested {
 		w.bad = true
 		return
 	}
 	w.contest(t)
-	w.prompt(w.target.main, w.own("And another thing."), nil, "TWO", says("Noted."))
-	w.keepLast()
+	w.Prompt(w.Seen.Session, w.Own("And another thing."), nil, "TWO", sweep.Says("Noted."))
+	w.KeepLast()
 	w.two = true
 }
 
 // takenBack takes the prompt back by its id, which an agent may ignore.
 func takenBack(w *orderWriter) {
-	t := w.open(w.target.main)
+	t := w.open(w.Seen.Session)
 	if t == nil || t.contested || t.asked {
 		w.bad = true
 		return
 	}
 	w.contest(t)
-	w.key("cancel-request %s", t.name)
+	w.Key("cancel-request %s", t.name)
 }
 
 // contest notes that it is open how a turn goes on.
 func (w *orderWriter) contest(t *turnState) {
 	t.contested = true
 	if w.asks {
-		w.add("permit %s", w.choice())
+		w.Add("permit %s", w.choice)
 	}
 }

@@ -12,20 +12,17 @@ import (
 // mostGates is at how many gates a turn of an order is held at most.
 const mostGates = 3
 
-// Draw implements sweep.Base.
-func (b *base) Draw(r *rand.Rand, depth int, how sweep.Choice) (sweep.Schedule, bool) {
-	var can []observed
-	for _, o := range b.reached {
-		if o.seen.stop != "" && !o.seen.refused && o.seen.requests > 0 {
-			can = append(can, o)
-		}
-	}
+// draw draws an order of acts in the turns of a scenario.
+func (v version) draw(s *sweep.Script, r *rand.Rand, depth int, how sweep.Choice) (sweep.Schedule, bool) {
+	can := slices.DeleteFunc(slices.Clone(s.Reached), func(o sweep.Observed) bool {
+		return o.Seen.End == "" || of(o.Seen).refused || o.Seen.Requests == 0
+	})
 	if len(can) == 0 {
 		return sweep.Schedule{}, false
 	}
 	const tries = 10
 	for range tries {
-		o := &order{observed: can[r.IntN(len(can))], base: b, depth: depth}
+		o := &order{Observed: can[r.IntN(len(can))], version: v, depth: depth}
 		if !o.chooseTurns(r) || !o.chooseActs(r, depth, how) {
 			continue
 		}
@@ -44,8 +41,8 @@ func (b *base) Draw(r *rand.Rand, depth int, how sweep.Choice) (sweep.Schedule, 
 
 // chooseTurns draws which turns take part, and where they are held.
 func (o *order) chooseTurns(r *rand.Rand) bool {
-	model := plain(o.base.spoken.Turns[o.target.turn])
-	places := slices.DeleteFunc(model.Places(), func(p fakellm.Place) bool { return p.Reply >= o.seen.requests })
+	model := sweep.Plain(o.Script.Spoken.Turns[o.Seen.Nth])
+	places := slices.DeleteFunc(model.Places(), func(p fakellm.Place) bool { return p.Reply >= o.Seen.Requests })
 	if len(places) == 0 {
 		return false
 	}
@@ -60,47 +57,46 @@ func (o *order) chooseTurns(r *rand.Rand) bool {
 		})
 		return out
 	}
-	choice := o.seen.choice
-	asks := o.seen.asked > 0 && slices.Contains([]string{"allow_once", "reject_once"}, choice) &&
-		len(o.base.permits()) <= 1
+	choice := of(o.Seen).choice
+	asks := of(o.Seen).asked > 0 && slices.Contains([]string{"allow_once", "reject_once"}, choice) &&
+		len(permits(o.Script)) <= 1
 	stops := func() []stop {
-		out := o.seen.stopsOf(gates(), o.seen.requests)
+		out := stopsOf(o.Seen, gates(), o.Seen.Requests)
 		if !asks {
 			out = slices.DeleteFunc(out, func(s stop) bool { return s.gate == nil })
 		}
 		return out
 	}
-	first := playedTurn{session: o.target.main, text: o.target.text, rest: o.target.rest, says: model, stops: stops(),
+	first := playedTurn{session: o.Seen.Session, text: o.Seen.Turn.Text, rest: o.Seen.Rest, says: model, stops: stops(),
 		prefix: "a", whole: true, choice: choice}
 	if asks && choice == "allow_once" && r.IntN(4) == 0 {
 		first.choice = "reject_once"
 		o.afterRefusal(&first)
 	} else if r.IntN(8) == 0 {
-		o.fail(&first, fakellm.Place{Reply: r.IntN(o.seen.requests)}, asks)
+		o.fail(&first, fakellm.Place{Reply: r.IntN(o.Seen.Requests)}, asks)
 	}
 	if r.IntN(8) == 0 {
 		first.pace = paces[r.IntN(len(paces))]
 	}
 	o.turns = []playedTurn{first}
+	own := (&sweep.Builder{Situation: sweep.Situation{Script: o.Script}}).Own
 	if r.IntN(2) == 0 {
-		s := schedule{base: o.base}
-		other := playedTurn{session: "the_other", text: s.own("Keep talking elsewhere."),
-			says: spoken("Part one. ", "Part two. "), prefix: "b"}
+		other := playedTurn{session: "the_other", text: own("Keep talking elsewhere."),
+			says: fakellm.NewTurn(fakellm.NewReply(fakellm.Text("Part one. ", "Part two. "))), prefix: "b"}
 		all := other.says.Places()
 		other.stops = []stop{{gate: &all[0]}, {gate: &all[1]}, {gate: &all[2]}}[r.IntN(2):]
 		o.turns = append(o.turns, other)
 		o.uses = true
 	}
 	// A file that is new the first time is not new the next.
-	again := !o.target.inBlocks() && !slices.ContainsFunc(o.seen.effects, func(e effect) bool {
-		return e.what != "changed" || !o.base.Holds(e.file)
+	again := !inBlocks(o.Seen.Turn) && !slices.ContainsFunc(of(o.Seen).effects, func(e sweep.Effect) bool {
+		return e.What != "changed" || !o.Script.Holds(e.File)
 	})
 	if again && r.IntN(2) == 0 {
-		s := schedule{base: o.base}
-		next := playedTurn{session: o.target.main, text: s.own("Once more, please."), rest: o.target.rest, says: model,
+		next := playedTurn{session: o.Seen.Session, text: own("Once more, please."), rest: o.Seen.Rest, says: model,
 			stops: stops(), prefix: "c", whole: true, choice: choice, next: true}
 		o.turns = append(o.turns, next)
-		if asks && first.choice == choice && r.IntN(6) == 0 && !o.base.second { // whose ends the answers do not tell
+		if asks && first.choice == choice && r.IntN(6) == 0 && !o.version.stateEnds { // whose ends the answers do not tell
 			o.answerLate()
 		}
 	}
@@ -111,8 +107,8 @@ func (o *order) chooseTurns(r *rand.Rand) bool {
 // end its turn there. Of several permissions none is refused.
 func (o *order) afterRefusal(t *playedTurn) {
 	at := slices.IndexFunc(t.stops, func(s stop) bool { return s.gate == nil })
-	if at < 0 || o.seen.asked > 1 {
-		t.choice = o.seen.choice
+	if at < 0 || of(o.Seen).asked > 1 {
+		t.choice = of(o.Seen).choice
 		return
 	}
 	t.stops = t.stops[:at+1]
@@ -127,7 +123,7 @@ func (o *order) fail(t *playedTurn, at fakellm.Place, asks bool) {
 			gates = append(gates, *s.gate)
 		}
 	}
-	t.stops = slices.DeleteFunc(o.seen.stopsOf(gates, at.Reply), func(s stop) bool { return s.gate == nil && !asks })
+	t.stops = slices.DeleteFunc(stopsOf(o.Seen, gates, at.Reply), func(s stop) bool { return s.gate == nil && !asks })
 	t.stops, t.fails = append(t.stops, stop{gate: &at}), &at
 }
 
@@ -139,11 +135,6 @@ func (o *order) answerLate() {
 	if next := &o.turns[len(o.turns)-1]; at >= 0 && first.fails == nil && slices.ContainsFunc(next.stops, asks) {
 		first.stops, o.late = first.stops[:at+1], true
 	}
-}
-
-// spoken is a turn of one reply in pieces.
-func spoken(pieces ...string) fakellm.TurnNode {
-	return fakellm.TurnNode{Replies: []fakellm.ReplyNode{{Steps: []fakellm.StepNode{fakellm.NewText("text", pieces...)}}}}
 }
 
 // tracks are the acts of each session's turns, in their order.
@@ -160,7 +151,7 @@ func (o *order) tracks() [][]item {
 		for k := range t.stops {
 			out[at] = append(out[at], item{kind: goesOn, turn: i, stop: k})
 		}
-		out[at] = append(out[at], item{kind: ends, turn: i})
+		out[at] = append(out[at], item{kind: isOver, turn: i})
 	}
 	return out
 }
@@ -254,7 +245,7 @@ func (o *order) settle() {
 		if it.gap != together {
 			continue
 		}
-		alone := func(it item) bool { return it.kind == ends || it.kind == besides && it.act.slow }
+		alone := func(it item) bool { return it.kind == isOver || it.kind == besides && it.act.slow }
 		if i == 0 || alone(*it) || alone(o.items[i-1]) || o.leads(o.items[i-1]) {
 			it.gap = 0
 			continue
@@ -272,10 +263,9 @@ func (o *order) planned() sweep.Schedule {
 		name = "nothing"
 	}
 	s := sweep.Schedule{
-		Scenario: o.base.id, Turn: o.target.turn, Turns: len(o.base.targets), Drawn: o.key(),
+		Scenario: o.Script.ID, Turn: o.Seen.Nth, Turns: len(o.Script.Turns), Drawn: o.key(),
 		Point: sweep.DrawnPoint, State: sweep.DrawnState, Action: name, Rank: o.depth, Place: int(atSecond), Races: true,
-		Tracks: len(o.tracks()) + len(acts), Steps: len(o.items), Of: o,
-		Shared: func() string { return "" },
+		Tracks: len(o.tracks()) + len(acts), Steps: len(o.items),
 		Write: func(map[string]bool) (sweep.Archive, map[string]bool) {
 			a, keep, _ := o.write()
 			return a, keep

@@ -8,18 +8,19 @@ import (
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
 )
 
 // order is one order of acts in the turns of two sessions: what leads each turn from its
 // prompt to its end, and what is done besides. Left alone, each turn takes its steps and
 // each step is awaited; what differs from that is a deviation.
 type order struct {
-	observed
-	base  *base
-	turns []playedTurn
-	items []item
-	depth int // deviations
-	uses  bool
+	sweep.Observed
+	version version
+	turns   []playedTurn
+	items   []item
+	depth   int // deviations
+	uses    bool
 	// late says that the first turn is cancelled while its permission is open, which is
 	// answered with cancelled once that of the next turn is open too.
 	late bool
@@ -64,7 +65,7 @@ type itemKind uint8
 const (
 	begins  itemKind = iota // the prompt
 	goesOn                  // a gate is released, a permission answered
-	ends                    // the end is awaited: no act
+	isOver                  // the end is awaited: no act
 	besides                 // something that the turn does not need
 )
 
@@ -93,7 +94,7 @@ func (o *order) name(it item) string {
 	who := "another session's"
 	if it.kind != besides {
 		t := o.turns[it.turn]
-		if t.session == o.target.main {
+		if t.session == o.Seen.Session {
 			who = "the"
 		}
 		if t.next {
@@ -108,7 +109,7 @@ func (o *order) name(it item) string {
 			return who + " answer"
 		}
 		return who + " model goes on"
-	case ends:
+	case isOver:
 		return who + " end"
 	}
 	return it.act.name
@@ -118,7 +119,7 @@ func (o *order) name(it item) string {
 // of others makes no difference to the agent.
 func (o *order) key() string {
 	var b strings.Builder
-	fmt.Fprint(&b, o.base.id, o.target.turn, o.late)
+	fmt.Fprint(&b, o.Script.ID, o.Seen.Nth, o.late)
 	for _, t := range o.turns {
 		fmt.Fprint(&b, t.session, t.choice, len(t.stops), t.pace, t.fails != nil)
 		for _, s := range t.stops {
@@ -128,7 +129,7 @@ func (o *order) key() string {
 		}
 	}
 	for _, it := range o.items {
-		if it.kind != ends {
+		if it.kind != isOver {
 			fmt.Fprint(&b, " ", o.name(it), it.turn, it.stop, it.gap, it.loose)
 		}
 	}
@@ -147,7 +148,7 @@ func (o *order) acts() []string {
 		}
 	}
 	for _, t := range o.turns {
-		if t.whole && t.session == o.target.main && !t.next && t.choice == "reject_once" && o.seen.choice != t.choice {
+		if t.whole && t.session == o.Seen.Session && !t.next && t.choice == "reject_once" && of(o.Seen).choice != t.choice {
 			out = append(out, "reject")
 		}
 		if t.fails != nil {
@@ -159,14 +160,14 @@ func (o *order) acts() []string {
 
 // stopsOf are the stops in so many replies of the target's turn: the gates that are given,
 // and each permission between the reply that it comes of and the next.
-func (s *seen) stopsOf(gates []fakellm.Place, replies int) (out []stop) {
+func stopsOf(s *sweep.Seen, gates []fakellm.Place, replies int) (out []stop) {
 	nth, at := 0, 0
 	for r := range replies {
 		for ; at < len(gates) && gates[at].Reply == r; at++ {
 			out = append(out, stop{gate: &gates[at]})
 		}
-		for _, f := range s.frames {
-			if f.kind == "permission" && f.reply == r {
+		for _, f := range s.Frames {
+			if f.Kind == permission && f.Reply == r {
 				nth++
 				out = append(out, stop{nth: nth})
 			}

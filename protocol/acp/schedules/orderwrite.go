@@ -14,7 +14,7 @@ import (
 // and so what must follow.
 type orderWriter struct {
 	*builder
-	of       *order
+	order    *order
 	state    []turnState
 	asks     bool   // permissions are held
 	requests int    // that were sent besides
@@ -46,15 +46,14 @@ const (
 // write returns the scenario of the order, and the lines that make it what it is; ok is
 // false if one of its acts cannot be done where it stands.
 func (o *order) write() (a sweep.Archive, keep map[string]bool, ok bool) {
-	s := schedule{base: o.base, target: o.target, seen: o.seen, point: Point{kind: atSecond}}
-	w := &orderWriter{builder: &builder{schedule: s, keep: map[string]bool{}, slugs: map[string]int{}}, of: o}
+	s := sweep.Situation{Script: o.Script, Seen: o.Seen, Point: sweep.Point{Kind: atSecond}}
+	title := fmt.Sprintf("%s: around %s.", o.title(), o.Seen.Turn.Text)
+	w := &orderWriter{builder: o.version.begin(sweep.NewBuilder(s, title)), order: o}
 	for i := range o.turns {
 		w.state = append(w.state, turnState{playedTurn: &o.turns[i], name: fmt.Sprintf("P%d", i+1)})
 		w.asks = w.asks || slices.ContainsFunc(o.turns[i].stops, func(s stop) bool { return s.gate == nil })
 	}
-	w.lines = o.base.head(fmt.Sprintf("%s: around %s.", o.title(), o.target.text))
-	w.add("golden off")
-	w.add("tag cancel")
+	w.Add("tag cancel")
 	w.leadUp()
 	for at := 0; at < len(o.items); {
 		to := at + 1
@@ -68,9 +67,8 @@ func (o *order) write() (a sweep.Archive, keep map[string]bool, ok bool) {
 		w.bad = w.bad || !w.state[i].ended
 	}
 	w.afterwards()
-	a = sweep.Archive{Lines: w.lines, Files: slices.Clone(o.base.Files)}
-	a.Model = (&fakellm.Document{Rest: o.base.spoken.Rest, Turns: w.turns}).Format()
-	return a, w.keep, !w.bad
+	a, keep = w.Archive()
+	return a, keep, !w.bad
 }
 
 // title says what is done besides.
@@ -83,43 +81,36 @@ func (o *order) title() string {
 
 // leadUp writes what comes before the first act.
 func (w *orderWriter) leadUp() {
-	before := w.base.before(w.target)
-	before = w.beside(before)
-	if !w.of.uses {
+	before := w.beside(before(w.Script, w.Seen.Turn))
+	if !w.order.uses {
 		before = slices.DeleteFunc(before, func(l *script.Line) bool { return l.Says("session", "new", "the_other") })
 	}
-	n := 0
-	for _, l := range before {
-		if l.Is("prompt") {
-			w.turns = append(w.turns, w.base.spoken.Turns[n])
-			n++
-		}
-		w.lines = append(w.lines, l)
-	}
+	w.Lines = append(w.Lines, before...)
+	w.Turns = slices.Clone(w.Script.Spoken.Turns[:w.Seen.Nth])
 	switch {
-	case w.of.late:
-		w.key("permit hold late")
+	case w.order.late:
+		w.Key("permit hold late")
 	case w.asks:
-		w.key("permit hold")
+		w.Key("permit hold")
 	}
 }
 
 // group writes acts that the agent finds together, or one.
 func (w *orderWriter) group(items []item) {
 	if g := items[0].gap; g > 0 {
-		w.add("pause %s", g)
+		w.Add("pause %s", g)
 	}
 	if len(items) == 1 {
 		w.item(items[0])
 	} else {
-		lines := w.lines
-		w.lines = nil
+		lines := w.Lines
+		w.Lines = nil
 		for _, it := range items {
 			w.item(it)
 		}
-		block := script.New("together {").With(w.lines...)
-		w.lines = append(lines, block)
-		w.keepLast()
+		block := script.New("together {").With(w.Lines...)
+		w.Lines = append(lines, block)
+		w.KeepLast()
 	}
 	if last := items[len(items)-1]; !last.loose {
 		w.settle(last)
@@ -138,7 +129,7 @@ func (w *orderWriter) item(it item) {
 		w.begin(t)
 	case goesOn:
 		w.letGo(t, it.stop)
-	case ends:
+	case isOver:
 		w.end(t)
 	}
 }
@@ -156,11 +147,11 @@ func (w *orderWriter) begin(t *turnState) {
 	}
 	for i := len(t.stops) - 1; i >= 0; i-- { // from the last on, so that places stay where they are
 		if s := t.stops[i]; s.gate != nil {
-			says = says.With(*s.gate, gate(t.gateName(i)))
+			says = says.With(*s.gate, sweep.Gate(t.gateName(i)))
 		}
 	}
-	w.prompt(t.session, t.text, t.rest, t.name, says)
-	w.keepLast()
+	w.Prompt(t.session, t.text, t.rest, t.name, says)
+	w.KeepLast()
 	t.begun = true
 }
 
@@ -174,13 +165,13 @@ func (w *orderWriter) letGo(t *turnState, n int) {
 	s := t.stops[n]
 	switch {
 	case t.cancelled != notCancelled:
-	case t.asked && w.of.late && !t.next:
-		w.key("cancel %s", t.session)
+	case t.asked && w.order.late && !t.next:
+		w.Key("cancel %s", t.session)
 		t.cancelled, t.asked, w.owed = surelyCancelled, false, t.ask(n)
 	case s.gate != nil:
-		w.key("release %s", t.gateName(n))
+		w.Key("release %s", t.gateName(n))
 	case t.asked:
-		w.key("answer %s %s", t.ask(n), t.choice)
+		w.Key("answer %s %s", t.ask(n), t.choice)
 		t.asked = false
 	}
 }
@@ -188,7 +179,7 @@ func (w *orderWriter) letGo(t *turnState, n int) {
 // pay answers the permission of a cancelled turn, which the editor owes.
 func (w *orderWriter) pay() {
 	if w.owed != "" {
-		w.key("answer %s cancelled", w.owed)
+		w.Key("answer %s cancelled", w.owed)
 	}
 	w.owed = ""
 }
@@ -206,14 +197,14 @@ func (w *orderWriter) settle(it item) {
 		return
 	}
 	if t.stops[t.gone].gate != nil {
-		w.key("await gate %s", t.gateName(t.gone))
+		w.Key("await gate %s", t.gateName(t.gone))
 		return
 	}
 	template := "await permission session=%s as %s"
-	if t.next || t.session != w.target.main {
+	if t.next || t.session != w.Seen.Session {
 		template = "needs " + template // to ask again is up to the agent
 	}
-	w.key(template, t.session, t.ask(t.gone))
+	w.Key(template, t.session, t.ask(t.gone))
 	t.asked = true
 	if t.next {
 		w.pay()
@@ -242,68 +233,66 @@ func (w *orderWriter) end(t *turnState) {
 	switch {
 	case t.contested:
 		if t.asked {
-			w.add("answer %s %s", t.ask(t.gone), t.choice)
+			w.Add("answer %s %s", t.ask(t.gone), t.choice)
 		}
-		w.check("PROMPT-018", "both-are-answered")
-		w.add("await response %s", t.name)
+		w.Check("PROMPT-018", "both-are-answered")
+		w.Add("await response %s", t.name)
 		if w.two {
-			w.add("await response TWO")
+			w.Add("await response TWO")
 		}
 		return
-	case w.owed != "" && t.session == w.target.main && !t.next: // who waits for the answer does right
-		w.check("", "ends-before-its-answer")
-		w.add("await response %s", t.name)
+	case w.owed != "" && t.session == w.Seen.Session && !t.next: // who waits for the answer does right
+		w.Check("", "ends-before-its-answer")
+		w.Add("await response %s", t.name)
 		return
 	case t.cancelled == surelyCancelled:
-		w.check("CANCEL-001", "ends-as-cancelled")
-		w.add("await turn %s %s", w.stopped(), session)
+		w.Check("CANCEL-001", "ends-as-cancelled")
+		w.Add("await turn %s %s", w.stopped(), session)
 		return
 	case t.cancelled == maybeCancelled:
-		w.check("CANCEL-001", "ends")
+		w.Check("CANCEL-001", "ends")
 		how := "any"
-		if w.base.second || t.fails != nil {
+		if w.version.stateEnds || t.fails != nil {
 			how = "any|error" // it may be taken back before it is part of the conversation
 		}
-		w.add("await turn %s %s", how, session)
+		w.Add("await turn %s %s", how, session)
 		return
 	}
 	if t.fails != nil && t.gone == len(t.stops) {
-		w.check("PROMPT-003", "ends")
-		w.add("needs await turn any|error %s", session) // how long an agent tries again is up to it
+		w.Check("PROMPT-003", "ends")
+		w.Add("needs await turn any|error %s", session) // how long an agent tries again is up to it
 		return
 	}
-	refused := t.whole && t.choice != w.choice()
+	refused := t.whole && t.choice != w.choice
 	stop := "end_turn"
 	switch {
 	case refused:
 		stop = "any" // an agent may end its turn with that
 	case t.whole:
-		stop = w.seen.end()
+		stop = end(w.Seen)
 	}
-	w.check("PROMPT-003", "ends-as-before")
-	w.add("await turn %s %s", stop, session)
-	if t.session != w.target.main || !t.whole {
+	w.Check("PROMPT-003", "ends-as-before")
+	w.Add("await turn %s %s", stop, session)
+	if t.session != w.Seen.Session || !t.whole {
 		return
 	}
 	if refused {
-		w.untouched(w.behindAny()...)
+		w.untouched(behindAny(w.Seen))
 		return
 	}
-	if w.seen.text != "" && !strings.ContainsAny(w.seen.text, "$/") {
-		w.check("PROMPT-015", "says-the-same")
-		w.add("text ~ %s", script.Quote("^"+literal(w.seen.text)+"$"))
+	if w.speaks() {
+		w.Check("PROMPT-015", "says-the-same")
+		w.Add("text ~ %s", script.Quote("^"+literal(w.Seen.Text)+"$"))
 	}
 	w.effective()
 }
 
 // effective asks for the effects of the target's turn, which was left alone.
 func (w *orderWriter) effective() {
-	lines := (&partner{w.base, observed{w.target, w.seen}}).effected()
-	if len(lines) == 0 {
-		return
+	if lines := w.order.Effective(); len(lines) > 0 {
+		w.Check("", "has-its-effect")
+		w.Lines = append(w.Lines, lines...)
 	}
-	w.check("", "has-its-effect")
-	w.lines = append(w.lines, lines...)
 }
 
 // open is the turn of a session that runs, nil if none does.
@@ -320,24 +309,26 @@ func (w *orderWriter) open(session string) *turnState {
 func (w *orderWriter) afterwards() {
 	w.pay()
 	if w.asks {
-		w.add("permit %s", w.choice())
+		w.Add("permit %s", w.choice)
 	}
-	w.oneMore(w.target.main, "Are you still there?", "Still here", "AGAIN")
-	if w.of.uses {
+	w.oneMore(w.Seen.Session, "Are you still there?", "Still here", "AGAIN")
+	if w.order.uses {
 		w.oneMore("the_other", "And are you?", "So am I", "TOO")
 	}
 }
 
 // oneMore prompts a session, which must work.
 func (w *orderWriter) oneMore(session, text, answer, as string) {
-	w.check("PROMPT-014", "works-again")
-	if w.base.second && w.contestedIn(session) {
-		w.prompt(session, w.own(text), nil, as, says(answer+"."))
-		w.answersWith(answer, as, session)
+	w.Check("PROMPT-014", "works-again")
+	if w.version.stateEnds && w.contestedIn(session) {
+		w.Prompt(session, w.Own(text), nil, as, sweep.Says(answer+"."))
+		w.Add("await response %s", as)
+		w.Add("await agent_message text~%s session=%s", script.Quote(answer), session)
+		w.Add("await state idle session=%s", session)
 		return
 	}
-	w.prompt(session, w.own(text), nil, "", says(answer+"."))
-	w.add("await turn end_turn %s", script.Option("session", session))
+	w.Prompt(session, w.Own(text), nil, "", sweep.Says(answer+"."))
+	w.Add("await turn end_turn %s", script.Option("session", session))
 }
 
 // contestedIn reports whether it is open how a turn of a session ends.

@@ -9,21 +9,21 @@ import (
 // the time before the act, pairs of two acts with the time between them, and the orders of
 // two acts of different sessions, or of an act and one besides.
 func (o *order) tried() (pairs []string, orders [][2]string) {
-	states := map[string]*abstract{o.target.main: {}, "the_other": {}}
+	states := map[string]*abstract{o.Seen.Session: {}, "the_other": {}}
 	last := "nothing"
 	for i, it := range o.items {
-		if it.kind == ends {
+		if it.kind == isOver {
 			states[o.turns[it.turn].session].end()
 			continue
 		}
 		name := o.name(it)
-		now := fmt.Sprintf("%s, %s", states[o.target.main], states["the_other"])
+		now := fmt.Sprintf("%s, %s", states[o.Seen.Session], states["the_other"])
 		pairs = append(pairs,
 			fmt.Sprintf("%s: %s", now, name),
 			fmt.Sprintf("%s, after %s: %s", now, it.gap, name),
 			fmt.Sprintf("%s, after %s: %s", last, it.gap, name))
 		if it.kind == besides {
-			states[o.target.main].cancels(it.act.name == "cancel")
+			states[o.Seen.Session].cancels(it.act.name == "cancel")
 			states["the_other"].cancels(it.act.name == "cancel of another session")
 		} else {
 			states[o.turns[it.turn].session].goOn(&o.turns[it.turn], it)
