@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -92,7 +91,7 @@ func (s *sweep) play(start context.Context, sch Schedule, id string) (scenarios.
 		return res, false
 	}
 	if sch.Drawn != "" && s.Choice == Guided {
-		if t, err := readTranscript(filepath.Join(s.engine.Out, filepath.FromSlash(res.ID))); err == nil {
+		if t, _, err := logged(s.engine.Out, res.ID); err == nil {
 			s.cover.showed(sch, t)
 		}
 	}
@@ -300,11 +299,9 @@ func (s *sweep) doubts(sch Schedule, res scenarios.Result) map[string]bool {
 	if res.Verdict == scenarios.Error || res.Verdict == scenarios.Skip || sch.Doubts == nil {
 		return nil
 	}
-	dir := filepath.Join(s.engine.Out, filepath.FromSlash(res.ID))
-	t, err := readTranscript(dir)
+	t, effects, err := logged(s.engine.Out, res.ID)
 	if err != nil {
 		return nil
 	}
-	diff, _ := confined.ReadBelow(dir, "workspace.diff")
-	return sch.Doubts(t, effects(string(diff)))
+	return sch.Doubts(t, effects)
 }

@@ -36,7 +36,7 @@ type Planner struct {
 	Chain func(parts []Schedule) (a Archive, keep map[string]bool)
 	// Doubts returns the questions that a run raises and its script does not ask; nil if none
 	// can be raised.
-	Doubts func(s Situation) func(t *transcript.Transcript, effects []string) map[string]bool
+	Doubts func(s Situation) func(t *transcript.Transcript, effects []Effect) map[string]bool
 	// Doubtful reports whether the run of a chain raised such a question.
 	Doubtful func(parts []Schedule, t *transcript.Transcript) bool
 	// Draw draws an order of acts in a turn with so many deviations from the natural one; ok
@@ -92,12 +92,11 @@ func (p *Planner) Base(commands map[string]*scenarios.Command, id string, text [
 // that one is.
 func (s *Script) Instead() []byte { return s.instead }
 
-// Observe reads what happens in the turns out of the transcript of a run, and which files
-// changed, each as "new F", "changed F" or "deleted F". It says which turns the run did not
-// get to.
-func (s *Script) Observe(t *transcript.Transcript, effects []string) (notes []string) {
+// Observe reads what happens in the turns out of the transcript of a run and the files that it
+// changed. It says which turns the run did not get to.
+func (s *Script) Observe(t *transcript.Transcript, effects []Effect) (notes []string) {
 	for _, turn := range s.Turns {
-		seen, ok := s.Look(s, turn, t, ReadEffects(effects))
+		seen, ok := s.Look(s, turn, t, effects)
 		if !ok {
 			notes = append(notes, s.Unswept(s.Lines[turn.Line], s.Noun+" on", "the baseline did not get there"))
 			continue

@@ -37,7 +37,7 @@ type Schedule struct {
 	// asks them too, so that it fails for the same reason.
 	Write func(probes map[string]bool) (a Archive, keep map[string]bool)
 	// Doubts returns the questions that a run raises, nil if none can be raised.
-	Doubts func(t *transcript.Transcript, effects []string) map[string]bool
+	Doubts func(t *transcript.Transcript, effects []Effect) map[string]bool
 	// At is what is written; the zero value of an order that was drawn.
 	At Situation
 
@@ -59,7 +59,6 @@ type Schedule struct {
 	nth    int // in the order in which schedules begin, from 1
 	probes map[string]bool
 	parts  []Schedule // of a chain, which has no turn of its own
-	chain  func(parts []Schedule) (Archive, map[string]bool)
 }
 
 // id names the run of a schedule: a path below the out folder.
@@ -78,9 +77,6 @@ func (s Schedule) text() Archive {
 
 // written is the scenario of a schedule, and the lines that make it what it is.
 func (s Schedule) written() (Archive, map[string]bool) {
-	if len(s.parts) > 0 {
-		return s.chain(s.parts)
-	}
 	return s.Write(s.probes)
 }
 

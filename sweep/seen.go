@@ -46,11 +46,14 @@ type Effect struct {
 	File string
 }
 
-// ReadEffects reads effects: each is "new F", "changed F" or "deleted F".
-func ReadEffects(list []string) (out []Effect) {
-	for _, e := range list {
-		what, file, _ := strings.Cut(e, " ")
-		out = append(out, Effect{what, file})
+// effects reads which files a run changed out of the difference of its workspace.
+func effects(diff string) (out []Effect) {
+	for line := range strings.Lines(diff) {
+		for _, p := range []string{"new file ", "changed ", "deleted "} {
+			if name, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), p); ok {
+				out = append(out, Effect{strings.Fields(p)[0], name})
+			}
+		}
 	}
 	return out
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -255,7 +254,7 @@ func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]Schedul
 		b, notes := s.Planner.Base(commands, sc.ID, text)
 		bases, s.notes = append(bases, b), append(s.notes, notes...)
 	}
-	each(ctx, s, upTo(len(bases)), func(i int) { s.observe(ctx, bases[i], list[i]) })
+	each(ctx, s, numbers(bases), func(i int) { s.observe(ctx, bases[i], list[i]) })
 	var all []Schedule
 	for i, b := range bases {
 		more, same := b.Schedules(bases, Wanted{
@@ -321,14 +320,12 @@ func (s *sweep) observe(ctx context.Context, b *Script, sc *scenarios.Scenario) 
 		s.note("%s is not swept: %s", sc.ID, res.Reason)
 		return
 	}
-	dir := filepath.Join(e.Out, filepath.FromSlash(sc.ID))
-	t, err := readTranscript(dir)
+	t, effects, err := logged(e.Out, sc.ID)
 	if err != nil {
 		s.note("%s: its baseline cannot be read: %v", sc.ID, err)
 		return
 	}
-	diff, _ := confined.ReadBelow(dir, "workspace.diff")
-	for _, note := range b.Observe(t, effects(string(diff))) {
+	for _, note := range b.Observe(t, effects) {
 		s.note("%s", note)
 	}
 }
@@ -341,28 +338,18 @@ func (s *sweep) drawn(id string, turn int) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(s.engine.Seed), h.Sum64()))
 }
 
-// effects reads which files a run changed out of the difference of its
-// workspace.
-func effects(diff string) []string {
-	var out []string
-	for line := range strings.Lines(diff) {
-		for _, p := range []string{"new file ", "changed ", "deleted "} {
-			if name, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), p); ok {
-				out = append(out, strings.Fields(p)[0]+" "+name)
-			}
-		}
-	}
-	return out
-}
-
-// readTranscript loads the transcript in the folder of a scenario.
-func readTranscript(dir string) (*transcript.Transcript, error) {
+// logged reads what a run left in its folder below out: the transcript, and which files it
+// changed.
+func logged(out, id string) (*transcript.Transcript, []Effect, error) {
+	dir := filepath.Join(out, filepath.FromSlash(id))
 	f, err := confined.OpenBelow(dir, "transcript.jsonl")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
-	return transcript.Load(f, nil)
+	diff, _ := confined.ReadBelow(dir, "workspace.diff")
+	t, err := transcript.Load(f, nil)
+	return t, effects(string(diff)), err
 }
 
 // wanted reports whether any of the names matches one of the globs.
@@ -376,10 +363,10 @@ func (s *sweep) wanted(globs []string, names ...string) bool {
 // action. A slash is a character like any other.
 func Matches(pattern, name string) bool { return glob.Text(pattern, name) }
 
-// upTo are the numbers from 0 to n-1.
-func upTo(n int) iter.Seq[int] {
+// numbers are the indexes of a list.
+func numbers[T any](list []T) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		for i := range n {
+		for i := range list {
 			if !yield(i) {
 				return
 			}
@@ -387,18 +374,17 @@ func upTo(n int) iter.Seq[int] {
 	}
 }
 
-// each calls f for each of list, as many at once as there are slots, in order.
+// each calls f for each of list in order, several at once: more than there are slots, since a
+// schedule that only lingers holds none.
 func each[T any](ctx context.Context, s *sweep, list iter.Seq[T], f func(T)) {
 	var wait sync.WaitGroup
 	next := make(chan T)
-	for range cap(s.slots) * 4 { // a schedule that only lingers holds no slot
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
+	for range cap(s.slots) * 4 {
+		wait.Go(func() {
 			for one := range next {
 				f(one)
 			}
-		}()
+		})
 	}
 	for one := range list {
 		if ctx.Err() != nil {

@@ -16,20 +16,20 @@ const (
 )
 
 // doubts are the questions a run raises that its script does not ask.
-func doubts(s sweep.Situation) func(t *transcript.Transcript, effects []string) map[string]bool {
+func doubts(s sweep.Situation) func(t *transcript.Transcript, effects []sweep.Effect) map[string]bool {
 	two, cut, owed := s.Act.Is("swallows"), cuts(s), behindAny(s.Seen)
 	effect := len(owed) > 0 && !s.Act.Is("always")
 	if !two && !effect && !cut {
 		return nil
 	}
-	return func(t *transcript.Transcript, effects []string) map[string]bool {
+	return func(t *transcript.Transcript, effects []sweep.Effect) map[string]bool {
 		asked := slices.ContainsFunc(slices.Collect(t.All()), func(e transcript.Entry) bool {
 			return e.Source == transcript.Agent && e.Method == "session/request_permission" && e.Kind == transcript.Request
 		})
 		out := map[string]bool{}
 		for question, raised := range map[string]bool{
 			swallows: two && swallowed(t), clinging: cut && clings(t),
-			unasked: effect && !asked && both(owed, sweep.ReadEffects(effects)),
+			unasked: effect && !asked && both(owed, effects),
 		} {
 			if raised {
 				out[question] = true

@@ -62,10 +62,10 @@ func observeIn(of *scenarios.Protocol, planner *sweep.Planner, agent string, lis
 		t, err := transcript.Load(f, nil)
 		Expect(err).NotTo(HaveOccurred())
 		diff, _ := os.ReadFile(filepath.Join(dir, "workspace.diff"))
-		var effects []string
+		var effects []sweep.Effect
 		for line := range strings.Lines(string(diff)) {
 			if kind, name, _ := strings.Cut(strings.TrimSpace(line), " "); kind == "new" || kind == "changed" || kind == "deleted" {
-				effects = append(effects, kind+" "+strings.TrimPrefix(name, "file "))
+				effects = append(effects, sweep.Effect{What: kind, File: strings.TrimPrefix(name, "file ")})
 			}
 		}
 		base.Observe(t, effects)
