@@ -126,7 +126,10 @@ func (t *Acts[B]) Names() (names []string) {
 func (t *Acts[B]) Fits(b B) bool { return t.hold(b, b.built().Act.at) }
 
 // Write writes the act of b and what must follow.
-func (t *Acts[B]) Write(b B) { t.lines(b, b.built().Act.body, nil) }
+func (t *Acts[B]) Write(b B) { t.Do(b, b.built().Act) }
+
+// Do writes an act.
+func (t *Acts[B]) Do(b B, a *Act) { t.lines(b, a.body, nil) }
 
 // Part writes the lines of a part.
 func (t *Acts[B]) Part(b B, name string) { t.lines(b, t.parts[name], nil) }

@@ -41,7 +41,7 @@ type drawer struct {
 
 func (s *sweep) drawer() *drawer {
 	d := &drawer{sweep: s, r: rand.New(rand.NewPCG(uint64(s.engine.Seed), 0xd4a)), drawn: map[string]bool{}}
-	if s.Planner.Draw != nil && len(s.Actions) == 0 && s.wanted(s.Points, DrawnPoint, DrawnState) {
+	if s.Planner.Choose != nil && len(s.Actions) == 0 && s.wanted(s.Points, DrawnPoint, DrawnState) {
 		d.from = s.bases
 	}
 	return d
@@ -105,7 +105,7 @@ func (d *drawer) one(depth int, how Choice, guided bool) (Schedule, bool) {
 			return kept.Vary(d.r)
 		}
 	}
-	return d.Planner.Draw(d.from[d.r.IntN(len(d.from))], d.r, depth, how)
+	return d.Planner.draw(d.from[d.r.IntN(len(d.from))], d.r, depth, how)
 }
 
 // mixed are the schedules that run: those that were listed and those that are drawn in

@@ -39,16 +39,31 @@ type Planner struct {
 	Doubts func(s Situation) func(t *transcript.Transcript, effects []Effect) map[string]bool
 	// Doubtful reports whether the run of a chain raised such a question.
 	Doubtful func(parts []Schedule, t *transcript.Transcript) bool
-	// Draw draws an order of acts in a turn with so many deviations from the natural one; ok
-	// is false if it finds none.
-	Draw func(s *Script, r *rand.Rand, depth int, how Choice) (sch Schedule, ok bool)
+	// Choose draws which turns of a script take part in a sequence of acts; ok is false if none
+	// can. Write returns the scenario of a sequence, and the lines that make it what it is; ok
+	// is false if one of its acts cannot be done where it stands.
+	Choose func(o *Sequence, s *Script, r *rand.Rand) (ok bool)
+	Write  func(o *Sequence) (a Archive, keep map[string]bool, ok bool)
 	// State reports whether a frame, by the word that its canonical text begins with, tells of
 	// state, so that its place among the others means nothing.
 	State func(word string) bool
 
-	acts  []*Act
-	fits  func(s Situation) bool
-	write func(s Situation) (Archive, map[string]bool)
+	acts   []*Act
+	fits   func(s Situation) bool
+	write  func(s Situation) (Archive, map[string]bool)
+	asides asides
+}
+
+// asides are what can be done besides in a sequence.
+type asides struct {
+	list []*Act
+	fits func(o *Sequence, a *Act) bool
+}
+
+// Besides completes a Planner with a table of acts that turns do not need. begin is what their
+// conditions are asked of.
+func (t *Acts[B]) Besides(p *Planner, begin func(o *Sequence) B) {
+	p.asides = asides{t.List, func(o *Sequence, a *Act) bool { return t.hold(begin(o), a.at) }}
 }
 
 // Plan completes a Planner with a table of acts. begin adds to a Builder what the protocol

@@ -3,7 +3,6 @@ package schedules
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -14,7 +13,7 @@ import (
 // and so what must follow.
 type orderWriter struct {
 	*builder
-	order    *order
+	order    *sweep.Sequence
 	state    []turnState
 	asks     bool   // permissions are held
 	requests int    // that were sent besides
@@ -25,7 +24,7 @@ type orderWriter struct {
 
 // turnState is how far a turn has come.
 type turnState struct {
-	*playedTurn
+	*sweep.PlayedTurn
 	name      string // of its prompt's line
 	begun     bool
 	ended     bool
@@ -33,6 +32,12 @@ type turnState struct {
 	asked     bool // a permission is open
 	cancelled cancelled
 	contested bool // a second prompt or $/cancel_request leaves open how it goes on
+}
+
+// held reports whether the turn cannot come to its end as far as it has come: a gate is ahead
+// that holds it, or a permission that has been asked for.
+func (t *turnState) held() bool {
+	return t.asked || slices.ContainsFunc(t.Stops[min(t.gone, len(t.Stops)):], func(s sweep.Stop) bool { return !s.Asks() })
 }
 
 type cancelled uint8
@@ -43,52 +48,46 @@ const (
 	surelyCancelled
 )
 
-// write returns the scenario of the order, and the lines that make it what it is; ok is
+// following begins the scenario of a sequence.
+func (v version) following(o *sweep.Sequence, b *sweep.Builder) *orderWriter {
+	b.Situation = sweep.Situation{Script: o.Script, Seen: o.Seen, Point: sweep.Point{Kind: atSecond}}
+	return &orderWriter{builder: v.begin(b), order: o}
+}
+
+// write returns the scenario of a sequence, and the lines that make it what it is; ok is
 // false if one of its acts cannot be done where it stands.
-func (o *order) write() (a sweep.Archive, keep map[string]bool, ok bool) {
-	s := sweep.Situation{Script: o.Script, Seen: o.Seen, Point: sweep.Point{Kind: atSecond}}
-	title := fmt.Sprintf("%s: around %s.", o.title(), o.Seen.Turn.Text)
-	w := &orderWriter{builder: o.version.begin(sweep.NewBuilder(s, title)), order: o}
-	for i := range o.turns {
-		w.state = append(w.state, turnState{playedTurn: &o.turns[i], name: fmt.Sprintf("P%d", i+1)})
-		w.asks = w.asks || slices.ContainsFunc(o.turns[i].stops, func(s stop) bool { return s.gate == nil })
+func (v version) write(o *sweep.Sequence) (a sweep.Archive, keep map[string]bool, ok bool) {
+	w := v.following(o, o.Builder("turns beside each other"))
+	for i, t := range o.Turns {
+		w.state = append(w.state, turnState{PlayedTurn: &o.Turns[i], name: fmt.Sprintf("P%d", i+1)})
+		w.asks = w.asks || slices.ContainsFunc(t.Stops, sweep.Stop.Asks)
 	}
 	w.Add("tag cancel")
 	w.leadUp()
-	for at := 0; at < len(o.items); {
+	for at := 0; at < len(o.Items); {
 		to := at + 1
-		for to < len(o.items) && o.items[to].gap == together {
+		for to < len(o.Items) && o.Items[to].Gap == sweep.Together {
 			to++
 		}
-		w.group(o.items[at:to])
+		w.group(o.Items[at:to])
 		at = to
 	}
-	for i := range w.state {
-		w.bad = w.bad || !w.state[i].ended
-	}
+	w.bad = w.bad || slices.ContainsFunc(w.state, func(t turnState) bool { return !t.ended })
 	w.afterwards()
 	a, keep = w.Archive()
 	return a, keep, !w.bad
 }
 
-// title says what is done besides.
-func (o *order) title() string {
-	if acts := o.acts(); len(acts) > 0 {
-		return strings.Join(acts, ", ")
-	}
-	return "turns beside each other"
-}
-
 // leadUp writes what comes before the first act.
 func (w *orderWriter) leadUp() {
 	before := w.beside(before(w.Script, w.Seen.Turn))
-	if !w.order.uses {
-		before = slices.DeleteFunc(before, func(l *script.Line) bool { return l.Says("session", "new", "the_other") })
+	if !w.order.Others() {
+		before = slices.DeleteFunc(before, func(l *script.Line) bool { return l.Says("session", "new", sweep.Other) })
 	}
 	w.Lines = append(w.Lines, before...)
 	w.Turns = slices.Clone(w.Script.Spoken.Turns[:w.Seen.Nth])
 	switch {
-	case w.order.late:
+	case w.order.Late != "":
 		w.Key("permit hold late")
 	case w.asks:
 		w.Key("permit hold")
@@ -96,8 +95,8 @@ func (w *orderWriter) leadUp() {
 }
 
 // group writes acts that the agent finds together, or one.
-func (w *orderWriter) group(items []item) {
-	if g := items[0].gap; g > 0 {
+func (w *orderWriter) group(items []sweep.Item) {
+	if g := items[0].Gap; g > 0 {
 		w.Add("pause %s", g)
 	}
 	if len(items) == 1 {
@@ -112,66 +111,63 @@ func (w *orderWriter) group(items []item) {
 		w.Lines = append(lines, block)
 		w.KeepLast()
 	}
-	if last := items[len(items)-1]; !last.loose {
+	if last := items[len(items)-1]; !last.Loose {
 		w.settle(last)
 	}
 }
 
 // item writes one act.
-func (w *orderWriter) item(it item) {
-	if it.kind == besides {
-		it.act.write(w)
-		return
-	}
-	t := &w.state[it.turn]
-	switch it.kind {
-	case begins:
+func (w *orderWriter) item(it sweep.Item) {
+	switch t := &w.state[it.Turn]; it.Kind {
+	case sweep.Besides:
+		w.version.asides.Do(w, it.Act)
+	case sweep.Begins:
 		w.begin(t)
-	case goesOn:
-		w.letGo(t, it.stop)
-	case isOver:
+	case sweep.GoesOn:
+		w.letGo(t, it.Stop)
+	case sweep.Ends:
 		w.end(t)
 	}
 }
 
 func (w *orderWriter) begin(t *turnState) {
-	if t.next {
+	if t.Next {
 		w.restore()
 	}
-	says := t.says
-	if t.pace > 0 {
-		says = says.Paced(t.pace)
+	says := t.Says
+	if t.Pace > 0 {
+		says = says.Paced(t.Pace)
 	}
-	if t.fails != nil {
-		says = says.With(*t.fails, fakellm.NewStep("fail", "{status: 503, times: 1}"))
+	if t.Fails != nil {
+		says = says.With(*t.Fails, fakellm.NewStep("fail", "{status: 503, times: 1}"))
 	}
-	for i := len(t.stops) - 1; i >= 0; i-- { // from the last on, so that places stay where they are
-		if s := t.stops[i]; s.gate != nil {
-			says = says.With(*s.gate, sweep.Gate(t.gateName(i)))
+	for i := len(t.Stops) - 1; i >= 0; i-- { // from the last on, so that places stay where they are
+		if s := t.Stops[i]; s.Gate != nil {
+			says = says.With(*s.Gate, sweep.Gate(t.gateName(i)))
 		}
 	}
-	w.Prompt(t.session, t.text, t.rest, t.name, says)
+	w.Prompt(t.Session, t.Text, t.Rest, t.name, says)
 	w.KeepLast()
 	t.begun = true
 }
 
 // gateName is the name of the gate of a stop.
-func (t *playedTurn) gateName(stop int) string { return fmt.Sprintf("%s%d", t.prefix, stop+1) }
+func (t *turnState) gateName(stop int) string { return fmt.Sprintf("%s%d", t.Prefix, stop+1) }
 
 // letGo releases a gate or answers a permission. A turn that was cancelled waits for
 // neither: the editor answers its permissions with cancelled.
 func (w *orderWriter) letGo(t *turnState, n int) {
 	t.gone = n + 1
-	s := t.stops[n]
+	s := t.Stops[n]
 	switch {
 	case t.cancelled != notCancelled:
-	case t.asked && w.order.late && !t.next:
-		w.Key("cancel %s", t.session)
+	case t.asked && w.order.Late != "" && !t.Next:
+		w.Key("cancel %s", t.Session)
 		t.cancelled, t.asked, w.owed = surelyCancelled, false, t.ask(n)
-	case s.gate != nil:
+	case s.Gate != nil:
 		w.Key("release %s", t.gateName(n))
 	case t.asked:
-		w.Key("answer %s %s", t.ask(n), t.choice)
+		w.Key("answer %s %s", t.ask(n), t.Choice)
 		t.asked = false
 	}
 }
@@ -188,52 +184,37 @@ func (w *orderWriter) pay() {
 func (t *turnState) ask(stop int) string { return fmt.Sprintf("%s_ASK%d", t.name, stop+1) }
 
 // settle awaits what an act of a turn brings about: the stop at which it waits next.
-func (w *orderWriter) settle(it item) {
-	if it.kind != begins && it.kind != goesOn {
+func (w *orderWriter) settle(it sweep.Item) {
+	if it.Kind != sweep.Begins && it.Kind != sweep.GoesOn {
 		return
 	}
-	t := &w.state[it.turn]
-	if t.cancelled != notCancelled || t.contested || t.gone >= len(t.stops) {
+	t := &w.state[it.Turn]
+	if t.cancelled != notCancelled || t.contested || t.gone >= len(t.Stops) {
 		return
 	}
-	if t.stops[t.gone].gate != nil {
+	if t.Stops[t.gone].Gate != nil {
 		w.Key("await gate %s", t.gateName(t.gone))
 		return
 	}
 	template := "await permission session=%s as %s"
-	if t.next || t.session != w.Seen.Session {
+	if t.Next || t.Session != w.Seen.Session {
 		template = "needs " + template // to ask again is up to the agent
 	}
-	w.Key(template, t.session, t.ask(t.gone))
+	w.Key(template, t.Session, t.ask(t.gone))
 	t.asked = true
-	if t.next {
+	if t.Next {
 		w.pay()
 	}
-}
-
-// leads reports whether the act of an item leads to a permission, which is awaited at
-// once: its answer is an act of the order.
-func (o *order) leads(it item) bool {
-	next := 0
-	switch it.kind {
-	case goesOn:
-		next = it.stop + 1
-	case begins:
-	default:
-		return false
-	}
-	t := o.turns[it.turn]
-	return next < len(t.stops) && t.stops[next].gate == nil
 }
 
 // end awaits the end of a turn, as it must be.
 func (w *orderWriter) end(t *turnState) {
 	t.ended = true
-	session := script.Option("session", t.session)
+	session := script.Option("session", t.Session)
 	switch {
 	case t.contested:
 		if t.asked {
-			w.Add("answer %s %s", t.ask(t.gone), t.choice)
+			w.Add("answer %s %s", t.ask(t.gone), t.Choice)
 		}
 		w.Check("PROMPT-018", "both-are-answered")
 		w.Add("await response %s", t.name)
@@ -241,7 +222,7 @@ func (w *orderWriter) end(t *turnState) {
 			w.Add("await response TWO")
 		}
 		return
-	case w.owed != "" && t.session == w.Seen.Session && !t.next: // who waits for the answer does right
+	case w.owed != "" && t.Session == w.Seen.Session && !t.Next: // who waits for the answer does right
 		w.Check("", "ends-before-its-answer")
 		w.Add("await response %s", t.name)
 		return
@@ -252,28 +233,28 @@ func (w *orderWriter) end(t *turnState) {
 	case t.cancelled == maybeCancelled:
 		w.Check("CANCEL-001", "ends")
 		how := "any"
-		if w.version.stateEnds || t.fails != nil {
+		if w.version.stateEnds || t.Fails != nil {
 			how = "any|error" // it may be taken back before it is part of the conversation
 		}
 		w.Add("await turn %s %s", how, session)
 		return
 	}
-	if t.fails != nil && t.gone == len(t.stops) {
+	if t.Fails != nil && t.gone == len(t.Stops) {
 		w.Check("PROMPT-003", "ends")
 		w.Add("needs await turn any|error %s", session) // how long an agent tries again is up to it
 		return
 	}
-	refused := t.whole && t.choice != w.choice
+	refused := t.Whole && t.Choice != w.choice
 	stop := "end_turn"
 	switch {
 	case refused:
 		stop = "any" // an agent may end its turn with that
-	case t.whole:
+	case t.Whole:
 		stop = end(w.Seen)
 	}
 	w.Check("PROMPT-003", "ends-as-before")
 	w.Add("await turn %s %s", stop, session)
-	if t.session != w.Seen.Session || !t.whole {
+	if t.Session != w.Seen.Session || !t.Whole {
 		return
 	}
 	if refused {
@@ -298,7 +279,7 @@ func (w *orderWriter) effective() {
 // open is the turn of a session that runs, nil if none does.
 func (w *orderWriter) open(session string) *turnState {
 	for i := range w.state {
-		if t := &w.state[i]; t.session == session && t.begun && !t.ended {
+		if t := &w.state[i]; t.Session == session && t.begun && !t.ended {
 			return t
 		}
 	}
@@ -312,8 +293,8 @@ func (w *orderWriter) afterwards() {
 		w.Add("permit %s", w.choice)
 	}
 	w.oneMore(w.Seen.Session, "Are you still there?", "Still here", "AGAIN")
-	if w.order.uses {
-		w.oneMore("the_other", "And are you?", "So am I", "TOO")
+	if w.order.Others() {
+		w.oneMore(sweep.Other, "And are you?", "So am I", "TOO")
 	}
 }
 
@@ -333,5 +314,5 @@ func (w *orderWriter) oneMore(session, text, answer, as string) {
 
 // contestedIn reports whether it is open how a turn of a session ends.
 func (w *orderWriter) contestedIn(session string) bool {
-	return slices.ContainsFunc(w.state, func(t turnState) bool { return t.contested && t.session == session })
+	return slices.ContainsFunc(w.state, func(t turnState) bool { return t.contested && t.Session == session })
 }

@@ -13,6 +13,8 @@ import (
 type version struct {
 	name string // that scenarios begin with; "" in version 1
 	acts *sweep.Acts[*builder]
+	// asides are what is done besides in sequences of acts.
+	asides *sweep.Acts[*orderWriter]
 	// renamed are requirements with another id, or none.
 	renamed map[string]string
 	// stateEnds says that a state completes a turn, since the answer to its prompt comes when
@@ -38,14 +40,17 @@ func V2() *sweep.Planner {
 }
 
 func (v version) planner() *sweep.Planner {
-	return v.acts.Plan(sweep.Planner{
+	v.asides = asides()
+	p := v.acts.Plan(sweep.Planner{
 		Protocol: v.name, Prompt: "prompt", Noun: "turn", Renamed: v.renamed,
 		Turns: turns, Natural: natural, Look: look, Points: points,
-		Shared: shared, Chain: chain, Doubts: doubts, Doubtful: doubtful, Draw: v.draw,
+		Shared: shared, Chain: chain, Doubts: doubts, Doubtful: doubtful, Choose: v.choose, Write: v.write,
 		State: func(word string) bool {
 			return strings.HasPrefix(word, "_") || strings.HasSuffix(word, "_update") && !slices.Contains(v.content, word)
 		},
 	}, v.begin, (*builder).lead)
+	v.asides.Besides(p, func(o *sweep.Sequence) *orderWriter { return v.following(o, &sweep.Builder{}) })
+	return p
 }
 
 // begin adds to a builder what ACP needs.
