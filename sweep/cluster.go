@@ -62,13 +62,13 @@ func clusters(seen []*sighting) []*Finding {
 	for _, f := range list {
 		// What stands for it is the shortest schedule that is no race.
 		slices.SortStableFunc(f.seen, func(a, b *sighting) int {
-			return cmp.Or(rank(b.class)-rank(a.class), boolean(a.schedule.Races)-boolean(b.schedule.Races),
+			return cmp.Or(cmp.Compare(blame(b.class), blame(a.class)), boolean(a.schedule.Races)-boolean(b.schedule.Races),
 				scriptLines(a.text())-scriptLines(b.text()), strings.Compare(a.result.ID, b.result.ID))
 		})
 		f.represent(f.seen[0])
 	}
 	slices.SortStableFunc(list, func(a, b *Finding) int {
-		return cmp.Or(rank(b.Class)-rank(a.Class), len(b.runs())-len(a.runs()),
+		return cmp.Or(cmp.Compare(blame(b.Class), blame(a.Class)), len(b.runs())-len(a.runs()),
 			boolean(a.point == "")-boolean(b.point == ""),
 			strings.Compare(a.Signature.String(), b.Signature.String()))
 	})

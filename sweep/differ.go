@@ -18,7 +18,7 @@ import (
 // Differences compares the rounds of each scenario of a run with its first, by
 // verdict and canonical text, and says what explains the first that differs. Of
 // scenarios that leave the text open the verdict alone is compared.
-func Differences(p Planner, run results.Run, list []*scenarios.Scenario) []results.Difference {
+func Differences(p *Planner, run results.Run, list []*scenarios.Scenario) []results.Difference {
 	open := map[string]bool{}
 	for _, s := range list {
 		open[s.ID] = !s.Comparable()
@@ -95,7 +95,7 @@ func sideBySide(a, b string) [][2]string {
 
 // explain names what makes two texts of one scenario the same, tried on them: a
 // normaliser of the profile; else the race that they show.
-func explain(p Planner, a, b string, one, other results.Result) string {
+func explain(p *Planner, a, b string, one, other results.Result) string {
 	if a == b {
 		return "the messages are the same; " + cmp.Or(verdictOf(one, other),
 			"the judgement of time or of the workspace differs")
@@ -133,7 +133,7 @@ func verdictOf(one, other results.Result) string {
 
 // freeKind is the kind of notification without whose lines two texts are equal,
 // when both have the same of them.
-func freeKind(p Planner, left, right []string) string {
+func freeKind(p *Planner, left, right []string) string {
 	for _, kind := range kindsOf(p, append(only(left, right), only(right, left)...), left, right) {
 		var rest, free [2][]string
 		for i, text := range [][]string{left, right} {
@@ -155,7 +155,7 @@ func freeKind(p Planner, left, right []string) string {
 
 // kindsOf are the kinds of notifications that could be what moved: those of
 // lines that only one text has, else all.
-func kindsOf(p Planner, differing, left, right []string) []string {
+func kindsOf(p *Planner, differing, left, right []string) []string {
 	var kinds []string
 	for _, l := range append(differing, append(slices.Clone(left), right...)...) {
 		if k := kindOfLine(p, l); k != "" && !slices.Contains(kinds, k) {
@@ -168,13 +168,13 @@ func kindsOf(p Planner, differing, left, right []string) []string {
 // kindOfLine is the kind of an update of state, or the method of another
 // notification, as profiles name them. Content of a turn is none: its order is
 // what a user sees.
-func kindOfLine(p Planner, l string) string {
+func kindOfLine(p *Planner, l string) string {
 	word, ok := strings.CutPrefix(l, "<-- ")
 	if !ok {
 		return ""
 	}
 	word, _, _ = strings.Cut(word, " ")
-	if p.State(word) {
+	if p.State != nil && p.State(word) {
 		return word
 	}
 	return ""

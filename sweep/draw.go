@@ -9,14 +9,6 @@ import (
 	"strings"
 )
 
-// Drawer is a Base whose turns can be played in many orders of acts.
-type Drawer interface {
-	Base
-	// Draw draws an order with so many deviations from the natural one; ok is false if it
-	// finds none.
-	Draw(r *rand.Rand, depth int, how Choice) (s Schedule, ok bool)
-}
-
 // Choice is how orders are chosen.
 type Choice uint8
 
@@ -42,19 +34,15 @@ var depths = []int{2, 1, 2, 3}
 type drawer struct {
 	*sweep
 	r     *rand.Rand
-	from  []Drawer
+	from  []*Script
 	drawn map[string]bool
 	n     int
 }
 
 func (s *sweep) drawer() *drawer {
 	d := &drawer{sweep: s, r: rand.New(rand.NewPCG(uint64(s.engine.Seed), 0xd4a)), drawn: map[string]bool{}}
-	if len(s.Actions) == 0 && s.wanted(s.Points, DrawnPoint, DrawnState) {
-		for _, b := range s.bases {
-			if b, ok := b.(Drawer); ok {
-				d.from = append(d.from, b)
-			}
-		}
+	if s.Planner.Choose != nil && len(s.Actions) == 0 && s.wanted(s.Points, DrawnPoint, DrawnState) {
+		d.from = s.bases
 	}
 	return d
 }
@@ -117,7 +105,7 @@ func (d *drawer) one(depth int, how Choice, guided bool) (Schedule, bool) {
 			return kept.Vary(d.r)
 		}
 	}
-	return d.from[d.r.IntN(len(d.from))].Draw(d.r, depth, how)
+	return d.Planner.draw(d.from[d.r.IntN(len(d.from))], d.r, depth, how)
 }
 
 // mixed are the schedules that run: those that were listed and those that are drawn in

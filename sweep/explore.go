@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
@@ -93,7 +92,7 @@ func (s *sweep) play(start context.Context, sch Schedule, id string) (results.Re
 		return res, false
 	}
 	if sch.Drawn != "" && s.Choice == Guided {
-		if t, err := readTranscript(filepath.Join(s.engine.Out, filepath.FromSlash(res.ID))); err == nil {
+		if t, _, err := logged(s.engine.Out, res.ID); err == nil {
 			s.cover.showed(sch, t)
 		}
 	}
@@ -140,7 +139,7 @@ func (s *sweep) record(sch Schedule, res results.Result) {
 			s.mu.Unlock()
 		}
 		names = append(names, f.rule)
-		if rank(f.class) > rank(worst) {
+		if blame(f.class) > blame(worst) {
 			worst = f.class
 		}
 		s.report(f, sch, res)
@@ -207,7 +206,7 @@ func found(res results.Result) []sign {
 	add := func(g sign) {
 		for i, o := range out {
 			if o.rule == g.rule {
-				if rank(g.class) > rank(o.class) {
+				if blame(g.class) > blame(o.class) {
 					out[i] = g
 				}
 				return
@@ -216,13 +215,13 @@ func found(res results.Result) []sign {
 		out = append(out, g)
 	}
 	for _, f := range res.Findings {
-		if rank(f.Class) > 0 && !strings.HasPrefix(f.Rule, "C-") { // those judge our editor
+		if blame(f.Class) > 0 && !strings.HasPrefix(f.Rule, "C-") { // those judge our editor
 			add(sign{rule: f.Rule, point: cmp.Or(f.Point, "rule"), class: f.Class, message: f.Message,
 				names: f.Names(), heard: heard(f, res.Heard)})
 		}
 	}
 	for _, c := range res.Checks {
-		if c.NotReached || rank(c.Verdict) == 0 {
+		if c.NotReached || blame(c.Verdict) == 0 {
 			continue
 		}
 		g := sign{rule: numbered.ReplaceAllString(c.Slug, ""), class: c.Verdict, heard: true}
@@ -268,15 +267,11 @@ func oneLine(f *transcript.Failure) string {
 	return s
 }
 
-// rank orders the classes that count against an agent; 0 does not.
-func rank(v results.Verdict) int {
+// blame returns the class of a verdict that accuses the agent, 0 for any other.
+func blame(v results.Verdict) results.Verdict {
 	switch v {
-	case results.Fail:
-		return 3
-	case results.Warn:
-		return 2
-	case results.Lint:
-		return 1
+	case results.Lint, results.Warn, results.Fail:
+		return v
 	}
 	return 0
 }
@@ -301,11 +296,9 @@ func (s *sweep) doubts(sch Schedule, res results.Result) map[string]bool {
 	if res.Verdict == results.Error || res.Verdict == results.Skip || sch.Doubts == nil {
 		return nil
 	}
-	dir := filepath.Join(s.engine.Out, filepath.FromSlash(res.ID))
-	t, err := readTranscript(dir)
+	t, effects, err := logged(s.engine.Out, res.ID)
 	if err != nil {
 		return nil
 	}
-	diff, _ := confined.ReadBelow(dir, "workspace.diff")
-	return sch.Doubts(t, effects(string(diff)))
+	return sch.Doubts(t, effects)
 }

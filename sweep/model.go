@@ -50,9 +50,9 @@ func Gate(name string) fakellm.StepNode { return fakellm.NewStep("gate", name) }
 // Plain is a turn without gates and pauses of its own.
 func Plain(t fakellm.TurnNode) fakellm.TurnNode { return t.Without("gate", "pause", "delay") }
 
-// After is the first place of a turn behind so many bytes of what its steps of a kind say;
+// after is the first place of a turn behind so many bytes of what its steps of a kind say;
 // nil if there is none.
-func After(t fakellm.TurnNode, kind string, bytes int) *fakellm.Place {
+func after(t fakellm.TurnNode, kind string, bytes int) *fakellm.Place {
 	all, total := t.Places(), 0
 	for r, rep := range t.Replies {
 		for s, st := range rep.Steps {

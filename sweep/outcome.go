@@ -3,6 +3,7 @@ package sweep
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
 // outcome sums a sweep up.
@@ -17,70 +19,19 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 	e := s.engine
 	run := e.NewRun()
 	run.Started, run.Interrupted = began, ctx.Err() != nil
-	m := &results.Sweep{Explored: s.explored, Pruned: s.pruned, Inconclusive: s.unsure, Cells: s.cells}
-	m.Unexplored = len(all) - (s.explored - s.orders) - s.given
-	total, tried := s.pairs(all)
-	m.Pairs, m.PairsTried, m.PairsOf = total, len(tried), pairsOf(all)
-	m.Drawn = s.cover.sum()
-	if s.Shard != nil {
-		m.Tried = s.cover.tried()
-		m.Tried.Pairs = tried
-	}
-	points, actions := map[string]bool{}, map[string]bool{}
-	for _, sch := range all { // in the order of a turn, not of likelihood
-		points[sch.where()], actions[sch.Action] = true, true
-	}
-	var drawn []string
-	if m.Drawn != nil {
-		m.Points = append(m.Points, DrawnPoint)
-		for _, c := range s.cells {
-			if strings.HasSuffix(c.Point, DrawnPoint) && !actions[c.Action] {
-				actions[c.Action] = true
-				drawn = append(drawn, c.Action)
-			}
-		}
-	}
-	for _, sch := range ordered(all) {
-		if w := sch.where(); points[w] {
-			m.Points = append(m.Points, w)
-			points[w] = false
-		}
-	}
-	for _, a := range s.Planner.Actions() {
-		if actions[a] {
-			m.Actions = append(m.Actions, a)
-		}
-	}
-	slices.Sort(drawn)
-	m.Actions = append(m.Actions, drawn...)
-	slices.SortStableFunc(m.Cells, func(a, b results.SweepCell) int {
-		if c := strings.Compare(a.Scenario, b.Scenario); c != 0 {
-			return c
-		}
-		if d := slices.Index(m.Points, a.Point) - slices.Index(m.Points, b.Point); d != 0 {
-			return d
-		}
-		return slices.Index(m.Actions, a.Action) - slices.Index(m.Actions, b.Action)
-	})
+	run.Sweep = s.chart(all)
 	slices.SortStableFunc(s.baselines, func(a, b results.Result) int { return strings.Compare(a.ID, b.ID) })
 	run.Results = append(run.Results, s.baselines...)
 	listed := map[string]bool{}
 	for _, f := range findings {
 		if f.File != "" {
-			m.Repros = append(m.Repros, f.File)
+			run.Sweep.Repros = append(run.Sweep.Repros, f.File)
 		}
 		if f.Action != "" && !listed[f.result.ID] {
 			listed[f.result.ID] = true
 			r := f.result
 			r.Rerun = f.Command
 			run.Results = append(run.Results, r)
-		}
-	}
-	run.Sweep = m
-	for i := range run.Results {
-		r := &run.Results[i]
-		if r.AgentName != "" && run.Agent.Name == "" {
-			run.Agent.Name, run.Agent.Version = r.AgentName, r.AgentVersion
 		}
 	}
 	run.Notes = append(run.Notes, s.notes...)
@@ -93,6 +44,44 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 	out := Outcome{Run: run, Findings: findings, Notes: s.notes}
 	out.judge(&e)
 	return out
+}
+
+// chart is the map of the sweep: what ran, by points and actions in the order of a turn, not of
+// likelihood.
+func (s *sweep) chart(all []Schedule) *results.Sweep {
+	m := &results.Sweep{Explored: s.explored, Pruned: s.pruned, Inconclusive: s.unsure, Cells: s.cells,
+		Unexplored: len(all) - (s.explored - s.orders) - s.given, PairsOf: pairsOf(all), Drawn: s.cover.sum()}
+	total, tried := s.pairs(all)
+	m.Pairs, m.PairsTried = total, len(tried)
+	if s.Shard != nil {
+		m.Tried = s.cover.tried()
+		m.Tried.Pairs = tried
+	}
+	actions, drawn := map[string]bool{}, map[string]bool{}
+	for _, sch := range all {
+		actions[sch.Action] = true
+	}
+	if m.Drawn != nil {
+		m.Points = append(m.Points, DrawnPoint)
+	}
+	for _, c := range s.cells {
+		if strings.HasSuffix(c.Point, DrawnPoint) && !actions[c.Action] {
+			drawn[c.Action] = true
+		}
+	}
+	for _, sch := range ordered(all) {
+		if w := sch.where(); !slices.Contains(m.Points, w) {
+			m.Points = append(m.Points, w)
+		}
+	}
+	m.Actions = slices.DeleteFunc(s.Planner.Actions(), func(a string) bool { return !actions[a] })
+	m.Actions = append(m.Actions, slices.Sorted(maps.Keys(drawn))...)
+	slices.SortStableFunc(m.Cells, func(a, b results.SweepCell) int {
+		return cmp.Or(strings.Compare(a.Scenario, b.Scenario),
+			slices.Index(m.Points, a.Point)-slices.Index(m.Points, b.Point),
+			slices.Index(m.Actions, a.Action)-slices.Index(m.Actions, b.Action))
+	})
+	return m
 }
 
 // Rebase makes a list of known failures of a sweep: those of its engine, and one
@@ -129,7 +118,6 @@ func (o *Outcome) judge(e *scenarios.Engine) {
 		f.Known = f.seen[0].expected(e, f.Scenario, f.seen[0].result.ID)
 		swept[f.result.ID] = f.Scenario
 	}
-	run.Counts, run.Verdict = results.Counts{}, results.Pass
 	for i := range run.Results {
 		r := &run.Results[i]
 		expected := func(names ...string) bool {
@@ -143,11 +131,11 @@ func (o *Outcome) judge(e *scenarios.Engine) {
 		}
 		r.Known = r.Verdict == results.Fail && !slices.ContainsFunc(found(*r),
 			func(g sign) bool { return g.class == results.Fail && !expected(g.names...) })
-		count(&run.Counts, r)
-		if !r.Known {
-			run.Verdict = results.Worst(run.Verdict, r.Verdict)
-		}
 	}
+	tally := results.Run{Results: run.Results, Agent: run.Agent}
+	verdict.Add(&tally)
+	run.Counts, run.Verdict = tally.Counts, results.Worst(results.Pass, tally.Verdict)
+	run.Agent.Name, run.Agent.Version = tally.Agent.Name, tally.Agent.Version
 	run.Exit = exit(*run, o.Findings)
 }
 
@@ -164,46 +152,11 @@ func exit(run results.Run, findings []Finding) int {
 	return 0
 }
 
-func count(c *results.Counts, r *results.Result) {
-	c.Total++
-	switch {
-	case r.Known:
-		c.Known++
-	case r.Verdict == results.Pass:
-		c.Pass++
-	case r.Verdict == results.Fail:
-		c.Fail++
-	case r.Verdict == results.Skip:
-		c.Skip++
-	case r.Verdict == results.Inconclusive:
-		c.Inconclusive++
-	case r.Verdict == results.Error:
-		c.Error++
-	}
-	class := func(v results.Verdict) {
-		switch v {
-		case results.Warn:
-			c.Warnings++
-		case results.Lint:
-			c.Lints++
-		}
-	}
-	for _, f := range r.Findings {
-		class(f.Class)
-	}
-	for _, k := range r.Checks {
-		class(k.Verdict)
-	}
-}
-
 // ordered are schedules in the order of their turns and of the points in them.
 func ordered(all []Schedule) []Schedule {
 	out := slices.Clone(all)
 	slices.SortStableFunc(out, func(a, b Schedule) int {
-		if d := cmp.Or(a.Turn-b.Turn, a.Place-b.Place, a.Depth-b.Depth); d != 0 {
-			return d
-		}
-		return compareNatural(a.Point, b.Point)
+		return cmp.Or(a.Turn-b.Turn, a.Place-b.Place, compareNatural(a.Point, b.Point))
 	})
 	return out
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
+	aguischedules "github.com/acp-test/acp-test/protocol/agui/schedules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
@@ -79,12 +80,14 @@ var _ = Describe("what came out differently", func() {
 	})
 
 	DescribeTable("is explained by the normaliser or the race that makes it",
-		func(one, other, want string) {
-			got := sweep.Differences(schedules.V1(), rounds(strings.ReplaceAll(one, "|", "\n")+"\n", strings.ReplaceAll(other, "|", "\n")+"\n"), nil)
+		func(one, other, want string, of ...*sweep.Planner) {
+			got := sweep.Differences(append(of, schedules.V1())[0], rounds(strings.ReplaceAll(one, "|", "\n")+"\n", strings.ReplaceAll(other, "|", "\n")+"\n"), nil)
 			Expect(got).To(HaveLen(1))
 			Expect(got[0].Explanation).To(ContainSubstring(want))
 		},
 		Entry("state that comes at any time", "<-- x_update 1|<-- agent_message \"a\"", "<-- agent_message \"a\"|<-- x_update 1", "normalize.unordered: [x_update]"),
+		Entry("what is a turn's content in version 2", "<-- state_update 1|<-- agent_message \"a\"", "<-- agent_message \"a\"|<-- state_update 1", "a race that the agent shows", schedules.V2()),
+		Entry("an event, whose place a front end sees", "<-- x_update 1|<-- agent_message \"a\"", "<-- agent_message \"a\"|<-- x_update 1", "a race that the agent shows", aguischedules.V1()),
 		Entry("a method of its own", "<-- _vendor/x 1|<-- agent_message \"a\"", "<-- agent_message \"a\"|<-- _vendor/x 1", "normalize.unordered: [_vendor/x]"),
 		Entry("a duration", `<-- agent_message "took 12 ms"`, `<-- agent_message "took 7 ms"`, `normalize.replace: [{pattern: 'took \d+', with: N}]`),
 		Entry("an id", `<-- agent_message "trace 4f2a9c77d0"`, `<-- agent_message "trace b1e09a7742"`, `pattern: 'trace [0-9a-f]`),

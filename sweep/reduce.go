@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -18,37 +18,20 @@ import (
 func (s *sweep) reduce(ctx context.Context) []Finding {
 	list := clusters(s.seen)
 	slices.SortStableFunc(list, func(a, b *Finding) int {
-		return cmp.Or(rank(b.Class)-rank(a.Class), strings.Compare(a.Signature.String(), b.Signature.String()))
+		return cmp.Or(cmp.Compare(blame(b.Class), blame(a.Class)), strings.Compare(a.Signature.String(), b.Signature.String()))
 	})
-	numbers := map[string]int{}
+	nth := map[string]int{}
 	names := make([]string, len(list))
 	for i, f := range list {
-		numbers[f.Rule]++
-		names[i] = fmt.Sprintf("%s-%d", f.Rule, numbers[f.Rule])
+		nth[f.Rule]++
+		names[i] = fmt.Sprintf("%s-%d", f.Rule, nth[f.Rule])
 	}
 	scripts := make([]*reducer, len(list))
-	var wait sync.WaitGroup
-	next := make(chan int)
-	done := 0
-	for range cap(s.slots) * 2 {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			for i := range next {
-				scripts[i] = s.settle(ctx, list[i], names[i])
-				s.mu.Lock()
-				done++
-				n := done
-				s.mu.Unlock()
-				s.progress("confirm", n, len(list), names[i], list[i].Class)
-			}
-		}()
-	}
-	for i := range list {
-		next <- i
-	}
-	close(next)
-	wait.Wait()
+	var done atomic.Int64
+	each(context.Background(), s, numbers(list), func(i int) {
+		scripts[i] = s.settle(ctx, list[i], names[i])
+		s.progress("confirm", int(done.Add(1)), len(list), names[i], list[i].Class)
+	})
 	var out []Finding
 	for i, f := range list {
 		if x := scripts[i]; x != nil {
@@ -67,11 +50,8 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 
 // settle confirms and shrinks one finding. What it returns has the script.
 func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
-	if f.Action == "" {
-		return nil // the scenario itself is the repro
-	}
-	if f.Known != "" {
-		return nil
+	if f.Action == "" || f.Known != "" {
+		return nil // the scenario itself is the repro, or nobody needs one
 	}
 	x := &reducer{sweep: s, ctx: ctx, rule: f.Rule, id: "sweep/reduced/" + slug(name)}
 	var sch Schedule
@@ -110,10 +90,6 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 		// shorter script may be said not to show it.
 		x.sure = f.Hits == f.Runs
 		x.tries = min(max(1, (2*f.Runs+f.Hits-1)/f.Hits-1), 4)
-		if len(sch.parts) > 0 {
-			sch = x.fewer(sch)
-			a, x.keep = sch.written()
-		}
 		if sch.Simpler != nil {
 			sch = x.plainer(sch)
 			a, x.keep = sch.written()

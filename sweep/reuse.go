@@ -3,7 +3,6 @@ package sweep
 import (
 	"context"
 	"iter"
-	"path/filepath"
 	"slices"
 
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -49,7 +48,7 @@ func (s *sweep) units(list iter.Seq[Schedule]) iter.Seq[unit] {
 		}
 		for sch := range list {
 			key := ""
-			if s.Reuse {
+			if s.Reuse && sch.Shared != nil {
 				key = sch.Shared()
 			}
 			if key == "" {
@@ -80,8 +79,15 @@ func (s *sweep) units(list iter.Seq[Schedule]) iter.Seq[unit] {
 
 // chained returns the schedule that consists of others.
 func (s *sweep) chained(parts []Schedule) Schedule {
-	return Schedule{Scenario: parts[0].Scenario, parts: parts, chain: s.Planner.Chain,
-		Point: "in one process", State: "in one process", Action: "one after another"}
+	return Schedule{Scenario: parts[0].Scenario, parts: parts,
+		Point: "in one process", State: "in one process", Action: "one after another",
+		Write: func(map[string]bool) (Archive, map[string]bool) { return s.Planner.Chain(parts) },
+		Simpler: func() (fewer []Schedule) {
+			for i := len(parts) - 1; i >= 0 && len(parts) > 1; i-- {
+				fewer = append(fewer, s.chained(slices.Delete(slices.Clone(parts), i, i+1)))
+			}
+			return fewer
+		}}
 }
 
 // together runs a chain, and reports whether it showed nothing at all: then
@@ -110,7 +116,7 @@ func (s *sweep) unknown(sch Schedule, res results.Result) []sign {
 // doubtful reports whether a chain raised a question that its script does not
 // ask.
 func (s *sweep) doubtful(sch Schedule, res results.Result) bool {
-	t, err := readTranscript(filepath.Join(s.engine.Out, filepath.FromSlash(res.ID)))
+	t, _, err := logged(s.engine.Out, res.ID)
 	return err != nil || s.Planner.Doubtful(sch.parts, t)
 }
 
@@ -127,13 +133,3 @@ func (s *sweep) reportShared(sch Schedule, res results.Result, alone []results.R
 
 // shared reports whether a finding shows only when schedules share a process.
 func (f Finding) shared() bool { return len(f.schedule.parts) > 0 }
-
-// fewer takes schedules out of a chain while it shows the rule.
-func (x *reducer) fewer(sch Schedule) Schedule {
-	for i := len(sch.parts) - 1; i >= 0 && len(sch.parts) > 1; i-- {
-		if c := x.chained(slices.Delete(slices.Clone(sch.parts), i, i+1)); x.shows(x.ctx, c.text()) {
-			sch = c
-		}
-	}
-	return sch
-}

@@ -5,48 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 )
-
-// Planner says what can be done in the turns of scenarios of one protocol.
-type Planner interface {
-	// Base reads a scenario that is to be swept, and says what of it cannot be.
-	Base(commands map[string]*scenarios.Command, id string, text []byte) (b Base, notes []string)
-	// Actions returns the names of all actions.
-	Actions() []string
-	// Chain returns the scenario of several schedules in one process, one after
-	// the other, and the lines without which it would be another.
-	Chain(parts []Schedule) (a Archive, keep map[string]bool)
-	// Doubtful reports whether the run of a chain raised a question that its
-	// script does not ask.
-	Doubtful(parts []Schedule, t *transcript.Transcript) bool
-	// State reports whether a frame, by the word that its canonical text begins
-	// with, tells of state, so that its place among the others means nothing.
-	State(word string) bool
-}
-
-// Base is a scenario that is swept.
-type Base interface {
-	// Instead is the scenario that is run and swept in place of the one that was read,
-	// nil if that one is.
-	Instead() []byte
-	// Observe reads what happens in its turns out of the transcript of a run of
-	// it, and which files changed, each as "new F", "changed F" or "deleted F".
-	// It says which turns the run did not get to.
-	Observe(t *transcript.Transcript, effects []string) (notes []string)
-	// Schedules lists what can be done in its turns, alone and beside those of
-	// others, and says how many more are the same as one of them.
-	Schedules(others []Base, w Wanted) (list []Schedule, same int)
-}
-
-// Wanted says which schedules are asked for.
-type Wanted struct {
-	Action func(name string) bool
-	Point  func(name, state string) bool
-	// Drawn is what a turn draws from.
-	Drawn func(turn int) *rand.Rand
-}
 
 // Schedule is one thing an editor does at one point of a turn.
 type Schedule struct {
@@ -57,9 +17,8 @@ type Schedule struct {
 	// Point names the point, and State the kind of situation: findings at points
 	// of one state with one action are the same finding.
 	Point, State, Action string
-	// Rank puts the likeliest to hurt first; Place and Depth are where in a turn
-	// the point is.
-	Rank, Place, Depth int
+	// Rank puts the likeliest to hurt first; Place is where in a turn the point is.
+	Rank, Place int
 	// Kinds is how many kinds of entries the turn has when nothing is done in it.
 	Kinds int
 	// Apart says that its state and action are another thing in another scenario.
@@ -71,16 +30,16 @@ type Schedule struct {
 	// finding. "" is the action.
 	Act string
 	// Shared returns what it must have in common with those it can share a process
-	// with; "" if it can with none.
+	// with; "" if it can with none, as if Shared is nil.
 	Shared func() string
 	// Write returns its scenario, and the lines without which it would be
 	// another. Probes are questions that came up when it first ran: the script
 	// asks them too, so that it fails for the same reason.
 	Write func(probes map[string]bool) (a Archive, keep map[string]bool)
 	// Doubts returns the questions that a run raises, nil if none can be raised.
-	Doubts func(t *transcript.Transcript, effects []string) map[string]bool
-	// Of is what the Planner knows of it.
-	Of any
+	Doubts func(t *transcript.Transcript, effects []Effect) map[string]bool
+	// At is what is written; the zero value of an order that was drawn.
+	At Situation
 
 	// Drawn tells an order of acts that was drawn from others; "" is one that was listed.
 	// Number is how many were drawn with it.
@@ -100,7 +59,6 @@ type Schedule struct {
 	nth    int // in the order in which schedules begin, from 1
 	probes map[string]bool
 	parts  []Schedule // of a chain, which has no turn of its own
-	chain  func(parts []Schedule) (Archive, map[string]bool)
 }
 
 // id names the run of a schedule: a path below the out folder.
@@ -119,9 +77,6 @@ func (s Schedule) text() Archive {
 
 // written is the scenario of a schedule, and the lines that make it what it is.
 func (s Schedule) written() (Archive, map[string]bool) {
-	if len(s.parts) > 0 {
-		return s.chain(s.parts)
-	}
 	return s.Write(s.probes)
 }
 

@@ -91,7 +91,7 @@ func (x *reducer) hit(res results.Result) bool {
 	}
 	shown := found(res)
 	other := func(g sign) bool {
-		return x.only != nil && rank(g.class) > rank(results.Lint) && !slices.Contains(x.only, g.rule)
+		return x.only != nil && blame(g.class) > blame(results.Lint) && !slices.Contains(x.only, g.rule)
 	}
 	return !slices.ContainsFunc(shown, other) &&
 		slices.ContainsFunc(shown, func(g sign) bool {
@@ -103,9 +103,7 @@ func (x *reducer) repeat(ctx context.Context, a Archive, n int, step time.Durati
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	for range n {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
+		wait.Go(func() {
 			hit, ran := x.once(ctx, a, step)
 			mu.Lock()
 			defer mu.Unlock()
@@ -115,7 +113,7 @@ func (x *reducer) repeat(ctx context.Context, a Archive, n int, step time.Durati
 			if hit {
 				hits++
 			}
-		}()
+		})
 	}
 	wait.Wait()
 	return hits, runs
@@ -214,15 +212,13 @@ func (x *reducer) apply(ctx context.Context, steps []step, changes []change) []s
 			if tried[i], ok = c(a); !ok {
 				continue
 			}
-			wait.Add(1)
-			go func() {
-				defer wait.Done()
+			wait.Go(func() {
 				if holds[i] = x.shows(inner[i], tried[i]); holds[i] {
 					for _, c := range cut[i+1:] {
 						c()
 					}
 				}
-			}()
+			})
 		}
 		wait.Wait()
 		for _, c := range cut {

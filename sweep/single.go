@@ -145,11 +145,11 @@ func (r *Reduction) first(ctx context.Context, x *reducer, a Archive) (results.R
 			return res, fmt.Errorf("running the scenario: %s", res.Reason)
 		}
 		shown := found(res)
-		slices.SortStableFunc(shown, func(a, b sign) int { return rank(b.class) - rank(a.class) })
+		slices.SortStableFunc(shown, func(a, b sign) int { return cmp.Compare(blame(b.class), blame(a.class)) })
 		missing.Shown, missing.Result = nil, res
 		for _, g := range shown {
 			x.only = append(x.only, g.rule)
-			if rank(g.class) >= rank(results.Warn) {
+			if blame(g.class) >= blame(results.Warn) {
 				missing.Shown = append(missing.Shown, g.rule)
 			}
 		}

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -29,7 +28,7 @@ type Sweeper struct {
 	// Engine runs the schedules. Its goldens are not used; Out must be set.
 	Engine *scenarios.Engine
 	// Planner says what can be done in the turns of scenarios.
-	Planner Planner
+	Planner *Planner
 	// Jobs is how many schedules run at once; 0 is the number of CPUs.
 	Jobs int
 	// Budget bounds what comes after the baselines, exploring and what is done about
@@ -150,7 +149,7 @@ type sweep struct {
 	baselines []results.Result
 	notes     []string
 	noModel   string // what to do if no baseline reached the model
-	bases     []Base
+	bases     []*Script
 	cover     *coverage
 	orders    int // that were drawn and ended
 }
@@ -247,7 +246,7 @@ var errBudget = errors.New("the budget is used up")
 // plan runs the baselines and lists all schedules in the order in which they
 // will run.
 func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]Schedule, error) {
-	var bases []Base
+	var bases []*Script
 	commands := s.engine.Protocol.CommandTable()
 	for _, sc := range list {
 		text, err := sc.Source()
@@ -257,7 +256,7 @@ func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]Schedul
 		b, notes := s.Planner.Base(commands, sc.ID, text)
 		bases, s.notes = append(bases, b), append(s.notes, notes...)
 	}
-	each(ctx, s, upTo(len(bases)), func(i int) { s.observe(ctx, bases[i], list[i]) })
+	each(ctx, s, numbers(bases), func(i int) { s.observe(ctx, bases[i], list[i]) })
 	var all []Schedule
 	for i, b := range bases {
 		more, same := b.Schedules(bases, Wanted{
@@ -286,7 +285,7 @@ func (s *sweep) modelless() bool {
 
 // observe runs the baseline of one scenario and reads what happens in the turns
 // that can be swept.
-func (s *sweep) observe(ctx context.Context, b Base, sc *scenarios.Scenario) {
+func (s *sweep) observe(ctx context.Context, b *Script, sc *scenarios.Scenario) {
 	e := s.engine
 	e.Out = filepath.Join(s.engine.Out, "sweep", "baseline")
 	if text := b.Instead(); text != nil {
@@ -323,14 +322,12 @@ func (s *sweep) observe(ctx context.Context, b Base, sc *scenarios.Scenario) {
 		s.note("%s is not swept: %s", sc.ID, res.Reason)
 		return
 	}
-	dir := filepath.Join(e.Out, filepath.FromSlash(sc.ID))
-	t, err := readTranscript(dir)
+	t, effects, err := logged(e.Out, sc.ID)
 	if err != nil {
 		s.note("%s: its baseline cannot be read: %v", sc.ID, err)
 		return
 	}
-	diff, _ := confined.ReadBelow(dir, "workspace.diff")
-	for _, note := range b.Observe(t, effects(string(diff))) {
+	for _, note := range b.Observe(t, effects) {
 		s.note("%s", note)
 	}
 }
@@ -343,28 +340,18 @@ func (s *sweep) drawn(id string, turn int) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(s.engine.Seed), h.Sum64()))
 }
 
-// effects reads which files a run changed out of the difference of its
-// workspace.
-func effects(diff string) []string {
-	var out []string
-	for line := range strings.Lines(diff) {
-		for _, p := range []string{"new file ", "changed ", "deleted "} {
-			if name, ok := strings.CutPrefix(strings.TrimRight(line, "\n"), p); ok {
-				out = append(out, strings.Fields(p)[0]+" "+name)
-			}
-		}
-	}
-	return out
-}
-
-// readTranscript loads the transcript in the folder of a scenario.
-func readTranscript(dir string) (*transcript.Transcript, error) {
+// logged reads what a run left in its folder below out: the transcript, and which files it
+// changed.
+func logged(out, id string) (*transcript.Transcript, []Effect, error) {
+	dir := filepath.Join(out, filepath.FromSlash(id))
 	f, err := confined.OpenBelow(dir, "transcript.jsonl")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
-	return transcript.Load(f, nil)
+	diff, _ := confined.ReadBelow(dir, "workspace.diff")
+	t, err := transcript.Load(f, nil)
+	return t, effects(string(diff)), err
 }
 
 // wanted reports whether any of the names matches one of the globs.
@@ -378,10 +365,10 @@ func (s *sweep) wanted(globs []string, names ...string) bool {
 // action. A slash is a character like any other.
 func Matches(pattern, name string) bool { return glob.Text(pattern, name) }
 
-// upTo are the numbers from 0 to n-1.
-func upTo(n int) iter.Seq[int] {
+// numbers are the indexes of a list.
+func numbers[T any](list []T) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		for i := range n {
+		for i := range list {
 			if !yield(i) {
 				return
 			}
@@ -389,18 +376,17 @@ func upTo(n int) iter.Seq[int] {
 	}
 }
 
-// each calls f for each of list, as many at once as there are slots, in order.
+// each calls f for each of list in order, several at once: more than there are slots, since a
+// schedule that only lingers holds none.
 func each[T any](ctx context.Context, s *sweep, list iter.Seq[T], f func(T)) {
 	var wait sync.WaitGroup
 	next := make(chan T)
-	for range cap(s.slots) * 4 { // a schedule that only lingers holds no slot
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
+	for range cap(s.slots) * 4 {
+		wait.Go(func() {
 			for one := range next {
 				f(one)
 			}
-		}()
+		})
 	}
 	for one := range list {
 		if ctx.Err() != nil {

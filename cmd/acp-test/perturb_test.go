@@ -31,6 +31,21 @@ var _ = Describe("run --perturb", func() {
 		Expect(p.read("acp-test-out/report.html")).To(ContainSubstring(`"differences":[{"id":"s"`))
 	})
 
+	It("explains a run of version 2 by what is state there", func() {
+		p.write("two.txtar", "# Two.\nprotocol acp-v2\nprompt 'Hello.'\nawait turn\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n")
+		// The reference agent, which tells from its third start on that it runs after the next message.
+		p.env = append(p.env, "STARTS="+p.dir)
+		p.write("agent", "#!/bin/sh\necho >> $STARTS/starts\nif [ \"$(wc -l < $STARTS/starts)\" -gt 2 ]; then\n"+
+			"  acp-test refagent --second | while IFS= read -r line; do\n"+
+			"    case $line in *'\"running\"'*) held=$line; continue;; esac\n"+
+			"    printf '%s\\n' \"$line\"; if [ -n \"$held\" ]; then printf '%s\\n' \"$held\"; held=; fi\n"+
+			"  done\n"+
+			"else exec acp-test refagent --second\nfi\n")
+		got := p.run("run", "two.txtar", "--repeat", "3", "--perturb", "-j", "1", "--pass-env", "STARTS", "--profile", "none", "--", p.dir+"/agent")
+		Expect(p.results().Differences).To(HaveLen(1), got.out)
+		Expect(p.results().Differences[0].Explanation).To(HavePrefix("the same messages in another order, a race that the agent shows: round 1 has “<-- state_update"), got.out)
+	})
+
 	It("says nothing where nothing differs, and how each round was perturbed", func() {
 		got := p.run("run", "s.txtar", "--repeat", "3", "--perturb", "--seed", "5")
 		Expect(got.code).To(Equal(0), got.out)

@@ -38,7 +38,7 @@ type protocol struct {
 	*scenarios.Protocol
 	reference  string // the profile of the reference agent
 	recordings replay.Protocol
-	planner    sweep.Planner // nil: there are no sweeps of it
+	planner    *sweep.Planner // nil: there are no sweeps of it
 	reports    reports.Protocol
 	// read reads a recording; looks reports whether a file begins as one that is no
 	// transcript of this program, nil if nothing tells.

@@ -22,7 +22,6 @@ import (
 	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/internal/secret"
-	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -183,7 +182,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	}
 	run := engine.RunAll(c.Context(), chosen.list, plan)
 	if o.perturb {
-		run.Differences = sweep.Differences(schedules.V1(), run, chosen.list)
+		run.Differences = sweep.Differences(chosen.of.planner, run, chosen.list)
 	}
 	if o.smokes(c, engine, chosen.selection) && !run.Interrupted && run.NoModel == "" {
 		if err := h.smokeSweep(c, o, engine, chosen.selection, &run); err != nil {

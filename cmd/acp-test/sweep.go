@@ -158,7 +158,7 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 }
 
 // swept returns the scenarios to sweep, and what plans their schedules.
-func (o *sweeping) swept(h *host) (selection, sweep.Planner, error) {
+func (o *sweeping) swept(h *host) (selection, *sweep.Planner, error) {
 	chosen, err := o.selection(h)
 	if err != nil {
 		return chosen, nil, err

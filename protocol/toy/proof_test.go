@@ -86,7 +86,7 @@ func TestSweep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := sweep.Sweeper{Engine: e, Planner: planner{}, Repro: t.TempDir()}
+		w := sweep.Sweeper{Engine: e, Planner: planner(), Repro: t.TempDir()}
 		out, err := w.Run(context.Background(), list)
 		if err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"slices"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -26,7 +26,6 @@ import (
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/language"
-	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
@@ -189,39 +188,20 @@ func toy(t *testing.T) *scenarios.Protocol {
 }
 
 // planner asks once more after the last turn.
-type planner struct{}
-
-func (planner) Base(_ map[string]*scenarios.Command, id string, text []byte) (sweep.Base, []string) {
-	return base{id, sweep.Split(text)}, nil
-}
-func (planner) Actions() []string { return []string{"ask again"} }
-func (planner) Chain([]sweep.Schedule) (a sweep.Archive, keep map[string]bool) {
-	return a, nil
-}
-func (planner) Doubtful([]sweep.Schedule, *transcript.Transcript) bool { return false }
-func (planner) State(string) bool                                      { return false }
-
-type base struct {
-	id string
-	sweep.Archive
-}
-
-func (base) Observe(*transcript.Transcript, []string) []string { return nil }
-
-// Instead implements sweep.Base.
-func (base) Instead() []byte { return nil }
-
-func (b base) Schedules(_ []sweep.Base, w sweep.Wanted) (list []sweep.Schedule, same int) {
-	if !w.Action("ask again") || !w.Point("the end", "idle") {
-		return nil, 0
-	}
-	again := []*script.Line{script.New("ask %s", "more"), script.New("await turn done")}
-	return []sweep.Schedule{{Scenario: b.id, Turns: 1, Point: "the end", State: "idle", Action: "ask again",
-		Write: func(map[string]bool) (sweep.Archive, map[string]bool) {
-			a := b.Archive
-			a.Lines = slices.Concat(a.Lines, again)
-			return a, map[string]bool{again[0].String(): true, again[1].String(): true}
-		}}}, 0
+func planner() *sweep.Planner {
+	acts := (&sweep.Acts[*sweep.Builder]{}).Read("act 'ask again' {\n\tdo ask more\n\tdo await turn done\n}\n")
+	return acts.Plan(sweep.Planner{
+		Turns: func(s *sweep.Script) []string {
+			s.Turns = []sweep.Turn{{}}
+			return nil
+		},
+		Look: func(*sweep.Script, sweep.Turn, *transcript.Transcript, []sweep.Effect) (*sweep.Seen, bool) {
+			return &sweep.Seen{}, true
+		},
+		Points: func(sweep.Observed, []*sweep.Script, *rand.Rand) ([]sweep.Point, int) {
+			return []sweep.Point{{Name: "the end", State: "idle"}}, 0
+		},
+	}, func(b *sweep.Builder) *sweep.Builder { return b }, func(b *sweep.Builder) { b.Lines = append(b.Lines, b.Script.Lines...) })
 }
 
 // recordings says what frames mean to a replay; what else a protocol may say of

@@ -1,209 +1,107 @@
 package schedules
 
 import (
-	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// schedule is one thing an editor does at one point of a turn.
-type schedule struct {
-	base   *base
-	target target
-	seen   seen
-	point  Point
-	action Action
-	// probes are questions that came up when the schedule first ran: the
-	// script asks them too, so that it fails for the same reason.
-	probes map[string]bool
-}
-
-// own is a prompt of the sweep that the scenario does not have already: the
-// model's turns are found by their prompts.
-func (s schedule) own(text string) script.Word {
-	for {
-		w := script.Quote(text)
-		if !s.base.prompts(w.String()) && (s.point.with == nil || !s.point.with.base.prompts(w.String())) {
-			return w
-		}
-		text = "Now: " + text
-	}
-}
-
-// prompts reports whether a line of the scenario has this prompt.
-func (b *base) prompts(text string) bool {
-	return slices.ContainsFunc(b.Lines, func(l *script.Line) bool { return l.Is("prompt") && plainPrompt(l) == text })
-}
-
 // builder writes the scenario of a schedule.
 type builder struct {
-	schedule
-	lines []*script.Line
-	// keep are the lines without which it would be another schedule.
-	keep   map[string]bool
-	turns  []fakellm.TurnNode
-	held   bool // the model is held at the gate
-	asking bool // a permission is open, named ASK
-	asked  bool // a request is open, named REQ
-	joined bool // writes are held back
-	// turnless says that no turn of the other session runs any more.
-	turnless bool
-	model    fakellm.TurnNode // of the target, as it is played
-	slugs    map[string]int
-}
-
-// write returns the scenario of a schedule, and the lines that make it what it
-// is.
-func (s schedule) write() (a sweep.Archive, keep map[string]bool) {
-	b := &builder{schedule: s, keep: map[string]bool{}, slugs: map[string]int{}}
-	b.lines = s.base.head(fmt.Sprintf("%s: %s of %s.", s.action.Name, s.point.Name, s.target.text))
-	b.add("golden off")
-	b.add("tag cancel") // so that it stays open for late frames
-	b.lead()
-	s.action.write(b)
-	a = sweep.Archive{Lines: b.lines, Files: slices.Clone(s.base.Files)}
-	if w := s.point.with; w != nil {
-		for _, f := range w.base.Files {
-			if !a.Holds(f.Name) {
-				a.Files = append(a.Files, f)
-			}
-		}
-	}
-	a.Model = (&fakellm.Document{Rest: s.base.spoken.Rest, Turns: b.turns}).Format()
-	return a, b.keep
-}
-
-// add adds a line, as script.New makes it.
-func (b *builder) add(template string, args ...any) {
-	b.lines = append(b.lines, script.New(template, args...))
-}
-
-// key adds a line that must stay.
-func (b *builder) key(template string, args ...any) {
-	b.add(template, args...)
-	b.keepLast()
-}
-
-// keepLast makes the line added last one that must stay.
-func (b *builder) keepLast() { b.keep[b.lines[len(b.lines)-1].String()] = true }
-
-// has reports whether a line was added.
-func (b *builder) has(line string) bool {
-	return slices.ContainsFunc(b.lines, func(l *script.Line) bool { return l.String() == line })
-}
-
-// optional is a text as a word, or no word where it is empty.
-func optional(text string) script.Word {
-	if text == "" {
-		return script.Word{}
-	}
-	return script.Text(text)
-}
-
-// check opens a check. Slugs are made distinct.
-func (b *builder) check(requirement, name string) {
-	b.slugs[name]++
-	if n := b.slugs[name]; n > 1 {
-		name = fmt.Sprintf("%s-%d", name, n)
-	}
-	if b.base.second {
-		requirement = inSecond(requirement)
-	}
-	b.add("check %s %s", optional(requirement), name)
-}
-
-// prompt sends a prompt, whose text and what follows are words as the script has
-// them.
-func (b *builder) prompt(session string, text script.Word, rest []script.Word, as string, says fakellm.TurnNode) {
-	b.add("prompt %s %s %s", optional(session), text, rest)
-	b.lines[len(b.lines)-1].As = optional(as)
-	b.turns = append(b.turns, says)
+	*sweep.Builder
+	*noted
+	version version
+	asking  bool // a permission is open, named ASK
+	request bool // a request is open, named REQ
+	joined  bool // writes are held back
 }
 
 // lead writes everything up to the point.
 func (b *builder) lead() {
-	p, t := b.point, b.target
-	before := b.base.before(t)
-	if p.kind == atTerminal {
-		before = slices.DeleteFunc(before, func(l *script.Line) bool { return l.Is("terminal") })
-		b.key("terminal scripted hold")
+	p, t := b.Point, b.Seen.Turn
+	b.Add("tag cancel") // so that it stays open for late frames
+	lines := before(b.Script, t)
+	if p.Kind == atTerminal {
+		lines = slices.DeleteFunc(lines, func(l *script.Line) bool { return l.Is("terminal") })
+		b.Key("terminal scripted hold")
 	}
-	if p.kind == atSecond {
-		before = b.beside(before)
+	if p.Kind == atSecond {
+		lines = b.beside(lines)
 	}
-	n := 0
-	for _, l := range before {
-		if l.Is("prompt") {
-			b.turns = append(b.turns, b.base.spoken.Turns[n])
-			n++
+	b.Lines = append(b.Lines, lines...)
+	b.Turns = slices.Clone(b.Script.Spoken.Turns[:t.Nth])
+	if !t.Opened && (p.Kind == atWrite || b.Act.Is("whole")) {
+		b.Add("session new %s", t.Session)
+	}
+	model := b.holding()
+	switch p.Kind {
+	case atSecond:
+		b.Prompt("the_other", b.otherText(), nil, "", p.Elsewhere())
+		b.KeepLast()
+		b.Key("await gate %s", p.FirstElsewhere())
+	case atPermission:
+		switch {
+		case b.Act.Is("late"):
+			b.Key("permit hold late %s", asked(p))
+		case !b.Act.Is("answers"):
+			b.Key("permit hold %s", asked(p))
 		}
-		b.lines = append(b.lines, l)
+	case atRequest:
+		b.Key("hold %s once", p.Until[0])
 	}
-	if !t.opened && (p.kind == atWrite || b.action.whole) {
-		b.add("session new %s", t.main)
+	b.version.acts.Part(b, "before "+b.Act.Name)
+	if p.Kind == atWrite {
+		b.joined = true
+		b.Key("write-shape coalesce")
 	}
-	b.model = plain(b.base.spoken.Turns[t.turn])
-	b.held = p.hold != nil && p.kind != atEnd && !b.action.free
+	b.Prompt(b.named(), t.Text, t.Rest, "P", model)
+	b.KeepLast()
+	b.reach()
+}
+
+// holding is what the model says in the turn, held at the point.
+func (b *builder) holding() fakellm.TurnNode {
+	p, plain := b.Point, sweep.Plain(b.Script.Spoken.Turns[b.Seen.Nth])
+	model := plain
+	b.Held = p.Hold != nil && p.Kind != atEnd && !b.Act.Is("free")
 	switch {
-	case p.hold == nil || b.action.free:
-	case p.merge != nil:
-		b.model = p.stepped(b.model)
+	case b.Act.Is("disconnects"):
+		model = model.CutAt(*p.Hold, fakellm.NewStep("fail", "{disconnect: now}"))
+	case p.Hold == nil || b.Act.Is("free"):
+	case p.Merge != nil:
+		model = p.Stepped(model)
 	default:
-		b.model = b.model.With(*p.hold, gate(hold))
+		model = model.With(*p.Hold, sweep.Gate(sweep.Hold))
 	}
-	if b.action.model != nil {
-		b.model = b.action.model(b)
-	}
-	if p.kind == atTool {
-		at := p.tool
-		call := plain(b.base.spoken.Turns[t.turn]).Replies[at.Reply].Steps[at.Step]
-		steps := slices.Clone(b.model.Replies[at.Reply].Steps)
-		b.model.Replies[at.Reply] = fakellm.ReplyNode{Steps: steps}
+	if p.Kind == atTool {
+		call := plain.Replies[p.Tool.Reply].Steps[p.Tool.Step]
+		steps := slices.Clone(model.Replies[p.Tool.Reply].Steps)
+		model.Replies[p.Tool.Reply] = fakellm.ReplyNode{Steps: steps}
 		for i, s := range steps {
 			if s.Kind == "tool" && s.Text == call.Text {
 				steps[i].Text = "tool: run_shell\nargs: {command: \"while [ ! -e go ]; do sleep 0.02; done\"}"
 			}
 		}
 	}
-	switch p.kind {
-	case atSecond:
-		b.prompt("the_other", b.otherText(), nil, "", p.elsewhere())
-		b.keepLast()
-		b.key("await gate %s", p.first())
-	case atPermission:
-		if !b.action.answers {
-			b.key("permit "+b.action.permit()+" %s", p.asked())
-		}
-	case atRequest:
-		b.key("hold %s once", p.what)
-	}
-	if b.action.before != nil {
-		b.action.before(b)
-	}
-	if p.kind == atWrite {
-		b.joined = true
-		b.key("write-shape coalesce")
-	}
-	b.prompt(b.mainName(), t.text, t.rest, "P", b.model)
-	b.keepLast()
-	b.reach()
+	return model
 }
 
 // beside takes a second session into what comes before the point: set up with all that
 // the script sets up, opened by the process that the turn runs in.
 func (b *builder) beside(before []*script.Line) []*script.Line {
-	p, t := b.point, b.target
+	with, main := b.Point.With, b.Seen.Session
+	sets := func(l *script.Line) bool { return setsUp(b.Script, l) }
 	for _, l := range before {
-		if b.base.setsUp(l) {
-			b.lines = append(b.lines, l)
+		if sets(l) {
+			b.Lines = append(b.Lines, l)
 		}
 	}
-	before = slices.DeleteFunc(before, b.base.setsUp)
-	if p.with != nil && p.with.seen.asked > 0 && len(b.base.permits()) == 0 {
-		b.lines = append(b.lines, p.with.base.permits()...)
+	before = slices.DeleteFunc(before, sets)
+	if with != nil && of(with.Seen).asked > 0 && len(permits(b.Script)) == 0 {
+		b.Lines = append(b.Lines, permits(with.Script)...)
 	}
 	// What was opened before a restart belongs to a process that is gone, and version 2 takes
 	// nothing before initialize.
@@ -214,97 +112,93 @@ func (b *builder) beside(before []*script.Line) []*script.Line {
 		}
 	}
 	before = slices.Insert(before, at, script.New("session new the_other"))
-	b.keep["session new the_other"] = true
+	b.Keep["session new the_other"] = true
 	// A session that is loaded is not another one first, which has nothing to load.
-	opens := func(l *script.Line) bool {
-		return l.Says("session", "new", t.main) || l.Says("session", "load", t.main) || l.Says("session", "resume", t.main)
-	}
-	if !slices.ContainsFunc(before, opens) {
-		before = slices.Insert(before, at+1, script.New("session new %s", t.main))
+	if !slices.ContainsFunc(before, func(l *script.Line) bool { return opensSession(l) == main }) {
+		before = slices.Insert(before, at+1, script.New("session new %s", main))
 	}
 	return before
 }
 
-func (b *builder) mainName() string {
-	if b.point.kind == atSecond || b.target.main != "main" {
-		return b.target.main
+// named is the session of the target if a line has to name it, or "".
+func (b *builder) named() string {
+	if name := b.Seen.Session; b.Point.Kind == atSecond || name != "main" {
+		return name
 	}
 	return ""
 }
 
+// session is the target's session as a pattern has to name it where another turn has ended.
+func (b *builder) session() script.Word {
+	another := func(l *script.Line) bool { return l.Says("session", "new", "yet_another") }
+	if b.Point.Kind == atSecond || slices.ContainsFunc(b.Lines, another) {
+		return script.Option("session", b.Seen.Session)
+	}
+	return script.Word{}
+}
+
 // restart starts the agent again, and logs in again: each process asks for that.
 func (b *builder) restart() {
-	b.key("restart")
-	for _, l := range b.base.before(b.target) {
+	b.Key("restart")
+	for _, l := range before(b.Script, b.Seen.Turn) {
 		if l.Is("authenticate") {
-			b.lines = append(b.lines, l)
+			b.Lines = append(b.Lines, l)
 		}
 	}
 }
 
 // reach waits until the point has come.
 func (b *builder) reach() {
-	p := b.point
-	switch p.kind {
+	p := b.Point
+	switch p.Kind {
 	case atSecond:
-		if p.merge != nil {
-			b.walk()
-		}
-		return
-	case atWrite, atOnce:
+		b.Walk()
 		return
 	case atIdle, atLoaded:
-		b.add("await turn %s", b.seen.anyEnd())
-		if p.kind == atLoaded {
+		b.Add("await turn %s", anyEnd(b.Seen))
+		if p.Kind == atLoaded {
 			b.restart()
-			b.key("session load %s as FIRST", b.target.main)
-			b.key("await response FIRST result?")
+			b.Key("session load %s as FIRST", b.Seen.Session)
+			b.Key("await response FIRST result?")
 		}
 		return
 	case atEnd:
-		b.key("await gate %s", hold)
-		b.key("release %s", hold)
+		b.Key("await gate %s", sweep.Hold)
+		b.Key("release %s", sweep.Hold)
 		return
 	}
-	if b.action.answers {
+	if b.Act.Is("answers") {
 		return
 	}
 	var all []*script.Line
-	for _, k := range p.until {
+	for _, k := range p.Until {
 		all = append(all, script.New("await "+k))
 	}
-	if p.gated && b.held {
-		all = append(all, script.New("await gate %s", hold))
+	gated := p.Gated && b.Held
+	if gated {
+		all = append(all, script.New("await gate %s", sweep.Hold))
 	}
-	switch p.kind {
+	switch p.Kind {
 	case atPermission:
 		all[len(all)-1].As = script.Text("ASK")
 		b.asking = true
 	case atRequest:
 		all[len(all)-1].As = script.Text("REQ")
-		b.asked = true
+		b.request = true
 	case atTool:
-		if b.base.second {
+		if b.version.stateEnds { // whose acts name the call
 			all[len(all)-1].As = script.Text("CALL")
 		}
 	case atTerminal:
 		all = append(all, script.New("await terminal started"))
 	}
-	for _, l := range all {
-		b.keep[l.String()] = true
-	}
-	if len(all) > 1 && (p.gated && b.held || p.kind == atTerminal) {
-		b.key("group {")
-		b.lines[len(b.lines)-1].With(all...)
-		return
-	}
-	b.lines = append(b.lines, all...)
+	b.Awaits(all, gated || p.Kind == atTerminal)
 }
 
 // written ends a write that was held back for the act.
 func (b *builder) written() {
 	if b.joined {
-		b.key("write-shape normal")
+		b.Key("write-shape normal")
 		b.joined = false
 	}
 }
@@ -315,101 +209,138 @@ func (b *builder) finish() {
 	b.replies()
 	switch {
 	case b.asking:
-		b.add("answer ASK %s", b.choice())
-	case b.point.kind == atTool:
-		b.add("write go ''")
+		b.Add("answer ASK %s", b.choice)
+	case b.Point.Kind == atTool:
+		b.Add("write go ''")
 	}
 	b.asking = false
-	if b.held && b.point.kind != atEnd {
-		b.add("release %s", hold)
-		b.held = false
-	}
+	b.Release()
 }
 
 // replies answers the request that is held. An editor owes that also for a turn it has
 // cancelled: the agent may wait for it.
 func (b *builder) replies() {
-	if b.asked {
-		b.add("answer REQ error=-32603")
+	if b.request {
+		b.Add("answer REQ error=-32603")
 	}
-	b.asked = false
+	b.request = false
 }
 
-func (b *builder) choice() string {
-	if b.seen.choice == "cancelled" {
-		return "cancelled"
+// stopped is how a turn ends that was surely cancelled. In version 2 a prompt that is no part
+// of the conversation yet is answered with an error.
+func (b *builder) stopped() string {
+	early := []sweep.PointKind{atWrite, atOnce, atGate, atSecond}
+	if b.version.stateEnds && slices.Contains(early, b.Point.Kind) {
+		return "cancelled|error"
 	}
-	return b.seen.choice
+	return "cancelled"
 }
 
-// ends awaits the end of the target's turn.
-func (b *builder) ends(how string) { b.awaitEnd("await turn %s %s", how) }
-
-func (b *builder) awaitEnd(template, how string) {
-	var session script.Word
-	another := func(l *script.Line) bool { return l.Says("session", "new", "yet_another") }
-	if b.point.kind == atSecond || slices.ContainsFunc(b.lines, another) {
-		session = script.Option("session", b.target.main)
+// closed is how the turn of a session ends that was closed.
+func (b *builder) closed() string {
+	switch p := b.Point; {
+	case p.Kind == atWrite, p.Kind == atOnce, p.Kind == atSecond && p.Merge == nil:
+		return "cancelled|error" // the agent may take up the close before the prompt
+	case open(p):
+		return b.stopped()
 	}
-	b.add(template, how, session)
+	return anyEnd(b.Seen)
 }
-
-// mayEnd awaits the end of a turn that need not come: what follows is about agents whose
-// turn ended.
-func (b *builder) mayEnd(how string) { b.awaitEnd("needs await turn %s %s", how) }
 
 // again sends a prompt that must work, and ends the other session's turn.
 // A turn that asked for permission is asked for once more, since what a cancel
 // leaves behind may show only there.
-func (b *builder) again(session, requirement string) {
-	b.check(requirement, "works-again")
-	next := says("Still here.")
-	if b.seen.asked > 0 && b.seen.stop == "end_turn" && session != "fresh" {
-		next = plain(b.base.spoken.Turns[b.target.turn])
-		if b.point.kind == atPermission || b.action.sticky {
-			b.add("permit %s", b.choice())
-		}
-		if b.point.kind == atTerminal {
-			next = says("Still here.")
+func (b *builder) again(l *script.Line) {
+	requirement, session := "", ""
+	for _, w := range l.Words {
+		if key, _, value, ok := w.Cut("="); ok && key == "in" {
+			session = value.Raw()
+		} else {
+			requirement = w.Raw()
 		}
 	}
-	b.prompt(session, b.own("Are you still there?"), nil, "", next)
-	if session == "" {
-		b.add("await turn end_turn")
-	} else {
-		b.add("await turn end_turn session=%s", session)
+	b.Check(requirement, "works-again")
+	next := sweep.Says("Still here.")
+	if b.asked > 0 && b.Seen.End == "end_turn" && session != "fresh" {
+		if b.Point.Kind == atPermission || b.Act.Is("sticky") {
+			b.Add("permit %s", b.choice)
+		}
+		if b.Point.Kind != atTerminal {
+			next = sweep.Plain(b.Script.Spoken.Turns[b.Seen.Nth])
+		}
 	}
+	b.Prompt(session, b.Own("Are you still there?"), nil, "", next)
+	var in script.Word
+	if session != "" {
+		in = script.Option("session", session)
+	}
+	b.Add("await turn end_turn %s", in)
 	b.elsewhere()
 }
 
-// elsewhere ends the turn of the other session, which nothing may have
-// touched.
+// elsewhere ends the turn of the other session, which nothing may have touched.
 func (b *builder) elsewhere() {
-	if b.point.kind != atSecond || b.turnless || b.has("release elsewhere") {
+	if b.Point.Kind != atSecond || b.Act.Is("kills") || b.Has("release elsewhere") {
 		return
 	}
-	b.check("CANCEL-010", "other-session-goes-on")
-	b.add("release elsewhere")
-	b.add("await turn %s session=the_other", b.point.otherStop())
-	if w := b.point.with; w != nil {
-		b.lines = append(b.lines, w.effected()...)
+	b.Check("CANCEL-010", "other-session-goes-on")
+	b.Add("release elsewhere")
+	with := b.Point.With
+	if with == nil {
+		b.Add("await turn end_turn session=the_other")
+		return
 	}
+	b.Add("await turn %s session=the_other", with.Seen.End)
+	b.Lines = append(b.Lines, with.Effective()...)
 }
 
+// otherText is the prompt of the other session.
+func (b *builder) otherText() script.Word {
+	if with := b.Point.With; with != nil {
+		return with.Seen.Turn.Text
+	}
+	return b.Own("Keep talking elsewhere.")
+}
+
+// otherWords is that prompt as a pattern looks for it.
+func (b *builder) otherWords() string { return strings.Trim(b.otherText().Raw(), "'.") }
+
 // untouched asks that files have not changed.
-func (b *builder) untouched(files ...effect) {
+func (b *builder) untouched(files []sweep.Effect) {
 	var lines []*script.Line
 	for _, e := range files {
 		switch {
-		case e.what == "new":
-			lines = append(lines, script.New("! exists %s", e.file))
-		case b.base.Holds(e.file):
-			lines = append(lines, script.New("cmp %s %s", e.file, e.file))
+		case e.What == "new":
+			lines = append(lines, script.New("! exists %s", e.File))
+		case b.Script.Holds(e.File):
+			lines = append(lines, script.New("cmp %s %s", e.File, e.File))
 		}
 	}
-	if len(lines) == 0 {
-		return
+	if len(lines) > 0 {
+		b.Check("PERM-007", "no-effect")
+		b.Lines = append(b.Lines, lines...)
 	}
-	b.check("PERM-007", "no-effect")
-	b.lines = append(b.lines, lines...)
+}
+
+// once answers the permission of the point. The line stands before the prompt.
+func (b *builder) once(choice string) {
+	l := script.New("permit %s", choice)
+	b.Keep[l.String()] = true
+	at := len(b.Lines)
+	for i, l := range b.Lines {
+		if l.Is("prompt") && slices.ContainsFunc(l.Words,
+			func(w script.Word) bool { return w.String() == b.Seen.Turn.Text.String() }) {
+			at = i
+		}
+	}
+	b.Lines = slices.Insert(b.Lines, at, l)
+}
+
+// restore puts the files back that the turn changes, so that it can run again.
+func (b *builder) restore() {
+	for _, e := range b.effects {
+		if e.What != "new" && b.Script.Holds(e.File) {
+			b.Add("write %s %s", e.File, "@"+e.File)
+		}
+	}
 }

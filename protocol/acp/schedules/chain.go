@@ -22,16 +22,16 @@ var onceInChain = []string{"needs", "client", "files", "buffer", "env", "home", 
 
 // shared names what a schedule must have in common with those it shares a process
 // with; "" if it does not leave the process as it found it.
-func (s schedule) shared(a sweep.Archive) (key string) {
-	if s.seen.asked > 0 || len(s.seen.effects) > 0 || s.point.kind == atTerminal || s.point.with != nil {
+func shared(s sweep.Situation, a sweep.Archive) (key string) {
+	if n := of(s.Seen); n.asked > 0 || len(n.effects) > 0 || s.Point.Kind == atTerminal || s.Point.With != nil {
 		return "" // answers and files belong to no session
 	}
-	for _, t := range s.base.spoken.Turns {
+	for _, t := range s.Script.Spoken.Turns {
 		if t.Mapping || slices.ContainsFunc(t.Replies, func(r fakellm.ReplyNode) bool { return r.Raw != "" }) {
 			return "" // its gates cannot be named anew
 		}
 	}
-	key = s.base.id
+	key = s.Script.ID
 	for l := range (&script.File{Lines: a.Lines}).All() {
 		c := command(l)
 		switch {
@@ -55,11 +55,11 @@ func chainHead(l *script.Line) bool {
 	return l.Kind != script.Command || l.Is("golden") || l.Is("tag")
 }
 
-// Chain implements sweep.Planner.
-func (planner) Chain(parts []sweep.Schedule) (a sweep.Archive, keep map[string]bool) {
-	b := parts[0].Of.(schedule).base
-	title := fmt.Sprintf("%d schedules of %s, one after another in one process.", len(parts), b.id)
-	a = sweep.Archive{Lines: []*script.Line{script.NewComment(title), script.New("golden off"), script.New("tag cancel")},
+// chain is the scenario of several schedules, one after another.
+func chain(parts []sweep.Schedule) (a sweep.Archive, keep map[string]bool) {
+	b := parts[0].At.Script
+	title := fmt.Sprintf("%d schedules of %s, one after another in one process.", len(parts), b.ID)
+	a = sweep.Archive{Lines: append(b.Head(title), script.New("golden off"), script.New("tag cancel")),
 		Files: slices.Clone(b.Files)}
 	keep = map[string]bool{}
 	var turns []fakellm.TurnNode
@@ -67,7 +67,7 @@ func (planner) Chain(parts []sweep.Schedule) (a sweep.Archive, keep map[string]b
 	for i, p := range parts {
 		n := i + 1
 		text, kept := p.Write(nil)
-		main := p.Of.(schedule).target.main
+		main := p.At.Seen.Session
 		if !slices.ContainsFunc(text.Lines, func(l *script.Line) bool { return l.Says("session", "new", main) }) {
 			own := script.New("session new %s", main)
 			kept[own.String()] = true
@@ -87,7 +87,7 @@ func (planner) Chain(parts []sweep.Schedule) (a sweep.Archive, keep map[string]b
 			turns = append(turns, renamed(t, n))
 		}
 	}
-	a.Model = (&fakellm.Document{Rest: b.spoken.Rest, Turns: turns}).Format()
+	a.Model = (&fakellm.Document{Rest: b.Spoken.Rest, Turns: turns}).Format()
 	return a, keep
 }
 
@@ -138,5 +138,5 @@ func renamed(t fakellm.TurnNode, n int) fakellm.TurnNode {
 	return out
 }
 
-// second is the text of second prompts, of a schedule and in a chain.
-var second = regexp.MustCompile(`And another thing\.( \(schedule [0-9]\))?`)
+// secondText is the text of second prompts, of a schedule and in a chain.
+var secondText = regexp.MustCompile(`And another thing\.( \(schedule [0-9]\))?`)

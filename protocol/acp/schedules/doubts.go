@@ -4,29 +4,32 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/sweep"
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// doubts are the questions a run raises that its script does not ask: whether
-// a second prompt was answered without having been worked on, whether what
-// needed a permission before now happened without one, whether the model is
-// still being listened to.
-func (s schedule) doubts() func(t *transcript.Transcript, effects []string) map[string]bool {
-	two := s.action.Name == "second prompt"
-	owed := s.behindAny()
-	effect := len(owed) > 0 && !strings.Contains(s.action.Name, "always")
-	cut := s.cuts()
+// The questions that a run can raise.
+const (
+	swallows = "swallowed" // a second prompt was answered without having been worked on
+	clinging = "clings"    // the model is still being listened to
+	unasked  = "unasked"   // what needed a permission before now happened without one
+)
+
+// doubts are the questions a run raises that its script does not ask.
+func doubts(s sweep.Situation) func(t *transcript.Transcript, effects []sweep.Effect) map[string]bool {
+	two, cut, owed := s.Act.Is("swallows"), cuts(s), behindAny(s.Seen)
+	effect := len(owed) > 0 && !s.Act.Is("always")
 	if !two && !effect && !cut {
 		return nil
 	}
-	return func(t *transcript.Transcript, effects []string) map[string]bool {
+	return func(t *transcript.Transcript, effects []sweep.Effect) map[string]bool {
 		asked := slices.ContainsFunc(slices.Collect(t.All()), func(e transcript.Entry) bool {
 			return e.Source == transcript.Agent && e.Method == "session/request_permission" && e.Kind == transcript.Request
 		})
 		out := map[string]bool{}
 		for question, raised := range map[string]bool{
-			"swallowed": two && swallowed(t), "clings": cut && clings(t),
-			"unasked": effect && !asked && both(owed, readEffects(effects)),
+			swallows: two && swallowed(t), clinging: cut && clings(t),
+			unasked: effect && !asked && both(owed, effects),
 		} {
 			if raised {
 				out[question] = true
@@ -36,11 +39,13 @@ func (s schedule) doubts() func(t *transcript.Transcript, effects []string) map[
 	}
 }
 
-// cuts reports whether a schedule cancels a turn while a gate holds the model's
-// reply.
-func (s schedule) cuts() bool {
-	return s.point.gated && s.point.open() && strings.HasPrefix(s.action.Name, "cancel")
+// doubtful reports whether the run of a chain raised a question.
+func doubtful(parts []sweep.Schedule, t *transcript.Transcript) bool {
+	return swallowed(t) || clings(t) && slices.ContainsFunc(parts, func(s sweep.Schedule) bool { return cuts(s.At) })
 }
+
+// cuts reports whether a schedule cancels a turn while a gate holds the model's reply.
+func cuts(s sweep.Situation) bool { return s.Point.Gated && open(s.Point) && s.Act.Is("cuts") }
 
 // swallowed reports whether a second prompt was answered with the end of a turn
 // although the model never heard of it.
@@ -50,13 +55,13 @@ func swallowed(t *transcript.Transcript) bool {
 	for e := range t.All() {
 		switch {
 		case e.Source == transcript.Editor && e.Method == "session/prompt" && e.Kind == transcript.Request:
-			if text := second.FindString(string(e.Raw)); text != "" {
+			if text := secondText.FindString(string(e.Raw)); text != "" {
 				asked[e.Seq] = text
 			}
 		case e.Source == transcript.Agent && e.Kind == transcript.Response && asked[e.Ref] != "":
 			ended[asked[e.Ref]] = e.JSON().Path("result.stopReason").Is("end_turn")
 		case e.Source == transcript.Model && e.Kind == transcript.ModelRequest:
-			for _, text := range second.FindAllString(string(e.Raw), -1) {
+			for _, text := range secondText.FindAllString(string(e.Raw), -1) {
 				heard[text] = true
 			}
 		}
@@ -76,7 +81,7 @@ func clings(t *transcript.Transcript) bool {
 	for e := range t.All() {
 		n, _ := e.JSON().Get("n").Int()
 		switch {
-		case e.Kind == transcript.Gate && gateOf(e) == hold:
+		case e.Kind == transcript.Gate && gateOf(e) == sweep.Hold:
 			held[n] = true
 		case e.Kind == transcript.ModelAborted || e.Kind == transcript.ModelDone || e.Kind == transcript.GateReleased:
 			delete(held, n)

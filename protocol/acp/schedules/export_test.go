@@ -12,7 +12,7 @@ func Held(src string) []string {
 	var out []string
 	for _, at := range m.Turns[0].Places() {
 		h := *m
-		h.Turns = append([]fakellm.TurnNode{m.Turns[0].With(at, gate(hold))}, m.Turns[1:]...)
+		h.Turns = append([]fakellm.TurnNode{m.Turns[0].With(at, sweep.Gate(sweep.Hold))}, m.Turns[1:]...)
 		out = append(out, h.Format())
 	}
 	return out
@@ -21,15 +21,17 @@ func Held(src string) []string {
 // Targets are the lines of a scenario whose turns can be swept, and why others
 // cannot.
 func Targets(p *scenarios.Protocol, text string) (lines []int, notes []string) {
-	b, notes := readTurns(false, p.CommandTable(), "case", []byte(text))
-	for _, t := range b.targets {
-		lines = append(lines, b.Lines[t.line].Number)
+	v := *V1()
+	v.Natural = nil
+	b, notes := v.Base(p.CommandTable(), "case", []byte(text))
+	for _, t := range b.Turns {
+		lines = append(lines, b.Lines[t.Line].Number)
 	}
 	return lines, notes
 }
 
 // Instead is what is swept in place of a scenario, and what of it is not.
 func Instead(p *scenarios.Protocol, text string) (string, []string) {
-	b, notes := readBase(false, p.CommandTable(), "case", []byte(text))
+	b, notes := V1().Base(p.CommandTable(), "case", []byte(text))
 	return string(b.Instead()), notes
 }

@@ -36,7 +36,7 @@ func FuzzWrite(f *testing.F) {
 		if base == nil {
 			return
 		}
-		base.Observe(log, []string{"new a.txt", "changed b"})
+		base.Observe(log, []sweep.Effect{{What: "new", File: "a.txt"}, {What: "changed", File: "b"}})
 		all := func(string) bool { return true }
 		list, _ := base.Schedules(nil, sweep.Wanted{Action: all, Point: func(string, string) bool { return true },
 			Drawn: func(turn int) *rand.Rand { return rand.New(rand.NewPCG(1, uint64(turn))) }})

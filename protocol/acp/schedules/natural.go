@@ -12,34 +12,31 @@ import (
 // of its turn, and of all that the script does besides only what leads from one turn to
 // the next is left. What a sweep does in these turns then need not go with what the
 // script does in them.
-func (b *base) natural() sweep.Archive {
-	a := sweep.Archive{Files: b.Files, Lines: b.undisturbed(b.Lines)}
-	if b.second {
-		a.Lines = append([]*script.Line{script.New("protocol acp-v2")}, a.Lines...)
-	}
-	m := &fakellm.Document{Rest: b.spoken.Rest}
-	for _, t := range b.spoken.Turns {
-		m.Turns = append(m.Turns, plain(t))
+func natural(s *sweep.Script) sweep.Archive {
+	a := sweep.Archive{Files: s.Files, Lines: append(s.Head(""), undisturbed(s, s.Lines)...)}
+	m := &fakellm.Document{Rest: s.Spoken.Rest}
+	for _, t := range s.Spoken.Turns {
+		m.Turns = append(m.Turns, sweep.Plain(t))
 	}
 	a.Model = m.Format()
 	return a
 }
 
 // undisturbed are the lines of a script that its turns need.
-func (b *base) undisturbed(lines []*script.Line) (out []*script.Line) {
+func undisturbed(s *sweep.Script, lines []*script.Line) (out []*script.Line) {
 	for i, l := range lines {
 		switch name := command(l); {
 		case name == "prompt":
 			prompt := *l
 			prompt.As = script.Word{}
 			end := script.New("await turn any|error")
-			if w := l.Words; len(w) > 1 && b.names(w[0]) {
+			if w := l.Words; len(w) > 1 && names(s, w[0]) {
 				end = script.New("await turn any|error session=%s", w[0])
 			}
 			out = append(out, &prompt, end)
 		case name == "both" || name == "group":
 			for _, block := range l.Blocks {
-				out = append(out, b.undisturbed(block)...)
+				out = append(out, undisturbed(s, block)...)
 			}
 		case opensSession(l) != "":
 			opens := *l
@@ -54,7 +51,7 @@ func (b *base) undisturbed(lines []*script.Line) (out []*script.Line) {
 			out = append(out, &ends)
 		case name == "" && i == 0, name == "restart", name == "write", name == "authenticate", name == "start":
 			out = append(out, l)
-		case name != "" && (b.setsUp(l) || b.prepares(l)) && !holds(l):
+		case name != "" && (setsUp(s, l) || prepares(s, l)) && !holds(l):
 			out = append(out, l)
 		}
 	}
@@ -62,8 +59,8 @@ func (b *base) undisturbed(lines []*script.Line) (out []*script.Line) {
 }
 
 // names reports whether a word of a prompt is the name of a session.
-func (b *base) names(w script.Word) bool {
-	return !w.Quoted && slices.ContainsFunc(slices.Collect((&script.File{Lines: b.Lines}).All()),
+func names(s *sweep.Script, w script.Word) bool {
+	return !w.Quoted && slices.ContainsFunc(slices.Collect((&script.File{Lines: s.Lines}).All()),
 		func(l *script.Line) bool { return opensSession(l) == w.Raw() })
 }
 

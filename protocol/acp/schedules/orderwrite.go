@@ -3,7 +3,6 @@ package schedules
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/scenarios/script"
@@ -14,7 +13,7 @@ import (
 // and so what must follow.
 type orderWriter struct {
 	*builder
-	of       *order
+	order    *sweep.Sequence
 	state    []turnState
 	asks     bool   // permissions are held
 	requests int    // that were sent besides
@@ -25,7 +24,7 @@ type orderWriter struct {
 
 // turnState is how far a turn has come.
 type turnState struct {
-	*playedTurn
+	*sweep.PlayedTurn
 	name      string // of its prompt's line
 	begun     bool
 	ended     bool
@@ -33,6 +32,12 @@ type turnState struct {
 	asked     bool // a permission is open
 	cancelled cancelled
 	contested bool // a second prompt or $/cancel_request leaves open how it goes on
+}
+
+// held reports whether the turn cannot come to its end as far as it has come: a gate is ahead
+// that holds it, or a permission that has been asked for.
+func (t *turnState) held() bool {
+	return t.asked || slices.ContainsFunc(t.Stops[min(t.gone, len(t.Stops)):], func(s sweep.Stop) bool { return !s.Asks() })
 }
 
 type cancelled uint8
@@ -43,144 +48,126 @@ const (
 	surelyCancelled
 )
 
-// write returns the scenario of the order, and the lines that make it what it is; ok is
-// false if one of its acts cannot be done where it stands.
-func (o *order) write() (a sweep.Archive, keep map[string]bool, ok bool) {
-	s := schedule{base: o.base, target: o.target, seen: o.seen, point: Point{kind: atSecond}}
-	w := &orderWriter{builder: &builder{schedule: s, keep: map[string]bool{}, slugs: map[string]int{}}, of: o}
-	for i := range o.turns {
-		w.state = append(w.state, turnState{playedTurn: &o.turns[i], name: fmt.Sprintf("P%d", i+1)})
-		w.asks = w.asks || slices.ContainsFunc(o.turns[i].stops, func(s stop) bool { return s.gate == nil })
-	}
-	w.lines = o.base.head(fmt.Sprintf("%s: around %s.", o.title(), o.target.text))
-	w.add("golden off")
-	w.add("tag cancel")
-	w.leadUp()
-	for at := 0; at < len(o.items); {
-		to := at + 1
-		for to < len(o.items) && o.items[to].gap == together {
-			to++
-		}
-		w.group(o.items[at:to])
-		at = to
-	}
-	for i := range w.state {
-		w.bad = w.bad || !w.state[i].ended
-	}
-	w.afterwards()
-	a = sweep.Archive{Lines: w.lines, Files: slices.Clone(o.base.Files)}
-	a.Model = (&fakellm.Document{Rest: o.base.spoken.Rest, Turns: w.turns}).Format()
-	return a, w.keep, !w.bad
+// following begins the scenario of a sequence.
+func (v version) following(o *sweep.Sequence, b *sweep.Builder) *orderWriter {
+	b.Situation = sweep.Situation{Script: o.Script, Seen: o.Seen, Point: sweep.Point{Kind: atSecond}}
+	return &orderWriter{builder: v.begin(b), order: o}
 }
 
-// title says what is done besides.
-func (o *order) title() string {
-	if acts := o.acts(); len(acts) > 0 {
-		return strings.Join(acts, ", ")
+// write returns the scenario of a sequence, and the lines that make it what it is; ok is
+// false if one of its acts cannot be done where it stands.
+func (v version) write(o *sweep.Sequence) (a sweep.Archive, keep map[string]bool, ok bool) {
+	w := v.following(o, o.Builder("turns beside each other"))
+	for i, t := range o.Turns {
+		w.state = append(w.state, turnState{PlayedTurn: &o.Turns[i], name: fmt.Sprintf("P%d", i+1)})
+		w.asks = w.asks || slices.ContainsFunc(t.Stops, sweep.Stop.Asks)
 	}
-	return "turns beside each other"
+	w.Add("tag cancel")
+	w.leadUp()
+	for at := 0; at < len(o.Items); {
+		to := at + 1
+		for to < len(o.Items) && o.Items[to].Gap == sweep.Together {
+			to++
+		}
+		w.group(o.Items[at:to])
+		at = to
+	}
+	w.bad = w.bad || slices.ContainsFunc(w.state, func(t turnState) bool { return !t.ended })
+	w.afterwards()
+	a, keep = w.Archive()
+	return a, keep, !w.bad
 }
 
 // leadUp writes what comes before the first act.
 func (w *orderWriter) leadUp() {
-	before := w.base.before(w.target)
-	before = w.beside(before)
-	if !w.of.uses {
-		before = slices.DeleteFunc(before, func(l *script.Line) bool { return l.Says("session", "new", "the_other") })
+	before := w.beside(before(w.Script, w.Seen.Turn))
+	if !w.order.Others() {
+		before = slices.DeleteFunc(before, func(l *script.Line) bool { return l.Says("session", "new", sweep.Other) })
 	}
-	n := 0
-	for _, l := range before {
-		if l.Is("prompt") {
-			w.turns = append(w.turns, w.base.spoken.Turns[n])
-			n++
-		}
-		w.lines = append(w.lines, l)
-	}
+	w.Lines = append(w.Lines, before...)
+	w.Turns = slices.Clone(w.Script.Spoken.Turns[:w.Seen.Nth])
 	switch {
-	case w.of.late:
-		w.key("permit hold late")
+	case w.order.Late != "":
+		w.Key("permit hold late")
 	case w.asks:
-		w.key("permit hold")
+		w.Key("permit hold")
 	}
 }
 
 // group writes acts that the agent finds together, or one.
-func (w *orderWriter) group(items []item) {
-	if g := items[0].gap; g > 0 {
-		w.add("pause %s", g)
+func (w *orderWriter) group(items []sweep.Item) {
+	if g := items[0].Gap; g > 0 {
+		w.Add("pause %s", g)
 	}
 	if len(items) == 1 {
 		w.item(items[0])
 	} else {
-		lines := w.lines
-		w.lines = nil
+		lines := w.Lines
+		w.Lines = nil
 		for _, it := range items {
 			w.item(it)
 		}
-		block := script.New("together {").With(w.lines...)
-		w.lines = append(lines, block)
-		w.keepLast()
+		block := script.New("together {").With(w.Lines...)
+		w.Lines = append(lines, block)
+		w.KeepLast()
 	}
-	if last := items[len(items)-1]; !last.loose {
+	if last := items[len(items)-1]; !last.Loose {
 		w.settle(last)
 	}
 }
 
 // item writes one act.
-func (w *orderWriter) item(it item) {
-	if it.kind == besides {
-		it.act.write(w)
-		return
-	}
-	t := &w.state[it.turn]
-	switch it.kind {
-	case begins:
+func (w *orderWriter) item(it sweep.Item) {
+	switch t := &w.state[it.Turn]; it.Kind {
+	case sweep.Besides:
+		w.version.asides.Do(w, it.Act)
+	case sweep.Begins:
 		w.begin(t)
-	case goesOn:
-		w.letGo(t, it.stop)
-	case ends:
+	case sweep.GoesOn:
+		w.letGo(t, it.Stop)
+	case sweep.Ends:
 		w.end(t)
 	}
 }
 
 func (w *orderWriter) begin(t *turnState) {
-	if t.next {
+	if t.Next {
 		w.restore()
 	}
-	says := t.says
-	if t.pace > 0 {
-		says = says.Paced(t.pace)
+	says := t.Says
+	if t.Pace > 0 {
+		says = says.Paced(t.Pace)
 	}
-	if t.fails != nil {
-		says = says.With(*t.fails, fakellm.NewStep("fail", "{status: 503, times: 1}"))
+	if t.Fails != nil {
+		says = says.With(*t.Fails, fakellm.NewStep("fail", "{status: 503, times: 1}"))
 	}
-	for i := len(t.stops) - 1; i >= 0; i-- { // from the last on, so that places stay where they are
-		if s := t.stops[i]; s.gate != nil {
-			says = says.With(*s.gate, gate(t.gateName(i)))
+	for i := len(t.Stops) - 1; i >= 0; i-- { // from the last on, so that places stay where they are
+		if s := t.Stops[i]; s.Gate != nil {
+			says = says.With(*s.Gate, sweep.Gate(t.gateName(i)))
 		}
 	}
-	w.prompt(t.session, t.text, t.rest, t.name, says)
-	w.keepLast()
+	w.Prompt(t.Session, t.Text, t.Rest, t.name, says)
+	w.KeepLast()
 	t.begun = true
 }
 
 // gateName is the name of the gate of a stop.
-func (t *playedTurn) gateName(stop int) string { return fmt.Sprintf("%s%d", t.prefix, stop+1) }
+func (t *turnState) gateName(stop int) string { return fmt.Sprintf("%s%d", t.Prefix, stop+1) }
 
 // letGo releases a gate or answers a permission. A turn that was cancelled waits for
 // neither: the editor answers its permissions with cancelled.
 func (w *orderWriter) letGo(t *turnState, n int) {
 	t.gone = n + 1
-	s := t.stops[n]
+	s := t.Stops[n]
 	switch {
 	case t.cancelled != notCancelled:
-	case t.asked && w.of.late && !t.next:
-		w.key("cancel %s", t.session)
+	case t.asked && w.order.Late != "" && !t.Next:
+		w.Key("cancel %s", t.Session)
 		t.cancelled, t.asked, w.owed = surelyCancelled, false, t.ask(n)
-	case s.gate != nil:
-		w.key("release %s", t.gateName(n))
+	case s.Gate != nil:
+		w.Key("release %s", t.gateName(n))
 	case t.asked:
-		w.key("answer %s %s", t.ask(n), t.choice)
+		w.Key("answer %s %s", t.ask(n), t.Choice)
 		t.asked = false
 	}
 }
@@ -188,7 +175,7 @@ func (w *orderWriter) letGo(t *turnState, n int) {
 // pay answers the permission of a cancelled turn, which the editor owes.
 func (w *orderWriter) pay() {
 	if w.owed != "" {
-		w.key("answer %s cancelled", w.owed)
+		w.Key("answer %s cancelled", w.owed)
 	}
 	w.owed = ""
 }
@@ -197,119 +184,102 @@ func (w *orderWriter) pay() {
 func (t *turnState) ask(stop int) string { return fmt.Sprintf("%s_ASK%d", t.name, stop+1) }
 
 // settle awaits what an act of a turn brings about: the stop at which it waits next.
-func (w *orderWriter) settle(it item) {
-	if it.kind != begins && it.kind != goesOn {
+func (w *orderWriter) settle(it sweep.Item) {
+	if it.Kind != sweep.Begins && it.Kind != sweep.GoesOn {
 		return
 	}
-	t := &w.state[it.turn]
-	if t.cancelled != notCancelled || t.contested || t.gone >= len(t.stops) {
+	t := &w.state[it.Turn]
+	if t.cancelled != notCancelled || t.contested || t.gone >= len(t.Stops) {
 		return
 	}
-	if t.stops[t.gone].gate != nil {
-		w.key("await gate %s", t.gateName(t.gone))
+	if t.Stops[t.gone].Gate != nil {
+		w.Key("await gate %s", t.gateName(t.gone))
 		return
 	}
 	template := "await permission session=%s as %s"
-	if t.next || t.session != w.target.main {
+	if t.Next || t.Session != w.Seen.Session {
 		template = "needs " + template // to ask again is up to the agent
 	}
-	w.key(template, t.session, t.ask(t.gone))
+	w.Key(template, t.Session, t.ask(t.gone))
 	t.asked = true
-	if t.next {
+	if t.Next {
 		w.pay()
 	}
-}
-
-// leads reports whether the act of an item leads to a permission, which is awaited at
-// once: its answer is an act of the order.
-func (o *order) leads(it item) bool {
-	next := 0
-	switch it.kind {
-	case goesOn:
-		next = it.stop + 1
-	case begins:
-	default:
-		return false
-	}
-	t := o.turns[it.turn]
-	return next < len(t.stops) && t.stops[next].gate == nil
 }
 
 // end awaits the end of a turn, as it must be.
 func (w *orderWriter) end(t *turnState) {
 	t.ended = true
-	session := script.Option("session", t.session)
+	session := script.Option("session", t.Session)
 	switch {
 	case t.contested:
 		if t.asked {
-			w.add("answer %s %s", t.ask(t.gone), t.choice)
+			w.Add("answer %s %s", t.ask(t.gone), t.Choice)
 		}
-		w.check("PROMPT-018", "both-are-answered")
-		w.add("await response %s", t.name)
+		w.Check("PROMPT-018", "both-are-answered")
+		w.Add("await response %s", t.name)
 		if w.two {
-			w.add("await response TWO")
+			w.Add("await response TWO")
 		}
 		return
-	case w.owed != "" && t.session == w.target.main && !t.next: // who waits for the answer does right
-		w.check("", "ends-before-its-answer")
-		w.add("await response %s", t.name)
+	case w.owed != "" && t.Session == w.Seen.Session && !t.Next: // who waits for the answer does right
+		w.Check("", "ends-before-its-answer")
+		w.Add("await response %s", t.name)
 		return
 	case t.cancelled == surelyCancelled:
-		w.check("CANCEL-001", "ends-as-cancelled")
-		w.add("await turn %s %s", w.stopped(), session)
+		w.Check("CANCEL-001", "ends-as-cancelled")
+		w.Add("await turn %s %s", w.stopped(), session)
 		return
 	case t.cancelled == maybeCancelled:
-		w.check("CANCEL-001", "ends")
+		w.Check("CANCEL-001", "ends")
 		how := "any"
-		if w.base.second || t.fails != nil {
+		if w.version.stateEnds || t.Fails != nil {
 			how = "any|error" // it may be taken back before it is part of the conversation
 		}
-		w.add("await turn %s %s", how, session)
+		w.Add("await turn %s %s", how, session)
 		return
 	}
-	if t.fails != nil && t.gone == len(t.stops) {
-		w.check("PROMPT-003", "ends")
-		w.add("needs await turn any|error %s", session) // how long an agent tries again is up to it
+	if t.Fails != nil && t.gone == len(t.Stops) {
+		w.Check("PROMPT-003", "ends")
+		w.Add("needs await turn any|error %s", session) // how long an agent tries again is up to it
 		return
 	}
-	refused := t.whole && t.choice != w.choice()
+	refused := t.Whole && t.Choice != w.choice
 	stop := "end_turn"
 	switch {
 	case refused:
 		stop = "any" // an agent may end its turn with that
-	case t.whole:
-		stop = w.seen.end()
+	case t.Whole:
+		stop = end(w.Seen)
 	}
-	w.check("PROMPT-003", "ends-as-before")
-	w.add("await turn %s %s", stop, session)
-	if t.session != w.target.main || !t.whole {
+	w.Check("PROMPT-003", "ends-as-before")
+	w.Add("await turn %s %s", stop, session)
+	if t.Session != w.Seen.Session || !t.Whole {
 		return
 	}
 	if refused {
-		w.untouched(w.behindAny()...)
+		w.untouched(behindAny(w.Seen))
 		return
 	}
-	if w.seen.text != "" && !strings.ContainsAny(w.seen.text, "$/") {
-		w.check("PROMPT-015", "says-the-same")
-		w.add("text ~ %s", script.Quote("^"+literal(w.seen.text)+"$"))
+	if w.speaks() {
+		w.Check("PROMPT-015", "says-the-same")
+		w.Add("text ~ %s", script.Quote("^"+literal(w.Seen.Text)+"$"))
 	}
 	w.effective()
 }
 
 // effective asks for the effects of the target's turn, which was left alone.
 func (w *orderWriter) effective() {
-	lines := (&partner{w.base, observed{w.target, w.seen}}).effected()
-	if len(lines) == 0 {
-		return
+	if lines := w.order.Effective(); len(lines) > 0 {
+		w.Check("", "has-its-effect")
+		w.Lines = append(w.Lines, lines...)
 	}
-	w.check("", "has-its-effect")
-	w.lines = append(w.lines, lines...)
 }
 
 // open is the turn of a session that runs, nil if none does.
 func (w *orderWriter) open(session string) *turnState {
 	for i := range w.state {
-		if t := &w.state[i]; t.session == session && t.begun && !t.ended {
+		if t := &w.state[i]; t.Session == session && t.begun && !t.ended {
 			return t
 		}
 	}
@@ -320,27 +290,29 @@ func (w *orderWriter) open(session string) *turnState {
 func (w *orderWriter) afterwards() {
 	w.pay()
 	if w.asks {
-		w.add("permit %s", w.choice())
+		w.Add("permit %s", w.choice)
 	}
-	w.oneMore(w.target.main, "Are you still there?", "Still here", "AGAIN")
-	if w.of.uses {
-		w.oneMore("the_other", "And are you?", "So am I", "TOO")
+	w.oneMore(w.Seen.Session, "Are you still there?", "Still here", "AGAIN")
+	if w.order.Others() {
+		w.oneMore(sweep.Other, "And are you?", "So am I", "TOO")
 	}
 }
 
 // oneMore prompts a session, which must work.
 func (w *orderWriter) oneMore(session, text, answer, as string) {
-	w.check("PROMPT-014", "works-again")
-	if w.base.second && w.contestedIn(session) {
-		w.prompt(session, w.own(text), nil, as, says(answer+"."))
-		w.answersWith(answer, as, session)
+	w.Check("PROMPT-014", "works-again")
+	if w.version.stateEnds && w.contestedIn(session) {
+		w.Prompt(session, w.Own(text), nil, as, sweep.Says(answer+"."))
+		w.Add("await response %s", as)
+		w.Add("await agent_message text~%s session=%s", script.Quote(answer), session)
+		w.Add("await state idle session=%s", session)
 		return
 	}
-	w.prompt(session, w.own(text), nil, "", says(answer+"."))
-	w.add("await turn end_turn %s", script.Option("session", session))
+	w.Prompt(session, w.Own(text), nil, "", sweep.Says(answer+"."))
+	w.Add("await turn end_turn %s", script.Option("session", session))
 }
 
 // contestedIn reports whether it is open how a turn of a session ends.
 func (w *orderWriter) contestedIn(session string) bool {
-	return slices.ContainsFunc(w.state, func(t turnState) bool { return t.contested && t.session == session })
+	return slices.ContainsFunc(w.state, func(t turnState) bool { return t.contested && t.Session == session })
 }

@@ -31,21 +31,21 @@ var ordinary = []string{"permission/allow-once-edit", "prompt-turn/two-turns", "
 
 // observed are scenarios after a run with the reference agent.
 type observed struct {
-	bases []sweep.Base
+	bases []*sweep.Script
 }
 
 func observe(list ...*scenarios.Scenario) observed {
 	return observeIn(acp.V1(), schedules.V1(), "reference", list...)
 }
 
-func observeIn(of *scenarios.Protocol, planner sweep.Planner, agent string, list ...*scenarios.Scenario) (o observed) {
+func observeIn(of *scenarios.Protocol, planner *sweep.Planner, agent string, list ...*scenarios.Scenario) (o observed) {
 	profile, err := agents.Shipped(agent)
 	Expect(err).NotTo(HaveOccurred())
 	self, err := os.Executable()
 	Expect(err).NotTo(HaveOccurred())
 	e := &scenarios.Engine{Protocol: of, Profile: profile, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(),
 		Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(), Seed: 1, Connect: inside.Connect()}
-	o.bases = make([]sweep.Base, len(list))
+	o.bases = make([]*sweep.Script, len(list))
 	each(len(list), 16, func(i int) { // most of a run is waiting
 		text, err := list[i].Source()
 		Expect(err).NotTo(HaveOccurred())
@@ -62,10 +62,10 @@ func observeIn(of *scenarios.Protocol, planner sweep.Planner, agent string, list
 		t, err := transcript.Load(f, nil)
 		Expect(err).NotTo(HaveOccurred())
 		diff, _ := os.ReadFile(filepath.Join(dir, "workspace.diff"))
-		var effects []string
+		var effects []sweep.Effect
 		for line := range strings.Lines(string(diff)) {
 			if kind, name, _ := strings.Cut(strings.TrimSpace(line), " "); kind == "new" || kind == "changed" || kind == "deleted" {
-				effects = append(effects, kind+" "+strings.TrimPrefix(name, "file "))
+				effects = append(effects, sweep.Effect{What: kind, File: strings.TrimPrefix(name, "file ")})
 			}
 		}
 		base.Observe(t, effects)

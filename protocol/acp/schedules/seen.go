@@ -2,9 +2,9 @@ package schedules
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
-	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
@@ -12,104 +12,97 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// seen is what a baseline run showed of one turn.
-type seen struct {
-	session string
-	frames  []frame
+// permission and newTerminal are requests of the agent, as patterns name them.
+const permission, newTerminal = "permission", "terminal/create"
+
+// noted is what ACP alone knows of a turn.
+type noted struct {
 	choice  string // how the first permission was answered, as permit says it
 	asked   int    // permissions
-	text    string
-	stop    string
-	works   bool             // in the background, when the turn was over
-	refused bool             // this turn, or one of the session before it, did not end by itself
-	effects []effect         // files that the run changed
-	owed    map[int][]effect // those that wait for the n-th permission of the turn alone, from 1
-	made    []effect         // those that a tool call of the turn is about, and no other call
-	able    map[string]bool
-	// requests is how often the model was asked in the turn.
-	requests int
-	mode     string    // that the session is in, "" if there is none
-	option   [2]string // one of its options and its value
+	works   bool   // in the background, when the turn was over
+	refused bool   // this turn, or one of the session before it, did not end by itself
+	effects []sweep.Effect
+	owed    map[int][]sweep.Effect // those that wait for the n-th permission of the turn alone, from 1
+	session string                 // the id of the turn's session
+	mode    string                 // that it is in, "" if there is none
+	option  [2]string              // one of its options and its value
 }
 
-type frame struct {
-	kind string // as patterns name it
-	hold *fakellm.Place
-	held bool // nothing but the gate can come after it
-	// reply is which reply of the model it came after the request for.
-	reply int
+func of(s *sweep.Seen) *noted { return s.Of.(*noted) }
+
+// follower reads one turn out of a run.
+type follower struct {
+	*sweep.Seen
+	*noted
+	prompt int
 }
 
-// kinds is how many kinds of frames the agent sent.
-func (s seen) kinds() int {
-	kinds := map[string]bool{}
-	for _, f := range s.frames {
-		kinds[f.kind] = true
+// look reads one turn out of a baseline's transcript: the n-th prompt of the run, from 0.
+func look(s *sweep.Script, turn sweep.Turn, t *transcript.Transcript, effects []sweep.Effect) (*sweep.Seen, bool) {
+	n := &noted{choice: "reject_once", owed: map[int][]sweep.Effect{}}
+	f := follower{&sweep.Seen{Turn: turn, Able: map[string]bool{}, Of: n,
+		Model: sweep.Plain(s.Spoken.Turns[turn.Nth])}, n, 0}
+	if f.prompted(t); n.session == "" {
+		return nil, false
 	}
-	return len(kinds)
-}
-
-// look reads one turn out of a baseline's transcript: the n-th prompt of the
-// run, from 0.
-func look(t *transcript.Transcript, n int, m fakellm.TurnNode, effects []effect) seen {
-	s := seen{able: map[string]bool{}, choice: "reject_once"}
-	s.owed = map[int][]effect{}
-	prompt := s.prompted(t, n)
-	if prompt == 0 {
-		return s
-	}
-	s.effects = effects
-	s.owes(t, prompt)
-	f := follower{turn: m}
-	for e := range t.From(prompt + 1) {
-		switch {
-		case e.Source == transcript.Model && e.Kind == transcript.ModelRequest && e.JSON().Get("lane").Is("main"):
-			f.requests++
-		case e.Source == transcript.Model && e.Kind == transcript.ModelDone:
-			f.done++
-		case e.Source == transcript.Editor && e.Kind == transcript.Response && e.Method == "session/request_permission" &&
-			s.asked == 1:
-			s.choice = choiceOf(t.At(e.Ref), e)
-		case e.Source != transcript.Agent || e.Session != s.session:
-		case e.Ref == prompt && over(e):
-			s.stop = stopOf(e)
-			if e.JSON().Path("params.update.background").Len() > 0 {
-				s.made, s.works = nil, true // what goes on changes files when it likes
-			}
-			s.reached(f.requests)
-			s.text = scenarios.Said(t, s.session, prompt, e.Seq, asks, wordsOf)
-			return s
-		case e.Kind == transcript.Notification || e.Kind == transcript.Request:
-			s.shown(&f, e)
+	n.effects = slices.DeleteFunc(slices.Clone(effects), func(e sweep.Effect) bool { return s.Changes(e.File) })
+	f.owes(t)
+	for e := range t.From(f.prompt + 1) {
+		if f.hear(t, e) {
+			return f.Seen, true
 		}
 	}
-	return s
+	f.Requests, f.Model.Replies = 0, f.Model.Replies[:1] // nobody knows how far it came
+	return f.Seen, true
 }
 
-// prompted finds the n-th prompt, 0 if there is none, and notes what came before it: what
-// the agent is able to do, and whether it refused an earlier prompt of the session.
-func (s *seen) prompted(t *transcript.Transcript, n int) (prompt int) {
+// hear notes an entry, and reports whether that is the end of the turn.
+func (f *follower) hear(t *transcript.Transcript, e transcript.Entry) (over bool) {
+	switch {
+	case e.Source == transcript.Model && e.Kind == transcript.ModelRequest && e.JSON().Get("lane").Is("main"):
+		f.Requests++
+	case e.Source == transcript.Editor && e.Kind == transcript.Response && e.Method == "session/request_permission" &&
+		f.asked == 1:
+		f.choice = choiceOf(t.At(e.Ref), e)
+	case e.Source != transcript.Agent || e.Session != f.session:
+	case e.Ref == f.prompt && ends(e):
+		f.End = stopOf(e)
+		if e.JSON().Path("params.update.background").Len() > 0 {
+			f.Made, f.works = nil, true // what goes on changes files when it likes
+		}
+		f.Over()
+		f.Text = scenarios.Said(t, f.session, f.prompt, e.Seq, asks, wordsOf)
+		return true
+	case e.Kind == transcript.Notification || e.Kind == transcript.Request:
+		f.shown(e)
+	}
+	return false
+}
+
+// prompted finds the prompt, and notes what came before it: what the agent is able to do,
+// and whether it refused an earlier prompt of the session.
+func (s *follower) prompted(t *transcript.Transcript) {
+	n := s.Nth
 	for e := range t.All() {
 		switch {
 		case e.Source == transcript.Agent && e.Kind == transcript.Response && e.Method == "initialize":
 			s.advertised(e.JSON().Get("result"))
 		case asks(e):
 			if n == 0 {
-				prompt, s.session = e.Seq, e.Session
+				s.prompt, s.session = e.Seq, e.Session
 			}
 			n--
 		}
 	}
-	s.settings(t, prompt)
+	s.settings(t)
 	for e := range t.All() {
-		s.refused = s.refused || e.Ref > 0 && e.Ref <= prompt && e.Session == s.session && over(e) && stopOf(e) != "end_turn"
+		s.refused = s.refused || e.Ref > 0 && e.Ref <= s.prompt && e.Session == s.session && ends(e) && stopOf(e) != "end_turn"
 	}
-	return prompt
 }
 
 // settings notes the mode and an option of the session, as they were at the prompt.
-func (s *seen) settings(t *transcript.Transcript, prompt int) {
-	for e := range t.Between(0, prompt) {
+func (s *follower) settings(t *transcript.Transcript) {
+	for e := range t.Between(0, s.prompt) {
 		v := e.JSON()
 		switch {
 		case e.Session != s.session || s.session == "":
@@ -130,66 +123,52 @@ func (s *seen) settings(t *transcript.Transcript, prompt int) {
 	}
 }
 
-// reached forgets the places in replies of the model that the agent did not ask for: it
-// may have a limit of its own.
-func (s *seen) reached(requests int) {
-	s.requests = requests
-	for i, f := range s.frames {
-		if f.hold != nil && f.hold.Reply >= requests {
-			s.frames[i].hold, s.frames[i].held = nil, false
-		}
-	}
-}
-
-// heard is the turn of the model as far as the agent asked for it.
-func (s seen) heard(t fakellm.TurnNode) fakellm.TurnNode {
-	t.Replies = t.Replies[:min(max(s.requests, 1), len(t.Replies))]
-	return t
-}
-
 // end is how the turn ends when nothing is done to it.
-func (s seen) end() string { return cmp.Or(s.stop, "any|error") }
+func end(s *sweep.Seen) string { return cmp.Or(s.End, "any|error") }
 
 // anyEnd is any end, and an error where the turn ended with one when nothing was done.
-func (s seen) anyEnd() string {
-	if s.stop == "" || s.stop == "error" {
+func anyEnd(s *sweep.Seen) string {
+	if s.End == "" || s.End == "error" {
 		return "any|error"
 	}
 	return "any"
 }
 
 // advertised notes what the agent is able to do.
-func (s *seen) advertised(greeting wire.Value) {
-	if second := greeting.Path("capabilities.session"); second.Kind() == wire.Object {
+func (s *follower) advertised(greeting wire.Value) {
+	if session := greeting.Path("capabilities.session"); session.Kind() == wire.Object { // of version 2
 		for _, what := range []string{"load", "resume", "close", "list"} {
-			s.able[what] = true
+			s.Able[what] = true
 		}
-		s.able["delete"] = second.Get("delete").Kind() == wire.Object
+		s.Able["delete"] = session.Get("delete").Kind() == wire.Object
 		return
 	}
 	caps := greeting.Get("agentCapabilities")
-	s.able["load"], _ = caps.Get("loadSession").Bool()
+	s.Able["load"], _ = caps.Get("loadSession").Bool()
 	for _, c := range []string{"close", "resume", "delete", "list"} {
 		v := caps.Path("sessionCapabilities." + c)
-		s.able[c] = v.Exists() && !v.IsNull()
+		s.Able[c] = v.Exists() && !v.IsNull()
 	}
 }
 
+// steps are the steps of the model that say what frames show.
+var steps = map[string]string{"agent_message": "text", "agent_thought": "thinking"}
+
 // shown notes a frame of the turn.
-func (s *seen) shown(f *follower, e transcript.Entry) {
+func (s *follower) shown(e transcript.Entry) {
 	kind := kindOf(e)
-	u := e.JSON().Path("params.update")
-	if u.Path("capabilities.cancel").Kind() == wire.Object {
-		s.able["cancel "+kind] = true
+	if e.JSON().Path("params.update.capabilities.cancel").Kind() == wire.Object {
+		s.Able["cancel "+kind] = true
 	}
-	switch kind {
-	case "":
+	if kind == "" {
 		return
-	case "permission":
+	}
+	if kind == permission {
 		s.asked++
 	}
-	hold, held := f.after(kind, e)
-	s.frames = append(s.frames, frame{kind, hold, held, max(f.requests-1, 0)})
+	// What comes of a whole reply comes before the next one begins.
+	s.Follow(kind, steps[kind], textOf(e), max(s.Requests, 1))
+	s.Frames[len(s.Frames)-1].Asks = e.Kind == transcript.Request
 }
 
 // kindOf is the kind of a frame as patterns name it; "" for state, which may
@@ -197,7 +176,7 @@ func (s *seen) shown(f *follower, e transcript.Entry) {
 func kindOf(e transcript.Entry) string {
 	if e.Kind == transcript.Request {
 		if e.Method == "session/request_permission" {
-			return "permission"
+			return permission
 		}
 		return e.Method
 	}
@@ -210,9 +189,9 @@ func kindOf(e transcript.Entry) string {
 	return ""
 }
 
-// over reports whether an entry with a Ref ends the turn of a prompt: its answer, and in
+// ends reports whether an entry with a Ref ends the turn of a prompt: its answer, and in
 // version 2, where that comes when it is part of the conversation, the state that completes it.
-func over(e transcript.Entry) bool {
+func ends(e transcript.Entry) bool {
 	return e.Source == transcript.Agent && (e.Kind == transcript.Notification ||
 		e.Kind == transcript.Response && e.Method == "session/prompt" && !e.JSON().Path("result.messageId").Exists())
 }
@@ -257,34 +236,4 @@ func choiceOf(asked, answer transcript.Entry) string {
 		}
 	}
 	return "cancelled"
-}
-
-// follower finds for each frame the earliest place of the model at which it
-// must have come.
-type follower struct {
-	turn           fakellm.TurnNode
-	requests, done int
-	text, thought  int // bytes shown
-}
-
-func (f *follower) after(kind string, e transcript.Entry) (*fakellm.Place, bool) {
-	reply := max(f.requests-1, 0)
-	field, shown := "", 0
-	switch kind {
-	case "agent_message":
-		f.text += len(textOf(e))
-		field, shown = "text", f.text
-	case "agent_thought":
-		f.thought += len(textOf(e))
-		field, shown = "thinking", f.thought
-	}
-	if field != "" {
-		at := sweep.After(f.turn, field, shown)
-		return at, at != nil
-	}
-	// What comes of a whole reply comes before the next one begins.
-	if reply+1 < len(f.turn.Replies) && f.turn.Replies[reply+1].Raw == "" {
-		return &fakellm.Place{Reply: reply + 1}, true
-	}
-	return nil, false
 }

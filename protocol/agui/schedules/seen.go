@@ -9,99 +9,93 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
-	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
 )
 
-// seen is what a baseline showed of one run.
-type seen struct {
-	turn   fakellm.TurnNode // of the model, as far as it was asked
-	events []event
-	text   string
-	end    string // as patterns call it
-	calls  int    // of the front end's tools that wait for an answer
-	// made are the new files that the whole scenario made and exactly one call of this run
-	// names; owed are those whose call waits for an answer to the run's one interrupt.
-	made, owed []string
-	late       map[string]fakellm.Place // of made: the call, in the model's turn
+// noted is what AG-UI alone knows of a run.
+type noted struct {
+	calls int // of the front end's tools that wait for an answer
+	// owed are the files of Seen.Made whose call waits for an answer to the run's one
+	// interrupt, late where in the model's turn the calls of Seen.Made are.
+	owed []sweep.Effect
+	late map[sweep.Effect]fakellm.Place
 }
 
-// event is something that the agent sent.
-type event struct {
-	kind string
-	hold *fakellm.Place // the earliest place at which it must have come
-	said bool           // nothing but the gate can come after it
-}
+func facts(s *sweep.Seen) *noted { return s.Of.(*noted) }
 
-// kinds is how many kinds of events the agent sent.
-func (s seen) kinds() int {
-	kinds := map[string]bool{}
-	for _, e := range s.events {
-		kinds[e.kind] = true
-	}
-	return len(kinds)
+// calls are the calls of a run, in the words of the log.
+type calls struct {
+	arguments  map[string][]byte // by the id of the call
+	results    map[string]bool
+	interrupts []string // the calls that wait for the user
 }
 
 // look reads one run out of a baseline's transcript; ok is false if that has no end of it.
-func (b *base) look(t *transcript.Transcript, tg target, effects []string) (s seen, ok bool) {
-	run := b.posted(t, tg)
+func look(b *sweep.Script, turn sweep.Turn, t *transcript.Transcript, effects []sweep.Effect) (*sweep.Seen, bool) {
+	run := posted(b, t, turn)
 	if run.Seq == 0 {
-		return s, false
+		return nil, false
 	}
-	s.turn = sweep.Plain(b.spoken.Turns[tg.turn])
-	requests, said := 0, map[string]int{}
-	arguments, results := map[string][]byte{}, map[string]bool{}
-	var interrupts []string
+	s := &sweep.Seen{Turn: turn, Model: sweep.Plain(b.Spoken.Turns[turn.Nth]), Of: &noted{}}
+	c := calls{arguments: map[string][]byte{}, results: map[string]bool{}}
 	for e := range t.From(run.Seq + 1) {
 		if e.Source == transcript.Model && e.Kind == transcript.ModelRequest && e.JSON().Get("lane").Is("main") {
-			requests++
+			s.Requests++
 		}
 		if e.Ref != run.Seq {
 			continue
 		}
-		if s.end = endpoint.EndOf(e); s.end != "" {
+		if s.End = endpoint.EndOf(e); s.End != "" {
 			break
 		}
-		kind, v := aguiframe.Event(e), e.JSON()
-		if kind == "" {
-			continue
-		}
-		if id := v.Get("toolCallId").Str(); kind == "TOOL_CALL_RESULT" {
-			results[id] = true
-		} else if id != "" {
-			arguments[id] = append(arguments[id], v.Get("delta").Str()...)
-		}
-		if kind == "TEXT_MESSAGE_CONTENT" || kind == "TEXT_MESSAGE_CHUNK" {
-			s.text += v.Get("delta").Str()
-		}
-		for i := range v.Path("outcome.interrupts").Items() {
-			interrupts = append(interrupts, i.Get("toolCallId").Str())
-		}
-		hold, held := s.place(kind, v.Get("delta").Str(), requests, said)
-		s.events = append(s.events, event{kind, hold, held})
-	}
-	if requests == 0 || !slices.Contains([]string{"finished", "interrupt", "error"}, s.end) {
-		return s, false
-	}
-	s.turn.Replies = s.turn.Replies[:min(max(requests, 1), len(s.turn.Replies))]
-	for i, e := range s.events {
-		if e.hold != nil && e.hold.Reply >= len(s.turn.Replies) {
-			s.events[i].hold, s.events[i].said = nil, false
+		if kind := aguiframe.Event(e); kind != "" {
+			c.hear(kind, e.JSON())
+			hear(s, kind, e.JSON().Get("delta").Str())
 		}
 	}
-	s.calls = len(arguments) - len(results)
-	if s.end != "finished" {
-		s.calls = 0
+	if s.Requests == 0 || !slices.Contains([]string{"finished", "interrupt", "error"}, s.End) {
+		return nil, false
 	}
-	b.effects(&s, effects, arguments, interrupts)
+	s.Over()
+	if s.End == "finished" {
+		facts(s).calls = len(c.arguments) - len(c.results)
+	}
+	c.effects(b, s, effects)
 	return s, true
 }
 
-// posted is the entry in which a target was posted: the run for which the model began its turn.
-func (b *base) posted(t *transcript.Transcript, tg target) (run transcript.Entry) {
+// hear notes an event of the calls.
+func (c *calls) hear(kind string, v wire.Value) {
+	if id := v.Get("toolCallId").Str(); kind == "TOOL_CALL_RESULT" {
+		c.results[id] = true
+	} else if id != "" {
+		c.arguments[id] = append(c.arguments[id], v.Get("delta").Str()...)
+	}
+	for i := range v.Path("outcome.interrupts").Items() {
+		c.interrupts = append(c.interrupts, i.Get("toolCallId").Str())
+	}
+}
+
+// hear notes an event of the run.
+func hear(s *sweep.Seen, kind, delta string) {
+	says := ""
+	switch {
+	case delta == "":
+	case strings.HasPrefix(kind, "TEXT_MESSAGE_C"):
+		s.Text += delta
+		says = "text"
+	case strings.HasPrefix(kind, "REASONING_MESSAGE_C"), kind == "THINKING_TEXT_MESSAGE_CONTENT":
+		says = "thinking"
+	}
+	s.Follow(kind, says, delta, s.Requests)
+}
+
+// posted is the entry in which a run was posted: the one for which the model began its turn.
+func posted(b *sweep.Script, t *transcript.Transcript, turn sweep.Turn) (run transcript.Entry) {
 	n := 0
-	for _, l := range b.Lines[:tg.line] {
+	for _, l := range b.Lines[:turn.Line] {
 		if l.Is("run") || l.Is("resume") {
 			n++
 		}
@@ -117,54 +111,31 @@ func (b *base) posted(t *transcript.Transcript, tg target) (run transcript.Entry
 	return run
 }
 
-// place is the earliest place of the model at which an event must have come.
-func (s *seen) place(kind, delta string, requests int, said map[string]int) (*fakellm.Place, bool) {
-	field := ""
-	switch {
-	case strings.HasPrefix(kind, "TEXT_MESSAGE_C"):
-		field = "text"
-	case strings.HasPrefix(kind, "REASONING_MESSAGE_C"), kind == "THINKING_TEXT_MESSAGE_CONTENT":
-		field = "thinking"
-	}
-	if field != "" && delta != "" {
-		said[field] += len(delta)
-		at := sweep.After(s.turn, field, said[field])
-		return at, at != nil
-	}
-	// What comes of a whole reply comes before the next one begins.
-	if requests == 0 || requests < len(s.turn.Replies) && s.turn.Replies[requests].Raw == "" {
-		return &fakellm.Place{Reply: requests}, false
-	}
-	return nil, false
-}
-
 // effects finds out which files are of the run, and which of them wait for its interrupt.
-func (b *base) effects(s *seen, effects []string, arguments map[string][]byte, interrupts []string) {
-	s.late = map[string]fakellm.Place{}
+func (c *calls) effects(b *sweep.Script, s *sweep.Seen, effects []sweep.Effect) {
+	own := facts(s)
+	own.late = map[sweep.Effect]fakellm.Place{}
 	for _, e := range effects {
-		file, isNew := strings.CutPrefix(e, "new ")
-		script := slices.ContainsFunc(b.Lines, func(l *script.Line) bool {
-			return (l.Is("write") || l.Is("exec")) && strings.Contains(l.String(), path.Base(file))
-		})
+		name := path.Base(e.File)
 		var of []string
-		for id, args := range arguments {
-			if bytes.Contains(args, []byte(path.Base(file))) {
+		for id, args := range c.arguments {
+			if bytes.Contains(args, []byte(name)) {
 				of = append(of, id)
 			}
 		}
-		if !isNew || script || len(of) != 1 {
+		if e.What != "new" || b.Changes(e.File) || len(of) != 1 {
 			continue
 		}
-		s.made = append(s.made, file)
-		for r, reply := range s.turn.Replies {
+		s.Made = append(s.Made, e)
+		for r, reply := range s.Model.Replies {
 			for i, st := range reply.Steps {
-				if st.Kind == "tool" && strings.Contains(st.Text, path.Base(file)) {
-					s.late[file] = fakellm.Place{Reply: r, Step: i}
+				if st.Kind == "tool" && strings.Contains(st.Text, name) {
+					own.late[e] = fakellm.Place{Reply: r, Step: i}
 				}
 			}
 		}
-		if s.end == "interrupt" && len(interrupts) == 1 && interrupts[0] == of[0] {
-			s.owed = append(s.owed, file)
+		if s.End == "interrupt" && len(c.interrupts) == 1 && c.interrupts[0] == of[0] {
+			own.owed = append(own.owed, e)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package schedules
+package sweep
 
 import (
 	"cmp"
@@ -8,27 +8,27 @@ import (
 // tried are what an order tries: pairs of an abstract state and an act, with and without
 // the time before the act, pairs of two acts with the time between them, and the orders of
 // two acts of different sessions, or of an act and one besides.
-func (o *order) tried() (pairs []string, orders [][2]string) {
-	states := map[string]*abstract{o.target.main: {}, "the_other": {}}
+func (o *Sequence) tried() (pairs []string, orders [][2]string) {
+	states := map[string]*abstract{o.Seen.Session: {}, Other: {}}
 	last := "nothing"
-	for i, it := range o.items {
-		if it.kind == ends {
-			states[o.turns[it.turn].session].end()
+	for i, it := range o.Items {
+		if it.Kind == Ends {
+			states[o.Turns[it.Turn].Session].end()
 			continue
 		}
 		name := o.name(it)
-		now := fmt.Sprintf("%s, %s", states[o.target.main], states["the_other"])
+		now := fmt.Sprintf("%s, %s", states[o.Seen.Session], states[Other])
 		pairs = append(pairs,
 			fmt.Sprintf("%s: %s", now, name),
-			fmt.Sprintf("%s, after %s: %s", now, it.gap, name),
-			fmt.Sprintf("%s, after %s: %s", last, it.gap, name))
-		if it.kind == besides {
-			states[o.target.main].cancels(it.act.name == "cancel")
-			states["the_other"].cancels(it.act.name == "cancel of another session")
+			fmt.Sprintf("%s, after %s: %s", now, it.Gap, name),
+			fmt.Sprintf("%s, after %s: %s", last, it.Gap, name))
+		if it.Kind == Besides {
+			states[o.Seen.Session].cancels(it.Act.Is("cancels"))
+			states[Other].cancels(it.Act.Is("cancels-other"))
 		} else {
-			states[o.turns[it.turn].session].goOn(&o.turns[it.turn], it)
+			states[o.Turns[it.Turn].Session].goOn(&o.Turns[it.Turn], it)
 		}
-		for _, before := range o.items[:i] {
+		for _, before := range o.Items[:i] {
 			if o.track(before) != o.track(it) {
 				orders = append(orders, [2]string{o.name(before), name})
 			}
@@ -58,19 +58,19 @@ func (a *abstract) cancels(yes bool) {
 func (a *abstract) end() { a.at = "" }
 
 // goOn is what an act of a turn brings about.
-func (a *abstract) goOn(t *playedTurn, it item) {
+func (a *abstract) goOn(t *PlayedTurn, it Item) {
 	next := 0
-	if it.kind == begins {
+	if it.Kind == Begins {
 		a.turns, a.before, a.now = a.turns+1, a.now, 0
 	} else {
-		next = it.stop + 1
+		next = it.Stop + 1
 	}
 	switch {
-	case next >= len(t.stops):
+	case next >= len(t.Stops):
 		a.at = "running"
-	case t.stops[next].gate == nil:
+	case t.Stops[next].Gate == nil:
 		a.at = "asking"
-	case t.stops[next].gate.Reply > 0:
+	case t.Stops[next].Gate.Reply > 0:
 		a.at = "held after a call"
 	default:
 		a.at = "held"
@@ -78,9 +78,9 @@ func (a *abstract) goOn(t *playedTurn, it item) {
 }
 
 // track is what an act belongs to: acts of one have but one order.
-func (o *order) track(it item) string {
-	if it.kind == besides {
-		return it.act.name
+func (o *Sequence) track(it Item) string {
+	if it.Kind == Besides {
+		return it.Act.Name
 	}
-	return "of " + o.turns[it.turn].session
+	return "of " + o.Turns[it.Turn].Session
 }

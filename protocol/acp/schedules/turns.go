@@ -1,0 +1,170 @@
+package schedules
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
+)
+
+// finals are the commands behind which no turn is swept: what follows is about an end.
+var finals = []string{"session", "kill", "close-stdin", "signal", "send", "request", "cancel-tool", "cancel-terminal"}
+
+// turns finds the turns that can be swept: those before which all others have ended, and
+// into which the script itself does not act.
+func turns(s *sweep.Script) (notes []string) {
+	open, prompts := 0, 0
+	session, opened := "main", false
+	for i, l := range s.Lines {
+		if s.Looks(l) {
+			continue
+		}
+		switch name := command(l); {
+		case name == "both" || name == "group" && open == 0:
+			return append(notes, s.Unswept(l, "script after", "it does two things at once"))
+		case name == "beside":
+			return append(notes, s.Unswept(l, "script after", "it starts a second process beside the first"))
+		case opensSession(l) != "":
+			session, opened = opensSession(l), true
+		case l.Says("session", "list"):
+		case slices.Contains(finals, name):
+			return notes
+		case name == "prompt":
+			t := turn(l, sweep.Turn{Line: i, Nth: prompts, Session: session, Opened: opened})
+			prompts++
+			if why := stands(s, t, open); why != "" {
+				notes = append(notes, s.Unswept(l, "turn on", why))
+			} else {
+				s.Turns = append(s.Turns, t)
+			}
+			open++
+			opened = true
+		default:
+			for l := range (&script.File{Lines: s.Lines[i : i+1]}).All() {
+				if l.Says("await", "turn") {
+					open = max(open-1, 0)
+				}
+			}
+		}
+	}
+	return notes
+}
+
+// turn reads the prompt of a turn.
+func turn(l *script.Line, t sweep.Turn) sweep.Turn {
+	w := l.Words
+	if len(w) > 1 && !strings.HasPrefix(w[0].String(), "'") && !strings.Contains(w[1].Raw(), "=") {
+		t.Session, w = w[0].Raw(), w[1:]
+	}
+	if len(w) > 0 {
+		t.Text, t.Rest = w[0], w[1:]
+	}
+	return t
+}
+
+// stands is what stands against sweeping a turn while so many others are open, "" if nothing
+// does.
+func stands(s *sweep.Script, t sweep.Turn, open int) string {
+	switch {
+	case open > 0:
+		return "another one runs"
+	case !last(s, t):
+		return "another session was opened after its own"
+	case s.Silent(t.Nth):
+		return "its model says nothing that can be held up"
+	}
+	for _, l := range s.Lines[t.Line+1:] {
+		switch {
+		case s.Looks(l):
+		case l.Says("await", "turn") && t.Text.Exists():
+			return ""
+		case l.Is("await"), l.Is("release"):
+		default:
+			return "the script acts in it"
+		}
+	}
+	return "the script acts in it"
+}
+
+// inBlocks reports whether blocks replace the prompt's text: said again with another text,
+// it would be the same prompt for the model.
+func inBlocks(t sweep.Turn) bool {
+	return slices.ContainsFunc(t.Rest, func(w script.Word) bool {
+		key, _, _, ok := w.Cut("=")
+		return ok && key == "blocks"
+	})
+}
+
+// before are the lines that lead up to a turn, without those that judge and without sessions
+// that nobody has spoken in: the turn's has to be the one opened last, so that no line need
+// name it.
+func before(s *sweep.Script, t sweep.Turn) []*script.Line {
+	return slices.DeleteFunc(slices.Clone(s.Lines[:t.Line]), func(l *script.Line) bool {
+		other := l.Says("session", "new") && opensSession(l) != t.Session && !spokenIn(s, opensSession(l), t.Line)
+		return other || s.Looks(l) && !prepares(s, l)
+	})
+}
+
+// prepares reports whether a line is a command that stands before the first prompt: it
+// asks for nothing of the agent, but makes what the turns need.
+func prepares(s *sweep.Script, l *script.Line) bool {
+	first := slices.IndexFunc(s.Lines, func(l *script.Line) bool { return l.Is("prompt") })
+	return l.Is("exec") && slices.Contains(s.Lines[:max(first, 0)], l)
+}
+
+// spokenIn reports whether a prompt before a line names a session.
+func spokenIn(s *sweep.Script, session string, line int) bool {
+	return slices.ContainsFunc(s.Lines[:line], func(l *script.Line) bool {
+		return len(l.Words) > 1 && l.Says("prompt", session)
+	})
+}
+
+// last reports whether the session of a turn is the one opened last before it, of those that
+// matter.
+func last(s *sweep.Script, t sweep.Turn) bool {
+	name := t.Session
+	for _, l := range before(s, t) {
+		name = cmp.Or(opensSession(l), name)
+	}
+	return name == t.Session
+}
+
+// setsUp reports whether a line stands before the agent starts, or may. needs saw
+// and needs pick ask what has come, so they do not.
+func setsUp(s *sweep.Script, l *script.Line) bool {
+	c := s.Command(l)
+	return c != nil && c.SetsUp() && !l.Says("needs", "saw") && !l.Says("needs", "!") && !l.Says("needs", "pick")
+}
+
+// command is the name of the command of a line, "" if it has none.
+func command(l *script.Line) string {
+	if l.Kind != script.Command {
+		return ""
+	}
+	return l.Name.Raw()
+}
+
+// opensSession returns the name of the session that a line opens, "" if it opens none.
+func opensSession(l *script.Line) string {
+	if len(l.Words) > 1 && (l.Says("session", "new") || l.Says("session", "load") || l.Says("session", "resume")) {
+		return l.Words[1].Raw()
+	}
+	return ""
+}
+
+// plainPrompt returns the quoted text of a prompt, as it is spelled; "" if it has none.
+func plainPrompt(l *script.Line) string {
+	for _, w := range l.Words {
+		if s := w.String(); strings.HasPrefix(s, "'") && strings.HasSuffix(s, "'") && !strings.ContainsAny(s, "$@") {
+			return s
+		}
+	}
+	return ""
+}
+
+// permits are the lines of a scenario that answer permissions.
+func permits(s *sweep.Script) []*script.Line {
+	return slices.DeleteFunc(slices.Clone(s.Lines), func(l *script.Line) bool { return !l.Is("permit") })
+}

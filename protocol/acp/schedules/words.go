@@ -1,0 +1,131 @@
+package schedules
+
+import (
+	"bytes"
+	_ "embed"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
+)
+
+//go:embed acts.txt
+var actsOfBoth string
+
+//go:embed acts-v2.txt
+var actsOfV2 string
+
+//go:embed answers.txt
+var answers string
+
+// acts is the table of acts with the words that it is written in.
+func acts(tables ...string) *sweep.Acts[*builder] {
+	t := &sweep.Acts[*builder]{Conditions: conditions(), Values: values(), Parts: parts()}
+	for _, table := range tables {
+		t.Read(table)
+	}
+	return t
+}
+
+func conditions() map[string]func(*builder) bool {
+	all := map[string]func(*builder) bool{
+		// within: the turn has not come to its end. let-go: it can be let come to it.
+		"within": func(b *builder) bool { return b.Point.Kind < atEnd },
+		"let-go": func(b *builder) bool { return b.Point.Kind != atTerminal && !b.Point.Several },
+		"open":   func(b *builder) bool { return open(b.Point) },
+		"idle":   (*builder).idle,
+		// only-tool: no other tool of the turn can be the one that runs.
+		"only-tool":  func(b *builder) bool { return b.Point.Kind == atTool && b.Point.Alone },
+		"asking":     func(b *builder) bool { return b.asking },
+		"held":       func(b *builder) bool { return b.Held },
+		"works":      func(b *builder) bool { return b.works },
+		"refused":    func(b *builder) bool { return b.refused },
+		"lists":      func(b *builder) bool { return b.Seen.Able["list"] },
+		"allows":     func(b *builder) bool { return b.Act.Is("allows") },
+		"always":     func(b *builder) bool { return b.Act.Is("always") },
+		"state-ends": func(b *builder) bool { return b.version.stateEnds },
+		"harmless": func(b *builder) bool {
+			return len(b.effects) == 0 && b.Point.Kind != atRequest && b.asked == 0
+		},
+		"memorable": func(b *builder) bool {
+			return !strings.ContainsAny(b.Seen.Turn.Text.String(), "$@") && b.Seen.End == "end_turn"
+		},
+		"speaks": (*builder).speaks,
+		// foreign: the scenario says nowhere what the other session is prompted with.
+		"foreign": func(b *builder) bool { return !bytes.Contains(b.Script.Text(), []byte(b.otherWords())) },
+	}
+	for name, kind := range map[string]sweep.PointKind{"write": atWrite, "once": atOnce, "frame": atFrame, "gate": atGate,
+		"permission": atPermission, "end": atEnd, "idle": atIdle, "loaded": atLoaded, "second": atSecond} {
+		all["at-"+name] = func(b *builder) bool { return b.Point.Kind == kind }
+	}
+	for _, question := range []string{swallows, clinging, unasked} {
+		all[question] = func(b *builder) bool { return b.Probes[question] }
+	}
+	return all
+}
+
+func values() map[string]func(*builder) script.Word {
+	text := func(f func(*builder) string) func(*builder) script.Word {
+		return func(b *builder) script.Word { return script.Text(f(b)) }
+	}
+	quoted := func(f func(*builder) string) func(*builder) script.Word {
+		return func(b *builder) script.Word { return script.Quote(literal(f(b))) }
+	}
+	return map[string]func(*builder) script.Word{
+		"main":         text(func(b *builder) string { return b.Seen.Session }),
+		"named":        func(b *builder) script.Word { return sweep.Optional(b.named()) },
+		"session":      (*builder).session,
+		"end":          text(func(b *builder) string { return end(b.Seen) }),
+		"any-end":      text(func(b *builder) string { return anyEnd(b.Seen) }),
+		"stopped":      text((*builder).stopped),
+		"closed":       text((*builder).closed),
+		"choice":       text(func(b *builder) string { return b.choice }),
+		"other-prompt": quoted((*builder).otherWords),
+		"prompt":       quoted(func(b *builder) string { return b.Seen.Turn.Text.Raw() }),
+		"text":         func(b *builder) script.Word { return script.Quote("^" + literal(b.Seen.Text) + "$") },
+	}
+}
+
+func parts() map[string]func(*builder, *script.Line) {
+	plain := func(f func(*builder)) func(*builder, *script.Line) {
+		return func(b *builder, _ *script.Line) { f(b) }
+	}
+	return map[string]func(*builder, *script.Line){
+		"written":       plain((*builder).written),
+		"replies":       plain((*builder).replies),
+		"finish":        plain((*builder).finish),
+		"restart":       plain((*builder).restart),
+		"restore":       plain((*builder).restore),
+		"release-model": plain(func(b *builder) { b.Release() }),
+		"elsewhere":     plain((*builder).elsewhere),
+		"untouched":     plain(func(b *builder) { b.untouched(b.Point.Files) }),
+		"untouched-any": plain(func(b *builder) { b.untouched(behindAny(b.Seen)) }),
+		"once":          func(b *builder, l *script.Line) { b.once(l.Words[0].Raw()) },
+		"again":         (*builder).again,
+	}
+}
+
+// literal is a regular expression that only matches the text.
+func literal(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune(`\.+*?()|[]{}^`, r) {
+			b.WriteByte('\\')
+		}
+		if r == '\n' {
+			b.WriteString(`\n`)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// idle reports whether the turn is over at the point.
+func (b *builder) idle() bool {
+	return slices.Contains([]sweep.PointKind{atIdle, atLoaded}, b.Point.Kind)
+}
+
+// speaks reports whether the text of the turn is one that a pattern can ask for.
+func (b *builder) speaks() bool { return b.Seen.Text != "" && !strings.ContainsAny(b.Seen.Text, "$/") }

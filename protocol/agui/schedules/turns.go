@@ -1,0 +1,93 @@
+package schedules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
+)
+
+// turns finds the runs that can be swept: those before which all others have ended, and
+// into which the script itself does not act.
+func turns(s *sweep.Script) (notes []string) {
+	open, nth, begun := 0, 0, map[string]bool{}
+	for i, l := range s.Lines {
+		switch {
+		case s.Looks(l):
+		case l.Is("both"), l.Is("beside"):
+			return append(notes, s.Unswept(l, "script after", "it does two things at once"))
+		case l.Is("kill"), l.Is("signal"), l.Is("post"):
+			return notes // what follows is about an end, or about no run
+		case l.Is("thread"):
+			begun[l.Words[0].Raw()] = true
+		case l.Is("run"):
+			t := sweep.Turn{Line: i, Nth: nth, Session: "main"}
+			words := l.Words
+			if len(words) > 0 && begun[words[0].Raw()] && !words[0].Quoted {
+				t.Session, words = words[0].Raw(), words[1:]
+			}
+			t.Opened = begun[t.Session]
+			begun[t.Session] = true
+			open++
+			if !speaks(words) {
+				continue // it goes on with the turn of the model before
+			}
+			t.Text, t.Rest = words[0], words[1:]
+			nth++
+			if why := stands(s, t, open-1); why != "" {
+				notes = append(notes, s.Unswept(l, "run on", why))
+			} else {
+				s.Turns = append(s.Turns, t)
+			}
+		case l.Is("resume"):
+			open++
+		default:
+			for l := range (&script.File{Lines: s.Lines[i : i+1]}).All() {
+				if ends(l) {
+					open = max(open-1, 0)
+				}
+			}
+		}
+	}
+	return notes
+}
+
+// speaks reports whether the words of a run begin with a text of the user, by which the
+// model's turn is found.
+func speaks(words []script.Word) bool {
+	return len(words) > 0 && (words[0].Quoted || strings.HasPrefix(words[0].Raw(), "@"))
+}
+
+// ended are the patterns of the end of a run.
+var ended = []string{"turn", "finished", "error", "interrupt", "cancelled", "refused", "no-stream", "truncated",
+	"hung-up", "unreachable"}
+
+// ends reports whether a line waits for the end of a run.
+func ends(l *script.Line) bool {
+	return l.Is("await") && len(l.Words) > 0 && slices.Contains(ended, l.Words[0].Raw())
+}
+
+// stands is what stands against sweeping a run, "" if nothing does.
+func stands(s *sweep.Script, t sweep.Turn, open int) string {
+	switch {
+	case open > 0:
+		return "another one goes on"
+	case s.Silent(t.Nth):
+		return "its model says nothing that can be held up"
+	}
+	for _, l := range s.Lines[t.Line+1:] {
+		awaits := []*script.Line{l}
+		if l.Is("group") {
+			awaits = l.Blocks[0]
+		}
+		switch {
+		case s.Looks(l), l.Is("release"):
+		case slices.ContainsFunc(awaits, func(l *script.Line) bool { return !l.Is("await") }):
+			return "the script acts in it"
+		case slices.ContainsFunc(awaits, ends):
+			return ""
+		}
+	}
+	return "the script does not wait for its end"
+}

@@ -1,0 +1,188 @@
+package schedules
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/script"
+	"github.com/acp-test/acp-test/sweep"
+)
+
+// acts is the table of acts with the words that it is written in.
+func acts() *sweep.Acts[builder] {
+	at := func(kinds ...sweep.PointKind) func(builder) bool {
+		return func(b builder) bool { return slices.Contains(kinds, b.Point.Kind) }
+	}
+	return (&sweep.Acts[builder]{
+		Conditions: map[string]func(builder) bool{
+			"during":    func(b builder) bool { return b.Point.Kind < atIdle },
+			"within":    func(b builder) bool { return b.Point.Kind < atEnd },
+			"other":     at(atOther),
+			"gate":      at(atGate),
+			"interrupt": at(atInterrupt),
+			"pending":   at(atPending),
+			// open: the run goes on and cannot end by itself.
+			"open":          func(b builder) bool { return b.Point.Kind < atEnd && b.Point.Hold != nil },
+			"alone-at-gate": builder.atGate,
+			"half":          builder.half,
+			"clean":         func(b builder) bool { return b.atGate() && !b.half() },
+			"named":         func(b builder) bool { return b.named() != "" },
+			"owes":          func(b builder) bool { return b.Seen.End == "interrupt" || facts(b.Seen).calls > 0 },
+			"plain":         builder.plain,
+		},
+		Values: map[string]func(builder) script.Word{
+			"thread":  func(b builder) script.Word { return sweep.Optional(b.named()) },
+			"session": builder.session,
+			"end":     func(b builder) script.Word { return script.Text(b.Seen.End) },
+			"text":    func(b builder) script.Word { return script.Quote("^" + regexp.QuoteMeta(b.Seen.Text) + "$") },
+		},
+		Parts: map[string]func(builder, *script.Line){
+			"finish":         func(b builder, _ *script.Line) { b.Release() },
+			"untouched":      func(b builder, l *script.Line) { b.untouched(l.Words[0].Raw(), facts(b.Seen).owed) },
+			"cut-off":        func(b builder, _ *script.Line) { b.cutOff() },
+			"has-its-effect": builder.effective,
+			"answer-calls":   builder.answerCalls,
+		},
+	}).Read(table)
+}
+
+// builder writes the scenario of a schedule.
+type builder struct{ *sweep.Builder }
+
+// named is the thread of the target if a line has to name it since there are others, or "".
+func (b builder) named() string {
+	if b.Seen.Opened || b.several() {
+		return b.Seen.Session
+	}
+	return ""
+}
+
+// session is the thread of the target as a pattern has to name it where there are others.
+func (b builder) session() script.Word {
+	if name := b.named(); name != "" {
+		return script.Option("session", name)
+	}
+	return script.Word{}
+}
+
+// several reports whether the schedule has another thread next to the target's.
+func (b builder) several() bool { return b.Point.Kind == atOther || b.Act.Is("beside") }
+
+// lead writes everything up to the point.
+func (b builder) lead() {
+	p, t := b.Point, b.Seen.Turn
+	b.Lines = append(b.Lines, slices.DeleteFunc(slices.Clone(b.Script.Lines[:t.Line]), b.Script.Looks)...)
+	b.Turns = slices.Clone(b.Script.Spoken.Turns[:t.Nth])
+	if b.several() && !t.Opened {
+		b.Key("thread %s", t.Session)
+	}
+	if p.Kind == atOther {
+		b.Key("thread the_other")
+		b.Prompt("the_other", b.Own("Keep talking elsewhere."), nil, "", fakellm.NewTurn(fakellm.NewReply(
+			fakellm.Text("Talking"), sweep.Gate("elsewhere"), fakellm.Text(" elsewhere."))))
+		b.KeepLast()
+		b.Key("await gate elsewhere")
+	}
+	model := sweep.Plain(b.Script.Spoken.Turns[t.Nth])
+	disconnects := b.Act.Is("disconnects")
+	switch {
+	case disconnects:
+		model = model.CutAt(*p.Hold, fakellm.NewStep("fail", "{disconnect: now}"))
+	case p.Hold != nil:
+		model = model.With(*p.Hold, sweep.Gate(sweep.Hold))
+		b.Held = true
+	}
+	b.Prompt(b.named(), t.Text, t.Rest, "P", model)
+	b.KeepLast()
+	if !disconnects {
+		b.reach()
+	}
+}
+
+// reach waits until the point has come.
+func (b builder) reach() {
+	p := b.Point
+	switch p.Kind {
+	case atInterrupt:
+		b.Key("await event RUN_FINISHED %s as ASKED", b.session())
+		b.Key("await turn interrupt %s", b.session())
+		return
+	case atPending, atIdle:
+		b.Key("await turn %s %s", b.Seen.End, b.session())
+		return
+	case atEnd:
+		b.Key("await gate %s", sweep.Hold)
+		b.Key("release %s", sweep.Hold)
+		b.Held = false
+		return
+	}
+	var all []*script.Line
+	for _, event := range p.Until {
+		all = append(all, script.New("await event %s %s", event, b.session()))
+	}
+	if p.Gated {
+		all = append(all, script.New("await gate %s", sweep.Hold))
+	}
+	b.Awaits(all, true)
+}
+
+// atGate reports whether the model is surely held, and no other thread has a run.
+func (b builder) atGate() bool { return b.Point.Gated && b.Point.Kind != atOther }
+
+// half reports whether the model is held behind a call of the same reply: a run that ends
+// there may leave the call in the thread.
+func (b builder) half() bool {
+	hold := b.Point.Hold
+	if hold == nil {
+		return true
+	}
+	steps := b.Seen.Model.Replies[hold.Reply].Steps
+	return slices.ContainsFunc(steps[:min(hold.Step, len(steps))],
+		func(s fakellm.StepNode) bool { return s.Kind == "tool" })
+}
+
+// plain reports whether the text of the run is one that a pattern can ask for.
+func (b builder) plain() bool {
+	text := b.Seen.Text
+	return text != "" && len(text) < 400 && b.named() == "" && !strings.ContainsAny(text, "$/\n")
+}
+
+// cutOff asks that files are not there whose calls come behind the gate that holds the model.
+func (b builder) cutOff() {
+	if !b.Point.Gated {
+		return
+	}
+	var files []sweep.Effect
+	for _, f := range b.Seen.Made {
+		call, hold := facts(b.Seen).late[f], *b.Point.Hold
+		if hold.Reply < call.Reply || hold.Reply == call.Reply && hold.Step <= call.Step {
+			files = append(files, f)
+		}
+	}
+	b.untouched("AGUI-ABRT-004", files)
+}
+
+// untouched asks that files are not there.
+func (b builder) untouched(requirement string, files []sweep.Effect) {
+	if len(files) == 0 {
+		return
+	}
+	b.Check(requirement, "no-effect")
+	for _, f := range files {
+		b.Add("! exists %s", f.File)
+	}
+}
+
+func (b builder) effective(*script.Line) {
+	for _, f := range facts(b.Seen).owed {
+		b.Add("exists %s", f.File)
+	}
+}
+
+func (b builder) answerCalls(*script.Line) {
+	for range facts(b.Seen).calls {
+		b.Key("tool-result 1 'The answer of the front end.'")
+	}
+}

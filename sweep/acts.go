@@ -1,0 +1,214 @@
+package sweep
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/acp-test/acp-test/scenarios/script"
+)
+
+// Act is something that an editor, its user or the model does at a point: an entry of a
+// table of acts.
+type Act struct {
+	Name string
+	// Kind is the kind of act; "" is the name.
+	Kind string
+	// Rank puts the likeliest to hurt first.
+	Rank int
+	// Needs is a capability of the agent; "" is none.
+	Needs string
+	// at are the conditions under which the act can be done, flags what else the table
+	// says of it.
+	at    []script.Word
+	flags []string
+	body  []*script.Line
+}
+
+// Is reports whether the table gives the act a flag.
+func (a *Act) Is(flag string) bool { return a != nil && slices.Contains(a.flags, flag) }
+
+// Acts is a table of acts in the words of a protocol, which B writes. The table is in the
+// syntax of scenarios:
+//
+//	act NAME rank=N kind=KIND needs=CAPABILITY FLAG… [CONDITION]… { LINES }
+//	part NAME { LINES }
+//
+// A line of an act is a line of the scenario that is built. A line that begins with "do"
+// must stay when the scenario is made shorter. "check" opens a check, "post" sends a prompt,
+// and a part stands for its lines, in which {1} is the first word behind its name. A line with
+// conditions is left out unless all of them hold: [open|idle] is one of two, and [!open|idle]
+// neither. {name} is a value.
+type Acts[B Writer] struct {
+	List []*Act
+	// Conditions, Values and Parts are the protocol's own words.
+	Conditions map[string]func(B) bool
+	Values     map[string]func(B) script.Word
+	Parts      map[string]func(B, *script.Line)
+	parts      map[string][]*script.Line
+}
+
+// Writer is a Builder with what a protocol adds to it.
+type Writer interface{ built() *Builder }
+
+// Read adds the acts and parts of a table. It panics if the table is wrong, since tables
+// are part of the program.
+func (t *Acts[B]) Read(text string) *Acts[B] {
+	f, mistakes := script.Parse("acts", []byte(text))
+	if len(mistakes) > 0 {
+		panic(mistakes[0])
+	}
+	if t.parts == nil {
+		t.parts = map[string][]*script.Line{}
+	}
+	for _, l := range f.Lines {
+		switch {
+		case l.Is("part"):
+			t.parts[l.Words[0].Raw()] = l.Blocks[0]
+		case l.Is("act"):
+			t.List = append(t.List, t.act(l))
+		}
+	}
+	for l := range f.All() {
+		for _, w := range slices.Concat(l.Conditions, l.Words) {
+			if strings.HasPrefix(w.Raw(), "[") {
+				t.know(l, w)
+			}
+		}
+	}
+	return t
+}
+
+// know panics if a condition is none of the protocol's.
+func (t *Acts[B]) know(l *script.Line, w script.Word) {
+	names, _ := condition(w)
+	for _, name := range names {
+		if t.Conditions[name] == nil {
+			panic(fmt.Sprintf("acts:%d: there is no condition %q", l.Number, name))
+		}
+	}
+}
+
+// act reads an entry of the table.
+func (t *Acts[B]) act(l *script.Line) *Act {
+	a := &Act{Name: l.Words[0].Raw(), body: l.Blocks[0]}
+	for _, w := range l.Words[1:] {
+		key, _, value, ok := w.Cut("=")
+		switch {
+		case strings.HasPrefix(w.Raw(), "["):
+			a.at = append(a.at, w)
+		case key == "kind":
+			a.Kind = value.Raw()
+		case key == "needs":
+			a.Needs = value.Raw()
+		case key == "rank":
+			a.Rank, _ = strconv.Atoi(value.Raw())
+		case ok:
+			panic(fmt.Sprintf("acts:%d: there is no option %q", l.Number, key))
+		default:
+			a.flags = append(a.flags, w.Raw())
+		}
+	}
+	return a
+}
+
+// Names are the names of all acts.
+func (t *Acts[B]) Names() (names []string) {
+	for _, a := range t.List {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// Fits reports whether the act of b can be done at its point.
+func (t *Acts[B]) Fits(b B) bool { return t.hold(b, b.built().Act.at) }
+
+// Write writes the act of b and what must follow.
+func (t *Acts[B]) Write(b B) { t.Do(b, b.built().Act) }
+
+// Do writes an act.
+func (t *Acts[B]) Do(b B, a *Act) { t.lines(b, a.body, nil) }
+
+// Part writes the lines of a part.
+func (t *Acts[B]) Part(b B, name string) { t.lines(b, t.parts[name], nil) }
+
+// condition takes a condition apart: [NAME|NAME…] or [!NAME|NAME…].
+func condition(w script.Word) (names []string, negated bool) {
+	list, negated := strings.CutPrefix(strings.Trim(w.Raw(), "[]"), "!")
+	return strings.Split(list, "|"), negated
+}
+
+// hold reports whether all conditions hold.
+func (t *Acts[B]) hold(b B, list []script.Word) bool {
+	return !slices.ContainsFunc(list, func(w script.Word) bool {
+		names, negated := condition(w)
+		return negated == slices.ContainsFunc(names, func(name string) bool { return t.Conditions[name](b) })
+	})
+}
+
+// lines writes lines of a table, of a part with its arguments.
+func (t *Acts[B]) lines(b B, list []*script.Line, args []script.Word) {
+	for _, l := range list {
+		if l.Kind == script.Command && t.hold(b, l.Conditions) {
+			t.line(b, t.filled(b, l, args))
+		}
+	}
+}
+
+// line writes a line that is filled.
+func (t *Acts[B]) line(b B, l *script.Line) {
+	name, builder := l.Name.Raw(), b.built()
+	if part := t.parts[name]; part != nil {
+		t.lines(b, part, l.Words)
+		return
+	}
+	switch part := t.Parts[name]; {
+	case part != nil:
+		part(b, l)
+	case name == "check":
+		requirement, slug := "", l.Words[len(l.Words)-1].Raw()
+		if len(l.Words) > 1 {
+			requirement = l.Words[0].Raw()
+		}
+		builder.Check(requirement, slug)
+	case name == "post":
+		builder.post(l)
+	case name == "do":
+		l.Name, l.Words = l.Words[0], l.Words[1:]
+		l.Text = l.String()
+		t.line(b, l)
+		builder.KeepLast()
+	default:
+		builder.Lines = append(builder.Lines, l)
+	}
+}
+
+// value is the place of a value in a line of a table.
+var value = regexp.MustCompile(`\{[a-z0-9-]+\}`)
+
+// filled is a line with its values and without its conditions.
+func (t *Acts[B]) filled(b B, l *script.Line, args []script.Word) *script.Line {
+	bare := *l
+	bare.Conditions = nil
+	text := value.ReplaceAllStringFunc(bare.String(), func(place string) string {
+		name := strings.Trim(place, "{}")
+		if n, err := strconv.Atoi(name); err == nil {
+			return append(args, make([]script.Word, n)...)[n-1].String()
+		}
+		f := t.Values[name]
+		if f == nil {
+			panic(fmt.Sprintf("acts:%d: there is no value %s", l.Number, place))
+		}
+		return f(b).String()
+	})
+	out := script.New(strings.ReplaceAll(text, "%", "%%"))
+	for i, block := range l.Blocks {
+		out.Blocks[i] = nil
+		for _, inner := range block {
+			out.Blocks[i] = append(out.Blocks[i], t.filled(b, inner, args))
+		}
+	}
+	return out
+}

@@ -1,0 +1,159 @@
+package sweep
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/script"
+)
+
+// Situation is an act at a point of a turn.
+type Situation struct {
+	Script *Script
+	Seen   *Seen
+	Point  Point
+	Act    *Act
+	// Probes are questions that came up when the schedule first ran: the script asks them
+	// too, so that it fails for the same reason.
+	Probes map[string]bool
+}
+
+// Builder writes the scenario of a Situation.
+type Builder struct {
+	Situation
+	Lines []*script.Line
+	// Keep are the lines without which it would be another schedule.
+	Keep map[string]bool
+	// Turns is what the model says.
+	Turns []fakellm.TurnNode
+	// Held says that the gate Hold holds the model.
+	Held  bool
+	slugs map[string]int
+}
+
+// NewBuilder begins a scenario with its title.
+func NewBuilder(s Situation, title string) *Builder {
+	b := &Builder{Situation: s, Keep: map[string]bool{}, slugs: map[string]int{}}
+	b.Lines = s.Script.Head(title)
+	b.Add("golden off")
+	return b
+}
+
+func (b *Builder) built() *Builder { return b }
+
+// Archive is the scenario as it has been written, with the lines to keep.
+func (b *Builder) Archive() (Archive, map[string]bool) {
+	a := Archive{Lines: b.Lines, Files: slices.Clone(b.Script.Files)}
+	if with := b.Point.With; with != nil {
+		for _, f := range with.Script.Files {
+			if !a.Holds(f.Name) {
+				a.Files = append(a.Files, f)
+			}
+		}
+	}
+	if len(b.Turns) > 0 {
+		a.Model = (&fakellm.Document{Rest: b.Script.Spoken.Rest, Turns: b.Turns}).Format()
+	}
+	return a, b.Keep
+}
+
+// Add adds a line, as script.New makes it; Key adds one that must stay.
+func (b *Builder) Add(template string, args ...any) {
+	b.Lines = append(b.Lines, script.New(template, args...))
+}
+
+// Key adds a line that must stay.
+func (b *Builder) Key(template string, args ...any) {
+	b.Add(template, args...)
+	b.KeepLast()
+}
+
+// KeepLast makes the line added last one that must stay.
+func (b *Builder) KeepLast() { b.Keep[b.last().String()] = true }
+
+func (b *Builder) last() *script.Line { return b.Lines[len(b.Lines)-1] }
+
+// Has reports whether a line was added.
+func (b *Builder) Has(line string) bool {
+	return slices.ContainsFunc(b.Lines, func(l *script.Line) bool { return l.String() == line })
+}
+
+// Check opens a check of a requirement, "" of none. Slugs are made distinct.
+func (b *Builder) Check(requirement, slug string) {
+	if other, ok := b.Script.Renamed[requirement]; ok {
+		requirement = other
+	}
+	b.slugs[slug]++
+	if n := b.slugs[slug]; n > 1 {
+		slug = fmt.Sprintf("%s-%d", slug, n)
+	}
+	b.Add("check %s %s", Optional(requirement), slug)
+}
+
+// Optional is a text as a word, or no word if the text is empty.
+func Optional(text string) script.Word {
+	if text == "" {
+		return script.Word{}
+	}
+	return script.Text(text)
+}
+
+// Prompt begins a turn of a session, which the model answers with what it says.
+func (b *Builder) Prompt(session string, text script.Word, rest []script.Word, as string, says fakellm.TurnNode) {
+	b.Add(b.Script.Planner.Prompt+" %s %s %s", Optional(session), text, rest)
+	b.last().As = Optional(as)
+	b.Turns = append(b.Turns, says)
+}
+
+// post is the line "post TEXT says=TEXT gate=NAME in=SESSION as NAME" of a table of acts.
+// Without says= the model says what it says in the turn.
+func (b *Builder) post(l *script.Line) {
+	options := map[string]string{}
+	for _, w := range l.Words[1:] {
+		key, _, value, _ := w.Cut("=")
+		options[key] = value.Raw()
+	}
+	says := Plain(b.Script.Spoken.Turns[b.Seen.Nth])
+	if text := options["says"]; text != "" {
+		says = Says(text)
+	}
+	if gate := options["gate"]; gate != "" {
+		says = says.With(fakellm.Place{}, Gate(gate))
+	}
+	b.Prompt(options["in"], b.Own(l.Words[0].Raw()), nil, l.As.Raw(), says)
+}
+
+// Own is a prompt of the sweep that the scenario does not have already: the model's turns
+// are found by their prompts.
+func (b *Builder) Own(text string) script.Word {
+	with := b.Point.With
+	for {
+		w := script.Quote(text)
+		if !b.Script.Says(w) && (with == nil || !with.Script.Says(w)) {
+			return w
+		}
+		text = "Now: " + text
+	}
+}
+
+// Awaits awaits lines which must stay, in any order if they are grouped.
+func (b *Builder) Awaits(lines []*script.Line, grouped bool) {
+	for _, l := range lines {
+		b.Keep[l.String()] = true
+	}
+	if grouped && len(lines) > 1 {
+		b.Key("group {")
+		b.last().With(lines...)
+		return
+	}
+	b.Lines = append(b.Lines, lines...)
+}
+
+// Release lets the model go on that is held at the point.
+func (b *Builder) Release() {
+	if b.Held {
+		b.Add("release %s", Hold)
+		b.Held = false
+	}
+}

@@ -1,0 +1,107 @@
+package sweep
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/acp-test/acp-test/fakellm"
+)
+
+// Point is a place in a turn at which an editor can act.
+type Point struct {
+	// Name tells it from the others of its turn: "frame 3 agent_message".
+	Name string
+	// State is the kind of situation: findings at points of one state with one action are
+	// the same finding.
+	State string
+	// Kind is what a protocol calls such points, in the order of a turn.
+	Kind PointKind
+	// Rank puts the likeliest first.
+	Rank int
+	// Hold is where the model is held; nil is nowhere.
+	Hold *fakellm.Place
+	// Until are the kinds of frames to wait for, in their order. Gated says that the gate is
+	// waited for, too: then the model is surely held.
+	Until []string
+	Gated bool
+	// Races says that what is done may come too late, Apart that it is another thing in
+	// another scenario.
+	Races, Apart bool
+	// Nth is which request of its kind is open, Files what waits for its answer and for
+	// nothing else. Several says that other requests of its kind are open, too.
+	Nth     int
+	Files   []Effect
+	Several bool
+	// Tool is the call that runs; Alone says that it is the only one of its turn.
+	Tool  *fakellm.Place
+	Alone bool
+	// Merge are the steps of two sessions: true is one of the target. With is the turn of
+	// another scenario in the other session; nil is one that the sweep has made up.
+	Merge []bool
+	With  *Observed
+}
+
+// PointKind is a kind of points of one protocol.
+type PointKind uint8
+
+// Lister lists the points of a turn.
+type Lister struct {
+	Seen *Seen
+	// List are the points, Same how many more there were that are the same for the agent.
+	List    []Point
+	Same    int
+	covered map[fakellm.Place]bool // by the points of frames
+	last    *Frame
+}
+
+// Add adds a point.
+func (l *Lister) Add(p Point) { l.List = append(l.List, p) }
+
+// Frame adds the point behind the frame of an index, the n-th of its kind.
+func (l *Lister) Frame(kind PointKind, word string, index, n int) *Point {
+	f := &l.Seen.Frames[index]
+	p := Point{Name: fmt.Sprintf("%s %d %s", word, index+1, f.Kind), State: "after " + f.Kind, Kind: kind, Hold: f.Hold,
+		Until: slices.Repeat([]string{f.Kind}, n), Gated: f.Held, Rank: min(n-1, 9), Races: f.Hold == nil}
+	if f.Hold == nil {
+		p.State += " near the end"
+	}
+	// Two pieces of text after which the model is held at one place are one situation: the
+	// agent cannot have gone on between them.
+	if last := l.last; last != nil && last.Held && f.Held && *last.Hold == *f.Hold && last.Kind == f.Kind {
+		l.List = l.List[:len(l.List)-1]
+		l.Same++
+	}
+	if f.Held {
+		if l.covered == nil {
+			l.covered = map[fakellm.Place]bool{}
+		}
+		l.covered[*f.Hold] = true
+	}
+	l.last = f
+	l.Add(p)
+	return &l.List[len(l.List)-1]
+}
+
+// Gates adds the points at which the model is held and nothing was shown.
+func (l *Lister) Gates(kind PointKind) {
+	all := l.Seen.Model.Places()
+	for i, at := range all {
+		state := "model silent"
+		switch {
+		case l.covered[at]:
+			l.Same++
+			continue
+		case at.Piece == 0 && at.Step == 0 && at.Reply > 0:
+			state = "model between tool and reply"
+		case i > 0:
+			state = "model in the middle"
+		}
+		l.Add(Point{Name: "gate " + at.String(), State: state, Kind: kind, Hold: &all[i], Gated: true, Rank: min(i, 9)})
+	}
+}
+
+// Sorted are the points, the likeliest first, and how many more there were.
+func (l *Lister) Sorted() ([]Point, int) {
+	slices.SortStableFunc(l.List, func(a, b Point) int { return a.Rank - b.Rank })
+	return l.List, l.Same
+}

@@ -1,0 +1,222 @@
+package sweep
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/script"
+)
+
+// Sequence is one order of acts in the turns of two sessions: what leads each turn from its
+// prompt to its end, and what is done besides. Left alone, each turn takes its steps and
+// each step is awaited; what differs from that is a deviation.
+type Sequence struct {
+	Observed
+	Turns []PlayedTurn
+	Items []Item
+	// Depth is how many deviations it has.
+	Depth int
+	// Late names what is done to the first turn that ends in another one: that has its cancel.
+	// "" is nothing.
+	Late string
+}
+
+// Other is the name of the session next to the target's.
+const Other = "the_other"
+
+// PlayedTurn is a turn of a Sequence.
+type PlayedTurn struct {
+	Session string
+	Text    script.Word
+	Rest    []script.Word
+	Says    fakellm.TurnNode
+	Stops   []Stop
+	Prefix  string // of the names of its gates
+	Whole   bool   // it is the target's turn, not only words
+	Choice  string // how its requests are answered
+	Next    bool   // its session had a turn before
+	// Deviates names the deviation that the answers are; "" is none.
+	Deviates string
+	// Pace is how long the model takes for each piece.
+	Pace time.Duration
+	// Fails is where the model fails once, behind the last stop; nil is nowhere.
+	Fails *fakellm.Place
+}
+
+// Stop is where a turn waits until it is let go: a gate of the model, or a request of the agent.
+type Stop struct {
+	Gate *fakellm.Place
+	Nth  int // of the request, from 1
+}
+
+// Item is one act of a Sequence.
+type Item struct {
+	Kind ItemKind
+	Turn int // which turn it belongs to; of an act besides, the session's latest
+	Stop int // which stop it lets go
+	Act  *Act
+	Gap  Gap
+	// Loose says that what it brings about is not awaited.
+	Loose bool
+}
+
+// ItemKind is a kind of items.
+type ItemKind uint8
+
+// The kinds of items.
+const (
+	Begins  ItemKind = iota // the prompt
+	GoesOn                  // a gate is released, a request answered
+	Ends                    // the end is awaited: no act
+	Besides                 // something that the turn does not need
+)
+
+// Gap is how long it takes from the act before: nothing, a time, or no time at all,
+// since the agent stands still meanwhile.
+type Gap time.Duration
+
+// Together is no time at all.
+const Together Gap = -1
+
+// gaps are the rungs of the ladder.
+var gaps = []Gap{0, Gap(time.Millisecond), Gap(5 * time.Millisecond), Gap(20 * time.Millisecond),
+	Gap(100 * time.Millisecond), Together}
+
+// Paces are how long a slow model takes for each piece.
+var Paces = []time.Duration{time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond}
+
+func (g Gap) String() string {
+	if g == Together {
+		return "together"
+	}
+	return time.Duration(g).String()
+}
+
+// name is what an item is called in maps of what was tried.
+func (o *Sequence) name(it Item) string {
+	who := "another session's"
+	if it.Kind != Besides {
+		t := o.Turns[it.Turn]
+		if t.Session == o.Seen.Session {
+			who = "the"
+		}
+		if t.Next {
+			who = "the next"
+		}
+	}
+	switch it.Kind {
+	case Begins:
+		return who + " prompt"
+	case GoesOn:
+		if o.Turns[it.Turn].Stops[it.Stop].Gate == nil {
+			return who + " answer"
+		}
+		return who + " model goes on"
+	case Ends:
+		return who + " end"
+	}
+	return it.Act.Name
+}
+
+// key tells orders apart by their acts: where the end of a turn is awaited among the acts
+// of others makes no difference to the agent.
+func (o *Sequence) key() string {
+	var b strings.Builder
+	fmt.Fprint(&b, o.Script.ID, o.Seen.Nth, o.Late != "")
+	for _, t := range o.Turns {
+		fmt.Fprint(&b, t.Session, t.Choice, len(t.Stops), t.Pace, t.Fails != nil)
+		for _, s := range t.Stops {
+			if s.Gate != nil {
+				fmt.Fprint(&b, *s.Gate)
+			}
+		}
+	}
+	for _, it := range o.Items {
+		if it.Kind != Ends {
+			fmt.Fprint(&b, " ", o.name(it), it.Turn, it.Stop, it.Gap, it.Loose)
+		}
+	}
+	return b.String()
+}
+
+// Acts are the names of what is done besides, in their order.
+func (o *Sequence) Acts() (out []string) {
+	if o.Late != "" {
+		out = append(out, o.Late)
+	}
+	for _, it := range o.Items {
+		if it.Kind == Besides {
+			out = append(out, it.Act.Name)
+		}
+	}
+	for _, t := range o.Turns {
+		if t.Deviates != "" {
+			out = append(out, t.Deviates)
+		}
+		if t.Fails != nil {
+			out = append(out, "the model fails")
+		}
+	}
+	return out
+}
+
+// Others reports whether a turn of the other session is part of the sequence, Nexts whether a
+// second turn of the target's is.
+func (o *Sequence) Others() bool { return o.last(Other) >= 0 }
+
+// Nexts reports whether a second turn of the target's session is part of the sequence.
+func (o *Sequence) Nexts() bool { return o.last(o.Seen.Session) > 0 }
+
+// last is the index of the last turn of a session, -1 if there is none.
+func (o *Sequence) last(session string) (at int) {
+	at = -1
+	for i, t := range o.Turns {
+		if t.Session == session {
+			at = i
+		}
+	}
+	return at
+}
+
+// Builder begins the scenario of the sequence, whose title says what is done besides, or what
+// is given.
+func (o *Sequence) Builder(nothing string) *Builder {
+	title := cmp.Or(strings.Join(o.Acts(), ", "), nothing)
+	return NewBuilder(Situation{Script: o.Script}, fmt.Sprintf("%s: around %s.", title, o.Seen.Turn.Text))
+}
+
+// Stops are the stops in so many replies of the target's turn: the gates that are given, and
+// each request of a kind between the reply that it comes of and the next.
+func (s *Seen) Stops(gates []fakellm.Place, replies int, asks string) (out []Stop) {
+	nth, at := 0, 0
+	for r := range replies {
+		for ; at < len(gates) && gates[at].Reply == r; at++ {
+			out = append(out, Stop{Gate: &gates[at]})
+		}
+		for _, f := range s.Frames {
+			if f.Kind == asks && f.Reply == r {
+				nth++
+				out = append(out, Stop{Nth: nth})
+			}
+		}
+	}
+	return out
+}
+
+// Asks reports whether the stop is a request of the agent.
+func (s Stop) Asks() bool { return s.Gate == nil }
+
+// possible are the acts that the sequence can have besides; one after which most goes wrong,
+// the first, is drawn more often than another.
+func (o *Sequence) possible() []*Act {
+	const often = 4
+	can := slices.DeleteFunc(slices.Clone(o.Script.asides.list), func(a *Act) bool { return !o.Script.asides.fits(o, a) })
+	if o.Late != "" {
+		return can[1:] // it has its cancel
+	}
+	return append(slices.Repeat(can[:1], often-1), can...)
+}
