@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/agents"
@@ -22,6 +25,7 @@ import (
 // other directories.
 type restored struct {
 	recording *transcript.Transcript
+	trusted   bool // what the recording names may be started
 	box       agents.Sandbox
 	renamed   [][2]string // addresses and paths, with what takes their place
 	beside    [2]string   // the folder of the workspace, if it is one of these, and now
@@ -41,7 +45,7 @@ func (r *restored) Close() error {
 
 // furnish makes the directories of a replay, with the files of the workspace: those of
 // a folder, if one is named, else those of the recording.
-func (h *host) furnish(root string, recording *transcript.Transcript, files string) (*restored, error) {
+func (h *host) furnish(root string, recording *transcript.Transcript, files string, trusted bool) (*restored, error) {
 	// Of the same name as that of a run: some agents show it, and their profiles mask it.
 	root, err := os.MkdirTemp(root, "acp-test-run-")
 	if err != nil {
@@ -51,10 +55,10 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 	if err != nil {
 		return nil, err
 	}
-	r := &restored{recording: recording, box: agents.Sandbox{Work: dirs.Work, Home: dirs.Home, Temp: dirs.Temp,
+	r := &restored{recording: recording, trusted: trusted, box: agents.Sandbox{Work: dirs.Work, Home: dirs.Home, Temp: dirs.Temp,
 		Self: h.self, Cwd: h.cwd, HostEnv: h.env}}
 	places, noted := replay.PlacesOf(recording)
-	r.set = places.Set
+	r.setVariables(places.Set)
 	if places.Temp != "" {
 		r.renamed = append(r.renamed, [2]string{places.Temp, dirs.Temp},
 			[2]string{filepath.Dir(places.Temp), dirs.Root})
@@ -101,17 +105,28 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 	return r, nil
 }
 
+// setVariables sets the variables that a recording names, if it is trusted: others may name a
+// program. Those of the reference agent name none.
+func (r *restored) setVariables(set map[string]string) {
+	r.set = maps.Clone(set)
+	maps.DeleteFunc(r.set, func(name, _ string) bool { return !r.trusted && !strings.HasPrefix(name, "ACP_TEST_REFAGENT_") })
+	if len(r.set) < len(set) {
+		r.lacking = append(r.lacking, "variables that the recording names were not set: "+
+			strings.Join(slices.Sorted(maps.Keys(set)), ", ")+"; --trust FILE sets them")
+	}
+}
+
 // serveMCP puts the MCP servers of a test in the place of those that the recorded
-// editor named. Those of others are named again as they are.
+// editor named. Those of others are left out unless the recording is trusted.
 func (r *restored) serveMCP() error {
 	for _, s := range recordings.Servers(r.recording) {
 		switch {
-		case len(s.Args) > 0 && s.Args[0] == "canary":
+		case s.OfTest() && s.URL == "":
 			r.renamed = append(r.renamed, [2]string{s.Command, r.box.Self}, [2]string{s.Token, r.token()})
 			if n := len(s.Args); filepath.IsAbs(s.Args[n-1]) {
 				r.renamed = append(r.renamed, [2]string{filepath.Dir(s.Args[n-1]), r.box.Temp})
 			}
-		case s.URL != "" && strings.HasPrefix(s.Name, "canary"):
+		case s.OfTest():
 			r.renamed = append(r.renamed, [2]string{s.Token, r.token()})
 			server, err := canary.Start(r.token())
 			if err != nil {
@@ -119,9 +134,12 @@ func (r *restored) serveMCP() error {
 			}
 			r.closers = append(r.closers, server)
 			r.renamed = append(r.renamed, [2]string{s.URL, server.Entry(s.Name).URL})
-		case s.Command != "" || s.URL != "":
+		case r.trusted:
 			r.lacking = append(r.lacking, fmt.Sprintf("the MCP server %s is not in the recording: the agent is given the "+
-				"real one", s.Name))
+				"real one, %s", s.Name, cmp.Or(s.URL, strings.Join(append([]string{s.Command}, s.Args...), " "))))
+		default:
+			r.lacking = append(r.lacking, fmt.Sprintf("the MCP server %s of the recording was left out: a recording runs "+
+				"nothing; --trust FILE gives the agent the real one", s.Name))
 		}
 	}
 	return nil
