@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -565,4 +566,41 @@ func TestTheTableCanFail(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", c.code, got, c.want)
 		}
 	}
+}
+
+// A version of a protocol is a value, or is named as v2. "Second" is the second prompt, session
+// or process, or a unit of time.
+var seconds = regexp.MustCompile(`^(at|open|other)?Second$|[sS]econds|Milli|Micro|Nano|^second$|^after(Second)?$`)
+
+func TestVersionTwoIsCalledV2(t *testing.T) {
+	for _, s := range sources(t) {
+		if strings.Contains(filepath.Base(s.file), "second") {
+			t.Errorf("%s: name the version v2 in file names", s.file)
+		}
+		for _, d := range s.ast.Decls {
+			for _, name := range declared(d) {
+				if second.MatchString(name.Name) && !seconds.MatchString(name.Name) {
+					t.Errorf("%s: %s: name the version v2, or hand it down as a value", s.at(name), name.Name)
+				}
+			}
+		}
+	}
+}
+
+// declared returns the names that a declaration at the top of a file gives.
+func declared(d ast.Decl) (names []*ast.Ident) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		return []*ast.Ident{d.Name}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch spec := spec.(type) {
+			case *ast.TypeSpec:
+				names = append(names, spec.Name)
+			case *ast.ValueSpec:
+				names = append(names, spec.Names...)
+			}
+		}
+	}
+	return names
 }

@@ -67,7 +67,7 @@ func protocols() []protocol {
 			kind: acpframe.Update, fields: func() inspector.Fields { return acp.Fields(acp.V1()) },
 		}.convertsACP(), protocol{
 			Protocol: acp.V2(), reference: "reference-acp-v2", recordings: recordings.V2(), planner: schedules.V2(),
-			reports: acpreport.V2(), read: reading(recordings.V2()), looks: recordings.LooksSecond,
+			reports: acpreport.V2(), read: reading(recordings.V2()), looks: recordings.LooksV2,
 			kind: acpframe.Update, fields: func() inspector.Fields { return acp.Fields(acp.V2()) },
 		}.convertsACP(), protocol{
 			Protocol: agui.V1(), reference: "reference-ag-ui", recordings: aguirecord.Protocol{}, planner: aguischedules.V1(),

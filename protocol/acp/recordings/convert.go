@@ -58,7 +58,7 @@ func (c *Converted) Golden(text golden.Renderer, o golden.Options) string {
 // processes, one after the other, restarts the agent. Title is its first line. The error
 // says what of the recording a scenario cannot say.
 func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, model []byte) (*Converted, error) {
-	c := &converter{p: p, second: p.Version == second{}.Version(), t: t, ids: map[string]string{},
+	c := &converter{p: p, v2: p.Version == version2{}.Version(), t: t, ids: map[string]string{},
 		names: map[string]string{}, refs: map[int]string{}, answers: map[int]transcript.Entry{},
 		seen: map[string]*seen{}, late: map[string][]pattern{}, awaits: map[string]bool{}, cursors: map[int]string{},
 		prompts: map[string]transcript.Entry{}, strange: map[string]bool{}}
@@ -76,7 +76,7 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 	}
 	files, writes := c.files()
 	head := []*script.Line{script.NewComment(title)}
-	if c.second {
+	if c.v2 {
 		head = append([]*script.Line{script.New("protocol %s", p.Name)}, head...)
 	}
 	for _, left := range c.out.Left {
@@ -106,11 +106,11 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 // converter turns frames into lines, in one pass with some knowledge of what
 // comes.
 type converter struct {
-	p      *scenarios.Protocol
-	second bool // the recording is of version 2
-	t      *transcript.Transcript
-	out    Converted
-	lines  []*script.Line
+	p     *scenarios.Protocol
+	v2    bool // the recording is of version 2
+	t     *transcript.Transcript
+	out   Converted
+	lines []*script.Line
 
 	names   map[string]string           // of sessions, in the scenario
 	ids     map[string]string           // variables for tool calls and terminals, by key and id
@@ -185,7 +185,7 @@ func (c *converter) rulesOff() (lines []*script.Line) {
 
 // version is the version of the protocol that the scenario's editor asks for.
 func (c *converter) version() int {
-	if c.second {
+	if c.v2 {
 		return 2
 	}
 	return 1

@@ -199,7 +199,7 @@ func (c *converter) greets(e transcript.Entry) bool {
 // session that nobody opened: an act of the language sends what may be accepted.
 func (c *converter) raw(e transcript.Entry) bool {
 	a, ok := c.answers[e.Seq]
-	if e.Session != "" && c.names[e.Session] == "" && e.Method != "session/new" || c.second && c.odd(e) {
+	if e.Session != "" && c.names[e.Session] == "" && e.Method != "session/new" || c.v2 && c.odd(e) {
 		return true
 	}
 	return ok && a.JSON().Get("error").Exists() &&
@@ -235,7 +235,7 @@ func (c *converter) odd(e transcript.Entry) bool {
 func (c *converter) count(e transcript.Entry) {
 	for key, variable := range map[string]string{"toolCallId": "TOOL", "terminalId": "TERMINAL"} {
 		id := e.JSON().Path("params.update." + key).Str()
-		if id == "" || !c.second || c.ids[key+" "+id] != "" {
+		if id == "" || !c.v2 || c.ids[key+" "+id] != "" {
 			continue
 		}
 		n := 1

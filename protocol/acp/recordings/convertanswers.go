@@ -63,7 +63,7 @@ func (c *converter) needsHand(q, a transcript.Entry, crossed bool, disk *disk) b
 	switch q.Method {
 	case "session/request_permission":
 		outcome := v.Path("result.outcome.outcome")
-		return !failed && !outcome.Is("cancelled") && (crossed || c.second && !outcome.Is("selected"))
+		return !failed && !outcome.Is("cancelled") && (crossed || c.v2 && !outcome.Is("selected"))
 	case "elicitation/create":
 		action, bare := v.Path("result.action"), true
 		for key := range v.Get("result").Members() {

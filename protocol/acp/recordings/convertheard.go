@@ -81,7 +81,7 @@ func (c *converter) heard(e transcript.Entry) {
 		if status := e.JSON().Path("params.update.status").Str(); status != "" {
 			p = append(p, script.Option("status", status))
 		}
-	case c.second && c.seen[e.Session] != nil && strings.HasPrefix(update, "user_message"): // before or after the answer
+	case c.v2 && c.seen[e.Session] != nil && strings.HasPrefix(update, "user_message"): // before or after the answer
 	case update != "" && !isState(update):
 		p = kind(e)
 	case e.Kind == transcript.Request && c.seen[e.Session] != nil: // what the agent waits for when an act comes

@@ -81,7 +81,7 @@ func (c *converter) capabilities() []*script.Line {
 	}
 	want := map[string]string{}
 	offered := mockclient.DefaultCapabilities()
-	if c.second {
+	if c.v2 {
 		offered = nil
 	}
 	for key, value := range offered {
@@ -124,7 +124,7 @@ func (c *converter) initialize(e transcript.Entry) []byte {
 		n = int64(c.version())
 	}
 	name, offers := "clientInfo", `{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}`
-	if c.second {
+	if c.v2 {
 		name, offers = "info", `{}`
 	}
 	if caps := p.Get(c.offers()); caps.Exists() {
@@ -136,7 +136,7 @@ func (c *converter) initialize(e transcript.Entry) []byte {
 
 // offers is where initialize has what the editor can do.
 func (c *converter) offers() string {
-	if c.second {
+	if c.v2 {
 		return "capabilities"
 	}
 	return "clientCapabilities"

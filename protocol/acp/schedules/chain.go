@@ -138,5 +138,5 @@ func renamed(t fakellm.TurnNode, n int) fakellm.TurnNode {
 	return out
 }
 
-// secondText is the text of second prompts, of a schedule and in a chain.
-var secondText = regexp.MustCompile(`And another thing\.( \(schedule [0-9]\))?`)
+// furtherText is the text of second prompts, of a schedule and in a chain.
+var furtherText = regexp.MustCompile(`And another thing\.( \(schedule [0-9]\))?`)

@@ -15,16 +15,16 @@ import (
 
 // V2 returns what recordings need to know of ACP version 2: what they need of version 1,
 // with the messages that differ.
-func V2() replay.Protocol { return second{} }
+func V2() replay.Protocol { return version2{} }
 
-type second struct{ protocol }
+type version2 struct{ protocol }
 
 // Version implements replay.Protocol.
-func (second) Version() string { return "2" }
+func (version2) Version() string { return "2" }
 
 // Completes implements transcript.Completer: a turn ends with a state, not with the answer
 // to its prompt.
-func (second) Completes() func(e transcript.Entry, f wire.Frame) int {
+func (version2) Completes() func(e transcript.Entry, f wire.Frame) int {
 	return acpframe.V2{}.Completes()
 }
 
@@ -34,12 +34,12 @@ var (
 	asked1 = regexp.MustCompile(`"protocolVersion":\s*1\b`)
 )
 
-// LooksSecond reports whether the beginning of a recording is of version 2: that is asked
+// LooksV2 reports whether the beginning of a recording is of version 2: that is asked
 // for, and no answer is version 1.
-func LooksSecond(head []byte) bool { return asked2.Match(head) && !asked1.Match(head) }
+func LooksV2(head []byte) bool { return asked2.Match(head) && !asked1.Match(head) }
 
 // Facts implements replay.Protocol.
-func (p second) Facts(e transcript.Entry) replay.Facts {
+func (p version2) Facts(e transcript.Entry) replay.Facts {
 	f := p.protocol.Facts(e)
 	v := e.JSON()
 	switch {
@@ -68,7 +68,7 @@ func (p second) Facts(e transcript.Entry) replay.Facts {
 }
 
 // Improvise implements replay.Protocol.
-func (p second) Improvise(e transcript.Entry) [][]byte {
+func (p version2) Improvise(e transcript.Entry) [][]byte {
 	switch e.Method {
 	case "session/prompt":
 		return slices.Concat(p.Taken(e), said(e, "The recording ends here."), ended(e.Session, "end_turn"))
@@ -79,7 +79,7 @@ func (p second) Improvise(e transcript.Entry) [][]byte {
 }
 
 // Plain implements serve.Protocol.
-func (p second) Plain(e transcript.Entry, capabilities map[string]string) [][]byte {
+func (p version2) Plain(e transcript.Entry, capabilities map[string]string) [][]byte {
 	switch e.Method {
 	case "initialize":
 		return [][]byte{greeted(e, capabilities)}
@@ -98,7 +98,7 @@ func (p second) Plain(e transcript.Entry, capabilities map[string]string) [][]by
 }
 
 // Owed implements serve.Protocol.
-func (p second) Owed(e transcript.Entry, capabilities map[string]string) [][]byte {
+func (p version2) Owed(e transcript.Entry, capabilities map[string]string) [][]byte {
 	if e.Method == "session/prompt" {
 		return slices.Concat(p.Taken(e), ended(e.Session, "end_turn"))
 	}
@@ -122,7 +122,7 @@ func greeted(e transcript.Entry, capabilities map[string]string) []byte {
 
 // Taken implements serve.Protocol: the prompt becomes part of the conversation, and work on
 // it begins.
-func (second) Taken(e transcript.Entry) [][]byte {
+func (version2) Taken(e transcript.Entry) [][]byte {
 	id := serve.Quote(fmt.Sprintf("prompt-%d", e.Seq))
 	return [][]byte{
 		serve.Result(e.ID, `{"messageId":`+id+`}`),
@@ -147,10 +147,10 @@ func said(e transcript.Entry, text string) [][]byte {
 }
 
 // Side implements replay.Protocol.
-func (second) Side(method string) transcript.Source { return side(schema.V2(), method) }
+func (version2) Side(method string) transcript.Source { return side(schema.V2(), method) }
 
 // Fits implements replay.Protocol.
-func (p second) Fits(method string, result wire.Value) bool {
+func (p version2) Fits(method string, result wire.Value) bool {
 	if method == "session/prompt" {
 		return result.Get("messageId").Exists()
 	}
