@@ -119,8 +119,9 @@ func (j Judge) conclude(res *results.Result, t *transcript.Transcript, c *rules.
 }
 
 func (j Judge) finding(f rules.Finding, t *transcript.Transcript) results.Finding {
-	return results.Finding{Rule: f.Rule, Class: max(f.Class, rules.Lint), Sub: f.Damage, Requirements: f.Requirements, Citation: f.Citation,
-		Session: f.Session, Entries: f.Entries, Message: f.Message, Detail: f.Detail, Count: f.Count,
+	return results.Finding{Rule: f.Rule, Class: max(f.Class, rules.Lint), Sub: f.Damage, Requirements: f.Requirements,
+		Citation: f.Citation,
+		Session:  f.Session, Entries: f.Entries, Message: f.Message, Detail: f.Detail, Count: f.Count,
 		Tail: around(j.Text, t, f.Entries)}
 }
 

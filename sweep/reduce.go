@@ -18,7 +18,8 @@ import (
 func (s *sweep) reduce(ctx context.Context) []Finding {
 	list := clusters(s.seen)
 	slices.SortStableFunc(list, func(a, b *Finding) int {
-		return cmp.Or(cmp.Compare(blame(b.Class), blame(a.Class)), strings.Compare(a.Signature.String(), b.Signature.String()))
+		return cmp.Or(cmp.Compare(blame(b.Class), blame(a.Class)),
+			strings.Compare(a.Signature.String(), b.Signature.String()))
 	})
 	nth := map[string]int{}
 	names := make([]string, len(list))

@@ -98,7 +98,9 @@ func explainV2(topic string) (page string, ok bool) {
 // seenBy says how to see a rule or a check of version 2 broken: by the fault of the
 // reference agent that breaks the least beside it. "" if there is none.
 func seenBy(name string) string {
-	finds := slices.DeleteFunc(faults.All(faults.ACPv2), func(f faults.Fault) bool { return !slices.Contains(f.Reddens, name) })
+	finds := slices.DeleteFunc(faults.All(faults.ACPv2), func(f faults.Fault) bool {
+		return !slices.Contains(f.Reddens, name)
+	})
 	if len(finds) == 0 {
 		return ""
 	}

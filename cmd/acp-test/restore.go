@@ -55,8 +55,9 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 	if err != nil {
 		return nil, err
 	}
-	r := &restored{recording: recording, trusted: trusted, box: agents.Sandbox{Work: dirs.Work, Home: dirs.Home, Temp: dirs.Temp,
-		Self: h.self, Cwd: h.cwd, HostEnv: h.env}}
+	r := &restored{recording: recording, trusted: trusted}
+	r.box = agents.Sandbox{Work: dirs.Work, Home: dirs.Home, Temp: dirs.Temp,
+		Self: h.self, Cwd: h.cwd, HostEnv: h.env}
 	places, noted := replay.PlacesOf(recording)
 	r.setVariables(places.Set)
 	if places.Temp != "" {
@@ -109,7 +110,9 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 // program. Those of the reference agent name none.
 func (r *restored) setVariables(set map[string]string) {
 	r.set = maps.Clone(set)
-	maps.DeleteFunc(r.set, func(name, _ string) bool { return !r.trusted && !strings.HasPrefix(name, "ACP_TEST_REFAGENT_") })
+	maps.DeleteFunc(r.set, func(name, _ string) bool {
+		return !r.trusted && !strings.HasPrefix(name, "ACP_TEST_REFAGENT_")
+	})
 	if len(r.set) < len(set) {
 		r.lacking = append(r.lacking, "variables that the recording names were not set: "+
 			strings.Join(slices.Sorted(maps.Keys(set)), ", ")+"; --trust FILE sets them")

@@ -18,10 +18,11 @@ import (
 func V1() *scenarios.Protocol { return v1() }
 
 var v1 = sync.OnceValue(func() *scenarios.Protocol {
-	p := &scenarios.Protocol{Dialect: scenarios.Dialect{Name: language.Default}, Version: "1", Classifier: acpframe.Classifier{},
-		Rules:     invariants.V1(),
-		Canonical: canonical.V1(),
-		Offers:    offers}
+	p := &scenarios.Protocol{Dialect: scenarios.Dialect{Name: language.Default}, Version: "1",
+		Classifier: acpframe.Classifier{},
+		Rules:      invariants.V1(),
+		Canonical:  canonical.V1(),
+		Offers:     offers}
 	words.Add(p)
 	return scenarios.Complete(p)
 })

@@ -28,7 +28,8 @@ var v1 = sync.OnceValue(func() *scenarios.Protocol {
 	if err != nil {
 		panic(err) // the name is valid
 	}
-	p := &scenarios.Protocol{Dialect: scenarios.Dialect{Name: Name, Suites: files, SuitesAt: "protocol/agui/suites"}, Version: Name, Classifier: aguiframe.Classifier{}, Rules: invariants.V1(),
+	p := &scenarios.Protocol{Dialect: scenarios.Dialect{Name: Name, Suites: files, SuitesAt: "protocol/agui/suites"},
+		Version: Name, Classifier: aguiframe.Classifier{}, Rules: invariants.V1(),
 		Canonical: canonical.V1()}
 	words.Add(p)
 	return scenarios.Complete(p)

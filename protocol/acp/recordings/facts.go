@@ -383,5 +383,6 @@ func WithoutServers(raw []byte) []byte {
 		return raw
 	}
 	from := servers.Offset()
-	return slices.Concat(raw[:from], []byte("["), bytes.Join(kept, []byte(",")), []byte("]"), raw[from+len(servers.Raw()):])
+	return slices.Concat(raw[:from], []byte("["), bytes.Join(kept, []byte(",")), []byte("]"),
+		raw[from+len(servers.Raw()):])
 }

@@ -77,7 +77,8 @@ func (l *lister) frame(i int) {
 		l.Same++
 	case f.Asks:
 		several := slices.ContainsFunc(l.Seen.Frames[i+1:], func(o sweep.Frame) bool { return o.Kind == f.Kind })
-		l.Add(sweep.Point{Name: f.Kind, State: f.Kind + " open", Kind: atRequest, Hold: f.Hold, Until: until, Several: several})
+		l.Add(sweep.Point{Name: f.Kind, State: f.Kind + " open", Kind: atRequest, Hold: f.Hold, Until: until,
+			Several: several})
 		if f.Kind == newTerminal {
 			l.Add(sweep.Point{Name: "terminal running", State: "terminal running", Kind: atTerminal, Hold: f.Hold, Until: until})
 		}

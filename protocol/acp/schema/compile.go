@@ -107,7 +107,8 @@ func (c *compiler) line(line string) error {
 		return fmt.Errorf("%q is there twice", name)
 	}
 	c.version.unstable[name] = c.unstable
-	kind, ok := map[string]shapeKind{"type": record, "union": union, "choice": choice, "enum": enum, "alias": alias}[words[0]]
+	kind, ok := map[string]shapeKind{"type": record, "union": union, "choice": choice, "enum": enum,
+		"alias": alias}[words[0]]
 	if !ok {
 		return fmt.Errorf("%q is no kind of definition", words[0])
 	}
