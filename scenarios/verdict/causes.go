@@ -182,7 +182,3 @@ func Causes(list []results.Result) []results.Cause {
 	})
 	return all
 }
-
-func Overlap(a, b []string) bool {
-	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
-}
