@@ -1,5 +1,5 @@
-// Package inside runs the reference agents within this process: most of what a short run
-// with a process costs is to start it.
+// Package inside runs the reference agents within the process of the test. A short run spends
+// most of its time on starting a process; here it starts none.
 package inside
 
 import (

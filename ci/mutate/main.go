@@ -110,7 +110,7 @@ func run(dir string, each int, seed uint64, least float64, show bool) error {
 	return nil
 }
 
-// try changes transcripts at some places that are drawn, and counts what is named.
+// try draws places in good transcripts, changes each, and counts the changes that a rule names.
 func (k *kind) try(all []good, r *rand.Rand, each int, show bool) (t tally) {
 	var sites []site
 	for i := range all {

@@ -114,12 +114,14 @@ func TestTells(t *testing.T) {
 		bad, good *Seen
 		race, is  bool
 	}{
-		{"always, never", seen("s", check(results.Fail), check(results.Warn)), seen("s", check(results.Pass), check(results.Pass)), false, true},
+		{"always, never", seen("s", check(results.Fail), check(results.Warn)),
+			seen("s", check(results.Pass), check(results.Pass)), false, true},
 		{"a rule", seen("s", rule), seen("s", check(results.Pass)), false, true},
 		{"not always", seen("s", check(results.Fail), check(results.Pass)), seen("s", check(results.Pass)), false, false},
 		{"a race", seen("s", check(results.Fail), check(results.Pass)), seen("s", check(results.Pass)), true, true},
 		{"after too", seen("s", check(results.Fail)), seen("s", check(results.Pass), check(results.Lint)), false, false},
-		{"after not judged", seen("s", check(results.Fail)), seen("s", check(results.Pass), check(results.Inconclusive)), false, false},
+		{"after not judged", seen("s", check(results.Fail)),
+			seen("s", check(results.Pass), check(results.Inconclusive)), false, false},
 		{"after skipped", seen("s", check(results.Fail)), seen("s", skipped), false, false},
 		{"another scenario", seen("other", check(results.Fail)), seen("s", check(results.Pass)), false, false},
 		{"not run", nil, seen("s", check(results.Pass)), false, false},

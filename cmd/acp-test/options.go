@@ -28,7 +28,7 @@ type options struct {
 	output
 }
 
-// target says which agent is tested and what it is given.
+// target holds the flags that name the agent under test, and those that say what it gets.
 type target struct {
 	agent, settings, fault string
 	url                    string // where the agent is
@@ -103,7 +103,7 @@ func (t *target) of(c *cobra.Command) {
 	})
 }
 
-// environment registers the flags of what the agent finds in its environment.
+// environment registers --env and --pass-env.
 func (t *target) environment(f *pflag.FlagSet, env string) {
 	f.StringArrayVar(&t.env, "env", nil, "more environment for the agent, `K=V` (repeatable)"+env)
 	f.StringSliceVar(&t.passEnv, "pass-env", nil,
@@ -341,7 +341,7 @@ func (o *options) contradiction(c *cobra.Command) error {
 	return nil
 }
 
-// check says what is wrong with headers and variables.
+// check refuses a header or a variable that is malformed.
 func (t *target) check() error {
 	for _, header := range t.headers {
 		name, _, ok := strings.Cut(header, ":")

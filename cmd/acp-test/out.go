@@ -56,8 +56,8 @@ func (h *host) freeOut(dir string) string {
 	return free
 }
 
-// takeOut makes the empty folder of a run free of what the command reads. It returns its absolute
-// path, and release, after which another run may have the folder.
+// takeOut creates an empty folder for the results, apart from every folder that the command
+// reads. It returns the absolute path; after release, another run may have the folder.
 func (h *host) takeOut(o *output) (path string, release func(), err error) {
 	o.out = h.freeOut(o.out)
 	if path, err = filepath.Abs(o.out); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/acp-test/acp-test/refagent/webagent"
 )
 
-// reference is what the command line wants of the reference agent.
+// reference holds the flags of the refagent command.
 type reference struct {
 	protocol, fault, listen string
 	liberties               []string

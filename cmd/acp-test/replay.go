@@ -276,7 +276,7 @@ func (x *oneReplay) log(out string) (*transcript.Transcript, error) {
 			Redact: x.redactor(x.of, x.options.env...)})
 }
 
-// prepare says how the recording is played and what it is compared with.
+// prepare fills in x.job: how to play the recording, and what to compare the result with.
 func (x *oneReplay) prepare(recording, log *transcript.Transcript) error {
 	r, box := x.flags, x.at.box
 	x.job = replay.Replay{ID: x.id, File: x.file, Log: log, Judge: x.of.judge(x.options.severity), Beside: x.at.beside,

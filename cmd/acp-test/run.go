@@ -70,17 +70,19 @@ func (h *host) run(c *cobra.Command, o *options) error {
 	return h.once(c, o, nil)
 }
 
-// chosenRun is what a command line chose to run, narrowed to what changed and to one part.
+// chosenRun holds the scenarios that the command line selects, after --changed-since and
+// --shard have narrowed them.
 type chosenRun struct {
 	selection
-	mine      []*scenarios.Scenario // of the part
+	mine      []*scenarios.Scenario // of the shard
 	narrowed  *narrowed
 	shard     *results.Shard // nil: all of it
-	from      string         // where the part is said
+	from      string         // where the shard is said
 	durations map[string]time.Duration
 }
 
-// choose returns what a run is about; files, if they are not nil, leave out scenarios elsewhere.
+// choose selects the scenarios of a run. If files is not nil, it keeps only those whose file is
+// in it.
 func (h *host) choose(o *options, files map[string]bool) (x chosenRun, err error) {
 	if x.selection, err = o.selection(h); err != nil {
 		return x, err

@@ -120,7 +120,7 @@ func (t *turn) run() (acp.StopReason, error) {
 	return acp.StopReasonMaxTurnRequests, nil
 }
 
-// tools are what the model may call: a shell, and the tools of the session's MCP servers.
+// tools lists what the model may call: a shell, and each tool of the session's MCP servers.
 func (t *turn) tools() []block {
 	tools := []block{{"name": "run_command", "description": "Run a shell command in the project.", "input_schema": block{
 		"type": "object", "required": []string{"command_line"}, "properties": block{
@@ -176,7 +176,7 @@ func (t *turn) ask() (content []block, reason string, err error) {
 	return a.content, a.reason, nil
 }
 
-// answer is what the model has said so far.
+// answer collects one reply of the model while it streams in.
 type answer struct {
 	turn    *turn
 	content []block
