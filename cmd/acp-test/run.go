@@ -70,7 +70,7 @@ func (h *host) run(c *cobra.Command, o *options) error {
 	return h.once(c, o, nil)
 }
 
-// chosenRun holds the scenarios that the command line selects, after --changed-since and
+// chosenRun holds the scenarios that the command line selects, after --since, --failed and
 // --shard have narrowed them.
 type chosenRun struct {
 	selection
