@@ -392,7 +392,8 @@ func found2(res results.Result) (names []string) {
 		}
 	}
 	for _, f := range res.Findings {
-		if strings.HasPrefix(f.Rule, "V2-CLIENT-") && f.Class != results.Inconclusive && !slices.Contains(names, f.Rule) {
+		client := strings.HasPrefix(f.Rule, "C-") || strings.HasPrefix(f.Rule, "V2-CLIENT-")
+		if client && f.Class != results.Inconclusive && !slices.Contains(names, f.Rule) {
 			names = append(names, f.Rule)
 		}
 	}
