@@ -30,8 +30,6 @@ type Player struct {
 	// Work and Home are the directories that take the place of the recorded
 	// ones.
 	Work, Home string
-	// Edit, if set, changes recorded frames of the editor before they are sent.
-	Edit func(raw []byte) []byte
 	// Renamed are further texts of the recording, such as addresses of servers, with
 	// what takes their place.
 	Renamed [][2]string

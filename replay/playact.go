@@ -13,11 +13,8 @@ func (s *playing) do(ctx context.Context, a *act) error {
 	if a.beside != "" {
 		return s.beside(ctx, a)
 	}
-	raw := a.entry.Raw
-	if s.Edit != nil {
-		raw = s.Edit(raw)
-	}
 	s.mu.Lock()
+	raw := a.entry.Raw
 	if a.answers > 0 {
 		q := s.askedBy(a)
 		live := q.live

@@ -28,7 +28,6 @@ import (
 // replaying are the flags of replay.
 type replaying struct {
 	mode, against, llm, files string
-	trust                     []string
 	speed                     float64
 	patience                  time.Duration
 }
@@ -96,8 +95,6 @@ else is different.`,
 	f.StringVar(&r.against, "against", "recording", "compare with the recording, a golden, or nothing")
 	f.StringVar(&r.llm, "llm", "", "the model's script, a `FILE`")
 	f.StringVar(&r.files, "files", "", "the files of the workspace, copied from `DIR` (default those the recording shows)")
-	f.StringArrayVar(&r.trust, "trust", nil,
-		"start the MCP servers and set the variables that this recording names, `FILE` (repeatable)")
 	f.DurationVar(&r.patience, "patience", 30*time.Second, "how long to wait for what the agent did in the recording")
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "how long a replay may take")
 	f.IntVar(&o.repeat, "repeat", 1, "replay each recording `N` times")
@@ -213,7 +210,7 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, of proto
 		return res, nil, err
 	}
 	defer func() { err = errors.Join(err, temp.Close()) }()
-	if x.at, err = h.furnish(temp.Dir(), recording, r.files, slices.Contains(r.trust, file)); err != nil {
+	if x.at, err = h.furnish(temp.Dir(), recording, r.files); err != nil {
 		return res, nil, err
 	}
 	defer func() { err = errors.Join(err, x.at.Close()) }()
@@ -283,9 +280,6 @@ func (x *oneReplay) prepare(recording, log *transcript.Transcript) error {
 		Golden: scenarios.GoldenOptions(x.profile),
 		Player: replay.Player{Recording: recording, Mode: replay.Mode(r.mode), Speed: r.speed, Patience: r.patience,
 			Work: box.Work, Home: box.Home, Renamed: x.at.renamed, Start: x.start(log)}}
-	if !x.at.trusted {
-		x.job.Edit = recordings.WithoutServers
-	}
 	if err := x.at.serveModel(&x.job.Player, r.llm, x.file, x.profile, log); err != nil {
 		return err
 	}

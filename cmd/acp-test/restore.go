@@ -1,14 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/agents"
@@ -25,7 +22,6 @@ import (
 // other directories.
 type restored struct {
 	recording *transcript.Transcript
-	trusted   bool // what the recording names may be started
 	box       agents.Sandbox
 	renamed   [][2]string // addresses and paths, with what takes their place
 	beside    [2]string   // the folder of the workspace, if it is one of these, and now
@@ -45,7 +41,7 @@ func (r *restored) Close() error {
 
 // furnish makes the directories of a replay, with the files of the workspace: those of
 // a folder, if one is named, else those of the recording.
-func (h *host) furnish(root string, recording *transcript.Transcript, files string, trusted bool) (*restored, error) {
+func (h *host) furnish(root string, recording *transcript.Transcript, files string) (*restored, error) {
 	// Of the same name as that of a run: some agents show it, and their profiles mask it.
 	root, err := os.MkdirTemp(root, "acp-test-run-")
 	if err != nil {
@@ -55,11 +51,10 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 	if err != nil {
 		return nil, err
 	}
-	r := &restored{recording: recording, trusted: trusted}
-	r.box = agents.Sandbox{Work: dirs.Work, Home: dirs.Home, Temp: dirs.Temp,
-		Self: h.self, Cwd: h.cwd, HostEnv: h.env}
+	r := &restored{recording: recording, box: agents.Sandbox{Work: dirs.Work, Home: dirs.Home, Temp: dirs.Temp,
+		Self: h.self, Cwd: h.cwd, HostEnv: h.env}}
 	places, noted := replay.PlacesOf(recording)
-	r.setVariables(places.Set)
+	r.set = places.Set
 	if places.Temp != "" {
 		r.renamed = append(r.renamed, [2]string{places.Temp, dirs.Temp},
 			[2]string{filepath.Dir(places.Temp), dirs.Root})
@@ -106,30 +101,17 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 	return r, nil
 }
 
-// setVariables sets the variables that a recording names, if it is trusted: others may name a
-// program. Those of the reference agent name none.
-func (r *restored) setVariables(set map[string]string) {
-	r.set = maps.Clone(set)
-	maps.DeleteFunc(r.set, func(name, _ string) bool {
-		return !r.trusted && !strings.HasPrefix(name, "ACP_TEST_REFAGENT_")
-	})
-	if len(r.set) < len(set) {
-		r.lacking = append(r.lacking, "variables that the recording names were not set: "+
-			strings.Join(slices.Sorted(maps.Keys(set)), ", ")+"; --trust FILE sets them")
-	}
-}
-
 // serveMCP puts the MCP servers of a test in the place of those that the recorded
-// editor named. Those of others are left out unless the recording is trusted.
+// editor named. Those of others are named again as they are.
 func (r *restored) serveMCP() error {
 	for _, s := range recordings.Servers(r.recording) {
 		switch {
-		case s.OfTest() && s.URL == "":
+		case len(s.Args) > 0 && s.Args[0] == "canary":
 			r.renamed = append(r.renamed, [2]string{s.Command, r.box.Self}, [2]string{s.Token, r.token()})
 			if n := len(s.Args); filepath.IsAbs(s.Args[n-1]) {
 				r.renamed = append(r.renamed, [2]string{filepath.Dir(s.Args[n-1]), r.box.Temp})
 			}
-		case s.OfTest():
+		case s.URL != "" && strings.HasPrefix(s.Name, "canary"):
 			r.renamed = append(r.renamed, [2]string{s.Token, r.token()})
 			server, err := canary.Start(r.token())
 			if err != nil {
@@ -137,12 +119,9 @@ func (r *restored) serveMCP() error {
 			}
 			r.closers = append(r.closers, server)
 			r.renamed = append(r.renamed, [2]string{s.URL, server.Entry(s.Name).URL})
-		case r.trusted:
+		case s.Command != "" || s.URL != "":
 			r.lacking = append(r.lacking, fmt.Sprintf("the MCP server %s is not in the recording: the agent is given the "+
-				"real one, %s", s.Name, cmp.Or(s.URL, strings.Join(append([]string{s.Command}, s.Args...), " "))))
-		default:
-			r.lacking = append(r.lacking, fmt.Sprintf("the MCP server %s of the recording was left out: a recording runs "+
-				"nothing; --trust FILE gives the agent the real one", s.Name))
+				"real one", s.Name))
 		}
 	}
 	return nil

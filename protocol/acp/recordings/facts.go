@@ -1,9 +1,7 @@
 package recordings
 
 import (
-	"bytes"
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
@@ -340,49 +338,17 @@ func Servers(t *transcript.Transcript) (servers []Server) {
 				continue
 			}
 			known[string(m.Raw())] = true
-			servers = append(servers, serverOf(m))
+			s := Server{Name: m.Get("name").Str(), Command: m.Get("command").Str(), URL: m.Get("url").Str()}
+			for a := range m.Get("args").Items() {
+				s.Args = append(s.Args, a.Str())
+			}
+			for _, list := range []string{"env", "headers"} {
+				for v := range m.Get(list).Items() {
+					s.Token = cmp.Or(s.Token, v.Get("value").Str())
+				}
+			}
+			servers = append(servers, s)
 		}
 	}
 	return servers
-}
-
-func serverOf(m wire.Value) Server {
-	s := Server{Name: m.Get("name").Str(), Command: m.Get("command").Str(), URL: m.Get("url").Str()}
-	for a := range m.Get("args").Items() {
-		s.Args = append(s.Args, a.Str())
-	}
-	for _, list := range []string{"env", "headers"} {
-		for v := range m.Get(list).Items() {
-			s.Token = cmp.Or(s.Token, v.Get("value").Str())
-		}
-	}
-	return s
-}
-
-// OfTest reports whether the server is the canary, which scenarios give to agents.
-func (s Server) OfTest() bool {
-	return len(s.Args) > 0 && s.Args[0] == "canary" || s.URL != "" && strings.HasPrefix(s.Name, "canary")
-}
-
-// WithoutServers returns a frame of the editor without the MCP servers that are not those of a
-// test: an agent would start their programs, or connect to them. It returns any other frame as
-// it is.
-func WithoutServers(raw []byte) []byte {
-	v, err := wire.Parse(raw)
-	servers := v.Path("params.mcpServers")
-	if err != nil || servers.Kind() != wire.Array {
-		return raw
-	}
-	var kept [][]byte
-	for m := range servers.Items() {
-		if serverOf(m).OfTest() {
-			kept = append(kept, m.Raw())
-		}
-	}
-	if len(kept) == servers.Len() {
-		return raw
-	}
-	from := servers.Offset()
-	return slices.Concat(raw[:from], []byte("["), bytes.Join(kept, []byte(",")), []byte("]"),
-		raw[from+len(servers.Raw()):])
 }
