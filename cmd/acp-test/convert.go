@@ -134,14 +134,13 @@ func (h *host) translate(o *converting, file string) error {
 		fmt.Fprintf(h.err, "acp-test: left out: %s\n", printable.Line(left, 1000))
 	}
 	text := append(bytes.Join(said.Lines, []byte("\n")), '\n')
-	write := func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	}
 	if o.out == "" {
-		err = write(h.out)
+		err = h.print(text)
 	} else {
-		err = writeFile(o.out, write)
+		err = writeFile(o.out, func(w io.Writer) error {
+			_, err := w.Write(text)
+			return err
+		})
 	}
 	if err == nil && len(said.Left) > 0 && !o.partial {
 		return status(1)
@@ -149,11 +148,19 @@ func (h *host) translate(o *converting, file string) error {
 	return err
 }
 
+// print writes a text to stdout: as it is, and to a terminal without control sequences.
+func (h *host) print(text []byte) error {
+	if isTerminal(h.out) {
+		text = []byte(printable.Text(string(text)))
+	}
+	_, err := h.out.Write(text)
+	return err
+}
+
 // deliver writes a scenario to where it was asked for.
 func (h *host) deliver(o *converting, of protocol, made *recordings.Converted, t *transcript.Transcript) error {
 	if o.out == "" {
-		_, err := h.out.Write(made.Text)
-		return err
+		return h.print(made.Text)
 	}
 	p, err := profileOf(o.agent, t)
 	if err != nil {

@@ -111,33 +111,33 @@ var _ = Describe("a recording of a stranger", Ordered, ContinueOnFailure, func()
 			p.write("evil", "#!/bin/sh\ntouch "+mark+"\n")
 			p.write("outside/secret", "secret")
 			// The agent notes what it is given.
-			p.write("agent", fmt.Sprintf("#!/bin/sh\nenv >>%[1]s/env\nls -lR . >>%[1]s/files\nls -a . $HOME >>%[1]s/files\n"+
+			p.write("agent", fmt.Sprintf("#!/bin/sh\nexport -p >>%[1]s/env\nls -lR . >>%[1]s/files\nls -a . $HOME >>%[1]s/files\n"+
 				"tee -a %[1]s/given | %[2]s refagent\n", p.dir, program))
 			for _, name := range []string{"env", "files", "given"} {
 				p.write(name, "")
 			}
 			text := strings.NewReplacer("EVIL", evil, "OUT", out, "URL", web.URL, "HUGE", strings.Repeat("x", 1<<20)).Replace(plant.text)
 			Expect(plant.at.MatchString(base)).To(BeTrue())
-			p.write("in/transcript.jsonl", plant.at.ReplaceAllString(base, text))
+			recording := plant.at.ReplaceAllString(base, text)
+			p.write("in/transcript.jsonl", ofSet.ReplaceAllString(recording, `"set":{}`))
 			file, agent := "in/transcript.jsonl", filepath.Join(p.dir, "agent")
 			for _, args := range [][]string{
 				{"replay", file, "--against", "nothing", "--patience", "3s", "--timeout", "20s", "--", agent},
 				{"convert", file, "--out", "made.txtar", "--agent", "reference", "--partial"},
-				{"convert", file, "--partial"},
 				{"reduce", file, "--budget", "1s", "--confirm", "1", "--", agent},
 				{"show", file}, {"show", file, "--html", "page.html"}, {"diff", file, file}, {"check", file},
 			} {
 				got := p.run(args...)
 				Expect(got.out+got.err).NotTo(MatchRegexp("panic|\x1b\\]|\x1b\\[2J"), args[0])
 			}
-			p.with(hello, "serve", file)
+			Expect(p.with(hello, "serve", file).err).NotTo(MatchRegexp("panic|\x1b\\]|\x1b\\[2J"))
 			Expect(mark).NotTo(BeAnExistingFile())
 			Expect(contacts.Load()).To(BeZero())
 			list, err := os.ReadDir(out)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(list).To(HaveLen(1))
 			Expect(p.read("outside/secret")).To(Equal("secret"))
-			Expect(p.read("env")).NotTo(MatchRegexp(`LD_PRELOAD|NODE_OPTIONS|PLANTED|(?m)^PATH=` + out))
+			Expect(p.read("env")).NotTo(MatchRegexp(`LD_PRELOAD|NODE_OPTIONS|PLANTED|PATH=.?` + out))
 			Expect(p.read("files")).NotTo(MatchRegexp(`bashrc|\.git\b|-> .*outside`))
 			for _, path := range []string{evil, out, web.URL} {
 				Expect(p.read("given")).NotTo(MatchRegexp(`"(?i:file:/*)?(/\.\./)*%s`, regexp.QuoteMeta(path)))
