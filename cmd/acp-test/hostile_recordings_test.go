@@ -111,7 +111,7 @@ var _ = Describe("a recording of a stranger", Ordered, ContinueOnFailure, func()
 			p.write("evil", "#!/bin/sh\ntouch "+mark+"\n")
 			p.write("outside/secret", "secret")
 			// The agent notes what it is given.
-			p.write("agent", fmt.Sprintf("#!/bin/sh\nexport -p >>%[1]s/env\nls -lR . >>%[1]s/files\nls -a . $HOME >>%[1]s/files\n"+
+			p.write("agent", fmt.Sprintf("#!/bin/sh\nexport -p >>%[1]s/env\nls -laR $HOME $HOME/../work >>%[1]s/files\n"+
 				"tee -a %[1]s/given | %[2]s refagent\n", p.dir, program))
 			for _, name := range []string{"env", "files", "given"} {
 				p.write(name, "")
@@ -139,6 +139,7 @@ var _ = Describe("a recording of a stranger", Ordered, ContinueOnFailure, func()
 			Expect(p.read("outside/secret")).To(Equal("secret"))
 			Expect(p.read("env")).NotTo(MatchRegexp(`LD_PRELOAD|NODE_OPTIONS|PLANTED|PATH=.?` + out))
 			Expect(p.read("files")).NotTo(MatchRegexp(`bashrc|\.git\b|-> .*outside`))
+			Expect(p.read("given")).NotTo(ContainSubstring("LD_PRELOAD"))
 			for _, path := range []string{evil, out, web.URL} {
 				Expect(p.read("given")).NotTo(MatchRegexp(`"(?i:file:/*)?(/\.\./)*%s`, regexp.QuoteMeta(path)))
 			}

@@ -56,8 +56,8 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 	if err != nil {
 		return nil, err
 	}
-	r := &restored{recording: recording, root: dirs.Root, web: map[string]*canary.Server{}, box: agents.Sandbox{Work: dirs.Work, Home: dirs.Home, Temp: dirs.Temp,
-		Self: h.self, Cwd: h.cwd, HostEnv: h.env}}
+	r := &restored{recording: recording, root: dirs.Root, web: map[string]*canary.Server{},
+		box: agents.Sandbox{Work: dirs.Work, Home: dirs.Home, Temp: dirs.Temp, Self: h.self, Cwd: h.cwd, HostEnv: h.env}}
 	places, noted := replay.PlacesOf(recording)
 	if r.set = places.Set; !trusted {
 		r.keepBack(&places)

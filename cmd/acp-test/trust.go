@@ -127,7 +127,8 @@ func trusts(files, trusted []string) (map[string]bool, error) {
 func (h *host) announce(w io.Writer, file string, t *transcript.Transcript) {
 	secrets := h.secrets()
 	say := func(format string, args ...any) {
-		fmt.Fprintf(w, "acp-test: %s is trusted: %s\n", file, printable.Line(secrets.Text(fmt.Sprintf(format, args...)), 2000))
+		what := secrets.Text(fmt.Sprintf(format, args...))
+		fmt.Fprintf(w, "acp-test: %s is trusted: %s\n", file, printable.Line(what, 2000))
 	}
 	for _, s := range recordings.Servers(t) {
 		switch {
