@@ -44,6 +44,9 @@ type Player struct {
 	// Gates are where the recorded model was held, Release lets it go on.
 	Gates   []fakellm.RecordedGate
 	Release func(gate string) error
+	// Confine, if set, returns a line of the editor as the agent may get it. A line that it
+	// returns an error for is not sent.
+	Confine func(line []byte) ([]byte, error)
 }
 
 // Played says how a replay went.
