@@ -90,7 +90,11 @@ func (s *playing) beside(ctx context.Context, a *act) error {
 		}
 	case writeFile:
 		v := a.entry.JSON()
-		if err := workspace.Write(s.Work, map[string][]byte{v.Get("path").Str(): []byte(v.Get("text").Str())}); err != nil {
+		name := v.Get("path").Str()
+		if s.Confine != nil && workspace.Git(name) {
+			return fmt.Errorf("writing %s: the settings of a repository may name programs", name)
+		}
+		if err := workspace.Write(s.Work, map[string][]byte{name: []byte(v.Get("text").Str())}); err != nil {
 			return fmt.Errorf("writing what the user wrote: %w", err)
 		}
 	}

@@ -30,8 +30,6 @@ type Player struct {
 	// Work and Home are the directories that take the place of the recorded
 	// ones.
 	Work, Home string
-	// Edit, if set, changes recorded frames of the editor before they are sent.
-	Edit func(raw []byte) []byte
 	// Renamed are further texts of the recording, such as addresses of servers, with
 	// what takes their place.
 	Renamed [][2]string
@@ -46,6 +44,9 @@ type Player struct {
 	// Gates are where the recorded model was held, Release lets it go on.
 	Gates   []fakellm.RecordedGate
 	Release func(gate string) error
+	// Confine, if set, returns a line of the editor as the agent may get it. A line that it
+	// returns an error for is not sent.
+	Confine func(line []byte) ([]byte, error)
 }
 
 // Played says how a replay went.

@@ -13,11 +13,8 @@ func (s *playing) do(ctx context.Context, a *act) error {
 	if a.beside != "" {
 		return s.beside(ctx, a)
 	}
-	raw := a.entry.Raw
-	if s.Edit != nil {
-		raw = s.Edit(raw)
-	}
 	s.mu.Lock()
+	raw := a.entry.Raw
 	if a.answers > 0 {
 		q := s.askedBy(a)
 		live := q.live
@@ -30,7 +27,16 @@ func (s *playing) do(ctx context.Context, a *act) error {
 	} else {
 		raw = s.names.frame(raw, "")
 	}
-	a.done, s.sending = true, a
+	a.done = true
+	s.mu.Unlock()
+	if s.Confine != nil {
+		var err error
+		if raw, err = s.Confine(raw); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	s.sending = a
 	s.mu.Unlock()
 	if isPrompt(s.Protocol, a.entry) && s.Prompting != nil {
 		text, _ := s.Protocol.Prompt(a.entry)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/protocol/translate"
@@ -103,7 +104,7 @@ func (h *host) convert(o *converting, file string) error {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	for _, left := range made.Left {
-		fmt.Fprintf(h.err, "acp-test: left out: %s\n", left)
+		fmt.Fprintf(h.err, "acp-test: left out: %s\n", printable.Line(left, 1000))
 	}
 	err = h.deliver(o, of, made, t)
 	if err == nil && len(made.Left) > 0 && !o.partial {
@@ -130,17 +131,16 @@ func (h *host) translate(o *converting, file string) error {
 	}
 	said := way(t)
 	for _, left := range said.Left {
-		fmt.Fprintf(h.err, "acp-test: left out: %s\n", left)
+		fmt.Fprintf(h.err, "acp-test: left out: %s\n", printable.Line(left, 1000))
 	}
 	text := append(bytes.Join(said.Lines, []byte("\n")), '\n')
-	write := func(w io.Writer) error {
-		_, err := w.Write(text)
-		return err
-	}
 	if o.out == "" {
-		err = write(h.out)
+		err = h.print(text)
 	} else {
-		err = writeFile(o.out, write)
+		err = writeFile(o.out, func(w io.Writer) error {
+			_, err := w.Write(text)
+			return err
+		})
 	}
 	if err == nil && len(said.Left) > 0 && !o.partial {
 		return status(1)
@@ -148,11 +148,19 @@ func (h *host) translate(o *converting, file string) error {
 	return err
 }
 
+// print writes a text to stdout: as it is, and to a terminal without control sequences.
+func (h *host) print(text []byte) error {
+	if isTerminal(h.out) {
+		text = []byte(printable.Text(string(text)))
+	}
+	_, err := h.out.Write(text)
+	return err
+}
+
 // deliver writes a scenario to where it was asked for.
 func (h *host) deliver(o *converting, of protocol, made *recordings.Converted, t *transcript.Transcript) error {
 	if o.out == "" {
-		_, err := h.out.Write(made.Text)
-		return err
+		return h.print(made.Text)
 	}
 	p, err := profileOf(o.agent, t)
 	if err != nil {
@@ -176,10 +184,11 @@ func (h *host) deliver(o *converting, of protocol, made *recordings.Converted, t
 }
 
 // nameOf is what a recording is called: by its scenario, if it is in the folder of a run.
+// A name that leads out of a folder does not count: results are written below it.
 func nameOf(file string, t *transcript.Transcript) string {
 	base := filepath.Base(file)
 	name := t.Header().Scenario
-	if info, err := os.Stat(file); name != "" && (base == "transcript.jsonl" || err == nil && info.IsDir()) {
+	if info, err := os.Stat(file); filepath.IsLocal(name) && (base == "transcript.jsonl" || err == nil && info.IsDir()) {
 		return name
 	}
 	return strings.TrimSuffix(base, filepath.Ext(base))

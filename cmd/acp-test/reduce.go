@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -28,6 +29,7 @@ type reducing struct {
 	cause, to, issue, llm string // to is the file of the result
 	budget                time.Duration
 	confirm               int
+	trust                 []string
 }
 
 func reduceCommand(h *host) *cobra.Command {
@@ -42,7 +44,9 @@ result is a scenario, --out, that fails for that reason, and with --issue a text
 bug report: what was done, expected and observed, and with which versions. FILE is one
 of those that check takes, or a scenario.
 
-The exit status is 0 if there is a result, 1 if the agent does not do it again.`,
+A recording that names variables, settings or paths outside of its workspace is refused,
+since the agent would get them; --trust FILE takes it. The exit status is 0 if there is a
+result, 1 if the agent does not do it again.`,
 		Args: func(c *cobra.Command, args []string) error {
 			n := len(args)
 			if dash := c.ArgsLenAtDash(); dash >= 0 {
@@ -68,6 +72,8 @@ The exit status is 0 if there is a result, 1 if the agent does not do it again.`
 	f.StringVar(&o.to, "out", "reduced.txtar", "write the scenario to `FILE`")
 	f.StringVar(&o.issue, "issue", "", "write a text for a bug report to `FILE`")
 	f.StringVar(&o.llm, "llm", "", "the model's script, a `FILE`")
+	f.StringArrayVar(&o.trust, "trust", nil,
+		"give the agent the variables, settings and paths that the recording `FILE` names")
 	f.DurationVar(&o.budget, "budget", 4*time.Minute, "how long it may take")
 	f.IntVar(&o.confirm, "confirm", 5, "how often a result is run before it is believed")
 	f.IntVarP(&o.jobs, "jobs", "j", 0, "how many scenarios run at once (default the number of CPUs)")
@@ -141,6 +147,17 @@ func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cau
 	if of, err = h.protocolOf(t); err != nil {
 		return of, nil, "", err
 	}
+	if of.Reach == nil {
+		trusted, err := trusts(o.paths[:1], o.trust)
+		if err != nil {
+			return of, nil, "", err
+		}
+		if trusted[filepath.Clean(file)] {
+			h.announce(h.err, file, t)
+		} else if err := distrust(file, t); err != nil {
+			return of, nil, "", err
+		}
+	}
 	for _, f := range of.judge(o.severity).Check(file, t).Findings {
 		if f.Class == results.Fail && !strings.HasPrefix(f.Rule, "C-") {
 			cause = f.Rule
@@ -159,7 +176,7 @@ func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cau
 		return of, nil, "", fmt.Errorf("%s: %w", file, err)
 	}
 	for _, left := range made.Left {
-		fmt.Fprintf(h.err, "acp-test: left out: %s\n", left)
+		fmt.Fprintf(h.err, "acp-test: left out: %s\n", printable.Line(left, 1000))
 	}
 	text = of.relaxed(made.Text)
 	if cause == "" {

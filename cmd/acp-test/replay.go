@@ -28,9 +28,10 @@ import (
 // replaying are the flags of replay.
 type replaying struct {
 	mode, against, llm, files string
-	trust                     []string
 	speed                     float64
 	patience                  time.Duration
+	trust                     []string
+	trusted                   map[string]bool // by clean paths
 }
 
 func replayCommand(h *host) *cobra.Command {
@@ -51,6 +52,12 @@ put back: the model says again what it said, and is held where the editor did
 something in the middle of a stream. A recording that lacks the model's side needs
 --llm, or a script that record --llm wrote beside it (FILE with .llm.yaml for its
 ending).
+
+A recording runs nothing: MCP servers that it names are played by stand-ins, variables and
+files of HOME are not given to the agent, and paths outside of the workspace lead to empty
+places in the replay's own folder. Notes name them; --trust FILE gives the agent what the
+recording has, and lists it first. What the recorded model asks for the agent does with its
+own tools.
 
 Recordings of AG-UI are played to the endpoint at --url: what front ends posted is posted
 again, and they hang up where they did. The rules are the verdict; acp-test diff shows what
@@ -83,6 +90,10 @@ else is different.`,
 			if err := checkFormats("--report", o.reports); err != nil {
 				return err
 			}
+			var err error
+			if r.trusted, err = trusts(o.paths, r.trust); err != nil {
+				return err
+			}
 			return h.replay(c.Context(), &o, &r)
 		},
 	}
@@ -96,10 +107,10 @@ else is different.`,
 	f.StringVar(&r.against, "against", "recording", "compare with the recording, a golden, or nothing")
 	f.StringVar(&r.llm, "llm", "", "the model's script, a `FILE`")
 	f.StringVar(&r.files, "files", "", "the files of the workspace, copied from `DIR` (default those the recording shows)")
-	f.StringArrayVar(&r.trust, "trust", nil,
-		"start the MCP servers and set the variables that this recording names, `FILE` (repeatable)")
 	f.DurationVar(&r.patience, "patience", 30*time.Second, "how long to wait for what the agent did in the recording")
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "how long a replay may take")
+	f.StringArrayVar(&r.trust, "trust", nil,
+		"give the agent the programs, addresses, variables and paths that the recording `FILE` names (repeatable)")
 	f.IntVar(&o.repeat, "repeat", 1, "replay each recording `N` times")
 	o.target.environment(f, "")
 	o.goldens(f)
@@ -213,7 +224,11 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, of proto
 		return res, nil, err
 	}
 	defer func() { err = errors.Join(err, temp.Close()) }()
-	if x.at, err = h.furnish(temp.Dir(), recording, r.files, slices.Contains(r.trust, file)); err != nil {
+	trusted := r.trusted[filepath.Clean(file)]
+	if trusted && n == 0 {
+		h.announce(h.err, file, recording)
+	}
+	if x.at, err = h.furnish(temp.Dir(), recording, r.files, trusted); err != nil {
 		return res, nil, err
 	}
 	defer func() { err = errors.Join(err, x.at.Close()) }()
@@ -231,6 +246,9 @@ func (h *host) replayOne(ctx context.Context, o *options, r *replaying, of proto
 	defer func() { err = errors.Join(err, log.Close()) }()
 	if err := x.prepare(recording, log); err != nil {
 		return res, nil, err
+	}
+	if !trusted {
+		x.job.Confine = x.at.confine()
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("timeout %v", o.timeout))
 	defer cancel()
@@ -283,9 +301,6 @@ func (x *oneReplay) prepare(recording, log *transcript.Transcript) error {
 		Golden: scenarios.GoldenOptions(x.profile),
 		Player: replay.Player{Recording: recording, Mode: replay.Mode(r.mode), Speed: r.speed, Patience: r.patience,
 			Work: box.Work, Home: box.Home, Renamed: x.at.renamed, Start: x.start(log)}}
-	if !x.at.trusted {
-		x.job.Edit = recordings.WithoutServers
-	}
 	if err := x.at.serveModel(&x.job.Player, r.llm, x.file, x.profile, log); err != nil {
 		return err
 	}

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +12,7 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/canary"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
@@ -25,13 +24,14 @@ import (
 // other directories.
 type restored struct {
 	recording *transcript.Transcript
-	trusted   bool // what the recording names may be started
 	box       agents.Sandbox
 	renamed   [][2]string // addresses and paths, with what takes their place
 	beside    [2]string   // the folder of the workspace, if it is one of these, and now
 	set       map[string]string
-	lacking   []string // sentences about what is not in the recording
+	lacking   []string // sentences about what is not in the recording, or not given to the agent
 	closers   []io.Closer
+	root      string                    // of the replay's directories
+	web       map[string]*canary.Server // the stand-ins over http, by name
 }
 
 // Close ends the servers.
@@ -44,7 +44,8 @@ func (r *restored) Close() error {
 }
 
 // furnish makes the directories of a replay, with the files of the workspace: those of
-// a folder, if one is named, else those of the recording.
+// a folder, if one is named, else those of the recording. Of a recording that is not
+// trusted, the agent gets nothing that it could start or contact.
 func (h *host) furnish(root string, recording *transcript.Transcript, files string, trusted bool) (*restored, error) {
 	// Of the same name as that of a run: some agents show it, and their profiles mask it.
 	root, err := os.MkdirTemp(root, "acp-test-run-")
@@ -55,16 +56,17 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 	if err != nil {
 		return nil, err
 	}
-	r := &restored{recording: recording, trusted: trusted}
-	r.box = agents.Sandbox{Work: dirs.Work, Home: dirs.Home, Temp: dirs.Temp,
-		Self: h.self, Cwd: h.cwd, HostEnv: h.env}
+	r := &restored{recording: recording, root: dirs.Root, web: map[string]*canary.Server{},
+		box: agents.Sandbox{Work: dirs.Work, Home: dirs.Home, Temp: dirs.Temp, Self: h.self, Cwd: h.cwd, HostEnv: h.env}}
 	places, noted := replay.PlacesOf(recording)
-	r.setVariables(places.Set)
+	if r.set = places.Set; !trusted {
+		r.keepBack(&places)
+	}
 	if places.Temp != "" {
 		r.renamed = append(r.renamed, [2]string{places.Temp, dirs.Temp},
 			[2]string{filepath.Dir(places.Temp), dirs.Root})
 	}
-	if err := r.serveMCP(); err != nil {
+	if err := r.serveMCP(trusted); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	work, home := replay.Directories(recordings.V1(), recording)
@@ -88,7 +90,9 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 			err = fmt.Errorf("--files %s: %w", files, err)
 		}
 	case noted:
-		r.lacking, err = workspace.Restore(dirs.Work, moved(places.Files))
+		var lacking []string
+		lacking, err = workspace.Restore(dirs.Work, moved(places.Files))
+		r.lacking = append(r.lacking, lacking...)
 		if err == nil {
 			_, err = workspace.Restore(dirs.Home, moved(places.HomeFiles))
 		}
@@ -106,46 +110,48 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 	return r, nil
 }
 
-// setVariables sets the variables that a recording names, if it is trusted: others may name a
-// program. Those of the reference agent name none.
-func (r *restored) setVariables(set map[string]string) {
-	r.set = maps.Clone(set)
-	maps.DeleteFunc(r.set, func(name, _ string) bool {
-		return !r.trusted && !strings.HasPrefix(name, "ACP_TEST_REFAGENT_")
-	})
-	if len(r.set) < len(set) {
-		r.lacking = append(r.lacking, "variables that the recording names were not set: "+
-			strings.Join(slices.Sorted(maps.Keys(set)), ", ")+"; --trust FILE sets them")
-	}
-}
-
-// serveMCP puts the MCP servers of a test in the place of those that the recorded
-// editor named. Those of others are left out unless the recording is trusted.
-func (r *restored) serveMCP() error {
+// serveMCP notes what the canaries of now are called in the place of those that the
+// recorded editor named.
+func (r *restored) serveMCP(trusted bool) error {
 	for _, s := range recordings.Servers(r.recording) {
 		switch {
-		case s.OfTest() && s.URL == "":
+		case s.Canary() && s.Command != "":
 			r.renamed = append(r.renamed, [2]string{s.Command, r.box.Self}, [2]string{s.Token, r.token()})
 			if n := len(s.Args); filepath.IsAbs(s.Args[n-1]) {
 				r.renamed = append(r.renamed, [2]string{filepath.Dir(s.Args[n-1]), r.box.Temp})
 			}
-		case s.OfTest():
-			r.renamed = append(r.renamed, [2]string{s.Token, r.token()})
-			server, err := canary.Start(r.token())
+		case s.Canary() && s.URL != "":
+			server, err := r.overHTTP(s.Name)
 			if err != nil {
 				return err
 			}
-			r.closers = append(r.closers, server)
-			r.renamed = append(r.renamed, [2]string{s.URL, server.Entry(s.Name).URL})
-		case r.trusted:
-			r.lacking = append(r.lacking, fmt.Sprintf("the MCP server %s is not in the recording: the agent is given the "+
-				"real one, %s", s.Name, cmp.Or(s.URL, strings.Join(append([]string{s.Command}, s.Args...), " "))))
-		default:
-			r.lacking = append(r.lacking, fmt.Sprintf("the MCP server %s of the recording was left out: a recording runs "+
-				"nothing; --trust FILE gives the agent the real one", s.Name))
+			r.renamed = append(r.renamed, [2]string{s.Token, r.token()}, [2]string{s.URL, server.Entry(s.Name).URL})
+		case trusted && (s.Command != "" || s.URL != ""):
+			r.lack("the MCP server %s is not in the recording: the agent is given the real one", s.Name)
 		}
 	}
 	return nil
+}
+
+// overHTTP returns the canary over http of a name.
+func (r *restored) overHTTP(name string) (*canary.Server, error) {
+	if r.web[name] == nil {
+		server, err := canary.Start(r.token())
+		if err != nil {
+			return nil, err
+		}
+		r.web[name] = server
+		r.closers = append(r.closers, server)
+	}
+	return r.web[name], nil
+}
+
+// lack adds a sentence to those about what the recording lacks, once.
+func (r *restored) lack(format string, args ...any) {
+	what := printable.Line(fmt.Sprintf(format, args...), 300)
+	if !slices.Contains(r.lacking, what) {
+		r.lacking = append(r.lacking, what)
+	}
 }
 
 // token is what the canary of the recorded run answered with.

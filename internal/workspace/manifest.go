@@ -12,6 +12,8 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/internal/confined"
@@ -144,12 +146,21 @@ func (f *Listed) read(ctx context.Context, root *confined.Root, name string, d f
 	return nil
 }
 
+// Git reports whether a file is one of a repository's own, whose settings name programs.
+// No list of List has any.
+func Git(name string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(name, func(c rune) bool { return c == '/' || c == '\\' }),
+		func(part string) bool { return strings.EqualFold(strings.TrimRight(part, ". "), ".git") })
+}
+
 // Restore writes listed files below dir, and returns sentences about those whose
-// content is not known.
+// content is not known, and about links that lead out of dir, which it does not make.
 func Restore(dir string, files []Listed) (lacking []string, err error) {
 	contents, links := map[string][]byte{}, []Listed{}
 	for _, f := range files {
 		switch {
+		case Git(f.Path):
+			lacking = append(lacking, f.Path+" is not restored: the settings of a repository may name programs")
 		case f.Link != "":
 			links = append(links, f)
 		case f.Text != nil:
@@ -169,9 +180,31 @@ func Restore(dir string, files []Listed) (lacking []string, err error) {
 	}
 	defer root.Close()
 	for _, f := range links {
-		if err := root.Symlink(f.Link, filepath.FromSlash(f.Path)); err != nil {
+		made, err := link(root, f)
+		if err != nil {
 			return nil, fmt.Errorf("restoring %s: %w", f.Path, err)
+		}
+		if !made {
+			lacking = append(lacking, fmt.Sprintf("the link %s is not restored: it leads out of the folder, to %s", f.Path,
+				f.Link))
 		}
 	}
 	return lacking, nil
+}
+
+// link makes a link that stays below a root. Its target is spelled without detours, since
+// these may lead elsewhere once a folder on the way has become a link.
+func link(root *confined.Root, f Listed) (made bool, err error) {
+	target, name := filepath.FromSlash(f.Link), filepath.FromSlash(f.Path)
+	if filepath.IsAbs(target) || filepath.Clean(target) != target || !filepath.IsLocal(name) ||
+		!filepath.IsLocal(filepath.Join(filepath.Dir(name), target)) {
+		return false, nil
+	}
+	if err := root.Symlink(target, name); err != nil {
+		return false, err
+	}
+	if _, err := root.Stat(name); errors.Is(err, confined.ErrOutside) {
+		return false, os.Remove(filepath.Join(root.Dir(), name))
+	}
+	return true, nil
 }

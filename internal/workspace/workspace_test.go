@@ -179,3 +179,30 @@ func TestEnded(t *testing.T) {
 		t.Errorf("a workspace that was looked at whole: %v", err)
 	}
 }
+
+// A list that a stranger wrote: what leads out of the folder, or into a repository, is not
+// restored.
+func TestRestoreHostile(t *testing.T) {
+	dir, text := t.TempDir(), "text"
+	lacking, err := workspace.Restore(dir, []workspace.Listed{
+		{Path: "a/b", Text: &text}, {Path: "good", Link: "a/b"}, {Path: "a/up", Link: "../good"}, {Path: "here", Link: "."},
+		{Path: "away", Link: "/etc"}, {Path: "up", Link: ".."}, {Path: "detour", Link: "a/../../x"},
+		{Path: "here/new/x", Link: "../../.."}, {Path: "a/here", Link: "."}, {Path: "a/here/new/x", Link: "../../../y"},
+		{Path: "here/new/y", Link: "../../y"}, {Path: ".git/config", Text: &text}, {Path: "a/.GIT./hooks/x", Text: &text},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(lacking) != 8 {
+		t.Errorf("got %q", lacking)
+	}
+	for name, there := range map[string]bool{"good": true, "a/up": true, "here": true, "away": false, "up": false,
+		"detour": false, "new/x": false, "new/y": false, "a/new/x": false, ".git": false, "a/.GIT.": false} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); (err == nil) != there {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := workspace.Restore(dir, []workspace.Listed{{Path: "../x", Text: &text}}); !errors.Is(err, confined.ErrOutside) {
+		t.Errorf("got %v", err)
+	}
+}

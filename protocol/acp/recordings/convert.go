@@ -11,6 +11,7 @@ import (
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/rules"
@@ -75,12 +76,12 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 		return nil, err
 	}
 	files, writes := c.files()
-	head := []*script.Line{script.NewComment(title)}
+	head := []*script.Line{script.NewComment(printable.Line(title, 1000))}
 	if c.v2 {
 		head = append([]*script.Line{script.New("protocol %s", p.Name)}, head...)
 	}
 	for _, left := range c.out.Left {
-		head = append(head, script.NewComment("Left out: "+left))
+		head = append(head, script.NewComment("Left out: "+printable.Line(left, 1000)))
 	}
 	if c.out.NoGolden {
 		head = append(head, script.New("golden off"))

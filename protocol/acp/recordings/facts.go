@@ -1,12 +1,11 @@
 package recordings
 
 import (
-	"bytes"
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/canary"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/schema"
@@ -327,8 +326,19 @@ func Older(t *transcript.Transcript) string {
 type Server struct {
 	Name, Command, URL string
 	Args               []string
+	// Typed says that the entry has a type although it is a program, as in version 2. Slow
+	// says that it is a canary that takes its time.
+	Typed, Slow bool
 	// Token is the first value of its environment, or of its headers.
 	Token string
+}
+
+// Canary reports whether the server says that it is the one of a test.
+func (s Server) Canary() bool {
+	if s.Command != "" {
+		return len(s.Args) > 0 && s.Args[0] == "canary"
+	}
+	return strings.HasPrefix(s.Name, "canary")
 }
 
 // Servers returns the MCP servers that the recorded editor named, each once.
@@ -336,53 +346,38 @@ func Servers(t *transcript.Transcript) (servers []Server) {
 	known := map[string]bool{}
 	for e := range replay.Frames(t) {
 		for m := range e.JSON().Path("params.mcpServers").Items() {
-			if e.Source != transcript.Editor || known[string(m.Raw())] {
-				continue
+			if e.Source == transcript.Editor && !known[string(m.Raw())] {
+				known[string(m.Raw())] = true
+				servers = append(servers, serverOf(m))
 			}
-			known[string(m.Raw())] = true
-			servers = append(servers, serverOf(m))
 		}
 	}
 	return servers
 }
 
-func serverOf(m wire.Value) Server {
-	s := Server{Name: m.Get("name").Str(), Command: m.Get("command").Str(), URL: m.Get("url").Str()}
-	for a := range m.Get("args").Items() {
-		s.Args = append(s.Args, a.Str())
-	}
-	for _, list := range []string{"env", "headers"} {
-		for v := range m.Get(list).Items() {
-			s.Token = cmp.Or(s.Token, v.Get("value").Str())
+// serverOf reads an entry of mcpServers. Names of members count in any case, as some agents
+// read them.
+func serverOf(m wire.Value) (s Server) {
+	for key, v := range m.Members() {
+		switch strings.ToLower(key) {
+		case "name":
+			s.Name = v.Str()
+		case "command":
+			s.Command = cmp.Or(v.Str(), s.Command)
+		case "url":
+			s.URL = cmp.Or(v.Str(), s.URL)
+		case "type":
+			s.Typed = true
+		case "args":
+			for a := range v.Items() {
+				s.Args = append(s.Args, a.Str())
+			}
+		case "env", "headers":
+			for one := range v.Items() {
+				s.Token = cmp.Or(s.Token, one.Get("value").Str())
+				s.Slow = s.Slow || one.Get("name").Is(canary.Slow)
+			}
 		}
 	}
 	return s
-}
-
-// OfTest reports whether the server is the canary, which scenarios give to agents.
-func (s Server) OfTest() bool {
-	return len(s.Args) > 0 && s.Args[0] == "canary" || s.URL != "" && strings.HasPrefix(s.Name, "canary")
-}
-
-// WithoutServers returns a frame of the editor without the MCP servers that are not those of a
-// test: an agent would start their programs, or connect to them. It returns any other frame as
-// it is.
-func WithoutServers(raw []byte) []byte {
-	v, err := wire.Parse(raw)
-	servers := v.Path("params.mcpServers")
-	if err != nil || servers.Kind() != wire.Array {
-		return raw
-	}
-	var kept [][]byte
-	for m := range servers.Items() {
-		if serverOf(m).OfTest() {
-			kept = append(kept, m.Raw())
-		}
-	}
-	if len(kept) == servers.Len() {
-		return raw
-	}
-	from := servers.Offset()
-	return slices.Concat(raw[:from], []byte("["), bytes.Join(kept, []byte(",")), []byte("]"),
-		raw[from+len(servers.Raw()):])
 }

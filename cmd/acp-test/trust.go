@@ -1,0 +1,201 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/internal/canary"
+	"github.com/acp-test/acp-test/internal/printable"
+	"github.com/acp-test/acp-test/internal/workspace"
+	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
+	"github.com/acp-test/acp-test/refagent"
+	"github.com/acp-test/acp-test/replay"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// inert are the variables of a recorded session that start and open nothing.
+var inert = []string{refagent.EnvAuth, refagent.EnvFork}
+
+// runs returns the names of the variables of a recorded session that are not inert.
+func runs(set map[string]string) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		if !slices.Contains(inert, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// settings returns the names of the recorded files of HOME, without those of the profile.
+func settings(files []workspace.Listed) (names []string) {
+	for _, f := range files {
+		if !f.Profile {
+			names = append(names, f.Path)
+		}
+	}
+	return names
+}
+
+// keepBack takes the variables and the files of HOME away, which may name programs.
+func (r *restored) keepBack(places *workspace.Manifest) {
+	r.set = maps.Clone(places.Set)
+	if kept := runs(places.Set); kept != nil {
+		r.lack("the agent is not given the recorded variables %s: --trust FILE gives them", strings.Join(kept, ", "))
+		maps.DeleteFunc(r.set, func(name, _ string) bool { return slices.Contains(kept, name) })
+	}
+	if kept := settings(places.HomeFiles); kept != nil {
+		r.lack("the agent is not given the recorded files of HOME %s: --trust FILE gives them", strings.Join(kept, ", "))
+	}
+	places.HomeFiles = nil
+}
+
+// confine returns what a replay does to each line of an editor that is not trusted.
+func (r *restored) confine() func([]byte) ([]byte, error) {
+	c := recordings.Confinement{Root: r.root, Work: r.box.Work, Server: r.standIn, Outside: r.makeOutside,
+		Kept: func(what string) {
+			r.lack("the agent is not given %s, which the recording names: --trust FILE gives it", what)
+		}}
+	return c.Frame
+}
+
+// standIn is the entry of a canary that plays a recorded MCP server. Only its name is
+// recorded.
+func (r *restored) standIn(s recordings.Server) ([]byte, error) {
+	absent := filepath.Join(r.box.Temp, "no-such-program")
+	broken := s.Name == "broken" && s.Command == absent
+	if !s.Canary() && !broken {
+		r.lack("the MCP server %s is played by a stand-in: --trust FILE runs the real one", s.Name)
+	}
+	if s.Command == "" {
+		server, err := r.overHTTP(s.Name)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(server.Entry(s.Name))
+	}
+	command, args := r.box.Self, []string{"canary"}
+	if broken {
+		command, args = absent, nil
+	}
+	entry := canary.Stdio(s.Name, r.token(), filepath.Join(r.box.Temp, "canary.log"), command, args...)
+	if s.Slow {
+		entry.Env = append(entry.Env, mockclient.EnvVariable{Name: canary.Slow, Value: "1"})
+	}
+	if s.Typed {
+		return json.Marshal(struct {
+			Type string `json:"type"`
+			mockclient.MCPServer
+		}{"stdio", entry})
+	}
+	return json.Marshal(entry)
+}
+
+// makeOutside makes a folder that takes the place of one outside of the replay's.
+func (r *restored) makeOutside(dir string) error {
+	root, err := os.OpenRoot(r.root)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	rel, err := filepath.Rel(r.root, dir)
+	if err != nil {
+		return err
+	}
+	return root.MkdirAll(rel, 0o755)
+}
+
+// trusts reports which of the files are trusted. It is an error to trust another one.
+func trusts(files, trusted []string) (map[string]bool, error) {
+	of := map[string]bool{}
+	for _, name := range trusted {
+		if !slices.ContainsFunc(files, func(file string) bool { return filepath.Clean(file) == filepath.Clean(name) }) {
+			return nil, fmt.Errorf("--trust %s: it is none of the recordings named", name)
+		}
+		of[filepath.Clean(name)] = true
+	}
+	return of, nil
+}
+
+// announce lists what a trusted recording gives to the agent.
+func (h *host) announce(w io.Writer, file string, t *transcript.Transcript) {
+	secrets := h.secrets()
+	say := func(format string, args ...any) {
+		what := secrets.Text(fmt.Sprintf(format, args...))
+		fmt.Fprintf(w, "acp-test: %s is trusted: %s\n", file, printable.Line(what, 2000))
+	}
+	for _, s := range recordings.Servers(t) {
+		switch {
+		case s.Canary():
+		case s.Command != "":
+			say("the agent may start the MCP server %s: %s", s.Name, quoted(append([]string{s.Command}, s.Args...)))
+		case s.URL != "":
+			say("the agent may contact the MCP server %s at %s", s.Name, s.URL)
+		}
+	}
+	places, _ := replay.PlacesOf(t)
+	for _, name := range runs(places.Set) {
+		say("the agent is given the variable %s=%s", name, places.Set[name])
+	}
+	for _, name := range settings(places.HomeFiles) {
+		say("the agent is given the file %s of HOME", name)
+	}
+	for _, what := range keptBack(t) {
+		say("the agent is given %s", what)
+	}
+}
+
+// keptBack returns what the editor of a recording names besides MCP servers that a replay
+// without trust keeps back: paths outside of the recorded folder, and settings.
+func keptBack(t *transcript.Transcript) (list []string) {
+	work, _ := replay.Directories(recordings.V1(), t)
+	root := work
+	if beside := filepath.Dir(work); strings.Count(beside, "/") > 1 {
+		root = beside
+	}
+	c := recordings.Confinement{Root: root, Work: work,
+		Server: func(recordings.Server) ([]byte, error) { return []byte("{}"), nil },
+		Kept: func(what string) {
+			if !slices.Contains(list, what) {
+				list = append(list, what)
+			}
+		}}
+	for e := range replay.Frames(t) {
+		if e.Source != transcript.Editor {
+			continue
+		}
+		if _, err := c.Frame(e.Raw); err != nil {
+			c.Kept(fmt.Sprintf("line #%d: %v", e.Seq, err))
+		}
+	}
+	return list
+}
+
+// distrust returns an error that lists what a recording would have an agent start, open or
+// be set up with once it is a scenario.
+func distrust(file string, t *transcript.Transcript) error {
+	places, _ := replay.PlacesOf(t)
+	list := keptBack(t)
+	for _, name := range runs(places.Set) {
+		list = append(list, "the variable "+name)
+	}
+	for _, name := range settings(places.HomeFiles) {
+		list = append(list, "the file "+name+" of HOME")
+	}
+	for _, f := range places.Files {
+		if workspace.Git(f.Path) {
+			list = append(list, "the file "+f.Path)
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: the agent would be given %s; if you trust the recording, say --trust %s", file,
+		printable.Line(strings.Join(list, ", "), 1000), file)
+}

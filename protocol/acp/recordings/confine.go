@@ -1,0 +1,246 @@
+package recordings
+
+import (
+	"bytes"
+	"errors"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/serve"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Confinement rewrites the frames of a recorded editor so that the agent which gets them
+// starts, contacts and opens nothing that the recording names outside of a folder.
+type Confinement struct {
+	// Root is the folder, Work the folder in it that relative paths begin in.
+	Root, Work string
+	// Server returns the entry of mcpServers that takes the place of a recorded one.
+	Server func(Server) ([]byte, error)
+	// Outside makes a folder below Root that takes the place of one outside.
+	Outside func(dir string) error
+	// Kept, if set, is told in a sentence what the agent is not given.
+	Kept func(what string)
+}
+
+// ErrUnreadable says that a line names servers or folders and cannot be rewritten.
+var ErrUnreadable = errors.New("it is no JSON, and may name programs or folders")
+
+// telling finds in a line that is no JSON what a tolerant agent might still take for a
+// member that Frame rewrites.
+var telling = regexp.MustCompile(`(?i)mcpServers|cwd|additionalDirectories|file:|_meta|` +
+	strings.Join(runs, "|") + `|\\u`)
+
+// runs are members that name a program, its surroundings or an address.
+var runs = []string{"command", "args", "env", "url", "headers", "executable"}
+
+// traces are the members of _meta that carry the trace context of W3C.
+var traces = []string{"traceparent", "tracestate", "baggage"}
+
+// opaque are members with texts for people and models, and with names of the protocol.
+var opaque = []string{"text", "data", "blob", "sessionId"}
+
+// Frame returns a line of the editor as the agent may get it. The line is returned as it
+// is if nothing in it needs to change.
+func (c *Confinement) Frame(raw []byte) ([]byte, error) {
+	v, err := wire.Parse(raw)
+	if err != nil {
+		if telling.Match(raw) {
+			return nil, ErrUnreadable
+		}
+		return raw, nil
+	}
+	r := &rewriting{Confinement: c}
+	if out := r.message(v); r.changed || r.err != nil {
+		return out, r.err
+	}
+	return raw, nil
+}
+
+// rewriting is one frame under way.
+type rewriting struct {
+	*Confinement
+	changed bool
+	err     error
+}
+
+// message rewrites the params of a message, or of each message of a batch.
+func (r *rewriting) message(v wire.Value) []byte {
+	switch v.Kind() {
+	case wire.Array:
+		return r.list(v, r.message)
+	case wire.Object:
+		return r.members(v, func(key string, m wire.Value) ([]byte, bool) {
+			if strings.EqualFold(key, "params") {
+				return r.value(key, m), true
+			}
+			return m.Raw(), true
+		})
+	}
+	return v.Raw()
+}
+
+func (r *rewriting) list(v wire.Value, item func(wire.Value) []byte) []byte {
+	var items [][]byte
+	for m := range v.Items() {
+		items = append(items, item(m))
+	}
+	return slices.Concat([]byte("["), bytes.Join(items, []byte(",")), []byte("]"))
+}
+
+// members rewrites an object. Two members of a name stay two: agents differ in which they
+// take.
+func (r *rewriting) members(v wire.Value, member func(key string, m wire.Value) ([]byte, bool)) []byte {
+	var list [][]byte
+	for key, m := range v.Fields() {
+		if text, stays := member(key.Str(), m); stays {
+			list = append(list, slices.Concat(key.Raw(), []byte(":"), text))
+		} else {
+			r.changed = true
+		}
+	}
+	return slices.Concat([]byte("{"), bytes.Join(list, []byte(",")), []byte("}"))
+}
+
+// value rewrites what a member holds.
+func (r *rewriting) value(key string, v wire.Value) []byte {
+	switch v.Kind() {
+	case wire.Object:
+		return r.members(v, r.member)
+	case wire.Array:
+		return r.list(v, func(m wire.Value) []byte {
+			if m.Kind() == wire.Object && strings.EqualFold(key, "mcpServers") {
+				return r.server(m)
+			}
+			return r.value(key, m)
+		})
+	case wire.String:
+		return r.text(key, v)
+	}
+	return v.Raw()
+}
+
+func (r *rewriting) member(key string, m wire.Value) ([]byte, bool) {
+	switch {
+	case isAny(key, runs):
+		r.kept(key)
+		return nil, false
+	case strings.EqualFold(key, "_meta") && m.Kind() == wire.Object:
+		return r.members(m, r.meta), true
+	}
+	return r.value(key, m), true
+}
+
+// meta keeps the trace context and plain values of a _meta. Agents take settings from the
+// rest, such as the program to run.
+func (r *rewriting) meta(key string, m wire.Value) ([]byte, bool) {
+	trace := m.Kind() == wire.String && slices.Contains(traces, key)
+	if !trace && slices.Contains([]wire.Kind{wire.String, wire.Object, wire.Array}, m.Kind()) {
+		r.kept("_meta." + key)
+		return nil, false
+	}
+	return m.Raw(), true
+}
+
+// server replaces an entry of mcpServers.
+func (r *rewriting) server(v wire.Value) []byte {
+	s := serverOf(v)
+	if s.Command == "" && s.URL == "" {
+		return r.value("", v)
+	}
+	text, err := r.Server(s)
+	r.changed, r.err = true, errors.Join(r.err, err)
+	return text
+}
+
+// text rewrites a string that is a path or a file URI.
+func (r *rewriting) text(key string, v wire.Value) []byte {
+	if isAny(key, opaque) {
+		return v.Raw()
+	}
+	s := v.Str()
+	now, err := r.within(s)
+	if err != nil {
+		r.err = errors.Join(r.err, err)
+	}
+	if now == s {
+		return v.Raw()
+	}
+	r.changed = true
+	if isAny(key, []string{"cwd", "additionalDirectories"}) && r.Outside != nil {
+		r.err = errors.Join(r.err, r.Outside(now))
+	}
+	return []byte(serve.Quote(now))
+}
+
+// drive is the beginning of a path of Windows.
+var drive = regexp.MustCompile(`^[A-Za-z]:[\\/]`)
+
+// within returns a path or file URI with a place below Root instead of one outside. Another
+// text stays as it is.
+func (r *rewriting) within(s string) (string, error) {
+	// URLs are read without their control characters, and agents may read paths so.
+	plain := strings.ReplaceAll(strings.TrimSpace(strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f {
+			return -1
+		}
+		return c
+	}, s)), `\`, "/")
+	if len(plain) >= 5 && strings.EqualFold(plain[:5], "file:") {
+		u, err := url.Parse(plain)
+		if err != nil {
+			return s, err
+		}
+		name := u.Path
+		if u.Opaque != "" {
+			if name, err = url.PathUnescape(u.Opaque); err != nil {
+				return s, err
+			}
+		}
+		if u.Host != "" && u.Host != "localhost" {
+			name = "//" + u.Host + name
+		}
+		now := r.place(name, u.Host != "" && u.Host != "localhost")
+		if now == name {
+			return s, nil
+		}
+		return "file://" + (&url.URL{Path: now}).EscapedPath(), nil
+	}
+	parts := strings.Split(plain, "/")
+	if !path.IsAbs(plain) && !drive.MatchString(plain) && !slices.Contains(parts, "..") {
+		return s, nil
+	}
+	if now := r.place(plain, false); now != plain {
+		return now, nil
+	}
+	return s, nil
+}
+
+// place returns a path below Root: the path itself if it is one.
+func (r *rewriting) place(name string, foreign bool) string {
+	at := path.Clean(name)
+	if !path.IsAbs(at) && !drive.MatchString(name) {
+		at = path.Join(r.Work, at)
+	}
+	if !foreign && (at == r.Root || strings.HasPrefix(at, strings.TrimSuffix(r.Root, "/")+"/")) {
+		if slices.Contains(strings.Split(name, "/"), "..") {
+			return at // a link on the way may lead elsewhere than the text
+		}
+		return name
+	}
+	r.kept(name)
+	return path.Join(r.Root, "outside", strings.ReplaceAll(path.Join("/", name), ":", ""))
+}
+
+func (r *rewriting) kept(what string) {
+	if r.Kept != nil {
+		r.Kept(what)
+	}
+}
+
+func isAny(key string, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(key, name) })
+}
