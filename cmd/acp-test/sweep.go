@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
@@ -79,14 +78,8 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 	if err != nil {
 		return err
 	}
-	planner := chosen.of.planner
-	if planner == nil {
-		return fmt.Errorf("sweep: there are no sweeps of %s", chosen.of.Name)
-	}
-	for _, a := range o.actions {
-		if !slices.ContainsFunc(planner.Actions(), func(n string) bool { return sweep.Matches(a, n) }) {
-			return fmt.Errorf("--actions: no action matches %q%s", a, meant(a, planner.Actions()))
-		}
+	if err := o.known(chosen.of); err != nil {
+		return err
 	}
 	if o.list {
 		for _, s := range chosen.list {
@@ -119,22 +112,7 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		return h.unable(engine, &o.options, err)
 	}
 	engine.Command = h.commandLine()
-	jobs := o.jobs
-	if jobs <= 0 {
-		jobs = runtime.NumCPU()
-	}
-	s := &sweep.Sweeper{
-		Planner: planner,
-		Engine:  engine, Jobs: jobs, Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max, Confirm: o.confirm,
-		Repro: o.repro, Reuse: o.reuse,
-		Command: func(file string) string { return rerunFile(c, engine, file) },
-		Found: func(f sweep.Signature, class scenarios.Verdict) {
-			if o.verbose {
-				fmt.Fprintf(h.out, "%-5s %s\n", class, f)
-			}
-		},
-		Progress: h.sweepProgress(o),
-	}
+	s := h.sweeper(c, o, engine, chosen)
 	if shard != nil {
 		s.Shard = &sweep.Part{Index: shard.Index, Of: shard.Of}
 	}
@@ -151,30 +129,60 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		out.Run.Notes = append(out.Run.Notes, fmt.Sprintf("part %d of %d of the schedules, by %s", shard.Index, shard.Of,
 			from))
 	}
-	run := out.Run
-	again := rerun(c, &o.options)
-	for i := range run.Results {
-		if run.Results[i].Rerun != "" {
-			continue // its repro
+	return h.swept(c, o, engine, out)
+}
+
+// known returns an error if the protocol has no sweeps, or no action that --actions names.
+func (o *sweeping) known(of protocol) error {
+	if of.planner == nil {
+		return fmt.Errorf("sweep: there are no sweeps of %s", of.Name)
+	}
+	names := of.planner.Actions()
+	for _, a := range o.actions {
+		if !slices.ContainsFunc(names, func(n string) bool { return sweep.Matches(a, n) }) {
+			return fmt.Errorf("--actions: no action matches %q%s", a, meant(a, names))
 		}
-		if id := run.Results[i].ID; len(run.Results[i].Artifacts["scenario"]) == 0 {
-			run.Results[i].Rerun = again(id)
-		} else {
-			run.Results[i].Rerun = rerunFile(c, engine,
-				filepath.Join(o.out, filepath.FromSlash(run.Results[i].Artifacts["scenario"])))
+	}
+	return nil
+}
+
+// sweeper is the sweep that the flags ask for.
+func (h *host) sweeper(c *cobra.Command, o *sweeping, engine *scenarios.Engine, chosen selection) *sweep.Sweeper {
+	return &sweep.Sweeper{
+		Planner: chosen.of.planner,
+		Engine:  engine, Jobs: max(o.jobs, 0), Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max,
+		Confirm: o.confirm, Repro: o.repro, Reuse: o.reuse,
+		Command: func(file string) string { return rerunFile(c, engine, file) },
+		Found: func(f sweep.Signature, class scenarios.Verdict) {
+			if o.verbose {
+				fmt.Fprintf(h.out, "%-5s %s\n", class, f)
+			}
+		},
+		Progress: h.sweepProgress(o),
+	}
+}
+
+// swept writes what a sweep found, and returns its exit status as an error.
+func (h *host) swept(c *cobra.Command, o *sweeping, engine *scenarios.Engine, out sweep.Outcome) error {
+	again := rerun(c, &o.options)
+	for i := range out.Run.Results {
+		switch r := &out.Run.Results[i]; {
+		case r.Rerun != "": // its repro
+		case r.Artifacts["scenario"] == "":
+			r.Rerun = again(r.ID)
+		default:
+			r.Rerun = rerunFile(c, engine, filepath.Join(o.out, filepath.FromSlash(r.Artifacts["scenario"])))
 		}
 	}
 	if err := o.writeSweepBaseline(engine, &out); err != nil {
 		return err
 	}
-	run = out.Run
 	h.clearLine()
-	err = errors.Join(h.writeReports(run, engine.Out, o.reports), h.sweepSummary(o, out))
-	if err != nil {
+	if err := errors.Join(h.writeReports(out.Run, engine.Out, o.reports), h.sweepSummary(o, out)); err != nil {
 		return err
 	}
-	if run.Exit != 0 {
-		return status(run.Exit)
+	if out.Run.Exit != 0 {
+		return status(out.Run.Exit)
 	}
 	return nil
 }
