@@ -72,9 +72,9 @@ var _ = Describe("schedules of version 2", func() {
 		var err error
 		e.Profile, err = agents.Shipped("reference-acp-v2")
 		Expect(err).NotTo(HaveOccurred())
-		all, err := acp.V2().Shipped("turns")
+		all, err := acp.V2().Shipped()
 		Expect(err).NotTo(HaveOccurred())
-		one := all[slices.IndexFunc(all, func(s *scenarios.Scenario) bool { return s.ID == "turns/two" })]
+		one := all[slices.IndexFunc(all, func(s *scenarios.Scenario) bool { return s.ID == "permission/two-in-one-reply" })]
 		list, err := sweep.Drawn(context.Background(), &sweep.Sweeper{Planner: schedules.V2(), Engine: e, Points: listed}, one)
 		Expect(err).NotTo(HaveOccurred())
 		seen := map[string]string{}
