@@ -75,7 +75,7 @@ var _ = Describe("schedules of version 2", func() {
 		all, err := acp.V2().Shipped()
 		Expect(err).NotTo(HaveOccurred())
 		one := all[slices.IndexFunc(all, func(s *scenarios.Scenario) bool { return s.ID == "permission/two-in-one-reply" })]
-		list, err := sweep.Drawn(context.Background(), &sweep.Sweeper{Planner: schedules.V2(), Engine: e, Points: listed}, one)
+		list, err := sweep.Drawn(context.Background(), &sweep.Sweeper{Planner: schedules.V2(), Engine: e, Points: []string{"permission*"}}, one)
 		Expect(err).NotTo(HaveOccurred())
 		seen := map[string]string{}
 		for _, s := range list {
@@ -84,7 +84,7 @@ var _ = Describe("schedules of version 2", func() {
 			Expect(seen).NotTo(HaveKey(string(a.Text())), s.Point+", "+s.Action)
 			seen[string(a.Text())] = s.Point
 		}
-		Expect(len(seen)).To(BeNumerically(">", 100))
+		Expect(len(seen)).To(BeNumerically(">", 20))
 	})
 })
 
