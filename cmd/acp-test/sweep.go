@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/sweep"
 )
@@ -64,8 +63,19 @@ line, a scenario or this machine is at fault.`,
 		"debug", "keep"} {
 		_ = f.MarkHidden(flag) // of run; a sweep has its own way
 	}
-	completeWords(c, "actions", schedules.V2().Actions) // which are those of version 1 and more
+	completeWords(c, "actions", actionNames)
 	return c
+}
+
+// actionNames are the names of the actions of all protocols.
+func actionNames() (names []string) {
+	for _, p := range protocols() {
+		if p.planner != nil {
+			names = append(names, p.planner.Actions()...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func (h *host) sweep(c *cobra.Command, o *sweeping) error {
