@@ -26,7 +26,9 @@ func beside(s *sweep.Script, other sweep.Observed) bool {
 	case o.Spoken.Rest != "" && o.Spoken.Rest != s.Spoken.Rest, s.Says(turn.Text):
 	case !equal(settings(o), settings(s)), !agree(o.Archive, s.Archive):
 	case !equal(own, others) && of(other.Seen).asked > 0 && (len(others) > 0 || asksAnywhere(s)):
-	case slices.ContainsFunc(s.Reached, func(t sweep.Observed) bool { return both(of(t.Seen).effects, of(other.Seen).effects) }):
+	case slices.ContainsFunc(s.Reached, func(t sweep.Observed) bool {
+		return both(of(t.Seen).effects, of(other.Seen).effects)
+	}):
 	default:
 		return true
 	}
