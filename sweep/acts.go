@@ -115,14 +115,6 @@ func (t *Acts[B]) act(l *script.Line) *Act {
 	return a
 }
 
-// Names are the names of all acts.
-func (t *Acts[B]) Names() (names []string) {
-	for _, a := range t.List {
-		names = append(names, a.Name)
-	}
-	return names
-}
-
 // Fits reports whether the act of b can be done at its point.
 func (t *Acts[B]) Fits(b B) bool { return t.hold(b, b.built().Act.at) }
 
