@@ -43,7 +43,8 @@ func (a *Act) Is(flag string) bool { return a != nil && slices.Contains(a.flags,
 // neither. {name} is a value.
 type Acts[B Writer] struct {
 	List []*Act
-	// Conditions, Values and Parts are the protocol's own words.
+	// Flags, Conditions, Values and Parts are the protocol's own words.
+	Flags      []string
 	Conditions map[string]func(B) bool
 	Values     map[string]func(B) script.Word
 	Parts      map[string]func(B, *script.Line)
@@ -105,8 +106,8 @@ func (t *Acts[B]) act(l *script.Line) *Act {
 			a.Needs = value.Raw()
 		case key == "rank":
 			a.Rank, _ = strconv.Atoi(value.Raw())
-		case ok:
-			panic(fmt.Sprintf("acts:%d: there is no option %q", l.Number, key))
+		case ok || !slices.Contains(t.Flags, w.Raw()):
+			panic(fmt.Sprintf("acts:%d: there is no option %q", l.Number, w.Raw()))
 		default:
 			a.flags = append(a.flags, w.Raw())
 		}

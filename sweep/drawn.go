@@ -20,9 +20,8 @@ func (p *Planner) draw(s *Script, r *rand.Rand, depth int, how Choice) (Schedule
 		} else {
 			o.timeActs(r)
 		}
-		o.settle()
-		if _, _, ok := p.Write(o); ok {
-			return o.planned(), true
+		if s, ok := o.settled(); ok {
+			return s, true
 		}
 	}
 	return Schedule{}, false
@@ -125,6 +124,16 @@ func (o *Sequence) timeAll(r *rand.Rand) {
 	}
 }
 
+// settled is the sequence as a schedule, once it is one that can be played; ok is false if one of
+// its acts cannot be done where it stands.
+func (o *Sequence) settled() (sch Schedule, ok bool) {
+	o.settle()
+	if _, _, ok = o.Script.Planner.Write(o); ok {
+		sch = o.planned()
+	}
+	return sch, ok
+}
+
 // settle makes an order one that can be played: what is waited for is no act that comes
 // together with others, and a permission is awaited at once.
 func (o *Sequence) settle() {
@@ -170,14 +179,9 @@ func (o *Sequence) planned() Schedule {
 // leads reports whether the act of an item leads to a request of the agent, which is awaited at
 // once: its answer is an act of the sequence.
 func (o *Sequence) leads(it Item) bool {
-	next := 0
-	switch it.Kind {
-	case GoesOn:
-		next = it.Stop + 1
-	case Begins:
-	default:
+	if it.Kind != Begins && it.Kind != GoesOn {
 		return false
 	}
-	t := o.Turns[it.Turn]
-	return next < len(t.Stops) && t.Stops[next].Asks()
+	next := o.Turns[it.Turn].behind(it)
+	return len(next) > 0 && next[0].Asks()
 }

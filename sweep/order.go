@@ -6,6 +6,8 @@ import (
 	"iter"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 // act is what can be done in one kind of situation: the schedules of one action, and
@@ -100,7 +102,7 @@ func (s *sweep) distinct(list []Schedule) iter.Seq[Schedule] {
 		texts := map[uint64]bool{}
 		for _, sch := range list {
 			a := sch.text()
-			a.Lines = a.Lines[1:] // the first line only names it
+			a.Lines = slices.DeleteFunc(a.Lines, func(l *script.Line) bool { return l.Kind == script.Comment }) // they name it
 			key := maphash.Bytes(seed, a.Text())
 			if texts[key] {
 				s.mu.Lock()

@@ -3,14 +3,18 @@ package sweep_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
 )
 
@@ -59,6 +63,29 @@ var _ = Describe("the order of schedules", func() {
 		for seed := range 5 {
 			Expect(sweep.Arranged(all, int64(seed))[0].Kinds).To(Equal(7))
 		}
+	})
+})
+
+var _ = Describe("schedules of version 2", func() {
+	It("run once where they only differ in what they are called", func() {
+		e := engine("")
+		e.Protocol = acp.V2()
+		var err error
+		e.Profile, err = agents.Shipped("reference-acp-v2")
+		Expect(err).NotTo(HaveOccurred())
+		all, err := acp.V2().Shipped()
+		Expect(err).NotTo(HaveOccurred())
+		one := all[slices.IndexFunc(all, func(s *scenarios.Scenario) bool { return s.ID == "permission/two-in-one-reply" })]
+		list, err := sweep.Drawn(context.Background(), &sweep.Sweeper{Planner: schedules.V2(), Engine: e, Points: []string{"permission*"}}, one)
+		Expect(err).NotTo(HaveOccurred())
+		seen := map[string]string{}
+		for _, s := range list {
+			a, _ := s.Write(nil)
+			a.Lines = slices.DeleteFunc(a.Lines, func(l *script.Line) bool { return l.Kind == script.Comment })
+			Expect(seen).NotTo(HaveKey(string(a.Text())), s.Point+", "+s.Action)
+			seen[string(a.Text())] = s.Point
+		}
+		Expect(len(seen)).To(BeNumerically(">", 20))
 	})
 })
 

@@ -65,7 +65,7 @@ func (s *sweep) chart(all []Schedule) *results.Sweep {
 		m.Points = append(m.Points, DrawnPoint)
 	}
 	for _, c := range s.cells {
-		if strings.HasSuffix(c.Point, DrawnPoint) && !actions[c.Action] {
+		if c.State == "" && !actions[c.Action] { // it was drawn
 			drawn[c.Action] = true
 		}
 	}

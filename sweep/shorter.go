@@ -164,34 +164,26 @@ func (x *reducer) without(a Archive, from, to int) (Archive, bool) {
 	rows := rowsOf(a.Lines)
 	out := slices.Clone(rows[:from])
 	m := ReadModel(a.Model)
-	n, gone := 0, 0
-	left := map[string]int{} // of lines that stand several times one has to stay
-	for i, r := range rows {
-		if i < from && r.is("prompt") {
-			n++
-		}
-		left[r.text()]++
+	c := cut{reducer: x, paces: to < len(rows), left: map[string]int{}}
+	for _, r := range rows {
+		c.left[r.text()]++
 	}
-	turns := slices.Clone(m.Turns)
-	group := false
-	spoken := false // the prompt of a turn is gone, and its end may go with it
-	for _, r := range rows[from:to] {
-		t := r.text()
-		left[t]--
-		paced := to < len(rows) && paces(r) && !spoken && left[t] == 0
-		spoken = r.is("prompt") && !x.keep[t]
-		kept := x.keep[t] && (left[t] == 0 || !r.is("await"))
-		listens := r.is("tag") && !x.heard
-		if t == "golden off" || listens || paced || kept || group && r.closes {
-			out = append(out, r)
+	prompts := func(rows []row) (n int) {
+		for _, r := range rows {
 			if r.is("prompt") {
 				n++
 			}
-			group = r.opens() || group && !r.closes
+		}
+		return n
+	}
+	gone, turns := 0, slices.Clone(m.Turns)
+	for _, r := range rows[from:to] {
+		if c.stays(r) {
+			out = append(out, r)
 			continue
 		}
 		gone++
-		if r.is("prompt") && n < len(turns) {
+		if n := prompts(out); r.is("prompt") && n < len(turns) {
 			turns = slices.Delete(turns, n, n+1)
 		}
 	}
@@ -205,10 +197,34 @@ func (x *reducer) without(a Archive, from, to int) (Archive, bool) {
 	return short, true
 }
 
+// cut says which rows stay of those that are taken away, in their order.
+type cut struct {
+	*reducer
+	paces  bool           // rows come behind those that are taken away
+	left   map[string]int // of lines that stand several times one has to stay
+	group  bool           // the { of a block has stayed
+	spoken bool           // the prompt of a turn is gone, and its end may go with it
+}
+
+// stays reports whether a row has to stay.
+func (c *cut) stays(r row) bool {
+	t := r.text()
+	c.left[t]--
+	paced := c.paces && paces(r) && !c.spoken && c.left[t] == 0
+	c.spoken = r.is("prompt") && !c.keep[t]
+	kept := c.keep[t] && (c.left[t] == 0 || !r.is("await"))
+	listens := r.is("tag") && !c.heard
+	if t == "golden off" || listens || paced || kept || c.group && r.closes {
+		c.group = r.opens() || c.group && !r.closes
+		return true
+	}
+	return false
+}
+
 // paces reports whether what follows a line depends on what it waited for or let
 // go on. Without it the script itself comes too early, for any agent.
 func paces(r row) bool {
-	return r.is("await") || r.is("release") || r.is("answer") || r.is("write")
+	return slices.ContainsFunc([]string{"await", "release", "answer", "write"}, r.is)
 }
 
 // turns makes the model say less.

@@ -10,14 +10,12 @@ import (
 func (o *Sequence) simpler() []Schedule {
 	var out []Schedule
 	try := func(change func(c *Sequence) bool) {
-		c := *o
-		c.Items, c.Turns = slices.Clone(o.Items), slices.Clone(o.Turns)
-		if !change(&c) {
+		c := o.clone()
+		if !change(c) {
 			return
 		}
-		c.settle()
-		if _, _, ok := c.Script.Planner.Write(&c); ok {
-			out = append(out, c.planned())
+		if s, ok := c.settled(); ok {
+			out = append(out, s)
 		}
 	}
 	for i := len(o.Turns) - 1; i > 0; i-- {
@@ -44,6 +42,12 @@ func (o *Sequence) simpler() []Schedule {
 		}
 	}
 	return out
+}
+
+func (o *Sequence) clone() *Sequence {
+	c := *o
+	c.Items, c.Turns = slices.Clone(o.Items), slices.Clone(o.Turns)
+	return &c
 }
 
 // dropTurn takes a turn away with its steps, unless an act is about it.
@@ -79,8 +83,7 @@ func (o *Sequence) dropGate(turn, stop int) bool {
 func (o *Sequence) vary(r *rand.Rand) (Schedule, bool) {
 	const tries = 10
 	for range tries {
-		c := *o
-		c.Items, c.Turns = slices.Clone(o.Items), slices.Clone(o.Turns)
+		c := o.clone()
 		var acts []int
 		for i, it := range c.Items {
 			if it.Kind == Besides {
@@ -107,9 +110,8 @@ func (o *Sequence) vary(r *rand.Rand) (Schedule, bool) {
 			}
 		}
 		c.timeActs(r)
-		c.settle()
-		if _, _, ok := c.Script.Planner.Write(&c); ok {
-			return c.planned(), true
+		if s, ok := c.settled(); ok {
+			return s, true
 		}
 	}
 	return Schedule{}, false

@@ -59,22 +59,27 @@ func (a *abstract) end() { a.at = "" }
 
 // goOn is what an act of a turn brings about.
 func (a *abstract) goOn(t *PlayedTurn, it Item) {
-	next := 0
 	if it.Kind == Begins {
 		a.turns, a.before, a.now = a.turns+1, a.now, 0
-	} else {
-		next = it.Stop + 1
 	}
-	switch {
-	case next >= len(t.Stops):
+	switch next := t.behind(it); {
+	case len(next) == 0:
 		a.at = "running"
-	case t.Stops[next].Gate == nil:
+	case next[0].Asks():
 		a.at = "asking"
-	case t.Stops[next].Gate.Reply > 0:
+	case next[0].Gate.Reply > 0:
 		a.at = "held after a call"
 	default:
 		a.at = "held"
 	}
+}
+
+// behind are the stops of the turn that come after an item: its prompt, or one that goes on.
+func (t *PlayedTurn) behind(it Item) []Stop {
+	if it.Kind == Begins {
+		return t.Stops
+	}
+	return t.Stops[min(it.Stop+1, len(t.Stops)):]
 }
 
 // track is what an act belongs to: acts of one have but one order.

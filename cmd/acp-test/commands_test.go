@@ -142,6 +142,7 @@ var _ = Describe("help", func() {
 		Expect(p.run("completion", "bash").out).To(ContainSubstring("complete -o default"))
 		Expect(p.run("__complete", "run", "--agent", "").out).To(ContainSubstring("gemini-cli\n"))
 		Expect(p.run("__complete", "run", "--suite", "").out).To(ContainSubstring("cancel\n"))
+		Expect(p.run("__complete", "sweep", "--actions", "").out).To(And(ContainSubstring("cancel tool call\n"), ContainSubstring("run in another thread\n")))
 		Expect(p.run("__complete", "help", "awa").out).To(ContainSubstring("await"))
 		Expect(p.run("__complete", "").out).NotTo(ContainSubstring("keeper"))
 	})

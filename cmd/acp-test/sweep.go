@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
@@ -67,8 +65,19 @@ line, a scenario or this machine is at fault.`,
 		"debug", "keep"} {
 		_ = f.MarkHidden(flag) // of run; a sweep has its own way
 	}
-	completeWords(c, "actions", schedules.V2().Actions) // which are those of version 1 and more
+	completeWords(c, "actions", actionNames)
 	return c
+}
+
+// actionNames are the names of the actions of all protocols.
+func actionNames() (names []string) {
+	for _, p := range protocols() {
+		if p.planner != nil {
+			names = append(names, p.planner.Actions()...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func (h *host) sweep(c *cobra.Command, o *sweeping) error {
@@ -77,8 +86,11 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 			return fmt.Errorf("sweep: --%s is a flag of run", flag)
 		}
 	}
-	chosen, planner, err := o.swept(h)
+	chosen, err := o.selection(h)
 	if err != nil {
+		return err
+	}
+	if err := o.knowsActions(chosen.of); err != nil {
 		return err
 	}
 	if o.list {
@@ -106,22 +118,7 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		return h.unable(engine, &o.options, err)
 	}
 	engine.Command = h.commandLine()
-	jobs := o.jobs
-	if jobs <= 0 {
-		jobs = runtime.NumCPU()
-	}
-	s := &sweep.Sweeper{
-		Planner: planner,
-		Engine:  engine, Jobs: jobs, Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max, Confirm: o.confirm,
-		Repro: o.repro, Reuse: o.reuse,
-		Command: func(file string) string { return rerunFile(c, engine, file) },
-		Found: func(f sweep.Signature, class results.Verdict) {
-			if o.verbose {
-				fmt.Fprintf(h.out, "%-5s %s\n", class, f)
-			}
-		},
-		Progress: h.sweepProgress(o),
-	}
+	s := h.sweeper(c, o, engine, chosen)
 	if shard != nil {
 		s.Shard = &sweep.Part{Index: shard.Index, Of: shard.Of}
 	}
@@ -138,41 +135,56 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		out.Run.Notes = append(out.Run.Notes, fmt.Sprintf("part %d of %d of the schedules, by %s", shard.Index, shard.Of,
 			from))
 	}
+	return h.swept(c, o, engine, out)
+}
+
+// knowsActions returns an error if the protocol has no sweeps, or no action that --actions names.
+func (o *sweeping) knowsActions(of protocol) error {
+	if of.planner == nil {
+		return fmt.Errorf("sweep: there are no sweeps of %s", of.Name)
+	}
+	names := of.planner.Actions()
+	for _, a := range o.actions {
+		if !slices.ContainsFunc(names, func(n string) bool { return sweep.Matches(a, n) }) {
+			return fmt.Errorf("--actions: no action matches %q%s", a, meant(a, names))
+		}
+	}
+	return nil
+}
+
+// sweeper is the sweep that the flags ask for.
+func (h *host) sweeper(c *cobra.Command, o *sweeping, engine *scenarios.Engine, chosen selection) *sweep.Sweeper {
+	return &sweep.Sweeper{
+		Planner: chosen.of.planner,
+		Engine:  engine, Jobs: max(o.jobs, 0), Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max,
+		Confirm: o.confirm, Repro: o.repro, Reuse: o.reuse,
+		Command: func(file string) string { return rerunFile(c, engine, file) },
+		Found: func(f sweep.Signature, class results.Verdict) {
+			if o.verbose {
+				fmt.Fprintf(h.out, "%-5s %s\n", class, f)
+			}
+		},
+		Progress: h.sweepProgress(o),
+	}
+}
+
+// swept writes what a sweep found, and returns its exit status as an error.
+func (h *host) swept(c *cobra.Command, o *sweeping, engine *scenarios.Engine, out sweep.Outcome) error {
 	again := rerun(c, &o.options)
 	for i := range out.Run.Results {
-		r := &out.Run.Results[i]
-		switch file := r.Artifacts["scenario"]; {
+		switch r := &out.Run.Results[i]; {
 		case r.Rerun != "": // its repro
-		case file == "":
+		case r.Artifacts["scenario"] == "":
 			r.Rerun = again(r.ID)
 		default:
-			r.Rerun = rerunFile(c, engine, filepath.Join(o.out, filepath.FromSlash(file)))
+			r.Rerun = rerunFile(c, engine, filepath.Join(o.out, filepath.FromSlash(r.Artifacts["scenario"])))
 		}
 	}
 	if err := o.writeSweepBaseline(engine, &out); err != nil {
 		return err
 	}
 	h.clearLine()
-	err = errors.Join(h.writeReports(out.Run, engine.Out, o.reports), h.sweepSummary(o, out))
-	return cmp.Or(err, exitStatus(out.Run))
-}
-
-// swept returns the scenarios to sweep, and what plans their schedules.
-func (o *sweeping) swept(h *host) (selection, *sweep.Planner, error) {
-	chosen, err := o.selection(h)
-	if err != nil {
-		return chosen, nil, err
-	}
-	planner := chosen.of.planner
-	if planner == nil {
-		return chosen, nil, fmt.Errorf("sweep: there are no sweeps of %s", chosen.of.Name)
-	}
-	for _, a := range o.actions {
-		if !slices.ContainsFunc(planner.Actions(), func(n string) bool { return sweep.Matches(a, n) }) {
-			return chosen, nil, fmt.Errorf("--actions: no action matches %q%s", a, meant(a, planner.Actions()))
-		}
-	}
-	return chosen, planner, nil
+	return cmp.Or(errors.Join(h.writeReports(out.Run, engine.Out, o.reports), h.sweepSummary(o, out)), exitStatus(out.Run))
 }
 
 // sweepProgress keeps one line with what is happening, on a terminal.

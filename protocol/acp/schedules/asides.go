@@ -15,6 +15,7 @@ var besides string
 // asides is the table of what is done besides, with the words that it is written in.
 func asides() *sweep.Acts[*orderWriter] {
 	t := &sweep.Acts[*orderWriter]{
+		Flags: []string{"cancels", "cancels-other", "slow"},
 		Conditions: map[string]func(*orderWriter) bool{
 			"mode":   func(w *orderWriter) bool { return w.mode != "" },
 			"option": func(w *orderWriter) bool { return w.option[0] != "" },

@@ -52,7 +52,7 @@ func shared(s sweep.Situation, a sweep.Archive) (key string) {
 // chainHead reports whether a line belongs to the head of a scenario, of which a
 // chain has its own.
 func chainHead(l *script.Line) bool {
-	return l.Kind != script.Command || l.Is("golden") || l.Is("tag")
+	return l.Kind != script.Command || l.Is("protocol") || l.Is("golden") || l.Is("tag")
 }
 
 // chain is the scenario of several schedules, one after another.

@@ -23,9 +23,7 @@ func doubts(s sweep.Situation) func(t *transcript.Transcript, effects []sweep.Ef
 		return nil
 	}
 	return func(t *transcript.Transcript, effects []sweep.Effect) map[string]bool {
-		asked := slices.ContainsFunc(slices.Collect(t.All()), func(e transcript.Entry) bool {
-			return e.Source == transcript.Agent && e.Method == "session/request_permission" && e.Kind == transcript.Request
-		})
+		asked := slices.ContainsFunc(slices.Collect(t.All()), asksPermission)
 		out := map[string]bool{}
 		for question, raised := range map[string]bool{
 			swallows: two && swallowed(t), clinging: cut && clings(t),

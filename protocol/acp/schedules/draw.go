@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/sweep"
 )
 
@@ -20,44 +21,14 @@ func (v version) choose(o *sweep.Sequence, s *sweep.Script, r *rand.Rand) bool {
 		return false
 	}
 	o.Observed = can[r.IntN(len(can))]
-	model := sweep.Plain(o.Script.Spoken.Turns[o.Seen.Nth])
-	places := slices.DeleteFunc(model.Places(), func(p fakellm.Place) bool { return p.Reply >= o.Seen.Requests })
-	if len(places) == 0 {
+	c := chooser{o, r, sweep.Plain(s.Spoken.Turns[o.Seen.Nth]), askedOnce(o)}
+	if len(c.places()) == 0 {
 		return false
 	}
-	gates := func() []fakellm.Place {
-		var out []fakellm.Place
-		n := 1 + r.IntN(mostGates)
-		for _, i := range r.Perm(len(places))[:min(n, len(places))] {
-			out = append(out, places[i])
-		}
-		slices.SortFunc(out, func(a, b fakellm.Place) int {
-			return slices.Index(places, a) - slices.Index(places, b)
-		})
-		return out
-	}
-	choice := of(o.Seen).choice
-	asks := of(o.Seen).asked > 0 && slices.Contains([]string{"allow_once", "reject_once"}, choice) &&
-		len(permits(o.Script)) <= 1
-	stops := func() []sweep.Stop {
-		out := o.Seen.Stops(gates(), o.Seen.Requests, permission)
-		if !asks {
-			out = slices.DeleteFunc(out, sweep.Stop.Asks)
-		}
-		return out
-	}
-	first := sweep.PlayedTurn{Session: o.Seen.Session, Text: o.Seen.Turn.Text, Rest: o.Seen.Rest, Says: model,
-		Stops: stops(), Prefix: "a", Whole: true, Choice: choice}
-	if asks && choice == "allow_once" && r.IntN(4) == 0 {
-		refuse(o.Seen, &first)
-	} else if r.IntN(8) == 0 {
-		fail(o.Seen, &first, fakellm.Place{Reply: r.IntN(o.Seen.Requests)}, asks)
-	}
-	if r.IntN(8) == 0 {
-		first.Pace = sweep.Paces[r.IntN(len(sweep.Paces))]
-	}
+	first := c.turn("a", o.Seen.Turn.Text)
+	c.deviate(&first)
 	o.Turns = []sweep.PlayedTurn{first}
-	own := (&sweep.Builder{Situation: sweep.Situation{Script: o.Script}}).Own
+	own := (&sweep.Builder{Situation: sweep.Situation{Script: s}}).Own
 	if r.IntN(2) == 0 {
 		other := sweep.PlayedTurn{Session: sweep.Other, Text: own("Keep talking elsewhere."),
 			Says: fakellm.NewTurn(fakellm.NewReply(fakellm.Text("Part one. ", "Part two. "))), Prefix: "b"}
@@ -65,19 +36,75 @@ func (v version) choose(o *sweep.Sequence, s *sweep.Script, r *rand.Rand) bool {
 		other.Stops = []sweep.Stop{{Gate: &all[0]}, {Gate: &all[1]}, {Gate: &all[2]}}[r.IntN(2):]
 		o.Turns = append(o.Turns, other)
 	}
-	// A file that is new the first time is not new the next.
-	again := !inBlocks(o.Seen.Turn) && !slices.ContainsFunc(of(o.Seen).effects, func(e sweep.Effect) bool {
-		return e.What != "changed" || !o.Script.Holds(e.File)
-	})
-	if again && r.IntN(2) == 0 {
-		next := sweep.PlayedTurn{Session: o.Seen.Session, Text: own("Once more, please."), Rest: o.Seen.Rest, Says: model,
-			Stops: stops(), Prefix: "c", Whole: true, Choice: choice, Next: true}
-		o.Turns = append(o.Turns, next)
-		if asks && first.Choice == choice && r.IntN(6) == 0 && !v.stateEnds { // whose ends the answers do not tell
-			answerLate(o)
-		}
+	if !again(o) || r.IntN(2) != 0 {
+		return true
+	}
+	next := c.turn("c", own("Once more, please."))
+	next.Next = true
+	o.Turns = append(o.Turns, next)
+	if c.asks && first.Deviates == "" && r.IntN(6) == 0 && !v.stateEnds { // whose ends the answers do not tell
+		answerLate(o)
 	}
 	return true
+}
+
+// askedOnce reports whether the answers to the turn's permissions can be acts: the editor
+// decides all of them alike.
+func askedOnce(o *sweep.Sequence) bool {
+	n := of(o.Seen)
+	return n.asked > 0 && (n.choice == "allow_once" || n.choice == "reject_once") && len(permits(o.Script)) <= 1
+}
+
+// again reports whether the turn can be played again: a file that is new the first time is not
+// new the next.
+func again(o *sweep.Sequence) bool {
+	return !inBlocks(o.Seen.Turn) && !slices.ContainsFunc(of(o.Seen).effects, func(e sweep.Effect) bool {
+		return e.What != "changed" || !o.Script.Holds(e.File)
+	})
+}
+
+// chooser draws the turns of the target's session.
+type chooser struct {
+	*sweep.Sequence
+	r     *rand.Rand
+	model fakellm.TurnNode
+	asks  bool // the answers to permissions are acts
+}
+
+// places are those at which the model can be held as far as the agent asked for it.
+func (c chooser) places() []fakellm.Place {
+	return slices.DeleteFunc(c.model.Places(), func(p fakellm.Place) bool { return p.Reply >= c.Seen.Requests })
+}
+
+// turn is the target's turn, held at places that are drawn.
+func (c chooser) turn(prefix string, text script.Word) sweep.PlayedTurn {
+	var gates []fakellm.Place
+	places := c.places()
+	n := 1 + c.r.IntN(mostGates)
+	at := c.r.Perm(len(places))
+	at = at[:min(n, len(at))]
+	slices.Sort(at)
+	for _, i := range at {
+		gates = append(gates, places[i])
+	}
+	stops := c.Seen.Stops(gates, c.Seen.Requests, permission)
+	if !c.asks {
+		stops = slices.DeleteFunc(stops, sweep.Stop.Asks)
+	}
+	return sweep.PlayedTurn{Session: c.Seen.Session, Text: text, Rest: c.Seen.Rest, Says: c.model, Stops: stops,
+		Prefix: prefix, Whole: true, Choice: of(c.Seen).choice}
+}
+
+// deviate draws how a turn differs from what it was.
+func (c chooser) deviate(t *sweep.PlayedTurn) {
+	if c.asks && t.Choice == "allow_once" && c.r.IntN(4) == 0 {
+		refuse(c.Seen, t)
+	} else if c.r.IntN(8) == 0 {
+		fail(c.Seen, t, fakellm.Place{Reply: c.r.IntN(c.Seen.Requests)}, c.asks)
+	}
+	if c.r.IntN(8) == 0 {
+		t.Pace = sweep.Paces[c.r.IntN(len(sweep.Paces))]
+	}
 }
 
 // refuse has the permission of a turn refused, and leaves out the stops behind it: an agent

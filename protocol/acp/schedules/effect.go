@@ -14,61 +14,86 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// owes finds out which effects are of the turn of a prompt, and which of them wait for
-// which of its permissions: those whose file one tool call of the whole run names and no
-// other that may change it does, where the agent asks for that call once. Only of these is known what a
+// call is a tool call of a run.
+type call struct{ session, id string }
+
+// calls are the tool calls of a run, as its log tells of them.
+type calls struct {
+	named map[sweep.Effect]map[call]int // by the file they name: the Seq of the first entry
+	asked map[call][]int                // the Seqs of their permissions
+	reads map[call]bool                 // they say that they change nothing
+}
+
+// owes finds out which effects are of the turn, and which of them wait for which of its
+// permissions: those whose file one tool call of the whole run names and no other that may
+// change it does, where the agent asks for that call once. Only of these is known what a
 // refusal prevents.
 func (s *follower) owes(t *transcript.Transcript) {
-	type call struct{ session, id string }
-	named := map[sweep.Effect]map[call]int{} // the Seq of the first entry
-	asked := map[call][]int{}                // the Seqs of its permissions
-	reads := map[call]bool{}                 // it says that it changes nothing
+	all := calls{map[sweep.Effect]map[call]int{}, map[call][]int{}, map[call]bool{}}
 	end := t.Len()
 	for e := range t.All() {
-		var id string
-		update := acpframe.Update(e)
-		switch {
-		case e.Source != transcript.Agent:
-		case e.Ref == s.prompt && ends(e):
+		if e.Source == transcript.Agent && e.Ref == s.prompt && ends(e) {
 			end = e.Seq
-		case update == "tool_call" || update == "tool_call_update":
-			id = e.JSON().Path("params.update.toolCallId").Str()
-			if kind := e.JSON().Path("params.update.kind").Str(); kind != "" {
-				reads[call{e.Session, id}] = slices.Contains([]string{"read", "search", "think"}, kind)
-			}
-		case e.Kind == transcript.Request && e.Method == "session/request_permission":
-			id = cmp.Or(e.JSON().Path("params.toolCall.toolCallId").Str(),
-				e.JSON().Path("params.subject.toolCall.toolCallId").Str())
-			c := call{e.Session, id}
-			asked[c] = append(asked[c], e.Seq)
-		}
-		for _, f := range s.effects {
-			if id != "" && bytes.Contains(e.Raw, []byte(path.Base(f.File))) {
-				if named[f] == nil {
-					named[f] = map[call]int{}
-				}
-				c := call{e.Session, id}
-				named[f][c] = cmp.Or(named[f][c], e.Seq)
-			}
+		} else if c := all.hear(e); c.id != "" {
+			all.name(c, e, s.effects)
 		}
 	}
 	nth := map[int]int{} // permissions of the turn, by their Seqs
 	for e := range t.Between(s.prompt, end) {
-		if e.Source == transcript.Agent && e.Kind == transcript.Request && e.Session == s.session &&
-			e.Method == "session/request_permission" {
+		if e.Session == s.session && asksPermission(e) {
 			nth[e.Seq] = len(nth) + 1
 		}
 	}
 	for _, f := range s.effects {
-		maps.DeleteFunc(named[f], func(c call, _ int) bool { return reads[c] && len(asked[c]) == 0 })
-		for c, first := range named[f] {
-			if len(named[f]) == 1 && c.session == s.session && s.prompt < first && first < end {
+		named := all.named[f]
+		maps.DeleteFunc(named, func(c call, _ int) bool { return all.reads[c] && len(all.asked[c]) == 0 })
+		if len(named) != 1 {
+			continue
+		}
+		for c, first := range named {
+			if c.session == s.session && s.prompt < first && first < end {
 				s.Made = append(s.Made, f)
 			}
-			if n := len(asked[c]); n == 1 && len(named[f]) == 1 && nth[asked[c][0]] > 0 {
-				s.owed[nth[asked[c][0]]] = append(s.owed[nth[asked[c][0]]], f)
+			if asked := all.asked[c]; len(asked) == 1 && nth[asked[0]] > 0 {
+				s.owed[nth[asked[0]]] = append(s.owed[nth[asked[0]]], f)
 			}
 		}
+	}
+}
+
+// asksPermission reports whether the agent asks for a permission with an entry.
+func asksPermission(e transcript.Entry) bool {
+	return e.Source == transcript.Agent && e.Kind == transcript.Request && e.Method == "session/request_permission"
+}
+
+// hear notes the call that an entry of the agent is about, if it is about one.
+func (a *calls) hear(e transcript.Entry) call {
+	v, c := e.JSON(), call{session: e.Session}
+	update := acpframe.Update(e)
+	switch {
+	case e.Source != transcript.Agent:
+	case update == "tool_call" || update == "tool_call_update":
+		c.id = v.Path("params.update.toolCallId").Str()
+		if kind := v.Path("params.update.kind").Str(); kind != "" {
+			a.reads[c] = slices.Contains([]string{"read", "search", "think"}, kind)
+		}
+	case asksPermission(e):
+		c.id = cmp.Or(v.Path("params.toolCall.toolCallId").Str(), v.Path("params.subject.toolCall.toolCallId").Str())
+		a.asked[c] = append(a.asked[c], e.Seq)
+	}
+	return c
+}
+
+// name notes which files an entry of a call names.
+func (a *calls) name(c call, e transcript.Entry, files []sweep.Effect) {
+	for _, f := range files {
+		if !bytes.Contains(e.Raw, []byte(path.Base(f.File))) {
+			continue
+		}
+		if a.named[f] == nil {
+			a.named[f] = map[call]int{}
+		}
+		a.named[f][c] = cmp.Or(a.named[f][c], e.Seq)
 	}
 }
 

@@ -37,8 +37,8 @@ type turnState struct {
 // held reports whether the turn cannot come to its end as far as it has come: a gate is ahead
 // that holds it, or a permission that has been asked for.
 func (t *turnState) held() bool {
-	left := t.Stops[min(t.gone, len(t.Stops)):]
-	return t.asked || slices.ContainsFunc(left, func(s sweep.Stop) bool { return !s.Asks() })
+	ahead := t.Stops[min(t.gone, len(t.Stops)):]
+	return t.asked || slices.ContainsFunc(ahead, func(s sweep.Stop) bool { return !s.Asks() })
 }
 
 type cancelled uint8

@@ -211,6 +211,18 @@ var _ = Describe("a schedule", func() {
 		Expect(demands("turns/echo")).To(BeTrue())
 	})
 
+	It("shares a process with others in either version", func() {
+		all, err := acp.V2().Shipped("turns")
+		Expect(err).NotTo(HaveOccurred())
+		list := observeIn(acp.V2(), schedules.V2(), "reference-acp-v2", all[slices.IndexFunc(all, func(s *scenarios.Scenario) bool { return s.ID == "turns/two" })]).schedules(1, "gate*", "cancel")
+		list = slices.DeleteFunc(list, func(s sweep.Schedule) bool { return s.Shared() == "" })
+		Expect(len(list)).To(BeNumerically(">", 1))
+		chain, _ := schedules.V2().Chain(list)
+		Expect(string(chain.Text())).To(HavePrefix("protocol acp-v2\n"))
+		_, err = acp.V2().Parse("s", "s.txtar", chain.Text())
+		Expect(err).NotTo(HaveOccurred(), "%s", chain.Text())
+	})
+
 	It("merges a turn with those of other scenarios in orders that only the seed decides", func() {
 		o := observe(shipped("prompt-turn/two-turns", "permission/allow-once-edit", "tool-calls/read")...)
 		merged := func(seed uint64) map[string]string {

@@ -76,9 +76,9 @@ func (l *lister) frame(i int) {
 	case f.Asks && n > 1:
 		l.Same++
 	case f.Asks:
-		several := slices.ContainsFunc(l.Seen.Frames[i+1:], func(o sweep.Frame) bool { return o.Kind == f.Kind })
-		l.Add(sweep.Point{Name: f.Kind, State: f.Kind + " open", Kind: atRequest, Hold: f.Hold, Until: until,
-			Several: several})
+		p := sweep.Point{Name: f.Kind, State: f.Kind + " open", Kind: atRequest, Hold: f.Hold, Until: until}
+		p.Several = slices.ContainsFunc(l.Seen.Frames[i+1:], func(o sweep.Frame) bool { return o.Kind == f.Kind })
+		l.Add(p)
 		if f.Kind == newTerminal {
 			l.Add(sweep.Point{Name: "terminal running", State: "terminal running", Kind: atTerminal, Hold: f.Hold, Until: until})
 		}

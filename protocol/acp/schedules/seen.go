@@ -96,8 +96,8 @@ func (s *follower) prompted(t *transcript.Transcript) {
 	}
 	s.settings(t)
 	for e := range t.All() {
-		s.refused = s.refused || e.Ref > 0 && e.Ref <= s.prompt && e.Session == s.session && ends(e) &&
-			stopOf(e) != "end_turn"
+		before := e.Ref > 0 && e.Ref <= s.prompt && e.Session == s.session
+		s.refused = s.refused || before && ends(e) && stopOf(e) != "end_turn"
 	}
 }
 

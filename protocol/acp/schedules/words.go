@@ -21,11 +21,26 @@ var answers string
 
 // acts is the table of acts with the words that it is written in.
 func acts(tables ...string) *sweep.Acts[*builder] {
-	t := &sweep.Acts[*builder]{Conditions: conditions(), Values: values(), Parts: parts()}
+	t := &sweep.Acts[*builder]{Flags: flags, Conditions: conditions(), Values: values(), Parts: parts()}
 	for _, table := range tables {
 		t.Read(table)
 	}
 	return t
+}
+
+// flags are what the table says of acts.
+var flags = []string{
+	"answers",     // it is an answer to a permission: nothing else is held
+	"allows",      // the answer lets the tool work
+	"always",      // the answer counts for all calls to come
+	"late",        // a cancelled permission is not answered at once
+	"sticky",      // it leaves a permit line behind
+	"free",        // the model is not held
+	"disconnects", // the model breaks off at the point
+	"whole",       // it shapes the whole connection, and so needs it open
+	"kills",       // the process ends, and the other session's turn with it
+	"cuts",        // it cancels the turn
+	"swallows",    // a second prompt may be answered without having been worked on
 }
 
 func conditions() map[string]func(*builder) bool {

@@ -30,8 +30,8 @@ func points(s *sweep.Seen) ([]sweep.Point, int) {
 		}
 	}
 	l.Gates(atGate)
-	l.Add(sweep.Point{Name: "another thread streaming", State: "another thread", Kind: atOther,
-		Hold: &all[0], Gated: true})
+	l.Add(sweep.Point{Name: "another thread streaming", State: "another thread", Kind: atOther, Hold: &all[0],
+		Gated: true})
 	l.Add(sweep.Point{Name: "racing the end", State: "racing the end", Kind: atEnd, Hold: &all[len(all)-1], Races: true})
 	switch {
 	case s.End == "interrupt": // what an answer does differs by scenario

@@ -16,6 +16,9 @@ func acts() *sweep.Acts[builder] {
 		return func(b builder) bool { return slices.Contains(kinds, b.Point.Kind) }
 	}
 	return (&sweep.Acts[builder]{
+		// beside: the schedule has another thread next to the target's. disconnects: the model
+		// breaks off at the point.
+		Flags: []string{"beside", "disconnects"},
 		Conditions: map[string]func(builder) bool{
 			"during":    func(b builder) bool { return b.Point.Kind < atIdle },
 			"within":    func(b builder) bool { return b.Point.Kind < atEnd },
