@@ -54,9 +54,14 @@ type Played struct {
 	// Missed are sentences about what the recording has and the agent did not
 	// do, or did without a model in the recording.
 	Missed []string
+	// Altered are the editor's frames that Confine changed.
+	Altered []Altered
 	// Shutdowns are the ends of the agents, by connection.
 	Shutdowns []transport.Shutdown
 }
+
+// Altered is a frame of the editor by its Seq in the recording and in the log of the replay.
+type Altered struct{ Recorded, Sent int }
 
 // settle is how long an agent may take for the last of what it did in the
 // recording, once the editor has nothing left to do.

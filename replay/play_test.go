@@ -128,7 +128,7 @@ func again(recording *transcript.Transcript, mode replay.Mode, fault string) res
 		}
 		return mockclient.Start(ctx, log, conn, mockclient.Command{Path: self(), Args: args, Env: environment(home, llm.URL()), Dir: work, Grace: 30 * time.Second})
 	}
-	r.Want = r.Against()
+	r.Want = r.Against
 	return r.Run(ctx)
 }
 

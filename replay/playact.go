@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -30,10 +31,11 @@ func (s *playing) do(ctx context.Context, a *act) error {
 	a.done = true
 	s.mu.Unlock()
 	if s.Confine != nil {
-		var err error
-		if raw, err = s.Confine(raw); err != nil {
+		safe, err := s.Confine(raw)
+		if err != nil {
 			return err
 		}
+		a.altered, raw = !bytes.Equal(safe, raw), safe
 	}
 	s.mu.Lock()
 	s.sending = a

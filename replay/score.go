@@ -44,6 +44,7 @@ type act struct {
 	beside beside
 	what   string
 
+	altered bool // the agent gets less than was recorded
 	done    bool
 	ready   time.Time // since when nothing but the pace holds it back
 	skipped string    // why it was not done

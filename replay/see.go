@@ -25,6 +25,9 @@ func (s *playing) see(e transcript.Entry) {
 	}
 	switch {
 	case e.Source == transcript.Editor:
+		if a := s.sending; a != nil && a.altered {
+			s.played.Altered = append(s.played.Altered, Altered{Recorded: a.entry.Seq, Sent: e.Seq})
+		}
 		if a := s.sending; a != nil && e.Kind == transcript.Request {
 			s.sent[e.Seq] = a
 			s.count.sent(a.entry.Session, a.entry)

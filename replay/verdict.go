@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"time"
 
@@ -19,9 +20,12 @@ type Replay struct {
 	// Log takes what happens.
 	Log *transcript.Transcript
 	// Golden is what the replay is compared with: its options mask what is
-	// volatile. Want is the text wanted; nil compares with nothing.
+	// volatile. Want returns the text wanted, once the recording is played; nil compares
+	// with nothing.
 	Golden golden.Options
-	Want   *string
+	Want   func() string
+	// altered are left out of both texts: what the agent was not given is not its difference.
+	altered []Altered
 	// AsRecorded makes findings that the recording has too known: what counts
 	// is what is new.
 	AsRecorded bool
@@ -32,19 +36,30 @@ type Replay struct {
 }
 
 // Against is the canonical text of the recording, for Want.
-func (r *Replay) Against() *string {
+func (r *Replay) Against() string {
 	o := Masked(r.Judge.Protocol, r.Recording, r.Golden)
 	o.Root = r.Beside[0]
-	text := r.Judge.Text.Render(Frames(r.Recording), o)
-	text = newBinding(r.Renamed).text(text)
-	return &text
+	text := r.Judge.Text.Render(r.kept(r.Recording, func(a Altered) int { return a.Recorded }), o)
+	return newBinding(r.Renamed).text(text)
 }
 
 // Text is the canonical text of what happened in the replay.
 func (r *Replay) Text() string {
 	o := r.Golden
 	o.Work, o.Home, o.Root = r.Work, r.Home, r.Beside[1]
-	return r.Judge.Text.Render(Frames(r.Log), o)
+	return r.Judge.Text.Render(r.kept(r.Log, func(a Altered) int { return a.Sent }), o)
+}
+
+// kept are the frames of a transcript without those that were altered.
+func (r *Replay) kept(t *transcript.Transcript, seq func(Altered) int) iter.Seq[transcript.Entry] {
+	return func(yield func(transcript.Entry) bool) {
+		for e := range Frames(t) {
+			altered := func(a Altered) bool { return seq(a) == e.Seq }
+			if !slices.ContainsFunc(r.altered, altered) && !yield(e) {
+				return
+			}
+		}
+	}
 }
 
 // Run plays the recording and judges the agent: by the rules, and by how it
@@ -77,6 +92,7 @@ func (r *Replay) Run(ctx context.Context) results.Result {
 		return res
 	}
 	if r.AsRecorded {
+		r.altered = played.Altered
 		r.forgive(&res)
 	}
 	if r.Want == nil {
@@ -84,8 +100,8 @@ func (r *Replay) Run(ctx context.Context) results.Result {
 		return res
 	}
 	res.Golden = &results.Golden{State: "match", Path: r.File, Recording: r.AsRecorded}
-	if text := r.Text(); !brokenOff(r.Recording) || !golden.GoesOn(*r.Want, text) {
-		res.Golden.Diff = golden.Diff(*r.Want, text)
+	if want, text := r.Want(), r.Text(); !brokenOff(r.Recording) || !golden.GoesOn(want, text) {
+		res.Golden.Diff = golden.Diff(want, text)
 	}
 	if res.Golden.Diff != "" {
 		res.Golden.State = "differs"

@@ -149,6 +149,19 @@ var _ = Describe("a recording of a stranger", Ordered, ContinueOnFailure, func()
 		})
 	}
 
+	It("is compared without what the agent was not given", func() {
+		p := newPlace()
+		p.write("r.jsonl", ofServers.ReplaceAllString(base,
+			`"mcpServers":[{"name":"m","command":"/no/such/program","args":["x"],"env":[]}],"_meta":{"a":"b"}`))
+		got := p.run("replay", "r.jsonl")
+		Expect(got.code).To(Equal(0), got.out)
+		Expect(got.out).To(ContainSubstring("the MCP server m is played by a stand-in"))
+		p.write("r.jsonl", strings.ReplaceAll(p.read("r.jsonl"), "end_turn", "max_tokens"))
+		got = p.run("replay", "r.jsonl")
+		Expect(got.code).To(Equal(1))
+		Expect(got.out).To(And(ContainSubstring("-<-- max_tokens"), Not(ContainSubstring("session/new"))))
+	})
+
 	It("gives what it names once it is trusted, and lists that first", func() {
 		p := newPlace()
 		mark := filepath.Join(p.dir, "mark")

@@ -306,7 +306,7 @@ func (x *oneReplay) prepare(recording, log *transcript.Transcript) error {
 	}
 	switch r.against {
 	case "recording":
-		x.job.Want, x.job.AsRecorded = x.job.Against(), true
+		x.job.Want, x.job.AsRecorded = x.job.Against, true
 		if places, _ := replay.PlacesOf(recording); places.Chance {
 			x.job.Want = nil // the rules judge it alone
 			x.at.lacking = append(x.at.lacking,
@@ -314,7 +314,7 @@ func (x *oneReplay) prepare(recording, log *transcript.Transcript) error {
 		}
 	case "golden":
 		if text, _, err := x.store.Read(x.of.GoldensOf(x.profile), x.id); err == nil {
-			x.job.Want = &text
+			x.job.Want = func() string { return text }
 		} else if !x.options.update {
 			return fmt.Errorf("--against golden: %w; --update writes it", err)
 		}

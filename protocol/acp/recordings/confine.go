@@ -125,13 +125,25 @@ func (r *rewriting) value(key string, v wire.Value) []byte {
 
 func (r *rewriting) member(key string, m wire.Value) ([]byte, bool) {
 	switch {
-	case isAny(key, runs):
+	case isAny(key, runs) && names(m):
 		r.kept(key)
 		return nil, false
 	case strings.EqualFold(key, "_meta") && m.Kind() == wire.Object:
 		return r.members(m, r.meta), true
 	}
 	return r.value(key, m), true
+}
+
+// names reports whether a value can name a program or an address: a capability called url,
+// which is an empty object, does not.
+func names(v wire.Value) bool {
+	switch v.Kind() {
+	case wire.String:
+		return true
+	case wire.Array, wire.Object:
+		return v.Len() > 0
+	}
+	return false
 }
 
 // meta keeps the trace context and plain values of a _meta. Agents take settings from the

@@ -36,6 +36,7 @@ func TestConfinement(t *testing.T) {
 		"a path of Windows":      {`{"params":{"cwd":"C:\\evil"}}`, `{"params":{"cwd":"/run/outside/C/evil"}}`},
 		"settings":               {`{"params":{"_meta":{"traceparent":"00","n":1,"claudeCode":{"executable":"/evil"},"s":"x"}}}`, `{"params":{"_meta":{"traceparent":"00","n":1}}}`},
 		"a program elsewhere":    {`{"method":"_x/run","params":{"command":"/evil","args":["-c"],"n":1}}`, `{"method":"_x/run","params":{"n":1}}`},
+		"a capability":           {`{"params":{"clientCapabilities":{"elicitation":{"url":{}}}}}`, `{"params":{"clientCapabilities":{"elicitation":{"url":{}}}}}`},
 		"an answer":              {`{"id":1,"result":{"output":"/evil"}}`, `{"id":1,"result":{"output":"/evil"}}`},
 		"an answer with params":  {`{"id":1,"result":{},"params":{"cwd":"/evil"}}`, `{"id":1,"result":{},"params":{"cwd":"/run/outside/evil"}}`},
 		"a torn line":            {`{"id":1`, `{"id":1`},
