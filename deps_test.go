@@ -231,7 +231,8 @@ func complaint(from, ours string) error {
 	case above < 0:
 		return fmt.Errorf("%s has no layer: add it to layers in deps_test.go", from)
 	case above == below:
-		return fmt.Errorf("%s and %s are of one layer: move shared code below both, or change layers in deps_test.go", from, ours)
+		return fmt.Errorf("%s and %s are of one layer: move shared code below both, or change layers in deps_test.go",
+			from, ours)
 	case above > below:
 		return fmt.Errorf("%s is above %s: move the code down, or change layers in deps_test.go", ours, from)
 	}
@@ -289,7 +290,8 @@ func TestTheKernelKnowsNoProtocol(t *testing.T) {
 		}
 		ast.Inspect(s.ast, func(n ast.Node) bool {
 			if text := literal(n); slices.Contains(names, text) || namesMethod(text) {
-				t.Errorf("%s names %q of ACP: a package of the kernel takes it from the protocol's value, made in protocol/", s.at(n), text)
+				t.Errorf("%s names %q of ACP: a package of the kernel takes it from the protocol's value, made in protocol/",
+					s.at(n), text)
 			}
 			return true
 		})
@@ -333,7 +335,8 @@ func TestCallsOfLibraries(t *testing.T) {
 			}
 			for _, c := range calls {
 				if x.Name+"."+sel.Sel.Name == c.call && exempt[filepath.ToSlash(s.file)+" "+c.call] == "" {
-					t.Errorf("%s uses %s: %s; a use with a reason of its own is listed in exempt in deps_test.go", s.at(n), c.call, c.why)
+					t.Errorf("%s uses %s: %s; a use with a reason of its own is listed in exempt in deps_test.go",
+						s.at(n), c.call, c.why)
 				}
 			}
 			return true
@@ -344,7 +347,8 @@ func TestCallsOfLibraries(t *testing.T) {
 func TestNamesOfPackages(t *testing.T) {
 	for _, s := range sources(t) {
 		if slices.Contains(nameless, s.ast.Name.Name) {
-			t.Errorf("%s: package %s: rename it after its content (nameless in deps_test.go lists such names)", s.file, s.ast.Name.Name)
+			t.Errorf("%s: package %s: rename it after its content (nameless in deps_test.go lists such names)",
+				s.file, s.ast.Name.Name)
 		}
 	}
 }
@@ -375,7 +379,8 @@ func TestNoMutableState(t *testing.T) {
 						}
 					}
 					if stateful(v) && latched[s.dir+"."+v.Names[0].Name] == "" {
-						t.Errorf("%s: %s is state of the package: make it a field, or list it with its reason in latched in deps_test.go", s.at(v), v.Names[0].Name)
+						t.Errorf("%s: %s is state of the package: make it a field, or list it with its reason in latched "+
+							"in deps_test.go", s.at(v), v.Names[0].Name)
 					}
 				}
 			}

@@ -24,7 +24,8 @@ func TestTables(t *testing.T) {
 		for _, f := range all {
 			acts := !f.Mutation.Empty() || f.Code()
 			if !acts {
-				t.Errorf("%s in %s.txt does nothing: give its block rules, or add a function of its name to acp.go or agui.go", f.Name, protocol)
+				t.Errorf("%s in %s.txt does nothing: give its block rules, or add a function of its name to acp.go or agui.go",
+					f.Name, protocol)
 			}
 			if _, ok := measured[f.Name]; !ok {
 				t.Errorf("%s has no entry for %s: measure it with the command at the head of the file", file, f.Name)
