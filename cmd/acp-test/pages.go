@@ -102,7 +102,9 @@ func faultsPage() string {
 		}
 		var found []string
 		for _, name := range f.Reddens {
-			if !strings.Contains(name, "/") && !strings.HasPrefix(name, "EXIT-") {
+			if f.Swept() {
+				name = "a [sweep](../sweeping.md)"
+			} else if !strings.Contains(name, "/") && !strings.HasPrefix(name, "EXIT-") {
 				name = fmt.Sprintf("[%s](rules.md#%s)", name, strings.ToLower(strings.TrimSuffix(name, "?")))
 			}
 			found = append(found, name)
