@@ -102,11 +102,15 @@ func copyOfRepository(t *testing.T) string {
 		} else if err != nil {
 			t.Fatal(err)
 		}
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, data, 0o600); err != nil {
+		if err := os.WriteFile(path, data, 0o600|info.Mode()&0o100); err != nil {
 			t.Fatal(err)
 		}
 	}

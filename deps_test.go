@@ -226,15 +226,16 @@ func complaint(from, ours string) error {
 	above, below := layer(from), layer(ours)
 	switch {
 	case below < 0:
-		return fmt.Errorf("%s has no place in the table of layers", ours)
+		return fmt.Errorf("%s has no layer: add it to layers in deps_test.go", ours)
 	case above < 0 && strings.HasPrefix(from, "ci/"):
 		return nil
 	case above < 0:
-		return fmt.Errorf("%s has no place in the table of layers", from)
+		return fmt.Errorf("%s has no layer: add it to layers in deps_test.go", from)
 	case above == below:
-		return fmt.Errorf("%s and %s are of one layer: what they share belongs below both", from, ours)
+		return fmt.Errorf("%s and %s are of one layer: move shared code below both, or change layers in deps_test.go",
+			from, ours)
 	case above > below:
-		return fmt.Errorf("%s is above %s", ours, from)
+		return fmt.Errorf("%s is above %s: move the code down, or change layers in deps_test.go", ours, from)
 	}
 	return nil
 }
@@ -262,7 +263,7 @@ func TestImports(t *testing.T) {
 			}
 			for _, o := range only {
 				if matches(imported, o.path) && !slices.Contains(o.by, owner(s.dir)) {
-					t.Errorf("%s imports %s: %s", s.at(spec), imported, o.why)
+					t.Errorf("%s imports %s: %s; only in deps_test.go lists the packages that may", s.at(spec), imported, o.why)
 				}
 			}
 			first, _, _ := strings.Cut(imported, "/")
@@ -290,7 +291,8 @@ func TestTheKernelKnowsNoProtocol(t *testing.T) {
 		}
 		ast.Inspect(s.ast, func(n ast.Node) bool {
 			if text := literal(n); slices.Contains(names, text) || namesMethod(text) {
-				t.Errorf("%s has %q of ACP: what a protocol says comes from its value, in protocol/", s.at(n), text)
+				t.Errorf("%s names %q of ACP: a package of the kernel takes it from the protocol's value, made in protocol/",
+					s.at(n), text)
 			}
 			return true
 		})
@@ -334,7 +336,8 @@ func TestCallsOfLibraries(t *testing.T) {
 			}
 			for _, c := range calls {
 				if x.Name+"."+sel.Sel.Name == c.call && exempt[filepath.ToSlash(s.file)+" "+c.call] == "" {
-					t.Errorf("%s uses %s: %s", s.at(n), c.call, c.why)
+					t.Errorf("%s uses %s: %s; a use with a reason of its own is listed in exempt in deps_test.go",
+						s.at(n), c.call, c.why)
 				}
 			}
 			return true
@@ -345,7 +348,8 @@ func TestCallsOfLibraries(t *testing.T) {
 func TestNamesOfPackages(t *testing.T) {
 	for _, s := range sources(t) {
 		if slices.Contains(nameless, s.ast.Name.Name) {
-			t.Errorf("%s: package %s: the name says nothing about what is in it", s.file, s.ast.Name.Name)
+			t.Errorf("%s: package %s: rename it after its content (nameless in deps_test.go lists such names)",
+				s.file, s.ast.Name.Name)
 		}
 	}
 }
@@ -376,7 +380,8 @@ func TestNoMutableState(t *testing.T) {
 						}
 					}
 					if stateful(v) && latched[s.dir+"."+v.Names[0].Name] == "" {
-						t.Errorf("%s: %s is state of the package", s.at(v), v.Names[0].Name)
+						t.Errorf("%s: %s is state of the package: make it a field, or list it with its reason in latched "+
+							"in deps_test.go", s.at(v), v.Names[0].Name)
 					}
 				}
 			}

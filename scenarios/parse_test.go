@@ -180,7 +180,7 @@ var _ = Describe("Review", func() {
 				doubts = append(doubts, m.Error())
 			}
 		}
-		Expect(doubts).To(BeEmpty())
+		Expect(doubts).To(BeEmpty(), "acp-test lint reports these: mend the files below scenarios/suites")
 	})
 
 	It("has a choice for agents that take long to start", func() {

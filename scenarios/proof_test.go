@@ -261,14 +261,17 @@ var _ = Describe(proof, Ordered, ContinueOnFailure, func() {
 	})
 
 	It("finds nothing in the correct agent", func() {
-		Expect(b.of("")).To(BeEmpty())
+		Expect(b.of("")).To(BeEmpty(), "a rule or check blames the agent without a fault: mend the rule in "+
+			"protocol/acp/invariants or the scenario named here")
 	})
 
 	for _, f := range proved() {
 		It("finds "+f.Name, func() {
 			found, declares := b.of(f.Name), chosen(all, f.Scenarios)
 			wrong := undeclared(f, declares, found)
-			Expect(wrong).To(BeEmpty(), "the fault: %s\nred: %v", f.Summary, found)
+			Expect(wrong).To(BeEmpty(), "the fault: %s\nred: %v\nmend the rule or the fault, or measure its entry in "+
+				"refagent/faults/reddens-acp-v1.txt: go test ./scenarios -run TestScenarios -ginkgo.focus %q "+
+				"-update-faults '^%s$'", f.Summary, found, proof, f.Name)
 			killed := slices.ContainsFunc(f.Reddens, func(name string) bool { return found[strings.TrimSuffix(name, "?")] != nil }) ||
 				!slices.ContainsFunc(f.Reddens, func(name string) bool { return !strings.HasSuffix(name, "?") })
 			Expect(killed).To(BeTrue(), "nothing that is declared has found the fault: %s", f.Summary)

@@ -61,13 +61,14 @@ func Bind(set *rules.Set, checks map[string][]string, file string) error {
 func Unlike(set *rules.Set, checks map[string][]string) (list []string) {
 	for _, q := range set.Requirements() {
 		if !slices.Equal(q.Checks, checks[q.ID]) {
-			list = append(list, fmt.Sprintf("%s: the bindings have %v, and the scenarios %v: "+
-				"run this test with -update-bindings", q.ID, q.Checks, checks[q.ID]))
+			list = append(list, fmt.Sprintf("%s: bindings.yaml lists the checks %v, the scenarios have %v: "+
+				"run ci/pages, which writes bindings.yaml", q.ID, q.Checks, checks[q.ID]))
 		}
 	}
 	for id, of := range checks {
 		if _, ok := set.Requirement(id); !ok {
-			list = append(list, fmt.Sprintf("%s, which %v are about, is no requirement", id, of))
+			list = append(list, fmt.Sprintf("the checks %v name %s, which does not exist: "+
+				"correct the scenarios, or add it to the requirements of the protocol", of, id))
 		}
 	}
 	return list
@@ -82,11 +83,14 @@ func Gaps(set *rules.Set, more ...string) (list []string) {
 		asked := q.Excluded == "" && (q.Level == "must" || q.Level == "should") || slices.Contains(more, q.ID)
 		switch {
 		case bound && q.Excluded != "":
-			list = append(list, q.ID+" is bound and excluded")
+			list = append(list, q.ID+" has rules or checks and is excluded: "+
+				"delete it below excluded in bindings.yaml")
 		case !bound && asked:
-			list = append(list, q.ID+" is bound to nothing")
+			list = append(list, q.ID+" has no rule and no check: name it in a check of a scenario or in "+
+				"a point of a rule, or exclude it with a reason in bindings.yaml")
 		case q.Cite.Quote == "" || q.Statement == "" || q.HowToTest == "":
-			list = append(list, fmt.Sprintf("%s is not whole: %+v", q.ID, q))
+			list = append(list, fmt.Sprintf("%s lacks its quote, statement or test: complete it in the "+
+				"file of requirements: %+v", q.ID, q))
 		}
 	}
 	for _, r := range set.Rules() {
@@ -96,7 +100,8 @@ func Gaps(set *rules.Set, more ...string) (list []string) {
 				return ok && q.Level == "must"
 			})
 			if p.Class == rules.Fail && !backed {
-				list = append(list, fmt.Sprintf("%s/%s is a fail, and none of %v is a must", r.ID, p.ID, p.Requirements))
+				list = append(list, fmt.Sprintf("%s/%s is of class fail, and none of its requirements %v "+
+					"is a must: lower the class in the rule, or name a must", r.ID, p.ID, p.Requirements))
 			}
 		}
 	}

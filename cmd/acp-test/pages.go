@@ -102,10 +102,9 @@ func faultsPage() string {
 		}
 		var found []string
 		for _, name := range f.Reddens {
-			switch {
-			case name == "-":
+			if f.Swept() {
 				name = "a [sweep](../sweeping.md)"
-			case !strings.Contains(name, "/") && !strings.HasPrefix(name, "EXIT-"):
+			} else if !strings.Contains(name, "/") && !strings.HasPrefix(name, "EXIT-") {
 				name = fmt.Sprintf("[%s](rules.md#%s)", name, strings.ToLower(strings.TrimSuffix(name, "?")))
 			}
 			found = append(found, name)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,17 +15,24 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 )
 
-// The pages of docs/reference are written from the program. After a change to
-// what they describe:
-//
-//	go test ./cmd/acp-test -run TestReferencePages -update
+// TestReferencePages compares docs/reference and docs/bugs.md with the program. ci/pages writes
+// them, by the flag -update.
 func TestReferencePages(t *testing.T) {
 	g := goldie.New(t, goldie.WithFixtureDir("../../docs/reference"), goldie.WithNameSuffix(".md"), goldie.WithDiffEngine(goldie.ClassicDiff))
 	all := pages(rootCommand(&host{}))
 	all["results"] = resultsPage(t)
+	ruleLink := regexp.MustCompile(`\(rules\.md#([^)]*)\)`)
 	for name, text := range all {
-		const from = "<!-- Written from the program: go test ./cmd/acp-test -run TestReferencePages -update -->\n"
+		for _, link := range ruleLink.FindAllStringSubmatch(text, -1) {
+			if !strings.Contains(all["rules"], "\n### "+strings.ToUpper(link[1])+"\n") {
+				t.Errorf("docs/reference/%s.md links to rules.md#%s, which does not exist: mend cmd/acp-test/pages.go", name, link[1])
+			}
+		}
+		const from = "<!-- Written from the program by ci/pages -->\n"
 		g.Assert(t, name, []byte(from+text))
+	}
+	if t.Failed() {
+		t.Log("the program and docs/reference or docs/bugs.md differ: run ci/pages and commit the difference")
 	}
 }
 

@@ -16,9 +16,7 @@ import (
 )
 
 // docs/run.svg is the picture on the first page: the scenarios that init writes, with an
-// agent that does not look at a cancel. After a change of what is printed:
-//
-//	go test ./cmd/acp-test -run TestCommand -ginkgo.focus 'the picture' -update
+// agent that ignores a cancel. ci/pages writes it, by the flag -update.
 var _ = Describe("the picture of the first page", func() {
 	It("is what a run prints", func() {
 		p := newPlace()
@@ -37,7 +35,8 @@ var _ = Describe("the picture of the first page", func() {
 		}
 		there, err := os.ReadFile(filepath.Clean(file))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(string(there)).To(Equal(drawn))
+		Expect(string(there)).To(Equal(drawn),
+			"a run prints something else than docs/run.svg shows: run ci/pages and commit the difference")
 	})
 })
 

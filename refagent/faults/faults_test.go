@@ -128,6 +128,7 @@ var _ = Describe("a fault", func() {
 			}()
 		}
 		all.Wait()
-		Expect(silent).To(BeEmpty())
+		Expect(silent).To(BeEmpty(), "these faults change no chapter: add a chapter to refagent/faults/battery_test.go "+
+			"that shows each, or delete its block in refagent/faults/acp-v1.txt")
 	})
 })

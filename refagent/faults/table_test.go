@@ -13,7 +13,7 @@ func TestTables(t *testing.T) {
 	for protocol, least := range map[string]int{faults.ACPv1: 250, faults.ACPv2: 70, faults.AGUI: 100} {
 		all := faults.All(protocol)
 		if len(all) < least {
-			t.Errorf("%s has %d faults", protocol, len(all))
+			t.Errorf("%s.txt has %d faults, want at least %d", protocol, len(all), least)
 		}
 		file := "reddens-" + protocol + ".txt"
 		text, err := os.ReadFile(file)
@@ -24,19 +24,20 @@ func TestTables(t *testing.T) {
 		for _, f := range all {
 			acts := !f.Mutation.Empty() || f.Code()
 			if !acts {
-				t.Errorf("%s of %s does nothing: its block has no rules, and no code is under its name", f.Name, protocol)
+				t.Errorf("%s in %s.txt does nothing: give its block rules, or add a function of its name to acp.go or agui.go",
+					f.Name, protocol)
 			}
 			if _, ok := measured[f.Name]; !ok {
-				t.Errorf("%s has no entry for %s: measure it, see the head of the file", file, f.Name)
+				t.Errorf("%s has no entry for %s: measure it with the command at the head of the file", file, f.Name)
 			}
 			delete(measured, f.Name)
 		}
 		for name := range measured {
-			t.Errorf("%s has an entry for %s, which %s.txt has not: take it out", file, name, protocol)
+			t.Errorf("%s has an entry for %s, which %s.txt does not have: delete the entry", file, name, protocol)
 		}
 		for _, name := range faults.Coded(protocol) {
 			if _, ok := faults.Find(protocol, name); !ok {
-				t.Errorf("there is code for %s, which %s.txt has not", name, protocol)
+				t.Errorf("acp.go or agui.go has code for %s: add its block to %s.txt, or delete the code", name, protocol)
 			}
 		}
 	}

@@ -64,13 +64,14 @@ var _ = Describe("the registry", func() {
 			bound := len(q.Rules)+len(q.Checks) > 0
 			switch {
 			case bound:
-				Expect(q.Excluded).To(BeEmpty(), "%s is bound and excluded", q.ID)
-				Expect(waiting).NotTo(ContainElement(q.ID), "%s is bound and waits", q.ID)
+				Expect(q.Excluded).To(BeEmpty(), "%s has rules or checks: delete it below excluded in bindings.yaml", q.ID)
+				Expect(waiting).NotTo(ContainElement(q.ID), "%s has rules or checks: delete it below waiting in bindings.yaml", q.ID)
 			case q.Core && q.Excluded == "":
-				Expect(waiting).To(ContainElement(q.ID), "%s is bound to nothing and not excluded", q.ID)
+				Expect(waiting).To(ContainElement(q.ID), "%s has no rule and no check: name it in a check of "+
+					"a scenario or a point of a rule, or exclude it with a reason in bindings.yaml", q.ID)
 			}
 			if q.Excluded != "" {
-				Expect(waiting).NotTo(ContainElement(q.ID), "%s is excluded and waits", q.ID)
+				Expect(waiting).NotTo(ContainElement(q.ID), "%s is excluded: delete it below waiting in bindings.yaml", q.ID)
 			}
 		}
 	})
@@ -149,13 +150,14 @@ var _ = Describe("the registry", func() {
 					}
 				}
 				if p.Class == rules.Fail {
-					Expect(backed).To(BeTrue(), "%s/%s is a Fail, and no requirement of it may be one", r.ID, p.ID)
+					Expect(backed).To(BeTrue(), "%s/%s is of class fail without a must that allows it: "+
+						"lower the class in the rule, or quote the sentence in prose.yaml", r.ID, p.ID)
 				}
 			}
 		}
 		for _, q := range all {
 			if q.Sentence != "" {
-				Expect(used).To(HaveKeyWithValue(q.ID, true), "the sentence of %s backs no Fail", q.ID)
+				Expect(used).To(HaveKeyWithValue(q.ID, true), "the sentence of %s backs no Fail: delete it in prose.yaml", q.ID)
 			}
 		}
 	})
@@ -259,7 +261,8 @@ var _ = Describe("bindings.yaml", func() {
 			return
 		}
 		for _, q := range invariants.V1().Requirements() {
-			Expect(q.Checks).To(Equal(shipped[q.ID]), q.ID)
+			Expect(q.Checks).To(Equal(shipped[q.ID]), "the checks of %s in bindings.yaml differ from the scenarios: "+
+				"run ci/pages, which writes it", q.ID)
 		}
 	})
 })

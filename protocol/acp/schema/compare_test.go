@@ -249,7 +249,7 @@ func compareWith(v *schema.Version, fragments, ownKeys map[string]string) {
 				differences = append(differences, damage(v, s, name)...)
 			}
 		}
-		Expect(strings.Join(differences, "\n")).To(BeEmpty())
+		Expect(strings.Join(differences, "\n")).To(BeEmpty(), "mend the fields named here in protocol/acp/schema/v1")
 	})
 
 	It("knows every key, and tells the unstable ones apart", func() {
