@@ -199,7 +199,7 @@ func (a *Agent) launch(o Options, box agents.Sandbox) (*mockclient.Agent, error)
 	return mockclient.Start(ctx, a.Log, 0, c)
 }
 
-// finish ends the agent and judges what it did.
+// finish ends the agent and judges the run.
 func (a *Agent) finish(checker *rules.Checker) {
 	a.t.Helper()
 	ctx, cancel := a.wait("the end of the agent")
@@ -269,7 +269,7 @@ func (a *Agent) Release(gate string) {
 	}
 }
 
-// ReadFile returns what a file of the workspace holds; name has slashes.
+// ReadFile returns the content of a file of the workspace; name has slashes.
 func (a *Agent) ReadFile(name string) string {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), a.patience)
@@ -319,7 +319,7 @@ func (a *Agent) failure(x transcript.Expectation, o transcript.Outcome) string {
 	return f.Text("")
 }
 
-// stderr is the end of what the agent wrote beside its frames.
+// stderr returns the end of the agent's stderr.
 func (a *Agent) stderr() string {
 	if a.Log == nil {
 		return ""

@@ -46,7 +46,7 @@ type Bench struct {
 	Read  func(file string) (*transcript.Transcript, error)
 }
 
-// Of what a client prints judgedOutput bytes are judged, and keptOutput of stdout and of
+// Of a client's output judgedOutput bytes are judged, and keptOutput of stdout and of
 // stderr are kept.
 const (
 	judgedOutput = 1 << 20

@@ -47,5 +47,5 @@ func (b *Bench) listen(s *scenarios.Scenario, file string) (*served, error) {
 	return &served{url: "http://" + l.Addr().String() + "/", close: end}, nil
 }
 
-// Close ends the endpoint; what is open is broken off.
+// Close ends the endpoint and breaks open connections off.
 func (s *served) Close() error { return s.close() }

@@ -54,7 +54,7 @@ func Open(v wire.Value) Object {
 	return Object{v, &taken}
 }
 
-// Take gives a member once: what was taken is shown already.
+// Take returns a member the first time only: a taken member is already shown.
 func (o Object) Take(key string) wire.Value {
 	v := o.Value.Get(key)
 	if !v.Exists() || o.took(key) {
@@ -119,7 +119,7 @@ func (l *Line) Keys(o Object, keys ...string) {
 	}
 }
 
-// Rest shows what was not taken: unknown members, and all but the last of
+// Rest shows the members that were not taken: unknown members, and all but the last of
 // members with the same key.
 func (l *Line) Rest(o Object) {
 	switch o.Value.Kind() {
@@ -285,7 +285,7 @@ func (l *Line) Details(v wire.Value) {
 	}
 }
 
-// Members shows what was not taken of an object as key=value, sorted by key.
+// Members shows the members of an object that were not taken as key=value, sorted by key.
 func (l *Line) Members(o Object) {
 	for _, m := range sortedMembers(o.Value) {
 		if !o.took(m.key) {

@@ -21,7 +21,7 @@ type Replacement struct {
 	With    string
 }
 
-// IDClass says what an opaque id names, and is how its label begins.
+// IDClass is the kind of thing that an opaque id names. Its label begins with it.
 type IDClass string
 
 const uuid IDClass = "uuid"
@@ -54,7 +54,7 @@ func NewMask(o Options, software ...string) *Mask {
 		}
 		m.dirs = append(m.dirs, p)
 		// Some agents name files from the root of the disk, without its slash. One word
-		// alone is none of them: it may be any word.
+		// alone is no path: it may be any word.
 		if rest, ok := strings.CutPrefix(p.path, "/"); ok && strings.Contains(rest, "/") {
 			m.dirs = append(m.dirs, directory{rest, strings.TrimPrefix(p.name, "$")})
 		}

@@ -122,7 +122,7 @@ func separated(b []byte, first *bool) []byte {
 	return b
 }
 
-// str appends a string, or what stands for one that differs from run to run.
+// str appends a string, or the placeholder of a string that differs from run to run.
 func (m *Mask) str(b []byte, key, s string) []byte {
 	switch {
 	case isVersion(key) && !m.plain:

@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// beside is what an act does that sends no frame.
+// beside is the effect of an act that sends no frame.
 type beside string
 
 const (
@@ -61,14 +61,14 @@ func held(g fakellm.RecordedGate) string { return "the gate " + g.Name }
 // on.
 const taken = time.Second
 
-// beside does an act that sends no frame.
+// beside performs an act that sends no frame.
 func (s *playing) beside(ctx context.Context, a *act) error {
 	s.mu.Lock()
 	a.done = true
 	s.mu.Unlock()
 	switch a.beside {
 	case release:
-		// Else the agent may see the model go on before what the editor sent first.
+		// Otherwise the model may continue before the agent has read the editor's earlier frames.
 		wait, cancel := context.WithTimeout(ctx, taken)
 		s.agent.Taken(wait)
 		cancel()

@@ -56,7 +56,7 @@ func (c *Checking) See(e transcript.Entry) {
 	c.told.see(e, c.judge.Protocol)
 }
 
-// Result is what was found in the transcript of which See has seen all.
+// Result returns the result for a transcript. See must have been given all of its entries.
 func (c *Checking) Result(id string, t *transcript.Transcript) results.Result {
 	res := results.Result{ID: id, File: id, Verdict: results.Pass, Started: t.Header().Started}
 	// Of a recording nobody knows whether its end is the end of the session.
@@ -64,7 +64,7 @@ func (c *Checking) Result(id string, t *transcript.Transcript) results.Result {
 	return res
 }
 
-// account is what a transcript tells of itself.
+// account collects what a transcript records about its own run.
 type account struct {
 	frames         int
 	last           time.Duration

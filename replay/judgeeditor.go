@@ -21,11 +21,11 @@ type Session struct {
 	Log *transcript.Transcript
 	// Left are processes of ours that the editor left running when it ended.
 	Left []string
-	// Seen is what was seen of the editor itself, if it was started from here.
+	// Seen describes the editor's process, if acp-test started it.
 	Seen *Seen
 }
 
-// Seen is what an editor did beside its connections.
+// Seen is how an editor's process behaved, apart from its connections.
 type Seen struct {
 	Printed string // what it wrote to stdout
 	Late    bool   // it had to be ended when its time was up
@@ -234,7 +234,7 @@ func counted(want string, got int) bool {
 	return got == n
 }
 
-// ofItself judges what an editor did beside its connections.
+// ofItself judges how the editor's process behaved, apart from its connections.
 func ofItself(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	seen := sessions[len(sessions)-1].Seen
 	switch {

@@ -51,7 +51,7 @@ type Player struct {
 
 // Played says how a replay went.
 type Played struct {
-	// Missed are sentences about what the recording has and the agent did not
+	// Missed are sentences about recorded acts that the agent did not
 	// do, or did without a model in the recording.
 	Missed []string
 	// Altered are the editor's frames that Confine changed.
@@ -152,7 +152,7 @@ func (s *playing) nudge() {
 	}
 }
 
-// perform does the acts, each as soon as what it waits for has happened.
+// perform does each act as soon as the frames that it waits for have come.
 func (s *playing) perform(ctx context.Context) error {
 	quiet := time.NewTimer(s.Patience)
 	defer quiet.Stop()
@@ -252,7 +252,7 @@ func (s *playing) turnOf(i int) bool {
 	return true
 }
 
-// waits says what the act still waits for; "" if nothing.
+// waits names the frame that the act still waits for; "" if none.
 func (s *playing) waits(a *act) string {
 	if a.answers > 0 {
 		if q := s.askedBy(a); q == nil || q.live == 0 {
@@ -295,7 +295,7 @@ func (s *playing) void(a *act) bool {
 	return q.turn != "" && s.count.over[q.turn]
 }
 
-// abandon gives up what is left.
+// abandon skips the remaining acts.
 func (s *playing) abandon(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -307,7 +307,7 @@ func (s *playing) abandon(why string) {
 	}
 }
 
-// force goes on without what the first act in line waits for.
+// force does the next act although the frame that it waits for has not come.
 func (s *playing) force() {
 	s.mu.Lock()
 	for i, a := range s.score.acts {
@@ -331,7 +331,7 @@ func (s *playing) force() {
 	s.mu.Unlock()
 }
 
-// finish waits for what the agent did last.
+// finish waits for the agent's last recorded frames.
 func (s *playing) finish(ctx context.Context) error {
 	owed, last := time.NewTimer(s.Patience), time.NewTimer(settle)
 	defer owed.Stop()

@@ -51,9 +51,9 @@ func (s *playing) do(ctx context.Context, a *act) error {
 	return err
 }
 
-// write writes what the agent asked the editor to write, where the recorded editor did
-// so: what reads the file elsewhere shall find it. What leads out of the workspace is
-// not written.
+// write writes the file that the agent asked the editor to write, if the recorded editor
+// wrote it: later readers of the file find the text. It writes nothing outside of the
+// workspace.
 func (s *playing) write(a *act, request transcript.Entry) {
 	path, text, ok := s.Protocol.Writes(request)
 	if !ok || !a.entry.JSON().Get("result").Exists() {

@@ -22,7 +22,7 @@ type Protocol interface {
 	transcript.Classifier
 	// Version is what the headers of transcripts say.
 	Version() string
-	// Facts returns what a frame means to a replay.
+	// Facts returns the meaning of a frame for a replay.
 	Facts(e transcript.Entry) Facts
 	// About returns what a request of the agent is about: two of a method that
 	// are about the same stand for each other, whatever their order.
@@ -60,7 +60,7 @@ type Editor interface {
 	Close(ctx context.Context) transport.Shutdown
 }
 
-// Facts are what a frame means to a replay. The zero Facts are those of a frame
+// Facts are the meaning of a frame for a replay. The zero Facts are those of a frame
 // that means nothing.
 type Facts struct {
 	// Lane is the session that a frame of the editor belongs to; "" for what
@@ -82,7 +82,7 @@ type Facts struct {
 	Chunk, State bool
 	// Item is the id of something that the frame opens in its turn.
 	Item string
-	// Agent and Version are what the agent calls itself.
+	// Agent and Version are the agent's own name and version.
 	Agent, Version string
 }
 

@@ -15,7 +15,7 @@ const (
 	whole = 1 << 20
 	// kept is how much of a line is recorded.
 	kept = 256 << 20
-	// readSize is what a pipe holds, so that one read can empty it.
+	// readSize is the capacity of a pipe: one read can empty it.
 	readSize = 64 << 10
 )
 
@@ -46,7 +46,7 @@ func (b *book) frames(from transcript.Source, lines []byte) {
 	})
 }
 
-// long logs a line in the background; what is logged next waits for it.
+// long logs a long line in the background; the next line waits until it is logged.
 func (b *book) long(from transcript.Source, line []byte, size int) {
 	b.order.Lock()
 	go func() {
@@ -165,7 +165,7 @@ func (p *pump) more(fresh []byte) bool {
 	return p.take(p.buf[:len(next)])
 }
 
-// finish deals with what stands after the last newline.
+// finish logs the bytes after the last newline.
 func (p *pump) finish() bool {
 	if p.size > 0 {
 		p.book.long(p.from, p.big[:min(len(p.big), kept)], p.size)

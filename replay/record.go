@@ -128,8 +128,8 @@ func (p *Proxy) list(ctx context.Context) (wait func()) {
 	return List(ctx, p.Log, p.Judge.Protocol, m, workspace.Whole)
 }
 
-// List notes in a log what is in the workspace, beside what passes, once a session has one.
-// m is what is known of the surroundings, most what the list has at most. The function that it returns waits for the
+// List notes the files of the workspace in a log once a session names one, while frames pass.
+// m describes the surroundings so far; most limits the list. The function that it returns waits for the
 // list.
 func List(ctx context.Context, log *transcript.Transcript, p Protocol, m workspace.Manifest,
 	most workspace.Limits) (wait func()) {

@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// exchange is what the recorded agent did from one request of the editor
+// exchange is the recorded agent's frames from one request of the editor
 // on, up to the editor's next request in the same session.
 type exchange struct {
 	request transcript.Entry

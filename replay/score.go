@@ -60,7 +60,7 @@ type score struct {
 	conn     int
 }
 
-// asked is a request of the recorded agent, and what it was answered.
+// asked is a request of the recorded agent, with its answer.
 type asked struct {
 	entry  transcript.Entry
 	about  string
@@ -69,7 +69,7 @@ type asked struct {
 	live   int    // Seq of the live request that took its place; 0: none did
 }
 
-// tally counts what an agent did. Its keys mean the same in a recording and in
+// tally counts an agent's frames. Its keys mean the same in a recording and in
 // a replay of it: sessions and requests go by their recorded names.
 type tally struct {
 	protocol Protocol
@@ -99,7 +99,7 @@ func newTally(p Protocol) *tally {
 		latest:  map[string]string{}, over: map[string]bool{}, prompt: map[int]string{}}
 }
 
-// enter begins a phase of a session: a turn, what comes after it, a load.
+// enter begins a phase of a session: a turn, the time after a turn, a load.
 func (t *tally) enter(session, phase string) {
 	t.phases[session], t.latest[session] = phase, ""
 }
@@ -287,7 +287,7 @@ type scoring struct {
 	before   time.Duration     // when the frame before came
 }
 
-// add adds an act with what it waits for.
+// add adds an act and the frames that it waits for.
 func (r *scoring) add(a *act) {
 	a.needs, a.pause = map[string]int{}, a.entry.At-r.before
 	a.wait(r.mode, r.count, r.owner, r.state, r.chunk)
@@ -357,7 +357,7 @@ func (s *score) alike(q *asked) (alike []*asked) {
 	return alike
 }
 
-// wait fills in what the act waits for.
+// wait fills in the frames that the act waits for.
 func (a *act) wait(mode Mode, count *tally, owner map[string]string, state, chunk map[string]bool) {
 	phase := " in " + count.phases[a.lane]
 	cancels := a.beside != "" || count.protocol.Cancels(a.entry)

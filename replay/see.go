@@ -57,7 +57,7 @@ func (s *playing) see(e transcript.Entry) {
 	s.nudge()
 }
 
-// recorded is what the recording calls a live session.
+// recorded returns the recording's name for a live session.
 func (s *playing) recorded(live string) string {
 	if name, ok := s.sessions[live]; ok {
 		return name

@@ -30,7 +30,7 @@ type Run struct {
 	told      *told
 }
 
-// told is what a run has said so far, in all of its blocks.
+// told is the message that a run is sending, shared by all of its blocks.
 type told struct {
 	mu      sync.Mutex
 	kind    string // of the message that goes on
@@ -115,7 +115,7 @@ func (s *Run) Split(n int, b *Block) error {
 	return err
 }
 
-// Beside runs a block beside what follows.
+// Beside runs a block concurrently with the lines after it.
 func (s *Run) Beside(b *Block) {
 	inner := *s
 	go func() { inner.noted(inner.Run(b)) }()
@@ -237,7 +237,7 @@ func (s *Run) Pause(d time.Duration) error {
 	}
 }
 
-// Stderr writes a line to stderr so often that it makes n bytes.
+// Stderr writes a line to stderr repeatedly until it has written n bytes.
 func (s *Run) Stderr(text string, n int) {
 	line := text + "\n"
 	for written := 0; written < n && s.ctx.Err() == nil; written += len(line) {

@@ -15,7 +15,7 @@ type Script struct {
 	Handlers     []Handler
 }
 
-// Handler is what is done at one event.
+// Handler is the block that runs at one event.
 type Handler struct {
 	Line int
 	// Event is a method of the editor, or "connect" or "eof".

@@ -22,7 +22,7 @@ type Server struct {
 	Out io.Writer
 	Err io.Writer // stderr of the agent
 	Log *transcript.Transcript
-	// Protocol is what the agent knows of the protocol without being told.
+	// Protocol is the agent's default behaviour, which a script can replace.
 	Protocol Protocol
 	// Script is played; without one, Agent is.
 	Script *Script
@@ -35,7 +35,7 @@ type Server struct {
 	Die func()
 }
 
-// Protocol is what an agent does where its script says nothing.
+// Protocol is the default behaviour of an agent, where its script says nothing.
 type Protocol interface {
 	// Cancels reports whether a frame of the editor cancels the turn of its
 	// session.
@@ -303,7 +303,7 @@ func (c *Conn) write(b []byte) {
 	}
 }
 
-// flush writes what was joined, with one call.
+// flush writes the joined frames in one call.
 func (s sink) flush() {
 	if s.to != nil {
 		s.to.mu.Lock()

@@ -44,7 +44,7 @@ const (
 	EndHungUp = "hung up" // the front end closed the connection
 )
 
-// mostPosted bounds what a front end may post.
+// mostPosted is the largest body that a front end may post.
 const mostPosted = 64 << 20
 
 // ServeHTTP implements http.Handler. Browsers of any origin may ask.
@@ -86,7 +86,7 @@ func (w *Web) Posts() int { return int(w.posts.Load()) }
 // Wait waits until all posts are answered.
 func (w *Web) Wait() { w.open.Wait() }
 
-// conn is what the handlers of a script share.
+// conn is the state that the handlers of a script share.
 func (w *Web) conn() *Conn {
 	w.once.Do(func() {
 		c := &Conn{Server: &Server{Log: w.Log, Protocol: w.Protocol, Script: w.Script, Err: io.Discard},
@@ -97,7 +97,7 @@ func (w *Web) conn() *Conn {
 	return w.script.Conn
 }
 
-// answer plays the handler for a post, or what the protocol says where there is none.
+// answer plays the handler for a post, or the protocol's default if there is none.
 func (p *scripted) answer(a *Answer, e transcript.Entry) {
 	h := p.find(e.Method, e)
 	if h == nil {
@@ -198,7 +198,7 @@ func (a *Answer) end() {
 	a.log(transcript.Ended, map[string]any{"end": how})
 }
 
-// Cut breaks the connection off; what is sent after that goes nowhere.
+// Cut breaks the connection off; later frames are dropped.
 func (a *Answer) Cut() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -213,5 +213,5 @@ func Events(frame []byte) []byte {
 // Web returns the answer to the post that is handled; nil where the agent is no server.
 func (s *Run) Web() *Answer { return s.sink.to }
 
-// Handled returns what is handled; zero for connect and eof.
+// Handled returns the request that is handled; the zero Entry for connect and eof.
 func (s *Run) Handled() transcript.Entry { return s.request }

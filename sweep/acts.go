@@ -82,7 +82,7 @@ func (t *Acts[B]) Read(text string) *Acts[B] {
 	return t
 }
 
-// know panics if a condition is none of the protocol's.
+// know panics if the protocol has no such condition.
 func (t *Acts[B]) know(l *script.Line, w script.Word) {
 	names, _ := condition(w)
 	for _, name := range names {

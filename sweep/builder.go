@@ -25,7 +25,7 @@ type Builder struct {
 	Lines []*script.Line
 	// Keep are the lines without which it would be another schedule.
 	Keep map[string]bool
-	// Turns is what the model says.
+	// Turns is the model's script.
 	Turns []fakellm.TurnNode
 	// Held says that the gate Hold holds the model.
 	Held  bool
@@ -99,7 +99,7 @@ func Optional(text string) script.Word {
 	return script.Text(text)
 }
 
-// Prompt begins a turn of a session, which the model answers with what it says.
+// Prompt adds a prompt of a session, and the turn that the model answers it with.
 func (b *Builder) Prompt(session string, text script.Word, rest []script.Word, as string, says fakellm.TurnNode) {
 	b.Add(b.Script.Planner.Prompt+" %s %s %s", Optional(session), text, rest)
 	b.last().As = Optional(as)

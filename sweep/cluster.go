@@ -20,7 +20,7 @@ type sighting struct {
 	number   int    // of the schedule, from 1, as they ended
 }
 
-// signature is what tells what a sighting is from others.
+// signature tells a sighting from others: the rule, the state and the action.
 func (g *sighting) signature() Signature {
 	return Signature{g.rule, g.schedule.State, g.schedule.Action}
 }
@@ -44,7 +44,7 @@ func (g *sighting) cause() cause {
 // varying is what differs between messages about one thing: numbers, names, quotations.
 var varying = regexp.MustCompile(`"[^"]*"|'[^']*'|“[^”]*”|\S*[0-9/]\S*`)
 
-// clusters are the findings of what was seen: sightings of one cause are one, and so is
+// clusters groups sightings into findings: sightings of one cause are one, and so is
 // what only shows where something worse does.
 func clusters(seen []*sighting) []*Finding {
 	byCause := map[cause]*Finding{}

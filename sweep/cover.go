@@ -133,7 +133,7 @@ func (c *coverage) sum() *results.SweepOrders {
 	return out
 }
 
-// tried is what a part has tried.
+// tried is the set of pairs that a part has tried.
 func (c *coverage) tried() *results.SweepTried {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -57,7 +57,7 @@ func rendered(out string, r results.Result) string {
 	return string(text)
 }
 
-// sideBySide puts two texts beside each other, around each difference.
+// sideBySide prints two texts next to each other, around each difference.
 func sideBySide(a, b string) [][2]string {
 	var rows [][2]string
 	var left, right []string
@@ -118,7 +118,7 @@ func explain(p *Planner, a, b string, one, other results.Result) string {
 
 func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }
 
-// verdictOf is what the worse of two results says against the agent.
+// verdictOf returns the verdict of the worse of two results.
 func verdictOf(one, other results.Result) string {
 	for _, r := range []results.Result{other, one} {
 		if list := found(r); r.Verdict != results.Pass && len(list) > 0 {

@@ -30,7 +30,7 @@ const candidates, mostDeep, mostKept = 16, 3, 64
 // depths are how many deviations orders have, in turn.
 var depths = []int{2, 1, 2, 3}
 
-// drawer draws orders, from the seed and what was seen.
+// drawer draws orders from the seed and the baselines.
 type drawer struct {
 	*sweep
 	r     *rand.Rand

@@ -103,7 +103,7 @@ func (s *sweep) play(start context.Context, sch Schedule, id string) (results.Re
 	return res, true
 }
 
-// runText runs one generated scenario, and keeps its text beside what it did.
+// runText runs one generated scenario, and keeps its text next to its transcript.
 func (s *sweep) runText(start context.Context, a Archive, id string) (results.Result, bool) {
 	text := a.Text()
 	sc, err := s.engine.Protocol.Parse(id, id+".txtar", text)
@@ -123,7 +123,7 @@ func (s *sweep) runText(start context.Context, a Archive, id string) (results.Re
 	return res, began
 }
 
-// record files what a schedule showed.
+// record files the sightings of a schedule.
 func (s *sweep) record(sch Schedule, res results.Result) {
 	cell := results.SweepCell{Scenario: sch.Scenario, Point: sch.where(), Action: sch.Action, Verdict: res.Verdict,
 		Out: res.Artifacts["transcript"]}
@@ -200,7 +200,7 @@ func (g sign) expected(e *scenarios.Engine, swept, schedule string) string {
 // numbered is what makes the slugs of a schedule, and of a chain, distinct.
 var numbered = regexp.MustCompile(`(-[0-9])?(\.[0-9])?$`)
 
-// found lists what a result says against the agent, each rule once.
+// found lists the rules that a result shows broken, each once.
 func found(res results.Result) []sign {
 	var out []sign
 	add := func(g sign) {

@@ -109,7 +109,7 @@ func (o *Outcome) Rebase(e *scenarios.Engine) []agents.KnownFailure {
 	return list
 }
 
-// judge marks what is known to fail and sums the sweep up without it.
+// judge marks known failures and sums the sweep up without them.
 func (o *Outcome) judge(e *scenarios.Engine) {
 	run := &o.Run
 	swept := map[string]string{} // scenarios, by the ids of the results that show findings in them

@@ -21,7 +21,7 @@ type Planner struct {
 	Renamed map[string]string
 	// Turns finds the turns of a script that can be swept, and says why others cannot be.
 	Turns func(s *Script) (notes []string)
-	// Natural returns the replacement scenario: the script without what it does in its turns.
+	// Natural returns the replacement scenario: the script without its mid-turn acts.
 	Natural func(s *Script) Archive
 	// Look reads one turn out of a run; ok is false if the run did not get there.
 	Look func(s *Script, turn Turn, t *transcript.Transcript, effects []Effect) (seen *Seen, ok bool)
@@ -125,7 +125,7 @@ func (s *Script) Observe(t *transcript.Transcript, effects []Effect) (notes []st
 type Wanted struct {
 	Action func(name string) bool
 	Point  func(name, state string) bool
-	// Drawn is what a turn draws from.
+	// Drawn returns the random numbers of a turn.
 	Drawn func(turn int) *rand.Rand
 }
 

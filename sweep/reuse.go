@@ -120,7 +120,7 @@ func (s *sweep) doubtful(sch Schedule, res results.Result) bool {
 	return err != nil || s.Planner.Doubtful(sch.parts, t)
 }
 
-// reportShared files what a chain showed and none of its schedules did alone.
+// reportShared files findings that a chain showed and none of its schedules did alone.
 func (s *sweep) reportShared(sch Schedule, res results.Result, alone []results.Result) {
 	for _, g := range s.unknown(sch, res) {
 		if !slices.ContainsFunc(alone, func(r results.Result) bool {

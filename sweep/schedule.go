@@ -38,7 +38,7 @@ type Schedule struct {
 	Write func(probes map[string]bool) (a Archive, keep map[string]bool)
 	// Doubts returns the questions that a run raises, nil if none can be raised.
 	Doubts func(t *transcript.Transcript, effects []Effect) map[string]bool
-	// At is what is written; the zero value of an order that was drawn.
+	// At is the act that is written; the zero value for a drawn order.
 	At Situation
 
 	// Drawn tells an order of acts that was drawn from others; "" is one that was listed.
@@ -75,7 +75,7 @@ func (s Schedule) text() Archive {
 	return a
 }
 
-// written is the scenario of a schedule, and the lines that make it what it is.
+// written is the scenario of a schedule, and the lines that are particular to it.
 func (s Schedule) written() (Archive, map[string]bool) {
 	return s.Write(s.probes)
 }

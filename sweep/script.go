@@ -39,7 +39,7 @@ type Turn struct {
 	Rest    []script.Word // behind the text: attachments
 }
 
-// Observed is a turn and what the baseline showed of it.
+// Observed is a turn and its baseline run.
 type Observed struct {
 	Script *Script
 	Seen   *Seen
@@ -79,7 +79,7 @@ func (s *Script) Head(title string) (lines []*script.Line) {
 	return lines
 }
 
-// Command is the command of a line, nil if there is none.
+// Command returns the command of a line, nil if it has none.
 func (s *Script) Command(l *script.Line) *scenarios.Command {
 	if l.Kind != script.Command {
 		return nil

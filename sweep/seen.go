@@ -6,7 +6,7 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 )
 
-// Seen is what a baseline run showed of one turn.
+// Seen is one turn of a baseline run.
 type Seen struct {
 	Turn
 	// Model is what the model says in the turn, as far as the agent asked for it, Requests
@@ -21,7 +21,7 @@ type Seen struct {
 	Able map[string]bool
 	// Made are files that one call of the turn is about, and no other call.
 	Made []Effect
-	// Of is what a protocol alone knows of the turn.
+	// Of is the protocol's own data about the turn.
 	Of any
 
 	said map[string]int // bytes, by the kind of step

@@ -96,7 +96,7 @@ func (g Gap) String() string {
 	return time.Duration(g).String()
 }
 
-// name is what an item is called in maps of what was tried.
+// name is an item's name in maps of tried pairs.
 func (o *Sequence) name(it Item) string {
 	who := "another session's"
 	if it.Kind != Besides {
@@ -143,7 +143,7 @@ func (o *Sequence) key() string {
 	return b.String()
 }
 
-// Acts are the names of what is done besides, in their order.
+// Acts returns the names of the additional acts, in their order.
 func (o *Sequence) Acts() (out []string) {
 	if o.Late != "" {
 		out = append(out, o.Late)
@@ -171,7 +171,7 @@ func (o *Sequence) Others() bool { return o.last(Other) >= 0 }
 // Nexts reports whether a second turn of the target's session is part of the sequence.
 func (o *Sequence) Nexts() bool { return o.last(o.Seen.Session) > 0 }
 
-// last is the index of the last turn of a session, -1 if there is none.
+// last returns the index of the last turn of a session, -1 if there is none.
 func (o *Sequence) last(session string) (at int) {
 	at = -1
 	for i, t := range o.Turns {

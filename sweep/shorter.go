@@ -159,7 +159,7 @@ func (x *reducer) lines(a Archive) []change {
 }
 
 // without is the Archive without some rows, as far as they may go, and without
-// what the model says to their prompts.
+// the model's replies to their prompts.
 func (x *reducer) without(a Archive, from, to int) (Archive, bool) {
 	rows := rowsOf(a.Lines)
 	out := slices.Clone(rows[:from])

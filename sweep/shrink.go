@@ -29,7 +29,7 @@ type reducer struct {
 	only []string
 	// told, if set, is told of what is left, and how many scripts were tried for it.
 	told func(left Archive, tried int)
-	// script is what is left.
+	// script is the current smallest script.
 	script Archive
 	// step bounds a line while changes are tried: most of them make a script
 	// that waits for what cannot come. What is kept is confirmed without it.

@@ -25,11 +25,11 @@ type Reduction struct {
 	Confirm int
 	// Budget bounds how long it takes; 0 means 4 min.
 	Budget time.Duration
-	// Progress is told of what is left, and of how many scripts were tried.
+	// Progress is called with the number of remaining lines and of tried scripts.
 	Progress func(lines, tries int)
 }
 
-// Reduced is what is left of a scenario.
+// Reduced is the shortest scenario found.
 type Reduced struct {
 	Script Archive
 	Cause  string
@@ -37,11 +37,11 @@ type Reduced struct {
 	Before, Lines int
 	// Hits of Runs showed the cause.
 	Hits, Runs int
-	// Result is a run of what is left.
+	// Result is a run of the shortest scenario.
 	Result results.Result
 }
 
-// NotShownError says that a scenario does not show what is to be kept.
+// NotShownError says that a scenario does not show the finding that reduce must keep.
 type NotShownError struct {
 	Cause string
 	Shown []string // what it shows instead
@@ -127,7 +127,7 @@ func (s *sweep) waited(res results.Result) (d time.Duration) {
 	return d
 }
 
-// first runs the scenario until it shows what is to be kept, and chooses that.
+// first runs the scenario until it shows the finding to keep, and chooses it.
 func (r *Reduction) first(ctx context.Context, x *reducer, a Archive) (results.Result, error) {
 	e := x.engine
 	e.Out = ""

@@ -123,7 +123,7 @@ func (s Signature) String() string {
 type Outcome struct {
 	Run      results.Run
 	Findings []Finding
-	// Notes say what was not swept, and why.
+	// Notes name the scenarios and turns that were not swept, and why.
 	Notes []string
 }
 
@@ -332,8 +332,8 @@ func (s *sweep) observe(ctx context.Context, b *Script, sc *scenarios.Scenario) 
 	}
 }
 
-// drawn is what a turn of a scenario draws from: the seed decides, and not what
-// other turns have drawn.
+// drawn returns the random numbers of a turn. They depend on the seed, the scenario and the
+// turn alone, not on how much other turns have drawn.
 func (s *sweep) drawn(id string, turn int) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %d", id, turn)

@@ -57,7 +57,7 @@ func (a *abstract) cancels(yes bool) {
 
 func (a *abstract) end() { a.at = "" }
 
-// goOn is what an act of a turn brings about.
+// goOn is the effect of an act of a turn.
 func (a *abstract) goOn(t *PlayedTurn, it Item) {
 	if it.Kind == Begins {
 		a.turns, a.before, a.now = a.turns+1, a.now, 0
@@ -82,7 +82,7 @@ func (t *PlayedTurn) behind(it Item) []Stop {
 	return t.Stops[min(it.Stop+1, len(t.Stops)):]
 }
 
-// track is what an act belongs to: acts of one have but one order.
+// track is the sequence that an act belongs to: acts of one track have only one order.
 func (o *Sequence) track(it Item) string {
 	if it.Kind == Besides {
 		return it.Act.Name

@@ -78,7 +78,7 @@ func (b *beside) settle() {
 	}
 }
 
-// ObserveBeside is Observe, but f runs in another goroutine, beside what is appended, and so
+// ObserveBeside is Observe, but f runs in another goroutine while entries are appended, and so
 // may take its time; it reads each entry anew. Where it is megabytes behind, whoever appends waits
 // for it. What ObserveBeside returns waits until f has seen all that was appended before; later
 // entries are not shown to it. Close does the same.

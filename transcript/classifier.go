@@ -2,7 +2,7 @@ package transcript
 
 import "github.com/acp-test/acp-test/wire"
 
-// Classifier says what the frames of one protocol are. Its methods may be
+// Classifier classifies the frames of one protocol. Its methods may be
 // called from any goroutine.
 type Classifier interface {
 	// Frame takes apart one line that was sent by from. v is the line's JSON,

@@ -43,7 +43,7 @@ const (
 	keepBuffer = 4 * backlog
 )
 
-// File is what a transcript is written to: an empty file, such as an *os.File.
+// File is the destination of a transcript: an empty file, such as an *os.File.
 type File interface {
 	io.Writer
 	io.ReaderAt

@@ -11,7 +11,7 @@ import (
 type Source string
 
 // The sources of entries. Editor and Agent are the two ends of the wire; the
-// others are what the harness saw beside it.
+// others are observations of the harness next to it.
 const (
 	Editor   Source = "editor"
 	Agent    Source = "agent"
@@ -22,7 +22,7 @@ const (
 	Note     Source = "note"
 )
 
-// Kind says what an entry is. The set is open: a recording made by a later
+// Kind is the kind of an entry. The set is open: a recording made by a later
 // version may hold kinds this one does not know, and they are kept.
 type Kind string
 
@@ -64,7 +64,7 @@ const (
 	Act         Kind = "act"    // a line of the scenario that sends no frame
 )
 
-// Kinds of the source Model: what the fake model server saw and did.
+// Kinds of the source Model: requests and replies of the fake model server.
 const (
 	ModelRequest   Kind = "model-request"
 	ModelAnswer    Kind = "model-answer" // what is said to a request, as steps of a script

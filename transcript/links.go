@@ -2,7 +2,7 @@ package transcript
 
 import "github.com/acp-test/acp-test/wire"
 
-// links remembers requests, so that a response knows what it answers. Answered
+// links remembers requests, so that a response can be matched with its request. Answered
 // requests are remembered for a while, so that a second answer is attributed
 // too. A request that reuses an id takes the place of the earlier one.
 type links struct {

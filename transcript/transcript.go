@@ -120,7 +120,7 @@ func (t *Transcript) AppendFrame(conn int, from Source, raw []byte, size int) En
 	return t.append(e, true)
 }
 
-// link sets what a frame says of itself, and which request it completes.
+// link fills in the fields that a frame tells, and the request that it completes.
 func (t *Transcript) link(e *Entry, f wire.Frame) {
 	t.links.fill(e, f, t.classes)
 	if t.completes == nil {
@@ -407,8 +407,8 @@ func (t *Transcript) Skipped() []FormatError { return t.skipped }
 // Skip adds to what Skipped returns, for who reads another form of file.
 func (t *Transcript) Skip(lines ...FormatError) { t.skipped = append(t.skipped, lines...) }
 
-// Close writes what is still on its way to the file and closes it. Entries
-// stay readable, and what is appended later is kept in memory only.
+// Close writes the pending entries to the file and closes it. Entries stay
+// readable; entries appended later are kept in memory only.
 func (t *Transcript) Close() error {
 	t.mu.Lock()
 	besides := t.besides

@@ -56,7 +56,7 @@ type Options struct {
 	// Process is the agent's process; nil means that it has none here. It has
 	// been started.
 	Process Process
-	// Logs are what the process writes beside its frames.
+	// Logs are the lines that the process writes in addition to its frames.
 	Logs []io.ReadCloser
 	// Server says that the process serves whoever connects and does not end with its
 	// input: Stop sends SIGTERM at once.
@@ -186,7 +186,7 @@ func (a *Agent) Conn() int { return a.conn }
 // RunID is the name of the run that the agent's processes belong to.
 func (a *Agent) RunID() string { return a.o.RunID }
 
-// Transport is what the agent was made with.
+// Transport returns the transport that the agent was made with.
 func (a *Agent) Transport() Transport { return a.transport }
 
 // Transcript is the log of the run.
@@ -219,7 +219,7 @@ func (a *Agent) Descendants() []ProcessInfo {
 	return a.o.Process.Descendants()
 }
 
-// Footprint sums up what the agent's processes hold. ok is false where that cannot be
+// Footprint sums up the resources that the agent's processes hold. ok is false where they cannot be
 // told: the agent has no process here, or this is not Linux.
 func (a *Agent) Footprint() (sum process.Footprint, ok bool) {
 	pids := []int{a.PID()}

@@ -79,8 +79,8 @@ func (l *lease) wanted() bool {
 	}
 }
 
-// note keeps account of what is open. It reports whether the frame is for this connection:
-// what an agent still tells of a session of an earlier one is not.
+// note tracks open requests and sessions. It reports whether the frame is for this connection:
+// an agent's late frame for a session of an earlier connection is not.
 func (l *lease) note(from transcript.Source, line []byte) bool {
 	f := l.shared.frame(from, line)
 	l.mu.Lock()

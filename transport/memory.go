@@ -29,7 +29,7 @@ func newMemory() *memory {
 	return m
 }
 
-// Read reads what is there, or waits for something.
+// Read reads the bytes that are there, or waits for some.
 func (m *memory) Read(b []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -106,7 +106,7 @@ func (m *memory) Drained() (done <-chan struct{}, ok bool) {
 	return c, true
 }
 
-// drained answers those who asked, once a reader waits for what is not there.
+// drained signals the waiters once a reader waits for bytes that have not come.
 func (m *memory) drained() {
 	if len(m.buf) > 0 || m.waiting == 0 && !m.ended && !m.readClosed {
 		return

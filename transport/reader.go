@@ -160,7 +160,7 @@ func (a *Agent) pass() {
 }
 
 // PauseReading makes the editor a slow reader: from now on nothing more is
-// taken from the agent's output, but for what the reader already holds.
+// taken from the agent's output, except for the bytes that the reader already holds.
 // ResumeReading ends it. Nothing is lost in between.
 func (a *Agent) PauseReading() {
 	a.mu.Lock()

@@ -100,7 +100,7 @@ func Stdio(name, token, log string, command string, args ...string) mockclient.M
 	}
 }
 
-// Token is what the canary of a run with a seed answers with.
+// Token returns the answer of the canary in a run with a seed.
 func Token(seed int64) string { return "canary-" + strconv.FormatInt(seed, 10) }
 
 // Main is the body of the command that Stdio names: an MCP server on in and
@@ -248,7 +248,7 @@ func (s *Server) Sightings() []Sighting {
 	return append([]Sighting{}, s.sightings...)
 }
 
-// Close stops the server and ends what is open.
+// Close stops the server and ends open connections.
 func (s *Server) Close() error {
 	err := s.http.Close()
 	s.doing.Wait()

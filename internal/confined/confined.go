@@ -106,7 +106,7 @@ func (r *Root) Lstat(name string) (info fs.FileInfo, err error) {
 	return info, err
 }
 
-// Stat describes what a path leads to.
+// Stat describes the file that a path leads to.
 func (r *Root) Stat(name string) (info fs.FileInfo, err error) {
 	err = r.follow(name, true, func(name string) error {
 		info, err = r.root.Stat(name)
@@ -182,7 +182,7 @@ func notRegular(name string, mode fs.FileMode) error {
 	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("it is %s: %w", what, ErrNotRegular)}
 }
 
-// ReadFile returns what a regular file holds, up to limit bytes.
+// ReadFile returns the content of a regular file, up to limit bytes.
 func (r *Root) ReadFile(ctx context.Context, name string, limit int64) ([]byte, error) {
 	return Read(ctx, r, name, func(f *os.File, in io.Reader) ([]byte, error) {
 		info, err := f.Stat()

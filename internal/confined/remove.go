@@ -41,7 +41,7 @@ func RemoveAll(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// empty removes what is in a root.
+// empty removes everything in a root.
 func empty(root *os.Root, end time.Time) error {
 	for {
 		list, err := some(root, ".")

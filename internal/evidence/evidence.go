@@ -131,7 +131,7 @@ func (f *Folder) fresh(name string) (*os.File, error) {
 	return f.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
-// clear makes the directories of a path, and removes what is at its end.
+// clear makes the directories of a path, and removes the file at its end.
 func (f *Folder) clear(name string) error {
 	at := ""
 	for part := range strings.SplitSeq(filepath.ToSlash(filepath.Dir(name)), "/") {
@@ -156,7 +156,7 @@ func (f *Folder) Place(name string) (string, error) {
 	return filepath.Join(f.dir, name), err
 }
 
-// Rename gives a file another name in the folder, in place of what has that.
+// Rename renames a file within the folder. It replaces a file that has the name.
 func (f *Folder) Rename(from, to string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -26,7 +26,7 @@ type Isolation struct {
 	// agent starts.
 	Dir   string
 	Ports []Port
-	// View is what the agent sees of the files of this machine; with one, it also sees
+	// View selects the files of this machine that the agent sees; with one, it also sees
 	// no process that it has not started. It needs a keeper. Nil leaves it all files
 	// and processes.
 	View *View

@@ -16,7 +16,7 @@ import (
 // status of its end, as wait4 has it, in another.
 const tellFile = 3
 
-// lead is what the first process of a process namespace does: it starts the agent,
+// lead runs in the first process of a process namespace: it starts the agent,
 // tells of its end, and goes when nothing of it is left. The kernel takes whatever is
 // left with it when it is killed. From inside it can neither be killed nor stopped.
 func lead(path string, args []string) error {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// View is what an agent sees of the files of this machine, beside the system's own
+// View selects the files of this machine that an agent sees, in addition to the system's own
 // programs and libraries: paths that are there, absolute. What is not named is not
 // there for it, and no socket of it can be reached.
 type View struct {
@@ -109,7 +109,7 @@ func (t *tools) file(path string) {
 	}
 }
 
-// whole is what a file is installed with: the outermost node_modules, the nearest
+// whole returns the folder that a file is installed with: the outermost node_modules, the nearest
 // directory that says it is a project, the file's own, or nothing but the file.
 func (t *tools) whole(file string) string {
 	dir := filepath.Dir(file)
@@ -129,7 +129,7 @@ func (t *tools) whole(file string) string {
 	return dir
 }
 
-// projectSigns are files at the top of what is developed or installed as one.
+// projectSigns are files at the top of a project or an installed package.
 var projectSigns = []string{"package.json", "pyproject.toml", "setup.py", "pyvenv.cfg", "go.mod", "Cargo.toml",
 	"pom.xml", "build.gradle", "build.gradle.kts", "composer.json", "Gemfile", "deno.json", "mix.exs"}
 
@@ -140,7 +140,7 @@ func resolved(path string) string {
 	return path
 }
 
-// interpreter is the program that runs a script, "" if it is none.
+// interpreter returns the program that runs a script, "" for another file.
 func interpreter(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

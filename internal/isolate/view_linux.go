@@ -137,7 +137,7 @@ func mount(kind, at, options string) error {
 	return nil
 }
 
-// system makes what a system has beside files of the disk.
+// system mounts the parts of a system that are no files of the disk.
 func system(root string) error {
 	for _, m := range []struct{ kind, at, options string }{
 		{"proc", "/proc", ""},
@@ -231,7 +231,7 @@ func (t *tree) put(root string) error {
 	return unix.MoveMount(t.fd, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
 
-// link is a symbolic link on the way to what is shown.
+// link is a symbolic link on the way to a shown file.
 type link struct{ at, to string }
 
 // follow is where a path leads, and the links that it passes.

@@ -1,4 +1,4 @@
-// Package lazy puts off what a process may never need. This program starts itself as the
+// Package lazy postpones work that a process may never need. This program starts itself as the
 // keeper and as the agent of each run, and those need few of its tables.
 package lazy
 

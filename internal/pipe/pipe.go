@@ -1,5 +1,5 @@
-// Package pipe asks the pipes of a process what the os package does not tell:
-// whether a write had to wait, what is left to read, and when all is read.
+// Package pipe reports facts about a process's pipes that the os package does not tell:
+// whether a write had to wait, how much is unread, and when all is read.
 package pipe
 
 import (

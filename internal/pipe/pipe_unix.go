@@ -40,7 +40,7 @@ func (w Writer) Send(b []byte) (waited bool, err error) {
 	return waited, err
 }
 
-// readNow reads what is in a pipe without waiting; some is false if there is
+// readNow reads the bytes in a pipe without waiting; some is false if there is
 // nothing.
 func readNow(f *os.File, p []byte) (n int, some bool, err error) {
 	raw, err := f.SyscallConn()

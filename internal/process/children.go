@@ -57,7 +57,7 @@ func EndChild(cmd *exec.Cmd) { children.end(cmd) }
 func AdoptOrphans() { children.adopt() }
 
 // KillOrphans kills what others left to this process, with all that descends from
-// it, and returns what it could not kill.
+// it, and returns the processes that it could not kill.
 func KillOrphans() []Info {
 	if !children.adopts() {
 		return nil

@@ -31,7 +31,7 @@ func newGroup(keeper int) *group {
 	return g
 }
 
-// openGroup is the group that a keeper has made; nil if there is none.
+// openGroup opens the group that a keeper has made; nil if there is none.
 func openGroup(keeper int) *group {
 	path := groupPath(keeper)
 	if path == "" {
@@ -88,7 +88,7 @@ func (g *group) killAll() {
 	}
 }
 
-// remove removes the group, once what was killed in it is gone.
+// remove removes the group, once its killed processes are gone.
 func (g *group) remove() {
 	if g == nil {
 		return

@@ -307,7 +307,7 @@ func (k *keeper) killAll(list func() []Info) []Info {
 	})
 }
 
-// clear is what the harness' death leads to: nothing of the run stays.
+// clear runs when the harness has died: nothing of the run stays.
 func (k *keeper) clear() {
 	// At once, before anything is looked up: an agent that stops the keeper now leaves
 	// nobody who continues it.

@@ -199,7 +199,7 @@ func (k *kept) listen(in *bufio.Reader) {
 	}
 }
 
-// ErrKeeper is the error of what a keeper does not answer to.
+// ErrKeeper is the error of a request that a keeper does not answer.
 var ErrKeeper = errors.New("the keeper of the agent's processes does not answer: something has stopped it")
 
 func (k *kept) ask(o order) (report, error) {

@@ -1,4 +1,4 @@
-// Package process starts an agent as a process and owns what it starts: its
+// Package process starts an agent as a process and owns everything that it starts: its
 // tree is listed, signalled and killed, also when this process is killed, if
 // there is a keeper.
 package process

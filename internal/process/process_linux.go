@@ -50,7 +50,7 @@ func processes(root, _ int, run string, conn int) []Info {
 	return found
 }
 
-// stat is what the kernel says of a process.
+// stat is the kernel's record of a process.
 type stat struct {
 	parent  int
 	dead    bool

@@ -21,7 +21,7 @@ func becomeSubreaper() error { return nil }
 
 func killOrphans(*family) []Info { return nil }
 
-// force ends a keeper that does not answer, and what it kept.
+// force ends a keeper that does not answer, and the processes that it kept.
 func (k *kept) force() []Info {
 	_ = syscall.Kill(k.cmd.Process.Pid, syscall.SIGCONT)
 	left := killUntil(func() []Info { return processes(k.cmd.Process.Pid, k.agent, k.run, k.conn) },

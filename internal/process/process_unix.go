@@ -179,5 +179,5 @@ func Lead(cmd *exec.Cmd) {
 	}
 }
 
-// KillLed kills the process group of a command, with what is left of it.
+// KillLed kills the process group of a command and its remaining processes.
 func KillLed(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

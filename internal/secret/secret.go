@@ -1,4 +1,4 @@
-// Package secret finds secrets in what is about to be written or shown: values that
+// Package secret finds secrets in text that is about to be written or shown: values that
 // are known, in all the forms that programs give them, and what looks like a secret
 // by its shape or by the name beside it.
 package secret

@@ -64,7 +64,7 @@ var (
 		`["']?\s*[:=]\s*["']?(?:(?:bearer|basic|token)\s+)?([^\s"',;&)\]}]{6,})`)
 )
 
-// Named replaces what a name beside it says to be a secret: the value of a flag such as
+// Named replaces a value whose name says that it is a secret: the value of a flag such as
 // --password, the password of a URL and its parameters, variables and headers in
 // lists.
 func Named(b []byte, mark func(secret string) string) []byte {

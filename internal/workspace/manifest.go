@@ -58,7 +58,7 @@ type Listed struct {
 	Profile bool `json:"profile,omitempty"`
 }
 
-// Limits are what a list has at most: bytes of the content of one file, of all of them, and files.
+// Limits bound a list: the bytes of one file's content, the bytes of all of them, and the files.
 type Limits struct{ Text, Texts, Files int }
 
 // Whole is for what a replay needs; Brief where the agent is scripted, and so reads none of it.
@@ -100,7 +100,7 @@ func List(ctx context.Context, root *confined.Root, sub string, most Limits) (fi
 	return files, cut
 }
 
-// read fills in what a file holds. The error is the end of ctx.
+// read fills in the content of a file. The error is that of ctx.
 func (f *Listed) read(ctx context.Context, root *confined.Root, name string, d fs.DirEntry, most Limits,
 	texts *int) error {
 	if !d.Type().IsRegular() {

@@ -21,7 +21,7 @@ import (
 	"github.com/acp-test/acp-test/internal/confined"
 )
 
-// Snapshot is what a directory holds, without .git, by relative path.
+// Snapshot is the content of a directory, without .git, by relative path.
 type Snapshot struct {
 	files map[string]file
 	// Cut says why the rest was not looked at, "" if all was.

@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Kind says what a Node is.
+// Kind is the kind of a Node.
 type Kind uint8
 
 // The kinds of nodes.
@@ -55,7 +55,7 @@ type Field struct {
 	merged bool
 }
 
-// file is what a file's nodes share.
+// file is shared by the nodes of a file.
 type file struct {
 	name    string
 	lines   []string
@@ -169,7 +169,7 @@ func (f *file) read(a ast.Node) (n *Node) {
 	return n
 }
 
-// scalar reads what is neither a list nor a mapping.
+// scalar reads a node that is neither a list nor a mapping.
 func (n *Node) scalar(a ast.Node) {
 	n.Text = a.GetToken().Value
 	switch a := a.(type) {
@@ -247,7 +247,7 @@ func (n *Node) size() int {
 	return s
 }
 
-// What names what stands there, for messages.
+// What names the node's kind, for messages.
 func (n *Node) What() string {
 	switch n.Kind {
 	case Scalar:

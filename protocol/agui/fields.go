@@ -23,7 +23,7 @@ type shape struct {
 	Forms  [][]string `json:"forms,omitempty"`
 }
 
-// Fields returns what the specification says of the members of events and of the input of a run, for the page.
+// Fields returns the specification's words about members of events and of a run's input, for the page.
 func Fields() inspector.Fields {
 	f := inspector.Fields{Calls: map[string][]string{}, Whole: map[string]string{"run": "RunAgentInput"},
 		Types: map[string]any{}, Cite: "@ag-ui/core/schemas#", Says: map[string][]int{}}

@@ -263,7 +263,7 @@ func (w *line) state(s *session, before json.RawMessage) {
 	}
 }
 
-// finished ends the turn, or asks what the run waits for.
+// finished ends the turn, or asks the question that the run waits for.
 func (w *line) finished(s *session, v wire.Value) {
 	if s.prompt == 0 {
 		return

@@ -1,4 +1,4 @@
-// Package translate tells what was said in one protocol in the other: turns of ACP version 1
+// Package translate rewrites recordings of one protocol in the other: turns of ACP version 1
 // as runs of AG-UI, and back. docs/ag-ui.md has the table of what becomes what.
 package translate
 

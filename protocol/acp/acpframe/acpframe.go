@@ -1,4 +1,4 @@
-// Package acpframe says what the frames of ACP are: JSON-RPC 2.0
+// Package acpframe classifies the frames of ACP: JSON-RPC 2.0
 // messages, most of which belong to a session.
 package acpframe
 

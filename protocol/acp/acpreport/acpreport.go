@@ -11,7 +11,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// V1 returns what a matrix of version 1 is made with: the answer to a prompt ends a turn.
+// V1 returns the reader of a matrix of version 1: the answer to a prompt ends a turn.
 func V1() reports.Protocol {
 	return version(invariants.V1(), func(e transcript.Entry) (string, bool) {
 		return e.JSON().Path("result.stopReason").Str(), e.Source == transcript.Agent &&

@@ -71,7 +71,7 @@ func (u Upgrade) Markdown(w io.Writer) error {
 	return err
 }
 
-// agent is what the agent calls itself in either version.
+// agent is the agent's name for itself in either version.
 func (u Upgrade) agent() (name, version string) {
 	for _, r := range slices.Concat(u.V2.Results, u.V1.Results) {
 		if r.AgentName != "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Agent is what a scripted agent does where its script says nothing.
+// Agent is the default behaviour of a scripted agent, where its script says nothing.
 type Agent struct{}
 
 // Cancels implements serve.Protocol.
@@ -74,7 +74,7 @@ func initialized(capabilities map[string]string) string {
 		"agentInfo": map[string]any{"name": scripted, "version": "1"}, "authMethods": []any{}})
 }
 
-// scripted is what an agent that plays a script calls itself.
+// scripted is the name of an agent that plays a script.
 const scripted = "acp-test-scripted"
 
 // nested are capabilities as an object, by their dotted paths. One that is no JSON is a

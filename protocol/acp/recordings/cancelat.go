@@ -66,7 +66,7 @@ type cutting struct {
 	places map[int]int // where entries of t are in out
 }
 
-// reply is what the model says to a request; the zero value is none.
+// reply is the model's reply to a request; the zero value is no reply.
 type reply struct {
 	n          int
 	asked, end int // Seqs; 0 is none

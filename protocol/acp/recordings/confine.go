@@ -105,7 +105,7 @@ func (r *rewriting) members(v wire.Value, member func(key string, m wire.Value) 
 	return slices.Concat([]byte("{"), bytes.Join(list, []byte(",")), []byte("}"))
 }
 
-// value rewrites what a member holds.
+// value rewrites the value of a member.
 func (r *rewriting) value(key string, v wire.Value) []byte {
 	switch v.Kind() {
 	case wire.Object:

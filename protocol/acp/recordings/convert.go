@@ -143,7 +143,7 @@ type converter struct {
 	tail   []pattern       // what has come since the last line
 }
 
-// pattern says what an act waits for, as the words of a script.
+// pattern is the frame that an act waits for, in words of a script.
 type pattern []script.Word
 
 func (p pattern) String() string { return fmt.Sprint([]script.Word(p)) }
@@ -255,7 +255,7 @@ func (c *converter) placed(s string) string {
 	return s
 }
 
-// name is what the scenario calls a session.
+// name returns the scenario's name for a session.
 func (c *converter) name(session string) string {
 	n, ok := c.names[session]
 	if !ok {
@@ -271,7 +271,7 @@ func (c *converter) name(session string) string {
 // dollar is one, or the variable that it begins.
 var dollar = regexp.MustCompile(`\$(?:WORK\b|HOME\b|TMP\b|\$)?`)
 
-// recordedModel is the model's script for the scenario, nil if there is none.
+// recordedModel returns the model's script for the scenario, nil if there is none.
 func (c *converter) recordedModel(given []byte) []byte {
 	if given != nil {
 		return c.model(given)

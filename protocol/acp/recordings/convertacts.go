@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
@@ -17,27 +18,15 @@ func (c *converter) lookAhead() {
 	handed := map[string]string{} // what answers have for later requests
 	for e := range c.t.All() {
 		c.count(e)
-		if given := V1().Facts(e).Handed; given != "" && e.Ref > 0 {
-			handed[given] = fmt.Sprintf("R%d", e.Ref)
-		}
-		if ref := handed[e.JSON().Path("params.cursor").Str()]; ref != "" && e.Source == transcript.Editor {
-			seq := 0
-			_, _ = fmt.Sscanf(ref, "R%d", &seq)
-			c.refs[seq], c.cursors[e.Seq] = ref, ref
-		}
+		c.linkCursor(e, handed)
 		for len(c.ends) <= e.Conn {
 			c.ends = append(c.ends, ending{})
 		}
-		end := &c.ends[e.Conn]
 		switch {
 		case e.Source == transcript.Process && e.Kind == transcript.Started:
 			asked = map[wire.ID]int{}
-		case e.Source == transcript.Process && end.at == 0 && e.Kind == transcript.StdinClosed:
-			end.at = e.Seq
-		case e.Source == transcript.Process && end.at == 0 && e.Kind == transcript.Signalled:
-			end.at, end.killed = e.Seq, e.JSON().Get("signal").Is("SIGKILL")
-		case e.Source == transcript.Process && end.at == 0 && e.Kind == transcript.Exited:
-			end.at, end.alone, end.status = e.Seq, true, e.JSON().Get("code").Text()
+		case e.Source == transcript.Process:
+			c.ends[e.Conn].note(e)
 		case !e.Frame():
 		case e.Kind == transcript.Response && e.Ref > 0:
 			if _, again := c.answers[e.Ref]; !again {
@@ -50,6 +39,33 @@ func (c *converter) lookAhead() {
 				c.refs[seq] = fmt.Sprintf("R%d", seq)
 			}
 		}
+	}
+}
+
+// linkCursor names the request whose answer handed the editor the cursor of a later request.
+func (c *converter) linkCursor(e transcript.Entry, handed map[string]string) {
+	if given := V1().Facts(e).Handed; given != "" && e.Ref > 0 {
+		handed[given] = fmt.Sprintf("R%d", e.Ref)
+	}
+	if ref := handed[e.JSON().Path("params.cursor").Str()]; ref != "" && e.Source == transcript.Editor {
+		seq := 0
+		_, _ = fmt.Sscanf(ref, "R%d", &seq)
+		c.refs[seq], c.cursors[e.Seq] = ref, ref
+	}
+}
+
+// note takes an entry of the process into account: the first that begins its end counts.
+func (end *ending) note(e transcript.Entry) {
+	if end.at > 0 {
+		return
+	}
+	switch e.Kind {
+	case transcript.StdinClosed:
+		end.at = e.Seq
+	case transcript.Signalled:
+		end.at, end.killed = e.Seq, e.JSON().Get("signal").Is("SIGKILL")
+	case transcript.Exited:
+		end.at, end.alone, end.status = e.Seq, true, e.JSON().Get("code").Text()
 	}
 }
 
@@ -74,31 +90,8 @@ func (c *converter) acts() error {
 			conn = e.Conn
 			c.restart(e)
 		}
-		if e.Source == transcript.Agent {
-			c.out.frames = append(c.out.frames, e)
-			if c.hand[e.Seq] != "" {
-				c.asks(e)
-			} else {
-				c.heard(e)
-			}
-			continue
-		}
-		c.tail = nil
-		if e.Source == transcript.Editor && e.Method == "session/prompt" && len(c.seen) == 0 {
-			c.turns++
-			name := "recorded"
-			if c.turns > 1 {
-				name = fmt.Sprintf("turn-%d", c.turns)
-			}
-			c.lines = append(c.lines, &script.Line{Kind: script.Blank}, script.New("check "+name))
-		}
-		said, err := c.said(e)
-		if err != nil {
+		if err := c.frame(e); err != nil {
 			return err
-		}
-		if said != nil {
-			e.Raw = said
-			c.out.frames = append(c.out.frames, e)
 		}
 	}
 	if len(c.lines) == 0 {
@@ -106,6 +99,34 @@ func (c *converter) acts() error {
 	}
 	c.awaitTail()
 	return nil
+}
+
+// frame makes the lines for a frame, and keeps the frame that a run of them should log.
+func (c *converter) frame(e transcript.Entry) error {
+	if e.Source == transcript.Agent {
+		c.out.frames = append(c.out.frames, e)
+		if c.hand[e.Seq] != "" {
+			c.asks(e)
+		} else {
+			c.heard(e)
+		}
+		return nil
+	}
+	c.tail = nil
+	if e.Method == "session/prompt" && len(c.seen) == 0 {
+		c.turns++
+		name := "recorded"
+		if c.turns > 1 {
+			name = fmt.Sprintf("turn-%d", c.turns)
+		}
+		c.lines = append(c.lines, &script.Line{Kind: script.Blank}, script.New("check "+name))
+	}
+	said, err := c.said(e)
+	if said != nil {
+		e.Raw = said
+		c.out.frames = append(c.out.frames, e)
+	}
+	return err
 }
 
 // of names the session of a pattern where it is not the current one.
@@ -119,67 +140,88 @@ func (c *converter) of(session string) script.Word {
 // said makes the line for a frame of the editor, and returns the frame that the
 // line will write; nil if there is no such line.
 func (c *converter) said(e transcript.Entry) ([]byte, error) {
-	v := e.JSON()
 	switch {
 	case e.Kind == transcript.Response && c.answersByHand(e):
 		return e.Raw, nil
 	case e.Kind == transcript.Response:
 		return c.reply(e), nil
 	case e.Kind == transcript.Malformed:
-		if len(strings.TrimSpace(string(e.Raw))) == 0 {
-			return nil, nil
-		}
-		if e.Size > 0 || strings.ContainsAny(string(e.Raw), "\r\x00") ||
-			!slices.Equal([]byte(strings.ToValidUTF8(string(e.Raw), "")), e.Raw) {
-			c.leave("the editor's line #%d, which is no text", e.Seq)
-			return nil, nil
-		}
-		c.line("send %s", c.word(string(e.Raw)))
-		return e.Raw, nil
-	case e.Method == "initialize" && !c.raw(e):
-		implied := !c.ready && (e.Conn > 0 || c.greets(e))
-		c.ready = true
-		if n, ok := v.Path("params.protocolVersion").Int(); ok && int(n) != c.version() {
-			c.named(e, "initialize %s", script.Option("version", n))
-		} else if !implied {
-			c.named(e, "initialize")
-		}
-		return c.initialize(e), nil
-	case e.Method == "session/prompt" && !c.raw(e):
-		return c.prompt(e)
-	case e.Method == "session/cancel" && !c.raw(e):
-		c.tag("cancel")
-		c.awaitSeen(e.Session)
-		c.line("cancel %s", c.name(e.Session))
-		c.current = e.Session
-		return e.Raw, nil
+		return c.noJSON(e), nil
 	case e.Method == "$/cancel_request":
-		if ref := c.cancelled(e); ref != "" {
-			c.awaitSeen(c.current)
-			c.line("cancel-request %s", ref)
-			return e.Raw, nil
-		}
-		c.leave("the editor's #%d, a $/cancel_request for no request of its own", e.Seq)
-		return nil, nil
+		return c.takesBack(e), nil
 	case c.stranger(e):
 		c.leave("the conversation before the session that the editor's #%d opens, which is not in this recording: a "+
 			"new session is in its place, and there is no golden", e.Seq)
 		c.out.NoGolden = true
 		c.strange[e.Session] = true
 		return c.open(e, "new")
-	case waits(e.Method) && !c.raw(e):
+	case c.raw(e):
+		return c.asIs(e), nil
+	case e.Method == "initialize":
+		return c.greeting(e), nil
+	case e.Method == "session/prompt":
+		return c.prompt(e)
+	case e.Method == "session/cancel":
+		c.tag("cancel")
+		c.awaitSeen(e.Session)
+		c.line("cancel %s", c.name(e.Session))
+		c.current = e.Session
+		return e.Raw, nil
+	case waits(e.Method):
 		return c.call(e)
-	case e.Kind == transcript.Request:
-		if c.answers[e.Seq].Seq > 0 && c.refs[e.Seq] == "" {
-			c.refs[e.Seq] = fmt.Sprintf("R%d", e.Seq)
-		}
-		c.awaitSeen(e.Session)
-		c.named(e, "request %s %s", e.Method, c.json(params(v)))
-	default:
-		c.awaitSeen(e.Session)
-		c.line("notify %s %s", e.Method, c.json(params(v)))
 	}
-	return e.Raw, nil
+	return c.asIs(e), nil
+}
+
+// asIs makes the line that sends a message as it was recorded.
+func (c *converter) asIs(e transcript.Entry) []byte {
+	c.awaitSeen(e.Session)
+	if e.Kind != transcript.Request {
+		c.line("notify %s %s", e.Method, c.json(params(e.JSON())))
+		return e.Raw
+	}
+	if c.answers[e.Seq].Seq > 0 && c.refs[e.Seq] == "" {
+		c.refs[e.Seq] = fmt.Sprintf("R%d", e.Seq)
+	}
+	c.named(e, "request %s %s", e.Method, c.json(params(e.JSON())))
+	return e.Raw
+}
+
+// noJSON makes the line that sends a malformed line of the editor, if it is text.
+func (c *converter) noJSON(e transcript.Entry) []byte {
+	if len(strings.TrimSpace(string(e.Raw))) == 0 {
+		return nil
+	}
+	if e.Size > 0 || strings.ContainsAny(string(e.Raw), "\r\x00") || !utf8.Valid(e.Raw) {
+		c.leave("the editor's line #%d, which is no text", e.Seq)
+		return nil
+	}
+	c.line("send %s", c.word(string(e.Raw)))
+	return e.Raw
+}
+
+// takesBack makes the line for a $/cancel_request.
+func (c *converter) takesBack(e transcript.Entry) []byte {
+	ref := c.cancelled(e)
+	if ref == "" {
+		c.leave("the editor's #%d, a $/cancel_request for no request of its own", e.Seq)
+		return nil
+	}
+	c.awaitSeen(c.current)
+	c.line("cancel-request %s", ref)
+	return e.Raw
+}
+
+// greeting makes the line for initialize, unless the next act sends it.
+func (c *converter) greeting(e transcript.Entry) []byte {
+	implied := !c.ready && (e.Conn > 0 || c.greets(e))
+	c.ready = true
+	if n, ok := e.JSON().Path("params.protocolVersion").Int(); ok && int(n) != c.version() {
+		c.named(e, "initialize %s", script.Option("version", n))
+	} else if !implied {
+		c.named(e, "initialize")
+	}
+	return c.initialize(e)
 }
 
 // greets reports whether the next act sends initialize by itself.
@@ -272,7 +314,7 @@ func (c *converter) as(e transcript.Entry) string {
 	return c.refs[e.Seq]
 }
 
-// beside makes the lines for what the user did beside the wire.
+// beside makes the lines for acts of the user that send no frame.
 func (c *converter) beside(e transcript.Entry) {
 	v := e.JSON()
 	text := v.Get("text").Str()

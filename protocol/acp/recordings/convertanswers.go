@@ -2,6 +2,7 @@ package recordings
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -39,44 +40,31 @@ func (c *converter) byHand() {
 			}
 		}
 	}
-	// A method that is held is held always.
+	delete(methods, "session/request_permission")
+	delete(methods, "elicitation/create")
+	c.holds = slices.Sorted(maps.Keys(methods))
+	// Another method that is held is held always.
 	c.asked("", func(q transcript.Entry) {
-		_, answered := c.answers[q.Seq]
-		if methods[q.Method] && answered && q.Method != "session/request_permission" && q.Method != "elicitation/create" {
+		if _, answered := c.answers[q.Seq]; answered && methods[q.Method] {
 			c.hand[q.Seq] = fmt.Sprintf("Q%d", q.Seq)
 		}
 	})
-	for m := range methods {
-		if m != "session/request_permission" && m != "elicitation/create" {
-			c.holds = append(c.holds, m)
-		}
-	}
-	slices.Sort(c.holds)
 }
 
 // needsHand reports whether the first answer to a request is not what the scenario's
 // editor gives by itself.
 func (c *converter) needsHand(q, a transcript.Entry, crossed bool, disk *disk) bool {
 	v := a.JSON()
-	failed := v.Get("error").Exists()
+	code, failed := v.Path("error.code").Text(), v.Get("error").Exists()
 	p := q.JSON().Get("params")
 	switch q.Method {
 	case "session/request_permission":
 		outcome := v.Path("result.outcome.outcome")
 		return !failed && !outcome.Is("cancelled") && (crossed || c.v2 && !outcome.Is("selected"))
 	case "elicitation/create":
-		action, bare := v.Path("result.action"), true
-		for key := range v.Get("result").Members() {
-			bare = bare && key == "action"
-		}
-		if v.Path("error.code").Text() == "-32800" {
-			return false // the agent took it back
-		}
-		return failed || crossed || !action.Is("accept") && !(bare && (action.Is("decline") || action.Is("cancel")))
+		return code != "-32800" && (failed || crossed || !plainElicitation(v.Get("result"))) // which takes it back
 	case "fs/read_text_file":
-		text, known := disk.read(p)
-		return crossed || known == failed || known && v.Path("result.content").Str() != text ||
-			failed && v.Path("error.code").Text() != "-32002"
+		return crossed || disk.differs(p, v)
 	case "fs/write_text_file":
 		if !failed {
 			disk.write(p.Get("path").Str(), p.Get("content").Str())
@@ -87,7 +75,14 @@ func (c *converter) needsHand(q, a transcript.Entry, crossed bool, disk *disk) b
 	case "terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release":
 		return false
 	}
-	return !failed || v.Path("error.code").Text() != "-32601"
+	return !failed || code != "-32601"
+}
+
+// plainElicitation reports whether the scenario's editor can answer so: it accepts, or
+// declines or cancels without saying anything else.
+func plainElicitation(result wire.Value) bool {
+	action := result.Get("action")
+	return action.Is("accept") || result.Len() == 1 && (action.Is("decline") || action.Is("cancel"))
 }
 
 // disk is the workspace as the scenario's editor reads it.
@@ -114,7 +109,7 @@ func (c *converter) disk() *disk {
 
 func (d *disk) write(name, text string) { d.files[path.Clean(name)] = text }
 
-// read is what a request to read a file gets.
+// read returns the answer to a request to read a file.
 func (d *disk) read(p wire.Value) (text string, known bool) {
 	text, known = d.files[path.Clean(p.Get("path").Str())]
 	line, from := p.Get("line").Int()
@@ -128,6 +123,15 @@ func (d *disk) read(p wire.Value) (text string, known bool) {
 		lines = lines[:min(max(int(limit), 0), len(lines))]
 	}
 	return strings.Join(lines, ""), true
+}
+
+// differs reports whether a request to read a file would get another answer.
+func (d *disk) differs(p, answer wire.Value) bool {
+	text, known := d.read(p)
+	if failure := answer.Get("error"); failure.Exists() {
+		return known || failure.Get("code").Text() != "-32002"
+	}
+	return !known || answer.Path("result.content").Str() != text
 }
 
 // asks makes the line that waits for a request which the script answers.

@@ -106,7 +106,7 @@ func (c *converter) open(e transcript.Entry, verb string) ([]byte, error) {
 	return c.mcp(e), nil
 }
 
-// meta adds the option for what an editor gives along.
+// meta adds the option for the _meta that an editor sends.
 func (c *converter) meta(e transcript.Entry, options []script.Word) []script.Word {
 	switch meta := e.JSON().Path("params._meta"); {
 	case meta.Kind() == wire.Object:

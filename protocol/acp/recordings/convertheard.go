@@ -56,52 +56,61 @@ func (c *converter) restart(first transcript.Entry) {
 	c.seen = map[string]*seen{}
 }
 
-// heard makes the line for what the script has to wait for.
+// heard keeps a frame of the agent for which later lines of the script wait.
 func (c *converter) heard(e transcript.Entry) {
 	update := acpframe.Update(e)
 	if update != "" && c.strange[e.Session] {
 		return // what is replayed of a conversation that the scenario does not have
 	}
-	var p pattern
+	chunk := isChunk(update)
 	if update != "" {
 		one := append(kind(e), c.of(e.Session))
-		if n := len(c.tail); n == 0 || !isChunk(update) || c.tail[n-1].String() != one.String() {
+		if n := len(c.tail); n == 0 || !chunk || c.tail[n-1].String() != one.String() {
 			c.tail = append(c.tail, one)
 		}
 	}
-	switch {
-	case e.Kind == transcript.Response, e.Kind == transcript.Notification && e.Ref > 0:
+	if e.Kind == transcript.Response || e.Kind == transcript.Notification && e.Ref > 0 {
 		c.tail = nil
 		c.answered(e)
 		return
+	}
+	p := c.pattern(e, update)
+	if p == nil {
+		return
+	}
+	late := c.late[e.Session]
+	switch s, n := c.seen[e.Session], len(late); {
+	case s != nil:
+		s.pattern, s.text, s.state = p, chunk, update == "state_update"
+		if s.counts[p.String()]++; chunk {
+			s.counts[p.String()] = 1 // how a text is cut is chance
+		}
+	case n == 0 || late[n-1].String() != p.String() || !chunk:
+		c.late[e.Session] = append(late, p) // message by message: there is nothing else to tell the last by
+	}
+}
+
+// pattern is what tells a message of the agent to an act that waits for it, nil if nothing
+// does.
+func (c *converter) pattern(e transcript.Entry, update string) pattern {
+	inTurn := c.seen[e.Session] != nil
+	switch {
 	case e.Method == "session/request_permission":
-		p = pattern{script.Text("permission")}
+		return pattern{script.Text("permission")}
 	case update == "tool_call_update":
-		p = kind(e)
+		p := kind(e)
 		if status := e.JSON().Path("params.update.status").Str(); status != "" {
 			p = append(p, script.Option("status", status))
 		}
-	case c.v2 && c.seen[e.Session] != nil && strings.HasPrefix(update, "user_message"): // before or after the answer
+		return p
+	case c.v2 && inTurn && strings.HasPrefix(update, "user_message"): // before or after the answer
+		return nil
 	case update != "" && !isState(update):
-		p = kind(e)
-	case e.Kind == transcript.Request && c.seen[e.Session] != nil: // what the agent waits for when an act comes
-		p = pattern{script.Text("request"), script.Text(e.Method)}
+		return kind(e)
+	case e.Kind == transcript.Request && inTurn: // what the agent waits for when an act comes
+		return pattern{script.Text("request"), script.Text(e.Method)}
 	}
-	s := c.seen[e.Session]
-	switch late := c.late[e.Session]; {
-	case p == nil:
-	case s == nil: // message by message: there is nothing else to tell the last by
-		if n := len(late); n == 0 || late[n-1].String() != p.String() || !isChunk(acpframe.Update(e)) {
-			c.late[e.Session] = append(late, p)
-		}
-	default:
-		s.pattern, s.text, s.state = p, isChunk(update), update == "state_update"
-		if isChunk(acpframe.Update(e)) {
-			s.counts[p.String()] = 1 // how a text is cut is chance
-		} else {
-			s.counts[p.String()]++
-		}
-	}
+	return nil
 }
 
 // works reports whether a line has awaited a gate at which the model is held for a session,

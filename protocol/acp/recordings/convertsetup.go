@@ -20,7 +20,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// conditions are the lines with tags and with what the agent must be able to do.
+// conditions are the lines with tags and with the capabilities that the agent needs.
 func (c *converter) conditions() (lines []*script.Line) {
 	if len(c.tags) > 0 {
 		lines = append(lines, script.New("tag %s", texts(c.tags)))
@@ -134,7 +134,7 @@ func (c *converter) initialize(e transcript.Entry) []byte {
 	return replaced(e.Raw, "params", fmt.Sprintf(`{"protocolVersion":%d,%q:%s,%q:%s}`, n, name, me, c.offers(), offers))
 }
 
-// offers is where initialize has what the editor can do.
+// offers is the path of the editor's capabilities in initialize.
 func (c *converter) offers() string {
 	if c.v2 {
 		return "capabilities"
@@ -166,7 +166,7 @@ func (c *converter) permissions(prompt int) {
 	}
 }
 
-// choice is what the editor chose, as permit has it.
+// choice returns the editor's choice, as a permit line spells it.
 func (c *converter) choice(asked transcript.Entry) string {
 	a, ok := c.answers[asked.Seq]
 	v := a.JSON()

@@ -1,6 +1,7 @@
 package recordings
 
 import (
+	"iter"
 	"path"
 	"strings"
 
@@ -40,16 +41,26 @@ func Files(t *transcript.Transcript) map[string][]byte {
 			}
 		case acpframe.Update(e) == "tool_call", acpframe.Update(e) == "tool_call_update",
 			e.Method == "session/request_permission" && e.Kind == transcript.Request:
-			content := v.Path("params.update.content")
-			if !content.Exists() {
-				content = v.Path("params.toolCall.content")
-			}
-			for c := range content.Items() {
-				if c.Get("type").Is("diff") && c.Get("oldText").Kind() == wire.String && c.Get("oldText").Str() != "" {
-					put(c.Get("path").Str(), c.Get("oldText").Str())
-				}
+			for name, old := range oldTexts(v.Get("params")) {
+				put(name, old)
 			}
 		}
 	}
 	return files
+}
+
+// oldTexts are the files that the diffs of a tool call change, with their old text.
+func oldTexts(params wire.Value) iter.Seq2[string, string] {
+	content := params.Path("update.content")
+	if !content.Exists() {
+		content = params.Path("toolCall.content")
+	}
+	return func(yield func(name, old string) bool) {
+		for c := range content.Items() {
+			old := c.Get("oldText").Str()
+			if c.Get("type").Is("diff") && old != "" && !yield(c.Get("path").Str(), old) {
+				return
+			}
+		}
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -308,9 +307,6 @@ func quoted(v any) script.Word {
 	raw, _ := json.Marshal(v) // it was read from JSON
 	return script.Quote(string(raw))
 }
-
-// sorted are the keys of an object.
-func sorted(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
 
 // object reads a JSON object; nil if it is none.
 func object(v wire.Value) (m map[string]any) {

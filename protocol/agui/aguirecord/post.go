@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -99,47 +100,18 @@ func (c *converter) post(e transcript.Entry) *post {
 
 // input finds the lines that post an input.
 func (p *post) input(c *converter, v wire.Value, messages []fold.Message) {
-	t, in := p.thread, object(v)
-	with := map[string]any{}
-	var options []script.Word
-	fresh, known := p.fresh(messages)
-	for i, m := range fresh {
-		waits := t.Unanswered()
-		n := slices.Index(waits, fmt.Sprint(m["toolCallId"]))
-		last := i == len(fresh)-1
-		switch content, isText := m["content"].(string); {
-		case known && m.Role() == "tool" && n >= 0 && isText && m["error"] == nil:
-			p.lines = append(p.lines, script.New("tool-result %s %s", n+1, script.Quote(content)))
-			t.Messages = append(t.Messages, m)
-			continue
-		case m.Role() == "user" && isText && last && content != "":
-			p.text = content
-			continue
-		}
-		if last && m.Role() == "user" {
-			p.text = textOf(m)
-		}
-		known = false
-	}
-	if !known {
+	in := object(v)
+	with := others(in)
+	if !p.said(messages) {
 		with["messages"], p.lines = in["messages"], nil
 	}
 	resumed := p.resume(c, in["resume"])
-	if s := v.Get("state"); s.Exists() && !sameJSON(s.Raw(), t.State) {
+	var options []script.Word
+	if s := v.Get("state"); s.Exists() && !sameJSON(s.Raw(), p.thread.State) {
 		options = append(options, script.Option("state", script.Quote(string(s.Raw()))))
 	}
-	for _, key := range sorted(in) {
-		list, _ := in[key].([]any)
-		members, _ := in[key].(map[string]any)
-		switch {
-		case key == "tools" && len(list) > 0:
-			options = append(options, script.Option("tools", quoted(list)))
-		case slices.Contains([]string{"threadId", "runId", "messages", "state", "tools", "resume"}, key):
-		case key == "context" && list != nil && len(list) == 0,
-			key == "forwardedProps" && members != nil && len(members) == 0:
-		default:
-			with[key] = in[key]
-		}
+	if tools, _ := in["tools"].([]any); len(tools) > 0 {
+		options = append(options, script.Option("tools", quoted(tools)))
 	}
 	if len(with) > 0 {
 		options = append(options, script.Option("with", quoted(with)))
@@ -148,11 +120,48 @@ func (p *post) input(c *converter, v wire.Value, messages []fold.Message) {
 		p.run = script.New("resume %s %s", resumed, withoutOf(options))
 		return
 	}
-	words := options
 	if p.text != "" {
-		words = append([]script.Word{script.Quote(p.text)}, options...)
+		options = append([]script.Word{script.Quote(p.text)}, options...)
 	}
-	p.run = script.New("run %s", words)
+	p.run = script.New("run %s", options)
+}
+
+// said makes lines of the messages that the post adds to its thread: tool results, and the
+// user's text at the end. It reports false if the post says anything else.
+func (p *post) said(messages []fold.Message) bool {
+	fresh, known := p.fresh(messages)
+	for i, m := range fresh {
+		n := slices.Index(p.thread.Unanswered(), fmt.Sprint(m["toolCallId"]))
+		user := m.Role() == "user" && i == len(fresh)-1
+		switch content, isText := m["content"].(string); {
+		case known && m.Role() == "tool" && n >= 0 && isText && m["error"] == nil:
+			p.lines = append(p.lines, script.New("tool-result %s %s", n+1, script.Quote(content)))
+			p.thread.Messages = append(p.thread.Messages, m)
+		case user && isText && content != "":
+			p.text = content
+		case user:
+			p.text, known = textOf(m), false
+		default:
+			known = false
+		}
+	}
+	return known
+}
+
+// others are the members of an input that no word of a script gives and that are not empty
+// as usual.
+func others(in map[string]any) map[string]any {
+	out := maps.Clone(in)
+	for _, key := range []string{"threadId", "runId", "messages", "state", "tools", "resume"} {
+		delete(out, key)
+	}
+	if list, ok := in["context"].([]any); ok && len(list) == 0 {
+		delete(out, "context")
+	}
+	if members, ok := in["forwardedProps"].(map[string]any); ok && len(members) == 0 {
+		delete(out, "forwardedProps")
+	}
+	return out
 }
 
 // textOf is the text of a message of parts.

@@ -63,7 +63,7 @@ func (e *Endpoint) Ready(ctx context.Context, t *transcript.Transcript, conn int
 	return nil
 }
 
-// printed is the URL, with what the server prints in the place of $PRINTED.
+// printed returns the URL, with the address that the server prints instead of $PRINTED.
 func (e *Endpoint) printed(ctx context.Context, t *transcript.Transcript, conn int) (string, error) {
 	if !strings.Contains(e.given, "$PRINTED") {
 		return e.given, nil

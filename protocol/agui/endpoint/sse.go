@@ -63,7 +63,7 @@ func (p piece) add(t *transcript.Transcript, conn, ref int) transcript.Entry {
 	return t.Append(e)
 }
 
-// Framing is what a stream shows beside its events.
+// Framing is what a stream contains in addition to its events.
 type Framing struct {
 	// Bytes is the length of the stream, Events the number of its events.
 	Bytes  int `json:"bytes"`
@@ -137,7 +137,7 @@ func (s *sse) take() piece {
 	return p
 }
 
-// line reads one line and does what it says.
+// line reads one line and applies its field.
 func (s *sse) line() (empty bool, err error) {
 	var l field
 	for {

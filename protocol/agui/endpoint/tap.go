@@ -27,7 +27,7 @@ type Tap struct {
 	open  sync.WaitGroup
 }
 
-// mostInput bounds what a front end may post.
+// mostInput is the largest body that a front end may post.
 const mostInput = 64 << 20
 
 type refKey struct{}

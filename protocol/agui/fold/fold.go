@@ -1,4 +1,4 @@
-// Package fold makes of the events of AG-UI what a client shows: the messages of a
+// Package fold turns events of AG-UI into the state that a client shows: the messages of a
 // thread and its state. It follows the official client where the specification leaves
 // it open.
 package fold
@@ -41,7 +41,7 @@ type Thread struct {
 	last map[string]string // the items to which a chunk without an id belongs, by family
 }
 
-// Apply does what an event says. The error is that of a patch which does not apply: the
+// Apply applies an event. The error is that of a patch which does not apply: the
 // thread is then as it was.
 func (t *Thread) Apply(event wire.Value) error {
 	id, call := event.Get("messageId").Str(), event.Get("toolCallId").Str()

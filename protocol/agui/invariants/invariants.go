@@ -96,7 +96,7 @@ func (w *watch) eachStream(judge func(*stream)) {
 	})
 }
 
-// observer is what the rules of one checker share.
+// observer is the state that the rules of one checker share.
 type observer struct {
 	rules.Desk[string, *event]
 	streams map[int]*stream // by the Seq of the run that opened them

@@ -127,7 +127,7 @@ func toolResult() *rule {
 	})
 }
 
-// pendingCalls judges what the end of a run says of calls without a result.
+// pendingCalls judges the end of a run that leaves calls without a result.
 func pendingCalls() *rule {
 	r := newRule("PENDING", "A run that called a tool of the front end is a success, with that call pending.")
 	list := r.Fail("list", "pendingToolCallIds is not the list of the calls without a result", "TOOL-007")
@@ -325,7 +325,7 @@ func apart() *rule {
 	})
 }
 
-// restated judges that what the client has is not streamed again.
+// restated judges that items the client already has are not streamed again.
 func restated() *rule {
 	r := newRule("RESTATED", "A message that the input has is not streamed again: it would say it twice.")
 	again := r.Fail("again", "the text of a message of the input is streamed again under its id", "RUN-011")

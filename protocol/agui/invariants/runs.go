@@ -296,7 +296,7 @@ var (
 	keyText = regexp.MustCompile(`\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{30,}`)
 )
 
-// private judges that what is the server's stays there.
+// private judges that the server's private members are not sent.
 func private() *rule {
 	r := newRule("PRIVATE", "Errors and state show nothing that is the server's own.")
 	trace := r.Lint("trace", "the text of an error has a stack trace", "RUN-014")
@@ -334,7 +334,7 @@ func clock() *rule {
 	})
 }
 
-// rawWeight judges what is sent beside the events.
+// rawWeight judges the raw data that is sent in addition to the events.
 func rawWeight() *rule {
 	r := newRule("RAW-WEIGHT", "Raw events are few beside what is said, and wrap no event of the protocol.")
 	heavy := r.Lint("heavy", "raw events are more than ten times what is said", "RAW-002")

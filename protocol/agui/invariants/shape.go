@@ -111,7 +111,7 @@ var jsonKinds = map[string]struct {
 	"content": {wire.String, "a text or a list of parts"},
 }
 
-// wrongKind says what a value should be, "" if it is.
+// wrongKind names the kind that a value should have, "" if it has it.
 func wrongKind(kind string, v wire.Value) string {
 	is, simple := jsonKinds[kind]
 	switch {

@@ -39,7 +39,7 @@ var (
 	prefixes = [families]string{"TEXT_MESSAGE_", "TOOL_CALL_", "REASONING_MESSAGE_", "REASONING_"}
 )
 
-// verb is what an event does to an item.
+// verb is the effect of an event on an item.
 type verb int
 
 const (
@@ -93,7 +93,7 @@ func (i *item) begun() []int {
 	return []int{i.at}
 }
 
-// thread is what the streams of a thread share.
+// thread is the state that the streams of a thread share.
 type thread struct {
 	opened map[string]int // items by id, with the Seq of their first opening
 	called int            // Seq of the last answer of the model that calls a tool
@@ -227,7 +227,7 @@ func (s *stream) endLanes(f family, of func(owner string) bool, keep string) {
 	}
 }
 
-// fold does to the stream what an event says, whatever is wrong with it.
+// fold applies an event to the stream, whatever is wrong with it.
 func (s *stream) fold(ev *event) {
 	if ev.kind == "" {
 		s.binary = s.binary || ev.Kind == transcript.Response && ev.v.Get("type").Is(aguiproto.MediaType)
@@ -253,7 +253,7 @@ func (s *stream) fold(ev *event) {
 	}
 }
 
-// weigh counts what an event brings, and what is raw of it.
+// weigh counts the bytes of an event, and the raw bytes among them.
 func (s *stream) weigh(ev *event) {
 	raw := len(ev.v.Get("rawEvent").Raw())
 	if ev.kind == "RAW" {

@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// wellFormed says what is wrong with a patch as such; nil is nothing.
+// wellFormed returns an error for a patch that is malformed in itself.
 func wellFormed(patch wire.Value) error {
 	if patch.Kind() != wire.Array {
 		return errors.New("it is no list of operations")

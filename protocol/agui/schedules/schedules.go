@@ -1,5 +1,5 @@
-// Package schedules says what a sweep can do in the runs of AG-UI: the points at which a
-// front end can act, what it can do there, and what must follow.
+// Package schedules tells a sweep of AG-UI runs where it can act: the points at which a
+// front end can act, its acts there, and the events that must follow.
 package schedules
 
 import (
@@ -12,7 +12,7 @@ import (
 //go:embed acts.txt
 var table string
 
-// V1 returns what a sweep can do in AG-UI.
+// V1 returns the planner of AG-UI.
 func V1() *sweep.Planner {
 	return acts().Plan(sweep.Planner{
 		Protocol: "ag-ui", Prompt: "run", Noun: "run",

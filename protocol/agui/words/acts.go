@@ -136,7 +136,7 @@ func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name stri
 	return opened(b, "main", ""), nil
 }
 
-// order is what a run is posted with.
+// order is the input that a run is posted with.
 type order struct {
 	text    string // of the user; "" says nothing new
 	state   json.RawMessage

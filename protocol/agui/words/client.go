@@ -32,7 +32,7 @@ type thread struct {
 	interrupts []interrupt
 }
 
-// interrupt is what a run waits for.
+// interrupt is an interrupt that a run waits for.
 type interrupt struct{ id string }
 
 func newClient() scenarios.Client { return &client{threads: map[string]*thread{}} }

@@ -25,7 +25,7 @@ var Events = []string{
 	"THINKING_TEXT_MESSAGE_END",
 }
 
-// Add adds the words of AG-UI, and what the engine asks about its frames, to a protocol.
+// Add adds the words of AG-UI, and its reading of frames, to a protocol.
 func Add(p *scenarios.Protocol) {
 	p.Words = append(actCommands(), backCommands()...)
 	p.AgentActs, p.Events = agentActs(), map[string]string{"run": aguiframe.Run}
@@ -67,7 +67,7 @@ func endings() []string {
 	return []string{"finished", "interrupt", "cancelled", "refused", "no-stream", "truncated", "hung-up", "unreachable"}
 }
 
-// kinds are the patterns of what an agent sends.
+// kinds are the patterns of an agent's events.
 func kinds() []language.Kind {
 	of := func(name string) func(language.Bound, transcript.Entry, bool) bool {
 		return func(_ language.Bound, e transcript.Entry, own bool) bool { return own && endpoint.EndOf(e) == name }
