@@ -156,7 +156,7 @@ func TestWhatFails(t *testing.T) {
 			acptest.Start(t, acptest.Options{Turns: []fakellm.TurnNode{fakellm.NewTurn(fakellm.NewReply(bad))}})
 		}, "unsupported type: chan int"},
 		{"a wait that ends", func(t acptest.T) {
-			a := acptest.Start(t, acptest.Options{Serve: serve(t.TempDir(), ""), Turns: hello, Patience: 100 * time.Millisecond})
+			a := acptest.Start(t, acptest.Options{Serve: serve(t.TempDir(), ""), Turns: hello, Patience: 3 * time.Second})
 			a.Await(mockclient.MessageSaid("Bye."))
 		}, `expected     an agent message with "Bye."`},
 		{"what has not happened", func(t acptest.T) {

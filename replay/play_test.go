@@ -117,7 +117,10 @@ func again(recording *transcript.Transcript, mode replay.Mode, fault string) res
 	llm := model(log, work)
 	defer llm.Close()
 	r := replay.Replay{ID: "session", File: "session.jsonl", Log: log, Judge: judge}
-	r.Recording, r.Mode, r.Work, r.Home, r.Patience = recording, mode, work, home, time.Second
+	r.Recording, r.Mode, r.Work, r.Home, r.Patience = recording, mode, work, home, 30*time.Second
+	if fault != "" {
+		r.Patience = time.Second // what is waited for never comes
+	}
 	r.Prompting = func(session string, n int, text string) {
 		llm.Begin(fakellm.Prompt{Session: session, Index: n, Text: text})
 	}
