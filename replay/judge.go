@@ -60,7 +60,7 @@ func (c *Checking) See(e transcript.Entry) {
 func (c *Checking) Result(id string, t *transcript.Transcript) results.Result {
 	res := results.Result{ID: id, File: id, Verdict: results.Pass, Started: t.Header().Started}
 	// Of a recording nobody knows whether its end is the end of the session.
-	c.judge.conclude(&res, t, c.checker, rules.End{Clean: c.told.exited}, c.told, Both)
+	c.judge.conclude(&res, t, c.checker, rules.End{Clean: c.told.exited, Lacking: len(t.Skipped()) > 0}, c.told, Both)
 	return res
 }
 

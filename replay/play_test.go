@@ -99,7 +99,7 @@ func recorded(fault ...string) *transcript.Transcript {
 	f, err := os.Open(file)
 	Expect(err).NotTo(HaveOccurred())
 	defer f.Close()
-	t, _, err := replay.Read(recordings.V1(), f, nil)
+	t, err := replay.Read(recordings.V1(), f, nil)
 	Expect(err).NotTo(HaveOccurred())
 	return t
 }

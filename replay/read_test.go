@@ -69,7 +69,7 @@ func importable() map[string]string {
 var _ = Describe("reading recordings of others", func() {
 	for _, form := range []string{"frames alone", "frames with directions", "acpx flow", "acp-devtools"} {
 		It("takes "+form, func() {
-			t, _, err := replay.Read(recordings.V1(), strings.NewReader(importable()[form]), nil)
+			t, err := replay.Read(recordings.V1(), strings.NewReader(importable()[form]), nil)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(judge.Canonical(t)).To(Equal(judge.Canonical(ours())))
 		})
@@ -78,19 +78,18 @@ var _ = Describe("reading recordings of others", func() {
 	It("takes our own", func() {
 		var b bytes.Buffer
 		Expect(ours().Save(&b)).To(Succeed())
-		t, form, err := replay.Read(recordings.V1(), &b, nil)
+		t, err := replay.Read(recordings.V1(), &b, nil)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(form).To(Equal(replay.Ours))
 		Expect(t.Len()).To(Equal(9))
 	})
 
 	It("says what is wrong with a file", func() {
-		t, _, err := replay.Read(recordings.V1(), strings.NewReader("{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\nhello\n"), nil)
+		t, err := replay.Read(recordings.V1(), strings.NewReader("{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n{\"jsonrpc\":\"2.0\",\"meth\nhello\n"), nil)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(t.Len()).To(Equal(1))
 		Expect(t.Skipped()).To(HaveLen(1))
 		Expect(t.Skipped()[0].Line).To(Equal(2))
-		_, _, err = replay.Read(recordings.V1(), strings.NewReader("{\"a\":1}\n"), nil)
+		_, err = replay.Read(recordings.V1(), strings.NewReader("{\"a\":1}\n"), nil)
 		Expect(err).To(MatchError(ContainSubstring("no recording")))
 	})
 
@@ -99,7 +98,7 @@ var _ = Describe("reading recordings of others", func() {
 		Expect(res.Verdict).To(Equal(results.Pass))
 		broken := strings.Replace(importable()["frames with directions"], `"optionId"`, `"x"`, 1)
 		broken = strings.Replace(broken, `{"sessionId":"s1","prompt"`, `{"sessionId":"other","prompt"`, 1)
-		t, _, err := replay.Read(recordings.V1(), strings.NewReader(broken), nil)
+		t, err := replay.Read(recordings.V1(), strings.NewReader(broken), nil)
 		Expect(err).NotTo(HaveOccurred())
 		res = judge.Check("x", t)
 		Expect(res.Verdict).To(Equal(results.Fail))
@@ -109,7 +108,7 @@ var _ = Describe("reading recordings of others", func() {
 
 var _ = Describe("Zed's log of ACP messages", func() {
 	It("has frames, with errors, ids of any type and nothing carried, and lines of its own", func() {
-		log, form, err := replay.Read(recordings.V1(), strings.NewReader(`[
+		log, err := replay.Read(recordings.V1(), strings.NewReader(`[
   {"_direction": "outgoing", "_type": "request", "id": "a", "method": "authenticate", "params": {
     "methodId": "m"}},
   {"_direction": "incoming", "_type": "response", "id": "a", "method": "authenticate",
@@ -120,7 +119,6 @@ var _ = Describe("Zed's log of ACP messages", func() {
   {"_direction": "outgoing", "_type": "notification", "id": null, "method": "session/cancel", "params": {"sessionId": "s"}}
 ]`), nil)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(form).To(Equal(replay.JSONLines))
 		var got []string
 		for e := range log.All() {
 			got = append(got, string(e.Source)+" "+string(e.Raw))

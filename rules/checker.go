@@ -40,6 +40,9 @@ type End struct {
 	// Clean is false if the run was cut off: interrupted, out of time, or the
 	// harness failed. Nothing that is missing is then held against anybody.
 	Clean bool
+	// Lacking says that messages of the transcript are missing: a finding counts only if one
+	// message alone shows it, and is else inconclusive.
+	Lacking bool
 	// Linger is how long the run listened on after the last act. 0 gives no
 	// evidence about late frames.
 	Linger time.Duration
@@ -124,10 +127,23 @@ func (c *Checker) Observe(e transcript.Entry) {
 func (c *Checker) Finish(end End) []Finding {
 	before := len(c.findings)
 	c.observer.Finish(end)
+	if end.Lacking {
+		c.doubt()
+	}
 	slices.SortStableFunc(c.findings[before:], func(a, b *Finding) int {
 		return cmp.Or(slices.Compare(a.Entries, b.Entries), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
 	})
 	return c.Findings()
+}
+
+// doubt makes the findings inconclusive that rest on messages before and after.
+func (c *Checker) doubt() {
+	for _, f := range c.findings {
+		if r, ok := c.set.Rule(f.Rule); f.Class != Info && !(ok && r.Alone) {
+			f.Class = Inconclusive
+			f.Message += " (Some messages of the log cannot be read, so this is not certain.)"
+		}
+	}
 }
 
 // Findings returns what was found so far, in the order in which it was found.

@@ -12,6 +12,8 @@ type Rule struct {
 	Sentence string
 	// Points are the ways to break it.
 	Points []Point
+	// Alone says that one message shows the rule broken, whatever comes before and after it.
+	Alone bool
 }
 
 // Point is one way to break a rule, with a class and backing of its own.

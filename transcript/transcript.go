@@ -77,6 +77,7 @@ type Transcript struct {
 	places    []int // Seqs of what tells where agents ran
 	torn      bool
 	skipped   []FormatError
+	imported  string // how a file of another form was read
 }
 
 // New makes an empty transcript. The error says why the file at Options.Path
@@ -404,7 +405,13 @@ func (t *Transcript) Torn() bool { return t.torn }
 // Skipped are the lines of the loaded file that Salvage left out.
 func (t *Transcript) Skipped() []FormatError { return t.skipped }
 
-// Skip adds to what Skipped returns, for who reads another form of file.
+// Imported notes how a file of another form was read, in a sentence for people.
+func (t *Transcript) Imported(as string) { t.imported = as }
+
+// ImportedAs is the sentence of Imported; "" for a transcript of this program.
+func (t *Transcript) ImportedAs() string { return t.imported }
+
+// Skip adds lines to those that Skipped returns. Readers of other forms use it.
 func (t *Transcript) Skip(lines ...FormatError) { t.skipped = append(t.skipped, lines...) }
 
 // Close writes the pending entries to the file and closes it. Entries stay

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/golden"
+	"github.com/acp-test/acp-test/internal/logs"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/replay"
@@ -28,9 +29,10 @@ func checkCommand(h *host) *cobra.Command {
 		Use:   "check FILE…",
 		Short: "the rules over transcripts",
 		Long: `Judges recorded sessions, both sides of them. A FILE is a transcript or recording
-of this program, the folder that holds one, or - for stdin; an export of
-acp-devtools; an event log of acpx; what Zed copies from its ACP logs; or JSON lines:
-frames as they are, or in envelopes such as {"t":…, "dir":"c2a", "frame":{…}}.
+of this program, the folder that holds one, or - for stdin; or a log of another program
+that holds the messages: JSON lines, lines with times and arrows or OUT: and IN:, objects
+around the messages, an export, a HAR, a paste. How a log was read is said on stderr. If
+a line of it cannot be read, nothing is concluded from messages that are missing.
 
 The exit status is 1 if something is broken, or with --strict if something could
 not be judged, 2 if a file cannot be read, else 0.`,
@@ -133,8 +135,12 @@ func (h *host) recordingIn(name string, read func(io.Reader) (*transcript.Transc
 	return t, err
 }
 
-// leftOut names the lines of a recording that could not be read.
+// leftOut says how a recording of another program was read, and names the lines that could
+// not be read.
 func (h *host) leftOut(name string, t *transcript.Transcript) {
+	if as := t.ImportedAs(); as != "" {
+		fmt.Fprintf(h.err, "acp-test: %s: read as %s\n", name, as)
+	}
 	const most = 10
 	for i, bad := range t.Skipped() {
 		if i == most {
@@ -159,7 +165,11 @@ func (h *host) openRecording(name string, read func(io.Reader) (*transcript.Tran
 		defer f.Close()
 		in = f
 	}
-	t, err := read(in)
+	text, err := logs.Open(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	t, err := read(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

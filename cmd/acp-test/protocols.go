@@ -103,8 +103,7 @@ func (p protocol) convertsAGUI() protocol {
 // reading reads recordings in any form that replay knows.
 func reading(p replay.Protocol) func(io.Reader, func(transcript.Entry)) (*transcript.Transcript, error) {
 	return func(in io.Reader, each func(transcript.Entry)) (*transcript.Transcript, error) {
-		t, _, err := replay.Read(p, in, each)
-		return t, err
+		return replay.Read(p, in, each)
 	}
 }
 

@@ -663,7 +663,7 @@ var _ = Describe("A wrong command line about recordings", func() {
 		Entry(nil, "replay", `replay: a recording is missing; usage: acp-test replay FILE… -- AGENT… [flags]`),
 		Entry(nil, "replay no.jsonl", `open no.jsonl: no such file or directory`),
 		Entry(nil, "replay empty.jsonl", `empty.jsonl: this is no recording: no line holds a JSON-RPC message`),
-		Entry(nil, "replay notes.txt", `notes.txt: reading the recording: this is no recording: line 1: invalid character 'h' where a value should begin at byte 0`),
+		Entry(nil, "replay notes.txt", `notes.txt: this is no recording: no line holds a JSON-RPC message`),
 		Entry(nil, "replay dir", `open dir/transcript.jsonl: no such file or directory`),
 		Entry(nil, "replay r.jsonl --mode fast", `--mode fast: strict, ordered or lenient is expected`),
 		Entry(nil, "replay r.jsonl --against all", `--against all: recording, golden or nothing is expected`),

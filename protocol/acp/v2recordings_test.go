@@ -35,7 +35,7 @@ func TestRecordingsOfVersion2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		recording, _, err := replay.Read(recordings.V2(), f, nil)
+		recording, err := replay.Read(recordings.V2(), f, nil)
 		if f.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -93,7 +93,7 @@ func inAGUI(t *testing.T, id string, s *translate.Said) *transcript.Transcript {
 
 func inACP(t *testing.T, id string, s *translate.Said) *transcript.Transcript {
 	t.Helper()
-	log, _, err := replay.Read(recordings.V1(), lines(s), nil)
+	log, err := replay.Read(recordings.V1(), lines(s), nil)
 	if err != nil {
 		t.Fatalf("%s: %v", id, err)
 	}

@@ -13,6 +13,7 @@ import (
 // clientShape judges the frames of the editor by the types of the schema.
 func clientShape(v *version) *rule {
 	r := v.ofClient("C-SHAPE", "The client sends nothing but messages that have the shape of their methods.", 1, 2)
+	r.Alone = true
 	noise := r.Fail("noise", "a line of the client is no message", "STDIO-002")
 	request := r.In(1).Fail("request",
 		"a message of the client does not have the shape of its method", "SESSION-010", "SESSION-017", "LOAD-002",

@@ -13,6 +13,7 @@ import (
 func rootKeys(v *version) *rule {
 	r := v.ofAgent("ROOT-KEYS",
 		"Objects of the protocol have no keys of their own making, and methods of an extension begin with an underscore.")
+	r.Alone = true
 	key := r.Fail("unknown-key",
 		"an object of the protocol has a key that the schema does not know", "EXT-001", "PROMPT-022", "INFO-002",
 		"SESSION-003", "AUTH-006", "AUTH-011", "CLOSE-004", "DELETE-002", "MODE-005")

@@ -152,6 +152,7 @@ func (s subject) narrowed(p schema.Problem) []string {
 // shape judges every message of the agent by the type its method has.
 func shape(v *version) *rule {
 	r := v.ofAgent("SHAPE", "Each message has the shape that the schema gives to its method.", 1, 2)
+	r.Alone = true
 	if v.number == 2 {
 		return shapeByMessage(r)
 	}

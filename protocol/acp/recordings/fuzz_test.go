@@ -32,7 +32,7 @@ func FuzzConvert(f *testing.F) {
 	f.Add([]byte(session), []byte(nil))
 	f.Add([]byte(session), []byte("replies:\n  - - text: Hello.\n"))
 	f.Fuzz(func(t *testing.T, recording, model []byte) {
-		log, _, err := replay.Read(recordings.V1(), bytes.NewReader(recording), nil)
+		log, err := replay.Read(recordings.V1(), bytes.NewReader(recording), nil)
 		if err != nil {
 			return
 		}

@@ -5,10 +5,14 @@ package aguirecord
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"time"
 
+	"github.com/acp-test/acp-test/internal/logs"
 	"github.com/acp-test/acp-test/protocol/agui/aguiframe"
 	"github.com/acp-test/acp-test/protocol/agui/aguiproto"
 	"github.com/acp-test/acp-test/protocol/agui/endpoint"
@@ -102,22 +106,23 @@ func Read(r io.Reader) (*transcript.Transcript, error) {
 	if bytes.HasPrefix(head, []byte(`{"acp-test":`)) {
 		return transcript.Salvage(in, aguiframe.Classifier{}, nil)
 	}
-	t, err := transcript.New(transcript.Header{Tool: "imported", Protocol: "ag-ui"},
-		transcript.Options{Classifier: aguiframe.Classifier{}})
-	if err != nil {
-		return nil, err
-	}
 	text, err := io.ReadAll(in)
 	if err != nil {
 		return nil, fmt.Errorf("reading the recording: %w", err)
 	}
+	clock := time.Unix(0, 0)
+	t, err := transcript.New(transcript.Header{Tool: "imported", Protocol: "ag-ui"},
+		transcript.Options{Classifier: aguiframe.Classifier{}, Now: func() time.Time { return clock }})
+	if err != nil {
+		return nil, err
+	}
 	switch plain := bytes.TrimLeft(text, " \r\n\t"); {
 	case aguiproto.Begins(text):
 		endpoint.Import(t, aguiproto.MediaType, text)
-	case len(plain) > 0 && plain[0] == '{':
-		lines(t, plain)
-	default:
+	case isStream(text):
 		endpoint.Import(t, endpoint.EventStream, plain)
+	default:
+		imported(t, text, &clock)
 	}
 	if t.Len() == 0 {
 		return nil, errNoEvents
@@ -125,43 +130,82 @@ func Read(r io.Reader) (*transcript.Transcript, error) {
 	return t, nil
 }
 
-// lines reads one event or input a line. An input begins the answer to it.
-func lines(t *transcript.Transcript, text []byte) {
-	ref, n := 0, 0
+// field is how a line of an event stream begins.
+var field = regexp.MustCompile(`^(?:data|event|id|retry)?:`)
+
+// isStream reports whether a text is an event stream and nothing else.
+func isStream(text []byte) bool {
+	some := false
 	for line := range bytes.Lines(text) {
-		n++
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 {
+		if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
 			continue
 		}
-		v, err := wire.Parse(line)
-		if err == nil && v.Kind() != wire.Object {
-			err = errors.New("an event is a JSON object")
+		if !field.Match(line) {
+			return false
 		}
-		switch {
-		case err != nil:
-			t.Skip(transcript.FormatError{Line: n, Err: err})
-		case !v.Get("type").Exists() && v.Get("messages").Exists():
-			ref = t.AppendFrame(0, transcript.Editor, bytes.Clone(line), 0).Seq
-		default:
-			t.AppendReply(0, ref, bytes.Clone(line), 0)
+		some = true
+	}
+	return some
+}
+
+// imported reads the log of another program. An input begins the answer to it.
+func imported(t *transcript.Transcript, text []byte, clock *time.Time) {
+	log, err := logs.Read(text, dialect)
+	if err != nil {
+		return
+	}
+	ref, first := 0, 0.0
+	for _, m := range log.Messages {
+		if m.Timed {
+			first = cmp.Or(first, m.At)
+			*clock = time.Unix(0, 0).Add(time.Duration((max(m.At, first) - first) * float64(time.Millisecond)))
 		}
+		if v, err := wire.Parse(m.Raw); err == nil && isInput(v) {
+			ref = t.AppendFrame(0, transcript.Editor, m.Raw, 0).Seq
+		} else {
+			t.AppendReply(0, ref, m.Raw, 0)
+		}
+	}
+	t.Imported(log.String())
+	for _, left := range log.Left {
+		t.Skip(transcript.FormatError{Line: left.Line, Err: left.Err})
 	}
 }
 
-// Looks reports whether a file begins as a recording of AG-UI does: with data: or another
-// field of a stream, with an event, or with the length of one in the binary form.
+// eventType is the form of the types of events.
+var eventType = regexp.MustCompile(`^[A-Z][A-Z_]+$`)
+
+func isInput(v wire.Value) bool {
+	return !v.Get("type").Exists() && v.Get("messages").Kind() == wire.Array && v.Get("threadId").Exists()
+}
+
+// dialect is that of events and inputs.
+var dialect = logs.Dialect{
+	Message: func(v wire.Value) bool {
+		return !v.Get("jsonrpc").Exists() && (isInput(v) || eventType.MatchString(v.Get("type").Str()))
+	},
+	Sender: func(v wire.Value) logs.Side {
+		if isInput(v) {
+			return logs.Editor
+		}
+		return logs.Agent
+	},
+}
+
+// Looks reports whether a file begins as a recording of AG-UI does: with an event stream, with
+// a log that has events and no message of JSON-RPC, or with the length of an event in the
+// binary form.
 func Looks(head []byte) bool {
 	if aguiproto.Begins(head) {
 		return true
 	}
-	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \r\n\t\ufeff"), []byte("\n"))
-	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
-		if bytes.HasPrefix(line, []byte(field)) {
-			return true
-		}
+	if bytes.Contains(head, []byte(`jsonrpc`)) {
+		return false
 	}
-	v, err := wire.Parse(bytes.TrimSpace(line))
-	return err == nil && (v.Get("type").Kind() == wire.String && !v.Get("jsonrpc").Exists() && !v.Get("dir").Exists() ||
-		v.Get("threadId").Exists() && v.Get("runId").Exists())
+	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \r\n\t"), []byte("\n"))
+	if field.Match(line) {
+		return true
+	}
+	_, err := logs.Read(head, dialect)
+	return err == nil
 }

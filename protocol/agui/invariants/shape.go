@@ -136,6 +136,7 @@ var tolerated = []string{"parentMessageId", "outcome", "rawEvent", "result", "ti
 // eventShape judges events by their schema.
 func eventShape() *rule {
 	r := newRule("EVENT-SHAPE", "An event has what its type needs, and nothing of another kind.")
+	r.Alone = true
 	lacks := r.Fail("lacks", "an event lacks a member that it needs", "SHP-001")
 	kind := r.Fail("kind", "a member is of another kind, or no value of its set", "SHP-001", "TXT-005", "RUN-008")
 	null := r.Fail("null", "an optional member is null", "NULL-001")

@@ -1,21 +1,20 @@
-package replay
+package logs
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
 
-	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
 // ofZed makes the frame again that a message of Zed's log of ACP messages stands for: of a
 // request, a notification or a response the log has the direction, the id, the method and,
 // as params, what it carries. ok is false for anything else.
-func ofZed(v wire.Value) (from transcript.Source, raw []byte, ok bool) {
-	from, ok = direction(v.Get("_direction").Str())
-	if !ok {
-		return "", nil, false
+func ofZed(v wire.Value) (from Side, raw []byte, ok bool) {
+	from = claimOf(v.Get("_direction").Str()).side
+	if from == Unknown {
+		return Unknown, nil, false
 	}
 	member := func(name string, of wire.Value) string {
 		if !of.Exists() || of.Kind() == wire.Null {
@@ -25,7 +24,7 @@ func ofZed(v wire.Value) (from transcript.Source, raw []byte, ok bool) {
 	}
 	id, method, params := v.Get("id"), v.Get("method"), v.Get("params")
 	if v.Get("_type").Str() != "notification" && !id.Exists() {
-		return "", nil, false
+		return Unknown, nil, false
 	}
 	var text string
 	switch v.Get("_type").Str() {
@@ -44,7 +43,7 @@ func ofZed(v wire.Value) (from transcript.Source, raw []byte, ok bool) {
 			text += member("result", params)
 		}
 	default:
-		return "", nil, false
+		return Unknown, nil, false
 	}
 	var line bytes.Buffer
 	err := json.Compact(&line, []byte(`{"jsonrpc":"2.0"`+text+"}"))

@@ -1,0 +1,146 @@
+package logs
+
+import (
+	"regexp"
+	"strings"
+)
+
+// family is a pair of words for the two directions. A log uses one, and may use it from
+// either end: "sent" is the editor's in the log of an editor, the agent's in that of an agent.
+type family uint8
+
+// The families, the surest first.
+const (
+	none    family = iota
+	named          // from client, agent -> client, c2a
+	stream         // stdin, stdout
+	arrow          // ->, <-
+	flow           // sent, received
+	bearing        // upstream, downstream
+	party          // client, agent: whoever it is about
+	families
+)
+
+// claim is the sender that a log tells of a message, in the words of a family.
+type claim struct {
+	family family
+	side   Side
+}
+
+// words are the words of directions. Each is read as in the log of an editor.
+var words = map[string]claim{
+	"c2a": {named, Editor}, "e2a": {named, Editor}, "c2s": {named, Editor}, "a2c": {named, Agent}, "a2e": {named, Agent},
+	"s2c": {named, Agent}, "clienttoagent": {named, Editor}, "agenttoclient": {named, Agent}, "editortoagent": {named, Editor},
+	"agenttoeditor": {named, Agent}, "clienttoserver": {named, Editor}, "servertoclient": {named, Agent},
+	"stdin": {stream, Editor}, "stdout": {stream, Agent},
+	"upstream": {bearing, Editor}, "downstream": {bearing, Agent},
+	"out": {flow, Editor}, "outgoing": {flow, Editor}, "outbound": {flow, Editor}, "send": {flow, Editor},
+	"sent": {flow, Editor}, "sending": {flow, Editor}, "tx": {flow, Editor}, "write": {flow, Editor}, "wrote": {flow, Editor},
+	"writing": {flow, Editor}, "egress": {flow, Editor},
+	"in": {flow, Agent}, "incoming": {flow, Agent}, "inbound": {flow, Agent}, "recv": {flow, Agent}, "receive": {flow, Agent},
+	"received": {flow, Agent}, "receiving": {flow, Agent}, "rx": {flow, Agent}, "read": {flow, Agent},
+	"reading": {flow, Agent}, "ingress": {flow, Agent}, "got": {flow, Agent},
+	"client": {party, Editor}, "editor": {party, Editor}, "ide": {party, Editor}, "frontend": {party, Editor},
+	"agent": {party, Agent}, "server": {party, Agent}, "backend": {party, Agent}, "subprocess": {party, Agent},
+}
+
+var (
+	camel = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+	// token is an arrow or a word. A single < or > counts at either end of a text alone.
+	token = regexp.MustCompile(`<?[-=]+>|<[-=]+|>{2,3}|<{2,3}|[→←⇒⇐➡⬅⟶⟵▶◀]|[A-Za-z0-9]+|[<>]`)
+)
+
+// claimOf reads the sender out of the text before a message, or out of the member of an object.
+// The words nearest to the message count.
+func claimOf(text string) (found claim) {
+	text = strings.TrimRight(text, " \t:=|\"'`([{,")
+	var before []string
+	tokens := token.FindAllString(camel.ReplaceAllString(text, "$1 $2"), -1)
+	for i, t := range tokens {
+		single := t == "<" || t == ">"
+		if single && i > 0 && i < len(tokens)-1 {
+			continue
+		}
+		if c := read(before, strings.ToLower(t)); c.side != Unknown {
+			found = c
+		}
+		before = append(before, strings.ToLower(t))
+	}
+	return found
+}
+
+// read reads a word after those before it.
+func read(before []string, word string) claim {
+	last := func(n int) string {
+		if len(before) < n {
+			return ""
+		}
+		return before[len(before)-n]
+	}
+	c := words[word]
+	if way := pointing(word); way != Unknown {
+		return claim{arrow, way}
+	}
+	if c.family != party {
+		return c
+	}
+	other := words[last(2)]
+	switch link := last(1); {
+	case (pointing(link) != Unknown || link == "to" || link == "2") && other.family == party && other.side != c.side:
+		if pointing(link) == Agent {
+			return claim{named, c.side} // client <- agent
+		}
+		return claim{named, other.side}
+	case link == "from":
+		return claim{named, c.side}
+	case link == "to":
+		return claim{named, -c.side}
+	case pointing(link) == Editor: // -> agent
+		return claim{named, -c.side}
+	case pointing(link) == Agent: // <- agent
+		return claim{named, c.side}
+	}
+	return c
+}
+
+// pointing is the way that an arrow points: to the right is the editor's.
+func pointing(word string) Side {
+	switch {
+	case word == "":
+		return Unknown
+	case strings.ContainsAny(word, "→⇒➡⟶▶") || strings.HasSuffix(word, ">") && !strings.HasPrefix(word, "<"):
+		return Editor
+	case strings.ContainsAny(word, "←⇐⬅⟵◀") || strings.HasPrefix(word, "<") && !strings.HasSuffix(word, ">"):
+		return Agent
+	}
+	return Unknown
+}
+
+// decide gives each message its sender: the words of a family count if what the protocol
+// says of the messages bears them out, the other way round if it says the contrary of all.
+func (r *reader) decide() {
+	var agreed, denied [families]int
+	for _, m := range r.log.Messages {
+		if m.known != Unknown && m.claim.side != Unknown {
+			if m.known == m.claim.side {
+				agreed[m.claim.family]++
+			} else {
+				denied[m.claim.family]++
+			}
+		}
+	}
+	for i := range r.log.Messages {
+		m := &r.log.Messages[i]
+		yes, no := agreed[m.claim.family], denied[m.claim.family]
+		switch {
+		case yes > 0 && no > 0 && yes < 4*no && no < 4*yes: // the words are about something else
+			m.From = m.known
+		case yes > 0 && no > 0 && m.known != Unknown:
+			m.From = m.known
+		case no > yes:
+			m.From = -m.claim.side
+		default:
+			m.From = m.claim.side
+		}
+	}
+}

@@ -1,0 +1,177 @@
+// Package logs reads the messages of a protocol out of the logs that other programs write:
+// lines with times and arrows, objects around a message, exports of a browser, streams of
+// events, messages over several lines. It knows no protocol; a Dialect tells its messages.
+package logs
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// Side is who sent a message.
+type Side int8
+
+// The sides. A log may leave the sender open.
+const (
+	Unknown Side = 0
+	Editor  Side = 1
+	Agent   Side = -1
+)
+
+// Dialect is the part of a protocol that reading a log needs.
+type Dialect struct {
+	// Message reports whether an object is a message of the protocol. Bare, if set, does so
+	// for a message of which the log has dropped a member; Complete adds the member again,
+	// unless another message of the log has it.
+	Message, Bare func(wire.Value) bool
+	Complete      func(raw []byte) []byte
+	// Sender returns the side that alone sends such a message, Unknown if both do.
+	Sender func(wire.Value) Side
+}
+
+// Message is one message of a log.
+type Message struct {
+	// Raw is its JSON on one line.
+	Raw  []byte
+	From Side
+	// At is its time in ms since 1970 or since the log began; Timed is false without one.
+	At    float64
+	Timed bool
+	// Process counts the processes of the other side, from 0.
+	Process int
+	// Line is the line that it begins in, from 1.
+	Line int
+
+	bare  bool
+	claim claim
+	known Side // by the protocol
+}
+
+// Left is a line that seems to hold a message which cannot be read.
+type Left struct {
+	Line int
+	Err  error
+}
+
+// Log is a log that was read.
+type Log struct {
+	// Form names the kind of log, for people: "a HAR".
+	Form     string
+	Messages []Message
+	Left     []Left
+	// Dropped names members that the log's program has added to messages and Read has
+	// taken out.
+	Dropped []string
+	// Lines counts the lines without a message, blank ones apart.
+	Lines int
+}
+
+// ErrNoMessages says that a text holds no message of the protocol.
+var ErrNoMessages = errors.New("no line holds a message of the protocol")
+
+// Read reads the messages of a log. The text is as Open gives it. The error is
+// ErrNoMessages if there are none.
+func Read(text []byte, d Dialect) (Log, error) {
+	r := &reader{Dialect: d}
+	if v, err := wire.Parse(text); err == nil && r.document(v) {
+		r.log.Form = r.form
+	} else {
+		r.log = Log{}
+		r.lines(string(text), place{})
+		r.log.Form = "lines"
+	}
+	if len(r.log.Messages) == 0 {
+		return r.log, ErrNoMessages
+	}
+	r.complete()
+	r.decide()
+	return r.log, nil
+}
+
+// String says what the log was taken for, how many messages it has and what is left out.
+func (l Log) String() string {
+	said := l.Form + " with " + counted(len(l.Messages), "message")
+	if l.Lines > 0 {
+		said += ", " + counted(l.Lines, "other line")
+	}
+	if len(l.Dropped) > 0 {
+		said += ", without the log's own members " + strings.Join(l.Dropped, ", ")
+	}
+	if len(l.Left) > 0 {
+		said += fmt.Sprintf("; %s cannot be read, so nothing is concluded from what is missing", counted(len(l.Left), "line"))
+	}
+	return said
+}
+
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// reader is a log under way.
+type reader struct {
+	Dialect
+	log     Log
+	form    string
+	spanned int     // bytes that were looked through for the end of a message
+	last    float64 // the last time of a day, in ms
+	days    float64 // midnights since, in ms
+}
+
+// place is what surrounds a message: its line, and the time and the sender that were told
+// before it.
+type place struct {
+	line    int
+	at      float64
+	timed   bool
+	process int
+	claim   claim
+	depth   int
+}
+
+// maxDepth bounds how deep messages are looked for in objects and texts in one another.
+const maxDepth = 4
+
+// add takes a message.
+func (r *reader) add(v wire.Value, p place, bare bool) {
+	r.log.Messages = append(r.log.Messages, Message{Raw: r.strip(v), At: p.at, Timed: p.timed, Process: p.process,
+		Line: p.line, bare: bare, claim: p.claim, known: r.Sender(v)})
+}
+
+// strip returns a message on one line, without the member that JetBrains' logs add.
+func (r *reader) strip(v wire.Value) []byte {
+	if !strings.HasPrefix(v.Get("type").Str(), "com.agentclientprotocol.") {
+		return []byte(compact(v.Raw()))
+	}
+	if !slices.Contains(r.log.Dropped, "type") {
+		r.log.Dropped = append(r.log.Dropped, "type")
+	}
+	var members []string
+	for key, m := range v.Fields() {
+		if !key.Is("type") {
+			members = append(members, string(key.Raw())+":"+compact(m.Raw()))
+		}
+	}
+	return []byte("{" + strings.Join(members, ",") + "}")
+}
+
+// complete adds the member that the log has dropped from all of its messages.
+func (r *reader) complete() {
+	whole := slices.ContainsFunc(r.log.Messages, func(m Message) bool { return !m.bare })
+	for i, m := range r.log.Messages {
+		if m.bare && !whole {
+			r.log.Messages[i].Raw = r.Complete(m.Raw)
+		}
+	}
+}
+
+// leave keeps a line that seems to hold a message and cannot be read.
+func (r *reader) leave(line int, err error) {
+	r.log.Left = append(r.log.Left, Left{line, err})
+}

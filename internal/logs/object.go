@@ -1,0 +1,119 @@
+package logs
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// value takes the messages in a value: a message, or objects, lists and texts around some.
+// It reports whether there is one.
+func (r *reader) value(v wire.Value, p place) (found bool) {
+	if p.depth > maxDepth {
+		return false
+	}
+	switch v.Kind() {
+	case wire.Array:
+		for item := range v.Items() {
+			found = r.value(item, p) || found
+		}
+	case wire.Object:
+		if from, raw, ok := ofZed(v); ok {
+			m, err := wire.Parse(raw)
+			if err != nil || !r.Message(m) {
+				return false
+			}
+			p.claim = claim{family: named, side: from}
+			r.add(m, p, false)
+			return true
+		}
+		switch {
+		case r.Message(v):
+			r.add(v, p, false)
+			return true
+		case r.around(v, p):
+			return true
+		case r.Bare != nil && r.Bare(v):
+			p = surroundings(v, p)
+			r.add(v, p, true)
+			return true
+		}
+	case wire.String:
+		if s := v.Str(); strings.Contains(s, "{") {
+			p.depth++
+			return r.text(s, p)
+		}
+	}
+	return found
+}
+
+// around takes the messages in the members of an object, which tells their time and sender.
+func (r *reader) around(v wire.Value, p place) (found bool) {
+	p = surroundings(v, p)
+	p.depth++
+	for key, m := range v.Members() {
+		at := p
+		if said := claimOf(key); said.side != Unknown && (m.Kind() == wire.Object || at.claim.side == Unknown) {
+			at.claim = said
+		}
+		found = r.value(m, at) || found
+	}
+	return found
+}
+
+// senders are the members of an object around a message that tell its sender, and those that
+// tell its receiver, the surest first.
+var (
+	senders   = []string{"_direction", "dir", "direction", "from", "sender", "source", "src", "side", "origin"}
+	receivers = []string{"to", "target", "dest", "destination", "receiver", "dst"}
+	hints     = []string{"event", "type", "kind", "channel", "stream", "name", "label", "category", "tag", "logger", "op", "msg",
+		"message", "level"}
+	clocks = []string{"t", "ts", "timestamp", "@timestamp", "time", "at", "date", "datetime", "created", "created_at",
+		"createdAt", "startedDateTime", "__REALTIME_TIMESTAMP"}
+)
+
+// surroundings reads the time, the process and the sender that an object tells.
+func surroundings(v wire.Value, p place) place {
+	for _, key := range clocks {
+		if ms, ok := instant(v.Get(key)); ok {
+			p.at, p.timed = ms, true
+			break
+		}
+	}
+	if n, ok := v.Get("proc").Int(); ok && n > 0 {
+		p.process = int(n) - 1
+	}
+	for _, list := range []struct {
+		keys  []string
+		other bool
+	}{{senders, false}, {receivers, true}, {hints, false}} {
+		for _, key := range list.keys {
+			m := v.Get(key)
+			if m.Kind() != wire.String || strings.Contains(m.Str(), "{") {
+				continue
+			}
+			if c := claimOf(m.Str()); c.side != Unknown {
+				if list.other {
+					c.side = -c.side
+				}
+				p.claim = c
+				return p
+			}
+		}
+	}
+	return p
+}
+
+// compact is a JSON value on one line.
+func compact(raw []byte) string {
+	if bytes.IndexByte(raw, '\n') < 0 {
+		return string(raw)
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return string(raw)
+	}
+	return b.String()
+}
