@@ -114,44 +114,44 @@ func keepUnknown(lookup func(string) (string, error)) func(string) (string, erro
 
 // serveModel starts the fake model with the scenario's script.
 func (r *run) serveModel() error {
-	s, p := r.scenario, r.engine.Profile
-	src := s.Model
-	name := s.File
+	s, src := r.scenario, r.scenario.Model
 	if src == nil {
 		src = []byte("replies: []\n")
 	}
-	says, err := fakellm.ParseScript(name, src, r.expandFixed)
+	says, err := fakellm.ParseScript(s.File, src, r.expandFixed)
 	if err != nil {
 		return s.ModelMistake(err)
 	}
-	lanes, err := profileLanes(p)
+	config, err := ModelOf(r.engine.Profile)
 	if err != nil {
 		return err
 	}
-	var prompts []fakellm.Prompt
 	for i, d := range s.Prompts {
 		text, err := script.ExpandText(s.File, d.Text, keepUnknown(r.Fixed))
 		if err != nil {
 			return err
 		}
-		prompts = append(prompts, fakellm.Prompt{Name: d.Session, Index: i + 1, Text: text})
+		config.Prompts = append(config.Prompts, fakellm.Prompt{Name: d.Session, Index: i + 1, Text: text})
 	}
-	r.model, err = fakellm.Start(fakellm.Config{Script: says, Transcript: r.t, Wire: p.Model.Wire, Tools: ToolsOf(p),
-		Lanes: lanes, Seed: r.engine.Seed, Prompts: prompts})
+	config.Script, config.Transcript, config.Seed = says, r.t, r.engine.Seed
+	r.model, err = fakellm.Start(config)
 	return err
 }
 
-// ToolsOf returns what a profile's agent calls the neutral tools; nil if that is not
-// known.
-func ToolsOf(p *agents.Profile) map[string]fakellm.Tool {
-	if p.Tools == nil {
-		return nil
+// ModelOf returns what a profile says of its agent's model: the wire format, what the agent calls
+// the neutral tools, nil if that is not known, and the lanes.
+func ModelOf(p *agents.Profile) (c fakellm.Config, err error) {
+	c.Wire = p.Model.Wire
+	if p.Tools != nil {
+		c.Tools = map[string]fakellm.Tool{}
 	}
-	tools := map[string]fakellm.Tool{}
 	for neutral, t := range p.Tools {
-		tools[neutral] = fakellm.Tool{Name: t.Name, Args: t.Args}
+		c.Tools[neutral] = fakellm.Tool{Name: t.Name, Args: t.Args}
 	}
-	return tools
+	if c.Lanes, err = fakellm.ParseLanes(p.Lanes); err != nil {
+		return c, fmt.Errorf("lanes of profile %s: %w", p.Name, err)
+	}
+	return c, nil
 }
 
 // expandFixed replaces the variables that are known before the run in a text
@@ -163,12 +163,4 @@ func (r *run) expandFixed(text string) (string, error) {
 		return "", errors.New(m.Message)
 	}
 	return out, err
-}
-
-func profileLanes(p *agents.Profile) ([]fakellm.Lane, error) {
-	lanes, err := fakellm.ParseLanes(p.Lanes)
-	if err != nil {
-		return nil, fmt.Errorf("lanes of profile %s: %w", p.Name, err)
-	}
-	return lanes, nil
 }

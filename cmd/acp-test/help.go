@@ -2,12 +2,10 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/acp-test/acp-test/docs"
 	"github.com/acp-test/acp-test/fakellm"
@@ -175,22 +173,12 @@ func (h *host) explain(c *cobra.Command, long bool) {
 		}
 	}
 	if c.LocalFlags().HasAvailableFlags() {
-		flags := strings.TrimRight(c.LocalFlags().FlagUsagesWrapped(h.width()), "\n")
+		flags := strings.TrimRight(c.LocalFlags().FlagUsagesWrapped(width(h.out)), "\n")
 		fmt.Fprintf(h.out, "\nFlags:\n%s\n", flags)
 	}
 	if !long {
 		fmt.Fprintf(h.out, "\nMore: acp-test help%s\n", strings.TrimPrefix(c.CommandPath(), "acp-test"))
 	}
-}
-
-// width is how many columns stdout has; 0 is as many as a line takes.
-func (h *host) width() int {
-	if f, ok := h.out.(*os.File); ok {
-		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
-			return width
-		}
-	}
-	return 0
 }
 
 const scenarioHelp = `A scenario is one text file that ends in .txtar. It begins with a script, one

@@ -9,10 +9,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/refagent/faults"
-	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/rules"
-	"github.com/acp-test/acp-test/scenarios"
-	"github.com/acp-test/acp-test/scenarios/language"
 )
 
 // v2Page is the reference of version 2 of ACP: what its scenarios have that those of
@@ -21,24 +18,8 @@ func v2Page() string {
 	first, p := acp.V1(), acp.V2()
 	var b strings.Builder
 	b.WriteString("# ACP v2: words, rules, requirements\n\nThe [guide](../acp-v2.md) says how to use them. A scenario " +
-		"of version 2 has the words and patterns of [version 1](scenario-language.md) as well.\n\n## Words\n")
-	for _, c := range p.Words {
-		if slices.ContainsFunc(first.Words, func(x *scenarios.Command) bool { return x.Name == c.Name }) {
-			continue
-		}
-		page, err := p.Help(c.Name)
-		if err != nil {
-			panic(err) // it is the name of a word
-		}
-		fmt.Fprintf(&b, "\n### %s\n\n```\n%s```\n", c.Name, page)
-	}
-	b.WriteString("\n## Patterns\n\n| pattern | |\n|---|---|\n")
-	for _, k := range p.Kinds {
-		same := func(x language.Kind) bool { return x.Name == k.Name && x.Help == k.Help }
-		if !slices.ContainsFunc(first.Kinds, same) {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", strings.TrimSpace(k.Name+" "+k.Arg), text(k.Help))
-		}
-	}
+		"of version 2 has the words and patterns of [version 1](scenario-language.md) as well.\n" +
+		wordsOf(p, first.Words, first.Kinds))
 	for _, side := range []rules.Side{rules.OfAgent, rules.OfClient} {
 		fmt.Fprintf(&b, "\n## Rules about the %s\n", side)
 		for _, r := range p.Rules.Rules() {
@@ -54,21 +35,8 @@ func v2Page() string {
 			b.WriteString("\n" + requirementText(q))
 		}
 	}
-	b.WriteString("\n## Requirements of version 1 that hold as they are\n\n")
-	for i, id := range kept {
-		kept[i] = fmt.Sprintf("[%s](requirements.md#%s)", id, strings.ToLower(id))
-	}
-	b.WriteString(strings.Join(kept, ", ") + "\n")
-	b.WriteString("\n## Faults of the reference agent\n\n" +
-		"| fault | what the agent does wrong | breaks | found by |\n|---|---|---|---|\n")
-	for _, f := range faults.All(faults.ACPv2) {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, text(f.Summary), f.Breaks, strings.Join(f.Reddens, ", "))
-	}
-	b.WriteString("\n## Liberties of the reference agent\n\n" +
-		"| liberty | what the agent does | left open by |\n|---|---|---|\n")
-	for _, l := range liberties.All(faults.ACPv2) {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", l.Name, text(l.Summary), l.Allows)
-	}
+	b.WriteString("\n## Requirements of version 1 that hold as they are\n\n" + requirementLinks(kept) + "\n" +
+		differencesOf(faults.ACPv2, "breaks", func(f faults.Fault) string { return f.Breaks }))
 	return b.String()
 }
 

@@ -99,21 +99,16 @@ func (h *host) modelFor(o *prompting, p *agents.Profile, box agents.Sandbox) (*f
 	if err != nil {
 		return nil, err
 	}
-	lanes, err := fakellm.ParseLanes(p.Lanes)
+	config, err := scenarios.ModelOf(p)
 	if err != nil {
-		return nil, fmt.Errorf("lanes of profile %s: %w", p.Name, err)
+		return nil, err
 	}
-	config := fakellm.Config{Script: script, Wire: p.Model.Wire, Tools: scenarios.ToolsOf(p), Lanes: lanes}
+	config.Script = script
 	model, err := fakellm.Start(config)
 	if err != nil {
 		return nil, err
 	}
-	for _, gate := range script.Gates() {
-		if _, err := model.Release(gate); err != nil {
-			return nil, err
-		}
-	}
-	return model, nil
+	return model, openGates(model, script)
 }
 
 // chosen is the profile of the agent, and its environment if that of the

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -21,8 +19,6 @@ import (
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/mockclient"
-	"github.com/acp-test/acp-test/protocol/acp/acpframe"
-	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -110,36 +106,21 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	signal.Notify(signals, append(passedOn(), syscall.SIGPIPE)...)
 	defer signal.Stop(signals)
 
-	patterns, err := compileAll("--redact", o.redact)
-	if err != nil {
-		return err
-	}
 	live, err := h.live(o.live)
 	if err != nil {
 		return err
 	}
-	file, err := reserve(o.out, agents.AdHoc(argv).Name)
+	log, file, err := h.recordingLog(o, protocols()[0], agents.AdHoc(argv).Name)
 	if err != nil {
 		return err
 	}
 	ran := false
 	defer func() {
+		err = errors.Join(err, log.Close())
 		if !ran {
 			_ = os.Remove(file) // there is nothing in it
 		}
 	}()
-	redaction := replay.Redaction{Protocol: recordings.V1(), Env: h.env, Patterns: patterns, KeepText: o.keepText,
-		MaskText: o.maskText}
-	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: agents.AdHoc(argv).Name, Protocol: "1"},
-		transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Memory: 8 << 20,
-			Redact: redaction.Func(), Failed: func(err error) {
-				fmt.Fprintf(h.err, "acp-test: %s is not whole: from here on nothing is recorded, and all is passed on: %v\n",
-					file, err)
-			}})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, log.Close()) }()
 	env := h.env
 	told := func() {}
 	if o.llm != "" {
@@ -161,7 +142,7 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	}
 	home, _ := h.getenv("HOME") // none is noted then
 	proxy := replay.Proxy{
-		Judge: judge(""),
+		Judge: protocols()[0].judge(""),
 		Home:  home, NoFiles: o.noFiles || o.maskText, Model: o.llm != "",
 		Agent: mockclient.Command{Path: argv[0], Args: argv[1:], Env: env, Dir: h.cwd, Keeper: []string{h.self, "keeper"},
 			TrimOnExit: whole},
@@ -177,22 +158,32 @@ func (h *host) record(o *recording, argv []string) (err error) {
 		return err
 	case exit.Signal != "":
 		return endBy(exit.Signal)
-	case exit.Code != 0:
-		return status(exit.Code)
 	}
-	return nil
+	return ended(exit.Code)
 }
 
-func compileAll(flag string, patterns []string) ([]*regexp.Regexp, error) {
-	var out []*regexp.Regexp
-	for _, p := range patterns {
+// recordingLog makes the transcript of a recording, which is written before anything is passed on,
+// and returns the name of its file.
+func (h *host) recordingLog(o *recording, of protocol, agent string) (*transcript.Transcript, string, error) {
+	redaction := replay.Redaction{Protocol: of.recordings, Env: h.env, KeepText: o.keepText, MaskText: o.maskText}
+	for _, p := range o.redact {
 		re, err := regexp.Compile(p)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", flag, err)
+			return nil, "", fmt.Errorf("--redact: %w", err)
 		}
-		out = append(out, re)
+		redaction.Patterns = append(redaction.Patterns, re)
 	}
-	return out, nil
+	file, err := reserve(o.out, agent)
+	if err != nil {
+		return nil, "", err
+	}
+	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: agent, Protocol: of.Version},
+		transcript.Options{Classifier: of.Classifier, Path: file, Through: true, Memory: 8 << 20,
+			Redact: redaction.Func(), Failed: func(err error) {
+				fmt.Fprintf(h.err, "acp-test: %s is not whole: from here on nothing is recorded, and all is passed on: %v\n",
+					file, err)
+			}})
+	return log, file, err
 }
 
 // reserve makes the empty file of a recording, which others may not read.
@@ -270,12 +261,5 @@ func pointed(env []string, url string) []string {
 	for _, p := range providers() {
 		values[p.variable] = url + p.path
 	}
-	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return values[name] != ""
-	})
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		out = append(out, name+"="+values[name])
-	}
-	return out
+	return replaced(env, values)
 }

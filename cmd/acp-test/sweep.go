@@ -184,7 +184,7 @@ func (h *host) swept(c *cobra.Command, o *sweeping, engine *scenarios.Engine, ou
 		return err
 	}
 	h.clearLine()
-	return cmp.Or(errors.Join(h.writeReports(out.Run, engine.Out, o.reports), h.sweepSummary(o, out)), exitStatus(out.Run))
+	return cmp.Or(errors.Join(h.writeReports(out.Run, engine.Out, o.reports), h.sweepSummary(o, out)), ended(out.Run.Exit))
 }
 
 // sweepProgress keeps one line with what is happening, on a terminal.
@@ -199,7 +199,7 @@ func (h *host) sweepProgress(o *sweeping) func(sweep.Progress) {
 			line += fmt.Sprintf(" %d/%d", p.Done, p.Total)
 		}
 		line += " " + p.Now
-		if w := width(h.out) - 1; len(line) > w {
+		if w := cmp.Or(width(h.out), 80) - 1; len(line) > w {
 			line = line[:w]
 		}
 		fmt.Fprintf(h.out, "\r\x1b[K%s", line)

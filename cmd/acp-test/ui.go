@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -58,15 +56,14 @@ what lies in the folders named is served. Ctrl-C ends it.
 
 What the page shows and its filter language are in docs/inspector.md.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			o.paths = args
+			o.paths, o.subject.command = atDash(c, args)
 			for _, f := range [][2]string{{"--agent", o.subject.agent}, {"--fault", o.subject.fault}} {
 				if f[1] != "" {
 					o.agent = append(o.agent, f[0], f[1])
 				}
 			}
-			if dash := c.ArgsLenAtDash(); dash >= 0 {
-				o.paths, o.agent = args[:dash], append(append(o.agent, "--"), args[dash:]...)
-				o.subject.command = args[dash:]
+			if c.ArgsLenAtDash() >= 0 {
+				o.agent = append(append(o.agent, "--"), o.subject.command...)
 			}
 			if o.watch && o.scratch {
 				return errors.New("--watch does not go with --scratch")
@@ -146,16 +143,9 @@ func (h *host) serveUI(ctx context.Context, server *inspector.Server, port int) 
 	if err != nil {
 		return fmt.Errorf("--port: %w", err)
 	}
-	web := &http.Server{Handler: server, ReadHeaderTimeout: 10 * time.Second,
-		BaseContext: func(net.Listener) context.Context { return ctx }}
-	stop := context.AfterFunc(ctx, func() { web.Close() }) // what is still being sent is of no use
-	defer stop()
 	fmt.Fprintf(h.out, "http://%s/%s/\n", listener.Addr(), server.Token)
 	fmt.Fprintln(h.err, "acp-test: Ctrl-C ends it")
-	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return serveHTTP(ctx, listener, server)
 }
 
 // inspected is the protocol of a transcript by the version in its header.
