@@ -89,6 +89,25 @@ type Counts struct {
 	Lints        int `json:"lints"`
 }
 
+// Add counts a result n times: a negative n takes it out again.
+func (c *Counts) Add(r *Result, n int) {
+	c.Total += n
+	switch {
+	case r.Known:
+		c.Known += n
+	case r.Verdict == Pass:
+		c.Pass += n
+	case r.Verdict == Fail:
+		c.Fail += n
+	case r.Verdict == Skip:
+		c.Skip += n
+	case r.Verdict == Inconclusive:
+		c.Inconclusive += n
+	case r.Verdict == Error:
+		c.Error += n
+	}
+}
+
 // Flaky is a scenario whose repeats did not agree: it passed Passed of Of times.
 type Flaky struct {
 	ID     string `json:"id"`
