@@ -3,6 +3,7 @@ package agents
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,12 +33,8 @@ var serverKeys = []string{"mcp_servers", "mcpServers", "context_servers"}
 // file; name stands in messages. One that is switched off ("enabled": false) is left
 // out, and so is one that an extension of the editor brings, which names no command.
 func ParseServers(name string, src []byte) (list []Server, err error) {
-	s := settings{name, jsonc.ToJSON(src)} // keeps every offset
-	doc, err := wire.Parse(s.text)
-	if err != nil {
-		return nil, fmt.Errorf("reading editor settings %s: %w", name, err)
-	}
 	defer mistake.Catch(&err)
+	s, doc := readSettings(name, src)
 	for _, key := range serverKeys {
 		for called, v := range s.object(doc.Get(key), key) {
 			server := s.server(called, key+"."+called, v)
@@ -52,10 +49,26 @@ func ParseServers(name string, src []byte) (list []Server, err error) {
 	return list, nil
 }
 
-// settings is a text whose mistakes are panics, which ParseServers catches.
+// settings is a text whose mistakes are panics, which the exported functions catch.
 type settings struct {
 	name string
 	text []byte
+}
+
+// readSettings takes an editor's settings apart.
+func readSettings(name string, src []byte) (settings, wire.Value) {
+	s := settings{name, jsonc.ToJSON(src)} // keeps every offset
+	doc, err := wire.Parse(s.text)
+	var bad *wire.SyntaxError
+	switch {
+	case errors.As(err, &bad):
+		m := placed(name, s.text, bad.Offset)
+		m.Message = bad.Msg
+		panic(m)
+	case doc.Kind() != wire.Object:
+		s.fail(doc, "the settings must be an object")
+	}
+	return s, doc
 }
 
 func (s settings) fail(at wire.Value, format string, args ...any) {
@@ -69,30 +82,36 @@ func (s settings) server(name, where string, v wire.Value) Server {
 		s.fail(v, "%s must be an object with a command or a url", where)
 	}
 	server := Server{Name: name, Type: "stdio", URL: s.one(v.Get("url"), where+".url")}
-	program := v
-	if v.Get("command").Kind() == wire.Object { // an older spelling has all below command
-		program = v.Get("command")
-		server.Command = s.one(program.Get("path"), where+".command.path")
-	} else {
-		server.Command = s.one(v.Get("command"), where+".command")
-	}
+	argv, env := s.program(v, where)
+	server.Command, server.Args, server.Pairs = argv[0], argv[1:], env
 	if server.URL != "" {
 		server.Type = cmp.Or(s.one(v.Get("type"), where+".type"), s.one(v.Get("transport"), where+".transport"), "http")
 		if server.Type != "http" && server.Type != "sse" {
 			s.fail(v, "%s.type must be http or sse, not %q", where, server.Type)
 		}
-		server.Pairs = s.pairs(v.Get("headers"), where+".headers")
-		return server
+		server.Args, server.Pairs = nil, s.pairs(v.Get("headers"), where+".headers")
 	}
-	args := program.Get("args")
-	if args.Exists() && args.Kind() != wire.Array {
+	return server
+}
+
+// program reads how a program is started: its command, "" if there is none, the arguments behind
+// it, and its environment. An older spelling has all of them below command.
+func (s settings) program(v wire.Value, where string) (argv []string, env [][2]string) {
+	argv = []string{""}
+	if inner := v.Get("command"); inner.Kind() == wire.Object {
+		argv, env = s.program(inner, where+".command")
+	} else {
+		argv[0] = s.one(inner, where+".command")
+	}
+	argv[0] = cmp.Or(argv[0], s.one(v.Get("path"), where+".path"))
+	args := v.Get("args")
+	if args.Exists() && !args.IsNull() && args.Kind() != wire.Array {
 		s.fail(args, "%s.args must be a list of texts", where)
 	}
 	for arg := range args.Items() {
-		server.Args = append(server.Args, s.one(arg, where+".args"))
+		argv = append(argv, s.one(arg, where+".args"))
 	}
-	server.Pairs = s.pairs(program.Get("env"), where+".env")
-	return server
+	return argv, append(env, s.pairs(v.Get("env"), where+".env")...)
 }
 
 // misspelt fails where a member of an entry without a command or a URL is meant to be one.

@@ -60,6 +60,8 @@ type Profile struct {
 	Timeouts      Timeouts       `yaml:"timeouts"`
 	Policy        Policy         `yaml:"policy"`
 	KnownFailures []KnownFailure
+	// Own is the environment that an editor's settings give to the agent, as it stands there.
+	Own map[string]string
 	// Source is the file the profile was read from, "shipped", "command line"
 	// or the settings file that names the agent.
 	Source string
