@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -149,12 +150,7 @@ type Timeouts struct {
 }
 
 // Shown is the name for people.
-func (p *Profile) Shown() string {
-	if p.Title != "" {
-		return p.Title
-	}
-	return p.Name
-}
+func (p *Profile) Shown() string { return cmp.Or(p.Title, p.Name) }
 
 // Remote reports whether the agent is reached and not started here.
 func (p *Profile) Remote() bool { return p.URL != "" && len(p.Command) == 0 }
