@@ -189,13 +189,7 @@ func (b *Branch) Session() *Session {
 	if b.session != nil {
 		return b.session
 	}
-	st := &b.run.state
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if n := len(st.sessions); n > 0 {
-		return st.sessions[n-1]
-	}
-	return nil
+	return b.lastSession(func(*Session) bool { return true })
 }
 
 // Speak makes a named session the branch's own inside both, where "the one
