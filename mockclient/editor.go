@@ -1,6 +1,7 @@
 package mockclient
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -78,24 +79,13 @@ func NewEditor(a *Agent, o Options) *Editor {
 	if o.Capabilities == nil {
 		o.Capabilities = DefaultCapabilities()
 	}
-	if o.Info == (Implementation{}) {
-		o.Info = Implementation{Name: "acp-test", Title: "acp-test", Version: "1"}
-	}
-	if o.Version == 0 {
-		o.Version = 1
-	}
 	if o.IDs == nil {
 		o.IDs = CountingIDs(1)
 	}
-	if o.Policy == nil {
-		o.Policy = &Policy{}
-	}
-	if o.Files == nil {
-		o.Files = &Files{}
-	}
-	if o.Elicitation == nil {
-		o.Elicitation = &Elicitation{}
-	}
+	o.Info = cmp.Or(o.Info, Implementation{Name: "acp-test", Title: "acp-test", Version: "1"})
+	o.Version = cmp.Or(o.Version, 1)
+	o.Policy, o.Files = cmp.Or(o.Policy, &Policy{}), cmp.Or(o.Files, &Files{})
+	o.Elicitation = cmp.Or(o.Elicitation, &Elicitation{})
 	e := &Editor{
 		agent: a, t: a.Transcript(), opts: o, caps: o.Capabilities.clone(),
 		tools: newToolNames(a.Conn()), ended: make(chan struct{}), inbox: newQueue(),
@@ -160,9 +150,7 @@ func (e *Editor) Close(ctx context.Context) Shutdown { return e.agent.Stop(ctx) 
 // SetPolicy replaces the permission policy for requests not decided yet. One that
 // remembers as the one before did remembers what that did.
 func (e *Editor) SetPolicy(p *Policy) {
-	if p == nil {
-		p = &Policy{}
-	}
+	p = cmp.Or(p, &Policy{})
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p.recall(e.policy)
@@ -171,12 +159,9 @@ func (e *Editor) SetPolicy(p *Policy) {
 
 // SetElicitation replaces how elicitations are answered.
 func (e *Editor) SetElicitation(p *Elicitation) {
-	if p == nil {
-		p = &Elicitation{}
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.elicit = p
+	e.elicit = cmp.Or(p, &Elicitation{})
 }
 
 // SetHold makes the editor leave the agent's requests of a method open, for

@@ -3,6 +3,7 @@ package mockclient
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -49,6 +50,14 @@ const mostOutput = 64 << 20
 type ExitStatus struct {
 	ExitCode *int   `json:"exitCode,omitempty"`
 	Signal   string `json:"signal,omitempty"`
+}
+
+// statusOf is the end by a signal, else that with a code.
+func statusOf(code int, signal string) ExitStatus {
+	if signal != "" {
+		return ExitStatus{Signal: signal}
+	}
+	return ExitStatus{ExitCode: &code}
 }
 
 // TerminalState is one line of the ledger of terminals.
@@ -196,11 +205,9 @@ func (e *Editor) createTerminal(r *Request) {
 		return
 	}
 	var does ScriptedCommand
-	for _, s := range l.opts.Script {
-		if s.Match == "" || glob.Text(s.Match, t.Command) {
-			does = s
-			break
-		}
+	fits := func(s ScriptedCommand) bool { return s.Match == "" || glob.Text(s.Match, t.Command) }
+	if i := slices.IndexFunc(l.opts.Script, fits); i >= 0 {
+		does = l.opts.Script[i]
 	}
 	if does.Error != nil {
 		r.respond(func() (any, *RPCError) { return nil, does.Error })
@@ -213,11 +220,7 @@ func (e *Editor) createTerminal(r *Request) {
 		l.print(t, []byte(does.Output))
 	}
 	if !does.Hold {
-		status := ExitStatus{Signal: does.Signal}
-		if does.Signal == "" {
-			status.ExitCode = &does.Exit
-		}
-		l.exited(t, status)
+		l.exited(t, statusOf(does.Exit, does.Signal))
 	}
 	r.Reply(created{t.ID})
 }
