@@ -1,6 +1,9 @@
 package agents
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -9,6 +12,7 @@ import (
 
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/wire"
+	"github.com/tidwall/jsonc"
 )
 
 // Settings reads the `agent_servers` of an editor's settings.json, comments and
@@ -75,3 +79,143 @@ var secret = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTI
 
 // Secret reports whether a variable's name looks like that of a credential.
 func Secret(name string) bool { return secret.MatchString(name) }
+
+// Server is an MCP server that an editor's settings name: a program with Command, Args
+// and Env, or one that is reached at URL with Headers.
+type Server struct {
+	Name    string
+	Type    string // stdio, http or sse
+	Command string
+	Args    []string
+	URL     string
+	// Pairs are the variables of a program, or the headers of a URL, sorted by name.
+	Pairs [][2]string
+}
+
+// serverKeys are under what an editor's settings have MCP servers.
+var serverKeys = []string{"mcp_servers", "mcpServers", "context_servers"}
+
+// ParseServers reads the MCP servers of an editor's settings.json, in the order of the
+// file; name stands in messages. One that is switched off ("enabled": false) is left
+// out, and so is one that an extension of the editor brings, which names no command.
+func ParseServers(name string, src []byte) (list []Server, err error) {
+	defer mistake.Catch(&err)
+	s, doc := readSettings(name, src)
+	for _, key := range serverKeys {
+		for called, v := range s.object(doc.Get(key), key) {
+			server := s.server(called, key+"."+called, v)
+			if server.Command+server.URL == "" {
+				s.misspelt(v, key+"."+called)
+			}
+			if on, ok := v.Get("enabled").Bool(); (!ok || on) && server.Command+server.URL != "" {
+				list = append(list, server)
+			}
+		}
+	}
+	return list, nil
+}
+
+// settings is a text whose mistakes are panics, which the exported functions catch.
+type settings struct {
+	name string
+	text []byte
+}
+
+// readSettings takes an editor's settings apart.
+func readSettings(name string, src []byte) (settings, wire.Value) {
+	s := settings{name, jsonc.ToJSON(src)} // keeps every offset
+	doc, err := wire.Parse(s.text)
+	var bad *wire.SyntaxError
+	switch {
+	case errors.As(err, &bad):
+		m := placed(name, s.text, bad.Offset)
+		m.Message = bad.Msg
+		panic(m)
+	case doc.Kind() != wire.Object:
+		s.fail(doc, "the settings must be an object")
+	}
+	return s, doc
+}
+
+func (s settings) fail(at wire.Value, format string, args ...any) {
+	m := placed(s.name, s.text, at.Offset())
+	m.Message = fmt.Sprintf(format, args...)
+	panic(m)
+}
+
+func (s settings) server(name, where string, v wire.Value) Server {
+	if v.Kind() != wire.Object {
+		s.fail(v, "%s must be an object with a command or a url", where)
+	}
+	server := Server{Name: name, Type: "stdio", URL: s.one(v.Get("url"), where+".url")}
+	argv, env := s.program(v, where)
+	server.Command, server.Args, server.Pairs = argv[0], argv[1:], env
+	if server.URL != "" {
+		server.Type = cmp.Or(s.one(v.Get("type"), where+".type"), s.one(v.Get("transport"), where+".transport"), "http")
+		if server.Type != "http" && server.Type != "sse" {
+			s.fail(v, "%s.type must be http or sse, not %q", where, server.Type)
+		}
+		server.Args, server.Pairs = nil, s.pairs(v.Get("headers"), where+".headers")
+	}
+	return server
+}
+
+// program reads how a program is started: its command, "" if there is none, the arguments behind
+// it, and its environment. An older spelling has all of them below command.
+func (s settings) program(v wire.Value, where string) (argv []string, env [][2]string) {
+	argv = []string{""}
+	if inner := v.Get("command"); inner.Kind() == wire.Object {
+		argv, env = s.program(inner, where+".command")
+	} else {
+		argv[0] = s.one(inner, where+".command")
+	}
+	argv[0] = cmp.Or(argv[0], s.one(v.Get("path"), where+".path"))
+	args := v.Get("args")
+	if args.Exists() && !args.IsNull() && args.Kind() != wire.Array {
+		s.fail(args, "%s.args must be a list of texts", where)
+	}
+	for arg := range args.Items() {
+		argv = append(argv, s.one(arg, where+".args"))
+	}
+	return argv, append(env, s.pairs(v.Get("env"), where+".env")...)
+}
+
+// misspelt fails where a member of an entry without a command or a URL is meant to be one.
+func (s settings) misspelt(v wire.Value, where string) {
+	for key, inner := range v.Members() {
+		if meant := mistake.Nearest(key, []string{"command", "url"}); meant != "" && key != "command" && key != "url" {
+			s.fail(inner, "%s: unknown key %q (%s)", where, key, meant)
+		}
+	}
+}
+
+// object yields the members of an object; none of one that is missing or null.
+func (s settings) object(v wire.Value, where string) func(func(string, wire.Value) bool) {
+	if v.Exists() && !v.IsNull() && v.Kind() != wire.Object {
+		s.fail(v, "%s must be an object", where)
+	}
+	return v.Members()
+}
+
+func (s settings) one(v wire.Value, where string) string {
+	if v.Exists() && !v.IsNull() && v.Kind() != wire.String {
+		s.fail(v, "%s must be a text, not %s", where, v.Raw())
+	}
+	return v.Str()
+}
+
+func (s settings) pairs(v wire.Value, where string) [][2]string {
+	var list [][2]string
+	for k, v := range s.object(v, where) {
+		list = append(list, [2]string{k, s.one(v, where+"."+k)})
+	}
+	slices.SortFunc(list, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	return list
+}
+
+// placed is a mistake at an offset of a text.
+func placed(name string, text []byte, offset int) *Mistake {
+	before := text[:offset]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	return &Mistake{File: name, Line: line, Column: offset - bytes.LastIndexByte(before, '\n')}
+}

@@ -2,12 +2,16 @@ package reports
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
+	"html/template"
 	"io"
 	"regexp"
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/acp-test/acp-test/inspector"
 )
 
 // MatrixFormats are the names that WriteMatrix takes.
@@ -156,4 +160,22 @@ func columns(table [][]string) string {
 	}
 	w.Flush()
 	return trailing.ReplaceAllString(b.String(), "\n")
+}
+
+//go:embed page/matrix.html
+var matrixTemplate string
+
+// matrixPage is the matrix as one page without scripts. The template escapes
+// what agents sent.
+func matrixPage(m Matrix, w io.Writer) error {
+	t, err := template.New("matrix").Funcs(template.FuncMap{
+		"safe": harmless, "agents": aboutAgents, "measured": measured,
+		"word":   func(c MatrixCell) string { return c.word(false) },
+		"style":  func() template.CSS { return template.CSS(inspector.Style()) },
+		"legend": func() string { return matrixLegend },
+	}).Parse(matrixTemplate)
+	if err != nil {
+		return err
+	}
+	return t.Execute(w, m)
 }

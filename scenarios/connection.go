@@ -154,7 +154,7 @@ func (r *run) Greeted() error {
 
 // stopAgent ends the agent that runs, and those it was started beside; the next launch is another connection.
 func (r *run) stopAgent(ctx context.Context) {
-	defer r.since(ofExit)()
+	defer r.since(&r.state.waits.Exit)()
 	var left []*transport.Agent
 	r.change(func(s *state) { left, s.left = s.left, nil })
 	for _, agent := range left {

@@ -39,7 +39,7 @@ func (r *run) lastWords(ctx context.Context) {
 	if r.engine.share == nil || agent == nil {
 		return
 	}
-	defer r.since(ofLinger)()
+	defer r.since(&r.state.waits.Linger)()
 	const most, pause = 2 * time.Second, 5 * time.Millisecond // one that is never silent holds nobody up
 	ctx, cancel := context.WithTimeoutCause(ctx, most, errQuiet)
 	defer cancel()

@@ -2,13 +2,20 @@ package scenarios
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/language"
@@ -163,4 +170,61 @@ func (r *run) expandFixed(text string) (string, error) {
 		return "", errors.New(m.Message)
 	}
 	return out, err
+}
+
+// Prepare runs the set-up step of the engine's profile, if it has one, for all runs that
+// follow. An isolated engine isolates it. The error is one message for the user.
+func (e *Engine) Prepare(ctx context.Context) error {
+	o := agents.Preparation{Keeper: e.keeper(), Sandbox: agents.Sandbox{Temp: e.Temp, Self: e.Self, Cwd: e.Cwd,
+		HostEnv: e.Host, Env: e.Env, Pass: e.PassEnv}}
+	if e.Isolate {
+		o.Isolate = func(root string, l agents.Launch) (*isolate.Isolation, error) { return e.isolation(root, l) }
+	}
+	p, err := e.Profile.Prepare(ctx, o)
+	if err != nil {
+		return errors.New(e.clean(err.Error()))
+	}
+	e.Profile = p
+	return nil
+}
+
+const greeting = "# The agent is greeted.\nfurther off 'no turn'\nstart\n"
+
+// Greeting starts the agent once, greets it and ends it. It returns what the agent calls
+// itself, "" if it did not answer.
+func (e *Engine) Greeting(ctx context.Context) (name string) {
+	own := *e
+	own.Out, own.Golden, own.Step, own.Launched, own.Share, own.Debug = "", nil, nil, nil, false, false
+	own.Redact = func() func(transcript.Entry) transcript.Entry { return nil }
+	s, err := own.Protocol.Parse("greeting", "greeting.txtar", []byte(greeting))
+	if err != nil {
+		return ""
+	}
+	return own.Run(ctx, s).AgentName
+}
+
+// newSandbox makes the directories of a run below parent, "" for the system's
+// place for temporary files.
+func newSandbox(parent string) (*workspace.Dirs, error) {
+	root, err := os.MkdirTemp(parent, "acp-test-run-")
+	if err != nil {
+		return nil, fmt.Errorf("making the run's directory: %w", err)
+	}
+	return workspace.MakeDirs(root)
+}
+
+// difference is the change from one snapshot to the next, as text for people.
+func difference(before, after workspace.Snapshot) string {
+	var b strings.Builder
+	for _, c := range before.Changes(after) {
+		path := c.Path
+		if strings.ContainsFunc(path, unicode.IsControl) {
+			path = strconv.Quote(path)
+		}
+		fmt.Fprintf(&b, "%s %s\n%s", c.What, path, golden.Diff(c.Before, c.After))
+	}
+	if cut := cmp.Or(after.Cut, before.Cut); cut != "" {
+		fmt.Fprintf(&b, "the rest of the workspace was not looked at: %s\n", cut)
+	}
+	return b.String()
 }

@@ -296,7 +296,8 @@ func oneOf(place, what, name string, known []string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
-	return fmt.Errorf("%s: there is no %s %q%s; they are %s", place, what, name, meant(name, known), strings.Join(known, ", "))
+	return fmt.Errorf("%s: there is no %s %q%s; they are %s", place, what, name, meant(name, known),
+		strings.Join(known, ", "))
 }
 
 // check says what is wrong with the values.

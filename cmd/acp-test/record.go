@@ -6,21 +6,26 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/recordings"
+	"github.com/acp-test/acp-test/protocol/agui"
+	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/spf13/cobra"
 )
 
 // recording are the flags of record.
@@ -262,4 +267,107 @@ func pointed(env []string, url string) []string {
 		values[p.variable] = url + p.path
 	}
 	return replaced(env, values)
+}
+
+// notAsked is the code of the note in a recording whose agent asked no model through it.
+const notAsked = "model-not-asked"
+
+// tell says a thing to the user of the editor, and in the recording.
+func (h *host) tell(log *transcript.Transcript, code, text string) {
+	fmt.Fprintf(h.err, "acp-test: %s\n", text)
+	log.Event(0, transcript.Note, transcript.Noted, "", map[string]any{"code": code, "text": text})
+}
+
+// tellVendors says which requests go to a vendor, since the environment names no other
+// address.
+func (h *host) tellVendors(log *transcript.Transcript) {
+	var unset []string
+	for _, p := range providers() {
+		if set, _ := h.getenv(p.variable); set == "" {
+			unset = append(unset, fmt.Sprintf("%s is not set: %s", p.variable, p.vendor))
+		}
+	}
+	if len(unset) > 0 {
+		h.tell(log, "model-vendor", "requests of the model go to the vendor, unless --llm=URL says where ("+
+			strings.Join(slices.Compact(unset), "; ")+")")
+	}
+}
+
+// watchModel watches whether the model is asked. The function that it returns says at the
+// end that it never was, if the editor prompted.
+func (h *host) watchModel(log *transcript.Transcript) (end func()) {
+	var prompted, asked atomic.Bool
+	p := recordings.V1()
+	log.Observe(func(e transcript.Entry) {
+		switch {
+		case e.Kind == transcript.ModelRequest:
+			asked.Store(true)
+		case e.Source == transcript.Editor && e.Kind == transcript.Request:
+			if _, ok := p.Prompt(e); ok {
+				prompted.Store(true)
+			}
+		}
+	})
+	return func() {
+		if !prompted.Load() || asked.Load() {
+			return
+		}
+		var names []string
+		for _, p := range providers() {
+			names = append(names, p.variable)
+		}
+		h.tell(log, notAsked, "the agent never asked a model through this recording, so what its model said is not in it; "+
+			"an agent that has the model's address in a file of its own must have that of "+
+			strings.Join(slices.Compact(names), ", ")+" there, which record sets")
+	}
+}
+
+// neverAsked reports whether a recording says that its agent asked no model through it.
+func neverAsked(t *transcript.Transcript) bool {
+	for e := range t.All() {
+		if e.Kind == transcript.Noted && e.JSON().Get("code").Is(notAsked) {
+			return true
+		}
+	}
+	return false
+}
+
+// recordWeb records what front ends and an endpoint say to each other, until it is
+// interrupted.
+func (h *host) recordWeb(ctx context.Context, o *recording) (err error) {
+	target, err := endpoint.Target(o.url)
+	if err != nil {
+		return fmt.Errorf("--url: %w", err)
+	}
+	listener, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	defer listener.Close()
+	of, err := protocolNamed(agui.Name)
+	if err != nil {
+		return err
+	}
+	log, file, err := h.recordingLog(o, of, "endpoint")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	tap := endpoint.NewTap(target, log)
+	fmt.Fprintf(h.err, "recording http://%s/ in %s\n", listener.Addr(), file)
+	if err := serveHTTP(ctx, listener, tap); err != nil {
+		return err
+	}
+	tap.Wait()
+	return nil
+}
+
+// serveHTTP serves until the context ends. What is still being sent then is of no use.
+func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 30 * time.Second}
+	defer context.AfterFunc(ctx, func() { server.Close() })()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }

@@ -122,7 +122,7 @@ func (h *host) reduce(c *cobra.Command, o *reducing) error {
 	case err != nil && (made.Lines == 0 || !errors.Is(err, context.Canceled)):
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	return h.reduced(c, o, of, engine, made, file, began)
+	return h.reduced(o, of, engine, made, began)
 }
 
 // toReduce is the scenario to begin with, its protocol, and the rule that the agent broke
@@ -178,8 +178,7 @@ func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cau
 }
 
 // reduced writes the result, and says what it is.
-func (h *host) reduced(c *cobra.Command, o *reducing, of protocol, e *scenarios.Engine, made sweep.Reduced, file string,
-	began time.Time) error {
+func (h *host) reduced(o *reducing, of protocol, e *scenarios.Engine, made sweep.Reduced, began time.Time) error {
 	finding := findingOf(made)
 	again := []string{"acp-test", "run", o.to}
 	if o.agent != "" {

@@ -12,7 +12,7 @@ import (
 )
 
 // rerun makes the command that runs just one scenario of this run again.
-func rerun(c *cobra.Command, o *options) func(id string) string {
+func rerun(c *cobra.Command) func(id string) string {
 	words := append([]string{"acp-test", c.Name()}, again(c)...)
 	given, agent := atDash(c, c.Flags().Args())
 	if agent != nil {

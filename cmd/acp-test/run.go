@@ -168,7 +168,7 @@ func (h *host) ready(ctx context.Context, engine *scenarios.Engine) error {
 func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chosen chosenRun, before *earlier) error {
 	console := h.console(o, len(chosen.mine)*max(o.repeat, 1))
 	defer console.Close()
-	again := rerun(c, o)
+	again := rerun(c)
 	engine.Step = console.Step
 	plan := scenarios.Plan{
 		Jobs: o.jobs, Repeat: o.repeat, UntilFail: o.untilFail, FailFast: o.failFast, Shard: chosen.shard,
@@ -191,7 +191,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 			return err
 		}
 	}
-	if err := o.writeBaseline(engine, &run); err != nil {
+	if err := o.writeBaseline(&run, func() []agents.KnownFailure { return engine.Rebase(&run) }); err != nil {
 		return err
 	}
 	if o.conformance {

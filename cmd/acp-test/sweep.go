@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
@@ -170,7 +171,7 @@ func (h *host) sweeper(c *cobra.Command, o *sweeping, engine *scenarios.Engine, 
 
 // swept writes what a sweep found, and returns its exit status as an error.
 func (h *host) swept(c *cobra.Command, o *sweeping, engine *scenarios.Engine, out sweep.Outcome) error {
-	again := rerun(c, &o.options)
+	again := rerun(c)
 	for i := range out.Run.Results {
 		switch r := &out.Run.Results[i]; {
 		case r.Rerun != "": // its repro
@@ -180,7 +181,8 @@ func (h *host) swept(c *cobra.Command, o *sweeping, engine *scenarios.Engine, ou
 			r.Rerun = rerunFile(c, engine, filepath.Join(o.out, filepath.FromSlash(r.Artifacts["scenario"])))
 		}
 	}
-	if err := o.writeSweepBaseline(engine, &out); err != nil {
+	rebase := func() []agents.KnownFailure { return out.Rebase(engine) }
+	if err := o.writeBaseline(&out.Run, rebase); err != nil {
 		return err
 	}
 	h.clearLine()
