@@ -126,10 +126,12 @@ func namers() map[string]namer {
 	all := map[string]namer{}
 	for programs, n := range map[string]namer{
 		"env nohup nice time exec command sudo setsid":      wrapped,
-		"npx bunx pnpx uvx pipx":                            packaged,
+		"npx bunx pnpx uvx pipx":                            func(args []string) string { return packageName(fetched(args)) },
 		"node nodejs tsx ts-node ruby perl php sh bash zsh": script,
 		"deno bun uv poetry pdm hatch pixi":                 ranScript,
-		"java":                                              jar,
+		"java": func(args []string) string {
+			return scriptName(after(args, "-jar"))
+		},
 		"dotnet": func(args []string) string {
 			if w := firstWord(args); w != "run" {
 				return scriptName(w)
@@ -175,9 +177,6 @@ func wrapped(args []string) string {
 	return ""
 }
 
-// packaged is the name of the package that is fetched and run.
-func packaged(args []string) string { return packageName(fetched(args)) }
-
 // fetched is the package as the command line has it, with scope and version.
 func fetched(args []string) string {
 	for i, w := range args {
@@ -203,9 +202,6 @@ func script(args []string) string {
 	}
 	return scriptName(w)
 }
-
-// jar is the archive that Java runs.
-func jar(args []string) string { return scriptName(after(args, "-jar")) }
 
 // ranScript is the script behind run.
 func ranScript(args []string) string {

@@ -106,9 +106,9 @@ var _ = Describe("an editor's settings", func() {
 			_, _, err := agents.ParseSettings("s.json", []byte(src))
 			Expect(err).To(MatchError(want))
 		},
-		Entry("no JSON", "{\n  \"a\": }\n", "s.json:2:8: invalid character '}' looking for beginning of value"),
-		Entry("a number for arguments", "{\n \"agent_servers\": {\"x\": {\"command\": \"y\", \"args\": 1}}}", `s.json:2:50: agent_servers.args must be a list of texts, not a number`),
-		Entry("a list for a command", `{"agent_servers": {"x": {"command": ["y"]}}}`, `s.json:1:37: agent_servers.x: command must be a text, not ["y"]`),
+		Entry("no JSON", "{\n  \"a\": }\n", "s.json:2:8: invalid character '}' where a value should begin"),
+		Entry("a number for arguments", "{\n \"agent_servers\": {\"x\": {\"command\": \"y\", \"args\": 1}}}", `s.json:2:50: agent_servers.x.args must be a list of texts`),
+		Entry("a list for a command", `{"agent_servers": {"x": {"command": ["y"]}}}`, `s.json:1:37: agent_servers.x.command must be a text, not ["y"]`),
 	)
 })
 

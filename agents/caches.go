@@ -50,8 +50,7 @@ var cacheTable = []cache{
 // caches gives the variables for the caches this host has.
 func caches(host map[string]string) map[string]string {
 	env := map[string]string{}
-	home := host["HOME"]
-	home = cmp.Or(home, host["USERPROFILE"])
+	home := cmp.Or(host["HOME"], host["USERPROFILE"])
 	for _, c := range cacheTable {
 		if dir := c.locate(host, home); dir != "" {
 			env[c.name] = dir

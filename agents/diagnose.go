@@ -73,8 +73,7 @@ func Diagnose(stderr string) string {
 		if m == nil {
 			continue
 		}
-		what := strings.TrimRight(strings.Join(m[1:], ""), ".,;:")
-		what = cmp.Or(what, "what it needs")
+		what := cmp.Or(strings.TrimRight(strings.Join(m[1:], ""), ".,;:"), "what it needs")
 		return strings.NewReplacer("$$", "$", "$1", what).Replace(s.hint)
 	}
 	return ""

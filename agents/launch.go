@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/acp-test/acp-test/internal/yamlfile"
+	"github.com/acp-test/acp-test/mistake"
 )
 
 // Sandbox is where an agent runs and what of the host it may see.
@@ -195,4 +198,97 @@ func basic(host map[string]string, s Sandbox) map[string]string {
 		env["TEMP"], env["TMP"] = s.Temp, s.Temp
 	}
 	return env
+}
+
+var variableNames = []string{"LLM", "KEY", "WORK", "HOME", "TMP", "AGENT_DIR", "SELF", "CWD",
+	"PORT", "PRINTED"}
+
+var reference = regexp.MustCompile(`\$\$|\$[A-Za-z_][A-Za-z0-9_]*|\$`)
+
+// variables rejects a $NAME that Launch would not know.
+func variables(at *yamlfile.Node, text string) {
+	for _, v := range reference.FindAllString(text, -1) {
+		name := v[1:]
+		if v != "$$" && !slices.Contains(variableNames, name) {
+			at.Fail(mistake.Suggest(name, variableNames)+"; $$ is a dollar", "unknown variable %q", v)
+		}
+	}
+}
+
+// expand puts the values of variables in. In a literal text, one that a user
+// typed, everything else that begins with a dollar stays.
+func expand(text string, values map[string]string, literal bool) string {
+	if !strings.Contains(text, "$") {
+		return text
+	}
+	return reference.ReplaceAllStringFunc(text, func(v string) string {
+		if value, ok := values[v[1:]]; ok {
+			return value
+		}
+		if v == "$$" && !literal {
+			return "$"
+		}
+		return v
+	})
+}
+
+var headerName = regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~` + "`" + `-]+$`)
+
+// CheckHeader says what is wrong with the name of a header.
+func CheckHeader(name string) error {
+	if !headerName.MatchString(name) {
+		return fmt.Errorf("%q is no name of a header", name)
+	}
+	return nil
+}
+
+// headers are those of the profile with their variables replaced. They may name variables of the host's
+// environment too, so that no secret is in a file or on a command line.
+func (p *Profile) headers(values, host map[string]string) (map[string]string, error) {
+	known := maps.Clone(host)
+	maps.Copy(known, values)
+	out := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(p.Headers)) {
+		for _, v := range reference.FindAllString(p.Headers[name], -1) {
+			if _, ok := known[v[1:]]; !ok && v != "$$" && v != "$" {
+				return nil, fmt.Errorf("the header %s of %s: %s is not set here", name, p.Shown(), v)
+			}
+		}
+		out[name] = expand(p.Headers[name], known, false)
+	}
+	return out, nil
+}
+
+// proxyVariables name a proxy to programs, in the spellings they read. Which
+// of the two wins differs between programs.
+var proxyVariables = [][]string{{"HTTP_PROXY", "http_proxy"}, {"HTTPS_PROXY", "https_proxy"}}
+
+// direct are the hosts that need no proxy.
+const direct = "127.0.0.1,localhost,::1"
+
+// throughProxy names the proxy in the environment where it names none. Node
+// reads the variables only if it is told to.
+func throughProxy(env map[string]string, proxy string) {
+	if proxy == "" {
+		return
+	}
+	set := func(value string, names ...string) {
+		if slices.ContainsFunc(names, func(name string) bool { _, ok := env[name]; return ok }) {
+			return
+		}
+		for _, name := range names {
+			env[name] = value
+		}
+	}
+	for _, names := range proxyVariables {
+		set(proxy, names...)
+	}
+	set(direct, "NO_PROXY", "no_proxy")
+	set("1", "NODE_USE_ENV_PROXY")
+}
+
+// Fetches reports whether the command is a launcher that may have to fetch the
+// agent from a registry before it can start it, as npx does.
+func (p *Profile) Fetches() bool {
+	return len(p.Command) > 0 && slices.Contains(launchers, base(p.Command[0]))
 }

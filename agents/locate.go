@@ -103,8 +103,7 @@ func (p *Profile) Locate(s Sandbox) (Found, error) {
 			return f, nil
 		}
 	}
-	path := host["PATH"]
-	path = cmp.Or(path, host["Path"])
+	path := cmp.Or(host["PATH"], host["Path"])
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
 			continue // what the user's folder holds is no installed program
@@ -182,8 +181,7 @@ func executables(path string, host map[string]string) []string {
 	if runtime.GOOS != "windows" {
 		return []string{path}
 	}
-	exts := host["PATHEXT"]
-	exts = cmp.Or(exts, ".COM;.EXE;.BAT;.CMD")
+	exts := cmp.Or(host["PATHEXT"], ".COM;.EXE;.BAT;.CMD")
 	out := []string{}
 	if filepath.Ext(path) != "" {
 		out = append(out, path)

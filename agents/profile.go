@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -60,6 +61,8 @@ type Profile struct {
 	Timeouts      Timeouts       `yaml:"timeouts"`
 	Policy        Policy         `yaml:"policy"`
 	KnownFailures []KnownFailure
+	// Own is the environment that an editor's settings give to the agent, as it stands there.
+	Own map[string]string
 	// Source is the file the profile was read from, "shipped", "command line"
 	// or the settings file that names the agent.
 	Source string
@@ -147,12 +150,7 @@ type Timeouts struct {
 }
 
 // Shown is the name for people.
-func (p *Profile) Shown() string {
-	if p.Title != "" {
-		return p.Title
-	}
-	return p.Name
-}
+func (p *Profile) Shown() string { return cmp.Or(p.Title, p.Name) }
 
 // Remote reports whether the agent is reached and not started here.
 func (p *Profile) Remote() bool { return p.URL != "" && len(p.Command) == 0 }

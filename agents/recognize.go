@@ -11,20 +11,19 @@ import (
 // its program, its script or, behind a launcher that fetches one, by the full name
 // of its package. It returns nil if no profile knows it.
 func Recognize(argv []string) *Profile {
-	for _, name := range Names() {
-		p, err := Shipped(name)
-		if err == nil && p.starts(argv) {
-			return p
-		}
-	}
-	return nil
+	return recognized(func(p *Profile) bool { return p.starts(argv) })
 }
 
 // RecognizeInfo returns the shipped profile of the agent that gave itself this name in its
 // answer to initialize, nil if no profile knows it.
 func RecognizeInfo(name string) *Profile {
-	for _, n := range Names() {
-		if p, err := Shipped(n); err == nil && slices.Contains(p.AgentInfo, name) {
+	return recognized(func(p *Profile) bool { return slices.Contains(p.AgentInfo, name) })
+}
+
+// recognized returns the first shipped profile that is the one, nil if none is.
+func recognized(is func(*Profile) bool) *Profile {
+	for _, name := range Names() {
+		if p, err := Shipped(name); err == nil && is(p) {
 			return p
 		}
 	}

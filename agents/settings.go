@@ -2,18 +2,17 @@ package agents
 
 import (
 	"bytes"
-	"encoding/json"
+	"cmp"
+	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/tidwall/jsonc"
-
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/wire"
+	"github.com/tidwall/jsonc"
 )
 
 // Settings reads the `agent_servers` of an editor's settings.json, comments and
@@ -26,124 +25,53 @@ func Settings(file string) (profiles []*Profile, skipped []string, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading editor settings %s: %w", file, cause(err))
 	}
-	return ParseSettings(file, src)
+	profiles, skipped, err = ParseSettings(file, src)
+	slices.SortFunc(profiles, func(a, b *Profile) int { return strings.Compare(a.Title, b.Title) })
+	slices.Sort(skipped)
+	return profiles, skipped, err
 }
 
-// server is an entry of agent_servers; path and an object under command are
-// older spellings.
-type server struct {
-	Type    string            `json:"type"`
-	Command json.RawMessage   `json:"command"`
-	Path    string            `json:"path"`
-	Args    []string          `json:"args"`
-	Env     map[string]string `json:"env"`
-}
-
-// ParseSettings is Settings of a text that was read already; name stands in
+// ParseSettings reads a text as Settings reads a file, in the order of the text; name stands in
 // messages.
 func ParseSettings(name string, src []byte) (profiles []*Profile, skipped []string, err error) {
-	var doc struct {
-		Servers map[string]server `json:"agent_servers"`
-	}
-	text := jsonc.ToJSON(src) // keeps every offset
-	if err := json.Unmarshal(text, &doc); err != nil {
-		return nil, nil, settingsMistake(name, text, err)
-	}
-	for _, key := range slices.Sorted(maps.Keys(doc.Servers)) {
-		s := doc.Servers[key]
-		if s.Env == nil { // argv adds what an older form keeps elsewhere
-			s.Env = map[string]string{}
+	defer mistake.Catch(&err)
+	s, doc := readSettings(name, src)
+	for key, v := range s.object(doc.Get("agent_servers"), "agent_servers") {
+		where := "agent_servers." + key
+		if v.Kind() != wire.Object {
+			s.fail(v, "%s must be an object", where)
 		}
-		argv, err := s.argv()
-		switch {
-		case err != nil:
-			at, _ := wire.Parse(text)
-			m := placed(name, text, at.Get("agent_servers").Get(key).Get("command").Offset())
-			m.Message = fmt.Sprintf("agent_servers.%s: %v", key, err)
-			return nil, nil, m
-		case len(argv) == 0 && s.Type != "" && s.Type != "custom":
+		argv, env := s.program(v, where)
+		switch kind := s.one(v.Get("type"), where+".type"); {
+		case argv[0] != "":
+			profiles = append(profiles, ofSettings(name, key, argv, env))
+		case kind != "" && kind != "custom":
 			skipped = append(skipped,
-				fmt.Sprintf("%s: the editor installs it itself (type %q) and names no command", key, s.Type))
-			continue
-		case len(argv) == 0:
-			if err := noCommand(settings{name, text}, key); err != nil {
-				return nil, nil, err
-			}
+				fmt.Sprintf("%s: the editor installs it itself (type %q) and names no command", key, kind))
+		default:
+			s.misspelt(v, where)
 			skipped = append(skipped, fmt.Sprintf("%s: it has no command", key))
-			continue
 		}
-		p := AdHoc(argv)
-		p.Name, p.Title, p.Source = clean(key), key, name
-		p.Env = anyModel()
-		for k, v := range s.Env {
-			if _, ours := p.Env[k]; ours {
-				continue
-			}
-			if Secret(k) {
-				v = dummyKey
-			}
-			p.Env[k] = strings.ReplaceAll(v, "$", "$$") // an editor expands nothing
-		}
-		profiles = append(profiles, p)
 	}
 	return profiles, skipped, nil
 }
 
-// noCommand is the mistake that keeps an agent from having a command; nil if there is none.
-func noCommand(s settings, agent string) (err error) {
-	defer mistake.Catch(&err)
-	doc, err := wire.Parse(s.text)
-	if err == nil {
-		s.misspelt(doc.Get("agent_servers").Get(agent), "agent_servers."+agent)
-	}
-	return err
-}
-
-func (s server) argv() ([]string, error) {
-	program, args := s.Path, s.Args
-	if raw := bytes.TrimSpace(s.Command); len(raw) > 0 && !bytes.Equal(raw, []byte("null")) {
-		var old server
-		switch {
-		case json.Unmarshal(raw, &program) == nil:
-		case json.Unmarshal(raw, &old) == nil && old.Path != "":
-			program, args = old.Path, append(old.Args, s.Args...)
-			maps.Copy(s.Env, old.Env)
-		default:
-			return nil, fmt.Errorf("command must be a text, not %s", raw)
+// ofSettings is the profile of an agent that an editor's settings name.
+func ofSettings(file, key string, argv []string, env [][2]string) *Profile {
+	p := AdHoc(argv)
+	p.Name, p.Title, p.Source, p.Own = clean(key), key, file, map[string]string{}
+	for _, pair := range env {
+		k, v := pair[0], pair[1]
+		p.Own[k] = v
+		if _, ours := anyModel()[k]; ours {
+			continue
 		}
+		if Secret(k) {
+			v = dummyKey
+		}
+		p.Env[k] = strings.ReplaceAll(v, "$", "$$") // an editor expands nothing
 	}
-	if program == "" {
-		return nil, nil
-	}
-	return append([]string{program}, args...), nil
-}
-
-// settingsMistake gives an error of encoding/json its place.
-func settingsMistake(name string, text []byte, err error) error {
-	offset := int64(-1)
-	var msg string
-	switch e := err.(type) {
-	case *json.SyntaxError:
-		offset, msg = e.Offset, e.Error()
-	case *json.UnmarshalTypeError:
-		offset, msg = e.Offset, fmt.Sprintf("%s must be %s, not a %s", e.Field, jsonType(e.Type.String()), e.Value)
-	}
-	if offset < 0 || offset > int64(len(text)) {
-		return fmt.Errorf("reading editor settings %s: %w", name, err)
-	}
-	m := placed(name, text, int(max(0, offset-1)))
-	m.Message = msg
-	return m
-}
-
-func jsonType(goType string) string {
-	switch {
-	case goType == "string":
-		return "a text"
-	case strings.HasPrefix(goType, "[]"):
-		return "a list of texts"
-	}
-	return "an object"
+	return p
 }
 
 var secret = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|PRIVATE|SIGNATURE|` +
@@ -151,3 +79,143 @@ var secret = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTI
 
 // Secret reports whether a variable's name looks like that of a credential.
 func Secret(name string) bool { return secret.MatchString(name) }
+
+// Server is an MCP server that an editor's settings name: a program with Command, Args
+// and Env, or one that is reached at URL with Headers.
+type Server struct {
+	Name    string
+	Type    string // stdio, http or sse
+	Command string
+	Args    []string
+	URL     string
+	// Pairs are the variables of a program, or the headers of a URL, sorted by name.
+	Pairs [][2]string
+}
+
+// serverKeys are under what an editor's settings have MCP servers.
+var serverKeys = []string{"mcp_servers", "mcpServers", "context_servers"}
+
+// ParseServers reads the MCP servers of an editor's settings.json, in the order of the
+// file; name stands in messages. One that is switched off ("enabled": false) is left
+// out, and so is one that an extension of the editor brings, which names no command.
+func ParseServers(name string, src []byte) (list []Server, err error) {
+	defer mistake.Catch(&err)
+	s, doc := readSettings(name, src)
+	for _, key := range serverKeys {
+		for called, v := range s.object(doc.Get(key), key) {
+			server := s.server(called, key+"."+called, v)
+			if server.Command+server.URL == "" {
+				s.misspelt(v, key+"."+called)
+			}
+			if on, ok := v.Get("enabled").Bool(); (!ok || on) && server.Command+server.URL != "" {
+				list = append(list, server)
+			}
+		}
+	}
+	return list, nil
+}
+
+// settings is a text whose mistakes are panics, which the exported functions catch.
+type settings struct {
+	name string
+	text []byte
+}
+
+// readSettings takes an editor's settings apart.
+func readSettings(name string, src []byte) (settings, wire.Value) {
+	s := settings{name, jsonc.ToJSON(src)} // keeps every offset
+	doc, err := wire.Parse(s.text)
+	var bad *wire.SyntaxError
+	switch {
+	case errors.As(err, &bad):
+		m := placed(name, s.text, bad.Offset)
+		m.Message = bad.Msg
+		panic(m)
+	case doc.Kind() != wire.Object:
+		s.fail(doc, "the settings must be an object")
+	}
+	return s, doc
+}
+
+func (s settings) fail(at wire.Value, format string, args ...any) {
+	m := placed(s.name, s.text, at.Offset())
+	m.Message = fmt.Sprintf(format, args...)
+	panic(m)
+}
+
+func (s settings) server(name, where string, v wire.Value) Server {
+	if v.Kind() != wire.Object {
+		s.fail(v, "%s must be an object with a command or a url", where)
+	}
+	server := Server{Name: name, Type: "stdio", URL: s.one(v.Get("url"), where+".url")}
+	argv, env := s.program(v, where)
+	server.Command, server.Args, server.Pairs = argv[0], argv[1:], env
+	if server.URL != "" {
+		server.Type = cmp.Or(s.one(v.Get("type"), where+".type"), s.one(v.Get("transport"), where+".transport"), "http")
+		if server.Type != "http" && server.Type != "sse" {
+			s.fail(v, "%s.type must be http or sse, not %q", where, server.Type)
+		}
+		server.Args, server.Pairs = nil, s.pairs(v.Get("headers"), where+".headers")
+	}
+	return server
+}
+
+// program reads how a program is started: its command, "" if there is none, the arguments behind
+// it, and its environment. An older spelling has all of them below command.
+func (s settings) program(v wire.Value, where string) (argv []string, env [][2]string) {
+	argv = []string{""}
+	if inner := v.Get("command"); inner.Kind() == wire.Object {
+		argv, env = s.program(inner, where+".command")
+	} else {
+		argv[0] = s.one(inner, where+".command")
+	}
+	argv[0] = cmp.Or(argv[0], s.one(v.Get("path"), where+".path"))
+	args := v.Get("args")
+	if args.Exists() && !args.IsNull() && args.Kind() != wire.Array {
+		s.fail(args, "%s.args must be a list of texts", where)
+	}
+	for arg := range args.Items() {
+		argv = append(argv, s.one(arg, where+".args"))
+	}
+	return argv, append(env, s.pairs(v.Get("env"), where+".env")...)
+}
+
+// misspelt fails where a member of an entry without a command or a URL is meant to be one.
+func (s settings) misspelt(v wire.Value, where string) {
+	for key, inner := range v.Members() {
+		if meant := mistake.Nearest(key, []string{"command", "url"}); meant != "" && key != "command" && key != "url" {
+			s.fail(inner, "%s: unknown key %q (%s)", where, key, meant)
+		}
+	}
+}
+
+// object yields the members of an object; none of one that is missing or null.
+func (s settings) object(v wire.Value, where string) func(func(string, wire.Value) bool) {
+	if v.Exists() && !v.IsNull() && v.Kind() != wire.Object {
+		s.fail(v, "%s must be an object", where)
+	}
+	return v.Members()
+}
+
+func (s settings) one(v wire.Value, where string) string {
+	if v.Exists() && !v.IsNull() && v.Kind() != wire.String {
+		s.fail(v, "%s must be a text, not %s", where, v.Raw())
+	}
+	return v.Str()
+}
+
+func (s settings) pairs(v wire.Value, where string) [][2]string {
+	var list [][2]string
+	for k, v := range s.object(v, where) {
+		list = append(list, [2]string{k, s.one(v, where+"."+k)})
+	}
+	slices.SortFunc(list, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	return list
+}
+
+// placed is a mistake at an offset of a text.
+func placed(name string, text []byte, offset int) *Mistake {
+	before := text[:offset]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	return &Mistake{File: name, Line: line, Column: offset - bytes.LastIndexByte(before, '\n')}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -196,11 +197,7 @@ func (s *Server) runs() map[string]any {
 		}
 		all = append(all, x)
 	}
-	actions := []string{}
-	for name := range s.Actions {
-		actions = append(actions, name)
-	}
-	slices.Sort(actions)
+	actions := append([]string{}, slices.Sorted(maps.Keys(s.Actions))...)
 	return map[string]any{"sources": all, "actions": actions, "state": state}
 }
 

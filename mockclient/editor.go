@@ -1,6 +1,7 @@
 package mockclient
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -78,24 +79,13 @@ func NewEditor(a *Agent, o Options) *Editor {
 	if o.Capabilities == nil {
 		o.Capabilities = DefaultCapabilities()
 	}
-	if o.Info == (Implementation{}) {
-		o.Info = Implementation{Name: "acp-test", Title: "acp-test", Version: "1"}
-	}
-	if o.Version == 0 {
-		o.Version = 1
-	}
 	if o.IDs == nil {
 		o.IDs = CountingIDs(1)
 	}
-	if o.Policy == nil {
-		o.Policy = &Policy{}
-	}
-	if o.Files == nil {
-		o.Files = &Files{}
-	}
-	if o.Elicitation == nil {
-		o.Elicitation = &Elicitation{}
-	}
+	o.Info = cmp.Or(o.Info, Implementation{Name: "acp-test", Title: "acp-test", Version: "1"})
+	o.Version = cmp.Or(o.Version, 1)
+	o.Policy, o.Files = cmp.Or(o.Policy, &Policy{}), cmp.Or(o.Files, &Files{})
+	o.Elicitation = cmp.Or(o.Elicitation, &Elicitation{})
 	e := &Editor{
 		agent: a, t: a.Transcript(), opts: o, caps: o.Capabilities.clone(),
 		tools: newToolNames(a.Conn()), ended: make(chan struct{}), inbox: newQueue(),
@@ -160,9 +150,7 @@ func (e *Editor) Close(ctx context.Context) Shutdown { return e.agent.Stop(ctx) 
 // SetPolicy replaces the permission policy for requests not decided yet. One that
 // remembers as the one before did remembers what that did.
 func (e *Editor) SetPolicy(p *Policy) {
-	if p == nil {
-		p = &Policy{}
-	}
+	p = cmp.Or(p, &Policy{})
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p.recall(e.policy)
@@ -171,12 +159,9 @@ func (e *Editor) SetPolicy(p *Policy) {
 
 // SetElicitation replaces how elicitations are answered.
 func (e *Editor) SetElicitation(p *Elicitation) {
-	if p == nil {
-		p = &Elicitation{}
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.elicit = p
+	e.elicit = cmp.Or(p, &Elicitation{})
 }
 
 // SetHold makes the editor leave the agent's requests of a method open, for
@@ -317,3 +302,28 @@ func (e *Editor) received(f transcript.Entry) {
 // matcher library that prints an editor by reflection would read what other
 // goroutines change.
 func (e *Editor) Format(s fmt.State, _ rune) { fmt.Fprint(s, e.agent) }
+
+// Note is what the harness noted about its own decisions: the details of an
+// entry of kind transcript.Noted.
+type Note struct {
+	// Code is for machines: "permission-default", "permission-fallback",
+	// "permission-not-offered", "path-refused", "unknown-session", …
+	Code string `json:"code"`
+	// Text is one sentence for people.
+	Text string `json:"text"`
+	// Request is the Seq of the entry it is about.
+	Request int `json:"request,omitempty"`
+	// Refused is the path that was refused because it leaves the session's
+	// directories.
+	Refused string `json:"refused,omitempty"`
+	// Wanted and Chosen are the option kinds of a permission.
+	Wanted string `json:"wanted,omitempty"`
+	Chosen string `json:"chosen,omitempty"`
+	// Inconclusive says that a check which relies on this act cannot give a
+	// verdict.
+	Inconclusive bool `json:"inconclusive,omitempty"`
+}
+
+func (e *Editor) note(session string, r Note) {
+	e.t.Event(e.agent.Conn(), transcript.Note, transcript.Noted, session, r)
+}

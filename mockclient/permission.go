@@ -77,15 +77,7 @@ func (e *Editor) act(r *Request, d decision) {
 			d.note.Request = r.Entry.Seq
 			e.note(r.Entry.Session, *d.note)
 		}
-		switch {
-		case d.Error != nil:
-			return nil, d.Error
-		case d.Result != nil:
-			return d.Result, nil
-		case d.Cancelled:
-			return CancelledOutcome(), nil
-		}
-		return Selected(d.chosen), nil
+		return d.reply()
 	}
 	r.respond(body)
 	if d.Twice {
@@ -129,15 +121,21 @@ func (e *Editor) AnswerPermission(request int, answer Answer) (transcript.Entry,
 		d.note.Request = request
 		e.note(f.Session, *d.note)
 	}
+	result, rpcErr := d.reply()
+	return e.Answer(request, result, rpcErr)
+}
+
+// reply is what a decision, which does not leave the request open, answers.
+func (d decision) reply() (any, *RPCError) {
 	switch {
 	case d.Error != nil:
-		return e.Answer(request, nil, d.Error)
+		return nil, d.Error
 	case d.Result != nil:
-		return e.Answer(request, d.Result, nil)
+		return d.Result, nil
 	case d.Cancelled:
-		return e.Answer(request, CancelledOutcome(), nil)
+		return CancelledOutcome(), nil
 	}
-	return e.Answer(request, Selected(d.chosen), nil)
+	return Selected(d.chosen), nil
 }
 
 func (e *Editor) askOf(r *Request) ask { return e.tools.ask(r.Entry.Session, r.Params) }

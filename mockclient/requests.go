@@ -186,23 +186,20 @@ func (e *Editor) cancelledByAgent(id wire.Value) {
 	if e.opts.IgnoreCancelRequest || !id.Exists() {
 		return
 	}
-	e.mu.Lock()
 	var found *Request
+	stop := func() {}
+	e.mu.Lock()
 	for _, r := range e.requests {
 		if string(r.Entry.ID) == string(id.Raw()) && !r.stubborn {
 			found = r
+			if r.onCancel != nil {
+				stop = r.onCancel
+			}
 		}
 	}
-	var stop func()
-	if found != nil {
-		stop = found.onCancel
-	}
 	e.mu.Unlock()
-	if found == nil {
-		return
-	}
-	if stop != nil {
+	if found != nil {
 		stop()
+		found.Fail(codeCancelled, "the request was cancelled")
 	}
-	found.Fail(codeCancelled, "the request was cancelled")
 }

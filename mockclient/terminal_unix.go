@@ -47,7 +47,7 @@ func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, 
 	}
 	var screen *os.File
 	if err := process.StartChild(cmd, func() (err error) {
-		screen, err = pty.StartWithAttrs(cmd, &size, terminalAttr())
+		screen, err = pty.StartWithAttrs(cmd, &size, &syscall.SysProcAttr{Setsid: true, Setctty: true})
 		return err
 	}); err != nil {
 		r.Fail(codeInternal, "starting %q: %v", wire.Clip(words[0], 200), err)
@@ -89,11 +89,7 @@ func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, 
 		case <-time.After(200 * time.Millisecond):
 		}
 		how := process.ExitOf(err, cmd)
-		status := ExitStatus{Signal: how.Signal}
-		if how.Signal == "" {
-			status.ExitCode = &how.Code
-		}
-		l.exited(t, status)
+		l.exited(t, statusOf(how.Code, how.Signal))
 	})
 	r.Reply(created{t.ID})
 }
@@ -121,14 +117,5 @@ func lookIn(env []string, dir, name string) (string, error) {
 }
 
 func (l *ledger) allowed(command string) bool {
-	for _, pattern := range l.opts.Allow {
-		if glob.Text(pattern, command) {
-			return true
-		}
-	}
-	return false
-}
-
-func terminalAttr() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	return slices.ContainsFunc(l.opts.Allow, func(pattern string) bool { return glob.Text(pattern, command) })
 }

@@ -3,10 +3,12 @@ package mockclient
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/glob"
@@ -49,6 +51,14 @@ const mostOutput = 64 << 20
 type ExitStatus struct {
 	ExitCode *int   `json:"exitCode,omitempty"`
 	Signal   string `json:"signal,omitempty"`
+}
+
+// statusOf is the end by a signal, else that with a code.
+func statusOf(code int, signal string) ExitStatus {
+	if signal != "" {
+		return ExitStatus{Signal: signal}
+	}
+	return ExitStatus{ExitCode: &code}
 }
 
 // TerminalState is one line of the ledger of terminals.
@@ -196,11 +206,9 @@ func (e *Editor) createTerminal(r *Request) {
 		return
 	}
 	var does ScriptedCommand
-	for _, s := range l.opts.Script {
-		if s.Match == "" || glob.Text(s.Match, t.Command) {
-			does = s
-			break
-		}
+	fits := func(s ScriptedCommand) bool { return s.Match == "" || glob.Text(s.Match, t.Command) }
+	if i := slices.IndexFunc(l.opts.Script, fits); i >= 0 {
+		does = l.opts.Script[i]
 	}
 	if does.Error != nil {
 		r.respond(func() (any, *RPCError) { return nil, does.Error })
@@ -213,11 +221,7 @@ func (e *Editor) createTerminal(r *Request) {
 		l.print(t, []byte(does.Output))
 	}
 	if !does.Hold {
-		status := ExitStatus{Signal: does.Signal}
-		if does.Signal == "" {
-			status.ExitCode = &does.Exit
-		}
-		l.exited(t, status)
+		l.exited(t, statusOf(does.Exit, does.Signal))
 	}
 	r.Reply(created{t.ID})
 }
@@ -367,4 +371,63 @@ func (l *ledger) closeAll() {
 	case <-waited:
 	case <-time.After(5 * time.Second):
 	}
+}
+
+// print adds output and logs it.
+func (l *ledger) print(t *terminal, p []byte) {
+	l.mu.Lock()
+	t.output = append(t.output, p...)
+	if len(t.output) > 2*t.limit+utf8.UTFMax {
+		// Twice the limit before anything is moved keeps this linear; the
+		// exact cut is made when the agent looks.
+		t.output = append(t.output[:0], t.output[len(t.output)-t.limit-utf8.UTFMax:]...)
+		t.truncated = true
+	}
+	l.mu.Unlock()
+	l.event(t, transcript.TermOutput, termEvent{Bytes: len(p), Data: string(p)})
+}
+
+type termOutput struct {
+	Output     string      `json:"output"`
+	Truncated  bool        `json:"truncated"`
+	ExitStatus *ExitStatus `json:"exitStatus,omitempty"`
+}
+
+func (l *ledger) outputOf(t *terminal) termOutput {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	raw := t.output
+	if t.Exit == nil {
+		raw = wholeRunes(raw) // the rest of a character may still come
+	}
+	text := strings.ToValidUTF8(string(raw), "\uFFFD")
+	tail := Tail(text, t.limit)
+	return termOutput{tail, t.truncated || len(tail) < len(text), t.Exit}
+}
+
+// Tail is the end of a UTF-8 text: at most limit bytes, beginning at a
+// character boundary (ACP v1, Terminals, outputByteLimit).
+func Tail(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	from := len(text) - max(limit, 0)
+	for from < len(text) && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	return text[from:]
+}
+
+// wholeRunes leaves out the beginning of a character at the end.
+func wholeRunes(b []byte) []byte {
+	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
+		last := b[len(b)-n:]
+		if utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				return b[:len(b)-n]
+			}
+			break
+		}
+	}
+	return b
 }

@@ -76,13 +76,10 @@ func NewConsole(w io.Writer, o ConsoleOptions) *Console {
 func (c *Console) Finished(r results.Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range c.running {
-		if c.running[i].id == r.ID {
-			c.running = slices.Delete(c.running, i, i+1)
-			break
-		}
+	if i := slices.IndexFunc(c.running, func(x running) bool { return x.id == r.ID }); i >= 0 {
+		c.running = slices.Delete(c.running, i, i+1)
 	}
-	c.count(r)
+	c.counts.Add(&r, 1)
 	before := c.before(r)
 	serious := r.Verdict == results.Error || r.Verdict == results.Fail && !r.Known ||
 		r.Verdict == results.Inconclusive
@@ -96,25 +93,6 @@ func (c *Console) Finished(r results.Result) {
 		c.print(c.result(r, serious, before))
 	}
 	c.paint()
-}
-
-func (c *Console) count(r results.Result) {
-	n := &c.counts
-	n.Total++
-	switch {
-	case r.Verdict == results.Error:
-		n.Error++
-	case r.Verdict == results.Fail && r.Known:
-		n.Known++
-	case r.Verdict == results.Fail:
-		n.Fail++
-	case r.Verdict == results.Inconclusive:
-		n.Inconclusive++
-	case r.Verdict == results.Skip:
-		n.Skip++
-	default:
-		n.Pass++
-	}
 }
 
 // A failure takes at most a screen.

@@ -71,8 +71,7 @@ type (
 // failure where the run is strict; elsewhere it is skipped, with its reason,
 // as are known failures.
 func writeJUnit(run results.Run, w io.Writer) error {
-	agent := run.Agent.Profile
-	agent = cmp.Or(agent, "acp-test")
+	agent := cmp.Or(run.Agent.Profile, "acp-test")
 	all := junitSuites{Name: "acp-test " + agent, Time: seconds(run.Duration)}
 	at := map[string]int{}
 	for _, r := range run.Results {

@@ -276,6 +276,14 @@ func (c *MatrixCell) worsen(outcome string, note int) {
 	}
 }
 
+// words are the cells for people, behind the first ones given.
+func (r MatrixRow) words(first ...string) []string {
+	for _, c := range r.Cells {
+		first = append(first, c.word(true))
+	}
+	return first
+}
+
 // renumber leaves out the notes no cell speaks of, and numbers the rest in the
 // order of their place in the table.
 func (m *Matrix) renumber() {
@@ -304,7 +312,8 @@ func (p Protocol) describe(c Column) MatrixColumn {
 	for _, r := range c.Run.Results {
 		if c.unsteady(r.ID) && r.Verdict != results.Skip {
 			m.Flaky++
-			without(&m.Counts, r)
+			m.Counts.Add(&r, -1)
+			m.Counts.Total++ // it ran
 		}
 		for _, f := range r.Findings {
 			if f.Rule != results.EgressRule {
@@ -323,20 +332,4 @@ func (p Protocol) describe(c Column) MatrixColumn {
 			func(member string) bool { return slices.Contains(c.Chance, member) })
 	})
 	return m
-}
-
-// without takes a scenario out of the counts by verdict.
-func without(c *results.Counts, r results.Result) {
-	switch {
-	case r.Known:
-		c.Known--
-	case r.Verdict == results.Pass:
-		c.Pass--
-	case r.Verdict == results.Fail:
-		c.Fail--
-	case r.Verdict == results.Inconclusive:
-		c.Inconclusive--
-	case r.Verdict == results.Error:
-		c.Error--
-	}
 }

@@ -37,12 +37,8 @@ func matrixMarkdown(m Matrix) string {
 			flush()
 			tier = q.Tier.String()
 		}
-		line := []string{fmt.Sprintf("[%s](reference/requirements.md#%s)", q.ID, strings.ToLower(q.ID)),
-			markdown(q.Statement)}
-		for _, c := range row.Cells {
-			line = append(line, c.word(true))
-		}
-		table = append(table, line)
+		link := fmt.Sprintf("[%s](reference/requirements.md#%s)", q.ID, strings.ToLower(q.ID))
+		table = append(table, row.words(link, markdown(q.Statement)))
 	}
 	flush()
 	b.WriteString("\n## Notes\n\n")

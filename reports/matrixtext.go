@@ -2,11 +2,16 @@ package reports
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
+	"html/template"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+	"text/tabwriter"
+
+	"github.com/acp-test/acp-test/inspector"
 )
 
 // MatrixFormats are the names that WriteMatrix takes.
@@ -62,11 +67,7 @@ func matrixText(m Matrix) string {
 			held++
 			continue
 		}
-		line := []string{row.Requirement.ID}
-		for _, c := range row.Cells {
-			line = append(line, c.word(true))
-		}
-		table = append(table, line)
+		table = append(table, row.words(row.Requirement.ID))
 	}
 	b.WriteString(columns(table))
 	fmt.Fprintf(&b, "\n%s hold for every agent that was asked.\n%s\n",
@@ -100,11 +101,8 @@ func names(m Matrix) (all []string) {
 
 // aboutAgents are the rows that say how the scenarios went.
 func aboutAgents(m Matrix) [][]string {
-	rows := []struct {
-		name string
-		of   func(MatrixColumn) string
-	}{
-		{"version", func(c MatrixColumn) string { return harmless(c.Version) }},
+	return rowsOf(m, []columnRow{
+		{"version", func(c MatrixColumn) string { return c.Version }},
 		{"scenarios run", func(c MatrixColumn) string { return strconv.Itoa(c.Counts.Total - c.Counts.Skip) }},
 		{"passed", func(c MatrixColumn) string { return strconv.Itoa(c.Counts.Pass) }},
 		{"failed", func(c MatrixColumn) string { return strconv.Itoa(c.Counts.Fail) }},
@@ -112,71 +110,72 @@ func aboutAgents(m Matrix) [][]string {
 		{"flaky", func(c MatrixColumn) string { return strconv.Itoa(c.Flaky) }},
 		{"not judged", func(c MatrixColumn) string { return strconv.Itoa(c.Counts.Inconclusive + c.Counts.Error) }},
 		{"skipped", func(c MatrixColumn) string { return strconv.Itoa(c.Counts.Skip) }},
-	}
-	var table [][]string
+	})
+}
+
+// columnRow is a row of a matrix that says something of each agent.
+type columnRow struct {
+	name string // "": it is left out
+	of   func(MatrixColumn) string
+}
+
+// rowsOf makes rows of a table, which have nothing to say of an agent that is absent.
+func rowsOf(m Matrix, rows []columnRow) (table [][]string) {
 	for _, r := range rows {
 		line := []string{r.name}
 		for _, c := range m.Columns {
 			if c.Absent != "" {
 				line = append(line, "–")
 			} else {
-				line = append(line, r.of(c))
+				line = append(line, harmless(r.of(c)))
 			}
 		}
-		table = append(table, line)
+		if r.name != "" {
+			table = append(table, line)
+		}
 	}
 	return table
 }
 
 // measured are the rows that differ from machine to machine.
 func measured(m Matrix) [][]string {
-	rows := []struct {
-		name string
-		of   func(Measures) string
-	}{
-		{"start-up", func(x Measures) string { return about(x.Start) }},
-		{m.opening, func(x Measures) string { return about(x.Open) }},
-		{"cancel to end of turn", func(x Measures) string { return about(x.Cancel) }},
-		{"model requests of a text turn", func(x Measures) string { return orDash(x.TextTurn) }},
-		{"model requests of a turn with a tool call", func(x Measures) string { return orDash(x.ToolTurn) }},
-		{"other model requests", func(x Measures) string { return orDash(strings.Join(x.Side, ", ")) }},
-	}
-	var table [][]string
-	for _, r := range rows {
-		if r.name == "" {
-			continue
-		}
-		line := []string{r.name}
-		for _, c := range m.Columns {
-			line = append(line, harmless(r.of(c.Measures)))
-		}
-		table = append(table, line)
-	}
-	return table
+	return rowsOf(m, []columnRow{
+		{"start-up", func(c MatrixColumn) string { return about(c.Measures.Start) }},
+		{m.opening, func(c MatrixColumn) string { return about(c.Measures.Open) }},
+		{"cancel to end of turn", func(c MatrixColumn) string { return about(c.Measures.Cancel) }},
+		{"model requests of a text turn", func(c MatrixColumn) string { return cmp.Or(c.Measures.TextTurn, "–") }},
+		{"model requests of a turn with a tool call", func(c MatrixColumn) string { return cmp.Or(c.Measures.ToolTurn, "–") }},
+		{"other model requests", func(c MatrixColumn) string { return cmp.Or(strings.Join(c.Measures.Side, ", "), "–") }},
+	})
 }
 
-func orDash(s string) string {
-	return cmp.Or(s, "–")
-}
+var trailing = regexp.MustCompile(` +\n`)
 
-// columns aligns a table.
+// columns aligns a table, all rows of which have as many cells.
 func columns(table [][]string) string {
-	var widths []int
-	for _, line := range table {
-		for i, cell := range line {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
 	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, line := range table {
-		var text strings.Builder
-		for i, cell := range line {
-			text.WriteString(cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
-		}
-		b.WriteString(strings.TrimRight(text.String(), " ") + "\n")
+		fmt.Fprintln(w, strings.Join(line, "\t"))
 	}
-	return b.String()
+	w.Flush()
+	return trailing.ReplaceAllString(b.String(), "\n")
+}
+
+//go:embed page/matrix.html
+var matrixTemplate string
+
+// matrixPage is the matrix as one page without scripts. The template escapes
+// what agents sent.
+func matrixPage(m Matrix, w io.Writer) error {
+	t, err := template.New("matrix").Funcs(template.FuncMap{
+		"safe": harmless, "agents": aboutAgents, "measured": measured,
+		"word":   func(c MatrixCell) string { return c.word(false) },
+		"style":  func() template.CSS { return template.CSS(inspector.Style()) },
+		"legend": func() string { return matrixLegend },
+	}).Parse(matrixTemplate)
+	if err != nil {
+		return err
+	}
+	return t.Execute(w, m)
 }

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -11,33 +12,23 @@ import (
 // every requirement that is not simply passed or untested; all of them if all.
 func requirementTable(c *results.Conformance, all bool) string {
 	var b strings.Builder
-	type count struct{ total, pass, fail, inconclusive, untested, excluded int }
-	counts := map[string]*count{}
+	counts := map[string]map[string]int{} // by tier and word; "" counts all of a tier
 	var tiers []string
 	for _, q := range c.Requirements {
-		n := counts[q.Tier]
-		if n == nil {
-			n = &count{}
-			counts[q.Tier] = n
+		if counts[q.Tier] == nil {
+			counts[q.Tier] = map[string]int{}
 			tiers = append(tiers, q.Tier)
 		}
-		n.total++
 		word := q.Verdict.String()
-		switch q.Verdict {
-		case results.Pass:
-			n.pass++
-		case results.Fail:
-			n.fail++
-		case results.Inconclusive:
-			n.inconclusive++
-		default:
+		if !slices.Contains([]results.Verdict{results.Pass, results.Fail, results.Inconclusive}, q.Verdict) {
 			word = "untested"
-			if q.Excluded {
-				n.excluded++
-			} else {
-				n.untested++
-			}
 		}
+		counted := word
+		if word == "untested" && q.Excluded {
+			counted = "excluded"
+		}
+		counts[q.Tier][""]++
+		counts[q.Tier][counted]++
 		if !all && (q.Verdict == results.Pass || q.Verdict == results.Skip) {
 			continue
 		}
@@ -52,10 +43,10 @@ func requirementTable(c *results.Conformance, all bool) string {
 	b.WriteString("\n")
 	for _, t := range tiers {
 		n := counts[t]
-		fmt.Fprintf(&b, "%-13s %3d requirements: %d pass, %d fail, %d inconclusive, %d untested", t, n.total, n.pass,
-			n.fail, n.inconclusive, n.untested)
-		if n.excluded > 0 {
-			fmt.Fprintf(&b, ", %d excluded", n.excluded)
+		fmt.Fprintf(&b, "%-13s %3d requirements: %d pass, %d fail, %d inconclusive, %d untested", t, n[""], n["pass"],
+			n["fail"], n["inconclusive"], n["untested"])
+		if n["excluded"] > 0 {
+			fmt.Fprintf(&b, ", %d excluded", n["excluded"])
 		}
 		b.WriteString("\n")
 	}

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -175,9 +176,9 @@ func shownVerdict(r results.Result) string {
 
 // slowest are the n results that took longest, longest first.
 func slowest(outcomes []results.Result, n int) []results.Result {
-	sorted := make([]results.Result, len(outcomes))
-	copy(sorted, outcomes)
-	slices.SortStableFunc(sorted, func(a, b results.Result) int { return int(b.Duration - a.Duration) })
+	sorted := slices.SortedStableFunc(slices.Values(outcomes), func(a, b results.Result) int {
+		return cmp.Compare(b.Duration, a.Duration)
+	})
 	return sorted[:min(n, len(sorted))]
 }
 

@@ -29,13 +29,10 @@ func (p Protocol) volatileFields(first, again results.Run, omit []string) []stri
 				continue
 			}
 			x, y := p.valuesOf(one, omit), p.valuesOf(two, omit)
-			for field := range x {
+			fields := maps.Clone(x)
+			maps.Copy(fields, y)
+			for field := range fields {
 				if !slices.Equal(x[field], y[field]) {
-					found[field] = true
-				}
-			}
-			for field := range y {
-				if x[field] == nil {
 					found[field] = true
 				}
 			}

@@ -328,9 +328,8 @@ func (r *run) CountResidents() {
 	})
 }
 
-func (r *run) resides(d transport.ProcessInfo) (resides bool) {
-	r.change(func(s *state) { resides = s.residents[d.PID] })
-	return resides
+func (r *run) resides(d transport.ProcessInfo) bool {
+	return stateOf(r, func(s *state) bool { return s.residents[d.PID] })
 }
 
 func compileStderr(l *Line) Step {

@@ -82,23 +82,20 @@ func (r *run) compareSkipped(res *results.Result) {
 		return
 	}
 	want, source, err := e.Golden.Read(e.goldens(), s.ID)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	r.render()
+	differs := err == nil && want != r.rendered
+	if differs && e.Update {
+		err = e.Golden.Remove(e.goldens(), s.ID)
+	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		res.Verdict, res.Reason = results.Error, err.Error()
-	default:
-		r.render()
-		if want == r.rendered {
-			return
-		}
-		if e.Update {
-			if err := e.Golden.Remove(e.goldens(), s.ID); err != nil {
-				res.Verdict, res.Reason = results.Error, err.Error()
-				return
-			}
-			res.Golden = &results.Golden{Path: source, State: "removed"}
-			return
-		}
+	case differs && e.Update:
+		res.Golden = &results.Golden{Path: source, State: "removed"}
+	case differs:
 		res.Golden = &results.Golden{Path: source, State: "differs", Diff: golden.Diff(want, r.rendered), Skipped: res.Reason}
 		res.Verdict = results.Fail
 	}

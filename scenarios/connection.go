@@ -138,10 +138,7 @@ func SetUp(err error) error {
 
 // Ready reports whether the agent has been greeted, or the script has ended its
 // input.
-func (r *run) Ready() (ready bool) {
-	r.change(func(s *state) { ready = s.ready || s.ended })
-	return ready
-}
+func (r *run) Ready() bool { return stateOf(r, func(s *state) bool { return s.ready || s.ended }) }
 
 // Greeted says that the agent has been greeted. The error ends a scenario that
 // does not apply to it.
@@ -157,7 +154,7 @@ func (r *run) Greeted() error {
 
 // stopAgent ends the agent that runs, and those it was started beside; the next launch is another connection.
 func (r *run) stopAgent(ctx context.Context) {
-	defer r.since(ofExit)()
+	defer r.since(&r.state.waits.Exit)()
 	var left []*transport.Agent
 	r.change(func(s *state) { left, s.left = s.left, nil })
 	for _, agent := range left {

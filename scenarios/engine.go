@@ -205,7 +205,7 @@ func (r *run) play(ctx context.Context, res *results.Result) {
 	clean := r.concludes(err)
 	if clean && ctx.Err() == nil {
 		r.hearModel(ctx)
-		listened := r.since(ofLinger)
+		listened := r.since(&r.state.waits.Linger)
 		res.Linger = r.linger(ctx)
 		listened()
 		if err == nil {
@@ -304,19 +304,15 @@ func (r *run) discard(res *results.Result) error {
 
 // slots bounds how many scenarios run at once, and lets one that only lingers
 // step aside.
-type slots struct {
-	free chan struct{}
-}
+type slots chan struct{}
 
-func newSlots(n int) *slots { return &slots{free: make(chan struct{}, max(n, 1))} }
-
-func (s *slots) take(ctx context.Context) bool {
+func (s slots) take(ctx context.Context) bool {
 	select {
-	case s.free <- struct{}{}:
+	case s <- struct{}{}:
 		return true
 	case <-ctx.Done():
 		return false
 	}
 }
 
-func (s *slots) give() { <-s.free }
+func (s slots) give() { <-s }

@@ -134,17 +134,15 @@ func (b *Branch) sessionOf(x *bound) *Session {
 }
 
 // quiet waits until no frame of the agent has come for d.
-func (b *Branch) quiet(ctx context.Context, l *Line, d, within time.Duration) error {
+func (b *Branch) quiet(ctx context.Context, l *Line, d, longest time.Duration) error {
 	if err := b.Begin(ctx); err != nil {
 		return err
 	}
-	wait, cancel := b.StepTimeout(ctx, max(within, d+b.run.engine.StepTimeout))
+	wait, cancel := b.StepTimeout(ctx, max(longest, d+b.run.engine.StepTimeout))
 	defer cancel()
 	last, agent := b.run.t.Len(), b.Agent()
 	for woken := 0; ; {
-		pause, stop := context.WithTimeoutCause(wait, d, errQuiet)
-		o := b.run.t.Await(pause, last, agentFrame)
-		stop()
+		o := within(wait, b.run.t, last, d, agentFrame)
 		switch {
 		case o.Met():
 			last = o.Entry.Seq

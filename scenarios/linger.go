@@ -39,14 +39,12 @@ func (r *run) lastWords(ctx context.Context) {
 	if r.engine.share == nil || agent == nil {
 		return
 	}
-	defer r.since(ofLinger)()
+	defer r.since(&r.state.waits.Linger)()
 	const most, pause = 2 * time.Second, 5 * time.Millisecond // one that is never silent holds nobody up
 	ctx, cancel := context.WithTimeoutCause(ctx, most, errQuiet)
 	defer cancel()
 	for last := r.t.Len(); ctx.Err() == nil && !idle(ctx, r.t, last, lingering, agent); last = r.t.Len() {
-		wait, cancel := context.WithTimeoutCause(ctx, pause, errQuiet)
-		r.t.Await(wait, last, agentFrame)
-		cancel()
+		within(ctx, r.t, last, pause, agentFrame)
 	}
 }
 
@@ -66,13 +64,18 @@ var modelAsked = transcript.First("a model request",
 func untilAsked(ctx context.Context, t *transcript.Transcript, d time.Duration, agent talker) {
 	for range wakings {
 		last := t.Len()
-		wait, cancel := context.WithTimeoutCause(ctx, d, errQuiet)
-		o := t.Await(wait, 0, modelAsked)
-		cancel()
-		if o.Met() || ctx.Err() != nil || idle(ctx, t, last, d, agent) {
+		if within(ctx, t, 0, d, modelAsked).Met() || ctx.Err() != nil || idle(ctx, t, last, d, agent) {
 			return
 		}
 	}
+}
+
+// within waits at most d for an entry behind another one.
+func within(ctx context.Context, t *transcript.Transcript, after int, d time.Duration,
+	wanted transcript.Expectation) transcript.Outcome {
+	wait, cancel := context.WithTimeoutCause(ctx, d, errQuiet)
+	defer cancel()
+	return t.Await(wait, after, wanted)
 }
 
 // talker is whose silence is waited for: an agent.
@@ -90,10 +93,7 @@ const wakings = 10
 func silence(ctx context.Context, t *transcript.Transcript, d time.Duration, agent talker) {
 	last := t.Len()
 	for range wakings {
-		wait, cancel := context.WithTimeoutCause(ctx, d, errQuiet)
-		o := t.Await(wait, last, agentFrame)
-		cancel()
-		if o.Met() {
+		if o := within(ctx, t, last, d, agentFrame); o.Met() {
 			last = o.Entry.Seq
 		} else if ctx.Err() != nil || idle(ctx, t, last, d, agent) {
 			return

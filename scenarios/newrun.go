@@ -2,13 +2,20 @@ package scenarios
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/confined"
+	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/language"
@@ -114,44 +121,44 @@ func keepUnknown(lookup func(string) (string, error)) func(string) (string, erro
 
 // serveModel starts the fake model with the scenario's script.
 func (r *run) serveModel() error {
-	s, p := r.scenario, r.engine.Profile
-	src := s.Model
-	name := s.File
+	s, src := r.scenario, r.scenario.Model
 	if src == nil {
 		src = []byte("replies: []\n")
 	}
-	says, err := fakellm.ParseScript(name, src, r.expandFixed)
+	says, err := fakellm.ParseScript(s.File, src, r.expandFixed)
 	if err != nil {
 		return s.ModelMistake(err)
 	}
-	lanes, err := profileLanes(p)
+	config, err := ModelOf(r.engine.Profile)
 	if err != nil {
 		return err
 	}
-	var prompts []fakellm.Prompt
 	for i, d := range s.Prompts {
 		text, err := script.ExpandText(s.File, d.Text, keepUnknown(r.Fixed))
 		if err != nil {
 			return err
 		}
-		prompts = append(prompts, fakellm.Prompt{Name: d.Session, Index: i + 1, Text: text})
+		config.Prompts = append(config.Prompts, fakellm.Prompt{Name: d.Session, Index: i + 1, Text: text})
 	}
-	r.model, err = fakellm.Start(fakellm.Config{Script: says, Transcript: r.t, Wire: p.Model.Wire, Tools: ToolsOf(p),
-		Lanes: lanes, Seed: r.engine.Seed, Prompts: prompts})
+	config.Script, config.Transcript, config.Seed = says, r.t, r.engine.Seed
+	r.model, err = fakellm.Start(config)
 	return err
 }
 
-// ToolsOf returns what a profile's agent calls the neutral tools; nil if that is not
-// known.
-func ToolsOf(p *agents.Profile) map[string]fakellm.Tool {
-	if p.Tools == nil {
-		return nil
+// ModelOf returns what a profile says of its agent's model: the wire format, what the agent calls
+// the neutral tools, nil if that is not known, and the lanes.
+func ModelOf(p *agents.Profile) (c fakellm.Config, err error) {
+	c.Wire = p.Model.Wire
+	if p.Tools != nil {
+		c.Tools = map[string]fakellm.Tool{}
 	}
-	tools := map[string]fakellm.Tool{}
 	for neutral, t := range p.Tools {
-		tools[neutral] = fakellm.Tool{Name: t.Name, Args: t.Args}
+		c.Tools[neutral] = fakellm.Tool{Name: t.Name, Args: t.Args}
 	}
-	return tools
+	if c.Lanes, err = fakellm.ParseLanes(p.Lanes); err != nil {
+		return c, fmt.Errorf("lanes of profile %s: %w", p.Name, err)
+	}
+	return c, nil
 }
 
 // expandFixed replaces the variables that are known before the run in a text
@@ -165,10 +172,59 @@ func (r *run) expandFixed(text string) (string, error) {
 	return out, err
 }
 
-func profileLanes(p *agents.Profile) ([]fakellm.Lane, error) {
-	lanes, err := fakellm.ParseLanes(p.Lanes)
-	if err != nil {
-		return nil, fmt.Errorf("lanes of profile %s: %w", p.Name, err)
+// Prepare runs the set-up step of the engine's profile, if it has one, for all runs that
+// follow. An isolated engine isolates it. The error is one message for the user.
+func (e *Engine) Prepare(ctx context.Context) error {
+	o := agents.Preparation{Keeper: e.keeper(), Sandbox: agents.Sandbox{Temp: e.Temp, Self: e.Self, Cwd: e.Cwd,
+		HostEnv: e.Host, Env: e.Env, Pass: e.PassEnv}}
+	if e.Isolate {
+		o.Isolate = func(root string, l agents.Launch) (*isolate.Isolation, error) { return e.isolation(root, l) }
 	}
-	return lanes, nil
+	p, err := e.Profile.Prepare(ctx, o)
+	if err != nil {
+		return errors.New(e.clean(err.Error()))
+	}
+	e.Profile = p
+	return nil
+}
+
+const greeting = "# The agent is greeted.\nfurther off 'no turn'\nstart\n"
+
+// Greeting starts the agent once, greets it and ends it. It returns what the agent calls
+// itself, "" if it did not answer.
+func (e *Engine) Greeting(ctx context.Context) (name string) {
+	own := *e
+	own.Out, own.Golden, own.Step, own.Launched, own.Share, own.Debug = "", nil, nil, nil, false, false
+	own.Redact = func() func(transcript.Entry) transcript.Entry { return nil }
+	s, err := own.Protocol.Parse("greeting", "greeting.txtar", []byte(greeting))
+	if err != nil {
+		return ""
+	}
+	return own.Run(ctx, s).AgentName
+}
+
+// newSandbox makes the directories of a run below parent, "" for the system's
+// place for temporary files.
+func newSandbox(parent string) (*workspace.Dirs, error) {
+	root, err := os.MkdirTemp(parent, "acp-test-run-")
+	if err != nil {
+		return nil, fmt.Errorf("making the run's directory: %w", err)
+	}
+	return workspace.MakeDirs(root)
+}
+
+// difference is the change from one snapshot to the next, as text for people.
+func difference(before, after workspace.Snapshot) string {
+	var b strings.Builder
+	for _, c := range before.Changes(after) {
+		path := c.Path
+		if strings.ContainsFunc(path, unicode.IsControl) {
+			path = strconv.Quote(path)
+		}
+		fmt.Fprintf(&b, "%s %s\n%s", c.What, path, golden.Diff(c.Before, c.After))
+	}
+	if cut := cmp.Or(after.Cut, before.Cut); cut != "" {
+		fmt.Fprintf(&b, "the rest of the workspace was not looked at: %s\n", cut)
+	}
+	return b.String()
 }

@@ -2,11 +2,13 @@ package scenarios
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/acp-test/acp-test/internal/process"
+	"github.com/acp-test/acp-test/transcript"
 )
 
 // Patience is the context for the answer to a request: agents take longer to
@@ -75,5 +77,19 @@ func patient(
 	return ctx, func() {
 		timer.Stop()
 		cancel(context.Canceled)
+	}
+}
+
+// since begins to measure a wait, which is one of those in the state; what it returns ends it.
+func (r *run) since(wait *time.Duration) func() {
+	began := time.Now()
+	return func() { r.change(func(*state) { *wait += time.Since(began) }) }
+}
+
+// ranOut notes a line whose time ran out.
+func (r *run) ranOut(o transcript.Outcome) {
+	var timer *timerError
+	if errors.As(o.Cause, &timer) {
+		r.change(func(s *state) { s.waits.Deadline += o.Waited })
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"io/fs"
+	"reflect"
 	"slices"
 
 	"github.com/acp-test/acp-test/fakellm"
@@ -135,38 +136,27 @@ func Complete(c *Protocol) *Protocol {
 		c.Suites, _ = fs.Sub(archive, "suites") // the name is valid
 		c.SuitesAt = "scenarios/suites"
 	}
-	if c.Said == nil {
-		c.Said = func(transcript.Entry) string { return "" }
-	}
-	if c.Lookup == nil {
-		c.Lookup = func(_ transcript.Entry, path string) ([]wire.Value, string) { return nil, path }
-	}
-	if c.Barred == nil {
-		c.Barred = func(*transcript.Transcript) string { return "" }
-	}
-	if c.Offers == nil {
-		c.Offers = func(*transcript.Transcript) string { return "" }
-	}
-	if c.Stories == nil {
-		c.Stories = func() (func(transcript.Entry), func(transcript.Entry, string) (string, bool)) {
-			return func(transcript.Entry) {}, func(transcript.Entry, string) (string, bool) { return "", false }
-		}
-	}
-	if c.Stands == nil {
-		c.Stands = func(transcript.Entry) []string { return nil }
-	}
-	if c.Brief == nil {
-		c.Brief = c.Canonical.Line
-	}
-	if c.ToolNews == nil {
-		c.ToolNews = func(*transcript.Transcript, transcript.Entry) (ToolNews, string) { return NoToolNews, "" }
-	}
+	fill(&c.Said, func(transcript.Entry) string { return "" })
+	fill(&c.Lookup, func(_ transcript.Entry, path string) ([]wire.Value, string) { return nil, path })
+	fill(&c.Barred, func(*transcript.Transcript) string { return "" })
+	fill(&c.Offers, func(*transcript.Transcript) string { return "" })
+	fill(&c.Stories, func() (func(transcript.Entry), func(transcript.Entry, string) (string, bool)) {
+		return func(transcript.Entry) {}, func(transcript.Entry, string) (string, bool) { return "", false }
+	})
+	fill(&c.Stands, func(transcript.Entry) []string { return nil })
+	fill(&c.Brief, c.Canonical.Line)
+	fill(&c.ToolNews, func(*transcript.Transcript, transcript.Entry) (ToolNews, string) { return NoToolNews, "" })
 	for _, is := range []*func(string) bool{&c.OpensSession, &c.Inner, &c.Start} {
-		if *is == nil {
-			*is = func(string) bool { return false }
-		}
+		fill(is, func(string) bool { return false })
 	}
 	return c
+}
+
+// fill sets a function that a protocol leaves out.
+func fill[F any](f *F, otherwise F) {
+	if reflect.ValueOf(*f).IsNil() {
+		*f = otherwise
+	}
 }
 
 // Client is the engine's side of the connections of one run, as a protocol has

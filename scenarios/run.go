@@ -189,13 +189,7 @@ func (b *Branch) Session() *Session {
 	if b.session != nil {
 		return b.session
 	}
-	st := &b.run.state
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if n := len(st.sessions); n > 0 {
-		return st.sessions[n-1]
-	}
-	return nil
+	return b.lastSession(func(*Session) bool { return true })
 }
 
 // Speak makes a named session the branch's own inside both, where "the one
@@ -272,14 +266,10 @@ func (b *Branch) Variable(name string) (string, error) {
 		return "", unknownVariable(name, append([]string{"WORK", "HOME", "TMP", "SESSION"},
 			slices.Sorted(maps.Keys(r.protocol().Variables))...))
 	}
-	// A request of ours stands for its answer, once that is there.
-	from := e
-	if e.Source == transcript.Editor && e.Kind == transcript.Request {
-		if a := r.t.At(r.AnswerTo(e.Seq)); a.Ref == e.Seq {
-			if _, text, ok := r.lookup(a, cmp.Or(path, r.protocol().SessionPath)); ok {
-				return text, nil
-			}
-			from = a
+	from := r.answerOf(e) // a request of ours stands for its answer, once that is there
+	if from.Seq != e.Seq {
+		if _, text, ok := r.lookup(from, cmp.Or(path, r.protocol().SessionPath)); ok {
+			return text, nil
 		}
 	}
 	if path == "" {

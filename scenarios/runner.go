@@ -81,7 +81,7 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 		run.Verdict, run.Exit, run.Notes = results.Error, 2, []string{err.Error()}
 		return run
 	}
-	x := &execution{engine: *e, plan: plan, slots: newSlots(jobs), stop: stop}
+	x := &execution{engine: *e, plan: plan, slots: make(slots, jobs), stop: stop}
 	x.engine.memory = transcriptMemory / jobs
 	if e.shares() && len(mine)*max(plan.Repeat, 1) > 1 {
 		x.engine.pool = newPool(x.engine.withDefaults(), jobs+2)
@@ -167,7 +167,7 @@ func (e *Engine) keeper() []string {
 type execution struct {
 	engine Engine
 	plan   Plan
-	slots  *slots
+	slots  slots
 	stop   func()
 	wait   sync.WaitGroup
 

@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -68,10 +69,16 @@ func (r *run) change(f func(s *state)) {
 	f(&r.state)
 }
 
+// stateOf returns what read finds in the state of a run.
+func stateOf[T any](r *run, read func(s *state) T) T {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	return read(&r.state)
+}
+
 // Agent returns the agent, nil while none runs.
-func (r *run) Agent() (a *transport.Agent) {
-	r.change(func(s *state) { a = s.agent })
-	return a
+func (r *run) Agent() *transport.Agent {
+	return stateOf(r, func(s *state) *transport.Agent { return s.agent })
 }
 
 // Alive returns the agent for a line that needs it; the error is a miss if none
@@ -83,33 +90,35 @@ func (r *run) Alive(l *Line) (*transport.Agent, error) {
 	return nil, r.Unsent(l, transport.ErrExited)
 }
 
-// connection returns the number of the connection, from 0.
-func (r *run) connection() (n int) {
-	r.change(func(s *state) { n = s.conn })
-	return n
+// Running greets the agent, unless it was greeted, and returns it for a line that needs it; the
+// error is a miss if none runs.
+func (b *Branch) Running(ctx context.Context, l *Line) (*transport.Agent, error) {
+	if err := b.Begin(ctx); err != nil {
+		return nil, err
+	}
+	return b.Alive(l)
 }
 
+// connection returns the number of the connection, from 0.
+func (r *run) connection() int { return stateOf(r, func(s *state) int { return s.conn }) }
+
 // Ended reports whether the script closed the agent's input or signalled it.
-func (r *run) Ended() (ended bool) {
-	r.change(func(s *state) { ended = s.ended })
-	return ended
-}
+func (r *run) Ended() bool { return stateOf(r, func(s *state) bool { return s.ended }) }
 
 // Named returns the session that a name was given to last, or nil.
 func (r *run) Named(name string) *Session {
 	return r.lastSession(func(s *Session) bool { return s.Name == name })
 }
 
-func (r *run) lastSession(is func(*Session) bool) (found *Session) {
-	r.change(func(s *state) {
+func (r *run) lastSession(is func(*Session) bool) *Session {
+	return stateOf(r, func(s *state) *Session {
 		for _, c := range slices.Backward(s.sessions) {
 			if is(c) {
-				found = c
-				return
+				return c
 			}
 		}
+		return nil
 	})
-	return found
 }
 
 // PromptsOf returns the Seqs of the prompts of a session, which may be nil.

@@ -128,9 +128,7 @@ func compileNeedsSaw(l *Line, not bool) Step {
 // Applies ends the scenario if the agent lacks what is needed, as far as it has
 // said what it has.
 func (r *run) Applies() error {
-	var needs []string
-	r.change(func(s *state) { needs = s.setup.needs })
-	for _, c := range needs {
+	for _, c := range stateOf(r, func(s *state) []string { return s.setup.needs }) {
 		if has, known := r.client.Advertises(c); known && !has {
 			return &Skipped{"the agent does not advertise " + c}
 		}
@@ -239,10 +237,7 @@ func (r *run) open(d *language.Check) {
 	})
 }
 
-func (r *run) check() (c *checkState) {
-	r.change(func(s *state) { c = s.current })
-	return c
-}
+func (r *run) check() *checkState { return stateOf(r, func(s *state) *checkState { return s.current }) }
 
 func compileGroup(l *Line) Step {
 	steps := l.Body(0)

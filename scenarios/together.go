@@ -42,10 +42,7 @@ func compileTogether(l *Line) Step {
 		}
 	}
 	return func(ctx context.Context, b *Branch) error {
-		if err := b.Begin(ctx); err != nil {
-			return err
-		}
-		agent, err := b.Alive(l)
+		agent, err := b.Running(ctx, l)
 		if err != nil {
 			return err
 		}
@@ -72,7 +69,4 @@ func compileTogether(l *Line) Step {
 }
 
 // held reports whether the agent stands still.
-func (r *run) held() (held bool) {
-	r.change(func(s *state) { held = s.held })
-	return held
-}
+func (r *run) held() bool { return stateOf(r, func(s *state) bool { return s.held }) }

@@ -31,10 +31,7 @@ func transportCommands() []*Command {
 			Compile: func(l *Line) Step {
 				d := l.OnlyDuration()
 				return func(ctx context.Context, b *Branch) error {
-					if err := b.Begin(ctx); err != nil {
-						return err
-					}
-					agent, err := b.Alive(l)
+					agent, err := b.Running(ctx, l)
 					if err == nil {
 						agent.Stall(d)
 						b.Did(l)
@@ -63,10 +60,7 @@ func transportCommands() []*Command {
 		}, {
 			Name: "close-stdin", Group: "acts", Cuts: true, Process: true, Summary: "close the agent's input",
 			Compile: Plain(func(ctx context.Context, b *Branch, l *Line) error {
-				if err := b.Begin(ctx); err != nil {
-					return err
-				}
-				agent, err := b.Alive(l)
+				agent, err := b.Running(ctx, l)
 				if err == nil {
 					b.run.change(func(s *state) { s.ended = true })
 					agent.CloseStdin()
@@ -92,33 +86,28 @@ func transportCommands() []*Command {
 			Detail: "Ends the running one first: end of input, and harder if that does not help.\nSessions keep their ids, " +
 				"so that they can be loaded.",
 			Compile: Plain(func(ctx context.Context, b *Branch, l *Line) error {
-				if err := b.Begin(ctx); err != nil {
-					return err
-				}
-				b.Did(l)
-				b.run.stopAgent(ctx)
-				if err := b.Launch(ctx); err != nil {
-					return err
-				}
-				return b.client.Greet(ctx, b, l)
+				return b.another(ctx, l, func() { b.run.stopAgent(ctx) })
 			}),
 		}, {
 			Name: "beside", Group: "acts", Process: true,
 			Summary: "start a second process of the agent with the same HOME and workspace, and initialize it",
 			Detail:  "The one that runs is left as it is until a restart or the end, and not spoken to any\nmore.",
-			Compile: Plain(func(ctx context.Context, b *Branch, l *Line) error {
-				if err := b.Begin(ctx); err != nil {
-					return err
-				}
-				b.Did(l)
-				b.run.leaveAgent()
-				if err := b.Launch(ctx); err != nil {
-					return err
-				}
-				return b.client.Greet(ctx, b, l)
-			}),
+			Compile: Plain(func(ctx context.Context, b *Branch, l *Line) error { return b.another(ctx, l, b.run.leaveAgent) }),
 		},
 	}
+}
+
+// another starts and greets a process of the agent when the one before it has been left.
+func (b *Branch) another(ctx context.Context, l *Line, leave func()) error {
+	if err := b.Begin(ctx); err != nil {
+		return err
+	}
+	b.Did(l)
+	leave()
+	if err := b.Launch(ctx); err != nil {
+		return err
+	}
+	return b.client.Greet(ctx, b, l)
 }
 
 // ofProcess skips the scenario at a command about the agent's process if the
@@ -179,10 +168,7 @@ func compileShape(l *Line) Step {
 		l.Alone() // who shares a process writes whole lines
 	}
 	return func(ctx context.Context, b *Branch) error {
-		if err := b.Begin(ctx); err != nil {
-			return err
-		}
-		agent, err := b.Alive(l)
+		agent, err := b.Running(ctx, l)
 		if err != nil {
 			return err
 		}
@@ -203,10 +189,7 @@ func compileSignal(l *Line) Step {
 		return l.Usage(l.Rest[0].Column, "%q is no signal", s)
 	}
 	return func(ctx context.Context, b *Branch) error {
-		if err := b.Begin(ctx); err != nil {
-			return err
-		}
-		agent, err := b.Alive(l)
+		agent, err := b.Running(ctx, l)
 		if err != nil {
 			return err
 		}

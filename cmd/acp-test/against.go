@@ -12,7 +12,6 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
-	"github.com/acp-test/acp-test/sweep"
 )
 
 // earlier is a run that a new one is compared with. It is read before the new
@@ -79,23 +78,13 @@ func canonicalTexts(run results.Run) map[string]string {
 	return texts
 }
 
-// writeBaseline lists all that fails as known, and judges the run by that.
-func (o *options) writeBaseline(e *scenarios.Engine, run *results.Run) error {
+// writeBaseline lists all that fails in a run as known, if that is asked for. rebase judges the run
+// by that, and returns the list.
+func (o *options) writeBaseline(run *results.Run, rebase func() []agents.KnownFailure) error {
 	if o.baselineWrite == "" {
 		return nil
 	}
-	return o.keepBaseline(e.Rebase(run), run)
-}
-
-// writeSweepBaseline lists all that a sweep has found as known, beside what was.
-func (o *options) writeSweepBaseline(e *scenarios.Engine, out *sweep.Outcome) error {
-	if o.baselineWrite == "" {
-		return nil
-	}
-	return o.keepBaseline(out.Rebase(e), &out.Run)
-}
-
-func (o *options) keepBaseline(list []agents.KnownFailure, run *results.Run) error {
+	list := rebase()
 	text := "# What is known to fail with " + run.Agent.Profile + ". Say why, and delete what is mended.\n" +
 		string(agents.FormatKnownFailures(list))
 	if err := os.WriteFile(o.baselineWrite, []byte(text), 0o644); err != nil {

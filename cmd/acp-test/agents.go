@@ -18,12 +18,10 @@ import (
 func agentsCommand(h *host) *cobra.Command {
 	var settings string
 	c := &cobra.Command{
-		Use:   "agents [NAME|FILE]",
-		Short: "the profiles, and whether each can run here",
-		Args:  cobra.MaximumNArgs(1),
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return agents.Names(), cobra.ShellCompDirectiveDefault
-		},
+		Use:               "agents [NAME|FILE]",
+		Short:             "the profiles, and whether each can run here",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				p, err := h.profile(args[0], settings, nil)

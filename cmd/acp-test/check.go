@@ -1,11 +1,12 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,8 +14,6 @@ import (
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/logs"
 	"github.com/acp-test/acp-test/internal/secret"
-	"github.com/acp-test/acp-test/protocol/acp/invariants"
-	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
@@ -22,9 +21,10 @@ import (
 )
 
 func checkCommand(h *host) *cobra.Command {
-	var asked []string
-	var severity string
-	var verbose, strict bool
+	var o struct {
+		judging
+		output
+	}
 	c := &cobra.Command{
 		Use:   "check FILE…",
 		Short: "the rules over transcripts",
@@ -43,19 +43,16 @@ not be judged, 2 if a file cannot be read, else 0.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkSeverity(severity); err != nil {
-				return err
-			}
-			if err := checkFormats("--report", asked); err != nil {
+			if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports)); err != nil {
 				return err
 			}
 			run := h.newRun(results.Agent{})
-			run.Recorded, run.Strict = true, strict
+			run.Recorded, run.Strict = true, o.strict
 			for _, name := range args {
 				var res results.Result
 				var of protocol
 				_, err := h.recordingIn(name, func(in io.Reader) (t *transcript.Transcript, err error) {
-					res, t, of, err = h.checkedSession(name, in, severity)
+					res, t, of, err = h.checkedSession(name, in, o.severity)
 					return t, err
 				})
 				if err != nil {
@@ -64,17 +61,12 @@ not be judged, 2 if a file cannot be read, else 0.`,
 				run.Protocol = of.Version
 				run.Results = append(run.Results, res)
 			}
-			return h.conclude(&run, asked, verbose)
+			return h.conclude(&run, o.reports, o.verbose)
 		},
 	}
-	c.Flags().BoolVar(&strict, "strict", false, "what could not be judged fails, too")
-	c.Flags().StringVar(&severity, "severity", "v1",
-		"the set of severities: "+strings.Join(invariants.SeverityNames(), ", "))
-	c.Flags().StringArrayVar(&asked, "report", nil,
-		"a report, `FORMAT[=FILE]`, - is stdout: "+strings.Join(reports.Formats(), ", "))
-	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "show warnings, lints and notes too")
-	completeWords(c, "severity", invariants.SeverityNames)
-	completeWords(c, "report", reports.Formats)
+	c.Flags().BoolVar(&o.strict, "strict", false, "what could not be judged fails, too")
+	o.severities(c)
+	o.shown(c, "a report", "show warnings, lints and notes too")
 	return c
 }
 
@@ -110,9 +102,6 @@ takes them. The exit status is 1 if they differ.`,
 		},
 	}
 }
-
-// judge judges recordings of the first protocol.
-func judge(severity string) replay.Judge { return protocols()[0].judge(severity) }
 
 // recordingOf reads the recording that a command line names, in any form. One
 // that a crash cut off is good for what stands before that.
@@ -176,54 +165,22 @@ func (h *host) openRecording(name string, read func(io.Reader) (*transcript.Tran
 	return t, nil
 }
 
-// conclude sums up a run without an engine, and shows and reports it.
+// conclude sums up a run without an engine, shows it and writes its reports. It returns the exit
+// status as an error.
 func (h *host) conclude(run *results.Run, asked []string, verbose bool, env ...string) error {
 	*run = secret.Value(h.secrets(env...), *run)
 	run.Duration = time.Since(run.Started)
 	verdict.Conclude(run)
 	console := h.console(&options{output: output{verbose: verbose}}, len(run.Results))
 	defer console.Close()
+	return h.concluded(console, *run, asked)
+}
+
+// concluded shows a run that was summed up and writes its reports: into its folder, if it has one,
+// and those that were asked for. It returns the exit status as an error.
+func (h *host) concluded(console *reports.Console, run results.Run, asked []string) error {
 	for _, r := range run.Results {
 		console.Finished(r)
 	}
-	if run.Out != "" || len(asked) > 0 {
-		if err := h.writeAsked(*run, asked); err != nil {
-			return err
-		}
-	}
-	if err := console.Summary(*run); err != nil {
-		return err
-	}
-	if run.Exit != 0 {
-		return status(run.Exit)
-	}
-	return nil
-}
-
-// writeAsked writes the reports of a run: all of them into its folder, if it has
-// one, and those that were asked for.
-func (h *host) writeAsked(run results.Run, asked []string) error {
-	if run.Out != "" {
-		return h.writeReports(run, run.Out, asked)
-	}
-	for _, r := range asked {
-		format, file, _ := strings.Cut(r, "=")
-		if file == "" {
-			file, _ = reports.File(format)
-		}
-		if file == "-" {
-			if err := reports.Write(inspected(run.Protocol), format, run, h.out); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := writeFile(file,
-			func(w io.Writer) error {
-				return reports.Write(inspected(run.Protocol), format, run,
-					w)
-			}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errors.Join(h.writeReports(run, run.Out, asked), console.Summary(run)), ended(run.Exit))
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -81,10 +82,7 @@ func (h *host) convert(o *converting, file string) error {
 	if err != nil {
 		return err
 	}
-	title := o.title
-	if title == "" {
-		title = "Recorded: " + nameOf(file, t) + "."
-	}
+	title := cmp.Or(o.title, "Recorded: "+nameOf(file, t)+".")
 	of, err := h.protocolOf(t)
 	if err != nil {
 		return err
@@ -103,11 +101,20 @@ func (h *host) convert(o *converting, file string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	for _, left := range made.Left {
-		fmt.Fprintf(h.err, "acp-test: left out: %s\n", printable.Line(left, 1000))
+	h.omitted(made.Left)
+	return o.whole(made.Left, h.deliver(o, of, made, t))
+}
+
+// omitted says what is not in a result.
+func (h *host) omitted(left []string) {
+	for _, what := range left {
+		fmt.Fprintf(h.err, "acp-test: left out: %s\n", printable.Line(what, 1000))
 	}
-	err = h.deliver(o, of, made, t)
-	if err == nil && len(made.Left) > 0 && !o.partial {
+}
+
+// whole returns err, or else the exit status of a result that lacks something.
+func (o *converting) whole(left []string, err error) error {
+	if err == nil && len(left) > 0 && !o.partial {
 		return status(1)
 	}
 	return err
@@ -130,26 +137,19 @@ func (h *host) translate(o *converting, file string) error {
 		return fmt.Errorf("convert --to %s: %s is a recording of %s", o.to, file, of.Name)
 	}
 	said := way(t)
-	for _, left := range said.Left {
-		fmt.Fprintf(h.err, "acp-test: left out: %s\n", printable.Line(left, 1000))
-	}
-	text := append(bytes.Join(said.Lines, []byte("\n")), '\n')
-	if o.out == "" {
-		err = h.print(text)
-	} else {
-		err = writeFile(o.out, func(w io.Writer) error {
+	h.omitted(said.Left)
+	return o.whole(said.Left, h.put(append(bytes.Join(said.Lines, []byte("\n")), '\n'), o.out))
+}
+
+// put writes a text to a file, or if that is "" to stdout: as it is, and to a terminal without
+// control sequences.
+func (h *host) put(text []byte, file string) error {
+	if file != "" {
+		return writeFile(file, func(w io.Writer) error {
 			_, err := w.Write(text)
 			return err
 		})
 	}
-	if err == nil && len(said.Left) > 0 && !o.partial {
-		return status(1)
-	}
-	return err
-}
-
-// print writes a text to stdout: as it is, and to a terminal without control sequences.
-func (h *host) print(text []byte) error {
 	if isTerminal(h.out) {
 		text = []byte(printable.Text(string(text)))
 	}
@@ -159,21 +159,12 @@ func (h *host) print(text []byte) error {
 
 // deliver writes a scenario to where it was asked for.
 func (h *host) deliver(o *converting, of protocol, made *recordings.Converted, t *transcript.Transcript) error {
-	if o.out == "" {
-		return h.print(made.Text)
-	}
 	p, err := profileOf(o.agent, t)
-	if err != nil {
+	if err != nil && o.out != "" {
 		return err
 	}
-	if err := writeFile(o.out, func(w io.Writer) error {
-		_, err := w.Write(made.Text)
+	if err := h.put(made.Text, o.out); err != nil || o.out == "" || made.NoGolden {
 		return err
-	}); err != nil {
-		return err
-	}
-	if made.NoGolden {
-		return nil
 	}
 	if p == nil {
 		fmt.Fprintf(h.err, "acp-test: %s has no golden: it belongs to a profile; name that of the agent with --agent\n",

@@ -1,20 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/editors"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -45,17 +43,11 @@ folder with a fresh HOME, should open a session and prompt, and should end by
 itself. With --protocol ag-ui the client is a front end, and {agent} the URL of our
 endpoint.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			paths, client := args, []string(nil)
-			if dash := c.ArgsLenAtDash(); dash >= 0 {
-				paths, client = args[:dash], args[dash:]
-			}
+			paths, client := atDash(c, args)
 			if o.timeout <= 0 {
 				return errors.New("--timeout: it must be longer than 0")
 			}
-			if err := checkSeverity(o.severity); err != nil {
-				return err
-			}
-			if err := checkFormats("--report", o.reports); err != nil {
+			if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports)); err != nil {
 				return err
 			}
 			return h.editors(c.Context(), &o, paths, client)
@@ -82,10 +74,7 @@ func (h *host) editors(ctx context.Context, o *editing, paths, client []string) 
 		return err
 	}
 	if o.list {
-		for _, s := range list {
-			fmt.Fprintf(h.out, "%-32s %s\n", s.ID, s.Title)
-		}
-		return nil
+		return h.listed(list)
 	}
 	if len(client) == 0 {
 		return errors.New("editors: the client's command is missing: acp-test editors -- CLIENT… {agent}")
@@ -93,15 +82,9 @@ func (h *host) editors(ctx context.Context, o *editing, paths, client []string) 
 	if _, err := exec.LookPath(client[0]); err != nil {
 		return fmt.Errorf("editors: the client cannot be started: %w", err)
 	}
-	var known []agents.KnownFailure
-	if o.known != "" {
-		src, err := os.ReadFile(o.known)
-		if err == nil {
-			known, err = agents.ParseKnownFailures(o.known, src)
-		}
-		if err != nil {
-			return fmt.Errorf("--known: %w", err)
-		}
+	known, err := knownFailures("--known", o.known)
+	if err != nil {
+		return err
 	}
 	out, release, err := h.takeOut(&o.output)
 	if err != nil {
@@ -147,22 +130,11 @@ func (p protocol) agentSideScenarios(o *editing, paths []string) ([]*scenarios.S
 	if len(list) == 0 {
 		return nil, errors.New("editors: there are no agent-side scenarios to run: such a file begins with \"role agent\"")
 	}
-	var mine []*scenarios.Scenario
-	for _, s := range list {
-		if match.MatchString(s.ID) && tagged(s.Tags, o.tags) {
-			mine = append(mine, s)
-		}
+	list = slices.DeleteFunc(list, func(s *scenarios.Scenario) bool {
+		return !match.MatchString(s.ID) || !tagged(s.Tags, o.tags)
+	})
+	if len(list) == 0 {
+		return nil, fmt.Errorf("no agent-side scenario matches%s; --list lists what there is", o.filters())
 	}
-	if len(mine) == 0 {
-		return nil, fmt.Errorf("no agent-side scenario matches --run %q%s; --list lists what there is", o.match,
-			tagsOf(o.tags))
-	}
-	return mine, nil
-}
-
-func tagsOf(tags []string) string {
-	if tags == nil {
-		return ""
-	}
-	return " and --tag " + strings.Join(tags, ",")
+	return list, nil
 }

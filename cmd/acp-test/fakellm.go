@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -57,7 +56,7 @@ the client's own, which passes through.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case o.wire != "" && !slices.Contains(fakellm.Wires(), o.wire):
-				return unknownWire("--wire", o.wire)
+				return oneOf("--wire", "wire format", o.wire, fakellm.Wires())
 			case len(o.upstreams) > 0 && o.record == "":
 				return fmt.Errorf("fakellm: --upstream needs --record OUT.yaml, the script to write")
 			case len(o.upstreams) == 0 && o.record != "":
@@ -96,11 +95,6 @@ the client's own, which passes through.`,
 	return c
 }
 
-func unknownWire(flag, name string) error {
-	return fmt.Errorf("%s: there is no wire format %q%s; they are %s", flag, name, meant(name, fakellm.Wires()),
-		strings.Join(fakellm.Wires(), ", "))
-}
-
 func (o *modelServer) listen() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)) }
 
 // serveModel serves a script until ctx ends.
@@ -117,14 +111,22 @@ func (h *host) serveModel(ctx context.Context, o *modelServer, file string, t *t
 	if err != nil {
 		return err
 	}
+	if err := openGates(server, script); err != nil {
+		return err
+	}
+	fmt.Fprintln(h.out, server.URL())
+	<-ctx.Done()
+	return server.Close()
+}
+
+// openGates releases the gates of a script that nobody else would release.
+func openGates(server *fakellm.Server, script *fakellm.Script) error {
 	for _, gate := range script.Gates() {
 		if _, err := server.Release(gate); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintln(h.out, server.URL())
-	<-ctx.Done()
-	return server.Close()
+	return nil
 }
 
 // read reads a file that a command line names; - is stdin.

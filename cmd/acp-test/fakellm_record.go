@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,17 +103,14 @@ func (o *modelServer) recording() (c fakellm.RecordConfig, err error) {
 		case !ok || strings.Contains(format, ":"): // a URL may hold =
 			c.Upstream = u
 		case !slices.Contains(fakellm.Wires(), format):
-			return c, unknownWire("--upstream", format)
+			return c, oneOf("--upstream", "wire format", format, fakellm.Wires())
 		default:
 			c.Upstreams[format] = url
 		}
 	}
 	if o.wire != "" {
-		only := c.Upstream
-		if u := c.Upstreams[o.wire]; u != "" {
-			only = u
-		}
-		c.Upstream, c.Upstreams = "", map[string]string{o.wire: only}
+		c.Upstreams = map[string]string{o.wire: cmp.Or(c.Upstreams[o.wire], c.Upstream)}
+		c.Upstream = ""
 	}
 	return c, nil
 }

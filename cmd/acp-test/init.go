@@ -109,44 +109,37 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 	if err != nil {
 		return err
 	}
-	if !again {
-		p := agents.AdHoc(command)
-		if o.name == "" && slices.Equal(command, repo.Command) && agentName.MatchString(repo.Name) {
-			o.name = repo.Name
-		}
-		o.name = cmp.Or(o.name, p.Name)
-		if !agentName.MatchString(o.name) {
-			return fmt.Errorf("--name %q: a name consists of small letters, digits, dots, dashes and underscores", o.name)
-		}
-		learned := shown{profile: p}
-		if !o.dry {
-			names, err := h.initFiles(p, o.name, repo, learned, true)
-			if err != nil {
-				return err
-			}
-			maps.Copy(names, files)
-			if err := h.absent(names); err != nil {
-				return err
-			}
-			if learned, err = h.probe(c.Context(), p); err != nil {
-				return fmt.Errorf("init: %w", err)
-			}
-			fmt.Fprintln(h.out, learned)
-		}
+	if again {
+		return h.initAgain(files, o.dry)
+	}
+	p := agents.AdHoc(command)
+	if o.name == "" && slices.Equal(command, repo.Command) && agentName.MatchString(repo.Name) {
+		o.name = repo.Name
+	}
+	o.name = cmp.Or(o.name, p.Name)
+	if !agentName.MatchString(o.name) {
+		return fmt.Errorf("--name %q: a name consists of small letters, digits, dots, dashes and underscores", o.name)
+	}
+	add := func(learned shown) error {
 		more, err := h.initFiles(p, o.name, repo, learned, o.dry)
-		if err != nil {
-			return err
-		}
 		maps.Copy(files, more)
-	} else if len(files) == 0 {
-		return fmt.Errorf("init: %s is there already, and --ci none leaves nothing to write", language.Config)
+		return err
+	}
+	learned := shown{profile: p}
+	if err := cmp.Or(add(learned), h.absent(files)); err != nil && !o.dry {
+		return err // before the agent is started
+	}
+	if !o.dry {
+		if learned, err = h.probe(c.Context(), p); err != nil {
+			return fmt.Errorf("init: %w", err)
+		}
+		fmt.Fprintln(h.out, learned)
+	}
+	if err := add(learned); err != nil {
+		return err
 	}
 	if err := h.writeNew(files, o.dry); err != nil || o.dry {
 		return err
-	}
-	if again {
-		fmt.Fprintf(h.out, "\n%s was there already. Commit the new file.\n", language.Config)
-		return nil
 	}
 	fmt.Fprintf(h.out, "\nacp-test run --update\n")
 	if code := execute(c.Context(), []string{"run", "--update"},
@@ -156,6 +149,18 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 		return status(code)
 	}
 	fmt.Fprintf(h.out, "\nCommit these files. From now on: acp-test run\n")
+	return nil
+}
+
+// initAgain writes the file of another CI system into a repository that has its other files already.
+func (h *host) initAgain(files map[string][]byte, dry bool) error {
+	if len(files) == 0 {
+		return fmt.Errorf("init: %s is there already, and --ci none leaves nothing to write", language.Config)
+	}
+	if err := h.writeNew(files, dry); err != nil || dry {
+		return err
+	}
+	fmt.Fprintf(h.out, "\n%s was there already. Commit the new file.\n", language.Config)
 	return nil
 }
 
@@ -199,10 +204,7 @@ func offered(answer string) string {
 func (h *host) ask(in *bufio.Reader, question, otherwise string) string {
 	fmt.Fprint(h.out, question)
 	line, _ := in.ReadString('\n')
-	if line = strings.TrimSpace(line); line != "" {
-		return line
-	}
-	return otherwise
+	return cmp.Or(strings.TrimSpace(line), otherwise)
 }
 
 // ciFile is the file of a CI system, by its path; none for the system none.

@@ -71,6 +71,14 @@ type status int
 
 func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
+// ended returns an exit status as an error, nil for 0.
+func ended(code int) error {
+	if code == 0 {
+		return nil
+	}
+	return status(code)
+}
+
 // execute runs one command line and returns the exit status.
 func execute(ctx context.Context, args []string, h *host) int {
 	if h.trouble != nil {

@@ -44,10 +44,8 @@ part of their own.
 
 The exit status is 1 if a scenario failed that is not known to fail, and 2 if one
 could not be judged for a fault of this machine, or if no agent ran.`,
-		Args: cobra.ArbitraryArgs,
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return agents.Names(), cobra.ShellCompDirectiveDefault
-		},
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: completeAgents,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := o.check(c); err != nil {
 				return err
@@ -124,10 +122,7 @@ func (h *host) matrix(c *cobra.Command, o *options, names []string) error {
 	if !ran {
 		worst = 2
 	}
-	if worst != 0 {
-		return status(worst)
-	}
-	return nil
+	return ended(worst)
 }
 
 // column runs one agent.

@@ -98,9 +98,7 @@ func (t *target) of(c *cobra.Command) {
 	f.StringVar(&t.settings, "settings", "", "take agents from an editor's settings.json `FILE`")
 	f.StringVar(&t.fault, "fault", "", "the reference agent with one deliberate fault, by `NAME`")
 	completeWords(c, "fault", faultNames)
-	_ = c.RegisterFlagCompletionFunc("agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return agents.Names(), cobra.ShellCompDirectiveDefault
-	})
+	_ = c.RegisterFlagCompletionFunc("agent", completeAgents)
 }
 
 // environment registers --env and --pass-env.
@@ -199,14 +197,19 @@ func (j *judging) severities(c *cobra.Command) {
 // flags registers the folder, the reports and -v, which shows what verbose says.
 func (w *output) flags(c *cobra.Command, verbose string) {
 	c.Flags().StringVar(&w.out, "out", "acp-test-out", "the folder for transcripts and reports, `DIR`")
-	w.shown(c, verbose)
+	w.shown(c, "one more report", verbose)
 }
 
-func (w *output) shown(c *cobra.Command, verbose string) {
+func (w *output) shown(c *cobra.Command, report, verbose string) {
 	c.Flags().StringArrayVar(&w.reports, "report", nil,
-		"one more report, `FORMAT[=FILE]`, - is stdout: "+strings.Join(reports.Formats(), ", "))
+		report+", `FORMAT[=FILE]`, - is stdout: "+strings.Join(reports.Formats(), ", "))
 	c.Flags().BoolVarP(&w.verbose, "verbose", "v", false, verbose)
 	completeWords(c, "report", reports.Formats)
+}
+
+// completeAgents completes the names of profiles in shells, and files.
+func completeAgents(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return agents.Names(), cobra.ShellCompDirectiveDefault
 }
 
 // completeWords completes the value of a flag in shells.
@@ -234,10 +237,7 @@ func (o *options) settle(h *host, c *cobra.Command, args []string) error {
 // complete adds the words of the command line, and the defaults of the
 // repository for what the command line leaves open.
 func (o *options) complete(c *cobra.Command, args []string, def config) {
-	o.paths = args
-	if dash := c.ArgsLenAtDash(); dash >= 0 {
-		o.paths, o.command = args[:dash], args[dash:]
-	}
+	o.paths, o.command = atDash(c, args)
 	set := c.Flags().Changed
 	if len(o.paths) == 0 && !set("suite") {
 		o.paths, o.suites = def.Scenarios, def.Suites
@@ -287,11 +287,17 @@ func fallback[T comparable](set func(string) bool, flag string, to *T, value T) 
 
 // checkSeverity says whether there is a set of severities of a name.
 func checkSeverity(name string) error {
-	if slices.Contains(invariants.SeverityNames(), name) {
+	return oneOf("--severity", "set", name, invariants.SeverityNames())
+}
+
+// oneOf returns an error if a name, which stands at a place such as a flag, is not known. what says
+// of what kind it is.
+func oneOf(place, what, name string, known []string) error {
+	if slices.Contains(known, name) {
 		return nil
 	}
-	return fmt.Errorf("--severity: there is no set %q%s; they are %s", name, meant(name, invariants.SeverityNames()),
-		strings.Join(invariants.SeverityNames(), ", "))
+	return fmt.Errorf("%s: there is no %s %q%s; they are %s", place, what, name, meant(name, known),
+		strings.Join(known, ", "))
 }
 
 // check says what is wrong with the values.
@@ -311,10 +317,7 @@ func (o *options) check(c *cobra.Command) error {
 // contradiction says which flags cannot stand together, or alone.
 func (o *options) contradiction(c *cobra.Command) error {
 	set := c.Flags().Changed
-	for _, wrong := range []struct {
-		is  bool
-		why string
-	}{
+	return wrong([]contradiction{
 		{o.verbose && o.quiet, "-v and -q contradict each other"},
 		{o.update && o.goldenRequired,
 			"--update and --golden-required contradict each other: one writes what the other asks for"},
@@ -333,9 +336,20 @@ func (o *options) contradiction(c *cobra.Command) error {
 			"--baseline-write and --shard contradict each other: a part does not show all that fails"},
 		{o.watch && o.list, "--watch and --list contradict each other"},
 		{o.watch && o.debug, "--watch and --debug contradict each other: one waits for files, the other for Enter"},
-	} {
-		if wrong.is {
-			return errors.New(wrong.why)
+	})
+}
+
+// contradiction is a mistake in the use of flags, and whether it was made.
+type contradiction struct {
+	made bool
+	why  string
+}
+
+// wrong returns the first mistake that was made as an error, nil if none was.
+func wrong(list []contradiction) error {
+	for _, c := range list {
+		if c.made {
+			return errors.New(c.why)
 		}
 	}
 	return nil
@@ -379,14 +393,14 @@ func (t *target) faulty(of protocol, p *agents.Profile) ([]string, error) {
 	return []string{"--fault", t.fault}, differs(of.Name, t.fault, nil)
 }
 
-// known reads the baseline.
-func (j *judging) known() ([]agents.KnownFailure, error) {
-	if j.baseline == "" {
+// knownFailures reads the file of known failures that a flag names; "" has none.
+func knownFailures(flag, file string) ([]agents.KnownFailure, error) {
+	if file == "" {
 		return nil, nil
 	}
-	src, err := os.ReadFile(j.baseline)
+	src, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("--baseline: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	return agents.ParseKnownFailures(j.baseline, src)
+	return agents.ParseKnownFailures(file, src)
 }

@@ -143,9 +143,12 @@ func (h *host) setAside(dir string) error {
 	return os.Rename(dir, previous)
 }
 
-// writeReports writes the reports every run gets, and those that were asked
-// for. One that cannot be written does not keep the others back.
+// writeReports writes the reports that every run gets into the folder out, unless that is "", and
+// those that were asked for. One that cannot be written does not keep the others back.
 func (h *host) writeReports(run results.Run, out string, asked []string) error {
+	if out == "" {
+		return h.writeInto(nil, run, "", asked)
+	}
 	folder, err := evidence.Open(out, nil)
 	if err != nil {
 		return err
@@ -154,36 +157,37 @@ func (h *host) writeReports(run results.Run, out string, asked []string) error {
 	return h.writeInto(folder, run, out, asked)
 }
 
-// writeInto is writeReports into a folder that has been open since before anything of
-// an agent ran.
+// writeInto writes reports as writeReports does, into a folder that has been open since before
+// anything of an agent ran; nil is no folder.
 func (h *host) writeInto(folder *evidence.Folder, run results.Run, out string, asked []string) error {
+	if folder != nil {
+		asked = append([]string{"json", "junit", "html"}, asked...)
+	}
 	var errs []error
-	write := func(format, file string) {
-		if file == "-" {
-			errs = append(errs, reports.Write(inspected(run.Protocol), format, run, h.out))
-			return
-		}
-		to := func(w io.Writer) error { return reports.Write(inspected(run.Protocol), format, run, w) }
-		if name, below := strings.CutPrefix(file, out+string(filepath.Separator)); below {
-			var b bytes.Buffer
-			errs = append(errs, to(&b), folder.Write(name, b.Bytes()))
-		} else {
-			errs = append(errs, writeFile(file, to))
-		}
-	}
-	for _, format := range []string{"json", "junit", "html"} {
-		name, _ := reports.File(format)
-		write(format, filepath.Join(out, name))
-	}
 	for _, r := range asked {
-		format, file, named := strings.Cut(r, "=")
-		if !named || file == "" {
-			name, _ := reports.File(format)
-			file = filepath.Join(out, name)
+		format, file, _ := strings.Cut(r, "=")
+		if file == "" {
+			file, _ = reports.File(format)
+			file = filepath.Join(out, file)
 		}
-		write(format, file)
+		name, below := strings.CutPrefix(file, out+string(filepath.Separator))
+		if folder == nil || !below {
+			errs = append(errs, h.report(run, format, file))
+			continue
+		}
+		var b bytes.Buffer
+		errs = append(errs, reports.Write(inspected(run.Protocol), format, run, &b), folder.Write(name, b.Bytes()))
 	}
 	return errors.Join(errs...)
+}
+
+// report writes a run in one format to a file; - is stdout.
+func (h *host) report(run results.Run, format, file string) error {
+	write := func(w io.Writer) error { return reports.Write(inspected(run.Protocol), format, run, w) }
+	if file == "-" {
+		return write(h.out)
+	}
+	return writeFile(file, write)
 }
 
 func writeFile(name string, write func(io.Writer) error) error {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -96,22 +98,42 @@ func faultsPage() string {
 		"once did.\n")
 	b.WriteString("\n| fault | what the agent does wrong | copied from | found by |\n|---|---|---|---|\n")
 	for _, f := range faults.All(faults.ACPv1) {
-		copied := ""
-		if repo, number, ok := strings.Cut(f.Copies, "#"); ok {
-			copied = fmt.Sprintf("[%s](https://github.com/%s/issues/%s)", f.Copies, repo, number)
-		}
 		var found []string
 		for _, name := range f.Reddens {
-			if f.Swept() {
+			if name = ruleLink(name, "rules.md"); f.Swept() {
 				name = "a [sweep](../sweeping.md)"
-			} else if !strings.Contains(name, "/") && !strings.HasPrefix(name, "EXIT-") {
-				name = fmt.Sprintf("[%s](rules.md#%s)", name, strings.ToLower(strings.TrimSuffix(name, "?")))
 			}
 			found = append(found, name)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, text(f.Summary), copied, strings.Join(found, ", "))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, text(f.Summary), reported(f.Copies), strings.Join(found, ", "))
 	}
 	return b.String()
+}
+
+// reported is a link to a public report, which is named as REPOSITORY#NUMBER; "" without one.
+func reported(report string) string {
+	repo, number, ok := strings.Cut(report, "#")
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("[%s](https://github.com/%s/issues/%s)", report, repo, number)
+}
+
+// ruleLink is a link to a rule on the page of rules. The name of a check stays as it is.
+func ruleLink(name, page string) string {
+	if strings.Contains(name, "/") || strings.HasPrefix(name, "EXIT-") {
+		return name
+	}
+	return fmt.Sprintf("[%s](%s#%s)", name, page, strings.ToLower(strings.TrimSuffix(name, "?")))
+}
+
+// requirementLinks are links to requirements on their page.
+func requirementLinks(ids []string) string {
+	var links []string
+	for _, id := range ids {
+		links = append(links, fmt.Sprintf("[%s](requirements.md#%s)", id, strings.ToLower(id)))
+	}
+	return strings.Join(links, ", ")
 }
 
 // bugsPage says what finds the bugs that people reported.
@@ -122,8 +144,7 @@ func bugsPage() string {
 		total[bug.Side]++
 		var reports, finders []string
 		for _, r := range bug.Reports {
-			repo, number, _ := strings.Cut(r, "#")
-			reports = append(reports, fmt.Sprintf("[%s](https://github.com/%s/issues/%s)", r, repo, number))
+			reports = append(reports, reported(r))
 		}
 		with := ""
 		if bug.NotJudged == "" {
@@ -134,11 +155,7 @@ func bugsPage() string {
 			}
 		}
 		for _, f := range bug.Found {
-			name := f.Name
-			if !strings.Contains(name, "/") && !strings.HasPrefix(name, "EXIT-") {
-				name = fmt.Sprintf("[%s](reference/rules.md#%s)", name, strings.ToLower(name))
-			}
-			finders = append(finders, name+" ("+f.Class+")")
+			finders = append(finders, ruleLink(f.Name, "reference/rules.md")+" ("+f.Class+")")
 		}
 		fmt.Fprintf(&rows, "| %d | %s | %s %s | %s | %s |\n", bug.Number, text(bug.Project), text(bug.What),
 			strings.Join(reports, ", "), with, strings.Join(finders, ", ")+text(bug.NotJudged))
@@ -169,11 +186,8 @@ func libertiesPage() string {
 		"no rule and no check blames the agent, and that what cannot be judged says what was missing.\n")
 	b.WriteString("\n| liberty | what the agent does | left open by | what an editor misses |\n|---|---|---|---|\n")
 	for _, l := range liberties.All(faults.ACPv1) {
-		var ids []string
-		for id := range strings.FieldsSeq(l.Allows) {
-			ids = append(ids, fmt.Sprintf("[%s](requirements.md#%s)", id, strings.ToLower(id)))
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", l.Name, text(l.Summary), strings.Join(ids, ", "), text(l.Takes))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", l.Name, text(l.Summary), requirementLinks(strings.Fields(l.Allows)),
+			text(l.Takes))
 	}
 	return b.String()
 }
@@ -222,26 +236,24 @@ func requirementsPage() string {
 	var b strings.Builder
 	b.WriteString("# Requirements\n\nWhat the specification asks of agents, sentence by sentence, and what here shows " +
 		"it broken. MANDATORY and CAPABILITY requirements decide `acp-test conformance`.\n")
-	var tiers []rules.Tier
-	for _, q := range invariants.V1().Requirements() {
-		if q.Side != rules.OfClient && !slices.Contains(tiers, q.Tier) {
-			tiers = append(tiers, q.Tier)
-		}
-	}
-	slices.Sort(tiers)
-	for _, tier := range tiers {
-		fmt.Fprintf(&b, "\n## %s\n", tier)
-		for _, q := range invariants.V1().Requirements() {
-			if q.Side != rules.OfClient && q.Tier == tier {
-				b.WriteString("\n" + requirementText(q))
-			}
-		}
-	}
-	b.WriteString("\n## Of editors\n")
-	for _, q := range invariants.V1().Requirements() {
+	place := func(q rules.Requirement) (order int, title string) {
 		if q.Side == rules.OfClient {
-			b.WriteString("\n" + requirementText(q))
+			return math.MaxInt, "Of editors"
 		}
+		return int(q.Tier), q.Tier.String()
+	}
+	all := slices.SortedStableFunc(slices.Values(invariants.V1().Requirements()), func(a, b rules.Requirement) int {
+		before, _ := place(a)
+		behind, _ := place(b)
+		return cmp.Compare(before, behind)
+	})
+	last := ""
+	for _, q := range all {
+		if _, title := place(q); title != last {
+			fmt.Fprintf(&b, "\n## %s\n", title)
+			last = title
+		}
+		b.WriteString("\n" + requirementText(q))
 	}
 	return b.String()
 }

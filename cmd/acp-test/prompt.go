@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/prompt"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
@@ -90,10 +90,8 @@ The exit status is 0 if the turn ended with end_turn, 1 if it ended in another w
   acp-test prompt --resume talk.jsonl 'Which number?' -- ./my-agent`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
-			words := args
-			if dash := c.ArgsLenAtDash(); dash >= 0 {
-				words, o.command = args[:dash], args[dash:]
-			}
+			var words []string
+			words, o.command = atDash(c, args)
 			if err := h.checkPrompting(&o, c, words); err != nil {
 				return err
 			}
@@ -128,9 +126,7 @@ The exit status is 0 if the turn ended with end_turn, 1 if it ended in another w
 		"what the exit status tells: simple (0 or 1), or acp, by the stop reason")
 	completeWords(c, "output", prompt.Outputs)
 	completeWords(c, "exit-codes", prompt.Codes)
-	_ = c.RegisterFlagCompletionFunc("agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return agents.Names(), cobra.ShellCompDirectiveDefault
-	})
+	_ = c.RegisterFlagCompletionFunc("agent", completeAgents)
 	return c
 }
 
@@ -140,18 +136,14 @@ func (h *host) checkPrompting(o *prompting, c *cobra.Command, words []string) er
 		o.output = "jsonl"
 	}
 	_, atTerminal := h.terminal()
-	for _, wrong := range []struct {
-		is  bool
-		why string
-	}{
+	first := strings.Join(words[:min(1, len(words))], "")
+	if err := cmp.Or(oneOf("--output", "output", o.output, prompt.Outputs()), wrong([]contradiction{
 		{c.ArgsLenAtDash() >= 0 && len(o.command) == 0, "prompt: after -- the agent's command is missing"},
-		{!slices.Contains(prompt.Outputs(), o.output), fmt.Sprintf("--output: there is no output %q%s; they are %s", o.output,
-			meant(o.output, prompt.Outputs()), strings.Join(prompt.Outputs(), ", "))},
 		{!slices.Contains(prompt.Codes(), o.codes), fmt.Sprintf("--exit-codes: there are no %q%s; they are %s", o.codes,
 			meant(o.codes, prompt.Codes()), strings.Join(prompt.Codes(), ", "))},
 		{o.listCommands && len(words) > 0,
-			fmt.Sprintf("prompt: %q is too much: --list-commands prompts nothing", first(words))},
-		{o.interactive && len(words) > 0, fmt.Sprintf("prompt: %q is too much: with -i prompts are typed", first(words))},
+			fmt.Sprintf("prompt: %q is too much: --list-commands prompts nothing", first)},
+		{o.interactive && len(words) > 0, fmt.Sprintf("prompt: %q is too much: with -i prompts are typed", first)},
 		{o.interactive && o.listCommands, "-i and --list-commands contradict each other: one takes prompts, the other none"},
 		{o.interactive && !atTerminal, "-i: stdin is not a terminal; give the prompt as an argument, or on stdin without -i"},
 		{o.ask && !atTerminal,
@@ -159,10 +151,8 @@ func (h *host) checkPrompting(o *prompting, c *cobra.Command, words []string) er
 		{o.ask && o.yolo, "--ask and --yolo contradict each other: one asks, the other allows without asking"},
 		{o.startTimeout < 0, fmt.Sprintf("--start-timeout %v: a time cannot be negative", o.startTimeout)},
 		{o.timeout < 0, fmt.Sprintf("--timeout %v: a time cannot be negative", o.timeout)},
-	} {
-		if wrong.is {
-			return errors.New(wrong.why)
-		}
+	})); err != nil {
+		return err
 	}
 	for flag, list := range map[string][]string{"--env": o.env, "--option": o.settingsOf} {
 		for _, kv := range list {
@@ -172,13 +162,6 @@ func (h *host) checkPrompting(o *prompting, c *cobra.Command, words []string) er
 		}
 	}
 	return nil
-}
-
-func first(words []string) string {
-	if len(words) == 0 {
-		return ""
-	}
-	return words[0]
 }
 
 // terminal is the terminal at which the user types, if there is one.
@@ -235,18 +218,12 @@ func (h *host) prompt(ctx context.Context, o *prompting, words []string) (err er
 	})
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer close(signals)
 	defer signal.Stop(signals)
-	over := make(chan struct{})
-	defer close(over)
 	go func() {
-		for {
-			select {
-			case s := <-signals:
-				if t.Interrupt(s) {
-					signal.Stop(signals) // one more ends this process, and the keeper the agent
-				}
-			case <-over:
-				return
+		for s := range signals {
+			if t.Interrupt(s) {
+				signal.Stop(signals) // one more ends this process, and the keeper the agent
 			}
 		}
 	}()

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/tidwall/jsonc"
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
@@ -99,21 +95,16 @@ func (h *host) modelFor(o *prompting, p *agents.Profile, box agents.Sandbox) (*f
 	if err != nil {
 		return nil, err
 	}
-	lanes, err := fakellm.ParseLanes(p.Lanes)
+	config, err := scenarios.ModelOf(p)
 	if err != nil {
-		return nil, fmt.Errorf("lanes of profile %s: %w", p.Name, err)
+		return nil, err
 	}
-	config := fakellm.Config{Script: script, Wire: p.Model.Wire, Tools: scenarios.ToolsOf(p), Lanes: lanes}
+	config.Script = script
 	model, err := fakellm.Start(config)
 	if err != nil {
 		return nil, err
 	}
-	for _, gate := range script.Gates() {
-		if _, err := model.Release(gate); err != nil {
-			return nil, err
-		}
-	}
-	return model, nil
+	return model, openGates(model, script)
 }
 
 // chosen is the profile of the agent, and its environment if that of the
@@ -153,21 +144,15 @@ func fromSettings(file, name string) (*agents.Profile, map[string]string, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	order, envs := serversOf(src)
 	var names []string
-	for _, key := range order {
-		for _, p := range list {
-			if p.Title != key {
-				continue
-			}
-			if name == "" || name == key || name == p.Name {
-				return p, envs[key], nil
-			}
-			names = append(names, key)
+	for _, p := range list {
+		if name == "" || name == p.Title || name == p.Name {
+			return p, p.Own, nil
 		}
+		names = append(names, p.Title)
 	}
 	switch {
-	case len(order) == 0:
+	case len(list)+len(skipped) == 0:
 		return nil, nil, fmt.Errorf("%s: it has no agent_servers", file)
 	case name == "":
 		return nil, nil, fmt.Errorf("%s: none of its agent_servers can be started%s", file, because(skipped))
@@ -177,40 +162,6 @@ func fromSettings(file, name string) (*agents.Profile, map[string]string, error)
 		has = "; it has " + strings.Join(names, ", ")
 	}
 	return nil, nil, fmt.Errorf("%s: it has no agent %q%s%s%s", file, name, meant(name, names), has, because(skipped))
-}
-
-// serversOf reads from settings that are known to be well what a profile does
-// not keep: the order of the agents and their environment.
-func serversOf(src []byte) (order []string, envs map[string]map[string]string) {
-	type variables struct{ Env map[string]string }
-	var doc struct {
-		Servers json.RawMessage `json:"agent_servers"`
-	}
-	_ = json.Unmarshal(jsonc.ToJSON(src), &doc)
-	envs = map[string]map[string]string{}
-	in := json.NewDecoder(bytes.NewReader(doc.Servers))
-	_, _ = in.Token() // the opening brace
-	for in.More() {
-		key, err := in.Token()
-		name, ok := key.(string)
-		var server struct {
-			variables
-			Command json.RawMessage
-		}
-		if err != nil || !ok || in.Decode(&server) != nil {
-			break
-		}
-		var nested variables // an older spelling has it under command
-		_ = json.Unmarshal(server.Command, &nested)
-		env := map[string]string{}
-		maps.Copy(env, nested.Env)
-		maps.Copy(env, server.Env)
-		if envs[name] == nil {
-			order = append(order, name)
-		}
-		envs[name] = env
-	}
-	return order, envs
 }
 
 // mcpServers are those that an editor's settings name, as a session is opened with them.

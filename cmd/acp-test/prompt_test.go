@@ -476,9 +476,9 @@ replies:
 			Entry("no agents", `{"theme": "x"}`, `settings\.json: it has no agent_servers\n$`),
 			Entry("agents no object", "{\n \"agent_servers\": [1]}", `settings\.json:2:\d+: agent_servers must be an object`),
 			Entry("an agent no object", "{\n \"agent_servers\": {\"a\":\n 7}}", `settings\.json:3:\d: .*must be an object`),
-			Entry("args no list", "{\n \"agent_servers\": {\"a\": {\"command\": \"x\",\n \"args\": \"y\"}}}", `settings\.json:3:\d+: .*args must be a list of texts, not a string`),
-			Entry("env no texts", "{\n \"agent_servers\": {\"a\": {\"command\": \"x\",\n \"env\": {\"A\": 1}}}}", `settings\.json:3:\d+: .*must be a text, not a number`),
-			Entry("a command of another type", `{"agent_servers": {"a": {"command": 7}}}`, `settings\.json:1:37: agent_servers\.a: command must be a text, not 7\n`),
+			Entry("args no list", "{\n \"agent_servers\": {\"a\": {\"command\": \"x\",\n \"args\": \"y\"}}}", `settings\.json:3:\d+: .*a\.args must be a list of texts`),
+			Entry("env no texts", "{\n \"agent_servers\": {\"a\": {\"command\": \"x\",\n \"env\": {\"A\": 1}}}}", `settings\.json:3:\d+: .*a\.env\.A must be a text, not 1`),
+			Entry("a command of another type", `{"agent_servers": {"a": {"command": 7}}}`, `settings\.json:1:37: agent_servers\.a\.command must be a text, not 7\n`),
 			Entry("none that can be started", `{"agent_servers": {"a": {"type": "registry"}}}`, `settings\.json: none of its agent_servers can be started; left out: a: `),
 			Entry("no program", `{"agent_servers": {"a": {"command": "/no/such"}}}`, `starting a: no program "/no/such" in /no\n`),
 		)

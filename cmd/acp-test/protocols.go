@@ -137,8 +137,7 @@ func protocolNamed(name string) (protocol, error) {
 			return p, nil
 		}
 	}
-	return protocol{}, fmt.Errorf("--protocol: there is no protocol %q%s; they are %s", name, meant(name, protocolNames()),
-		strings.Join(protocolNames(), ", "))
+	return protocol{}, oneOf("--protocol", "protocol", name, protocolNames())
 }
 
 // protocolIn returns the protocol of a recording whose beginning can be looked at: the

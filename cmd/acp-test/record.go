@@ -5,26 +5,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/mockclient"
-	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
+	"github.com/acp-test/acp-test/protocol/agui"
+	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/spf13/cobra"
 )
 
 // recording are the flags of record.
@@ -110,36 +111,21 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	signal.Notify(signals, append(passedOn(), syscall.SIGPIPE)...)
 	defer signal.Stop(signals)
 
-	patterns, err := compileAll("--redact", o.redact)
-	if err != nil {
-		return err
-	}
 	live, err := h.live(o.live)
 	if err != nil {
 		return err
 	}
-	file, err := reserve(o.out, agents.AdHoc(argv).Name)
+	log, file, err := h.recordingLog(o, protocols()[0], agents.AdHoc(argv).Name)
 	if err != nil {
 		return err
 	}
 	ran := false
 	defer func() {
+		err = errors.Join(err, log.Close())
 		if !ran {
 			_ = os.Remove(file) // there is nothing in it
 		}
 	}()
-	redaction := replay.Redaction{Protocol: recordings.V1(), Env: h.env, Patterns: patterns, KeepText: o.keepText,
-		MaskText: o.maskText}
-	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: agents.AdHoc(argv).Name, Protocol: "1"},
-		transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Memory: 8 << 20,
-			Redact: redaction.Func(), Failed: func(err error) {
-				fmt.Fprintf(h.err, "acp-test: %s is not whole: from here on nothing is recorded, and all is passed on: %v\n",
-					file, err)
-			}})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, log.Close()) }()
 	env := h.env
 	told := func() {}
 	if o.llm != "" {
@@ -161,7 +147,7 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	}
 	home, _ := h.getenv("HOME") // none is noted then
 	proxy := replay.Proxy{
-		Judge: judge(""),
+		Judge: protocols()[0].judge(""),
 		Home:  home, NoFiles: o.noFiles || o.maskText, Model: o.llm != "",
 		Agent: mockclient.Command{Path: argv[0], Args: argv[1:], Env: env, Dir: h.cwd, Keeper: []string{h.self, "keeper"},
 			TrimOnExit: whole},
@@ -177,22 +163,32 @@ func (h *host) record(o *recording, argv []string) (err error) {
 		return err
 	case exit.Signal != "":
 		return endBy(exit.Signal)
-	case exit.Code != 0:
-		return status(exit.Code)
 	}
-	return nil
+	return ended(exit.Code)
 }
 
-func compileAll(flag string, patterns []string) ([]*regexp.Regexp, error) {
-	var out []*regexp.Regexp
-	for _, p := range patterns {
+// recordingLog makes the transcript of a recording, which is written before anything is passed on,
+// and returns the name of its file.
+func (h *host) recordingLog(o *recording, of protocol, agent string) (*transcript.Transcript, string, error) {
+	redaction := replay.Redaction{Protocol: of.recordings, Env: h.env, KeepText: o.keepText, MaskText: o.maskText}
+	for _, p := range o.redact {
 		re, err := regexp.Compile(p)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", flag, err)
+			return nil, "", fmt.Errorf("--redact: %w", err)
 		}
-		out = append(out, re)
+		redaction.Patterns = append(redaction.Patterns, re)
 	}
-	return out, nil
+	file, err := reserve(o.out, agent)
+	if err != nil {
+		return nil, "", err
+	}
+	log, err := transcript.New(transcript.Header{Tool: tool(), Agent: agent, Protocol: of.Version},
+		transcript.Options{Classifier: of.Classifier, Path: file, Through: true, Memory: 8 << 20,
+			Redact: redaction.Func(), Failed: func(err error) {
+				fmt.Fprintf(h.err, "acp-test: %s is not whole: from here on nothing is recorded, and all is passed on: %v\n",
+					file, err)
+			}})
+	return log, file, err
 }
 
 // reserve makes the empty file of a recording, which others may not read.
@@ -270,12 +266,108 @@ func pointed(env []string, url string) []string {
 	for _, p := range providers() {
 		values[p.variable] = url + p.path
 	}
-	out := slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return values[name] != ""
-	})
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		out = append(out, name+"="+values[name])
+	return replaced(env, values)
+}
+
+// notAsked is the code of the note in a recording whose agent asked no model through it.
+const notAsked = "model-not-asked"
+
+// tell says a thing to the user of the editor, and in the recording.
+func (h *host) tell(log *transcript.Transcript, code, text string) {
+	fmt.Fprintf(h.err, "acp-test: %s\n", text)
+	log.Event(0, transcript.Note, transcript.Noted, "", map[string]any{"code": code, "text": text})
+}
+
+// tellVendors says which requests go to a vendor, since the environment names no other
+// address.
+func (h *host) tellVendors(log *transcript.Transcript) {
+	var unset []string
+	for _, p := range providers() {
+		if set, _ := h.getenv(p.variable); set == "" {
+			unset = append(unset, fmt.Sprintf("%s is not set: %s", p.variable, p.vendor))
+		}
 	}
-	return out
+	if len(unset) > 0 {
+		h.tell(log, "model-vendor", "requests of the model go to the vendor, unless --llm=URL says where ("+
+			strings.Join(slices.Compact(unset), "; ")+")")
+	}
+}
+
+// watchModel watches whether the model is asked. The function that it returns says at the
+// end that it never was, if the editor prompted.
+func (h *host) watchModel(log *transcript.Transcript) (end func()) {
+	var prompted, asked atomic.Bool
+	p := recordings.V1()
+	log.Observe(func(e transcript.Entry) {
+		switch {
+		case e.Kind == transcript.ModelRequest:
+			asked.Store(true)
+		case e.Source == transcript.Editor && e.Kind == transcript.Request:
+			if _, ok := p.Prompt(e); ok {
+				prompted.Store(true)
+			}
+		}
+	})
+	return func() {
+		if !prompted.Load() || asked.Load() {
+			return
+		}
+		var names []string
+		for _, p := range providers() {
+			names = append(names, p.variable)
+		}
+		h.tell(log, notAsked, "the agent never asked a model through this recording, so what its model said is not in it; "+
+			"an agent that has the model's address in a file of its own must have that of "+
+			strings.Join(slices.Compact(names), ", ")+" there, which record sets")
+	}
+}
+
+// neverAsked reports whether a recording says that its agent asked no model through it.
+func neverAsked(t *transcript.Transcript) bool {
+	for e := range t.All() {
+		if e.Kind == transcript.Noted && e.JSON().Get("code").Is(notAsked) {
+			return true
+		}
+	}
+	return false
+}
+
+// recordWeb records what front ends and an endpoint say to each other, until it is
+// interrupted.
+func (h *host) recordWeb(ctx context.Context, o *recording) (err error) {
+	target, err := endpoint.Target(o.url)
+	if err != nil {
+		return fmt.Errorf("--url: %w", err)
+	}
+	listener, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	defer listener.Close()
+	of, err := protocolNamed(agui.Name)
+	if err != nil {
+		return err
+	}
+	log, file, err := h.recordingLog(o, of, "endpoint")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	tap := endpoint.NewTap(target, log)
+	fmt.Fprintf(h.err, "recording http://%s/ in %s\n", listener.Addr(), file)
+	if err := serveHTTP(ctx, listener, tap); err != nil {
+		return err
+	}
+	tap.Wait()
+	return nil
+}
+
+// serveHTTP serves until the context ends. What is still being sent then is of no use.
+func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 30 * time.Second}
+	defer context.AfterFunc(ctx, func() { server.Close() })()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
@@ -48,11 +48,7 @@ A recording that names variables, settings or paths outside of its workspace is 
 since the agent would get them; --trust FILE takes it. The exit status is 0 if there is a
 result, 1 if the agent does not do it again.`,
 		Args: func(c *cobra.Command, args []string) error {
-			n := len(args)
-			if dash := c.ArgsLenAtDash(); dash >= 0 {
-				n = dash
-			}
-			if n != 1 {
+			if files, _ := atDash(c, args); len(files) != 1 {
 				return fmt.Errorf("reduce: one recording is expected; usage: %s", c.UseLine())
 			}
 			return nil
@@ -92,9 +88,7 @@ func (h *host) reduce(c *cobra.Command, o *reducing) error {
 	if err != nil {
 		return err
 	}
-	if o.cause != "" {
-		cause = o.cause
-	}
+	cause = cmp.Or(o.cause, cause)
 	temp, err := os.MkdirTemp("", "acp-test-reduce-")
 	if err != nil {
 		return err
@@ -128,7 +122,7 @@ func (h *host) reduce(c *cobra.Command, o *reducing) error {
 	case err != nil && (made.Lines == 0 || !errors.Is(err, context.Canceled)):
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	return h.reduced(c, o, of, engine, made, file, began)
+	return h.reduced(o, of, engine, made, began)
 }
 
 // toReduce is the scenario to begin with, its protocol, and the rule that the agent broke
@@ -153,7 +147,7 @@ func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cau
 			return of, nil, "", err
 		}
 		if trusted[filepath.Clean(file)] {
-			h.announce(h.err, file, t)
+			h.announce(file, t)
 		} else if err := distrust(file, t); err != nil {
 			return of, nil, "", err
 		}
@@ -175,9 +169,7 @@ func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cau
 	if err != nil {
 		return of, nil, "", fmt.Errorf("%s: %w", file, err)
 	}
-	for _, left := range made.Left {
-		fmt.Fprintf(h.err, "acp-test: left out: %s\n", printable.Line(left, 1000))
-	}
+	h.omitted(made.Left)
 	text = of.relaxed(made.Text)
 	if cause == "" {
 		text = recordings.Awaited(text)
@@ -186,8 +178,7 @@ func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cau
 }
 
 // reduced writes the result, and says what it is.
-func (h *host) reduced(c *cobra.Command, o *reducing, of protocol, e *scenarios.Engine, made sweep.Reduced, file string,
-	began time.Time) error {
+func (h *host) reduced(o *reducing, of protocol, e *scenarios.Engine, made sweep.Reduced, began time.Time) error {
 	finding := findingOf(made)
 	again := []string{"acp-test", "run", o.to}
 	if o.agent != "" {

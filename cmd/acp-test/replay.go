@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/golden"
@@ -19,10 +20,12 @@ import (
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
+	"github.com/acp-test/acp-test/protocol/agui/endpoint"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/spf13/cobra"
 )
 
 // replaying are the flags of replay.
@@ -84,16 +87,11 @@ else is different.`,
 			case o.timeout <= 0, r.patience <= 0:
 				return errors.New("a timeout must be longer than 0")
 			}
-			if err := checkSeverity(o.severity); err != nil {
+			trusted, err := trusts(o.paths, r.trust)
+			if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports), err); err != nil {
 				return err
 			}
-			if err := checkFormats("--report", o.reports); err != nil {
-				return err
-			}
-			var err error
-			if r.trusted, err = trusts(o.paths, r.trust); err != nil {
-				return err
-			}
+			r.trusted = trusted
 			return h.replay(c.Context(), &o, &r)
 		},
 	}
@@ -120,39 +118,35 @@ else is different.`,
 	return c
 }
 
+// playing is a recording that is played once.
+type playing struct {
+	file, id       string
+	n              int // how often it was played before
+	recording, log *transcript.Transcript
+}
+
+// player plays a recording once. lacking is what the recording does not have, and how to give it.
+type player func(ctx context.Context, p playing) (res results.Result, lacking []string, err error)
+
 func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 	of, err := h.spoken(o.paths)
 	if err != nil {
 		return err
 	}
+	to := h.toAgent
 	if of.Reach != nil {
-		return h.replayWeb(ctx, o, of)
+		to = h.toEndpoint
 	}
-	if o.url != "" {
-		return fmt.Errorf("--url: recordings of %s are played to an agent that is started: put its command after --", of.Name)
-	}
-	p, err := o.subject(h, of)
+	agent, play, err := to(ctx, o, r, of)
 	if err != nil {
 		return err
-	}
-	faulty, err := o.faulty(of, p)
-	if err != nil {
-		return err
-	}
-	if len(faulty) > 0 {
-		p = p.WithCommand(slices.Concat(p.Command, faulty))
-	}
-	place := h.sandbox()
-	place.Env, place.Pass = o.variables(), o.passEnv
-	if p, err = p.Prepare(ctx, agents.Preparation{Sandbox: place, Keeper: []string{h.self, "keeper"}}); err != nil {
-		return errors.New(h.secrets(o.env...).Text(err.Error()))
 	}
 	out, release, err := h.takeOut(&o.output)
 	if err != nil {
 		return err
 	}
 	defer release()
-	run := h.newRun(results.Agent{Profile: p.Name, Title: p.Shown(), Command: p.Command})
+	run := h.newRun(agent)
 	run.Out, run.Protocol = out, of.Version
 	for _, file := range o.paths {
 		for n := range o.repeat {
@@ -160,7 +154,7 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 				run.Interrupted = true
 				break
 			}
-			res, lacking, err := h.replayOne(ctx, o, r, of, p, file, out, n)
+			res, lacking, err := h.replayOnce(ctx, o, &run, play, file, n)
 			if err != nil {
 				return err
 			}
@@ -173,6 +167,71 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 		}
 	}
 	return h.conclude(&run, o.reports, o.verbose, o.env...)
+}
+
+// replayOnce replays a recording once. Its transcript has a folder of its own below that of the run.
+func (h *host) replayOnce(ctx context.Context, o *options, run *results.Run, play player, file string,
+	n int) (res results.Result, lacking []string, err error) {
+	recording, err := h.recordingOf(file)
+	if err != nil {
+		return res, nil, err
+	}
+	id := nameOf(file, recording)
+	dir := id
+	if o.repeat > 1 {
+		dir = fmt.Sprintf("repeat-%d/%s", n+1, id)
+	}
+	if err := os.MkdirAll(filepath.Join(run.Out, dir), 0o755); err != nil {
+		return res, nil, err
+	}
+	of := protocolVersion(run.Protocol)
+	log, err := transcript.New(
+		transcript.Header{Tool: tool(), Agent: run.Agent.Profile, Scenario: id, Protocol: of.Version},
+		transcript.Options{Classifier: of.Classifier, Path: filepath.Join(run.Out, dir, "transcript.jsonl"),
+			Redact: h.redactor(of, o.env...)})
+	if err != nil {
+		return res, nil, err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("timeout %v", o.timeout))
+	defer cancel()
+	res, lacking, err = play(ctx, playing{file, id, n, recording, log})
+	if o.repeat > 1 {
+		res.Repeat = n + 1
+	}
+	res.Artifacts = map[string]string{"transcript": dir + "/transcript.jsonl"}
+	return res, lacking, err
+}
+
+// toAgent returns what plays recordings to an agent that is started for each.
+func (h *host) toAgent(ctx context.Context, o *options, r *replaying, of protocol) (results.Agent, player, error) {
+	var about results.Agent
+	if o.url != "" {
+		return about, nil, fmt.Errorf("--url: recordings of %s are played to an agent that is started: put its command after --",
+			of.Name)
+	}
+	p, err := o.subject(h, of)
+	if err != nil {
+		return about, nil, err
+	}
+	faulty, err := o.faulty(of, p)
+	if err != nil {
+		return about, nil, err
+	}
+	if len(faulty) > 0 {
+		p = p.WithCommand(slices.Concat(p.Command, faulty))
+	}
+	place := h.sandbox()
+	place.Env, place.Pass = o.variables(), o.passEnv
+	if p, err = p.Prepare(ctx, agents.Preparation{Sandbox: place, Keeper: []string{h.self, "keeper"}}); err != nil {
+		return about, nil, errors.New(h.secrets(o.env...).Text(err.Error()))
+	}
+	return results.Agent{Profile: p.Name, Title: p.Shown(), Command: p.Command},
+		func(ctx context.Context, once playing) (results.Result, []string, error) {
+			x := &oneReplay{playing: once, host: h, options: o, flags: r, of: of, profile: p,
+				store: golden.Store{Dir: o.golden}}
+			return x.play(ctx)
+		}, nil
 }
 
 // spoken is the protocol of recordings that are played to one agent.
@@ -196,118 +255,82 @@ func (h *host) spoken(files []string) (of protocol, err error) {
 	return of, nil
 }
 
-// oneReplay is one recording, played once in directories of its own.
+// oneReplay is one recording, played once to an agent in directories of its own.
 type oneReplay struct {
+	playing
 	*host
 	options *options
 	flags   *replaying
 	of      protocol
 	profile *agents.Profile
-	file    string
-	id, dir string // dir is the folder of its transcript below --out
 	at      *restored
 	job     replay.Replay
 	store   golden.Store
 }
 
-// replayOne replays one recording once, in directories of its own. lacking is what the
-// recording does not have, and how to give it.
-func (h *host) replayOne(ctx context.Context, o *options, r *replaying, of protocol, p *agents.Profile, file,
-	out string, n int) (res results.Result, lacking []string, err error) {
-	x := &oneReplay{host: h, options: o, flags: r, of: of, profile: p, file: file, store: golden.Store{Dir: o.golden}}
-	recording, err := x.recording()
-	if err != nil {
+// play plays the recording.
+func (x *oneReplay) play(ctx context.Context) (res results.Result, lacking []string, err error) {
+	if err := x.playable(); err != nil {
 		return res, nil, err
 	}
-	temp, err := process.NewTempDir([]string{h.self, "keeper"}, "", "")
+	temp, err := process.NewTempDir([]string{x.self, "keeper"}, "", "")
 	if err != nil {
 		return res, nil, err
 	}
 	defer func() { err = errors.Join(err, temp.Close()) }()
-	trusted := r.trusted[filepath.Clean(file)]
-	if trusted && n == 0 {
-		h.announce(h.err, file, recording)
+	trusted := x.flags.trusted[filepath.Clean(x.file)]
+	if trusted && x.n == 0 {
+		x.announce(x.file, x.recording)
 	}
-	if x.at, err = h.furnish(temp.Dir(), recording, r.files, trusted); err != nil {
+	if x.at, err = x.furnish(temp.Dir(), x.recording, x.flags.files, trusted); err != nil {
 		return res, nil, err
 	}
 	defer func() { err = errors.Join(err, x.at.Close()) }()
-	x.at.box.Env, x.at.box.Pass = map[string]string{}, o.passEnv
+	x.at.box.Env, x.at.box.Pass = map[string]string{}, x.options.passEnv
 	maps.Copy(x.at.box.Env, x.at.set)
-	maps.Copy(x.at.box.Env, o.variables())
-	x.id = nameOf(file, recording)
-	if x.dir = x.id; o.repeat > 1 {
-		x.dir = fmt.Sprintf("repeat-%d/%s", n+1, x.id)
-	}
-	log, err := x.log(out)
-	if err != nil {
-		return res, nil, err
-	}
-	defer func() { err = errors.Join(err, log.Close()) }()
-	if err := x.prepare(recording, log); err != nil {
+	maps.Copy(x.at.box.Env, x.options.variables())
+	if err := x.prepare(); err != nil {
 		return res, nil, err
 	}
 	if !trusted {
 		x.job.Confine = x.at.confine()
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("timeout %v", o.timeout))
-	defer cancel()
 	res = x.job.Run(ctx)
 	res.Notes = append(res.Notes, x.at.lacking...)
-	if o.repeat > 1 {
-		res.Repeat = n + 1
-	}
-	res.Artifacts = map[string]string{"transcript": x.dir + "/transcript.jsonl"}
-	if r.against == "golden" && o.update {
-		if err := x.store.Write(of.GoldensOf(p), x.id, x.job.Text()); err != nil {
-			return res, nil, err
-		}
+	if x.flags.against == "golden" && x.options.update {
+		err = x.store.Write(x.of.GoldensOf(x.profile), x.id, x.job.Text())
 		res.Golden = &results.Golden{State: "updated"}
 	}
-	return res, x.at.lacking, nil
+	return res, x.at.lacking, err
 }
 
-// recording reads the recording. The error says why it cannot be replayed.
-func (x *oneReplay) recording() (*transcript.Transcript, error) {
-	recording, err := x.recordingOf(x.file)
-	if err != nil {
-		return nil, err
+// playable returns why the recording cannot be replayed, nil if it can.
+func (x *oneReplay) playable() error {
+	if !replay.Acts(x.recording) {
+		return fmt.Errorf("%s: nothing that an editor did is in it, so there is nothing to play", x.file)
 	}
-	if !replay.Acts(recording) {
-		return nil, fmt.Errorf("%s: nothing that an editor did is in it, so there is nothing to play", x.file)
-	}
-	if id := recordings.Older(recording); id != "" && x.flags.against != "nothing" {
-		return nil, fmt.Errorf("%s: session %s, which is loaded in it, was made before it began, and an agent in "+
+	if id := recordings.Older(x.recording); id != "" && x.flags.against != "nothing" {
+		return fmt.Errorf("%s: session %s, which is loaded in it, was made before it began, and an agent in "+
 			"a fresh HOME has none to load: record from the session's start on, or compare with nothing (--against nothing)",
 			x.file, id)
 	}
-	return recording, nil
-}
-
-// log makes the transcript of the replay, below the folder out.
-func (x *oneReplay) log(out string) (*transcript.Transcript, error) {
-	if err := os.MkdirAll(filepath.Join(out, x.dir), 0o755); err != nil {
-		return nil, err
-	}
-	return transcript.New(transcript.Header{Tool: tool(), Agent: x.profile.Name, Scenario: x.id, Protocol: x.of.Version},
-		transcript.Options{Classifier: x.of.Classifier, Path: filepath.Join(out, x.dir, "transcript.jsonl"),
-			Redact: x.redactor(x.of, x.options.env...)})
+	return nil
 }
 
 // prepare fills in x.job: how to play the recording, and what to compare the result with.
-func (x *oneReplay) prepare(recording, log *transcript.Transcript) error {
+func (x *oneReplay) prepare() error {
 	r, box := x.flags, x.at.box
-	x.job = replay.Replay{ID: x.id, File: x.file, Log: log, Judge: x.of.judge(x.options.severity), Beside: x.at.beside,
+	x.job = replay.Replay{ID: x.id, File: x.file, Log: x.log, Judge: x.of.judge(x.options.severity), Beside: x.at.beside,
 		Golden: scenarios.GoldenOptions(x.profile),
-		Player: replay.Player{Recording: recording, Mode: replay.Mode(r.mode), Speed: r.speed, Patience: r.patience,
-			Work: box.Work, Home: box.Home, Renamed: x.at.renamed, Start: x.start(log)}}
-	if err := x.at.serveModel(&x.job.Player, r.llm, x.file, x.profile, log); err != nil {
+		Player: replay.Player{Recording: x.recording, Mode: replay.Mode(r.mode), Speed: r.speed, Patience: r.patience,
+			Work: box.Work, Home: box.Home, Renamed: x.at.renamed, Start: x.start}}
+	if err := x.at.serveModel(&x.job.Player, r.llm, x.file, x.profile, x.log); err != nil {
 		return err
 	}
 	switch r.against {
 	case "recording":
 		x.job.Want, x.job.AsRecorded = x.job.Against, true
-		if places, _ := replay.PlacesOf(recording); places.Chance {
+		if places, _ := replay.PlacesOf(x.recording); places.Chance {
 			x.job.Want = nil // the rules judge it alone
 			x.at.lacking = append(x.at.lacking,
 				"the recording says that its messages depend on chance: they are not compared")
@@ -323,17 +346,58 @@ func (x *oneReplay) prepare(recording, log *transcript.Transcript) error {
 }
 
 // start starts the agent of one connection.
-func (x *oneReplay) start(log *transcript.Transcript) func(context.Context, int) (*mockclient.Agent, error) {
-	return func(ctx context.Context, conn int) (*mockclient.Agent, error) {
-		box := x.at.box
-		l, err := x.profile.Launch(box)
-		if err != nil {
-			return nil, err
-		}
-		if err := workspace.Write(box.Home, l.Files); err != nil {
-			return nil, err
-		}
-		return mockclient.Start(ctx, log, conn, mockclient.Command{Path: l.Path, Args: l.Args, Env: l.Env,
-			Dir: cmp.Or(l.Dir, box.Work), Keeper: []string{x.self, "keeper"}})
+func (x *oneReplay) start(ctx context.Context, conn int) (*mockclient.Agent, error) {
+	box := x.at.box
+	l, err := x.profile.Launch(box)
+	if err != nil {
+		return nil, err
 	}
+	if err := workspace.Write(box.Home, l.Files); err != nil {
+		return nil, err
+	}
+	return mockclient.Start(ctx, x.log, conn, mockclient.Command{Path: l.Path, Args: l.Args, Env: l.Env,
+		Dir: cmp.Or(l.Dir, box.Work), Keeper: []string{x.self, "keeper"}})
+}
+
+// toEndpoint returns what posts to an endpoint what front ends have posted in recordings, and judges
+// what comes.
+func (h *host) toEndpoint(_ context.Context, o *options, _ *replaying, of protocol) (results.Agent, player, error) {
+	about := results.Agent{Profile: "endpoint", Title: o.url}
+	if o.url == "" {
+		return about, nil, fmt.Errorf("replay: --url is missing: a recording of %s is played to an endpoint that runs", of.Name)
+	}
+	target, err := endpoint.Target(o.url)
+	if err != nil {
+		return about, nil, fmt.Errorf("--url: %w", err)
+	}
+	return about, func(ctx context.Context, p playing) (res results.Result, _ []string, err error) {
+		err = replayPosts(ctx, target, p)
+		if errors.Is(err, endpoint.ErrNothingPosted) {
+			return res, nil, fmt.Errorf("%s: %w, so there is nothing to play", p.file, err)
+		}
+		res = of.judge(o.severity).Check(p.id, p.log)
+		res.File = p.file
+		if err != nil {
+			res.Verdict, res.Reason = results.Error, err.Error()
+		}
+		return res, nil, nil
+	}, nil
+}
+
+// replayPosts posts what a recording has to a target. A proxy between makes the transcript.
+func replayPosts(ctx context.Context, target *url.URL, p playing) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	tap := endpoint.NewTap(target, p.log)
+	server := &http.Server{Handler: tap, ReadHeaderTimeout: 30 * time.Second}
+	go func() { _ = server.Serve(listener) }() // it ends by Close
+	err = endpoint.Again(ctx, p.recording, "http://"+listener.Addr().String()+"/")
+	if err == nil {
+		tap.Wait() // a hang-up is on its way
+	}
+	server.Close()
+	tap.Wait()
+	return err
 }

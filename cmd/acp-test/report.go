@@ -106,16 +106,7 @@ func (h *host) merge(files []string, out string, asked []string, quiet bool) err
 			fmt.Sprintf("%d files of scenarios are not beside the results of their part, the first is %s", len(lost), lost[0]))
 	}
 	console := reports.NewConsole(h.out, reports.ConsoleOptions{Color: h.style(h.out).colours, Quiet: quiet})
-	for _, r := range whole.Results {
-		console.Finished(r)
-	}
-	if err := errors.Join(h.writeReports(whole, whole.Out, asked), console.Summary(whole)); err != nil {
-		return err
-	}
-	if whole.Exit != 0 {
-		return status(whole.Exit)
-	}
-	return nil
+	return h.concluded(console, whole, asked)
 }
 
 // within reports whether a path is a folder or lies below it.
@@ -213,13 +204,7 @@ func convertCommand(h *host) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if out == "-" {
-				return reports.Write(inspected(run.Protocol), to, run, h.out)
-			}
-			return writeFile(out, func(w io.Writer) error {
-				return reports.Write(inspected(run.Protocol), to,
-					run, w)
-			})
+			return h.report(run, to, out)
 		},
 	}
 	c.Flags().StringVar(&to, "to", "", "the `FORMAT`")
@@ -242,9 +227,8 @@ func formatList() string {
 func checkFormats(flag string, asked []string) error {
 	for _, r := range asked {
 		format, _, _ := strings.Cut(r, "=")
-		if !slices.Contains(reports.Formats(), format) {
-			return fmt.Errorf("%s: there is no format %q%s; they are %s", flag, format, meant(format, reports.Formats()),
-				strings.Join(reports.Formats(), ", "))
+		if err := oneOf(flag, "format", format, reports.Formats()); err != nil {
+			return err
 		}
 	}
 	return nil

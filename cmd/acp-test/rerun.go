@@ -12,15 +12,14 @@ import (
 )
 
 // rerun makes the command that runs just one scenario of this run again.
-func rerun(c *cobra.Command, o *options) func(id string) string {
+func rerun(c *cobra.Command) func(id string) string {
 	words := append([]string{"acp-test", c.Name()}, again(c)...)
-	given, command := c.Flags().Args(), []string(nil)
-	if dash := c.ArgsLenAtDash(); dash >= 0 {
-		given, command = given[:dash], append([]string{"--"}, given[dash:]...)
+	given, agent := atDash(c, c.Flags().Args())
+	if agent != nil {
+		given = slices.Concat(given, []string{"--"}, agent)
 	}
 	return func(id string) string {
-		all := append(slices.Clone(words), "--run", "^"+regexp.QuoteMeta(id)+"$")
-		return quoted(spoken(append(append(all, given...), command...)))
+		return quoted(spoken(slices.Concat(words, []string{"--run", "^" + regexp.QuoteMeta(id) + "$"}, given)))
 	}
 }
 
@@ -32,8 +31,8 @@ func rerunFile(c *cobra.Command, engine *scenarios.Engine, file string) string {
 		words = append(words, "--linger", engine.Linger.String())
 	}
 	words = append(words, file)
-	if dash := c.ArgsLenAtDash(); dash >= 0 {
-		words = append(append(words, "--"), c.Flags().Args()[dash:]...)
+	if _, agent := atDash(c, c.Flags().Args()); agent != nil {
+		words = append(append(words, "--"), agent...)
 	}
 	return quoted(spoken(words))
 }
@@ -69,16 +68,19 @@ var harmlessWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 // quoted is a command line for a POSIX shell.
 func quoted(words []string) string {
-	var b strings.Builder
+	shown := slices.Clone(words)
 	for i, w := range words {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		if harmlessWord.MatchString(w) {
-			b.WriteString(w)
-		} else {
-			b.WriteString("'" + strings.ReplaceAll(w, "'", `'\''`) + "'")
+		if !harmlessWord.MatchString(w) {
+			shown[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 	}
-	return b.String()
+	return strings.Join(shown, " ")
+}
+
+// atDash splits the words of a command line at --.
+func atDash(c *cobra.Command, args []string) (ours, agent []string) {
+	if dash := c.ArgsLenAtDash(); dash >= 0 {
+		return args[:dash], args[dash:]
+	}
+	return args, nil
 }

@@ -194,12 +194,12 @@ func (r *restored) serveModel(job *replay.Player, script, file string, p *agents
 	if err != nil {
 		return err
 	}
-	lanes, err := fakellm.ParseLanes(p.Lanes)
+	config, err := scenarios.ModelOf(p)
 	if err != nil {
-		return fmt.Errorf("lanes of profile %s: %w", p.Name, err)
+		return err
 	}
-	model, err := fakellm.Start(fakellm.Config{Script: parsed, Transcript: log, Wire: p.Model.Wire,
-		Tools: scenarios.ToolsOf(p), Lanes: lanes, Seed: r.recording.Header().Seed})
+	config.Script, config.Transcript, config.Seed = parsed, log, r.recording.Header().Seed
+	model, err := fakellm.Start(config)
 	if err != nil {
 		return err
 	}
@@ -213,11 +213,7 @@ func (r *restored) serveModel(job *replay.Player, script, file string, p *agents
 		return err
 	}
 	if job.Gates == nil { // a script with gates of its own: nobody would release them
-		for _, gate := range parsed.Gates() {
-			if err := job.Release(gate); err != nil {
-				return err
-			}
-		}
+		return openGates(model, parsed)
 	}
 	return nil
 }

@@ -42,8 +42,9 @@ func rootCommand(h *host) *cobra.Command {
 		reportCommand(h), uiCommand(h), initCommand(h),
 		reviewCommand(h), sweepCommand(h), upgradeCommand(h), matrixCommand(h), promptCommand(h),
 		fakellmCommand(h), refagentCommand(h), versionCommand(h),
+		recordCommand(h), checkCommand(h), diffCommand(h), replayCommand(h), serveCommand(h),
+		editorsCommand(h), convertRecordingCommand(h), reduceCommand(h),
 	)
-	root.AddCommand(recordingCommands(h)...)
 	root.SetHelpCommand(helpCommand(h))
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().StringVar(&h.protocol, "protocol", "", "the protocol, by `NAME`: "+

@@ -168,7 +168,7 @@ func (h *host) ready(ctx context.Context, engine *scenarios.Engine) error {
 func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chosen chosenRun, before *earlier) error {
 	console := h.console(o, len(chosen.mine)*max(o.repeat, 1))
 	defer console.Close()
-	again := rerun(c, o)
+	again := rerun(c)
 	engine.Step = console.Step
 	plan := scenarios.Plan{
 		Jobs: o.jobs, Repeat: o.repeat, UntilFail: o.untilFail, FailFast: o.failFast, Shard: chosen.shard,
@@ -191,7 +191,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 			return err
 		}
 	}
-	if err := o.writeBaseline(engine, &run); err != nil {
+	if err := o.writeBaseline(&run, func() []agents.KnownFailure { return engine.Rebase(&run) }); err != nil {
 		return err
 	}
 	if o.conformance {
@@ -210,15 +210,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	}
 	run = secret.Value(engine.Secrets, run)
 	err := errors.Join(h.writeInto(engine.Folder, run, engine.Out, o.reports), console.Summary(run))
-	return cmp.Or(err, exitStatus(run))
-}
-
-// exitStatus is the status of a run that was reported, nil for 0.
-func exitStatus(run results.Run) error {
-	if run.Exit != 0 {
-		return status(run.Exit)
-	}
-	return nil
+	return cmp.Or(err, ended(run.Exit))
 }
 
 // unable ends a run that cannot begin: reports say why, and so does the error.
@@ -250,7 +242,7 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	if o.auth != "" {
 		p = p.WithAuth(o.auth)
 	}
-	known, err := o.known()
+	known, err := knownFailures("--baseline", o.baseline)
 	if err != nil {
 		return nil, err
 	}
@@ -333,13 +325,13 @@ func (o *options) goldensOf(e *scenarios.Engine, chosen selection) error {
 	return nil
 }
 
-// inProtocols says which known failure is of a protocol that is none, nil if none is.
+// inProtocols returns an error that names the first known failure whose protocol does not exist.
 func inProtocols(list []agents.KnownFailure) error {
 	for _, k := range list {
 		for _, name := range k.Protocols {
-			if !slices.Contains(protocolNames(), name) {
-				return fmt.Errorf("%s:%d: protocols: there is no protocol %q%s; they are %s", k.File, k.Line, name,
-					meant(name, protocolNames()), strings.Join(protocolNames(), ", "))
+			place := fmt.Sprintf("%s:%d: protocols", k.File, k.Line)
+			if err := oneOf(place, "protocol", name, protocolNames()); err != nil {
+				return err
 			}
 		}
 	}
@@ -364,17 +356,18 @@ func (h *host) console(o *options, total int) *reports.Console {
 	}
 	return reports.NewConsole(h.out, reports.ConsoleOptions{
 		Total: total, Terminal: isTerminal(h.out) && !o.debug, Color: h.style(h.out).colours,
-		Width: func() int { return width(h.out) }, Quiet: o.quiet, Verbose: o.verbose,
+		Width: func() int { return cmp.Or(width(h.out), 80) }, Quiet: o.quiet, Verbose: o.verbose,
 	})
 }
 
+// width is how many columns a terminal has; 0 if w is none.
 func width(w io.Writer) int {
 	if f, ok := w.(*os.File); ok {
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
 			return columns
 		}
 	}
-	return 80
+	return 0
 }
 
 // takeLiberties starts the reference agent with liberties.

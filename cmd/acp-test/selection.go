@@ -75,7 +75,8 @@ func (o *options) selection(h *host) (selection, error) {
 	return s, errors.New("there are no scenarios")
 }
 
-func (o *options) filters() string {
+// filters are the flags that narrow the choice, as they were typed.
+func (o *choice) filters() string {
 	s := ""
 	if o.match != "" {
 		s += fmt.Sprintf(" --run %q", o.match)

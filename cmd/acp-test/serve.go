@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -124,10 +124,7 @@ func (h *host) serve(ctx context.Context, name, out, severity, listen string, qu
 	if !quiet {
 		err = h.judgeEditor(side, log, file, severity)
 	}
-	if err == nil && code != 0 {
-		return status(code)
-	}
-	return err
+	return cmp.Or(err, ended(code))
 }
 
 // judgeEditor judges who was served, and writes the report.
@@ -140,12 +137,7 @@ func (h *host) judgeEditor(side agentSide, log *transcript.Transcript, file, sev
 	verdict.Conclude(&run)
 	console := reports.NewConsole(h.err, reports.ConsoleOptions{Total: 1, Quiet: true})
 	console.Finished(res)
-	err := console.Summary(run)
-	report, werr := os.Create(strings.TrimSuffix(file, ".jsonl") + ".results.json")
-	if werr == nil {
-		werr = errors.Join(reports.Write(inspected(run.Protocol), "json", run, report), report.Close())
-	}
-	return errors.Join(err, werr)
+	return errors.Join(console.Summary(run), h.report(run, "json", strings.TrimSuffix(file, ".jsonl")+".results.json"))
 }
 
 // serveWeb serves front ends until it is interrupted.
@@ -160,11 +152,8 @@ func (h *host) serveWeb(ctx context.Context, side agentSide, log *transcript.Tra
 		script = &side.script.Script
 	}
 	web := side.of.front(script, side.recording, log)
-	server := &http.Server{Handler: web, ReadHeaderTimeout: 30 * time.Second}
-	stop := context.AfterFunc(ctx, func() { server.Close() })
-	defer stop()
 	fmt.Fprintf(h.err, "serving http://%s/, interrupt it when the front end is done\n", listener.Addr())
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := serveHTTP(ctx, listener, web); err != nil {
 		return errors.Join(err, log.Close())
 	}
 	web.Wait()

@@ -14,7 +14,6 @@ import (
 	"github.com/acp-test/acp-test/golden"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/replay"
-	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/transcript"
@@ -105,11 +104,7 @@ func (h *host) page(name string, t *transcript.Transcript, out string) (err erro
 	run.Protocol, run.Started, run.Duration, run.Out, run.Results = head.Protocol, head.Started, res.Duration, dir,
 		[]results.Result{res}
 	verdict.Conclude(&run)
-	write := func(w io.Writer) error { return reports.Write(inspected(run.Protocol), "html", run, w) }
-	if out == "-" {
-		return write(h.out)
-	}
-	return writeFile(out, write)
+	return h.report(run, "html", out)
 }
 
 func (h *host) show(t *transcript.Transcript) error {

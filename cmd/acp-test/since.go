@@ -53,15 +53,12 @@ func (h *host) narrow(o *options) (*narrowed, error) {
 	return n, nil
 }
 
-// leaves reports whether a scenario is still wanted.
-func (n *narrowed) leaves(h *host, s *scenarios.Scenario) bool {
-	return n.failed[s.ID] || !n.only && (!n.since || n.all || n.files[h.absolute(s.File)])
-}
-
 // from takes what is not wanted out of a selection.
 func (n *narrowed) from(h *host, s *selection) {
 	all := len(s.list)
-	s.list = slices.DeleteFunc(s.list, func(x *scenarios.Scenario) bool { return !n.leaves(h, x) })
+	s.list = slices.DeleteFunc(s.list, func(x *scenarios.Scenario) bool {
+		return !n.failed[x.ID] && (n.only || n.since && !n.all && !n.files[h.absolute(x.File)])
+	})
 	s.whole = s.whole && len(s.list) == all
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
@@ -170,7 +171,7 @@ func (h *host) sweeper(c *cobra.Command, o *sweeping, engine *scenarios.Engine, 
 
 // swept writes what a sweep found, and returns its exit status as an error.
 func (h *host) swept(c *cobra.Command, o *sweeping, engine *scenarios.Engine, out sweep.Outcome) error {
-	again := rerun(c, &o.options)
+	again := rerun(c)
 	for i := range out.Run.Results {
 		switch r := &out.Run.Results[i]; {
 		case r.Rerun != "": // its repro
@@ -180,11 +181,12 @@ func (h *host) swept(c *cobra.Command, o *sweeping, engine *scenarios.Engine, ou
 			r.Rerun = rerunFile(c, engine, filepath.Join(o.out, filepath.FromSlash(r.Artifacts["scenario"])))
 		}
 	}
-	if err := o.writeSweepBaseline(engine, &out); err != nil {
+	rebase := func() []agents.KnownFailure { return out.Rebase(engine) }
+	if err := o.writeBaseline(&out.Run, rebase); err != nil {
 		return err
 	}
 	h.clearLine()
-	return cmp.Or(errors.Join(h.writeReports(out.Run, engine.Out, o.reports), h.sweepSummary(o, out)), exitStatus(out.Run))
+	return cmp.Or(errors.Join(h.writeReports(out.Run, engine.Out, o.reports), h.sweepSummary(o, out)), ended(out.Run.Exit))
 }
 
 // sweepProgress keeps one line with what is happening, on a terminal.
@@ -199,7 +201,7 @@ func (h *host) sweepProgress(o *sweeping) func(sweep.Progress) {
 			line += fmt.Sprintf(" %d/%d", p.Done, p.Total)
 		}
 		line += " " + p.Now
-		if w := width(h.out) - 1; len(line) > w {
+		if w := cmp.Or(width(h.out), 80) - 1; len(line) > w {
 			line = line[:w]
 		}
 		fmt.Fprintf(h.out, "\r\x1b[K%s", line)

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -124,11 +123,11 @@ func trusts(files, trusted []string) (map[string]bool, error) {
 }
 
 // announce lists what a trusted recording gives to the agent.
-func (h *host) announce(w io.Writer, file string, t *transcript.Transcript) {
+func (h *host) announce(file string, t *transcript.Transcript) {
 	secrets := h.secrets()
 	say := func(format string, args ...any) {
 		what := secrets.Text(fmt.Sprintf(format, args...))
-		fmt.Fprintf(w, "acp-test: %s is trusted: %s\n", file, printable.Line(what, 2000))
+		fmt.Fprintf(h.err, "acp-test: %s is trusted: %s\n", file, printable.Line(what, 2000))
 	}
 	for _, s := range recordings.Servers(t) {
 		switch {
@@ -140,15 +139,25 @@ func (h *host) announce(w io.Writer, file string, t *transcript.Transcript) {
 		}
 	}
 	places, _ := replay.PlacesOf(t)
-	for _, name := range runs(places.Set) {
-		say("the agent is given the variable %s=%s", name, places.Set[name])
-	}
-	for _, name := range settings(places.HomeFiles) {
-		say("the agent is given the file %s of HOME", name)
-	}
-	for _, what := range keptBack(t) {
+	for _, what := range slices.Concat(given(places, true), keptBack(t)) {
 		say("the agent is given %s", what)
 	}
+}
+
+// given returns the variables, with their values if they are wanted, and the files of HOME that a
+// recording has for its agent.
+func given(places workspace.Manifest, values bool) (list []string) {
+	for _, name := range runs(places.Set) {
+		what := "the variable " + name
+		if values {
+			what += "=" + places.Set[name]
+		}
+		list = append(list, what)
+	}
+	for _, name := range settings(places.HomeFiles) {
+		list = append(list, "the file "+name+" of HOME")
+	}
+	return list
 }
 
 // keptBack returns what the editor of a recording names besides MCP servers that a replay
@@ -181,13 +190,7 @@ func keptBack(t *transcript.Transcript) (list []string) {
 // be set up with once it is a scenario.
 func distrust(file string, t *transcript.Transcript) error {
 	places, _ := replay.PlacesOf(t)
-	list := keptBack(t)
-	for _, name := range runs(places.Set) {
-		list = append(list, "the variable "+name)
-	}
-	for _, name := range settings(places.HomeFiles) {
-		list = append(list, "the file "+name+" of HOME")
-	}
+	list := append(keptBack(t), given(places, false)...)
 	for _, f := range places.Files {
 		if workspace.Git(f.Path) {
 			list = append(list, "the file "+f.Path)

@@ -7,18 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
-	"time"
-
-	"github.com/spf13/cobra"
+	"slices"
 
 	"github.com/acp-test/acp-test/inspector"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/spf13/cobra"
 )
 
 // viewing are the flags of ui.
@@ -58,15 +57,14 @@ what lies in the folders named is served. Ctrl-C ends it.
 
 What the page shows and its filter language are in docs/inspector.md.`,
 		RunE: func(c *cobra.Command, args []string) error {
-			o.paths = args
+			o.paths, o.subject.command = atDash(c, args)
 			for _, f := range [][2]string{{"--agent", o.subject.agent}, {"--fault", o.subject.fault}} {
 				if f[1] != "" {
 					o.agent = append(o.agent, f[0], f[1])
 				}
 			}
-			if dash := c.ArgsLenAtDash(); dash >= 0 {
-				o.paths, o.agent = args[:dash], append(append(o.agent, "--"), args[dash:]...)
-				o.subject.command = args[dash:]
+			if c.ArgsLenAtDash() >= 0 {
+				o.agent = append(append(o.agent, "--"), o.subject.command...)
 			}
 			if o.watch && o.scratch {
 				return errors.New("--watch does not go with --scratch")
@@ -146,16 +144,9 @@ func (h *host) serveUI(ctx context.Context, server *inspector.Server, port int) 
 	if err != nil {
 		return fmt.Errorf("--port: %w", err)
 	}
-	web := &http.Server{Handler: server, ReadHeaderTimeout: 10 * time.Second,
-		BaseContext: func(net.Listener) context.Context { return ctx }}
-	stop := context.AfterFunc(ctx, func() { web.Close() }) // what is still being sent is of no use
-	defer stop()
 	fmt.Fprintf(h.out, "http://%s/%s/\n", listener.Addr(), server.Token)
 	fmt.Fprintln(h.err, "acp-test: Ctrl-C ends it")
-	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
+	return serveHTTP(ctx, listener, server)
 }
 
 // inspected is the protocol of a transcript by the version in its header.
@@ -254,4 +245,36 @@ func (h *host) checkedSession(id string, in io.Reader, severity string) (results
 		return results.Result{}, nil, of, err
 	}
 	return checking.Result(id, t), t, of, nil
+}
+
+// rounds runs scenarios, and again what a saved file touches, each time into a folder of
+// its own, which the page shows beside the last. It returns when the context ends.
+func (h *host) rounds(ctx context.Context, o *viewing, do *doer) error {
+	all := o.subject
+	all.paths, all.out, all.golden = o.paths, do.temp, "golden"
+	var dirs []string
+	whole := -1 // the last round of everything
+	return h.again(ctx, &all, func(files map[string]bool) {
+		n := len(dirs) + 1
+		dirs = append(dirs, filepath.Join(do.temp, fmt.Sprint("round-", n), "acp-test-out"))
+		paths := o.paths
+		if files != nil {
+			paths = slices.Sorted(maps.Keys(files))
+		}
+		name := fmt.Sprint("round ", n)
+		do.server.Add(inspector.Source{Name: name, Dir: dirs[n-1], Round: n})
+		words := append(append([]string{"run", "-q", "--no-smoke", "--out", dirs[n-1]}, paths...), do.agent...)
+		if _, err := do.run(ctx, words); err != nil && ctx.Err() == nil {
+			do.server.Tell(name, err.Error())
+		}
+		if files != nil {
+			return
+		}
+		// Nothing of before the last but one of everything is newest or beside that any more.
+		for k := range max(whole, 0) {
+			do.server.Drop(fmt.Sprint("round ", k+1))
+			os.RemoveAll(filepath.Dir(dirs[k])) // the rest of temp is removed at the end
+		}
+		whole = n - 1
+	})
 }

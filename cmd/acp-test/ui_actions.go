@@ -149,32 +149,32 @@ func selected(t *transcript.Transcript, of protocol, from, to int) (*transcript.
 // rerun runs a scenario again, into a folder of its own, which the page then shows beside
 // what it has.
 func (d *doer) rerun(ctx context.Context, a asked) (made, error) {
-	out, err := os.MkdirTemp(d.temp, "again-")
-	if err != nil {
-		return made{}, err
-	}
-	out = filepath.Join(out, "acp-test-out")
-	words, err := d.chosen("run", a, "--out", out)
-	if err != nil {
-		return made{}, err
-	}
-	d.server.Add(inspector.Source{Name: "run " + filepath.Base(filepath.Dir(out)), Dir: out})
-	text, err := d.run(ctx, words)
+	text, err := d.runChosen(ctx, a, "again-", func(out string) {
+		d.server.Add(inspector.Source{Name: "run " + filepath.Base(filepath.Dir(out)), Dir: out})
+	})
 	return made{Title: "Run again: it is in the index, and can be compared", Text: text}, err
 }
 
 // update writes the golden of a scenario anew, of which the page has shown the difference.
 func (d *doer) update(ctx context.Context, a asked) (made, error) {
-	out, err := os.MkdirTemp(d.temp, "update-")
-	if err != nil {
-		return made{}, err
-	}
-	words, err := d.chosen("run", a, "--update", "--out", filepath.Join(out, "acp-test-out"))
-	if err != nil {
-		return made{}, err
-	}
-	text, err := d.run(ctx, words)
+	text, err := d.runChosen(ctx, a, "update-", func(string) {}, "--update")
 	return made{Title: "The golden is updated", Text: text}, err
+}
+
+// runChosen runs a scenario into a new folder, which begin is told of. It returns what the command says.
+func (d *doer) runChosen(ctx context.Context, a asked, name string, begin func(out string),
+	flags ...string) (string, error) {
+	out, err := os.MkdirTemp(d.temp, name)
+	if err != nil {
+		return "", err
+	}
+	out = filepath.Join(out, "acp-test-out")
+	words, err := d.chosen(a, append(flags, "--out", out)...)
+	if err != nil {
+		return "", err
+	}
+	begin(out)
+	return d.run(ctx, words)
 }
 
 // reduce makes the smallest scenario that shows what went wrong in a transcript.
@@ -207,8 +207,8 @@ func (d *doer) reduce(ctx context.Context, a asked) (made, error) {
 // chosen is a command line for one scenario: by its file, if it is in no suite. That lies
 // below the folder that the user is in and in none that is shown, so that who made a
 // folder of results cannot say what is run.
-func (d *doer) chosen(command string, a asked, flags ...string) ([]string, error) {
-	words := append([]string{command, "-q"}, flags...)
+func (d *doer) chosen(a asked, flags ...string) ([]string, error) {
+	words := append([]string{"run", "-q"}, flags...)
 	if suite, _, _ := strings.Cut(a.ID, "/"); slices.Contains(suiteNames(), suite) {
 		words = append(words, "--run", "^"+regexp.QuoteMeta(a.ID)+"$")
 	} else {

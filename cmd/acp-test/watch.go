@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
@@ -206,8 +207,9 @@ func (x *watched) touched(saved map[string]bool) (all bool, files map[string]boo
 	for name := range saved {
 		// A new folder may hold what was saved before it was watched.
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
-			for _, inside := range scenariosIn(name) {
-				saved[inside] = true
+			inside, _ := acp.V1().Files(name) // one without scenarios has nothing to run
+			for _, file := range inside {
+				saved[file] = true
 			}
 		}
 	}
@@ -224,15 +226,4 @@ func (x *watched) touched(saved map[string]bool) (all bool, files map[string]boo
 		}
 	}
 	return false, files
-}
-
-func scenariosIn(folder string) (files []string) {
-	// What cannot be read is not watched; the run itself says so.
-	_ = filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && filepath.Ext(name) == ".txtar" {
-			files = append(files, name)
-		}
-		return nil
-	})
-	return files
 }

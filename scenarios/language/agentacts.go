@@ -54,48 +54,38 @@ func (d *Dialect[B]) agentActs() []*Command[B] {
 			all = append(all, AgentAct[B](name, args, summary, do))
 		}
 	}
-	add("request", "METHOD JSON [id=JSON] as NAME", "any request to the editor, without waiting",
-		func(s *serve.Run, g Given) error {
-			s.Request(g.Alias, g.Words[0], g.Words[1], g.Options["id"])
+	plain := func(name, args, summary string, do func(s *serve.Run, g Given)) {
+		add(name, args, summary, func(s *serve.Run, g Given) error {
+			do(s, g)
 			return nil
 		})
-	add("notify", "METHOD JSON", "any notification", func(s *serve.Run, g Given) error {
-		s.Notify(g.Words[0], g.Words[1])
-		return nil
-	})
-	add("await", "NAME|cancel|METHOD [within=D]",
+	}
+	plain("request", "METHOD JSON [id=JSON] as NAME", "any request to the editor, without waiting",
+		func(s *serve.Run, g Given) { s.Request(g.Alias, g.Words[0], g.Words[1], g.Options["id"]) })
+	plain("notify", "METHOD JSON", "any notification", func(s *serve.Run, g Given) { s.Notify(g.Words[0], g.Words[1]) })
+	plain("await", "NAME|cancel|METHOD [within=D]",
 		"wait for the answer to a request, for a cancel or a hang-up, or for a frame of the editor",
-		func(s *serve.Run, g Given) error {
+		func(s *serve.Run, g Given) {
 			within, _ := time.ParseDuration(g.Options["within"]) // without one: for ever
 			s.Await(g.Words[0], within)
-			return nil
 		})
-	add("result", "JSON", "answer the request that is being handled", func(s *serve.Run, g Given) error {
-		s.Result(g.Words[0])
-		return nil
-	})
-	add("error", "CODE 'MESSAGE'", "answer it with an error", func(s *serve.Run, g Given) error {
-		s.Error(g.Words[0], g.Words[1])
-		return nil
-	})
-	add("send", "'LINE'", "a line as it is", func(s *serve.Run, g Given) error {
-		s.Send([]byte(g.Words[0]))
-		return nil
-	})
+	plain("result", "JSON", "answer the request that is being handled",
+		func(s *serve.Run, g Given) { s.Result(g.Words[0]) })
+	plain("error", "CODE 'MESSAGE'", "answer it with an error", func(s *serve.Run, g Given) { s.Error(g.Words[0], g.Words[1]) })
+	plain("send", "'LINE'", "a line as it is", func(s *serve.Run, g Given) { s.Send([]byte(g.Words[0])) })
 	add("write", "'BYTES'", "bytes as they are, with the escapes of Go, and no newline",
 		func(s *serve.Run, g Given) error {
 			text, err := unescape(g.Words[0])
 			s.Write([]byte(text))
 			return err
 		})
-	add("stderr", "'TEXT' [bytes=N]", "write to stderr, so often that it makes N bytes",
-		func(s *serve.Run, g Given) error {
+	plain("stderr", "'TEXT' [bytes=N]", "write to stderr, so often that it makes N bytes",
+		func(s *serve.Run, g Given) {
 			n, err := strconv.Atoi(g.Options["bytes"])
 			if err != nil {
 				n = len(g.Words[0])
 			}
 			s.Stderr(g.Words[0], n)
-			return nil
 		})
 	add("pause", "D", "let time pass", func(s *serve.Run, g Given) error {
 		d, err := time.ParseDuration(g.Words[0])
@@ -109,21 +99,14 @@ func (d *Dialect[B]) agentActs() []*Command[B] {
 	add("join", "{ }", "write all of it with one call", func(s *serve.Run, g Given) error { return s.Join(g.body) })
 	add("split", "N { }", "write it in pieces of N bytes",
 		func(s *serve.Run, g Given) error { return s.Split(g.Number(0), g.body) })
-	add("go", "{ }", "do it beside what follows", func(s *serve.Run, g Given) error {
-		s.Beside(g.body)
-		return nil
-	})
+	plain("go", "{ }", "do it beside what follows", func(s *serve.Run, g Given) { s.Beside(g.body) })
 	add("exit", "CODE", "exit", func(s *serve.Run, g Given) error { return s.Exit(g.Number(0)) })
 	add("die", "", "end by SIGKILL", func(s *serve.Run, _ Given) error { return s.Die() })
-	add("close", "", "close the output, of a server the connection, and live on", func(s *serve.Run, _ Given) error {
-		s.Close()
-		return nil
-	})
+	plain("close", "", "close the output, of a server the connection, and live on",
+		func(s *serve.Run, _ Given) { s.Close() })
 	add("fork", "", "start a child that outlives its parent", func(s *serve.Run, _ Given) error { return s.Fork() })
-	add("ignore", "eof|term", "do not end at the end of the input, or on SIGTERM", func(s *serve.Run, g Given) error {
-		s.Ignore(g.Words[0])
-		return nil
-	})
+	plain("ignore", "eof|term", "do not end at the end of the input, or on SIGTERM",
+		func(s *serve.Run, g Given) { s.Ignore(g.Words[0]) })
 	return all
 }
 

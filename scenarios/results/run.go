@@ -89,6 +89,25 @@ type Counts struct {
 	Lints        int `json:"lints"`
 }
 
+// Add counts a result n times: a negative n takes it out again.
+func (c *Counts) Add(r *Result, n int) {
+	c.Total += n
+	switch {
+	case r.Known:
+		c.Known += n
+	case r.Verdict == Pass:
+		c.Pass += n
+	case r.Verdict == Fail:
+		c.Fail += n
+	case r.Verdict == Skip:
+		c.Skip += n
+	case r.Verdict == Inconclusive:
+		c.Inconclusive += n
+	case r.Verdict == Error:
+		c.Error += n
+	}
+}
+
 // Flaky is a scenario whose repeats did not agree: it passed Passed of Of times.
 type Flaky struct {
 	ID     string `json:"id"`
@@ -169,4 +188,45 @@ func HashOf(ids []string) string {
 		fmt.Fprintln(h, id)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// Cause is one thing that is wrong, wherever it was seen: what breaks one point of a
+// rule, and the checks of the same requirement that miss beside it, are one cause.
+type Cause struct {
+	// ID is the rule with its point, else the requirement, else the check, else "golden"
+	// or nothing.
+	ID string `json:"id,omitempty"`
+	// Class is the worst with which it was seen.
+	Class        Verdict  `json:"class"`
+	Title        string   `json:"title"` // one sentence
+	Requirements []string `json:"requirements,omitempty"`
+	Citation     string   `json:"citation,omitempty"`
+	// Known: it is a known failure in each of the Scenarios.
+	Known bool `json:"known,omitempty"`
+	// Scenarios are those that show it, the one with the fewest frames first.
+	Scenarios []string `json:"scenarios"`
+}
+
+// Conformance is the requirement table with its verdict.
+type Conformance struct {
+	Verdict string `json:"verdict"` // CONFORMANT, NOT CONFORMANT, INCONCLUSIVE
+	// Because are the requirements that decided the verdict, and what failed without
+	// one: a check, a rule, or a scenario before its first check.
+	Because      []string             `json:"because,omitempty"`
+	Requirements []RequirementOutcome `json:"requirements"`
+}
+
+// RequirementOutcome is one line of the requirement table.
+type RequirementOutcome struct {
+	ID       string  `json:"id"`
+	Tier     string  `json:"tier"`
+	Level    string  `json:"level"`
+	TCK      string  `json:"tck,omitempty"`
+	Verdict  Verdict `json:"verdict"`
+	Evidence int     `json:"evidence"`
+	// Excluded: no test can show it broken; Reason says why.
+	Excluded bool     `json:"excluded,omitempty"`
+	Reason   string   `json:"reason,omitempty"`
+	Checks   []string `json:"checks,omitempty"`
+	Rules    []string `json:"rules,omitempty"`
 }

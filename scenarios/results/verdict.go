@@ -3,7 +3,9 @@
 // package verdict does.
 package results
 
-import "github.com/acp-test/acp-test/rules"
+import (
+	"github.com/acp-test/acp-test/rules"
+)
 
 // Verdict is the judgement of a scenario or of a part of one: a class, in the one order of
 // severity that rules, checks and scenarios share. The greater one is the more severe.
@@ -38,3 +40,18 @@ func ofWhole(v Verdict) Verdict {
 	}
 	return v
 }
+
+// Rules of the engine itself, for what no frame shows.
+const (
+	// EgressRule is the rule of findings about hosts that the agent wanted to reach.
+	EgressRule = "EGRESS"
+	// ToolOfferedRule is the rule of findings about tools of a profile that the agent does
+	// not offer its model.
+	ToolOfferedRule = "TOOL-OFFERED"
+	// AfterOthersRule is the rule of findings that show only in a process that has run
+	// other scenarios before.
+	AfterOthersRule = "AFTER-OTHERS"
+)
+
+// FurtherCheck is the slug of the check of the plain turn that follows each scenario.
+const FurtherCheck = "further"

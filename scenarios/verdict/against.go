@@ -19,7 +19,7 @@ func Compare(old, now results.Run, oldText, nowText map[string]string) *results.
 	who := strings.TrimSpace(old.Agent.Profile + " " + old.Agent.Version)
 	a := &results.Against{Run: fmt.Sprintf("%s, %s", who, old.Started.UTC().Format("2006-01-02 15:04 UTC"))}
 	before, after := byScenario(old), byScenario(now)
-	for _, id := range slices.Sorted(maps.Keys(both(before, after))) {
+	for _, id := range both(before, after) {
 		b, inOld := before[id]
 		n, inNow := after[id]
 		if !inOld || !inNow {
@@ -54,14 +54,7 @@ func byScenario(run results.Run) map[string]judged {
 		if !ok {
 			j = judged{whole: true, checks: map[string]results.Verdict{}, rules: map[string]results.Verdict{}}
 		}
-		worst := func(m map[string]results.Verdict, id string, v results.Verdict) {
-			if v > m[id] {
-				m[id] = v
-			}
-		}
-		if r.Verdict > j.verdict {
-			j.verdict = r.Verdict
-		}
+		j.verdict = max(j.verdict, r.Verdict)
 		ordered := r.Golden == nil || r.Golden.State != "off"
 		j.whole = j.whole && ordered && r.Failure == nil && r.Verdict != results.Skip && r.Verdict != results.Error
 		for _, c := range r.Checks {
@@ -69,10 +62,10 @@ func byScenario(run results.Run) map[string]judged {
 			if c.Slug == results.FurtherCheck && c.Verdict == results.Pass {
 				continue // it comes only after what went well: whether it came says nothing
 			}
-			worst(j.checks, c.Slug, c.Verdict)
+			j.checks[c.Slug] = max(j.checks[c.Slug], c.Verdict)
 		}
 		for _, f := range r.Findings {
-			worst(j.rules, f.Rule, f.Class)
+			j.rules[f.Rule] = max(j.rules[f.Rule], f.Class)
 		}
 		all[r.ID] = j
 	}
@@ -81,7 +74,7 @@ func byScenario(run results.Run) map[string]judged {
 
 func differences(id, what string, before, after map[string]results.Verdict) []results.Change {
 	var out []results.Change
-	for _, name := range slices.Sorted(maps.Keys(both(before, after))) {
+	for _, name := range both(before, after) {
 		if was, is := before[name], after[name]; was != is {
 			out = append(out, results.Change{ID: id, What: what, Name: name, Was: was, Is: is})
 		}
@@ -89,13 +82,9 @@ func differences(id, what string, before, after map[string]results.Verdict) []re
 	return out
 }
 
-func both[V any](a, b map[string]V) map[string]bool {
-	all := map[string]bool{}
-	for k := range a {
-		all[k] = true
-	}
-	for k := range b {
-		all[k] = true
-	}
-	return all
+// both returns the keys of two maps, sorted.
+func both[V any](a, b map[string]V) []string {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
 }

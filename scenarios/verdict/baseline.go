@@ -18,7 +18,7 @@ import (
 func Stale(run *results.Run, list []results.Expected, now time.Time) []string {
 	var out []string
 	for _, x := range list {
-		k := entry(x)
+		k := agents.KnownFailure{Scenario: x.Scenario, ID: x.ID, Flaky: x.Flaky, Expires: x.Expires}
 		if k.Expired(now) {
 			out = append(out, fmt.Sprintf("known failure %s of %s has expired: mend it or extend it", k.ID, k.Scenario))
 			continue
@@ -206,9 +206,5 @@ func advice(run *results.Run) []string {
 
 // updating is a command line with --update among its flags, before the agent's.
 func updating(command string) string {
-	before, agent, ok := strings.Cut(command, " -- ")
-	if ok {
-		return before + " --update -- " + agent
-	}
-	return cmp.Or(command, "acp-test run") + " --update"
+	return withFlags(cmp.Or(command, "acp-test run"), func(ours string) string { return ours + " --update" })
 }

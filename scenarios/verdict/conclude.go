@@ -28,22 +28,12 @@ func Sum(run *results.Run) {
 	c := &run.Counts
 	for i := range run.Results {
 		r := &run.Results[i]
-		c.Total++
-		run.Verdict = results.Worst(run.Verdict, counted(r))
-		switch {
-		case r.Known:
-			c.Known++
-		case r.Verdict == results.Pass:
-			c.Pass++
-		case r.Verdict == results.Fail:
-			c.Fail++
-		case r.Verdict == results.Skip:
-			c.Skip++
-		case r.Verdict == results.Inconclusive:
-			c.Inconclusive++
-		case r.Verdict == results.Error:
-			c.Error++
+		c.Add(r, 1)
+		verdict := r.Verdict
+		if r.Known {
+			verdict = results.Pass // a known failure is none of the whole
 		}
+		run.Verdict = results.Worst(run.Verdict, verdict)
 		for _, f := range r.Findings {
 			count(c, f.Class)
 		}
@@ -107,14 +97,6 @@ func count(c *results.Counts, v results.Verdict) {
 	case results.Lint:
 		c.Lints++
 	}
-}
-
-// counted is the verdict of a result for the whole: a known failure is none.
-func counted(r *results.Result) results.Verdict {
-	if r.Known {
-		return results.Pass
-	}
-	return r.Verdict
 }
 
 // Exit returns the exit status: 2 if the harness could not judge, 1 for an

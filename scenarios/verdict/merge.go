@@ -9,14 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
-
-func entry(x results.Expected) agents.KnownFailure {
-	return agents.KnownFailure{Scenario: x.Scenario, ID: x.ID, Flaky: x.Flaky, Expires: x.Expires}
-}
 
 // Merge makes one run of the parts that --shard made of it, in any order. The
 // result is the run as it would have been without parts, but for times: it
@@ -194,10 +189,14 @@ var shardFlag = regexp.MustCompile(` --shard[ =]\S+`)
 
 // unsharded is the command line of the whole run.
 func unsharded(command string) string {
-	ours, agent, split := strings.Cut(command, " -- ")
-	ours = shardFlag.ReplaceAllString(ours, "")
-	if split {
-		return ours + " -- " + agent
+	return withFlags(command, func(ours string) string { return shardFlag.ReplaceAllString(ours, "") })
+}
+
+// withFlags changes the part of a command line in front of the agent's.
+func withFlags(command string, change func(ours string) string) string {
+	ours, agent, ok := strings.Cut(command, " -- ")
+	if ok {
+		return change(ours) + " -- " + agent
 	}
-	return ours
+	return change(ours)
 }

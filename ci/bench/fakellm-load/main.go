@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"slices"
@@ -117,11 +118,7 @@ func run(addr string, request []byte, conns int, span time.Duration, tallies []t
 	end := time.Now().Add(span)
 	var all sync.WaitGroup
 	for i := range tallies {
-		all.Add(1)
-		go func() {
-			defer all.Done()
-			tallies[i].err = keepBusy(addr, request, end, &tallies[i])
-		}()
+		all.Go(func() { tallies[i].err = keepBusy(addr, request, end, &tallies[i]) })
 	}
 	all.Wait()
 	for _, t := range tallies {
@@ -141,7 +138,7 @@ func keepBusy(addr string, request []byte, end time.Time, t *tally) error {
 		return err
 	}
 	defer c.Close()
-	in := bufio.NewReaderSize(c, 64<<10)
+	in, buf := bufio.NewReaderSize(c, 64<<10), make([]byte, 32<<10)
 	for time.Now().Before(end) {
 		sent := time.Now()
 		if _, err := c.Write(request); err != nil {
@@ -151,7 +148,7 @@ func keepBusy(addr string, request []byte, end time.Time, t *tally) error {
 			return err
 		}
 		t.first = append(t.first, time.Since(sent))
-		events, err := response(in)
+		events, err := response(in, buf)
 		if err != nil {
 			return err
 		}
@@ -161,66 +158,29 @@ func keepBusy(addr string, request []byte, end time.Time, t *tally) error {
 	return nil
 }
 
-// response reads one answer and counts its events.
-func response(in *bufio.Reader) (events int, err error) {
-	length, chunked := -1, false
-	for first := true; ; first = false {
-		line, err := in.ReadSlice('\n')
-		if err != nil {
-			return 0, err
-		}
-		if first && !bytes.Contains(line, []byte(" 200 ")) {
-			return 0, fmt.Errorf("the answer is %q", line)
-		}
-		if len(line) == 2 {
-			break
-		}
-		name, value, _ := strings.Cut(strings.TrimSpace(string(line)), ":")
-		switch strings.ToLower(name) {
-		case "content-length":
-			length, err = strconv.Atoi(strings.TrimSpace(value))
-		case "transfer-encoding":
-			chunked = true
-		}
-		if err != nil {
-			return 0, err
-		}
-	}
-	if !chunked {
-		_, err := in.Discard(length)
+// response reads one answer through a buffer and counts its events.
+func response(in *bufio.Reader, buf []byte) (events int, err error) {
+	answer, err := http.ReadResponse(in, nil)
+	if err != nil {
 		return 0, err
 	}
-	// Only the last byte of one piece can belong to a blank line of the next.
-	var last byte
-	for {
-		line, err := in.ReadSlice('\n')
-		if err != nil {
-			return events, err
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("the answer is %q", answer.Status)
+	}
+	// The buffer keeps the last byte of one piece, which can belong to a blank line of the next.
+	for kept := 0; ; {
+		n, err := answer.Body.Read(buf[kept:])
+		piece := buf[:kept+n]
+		events += bytes.Count(piece, []byte("\n\n"))
+		kept = 0
+		if bytes.HasSuffix(piece, []byte("\n")) && !bytes.HasSuffix(piece, []byte("\n\n")) {
+			buf[0], kept = '\n', 1
 		}
-		n, err := strconv.ParseInt(strings.TrimSpace(string(line)), 16, 64)
-		if err != nil {
-			return events, err
-		}
-		for left := int(n); left > 0; {
-			part, err := in.Peek(min(left, max(1, in.Buffered())))
-			if err != nil {
-				return events, err
-			}
-			events += bytes.Count(part, []byte("\n\n"))
-			if last == '\n' && part[0] == '\n' {
-				events++
-			}
-			last = part[len(part)-1]
-			left -= len(part)
-			if _, err := in.Discard(len(part)); err != nil {
-				return events, err
-			}
-		}
-		if _, err := in.Discard(2); err != nil {
-			return events, err
-		}
-		if n == 0 {
+		if err == io.EOF {
 			return events, nil
+		} else if err != nil {
+			return events, err
 		}
 	}
 }
@@ -241,12 +201,7 @@ func cpu(pid int) time.Duration {
 
 // memory is the resident set of a process, now and at its highest, in MiB.
 func memory(pid int) string {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return "- -"
-	}
-	defer f.Close()
-	text, err := io.ReadAll(f)
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return "- -"
 	}

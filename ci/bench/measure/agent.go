@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"time"
 )
 
@@ -21,19 +20,11 @@ const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId"
 // agent answers initialize and session/new and sends a burst of updates in each
 // turn: as fast as the pipe takes them, or so many a second.
 func agent(args []string) error {
-	if len(args) != 1 && len(args) != 2 {
-		return fmt.Errorf("the number of updates is needed")
-	}
-	n, err := strconv.Atoi(args[0])
+	given, err := numbers(args, max(1, min(len(args), 2)))
 	if err != nil {
 		return err
 	}
-	rate := 0
-	if len(args) == 2 {
-		if rate, err = strconv.Atoi(args[1]); err != nil {
-			return err
-		}
-	}
+	n, rate := given[0], append(given, 0)[1]
 	// Made before anybody waits for it: the clients are measured, not this.
 	var updates []byte
 	for i := range n {

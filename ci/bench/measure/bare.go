@@ -20,21 +20,9 @@ type bare struct {
 	out *bufio.Reader
 }
 
-func startBare(argv []string, env ...string) (*bare, error) {
-	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), env...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	return &bare{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 1<<20)}, nil
+func startBare(argv []string) (*bare, error) {
+	cmd, in, out, err := piped(argv)
+	return &bare{cmd: cmd, in: in, out: bufio.NewReaderSize(out, 1<<20)}, err
 }
 
 // ask sends a request and gives each line to look until the answer comes,

@@ -10,9 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -37,17 +35,11 @@ type client struct {
 // "NAME<tab>UPDATES/S<tab>SEEN<tab>PROBLEM". The rounds go around, so that a
 // machine that slows down slows all of them down.
 func burst(args []string) error {
-	if len(args) < 2 {
-		return errors.New("the number of updates and of rounds is needed")
-	}
-	n, err := strconv.Atoi(args[0])
+	given, err := numbers(args, 2) // of updates and of rounds
 	if err != nil {
 		return err
 	}
-	rounds, err := strconv.Atoi(args[1])
-	if err != nil {
-		return err
-	}
+	n, rounds := given[0], given[1]
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -118,16 +110,11 @@ func takeBare(argv []string, valid func([]byte) bool) (seen int, took time.Durat
 // checked, all rules on, the transcript written to disk.
 func takeOurs(argv []string) (seen int, took time.Duration, err error) {
 	ctx := context.Background()
-	dir, err := os.MkdirTemp("", "measure-")
+	log, dir, done, err := logged(acpframe.Classifier{})
 	if err != nil {
 		return 0, 0, err
 	}
-	defer os.RemoveAll(dir)
-	log, err := transcript.New(transcript.Header{},
-		transcript.Options{Classifier: acpframe.Classifier{}, Path: filepath.Join(dir, "transcript.jsonl")})
-	if err != nil {
-		return 0, 0, err
-	}
+	defer done()
 	checker := invariants.V1().NewChecker(rules.Config{Start: dir, Roots: []string{dir}})
 	updates := 0
 	judged := log.ObserveBeside(checker.Observe)
@@ -153,25 +140,13 @@ func takeOurs(argv []string) (seen int, took time.Duration, err error) {
 	editor.Close(ctx)
 	judged() // the rate is that of what has been judged
 	took = time.Since(started)
-	err = errors.Join(err, log.Close())
-	if found := checker.Finish(rules.End{}); len(found) > 0 {
-		err = errors.Join(err, fmt.Errorf("%s: %s", found[0].Rule, found[0].Message))
-	}
-	return updates, took, err
+	return updates, took, errors.Join(err, log.Close(), broken(checker.Finish(rules.End{})))
 }
 
 // takeGoSDK is a client on github.com/coder/acp-go-sdk.
 func takeGoSDK(argv []string) (seen int, took time.Duration, err error) {
-	cmd := exec.Command(argv[0], argv[1:]...)
-	in, err := cmd.StdinPipe()
+	cmd, in, out, err := piped(argv)
 	if err != nil {
-		return 0, 0, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return 0, 0, err
-	}
-	if err := cmd.Start(); err != nil {
 		return 0, 0, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)

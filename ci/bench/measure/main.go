@@ -7,8 +7,15 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
+
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
 )
 
 var commands = map[string]func(args []string) error{
@@ -42,6 +49,51 @@ func main() {
 	}
 	fmt.Fprintln(os.Stderr, usage)
 	os.Exit(2)
+}
+
+// numbers reads the first n words as numbers.
+func numbers(args []string, n int) (list []int, err error) {
+	if len(args) < n {
+		return nil, fmt.Errorf("%d numbers are needed, got %q", n, strings.Join(args, " "))
+	}
+	for _, word := range args[:n] {
+		number, err := strconv.Atoi(word)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, number)
+	}
+	return list, nil
+}
+
+// piped starts a program whose input and output are ours.
+func piped(argv []string) (cmd *exec.Cmd, in io.WriteCloser, out io.ReadCloser, err error) {
+	cmd = exec.Command(argv[0], argv[1:]...)
+	if in, err = cmd.StdinPipe(); err == nil {
+		out, err = cmd.StdoutPipe()
+	}
+	if err == nil {
+		err = cmd.Start()
+	}
+	return cmd, in, out, err
+}
+
+// logged makes a transcript on the disk, as a run has one. done removes it.
+func logged(of transcript.Classifier) (log *transcript.Transcript, dir string, done func(), err error) {
+	if dir, err = os.MkdirTemp("", "measure-"); err != nil {
+		return nil, "", nil, err
+	}
+	log, err = transcript.New(transcript.Header{},
+		transcript.Options{Classifier: of, Path: filepath.Join(dir, "transcript.jsonl")})
+	return log, dir, func() { os.RemoveAll(dir) }, err
+}
+
+// broken is the first thing that the rules found, as an error.
+func broken(found []rules.Finding) error {
+	if len(found) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %s", found[0].Rule, found[0].Message)
 }
 
 // command is what follows --.

@@ -10,9 +10,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -26,13 +23,11 @@ import (
 // endpointServer is an endpoint of AG-UI that answers each run with a burst of pieces of text. It
 // says where it listens, and serves until its input ends.
 func endpointServer(args []string) error {
-	if len(args) != 1 {
-		return errors.New("the number of pieces is needed")
-	}
-	n, err := strconv.Atoi(args[0])
+	given, err := numbers(args, 1)
 	if err != nil {
 		return err
 	}
+	n := given[0]
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -66,28 +61,17 @@ func webBurst(args []string) error {
 	if len(args) != 3 {
 		return errors.New("the number of events, of rounds, and a client are needed")
 	}
-	n, err := strconv.Atoi(args[0])
+	given, err := numbers(args, 2)
 	if err != nil {
 		return err
 	}
-	rounds, err := strconv.Atoi(args[1])
-	if err != nil {
-		return err
-	}
+	n, rounds := given[0], given[1]
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	server := exec.Command(self, "endpoint", args[0])
-	in, err := server.StdinPipe()
+	server, in, out, err := piped([]string{self, "endpoint", args[0]})
 	if err != nil {
-		return err
-	}
-	out, err := server.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := server.Start(); err != nil {
 		return err
 	}
 	defer server.Wait()
@@ -124,16 +108,11 @@ func webBurst(args []string) error {
 // takeStream takes a run as a scenario does: every event classified, its shape checked, all
 // rules on, the transcript written to disk.
 func takeStream(at string) (seen int, took time.Duration, err error) {
-	dir, err := os.MkdirTemp("", "measure-")
+	log, _, done, err := logged(aguiframe.Classifier{})
 	if err != nil {
 		return 0, 0, err
 	}
-	defer os.RemoveAll(dir)
-	log, err := transcript.New(transcript.Header{},
-		transcript.Options{Classifier: aguiframe.Classifier{}, Path: filepath.Join(dir, "transcript.jsonl")})
-	if err != nil {
-		return 0, 0, err
-	}
+	defer done()
 	checker := invariants.V1().NewChecker(rules.Config{})
 	log.Observe(checker.Observe)
 	e := endpoint.At(at)
@@ -156,11 +135,7 @@ func takeStream(at string) (seen int, took time.Duration, err error) {
 		switch {
 		case entry.Kind == transcript.Ended:
 			took = time.Since(started)
-			err = errors.Join(e.Close(), log.Close())
-			if found := checker.Finish(rules.End{}); len(found) > 0 {
-				err = errors.Join(err, fmt.Errorf("%s: %s", found[0].Rule, found[0].Message))
-			}
-			return seen, took, err
+			return seen, took, errors.Join(e.Close(), log.Close(), broken(checker.Finish(rules.End{})))
 		case entry.Method == "TEXT_MESSAGE_CONTENT":
 			seen++
 		}

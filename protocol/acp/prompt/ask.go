@@ -30,9 +30,16 @@ func offersOf(options wire.Value) []offer {
 
 // remembered is the option that the user chose for always, else "".
 func (t *Client) remembered(call toolCall, offers []offer) string {
-	kind := t.always[permit{call.kind, call.title}]
+	if kind := t.always[permit{call.kind, call.title}]; kind != "" {
+		return offered(offers, kind)
+	}
+	return ""
+}
+
+// offered is the id of the first option of a kind, else "".
+func offered(offers []offer, kind string) string {
 	for _, o := range offers {
-		if kind != "" && o.kind == kind {
+		if o.kind == kind {
 			return o.id
 		}
 	}

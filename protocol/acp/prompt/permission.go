@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 
@@ -43,24 +44,14 @@ func (t *Client) answer(r *mockclient.Request, option, why string) {
 // choose finds the id of the option to choose, "" if there is none, and why it
 // is not to allow.
 func (t *Client) choose(call toolCall, offers []offer) (option, why string) {
-	first := func(kinds ...string) string {
-		for _, kind := range kinds {
-			for _, o := range offers {
-				if o.kind == kind {
-					return o.id
-				}
-			}
-		}
-		return ""
-	}
 	why = t.refusal(call)
 	if why == "" {
-		if id := first(mockclient.AllowOnce); id != "" {
+		if id := offered(offers, mockclient.AllowOnce); id != "" {
 			return id, ""
 		}
 		why = "it can only be allowed for always"
 	}
-	return first(mockclient.RejectOnce, mockclient.RejectAlways), why
+	return cmp.Or(offered(offers, mockclient.RejectOnce), offered(offers, mockclient.RejectAlways)), why
 }
 
 // refusal says why a tool call is not allowed, "" if it is.
