@@ -144,7 +144,8 @@ func measured(m Matrix) [][]string {
 		{m.opening, func(c MatrixColumn) string { return about(c.Measures.Open) }},
 		{"cancel to end of turn", func(c MatrixColumn) string { return about(c.Measures.Cancel) }},
 		{"model requests of a text turn", func(c MatrixColumn) string { return cmp.Or(c.Measures.TextTurn, "–") }},
-		{"model requests of a turn with a tool call", func(c MatrixColumn) string { return cmp.Or(c.Measures.ToolTurn, "–") }},
+		{"model requests of a turn with a tool call",
+			func(c MatrixColumn) string { return cmp.Or(c.Measures.ToolTurn, "–") }},
 		{"other model requests", func(c MatrixColumn) string { return cmp.Or(strings.Join(c.Measures.Side, ", "), "–") }},
 	})
 }

@@ -50,7 +50,7 @@ func (r *run) lastWords(ctx context.Context) {
 
 // hearModel waits, where the script has prompted the agent and the model was not asked yet,
 // until it is or the agent is silent: what a failure says depends on whether the agent
-// has a model (unreached.go), and is not to depend on what was faster.
+// has a model (reached.go), and is not to depend on what was faster.
 func (r *run) hearModel(ctx context.Context) {
 	if agent := r.Agent(); agent != nil && r.scenario.Model != nil && len(r.prompts()) > 0 {
 		untilAsked(ctx, r.t, lingering, agent)

@@ -207,8 +207,8 @@ func (h *host) replayOnce(ctx context.Context, o *options, run *results.Run, pla
 func (h *host) toAgent(ctx context.Context, o *options, r *replaying, of protocol) (results.Agent, player, error) {
 	var about results.Agent
 	if o.url != "" {
-		return about, nil, fmt.Errorf("--url: recordings of %s are played to an agent that is started: put its command after --",
-			of.Name)
+		return about, nil, fmt.Errorf(
+			"--url: recordings of %s are played to an agent that is started: put its command after --", of.Name)
 	}
 	p, err := o.subject(h, of)
 	if err != nil {
@@ -364,7 +364,8 @@ func (x *oneReplay) start(ctx context.Context, conn int) (*mockclient.Agent, err
 func (h *host) toEndpoint(_ context.Context, o *options, _ *replaying, of protocol) (results.Agent, player, error) {
 	about := results.Agent{Profile: "endpoint", Title: o.url}
 	if o.url == "" {
-		return about, nil, fmt.Errorf("replay: --url is missing: a recording of %s is played to an endpoint that runs", of.Name)
+		return about, nil, fmt.Errorf(
+			"replay: --url is missing: a recording of %s is played to an endpoint that runs", of.Name)
 	}
 	target, err := endpoint.Target(o.url)
 	if err != nil {

@@ -71,7 +71,8 @@ func (d *Dialect[B]) agentActs() []*Command[B] {
 		})
 	plain("result", "JSON", "answer the request that is being handled",
 		func(s *serve.Run, g Given) { s.Result(g.Words[0]) })
-	plain("error", "CODE 'MESSAGE'", "answer it with an error", func(s *serve.Run, g Given) { s.Error(g.Words[0], g.Words[1]) })
+	plain("error", "CODE 'MESSAGE'", "answer it with an error",
+		func(s *serve.Run, g Given) { s.Error(g.Words[0], g.Words[1]) })
 	plain("send", "'LINE'", "a line as it is", func(s *serve.Run, g Given) { s.Send([]byte(g.Words[0])) })
 	add("write", "'BYTES'", "bytes as they are, with the escapes of Go, and no newline",
 		func(s *serve.Run, g Given) error {
