@@ -55,17 +55,13 @@ var kinds string
 type kind struct {
 	mutation.Block
 	legal bool
-	gap   time.Duration
 }
 
 func readKinds() (list []kind, err error) {
-	blocks, err := mutation.Parse("kinds.txt", kinds, "legal", "gap")
+	blocks, err := mutation.Parse("kinds.txt", kinds, "legal")
 	for _, b := range blocks {
 		k := kind{Block: b}
 		_, k.legal = b.Says["legal"]
-		if gap := b.Says["gap"]; gap != "" && err == nil {
-			k.gap, err = time.ParseDuration(gap)
-		}
 		list = append(list, k)
 	}
 	return list, err
@@ -128,9 +124,6 @@ func (k *kind) try(all []good, r *rand.Rand, each int, show bool) (t tally) {
 		log, at := play(k.Nth(s.n).Player(), s.g.log)
 		if at < 0 {
 			continue
-		}
-		for i := range log[at:] {
-			log[at+i].At += k.gap
 		}
 		t.drawn++
 		classes := judged(log)
