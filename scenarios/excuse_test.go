@@ -209,13 +209,13 @@ var _ = Describe("a turn that ends in another way than it was to", func() {
 		Expect(r.Causes[0].Scenarios).To(HaveLen(3))
 	})
 
-	It("is one cause where a check asks in earnest for what is a lint elsewhere", func(ctx context.Context) {
+	It("is one cause where a rule and a check see it", func(ctx context.Context) {
 		e := engine()
 		e.ExtraArgs = []string{"--fault", "max-tokens-as-end-turn"}
 		r := e.RunAll(ctx, named(suite(), []string{"prompt-turn/max-tokens"}), scenarios.Plan{})
 		Expect(r.Results[0].Findings).To(ContainElement(HaveField("Rule", "MODEL-STOP")))
 		Expect(r.Causes).To(HaveLen(1))
-		Expect([]any{r.Causes[0].ID, r.Causes[0].Class}).To(Equal([]any{"PROMPT-005", results.Fail}))
+		Expect([]any{r.Causes[0].ID, r.Causes[0].Class}).To(Equal([]any{"MODEL-STOP other-reason", results.Fail}))
 	})
 
 	It("is another cause where the rule's finding is known, and the check is not", func() {

@@ -241,7 +241,15 @@ func (a *Agent) Busy() bool {
 
 // CloseStdin closes the agent's input, as an editor that quits does. Held
 // frames are written first. A write that is blocked ends with an error.
-func (a *Agent) CloseStdin() {
+func (a *Agent) CloseStdin() { a.closeStdin(closing{Act: true}) }
+
+// closing is the detail of an entry stdin-closed. Act: before the end of the run, so that
+// work may have been under way.
+type closing struct {
+	Act bool `json:"act,omitempty"`
+}
+
+func (a *Agent) closeStdin(why closing) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	_ = a.Flush(ctx) // a blocked pipe takes nothing more, and is closed all the same
@@ -252,7 +260,7 @@ func (a *Agent) CloseStdin() {
 	if was {
 		return
 	}
-	a.t.Event(a.conn, transcript.Process, transcript.StdinClosed, "", struct{}{})
+	a.t.Event(a.conn, transcript.Process, transcript.StdinClosed, "", why)
 	a.transport.CloseSend()
 }
 
@@ -327,7 +335,7 @@ func (a *Agent) Stop(ctx context.Context) Shutdown {
 	a.ResumeReading()
 	if !a.within(ctx, 0) {
 		s.Steps = append(s.Steps, "stdin-closed")
-		a.CloseStdin()
+		a.closeStdin(closing{})
 		if a.o.Server && a.o.Process != nil {
 			s.Steps = []string{"terminated"}
 			_ = signal(a.t, a.conn, a.o.Process, syscall.SIGTERM, false)

@@ -104,13 +104,13 @@ func cancelReason(v *version) *rule {
 		}, answered(prompt))
 		w.AtEnd(func(end rules.End) {
 			settle(func(suspect) bool { return true }, accuse)
-			w.unanswered(end, rules.OfClient, func(r *request, waited time.Duration) { w.silentCancel(silent, owed, r, waited) })
+			w.unanswered(end, rules.OfClient, func(r *request, a absence) { w.silentCancel(silent, owed, r, a) })
 		})
 	})
 }
 
 // silentCancel reports a cancelled prompt that was not answered.
-func (w *watch) silentCancel(silent, owed int, r *request, waited time.Duration) {
+func (w *watch) silentCancel(silent, owed int, r *request, gone absence) {
 	a, _ := r.turn.stopper()
 	if r.verb != prompt || a == nil || a.failed || r.turn.concurrent {
 		return
@@ -121,8 +121,7 @@ func (w *watch) silentCancel(silent, owed int, r *request, waited time.Duration)
 		but = ", but the editor has not answered the agent's " + method + " either"
 	}
 	w.Report(point, r.conn.n, r.session.id, fmt.Sprint(r.seq), entries,
-		"The cancelled prompt got no response within %s%s.",
-		waited.Round(time.Second), but)
+		"The cancelled prompt got no response %s%s.", gone.how, but)
 }
 
 // mayBeLate reports whether a prompt was refused since its session was closed when it was

@@ -2,7 +2,6 @@ package invariants
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
@@ -66,10 +65,10 @@ func clientAnswer(v *version) *rule {
 			}
 		}, editorAnswersNone)
 		w.AtEnd(func(end rules.End) {
-			w.unanswered(end, rules.OfAgent, func(r *request, waited time.Duration) {
+			w.unanswered(end, rules.OfAgent, func(r *request, a absence) {
 				if w.Saw(missing); r.conn.exited == 0 && !shared[connID{r.conn, r.id}] {
-					w.Report(missing, r.conn.n, r.session.name(), fmt.Sprint(r.seq), []int{r.seq},
-						"The agent's %s was not answered within %s.", r.method, waited.Round(time.Second))
+					w.Report(missing, r.conn.n, r.session.name(), fmt.Sprint(r.seq), []int{r.seq, a.at},
+						"The agent's %s was not answered %s.", r.method, a.how)
 				}
 			})
 		})

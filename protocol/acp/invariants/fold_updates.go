@@ -13,6 +13,9 @@ func (w *world) foldUpdate(ev *event) {
 	}
 	switch ev.topic {
 	case userChunk, agentChunk, thoughtChunk:
+		if ev.topic == agentChunk {
+			s.shown = ev.Seq
+		}
 		id, current := u.Get("messageId"), &s.messages[ev.topic-userChunk]
 		if id.Kind() == wire.String && !id.Is(*current) {
 			*current = id.Str()

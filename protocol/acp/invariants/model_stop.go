@@ -6,12 +6,12 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// modelStop judges that a turn ends for the reason for which the model stopped. An agent may
-// ask on, or cut a turn short itself, so only the last reply counts, and nothing is more than a
-// lint: prompt-turn/max-tokens and prompt-turn/refusal ask in earnest.
+// modelStop judges that a turn ends for the reason for which the model stopped. An agent may ask
+// on, so only the last reply counts. It may also run out of a budget of its own, so max_tokens
+// behind a whole reply is a lint.
 func modelStop(v *version) *rule {
 	r := v.ofAgent("MODEL-STOP", "A turn ends for the reason for which the model stopped.")
-	other := r.Lint("other-reason",
+	other := r.Fail("other-reason",
 		"the last reply of the model was cut or refused, and the turn ended with end_turn", "PROMPT-005")
 	claimed := r.Lint("claimed", "a turn ended with max_tokens, and the model stopped for another reason", "PROMPT-005")
 	return r.Watching(func(w *watch) {

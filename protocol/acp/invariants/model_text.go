@@ -12,11 +12,11 @@ import (
 
 // modelText judges that what the model says in a turn comes to the editor in that turn, whole,
 // once and in its order. How an agent cuts and spaces a text is its own affair, and so is what
-// it adds. No sentence wants the very words, so nothing here is more than a lint.
+// it adds.
 func modelText(v *version) *rule {
 	r := v.ofAgent("MODEL-TEXT", "The text of the model reaches the editor in its turn as the model said it.")
-	missing := r.Lint("missing", "text of the model did not come, or came altered", "PROMPT-015")
-	order := r.Lint("order", "text of the model came in another order", "PROMPT-015")
+	missing := r.Fail("missing", "text of the model did not come, or came altered", "PROMPT-015")
+	order := r.Fail("order", "text of the model came in another order", "PROMPT-015")
 	twice := r.Lint("twice", "text of the model came twice", "MSG-008")
 	own := r.Lint("own", "a cancelled turn has a message of the agent's own behind the cancel", "PROMPT-015")
 	return r.Watching(func(w *watch) {

@@ -17,8 +17,9 @@ type stream struct {
 	session string
 	asked   int // Seq of its request
 	gate    string
-	held    int // Seq at which it reached the gate that holds it, 0 if none
-	left    int // Seq at which the agent hung up on it there, 0 if it has not
+	held    int  // Seq at which it reached the gate that holds it, 0 if none
+	left    int  // Seq at which the agent hung up on it there, 0 if it has not
+	text    bool // it says some
 }
 
 func newModels() models {
@@ -27,8 +28,7 @@ func newModels() models {
 }
 
 func (m *models) fold(ev *event) {
-	number, _ := ev.body.Get("n").Int()
-	n := int(number)
+	n := ev.number()
 	switch ev.Kind {
 	case transcript.ModelRequest:
 		m.heard[ev.Session] = ev.Seq
@@ -54,6 +54,10 @@ func (m *models) fold(ev *event) {
 	// open, and after the others one of the other two follows.
 	case transcript.ModelFault:
 		m.failed[ev.Session] = ev.Seq
+	case transcript.ModelChunk:
+		if s := m.streams[n]; s != nil && ev.body.Get("says").Is("text") {
+			s.text = true
+		}
 	case transcript.ModelDone:
 		delete(m.streams, n)
 	case transcript.ModelAborted:
@@ -92,4 +96,20 @@ func (m *models) failedIn(t *turn) int {
 		return 0
 	}
 	return failed
+}
+
+// number is the number of the model request that an entry is about.
+func (ev *event) number() int {
+	n, _ := ev.body.Get("n").Int()
+	return int(n)
+}
+
+// holds reports whether a gate holds a reply that the agent still waits for.
+func (m *models) holds() bool {
+	for _, s := range m.streams {
+		if s.held > 0 && s.left == 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -4,34 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/acp-test/acp-test/rules"
-	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
-
-// unanswered calls f for each request of one side that is still open at a
-// clean end and had its full time to be answered.
-func (w *watch) unanswered(end rules.End, by rules.Side, f func(r *request, waited time.Duration)) {
-	if !end.Clean {
-		return
-	}
-	for _, c := range w.state.ordered() {
-		until := w.Last().At
-		if c.closedIn > 0 {
-			until = c.closedAt
-		}
-		if c.exited > 0 && c.exitedAt < until {
-			until = c.exitedAt
-		}
-		for _, r := range c.pending(by) {
-			if waited := until - r.at; waited >= w.Config().Patience {
-				f(r, waited)
-			}
-		}
-	}
-}
 
 // oneResponse judges that requests and responses of the agent pair up.
 func oneResponse(v *version) *rule {
@@ -39,7 +15,10 @@ func oneResponse(v *version) *rule {
 	twice := r.In(1).Fail("twice", "a request was answered twice", "RPC-005")
 	unknown := r.In(1).Fail("unknown-id", "a response answers no request", "RPC-004", "RPC-005")
 	idType := r.In(1).Fail("id-type", "a response has its request's id with another JSON type", "RPC-004")
-	missing := r.In(1).Fail("unanswered", "a request was never answered", "RPC-005", "PROMPT-003", "EXT-003")
+	owed := pick(v.states, []string{"RPC-005"}, []string{"RPC-005", "PROMPT-003", "EXT-003"})
+	missing := r.Fail("unanswered", "a request was never answered", owed...)
+	left := r.Inconclusive("unanswered-at-exit",
+		"the agent left at the end of its input without an answer, and nothing says whether its work was done", "RPC-005")
 	isNull, inUse := "a request of the agent has the id null", "two open requests of the agent have the same id"
 	nullID := max(r.In(1).Lint("null-id", isNull, "RPC-007"), r.In(2).Fail("null-id", isNull, "V2-RPC-002"))
 	reused := max(r.In(1).Warn("id-in-use", inUse, "RPC-008"), r.In(2).Fail("id-in-use", inUse, "V2-RPC-002"))
@@ -86,25 +65,19 @@ func oneResponse(v *version) *rule {
 		w.On(func(ev *event) {
 			w.idInUse(rules.OfAgent, nullID, reused, ev)
 		}, agentRequests()...)
-		held := map[string]bool{} // gates at which the model waits for the test
-		w.On(func(ev *event) {
-			switch gate := ev.body.Get("gate").Str(); ev.Kind {
-			case transcript.Gate:
-				held[gate] = true
-			case transcript.GateReleased:
-				delete(held, gate)
-			}
-		}, modelEvent)
 		w.AtEnd(func(end rules.End) {
-			w.unanswered(end, rules.OfClient, func(r *request, waited time.Duration) {
-				if r.verb == prompt && len(held) > 0 {
+			w.unanswered(end, rules.OfClient, func(r *request, a absence) {
+				if r.verb == prompt && w.state.models.holds() {
 					return // its model is held, or it waits for a turn whose model is
 				}
 				if r.mayWait() {
 					return
 				}
-				f := w.Report(missing, r.conn.n, r.session.name(), fmt.Sprint(r.seq), []int{r.seq},
-					"The client's %s was not answered within %s.", r.method, waited.Round(time.Second))
+				f := w.Report(pick(a.quit, left, missing), r.conn.n, r.session.name(), fmt.Sprint(r.seq), []int{r.seq, a.at},
+					"The client's %s was not answered %s.", r.method, a.how)
+				if a.quit || v.states {
+					return
+				}
 				broken := []string{"RPC-005"}
 				if r.verb == prompt {
 					broken = append(broken, "PROMPT-003")

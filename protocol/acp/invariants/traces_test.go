@@ -146,3 +146,73 @@ var _ = Describe("the runs of real agents", func() {
 		}
 	})
 })
+
+// Of the last answer before the end of its input an agent need not have had the time.
+var _ = Describe("an answer taken away from the run of a real agent", func() {
+	It("is always told", func() {
+		paths, err := filepath.Glob("testdata/traces/*/*.jsonl")
+		Expect(err).NotTo(HaveOccurred())
+		for _, path := range paths {
+			whole, err := importTrace(path)
+			Expect(err).NotTo(HaveOccurred())
+			had, last := told(without(whole, 0)), map[int]int{}
+			for e := range whole.All() {
+				if e.Source == transcript.Agent && e.Kind == transcript.Response {
+					last[e.Conn] = e.Seq
+				}
+			}
+			for e := range whole.All() {
+				if e.Source != transcript.Agent || e.Kind != transcript.Response || e.Ref == 0 {
+					continue
+				}
+				found := slices.DeleteFunc(told(without(whole, e.Seq)), func(f string) bool { return slices.Contains(had, f) })
+				wanted := "fail ONE-RESPONSE/unanswered|fail CANCEL-REASON/no-response"
+				if last[e.Conn] == e.Seq || e.Method == "session/prompt" && !prompted(whole, e) {
+					wanted = "inconclusive ONE-RESPONSE/unanswered-at-exit"
+				}
+				Expect(found).To(ContainElement(MatchRegexp(wanted)), "%s without #%d", nameOf(path), e.Seq)
+			}
+		}
+	})
+})
+
+// prompted reports whether a session is prompted again after an entry, on the same connection.
+func prompted(whole *transcript.Transcript, after transcript.Entry) bool {
+	for e := range whole.Between(after.Seq, whole.Len()+1) {
+		if e.Conn == after.Conn && e.Kind == transcript.Request && e.Method == "session/prompt" {
+			return true
+		}
+	}
+	return false
+}
+
+// without returns a transcript with all entries but one; nothing else changes.
+func without(whole *transcript.Transcript, seq int) *transcript.Transcript {
+	var now time.Time
+	t, err := transcript.New(transcript.Header{},
+		transcript.Options{Classifier: acpframe.Classifier{}, Now: func() time.Time { return now }})
+	Expect(err).NotTo(HaveOccurred())
+	for e := range whole.All() {
+		now = time.Unix(0, 0).Add(e.At)
+		switch {
+		case e.Seq == seq:
+		case e.Frame():
+			t.AppendFrame(e.Conn, e.Source, e.Raw, 0)
+		default:
+			t.Append(e)
+		}
+	}
+	return t
+}
+
+// told lists the class and point of what check finds about the agent.
+func told(t *transcript.Transcript) (points []string) {
+	checker := invariants.V1().NewChecker(rules.Config{})
+	t.Observe(checker.Observe)
+	for _, f := range checker.Finish(rules.End{Clean: true}) {
+		if f.Side == rules.OfAgent {
+			points = append(points, fmt.Sprintf("%s %s/%s", f.Class, f.Rule, f.Point))
+		}
+	}
+	return points
+}

@@ -60,6 +60,7 @@ type conn struct {
 	heard int
 	// When the editor last answered, and when input and agent ended.
 	answeredAt, closedAt, exitedAt time.Duration
+	parting
 }
 
 // act is a frame of the editor, and when the agent could first know of it.
@@ -125,6 +126,7 @@ type session struct {
 	order                       []*tool
 	past                        map[string]*tool // those of before the load that runs, or whose turn it broke into
 	messages                    [3]string        // current message id of user, agent, thought
+	shown                       int              // Seq of the latest piece of a message of the agent
 
 	modes   *modeState
 	options []option
@@ -158,6 +160,7 @@ type turn struct {
 	tools    []*tool
 	messages [3]string // current message ids when it ended
 	text     string    // what the user wrote, cut
+	reply    ended     // the model's last one, once it is done
 
 	// Of version 2: Seq of the answer, whether that is an error, and the message that it
 	// names. crossed: an earlier cancel was not settled when it was cancelled, so that the

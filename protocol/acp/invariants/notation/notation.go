@@ -139,7 +139,8 @@ func (p *play) line(line string) error {
 	case "signal":
 		p.Append(transcript.Entry{Source: transcript.Process, Kind: transcript.Signalled})
 	case "exit":
-		p.Append(transcript.Entry{Source: transcript.Process, Kind: transcript.Exited})
+		p.Append(transcript.Entry{Source: transcript.Process, Kind: transcript.Exited,
+			Raw: []byte(`{"code":0}`)})
 	case "wait":
 		d, err := time.ParseDuration(rest)
 		p.now = p.now.Add(d)

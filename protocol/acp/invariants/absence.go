@@ -1,0 +1,175 @@
+package invariants
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
+)
+
+// absence is the proof that an answer was not to come.
+type absence struct {
+	how string // the end of the sentence "the request was not answered …"
+	at  int    // Seq of the entry that shows it
+	// quit: the agent left at the end of its input, and nothing says whether its work was
+	// done. An editor may quit in the middle of a turn.
+	quit bool
+}
+
+// unanswered calls f for each request of one side that is open at a clean end, with the
+// proof that no answer was to come. Without a proof a request may stay open.
+func (w *watch) unanswered(end rules.End, by rules.Side, f func(*request, absence)) {
+	if !end.Clean {
+		return
+	}
+	for _, c := range w.state.ordered() {
+		for _, r := range c.pending(by) {
+			if a := w.absence(r); a.how != "" {
+				f(r, a)
+			}
+		}
+	}
+}
+
+// absence returns the proof that a request was not to be answered: what followed it in order,
+// or else that its full time had passed.
+func (w *watch) absence(r *request) absence {
+	c := r.conn
+	waited := c.until(w.Last().At) - r.at
+	switch {
+	case waited >= w.Config().Patience:
+		return absence{how: fmt.Sprintf("within %s", waited.Round(time.Second))}
+	case r.by == rules.OfAgent || c.ids[r.by][r.id] != r: // another request had the same id
+		return absence{}
+	case r.verb == prompt && !w.version.states:
+		return w.state.absentEnd(r)
+	case c.answered > r.seq:
+		return absence{how: fmt.Sprintf("although the later request #%d was", c.answered), at: c.answered}
+	}
+	return c.left()
+}
+
+// until is when a connection ended, last if it has not.
+func (c *conn) until(last time.Duration) time.Duration {
+	if c.closedIn > 0 {
+		last = c.closedAt
+	}
+	if c.exited > 0 {
+		last = min(last, c.exitedAt)
+	}
+	return last
+}
+
+// absentEnd is absence for a prompt. Its work proves nothing while the model still speaks, and
+// the run of an engine may end in the middle of it.
+func (w *world) absentEnd(r *request) absence {
+	s, c, t := r.session, r.conn, r.turn
+	if s == nil {
+		return absence{}
+	}
+	if stop, _ := t.stopper(); stop == nil && r.back == nil && w.models.speaks(s.id, r.seq) {
+		return absence{}
+	} else if stop != nil && c.answered > stop.seq {
+		return absence{how: fmt.Sprintf("although the later request #%d was", c.answered), at: c.answered}
+	} else if next := s.later(r.seq); next != nil {
+		return absence{how: fmt.Sprintf("although the later prompt #%d of its session was", next.started), at: next.ended}
+	} else if stop != nil || r.back != nil || s.deleted || !c.played || t.command() && t.spoke {
+		if gone := c.left(); gone.how != "" && !gone.quit {
+			return gone
+		}
+	}
+	if t.reply.seq > 0 && (!t.reply.text || s.shown > t.reply.asked) && c.willing && c.closedIn > 0 && !c.cut {
+		return absence{how: "although the model's reply was done, and its text was shown", at: t.reply.seq}
+	}
+	if c.played {
+		return absence{}
+	}
+	return c.left()
+}
+
+// later is a turn that was prompted after an entry and came to an end of its own, nil if there is none.
+func (s *session) later(seq int) *turn {
+	t := s.last
+	if t == nil || t.started < seq {
+		return nil
+	}
+	switch t.stop {
+	case "end_turn", "max_tokens", "max_turn_requests":
+		return t
+	}
+	return nil
+}
+
+// left is the absence of all answers of an agent that is gone. An engine closes the input of
+// its agent when it waits for nothing more, other editors may quit at any time.
+func (c *conn) left() absence {
+	switch {
+	case c.exited == 0 || c.played && (c.cut || !c.willing):
+		return absence{}
+	case c.willing && c.closedIn == 0:
+		return absence{"before the agent left by itself", c.exited, false}
+	}
+	return absence{"before the agent left at the end of its input", c.exited, !c.played}
+}
+
+// parting is what the connection to an agent tells of how it ends.
+type parting struct {
+	answered int  // Seq of the latest request of the editor that was answered
+	played   bool // an engine started the agent, and may close its input at any time
+	cut      bool // a script closed the input
+	willing  bool // the agent has exited with status 0, and no signal made it
+}
+
+// foldParting remembers what an entry tells of the end of its connection.
+func (c *conn) foldParting(ev *event) {
+	switch {
+	case ev.request != nil && ev.Source == transcript.Agent:
+		c.answered = max(c.answered, ev.request.seq)
+	case ev.Kind == transcript.Started:
+		c.played = true
+	case ev.Kind == transcript.StdinClosed:
+		c.cut, _ = ev.JSON().Get("act").Bool()
+	case ev.Kind == transcript.Exited:
+		exit := ev.JSON()
+		if nested := exit.Get("exit"); nested.Exists() {
+			exit = nested
+		}
+		code, ok := exit.Get("code").Int()
+		c.willing = ok && code == 0 && c.signalled == 0
+	}
+}
+
+// foldReply remembers the end of a reply of the model for the turn that it belongs to.
+func (w *world) foldReply(ev *event, of *stream) {
+	var last *turn
+	for _, c := range w.conns {
+		if t := c.sessions[ev.Session].turn(); t != nil && c.exited == 0 && (last == nil || last.started < t.started) {
+			last = t
+		}
+	}
+	if last == nil || of.asked < last.started {
+		return
+	}
+	last.reply = ended{}
+	if stop := ev.body.Get("stop"); stop.Exists() && !stop.Is("tool") {
+		last.reply = ended{of.asked, ev.Seq, of.text}
+	}
+}
+
+// ended is the last reply of the model in a turn that came to its end, and calls no tool.
+type ended struct {
+	asked, seq int // Seqs of the request and of the end
+	text       bool
+}
+
+// speaks reports whether a request that came after an entry is not done, in a session or in
+// one that is not known.
+func (m *models) speaks(session string, after int) bool {
+	for _, s := range m.streams {
+		if s.asked > after && s.left == 0 && (s.session == session || s.session == "") {
+			return true
+		}
+	}
+	return false
+}
