@@ -59,6 +59,9 @@ var latestNews = sync.OnceValue(func() *News {
 	return news
 })
 
+// Is reports whether there is a feature in a state.
+func (f *Feature) Is(state string) bool { return f != nil && f.State == state }
+
 // Touching returns the feature that touches a part of the tables of a protocol, nil if none does.
 func (n *News) Touching(protocol, part string) *Feature {
 	i := slices.IndexFunc(n.Features, func(f Feature) bool {
