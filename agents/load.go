@@ -310,6 +310,7 @@ var neutral = map[string][]string{
 	"move_file":   {"path", "to"},
 	"switch_mode": {"mode"},
 	"ask_user":    {"question", "options", "url"},
+	"delegate":    {"task", "child"},
 	"mcp":         {"server", "tool", "args"},
 }
 

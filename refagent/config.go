@@ -93,7 +93,7 @@ func (a *agent) capabilities() ClientCapabilities {
 }
 
 func (a *agent) setConfigOption(r *request, params json.RawMessage) *rpcError {
-	s, err := a.known(params)
+	s, err := a.own(params)
 	if err != nil {
 		return err
 	}

@@ -105,6 +105,7 @@ func clientCapabilities(raw json.RawMessage) ClientCapabilities {
 	}
 	_, form := at("elicitation", "form").(map[string]any)
 	_, url := at("elicitation", "url").(map[string]any)
+	_, subagents := at("subagents").(map[string]any)
 	_, booleans := at("session", "configOptions", "boolean").(map[string]any)
 	return ClientCapabilities{
 		ReadTextFile:   at("fs", "readTextFile") == true,
@@ -113,6 +114,7 @@ func clientCapabilities(raw json.RawMessage) ClientCapabilities {
 		BooleanOptions: booleans,
 		ElicitForm:     form,
 		ElicitURL:      url,
+		Subagents:      subagents,
 	}
 }
 

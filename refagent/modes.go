@@ -63,7 +63,7 @@ func (s *session) modes() *modeState {
 // setMode changes the mode; the option that mirrors it is announced before
 // the answer, so that the two agree when the editor reads it.
 func (a *agent) setMode(r *request, params json.RawMessage) *rpcError {
-	s, err := a.known(params)
+	s, err := a.own(params)
 	if err != nil {
 		return err
 	}

@@ -186,7 +186,7 @@ func (r *record) settle() {
 
 const interrupted = "[interrupted]"
 
-// merged is a tool call after an update. A terminal is gone when a log is
+// merged is a tool call after an update. A terminal or a child is gone when a log is
 // read, so what it printed takes its place.
 func merged(call, u update) update {
 	call.Status = u.Status
@@ -199,7 +199,7 @@ func merged(call, u update) update {
 	if u.Locations != nil {
 		call.Locations = u.Locations
 	}
-	if holdsTerminal(call.Content) {
+	if refers(call.Content) {
 		call.Content = nil
 	}
 	if out, ok := call.RawOutput.(map[string]any); ok && call.Content == nil {
@@ -210,10 +210,11 @@ func merged(call, u update) update {
 	return call
 }
 
-func holdsTerminal(content any) bool {
+// refers reports whether content shows what is gone when a log is read: a terminal or a child.
+func refers(content any) bool {
 	list, _ := content.([]any)
 	for _, item := range list {
-		if m, ok := item.(map[string]any); ok && m["type"] == "terminal" {
+		if m, ok := item.(map[string]any); ok && (m["type"] == "terminal" || m["type"] == "session") {
 			return true
 		}
 	}

@@ -26,6 +26,8 @@ type session struct {
 
 	greeted, noticed atomic.Bool
 
+	lineage
+
 	// In version 2:
 	state         string            // idle, running or requires_action
 	waiting       int               // questions to the user that are open
@@ -192,7 +194,7 @@ func (s *session) retire() {
 }
 
 func (a *agent) closeSession(r *request, params json.RawMessage) *rpcError {
-	s, err := a.known(params)
+	s, err := a.own(params)
 	if err != nil && err.Code == codeUnknownSession && a.v2() {
 		a.conn.respond(r, nil, nil) // it is closed
 		return nil
@@ -221,6 +223,10 @@ func (a *agent) deleteSession(r *request, params json.RawMessage) *rpcError {
 	}
 	r.session = *p.SessionID
 	live := a.find(*p.SessionID)
+	if live != nil && live.parent != nil {
+		_, err = a.own(params)
+		return err
+	}
 	a.spawn(func() {
 		if live != nil {
 			live.retire()

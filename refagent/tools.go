@@ -67,6 +67,8 @@ func (a *agent) builtin() []tool {
 		{"think", "Think something through", schema("thought"), nil, think, ""},
 		{"switch_mode", "Switch the session to another mode", schema("mode"), nil, switchMode, ""},
 		{askTool, "Ask the user something", askSchema(), nil, askUser, ""},
+		{"delegate", "Give a task to a subagent, a new one or one that had a task before", schema("task", "child?"), nil,
+			delegate, ""},
 	}
 	if a.habits.PatchTool {
 		list = slices.DeleteFunc(list, func(t tool) bool { return t.name == "write_file" || t.name == "edit_file" })
@@ -212,7 +214,7 @@ func (a *agent) missing(t *tool, args arguments) error {
 func (w *work) describe() string {
 	verb, _, _ := strings.Cut(w.name, "_")
 	verb = strings.ToUpper(verb[:min(1, len(verb))]) + verb[min(1, len(verb)):]
-	for _, key := range []string{"path", "command", "pattern", "question", "url", "mode"} {
+	for _, key := range []string{"path", "command", "pattern", "question", "url", "mode", "task"} {
 		v := w.args.str(key)
 		if v == "" {
 			continue

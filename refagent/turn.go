@@ -26,7 +26,7 @@ const contextSize = 128_000
 // prompt starts a turn. All that a cancel needs exists before the next line is
 // read, so that a cancel in the same write hits this turn.
 func (a *agent) prompt(r *request, params json.RawMessage) *rpcError {
-	s, err := a.known(params)
+	s, err := a.own(params)
 	if err != nil {
 		return err
 	}

@@ -42,12 +42,13 @@ func text(s string) textBlock { return textBlock{"text", s} }
 
 // toolContent is one entry of a tool call's content.
 type toolContent struct {
-	Type       string  `json:"type"` // content, diff or terminal
+	Type       string  `json:"type"` // content, diff, terminal or session
 	Content    any     `json:"content,omitempty"`
 	Path       string  `json:"path,omitempty"`
 	OldText    *string `json:"oldText,omitempty"` // nil: a new file
 	NewText    *string `json:"newText,omitempty"`
 	TerminalID string  `json:"terminalId,omitempty"`
+	SessionID  string  `json:"sessionId,omitempty"`
 }
 
 func textContent(s string) []toolContent {
@@ -60,6 +61,9 @@ func diffContent(path string, before *string, after string) []toolContent {
 
 // tell sends one update of the session.
 func (a *agent) tell(s *session, u update) {
+	if s.hidden() {
+		return
+	}
 	if a.v2() {
 		if m := s.shown(u); m != nil {
 			s.notify(m)

@@ -49,13 +49,17 @@ func (s *session) notify(u map[string]any) {
 
 // wait says that the work waits for the user, until the returned function is called.
 func (s *session) wait() (done func()) {
-	if !s.a.v2() {
+	if !s.a.v2() && s.parent == nil {
 		return func() {}
 	}
 	change := func(by int, from, to int, state string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.waiting += by; s.waiting == to && s.turn != nil && s.turn.ctx.Err() == nil && from != to {
+			if s.parent != nil {
+				s.told(state, "", nil)
+				return
+			}
 			s.enter(state)
 		}
 	}

@@ -86,3 +86,22 @@ func TestDrift(t *testing.T) {
 		t.Error("one schema is no comparison")
 	}
 }
+
+func TestNews(t *testing.T) {
+	if got, want := told("v1", "SubagentUpdate"), " [news.yaml: subagent sessions, stable since 2026-11-20]"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := told("v1", "Plan"); got != "" {
+		t.Errorf("news of a type without any: %q", got)
+	}
+	dir := t.TempDir()
+	for version, want := range map[string]bool{"2.4.0": false, "2.9.1": true} {
+		text := `{"name": "@agentclientprotocol/sdk", "version": "` + version + `"}`
+		if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := stale(dir) != ""; got != want {
+			t.Errorf("a pinned package %s is called stale: %v", version, got)
+		}
+	}
+}

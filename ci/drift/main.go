@@ -1,5 +1,6 @@
 // Drift says in words what differs between the official schemas that the tests are held to
-// and the newest ones of the registry, and which tables of protocol/acp/schema it touches.
+// and the newest ones of the registry, which tables of protocol/acp/schema it touches, and what
+// news.yaml there says of it already.
 //
 //	go run ./ci/drift              # the pinned package and the newest one
 //	go run ./ci/drift OLD NEW      # two schemas, or two folders of the package
@@ -8,13 +9,17 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 )
 
 const sdk = "@agentclientprotocol/sdk"
@@ -71,6 +76,7 @@ func command(name string, args ...string) error {
 // ofPackages compares each schema of two packages.
 func ofPackages(older, newer string) (string, error) {
 	var b strings.Builder
+	b.WriteString(stale(older))
 	for _, version := range []string{"v1", "v2"} {
 		for _, kind := range []string{"schema.json", "schema.unstable.json"} {
 			name := filepath.Join("schema", version, kind)
@@ -85,6 +91,37 @@ func ofPackages(older, newer string) (string, error) {
 		}
 	}
 	return b.String(), nil
+}
+
+// stale says which package news.yaml calls the pinned one, if that is another one than the tests
+// compare with: then the entries that the pinned schema has since are to be deleted.
+func stale(pinned string) string {
+	raw, err := os.ReadFile(filepath.Join(pinned, "package.json"))
+	var p struct{ Name, Version string }
+	if err != nil || json.Unmarshal(raw, &p) != nil {
+		return "" // a folder that is no package
+	}
+	if told := schema.LatestNews().Pinned; !strings.HasPrefix(told, p.Name+" "+p.Version+" ") {
+		return fmt.Sprintf("## news.yaml\n\n- pinned is %s, and the installed package is %s %s\n\n", told, p.Name, p.Version)
+	}
+	return ""
+}
+
+// told names the features of news.yaml that touch a type, for a line of the report.
+func told(version, typeName string) string {
+	var names []string
+	for _, f := range schema.LatestNews().Features {
+		if slices.Contains(f.Protocols, "acp-"+version) && slices.ContainsFunc(f.Touches, func(part string) bool {
+			name, _, _ := strings.Cut(strings.ReplaceAll(part, "=", "."), ".")
+			return name == typeName
+		}) {
+			names = append(names, fmt.Sprintf("%s, %s since %s", f.Name, f.State, f.Date))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " [news.yaml: " + strings.Join(names, "; ") + "]"
 }
 
 // ofFiles compares two schemas; tables is the folder of our tables, "" if there are none.
@@ -103,7 +140,13 @@ func ofFiles(older, newer, tables string) (string, error) {
 			return "", err
 		}
 	}
-	return words(was, is, ours), nil
+	return words(was, is, func(name string) string {
+		where := ""
+		if ours[name] != "" {
+			where = " (" + ours[name] + ")"
+		}
+		return where + told(filepath.Base(tables), name)
+	}), nil
 }
 
 // places are the files of our tables that have a type, by the name of the type.
@@ -121,7 +164,7 @@ func places(tables fs.FS) (map[string]string, error) {
 		n := 0
 		for line := range strings.Lines(string(text)) {
 			n++
-			if f := strings.Fields(line); line[0] != ' ' && line[0] != '#' && len(f) > 1 && f[0] != "method" {
+			if f := strings.Fields(line); line[0] != ' ' && line[0] != '#' && len(f) > 1 && f[0] != "method" && f[0] != "extend" {
 				ours[f[1]] = fmt.Sprintf("%s:%d", file, n)
 			}
 		}

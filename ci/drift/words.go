@@ -132,9 +132,8 @@ func each(v any, between string) string {
 	return strings.Join(words, between)
 }
 
-// words says what differs, a line for each place, type by type; ours are the places of the
-// types in our tables.
-func words(was, is map[string]parts, ours map[string]string) string {
+// words says what differs, a line for each place, type by type; ours says what we have of a type.
+func words(was, is map[string]parts, ours func(typeName string) string) string {
 	var b strings.Builder
 	names := maps.Clone(is)
 	maps.Copy(names, was)
@@ -143,11 +142,7 @@ func words(was, is map[string]parts, ours map[string]string) string {
 		if len(lines) == 0 {
 			continue
 		}
-		where := ""
-		if ours[name] != "" {
-			where = " (" + ours[name] + ")"
-		}
-		fmt.Fprintf(&b, "- %s%s\n", name, where)
+		fmt.Fprintf(&b, "- %s%s\n", name, ours(name))
 		for _, line := range lines {
 			fmt.Fprintf(&b, "  - %s\n", line)
 		}

@@ -153,6 +153,13 @@ var _ = Describe("version", func() {
 		got := newPlace().run("version")
 		Expect(got.out).To(MatchRegexp(`^acp-test \S+ go1\.\S+ \w+/\w+\n`))
 	})
+	It("says which state of each protocol is judged", func() {
+		got := newPlace().run("version", "--protocols")
+		Expect(got.out).To(MatchRegexp(`(?m)^acp-v1  schema \S+ \(2026-11-20\)$`))
+		Expect(got.out).To(MatchRegexp(`(?m)^  2026-11-20  stable     subagent sessions$`))
+		Expect(got.out).To(MatchRegexp(`(?m)^  2026-09-01  withdrawn  subagents as a capability of agents$`))
+		Expect(got.out).To(MatchRegexp(`(?m)^acp-v2  schema Preview`))
+	})
 })
 
 var _ = Describe("lint", func() {

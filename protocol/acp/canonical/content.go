@@ -95,6 +95,8 @@ func (l *line) toolContent(v wire.Value) {
 		l.Quoted(o, "newText")
 	case "terminal":
 		l.ID(o, "terminalId", terminalID)
+	case "session":
+		l.ID(o, "sessionId", sessionID)
 	default:
 		l.Known("type", kind)
 	}

@@ -76,6 +76,32 @@ func (l *line) update(params wire.Value) {
 		if at := u.Take("updatedAt"); at.Exists() {
 			l.Pair("updatedAt", at)
 		}
+	case "subagent_update":
+		l.ID(u, "sessionId", sessionID)
+		l.Quoted(u, "title")
+		if s := u.Value.Get("state"); s.Kind() == wire.Object {
+			u.Take("state")
+			state := golden.Open(s)
+			l.Formed(state, "state", golden.QuoteUnlessWord)
+			l.Formed(state, "stopReason", golden.QuoteUnlessWord)
+			l.Keys(state, "error", "usage", "_meta")
+			l.Rest(state)
+		}
+		l.Keys(u, "description", "capabilities", "state", "cwd", "additionalDirectories")
+	case "session_message", "session_message_chunk":
+		l.ID(u, "messageId", messageID)
+		for _, end := range []string{"sender", "recipient"} {
+			if u.Value.Get(end + "SessionId").Exists() {
+				l.Word(end)
+				l.ID(u, end+"SessionId", sessionID)
+				l.ID(u, end+"MessageId", messageID)
+			}
+		}
+		if c := u.Value.Get("content"); c.Kind() == wire.Object {
+			l.block(u.Take("content"))
+		} else {
+			l.Several(u, "content", l.block)
+		}
 	case "usage_update":
 		l.Keys(u, "used", "size", "cost")
 	}

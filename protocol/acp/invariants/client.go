@@ -31,7 +31,7 @@ func clientInitFirst(v *version) *rule {
 			}
 		}, span(authenticate, cancelTerminal, asked)...)
 		w.inSession(func(ev *event, s *session) {
-			if ev.conn.initDone > 0 {
+			if ev.conn.initDone > 0 && !s.child() { // C-SUBAGENT
 				w.judge(setup, !s.ready(v), ev, "", []int{s.named}, "The client prompted session %q, which was not set up.", s.id)
 			}
 		}, asked(prompt))

@@ -42,6 +42,8 @@ func clientShape(v *version) *rule {
 				return [...]int{broken, lossy, style, style, style}[p.Severity]
 			case p.Type == "McpServerStdio" && strings.HasSuffix(p.Path, ".type"):
 				return -1 // editors send it, and it validates
+			case newCapability(p):
+				return -1 // the client may be newer than this program
 			case p.Severity == schema.Unknown && strings.Contains(p.Message, "unknown key"):
 				return key
 			case p.Severity == schema.Unknown && p.Path == "method" && point == request:

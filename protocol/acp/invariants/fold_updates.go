@@ -4,6 +4,9 @@ import "github.com/acp-test/acp-test/wire"
 
 func (w *world) foldUpdate(ev *event) {
 	s := ev.session
+	if ev.topic == subagentUpdate {
+		w.foldChild(ev)
+	}
 	if s == nil || w.version.states {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // capGate judges that the agent uses only what the client said it can do, and
@@ -22,7 +23,9 @@ func capGate(v *version) *rule {
 		"elicitation/create in a mode the client does not offer", "ELICIT-001", "ELICIT-002", "INIT-009")
 	plan := r.Fail("plan-update", "plan_update or plan_removed without the client's plan", "USTB-001", "INIT-009")
 	compaction := r.Fail("compaction",
-		"a compaction update without the client's session.compaction", "USTB-002", "INIT-009")
+		"a compaction update without the client's session.compaction", "COMPACT-001", "INIT-009")
+	notice := r.Fail("notice", "a notice without the client's session.notices", "NOTICE-001", "INIT-009")
+	child := r.Fail("subagents", "a child session is shown without the client's subagents", "SUB-001", "INIT-009")
 	advertised := r.Fail("advertised", "a method the agent advertised does not exist", "INIT-022")
 	baseline := r.Fail("baseline", "a method every agent must have does not exist", "INIT-018")
 	return r.Watching(func(w *watch) {
@@ -48,15 +51,22 @@ func capGate(v *version) *rule {
 				w.Narrow(f, "ELICIT-001", "INIT-009")
 			}
 		}, asked(elicit))
+		gated := map[string]int{"plan": plan, "session.compaction": compaction, "session.notices": notice, "subagents": child}
 		w.On(func(ev *event) {
 			update, _ := v.schema.Update(ev.update.Get("sessionUpdate").Str())
-			switch capability(update.Gate) {
-			case "plan":
-				need(plan, ev, update.Gate, update.Kind, update.Kind)
-			case "session.compaction":
-				need(compaction, ev, update.Gate, update.Kind, update.Kind)
+			if point, ok := gated[capability(update.Gate)]; ok {
+				need(point, ev, update.Gate, update.Kind, update.Kind)
 			}
-		}, otherUpdate)
+		}, noticeUpdate, compactionUpdate, subagentUpdate, sessionMessage, otherUpdate)
+		session := v.gates("ToolCallContent")["session"]
+		w.On(func(ev *event) {
+			w.Saw(notice, compaction, child) // silence is what a client without them wants
+			for item := range ev.update.Get("content").Items() {
+				if item.Get("type").Is("session") {
+					need(child, ev, session, "session", "tool content of type session")
+				}
+			}
+		}, toolCall, toolUpdate)
 		gate := v.gates("SessionConfigOption")["boolean"]
 		w.On(func(ev *event) {
 			for _, o := range ev.options {
@@ -99,6 +109,8 @@ func clientGate(v *version) *rule {
 	directories := r.Fail("directories", "additional directories the agent did not advertise", "DIRS-001")
 	servers := r.Fail("mcp-servers", "an MCP transport the agent did not advertise", "SESSION-014")
 	content := r.Fail("content", "prompt content the agent did not advertise", "PROMPT-002")
+	instructions := r.Fail("system-prompt", "a system prompt the agent did not advertise", "SYS-001")
+	override := r.Fail("override", "a system prompt in mode override, which the agent did not advertise", "SYS-002")
 	served := r.In(1).Lint("served", "a request was carried out that the client had not advertised", "RPC-023")
 	return r.Watching(func(w *watch) {
 		w.On(func(ev *event) {
@@ -125,6 +137,12 @@ func clientGate(v *version) *rule {
 		w.On(func(ev *event) {
 			if ev.params.Get("additionalDirectories").Len() > 0 {
 				need(directories, ev, v.folders, "", "additionalDirectories")
+			}
+			if system := ev.params.Get("systemPrompt"); system.Kind() == wire.Object {
+				need(instructions, ev, v.instructions, "", "a systemPrompt")
+				if ev.conn.has(rules.OfAgent, v.instructions) && system.Get("mode").Is("override") {
+					need(override, ev, v.instructions+".mode.override", "", "a systemPrompt in mode override")
+				}
 			}
 			for server := range ev.params.Get("mcpServers").Items() {
 				kind := server.Get("type").Str()

@@ -108,7 +108,7 @@ func list(v *version) (all []*rule) {
 		cancelCause, oneResponse, toolResend, userEcho, statusForward,
 		permGuard, usageSane, termLife, planFull, msgRuns,
 		listSane, notifySilent, initEcho, terminalRef, elicitScope,
-		closeSettles, deleteGone, rcancelOwn, authMethods, errForm,
+		closeSettles, subagents, notices, compactions, systemPrompts, deleteGone, rcancelOwn, authMethods, errForm,
 
 		greeting, removed, errorData, states, cancels, echo, replays, background, terminals, commands,
 
@@ -117,7 +117,7 @@ func list(v *version) (all []*rule) {
 
 		clientPermCancel, clientPermOffered, clientGate, clientInitFirst, clientAnswer,
 		clientCwd, clientModeListed, clientCursor, clientElicitCode, clientTermUTF8, clientShape,
-		clientIDs, clientCancel,
+		clientIDs, clientCancel, clientSubagents,
 	} {
 		if r := write(v); r.ID != "" {
 			all = append(all, r)

@@ -2,6 +2,8 @@ package invariants
 
 import (
 	"bytes"
+	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/acp-test/acp-test/protocol/acp/schema"
@@ -23,8 +25,16 @@ func rootKeys(v *version) *rule {
 	value := r.Warn("unknown-value",
 		"a value of an extension does not begin with an underscore", "CONFIG-011", "ELICIT-026")
 	unstable := r.Info("unstable", "something of the unstable schema is in use", "USTB-007", "USTB-014")
+	withdrawn := r.Lint("withdrawn", "something of a draft that was withdrawn is in use", "USTB-007", "EXT-001")
+	newer := r.Info("newer", "the protocol has it in a newer version than this program knows", "INIT-021")
 	return r.Watching(func(w *watch) {
-		w.shapes[rules.OfAgent] = true
+		w.shapes[rules.OfAgent], w.shapes[rules.OfClient] = true, true
+		news, protocol := schema.LatestNews(), fmt.Sprint("acp-v", v.number)
+		w.On(func(ev *event) {
+			for _, p := range ev.problems {
+				ev.conn.novel = ev.conn.novel || newCapability(p)
+			}
+		}, asked(initialize), answered(initialize))
 		w.On(func(ev *event) {
 			w.Saw(key)
 			if ev.Method != "" && ev.ID == "" || ev.params.Exists() {
@@ -39,6 +49,12 @@ func rootKeys(v *version) *rule {
 			for _, p := range ev.problems {
 				object := p.Type + " " + p.Path[strings.LastIndexByte(p.Path, '.')+1:]
 				switch {
+				case p.Severity == schema.Unstable && news.Touching(protocol, part(ev, p)).Is("withdrawn"):
+					f := news.Touching(protocol, part(ev, p))
+					w.find(withdrawn, ev, object, nil, "In %s, %s is part of a draft that was withdrawn on %s: %s.", frameName(ev),
+						p.Path, f.Date, f.Name)
+				case newerThanThis(ev, p):
+					w.find(newer, ev, object, nil, "In %s, %s is newer than this program knows: update acp-test.", frameName(ev), p.Path)
 				case isMeta(p):
 					w.find(meta, ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
 				case unknownTag(ev, p) && p.Severity <= schema.Lossy:
@@ -62,6 +78,37 @@ func rootKeys(v *version) *rule {
 			}
 		}, agentMessages()...)
 	})
+}
+
+// part names what a problem is about as the news do: a method, TYPE.KEY or TYPE=VALUE.
+func part(ev *event, p schema.Problem) string {
+	if p.Path == "method" {
+		return ev.Method
+	}
+	return p.Type + "." + p.Path[strings.LastIndexByte(p.Path, '.')+1:]
+}
+
+// minted is a name as the protocol makes them: words without the sign of a vendor.
+var minted = regexp.MustCompile(`^[a-z][A-Za-z_]+$`)
+
+// newCapability reports whether an unknown key is a capability that a newer version of the
+// protocol may have: its objects of capabilities grow by keys. One that is close to a known
+// key is a slip.
+func newCapability(p schema.Problem) bool {
+	return p.Severity == schema.Unknown && p.Message == "unknown key" && strings.HasSuffix(p.Type, "Capabilities") &&
+		minted.MatchString(p.Path[strings.LastIndexByte(p.Path, '.')+1:])
+}
+
+// newerThanThis reports whether a newer version of the protocol may have what is unknown here.
+// Kinds of updates and keys come with a capability, so that they count as newer only where a
+// side advertises one that is unknown too; elsewhere they are inventions.
+func newerThanThis(ev *event, p schema.Problem) bool {
+	if newCapability(p) {
+		return true
+	}
+	unknown := p.Severity == schema.Unknown && p.Message == "unknown key" || unknownTag(ev, p)
+	return unknown && ev.conn.novel && minted.MatchString(pick(unknownTag(ev, p), ev.tag(),
+		p.Path[strings.LastIndexByte(p.Path, '.')+1:]))
 }
 
 // extension are the requirements that a key of its own breaks in an object of a type.

@@ -128,6 +128,14 @@ func subjects() []subject {
 			"SetSessionModeResponse CloseSessionResponse DeleteSessionResponse AuthenticateResponse LogoutResponse",
 			[]topic{answered(setMode), answered(closeSession), answered(deleteSession), answered(authenticate),
 				answered(logout)}, nil, ownResults()},
+		{"notice", "a notice does not have its shape", "NOTICE-002 RPC-014", "Notice NoticeSeverity", []topic{noticeUpdate},
+			nil, nil},
+		{"compaction", "an update of a compaction does not have its shape",
+			"COMPACT-005 RPC-014", "CompactionUpdate CompactionSummaryChunk CompactionId", []topic{compactionUpdate}, nil, nil},
+		{"subagent", "an update about a child session does not have its shape",
+			"SUB-024 RPC-014", "SubagentUpdate SessionMessage SessionMessageChunk SubagentSessionCapabilities StateUpdate " +
+				"RunningStateUpdate IdleStateUpdate RequiresActionStateUpdate UnknownStateUpdate SessionReference",
+			[]topic{subagentUpdate, sessionMessage}, nil, nil},
 		{id: "style", requirements: "LOAD-006 RPC-013",
 			says: "something that the schema refuses but the pages show, or that strict readers stumble over"},
 	}

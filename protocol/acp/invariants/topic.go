@@ -29,6 +29,10 @@ const (
 	toolPiece      // a piece of the content of a tool call
 	terminalUpdate // of the agent's own
 	terminalPiece  // a piece of its output
+	noticeUpdate
+	compactionUpdate // of a compaction, or a piece of its summary
+	subagentUpdate   // of a child session
+	sessionMessage   // between sessions
 	otherUpdate
 
 	cancelTold        // session/cancel
@@ -95,7 +99,7 @@ func contentUpdates() []topic {
 
 func allUpdates() []topic {
 	return append(contentUpdates(), commandsUpdate, modeUpdate, optionsUpdate, infoUpdate, usageUpdate, stateUpdate,
-		toolPiece, terminalUpdate, terminalPiece, otherUpdate)
+		toolPiece, terminalUpdate, terminalPiece, noticeUpdate, compactionUpdate, subagentUpdate, sessionMessage, otherUpdate)
 }
 
 func span(from, to verb, of func(verb) topic) []topic {

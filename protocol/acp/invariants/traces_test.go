@@ -28,6 +28,11 @@ func importTrace(path string) (*transcript.Transcript, error) {
 	if err != nil {
 		return nil, err
 	}
+	return traceOf(path, data)
+}
+
+// traceOf is importTrace of the text of a file.
+func traceOf(path string, data []byte) (*transcript.Transcript, error) {
 	now, begun := time.Unix(0, 0), time.Unix(0, 0)
 	t, err := transcript.New(transcript.Header{},
 		transcript.Options{Classifier: acpframe.Classifier{}, Now: func() time.Time { return now }})

@@ -22,8 +22,8 @@ type version struct {
 	optional []optional
 	// Members of initialize and its result, and of an auth method and a config option.
 	clientCaps, agentCaps, loginID, optionID string
-	// Capabilities: further folders of a session, and logins in a terminal.
-	folders, terminalLogin string
+	// Capabilities: further folders of a session, a system prompt, and logins in a terminal.
+	folders, instructions, terminalLogin string
 	// call is the path of the tool call in a permission request.
 	call string
 	// states: sessions tell of their work by states, and the answer to a prompt does not end
@@ -60,11 +60,14 @@ func version1() *version {
 		updates: map[string]topic{"user_message_chunk": userChunk, "agent_message_chunk": agentChunk,
 			"agent_thought_chunk": thoughtChunk, "tool_call": toolCall, "tool_call_update": toolUpdate, "plan": planUpdate,
 			"available_commands_update": commandsUpdate, "current_mode_update": modeUpdate,
-			"config_option_update": optionsUpdate, "session_info_update": infoUpdate, "usage_update": usageUpdate},
+			"config_option_update": optionsUpdate, "session_info_update": infoUpdate, "usage_update": usageUpdate,
+			"notice": noticeUpdate, "compaction_update": compactionUpdate, "compaction_summary_chunk": compactionUpdate,
+			"subagent_update": subagentUpdate, "session_message": sessionMessage, "session_message_chunk": sessionMessage},
 		optional: []optional{{loadSession, "LOAD-001"}, {resumeSession, "RESUME-001"}, {listSessions, "LIST-001"},
 			{closeSession, "CLOSE-001"}, {deleteSession, "DELETE-001"}, {logout, "AUTH-010"}},
 		clientCaps: "clientCapabilities", agentCaps: "agentCapabilities", loginID: "id", optionID: "id",
 		folders:       "agentCapabilities.sessionCapabilities.additionalDirectories",
+		instructions:  "agentCapabilities.sessionCapabilities.systemPrompt",
 		terminalLogin: "clientCapabilities.auth.terminal", call: "toolCall",
 	}
 }
@@ -79,10 +82,13 @@ func version2() *version {
 			"agent_message_chunk": agentChunk, "agent_thought": thoughtChunk, "agent_thought_chunk": thoughtChunk,
 			"tool_call_update": toolUpdate, "tool_call_content_chunk": toolPiece, "terminal_update": terminalUpdate,
 			"terminal_output_chunk": terminalPiece, "state_update": stateUpdate, "config_option_update": optionsUpdate,
-			"available_commands_update": commandsUpdate},
+			"available_commands_update": commandsUpdate, "notice": noticeUpdate, "compaction_update": compactionUpdate,
+			"compaction_summary_chunk": compactionUpdate, "subagent_update": subagentUpdate,
+			"session_message": sessionMessage},
 		optional:   []optional{{deleteSession, "DELETE-001"}},
 		clientCaps: "capabilities", agentCaps: "capabilities", loginID: "methodId", optionID: "configId",
 		folders:       "capabilities.session.additionalDirectories",
+		instructions:  "capabilities.session.systemPrompt",
 		terminalLogin: "capabilities.auth.terminal", call: "subject.toolCall", states: true,
 	}
 }

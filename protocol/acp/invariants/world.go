@@ -39,6 +39,7 @@ type conn struct {
 	initAsked int                // Seq of the first initialize, 0 before it
 	initDone  int                // Seq of its successful response
 	foreign   bool               // the agent chose another version than that of the rules
+	novel     bool               // a side advertised a capability that this program does not know
 	caps      [2]map[string]bool // what either side advertised, by path
 	methods   map[string]bool    // auth methods by id; true for type terminal
 	authed    bool               // authenticate succeeded, and no logout since
@@ -131,6 +132,7 @@ type session struct {
 	modes   *modeState
 	options []option
 	work    // of version 2
+	lineage lineage
 }
 
 // turn is the span from a prompt to its response.
@@ -284,7 +286,7 @@ func (s *session) turn() *turn {
 }
 
 // known reports whether the editor knows the session.
-func (s *session) known() bool { return s.created > 0 || s.named > 0 }
+func (s *session) known() bool { return s.created > 0 || s.named > 0 || s.lineage.announced > 0 }
 
 // ready reports whether the session is set up. In version 2 a resume need not be answered.
 func (s *session) ready(v *version) bool {

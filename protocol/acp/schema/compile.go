@@ -100,6 +100,7 @@ func (c *compiler) line(line string) error {
 		return nil
 	case "extend":
 		c.current = c.named(name)
+		c.current.drafts = append(c.current.drafts, options...)
 		return nil
 	}
 	s := c.named(name)

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/wire"
@@ -50,3 +51,23 @@ func (v *Version) Fits(typeName string, value wire.Value) bool {
 
 // Compile is compile, to try bad tables.
 var Compile = compile
+
+// Has reports whether the tables have a part that the news name.
+func (v *Version) Has(part string) bool {
+	if _, ok := v.methods[part]; ok || v.shapes[part] != nil {
+		return true
+	}
+	name, key, isKey := strings.Cut(part, ".")
+	name, tag, isTag := strings.Cut(name, "=")
+	s := v.shapes[name]
+	switch {
+	case s == nil:
+		return false
+	case isKey:
+		return slices.ContainsFunc(s.fields, func(f field) bool { return f.name == key })
+	case isTag:
+		return slices.Contains(s.drafts, tag) ||
+			slices.ContainsFunc(s.variants, func(x variant) bool { return x.tag == tag })
+	}
+	return false
+}

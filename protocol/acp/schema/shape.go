@@ -47,6 +47,7 @@ type shape struct {
 
 	variants []variant
 	values   []string
+	drafts   []string // enum: values of the unstable schema
 }
 
 // recordOptions are what the table says behind the name of a type.

@@ -48,7 +48,8 @@ var _ = Describe("Version", func() {
 				state = append(state, u.Kind)
 			}
 		}
-		Expect(content).To(Equal([]string{"user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan"}))
+		Expect(content).To(Equal([]string{"user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan",
+			"subagent_update", "session_message", "session_message_chunk"}))
 		Expect(state).To(Equal([]string{"available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "usage_update", "notice", "compaction_update", "compaction_summary_chunk"}))
 		u, ok := v.Update("plan_update")
 		Expect(ok).To(BeTrue())

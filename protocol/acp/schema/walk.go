@@ -2,6 +2,7 @@ package schema
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/acp-test/acp-test/wire"
@@ -205,6 +206,10 @@ func (w *walk) union(s *shape, v wire.Value, sev Severity, outer tags) {
 // unlisted deals with a string that is none of the values of an enum or union.
 func (w *walk) unlisted(s *shape, v wire.Value, sev Severity) {
 	if s.has(v) {
+		return
+	}
+	if slices.ContainsFunc(s.drafts, v.Is) {
+		w.note(Unstable, v, "is a value of the unstable schema", s)
 		return
 	}
 	if s.open {

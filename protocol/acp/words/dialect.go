@@ -139,10 +139,9 @@ func v2Kinds(first []language.Kind) []language.Kind {
 		}
 	}
 	for name, help := range map[string]string{
-		"notice": "a notice for the user", "compaction_update": "the state of a compaction",
 		"tool_call_content_chunk": "a piece of a tool call's content",
 		"terminal_update":         "the state of a terminal", "terminal_output_chunk": "a piece of a terminal's output",
-		"plan_update": "a plan", "compaction_summary_chunk": "a piece of a compaction's summary",
+		"plan_update": "a plan",
 	} {
 		all = append(all, language.Kind{Name: name, Help: help, Match: update(name)})
 	}

@@ -26,12 +26,23 @@ func kinds() []language.Kind {
 		{Name: "config_option_update", Help: "the session's options"},
 		{Name: "session_info_update", Help: "title and time of the session"},
 		{Name: "usage_update", Help: "tokens and cost"},
+		{Name: "notice", Help: "a notice for the user"},
+		{Name: "compaction_update", Help: "the state of a compaction"},
+		{Name: "compaction_summary_chunk", Help: "a piece of a compaction's summary"},
+		{Name: "session_message", Help: "a message between two sessions", Aliases: []string{"session_message_chunk"}, Inner: true},
 	}
 	for i := range all {
 		all[i].Match = update(append(all[i].Aliases, all[i].Name)...)
 	}
 	return append(all, []language.Kind{
 		{Name: "update", Help: "any session/update", Match: update()},
+		{Name: "subagent", Arg: "?", Inner: true,
+			Help: "what a session tells of a child: a state such as running, requires_action or idle, or a stop reason",
+			Match: func(x language.Bound, e transcript.Entry, own bool) bool {
+				state := e.JSON().Path("params.update.state")
+				return own && e.Source == transcript.Agent && acpframe.Update(e) == "subagent_update" &&
+					(x.Arg == "" || state.Get("state").Is(x.Arg) || state.Get("stopReason").Is(x.Arg))
+			}},
 		{Name: "tool", Help: "any report of a tool call: an agent may tell of it in one or in many", Inner: true,
 			Match: update("tool_call", "tool_call_update")},
 		{Name: "content", Help: "any update that belongs to a turn: text, thought, tool call, plan", Inner: true,

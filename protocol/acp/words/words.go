@@ -18,7 +18,7 @@ import (
 // messages, to a protocol.
 func Add(p *scenarios.Protocol) {
 	p.Words = slices.Concat(setupCommands(), []*scenarios.Command{terminalCommand(), elicitCommand()}, mcpCommands(),
-		[]*scenarios.Command{sameHistoryCommand()}, actCommands())
+		[]*scenarios.Command{sameHistoryCommand(), childCommand()}, actCommands())
 	p.Kinds = kinds()
 	p.PatternHelp = "A path is looked up in the update, the params or the result, then in the whole\n" +
 		"message. A method with a slash, such as fs/read_text_file, is a pattern of its own.\n"

@@ -1,0 +1,74 @@
+package invariants
+
+import "github.com/acp-test/acp-test/rules"
+
+// notices judges that notices are live events.
+func notices(v *version) *rule {
+	r := v.ofAgent("NOTICE", "A notice is a live event and no part of a replay.", 1, 2)
+	replayed := r.Lint("replayed", "a replay holds a notice", "NOTICE-004")
+	return r.Watching(func(w *watch) {
+		w.inSession(func(ev *event, s *session) {
+			window := s.window != nil || s.replay != nil && s.replay.history
+			w.judge(replayed, window && !s.active && len(s.open) == 0, ev, "", nil,
+				"A notice comes while the session is replayed.")
+		}, noticeUpdate)
+	})
+}
+
+// compactions judges the life of a compaction.
+func compactions(v *version) *rule {
+	r := v.ofAgent("COMPACTION", "A compaction ends once, its summary comes before that, and a replay holds it.", 1, 2)
+	after := r.Warn("after-end", "a compaction goes on after its end", "COMPACT-002", "COMPACT-003", "COMPACT-005")
+	open := r.Lint("open", "a compaction never ends", "COMPACT-003")
+	gone := r.In(1).Warn("not-replayed", "a replay leaves out a compaction", "COMPACT-006")
+	return r.Watching(func(w *watch) {
+		type key struct{ session, id string }
+		type life struct {
+			key
+			conn, first, ended int
+			status             string
+		}
+		live := map[key]*life{}
+		var order []*life
+		shown := map[*request]map[string]bool{}
+		w.inSession(func(ev *event, s *session) {
+			id := ev.update.Get("compactionId").Str()
+			if s.window != nil {
+				if shown[s.window] == nil {
+					shown[s.window] = map[string]bool{}
+				}
+				shown[s.window][id] = true
+				return
+			}
+			if s.replay != nil || len(live) >= rememberedSessions {
+				return
+			}
+			k, status := key{s.id, id}, ev.update.Get("status").Str()
+			c := live[k]
+			if c == nil {
+				c = &life{key: k, conn: ev.Conn, first: ev.Seq}
+				live[k], order = c, append(order, c)
+			}
+			w.judge(after, c.ended > 0 && (ev.tag() == "compaction_summary_chunk" || status != c.status), ev, id,
+				[]int{c.ended}, "Compaction %q had ended with %s, and goes on.", id, c.status)
+			if status == "completed" || status == "failed" || status == "cancelled" {
+				c.ended, c.status = ev.Seq, status
+			}
+		}, compactionUpdate)
+		w.inSession(func(ev *event, s *session) {
+			for _, c := range order {
+				if c.session == s.id && c.status == "completed" && ev.succeeded() {
+					w.judge(gone, !shown[ev.request][c.id], ev, c.id, []int{c.ended},
+						"The replay leaves out compaction %q, which had completed.", c.id)
+				}
+			}
+		}, answered(loadSession))
+		w.AtEnd(func(end rules.End) {
+			for _, c := range order {
+				if w.Saw(open); end.Clean && c.ended == 0 {
+					w.Report(open, c.conn, c.session, c.id, []int{c.first}, "Compaction %q began and never ended.", c.id)
+				}
+			}
+		})
+	})
+}

@@ -1,0 +1,74 @@
+package schema
+
+import (
+	_ "embed" // for news.yaml
+	"slices"
+	"sync"
+
+	"github.com/acp-test/acp-test/internal/yamlfile"
+	"github.com/acp-test/acp-test/mistake"
+)
+
+//go:embed news.yaml
+var newsFile []byte
+
+// News is the state of the specification that the tables hold, beyond the pinned schema.
+type News struct {
+	// Pinned names the package whose schema the tables are compared with, and Read the day
+	// on which the newer facts were read.
+	Pinned string `yaml:"pinned"`
+	Read   string `yaml:"read"`
+	// Protocols are the judged states, one for each protocol.
+	Protocols []State   `yaml:"protocols"`
+	Features  []Feature `yaml:"features"`
+}
+
+// State is the state of the schema that one protocol is judged by.
+type State struct {
+	Protocol string `yaml:"protocol"`
+	Schema   string `yaml:"schema"`
+}
+
+// Feature is one addition to the specification, or a draft that was withdrawn.
+type Feature struct {
+	Name      string   `yaml:"feature"`
+	Protocols []string `yaml:"protocols"`
+	Since     string   `yaml:"since"` // the version of the schema that has it, with ? if that is not known
+	Date      string   `yaml:"date"`
+	State     string   `yaml:"state"` // stable, unstable or withdrawn
+	// Touches are the parts of the tables: TYPE, TYPE.KEY, TYPE=TAG or a method.
+	Touches []string `yaml:"touches"`
+}
+
+// LatestNews returns the list of facts. It never changes.
+func LatestNews() *News { return latestNews() }
+
+var latestNews = sync.OnceValue(func() *News {
+	news := new(News)
+	read := func() (err error) {
+		defer mistake.Catch(&err)
+		root, err := yamlfile.Parse("news.yaml", newsFile)
+		if err == nil {
+			root.Decode(news, "the news", "")
+		}
+		return err
+	}
+	if err := read(); err != nil {
+		panic("schema: " + err.Error()) // it is embedded
+	}
+	return news
+})
+
+// Is reports whether there is a feature in a state.
+func (f *Feature) Is(state string) bool { return f != nil && f.State == state }
+
+// Touching returns the feature that touches a part of the tables of a protocol, nil if none does.
+func (n *News) Touching(protocol, part string) *Feature {
+	i := slices.IndexFunc(n.Features, func(f Feature) bool {
+		return slices.Contains(f.Protocols, protocol) && slices.Contains(f.Touches, part)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &n.Features[i]
+}
