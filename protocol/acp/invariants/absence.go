@@ -68,24 +68,33 @@ func (w *world) absentEnd(r *request) absence {
 	if s == nil {
 		return absence{}
 	}
-	if stop, _ := t.stopper(); stop == nil && r.back == nil && w.models.speaks(s.id, r.seq) {
+	stop, _ := t.stopper()
+	stopped := stop != nil || r.back != nil
+	if !stopped && w.models.speaks(s.id, r.seq) {
 		return absence{}
-	} else if stop != nil && c.answered > stop.seq {
-		return absence{how: fmt.Sprintf("although the later request #%d was", c.answered), at: c.answered}
-	} else if next := s.later(r.seq); next != nil {
-		return absence{how: fmt.Sprintf("although the later prompt #%d of its session was", next.started), at: next.ended}
-	} else if stop != nil || r.back != nil || s.deleted || !c.played || t.command() && t.spoke {
-		if gone := c.left(); gone.how != "" && !gone.quit {
-			return gone
-		}
 	}
-	if t.reply.seq > 0 && (!t.reply.text || s.shown > t.reply.asked) && c.willing && c.closedIn > 0 && !c.cut {
+	if stop != nil && c.answered > stop.seq {
+		return absence{how: fmt.Sprintf("although the later request #%d was", c.answered), at: c.answered}
+	}
+	if next := s.later(r.seq); next != nil {
+		return absence{how: fmt.Sprintf("although the later prompt #%d of its session was", next.started), at: next.ended}
+	}
+	gone := c.left()
+	if proves := stopped || s.deleted || !c.played || t.command() && t.spoke; proves && !gone.quit && gone.how != "" {
+		return gone
+	}
+	if t.told() && c.willing && c.closedIn > 0 && !c.cut {
 		return absence{how: "although the model's reply was done, and its text was shown", at: t.reply.seq}
 	}
 	if c.played {
 		return absence{}
 	}
-	return c.left()
+	return gone
+}
+
+// told reports whether the model's last reply was done, and its text shown.
+func (t *turn) told() bool {
+	return t.reply.seq > 0 && (!t.reply.text || t.session.shown > t.reply.asked)
 }
 
 // later is a turn that was prompted after an entry and came to an end of its own, nil if there is none.
@@ -124,6 +133,7 @@ type parting struct {
 // foldParting remembers what an entry tells of the end of its connection.
 func (c *conn) foldParting(ev *event) {
 	switch {
+	case c == nil:
 	case ev.request != nil && ev.Source == transcript.Agent:
 		c.answered = max(c.answered, ev.request.seq)
 	case ev.Kind == transcript.Started:
@@ -140,8 +150,19 @@ func (c *conn) foldParting(ev *event) {
 	}
 }
 
-// foldReply remembers the end of a reply of the model for the turn that it belongs to.
-func (w *world) foldReply(ev *event, of *stream) {
+// foldReply remembers the text and the end of a reply of the model, the latter for the turn
+// that it belongs to.
+func (w *world) foldReply(ev *event) {
+	of := w.models.streams[ev.number()]
+	switch {
+	case of == nil:
+		return
+	case ev.Kind == transcript.ModelChunk:
+		of.text = of.text || ev.body.Get("says").Is("text")
+		return
+	case ev.Kind != transcript.ModelDone:
+		return
+	}
 	var last *turn
 	for _, c := range w.conns {
 		if t := c.sessions[ev.Session].turn(); t != nil && c.exited == 0 && (last == nil || last.started < t.started) {

@@ -116,9 +116,7 @@ func (w *world) readResponse(ev *event, fromAgent bool) {
 // fold remembers what an entry changed.
 func (w *world) fold(ev *event) {
 	c := ev.conn
-	if c != nil {
-		c.foldParting(ev)
-	}
+	c.foldParting(ev)
 	switch {
 	case ev.topic == nothing:
 	case ev.topic == writeEnded:
@@ -126,9 +124,7 @@ func (w *world) fold(ev *event) {
 			a.ended, a.failed = ev.Seq, ev.Problem != ""
 		}
 	case ev.topic == modelEvent:
-		if of := w.models.streams[ev.number()]; of != nil && ev.Kind == transcript.ModelDone {
-			w.foldReply(ev, of)
-		}
+		w.foldReply(ev)
 		w.models.fold(ev)
 	case ev.topic == terminalEvent:
 		c.exitOf(ev.body.Get("terminalId").Str(), ev.Kind == transcript.TermExit)

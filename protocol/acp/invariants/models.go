@@ -54,10 +54,6 @@ func (m *models) fold(ev *event) {
 	// open, and after the others one of the other two follows.
 	case transcript.ModelFault:
 		m.failed[ev.Session] = ev.Seq
-	case transcript.ModelChunk:
-		if s := m.streams[n]; s != nil && ev.body.Get("says").Is("text") {
-			s.text = true
-		}
 	case transcript.ModelDone:
 		delete(m.streams, n)
 	case transcript.ModelAborted:
