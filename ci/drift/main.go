@@ -164,7 +164,8 @@ func places(tables fs.FS) (map[string]string, error) {
 		n := 0
 		for line := range strings.Lines(string(text)) {
 			n++
-			if f := strings.Fields(line); line[0] != ' ' && line[0] != '#' && len(f) > 1 && f[0] != "method" && f[0] != "extend" {
+			f := strings.Fields(line)
+			if line[0] != ' ' && line[0] != '#' && len(f) > 1 && f[0] != "method" && f[0] != "extend" {
 				ours[f[1]] = fmt.Sprintf("%s:%d", file, n)
 			}
 		}

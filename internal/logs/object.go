@@ -68,8 +68,8 @@ func (r *reader) around(v wire.Value, p place) (found bool) {
 var (
 	senders   = []string{"_direction", "dir", "direction", "from", "sender", "source", "src", "side", "origin"}
 	receivers = []string{"to", "target", "dest", "destination", "receiver", "dst"}
-	hints     = []string{"event", "type", "kind", "channel", "stream", "name", "label", "category", "tag", "logger", "op", "msg",
-		"message", "level"}
+	hints     = []string{"event", "type", "kind", "channel", "stream", "name", "label", "category", "tag", "logger", "op",
+		"msg", "message", "level"}
 	clocks = []string{"t", "ts", "timestamp", "@timestamp", "time", "at", "date", "datetime", "created", "created_at",
 		"createdAt", "startedDateTime", "__REALTIME_TIMESTAMP"}
 )

@@ -16,6 +16,30 @@ func (l *line) chunkName(kind string) string {
 	return strings.TrimSuffix(kind, "_chunk")
 }
 
+// planEntry shows an entry of a plan.
+func (l *line) planEntry(v wire.Value) {
+	e := golden.Open(v)
+	l.Quoted(e, "content")
+	l.Bare(e, "priority", "high", "medium", "low")
+	l.Bare(e, "status", statuses...)
+	l.Keys(e, "_meta")
+	l.Rest(e)
+}
+
+// command shows a slash command.
+func (l *line) command(v wire.Value) {
+	c := golden.Open(v)
+	l.Formed(c, "name", golden.QuoteUnlessWord)
+	l.Quoted(c, "description")
+	if input := c.Value.Get("input"); input.Kind() == wire.Object && input.Len() == 1 &&
+		input.Get("hint").Kind() == wire.String {
+		c.Take("input")
+		l.Pair("hint", input.Get("hint"))
+	}
+	l.Keys(c, "input", "_meta")
+	l.Rest(c)
+}
+
 // update shows the params of session/update. The session is the section the
 // line stands in; only what is wrong with it is shown here.
 func (l *line) update(params wire.Value) {
@@ -46,27 +70,9 @@ func (l *line) update(params wire.Value) {
 	case "tool_call", "tool_call_update":
 		l.tool(u)
 	case "plan":
-		l.Several(u, "entries", func(v wire.Value) {
-			e := golden.Open(v)
-			l.Quoted(e, "content")
-			l.Bare(e, "priority", "high", "medium", "low")
-			l.Bare(e, "status", statuses...)
-			l.Keys(e, "_meta")
-			l.Rest(e)
-		})
+		l.Several(u, "entries", l.planEntry)
 	case "available_commands_update":
-		l.Several(u, "availableCommands", func(v wire.Value) {
-			c := golden.Open(v)
-			l.Formed(c, "name", golden.QuoteUnlessWord)
-			l.Quoted(c, "description")
-			if input := c.Value.Get("input"); input.Kind() == wire.Object && input.Len() == 1 &&
-				input.Get("hint").Kind() == wire.String {
-				c.Take("input")
-				l.Pair("hint", input.Get("hint"))
-			}
-			l.Keys(c, "input", "_meta")
-			l.Rest(c)
-		})
+		l.Several(u, "availableCommands", l.command)
 	case "current_mode_update":
 		l.Formed(u, "currentModeId", golden.QuoteUnlessWord)
 	case "config_option_update":

@@ -40,10 +40,8 @@ func clientShape(v *version) *rule {
 				return -1 // of an answer the agent chose it; of a request of version 2 V2-CLIENT-IDS says it
 			case v.number == 2:
 				return [...]int{broken, lossy, style, style, style}[p.Severity]
-			case p.Type == "McpServerStdio" && strings.HasSuffix(p.Path, ".type"):
-				return -1 // editors send it, and it validates
-			case newCapability(p):
-				return -1 // the client may be newer than this program
+			case toleratedOfClient(p):
+				return -1
 			case p.Severity == schema.Unknown && strings.Contains(p.Message, "unknown key"):
 				return key
 			case p.Severity == schema.Unknown && p.Path == "method" && point == request:
@@ -87,4 +85,10 @@ func isEmptyPrompt(ev *event) bool {
 func isFormer(ev *event) bool {
 	return ev.Kind == transcript.Request &&
 		slices.Contains([]string{"authenticate", "logout", "session/load", "session/set_mode"}, ev.Method)
+}
+
+// toleratedOfClient reports whether a client may send what the schema does not know: editors
+// send the type of a stdio server, and a client may be newer than this program.
+func toleratedOfClient(p schema.Problem) bool {
+	return p.Type == "McpServerStdio" && strings.HasSuffix(p.Path, ".type") || newCapability(p)
 }

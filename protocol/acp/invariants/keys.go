@@ -27,6 +27,7 @@ func rootKeys(v *version) *rule {
 	unstable := r.Info("unstable", "something of the unstable schema is in use", "USTB-007", "USTB-014")
 	withdrawn := r.Lint("withdrawn", "something of a draft that was withdrawn is in use", "USTB-007", "EXT-001")
 	newer := r.Info("newer", "the protocol has it in a newer version than this program knows", "INIT-021")
+	points := keyPoints{key, method, tag, meta, value, unstable, withdrawn, newer}
 	return r.Watching(func(w *watch) {
 		w.shapes[rules.OfAgent], w.shapes[rules.OfClient] = true, true
 		news, protocol := schema.LatestNews(), fmt.Sprint("acp-v", v.number)
@@ -47,37 +48,52 @@ func rootKeys(v *version) *rule {
 				w.Saw(meta)
 			}
 			for _, p := range ev.problems {
-				object := p.Type + " " + p.Path[strings.LastIndexByte(p.Path, '.')+1:]
-				switch {
-				case p.Severity == schema.Unstable && news.Touching(protocol, part(ev, p)).Is("withdrawn"):
-					f := news.Touching(protocol, part(ev, p))
-					w.find(withdrawn, ev, object, nil, "In %s, %s is part of a draft that was withdrawn on %s: %s.", frameName(ev),
-						p.Path, f.Date, f.Name)
-				case newerThanThis(ev, p):
-					w.find(newer, ev, object, nil, "In %s, %s is newer than this program knows: update acp-test.", frameName(ev), p.Path)
-				case isMeta(p):
-					w.find(meta, ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
-				case unknownTag(ev, p) && p.Severity <= schema.Lossy:
-					kind := clip(ev.update.Get("sessionUpdate").Str())
-					w.find(tag, ev, kind, nil, "There is no kind of session/update %q; a notification of an extension would be legal.",
-						kind)
-				case p.Severity == schema.Unknown && p.Path == "method":
-					w.find(method, ev, ev.Method, nil, "The agent's method %s.", p.Message)
-				case p.Severity == schema.Unknown && strings.Contains(p.Message, "unknown key") || p.Severity == schema.Unknown &&
-					strings.Contains(p.Message, "is no member"):
-					if p.Type == "AuthMethodTerminal" && strings.HasSuffix(p.Path, ".command") {
-						continue // AUTH-METHODS
-					}
-					f := w.find(key, ev, object, nil, "In %s, %s: %s.", frameName(ev), p.Path, p.Message)
-					w.Narrow(f, extension(p.Type)...)
-				case p.Severity == schema.Unknown:
-					w.find(value, ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
-				case p.Severity == schema.Unstable:
-					w.find(unstable, ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
-				}
+				points.judge(w, ev, p, news.Touching(protocol, part(ev, p)))
 			}
 		}, agentMessages()...)
 	})
+}
+
+// keyPoints are the points of ROOT-KEYS.
+type keyPoints struct{ key, method, tag, meta, value, unstable, withdrawn, newer int }
+
+// judge reports what a problem with a message breaks. draft is the news about its part.
+func (k keyPoints) judge(w *watch, ev *event, p schema.Problem, draft *schema.Feature) {
+	name := frameName(ev)
+	object := p.Type + " " + p.Path[strings.LastIndexByte(p.Path, '.')+1:]
+	switch {
+	case p.Severity == schema.Unstable && draft.Is("withdrawn"):
+		w.find(k.withdrawn, ev, object, nil, "In %s, %s is part of a draft that was withdrawn on %s: %s.", name, p.Path,
+			draft.Date, draft.Name)
+	case newerThanThis(ev, p):
+		w.find(k.newer, ev, object, nil, "In %s, %s is newer than this program knows: update acp-test.", name, p.Path)
+	case isMeta(p):
+		w.find(k.meta, ev, object, nil, "In %s, %s %s.", name, p.Path, p.Message)
+	case unknownTag(ev, p) && p.Severity <= schema.Lossy:
+		kind := clip(ev.update.Get("sessionUpdate").Str())
+		w.find(k.tag, ev, kind, nil, "There is no kind of session/update %q; a notification of an extension would be legal.",
+			kind)
+	case p.Severity == schema.Unstable:
+		w.find(k.unstable, ev, object, nil, "In %s, %s %s.", name, p.Path, p.Message)
+	case p.Severity == schema.Unknown:
+		k.unknown(w, ev, p, object)
+	}
+}
+
+// unknown reports a method, a key or a value that the schema does not know.
+func (k keyPoints) unknown(w *watch, ev *event, p schema.Problem, object string) {
+	switch {
+	case p.Path == "method":
+		w.find(k.method, ev, ev.Method, nil, "The agent's method %s.", p.Message)
+	case strings.Contains(p.Message, "unknown key") || strings.Contains(p.Message, "is no member"):
+		if p.Type == "AuthMethodTerminal" && strings.HasSuffix(p.Path, ".command") {
+			return // AUTH-METHODS
+		}
+		f := w.find(k.key, ev, object, nil, "In %s, %s: %s.", frameName(ev), p.Path, p.Message)
+		w.Narrow(f, extension(p.Type)...)
+	default:
+		w.find(k.value, ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
+	}
 }
 
 // part names what a problem is about as the news do: a method, TYPE.KEY or TYPE=VALUE.

@@ -23,67 +23,15 @@ func subagents(v *version) *rule {
 	listed := r.Lint("listed", "session/list holds a child", "SUB-025")
 	obeyed := r.Lint("obeyed", "a request that a client must not make for a child is carried out", "SUB-026")
 	return r.Watching(func(w *watch) {
-		worked := map[*session]int{}
-		var order []*session
-		named := func(ev *event, id wire.Value, what string) {
-			if id.Kind() != wire.String || ev.conn.initAsked == 0 {
-				return
-			}
-			s := ev.conn.session(id.Str())
-			w.judge(early, s != nil && !s.acquainted(), ev, id.Str(), nil,
-				"%s names session %q, which the agent had not announced.", what, id.Str())
-		}
-		w.inSession(func(ev *event, parent *session) {
+		w.announcements(early, moved, taken)
+		w.childrenNamed(early)
+		w.inSession(func(ev *event, _ *session) {
 			id := ev.update.Get("sessionId").Str()
-			s := ev.conn.session(id)
-			if s == nil || id == "" {
-				return
-			}
-			w.Saw(early, moved, taken)
-			l := s.lineage
-			switch {
-			case l.announced == 0 && s.created+s.restSeq > 0:
-				w.find(taken, ev, id, nil, "The agent announces %q as a child, and it is a session that the client opened.", id)
-			case parent.within(s):
-				w.find(moved, ev, id, nil, "The agent makes session %q a child of itself or of its own child.", id)
-			case l.announced == 0 && s.first > 0 && ev.conn.initAsked > 0:
-				w.find(early, ev, id, []int{s.first}, "The agent used session %q before it announced it.", id)
-			case l.announced > 0 && l.parent != parent:
-				w.find(moved, ev, id, []int{l.announced}, "Session %q is a child of %q, and the agent makes it one of %q.", id,
-					l.parent.name(), parent.id)
-			}
-			dirs := []wire.Value{ev.update.Get("cwd")}
-			for dir := range ev.update.Get("additionalDirectories").Items() {
-				dirs = append(dirs, dir)
-			}
-			for _, dir := range dirs {
-				if dir.Kind() == wire.String {
-					w.judge(cwd, !isAbsolute([]byte(dir.Str())), ev, id, nil, "The directory %q of child %q is not absolute.",
-						dir.Str(), id)
-				}
-			}
-			if state := ev.update.Get("state"); state.Get("state").Is("idle") {
+			w.childPlaces(cwd, ev, id)
+			if state := ev.update.Get("state"); id != "" && state.Get("state").Is("idle") {
 				w.judge(reason, !isSet(state.Get("stopReason")), ev, id, nil, "Child %q is idle, and no stopReason says why.", id)
 			}
 		}, subagentUpdate)
-		w.On(func(ev *event) {
-			named(ev, ev.update.Get("senderSessionId"), "A message's sender")
-			named(ev, ev.update.Get("recipientSessionId"), "A message's recipient")
-		}, sessionMessage)
-		w.On(func(ev *event) {
-			for item := range ev.update.Get("content").Items() {
-				if item.Get("type").Is("session") {
-					named(ev, item.Get("sessionId"), "The content of a tool call")
-				}
-			}
-		}, toolCall, toolUpdate)
-		w.On(func(ev *event) {
-			for item := range ev.update.Get("background").Items() {
-				if item.Get("type").Is("subagent") {
-					named(ev, item.Get("sessionId"), "The list of background work")
-				}
-			}
-		}, stateUpdate)
 		w.inSession(func(ev *event, s *session) {
 			if !s.child() {
 				return
@@ -105,19 +53,7 @@ func subagents(v *version) *rule {
 				}
 			}
 		}, asked(permission))
-		w.inSession(func(ev *event, s *session) {
-			if s.child() && s.root().window == nil && worked[s] == 0 {
-				worked[s], order = ev.Seq, append(order, s)
-			}
-		}, agentChunk, thoughtChunk, toolCall)
-		w.AtEnd(func(end rules.End) {
-			for _, s := range order {
-				if w.Saw(silent); end.Clean && s.lineage.running == 0 {
-					w.Report(silent, s.conn.n, s.id, "", []int{s.lineage.announced, worked[s]},
-						"Child %q worked, and the agent never said that it was running.", s.id)
-				}
-			}
-		})
+		w.childrenRunning(silent)
 		w.On(func(ev *event) {
 			for item := range ev.result.Get("sessions").Items() {
 				id := item.Get("sessionId").Str()
@@ -130,6 +66,90 @@ func subagents(v *version) *rule {
 			w.judge(obeyed, s.child() && ev.succeeded(), ev, s.id, []int{s.lineage.announced, ev.Ref},
 				"The agent carried out %s for child %q.", ev.Method, s.id)
 		}, answered(prompt), answered(setMode), answered(setOption))
+	})
+}
+
+// announcements judges the place of each child in the tree of sessions.
+func (w *watch) announcements(early, moved, taken int) {
+	w.inSession(func(ev *event, parent *session) {
+		id := ev.update.Get("sessionId").Str()
+		s := ev.conn.session(id)
+		if s == nil || id == "" {
+			return
+		}
+		w.Saw(early, moved, taken)
+		l := s.lineage
+		switch {
+		case l.announced == 0 && s.created+s.restSeq > 0:
+			w.find(taken, ev, id, nil, "The agent announces %q as a child, and it is a session that the client opened.", id)
+		case parent.within(s):
+			w.find(moved, ev, id, nil, "The agent makes session %q a child of itself or of its own child.", id)
+		case l.announced == 0 && s.first > 0 && ev.conn.initAsked > 0:
+			w.find(early, ev, id, []int{s.first}, "The agent used session %q before it announced it.", id)
+		case l.announced > 0 && l.parent != parent:
+			w.find(moved, ev, id, []int{l.announced}, "Session %q is a child of %q, and the agent makes it one of %q.", id,
+				l.parent.name(), parent.id)
+		}
+	}, subagentUpdate)
+}
+
+// childrenNamed judges that no message names a child that is not announced.
+func (w *watch) childrenNamed(early int) {
+	named := func(ev *event, id wire.Value, what string) {
+		if id.Kind() != wire.String || ev.conn.initAsked == 0 {
+			return
+		}
+		s := ev.conn.session(id.Str())
+		w.judge(early, s != nil && !s.acquainted(), ev, id.Str(), nil,
+			"%s names session %q, which the agent had not announced.", what, id.Str())
+	}
+	items := func(member, kind, what string, topics ...topic) {
+		w.On(func(ev *event) {
+			for item := range ev.update.Get(member).Items() {
+				if item.Get("type").Is(kind) {
+					named(ev, item.Get("sessionId"), what)
+				}
+			}
+		}, topics...)
+	}
+	w.On(func(ev *event) {
+		named(ev, ev.update.Get("senderSessionId"), "A message's sender")
+		named(ev, ev.update.Get("recipientSessionId"), "A message's recipient")
+	}, sessionMessage)
+	items("content", "session", "The content of a tool call", toolCall, toolUpdate)
+	items("background", "subagent", "The list of background work", stateUpdate)
+}
+
+// childPlaces judges the directories of a child.
+func (w *watch) childPlaces(cwd int, ev *event, id string) {
+	dirs := []wire.Value{ev.update.Get("cwd")}
+	for dir := range ev.update.Get("additionalDirectories").Items() {
+		dirs = append(dirs, dir)
+	}
+	for _, dir := range dirs {
+		if dir.Kind() == wire.String && id != "" {
+			w.judge(cwd, !isAbsolute([]byte(dir.Str())), ev, id, nil, "The directory %q of child %q is not absolute.",
+				dir.Str(), id)
+		}
+	}
+}
+
+// childrenRunning judges that a child which works is said to be running.
+func (w *watch) childrenRunning(silent int) {
+	worked := map[*session]int{}
+	var order []*session
+	w.inSession(func(ev *event, s *session) {
+		if s.child() && s.root().window == nil && worked[s] == 0 {
+			worked[s], order = ev.Seq, append(order, s)
+		}
+	}, agentChunk, thoughtChunk, toolCall)
+	w.AtEnd(func(end rules.End) {
+		for _, s := range order {
+			if w.Saw(silent); end.Clean && s.lineage.running == 0 {
+				w.Report(silent, s.conn.n, s.id, "", []int{s.lineage.announced, worked[s]},
+					"Child %q worked, and the agent never said that it was running.", s.id)
+			}
+		}
 	})
 }
 

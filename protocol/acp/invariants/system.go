@@ -35,7 +35,8 @@ func systemPrompts(v *version) *rule {
 				return
 			}
 			delete(asking, ev.request.seq)
-			supported := g.mode == "append" || g.mode == "override" && ev.conn.has(rules.OfAgent, v.instructions+".mode.override")
+			overrides := ev.conn.has(rules.OfAgent, v.instructions+".mode.override")
+			supported := g.mode == "append" || g.mode == "override" && overrides
 			w.judge(mode, !supported && ev.succeeded(), ev, "", []int{ev.Ref},
 				"The agent set up a session with a system prompt in mode %q, which it does not advertise.", g.mode)
 			for _, kind := range g.kinds {

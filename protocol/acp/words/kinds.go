@@ -29,7 +29,8 @@ func kinds() []language.Kind {
 		{Name: "notice", Help: "a notice for the user"},
 		{Name: "compaction_update", Help: "the state of a compaction"},
 		{Name: "compaction_summary_chunk", Help: "a piece of a compaction's summary"},
-		{Name: "session_message", Help: "a message between two sessions", Aliases: []string{"session_message_chunk"}, Inner: true},
+		{Name: "session_message", Help: "a message between two sessions", Inner: true,
+			Aliases: []string{"session_message_chunk"}},
 	}
 	for i := range all {
 		all[i].Match = update(append(all[i].Aliases, all[i].Name)...)
