@@ -103,7 +103,7 @@ func (b *battery) start() {
 		}
 	}()
 	b.note("== start")
-	caps := object{"fs": object{"readTextFile": true, "writeTextFile": true}, "terminal": true}
+	caps := object{"fs": object{"readTextFile": true, "writeTextFile": true}, "terminal": true, "subagents": object{}}
 	if b.bare {
 		caps = object{}
 	}

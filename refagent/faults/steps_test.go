@@ -41,6 +41,10 @@ var chapters = map[string]func(b *battery){
 		b.turn(s, `use run_shell {"command":"ls"}`)
 		b.turn(s, `use fly {}`)
 	},
+	"subagent": func(b *battery) {
+		s := b.newSession()
+		b.turn(s, `use delegate {"task":"say hello"}`)
+	},
 	"permission": func(b *battery) {
 		s := b.newSession()
 		for _, choice := range []string{"allow-once", "reject-once", "no-such", "error", "cancelled", "allow-once", "reject-always", "allow-once"} {
