@@ -55,7 +55,9 @@ func imported(p Protocol, text []byte) (*transcript.Transcript, error) {
 		}
 		i.frame(m.Process, sides[m.From], m.Raw)
 	}
-	i.t.Imported(log.String())
+	if !log.Plain() {
+		i.t.Imported(log.String())
+	}
 	for _, left := range log.Left {
 		i.t.Skip(transcript.FormatError{Line: left.Line, Err: left.Err})
 	}

@@ -31,8 +31,9 @@ func checkCommand(h *host) *cobra.Command {
 		Long: `Judges recorded sessions, both sides of them. A FILE is a transcript or recording
 of this program, the folder that holds one, or - for stdin; or a log of another program
 that holds the messages: JSON lines, lines with times and arrows or OUT: and IN:, objects
-around the messages, an export, a HAR, a paste. How a log was read is said on stderr. If
-a line of it cannot be read, nothing is concluded from messages that are missing.
+around the messages, an export, a HAR, a paste. How a log that holds more than messages
+was read is said on stderr. If a line of it cannot be read, nothing is concluded from
+messages that are missing.
 
 The exit status is 1 if something is broken, or with --strict if something could
 not be judged, 2 if a file cannot be read, else 0.`,

@@ -53,7 +53,7 @@ var _ = Describe("A command line that is wrong", func() {
 		Entry(nil, "show", `show: a transcript is missing; usage: acp-test show FILE [flags]`),
 		Entry(nil, "show a b", `show: "b" is too much; usage: acp-test show FILE [flags]`),
 		Entry(nil, "show no.jsonl", `open no.jsonl: no such file or directory`),
-		Entry(nil, "show s.txtar", `s.txtar: reading the recording: this is no recording: line 1: invalid character '#' where a value should begin at byte 0`),
+		Entry(nil, "show s.txtar", `s.txtar: this is no recording: no line holds a JSON-RPC message`),
 		Entry(nil, "help rnu", `there is no help on "rnu" (did you mean "run"?): acp-test help help lists the topics`),
 		Entry(nil, "help run lint", `help: "lint" is too much; usage: acp-test help [KIND] [TOPIC]`),
 		Entry(nil, "lint", `lint: a file or a folder with scenarios is missing; usage: acp-test lint PATH…`),

@@ -92,6 +92,9 @@ func Read(text []byte, d Dialect) (Log, error) {
 	return r.log, nil
 }
 
+// Plain reports whether the log holds messages and nothing else.
+func (l Log) Plain() bool { return l.Lines == 0 && len(l.Dropped) == 0 && len(l.Left) == 0 }
+
 // String says what the log was taken for, how many messages it has and what is left out.
 func (l Log) String() string {
 	said := l.Form + " with " + counted(len(l.Messages), "message")

@@ -166,7 +166,9 @@ func imported(t *transcript.Transcript, text []byte, clock *time.Time) {
 			t.AppendReply(0, ref, m.Raw, 0)
 		}
 	}
-	t.Imported(log.String())
+	if !log.Plain() {
+		t.Imported(log.String())
+	}
 	for _, left := range log.Left {
 		t.Skip(transcript.FormatError{Line: left.Line, Err: left.Err})
 	}
