@@ -55,7 +55,7 @@ func TestWalkThroughs(t *testing.T) {
 		t.Fatal("CONTRIBUTING.md has no walk-throughs")
 	}
 	dir := copyOfRepository(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	files, scripts := 0, 0
 	for _, b := range blocks(walks) {

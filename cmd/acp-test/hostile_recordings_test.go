@@ -124,7 +124,7 @@ var _ = Describe("a recording of a stranger", Ordered, ContinueOnFailure, func()
 			for _, args := range [][]string{
 				{"replay", file, "--against", "nothing", "--patience", "3s", "--timeout", "20s", "--", agent},
 				{"convert", file, "--out", "made.txtar", "--agent", "reference", "--partial"},
-				{"reduce", file, "--budget", "1s", "--confirm", "1", "--", agent},
+				{"reduce", file, "--budget", "100ms", "--confirm", "1", "--", agent},
 				{"show", file}, {"show", file, "--html", "page.html"}, {"diff", file, file}, {"check", file},
 			} {
 				got := p.run(args...)
