@@ -106,6 +106,11 @@ func recorded(fault ...string) *transcript.Transcript {
 
 // again replays a recording in another place, to an agent with a fault or none.
 func again(recording *transcript.Transcript, mode replay.Mode, fault string) results.Result {
+	return patient(30*time.Second, recording, mode, fault)
+}
+
+// patient is again with a patience of its own.
+func patient(patience time.Duration, recording *transcript.Transcript, mode replay.Mode, fault string) results.Result {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	work, home := place()
@@ -117,10 +122,7 @@ func again(recording *transcript.Transcript, mode replay.Mode, fault string) res
 	llm := model(log, work)
 	defer llm.Close()
 	r := replay.Replay{ID: "session", File: "session.jsonl", Log: log, Judge: judge}
-	r.Recording, r.Mode, r.Work, r.Home, r.Patience = recording, mode, work, home, 30*time.Second
-	if fault != "" {
-		r.Patience = time.Second // what is waited for never comes
-	}
+	r.Recording, r.Mode, r.Work, r.Home, r.Patience = recording, mode, work, home, patience
 	r.Prompting = func(session string, n int, text string) {
 		llm.Begin(fakellm.Prompt{Session: session, Index: n, Text: text})
 	}
@@ -186,7 +188,7 @@ var _ = Describe("replay", Ordered, func() {
 		for _, fault := range []string{"prompt-never-answered", "cancel-crashes", "initialize-never-answered"} {
 			all.Go(func() {
 				defer GinkgoRecover()
-				Expect(again(recording, replay.Ordered, fault).Verdict).To(Equal(results.Fail), fault)
+				Expect(patient(time.Second, recording, replay.Ordered, fault).Verdict).To(Equal(results.Fail), fault)
 			})
 		}
 		all.Wait()
