@@ -104,6 +104,8 @@ type Model struct {
 	// Wire is the format of its requests: openai-chat, openai-responses,
 	// anthropic or gemini. "" is learned from its first request.
 	Wire string `yaml:"wire"`
+	// Strict says whether the fake model refuses what the real API refuses; nil does.
+	Strict *bool `yaml:"strict"`
 }
 
 // Tool is an agent's own tool for a neutral one. Strings in Args may hold the

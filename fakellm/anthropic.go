@@ -54,12 +54,18 @@ func (anthropic) parse(r *request, v wire.Value) *problem {
 			anthropicUser(r, m.Get("content"))
 		case "assistant":
 			r.add(roleModel, joined(m.Get("content")))
+			for part := range m.Get("content").Items() {
+				if part.Get("type").Is("tool_use") {
+					r.addCall(part.Get("id").Str(), string(part.Get("input").Raw()))
+				}
+			}
 		case "system":
 			r.system = append(r.system, joined(m.Get("content")))
 		default:
 			return &problem{status: 400, message: "messages: Unexpected role \"" + role +
 				"\". Allowed roles are \"user\" or \"assistant\"."}
 		}
+		r.message++
 	}
 	for t := range v.Get("tools").Items() {
 		r.tools = append(r.tools, offer{name: t.Get("name").Str(), schema: t.Get("input_schema")})
@@ -83,7 +89,7 @@ func anthropicUser(r *request, content wire.Value) {
 	for part := range content.Items() {
 		switch {
 		case part.Get("type").Is("tool_result"):
-			r.add(roleResult, joined(part.Get("content")))
+			r.addResult(part.Get("tool_use_id").Str(), joined(part.Get("content")))
 		case part.Get("text").Exists():
 			r.add(roleUser, part.Get("text").Str())
 		default:

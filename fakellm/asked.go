@@ -14,7 +14,29 @@ type Asked struct {
 	Run string
 	// Offered are the names of the tools, sorted.
 	Offered []string
+	// Partial says that the request goes on from an answer that the server keeps.
+	Partial bool
 	req     *request
+}
+
+// Part is a part of the conversation in a request.
+type Part struct {
+	// Who said it: user, model, or result for what came of a tool call.
+	Who, Text string
+	// Calls says that it is the call of a tool, and Text its arguments. Call is the id of that,
+	// or of the call whose result it is; "" if the request names none.
+	Calls bool
+	Call  string
+}
+
+// Conversation returns what was said before the request, in order, without instructions.
+func (a Asked) Conversation() []Part {
+	var all []Part
+	for _, it := range a.req.items {
+		who := [...]string{roleUser: "user", roleModel: "model", roleResult: "result"}[it.role]
+		all = append(all, Part{Who: who, Text: it.text, Calls: it.calls, Call: it.call})
+	}
+	return all
 }
 
 // ReadAsked reads an entry of kind transcript.ModelRequest. ok is false if it asked for no
@@ -24,7 +46,7 @@ func ReadAsked(e transcript.Entry) (a Asked, ok bool) {
 	if !ok {
 		return a, false
 	}
-	a = Asked{Wire: req.wire, Run: req.run, req: req}
+	a = Asked{Wire: req.wire, Run: req.run, Partial: req.previous != "", req: req}
 	for _, t := range req.tools {
 		a.Offered = append(a.Offered, t.name)
 	}

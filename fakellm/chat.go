@@ -35,12 +35,18 @@ func (chat) parse(r *request, v wire.Value) *problem {
 			r.add(roleUser, content)
 		case "assistant":
 			r.add(roleModel, content)
-		case "tool", "function":
+			for c := range m.Get("tool_calls").Items() {
+				r.addCall(c.Get("id").Str(), c.Path("function.arguments").Str()+c.Path("custom.input").Str())
+			}
+		case "tool":
+			r.addResult(m.Get("tool_call_id").Str(), content)
+		case "function":
 			r.add(roleResult, content)
 		default:
 			return &problem{status: 400, message: "Invalid value: '" + role +
 				"'. Supported values are: 'system', 'developer', 'user', 'assistant', and 'tool'."}
 		}
+		r.message++
 	}
 	for t := range v.Get("tools").Items() {
 		f := t.Get("function")

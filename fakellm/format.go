@@ -40,6 +40,10 @@ type format interface {
 	model(name string) object
 	models(infos []any, names []string) object
 	tokens(n int) object
+	// manners and refuses say what the real API refuses in a conversation; refuses judges the
+	// contents of messages, and returns why, "" for nothing.
+	manners() manners
+	refuses(body wire.Value) string
 	// readEvent and readBody read what a real provider answered.
 	readEvent(h *said, v wire.Value)
 	readBody(h *said, v wire.Value)

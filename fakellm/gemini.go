@@ -66,16 +66,19 @@ func (gemini) parse(r *request, v wire.Value) *problem {
 			return &problem{status: 400, message: "Please use a valid role: user, model."}
 		}
 		for part := range c.Get("parts").Items() {
-			result := either(part, "functionResponse", "function_response")
+			call, result := either(part, "functionCall", "function_call"), either(part, "functionResponse", "function_response")
 			switch {
+			case model && call.Exists():
+				r.addCall(call.Get("id").Str(), string(call.Get("args").Raw()))
 			case model:
 				r.add(roleModel, part.Get("text").Str())
 			case result.Exists():
-				r.add(roleResult, string(result.Get("response").Raw()))
+				r.addResult(result.Get("id").Str(), string(result.Get("response").Raw()))
 			default:
 				r.add(roleUser, part.Get("text").Str())
 			}
 		}
+		r.message++
 	}
 	for t := range v.Get("tools").Items() {
 		for d := range either(t, "functionDeclarations", "function_declarations").Items() {

@@ -52,7 +52,7 @@ type scriptParser struct {
 	gates  map[string]bool
 }
 
-var scriptKeys = []string{"turns", "replies", "lanes", "models", "api_key", "delay"}
+var scriptKeys = []string{"turns", "replies", "lanes", "models", "api_key", "strict", "delay"}
 
 func (p *scriptParser) script(root *yamlfile.Node) (*Script, *Document) {
 	s, d := &Script{}, &Document{Rest: root.Beside("turns", "replies")}
@@ -82,6 +82,8 @@ func (p *scriptParser) script(root *yamlfile.Node) (*Script, *Document) {
 			}
 		case "api_key":
 			s.APIKey = p.word(f.Node, "api_key")
+		case "strict":
+			s.Lenient = !f.Node.Bool("strict")
 		case "delay":
 			s.Delay = p.delay(f.Node)
 		}

@@ -33,6 +33,16 @@ type answer struct {
 	said   []spokenChunk // memory for those that have no entry yet
 }
 
+// calls are the tool calls of the answer as parts of a conversation.
+func (a *answer) calls() (calls []item) {
+	for _, b := range a.blocks {
+		if b.kind == StepTool {
+			calls = append(calls, item{role: roleModel, text: b.text, calls: true, call: "call_" + b.id})
+		}
+	}
+	return calls
+}
+
 type opKind uint8
 
 const (

@@ -24,6 +24,9 @@ func sections() []section {
 			{"lanes", "name: lane", "answers to requests that are not the conversation"},
 			{"models", "list of names", "the models that exist; without it every name does"},
 			{"api_key", "text", "the only key the server takes; without it any"},
+			{"strict", "`true` or `false`",
+				"whether the server refuses a conversation that the real API refuses, such as a tool call without its result; " +
+					"`true` without it"},
 			{"delay", "mapping", "slows every reply that has no delay of its own; see the step"},
 		}},
 		{"A reply", "A reply is a list of steps, and answers one request. `any` in its place is a list of alternatives: " +

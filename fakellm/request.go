@@ -18,8 +18,13 @@ const (
 
 // item is a part of the conversation in a request, in order.
 type item struct {
-	role role
-	text string
+	role    role
+	message int // the index of its message, from 0
+	text    string
+	// calls says that it is the call of a tool; call is the id of that, or of the call whose
+	// result it is, "" if the request names none.
+	calls bool
+	call  string
 }
 
 // offer is a tool the client offers.
@@ -45,6 +50,7 @@ type request struct {
 
 	system   []string
 	items    []item
+	message  int // index of the message that is read
 	tools    []offer
 	schema   wire.Value // the JSON schema wanted; Missing if none or any JSON
 	wantJSON bool
@@ -56,7 +62,18 @@ type request struct {
 	instructions string // Responses: echoed
 }
 
-func (r *request) add(who role, text string) { r.items = append(r.items, item{who, text}) }
+func (r *request) add(who role, text string) {
+	r.items = append(r.items, item{role: who, message: r.message, text: text})
+}
+
+// addCall adds the call of a tool with its arguments, addResult what came of one.
+func (r *request) addCall(id, args string) {
+	r.items = append(r.items, item{roleModel, r.message, args, true, id})
+}
+
+func (r *request) addResult(id, text string) {
+	r.items = append(r.items, item{roleResult, r.message, text, false, id})
+}
 
 func (r *request) reset() {
 	*r = request{doc: r.doc, system: r.system[:0], items: r.items[:0], tools: r.tools[:0]}

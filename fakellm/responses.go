@@ -36,6 +36,7 @@ func (responses) parse(r *request, v wire.Value) *problem {
 	case wire.Array:
 		for it := range input.Items() {
 			r.input(it)
+			r.message++
 		}
 	default:
 		return &problem{status: 400, code: "missing_required_parameter", message: "Missing required parameter: 'input'."}
@@ -86,8 +87,10 @@ func (r *request) input(it wire.Value) {
 			r.add(roleUser, content)
 		}
 	case strings.HasSuffix(kind, "_call_output"):
-		r.add(roleResult, joined(it.Get("output")))
-	case strings.HasSuffix(kind, "_call"):
+		r.addResult(it.Get("call_id").Str(), joined(it.Get("output")))
+	case strings.HasSuffix(kind, "_call") && it.Get("call_id").Exists():
+		r.addCall(it.Get("call_id").Str(), it.Get("arguments").Str()+it.Get("input").Str())
+	case strings.HasSuffix(kind, "_call"): // of a tool of the provider's
 		r.add(roleModel, "")
 	case kind == "reasoning":
 		// Reasoning alone is no reply: a reply that was cut off in it is
@@ -120,9 +123,9 @@ func (c *chains) goOn(r *request) *problem {
 	return nil
 }
 
-// keep remembers a response for those that go on from it.
-func (c *chains) keep(r *request, id string) {
-	items := append(append([]item(nil), r.items...), item{role: roleModel})
+// keep remembers a response for those that go on from it, with the tool calls that it makes.
+func (c *chains) keep(r *request, id string, calls ...item) {
+	items := append(append(append([]item(nil), r.items...), item{role: roleModel}), calls...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.items == nil {

@@ -18,6 +18,8 @@ type Script struct {
 	Models []string
 	// APIKey is the only key the server takes; "" takes any well-formed one.
 	APIKey string
+	// Lenient answers also conversations that the real API would refuse.
+	Lenient bool
 	// Delay slows every reply that has no delay of its own.
 	Delay Delay
 

@@ -168,6 +168,10 @@ func (x *exchange) generate() {
 		x.unmatched(m)
 		return
 	}
+	if p := r.refused(x.route.format); p != nil && m.lane == LaneMain && !s.cfg.Lenient && !s.cfg.Script.Lenient {
+		x.refuse(p, member{"refused", true})
+		return
+	}
 	if m.reply != nil {
 		s.mu.Lock()
 		s.used[m.reply] = true
@@ -177,7 +181,7 @@ func (x *exchange) generate() {
 	id := ""
 	if r.wire == OpenAIResponses {
 		id = "resp_" + a.id
-		s.chains.keep(r, id)
+		s.chains.keep(r, id, a.calls()...)
 	}
 	if s.cfg.Transcript != nil {
 		s.event(transcript.ModelAnswer, x.session, answerEntry(x.n, id, nodesOf(steps)))
@@ -275,11 +279,11 @@ func (x *exchange) unmatched(m match) {
 }
 
 // refuse answers with an error in the form of the API.
-func (x *exchange) refuse(p *problem) {
+func (x *exchange) refuse(p *problem, more ...member) {
 	if p.status == http.StatusRequestEntityTooLarge {
 		x.out.w.Header().Set("Connection", "close")
 	}
-	x.fault(p.status, nil, x.route.format.problem(p), "application/json", p.message)
+	x.fault(p.status, nil, x.route.format.problem(p), "application/json", p.message, more...)
 }
 
 // reply sends a body at once.
@@ -287,13 +291,13 @@ func (x *exchange) reply(status int, body []byte) {
 	x.fault(status, nil, body, "application/json", "")
 }
 
-func (x *exchange) fault(status int, headers [][2]string, body []byte, contentType, why string) {
+func (x *exchange) fault(status int, headers [][2]string, body []byte, contentType, why string, more ...member) {
 	for _, h := range headers {
 		x.out.w.Header().Set(h[0], h[1])
 	}
 	x.out.begin(status, contentType, len(body))
 	x.out.buf = append(x.out.buf, body...)
-	x.done(status, why)
+	x.done(status, why, more...)
 	if err := x.out.flush(); err != nil {
 		x.aborted()
 	}

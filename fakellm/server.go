@@ -41,7 +41,9 @@ type Config struct {
 	Tools map[string]Tool
 	// Lanes are the profile's. Those of the script are tried first.
 	Lanes []Lane
-	Seed  int64
+	// Lenient answers also conversations that the real API would refuse.
+	Lenient bool
+	Seed    int64
 	// Prompts are the scenario's. Without any, and without Begin, the number
 	// of the user's turns in a request says which turn of the script it is.
 	Prompts []Prompt

@@ -148,7 +148,7 @@ func (r *run) serveModel() error {
 // ModelOf returns what a profile says of its agent's model: the wire format, what the agent calls
 // the neutral tools, nil if that is not known, and the lanes.
 func ModelOf(p *agents.Profile) (c fakellm.Config, err error) {
-	c.Wire = p.Model.Wire
+	c.Wire, c.Lenient = p.Model.Wire, p.Model.Strict != nil && !*p.Model.Strict
 	if p.Tools != nil {
 		c.Tools = map[string]fakellm.Tool{}
 	}

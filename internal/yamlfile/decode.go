@@ -40,6 +40,9 @@ func (n *Node) decode(v reflect.Value, what, prefix string) {
 		*into = n.String(what)
 	case *bool:
 		*into = n.Bool(what)
+	case **bool:
+		yes := n.Bool(what)
+		*into = &yes
 	case *int:
 		*into = n.Int(what, 0)
 	case *time.Duration:

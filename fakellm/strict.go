@@ -1,0 +1,229 @@
+package fakellm
+
+import (
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/wire"
+)
+
+// manners are what an API wants of a conversation.
+type manners struct {
+	message string // how it names a message by its index
+	// joined: messages of one role that stand together are one. anywhere: the result of a call
+	// may come anywhere behind it, else right after it. counted: calls and results need no ids,
+	// and only their number counts.
+	joined, anywhere, counted bool
+	tool                      *regexp.Regexp // names of tools; nil for any
+	topless                   bool           // the schema of a tool has no alternatives at its top
+}
+
+// refused says what the API of a request refuses in its conversation, nil for nothing. Facts
+// are from public reports and the documentation of the vendors.
+func (r *request) refused(f format) *problem {
+	m := f.manners()
+	why := r.unpaired(m)
+	if why == "" {
+		why = r.badTool(m)
+	}
+	if why == "" {
+		why = f.refuses(r.body)
+	}
+	if why == "" {
+		return nil
+	}
+	return &problem{status: 400, message: why}
+}
+
+// unpaired says which call has no result where it must have one, or which result no call.
+func (r *request) unpaired(m manners) string {
+	var open []item
+	lacks := func() string {
+		var ids []string
+		for _, it := range open {
+			ids = append(ids, fmt.Sprintf("%q", it.call))
+		}
+		return fmt.Sprintf("%s: no result follows the tool calls of this message: %s", fmt.Sprintf(m.message, open[0].message),
+			strings.Join(ids, ", "))
+	}
+	for _, it := range r.items {
+		switch {
+		case it.calls:
+			if len(open) > 0 && !m.anywhere && !m.joined && it.message != open[0].message {
+				return lacks()
+			}
+			open = append(open, it)
+		case it.role == roleResult:
+			i := slices.IndexFunc(open, func(c item) bool { return c.call == it.call || m.counted && it.call == "" })
+			if i < 0 {
+				return fmt.Sprintf("%s: the result of %q belongs to no tool call before it", fmt.Sprintf(m.message, it.message),
+					it.call)
+			}
+			open = slices.Delete(open, i, i+1)
+		case len(open) == 0 || m.anywhere:
+		case it.role == roleUser || it.message != open[0].message && !m.joined:
+			return lacks()
+		}
+	}
+	if len(open) > 0 {
+		return lacks()
+	}
+	return ""
+}
+
+// badTool says which tool on offer the API does not take.
+func (r *request) badTool(m manners) string {
+	names := map[string]bool{}
+	for i, t := range r.tools {
+		switch {
+		case m.tool != nil && !m.tool.MatchString(t.name):
+			return fmt.Sprintf("tools.%d: the name %q does not match %s", i, t.name, m.tool)
+		case names[t.name] && t.namespace == "":
+			return fmt.Sprintf("tools.%d: there is another tool with the name %q", i, t.name)
+		case t.schema.Exists() && t.schema.Kind() != wire.Object && t.schema.Kind() != wire.Null:
+			return fmt.Sprintf("tools.%d: the schema of %q is not an object", i, t.name)
+		case m.topless && (t.schema.Get("oneOf").Exists() || t.schema.Get("allOf").Exists() || t.schema.Get("anyOf").Exists()):
+			return fmt.Sprintf("tools.%d: the schema of %q has oneOf, allOf or anyOf at its top", i, t.name)
+		}
+		names[t.name] = true
+	}
+	return ""
+}
+
+// badImage says what is wrong with an image, "" for nothing.
+func badImage(mediaType, data string) string {
+	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, mediaType) {
+		return fmt.Sprintf("images of type %q are not supported", mediaType)
+	}
+	if _, err := base64.StdEncoding.DecodeString(data); err != nil || data == "" {
+		return "the data of the image is not valid base64"
+	}
+	return ""
+}
+
+func (chat) manners() manners {
+	return manners{message: "messages.[%d]", tool: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)}
+}
+
+func (chat) refuses(v wire.Value) string {
+	i := 0
+	for m := range v.Get("messages").Items() {
+		content, calls := m.Get("content"), m.Get("tool_calls")
+		at := fmt.Sprintf("messages.[%d]", i)
+		switch {
+		case calls.Kind() == wire.Array && calls.Len() == 0:
+			return at + ": tool_calls is empty; expected at least one"
+		case m.Get("role").Is("assistant") && (!content.Exists() || content.Kind() == wire.Null) && calls.Len() == 0 &&
+			!m.Get("refusal").Exists() && !m.Get("function_call").Exists() && !m.Get("audio").Exists():
+			return at + ": an assistant message must have content or tool_calls"
+		}
+		for c := range calls.Items() {
+			if args := c.Path("function.arguments"); c.Get("function").Exists() && args.Kind() != wire.String {
+				return at + ": the arguments of a function must be a string"
+			}
+		}
+		for part := range content.Items() {
+			if kind, data, ok := strings.Cut(strings.TrimPrefix(part.Path("image_url.url").Str(), "data:"), ";base64,"); ok {
+				if why := badImage(kind, data); why != "" {
+					return at + ": " + why
+				}
+			}
+		}
+		i++
+	}
+	return ""
+}
+
+func (anthropic) manners() manners {
+	return manners{message: "messages.%d", joined: true, tool: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`), topless: true}
+}
+
+func (a anthropic) refuses(v wire.Value) string {
+	messages := v.Get("messages")
+	i, last := 0, messages.Len()-1
+	for m := range messages.Items() {
+		at := fmt.Sprintf("messages.%d", i)
+		content := m.Get("content")
+		switch {
+		case i == 0 && m.Get("role").Is("assistant"):
+			return at + ": the first message must be of the role user"
+		case i == last && m.Get("role").Is("assistant"): // it may be empty
+		case content.Kind() == wire.String && strings.TrimSpace(content.Str()) == "", content.Kind() == wire.Array && content.Len() == 0:
+			return at + ": the content must not be empty"
+		}
+		for part := range content.Items() {
+			if why := a.refusesBlock(part); why != "" {
+				return at + ": " + why
+			}
+		}
+		i++
+	}
+	return ""
+}
+
+func (anthropic) refusesBlock(part wire.Value) string {
+	switch part.Get("type").Str() {
+	case "text":
+		if strings.TrimSpace(part.Get("text").Str()) == "" {
+			return "a text block must hold more than white space"
+		}
+	case "thinking":
+		if !part.Get("signature").Is(signature) {
+			return "the signature of a thinking block is missing or invalid"
+		}
+	case "image":
+		if source := part.Get("source"); source.Get("type").Is("base64") {
+			return badImage(source.Get("media_type").Str(), source.Get("data").Str())
+		}
+	}
+	return ""
+}
+
+func (responses) manners() manners {
+	return manners{message: "input[%d]", anywhere: true, tool: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)}
+}
+
+func (responses) refuses(v wire.Value) string {
+	i := 0
+	for it := range v.Get("input").Items() {
+		for part := range it.Get("content").Items() {
+			if kind, data, ok := strings.Cut(strings.TrimPrefix(part.Get("image_url").Str(), "data:"), ";base64,"); ok {
+				if why := badImage(kind, data); why != "" {
+					return fmt.Sprintf("input[%d]: %s", i, why)
+				}
+			}
+		}
+		i++
+	}
+	return ""
+}
+
+func (gemini) manners() manners { return manners{message: "contents[%d]", joined: true, counted: true} }
+
+func (gemini) refuses(v wire.Value) string {
+	if g := either(v, "generateContentRequest", "generate_content_request"); g.Exists() {
+		v = g
+	}
+	i := 0
+	for c := range v.Get("contents").Items() {
+		at := fmt.Sprintf("contents[%d]", i)
+		if c.Get("parts").Len() == 0 {
+			return at + ": parts must not be empty"
+		}
+		for part := range c.Get("parts").Items() {
+			if call := either(part, "functionCall", "function_call"); i == 0 && call.Exists() {
+				return at + ": a function call must come right after a turn of the user or a function response"
+			}
+			if d := either(part, "inlineData", "inline_data"); strings.HasPrefix(either(d, "mimeType", "mime_type").Str(), "image/") {
+				if _, err := base64.StdEncoding.DecodeString(d.Get("data").Str()); err != nil {
+					return at + ": the data of the image is not valid base64"
+				}
+			}
+		}
+		i++
+	}
+	return ""
+}

@@ -1,0 +1,273 @@
+package invariants
+
+import (
+	"fmt"
+	"html"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
+)
+
+// modelContext judges that what the user said reaches the model: each block of a prompt in its
+// turn, the turns before it in the later ones, also after a load, and nothing of another
+// session. How an agent words and wraps it is its own affair.
+func modelContext(v *version) *rule {
+	r := v.ofAgent("MODEL-CONTEXT", "A prompt and what was said before it in the session reach the model, and no more.")
+	c := &contexts{
+		text:      r.Fail("text", "a text of the prompt did not reach the model", "PROMPT-006"),
+		link:      r.Fail("link", "a link of the prompt did not reach the model", "PROMPT-007"),
+		resource:  r.Warn("resource", "an embedded text of the prompt did not reach the model", "PROMPT-010"),
+		picture:   r.Warn("image", "an image of the prompt did not reach the model", "PROMPT-008"),
+		sound:     r.Warn("audio", "a recording of the prompt did not reach the model", "PROMPT-009"),
+		forgotten: r.Fail("forgotten", "the model is not told an earlier turn of the session", "PROMPT-014"),
+		loaded:    r.Fail("not-loaded", "after session/load the model is not told an earlier turn", "LOAD-007"),
+		resumed:   r.Fail("not-resumed", "after session/resume the model is not told an earlier turn", "RESUME-004"),
+		foreign:   r.Fail("foreign", "the model is told a prompt of another session", "SESSION-020"),
+	}
+	return r.Watching(func(w *watch) { (&contextWatch{watch: w, contexts: c}).begin() })
+}
+
+// contexts are the points of the rule.
+type contexts struct {
+	text, link, resource, picture, sound, forgotten, loaded, resumed, foreign int
+}
+
+type contextWatch struct {
+	*watch
+	*contexts
+	open   map[int]*given       // by Seq of the prompt
+	past   map[string][]*spoken // what the model must be told, by session, over all connections
+	spoken map[string][]string  // all prompts, by session
+	vague  map[string]bool      // sessions whose history may have been cut or was not all seen
+	bytes  int
+}
+
+// given is a prompt, and what of it has reached the model.
+type given struct {
+	seq    int
+	asked  bool // the model was asked for it
+	judged bool // its history was
+	blocks []givenBlock
+	said   strings.Builder // what the model said last in its turn
+}
+
+type givenBlock struct {
+	point   int
+	what    string
+	needles []string // any of them shows it
+	reached bool
+}
+
+func (w *contextWatch) begin() {
+	w.open, w.past, w.spoken, w.vague = map[int]*given{}, map[string][]*spoken{}, map[string][]string{}, map[string]bool{}
+	w.On(w.prompted, asked(prompt))
+	w.On(w.ended, answered(prompt))
+	w.On(w.model, modelEvent)
+	w.On(func(ev *event) { w.vague[ev.Session] = true }, compactionUpdate)
+	w.On(func(ev *event) { w.vague[ev.Session] = true }, asked(deleteSession))
+	w.On(func(ev *event) { w.vague[ev.result.Get("sessionId").Str()] = true }, answered(forkSession))
+	w.On(func(ev *event) { w.vague[ev.update.Get("sessionId").Str()] = true }, subagentUpdate)
+}
+
+// prompted remembers a prompt.
+func (w *contextWatch) prompted(ev *event) {
+	text := bare(readPrompt(ev.params))
+	w.bytes += len(ev.Raw)
+	if ev.session == nil || len(ev.Redacted) > 0 || len(ev.Raw) > rememberedText || w.bytes > 16*rememberedText {
+		w.vague[ev.Session] = true
+		return
+	}
+	if len(w.spoken) < rememberedSessions {
+		w.spoken[ev.Session] = append(w.spoken[ev.Session], text)
+	}
+	g := &given{seq: ev.Seq}
+	for b := range ev.params.Get("prompt").Items() {
+		g.add(w.contexts, ev.conn, b)
+	}
+	w.open[ev.Seq] = g
+}
+
+// add notes a block whose kind the agent takes.
+func (g *given) add(c *contexts, of *conn, b wire.Value) {
+	takes := func(name string) bool { return of.has(rules.OfAgent, "agentCapabilities.promptCapabilities."+name) }
+	var block givenBlock
+	switch kind := b.Get("type").Str(); {
+	case kind == "text":
+		block = givenBlock{point: c.text, what: "the text", needles: []string{bare(b.Get("text").Str())}}
+	case kind == "resource_link":
+		block = givenBlock{point: c.link, what: "the link", needles: names(b)}
+	case kind == "resource" && takes("embeddedContext"):
+		block = givenBlock{point: c.resource, what: "the embedded text", needles: []string{bare(b.Path("resource.text").Str())}}
+	case kind == "image" && takes("image"):
+		block = givenBlock{point: c.picture, what: "the image", needles: []string{head(b.Get("data").Str()), "image"}}
+	case kind == "audio" && takes("audio"):
+		block = givenBlock{point: c.sound, what: "the recording", needles: []string{head(b.Get("data").Str()), "audio"}}
+	}
+	block.needles = slices.DeleteFunc(block.needles, func(s string) bool { return s == "" })
+	if len(block.needles) > 0 {
+		g.blocks = append(g.blocks, block)
+	}
+}
+
+// names are what shows a link: the end of its URI, its name, its title.
+func names(b wire.Value) []string {
+	uri := b.Get("uri").Str()
+	return []string{bare(uri), bare(path.Base(uri)), bare(b.Get("name").Str()), bare(b.Get("title").Str())}
+}
+
+// head is the beginning of encoded data, which no agent scales to the same.
+func head(data string) string { return data[:min(len(data), 64)] }
+
+// model takes in what the model is asked and says.
+func (w *contextWatch) model(ev *event) {
+	t := w.state.onlyTurn()
+	if t == nil {
+		return
+	}
+	g := w.open[t.started]
+	switch ev.Kind {
+	case transcript.ModelRequest:
+		if a, ok := fakellm.ReadAsked(ev.Entry); ok && g != nil {
+			w.told(ev, t, g, a)
+		}
+	case transcript.ModelFault:
+		w.vague[t.session.id] = true // the agent may ask for less
+	case transcript.ModelDone:
+		if status, _ := ev.body.Get("status").Int(); status >= 400 {
+			w.vague[t.session.id] = true
+		}
+	case transcript.ModelChunk:
+		if g != nil && ev.body.Get("says").Is("text") && ev.Session == t.session.id {
+			g.said.WriteString(bare(fakellm.ChunkText(ev.body)))
+		}
+	}
+}
+
+// told judges one request.
+func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
+	var all, said strings.Builder
+	for _, p := range a.Conversation() {
+		text := bare(html.UnescapeString(p.Text))
+		if all.WriteString(text); p.Who != "result" {
+			said.WriteString(text)
+		}
+	}
+	raw := string(ev.body.Get("body").Raw())
+	for i := range g.blocks {
+		b := &g.blocks[i]
+		in := all.String()
+		if b.point == w.picture || b.point == w.sound {
+			in = raw
+		}
+		b.reached = b.reached || slices.ContainsFunc(b.needles, func(s string) bool {
+			return strings.Contains(in, s) || strings.Contains(in, bare(html.UnescapeString(s)))
+		})
+	}
+	s := t.session
+	if !ev.body.Get("lane").Is("main") {
+		for _, p := range w.past[s.id] { // a summary may be made of it
+			if p.topic == agentChunk && strings.Contains(all.String(), p.text.String()) {
+				w.vague[s.id] = true
+			}
+		}
+		return
+	}
+	if ev.Session == "" && slices.ContainsFunc(g.blocks, func(b givenBlock) bool { return b.point == w.text && b.reached }) {
+		g.asked = true // the part of the prompt that came was not known for one
+	}
+	if ev.Session != s.id || !asks(ev, t) {
+		return
+	}
+	g.asked = true
+	g.said.Reset() // the last reply is the one that stays
+	if g.judged || a.Partial || w.vague[s.id] || t.command() {
+		return
+	}
+	g.judged = true
+	w.remembers(ev, s, all.String())
+	w.isolated(ev, s, said.String())
+}
+
+// remembers judges that the earlier turns of a session are in a request.
+func (w *contextWatch) remembers(ev *event, s *session, all string) {
+	past := w.past[s.id]
+	if len(past) == 0 {
+		return
+	}
+	point := w.forgotten
+	switch {
+	case past[len(past)-1].seq > s.named: // it is older than the load
+	case s.resumed:
+		point = w.resumed
+	case s.restSeq > 0:
+		point = w.loaded
+	}
+	w.Saw(point)
+	for _, p := range past {
+		if !strings.Contains(all, p.text.String()) {
+			what := pick(p.topic == userChunk, "the user", "the model")
+			w.find(point, ev, s.id, []int{p.seq}, "The model is asked without what %s said in an earlier turn of the session: %q (without white space).",
+				what, clip(p.text.String()))
+			w.vague[s.id] = true // once is enough
+			return
+		}
+	}
+}
+
+// isolated judges that no prompt of another session is in a request.
+func (w *contextWatch) isolated(ev *event, s *session, said string) {
+	const longEnough = 16 // bytes that do not come again by chance
+	own := strings.Join(w.spoken[s.id], "\n")
+	for id, texts := range w.spoken {
+		if id == s.id || w.vague[id] {
+			continue
+		}
+		w.Saw(w.foreign)
+		for _, text := range texts {
+			if len(text) >= longEnough && strings.Contains(said, text) && !strings.Contains(own, text) {
+				w.find(w.foreign, ev, id, nil, "The model is asked for session %s with a prompt of session %s: %q (without white space).",
+					s.id, id, clip(text))
+			}
+		}
+	}
+}
+
+// ended judges what of a prompt has come to the model when its turn is over.
+func (w *contextWatch) ended(ev *event) {
+	t := ev.turn
+	if t == nil {
+		return
+	}
+	g := w.open[t.started]
+	delete(w.open, t.started)
+	if g == nil || !g.asked || !t.alone() || t.mixed || t.command() || ev.stop != "end_turn" || t.cancel != nil {
+		return
+	}
+	for _, b := range g.blocks {
+		w.judge(b.point, !b.reached, ev, fmt.Sprint(g.seq), []int{g.seq},
+			"In its whole turn the model was not told %s of the prompt: %q.", b.what, clip(b.needles[0]))
+	}
+	id := t.session.id
+	if len(w.past) >= rememberedSessions && w.past[id] == nil {
+		return
+	}
+	for _, b := range g.blocks {
+		if b.point == w.text && b.reached {
+			w.past[id] = append(w.past[id], newSpoken(userChunk, g.seq, b.needles[0]))
+		}
+	}
+	if said := g.said.String(); said != "" && t.reply.seq > 0 && !strings.ContainsAny(said, "<>") {
+		w.past[id] = append(w.past[id], newSpoken(agentChunk, g.seq, said))
+	}
+}
+
+func newSpoken(kind topic, seq int, text string) *spoken {
+	s := &spoken{topic: kind, seq: seq}
+	s.text.WriteString(text)
+	return s
+}
