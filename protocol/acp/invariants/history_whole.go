@@ -14,14 +14,20 @@ import (
 const rememberedText = 64 << 10
 
 // loadWhole judges that a replay has what was said in the turns that this transcript holds:
-// whole messages and thoughts, whatever the white space and the pieces. What the model said
-// belongs to the conversation; of notices that the agent makes itself, and of thoughts, no
+// whole messages and thoughts in their order, whatever the white space and the pieces, and the
+// tool calls with their ends. Of notices that the agent makes itself, and of thoughts, no
 // sentence says it.
 func loadWhole(v *version) *rule {
-	r := v.ofAgent("LOAD-WHOLE", "A replay has each message and thought of the turns that have ended.")
-	message := r.Warn("message", "a replay leaves out a message of the model that the agent had passed on", "LOAD-003")
-	notice := r.Lint("notice", "a replay leaves out a message that the agent had sent", "LOAD-003")
-	thought := r.Lint("thought", "a replay leaves out thoughts that the agent had sent", "LOAD-003")
+	r := v.ofAgent("LOAD-WHOLE", "A replay has each message, thought and tool call of the turns that have ended.")
+	p := &wholePoints{
+		message: r.Fail("message", "a replay leaves out a message of the model that the agent had passed on", "LOAD-003"),
+		user:    r.Fail("user", "a replay leaves out a prompt of the user", "LOAD-003", "LOAD-005"),
+		order:   r.Warn("order", "a replay has messages in another order", "LOAD-005"),
+		notice:  r.Lint("notice", "a replay leaves out a message that the agent had sent", "LOAD-003"),
+		thought: r.Lint("thought", "a replay leaves out thoughts that the agent had sent", "LOAD-003"),
+		call:    r.Warn("call", "a replay leaves out tool calls", "LOAD-003"),
+		status:  r.Warn("status", "a replay shows another end of a tool call", "LOAD-003"),
+	}
 	return r.Watching(func(w *watch) {
 		var model strings.Builder // what it said
 		w.On(func(ev *event) {
@@ -30,49 +36,111 @@ func loadWhole(v *version) *rule {
 			}
 		}, modelEvent)
 		talks := map[string]*talk{} // by the id of a session
+		of := func(id string) *talk {
+			if talks[id] == nil {
+				rules.Remember(talks, rememberedSessions, id, &talk{ends: map[string]status{}})
+			}
+			return talks[id]
+		}
 		w.On(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession))
+		w.On(func(ev *event) { of(ev.Session).ask(ev) }, asked(prompt))
 		w.On(func(ev *event) {
-			if s := ev.session; !s.speaksAlone() || s.window != nil {
-				return
+			if s := ev.session; s.speaksAlone() && s.window == nil {
+				of(ev.Session).hear(ev)
 			}
-			if talks[ev.Session] == nil {
-				rules.Remember(talks, rememberedSessions, ev.Session, &talk{})
-			}
-			talks[ev.Session].hear(ev)
 		}, contentUpdates()...)
 		w.On(func(ev *event) {
-			k, t := talks[ev.Session], ev.turn
-			if k != nil && t != nil {
-				k.end(t.leavesHistory(ev.stop) && !t.concurrent && !t.mixed)
+			if k, t := talks[ev.Session], ev.turn; k != nil && t != nil {
+				k.end(t, t.leavesHistory(ev.stop) && !t.concurrent && !t.mixed)
 			}
 		}, answered(prompt))
-		type replay struct{ said, thought strings.Builder }
-		of := func(r *replay, t topic) *strings.Builder {
-			return map[topic]*strings.Builder{agentChunk: &r.said, thoughtChunk: &r.thought}[t]
-		}
-		eachReplay(w, func(r *replay, ev *event) {
-			if b := of(r, ev.topic); b != nil && b.Len() < 4*rememberedText {
-				b.WriteString(bare(ev.text()))
-			}
-		}, func(r *replay, ev *event) {
-			k := talks[ev.Session]
-			if k == nil || r.said.Len() == 0 {
-				return // LOAD-WINDOW names a replay without anything
-			}
-			for _, x := range k.past {
-				b, text := of(r, x.topic), x.text.String()
-				if b == nil || text == "" || b.Len() >= 4*rememberedText {
-					continue
-				}
-				p, what := pick(strings.Contains(model.String(), text), message, notice), "message"
-				if x.topic == thoughtChunk {
-					p, what = thought, "thought"
-				}
-				w.judge(p, !strings.Contains(b.String(), text), ev, "", []int{x.seq, ev.request.seq},
-					"session/load did not replay the %s that began with #%d.", what, x.seq)
+		eachReplay(w, func(r *replayed, ev *event) { r.hear(ev) }, func(r *replayed, ev *event) {
+			// LOAD-WINDOW names a replay without anything.
+			if k := talks[ev.Session]; k != nil && r.said.Len() > 0 && r.all.Len() < 8*rememberedText {
+				p.compare(w, k, r, ev, model.String())
 			}
 		})
 	})
+}
+
+type wholePoints struct{ message, user, order, notice, thought, call, status int }
+
+// replayed is what a load brought.
+type replayed struct {
+	user, said, thought, all strings.Builder
+	topic                    topic // of the latest piece
+	calls                    int
+}
+
+func (r *replayed) of(t topic) *strings.Builder {
+	return map[topic]*strings.Builder{userChunk: &r.user, agentChunk: &r.said, thoughtChunk: &r.thought}[t]
+}
+
+func (r *replayed) hear(ev *event) {
+	if ev.topic == toolCall {
+		r.calls++
+	}
+	b := r.of(ev.topic)
+	if b == nil || r.all.Len() >= 8*rememberedText {
+		return
+	}
+	if r.topic != ev.topic {
+		r.all.WriteByte(0)
+	}
+	r.topic = ev.topic
+	text := bare(ev.text())
+	b.WriteString(text)
+	r.all.WriteString(text)
+}
+
+// compare judges a replay by what was said and done before it.
+func (p *wholePoints) compare(w *watch, k *talk, r *replayed, ev *event, model string) {
+	const tellsApart = 8 // bytes that are not said again by chance
+	all, at, before := r.all.String(), 0, 0
+	for _, x := range k.past {
+		text := x.text.String()
+		if text == "" || x.topic == userChunk && r.user.Len() == 0 { // LOAD-WINDOW names a user who said nothing
+			continue
+		}
+		point, what := pick(strings.Contains(model, text), p.message, p.notice), "message"
+		switch x.topic {
+		case thoughtChunk:
+			point, what = p.thought, "thought"
+		case userChunk:
+			point, what = p.user, "prompt"
+		}
+		if w.judge(point, !strings.Contains(r.of(x.topic).String(), text), ev, "", []int{x.seq, ev.request.seq},
+			"session/load did not replay the %s that began with #%d.", what, x.seq) != nil || x.topic == thoughtChunk {
+			continue
+		}
+		i := strings.Index(all[at:], text)
+		w.judge(p.order, i < 0 && len(text) >= tellsApart && strings.Count(all, text) == 1, ev, "", []int{before, x.seq, ev.request.seq},
+			"session/load replayed the %s that began with #%d before that of #%d.", what, x.seq, before)
+		if i >= 0 {
+			at, before = at+i+len(text), x.seq
+		}
+	}
+	p.compareCalls(w, k, r, ev)
+}
+
+// compareCalls judges the tool calls of a replay: by their ids where it keeps them, else by
+// their number.
+func (p *wholePoints) compareCalls(w *watch, k *talk, r *replayed, ev *event) {
+	kept := 0
+	for _, t := range ev.session.order {
+		before, known := k.ends[t.id]
+		if !known || t.first < ev.request.seq {
+			continue
+		}
+		kept++
+		w.judge(p.status, t.status.final() && t.status != before, ev, t.id, []int{t.seq},
+			"The tool call %q had ended %s, and session/load shows it as %s.", t.id, before, t.status)
+	}
+	if r.calls == 0 && kept == 0 {
+		return // an agent may keep none
+	}
+	w.judge(p.call, max(kept, r.calls) < len(k.ends), ev, "", []int{ev.request.seq},
+		"session/load replayed %s, and %d had ended before it.", count(max(kept, r.calls), "tool call"), len(k.ends))
 }
 
 // speaksAlone reports whether what the session says now belongs to one turn.
@@ -90,15 +158,29 @@ type spoken struct {
 
 // talk is what a session has said.
 type talk struct {
-	turn  []*spoken // of the turn that is open
-	past  []*spoken // of those that have ended
+	turn  []*spoken         // of the turn that is open
+	past  []*spoken         // of those that have ended
+	ends  map[string]status // of the tool calls of those, by their ids
 	bytes int
 }
 
+// ask notes what the user says.
+func (k *talk) ask(ev *event) {
+	if text := readPrompt(ev.params); k != nil && len(ev.Redacted) == 0 && len(text) < promptText && k.bytes <= rememberedText {
+		k.bytes += len(text)
+		k.turn = append(k.turn, newSpoken(userChunk, ev.Seq, bare(text)))
+	}
+}
+
 // end ends the open turn; kept says that it is part of the history.
-func (k *talk) end(kept bool) {
+func (k *talk) end(t *turn, kept bool) {
 	if kept {
 		k.past = append(k.past, k.turn...)
+		for _, c := range t.tools {
+			if c.status.final() && len(k.ends) < rememberedTools {
+				k.ends[c.id] = c.status
+			}
+		}
 	}
 	k.turn = nil
 }
