@@ -18,6 +18,7 @@ func modelText(v *version) *rule {
 	missing := r.Fail("missing", "text of the model did not come, or came altered", "PROMPT-015")
 	order := r.Fail("order", "text of the model came in another order", "PROMPT-015")
 	twice := r.Lint("twice", "text of the model came twice", "MSG-008")
+	kind := r.Lint("kind", "text of the model came as a thought, or a thought as a message", "MSG-010")
 	own := r.Lint("own", "a cancelled turn has a message of the agent's own behind the cancel", "PROMPT-015")
 	return r.Watching(func(w *watch) {
 		turns := map[*turn]*hearing{}
@@ -55,8 +56,8 @@ func modelText(v *version) *rule {
 			if t.cancel != nil || ev.stop != "end_turn" {
 				return
 			}
-			w.Saw(missing, order, twice)
-			points := [...]int{isMissing: missing, isDisordered: order, isDoubled: twice}
+			w.Saw(missing, order, twice, kind)
+			points := [...]int{isMissing: missing, isDisordered: order, isDoubled: twice, isOther: kind}
 			h.judge(func(what int, of *reply, format string, args ...any) {
 				w.find(points[what], ev, "", []int{of.seq}, format, args...)
 			})
@@ -86,6 +87,7 @@ type reply struct {
 	seq, ended int    // Seqs of the request and of its end, 0 while it runs
 	place      string // of the request in the conversation; one that is repeated has the same
 	text       strings.Builder
+	thought    strings.Builder
 	tools      bool // it calls some
 	broken     bool // by a fault, or the agent has hung up
 	foreign    bool // holds what an agent may take for its own, or must not show
@@ -100,6 +102,7 @@ type hearing struct {
 	pieces    []string        // of messages, bare
 	late      []string        // those of them that came after a cancel
 	elsewhere strings.Builder // what thoughts and tool calls show, bare
+	thoughts  strings.Builder // of them the thoughts
 }
 
 // model takes in what the model's side did during the turn.
@@ -161,6 +164,7 @@ func (x *reply) say(ev *event) {
 	case "tool":
 		x.tools = true
 	case "thinking":
+		x.thought.WriteString(bare(text))
 	default: // a refusal, or a transcript that does not tell
 		x.foreign = true
 	}
@@ -180,6 +184,9 @@ func (h *hearing) hear(ev *event) {
 			}
 		}
 		return
+	}
+	if ev.topic == thoughtChunk {
+		h.thoughts.WriteString(bare(ev.text()))
 	}
 	h.elsewhere.WriteString(bare(ev.text() + ev.update.Get("title").Str()))
 	for item := range ev.update.Get("content").Items() {
@@ -227,6 +234,7 @@ const (
 	isMissing = iota
 	isDisordered
 	isDoubled
+	isOther
 )
 
 // judge compares the two sides. Each text is taken out of what came: what is left is the
@@ -250,7 +258,10 @@ func (h *hearing) judge(report func(what int, of *reply, format string, args ...
 			rest, shown = left, append(shown, x)
 			continue
 		}
-		if !strings.Contains(h.elsewhere.String(), text) {
+		switch {
+		case !x.tools && strings.Contains(h.thoughts.String(), text):
+			report(isOther, x, "The model said %q (without white space), which came as a thought.", clip(text))
+		case !strings.Contains(h.elsewhere.String(), text):
 			if len(owed) == 1 && sameLetters(text, strings.Join(h.pieces, "")) {
 				report(isDisordered, x, "The pieces of the model's text %q came in another order.", clip(text))
 			} else {
@@ -263,6 +274,18 @@ func (h *hearing) judge(report func(what int, of *reply, format string, args ...
 	for _, x := range shown {
 		if text := x.text.String(); len(text) >= longEnough && strings.Contains(left, text) && !h.saidElsewhere(x, text) {
 			report(isDoubled, x, "The text %q of the model came once more than the model said it.", clip(text))
+			continue
+		}
+		for _, p := range rest {
+			if len(p) >= longEnough/2 && strings.Contains(x.text.String(), p) && !h.saidElsewhere(x, p) {
+				report(isDoubled, x, "The piece %q of the model's text came once more than the model said it.", clip(p))
+				break
+			}
+		}
+	}
+	for _, x := range h.replies {
+		if text := x.thought.String(); len(text) >= longEnough && !x.foreign && strings.Contains(left, text) {
+			report(isOther, x, "The model thought %q (without white space), which came as a message.", clip(text))
 		}
 	}
 }
