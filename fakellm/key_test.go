@@ -20,6 +20,12 @@ func chatRequest(messages string, more ...string) string {
 
 func msg(role, text string) string { return fmt.Sprintf(`{"role":%q,"content":%q}`, role, text) }
 
+// used is a message that calls a tool, and the result.
+func used(text, result string) string {
+	return fmt.Sprintf(`{"role":"assistant","content":%q,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},`+
+		`{"role":"tool","tool_call_id":"c","content":%q}`, text, result)
+}
+
 func (r rig) chat(body string) answer {
 	GinkgoHelper()
 	return post(r.URL()+"/v1/chat/completions", body)
@@ -45,7 +51,7 @@ turns:
 	})
 	It("is found by the prompt that occurs last, and by the replies after it", func() {
 		Expect(r.chat(chatRequest(msg("user", "<context/>\nHello\n<files/>"))).body).To(ContainSubstring("one-1"))
-		Expect(r.chat(chatRequest(msg("user", "Hello") + "," + msg("assistant", "x") + "," + msg("tool", "res"))).body).To(ContainSubstring("one-2"))
+		Expect(r.chat(chatRequest(msg("user", "Hello") + "," + used("x", "res"))).body).To(ContainSubstring("one-2"))
 		Expect(r.chat(chatRequest(msg("user", "Hello") + "," + msg("assistant", "x") + "," + msg("user", "Hello again"))).body).To(ContainSubstring("two-1"))
 		Expect(r.field("model-request", "user")).To(Equal("Hello again"))
 		Expect(r.field("model-request", "prompt")).To(Equal("2"))
@@ -55,7 +61,7 @@ turns:
 		Expect(r.chat(chatRequest(msg("user", "> Hello\n  again"))).body).To(ContainSubstring("two-1"))
 	})
 	It("is the same for the same key, in any order", func() {
-		second := chatRequest(msg("user", "Hello") + "," + msg("assistant", "x") + "," + msg("tool", "res"))
+		second := chatRequest(msg("user", "Hello") + "," + used("x", "res"))
 		first := chatRequest(msg("user", "Hello"))
 		a := r.chat(second).body
 		Expect(r.chat(first).body).To(ContainSubstring("one-1"))
@@ -80,7 +86,7 @@ turns:
 		Expect(r.chat(twice).body).To(ContainSubstring("two-1"))
 	})
 	It("is a short text beyond the last step, and that is noted", func() {
-		Expect(r.chat(chatRequest(msg("user", "Hello again") + "," + msg("assistant", "x") + "," + msg("tool", "y"))).body).To(ContainSubstring("Done."))
+		Expect(r.chat(chatRequest(msg("user", "Hello again") + "," + used("x", "y"))).body).To(ContainSubstring("Done."))
 		Expect(r.field("model-request", "lane")).To(Equal("after"))
 	})
 	It("goes to lanes by content", func() {

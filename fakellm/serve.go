@@ -164,12 +164,12 @@ func (x *exchange) generate() {
 		x.session = m.prompt.Session
 	}
 	x.begin(m.lane, m, r.raw)
-	if m.lane == LaneMain && m.reply == nil {
-		x.unmatched(m)
-		return
-	}
 	if p := r.refused(x.route.format); p != nil && m.lane == LaneMain && !s.cfg.Lenient && !s.cfg.Script.Lenient {
 		x.refuse(p, member{"refused", true})
+		return
+	}
+	if m.lane == LaneMain && m.reply == nil {
+		x.unmatched(m)
 		return
 	}
 	if m.reply != nil {

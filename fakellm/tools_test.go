@@ -95,7 +95,7 @@ var _ = Describe("a neutral tool", func() {
 				"mcp":        {Name: "$server-$tool"},
 			}})
 		Expect(r.call(tool("x", ``, ``))).To(Equal(`fs.put {"n":3,"nested":[{"p":"/a"}],"what":[1],"where":"file:///a"}`))
-		got := r.chat(chatRequest(msg("user", "x") + "," + msg("assistant", "y") + "," + msg("tool", "z")))
+		got := r.chat(chatRequest(msg("user", "x") + "," + used("y", "z")))
 		Expect(got.body).To(ContainSubstring(`"name":"s-t","arguments":"{\"n\":1}"`))
 	})
 

@@ -7,7 +7,7 @@ import (
 )
 
 // loadStable judges that a session that nobody has touched is replayed alike.
-// Only roles, text and tool call ids count, not how they are cut into chunks.
+// Only roles, text and the titles of tool calls count, not how they are cut into chunks.
 func loadStable(v *version) *rule {
 	r := v.ofAgent("LOAD-STABLE", "Two loads of a session with no prompt between them replay the same history.")
 	differs := r.Warn("differs", "two loads of a session replayed different histories", "LOAD-003")
@@ -29,7 +29,7 @@ func loadStable(v *version) *rule {
 			case toolUpdate, planUpdate:
 				return
 			case toolCall:
-				text = ev.update.Get("toolCallId")
+				text = ev.update.Get("title")
 			}
 			if r.topic == nothing {
 				r.hash.SetSeed(seed)

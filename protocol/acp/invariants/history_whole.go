@@ -1,6 +1,8 @@
 package invariants
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -45,6 +47,11 @@ func loadWhole(v *version) *rule {
 		w.On(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession))
 		w.On(func(ev *event) { of(ev.Session).ask(ev) }, asked(prompt))
 		w.On(func(ev *event) {
+			if from := talks[ev.request.session.name()]; from != nil && len(talks) < rememberedSessions {
+				talks[ev.result.Get("sessionId").Str()] = &talk{past: slices.Clone(from.past), ends: maps.Clone(from.ends)}
+			}
+		}, answered(forkSession))
+		w.On(func(ev *event) {
 			if s := ev.session; s.speaksAlone() && s.window == nil {
 				of(ev.Session).hear(ev)
 			}
@@ -55,8 +62,8 @@ func loadWhole(v *version) *rule {
 			}
 		}, answered(prompt))
 		eachReplay(w, func(r *replayed, ev *event) { r.hear(ev) }, func(r *replayed, ev *event) {
-			// LOAD-WINDOW names a replay without anything.
-			if k := talks[ev.Session]; k != nil && r.said.Len() > 0 && r.all.Len() < 8*rememberedText {
+			// LOAD-WINDOW names a replay without anything of the agent.
+			if k := talks[ev.Session]; k != nil && r.answered && r.all.Len() < 8*rememberedText {
 				p.compare(w, k, r, ev, model.String())
 			}
 		})
@@ -70,6 +77,7 @@ type replayed struct {
 	user, said, thought, all strings.Builder
 	topic                    topic // of the latest piece
 	calls                    int
+	answered                 bool // it has something of the agent
 }
 
 func (r *replayed) of(t topic) *strings.Builder {
@@ -77,6 +85,7 @@ func (r *replayed) of(t topic) *strings.Builder {
 }
 
 func (r *replayed) hear(ev *event) {
+	r.answered = r.answered || ev.topic != userChunk
 	if ev.topic == toolCall {
 		r.calls++
 	}

@@ -277,7 +277,7 @@ func (h *hearing) judge(report func(what int, of *reply, format string, args ...
 			continue
 		}
 		for _, p := range rest {
-			if len(p) >= longEnough/2 && strings.Contains(x.text.String(), p) && !h.saidElsewhere(x, p) {
+			if (len(p) >= longEnough/2 || h.stammers(p)) && strings.Contains(x.text.String(), p) && !h.saidElsewhere(x, p) {
 				report(isDoubled, x, "The piece %q of the model's text came once more than the model said it.", clip(p))
 				break
 			}
@@ -288,6 +288,16 @@ func (h *hearing) judge(report func(what int, of *reply, format string, args ...
 			report(isOther, x, "The model thought %q (without white space), which came as a message.", clip(text))
 		}
 	}
+}
+
+// stammers reports whether a piece came twice in a row.
+func (h *hearing) stammers(piece string) bool {
+	for i := 1; i < len(h.pieces); i++ {
+		if h.pieces[i] == piece && h.pieces[i-1] == piece {
+			return true
+		}
+	}
+	return false
 }
 
 // saidElsewhere reports whether another reply of the turn holds the text, so that it may come twice.
