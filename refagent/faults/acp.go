@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +32,9 @@ func inACP() map[string]func() hooks {
 		"error-output-lost":              always(hooks{Command: func(c *exec.Cmd) { c.Stderr = nil }}),
 		"orphans-commands":               always(hooks{Command: detach}),
 		"forgets-former-turns":           always(hooks{Request: sinceLastUser}),
+		"further-parts-dropped":          always(hooks{Request: firstParts}),
+		"rejected-call-unanswered":       always(hooks{Request: withoutRejections}),
+		"load-last-turn-first":           always(hooks{Restore: lastTurnFirst}),
 		"cwd-ignored":                    always(hooks{Cwd: startedIn}),
 		"tool-results-hidden":            always(hooks{Request: hideResults}),
 		"load-within-a-minute-erases":    always(hooks{Restore: eraseYoung}),
@@ -80,6 +84,38 @@ func sinceLastUser(_ string, list messages) messages {
 		}
 	}
 	return list
+}
+
+// firstParts leaves of each prompt its first part.
+func firstParts(_ string, list messages) messages {
+	for i := range list {
+		if len(list[i].Parts) > 1 {
+			list[i].Parts = list[i].Parts[:1]
+		}
+	}
+	return list
+}
+
+// withoutRejections leaves out the results of calls that the user rejected.
+func withoutRejections(_ string, list messages) messages {
+	return slices.DeleteFunc(list, func(m refagent.ModelMessage) bool {
+		return m.Role == "tool" && strings.Contains(m.Text, "rejected")
+	})
+}
+
+// lastTurnFirst moves the last turn of a log to its beginning.
+func lastTurnFirst(_ string, lines [][]byte) [][]byte {
+	var prompts []int
+	for i, line := range lines {
+		if read(line).Type == "prompt" {
+			prompts = append(prompts, i)
+		}
+	}
+	if len(prompts) < 2 {
+		return lines
+	}
+	first, last := prompts[0], prompts[len(prompts)-1]
+	return slices.Concat(lines[:first], lines[last:], lines[first:last])
 }
 
 func hideResults(_ string, list messages) messages {

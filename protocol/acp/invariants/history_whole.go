@@ -105,7 +105,7 @@ func (r *replayed) hear(ev *event) {
 // compare judges a replay by what was said and done before it.
 func (p *wholePoints) compare(w *watch, k *talk, r *replayed, ev *event, model string) {
 	const tellsApart = 8 // bytes that are not said again by chance
-	all, at, before := r.all.String(), 0, 0
+	all, at, before, said := r.all.String(), 0, 0, map[string]bool{}
 	for _, x := range k.past {
 		text := x.text.String()
 		if text == "" || x.topic == userChunk && r.user.Len() == 0 { // LOAD-WINDOW names a user who said nothing
@@ -123,9 +123,9 @@ func (p *wholePoints) compare(w *watch, k *talk, r *replayed, ev *event, model s
 			continue
 		}
 		i := strings.Index(all[at:], text)
-		w.judge(p.order, i < 0 && len(text) >= tellsApart && strings.Count(all, text) == 1, ev, "", []int{before, x.seq, ev.request.seq},
+		w.judge(p.order, i < 0 && len(text) >= tellsApart && !said[text] && strings.Count(all, text) == 1, ev, "", []int{before, x.seq, ev.request.seq},
 			"session/load replayed the %s that began with #%d before that of #%d.", what, x.seq, before)
-		if i >= 0 {
+		if said[text] = true; i >= 0 {
 			at, before = at+i+len(text), x.seq
 		}
 	}
@@ -141,7 +141,9 @@ func (p *wholePoints) compareCalls(w *watch, k *talk, r *replayed, ev *event) {
 		if !known || t.first < ev.request.seq {
 			continue
 		}
-		kept++
+		if t.by == byCall {
+			kept++
+		}
 		w.judge(p.status, t.status.final() && t.status != before, ev, t.id, []int{t.seq},
 			"The tool call %q had ended %s, and session/load shows it as %s.", t.id, before, t.status)
 	}
@@ -196,7 +198,7 @@ func (k *talk) end(t *turn, kept bool) {
 
 // hear adds a piece to the open turn.
 func (k *talk) hear(ev *event) {
-	if k == nil || k.bytes > rememberedText {
+	if k == nil || k.bytes > rememberedText || ev.topic == userChunk { // an echo
 		return
 	}
 	text := bare(ev.text())
