@@ -66,17 +66,7 @@ func (gemini) parse(r *request, v wire.Value) *problem {
 			return &problem{status: 400, message: "Please use a valid role: user, model."}
 		}
 		for part := range c.Get("parts").Items() {
-			call, result := either(part, "functionCall", "function_call"), either(part, "functionResponse", "function_response")
-			switch {
-			case model && call.Exists():
-				r.addCall(call.Get("id").Str(), string(call.Get("args").Raw()))
-			case model:
-				r.add(roleModel, part.Get("text").Str())
-			case result.Exists():
-				r.addResult(result.Get("id").Str(), string(result.Get("response").Raw()))
-			default:
-				r.add(roleUser, part.Get("text").Str())
-			}
+			geminiPart(r, model, part)
 		}
 		r.message++
 	}
@@ -102,6 +92,20 @@ func (gemini) parse(r *request, v wire.Value) *problem {
 		forcedTool(r, either(f, "allowedFunctionNames", "allowed_function_names").Path("0").Str())
 	}
 	return nil
+}
+
+func geminiPart(r *request, model bool, part wire.Value) {
+	call, result := either(part, "functionCall", "function_call"), either(part, "functionResponse", "function_response")
+	switch {
+	case model && call.Exists():
+		r.addCall(call.Get("id").Str(), string(call.Get("args").Raw()))
+	case model:
+		r.add(roleModel, part.Get("text").Str())
+	case result.Exists():
+		r.addResult(result.Get("id").Str(), string(result.Get("response").Raw()))
+	default:
+		r.add(roleUser, part.Get("text").Str())
+	}
 }
 
 func (gemini) endpoint(path string) (route, bool) {

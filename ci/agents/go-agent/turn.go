@@ -56,6 +56,7 @@ func env(name, or string) string {
 func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 	for _, b := range prompt {
 		switch {
+		case b.Text != nil && strings.TrimSpace(b.Text.Text) == "": // nothing, or a kind that the SDK does not know
 		case b.Text != nil:
 			words += b.Text.Text + "\n"
 			out = append(out, block{"type": "text", "text": b.Text.Text})

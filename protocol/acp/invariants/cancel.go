@@ -55,11 +55,7 @@ func cancelReason(v *version) *rule {
 		w.On(confirm, append(append(editorRequests(), editorAnswers()...), cancelTold, editorTakesBack, editorOtherTold,
 			editorNoise)...)
 		errs := func(ev *event, a *act, point int, word string) {
-			t := ev.turn
-			if failed := w.state.failedBefore(t, a); failed > 0 {
-				w.find(unproven, ev, fmt.Sprint(t.started), []int{t.started, failed, a.seq},
-					"After %s the turn ended with an error; the model had failed, so the two may have crossed.", word)
-			} else if !t.tookBack(ev) {
+			if t := ev.turn; !t.tookBack(ev) {
 				w.find(point, ev, fmt.Sprint(t.started), []int{t.started, a.seq},
 					"The prompt that %s had stopped was answered with an error (%d %q) instead of stop reason cancelled.", word,
 					ev.code(), ev.err.Get("message").Str())
@@ -74,6 +70,9 @@ func cancelReason(v *version) *rule {
 			point, fault, word := reason, fault, "session/cancel"
 			if closing {
 				point, fault, word = closeReason, closeFault, "session/close"
+			}
+			if ev.err.Exists() && w.state.failedBefore(t, a) > 0 {
+				return // the model's failure had ended the turn
 			}
 			w.Saw(point, fault)
 			object := fmt.Sprint(t.started)

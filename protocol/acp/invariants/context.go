@@ -157,17 +157,7 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 			said.WriteString(text)
 		}
 	}
-	raw := string(ev.body.Get("body").Raw())
-	for i := range g.blocks {
-		b := &g.blocks[i]
-		in := all.String()
-		if b.point == w.picture || b.point == w.sound {
-			in = raw
-		}
-		b.reached = b.reached || slices.ContainsFunc(b.needles, func(s string) bool {
-			return strings.Contains(in, s) || strings.Contains(in, bare(html.UnescapeString(s)))
-		})
-	}
+	g.reach(w.contexts, all.String(), string(ev.body.Get("body").Raw()))
 	s := t.session
 	if !ev.body.Get("lane").Is("main") {
 		for _, p := range w.past[s.id] { // a summary may be made of it
@@ -191,6 +181,20 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	g.judged = true
 	w.remembers(ev, s, all.String())
 	w.isolated(ev, s, said.String())
+}
+
+// reach notes which blocks a request holds, in what is said or, of pictures and sounds, as it is.
+func (g *given) reach(c *contexts, said, raw string) {
+	for i := range g.blocks {
+		b := &g.blocks[i]
+		in := said
+		if b.point == c.picture || b.point == c.sound {
+			in = raw
+		}
+		b.reached = b.reached || slices.ContainsFunc(b.needles, func(s string) bool {
+			return strings.Contains(in, s) || strings.Contains(in, bare(html.UnescapeString(s)))
+		})
+	}
 }
 
 // remembers judges that the earlier turns of a session are in a request.

@@ -229,6 +229,8 @@ func (h *hearing) owed() (owed []*reply) {
 	return owed
 }
 
+const longEnough = 24 // bytes that do not come again by chance
+
 // What judge reports.
 const (
 	isMissing = iota
@@ -240,7 +242,6 @@ const (
 // judge compares the two sides. Each text is taken out of what came: what is left is the
 // agent's own, or came twice.
 func (h *hearing) judge(report func(what int, of *reply, format string, args ...any)) {
-	const longEnough = 24 // bytes that do not come again by chance
 	owed := h.owed()
 	rest, after, before := slices.Clone(h.pieces), 0, (*reply)(nil)
 	var shown []*reply
@@ -270,6 +271,11 @@ func (h *hearing) judge(report func(what int, of *reply, format string, args ...
 			}
 		}
 	}
+	h.judgeRest(shown, rest, report)
+}
+
+// judgeRest judges what is left of what came when the texts that were shown are taken out.
+func (h *hearing) judgeRest(shown []*reply, rest []string, report func(what int, of *reply, format string, args ...any)) {
 	left := strings.Join(rest, "")
 	for _, x := range shown {
 		if text := x.text.String(); len(text) >= longEnough && strings.Contains(left, text) && !h.saidElsewhere(x, text) {
