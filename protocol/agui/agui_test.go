@@ -148,6 +148,10 @@ func TestRecordings(t *testing.T) {
 	const tool = `{"id":"o","role":"tool","toolCallId":"c","content":"x"}`
 	const orphan = `{"threadId":"t","runId":"r","messages":[` + tool + "]}\n"
 	const snapshot = `{"type":"MESSAGES_SNAPSHOT","messages":[` + tool + `,{"id":"m","role":"assistant","content":"Hi"}]}` + "\n"
+	const doubled = `{"type":"TOOL_CALL_START","toolCallId":"d","toolCallName":"f","parentMessageId":"p"}` + "\n" +
+		`{"type":"TOOL_CALL_ARGS","toolCallId":"d","delta":"{\"a\": 1}"}` + "\n" + `{"type":"TOOL_CALL_END","toolCallId":"d"}` + "\n" +
+		`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"p","role":"assistant","toolCalls":[{"id":"d","type":"function","function":` +
+		`{"name":"f","arguments":"{\"a\":1}{\"a\":1}"}}]}]}` + "\n"
 	const empty = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"m","role":"assistant","content":"Hi"},{"id":"e","role":"assistant"}]}` + "\n"
 	const opened = `{"type":"TEXT_MESSAGE_CHUNK","messageId":"e","role":"assistant"}` + "\n" +
 		`{"type":"REASONING_MESSAGE_CHUNK","messageId":"t","delta":"Hm."}` + "\n"
@@ -163,6 +167,7 @@ func TestRecordings(t *testing.T) {
 		"with its input":               {`{"threadId":"other","runId":"r","messages":[]}` + "\n" + right, "RUN-ID"},
 		"the client's own orphan":      {orphan + strings.Replace(right, `{"type":"RUN_F`, snapshot+`{"type":"RUN_F`, 1), ""},
 		"an orphan":                    {strings.Replace(right, `{"type":"RUN_F`, snapshot+`{"type":"RUN_F`, 1), "MESSAGES"},
+		"arguments twice":              {strings.Replace(right, `{"type":"RUN_F`, doubled+`{"type":"RUN_F`, 1), "MESSAGES"},
 		"an empty message":             {strings.Replace(right, `{"type":"RUN_F`, empty+`{"type":"RUN_F`, 1), "MESSAGES"},
 		"an empty message, in a chunk": {strings.Replace(right, `{"type":"RUN_F`, opened+empty+`{"type":"RUN_F`, 1), ""},
 		"an event unread":              {right + "{\"type\":\"CUSTOM\",\"name\":\"a.b\",\"value\":1}\n", "RUN-FRAME"},

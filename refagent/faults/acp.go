@@ -35,6 +35,7 @@ func inACP() map[string]func() hooks {
 		"further-parts-dropped":          always(hooks{Request: firstParts}),
 		"rejected-call-unanswered":       always(hooks{Request: withoutRejections}),
 		"load-last-turn-first":           always(hooks{Restore: lastTurnFirst}),
+		"load-forgets-settings":          always(hooks{Restore: withoutSettings}),
 		"cwd-ignored":                    always(hooks{Cwd: startedIn}),
 		"tool-results-hidden":            always(hooks{Request: hideResults}),
 		"load-within-a-minute-erases":    always(hooks{Restore: eraseYoung}),
@@ -101,6 +102,11 @@ func withoutRejections(_ string, list messages) messages {
 	return slices.DeleteFunc(list, func(m refagent.ModelMessage) bool {
 		return m.Role == "tool" && strings.Contains(m.Text, "rejected")
 	})
+}
+
+// withoutSettings leaves out of a log which modes and options were set.
+func withoutSettings(_ string, lines [][]byte) [][]byte {
+	return slices.DeleteFunc(lines, func(line []byte) bool { return read(line).Type == "state" })
 }
 
 // lastTurnFirst moves the last turn of a log to its beginning.

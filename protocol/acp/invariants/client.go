@@ -30,6 +30,15 @@ func clientInitFirst(v *version) *rule {
 				before[c] = ev.Seq
 			}
 		}, span(authenticate, cancelTerminal, asked)...)
+		// An agent that an editor begins to talk to refuses what comes before initialize. The
+		// numbers of requests begin with 0 or 1.
+		w.On(func(ev *event) {
+			c := ev.conn
+			if seq := before[c]; seq > 0 && seq == ev.Ref && c.initAsked == 0 && ev.err.Exists() && (ev.ID == "0" || ev.ID == "1") {
+				w.find(first, ev, "", []int{seq}, "The client sent %s as its first request, and the agent refused it: initialize never came.",
+					ev.request.method)
+			}
+		}, span(newSession, forkSession, answered)...)
 		w.inSession(func(ev *event, s *session) {
 			if ev.conn.initDone > 0 && !s.child() { // C-SUBAGENT
 				w.judge(setup, !s.ready(v), ev, "", []int{s.named}, "The client prompted session %q, which was not set up.", s.id)

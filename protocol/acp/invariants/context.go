@@ -52,6 +52,7 @@ type given struct {
 	seq    int
 	asked  bool // the model was asked for it
 	judged bool // its history was
+	latest int  // the number of the latest request of the conversation
 	blocks []givenBlock
 	said   strings.Builder // what the model said last in its turn
 }
@@ -142,7 +143,7 @@ func (w *contextWatch) model(ev *event) {
 			w.vague[t.session.id] = true
 		}
 	case transcript.ModelChunk:
-		if g != nil && ev.body.Get("says").Is("text") && ev.Session == t.session.id {
+		if g != nil && g.latest == ev.number() && ev.body.Get("says").Is("text") {
 			g.said.WriteString(bare(fakellm.ChunkText(ev.body)))
 		}
 	}
@@ -174,6 +175,7 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 		return
 	}
 	g.asked = true
+	g.latest = ev.number()
 	g.said.Reset() // the last reply is the one that stays
 	if g.judged || a.Partial || w.vague[s.id] || t.command() {
 		return

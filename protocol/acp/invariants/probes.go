@@ -22,7 +22,8 @@ func worksAgain(v *version) *rule {
 		next := map[*session]before{}
 		faults := 0
 		w.On(func(ev *event) {
-			if ev.Kind == transcript.ModelFault {
+			refused, _ := ev.body.Get("refused").Bool() // WIRE-VALID says so
+			if ev.Kind == transcript.ModelFault || refused {
 				faults = ev.Seq
 			}
 		}, modelEvent)

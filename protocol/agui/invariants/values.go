@@ -1,6 +1,8 @@
 package invariants
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"regexp"
 	"strings"
@@ -93,6 +95,15 @@ func activityPatch() *rule {
 	})
 }
 
+// sameJSON reports whether two texts are the same JSON value, or the same text.
+func sameJSON(a, b string) bool {
+	x, y := new(bytes.Buffer), new(bytes.Buffer)
+	if json.Compact(x, []byte(a)) != nil || json.Compact(y, []byte(b)) != nil {
+		return a == b
+	}
+	return bytes.Equal(x.Bytes(), y.Bytes())
+}
+
 func isObject(raw []byte) bool {
 	v, err := wire.Parse(raw)
 	return err == nil && v.Kind() == wire.Object
@@ -116,7 +127,12 @@ func messagesWhole() *rule {
 					w.find(twice, ev, id, nil, "Two messages of the snapshot have the id %q.", id)
 				}
 				for c := range m.Get("toolCalls").Items() {
-					calls[c.Get("id").Str()] = true
+					id, args := c.Get("id").Str(), c.Path("function.arguments").Str()
+					calls[id] = true
+					if i := ev.items[key{tool, id}]; i != nil && !i.open && !sameJSON(args, i.text.String()) {
+						w.find(differs, ev, id, i.begun(), "The snapshot has the arguments %q of tool call %q, and %q were streamed.", args, id,
+							i.text.String())
+					}
 				}
 				// What the client itself posted so, the agent may tell as it is.
 				i, posted, of := ev.items[key{text, id}], ev.inputMessage(id).Exists(), m.Get("toolCallId").Str()
