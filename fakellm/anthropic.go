@@ -56,7 +56,7 @@ func (anthropic) parse(r *request, v wire.Value) *problem {
 			r.add(roleModel, joined(m.Get("content")))
 			for part := range m.Get("content").Items() {
 				if part.Get("type").Is("tool_use") {
-					r.addCall(part.Get("id").Str(), string(part.Get("input").Raw()))
+					r.addCall(part.Get("id").Str(), part.Get("name").Str(), string(part.Get("input").Raw()))
 				}
 			}
 		case "system":

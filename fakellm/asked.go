@@ -23,10 +23,10 @@ type Asked struct {
 type Part struct {
 	// Who said it: user, model, or result for what came of a tool call.
 	Who, Text string
-	// Calls says that it is the call of a tool, and Text its arguments. Call is the id of that,
-	// or of the call whose result it is; "" if the request names none.
-	Calls bool
-	Call  string
+	// Calls says that it is the call of the tool Name, and Text its arguments. Call is the id of
+	// that, or of the call whose result it is; "" if the request names none.
+	Calls      bool
+	Call, Name string
 }
 
 // Conversation returns what was said before the request, in order, without instructions.
@@ -34,7 +34,7 @@ func (a Asked) Conversation() []Part {
 	var all []Part
 	for _, it := range a.req.items {
 		who := [...]string{roleUser: "user", roleModel: "model", roleResult: "result"}[it.role]
-		all = append(all, Part{Who: who, Text: it.text, Calls: it.calls, Call: it.call})
+		all = append(all, Part{Who: who, Text: it.text, Calls: it.calls, Call: it.call, Name: it.name})
 	}
 	return all
 }

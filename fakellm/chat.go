@@ -36,7 +36,8 @@ func (chat) parse(r *request, v wire.Value) *problem {
 		case "assistant":
 			r.add(roleModel, content)
 			for c := range m.Get("tool_calls").Items() {
-				r.addCall(c.Get("id").Str(), c.Path("function.arguments").Str()+c.Path("custom.input").Str())
+				r.addCall(c.Get("id").Str(), c.Path("function.name").Str()+c.Path("custom.name").Str(),
+					c.Path("function.arguments").Str()+c.Path("custom.input").Str())
 			}
 		case "tool":
 			r.addResult(m.Get("tool_call_id").Str(), content)

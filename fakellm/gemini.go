@@ -98,7 +98,7 @@ func geminiPart(r *request, model bool, part wire.Value) {
 	call, result := either(part, "functionCall", "function_call"), either(part, "functionResponse", "function_response")
 	switch {
 	case model && call.Exists():
-		r.addCall(call.Get("id").Str(), string(call.Get("args").Raw()))
+		r.addCall(call.Get("id").Str(), call.Get("name").Str(), string(call.Get("args").Raw()))
 	case model:
 		r.add(roleModel, part.Get("text").Str())
 	case result.Exists():

@@ -25,6 +25,7 @@ type item struct {
 	// result it is, "" if the request names none.
 	calls bool
 	call  string
+	name  string // of the tool that is called
 }
 
 // offer is a tool the client offers.
@@ -66,13 +67,13 @@ func (r *request) add(who role, text string) {
 	r.items = append(r.items, item{role: who, message: r.message, text: text})
 }
 
-// addCall adds the call of a tool with its arguments, addResult what came of one.
-func (r *request) addCall(id, args string) {
-	r.items = append(r.items, item{roleModel, r.message, args, true, id})
+// addCall adds the call of a tool by its name and arguments, addResult what came of one.
+func (r *request) addCall(id, name, args string) {
+	r.items = append(r.items, item{role: roleModel, message: r.message, text: args, calls: true, call: id, name: name})
 }
 
 func (r *request) addResult(id, text string) {
-	r.items = append(r.items, item{roleResult, r.message, text, false, id})
+	r.items = append(r.items, item{role: roleResult, message: r.message, text: text, call: id})
 }
 
 func (r *request) reset() {

@@ -89,7 +89,7 @@ func (r *request) input(it wire.Value) {
 	case strings.HasSuffix(kind, "_call_output"):
 		r.addResult(it.Get("call_id").Str(), joined(it.Get("output")))
 	case strings.HasSuffix(kind, "_call") && it.Get("call_id").Exists():
-		r.addCall(it.Get("call_id").Str(), it.Get("arguments").Str()+it.Get("input").Str())
+		r.addCall(it.Get("call_id").Str(), it.Get("name").Str(), it.Get("arguments").Str()+it.Get("input").Str())
 	case strings.HasSuffix(kind, "_call"): // of a tool of the provider's
 		r.add(roleModel, "")
 	case kind == "reasoning":
