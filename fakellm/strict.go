@@ -46,8 +46,8 @@ func (r *request) unpaired(m manners) string {
 		for _, it := range open {
 			ids = append(ids, fmt.Sprintf("%q", it.call))
 		}
-		return fmt.Sprintf("%s: no result follows the tool calls of this message: %s", fmt.Sprintf(m.message, open[0].message),
-			strings.Join(ids, ", "))
+		return fmt.Sprintf("%s: no result follows the tool calls of this message: %s",
+			fmt.Sprintf(m.message, open[0].message), strings.Join(ids, ", "))
 	}
 	for _, it := range r.items {
 		switch {
@@ -85,7 +85,8 @@ func (r *request) badTool(m manners) string {
 			return fmt.Sprintf("tools.%d: there is another tool with the name %q", i, t.name)
 		case t.schema.Exists() && t.schema.Kind() != wire.Object && t.schema.Kind() != wire.Null:
 			return fmt.Sprintf("tools.%d: the schema of %q is not an object", i, t.name)
-		case m.topless && (t.schema.Get("oneOf").Exists() || t.schema.Get("allOf").Exists() || t.schema.Get("anyOf").Exists()):
+		case m.topless && slices.ContainsFunc([]string{"oneOf", "allOf", "anyOf"},
+			func(key string) bool { return t.schema.Get(key).Exists() }):
 			return fmt.Sprintf("tools.%d: the schema of %q has oneOf, allOf or anyOf at its top", i, t.name)
 		}
 		names[t.name] = true
@@ -151,7 +152,8 @@ func (a anthropic) refuses(v wire.Value) string {
 		case i == 0 && m.Get("role").Is("assistant"):
 			return at + ": the first message must be of the role user"
 		case i == last && m.Get("role").Is("assistant"): // it may be empty
-		case content.Kind() == wire.String && strings.TrimSpace(content.Str()) == "", content.Kind() == wire.Array && content.Len() == 0:
+		case content.Kind() == wire.String && strings.TrimSpace(content.Str()) == "",
+			content.Kind() == wire.Array && content.Len() == 0:
 			return at + ": the content must not be empty"
 		}
 		for part := range content.Items() {
@@ -217,7 +219,8 @@ func (gemini) refuses(v wire.Value) string {
 			if call := either(part, "functionCall", "function_call"); i == 0 && call.Exists() {
 				return at + ": a function call must come right after a turn of the user or a function response"
 			}
-			if d := either(part, "inlineData", "inline_data"); strings.HasPrefix(either(d, "mimeType", "mime_type").Str(), "image/") {
+			d := either(part, "inlineData", "inline_data")
+			if strings.HasPrefix(either(d, "mimeType", "mime_type").Str(), "image/") {
 				if _, err := base64.StdEncoding.DecodeString(d.Get("data").Str()); err != nil {
 					return at + ": the data of the image is not valid base64"
 				}

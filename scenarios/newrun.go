@@ -141,6 +141,7 @@ func (r *run) serveModel() error {
 		config.Prompts = append(config.Prompts, fakellm.Prompt{Name: d.Session, Index: i + 1, Text: text})
 	}
 	config.Script, config.Transcript, config.Seed = says, r.t, r.engine.Seed
+	config.Lenient = config.Lenient || r.protocol().ClientRemembers
 	r.model, err = fakellm.Start(config)
 	return err
 }

@@ -34,6 +34,9 @@ type Protocol struct {
 	Classifier transcript.Classifier
 	Rules      *rules.Set
 	Canonical  golden.Renderer
+	// ClientRemembers says that the client keeps the conversation and sends it with each
+	// prompt: what the API of a model refuses in it need not be the agent's.
+	ClientRemembers bool
 	// CapabilityHelp says what the CAPABILITY of needs agent: is.
 	CapabilityHelp string
 	// Client makes the engine's side of one run.

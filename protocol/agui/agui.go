@@ -30,7 +30,7 @@ var v1 = sync.OnceValue(func() *scenarios.Protocol {
 	}
 	p := &scenarios.Protocol{Dialect: scenarios.Dialect{Name: Name, Suites: files, SuitesAt: "protocol/agui/suites"},
 		Version: Name, Classifier: aguiframe.Classifier{}, Rules: invariants.V1(),
-		Canonical: canonical.V1()}
+		Canonical: canonical.V1(), ClientRemembers: true}
 	words.Add(p)
 	return scenarios.Complete(p)
 })

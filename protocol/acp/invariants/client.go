@@ -34,9 +34,10 @@ func clientInitFirst(v *version) *rule {
 		// numbers of requests begin with 0 or 1.
 		w.On(func(ev *event) {
 			c := ev.conn
-			if seq := before[c]; seq > 0 && seq == ev.Ref && c.initAsked == 0 && ev.err.Exists() && (ev.ID == "0" || ev.ID == "1") {
-				w.find(first, ev, "", []int{seq}, "The client sent %s as its first request, and the agent refused it: initialize never came.",
-					ev.request.method)
+			if seq := before[c]; seq > 0 && seq == ev.Ref && c.initAsked == 0 && ev.err.Exists() &&
+				(ev.ID == "0" || ev.ID == "1") {
+				w.find(first, ev, "", []int{seq},
+					"The client sent %s as its first request, and the agent refused it: initialize never came.", ev.request.method)
 			}
 		}, span(newSession, forkSession, answered)...)
 		w.inSession(func(ev *event, s *session) {

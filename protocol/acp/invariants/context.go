@@ -103,7 +103,8 @@ func (g *given) add(c *contexts, of *conn, b wire.Value) {
 	case kind == "resource_link":
 		block = givenBlock{point: c.link, what: "the link", needles: names(b)}
 	case kind == "resource" && takes("embeddedContext"):
-		block = givenBlock{point: c.resource, what: "the embedded text", needles: []string{bare(b.Path("resource.text").Str())}}
+		text := bare(b.Path("resource.text").Str())
+		block = givenBlock{point: c.resource, what: "the embedded text", needles: []string{text}}
 	case kind == "image" && takes("image"):
 		block = givenBlock{point: c.picture, what: "the image", needles: []string{head(b.Get("data").Str()), "image"}}
 	case kind == "audio" && takes("audio"):
@@ -168,7 +169,8 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 		}
 		return
 	}
-	if ev.Session == "" && slices.ContainsFunc(g.blocks, func(b givenBlock) bool { return b.point == w.text && b.reached }) {
+	if ev.Session == "" &&
+		slices.ContainsFunc(g.blocks, func(b givenBlock) bool { return b.point == w.text && b.reached }) {
 		g.asked = true // the part of the prompt that came was not known for one
 	}
 	if ev.Session != s.id || !asks(ev, t) {
@@ -217,8 +219,9 @@ func (w *contextWatch) remembers(ev *event, s *session, all string) {
 	for _, p := range past {
 		if !strings.Contains(all, p.text.String()) {
 			what := pick(p.topic == userChunk, "the user", "the model")
-			w.find(point, ev, s.id, []int{p.seq}, "The model is asked without what %s said in an earlier turn of the session: %q (without white space).",
-				what, clip(p.text.String()))
+			w.find(point, ev, s.id, []int{p.seq},
+				"The model is asked without what %s said in an earlier turn of the session: %q (without white space).", what,
+				clip(p.text.String()))
 			w.vague[s.id] = true // once is enough
 			return
 		}
@@ -236,8 +239,8 @@ func (w *contextWatch) isolated(ev *event, s *session, said string) {
 		w.Saw(w.foreign)
 		for _, text := range texts {
 			if len(text) >= longEnough && strings.Contains(said, text) && !strings.Contains(own, text) {
-				w.find(w.foreign, ev, id, nil, "The model is asked for session %s with a prompt of session %s: %q (without white space).",
-					s.id, id, clip(text))
+				w.find(w.foreign, ev, id, nil,
+					"The model is asked for session %s with a prompt of session %s: %q (without white space).", s.id, id, clip(text))
 			}
 		}
 	}

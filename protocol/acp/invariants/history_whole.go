@@ -123,7 +123,8 @@ func (p *wholePoints) compare(w *watch, k *talk, r *replayed, ev *event, model s
 			continue
 		}
 		i := strings.Index(all[at:], text)
-		w.judge(p.order, i < 0 && len(text) >= tellsApart && !said[text] && strings.Count(all, text) == 1, ev, "", []int{before, x.seq, ev.request.seq},
+		moved := i < 0 && len(text) >= tellsApart && !said[text] && strings.Count(all, text) == 1
+		w.judge(p.order, moved, ev, "", []int{before, x.seq, ev.request.seq},
 			"session/load replayed the %s that began with #%d before that of #%d.", what, x.seq, before)
 		if said[text] = true; i >= 0 {
 			at, before = at+i+len(text), x.seq
@@ -177,7 +178,8 @@ type talk struct {
 
 // ask notes what the user says.
 func (k *talk) ask(ev *event) {
-	if text := readPrompt(ev.params); k != nil && len(ev.Redacted) == 0 && len(text) < promptText && k.bytes <= rememberedText {
+	text := readPrompt(ev.params)
+	if k != nil && len(ev.Redacted) == 0 && len(text) < promptText && k.bytes <= rememberedText {
 		k.bytes += len(text)
 		k.turn = append(k.turn, newSpoken(userChunk, ev.Seq, bare(text)))
 	}

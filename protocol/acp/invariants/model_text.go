@@ -275,7 +275,8 @@ func (h *hearing) judge(report func(what int, of *reply, format string, args ...
 }
 
 // judgeRest judges what is left of what came when the texts that were shown are taken out.
-func (h *hearing) judgeRest(shown []*reply, rest []string, report func(what int, of *reply, format string, args ...any)) {
+func (h *hearing) judgeRest(shown []*reply, rest []string,
+	report func(what int, of *reply, format string, args ...any)) {
 	left := strings.Join(rest, "")
 	for _, x := range shown {
 		if text := x.text.String(); len(text) >= longEnough && strings.Contains(left, text) && !h.saidElsewhere(x, text) {

@@ -1,8 +1,6 @@
 package invariants
 
 import (
-	"fmt"
-
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -11,97 +9,119 @@ import (
 // model is asked when another one was chosen.
 func settingsHold(v *version) *rule {
 	r := v.ofAgent("SETTINGS", "A mode or option that was set is told, and holds until it is set again.")
-	option := r.Warn("option-lost", "a session that is loaded or resumed tells another value of an option than the one that held",
-		"CONFIG-008")
-	mode := r.Warn("mode-lost", "a session that is loaded or resumed tells another mode than the one that held", "CONFIG-008")
-	effect := r.Lint("no-effect", "another model was chosen, and the one before is asked", "CONFIG-008")
+	points := &settingPoints{
+		option: r.Warn("option-lost",
+			"a session that is loaded or resumed tells another value of an option than the one that held", "CONFIG-008"),
+		mode: r.Warn("mode-lost", "a session that is loaded or resumed tells another mode than the one that held",
+			"CONFIG-008"),
+		effect: r.Lint("no-effect", "another model was chosen, and the one before is asked", "CONFIG-008"),
+	}
 	return r.Watching(func(w *watch) {
-		type setting struct {
-			value string
-			seq   int
-		}
-		type settings struct {
-			options map[string]setting
-			mode    setting
-			model   setting // the option's value at the latest request, and the model asked
-			asked   string
-			chosen  string // the value of the option for models
-		}
-		all := map[string]*settings{} // by the id of a session, over all connections
-		of := func(id string) *settings {
-			if all[id] == nil {
-				rules.Remember(all, rememberedSessions, id, &settings{options: map[string]setting{}})
+		all := &settingWatch{w, points, map[string]*settings{}}
+		w.On(func(ev *event) { delete(all.of, ev.Session) }, asked(deleteSession))
+		all.on(func(ev *event, s *settings) {
+			if o := findOption(ev.options, ev.request.option); o != nil {
+				s.options[o.id] = setting{o.current, ev.Seq}
+				s.learn(ev)
 			}
-			return all[id]
-		}
-		learn := func(ev *event, s *settings) {
-			for _, o := range ev.options {
-				if old, known := s.options[o.id]; known && old.value != o.current {
-					s.options[o.id] = setting{o.current, ev.Seq}
-				}
-				if o.category == "model" {
-					s.chosen = o.current
-				}
-			}
-		}
-		w.On(func(ev *event) { delete(all, ev.Session) }, asked(deleteSession))
-		w.On(func(ev *event) {
-			s := of(ev.Session)
-			if s == nil || !ev.succeeded() {
-				return
-			}
-			now := findOption(ev.options, ev.request.option)
-			if now == nil {
-				return
-			}
-			s.options[now.id] = setting{now.current, ev.Seq}
-			learn(ev, s)
 		}, answered(setOption))
-		w.On(func(ev *event) {
-			if s := of(ev.Session); s != nil && ev.succeeded() {
-				s.mode = setting{ev.request.mode, ev.Seq}
-				if o := modeOption(ev.session.options); o != nil && o.has(s.mode.value) {
-					s.options[o.id] = s.mode
-				}
+		all.on(func(ev *event, s *settings) {
+			s.mode = setting{ev.request.mode, ev.Seq}
+			if o := modeOption(ev.session.options); o != nil && o.has(s.mode.value) {
+				s.options[o.id] = s.mode
 			}
 		}, answered(setMode))
-		w.On(func(ev *event) {
-			if s := of(ev.Session); s != nil && s.mode.seq > 0 {
+		all.on(func(ev *event, s *settings) {
+			if s.mode.seq > 0 {
 				s.mode = setting{ev.update.Get("currentModeId").Str(), ev.Seq}
 			}
 		}, modeUpdate)
+		all.on(func(ev *event, s *settings) { s.learn(ev) }, optionsUpdate)
 		w.On(func(ev *event) {
-			if s := of(ev.Session); s != nil {
-				learn(ev, s)
-			}
-		}, optionsUpdate)
-		w.On(func(ev *event) {
-			s := all[ev.Session]
-			if s == nil || !ev.succeeded() {
-				return
-			}
-			if ev.modes != nil && s.mode.seq > 0 && ev.modes.has(s.mode.value) {
-				w.judge(mode, ev.modes.current != s.mode.value, ev, "", []int{s.mode.seq, ev.Ref},
-					"The mode of the session was %q, and %s tells %q.", s.mode.value, ev.request.method, ev.modes.current)
-			}
-			for _, o := range ev.options {
-				if held, set := s.options[o.id]; set && (!o.selects || o.has(held.value)) {
-					w.judge(option, o.current != held.value, ev, o.id, []int{held.seq, ev.Ref},
-						"The option %q of the session was %q, and %s tells %q.", o.id, held.value, ev.request.method, o.current)
-				}
+			if s := all.of[ev.Session]; s != nil && ev.succeeded() {
+				all.restored(ev, s)
 			}
 		}, answered(loadSession), answered(resumeSession))
 		w.On(func(ev *event) {
-			s := all[ev.Session]
-			if ev.Kind != transcript.ModelRequest || !ev.body.Get("lane").Is("main") || s == nil || s.chosen == "" {
-				return
+			s := all.of[ev.Session]
+			if s != nil && s.chosen != "" && ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main") {
+				all.asked(ev, s)
 			}
-			asked := ev.body.Get("model").Str()
-			if s.model.seq > 0 && s.model.value != s.chosen {
-				w.judge(effect, asked == s.asked, ev, fmt.Sprint(s.chosen), []int{s.model.seq},
-					"The option for the model was changed from %q to %q, and the agent asks %q as before.", s.model.value, s.chosen, asked)
-			}
-			s.model, s.asked = setting{s.chosen, ev.Seq}, asked
 		}, modelEvent)
 	})
+}
+
+type settingPoints struct{ option, mode, effect int }
+
+type settingWatch struct {
+	*watch
+	*settingPoints
+	of map[string]*settings // by the id of a session, over all connections
+}
+
+// setting is a value that holds, and the Seq of what said so.
+type setting struct {
+	value string
+	seq   int
+}
+
+// settings are what holds in a session: only what the user has set is judged.
+type settings struct {
+	options map[string]setting
+	mode    setting
+	chosen  string  // the value of the option for the model
+	model   setting // that value at the latest request
+	named   string  // the model of that request
+}
+
+// on is On for successful answers and updates in a session.
+func (w *settingWatch) on(note func(*event, *settings), about ...topic) {
+	w.On(func(ev *event) {
+		if ev.session == nil || ev.request != nil && !ev.succeeded() {
+			return
+		}
+		if w.of[ev.Session] == nil {
+			rules.Remember(w.of, rememberedSessions, ev.Session, &settings{options: map[string]setting{}})
+		}
+		if s := w.of[ev.Session]; s != nil {
+			note(ev, s)
+		}
+	}, about...)
+}
+
+// learn takes over values that the agent tells.
+func (s *settings) learn(ev *event) {
+	for _, o := range ev.options {
+		if old, known := s.options[o.id]; known && old.value != o.current {
+			s.options[o.id] = setting{o.current, ev.Seq}
+		}
+		if o.category == "model" {
+			s.chosen = o.current
+		}
+	}
+}
+
+// restored judges the answer to a load or resume.
+func (w *settingWatch) restored(ev *event, s *settings) {
+	if ev.modes != nil && s.mode.seq > 0 && ev.modes.has(s.mode.value) {
+		w.judge(w.mode, ev.modes.current != s.mode.value, ev, "", []int{s.mode.seq, ev.Ref},
+			"The mode of the session was %q, and %s tells %q.", s.mode.value, ev.request.method, ev.modes.current)
+	}
+	for _, o := range ev.options {
+		if held, set := s.options[o.id]; set && (!o.selects || o.has(held.value)) {
+			w.judge(w.option, o.current != held.value, ev, o.id, []int{held.seq, ev.Ref},
+				"The option %q of the session was %q, and %s tells %q.", o.id, held.value, ev.request.method, o.current)
+		}
+	}
+}
+
+// asked judges which model a request names.
+func (w *settingWatch) asked(ev *event, s *settings) {
+	named := ev.body.Get("model").Str()
+	if s.model.seq > 0 && s.model.value != s.chosen {
+		w.judge(w.effect, named == s.named, ev, s.chosen, []int{s.model.seq},
+			"The option for the model was changed from %q to %q, and the agent asks %q as before.", s.model.value, s.chosen,
+			named)
+	}
+	s.model, s.named = setting{s.chosen, ev.Seq}, named
 }

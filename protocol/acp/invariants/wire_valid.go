@@ -26,7 +26,8 @@ func wireValid(v *version) *rule {
 				if act := ev.conn.lastAct; bad && act != nil {
 					because, after = []int{act.seq, main[n]}, fmt.Sprintf(" The last act of the editor before it is #%d.", act.seq)
 				}
-				w.judge(refused, bad, ev, "", because, "The model's API refuses the request: %s.%s", ev.body.Get("why").Str(), after)
+				w.judge(refused, bad, ev, "", because, "The model's API refuses the request: %s.%s",
+					ev.body.Get("why").Str(), after)
 				delete(main, n)
 			}
 		}, modelEvent)

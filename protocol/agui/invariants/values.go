@@ -95,6 +95,15 @@ func activityPatch() *rule {
 	})
 }
 
+// sameArguments judges the arguments of a tool call in a snapshot by those that were streamed.
+func (w *watch) sameArguments(ev *event, differs int, call wire.Value) {
+	id, args := call.Get("id").Str(), call.Path("function.arguments").Str()
+	if i := ev.items[key{tool, id}]; i != nil && !i.open && !sameJSON(args, i.text.String()) {
+		w.find(differs, ev, id, i.begun(), "The snapshot has the arguments %q of tool call %q, and %q were streamed.", args,
+			id, i.text.String())
+	}
+}
+
 // sameJSON reports whether two texts are the same JSON value, or the same text.
 func sameJSON(a, b string) bool {
 	x, y := new(bytes.Buffer), new(bytes.Buffer)
@@ -127,12 +136,8 @@ func messagesWhole() *rule {
 					w.find(twice, ev, id, nil, "Two messages of the snapshot have the id %q.", id)
 				}
 				for c := range m.Get("toolCalls").Items() {
-					id, args := c.Get("id").Str(), c.Path("function.arguments").Str()
-					calls[id] = true
-					if i := ev.items[key{tool, id}]; i != nil && !i.open && !sameJSON(args, i.text.String()) {
-						w.find(differs, ev, id, i.begun(), "The snapshot has the arguments %q of tool call %q, and %q were streamed.", args, id,
-							i.text.String())
-					}
+					calls[c.Get("id").Str()] = true
+					w.sameArguments(ev, differs, c)
 				}
 				// What the client itself posted so, the agent may tell as it is.
 				i, posted, of := ev.items[key{text, id}], ev.inputMessage(id).Exists(), m.Get("toolCallId").Str()
