@@ -12,7 +12,7 @@ import (
 )
 
 // removing is how long RemoveAll takes at most.
-const removing = 10 * time.Second
+const removing = time.Minute
 
 // RemoveAll removes a directory with all that is in it, read-only or not, as
 // os.RemoveAll does. However deep the directories are, it opens one at a time:

@@ -103,7 +103,7 @@ func (c *callWatch) model(ev *event) {
 }
 
 func (c *callWatch) request(ev *event, t *turn, x *calling) {
-	a, ok := fakellm.ReadAsked(ev.Entry)
+	a, ok := ev.askedOfModel()
 	first, _ := ev.body.Get("step").Int()
 	switch {
 	case !ok || !asks(ev, t):

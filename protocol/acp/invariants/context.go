@@ -134,7 +134,7 @@ func (w *contextWatch) model(ev *event) {
 	g := w.open[t.started]
 	switch ev.Kind {
 	case transcript.ModelRequest:
-		if a, ok := fakellm.ReadAsked(ev.Entry); ok && g != nil {
+		if a, ok := ev.askedOfModel(); ok && g != nil {
 			w.told(ev, t, g, a)
 		}
 	case transcript.ModelFault:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
@@ -448,6 +449,22 @@ type event struct {
 	modes                       *modeState
 	stop                        string
 	problems                    []schema.Problem
+	model                       *modelAsked
+}
+
+// modelAsked is a request of the model, once some rule has read it.
+type modelAsked struct {
+	fakellm.Asked
+	ok bool
+}
+
+// askedOfModel returns what a request asks the model; ok is false if it asks for no answer, or cannot be read.
+func (ev *event) askedOfModel() (fakellm.Asked, bool) {
+	if ev.model == nil {
+		a, ok := fakellm.ReadAsked(ev.Entry)
+		ev.model = &modelAsked{a, ok}
+	}
+	return ev.model.Asked, ev.model.ok
 }
 
 // tag is the kind of a session/update, as the agent wrote it.
