@@ -176,5 +176,6 @@ var ofProcess = map[string]string{
 	"talks-before-initialize":    "initialize is sent once to a process, so its first scenario shows it",
 	"update-for-unknown-session": "it does so at its first session, so the first scenario of a process shows it",
 	"stdout-torn-end":            "a process ends behind all its scenarios",
+	"exits-on-malformed-input":   "whether it is gone before the next line is written is a race of its own",
 	"cwd-ignored":                "the folder that a process was started in is the workspace of no scenario",
 }
