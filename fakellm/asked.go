@@ -29,7 +29,7 @@ type Part struct {
 	Call, Name string
 }
 
-// Conversation returns what was said before the request, in order, without instructions.
+// Conversation returns the parts of the conversation in order; instructions are none of them.
 func (a Asked) Conversation() []Part {
 	var all []Part
 	for _, it := range a.req.items {

@@ -40,8 +40,8 @@ type format interface {
 	model(name string) object
 	models(infos []any, names []string) object
 	tokens(n int) object
-	// manners and refuses say what the real API refuses in a conversation; refuses judges the
-	// contents of messages, and returns why, "" for nothing.
+	// manners are the rules of the real API for a conversation. refuses returns why that API
+	// refuses the contents of the messages, "" if it takes them.
 	manners() manners
 	refuses(body wire.Value) string
 	// readEvent and readBody read what a real provider answered.

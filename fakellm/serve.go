@@ -164,9 +164,11 @@ func (x *exchange) generate() {
 		x.session = m.prompt.Session
 	}
 	x.begin(m.lane, m, r.raw)
-	if p := r.refused(x.route.format); p != nil && m.lane == LaneMain && !s.cfg.Lenient && !s.cfg.Script.Lenient {
-		x.refuse(p, member{"refused", true})
-		return
+	if m.lane == LaneMain && !s.cfg.Lenient && !s.cfg.Script.Lenient {
+		if p := r.refused(x.route.format); p != nil {
+			x.refuse(p, member{"refused", true})
+			return
+		}
 	}
 	if m.lane == LaneMain && m.reply == nil {
 		x.unmatched(m)

@@ -7,10 +7,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/wire"
 )
 
-// manners are what an API wants of a conversation.
+// Names of tools as the APIs take them.
+var (
+	shortName = lazy.Regexp(`^[a-zA-Z0-9_-]{1,64}$`)
+	longName  = lazy.Regexp(`^[a-zA-Z0-9_-]{1,128}$`)
+)
+
+// manners say what an API wants of a conversation.
 type manners struct {
 	message string // how it names a message by its index
 	// joined: messages of one role that stand together are one. anywhere: the result of a call
@@ -21,7 +28,7 @@ type manners struct {
 	topless                   bool           // the schema of a tool has no alternatives at its top
 }
 
-// refused says what the API of a request refuses in its conversation, nil for nothing. Facts
+// refused returns the error with which the real API answers the conversation, nil if it takes it. The facts
 // are from public reports and the documentation of the vendors.
 func (r *request) refused(f format) *problem {
 	m := f.manners()
@@ -94,7 +101,7 @@ func (r *request) badTool(m manners) string {
 	return ""
 }
 
-// badImage says what is wrong with an image, "" for nothing.
+// badImage returns the reason why an API refuses an image, "" if it takes it.
 func badImage(mediaType, data string) string {
 	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, mediaType) {
 		return fmt.Sprintf("images of type %q are not supported", mediaType)
@@ -106,7 +113,7 @@ func badImage(mediaType, data string) string {
 }
 
 func (chat) manners() manners {
-	return manners{message: "messages.[%d]", tool: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)}
+	return manners{message: "messages.[%d]", tool: shortName()}
 }
 
 func (chat) refuses(v wire.Value) string {
@@ -139,7 +146,7 @@ func (chat) refuses(v wire.Value) string {
 }
 
 func (anthropic) manners() manners {
-	return manners{message: "messages.%d", joined: true, tool: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`), topless: true}
+	return manners{message: "messages.%d", joined: true, tool: longName(), topless: true}
 }
 
 func (a anthropic) refuses(v wire.Value) string {
@@ -185,7 +192,7 @@ func (anthropic) refusesBlock(part wire.Value) string {
 }
 
 func (responses) manners() manners {
-	return manners{message: "input[%d]", anywhere: true, tool: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`)}
+	return manners{message: "input[%d]", anywhere: true, tool: longName()}
 }
 
 func (responses) refuses(v wire.Value) string {

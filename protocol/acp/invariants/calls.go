@@ -55,7 +55,7 @@ type callWatch struct {
 	turns map[*turn]*calling
 }
 
-// calling is what the model called in its latest reply, and what happened since.
+// calling holds the calls of the latest reply, and what followed them.
 type calling struct {
 	n, asked     int      // number and Seq of the request
 	called, ran  []string // the latter are those whose results went back
@@ -64,7 +64,7 @@ type calling struct {
 	file, output found
 }
 
-// found is what the editor gave. A secret in it does not stand in the log as it was.
+// found is a text that the editor gave; secret says that the log hides a part of it.
 type found struct {
 	seq    int
 	text   string
@@ -116,8 +116,8 @@ func (c *callWatch) request(ev *event, t *turn, x *calling) {
 	}
 }
 
-// ends judges a turn that is over. The two sides of the agent are not read in step: only then is
-// it known what the turn showed.
+// ends judges a turn that is over. Only its end tells what the turn showed: the log may have a
+// request of the model before updates that the agent had sent earlier.
 func (c *callWatch) ends(ev *event, x *calling) {
 	t := ev.turn
 	delete(c.turns, t)

@@ -30,12 +30,12 @@ func clientInitFirst(v *version) *rule {
 				before[c] = ev.Seq
 			}
 		}, span(authenticate, cancelTerminal, asked)...)
-		// An agent that an editor begins to talk to refuses what comes before initialize. The
-		// numbers of requests begin with 0 or 1.
+		// Editors number their requests from 0 or 1. With these codes an agent refuses a session
+		// that comes before initialize.
 		w.On(func(ev *event) {
 			c := ev.conn
-			if seq := before[c]; seq > 0 && seq == ev.Ref && c.initAsked == 0 && ev.err.Exists() &&
-				(ev.ID == "0" || ev.ID == "1") {
+			if seq := before[c]; seq > 0 && seq == ev.Ref && c.initAsked == 0 && (ev.ID == "0" || ev.ID == "1") &&
+				(ev.code() == -32002 || ev.code() == -32600) {
 				w.find(first, ev, "", []int{seq},
 					"The client sent %s as its first request, and the agent refused it: initialize never came.", ev.request.method)
 			}

@@ -3,6 +3,7 @@ package invariants
 import (
 	"fmt"
 	"html"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -144,7 +145,7 @@ func (w *contextWatch) model(ev *event) {
 			w.vague[t.session.id] = true
 		}
 	case transcript.ModelChunk:
-		if g != nil && g.latest == ev.number() && ev.body.Get("says").Is("text") {
+		if g != nil && g.latest == ev.number() && ev.body.Get("says").Is("text") && g.said.Len() < rememberedText {
 			g.said.WriteString(bare(fakellm.ChunkText(ev.body)))
 		}
 	}
@@ -232,12 +233,12 @@ func (w *contextWatch) remembers(ev *event, s *session, all string) {
 func (w *contextWatch) isolated(ev *event, s *session, said string) {
 	const longEnough = 16 // bytes that do not come again by chance
 	own := strings.Join(w.spoken[s.id], "\n")
-	for id, texts := range w.spoken {
+	for _, id := range slices.Sorted(maps.Keys(w.spoken)) {
 		if id == s.id || w.vague[id] {
 			continue
 		}
 		w.Saw(w.foreign)
-		for _, text := range texts {
+		for _, text := range w.spoken[id] {
 			if len(text) >= longEnough && strings.Contains(said, text) && !strings.Contains(own, text) {
 				w.find(w.foreign, ev, id, nil,
 					"The model is asked for session %s with a prompt of session %s: %q (without white space).", s.id, id, clip(text))

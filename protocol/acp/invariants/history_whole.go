@@ -178,10 +178,14 @@ type talk struct {
 
 // ask notes what the user says.
 func (k *talk) ask(ev *event) {
-	text := readPrompt(ev.params)
-	if k != nil && len(ev.Redacted) == 0 && len(text) < promptText && k.bytes <= rememberedText {
-		k.bytes += len(text)
-		k.turn = append(k.turn, newSpoken(userChunk, ev.Seq, bare(text)))
+	if k == nil || len(ev.Redacted) > 0 || len(ev.Raw) > promptText || k.bytes > rememberedText {
+		return
+	}
+	k.bytes += len(ev.Raw)
+	for block := range ev.params.Get("prompt").Items() { // what is no text may be replayed as some
+		if block.Get("type").Is("text") {
+			k.turn = append(k.turn, newSpoken(userChunk, ev.Seq, bare(block.Get("text").Str())))
+		}
 	}
 }
 
