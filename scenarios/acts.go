@@ -109,5 +109,6 @@ func writeFile(b *Branch, l *Line, name, text string) error {
 		b.run.t.Event(b.run.connection(), transcript.Note, transcript.FileWritten, "",
 			map[string]string{"path": filepath.ToSlash(name), "text": text})
 	}
+	defer b.changedByOthers(context.Background())
 	return workspace.WriteIn(b.run.files, "work", map[string][]byte{filepath.ToSlash(name): []byte(text)})
 }

@@ -199,6 +199,7 @@ func (r *run) play(ctx context.Context, res *results.Result) {
 		inner, cancel = context.WithTimeoutCause(ctx, deadline, &timerError{"scenario deadline", deadline})
 	}
 	before, _ := workspace.Take(ctx, r.files, filepath.Base(r.box.Work))
+	r.effects.last = before
 	err := r.script(inner)
 	cancel()
 	r.change(func(s *state) { res.Heard = s.heard })
@@ -224,6 +225,7 @@ func (r *run) play(ctx context.Context, res *results.Result) {
 		closing = errors.Join(closing, r.trap.Close())
 	}
 	closing = errors.Join(closing, r.client.Close())
+	r.effects.wait()
 	after := r.look(ctx)
 	r.judge(ctx, res, err, clean)
 	r.artifacts(res, difference(before, after))

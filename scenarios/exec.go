@@ -55,6 +55,7 @@ func (r *run) exec(ctx context.Context, b *Branch, l *Line, argv []string) error
 	c.Env = append(process.Attributed(r.engine.Host, filepath.Base(r.box.Root), r.connection()), mark,
 		"WORK="+r.box.Work, "HOME="+r.box.Home, "ACP_TEST_SESSION="+id)
 	err := r.runToEnd(c)
+	r.changedByOthers(ctx)
 	var exit *exec.ExitError
 	switch {
 	case err == nil:

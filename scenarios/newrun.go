@@ -43,6 +43,7 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	st := &r.state
 	st.names, st.picked, st.excused = map[string]transcript.Entry{}, map[string]wire.Value{}, map[int]bool{}
 	st.heard = map[string]int{}
+	r.effects.init()
 	st.setup = setup{env: map[string]string{}, home: map[string][]byte{}}
 	maps.Copy(st.setup.env, e.Env)
 	st.current = &checkState{reached: true}
@@ -96,6 +97,7 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 		Start: r.box.Work, Roots: []string{r.box.Root}, Patience: e.StepTimeout})
 	r.judged = r.t.ObserveBeside(r.checker.Observe)
 	r.t.Observe(r.measure)
+	r.t.Observe(r.turns)
 	observe, told := e.Protocol.Stories()
 	r.t.Observe(observe)
 	r.told = told

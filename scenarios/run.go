@@ -39,6 +39,7 @@ type run struct {
 	client  Client
 	state   state
 	flood   flood
+	effects effects
 	folder  *evidence.Folder // nil if nothing is kept
 	below   string           // where in it the scenarios are
 	log     *evidence.File   // the transcript's

@@ -308,6 +308,7 @@ func (b *Branch) play(ctx context.Context, steps []played) (err error) {
 
 // do runs one step. What the agent's entries lack makes the line miss.
 func (b *Branch) do(ctx context.Context, s played) error {
+	b.effects.wait()
 	err := s.Do(ctx, b)
 	var lack *lacking
 	if errors.As(err, &lack) {

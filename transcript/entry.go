@@ -56,12 +56,13 @@ const (
 	TermExit     Kind = "term-exit"
 	TermReleased Kind = "term-released"
 
-	Noted       Kind = "note"   // something the harness decided and a reader should know
-	Places      Kind = "places" // where the agent runs, and what lies there before it does
-	FileWritten Kind = "file"   // the user wrote a file, beside the agent
-	Phase       Kind = "phase"  // a comment line of the scenario
-	CheckOpened Kind = "check"  // a check of the scenario begins
-	Act         Kind = "act"    // a line of the scenario that sends no frame
+	Noted       Kind = "note"    // something the harness decided and a reader should know
+	Places      Kind = "places"  // where the agent runs, and what lies there before it does
+	FileWritten Kind = "file"    // the user wrote a file, beside the agent
+	Changed     Kind = "changed" // what a turn that has ended changed in the workspace
+	Phase       Kind = "phase"   // a comment line of the scenario
+	CheckOpened Kind = "check"   // a check of the scenario begins
+	Act         Kind = "act"     // a line of the scenario that sends no frame
 )
 
 // Kinds of the source Model: requests and replies of the fake model server.

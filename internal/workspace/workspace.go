@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"maps"
@@ -149,7 +150,7 @@ func content(ctx context.Context, root *confined.Root, name string, mode fs.File
 			return file{}, err
 		}
 		size := int64(len(head)) + rest
-		read := same(fmt.Sprintf("%d bytes, sha256 %s\n", size, hex.EncodeToString(sum.Sum(nil)[:8])))
+		read := same(sized(size, sum) + "\n")
 		if n := confined.Links(info); n > 1 {
 			// Whose file it is cannot be told from one of its names, so its text is not shown.
 			read.text = fmt.Sprintf("hard link, one of %d names of a file: %s", n, read.sum)
@@ -167,11 +168,24 @@ func content(ctx context.Context, root *confined.Root, name string, mode fs.File
 	return f, nil
 }
 
+// Sum is what Change.Is says of a file with this content.
+func Sum(content []byte) string {
+	sum := sha256.New()
+	_, _ = sum.Write(content) // a hash takes everything
+	return sized(int64(len(content)), sum)
+}
+
+func sized(size int64, sum hash.Hash) string {
+	return fmt.Sprintf("%d bytes, sha256 %s", size, hex.EncodeToString(sum.Sum(nil)[:8]))
+}
+
 // Change is one file that differs between two snapshots.
 type Change struct {
 	What          string // "new file", "changed" or "deleted"
 	Path          string
 	Before, After string
+	// Is is the size and hash of what is there now, or another note; "" if it was deleted.
+	Is string
 }
 
 // Changes lists what differs from s to after, by path. What only one of two
@@ -183,7 +197,7 @@ func (s Snapshot) Changes(after Snapshot) []Change {
 	for _, path := range slices.Sorted(maps.Keys(all)) {
 		before, had := s.files[path]
 		now, has := after.files[path]
-		c := Change{"changed", path, before.text, now.text}
+		c := Change{"changed", path, before.text, now.text, strings.TrimSuffix(now.sum, "\n")}
 		switch {
 		case had && has && before.sum == now.sum, !had && s.Cut != "", !has && after.Cut != "":
 			continue

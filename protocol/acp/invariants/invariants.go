@@ -29,7 +29,7 @@ import (
 //	<--| TEXT                        a line as it is; <--\ with Go escapes, <--+ cut off
 //	start                            initialize, with all capabilities of both sides
 //	session NAME [RESULT]            session/new
-//	model KIND SESSION DETAILS       something the fake model did
+//	model KIND SESSION DETAILS       something the fake model did, or with note the harness
 //	wait D, written, stdin-closed, exit, cut off
 //	also RULE/POINT…                 what other rules find
 //
@@ -113,7 +113,7 @@ func list(v *version) (all []*rule) {
 		greeting, removed, errorData, states, cancels, echo, replays, background, terminals, commands,
 
 		worksAgain, promptAccepted, emptyTurn, sessionDistinct, textWhole, loadStable, loadWhole, contentData,
-		elicitCare, modelText, modelStop, modelContext, modelCalls, wireValid, settingsHold, busyPromised, askPromised,
+		elicitCare, modelText, modelStop, modelContext, modelCalls, effects, wireValid, settingsHold, busyPromised, askPromised,
 		backPromised,
 
 		clientPermCancel, clientPermOffered, clientGate, clientInitFirst, clientAnswer,

@@ -48,6 +48,7 @@ const (
 	processEvent
 	modelEvent
 	terminalEvent
+	workspaceEvent // what lies in the workspace at first, or what a turn changed there
 
 	firstAsked
 )

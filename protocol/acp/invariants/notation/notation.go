@@ -128,9 +128,9 @@ func (p *play) line(line string) error {
 		name, result, _ := strings.Cut(rest, " ")
 		p.call(true, quote("new "+name), "session/new", p.dialect.file)
 		p.answer(false, quote("new "+name), "result", with(cmp.Or(result, "{}"), "sessionId", quote(name)))
-	case "model":
+	case "model", "note":
 		words := strings.SplitN(rest, " ", 3)
-		p.Append(transcript.Entry{Source: transcript.Model, Kind: transcript.Kind(words[0]), Session: words[1],
+		p.Append(transcript.Entry{Source: transcript.Source(word), Kind: transcript.Kind(words[0]), Session: words[1],
 			Raw: []byte(words[2])})
 	case "written":
 		p.Append(transcript.Entry{Source: transcript.Editor, Kind: transcript.Written, Ref: p.lastEditor})
