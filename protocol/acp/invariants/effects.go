@@ -32,6 +32,11 @@ func effects(v *version) *rule {
 			}
 		}, asked(prompt))
 		w.On(x.model, modelEvent)
+		w.On(func(ev *event) {
+			if a := x.turns[ev.turn]; a != nil {
+				a.byEditor = append(a.byEditor, ev.params.Get("path").Str())
+			}
+		}, asked(writeFile))
 		w.On(x.ends, answered(prompt))
 		w.On(x.found, workspaceEvent)
 	})
@@ -54,6 +59,8 @@ type wanted struct {
 	tools   []*tool // what the turn showed
 	ended   string  // the stop reason
 	unclear bool
+	// byEditor are the files that the agent asked the editor to write, which PERM-GUARD judges.
+	byEditor []string
 }
 
 // wish is a call of a neutral tool.
@@ -193,7 +200,8 @@ func (x *effectWatch) effect(ev *event, a *wanted, i int, name string, changed m
 	is, because := x.holds[name], []int{c.answer, k.seq}
 	switch {
 	case k.denied > 0 && k.allowed == 0 && k.denial != failedAnswer:
-		x.judge(x.rejected, changed[name], ev, name, append(because, k.denied),
+		shown := slices.ContainsFunc(a.byEditor, func(p string) bool { return strings.HasSuffix(p, name) })
+		x.judge(x.rejected, changed[name] && !shown, ev, name, append(because, k.denied),
 			"The user did not allow tool call %q, and %s is now: %s.", k.id, name, orGone(is))
 	case k.denied > 0:
 	case k.status == completed && a.ended == "end_turn":
