@@ -5,8 +5,10 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, readdir, realpath, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { Readable, Writable } from 'node:stream';
 import * as acp from '@agentclientprotocol/sdk';
+import { fault } from './fault.mjs';
 import { connect } from './mcp.mjs';
 
 const { RequestError, methods } = acp;
@@ -15,7 +17,9 @@ const MODEL = process.env.QUILL_MODEL || 'gpt-4.1-mini';
 const STORE = path.join(process.env.QUILL_HOME || path.join(homedir(), '.quill'), 'sessions');
 const MAX_REQUESTS = 30;
 const sessions = new Map();
+const granted = new Set();
 let caps = {};
+let newest = null;
 
 const str = (description) => ({ type: 'string', description });
 const fn = (name, description, properties, required) =>
@@ -42,18 +46,22 @@ class Turn {
   tell(update) { return this.client.notify(methods.client.session.update, { sessionId: this.s.id, update }); }
   log(update) { this.s.log.push(update); }
   begin(name) {
+    if (fault('same-tool-twice-shares-call-id')) {
+      const same = [...this.open.values()].find((c) => c.title === name);
+      if (same) return Promise.resolve(same.toolCallId);
+    }
     const toolCallId = randomUUID();
     const kind = KIND[name] ?? 'other';
     this.open.set(toolCallId, { sessionUpdate: 'tool_call', toolCallId, title: name, kind });
     return this.tell({ sessionUpdate: 'tool_call', toolCallId, title: name, kind, status: 'pending' }).then(() => toolCallId);
   }
   change(toolCallId, fields) {
-    Object.assign(this.open.get(toolCallId), fields);
+    Object.assign(this.open.get(toolCallId) ?? {}, fields);
     return this.tell({ sessionUpdate: 'tool_call_update', toolCallId, ...fields });
   }
   async finish(toolCallId, fields) {
     await this.change(toolCallId, fields);
-    this.log(this.open.get(toolCallId));
+    if (this.open.has(toolCallId)) this.log(this.open.get(toolCallId));
     this.open.delete(toolCallId);
   }
   async failOpen(why) { for (const id of [...this.open.keys()]) await this.finish(id, { status: 'failed', content: [say(why)] }); }
@@ -100,13 +108,15 @@ async function* events(res) {
 async function askModel(turn) {
   const { s } = turn;
   const out = { text: '', thought: '', calls: [], reason: null, refused: false };
-  const ids = { agent_message_chunk: randomUUID(), agent_thought_chunk: randomUUID() };
+  const ids = (fault('message-id-same-in-every-turn') && s.ids) || { agent_message_chunk: randomUUID(), agent_thought_chunk: randomUUID() };
+  s.ids = ids;
   const chunk = (sessionUpdate, text) => turn.tell({ sessionUpdate, content: { type: 'text', text }, messageId: ids[sessionUpdate] });
   try {
     for await (const ev of events(await post(s, turn.signal))) {
       if (ev.error) throw new RequestError(-32603, 'The model backend broke off', { error: ev.error });
       const choice = ev.choices?.[0];
       if (!choice) continue;
+      if (choice.finish_reason && fault('text-with-finish-reason-lost')) { out.reason = choice.finish_reason; continue; }
       const d = choice.delta ?? {};
       const text = d.content || d.refusal;
       if (d.refusal) out.refused = true;
@@ -134,7 +144,8 @@ async function askModel(turn) {
 // ---- tools ----
 async function permit(turn, toolCallId, key, fields) {
   const { s } = turn;
-  if (s.always.has(key)) return;
+  const always = fault('always-yes-shared-by-sessions') ? granted : s.always;
+  if (always.has(key)) return;
   const answer = await turn.client.request(methods.client.session.requestPermission, {
     sessionId: s.id,
     toolCall: { toolCallId, ...fields },
@@ -144,9 +155,12 @@ async function permit(turn, toolCallId, key, fields) {
       { optionId: 'no', name: 'No', kind: 'reject_once' },
     ],
   }).catch(() => ({ outcome: { outcome: 'cancelled' } }));
-  turn.signal.throwIfAborted();
+  if (fault('cancel-at-permission-ends-as-end-turn')) {
+    if (answer.outcome.outcome === 'cancelled') turn.dropped = true;
+  } else turn.signal.throwIfAborted();
   const picked = answer.outcome.outcome === 'selected' ? answer.outcome.optionId : 'no';
-  if (picked === 'always') s.always.add(key);
+  if (picked === 'always') always.add(key);
+  else if (picked !== 'no' && fault('unknown-option-taken-as-yes')) return;
   else if (picked !== 'once') throw new Refused('The user did not allow this.');
 }
 
@@ -166,8 +180,8 @@ async function runTool(turn, id, name, a) {
   const { s } = turn;
   if (name === 'open_file') {
     const file = await inside(s, a.file);
-    await turn.change(id, { title: `Open ${path.relative(s.cwd, file) || '.'}`, locations: [{ path: file, ...(a.from ? { line: a.from } : {}) }], rawInput: a, status: 'in_progress' });
-    const text = await readText(turn, file, { ...(a.from ? { line: a.from } : {}), ...(a.lines ? { limit: a.lines } : {}) });
+    await turn.change(id, { title: `Open ${path.relative(s.cwd, file) || '.'}`, locations: [{ path: file, ...(a.from ? { line: fault('read-lines-counted-from-zero') ? a.from - 1 : a.from } : {}) }], rawInput: a, status: 'in_progress' });
+    const text = await readText(turn, file, { ...(a.from ? { line: fault('read-lines-counted-from-zero') ? a.from - 1 : a.from } : {}), ...(a.lines ? { limit: a.lines } : {}) });
     return { text, content: [say('```\n' + text + '\n```')] };
   }
   if (name === 'list_folder') {
@@ -178,16 +192,22 @@ async function runTool(turn, id, name, a) {
   }
   if (name === 'edit_file') {
     const file = await inside(s, a.file);
-    await turn.change(id, { title: `Edit ${path.relative(s.cwd, file)}`, locations: [{ path: file }], rawInput: a });
-    const old = await readText(turn, file).catch((err) => { if (a.find === '') return null; throw err; });
+    await turn.change(id, { title: `Edit ${path.relative(s.cwd, file)}`, locations: [{ path: fault('edit-location-relative') ? a.file : file }], rawInput: a });
+    const kept = fault('second-edit-of-file-undoes-first') ? s.texts.get(file) : undefined;
+    const old = kept ?? await readText(turn, file).catch((err) => { if (a.find === '') return null; throw err; });
+    if (old !== null) s.texts.set(file, old);
     const next = a.find === '' ? a.replace : old.split(a.find).join(a.replace);
     if (a.find !== '' && old.split(a.find).length !== 2) throw new Error('"find" must occur exactly once');
     const content = [{ type: 'diff', path: file, oldText: old, newText: next }];
     turn.signal.throwIfAborted();
+    const store = async () => {
+      if (caps.fs?.writeTextFile) await turn.client.request(methods.client.fs.writeTextFile, { sessionId: s.id, path: file, content: next });
+      else { await mkdir(path.dirname(file), { recursive: true }); await writeFile(file, next); }
+    };
+    if (old === null && fault('new-file-written-before-asked')) await store();
     await permit(turn, id, 'edit_file', { content });
     await turn.change(id, { status: 'in_progress', content });
-    if (caps.fs?.writeTextFile) await turn.client.request(methods.client.fs.writeTextFile, { sessionId: s.id, path: file, content: next });
-    else { await mkdir(path.dirname(file), { recursive: true }); await writeFile(file, next); }
+    await store();
     return { text: 'Done.', content };
   }
   const server = s.mcp.find((m) => m.tools.some((t) => `${m.name}__${t.name}` === name));
@@ -197,7 +217,7 @@ async function runTool(turn, id, name, a) {
   await turn.change(id, { status: 'in_progress' });
   const res = await server.use(name.slice(server.name.length + 2), a, turn.signal);
   const text = (res.content ?? []).filter((c) => c.type === 'text').map((c) => c.text).join('\n');
-  if (res.isError) throw new Error(text || 'The tool failed');
+  if (res.isError && !fault('mcp-error-reported-completed')) throw new Error(text || 'The tool failed');
   return { text, content: [say(text)] };
 }
 
@@ -213,6 +233,7 @@ async function runCall(turn, call) {
   } catch (err) {
     const why = turn.signal.aborted ? 'Cancelled.' : err instanceof Refused ? err.message : `Failed: ${err.message}`;
     await turn.finish(id, { status: 'failed', content: [say(why)] });
+    if (err instanceof Refused && fault('rejection-not-told-to-model')) return '';
     return why;
   }
 }
@@ -220,12 +241,17 @@ async function runCall(turn, call) {
 async function loop(turn) {
   const { s } = turn;
   for (let n = 0; n < MAX_REQUESTS; n++) {
-    const out = await askModel(turn);
+    const out = await askModel(turn).catch((err) => {
+      if (n === 0 || turn.signal.aborted || !fault('later-model-failure-ends-as-end-turn')) throw err;
+      console.error(`quill: ${err.message}`);
+    });
+    if (!out) return 'end_turn';
     if (out.reason === 'length') { s.messages.push({ role: 'assistant', content: out.text }); return 'max_tokens'; }
     if (out.reason === 'content_filter' || out.refused) return 'refusal';
     if (!out.calls.length) { s.messages.push({ role: 'assistant', content: out.text }); return 'end_turn'; }
     s.messages.push({ role: 'assistant', content: out.text || null, tool_calls: out.calls.map((c) => ({ id: c.id, type: 'function', function: { name: c.name, arguments: c.args || '{}' } })) });
     for (const call of out.calls) s.messages.push({ role: 'tool', tool_call_id: call.id, content: await runCall(turn, call) });
+    if (turn.dropped) return 'end_turn';
     if (turn.signal.aborted) return 'cancelled';
   }
   return 'max_turn_requests';
@@ -238,6 +264,21 @@ function asText(block) {
   throw RequestError.invalidParams({ type: block.type }, 'this agent takes no such content');
 }
 
+// Takes in what is attached a piece at a time, so that a big file does not hold up the other sessions.
+async function gather(blocks) {
+  const parts = [];
+  for (const block of blocks) {
+    const whole = asText(block);
+    let part = '';
+    for (let at = 0; at < whole.length; at += 4096) {
+      part += whole.slice(at, at + 4096);
+      await nextTick();
+    }
+    parts.push(part);
+  }
+  return parts.join('\n\n');
+}
+
 // ---- sessions ----
 const get = (id) => sessions.get(id) ?? (() => { throw RequestError.sessionNotFound(id); })();
 const fileOf = (id) => path.join(STORE, `${id}.json`);
@@ -248,7 +289,7 @@ async function save({ id, cwd, messages, log }) {
 async function open(s, { cwd, mcpServers }) {
   if (!process.env.OPENAI_API_KEY) throw RequestError.authRequired();
   if (!path.isAbsolute(cwd)) throw RequestError.invalidParams({ cwd }, 'cwd must be absolute');
-  Object.assign(s, { cwd: path.resolve(cwd), always: new Set(), turn: null });
+  Object.assign(s, { cwd: path.resolve((fault('load-keeps-old-cwd') && s.cwd) || cwd), always: new Set(), texts: new Map(), turn: null });
   s.mcp = (await Promise.all(mcpServers.map((m) => connect(m, s.cwd).catch((err) => console.error(`quill: ${err.message}`))))).filter(Boolean);
   sessions.set(s.id, s);
 }
@@ -257,7 +298,7 @@ acp.agent({ name: 'quill' })
   .onRequest(methods.agent.initialize, ({ params }) => {
     caps = params.clientCapabilities ?? {};
     return {
-      protocolVersion: acp.PROTOCOL_VERSION,
+      protocolVersion: fault('unsupported-version-echoed') ? params.protocolVersion : acp.PROTOCOL_VERSION,
       agentInfo: { name: 'quill', title: 'Quill', version: '0.3.0' },
       agentCapabilities: { loadSession: true, promptCapabilities: { embeddedContext: true }, mcpCapabilities: { http: true } },
       authMethods: [{ id: 'env-key', name: 'API key', description: 'Start the agent with OPENAI_API_KEY set' }],
@@ -279,38 +320,58 @@ acp.agent({ name: 'quill' })
     const old = await readFile(fileOf(params.sessionId), 'utf8').then(JSON.parse).catch(() => { throw RequestError.sessionNotFound(params.sessionId); });
     for (const m of sessions.get(params.sessionId)?.mcp ?? []) m.close();
     await open(old, params);
-    for (const update of old.log) await client.notify(methods.client.session.update, { sessionId: old.id, update });
+    const replay = async (updates) => {
+      for (const update of updates) await client.notify(methods.client.session.update, { sessionId: old.id, update });
+    };
+    const size = fault('long-replay-after-response') ? 12 : old.log.length; // pages, so that a long history lets other sessions through
+    await replay(old.log.slice(0, size));
+    const later = async () => {
+      for (let at = size; at < old.log.length; at += size) {
+        await nextTick();
+        await replay(old.log.slice(at, at + size));
+      }
+    };
+    if (old.log.length > size) later();
     return {};
   })
   .onRequest(methods.agent.session.prompt, async ({ params, client, signal }) => {
     const s = get(params.sessionId);
     if (s.turn) throw RequestError.invalidRequest(undefined, 'the session is at work');
-    const text = params.prompt.map(asText).join('\n\n');
-    const stop = new AbortController();
-    s.turn = stop;
+    let text = params.prompt.map(asText).join('\n\n');
+    let stop = new AbortController();
+    s.turn = newest = stop;
+    if (fault('cancel-before-attachments-read-lost') && params.prompt.some((b) => b.type === 'resource')) {
+      text = await gather(params.prompt);
+      s.turn = newest = stop = new AbortController();
+    }
     const turn = new Turn(s, client, AbortSignal.any([stop.signal, signal]));
     const before = s.messages.length;
+    let held = false;
     const messageId = randomUUID();
     for (const content of params.prompt) turn.log({ sessionUpdate: 'user_message_chunk', content, messageId });
     s.messages.push({ role: 'user', content: text });
     try {
       const reason = await loop(turn);
-      const stopReason = turn.signal.aborted ? 'cancelled' : reason;
+      const stopReason = turn.signal.aborted && !turn.dropped ? 'cancelled' : reason;
       if (stopReason === 'refusal') s.messages.length = before;
       await turn.failOpen('The model did not finish this call.');
       return { stopReason };
     } catch (err) {
       await turn.failOpen(turn.signal.aborted ? 'Cancelled.' : 'The turn broke off.');
-      if (turn.signal.aborted) return { stopReason: 'cancelled' };
+      if (turn.signal.aborted) {
+        held = fault('cancel-while-streaming-leaves-session-busy');
+        if (fault('history-lost-after-cancel')) s.messages.length = before;
+        return { stopReason: 'cancelled' };
+      }
       s.messages.length = before;
       if (err instanceof RequestError) throw err;
       throw new RequestError(-32603, 'The model backend could not be reached', { cause: String(err.cause?.message ?? err.message) });
     } finally {
-      s.turn = null;
+      if (!held) s.turn = null;
       await save(s).catch((err) => console.error(`quill: ${err.message}`));
     }
   })
-  .onNotification(methods.agent.session.cancel, ({ params }) => { sessions.get(params.sessionId)?.turn?.abort(); })
+  .onNotification(methods.agent.session.cancel, ({ params }) => { (fault('cancel-hits-newest-turn') ? newest : sessions.get(params.sessionId)?.turn)?.abort(); })
   .connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)))
   .closed.then(() => {
     for (const s of sessions.values()) { s.turn?.abort(); for (const m of s.mcp) m.close(); }
