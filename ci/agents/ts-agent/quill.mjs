@@ -29,7 +29,7 @@ const TOOLS = [
   fn('edit_file', 'Replace one passage of a file. An empty "find" writes the whole file new.', { file: str('Path'), find: str('The passage as it stands now; must occur exactly once'), replace: str('What to put there') }, ['file', 'find', 'replace']),
   fn('list_folder', 'List the entries of a folder.', { folder: str('Path') }, ['folder']),
 ];
-const KIND = { open_file: 'read', edit_file: 'edit', list_folder: 'search' };
+const KIND = { open_file: 'read', edit_file: 'edit', list_folder: fault('list-folder-kind-invalid') ? 'list' : 'search' };
 
 class Refused extends Error {}
 
@@ -61,7 +61,7 @@ class Turn {
   }
   async finish(toolCallId, fields) {
     await this.change(toolCallId, fields);
-    if (this.open.has(toolCallId)) this.log(this.open.get(toolCallId));
+    if (this.open.has(toolCallId) && !(fields.status === 'failed' && fault('replay-lacks-failed-tools'))) this.log(this.open.get(toolCallId));
     this.open.delete(toolCallId);
   }
   async failOpen(why) { for (const id of [...this.open.keys()]) await this.finish(id, { status: 'failed', content: [say(why)] }); }
@@ -74,13 +74,15 @@ const pause = (ms, signal) => new Promise((resolve, reject) => {
   signal.addEventListener('abort', () => { clearTimeout(t); reject(signal.reason); }, { once: true });
 });
 
+const aborted = (signal) => new Promise((_, reject) => { signal.addEventListener('abort', () => reject(signal.reason), { once: true }); });
+
 async function post(s, signal) {
   const mcp = s.mcp.flatMap((m) => m.tools.map((t) => ({ type: 'function', function: { name: `${m.name}__${t.name}`, description: t.description ?? '', parameters: t.inputSchema } })));
   const system = { role: 'system', content: `You are quill, a careful coding assistant. The project is in ${s.cwd}.` };
   const body = JSON.stringify({ model: MODEL, stream: true, messages: [system, ...s.messages], tools: [...TOOLS, ...mcp] });
   for (let attempt = 1; ; attempt++) {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${process.env.OPENAI_API_KEY}` };
-    const res = await fetch(`${BASE}/chat/completions`, { method: 'POST', headers, body, signal });
+    const res = await fetch(`${BASE}/chat/completions`, { method: 'POST', headers, body, ...(attempt > 1 && fault('cancel-not-heard-after-model-retry') ? {} : { signal }) });
     if (res.ok) return res;
     const text = await res.text();
     if (res.status === 401) throw RequestError.authRequired({ status: 401 });
@@ -93,7 +95,15 @@ async function* events(res) {
   let rest = '';
   const decoder = new TextDecoder();
   for await (const chunk of res.body) {
-    rest += decoder.decode(chunk, { stream: true });
+    const text = decoder.decode(chunk, { stream: true });
+    if (fault('event-split-over-reads-lost')) {
+      for (const line of text.split(/\r?\n/)) {
+        if (!line.startsWith('data:')) continue;
+        try { yield JSON.parse(line.slice(5)); } catch { /* [DONE], or nothing that is of use */ }
+      }
+      continue;
+    }
+    rest += text;
     const lines = rest.split(/\r?\n/);
     rest = lines.pop();
     for (const line of lines) {
@@ -119,7 +129,7 @@ async function askModel(turn) {
       if (choice.finish_reason && fault('text-with-finish-reason-lost')) { out.reason = choice.finish_reason; continue; }
       const d = choice.delta ?? {};
       const text = d.content || d.refusal;
-      if (d.refusal) out.refused = true;
+      if (d.refusal && !fault('refusal-in-text-told-as-end-turn')) out.refused = true;
       if (d.reasoning_content) { out.thought += d.reasoning_content; await chunk('agent_thought_chunk', d.reasoning_content); }
       if (text) { out.text += text; await chunk('agent_message_chunk', text); }
       for (const part of d.tool_calls ?? []) {
@@ -145,7 +155,7 @@ async function askModel(turn) {
 async function permit(turn, toolCallId, key, fields) {
   const { s } = turn;
   const always = fault('always-yes-shared-by-sessions') ? granted : s.always;
-  if (always.has(key)) return;
+  if (always.has(key) || (turn.yes === key && fault('yes-once-holds-for-turn'))) return;
   const answer = await turn.client.request(methods.client.session.requestPermission, {
     sessionId: s.id,
     toolCall: { toolCallId, ...fields },
@@ -154,7 +164,7 @@ async function permit(turn, toolCallId, key, fields) {
       { optionId: 'once', name: 'Yes', kind: 'allow_once' },
       { optionId: 'no', name: 'No', kind: 'reject_once' },
     ],
-  }).catch(() => ({ outcome: { outcome: 'cancelled' } }));
+  }).catch(() => ({ outcome: fault('permission-error-taken-as-yes') ? { outcome: 'selected', optionId: 'once' } : { outcome: 'cancelled' } }));
   if (fault('cancel-at-permission-ends-as-end-turn')) {
     if (answer.outcome.outcome === 'cancelled') turn.dropped = true;
   } else turn.signal.throwIfAborted();
@@ -162,11 +172,12 @@ async function permit(turn, toolCallId, key, fields) {
   if (picked === 'always') always.add(key);
   else if (picked !== 'no' && fault('unknown-option-taken-as-yes')) return;
   else if (picked !== 'once') throw new Refused('The user did not allow this.');
+  turn.yes = key;
 }
 
 async function readText(turn, file, more = {}) {
   const { s } = turn;
-  if (caps.fs?.readTextFile) {
+  if (fault('reads-through-editor-when-only-write-offered') ? caps.fs : caps.fs?.readTextFile) {
     const stop = { cancellationSignal: turn.signal, stopWaitingOnCancel: true }; // a slow editor holds up no cancel
     return (await turn.client.request(methods.client.fs.readTextFile, { sessionId: s.id, path: file, ...more }, stop)).content;
   }
@@ -198,7 +209,7 @@ async function runTool(turn, id, name, a) {
     if (old !== null) s.texts.set(file, old);
     const next = a.find === '' ? a.replace : old.split(a.find).join(a.replace);
     if (a.find !== '' && old.split(a.find).length !== 2) throw new Error('"find" must occur exactly once');
-    const content = [{ type: 'diff', path: file, oldText: old, newText: next }];
+    const content = [{ type: 'diff', path: fault('edit-diff-path-relative') ? a.file : file, oldText: old, newText: next }];
     turn.signal.throwIfAborted();
     const store = async () => {
       if (caps.fs?.writeTextFile) await turn.client.request(methods.client.fs.writeTextFile, { sessionId: s.id, path: file, content: next });
@@ -207,7 +218,8 @@ async function runTool(turn, id, name, a) {
     if (old === null && fault('new-file-written-before-asked')) await store();
     await permit(turn, id, 'edit_file', { content });
     await turn.change(id, { status: 'in_progress', content });
-    await store();
+    if (fault('failed-write-reported-completed')) store().catch((err) => console.error(`quill: ${err.message}`));
+    else await store();
     return { text: 'Done.', content };
   }
   const server = s.mcp.find((m) => m.tools.some((t) => `${m.name}__${t.name}` === name));
@@ -254,7 +266,7 @@ async function loop(turn) {
     if (turn.dropped) return 'end_turn';
     if (turn.signal.aborted) return 'cancelled';
   }
-  return 'max_turn_requests';
+  return fault('request-limit-told-as-end-turn') ? 'end_turn' : 'max_turn_requests';
 }
 
 function asText(block) {
@@ -280,6 +292,7 @@ async function gather(blocks) {
 }
 
 // ---- sessions ----
+const FRESH = { messages: [], log: [] };
 const get = (id) => sessions.get(id) ?? (() => { throw RequestError.sessionNotFound(id); })();
 const fileOf = (id) => path.join(STORE, `${id}.json`);
 async function save({ id, cwd, messages, log }) {
@@ -300,7 +313,7 @@ acp.agent({ name: 'quill' })
     return {
       protocolVersion: fault('unsupported-version-echoed') ? params.protocolVersion : acp.PROTOCOL_VERSION,
       agentInfo: { name: 'quill', title: 'Quill', version: '0.3.0' },
-      agentCapabilities: { loadSession: true, promptCapabilities: { embeddedContext: true }, mcpCapabilities: { http: true } },
+      agentCapabilities: { loadSession: fault('load-capability-is-object') ? {} : true, promptCapabilities: { embeddedContext: true }, mcpCapabilities: { http: true } },
       authMethods: [{ id: 'env-key', name: 'API key', description: 'Start the agent with OPENAI_API_KEY set' }],
     };
   })
@@ -310,7 +323,7 @@ acp.agent({ name: 'quill' })
     return {};
   })
   .onRequest(methods.agent.session.new, async ({ params }) => {
-    const s = { id: randomUUID(), messages: [], log: [] };
+    const s = { id: randomUUID(), ...(fault('new-sessions-share-history') ? FRESH : { messages: [], log: [] }) };
     await open(s, params);
     return { sessionId: s.id };
   })
@@ -319,7 +332,7 @@ acp.agent({ name: 'quill' })
     if (sessions.get(params.sessionId)?.turn) throw RequestError.invalidRequest(undefined, 'the session is at work');
     const old = await readFile(fileOf(params.sessionId), 'utf8').then(JSON.parse).catch(() => { throw RequestError.sessionNotFound(params.sessionId); });
     for (const m of sessions.get(params.sessionId)?.mcp ?? []) m.close();
-    await open(old, params);
+    await open(old, fault('load-does-not-connect-mcp-servers') ? { ...params, mcpServers: [] } : params);
     const replay = async (updates) => {
       for (const update of updates) await client.notify(methods.client.session.update, { sessionId: old.id, update });
     };
@@ -337,21 +350,28 @@ acp.agent({ name: 'quill' })
   .onRequest(methods.agent.session.prompt, async ({ params, client, signal }) => {
     const s = get(params.sessionId);
     if (s.turn) throw RequestError.invalidRequest(undefined, 'the session is at work');
-    let text = params.prompt.map(asText).join('\n\n');
+    const seen = fault('only-first-embedded-file-reaches-model')
+      ? params.prompt.filter((b, n) => b.type !== 'resource' || n === params.prompt.findIndex((o) => o.type === 'resource'))
+      : params.prompt;
+    let text = seen.map(asText).join('\n\n');
     let stop = new AbortController();
     s.turn = newest = stop;
     if (fault('cancel-before-attachments-read-lost') && params.prompt.some((b) => b.type === 'resource')) {
       text = await gather(params.prompt);
       s.turn = newest = stop = new AbortController();
     }
-    const turn = new Turn(s, client, AbortSignal.any([stop.signal, signal]));
+    const turn = new Turn(s, client, fault('end-of-input-waits-for-turn') ? stop.signal : AbortSignal.any([stop.signal, signal]));
     const before = s.messages.length;
     let held = false;
     const messageId = randomUUID();
-    for (const content of params.prompt) turn.log({ sessionUpdate: 'user_message_chunk', content, messageId });
+    for (const content of params.prompt) {
+      turn.log({ sessionUpdate: 'user_message_chunk', content, messageId });
+      if (fault('prompt-echoed-live')) await turn.tell({ sessionUpdate: 'user_message_chunk', content, messageId });
+    }
     s.messages.push({ role: 'user', content: text });
     try {
-      const reason = await loop(turn);
+      const work = loop(turn);
+      const reason = await (fault('cancel-answered-before-permission-ends') ? Promise.race([work, aborted(turn.signal)]) : work);
       const stopReason = turn.signal.aborted && !turn.dropped ? 'cancelled' : reason;
       if (stopReason === 'refusal') s.messages.length = before;
       await turn.failOpen('The model did not finish this call.');
@@ -368,12 +388,13 @@ acp.agent({ name: 'quill' })
       throw new RequestError(-32603, 'The model backend could not be reached', { cause: String(err.cause?.message ?? err.message) });
     } finally {
       if (!held) s.turn = null;
-      await save(s).catch((err) => console.error(`quill: ${err.message}`));
+      if (!turn.signal.aborted || !fault('cancelled-turn-not-saved')) await save(s).catch((err) => console.error(`quill: ${err.message}`));
     }
   })
   .onNotification(methods.agent.session.cancel, ({ params }) => { (fault('cancel-hits-newest-turn') ? newest : sessions.get(params.sessionId)?.turn)?.abort(); })
   .connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)))
   .closed.then(() => {
+    if (fault('end-of-input-waits-for-turn') && [...sessions.values()].some((s) => s.turn)) return;
     for (const s of sessions.values()) { s.turn?.abort(); for (const m of s.mcp) m.close(); }
     setTimeout(() => process.exit(0), 300).unref();
   });
