@@ -41,6 +41,7 @@ type gofer struct {
 	cancels  map[string]int
 	terminal bool
 	calls    int
+	folder   string // of the first session
 }
 
 // tap reads the client's lines in their order, before the SDK spreads requests over goroutines: a prompt is
@@ -77,10 +78,18 @@ func (g *gofer) mark(line []byte) []byte {
 	switch method {
 	case acp.AgentMethodSessionCancel, acp.AgentMethodSessionClose:
 		g.cancels[sid]++
-		if s := g.sessions[sid]; s != nil && s.stop != nil {
-			s.stop()
+		if method == acp.AgentMethodSessionClose && fault("close-does-not-stop-turn") {
+			return line
+		}
+		for id, s := range g.sessions {
+			if s.stop != nil && (id == sid || fault("cancel-stops-every-session")) {
+				s.stop()
+			}
 		}
 	case acp.AgentMethodSessionPrompt:
+		if p["_meta"] != nil && fault("prompt-with-meta-cancelled-after-earlier-cancel") {
+			return line // what the client says there is its own
+		}
 		p["_meta"], _ = json.Marshal(map[string]any{tag: g.cancels[sid]})
 		m["params"], _ = json.Marshal(p)
 		if out, err := json.Marshal(m); err == nil {
@@ -118,6 +127,13 @@ func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewS
 		updated: time.Now()}
 	s.id = fmt.Sprintf("gofer.%d.%d", os.Getpid(), time.Now().UnixNano())
 	g.sessions[s.id] = s
+	if g.folder == "" {
+		g.folder = s.cwd
+	}
+	if fault("commands-sent-before-session-response") {
+		s.told = true
+		(&turn{g: g, s: s}).commands()
+	}
 	go s.connect(p.McpServers) // the first prompt waits for it
 	return acp.NewSessionResponse{SessionId: acp.SessionId(s.id)}, nil
 }
@@ -156,6 +172,9 @@ func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.
 				Title: acp.Ptr(s.title), UpdatedAt: acp.Ptr(updated)})
 		}
 	}
+	if len(out.Sessions) == 0 && fault("empty-list-is-null") {
+		out.Sessions = nil
+	}
 	sort.Slice(out.Sessions, func(i, j int) bool { return out.Sessions[i].SessionId > out.Sessions[j].SessionId })
 	out.Sessions = out.Sessions[min(from, len(out.Sessions)):]
 	if len(out.Sessions) > page {
@@ -180,6 +199,9 @@ func (g *gofer) CloseSession(_ context.Context, p acp.CloseSessionRequest) (acp.
 	}
 	<-s.mcpReady
 	for _, m := range s.mcp {
+		if fault("close-leaves-mcp-servers") {
+			break
+		}
 		m.close()
 	}
 	return acp.CloseSessionResponse{}, nil
@@ -201,6 +223,11 @@ func (g *gofer) SetSessionConfigOption(
 }
 func (g *gofer) SetSessionMode(context.Context, acp.SetSessionModeRequest) (acp.SetSessionModeResponse, error) {
 	return acp.SetSessionModeResponse{}, acp.NewMethodNotFound(acp.AgentMethodSessionSetMode)
+}
+
+func (t *turn) commands() {
+	t.tell(acp.SessionUpdate{AvailableCommandsUpdate: &acp.SessionAvailableCommandsUpdate{
+		AvailableCommands: []acp.AvailableCommand{{Name: "reset", Description: "Forget the conversation so far"}}}})
 }
 
 // Prompt runs one turn. The SDK's own context is left alone: it also ends when a second prompt arrives.
@@ -237,10 +264,10 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 	t := &turn{g: g, s: s, ctx: ctx}
 	if !s.told {
 		s.told = true
-		t.tell(acp.SessionUpdate{AvailableCommandsUpdate: &acp.SessionAvailableCommandsUpdate{
-			AvailableCommands: []acp.AvailableCommand{{Name: "reset", Description: "Forget the conversation so far"}}}})
+		t.commands()
 	}
-	if strings.TrimSpace(words) == "/reset" {
+	alone := len(p.Prompt) == 1 || !fault("reset-beside-other-blocks-ignored")
+	if strings.TrimSpace(words) == "/reset" && alone {
 		s.history = nil
 		t.tell(acp.UpdateAgentMessageText("Forgotten."))
 		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
@@ -281,7 +308,7 @@ func main() {
 	<-g.conn.Done()
 	g.mu.Lock()
 	for _, s := range g.sessions {
-		if s.stop != nil {
+		if s.stop != nil && !fault("running-command-survives-end-of-input") {
 			s.stop()
 		}
 		select {

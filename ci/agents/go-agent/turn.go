@@ -27,6 +27,9 @@ type turn struct {
 	g   *gofer
 	s   *session
 	ctx context.Context
+
+	calls  int
+	hooked bool // a cancel kills the command in the terminal
 }
 
 type call struct {
@@ -69,7 +72,11 @@ func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 			return nil, "", acp.NewInvalidParams("content of a kind that this agent does not take")
 		}
 	}
-	if len(out) == 0 {
+	some := !fault("image-only-prompt-refused")
+	for _, b := range out {
+		some = some || b["type"] == "text"
+	}
+	if len(out) == 0 || !some {
 		return nil, "", acp.NewInvalidParams("the prompt is empty")
 	}
 	return out, words, nil
@@ -99,6 +106,9 @@ func (t *turn) run() (acp.StopReason, error) {
 		if len(calls) == 0 {
 			switch reason {
 			case "max_tokens", "model_context_window_exceeded":
+				if fault("token-limit-told-as-end-turn") {
+					return acp.StopReasonEndTurn, nil
+				}
 				return acp.StopReasonMaxTokens, nil
 			case "refusal":
 				return acp.StopReasonRefusal, nil
@@ -163,6 +173,9 @@ func (t *turn) ask() (content []block, reason string, err error) {
 	lines := bufio.NewReader(res.Body)
 	for !a.done {
 		line, err := lines.ReadString('\n')
+		if err == io.EOF && fault("broken-stream-ends-as-end-turn") {
+			break
+		}
 		if err != nil {
 			return nil, "", broken("The model backend broke off", err.Error())
 		}
@@ -182,6 +195,7 @@ type answer struct {
 	turn    *turn
 	content []block
 	partial string // the arguments of the open call
+	unsent  string // text that waits for more of it
 	reason  string
 	done    bool
 }
@@ -206,7 +220,7 @@ func (a *answer) event(data []byte) error {
 	}
 	switch ev.Type {
 	case "content_block_start":
-		a.content, a.partial = append(a.content, ev.Block), ""
+		a.content, a.partial, a.unsent = append(a.content, ev.Block), "", ""
 	case "content_block_delta":
 		a.piece(a.content[len(a.content)-1], ev.Delta)
 	case "content_block_stop":
@@ -223,6 +237,9 @@ func (a *answer) event(data []byte) error {
 			a.reason = ev.Delta.Stop
 		}
 	case "message_stop":
+		if a.unsent != "" {
+			a.turn.tell(acp.UpdateAgentMessageText(a.unsent))
+		}
 		a.done = true
 	case "error":
 		return broken("The model backend failed", ev.Error)
@@ -234,6 +251,12 @@ func (a *answer) piece(b block, d delta) {
 	switch d.Type {
 	case "text_delta":
 		b["text"] = fmt.Sprint(b["text"], d.Text)
+		if fault("unflushed-text-before-call-lost") {
+			if a.unsent += d.Text; len(a.unsent) < 24 {
+				return // not an update for each word
+			}
+			d.Text, a.unsent = a.unsent, ""
+		}
 		a.turn.tell(acp.UpdateAgentMessageText(d.Text))
 	case "thinking_delta":
 		b["thinking"] = fmt.Sprint(b["thinking"], d.Thinking)
@@ -250,7 +273,12 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 	for _, c := range calls {
 		t.g.mu.Lock()
 		t.g.calls++
-		c.id = acp.ToolCallId(fmt.Sprintf("run:%d", t.g.calls))
+		t.calls++
+		n := t.g.calls
+		if fault("tool-call-ids-restart-every-turn") {
+			n = t.calls
+		}
+		c.id = acp.ToolCallId(fmt.Sprintf("run:%d", n))
 		t.g.mu.Unlock()
 		c.name, _ = c.use["name"].(string)
 		c.input, _ = c.use["input"].(map[string]any)
@@ -309,7 +337,14 @@ func (t *turn) completed(c *call, out string) {
 }
 
 func (t *turn) allowed(c *call, title, sort string) bool {
-	if yes, known := t.s.answers[sort]; known {
+	key, never := sort, acp.PermissionOptionId("N")
+	if fault("always-for-one-program-covers-all") {
+		key = c.name
+	}
+	if fault("no-and-never-share-option-id") {
+		never = "n"
+	}
+	if yes, known := t.s.answers[key]; known {
 		return yes
 	}
 	// Waits for the answer also when the turn is cancelled: the client then answers "cancelled".
@@ -319,7 +354,7 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 			Status: acp.Ptr(acp.ToolCallStatusPending)},
 		Options: []acp.PermissionOption{
 			{OptionId: "n", Name: "No", Kind: acp.PermissionOptionKindRejectOnce},
-			{OptionId: "N", Name: "Never " + sort, Kind: acp.PermissionOptionKindRejectAlways},
+			{OptionId: never, Name: "Never " + sort, Kind: acp.PermissionOptionKindRejectAlways},
 			{OptionId: "y", Name: "Yes", Kind: acp.PermissionOptionKindAllowOnce},
 			{OptionId: "Y", Name: "Always " + sort, Kind: acp.PermissionOptionKindAllowAlways},
 		},
@@ -328,8 +363,8 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 		return false
 	}
 	id := res.Outcome.Selected.OptionId
-	if id == "Y" || id == "N" {
-		t.s.answers[sort] = id == "Y"
+	if id == "Y" || id == "N" && !fault("never-not-remembered") {
+		t.s.answers[key] = id == "Y"
 	}
 	return id == "y" || id == "Y"
 }
@@ -342,14 +377,24 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	if err != nil {
 		return "The terminal could not be made: " + err.Error(), false
 	}
-	defer t.g.conn.ReleaseTerminal(bg, acp.ReleaseTerminalRequest{SessionId: sid, TerminalId: term.TerminalId})
+	release := func() {
+		_, _ = t.g.conn.ReleaseTerminal(bg, acp.ReleaseTerminalRequest{SessionId: sid, TerminalId: term.TerminalId})
+	}
+	late := fault("failed-terminal-not-released")
+	if !late {
+		defer release()
+	}
 	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress),
 		acp.WithUpdateContent([]acp.ToolCallContent{acp.ToolTerminalRef(term.TerminalId)})))
 	killed := make(chan struct{})
-	unhook := context.AfterFunc(t.ctx, func() {
-		defer close(killed)
-		_, _ = t.g.conn.KillTerminal(bg, acp.KillTerminalRequest{SessionId: sid, TerminalId: term.TerminalId})
-	})
+	unhook := func() bool { return true }
+	if !t.hooked || !fault("second-terminal-of-turn-not-killed-by-cancel") {
+		t.hooked = true
+		unhook = context.AfterFunc(t.ctx, func() {
+			defer close(killed)
+			_, _ = t.g.conn.KillTerminal(bg, acp.KillTerminalRequest{SessionId: sid, TerminalId: term.TerminalId})
+		})
+	}
 	defer func() { // never a kill after the release
 		if !unhook() {
 			<-killed
@@ -369,6 +414,9 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	}
 	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusCompleted),
 		acp.WithUpdateRawOutput(map[string]any{"exitCode": 0})))
+	if late {
+		release()
+	}
 	return res.Output, true
 }
 
@@ -376,7 +424,12 @@ func (t *turn) inChild(c *call, line string) (string, bool) {
 	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress)))
 	cmd := exec.CommandContext(t.ctx, "/bin/sh", "-c", line)
 	cmd.Dir, cmd.SysProcAttr, cmd.WaitDelay = t.s.cwd, &syscall.SysProcAttr{Setpgid: true}, time.Second
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	if fault("child-runs-in-first-sessions-folder") {
+		cmd.Dir = t.g.folder
+	}
+	if !fault("cancelled-command-leaves-children") {
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	}
 	raw, err := cmd.CombinedOutput()
 	out := string(raw)
 	if len(raw) > 1<<15 {

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """pico: a small coding agent in plain Python, no SDK. OpenAI Responses, not streamed (PICO_URL, PICO_KEY,
 PICO_MODEL); tools that read and patch files on disk; no optional capability of the protocol at all."""
-import http.client, json, os, secrets, socket, subprocess, sys, threading
+import http.client, json, os, secrets, socket, subprocess, sys, threading, zlib
 from urllib.parse import urlsplit
+
+sys.dont_write_bytecode = True
+from fault import fault
 
 TOOLS = [
     {"type": "function", "name": "view", "description": "Show lines of a file, or the entries of a directory.",
@@ -17,7 +20,7 @@ TOOLS = [
              "step": {"type": "string"}, "state": {"enum": ["pending", "in_progress", "completed"]}}}}}}},
 ]
 out_lock, state_lock = threading.Lock(), threading.Lock()
-waiting, sessions, counter = {}, {}, 0
+waiting, sessions, counter, speaking = {}, {}, 0, None
 
 
 class Rpc(Exception):
@@ -30,6 +33,10 @@ class Cancelled(Exception):
     pass
 
 
+class Refused(RuntimeError):
+    pass
+
+
 def send(**message):
     line = json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
     with out_lock:
@@ -37,11 +44,12 @@ def send(**message):
         sys.stdout.buffer.flush()
 
 
-def request(method, params):
+def request(s, method, params):
     global counter
     with state_lock:
         counter += 1
-        rid = f"pico-{counter}"
+        s.asked += 1
+        rid = f"pico-{s.asked if fault('permission-ids-count-per-session') else counter}"
         slot = waiting[rid] = {"ready": threading.Event()}
     send(id=rid, method=method, params=params)
     slot["ready"].wait()
@@ -115,6 +123,9 @@ class Mcp:
 class Session:
     def __init__(self, cwd, servers):
         self.id, self.cwd, self.items, self.turn, self.free, self.mcp = str(secrets.randbelow(10**12)), os.path.normpath(cwd), [], None, False, []
+        self.asked, self.said, self.steps, self.stopping, self.stop_next = 0, None, {}, False, False
+        if fault("same-folder-same-session"):
+            self.id = str(zlib.crc32(self.cwd.encode()))
         for spec in servers:
             if "type" in spec and spec["type"] in ("http", "sse"):
                 continue
@@ -136,7 +147,7 @@ class Turn:
             pass
 
     def tell(self, update, **fields):
-        send(method="session/update", params={"sessionId": self.s.id, "update": {"sessionUpdate": update, **fields}})
+        send(method="session/update", params={"sessionId": speaking if fault("updates-named-after-last-prompted-session") else self.s.id, "update": {"sessionUpdate": update, **fields}})
 
     def model(self):
         tools = TOOLS + [{"type": "function", "name": f"{m.name}-{t['name']}", "description": t.get("description", ""),
@@ -155,11 +166,14 @@ class Turn:
                 "content-type": "application/json", "authorization": "Bearer " + os.environ.get("PICO_KEY", "none")})
             res = self.conn.getresponse()
             raw = res.read()
+            if res.status != 200 and fault("model-error-told-as-answer"):
+                return {"output": [{"type": "message", "role": "assistant", "content": [
+                    {"type": "output_text", "text": f"The model service answered with {res.status}"}]}]}
             if res.status != 200:
                 raise Rpc(-32603, f"The model service answered with {res.status}", raw[:300].decode("utf-8", "replace"))
             answer = json.loads(raw)
         except (OSError, http.client.HTTPException, ValueError) as err:
-            if self.stopped:
+            if self.stopped and not fault("cancel-during-model-request-is-error"):
                 raise Cancelled() from None
             raise Rpc(-32603, "The model service could not be used", str(err)) from None
         finally:
@@ -182,10 +196,11 @@ class Turn:
                     for part in item.get("summary") or []:
                         self.tell("agent_thought_chunk", content={"type": "text", "text": part["text"]})
                 elif item["type"] == "message":
-                    for part in item["content"]:
+                    for part in item["content"][:1 if fault("only-first-part-of-message-shown") else None]:
                         refused |= part["type"] == "refusal"
                         text = part.get("text") or part.get("refusal")
-                        if text:
+                        if text and not (text == s.said and fault("repeated-answer-not-shown")):
+                            s.said = text
                             self.tell("agent_message_chunk", content={"type": "text", "text": text})
                 elif item["type"] == "function_call":
                     calls.append(item)
@@ -210,7 +225,7 @@ class Turn:
     def call(self, item):
         if self.stopped:
             raise Cancelled()
-        tid, name, began = "pico_" + secrets.token_hex(6), item["name"], False
+        s, tid, name, began = self.s, "pico_" + secrets.token_hex(6), item["name"], False
 
         def begin(title, kind, status, **more):
             nonlocal began
@@ -238,27 +253,33 @@ class Turn:
                 content = [{"type": "diff", "path": p, "oldText": old, "newText": new or ""} for p, old, new in changes]
                 begin("Patch " + ", ".join(os.path.basename(c[0]) for c in changes), "edit", "pending",
                       content=content, locations=[{"path": c[0]} for c in changes])
+                aside = "~" if fault("denied-delete-leaves-file-renamed") else ""  # a deleted file is kept until all is written
+                for path in [p for p, _, new in changes if new is None and aside]:
+                    os.rename(path, path + aside)
                 if not self.allowed(tid):
-                    raise RuntimeError("The user does not want this patch.")
+                    raise Refused("The user does not want this patch.")
                 self.tell("tool_call_update", toolCallId=tid, status="in_progress")
                 for path, _, new in changes:
                     if new is None:
-                        os.remove(path)
+                        os.remove(path + aside)
                         continue
                     os.makedirs(os.path.dirname(path), exist_ok=True)
-                    with open(path, "w", encoding="utf-8", newline="") as f:
+                    in_place = fault("shorter-patch-leaves-old-tail") and os.path.exists(path)
+                    with open(path, "r+" if in_place else "w", encoding="utf-8", newline="") as f:
                         f.write(new)
                 body = "Applied."
             elif name == "todo":
                 begin("Plan", "think", "in_progress")
-                self.tell("plan", entries=[{"content": i["step"], "priority": "medium", "status": i["state"]} for i in args["items"]])
+                self.tell("plan", entries=[{"content": i["step"], "priority": "medium", "status": i["state"]} for i in args["items"]
+                                           if s.steps.get(i["step"]) != i["state"] or not fault("plan-holds-changed-steps-only")])
+                s.steps.update((i["step"], i["state"]) for i in args["items"])
                 body, content = "Noted.", []
             else:
                 server, tool = next(((m, t["name"]) for m in self.s.mcp for t in m.tools if f"{m.name}-{t['name']}" == name), (None, None))
                 if not server:
                     raise RuntimeError(f"No tool is called {name}.")
                 begin(name, "other", "in_progress")
-                res = server.call("tools/call", {"name": tool, "arguments": args}, 600, self)
+                res = server.call("tools/call", {"name": tool, "arguments": args}, 600, None if fault("mcp-call-not-stopped-by-cancel") else self)
                 body = "\n".join(c.get("text", "") for c in res.get("content", []))
                 content = text(body)
                 if res.get("isError"):
@@ -266,6 +287,8 @@ class Turn:
         except Exception as err:
             if not began:
                 begin(name, "other", "pending")
+            if isinstance(err, Refused) and fault("denied-patch-stays-pending"):
+                return str(err)
             why = "Interrupted." if isinstance(err, Cancelled) else f"{type(err).__name__}: {err}" if not isinstance(err, RuntimeError) else str(err)
             self.tell("tool_call_update", toolCallId=tid, status="failed", content=text(why))
             if isinstance(err, Cancelled):
@@ -311,14 +334,14 @@ class Turn:
     def allowed(self, tid):
         if self.s.free:
             return True
-        answer = request("session/request_permission", {"sessionId": self.s.id, "toolCall": {"toolCallId": tid}, "options": [
+        answer = request(self.s, "session/request_permission", {"sessionId": self.s.id, "toolCall": {"toolCallId": tid}, "options": [
             {"optionId": "0", "name": "Not now", "kind": "reject_once"}, {"optionId": "1", "name": "Apply", "kind": "allow_once"},
             {"optionId": "2", "name": "Apply this and every later patch", "kind": "allow_always"}]})
-        if self.stopped:
+        if self.stopped and not fault("late-yes-after-cancel-applies-patch"):
             raise Cancelled()
         outcome = (answer.get("result") or {}).get("outcome") or {}
         choice = outcome.get("optionId") if outcome.get("outcome") == "selected" else None
-        self.s.free = choice == "2"
+        self.s.free = choice in ("1", "2") if fault("yes-once-means-always") else choice == "2"
         return choice in ("1", "2")
 
 
@@ -331,6 +354,8 @@ def prompt_text(blocks):
             parts.append(f"{b['name']} <{b['uri']}>")
         else:
             raise Rpc(-32602, f"This agent takes no {b['type']} content")
+    if fault("prompt-of-links-alone-refused") and not any(b["type"] == "text" and b["text"].strip() for b in blocks):
+        raise Rpc(-32602, "The prompt has no text")
     return "\n".join(parts)
 
 
@@ -338,17 +363,19 @@ def prompt(params, turn):
     s, before = turn.s, len(turn.s.items)
     try:
         reason = turn.run()
+        s.stopping = False
     except Cancelled:
         reason = "cancelled"
     except Exception:
-        if not turn.stopped:
-            del s.items[before:]
+        if not turn.stopped or fault("cancel-during-model-request-is-error"):
+            if not fault("failed-turn-stays-in-context"):
+                del s.items[before:]
             raise
     finally:
         s.turn = None
     if turn.stopped:
         reason = "cancelled"
-    elif reason == "refusal":
+    elif reason == "refusal" and not fault("refused-prompt-stays-in-context"):
         del s.items[before:]
     return {"stopReason": reason}
 
@@ -364,6 +391,8 @@ def new_session(params):
 def initialize(params):
     if type(params["protocolVersion"]) is not int:
         raise Rpc(-32602, "protocolVersion is not an integer")
+    if params["protocolVersion"] != 1 and fault("newer-version-refused"):
+        raise Rpc(-32602, "This agent speaks version 1")
     return {"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": {"name": "pico", "version": "7"}}
 
 
@@ -386,7 +415,12 @@ def start_prompt(params):
     text = prompt_text(params["prompt"])
     if s.turn:
         raise Rpc(-32600, "The session is busy")
+    global speaking
+    speaking = s.id
     s.turn = Turn(s, text)
+    if s.stop_next:
+        s.stop_next = False
+        s.turn.stop()
     return s.turn
 
 
@@ -403,7 +437,12 @@ def handle(m):
         if method == "session/cancel" and isinstance(params, dict):
             s = sessions.get(params.get("sessionId"))
             if s and s.turn:
+                if s.stopping and fault("cancel-right-after-cancelled-turn-ignored"):
+                    return  # the editor has asked before
+                s.stopping = True
                 s.turn.stop()
+            elif s and fault("idle-cancel-ends-next-turn"):
+                s.stop_next = True  # it has overtaken its prompt
     elif method == "session/prompt":
         turn = []
         try:

@@ -1,6 +1,7 @@
 // A small MCP client: stdio servers and streamable HTTP servers, tools only.
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { fault } from './fault.mjs';
 
 const INIT = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'quill', version: '0.3.0' } };
 
@@ -49,7 +50,8 @@ function httpLink(server) {
   let next = 0, sid, version;
   const own = Object.fromEntries(server.headers.map((h) => [h.name, h.value]));
   async function post(body, signal) {
-    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...own };
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+    if (body.method === 'initialize' || !fault('mcp-http-headers-only-on-initialize')) Object.assign(headers, own);
     if (sid) headers['mcp-session-id'] = sid;
     if (version) headers['mcp-protocol-version'] = version;
     const res = await fetch(server.url, { method: 'POST', headers, body: JSON.stringify(body), signal });

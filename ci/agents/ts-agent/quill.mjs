@@ -5,8 +5,10 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, readdir, realpath, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { Readable, Writable } from 'node:stream';
 import * as acp from '@agentclientprotocol/sdk';
+import { fault } from './fault.mjs';
 import { connect } from './mcp.mjs';
 
 const { RequestError, methods } = acp;
@@ -15,7 +17,9 @@ const MODEL = process.env.QUILL_MODEL || 'gpt-4.1-mini';
 const STORE = path.join(process.env.QUILL_HOME || path.join(homedir(), '.quill'), 'sessions');
 const MAX_REQUESTS = 30;
 const sessions = new Map();
+const granted = new Set();
 let caps = {};
+let newest = null;
 
 const str = (description) => ({ type: 'string', description });
 const fn = (name, description, properties, required) =>
@@ -25,7 +29,7 @@ const TOOLS = [
   fn('edit_file', 'Replace one passage of a file. An empty "find" writes the whole file new.', { file: str('Path'), find: str('The passage as it stands now; must occur exactly once'), replace: str('What to put there') }, ['file', 'find', 'replace']),
   fn('list_folder', 'List the entries of a folder.', { folder: str('Path') }, ['folder']),
 ];
-const KIND = { open_file: 'read', edit_file: 'edit', list_folder: 'search' };
+const KIND = { open_file: 'read', edit_file: 'edit', list_folder: fault('list-folder-kind-invalid') ? 'list' : 'search' };
 
 class Refused extends Error {}
 
@@ -42,18 +46,22 @@ class Turn {
   tell(update) { return this.client.notify(methods.client.session.update, { sessionId: this.s.id, update }); }
   log(update) { this.s.log.push(update); }
   begin(name) {
+    if (fault('same-tool-twice-shares-call-id')) {
+      const same = [...this.open.values()].find((c) => c.title === name);
+      if (same) return Promise.resolve(same.toolCallId);
+    }
     const toolCallId = randomUUID();
     const kind = KIND[name] ?? 'other';
     this.open.set(toolCallId, { sessionUpdate: 'tool_call', toolCallId, title: name, kind });
     return this.tell({ sessionUpdate: 'tool_call', toolCallId, title: name, kind, status: 'pending' }).then(() => toolCallId);
   }
   change(toolCallId, fields) {
-    Object.assign(this.open.get(toolCallId), fields);
+    Object.assign(this.open.get(toolCallId) ?? {}, fields);
     return this.tell({ sessionUpdate: 'tool_call_update', toolCallId, ...fields });
   }
   async finish(toolCallId, fields) {
     await this.change(toolCallId, fields);
-    this.log(this.open.get(toolCallId));
+    if (this.open.has(toolCallId) && !(fields.status === 'failed' && fault('replay-lacks-failed-tools'))) this.log(this.open.get(toolCallId));
     this.open.delete(toolCallId);
   }
   async failOpen(why) { for (const id of [...this.open.keys()]) await this.finish(id, { status: 'failed', content: [say(why)] }); }
@@ -66,13 +74,15 @@ const pause = (ms, signal) => new Promise((resolve, reject) => {
   signal.addEventListener('abort', () => { clearTimeout(t); reject(signal.reason); }, { once: true });
 });
 
+const aborted = (signal) => new Promise((_, reject) => { signal.addEventListener('abort', () => reject(signal.reason), { once: true }); });
+
 async function post(s, signal) {
   const mcp = s.mcp.flatMap((m) => m.tools.map((t) => ({ type: 'function', function: { name: `${m.name}__${t.name}`, description: t.description ?? '', parameters: t.inputSchema } })));
   const system = { role: 'system', content: `You are quill, a careful coding assistant. The project is in ${s.cwd}.` };
   const body = JSON.stringify({ model: MODEL, stream: true, messages: [system, ...s.messages], tools: [...TOOLS, ...mcp] });
   for (let attempt = 1; ; attempt++) {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${process.env.OPENAI_API_KEY}` };
-    const res = await fetch(`${BASE}/chat/completions`, { method: 'POST', headers, body, signal });
+    const res = await fetch(`${BASE}/chat/completions`, { method: 'POST', headers, body, ...(attempt > 1 && fault('cancel-not-heard-after-model-retry') ? {} : { signal }) });
     if (res.ok) return res;
     const text = await res.text();
     if (res.status === 401) throw RequestError.authRequired({ status: 401 });
@@ -85,7 +95,15 @@ async function* events(res) {
   let rest = '';
   const decoder = new TextDecoder();
   for await (const chunk of res.body) {
-    rest += decoder.decode(chunk, { stream: true });
+    const text = decoder.decode(chunk, { stream: true });
+    if (fault('event-split-over-reads-lost')) {
+      for (const line of text.split(/\r?\n/)) {
+        if (!line.startsWith('data:')) continue;
+        try { yield JSON.parse(line.slice(5)); } catch { /* [DONE], or nothing that is of use */ }
+      }
+      continue;
+    }
+    rest += text;
     const lines = rest.split(/\r?\n/);
     rest = lines.pop();
     for (const line of lines) {
@@ -100,16 +118,18 @@ async function* events(res) {
 async function askModel(turn) {
   const { s } = turn;
   const out = { text: '', thought: '', calls: [], reason: null, refused: false };
-  const ids = { agent_message_chunk: randomUUID(), agent_thought_chunk: randomUUID() };
+  const ids = (fault('message-id-same-in-every-turn') && s.ids) || { agent_message_chunk: randomUUID(), agent_thought_chunk: randomUUID() };
+  s.ids = ids;
   const chunk = (sessionUpdate, text) => turn.tell({ sessionUpdate, content: { type: 'text', text }, messageId: ids[sessionUpdate] });
   try {
     for await (const ev of events(await post(s, turn.signal))) {
       if (ev.error) throw new RequestError(-32603, 'The model backend broke off', { error: ev.error });
       const choice = ev.choices?.[0];
       if (!choice) continue;
+      if (choice.finish_reason && fault('text-with-finish-reason-lost')) { out.reason = choice.finish_reason; continue; }
       const d = choice.delta ?? {};
       const text = d.content || d.refusal;
-      if (d.refusal) out.refused = true;
+      if (d.refusal && !fault('refusal-in-text-told-as-end-turn')) out.refused = true;
       if (d.reasoning_content) { out.thought += d.reasoning_content; await chunk('agent_thought_chunk', d.reasoning_content); }
       if (text) { out.text += text; await chunk('agent_message_chunk', text); }
       for (const part of d.tool_calls ?? []) {
@@ -134,7 +154,8 @@ async function askModel(turn) {
 // ---- tools ----
 async function permit(turn, toolCallId, key, fields) {
   const { s } = turn;
-  if (s.always.has(key)) return;
+  const always = fault('always-yes-shared-by-sessions') ? granted : s.always;
+  if (always.has(key) || (turn.yes === key && fault('yes-once-holds-for-turn'))) return;
   const answer = await turn.client.request(methods.client.session.requestPermission, {
     sessionId: s.id,
     toolCall: { toolCallId, ...fields },
@@ -143,16 +164,20 @@ async function permit(turn, toolCallId, key, fields) {
       { optionId: 'once', name: 'Yes', kind: 'allow_once' },
       { optionId: 'no', name: 'No', kind: 'reject_once' },
     ],
-  }).catch(() => ({ outcome: { outcome: 'cancelled' } }));
-  turn.signal.throwIfAborted();
+  }).catch(() => ({ outcome: fault('permission-error-taken-as-yes') ? { outcome: 'selected', optionId: 'once' } : { outcome: 'cancelled' } }));
+  if (fault('cancel-at-permission-ends-as-end-turn')) {
+    if (answer.outcome.outcome === 'cancelled') turn.dropped = true;
+  } else turn.signal.throwIfAborted();
   const picked = answer.outcome.outcome === 'selected' ? answer.outcome.optionId : 'no';
-  if (picked === 'always') s.always.add(key);
+  if (picked === 'always') always.add(key);
+  else if (picked !== 'no' && fault('unknown-option-taken-as-yes')) return;
   else if (picked !== 'once') throw new Refused('The user did not allow this.');
+  turn.yes = key;
 }
 
 async function readText(turn, file, more = {}) {
   const { s } = turn;
-  if (caps.fs?.readTextFile) {
+  if (fault('reads-through-editor-when-only-write-offered') ? caps.fs : caps.fs?.readTextFile) {
     const stop = { cancellationSignal: turn.signal, stopWaitingOnCancel: true }; // a slow editor holds up no cancel
     return (await turn.client.request(methods.client.fs.readTextFile, { sessionId: s.id, path: file, ...more }, stop)).content;
   }
@@ -166,8 +191,8 @@ async function runTool(turn, id, name, a) {
   const { s } = turn;
   if (name === 'open_file') {
     const file = await inside(s, a.file);
-    await turn.change(id, { title: `Open ${path.relative(s.cwd, file) || '.'}`, locations: [{ path: file, ...(a.from ? { line: a.from } : {}) }], rawInput: a, status: 'in_progress' });
-    const text = await readText(turn, file, { ...(a.from ? { line: a.from } : {}), ...(a.lines ? { limit: a.lines } : {}) });
+    await turn.change(id, { title: `Open ${path.relative(s.cwd, file) || '.'}`, locations: [{ path: file, ...(a.from ? { line: fault('read-lines-counted-from-zero') ? a.from - 1 : a.from } : {}) }], rawInput: a, status: 'in_progress' });
+    const text = await readText(turn, file, { ...(a.from ? { line: fault('read-lines-counted-from-zero') ? a.from - 1 : a.from } : {}), ...(a.lines ? { limit: a.lines } : {}) });
     return { text, content: [say('```\n' + text + '\n```')] };
   }
   if (name === 'list_folder') {
@@ -178,16 +203,23 @@ async function runTool(turn, id, name, a) {
   }
   if (name === 'edit_file') {
     const file = await inside(s, a.file);
-    await turn.change(id, { title: `Edit ${path.relative(s.cwd, file)}`, locations: [{ path: file }], rawInput: a });
-    const old = await readText(turn, file).catch((err) => { if (a.find === '') return null; throw err; });
+    await turn.change(id, { title: `Edit ${path.relative(s.cwd, file)}`, locations: [{ path: fault('edit-location-relative') ? a.file : file }], rawInput: a });
+    const kept = fault('second-edit-of-file-undoes-first') ? s.texts.get(file) : undefined;
+    const old = kept ?? await readText(turn, file).catch((err) => { if (a.find === '') return null; throw err; });
+    if (old !== null) s.texts.set(file, old);
     const next = a.find === '' ? a.replace : old.split(a.find).join(a.replace);
     if (a.find !== '' && old.split(a.find).length !== 2) throw new Error('"find" must occur exactly once');
-    const content = [{ type: 'diff', path: file, oldText: old, newText: next }];
+    const content = [{ type: 'diff', path: fault('edit-diff-path-relative') ? a.file : file, oldText: old, newText: next }];
     turn.signal.throwIfAborted();
+    const store = async () => {
+      if (caps.fs?.writeTextFile) await turn.client.request(methods.client.fs.writeTextFile, { sessionId: s.id, path: file, content: next });
+      else { await mkdir(path.dirname(file), { recursive: true }); await writeFile(file, next); }
+    };
+    if (old === null && fault('new-file-written-before-asked')) await store();
     await permit(turn, id, 'edit_file', { content });
     await turn.change(id, { status: 'in_progress', content });
-    if (caps.fs?.writeTextFile) await turn.client.request(methods.client.fs.writeTextFile, { sessionId: s.id, path: file, content: next });
-    else { await mkdir(path.dirname(file), { recursive: true }); await writeFile(file, next); }
+    if (fault('failed-write-reported-completed')) store().catch((err) => console.error(`quill: ${err.message}`));
+    else await store();
     return { text: 'Done.', content };
   }
   const server = s.mcp.find((m) => m.tools.some((t) => `${m.name}__${t.name}` === name));
@@ -197,7 +229,7 @@ async function runTool(turn, id, name, a) {
   await turn.change(id, { status: 'in_progress' });
   const res = await server.use(name.slice(server.name.length + 2), a, turn.signal);
   const text = (res.content ?? []).filter((c) => c.type === 'text').map((c) => c.text).join('\n');
-  if (res.isError) throw new Error(text || 'The tool failed');
+  if (res.isError && !fault('mcp-error-reported-completed')) throw new Error(text || 'The tool failed');
   return { text, content: [say(text)] };
 }
 
@@ -213,6 +245,7 @@ async function runCall(turn, call) {
   } catch (err) {
     const why = turn.signal.aborted ? 'Cancelled.' : err instanceof Refused ? err.message : `Failed: ${err.message}`;
     await turn.finish(id, { status: 'failed', content: [say(why)] });
+    if (err instanceof Refused && fault('rejection-not-told-to-model')) return '';
     return why;
   }
 }
@@ -220,15 +253,20 @@ async function runCall(turn, call) {
 async function loop(turn) {
   const { s } = turn;
   for (let n = 0; n < MAX_REQUESTS; n++) {
-    const out = await askModel(turn);
+    const out = await askModel(turn).catch((err) => {
+      if (n === 0 || turn.signal.aborted || !fault('later-model-failure-ends-as-end-turn')) throw err;
+      console.error(`quill: ${err.message}`);
+    });
+    if (!out) return 'end_turn';
     if (out.reason === 'length') { s.messages.push({ role: 'assistant', content: out.text }); return 'max_tokens'; }
     if (out.reason === 'content_filter' || out.refused) return 'refusal';
     if (!out.calls.length) { s.messages.push({ role: 'assistant', content: out.text }); return 'end_turn'; }
     s.messages.push({ role: 'assistant', content: out.text || null, tool_calls: out.calls.map((c) => ({ id: c.id, type: 'function', function: { name: c.name, arguments: c.args || '{}' } })) });
     for (const call of out.calls) s.messages.push({ role: 'tool', tool_call_id: call.id, content: await runCall(turn, call) });
+    if (turn.dropped) return 'end_turn';
     if (turn.signal.aborted) return 'cancelled';
   }
-  return 'max_turn_requests';
+  return fault('request-limit-told-as-end-turn') ? 'end_turn' : 'max_turn_requests';
 }
 
 function asText(block) {
@@ -238,7 +276,23 @@ function asText(block) {
   throw RequestError.invalidParams({ type: block.type }, 'this agent takes no such content');
 }
 
+// Takes in what is attached a piece at a time, so that a big file does not hold up the other sessions.
+async function gather(blocks) {
+  const parts = [];
+  for (const block of blocks) {
+    const whole = asText(block);
+    let part = '';
+    for (let at = 0; at < whole.length; at += 4096) {
+      part += whole.slice(at, at + 4096);
+      await nextTick();
+    }
+    parts.push(part);
+  }
+  return parts.join('\n\n');
+}
+
 // ---- sessions ----
+const FRESH = { messages: [], log: [] };
 const get = (id) => sessions.get(id) ?? (() => { throw RequestError.sessionNotFound(id); })();
 const fileOf = (id) => path.join(STORE, `${id}.json`);
 async function save({ id, cwd, messages, log }) {
@@ -248,7 +302,7 @@ async function save({ id, cwd, messages, log }) {
 async function open(s, { cwd, mcpServers }) {
   if (!process.env.OPENAI_API_KEY) throw RequestError.authRequired();
   if (!path.isAbsolute(cwd)) throw RequestError.invalidParams({ cwd }, 'cwd must be absolute');
-  Object.assign(s, { cwd: path.resolve(cwd), always: new Set(), turn: null });
+  Object.assign(s, { cwd: path.resolve((fault('load-keeps-old-cwd') && s.cwd) || cwd), always: new Set(), texts: new Map(), turn: null });
   s.mcp = (await Promise.all(mcpServers.map((m) => connect(m, s.cwd).catch((err) => console.error(`quill: ${err.message}`))))).filter(Boolean);
   sessions.set(s.id, s);
 }
@@ -257,9 +311,9 @@ acp.agent({ name: 'quill' })
   .onRequest(methods.agent.initialize, ({ params }) => {
     caps = params.clientCapabilities ?? {};
     return {
-      protocolVersion: acp.PROTOCOL_VERSION,
+      protocolVersion: fault('unsupported-version-echoed') ? params.protocolVersion : acp.PROTOCOL_VERSION,
       agentInfo: { name: 'quill', title: 'Quill', version: '0.3.0' },
-      agentCapabilities: { loadSession: true, promptCapabilities: { embeddedContext: true }, mcpCapabilities: { http: true } },
+      agentCapabilities: { loadSession: fault('load-capability-is-object') ? {} : true, promptCapabilities: { embeddedContext: true }, mcpCapabilities: { http: true } },
       authMethods: [{ id: 'env-key', name: 'API key', description: 'Start the agent with OPENAI_API_KEY set' }],
     };
   })
@@ -269,7 +323,7 @@ acp.agent({ name: 'quill' })
     return {};
   })
   .onRequest(methods.agent.session.new, async ({ params }) => {
-    const s = { id: randomUUID(), messages: [], log: [] };
+    const s = { id: randomUUID(), ...(fault('new-sessions-share-history') ? FRESH : { messages: [], log: [] }) };
     await open(s, params);
     return { sessionId: s.id };
   })
@@ -278,41 +332,69 @@ acp.agent({ name: 'quill' })
     if (sessions.get(params.sessionId)?.turn) throw RequestError.invalidRequest(undefined, 'the session is at work');
     const old = await readFile(fileOf(params.sessionId), 'utf8').then(JSON.parse).catch(() => { throw RequestError.sessionNotFound(params.sessionId); });
     for (const m of sessions.get(params.sessionId)?.mcp ?? []) m.close();
-    await open(old, params);
-    for (const update of old.log) await client.notify(methods.client.session.update, { sessionId: old.id, update });
+    await open(old, fault('load-does-not-connect-mcp-servers') ? { ...params, mcpServers: [] } : params);
+    const replay = async (updates) => {
+      for (const update of updates) await client.notify(methods.client.session.update, { sessionId: old.id, update });
+    };
+    const size = fault('long-replay-after-response') ? 12 : old.log.length; // pages, so that a long history lets other sessions through
+    await replay(old.log.slice(0, size));
+    const later = async () => {
+      for (let at = size; at < old.log.length; at += size) {
+        await nextTick();
+        await replay(old.log.slice(at, at + size));
+      }
+    };
+    if (old.log.length > size) later();
     return {};
   })
   .onRequest(methods.agent.session.prompt, async ({ params, client, signal }) => {
     const s = get(params.sessionId);
     if (s.turn) throw RequestError.invalidRequest(undefined, 'the session is at work');
-    const text = params.prompt.map(asText).join('\n\n');
-    const stop = new AbortController();
-    s.turn = stop;
-    const turn = new Turn(s, client, AbortSignal.any([stop.signal, signal]));
+    const seen = fault('only-first-embedded-file-reaches-model')
+      ? params.prompt.filter((b, n) => b.type !== 'resource' || n === params.prompt.findIndex((o) => o.type === 'resource'))
+      : params.prompt;
+    let text = seen.map(asText).join('\n\n');
+    let stop = new AbortController();
+    s.turn = newest = stop;
+    if (fault('cancel-before-attachments-read-lost') && params.prompt.some((b) => b.type === 'resource')) {
+      text = await gather(params.prompt);
+      s.turn = newest = stop = new AbortController();
+    }
+    const turn = new Turn(s, client, fault('end-of-input-waits-for-turn') ? stop.signal : AbortSignal.any([stop.signal, signal]));
     const before = s.messages.length;
+    let held = false;
     const messageId = randomUUID();
-    for (const content of params.prompt) turn.log({ sessionUpdate: 'user_message_chunk', content, messageId });
+    for (const content of params.prompt) {
+      turn.log({ sessionUpdate: 'user_message_chunk', content, messageId });
+      if (fault('prompt-echoed-live')) await turn.tell({ sessionUpdate: 'user_message_chunk', content, messageId });
+    }
     s.messages.push({ role: 'user', content: text });
     try {
-      const reason = await loop(turn);
-      const stopReason = turn.signal.aborted ? 'cancelled' : reason;
+      const work = loop(turn);
+      const reason = await (fault('cancel-answered-before-permission-ends') ? Promise.race([work, aborted(turn.signal)]) : work);
+      const stopReason = turn.signal.aborted && !turn.dropped ? 'cancelled' : reason;
       if (stopReason === 'refusal') s.messages.length = before;
       await turn.failOpen('The model did not finish this call.');
       return { stopReason };
     } catch (err) {
       await turn.failOpen(turn.signal.aborted ? 'Cancelled.' : 'The turn broke off.');
-      if (turn.signal.aborted) return { stopReason: 'cancelled' };
+      if (turn.signal.aborted) {
+        held = fault('cancel-while-streaming-leaves-session-busy');
+        if (fault('history-lost-after-cancel')) s.messages.length = before;
+        return { stopReason: 'cancelled' };
+      }
       s.messages.length = before;
       if (err instanceof RequestError) throw err;
       throw new RequestError(-32603, 'The model backend could not be reached', { cause: String(err.cause?.message ?? err.message) });
     } finally {
-      s.turn = null;
-      await save(s).catch((err) => console.error(`quill: ${err.message}`));
+      if (!held) s.turn = null;
+      if (!turn.signal.aborted || !fault('cancelled-turn-not-saved')) await save(s).catch((err) => console.error(`quill: ${err.message}`));
     }
   })
-  .onNotification(methods.agent.session.cancel, ({ params }) => { sessions.get(params.sessionId)?.turn?.abort(); })
+  .onNotification(methods.agent.session.cancel, ({ params }) => { (fault('cancel-hits-newest-turn') ? newest : sessions.get(params.sessionId)?.turn)?.abort(); })
   .connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)))
   .closed.then(() => {
+    if (fault('end-of-input-waits-for-turn') && [...sessions.values()].some((s) => s.turn)) return;
     for (const s of sessions.values()) { s.turn?.abort(); for (const m of s.mcp) m.close(); }
     setTimeout(() => process.exit(0), 300).unref();
   });

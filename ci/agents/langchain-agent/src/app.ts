@@ -2,6 +2,7 @@
 import { createRequire } from "node:module"
 import { agent, methods, RequestError, PROTOCOL_VERSION, type AgentContext, type ClientCapabilities } from "@agentclientprotocol/sdk"
 import { FileSaver } from "./checkpoints.js"
+import { fault } from "./fault.js"
 import { modeState, setMode } from "./middleware/mode.js"
 import { replay } from "./replay.js"
 import { Session, type Place } from "./session.js"
@@ -25,7 +26,7 @@ export function app() {
 		await session?.close()
 	}
 	const open = async (id: string, place: Place, client: AgentContext) => {
-		await close(id)
+		if (!fault("load-detaches-running-turn")) await close(id)
 		const session = await Session.open(id, place, client, capabilities, saver)
 		sessions.set(id, session)
 		return session
@@ -58,7 +59,11 @@ export function app() {
 			await replay(session)
 			return { modes: modeState(session) }
 		})
-		.onRequest(methods.agent.session.resume, async ({ params, client }) => ({ modes: modeState(await again(params, client)) }))
+		.onRequest(methods.agent.session.resume, async ({ params, client }) => {
+			const session = await again(params, client)
+			if (fault("resume-replays-history")) await replay(session)
+			return { modes: modeState(session) }
+		})
 		.onRequest(methods.agent.session.close, async ({ params }) => {
 			named(params.sessionId)
 			await close(params.sessionId)

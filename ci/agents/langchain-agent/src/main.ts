@@ -3,7 +3,8 @@
 import { Readable, Writable } from "node:stream"
 import { ndJsonStream } from "@agentclientprotocol/sdk"
 import { app } from "./app.js"
+import { fault } from "./fault.js"
 
 const connection = app().connect(ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>))
 await connection.closed
-process.exit(0) // an MCP server or a model that still talks must not keep it
+if (!fault("process-stays-at-end-of-input-with-mcp")) process.exit(0) // an MCP server or a model that still talks must not keep it

@@ -1,5 +1,6 @@
 // The conversation of a loaded session, told again from its last checkpoint.
 import { AIMessage, HumanMessage, ToolMessage, type BaseMessage } from "@langchain/core/messages"
+import { fault } from "./fault.js"
 import { reasoningOf, textOf, toPrompt } from "./mappers/content.js"
 import { shown, outcome } from "./middleware/tool.js"
 import type { Session } from "./session.js"
@@ -10,7 +11,9 @@ export async function replay(session: Session) {
 	const results = new Map(messages.filter((m) => ToolMessage.isInstance(m)).map((m) => [m.tool_call_id, m]))
 	for (const message of messages) {
 		if (HumanMessage.isInstance(message)) {
-			for (const content of toPrompt(message)) await session.update({ sessionUpdate: "user_message_chunk", content })
+			const blocks = toPrompt(message)
+			if (fault("replay-tells-first-block-only")) blocks.splice(1)
+			for (const content of blocks) await session.update({ sessionUpdate: "user_message_chunk", content })
 		} else if (AIMessage.isInstance(message)) {
 			const thought = reasoningOf(message)
 			if (thought) await session.update({ sessionUpdate: "agent_thought_chunk", content: { type: "text", text: thought } })

@@ -3,6 +3,7 @@
 import { BaseCallbackHandler, type HandleLLMNewTokenCallbackFields } from "@langchain/core/callbacks/base"
 import type { AIMessage, AIMessageChunk } from "@langchain/core/messages"
 import type { Generation, LLMResult } from "@langchain/core/outputs"
+import { fault } from "./fault.js"
 import { reasoningOf } from "./mappers/content.js"
 import type { Session } from "./session.js"
 
@@ -22,7 +23,7 @@ export class Tokens extends BaseCallbackHandler {
 		const chunk = fields?.chunk as { message?: AIMessageChunk } | undefined
 		const thought = chunk?.message ? reasoningOf(chunk.message) : ""
 		if (thought) await this.session.update({ sessionUpdate: "agent_thought_chunk", content: { type: "text", text: thought } })
-		if (token) await this.session.update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: token } })
+		if (fault("whitespace-tokens-lost") ? token.trim() : token) await this.session.update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: token } })
 	}
 
 	/** The finish reason of a streamed reply lies beside the message; the graph keeps the message alone. */

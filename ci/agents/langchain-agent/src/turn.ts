@@ -4,6 +4,7 @@ import type { ContentBlock, PromptResponse, StopReason } from "@agentclientproto
 import { RequestError } from "@agentclientprotocol/sdk"
 import type { ToolCall } from "@langchain/core/messages/tool"
 import { Command } from "@langchain/langgraph"
+import { fault } from "./fault.js"
 import { fromPrompt } from "./mappers/content.js"
 import { toRequestError } from "./mappers/error.js"
 import { stopOfError } from "./mappers/stop.js"
@@ -13,24 +14,26 @@ import type { Session } from "./session.js"
 import { Tokens } from "./stream.js"
 
 export async function prompt(session: Session, blocks: ContentBlock[], request: AbortSignal): Promise<PromptResponse> {
-	if (session.running) throw RequestError.invalidRequest({ sessionId: session.id }, "a turn of this session is running")
-	const cancel = (session.running = new AbortController())
-	request.addEventListener("abort", () => cancel.abort())
-	const turn = run(session, blocks, cancel.signal)
-	session.ended = turn.catch(() => undefined)
+	let cancel: AbortController | undefined
 	try {
+		if (session.running) throw RequestError.invalidRequest({ sessionId: session.id }, "a turn of this session is running")
+		const stop = (cancel = session.running = new AbortController())
+		request.addEventListener("abort", () => stop.abort())
+		const turn = run(session, blocks, stop.signal)
+		session.ended = turn.catch(() => undefined)
 		return await turn
 	} finally {
-		delete session.running
+		if (cancel || fault("refused-second-prompt-detaches-cancel")) delete session.running
 	}
 }
 
 async function run(session: Session, blocks: ContentBlock[], signal: AbortSignal): Promise<PromptResponse> {
-	const config = { ...session.config, signal, callbacks: [new Tokens(session)], recursionLimit: 200 }
+	const settings = { ...session.config, callbacks: [new Tokens(session)], recursionLimit: 200 }
+	const config = { ...settings, signal }
 	try {
 		let result = await session.agent.invoke({ messages: [fromPrompt(blocks)] }, config)
 		for (let asked = interrupts(result); asked.length > 0; asked = interrupts(result)) {
-			result = await session.agent.invoke(new Command({ resume: await answer(session, asked[0]!.value, signal) }), config)
+			result = await session.agent.invoke(new Command({ resume: await answer(session, asked[0]!.value, signal) }), fault("cancel-after-permission-not-heard") ? settings : config)
 		}
 		return { stopReason: result.stop as StopReason, _meta: { "langchain-agent/turn": result.turns } }
 	} catch (e) {
@@ -39,7 +42,7 @@ async function run(session: Session, blocks: ContentBlock[], signal: AbortSignal
 		if (stop) return { stopReason: stop }
 		throw toRequestError(e)
 	} finally {
-		await endAll(session)
+		if (!signal.aborted || !fault("calls-cancelled-at-permission-stay-pending")) await endAll(session)
 	}
 }
 

@@ -4,6 +4,7 @@ import { ToolMessage } from "@langchain/core/messages"
 import type { ToolCall } from "@langchain/core/messages/tool"
 import { createMiddleware } from "langchain"
 import { z } from "zod"
+import { fault } from "../fault.js"
 import type { Session } from "../session.js"
 import { openCalls } from "./calls.js"
 import { end, hasEffect, shown } from "./tool.js"
@@ -22,19 +23,19 @@ export function modeState(session: Session): SessionModeState {
 }
 
 export function setMode(session: Session, id: string) {
-	if (!Object.hasOwn(modes, id)) throw RequestError.invalidParams({ modeId: id }, "there is no such mode")
+	if (!Object.hasOwn(modes, id) && !fault("unknown-mode-taken")) throw RequestError.invalidParams({ modeId: id }, "there is no such mode")
 	session.mode = id as Mode
 }
 
 /** The mode a reply is treated in: what the user sets later is for later replies. */
-export const modeSchema = z.object({ mode: z.string().default("interactive") })
+export const modeSchema = z.object({ mode: z.string().default(fault("mode-fixed-by-first-reply") ? "" : "interactive") })
 
 export function modeMiddleware(session: Session) {
 	return createMiddleware({
 		name: "ModeMiddleware",
 		stateSchema: modeSchema.extend({ plan: z.array(z.string()).default([]) }),
 		afterModel: async (state) => {
-			const { mode } = session
+			const mode = (fault("mode-fixed-by-first-reply") && state.mode) || session.mode
 			if (mode === "agentic" || mode === "interactive") return { mode }
 			const plan = [...state.plan]
 			const refused: ToolMessage[] = []

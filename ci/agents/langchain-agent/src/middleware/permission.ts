@@ -6,6 +6,7 @@ import type { ToolCall } from "@langchain/core/messages/tool"
 import { interrupt } from "@langchain/langgraph"
 import { createMiddleware } from "langchain"
 import { z } from "zod"
+import { fault } from "../fault.js"
 import type { Session } from "../session.js"
 import { openCalls } from "./calls.js"
 import { modeSchema } from "./mode.js"
@@ -37,8 +38,9 @@ export function permissionMiddleware(session: Session) {
 					}
 				}
 				for (const result of rejected) await end(session, result)
-				const messages = [...(reply ? [reply] : []), ...rejected]
 				const allDone = reply?.tool_calls?.length && calls.length === rejected.length
+				const told = allDone || !fault("rejected-call-runs-beside-allowed-one") ? rejected : []
+				const messages = [...(reply ? [reply] : []), ...told]
 				return { always, messages, ...(allDone ? { jumpTo: "model" as const } : {}) }
 			},
 		},

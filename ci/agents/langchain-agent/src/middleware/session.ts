@@ -3,6 +3,7 @@
 import { AIMessage, HumanMessage, RemoveMessage, ToolMessage, type BaseMessage } from "@langchain/core/messages"
 import { createMiddleware } from "langchain"
 import { z } from "zod"
+import { fault } from "../fault.js"
 import { stopOf } from "../mappers/stop.js"
 
 const stateSchema = z.object({ turns: z.number().default(0), stop: z.string().default("end_turn") })
@@ -14,12 +15,14 @@ export function sessionMiddleware() {
 		beforeAgent: (state) => ({ turns: state.turns + 1 }),
 		wrapModelCall: (request, handler) => handler({ ...request, messages: withResults(request.messages) }),
 		afterAgent: (state) => {
-			const reply = state.messages.findLast((m) => AIMessage.isInstance(m))
+			const replies = state.messages.filter((m) => AIMessage.isInstance(m))
+			const reply = fault("stop-reason-of-first-reply") ? replies[0] : replies.at(-1)
 			const stop = reply ? stopOf(reply) : "end_turn"
 			if (stop !== "refusal") return { stop }
 			// The specification: a refused prompt and all that came after it are
 			// no part of the next prompt's context.
-			const from = state.messages.findLastIndex((m) => HumanMessage.isInstance(m))
+			const asked = (m: BaseMessage) => HumanMessage.isInstance(m)
+			const from = fault("refusal-drops-earlier-turns") ? state.messages.findIndex(asked) : state.messages.findLastIndex(asked)
 			return { stop, messages: state.messages.slice(from).map((m) => new RemoveMessage({ id: m.id! })) }
 		},
 	})

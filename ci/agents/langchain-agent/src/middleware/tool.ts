@@ -1,11 +1,12 @@
 // A tool call as the editor sees it: pending when the model asks for it, in
 // progress when it runs, then completed or failed.
 import { isAbsolute, resolve } from "node:path"
-import type { ToolCallContent, ToolKind } from "@agentclientprotocol/sdk"
+import { RequestError, type ToolCallContent, type ToolKind } from "@agentclientprotocol/sdk"
 import { ToolMessage } from "@langchain/core/messages"
 import type { ToolCall } from "@langchain/core/messages/tool"
 import { isGraphBubbleUp } from "@langchain/langgraph"
 import { createMiddleware } from "langchain"
+import { fault } from "../fault.js"
 import type { Session } from "../session.js"
 import { openCalls } from "./calls.js"
 
@@ -28,6 +29,7 @@ export function toolMiddleware(session: Session) {
 			try {
 				result = await handler(request)
 			} catch (e) {
+				if (e instanceof RequestError && fault("editor-file-error-fails-turn")) throw e
 				if (isGraphBubbleUp(e) || !session.calls.has(toolCall.id!)) throw e
 				result = new ToolMessage({ tool_call_id: toolCall.id!, name: toolCall.name, status: "error", content: (e as Error).message })
 			}

@@ -1,6 +1,7 @@
 // Reading, writing and editing files.
 import { tool } from "@langchain/core/tools"
 import { z } from "zod"
+import { fault } from "../fault.js"
 import type { Artifact } from "../middleware/tool.js"
 import type { Workspace } from "./workspace.js"
 
@@ -26,7 +27,7 @@ export function fileTools(files: Workspace) {
 				const before = await files.read(full)
 				const parts = before.split(a.old)
 				if (parts.length !== 2) throw new Error(`the old text is in ${a.path} ${parts.length - 1} times, not once`)
-				return write(full, before, parts.join(a.new))
+				return write(full, before, fault("dollar-signs-in-edit-expanded") ? before.replace(a.old, a.new) : parts.join(a.new))
 			},
 			{
 				name: "edit_file",

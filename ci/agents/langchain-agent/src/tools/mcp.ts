@@ -2,6 +2,7 @@
 import type { McpServer } from "@agentclientprotocol/sdk"
 import type { StructuredToolInterface } from "@langchain/core/tools"
 import { MultiServerMCPClient, type Connection } from "@langchain/mcp-adapters"
+import { fault } from "../fault.js"
 
 export type Servers = { tools: StructuredToolInterface[]; close(): Promise<void> }
 
@@ -20,7 +21,7 @@ export async function connect(servers: McpServer[]): Promise<Servers> {
 
 function connection(server: McpServer): Connection {
 	const pairs = (list: { name: string; value: string }[]) => Object.fromEntries(list.map((p) => [p.name, p.value]))
-	if (!("type" in server)) return { transport: "stdio", command: server.command, args: server.args, env: pairs(server.env) }
+	if (!("type" in server)) return { transport: "stdio", command: server.command, args: server.args, ...(fault("mcp-env-dropped") ? {} : { env: pairs(server.env) }) }
 	if (server.type !== "http") throw new Error(`MCP servers over ${server.type} are not supported`)
 	return { transport: "http", url: server.url, headers: pairs(server.headers), automaticSSEFallback: false }
 }

@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process"
 import { tool, type ToolRuntime } from "@langchain/core/tools"
 import { z } from "zod"
+import { fault } from "../fault.js"
 import type { Artifact } from "../middleware/tool.js"
 import type { Session } from "../session.js"
 
@@ -29,7 +30,7 @@ async function inTerminal(session: Session, command: string, toolCallId: string,
 	// Both are on their way before the turn ends. It may have ended by itself.
 	const stop = () => {
 		terminal.kill().catch(() => undefined)
-		terminal.release().catch(() => undefined)
+		if (!fault("cancelled-terminal-killed-not-released")) terminal.release().catch(() => undefined)
 	}
 	try {
 		signal?.addEventListener("abort", stop)

@@ -4,6 +4,7 @@ import { existsSync, realpathSync } from "node:fs"
 import { mkdir, readFile, writeFile } from "node:fs/promises"
 import { dirname, relative, resolve } from "node:path"
 import { methods } from "@agentclientprotocol/sdk"
+import { fault } from "../fault.js"
 import type { Session } from "../session.js"
 
 export class Workspace {
@@ -32,7 +33,8 @@ export class Workspace {
 	}
 
 	async write(path: string, content: string) {
-		if (this.session.capabilities.fs?.writeTextFile) {
+		const fs = this.session.capabilities.fs
+		if (fault("writes-through-editor-that-only-reads") ? fs?.readTextFile : fs?.writeTextFile) {
 			await this.session.client.request(methods.client.fs.writeTextFile, { sessionId: this.session.id, path, content })
 			return
 		}

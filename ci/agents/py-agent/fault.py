@@ -1,0 +1,34 @@
+"""One mistake at a time, switched on by FAULT=NAME; faults.yaml says what each of them does."""
+import os, sys
+
+NAMES = {
+    "cancel-during-model-request-is-error",
+    "cancel-right-after-cancelled-turn-ignored",
+    "idle-cancel-ends-next-turn",
+    "late-yes-after-cancel-applies-patch",
+    "mcp-call-not-stopped-by-cancel",
+    "yes-once-means-always",
+    "permission-ids-count-per-session",
+    "denied-delete-leaves-file-renamed",
+    "repeated-answer-not-shown",
+    "only-first-part-of-message-shown",
+    "plan-holds-changed-steps-only",
+    "updates-named-after-last-prompted-session",
+    "denied-patch-stays-pending",
+    "refused-prompt-stays-in-context",
+    "failed-turn-stays-in-context",
+    "prompt-of-links-alone-refused",
+    "same-folder-same-session",
+    "model-error-told-as-answer",
+    "shorter-patch-leaves-old-tail",
+    "newer-version-refused",
+}
+ON = os.environ.get("FAULT", "")
+if ON and ON not in NAMES:
+    print(f"pico: there is no fault {ON}", file=sys.stderr)
+    sys.exit(2)
+
+
+def fault(name):
+    """Reports whether the fault is on."""
+    return ON == name
