@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -40,19 +41,42 @@ const (
 	key       = "pl4nt3d/S3cr3t+key\"zq81?x"
 )
 
-// lab is where runs happen: the programs, built once.
+// lab is where runs happen: the programs, built once for all tests.
 type lab struct{ tool, agent string }
+
+var built struct {
+	sync.Once
+	lab
+	dir string
+	err error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if built.dir != "" {
+		_ = os.RemoveAll(built.dir) // it is a temporary one
+	}
+	os.Exit(code)
+}
 
 func newLab(t *testing.T) lab {
 	t.Helper()
-	dir := t.TempDir()
-	l := lab{filepath.Join(dir, "acp-test"), filepath.Join(dir, "hostile")}
-	for path, pkg := range map[string]string{l.tool: "../../cmd/acp-test", l.agent: "."} {
-		if text, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
-			t.Fatalf("building %s: %v\n%s", pkg, err, text)
+	built.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "hostile-"); built.err != nil {
+			return
 		}
+		built.lab = lab{filepath.Join(built.dir, "acp-test"), filepath.Join(built.dir, "hostile")}
+		for path, pkg := range map[string]string{built.tool: "../../cmd/acp-test", built.agent: "."} {
+			if text, err := exec.Command("go", "build", "-o", path, pkg).CombinedOutput(); err != nil {
+				built.err = fmt.Errorf("building %s: %w\n%s", pkg, err, text)
+				return
+			}
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
 	}
-	return l
+	return built.lab
 }
 
 // outcome is what came of one run.

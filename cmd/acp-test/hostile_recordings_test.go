@@ -122,7 +122,7 @@ var _ = Describe("a recording of a stranger", Ordered, ContinueOnFailure, func()
 			p.write("in/transcript.jsonl", ofSet.ReplaceAllString(recording, `"set":{}`))
 			file, agent := "in/transcript.jsonl", filepath.Join(p.dir, "agent")
 			for _, args := range [][]string{
-				{"replay", file, "--against", "nothing", "--patience", "3s", "--timeout", "20s", "--", agent},
+				{"replay", file, "--against", "nothing", "--patience", "300ms", "--timeout", "20s", "--", agent},
 				{"convert", file, "--out", "made.txtar", "--agent", "reference", "--partial"},
 				{"reduce", file, "--budget", "100ms", "--confirm", "1", "--", agent},
 				{"show", file}, {"show", file, "--html", "page.html"}, {"diff", file, file}, {"check", file},

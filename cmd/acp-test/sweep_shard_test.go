@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-var _ = Describe("a sweep in eight parts", func() {
+var _ = Describe("a sweep in four parts", func() {
 	It("finds what one process finds, and covers as much", func() {
 		p := newPlace()
 		p.write("two.txtar", "# A turn in pieces.\nprompt 'Say hello.'\nawait turn end_turn\n-- llm.yaml --\nreplies:\n  - - text: Hello there.\n      chunks: 3\n")
@@ -21,7 +21,7 @@ var _ = Describe("a sweep in eight parts", func() {
 		}
 		whole := sweep("--out", "whole", "--repro", "repro/whole")
 		Expect(whole.code).To(Equal(1), whole.out)
-		const parts = 8
+		const parts = 4
 		var all sync.WaitGroup
 		args := []string{"report", "merge", "--out", "merged"}
 		for i := range parts {

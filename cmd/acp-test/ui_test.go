@@ -151,9 +151,9 @@ hello
 		Expect(p.run("run", "talk.txtar", "work.txtar", "-q").code).To(Equal(0))
 		ui := p.ui("acp-test-out")
 		made := 0
-		for _, name := range []string{"talk", "work"} {
+		for name, step := range map[string]int{"talk": 1, "work": 4} {
 			n := strings.Count(p.read("acp-test-out/"+name+"/transcript.jsonl"), "\n") - 1
-			for at := 1; at <= n; at++ {
+			for at := 1; at <= n; at += step {
 				status, got, text := ui.ask("do/cancel", map[string]any{"source": 0, "file": name + "/transcript.jsonl", "at": at})
 				if status != 200 {
 					Expect(text).To(Or(ContainSubstring("no turn is open at #%d", at), ContainSubstring("from #%d to the end of its turn", at)))
@@ -163,7 +163,7 @@ hello
 				p.write(fmt.Sprintf("made/%s-%d.txtar", name, at), got["text"].(string))
 			}
 		}
-		Expect(made).To(BeNumerically(">", 40))
+		Expect(made).To(BeNumerically(">", 15))
 		green := p.run("run", "made", "-q")
 		Expect(green.code).To(Equal(0), green.out)
 		// Each of them finds an agent that ends a cancelled turn as if nothing were.
