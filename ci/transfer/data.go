@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Fault is a mistake in an agent that its environment variable FAULT turns on.
+type Fault struct {
+	Name   string `yaml:"name"`
+	What   string `yaml:"what"`   // what a user or an editor sees, and when
+	Source string `yaml:"source"` // the report or the requirement
+	Breaks string `yaml:"breaks"` // must, should or quality
+	Where  string `yaml:"where"`  // the function of the agent
+	Batch  int    `yaml:"batch"`
+}
+
+// Batch is a number of faults that were written without sight of scenarios and rules, and what
+// their first run said.
+type Batch struct {
+	Batch int    `yaml:"batch"`
+	Agent string `yaml:"agent"`
+	// Faults is the commit with which the faults came, Tool that of the program that ran on
+	// them first.
+	Faults string          `yaml:"faults"`
+	Tool   string          `yaml:"tool"`
+	First  map[string]*Row `yaml:"first"`
+}
+
+// Row is what a run said of one fault, beyond what it says of the agent without it.
+type Row struct {
+	// How: named is the right reason, seen another one, missed none.
+	How string `yaml:"how"`
+	// Class is the worst of what named it or saw it, By the first causes of this class.
+	Class   string   `yaml:"class,omitempty"`
+	By      []string `yaml:"by,omitempty,flow"`
+	Causes  int      `yaml:"causes"` // how many there were
+	Seconds int      `yaml:"seconds"`
+}
+
+// folder holds the data and, in neighbours, the agents.
+const folder = "ci/transfer"
+
+func load(root string) (batches []Batch, faults map[string][]Fault, err error) {
+	if err := read(filepath.Join(root, folder, "batches.yaml"), &batches); err != nil {
+		return nil, nil, err
+	}
+	files, err := filepath.Glob(filepath.Join(root, "ci/agents/*/faults.yaml"))
+	if err != nil {
+		return nil, nil, err
+	}
+	faults = map[string][]Fault{}
+	for _, file := range files {
+		var list []Fault
+		if err := read(file, &list); err != nil {
+			return nil, nil, err
+		}
+		faults[filepath.Base(filepath.Dir(file))] = list
+	}
+	return batches, faults, nil
+}
+
+func read(file string, into any) error {
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = yaml.UnmarshalWithOptions(text, into, yaml.Strict())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
+// of returns the faults of a batch.
+func (b Batch) of(faults map[string][]Fault) (all []Fault) {
+	for _, f := range faults[b.Agent] {
+		if f.Batch == b.Batch {
+			all = append(all, f)
+		}
+	}
+	return all
+}

@@ -1,0 +1,117 @@
+// Transfer runs the suites on agents of other hands with one mistake each, and writes
+// docs/transfer.md from what the first run of each batch of mistakes said.
+//
+//	go run ./ci/transfer                        docs/transfer.md
+//	go run ./ci/transfer -run 4 -tool PROGRAM   runs batch 4 with a program, and prints rows for
+//	                                            batches.yaml, in which a reader says how each was found
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios/results"
+)
+
+func main() {
+	number := flag.Int("run", 0, "run the batch with this number")
+	tool := flag.String("tool", "acp-test", "the program")
+	out := flag.String("out", "acp-test-transfer", "the folder for the results of the runs")
+	jobs := flag.String("j", "2", "how many scenarios run at once")
+	flag.Parse()
+	err := func() error {
+		batches, faults, err := load(".")
+		switch {
+		case err != nil:
+			return err
+		case *number == 0:
+			return os.WriteFile("docs/transfer.md", []byte(page(batches, faults)), 0o644)
+		}
+		for agent, list := range faults {
+			b := Batch{Batch: *number, Agent: agent, First: map[string]*Row{}}
+			if list = b.of(faults); len(list) > 0 {
+				return b.run(list, func(fault, to string) (results.Run, error) {
+					return suites(*tool, agent, fault, filepath.Join(*out, to), *jobs)
+				})
+			}
+		}
+		return fmt.Errorf("there is no batch %d", *number)
+	}()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "transfer:", err)
+		os.Exit(1)
+	}
+}
+
+// run prints the rows of a batch.
+func (b Batch) run(list []Fault, suites func(fault, out string) (results.Run, error)) error {
+	correct, err := suites("", b.Agent)
+	if err != nil {
+		return err
+	}
+	usual := map[string]results.Verdict{}
+	for _, c := range correct.Causes {
+		usual[c.ID] = max(usual[c.ID], c.Class)
+	}
+	for _, f := range list {
+		run, err := suites(f.Name, b.Agent+"-"+f.Name)
+		if err != nil {
+			return err
+		}
+		row := rowOf(run, usual)
+		row.Seconds = int(run.Duration.Seconds())
+		text, err := yaml.Marshal(map[string]*Row{f.Name: row})
+		if err != nil {
+			return err
+		}
+		fmt.Print(string(text))
+	}
+	return nil
+}
+
+// suites runs all suites on an agent with a fault, unless the results are there already.
+func suites(tool, agent, fault, out, jobs string) (run results.Run, err error) {
+	args := []string{"run", "--agent", agent, "--out", out, "-q", "-j", jobs, "--no-smoke"}
+	if fault != "" {
+		args = append(args, "--env", "FAULT="+fault)
+	}
+	file := filepath.Join(out, "results.json")
+	if _, err := os.Stat(file); err != nil {
+		c := exec.Command(tool, args...)
+		c.Stderr = os.Stderr
+		if err := c.Run(); c.ProcessState == nil {
+			return run, err // it never ran
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(text, &run)
+	}
+	return run, err
+}
+
+// rowOf draws up the row of a run: what is wrong beyond the usual, the worst first.
+func rowOf(run results.Run, usual map[string]results.Verdict) *Row {
+	more := slices.DeleteFunc(slices.Clone(run.Causes), func(c results.Cause) bool {
+		before, was := usual[c.ID]
+		return was && c.Class <= before || c.Class < rules.Lint
+	})
+	slices.SortStableFunc(more, func(a, b results.Cause) int { return cmp.Compare(b.Class, a.Class) })
+	row := &Row{How: "missed", Causes: len(more)}
+	for _, c := range more {
+		if c.Class == more[0].Class && len(row.By) < 4 {
+			row.How, row.Class = "seen", c.Class.String()
+			row.By = append(row.By, cmp.Or(c.ID, c.Title))
+		}
+	}
+	return row
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/scenarios/results"
+)
+
+const root = "../.."
+
+func TestPage(t *testing.T) {
+	batches, faults, err := load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range batches {
+		list := b.of(faults)
+		if len(list) < 20 || len(list) != len(b.First) {
+			t.Errorf("batch %d has %d faults and %d rows, want 20 or more of both", b.Batch, len(list), len(b.First))
+		}
+		for _, f := range list {
+			if row := b.First[f.Name]; row == nil || !slices.Contains([]string{"named", "seen", "missed"}, row.How) {
+				t.Errorf("batch %d: %s has no row that says named, seen or missed", b.Batch, f.Name)
+			}
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	is, err := os.ReadFile(root + "/docs/transfer.md")
+	if err != nil || string(is) != page(batches, faults) {
+		t.Errorf("docs/transfer.md differs from its data (%v); run: go run ./ci/transfer", err)
+	}
+}
+
+// A batch is older than the program that ran on it first, or as old, and no row of a commit
+// differs in a later one.
+func TestFirstFiguresStay(t *testing.T) {
+	git := func(args ...string) (string, error) {
+		c := exec.Command("git", args...)
+		c.Dir = root
+		out, err := c.Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	if shallow, err := git("rev-parse", "--is-shallow-repository"); err != nil || shallow != "false" {
+		t.Skip("the history is not here")
+	}
+	batches, _, err := load(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := map[int]Batch{}
+	for _, b := range batches {
+		now[b.Batch] = b
+		if _, err := git("merge-base", "--is-ancestor", b.Faults, b.Tool); err != nil {
+			t.Errorf("batch %d: the faults of %s are not in the history of the program %s", b.Batch, b.Faults, b.Tool)
+		}
+		file, err := git("show", "--name-only", "--format=", b.Faults)
+		if want := "ci/agents/" + b.Agent + "/faults.yaml"; err != nil || !strings.Contains(file, want) {
+			t.Errorf("batch %d: %s does not write %s", b.Batch, b.Faults, want)
+		}
+	}
+	commits, err := git("log", "--format=%H", "--", folder+"/batches.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, commit := range strings.Fields(commits) {
+		text, err := git("show", commit+":"+folder+"/batches.yaml")
+		if err != nil {
+			continue // it was removed there
+		}
+		var then []Batch
+		if err := yaml.Unmarshal([]byte(text), &then); err != nil {
+			t.Fatalf("%s: %v", commit, err)
+		}
+		for _, b := range then {
+			if !reflect.DeepEqual(b, now[b.Batch]) {
+				t.Errorf("batch %d says something else than in %s: first figures stay", b.Batch, commit)
+			}
+		}
+	}
+}
+
+func TestRowSaysWhatIsMore(t *testing.T) {
+	run := func(causes ...results.Cause) results.Run { return results.Run{Causes: causes} }
+	usual := map[string]results.Verdict{"a": rules.Lint, "b": rules.Warn}
+	row := rowOf(run(results.Cause{ID: "a", Class: rules.Lint}, results.Cause{ID: "b", Class: rules.Fail},
+		results.Cause{ID: "c", Class: rules.Fail}, results.Cause{ID: "d", Class: rules.Warn}), usual)
+	want := &Row{How: "seen", Class: "fail", By: []string{"b", "c"}, Causes: 3}
+	if !reflect.DeepEqual(row, want) {
+		t.Errorf("got %+v, want %+v", row, want)
+	}
+	if row := rowOf(run(results.Cause{ID: "a", Class: rules.Lint}), usual); row.How != "missed" || row.Causes != 0 {
+		t.Errorf("got %+v, want missed", row)
+	}
+}
