@@ -47,6 +47,12 @@ func Sightings(r *results.Result) []Sighting {
 			continue
 		}
 		c := results.Cause{ID: k.ID, Class: k.Verdict, Title: k.Title, Requirements: k.Requirements, Known: k.Known}
+		if k.Slug == results.FurtherCheck {
+			if aboutFurther(r, k.Failure) {
+				continue
+			}
+			c.ID = results.FurtherCheck // the same wherever it is seen
+		}
 		if len(k.Requirements) > 0 {
 			c.ID = k.Requirements[0]
 		}
@@ -91,6 +97,13 @@ func checked(r *results.Result, f *results.Finding) bool {
 		last := k.Failure.Entries[len(k.Failure.Entries)-1]
 		return last == f.Entries[len(f.Entries)-1] && k.Verdict > f.Class &&
 			results.Overlap(k.Requirements, f.Requirements)
+	})
+}
+
+// aboutFurther reports whether a finding is about the further turn, whose check then says nothing more.
+func aboutFurther(r *results.Result, further *transcript.Failure) bool {
+	return further != nil && len(further.Entries) > 0 && slices.ContainsFunc(r.Findings, func(f results.Finding) bool {
+		return f.Class >= results.Warn && len(f.Entries) > 0 && f.Entries[len(f.Entries)-1] >= further.Entries[0]
 	})
 }
 
