@@ -34,6 +34,7 @@ func inACP() map[string]func() hooks {
 		"forgets-former-turns":           always(hooks{Request: sinceLastUser}),
 		"further-parts-dropped":          always(hooks{Request: firstParts}),
 		"rejected-call-unanswered":       always(hooks{Request: withoutRejections}),
+		"forgets-former-calls":           always(hooks{Request: withoutFormerCalls}),
 		"load-last-turn-first":           always(hooks{Restore: lastTurnFirst}),
 		"load-forgets-settings":          always(hooks{Restore: withoutSettings}),
 		"cwd-ignored":                    always(hooks{Cwd: startedIn}),
@@ -102,6 +103,20 @@ func withoutRejections(_ string, list messages) messages {
 	return slices.DeleteFunc(list, func(m refagent.ModelMessage) bool {
 		return m.Role == "tool" && strings.Contains(m.Text, "rejected")
 	})
+}
+
+// withoutFormerCalls leaves out the tool calls of earlier turns.
+func withoutFormerCalls(_ string, list messages) messages {
+	last := 0
+	for i, m := range list {
+		if m.Role == "user" {
+			last = i
+		}
+	}
+	former := slices.DeleteFunc(slices.Clone(list[:last]), func(m refagent.ModelMessage) bool {
+		return m.Role == "tool" || len(m.Calls) > 0
+	})
+	return append(former, list[last:]...)
 }
 
 // withoutSettings leaves out of a log which modes and options were set.

@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"maps"
@@ -28,6 +29,7 @@ func modelContext(v *version) *rule {
 		forgotten: r.Fail("forgotten", "the model is not told an earlier turn of the session", "PROMPT-014"),
 		loaded:    r.Fail("not-loaded", "after session/load the model is not told an earlier turn", "LOAD-007"),
 		resumed:   r.Fail("not-resumed", "after session/resume the model is not told an earlier turn", "RESUME-004"),
+		calls:     r.Warn("calls", "the model is not told an earlier tool call of the session", "PROMPT-014"),
 		foreign:   r.Fail("foreign", "the model is told a prompt of another session", "SESSION-020"),
 	}
 	return r.Watching(func(w *watch) { (&contextWatch{watch: w, contexts: c}).begin() })
@@ -35,7 +37,7 @@ func modelContext(v *version) *rule {
 
 // contexts are the points of the rule.
 type contexts struct {
-	text, link, resource, picture, sound, forgotten, loaded, resumed, foreign int
+	text, link, resource, picture, sound, forgotten, loaded, resumed, calls, foreign int
 }
 
 type contextWatch struct {
@@ -44,6 +46,7 @@ type contextWatch struct {
 	open   map[int]*given       // by Seq of the prompt
 	past   map[string][]*spoken // what the model must be told, by session, over all connections
 	spoken map[string][]string  // all prompts, by session
+	called map[string]callSet   // the tool calls that the model must be told, by session
 	vague  map[string]bool      // sessions whose history may have been cut or was not all seen
 	bytes  int
 }
@@ -51,12 +54,16 @@ type contextWatch struct {
 // given is a prompt, and what of it has reached the model.
 type given struct {
 	seq    int
-	asked  bool // the model was asked for it
-	judged bool // its history was
-	latest int  // the number of the latest request of the conversation
+	asked  bool    // the model was asked for it
+	judged bool    // its history was
+	latest int     // the number of the latest request of the conversation
+	called callSet // tool calls in its requests
 	blocks []givenBlock
 	said   strings.Builder // what the model said last in its turn
 }
+
+// callSet holds tool calls by their ids, or by what they are where a wire has no ids.
+type callSet map[string]bool
 
 type givenBlock struct {
 	point   int
@@ -67,7 +74,9 @@ type givenBlock struct {
 
 func (w *contextWatch) begin() {
 	w.open, w.past, w.spoken, w.vague = map[int]*given{}, map[string][]*spoken{}, map[string][]string{}, map[string]bool{}
+	w.called = map[string]callSet{}
 	w.On(w.prompted, asked(prompt))
+	w.On(func(ev *event) { delete(w.called, ev.Session) }, setUps(asked)...) // ids may be new
 	w.On(w.ended, answered(prompt))
 	w.On(w.model, modelEvent)
 	w.On(func(ev *event) { w.vague[ev.Session] = true }, compactionUpdate)
@@ -180,7 +189,11 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	g.asked = true
 	g.latest = ev.number()
 	g.said.Reset() // the last reply is the one that stays
-	if g.judged || a.Partial || w.vague[s.id] || t.command() {
+	if a.Partial || w.vague[s.id] || t.command() {
+		return
+	}
+	w.recalls(ev, s, g, a)
+	if g.judged {
 		return
 	}
 	g.judged = true
@@ -229,6 +242,29 @@ func (w *contextWatch) remembers(ev *event, s *session, all string) {
 	}
 }
 
+// recalls judges that the tool calls of earlier requests of the session are in a request. That
+// each has its result is for the API of the model to judge.
+func (w *contextWatch) recalls(ev *event, s *session, g *given, a fakellm.Asked) {
+	now := callSet{}
+	for _, p := range a.Conversation() {
+		if p.Calls {
+			now[cmp.Or(p.Call, p.Name+" "+p.Text)] = true
+		}
+	}
+	if g.called == nil {
+		g.called = maps.Clone(w.called[s.id])
+	}
+	for _, call := range slices.Sorted(maps.Keys(g.called)) {
+		if w.Saw(w.calls); !now[call] {
+			w.find(w.calls, ev, s.id, nil, "The model is asked without a tool call that an earlier request of the session holds: %s.",
+				clip(call))
+			w.vague[s.id] = true // once is enough
+			return
+		}
+	}
+	g.called = now
+}
+
 // isolated judges that no prompt of another session is in a request.
 func (w *contextWatch) isolated(ev *event, s *session, said string) {
 	const longEnough = 16 // bytes that do not come again by chance
@@ -263,6 +299,7 @@ func (w *contextWatch) ended(ev *event) {
 			"In its whole turn the model was not told %s of the prompt: %q.", b.what, clip(b.needles[0]))
 	}
 	id := t.session.id
+	w.called[id] = g.called
 	if len(w.past) >= rememberedSessions && w.past[id] == nil {
 		return
 	}
