@@ -49,7 +49,11 @@ type changed struct {
 	Path string `json:"path"`
 	What string `json:"what"` // new file, changed, deleted
 	Is   string `json:"is,omitempty"`
+	Text string `json:"text,omitempty"` // of a small file
 }
+
+// keptText is how many bytes of a file's text an entry holds.
+const keptText = 4 << 10
 
 // turns follows the turns of a run. It is an observer of the transcript.
 func (r *run) turns(e transcript.Entry) {
@@ -98,7 +102,11 @@ func (r *run) logChanges(ctx context.Context, conn int, session string, prompt i
 	r.effects.last = now
 	said := changes{Turn: prompt, Root: r.box.Work, Files: []changed{}}
 	for _, c := range before.Changes(now) {
-		said.Files = append(said.Files, changed{filepath.ToSlash(c.Path), c.What, c.Is})
+		f := changed{Path: filepath.ToSlash(c.Path), What: c.What, Is: c.Is}
+		if len(c.After) <= keptText && workspace.Sum([]byte(c.After)) == c.Is {
+			f.Text = c.After
+		}
+		said.Files = append(said.Files, f)
 	}
 	if said.Cut = cmp.Or(before.Cut, now.Cut); len(said.Files) > 0 || prompt > 0 || said.Cut != "" {
 		r.t.Event(conn, transcript.Note, transcript.Changed, session, said)

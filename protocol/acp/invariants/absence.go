@@ -114,7 +114,7 @@ func (s *session) later(seq int) *turn {
 // its agent when it waits for nothing more, other editors may quit at any time.
 func (c *conn) left() absence {
 	switch {
-	case c.exited == 0 || c.played && (c.cut || !c.willing):
+	case c.exited == 0 || c.played && (c.cut || !c.willing) || c.crashed:
 		return absence{}
 	case c.willing && c.closedIn == 0:
 		return absence{"before the agent left by itself", c.exited, false}
@@ -127,6 +127,7 @@ type parting struct {
 	answered int  // Seq of the latest request of the editor that was answered
 	played   bool // an engine started the agent, and may close its input at any time
 	cut      bool // a script closed the input
+	crashed  bool // with its input open, it has ended with a failure
 	willing  bool // the agent has exited with status 0, and no signal made it
 }
 
@@ -147,6 +148,7 @@ func (c *conn) foldParting(ev *event) {
 		}
 		code, ok := exit.Get("code").Int()
 		c.willing = ok && code == 0 && c.signalled == 0
+		c.crashed = c.closedIn == 0 && c.signalled == 0 && failure(ev) != ""
 	}
 }
 

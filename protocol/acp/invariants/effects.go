@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // effects judges that the workspace changes by the calls that the model made, that the user let
@@ -19,13 +21,13 @@ func effects(v *version) *rule {
 	r := v.ofAgent("EFFECTS", "The workspace changes as the calls say that the user let pass, and by no other.")
 	points := effectPoints{
 		rejected: r.Fail("rejected", "a file was changed as a call wanted that the user had rejected", "PERM-007"),
-		unmade:   r.Fail("unmade", "a call is said to be completed, and the file is not as it says", "TOOL-011"),
-		altered:  r.Warn("altered", "a file was written with another content than the call says", "TOOL-011"),
+		early:    r.Fail("early", "a file was written before the user was asked about the call that writes it", "PERM-006"),
+		unmade:   r.Fail("unmade", "calls are said to be completed, and the file is not as they say", "TOOL-011"),
 		made:     r.Warn("made", "a call is said to have failed, and its change was made", "TOOL-011"),
 	}
 	return r.Watching(func(w *watch) {
 		x := &effectWatch{watch: w, effectPoints: points, turns: map[*turn]*wanted{}, over: map[int]*wanted{},
-			holds: map[string]string{}}
+			files: map[string]content{}}
 		w.On(func(*event) {
 			for _, a := range x.turns {
 				a.unclear = true // whose change is whose
@@ -34,33 +36,52 @@ func effects(v *version) *rule {
 		w.On(x.model, modelEvent)
 		w.On(func(ev *event) {
 			if a := x.turns[ev.turn]; a != nil {
-				a.byEditor = append(a.byEditor, ev.params.Get("path").Str())
+				a.byEditor = append(a.byEditor, writing{ev.Seq, ev.params.Get("path").Str()})
 			}
 		}, asked(writeFile))
+		w.On(func(ev *event) {
+			if a := x.turns[ev.turn]; a != nil {
+				id := ev.params.Path(v.call + ".toolCallId").Str()
+				a.asked[id] = cmp.Or(a.asked[id], ev.Seq)
+			}
+		}, asked(permission))
 		w.On(x.ends, answered(prompt))
 		w.On(x.found, workspaceEvent)
 	})
 }
 
-type effectPoints struct{ rejected, unmade, altered, made int }
+type effectPoints struct{ rejected, early, unmade, made int }
 
 type effectWatch struct {
 	*watch
 	effectPoints
 	turns map[*turn]*wanted
-	over  map[int]*wanted   // those that have ended, by Seq of the prompt
-	holds map[string]string // what is known of the files, by path: size and hash
+	over  map[int]*wanted    // those that have ended, by Seq of the prompt
+	files map[string]content // what is known of the files, by path
+}
+
+// content is what is known of a file: its size and hash, "" if it is not there, and its text if
+// known is set.
+type content struct {
+	is, text string
+	known    bool
+}
+
+// contentOf reads what an entry says of a file. A text in which the log hides something is none.
+func contentOf(f wire.Value, is string) content {
+	text := f.Get("text").Str()
+	return content{is, text, workspace.Sum([]byte(text)) == is}
 }
 
 // wanted are the calls of the model in a turn.
 type wanted struct {
-	session *session
-	calls   []wish
-	tools   []*tool // what the turn showed
-	ended   string  // the stop reason
-	unclear bool
-	// byEditor are the files that the agent asked the editor to write, which PERM-GUARD judges.
-	byEditor []string
+	session  *session
+	calls    []wish
+	asked    map[string]int // Seq of the first request for permission, by tool call
+	byEditor []writing      // what the agent asked the editor to write
+	tools    []*tool        // what the turn showed
+	ended    string         // the stop reason
+	unclear  bool
 }
 
 // wish is a call of a neutral tool.
@@ -68,6 +89,12 @@ type wish struct {
 	answer int // Seq of the reply
 	tool   string
 	args   map[string]string
+}
+
+// writing is a request to write a file.
+type writing struct {
+	seq  int
+	path string
 }
 
 // model takes in what the model calls.
@@ -81,7 +108,7 @@ func (x *effectWatch) model(ev *event) {
 	case transcript.ModelAnswer:
 		calls := wishes(ev)
 		if a == nil && len(calls) > 0 {
-			a = &wanted{session: t.session}
+			a = &wanted{session: t.session, asked: map[string]int{}}
 			x.turns[t] = a
 		}
 		if a != nil {
@@ -121,7 +148,7 @@ func (x *effectWatch) ends(ev *event) {
 	t := ev.turn
 	a := x.turns[t]
 	delete(x.turns, t)
-	if a == nil || a.unclear || !t.alone() || t.mixed || t.joined > 0 {
+	if a == nil || a.unclear || !t.alone() || t.mixed || t.joined > 0 || len(t.tools) != len(a.calls) {
 		return
 	}
 	a.tools, a.ended = t.tools, ev.stop
@@ -133,125 +160,155 @@ func (x *effectWatch) found(ev *event) {
 	if ev.Kind == transcript.Places {
 		for f := range ev.body.Get("files").Items() {
 			size, _ := f.Get("size").Int()
-			x.holds[f.Get("path").Str()] = fmt.Sprintf("%d bytes, sha256 %s", size, f.Get("sha256").Str())
+			x.files[f.Get("path").Str()] = contentOf(f, fmt.Sprintf("%d bytes, sha256 %s", size, f.Get("sha256").Str()))
 		}
 		return
 	}
 	seq, _ := ev.body.Get("turn").Int()
 	a := x.over[int(seq)]
 	delete(x.over, int(seq))
-	changed := map[string]bool{}
+	now := map[string]content{}
 	for f := range ev.body.Get("files").Items() {
-		name := f.Get("path").Str()
-		x.holds[name] = f.Get("is").Str()
-		changed[name] = true
+		now[f.Get("path").Str()] = contentOf(f, f.Get("is").Str())
 	}
-	if a != nil && !ev.body.Get("cut").Exists() {
-		root := ev.body.Get("root").Str()
-		for i, c := range a.calls {
-			if name, ok := c.file(root, a.session.cwd); ok && !a.again(root, name, i) {
-				x.effect(ev, a, i, name, changed)
-			}
+	if a != nil && !ev.body.Get("cut").Exists() && !slices.ContainsFunc(a.calls, wish.anything) {
+		of := a.files(ev.body.Get("root").Str())
+		for _, name := range slices.Sorted(maps.Keys(of)) {
+			x.file(ev, a, name, of[name], now)
 		}
 	}
+	maps.Copy(x.files, now)
 }
 
-// file is the path below root of the file that a call writes.
-func (c wish) file(root, cwd string) (name string, ok bool) {
-	if !slices.Contains([]string{"write_file", "edit_file", "delete_file"}, c.tool) {
-		return "", false
-	}
-	name = c.args["path"]
-	if !path.IsAbs(name) {
-		name = path.Join(cwd, name)
-	}
-	return strings.CutPrefix(path.Clean(name), strings.TrimRight(root, "/")+"/")
+// anything reports whether a call may change any file.
+func (c wish) anything() bool {
+	return !slices.Contains([]string{"write_file", "edit_file", "delete_file", "read_file", "search"}, c.tool)
 }
 
-// again reports whether another call of the turn may change a file as well, whatever becomes
-// of the call i.
-func (a *wanted) again(root, name string, i int) bool {
-	for j, c := range a.calls {
-		other, writes := c.file(root, a.session.cwd)
-		if j != i && (writes && other == name || !writes && c.tool != "read_file" && c.tool != "search") {
-			return true
+// files are the calls that write, by the path below root of their file.
+func (a *wanted) files(root string) map[string][]int {
+	of := map[string][]int{}
+	for i, c := range a.calls {
+		if c.tool == "read_file" || c.tool == "search" {
+			continue
+		}
+		name := c.args["path"]
+		if !path.IsAbs(name) {
+			name = path.Join(a.session.cwd, name)
+		}
+		if rel, ok := strings.CutPrefix(path.Clean(name), strings.TrimRight(root, "/")+"/"); ok {
+			of[rel] = append(of[rel], i)
 		}
 	}
-	return false
+	return of
 }
 
-// shown is the tool call that the editor saw for the call i; nil if nobody can tell.
-func (a *wanted) shown(i int) *tool {
-	if len(a.tools) == len(a.calls) {
-		return a.tools[i]
+// file judges what became of the calls that write one file.
+func (x *effectWatch) file(ev *event, a *wanted, name string, calls []int, now map[string]content) {
+	is, changed := now[name]
+	if !changed {
+		is = x.files[name]
 	}
-	if len(a.tools) == 1 && len(a.calls) == 1 {
-		return a.tools[0]
+	first := a.calls[calls[0]].answer
+	written, asked := a.touched(name, calls)
+	x.Saw(x.early)
+	switch refused := a.refused(calls); {
+	case written.seq > 0 && asked > written.seq:
+		x.find(x.early, ev, name, []int{first, written.seq, asked},
+			"The agent wrote %s at #%d, and asked for permission at #%d.", name, written.seq, asked)
+	case refused > 0 && written.seq == 0: // else PERM-GUARD sees it
+		x.judge(x.rejected, changed, ev, name, []int{first, refused},
+			"The user did not allow what writes %s, and it is now: %s.", name, orGone(is.is))
+	case refused == 0 && a.ended == "end_turn":
+		x.outcome(ev, a, name, calls, is, changed)
 	}
-	return nil
 }
 
-// effect judges what became of one call.
-func (x *effectWatch) effect(ev *event, a *wanted, i int, name string, changed map[string]bool) {
-	k, c := a.shown(i), a.calls[i]
-	if k == nil {
+// touched is the first request to write a file, and the Seq of the first question about a call
+// that writes it, if there was one about each.
+func (a *wanted) touched(name string, calls []int) (written writing, asked int) {
+	for _, w := range a.byEditor {
+		if written.seq == 0 && strings.HasSuffix(w.path, "/"+name) {
+			written = w
+		}
+	}
+	for _, i := range calls {
+		seq := a.asked[a.tools[i].id]
+		if seq == 0 {
+			return written, 0
+		}
+		if asked == 0 || seq < asked {
+			asked = seq
+		}
+	}
+	return written, asked
+}
+
+// refused is the Seq of the answer by which the user did not allow any of some calls, 0 if one was
+// allowed.
+func (a *wanted) refused(calls []int) (seq int) {
+	for _, i := range calls {
+		k := a.tools[i]
+		if k.denied == 0 || k.allowed > 0 || k.denial == failedAnswer {
+			return 0
+		}
+		seq = k.denied
+	}
+	return seq
+}
+
+// outcome judges whether a file is as the completed calls that write it say.
+func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is content, changed bool) {
+	want, because := x.files[name], []int{}
+	for _, i := range calls {
+		c, k := a.calls[i], a.tools[i]
+		switch {
+		case k.denied > 0: // it changes nothing
+		case k.status == failed:
+			x.judge(x.made, len(calls) == 1 && c.tool == "write_file" && changed && same(is, want.after(c)), ev, name,
+				[]int{c.answer, k.seq}, "Tool call %q is said to have failed, and %s is as it wanted: %s.", k.id, name, orGone(is.is))
+		case k.status != completed:
+			return
+		default:
+			want, because = want.after(c), append(because, c.answer, k.seq)
+		}
+	}
+	if len(because) == 0 || !want.known && (changed || want.is != "") {
 		return
 	}
-	is, because := x.holds[name], []int{c.answer, k.seq}
-	switch {
-	case k.denied > 0 && k.allowed == 0 && k.denial != failedAnswer:
-		shown := slices.ContainsFunc(a.byEditor, func(p string) bool { return strings.HasSuffix(p, name) })
-		x.judge(x.rejected, changed[name] && !shown, ev, name, append(because, k.denied),
-			"The user did not allow tool call %q, and %s is now: %s.", k.id, name, orGone(is))
-	case k.denied > 0:
-	case k.status == completed && a.ended == "end_turn":
-		x.completed(ev, c, k, name, is, changed[name])
-	case k.status == failed && changed[name]:
-		x.judge(x.made, c.tool != "edit_file" && c.makes(is), ev, name, because,
-			"Tool call %q is said to have failed, and %s is as it wanted: %s.", k.id, name, is)
-	}
+	x.judge(x.unmade, !same(is, want), ev, name, because,
+		"What the model wanted of %s makes it %s, its calls are said to be completed, and it is: %s.%s", name, orGone(want.is),
+		orGone(is.is), x.elsewhere(want, name))
 }
 
-// completed judges a call that is said to be completed.
-func (x *effectWatch) completed(ev *event, c wish, k *tool, name, is string, changed bool) {
-	because := []int{c.answer, k.seq}
-	x.Saw(x.unmade, x.altered)
-	switch {
-	case c.tool == "edit_file" && (changed || c.args["old"] == c.args["new"]):
-	case c.tool == "edit_file":
-		x.find(x.unmade, ev, name, because, "Tool call %q is said to be completed, and %s, which it edits, did not change.",
-			k.id, name)
-	case c.makes(is):
-	case c.tool == "delete_file":
-		x.find(x.unmade, ev, name, because, "Tool call %q, which deletes %s, is said to be completed; the file is there: %s.",
-			k.id, name, is)
-	case changed:
-		x.find(x.altered, ev, name, because, "The model wrote %d bytes to %s by tool call %q, and the file has: %s.",
-			len(c.args["content"]), name, k.id, orGone(is))
-	default:
-		x.find(x.unmade, ev, name, because,
-			"The model wrote %d bytes to %s by tool call %q, which is said to be completed; the file is: %s.%s",
-			len(c.args["content"]), name, k.id, orGone(is), x.elsewhere(c, name))
+// after is the content of a file after a call.
+func (c content) after(call wish) content {
+	text := call.args["content"]
+	switch call.tool {
+	case "delete_file":
+		return content{known: true}
+	case "edit_file":
+		old := call.args["old"]
+		if !c.known || old == "" || strings.Count(c.text, old) != 1 {
+			return content{is: "unknown"}
+		}
+		text = strings.Replace(c.text, old, call.args["new"], 1)
 	}
+	return content{workspace.Sum([]byte(text)), text, true}
 }
 
-// makes reports whether a file is as a call writes it. Tools that write by patches end each
-// line.
-func (c wish) makes(is string) bool {
-	if c.tool == "delete_file" {
-		return is == ""
-	}
-	text := c.args["content"]
-	return slices.ContainsFunc([]string{text, text + "\n", strings.TrimSuffix(text, "\n")}, func(s string) bool {
-		return workspace.Sum([]byte(s)) == is
-	})
+// same reports whether a file is as wanted. Tools that write by patches end each line, and others
+// have their own way with white space.
+func same(is, want content) bool {
+	return is.is == want.is || is.known && is.is != "" && want.is != "" && bare(is.text) == bare(want.text) ||
+		workspace.Sum([]byte(want.text+"\n")) == is.is
 }
 
-// elsewhere tells of another file that is as a call wants its own to be.
-func (x *effectWatch) elsewhere(c wish, name string) string {
-	for _, other := range slices.Sorted(maps.Keys(x.holds)) {
-		if other != name && c.args["content"] != "" && c.makes(x.holds[other]) {
-			return fmt.Sprintf(" What it wanted is in %s.", other)
+// elsewhere tells of another file that is as a file should be.
+func (x *effectWatch) elsewhere(want content, name string) string {
+	for _, other := range slices.Sorted(maps.Keys(x.files)) {
+		if other != name && want.text != "" && x.files[other].is == want.is {
+			return fmt.Sprintf(" What was wanted is in %s.", other)
 		}
 	}
 	return ""

@@ -30,7 +30,7 @@ import (
 //	start                            initialize, with all capabilities of both sides
 //	session NAME [RESULT]            session/new
 //	model KIND SESSION DETAILS       something the fake model did, or with note the harness
-//	wait D, written, stdin-closed, exit, cut off
+//	wait D, written, stdin-closed, exit [STATUS], cut off
 //	also RULE/POINT…                 what other rules find
 //
 //go:embed requirements.txt bindings.yaml prose.yaml aliases.txt examples/*.txtar v2
@@ -112,7 +112,7 @@ func list(v *version) (all []*rule) {
 
 		greeting, removed, errorData, states, cancels, echo, replays, background, terminals, commands,
 
-		worksAgain, promptAccepted, emptyTurn, sessionDistinct, textWhole, loadStable, loadWhole, contentData,
+		worksAgain, promptAccepted, crashed, emptyTurn, sessionDistinct, textWhole, loadStable, loadWhole, contentData,
 		elicitCare, modelText, modelStop, modelContext, modelCalls, effects, wireValid, settingsHold, busyPromised, askPromised,
 		backPromised,
 

@@ -30,6 +30,7 @@ func msgRuns(v *version) *rule {
 	r := v.ofAgent("MSG-RUNS", "Chunks with one messageId stand together, and no later message has that id.")
 	returns := r.Warn("id-returns",
 		"the id of a message came back after another message had begun", "MSG-002", "MSG-004", "LOAD-008")
+	next := r.Fail("next-turn", "messages of two turns have the same id", "MSG-004")
 	kinds := r.Lint("two-kinds", "messages of two kinds have the same id", "MSG-004")
 	mixed := r.Lint("mixed", "some chunks of a turn have a messageId and others have none", "MSG-006")
 	const rememberedIDs = 1 << 12
@@ -38,6 +39,7 @@ func msgRuns(v *version) *rule {
 			seen          [3]map[string]int
 			turn          *turn
 			with, without int
+			turns         map[string]*turn // of the messages of the agent, by id
 		}
 		all := map[*session]*ids{}
 		reset := func(ev *event) { delete(all, ev.session) }
@@ -63,6 +65,15 @@ func msgRuns(v *version) *rule {
 				return
 			}
 			w.Saw(returns)
+			if t := ev.turn; kind > 0 && t != nil {
+				before := m.turns[id.Str()]
+				w.judge(next, before != nil && before != t, ev, "", nil,
+					"The message has the messageId %q of a message of an earlier turn, of which it then is a part.", id.Str())
+				if m.turns == nil || len(m.turns) >= rememberedIDs {
+					m.turns = map[string]*turn{}
+				}
+				m.turns[id.Str()] = t
+			}
 			if id.Is(s.messages[kind]) && m.seen[kind] != nil {
 				return // the message goes on
 			}

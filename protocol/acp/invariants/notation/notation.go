@@ -140,7 +140,7 @@ func (p *play) line(line string) error {
 		p.Append(transcript.Entry{Source: transcript.Process, Kind: transcript.Signalled})
 	case "exit":
 		p.Append(transcript.Entry{Source: transcript.Process, Kind: transcript.Exited,
-			Raw: []byte(`{"code":0}`)})
+			Raw: []byte(cmp.Or(rest, `{"code":0}`))})
 	case "wait":
 		d, err := time.ParseDuration(rest)
 		p.now = p.now.Add(d)
