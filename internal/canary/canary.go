@@ -28,11 +28,13 @@ import (
 // Tool is the name of the tool. It takes a text and answers "TOKEN: text".
 const Tool = "canary_sing"
 
-// Texts with which the tool is not answered: at Crash a server over stdio ends at once,
-// at Hang every server waits until the call is taken back or the connection ends.
+// Texts with which the tool gives no song: at Crash a server over stdio ends at once, at Hang
+// every server waits until the call is taken back or the connection ends, and at Fail it says
+// that it failed.
 const (
 	Crash = "crash"
 	Hang  = "hang"
+	Fail  = "fail"
 )
 
 // Variable and Header carry the token to a server over stdio and over http:
@@ -85,7 +87,8 @@ func newServer(token string, arrived func(context.Context, mcp.Request) bool, se
 				<-ctx.Done()
 				return nil, nil, ctx.Err()
 			}
-			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: token + ": " + in.Text}}}, nil, nil
+			said := &mcp.TextContent{Text: token + ": " + in.Text}
+			return &mcp.CallToolResult{Content: []mcp.Content{said}, IsError: in.Text == Fail}, nil, nil
 		})
 	return server
 }

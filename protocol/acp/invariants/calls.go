@@ -19,6 +19,7 @@ func modelCalls(v *version) *rule {
 		unseen: r.Warn("unseen", "a tool that the model called, and that was run, was not shown", "TOOL-001"),
 		file:   r.Fail("file", "the text of a file that the editor gave did not go back to the model", "PROMPT-027"),
 		output: r.Fail("output", "the output of a terminal of the editor did not go back to the model", "PROMPT-027"),
+		silent: r.Warn("rejection", "the model is told nothing of what became of a call that the user rejected", "PROMPT-027"),
 		ended:  r.Warn("ended", "a turn ended with end_turn although the model had called a tool", "PROMPT-027"),
 	}
 	return r.Watching(func(w *watch) {
@@ -33,8 +34,13 @@ func modelCalls(v *version) *rule {
 			}
 		}, toolCall, toolUpdate, asked(permission), planUpdate, modeUpdate, optionsUpdate, subagentUpdate, asked(elicit))
 		c.on(func(ev *event, x *calling) {
-			if !ev.succeeded() || ev.verb == permission && denial(ev) != granted {
-				x.refused = true
+			x.refused = x.refused || !ev.succeeded()
+			if ev.verb == permission {
+				how := denial(ev)
+				x.refused = x.refused || how != granted
+				if how == rejectedOnce || how == rejectedAlways {
+					x.rejected = ev.Seq
+				}
 			}
 		}, editorAnswers()...)
 		c.on(func(ev *event, x *calling) {
@@ -47,7 +53,7 @@ func modelCalls(v *version) *rule {
 	})
 }
 
-type callPoints struct{ unseen, file, output, ended int }
+type callPoints struct{ unseen, file, output, silent, ended int }
 
 type callWatch struct {
 	*watch
@@ -61,6 +67,7 @@ type calling struct {
 	called, ran  []string // the latter are those whose results went back
 	shown        int      // what the editor saw of it
 	refused      bool     // the editor refused something
+	rejected     int      // Seq of the user's latest answer that rejects a call
 	file, output found
 }
 
@@ -157,6 +164,11 @@ func loose(text string) string { return escapes.Replace(bare(html.UnescapeString
 
 // goneBack judges the request that follows a reply with calls.
 func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
+	if parts := a.Conversation(); x.rejected > x.asked && len(x.called) == 1 && len(parts) > 0 {
+		last := parts[len(parts)-1]
+		c.judge(c.silent, last.Who == "result" && bare(last.Text) == "", ev, "", []int{x.rejected},
+			"The user rejected what the model called, and the result that the model gets is empty.")
+	}
 	if len(x.called) == 0 || x.refused {
 		return
 	}

@@ -30,6 +30,7 @@ func modelContext(v *version) *rule {
 		loaded:    r.Fail("not-loaded", "after session/load the model is not told an earlier turn", "LOAD-007"),
 		resumed:   r.Fail("not-resumed", "after session/resume the model is not told an earlier turn", "RESUME-004"),
 		calls:     r.Warn("calls", "the model is not told an earlier tool call of the session", "PROMPT-014"),
+		cut:       r.Warn("after-cancel", "the model is not told the prompt of a cancelled turn", "PROMPT-014"),
 		foreign:   r.Fail("foreign", "the model is told a prompt of another session", "SESSION-020"),
 	}
 	return r.Watching(func(w *watch) { (&contextWatch{watch: w, contexts: c}).begin() })
@@ -37,18 +38,19 @@ func modelContext(v *version) *rule {
 
 // contexts are the points of the rule.
 type contexts struct {
-	text, link, resource, picture, sound, forgotten, loaded, resumed, calls, foreign int
+	text, link, resource, picture, sound, forgotten, loaded, resumed, calls, cut, foreign int
 }
 
 type contextWatch struct {
 	*watch
 	*contexts
-	open   map[int]*given       // by Seq of the prompt
-	past   map[string][]*spoken // what the model must be told, by session, over all connections
-	spoken map[string][]string  // all prompts, by session
-	called map[string]callSet   // the tool calls that the model must be told, by session
-	vague  map[string]bool      // sessions whose history may have been cut or was not all seen
-	bytes  int
+	open      map[int]*given       // by Seq of the prompt
+	past      map[string][]*spoken // what the model must be told, by session, over all connections
+	cancelled map[string][]*spoken // prompts of cancelled turns that the model was asked for
+	spoken    map[string][]string  // all prompts, by session
+	called    map[string]callSet   // the tool calls that the model must be told, by session
+	vague     map[string]bool      // sessions whose history may have been cut or was not all seen
+	bytes     int
 }
 
 // given is a prompt, and what of it has reached the model.
@@ -74,7 +76,7 @@ type givenBlock struct {
 
 func (w *contextWatch) begin() {
 	w.open, w.past, w.spoken, w.vague = map[int]*given{}, map[string][]*spoken{}, map[string][]string{}, map[string]bool{}
-	w.called = map[string]callSet{}
+	w.called, w.cancelled = map[string]callSet{}, map[string][]*spoken{}
 	w.On(w.prompted, asked(prompt))
 	w.On(func(ev *event) { delete(w.called, ev.Session) }, setUps(asked)...) // ids may be new
 	w.On(w.ended, answered(prompt))
@@ -217,6 +219,12 @@ func (g *given) reach(c *contexts, said, raw string) {
 
 // remembers judges that the earlier turns of a session are in a request.
 func (w *contextWatch) remembers(ev *event, s *session, all string) {
+	for _, p := range w.cancelled[s.id] {
+		if p.seq > s.named {
+			w.judge(w.cut, !strings.Contains(all, p.text.String()), ev, s.id, []int{p.seq},
+				"The model is asked without the prompt of the turn that was cancelled: %q (without white space).", clip(p.text.String()))
+		}
+	}
 	past := w.past[s.id]
 	if len(past) == 0 {
 		return
@@ -291,7 +299,13 @@ func (w *contextWatch) ended(ev *event) {
 	}
 	g := w.open[t.started]
 	delete(w.open, t.started)
-	if g == nil || !g.asked || !t.alone() || t.mixed || t.command() || ev.stop != "end_turn" || t.cancel != nil {
+	if g == nil || !g.asked || !t.alone() || t.mixed || t.command() {
+		return
+	}
+	if t.cancel != nil && ev.stop == "cancelled" {
+		w.cancelled[t.session.id] = append(w.cancelled[t.session.id], w.texts(g)...)
+	}
+	if ev.stop != "end_turn" || t.cancel != nil {
 		return
 	}
 	for _, b := range g.blocks {
@@ -303,14 +317,20 @@ func (w *contextWatch) ended(ev *event) {
 	if len(w.past) >= rememberedSessions && w.past[id] == nil {
 		return
 	}
-	for _, b := range g.blocks {
-		if b.point == w.text && b.reached {
-			w.past[id] = append(w.past[id], newSpoken(userChunk, g.seq, b.needles[0]))
-		}
-	}
+	w.past[id] = append(w.past[id], w.texts(g)...)
 	if said := g.said.String(); said != "" && t.reply.seq > 0 && !strings.ContainsAny(said, "<>") {
 		w.past[id] = append(w.past[id], newSpoken(agentChunk, g.seq, said))
 	}
+}
+
+// texts are the texts of a prompt that have reached the model.
+func (w *contextWatch) texts(g *given) (all []*spoken) {
+	for _, b := range g.blocks {
+		if b.point == w.text && b.reached {
+			all = append(all, newSpoken(userChunk, g.seq, b.needles[0]))
+		}
+	}
+	return all
 }
 
 func newSpoken(kind topic, seq int, text string) *spoken {

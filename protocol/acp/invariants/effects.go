@@ -82,6 +82,7 @@ type wanted struct {
 	tools    []*tool        // what the turn showed
 	ended    string         // the stop reason
 	unclear  bool
+	moved    bool // the session was opened in another folder before, and no sentence says which holds
 }
 
 // wish is a call of a neutral tool.
@@ -108,7 +109,7 @@ func (x *effectWatch) model(ev *event) {
 	case transcript.ModelAnswer:
 		calls := wishes(ev)
 		if a == nil && len(calls) > 0 {
-			a = &wanted{session: t.session, asked: map[string]int{}}
+			a = &wanted{session: t.session, asked: map[string]int{}, moved: x.state.moved(t.session)}
 			x.turns[t] = a
 		}
 		if a != nil {
@@ -193,7 +194,7 @@ func (a *wanted) files(root string) map[string][]int {
 			continue
 		}
 		name := c.args["path"]
-		if !path.IsAbs(name) {
+		if !path.IsAbs(name) && !a.moved {
 			name = path.Join(a.session.cwd, name)
 		}
 		if rel, ok := strings.CutPrefix(path.Clean(name), strings.TrimRight(root, "/")+"/"); ok {

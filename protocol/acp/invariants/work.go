@@ -134,6 +134,16 @@ func (w *world) forgetCut(s *session) {
 	}
 }
 
+// moved reports whether an earlier connection knows a session in another folder.
+func (w *world) moved(s *session) bool {
+	for _, c := range w.conns {
+		if before := c.sessions[s.id]; before != nil && before != s && before.cwd != s.cwd {
+			return true
+		}
+	}
+	return false
+}
+
 // foldResponse remembers an answer of the agent.
 func (w *world) foldResponse(s *session, ev *event) {
 	ok := ev.succeeded()

@@ -93,7 +93,8 @@ func mcpCommands() []*scenarios.Command {
 		Detail: "The name of canary is canary, its tool canary_sing{text}. Let the model call it with\n" +
 			"tool: mcp, args: {server: canary, tool: canary_sing, args: {text: …}}, and ask\n" +
 			"canary called. Given both ways, the one over http is canary_http. With the text\n" +
-			"crash the one over stdio ends without an answer, with hang none ever answers.\n" +
+			"crash the one over stdio ends without an answer, with hang none ever answers, with fail\n" +
+			"the tool says that it failed.\n" +
 			"slow is over stdio, and takes a second before it answers the first message.\n" +
 			"broken adds a server whose program does not exist. run adds one of yours over stdio: the\n" +
 			"program is found in PATH, and a file of the archive is $WORK/FILE. Must stand before the\n" +
