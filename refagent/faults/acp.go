@@ -35,6 +35,7 @@ func inACP() map[string]func() hooks {
 		"further-parts-dropped":          always(hooks{Request: firstParts}),
 		"rejected-call-unanswered":       always(hooks{Request: withoutRejections}),
 		"forgets-former-calls":           always(hooks{Request: withoutFormerCalls}),
+		"rejection-told-as-nothing":      always(hooks{Request: emptyRejections}),
 		"load-last-turn-first":           always(hooks{Restore: lastTurnFirst}),
 		"load-forgets-settings":          always(hooks{Restore: withoutSettings}),
 		"cwd-ignored":                    always(hooks{Cwd: startedIn}),
@@ -103,6 +104,16 @@ func withoutRejections(_ string, list messages) messages {
 	return slices.DeleteFunc(list, func(m refagent.ModelMessage) bool {
 		return m.Role == "tool" && strings.Contains(m.Text, "rejected")
 	})
+}
+
+// emptyRejections empties the results of calls that the user rejected.
+func emptyRejections(_ string, list messages) messages {
+	for i, m := range list {
+		if m.Role == "tool" && strings.Contains(m.Text, "rejected") {
+			list[i].Text = ""
+		}
+	}
+	return list
 }
 
 // withoutFormerCalls leaves out the tool calls of earlier turns.

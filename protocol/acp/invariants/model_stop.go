@@ -14,11 +14,14 @@ func modelStop(v *version) *rule {
 	other := r.Fail("other-reason",
 		"the last reply of the model was cut or refused, and the turn ended with end_turn", "PROMPT-005")
 	claimed := r.Lint("claimed", "a turn ended with max_tokens, and the model stopped for another reason", "PROMPT-005")
+	failure := r.Warn("failed", "the model failed, and the turn ended with end_turn and no word of it", "PROMPT-023")
 	return r.Watching(func(w *watch) {
 		type last struct {
 			seq  int // of the end of the last reply in the conversation
 			stop string
 			open bool // one runs
+			bad  int  // the status of a failure
+			told bool // the agent has said something since
 		}
 		turns := map[*turn]*last{}
 		main := map[int64]bool{} // the requests of the conversation
@@ -35,14 +38,27 @@ func modelStop(v *version) *rule {
 				}
 			case transcript.ModelDone:
 				if main[n] && turns[t] != nil {
-					turns[t] = &last{seq: ev.Seq, stop: ev.body.Get("stop").Str()}
+					status, _ := ev.body.Get("status").Int()
+					turns[t] = &last{seq: ev.Seq, stop: ev.body.Get("stop").Str(), bad: int(status)}
 				}
 			}
 		}, modelEvent)
 		w.On(func(ev *event) {
+			if x := turns[ev.turn]; x != nil {
+				x.told = true
+			}
+		}, agentChunk, thoughtChunk, noticeUpdate)
+		w.On(func(ev *event) {
 			x, t := turns[ev.turn], ev.turn
 			delete(turns, t)
-			if x == nil || x.open || x.stop == "" || !t.alone() || t.joined > 0 || t.cancel != nil {
+			if x == nil || x.open || !t.alone() || t.joined > 0 || t.cancel != nil {
+				return
+			}
+			if x.bad >= 400 && t.spoke { // of an empty turn EMPTY-TURN speaks
+				w.judge(failure, ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+					"The model answered with status %d, and the turn ended with end_turn without a word of it.", x.bad)
+			}
+			if x.stop == "" {
 				return
 			}
 			w.Saw(other, claimed)
