@@ -60,6 +60,7 @@ func (s *session) foldTool(ev *event) {
 		}
 	}
 	if st != unsaid && st != unknownStatus {
+		t.again = t.again || t.status.final() && !st.final()
 		t.status = st
 		if old := s.past[t.id]; old != nil && ev.topic == toolUpdate {
 			old.status, old.seq = st, ev.Seq // the same call, replayed and live

@@ -196,6 +196,7 @@ type tool struct {
 	id        string
 	by        announced
 	status    status
+	again     bool  // it had ended, and went on
 	turn      *turn // in which it was first seen, nil outside any
 	first     int
 	seq       int      // of its latest entry
