@@ -44,6 +44,9 @@ func ciNames() []string {
 	return names
 }
 
+// firstScenarios are the scenarios that init writes, from the templates.
+var firstScenarios = []string{"hello.txtar", "cancel.txtar"}
+
 // founding are the flags of init.
 type founding struct {
 	name, ci string
@@ -55,9 +58,9 @@ func initCommand(h *host) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init [-- AGENT…]",
 		Short: "makes a repository one whose agent is tested",
-		Long: `Writes into this folder what testing an agent needs, and runs it:
+		Long: `Writes into this folder what testing an agent needs, and runs its first two scenarios:
 
-  acp-test.yaml      the defaults of acp-test run
+  acp-test.yaml      the defaults of acp-test run: the scenarios in acp/, and all suites
   acp/NAME.yaml      the agent's profile, from what a first turn shows: capabilities, logins,
                      the variables that lead it to its model, its tools; comments say
                      what is missing
@@ -141,15 +144,26 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 	if err := h.writeNew(files, o.dry); err != nil || o.dry {
 		return err
 	}
-	fmt.Fprintf(h.out, "\nacp-test run --update\n")
-	if code := execute(c.Context(), []string{"run", "--update"},
-		&host{in: h.in, out: h.out, err: h.err, env: h.env, cwd: h.cwd, self: h.self}); code != 0 {
-		fmt.Fprintf(h.out, "\nThe agent does not pass its first scenarios yet. When it does, write the goldens: "+
-			"acp-test run --update\n")
-		return status(code)
+	return h.first(c)
+}
+
+// first runs the scenarios that init wrote, and says how to run all others.
+func (h *host) first(c *cobra.Command) error {
+	all, err := protocols()[0].Shipped()
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(h.out, "\nCommit these files. From now on: acp-test run\n")
-	return nil
+	fmt.Fprintf(h.out, "\nacp-test run acp --update\n")
+	code := execute(c.Context(), []string{"run", "acp", "--update"},
+		&host{in: h.in, out: h.out, err: h.err, env: h.env, cwd: h.cwd, self: h.self})
+	next := "Commit these files."
+	if code != 0 {
+		next = "The agent does not pass its first scenarios yet. When it does, write their goldens: acp-test run acp --update"
+	}
+	own := len(firstScenarios)
+	fmt.Fprintf(h.out, "\n%s\nOnly the %d scenarios of acp/ ran, of %d. Run all, as CI will: acp-test run\n", next, own,
+		own+len(all))
+	return ended(code)
 }
 
 // initAgain writes the file of another CI system into a repository that has its other files already.
@@ -253,10 +267,10 @@ func (h *host) initFiles(p *agents.Profile, name string, repo repository, learne
 	b.WriteString(learned.profileText())
 	files := map[string][]byte{
 		language.Config: []byte("# What acp-test run does in this repository.\nagent: acp/" + name +
-			".yaml\nscenarios: [acp]\ngoldens: acp/golden\n"),
+			".yaml\nscenarios: [acp]\n# The suites in acp-test: all, or a list such as [prompt-turn, cancel].\nsuites: all\ngoldens: acp/golden\n"),
 		"acp/" + name + ".yaml": []byte(b.String()),
 	}
-	for _, scenario := range []string{"hello.txtar", "cancel.txtar"} {
+	for _, scenario := range firstScenarios {
 		text, err := templates.ReadFile("templates/" + scenario)
 		if err != nil {
 			return nil, err
@@ -264,7 +278,7 @@ func (h *host) initFiles(p *agents.Profile, name string, repo repository, learne
 		files["acp/"+scenario] = text
 	}
 	if !has(h.cwd, ".gitignore") {
-		files[".gitignore"] = []byte(languages[repo.Language].ignore + "acp-test-out*/\n")
+		files[".gitignore"] = []byte(languages[repo.Language].ignore + "acp-test-out*/\nrepro/\n")
 	}
 	return files, nil
 }

@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,14 +33,14 @@ var _ = Describe("init", func() {
 		wrote(".github/workflows/acp.yml")
 		Expect(p.read("acp/golden/mine/acp/hello.golden")).To(ContainSubstring(`"Hello from the model."`))
 		Expect(p.read("acp/golden/mine/acp/cancel.golden")).To(ContainSubstring("cancelled"))
-		again := p.run("run", "--strict", "--golden-required", "--fresh")
+		again := p.run("run", "acp", "--strict", "--golden-required", "--fresh")
 		Expect(again.code).To(Equal(0), again.out+again.err)
 		Expect(p.read("acp-test-out/acp/hello/stderr.txt")).To(ContainSubstring("here: --acp $X in " + p.dir))
 		Expect(p.run("lint", "acp").code).To(Equal(0))
 		// Also from a folder below.
 		here := p.dir
 		p.dir = filepath.Join(here, "bin")
-		Expect(p.run("run", "--golden-required").code).To(Equal(0))
+		Expect(p.run("run", "../acp", "--golden-required").code).To(Equal(0))
 	})
 
 	It("writes what a first turn shows, and the profile passes when it is used", func() {
@@ -134,9 +135,35 @@ var _ = Describe("init", func() {
 
 	It("leaves out of git what the language makes, where there is no list of that", func() {
 		p.write("package.json", "{}")
-		Expect(p.run("init", "--dry-run", "--", "x").out).To(ContainSubstring("would write .gitignore:\n  node_modules/\n  acp-test-out*/\n"))
+		Expect(p.run("init", "--dry-run", "--", "x").out).To(ContainSubstring("would write .gitignore:\n  node_modules/\n  acp-test-out*/\n  repro/\n"))
 		p.write(".gitignore", "mine\n")
 		Expect(p.run("init", "--dry-run", "--", "x").out).NotTo(ContainSubstring(".gitignore"))
+	})
+
+	It("is no false green: it says how few scenarios ran, and the next run is of all suites", func() {
+		got := p.run("init", "--ci", "none", "--name", "mine", "--", "./bin/my agent")
+		Expect(got.code).To(Equal(0), got.out+got.err)
+		suites := strings.Count(p.run("run", "--suite", "all", "--list").out, "\n")
+		Expect(suites).To(BeNumerically(">", 200))
+		Expect(got.out).To(HaveSuffix(fmt.Sprintf(
+			"\nCommit these files.\nOnly the 2 scenarios of acp/ ran, of %d. Run all, as CI will: acp-test run\n", suites+2)))
+		Expect(strings.Count(p.run("run", "--list").out, "\n")).To(Equal(suites + 2))
+		Expect(strings.Count(p.run("run", "--list", "--", "./bin/my agent").out, "\n")).To(Equal(suites + 2))
+		Expect(strings.Count(p.run("run", "--list", "acp").out, "\n")).To(Equal(2))
+		Expect(p.run("run", "--suite", "al", "--list").err).To(ContainSubstring("there is no suite of that name"))
+
+		By("with a file that names scenarios and no suite")
+		p.write("acp-test.yaml", "agent: acp/mine.yaml\nscenarios: [acp]\n")
+		Expect(p.run("run").out).To(ContainSubstring(fmt.Sprintf(
+			"\nacp-test.yaml names these scenarios alone; the %d of the suites: acp-test run --suite all\n", suites)))
+	})
+
+	It("leaves flags that are not about its agent what they are", func() {
+		p.write("acp-test.yaml", "agent: acp/none-such.yaml\nscenarios: [acp]\n")
+		p.write("acp/hello.txtar", good)
+		Expect(p.run("run", "acp", "--fault", "cancel-end-turn").code).To(Equal(0))
+		got := p.run("upgrade", "--agent", "reference", "--run", "no-such")
+		Expect(got.err).To(ContainSubstring("in acp-v1: none of "))
 	})
 
 	It("overwrites nothing", func() {

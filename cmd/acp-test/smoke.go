@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -50,7 +51,7 @@ func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine
 	}
 	s := &sweep.Sweeper{
 		Planner: chosen.of.planner, Engine: engine, Jobs: o.jobs, Actions: smoking, Max: o.smoke, Confirm: smokeConfirm,
-		Repro:   "repro", // not below --out, which the next run clears
+		Repro:   filepath.Join(o.out, "repro"),
 		Command: func(file string) string { return rerunFile(c, engine, file) },
 	}
 	out, err := s.Run(c.Context(), swept)

@@ -61,7 +61,7 @@ line, a scenario or this machine is at fault.`,
 	f.IntVar(&o.confirm, "confirm", 20, "run what is reported of each finding `N` times")
 	f.BoolVar(&o.reuse, "reuse", false,
 		"run schedules in sessions of one process of the agent, where they leave nothing else behind")
-	f.StringVar(&o.repro, "repro", "repro", "the folder for what reproduces findings, `DIR`")
+	f.StringVar(&o.repro, "repro", "", "the folder for what reproduces findings, `DIR` (default repro in --out)")
 	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "update", "golden", "golden-required",
 		"debug", "keep"} {
 		_ = f.MarkHidden(flag) // of run; a sweep has its own way
@@ -102,6 +102,7 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		return err
 	}
 	o.out = h.freeOut(o.out)
+	o.repro = cmp.Or(o.repro, filepath.Join(o.out, "repro"))
 	engine, err := h.engine(c, &o.options, chosen)
 	if err != nil {
 		return err
