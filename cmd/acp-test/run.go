@@ -188,7 +188,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 		run.Differences = sweep.Differences(chosen.of.planner, run, chosen.list)
 	}
 	if o.smokes(c, engine, chosen.selection) && !run.Interrupted && run.NoModel == "" {
-		if err := h.smokeSweep(c, o, engine, chosen.selection, &run); err != nil {
+		if err := h.smokeSweep(c, o, engine, chosen.selection, console, &run); err != nil {
 			return err
 		}
 	}
