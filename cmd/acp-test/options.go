@@ -185,7 +185,7 @@ func (j *judging) flags(c *cobra.Command) {
 }
 
 func (j *judging) goldens(f *pflag.FlagSet) {
-	f.StringVar(&j.golden, "golden", "golden", "the folder of goldens, `DIR`")
+	f.StringVar(&j.golden, "golden", "golden", "the folder of goldens, `DIR`, or none: compare with none")
 	f.BoolVar(&j.update, "update", false, "write goldens instead of comparing")
 }
 

@@ -320,6 +320,10 @@ func (h *host) confine(o *options, e *scenarios.Engine) error {
 func (o *options) goldensOf(e *scenarios.Engine, chosen selection) error {
 	switch {
 	case len(o.liberties) > 0: // what a golden shows is the agent without them
+	case o.golden == "none":
+		if o.update || o.goldenRequired {
+			return errors.New("--golden none contradicts --update and --golden-required, which need a folder")
+		}
 	case e.Profile.Source != adHoc:
 		e.Golden = &golden.Store{Dir: o.golden}
 		if chosen.shipped {
