@@ -281,7 +281,8 @@ func (h *host) initFiles(p *agents.Profile, name string, repo repository, learne
 	b.WriteString(learned.profileText())
 	files := map[string][]byte{
 		language.Config: []byte("# What acp-test run does in this repository.\nagent: acp/" + name +
-			".yaml\nscenarios: [acp]\n# The suites in acp-test: all, or a list such as [prompt-turn, cancel].\nsuites: all\ngoldens: acp/golden\n"),
+			".yaml\nscenarios: [acp]\n# The suites in acp-test: all, or a list such as [prompt-turn, cancel].\n" +
+			"suites: all\ngoldens: acp/golden\n"),
 		"acp/" + name + ".yaml": []byte(b.String()),
 	}
 	for _, scenario := range firstScenarios {

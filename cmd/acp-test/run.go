@@ -211,8 +211,8 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	}
 	if o.narrow {
 		if all, err := chosen.of.Shipped(); err == nil {
-			run.Notes = append(run.Notes, fmt.Sprintf("%s names these scenarios alone; the %d of the suites: acp-test run --suite all",
-				language.Config, len(all)))
+			run.Notes = append(run.Notes, fmt.Sprintf("%s names these scenarios alone; "+
+				"the %d of the suites: acp-test run --suite all", language.Config, len(all)))
 		}
 	}
 	run = secret.Value(engine.Secrets, run)

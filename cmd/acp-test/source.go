@@ -80,7 +80,8 @@ func releaseSource(version string) source {
 	if version != "latest" {
 		download = "download/v" + version
 	}
-	return source{Release: version, Fetch: unpacked("curl -fsSL " + releases + "/" + download + "/acp-test-linux-amd64.tar.gz | tar -xz"),
+	archive := releases + "/" + download + "/acp-test-linux-amd64.tar.gz"
+	return source{Release: version, Fetch: unpacked("curl -fsSL " + archive + " | tar -xz"),
 		assumed: "release " + version + " is published at " + releases}
 }
 
