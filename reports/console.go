@@ -29,7 +29,8 @@ type ConsoleOptions struct {
 	Quiet, Verbose bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Every is how often the live line is renewed; 0 means 100 ms.
+	// Every is how often the live line is renewed, or written anew where there is no terminal, unless
+	// Quiet; 0 means 100 ms on a terminal, 15 s elsewhere.
 	Every time.Duration
 }
 
@@ -43,6 +44,7 @@ type Console struct {
 	mu      sync.Mutex
 	err     error
 	start   time.Time
+	phase   string            // what is done instead of running scenarios; "" if nothing is
 	running []running         // longest first
 	shown   map[string]string // the scenario that has shown a cause, by its key
 	counts  results.Counts
@@ -50,7 +52,8 @@ type Console struct {
 	live    bool // the cursor is on the live line
 	untried bool // it was said that the rest is not tried
 	stop    chan struct{}
-	stopped chan struct{}
+	ticking sync.WaitGroup
+	ticks   bool // it has begun
 }
 
 // NewConsole begins to show a run.
@@ -61,14 +64,13 @@ func NewConsole(w io.Writer, o ConsoleOptions) *Console {
 	if o.Width == nil {
 		o.Width = func() int { return 80 }
 	}
-	o.Every = cmp.Or(o.Every, 100*time.Millisecond)
-	c := &Console{o: o, w: w, wraps: o.Terminal, start: o.Now(), shown: map[string]string{},
-		stop: make(chan struct{}), stopped: make(chan struct{})}
-	if !o.Terminal {
-		close(c.stopped)
-		return c
+	usual := 15 * time.Second
+	if o.Terminal {
+		usual = 100 * time.Millisecond
 	}
-	go c.tick()
+	o.Every = cmp.Or(o.Every, usual)
+	c := &Console{o: o, w: w, wraps: o.Terminal, start: o.Now(), shown: map[string]string{},
+		stop: make(chan struct{})}
 	return c
 }
 

@@ -63,6 +63,7 @@ var _ = Describe("the console", func() {
 		show := func(o reports.ConsoleOptions) string {
 			var b bytes.Buffer
 			c := reports.NewConsole(&b, o)
+			DeferCleanup(c.Close)
 			c.Finished(untried("a/one"))
 			c.Finished(untried("a/two"))
 			return b.String()
@@ -160,6 +161,23 @@ var _ = Describe("the console", func() {
 		c.Close()
 	})
 
+	It("says elsewhere, in a line from time to time, how far it is, and nothing if it should be quiet", func() {
+		now = time.Unix(0, 0)
+		var b, quiet buffer
+		c := reports.NewConsole(&b, reports.ConsoleOptions{Total: 2, Every: time.Millisecond, Now: clock})
+		DeferCleanup(c.Close)
+		c.Started("a/one")
+		c.Step("a/one", "await turn")
+		Eventually(b.String).Should(ContainSubstring("      0ms  0/2  a/one: await turn\n"))
+		c.Phase("short sweep: explore", 3, 40, "cancel after text")
+		Eventually(b.String).Should(ContainSubstring("      0ms  short sweep: explore  3/40  cancel after text\n"))
+		c.Close()
+		q := reports.NewConsole(&quiet, reports.ConsoleOptions{Total: 2, Every: time.Millisecond, Now: clock, Quiet: true})
+		q.Started("a/one")
+		q.Close()
+		Expect(quiet.String()).To(BeEmpty())
+	})
+
 	It("works on a real terminal", func() {
 		p, tty, err := pty.Open()
 		Expect(err).NotTo(HaveOccurred())
@@ -194,6 +212,7 @@ var _ = Describe("the console", func() {
 		show := func(o reports.ConsoleOptions) string {
 			var b bytes.Buffer
 			c := reports.NewConsole(&b, o)
+			DeferCleanup(c.Close)
 			for _, r := range sample().Results {
 				c.Started(r.ID)
 				c.Step(r.ID, "prompt")
@@ -213,6 +232,7 @@ var _ = Describe("the console", func() {
 		run := results.Run{Results: outcomes}
 		verdict.Conclude(&run)
 		c := reports.NewConsole(&b, o)
+		DeferCleanup(c.Close)
 		for _, r := range outcomes {
 			c.Finished(r)
 		}

@@ -16,7 +16,6 @@ type running struct {
 
 // tick renews the live line, so that elapsed time shows a hanging agent.
 func (c *Console) tick() {
-	defer close(c.stopped)
 	t := time.NewTicker(c.o.Every)
 	defer t.Stop()
 	for {
@@ -25,10 +24,21 @@ func (c *Console) tick() {
 			return
 		case <-t.C:
 			c.mu.Lock()
-			c.paint()
+			if c.paint(); !c.o.Terminal {
+				c.write("      " + c.progress() + "\n")
+			}
 			c.mu.Unlock()
 		}
 	}
+}
+
+// begin starts to renew the live line, once. The caller holds the lock.
+func (c *Console) begin() {
+	if !c.ticks && (c.o.Terminal || !c.o.Quiet) {
+		c.ticks = true
+		c.ticking.Go(c.tick)
+	}
+	c.paint()
 }
 
 // Started says that a scenario began.
@@ -36,7 +46,21 @@ func (c *Console) Started(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.running = append(c.running, running{id: id, since: c.o.Now()})
-	c.paint()
+	c.begin()
+}
+
+// Phase says what is done instead of running scenarios, such as a sweep: how much of how much
+// (0 if unknown), and what it does now.
+func (c *Console) Phase(name string, done, total int, now string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.phase = name; total > 0 {
+		c.phase += fmt.Sprintf("  %d/%d", done, total)
+	}
+	if now != "" {
+		c.phase += "  " + harmless(firstLine(now))
+	}
+	c.begin()
 }
 
 // Step says what a running scenario does now.
@@ -60,11 +84,11 @@ func (c *Console) Close() {
 	default:
 		close(c.stop)
 	}
-	<-c.stopped
+	c.ticking.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.clear()
-	c.running, c.o.Terminal = nil, false
+	c.running, c.o.Terminal, c.ticks = nil, false, true
 }
 
 // print writes lines above the live line.
@@ -92,8 +116,16 @@ func (c *Console) clear() {
 // paint renews the live line. It is never wider than the terminal, or it would
 // leave lines behind.
 func (c *Console) paint() {
-	if !c.o.Terminal {
-		return
+	if c.o.Terminal {
+		c.write("\r" + fit(c.progress(), c.o.Width()-1) + "\x1b[K")
+		c.live = true
+	}
+}
+
+// progress says how long the run has taken, how far it is and what it does.
+func (c *Console) progress() string {
+	if c.phase != "" {
+		return short(c.o.Now().Sub(c.start)) + "  " + c.phase
 	}
 	n := c.counts
 	done := fmt.Sprint(n.Total)
@@ -119,8 +151,7 @@ func (c *Console) paint() {
 		}
 		line += part
 	}
-	c.write("\r" + fit(line, c.o.Width()-1) + "\x1b[K")
-	c.live = true
+	return line
 }
 
 // fit cuts a line to a number of columns, counting wide characters as two.

@@ -52,7 +52,7 @@ var _ = Describe("a mistake in a scenario", func() {
 		Entry("bad stop reason", "await turn end_trun\n", `1:12: "end_trun" is no stop reason (did you mean "end_turn"?)`),
 		Entry("bad regular expression", "await tool_call title~(\n", "1:23: bad regular expression: error parsing regexp: missing closing ): `(`"),
 		Entry("open quote", "prompt 'Hello\n", `1:8: the quote that begins here is not closed (write '' for a quote inside quotes)`),
-		Entry("another quote", "prompt \"Hello there\"\n", `1:8: text is quoted with ', not with " (a text that begins with " is quoted, too: '"yes"')`),
+		Entry("another quote", "prompt \"Hello there\n", `1:8: the quote that begins here is not closed (write "" for a quote inside quotes)`),
 		Entry("missing file", "prompt 'x'\ncmp a.txt want/a.txt\n", `2:11: the archive holds no file "want/a.txt" (add it below as -- want/a.txt --)`),
 		Entry("unquoted text", "prompt Hello there you\n", `1:14: "there" is one word too many (quote the text: prompt 'Do this.')`),
 		Entry("unknown session", "cancel b\n", `1:8: no session b is open (open it with session new NAME)`),

@@ -169,12 +169,17 @@ func (h *host) openRecording(name string, read func(io.Reader) (*transcript.Tran
 // conclude sums up a run without an engine, shows it and writes its reports. It returns the exit
 // status as an error.
 func (h *host) conclude(run *results.Run, asked []string, verbose bool, env ...string) error {
-	*run = secret.Value(h.secrets(env...), *run)
-	run.Duration = time.Since(run.Started)
-	verdict.Conclude(run)
+	h.summed(run, env...)
 	console := h.console(&options{output: output{verbose: verbose}}, len(run.Results))
 	defer console.Close()
 	return h.concluded(console, *run, asked)
+}
+
+// summed removes secrets from a run without an engine and sums it up.
+func (h *host) summed(run *results.Run, env ...string) {
+	*run = secret.Value(h.secrets(env...), *run)
+	run.Duration = time.Since(run.Started)
+	verdict.Conclude(run)
 }
 
 // concluded shows a run that was summed up and writes its reports: into its folder, if it has one,
@@ -183,5 +188,10 @@ func (h *host) concluded(console *reports.Console, run results.Run, asked []stri
 	for _, r := range run.Results {
 		console.Finished(r)
 	}
+	return h.shown(console, run, asked)
+}
+
+// shown is concluded for a run whose results were shown.
+func (h *host) shown(console *reports.Console, run results.Run, asked []string) error {
 	return cmp.Or(errors.Join(h.writeReports(run, run.Out, asked), console.Summary(run)), ended(run.Exit))
 }

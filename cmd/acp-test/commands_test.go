@@ -223,6 +223,15 @@ var _ = Describe("fmt", func() {
 		Expect(p.run("fmt", "-l", suites)).To(Equal(ended{0, "", ""}))
 	})
 
+	It("refuses what is no scenario, and leaves it as it is", func() {
+		p := newPlace()
+		const text = "a:\n  b: 1\n  c:\n    - x\n"
+		p.write("x.yaml", text)
+		want := ended{2, "", `acp-test: x.yaml:1:1: "a:" is no command of a scenario, so nothing is formatted; acp-test lint says more` + "\n"}
+		Expect(p.run("fmt", "-w", "x.yaml")).To(Equal(want))
+		Expect(p.read("x.yaml")).To(Equal(text))
+	})
+
 	It("leaves a file with mistakes alone, and says all of them", func() {
 		p := newPlace()
 		p.write("a.txtar", "}\nprompt 'x\n")

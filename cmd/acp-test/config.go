@@ -61,6 +61,12 @@ func parseConfig(file string, src []byte) (c config, err error) {
 	if err != nil {
 		return c, err
 	}
+	for i := range root.Fields {
+		if f := &root.Fields[i]; f.Key == "suites" && f.Kind == yamlfile.Scalar { // suites: all
+			one := *f.Node
+			f.Node.Kind, f.Node.Items = yamlfile.List, []*yamlfile.Node{&one}
+		}
+	}
 	root.Decode(&c, language.Config, "")
 	for key, d := range map[string]string{"timeout": c.Timeout, "step-timeout": c.StepTimeout} {
 		if _, err := duration(d); err != nil {

@@ -48,7 +48,6 @@ const npmInstall = "npm install @agentclientprotocol/sdk tsx"
 
 // elsewhere are command lines of the pages that are not executed here, and why.
 var elsewhere = map[string]string{
-	"go install github.com/acp-test/acp-test/cmd/acp-test@latest": "it installs what this test has just built",
 	"./ci/test":                          "it is what runs this test",
 	"ci/agents/install gemini-cli":       "phase install of ci/test runs it",
 	"acp-test run --agent gemini-cli":    "phase gemini-cli of ci/test runs it",
@@ -93,11 +92,9 @@ var _ = Describe("the pages of docs", func() {
 			p := newPlace()
 			p.env = append(p.env, "LANG=C.UTF-8", "GIT_CONFIG_NOSYSTEM=1")
 			if filepath.Base(page) == "README.md" {
-				// Who reads it has an agent and wrote the scenario; and all
-				// suites would take a while.
+				// Who reads it has an agent and wrote the scenario.
 				p.write("my-agent", "#!/bin/sh\nexec acp-test refagent\n")
 				p.write("my.txtar", good)
-				p.write("acp-test.yaml", "suites: [content]\n")
 			}
 			if filepath.Base(page) == "tutorial.md" && os.Getenv("ACP_TEST_NPM") == "" {
 				packages, err := filepath.Abs("../../ci/tutorial-npm/node_modules")
@@ -112,13 +109,19 @@ var _ = Describe("the pages of docs", func() {
 				case len(block.info) == 2 && block.info[0] != "sh":
 					p.write(block.info[1], block.text)
 				case len(block.info) > 0 && block.info[0] == "sh":
-					want := 0
-					if len(block.info) == 2 {
+					want, checkout := 0, len(block.info) == 2 && block.info[1] == "checkout"
+					if len(block.info) == 2 && !checkout {
 						_, err := fmt.Sscanf(block.info[1], "exit=%d", &want)
 						Expect(err).NotTo(HaveOccurred(), "%s:%d", page, block.line)
 					}
 					c := exec.Command("bash", "-euo", "pipefail", "-c", script(block.text))
 					c.Dir, c.Env = p.dir, p.env
+					if checkout { // here
+						c.Dir, c.Env = "../..", append(os.Environ(), "GOBIN="+filepath.Join(p.dir, "gobin"))
+					}
+					if filepath.Base(page) == "README.md" { // all suites would take a while
+						c.Args[4] = strings.Replace(c.Args[4], "acp-test run\n", "sed -i.all 's/suites: all/suites: [content]/' acp-test.yaml; acp-test run\n", 1)
+					}
 					out, err := c.CombinedOutput()
 					Expect(status(err)).To(Equal(want), "%s:%d: %s\n%s", page, block.line, block.text, out)
 				}
@@ -155,7 +158,7 @@ var _ = Describe("the pages of docs", func() {
 			}
 		}
 		Expect(len(commands)).To(BeNumerically("<=", 12), "%q", commands)
-		Expect(ends).To(Equal([]string{"", "exit=1", "exit=1", ""}))
+		Expect(ends).To(Equal([]string{"checkout", "", "exit=1", "exit=1", ""}))
 	})
 
 	It("name in the table of features only what there is", func() {

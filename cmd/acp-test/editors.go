@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/acp-test/acp-test/editors"
+	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
@@ -28,6 +30,7 @@ type editing struct {
 	output
 	known   string // a file
 	timeout time.Duration
+	jobs    int
 }
 
 func editorsCommand(h *host) *cobra.Command {
@@ -47,6 +50,9 @@ endpoint.`,
 			if o.timeout <= 0 {
 				return errors.New("--timeout: it must be longer than 0")
 			}
+			if o.jobs < 1 {
+				return fmt.Errorf("-j %d: at least 1 scenario must run", o.jobs)
+			}
 			if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports)); err != nil {
 				return err
 			}
@@ -58,6 +64,7 @@ endpoint.`,
 	f.StringSliceVar(&o.tags, "tag", nil, "only scenarios with one of these tags, or without !`TAG` (repeatable)")
 	f.BoolVar(&o.list, "list", false, "list the scenarios and run none")
 	f.DurationVar(&o.timeout, "timeout", time.Minute, "how long the client may take over a scenario")
+	f.IntVarP(&o.jobs, "jobs", "j", 1, "how many scenarios run at once; a client that needs the whole machine wants 1")
 	o.severities(c)
 	o.output.flags(c, "show checks and notes too")
 	f.StringVar(&o.known, "known", "", "failures that are known, a `FILE` as beside a profile")
@@ -99,19 +106,34 @@ func (h *host) editors(ctx context.Context, o *editing, paths, client []string) 
 	run := verdict.NewRun(of.Version, tool(), h.commandLine(),
 		results.Agent{Profile: filepath.Base(client[0]), Command: client})
 	run.Out = out
-	for _, s := range list {
-		if ctx.Err() != nil {
-			run.Interrupted = true
-			break
-		}
-		res, err := bench.Run(ctx, s, client, filepath.Join(out, filepath.FromSlash(s.ID)))
-		if err != nil {
-			return err
-		}
-		verdict.Expect(&res, known)
-		run.Results = append(run.Results, res)
+	console := h.console(&options{output: o.output}, len(list))
+	defer console.Close()
+	run.Results = make([]results.Result, len(list))
+	group, inTime := errgroup.WithContext(ctx)
+	group.SetLimit(o.jobs)
+	for i, s := range list {
+		group.Go(func() error {
+			if inTime.Err() != nil {
+				return nil
+			}
+			console.Started(s.ID)
+			res, err := bench.Run(inTime, s, client, filepath.Join(out, filepath.FromSlash(s.ID)))
+			if err != nil {
+				return err
+			}
+			verdict.Expect(&res, known)
+			run.Results[i] = secret.Value(h.secrets(), res)
+			console.Finished(run.Results[i])
+			return nil
+		})
 	}
-	return h.conclude(&run, o.reports, o.verbose)
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	run.Interrupted = ctx.Err() != nil
+	run.Results = slices.DeleteFunc(run.Results, func(r results.Result) bool { return r.ID == "" })
+	h.summed(&run)
+	return h.shown(console, run, o.reports)
 }
 
 func (p protocol) agentSideScenarios(o *editing, paths []string) ([]*scenarios.Scenario, error) {

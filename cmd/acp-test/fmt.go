@@ -20,6 +20,7 @@ import (
 type formatter struct {
 	*host
 	list, write, diff bool
+	known             map[string]bool // the commands of all protocols
 }
 
 func formatCommand(h *host) *cobra.Command {
@@ -31,7 +32,7 @@ func formatCommand(h *host) *cobra.Command {
 indented, no two blank lines in a row; an llm.yaml without comments in block style.
 Comments, the texts in quotes and the other files of the archive stay as they are.
 A PATH is a file, a folder with scenarios, or - for stdin. The exit status is 2 if
-a file cannot be read, with --diff also 1 if one changes.`,
+a file cannot be read or is no scenario, with --diff also 1 if one changes.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("fmt: a file or a folder with scenarios is missing; usage: acp-test fmt PATH…")
@@ -49,6 +50,12 @@ a file cannot be read, with --diff also 1 if one changes.`,
 }
 
 func (f *formatter) run(args []string) error {
+	f.known = map[string]bool{}
+	for _, p := range protocols() {
+		for name := range p.Vocabulary() {
+			f.known[name] = true
+		}
+	}
 	var failed []error
 	changed := false
 	for _, arg := range args {
@@ -90,6 +97,9 @@ func (f *formatter) file(name string) (differs bool, err error) {
 		}
 		return false, errors.Join(list...)
 	}
+	if err := f.isScenario(shown, tree); err != nil {
+		return false, err
+	}
 	for i, part := range tree.Files {
 		if part.Name == "llm.yaml" {
 			tree.Files[i].Data = formatModel(part.Data)
@@ -114,6 +124,21 @@ func (f *formatter) file(name string) (differs bool, err error) {
 		err = os.WriteFile(name, tidy, 0o644)
 	}
 	return differs, err
+}
+
+// isScenario returns an error that names the first line whose command no protocol knows: other files,
+// such as YAML, are not formatted.
+func (f *formatter) isScenario(file string, tree *script.File) error {
+	for l := range tree.All() {
+		if l.Kind != script.Command || l.Name.Raw() == "" {
+			continue
+		}
+		if !f.known[l.Name.Raw()] {
+			return fmt.Errorf("%s:%d:%d: %q is no command of a scenario, so nothing is formatted; acp-test lint says more",
+				file, l.Number, l.Name.Column, l.Name.Raw())
+		}
+	}
+	return nil
 }
 
 // kept are comments of YAML, and names that it gives to values: a script with one

@@ -207,7 +207,7 @@ a file that is no text, such as a picture: it is decoded, and loses the ending.
 A prompt starts the agent and opens a session if the script did not. Run it with
 acp-test run FILE -- AGENT…, and check it without an agent with acp-test lint FILE.
 
-Words are split at spaces; '…' is one word as it stands, with '' for a quote in it.
+Words are split at spaces; '…' or "…" is one word as it stands, with '' or "" for a quote in it.
 Outside quotes $NAME is a variable, $NL a line break and $$ a dollar.
 
 See also: acp-test help commands, acp-test help patterns, acp-test help WORD.

@@ -44,10 +44,13 @@ func ciNames() []string {
 	return names
 }
 
+// firstScenarios are the scenarios that init writes, from the templates.
+var firstScenarios = []string{"hello.txtar", "cancel.txtar"}
+
 // founding are the flags of init.
 type founding struct {
-	name, ci string
-	dry      bool
+	name, ci, from string
+	dry            bool
 }
 
 func initCommand(h *host) *cobra.Command {
@@ -55,9 +58,9 @@ func initCommand(h *host) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init [-- AGENT…]",
 		Short: "makes a repository one whose agent is tested",
-		Long: `Writes into this folder what testing an agent needs, and runs it:
+		Long: `Writes into this folder what testing an agent needs, and runs its first two scenarios:
 
-  acp-test.yaml      the defaults of acp-test run
+  acp-test.yaml      the defaults of acp-test run: the scenarios in acp/, and all suites
   acp/NAME.yaml      the agent's profile, from what a first turn shows: capabilities, logins,
                      the variables that lead it to its model, its tools; comments say
                      what is missing
@@ -69,13 +72,14 @@ func initCommand(h *host) *cobra.Command {
 
 How the agent is started is read from package.json, pyproject.toml, Cargo.toml or
 go.mod, and which CI system there is from the files and the origin of the repository.
-What they and the command line leave open is asked at a terminal; elsewhere nothing is.
+CI gets acp-test from --from, else from the release or the checkout that this program is of;
+init says what it assumes. What they and the command line leave open is asked at a terminal; elsewhere nothing is.
 A dry run starts nothing. An agent that acp-test has a profile of gets what that knows.
 No file is overwritten. Where there is an acp-test.yaml already, only the CI file of
 another system is written. The exit status is that of the first run.`,
 		Example: `  acp-test init --dry-run
   acp-test init -- node agent.js --acp
-  acp-test init --ci gitlab`,
+  acp-test init --ci gitlab --from ~/src/acp-test`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if dash := c.ArgsLenAtDash(); dash != 0 && len(args) > 0 {
@@ -88,6 +92,9 @@ another system is written. The exit status is that of the first run.`,
 		"what to call the agent, `NAME` (default from the repository, or from its command)")
 	c.Flags().StringVar(&o.ci, "ci", "",
 		"the CI system: "+strings.Join(ciNames(), ", ")+" (default the one that the repository has, else github)")
+	c.Flags().StringVar(&o.from, "from", "",
+		"where CI gets acp-test: `SOURCE` is a checkout's folder, a tarball of ci/release in this repository, the URL of "+
+			"one, a version, or latest (default what this program was made of)")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "show what would be written, and write nothing")
 	completeWords(c, "ci", ciNames)
 	return c
@@ -105,7 +112,7 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 	if !slices.Contains(ciNames(), o.ci) {
 		return fmt.Errorf("--ci: there is no %q%s; they are %s", o.ci, meant(o.ci, ciNames()), strings.Join(ciNames(), ", "))
 	}
-	files, err := ciFile(repo, o.ci)
+	files, err := h.ciFile(repo, o, again)
 	if err != nil {
 		return err
 	}
@@ -141,15 +148,26 @@ func (h *host) init(c *cobra.Command, command []string, o founding) error {
 	if err := h.writeNew(files, o.dry); err != nil || o.dry {
 		return err
 	}
-	fmt.Fprintf(h.out, "\nacp-test run --update\n")
-	if code := execute(c.Context(), []string{"run", "--update"},
-		&host{in: h.in, out: h.out, err: h.err, env: h.env, cwd: h.cwd, self: h.self}); code != 0 {
-		fmt.Fprintf(h.out, "\nThe agent does not pass its first scenarios yet. When it does, write the goldens: "+
-			"acp-test run --update\n")
-		return status(code)
+	return h.first(c)
+}
+
+// first runs the scenarios that init wrote, and says how to run all others.
+func (h *host) first(c *cobra.Command) error {
+	all, err := protocols()[0].Shipped()
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(h.out, "\nCommit these files. From now on: acp-test run\n")
-	return nil
+	fmt.Fprintf(h.out, "\nacp-test run acp --update\n")
+	code := execute(c.Context(), []string{"run", "acp", "--update"},
+		&host{in: h.in, out: h.out, err: h.err, env: h.env, cwd: h.cwd, self: h.self})
+	next := "Commit these files."
+	if code != 0 {
+		next = "The agent does not pass its first scenarios yet. When it does, write their goldens: acp-test run acp --update"
+	}
+	own := len(firstScenarios)
+	fmt.Fprintf(h.out, "\n%s\nOnly the %d scenarios of acp/ ran, of %d. Run all, as CI will: acp-test run\n", next, own,
+		own+len(all))
+	return ended(code)
 }
 
 // initAgain writes the file of another CI system into a repository that has its other files already.
@@ -207,19 +225,29 @@ func (h *host) ask(in *bufio.Reader, question, otherwise string) string {
 	return cmp.Or(strings.TrimSpace(line), otherwise)
 }
 
-// ciFile is the file of a CI system, by its path; none for the system none.
-func ciFile(repo repository, ci string) (map[string][]byte, error) {
+// ciFile is the file of a CI system, by its path; none for the system none. Where nothing tells
+// from where CI gets this program, and the user asked for no CI file, there is none either.
+func (h *host) ciFile(repo repository, o founding, asked bool) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, c := range ciFiles {
-		if c.name != ci || c.file == "" {
+		if c.name != o.ci || c.file == "" {
 			continue
 		}
+		from, err := h.sourceOf(o.from)
+		if errors.Is(err, errUnknownSource) && !asked {
+			fmt.Fprintf(h.err, "no CI file is written: %v\n  acp-test init --ci %s --from … adds it later\n", err, o.ci)
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("init: %w", err)
+		}
+		fmt.Fprintf(h.out, "%s assumes: %s\n", c.file, from.assumed)
 		t, err := template.ParseFS(templates, "templates/"+c.template+".tmpl")
 		if err != nil {
 			return nil, err
 		}
 		var text bytes.Buffer
-		if err := t.Execute(&text, repo.recipe()); err != nil {
+		if err := t.Execute(&text, repo.recipe(from)); err != nil {
 			return nil, err
 		}
 		files[c.file] = text.Bytes()
@@ -253,10 +281,11 @@ func (h *host) initFiles(p *agents.Profile, name string, repo repository, learne
 	b.WriteString(learned.profileText())
 	files := map[string][]byte{
 		language.Config: []byte("# What acp-test run does in this repository.\nagent: acp/" + name +
-			".yaml\nscenarios: [acp]\ngoldens: acp/golden\n"),
+			".yaml\nscenarios: [acp]\n# The suites in acp-test: all, or a list such as [prompt-turn, cancel].\n" +
+			"suites: all\ngoldens: acp/golden\n"),
 		"acp/" + name + ".yaml": []byte(b.String()),
 	}
-	for _, scenario := range []string{"hello.txtar", "cancel.txtar"} {
+	for _, scenario := range firstScenarios {
 		text, err := templates.ReadFile("templates/" + scenario)
 		if err != nil {
 			return nil, err
@@ -264,7 +293,7 @@ func (h *host) initFiles(p *agents.Profile, name string, repo repository, learne
 		files["acp/"+scenario] = text
 	}
 	if !has(h.cwd, ".gitignore") {
-		files[".gitignore"] = []byte(languages[repo.Language].ignore + "acp-test-out*/\n")
+		files[".gitignore"] = []byte(languages[repo.Language].ignore + "acp-test-out*/\nrepro/\n")
 	}
 	return files, nil
 }

@@ -42,6 +42,7 @@ type target struct {
 type choice struct {
 	paths, suites, tags []string
 	match               string
+	narrow              bool // the file of the repository names scenarios and no suite
 	list                bool
 	failed              bool   // what did not pass in the last run
 	since               string // a commit or a folder
@@ -128,7 +129,7 @@ func (t *target) flags(c *cobra.Command) {
 
 func (s *choice) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringSliceVar(&s.suites, "suite", nil, "a suite in this program, by `NAME` (repeatable; default all)")
+	f.StringSliceVar(&s.suites, "suite", nil, "a suite in this program, by `NAME`, or all (repeatable)")
 	completeWords(c, "suite", suiteNames)
 	f.StringVar(&s.match, "run", "", "only scenarios whose id matches `REGEXP`")
 	f.StringSliceVar(&s.tags, "tag", nil, "only scenarios with one of these tags, or without !`TAG` (repeatable)")
@@ -184,7 +185,7 @@ func (j *judging) flags(c *cobra.Command) {
 }
 
 func (j *judging) goldens(f *pflag.FlagSet) {
-	f.StringVar(&j.golden, "golden", "golden", "the folder of goldens, `DIR`")
+	f.StringVar(&j.golden, "golden", "golden", "the folder of goldens, `DIR`, or none: compare with none")
 	f.BoolVar(&j.update, "update", false, "write goldens instead of comparing")
 }
 
@@ -228,7 +229,7 @@ func (o *options) settle(h *host, c *cobra.Command, args []string) error {
 		return err
 	}
 	if o.conformance {
-		def.Scenarios = nil // it is what the suites here say, not a repository's own scenarios
+		def.Scenarios, def.Suites = nil, nil // it is what the suites here say, not a repository's own scenarios
 	}
 	o.complete(c, args, def)
 	return o.check(c)
@@ -241,8 +242,9 @@ func (o *options) complete(c *cobra.Command, args []string, def config) {
 	set := c.Flags().Changed
 	if len(o.paths) == 0 && !set("suite") {
 		o.paths, o.suites = def.Scenarios, def.Suites
+		o.narrow = len(o.paths) > 0 && len(o.suites) == 0
 	}
-	if !set("agent") && !set("settings") {
+	if !set("agent") && !set("settings") && !set("fault") && !set("liberty") { // those are of the reference agent
 		o.agent = def.Agent
 		if len(o.command) == 0 {
 			o.command = def.Command

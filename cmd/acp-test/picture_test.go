@@ -55,15 +55,13 @@ func picture(command, text string) string {
 	text = details.ReplaceAllString(notes.ReplaceAllString(took.ReplaceAllString(text, "20ms"), ""), "$1")
 	lines := append([]string{"$ " + command}, strings.Split(strings.TrimSpace(text), "\n")...)
 	const columns, wide, high = 112, 8, 20
+	lines = wrapped(lines, columns)
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="monospace" font-size="13" fill="#e6edf3">
 <title>acp-test run: one scenario passes, one fails, with the cause and what to do next</title>
 <rect width="100%%" height="100%%" rx="8" fill="#0d1117"/>
 `, columns*wide+2*high, (len(lines)+2)*high)
 	for i, line := range lines {
-		if runes := []rune(line); len(runes) > columns {
-			line = string(runes[:columns-1]) + "…"
-		}
 		first, _, _ := strings.Cut(line, " ")
 		fill := ""
 		if colour := colours[first]; colour != "" {
@@ -74,4 +72,16 @@ func picture(command, text string) string {
 		b.WriteString("</text>\n")
 	}
 	return b.String() + "</svg>\n"
+}
+
+// wrapped breaks lines that are too long at a space; the rest stands below the value of the field.
+func wrapped(lines []string, columns int) (all []string) {
+	for _, line := range lines {
+		for len([]rune(line)) > columns {
+			at := strings.LastIndex(string([]rune(line)[:columns]), " ")
+			all, line = append(all, line[:at]), strings.Repeat(" ", 19)+line[at+1:]
+		}
+		all = append(all, line)
+	}
+	return all
 }

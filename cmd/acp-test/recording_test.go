@@ -594,6 +594,19 @@ var _ = Describe("editors", func() {
 		Expect(got.out).To(ContainSubstring("prompted-twice"))
 	})
 
+	It("shows each result when it is there, in the given number at once", func() {
+		p := newPlace()
+		p.write("client", "#!/bin/sh\ntouch "+p.dir+"/$$.begun\n"+
+			"until [ $(ls "+p.dir+" | grep -c begun) -ge 2 ]; do sleep 0.01; done\nexec acp-test prompt hi -- \"$@\"\n")
+		got := p.run("editors", "-j", "2", "--run", "m0[23]", "--", p.dir+"/client", "{agent}")
+		Expect(got.err).NotTo(ContainSubstring("still running"))
+		results := p.results()
+		Expect(results.Results).To(HaveLen(2))
+		Expect(results.Results[0].ID < results.Results[1].ID).To(BeTrue(), "in the order of the list")
+		Expect(got.out).NotTo(ContainSubstring("still running"), "one waits for the other")
+		Expect(p.run("editors", "-j", "0", "--", "true", "{agent}").err).To(Equal("acp-test: -j 0: at least 1 scenario must run\n"))
+	})
+
 	It("lists of the folder of an editor only so much, and says what it leaves out", func() {
 		p := newPlace()
 		for i := range 600 {

@@ -107,13 +107,12 @@ func (h *host) reduce(c *cobra.Command, o *reducing) error {
 	}
 	r := sweep.Reduction{Engine: engine, Jobs: o.jobs, Cause: cause, Confirm: o.confirm, Budget: o.budget}
 	began := time.Now()
-	if !o.quiet && isTerminal(h.out) {
-		r.Progress = func(lines, tries int) {
-			fmt.Fprintf(h.out, "\r\x1b[K%s: %d lines left, %d scripts tried", time.Since(began).Round(time.Second), lines, tries)
-		}
+	console := h.console(&o.options, 0)
+	r.Progress = func(lines, tries int) {
+		console.Phase("reduce", 0, 0, fmt.Sprintf("%d lines left, %d scripts tried", lines, tries))
 	}
 	made, err := r.Run(c.Context(), text)
-	h.clearLine()
+	console.Close()
 	var missing *sweep.NotShownError
 	switch {
 	case errors.As(err, &missing):

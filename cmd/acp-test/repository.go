@@ -30,9 +30,6 @@ type Downloads struct {
 	Lock            string // the file that says what they are
 }
 
-// archive is where a release is downloaded, for machines without Go.
-const archive = "https://github.com/acp-test/acp-test/releases/latest/download/acp-test-linux-amd64.tar.gz"
-
 // languages are what CI files need of each, and what git leaves out.
 var languages = map[string]struct{ image, action, with, ignore string }{
 	"node":   {"node:22", "actions/setup-node@v4", "{node-version: 22}", "node_modules/\n"},
@@ -44,20 +41,16 @@ var languages = map[string]struct{ image, action, with, ignore string }{
 // recipe is what a template of a CI file is filled with.
 type recipe struct {
 	repository
+	source
 	Image, Action, With string
-	Install, Fetch      string
 	Keeps               bool // the action of the language keeps downloads by itself
 }
 
-func (r repository) recipe() recipe {
+func (r repository) recipe(from source) recipe {
 	l := languages[cmp.Or(r.Language, "go")]
-	fill := recipe{repository: r, Image: l.image, Fetch: "curl -fsSL " + archive + " | tar -xz", Keeps: r.Language == "go"}
-	fill.Install = "go install github.com/acp-test/acp-test/cmd/acp-test@latest"
+	fill := recipe{repository: r, source: from, Image: l.image, Keeps: r.Language == "go"}
 	if r.Language != "" {
 		fill.Action, fill.With = l.action, l.with
-	}
-	if r.Language != "" && r.Language != "go" {
-		fill.Install = fill.Fetch + " -C /usr/local/bin --strip-components=1"
 	}
 	return fill
 }

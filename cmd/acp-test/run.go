@@ -25,6 +25,7 @@ import (
 	"github.com/acp-test/acp-test/refagent/liberties"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
+	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/sweep"
@@ -187,7 +188,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 		run.Differences = sweep.Differences(chosen.of.planner, run, chosen.list)
 	}
 	if o.smokes(c, engine, chosen.selection) && !run.Interrupted && run.NoModel == "" {
-		if err := h.smokeSweep(c, o, engine, chosen.selection, &run); err != nil {
+		if err := h.smokeSweep(c, o, engine, chosen.selection, console, &run); err != nil {
 			return err
 		}
 	}
@@ -207,6 +208,12 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	if s := chosen.shard; s != nil {
 		run.Notes = append(run.Notes, fmt.Sprintf("part %d of %d, by %s: %d of %d scenarios", s.Index, s.Of, chosen.from,
 			len(chosen.mine), len(chosen.list)))
+	}
+	if o.narrow {
+		if all, err := chosen.of.Shipped(); err == nil {
+			run.Notes = append(run.Notes, fmt.Sprintf("%s names these scenarios alone; "+
+				"the %d of the suites: acp-test run --suite all", language.Config, len(all)))
+		}
 	}
 	run = secret.Value(engine.Secrets, run)
 	err := errors.Join(h.writeInto(engine.Folder, run, engine.Out, o.reports), console.Summary(run))
@@ -313,6 +320,10 @@ func (h *host) confine(o *options, e *scenarios.Engine) error {
 func (o *options) goldensOf(e *scenarios.Engine, chosen selection) error {
 	switch {
 	case len(o.liberties) > 0: // what a golden shows is the agent without them
+	case o.golden == "none":
+		if o.update || o.goldenRequired {
+			return errors.New("--golden none contradicts --update and --golden-required, which need a folder")
+		}
 	case e.Profile.Source != adHoc:
 		e.Golden = &golden.Store{Dir: o.golden}
 		if chosen.shipped {

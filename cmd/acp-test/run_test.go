@@ -57,6 +57,17 @@ var _ = Describe("run", func() {
 			Expect(got.code).To(Equal(2))
 		})
 
+		It("is not about goldens with --golden none", func() {
+			p := newPlace()
+			p.write("s.txtar", good)
+			got := p.run("run", "s.txtar", "--agent", "reference", "--golden", "none")
+			Expect(got.code).To(Equal(0), got.out)
+			Expect(got.out).NotTo(ContainSubstring("golden"))
+			got = p.run("run", "s.txtar", "--agent", "reference", "--golden", "none", "--update")
+			Expect(got).To(Equal(ended{2, "", "acp-test: --golden none contradicts --update and --golden-required, which need a folder\n"}))
+			Expect(filepath.Join(p.dir, "none")).NotTo(BeADirectory())
+		})
+
 		It("is 1 when a golden is asked for and there is none", func() {
 			p.write("s.txtar", good)
 			Expect(p.run("run", "s.txtar", "--golden-required").code).To(Equal(1))

@@ -29,7 +29,7 @@ func (o *options) selection(h *host) (selection, error) {
 	}
 	s := selection{of: p}
 	s.shipped = len(o.paths) == 0 || len(o.suites) > 0
-	s.whole = len(o.suites) == 0 || len(o.suites) == len(p.SuiteNames())
+	s.whole = len(o.suites) == 0 || len(o.suites) == len(p.SuiteNames()) || slices.Contains(o.suites, language.AllSuites)
 	if len(o.paths) > 0 {
 		list, err := p.Load(o.paths...)
 		if err != nil {

@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
@@ -41,7 +44,7 @@ func (o *options) smokes(c *cobra.Command, engine *scenarios.Engine, chosen sele
 
 // smokeSweep sweeps a few scenarios of a run that has ended, and adds what it finds.
 func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine, chosen selection,
-	run *results.Run) error {
+	console *reports.Console, run *results.Run) error {
 	swept := slices.DeleteFunc(slices.Clone(chosen.list), func(s *scenarios.Scenario) bool {
 		return !slices.Contains(smoked, s.ID)
 	})
@@ -50,8 +53,9 @@ func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine
 	}
 	s := &sweep.Sweeper{
 		Planner: chosen.of.planner, Engine: engine, Jobs: o.jobs, Actions: smoking, Max: o.smoke, Confirm: smokeConfirm,
-		Repro:   "repro", // not below --out, which the next run clears
-		Command: func(file string) string { return rerunFile(c, engine, file) },
+		Repro:    filepath.Join(o.out, "repro"),
+		Command:  func(file string) string { return rerunFile(c, engine, file) },
+		Progress: func(p sweep.Progress) { console.Phase("short sweep: "+p.Phase, p.Done, p.Total, p.Now) },
 	}
 	out, err := s.Run(c.Context(), swept)
 	if err != nil {
@@ -59,8 +63,10 @@ func (h *host) smokeSweep(c *cobra.Command, o *options, engine *scenarios.Engine
 	}
 	more := slices.DeleteFunc(out.Run.Results, func(r results.Result) bool { return !strings.HasPrefix(r.ID, "sweep/") })
 	verdict.Add(run, more...)
-	run.Notes = append(run.Notes, fmt.Sprintf("smoke sweep: %d schedules, %d inconclusive; %d findings; "+
-		"acp-test sweep explores more", out.Run.Sweep.Explored, out.Run.Sweep.Inconclusive, len(more)))
+	run.Duration = time.Since(run.Started)
+	run.Notes = append(run.Notes, fmt.Sprintf("smoke sweep: %d schedules in %s, %d inconclusive; %d findings; "+
+		"acp-test sweep explores more", out.Run.Sweep.Explored, out.Run.Duration.Round(100*time.Millisecond),
+		out.Run.Sweep.Inconclusive, len(more)))
 	for _, f := range out.Findings {
 		if f.Action != "" {
 			run.Notes = append(run.Notes, sweep.Describe(f))

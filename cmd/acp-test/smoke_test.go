@@ -5,6 +5,7 @@ package main_test
 import (
 	"regexp"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -14,9 +15,14 @@ var _ = Describe("--smoke", func() {
 	turns := []string{"run", "--run", "^prompt-turn/two-turns$", "--smoke", "6"}
 
 	It("ends a run with a sweep that finds nothing in the correct agent", func() {
-		got := newPlace().run(turns...)
+		p := newPlace()
+		got := p.run(turns...)
 		Expect(got.code).To(Equal(0), got.out)
-		Expect(got.out).To(ContainSubstring("smoke sweep: 6 schedules"))
+		swept := regexp.MustCompile(`smoke sweep: 6 schedules in (\S+), `).FindStringSubmatch(got.out)
+		Expect(swept).NotTo(BeNil(), got.out)
+		took, err := time.ParseDuration(swept[1])
+		Expect(err).NotTo(HaveOccurred())
+		Expect(p.results().Duration).To(BeNumerically(">=", took-100*time.Millisecond), "the run took the sweep too")
 	})
 
 	It("fails the run for what only a schedule shows, and says how to run that again", func() {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/acp-test/acp-test/agents"
+	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/sweep"
@@ -61,7 +62,7 @@ line, a scenario or this machine is at fault.`,
 	f.IntVar(&o.confirm, "confirm", 20, "run what is reported of each finding `N` times")
 	f.BoolVar(&o.reuse, "reuse", false,
 		"run schedules in sessions of one process of the agent, where they leave nothing else behind")
-	f.StringVar(&o.repro, "repro", "repro", "the folder for what reproduces findings, `DIR`")
+	f.StringVar(&o.repro, "repro", "", "the folder for what reproduces findings, `DIR` (default repro in --out)")
 	for _, flag := range []string{"repeat", "until-fail", "fail-fast", "update", "golden", "golden-required",
 		"debug", "keep"} {
 		_ = f.MarkHidden(flag) // of run; a sweep has its own way
@@ -102,6 +103,7 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		return err
 	}
 	o.out = h.freeOut(o.out)
+	o.repro = cmp.Or(o.repro, filepath.Join(o.out, "repro"))
 	engine, err := h.engine(c, &o.options, chosen)
 	if err != nil {
 		return err
@@ -119,11 +121,14 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 		return h.unable(engine, &o.options, err)
 	}
 	engine.Command = h.commandLine()
-	s := h.sweeper(c, o, engine, chosen)
+	console := h.console(&o.options, 0)
+	defer console.Close()
+	s := h.sweeper(c, o, engine, chosen, console)
 	if shard != nil {
 		s.Shard = &sweep.Part{Index: shard.Index, Of: shard.Of}
 	}
 	out, err := s.Run(c.Context(), chosen.list)
+	console.Close()
 	if err != nil {
 		return err
 	}
@@ -154,7 +159,8 @@ func (o *sweeping) knowsActions(of protocol) error {
 }
 
 // sweeper is the sweep that the flags ask for.
-func (h *host) sweeper(c *cobra.Command, o *sweeping, engine *scenarios.Engine, chosen selection) *sweep.Sweeper {
+func (h *host) sweeper(c *cobra.Command, o *sweeping, engine *scenarios.Engine, chosen selection,
+	console *reports.Console) *sweep.Sweeper {
 	return &sweep.Sweeper{
 		Planner: chosen.of.planner,
 		Engine:  engine, Jobs: max(o.jobs, 0), Budget: o.budget, Points: o.points, Actions: o.actions, Max: o.max,
@@ -165,7 +171,7 @@ func (h *host) sweeper(c *cobra.Command, o *sweeping, engine *scenarios.Engine, 
 				fmt.Fprintf(h.out, "%-5s %s\n", class, f)
 			}
 		},
-		Progress: h.sweepProgress(o),
+		Progress: func(p sweep.Progress) { console.Phase(p.Phase, p.Done, p.Total, p.Now) },
 	}
 }
 
@@ -185,33 +191,7 @@ func (h *host) swept(c *cobra.Command, o *sweeping, engine *scenarios.Engine, ou
 	if err := o.writeBaseline(&out.Run, rebase); err != nil {
 		return err
 	}
-	h.clearLine()
 	return cmp.Or(errors.Join(h.writeReports(out.Run, engine.Out, o.reports), h.sweepSummary(o, out)), ended(out.Run.Exit))
-}
-
-// sweepProgress keeps one line with what is happening, on a terminal.
-func (h *host) sweepProgress(o *sweeping) func(sweep.Progress) {
-	if o.quiet || !isTerminal(h.out) {
-		return nil
-	}
-	began := time.Now()
-	return func(p sweep.Progress) {
-		line := fmt.Sprintf("%s %s", time.Since(began).Round(time.Second), p.Phase)
-		if p.Total > 0 {
-			line += fmt.Sprintf(" %d/%d", p.Done, p.Total)
-		}
-		line += " " + p.Now
-		if w := cmp.Or(width(h.out), 80) - 1; len(line) > w {
-			line = line[:w]
-		}
-		fmt.Fprintf(h.out, "\r\x1b[K%s", line)
-	}
-}
-
-func (h *host) clearLine() {
-	if isTerminal(h.out) {
-		fmt.Fprint(h.out, "\r\x1b[K")
-	}
 }
 
 func (h *host) sweepSummary(o *sweeping, out sweep.Outcome) error {

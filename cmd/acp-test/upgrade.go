@@ -34,10 +34,12 @@ The exit status is 0 if nothing is missing, 1 if something is, and 2 if the comm
 line, a scenario or this machine is at fault.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
+			typed, _ := atDash(c, args)
+			o.conformance = true // the suites alone
 			if err := o.settle(h, c, args); err != nil {
 				return err
 			}
-			if h.protocol != "" || len(o.paths) > 0 {
+			if h.protocol != "" || len(typed) > 0 {
 				return errors.New("upgrade: it runs the suites of this program in both versions: leave --protocol and paths out")
 			}
 			return h.upgrade(c, &o, to)
@@ -114,7 +116,7 @@ func toldIn(p *scenarios.Protocol, run results.Run, see func(id string, t *trans
 
 // inVersion runs the suites in one version, quietly, and returns what came of it.
 func (h *host) inVersion(c *cobra.Command, o options, p *scenarios.Protocol) (results.Run, error) {
-	o.out, o.conformance, o.noSmoke, o.quiet = filepath.Join(o.out, p.Name), true, true, true
+	o.out, o.noSmoke, o.quiet = filepath.Join(o.out, p.Name), true, true
 	o.reports = []string{"json=" + filepath.Join(o.out, "results.json")}
 	out := h.out
 	h.protocol, h.out = p.Name, io.Discard

@@ -117,6 +117,11 @@ func tableOf[B any](all []*Command[B]) map[string]*Command[B] {
 	return table
 }
 
+// Vocabulary returns the commands of both sides by their names, the editor's where both have one.
+func (d *Dialect[B]) Vocabulary() map[string]*Command[B] {
+	return tableOf(slices.Concat(d.agentActs(), d.agentCommands(), d.Commands()))
+}
+
 // Help returns the page of one command, or of a topic: "commands" lists all,
 // "patterns" explains patterns.
 func (d *Dialect[B]) Help(topic string) (string, error) {
@@ -128,7 +133,7 @@ func (d *Dialect[B]) Help(topic string) (string, error) {
 	case "agent-side":
 		return d.agentHelp(), nil
 	}
-	table := tableOf(slices.Concat(d.agentActs(), d.agentCommands(), d.Commands())) // the editor's of a name explain it
+	table := d.Vocabulary()
 	c, ok := table[topic]
 	if !ok {
 		names := []string{"commands", "patterns", "agent-side"}

@@ -69,11 +69,14 @@ const editorsFolder = "editors"
 // ids.
 func (d *Dialect[B]) ForEditors() ([]*Scenario[B], error) { return d.shippedIn(editorsFolder) }
 
+// AllSuites is the name that stands for all suites.
+const AllSuites = "all"
+
 // Shipped reads the scenarios of suites in the binary, all of them if none is
-// named, in the order of their ids. The error joins every *Mistake.
+// named or AllSuites is, in the order of their ids. The error joins every *Mistake.
 func (d *Dialect[B]) Shipped(names ...string) ([]*Scenario[B], error) {
 	known := d.SuiteNames()
-	if len(names) == 0 {
+	if len(names) == 0 || slices.Contains(names, AllSuites) {
 		names = known
 	}
 	var all []*Scenario[B]

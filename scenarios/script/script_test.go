@@ -117,7 +117,7 @@ func TestParse(t *testing.T) {
 
 func TestParseReportsAllMistakes(t *testing.T) {
 	g := NewWithT(t)
-	_, mistakes := script.Parse("f", []byte("prompt 'a\n}\n  group {\n[v1] !\n  cancel as $X\nboth {\n} x\nsend $X(\nsend \"x\"\n -- a --\n"))
+	_, mistakes := script.Parse("f", []byte("prompt 'a\n}\n  group {\n[v1] !\n  cancel as $X\nboth {\n} x\nsend $X(\nsend \"x\n -- a --\n"))
 	var got []string
 	for _, m := range mistakes {
 		got = append(got, m.Error())
@@ -130,9 +130,21 @@ func TestParseReportsAllMistakes(t *testing.T) {
 		`f:5:13: "$X" cannot name what this line gives (a name is letters, digits and _)`,
 		"f:7:2: a } stands alone, or before the { of a second block",
 		"f:8:6: the parenthesis after the variable is not closed (write $$ for a dollar)",
-		"f:9:6: text is quoted with ', not with \" (a text that begins with \" is quoted, too: '\"yes\"')",
+		"f:9:6: the quote that begins here is not closed (write \"\" for a quote inside quotes)",
 		"f:10:2: a file begins with -- NAME -- at the start of the line",
 	}))
+}
+
+func TestDoubleQuotesQuoteAWord(t *testing.T) {
+	g := NewWithT(t)
+	f, mistakes := script.Parse("f", []byte("send \"it's \"\"$X\"\"\" a\"b\n"))
+	g.Expect(mistakes).To(BeEmpty())
+	words := f.Lines[0].Words
+	g.Expect([]any{words[0].Raw(), words[0].Quoted, words[1].Raw()}).To(Equal([]any{`it's "$X"`, true, `a"b`}))
+	tidy := script.Format(f)
+	g.Expect(string(tidy)).To(Equal("send 'it''s \"$X\"' a\"b\n"))
+	again, _ := script.Parse("f", tidy)
+	g.Expect(script.Format(again)).To(Equal(tidy))
 }
 
 func TestNew(t *testing.T) {

@@ -172,10 +172,6 @@ func split(line string) ([]Word, *mistake.Mistake) {
 // scan reads the word at the start of a line, and returns its length. The column
 // of a mistake counts from there.
 func scan(line string) (w Word, n int, bad *mistake.Mistake) {
-	if line[0] == '"' {
-		return w, 0, &mistake.Mistake{Column: 1, Message: "text is quoted with ', not with \"",
-			Hint: "a text that begins with \" is quoted, too: '\"yes\"'"}
-	}
 	var text strings.Builder
 	flush := func() {
 		if text.Len() > 0 {
@@ -183,7 +179,18 @@ func scan(line string) (w Word, n int, bad *mistake.Mistake) {
 			text.Reset()
 		}
 	}
-	i := 0
+	i, head := 0, ""
+	if line[0] == '"' { // it quotes at the start of a word, and is itself within one
+		inside, n := quoted(line)
+		if n < 0 {
+			return w, 0, &mistake.Mistake{Column: 1, Message: "the quote that begins here is not closed",
+				Hint: `write "" for a quote inside quotes`}
+		}
+		w.Quoted = true
+		text.WriteString(inside)
+		i, head = n, "'"+strings.ReplaceAll(inside, "'", "''")+"'"
+	}
+	from := i
 	for i < len(line) && line[i] != ' ' && line[i] != '\t' {
 		switch line[i] {
 		case '\'':
@@ -219,7 +226,7 @@ func scan(line string) (w Word, n int, bad *mistake.Mistake) {
 	if len(w.Parts) == 0 {
 		w.Parts = []Part{{}}
 	}
-	w.source = line[:i]
+	w.source = head + line[from:i]
 	return w, i, nil
 }
 
@@ -228,11 +235,11 @@ func scan(line string) (w Word, n int, bad *mistake.Mistake) {
 func quoted(s string) (inside string, n int) {
 	for i := 1; i < len(s); i++ {
 		switch {
-		case s[i] != '\'':
-		case i+1 < len(s) && s[i+1] == '\'':
+		case s[i] != s[0]:
+		case i+1 < len(s) && s[i+1] == s[0]:
 			i++
 		default:
-			return strings.ReplaceAll(s[1:i], "''", "'"), i + 1
+			return strings.ReplaceAll(s[1:i], s[:1]+s[:1], s[:1]), i + 1
 		}
 	}
 	return "", -1

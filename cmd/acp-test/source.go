@@ -1,0 +1,152 @@
+package main
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// source is where a CI machine gets this program.
+type source struct {
+	Release string // the version of a release, or latest; "" if it is none
+	Fetch   string // the line of a shell that puts the program into .bin
+	Go      bool   // the line builds it
+	assumed string // what must be true on the CI machine
+}
+
+const (
+	module   = "github.com/acp-test/acp-test"
+	releases = "https://" + module + "/releases"
+	sources  = "CHECKOUT (its folder), TARBALL (from ci/release, in this repository), URL (of such a tarball), " +
+		"VERSION or latest (after a release)"
+)
+
+var versionNumber = regexp.MustCompile(`^v?\d+\.\d+\.\d+(-[0-9A-Za-z][0-9A-Za-z.]*)?$`)
+
+// errUnknownSource says that nothing tells where a CI machine gets the program.
+var errUnknownSource = errors.New("this acp-test was built from a checkout that CI cannot reach; " +
+	"say where CI gets it: --from " + sources)
+
+// sourceOf reads the value of --from. For "" the program itself says what it was made of.
+func (h *host) sourceOf(from string) (source, error) {
+	switch {
+	case from == "":
+		return h.ownSource()
+	case from == "latest" || versionNumber.MatchString(from):
+		return releaseSource(strings.TrimPrefix(from, "v")), nil
+	case strings.Contains(from, "://"):
+		return source{Fetch: unpacked("curl -fsSL " + quoted([]string{from}) + " | tar -xz"),
+			assumed: "CI has curl and reaches " + from}, nil
+	}
+	info, err := os.Stat(h.absolute(from))
+	switch {
+	case err != nil:
+		return source{}, fmt.Errorf("--from %s: %w; it is one of %s", from, err, sources)
+	case info.IsDir():
+		return checkoutSource(h.absolute(from))
+	}
+	return h.tarballSource(from)
+}
+
+// ownSource is the source of the running program: its release, else the checkout that holds it.
+func (h *host) ownSource() (source, error) {
+	if v := version(); versionNumber.MatchString(v) && !strings.Contains(v, "-0.") {
+		return releaseSource(strings.TrimPrefix(v, "v")), nil
+	}
+	program, err := filepath.EvalSymlinks(h.self)
+	if err != nil {
+		return source{}, errUnknownSource
+	}
+	for dir := filepath.Dir(program); ; dir = filepath.Dir(dir) {
+		if s, err := checkoutSource(dir); err == nil {
+			return s, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return source{}, errUnknownSource
+		}
+	}
+}
+
+func releaseSource(version string) source {
+	download := "latest/download"
+	if version != "latest" {
+		download = "download/v" + version
+	}
+	archive := releases + "/" + download + "/acp-test-linux-amd64.tar.gz"
+	return source{Release: version, Fetch: unpacked("curl -fsSL " + archive + " | tar -xz"),
+		assumed: "release " + version + " is published at " + releases}
+}
+
+// checkoutSource is a checkout of this program whose origin a CI machine can clone.
+func checkoutSource(dir string) (source, error) {
+	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil || !strings.HasPrefix(string(text), "module "+module+"\n") {
+		return source{}, fmt.Errorf("--from %s: it is no checkout of %s; expected %s", dir, module, sources)
+	}
+	git := func(args ...string) (string, error) {
+		out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	url, err := git("remote", "get-url", "origin")
+	if err != nil || filepath.IsAbs(url) || strings.HasPrefix(url, ".") || strings.HasPrefix(url, "file:") {
+		return source{}, fmt.Errorf("--from %s: CI cannot clone it, because its origin is %q; push it to a server, "+
+			"git remote set-url origin URL, or take a tarball from ci/release", dir, url)
+	}
+	commit, err := git("rev-parse", "HEAD")
+	if err != nil {
+		return source{}, fmt.Errorf("--from %s: it has no commit: %w", dir, err)
+	}
+	return source{Go: true, Fetch: fmt.Sprintf("git clone -q %s .acp-test && git -C .acp-test checkout -q %s && "+
+		"go build -C .acp-test -o ../.bin/acp-test ./cmd/acp-test", quoted([]string{url}), commit),
+		assumed: fmt.Sprintf("CI has git and Go 1.26, and may clone %s, which has commit %.12s", url, commit)}, nil
+}
+
+// tarballSource is an archive of ci/release that is committed in the user's repository.
+func (h *host) tarballSource(from string) (source, error) {
+	file, err := filepath.Rel(h.cwd, h.absolute(from))
+	if err != nil || !filepath.IsLocal(file) {
+		return source{}, fmt.Errorf("--from %s: copy it into this repository, because CI sees only that", from)
+	}
+	if err := holdsProgram(h.absolute(from)); err != nil {
+		return source{}, fmt.Errorf("--from %s: %w; expected acp-test-linux-amd64.tar.gz or "+
+			"npm/acp-test-linux-x64-VERSION.tgz from ci/release", from, err)
+	}
+	file = filepath.ToSlash(file)
+	return source{Fetch: unpacked("tar -xzf " + quoted([]string{file})),
+		assumed: file + " is committed, and CI runs on the system that it is for"}, nil
+}
+
+func unpacked(command string) string {
+	return "mkdir -p .bin && " + command + " -C .bin --strip-components=1"
+}
+
+// holdsProgram returns an error unless an archive has the program in its one folder.
+func holdsProgram(file string) error {
+	in, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	unzipped, err := gzip.NewReader(in)
+	if err != nil {
+		return err
+	}
+	for archive := tar.NewReader(unzipped); ; {
+		switch head, err := archive.Next(); {
+		case errors.Is(err, io.EOF):
+			return errors.New("it holds no program acp-test")
+		case err != nil:
+			return err
+		case path.Base(head.Name) == "acp-test" && strings.Count(head.Name, "/") == 1:
+			return nil
+		}
+	}
+}
